@@ -1,0 +1,41 @@
+//go:build unix
+
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// openFlags refuse a symbolic link that was put in place after the check, and
+// do not wait for the other end of a pipe that was.
+const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
+
+// dirsNeedSync: a new name lasts only once its directory was synced.
+const dirsNeedSync = true
+
+// unsupportedSync tells a file system that cannot sync a directory (some
+// network and FUSE ones) from one that failed to.
+func unsupportedSync(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS)
+}
+
+func retrySharing(f func() error) error { return f() }
+
+func keepOwner(f *os.File, old fs.FileInfo) {
+	var was, is unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &is) != nil {
+		return
+	}
+	uid, gid, ok := owner(old)
+	if !ok {
+		return
+	}
+	was.Uid, was.Gid = uid, gid
+	if was.Uid != is.Uid || was.Gid != is.Gid {
+		_ = f.Chown(int(was.Uid), int(was.Gid)) // only root may; anyone else's file becomes theirs
+	}
+}

@@ -1,0 +1,267 @@
+package durable
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	tempSuffix = ".tmp"
+	// maxBase keeps a temporary name within the 255 bytes of common file systems.
+	maxBase = 200
+)
+
+// WriteFile is the package's [WriteFile] on this disk.
+func (k Disk) WriteFile(path string, data []byte, perm fs.FileMode) error {
+	return k.ops().writeFile(path, data, perm, true)
+}
+
+// WriteFileHot is the package's [WriteFileHot] on this disk.
+func (k Disk) WriteFileHot(path string, data []byte, perm fs.FileMode) error {
+	return k.ops().writeFile(path, data, perm, false)
+}
+
+func (o ops) writeFile(name string, data []byte, perm fs.FileMode, syncDir bool) error {
+	old, err := o.regular(name)
+	if err != nil {
+		return fmt.Errorf("write file %s: %w", o.show(name), err)
+	}
+	if err := o.replace(name, data, perm, old, syncDir); err != nil {
+		return fmt.Errorf("write file %s (the old content is kept): %w", o.show(name), err)
+	}
+	return nil
+}
+
+func (o ops) replace(name string, data []byte, perm fs.FileMode, old fs.FileInfo, syncDir bool) error {
+	temp, err := o.writeTemp(tempName(name), data, perm, old)
+	if err != nil {
+		return err
+	}
+	if err := o.renameFile(temp, name); err != nil {
+		_ = o.remove(temp) // without the hook: a failing disk in a test must still be tidied
+		return err
+	}
+	if !syncDir {
+		return nil
+	}
+	if err := o.syncDir(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("replaced, but not sure to last a power cut: sync directory: %w", err)
+	}
+	return nil
+}
+
+// writeTemp writes a new file that lasts, and nothing if it cannot.
+func (o ops) writeTemp(temp string, data []byte, perm fs.FileMode, old fs.FileInfo) (string, error) {
+	if old != nil {
+		perm = old.Mode().Perm()
+	}
+	f, err := o.create(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return "", err
+	}
+	err = func() error {
+		if old != nil {
+			if err := f.like(old); err != nil {
+				return err
+			}
+		}
+		if _, err := f.writeAll(data); err != nil {
+			return err
+		}
+		return f.sync()
+	}()
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = o.remove(temp)
+		return "", err
+	}
+	return temp, nil
+}
+
+// tempName is the name of a temporary file beside name.
+func tempName(name string) string {
+	dir, b := filepath.Split(name)
+	for len(b) > maxBase || !utf8.ValidString(b) && len(b) > maxBase-utf8.UTFMax {
+		b = b[:len(b)-1]
+	}
+	return dir + "." + b + "." + strings.ToLower(rand.Text()[:12]) + tempSuffix
+}
+
+// IsTemp reports whether a file name is one that this package gives to its
+// temporary files. Listings should leave such names out.
+func IsTemp(name string) bool {
+	rest, ok := strings.CutSuffix(name, tempSuffix)
+	if !ok || !strings.HasPrefix(rest, ".") {
+		return false
+	}
+	i := strings.LastIndexByte(rest, '.')
+	if i <= 1 || len(rest)-i-1 != 12 {
+		return false
+	}
+	for _, c := range []byte(rest[i+1:]) { // base32 in lower case, as tempName makes it
+		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
+}
+
+// RemoveStale is the package's [RemoveStale] on this disk.
+func (k Disk) RemoveStale(dir string, before time.Time) ([]string, error) {
+	return k.ops().removeStale(dir, before)
+}
+
+func (o ops) removeStale(dir string, before time.Time) ([]string, error) {
+	list, err := o.readDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("remove stale temporary files: %w", err)
+	}
+	var removed []string
+	for _, e := range list {
+		if !IsTemp(e.Name()) || !e.Type().IsRegular() {
+			continue
+		}
+		fi, err := e.Info()
+		if err != nil || !fi.ModTime().Before(before) {
+			continue // gone meanwhile, or perhaps still being written
+		}
+		if err := o.removeFile(filepath.Join(dir, e.Name())); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			return removed, fmt.Errorf("remove stale temporary file: %w", err)
+		}
+		removed = append(removed, e.Name())
+	}
+	return removed, nil
+}
+
+// MkdirAll is the package's [MkdirAll] on this disk.
+func (k Disk) MkdirAll(path string, perm fs.FileMode) error {
+	if path == "" {
+		return errors.New("make directory: the path is empty")
+	}
+	return k.ops().mkdirAll(filepath.Clean(path), perm)
+}
+
+func (o ops) mkdirAll(name string, perm fs.FileMode) error {
+	fi, err := o.stat(name)
+	if err == nil {
+		if !fi.IsDir() {
+			return fmt.Errorf("make directory %s: a file of that name is there", o.show(name))
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	parent := filepath.Dir(name)
+	if parent != name && parent != "." {
+		if err := o.mkdirAll(parent, perm); err != nil {
+			return err
+		}
+	}
+	if err := o.makeDir(name, perm); err != nil {
+		if fi, serr := o.stat(name); serr == nil && fi.IsDir() {
+			err = nil // another process was faster
+		}
+		if err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+	}
+	if err := o.syncDir(parent); err != nil {
+		return fmt.Errorf("make directory %s: sync its parent: %w", o.show(name), err)
+	}
+	return nil
+}
+
+// Remove is the package's [Remove] on this disk.
+func (k Disk) Remove(path string) error { return k.ops().removeSync(path) }
+
+func (o ops) removeSync(name string) error {
+	if err := o.removeFile(name); err != nil {
+		return fmt.Errorf("remove: %w", err)
+	}
+	if err := o.syncDir(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("remove %s: removed, but not sure to last a power cut: %w", o.show(name), err)
+	}
+	return nil
+}
+
+// RemoveAll is the package's [RemoveAll] on this disk.
+func (k Disk) RemoveAll(path string) error {
+	if c := filepath.Clean(path); path == "" || c == "." || c == ".." || c == filepath.Dir(c) {
+		return fmt.Errorf("remove all of %q: that is no directory to remove whole", path)
+	}
+	return k.ops().removeAllSync(filepath.Clean(path))
+}
+
+func (o ops) removeAllSync(name string) error {
+	if err := o.step(OpRemove, name); err != nil {
+		return fmt.Errorf("remove all of %s: %w", o.show(name), err)
+	}
+	if err := retrySharing(func() error { return o.removeAll(name) }); err != nil {
+		return fmt.Errorf("remove all: %w", err)
+	}
+	if err := o.syncDir(filepath.Dir(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove all of %s: removed, but not sure to last a power cut: %w", o.show(name), err)
+	}
+	return nil
+}
+
+// Rename is the package's [Rename] on this disk.
+func (k Disk) Rename(old, new string) error { return k.ops().renameSync(old, new) }
+
+func (o ops) renameSync(old, new string) error {
+	fi, err := o.lstat(old)
+	if err != nil {
+		return fmt.Errorf("rename: %w", err)
+	}
+	if !fi.IsDir() {
+		if _, err := o.regular(new); err != nil {
+			return fmt.Errorf("rename %s to %s: target is %w", o.show(old), o.show(new), err)
+		}
+	}
+	if err := o.renameFile(old, new); err != nil {
+		return fmt.Errorf("rename: %w", err)
+	}
+	// The new name first: between the two a power cut may leave both names, never none.
+	dirs := []string{filepath.Dir(new)}
+	if d := filepath.Dir(old); d != dirs[0] {
+		dirs = append(dirs, d)
+	}
+	for _, d := range dirs {
+		if err := o.syncDir(d); err != nil {
+			return fmt.Errorf("rename %s: renamed, but not sure to last a power cut: %w", o.show(old), err)
+		}
+	}
+	return nil
+}
+
+// Create is the package's [Create] on this disk. Writes through the file that
+// it returns do not pass the disk's hook.
+func (k Disk) Create(path string, perm fs.FileMode) (*os.File, error) {
+	return k.ops().createStream(path, perm)
+}
+
+func (o ops) createStream(name string, perm fs.FileMode) (*os.File, error) {
+	f, err := o.create(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, perm)
+	if err != nil {
+		return nil, fmt.Errorf("create file: %w", err)
+	}
+	if err := o.syncDir(filepath.Dir(name)); err != nil {
+		f.Close()
+		_ = o.remove(name)
+		return nil, fmt.Errorf("create file %s: sync directory: %w", o.show(name), err)
+	}
+	return f.File, nil
+}
