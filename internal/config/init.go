@@ -1,0 +1,129 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reprise/internal/durable"
+)
+
+// ignoreLine keeps an agent's own state out of the project's history.
+const ignoreLine = ".reprise/agent/"
+
+// InitProject makes root a project: it adds the ignore line to root's
+// .gitignore, every other byte of which stays, and writes
+// .reprise/project.yaml. name "" stands for one made of the directory's name.
+// A project that is there already is returned as it is, when name is "" or its
+// own; another name is refused, because changing it would leave its data
+// behind.
+func InitProject(root, name string) (*Project, error) {
+	if !filepath.IsAbs(root) {
+		return nil, fmt.Errorf("make project: %q is not an absolute path", root)
+	}
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, fmt.Errorf("make project: %w", err)
+	}
+	if real == filepath.Dir(real) {
+		return nil, fmt.Errorf("make project: %s is the root of the file system; change to the project's directory", real)
+	}
+	old, err := projectAt(real)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		if name != "" && name != old.Name {
+			return nil, &Error{File: old.File(), Key: "name", Problem: fmt.Sprintf("the project is named %q already", old.Name),
+				Remedy: fmt.Sprintf("leave out --name, or change the name in the file and add %q to its aliases", old.Name)}
+		}
+		return old, addIgnoreLine(real)
+	}
+	if name == "" {
+		if name = NameFrom(real); name == "" {
+			return nil, fmt.Errorf("make project: no name can be made of the directory's name %q; pass --name", filepath.Base(real))
+		}
+	}
+	if err := CheckProjectName(name); err != nil {
+		return nil, fmt.Errorf("make project: %w; %s", err, nameRemedy)
+	}
+	if err := addIgnoreLine(real); err != nil {
+		return nil, err
+	}
+	if err := durable.MkdirAll(filepath.Join(real, ".reprise"), 0o755); err != nil {
+		return nil, fmt.Errorf("make project: %w", err)
+	}
+	if err := durable.WriteFile(ProjectFile(real), projectText(name), 0o644); err != nil {
+		return nil, fmt.Errorf("make project: %w", err)
+	}
+	return projectAt(real)
+}
+
+func projectText(name string) []byte {
+	return []byte("# A project of reprise. Commit this file.\nv: 1\nname: " + yamlWord(name) + "\naliases: []\n")
+}
+
+// yamlWord quotes a project name that YAML would take for a number or a word
+// of its own.
+func yamlWord(name string) string {
+	switch name {
+	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
+		return `"` + name + `"`
+	}
+	if strings.Trim(name, "0123456789._-exob") == "" || name[0] >= '0' && name[0] <= '9' {
+		return `"` + name + `"`
+	}
+	return name
+}
+
+// addIgnoreLine appends the ignore line to .gitignore unless a line there has
+// the same effect already.
+func addIgnoreLine(root string) error {
+	file := filepath.Join(root, ".gitignore")
+	data, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// An unreadable file must not be taken for an absent one and replaced.
+		return fmt.Errorf("add %s to .gitignore: %w", ignoreLine, err)
+	}
+	perm := fs.FileMode(0o644)
+	if err == nil {
+		info, err := os.Lstat(file)
+		if err != nil {
+			return fmt.Errorf("add %s to .gitignore: %w", ignoreLine, err)
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("add %s to .gitignore: %s is not a regular file; add the line by hand", ignoreLine, file)
+		}
+		perm = info.Mode().Perm()
+	}
+	next := withIgnoreLine(data)
+	if bytes.Equal(next, data) {
+		return nil
+	}
+	if err := durable.WriteFile(file, next, perm); err != nil {
+		return fmt.Errorf("add %s to .gitignore: %w", ignoreLine, err)
+	}
+	return nil
+}
+
+func withIgnoreLine(data []byte) []byte {
+	for line := range bytes.Lines(data) {
+		switch strings.TrimRight(string(line), " \t\r\n") {
+		case ".reprise/agent/", ".reprise/agent", "/.reprise/agent/", "/.reprise/agent", ".reprise/agent/*", "/.reprise/agent/*", ".reprise/agent/**":
+			return data
+		}
+	}
+	eol := "\n"
+	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
+		eol = "\r\n"
+	}
+	out := bytes.Clone(data)
+	if len(out) > 0 && out[len(out)-1] != '\n' {
+		out = append(out, eol...)
+	}
+	return append(out, ignoreLine+eol...)
+}

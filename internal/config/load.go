@@ -1,0 +1,244 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Load reads the settings. The file is, in this order: flag (the value of
+// --config; a relative one is taken from the working directory), REPRISE_CONFIG,
+// MCP_BRIDGE_CONFIG, and paths.ConfigFile. One that was named must exist; the
+// default place may be empty. An older settings file, such as
+// ~/.claude-agent-memory/bridge-config.yaml, is read only when it is named:
+// its presence alone changes nothing.
+//
+// source is the file that was read, "" when there was none. AI_MEMORY_PATH sets
+// the memory directory where the file does not. Errors are *Error or Errors.
+func Load(env Env, paths Paths, flag string) (s Settings, source string, err error) {
+	l, source, err := load(env, paths, flag)
+	if err != nil {
+		return Settings{}, source, err
+	}
+	return l.out, source, nil
+}
+
+func load(env Env, paths Paths, flag string) (*loader, string, error) {
+	file, named, err := settingsFile(env, paths, flag)
+	if err != nil {
+		return nil, "", err
+	}
+	l := &loader{env: env, out: Default(paths), set: map[string]int{}, document: &document{file: file}}
+	data, err := readFile(file)
+	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
+		return nil, file, err
+	}
+	source := ""
+	if err == nil {
+		source = file
+		if err := l.parse(data); err != nil {
+			return nil, file, err
+		}
+	}
+	if err := l.memoryVariable(); err != nil {
+		return nil, source, err
+	}
+	return l, source, nil
+}
+
+// settingsFile decides which file holds the settings, and whether it was named.
+func settingsFile(env Env, paths Paths, flag string) (file string, named bool, err error) {
+	if flag != "" {
+		file, err := env.Expand(flag)
+		if err == nil {
+			return file, true, nil
+		}
+		if !strings.HasPrefix(flag, "~") && !strings.ContainsFunc(flag, func(r rune) bool { return r < 0x20 }) && env.Dir != "" {
+			return env.join(env.Dir, flag), true, nil
+		}
+		return "", true, &Error{File: "command line", Key: "--config", Problem: fmt.Sprintf("%q %v", clip(flag), err), Remedy: pathRemedy, Err: err}
+	}
+	for _, name := range []string{"REPRISE_CONFIG", "MCP_BRIDGE_CONFIG"} {
+		v := env.Get(name)
+		if v == "" {
+			continue
+		}
+		file, err := env.Expand(v)
+		if err != nil {
+			return "", true, &Error{File: "environment", Key: name, Problem: fmt.Sprintf("%q %v", clip(v), err), Remedy: pathRemedy + ", or unset it", Err: err}
+		}
+		return file, true, nil
+	}
+	return paths.ConfigFile, false, nil
+}
+
+// parse fills in what the file says.
+func (l *loader) parse(data []byte) error {
+	d, err := parseYAML(l.file, data)
+	if err != nil {
+		return err
+	}
+	l.document = d
+	table := map[string]key{}
+	sections := map[string]bool{}
+	for _, k := range keys() {
+		table[k.name] = k
+		for i, c := range k.name {
+			if c == '.' {
+				sections[k.name[:i]] = true
+			}
+		}
+	}
+	at := map[string]ast.Node{}
+	l.walk(l.entries("", l.root), table, sections, at)
+	l.together(at)
+	return l.errs.err()
+}
+
+func (l *loader) walk(entries []entry, table map[string]key, sections map[string]bool, at map[string]ast.Node) {
+	for _, e := range entries {
+		if k, ok := table[e.key]; ok {
+			at[e.key] = e.node
+			l.set[e.key] = e.node.GetToken().Position.Line
+			k.read(l, e.value)
+			continue
+		}
+		if sections[e.key] {
+			at[e.key] = e.node
+			if sub, ok := l.mapping(e.key, e.value); ok {
+				l.walk(sub, table, sections, at)
+			}
+			continue
+		}
+		l.add(e.node, e.key, "is not a setting", suggest(e.key, table, sections))
+	}
+}
+
+// together checks what no single key can say.
+func (l *loader) together(at map[string]ast.Node) {
+	o := l.out.HTTP.OAuth
+	if o == (OAuth{}) || len(l.errs) > 0 {
+		return
+	}
+	for _, k := range []struct{ name, value string }{{"issuer", o.Issuer}, {"audience", o.Audience}} {
+		if k.value == "" {
+			l.add(at["http.oauth"], "http.oauth."+k.name, "is missing", "set issuer and audience, or remove the section")
+		}
+	}
+}
+
+// suggest names the setting that was probably meant.
+func suggest(name string, table map[string]key, sections map[string]bool) string {
+	best, dist := "", 4
+	for _, cand := range slices.Sorted(mapKeys(table, sections)) {
+		if d := distance(name, cand); d < dist {
+			best, dist = cand, d
+		}
+		// The right name in the wrong section, or without one.
+		last := cand[strings.LastIndexByte(cand, '.')+1:]
+		if last == name[strings.LastIndexByte(name, '.')+1:] && dist > 1 {
+			best, dist = cand, 1
+		}
+	}
+	if best != "" {
+		return "did you mean " + best + "? `reprise config show` lists all settings"
+	}
+	return "remove it; `reprise config show` lists all settings"
+}
+
+func mapKeys(table map[string]key, sections map[string]bool) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range table {
+			if !yield(k) {
+				return
+			}
+		}
+		for k := range sections {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// distance is the number of edits between a and b, or a large number when the
+// words are too long to be worth comparing.
+func distance(a, b string) int {
+	if len(a) > 80 {
+		return 1 << 20
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		prev := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			prev, row[j+1] = row[j+1], min(prev+cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// memoryVariable applies AI_MEMORY_PATH.
+func (l *loader) memoryVariable() error {
+	v := l.env.Get("AI_MEMORY_PATH")
+	if v == "" || l.set["memory.directory"] != 0 {
+		return nil
+	}
+	dir, problem, remedy := checkDir(l.env, v)
+	if problem != "" {
+		return &Error{File: "environment", Key: "AI_MEMORY_PATH", Problem: problem, Remedy: remedy + ", or unset it"}
+	}
+	l.out.Memory.Directory = dir
+	return nil
+}
+
+// Item is one setting as it is in force.
+type Item struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"` // int, string or []string
+	Doc    string `json:"doc"`
+	Origin string `json:"origin"` // "default", "AI_MEMORY_PATH" or "file:line"
+}
+
+// Explain loads like Load and lists every setting with where its value is from.
+func Explain(env Env, paths Paths, flag string) (items []Item, source string, err error) {
+	l, source, err := load(env, paths, flag)
+	if err != nil {
+		return nil, source, err
+	}
+	for _, k := range keys() {
+		it := Item{Key: k.name, Value: k.value(l.out), Doc: k.doc, Origin: "default"}
+		if line := l.set[k.name]; line != 0 {
+			it.Origin = fmt.Sprintf("%s:%d", source, line)
+		} else if k.name == "memory.directory" && l.env.Get("AI_MEMORY_PATH") != "" {
+			it.Origin = "AI_MEMORY_PATH"
+		}
+		items = append(items, it)
+	}
+	return items, source, nil
+}
+
+// isFile tells whether path is a regular file; an error other than "not there"
+// is returned, so that an unreadable file is never taken for an absent one.
+func isFile(path string) (bool, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || notDir(err) {
+			return false, nil
+		}
+		return false, err
+	}
+	return info.Mode().IsRegular(), nil
+}

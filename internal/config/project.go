@@ -1,0 +1,344 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Project is a directory tree with a .reprise/project.yaml.
+type Project struct {
+	Name    string   // unique on this machine; see CheckName
+	Root    string   // directory that holds .reprise/project.yaml, without symbolic links in it
+	Main    string   // the repository's main checkout; equal to Root outside a linked worktree
+	Aliases []string // names it had before, or is known by elsewhere
+}
+
+// File is the project's settings file.
+func (p *Project) File() string { return ProjectFile(p.Root) }
+
+// ProjectFile is where a project's settings are below its root.
+func ProjectFile(root string) string { return filepath.Join(root, ".reprise", "project.yaml") }
+
+// ProjectFormat is the version of project.yaml that this program reads.
+const ProjectFormat = 1
+
+// FindProject finds the project that dir belongs to; nil, nil when there is
+// none. It looks in dir and upwards and stops at the top of a git working tree,
+// or at the home directory, whichever comes first: what lies outside a
+// repository says nothing about it. A linked worktree without a project file of
+// its own belongs to the project of its main checkout. A submodule belongs to
+// what it is part of. Git itself is not run.
+func FindProject(env Env, dir string) (*Project, error) {
+	if dir == "" {
+		dir = env.Dir
+	}
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("find project: %q is not an absolute path", dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find project: %w", err)
+	}
+	home := ""
+	if h, err := env.Home(); err == nil {
+		if home, err = filepath.EvalSymlinks(h); err != nil {
+			home = h
+		}
+	}
+	for d := real; ; d = filepath.Dir(d) {
+		if p, err := projectAt(d); p != nil || err != nil {
+			return p, err
+		}
+		kind, main, err := gitAt(d)
+		if err != nil {
+			return nil, err
+		}
+		switch kind {
+		case gitMain:
+			return nil, nil
+		case gitLinked:
+			return projectOfMain(main, d, real)
+		}
+		if d == home || d == filepath.Dir(d) {
+			return nil, nil
+		}
+	}
+}
+
+// projectOfMain looks in the main checkout where it has the directory that
+// corresponds to dir in the worktree, and from there up to its top.
+func projectOfMain(main, worktree, dir string) (*Project, error) {
+	rel, err := filepath.Rel(worktree, dir)
+	if err != nil {
+		return nil, fmt.Errorf("find project: %w", err)
+	}
+	for {
+		p, err := projectAt(filepath.Join(main, rel))
+		if p != nil || err != nil {
+			return p, err
+		}
+		if rel == "." {
+			return nil, nil
+		}
+		rel = filepath.Dir(rel)
+	}
+}
+
+// projectAt reads the project file of root; nil, nil when there is none.
+func projectAt(root string) (*Project, error) {
+	file := ProjectFile(root)
+	if _, err := os.Lstat(file); err != nil {
+		if errors.Is(err, fs.ErrNotExist) || notDir(err) {
+			return nil, nil
+		}
+		return nil, &Error{File: file, Problem: "cannot be read: " + cause(err), Remedy: "check its permissions", Err: err}
+	}
+	data, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	p, err := ParseProject(file, data)
+	if err != nil {
+		return nil, err
+	}
+	p.Root, p.Main = root, root
+	if _, main, err := gitTop(root); err == nil && main != "" {
+		p.Main = main
+	}
+	return p, nil
+}
+
+// laterKeys are settings that the format has room for and that this version
+// does not act on. They may only ever tighten what the user allows, or wait for
+// the user's approval, because a repository brings them along.
+var laterKeys = [...]string{"hooks", "verify", "routes", "guard"}
+
+// ParseProject reads a project file. Unknown keys are errors.
+func ParseProject(file string, data []byte) (*Project, error) {
+	d, err := parseYAML(file, data)
+	if err != nil {
+		return nil, err
+	}
+	p := &Project{}
+	seen := map[string]bool{}
+	for _, e := range d.entries("", d.root) {
+		seen[e.key] = true
+		switch e.key {
+		case "v":
+			d.projectVersion(e.value)
+		case "name":
+			if name, ok := d.str("name", e.value); ok {
+				if err := CheckProjectName(name); err != nil {
+					d.add(e.value, "name", err.Error(), nameRemedy)
+				}
+				p.Name = name
+			}
+		case "aliases":
+			p.Aliases = d.aliases(e.value)
+		default:
+			if !isLaterKey(e.key) {
+				d.add(e.node, e.key, "is not a setting of a project", "remove it; there are v, name and aliases")
+			}
+		}
+	}
+	for _, k := range [...]string{"v", "name"} {
+		if !seen[k] && len(d.errs) == 0 {
+			d.errs = append(d.errs, &Error{File: file, Line: 1, Column: 1, Key: k, Problem: "is missing", Remedy: "add it, or let `reprise init` write the file anew"})
+		}
+	}
+	if err := d.errs.err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (d *document) projectVersion(n ast.Node) {
+	v, ok := d.integer("v", n, 1, 1<<31-1)
+	if ok && v > ProjectFormat {
+		d.add(n, "v", fmt.Sprintf("%d is a format that this reprise does not know", v), "install a newer reprise")
+	}
+}
+
+func (d *document) aliases(n ast.Node) []string {
+	if _, null := n.(*ast.NullNode); null {
+		return nil
+	}
+	names, nodes, ok := d.list("aliases", n)
+	if !ok {
+		return nil
+	}
+	for i, name := range names {
+		if err := CheckProjectName(name); err != nil {
+			d.add(nodes[i], fmt.Sprintf("aliases[%d]", i), err.Error(), nameRemedy)
+		}
+	}
+	return names
+}
+
+func isLaterKey(k string) bool {
+	for _, l := range laterKeys {
+		if k == l {
+			return true
+		}
+	}
+	return false
+}
+
+const nameRemedy = "use 1 to 63 lower-case letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+
+var (
+	nameRE     = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
+	reservedRE = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+)
+
+// CheckProjectName tells what is wrong with a project's name. It becomes a
+// directory on every system: hence one case, no spaces, no device names.
+func CheckProjectName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("is empty")
+	case !nameRE.MatchString(name) || strings.Contains(name, ".."):
+		return fmt.Errorf("%q is not a project name", clip(name))
+	case reservedRE.MatchString(name):
+		return fmt.Errorf("%q is a device name on Windows", name)
+	case strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".git"):
+		return fmt.Errorf("%q ends like one of git's own files", name)
+	}
+	return nil
+}
+
+// NameFrom makes a project name of a directory's name; "" when nothing of it
+// can be used.
+func NameFrom(dir string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(filepath.Base(dir)) {
+		switch {
+		case r < unicode.MaxASCII && (unicode.IsLower(r) || unicode.IsDigit(r)) || r == '_' || r == '.':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= 60 {
+			break
+		}
+	}
+	name := b.String()
+	for strings.Contains(name, "..") {
+		name = strings.ReplaceAll(name, "..", ".")
+	}
+	for _, suffix := range []string{".lock", ".git"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	name = strings.Trim(name, "-._")
+	if CheckProjectName(name) != nil {
+		if alt := name + "-project"; name != "" && CheckProjectName(alt) == nil {
+			return alt
+		}
+		return ""
+	}
+	return name
+}
+
+type gitKind int
+
+const (
+	gitNone   gitKind = iota // no .git here
+	gitMain                  // the top of a repository's main checkout
+	gitLinked                // the top of a linked worktree
+	gitModule                // the top of a submodule
+)
+
+// gitTop finds the working tree that dir is in. main is its main checkout, ""
+// outside git.
+func gitTop(dir string) (top, main string, err error) {
+	for d := dir; ; d = filepath.Dir(d) {
+		kind, m, err := gitAt(d)
+		if err != nil {
+			return "", "", err
+		}
+		switch kind {
+		case gitMain:
+			return d, d, nil
+		case gitLinked:
+			return d, m, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", "", nil
+		}
+	}
+}
+
+// gitAt tells what kind of git working tree has its top at dir. A linked
+// worktree is believed only when the repository it names points back at it: a
+// .git file that someone dropped somewhere must not make a directory part of a
+// project elsewhere.
+func gitAt(dir string) (kind gitKind, main string, err error) {
+	dot := filepath.Join(dir, ".git")
+	info, err := os.Stat(dot)
+	switch {
+	case err != nil && (errors.Is(err, fs.ErrNotExist) || notDir(err)):
+		return gitNone, "", nil
+	case err != nil:
+		return gitNone, "", fmt.Errorf("look for a git repository: %w", err)
+	case info.IsDir():
+		return gitMain, dir, nil
+	}
+	gitdir, ok := pointer(dot, "gitdir: ")
+	if !ok {
+		return gitMain, dir, nil
+	}
+	gitdir = absolute(dir, gitdir)
+	common, ok := pointer(filepath.Join(gitdir, "commondir"), "")
+	if !ok {
+		// A submodule, or a repository with its git directory elsewhere.
+		if strings.Contains(filepath.ToSlash(gitdir), "/.git/modules/") {
+			return gitModule, "", nil
+		}
+		return gitMain, dir, nil
+	}
+	common = absolute(gitdir, common)
+	back, ok := pointer(filepath.Join(gitdir, "gitdir"), "")
+	if !ok || !sameFile(absolute(gitdir, back), dot) || filepath.Base(common) != ".git" || filepath.Dir(filepath.Dir(gitdir)) != common {
+		// Not a worktree of a checkout (a bare repository has none), or forged.
+		return gitMain, dir, nil
+	}
+	return gitLinked, filepath.Dir(common), nil
+}
+
+// pointer reads one of git's one-line files that name a path.
+func pointer(file, prefix string) (string, bool) {
+	data, err := readFile(file)
+	if err != nil || !bytes.HasPrefix(data, []byte(prefix)) {
+		return "", false
+	}
+	path := strings.TrimRight(string(data[len(prefix):]), "\r\n")
+	return filepath.FromSlash(path), path != "" && !strings.ContainsRune(path, 0)
+}
+
+func absolute(base, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}
+
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ia, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	ib, err := os.Stat(b)
+	return err == nil && os.SameFile(ia, ib)
+}

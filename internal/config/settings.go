@@ -1,0 +1,78 @@
+package config
+
+// Settings is what the settings file says, with every default filled in. After
+// Load both memory.directory and logging.file are absolute.
+type Settings struct {
+	SubAgent  SubAgent
+	Memory    Memory
+	Logging   Logging
+	ClaudeCLI ClaudeCLI
+	HTTP      HTTP
+}
+
+// SubAgent are the defaults and limits of spawned runs.
+type SubAgent struct {
+	SyncWindowSeconds      int    // how long spawn_agent waits before it hands off; 0–29
+	DefaultTimeoutSeconds  int    // a run's longest life unless the call says otherwise
+	DefaultMaxOutputTokens int    // output is cut at this; a token is about four characters
+	MaxConcurrentAgents    int    // runs at once
+	JobExpirySeconds       int    // an uncollected job is dropped this long after its end
+	Sandbox                string // "auto", "off" or "required"
+	Agent                  string // client that runs tasks: "claude", "script", …
+}
+
+// Memory says where the memory is.
+type Memory struct {
+	Directory string
+}
+
+// Logging is about reprise's own log.
+type Logging struct {
+	File       string
+	Level      string // "debug", "info", "warn" or "error"
+	MaxSizeMB  int    // a file is rotated at this size, in MiB
+	MaxBackups int    // rotated files kept
+}
+
+// ClaudeCLI says how to start Claude Code. Whether the program exists is found
+// at the first call, not at load.
+type ClaudeCLI struct {
+	Path string // a bare name looked up in PATH, or an absolute path
+}
+
+// HTTP is about the MCP server's HTTP transport.
+type HTTP struct {
+	Addr           string   // host:port
+	AllowedOrigins []string // scheme://host[:port], beyond the loopback ones
+	OAuth          OAuth
+}
+
+// OAuth names the issuer whose tokens the HTTP transport accepts. All empty:
+// none.
+type OAuth struct {
+	Issuer   string
+	Audience string
+	JWKSURL  string
+	Resource string
+}
+
+// Default returns the settings of an empty file. Limits of runs are the ones
+// that MCP clients are known to live with: a call answered within 30 s, and
+// everything else small enough for a laptop.
+func Default(p Paths) Settings {
+	return Settings{
+		SubAgent: SubAgent{
+			SyncWindowSeconds:      25,
+			DefaultTimeoutSeconds:  300,
+			DefaultMaxOutputTokens: 4000,
+			MaxConcurrentAgents:    5,
+			JobExpirySeconds:       600,
+			Sandbox:                "auto",
+			Agent:                  "claude",
+		},
+		Memory:    Memory{Directory: p.Memory()},
+		Logging:   Logging{File: p.LogFile(), Level: "info", MaxSizeMB: 10, MaxBackups: 3},
+		ClaudeCLI: ClaudeCLI{Path: "claude"},
+		HTTP:      HTTP{Addr: "127.0.0.1:8765"},
+	}
+}
