@@ -45,6 +45,10 @@ type Task struct {
 	MemoryDir       string   // absolute; never writable by the run's own tools
 	AllowMemoryRead bool     // MemoryDir may be read
 	ProtectDirs     []string // absolute; neither readable nor writable
+	// TrustProject lets the client load what the working directory's own
+	// repository configures: settings, hooks, tool servers, instructions.
+	// Only for repositories that the user approved.
+	TrustProject bool
 
 	MaxTurns     int           // 0: no limit of ours
 	MaxBudgetUSD float64       // 0: no limit of ours
@@ -120,7 +124,11 @@ type Exit struct {
 	Signal    string // "" unless killed by a signal
 	TimedOut  bool   // stopped by reprise at the run's timeout
 	Cancelled bool   // stopped by reprise because somebody asked
-	Stderr    string // tail of standard error
+	// AfterResult says that reprise stopped the process because it lived on
+	// past its final result. Code and Signal are then of reprise's making
+	// and say nothing about the agent.
+	AfterResult bool
+	Stderr      string // tail of standard error
 }
 
 // Usage is the token count of a run, from its result.

@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"reprise/internal/guard"
+)
+
+// claude is the adapter for Claude Code (measured with 2.1.332).
+//
+// What a spawned run loads, and why (each measured; docs/sandbox.md has the
+// table):
+//
+//   - --setting-sources=user: the user's own settings, hooks, skills, agents
+//     and ~/.claude/CLAUDE.md load. The repository's .claude/settings.json,
+//     settings.local.json, hooks, skills, agents, .mcp.json and CLAUDE.md do
+//     not: without this, `claude -p` runs a repository's hooks and servers
+//     without asking anybody. Task.TrustProject turns it off.
+//   - --strict-mcp-config: no tool server at all, not even the user's own
+//     from ~/.claude.json: a worker does not need them, each is a process,
+//     and one that hangs costs the run its start.
+//   - --settings=FILE comes on top of both and its deny rules and hooks hold
+//     whatever the other sources say; disableAllHooks is set to false in it
+//     because the user's settings could switch our hook off with it.
+type claude struct{}
+
+func (claude) Name() string { return KindClaude }
+
+func (claude) NewStream() Stream { return newClaudeStream() }
+
+func (claude) Command(t Task) (Command, error) {
+	if err := t.check(); err != nil {
+		return Command{}, err
+	}
+	if t.Program == "" {
+		return Command{}, bad("program", "is empty; set claude_cli.path")
+	}
+	if err := uuid.Validate(t.SessionID); err != nil || len(t.SessionID) != 36 {
+		return Command{}, bad("session id", fmt.Sprintf("%q is not a UUID, which Claude Code insists on", t.SessionID))
+	}
+	// Every flag in its = form: several flags take a list and would swallow
+	// whatever follows.
+	args := []string{
+		"-p", "--output-format=stream-json", "--verbose",
+		"--session-id=" + t.SessionID,
+		"--system-prompt-file=" + filepath.Join(t.RunDir, systemFile),
+		"--settings=" + filepath.Join(t.RunDir, settingsFile),
+	}
+	if !t.TrustProject {
+		args = append(args, "--setting-sources=user", "--strict-mcp-config")
+	}
+	if t.Model != "" {
+		args = append(args, "--model="+t.Model)
+	}
+	if t.MaxTurns > 0 {
+		args = append(args, "--max-turns="+strconv.Itoa(t.MaxTurns))
+	}
+	if t.MaxBudgetUSD > 0 {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(t.MaxBudgetUSD, 'f', -1, 64))
+	}
+	for _, d := range t.openDirs() {
+		args = append(args, "--add-dir="+d)
+	}
+	env, err := t.environ("CLAUDE_CODE_MAX_RETRIES="+strconv.Itoa(claudeRetries(t)), "DISABLE_AUTOUPDATER=1")
+	if err != nil {
+		return Command{}, err
+	}
+	policy, err := json.MarshalIndent(t.Policy(), "", "  ")
+	if err != nil {
+		return Command{}, fmt.Errorf("encode policy: %w", err)
+	}
+	settings, err := claudeSettings(t)
+	if err != nil {
+		return Command{}, err
+	}
+	return Command{
+		Path: t.Program, Args: args, Env: env, Dir: t.WorkDir,
+		Files: map[string][]byte{
+			systemFile:   []byte(t.SystemPrompt),
+			settingsFile: settings,
+			policyFile:   append(policy, '\n'),
+		},
+	}, nil
+}
+
+// openDirs are the directories beside the working directory that the client
+// may use.
+func (t Task) openDirs() []string {
+	dirs := append([]string(nil), t.AddDirs...)
+	if t.AllowMemoryRead && t.MemoryDir != "" {
+		dirs = append(dirs, t.MemoryDir)
+	}
+	return dirs
+}
+
+// retryTotal[n] is about how long n retries of one request take together: the
+// sums of the delays that Claude Code announced in a run of ten (0.6, 1.2,
+// 2.5, 5, 9.5, 16, 35, 34, 38 and 35 s).
+var retryTotal = [...]time.Duration{0, 600 * time.Millisecond, 1800 * time.Millisecond, 4300 * time.Millisecond,
+	9200 * time.Millisecond, 19 * time.Second, 35 * time.Second, 70 * time.Second, 104 * time.Second, 142 * time.Second, 178 * time.Second}
+
+// claudeRetries bounds how often the client asks its model again. Its own ten
+// retries mean three silent minutes for each request, more than most runs
+// have. A quarter of the run's time is the most that one request may spend on
+// waiting: then a model that is down makes the run fail with the API's own
+// words instead of a timeout, and a short hiccup is still ridden out. Never
+// less than one retry; without a timeout 6 (35 s). A smaller number that the
+// user has set stays.
+func claudeRetries(t Task) int {
+	n := 6
+	if t.Timeout > 0 {
+		for n = len(retryTotal) - 1; n > 1 && retryTotal[n] > t.Timeout/4; n-- {
+		}
+	}
+	if own, err := strconv.Atoi(envValue(t.Env, "CLAUDE_CODE_MAX_RETRIES")); err == nil && own >= 0 && own < n {
+		n = own
+	}
+	return n
+}
+
+type claudeHook struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"` // seconds
+}
+
+type claudeMatcher struct {
+	Matcher string       `json:"matcher"`
+	Hooks   []claudeHook `json:"hooks"`
+}
+
+// hookTimeout is generous because a PreToolUse hook that runs into it does
+// not stop the tool.
+const hookTimeout = 60
+
+// claudeSettings builds the file given by --settings: deny rules for the
+// client's own path checks, and a hook that asks internal/guard about every
+// tool call.
+func claudeSettings(t Task) ([]byte, error) {
+	pol := t.Policy()
+	if t.Self == "" || !filepath.IsAbs(t.Self) {
+		return nil, bad("reprise program", fmt.Sprintf("%q is not an absolute path, and without it nothing guards the memory directory", t.Self))
+	}
+	var s struct {
+		DisableAllHooks bool `json:"disableAllHooks"`
+		Permissions     struct {
+			Deny []string `json:"deny"`
+		} `json:"permissions"`
+		Hooks map[string][]claudeMatcher `json:"hooks"`
+	}
+	s.Permissions.Deny = claudeDeny(pol)
+	cmd := shellWord(filepath.ToSlash(t.Self)) + " protect " + shellWord(filepath.ToSlash(filepath.Join(t.RunDir, policyFile)))
+	s.Hooks = map[string][]claudeMatcher{"PreToolUse": {{Matcher: "*", Hooks: []claudeHook{{Type: "command", Command: cmd, Timeout: hookTimeout}}}}}
+	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode settings: %w", err)
+	}
+	return append(out, '\n'), nil
+}
+
+// claudeDeny writes the policy as the client's permission rules. Each
+// directory is named as given and as resolved, because a rule is compared
+// with both forms of a path but is itself taken literally.
+func claudeDeny(pol guard.Policy) []string {
+	var out []string
+	seen := map[string]bool{}
+	add := func(tools []string, dir string) {
+		for _, d := range []string{dir, guard.Resolve(dir)} {
+			for _, tool := range tools {
+				if rule := tool + "(" + rulePath(d) + "/**)"; !seen[rule] {
+					seen[rule] = true
+					out = append(out, rule)
+				}
+			}
+		}
+	}
+	for _, d := range pol.DenyAll {
+		add([]string{"Read", "Edit", "Write", "NotebookEdit", "Glob", "Grep"}, d)
+	}
+	for _, d := range pol.DenyWrite {
+		add([]string{"Edit", "Write", "NotebookEdit"}, d)
+	}
+	return out
+}
+
+// rulePath spells an absolute path as Claude Code's permission rules want it:
+// a leading // means the root of the file system (a single / would be the
+// settings file's directory), drive letters become /c, and characters that
+// its gitignore-like patterns treat specially are escaped.
+func rulePath(dir string) string {
+	p := filepath.ToSlash(filepath.Clean(dir))
+	if len(p) >= 2 && p[1] == ':' {
+		p = "/" + strings.ToLower(p[:1]) + p[2:]
+	}
+	var b strings.Builder
+	b.WriteByte('/')
+	for _, r := range strings.TrimSuffix(p, "/") {
+		if strings.ContainsRune(`*?[]!#\`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// shellWord quotes one word for a POSIX shell, which is what runs a hook's
+// command.
+func shellWord(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
