@@ -1,0 +1,82 @@
+// Package confine keeps an agent's process away from directories, whatever
+// program or interpreter it runs, by Linux's Landlock. It is apart from proc so
+// that only the program that applies it links the library.
+//
+// It owns no files, writes none and takes no lock. Exec changes the calling
+// process for good, which is why it ends in execve.
+//
+// # What Landlock can say
+//
+// Landlock knows grants only, and a grant holds for everything below a
+// directory. To deny D, everything that exists beside D and beside each of its
+// ancestors is granted, and the ancestors themselves are not. The price:
+//
+//   - In an ancestor of D itself no entry can be made, removed or renamed, and
+//     so no file there be replaced by rename. Files that are there can be
+//     written in place, and directories that are there are free.
+//   - With DenyAll, an ancestor cannot be listed, and a file that somebody else
+//     puts there later cannot be read. (Looking up a known name, stat
+//     included, always works.)
+//   - Grants hold for the files of the moment: one that is replaced by another
+//     program while the confined one runs is a new file directly in an
+//     ancestor.
+//   - mount(2) and pivot_root(2) are refused, so that bubblewrap and other
+//     sandboxes made of mount namespaces do not work inside; ptrace and
+//     /proc/<pid>/environ of processes outside are refused too, and set-user-id
+//     programs (sudo) get no privileges.
+//
+// So put D deep, and make beforehand what the program needs beside it. Network,
+// signals, abstract sockets and ioctls are not restricted. A hard link to a
+// file of D, or a bind mount of D, that exists elsewhere is not seen.
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrUnsupported says that this system cannot confine; Supported says why.
+var ErrUnsupported = errors.New("confining is not supported here")
+
+// Spec says what the program must not do. Paths are absolute; symbolic links in
+// them are followed and the links themselves protected too. A path that does
+// not exist cannot be made.
+type Spec struct {
+	// DenyWrite are directories (or files) that may be read and not changed.
+	DenyWrite []string `json:"deny_write,omitempty"`
+	// DenyAll are directories (or files) that may not be read either.
+	DenyAll []string `json:"deny_all,omitempty"`
+}
+
+// Empty reports whether the Spec forbids nothing.
+func (s Spec) Empty() bool { return len(s.DenyWrite) == 0 && len(s.DenyAll) == 0 }
+
+// Command is the first argument by which a program that calls Main is asked to
+// confine itself.
+const Command = "confine"
+
+// Wrap returns the command line that runs a program confined: shim is the
+// absolute path of a program that gives its arguments after Command to Main.
+func Wrap(shim string, s Spec, path string, args []string) (string, []string, error) {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return "", nil, fmt.Errorf("confine %s: %w", path, err)
+	}
+	return shim, append([]string{Command, string(b), "--", path}, args...), nil
+}
+
+// Main is the shim: args are what Wrap made, without Command. It applies the
+// Spec and becomes the program; it returns only with an error, and then
+// nothing was run.
+func Main(args, env []string) error {
+	if len(args) < 3 || args[1] != "--" {
+		return errors.New("confine: want a specification in JSON, --, a program and its arguments")
+	}
+	var s Spec
+	if err := json.Unmarshal([]byte(args[0]), &s); err != nil {
+		return fmt.Errorf("confine: read specification: %w", err)
+	}
+	return Exec(s, slices.Clone(args[2:]), env)
+}
