@@ -1,0 +1,195 @@
+package reprise_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// golist runs go list as for a release build on Linux, so that the answer is the
+// same on every machine.
+func golist(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %q: %v\n%s", args, err, errs.String())
+	}
+	return string(out)
+}
+
+func TestRuleHookProgramStaysSmall(t *testing.T) {
+	const golden = "testdata/hook-deps.txt"
+	deps := strings.Fields(golist(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/reprise-hook"))
+	slices.Sort(deps)
+	got := "# Packages linked into cmd/reprise-hook on Linux besides the standard library.\n" +
+		"# Each is paid for at every tool call of every agent: add one only with a measured reason.\n" +
+		strings.Join(deps, "\n") + "\n"
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatalf("%v (go test . -run HookProgram -update writes it)", err)
+	}
+	if got != string(want) {
+		t.Errorf("what the hook program links has changed: it starts at each tool call, so each package must be worth its time.\ngot:\n%s\nwant:\n%s\n(go test . -run HookProgram -update)", got, want)
+	}
+	heavy := []string{"net/http", "html/template", "text/template", "database/sql", "go/parser", "testing", "net/rpc"}
+	for _, std := range strings.Fields(golist(t, "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", "./cmd/reprise-hook")) {
+		if slices.Contains(heavy, std) {
+			t.Errorf("cmd/reprise-hook links %s, which costs milliseconds at each tool call", std)
+		}
+	}
+}
+
+// tracked are the files that git knows or would add.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Skipf("not a git checkout, so there are no tracked files to look at: %v", err)
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
+}
+
+func TestRuleNothingOfThisMachine(t *testing.T) {
+	// The patterns are put together so that this file does not hold them.
+	hosts := []string{"registry." + "npmjs.org", "proxy." + "golang.org", "sum." + "golang.org", "deb." + "debian.org", "registry." + "yarnpkg.com"}
+	var quoted []string
+	for _, h := range hosts {
+		quoted = append(quoted, regexp.QuoteMeta(h))
+	}
+	for _, rule := range []struct {
+		re     *regexp.Regexp
+		reason string
+	}{
+		{regexp.MustCompile(strings.Join(quoted, "|")), "names a package registry: whoever builds this may use a mirror"},
+		{regexp.MustCompile(`(^|[^\w.])/(work|root|tmp/brief)/`), "names a path of the machine that it was written on"},
+	} {
+		for _, name := range tracked(t) {
+			data, err := os.ReadFile(name)
+			if errors.Is(err, os.ErrNotExist) {
+				continue // removed, not yet committed
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !utf8.Valid(data) || filepath.Ext(name) == ".sum" {
+				continue
+			}
+			if m := rule.re.FindIndex(data); m != nil {
+				line := 1 + bytes.Count(data[:m[0]], []byte("\n"))
+				t.Errorf("%s:%d: %q %s", name, line, data[m[0]:m[1]], rule.reason)
+			}
+		}
+	}
+}
+
+// licences we may link, told apart by words that only their texts have.
+var licences = []struct {
+	name  string
+	words []string
+}{
+	{"Apache-2.0", []string{"Apache License", "Version 2.0"}},
+	{"MIT", []string{"Permission is hereby granted, free of charge", "without restriction", "WARRANTY OF ANY KIND"}},
+	{"BSD", []string{"Redistribution and use in source and binary forms"}},
+	{"ISC", []string{"Permission to use, copy, modify, and/or distribute this software for any purpose with or without"}},
+}
+
+func licence(text string) string {
+	flat := strings.Join(strings.Fields(text), " ")
+	if strings.Contains(flat, "GNU GENERAL PUBLIC") || strings.Contains(flat, "GNU AFFERO") || strings.Contains(flat, "GNU LESSER") {
+		return ""
+	}
+	for _, l := range licences {
+		all := true
+		for _, w := range l.words {
+			all = all && strings.Contains(flat, w)
+		}
+		if all {
+			return l.name
+		}
+	}
+	return ""
+}
+
+func TestRuleLicences(t *testing.T) {
+	type module struct {
+		Path, Version, Dir string
+		Main               bool
+	}
+	linked := map[string]module{}
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		cmd := exec.Command("go", "list", "-deps", "-json=Module", "./cmd/...")
+		cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list for %s: %v", goos, err)
+		}
+		dec := json.NewDecoder(bytes.NewReader(out))
+		for {
+			var p struct{ Module *module }
+			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if p.Module != nil && !p.Module.Main {
+				linked[p.Module.Path] = *p.Module
+			}
+		}
+	}
+	if len(linked) == 0 {
+		t.Fatal("no linked modules found: the check looks at nothing")
+	}
+	for _, m := range linked {
+		name, err := moduleLicence(m.Dir)
+		if err != nil {
+			t.Errorf("%s %s: %v: what is linked into the programs must be under a licence that asks for no more than its notice", m.Path, m.Version, err)
+			continue
+		}
+		t.Logf("%-12s %s %s", name, m.Path, m.Version)
+	}
+}
+
+func moduleLicence(dir string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return "", err
+	}
+	var seen []string
+	for _, p := range found {
+		base := strings.ToUpper(filepath.Base(p))
+		if !strings.HasPrefix(base, "LICEN") && !strings.HasPrefix(base, "COPYING") {
+			continue
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return "", err
+		}
+		if name := licence(string(data)); name != "" {
+			return name, nil
+		}
+		seen = append(seen, filepath.Base(p))
+	}
+	return "", fmt.Errorf("no allowed licence recognised in %s (files: %q)", dir, seen)
+}
