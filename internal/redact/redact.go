@@ -1,0 +1,398 @@
+// Package redact takes secrets out of text before the text is kept.
+//
+// It owns the rules (rules.json, generated from gitleaks' published rule file
+// by gen/main.go, under the MIT licence in LICENSE.gitleaks, and a few of its
+// own for what those leave out). It writes no file and takes no lock.
+//
+// A secret is replaced by "[redacted:<rule id>]". What a rule says around the
+// secret (a key's name, quotes) stays, so that a reader still sees what was
+// there.
+//
+// The rules are slow and text is mostly harmless, so there are two steps: one
+// pass over the bytes finds the places where a rule's keyword stands; only
+// there, and only as far around as the rule can reach, its regular expression
+// runs. Rules are read and compiled when first needed, so that making a
+// Redactor costs nothing.
+package redact
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed rules.json
+var rulesJSON []byte
+
+// Redactor finds and replaces secrets. It is safe for use by several
+// goroutines; one of them for a process is enough.
+type Redactor struct {
+	once sync.Once
+	set  *ruleSet
+}
+
+// New returns a Redactor with the built-in rules.
+func New() *Redactor { return &Redactor{} }
+
+// span is one secret found, as byte offsets.
+type span struct {
+	start, end int
+	id         string
+}
+
+// String returns s with its secrets replaced, and how many there were.
+func (r *Redactor) String(s string) (string, int) {
+	spans := r.find(s)
+	if len(spans) == 0 {
+		return s, 0
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	at := 0
+	for _, sp := range spans {
+		b.WriteString(s[at:sp.start])
+		b.WriteString("[redacted:" + sp.id + "]")
+		at = sp.end
+	}
+	b.WriteString(s[at:])
+	return b.String(), len(spans)
+}
+
+// Bytes is [Redactor.String] for bytes; data itself is not changed, and is
+// returned when there is nothing to replace.
+func (r *Redactor) Bytes(data []byte) ([]byte, int) {
+	s, n := r.String(string(data))
+	if n == 0 {
+		return data, 0
+	}
+	return []byte(s), n
+}
+
+// find returns the secrets in s in order, without overlaps.
+func (r *Redactor) find(s string) []span {
+	r.once.Do(func() { r.set = loadRules() })
+	if len(s) < 4 {
+		return nil
+	}
+	var spans []span
+	for i, wins := range r.set.windows(s) {
+		for _, w := range wins {
+			spans = r.set.rules[i].find(r.set, s, w, spans)
+		}
+	}
+	return merge(spans)
+}
+
+// merge joins secrets that overlap; the more telling rule names the whole.
+func merge(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		if a.end != b.end {
+			return b.end - a.end
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	out := spans[:0]
+	for _, sp := range spans {
+		if n := len(out); n > 0 && sp.start < out[n-1].end {
+			last := &out[n-1]
+			last.end = max(last.end, sp.end)
+			if last.id == genericRule {
+				last.id = sp.id
+			}
+			continue
+		}
+		out = append(out, sp)
+	}
+	return out
+}
+
+// genericRule is gitleaks' rule for "a name like key, then a random value". Its
+// keywords are everyday words, so it has a filter of its own; see mayBeGeneric.
+const genericRule = "generic-api-key"
+
+type allowlist struct {
+	Condition string   `json:"condition"`
+	Paths     []string `json:"paths"`
+	Target    string   `json:"target"`
+	Regexes   []string `json:"regexes"`
+	StopWords []string `json:"stopwords"`
+
+	compiled func() []*regexp.Regexp
+}
+
+type rule struct {
+	ID          string      `json:"id"`
+	Description string      `json:"description"`
+	Regex       string      `json:"regex"`
+	Path        string      `json:"path"`
+	SecretGroup int         `json:"secretGroup"`
+	Entropy     float64     `json:"entropy"`
+	Keywords    []string    `json:"keywords"`
+	Allow       []allowlist `json:"allow"`
+
+	reach  int // bytes that a match can have; -1 without limit
+	spaces int // white space that a match can have; -1 without limit
+	least  int // bytes that a match has at least
+	re     func() *regexp.Regexp
+}
+
+// ruleSet is the rules, ready to be searched for by keyword.
+type ruleSet struct {
+	allow  allowlist
+	rules  []rule
+	first2 [1 << 16 / 64]uint64 // which pairs of bytes begin a keyword
+	words  map[uint16][]keyword
+}
+
+type keyword struct {
+	word  string
+	rules []int
+}
+
+// ownRules are for secrets that gitleaks leaves to others.
+func ownRules() []rule {
+	return []rule{
+		{ID: "url-password", Description: "A password in a URL.", Keywords: []string{"://"},
+			Regex: `[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\x60{}$*]{0,100}:([^\s/@"'<>\x60{}$*]{3,200})@[A-Za-z0-9\[]`},
+		{ID: "authorization-header", Description: "Credentials in an HTTP header.", Keywords: []string{"authorization"},
+			Regex: `(?i)\bauthorization["']?[ \t]{0,3}[:=][ \t"']{0,4}(?:bearer|basic|token)[ \t]{1,3}([A-Za-z0-9._~+/=-]{12,1000})`},
+		{ID: "private-key-part", Description: "A private key whose end is missing.", Keywords: []string{"private key"},
+			Regex: `-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----((?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})+)`},
+	}
+}
+
+func loadRules() *ruleSet {
+	var f struct {
+		Allow allowlist `json:"allow"`
+		Rules []rule    `json:"rules"`
+	}
+	if err := json.Unmarshal(rulesJSON, &f); err != nil {
+		panic(fmt.Sprintf("embedded redaction rules: %v", err)) // a test reads them
+	}
+	set := &ruleSet{allow: f.Allow, words: map[uint16][]keyword{}}
+	set.allow.prepare()
+	for _, r := range append(f.Rules, ownRules()...) {
+		if r.Regex == "" {
+			continue // about a file's name alone
+		}
+		r.prepare()
+		set.rules = append(set.rules, r)
+		for _, k := range r.Keywords {
+			set.addKeyword(k, len(set.rules)-1)
+		}
+	}
+	return set
+}
+
+func (set *ruleSet) addKeyword(word string, rule int) {
+	k := pair(word[0], word[1])
+	set.first2[k/64] |= 1 << (k % 64)
+	for i := range set.words[k] {
+		if set.words[k][i].word == word {
+			set.words[k][i].rules = append(set.words[k][i].rules, rule)
+			return
+		}
+	}
+	set.words[k] = append(set.words[k], keyword{word, []int{rule}})
+}
+
+func (r *rule) prepare() {
+	r.reach, r.spaces, r.least = shape(r.Regex)
+	src := r.Regex
+	r.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(src) })
+	for i := range r.Allow {
+		r.Allow[i].prepare()
+	}
+}
+
+func (a *allowlist) prepare() {
+	list := a.Regexes
+	a.compiled = sync.OnceValue(func() []*regexp.Regexp {
+		var out []*regexp.Regexp
+		for _, x := range list {
+			out = append(out, regexp.MustCompile(x))
+		}
+		return out
+	})
+}
+
+// allows reports whether what was found is known to be none.
+func (a *allowlist) allows(secret, match, line string) bool {
+	if a.Condition == "AND" && len(a.Paths) > 0 {
+		return false // only within files of some name, and a text has none
+	}
+	target := secret
+	switch a.Target {
+	case "match":
+		target = match
+	case "line":
+		target = line
+	}
+	re := slices.ContainsFunc(a.compiled(), func(x *regexp.Regexp) bool { return x.MatchString(target) })
+	low := strings.ToLower(secret)
+	stop := slices.ContainsFunc(a.StopWords, func(w string) bool { return strings.Contains(low, w) })
+	if a.Condition == "AND" {
+		return (re || len(a.Regexes) == 0) && (stop || len(a.StopWords) == 0)
+	}
+	return re || stop
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+func pair(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
+
+func hasPrefixFold(s, prefix string) bool {
+	if len(s) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		if lower(s[i]) != prefix[i] {
+			return false
+		}
+	}
+	return true
+}
+
+type window struct{ start, end int }
+
+// windows finds, for each rule whose keyword is in s, the parts of s in which a
+// match of it would have to be.
+func (set *ruleSet) windows(s string) map[int][]window {
+	var found map[int][]window
+	prev := lower(s[0])
+	for i := 1; i < len(s); i++ {
+		c := lower(s[i])
+		k := pair(prev, c)
+		prev = c
+		if set.first2[k/64]&(1<<(k%64)) == 0 {
+			continue
+		}
+		for _, kw := range set.words[k] {
+			at := i - 1
+			if !hasPrefixFold(s[at:], kw.word) {
+				continue
+			}
+			for _, n := range kw.rules {
+				w, ok := set.rules[n].around(s, at, at+len(kw.word))
+				if !ok {
+					continue
+				}
+				if found == nil {
+					found = map[int][]window{}
+				}
+				list := found[n]
+				if last := len(list) - 1; last >= 0 && w.start <= list[last].end {
+					list[last].end = max(list[last].end, w.end)
+				} else {
+					list = append(list, w)
+				}
+				found[n] = list
+			}
+		}
+	}
+	return found
+}
+
+// edge is what is added to both ends of a window, so that what a rule says
+// about the byte before and after a match is judged by the real bytes.
+const edge = 8
+
+// around is the window about a keyword in which a match that contains it lies.
+func (r *rule) around(s string, start, end int) (window, bool) {
+	if r.ID == genericRule {
+		return mayBeGeneric(s, start, end)
+	}
+	if r.reach < 0 {
+		w := window{0, len(s)}
+		if r.spaces >= 0 {
+			w = window{back(s, start, r.spaces), ahead(s, end, r.spaces)}
+		}
+		return w, w.end-w.start >= r.least
+	}
+	return window{max(0, start-r.reach-edge), min(len(s), end+r.reach+edge)}, true
+}
+
+// find adds the rule's secrets within a window to spans.
+func (r *rule) find(set *ruleSet, s string, w window, spans []span) []span {
+	part := s[w.start:w.end]
+	for _, m := range r.re().FindAllStringSubmatchIndex(part, -1) {
+		if w.end < len(s) && m[1] > len(part)-edge/2 || w.start > 0 && m[0] < 1 && r.reach >= 0 && r.ID != genericRule {
+			continue // leans on an edge that is none; whole matches lie further in
+		}
+		a, b := m[0], m[1]
+		if g := 2 * r.SecretGroup; g > 0 && g+1 < len(m) && m[g] >= 0 {
+			a, b = m[g], m[g+1]
+		} else if r.SecretGroup == 0 {
+			for g := 2; g+1 < len(m); g += 2 {
+				if m[g+1] > m[g] {
+					a, b = m[g], m[g+1]
+					break
+				}
+			}
+		}
+		secret := part[a:b]
+		if secret == "" || r.Entropy != 0 && entropy(secret) <= r.Entropy {
+			continue
+		}
+		match, line := part[m[0]:m[1]], lineOf(s, w.start+m[0], w.start+m[1])
+		allowed := set.allow.allows(secret, match, line)
+		for i := range r.Allow {
+			allowed = allowed || r.Allow[i].allows(secret, match, line)
+		}
+		if !allowed {
+			spans = append(spans, span{w.start + a, w.start + b, r.ID})
+		}
+	}
+	return spans
+}
+
+func lineOf(s string, start, end int) string {
+	a := strings.LastIndexByte(s[:start], '\n') + 1
+	b := len(s)
+	if i := strings.IndexByte(s[end:], '\n'); i >= 0 {
+		b = end + i
+	}
+	return s[a:b]
+}
+
+// entropy is Shannon's, in bits a character.
+func entropy(s string) float64 {
+	var counts [256]int
+	other := map[rune]int{}
+	n := 0
+	for _, c := range s {
+		n++
+		if c < 256 {
+			counts[c]++
+		} else {
+			other[c]++
+		}
+	}
+	var e float64
+	add := func(c int) {
+		if c > 0 {
+			p := float64(c) / float64(n)
+			e -= p * math.Log2(p)
+		}
+	}
+	for _, c := range counts {
+		add(c)
+	}
+	for _, c := range other {
+		add(c)
+	}
+	return e
+}
