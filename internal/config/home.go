@@ -1,5 +1,11 @@
 package config
 
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+)
+
 // Home is everything that is decided before a command does its work.
 type Home struct {
 	Env
@@ -51,4 +57,24 @@ func (h *Home) projectName() string {
 		return ""
 	}
 	return h.Project.Name
+}
+
+// LogFile is reprise's own log.
+func (h *Home) LogFile() string {
+	if f := h.Settings.Logging.File; f != "" {
+		return f
+	}
+	return h.Paths.LogFile()
+}
+
+// IndexFile is the derived search index over the memory directory. A directory
+// other than the default one has an index of its own, so that two settings
+// files never fight over one.
+func (h *Home) IndexFile() string {
+	dir := h.MemoryDir()
+	if dir == h.Paths.Memory() {
+		return h.Paths.IndexFile()
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(h.Paths.Cache, fmt.Sprintf("index-%x.db", sum[:6]))
 }

@@ -1,0 +1,158 @@
+package term
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWantColour(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		vars map[string]string
+		tty  bool
+		want bool
+	}{
+		{"terminal", nil, true, true},
+		{"pipe", nil, false, false},
+		{"NO_COLOR on a terminal", map[string]string{"NO_COLOR": "1"}, true, false},
+		{"empty NO_COLOR counts as unset", map[string]string{"NO_COLOR": ""}, true, true},
+		{"NO_COLOR beats FORCE_COLOR", map[string]string{"NO_COLOR": "1", "FORCE_COLOR": "1"}, true, false},
+		{"FORCE_COLOR in a pipe", map[string]string{"FORCE_COLOR": "1"}, false, true},
+		{"FORCE_COLOR=0 on a terminal", map[string]string{"FORCE_COLOR": "0"}, true, false},
+		{"FORCE_COLOR beats dumb", map[string]string{"FORCE_COLOR": "1", "TERM": "dumb"}, false, true},
+		{"CLICOLOR_FORCE", map[string]string{"CLICOLOR_FORCE": "1"}, false, true},
+		{"dumb terminal", map[string]string{"TERM": "dumb"}, true, false},
+		{"CLICOLOR=0", map[string]string{"CLICOLOR": "0"}, true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := WantColour(func(k string) string { return tc.vars[k] }, tc.tty); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSafeText(t *testing.T) {
+	for _, tc := range []struct{ name, in, text, line string }{
+		{"plain", "abc äöü 漢字", "abc äöü 漢字", "abc äöü 漢字"},
+		{"lines stay", "a\n\tb\n", "a\n\tb\n", `a\n\tb\n`},
+		{"carriage returns", "a\r\nb\rc", "a\nb\\rc", `a\r\nb\rc`},
+		{"colour", "\x1b[31mred", `\x1b[31mred`, `\x1b[31mred`},
+		{"title change", "\x1b]0;owned\x07", `\x1b]0;owned\x07`, `\x1b]0;owned\x07`},
+		{"eight-bit control", "a\u009b31m", `a\x9b31m`, `a\x9b31m`},
+		{"not UTF-8", "a\xffb", `a\xffb`, `a\xffb`},
+		{"cut rune at the end", "a\xe6\xbc", `a\xe6\xbc`, `a\xe6\xbc`},
+		{"zero width", "re\u200bprise", `re\u{200b}prise`, `re\u{200b}prise`},
+		{"right to left override", "a\u202egpj.exe", `a\u{202e}gpj.exe`, `a\u{202e}gpj.exe`},
+		{"byte order mark", "\ufeffx", `\u{feff}x`, `\u{feff}x`},
+		{"tag characters", "x\U000e0041", `x\u{e0041}`, `x\u{e0041}`},
+		{"soft hyphen", "a\u00adb", `a\xadb`, `a\xadb`},
+		{"NUL and DEL", "a\x00b\x7f", `a\x00b\x7f`, `a\x00b\x7f`},
+		{"line separator", "a\u2028b", `a\u{2028}b`, `a\u{2028}b`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := SafeText(tc.in); got != tc.text {
+				t.Errorf("SafeText(%q) = %q, want %q", tc.in, got, tc.text)
+			}
+			if got := SafeLine(tc.in); got != tc.line {
+				t.Errorf("SafeLine(%q) = %q, want %q", tc.in, got, tc.line)
+			}
+		})
+	}
+}
+
+func FuzzSafeText(f *testing.F) {
+	for _, s := range []string{"", "a\x1b[0mb", "\xff\u200b\r\n", "漢字\x9b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, got := range []string{SafeText(s), SafeLine(s)} {
+			if !utf8.ValidString(got) {
+				t.Errorf("%q: result is not UTF-8: %q", s, got)
+			}
+			for _, r := range got {
+				if hidden(r) && r != '\n' && r != '\t' {
+					t.Errorf("%q: %U is left in %q", s, r, got)
+				}
+			}
+		}
+		if strings.ContainsAny(SafeLine(s), "\n\t") {
+			t.Errorf("%q: SafeLine has more than one line", s)
+		}
+		if once := SafeText(s); SafeText(once) != once {
+			t.Errorf("%q: not the same when done twice", s)
+		}
+		if w := Width(s); w < 0 || Width(Cut(s, 5)) > 5 {
+			t.Errorf("%q: width %d, cut to 5 has %d", s, w, Width(Cut(s, 5)))
+		}
+		if c := safeCell(s); strings.ContainsAny(c, "\n\r\t") {
+			t.Errorf("%q: cell %q breaks the line", s, c)
+		}
+	})
+}
+
+func TestTable(t *testing.T) {
+	style := NewStyle(true)
+	plain := NewTable(Style{}, "NAME", "N", "WHAT").AlignRight(1)
+	plain.Row("漢字", "7", "wide characters take two columns")
+	plain.Row("e\u0301", "123", "a combining accent takes none")
+	plain.Row("a\nb", "1", "")
+	var b bytes.Buffer
+	if err := plain.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := "NAME    N  WHAT\n漢字    7  wide characters take two columns\ne\u0301     123  a combining accent takes none\na\\nb    1\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+
+	b.Reset()
+	coloured := NewTable(style, "A", "B").MaxWidth(8)
+	coloured.Row(style.Red("x"), "1234567890")
+	coloured.Row("long", style.Green("1234567890"))
+	if err := coloured.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	want = "\x1b[2mA\x1b[0m     \x1b[2mB\x1b[0m\n\x1b[31mx\x1b[0m     1…\nlong  \x1b[32m1…\x1b[0m\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStyleOffAddsNothing(t *testing.T) {
+	var s Style
+	for _, f := range []func(string) string{s.Bold, s.Dim, s.Red, s.Green, s.Yellow, s.Blue, s.Magenta, s.Cyan, s.Diff} {
+		if got := f("+x\n"); got != "+x\n" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestDiff(t *testing.T) {
+	got := NewStyle(true).Diff("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z")
+	want := "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\x1b[31m-x\x1b[0m\n\x1b[32m+y\x1b[0m\n z"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	var b bytes.Buffer
+	s := NewSteps(&b, Style{})
+	s.Step("Make a project")
+	s.Command("reprise init\x1b[2J")
+	s.OK("made %s", "a\nb")
+	s.Step("Run")
+	s.Warn("slow")
+	s.Fail("gone")
+	s.Info("see %d", 3)
+	s.Quote("one\ntwo\x07\n")
+	want := "1. Make a project\n   $ reprise init\\x1b[2J\n   ✓ made a b\n\n2. Run\n   ! slow\n   ✗ gone\n   · see 3\n     one\n     two\\x07\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
