@@ -1,0 +1,451 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// maxMessage is the most bytes of one incoming message, over stdio as over
+	// HTTP. The largest value a tool takes is 1 MiB, and JSON escapes can make
+	// six bytes of one.
+	maxMessage = 8 << 20
+
+	// drainTime is how long the end of input waits for answers under way, so
+	// that `printf '…' | reprise mcp` is answered, and still leaves the server
+	// gone within a second.
+	drainTime = 400 * time.Millisecond
+
+	// edge is how much of each end of an over-long line is kept, to find the id
+	// of the request that it was.
+	edge = 4 << 10
+)
+
+// stdioGuard is the transport in front of the SDK: it reads lines itself,
+// answers what is not a message and goes on, where the SDK's own would end the
+// session.
+type stdioGuard struct {
+	in    io.Reader
+	out   io.Writer
+	limit int           // bytes of a line
+	drain time.Duration // at the end of input
+	known func(method string) bool
+
+	conn *guardConn // the one connection, once made
+}
+
+// Connect implements mcp.Transport.
+func (g *stdioGuard) Connect(context.Context) (mcp.Connection, error) {
+	if g.conn != nil {
+		return nil, errors.New("connect stdio: already connected")
+	}
+	c := &guardConn{
+		out: g.out, limit: g.limit, drain: g.drain, known: g.known,
+		lines: make(chan line), closed: make(chan struct{}),
+		pending: make(map[any]int), idle: make(chan struct{}, 1),
+	}
+	g.conn = c
+	// Reading from a terminal or pipe cannot be interrupted, so it has its own
+	// goroutine, which ends with its input or with the process.
+	go c.readLines(g.in)
+	return c, nil
+}
+
+// line is one line of input. A line over the limit has only its ends.
+type line struct {
+	data  []byte
+	over  bool
+	total int64
+	err   error // the input has ended
+}
+
+type guardConn struct {
+	limit int
+	drain time.Duration
+	known func(string) bool
+
+	lines     chan line
+	closed    chan struct{}
+	closeOnce sync.Once
+
+	writeMu sync.Mutex
+	out     io.Writer
+	broken  error
+
+	mu      sync.Mutex
+	pending map[any]int // calls without an answer yet, by id
+	idle    chan struct{}
+}
+
+func (c *guardConn) SessionID() string { return "" }
+
+func (c *guardConn) Close() error {
+	c.closeOnce.Do(func() { close(c.closed) })
+	return nil
+}
+
+func (c *guardConn) readLines(in io.Reader) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		l := readLine(r, c.limit)
+		if l.err != nil && l.total == 0 {
+			l.data = nil
+		}
+		if len(l.data) > 0 || l.over {
+			keep := l
+			keep.err = nil
+			if !c.hand(keep) {
+				return
+			}
+		}
+		if l.err != nil {
+			c.hand(line{err: l.err})
+			return
+		}
+	}
+}
+
+func (c *guardConn) hand(l line) bool {
+	select {
+	case c.lines <- l:
+		return true
+	case <-c.closed:
+		return false
+	}
+}
+
+// readLine reads up to a newline or the end of input and holds at most limit
+// bytes, whatever comes.
+func readLine(r *bufio.Reader, limit int) line {
+	var l line
+	var tail []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		l.total += int64(len(part))
+		if !l.over && len(l.data)+len(part) > limit {
+			l.over = true
+			if len(l.data) > edge {
+				tail = append(tail, l.data[len(l.data)-edge:]...)
+				l.data = l.data[:edge:edge]
+			}
+		}
+		if l.over {
+			tail = append(tail, part...)
+			if len(tail) > 2*edge {
+				tail = append(tail[:0], tail[len(tail)-edge:]...)
+			}
+		} else {
+			l.data = append(l.data, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		l.err = err
+		if l.over {
+			l.data = append(append(bytes.Clone(l.data), '\n'), tail...)
+		}
+		return l
+	}
+}
+
+// Read implements mcp.Connection. It returns only whole, valid messages; what
+// is none is answered here.
+func (c *guardConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		var l line
+		select {
+		case l = <-c.lines:
+		case <-c.closed:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if l.err != nil {
+			c.awaitAnswers(ctx)
+			if errors.Is(l.err, io.EOF) {
+				return nil, io.EOF
+			}
+			return nil, fmt.Errorf("read standard input: %w", l.err)
+		}
+		msg, refused := c.parse(l)
+		if refused != nil {
+			data, err := refused.encode()
+			if err == nil {
+				err = c.writeLine(data)
+			}
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if msg == nil {
+			continue // an empty line
+		}
+		if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+			c.mu.Lock()
+			c.pending[req.ID.Raw()]++
+			c.mu.Unlock()
+		}
+		return msg, nil
+	}
+}
+
+// awaitAnswers gives calls under way a moment to be answered after the input
+// has ended.
+func (c *guardConn) awaitAnswers(ctx context.Context) {
+	timer := time.NewTimer(c.drain)
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		n := len(c.pending)
+		c.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-c.idle:
+		case <-timer.C:
+			return
+		case <-c.closed:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// parse turns a line into a message, or into the answer that refuses it, or
+// into neither for an empty line.
+func (c *guardConn) parse(l line) (jsonrpc.Message, *refusal) {
+	if l.over {
+		return nil, refuse(findID(l.data), jsonrpc.CodeInvalidRequest,
+			"message of %d bytes is over the limit of %d: send less at a time, for example several append_file calls", l.total, c.limit)
+	}
+	data := bytes.TrimPrefix(l.data, []byte("\xef\xbb\xbf")) // some Windows clients begin with a byte order mark
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return nil, nil
+	}
+	if !json.Valid(data) {
+		return nil, refuse(nil, jsonrpc.CodeParseError, "not a JSON text: each line must hold one whole JSON-RPC message")
+	}
+	if data[0] == '[' {
+		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "batches are not part of this protocol: send one message a line")
+	}
+	if data[0] != '{' {
+		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "a message must be a JSON object")
+	}
+	env, refused := parseEnvelope(data)
+	if refused != nil {
+		return nil, refused
+	}
+	if !utf8.Valid(data) && env.method != "tools/call" {
+		// A tool call goes on: its handler can say which parameter it is.
+		return nil, refuse(env.id, jsonrpc.CodeParseError, "the message is not valid UTF-8")
+	}
+	if env.isCall && c.known != nil && !c.known(env.method) {
+		// Probes of other protocol eras wait for this answer, and before the
+		// handshake the SDK would call it something else.
+		return nil, refuse(env.id, jsonrpc.CodeMethodNotFound, "method not found: %q", clip(env.method, 100))
+	}
+	msg, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		return nil, refuse(env.id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: %s", clip(err.Error(), 200))
+	}
+	return msg, nil
+}
+
+// envelope is what the guard looks at before the SDK decodes a message.
+type envelope struct {
+	id     json.RawMessage // nil where there is none
+	method string
+	isCall bool
+}
+
+func parseEnvelope(data []byte) (envelope, *refusal) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(data, &m); err != nil {
+		return envelope{}, refuse(nil, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: %s", clip(err.Error(), 200))
+	}
+	var e envelope
+	id, hasID := m["id"]
+	if hasID {
+		if !validID(id) {
+			return e, refuse(nil, jsonrpc.CodeInvalidRequest, "id must be a string or a whole number below 2^53")
+		}
+		e.id = id
+	}
+	if v := string(m["jsonrpc"]); v != `"2.0"` {
+		return e, refuse(e.id, jsonrpc.CodeInvalidRequest, `"jsonrpc" must be "2.0"`)
+	}
+	method, hasMethod := m["method"]
+	if !hasMethod {
+		if !hasID {
+			return e, refuse(nil, jsonrpc.CodeInvalidRequest, `a message has a "method", or an "id" and a "result"`)
+		}
+		return e, nil // an answer to a request of ours
+	}
+	if err := json.Unmarshal(method, &e.method); err != nil {
+		return e, refuse(e.id, jsonrpc.CodeInvalidRequest, `"method" must be a string`)
+	}
+	e.isCall = hasID
+	return e, nil
+}
+
+// validID accepts what can be given back unchanged: the SDK holds numbers as
+// 64-bit floats on their way in.
+func validID(raw json.RawMessage) bool {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		return len(v) <= 1024
+	case float64:
+		return v == math.Trunc(v) && math.Abs(v) < 1<<53
+	}
+	return false
+}
+
+// idPattern is a request id in text that may be cut off on either side.
+var idPattern = regexp.MustCompile(`[{,]\s*"id"\s*:\s*("[^"\\]{0,200}"|-?[0-9]{1,15})\s*[,}]`)
+
+// findID looks for the id at both ends of an over-long message: clients write
+// it before or after the parameters. The last match wins only where the first
+// kilobytes have none.
+func findID(ends []byte) json.RawMessage {
+	head, tail, _ := bytes.Cut(ends, []byte{'\n'})
+	if m := idPattern.FindSubmatch(head); m != nil {
+		return m[1]
+	}
+	if all := idPattern.FindAllSubmatch(tail, -1); len(all) > 0 {
+		return all[len(all)-1][1]
+	}
+	return nil
+}
+
+// refusal answers what is no message. It is no jsonrpc.Response, because that
+// cannot carry the null id which JSON-RPC demands when the request's own is
+// not known.
+type refusal struct {
+	id   json.RawMessage // nil: not known
+	code int64
+	text string
+}
+
+func refuse(id json.RawMessage, code int64, format string, args ...any) *refusal {
+	return &refusal{id: id, code: code, text: fmt.Sprintf(format, args...)}
+}
+
+func (a *refusal) encode() ([]byte, error) {
+	id := a.id
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return encodeJSON(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, &jsonrpc.Error{Code: a.code, Message: a.text}})
+}
+
+// Write implements mcp.Connection.
+func (c *guardConn) Write(_ context.Context, msg jsonrpc.Message) error {
+	if resp, ok := msg.(*jsonrpc.Response); ok {
+		resp.Error = codedError(resp.Error)
+		defer c.settled(resp.ID.Raw())
+	}
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return fmt.Errorf("encode message: %w", err)
+	}
+	return c.writeLine(data)
+}
+
+// writeLine writes one message as one line in one call. Whatever happens,
+// nothing but whole messages reaches the output.
+func (c *guardConn) writeLine(data []byte) error {
+	data = append(data, '\n')
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	if c.broken != nil {
+		return c.broken
+	}
+	n, err := c.out.Write(data)
+	if err == nil && n < len(data) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		// After half a line no other may follow.
+		c.broken = fmt.Errorf("write standard output: %w", err)
+	}
+	return c.broken
+}
+
+func (c *guardConn) settled(id any) {
+	c.mu.Lock()
+	if c.pending[id]--; c.pending[id] <= 0 {
+		delete(c.pending, id)
+	}
+	n := len(c.pending)
+	c.mu.Unlock()
+	if n == 0 {
+		select {
+		case c.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// codedError gives an error that the SDK sends without a code (0, which no
+// client knows) the code that fits.
+func codedError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && wire.Code != 0 {
+		return err
+	}
+	code := int64(jsonrpc.CodeInternalError)
+	if notReady.MatchString(err.Error()) {
+		code = jsonrpc.CodeInvalidRequest
+	}
+	return &jsonrpc.Error{Code: code, Message: err.Error()}
+}
+
+// notReady is the SDK's word for a call before the handshake; it has no type.
+var notReady = regexp.MustCompile(`^method "[^"]*" is invalid during session initialization$`)
+
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// clip shortens s to at most n runes and says that it did.
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return fmt.Sprintf("%s… (%d more characters)", string(r[:n]), len(r)-n)
+}
