@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/event"
+	"reprise/internal/logfile"
+	"reprise/internal/memory"
+	"reprise/internal/proc"
+	"reprise/internal/proc/confine"
+	"reprise/internal/recall"
+	"reprise/internal/run"
+)
+
+// App is all that the command line touches of the world. Commands take it and
+// nothing else, so that a test runs the whole program in its own process.
+type App struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+
+	OutIsTerminal bool
+	Env           config.Env
+	Environ       []string // the environment as lines, what agents start from
+	Program       string   // absolute path of this program
+	Hostname      string
+	PID           int
+	// ConfigFlag is --config.
+	ConfigFlag string
+	// ProtectStdout points the process's own standard output elsewhere, so
+	// that no stray print reaches a protocol. nil does nothing.
+	ProtectStdout func()
+	// Signals subscribes to the requests to stop that the process gets. nil
+	// means that there are none.
+	Signals func() <-chan os.Signal
+
+	home   *config.Home
+	log    *slog.Logger
+	logf   io.Closer
+	runs   *run.Manager
+	memory *memory.Store
+	index  *recall.Index
+}
+
+// commands is every command there is, in the order of the help.
+func commands(app *App) []*cobra.Command {
+	return []*cobra.Command{
+		newDemoCmd(app),
+		newInitCmd(app),
+		newMCPCmd(app),
+		newSpawnCmd(app),
+		newRunsCmd(app),
+		newMemoryCmd(app),
+		newIndexCmd(app),
+		newComplianceCmd(app),
+		newDoctorCmd(app),
+		newConfigCmd(app),
+		newPathsCmd(app),
+		newVersionCmd(app),
+		newSuperviseCmd(app),
+		newConfineCmd(app),
+		newProtectCmd(app),
+		newScriptAgentCmd(app),
+	}
+}
+
+// Close frees what the commands opened.
+func (a *App) Close() {
+	if a.index != nil {
+		a.index.Close()
+	}
+	if a.logf != nil {
+		a.logf.Close()
+	}
+}
+
+// Now is the time by the app's clock.
+func (a *App) Now() time.Time { return a.Env.Now() }
+
+// Home is the installation: places, settings and the project around the
+// working directory.
+func (a *App) Home() (*config.Home, error) {
+	if a.home != nil {
+		return a.home, nil
+	}
+	home, err := config.Open(a.Env, a.ConfigFlag)
+	if err != nil {
+		return nil, err
+	}
+	a.home = home
+	return home, nil
+}
+
+// Logger is reprise's own log. Its file is made at the first line.
+func (a *App) Logger() (*slog.Logger, error) {
+	if a.log != nil {
+		return a.log, nil
+	}
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	handler, err := logfile.New(logfile.Options{
+		File:       home.LogFile(),
+		Level:      home.Settings.Logging.Level,
+		MaxSizeMB:  home.Settings.Logging.MaxSizeMB,
+		MaxBackups: home.Settings.Logging.MaxBackups,
+		Now:        a.Env.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.log, a.logf = slog.New(handler), handler
+	return a.log, nil
+}
+
+// Runs is the run manager of the project around the working directory, or of
+// the global scope.
+func (a *App) Runs() (*run.Manager, error) {
+	if a.runs != nil {
+		return a.runs, nil
+	}
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	log, err := a.Logger()
+	if err != nil {
+		return nil, err
+	}
+	set := home.Settings
+	userHome, _ := a.Env.Home() // "" makes working_directory a required argument
+	var project string
+	if home.Project != nil {
+		project = home.Project.Name
+	}
+	a.runs = run.New(run.Options{
+		Dir:             home.RunsDir(),
+		Also:            a.otherRuns(home),
+		Project:         project,
+		Env:             a.Environ,
+		Home:            userHome,
+		Hostname:        a.Hostname,
+		DefaultClient:   set.SubAgent.Agent,
+		ClaudePath:      set.ClaudeCLI.Path,
+		DefaultTimeout:  time.Duration(set.SubAgent.DefaultTimeoutSeconds) * time.Second,
+		MaxOutputTokens: set.SubAgent.DefaultMaxOutputTokens,
+		MemoryDir:       home.MemoryDir(),
+		Sandbox:         set.SubAgent.Sandbox,
+		SandboxSupport: func() (bool, string) {
+			abi, why := confine.Supported()
+			return abi > 0, why
+		},
+		Program:   a.Program,
+		Helper:    helperProgram(a.Program),
+		EventsDir: home.EventsDir(),
+		Now:       a.Env.Now,
+		Log:       log,
+		LookPath:  func(name string) (string, error) { return proc.LookPath(name, a.Env.Vars, a.Env.GOOS) },
+	})
+	return a.runs, nil
+}
+
+// otherRuns are the runs directories of the other scopes: an id that a person
+// or a client has is good wherever it is asked for.
+func (a *App) otherRuns(home *config.Home) []string {
+	var dirs []string
+	if global := home.Paths.Runs(""); global != home.RunsDir() {
+		dirs = append(dirs, global)
+	}
+	entries, err := os.ReadDir(filepath.Join(home.Paths.Data, "projects"))
+	if err != nil {
+		return dirs
+	}
+	for _, e := range entries {
+		if dir := home.Paths.Runs(e.Name()); dir != home.RunsDir() && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// helperProgram is the small program beside this one, or this one where there
+// is none (as under `go run`): both know the same helper commands.
+func helperProgram(program string) string {
+	name := "reprise-hook"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	path := filepath.Join(filepath.Dir(program), name)
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return path
+	}
+	return program
+}
+
+// Memory is the memory store. Nothing is made until something is written.
+func (a *App) Memory() (*memory.Store, error) {
+	if a.memory != nil {
+		return a.memory, nil
+	}
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	index, err := a.Index()
+	if err != nil {
+		return nil, err
+	}
+	a.memory = memory.New(memory.Options{
+		Dir:        home.MemoryDir(),
+		Now:        a.Env.Now,
+		Events:     &memoryEvents{log: event.Open(home.EventsDir(), a.Hostname, a.Env.Now), project: home.Project},
+		AfterWrite: index.Touch,
+		Git:        memory.GitOptions{Vars: a.Env.Vars},
+	})
+	return a.memory, nil
+}
+
+// Index is the search index over the memory directory.
+func (a *App) Index() (*recall.Index, error) {
+	if a.index != nil {
+		return a.index, nil
+	}
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	a.index = recall.Open(recall.Options{IndexFile: home.IndexFile(), MemoryDir: home.MemoryDir()})
+	return a.index, nil
+}
+
+// memoryEvents makes a memory.written event of each write.
+type memoryEvents struct {
+	log     *event.Log
+	project *config.Project
+}
+
+func (e *memoryEvents) MemoryWritten(ctx context.Context, c memory.Change) error {
+	data, err := jsonData(map[string]any{"op": c.Op, "file": c.Name, "hash": c.Hash, "bytes": c.Bytes})
+	if err != nil {
+		return err
+	}
+	ev := event.Event{Scope: event.ScopeGlobal, Type: event.MemoryWritten, Data: data, Outcome: "success"}
+	if e.project != nil {
+		ev.Scope, ev.Project = event.ScopeProject, e.project.Name
+	}
+	_, err = e.log.Append(ctx, ev)
+	return err
+}
+
+// notFound gives errors about things that do not exist their exit code.
+func notFound(err error) error {
+	if errors.Is(err, run.ErrNotFound) || errors.Is(err, memory.ErrNotFound) {
+		return exitWith(ExitNotFound, err)
+	}
+	return err
+}

@@ -1,0 +1,383 @@
+package cli
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+	"reprise/internal/proc"
+	"reprise/internal/term"
+)
+
+// demoScript is what the scripted agent of the demo does, by its task.
+//
+//go:embed demo_agent.yaml
+var demoScript []byte
+
+// DemoOptions are the flags of `reprise demo`.
+type DemoOptions struct {
+	Agent string
+	Keep  bool
+}
+
+func newDemoCmd(app *App) *cobra.Command {
+	var o DemoOptions
+	cmd := &cobra.Command{
+		Use: "demo", Args: cobra.NoArgs,
+		Short: "Show the main job step by step in a throwaway project (no account needed)",
+		Long: `Make a throwaway project and home, start the MCP server as a client would, and
+show what it does: agents that answer at once, that take their time, that are
+stopped and that run out of time; and a memory that outlives them all.
+
+Nothing outside the throwaway directory is touched. --agent claude does it with
+the real Claude Code of this machine, which needs an account and costs a little.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Agent != "script" && o.Agent != "claude" {
+				return usagef("--agent %q: the demo knows script and claude", o.Agent)
+			}
+			return runDemo(cmd.Context(), app, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Agent, "agent", "script", "client to start: script or claude")
+	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave the files and say where they are")
+	return cmd
+}
+
+// demo is one showing.
+type demo struct {
+	app   *App
+	opt   DemoOptions
+	steps *term.Steps
+	root  string // of everything the demo makes
+	env   config.Env
+	peer  *mcpPeer
+	ids   []string // of the runs that were started
+}
+
+// agentAnswer is the part of spawn_agent's and check_agent's answers that the
+// demo looks at.
+type agentAnswer struct {
+	Status         string  `json:"status"`
+	JobID          string  `json:"job_id"`
+	Result         string  `json:"result"`
+	Error          string  `json:"error"`
+	ElapsedSeconds float64 `json:"elapsed_seconds"`
+}
+
+func runDemo(ctx context.Context, app *App, o DemoOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	root, err := os.MkdirTemp("", "reprise-demo-")
+	if err != nil {
+		return fmt.Errorf("make a throwaway directory: %w", err)
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return fmt.Errorf("make a throwaway directory: %w", err)
+	}
+	d := &demo{app: app, opt: o, root: root, steps: term.NewSteps(app.Out, app.Style())}
+	began := app.Now()
+	err = d.play(ctx)
+	if d.peer != nil {
+		if _, stopErr := d.peer.stop(10 * time.Second); err == nil {
+			err = stopErr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("demo: %w (its files are in %s)", err, root)
+	}
+	fmt.Fprintf(app.Out, "\nDone in %s.", ago(app.Now().Sub(began)))
+	if o.Keep {
+		fmt.Fprintf(app.Out, " The files are in %s.\n", root)
+	} else if err := durable.RemoveAll(root); err != nil {
+		return fmt.Errorf("remove the throwaway directory: %w", err)
+	} else {
+		fmt.Fprint(app.Out, " The throwaway directory is gone; --keep would have left it.\n")
+	}
+	fmt.Fprintln(app.Out, "Next: `reprise mcp install claude-code` connects your own client, `reprise doctor` says what is missing.")
+	return nil
+}
+
+func (d *demo) play(ctx context.Context) error {
+	for _, part := range []func(context.Context) error{
+		d.prepare, d.connect, d.fast, d.slow, d.cancel, d.timeout, d.remember, d.restart, d.account,
+	} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *demo) path(name string) string { return filepath.Join(d.root, name) }
+
+// prepare makes the throwaway project and an installation of its own.
+func (d *demo) prepare(context.Context) error {
+	d.steps.Step("A throwaway project, with a home of its own")
+	for _, dir := range []string{"project", "home"} {
+		if err := durable.MkdirAll(d.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := durable.WriteFile(d.path("project/main.go"), []byte("package main\n\n// TODO: say hello\nfunc main() {}\n"), 0o644); err != nil {
+		return err
+	}
+	if _, err := config.InitProject(d.path("project"), "demo"); err != nil {
+		return err
+	}
+	if err := durable.WriteFile(d.path("agent.yaml"), demoScript, 0o644); err != nil {
+		return err
+	}
+	// A window of 2 s instead of 25 s, so that the slow agent is handed off
+	// while you watch.
+	settings := "sub_agent:\n  sync_window_seconds: 2\n  agent: " + d.opt.Agent + "\n"
+	if d.opt.Agent == "script" {
+		settings += fmt.Sprintf("  script_file: %q\n", d.path("agent.yaml"))
+	} else {
+		settings = strings.Replace(settings, ": 2\n", ": 25\n", 1)
+	}
+	if err := durable.WriteFile(d.path("home/config.yaml"), []byte(settings), 0o600); err != nil {
+		return err
+	}
+	d.steps.OK("project  %s", d.path("project"))
+	d.steps.OK("home     %s  (REPRISE_HOME)", d.path("home"))
+	return nil
+}
+
+// environ is the environment of the demo's server.
+func (d *demo) environ() []string {
+	env := make([]string, 0, len(d.app.Environ)+1)
+	for _, kv := range d.app.Environ {
+		name, _, _ := strings.Cut(kv, "=")
+		switch name {
+		case "REPRISE_HOME", "REPRISE_CONFIG", "MCP_BRIDGE_CONFIG", "AI_MEMORY_PATH", proc.RunIDVar:
+		default:
+			env = append(env, kv)
+		}
+	}
+	return append(env, "REPRISE_HOME="+d.path("home"))
+}
+
+func (d *demo) connect(ctx context.Context) error {
+	d.steps.Step("Start the MCP server, as a client would")
+	d.steps.Command("reprise mcp")
+	peer, err := startPeer(ctx, d.app, []string{"mcp", "--toolsets", "all"}, d.environ(), d.path("project"))
+	if err != nil {
+		return err
+	}
+	d.peer = peer
+	raw, err := peer.call("tools/list", map[string]any{})
+	if err != nil {
+		return err
+	}
+	names, err := toolNames(raw)
+	if err != nil {
+		return err
+	}
+	d.steps.OK("%d tools: %s", len(names), strings.Join(names, ", "))
+	return nil
+}
+
+// spawn calls spawn_agent and remembers the run.
+func (d *demo) spawn(task string, more map[string]any) (agentAnswer, error) {
+	args := map[string]any{"task": task, "working_directory": d.path("project")}
+	for k, v := range more {
+		args[k] = v
+	}
+	d.steps.Info("spawn_agent  %q", task)
+	var a agentAnswer
+	if err := d.peer.tool("spawn_agent", args, &a); err != nil {
+		return a, err
+	}
+	if a.JobID != "" {
+		d.ids = append(d.ids, a.JobID)
+	}
+	return a, nil
+}
+
+func (d *demo) fast(context.Context) error {
+	d.steps.Step("An agent that answers at once comes back complete")
+	a, err := d.spawn("Say in one sentence what this directory holds.", nil)
+	if err != nil {
+		return err
+	}
+	if a.Status != "complete" {
+		return fmt.Errorf("the fast agent is %s: %s %s", a.Status, a.Error, a.Result)
+	}
+	d.steps.OK("status complete, job %s", a.JobID)
+	d.steps.Quote(a.Result)
+	return nil
+}
+
+func (d *demo) slow(context.Context) error {
+	d.steps.Step("One that takes its time is handed off, then polled")
+	a, err := d.spawn("Take your time: wait a few seconds, then say that you are done.", nil)
+	if err != nil {
+		return err
+	}
+	if a.Status == "running" {
+		d.steps.OK("status running after the sync window; job %s goes on by itself", a.JobID)
+	}
+	for a.Status == "running" {
+		id := a.JobID
+		if err := d.peer.tool("check_agent", map[string]any{"job_id": id, "wait_seconds": 20}, &a); err != nil {
+			return err
+		}
+		a.JobID = id
+		d.steps.Info("check_agent  %s: %s after %.1f s", id, a.Status, a.ElapsedSeconds)
+	}
+	if a.Status != "complete" {
+		return fmt.Errorf("the slow agent is %s: %s %s", a.Status, a.Error, a.Result)
+	}
+	d.steps.OK("collected:")
+	d.steps.Quote(a.Result)
+	return nil
+}
+
+func (d *demo) cancel(context.Context) error {
+	d.steps.Step("One that hangs is cancelled, with everything it started")
+	a, err := d.spawn("Hang for ever, and leave children behind.", nil)
+	if err != nil {
+		return err
+	}
+	if a.Status != "running" {
+		return fmt.Errorf("the hanging agent is %s: %s", a.Status, a.Error)
+	}
+	var c agentAnswer
+	if err := d.peer.tool("cancel_agent", map[string]any{"job_id": a.JobID}, &c); err != nil {
+		return err
+	}
+	if c.Status != "cancelled" {
+		return fmt.Errorf("the cancelled agent is %s", c.Status)
+	}
+	d.steps.OK("cancel_agent %s: cancelled", a.JobID)
+	return d.noneLeft(a.JobID)
+}
+
+func (d *demo) timeout(context.Context) error {
+	d.steps.Step("One that runs out of time is stopped")
+	a, err := d.spawn("Hang for ever again.", map[string]any{"timeout_seconds": 1})
+	if err != nil {
+		return err
+	}
+	if a.Status == "running" {
+		id := a.JobID
+		if err := d.peer.tool("check_agent", map[string]any{"job_id": id, "wait_seconds": 20}, &a); err != nil {
+			return err
+		}
+		a.JobID = id
+	}
+	if a.Status != "timed_out" {
+		return fmt.Errorf("the agent without time is %s: %s", a.Status, a.Error)
+	}
+	d.steps.OK("status timed_out, job %s: %s", a.JobID, a.Error)
+	return d.noneLeft(a.JobID)
+}
+
+// noneLeft looks for processes of a run in the process table.
+func (d *demo) noneLeft(id string) error {
+	left, err := proc.Sweep(id)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%d processes of %s are left", len(left), id)
+	}
+	d.steps.OK("no process of it is left")
+	return nil
+}
+
+const demoFact = "The staging database is called heron and listens on port 6543."
+
+func (d *demo) remember(context.Context) error {
+	d.steps.Step("Write something to memory, and find it")
+	if err := d.peer.tool("create_memory_block", map[string]any{
+		"name": "project-demo", "summary": "The demo project: where its staging database is",
+		"content": "# Demo project\n\n## Staging\n\n" + demoFact + "\n",
+	}, nil); err != nil {
+		return err
+	}
+	d.steps.OK("create_memory_block  blocks/project-demo.md, with its row in index.md")
+	if err := d.peer.tool("append_episodic_log", map[string]any{
+		"title": "The demo ran", "entry": "Showed runs that end, linger, hang and time out; then wrote this.",
+	}, nil); err != nil {
+		return err
+	}
+	d.steps.OK("append_episodic_log  this month's log")
+	return d.search("which port does staging use?")
+}
+
+func (d *demo) search(query string) error {
+	var found struct {
+		Results []struct {
+			File    string `json:"file"`
+			Heading string `json:"heading"`
+			Snippet string `json:"snippet"`
+		} `json:"results"`
+	}
+	if err := d.peer.tool("memory_search", map[string]any{"query": query}, &found); err != nil {
+		return err
+	}
+	for _, hit := range found.Results {
+		if strings.Contains(hit.Snippet, "6543") {
+			d.steps.OK("memory_search %q → %s, %s", query, hit.File, hit.Heading)
+			d.steps.Quote(hit.Snippet)
+			return nil
+		}
+	}
+	return fmt.Errorf("memory_search %q did not find what was written: %+v", query, found.Results)
+}
+
+func (d *demo) restart(ctx context.Context) error {
+	d.steps.Step("End everything and start again: the memory is still there")
+	took, err := d.peer.stop(10 * time.Second)
+	d.peer = nil
+	if err != nil {
+		return err
+	}
+	d.steps.OK("the server was gone %s after the end of its input", ago(took))
+	if d.peer, err = startPeer(ctx, d.app, []string{"mcp"}, d.environ(), d.path("project")); err != nil {
+		return err
+	}
+	d.steps.OK("a new server, a new session")
+	return d.search("port of the staging database")
+}
+
+// account shows where everything is.
+func (d *demo) account(ctx context.Context) error {
+	d.steps.Step("Where it all is: plain files")
+	env := d.app.Env
+	env.Dir = d.path("project")
+	env.Vars = config.ParseVars(d.environ(), env.GOOS)
+	sub := &App{Out: d.app.Out, Err: d.app.Err, OutIsTerminal: d.app.OutIsTerminal, Env: env, Environ: d.environ(), Program: d.app.Program, Hostname: d.app.Hostname}
+	defer sub.Close()
+	home, err := sub.Home()
+	if err != nil {
+		return err
+	}
+	runs, err := sub.Runs()
+	if err != nil {
+		return err
+	}
+	list, err := runs.List(ctx)
+	if err != nil {
+		return err
+	}
+	if len(list) != len(d.ids) {
+		return errors.Join(fmt.Errorf("%d runs are on record, %d were started", len(list), len(d.ids)))
+	}
+	d.steps.OK("memory  %s", home.MemoryDir())
+	d.steps.OK("runs    %s", home.RunsDir())
+	d.steps.OK("events  %s", home.EventsDir())
+	d.steps.OK("log     %s", home.LogFile())
+	d.steps.Command("reprise runs list")
+	return printRuns(sub, list, false)
+}

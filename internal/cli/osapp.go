@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"golang.org/x/term"
+
+	"reprise/internal/config"
+	"reprise/internal/run"
+)
+
+// subscribe is called by the commands that act on signals only: a program that
+// is asked to be stopped by the default action must not have subscribed.
+func subscribe() <-chan os.Signal {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, run.StopSignals()...)
+	return signals
+}
+
+// OSApp is the App of the real process. Only main calls it.
+func OSApp() (*App, error) {
+	env, err := config.OSEnv()
+	if err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost" // names the event file; one machine without a name is still one
+	}
+	return &App{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		Env:           env, Environ: os.Environ(), Program: program, Hostname: host, PID: os.Getpid(),
+		ProtectStdout: func() { os.Stdout = os.Stderr },
+		Signals:       subscribe,
+	}, nil
+}

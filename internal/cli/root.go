@@ -1,0 +1,152 @@
+// Package cli is the command line: one file a command, each with its flags,
+// its output and its errors. It owns no files of its own and takes no locks;
+// everything it changes, it changes through the packages below it.
+//
+// It is also where the parts are wired together: the settings, the run
+// manager, the memory store and the search index are built here, lazily, so
+// that a command pays only for what it uses.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of the program. They are part of its interface: scripts and
+// hooks branch on them.
+const (
+	ExitOK       = 0 // done
+	ExitFailure  = 1 // it went wrong; the message says what, where and what to do
+	ExitUsage    = 2 // the words of the command line are off
+	ExitNotFound = 3 // the thing that was named does not exist
+	ExitConflict = 4 // refused: stale, locked or held by somebody else
+	ExitTimeout  = 5 // it did not end within the time that was given
+)
+
+// ExitError carries the exit code that an error should end the program with.
+// An Err of nil ends it with the code and no message: the command has already
+// said everything, as `reprise memory check` does when it finds something.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// exitWith wraps err so that the program ends with code. A nil error stays nil.
+func exitWith(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ExitError{Code: code, Err: err}
+}
+
+// usagef is an error about the words of the command line (exit code 2).
+func usagef(format string, args ...any) error {
+	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// Main runs the program with args (without the program's name) and returns
+// its exit code. It is the only place that turns errors into codes and prints
+// them; it touches nothing but what app holds.
+func Main(ctx context.Context, args []string, app *App) int {
+	defer app.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	root := newRoot(app)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if app.Signals != nil && cmd.Annotations[ownsSignals] == "" {
+			signals := app.Signals()
+			go func() {
+				select {
+				case sig := <-signals:
+					cancel(fmt.Errorf("stopped by signal (%s)", sig))
+				case <-ctx.Done():
+				}
+			}()
+		}
+	}
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+		err = cause
+	}
+	var exit *ExitError
+	if errors.As(err, &exit) {
+		if exit.Err != nil {
+			printError(app.Err, exit.Err)
+		}
+		return exit.Code
+	}
+	printError(app.Err, err)
+	if isUsageError(err) {
+		return ExitUsage
+	}
+	return ExitFailure
+}
+
+// ownsSignals annotates a command that sees to signals itself; every other
+// command's context ends at the first one.
+const ownsSignals = "owns-signals"
+
+func printError(w io.Writer, err error) {
+	fmt.Fprintf(w, "reprise: %s\n", strings.TrimSpace(err.Error()))
+}
+
+// isUsageError recognises what cobra and pflag say of a wrong command line;
+// they have no type for it.
+func isUsageError(err error) bool {
+	msg := err.Error()
+	for _, prefix := range []string{
+		"unknown command", "unknown flag", "unknown shorthand", "flag needs an argument",
+		"invalid argument", "accepts ", "requires at least", "requires at most", "required flag",
+		"if any flags in the group", "at least one of the flags",
+	} {
+		if strings.HasPrefix(msg, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func newRoot(app *App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "reprise",
+		Short: "Working memory and a harness for coding agents",
+		Long: `reprise gives coding agents a working memory and a harness: background runs
+over MCP, memory in plain markdown, and the record of what happened.
+
+Start with:
+  reprise demo              the main job, shown step by step, no account needed
+  reprise mcp install NAME  connect a client (claude-code, codex, gemini, copilot, …)
+  reprise doctor            what is set up, what is not, and what to do about it`,
+		Version:       Version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetIn(app.In)
+	root.SetOut(app.Out)
+	root.SetErr(app.Err)
+	root.SetVersionTemplate("reprise {{.Version}}\n")
+	root.PersistentFlags().StringVar(&app.ConfigFlag, "config", "", "settings file (default: $REPRISE_CONFIG, else the platform's place; see `reprise paths`)")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w\nSee `%s --help`.", err, cmd.CommandPath())
+	})
+	root.AddCommand(commands(app)...)
+	return root
+}

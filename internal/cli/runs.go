@@ -1,0 +1,425 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/run"
+	"reprise/internal/term"
+)
+
+func newRunsCmd(app *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "Look at runs, wait for them, stop them, clear them away",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRunsListCmd(app), newRunsShowCmd(app), newRunsLogsCmd(app), newRunsWaitCmd(app),
+		newRunsCancelCmd(app), newRunsExtendCmd(app), newRunsGCCmd(app))
+	return cmd
+}
+
+// runJSON is a run for programs: its record, what its result was, and what its
+// agent said.
+type runJSON struct {
+	run.Record
+	MCPStatus      string  `json:"mcp_status"`
+	ElapsedSeconds float64 `json:"elapsed_seconds"`
+	Dir            string  `json:"directory"`
+	Result         any     `json:"result,omitempty"`
+	Output         *string `json:"output,omitempty"`
+	Truncated      bool    `json:"output_truncated,omitempty"`
+}
+
+func runDoc(app *App, r run.Record, out *run.Output) runJSON {
+	doc := runJSON{Record: r, MCPStatus: r.MCPStatus(), ElapsedSeconds: r.Elapsed(app.Now()).Seconds(), Dir: r.Dir()}
+	if r.Result != nil {
+		doc.Result = r.Result
+	}
+	if out != nil {
+		doc.Output, doc.Truncated = &out.Text, out.Truncated
+	}
+	return doc
+}
+
+func newRunsListCmd(app *App) *cobra.Command {
+	var asJSON bool
+	var status string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Args: cobra.NoArgs,
+		Short: "List runs, newest first; runs whose supervisor died are settled first",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := app.Runs()
+			if err != nil {
+				return err
+			}
+			list, err := runs.List(cmd.Context())
+			list, filterErr := filterRuns(list, status, limit)
+			if filterErr != nil {
+				return filterErr
+			}
+			if printErr := printRuns(app, list, asJSON); printErr != nil {
+				return printErr
+			}
+			return err // a record that cannot be read does not hide the others
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print records for programs")
+	cmd.Flags().StringVar(&status, "status", "", "only runs in this state (running, completed, failed, timeout, killed, interrupted, spawning, completing)")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most this many (0: all)")
+	return cmd
+}
+
+func filterRuns(list []run.Record, status string, limit int) ([]run.Record, error) {
+	if limit < 0 {
+		return nil, usagef("--limit %d is negative", limit)
+	}
+	if status != "" {
+		if !run.Status(status).Valid() {
+			return nil, usagef("--status %q is not a state of a run: see `reprise runs list --help`", status)
+		}
+		kept := list[:0]
+		for _, r := range list {
+			if r.Status == run.Status(status) {
+				kept = append(kept, r)
+			}
+		}
+		list = kept
+	}
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	return list, nil
+}
+
+func printRuns(app *App, list []run.Record, asJSON bool) error {
+	if asJSON {
+		docs := make([]runJSON, 0, len(list))
+		for _, r := range list {
+			docs = append(docs, runDoc(app, r, nil))
+		}
+		return printJSON(app.Out, docs)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(app.Err, "No runs here yet. Start one: reprise spawn --agent script \"hello\"")
+		return nil
+	}
+	style := app.Style()
+	table := term.NewTable(style, "RUN", "STATUS", "CLIENT", "STARTED", "TOOK", "WHY")
+	for _, r := range list {
+		table.Row(r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04:05"), ago(r.Elapsed(app.Now())), firstLine(r.StatusReason, 60))
+	}
+	return table.Write(app.Out)
+}
+
+func statusCell(style term.Style, r run.Record) string {
+	switch {
+	case r.Status == run.Completed:
+		return style.Green(string(r.Status))
+	case r.Status.Done():
+		return style.Red(string(r.Status))
+	}
+	return style.Yellow(string(r.Status))
+}
+
+func firstLine(s string, n int) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	s = term.SafeText(s)
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+func newRunsShowCmd(app *App) *cobra.Command {
+	var asJSON, tools, messages, errorsOnly, usage bool
+	cmd := &cobra.Command{
+		Use: "show RUN", Args: cobra.ExactArgs(1), Short: "Show one run: its record, its result, its files",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			runs, err := app.Runs()
+			if err != nil {
+				return err
+			}
+			r, err := runs.Settle(cmd.Context(), args[0])
+			if err != nil {
+				return notFound(err)
+			}
+			switch {
+			case tools || usage || errorsOnly:
+				return showParts(app, r, tools, usage, errorsOnly)
+			case messages:
+				return copyFile(cmd.Context(), app, r.Logs.Stdout, nil)
+			}
+			out, err := runs.Output(r.ID, 0)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(app.Out, runDoc(app, r, &out))
+			}
+			return showRun(app, r, out)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print the record for programs")
+	f.BoolVar(&tools, "tools", false, "only the tools it called, with counts")
+	f.BoolVar(&messages, "messages", false, "its output stream as the client wrote it")
+	f.BoolVar(&errorsOnly, "errors", false, "only what went wrong")
+	f.BoolVar(&usage, "usage", false, "only tokens and cost")
+	cmd.MarkFlagsMutuallyExclusive("json", "tools", "messages", "errors", "usage")
+	return cmd
+}
+
+func showParts(app *App, r run.Record, tools, usage, errorsOnly bool) error {
+	if r.Result == nil {
+		return fmt.Errorf("%s has no result yet: it is %s", r.ID, r.Status)
+	}
+	switch {
+	case tools:
+		return printJSON(app.Out, map[string]any{"calls": r.Result.Tools, "denied": r.Result.PermissionDenials})
+	case usage:
+		return printJSON(app.Out, map[string]any{"usage": r.Result.Usage, "cost_usd": r.Result.CostUSD, "turns": r.Result.NumTurns, "retries": r.Result.Retries})
+	case errorsOnly:
+		return printJSON(app.Out, map[string]any{"status": r.Status, "reason": r.StatusReason, "exit_code": r.ExitCode, "signal": r.Signal, "errors": r.Result.Errors, "api_status": r.Result.APIStatus})
+	}
+	return nil
+}
+
+func showRun(app *App, r run.Record, out run.Output) error {
+	style := app.Style()
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(app.Out, "%s %s\n", style.Dim(fmt.Sprintf("%-12s", name)), value)
+		}
+	}
+	line("run", style.Bold(r.ID))
+	line("status", statusCell(style, r)+" "+term.SafeText(r.StatusReason))
+	line("client", r.Client+" "+r.Model)
+	line("directory", r.WorkDir)
+	line("started", r.StartedAt.Local().Format(time.RFC1123))
+	line("took", ago(r.Elapsed(app.Now())))
+	if r.ExitCode != nil {
+		line("exit code", fmt.Sprint(*r.ExitCode))
+	}
+	line("sandbox", r.Command.Sandbox)
+	if r.Result != nil && r.Result.NumTurns > 0 {
+		u := r.Result.Usage
+		line("usage", fmt.Sprintf("%d turns, %d tokens in, %d out, %.4f USD", r.Result.NumTurns, u.InputTokens, u.OutputTokens, r.Result.CostUSD))
+	}
+	if r.Heartbeat.ToolCalls > 0 {
+		line("tool calls", fmt.Sprint(r.Heartbeat.ToolCalls))
+	}
+	line("waiting", r.Heartbeat.Retrying)
+	line("files", r.Dir())
+	if out.Text != "" {
+		fmt.Fprintf(app.Out, "\n%s\n", strings.TrimRight(term.SafeText(out.Text), "\n"))
+	}
+	return nil
+}
+
+func newRunsLogsCmd(app *App) *cobra.Command {
+	var follow, stderr bool
+	cmd := &cobra.Command{
+		Use: "logs RUN", Args: cobra.ExactArgs(1), Short: "Print a run's output as its client wrote it",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			runs, err := app.Runs()
+			if err != nil {
+				return err
+			}
+			r, err := runs.Settle(cmd.Context(), args[0])
+			if err != nil {
+				return notFound(err)
+			}
+			path := r.Logs.Stdout
+			if stderr {
+				path = r.Logs.Stderr
+			}
+			if !follow {
+				return copyFile(cmd.Context(), app, path, nil)
+			}
+			return copyFile(cmd.Context(), app, path, func() (bool, error) {
+				r, err := runs.Settle(cmd.Context(), r.ID)
+				return r.Status.Settled(), err
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
+	cmd.Flags().BoolVar(&stderr, "stderr", false, "standard error instead of standard output")
+	return cmd
+}
+
+// copyFile prints a file. With ended it goes on as the file grows, until ended
+// says that nothing more will come.
+func copyFile(ctx context.Context, app *App, path string, ended func() (bool, error)) error {
+	f, err := os.Open(path)
+	for errors.Is(err, os.ErrNotExist) {
+		if ended == nil {
+			return nil // the agent never started, so it said nothing
+		}
+		done, endErr := ended()
+		if endErr != nil || done {
+			return endErr
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+		f, err = os.Open(path)
+	}
+	if err != nil {
+		return fmt.Errorf("read output: %w", err)
+	}
+	defer f.Close()
+	for {
+		done := ended == nil
+		if ended != nil {
+			// Asked before the copy: what was written before the end is then
+			// copied after it.
+			if done, err = ended(); err != nil {
+				return err
+			}
+		}
+		if _, err := io.Copy(app.Out, f); err != nil {
+			return err
+		}
+		if done {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+func newRunsWaitCmd(app *App) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: "wait RUN [RUN ...]", Args: cobra.MinimumNArgs(1),
+		Short: "Wait until runs have ended; the exit code is that of the worst",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			runs, err := app.Runs()
+			if err != nil {
+				return err
+			}
+			var worst error
+			for _, id := range args {
+				r, err := runs.Wait(ctx, id)
+				if errors.Is(err, context.DeadlineExceeded) {
+					return exitWith(ExitTimeout, fmt.Errorf("%s is still %s after %s: it goes on; stop it with `reprise runs cancel %s`", id, r.Status, timeout, id))
+				}
+				if err != nil {
+					return notFound(err)
+				}
+				fmt.Fprintf(app.Out, "%s %s\n", r.ID, strings.TrimSpace(string(r.Status)+" "+firstLine(r.StatusReason, 200)))
+				if exit := spawnExit(r, nil); exit != nil {
+					worst = exit
+				}
+			}
+			return worst
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time (the runs go on)")
+	return cmd
+}
+
+func newRunsCancelCmd(app *App) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "cancel RUN [RUN ...]", Args: cobra.MinimumNArgs(1),
+		Short: "Stop runs and every process they started",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			runs, err := app.Runs()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				before, err := runs.Settle(cmd.Context(), id)
+				if err != nil {
+					return notFound(err)
+				}
+				r, err := runs.Cancel(cmd.Context(), id, reason)
+				if err != nil {
+					return err
+				}
+				note := string(r.Status)
+				if before.Status.Settled() {
+					note = "had ended already: " + note
+				}
+				fmt.Fprintf(app.Out, "%s %s\n", r.ID, note)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "cancelled on the command line", "why, for the record")
+	return cmd
+}
+
+func newRunsExtendCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "extend RUN TIME", Args: cobra.ExactArgs(2),
+		Short: "Give a running run more time, as 10m",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			by, err := time.ParseDuration(args[1])
+			if err != nil {
+				return usagef("%q is not a time: give it as 90s, 10m or 2h", args[1])
+			}
+			runs, err := app.Runs()
+			if err != nil {
+				return err
+			}
+			return notFound(runs.Extend(cmd.Context(), args[0], by))
+		},
+	}
+}
+
+func newRunsGCCmd(app *App) *cobra.Command {
+	var older time.Duration
+	cmd := &cobra.Command{
+		Use: "gc", Args: cobra.NoArgs,
+		Short: "Remove the records and output of runs that ended long ago",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if older < 0 {
+				return usagef("--older %s is negative", older)
+			}
+			runs, err := app.Runs()
+			if err != nil {
+				return err
+			}
+			removed, err := runs.GC(cmd.Context(), older)
+			for _, id := range removed {
+				fmt.Fprintln(app.Out, id)
+			}
+			if err == nil {
+				fmt.Fprintf(app.Err, "%d runs removed.\n", len(removed))
+			}
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&older, "older", 30*24*time.Hour, "only runs that ended longer ago than this")
+	return cmd
+}

@@ -1,0 +1,88 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"reprise/internal/cli"
+)
+
+// The command line is tested by scripts in testdata/script against the real
+// main, run by this very test binary. `reprise` in a script is the program;
+// the supervisors and agents that it starts are the test binary too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && slices.Contains([]string{"supervise", "confine", "protect", "script-agent", "mcp"}, os.Args[1]) {
+		reprise()
+	}
+	testscript.Main(m, map[string]func(){"reprise": reprise})
+}
+
+func reprise() {
+	app, err := cli.OSApp()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "reprise:", err)
+		os.Exit(cli.ExitFailure)
+	}
+	os.Exit(cli.Main(context.Background(), os.Args[1:], app))
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: false,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir+"/home")
+			env.Setenv("REPRISE_HOME", env.WorkDir+"/reprise")
+			env.Setenv("NO_COLOR", "1")
+			env.Setenv("LANG", "C.UTF-8")
+			return os.MkdirAll(env.WorkDir+"/home", 0o755)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits,
+			"until": until,
+		},
+	})
+}
+
+// exits runs a command and wants exactly this exit code:
+//
+//	exits 3 reprise runs show run-aaaaaaaaaa
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG ...]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := "0"
+	if err != nil {
+		code = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if code != args[0] {
+		ts.Fatalf("%s ended with %s, want exit code %s", strings.Join(args[1:], " "), code, args[0])
+	}
+}
+
+// until runs a command again and again until it succeeds, for ten seconds.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: until COMMAND [ARG ...]")
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		err := ts.Exec(args[0], args[1:]...)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: still %v after 10 s", strings.Join(args, " "), err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

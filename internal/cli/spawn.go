@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/run"
+)
+
+// SpawnOptions are the flags of `reprise spawn`.
+type SpawnOptions struct {
+	Task            string
+	Agent           string
+	Script          string
+	SystemPrompt    string
+	Model           string
+	WorkDir         string
+	AddDirs         []string
+	Timeout         time.Duration
+	MaxOutputTokens int
+	AllowMemoryRead bool
+	Key             string
+	Detach          bool
+	JSON            bool
+}
+
+func newSpawnCmd(app *App) *cobra.Command {
+	var o SpawnOptions
+	cmd := &cobra.Command{
+		Use:   "spawn TASK",
+		Short: "Start an agent as a background run and wait for its answer",
+		Long: `Start an agent on TASK and wait for its answer. TASK "-" is read from standard
+input. With --detach the run lives on by itself and its id is printed at once;
+without it, the run ends when this command does.
+
+The agent cannot write the memory directory, and cannot read it without
+--allow-memory-read.`,
+		Example: `  reprise spawn "Summarise the open TODO comments in this directory"
+  reprise spawn --agent script "Try it without an account"
+  reprise spawn --detach --timeout 30m - < task.md`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Task = args[0]
+			return runSpawn(cmd.Context(), app, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Agent, "agent", "", "client: claude, script or generic (default: sub_agent.agent of the settings)")
+	f.StringVar(&o.Script, "agent-script", "", "file of steps for the script client")
+	f.StringVar(&o.SystemPrompt, "system-prompt", "", "instructions added to the default ones")
+	f.StringVar(&o.Model, "model", "", "model, as the client spells it")
+	f.StringVarP(&o.WorkDir, "dir", "C", "", "working directory (default: this one)")
+	f.StringArrayVar(&o.AddDirs, "add-dir", nil, "a further directory that the agent may use; may be repeated")
+	f.DurationVar(&o.Timeout, "timeout", 0, "longest the run may take, as 90s or 30m (default: sub_agent.default_timeout_seconds)")
+	f.IntVar(&o.MaxOutputTokens, "max-output-tokens", 0, "cut the answer after this many tokens (default: sub_agent.default_max_output_tokens)")
+	f.BoolVar(&o.AllowMemoryRead, "allow-memory-read", false, "let the agent read the memory directory")
+	f.StringVar(&o.Key, "idempotency-key", "", "a second spawn with the same key returns the first one's run")
+	f.BoolVarP(&o.Detach, "detach", "d", false, "print the run's id and return; the run lives on")
+	f.BoolVar(&o.JSON, "json", false, "print the result for programs")
+	return cmd
+}
+
+func runSpawn(ctx context.Context, app *App, o SpawnOptions) error {
+	if o.Timeout < 0 {
+		return usagef("--timeout %s is negative: give a time such as 90s, or leave it out", o.Timeout)
+	}
+	if o.MaxOutputTokens < 0 {
+		return usagef("--max-output-tokens %d is negative", o.MaxOutputTokens)
+	}
+	if o.Task == "-" {
+		data, err := io.ReadAll(io.LimitReader(app.In, 16<<20))
+		if err != nil {
+			return fmt.Errorf("read task from standard input: %w", err)
+		}
+		o.Task = string(data)
+	}
+	req := run.Request{
+		Task: o.Task, SystemPrompt: o.SystemPrompt, Model: o.Model, WorkDir: app.abs(o.WorkDir),
+		Timeout: o.Timeout, MaxOutputTokens: o.MaxOutputTokens, AllowMemoryRead: o.AllowMemoryRead,
+		Client: o.Agent, IdempotencyKey: o.Key, Detach: o.Detach, Origin: "cli",
+	}
+	for _, dir := range o.AddDirs {
+		req.AddDirs = append(req.AddDirs, app.abs(dir))
+	}
+	if o.Script != "" {
+		if req.Client == "" {
+			req.Client = "script"
+		}
+		req.ScriptFile = app.abs(o.Script)
+	}
+	runs, err := app.Runs()
+	if err != nil {
+		return err
+	}
+	r, err := runs.Start(ctx, req)
+	if errors.Is(err, run.ErrBadRequest) {
+		return exitWith(ExitUsage, err)
+	}
+	if errors.Is(err, run.ErrKeyReused) {
+		return exitWith(ExitConflict, err)
+	}
+	if err != nil {
+		return err
+	}
+	if o.Detach {
+		if o.JSON {
+			return printJSON(app.Out, runDoc(app, r, nil))
+		}
+		fmt.Fprintln(app.Out, r.ID)
+		return nil
+	}
+	return awaitSpawn(ctx, app, runs, r, o.JSON)
+}
+
+// awaitSpawn waits for the run and prints what it said. An interrupted wait
+// stops the run, for it is attached to this command.
+func awaitSpawn(ctx context.Context, app *App, runs *run.Manager, r run.Record, asJSON bool) error {
+	if !asJSON {
+		fmt.Fprintf(app.Err, "%s started (%s in %s); its record is in %s\n", r.ID, r.Client, r.WorkDir, r.Dir())
+	}
+	ended, err := runs.Wait(ctx, r.ID)
+	if ctx.Err() != nil {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		if ended, err = runs.Cancel(stop, r.ID, "the spawn command was stopped"); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s was stopped: %w", r.ID, context.Cause(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	out, err := runs.Output(r.ID, 0)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if err := printJSON(app.Out, runDoc(app, ended, &out)); err != nil {
+			return err
+		}
+		return spawnExit(ended, nil)
+	}
+	if out.Text != "" {
+		fmt.Fprintln(app.Out, strings.TrimRight(out.Text, "\n"))
+	}
+	return spawnExit(ended, fmt.Errorf("%s %s: %s (its output is in %s)", r.ID, ended.MCPStatus(), ended.StatusReason, ended.Dir()))
+}
+
+// spawnExit is the exit code of a run that has ended, with err as its message.
+func spawnExit(r run.Record, err error) error {
+	switch r.Status {
+	case run.Completed:
+		return nil
+	case run.TimedOut:
+		return &ExitError{Code: ExitTimeout, Err: err}
+	}
+	return &ExitError{Code: ExitFailure, Err: err}
+}
+
+// abs makes a path of the command line absolute. "" stays the working
+// directory.
+func (a *App) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(a.Env.Dir, path)
+}
+
+// fileExists is for messages only: what is read later is checked then.
+func fileExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

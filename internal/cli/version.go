@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"runtime/debug"
+	"strings"
+)
+
+// release is set by the release build with -ldflags "-X reprise/internal/cli.release=v1.2.3".
+var release string
+
+// Version says which build this is: the release's number, else the commit the
+// Go tool recorded, else "dev".
+func Version() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	var revision, modified string
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				modified = "+changes"
+			}
+		}
+	}
+	if revision == "" {
+		return "dev"
+	}
+	return strings.Join([]string{"dev", revision[:min(12, len(revision))] + modified}, "-")
+}

@@ -1,0 +1,4 @@
+package run
+
+// NewID for the tests of this package.
+func NewID() string { return newID() }

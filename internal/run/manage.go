@@ -1,0 +1,381 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"reprise/internal/agent"
+	"reprise/internal/durable"
+)
+
+// find returns the directory of a run.
+func (m *Manager) find(id string) (string, error) {
+	if !ValidID(id) {
+		return "", fmt.Errorf("find run %q: %w: an id looks like run-abcdefghij; see `reprise runs list`", id, ErrNotFound)
+	}
+	for _, base := range append([]string{m.opt.Dir}, m.opt.Also...) {
+		dir := filepath.Join(base, id)
+		if _, err := os.Lstat(filepath.Join(dir, recordFile)); err == nil {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("find run %s in %s: %w", id, m.opt.Dir, ErrNotFound)
+}
+
+// Get returns a run's record as it is, with its result if it has one. The
+// error wraps ErrNotFound where there is no such run.
+func (m *Manager) Get(id string) (Record, error) {
+	dir, err := m.find(id)
+	if err != nil {
+		return Record{}, err
+	}
+	r, err := readRecord(dir)
+	if err != nil {
+		return Record{}, err
+	}
+	if r.Status.Settled() {
+		r.Result, err = readResult(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// Settle is Get for a reader that wants the truth: a run whose supervisor is
+// dead is settled first.
+func (m *Manager) Settle(ctx context.Context, id string) (Record, error) {
+	if _, err := m.settle(ctx, id); err != nil {
+		return Record{}, err
+	}
+	return m.Get(id)
+}
+
+// List returns all runs, newest first, and settles those whose supervisor is
+// dead. A record that cannot be read does not hide the others: they are
+// returned together with the joined errors.
+func (m *Manager) List(ctx context.Context) ([]Record, error) {
+	var out []Record
+	var errs []error
+	for _, base := range append([]string{m.opt.Dir}, m.opt.Also...) {
+		entries, err := os.ReadDir(base)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list runs: %w", err)
+		}
+		for _, e := range entries {
+			if !ValidID(e.Name()) {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return out, errors.Join(append(errs, err)...)
+			}
+			r, err := m.settle(ctx, e.Name())
+			if errors.Is(err, ErrNotFound) {
+				continue // a directory whose run never was, or was just removed
+			}
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b Record) int {
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return out, errors.Join(errs...)
+}
+
+// Wait returns the run's record once it is settled. If ctx ends first it
+// returns the record as it is then, and the context's error.
+func (m *Manager) Wait(ctx context.Context, id string) (Record, error) {
+	m.mu.Lock()
+	s := m.attached[id]
+	m.mu.Unlock()
+	if s != nil {
+		select {
+		case <-s.settled:
+			return m.Settle(ctx, id)
+		case <-ctx.Done():
+			r, err := m.Get(id)
+			return r, errors.Join(err, ctx.Err())
+		}
+	}
+	pause := 10 * time.Millisecond
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r, err := m.Get(id)
+			return r, errors.Join(err, ctx.Err())
+		case <-timer.C:
+		}
+		r, err := m.Settle(ctx, id)
+		if err != nil || r.Status.Settled() {
+			return r, err
+		}
+		timer.Reset(pause)
+		pause = min(2*pause, 200*time.Millisecond)
+	}
+}
+
+// Cancel stops a run and everything it started, and returns its record when
+// that is done. Cancelling a run that has ended changes nothing.
+func (m *Manager) Cancel(ctx context.Context, id, reason string) (Record, error) {
+	return m.stopBy(ctx, id, stopRequest{Kind: requestCancel, Reason: reason})
+}
+
+// Interrupt stops a run because a person must decide something; its record and
+// output stay, so that it can be resumed.
+func (m *Manager) Interrupt(ctx context.Context, id, reason string) (Record, error) {
+	return m.stopBy(ctx, id, stopRequest{Kind: requestInterrupt, Reason: reason})
+}
+
+func (m *Manager) stopBy(ctx context.Context, id string, req stopRequest) (Record, error) {
+	r, err := m.Settle(ctx, id)
+	if err != nil || r.Status.Settled() {
+		return r, err
+	}
+	req.At = m.opt.Now()
+	if err := ask(r.dir, req); err != nil {
+		return r, err
+	}
+	return m.Wait(ctx, id)
+}
+
+// Extend gives a running run more time.
+func (m *Manager) Extend(ctx context.Context, id string, by time.Duration) error {
+	r, err := m.Settle(ctx, id)
+	if err != nil {
+		return err
+	}
+	if r.Status.Settled() {
+		return fmt.Errorf("extend run %s: it has ended (%s)", id, r.Status)
+	}
+	if by <= 0 || by > maxTimeout {
+		return fmt.Errorf("extend run %s: %s is not a time between 0 and %s", id, by, maxTimeout)
+	}
+	return ask(r.dir, stopRequest{Kind: requestExtend, Seconds: by.Seconds(), At: m.opt.Now()})
+}
+
+// StopAll stops the attached runs that this manager started and returns how
+// many there were. It returns when they have ended or when ctx does; their
+// supervisors go on stopping them in either case.
+func (m *Manager) StopAll(ctx context.Context) (int, error) {
+	m.mu.Lock()
+	var waiting []*started
+	for _, s := range m.attached {
+		if s.lifeline != nil {
+			waiting = append(waiting, s)
+		}
+	}
+	m.mu.Unlock()
+	for _, s := range waiting {
+		s.lifeline.Close()
+	}
+	for _, s := range waiting {
+		select {
+		case <-s.settled:
+		case <-ctx.Done():
+			return len(waiting), ctx.Err()
+		}
+	}
+	return len(waiting), nil
+}
+
+// Output is what a run's agent said.
+type Output struct {
+	Text       string // cut to the limit, with a marker that says so
+	Truncated  bool
+	TotalBytes int64  // of the whole text
+	Path       string // of a file that has the whole text
+}
+
+// bytesPerToken is the usual rough measure for English and code.
+const bytesPerToken = 4
+
+// Output returns the final text of a run, cut at maxTokens (four bytes each) on
+// a rune boundary. The marker at the cut contains the word "truncated" and says
+// how much is missing and where the whole lies. A maxTokens of 0 takes the
+// run's own limit.
+func (m *Manager) Output(id string, maxTokens int) (Output, error) {
+	r, err := m.Get(id)
+	if err != nil {
+		return Output{}, err
+	}
+	if maxTokens <= 0 {
+		maxTokens = r.MaxOutputTokens
+	}
+	limit := int64(maxTokens) * bytesPerToken
+	if r.Client == agent.KindGeneric || r.Result == nil {
+		return fileOutput(r.Logs.Stdout, limit)
+	}
+	text := r.Result.Text
+	out := Output{Text: text, TotalBytes: int64(len(text)), Path: filepath.Join(r.dir, resultFile)}
+	if out.TotalBytes <= limit {
+		return out, nil
+	}
+	// A person who follows the marker should find text, not JSON.
+	out.Path = filepath.Join(r.dir, outputFile)
+	if sizeOf(out.Path) != out.TotalBytes {
+		if err := durable.WriteFile(out.Path, []byte(text), 0o600); err != nil {
+			return Output{}, fmt.Errorf("keep the whole output of %s: %w", id, err)
+		}
+	}
+	return out.cut(text[:limit]), nil
+}
+
+// fileOutput reads at most limit bytes of a file that may be of any size.
+func fileOutput(path string, limit int64) (Output, error) {
+	out := Output{Path: path}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil // it never got as far as saying something
+	}
+	if err != nil {
+		return out, fmt.Errorf("read output: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return out, fmt.Errorf("read output: %w", err)
+	}
+	out.TotalBytes = info.Size()
+	data, err := io.ReadAll(io.LimitReader(f, limit))
+	if err != nil {
+		return out, fmt.Errorf("read output: %w", err)
+	}
+	if out.TotalBytes <= limit {
+		out.Text = strings.ToValidUTF8(string(data), "\uFFFD")
+		return out, nil
+	}
+	return out.cut(string(data)), nil
+}
+
+// cut completes an output whose text is only the head of the whole.
+func (o Output) cut(head string) Output {
+	head = trimPartialRune(head)
+	o.Truncated = true
+	o.Text = strings.ToValidUTF8(head, "\uFFFD") +
+		fmt.Sprintf("\n\n[output truncated: %d of %d bytes are missing here; the whole is in %s]", o.TotalBytes-int64(len(head)), o.TotalBytes, o.Path)
+	return o
+}
+
+// trimPartialRune drops the beginning of a rune at the end of s.
+func trimPartialRune(s string) string {
+	for i := 1; i <= utf8.UTFMax && i <= len(s); i++ {
+		c := s[len(s)-i]
+		if !utf8.RuneStart(c) {
+			continue
+		}
+		if !utf8.FullRuneInString(s[len(s)-i:]) {
+			return s[:len(s)-i]
+		}
+		return s
+	}
+	return s
+}
+
+// GC removes runs that ended more than older ago, and the directories of runs
+// that never were. A run goes in two steps, first its name and then its files,
+// so that a crash in between leaves nothing that looks like a run. It returns
+// the ids it removed.
+func (m *Manager) GC(ctx context.Context, older time.Duration) ([]string, error) {
+	runs, err := m.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	now := m.opt.Now()
+	for _, r := range runs {
+		if !r.Status.Done() || r.EndedAt == nil || now.Sub(*r.EndedAt) < older {
+			continue
+		}
+		trash := filepath.Join(filepath.Dir(r.dir), ".trash-"+r.ID)
+		if err := durable.Rename(r.dir, trash); err != nil {
+			return removed, fmt.Errorf("remove run %s: %w", r.ID, err)
+		}
+		removed = append(removed, r.ID)
+	}
+	return removed, m.emptyTrash(older, now)
+}
+
+func (m *Manager) emptyTrash(older time.Duration, now time.Time) error {
+	entries, err := os.ReadDir(m.opt.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(m.opt.Dir, e.Name())
+		if ValidID(e.Name()) {
+			info, err := e.Info()
+			if err != nil || now.Sub(info.ModTime()) < max(older, time.Hour) {
+				continue
+			}
+			if _, err := os.Lstat(filepath.Join(path, recordFile)); !errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+		} else if !strings.HasPrefix(e.Name(), ".trash-run-") {
+			continue
+		}
+		if err := durable.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove %s: %w", path, err)
+		}
+	}
+	return m.dropKeys()
+}
+
+// dropKeys forgets the idempotency keys whose run is gone.
+func (m *Manager) dropKeys() error {
+	dir := filepath.Join(m.opt.Dir, ".keys")
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok {
+			continue
+		}
+		if err := m.dropKey(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Manager) dropKey(base string) error {
+	unlock, err := durable.TryLock(base + ".lock")
+	if err != nil {
+		return nil // in use just now
+	}
+	defer unlock()
+	doc, err := readKey(base + ".json")
+	if err != nil {
+		return nil // its owner gets the error when it uses the key
+	}
+	if _, err := m.find(doc.RunID); errors.Is(err, ErrNotFound) && m.opt.Now().Sub(doc.At) > time.Hour {
+		return durable.Remove(base + ".json")
+	}
+	return nil
+}

@@ -1,0 +1,621 @@
+// Package run starts agents as background runs, watches them, stops them and
+// keeps the record of each.
+//
+// It owns the runs directory: <runs>/<id>/ with run.json, prompt.md,
+// stdout.jsonl, stderr.log, result.json, output.md and the adapter's own
+// files, and <runs>/.keys/ with the idempotency keys. run.json is created by
+// Manager.Start, then written only by the run's supervisor, then, once that is
+// dead, by whoever settles the run; the last two hold supervisor.lock in the
+// run's directory while they do. A key's lock is <runs>/.keys/<hash>.lock; it
+// is taken before any supervisor.lock and never after one.
+//
+// A run is one supervisor process and one agent process below it. The
+// supervisor outlives whoever started the run, unless the run is attached: then
+// its standard input is a pipe whose other end the starter holds, and the end
+// of that pipe is the end of the run.
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/durable"
+	"reprise/internal/event"
+	"reprise/internal/proc"
+)
+
+// Limits and times of a run.
+const (
+	// DefaultGrace is the time between asking an agent to end and killing it.
+	// Claude Code needs about 1.5 s to end on SIGTERM and takes its shells
+	// with it; killed at once it leaves them behind.
+	DefaultGrace = 5 * time.Second
+	// resultDeadline is how long an agent may live on after its final result.
+	resultDeadline = 10 * time.Second
+	// maxTask bounds the task and the system prompt, in bytes.
+	maxTask = 8 << 20
+	// maxTimeout keeps durations far from overflow: thirty days.
+	maxTimeout = 30 * 24 * time.Hour
+	// spawnPatience is how long a run may stay "spawning" without a
+	// supervisor while its starter lives.
+	spawnPatience = 10 * time.Second
+)
+
+// Request is what a caller wants run. Zero values take the manager's defaults.
+type Request struct {
+	Task         string
+	SystemPrompt string // added to the default preamble
+	Model        string
+	WorkDir      string // absolute; default: the user's home directory
+	AddDirs      []string
+	// Timeout is the longest the run may take; 0 takes the default of the
+	// settings, a negative one means none.
+	Timeout         time.Duration
+	MaxOutputTokens int
+	AllowMemoryRead bool
+	Client          string // claude, script or generic; "" takes the default
+	Program         string // client program; "" takes the configured one
+	ScriptFile      string // script client only
+	// IdempotencyKey makes the call repeatable: a second Start with the same
+	// key returns the first one's run.
+	IdempotencyKey string
+	// Detach lets the run live on when the process that started it ends.
+	Detach bool
+	Env    []string // environment of the agent; nil takes the manager's
+	Origin string   // for the record: mcp, cli, demo, …
+}
+
+// Options is what a Manager needs to know of the world.
+type Options struct {
+	Dir      string   // where new runs go
+	Also     []string // further runs directories in which ids are looked up
+	Project  string   // for the record
+	Env      []string // environment that agents start from
+	Home     string   // default working directory
+	Hostname string
+
+	DefaultClient   string // "" means claude
+	ClaudePath      string // claude_cli.path of the settings
+	DefaultTimeout  time.Duration
+	MaxOutputTokens int
+	MemoryDir       string
+	ProtectDirs     []string // neither readable nor writable for any run
+	Sandbox         string   // auto, off or required
+	// SandboxSupport says whether the operating system's sandbox can be had
+	// ("" and why not). nil means it cannot.
+	SandboxSupport func() (ok bool, why string)
+
+	// Program is the full program (reprise), Helper the small one
+	// (reprise-hook), which is the full one too where the small one is not
+	// installed. Both take `supervise DIR`, `confine` and `protect`.
+	Program string
+	Helper  string
+
+	EventsDir string
+	Grace     time.Duration
+	Now       func() time.Time
+	Log       *slog.Logger
+	// LookPath finds a program by name.
+	LookPath func(name string) (string, error)
+}
+
+// Manager starts runs and answers for them. It is safe for concurrent use.
+type Manager struct {
+	opt Options
+
+	mu       sync.Mutex
+	attached map[string]*started // runs this process started, by id
+	detected map[string]string   // client program → kind of adapter
+}
+
+// started is what a manager holds of a run it started itself.
+type started struct {
+	process  *proc.Process
+	lifeline *os.File // nil for a detached run
+	settled  chan struct{}
+}
+
+// New returns a manager. It touches nothing yet.
+func New(opt Options) *Manager {
+	if opt.Now == nil {
+		panic("run.New: Options.Now is nil") // a programming error, found by the first test
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Grace == 0 {
+		opt.Grace = DefaultGrace
+	}
+	if opt.DefaultClient == "" {
+		opt.DefaultClient = agent.KindClaude
+	}
+	return &Manager{opt: opt, attached: map[string]*started{}, detected: map[string]string{}}
+}
+
+// Dir is where new runs go.
+func (m *Manager) Dir() string { return m.opt.Dir }
+
+var idPattern = regexp.MustCompile(`^run-[a-z2-7]{10}$`)
+
+// ValidID reports whether id has the form of a run's id.
+func ValidID(id string) bool { return idPattern.MatchString(id) }
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// newID makes an id of 50 random bits. It doubles as the marker in the
+// environment of the run's processes, so it must not be guessable.
+func newID() string {
+	var b [7]byte
+	rand.Read(b[:]) // never fails
+	return "run-" + idEncoding.EncodeToString(b[:])[:10]
+}
+
+// newUUID is a version 4 UUID, the only form of session id that Claude takes.
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+// ErrBadRequest is wrapped by errors about what the caller asked for.
+var ErrBadRequest = errors.New("bad request")
+
+// ErrKeyReused is wrapped when an idempotency key comes with another task.
+var ErrKeyReused = errors.New("idempotency key was used for another task")
+
+func badRequest(format string, args ...any) error {
+	return fmt.Errorf("start run: %w: %s", ErrBadRequest, fmt.Sprintf(format, args...))
+}
+
+// check validates the request and fills in the defaults.
+func (m *Manager) check(req *Request) error {
+	if strings.TrimSpace(req.Task) == "" {
+		return badRequest("task is empty: say what the agent should do")
+	}
+	if n := len(req.Task) + len(req.SystemPrompt); n > maxTask {
+		return badRequest("task and system prompt are %d bytes, the most is %d: put the material into a file and name it in the task", n, maxTask)
+	}
+	for name, s := range map[string]string{"task": req.Task, "system_prompt": req.SystemPrompt, "model": req.Model, "working_directory": req.WorkDir, "idempotency_key": req.IdempotencyKey} {
+		if strings.ContainsRune(s, 0) {
+			return badRequest("%s contains a NUL byte: remove it", name)
+		}
+	}
+	if len(req.IdempotencyKey) > 256 {
+		return badRequest("idempotency_key is %d bytes, the most is 256", len(req.IdempotencyKey))
+	}
+	switch {
+	case req.Timeout == 0:
+		req.Timeout = m.opt.DefaultTimeout
+	case req.Timeout < 0:
+		req.Timeout = 0
+	}
+	if req.Timeout > maxTimeout {
+		return badRequest("timeout of %s is over the most, %s", req.Timeout, maxTimeout)
+	}
+	if req.MaxOutputTokens == 0 {
+		req.MaxOutputTokens = m.opt.MaxOutputTokens
+	}
+	if req.MaxOutputTokens < 0 {
+		return badRequest("max_output_tokens is %d: use a positive number", req.MaxOutputTokens)
+	}
+	if req.WorkDir == "" {
+		req.WorkDir = m.opt.Home
+	}
+	if req.WorkDir == "" {
+		return badRequest("no working_directory was given and the home directory is not known: give one")
+	}
+	if err := checkDir("working_directory", req.WorkDir); err != nil {
+		return err
+	}
+	for _, dir := range req.AddDirs {
+		if err := checkDir("additional_dirs", dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkDir(name, dir string) error {
+	if strings.ContainsRune(dir, 0) {
+		return badRequest("%s contains a NUL byte: remove it", name)
+	}
+	if !filepath.IsAbs(dir) {
+		return badRequest("%s %q is not an absolute path: give it from the root", name, dir)
+	}
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return badRequest("%s %q does not exist: make it first or name another", name, dir)
+	}
+	if err != nil {
+		return badRequest("%s %q cannot be used: %v", name, dir, err)
+	}
+	if !info.IsDir() {
+		return badRequest("%s %q is not a directory", name, dir)
+	}
+	return nil
+}
+
+// client finds out which adapter a request gets and which program it starts.
+func (m *Manager) client(ctx context.Context, req Request) (agent.Adapter, string, error) {
+	kind := req.Client
+	if kind == "" {
+		kind = m.opt.DefaultClient
+	}
+	switch kind {
+	case agent.KindScript:
+		a, err := agent.For(kind)
+		return a, m.opt.Program, err
+	case agent.KindClaude, agent.KindGeneric:
+	default:
+		_, err := agent.For(kind)
+		return nil, "", fmt.Errorf("start run: %w: %w", ErrBadRequest, err)
+	}
+	name := req.Program
+	if name == "" {
+		name = m.opt.ClaudePath
+	}
+	if name == "" {
+		return nil, "", badRequest("no program is configured: set claude_cli.path in the settings")
+	}
+	path, err := m.opt.LookPath(name)
+	if err != nil {
+		return nil, "", fmt.Errorf("failed to start agent: find %q: %w: install Claude Code, or set claude_cli.path in the settings to the full path of its program", name, err)
+	}
+	if kind == agent.KindClaude {
+		if kind, err = m.detect(ctx, path, req.Env); err != nil {
+			return nil, "", err
+		}
+	}
+	a, err := agent.For(kind)
+	return a, path, err
+}
+
+// detect asks the program what it is, once per program and process.
+func (m *Manager) detect(ctx context.Context, path string, env []string) (string, error) {
+	m.mu.Lock()
+	kind, ok := m.detected[path]
+	m.mu.Unlock()
+	if ok {
+		return kind, nil
+	}
+	info, err := agent.Detect(ctx, path, env)
+	if err != nil {
+		return "", fmt.Errorf("failed to start agent: %w", err)
+	}
+	m.mu.Lock()
+	m.detected[path] = info.Kind
+	m.mu.Unlock()
+	return info.Kind, nil
+}
+
+// Start writes the record of a new run and starts its supervisor. When it
+// returns without an error the run is on disk and will end in a settled state
+// whatever dies. The agent itself may still fail to start: Wait and Get say so.
+// Errors wrap ErrBadRequest where the request is at fault and ErrKeyReused
+// where its idempotency key belongs to another task.
+func (m *Manager) Start(ctx context.Context, req Request) (Record, error) {
+	if req.Env == nil {
+		req.Env = m.opt.Env
+	}
+	if err := m.check(&req); err != nil {
+		return Record{}, err
+	}
+	if req.IdempotencyKey == "" {
+		return m.start(ctx, req, newID())
+	}
+	return m.startOnce(ctx, req)
+}
+
+// keyDoc is a file in <runs>/.keys: which run a key belongs to.
+type keyDoc struct {
+	V     int       `json:"v"`
+	Key   string    `json:"key"`
+	RunID string    `json:"run_id"`
+	Hash  string    `json:"request_sha256"`
+	At    time.Time `json:"at"`
+}
+
+// startOnce starts a run for a key, or returns the run that has it. The key's
+// file is written before the run exists, so that a crash between the two can
+// only leave a key whose run was never made, and that one is made then.
+func (m *Manager) startOnce(ctx context.Context, req Request) (Record, error) {
+	sum := sha256.Sum256([]byte(req.IdempotencyKey))
+	dir := filepath.Join(m.opt.Dir, ".keys")
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
+		return Record{}, fmt.Errorf("start run: %w", err)
+	}
+	path := filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
+	unlock, err := durable.Lock(ctx, strings.TrimSuffix(path, ".json")+".lock")
+	if err != nil {
+		return Record{}, fmt.Errorf("start run: lock idempotency key: %w", err)
+	}
+	defer unlock()
+
+	hash := requestHash(req)
+	doc, err := readKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		doc = keyDoc{V: formatVersion, Key: req.IdempotencyKey, RunID: newID(), Hash: hash, At: m.opt.Now().UTC()}
+		out, err := encode(doc)
+		if err != nil {
+			return Record{}, fmt.Errorf("start run: %w", err)
+		}
+		if err := durable.WriteFile(path, out, 0o600); err != nil {
+			return Record{}, fmt.Errorf("start run: write idempotency key: %w", err)
+		}
+		return m.start(ctx, req, doc.RunID)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("start run: %w", err)
+	}
+	if doc.Hash != hash {
+		return Record{}, fmt.Errorf("start run: %w: it started %s; use a new key for a new task", ErrKeyReused, doc.RunID)
+	}
+	if r, err := m.Get(doc.RunID); err == nil || !errors.Is(err, ErrNotFound) {
+		return r, err
+	}
+	return m.start(ctx, req, doc.RunID)
+}
+
+func readKey(path string) (keyDoc, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return keyDoc{}, fmt.Errorf("read idempotency key: %w", err)
+	}
+	var doc keyDoc
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return keyDoc{}, fmt.Errorf("idempotency key file %s is not valid JSON (%w): remove it to use the key again", path, err)
+	}
+	return doc, nil
+}
+
+// requestHash tells a repeated request from another one with the same key.
+func requestHash(req Request) string {
+	req.Env, req.IdempotencyKey, req.Origin = nil, "", ""
+	data, _ := json.Marshal(req) // strings, numbers and bools: cannot fail
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (m *Manager) start(ctx context.Context, req Request, id string) (Record, error) {
+	adapter, program, err := m.client(ctx, req)
+	if err != nil {
+		return Record{}, err
+	}
+	dir := filepath.Join(m.opt.Dir, id)
+	sessionID := newUUID()
+	self := m.opt.Helper
+	if adapter.Name() == agent.KindScript {
+		self = m.opt.Program // the script player needs the full program
+	}
+	cmd, err := adapter.Command(agent.Task{
+		RunID: id, SessionID: sessionID, RunDir: dir,
+		Prompt: req.Task, SystemPrompt: agent.SystemPrompt(m.opt.MemoryDir, req.SystemPrompt), Model: req.Model,
+		WorkDir: req.WorkDir, AddDirs: req.AddDirs, MemoryDir: m.opt.MemoryDir, AllowMemoryRead: req.AllowMemoryRead,
+		ProtectDirs: m.opt.ProtectDirs, Timeout: req.Timeout, ScriptFile: req.ScriptFile,
+		Program: program, Self: self, Env: req.Env,
+	})
+	if err != nil {
+		return Record{}, fmt.Errorf("start run: %w", err)
+	}
+	r, err := m.newRecord(req, id, sessionID, adapter.Name(), cmd)
+	if err != nil {
+		return Record{}, err
+	}
+	if err := m.create(r, req.Task, cmd.Files); err != nil {
+		return Record{}, err
+	}
+	if err := m.launch(r, cmd.Env); err != nil {
+		return Record{}, m.abandon(r, err)
+	}
+	m.opt.Log.Info("run started", "run", id, "client", r.Client, "working_dir", r.WorkDir)
+	return r, nil
+}
+
+func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent.Command) (Record, error) {
+	now := m.opt.Now().UTC()
+	spawner, err := proc.Self()
+	if err != nil {
+		return Record{}, fmt.Errorf("start run: %w", err)
+	}
+	launch := Launch{Path: cmd.Path, Args: cmd.Args, Helper: m.opt.Helper, EventsDir: m.opt.EventsDir, GraceSeconds: m.opt.Grace.Seconds()}
+	if err := m.sandbox(&launch, req.AllowMemoryRead); err != nil {
+		return Record{}, err
+	}
+	dir := filepath.Join(m.opt.Dir, id)
+	return Record{
+		V: formatVersion, ID: id, Status: Spawning, StatusUpdatedAt: now, StartedAt: now, StartEpoch: now.Unix(),
+		Client: client, SessionID: sessionID, Project: m.opt.Project, Model: req.Model, WorkDir: cmd.Dir,
+		Origin: req.Origin, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: delegation(req.Env),
+		Spawner: &spawner, TimeoutSeconds: req.Timeout.Seconds(), MaxOutputTokens: req.MaxOutputTokens,
+		AllowMemoryRead: req.AllowMemoryRead, Command: launch,
+		Logs: Logs{Stdout: filepath.Join(dir, stdoutFile), Stderr: filepath.Join(dir, stderrFile)},
+		dir:  dir,
+	}, nil
+}
+
+// delegation reads the chain of runs that this process is part of from the
+// environment the agent would inherit.
+func delegation(env []string) []string {
+	path := []string{}
+	for _, kv := range env {
+		if id, ok := strings.CutPrefix(kv, proc.RunIDVar+"="); ok && ValidID(id) {
+			path = append(path, id)
+		}
+	}
+	return path
+}
+
+// sandbox decides how the memory directory is kept from the run.
+func (m *Manager) sandbox(l *Launch, allowRead bool) error {
+	if m.opt.MemoryDir == "" && len(m.opt.ProtectDirs) == 0 {
+		l.Sandbox = "nothing to protect"
+		return nil
+	}
+	if m.opt.Sandbox == "off" {
+		l.Sandbox = "client rules only: switched off by sub_agent.sandbox"
+		return nil
+	}
+	ok, why := false, "not on this system"
+	if m.opt.SandboxSupport != nil {
+		ok, why = m.opt.SandboxSupport()
+	}
+	if !ok {
+		if m.opt.Sandbox == "required" {
+			return fmt.Errorf("start run: sub_agent.sandbox is \"required\", but there is no sandbox here: %s; use \"auto\" to rely on the client's own rules", why)
+		}
+		l.Sandbox = "client rules only: " + why
+		return nil
+	}
+	l.Sandbox = "landlock"
+	l.DenyAll = slices.Clone(m.opt.ProtectDirs)
+	if m.opt.MemoryDir != "" {
+		if allowRead {
+			l.DenyWrite = append(l.DenyWrite, m.opt.MemoryDir)
+		} else {
+			l.DenyAll = append(l.DenyAll, m.opt.MemoryDir)
+		}
+	}
+	return nil
+}
+
+// create makes the run's directory. run.json comes last: a directory without
+// one is a run that never was, and is removed by GC.
+func (m *Manager) create(r Record, task string, files map[string][]byte) error {
+	if err := durable.MkdirAll(r.dir, 0o700); err != nil {
+		return fmt.Errorf("start run: %w", err)
+	}
+	if err := durable.WriteFileHot(filepath.Join(r.dir, promptFile), []byte(task), 0o600); err != nil {
+		return fmt.Errorf("start run: write task: %w", err)
+	}
+	for name, data := range files {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("start run: adapter %s names file %q outside the run", r.Client, name)
+		}
+		if err := durable.WriteFileHot(filepath.Join(r.dir, name), data, 0o600); err != nil {
+			return fmt.Errorf("start run: write %s: %w", name, err)
+		}
+	}
+	if err := r.write(); err != nil {
+		return fmt.Errorf("start run: write record: %w", err)
+	}
+	return nil
+}
+
+// launch starts the supervisor and remembers it.
+func (m *Manager) launch(r Record, env []string) error {
+	stdin, lifeline, err := m.lifeline(r.Detached)
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
+	log, err := durable.Create(filepath.Join(r.dir, ownLogFile), 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	p, err := proc.Start(proc.Cmd{
+		Path: m.opt.Helper, Args: []string{"supervise", r.dir},
+		Env: env, Dir: r.dir, Stdin: stdin, Stdout: log, Stderr: log, NewSession: true,
+	})
+	if err != nil {
+		if lifeline != nil {
+			lifeline.Close()
+		}
+		return fmt.Errorf("start supervisor: %w", err)
+	}
+	s := &started{process: p, lifeline: lifeline, settled: make(chan struct{})}
+	m.mu.Lock()
+	m.attached[r.ID] = s
+	m.mu.Unlock()
+	go m.follow(r.ID, s)
+	return nil
+}
+
+// lifeline returns the supervisor's standard input and, for an attached run,
+// the end that this process keeps.
+func (m *Manager) lifeline(detached bool) (stdin, keep *os.File, err error) {
+	if detached {
+		stdin, err = os.Open(os.DevNull)
+		return stdin, nil, err
+	}
+	return proc.Lifeline()
+}
+
+// follow waits for a supervisor's end and settles the run if it did not do so
+// itself.
+func (m *Manager) follow(id string, s *started) {
+	defer close(s.settled)
+	s.process.Wait()
+	if s.lifeline != nil {
+		s.lifeline.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if r, err := m.settle(ctx, id); err != nil {
+		m.opt.Log.Error("settle run", "run", id, "error", err.Error())
+	} else if r.Status.Done() {
+		m.opt.Log.Info("run ended", "run", id, "status", string(r.Status), "reason", r.StatusReason)
+	}
+	m.mu.Lock()
+	delete(m.attached, id)
+	m.mu.Unlock()
+}
+
+// abandon settles a run whose supervisor could not be started.
+func (m *Manager) abandon(r Record, cause error) error {
+	if err := r.move(Failed, cause.Error(), m.opt.Now()); err == nil {
+		if err := r.write(); err != nil {
+			cause = errors.Join(cause, err)
+		}
+	}
+	return fmt.Errorf("failed to start agent: %w", cause)
+}
+
+// recordEvent tells the event log what became of a run. It never fails the
+// run: what could not be recorded is in the run's own record.
+func recordEvent(ctx context.Context, dir, host string, r Record, now func() time.Time) error {
+	if dir == "" {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{"status": r.Status, "reason": r.StatusReason, "exit_code": r.ExitCode, "elapsed_seconds": r.Elapsed(now()).Seconds()})
+	if err != nil {
+		return err
+	}
+	scope := event.ScopeGlobal
+	if r.Project != "" {
+		scope = event.ScopeProject
+	}
+	_, err = event.Open(dir, host, now).Append(ctx, event.Event{
+		Scope: scope, Project: r.Project, Session: r.SessionID, Run: r.ID, Client: r.Client,
+		Type: event.RunChanged, Data: data, Outcome: outcome(r.Status),
+	})
+	return err
+}
+
+func outcome(s Status) string {
+	switch {
+	case s == Completed:
+		return "success"
+	case s.Done():
+		return "failure"
+	}
+	return ""
+}

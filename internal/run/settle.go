@@ -1,0 +1,190 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/durable"
+	"reprise/internal/proc"
+)
+
+// buryGrace is the time that processes without a supervisor get to end. Short:
+// "no process is left within a second of the next command" is the promise.
+const buryGrace = 500 * time.Millisecond
+
+// settle looks after a run whose supervisor may be dead. If it lives, or the
+// run is settled already, the record is returned as it is. Otherwise every
+// process with the run's id is stopped and the record is brought to the state
+// that the run's output shows. Holding supervisor.lock is what makes the caller
+// the record's owner for that time.
+func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
+	dir, err := m.find(id)
+	if err != nil {
+		return Record{}, err
+	}
+	r, err := readRecord(dir)
+	if err != nil || r.Status.Settled() {
+		return r, err
+	}
+	unlock, err := durable.TryLock(filepath.Join(dir, lockFile))
+	if errors.Is(err, durable.ErrLocked) {
+		return r, nil // its supervisor lives
+	}
+	if err != nil {
+		return r, fmt.Errorf("settle run %s: %w", id, err)
+	}
+	defer unlock()
+	// Read again: the supervisor may have ended between the first read and
+	// the lock.
+	if r, err = readRecord(dir); err != nil || r.Status.Settled() {
+		return r, err
+	}
+	if r.Status == Spawning && r.Spawner != nil && r.Spawner.Alive() && m.opt.Now().Sub(r.StartedAt) < spawnPatience && m.starting(id) {
+		return r, nil // its supervisor is about to take the lock
+	}
+	return m.bury(ctx, r)
+}
+
+// starting reports whether the run's supervisor may be about to start. For a
+// run of another process that cannot be known, so it may.
+func (m *Manager) starting(id string) bool {
+	m.mu.Lock()
+	s, ours := m.attached[id]
+	m.mu.Unlock()
+	if !ours {
+		return true
+	}
+	select {
+	case <-s.process.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// bury brings the record of a run without a supervisor to its end.
+func (m *Manager) bury(ctx context.Context, r Record) (Record, error) {
+	left, err := proc.StopTree(ctx, proc.ID{}, r.ID, buryGrace)
+	if err != nil {
+		return r, fmt.Errorf("settle run %s: stop what it left: %w", r.ID, err)
+	}
+	r.Collected += left.Asked
+	reason := "its supervisor ended before it"
+	switch r.Status {
+	case Spawning:
+		if own := tailOf(filepath.Join(r.dir, ownLogFile), 2<<10); own != "" {
+			reason += ": " + own
+		}
+		err = r.move(Failed, reason, m.opt.Now())
+	default:
+		var res agent.Result
+		if res, err = replay(r); err != nil {
+			return r, fmt.Errorf("settle run %s: %w", r.ID, err)
+		}
+		err = m.conclude(&r, res, reason)
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := r.write(); err != nil {
+		return r, fmt.Errorf("settle run %s: %w", r.ID, err)
+	}
+	if err := recordEvent(ctx, r.Command.EventsDir, m.opt.Hostname, r, m.opt.Now); err != nil {
+		m.opt.Log.Warn("record event", "run", r.ID, "error", err.Error())
+	}
+	m.opt.Log.Warn("run settled", "run", r.ID, "status", string(r.Status), "stopped_processes", left.Asked)
+	return r, nil
+}
+
+// conclude judges a run by its output alone: nobody saw its exit code.
+func (m *Manager) conclude(r *Record, res agent.Result, reason string) error {
+	to := Failed
+	if res.OK {
+		to, reason = Completed, reason+", but its result had come"
+	} else {
+		reason = join(reason, res.Reason)
+	}
+	if err := writeResult(r.dir, res); err != nil {
+		return err
+	}
+	if r.Status == Running && to == Completed {
+		if err := r.move(Completing, "", m.opt.Now()); err != nil {
+			return err
+		}
+	}
+	return r.move(to, reason, m.opt.Now())
+}
+
+// replay reads a run's whole output through its adapter.
+func replay(r Record) (agent.Result, error) {
+	adapter, err := agent.For(r.Client)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	stream := adapter.NewStream()
+	tail, err := proc.OpenTail(r.Logs.Stdout, lineCap)
+	if errors.Is(err, os.ErrNotExist) {
+		return stream.Finish(agent.Exit{Code: -1}), nil
+	}
+	if err != nil {
+		return agent.Result{}, err
+	}
+	defer tail.Close()
+	for {
+		line, cut, _, err := tail.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return agent.Result{}, err
+		}
+		stream.Line(line, cut)
+	}
+	if line, cut, _, ok := tail.Rest(); ok {
+		stream.Line(line, cut)
+	}
+	exit := agent.Exit{Code: -1, Stderr: tailOf(r.Logs.Stderr, stderrTail)}
+	if stream.Progress().ResultSeen {
+		exit.Code = 0 // it had said its last word; only its exit is unknown
+	}
+	return stream.Finish(exit), nil
+}
+
+// Sweep settles every run whose supervisor is dead and stops what is left of
+// runs that have ended. It is what "the next command" does after everything
+// was killed at once.
+func (m *Manager) Sweep(ctx context.Context) error {
+	_, err := m.List(ctx)
+	orphans, orphanErr := m.Orphans()
+	if orphanErr != nil {
+		return errors.Join(err, orphanErr)
+	}
+	for id := range orphans {
+		if _, stopErr := proc.StopTree(ctx, proc.ID{}, id, buryGrace); stopErr != nil {
+			err = errors.Join(err, fmt.Errorf("stop what %s left: %w", id, stopErr))
+		}
+	}
+	return err
+}
+
+// Orphans lists the live processes that carry the id of a run of ours that has
+// ended. There should be none.
+func (m *Manager) Orphans() (map[string][]proc.ID, error) {
+	marked, err := proc.Marked()
+	if err != nil {
+		return nil, fmt.Errorf("look for orphans: %w", err)
+	}
+	for id := range marked {
+		r, err := m.Get(id)
+		if err != nil || !r.Status.Settled() {
+			delete(marked, id) // somebody else's, or alive
+		}
+	}
+	return marked, nil
+}

@@ -1,0 +1,385 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/durable"
+	"reprise/internal/proc"
+	"reprise/internal/proc/confine"
+)
+
+const (
+	// tick is how often the supervisor looks at the output and at requests.
+	tick = 100 * time.Millisecond
+	// heartbeatEvery is how often run.json is rewritten while only the
+	// heartbeat changes.
+	heartbeatEvery = 5 * time.Second
+	// lineCap is the longest line that is parsed whole. The file has all of it.
+	lineCap = 4 << 20
+	// stderrTail is how much of standard error is shown with a failure.
+	stderrTail = 8 << 10
+)
+
+// SuperviseOptions is the world of a supervisor.
+type SuperviseOptions struct {
+	Dir  string   // the run's directory
+	Env  []string // its own environment, which the agent gets too
+	Stop <-chan os.Signal
+	Host string // names the event file
+	Now  func() time.Time
+}
+
+// supervisor is the one owner of a live run.
+type supervisor struct {
+	opt    SuperviseOptions
+	r      Record
+	stream agent.Stream
+	tail   *proc.Tail
+	child  *proc.Process
+
+	stopped  bool   // this supervisor decided that the agent must end
+	to       Status // the state the run goes to for that reason
+	reason   string
+	deadline time.Time // of the run; zero if it has none
+	resultAt time.Time // when the final result was seen
+	lastBeat time.Time
+}
+
+// Supervise owns one run from its agent's start to its settled end: it starts
+// the agent, follows its output, enforces its time, acts on requests, collects
+// every process that is left and writes the record. It returns an error only
+// where it could not do that; the run is then settled by the next reader.
+func Supervise(ctx context.Context, opt SuperviseOptions) error {
+	unlock, err := durable.TryLock(filepath.Join(opt.Dir, lockFile))
+	if err != nil {
+		return fmt.Errorf("supervise %s: %w", opt.Dir, err)
+	}
+	defer unlock()
+	r, err := readRecord(opt.Dir)
+	if err != nil {
+		return err
+	}
+	if r.Status != Spawning {
+		return fmt.Errorf("supervise %s: the run is %s already", r.ID, r.Status)
+	}
+	self, err := proc.Self()
+	if err != nil {
+		return err
+	}
+	r.Supervisor = &self
+	adapter, err := agent.For(r.Client)
+	if err != nil {
+		return err
+	}
+	s := &supervisor{opt: opt, r: r, stream: adapter.NewStream()}
+	if err := proc.BecomeSubreaper(); err != nil {
+		// The sweep by run id still finds what escapes.
+		fmt.Fprintln(os.Stderr, "become subreaper:", err)
+	}
+	if err := s.start(); err != nil {
+		return s.end(ctx, Failed, err.Error(), agent.Exit{Code: -1}, nil)
+	}
+	return s.follow(ctx)
+}
+
+// start starts the agent with its output going straight to files, so that
+// neither a slow reader nor this process's death can block it.
+func (s *supervisor) start() error {
+	stdin, err := os.Open(filepath.Join(s.opt.Dir, promptFile))
+	if err != nil {
+		return fmt.Errorf("failed to start agent: %w", err)
+	}
+	defer stdin.Close()
+	stdout, err := durable.Create(s.r.Logs.Stdout, 0o600)
+	if err != nil {
+		return fmt.Errorf("failed to start agent: %w", err)
+	}
+	defer stdout.Close()
+	stderr, err := durable.Create(s.r.Logs.Stderr, 0o600)
+	if err != nil {
+		return fmt.Errorf("failed to start agent: %w", err)
+	}
+	defer stderr.Close()
+
+	path, args := s.r.Command.Path, s.r.Command.Args
+	if len(s.r.Command.DenyAll)+len(s.r.Command.DenyWrite) > 0 {
+		spec := confine.Spec{DenyWrite: s.r.Command.DenyWrite, DenyAll: s.r.Command.DenyAll}
+		path, args, err = confine.Wrap(s.r.Command.Helper, spec, path, args)
+		if err != nil {
+			return fmt.Errorf("failed to start agent: %w", err)
+		}
+	}
+	if s.r.TimeoutSeconds > 0 {
+		s.deadline = s.r.StartedAt.Add(time.Duration(s.r.TimeoutSeconds * float64(time.Second)))
+	}
+	p, err := proc.Start(proc.Cmd{
+		Path: path, Args: args, Env: s.opt.Env, Dir: s.r.WorkDir,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, NewSession: true,
+	})
+	if err != nil {
+		return fmt.Errorf("failed to start agent: %w", err)
+	}
+	s.child = p
+	id := p.ID()
+	s.r.Child, s.r.PID = &id, id.PID
+	s.tail, err = proc.OpenTail(s.r.Logs.Stdout, lineCap)
+	if err != nil {
+		return fmt.Errorf("follow the agent's output: %w", err)
+	}
+	if err := s.r.move(Running, "", s.opt.Now()); err != nil {
+		return err
+	}
+	return s.r.writeHot()
+}
+
+// follow watches the agent until it has ended.
+func (s *supervisor) follow(ctx context.Context) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var lifeline <-chan struct{}
+	if !s.r.Detached {
+		lifeline = proc.WatchLifeline(0) // its standard input
+	}
+	for {
+		select {
+		case <-s.child.Done():
+			return s.finish(ctx)
+		case <-lifeline:
+			lifeline = nil
+			s.stop(ctx, Killed, "the program that started the run has ended")
+		case sig := <-s.opt.Stop:
+			s.stop(ctx, Killed, fmt.Sprintf("the supervisor was told to stop (%s)", sig))
+		case <-ticker.C:
+			if err := s.look(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// look does what is due at a tick: output, requests, time.
+func (s *supervisor) look(ctx context.Context) error {
+	if err := s.drain(); err != nil {
+		return err
+	}
+	now := s.opt.Now()
+	if req, ok := s.request(); ok {
+		s.act(ctx, req)
+	}
+	progress := s.stream.Progress()
+	if progress.ResultSeen && s.resultAt.IsZero() {
+		s.resultAt = now
+	}
+	switch {
+	case !s.deadline.IsZero() && !now.Before(s.deadline):
+		s.stop(ctx, TimedOut, fmt.Sprintf("exceeded timeout of %s", time.Duration(s.r.TimeoutSeconds*float64(time.Second))))
+	case !s.resultAt.IsZero() && now.Sub(s.resultAt) >= resultDeadline:
+		// The answer is there; what holds the process is work it left behind.
+		s.stop(ctx, Completing, fmt.Sprintf("lived on for %s after its result and was ended", resultDeadline))
+	}
+	if !s.stopped && now.Sub(s.lastBeat) >= heartbeatEvery {
+		s.beat(progress, now)
+	}
+	return nil
+}
+
+// beat writes a heartbeat. A heartbeat that cannot be written is not worth the
+// run: it is noted in supervisor.log and tried again.
+func (s *supervisor) beat(p agent.Progress, now time.Time) {
+	s.lastBeat = now
+	s.r.Heartbeat = Heartbeat{LastCheck: now.UTC(), MessageCount: p.Messages, ToolCalls: p.ToolCalls, OutputBytes: s.tail.Offset()}
+	if p.Retry != nil {
+		s.r.Heartbeat.Retrying = fmt.Sprintf("attempt %d of %d, status %d, waiting %d ms", p.Retry.Attempt, p.Retry.MaxAttempts, p.Retry.Status, p.Retry.DelayMS)
+	}
+	if err := s.r.writeHot(); err != nil {
+		fmt.Fprintln(os.Stderr, "write heartbeat:", err)
+	}
+}
+
+// drain feeds the stream what the agent has written since the last time.
+func (s *supervisor) drain() error {
+	for {
+		line, cut, _, err := s.tail.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the agent's output: %w", err)
+		}
+		s.stream.Line(line, cut)
+	}
+}
+
+// stop ends the agent and everything below it, for a reason that becomes the
+// run's. It returns when the tree is gone; the first reason wins.
+func (s *supervisor) stop(ctx context.Context, to Status, reason string) {
+	if s.stopped {
+		return
+	}
+	s.stopped, s.to, s.reason = true, to, reason
+	grace := time.Duration(s.r.Command.GraceSeconds * float64(time.Second))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+20*time.Second)
+	defer cancel()
+	stopped, err := proc.StopTree(ctx, s.child.ID(), s.r.ID, grace)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "stop process tree: %d left: %v\n", stopped.Left, err)
+	}
+}
+
+// act carries out a request.
+func (s *supervisor) act(ctx context.Context, req stopRequest) {
+	switch req.Kind {
+	case requestCancel:
+		s.stop(ctx, Killed, orElse(req.Reason, "cancelled"))
+	case requestInterrupt:
+		at := req.At.UTC()
+		s.r.Interrupt = Interrupt{Requested: true, Reason: &req.Reason, Timestamp: &at}
+		s.stop(ctx, Interrupted, orElse(req.Reason, "interrupted"))
+	case requestExtend:
+		if req.Seconds > 0 {
+			s.r.TimeoutSeconds += req.Seconds
+			if !s.deadline.IsZero() {
+				s.deadline = s.deadline.Add(time.Duration(req.Seconds * float64(time.Second)))
+			}
+			s.beat(s.stream.Progress(), s.opt.Now())
+		}
+	}
+}
+
+func orElse(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+// finish collects what the ended agent left and settles the run.
+func (s *supervisor) finish(ctx context.Context) error {
+	exit, waitErr := s.child.Wait()
+	s.r.ExitCode, s.r.Signal = &exit.Code, exit.Signal
+	if !s.stopped {
+		if err := s.r.move(Completing, "", s.opt.Now()); err != nil {
+			return err
+		}
+	}
+	// The agent is gone; whatever carries the run's id has no owner any more.
+	sweep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	collected, err := proc.StopTree(sweep, proc.ID{}, s.r.ID, s.grace())
+	s.r.Collected = collected.Asked
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "collect processes:", err)
+	}
+	if err := s.drain(); err != nil {
+		return err
+	}
+	if line, cut, _, ok := s.tail.Rest(); ok {
+		s.stream.Line(line, cut)
+	}
+	verdict := agent.Exit{Code: exit.Code, Signal: exit.Signal, Stderr: tailOf(s.r.Logs.Stderr, stderrTail)}
+	to, reason := Completing, ""
+	if s.stopped {
+		to, reason = s.to, s.reason
+		verdict.TimedOut = to == TimedOut
+		verdict.Cancelled = to == Killed || to == Interrupted
+	}
+	return s.end(ctx, to, reason, verdict, waitErr)
+}
+
+// grace for what the agent left behind is short: the agent had its time.
+func (s *supervisor) grace() time.Duration {
+	return min(time.Second, time.Duration(s.r.Command.GraceSeconds*float64(time.Second)))
+}
+
+// end judges the run, writes its result and takes the record to its last
+// state. Completing stands for "as the agent's output says".
+func (s *supervisor) end(ctx context.Context, to Status, reason string, exit agent.Exit, waitErr error) error {
+	res := s.stream.Finish(exit)
+	if to == Failed {
+		res.OK = false
+	}
+	if reason != "" && res.Reason == "" && !res.OK {
+		res.Reason = reason
+	}
+	if to == Completing {
+		to, reason = verdictOf(res, reason)
+	}
+	if waitErr != nil {
+		reason = join(reason, waitErr.Error())
+	}
+	if res.SessionID != "" {
+		s.r.SessionID = res.SessionID
+	}
+	now := s.opt.Now()
+	p := s.stream.Progress()
+	s.r.Heartbeat = Heartbeat{LastCheck: now.UTC(), MessageCount: p.Messages, ToolCalls: p.ToolCalls, OutputBytes: sizeOf(s.r.Logs.Stdout)}
+	if err := writeResult(s.opt.Dir, res); err != nil {
+		return err
+	}
+	if s.r.Status == Running && (to == Completed) {
+		if err := s.r.move(Completing, "", now); err != nil {
+			return err
+		}
+	}
+	if err := s.r.move(to, reason, now); err != nil {
+		return err
+	}
+	if err := s.r.write(); err != nil {
+		return err
+	}
+	if err := recordEvent(ctx, s.r.Command.EventsDir, s.opt.Host, s.r, s.opt.Now); err != nil {
+		fmt.Fprintln(os.Stderr, "record event:", err)
+	}
+	return nil
+}
+
+// verdictOf turns the stream's judgement into the run's state.
+func verdictOf(res agent.Result, reason string) (Status, string) {
+	if res.OK {
+		return Completed, join(reason, res.Reason)
+	}
+	return Failed, join(res.Reason, reason)
+}
+
+func join(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "" || a == b:
+		return a
+	}
+	return a + "; " + b
+}
+
+// tailOf is the last n bytes of a file, "" if it cannot be read.
+func tailOf(path string, n int64) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-n), n))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
