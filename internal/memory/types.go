@@ -6,9 +6,10 @@
 // always through durable.Dir, so no name can leave the directory. Through
 // package git it also has the git program write the directory's .git.
 //
-// Lock: the directory's single writer lock, .reprise-write.lock in the memory
-// directory, is held from the read to the commit of every change and around a
-// sync. It is taken before durable's own change and append locks, never after.
+// Lock: durable's change lock of the memory directory (.reprise-journal/lock)
+// is the single writer lock. It is held from the read to the commit of every
+// change, around append_file and around the local half of a sync; durable's
+// lock of an appended file is taken inside it, never before it.
 package memory
 
 import (
@@ -16,6 +17,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"reprise/internal/durable"
 )
 
 // Sizes and budgets. Token counts are estimates: one token for four characters
@@ -25,7 +28,7 @@ const (
 	IndexBudget     = 800     // tokens of index.md, always loaded
 	MaxContent      = 1 << 20 // bytes of one block's content in one call
 	MaxFile         = 8 << 20 // bytes of a file that is read whole
-	MaxAppend       = 1 << 20 // bytes of one append
+	MaxAppend       = 4 << 20 // bytes of one append
 	MaxSummary      = 200     // runes of an index row's summary
 	MaxName         = 80      // bytes of a block name without ".md"
 	DefaultReadRows = 2000    // lines Read returns when limit is 0
@@ -138,6 +141,7 @@ type Options struct {
 	Now        func() time.Time
 	Events     Recorder          // may be nil
 	AfterWrite func(name string) // may be nil; name is relative, with slashes
+	Disk       durable.Disk      // zero = the real disk; tests put faults in
 	Git        GitOptions
 }
 

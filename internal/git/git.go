@@ -1,0 +1,311 @@
+// Package git runs the git program and understands its answers.
+//
+// It writes no file itself; the git program writes the repository it is pointed
+// at. It takes no lock: two calls on one worktree must be kept apart by the
+// caller, because git's own index.lock makes the second one fail.
+//
+// The program runs with an environment of its own: nothing that git reads from
+// the caller's GIT_* variables, no prompt, no pager, no editor, and with those
+// settings of the user switched off that would run a program or change bytes
+// (hooks, signing, line end conversion, file system monitor).
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// What callers tell apart with errors.Is.
+var (
+	ErrNotInstalled = errors.New("the git program was not found")
+	ErrNotRepo      = errors.New("not a git repository")
+	ErrConflict     = errors.New("both sides changed the same lines")
+	ErrRejected     = errors.New("the remote has newer work")
+	ErrAuth         = errors.New("the remote refused the login")
+	ErrNetwork      = errors.New("the remote could not be reached")
+	ErrLocked       = errors.New("another git is at work in the repository")
+	ErrTimeout      = errors.New("git took too long and was stopped")
+)
+
+// Error is a git command that failed.
+type Error struct {
+	Args   []string // without the settings put before them
+	Code   int      // exit code; -1 = it did not end by itself
+	Stderr string   // at most 4 KiB
+	Kind   error    // one of the errors above, or nil
+}
+
+func (e *Error) Error() string {
+	msg := strings.TrimSpace(e.Stderr)
+	if msg == "" {
+		msg = fmt.Sprintf("exit code %d", e.Code)
+	}
+	s := fmt.Sprintf("git %s: %s", strings.Join(e.Args, " "), msg)
+	if e.Kind != nil {
+		s += " (" + e.Kind.Error() + ")"
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Kind }
+
+// Options of a Git. Vars is the environment to take PATH, HOME, proxies and the
+// ssh agent from; nil runs git with an empty environment.
+type Options struct {
+	Program string // path, or a name looked up in Vars["PATH"]; empty = "git"
+	Vars    map[string]string
+	Local   time.Duration // bound of a local command; 0 = 30 s
+	Remote  time.Duration // bound of fetch and push; 0 = 2 min
+	MaxOut  int           // bytes of output kept; 0 = 4 MiB
+}
+
+// Git runs commands in one directory.
+type Git struct {
+	o    Options
+	dir  string
+	path string
+	err  error
+
+	index string // GIT_INDEX_FILE of one command
+}
+
+// New returns a Git for dir. A program that is missing is an error of each call,
+// ErrNotInstalled, so that callers without git go on.
+func New(dir string, o Options) *Git {
+	if o.Program == "" {
+		o.Program = "git"
+	}
+	if o.Local == 0 {
+		o.Local = 30 * time.Second
+	}
+	if o.Remote == 0 {
+		o.Remote = 2 * time.Minute
+	}
+	if o.MaxOut == 0 {
+		o.MaxOut = 4 << 20
+	}
+	g := &Git{o: o, dir: dir}
+	g.path, g.err = lookPath(o.Program, o.Vars)
+	return g
+}
+
+// Installed says whether the program was found.
+func (g *Git) Installed() bool { return g.err == nil }
+
+// Program is the path of the git program, "" when there is none.
+func (g *Git) Program() string { return g.path }
+
+func lookPath(name string, vars map[string]string) (string, error) {
+	if filepath.IsAbs(name) {
+		if executable(name) {
+			return name, nil
+		}
+		return "", fmt.Errorf("%w: %s is not a program", ErrNotInstalled, name)
+	}
+	if vars == nil {
+		p, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", ErrNotInstalled, err)
+		}
+		return filepath.Abs(p)
+	}
+	for _, dir := range filepath.SplitList(pathVar(vars)) {
+		if !filepath.IsAbs(dir) {
+			continue // never a program of the working directory
+		}
+		for _, ext := range exts() {
+			if p := filepath.Join(dir, name+ext); executable(p) {
+				return p, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%w in PATH; install git, or go without the repository", ErrNotInstalled)
+}
+
+func pathVar(vars map[string]string) string {
+	if p, ok := vars["PATH"]; ok {
+		return p
+	}
+	return vars["Path"] // Windows
+}
+
+func exts() []string {
+	if runtime.GOOS == "windows" {
+		return []string{".exe", ".cmd", ".bat"}
+	}
+	return []string{""}
+}
+
+func executable(p string) bool {
+	fi, err := os.Stat(p)
+	return err == nil && fi.Mode().IsRegular() && (runtime.GOOS == "windows" || fi.Mode()&0o111 != 0)
+}
+
+// kept are the variables that git and its helpers (ssh, credential helpers,
+// proxies) need; no GIT_ variable but the user's choice of ssh is among them.
+var kept = []string{
+	"PATH", "Path", "HOME", "USER", "LOGNAME", "USERNAME", "USERPROFILE", "HOMEDRIVE", "HOMEPATH",
+	"APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "SYSTEMROOT", "SystemRoot", "WINDIR", "COMSPEC", "PATHEXT",
+	"TMPDIR", "TEMP", "TMP", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "SSH_AGENT_PID",
+	"GIT_SSH", "GIT_SSH_COMMAND", "GNUPGHOME", "DBUS_SESSION_BUS_ADDRESS",
+	"http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+	"SSL_CERT_FILE", "SSL_CERT_DIR",
+}
+
+func (g *Git) env() []string {
+	var env []string
+	for _, k := range kept {
+		if v, ok := g.o.Vars[k]; ok {
+			env = append(env, k+"="+v)
+		}
+	}
+	if g.index != "" {
+		env = append(env, "GIT_INDEX_FILE="+g.index)
+	}
+	return append(env, "LC_ALL=C", "LANG=C", "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "GIT_PAGER=cat", "PAGER=cat",
+		"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", "GIT_MERGE_AUTOEDIT=no", "SSH_ASKPASS_REQUIRE=never",
+		// Never a repository above the directory: the memory may lie in one of the user's.
+		"GIT_CEILING_DIRECTORIES="+filepath.Dir(g.dir))
+}
+
+// settings overrule the user's for one command.
+func settings() []string {
+	null := os.DevNull
+	var args []string
+	for _, kv := range []string{
+		"core.hooksPath=" + null, "core.fsmonitor=false", "core.untrackedCache=false", "core.autocrlf=false",
+		"core.safecrlf=false", "core.attributesFile=" + null, "core.excludesFile=" + null, "core.quotePath=false",
+		"core.pager=cat", "core.editor=true", "core.askPass=", "core.logAllRefUpdates=true",
+		"commit.gpgSign=false", "tag.gpgSign=false", "push.gpgSign=false", "gpg.program=false",
+		"merge.verifySignatures=false", "merge.conflictStyle=merge", "merge.renames=true",
+		"push.recurseSubmodules=no", "fetch.recurseSubmodules=false", "submodule.recurse=false", "push.followTags=false",
+		"rerere.enabled=false", "safe.directory=*", "protocol.ext.allow=never",
+		"gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false",
+		"i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "color.ui=false", "log.showSignature=false",
+	} {
+		args = append(args, "-c", kv)
+	}
+	return args
+}
+
+// Run runs a local command and returns its standard output.
+func (g *Git) Run(ctx context.Context, args ...string) ([]byte, error) {
+	return g.run(ctx, g.o.Local, nil, args...)
+}
+
+// RunIndex is Run with an index file other than the checkout's own, so that a
+// tree can be made without touching files.
+func (g *Git) RunIndex(ctx context.Context, index string, args ...string) ([]byte, error) {
+	h := *g
+	h.index = index
+	return h.run(ctx, g.o.Local, nil, args...)
+}
+
+// RunInput is Run with bytes on standard input.
+func (g *Git) RunInput(ctx context.Context, in []byte, args ...string) ([]byte, error) {
+	return g.run(ctx, g.o.Local, in, args...)
+}
+
+func (g *Git) run(ctx context.Context, limit time.Duration, in []byte, args ...string) ([]byte, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	bound, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(bound, g.path, append(settings(), args...)...)
+	cmd.Dir, cmd.Env = g.dir, g.env()
+	out, errOut := &capped{max: g.o.MaxOut}, &capped{max: 4096}
+	cmd.Stdout, cmd.Stderr = out, errOut
+	if in != nil {
+		cmd.Stdin = bytes.NewReader(in)
+	}
+	cmd.WaitDelay = 2 * time.Second // a helper of a killed git may hold the pipes
+	err := cmd.Run()
+	if err == nil {
+		if out.cut {
+			return nil, &Error{Args: args, Stderr: fmt.Sprintf("more than %d bytes of output", g.o.MaxOut)}
+		}
+		return out.Bytes(), nil
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("git %s: %w", strings.Join(args, " "), ctx.Err())
+	}
+	e := &Error{Args: args, Code: -1, Stderr: errOut.String()}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		e.Code = exit.ExitCode()
+	}
+	e.Kind = kindOf(e.Stderr + "\n" + tail(out.String(), 2000))
+	switch {
+	case bound.Err() != nil:
+		e.Kind = ErrTimeout
+	case exit == nil:
+		e.Stderr = err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			e.Kind = ErrNotInstalled
+		}
+	}
+	return out.Bytes(), e
+}
+
+func tail(s string, n int) string {
+	if len(s) > n {
+		return s[len(s)-n:]
+	}
+	return s
+}
+
+// kindOf reads git's English messages (LC_ALL=C), as 2.30 to 2.50 write them.
+func kindOf(msg string) error {
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(msg, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("not a git repository"):
+		return ErrNotRepo
+	case has("CONFLICT (", "Automatic merge failed"):
+		return ErrConflict
+	case has("[rejected]", "[remote rejected]", "non-fast-forward", "fetch first", "failed to update ref", "cannot lock ref"):
+		return ErrRejected
+	case has("index.lock", "Another git process"):
+		return ErrLocked
+	case has("Authentication failed", "Permission denied (", "could not read Username", "could not read Password", "terminal prompts disabled",
+		"Host key verification failed", "HTTP Basic: Access denied", "returned error: 401", "returned error: 403"):
+		return ErrAuth
+	case has("Could not resolve host", "unable to access", "Connection refused", "Connection timed out", "Could not read from remote repository",
+		"does not appear to be a git repository", "Network is unreachable", "the remote end hung up"):
+		return ErrNetwork
+	}
+	return nil
+}
+
+// capped keeps the first max bytes and swallows the rest, so that the child is
+// never blocked.
+type capped struct {
+	bytes.Buffer
+	max int
+	cut bool
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if room := c.max - c.Len(); room < len(p) {
+		c.cut = true
+		c.Buffer.Write(p[:max(0, room)])
+		return len(p), nil
+	}
+	return c.Buffer.Write(p)
+}
