@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,8 +118,11 @@ func rootCommit(ctx context.Context, app *App, root string) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	env := slices.DeleteFunc(slices.Clone(app.Environ), func(v string) bool {
+		return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_WORK_TREE=") || strings.HasPrefix(v, "GIT_INDEX_FILE=")
+	}) // set inside git's own hooks, and about another repository there
 	ask := func(args ...string) string {
-		out, err := proc.Run(ctx, proc.Cmd{Path: git, Args: args, Env: app.Environ, Dir: root}, 64<<10)
+		out, err := proc.Run(ctx, proc.Cmd{Path: git, Args: args, Env: env, Dir: root}, 64<<10)
 		if err != nil || out.Exit.Code != 0 {
 			return ""
 		}

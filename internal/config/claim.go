@@ -48,12 +48,16 @@ func claimFile(paths Paths, name string) string {
 // (*NameTakenError). It reads, and never writes. Two checkouts are the same
 // project when they are the same directory, worktrees of one repository, clones
 // with the same origin, or when the directory that had the name is gone.
-func CheckName(paths Paths, p *Project) error {
+func CheckName(paths Paths, p *Project) error { return paths.CheckClaim(p, "") }
+
+// CheckClaim is CheckName that also knows the id of the repository's first
+// commit, by which clones without an origin are recognised.
+func (paths Paths) CheckClaim(p *Project, rootCommit string) error {
 	c, err := readClaim(paths, p.Name)
 	if err != nil || c == nil {
 		return err
 	}
-	return c.check(p, "")
+	return c.check(p, rootCommit)
 }
 
 func (c *claim) check(p *Project, rootCommit string) error {

@@ -43,13 +43,9 @@ func InitProject(root, name string) (*Project, error) {
 		}
 		return old, addIgnoreLine(real)
 	}
-	if name == "" {
-		if name = NameFrom(real); name == "" {
-			return nil, fmt.Errorf("make project: no name can be made of the directory's name %q; pass --name", filepath.Base(real))
-		}
-	}
-	if err := CheckProjectName(name); err != nil {
-		return nil, fmt.Errorf("make project: %w; %s", err, nameRemedy)
+	p, err := Prospect(real, name)
+	if err != nil {
+		return nil, err
 	}
 	if err := addIgnoreLine(real); err != nil {
 		return nil, err
@@ -57,7 +53,7 @@ func InitProject(root, name string) (*Project, error) {
 	if err := durable.MkdirAll(filepath.Join(real, ".reprise"), 0o755); err != nil {
 		return nil, fmt.Errorf("make project: %w", err)
 	}
-	if err := durable.WriteFile(ProjectFile(real), projectText(name), 0o644); err != nil {
+	if err := durable.WriteFile(ProjectFile(real), projectText(p.Name), 0o644); err != nil {
 		return nil, fmt.Errorf("make project: %w", err)
 	}
 	return projectAt(real)
@@ -126,4 +122,47 @@ func withIgnoreLine(data []byte) []byte {
 		out = append(out, eol...)
 	}
 	return append(out, ignoreLine+eol...)
+}
+
+// InitRoot is where `reprise init` makes a project of dir: the root of the
+// project that is there already, else the top of the git working tree, else dir
+// itself.
+func InitRoot(env Env, dir string) (root string, existing *Project, err error) {
+	existing, err = FindProject(env, dir)
+	if err != nil {
+		return "", nil, err
+	}
+	if existing != nil {
+		return existing.Root, existing, nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("find project: %w", err)
+	}
+	top, _, err := gitTop(real)
+	if err != nil {
+		return "", nil, err
+	}
+	if top == "" {
+		top = real
+	}
+	return top, nil, nil
+}
+
+// Prospect is the project that InitProject would make of root, with nothing
+// written yet.
+func Prospect(root, name string) (*Project, error) {
+	if name == "" {
+		if name = NameFrom(root); name == "" {
+			return nil, fmt.Errorf("make project: no name can be made of the directory's name %q; pass --name", filepath.Base(root))
+		}
+	}
+	if err := CheckProjectName(name); err != nil {
+		return nil, fmt.Errorf("make project: %w; %s", err, nameRemedy)
+	}
+	p := &Project{Name: name, Root: root, Main: root}
+	if _, main, err := gitTop(root); err == nil && main != "" {
+		p.Main = main
+	}
+	return p, nil
 }
