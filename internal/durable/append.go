@@ -18,22 +18,44 @@ const (
 
 // Append is the package's [AppendContext] on this disk.
 func (k Disk) Append(ctx context.Context, path string, data []byte, perm fs.FileMode) error {
-	return k.ops().appendLines(ctx, path, data, perm, true)
+	return k.ops().appendData(ctx, path, data, perm, true)
 }
 
 // AppendText is the package's [AppendText] on this disk, giving up when ctx
 // ends before the lock can be had.
 func (k Disk) AppendText(ctx context.Context, path string, data []byte, perm fs.FileMode) error {
-	return k.ops().appendLines(ctx, path, data, perm, false)
+	return k.ops().appendData(ctx, path, data, perm, false)
 }
 
-func (o ops) appendLines(ctx context.Context, name string, data []byte, perm fs.FileMode, lines bool) (err error) {
-	if lines && len(data) > 0 && data[len(data)-1] != '\n' {
-		return fmt.Errorf("append to %s: the data does not end in a newline", o.show(name))
+// AppendNext is the package's [AppendNext] on this disk.
+func (k Disk) AppendNext(ctx context.Context, path string, perm fs.FileMode, next NextFunc) error {
+	return k.ops().appendLines(ctx, path, perm, true, next)
+}
+
+// NextFunc makes what [AppendNext] appends. It may ask for the log's last line,
+// which comes without its newline and is nil when the log is empty.
+type NextFunc func(last func() ([]byte, error)) ([]byte, error)
+
+func endsInNewline(data []byte) error {
+	if data[len(data)-1] != '\n' {
+		return errors.New("the data does not end in a newline")
 	}
+	return nil
+}
+
+func (o ops) appendData(ctx context.Context, name string, data []byte, perm fs.FileMode, lines bool) error {
 	if len(data) == 0 {
 		return nil
 	}
+	if lines {
+		if err := endsInNewline(data); err != nil {
+			return fmt.Errorf("append to %s: %w", o.show(name), err)
+		}
+	}
+	return o.appendLines(ctx, name, perm, lines, func(func() ([]byte, error)) ([]byte, error) { return data, nil })
+}
+
+func (o ops) appendLines(ctx context.Context, name string, perm fs.FileMode, lines bool, next NextFunc) (err error) {
 	if _, err := o.regular(name); err != nil { // before a lock file is made beside it
 		return fmt.Errorf("append to %s: %w", o.show(name), err)
 	}
@@ -46,11 +68,11 @@ func (o ops) appendLines(ctx context.Context, name string, data []byte, perm fs.
 			err = fmt.Errorf("append to %s: written, but: unlock: %w", o.show(name), uerr)
 		}
 	}()
-	return o.appendLocked(name, data, perm, lines)
+	return o.appendLocked(name, perm, lines, next)
 }
 
 // appendLocked does an append whose lock is held.
-func (o ops) appendLocked(name string, data []byte, perm fs.FileMode, lines bool) (err error) {
+func (o ops) appendLocked(name string, perm fs.FileMode, lines bool, next NextFunc) (err error) {
 	f, size, err := o.openAppend(name, perm)
 	if err != nil {
 		return fmt.Errorf("append to %s: %w", o.show(name), err)
@@ -65,18 +87,37 @@ func (o ops) appendLocked(name string, data []byte, perm fs.FileMode, lines bool
 			return fmt.Errorf("append to %s: repair what a crash left at its end: %w", o.show(name), err)
 		}
 	}
-	if _, err = f.writeAll(data); err == nil {
+	data, err := next(func() ([]byte, error) { return lastLine(f.File, size) })
+	if err == nil && lines && len(data) > 0 {
+		err = endsInNewline(data)
+	}
+	if err != nil {
+		return fmt.Errorf("append to %s: %w", o.show(name), err)
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	return o.addTo(f, size, data)
+}
+
+// addTo writes data at the end of a file of that size, all of it or nothing.
+func (o ops) addTo(f *file, size int64, data []byte) error {
+	_, err := f.Seek(size, io.SeekStart) // for systems on which it is not open for appending
+	if err == nil {
+		_, err = f.writeAll(data)
+	}
+	if err == nil {
 		err = f.sync()
 	}
 	if err != nil {
 		if terr := takeBack(f, size); terr != nil {
-			return fmt.Errorf("append to %s: %w (and a part could not be taken back: %w)", o.show(name), err, terr)
+			return fmt.Errorf("append to %s: %w (and a part could not be taken back: %w)", o.show(f.name), err, terr)
 		}
-		return fmt.Errorf("append to %s (nothing was added): %w", o.show(name), err)
+		return fmt.Errorf("append to %s (nothing was added): %w", o.show(f.name), err)
 	}
 	if size == 0 { // also when a crash came between making the file and this
-		if err := o.syncDir(filepath.Dir(name)); err != nil {
-			return fmt.Errorf("append to %s: added, but not sure to last a power cut: %w", o.show(name), err)
+		if err := o.syncDir(filepath.Dir(f.name)); err != nil {
+			return fmt.Errorf("append to %s: added, but not sure to last a power cut: %w", o.show(f.name), err)
 		}
 	}
 	return nil
@@ -88,7 +129,7 @@ func (o ops) openAppend(name string, perm fs.FileMode) (*file, int64, error) {
 	if _, err := o.regular(name); err != nil {
 		return nil, 0, err
 	}
-	f, err := o.create(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, perm)
+	f, err := o.create(name, os.O_RDWR|os.O_CREATE|appendFlag, perm)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -141,6 +182,9 @@ func (o ops) keepTorn(f *file, from, to int64, perm fs.FileMode) error {
 		return err
 	}
 	defer t.Close()
+	if _, err := t.Seek(size, io.SeekStart); err != nil {
+		return err
+	}
 	if end, err := lastLineEnd(t.File, size); err != nil {
 		return err
 	} else if end != size {
@@ -190,4 +234,21 @@ func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
 		end -= n
 	}
 	return 0, nil
+}
+
+// lastLine is the last line of a log of whole lines, without its newline; nil
+// when there is none.
+func lastLine(r io.ReaderAt, size int64) ([]byte, error) {
+	if size == 0 {
+		return nil, nil
+	}
+	start, err := lastLineEnd(r, size-1)
+	if err != nil {
+		return nil, err
+	}
+	line := make([]byte, size-1-start)
+	if _, err := r.ReadAt(line, start); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return line, nil
 }

@@ -167,7 +167,7 @@ func (d *Dir) append(name string, data []byte, perm fs.FileMode, lines bool) err
 	if err != nil {
 		return fmt.Errorf("append: %w", err)
 	}
-	return d.o.appendLines(context.Background(), n, data, perm, lines)
+	return d.o.appendData(context.Background(), n, data, perm, lines)
 }
 
 // MkdirAll is [MkdirAll] within the directory.

@@ -67,6 +67,13 @@ func AppendContext(ctx context.Context, path string, data []byte, perm fs.FileMo
 	return Disk{}.Append(ctx, path, data, perm)
 }
 
+// AppendNext is [AppendContext] for data that depends on what is there: next is
+// called with the lock held and the torn tail, if any, set aside. When it
+// returns an error or nothing, nothing is appended.
+func AppendNext(ctx context.Context, path string, perm fs.FileMode, next NextFunc) error {
+	return Disk{}.AppendNext(ctx, path, perm, next)
+}
+
 // AppendText adds data to the text file at path, under the lock path+".lock",
 // by one write and an fsync. Unlike [Append] it neither asks for a newline nor
 // looks at how the file ends. When the write fails, what it wrote is taken back

@@ -14,6 +14,9 @@ import (
 // do not wait for the other end of a pipe that was.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
+// appendFlag: a writer that does not know our lock cannot be overwritten.
+const appendFlag = os.O_APPEND
+
 // dirsNeedSync: a new name lasts only once its directory was synced.
 const dirsNeedSync = true
 

@@ -11,6 +11,10 @@ import (
 
 const openFlags = 0
 
+// appendFlag: a file opened for appending cannot be cut there, and a torn tail
+// must be. The lock keeps writers apart.
+const appendFlag = 0
+
 // dirsNeedSync: NTFS journals its names, and a directory handle cannot be
 // flushed without rights that a plain user lacks.
 const dirsNeedSync = false

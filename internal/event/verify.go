@@ -1,0 +1,107 @@
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Problem is one thing that is wrong with a log.
+type Problem struct {
+	File string // name within the directory
+	Line int    // from 1; 0 when it is about the file
+	What string
+}
+
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.What
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.What)
+}
+
+// Report is what [Verify] found.
+type Report struct {
+	Files    int
+	Events   int // those that can be used
+	Problems []Problem
+	// Unfinished names files whose last line has no newline: it is being
+	// written, or a crash tore it and the next append sets it aside.
+	Unfinished []string
+	// Last is the hash of each file's last line, which the next event names.
+	Last map[string]string
+}
+
+// OK reports whether nothing is wrong.
+func (r Report) OK() bool { return len(r.Problems) == 0 }
+
+// Verify checks every line of the log in dir and that each names the line
+// before it. An edited, added, missing or moved line shows as a problem at the
+// line after it; only lines missing from a file's end leave no trace in the
+// file itself, which is what Last is for. The error is about the directory.
+func Verify(dir string) (Report, error) {
+	r := Report{Last: map[string]string{}}
+	d, files, err := list(dir)
+	if err != nil || d == nil {
+		return r, err
+	}
+	defer d.Close()
+	for _, month := range slices.Sorted(maps.Keys(files)) {
+		for _, name := range files[month] {
+			r.Files++
+			r.verifyFile(name, readLines(d, name))
+		}
+	}
+	return r, nil
+}
+
+func (r *Report) verifyFile(name string, lines func(func(line, error) bool)) {
+	problem := func(n int, format string, args ...any) {
+		r.Problems = append(r.Problems, Problem{File: name, Line: n, What: fmt.Sprintf(format, args...)})
+	}
+	prev, known := "", true
+	for l, err := range lines {
+		if err != nil {
+			problem(0, "%v", err)
+			return
+		}
+		if l.torn {
+			r.Unfinished = append(r.Unfinished, name)
+			return
+		}
+		e, err := parse(l)
+		switch {
+		case err != nil:
+			problem(l.n, "%v", err)
+		case l.n == 1 && e.Prev != "" && !startsChain(e):
+			problem(l.n, "the file's first line names one before it: lines are missing from its beginning")
+		case l.n > 1 && known && e.Prev != prev:
+			problem(l.n, "the line before it is not the one it names: that was edited, or lines are missing, added or moved")
+		}
+		if err == nil {
+			r.Events++
+		}
+		sum := sha256.Sum256(l.text)
+		prev, known = hex.EncodeToString(sum[:]), l.err == nil
+		r.Last[name] = prev
+	}
+}
+
+// startsChain reports whether an event is the one that a purge begins a new
+// file with; its prev is the old chain's last hash, which its data names too.
+func startsChain(e Event) bool { return e.Prev == oldChain(e) }
+
+// oldChain is the last hash of the chain that a purge ended, from the data of
+// its event.
+func oldChain(e Event) string {
+	var data struct {
+		Chain string `json:"chain"`
+	}
+	if e.Type != MemoryPurged || json.Unmarshal(e.Data, &data) != nil {
+		return ""
+	}
+	return data.Chain
+}
