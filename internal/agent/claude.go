@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"reprise/internal/guard"
 )
 
@@ -42,7 +40,7 @@ func (claude) Command(t Task) (Command, error) {
 	if t.Program == "" {
 		return Command{}, bad("program", "is empty; set claude_cli.path")
 	}
-	if err := uuid.Validate(t.SessionID); err != nil || len(t.SessionID) != 36 {
+	if !isUUID(t.SessionID) {
 		return Command{}, bad("session id", fmt.Sprintf("%q is not a UUID, which Claude Code insists on", t.SessionID))
 	}
 	// Every flag in its = form: several flags take a list and would swallow
@@ -88,6 +86,28 @@ func (claude) Command(t Task) (Command, error) {
 			policyFile:   append(policy, '\n'),
 		},
 	}, nil
+}
+
+// isUUID accepts the one form that Claude Code accepts, 8-4-4-4-12 hexadecimal
+// digits.
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // openDirs are the directories beside the working directory that the client
