@@ -32,7 +32,7 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 	if err != nil || r.Status.Settled() {
 		return r, err
 	}
-	unlock, err := durable.TryLock(filepath.Join(dir, lockFile))
+	unlock, err := lockDead(ctx, r)
 	if errors.Is(err, durable.ErrLocked) {
 		return r, nil // its supervisor lives
 	}
@@ -49,6 +49,24 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 		return r, nil // its supervisor is about to take the lock
 	}
 	return m.bury(ctx, r)
+}
+
+// lockDead takes the lock of a run unless its supervisor lives. A process that
+// was killed may hold its files for a moment after it has ceased to run, while
+// its last threads end, so a lock held by a dead supervisor is waited for.
+func lockDead(ctx context.Context, r Record) (func() error, error) {
+	path := filepath.Join(r.dir, lockFile)
+	unlock, err := durable.TryLock(path)
+	if !errors.Is(err, durable.ErrLocked) || r.Supervisor == nil || r.Supervisor.Alive() {
+		return unlock, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	unlock, err = durable.Lock(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", durable.ErrLocked, err) // somebody else is settling it
+	}
+	return unlock, nil
 }
 
 // starting reports whether the run's supervisor may be about to start. For a
