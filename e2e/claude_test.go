@@ -55,6 +55,8 @@ func newClaudeHome(t *testing.T, m *fakemodel.Server, extra settings) *home {
 	h := newHome(t, extra)
 	h.env = append(h.env, m.Env()...)
 	h.env = append(h.env, "CLAUDE_CODE_MAX_RETRIES=1")
+	// A sub-agent loads its user's settings and no others: they let it work.
+	h.write(filepath.Join(h.dir, ".claude", "settings.json"), `{"permissions":{"allow":["Bash","Read","Edit","Write","Glob","Grep"]}}`)
 	return h
 }
 
@@ -70,11 +72,13 @@ type session struct {
 type sessionOptions struct {
 	servers map[string]any // more MCP servers
 	args    []string
+	// search leaves the client's tool search on, as users have it: the model is
+	// then offered a search in place of our tools, and has to load them first.
+	search bool
 }
 
-// claude runs the real client on a prompt with reprise as its MCP server. Tools
-// are offered directly (ENABLE_TOOL_SEARCH=false): the scripted model calls them
-// by name.
+// claude runs the real client on a prompt with reprise as its MCP server. Unless
+// the search is on, tools are offered directly (ENABLE_TOOL_SEARCH=false).
 func (h *home) claude(prompt string, o sessionOptions) session {
 	h.t.Helper()
 	path := client(h.t, "claude")
@@ -105,7 +109,10 @@ func (h *home) claude(prompt string, o sessionOptions) session {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Dir = h.work
-	cmd.Env = append(append([]string{}, h.env...), "ENABLE_TOOL_SEARCH=false")
+	cmd.Env = append([]string{}, h.env...)
+	if !o.search {
+		cmd.Env = append(cmd.Env, "ENABLE_TOOL_SEARCH=false")
+	}
 	cmd.Stdin = strings.NewReader(prompt)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -97,8 +97,6 @@ func TestCrashOfTheRealClient(t *testing.T) {
 		"command": "touch began; while true; do sleep 1; done", "description": "loop",
 	})))
 	h := newClaudeHome(t, m, sub(map[string]any{"sync_window_seconds": 1}))
-	// The sub-agent needs leave for Bash; a project's settings give it.
-	h.write(filepath.Join(h.work, ".claude", "settings.json"), `{"permissions":{"allow":["Bash"]}}`)
 	s := h.serve()
 	free := turn(t)
 	defer free()

@@ -10,7 +10,7 @@ import (
 // pipeEmpty reports whether everything written to the pipe has been read.
 func pipeEmpty(t *testing.T, w *os.File) bool {
 	t.Helper()
-	n, err := unix.IoctlGetInt(int(w.Fd()), unix.FIONREAD)
+	n, err := unix.IoctlGetInt(int(w.Fd()), unix.TIOCINQ)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -312,3 +312,13 @@ func (s *Server) Env() []string {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	}
 }
+
+// Rewrite changes what the rules will say, those with a Reply excepted. Tests
+// use it for paths that are known only after the server's address.
+func (m *Model) Rewrite(change func(Answer) Answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.rules {
+		r.Say = change(r.Say)
+	}
+}
