@@ -154,6 +154,7 @@ func (a *App) Runs() (*run.Manager, error) {
 		Hostname:        a.Hostname,
 		DefaultClient:   set.SubAgent.Agent,
 		ClaudePath:      set.ClaudeCLI.Path,
+		ScriptFile:      set.SubAgent.ScriptFile,
 		DefaultTimeout:  time.Duration(set.SubAgent.DefaultTimeoutSeconds) * time.Second,
 		MaxOutputTokens: set.SubAgent.DefaultMaxOutputTokens,
 		MemoryDir:       home.MemoryDir(),

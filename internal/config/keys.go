@@ -45,6 +45,8 @@ func keys() []key {
 		enumKey("sub_agent.sandbox", "whether runs are confined by the operating system: auto, off or required",
 			func(s *Settings) *string { return &s.SubAgent.Sandbox }, "auto", "off", "required"),
 		strKey("sub_agent.agent", "client that runs tasks", func(s *Settings) *string { return &s.SubAgent.Agent }, checkWord),
+		strKey("sub_agent.script_file", "file of steps that the script client plays; empty: one short answer",
+			func(s *Settings) *string { return &s.SubAgent.ScriptFile }, checkPath),
 		strKey("memory.directory", "where the memory is", func(s *Settings) *string { return &s.Memory.Directory }, checkDir),
 		strKey("logging.file", "reprise's own log", func(s *Settings) *string { return &s.Logging.File }, checkPath),
 		enumKey("logging.level", "debug, info, warn or error", func(s *Settings) *string { return &s.Logging.Level }, "debug", "info", "warn", "error"),

@@ -18,6 +18,7 @@ type SubAgent struct {
 	MaxConcurrentAgents    int    // runs at once
 	JobExpirySeconds       int    // an uncollected job is dropped this long after its end
 	Sandbox                string // "auto", "off" or "required"
+	ScriptFile             string // steps of the script client; "" plays the default
 	Agent                  string // client that runs tasks: "claude", "script", …
 }
 

@@ -92,6 +92,7 @@ type Options struct {
 
 	DefaultClient   string // "" means claude
 	ClaudePath      string // claude_cli.path of the settings
+	ScriptFile      string // steps of the script client where a request names none
 	DefaultTimeout  time.Duration
 	MaxOutputTokens int
 	MemoryDir       string
@@ -395,6 +396,9 @@ func requestHash(req Request) string {
 }
 
 func (m *Manager) start(ctx context.Context, req Request, id string) (Record, error) {
+	if req.ScriptFile == "" {
+		req.ScriptFile = m.opt.ScriptFile
+	}
 	adapter, program, err := m.client(ctx, req)
 	if err != nil {
 		return Record{}, err

@@ -42,6 +42,7 @@ type action interface {
 func kinds() map[string]func() action {
 	return map[string]func() action{
 		"say":       func() action { return new(sayStep) },
+		"when":      func() action { return new(whenStep) },
 		"delay":     func() action { return new(delayStep) },
 		"echo":      func() action { return new(echoStep) },
 		"write":     func() action { return new(writeStep) },

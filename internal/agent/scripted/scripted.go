@@ -16,6 +16,7 @@
 //	v: 1                        # optional
 //	steps:
 //	  - say: "text"             # one assistant message; the last one is the answer
+//	  - when: "regexp"          # the steps up to the next when are for tasks that match
 //	  - delay: 1.5s             # wait
 //	  - echo: [task, cwd, system_prompt, env, args]   # say these; env gives names only
 //	  - write: {path: out.txt, content: "x", append: false}
@@ -108,6 +109,9 @@ func Play(sio IO, args []string) int {
 		steps = defaultSteps()
 	}
 	for _, s := range steps {
+		if _, marker := s.do.(*whenStep); p.skip && !marker {
+			continue
+		}
 		code, err := s.do.play(p)
 		if err != nil {
 			fmt.Fprintf(sio.Err, "script-agent: %s:%d: %s: %v\n", file, s.line, s.name, err)
@@ -180,6 +184,7 @@ type player struct {
 	said     string
 	denials  []map[string]any
 	resulted bool
+	skip     bool // the section of steps is for other tasks
 }
 
 func newPlayer(sio IO) *player {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 	"syscall"
@@ -26,6 +27,25 @@ func (s *sayStep) UnmarshalYAML(f func(any) error) error { return f(&s.Text) }
 
 func (s *sayStep) play(p *player) (int, error) {
 	p.say(p.text(s.Text))
+	return goOn, nil
+}
+
+// whenStep begins a section of steps for some tasks only. One file then serves
+// an MCP server, where a caller chooses a task and not a file.
+type whenStep struct {
+	Task string
+	re   *regexp.Regexp
+}
+
+func (s *whenStep) UnmarshalYAML(f func(any) error) error { return f(&s.Task) }
+
+func (s *whenStep) check() (err error) {
+	s.re, err = regexp.Compile(s.Task)
+	return err
+}
+
+func (s *whenStep) play(p *player) (int, error) {
+	p.skip = !s.re.MatchString(p.task)
 	return goOn, nil
 }
 
