@@ -118,12 +118,20 @@ func parseStat(b []byte) (info, error) {
 // table reads the process table. Processes that end meanwhile are left out;
 // kernel threads (children of 2) too.
 func table() ([]info, error) {
+	var out []info
+	err := eachProcess(func(in info) { out = append(out, in) })
+	return out, err
+}
+
+// eachProcess calls fn for each process in the order of numbers. The kernel
+// walks on from the last number it gave, so one that is started meanwhile with
+// a higher number is seen too.
+func eachProcess(fn func(info)) error {
 	d, err := os.Open("/proc")
 	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
+		return fmt.Errorf("list processes: %w", err)
 	}
 	defer d.Close()
-	var out []info
 	var buf [1024]byte
 	for {
 		names, err := d.Readdirnames(256)
@@ -136,13 +144,13 @@ func table() ([]info, error) {
 			if serr != nil || in.pid == 2 || in.ppid == 2 {
 				continue
 			}
-			out = append(out, in)
+			fn(in)
 		}
 		if errors.Is(err, io.EOF) {
-			return out, nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list processes: %w", err)
+			return fmt.Errorf("list processes: %w", err)
 		}
 	}
 }

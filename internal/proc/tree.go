@@ -14,7 +14,8 @@ import (
 type Stopped struct {
 	// Asked is the number of processes that got the polite signal.
 	Asked int
-	// Killed is the number of processes that had to be killed.
+	// Killed is the number of processes that were killed, or ended while the
+	// others were.
 	Killed int
 	// Left is the number of processes that still run; not 0 only with an error.
 	Left int
@@ -43,8 +44,7 @@ func StopTree(ctx context.Context, root ID, marker string, grace time.Duration) 
 	t := newTree(root, marker)
 	defer t.reap()
 	if grace > 0 && politeSignal != nil {
-		done, err := t.ask(ctx, grace)
-		if err != nil || done {
+		if err := t.ask(ctx, grace); err != nil {
 			return t.result, err
 		}
 	}
@@ -156,15 +156,15 @@ func grow(members map[int]bool, all []info, self int) {
 	}
 }
 
-// ask sends the polite signal to all members and waits for their end. It
-// reports true if none is left.
-func (t *tree) ask(ctx context.Context, grace time.Duration) (bool, error) {
+// ask sends the polite signal to all members and waits for their end, the end
+// of grace or of ctx. What is left then is kill's.
+func (t *tree) ask(ctx context.Context, grace time.Duration) error {
 	over := time.NewTimer(grace)
 	defer over.Stop()
 	for pause := time.Millisecond; ; pause = min(2*pause, 40*time.Millisecond) {
 		ids, err := t.scan()
 		if err != nil || len(ids) == 0 {
-			return err == nil, err
+			return err
 		}
 		for _, id := range ids {
 			if t.asked[id] {
@@ -180,9 +180,9 @@ func (t *tree) ask(ctx context.Context, grace time.Duration) (bool, error) {
 		for range 4 {
 			select {
 			case <-ctx.Done():
-				return false, nil // kill makes the last round
+				return nil
 			case <-over.C:
-				return false, nil
+				return nil
 			case <-time.After(pause):
 			}
 			t.reap()
@@ -216,32 +216,46 @@ func (t *tree) kill(ctx context.Context) error {
 	}
 }
 
+// killOnce kills every member there is now: first those a scan finds, since
+// killing a parent hides its kin; then chase kills who appeared meanwhile, each
+// at the moment it is found, which is what catches a process that forks and
+// ends faster than the table can be read.
 func (t *tree) killOnce() error {
-	if err := killJob(t.marker); err != nil {
-		return fmt.Errorf("stop process tree %s: %w", t.root, err)
-	}
 	ids, err := t.scan()
 	if err != nil {
 		return fmt.Errorf("stop process tree %s: %w", t.root, err)
 	}
-	for _, id := range ids {
-		switch err := id.Signal(os.Kill); {
-		case err == nil:
-			if !t.seen[id] {
-				t.seen[id] = true
-				t.result.Killed++
-			}
-		case errors.Is(err, ErrGone):
-		default:
-			t.denied[id] = err
-		}
+	if len(ids) > 0 {
+		killGroup(t.root)
 	}
+	for _, id := range ids {
+		t.killMember(id)
+	}
+	found, err := t.chase()
+	if err != nil {
+		return fmt.Errorf("stop process tree %s: %w", t.root, err)
+	}
+	t.result.Left += found
 	return nil
+}
+
+func (t *tree) killMember(id ID) {
+	if err := id.Signal(os.Kill); err != nil && !errors.Is(err, ErrGone) {
+		t.denied[id] = err
+		return
+	}
+	if !t.seen[id] {
+		t.seen[id] = true
+		t.result.Killed++
+	}
 }
 
 // allDenied returns an error if every process left refused the signal: then
 // trying again is no use.
 func (t *tree) allDenied() error {
+	if len(t.denied) == 0 {
+		return nil
+	}
 	ids, err := t.scan()
 	if err != nil || len(ids) == 0 {
 		return err

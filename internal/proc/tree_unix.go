@@ -11,9 +11,6 @@ import (
 // politeSignal asks a process to end.
 var politeSignal os.Signal = syscall.SIGTERM
 
-// killJob is for Windows; here members are killed one by one.
-func killJob(string) error { return nil }
-
 func sweep(marker string) ([]ID, error) {
 	all, err := Marked()
 	if err != nil {

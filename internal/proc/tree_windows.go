@@ -12,21 +12,24 @@ import (
 // politeSignal is nil: a program without a window has no signal to end by.
 var politeSignal os.Signal
 
-// killJob ends all members of the run's job object at once.
-func killJob(marker string) error {
-	if marker == "" {
-		return nil
+// chase ends all members of the run's job object at once.
+func (t *tree) chase() (int, error) {
+	if t.marker == "" {
+		return 0, nil
 	}
-	job, err := openJob(marker, false)
+	job, err := openJob(t.marker, false)
 	if err != nil || job == 0 {
-		return err
+		return 0, err
 	}
 	defer windows.CloseHandle(job)
 	if err := windows.TerminateJobObject(job, 1); err != nil {
-		return fmt.Errorf("end job object: %w", err)
+		return 0, fmt.Errorf("end job object: %w", err)
 	}
-	return nil
+	return 0, nil
 }
+
+// killGroup is for systems with process groups.
+func killGroup(ID) {}
 
 // maxJobMembers bounds the list asked for in one call.
 const maxJobMembers = 4096

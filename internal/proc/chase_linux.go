@@ -1,0 +1,89 @@
+package proc
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// signalGroup is PIDFD_SIGNAL_PROCESS_GROUP of <linux/pidfd.h>, Linux 6.9.
+const signalGroup = 4
+
+// maxChase bounds the rounds after inherited children.
+const maxChase = 64
+
+// chase kills what it finds at the moment it finds it: whoever has the marker,
+// then the inherited children of a subreaper, again and again while they keep
+// coming. It returns how many it found.
+func (t *tree) chase() (int, error) {
+	found := 0
+	if t.marker != "" {
+		err := eachProcess(func(p info) {
+			if p.ended || p.pid == t.self || p.pid <= 1 {
+				return
+			}
+			if env, err := environOf(p, &t.env); err == nil && markerIn(env) == t.marker {
+				t.killFound(p)
+				found++
+			}
+		})
+		if err != nil {
+			return found, err
+		}
+	}
+	if !isSubreaper() {
+		return found, nil
+	}
+	for range maxChase {
+		kids, err := children()
+		if err != nil {
+			return found, err
+		}
+		own, ok := heldByPidfd()
+		if !ok {
+			return found, nil
+		}
+		before := found
+		for _, pid := range kids {
+			p, err := lookup(pid)
+			if err != nil || p.ended || own[pid] || p.ppid != t.self {
+				continue
+			}
+			t.killFound(p)
+			found++
+		}
+		t.reap()
+		if found == before {
+			break
+		}
+	}
+	return found, nil
+}
+
+func (t *tree) killFound(p info) {
+	id := ID{PID: p.pid, Start: p.start, Boot: t.boot}
+	if _, ok := t.seen[id]; !ok {
+		t.seen[id] = false
+	}
+	t.killMember(id)
+}
+
+// killGroup kills the group that the process leads, in one step of the kernel
+// that no fork can slip through. It works through a pidfd only; on kernels
+// before 6.9 members are killed one by one.
+func killGroup(leader ID) {
+	if leader.PID <= 1 || leader.PID == os.Getpid() {
+		return
+	}
+	fd, err := unix.PidfdOpen(leader.PID, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	in, err := lookup(leader.PID)
+	if err != nil || in.start != leader.Start || in.pgrp != in.pid || leader.Boot != bootName() {
+		return
+	}
+	_ = unix.PidfdSendSignal(fd, syscall.SIGKILL, nil, signalGroup) // the scan finds what it did not reach
+}
