@@ -4,7 +4,9 @@ package reprise_test
 // say why here.
 
 var fileWriters = exceptions{
-	"internal/durable": "this is where files are written",
+	"internal/durable":            "this is where files are written",
+	"internal/logfile/logfile.go": "opens for appending what durable has made: a log line is not worth a sync, and says so",
+	"internal/cli/demo.go":        "makes a throwaway directory for the demo, as a user would",
 }
 
 var exits = exceptions{}
@@ -14,9 +16,15 @@ var ambient = exceptions{
 	"internal/hookmain":           "the small program's composition: it reads the real environment for those below it",
 	"internal/config/env.go":      "config.OSEnv reads the process's environment, directory and clock once, for main",
 	"internal/cli/osapp.go":       "cli.OSApp makes the App of the real process, for main",
+	"internal/mcpserver/http.go":  "deadlines of connections are instants of the machine's clock",
 	"internal/term":               "only the terminal's own queries",
 	"internal/proc":               "identities and deadlines of processes are the machine's: a made-up clock would name the wrong process",
 	"internal/durable/time.go":    "deadlines of locks are the machine's",
 }
 
 var packageState = exceptions{}
+
+// licenceChoices are modules that let their user choose, and what is chosen.
+var licenceChoices = map[string]string{
+	"kernel.org/pub/linux/libs/security/libcap/psx": "BSD-3-Clause, the other choice being GPL-2.0",
+}

@@ -116,14 +116,14 @@ var licences = []struct {
 }
 
 func licence(text string) string {
-	flat := strings.Join(strings.Fields(text), " ")
-	if strings.Contains(flat, "GNU GENERAL PUBLIC") || strings.Contains(flat, "GNU AFFERO") || strings.Contains(flat, "GNU LESSER") {
+	flat := strings.ToLower(strings.Join(strings.Fields(text), " "))
+	if strings.Contains(flat, "gnu general public") || strings.Contains(flat, "gnu affero") || strings.Contains(flat, "gnu lesser") {
 		return ""
 	}
 	for _, l := range licences {
 		all := true
 		for _, w := range l.words {
-			all = all && strings.Contains(flat, w)
+			all = all && strings.Contains(flat, strings.ToLower(w))
 		}
 		if all {
 			return l.name
@@ -162,6 +162,10 @@ func TestRuleLicences(t *testing.T) {
 		t.Fatal("no linked modules found: the check looks at nothing")
 	}
 	for _, m := range linked {
+		if reason := licenceChoices[m.Path]; reason != "" {
+			t.Logf("%-12s %s %s", reason, m.Path, m.Version)
+			continue
+		}
 		name, err := moduleLicence(m.Dir)
 		if err != nil {
 			t.Errorf("%s %s: %v: what is linked into the programs must be under a licence that asks for no more than its notice", m.Path, m.Version, err)
