@@ -152,7 +152,6 @@ func (c *Change) Commit() (err error) {
 		return fmt.Errorf("commit change of %s (nothing was changed): %w", c.d.path, err)
 	}
 	if err := c.d.writeJournal(j); err != nil {
-		// The rename may or may not have happened, and may or may not last.
 		if rerr := c.d.forgetJournal(); rerr != nil {
 			return fmt.Errorf("commit change of %s: %w: %w", c.d.path, ErrPending, err)
 		}
@@ -212,7 +211,10 @@ func (d *Dir) writeJournal(j journal) error {
 // contents go: without them, the journal would be taken for one that was
 // carried out.
 func (d *Dir) forgetJournal() error {
-	if err := d.o.removeFile(inJournalDir(journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := d.o.lstat(inJournalDir(journalFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil // it never came to be
+	}
+	if err := d.o.removeFile(inJournalDir(journalFile)); err != nil {
 		return err
 	}
 	return d.o.syncDir(journalDir)
@@ -236,7 +238,7 @@ func (d *Dir) apply(j journal) error {
 		if _, err := d.o.regular(n); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
-		if err := d.o.renameFile(inJournalDir(e.Staged), n); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.moveStaged(inJournalDir(e.Staged), n); err != nil {
 			return err
 		}
 	}
@@ -249,6 +251,22 @@ func (d *Dir) apply(j journal) error {
 		return err
 	}
 	return d.forgetJournal()
+}
+
+// moveStaged puts a content in its place, unless it is there already.
+func (d *Dir) moveStaged(staged, name string) error {
+	err := d.o.renameFile(staged, name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, serr := d.o.lstat(staged); errors.Is(serr, fs.ErrNotExist) {
+		return nil // arrived before a crash
+	}
+	// Someone removed the directory that it goes to.
+	if err := d.o.mkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return d.o.renameFile(staged, name)
 }
 
 // Recover finishes a change that a crash left half done, or takes away what is
@@ -332,9 +350,16 @@ func (d *Dir) dropStaged() {
 	if err != nil {
 		return
 	}
+	synced := false
 	for _, e := range list {
-		if filepath.Ext(e.Name()) == stagedExt || IsTemp(e.Name()) {
-			_ = d.o.removeFile(inJournalDir(e.Name()))
+		if filepath.Ext(e.Name()) != stagedExt && !IsTemp(e.Name()) {
+			continue
 		}
+		// That there is no journal must last before its contents go.
+		if !synced && d.o.syncDir(journalDir) != nil {
+			return
+		}
+		synced = true
+		_ = d.o.removeFile(inJournalDir(e.Name()))
 	}
 }

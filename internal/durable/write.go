@@ -34,19 +34,20 @@ func (o ops) writeFile(name string, data []byte, perm fs.FileMode, syncDir bool)
 		return fmt.Errorf("write file %s: %w", o.show(name), err)
 	}
 	if err := o.replace(name, data, perm, old, syncDir); err != nil {
-		return fmt.Errorf("write file %s (the old content is kept): %w", o.show(name), err)
+		return fmt.Errorf("write file %s: %w", o.show(name), err)
 	}
 	return nil
 }
 
 func (o ops) replace(name string, data []byte, perm fs.FileMode, old fs.FileInfo, syncDir bool) error {
 	temp, err := o.writeTemp(tempName(name), data, perm, old)
-	if err != nil {
-		return err
+	if err == nil {
+		if err = o.renameFile(temp, name); err != nil {
+			_ = o.remove(temp) // without the hook: on a real disk this may well work
+		}
 	}
-	if err := o.renameFile(temp, name); err != nil {
-		_ = o.remove(temp) // without the hook: a failing disk in a test must still be tidied
-		return err
+	if err != nil {
+		return fmt.Errorf("not changed: %w", err)
 	}
 	if !syncDir {
 		return nil
