@@ -21,6 +21,7 @@ import (
 	"reprise/internal/proc/confine"
 	"reprise/internal/recall"
 	"reprise/internal/run"
+	"reprise/internal/term"
 )
 
 // App is all that the command line touches of the world. Commands take it and
@@ -87,6 +88,11 @@ func (a *App) Close() {
 
 // Now is the time by the app's clock.
 func (a *App) Now() time.Time { return a.Env.Now() }
+
+// Style colours output where the user wants colour.
+func (a *App) Style() term.Style {
+	return term.NewStyle(term.WantColour(a.Env.Get, a.OutIsTerminal))
+}
 
 // Home is the installation: places, settings and the project around the
 // working directory.

@@ -19,7 +19,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -28,7 +27,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -152,19 +150,25 @@ func New(opt Options) *Manager {
 // Dir is where new runs go.
 func (m *Manager) Dir() string { return m.opt.Dir }
 
-var idPattern = regexp.MustCompile(`^run-[a-z2-7]{10}$`)
+// idAlphabet is base32 in lower case, as an id's ten random characters use it.
+const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
-// ValidID reports whether id has the form of a run's id.
-func ValidID(id string) bool { return idPattern.MatchString(id) }
-
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+// ValidID reports whether id has the form of a run's id: run- and ten
+// characters of a–z and 2–7. Nothing else ever becomes part of a path.
+func ValidID(id string) bool {
+	tail, ok := strings.CutPrefix(id, "run-")
+	return ok && len(tail) == 10 && strings.Trim(tail, idAlphabet) == ""
+}
 
 // newID makes an id of 50 random bits. It doubles as the marker in the
 // environment of the run's processes, so it must not be guessable.
 func newID() string {
-	var b [7]byte
+	var b [10]byte
 	rand.Read(b[:]) // never fails
-	return "run-" + idEncoding.EncodeToString(b[:])[:10]
+	for i := range b {
+		b[i] = idAlphabet[b[i]&31]
+	}
+	return "run-" + string(b[:])
 }
 
 // newUUID is a version 4 UUID, the only form of session id that Claude takes.
