@@ -67,7 +67,7 @@ type demo struct {
 // demo looks at.
 type agentAnswer struct {
 	Status         string  `json:"status"`
-	JobID          string  `json:"job_id"`
+	RunID          string  `json:"run_id"` // the job_id too, where there still is a job
 	Result         string  `json:"result"`
 	Error          string  `json:"error"`
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
@@ -197,9 +197,7 @@ func (d *demo) spawn(task string, more map[string]any) (agentAnswer, error) {
 	if err := d.peer.tool("spawn_agent", args, &a); err != nil {
 		return a, err
 	}
-	if a.JobID != "" {
-		d.ids = append(d.ids, a.JobID)
-	}
+	d.ids = append(d.ids, a.RunID)
 	return a, nil
 }
 
@@ -212,7 +210,7 @@ func (d *demo) fast(context.Context) error {
 	if a.Status != "complete" {
 		return fmt.Errorf("the fast agent is %s: %s %s", a.Status, a.Error, a.Result)
 	}
-	d.steps.OK("status complete, job %s", a.JobID)
+	d.steps.OK("status complete, run %s", a.RunID)
 	d.steps.Quote(a.Result)
 	return nil
 }
@@ -224,15 +222,10 @@ func (d *demo) slow(context.Context) error {
 		return err
 	}
 	if a.Status == "running" {
-		d.steps.OK("status running after the sync window; job %s goes on by itself", a.JobID)
+		d.steps.OK("status running after the sync window; job %s goes on by itself", a.RunID)
 	}
-	for a.Status == "running" {
-		id := a.JobID
-		if err := d.peer.tool("check_agent", map[string]any{"job_id": id, "wait_seconds": 20}, &a); err != nil {
-			return err
-		}
-		a.JobID = id
-		d.steps.Info("check_agent  %s: %s after %.1f s", id, a.Status, a.ElapsedSeconds)
+	if a, err = d.poll(a); err != nil {
+		return err
 	}
 	if a.Status != "complete" {
 		return fmt.Errorf("the slow agent is %s: %s %s", a.Status, a.Error, a.Result)
@@ -240,6 +233,19 @@ func (d *demo) slow(context.Context) error {
 	d.steps.OK("collected:")
 	d.steps.Quote(a.Result)
 	return nil
+}
+
+// poll asks for a job until it has ended.
+func (d *demo) poll(a agentAnswer) (agentAnswer, error) {
+	for a.Status == "running" {
+		id := a.RunID
+		a = agentAnswer{}
+		if err := d.peer.tool("check_agent", map[string]any{"job_id": id, "wait_seconds": 20}, &a); err != nil {
+			return a, err
+		}
+		d.steps.Info("check_agent  %s: %s after %.1f s", id, a.Status, a.ElapsedSeconds)
+	}
+	return a, nil
 }
 
 func (d *demo) cancel(context.Context) error {
@@ -252,14 +258,20 @@ func (d *demo) cancel(context.Context) error {
 		return fmt.Errorf("the hanging agent is %s: %s", a.Status, a.Error)
 	}
 	var c agentAnswer
-	if err := d.peer.tool("cancel_agent", map[string]any{"job_id": a.JobID}, &c); err != nil {
+	d.steps.Info("cancel_agent %s", a.RunID)
+	if err := d.peer.tool("cancel_agent", map[string]any{"job_id": a.RunID}, &c); err != nil {
+		return err
+	}
+	// Its children ignore the polite signal, so stopping takes the grace of
+	// five seconds, longer than this demo's window.
+	if c, err = d.poll(c); err != nil {
 		return err
 	}
 	if c.Status != "cancelled" {
 		return fmt.Errorf("the cancelled agent is %s", c.Status)
 	}
-	d.steps.OK("cancel_agent %s: cancelled", a.JobID)
-	return d.noneLeft(a.JobID)
+	d.steps.OK("status cancelled")
+	return d.noneLeft(a.RunID)
 }
 
 func (d *demo) timeout(context.Context) error {
@@ -268,18 +280,14 @@ func (d *demo) timeout(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.Status == "running" {
-		id := a.JobID
-		if err := d.peer.tool("check_agent", map[string]any{"job_id": id, "wait_seconds": 20}, &a); err != nil {
-			return err
-		}
-		a.JobID = id
+	if a, err = d.poll(a); err != nil {
+		return err
 	}
 	if a.Status != "timed_out" {
 		return fmt.Errorf("the agent without time is %s: %s", a.Status, a.Error)
 	}
-	d.steps.OK("status timed_out, job %s: %s", a.JobID, a.Error)
-	return d.noneLeft(a.JobID)
+	d.steps.OK("status timed_out, run %s: %s", a.RunID, a.Error)
+	return d.noneLeft(a.RunID)
 }
 
 // noneLeft looks for processes of a run in the process table.

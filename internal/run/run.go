@@ -451,7 +451,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 	return Record{
 		V: formatVersion, ID: id, Status: Spawning, StatusUpdatedAt: now, StartedAt: now, StartEpoch: now.Unix(),
 		Client: client, SessionID: sessionID, Project: m.opt.Project, Model: req.Model, WorkDir: cmd.Dir,
-		Origin: req.Origin, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: delegation(req.Env),
+		Origin: req.Origin, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: m.delegation(req.Env),
 		Spawner: &spawner, TimeoutSeconds: req.Timeout.Seconds(), MaxOutputTokens: req.MaxOutputTokens,
 		AllowMemoryRead: req.AllowMemoryRead, Command: launch,
 		Logs: Logs{Stdout: filepath.Join(dir, stdoutFile), Stderr: filepath.Join(dir, stderrFile)},
@@ -459,16 +459,21 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 	}, nil
 }
 
-// delegation reads the chain of runs that this process is part of from the
-// environment the agent would inherit.
-func delegation(env []string) []string {
-	path := []string{}
+// delegation is the chain of runs that this process is part of: the run in
+// whose environment it was started, and the runs that led to that one.
+func (m *Manager) delegation(env []string) []string {
 	for _, kv := range env {
-		if id, ok := strings.CutPrefix(kv, proc.RunIDVar+"="); ok && ValidID(id) {
-			path = append(path, id)
+		id, ok := strings.CutPrefix(kv, proc.RunIDVar+"=")
+		if !ok || !ValidID(id) {
+			continue
 		}
+		path := []string{}
+		if parent, err := m.Get(id); err == nil {
+			path = append(path, parent.DelegationPath...)
+		}
+		return append(path, id)
 	}
-	return path
+	return []string{}
 }
 
 // sandbox decides how the memory directory is kept from the run.
