@@ -71,9 +71,6 @@ type Deps struct {
 	// WorkDir is the default working directory of runs; empty leaves it to
 	// run.Manager, which takes the user's home directory.
 	WorkDir string
-	// AgentScript is the script that agents of the client "script" play. It
-	// cannot be named over MCP.
-	AgentScript string
 
 	// Redact takes secrets out of what goes into the log. nil logs values of
 	// parameters not at all, only their sizes.

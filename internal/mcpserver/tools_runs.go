@@ -180,13 +180,6 @@ func (s *Server) spawnRequest(a args) (run.Request, error) {
 	if req.WorkDir == "" {
 		req.WorkDir = s.deps.WorkDir
 	}
-	client := req.Client
-	if client == "" {
-		client = set.Agent
-	}
-	if client == "script" {
-		req.ScriptFile = s.deps.AgentScript
-	}
 	if err := existingDir("working_directory", req.WorkDir); err != nil {
 		return req, err
 	}

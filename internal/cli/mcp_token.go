@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/mcpserver"
+)
+
+func (a *App) tokens(home *config.Home) mcpserver.TokenStore {
+	return mcpserver.TokenStore{Path: home.Paths.Tokens(), Now: a.Env.Now}
+}
+
+func newMCPTokenCmd(app *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke access tokens for `reprise mcp --http`",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newMCPTokenCreateCmd(app), newMCPTokenListCmd(app), newMCPTokenRevokeCmd(app))
+	return cmd
+}
+
+func newMCPTokenCreateCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make a token and print it, this once",
+		Long: `Make a token and print it. Only a hash of it is kept, so this is the only time
+that it can be seen. A client sends it as "Authorization: Bearer TOKEN".`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			home, err := app.Home()
+			if err != nil {
+				return err
+			}
+			token, err := app.tokens(home).Create(cmd.Context(), args[0])
+			if errors.Is(err, mcpserver.ErrTokenExists) {
+				return exitWith(ExitConflict, err)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(app.Err, "Keep this token, it is not shown again:")
+			fmt.Fprintln(app.Out, token)
+			return nil
+		},
+	}
+}
+
+func newMCPTokenListCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tokens by name",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			home, err := app.Home()
+			if err != nil {
+				return err
+			}
+			tokens, err := app.tokens(home).List()
+			if err != nil {
+				return err
+			}
+			if len(tokens) == 0 {
+				fmt.Fprintln(app.Err, "No tokens. `reprise mcp token create NAME` makes one.")
+				return nil
+			}
+			w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tCREATED")
+			for _, t := range tokens {
+				fmt.Fprintf(w, "%s\t%s\n", t.Name, t.Created.UTC().Format(time.RFC3339))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func newMCPTokenRevokeCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "Make a token worthless, from the next request on",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			home, err := app.Home()
+			if err != nil {
+				return err
+			}
+			err = app.tokens(home).Revoke(cmd.Context(), args[0])
+			if errors.Is(err, mcpserver.ErrTokenNotFound) {
+				return exitWith(ExitNotFound, err)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(app.Out, "revoked %s\n", args[0])
+			return nil
+		},
+	}
+}
