@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,6 +54,16 @@ func (t Task) Policy() guard.Policy {
 	}
 	if t.RunDir != "" {
 		p.DenyWrite = append(p.DenyWrite, t.RunDir)
+	}
+	// Only variables that lead to a protected directory go into the policy,
+	// which is written to a file.
+	for _, kv := range t.Env {
+		if name, v, _ := strings.Cut(kv, "="); filepath.IsAbs(v) && p.Touches(v) && !strings.ContainsRune(v, os.PathListSeparator) {
+			if p.Vars == nil {
+				p.Vars = map[string]string{}
+			}
+			p.Vars[name] = v
+		}
 	}
 	return p
 }

@@ -1,15 +1,16 @@
 // Package guard decides whether a tool call of an agent would touch a
 // directory that is none of its business: the memory directory first of all.
 //
-// It is a pure function of a policy and a call, apart from resolving symbolic
-// links; it owns no file, writes none and takes no lock. It is one of several
-// layers: an agent's interpreter can always be told to open a file in a way
-// that no reader of commands foresees, so an operating system sandbox stands
-// behind it where there is one.
+// It is a function of a policy and a call that looks at the file system only
+// to resolve symbolic links and globs; it owns no file, writes none and takes
+// no lock. It is one of several layers: a program that the agent may run can
+// always open a file in a way that no reader of commands foresees, so the
+// client's own rules stand before it and, where there is one, an operating
+// system sandbox behind it.
 package guard
 
 import (
-	"os"
+	"encoding/json"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -22,98 +23,190 @@ type Policy struct {
 	DenyAll   []string `json:"deny_all,omitempty"`   // neither readable nor writable
 	DenyWrite []string `json:"deny_write,omitempty"` // readable, not writable
 	Home      string   `json:"home,omitempty"`       // what ~ and $HOME mean; "" unknown
+	// Vars are variables of the agent's environment that lead to a protected
+	// directory, so that a command which goes through them is understood.
+	Vars map[string]string `json:"vars,omitempty"`
 }
 
-// Covers reports whether a path lies in (or is) a directory that may not even
-// be read, and which.
-func (p Policy) Covers(path string) (string, bool) {
-	return within(path, p.DenyAll)
+// ToolCall is a call that an agent wants to make.
+type ToolCall struct {
+	Name  string          // as the client names its tool
+	Input json.RawMessage // the tool's own arguments, an object
+	Cwd   string          // the client's current directory; "" means Policy.WorkDir
 }
 
-// within finds the directory of a list that holds the path.
-func within(path string, dirs []string) (string, bool) {
-	for _, form := range forms(path) {
-		for _, d := range dirs {
-			for _, df := range forms(d) {
-				if inside(form, df) {
-					return d, true
-				}
+// Decision is what the guard thinks of a call.
+type Decision string
+
+// The decisions. The guard never allows anything by itself: None leaves the
+// call to the client's own permissions.
+const (
+	None Decision = "none"
+	Deny Decision = "deny"
+)
+
+// Verdict is a decision with a reason that tells the agent which word was the
+// trouble and what it may do instead.
+type Verdict struct {
+	Decision Decision
+	Reason   string
+}
+
+// Memory judges a call against the policy. What it cannot read it denies.
+func Memory(p Policy, call ToolCall) Verdict {
+	if call.Cwd == "" {
+		call.Cwd = p.WorkDir
+	}
+	if strings.HasPrefix(call.Name, "mcp__reprise__") || proseTools[call.Name] {
+		// reprise's own tools keep their own rules; the others carry words
+		// for a model, and what that model then does is judged by itself.
+		return Verdict{Decision: None}
+	}
+	var in map[string]any
+	if len(call.Input) > 0 && json.Unmarshal(call.Input, &in) != nil {
+		return deny("the arguments of %s are not a JSON object", call.Name)
+	}
+	g := newJudge(p, call.Cwd)
+	var why string
+	t, known := fileTools[call.Name]
+	command, isCommand := in["command"].(string)
+	switch {
+	case known:
+		why = g.fileTool(t, in)
+	case call.Name == "PowerShell":
+		why = g.tokens(command)
+	case isCommand:
+		why = g.shell(command, 0)
+	case shellTools[call.Name]:
+		// Nothing to run: the client will say so itself.
+	default:
+		why = g.anyString(in, 0)
+	}
+	if why != "" {
+		return Verdict{Decision: Deny, Reason: why}
+	}
+	return Verdict{Decision: None}
+}
+
+// fileTool is a tool of the client that works on named files.
+type fileTool struct {
+	keys    []string // arguments that are paths
+	read    bool     // only reads
+	recurse bool     // goes down from a directory; without an argument from the current one
+}
+
+var fileTools = map[string]fileTool{
+	"Read":         {keys: []string{"file_path"}, read: true},
+	"NotebookRead": {keys: []string{"notebook_path"}, read: true},
+	"LS":           {keys: []string{"path"}, read: true},
+	"Glob":         {keys: []string{"path", "pattern"}, read: true, recurse: true},
+	"Grep":         {keys: []string{"path", "glob"}, read: true, recurse: true},
+	"Write":        {keys: []string{"file_path"}},
+	"Edit":         {keys: []string{"file_path"}},
+	"MultiEdit":    {keys: []string{"file_path"}},
+	"NotebookEdit": {keys: []string{"notebook_path"}},
+}
+
+var shellTools = map[string]bool{"Bash": true, "Monitor": true, "PowerShell": true}
+
+// proseTools take text for a model or a person, or nothing at all.
+var proseTools = map[string]bool{
+	"Agent": true, "Task": true, "TaskStop": true, "TodoWrite": true, "SendMessage": true, "AskUserQuestion": true,
+	"WebSearch": true, "Skill": true, "ToolSearch": true, "ReportFindings": true, "StructuredOutput": true,
+	"ListAgents": true, "ScheduleWakeup": true, "CronCreate": true, "CronDelete": true, "CronList": true, "ExitPlanMode": true,
+}
+
+func (g *judge) fileTool(t fileTool, in map[string]any) string {
+	base := g.cwds[0]
+	if dir, ok := in["path"].(string); ok && t.recurse {
+		base = g.abs(base, dir)
+	}
+	u := use{read: t.read, shallow: !t.recurse}
+	if t.recurse {
+		if why := g.path(base, base, u); why != "" {
+			return why
+		}
+	}
+	for _, key := range t.keys {
+		v, ok := in[key].(string)
+		if !ok || v == "" || (key == "path" && t.recurse) {
+			continue
+		}
+		if !t.recurse {
+			// A file's name is taken as it is, * and all.
+			if why := g.path(g.abs(base, v), v, u); why != "" {
+				return why
+			}
+			continue
+		}
+		u.shallow = true // the pattern narrows what base spans
+		if why := g.pattern(g.abs(base, v), v, u); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// anyString looks at every text in the arguments of a tool that is not known.
+func (g *judge) anyString(v any, depth int) string {
+	if depth > 100 {
+		return "the arguments are nested too deeply to be read"
+	}
+	switch v := v.(type) {
+	case string:
+		if path, ok := strings.CutPrefix(v, "file://"); ok {
+			v = path
+		}
+		if why := g.mention(v, use{}); why != "" {
+			return why
+		}
+		if v == "" || len(v) > 4096 || strings.ContainsAny(v, "\n\x00") {
+			return ""
+		}
+		return g.path(g.abs(g.cwds[0], g.tilde(v)), v, use{})
+	case []any:
+		for _, x := range v {
+			if why := g.anyString(x, depth+1); why != "" {
+				return why
+			}
+		}
+	case map[string]any:
+		for _, x := range v {
+			if why := g.anyString(x, depth+1); why != "" {
+				return why
 			}
 		}
 	}
-	return "", false
+	return ""
 }
 
-// forms are the names under which a path is compared: as written and with
-// every symbolic link resolved.
-func forms(path string) []string {
-	clean := filepath.Clean(path)
-	if r := Resolve(clean); r != clean {
-		return []string{clean, r}
+// tokens reads a command of a language that is not parsed: every word of it.
+func (g *judge) tokens(command string) string {
+	if why := g.mention(command, use{}); why != "" {
+		return why
 	}
-	return []string{clean}
+	for _, w := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&()<>,=", r) }) {
+		if why := g.pattern(g.abs(g.cwds[0], g.tilde(w)), w, use{}); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // foldCase says that the system's usual file system takes two spellings of a
 // name for one.
 const foldCase = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 
+func fold(s string) string {
+	if foldCase {
+		return strings.ToLower(s)
+	}
+	return s
+}
+
 // inside reports whether path is dir or lies below it.
 func inside(path, dir string) bool {
-	if foldCase {
-		path, dir = strings.ToLower(path), strings.ToLower(dir)
-	}
-	if path == dir {
-		return true
-	}
+	path, dir = fold(path), fold(dir)
 	sep := string(filepath.Separator)
-	return strings.HasPrefix(path, strings.TrimSuffix(dir, sep)+sep)
-}
-
-// Resolve returns the path with symbolic links resolved as far as the path
-// exists; what does not exist yet is kept as written. It never fails: where
-// resolving is impossible the cleaned path comes back.
-func Resolve(path string) string {
-	path = filepath.Clean(path)
-	rest := ""
-	for dir := path; ; {
-		if r, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(r, rest)
-		}
-		// A link whose target does not exist yet still says where a write
-		// would go.
-		if target, err := os.Readlink(dir); err == nil && len(rest)+len(target) < 4096 {
-			if !filepath.IsAbs(target) {
-				target = filepath.Join(filepath.Dir(dir), target)
-			}
-			if target != dir {
-				return resolveTarget(target, rest, 40)
-			}
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return path
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
-		dir = parent
-	}
-}
-
-// resolveTarget follows dangling links; depth bounds a cycle.
-func resolveTarget(target, rest string, depth int) string {
-	for ; depth > 0; depth-- {
-		next, err := os.Readlink(target)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(next) {
-			next = filepath.Join(filepath.Dir(target), next)
-		}
-		target = next
-	}
-	dir, base := filepath.Split(target)
-	if r, err := filepath.EvalSymlinks(filepath.Clean(dir)); err == nil {
-		target = filepath.Join(r, base)
-	}
-	return filepath.Join(target, rest)
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, sep)+sep)
 }

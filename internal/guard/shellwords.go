@@ -1,0 +1,172 @@
+package guard
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// expandBraces returns the words that {a,b} stands for, nil if they are more
+// than can be looked at. A sequence such as {1..9} counts as not known.
+func expandBraces(w *syntax.Word) []*syntax.Word {
+	w = &syntax.Word{Parts: slices.Clone(w.Parts)} // SplitBraces works in place
+	if !syntax.SplitBraces(w) {
+		return []*syntax.Word{w}
+	}
+	words := []*syntax.Word{{}}
+	for _, p := range w.Parts {
+		alts := [][]syntax.WordPart{{p}}
+		if b, ok := p.(*syntax.BraceExp); ok {
+			alts = alts[:0]
+			for _, e := range b.Elems {
+				for _, x := range expandBraces(e) {
+					alts = append(alts, x.Parts)
+				}
+			}
+			if b.Sequence {
+				alts = [][]syntax.WordPart{{&syntax.Lit{Value: unknown}}}
+			}
+		}
+		var next []*syntax.Word
+		for _, have := range words {
+			for _, alt := range alts {
+				if len(next) >= maxWords {
+					return nil
+				}
+				next = append(next, &syntax.Word{Parts: append(slices.Clone(have.Parts), alt...)})
+			}
+		}
+		words = next
+	}
+	return words
+}
+
+// unescape removes the backslashes of unquoted text. One before a pattern
+// character makes that character plain, which is close enough to a match.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if i++; s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// ansiC reads $'…'. Escapes that Go does not know make it unknown.
+func ansiC(s string) string {
+	v, err := strconv.Unquote(`"` + strings.ReplaceAll(strings.ReplaceAll(s, `\'`, `'`), `"`, `\"`) + `"`)
+	if err != nil {
+		return unknown
+	}
+	return v
+}
+
+// plainName is a command's name if it is one of the system's own programs:
+// ./cat is not cat.
+func plainName(s string) string {
+	switch dir, base := filepath.Split(s); dir {
+	case "", "/bin/", "/usr/bin/":
+		return base
+	}
+	return ""
+}
+
+// shallow commands do nothing to what is below a directory that they are
+// given.
+var shallow = map[string]bool{
+	"cd": true, "pushd": true, "ls": true, "stat": true, "file": true, "test": true, "[": true, "echo": true, "printf": true,
+	"pwd": true, "realpath": true, "readlink": true, "basename": true, "dirname": true, "df": true, "mkdir": true,
+	"cat": true, "head": true, "tail": true, "wc": true, "grep": true, "touch": true,
+}
+
+// readers never write to a file that they are given, except by an option.
+var readers = map[string]bool{
+	"cd": true, "pushd": true, "ls": true, "stat": true, "file": true, "test": true, "[": true, "echo": true, "pwd": true,
+	"realpath": true, "readlink": true, "basename": true, "dirname": true, "df": true, "du": true, "true": true, "false": true,
+	"cat": true, "head": true, "tail": true, "wc": true, "grep": true, "egrep": true, "fgrep": true, "diff": true, "cmp": true,
+	"nl": true, "tac": true, "cut": true, "od": true, "jq": true, "sha256sum": true, "md5sum": true, "find": true, "rg": true,
+	"sort": true, "sed": true,
+}
+
+// reads reports whether a command only reads. Options that make a reader
+// write are few, but each list below is of what is allowed or of a whole
+// family, never of single spellings.
+func reads(prog string, args []string) bool {
+	if !readers[prog] {
+		return false
+	}
+	switch prog {
+	case "find":
+		for _, a := range args {
+			if strings.HasPrefix(a, "-exec") || strings.HasPrefix(a, "-ok") || strings.HasPrefix(a, "-delete") || strings.HasPrefix(a, "-f") && a != "-follow" && a != "-false" {
+				return false
+			}
+		}
+	case "sort":
+		for _, a := range args {
+			if strings.HasPrefix(a, "-") && strings.ContainsAny(a, "oTS") || strings.HasPrefix(a, "--") {
+				return false
+			}
+		}
+	case "rg":
+		for _, a := range args {
+			if strings.HasPrefix(a, "--pre") || strings.HasPrefix(a, "--hostname") {
+				return false
+			}
+		}
+	case "sed":
+		// Printing lines by number is what sed is used for on files that
+		// must not change.
+		return len(args) >= 2 && args[0] == "-n" && strings.Trim(args[1], "0123456789,$") == "p" && !strings.HasPrefix(strings.Join(args[2:], " "), "-")
+	}
+	return true
+}
+
+// recursive reports whether a command goes down into the directories that it
+// is given, or into the current one.
+func recursive(prog string, args []string) bool {
+	switch prog {
+	case "rg", "ag", "ack", "fd", "fdfind", "find", "tree", "du":
+		return true
+	case "ls", "grep", "egrep", "fgrep", "diff":
+		for _, a := range args {
+			if strings.HasPrefix(a, "--rec") || strings.HasPrefix(a, "--deref") || strings.HasPrefix(a, "--dir") {
+				return true
+			}
+			if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.ContainsAny(a, "Rr") && (prog != "ls" || strings.Contains(a, "R")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// needsPattern is how many of a command's arguments come before its files.
+func needsPattern(prog string) int {
+	switch prog {
+	case "rg", "ag", "ack", "grep", "egrep", "fgrep", "fd", "fdfind":
+		return 1
+	}
+	return 0
+}
+
+// operands are the arguments that are not options, roughly.
+func operands(args []string) []string {
+	var out []string
+	for _, a := range args {
+		if a != "" && a[0] != '-' {
+			out = append(out, a)
+		}
+	}
+	return out
+}
