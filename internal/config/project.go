@@ -342,3 +342,17 @@ func sameFile(a, b string) bool {
 	ib, err := os.Stat(b)
 	return err == nil && os.SameFile(ia, ib)
 }
+
+// GitMain is the top of the main checkout that dir belongs to, "" outside git.
+// dir's own links are resolved.
+func GitMain(dir string) string {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return ""
+	}
+	_, main, err := gitTop(real)
+	if err != nil {
+		return ""
+	}
+	return main
+}

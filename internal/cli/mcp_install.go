@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/setup"
+	"reprise/internal/term"
+)
+
+type installOptions struct {
+	scope        string
+	filesystem   []string
+	instructions bool
+	dryRun       bool
+	asJSON       bool
+}
+
+func newMCPInstallCmd(app *App) *cobra.Command {
+	var o installOptions
+	cmd := &cobra.Command{
+		Use:   "install CLIENT",
+		Short: "Add reprise to a client's MCP servers",
+		Long: `Add reprise to a client's MCP servers, by editing the client's own settings file.
+
+CLIENT is one of ` + strings.Join(setup.Clients(), ", ") + `.
+Everything else in the file stays as it is, to the byte. What was there is kept
+beside it as <file>.bak-<time>. Doing it again changes nothing.
+
+The scope says for whom the entry counts: user (everywhere, the default), local
+(Claude Code: in this directory) or project (everybody; the file is committed).`,
+		Example: `  reprise mcp install claude-code
+  reprise mcp install codex --dry-run
+  reprise mcp install claude-desktop --with-filesystem ~/notes`,
+		Args: cobra.ExactArgs(1), ValidArgs: setup.Clients(),
+		RunE: func(cmd *cobra.Command, args []string) error { return mcpInstall(cmd, app, o, args[0], true) },
+	}
+	f := cmd.Flags()
+	o.common(cmd)
+	f.StringArrayVar(&o.filesystem, "with-filesystem", nil, "also add the filesystem server with this `DIR` allowed (can be given again; needs npx)")
+	f.BoolVar(&o.instructions, "with-instructions", false, "also put a short section about reprise into the client's instructions file")
+	return cmd
+}
+
+func newMCPUninstallCmd(app *App) *cobra.Command {
+	var o installOptions
+	cmd := &cobra.Command{
+		Use:   "uninstall CLIENT",
+		Short: "Take reprise out of a client's MCP servers",
+		Long: `Take out what ` + "`reprise mcp install`" + ` put into a client's settings and instructions.
+Where nothing else was changed since, the files are what they were before.`,
+		Args: cobra.ExactArgs(1), ValidArgs: setup.Clients(),
+		RunE: func(cmd *cobra.Command, args []string) error { return mcpInstall(cmd, app, o, args[0], false) },
+	}
+	o.common(cmd)
+	return cmd
+}
+
+func (o *installOptions) common(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.scope, "scope", "", "user, local or project (default: user)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be changed, and change nothing")
+	f.BoolVar(&o.asJSON, "json", false, "print the changes for programs")
+}
+
+func mcpInstall(cmd *cobra.Command, app *App, o installOptions, name string, install bool) error {
+	client, err := setup.Canonical(name)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	s := setupFor(app, home)
+	if _, err := setup.Locate(s.Where, client, o.scope); err != nil {
+		return usagef("%w", err)
+	}
+	req := setup.Request{
+		Client: client, Scope: o.scope, Program: app.Program, Filesystem: o.filesystem,
+		MemoryDir: home.MemoryDir(), Instructions: o.instructions, DryRun: o.dryRun,
+	}
+	if app.ConfigFlag != "" {
+		req.ConfigFile = home.Source
+	}
+	do := s.Uninstall
+	if install {
+		do = s.Install
+	}
+	changes, err := do(cmd.Context(), req)
+	if perr := printChanges(app, o, changes); err == nil {
+		err = perr
+	}
+	return err
+}
+
+func setupFor(app *App, home *config.Home) setup.Setup {
+	root := app.Env.Dir
+	if home.Project != nil {
+		root = home.Project.Root
+	}
+	return setup.Setup{Where: setup.Where{Env: app.Env, Dir: app.Env.Dir, Root: root}, Paths: home.Paths, Now: app.Env.Now}
+}
+
+func printChanges(app *App, o installOptions, changes []setup.Change) error {
+	if o.asJSON {
+		if changes == nil {
+			changes = []setup.Change{}
+		}
+		return printJSON(app.Out, changes)
+	}
+	style := app.Style()
+	for _, c := range changes {
+		action := c.Action
+		if o.dryRun && action != "unchanged" {
+			action = "would be " + action
+		}
+		fmt.Fprintf(app.Out, "%s: %s\n", term.SafeLine(c.File), style.Bold(action))
+		if c.Real != "" {
+			fmt.Fprintf(app.Out, "  it is a link to %s\n", term.SafeLine(c.Real))
+		}
+		if c.Backup != "" {
+			fmt.Fprintf(app.Out, "  backup: %s\n", term.SafeLine(c.Backup))
+		}
+		if c.Diff != "" {
+			fmt.Fprint(app.Out, style.Diff(term.SafeText(c.Diff)))
+		}
+		for _, w := range c.Warnings {
+			fmt.Fprintf(app.Err, "%s %s\n", style.Yellow("warning:"), term.SafeLine(w))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,335 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"reprise/internal/durable"
+)
+
+// maxSettings bounds a settings file. Claude Code's grows with use.
+const maxSettings = 64 << 20
+
+// Change is what was done, or would be done, to one file.
+type Change struct {
+	File     string   `json:"file"`             // as the client knows it
+	Real     string   `json:"real,omitempty"`   // where a symbolic link leads, if it is one
+	Action   string   `json:"action"`           // "created", "changed", "removed" or "unchanged"
+	Backup   string   `json:"backup,omitempty"` // copy of what was there
+	Diff     string   `json:"diff,omitempty"`   // unified
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+var bom = []byte("\ufeff")
+
+// input is what an edit starts from.
+type input struct {
+	text   []byte // without byte order mark
+	exists bool
+	note   *note
+	raw    []byte // as it is on disk
+}
+
+// edit turns a file's text into the text to write, without byte order mark.
+// gone means that the file should not exist.
+type edit func(in input) (text []byte, gone bool, err error)
+
+// changer changes files with backup, lock and note.
+type changer struct {
+	notes string // directory of the notes
+	now   func() time.Time
+	dry   bool
+	root  string // what a link in a project must not lead out of; "" for the user's own files
+}
+
+// note is what is remembered of an edit, so that it can be undone exactly.
+type note struct {
+	V       int             `json:"v"`
+	File    string          `json:"file"`
+	Created bool            `json:"created"`           // the file was made by reprise
+	Entries map[string]made `json:"entries,omitempty"` // by path in the file
+	Before  string          `json:"before,omitempty"`  // SHA-256 of the text before the first edit
+	After   string          `json:"after,omitempty"`   // and after the last
+	Backup  string          `json:"backup,omitempty"`  // copy of the text before the first edit
+}
+
+// made is one entry that was added.
+type made struct {
+	Empties int `json:"empties"` // objects around it that were made for it
+}
+
+func sum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
+func (c changer) noteFile(real string) string {
+	return filepath.Join(c.notes, sum([]byte(real))[:24]+".json")
+}
+
+func (c changer) readNote(real string) (*note, error) {
+	n := &note{V: 1, File: real, Entries: map[string]made{}}
+	data, err := os.ReadFile(c.noteFile(real))
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read note of %s: %w", real, err)
+	}
+	if err := json.Unmarshal(data, n); err != nil || n.V != 1 {
+		// Only exactness hangs on it: without it an entry is still taken out.
+		return &note{V: 1, File: real, Entries: map[string]made{}}, nil
+	}
+	if n.Entries == nil {
+		n.Entries = map[string]made{}
+	}
+	return n, nil
+}
+
+func (c changer) writeNote(real string, n *note) error {
+	if len(n.Entries) == 0 {
+		err := durable.Remove(c.noteFile(real))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	data, err := json.MarshalIndent(n, "", "  ")
+	if err != nil {
+		return fmt.Errorf("note change of %s: %w", real, err)
+	}
+	return durable.WriteFile(c.noteFile(real), append(data, '\n'), 0o600)
+}
+
+// apply runs e on file. tell gets the note, before it is written, to say what
+// was made or unmade; it is not called when nothing changes.
+func (c changer) apply(ctx context.Context, file string, perm fs.FileMode, e edit, tell func(*note)) (Change, error) {
+	ch := Change{File: file}
+	real, err := c.resolve(file)
+	if err != nil {
+		return ch, err
+	}
+	if real != file {
+		ch.Real = real
+	}
+	if !c.dry {
+		if err := durable.MkdirAll(c.notes, 0o700); err != nil {
+			return ch, fmt.Errorf("change %s: %w", file, err)
+		}
+		unlock, err := durable.Lock(ctx, c.noteFile(real)+".lock")
+		if err != nil {
+			return ch, fmt.Errorf("change %s: %w", file, err)
+		}
+		defer unlock()
+	}
+	// A client writes its settings whenever it likes and knows nothing of our
+	// lock: what was read must still be there when it is replaced.
+	for range 5 {
+		again, err := c.once(&ch, real, perm, e, tell)
+		if err != nil || !again {
+			return ch, err
+		}
+	}
+	return ch, fmt.Errorf("change %s: another program keeps writing it; nothing was changed; close the client and try again", file)
+}
+
+func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell func(*note)) (again bool, err error) {
+	raw, exists, err := readSettings(real)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", ch.File, err)
+	}
+	n, err := c.readNote(real)
+	if err != nil {
+		return false, err
+	}
+	text, mark := bytes.CutPrefix(raw, bom)
+	next, gone, err := e(input{text, exists, n, raw})
+	if err != nil {
+		return false, fmt.Errorf("%s: %w; nothing was changed", ch.File, err)
+	}
+	if mark && !gone {
+		next = append(bytes.Clone(bom), next...)
+	}
+	if exists != gone && bytes.Equal(next, raw) || gone && !exists {
+		ch.Action = "unchanged"
+		return false, nil
+	}
+	ch.Action = "changed"
+	if !exists {
+		ch.Action = "created"
+	} else if gone {
+		ch.Action, next = "removed", nil
+	}
+	ch.Diff = diff(ch.File, raw, next, exists, gone)
+	if c.dry {
+		return false, nil
+	}
+	if exists {
+		if ch.Backup, err = c.backup(real, raw); err != nil {
+			return false, err
+		}
+	} else if err := durable.MkdirAll(filepath.Dir(real), perm|perm>>2&0o111); err != nil {
+		return false, fmt.Errorf("make directory for %s: %w", ch.File, err)
+	}
+	if now, still, err := readSettings(real); err != nil || still != exists || !bytes.Equal(now, raw) {
+		if ch.Backup != "" {
+			if err := durable.Remove(ch.Backup); err != nil {
+				return false, err
+			}
+			ch.Backup = ""
+		}
+		return true, err
+	}
+	if len(n.Entries) == 0 || n.After != sum(raw) {
+		n.Created, n.Before, n.Backup = !exists, sum(raw), ch.Backup
+	}
+	if gone {
+		err = durable.Remove(real)
+	} else {
+		err = durable.WriteFile(real, next, perm)
+	}
+	if err != nil {
+		return false, fmt.Errorf("write %s: %w", ch.File, err)
+	}
+	n.After = sum(next)
+	tell(n)
+	return false, c.writeNote(real, n)
+}
+
+// resolve follows symbolic links, deliberately: people keep their settings in
+// a repository of their own and link to them, and replacing the link by a file
+// would break that. A link to nothing is refused, and so is a link in a project
+// that leads out of it: a repository must not steer what is written elsewhere.
+func (c changer) resolve(file string) (string, error) {
+	real, err := filepath.EvalSymlinks(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, lerr := os.Lstat(file); lerr == nil {
+			return "", fmt.Errorf("change %s: it is a symbolic link to something that does not exist; make the file it names, or remove the link", file)
+		}
+		real, err = resolveParent(file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("change %s: %w", file, err)
+	}
+	if c.root != "" {
+		root, err := filepath.EvalSymlinks(c.root)
+		if err != nil {
+			return "", fmt.Errorf("change %s: %w", file, err)
+		}
+		rel, err := filepath.Rel(root, real)
+		if err != nil || !filepath.IsLocal(rel) {
+			return "", fmt.Errorf("change %s: it is a symbolic link that leads out of the project, to %s; nothing was changed", file, real)
+		}
+	}
+	return real, nil
+}
+
+// resolveParent resolves the part of a path that exists.
+func resolveParent(file string) (string, error) {
+	dir := filepath.Dir(file)
+	if dir == file {
+		return file, nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		real, err = resolveParent(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, filepath.Base(file)), nil
+}
+
+// readSettings reads a regular file of UTF-8 text. Every error but "not there"
+// stops the change: a file that cannot be read must never be taken for empty.
+func readSettings(path string) ([]byte, bool, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !info.Mode().IsRegular():
+		return nil, false, errors.New("it is not a regular file; nothing was changed")
+	case info.Size() > maxSettings:
+		return nil, false, fmt.Errorf("it is larger than %d MiB; nothing was changed", maxSettings>>20)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, false, err
+	}
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) || !utf8.Valid(data) {
+		return nil, false, errors.New("it is not UTF-8 text; nothing was changed; save it as UTF-8 first")
+	}
+	return data, true, nil
+}
+
+// backup copies what is there to a new file beside it.
+func (c changer) backup(real string, data []byte) (string, error) {
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", fmt.Errorf("back up %s: %w", real, err)
+	}
+	stamp := real + ".bak-" + c.now().UTC().Format("20060102T150405Z")
+	for i := 1; i <= 100; i++ {
+		name := stamp
+		if i > 1 {
+			name = fmt.Sprintf("%s-%d", stamp, i)
+		}
+		f, err := durable.Create(name, info.Mode().Perm())
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("back up %s: %w", real, err)
+		}
+		_, err = f.Write(data)
+		if err == nil {
+			err = f.Sync()
+		}
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return "", fmt.Errorf("back up %s: %w", real, err)
+		}
+		return name, nil
+	}
+	return "", fmt.Errorf("back up %s: there are too many backups of this second", real)
+}
+
+// restore is what undoing the one edit named key may put back: the text before
+// it, when nothing was changed since. gone means that there was no file.
+func (n *note) restore(key string, raw []byte) (text []byte, gone, ok bool) {
+	if _, own := n.Entries[key]; !own || n.After == "" || n.After != sum(raw) || len(n.Entries) != 1 {
+		return nil, false, false
+	}
+	if n.Created {
+		return nil, true, true
+	}
+	data, err := os.ReadFile(n.Backup)
+	if n.Backup == "" || err != nil || sum(data) != n.Before {
+		return nil, false, false
+	}
+	return bytes.TrimPrefix(data, bom), false, true
+}
+
+func diff(file string, before, after []byte, exists, gone bool) string {
+	from, to := file, file
+	if !exists {
+		from = os.DevNull
+	}
+	if gone {
+		to = os.DevNull
+	}
+	return udiff.Unified(from, to, string(before), string(after))
+}
