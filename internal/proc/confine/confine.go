@@ -2,8 +2,9 @@
 // program or interpreter it runs, by Linux's Landlock. It is apart from proc so
 // that only the program that applies it links the library.
 //
-// It owns no files, writes none and takes no lock. Exec changes the calling
-// process for good, which is why it ends in execve.
+// It owns no files, writes none and takes no lock. Start confines the child
+// only. Exec changes the calling process for good, which is why it ends in
+// execve; it is for a program that stands between (see Wrap).
 //
 // # What Landlock can say
 //
@@ -25,7 +26,10 @@
 //     /proc/<pid>/environ of processes outside are refused too, and set-user-id
 //     programs (sudo) get no privileges.
 //
-// So put D deep, and make beforehand what the program needs beside it. Network,
+// So put D deep, and make beforehand what the program needs beside it. (Claude
+// Code 2.1 with D somewhere below its home directory: all tools work; without an
+// existing ~/.claude it keeps no transcript and says nothing; ~/.claude.json is
+// not written, since that goes by rename.) Network,
 // signals, abstract sockets and ioctls are not restricted. A hard link to a
 // file of D, or a bind mount of D, that exists elsewhere is not seen.
 package confine

@@ -6,12 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"reprise/internal/proc"
 )
 
 // minABI is Landlock's ABI 3 of Linux 6.2, the first that knows truncation;
@@ -35,7 +38,7 @@ func Supported() (abi int, why string) {
 	return abi, ""
 }
 
-// Rights that only make sense for a file, and so may stand in a rule for one.
+// Rights that may stand in a rule for a file.
 const (
 	readFile  = ll.AccessFSReadFile | ll.AccessFSExecute
 	writeFile = ll.AccessFSWriteFile | ll.AccessFSTruncate
@@ -50,14 +53,46 @@ const (
 		ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym | ll.AccessFSRefer
 )
 
-// Exec applies the Spec to this process and becomes the program argv[0], an
-// absolute path, with the environment env. It returns only with an error:
-// where confining is not supported, nothing is run.
+// Start starts a command confined, without a program in between: one thread is
+// confined, the child is forked from it, and the thread ends. The calling
+// process stays free. Where confining is not supported, nothing is started.
+func Start(s Spec, c proc.Cmd) (*proc.Process, error) {
+	if s.Empty() {
+		return proc.Start(c)
+	}
+	type result struct {
+		p   *proc.Process
+		err error
+	}
+	ch := make(chan result, 1)
+	go func() {
+		// Never unlocked: the runtime throws the thread away when the
+		// goroutine ends, and makes no new one from it meanwhile.
+		runtime.LockOSThread()
+		err := applyToThread(s)
+		var p *proc.Process
+		if err == nil {
+			p, err = proc.Start(c)
+		}
+		ch <- result{p, err}
+	}()
+	r := <-ch
+	if r.err != nil {
+		return nil, fmt.Errorf("confine %s: %w", c.Path, r.err)
+	}
+	return r.p, nil
+}
+
+// Exec applies the Spec and becomes the program argv[0], an absolute path, with
+// the environment env. It returns only with an error, and then the calling
+// goroutine's thread may stay confined: end the process. Where confining is not
+// supported, nothing is run.
 func Exec(s Spec, argv, env []string) error {
 	if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
 		return errors.New("confine: the program must be an absolute path")
 	}
-	if err := apply(s); err != nil {
+	runtime.LockOSThread() // execve keeps the calling thread's restrictions
+	if err := applyToThread(s); err != nil {
 		return fmt.Errorf("confine %s: %w", argv[0], err)
 	}
 	if err := syscall.Exec(argv[0], argv, env); err != nil {
@@ -66,28 +101,72 @@ func Exec(s Spec, argv, env []string) error {
 	return nil
 }
 
-func apply(s Spec) error {
+// applyToThread confines the calling thread and what is forked from it.
+func applyToThread(s Spec) error {
 	if s.Empty() {
 		return nil
 	}
 	if _, why := Supported(); why != "" {
 		return fmt.Errorf("%w: %s", ErrUnsupported, why)
 	}
-	rules, handled, err := rulesFor(s)
+	rules, handled, err := grantsFor(s)
 	if err != nil {
 		return err
 	}
-	cfg, err := landlock.NewConfig(handled)
+	set, err := ll.LandlockCreateRuleset(&ll.RulesetAttr{HandledAccessFS: handled}, 0)
 	if err != nil {
-		return fmt.Errorf("make rules: %w", err)
+		return fmt.Errorf("create ruleset: %w", err)
 	}
-	return cfg.RestrictPaths(rules...)
+	defer unix.Close(set)
+	for path, rights := range rules {
+		if err := addRule(set, path, rights); err != nil {
+			return fmt.Errorf("grant %s: %w", path, err)
+		}
+	}
+	// The kernel wants this of everyone who is not privileged; and a
+	// set-user-id program could walk out otherwise.
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
+	}
+	if err := ll.LandlockRestrictSelf(set, 0); err != nil {
+		return fmt.Errorf("restrict: %w", err)
+	}
+	return nil
 }
 
-// rulesFor turns denials into grants. Writing and reading are two separate
+// addRule grants rights on a path and all below it. A path that is gone, or
+// that this user cannot reach, needs none.
+func addRule(set int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+	case unix.S_IFLNK:
+		return nil // it was put in the place of what was listed
+	default:
+		rights &= readFile | writeFile // the others are refused for a file
+	}
+	err = ll.LandlockAddPathBeneathRule(set, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0)
+	if errors.Is(err, unix.EBADFD) {
+		return nil // kernel-internal file systems (a bound namespace file): always free
+	}
+	return err
+}
+
+// grantsFor turns denials into grants. Writing and reading are two separate
 // walks: a directory that is only write-protected is readable with all that
 // comes into it later.
-func rulesFor(s Spec) ([]landlock.Rule, landlock.AccessFSSet, error) {
+func grantsFor(s Spec) (grants, uint64, error) {
 	noRead, err := locations(s.DenyAll)
 	if err != nil {
 		return nil, 0, err
@@ -96,31 +175,26 @@ func rulesFor(s Spec) ([]landlock.Rule, landlock.AccessFSSet, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	g := grants{}
-	handled := landlock.AccessFSSet(writeAll)
-	if err := g.walk("/", noWrite, writeAll, writeFile); err != nil {
+	g, handled := grants{}, uint64(writeAll)
+	if err := g.walk("/", noWrite, writeAll); err != nil {
 		return nil, 0, err
 	}
 	if len(noRead) > 0 {
 		handled |= readAll
-		if err := g.walk("/", noRead, readAll, readFile); err != nil {
+		if err := g.walk("/", noRead, readAll); err != nil {
 			return nil, 0, err
 		}
 	}
-	rules := make([]landlock.Rule, 0, len(g))
-	for path, rights := range g {
-		rules = append(rules, landlock.PathAccess(rights, path).IgnoreIfMissing())
-	}
-	return rules, handled, nil
+	return g, handled, nil
 }
 
 // grants are the rights of each path that gets a rule.
-type grants map[string]landlock.AccessFSSet
+type grants map[string]uint64
 
 // walk grants everything below dir that is neither denied nor the way to
 // something denied. A directory that this user cannot list still has its known
 // way down walked; what else is in it gets no grant.
-func (g grants) walk(dir string, denied []string, rights, fileRights landlock.AccessFSSet) error {
+func (g grants) walk(dir string, denied []string, rights uint64) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("list %s: %w", dir, err)
@@ -128,18 +202,16 @@ func (g grants) walk(dir string, denied []string, rights, fileRights landlock.Ac
 	way := wayDown(dir, denied)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		switch t := e.Type(); {
+		switch {
 		case slices.Contains(way, path), slices.Contains(denied, path):
-		case t.IsDir():
-			g[path] |= rights
-		case t&fs.ModeSymlink != 0:
+		case e.Type()&fs.ModeSymlink != 0:
 			// What it leads to has a rule of its own, or must not have one.
 		default:
-			g[path] |= fileRights
+			g[path] |= rights
 		}
 	}
 	for _, path := range way {
-		if err := g.walk(path, denied, rights, fileRights); err != nil {
+		if err := g.walk(path, denied, rights); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,11 @@
 
 package confine
 
-import "fmt"
+import (
+	"fmt"
+
+	"reprise/internal/proc"
+)
 
 // Supported returns 0 and the reason: only Linux has Landlock.
 func Supported() (abi int, why string) { return 0, "only Linux has Landlock" }
@@ -10,4 +14,12 @@ func Supported() (abi int, why string) { return 0, "only Linux has Landlock" }
 // Exec refuses: nothing is run unconfined.
 func Exec(Spec, []string, []string) error {
 	return fmt.Errorf("confine: %w: only Linux has Landlock", ErrUnsupported)
+}
+
+// Start starts the command if the Spec forbids nothing, and refuses otherwise.
+func Start(s Spec, c proc.Cmd) (*proc.Process, error) {
+	if s.Empty() {
+		return proc.Start(c)
+	}
+	return nil, fmt.Errorf("confine %s: %w: only Linux has Landlock", c.Path, ErrUnsupported)
 }
