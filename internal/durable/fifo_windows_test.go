@@ -1,0 +1,6 @@
+package durable_test
+
+import "testing"
+
+// makeFIFO: a pipe has no name in a directory there.
+func makeFIFO(*testing.T, string) {}
