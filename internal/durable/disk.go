@@ -43,7 +43,11 @@ type Fault struct {
 	Err   error  // what the step returns
 	Write int    // for OpWrite: how many bytes are written before that
 	Then  func() // called before the step returns, such as to kill the process
+	Skip  bool   // for OpSync and OpSyncDir: not done, to measure the rest
 }
+
+// errSkipped is the error of a step that is to be left out.
+var errSkipped = errors.New("skipped")
 
 // Hook is asked before each step; nil means that the step goes well.
 type Hook func(Step) *Fault
@@ -119,6 +123,9 @@ func (o ops) step(op Op, name string) error {
 	if f.Then != nil {
 		f.Then()
 	}
+	if f.Skip {
+		return errSkipped
+	}
 	return f.Err
 }
 
@@ -159,7 +166,9 @@ func (o ops) makeDir(name string, perm fs.FileMode) error {
 
 // syncDir makes the names in a directory last.
 func (o ops) syncDir(name string) error {
-	if err := o.step(OpSyncDir, name); err != nil {
+	if err := o.step(OpSyncDir, name); err == errSkipped {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if !dirsNeedSync {
@@ -252,7 +261,9 @@ func (f *file) writeAll(data []byte) (int, error) {
 }
 
 func (f *file) sync() error {
-	if err := f.o.step(OpSync, f.name); err != nil {
+	if err := f.o.step(OpSync, f.name); err == errSkipped {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	return f.File.Sync()
