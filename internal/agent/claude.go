@@ -21,6 +21,14 @@ import (
 //     settings.local.json, hooks, skills, agents, .mcp.json and CLAUDE.md do
 //     not: without this, `claude -p` runs a repository's hooks and servers
 //     without asking anybody. Task.TrustProject turns it off.
+//   - The working directory as an --add-dir of itself, with
+//     CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: brings back the
+//     repository's CLAUDE.md and nothing else of it. That is text, its
+//     imports stay inside the directory, and an agent that does not know a
+//     project's conventions does worse work.
+//   - CLAUDE_CODE_DISABLE_AUTO_MEMORY: the client's own memory of that
+//     directory is the user's conversation partner's; a worker neither gets
+//     it (it did, in -p too) nor adds to it.
 //   - --strict-mcp-config: no tool server at all, not even the user's own
 //     from ~/.claude.json: a worker does not need them, each is a process,
 //     and one that hangs costs the run its start.
@@ -63,10 +71,16 @@ func (claude) Command(t Task) (Command, error) {
 	if t.MaxBudgetUSD > 0 {
 		args = append(args, "--max-budget-usd="+strconv.FormatFloat(t.MaxBudgetUSD, 'f', -1, 64))
 	}
-	for _, d := range t.openDirs() {
+	dirs := t.openDirs()
+	extra := []string{"CLAUDE_CODE_MAX_RETRIES=" + strconv.Itoa(claudeRetries(t)), "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "DISABLE_AUTOUPDATER=1"}
+	if !t.TrustProject {
+		dirs = append([]string{t.WorkDir}, dirs...)
+		extra = append(extra, "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1")
+	}
+	for _, d := range dirs {
 		args = append(args, "--add-dir="+d)
 	}
-	env, err := t.environ("CLAUDE_CODE_MAX_RETRIES="+strconv.Itoa(claudeRetries(t)), "DISABLE_AUTOUPDATER=1")
+	env, err := t.environ(extra...)
 	if err != nil {
 		return Command{}, err
 	}

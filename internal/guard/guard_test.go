@@ -189,6 +189,23 @@ func TestFileTools(t *testing.T) {
 	}
 }
 
+// The client keeps the directory that a command changed to. A run that went
+// to read memory must be able to leave it again.
+func TestLeavingMemoryAgain(t *testing.T) {
+	w := newWorld(t)
+	for c, want := range map[string]Decision{
+		`cd WORK && go test ./...`: None, "cd WORK\ngo test ./...": None, `cd ../proj && make`: None, `cat core.md`: None,
+		`go test ./...`: Deny, `cd WORK & touch x`: Deny, `cd nowhere && touch x`: Deny, `cd /nowhere; touch x`: Deny, `true; cd WORK; touch x`: Deny, `cd proj && touch x`: Deny, `cd WORK || touch x`: Deny,
+		`cd WORK && touch MEM/x`: Deny, `cd WORK && touch link/x`: Deny,
+	} {
+		call := bash(w.fill(c))
+		call.Cwd = w.mem
+		if v := Memory(w.policy(true), call); v.Decision != want {
+			t.Errorf("%s: %s (%s), want %s", c, v.Decision, v.Reason, want)
+		}
+	}
+}
+
 // A working directory that holds the memory directory (a home, say) is the
 // common case of the seed's default.
 func TestWorkDirAboveMemory(t *testing.T) {

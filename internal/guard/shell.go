@@ -50,6 +50,7 @@ func (g *judge) shell(command string, depth int) string {
 	}
 	r := &shellReader{g: g, depth: depth}
 	r.survey(f)
+	r.start(f)
 	syntax.Walk(f, r.visit)
 	return r.why
 }
@@ -79,6 +80,36 @@ func (r *shellReader) survey(f *syntax.File) {
 		return true
 	})
 	r.allRead = r.allRead && r.trust
+}
+
+// start follows a cd that a line begins with: what comes after it does not
+// run in the directory before it. Only there, and only into a directory that
+// exists, is that sure.
+func (r *shellReader) start(f *syntax.File) {
+	if len(f.Stmts) == 0 || !r.trust {
+		return
+	}
+	cmd := f.Stmts[0].Cmd
+	for {
+		b, ok := cmd.(*syntax.BinaryCmd)
+		if !ok || b.Op != syntax.AndStmt {
+			break
+		}
+		cmd = b.X.Cmd
+	}
+	c, ok := cmd.(*syntax.CallExpr)
+	if !ok || f.Stmts[0].Background || len(c.Assigns) > 0 {
+		return
+	}
+	prog, args, known := r.split(c)
+	if prog != "cd" || !known || len(args) != 1 || args[0] == "" || args[0][0] == '-' || !(filepath.IsAbs(args[0]) || args[0][0] == '.') {
+		return // a bare name may go through CDPATH
+	}
+	dir := r.g.abs(r.g.cwds[0], args[0])
+	if st, err := os.Stat(dir); err == nil && st.IsDir() {
+		r.word(c.Args[1], use{read: true, shallow: true}) // before it counts as here
+		r.g.cwds = []string{dir}
+	}
 }
 
 // split takes a simple command apart; known says that all of it is constant.
