@@ -70,7 +70,6 @@ func commands(app *App) []*cobra.Command {
 		newPathsCmd(app),
 		newVersionCmd(app),
 		newSuperviseCmd(app),
-		newConfineCmd(app),
 		newProtectCmd(app),
 		newScriptAgentCmd(app),
 	}

@@ -13,12 +13,11 @@ import (
 
 	"reprise/internal/agent/scripted"
 	"reprise/internal/guard"
-	"reprise/internal/proc/confine"
 	"reprise/internal/run"
 )
 
 // The hidden commands: what reprise starts of itself. The small program
-// reprise-hook has the first three too.
+// reprise-hook has the first two too.
 
 func newSuperviseCmd(app *App) *cobra.Command {
 	return &cobra.Command{
@@ -33,17 +32,6 @@ func newSuperviseCmd(app *App) *cobra.Command {
 			return run.Supervise(cmd.Context(), run.SuperviseOptions{
 				Dir: args[0], Env: app.Environ, Stop: stop, Host: app.Hostname, Now: app.Env.Now,
 			})
-		},
-	}
-}
-
-func newConfineCmd(app *App) *cobra.Command {
-	return &cobra.Command{
-		Use: "confine SPEC -- PROGRAM [ARG ...]", Hidden: true, DisableFlagParsing: true,
-		Annotations: map[string]string{ownsSignals: "yes"},
-		Short:       "Apply the sandbox and become a program (started by reprise itself)",
-		RunE: func(_ *cobra.Command, args []string) error {
-			return confine.Main(args, app.Environ)
 		},
 	}
 }

@@ -1,5 +1,5 @@
-// Package hookmain is the small program's command line: supervise, confine and
-// protect. It is apart from package cli so that the small program links
+// Package hookmain is the small program's command line: supervise and protect.
+// It is apart from package cli so that the small program links
 // neither cobra nor SQLite nor the MCP SDK; a rule test lists what it links.
 // It owns no files and takes no locks; what it starts does.
 package hookmain
@@ -13,14 +13,12 @@ import (
 	"time"
 
 	"reprise/internal/guard"
-	"reprise/internal/proc/confine"
 	"reprise/internal/run"
 )
 
 const usage = `reprise-hook is started by reprise and by clients, not by people:
-  reprise-hook supervise DIR                   own one run until it has ended
-  reprise-hook confine SPEC -- PROGRAM [ARG…]  apply the sandbox, become a program
-  reprise-hook protect POLICY                  answer a PreToolUse hook
+  reprise-hook supervise DIR    own one run until it has ended
+  reprise-hook protect POLICY   answer a PreToolUse hook
 For everything else there is reprise.
 `
 
@@ -40,8 +38,6 @@ func Main(args []string) int {
 	switch {
 	case args[0] == "supervise" && len(args) == 2:
 		return report(supervise(args[1]))
-	case args[0] == "confine":
-		return report(confine.Main(args[1:], os.Environ()))
 	case args[0] == "protect" && len(args) == 2:
 		return protect(os.Stdin, os.Stdout, args[1])
 	}

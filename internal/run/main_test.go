@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"reprise/internal/agent/scripted"
-	"reprise/internal/proc/confine"
 	"reprise/internal/run"
 )
 
@@ -28,9 +27,6 @@ func TestMain(m *testing.M) {
 				os.Exit(1)
 			}
 			os.Exit(0)
-		case "confine":
-			fmt.Fprintln(os.Stderr, confine.Main(os.Args[2:], os.Environ()))
-			os.Exit(1)
 		case "script-agent":
 			dir, err := os.Getwd()
 			if err != nil {

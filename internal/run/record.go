@@ -93,9 +93,6 @@ type Launch struct {
 	Sandbox   string   `json:"sandbox"`
 	DenyWrite []string `json:"deny_write,omitempty"`
 	DenyAll   []string `json:"deny_all,omitempty"`
-	// Helper is the program that the supervisor starts itself through to apply
-	// the sandbox.
-	Helper string `json:"helper,omitempty"`
 	// EventsDir is where the supervisor records what became of the run.
 	EventsDir string `json:"events_dir,omitempty"`
 	// GraceSeconds is the time between asking the agent to end and killing it.

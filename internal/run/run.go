@@ -102,7 +102,7 @@ type Options struct {
 
 	// Program is the full program (reprise), Helper the small one
 	// (reprise-hook), which is the full one too where the small one is not
-	// installed. Both take `supervise DIR`, `confine` and `protect`.
+	// installed. Both take `supervise DIR` and `protect POLICY`.
 	Program string
 	Helper  string
 
@@ -443,7 +443,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
 	}
-	launch := Launch{Path: cmd.Path, Args: cmd.Args, Helper: m.opt.Helper, EventsDir: m.opt.EventsDir, GraceSeconds: m.opt.Grace.Seconds()}
+	launch := Launch{Path: cmd.Path, Args: cmd.Args, EventsDir: m.opt.EventsDir, GraceSeconds: m.opt.Grace.Seconds()}
 	if err := m.sandbox(&launch, req.AllowMemoryRead); err != nil {
 		return Record{}, err
 	}

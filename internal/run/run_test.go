@@ -16,6 +16,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/event"
 	"reprise/internal/proc"
+	"reprise/internal/proc/confine"
 	"reprise/internal/run"
 )
 
@@ -529,5 +530,53 @@ func TestHundredAtOnce(t *testing.T) {
 	list, err := m.List(ctx(t))
 	if err != nil || len(list) != 100 {
 		t.Errorf("%d runs, %v", len(list), err)
+	}
+}
+
+// The sandbox binds whatever the run starts, not only the client's own tools.
+func TestSandbox(t *testing.T) {
+	abi, why := confine.Supported()
+	if abi == 0 {
+		t.Skip("no Landlock here: " + why)
+	}
+	memory := t.TempDir()
+	secret := filepath.Join(memory, "core.md")
+	if err := os.WriteFile(secret, []byte("the secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newManager(t, func(o *run.Options) {
+		o.MemoryDir, o.Sandbox = memory, "required"
+		o.SandboxSupport = func() (bool, string) { return true, "" }
+	})
+	prog := shell(t, `cat "`+secret+`"; echo changed > "`+secret+`"; touch "`+memory+`/new"; rm -f "`+secret+`"; echo fine > here.txt && cat here.txt`)
+	for _, allow := range []bool{false, true} {
+		r := wait(t, m, start(t, m, run.Request{Program: prog, AllowMemoryRead: allow, WorkDir: t.TempDir()}).ID)
+		out, err := m.Output(r.ID, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.Text, "the secret"); got != allow {
+			t.Errorf("allow_memory_read %v: output %q", allow, out.Text)
+		}
+		if !strings.Contains(out.Text, "fine") || r.Command.Sandbox != "landlock" {
+			t.Errorf("the working directory is not usable: %q (%s)", out.Text, r.Command.Sandbox)
+		}
+		if data, err := os.ReadFile(secret); err != nil || string(data) != "the secret" {
+			t.Fatalf("a run changed the memory: %q, %v", data, err)
+		}
+		if entries, _ := os.ReadDir(memory); len(entries) != 1 {
+			t.Errorf("a run made files in the memory: %v", entries)
+		}
+	}
+}
+
+func TestSandboxRequiredButMissing(t *testing.T) {
+	m := newManager(t, func(o *run.Options) {
+		o.MemoryDir, o.Sandbox = t.TempDir(), "required"
+		o.SandboxSupport = func() (bool, string) { return false, "no such thing here" }
+	})
+	_, err := m.Start(ctx(t), run.Request{Task: "x", Program: shell(t, "true")})
+	if err == nil || !strings.Contains(err.Error(), "no such thing here") || !strings.Contains(err.Error(), "sub_agent.sandbox") {
+		t.Errorf("error %v", err)
 	}
 }

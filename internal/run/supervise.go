@@ -108,19 +108,12 @@ func (s *supervisor) start() error {
 	}
 	defer stderr.Close()
 
-	path, args := s.r.Command.Path, s.r.Command.Args
-	if len(s.r.Command.DenyAll)+len(s.r.Command.DenyWrite) > 0 {
-		spec := confine.Spec{DenyWrite: s.r.Command.DenyWrite, DenyAll: s.r.Command.DenyAll}
-		path, args, err = confine.Wrap(s.r.Command.Helper, spec, path, args)
-		if err != nil {
-			return fmt.Errorf("failed to start agent: %w", err)
-		}
-	}
 	if s.r.TimeoutSeconds > 0 {
 		s.deadline = s.r.StartedAt.Add(time.Duration(s.r.TimeoutSeconds * float64(time.Second)))
 	}
-	p, err := proc.Start(proc.Cmd{
-		Path: path, Args: args, Env: s.opt.Env, Dir: s.r.WorkDir,
+	spec := confine.Spec{DenyWrite: s.r.Command.DenyWrite, DenyAll: s.r.Command.DenyAll}
+	p, err := confine.Start(spec, proc.Cmd{
+		Path: s.r.Command.Path, Args: s.r.Command.Args, Env: s.opt.Env, Dir: s.r.WorkDir,
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, NewSession: true,
 	})
 	if err != nil {
