@@ -67,7 +67,7 @@ beyond this machine put a proxy in front of it, or a tunnel.`,
 	f.StringVar(&o.Toolsets, "toolsets", "default", "tools to offer: default, all, or some of runs,memory")
 	f.BoolVar(&o.ReadOnly, "read-only", false, "offer only the tools that change nothing")
 	f.BoolVar(&o.NoAuth, "no-auth", false, "with --http on a loopback address: let every program on this machine in")
-	cmd.AddCommand(newMCPTokenCmd(app))
+	cmd.AddCommand(newMCPTokenCmd(app), newMCPInstallCmd(app), newMCPUninstallCmd(app))
 	return cmd
 }
 

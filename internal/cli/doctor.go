@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/memory"
+	"reprise/internal/proc"
+	"reprise/internal/redact"
+	"reprise/internal/setup"
+	"reprise/internal/term"
+)
+
+func newDoctorCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "doctor", Args: cobra.NoArgs, Short: "Say what is set up, what is not, and what to do about it",
+		Long: `Look at everything reprise depends on and say what is well, what is not, and what
+to do about it. Nothing is changed. The exit code is 1 when something will not
+work, and 0 when there are only warnings.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := doctor(app)
+			if err != nil {
+				return err
+			}
+			found := setup.Diagnose(cmd.Context(), d.Checks())
+			if asJSON {
+				if err := printJSON(app.Out, map[string]any{"status": setup.Worst(found), "findings": found}); err != nil {
+					return err
+				}
+			} else {
+				printFindings(app, found)
+			}
+			if setup.Worst(found) == setup.Fail {
+				return &ExitError{Code: ExitFailure}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings for programs")
+	return cmd
+}
+
+// doctor wires the checks. It works where the settings do not: that is when it
+// is needed most.
+func doctor(app *App) (setup.Doctor, error) {
+	paths, err := config.FindPaths(app.Env)
+	if err != nil {
+		return setup.Doctor{}, err
+	}
+	where := setup.Where{Env: app.Env, Dir: app.Env.Dir, Root: app.Env.Dir}
+	if p, err := config.FindProject(app.Env, app.Env.Dir); err == nil && p != nil {
+		where.Root = p.Root
+	}
+	redactor := redact.New()
+	d := setup.Doctor{
+		Setup:    setup.Setup{Where: where, Paths: paths, Now: app.Env.Now},
+		Program:  app.Program,
+		Config:   app.ConfigFlag,
+		Load:     app.Home,
+		Memory:   lazyMemory{app},
+		LookPath: func(name string) (string, error) { return proc.LookPath(name, app.Env.Vars, app.Env.GOOS) },
+		Version:  func(ctx context.Context, program string) (string, error) { return programVersion(ctx, app, program) },
+		Secrets: func(text string) int {
+			_, n := redactor.String(text)
+			return n
+		},
+	}
+	if _, err := app.Home(); err == nil {
+		d.Orphans = func(context.Context) (map[string][]proc.ID, error) {
+			runs, err := app.Runs()
+			if err != nil {
+				return nil, err
+			}
+			return runs.Orphans()
+		}
+	}
+	return d, nil
+}
+
+// lazyMemory opens the store when it is asked.
+type lazyMemory struct{ app *App }
+
+func (l lazyMemory) Check(ctx context.Context) (memory.Report, error) {
+	store, err := l.app.Memory()
+	if err != nil {
+		return memory.Report{}, err
+	}
+	return store.Check(ctx)
+}
+
+// programVersion is the first line that a program says to --version.
+func programVersion(ctx context.Context, app *App, program string) (string, error) {
+	out, err := proc.Run(ctx, proc.Cmd{Path: program, Args: []string{"--version"}, Env: app.Environ, Dir: app.Env.Dir}, 64<<10)
+	if err != nil {
+		return "", err
+	}
+	if out.Exit.Code != 0 {
+		return "", fmt.Errorf("exit code %d: %s", out.Exit.Code, firstLine(string(out.Stderr), 200))
+	}
+	line := firstLine(string(out.Stdout), 100)
+	if line == "" {
+		return "", errors.New("it says nothing")
+	}
+	return line, nil
+}
+
+func printFindings(app *App, found []setup.Finding) {
+	style := app.Style()
+	mark := map[setup.Status]string{
+		setup.OK: style.Green("ok  "), setup.Info: style.Dim("info"), setup.Warn: style.Yellow("warn"), setup.Fail: style.Red("FAIL"),
+	}
+	last := ""
+	count := map[setup.Status]int{}
+	for _, f := range found {
+		count[f.Status]++
+		if f.Check != last {
+			fmt.Fprintln(app.Out, style.Bold(f.Check))
+			last = f.Check
+		}
+		fmt.Fprintf(app.Out, "  %s  %s\n", mark[f.Status], term.SafeLine(f.Message))
+		if f.Remedy != "" {
+			fmt.Fprintf(app.Out, "        %s %s\n", style.Dim("→"), term.SafeLine(f.Remedy))
+		}
+	}
+	fmt.Fprintln(app.Out)
+	switch {
+	case count[setup.Fail] > 0:
+		fmt.Fprintf(app.Out, "%s\n", style.Red(strings.TrimSpace(fmt.Sprintf("%d of %d findings need mending.", count[setup.Fail], len(found)))))
+	case count[setup.Warn] > 0:
+		fmt.Fprintf(app.Out, "It works; %d warnings.\n", count[setup.Warn])
+	default:
+		fmt.Fprintln(app.Out, style.Green("All is well."))
+	}
+}

@@ -1,0 +1,339 @@
+package setup
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+	"reprise/internal/logfile"
+	"reprise/internal/memory"
+	"reprise/internal/proc"
+)
+
+// Status of a finding.
+type Status string
+
+// The statuses, from good to bad. Info is something that is as it is.
+const (
+	OK   Status = "ok"
+	Info Status = "info"
+	Warn Status = "warn" // works, with a drawback
+	Fail Status = "fail" // something will not work
+)
+
+// Finding is one line of the doctor's report.
+type Finding struct {
+	Check   string `json:"check"`
+	Status  Status `json:"status"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// Check is one examination. It changes nothing that lasts.
+type Check struct {
+	Name string
+	Run  func(ctx context.Context) []Finding
+}
+
+// checkTime bounds one check: a client's program may hang.
+const checkTime = 15 * time.Second
+
+// Diagnose runs the checks in order. One that panics or does not end is itself
+// a finding, and the others still run.
+func Diagnose(ctx context.Context, checks []Check) []Finding {
+	var out []Finding
+	for _, c := range checks {
+		fs := diagnose(ctx, c)
+		for i := range fs {
+			fs[i].Check = c.Name
+		}
+		out = append(out, fs...)
+	}
+	return out
+}
+
+func diagnose(ctx context.Context, c Check) (found []Finding) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	defer func() {
+		if r := recover(); r != nil {
+			found = append(found, Finding{Status: Fail, Message: fmt.Sprintf("the check itself went wrong: %v", r), Remedy: "report this"})
+		}
+	}()
+	return c.Run(ctx)
+}
+
+// Worst is the worst status of findings.
+func Worst(found []Finding) Status {
+	worst := OK
+	rank := []Status{OK, Info, Warn, Fail}
+	for _, f := range found {
+		if slices.Index(rank, f.Status) > slices.Index(rank, worst) {
+			worst = f.Status
+		}
+	}
+	return worst
+}
+
+// Doctor is what the checks look at. Whatever they need from outside is passed
+// in, so that each can be tested alone.
+type Doctor struct {
+	Setup   Setup
+	Program string // absolute path of reprise
+	Config  string // --config, as it was given
+
+	// Load reads the settings and finds the project.
+	Load func() (*config.Home, error)
+	// Memory is the memory store's own check.
+	Memory interface {
+		Check(ctx context.Context) (memory.Report, error)
+	}
+	// Orphans lists live processes of runs that have ended.
+	Orphans func(ctx context.Context) (map[string][]proc.ID, error)
+	// LookPath finds a program, in PATH and the known places.
+	LookPath func(name string) (string, error)
+	// Version asks a program for its version.
+	Version func(ctx context.Context, program string) (string, error)
+	// Secrets counts what looks like a credential.
+	Secrets func(text string) int
+}
+
+// Checks lists the doctor's examinations in the order of the report.
+func (d Doctor) Checks() []Check {
+	return []Check{
+		{"paths", d.paths},
+		{"settings", d.settings},
+		{"project", d.project},
+		{"program", d.program},
+		{"git", d.git},
+		{"memory", d.memory},
+		{"log", d.log},
+		{"runs", d.runs},
+		{"clients", d.clients},
+		{"mcp entries", d.entries},
+		{"filesystem server", d.filesystem},
+		{"instructions", d.instructions},
+	}
+}
+
+func one(s Status, remedy, format string, args ...any) []Finding {
+	return []Finding{{Status: s, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+}
+
+// paths checks that what must be written can be. What is not there yet is
+// tried at the nearest directory that is.
+func (d Doctor) paths(context.Context) []Finding {
+	var out []Finding
+	for _, p := range []struct{ what, dir string }{
+		{"data", d.Setup.Paths.Data}, {"state", d.Setup.Paths.State}, {"cache", d.Setup.Paths.Cache},
+	} {
+		out = append(out, writable(p.what, p.dir)...)
+	}
+	return out
+}
+
+func writable(what, dir string) []Finding {
+	at := dir
+	for {
+		info, err := os.Stat(at)
+		if err == nil {
+			if !info.IsDir() {
+				return one(Fail, "move it away, or choose another place with REPRISE_HOME", "%s directory %s: %s is not a directory", what, dir, at)
+			}
+			break
+		}
+		up := filepath.Dir(at)
+		if !errors.Is(err, fs.ErrNotExist) || up == at {
+			return one(Fail, "check the permissions above it", "%s directory %s: %v", what, dir, err)
+		}
+		at = up
+	}
+	probe := filepath.Join(at, ".reprise-doctor-"+rand.Text())
+	f, err := durable.Create(probe, 0o600)
+	if err != nil {
+		return one(Fail, "make it writable, or choose another place with REPRISE_HOME", "%s directory %s cannot be written: %v", what, dir, cause(err))
+	}
+	cerr := f.Close()
+	if err := errors.Join(cerr, durable.Remove(probe)); err != nil {
+		return one(Fail, "check the disk", "%s directory %s: %v", what, dir, err)
+	}
+	if at != dir {
+		return one(OK, "", "%s directory %s will be made when it is needed", what, dir)
+	}
+	return one(OK, "", "%s directory %s is writable", what, dir)
+}
+
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+func (d Doctor) settings(context.Context) []Finding {
+	_, source, err := config.Load(d.Setup.Env, d.Setup.Paths, d.Config)
+	var many config.Errors
+	switch {
+	case errors.As(err, &many):
+		var out []Finding
+		for _, e := range many {
+			out = append(out, one(Fail, e.Remedy, "%s:%d:%d: %s: %s", e.File, e.Line, e.Column, e.Key, e.Problem)...)
+		}
+		return out
+	case err != nil:
+		var e *config.Error
+		if errors.As(err, &e) {
+			remedy := e.Remedy
+			plain := *e
+			plain.Remedy = ""
+			return one(Fail, remedy, "%s", plain.Error())
+		}
+		return one(Fail, "", "%v", err)
+	case source == "":
+		return one(OK, "", "no settings file; the defaults hold")
+	}
+	return one(OK, "", "%s is valid", source)
+}
+
+func (d Doctor) project(context.Context) []Finding {
+	p, err := config.FindProject(d.Setup.Env, d.Setup.Dir)
+	if err != nil {
+		return one(Fail, "correct the file, or remove it and run `reprise init`", "%v", err)
+	}
+	if p == nil {
+		return one(Info, "run `reprise init` to make one", "this directory is in no project; the global scope is used")
+	}
+	if err := config.CheckName(d.Setup.Paths, p); err != nil {
+		return one(Fail, "give one of the two another name", "%v", err)
+	}
+	return one(OK, "", "project %s in %s", p.Name, p.Root)
+}
+
+func (d Doctor) program(context.Context) []Finding {
+	if strings.Contains(filepath.ToSlash(d.Program), "/go-build") {
+		return one(Info, "build it with `go install ./cmd/...` before you install it into a client", "running from `go run`")
+	}
+	found, err := d.LookPath("reprise")
+	if err != nil {
+		return one(Warn, fmt.Sprintf("add %s to PATH", filepath.Dir(d.Program)), "reprise is not in PATH; clients have its absolute path and do not need it")
+	}
+	if !same(found, d.Program) {
+		return one(Warn, "remove one of the two", "PATH has another reprise: %s, and this is %s", found, d.Program)
+	}
+	return one(OK, "", "%s", d.Program)
+}
+
+func same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ia, errA := os.Stat(a)
+	ib, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(ia, ib)
+}
+
+func (d Doctor) git(ctx context.Context) []Finding {
+	path, err := d.LookPath("git")
+	if err != nil {
+		return one(Warn, "install git", "git is not there: the memory has no history and no backup")
+	}
+	v, err := d.Version(ctx, path)
+	if err != nil {
+		return one(Warn, "check the program", "%s does not answer: %v", path, err)
+	}
+	return one(OK, "", "%s (%s)", v, path)
+}
+
+func (d Doctor) memory(ctx context.Context) []Finding {
+	h, err := d.Load()
+	if err != nil {
+		return one(Info, "", "not looked at, because the settings are wrong")
+	}
+	dir := h.MemoryDir()
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		found := writable("memory", dir)
+		if found[0].Status == OK {
+			found[0].Message = fmt.Sprintf("%s is not there yet; the first write makes it", dir)
+		}
+		return found
+	case err != nil:
+		return one(Fail, "check its permissions", "%v", err)
+	case !info.IsDir():
+		return one(Fail, "correct memory.directory", "%s is not a directory", dir)
+	}
+	out := writable("memory", dir)
+	r, err := d.Memory.Check(ctx)
+	if err != nil {
+		return append(out, one(Fail, "run `reprise memory check`", "%v", err)...)
+	}
+	out = append(out, one(OK, "", "%d blocks; core %d of %d tokens, index %d of %d", r.Blocks, r.CoreTokens, r.CoreBudget, r.IndexTokens, r.IndexBudget)...)
+	for _, f := range r.Findings {
+		s := Warn
+		if f.Level == memory.LevelError {
+			s = Fail
+		}
+		out = append(out, one(s, f.Remedy, "%s: %s", f.File, f.Problem)...)
+	}
+	return out
+}
+
+func (d Doctor) log(context.Context) []Finding {
+	file := d.Setup.Paths.LogFile()
+	if h, err := d.Load(); err == nil {
+		file = h.LogFile()
+	}
+	health, err := logfile.Check(file)
+	switch {
+	case err != nil:
+		return one(Warn, "check logging.file and its permissions", "%v", err)
+	case !health.Exists:
+		return writable("log", filepath.Dir(file))
+	}
+	out := one(OK, "", "%s, %d bytes, %d errors in its last %d lines", file, health.Bytes, health.Errors, health.Lines)
+	if health.Lost > 0 {
+		out = append(out, one(Warn, "check the disk and the permissions of the log", "%d log lines could not be written", health.Lost)...)
+	}
+	if health.Bad > 0 {
+		out = append(out, one(Warn, "nothing to do: a crash cut them", "%d lines of the log are not whole", health.Bad)...)
+	}
+	return append(out, bad(writable("log", filepath.Dir(file)))...)
+}
+
+// bad leaves out what is well.
+func bad(found []Finding) []Finding {
+	return slices.DeleteFunc(found, func(f Finding) bool { return f.Status == OK })
+}
+
+func (d Doctor) runs(ctx context.Context) []Finding {
+	if d.Orphans == nil {
+		return one(Info, "", "not looked at, because the settings are wrong")
+	}
+	left, err := d.Orphans(ctx)
+	if err != nil {
+		return one(Warn, "", "%v", err)
+	}
+	if len(left) == 0 {
+		return one(OK, "", "0 orphans")
+	}
+	var out []Finding
+	for id, procs := range left {
+		pids := make([]string, len(procs))
+		for i, p := range procs {
+			pids[i] = fmt.Sprint(p.PID)
+		}
+		out = append(out, one(Fail, "run `reprise runs list`, which stops them", "%s has ended and left processes: %s", id, strings.Join(pids, ", "))...)
+	}
+	return out
+}
