@@ -14,9 +14,9 @@ const (
 	// clients warn at 10,000 tokens and refuse 25,000, and some show both.
 	maxAnswerTokens = 20_000
 
-	// maxPayloadTokens bounds the one long value of an answer, which stands in
-	// both forms.
-	maxPayloadTokens = 9_500
+	// maxPayloadTokens bounds the one long value of an answer, as encoded: it
+	// stands in both forms, and a thousand tokens are left for what is around it.
+	maxPayloadTokens = 9_000
 )
 
 func tokens(s string) int { return (utf8.RuneCountInString(s) + 3) / 4 }
@@ -44,21 +44,60 @@ func failure(err error) *mcp.CallToolResult {
 	}
 }
 
+// cost is how many characters a rune takes in an encoded answer: a line break
+// is shown to the model as two.
+func cost(r rune) int {
+	switch {
+	case r == '"' || r == '\\' || r == '\n' || r == '\r' || r == '\t':
+		return 2
+	case r < 0x20 || r == '\u2028' || r == '\u2029':
+		return 6
+	}
+	return 1
+}
+
+// fits returns how many bytes of s fit into max tokens, at a character
+// boundary.
+func fits(s string, max int) int {
+	left := max * 4
+	for i, r := range s {
+		if left -= cost(r); left < 0 {
+			return i
+		}
+	}
+	return len(s)
+}
+
 // cutText shortens s to about max tokens, at a character boundary and, where
 // one is near, at the end of a line, and marks the cut. where tells the reader
 // how to get the rest.
 func cutText(s string, max int, where string) (string, bool) {
-	if tokens(s) <= max {
+	end := fits(s, max)
+	if end == len(s) {
 		return s, false
 	}
-	r := []rune(s)
-	keep := string(r[:max*4])
+	keep := s[:end]
 	if i := strings.LastIndexByte(keep, '\n'); i > len(keep)*3/4 {
 		keep = keep[:i]
 	}
-	left := len(r) - utf8.RuneCountInString(keep)
+	left := utf8.RuneCountInString(s[len(keep):])
 	if where != "" {
 		where = "; " + where
 	}
 	return fmt.Sprintf("%s\n[truncated: %d more characters, about %d tokens%s]", keep, left, (left+3)/4, where), true
+}
+
+// wholeLines returns the lines from the top of s that fit into max tokens, and
+// how many they are.
+func wholeLines(s string, max int) (string, int) {
+	end := fits(s, max)
+	if end < len(s) {
+		end = strings.LastIndexByte(s[:end], '\n') + 1
+	}
+	page := s[:end]
+	lines := strings.Count(page, "\n")
+	if page != "" && !strings.HasSuffix(page, "\n") {
+		lines++
+	}
+	return page, lines
 }

@@ -149,23 +149,6 @@ func (s *Server) readMemory(ctx context.Context, name string, offset, limit, max
 	return out, nil
 }
 
-// wholeLines returns the lines from the top of s that fit, and how many.
-func wholeLines(s string, maxTokens int) (string, int) {
-	end, count, left := 0, 0, maxTokens*4
-	for end < len(s) {
-		next := len(s)
-		if i := strings.IndexByte(s[end:], '\n'); i >= 0 {
-			next = end + i + 1
-		}
-		if left -= len([]rune(s[end:next])); left < 0 {
-			break
-		}
-		end = next
-		count++
-	}
-	return s[:end], count
-}
-
 func createParams() []param {
 	return []param{
 		{name: "name", kind: text, required: true, bytes: 200, check: blockName,

@@ -285,11 +285,11 @@ func (s *Server) state(rec run.Record, maxTokens int) (*agentState, error) {
 		if reason == "" {
 			reason = "the run ended as " + string(rec.Status) + " and its record gives no reason"
 		}
-		reason = clip(reason, 2000)
+		reason = clip(reason, 1000)
 		out.Error = &reason
 	}
 	if rec.Result != nil {
-		for _, d := range rec.Result.PermissionDenials[:min(10, len(rec.Result.PermissionDenials))] {
+		for _, d := range rec.Result.PermissionDenials[:min(5, len(rec.Result.PermissionDenials))] {
 			out.Denied = append(out.Denied, deniedTools{clip(d.Tool, 100), clip(d.Reason, 200)})
 		}
 	}
