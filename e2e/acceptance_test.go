@@ -279,7 +279,7 @@ func TestAC10MemoryIsClosedToAgents(t *testing.T) {
 		{Tool: "Bash", Input: map[string]any{"command": "mv MEMORY MEMORY-away", "description": "g"}},
 		{Tool: "Bash", Input: map[string]any{"command": "cp -r MEMORY stolen; grep -r of-the MEMORY; find MEMORY -name '*.md' -exec cat {} +", "description": "h"}},
 	}
-	for name, allow := range map[string]bool{"no access": false, "allow_memory_read (§8.3.2)": true} {
+	for name, allow := range map[string]bool{"no access": false, "8.3.2 Memory Read Access": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := model(t,

@@ -101,13 +101,18 @@ func TestCrashOfTheRealClient(t *testing.T) {
 	free := turn(t)
 	defer free()
 	id := s.spawn("loop please", map[string]any{"working_directory": h.work}).str("job_id")
-	until(t, 30*time.Second, "the shell loops", func() bool { return exists(filepath.Join(h.work, "began")) })
+	until(t, 30*time.Second, "the shell loops", func() bool {
+		if r, _ := h.record(id); r.done() {
+			t.Fatalf("the run has ended: %s", h.must("runs", "show", "--json", id))
+		}
+		return exists(filepath.Join(h.work, "began"))
+	})
 	r, _ := h.record(id)
 	if err := syscall.Kill(r.Child.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	until(t, 8*time.Second, "no process of the run is left", func() bool { return len(ofRun(t, id)) == 0 })
-	if a := s.settle(id); a.str("status") != "failed" || !strings.Contains(a.str("error"), "kill") {
+	if a := s.settle(id); a.str("status") != "failed" || !strings.Contains(a.str("error"), "SIGKILL") {
 		t.Errorf("got %s", a.text)
 	}
 }

@@ -45,7 +45,10 @@ func newHome(t *testing.T, extra settings) *home {
 		t: t, dir: filepath.Join(root, "home"), work: filepath.Join(root, "work"),
 		memory: filepath.Join(root, "home", "memory"), config: filepath.Join(root, "config.yaml"),
 	}
-	for _, d := range []string{h.dir, h.work} {
+	// Not one of the directories above the memory: a sandboxed run may make
+	// nothing in those.
+	tmp := filepath.Join(root, "tmp")
+	for _, d := range []string{h.dir, h.work, tmp} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +56,7 @@ func newHome(t *testing.T, extra settings) *home {
 	h.env = []string{
 		"HOME=" + h.dir, "USERPROFILE=" + h.dir, "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
 		"PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"TMPDIR=" + root,
+		"TMPDIR=" + tmp,
 		"GIT_CONFIG_NOSYSTEM=1",
 		"REPRISE_CONFIG=" + h.config,
 	}

@@ -44,6 +44,14 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	programs = dir
+	// The tests wait more than they work: for agents, for windows to pass, for
+	// processes to end. What does cost is bounded by realClients.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("24"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	return m.Run()
 }
 
