@@ -1,0 +1,301 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/guard"
+	"reprise/internal/proc"
+)
+
+func testTask(t *testing.T) Task {
+	t.Helper()
+	root := guard.Resolve(t.TempDir())
+	for _, d := range []string{"run", "work", "memory", "more"} {
+		if err := os.Mkdir(filepath.Join(root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Task{
+		RunID: "run-abcdefghij", SessionID: "0b6c1d1e-4f00-4a10-9a55-2f1f3a7f0001", RunDir: filepath.Join(root, "run"),
+		Prompt: "do it", SystemPrompt: "be brief", WorkDir: filepath.Join(root, "work"), MemoryDir: filepath.Join(root, "memory"),
+		Program: filepath.Join(root, "claude"), Self: filepath.Join(root, "it's reprise"), Timeout: 5 * time.Minute,
+		Env: []string{"PATH=/bin", "HOME=" + root, "KEEP=me"},
+	}
+}
+
+func TestRunIDVarIsTheOneThatProcLooksFor(t *testing.T) {
+	if RunIDVar != proc.RunIDVar {
+		t.Errorf("%s is not %s", RunIDVar, proc.RunIDVar)
+	}
+}
+
+func TestClaudeCommand(t *testing.T) {
+	task := testTask(t)
+	task.Model, task.MaxTurns, task.MaxBudgetUSD = "--odd", 7, 1.5
+	task.AddDirs = []string{filepath.Join(filepath.Dir(task.WorkDir), "more")}
+	c, err := claude{}.Command(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"-p", "--output-format=stream-json", "--verbose", "--session-id=" + task.SessionID,
+		"--system-prompt-file=" + filepath.Join(task.RunDir, "system.md"), "--settings=" + filepath.Join(task.RunDir, "settings.json"),
+		"--setting-sources=user", "--strict-mcp-config", "--model=--odd", "--max-turns=7", "--max-budget-usd=1.5",
+		"--add-dir=" + task.WorkDir, "--add-dir=" + task.AddDirs[0],
+	}
+	if !slices.Equal(c.Args, want) {
+		t.Errorf("args %q\nwant %q", c.Args, want)
+	}
+	if c.Path != task.Program || c.Dir != task.WorkDir || string(c.Files["system.md"]) != "be brief" {
+		t.Errorf("%+v", c)
+	}
+	for _, arg := range c.Args {
+		if strings.Contains(arg, task.Prompt) || strings.Contains(arg, task.SystemPrompt) {
+			t.Errorf("%q carries a prompt", arg)
+		}
+	}
+}
+
+func TestClaudeSettings(t *testing.T) {
+	type settings struct {
+		DisableAllHooks *bool
+		Permissions     struct{ Deny []string }
+		Hooks           map[string][]struct {
+			Matcher string
+			Hooks   []struct {
+				Type, Command string
+				Timeout       int
+			}
+		}
+	}
+	read := func(task Task) (settings, guard.Policy) {
+		t.Helper()
+		c, err := claude{}.Command(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s settings
+		var p guard.Policy
+		if err := errors.Join(json.Unmarshal(c.Files["settings.json"], &s), json.Unmarshal(c.Files["policy.json"], &p)); err != nil {
+			t.Fatal(err)
+		}
+		return s, p
+	}
+	task := testTask(t)
+	task.ProtectDirs = []string{"/secret/[x]"}
+	task.Env = append(task.Env, "AI_MEMORY_PATH="+task.MemoryDir, "API_KEY=hush")
+	s, p := read(task)
+	for _, rule := range []string{"Read(/" + task.MemoryDir + "/**)", "Edit(/" + task.MemoryDir + "/**)", "Write(/" + task.MemoryDir + "/**)", "Edit(/" + task.RunDir + "/**)", `Read(//secret/\[x\]/**)`} {
+		if !slices.Contains(s.Permissions.Deny, rule) {
+			t.Errorf("no rule %s in %q", rule, s.Permissions.Deny)
+		}
+	}
+	if slices.Contains(s.Permissions.Deny, "Read(/"+task.RunDir+"/**)") {
+		t.Error("a run may not read its own task")
+	}
+	if s.DisableAllHooks == nil || *s.DisableAllHooks {
+		t.Error("the user's disableAllHooks would switch the guard off")
+	}
+	h := s.Hooks["PreToolUse"]
+	wantCmd := `'` + strings.ReplaceAll(task.Self, `'`, `'\''`) + `' protect '` + filepath.Join(task.RunDir, "policy.json") + `'`
+	if len(h) != 1 || h[0].Matcher != "*" || len(h[0].Hooks) != 1 || h[0].Hooks[0].Command != wantCmd || h[0].Hooks[0].Timeout < 30 {
+		t.Errorf("hooks %+v, want %s", h, wantCmd)
+	}
+	if !slices.Equal(p.DenyAll, []string{"/secret/[x]", task.MemoryDir}) || !slices.Equal(p.DenyWrite, []string{task.RunDir}) || p.WorkDir != task.WorkDir {
+		t.Errorf("policy %+v", p)
+	}
+	if p.Vars["AI_MEMORY_PATH"] != task.MemoryDir || p.Vars["API_KEY"] != "" {
+		t.Errorf("variables in the policy: %v", p.Vars)
+	}
+
+	task.AllowMemoryRead = true
+	s, p = read(task)
+	if slices.Contains(s.Permissions.Deny, "Read(/"+task.MemoryDir+"/**)") || !slices.Contains(s.Permissions.Deny, "Edit(/"+task.MemoryDir+"/**)") {
+		t.Errorf("rules for a readable memory: %q", s.Permissions.Deny)
+	}
+	if !slices.Equal(p.DenyWrite, []string{task.MemoryDir, task.RunDir}) {
+		t.Errorf("policy %+v", p)
+	}
+	c, err := claude{}.Command(task)
+	if err != nil || !slices.Contains(c.Args, "--add-dir="+task.MemoryDir) {
+		t.Errorf("readable memory is not added: %q %v", c.Args, err)
+	}
+}
+
+func TestMemoryBehindALinkIsNamedBothWays(t *testing.T) {
+	task := testTask(t)
+	link := filepath.Join(filepath.Dir(task.WorkDir), "link")
+	if err := os.Symlink(task.MemoryDir, link); err != nil {
+		t.Fatal(err)
+	}
+	real := task.MemoryDir
+	task.MemoryDir = link
+	rules := claudeDeny(task.Policy())
+	for _, d := range []string{link, real} {
+		if !slices.Contains(rules, "Read(/"+d+"/**)") {
+			t.Errorf("%s is not covered by %q", d, rules)
+		}
+	}
+}
+
+func TestRulePath(t *testing.T) {
+	for in, want := range map[string]string{"/a/b": "//a/b", "/a/b/": "//a/b", "/a*b/c?d": `//a\*b/c\?d`, "/a/!x#y": `//a/\!x\#y`} {
+		if got := rulePath(in); got != want {
+			t.Errorf("rulePath(%s) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	task := testTask(t)
+	task.Env = append(task.Env,
+		"CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=parent", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_MESSAGING_TOKEN=t", "CLAUDE_CODE_SESSION_ATTENDED=1", "CLAUDE_PID=1", "CLAUDE_PROJECT_DIR=/x", "AI_AGENT=1",
+		"CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_OAUTH_TOKEN=secret", "CLAUDE_CONFIG_DIR=/c", "ANTHROPIC_API_KEY=k", "REPRISE_RUN_ID=run-outer00000", "REPRISE_DEPTH=1", "REPRISE_MODEL=stale", "REPRISE_ADD_DIRS=/stale", "broken", "NUL=\x00")
+	for _, kind := range []string{KindClaude, KindGeneric, KindScript} {
+		a, err := For(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := a.Command(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, kv := range c.Env {
+			name, v, _ := strings.Cut(kv, "=")
+			if _, twice := got[name]; twice {
+				t.Errorf("%s: %s is set twice", kind, name)
+			}
+			got[name] = v
+		}
+		for name, want := range map[string]string{"KEEP": "me", "CLAUDE_CODE_USE_BEDROCK": "1", "CLAUDE_CODE_OAUTH_TOKEN": "secret", "CLAUDE_CONFIG_DIR": "/c", "ANTHROPIC_API_KEY": "k",
+			"REPRISE_RUN_ID": task.RunID, "REPRISE_PARENT_RUN_ID": "run-outer00000", "REPRISE_DEPTH": "2"} {
+			if got[name] != want {
+				t.Errorf("%s: %s is %q, want %q", kind, name, got[name], want)
+			}
+		}
+		for _, name := range []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "AI_AGENT", "REPRISE_MODEL", "REPRISE_ADD_DIRS", "broken", "NUL"} {
+			if v, ok := got[name]; ok {
+				t.Errorf("%s: %s=%s was inherited", kind, name, v)
+			}
+		}
+	}
+}
+
+func TestRetriesAreBoundedByTheTimeout(t *testing.T) {
+	for _, tt := range []struct {
+		timeout time.Duration
+		own     string
+		want    int
+	}{{0, "", 6}, {time.Second, "", 1}, {5 * time.Second, "", 1}, {30 * time.Second, "", 3}, {5 * time.Minute, "", 7}, {time.Hour, "", 10}, {time.Hour, "2", 2}, {5 * time.Second, "9", 1}, {time.Hour, "0", 0}, {time.Hour, "x", 10}, {time.Hour, "-1", 10}} {
+		task := Task{Timeout: tt.timeout}
+		if tt.own != "" {
+			task.Env = []string{"CLAUDE_CODE_MAX_RETRIES=" + tt.own}
+		}
+		if got := claudeRetries(task); got != tt.want {
+			t.Errorf("timeout %s, own %q: %d, want %d", tt.timeout, tt.own, got, tt.want)
+		}
+	}
+}
+
+func TestGenericAndScriptCommands(t *testing.T) {
+	task := testTask(t)
+	task.Model, task.AllowMemoryRead = "small", true
+	more := filepath.Join(filepath.Dir(task.WorkDir), "more")
+	task.AddDirs = []string{more}
+	c, err := generic{}.Command(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Path != task.Program || len(c.Args) != 0 || string(c.Files["system.md"]) != "be brief" {
+		t.Errorf("%+v", c)
+	}
+	for name, want := range map[string]string{"REPRISE_MODEL": "small", "REPRISE_ADD_DIRS": more + string(os.PathListSeparator) + task.MemoryDir, "REPRISE_SYSTEM_PROMPT_FILE": filepath.Join(task.RunDir, "system.md")} {
+		if got := envValue(c.Env, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	task.ScriptFile = "/x/steps.yaml"
+	if c, err = (script{}).Command(task); err != nil {
+		t.Fatal(err)
+	}
+	if c.Path != task.Self || !slices.Equal(c.Args, []string{"script-agent", "--file=/x/steps.yaml"}) {
+		t.Errorf("%s %q", c.Path, c.Args)
+	}
+}
+
+func TestBadTasks(t *testing.T) {
+	memory := testTask(t).MemoryDir
+	tests := []struct {
+		name   string
+		change func(*Task)
+		want   string
+	}{
+		{"empty task", func(t *Task) { t.Prompt = " \n\t" }, "task"},
+		{"NUL in task", func(t *Task) { t.Prompt = "a\x00b" }, "NUL"},
+		{"task not UTF-8", func(t *Task) { t.Prompt = "a\xff" }, "UTF-8"},
+		{"NUL in system prompt", func(t *Task) { t.SystemPrompt = "\x00" }, "system prompt"},
+		{"NUL in model", func(t *Task) { t.Model = "a\x00" }, "model"},
+		{"line break in model", func(t *Task) { t.Model = "a\n" }, "model"},
+		{"relative working directory", func(t *Task) { t.WorkDir = "work" }, "relative"},
+		{"no working directory", func(t *Task) { t.WorkDir = "" }, "working directory"},
+		{"relative additional directory", func(t *Task) { t.AddDirs = []string{"../x"} }, "relative"},
+		{"empty additional directory", func(t *Task) { t.AddDirs = []string{""} }, "additional directory"},
+		{"NUL in additional directory", func(t *Task) { t.AddDirs = []string{"/a\x00"} }, "NUL"},
+		{"relative run directory", func(t *Task) { t.RunDir = "run" }, "run directory"},
+		{"relative script", func(t *Task) { t.ScriptFile = "x.yaml" }, "script file"},
+		{"working in closed memory", func(t *Task) { t.MemoryDir, t.WorkDir = memory, memory }, "allow_memory_read"},
+		{"closed memory handed out", func(t *Task) { t.MemoryDir, t.AddDirs = memory, []string{filepath.Join(memory, "blocks")} }, "allow_memory_read"},
+		{"no run id", func(t *Task) { t.RunID = "" }, "run id"},
+		{"path as run id", func(t *Task) { t.RunID = "../x" }, "run id"},
+		{"negative turns", func(t *Task) { t.MaxTurns = -1 }, "negative"},
+		{"too deep", func(t *Task) { t.Env = []string{"REPRISE_DEPTH=3"} }, "deep"},
+		{"depth is nonsense", func(t *Task) { t.Env = []string{"REPRISE_DEPTH=many"} }, "REPRISE_DEPTH"},
+	}
+	for _, tt := range tests {
+		for _, kind := range []string{KindClaude, KindGeneric, KindScript} {
+			task := testTask(t)
+			tt.change(&task)
+			a, err := For(kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Command(task); !errors.Is(err, ErrBadTask) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s, %s: %v", kind, tt.name, err)
+			}
+		}
+	}
+	for _, id := range []string{"", "x", "0b6c1d1e4f004a109a552f1f3a7f0001", "{0b6c1d1e-4f00-4a10-9a55-2f1f3a7f0001}", "0b6c1d1e-4f00-4a10-9a55-2f1f3a7f000g"} {
+		task := testTask(t)
+		task.SessionID = id
+		if _, err := (claude{}).Command(task); !errors.Is(err, ErrBadTask) {
+			t.Errorf("session id %q: %v", id, err)
+		}
+	}
+	task := testTask(t)
+	task.Self = ""
+	if _, err := (claude{}).Command(task); !errors.Is(err, ErrBadTask) {
+		t.Errorf("a run without a guard: %v", err)
+	}
+	if _, err := For("codex9"); !errors.Is(err, ErrUnknownClient) {
+		t.Errorf("unknown client: %v", err)
+	}
+}
+
+func TestSystemPrompt(t *testing.T) {
+	got := SystemPrompt("/m/memory", "Answer in French.")
+	pre, mem, own := strings.Index(got, "You were started"), strings.Index(got, "/m/memory"), strings.Index(got, "\n\nAnswer in French.")
+	if pre != 0 || mem < pre || own < mem {
+		t.Errorf("order of the parts: %d %d %d", pre, mem, own)
+	}
+	if got := SystemPrompt("", "  "); got != Preamble {
+		t.Errorf("nothing to add, and yet: %q", got[len(Preamble):])
+	}
+}
