@@ -128,17 +128,17 @@ var actions = []struct {
 	{"list the root", `ls /`, false, true},
 }
 
-// script is one shell script that tries everything and says how it went.
+// script is one shell script that tries everything and says how it went. With
+// nothing confined, what an action did to the memory is undone after it.
 func script(unconfined bool) string {
 	var b strings.Builder
+	if unconfined {
+		b.WriteString("cp -a $H $H.was\n")
+	}
 	for _, a := range actions {
-		if unconfined && strings.Contains(a.sh, "$M") || unconfined && strings.Contains(a.sh, "$H/data ") {
-			// Would change what is protected: made good again below.
-			fmt.Fprintf(&b, "cp -a $H $H.was\n")
-		}
 		fmt.Fprintf(&b, "( %s ) >/dev/null 2>&1 && echo '%s: ok' || echo '%s: no'\n", a.sh, a.name, a.name)
-		if unconfined && (strings.Contains(a.sh, "$M") || strings.Contains(a.sh, "$H/data ")) {
-			fmt.Fprintf(&b, "cd / ; rm -rf $H && mv $H.was $H && cd $H/work\n")
+		if unconfined && !a.write {
+			b.WriteString("cd /; rm -rf $H; cp -a $H.was $H; cd $H/work\n")
 		}
 	}
 	return b.String()
@@ -297,7 +297,8 @@ func TestExecAsPlainUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, deny := range specs() {
+	for _, name := range []string{"all"} { // TestStart has the others; each costs some 200 processes
+		deny := specs()[name]
 		t.Run(name, func(t *testing.T) {
 			home, memory := place(t)
 			before := snapshot(t, memory)
