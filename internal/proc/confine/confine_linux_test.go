@@ -83,7 +83,7 @@ var actions = []struct {
 	{"list", `ls $M`, false, true},
 	{"copy out", `cp $M/core.md ./copy`, false, true},
 	{"change into and read", `cd $M && cat core.md`, false, true},
-	{"run a program there", `cp /bin/true $H/work/t && cp $H/work/t ./t2 && ./t2`, true, true},
+	{"copy a program and run it", `cp /bin/true $H/work/t && cp $H/work/t ./t2 && ./t2`, true, true},
 	{"overwrite", `echo x > $M/core.md`, false, false},
 	{"append", `echo x >> $M/core.md`, false, false},
 	{"truncate", `truncate -s 0 $M/core.md`, false, false},
