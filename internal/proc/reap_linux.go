@@ -60,6 +60,18 @@ func ReapOrphans() (int, error) {
 	return n, nil
 }
 
+// NothingLeft reports that this process is a subreaper and has no child, living
+// or dead: then it has no descendant either, however they tried to get away,
+// and a look through the process table can be spared. False means that one
+// must look.
+func NothingLeft() bool {
+	if !isSubreaper() {
+		return false
+	}
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == unix.ECHILD
+}
+
 // adoptedBy returns the children of self that it inherited as a subreaper.
 func adoptedBy(self int, all []info) map[int]bool {
 	if !isSubreaper() {

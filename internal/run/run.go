@@ -544,6 +544,9 @@ func (m *Manager) launch(r Record, env []string) error {
 		return err
 	}
 	defer log.Close()
+	// The supervisor itself must not carry the run's id: a sweep for it would
+	// take the supervisor along.
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, proc.RunIDVar+"=") })
 	p, err := proc.Start(proc.Cmd{
 		Path: m.opt.Helper, Args: []string{"supervise", r.dir},
 		Env: env, Dir: r.dir, Stdin: stdin, Stdout: log, Stderr: log, NewSession: true,

@@ -202,6 +202,10 @@ func (m *Manager) Orphans() (map[string][]proc.ID, error) {
 		r, err := m.Get(id)
 		if err != nil || !r.Status.Settled() {
 			delete(marked, id) // somebody else's, or alive
+			continue
+		}
+		if held, err := durable.IsLocked(filepath.Join(r.dir, lockFile)); err != nil || held {
+			delete(marked, id) // its supervisor is still at it
 		}
 	}
 	return marked, nil

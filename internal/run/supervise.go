@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"reprise/internal/agent"
@@ -30,7 +31,7 @@ const (
 // SuperviseOptions is the world of a supervisor.
 type SuperviseOptions struct {
 	Dir  string   // the run's directory
-	Env  []string // its own environment, which the agent gets too
+	Env  []string // its own environment, which the agent gets too, with the run's id
 	Stop <-chan os.Signal
 	Host string // names the event file
 	Now  func() time.Time
@@ -113,7 +114,8 @@ func (s *supervisor) start() error {
 	}
 	spec := confine.Spec{DenyWrite: s.r.Command.DenyWrite, DenyAll: s.r.Command.DenyAll}
 	p, err := confine.Start(spec, proc.Cmd{
-		Path: s.r.Command.Path, Args: s.r.Command.Args, Env: s.opt.Env, Dir: s.r.WorkDir,
+		Path: s.r.Command.Path, Args: s.r.Command.Args, Dir: s.r.WorkDir,
+		Env:   append(slices.Clone(s.opt.Env), proc.RunIDVar+"="+s.r.ID),
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, NewSession: true,
 	})
 	if err != nil {
@@ -179,6 +181,9 @@ func (s *supervisor) look(ctx context.Context) error {
 	}
 	if !s.stopped && now.Sub(s.lastBeat) >= heartbeatEvery {
 		s.beat(progress, now)
+		if _, err := proc.ReapOrphans(); err != nil {
+			fmt.Fprintln(os.Stderr, "reap orphans:", err)
+		}
 	}
 	return nil
 }
@@ -262,14 +267,7 @@ func (s *supervisor) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	// The agent is gone; whatever carries the run's id has no owner any more.
-	sweep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
-	defer cancel()
-	collected, err := proc.StopTree(sweep, proc.ID{}, s.r.ID, s.grace())
-	s.r.Collected = collected.Asked
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "collect processes:", err)
-	}
+	s.collect(ctx)
 	if err := s.drain(); err != nil {
 		return err
 	}
@@ -284,6 +282,21 @@ func (s *supervisor) finish(ctx context.Context) error {
 		verdict.Cancelled = to == Killed || to == Interrupted
 	}
 	return s.end(ctx, to, reason, verdict, waitErr)
+}
+
+// collect stops what the agent left: it is gone, so whatever carries the run's
+// id has no owner any more.
+func (s *supervisor) collect(ctx context.Context) {
+	if proc.NothingLeft() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	collected, err := proc.StopTree(ctx, proc.ID{}, s.r.ID, s.grace())
+	s.r.Collected = collected.Asked
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "collect processes:", err)
+	}
 }
 
 // grace for what the agent left behind is short: the agent had its time.
