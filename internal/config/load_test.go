@@ -1,0 +1,423 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func testPaths(t *testing.T, env Env) Paths {
+	t.Helper()
+	p, err := FindPaths(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// first is the first *Error in err.
+func first(t *testing.T, err error) *Error {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v (%T) has no *Error", err, err)
+	}
+	return e
+}
+
+func TestLoadEverything(t *testing.T) {
+	env := testEnv(t)
+	file := write(t, filepath.Join(env.Dir, "c.yaml"), `# all of them
+sub_agent:
+  sync_window_seconds: 0
+  default_timeout_seconds: 10
+  default_max_output_tokens: 11
+  max_concurrent_agents: 12
+  job_expiry_seconds: 13
+  sandbox: off   # plain text in YAML 1.2
+  agent: script
+  script_file: /s.yaml
+memory:
+  directory: ~/mem/
+logging: {file: "/var/log/r.log", level: debug, max_size_mb: 1, max_backups: 0}
+claude_cli:
+  path: /opt/claude
+http:
+  addr: "[::1]:1"
+  allowed_origins: [ "https://a.example", http://b.example:8080 ]
+  oauth: {issuer: "https://i.example/", audience: a, jwks_url: "http://127.0.0.1:9/jwks", resource: "https://r.example/mcp"}
+`)
+	got, source, err := Load(env, testPaths(t, env), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Settings{
+		SubAgent:  SubAgent{0, 10, 11, 12, 13, "off", "/s.yaml", "script"},
+		Memory:    Memory{filepath.Join(env.Dir, "mem")},
+		Logging:   Logging{"/var/log/r.log", "debug", 1, 0},
+		ClaudeCLI: ClaudeCLI{"/opt/claude"},
+		HTTP: HTTP{"[::1]:1", []string{"https://a.example", "http://b.example:8080"},
+			OAuth{"https://i.example/", "a", "http://127.0.0.1:9/jwks", "https://r.example/mcp"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if source != file {
+		t.Errorf("source %q", source)
+	}
+	items, _, err := Explain(env, testPaths(t, env), file)
+	if err != nil || len(items) != len(keys()) {
+		t.Fatalf("%d items, %v", len(items), err)
+	}
+	for _, it := range items {
+		if !strings.HasPrefix(it.Origin, file+":") {
+			t.Errorf("%s is said to be from %s", it.Key, it.Origin)
+		}
+	}
+}
+
+func TestFilesThatMeanTheDefaults(t *testing.T) {
+	env := testEnv(t)
+	paths := testPaths(t, env)
+	for name, text := range map[string]string{
+		"empty": "", "space": " \n\n", "comment": "# nothing\n", "document": "---\n", "empty section": "sub_agent:\nmemory:\n  # directory: x\nhttp:\n  oauth:\n",
+		"byte order mark": "\ufeff", "mark and setting": "\ufefflogging:\n  level: info\n", "CRLF": "logging:\r\n  level: info\r\n", "null": "null\n", "null section": "memory: ~\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, err := Load(env, paths, write(t, filepath.Join(env.Dir, "c.yaml"), text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(Default(paths), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Each key wrong in each way: every wrong value is refused with the file, the
+// place of the value, the key, what is wrong and what to do.
+func TestEachKeyWrongInEachWay(t *testing.T) {
+	env := testEnv(t)
+	paths := testPaths(t, env)
+	ints := map[string]string{
+		"null": "", "text": "many", "quoted": `"5"`, "float": "1.5", "exponent": "1e1", "hex": "0x10", "octal": "010", "underscore": "1_0",
+		"truth": "true", "list": "[1]", "section": "{a: 1}", "negative": "-1", "too large": "99999999", "overflow": "99999999999999999999999",
+		"int64 overflow": "9223372036854775808", "infinity": ".inf", "not a number": ".nan", "two signs": "+-1", "anchor": "&x 5", "tag": "!!int 5", "date": "2026-11-28",
+	}
+	texts := map[string]string{"null": "", "number": "5", "truth": "true", "list": "[a]", "section": "{a: b}", "empty": `""`, "float": "1.5", "anchor": "&x a", "tag": "!!str a", "control": `"a\nb"`, "NUL": `"a\0b"`}
+	files := map[string]string{"relative": "a/b", "dot": "./a", "variable": "$HOME/a", "other user": "~bob/a", "windows": `C:\a`, "percent": "'%APPDATA%/a'"}
+	urls := map[string]string{"no scheme": "a.example", "ftp": "ftp://a.example", "plain http": "http://a.example", "password": "https://u:p@a.example", "no host": "https:///x", "fragment": "https://a.example/#x"}
+	ways := map[string][]map[string]string{
+		"sub_agent.sync_window_seconds":       {ints, {"30": "30", "31": "31"}},
+		"sub_agent.default_timeout_seconds":   {ints, {"zero": "0"}},
+		"sub_agent.default_max_output_tokens": {ints, {"zero": "0"}},
+		"sub_agent.max_concurrent_agents":     {ints, {"zero": "0", "1001": "1001"}},
+		"sub_agent.job_expiry_seconds":        {ints, {"zero": "0"}},
+		"sub_agent.sandbox":                   {texts, {"other": "maybe", "case": "Off"}},
+		"sub_agent.script_file":               {texts, files, {"directory": "/a/"}},
+		"sub_agent.agent":                     {texts, {"space": `" a"`}},
+		"memory.directory":                    {texts, files, {"root": "/", "home": "~", "roots": "//"}},
+		"logging.file":                        {texts, files, {"directory": "/var/log/"}},
+		"logging.level":                       {texts, {"other": "loud", "case": "INFO"}},
+		"logging.max_size_mb":                 {ints, {"zero": "0"}},
+		"logging.max_backups":                 {ints},
+		"claude_cli.path":                     {texts, {"relative": "a/b", "dot": "./claude", "variable": "$HOME/claude", "other user": "~bob"}},
+		"http.addr":                           {texts, {"no port": "127.0.0.1", "port name": "a:http", "large port": "a:65536", "sign": "a:+1", "url": "http://a:1", "space": `"a b:1"`}},
+		"http.allowed_origins":                {{"null": "", "text": "https://a", "number": "5", "section": "{a: b}", "path": "[https://a/b]", "wildcard": `["*"]`, "subdomains": `["https://*.a"]`, "number in": "[5]", "null in": "[~]", "empty in": `[""]`, "bare host": "[a.example]"}},
+		"http.oauth.issuer":                   {texts, urls},
+		"http.oauth.audience":                 {texts},
+		"http.oauth.jwks_url":                 {texts, urls},
+		"http.oauth.resource":                 {texts, urls},
+	}
+	for _, k := range keys() {
+		if ways[k.name] == nil {
+			t.Errorf("%s is not in the table", k.name)
+		}
+		for _, set := range ways[k.name] {
+			for way, value := range set {
+				t.Run(k.name+"/"+way, func(t *testing.T) {
+					parts := strings.Split(k.name, ".")
+					text := "# first line\n"
+					for i, p := range parts {
+						text += strings.Repeat("  ", i) + p + ":"
+						if i < len(parts)-1 {
+							text += "\n"
+						}
+					}
+					file := write(t, filepath.Join(env.Dir, "c.yaml"), text+" "+value+"\n")
+					_, _, err := Load(env, paths, file)
+					if err == nil {
+						t.Fatalf("%q was taken", value)
+					}
+					e := first(t, err)
+					if e.File != file || e.Line != len(parts)+1 || e.Column < 2*len(parts) || !strings.HasPrefix(e.Key, k.name) || e.Problem == "" || e.Remedy == "" {
+						t.Errorf("error %+v\n%v", *e, err)
+					}
+					if !strings.HasPrefix(err.Error(), fmt.Sprintf("%s:%d:%d: %s", file, e.Line, e.Column, k.name)) {
+						t.Errorf("message %q", err)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestWrongFiles(t *testing.T) {
+	env := testEnv(t)
+	paths := testPaths(t, env)
+	for _, tc := range []struct {
+		name, text string
+		line, col  int
+		key        string
+		want       string // part of the message
+	}{
+		{"unknown section", "sub_agents:\n  x: 1\n", 1, 1, "sub_agents", "did you mean sub_agent?"},
+		{"unknown key", "sub_agent:\n  sync_window: 5\n", 2, 3, "sub_agent.sync_window", "is not a setting"},
+		{"slip", "logging:\n  levle: info\n", 2, 3, "logging.levle", "did you mean logging.level?"},
+		{"key at the top", "level: info\n", 1, 1, "level", "did you mean logging.level?"},
+		{"key in the wrong section", "memory:\n  level: info\n", 2, 3, "memory.level", "did you mean logging.level?"},
+		{"no likeness", "zzzzzzzz: 1\n", 1, 1, "zzzzzzzz", "lists all settings"},
+		{"long key", strings.Repeat("k", 500) + ": 1\n", 1, 1, strings.Repeat("k", 500), "is not a setting"},
+		{"section twice", "memory:\n  directory: /a\nmemory:\n  directory: /b\n", 3, 1, "memory", "already defined"},
+		{"key twice", "logging:\n  level: info\n  level: warn\n", 3, 3, "level", "keep one"},
+		{"key twice, quoted", "logging:\n  level: info\n  \"level\": warn\n", 3, 3, "", ""},
+		{"section as text", "memory: /a\n", 1, 9, "memory", "not a section"},
+		{"section as list", "memory:\n  - directory: /a\n", 2, 3, "memory", "not a section"},
+		{"tab", "memory:\n\tdirectory: /a\n", 2, 1, "", "indent with spaces"},
+		{"list at the top", "- a\n", 1, 1, "", "where settings are expected"},
+		{"text at the top", "hello\n", 1, 1, "", "where settings are expected"},
+		{"two documents", "memory:\n---\nlogging:\n", 3, 1, "", "second document"},
+		{"directive", "%YAML 1.2\n---\nmemory:\n", 1, 1, "", "directive"},
+		{"merge key", "<<: {a: 1}\n", 1, 1, "", "not a setting's name"},
+		{"number as key", "1: 2\n", 1, 1, "", "not a setting's name"},
+		{"alias", "memory: *x\n", 1, 9, "", ""},
+		{"unclosed quote", "memory:\n  directory: 'a\n", 2, 14, "", "close the quotation mark"},
+		{"unclosed bracket", "http:\n  allowed_origins: [a\n", 2, 20, "", "not valid YAML"},
+		{"wrong indent", "memory:\n  directory: /a\n level: x\n", 3, 2, "", "not valid YAML"},
+		{"not UTF-8", "memory:\n  # caf\xe9\n", 2, 8, "", "not UTF-8"},
+		{"UTF-16", "\xff\xfem\x00", 1, 1, "", "UTF-16"},
+		{"NUL", "memory:\x00\n", 1, 8, "", "NUL"},
+		{"half of OAuth", "http:\n  oauth:\n    issuer: https://a.example\n", 2, 3, "http.oauth.audience", "is missing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, _, err := Load(env, paths, write(t, filepath.Join(env.Dir, "c.yaml"), tc.text))
+			if err == nil {
+				t.Fatal("was taken")
+			}
+			e := first(t, err)
+			if e.Line != tc.line || e.Column != tc.col || tc.key != "" && e.Key != tc.key || !strings.Contains(err.Error(), tc.want) || e.Remedy == "" {
+				t.Errorf("got %d:%d key %q: %v; want %d:%d %q %q", e.Line, e.Column, e.Key, err, tc.line, tc.col, tc.key, tc.want)
+			}
+		})
+	}
+}
+
+func TestAllProblemsAreTold(t *testing.T) {
+	env := testEnv(t)
+	_, _, err := Load(env, testPaths(t, env), write(t, filepath.Join(env.Dir, "c.yaml"), "sub_agent:\n  sync_window_seconds: 30\nlogging:\n  level: loud\nfoo: 1\n"))
+	var all Errors
+	if !errors.As(err, &all) || len(all) != 3 {
+		t.Fatalf("got %v", err)
+	}
+	if strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("message %q", err)
+	}
+}
+
+func TestWhichFile(t *testing.T) {
+	env := testEnv(t)
+	level := func(name, level string) string {
+		return write(t, filepath.Join(env.Dir, name), "logging: {level: "+level+"}\n")
+	}
+	paths := testPaths(t, env)
+	flag, own, old := level("flag.yaml", "debug"), level("own.yaml", "warn"), level("old.yaml", "error")
+	write(t, paths.ConfigFile, "logging: {max_backups: 7}\n")
+	// The place of an older program is not looked at unless it is named.
+	level(".claude-agent-memory/bridge-config.yaml", "error")
+	for _, tc := range []struct {
+		name, flag string
+		vars       map[string]string
+		want       string
+	}{
+		{"flag first", flag, map[string]string{"REPRISE_CONFIG": own, "MCP_BRIDGE_CONFIG": old}, "debug"},
+		{"relative flag", "flag.yaml", nil, "debug"},
+		{"dotted flag", "./flag.yaml", nil, "debug"},
+		{"home flag", "~/flag.yaml", nil, "debug"},
+		{"own variable second", "", map[string]string{"REPRISE_CONFIG": own, "MCP_BRIDGE_CONFIG": old}, "warn"},
+		{"home in a variable", "", map[string]string{"REPRISE_CONFIG": "~/own.yaml"}, "warn"},
+		{"alias third", "", map[string]string{"MCP_BRIDGE_CONFIG": old}, "error"},
+		{"empty variables are unset", "", map[string]string{"REPRISE_CONFIG": "", "MCP_BRIDGE_CONFIG": old}, "error"},
+		{"default place", "", nil, "info"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := env
+			e.Vars = map[string]string{"HOME": env.Vars["HOME"], "USERPROFILE": env.Vars["USERPROFILE"]}
+			for k, v := range tc.vars {
+				e.Vars[k] = v
+			}
+			s, _, err := Load(e, paths, tc.flag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Logging.Level != tc.want {
+				t.Errorf("level %s, want %s", s.Logging.Level, tc.want)
+			}
+			if tc.name == "default place" && s.Logging.MaxBackups != 7 {
+				t.Error("the default place was not read")
+			}
+		})
+	}
+}
+
+func TestFilesThatCannotBe(t *testing.T) {
+	env := testEnv(t)
+	paths := testPaths(t, env)
+	missing := filepath.Join(env.Dir, "none.yaml")
+	big := write(t, filepath.Join(env.Dir, "big.yaml"), "#"+strings.Repeat("x", maxFile))
+	file := write(t, filepath.Join(env.Dir, "f"), "")
+	for _, tc := range []struct {
+		name, flag string
+		vars       map[string]string
+		want       string
+	}{
+		{"missing flag", missing, nil, "no such file"},
+		{"missing variable", "", map[string]string{"REPRISE_CONFIG": missing}, "no such file"},
+		{"missing alias", "", map[string]string{"MCP_BRIDGE_CONFIG": missing}, "no such file"},
+		{"relative variable", "", map[string]string{"REPRISE_CONFIG": "none.yaml"}, "not an absolute path"},
+		{"relative alias", "", map[string]string{"MCP_BRIDGE_CONFIG": "none.yaml"}, "not an absolute path"},
+		{"control character", "a\x01b", nil, "control character"},
+		{"other user", "~bob/x", nil, "~user"},
+		{"directory", env.Dir, nil, "is a directory"},
+		{"below a file", filepath.Join(file, "x"), nil, "not a directory"},
+		{"huge", big, nil, "larger than"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := env
+			e.Vars = map[string]string{"HOME": env.Vars["HOME"], "USERPROFILE": env.Vars["USERPROFILE"]}
+			for k, v := range tc.vars {
+				e.Vars[k] = v
+			}
+			_, _, err := Load(e, paths, tc.flag)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("got %v, want %q", err, tc.want)
+			}
+			if first(t, err).Remedy == "" {
+				t.Error("no remedy")
+			}
+		})
+	}
+	t.Run("directory at the default place", func(t *testing.T) {
+		if err := os.MkdirAll(paths.ConfigFile, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Load(env, paths, ""); err == nil {
+			t.Error("a directory was taken for no file")
+		}
+	})
+	t.Run("unreadable", func(t *testing.T) {
+		if runtime.GOOS == "windows" || os.Getuid() == 0 {
+			t.Skip("everything is readable here")
+		}
+		f := write(t, filepath.Join(env.Dir, "secret.yaml"), "")
+		if err := os.Chmod(f, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Load(env, paths, f); err == nil || !strings.Contains(err.Error(), "permission") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestMemoryVariable(t *testing.T) {
+	env := testEnv(t)
+	paths := testPaths(t, env)
+	env.Vars["AI_MEMORY_PATH"] = "~/old"
+	s, _, err := Load(env, paths, "")
+	if err != nil || s.Memory.Directory != filepath.Join(env.Dir, "old") {
+		t.Errorf("%v, %v", s.Memory.Directory, err)
+	}
+	if _, err := os.Stat(s.Memory.Directory); !errors.Is(err, os.ErrNotExist) {
+		t.Error("loading made the memory directory")
+	}
+	file := write(t, filepath.Join(env.Dir, "c.yaml"), "memory: {directory: /from/file}\n")
+	if s, _, err = Load(env, paths, file); err != nil || s.Memory.Directory != "/from/file" {
+		t.Errorf("the file does not win: %v, %v", s.Memory.Directory, err)
+	}
+	env.Vars["AI_MEMORY_PATH"] = "relative"
+	if _, _, err = Load(env, paths, ""); err == nil || first(t, err).Key != "AI_MEMORY_PATH" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHomeFiles(t *testing.T) {
+	env := testEnv(t)
+	h, err := Open(env, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.IndexFile() != h.Paths.IndexFile() || h.LogFile() != h.Paths.LogFile() || h.RunsDir() != h.Paths.Runs("") || h.EventsDir() != h.Paths.Events("") {
+		t.Errorf("%+v", h)
+	}
+	env.Vars["AI_MEMORY_PATH"] = "/other"
+	other, err := Open(env, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.IndexFile() == h.IndexFile() || filepath.Dir(other.IndexFile()) != h.Paths.Cache {
+		t.Errorf("two memories share %s", other.IndexFile())
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	for _, s := range []string{"", "sub_agent:\n  sync_window_seconds: 25\n", "a: [", "\ufeffmemory: {directory: ~/x}", "? a\n: b", "a: &x [*x]", "'", "a: |\n  b", "http: {oauth: {issuer: \"https://a\"}}", "%\n", "- - -", "{}", "[]: 1", "a: !!binary x", "\"\\u0000\": 1"} {
+		f.Add([]byte(s))
+	}
+	home := f.TempDir()
+	env := Env{Vars: map[string]string{"HOME": home, "USERPROFILE": home}, Dir: home, GOOS: "linux"}
+	if runtime.GOOS == "windows" {
+		env.GOOS = "windows"
+	}
+	paths, err := FindPaths(env)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l := &loader{env: env, out: Default(paths), set: map[string]int{}, document: &document{file: "f"}}
+		err := l.parse(data)
+		if err == nil {
+			s := l.out
+			if s.SubAgent.SyncWindowSeconds < 0 || s.SubAgent.SyncWindowSeconds >= 30 || s.SubAgent.MaxConcurrentAgents < 1 ||
+				!filepath.IsAbs(s.Memory.Directory) || !filepath.IsAbs(s.Logging.File) || s.ClaudeCLI.Path == "" ||
+				!slices.Contains([]string{"debug", "info", "warn", "error"}, s.Logging.Level) {
+				t.Errorf("%q gives %+v", data, s)
+			}
+			return
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Problem == "" || e.Remedy == "" {
+			t.Errorf("%q: error without parts: %v", data, err)
+		}
+		if _, err := ParseProject("f", data); err != nil && !errors.As(err, &e) {
+			t.Errorf("%q: error without parts: %v", data, err)
+		}
+	})
+}
