@@ -51,7 +51,7 @@ func get(t *testing.T, path string) string {
 // be, after removing those that a killed process may leave.
 func noTemps(t *testing.T, dir string, err error, at string) {
 	t.Helper()
-	if err == durabletest.Died {
+	if err == durabletest.ErrDied {
 		if _, err := durable.RemoveStale(dir, time.Now().Add(time.Hour)); err != nil {
 			t.Errorf("%s: %v", at, err)
 		}
@@ -129,7 +129,7 @@ func appendScenario(old, torn string) durabletest.Scenario {
 					t.Errorf("%s: %q is gone", at, l)
 				}
 			}
-			if err != nil && err != durabletest.Died && strings.Contains(got, line) && !strings.Contains(err.Error(), "added, but") {
+			if err != nil && err != durabletest.ErrDied && strings.Contains(got, line) && !strings.Contains(err.Error(), "added, but") {
 				t.Errorf("%s: said to have failed (%v), and is there", at, err)
 			}
 		},
@@ -147,7 +147,7 @@ func textScenario() durabletest.Scenario {
 			got, old := get(t, filepath.Join(dir, "text")), oldText+"no newline"
 			switch {
 			case err == nil && got != old+newText,
-				err != nil && err != durabletest.Died && got != old,
+				err != nil && err != durabletest.ErrDied && got != old,
 				!strings.HasPrefix(old+newText, got) || len(got) < len(old):
 				t.Errorf("%s: error %v, %q", at, err, got)
 			}
@@ -199,7 +199,7 @@ func changeScenario() durabletest.Scenario {
 			if err == nil && !is(t, dir, after) {
 				t.Errorf("%s: success, and not all is new", at)
 			}
-			if err != nil && err != durabletest.Died && !errors.Is(err, durable.ErrPending) && !is(t, dir, before) {
+			if err != nil && err != durabletest.ErrDied && !errors.Is(err, durable.ErrPending) && !is(t, dir, before) {
 				t.Errorf("%s: failed (%v), and not all is old", at, err)
 			}
 			d, oerr := durable.OpenDir(dir)

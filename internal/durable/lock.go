@@ -31,7 +31,8 @@ const (
 // processes and other goroutines of this one, ends with the process however
 // that ends, and must not be taken again by its holder. The file is never
 // removed. The function returned gives the lock up; calling it again does
-// nothing.
+// nothing. The lock orders what is done to files; goroutines that share
+// variables need a mutex besides.
 func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 	return Disk{}.Lock(ctx, path)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 
 func TestLockExcludesWithinAProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	inside, total := 0, 0
+	var inside, total atomic.Int32 // the lock orders files, not memory
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -24,11 +26,12 @@ func TestLockExcludesWithinAProcess(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if inside++; inside != 1 {
-					t.Errorf("%d have the lock", inside)
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d have the lock", n)
 				}
-				total++
-				inside--
+				total.Add(1)
+				runtime.Gosched()
+				inside.Add(-1)
 				if err := unlock(); err != nil {
 					t.Error(err)
 				}
@@ -36,8 +39,8 @@ func TestLockExcludesWithinAProcess(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if total != 80 {
-		t.Errorf("%d locks", total)
+	if total.Load() != 80 {
+		t.Errorf("%d locks", total.Load())
 	}
 }
 

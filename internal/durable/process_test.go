@@ -155,12 +155,20 @@ func TestKilledInTheMiddle(t *testing.T) {
 			fmt.Println("acknowledged", n)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "log")
-	rounds, next := 4, 0
+	logs, rounds, torn := 1, 4, 0
 	if os.Getenv("REPRISE_TEST_LONG") == "1" {
-		rounds = 200
+		logs, rounds = 15, 6
 	}
-	torn := 0
+	for range logs {
+		torn += killWriters(t, filepath.Join(t.TempDir(), "log"), rounds)
+	}
+	t.Logf("%d of %d kills tore a line", torn, logs*rounds)
+}
+
+// killWriters starts and kills a writer that often, and returns how often that
+// tore a line.
+func killWriters(t *testing.T, path string, rounds int) (torn int) {
+	next := 0
 	for round := range rounds {
 		cmd := spawn(t, path, strconv.Itoa(next))
 		out, err := cmd.StdoutPipe()
@@ -207,7 +215,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		}
 		next = len(seen[0])
 	}
-	t.Logf("%d of %d kills tore a line", torn, rounds)
+	return torn
 }
 
 func fileSize(t *testing.T, path string) int64 {

@@ -130,11 +130,11 @@ func killSelf() {
 type Scenario struct {
 	Prepare func(t *testing.T, dir string)                       // makes the old state
 	Act     func(disk durable.Disk, dir string) error            // makes the new one
-	Check   func(t *testing.T, dir string, err error, at string) // reopens and checks; err is what Act returned, and Died after a crash
+	Check   func(t *testing.T, dir string, err error, at string) // reopens and checks; err is what Act returned, and ErrDied after a crash
 }
 
-// Died is what Check gets in place of Act's error when the process was killed.
-var Died = errors.New("killed")
+// ErrDied is what Check gets in place of Act's error when the process was killed.
+var ErrDied = errors.New("killed")
 
 const childArg = "durabletest-child"
 
@@ -156,7 +156,7 @@ func (s Scenario) CrashAtEachStep(t *testing.T) {
 	for _, c := range s.cases(t) {
 		dir := s.fresh(t)
 		s.die(t, c, dir)
-		s.Check(t, dir, Died, c.String())
+		s.Check(t, dir, ErrDied, c.String())
 	}
 }
 
