@@ -23,7 +23,7 @@ type Info struct {
 	Version string `json:"version,omitempty"` // "" when it did not say
 	Path    string `json:"path"`              // the program that was asked
 
-	silent bool // it gave no answer in time
+	silent bool // it gave no answer, or none in time
 }
 
 var errNoAnswer = errors.New("no answer in time")
@@ -60,7 +60,11 @@ func Detect(ctx context.Context, program string, env []string) (Info, error) {
 		}
 		return Info{}, fmt.Errorf("ask %s for its version: %w", program, err)
 	}
-	if out.Exit.Code != 0 || out.Exit.Signal != "" || out.Cut() {
+	if out.Exit.Code != 0 || out.Exit.Signal != "" {
+		info.silent = true
+		return info, nil
+	}
+	if out.Cut() {
 		return info, nil
 	}
 	line := strings.TrimSpace(string(out.Stdout))
@@ -170,9 +174,10 @@ func (d *Detector) Detect(ctx context.Context, program string, env []string) (In
 		return info, err
 	}
 	if info.silent && !isScript(program) {
-		// On a loaded machine even a real client can be late once, and that
-		// must not stick. A script that slept through the question will do it
-		// again, and 5 s for each run is a high price.
+		// A real client can be late or fail once, on a loaded machine or
+		// while it is being installed, and that must not stick. A script that
+		// slept through the question will do it again, and 5 s for each run
+		// is a high price.
 		return info, nil
 	}
 	mem.Programs = append(kept, detected{Info: info, Target: target, Size: st.Size(), MTime: st.ModTime().UnixNano()})
