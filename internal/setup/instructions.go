@@ -39,7 +39,7 @@ func section(text []byte) (from, to int, ok bool, err error) {
 	}
 	from = bytes.Index(text, []byte("<!-- reprise:begin"))
 	to = bytes.Index(text, []byte(endMark)) + len(endMark)
-	if to < from {
+	if to <= from {
 		return 0, 0, false, errors.New("the end mark of reprise's section stands before its begin mark; put them in order, or remove both")
 	}
 	if i := bytes.LastIndexByte(text[:from], '\n'); len(bytes.TrimSpace(text[i+1:from])) == 0 {

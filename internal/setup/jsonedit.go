@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -98,14 +99,27 @@ func (f *jsonFile) get(path []string) (any, bool, error) {
 	if err != nil || depth < len(path) {
 		return nil, false, err
 	}
-	std := m.Value.Clone()
-	std.Standardize()
-	std.BeforeExtra, std.AfterExtra = nil, nil
-	var out any
-	if err := json.Unmarshal(std.Pack(), &out); err != nil {
+	v := &f.root
+	if m != nil {
+		v = &m.Value
+	}
+	out, err := decode(v)
+	if err != nil {
 		return nil, false, fmt.Errorf("read %q: %w", strings.Join(path, "."), err)
 	}
 	return out, true, nil
+}
+
+// decode gives a value as encoding/json has it, numbers as they are written.
+func decode(v *hujson.Value) (any, error) {
+	std := v.Clone()
+	std.Standardize()
+	std.BeforeExtra, std.AfterExtra = nil, nil
+	dec := json.NewDecoder(bytes.NewReader(std.Pack()))
+	dec.UseNumber()
+	var out any
+	err := dec.Decode(&out)
+	return out, err
 }
 
 // setJSON returns src with val at path. Objects that are missing on the way are
@@ -146,17 +160,13 @@ func setJSON(src []byte, path []string, val any) (out []byte, created int, err e
 }
 
 func sameJSON(v *hujson.Value, val any) bool {
-	std := v.Clone()
-	std.Standardize()
-	std.BeforeExtra, std.AfterExtra = nil, nil
-	var a, b any
-	want := render(val, style{compact: true, colon: ":", comma: ","}, "")
-	if json.Unmarshal(std.Pack(), &a) != nil || json.Unmarshal([]byte(want), &b) != nil {
+	a, err := decode(v)
+	if err != nil {
 		return false
 	}
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	var b any
+	want := render(val, style{compact: true, colon: ":", comma: ","}, "")
+	return json.Unmarshal([]byte(want), &b) == nil && reflect.DeepEqual(a, b)
 }
 
 func splice(src []byte, from, to int, text string) []byte {
@@ -348,14 +358,18 @@ func (f *jsonFile) remove(v *hujson.Value, i int) []byte {
 	before := bytes.TrimRight(m.Name.BeforeExtra, " \t\r\n")
 	from := m.Name.StartOffset - len(m.Name.BeforeExtra) + len(before)
 	to := m.Value.EndOffset
+	hasComma := i < len(obj.Members)-1 || m.Value.AfterExtra != nil
 	keep := ""
 	if line := before[bytes.LastIndexByte(before, '\n')+1:]; bytes.Contains(line, []byte("//")) {
 		keep = f.eol // a line comment must not swallow what follows
-		if rest := bytes.TrimLeft(src[to:], " \t\r"); len(rest) > 0 && rest[0] == '\n' {
+		rest := src[to:]
+		if hasComma {
+			rest = splice(rest, len(m.Value.AfterExtra), len(m.Value.AfterExtra)+1, "")
+		}
+		if rest = bytes.TrimLeft(rest, " \t\r"); len(rest) > 0 && rest[0] == '\n' {
 			keep = ""
 		}
 	}
-	hasComma := i < len(obj.Members)-1 || m.Value.AfterExtra != nil
 	if hasComma { // take the comma after it, and leave what is between
 		comma := to + len(m.Value.AfterExtra)
 		src = splice(src, comma, comma+1, "")
