@@ -1,0 +1,499 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/durable"
+	"reprise/internal/git"
+	"reprise/internal/memory"
+	"reprise/internal/recall"
+	"reprise/internal/term"
+)
+
+func newMemoryCmd(app *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "memory", Short: "Read, write, search, check and back up the memory",
+		Long: `The memory is plain markdown: core.md and index.md, which every session reads,
+and blocks/, which are read when they matter. Edit the files as you like; these
+commands and the tools of the MCP server keep what you wrote.`,
+	}
+	cmd.AddCommand(memoryInit(app), memoryPath(app), memoryList(app), memoryRead(app), memorySearch(app), memoryCheck(app),
+		memoryCreate(app), memoryUpdate(app), memoryAppend(app), memorySync(app), memoryPackSkill(app))
+	return cmd
+}
+
+// memoryError gives the memory's errors their exit codes.
+func memoryError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, memory.ErrNotFound):
+		return exitWith(ExitNotFound, err)
+	case errors.Is(err, memory.ErrStale), errors.Is(err, memory.ErrExists), errors.Is(err, memory.ErrOutside), errors.Is(err, memory.ErrDiverged),
+		errors.Is(err, git.ErrRejected), errors.Is(err, git.ErrLocked):
+		return exitWith(ExitConflict, err)
+	case errors.Is(err, git.ErrTimeout):
+		return exitWith(ExitTimeout, err)
+	}
+	return err
+}
+
+// wrote reports a write that is on disk.
+func wrote(app *App, w memory.Written, asJSON bool) error {
+	if asJSON {
+		return printJSON(app.Out, w)
+	}
+	verb := "updated"
+	switch {
+	case w.Unchanged:
+		verb = "unchanged"
+	case w.Created:
+		verb = "created"
+	}
+	fmt.Fprintf(app.Out, "%s %s\n%s\n", verb, w.Path, w.Hash)
+	for _, warning := range w.Warnings {
+		fmt.Fprintf(app.Err, "warning: %s\n", warning)
+	}
+	return nil
+}
+
+// textArg is the text of a flag or argument: "-" or nothing means standard input.
+func textArg(app *App, text string) (string, error) {
+	if text != "-" {
+		return text, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(app.In, memory.MaxAppend+1))
+	if err != nil {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	return string(data), nil
+}
+
+func memoryInit(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "init", Args: cobra.NoArgs, Short: "Make what is missing of the memory; change nothing that is there",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := app.Memory()
+			if err != nil {
+				return err
+			}
+			if err := m.Ensure(cmd.Context()); err != nil {
+				return err
+			}
+			fmt.Fprintln(app.Out, m.Dir())
+			if !git.New(m.Dir(), git.Options{Vars: app.Env.Vars}).Installed() {
+				fmt.Fprintln(app.Err, "note: git is not installed, so the memory has no history and cannot be synced")
+			}
+			return nil
+		},
+	}
+}
+
+func memoryPath(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "path", Args: cobra.NoArgs, Short: "Print the memory directory",
+		RunE: func(*cobra.Command, []string) error {
+			home, err := app.Home()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(app.Out, home.MemoryDir())
+			return err
+		},
+	}
+}
+
+func memoryList(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Args: cobra.NoArgs, Short: "List the blocks",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := app.Memory()
+			if err != nil {
+				return err
+			}
+			blocks, err := m.List(cmd.Context())
+			if err != nil {
+				return memoryError(err)
+			}
+			if asJSON {
+				if blocks == nil {
+					blocks = []memory.BlockInfo{}
+				}
+				return printJSON(app.Out, blocks)
+			}
+			for _, b := range blocks {
+				day := ""
+				if !b.Updated.IsZero() {
+					day = b.Updated.Format("2006-01-02")
+				}
+				fmt.Fprintf(app.Out, "%-40s %-10s %6d tokens  %s\n", term.SafeText(b.Name), day, b.Tokens, term.SafeText(b.Summary))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
+	return cmd
+}
+
+func memoryRead(app *App) *cobra.Command {
+	var asJSON bool
+	var offset, limit int
+	cmd := &cobra.Command{
+		Use: "read NAME", Args: cobra.ExactArgs(1), Short: "Print core, index or a block",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := app.Memory()
+			if err != nil {
+				return err
+			}
+			doc, more, err := m.Read(cmd.Context(), args[0], offset, limit)
+			if err != nil {
+				return memoryError(err)
+			}
+			if asJSON {
+				return printJSON(app.Out, struct {
+					memory.Doc
+					More bool `json:"more"`
+				}{doc, more})
+			}
+			if _, err := io.WriteString(app.Out, doc.Content); err != nil {
+				return err
+			}
+			if more {
+				fmt.Fprintf(app.Err, "note: there are %d lines in all; --offset and --limit show others\n", doc.Lines)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs, with its hash")
+	cmd.Flags().IntVar(&offset, "offset", 0, "lines to leave out at the start")
+	cmd.Flags().IntVar(&limit, "limit", 0, fmt.Sprintf("most lines to print (default %d)", memory.DefaultReadRows))
+	return cmd
+}
+
+func memorySearch(app *App) *cobra.Command {
+	var asJSON bool
+	var most, tokens int
+	cmd := &cobra.Command{
+		Use: "search WORDS…", Args: cobra.MinimumNArgs(1), Short: "Find sections by words",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			index, err := app.Index()
+			if err != nil {
+				return err
+			}
+			hits, err := index.Search(cmd.Context(), recall.Query{Text: strings.Join(args, " "), Max: most, MaxTokens: tokens})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if hits == nil {
+					hits = []recall.Hit{}
+				}
+				return printJSON(app.Out, hits)
+			}
+			if len(hits) == 0 {
+				fmt.Fprintln(app.Err, "nothing found; one word of the question is enough for a match, so try other words")
+				return nil
+			}
+			for _, h := range hits {
+				head := ""
+				if h.Heading != "" {
+					head = "  " + term.SafeText(h.Heading)
+				}
+				fmt.Fprintf(app.Out, "%s:%d%s  (%.2f)\n", term.SafeText(h.File), h.Line, head, h.Score)
+				for line := range strings.Lines(h.Snippet) {
+					fmt.Fprintf(app.Out, "    %s\n", term.SafeText(strings.TrimRight(line, "\r\n")))
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
+	cmd.Flags().IntVar(&most, "max", 0, fmt.Sprintf("most results (default %d)", recall.DefaultMax))
+	cmd.Flags().IntVar(&tokens, "max-tokens", 0, fmt.Sprintf("most tokens in all (default %d)", recall.DefaultMaxTokens))
+	return cmd
+}
+
+func memoryCheck(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "check", Args: cobra.NoArgs, Short: "Say what is wrong or too long, and what to do",
+		Long: `Look at budgets, front matter, names and the index. Ends with 1 when something
+is wrong; warnings alone end with 0.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := app.Memory()
+			if err != nil {
+				return err
+			}
+			r, err := m.Check(cmd.Context())
+			if err != nil {
+				return memoryError(err)
+			}
+			if asJSON {
+				err = printJSON(app.Out, r)
+			} else {
+				fmt.Fprintf(app.Out, "core.md   %5d of %d tokens\nindex.md  %5d of %d tokens\nblocks    %5d\n", r.CoreTokens, r.CoreBudget, r.IndexTokens, r.IndexBudget, r.Blocks)
+				for _, f := range r.Findings {
+					where := f.File
+					if f.Line > 0 {
+						where = fmt.Sprintf("%s:%d", f.File, f.Line)
+					}
+					fmt.Fprintf(app.Out, "%s %s [%s]: %s\n    do: %s\n", f.Level, term.SafeText(where), f.Code, term.SafeText(f.Problem), term.SafeText(f.Remedy))
+				}
+			}
+			if err == nil && !r.OK() {
+				return exitWithCode(ExitFailure)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report for programs")
+	return cmd
+}
+
+func memoryCreate(app *App) *cobra.Command {
+	var b memory.CreateBlock
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "create NAME", Args: cobra.ExactArgs(1), Short: "Make a block, with front matter and index row",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			b.Name = args[0]
+			if b.Content, err = textArg(app, b.Content); err != nil {
+				return err
+			}
+			m, err := app.Memory()
+			if err != nil {
+				return err
+			}
+			w, err := m.Create(cmd.Context(), b)
+			if err != nil {
+				return memoryError(err)
+			}
+			return wrote(app, w, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&b.Content, "content", "-", "text; - reads standard input")
+	cmd.Flags().StringVar(&b.Summary, "summary", "", "line in the index (default: made from the text)")
+	cmd.Flags().StringSliceVar(&b.Tags, "tag", nil, "tag; may be given several times")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	return cmd
+}
+
+func memoryUpdate(app *App) *cobra.Command {
+	var u memory.UpdateBlock
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "update NAME", Args: cobra.ExactArgs(1), Short: "Change core, index or a block",
+		Long: `Replace a file's text with --content (its front matter stays), or one passage
+with --old and --new, or only its index row with --summary. With --if-hash, a
+file that changed since you read it is left alone (exit code 4).`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			u.Name = args[0]
+			if u.Content == "" && u.OldText == "" && u.Summary == "" {
+				return usagef("update %s: give --content, --old with --new, or --summary", args[0])
+			}
+			if u.Content, err = textArg(app, u.Content); err != nil {
+				return err
+			}
+			m, err := app.Memory()
+			if err != nil {
+				return err
+			}
+			w, err := m.Update(cmd.Context(), u)
+			if err != nil {
+				return memoryError(err)
+			}
+			return wrote(app, w, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&u.Content, "content", "", "new text; - reads standard input")
+	cmd.Flags().StringVar(&u.OldText, "old", "", "passage to replace; it must occur once")
+	cmd.Flags().StringVar(&u.NewText, "new", "", "what it is replaced by")
+	cmd.Flags().StringVar(&u.Summary, "summary", "", "new line in the index")
+	cmd.Flags().StringVar(&u.IfHash, "if-hash", "", "change it only if it is still this version")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	return cmd
+}
+
+func memoryAppend(app *App) *cobra.Command {
+	var title, text, file string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "append", Args: cobra.NoArgs, Short: "Add an entry to the month's log, or text to a file",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := textArg(app, text)
+			if err != nil {
+				return err
+			}
+			m, err := app.Memory()
+			if err != nil {
+				return err
+			}
+			if file != "" {
+				n, err := m.AppendFile(cmd.Context(), file, text)
+				if err != nil {
+					return memoryError(err)
+				}
+				_, err = fmt.Fprintf(app.Out, "appended %d bytes\n", n)
+				return err
+			}
+			w, err := m.AppendEpisode(cmd.Context(), memory.Episode{Title: title, Entry: text})
+			if err != nil {
+				return memoryError(err)
+			}
+			return wrote(app, w, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&title, "title", "", "heading of the entry")
+	cmd.Flags().StringVar(&text, "text", "-", "text; - reads standard input")
+	cmd.Flags().StringVar(&file, "file", "", "append exactly this text to a file of the memory instead")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	return cmd
+}
+
+func memorySync(app *App) *cobra.Command {
+	var o memory.SyncOptions
+	var timer, asJSON bool
+	var every time.Duration
+	cmd := &cobra.Command{
+		Use: "sync", Args: cobra.NoArgs, Short: "Commit the memory and exchange it with its remote",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if timer {
+				return installTimer(app, every, o.DryRun)
+			}
+			m, err := app.Memory()
+			if err != nil {
+				return err
+			}
+			res, err := m.Sync(cmd.Context(), o)
+			if err != nil {
+				return memoryError(err)
+			}
+			if asJSON {
+				return printJSON(app.Out, res)
+			}
+			switch {
+			case o.DryRun:
+				fmt.Fprintf(app.Out, "would commit %d files\n", len(res.Files))
+				for _, f := range res.Files {
+					fmt.Fprintf(app.Out, "  %s\n", term.SafeText(f))
+				}
+			case res.Committed:
+				fmt.Fprintf(app.Out, "committed %d files as %.12s\n", len(res.Files), res.Commit)
+			default:
+				fmt.Fprintln(app.Out, "nothing to commit")
+			}
+			if res.Merged {
+				fmt.Fprintf(app.Out, "merged what %s had\n", res.Remote)
+			}
+			if res.Pushed {
+				fmt.Fprintf(app.Out, "pushed to %s %s\n", res.Remote, res.Branch)
+			}
+			for _, n := range res.Notes {
+				fmt.Fprintf(app.Err, "note: %s\n", n)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "commit message")
+	cmd.Flags().BoolVar(&o.NoPush, "no-push", false, "commit only")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be done")
+	cmd.Flags().BoolVar(&timer, "install-timer", false, "write the files that make the system sync now and then")
+	cmd.Flags().DurationVar(&every, "every", 4*time.Hour, "time between syncs of the timer")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	return cmd
+}
+
+func installTimer(app *App, every time.Duration, dry bool) error {
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	user, err := app.Env.Home()
+	if err != nil {
+		return err
+	}
+	conf := app.Env.Get("XDG_CONFIG_HOME")
+	if conf == "" {
+		conf = filepath.Join(user, ".config")
+	}
+	var args []string
+	if home.Source != "" {
+		args = []string{"--config", home.Source}
+	}
+	t, err := memory.NewTimer(memory.TimerOptions{GOOS: app.Env.GOOS, Program: app.Program, Args: args, Every: every,
+		ConfigDir: conf, Home: user, StateDir: home.Paths.State})
+	if err != nil {
+		return err
+	}
+	for _, f := range t.Files {
+		if dry {
+			fmt.Fprintf(app.Out, "--- %s\n%s\n", f.Path, f.Content)
+			continue
+		}
+		if err := durable.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+			return err
+		}
+		if err := durable.WriteFile(f.Path, []byte(f.Content), 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(app.Out, "wrote %s\n", f.Path)
+	}
+	fmt.Fprintln(app.Out, "to switch it on:")
+	for _, c := range t.Enable {
+		fmt.Fprintf(app.Out, "  %s\n", c)
+	}
+	fmt.Fprintln(app.Out, "to switch it off:")
+	for _, c := range t.Off {
+		fmt.Fprintf(app.Out, "  %s\n", c)
+	}
+	return nil
+}
+
+func memoryPackSkill(app *App) *cobra.Command {
+	var flavour, out string
+	cmd := &cobra.Command{
+		Use: "pack-skill", Args: cobra.NoArgs, Short: "Write the skill that teaches a client to use the memory",
+		Long: `Write a zip with one SKILL.md, for Claude's Settings > Capabilities. The flavour
+"reprise" uses the tools of this server, "filesystem" those of a filesystem
+server for all but append_file.`,
+		RunE: func(*cobra.Command, []string) error {
+			home, err := app.Home()
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			if err := memory.PackSkill(&b, flavour, home.MemoryDir()); err != nil {
+				return usagef("%w", err)
+			}
+			if out == "-" {
+				_, err := app.Out.Write(b.Bytes())
+				return err
+			}
+			path := out
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(app.Env.Dir, path)
+			}
+			if err := durable.WriteFile(path, b.Bytes(), 0o644); err != nil {
+				if errors.Is(err, fs.ErrNotExist) {
+					return exitWith(ExitNotFound, err)
+				}
+				return err
+			}
+			_, err = fmt.Fprintln(app.Out, path)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&flavour, "flavour", memory.FlavourReprise, "reprise or filesystem")
+	cmd.Flags().StringVarP(&out, "output", "o", memory.SkillName+".zip", "file to write; - writes to standard output")
+	return cmd
+}

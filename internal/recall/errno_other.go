@@ -1,0 +1,6 @@
+//go:build !unix
+
+package recall
+
+func isReadOnly(error) bool { return false }
+func isNotDir(error) bool   { return false }

@@ -1,0 +1,11 @@
+//go:build unix
+
+package recall
+
+import (
+	"errors"
+	"syscall"
+)
+
+func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
+func isNotDir(err error) bool   { return errors.Is(err, syscall.ENOTDIR) }
