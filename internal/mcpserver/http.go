@@ -111,6 +111,8 @@ func (c *Core) httpHandler(o HTTPOptions) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return c.SDK }, &mcp.StreamableHTTPOptions{
 		Stateless: !o.Stateful, EventStore: o.Events, MaxRequestBodyBytes: maxMessage,
 		SessionTimeout: 30 * time.Minute, PropagateRequestCancellation: true,
+		// The gate checks Host, and knows the names that the settings allow.
+		DisableLocalhostProtection: true,
 	})
 }
 

@@ -371,6 +371,7 @@ func TestLesson8ListIsSmall(t *testing.T) {
 
 // Lesson 9: every answer is bounded, whatever lies behind it.
 func TestLesson9AnswersAreBounded(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 200)
 	w := newWorld(t, func(d *Deps) {
 		var hits []recall.Hit
@@ -516,6 +517,7 @@ func TestNoNullLists(t *testing.T) {
 // What the SDK leaves to us.
 
 func TestSDKGarbageOnStdin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	p := w.serve(t.Context()).hands()
 	huge := `{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"append_file","arguments":{"path":"x","text":"` + strings.Repeat("y", maxMessage) + `"}}}`
@@ -629,6 +631,7 @@ func TestSDKUnknownMethodsAtOnce(t *testing.T) {
 
 // Eight calls that wait and a quick one, which is answered at once.
 func TestSDKQuickCallBesideSlowOnes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(d *Deps) { d.Settings.SubAgent.MaxConcurrentAgents = 8 })
 	p := w.serve(t.Context()).hands()
 	for i := range 8 {

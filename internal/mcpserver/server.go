@@ -48,7 +48,7 @@ func New(d Deps) (*Server, error) {
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 		},
-		CompletionHandler:         s.complete,
+		CompletionHandler: s.complete,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			// What is in memory is nobody else's, and may change at any time.
 			c.CacheScope, c.TTLMs = "private", 0

@@ -344,7 +344,7 @@ func (s *Server) appendFile(c *call) (any, error) {
 	n, err := s.deps.Memory.AppendFile(c.ctx, path, c.args.text("text"))
 	if err != nil {
 		if errors.Is(err, memory.ErrOutside) {
-			return nil, fmt.Errorf("append_file: parameter \"path\": %w (%s): give a path inside it", memoryError(err), s.deps.Memory.Dir())
+			return nil, fmt.Errorf("append_file: parameter \"path\": %w: give a path inside the memory directory (%s)", err, s.deps.Memory.Dir())
 		}
 		return nil, memoryError(err)
 	}
