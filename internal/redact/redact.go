@@ -16,6 +16,7 @@
 package redact
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -82,7 +83,7 @@ func (r *Redactor) find(s string) []span {
 	var spans []span
 	for i, wins := range r.set.windows(s) {
 		for _, w := range wins {
-			spans = r.set.rules[i].find(r.set, s, w, spans)
+			spans = r.set.rules[i].get().find(r.set, s, w, spans)
 		}
 	}
 	return merge(spans)
@@ -144,10 +145,17 @@ type rule struct {
 	re     func() *regexp.Regexp
 }
 
+// lazyRule is a rule that is read when its keyword is first met: most are never
+// needed, and a hook that reads them all is late.
+type lazyRule struct {
+	generic bool
+	get     func() *rule
+}
+
 // ruleSet is the rules, ready to be searched for by keyword.
 type ruleSet struct {
-	allow  allowlist
-	rules  []rule
+	allow  func() *allowlist
+	rules  []lazyRule
 	first2 [1 << 16 / 64]uint64 // which pairs of bytes begin a keyword
 	words  map[uint16][]keyword
 }
@@ -169,27 +177,60 @@ func ownRules() []rule {
 	}
 }
 
+// loadRules prepares the search. The file has a head that ends in "[", then a
+// rule a line, then "]}"; gen writes it so, and a test compares what is found
+// here with what a JSON reader finds.
 func loadRules() *ruleSet {
-	var f struct {
-		Allow allowlist `json:"allow"`
-		Rules []rule    `json:"rules"`
-	}
-	if err := json.Unmarshal(rulesJSON, &f); err != nil {
-		panic(fmt.Sprintf("embedded redaction rules: %v", err)) // a test reads them
-	}
-	set := &ruleSet{allow: f.Allow, words: map[uint16][]keyword{}}
-	set.allow.prepare()
-	for _, r := range append(f.Rules, ownRules()...) {
-		if r.Regex == "" {
-			continue // about a file's name alone
+	set := &ruleSet{words: map[uint16][]keyword{}}
+	head, rest, _ := bytes.Cut(rulesJSON, []byte("\n"))
+	set.allow = sync.OnceValue(func() *allowlist {
+		var f struct {
+			Allow allowlist `json:"allow"`
 		}
-		r.prepare()
-		set.rules = append(set.rules, r)
-		for _, k := range r.Keywords {
-			set.addKeyword(k, len(set.rules)-1)
+		mustParse(append(bytes.Clone(head), "]}"...), &f)
+		f.Allow.prepare()
+		return &f.Allow
+	})
+	for line := range bytes.Lines(rest) {
+		line = bytes.TrimRight(line, ",\n")
+		if len(line) == 0 || line[0] != '{' || !bytes.Contains(line, []byte(`,"regex":"`)) {
+			continue // the file's end, or a rule about a file's name alone
 		}
+		set.add(keywordsOf(line), bytes.HasPrefix(line, []byte(`{"id":"`+genericRule+`"`)), func() *rule {
+			var r rule
+			mustParse(line, &r)
+			return &r
+		})
+	}
+	for _, r := range ownRules() {
+		set.add(r.Keywords, false, func() *rule { return &r })
 	}
 	return set
+}
+
+func mustParse(data []byte, v any) {
+	if err := json.Unmarshal(data, v); err != nil {
+		panic(fmt.Sprintf("embedded redaction rules: %v", err)) // a test reads them all
+	}
+}
+
+// keywordsOf is the keywords of a rule's line. They are plain words, which the
+// test sees to.
+func keywordsOf(line []byte) []string {
+	_, after, _ := bytes.Cut(line, []byte(`"keywords":["`))
+	list, _, _ := bytes.Cut(after, []byte(`"]`))
+	return strings.Split(string(list), `","`)
+}
+
+func (set *ruleSet) add(keywords []string, generic bool, read func() *rule) {
+	set.rules = append(set.rules, lazyRule{generic, sync.OnceValue(func() *rule {
+		r := read()
+		r.prepare()
+		return r
+	})})
+	for _, k := range keywords {
+		set.addKeyword(k, len(set.rules)-1)
+	}
 }
 
 func (set *ruleSet) addKeyword(word string, rule int) {
@@ -286,7 +327,13 @@ func (set *ruleSet) windows(s string) map[int][]window {
 				continue
 			}
 			for _, n := range kw.rules {
-				w, ok := set.rules[n].around(s, at, at+len(kw.word))
+				var w window
+				var ok bool
+				if set.rules[n].generic {
+					w, ok = mayBeGeneric(s, at, at+len(kw.word))
+				} else {
+					w, ok = set.rules[n].get().around(s, at, at+len(kw.word))
+				}
 				if !ok {
 					continue
 				}
@@ -312,9 +359,6 @@ const edge = 8
 
 // around is the window about a keyword in which a match that contains it lies.
 func (r *rule) around(s string, start, end int) (window, bool) {
-	if r.ID == genericRule {
-		return mayBeGeneric(s, start, end)
-	}
 	if r.reach < 0 {
 		w := window{0, len(s)}
 		if r.spaces >= 0 {
@@ -348,7 +392,7 @@ func (r *rule) find(set *ruleSet, s string, w window, spans []span) []span {
 			continue
 		}
 		match, line := part[m[0]:m[1]], lineOf(s, w.start+m[0], w.start+m[1])
-		allowed := set.allow.allows(secret, match, line)
+		allowed := set.allow().allows(secret, match, line)
 		for i := range r.Allow {
 			allowed = allowed || r.Allow[i].allows(secret, match, line)
 		}
