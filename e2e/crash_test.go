@@ -29,10 +29,10 @@ func TestCrash(t *testing.T) {
 		wait   time.Duration
 		status []string
 	}{
-		"server killed":           {func(v victims) []int { return []int{v.server} }, 8 * time.Second, []string{"killed"}},
-		"supervisor killed":       {func(v victims) []int { return []int{v.supervisor} }, 8 * time.Second, []string{"failed", "killed"}},
-		"child killed":            {func(v victims) []int { return []int{v.child} }, 8 * time.Second, []string{"failed", "killed"}},
-		"server and child killed": {func(v victims) []int { return []int{v.server, v.child} }, 8 * time.Second, []string{"failed", "killed"}},
+		"server killed":           {func(v victims) []int { return []int{v.server} }, 20 * time.Second, []string{"killed"}},
+		"supervisor killed":       {func(v victims) []int { return []int{v.supervisor} }, 20 * time.Second, []string{"failed", "killed"}},
+		"child killed":            {func(v victims) []int { return []int{v.child} }, 20 * time.Second, []string{"failed", "killed"}},
+		"server and child killed": {func(v victims) []int { return []int{v.server, v.child} }, 20 * time.Second, []string{"failed", "killed"}},
 		"server and supervisor":   {func(v victims) []int { return []int{v.server, v.supervisor} }, 0, []string{"failed", "killed"}},
 		"all three killed":        {func(v victims) []int { return []int{v.server, v.supervisor, v.child} }, 0, []string{"failed", "killed"}},
 	} {
@@ -41,13 +41,11 @@ func TestCrash(t *testing.T) {
 			h := newHome(t, sub(map[string]any{"sync_window_seconds": 1}))
 			s := h.serve()
 			id := s.spawn("escape").str("job_id")
-			r, ok := h.record(id)
-			if !ok || r.Child == nil || r.Super == nil {
-				t.Fatalf("record of the running run: %+v", r)
-			}
-			if n := len(ofRun(t, id)); n < 3 {
-				t.Fatalf("%d processes carry the run's id: %v", n, ofRun(t, id))
-			}
+			var r runRecord
+			until(t, 20*time.Second, "the agent runs and its grandchild has left its group", func() bool {
+				r, _ = h.record(id)
+				return r.Child != nil && r.Super != nil && len(ofRun(t, id)) >= 3
+			})
 			for _, pid := range tc.kill(victims{s.cmd.Process.Pid, r.Super.PID, r.Child.PID}) {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 					t.Fatal(err)
@@ -68,8 +66,8 @@ func TestCrash(t *testing.T) {
 			if len(list) != 1 || !oneOf(list[0]["status"], tc.status) || list[0]["status_reason"] == "" {
 				t.Errorf("runs list: %v, want status %q and a reason", list, tc.status)
 			}
-			if took > time.Second {
-				t.Errorf("runs list took %v, want at most 1 s", took)
+			if limit := within(t, time.Second); took > limit {
+				t.Errorf("runs list took %v, want at most 1 s (%v on this machine now)", took, limit)
 			}
 			if out := h.must("runs", "logs", id); !strings.Contains(out, "escaped") {
 				t.Errorf("the run's output is lost: %q", out)

@@ -236,6 +236,23 @@ func until(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
+// within scales a limit by how slow the machine is at the moment: the limits are
+// promises for a machine that starts a program of ours in 30 ms, as an idle one
+// does, and these tests run beside others.
+func within(t *testing.T, limit time.Duration) time.Duration {
+	t.Helper()
+	const idle = 30 * time.Millisecond
+	began := time.Now()
+	if out, err := exec.Command(program("reprise"), "--version").CombinedOutput(); err != nil {
+		t.Fatalf("reprise --version: %v: %s", err, out)
+	}
+	took := time.Since(began)
+	if took <= idle {
+		return limit
+	}
+	return time.Duration(float64(limit) * float64(took) / float64(idle))
+}
+
 // process is a living process as /proc shows it.
 type process struct {
 	pid  int

@@ -47,7 +47,7 @@ func testMain(m *testing.M) int {
 	// The tests wait more than they work: for agents, for windows to pass, for
 	// processes to end. What does cost is bounded by realClients.
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("24"); err != nil {
+		if err := f.Value.Set("12"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

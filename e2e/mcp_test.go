@@ -317,8 +317,15 @@ func (s *server) ends(limit time.Duration, why string) {
 	s.t.Helper()
 	select {
 	case <-s.gone:
+		return
 	case <-time.After(limit):
-		s.t.Fatalf("the server is still there %v after %s", limit, why)
+	}
+	began := time.Now()
+	more := within(s.t, limit) - limit
+	select {
+	case <-s.gone:
+	case <-time.After(more - time.Since(began)):
+		s.t.Fatalf("the server is still there %v after %s", limit+more, why)
 	}
 }
 

@@ -110,8 +110,8 @@ func TestServerIsGone(t *testing.T) {
 			// 5 s of grace for the run, which does not use them up: its agent
 			// ends on SIGTERM, and the escaped one is killed after it.
 			s.ends(7*time.Second, name)
-			until(t, 8*time.Second, "no process of the run is left", func() bool { return len(ofRun(t, job)) == 0 })
-			until(t, time.Second, "the record is settled", func() bool { r, _ := h.record(job); return r.done() })
+			until(t, 20*time.Second, "no process of the run is left", func() bool { return len(ofRun(t, job)) == 0 })
+			until(t, 10*time.Second, "the record is settled", func() bool { r, _ := h.record(job); return r.done() })
 		})
 	}
 	t.Run("death of the parent", func(t *testing.T) {
@@ -162,9 +162,9 @@ func TestServerIsGone(t *testing.T) {
 		}
 		_ = parent.Wait() // killed
 		began := time.Now()
-		until(t, 3*time.Second, "the server is gone", func() bool { return !alive() })
-		if took := time.Since(began); took > 1500*time.Millisecond {
-			t.Errorf("gone after %v, want about 1 s at most", took)
+		until(t, 20*time.Second, "the server is gone", func() bool { return !alive() })
+		if took, limit := time.Since(began), within(t, time.Second); took > limit {
+			t.Errorf("gone after %v, want at most 1 s (%v on this machine now)", took, limit)
 		}
 	})
 }
