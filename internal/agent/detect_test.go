@@ -130,8 +130,8 @@ func TestPreflight(t *testing.T) {
 	old := program(t, "claude", `echo "1.9.1 (Claude Code)"`)
 	home := t.TempDir()
 	login := t.TempDir()
-	helper := t.TempDir()
-	for path, data := range map[string]string{filepath.Join(login, ".claude", ".credentials.json"): "", filepath.Join(helper, ".claude", "settings.json"): `{"apiKeyHelper":"get-key"}`} {
+	keyed := t.TempDir()
+	for path, data := range map[string]string{filepath.Join(login, ".claude", ".credentials.json"): "", filepath.Join(keyed, ".claude", "settings.json"): `{"apiKeyHelper":"get-key"}`} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestPreflight(t *testing.T) {
 		{"key", claudeProgram, []string{"ANTHROPIC_API_KEY=k"}, map[string]Level{"program": LevelOK, "version": LevelOK, "login": LevelOK}},
 		{"logged in", claudeProgram, []string{"HOME=" + login}, map[string]Level{"program": LevelOK, "version": LevelOK, "login": LevelOK}},
 		{"other place", claudeProgram, []string{"HOME=" + home, "CLAUDE_CONFIG_DIR=" + filepath.Join(login, ".claude")}, map[string]Level{"program": LevelOK, "version": LevelOK, "login": LevelOK}},
-		{"helper", claudeProgram, []string{"HOME=" + helper}, map[string]Level{"program": LevelOK, "version": LevelOK, "login": LevelOK}},
+		{"key program", claudeProgram, []string{"HOME=" + keyed}, map[string]Level{"program": LevelOK, "version": LevelOK, "login": LevelOK}},
 		{"nothing", claudeProgram, []string{"HOME=" + home}, map[string]Level{"program": LevelOK, "version": LevelOK, "login": LevelWarn}},
 		{"no home", claudeProgram, nil, map[string]Level{"program": LevelOK, "version": LevelOK, "login": LevelWarn}},
 		{"old", old, []string{"ANTHROPIC_API_KEY=k"}, map[string]Level{"program": LevelOK, "version": LevelWarn, "login": LevelOK}},
