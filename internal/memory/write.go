@@ -595,7 +595,11 @@ func (s *Store) AppendFile(ctx context.Context, path, text string) (int, error) 
 				return Written{}, outside(err)
 			}
 		}
+		_, missing := t.d.Lstat(rel)
 		if err := t.d.AppendText(rel, []byte(text), filePerm); err != nil {
+			if fi, serr := t.d.Lstat(rel); serr == nil && errors.Is(missing, fs.ErrNotExist) && fi.Size() == 0 {
+				err = errors.Join(err, t.d.Remove(rel)) // made for this text alone
+			}
 			return Written{}, outside(err)
 		}
 		added = true
