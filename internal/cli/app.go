@@ -160,6 +160,7 @@ func (a *App) Runs() (*run.Manager, error) {
 		DefaultClient:   set.SubAgent.Agent,
 		ClaudePath:      set.ClaudeCLI.Path,
 		ScriptFile:      set.SubAgent.ScriptFile,
+		ClientsFile:     filepath.Join(home.Paths.Cache, "clients.json"),
 		DefaultTimeout:  time.Duration(set.SubAgent.DefaultTimeoutSeconds) * time.Second,
 		MaxOutputTokens: set.SubAgent.DefaultMaxOutputTokens,
 		MemoryDir:       home.MemoryDir(),

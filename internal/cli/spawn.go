@@ -124,6 +124,9 @@ func runSpawn(ctx context.Context, app *App, o SpawnOptions) error {
 // stops the run, for it is attached to this command.
 func awaitSpawn(ctx context.Context, app *App, runs *run.Manager, r run.Record, asJSON bool) error {
 	if !asJSON {
+		for _, note := range r.Notes {
+			fmt.Fprintf(app.Err, "reprise: note: %s\n", note)
+		}
 		fmt.Fprintf(app.Err, "%s started (%s in %s); its record is in %s\n", r.ID, r.Client, r.WorkDir, r.Dir())
 	}
 	ended, err := runs.Wait(ctx, r.ID)

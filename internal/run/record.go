@@ -72,6 +72,9 @@ type Record struct {
 	Heartbeat Heartbeat `json:"heartbeat"`
 	Interrupt Interrupt `json:"interrupt"`
 
+	// Notes are doubts about the client that did not keep the run from starting.
+	Notes []string `json:"notes,omitempty"`
+
 	// Collected is how many processes had to be stopped after the agent itself
 	// had ended.
 	Collected int `json:"collected_processes,omitempty"`
@@ -97,6 +100,8 @@ type Launch struct {
 	EventsDir string `json:"events_dir,omitempty"`
 	// GraceSeconds is the time between asking the agent to end and killing it.
 	GraceSeconds float64 `json:"grace_seconds"`
+	// ResultPatienceSeconds is how long it may live on after its final result.
+	ResultPatienceSeconds float64 `json:"result_patience_seconds"`
 }
 
 // Logs says where the run's output is.

@@ -44,8 +44,9 @@ const (
 	// Claude Code needs about 1.5 s to end on SIGTERM and takes its shells
 	// with it; killed at once it leaves them behind.
 	DefaultGrace = 5 * time.Second
-	// resultDeadline is how long an agent may live on after its final result.
-	resultDeadline = 10 * time.Second
+	// DefaultResultPatience is how long an agent may live on after its final
+	// result. Claude Code stays for as long as a background shell of its runs.
+	DefaultResultPatience = 10 * time.Second
 	// maxTask bounds the task and the system prompt, in bytes.
 	maxTask = 8 << 20
 	// maxTimeout keeps durations far from overflow: thirty days.
@@ -91,6 +92,7 @@ type Options struct {
 	DefaultClient   string // "" means claude
 	ClaudePath      string // claude_cli.path of the settings
 	ScriptFile      string // steps of the script client where a request names none
+	ClientsFile     string // remembers what programs answered to --version; "" asks each time
 	DefaultTimeout  time.Duration
 	MaxOutputTokens int
 	MemoryDir       string
@@ -108,8 +110,11 @@ type Options struct {
 
 	EventsDir string
 	Grace     time.Duration
-	Now       func() time.Time
-	Log       *slog.Logger
+	// ResultPatience is how long an agent may live on after its result; 0
+	// takes DefaultResultPatience.
+	ResultPatience time.Duration
+	Now            func() time.Time
+	Log            *slog.Logger
 	// LookPath finds a program by name.
 	LookPath func(name string) (string, error)
 }
@@ -118,9 +123,10 @@ type Options struct {
 type Manager struct {
 	opt Options
 
+	detector *agent.Detector
+
 	mu       sync.Mutex
 	attached map[string]*started // runs this process started, by id
-	detected map[string]string   // client program → kind of adapter
 }
 
 // started is what a manager holds of a run it started itself.
@@ -141,10 +147,13 @@ func New(opt Options) *Manager {
 	if opt.Grace == 0 {
 		opt.Grace = DefaultGrace
 	}
+	if opt.ResultPatience == 0 {
+		opt.ResultPatience = DefaultResultPatience
+	}
 	if opt.DefaultClient == "" {
 		opt.DefaultClient = agent.KindClaude
 	}
-	return &Manager{opt: opt, attached: map[string]*started{}, detected: map[string]string{}}
+	return &Manager{opt: opt, detector: &agent.Detector{File: opt.ClientsFile}, attached: map[string]*started{}}
 }
 
 // Dir is where new runs go.
@@ -258,8 +267,9 @@ func checkDir(name, dir string) error {
 	return nil
 }
 
-// client finds out which adapter a request gets and which program it starts.
-func (m *Manager) client(ctx context.Context, req Request) (agent.Adapter, string, error) {
+// client finds out which adapter a request gets, which program it starts, and
+// what is doubtful about that program.
+func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, program string, notes []string, err error) {
 	kind := req.Client
 	if kind == "" {
 		kind = m.opt.DefaultClient
@@ -267,48 +277,37 @@ func (m *Manager) client(ctx context.Context, req Request) (agent.Adapter, strin
 	switch kind {
 	case agent.KindScript:
 		a, err := agent.For(kind)
-		return a, m.opt.Program, err
+		return a, m.opt.Program, nil, err
 	case agent.KindClaude, agent.KindGeneric:
 	default:
 		_, err := agent.For(kind)
-		return nil, "", fmt.Errorf("start run: %w: %w", ErrBadRequest, err)
+		return nil, "", nil, fmt.Errorf("start run: %w: %w", ErrBadRequest, err)
 	}
 	name := req.Program
 	if name == "" {
 		name = m.opt.ClaudePath
 	}
 	if name == "" {
-		return nil, "", badRequest("no program is configured: set claude_cli.path in the settings")
+		return nil, "", nil, badRequest("no program is configured: set claude_cli.path in the settings")
 	}
 	path, err := m.opt.LookPath(name)
 	if err != nil {
-		return nil, "", fmt.Errorf("failed to start agent: find %q: %w: install Claude Code, or set claude_cli.path in the settings to the full path of its program", name, err)
+		return nil, "", nil, fmt.Errorf("failed to start agent: find %q: %w: install Claude Code, or set claude_cli.path in the settings to the full path of its program", name, err)
 	}
 	if kind == agent.KindClaude {
-		if kind, err = m.detect(ctx, path, req.Env); err != nil {
-			return nil, "", err
+		info, findings := agent.Preflight(ctx, path, req.Env, m.detector)
+		for _, f := range findings {
+			switch f.Level {
+			case agent.LevelError:
+				return nil, "", nil, fmt.Errorf("failed to start agent: %s: %s", f.Message, f.Remedy)
+			case agent.LevelWarn:
+				notes = append(notes, f.Message+": "+f.Remedy)
+			}
 		}
+		kind = info.Kind
 	}
-	a, err := agent.For(kind)
-	return a, path, err
-}
-
-// detect asks the program what it is, once per program and process.
-func (m *Manager) detect(ctx context.Context, path string, env []string) (string, error) {
-	m.mu.Lock()
-	kind, ok := m.detected[path]
-	m.mu.Unlock()
-	if ok {
-		return kind, nil
-	}
-	info, err := agent.Detect(ctx, path, env)
-	if err != nil {
-		return "", fmt.Errorf("failed to start agent: %w", err)
-	}
-	m.mu.Lock()
-	m.detected[path] = info.Kind
-	m.mu.Unlock()
-	return info.Kind, nil
+	a, err = agent.For(kind)
+	return a, path, notes, err
 }
 
 // Start writes the record of a new run and starts its supervisor. When it
@@ -403,7 +402,7 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	if req.ScriptFile == "" {
 		req.ScriptFile = m.opt.ScriptFile
 	}
-	adapter, program, err := m.client(ctx, req)
+	adapter, program, notes, err := m.client(ctx, req)
 	if err != nil {
 		return Record{}, err
 	}
@@ -427,6 +426,7 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	if err != nil {
 		return Record{}, err
 	}
+	r.Notes = notes
 	if err := m.create(r, req.Task, cmd.Files); err != nil {
 		return Record{}, err
 	}
@@ -443,7 +443,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
 	}
-	launch := Launch{Path: cmd.Path, Args: cmd.Args, EventsDir: m.opt.EventsDir, GraceSeconds: m.opt.Grace.Seconds()}
+	launch := Launch{Path: cmd.Path, Args: cmd.Args, EventsDir: m.opt.EventsDir, GraceSeconds: m.opt.Grace.Seconds(), ResultPatienceSeconds: m.opt.ResultPatience.Seconds()}
 	if err := m.sandbox(&launch, req.AllowMemoryRead); err != nil {
 		return Record{}, err
 	}

@@ -580,3 +580,18 @@ func TestSandboxRequiredButMissing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A client that has said its last word but does not go is ended, and its
+// answer counts.
+func TestLivesOnAfterItsResult(t *testing.T) {
+	steps := filepath.Join(t.TempDir(), "steps.yaml")
+	if err := os.WriteFile(steps, []byte("steps:\n  - say: the answer\n  - result: {}\n  - hang: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newManager(t, func(o *run.Options) { o.ResultPatience = 300 * time.Millisecond })
+	r := wait(t, m, start(t, m, run.Request{Client: "script", ScriptFile: steps}).ID)
+	if r.Status != run.Completed || !strings.Contains(r.StatusReason, "lived on") || r.Result.Text != "the answer" {
+		t.Errorf("got %s %q %+v", r.Status, r.StatusReason, r.Result)
+	}
+	mustBeGone(t, r.ID)
+}

@@ -110,7 +110,7 @@ func (s *supervisor) start() error {
 	defer stderr.Close()
 
 	if s.r.TimeoutSeconds > 0 {
-		s.deadline = s.r.StartedAt.Add(time.Duration(s.r.TimeoutSeconds * float64(time.Second)))
+		s.deadline = s.r.StartedAt.Add(seconds(s.r.TimeoutSeconds))
 	}
 	spec := confine.Spec{DenyWrite: s.r.Command.DenyWrite, DenyAll: s.r.Command.DenyAll}
 	p, err := confine.Start(spec, proc.Cmd{
@@ -174,10 +174,10 @@ func (s *supervisor) look(ctx context.Context) error {
 	}
 	switch {
 	case !s.deadline.IsZero() && !now.Before(s.deadline):
-		s.stop(ctx, TimedOut, fmt.Sprintf("exceeded timeout of %s", time.Duration(s.r.TimeoutSeconds*float64(time.Second))))
-	case !s.resultAt.IsZero() && now.Sub(s.resultAt) >= resultDeadline:
+		s.stop(ctx, TimedOut, fmt.Sprintf("exceeded timeout of %s", seconds(s.r.TimeoutSeconds)))
+	case !s.resultAt.IsZero() && now.Sub(s.resultAt) >= seconds(s.r.Command.ResultPatienceSeconds):
 		// The answer is there; what holds the process is work it left behind.
-		s.stop(ctx, Completing, fmt.Sprintf("lived on for %s after its result and was ended", resultDeadline))
+		s.stop(ctx, Completing, fmt.Sprintf("lived on for %s after its result and was ended", seconds(s.r.Command.ResultPatienceSeconds)))
 	}
 	if !s.stopped && now.Sub(s.lastBeat) >= heartbeatEvery {
 		s.beat(progress, now)
@@ -222,7 +222,7 @@ func (s *supervisor) stop(ctx context.Context, to Status, reason string) {
 		return
 	}
 	s.stopped, s.to, s.reason = true, to, reason
-	grace := time.Duration(s.r.Command.GraceSeconds * float64(time.Second))
+	grace := seconds(s.r.Command.GraceSeconds)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+20*time.Second)
 	defer cancel()
 	stopped, err := proc.StopTree(ctx, s.child.ID(), s.r.ID, grace)
@@ -244,12 +244,15 @@ func (s *supervisor) act(ctx context.Context, req stopRequest) {
 		if req.Seconds > 0 {
 			s.r.TimeoutSeconds += req.Seconds
 			if !s.deadline.IsZero() {
-				s.deadline = s.deadline.Add(time.Duration(req.Seconds * float64(time.Second)))
+				s.deadline = s.deadline.Add(seconds(req.Seconds))
 			}
 			s.beat(s.stream.Progress(), s.opt.Now())
 		}
 	}
 }
+
+// seconds is a time as the record keeps it.
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func orElse(s, def string) string {
 	if s == "" {
@@ -280,6 +283,7 @@ func (s *supervisor) finish(ctx context.Context) error {
 		to, reason = s.to, s.reason
 		verdict.TimedOut = to == TimedOut
 		verdict.Cancelled = to == Killed || to == Interrupted
+		verdict.AfterResult = to == Completing
 	}
 	return s.end(ctx, to, reason, verdict, waitErr)
 }
@@ -301,7 +305,7 @@ func (s *supervisor) collect(ctx context.Context) {
 
 // grace for what the agent left behind is short: the agent had its time.
 func (s *supervisor) grace() time.Duration {
-	return min(time.Second, time.Duration(s.r.Command.GraceSeconds*float64(time.Second)))
+	return min(time.Second, seconds(s.r.Command.GraceSeconds))
 }
 
 // end judges the run, writes its result and takes the record to its last
