@@ -31,8 +31,8 @@ const (
 
 var (
 	// ErrPending is the error of a change that has happened but whose files
-	// are not all in place, because the disk failed. The next [OpenDir],
-	// [Dir.Begin] or [Dir.Recover] puts them there.
+	// are not all in place for good, because the disk failed. The next
+	// [OpenDir], [Dir.Begin] or [Dir.Recover] puts them there.
 	ErrPending = errors.New("change recorded but not finished; it is finished when the directory is next opened")
 	// ErrDone is the error of using a change after Commit or Abort.
 	ErrDone = errors.New("change already committed or aborted")
@@ -143,8 +143,11 @@ func (c *Change) Commit() (err error) {
 	if c.err != nil {
 		return fmt.Errorf("commit change: %w", c.err)
 	}
-	if len(c.order) == 0 {
+	switch len(c.order) {
+	case 0:
 		return nil
+	case 1:
+		return c.one(c.order[0])
 	}
 	j, err := c.stage()
 	if err != nil {
@@ -160,6 +163,35 @@ func (c *Change) Commit() (err error) {
 	}
 	if err := c.d.apply(j); err != nil {
 		return fmt.Errorf("commit change of %s: %w: %w", c.d.path, ErrPending, err)
+	}
+	return nil
+}
+
+// one makes a change of a single file, which is atomic by itself and needs no
+// journal.
+func (c *Change) one(name string) error {
+	d, e := c.d, c.edits[name]
+	n, err := d.local(name)
+	if err != nil {
+		return err
+	}
+	old, err := d.o.regular(n)
+	switch {
+	case err != nil:
+	case e.remove && old == nil:
+		return nil
+	case e.remove:
+		err = d.o.removeFile(n)
+	default:
+		if err = d.o.mkdirAll(filepath.Dir(n), 0o755); err == nil {
+			err = d.o.replace(n, e.data, e.perm, old, false)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("commit change of %s (nothing was changed): %w", d.o.show(n), err)
+	}
+	if err := d.o.syncDir(filepath.Dir(n)); err != nil {
+		return fmt.Errorf("commit change of %s: %w: sync directory: %w", d.o.show(n), ErrPending, err)
 	}
 	return nil
 }
@@ -246,9 +278,6 @@ func (d *Dir) apply(j journal) error {
 		if err := d.o.syncDir(dir); err != nil {
 			return err
 		}
-	}
-	if err := d.o.syncDir(journalDir); err != nil {
-		return err
 	}
 	return d.forgetJournal()
 }

@@ -158,8 +158,11 @@ func textScenario() durabletest.Scenario {
 // changeScenario changes a file, makes two (one in a new directory) and removes
 // one, at once.
 func changeScenario() durabletest.Scenario {
-	before := map[string]string{"a.md": oldText, "sub/b.md": "-", "new/dir/c.md": "-", "d.md": oldText}
-	after := map[string]string{"a.md": newText, "sub/b.md": newText, "new/dir/c.md": "", "d.md": "-"}
+	return changesScenario(map[string]string{"a.md": oldText, "sub/b.md": "-", "new/dir/c.md": "-", "d.md": oldText},
+		map[string]string{"a.md": newText, "sub/b.md": newText, "new/dir/c.md": "", "d.md": "-"})
+}
+
+func changesScenario(before, after map[string]string) durabletest.Scenario {
 	is := func(t *testing.T, dir string, want map[string]string) bool {
 		for name, text := range want {
 			if get(t, filepath.Join(dir, filepath.FromSlash(name))) != text {
@@ -170,8 +173,11 @@ func changeScenario() durabletest.Scenario {
 	}
 	return durabletest.Scenario{
 		Prepare: func(t *testing.T, dir string) {
-			put(t, filepath.Join(dir, "a.md"), oldText)
-			put(t, filepath.Join(dir, "d.md"), oldText)
+			for name, text := range before {
+				if text != "-" {
+					put(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+				}
+			}
 		},
 		Act: func(disk durable.Disk, dir string) error {
 			d, err := disk.OpenDir(dir)
@@ -191,7 +197,9 @@ func changeScenario() durabletest.Scenario {
 					c.Write(name, []byte(text), 0o644)
 				}
 			}
-			c.Remove("never-there.md")
+			if len(after) > 1 {
+				c.Remove("never-there.md")
+			}
 			return c.Commit()
 		},
 		Check: func(t *testing.T, dir string, err error, at string) {
@@ -219,6 +227,7 @@ func changeScenario() durabletest.Scenario {
 				t.Fatalf("%s: begin again: %v", at, berr)
 			}
 			c.Write("a.md", []byte("later\n"), 0o644)
+			c.Write("other.md", nil, 0o644)
 			if err := c.Commit(); err != nil {
 				t.Errorf("%s: a change afterwards: %v", at, err)
 			}
@@ -283,15 +292,24 @@ func TestKilledRepairing(t *testing.T)       { crash(t, appendScenario("a\nb\n",
 func TestKilledRepairingFirst(t *testing.T)  { crash(t, appendScenario("", "torn")) }
 func TestKilledAppendingText(t *testing.T)   { crash(t, textScenario()) }
 func TestKilledChangingSeveral(t *testing.T) { crash(t, changeScenario()) }
-func TestKilledMoving(t *testing.T)          { crash(t, moveScenario()) }
-func TestKilledRemoving(t *testing.T)        { crash(t, removeScenario()) }
+func TestKilledChangingOne(t *testing.T) {
+	crash(t, changesScenario(map[string]string{"sub/a.md": "-"}, map[string]string{"sub/a.md": newText}))
+}
+func TestKilledRemovingOne(t *testing.T) {
+	crash(t, changesScenario(map[string]string{"a.md": oldText}, map[string]string{"a.md": "-"}))
+}
+func TestKilledMoving(t *testing.T)   { crash(t, moveScenario()) }
+func TestKilledRemoving(t *testing.T) { crash(t, removeScenario()) }
 
 func TestFailingDisk(t *testing.T) {
 	for name, s := range map[string]durabletest.Scenario{
 		"write new": writeScenario("-", writeFile), "replace": writeScenario(oldText, writeFile),
 		"hot": writeScenario(oldText, writeFileHot), "append first": appendScenario("", ""),
 		"append": appendScenario("a\nb\n", ""), "repair": appendScenario("a\n", "torn"),
-		"text": textScenario(), "change": changeScenario(), "move": moveScenario(), "remove": removeScenario(),
+		"text": textScenario(), "change": changeScenario(),
+		"change one": changesScenario(map[string]string{"a.md": oldText}, map[string]string{"a.md": newText}),
+		"remove one": changesScenario(map[string]string{"a.md": oldText}, map[string]string{"a.md": "-"}),
+		"move":       moveScenario(), "remove": removeScenario(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
