@@ -298,3 +298,19 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 	close(done)
 	wg.Wait()
 }
+
+// TestWriteFileKeepsOwner: root editing a user's file does not take it away.
+func TestWriteFileKeepsOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	put(t, path, oldText)
+	if err := os.Chown(path, 4321, 4321); err != nil {
+		t.Skipf("only root can give a file away: %v", err)
+	}
+	if err := durable.WriteFile(path, []byte(newText), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(path)
+	if err != nil || !strings.Contains(fmt.Sprintf("%+v", fi.Sys()), "Uid:4321 Gid:4321") {
+		t.Errorf("owner: %+v, %v", fi.Sys(), err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,16 +30,20 @@ func unsupportedSync(err error) bool {
 func retrySharing(f func() error) error { return f() }
 
 func keepOwner(f *os.File, old fs.FileInfo) {
-	var was, is unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &is) != nil {
+	fi, err := f.Stat()
+	if err != nil {
 		return
 	}
 	uid, gid, ok := owner(old)
+	if uidNow, gidNow, okNow := owner(fi); ok && okNow && (uid != uidNow || gid != gidNow) {
+		_ = f.Chown(int(uid), int(gid)) // only root may; anyone else's file becomes theirs
+	}
+}
+
+func owner(fi fs.FileInfo) (uid, gid uint32, ok bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
-		return
+		return 0, 0, false
 	}
-	was.Uid, was.Gid = uid, gid
-	if was.Uid != is.Uid || was.Gid != is.Gid {
-		_ = f.Chown(int(was.Uid), int(was.Gid)) // only root may; anyone else's file becomes theirs
-	}
+	return st.Uid, st.Gid, true
 }
