@@ -51,9 +51,9 @@ const (
 	maxTask = 8 << 20
 	// maxTimeout keeps durations far from overflow: thirty days.
 	maxTimeout = 30 * 24 * time.Hour
-	// spawnPatience is how long a run may stay "spawning" without a
-	// supervisor while its starter lives.
-	spawnPatience = 10 * time.Second
+	// spawnPatience is how long another process's run may stay "spawning"
+	// without a supervisor.
+	spawnPatience = 5 * time.Second
 )
 
 // Request is what a caller wants run. Zero values take the manager's defaults.
@@ -242,6 +242,11 @@ func (m *Manager) check(req *Request) error {
 	for _, dir := range req.AddDirs {
 		if err := checkDir("additional_dirs", dir); err != nil {
 			return err
+		}
+	}
+	if req.ScriptFile != "" {
+		if info, err := os.Stat(req.ScriptFile); err != nil || !info.Mode().IsRegular() {
+			return badRequest("script file %q is not a file that can be read: name one that exists", req.ScriptFile)
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 		return Record{}, err
 	}
 	r, err := readRecord(dir)
-	if err != nil || r.Status.Settled() {
+	if err != nil || r.Status.Settled() || m.starting(r) {
 		return r, err
 	}
 	unlock, err := lockDead(ctx, r)
@@ -44,9 +44,6 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 	// the lock.
 	if r, err = readRecord(dir); err != nil || r.Status.Settled() {
 		return r, err
-	}
-	if r.Status == Spawning && r.Spawner != nil && r.Spawner.Alive() && m.opt.Now().Sub(r.StartedAt) < spawnPatience && m.starting(id) {
-		return r, nil // its supervisor is about to take the lock
 	}
 	return m.bury(ctx, r)
 }
@@ -69,21 +66,26 @@ func lockDead(ctx context.Context, r Record) (func() error, error) {
 	return unlock, nil
 }
 
-// starting reports whether the run's supervisor may be about to start. For a
-// run of another process that cannot be known, so it may.
-func (m *Manager) starting(id string) bool {
-	m.mu.Lock()
-	s, ours := m.attached[id]
-	m.mu.Unlock()
-	if !ours {
-		return true
-	}
-	select {
-	case <-s.process.Done():
+// starting reports whether the run's supervisor may be about to take its lock.
+// Of a run that this process started it knows; another's gets some patience,
+// for the starter of a detached run is gone long before a supervisor on a busy
+// machine has come up.
+func (m *Manager) starting(r Record) bool {
+	if r.Status != Spawning {
 		return false
-	default:
-		return true
 	}
+	m.mu.Lock()
+	s, ours := m.attached[r.ID]
+	m.mu.Unlock()
+	if ours {
+		select {
+		case <-s.process.Done():
+			return false
+		default:
+			return true
+		}
+	}
+	return m.opt.Now().Sub(r.StartedAt) < spawnPatience
 }
 
 // bury brings the record of a run without a supervisor to its end.

@@ -58,7 +58,11 @@ type supervisor struct {
 // every process that is left and writes the record. It returns an error only
 // where it could not do that; the run is then settled by the next reader.
 func Supervise(ctx context.Context, opt SuperviseOptions) error {
-	unlock, err := durable.TryLock(filepath.Join(opt.Dir, lockFile))
+	// Whoever else holds the lock is looking after a run that it takes for dead;
+	// the record says afterwards whether it was right.
+	wait, cancel := context.WithTimeout(ctx, spawnPatience)
+	defer cancel()
+	unlock, err := durable.Lock(wait, filepath.Join(opt.Dir, lockFile))
 	if err != nil {
 		return fmt.Errorf("supervise %s: %w", opt.Dir, err)
 	}
