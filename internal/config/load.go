@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -228,17 +227,4 @@ func Explain(env Env, paths Paths, flag string) (items []Item, source string, er
 		items = append(items, it)
 	}
 	return items, source, nil
-}
-
-// isFile tells whether path is a regular file; an error other than "not there"
-// is returned, so that an unreadable file is never taken for an absent one.
-func isFile(path string) (bool, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) || notDir(err) {
-			return false, nil
-		}
-		return false, err
-	}
-	return info.Mode().IsRegular(), nil
 }

@@ -57,14 +57,16 @@ func find(found []Finding, check, text string) *Finding {
 	return nil
 }
 
-func TestDoctor(t *testing.T) {
-	for _, tc := range []struct {
-		name    string
-		prepare func(t *testing.T, d *Doctor)
-		check   string
-		status  Status
-		message string
-	}{
+type doctorCase struct {
+	name    string
+	prepare func(t *testing.T, d *Doctor)
+	check   string
+	status  Status
+	message string
+}
+
+func machineCases() []doctorCase {
+	return []doctorCase{
 		{"all is well", func(t *testing.T, d *Doctor) {
 			if _, err := d.Setup.Install(t.Context(), Request{Client: "codex", Program: d.Program}); err != nil {
 				t.Fatal(err)
@@ -113,6 +115,11 @@ func TestDoctor(t *testing.T) {
 		{"log with losses", func(t *testing.T, d *Doctor) {
 			put(t, d.Setup.Paths.LogFile(), "{\"ts\":\"x\",\"level\":\"warn\",\"msg\":\"log lines lost\",\"lines\":7}\nbroken\n")
 		}, "log", Warn, "7 log lines"},
+	}
+}
+
+func clientCases() []doctorCase {
+	return []doctorCase{
 		{"orphans", func(_ *testing.T, d *Doctor) {
 			d.Orphans = func(context.Context) (map[string][]proc.ID, error) {
 				return map[string][]proc.ID{"run-x": {{PID: 7}, {PID: 8}}}, nil
@@ -165,7 +172,11 @@ func TestDoctor(t *testing.T) {
 		{"broken marks", func(t *testing.T, d *Doctor) {
 			put(t, filepath.Join(d.Setup.Dir, "AGENTS.md"), endMark)
 		}, "instructions", Warn, "marks"},
-	} {
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	for _, tc := range append(machineCases(), clientCases()...) {
 		t.Run(tc.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && strings.Contains(tc.name, "gone") {
 				t.Skip("paths of another system")
