@@ -1,0 +1,257 @@
+package memory
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/git"
+)
+
+// machine is one of several computers with a memory: its own home with odd
+// settings that must neither break a sync nor be run by it.
+func machine(t *testing.T, settings string) *Store {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal("git is needed for this test")
+	}
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return New(Options{Dir: filepath.Join(t.TempDir(), "memory"), Now: func() time.Time { return day },
+		Git: GitOptions{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": home,
+			"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere", "GIT_INDEX_FILE": "/nowhere", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bare", "GIT_CONFIG_VALUE_0": "true"}}})
+}
+
+func run(t *testing.T, s *Store, args ...string) string {
+	t.Helper()
+	out, err := s.git().Run(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func sync(t *testing.T, s *Store) SyncResult {
+	t.Helper()
+	res, err := s.Sync(t.Context(), SyncOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func remote(t *testing.T, stores ...*Store) string {
+	t.Helper()
+	bare := filepath.Join(t.TempDir(), "remote.git")
+	for i, s := range stores {
+		if err := s.Ensure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			run(t, s, "init", "--bare", "--quiet", bare)
+		}
+		run(t, s, "remote", "add", "origin", bare)
+	}
+	return bare
+}
+
+const oddSettings = `
+[commit]
+	gpgsign = true
+	template = /nowhere
+[gpg]
+	program = /bin/false
+[core]
+	hooksPath = %HOOKS%
+	autocrlf = true
+	excludesFile = %HOOKS%/ignore
+	attributesFile = %HOOKS%/attributes
+	editor = /bin/false
+	pager = /bin/false
+	fsmonitor = %HOOKS%/fsmonitor
+[init]
+	defaultBranch = trunk
+	templateDir = %HOOKS%
+[user]
+	useConfigOnly = true
+[push]
+	default = nothing
+[merge]
+	ff = only
+[pull]
+	rebase = true
+`
+
+func TestSyncWithOddSettings(t *testing.T) {
+	t.Parallel()
+	hooks := t.TempDir()
+	ran := filepath.Join(hooks, "ran")
+	for _, h := range []string{"pre-commit", "post-commit", "pre-push", "commit-msg", "post-checkout", "fsmonitor", "post-merge", "post-index-change"} {
+		if err := os.WriteFile(filepath.Join(hooks, h), []byte("#!/bin/sh\necho "+h+" >>'"+ran+"'\nexit 1\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"ignore": "*.md\n", "attributes": "*.md filter=none eol=crlf\n"} {
+		if err := os.WriteFile(filepath.Join(hooks, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := machine(t, strings.ReplaceAll(oddSettings, "%HOOKS%", hooks))
+	bare := remote(t, s)
+	if _, err := s.Create(t.Context(), CreateBlock{Name: "project-a", Content: "# A\r\nwindows line\r\n"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []string{".search-index.db", "x.lock", "blocks/a.tmp", "index.db", "index.db-wal", "b.torn"} {
+		put(t, s, n, "not to be backed up")
+	}
+	put(t, s, ".gitignore", "# the user's own\n")
+	res := sync(t, s)
+	if !res.Committed || !res.Pushed || res.Branch != "main" || res.Remote != "origin" {
+		t.Errorf("%+v", res)
+	}
+	if got := strings.Fields(run(t, s, "ls-tree", "-r", "--name-only", "HEAD")); strings.Join(got, " ") != ".gitignore blocks/project-a.md core.md index.md" {
+		t.Errorf("committed: %v", got)
+	}
+	if got := run(t, s, "--git-dir", bare, "show", "main:blocks/project-a.md"); got != get(t, s, "blocks/project-a.md") {
+		t.Errorf("the remote has %q", got)
+	}
+	if got := run(t, s, "log", "-1", "--format=%an <%ae>"); got != "reprise <reprise@localhost>\n" {
+		t.Errorf("author %q", got)
+	}
+	if data, err := os.ReadFile(ran); err == nil {
+		t.Errorf("these ran unasked: %s", data)
+	}
+	if res := sync(t, s); res.Committed || res.Pushed {
+		t.Errorf("again: %+v", res)
+	}
+}
+
+func TestSyncWithoutRemoteOrGit(t *testing.T) {
+	s := machine(t, "")
+	res := sync(t, s)
+	if !res.Committed || res.Pushed || len(res.Notes) != 1 {
+		t.Errorf("%+v", res)
+	}
+	s.o.Git.Vars = map[string]string{"PATH": t.TempDir()}
+	s.o.Dir = filepath.Join(t.TempDir(), "m")
+	if err := s.Ensure(t.Context()); err != nil {
+		t.Errorf("without git: %v", err)
+	}
+	if _, err := s.Sync(t.Context(), SyncOptions{}); !errors.Is(err, git.ErrNotInstalled) {
+		t.Error(err)
+	}
+}
+
+func TestSyncRefusesNestedRepository(t *testing.T) {
+	s := machine(t, "")
+	if err := s.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, "init", "--quiet", "blocks/sub")
+	if _, err := s.Sync(t.Context(), SyncOptions{}); err == nil || !strings.Contains(err.Error(), "repository of its own") {
+		t.Error(err)
+	}
+}
+
+// TestTwoMachines: both log, decide and make blocks between two syncs; each
+// ends with what both wrote.
+func TestTwoMachines(t *testing.T) {
+	t.Parallel()
+	a, b := machine(t, ""), machine(t, "[user]\n\tname = Bo\n\temail = bo@example.org\n")
+	remote(t, a, b)
+	base := func(s *Store, who string) {
+		if _, err := s.AppendEpisode(t.Context(), Episode{Title: "from " + who, Entry: "Work of " + who + "."}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.AppendFile(t.Context(), "blocks/decisions.md", "\n## 2026-02-21 — "+who+"\nDecided.\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Create(t.Context(), CreateBlock{Name: "project-" + who, Content: "# " + who + "\n"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base(a, "start")
+	sync(t, a)
+	sync(t, b) // gets it, though it began on its own
+	base(a, "ann")
+	b.o.Now = func() time.Time { return day.AddDate(0, 0, 1) }
+	base(b, "bo")
+	sync(t, a)
+	if res := sync(t, b); !res.Merged || !res.Pushed {
+		t.Errorf("%+v", res)
+	}
+	sync(t, a)
+	for _, f := range []string{"blocks/episodic-2026-02.md", "blocks/decisions.md", "index.md"} {
+		text := get(t, a, f)
+		if text != get(t, b, f) {
+			t.Errorf("%s differs", f)
+		}
+		for _, who := range []string{"start", "ann", "bo"} {
+			if !strings.Contains(text, who) {
+				t.Errorf("%s has lost %s: %s", f, who, text)
+			}
+		}
+		if strings.Contains(text, "<<<<") {
+			t.Errorf("%s has marks of a conflict", f)
+		}
+	}
+	if !strings.Contains(get(t, a, "blocks/episodic-2026-02.md"), "\nupdated: 2026-02-22\n") {
+		t.Error("the later day did not win")
+	}
+	r, err := a.Check(t.Context())
+	if err != nil || !r.OK() {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// TestDivergedBlock: the same line changed on both sides is for a person; both
+// versions stay.
+func TestDivergedBlock(t *testing.T) {
+	t.Parallel()
+	a, b := machine(t, ""), machine(t, "")
+	remote(t, a, b)
+	if _, err := a.Create(t.Context(), CreateBlock{Name: "project-x", Content: "# X\nstate: one\n"}); err != nil {
+		t.Fatal(err)
+	}
+	sync(t, a)
+	sync(t, b)
+	edit := func(s *Store, to string) {
+		if _, err := s.Update(t.Context(), UpdateBlock{Name: "project-x", OldText: "state: one", NewText: "state: " + to}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(a, "ann's")
+	sync(t, a)
+	edit(b, "bo's")
+	_, err := b.Sync(t.Context(), SyncOptions{})
+	if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "blocks/project-x.md") {
+		t.Fatal(err)
+	}
+	if text := get(t, b, "blocks/project-x.md"); !strings.Contains(text, "state: bo's") || strings.Contains(text, "<<<<") {
+		t.Errorf("bo's file: %q", text)
+	}
+	if got := run(t, b, "show", "HEAD:blocks/project-x.md"); !strings.Contains(got, "bo's") {
+		t.Error("bo's version is not committed")
+	}
+	if got := run(t, b, "show", "refs/remotes/origin/main:blocks/project-x.md"); !strings.Contains(got, "ann's") {
+		t.Error("ann's version is not there")
+	}
+}
+
+func TestSyncUnreachableRemoteKeepsTheCommit(t *testing.T) {
+	s := machine(t, "")
+	if err := s.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, "remote", "add", "origin", filepath.Join(t.TempDir(), "none.git"))
+	res, err := s.Sync(t.Context(), SyncOptions{})
+	if !errors.Is(err, git.ErrNetwork) || !res.Committed {
+		t.Errorf("%+v %v", res, err)
+	}
+}
