@@ -294,18 +294,22 @@ func kindOf(msg string) error {
 }
 
 // capped keeps the first max bytes and swallows the rest, so that the child is
-// never blocked.
+// never blocked. The buffer is no embedded field: its ReadFrom would go round
+// the limit.
 type capped struct {
-	bytes.Buffer
+	buf bytes.Buffer
 	max int
 	cut bool
 }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if room := c.max - c.Len(); room < len(p) {
+	if room := c.max - c.buf.Len(); room < len(p) {
 		c.cut = true
-		c.Buffer.Write(p[:max(0, room)])
+		c.buf.Write(p[:max(0, room)])
 		return len(p), nil
 	}
-	return c.Buffer.Write(p)
+	return c.buf.Write(p)
 }
+
+func (c *capped) Bytes() []byte  { return c.buf.Bytes() }
+func (c *capped) String() string { return c.buf.String() }
