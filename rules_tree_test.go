@@ -83,7 +83,7 @@ func TestRuleNothingOfThisMachine(t *testing.T) {
 		reason string
 	}{
 		{regexp.MustCompile(strings.Join(quoted, "|")), "names a package registry: whoever builds this may use a mirror"},
-		{regexp.MustCompile(`(^|[^\w.])/(work|root|tmp/brief)/`), "names a path of the machine that it was written on"},
+		{regexp.MustCompile(`/work/(?:main|shared|\.library|\.mirror)|/root/(?:go|\.)|/tmp/brie` + `f\b`), "names a path of the machine that it was written on"},
 	} {
 		for _, name := range tracked(t) {
 			data, err := os.ReadFile(name)

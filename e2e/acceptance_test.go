@@ -77,7 +77,7 @@ func TestAC1AC2FastTask(t *testing.T) {
 		rule("report", inner(`(?P<n>\d+)`), say("There are ${n} Go files.")),
 		final("answer", `"status":\s*"complete".*There are (?P<n>\d+) Go files`, "The agent found ${n}."),
 	)
-	h := newClaudeHome(t, m, nil)
+	h := newClaudeHome(t, m, sub(map[string]any{"sync_window_seconds": 29}))
 	for _, f := range []string{"a.go", "b.go", "c.go", "d.txt"} {
 		h.write(filepath.Join(h.work, f), "package x\n")
 	}
@@ -173,12 +173,15 @@ func TestAC4CheckAgent(t *testing.T) {
 	}
 }
 
-// results are the tool results that the rule's request carried.
+// results are the tool results that the rule's request carried, in the order of
+// the calls: the client runs some calls at once and hands them in as they end.
 func results(t *testing.T, m *fakemodel.Server, name string) []string {
 	t.Helper()
 	var out []string
 	for _, q := range m.Matching(func(q *fakemodel.Request) bool { return q.Rule == name }) {
-		for _, b := range q.ResultBlocks() {
+		blocks := q.ResultBlocks()
+		slices.SortFunc(blocks, func(a, b fakemodel.Block) int { return strings.Compare(a.ToolID, b.ToolID) })
+		for _, b := range blocks {
 			out = append(out, b.Text)
 		}
 	}
@@ -388,7 +391,6 @@ func TestSubAgentWithinConversation(t *testing.T) {
 	fill(t, m, "WORK", h.work)
 	h.write(filepath.Join(h.work, "a.go"), "package x\n\n// TODO mend the lock\n")
 	h.write(filepath.Join(h.work, "b", "b.go"), "package b // TODO say why\n")
-	h.must("memory", "check")
 	sv := h.serve()
 	sv.good("create_memory_block", map[string]any{"name": "project-site", "content": "# Site\n\nNothing yet.\n", "summary": "Site"})
 	wants(t, h.claude("Conversation: spawn a sub-agent to find all TODO comments, and keep them", sessionOptions{}), "Persisted.")

@@ -228,11 +228,11 @@ func (h *home) records() []runRecord {
 func until(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
-	for !ok() {
+	for pause := 5 * time.Millisecond; !ok(); pause = min(pause*3/2, 100*time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after %v still not: %s", limit, what)
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(pause) // looking at every process costs milliseconds
 	}
 }
 
@@ -301,7 +301,7 @@ func (h *home) mine() []process { return processes(h.t, "HOME="+h.dir) }
 func (h *home) noneLeft() {
 	deadline := time.Now().Add(8 * time.Second)
 	for len(h.mine()) > 0 && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	for _, p := range h.mine() {
 		h.t.Errorf("left behind: pid %d, %s", p.pid, p.args)

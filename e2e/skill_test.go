@@ -82,7 +82,7 @@ func TestSkill(t *testing.T) {
 
 		rule("two: skill", at(two, 1), call("Skill", map[string]any{"skill": "SKILL"})),
 		rule("two: read", at(two, 2), read("core", "index")),
-		rule("two: block", fakemodel.When{Task: two, Result: `(?s)Begins dashboard-v2.*project-dashboard-v2`}, read("project-dashboard-v2")),
+		rule("two: block", fakemodel.When{Task: two, Result: `(?s)Begins dashboard-v2.*project-dashboard-v2|project-dashboard-v2.*Begins dashboard-v2`}, read("project-dashboard-v2")),
 		rule("two: update", fakemodel.When{Task: two, Result: `"hash":\s*"(?P<hash>sha256:[0-9a-f]{64})"`}, call(tool+"update_memory_block", map[string]any{
 			"block": "project-dashboard-v2", "old_text": "Status: planned.", "new_text": "Status: feature-complete.", "if_hash": "${hash}",
 		})),

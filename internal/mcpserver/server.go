@@ -153,17 +153,17 @@ func (c *call) progress(line func() string) (stop func()) {
 				c.server.log.Error(LogError, "tool", c.req.Params.Name, "error", fmt.Sprint("panic in progress: ", p))
 			}
 		}()
-		began := time.Now()
-		ticker := time.NewTicker(c.server.deps.ProgressEvery)
+		every := c.server.deps.ProgressEvery
+		ticker := time.NewTicker(every)
 		defer ticker.Stop()
-		for {
+		for waited := every; ; waited += every {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
 			}
 			err := c.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: time.Since(began).Seconds(), Message: line(),
+				ProgressToken: token, Progress: waited.Seconds(), Message: line(),
 			})
 			if err != nil {
 				return // the client has gone; the run has not
