@@ -147,8 +147,12 @@ func (a *App) Runs() (*run.Manager, error) {
 	set := home.Settings
 	userHome, _ := a.Env.Home() // "" makes working_directory a required argument
 	var project string
+	var claim func(context.Context) error
 	if home.Project != nil {
 		project = home.Project.Name
+		claim = func(ctx context.Context) error {
+			return home.Paths.Claim(ctx, home.Project, "", a.Now())
+		}
 	}
 	a.runs = run.New(run.Options{
 		Dir:             home.RunsDir(),
@@ -169,6 +173,7 @@ func (a *App) Runs() (*run.Manager, error) {
 			abi, why := confine.Supported()
 			return abi > 0, why
 		},
+		Claim:     claim,
 		Program:   a.Program,
 		Helper:    helperProgram(a.Program),
 		EventsDir: home.EventsDir(),

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		case "supervise":
 			stop := make(chan os.Signal, 1)
 			signal.Notify(stop, run.StopSignals()...)
-			err := run.Supervise(context.Background(), run.SuperviseOptions{Dir: os.Args[2], Env: os.Environ(), Stop: stop, Host: "test", Now: time.Now})
+			err := run.Supervise(context.Background(), run.SuperviseOptions{Dir: os.Args[2], Env: os.Environ(), Stop: stop, Host: "test", Now: time.Now, Disk: supervisorDisk()})
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)

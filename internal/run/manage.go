@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/agent"
-	"reprise/internal/durable"
 )
 
 // find returns the directory of a run.
@@ -39,7 +38,7 @@ func (m *Manager) Get(id string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	r, err := readRecord(dir)
+	r, err := readRecord(m.opt.Disk, dir)
 	if err != nil {
 		return Record{}, err
 	}
@@ -151,7 +150,7 @@ func (m *Manager) stopBy(ctx context.Context, id string, req stopRequest) (Recor
 		return r, err
 	}
 	req.At = m.opt.Now()
-	if err := ask(r.dir, req); err != nil {
+	if err := ask(r, req); err != nil {
 		return r, err
 	}
 	return m.Wait(ctx, id)
@@ -169,7 +168,7 @@ func (m *Manager) Extend(ctx context.Context, id string, by time.Duration) error
 	if by <= 0 || by > maxTimeout {
 		return fmt.Errorf("extend run %s: %s is not a time between 0 and %s", id, by, maxTimeout)
 	}
-	return ask(r.dir, stopRequest{Kind: requestExtend, Seconds: by.Seconds(), At: m.opt.Now()})
+	return ask(r, stopRequest{Kind: requestExtend, Seconds: by.Seconds(), At: m.opt.Now()})
 }
 
 // StopAll stops the attached runs that this manager started and returns how
@@ -232,7 +231,7 @@ func (m *Manager) Output(id string, maxTokens int) (Output, error) {
 	// A person who follows the marker should find text, not JSON.
 	out.Path = filepath.Join(r.dir, outputFile)
 	if sizeOf(out.Path) != out.TotalBytes {
-		if err := durable.WriteFile(out.Path, []byte(text), 0o600); err != nil {
+		if err := m.opt.Disk.WriteFile(out.Path, []byte(text), 0o600); err != nil {
 			return Output{}, fmt.Errorf("keep the whole output of %s: %w", id, err)
 		}
 	}
@@ -306,7 +305,7 @@ func (m *Manager) GC(ctx context.Context, older time.Duration) ([]string, error)
 			continue
 		}
 		trash := filepath.Join(filepath.Dir(r.dir), ".trash-"+r.ID)
-		if err := durable.Rename(r.dir, trash); err != nil {
+		if err := m.opt.Disk.Rename(r.dir, trash); err != nil {
 			return removed, fmt.Errorf("remove run %s: %w", r.ID, err)
 		}
 		removed = append(removed, r.ID)
@@ -335,7 +334,7 @@ func (m *Manager) emptyTrash(older time.Duration, now time.Time) error {
 		} else if !strings.HasPrefix(e.Name(), ".trash-run-") {
 			continue
 		}
-		if err := durable.RemoveAll(path); err != nil {
+		if err := m.opt.Disk.RemoveAll(path); err != nil {
 			return fmt.Errorf("remove %s: %w", path, err)
 		}
 	}
@@ -365,7 +364,7 @@ func (m *Manager) dropKeys() error {
 }
 
 func (m *Manager) dropKey(base string) error {
-	unlock, err := durable.TryLock(base + ".lock")
+	unlock, err := m.opt.Disk.TryLock(base + ".lock")
 	if err != nil {
 		return nil // in use just now
 	}
@@ -375,7 +374,7 @@ func (m *Manager) dropKey(base string) error {
 		return nil // its owner gets the error when it uses the key
 	}
 	if _, err := m.find(doc.RunID); errors.Is(err, ErrNotFound) && m.opt.Now().Sub(doc.At) > time.Hour {
-		return durable.Remove(base + ".json")
+		return m.opt.Disk.Remove(base + ".json")
 	}
 	return nil
 }

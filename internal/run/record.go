@@ -83,7 +83,8 @@ type Record struct {
 	// is filled in by Manager.Get.
 	Result *agent.Result `json:"-"`
 
-	dir string
+	dir  string
+	disk durable.Disk
 }
 
 // Launch is how the agent was started. The environment is not kept: it holds
@@ -177,7 +178,7 @@ var ErrNotFound = errors.New("no such run")
 
 // readRecord reads the record in dir. A record that cannot be read is an error
 // that says where it is; nothing ever writes over such a file.
-func readRecord(dir string) (Record, error) {
+func readRecord(disk durable.Disk, dir string) (Record, error) {
 	path := filepath.Join(dir, recordFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -196,7 +197,7 @@ func readRecord(dir string) (Record, error) {
 	if !r.Status.Valid() {
 		return Record{}, fmt.Errorf("read run record %s: unknown status %q", path, r.Status)
 	}
-	r.dir = dir
+	r.dir, r.disk = dir, disk
 	return r, nil
 }
 
@@ -217,7 +218,7 @@ func (r *Record) write() error {
 	if err != nil {
 		return fmt.Errorf("encode run %s: %w", r.ID, err)
 	}
-	return durable.WriteFile(r.Path(), data, 0o600)
+	return r.disk.WriteFile(r.Path(), data, 0o600)
 }
 
 // writeHot replaces the record without waiting for the directory. After a
@@ -228,7 +229,7 @@ func (r *Record) writeHot() error {
 	if err != nil {
 		return fmt.Errorf("encode run %s: %w", r.ID, err)
 	}
-	return durable.WriteFileHot(r.Path(), data, 0o600)
+	return r.disk.WriteFileHot(r.Path(), data, 0o600)
 }
 
 // resultDoc is result.json.
@@ -237,12 +238,12 @@ type resultDoc struct {
 	agent.Result
 }
 
-func writeResult(dir string, res agent.Result) error {
+func (r *Record) writeResult(res agent.Result) error {
 	data, err := encode(resultDoc{V: formatVersion, Result: res})
 	if err != nil {
 		return fmt.Errorf("encode result: %w", err)
 	}
-	return durable.WriteFileHot(filepath.Join(dir, resultFile), data, 0o600)
+	return r.disk.WriteFileHot(filepath.Join(r.dir, resultFile), data, 0o600)
 }
 
 func readResult(dir string) (*agent.Result, error) {

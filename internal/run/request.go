@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"reprise/internal/durable"
 )
 
 // Kinds of request that a supervisor acts on. Each is a file of its own in the
@@ -34,13 +32,13 @@ func requestPath(dir, kind string) string {
 	return filepath.Join(dir, "request-"+kind+".json")
 }
 
-func ask(dir string, req stopRequest) error {
+func ask(r Record, req stopRequest) error {
 	req.V = formatVersion
 	data, err := encode(req)
 	if err != nil {
 		return fmt.Errorf("ask run to %s: %w", req.Kind, err)
 	}
-	if err := durable.WriteFileHot(requestPath(dir, req.Kind), data, 0o600); err != nil {
+	if err := r.disk.WriteFileHot(requestPath(r.dir, req.Kind), data, 0o600); err != nil {
 		return fmt.Errorf("ask run to %s: %w", req.Kind, err)
 	}
 	return nil
@@ -59,7 +57,7 @@ func (s *supervisor) request() (stopRequest, bool) {
 		if err == nil {
 			err = json.Unmarshal(data, &req)
 		}
-		if rmErr := durable.Remove(path); rmErr != nil {
+		if rmErr := s.opt.Disk.Remove(path); rmErr != nil {
 			err = errors.Join(err, rmErr)
 		}
 		if err != nil {

@@ -109,12 +109,17 @@ type Options struct {
 	Helper  string
 
 	EventsDir string
-	Grace     time.Duration
+	// Disk is where everything is written; the zero value is the machine's.
+	Disk  durable.Disk
+	Grace time.Duration
 	// ResultPatience is how long an agent may live on after its result; 0
 	// takes DefaultResultPatience.
 	ResultPatience time.Duration
 	Now            func() time.Time
 	Log            *slog.Logger
+	// Claim registers the project's name before the first run is written under
+	// it; nil does nothing.
+	Claim func(context.Context) error
 	// LookPath finds a program by name.
 	LookPath func(name string) (string, error)
 }
@@ -327,6 +332,11 @@ func (m *Manager) Start(ctx context.Context, req Request) (Record, error) {
 	if err := m.check(&req); err != nil {
 		return Record{}, err
 	}
+	if m.opt.Claim != nil {
+		if err := m.opt.Claim(ctx); err != nil {
+			return Record{}, fmt.Errorf("start run: %w", err)
+		}
+	}
 	if req.IdempotencyKey == "" {
 		return m.start(ctx, req, newID())
 	}
@@ -348,11 +358,11 @@ type keyDoc struct {
 func (m *Manager) startOnce(ctx context.Context, req Request) (Record, error) {
 	sum := sha256.Sum256([]byte(req.IdempotencyKey))
 	dir := filepath.Join(m.opt.Dir, ".keys")
-	if err := durable.MkdirAll(dir, 0o700); err != nil {
+	if err := m.opt.Disk.MkdirAll(dir, 0o700); err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
 	}
 	path := filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
-	unlock, err := durable.Lock(ctx, strings.TrimSuffix(path, ".json")+".lock")
+	unlock, err := m.opt.Disk.Lock(ctx, strings.TrimSuffix(path, ".json")+".lock")
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: lock idempotency key: %w", err)
 	}
@@ -366,7 +376,7 @@ func (m *Manager) startOnce(ctx context.Context, req Request) (Record, error) {
 		if err != nil {
 			return Record{}, fmt.Errorf("start run: %w", err)
 		}
-		if err := durable.WriteFile(path, out, 0o600); err != nil {
+		if err := m.opt.Disk.WriteFile(path, out, 0o600); err != nil {
 			return Record{}, fmt.Errorf("start run: write idempotency key: %w", err)
 		}
 		return m.start(ctx, req, doc.RunID)
@@ -461,6 +471,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 		AllowMemoryRead: req.AllowMemoryRead, Command: launch,
 		Logs: Logs{Stdout: filepath.Join(dir, stdoutFile), Stderr: filepath.Join(dir, stderrFile)},
 		dir:  dir,
+		disk: m.opt.Disk,
 	}, nil
 }
 
@@ -517,17 +528,23 @@ func (m *Manager) sandbox(l *Launch, allowRead bool) error {
 // create makes the run's directory. run.json comes last: a directory without
 // one is a run that never was, and is removed by GC.
 func (m *Manager) create(r Record, task string, files map[string][]byte) error {
-	if err := durable.MkdirAll(r.dir, 0o700); err != nil {
+	if err := m.opt.Disk.MkdirAll(r.dir, 0o700); err != nil {
 		return fmt.Errorf("start run: %w", err)
 	}
-	if err := durable.WriteFileHot(filepath.Join(r.dir, promptFile), []byte(task), 0o600); err != nil {
+	if m.opt.EventsDir != "" {
+		// Beforehand, because a confined run's own runs cannot make it.
+		if err := m.opt.Disk.MkdirAll(m.opt.EventsDir, 0o700); err != nil {
+			return fmt.Errorf("start run: %w", err)
+		}
+	}
+	if err := m.opt.Disk.WriteFileHot(filepath.Join(r.dir, promptFile), []byte(task), 0o600); err != nil {
 		return fmt.Errorf("start run: write task: %w", err)
 	}
 	for name, data := range files {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("start run: adapter %s names file %q outside the run", r.Client, name)
 		}
-		if err := durable.WriteFileHot(filepath.Join(r.dir, name), data, 0o600); err != nil {
+		if err := m.opt.Disk.WriteFileHot(filepath.Join(r.dir, name), data, 0o600); err != nil {
 			return fmt.Errorf("start run: write %s: %w", name, err)
 		}
 	}
@@ -544,7 +561,7 @@ func (m *Manager) launch(r Record, env []string) error {
 		return err
 	}
 	defer stdin.Close()
-	log, err := durable.Create(filepath.Join(r.dir, ownLogFile), 0o600)
+	log, err := m.opt.Disk.Create(filepath.Join(r.dir, ownLogFile), 0o600)
 	if err != nil {
 		return err
 	}
@@ -612,7 +629,8 @@ func (m *Manager) abandon(r Record, cause error) error {
 
 // recordEvent tells the event log what became of a run. It never fails the
 // run: what could not be recorded is in the run's own record.
-func recordEvent(ctx context.Context, dir, host string, r Record, now func() time.Time) error {
+func recordEvent(ctx context.Context, host string, r Record, now func() time.Time) error {
+	dir := r.Command.EventsDir
 	if dir == "" {
 		return nil
 	}
@@ -624,7 +642,7 @@ func recordEvent(ctx context.Context, dir, host string, r Record, now func() tim
 	if r.Project != "" {
 		scope = event.ScopeProject
 	}
-	_, err = event.Open(dir, host, now).Append(ctx, event.Event{
+	_, err = event.OpenOn(r.disk, dir, host, now).Append(ctx, event.Event{
 		Scope: scope, Project: r.Project, Session: r.SessionID, Run: r.ID, Client: r.Client,
 		Type: event.RunChanged, Data: data, Outcome: outcome(r.Status),
 	})

@@ -28,7 +28,7 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	r, err := readRecord(dir)
+	r, err := readRecord(m.opt.Disk, dir)
 	if err != nil || r.Status.Settled() || m.starting(r) {
 		return r, err
 	}
@@ -42,7 +42,7 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 	defer unlock()
 	// Read again: the supervisor may have ended between the first read and
 	// the lock.
-	if r, err = readRecord(dir); err != nil || r.Status.Settled() {
+	if r, err = readRecord(m.opt.Disk, dir); err != nil || r.Status.Settled() {
 		return r, err
 	}
 	return m.bury(ctx, r)
@@ -53,13 +53,13 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 // its last threads end, so a lock held by a dead supervisor is waited for.
 func lockDead(ctx context.Context, r Record) (func() error, error) {
 	path := filepath.Join(r.dir, lockFile)
-	unlock, err := durable.TryLock(path)
+	unlock, err := r.disk.TryLock(path)
 	if !errors.Is(err, durable.ErrLocked) || r.Supervisor == nil || r.Supervisor.Alive() {
 		return unlock, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	unlock, err = durable.Lock(ctx, path)
+	unlock, err = r.disk.Lock(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", durable.ErrLocked, err) // somebody else is settling it
 	}
@@ -115,7 +115,7 @@ func (m *Manager) bury(ctx context.Context, r Record) (Record, error) {
 	if err := r.write(); err != nil {
 		return r, fmt.Errorf("settle run %s: %w", r.ID, err)
 	}
-	if err := recordEvent(ctx, r.Command.EventsDir, m.opt.Hostname, r, m.opt.Now); err != nil {
+	if err := recordEvent(ctx, m.opt.Hostname, r, m.opt.Now); err != nil {
 		m.opt.Log.Warn("record event", "run", r.ID, "error", err.Error())
 	}
 	m.opt.Log.Warn("run settled", "run", r.ID, "status", string(r.Status), "stopped_processes", left.Asked)
@@ -130,7 +130,7 @@ func (m *Manager) conclude(r *Record, res agent.Result, reason string) error {
 	} else {
 		reason = join(reason, res.Reason)
 	}
-	if err := writeResult(r.dir, res); err != nil {
+	if err := r.writeResult(res); err != nil {
 		return err
 	}
 	if r.Status == Running && to == Completed {

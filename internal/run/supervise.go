@@ -33,7 +33,8 @@ type SuperviseOptions struct {
 	Dir  string   // the run's directory
 	Env  []string // its own environment, which the agent gets too, with the run's id
 	Stop <-chan os.Signal
-	Host string // names the event file
+	Host string       // names the event file
+	Disk durable.Disk // where it writes; the zero value is the machine's
 	Now  func() time.Time
 }
 
@@ -62,12 +63,12 @@ func Supervise(ctx context.Context, opt SuperviseOptions) error {
 	// the record says afterwards whether it was right.
 	wait, cancel := context.WithTimeout(ctx, spawnPatience)
 	defer cancel()
-	unlock, err := durable.Lock(wait, filepath.Join(opt.Dir, lockFile))
+	unlock, err := opt.Disk.Lock(wait, filepath.Join(opt.Dir, lockFile))
 	if err != nil {
 		return fmt.Errorf("supervise %s: %w", opt.Dir, err)
 	}
 	defer unlock()
-	r, err := readRecord(opt.Dir)
+	r, err := readRecord(opt.Disk, opt.Dir)
 	if err != nil {
 		return err
 	}
@@ -102,12 +103,12 @@ func (s *supervisor) start() error {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}
 	defer stdin.Close()
-	stdout, err := durable.Create(s.r.Logs.Stdout, 0o600)
+	stdout, err := s.opt.Disk.Create(s.r.Logs.Stdout, 0o600)
 	if err != nil {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}
 	defer stdout.Close()
-	stderr, err := durable.Create(s.r.Logs.Stderr, 0o600)
+	stderr, err := s.opt.Disk.Create(s.r.Logs.Stderr, 0o600)
 	if err != nil {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}
@@ -334,7 +335,7 @@ func (s *supervisor) end(ctx context.Context, to Status, reason string, exit age
 	now := s.opt.Now()
 	p := s.stream.Progress()
 	s.r.Heartbeat = Heartbeat{LastCheck: now.UTC(), MessageCount: p.Messages, ToolCalls: p.ToolCalls, OutputBytes: sizeOf(s.r.Logs.Stdout)}
-	if err := writeResult(s.opt.Dir, res); err != nil {
+	if err := s.r.writeResult(res); err != nil {
 		return err
 	}
 	if s.r.Status == Running && (to == Completed) {
@@ -348,7 +349,7 @@ func (s *supervisor) end(ctx context.Context, to Status, reason string, exit age
 	if err := s.r.write(); err != nil {
 		return err
 	}
-	if err := recordEvent(ctx, s.r.Command.EventsDir, s.opt.Host, s.r, s.opt.Now); err != nil {
+	if err := recordEvent(ctx, s.opt.Host, s.r, s.opt.Now); err != nil {
 		fmt.Fprintln(os.Stderr, "record event:", err)
 	}
 	return nil
