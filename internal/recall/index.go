@@ -381,7 +381,7 @@ func (x *Index) refresh(ctx context.Context, all bool) error {
 			return err
 		}
 	}
-	if dirs != x.dirs || now.Sub(x.looked) > staleness {
+	if dirs != x.dirs || now.Sub(x.looked) > max(staleness, 20*x.cost) { // at most a twentieth of a core
 		x.lookBehind(ctx, dirs)
 	}
 	return nil

@@ -204,7 +204,7 @@ func TestLargeMemoryLooksLess(t *testing.T) {
 	if len(search(t, x, "numbat")) != 0 {
 		t.Error("an edit in place was seen: this test no longer shows that looks are saved")
 	}
-	now = now.Add(staleness + time.Second)
+	now = now.Add(20*time.Hour + time.Second)
 	search(t, x, "numbat") // sends a look into the background
 	x.work.Wait()
 	if len(search(t, x, "numbat")) != 1 {

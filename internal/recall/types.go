@@ -22,8 +22,8 @@
 // search does it. In a large memory a search looks at the two directories'
 // times, which change with every file that is made, removed or replaced, and
 // at the files it was told of by Touch; files written in place by others are
-// then found by a look at all of them in the background, at most two seconds
-// later.
+// then found by a look at all of them in the background, two seconds later or,
+// where a look takes over 0.1 s, after twenty times as long as it takes.
 //
 // # How it survives
 //
