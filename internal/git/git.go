@@ -150,7 +150,7 @@ func executable(p string) bool {
 	return err == nil && fi.Mode().IsRegular() && (runtime.GOOS == "windows" || fi.Mode()&0o111 != 0)
 }
 
-// kept are the variables that git and its helpers (ssh, credential helpers,
+// kept are the variables that git and its children (ssh, credential stores,
 // proxies) need; no GIT_ variable but the user's choice of ssh is among them.
 var kept = []string{
 	"PATH", "Path", "HOME", "USER", "LOGNAME", "USERNAME", "USERPROFILE", "HOMEDRIVE", "HOMEPATH",
@@ -228,7 +228,7 @@ func (g *Git) run(ctx context.Context, limit time.Duration, in []byte, args ...s
 	if in != nil {
 		cmd.Stdin = bytes.NewReader(in)
 	}
-	cmd.WaitDelay = 2 * time.Second // a helper of a killed git may hold the pipes
+	cmd.WaitDelay = 2 * time.Second // a child of a killed git may hold the pipes
 	err := cmd.Run()
 	if err == nil {
 		if out.cut {
