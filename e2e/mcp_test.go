@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -351,15 +350,6 @@ func (s *server) finish() {
 
 // exitCode is the ended server's; -1 for a signal.
 func (s *server) exitCode() int { return s.cmd.ProcessState.ExitCode() }
-
-// kill ends the server the hard way.
-func (s *server) kill() {
-	s.t.Helper()
-	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		s.t.Fatal(err)
-	}
-	s.ends(5*time.Second, "SIGKILL")
-}
 
 // with is the same user with more in the environment.
 func (h *home) with(env ...string) *home {
