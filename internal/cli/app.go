@@ -126,7 +126,8 @@ func (a *App) Logger() (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.log, a.logf = slog.New(handler), handler
+	// The pid tells apart what several servers write into one log.
+	a.log, a.logf = slog.New(handler).With("pid", a.PID), handler
 	return a.log, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/mcpserver"
 	"reprise/internal/proc"
 	"reprise/internal/term"
 )
@@ -37,6 +38,7 @@ type complianceSession struct {
 	Flags   []string  `json:"flags"`
 
 	readAt int // calls before the first read
+	pid    int
 }
 
 type logLine struct {
@@ -45,6 +47,7 @@ type logLine struct {
 	Msg    string          `json:"msg"`
 	Tool   string          `json:"tool"`
 	URI    string          `json:"uri"`
+	PID    int             `json:"pid"` // of the server: several write one log
 	Params json.RawMessage `json:"params"`
 }
 
@@ -168,19 +171,26 @@ func addCompliance(r io.Reader, sessions *[]complianceSession) (bad int, err err
 	}
 }
 
+// note adds a line to the session it belongs to: the latest of the server that
+// wrote it.
 func note(sessions *[]complianceSession, l logLine) {
-	if l.Msg == "bridge started" {
-		*sessions = append(*sessions, complianceSession{Started: l.TS, Ended: l.TS, Flags: []string{}})
+	if l.Msg == mcpserver.LogStarted {
+		*sessions = append(*sessions, complianceSession{Started: l.TS, Ended: l.TS, Flags: []string{}, pid: l.PID})
 		return
 	}
-	call, resource := l.Msg == "tool call received", l.Msg == "resource read"
-	if len(*sessions) == 0 {
-		if !call && !resource {
-			return // lines of commands before any server
-		}
-		*sessions = append(*sessions, complianceSession{Started: l.TS, Flags: []string{}}) // its start was rotated away
+	call, resource := l.Msg == mcpserver.LogToolCall, l.Msg == mcpserver.LogResource
+	i := len(*sessions) - 1
+	for i >= 0 && (*sessions)[i].pid != l.PID {
+		i--
 	}
-	s := &(*sessions)[len(*sessions)-1]
+	if i < 0 {
+		if !call && !resource {
+			return // a line of a command, not of a server
+		}
+		*sessions = append(*sessions, complianceSession{Started: l.TS, Flags: []string{}, pid: l.PID}) // its start was rotated away
+		i = len(*sessions) - 1
+	}
+	s := &(*sessions)[i]
 	s.Ended = l.TS
 	if l.Level == "error" {
 		s.Errors++

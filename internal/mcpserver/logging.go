@@ -13,6 +13,7 @@ import (
 const (
 	LogStarted   = "Bridge started"
 	LogToolCall  = "Tool call received"
+	LogResource  = "Resource read"
 	LogLaunched  = "spawn_agent: subprocess launched"
 	LogSync      = "spawn_agent: sync completion"
 	LogHandoff   = "spawn_agent: async handoff"
@@ -31,15 +32,26 @@ const logParam = 80
 // logCall notes a tool call. The values are cut and go through the redactor
 // first, whole, so that no half of a secret is left at the cut.
 func (s *Server) logCall(ctx context.Context, tool string, raw json.RawMessage) {
-	s.startLog.Do(func() {
-		// Not at start: clients start copies of a server only to look at it,
-		// and the first line makes the log file.
-		s.log.LogAttrs(ctx, slog.LevelInfo, LogStarted, slog.String("config", s.deps.Source), slog.String("version", s.deps.Version))
-	})
+	s.logStart(ctx)
 	if !s.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, LogToolCall, slog.String("tool", tool), slog.Any("params", s.shortParams(raw)))
+}
+
+// logStart notes the start, once and before the first line of anything else.
+// Not at the start itself: clients start copies of a server only to look at
+// it, and the first line makes the log file.
+func (s *Server) logStart(ctx context.Context) {
+	s.startLog.Do(func() {
+		s.log.LogAttrs(ctx, slog.LevelInfo, LogStarted, slog.String("config", s.deps.Source), slog.String("version", s.deps.Version))
+	})
+}
+
+// logResource notes that a client read a resource.
+func (s *Server) logResource(ctx context.Context, uri string) {
+	s.logStart(ctx)
+	s.log.LogAttrs(ctx, slog.LevelInfo, LogResource, slog.String("uri", clip(uri, 200)))
 }
 
 func (s *Server) shortParams(raw json.RawMessage) map[string]any {

@@ -125,6 +125,7 @@ func contents(uri, mime, body string) *mcp.ReadResourceResult {
 }
 
 func (s *Server) memoryResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	s.logResource(ctx, req.Params.URI)
 	uri := req.Params.URI
 	name := strings.TrimPrefix(uri, "memory://")
 	if rest, ok := strings.CutPrefix(name, "blocks/"); ok {
@@ -152,6 +153,7 @@ func (s *Server) memoryResource(ctx context.Context, req *mcp.ReadResourceReques
 }
 
 func (s *Server) runResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	s.logResource(ctx, req.Params.URI)
 	uri := req.Params.URI
 	id := strings.TrimSuffix(strings.TrimPrefix(uri, "run://"), "/log")
 	rec, err := s.deps.Runs.Get(id)
