@@ -43,10 +43,9 @@ type fakeRuns struct {
 }
 
 type fakeRun struct {
-	rec    run.Record
-	out    string
-	ended  chan struct{}
-	attach bool
+	rec   run.Record
+	out   string
+	ended chan struct{}
 }
 
 func newFakeRuns(now func() time.Time) *fakeRuns {

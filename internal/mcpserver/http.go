@@ -61,7 +61,7 @@ type HTTPOptions struct {
 // over DNS rebinding, any web page can reach a loopback port.
 func (c *Core) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if o.Now == nil {
-		o.Now = time.Now
+		return errors.New("serve MCP over HTTP: HTTPOptions.Now is required")
 	}
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
@@ -200,7 +200,7 @@ func newGate(o HTTPOptions, iss *issuer, addr net.Addr) *gate {
 }
 
 func (g *gate) wrap(handler http.Handler) http.Handler {
-	protected := g.authenticate(limitBody(handler))
+	protected := g.authenticate(g.limitBody(handler))
 	mux := http.NewServeMux()
 	mux.Handle(EndpointPath, protected)
 	if g.issuer != nil {
@@ -330,7 +330,7 @@ func (g *gate) verify(ctx context.Context, token string, _ *http.Request) (*auth
 // limitBody reads a request's body whole, within a size and a time, before
 // anything else happens. A deadline for the whole request would cut the
 // answers that are streamed for longer.
-func limitBody(next http.Handler) http.Handler {
+func (g *gate) limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			next.ServeHTTP(w, r)
@@ -338,7 +338,7 @@ func limitBody(next http.Handler) http.Handler {
 		}
 		control := http.NewResponseController(w)
 		// A writer without deadlines exists in tests only.
-		_ = control.SetReadDeadline(time.Now().Add(bodyTime))
+		_ = control.SetReadDeadline(g.o.Now().Add(bodyTime))
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
 		var large *http.MaxBytesError
 		switch {

@@ -137,7 +137,8 @@ func (t *jobTable) reserve(ctx context.Context, key string) (*job, error) {
 	}
 	// A key that has a run starts nothing, so the cap is not for it.
 	if t.active()+t.starts >= t.max && !t.used[key] {
-		return nil, fmt.Errorf("Maximum concurrent sub-agents reached (%d). Wait for a running one with check_agent, or stop one with cancel_agent; list_agents shows them", t.max) //nolint:staticcheck // the seed's own words, shown to a model
+		//lint:ignore ST1005 the words that the first design gives this answer, shown to a model
+		return nil, fmt.Errorf("Maximum concurrent sub-agents reached (%d). Wait for a running one with check_agent, or stop one with cancel_agent; list_agents shows them", t.max)
 	}
 	t.starts++
 	if key != "" {

@@ -349,9 +349,11 @@ func (s *Server) checkAgent(c *call) (any, error) {
 func (s *Server) unknownJob(id string) error {
 	rec, err := s.deps.Runs.Get(id)
 	if err != nil {
-		return fmt.Errorf("Unknown job_id: %s. There is no run of that name; list_agents shows what there is", clip(id, 60)) //nolint:staticcheck // the seed's own words, shown to a model
+		//lint:ignore ST1005 the words that the first design gives this answer, shown to a model
+		return fmt.Errorf("Unknown job_id: %s. There is no run of that name; list_agents shows what there is", clip(id, 60))
 	}
-	return fmt.Errorf("Unknown job_id: %s. Its result was collected already, it expired, or it was started elsewhere. The run is %s and its record is whole: %s (output: %s; also as resource run://%s/log)", //nolint:staticcheck // as above
+	//lint:ignore ST1005 the words that the first design gives this answer, shown to a model
+	return fmt.Errorf("Unknown job_id: %s. Its result was collected already, it expired, or it was started elsewhere. The run is %s and its record is whole: %s (output: %s; also as resource run://%s/log)",
 		id, rec.MCPStatus(), rec.Path(), rec.Logs.Stdout, id)
 }
 

@@ -45,7 +45,8 @@ func addTools(s *mcp.Server) {
 		{"test_tool_with_logging", none, logThrice},
 		{"test_tool_with_progress", none, threeSteps},
 		{"test_error_handling", none, func(context.Context, *mcp.CallToolRequest) ([]mcp.Content, error) {
-			return nil, errors.New("This tool intentionally returns an error for testing") //nolint:staticcheck // the suite's text
+			//lint:ignore ST1005 the suite's own text
+			return nil, errors.New("This tool intentionally returns an error for testing")
 		}},
 		{"test_sampling", `{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`, sample},
 		{"test_elicitation", `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`, elicitUser},
