@@ -71,9 +71,15 @@ var starting = durabletest.Scenario{
 	},
 }
 
-func TestStarterDiesAtEachStep(t *testing.T) { starting.CrashAtEachStep(t) }
+func TestStarterDiesAtEachStep(t *testing.T) {
+	t.Parallel()
+	starting.CrashAtEachStep(t)
+}
 
-func TestStarterOnAFailingDisk(t *testing.T) { starting.FailAtEachStep(t, syscall.ENOSPC) }
+func TestStarterOnAFailingDisk(t *testing.T) {
+	t.Parallel()
+	starting.FailAtEachStep(t, syscall.ENOSPC)
+}
 
 const killStepVar = "REPRISE_TEST_KILL_STEP"
 
@@ -97,6 +103,7 @@ func supervisorDisk() durable.Disk {
 }
 
 func TestSupervisorDiesAtEachStep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	quick(t, dir)
 	m := run.New(options(dir))
