@@ -74,7 +74,7 @@ func bench(n int, out io.Writer) error {
 }
 
 func newRig(dir string, n int) (*rig, error) {
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+string(filepath.Separator),
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
 		"./cmd/reprise", "./cmd/reprise-hook", "./script/bench/bare")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
