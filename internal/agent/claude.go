@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"reprise/internal/guard"
+
+	"reprise/internal/proc"
 )
 
 // claude is the adapter for Claude Code (measured with 2.1.332).
@@ -153,7 +155,7 @@ func claudeRetries(t Task) int {
 		for n = len(retryTotal) - 1; n > 1 && retryTotal[n] > t.Timeout/4; n-- {
 		}
 	}
-	if own, err := strconv.Atoi(envValue(t.Env, "CLAUDE_CODE_MAX_RETRIES")); err == nil && own >= 0 && own < n {
+	if own, err := strconv.Atoi(proc.EnvValue(t.Env, "CLAUDE_CODE_MAX_RETRIES")); err == nil && own >= 0 && own < n {
 		n = own
 	}
 	return n

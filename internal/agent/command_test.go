@@ -218,7 +218,7 @@ func TestGenericAndScriptCommands(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for name, want := range map[string]string{"REPRISE_MODEL": "small", "REPRISE_ADD_DIRS": more + string(os.PathListSeparator) + task.MemoryDir, "REPRISE_SYSTEM_PROMPT_FILE": filepath.Join(task.RunDir, "system.md")} {
-		if got := envValue(c.Env, name); got != want {
+		if got := proc.EnvValue(c.Env, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}

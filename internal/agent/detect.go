@@ -91,7 +91,7 @@ func isVersion(s string) bool {
 func smallEnv(env []string) []string {
 	out := []string{"LANG=C.UTF-8", "TERM=dumb", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1"}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "SystemRoot", "SYSTEMROOT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "ComSpec", "TEMP", "TMP"} {
-		if v := envValue(env, name); v != "" {
+		if v := proc.EnvValue(env, name); v != "" {
 			out = append(out, name+"="+v)
 		}
 	}

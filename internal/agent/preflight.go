@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"reprise/internal/proc"
 )
 
 // Level is how bad a finding is.
@@ -60,16 +62,16 @@ func Preflight(ctx context.Context, program string, env []string, detect *Detect
 func claudeLogin(env []string) Finding {
 	f := Finding{Check: "login", Level: LevelOK}
 	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"} {
-		if envValue(env, name) != "" {
+		if proc.EnvValue(env, name) != "" {
 			f.Message = name + " is set"
 			return f
 		}
 	}
-	dir := envValue(env, "CLAUDE_CONFIG_DIR")
+	dir := proc.EnvValue(env, "CLAUDE_CONFIG_DIR")
 	if dir == "" {
-		home := envValue(env, "HOME")
+		home := proc.EnvValue(env, "HOME")
 		if home == "" {
-			home = envValue(env, "USERPROFILE")
+			home = proc.EnvValue(env, "USERPROFILE")
 		}
 		if home == "" {
 			return Finding{Check: "login", Level: LevelWarn, Message: "cannot tell: neither HOME nor CLAUDE_CONFIG_DIR is set", Remedy: "set HOME"}

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/guard"
+
+	"reprise/internal/proc"
 )
 
 // Environment variables that reprise gives to what it starts. RunIDVar is the
@@ -43,7 +45,7 @@ const (
 // and the run's directory, whose files (this policy among them) are reprise's.
 // The caller may build an operating system sandbox from the same value.
 func (t Task) Policy() guard.Policy {
-	p := guard.Policy{WorkDir: t.WorkDir, Home: envValue(t.Env, "HOME")}
+	p := guard.Policy{WorkDir: t.WorkDir, Home: proc.EnvValue(t.Env, "HOME")}
 	p.DenyAll = append(p.DenyAll, t.ProtectDirs...)
 	if t.MemoryDir != "" {
 		if t.AllowMemoryRead {
@@ -174,7 +176,7 @@ func isClientSession(name string) bool {
 // client's session, and with the run's identity.
 func (t Task) environ(extra ...string) ([]string, error) {
 	depth := 1
-	if d := envValue(t.Env, DepthVar); d != "" {
+	if d := proc.EnvValue(t.Env, DepthVar); d != "" {
 		n, err := strconv.Atoi(d)
 		if err != nil || n < 0 {
 			return nil, bad(DepthVar, fmt.Sprintf("%q is not a number; unset it", d))
@@ -185,7 +187,7 @@ func (t Task) environ(extra ...string) ([]string, error) {
 		return nil, bad("nesting", fmt.Sprintf("this run would stand %d deep inside others, %d is the limit; let the outer agent do the work", depth, MaxDepth))
 	}
 	set := []string{RunIDVar + "=" + t.RunID, DepthVar + "=" + strconv.Itoa(depth)}
-	if parent := envValue(t.Env, RunIDVar); parent != "" {
+	if parent := proc.EnvValue(t.Env, RunIDVar); parent != "" {
 		set = append(set, ParentRunVar+"="+parent)
 	}
 	set = append(set, extra...)
@@ -203,14 +205,4 @@ func (t Task) environ(extra ...string) ([]string, error) {
 		out = append(out, kv)
 	}
 	return append(out, set...), nil
-}
-
-// envValue returns the last value of a name in a list of "NAME=value".
-func envValue(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
 }

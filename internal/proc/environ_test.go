@@ -62,7 +62,7 @@ func FuzzEnviron(f *testing.F) {
 func TestEnvValue(t *testing.T) {
 	env := []string{"A=1", "AB=2", "A=3", "C"}
 	for name, want := range map[string]string{"A": "3", "AB": "2", "B": "", "C": ""} {
-		if got := envValue(env, name); got != want {
+		if got := EnvValue(env, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

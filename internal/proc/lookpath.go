@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -184,7 +185,7 @@ func (f *finder) knownDirs(name string) []string {
 		dirs = append(dirs, f.join(p, "bin"))
 	}
 	dirs = append(dirs, f.get("NVM_BIN"))
-	dirs = append(dirs, f.nodeVersions(orElse(f.get("NVM_DIR"), in(".nvm")), "versions", "node")...)
+	dirs = append(dirs, f.nodeVersions(cmp.Or(f.get("NVM_DIR"), in(".nvm")), "versions", "node")...)
 	dirs = append(dirs,
 		f.under("VOLTA_HOME", in(".volta"), "bin"),
 		f.under("FNM_MULTISHELL_PATH", "", "bin"),
@@ -223,7 +224,7 @@ func (f *finder) knownWindows(name string, in func(...string) string) []string {
 
 // under joins sub to a variable's value, or to another directory without it.
 func (f *finder) under(variable, other, sub string) string {
-	dir := orElse(f.get(variable), other)
+	dir := cmp.Or(f.get(variable), other)
 	if dir == "" || sub == "" {
 		return dir
 	}
@@ -233,7 +234,7 @@ func (f *finder) under(variable, other, sub string) string {
 // npmPrefix is where npm installs global programs: by variable, or by the
 // "prefix" line of the user's .npmrc.
 func (f *finder) npmPrefix(rc string) string {
-	if p := orElse(f.get("NPM_CONFIG_PREFIX"), f.get("npm_config_prefix")); p != "" {
+	if p := cmp.Or(f.get("NPM_CONFIG_PREFIX"), f.get("npm_config_prefix")); p != "" {
 		return p
 	}
 	if rc == "" {
@@ -303,7 +304,7 @@ func (f *finder) get(name string) string {
 
 func (f *finder) home() string {
 	if f.windows {
-		return orElse(f.get("USERPROFILE"), f.get("HOME"))
+		return cmp.Or(f.get("USERPROFILE"), f.get("HOME"))
 	}
 	return f.get("HOME")
 }
@@ -345,11 +346,4 @@ func (f *finder) join(parts ...string) string {
 		out += sep + strings.Trim(p, trim)
 	}
 	return out
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

@@ -250,9 +250,9 @@ func (p *Process) Wait() (Exit, error) {
 	return p.exit, p.err
 }
 
-// envValue returns the value of a variable in an environment list; the last
+// EnvValue returns the value of a variable in an environment list; the last
 // entry counts, as it does for most programs' start code on duplicates.
-func envValue(env []string, name string) string {
+func EnvValue(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
 			return v

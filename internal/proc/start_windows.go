@@ -30,7 +30,7 @@ func start(c Cmd, attr *os.ProcAttr) (*Process, error) {
 		sys.CreationFlags |= windows.DETACHED_PROCESS
 	}
 	attr.Sys = sys
-	marker := envValue(c.Env, RunIDVar)
+	marker := EnvValue(c.Env, RunIDVar)
 	if marker == "" {
 		return launch(c, attr, nil)
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package run_test
 
 import (
@@ -457,7 +459,10 @@ func starterDies(t *testing.T, prog, how string) run.Record {
 	}
 	id := strings.TrimSpace(string(out.Stdout))
 	m := run.New(options(dir))
-	return wait(t, m, id)
+	r := wait(t, m, id)
+	// It is not our child: it may still be writing its event.
+	until(t, "the supervisor to end", func() bool { return !r.Supervisor.Alive() })
+	return r
 }
 
 // Every record that a reader may find half-way is told, and none is lost.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,11 +241,11 @@ func (s *supervisor) stop(ctx context.Context, to Status, reason string) {
 func (s *supervisor) act(ctx context.Context, req stopRequest) {
 	switch req.Kind {
 	case requestCancel:
-		s.stop(ctx, Killed, orElse(req.Reason, "cancelled"))
+		s.stop(ctx, Killed, cmp.Or(req.Reason, "cancelled"))
 	case requestInterrupt:
 		at := req.At.UTC()
 		s.r.Interrupt = Interrupt{Requested: true, Reason: &req.Reason, Timestamp: &at}
-		s.stop(ctx, Interrupted, orElse(req.Reason, "interrupted"))
+		s.stop(ctx, Interrupted, cmp.Or(req.Reason, "interrupted"))
 	case requestExtend:
 		if req.Seconds > 0 {
 			s.r.TimeoutSeconds += req.Seconds
@@ -258,13 +259,6 @@ func (s *supervisor) act(ctx context.Context, req stopRequest) {
 
 // seconds is a time as the record keeps it.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-func orElse(s, def string) string {
-	if s == "" {
-		return def
-	}
-	return s
-}
 
 // finish collects what the ended agent left and settles the run.
 func (s *supervisor) finish(ctx context.Context) error {

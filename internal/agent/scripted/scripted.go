@@ -47,6 +47,7 @@
 package scripted
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,6 +56,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"reprise/internal/proc"
 )
 
 // Exit codes of the player itself.
@@ -188,8 +191,8 @@ type player struct {
 }
 
 func newPlayer(sio IO) *player {
-	p := &player{IO: sio, run: envValue(sio.Env, "REPRISE_RUN_ID"), session: envValue(sio.Env, "REPRISE_SESSION_ID"),
-		model: envValue(sio.Env, "REPRISE_MODEL"), memory: envValue(sio.Env, "REPRISE_MEMORY_DIR")}
+	p := &player{IO: sio, run: proc.EnvValue(sio.Env, "REPRISE_RUN_ID"), session: proc.EnvValue(sio.Env, "REPRISE_SESSION_ID"),
+		model: proc.EnvValue(sio.Env, "REPRISE_MODEL"), memory: proc.EnvValue(sio.Env, "REPRISE_MEMORY_DIR")}
 	if p.run == "" {
 		p.run = "alone"
 	}
@@ -295,7 +298,7 @@ func (p *player) result(r resultStep) {
 		denials = []map[string]any{}
 	}
 	v := map[string]any{
-		"type": "result", "subtype": orElse(r.Subtype, "success"), "is_error": r.IsError, "terminal_reason": orElse(r.TerminalReason, "completed"),
+		"type": "result", "subtype": cmp.Or(r.Subtype, "success"), "is_error": r.IsError, "terminal_reason": cmp.Or(r.TerminalReason, "completed"),
 		"num_turns": turns, "result": text, "total_cost_usd": r.Cost, "permission_denials": denials,
 		"usage": map[string]any{"input_tokens": len(p.task) / 4, "output_tokens": len(text) / 4, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
 	}
@@ -310,22 +313,6 @@ func (p *player) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	<-t.C
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-func envValue(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
 }
 
 // defaultSteps is what is played without a file: a small, harmless piece of

@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,9 +84,9 @@ func (s *echoStep) play(p *player) (int, error) {
 		case "cwd":
 			b.WriteString(p.Dir)
 		case "args":
-			fmt.Fprintf(&b, "model=%s add_dirs=%s session=%s", p.model, envValue(p.Env, "REPRISE_ADD_DIRS"), p.session)
+			fmt.Fprintf(&b, "model=%s add_dirs=%s session=%s", p.model, proc.EnvValue(p.Env, "REPRISE_ADD_DIRS"), p.session)
 		case "system_prompt":
-			data, err := os.ReadFile(envValue(p.Env, "REPRISE_SYSTEM_PROMPT_FILE"))
+			data, err := os.ReadFile(proc.EnvValue(p.Env, "REPRISE_SYSTEM_PROMPT_FILE"))
 			if err != nil {
 				return 0, err
 			}
@@ -177,7 +178,7 @@ const shellOut = 64 << 10
 func (s *shellStep) play(p *player) (int, error) {
 	cmd := p.text(s.Command)
 	id := p.call("Bash", map[string]any{"command": cmd})
-	vars := map[string]string{"PATH": envValue(p.Env, "PATH")}
+	vars := map[string]string{"PATH": proc.EnvValue(p.Env, "PATH")}
 	sh, err := proc.LookPath("sh", vars, goos)
 	if err != nil {
 		return 0, err
@@ -231,7 +232,7 @@ type deniedStep struct {
 
 func (s *deniedStep) play(p *player) (int, error) {
 	in := map[string]any{"command": p.text(s.Input)}
-	tool, why := orElse(s.Tool, "Bash"), orElse(s.Reason, "This command requires approval")
+	tool, why := cmp.Or(s.Tool, "Bash"), cmp.Or(s.Reason, "This command requires approval")
 	id := p.call(tool, in)
 	p.emit(map[string]any{"type": "system", "subtype": "permission_denied", "tool_name": tool, "tool_use_id": id, "message": why})
 	p.answer(id, why, true)
@@ -405,7 +406,7 @@ func (s *apiErrorStep) play(p *player) (int, error) {
 	if status == 0 {
 		status = 500
 	}
-	text := fmt.Sprintf("API Error: %d %s", status, orElse(p.text(s.Message), errorName(status)))
+	text := fmt.Sprintf("API Error: %d %s", status, cmp.Or(p.text(s.Message), errorName(status)))
 	p.assistant(map[string]any{"type": "text", "text": text}, map[string]any{"is_api_error_message": true, "api_error_status": status})
 	// As the real client has it: subtype success.
 	p.result(resultStep{Text: &text, IsError: true, TerminalReason: "api_error", APIStatus: status})
