@@ -17,9 +17,6 @@ var ambient = exceptions{
 	"internal/config/env.go":      "config.OSEnv reads the process's environment, directory and clock once, for main",
 	"internal/cli/osapp.go":       "cli.OSApp makes the App of the real process, for main",
 	"internal/mcpserver/http.go":  "deadlines of connections are instants of the machine's clock",
-	"internal/term":               "only the terminal's own queries",
-	"internal/proc":               "identities and deadlines of processes are the machine's: a made-up clock would name the wrong process",
-	"internal/durable/time.go":    "deadlines of locks are the machine's",
 }
 
 var packageState = exceptions{}
