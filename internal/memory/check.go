@@ -95,6 +95,7 @@ func (k *checker) block(name string) {
 			break
 		}
 	}
+	k.conflict(rel, f)
 	if len(strings.TrimSpace(string(f.Body()))) == 0 {
 		k.find(LevelWarning, "block.empty", rel, 0, "there is nothing in it", "write it or remove it with its index row")
 	}
@@ -112,6 +113,21 @@ func (k *checker) block(name string) {
 	}
 	if n := len(f.Bytes()); n > MaxContent {
 		k.find(LevelWarning, "block.size", rel, 0, fmt.Sprintf("it has %d bytes; a tool can write at most %d at once", n, MaxContent), "split it by topic into several blocks")
+	}
+}
+
+// conflict finds the marks that a merge by hand leaves around lines that clash.
+func (k *checker) conflict(rel string, f *mdfile.File) {
+	n, ours := 0, 0
+	for line := range strings.Lines(string(f.Bytes())) {
+		n++
+		switch {
+		case strings.HasPrefix(line, "<<<<<<< "):
+			ours = n
+		case strings.HasPrefix(line, ">>>>>>> ") && ours > 0:
+			k.find(LevelError, "conflict", rel, ours, fmt.Sprintf("lines %d to %d are both sides of a merge that was not settled", ours, n), "keep what is right and remove the lines of <<<<<<<, ======= and >>>>>>>")
+			ours = 0
+		}
 	}
 }
 
@@ -144,6 +160,7 @@ func (k *checker) core() {
 		k.find(LevelError, "core.unreadable", coreFile, 0, err.Error(), "mend it by hand")
 		return
 	}
+	k.conflict(coreFile, f)
 	k.r.CoreTokens = Tokens(string(f.Bytes()))
 	over := k.r.CoreTokens - CoreBudget
 	if over <= 0 {
@@ -226,6 +243,7 @@ func (k *checker) index() {
 		k.find(LevelError, "index.unreadable", indexFile, 0, err.Error(), "mend it by hand")
 		return
 	}
+	k.conflict(indexFile, f)
 	k.r.IndexTokens = Tokens(string(f.Bytes()))
 	t, ok := findIndex(f)
 	if !ok {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"reprise/internal/durable"
@@ -18,7 +19,10 @@ import (
 
 // Store reads and writes one memory directory. It holds nothing open between
 // calls and is safe for use by several goroutines and processes.
-type Store struct{ o Options }
+type Store struct {
+	o     Options
+	swept atomic.Bool // what killed processes left was removed
+}
 
 // New returns a Store. It touches nothing.
 func New(o Options) *Store {
@@ -192,7 +196,7 @@ func load(d *durable.Dir, rel string) (*mdfile.File, error) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, rel)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", rel, err)
+		return nil, fmt.Errorf("read %s: %w", rel, outside(err))
 	}
 	if fi.Size() > MaxFile {
 		return nil, fmt.Errorf("read %s: %w: it has %d bytes, at most %d can be read; split it by hand", rel, ErrTooLarge, fi.Size(), MaxFile)
@@ -371,7 +375,22 @@ func (s *Store) begin(ctx context.Context) (*durable.Dir, *durable.Change, error
 		d.Close()
 		return nil, nil, fmt.Errorf("write memory: %w", err)
 	}
+	s.sweep(d)
 	return d, c, nil
+}
+
+// sweep removes, once in the life of a Store, the temporary files of processes
+// that were killed. It is called under the writer lock, so none of them is in
+// use on this machine; those of the last hour stay for one that shares the disk.
+// What cannot be removed is left for the next process: it harms nobody.
+func (s *Store) sweep(d *durable.Dir) {
+	if s.swept.Swap(true) {
+		return
+	}
+	before := s.o.Now().Add(-time.Hour)
+	for _, dir := range []string{".", blocksDir} {
+		_, _ = d.RemoveStale(dir, before)
+	}
 }
 
 func missing(d *durable.Dir) bool {

@@ -398,10 +398,13 @@ func sameHash(given, have string) bool {
 func edited(old *mdfile.File, u UpdateBlock) (*mdfile.File, error) {
 	if u.OldText != "" {
 		from, to := old.WithEOL(u.OldText), old.WithEOL(u.NewText)
-		switch n := strings.Count(string(old.Bytes()), from); n {
+		switch n, i := occurrences(string(old.Bytes()), from); n {
 		case 1:
-			i := strings.Index(string(old.Bytes()), from)
-			return old.Replace(i, i+len(from), []byte(to))
+			next, err := old.Replace(i, i+len(from), []byte(to))
+			if err != nil {
+				return nil, err
+			}
+			return next, stillWhole(old, next)
 		case 0:
 			return nil, fmt.Errorf("%w: old_text is not in it; read it again and give the text exactly", ErrContent)
 		default:
@@ -447,6 +450,32 @@ func edited(old *mdfile.File, u UpdateBlock) (*mdfile.File, error) {
 	return given, nil
 }
 
+// occurrences counts the places at which part stands in s, those that overlap
+// included ("aa" is twice in "aaa"), and gives the first.
+func occurrences(s, part string) (n, first int) {
+	first = strings.Index(s, part)
+	for at := first; at >= 0 && n < 1000; n++ {
+		next := strings.Index(s[at+1:], part)
+		if next < 0 {
+			return n + 1, first
+		}
+		at += 1 + next
+	}
+	return n, first
+}
+
+// stillWhole refuses an edit of a passage that takes the front matter apart, or
+// that leaves nothing of the file: neither is what replacing a passage is for.
+func stillWhole(old, next *mdfile.File) error {
+	if old.HasFrontMatter() && !next.HasFrontMatter() {
+		return fmt.Errorf("%w: the edit would take the front matter apart; leave its lines of --- as they are", ErrFormat)
+	}
+	if len(bytes.TrimSpace(next.Body())) == 0 && len(bytes.TrimSpace(old.Body())) > 0 {
+		return fmt.Errorf("%w: the edit would leave nothing of it; give the text that is to be there, or remove the file by hand", ErrContent)
+	}
+	return nil
+}
+
 // withBody puts a new body behind the front matter that is there, keeping the
 // blank lines between the two.
 func withBody(old *mdfile.File, text string) (*mdfile.File, error) {
@@ -456,6 +485,9 @@ func withBody(old *mdfile.File, text string) (*mdfile.File, error) {
 		gap = ""
 	}
 	at := len(old.Head())
+	if at > 0 && old.HasFrontMatter() && !bytes.HasSuffix(old.Head(), []byte("\n")) {
+		gap = old.EOL() // the closing fence is the file's last line and has no end
+	}
 	return old.Replace(at, len(old.Bytes()), []byte(gap+strings.TrimLeft(text, "\r\n")))
 }
 
@@ -588,8 +620,17 @@ func (s *Store) AppendFile(ctx context.Context, path, text string) (int, error) 
 	if text == "" {
 		return 0, ctx.Err()
 	}
-	added := false
+	added, told := false, false
 	_, err = s.write(ctx, func(t *tx) (Written, error) {
+		if err := spelling(t.d, rel); err != nil {
+			return Written{}, err
+		}
+		name, block := strings.CutPrefix(rel, blocksDir+"/")
+		block = block && strings.HasSuffix(name, ".md") && !strings.Contains(name, "/")
+		if block && t.appendWithRow(rel, name, text) {
+			told = true
+			return Written{Name: rel}, nil
+		}
 		if i := strings.LastIndexByte(rel, '/'); i > 0 {
 			if err := t.d.MkdirAll(rel[:i], dirPerm); err != nil {
 				return Written{}, outside(err)
@@ -603,12 +644,8 @@ func (s *Store) AppendFile(ctx context.Context, path, text string) (int, error) 
 			return Written{}, outside(err)
 		}
 		added = true
-		if name, ok := strings.CutPrefix(rel, blocksDir+"/"); ok && strings.HasSuffix(name, ".md") && !strings.Contains(name, "/") {
-			fallback := strings.TrimSuffix(name, ".md")
-			if f, err := load(t.d, rel); err == nil && t.rowless(name) {
-				fallback = summaryOf(fallback, f)
-			}
-			if _, err := t.row(name, "", fallback); err != nil {
+		if block {
+			if _, err := t.row(name, "", strings.TrimSuffix(name, ".md")); err != nil {
 				return Written{}, err
 			}
 		}
@@ -619,8 +656,66 @@ func (s *Store) AppendFile(ctx context.Context, path, text string) (int, error) 
 	if err != nil && !added {
 		return 0, fmt.Errorf("append_file %s: %w", rel, err)
 	}
-	s.tell(ctx, Change{Op: "append_file", Name: rel, Bytes: len(text)})
+	if !told {
+		s.tell(ctx, Change{Op: "append_file", Name: rel, Bytes: len(text)})
+	}
 	return len(text), nil
+}
+
+// appendWithRow adds text to a block and brings its index row up to date, both
+// or neither. It is false, with nothing done, when the row needs no change or
+// when the two cannot be one change: the index or the block is no text, or too
+// long to be replaced as a whole.
+func (t *tx) appendWithRow(rel, name, text string) bool {
+	var old []byte
+	fi, err := t.d.Lstat(rel)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil, !fi.Mode().IsRegular(), fi.Size()+int64(len(text)) > MaxFile:
+		return false
+	default:
+		if old, err = t.d.ReadFile(rel); err != nil {
+			return false
+		}
+	}
+	next := append(old[:len(old):len(old)], text...)
+	f, err := mdfile.Parse(next)
+	if err != nil {
+		return false
+	}
+	if changed, err := t.row(name, "", summaryOf(strings.TrimSuffix(name, ".md"), f)); err != nil || !changed {
+		return false
+	}
+	t.c.Write(rel, next, filePerm)
+	t.changes = append(t.changes, Change{Op: "append_file", Name: rel, Bytes: len(text)})
+	return true
+}
+
+// spelling refuses a path of which a part is there in other letter case: on
+// macOS and Windows the two are one file, and git cannot check out both.
+func spelling(d *durable.Dir, rel string) error {
+	dir := "."
+	for part := range strings.SplitSeq(rel, "/") {
+		at := part
+		if dir != "." {
+			at = dir + "/" + part
+		}
+		if _, err := d.Lstat(at); err == nil {
+			dir = at
+			continue
+		}
+		list, err := d.ReadDir(dir)
+		if err != nil {
+			return nil // the write itself says what is wrong
+		}
+		for _, e := range list {
+			if strings.EqualFold(e.Name(), part) {
+				return fmt.Errorf("%w: %q differs only in case from %q, which is there; use that spelling", ErrName, part, e.Name())
+			}
+		}
+		return nil
+	}
+	return nil
 }
 
 // outside names the refusal of os.Root for what it is.
