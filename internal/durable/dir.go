@@ -222,7 +222,7 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create file: %w", err)
 	}
-	return d.o.createStream(n, perm)
+	return d.o.createStream(n, perm, true)
 }
 
 // Lock is [Lock] within the directory.

@@ -251,13 +251,24 @@ func (o ops) renameSync(old, new string) error {
 // Create is the package's [Create] on this disk. Writes through the file that
 // it returns do not pass the disk's hook.
 func (k Disk) Create(path string, perm fs.FileMode) (*os.File, error) {
-	return k.ops().createStream(path, perm)
+	return k.ops().createStream(path, perm, true)
 }
 
-func (o ops) createStream(name string, perm fs.FileMode) (*os.File, error) {
+// CreateHot is [Disk.Create] without the wait for the directory: the file's
+// name lasts with the next change of its directory that is synced. It is for
+// files that are of no use before that change, such as the output of a run
+// whose record is yet to be written.
+func (k Disk) CreateHot(path string, perm fs.FileMode) (*os.File, error) {
+	return k.ops().createStream(path, perm, false)
+}
+
+func (o ops) createStream(name string, perm fs.FileMode, syncDir bool) (*os.File, error) {
 	f, err := o.create(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, perm)
 	if err != nil {
 		return nil, fmt.Errorf("create file: %w", err)
+	}
+	if !syncDir {
+		return f.File, nil
 	}
 	if err := o.syncDir(filepath.Dir(name)); err != nil {
 		f.Close()

@@ -561,7 +561,7 @@ func (m *Manager) launch(r Record, env []string) error {
 		return err
 	}
 	defer stdin.Close()
-	log, err := m.opt.Disk.Create(filepath.Join(r.dir, ownLogFile), 0o600)
+	log, err := m.opt.Disk.CreateHot(filepath.Join(r.dir, ownLogFile), 0o600)
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ type supervisor struct {
 	stream agent.Stream
 	tail   *proc.Tail
 	child  *proc.Process
+	output []*os.File // the agent's output, open so that it can be synced at the end
 
 	stopped  bool   // this supervisor decided that the agent must end
 	to       Status // the state the run goes to for that reason
@@ -104,16 +105,16 @@ func (s *supervisor) start() error {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}
 	defer stdin.Close()
-	stdout, err := s.opt.Disk.Create(s.r.Logs.Stdout, 0o600)
+	stdout, err := s.opt.Disk.CreateHot(s.r.Logs.Stdout, 0o600)
 	if err != nil {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}
-	defer stdout.Close()
-	stderr, err := s.opt.Disk.Create(s.r.Logs.Stderr, 0o600)
+	s.output = append(s.output, stdout)
+	stderr, err := s.opt.Disk.CreateHot(s.r.Logs.Stderr, 0o600)
 	if err != nil {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}
-	defer stderr.Close()
+	s.output = append(s.output, stderr)
 
 	if s.r.TimeoutSeconds > 0 {
 		s.deadline = s.r.StartedAt.Add(seconds(s.r.TimeoutSeconds))
@@ -329,6 +330,15 @@ func (s *supervisor) end(ctx context.Context, to Status, reason string, exit age
 	now := s.opt.Now()
 	p := s.stream.Progress()
 	s.r.Heartbeat = Heartbeat{LastCheck: now.UTC(), MessageCount: p.Messages, ToolCalls: p.ToolCalls, OutputBytes: sizeOf(s.r.Logs.Stdout)}
+	// The record that follows acknowledges the output, so the output must last.
+	for _, f := range s.output {
+		if sizeOf(f.Name()) == 0 {
+			continue // nothing in it to last
+		}
+		if err := f.Sync(); err != nil {
+			return fmt.Errorf("sync the agent's output: %w", err)
+		}
+	}
 	if err := s.r.writeResult(res); err != nil {
 		return err
 	}
