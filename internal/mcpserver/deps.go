@@ -60,6 +60,9 @@ type Deps struct {
 
 	Toolsets []string // names as in --toolsets; empty means "default"
 	ReadOnly bool     // only tools that change nothing
+	// MemoryAccess is what this server's program may do with the memory: a
+	// server inside a spawned run serves no more of it than the run was given.
+	MemoryAccess memory.Access
 	// InProject says that the server was started inside a project, where the
 	// state toolset, once there is one, takes the place of the tools that
 	// write blocks.

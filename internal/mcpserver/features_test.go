@@ -12,24 +12,28 @@ import (
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/memory"
 	"reprise/internal/run"
 )
 
 // Toolsets and read-only.
 func TestToolsets(t *testing.T) {
 	for _, c := range []struct {
-		sets string
-		read bool
-		want string
+		sets   string
+		read   bool
+		access memory.Access
+		want   string
 	}{
-		{"", false, "spawn_agent check_agent cancel_agent list_agents memory_search memory_read append_file create_memory_block update_memory_block append_episodic_log"},
-		{"default", true, "check_agent list_agents memory_search memory_read"},
-		{"runs", false, "spawn_agent check_agent cancel_agent list_agents"},
-		{"memory", true, "memory_search memory_read"},
-		{"memory,runs", true, "check_agent list_agents memory_search memory_read"},
-		{"all", false, "spawn_agent check_agent cancel_agent list_agents memory_search memory_read append_file create_memory_block update_memory_block append_episodic_log"},
+		{"", false, memory.FullAccess, "spawn_agent check_agent cancel_agent list_agents memory_search memory_read append_file create_memory_block update_memory_block append_episodic_log"},
+		{"default", true, memory.FullAccess, "check_agent list_agents memory_search memory_read"},
+		{"runs", false, memory.FullAccess, "spawn_agent check_agent cancel_agent list_agents"},
+		{"memory", true, memory.FullAccess, "memory_search memory_read"},
+		{"memory,runs", true, memory.FullAccess, "check_agent list_agents memory_search memory_read"},
+		{"all", false, memory.ReadAccess, "spawn_agent check_agent cancel_agent list_agents memory_search memory_read"},
+		{"all", false, memory.NoAccess, "spawn_agent check_agent cancel_agent list_agents"},
+		{"all", false, memory.FullAccess, "spawn_agent check_agent cancel_agent list_agents memory_search memory_read append_file create_memory_block update_memory_block append_episodic_log"},
 	} {
-		tools, err := choose(ParseToolsets(c.sets), c.read)
+		tools, err := choose(Deps{Toolsets: ParseToolsets(c.sets), ReadOnly: c.read, MemoryAccess: c.access})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"reprise/internal/memory"
 )
 
 // Toolsets. A toolset is what --toolsets takes.
@@ -108,13 +110,27 @@ func (t tool) definition() *mcp.Tool {
 	}
 }
 
+// allowed reports whether the tool goes beyond what the program may do with the
+// memory.
+func (t tool) allowed(a memory.Access) bool {
+	switch {
+	case t.toolset != ToolsetMemory || a == memory.FullAccess:
+		return true
+	case a == memory.ReadAccess:
+		return t.reads
+	}
+	return false
+}
+
 // ParseToolsets splits the value of --toolsets.
 func ParseToolsets(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// choose picks the tools that names ask for, in the inventory's order.
-func choose(names []string, readOnly bool) ([]tool, error) {
+// choose picks the tools that are asked for and allowed, in the inventory's
+// order.
+func choose(d Deps) ([]tool, error) {
+	names := d.Toolsets
 	if len(names) == 0 {
 		names = []string{"default"}
 	}
@@ -140,7 +156,7 @@ func choose(names []string, readOnly bool) ([]tool, error) {
 	}
 	var out []tool
 	for _, t := range all {
-		if want[t.name] && (t.reads || !readOnly) {
+		if want[t.name] && (t.reads || !d.ReadOnly) && t.allowed(d.MemoryAccess) {
 			out = append(out, t)
 		}
 	}

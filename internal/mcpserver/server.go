@@ -36,7 +36,7 @@ func New(d Deps) (*Server, error) {
 		return nil, errors.New("make MCP server: Runs, Memory, Search and Now are required")
 	}
 	d = d.withDefaults()
-	tools, err := choose(d.Toolsets, d.ReadOnly)
+	tools, err := choose(d)
 	if err != nil {
 		return nil, err
 	}

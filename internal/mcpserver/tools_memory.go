@@ -20,7 +20,7 @@ const maxSearchTokens = 4_000
 // ready makes the memory what it should be at first use. A server that only
 // reads makes nothing: an absent memory then shows as files that are not found.
 func (s *Server) ready(ctx context.Context) error {
-	if s.deps.ReadOnly {
+	if s.deps.ReadOnly || s.deps.MemoryAccess != memory.FullAccess {
 		return nil
 	}
 	s.ensureMu.Lock()

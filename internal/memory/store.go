@@ -74,6 +74,9 @@ func (s *Store) open() (*durable.Dir, error) {
 	if s.o.Dir == "" {
 		return nil, fmt.Errorf("open memory: no directory is set; set memory.directory")
 	}
+	if err := s.mayRead(); err != nil {
+		return nil, err
+	}
 	d, err := s.o.Disk.OpenDir(s.o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open memory: %w: %s does not exist yet; `reprise memory init` makes it", ErrNotFound, s.o.Dir)
@@ -88,6 +91,9 @@ func (s *Store) open() (*durable.Dir, error) {
 // .gitignore and the git repository. It never changes what is there, and can
 // be called at any time. Without git the memory works, without a repository.
 func (s *Store) Ensure(ctx context.Context) error {
+	if err := s.mayWrite(); err != nil {
+		return err
+	}
 	if s.o.Dir == "" {
 		return fmt.Errorf("make memory: no directory is set; set memory.directory")
 	}
@@ -357,6 +363,9 @@ func (s *Store) abs(rel string) string {
 
 // begin takes the single writer lock, making the memory first when it is new.
 func (s *Store) begin(ctx context.Context) (*durable.Dir, *durable.Change, error) {
+	if err := s.mayWrite(); err != nil {
+		return nil, nil, err
+	}
 	d, err := s.open()
 	if errors.Is(err, ErrNotFound) || err == nil && missing(d) {
 		if d != nil {

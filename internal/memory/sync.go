@@ -58,6 +58,9 @@ func (s *Store) ensureRepo(ctx context.Context) error {
 // committed here and nothing overwritten on either side.
 func (s *Store) Sync(ctx context.Context, o SyncOptions) (SyncResult, error) {
 	var res SyncResult
+	if err := s.mayWrite(); err != nil {
+		return res, err
+	}
 	if s.o.Git.Off {
 		return res, fmt.Errorf("sync memory: the repository is switched off in the settings")
 	}

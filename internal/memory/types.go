@@ -139,6 +139,7 @@ type Recorder interface {
 type Options struct {
 	Dir        string
 	Now        func() time.Time
+	Access     Access            // what the calling program may do; the zero value is everything
 	Events     Recorder          // may be nil
 	AfterWrite func(name string) // may be nil; name is relative, with slashes
 	Disk       durable.Disk      // zero = the real disk; tests put faults in
