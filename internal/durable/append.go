@@ -16,7 +16,8 @@ const (
 	tailBlock  = 64 << 10
 )
 
-// Append is the package's [AppendContext] on this disk.
+// Append is the package's [Append] on this disk, giving up with ctx's error
+// when ctx ends before the lock can be had.
 func (k Disk) Append(ctx context.Context, path string, data []byte, perm fs.FileMode) error {
 	return k.ops().appendData(ctx, path, data, perm, true)
 }

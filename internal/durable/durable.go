@@ -61,13 +61,7 @@ func Append(path string, data []byte, perm fs.FileMode) error {
 	return Disk{}.Append(context.Background(), path, data, perm)
 }
 
-// AppendContext is [Append], giving up with the context's error when the lock
-// cannot be had before ctx ends.
-func AppendContext(ctx context.Context, path string, data []byte, perm fs.FileMode) error {
-	return Disk{}.Append(ctx, path, data, perm)
-}
-
-// AppendNext is [AppendContext] for data that depends on what is there: next is
+// AppendNext is [Disk.Append] for data that depends on what is there: next is
 // called with the lock held and the torn tail, if any, set aside. When it
 // returns an error or nothing, nothing is appended.
 func AppendNext(ctx context.Context, path string, perm fs.FileMode, next NextFunc) error {

@@ -103,7 +103,7 @@ func TestManyProcessesAppend(t *testing.T) {
 	}
 	type load struct{ lines, largest int }
 	loads := []load{{10, 1 << 14}, {2, 1 << 20}}
-	if os.Getenv("REPRISE_TEST_LONG") == "1" {
+	if os.Getenv("REPRISE_LONG_TESTS") == "1" {
 		loads = []load{{1000, 1 << 16}, {60, 1 << 20}}
 	}
 	const processes = 16
@@ -156,7 +156,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		}
 	}
 	logs, rounds, torn := 1, 4, 0
-	if os.Getenv("REPRISE_TEST_LONG") == "1" {
+	if os.Getenv("REPRISE_LONG_TESTS") == "1" {
 		logs, rounds = 15, 6
 	}
 	for range logs {
