@@ -453,9 +453,8 @@ type writer struct {
 
 func (w *writer) remove(name string, f file) error {
 	type old struct {
-		id   int64
-		sec  section
-		line int
+		id  int64
+		sec section
 	}
 	var olds []old
 	err := w.d.rows(`SELECT id, heading, body FROM sections WHERE file=?`, func(s *sqlite3.Stmt) {

@@ -82,14 +82,6 @@ func (x *Index) drop() error {
 	return err
 }
 
-// Refresh brings the index up to date with all files, whatever was seen before.
-func (x *Index) Refresh(ctx context.Context) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.behind = true
-	return x.mended(ctx, func() error { return x.refresh(ctx, true) })
-}
-
 // Rebuild hashes every file and makes the index anew.
 func (x *Index) Rebuild(ctx context.Context) (Stats, error) {
 	x.work.Wait()

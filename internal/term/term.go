@@ -63,9 +63,6 @@ func (s Style) Yellow(text string) string { return s.sgr("33", text) }
 // Blue is for names and places.
 func (s Style) Blue(text string) string { return s.sgr("34", text) }
 
-// Magenta is for what a model said.
-func (s Style) Magenta(text string) string { return s.sgr("35", text) }
-
 // Cyan is for commands that a person can type.
 func (s Style) Cyan(text string) string { return s.sgr("36", text) }
 

@@ -125,7 +125,7 @@ func TestTable(t *testing.T) {
 
 func TestStyleOffAddsNothing(t *testing.T) {
 	var s Style
-	for _, f := range []func(string) string{s.Bold, s.Dim, s.Red, s.Green, s.Yellow, s.Blue, s.Magenta, s.Cyan, s.Diff} {
+	for _, f := range []func(string) string{s.Bold, s.Dim, s.Red, s.Green, s.Yellow, s.Blue, s.Cyan, s.Diff} {
 		if got := f("+x\n"); got != "+x\n" {
 			t.Errorf("got %q", got)
 		}
