@@ -119,7 +119,6 @@ case "$task" in
   "gate "*) set -- $task; while [ ! -e "$2" ]; do sleep 0.02; done; say;;
   "for ever"*) echo started; while :; do sleep 60; done;;
   "escape"*) setsid sh -c 'trap "" TERM HUP; while :; do sleep 60; done' </dev/null >/dev/null 2>&1 & echo escaped; while :; do sleep 60; done;;
-  "stubborn"*) trap "" TERM HUP INT; echo stubborn; while :; do sleep 60; done;;
   "crash"*) say; echo "the mock breaks" >&2; exit 1;;
   "flood"*) i=0; while [ $i -lt 1000 ]; do echo "line $i of a hundred bytes, more or less, so that a thousand of them make about a hundred kilobytes...."; i=$((i+1)); done;;
   "prompt"*) say; echo "System prompt:"; cat "$REPRISE_SYSTEM_PROMPT_FILE";;

@@ -97,9 +97,13 @@ func TestSpawnAgent(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, sub(map[string]any{"sync_window_seconds": 1, "max_concurrent_agents": 5}))
 	s := h.serve()
+	// Rows about what ends within the window have one that a busy machine keeps
+	// to; the server answers as soon as the agent has ended.
+	roomy := newHome(t, sub(map[string]any{"sync_window_seconds": 29}))
+	r := roomy.serve()
 
 	t.Run("Sync completion (fast task)", func(t *testing.T) {
-		a := s.spawn("count the files")
+		a := r.spawn("count the files")
 		if a.str("status") != "complete" || a.data["job_id"] != nil || !strings.Contains(a.str("result"), "Mock sub-agent received task: count the files") {
 			t.Errorf("got %s", a.text)
 		}
@@ -136,12 +140,12 @@ func TestSpawnAgent(t *testing.T) {
 		}
 	})
 	t.Run("Subprocess crash", func(t *testing.T) {
-		a := s.spawn("crash now")
+		a := r.spawn("crash now")
 		if a.str("status") != "failed" || a.str("job_id") == "" || !strings.Contains(a.str("error"), "1") ||
 			!strings.Contains(a.str("result"), "crash now") || !strings.Contains(a.text, "the mock breaks") {
 			t.Errorf("want failed with its output, exit code and standard error, got %s", a.text)
 		}
-		if a := s.settle(a.str("job_id")); a.str("status") != "failed" {
+		if a := r.settle(a.str("job_id")); a.str("status") != "failed" {
 			t.Errorf("the job of a failed run can be collected too: %s", a.text)
 		}
 	})
@@ -167,12 +171,16 @@ func TestSpawnAgent(t *testing.T) {
 		for _, j := range jobs {
 			until(t, 10*time.Second, j+" has ended", func() bool { r, _ := h.record(j); return r.done() })
 		}
-		if a := s.spawn("there is room again"); a.str("status") != "complete" {
+		a := s.spawn("there is room again")
+		if a.str("status") == "running" {
+			a = s.settle(a.str("job_id"))
+		}
+		if a.str("status") != "complete" {
 			t.Errorf("after the cancels: %s", a.text)
 		}
 	})
 	t.Run("Output truncation", func(t *testing.T) {
-		a := s.spawn("flood", map[string]any{"max_output_tokens": 100})
+		a := r.spawn("flood", map[string]any{"max_output_tokens": 100})
 		got := a.str("result")
 		if a.str("status") != "complete" || len(got) > 1500 || !strings.Contains(got, "truncated") || !strings.HasPrefix(got, "line 0 of a hundred bytes") {
 			t.Fatalf("%d bytes: %.600s", len(got), got)
@@ -181,18 +189,25 @@ func TestSpawnAgent(t *testing.T) {
 		if !strings.Contains(got, path) || path == "" {
 			t.Errorf("the marker does not say where the whole is (%q): %s", path, got)
 		}
-		if whole := h.read(path); len(whole) < 100_000 || !strings.Contains(whole, "line 999 ") {
+		if whole := roomy.read(path); len(whole) < 100_000 || !strings.Contains(whole, "line 999 ") {
 			t.Errorf("the whole output has %d bytes", len(whole))
 		}
 	})
 	t.Run("Working directory", func(t *testing.T) {
-		dir := filepath.Join(h.work, "a dir with spaces å")
+		dir := filepath.Join(roomy.work, "a dir with spaces å")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		a := s.spawn("where", map[string]any{"working_directory": dir})
+		a := r.spawn("where", map[string]any{"working_directory": dir})
 		if !strings.Contains(a.str("result"), "Working directory: "+dir+"\n") {
 			t.Errorf("got %s", a.text)
+		}
+	})
+	t.Run("System prompt (6.3)", func(t *testing.T) {
+		a := r.spawn("prompt", map[string]any{"system_prompt": "Answer as a list."})
+		preamble, memory, own := strings.Index(a.str("result"), "You were started by another agent"), strings.Index(a.str("result"), roomy.memory), strings.Index(a.str("result"), "\n\nAnswer as a list.")
+		if preamble < 0 || memory < preamble || own < memory {
+			t.Errorf("want the preamble, the rule about memory and the caller's own text, in that order: %s", a.text)
 		}
 	})
 	t.Run("Invalid command", func(t *testing.T) {
