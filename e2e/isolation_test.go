@@ -4,8 +4,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"reprise/internal/fakemodel"
@@ -71,5 +73,45 @@ func TestRepositoryRunsNothingInAgents(t *testing.T) {
 		if exists(filepath.Join(sprung, name)) {
 			t.Errorf("the %s was run", name)
 		}
+	}
+}
+
+// The environment that clients and agents are started with holds keys. It
+// reaches the agent and no file: no record, log or event, however a run ends.
+func TestEnvironmentReachesNoFile(t *testing.T) {
+	t.Parallel()
+	const key = "canary-7f3a9c51"
+	mine := newHome(t, settings{"logging": map[string]any{"level": "debug"}})
+	h := mine.with("ANTHROPIC_API_KEY="+key, "SOME_PASSWORD="+key)
+	h.write(filepath.Join(filepath.Dir(h.dir), "mock-agent.sh"), "#!/bin/sh\n"+
+		"case \"$1\" in --version) echo 'mock 1'; exit 0;; esac\n"+
+		"[ ${#ANTHROPIC_API_KEY} = 15 ] && echo the agent has its key\n"+
+		"read -r task\nexit ${task#exit }\n")
+	s := h.serve()
+	for task, want := range map[string]string{"exit 0": "complete", "exit 3": "failed"} {
+		if a := s.spawn(task); a.str("status") != want || !strings.Contains(a.str("result"), "the agent has its key") {
+			t.Errorf("%s: got %s", task, a.text)
+		}
+	}
+	s.good("append_episodic_log", map[string]any{"entry": "Ran two agents."})
+	h.must("spawn", "exit 0")
+	h.must("memory", "sync")
+	if err := s.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.gone
+	files := 0
+	err := filepath.WalkDir(h.dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		files++
+		if strings.Contains(h.read(p), key) {
+			t.Errorf("the key is in %s", p)
+		}
+		return nil
+	})
+	if err != nil || files < 20 {
+		t.Errorf("%d files looked at, %v", files, err)
 	}
 }
