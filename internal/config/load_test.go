@@ -294,12 +294,15 @@ func TestFilesThatCannotBe(t *testing.T) {
 	missing := filepath.Join(env.Dir, "none.yaml")
 	big := write(t, filepath.Join(env.Dir, "big.yaml"), "#"+strings.Repeat("x", maxFile))
 	file := write(t, filepath.Join(env.Dir, "f"), "")
+	// 60 kB of brackets take the YAML parser minutes.
+	deep := write(t, filepath.Join(env.Dir, "deep.yaml"), "http: {allowed_origins: "+strings.Repeat("[", 60_000)+"}")
 	for _, tc := range []struct {
 		name, flag string
 		vars       map[string]string
 		want       string
 	}{
 		{"missing flag", missing, nil, "no such file"},
+		{"nested deep", deep, nil, "nested deeper than 100 levels"},
 		{"missing variable", "", map[string]string{"REPRISE_CONFIG": missing}, "no such file"},
 		{"missing alias", "", map[string]string{"MCP_BRIDGE_CONFIG": missing}, "no such file"},
 		{"relative variable", "", map[string]string{"REPRISE_CONFIG": "none.yaml"}, "not an absolute path"},

@@ -15,11 +15,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"reprise/internal/mdfile"
 )
 
 // maxFile bounds a settings file. A real one has a few kilobytes; a larger one
-// is a mistake, and a parser should not be fed it.
-const maxFile = 1 << 20
+// is a mistake, or a repository's trap: its project file is read by each command
+// within it, and of a megabyte the parser makes minutes.
+const maxFile = 64 << 10
 
 // readFile reads a settings file: a regular file (a symbolic link to one is
 // fine), at most maxFile bytes, UTF-8 with or without a byte order mark.
@@ -72,6 +75,9 @@ func parseYAML(file string, data []byte) (*document, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if e := checkText(file, data); e != nil {
 		return nil, e
+	}
+	if err := mdfile.CheckYAML(data, maxFile); err != nil {
+		return nil, &Error{File: file, Problem: "is " + err.Error(), Remedy: "shorten it", Err: err}
 	}
 	f, err := safeParse(data)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 // written in a way that a single key cannot be set without touching others.
 var ErrFrontMatter = errors.New("bad front matter")
 
-// maxFrontMatter bounds what is given to the YAML parser, whose time grows with
-// the square of the keys and of the depth: 50,000 keys took it half a minute,
-// in which one file put by hand would hold up everything that reads it.
+// maxFrontMatter bounds what is given to the YAML parser: one file put by hand
+// must not hold up everything that reads it.
 const maxFrontMatter = 16 << 10
 
 // Map decodes the front matter; nil without one. The error names the line
@@ -40,8 +39,8 @@ func decode(b []byte) (m map[string]any, err error) {
 			m, err = nil, fmt.Errorf("the YAML parser gave up: %v", r)
 		}
 	}()
-	if len(b) > maxFrontMatter {
-		return nil, fmt.Errorf("it has %d bytes, at most %d are read; move the rest below it", len(b), maxFrontMatter)
+	if err := CheckYAML(b, maxFrontMatter); err != nil {
+		return nil, fmt.Errorf("%w; move the rest below it", err)
 	}
 	if len(bytes.TrimSpace(b)) == 0 {
 		return map[string]any{}, nil

@@ -80,6 +80,7 @@ func (d *db) close() error {
 // damaged says that an error means that the file cannot be used as it is.
 func damaged(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB) || errors.Is(err, errUnusable) ||
+		errors.Is(err, sqlite3.CONSTRAINT) || // it does not hold what is remembered of it
 		errors.Is(err, sqlite3.IOERR) || errors.Is(err, sqlite3.ERROR) || errors.Is(err, sqlite3.FORMAT) || errors.Is(err, sqlite3.MISMATCH)
 }
 
@@ -129,8 +130,29 @@ func (d *db) foreign() (bool, error) {
 	return changed, err
 }
 
-// load reads what is kept in memory.
-func (d *db) load() error {
+// reading runs fn on one state of the database: another process may change it
+// between two reads. Nothing may be written in fn.
+func (d *db) reading(fn func() error) error {
+	if !d.c.GetAutocommit() {
+		return fn()
+	}
+	if err := d.c.Exec(`BEGIN`); err != nil {
+		return err
+	}
+	err := fn()
+	if !d.c.GetAutocommit() { // an error may have ended it
+		if rerr := d.c.Exec(`ROLLBACK`); err == nil {
+			err = rerr
+		}
+	}
+	return err
+}
+
+// load reads what is kept in memory. A change that came between its files and
+// the number that tells of changes would never be noticed.
+func (d *db) load() error { return d.reading(d.loadNow) }
+
+func (d *db) loadNow() error {
 	files := map[string]file{}
 	err := d.rows(`SELECT id, name, hash, size, mtime, ctime, ino, at FROM files`, func(s *sqlite3.Stmt) {
 		files[s.ColumnText(1)] = file{id: s.ColumnInt64(0), hash: s.ColumnText(2), at: s.ColumnInt64(7),

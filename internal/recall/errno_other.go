@@ -4,3 +4,4 @@ package recall
 
 func isReadOnly(error) bool { return false }
 func isNotDir(error) bool   { return false }
+func isFull(error) bool     { return false }

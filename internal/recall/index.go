@@ -176,7 +176,7 @@ func unwritable(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, fs.ErrPermission) || isReadOnly(err) || errors.Is(err, durable.ErrNotRegular) || isNotDir(err)
+	return errors.Is(err, fs.ErrPermission) || isReadOnly(err) || isFull(err) || errors.Is(err, durable.ErrNotRegular) || isNotDir(err)
 }
 
 // mended runs fn and, when the database turns out to be damaged, builds it anew
@@ -270,7 +270,12 @@ func (x *Index) rebuild(ctx context.Context, locked bool) error {
 	x.drop()
 	if locked {
 		err := x.rebuildFile(ctx)
-		if err == nil || !unwritable(err) {
+		if err == nil {
+			return nil
+		}
+		// What was built half would only take up room, of which there may be none.
+		_ = durable.Remove(x.o.IndexFile + ".new")
+		if !unwritable(err) && !errors.Is(err, sqlite3.IOERR) {
 			return err
 		}
 	}
@@ -291,7 +296,15 @@ func (x *Index) rebuildFile(ctx context.Context) error {
 	if err := durable.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("build index: %w", err)
 	}
-	d, err := openDB(aside, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	// Made here, because SQLite would let everybody read what is in the memory.
+	f, err := durable.Create(aside, 0o600)
+	if err != nil {
+		return fmt.Errorf("build index: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("build index: %w", err)
+	}
+	d, err := openDB(aside, sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return fmt.Errorf("build index: %w", err)
 	}

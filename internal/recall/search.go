@@ -90,7 +90,24 @@ func (d *db) plan(text string) ([]term, error) {
 	return out[:min(len(out), maxTerms)], nil
 }
 
-func (d *db) search(ctx context.Context, q Query) ([]Hit, error) {
+// search answers from one state of the index, so that counts, documents and
+// texts belong together.
+func (d *db) search(ctx context.Context, q Query) (hits []Hit, err error) {
+	err = d.reading(func() error {
+		if changed, err := d.foreign(); err != nil {
+			return err
+		} else if changed {
+			if err := d.load(); err != nil {
+				return err
+			}
+		}
+		hits, err = d.answer(ctx, q)
+		return err
+	})
+	return hits, err
+}
+
+func (d *db) answer(ctx context.Context, q Query) ([]Hit, error) {
 	if q.Max <= 0 {
 		q.Max = DefaultMax
 	}

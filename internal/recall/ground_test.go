@@ -1,0 +1,80 @@
+package recall
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// TestChangeWhileLoading: a change by another process that comes while the list
+// of files is read must be noticed afterwards. It once was not, and the next
+// update of the index failed because a file was in it already.
+func TestChangeWhileLoading(t *testing.T) {
+	x, _ := newIndex(t)
+	search(t, x, "sourdough")
+	other, err := sqlite3.OpenFlags(x.o.IndexFile, sqlite3.OPEN_READWRITE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Exec(`PRAGMA busy_timeout=0; PRAGMA journal_mode=MEMORY`); err != nil {
+		t.Fatal(err)
+	}
+	wrote, tries := false, 0
+	err = x.db.c.Trace(sqlite3.TRACE_PROFILE, func(sqlite3.TraceEvent, any, any) error {
+		if tries++; !wrote && tries > 1 {
+			wrote = other.Exec(`INSERT INTO files(name, hash) VALUES('blocks/project-new.md', 'x')`) == nil
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.db.load(); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.db.c.Trace(0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if tries < 2 {
+		t.Fatalf("only %d statements were seen", tries)
+	}
+	if _, known := x.db.files["blocks/project-new.md"]; wrote && !known {
+		if changed, err := x.db.foreign(); err != nil || !changed {
+			t.Errorf("the change is neither loaded nor noticed: %v %v", changed, err)
+		}
+	}
+}
+
+// TestIndexHasWhatIsRemembered: should the two differ nonetheless, the index is
+// built anew instead of failing each search.
+func TestIndexHasWhatIsRemembered(t *testing.T) {
+	x, dir := newIndex(t)
+	search(t, x, "sourdough")
+	write(t, dir, "blocks/project-new.md", "# New\n\nokapi\n")
+	search(t, x, "okapi")
+	delete(x.db.files, "blocks/project-new.md")
+	x.behind = true
+	if len(search(t, x, "okapi")) != 1 {
+		t.Error("not found once")
+	}
+}
+
+// TestIndexIsPrivate: it holds the text of the memory, whose files are private.
+func TestIndexIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no permission bits there")
+	}
+	x, _ := newIndex(t)
+	if err := os.MkdirAll(filepath.Dir(x.o.IndexFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	search(t, x, "sourdough")
+	fi, err := os.Stat(x.o.IndexFile)
+	if err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", fi.Mode(), err)
+	}
+}
