@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
@@ -196,8 +197,8 @@ func isLaterKey(k string) bool {
 const nameRemedy = "use 1 to 63 lower-case letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 
 var (
-	nameRE     = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
-	reservedRE = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+	nameRE     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`) })
+	reservedRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`) })
 )
 
 // CheckProjectName tells what is wrong with a project's name. It becomes a
@@ -206,9 +207,9 @@ func CheckProjectName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("is empty")
-	case !nameRE.MatchString(name) || strings.Contains(name, ".."):
+	case !nameRE().MatchString(name) || strings.Contains(name, ".."):
 		return fmt.Errorf("%q is not a project name", clip(name))
-	case reservedRE.MatchString(name):
+	case reservedRE().MatchString(name):
 		return fmt.Errorf("%q is a device name on Windows", name)
 	case strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".git"):
 		return fmt.Errorf("%q ends like one of git's own files", name)

@@ -322,17 +322,19 @@ func validID(raw json.RawMessage) bool {
 }
 
 // idPattern is a request id in text that may be cut off on either side.
-var idPattern = regexp.MustCompile(`[{,]\s*"id"\s*:\s*("[^"\\]{0,200}"|-?[0-9]{1,15})\s*[,}]`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[{,]\s*"id"\s*:\s*("[^"\\]{0,200}"|-?[0-9]{1,15})\s*[,}]`)
+})
 
 // findID looks for the id at both ends of an over-long message: clients write
 // it before or after the parameters. The last match wins only where the first
 // kilobytes have none.
 func findID(ends []byte) json.RawMessage {
 	head, tail, _ := bytes.Cut(ends, []byte{'\n'})
-	if m := idPattern.FindSubmatch(head); m != nil {
+	if m := idPattern().FindSubmatch(head); m != nil {
 		return m[1]
 	}
-	if all := idPattern.FindAllSubmatch(tail, -1); len(all) > 0 {
+	if all := idPattern().FindAllSubmatch(tail, -1); len(all) > 0 {
 		return all[len(all)-1][1]
 	}
 	return nil
@@ -422,14 +424,16 @@ func codedError(err error) error {
 		return err
 	}
 	code := int64(jsonrpc.CodeInternalError)
-	if notReady.MatchString(err.Error()) {
+	if notReady().MatchString(err.Error()) {
 		code = jsonrpc.CodeInvalidRequest
 	}
 	return &jsonrpc.Error{Code: code, Message: err.Error()}
 }
 
 // notReady is the SDK's word for a call before the handshake; it has no type.
-var notReady = regexp.MustCompile(`^method "[^"]*" is invalid during session initialization$`)
+var notReady = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^method "[^"]*" is invalid during session initialization$`)
+})
 
 func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer

@@ -106,7 +106,7 @@ func (s *Server) reconcilePrompt(ctx context.Context, req *mcp.GetPromptRequest)
 	if model == "" {
 		model = "sonnet"
 	}
-	if !modelPattern.MatchString(model) {
+	if !modelPattern().MatchString(model) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "argument \"model\" is not the form of a model's name: use one such as sonnet"}
 	}
 	body, err := fill("reconcile_memory.md", map[string]any{"Model": model, "Dir": s.deps.Memory.Dir()})

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"reprise/internal/durable"
@@ -58,7 +59,7 @@ type tokenFile struct {
 	Tokens []Token `json:"tokens"`
 }
 
-var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var tokenName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
 func (s TokenStore) read() (tokenFile, error) {
 	f, err := os.Open(s.Path)
@@ -116,7 +117,7 @@ func (s TokenStore) change(ctx context.Context, edit func(*tokenFile) error) err
 // Create makes a token and returns it. This is the only time it can be seen.
 // The error wraps ErrTokenExists for a name that is taken.
 func (s TokenStore) Create(ctx context.Context, name string) (string, error) {
-	if !tokenName.MatchString(name) {
+	if !tokenName().MatchString(name) {
 		return "", fmt.Errorf("create token: %q is not a name: use letters, digits, '.', '_' and '-', at most 64", clip(name, 60))
 	}
 	var secret [32]byte

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"reprise/internal/memory"
@@ -221,10 +222,10 @@ func updateParams() []param {
 	}
 }
 
-var hashPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var hashPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
 
 func checkHash(s string) error {
-	if !hashPattern.MatchString(s) {
+	if !hashPattern().MatchString(s) {
 		return errors.New("is not a hash of the form sha256:<64 hex digits>")
 	}
 	return nil

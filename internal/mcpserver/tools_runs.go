@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"reprise/internal/run"
@@ -22,7 +23,7 @@ const (
 	maxTimeoutSeconds = 24 * 60 * 60
 )
 
-var modelPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]*$`)
+var modelPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]*$`) })
 
 func spawnParams() []param {
 	return []param{
@@ -35,7 +36,7 @@ func spawnParams() []param {
 		{name: "model", kind: text, bytes: 200,
 			about: "Model as the agent program spells it, for example sonnet or opus. Default: the program's own.",
 			check: func(s string) error {
-				if !modelPattern.MatchString(s) {
+				if !modelPattern().MatchString(s) {
 					return errors.New("is not the form of a model's name")
 				}
 				return nil

@@ -280,7 +280,7 @@ func (k *checker) rows(t indexTable) {
 			k.find(LevelWarning, "index.summary", indexFile, r.Line, fmt.Sprintf("the summary of %s has %d characters", name, n), fmt.Sprintf("shorten it to %d", MaxSummary))
 		}
 		day := t.cell(r, t.updated)
-		if len(b.updated) >= 10 && dateOnly.MatchString(day) && day < b.updated[:10] {
+		if len(b.updated) >= 10 && dateOnly().MatchString(day) && day < b.updated[:10] {
 			k.find(LevelWarning, "index.date", indexFile, r.Line, fmt.Sprintf("%s was updated on %s, the row says %s", name, b.updated[:10], day), "set the row's day")
 		}
 	}
@@ -340,7 +340,7 @@ func (k *checker) mergeable(t indexTable) [][]string {
 	for _, r := range t.Rows {
 		n := t.rowName(r)
 		stem := strings.TrimSuffix(n, ".md")
-		if episodicName.MatchString(stem) {
+		if episodicName().MatchString(stem) {
 			logs = append(logs, n)
 			continue
 		}

@@ -3,6 +3,7 @@ package memory
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"reprise/internal/mdfile"
 )
@@ -42,8 +43,8 @@ func column(t mdfile.Table, words []string) int {
 }
 
 var (
-	linkCell = regexp.MustCompile(`^!?\[([^\]]*)\]\(<?([^)>\s]*)>?[^)]*\)$`)
-	wikiCell = regexp.MustCompile(`^\[\[([^\]|]+)(?:\|[^\]]*)?\]\]$`)
+	linkCell = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^!?\[([^\]]*)\]\(<?([^)>\s]*)>?[^)]*\)$`) })
+	wikiCell = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[\[([^\]|]+)(?:\|[^\]]*)?\]\]$`) })
 )
 
 // rowName is the block file that a row's cell names: plain, in code or bold, as
@@ -53,9 +54,9 @@ func (t indexTable) rowName(r mdfile.Row) string {
 		return ""
 	}
 	c := strings.Trim(r.Cells[t.block], " *_`")
-	if m := wikiCell.FindStringSubmatch(c); m != nil {
+	if m := wikiCell().FindStringSubmatch(c); m != nil {
 		c = m[1]
-	} else if m := linkCell.FindStringSubmatch(c); m != nil {
+	} else if m := linkCell().FindStringSubmatch(c); m != nil {
 		c = m[1]
 		if strings.HasSuffix(strings.ToLower(m[2]), ".md") {
 			c = m[2]
@@ -153,11 +154,11 @@ func withRow(f *mdfile.File, name, summary, fallback, date string) (*mdfile.File
 	if err := set(t.summary, summary); err != nil {
 		return nil, err
 	}
-	if old, ok := func() (string, bool) { r, ok := t.find(name); return t.cell(r, t.updated), ok }(); ok && old > date && dateOnly.MatchString(old) {
+	if old, ok := func() (string, bool) { r, ok := t.find(name); return t.cell(r, t.updated), ok }(); ok && old > date && dateOnly().MatchString(old) {
 		return f, nil // a later day than ours: another machine's clock; days never go back
 	}
 	err := set(t.updated, date)
 	return f, err
 }
 
-var dateOnly = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+var dateOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`) })

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,8 +22,8 @@ const (
 )
 
 var (
-	topicName    = regexp.MustCompile(`^(project|reference)-[a-z0-9]+(-[a-z0-9]+)*$`)
-	episodicName = regexp.MustCompile(`^episodic-[0-9]{4}-(0[1-9]|1[0-2])$`)
+	topicName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(project|reference)-[a-z0-9]+(-[a-z0-9]+)*$`) })
+	episodicName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^episodic-[0-9]{4}-(0[1-9]|1[0-2])$`) })
 )
 
 // ValidName reports why a block of this name cannot be created, or nil. The
@@ -31,7 +32,7 @@ func ValidName(stem string) error {
 	if len(stem) > MaxName {
 		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrName, len(stem), MaxName)
 	}
-	if topicName.MatchString(stem) || episodicName.MatchString(stem) || stem == "decisions" {
+	if topicName().MatchString(stem) || episodicName().MatchString(stem) || stem == "decisions" {
 		return nil
 	}
 	hint := ""
@@ -48,7 +49,7 @@ func suggestName(stem string) string {
 	if s == "" {
 		return ""
 	}
-	if !strings.HasPrefix(s, "project-") && !strings.HasPrefix(s, "reference-") && !episodicName.MatchString(s) && s != "decisions" {
+	if !strings.HasPrefix(s, "project-") && !strings.HasPrefix(s, "reference-") && !episodicName().MatchString(s) && s != "decisions" {
 		s = "reference-" + s
 	}
 	if len(s) > MaxName {

@@ -336,7 +336,7 @@ func (s *Store) settleFile(ctx context.Context, g *git.Git, d *durable.Dir, work
 	switch stem := strings.TrimSuffix(strings.TrimPrefix(c.Path, blocksDir+"/"), ".md"); {
 	case c.Path == indexFile:
 		sides, union = sameRows(sides), true
-	case episodicName.MatchString(stem), stem == "decisions":
+	case episodicName().MatchString(stem), stem == "decisions":
 		union = true
 	}
 	names := []string{"ours", "base", "theirs"}

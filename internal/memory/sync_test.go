@@ -37,7 +37,7 @@ func run(t *testing.T, s *Store, args ...string) string {
 	return string(out)
 }
 
-func sync(t *testing.T, s *Store) SyncResult {
+func syncNow(t *testing.T, s *Store) SyncResult {
 	t.Helper()
 	res, err := s.Sync(t.Context(), SyncOptions{})
 	if err != nil {
@@ -111,7 +111,7 @@ func TestSyncWithOddSettings(t *testing.T) {
 		put(t, s, n, "not to be backed up")
 	}
 	put(t, s, ".gitignore", "# the user's own\n")
-	res := sync(t, s)
+	res := syncNow(t, s)
 	if !res.Committed || !res.Pushed || res.Branch != "main" || res.Remote != "origin" {
 		t.Errorf("%+v", res)
 	}
@@ -127,14 +127,14 @@ func TestSyncWithOddSettings(t *testing.T) {
 	if data, err := os.ReadFile(ran); err == nil {
 		t.Errorf("these ran unasked: %s", data)
 	}
-	if res := sync(t, s); res.Committed || res.Pushed {
+	if res := syncNow(t, s); res.Committed || res.Pushed {
 		t.Errorf("again: %+v", res)
 	}
 }
 
 func TestSyncWithoutRemoteOrGit(t *testing.T) {
 	s := machine(t, "")
-	res := sync(t, s)
+	res := syncNow(t, s)
 	if !res.Committed || res.Pushed || len(res.Notes) != 1 {
 		t.Errorf("%+v", res)
 	}
@@ -177,16 +177,16 @@ func TestTwoMachines(t *testing.T) {
 		}
 	}
 	base(a, "start")
-	sync(t, a)
-	sync(t, b) // gets it, though it began on its own
+	syncNow(t, a)
+	syncNow(t, b) // gets it, though it began on its own
 	base(a, "ann")
 	b.o.Now = func() time.Time { return day.AddDate(0, 0, 1) }
 	base(b, "bo")
-	sync(t, a)
-	if res := sync(t, b); !res.Merged || !res.Pushed {
+	syncNow(t, a)
+	if res := syncNow(t, b); !res.Merged || !res.Pushed {
 		t.Errorf("%+v", res)
 	}
-	sync(t, a)
+	syncNow(t, a)
 	for _, f := range []string{"blocks/episodic-2026-02.md", "blocks/decisions.md", "index.md"} {
 		text := get(t, a, f)
 		if text != get(t, b, f) {
@@ -219,15 +219,15 @@ func TestDivergedBlock(t *testing.T) {
 	if _, err := a.Create(t.Context(), CreateBlock{Name: "project-x", Content: "# X\nstate: one\n"}); err != nil {
 		t.Fatal(err)
 	}
-	sync(t, a)
-	sync(t, b)
+	syncNow(t, a)
+	syncNow(t, b)
 	edit := func(s *Store, to string) {
 		if _, err := s.Update(t.Context(), UpdateBlock{Name: "project-x", OldText: "state: one", NewText: "state: " + to}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	edit(a, "ann's")
-	sync(t, a)
+	syncNow(t, a)
 	edit(b, "bo's")
 	_, err := b.Sync(t.Context(), SyncOptions{})
 	if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "blocks/project-x.md") {

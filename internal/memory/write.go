@@ -267,7 +267,7 @@ func checkMeta(f *mdfile.File) error {
 
 // summaryOf is the index summary of a block that came without one.
 func summaryOf(stem string, f *mdfile.File) string {
-	if episodicName.MatchString(stem) {
+	if episodicName().MatchString(stem) {
 		return "Conversation log for " + monthName(strings.TrimPrefix(stem, "episodic-"))
 	}
 	head, text := "", ""
