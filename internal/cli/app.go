@@ -31,7 +31,9 @@ type App struct {
 	Out io.Writer
 	Err io.Writer
 
+	InIsTerminal  bool
 	OutIsTerminal bool
+	Columns       int // of the terminal that Out is; 0 where it is none
 	Env           config.Env
 	Environ       []string // the environment as lines, what agents start from
 	Program       string   // absolute path of this program

@@ -270,9 +270,9 @@ func showCompliance(app *App, sessions []complianceSession, bad int, asJSON bool
 			}
 			fmt.Fprintln(app.Out)
 		}
-		fmt.Fprintf(app.Out, "%d sessions, %d flagged\n", len(sessions), flagged)
+		fmt.Fprintf(app.Out, "%s, %d flagged\n", count(len(sessions), "session"), flagged)
 		if bad > 0 {
-			fmt.Fprintf(app.Err, "warning: %d lines of the log could not be read\n", bad)
+			fmt.Fprintf(app.Err, "warning: %s of the log could not be read\n", count(bad, "line"))
 		}
 	}
 	if flagged > 0 {

@@ -13,8 +13,10 @@ import (
 
 func newConfigCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config", Args: cobra.NoArgs, Short: "Show and check the settings",
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "config", Short: "Show and check the settings",
+		Long: `Show and check the settings. They are in a file that you write yourself; start
+it with what ` + "`reprise config show`" + ` prints, and keep the lines that you change.
+` + "`reprise paths settings`" + ` says where it belongs.`,
 	}
 	cmd.AddCommand(newConfigShowCmd(app), newConfigCheckCmd(app))
 	return cmd
@@ -71,7 +73,8 @@ func settingsYAML(items []config.Item) string {
 		if it.Value == "" {
 			mark = "# "
 		}
-		fmt.Fprintf(&b, "%s%s%s: %s  # %s (%s)\n", strings.Repeat("  ", len(sections)), mark, name, yamlValue(it.Value), it.Doc, it.Origin)
+		indent := strings.Repeat("  ", len(sections))
+		fmt.Fprintf(&b, "%s# %s (%s)\n%s%s%s: %s\n", indent, it.Doc, it.Origin, indent, mark, name, yamlValue(it.Value))
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,8 +48,9 @@ the real Claude Code of this machine, which needs an account and costs a little.
 			return runDemo(cmd.Context(), app, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Agent, "agent", "script", "client to start: script or claude")
+	cmd.Flags().StringVar(&o.Agent, "agent", "script", "`CLIENT` to start: script or claude")
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave the files and say where they are")
+	offer(cmd, "agent", "script", "claude")
 	return cmd
 }
 
@@ -58,7 +60,6 @@ type demo struct {
 	opt   DemoOptions
 	steps *term.Steps
 	root  string // of everything the demo makes
-	env   config.Env
 	peer  *mcpPeer
 	ids   []string // of the runs that were started
 }
@@ -84,12 +85,16 @@ func runDemo(ctx context.Context, app *App, o DemoOptions) error {
 		return fmt.Errorf("make a throwaway directory: %w", err)
 	}
 	d := &demo{app: app, opt: o, root: root, steps: term.NewSteps(app.Out, app.Style())}
+	fmt.Fprint(app.Out, "It takes about a quarter of a minute; Ctrl-C ends it and clears up.\n\n")
 	began := app.Now()
 	err = d.play(ctx)
 	if d.peer != nil {
 		if _, stopErr := d.peer.stop(10 * time.Second); err == nil {
 			err = stopErr
 		}
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return d.clearUp(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("demo: %w (its files are in %s)", err, root)
@@ -102,7 +107,52 @@ func runDemo(ctx context.Context, app *App, o DemoOptions) error {
 	} else {
 		fmt.Fprint(app.Out, " The throwaway directory is gone; --keep would have left it.\n")
 	}
-	fmt.Fprintln(app.Out, "Next: `reprise mcp install claude-code` connects your own client, `reprise doctor` says what is missing.")
+	style := app.Style()
+	fmt.Fprintf(app.Out, "Next: %s connects your own client,\n      %s says what is missing.\n",
+		style.Cyan("reprise mcp install claude-code"), style.Cyan("reprise doctor"))
+	return nil
+}
+
+// clearUp ends a demo that was broken off: its runs first, for they write where
+// the demo's files are.
+func (d *demo) clearUp(ctx context.Context) error {
+	why := context.Cause(ctx)
+	fmt.Fprintln(d.app.Err, "Stopping what the demo started …")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	sub := d.installation()
+	defer sub.Close()
+	err := stopRuns(ctx, sub)
+	if err == nil && d.opt.Keep {
+		return fmt.Errorf("demo: %w (its files are in %s)", why, d.root)
+	}
+	if err == nil {
+		err = durable.RemoveAll(d.root)
+	}
+	if err != nil {
+		return fmt.Errorf("demo: %w; clearing up: %w (its files are in %s)", why, err, d.root)
+	}
+	return fmt.Errorf("demo: %w; the throwaway directory is gone", why)
+}
+
+// stopRuns cancels every run of an installation and waits for its end.
+func stopRuns(ctx context.Context, app *App) error {
+	runs, err := app.Runs()
+	if err != nil {
+		return err
+	}
+	list, err := runs.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		if r.Status.Settled() {
+			continue
+		}
+		if _, err := runs.Cancel(ctx, r.ID, "the demo was stopped"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -182,7 +232,10 @@ func (d *demo) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.steps.OK("%d tools: %s", len(names), strings.Join(names, ", "))
+	d.steps.OK("%d tools:", len(names))
+	for some := range slices.Chunk(names, 5) {
+		d.steps.Quote(strings.Join(some, "  "))
+	}
 	return nil
 }
 
@@ -359,13 +412,21 @@ func (d *demo) restart(ctx context.Context) error {
 	return d.search("port of the staging database")
 }
 
-// account shows where everything is.
-func (d *demo) account(ctx context.Context) error {
-	d.steps.Step("Where it all is: plain files")
+// installation is the App of the demo's own home and project.
+func (d *demo) installation() *App {
 	env := d.app.Env
 	env.Dir = d.path("project")
 	env.Vars = config.ParseVars(d.environ(), env.GOOS)
-	sub := &App{Out: d.app.Out, Err: d.app.Err, OutIsTerminal: d.app.OutIsTerminal, Env: env, Environ: d.environ(), Program: d.app.Program, Hostname: d.app.Hostname}
+	return &App{
+		Out: d.app.Out, Err: d.app.Err, OutIsTerminal: d.app.OutIsTerminal, Columns: d.app.Columns,
+		Env: env, Environ: d.environ(), Program: d.app.Program, Hostname: d.app.Hostname,
+	}
+}
+
+// account shows where everything is.
+func (d *demo) account(ctx context.Context) error {
+	d.steps.Step("Where it all is: plain files")
+	sub := d.installation()
 	defer sub.Close()
 	home, err := sub.Home()
 	if err != nil {
@@ -387,5 +448,9 @@ func (d *demo) account(ctx context.Context) error {
 	d.steps.OK("events  %s", home.EventsDir())
 	d.steps.OK("log     %s", home.LogFile())
 	d.steps.Command("reprise runs list")
-	return printRuns(sub, list, false)
+	if err := printRuns(sub, list, false); err != nil {
+		return err
+	}
+	d.steps.Info("what MCP calls timed_out and cancelled, a run's record calls timeout and killed")
+	return nil
 }

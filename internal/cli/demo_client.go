@@ -22,6 +22,7 @@ type mcpPeer struct {
 	pipe    *os.File // the file under out
 	nextID  int
 	now     func() time.Time
+	unwatch func() bool // stops the end of the context from ending a read
 }
 
 // mcpCall is a request, mcpAnswer what comes back.
@@ -81,6 +82,7 @@ func startPeer(ctx context.Context, app *App, args, env []string, dir string) (*
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = ourIn.SetReadDeadline(deadline) // a pipe that cannot have one still ends with the server
 	}
+	peer.unwatch = context.AfterFunc(ctx, func() { _ = ourIn.SetReadDeadline(time.Unix(1, 0)) })
 	if _, err := peer.call("initialize", map[string]any{
 		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
 		"clientInfo": map[string]string{"name": "reprise-demo", "version": Version()},
@@ -157,6 +159,7 @@ func (p *mcpPeer) stop(patience time.Duration) (time.Duration, error) {
 	began := p.now()
 	p.in.Close()
 	defer p.pipe.Close()
+	defer p.unwatch()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

@@ -116,9 +116,9 @@ func printFindings(app *App, found []setup.Finding) {
 		setup.OK: style.Green("ok  "), setup.Info: style.Dim("info"), setup.Warn: style.Yellow("warn"), setup.Fail: style.Red("FAIL"),
 	}
 	last := ""
-	count := map[setup.Status]int{}
+	n := map[setup.Status]int{}
 	for _, f := range found {
-		count[f.Status]++
+		n[f.Status]++
 		if f.Check != last {
 			fmt.Fprintln(app.Out, style.Bold(f.Check))
 			last = f.Check
@@ -130,10 +130,10 @@ func printFindings(app *App, found []setup.Finding) {
 	}
 	fmt.Fprintln(app.Out)
 	switch {
-	case count[setup.Fail] > 0:
-		fmt.Fprintf(app.Out, "%s\n", style.Red(strings.TrimSpace(fmt.Sprintf("%d of %d findings need mending.", count[setup.Fail], len(found)))))
-	case count[setup.Warn] > 0:
-		fmt.Fprintf(app.Out, "It works; %d warnings.\n", count[setup.Warn])
+	case n[setup.Fail] > 0:
+		fmt.Fprintf(app.Out, "%s\n", style.Red(strings.TrimSpace(fmt.Sprintf("To mend: %d of %s.", n[setup.Fail], count(len(found), "finding")))))
+	case n[setup.Warn] > 0:
+		fmt.Fprintf(app.Out, "It works; %s.\n", count(n[setup.Warn], "warning"))
 	default:
 		fmt.Fprintln(app.Out, style.Green("All is well."))
 	}

@@ -54,7 +54,7 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 		return conflict(err)
 	}
 	if existing == nil && !yes {
-		if err := askInit(app, project); err != nil {
+		if err := askInit(ctx, app, project); err != nil {
 			return err
 		}
 	}
@@ -91,13 +91,16 @@ func conflict(err error) error {
 
 // askInit says what would be written and asks. Where nobody can be asked it is
 // an error: consent is then given by --yes.
-func askInit(app *App, p *config.Project) error {
+func askInit(ctx context.Context, app *App, p *config.Project) error {
 	if !app.OutIsTerminal {
 		return usagef("nobody can be asked here: pass --yes to make %s the project %q", p.Root, p.Name)
 	}
 	fmt.Fprintf(app.Out, "Make %s the project %s?\n", term.SafeLine(p.Root), app.Style().Bold(p.Name))
 	fmt.Fprintf(app.Out, "  writes .reprise/project.yaml and one line of .gitignore\nProceed? [Y/n] ")
-	line, err := bufio.NewReader(app.In).ReadString('\n')
+	line, err := interruptible(ctx, func() (string, error) { return bufio.NewReader(app.In).ReadString('\n') })
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil && line == "" {
 		return exitWith(ExitConflict, errors.New("not made: no answer came"))
 	}

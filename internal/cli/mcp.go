@@ -48,11 +48,11 @@ beyond this machine put a proxy in front of it, or a tunnel.`,
 		Example: `  reprise mcp
   reprise mcp --read-only --toolsets memory
   reprise mcp token create laptop && reprise mcp --http 127.0.0.1:8765`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) == 1 && o.HTTP == fromSettings {
 				return nil
 			}
-			return usagef("unknown command %q for reprise mcp: see `reprise mcp --help`", args[0])
+			return unknownCommand(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -62,11 +62,12 @@ beyond this machine put a proxy in front of it, or a tunnel.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.HTTP, "http", "", "serve over HTTP on this `address` instead (default http.addr of the settings)")
+	f.StringVar(&o.HTTP, "http", "", "serve over HTTP on `ADDRESS` instead (without one: http.addr of the settings)")
 	f.Lookup("http").NoOptDefVal = fromSettings
 	f.StringVar(&o.Toolsets, "toolsets", "default", "tools to offer: default, all, or some of runs,memory")
 	f.BoolVar(&o.ReadOnly, "read-only", false, "offer only the tools that change nothing")
 	f.BoolVar(&o.NoAuth, "no-auth", false, "with --http on a loopback address: let every program on this machine in")
+	offer(cmd, "toolsets", "default", "all", "runs", "memory")
 	cmd.AddCommand(newMCPTokenCmd(app), newMCPInstallCmd(app), newMCPUninstallCmd(app))
 	return cmd
 }

@@ -62,6 +62,7 @@ Where nothing else was changed since, the files are what they were before.`,
 func (o *installOptions) common(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.scope, "scope", "", "user, local or project (default: user)")
+	offer(cmd, "scope", "user", "local", "project")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be changed, and change nothing")
 	f.BoolVar(&o.asJSON, "json", false, "print the changes for programs")
 }

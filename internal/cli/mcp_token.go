@@ -20,8 +20,6 @@ func newMCPTokenCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke access tokens for `reprise mcp --http`",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newMCPTokenCreateCmd(app), newMCPTokenListCmd(app), newMCPTokenRevokeCmd(app))
 	return cmd
@@ -83,9 +81,10 @@ func newMCPTokenListCmd(app *App) *cobra.Command {
 
 func newMCPTokenRevokeCmd(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke NAME",
-		Short: "Make a token worthless, from the next request on",
-		Args:  cobra.ExactArgs(1),
+		Use:               "revoke NAME",
+		ValidArgsFunction: completeTokens(app),
+		Short:             "Make a token worthless, from the next request on",
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			home, err := app.Home()
 			if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,11 @@ func newMemoryCmd(app *App) *cobra.Command {
 		Long: `The memory is plain markdown: core.md and index.md, which every session reads,
 and blocks/, which are read when they matter. Edit the files as you like; these
 commands and the tools of the MCP server keep what you wrote.`,
+		Example: `  reprise memory create project-shop --summary "The shop" --content "# Shop"
+  reprise memory create reference-backups < backups.md
+  reprise memory search "staging port"
+  reprise memory append --title "Moved staging" --text "It is on port 6543 now."
+  reprise memory read core`,
 	}
 	cmd.AddCommand(memoryInit(app), memoryPath(app), memoryList(app), memoryRead(app), memorySearch(app), memoryCheck(app),
 		memoryCreate(app), memoryUpdate(app), memoryAppend(app), memorySync(app), memoryPackSkill(app))
@@ -37,6 +43,9 @@ func memoryError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, memory.ErrNotFound):
+		if !strings.Contains(err.Error(), "`") { // it says no command that helps
+			err = fmt.Errorf("%w; `reprise memory list` says which blocks there are", err)
+		}
 		return exitWith(ExitNotFound, err)
 	case errors.Is(err, memory.ErrStale), errors.Is(err, memory.ErrExists), errors.Is(err, memory.ErrOutside), errors.Is(err, memory.ErrDiverged),
 		errors.Is(err, git.ErrRejected), errors.Is(err, git.ErrLocked):
@@ -59,7 +68,7 @@ func wrote(app *App, w memory.Written, asJSON bool) error {
 	case w.Created:
 		verb = "created"
 	}
-	fmt.Fprintf(app.Out, "%s %s\n%s\n", verb, w.Path, w.Hash)
+	fmt.Fprintf(app.Out, "%s %s\n  %s\n", verb, w.Path, app.Style().Dim("version "+w.Hash))
 	for _, warning := range w.Warnings {
 		fmt.Fprintf(app.Err, "warning: %s\n", warning)
 	}
@@ -67,15 +76,11 @@ func wrote(app *App, w memory.Written, asJSON bool) error {
 }
 
 // textArg is the text of a flag or argument: "-" or nothing means standard input.
-func textArg(app *App, text string) (string, error) {
+func textArg(ctx context.Context, app *App, text string) (string, error) {
 	if text != "-" {
 		return text, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(app.In, memory.MaxAppend+1))
-	if err != nil {
-		return "", fmt.Errorf("read standard input: %w", err)
-	}
-	return string(data), nil
+	return readInput(ctx, app, "the text", memory.MaxAppend+1)
 }
 
 func memoryInit(app *App) *cobra.Command {
@@ -90,6 +95,9 @@ func memoryInit(app *App) *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(app.Out, m.Dir())
+			if app.OutIsTerminal {
+				fmt.Fprintln(app.Err, "Next: write who you are into core.md there, and make a block with `reprise memory create NAME`.")
+			}
 			if !git.New(m.Dir(), git.Options{Vars: app.Env.Vars}).Installed() {
 				fmt.Fprintln(app.Err, "note: git is not installed, so the memory has no history and cannot be synced")
 			}
@@ -131,14 +139,19 @@ func memoryList(app *App) *cobra.Command {
 				}
 				return printJSON(app.Out, blocks)
 			}
+			if len(blocks) == 0 {
+				fmt.Fprintln(app.Err, "No blocks yet. `reprise memory create NAME` makes one.")
+				return nil
+			}
+			table := term.NewTable(app.Style(), "BLOCK", "UPDATED", "TOKENS", "SUMMARY").AlignRight(2).MaxWidth(app.Columns)
 			for _, b := range blocks {
 				day := ""
 				if !b.Updated.IsZero() {
 					day = b.Updated.Format("2006-01-02")
 				}
-				fmt.Fprintf(app.Out, "%-40s %-10s %6d tokens  %s\n", term.SafeText(b.Name), day, b.Tokens, term.SafeText(b.Summary))
+				table.Row(b.Name, day, fmt.Sprint(b.Tokens), b.Summary)
 			}
-			return nil
+			return table.Write(app.Out)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
@@ -149,7 +162,7 @@ func memoryRead(app *App) *cobra.Command {
 	var asJSON bool
 	var offset, limit int
 	cmd := &cobra.Command{
-		Use: "read NAME", Args: cobra.ExactArgs(1), Short: "Print core, index or a block",
+		Use: "read NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: completeMemory(app), Short: "Print core, index or a block",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := app.Memory()
 			if err != nil {
@@ -267,7 +280,7 @@ func memoryCreate(app *App) *cobra.Command {
 		Use: "create NAME", Args: cobra.ExactArgs(1), Short: "Make a block, with front matter and index row",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			b.Name = args[0]
-			if b.Content, err = textArg(app, b.Content); err != nil {
+			if b.Content, err = textArg(cmd.Context(), app, b.Content); err != nil {
 				return err
 			}
 			m, err := app.Memory()
@@ -292,7 +305,7 @@ func memoryUpdate(app *App) *cobra.Command {
 	var u memory.UpdateBlock
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "update NAME", Args: cobra.ExactArgs(1), Short: "Change core, index or a block",
+		Use: "update NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: completeMemory(app), Short: "Change core, index or a block",
 		Long: `Replace a file's text with --content (its front matter stays), or one passage
 with --old and --new, or only its index row with --summary. With --if-hash, a
 file that changed since you read it is left alone (exit code 4).`,
@@ -301,7 +314,7 @@ file that changed since you read it is left alone (exit code 4).`,
 			if u.Content == "" && u.OldText == "" && u.Summary == "" {
 				return usagef("update %s: give --content, --old with --new, or --summary", args[0])
 			}
-			if u.Content, err = textArg(app, u.Content); err != nil {
+			if u.Content, err = textArg(cmd.Context(), app, u.Content); err != nil {
 				return err
 			}
 			m, err := app.Memory()
@@ -330,7 +343,7 @@ func memoryAppend(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "append", Args: cobra.NoArgs, Short: "Add an entry to the month's log, or text to a file",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := textArg(app, text)
+			text, err := textArg(cmd.Context(), app, text)
 			if err != nil {
 				return err
 			}
@@ -383,12 +396,12 @@ func memorySync(app *App) *cobra.Command {
 			}
 			switch {
 			case o.DryRun:
-				fmt.Fprintf(app.Out, "would commit %d files\n", len(res.Files))
+				fmt.Fprintf(app.Out, "would commit %s\n", count(len(res.Files), "file"))
 				for _, f := range res.Files {
 					fmt.Fprintf(app.Out, "  %s\n", term.SafeText(f))
 				}
 			case res.Committed:
-				fmt.Fprintf(app.Out, "committed %d files as %.12s\n", len(res.Files), res.Commit)
+				fmt.Fprintf(app.Out, "committed %s as %.12s\n", count(len(res.Files), "file"), res.Commit)
 			default:
 				fmt.Fprintln(app.Out, "nothing to commit")
 			}
@@ -409,6 +422,7 @@ func memorySync(app *App) *cobra.Command {
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be done")
 	cmd.Flags().BoolVar(&timer, "install-timer", false, "write the files that make the system sync now and then")
 	cmd.Flags().DurationVar(&every, "every", 4*time.Hour, "time between syncs of the timer")
+	cmd.Flags().Lookup("every").DefValue = "4h"
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
 	return cmd
 }
@@ -489,10 +503,13 @@ server for all but append_file.`,
 				}
 				return err
 			}
-			_, err = fmt.Fprintln(app.Out, path)
+			if _, err = fmt.Fprintln(app.Out, path); err == nil && app.OutIsTerminal {
+				fmt.Fprintln(app.Err, "Next: upload it in Claude under Settings > Capabilities.")
+			}
 			return err
 		},
 	}
+	defer func() { offer(cmd, "flavour", memory.FlavourReprise, memory.FlavourFilesystem) }()
 	cmd.Flags().StringVar(&flavour, "flavour", memory.FlavourReprise, "reprise or filesystem")
 	cmd.Flags().StringVarP(&out, "output", "o", memory.SkillName+".zip", "file to write; - writes to standard output")
 	return cmd

@@ -37,9 +37,15 @@ func OSApp() (*App, error) {
 	if err != nil || host == "" {
 		host = "localhost" // names the event file; one machine without a name is still one
 	}
+	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		columns = 0 // not a terminal: nothing is cut
+	}
 	return &App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		Columns:       columns,
 		Env:           env, Environ: os.Environ(), Program: program, Hostname: host, PID: os.Getpid(),
 		ProtectStdout: func() { os.Stdout = os.Stderr },
 		Signals:       subscribe,

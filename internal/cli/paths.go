@@ -19,7 +19,7 @@ type place struct {
 func newPathsCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "paths [NAME]", Args: cobra.MaximumNArgs(1), Short: "Print where everything is",
+		Use: "paths [NAME]", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completePlaces(app), Short: "Print where everything is",
 		Long: `Print where reprise keeps everything, as it is decided by the environment, the
 settings and the project around the working directory. With a name, print that
 one path alone, for scripts. Nothing is made by asking.`,

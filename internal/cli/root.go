@@ -134,7 +134,11 @@ over MCP, memory in plain markdown, and the record of what happened.
 Start with:
   reprise demo              the main job, shown step by step, no account needed
   reprise mcp install NAME  connect a client (claude-code, codex, gemini, copilot, …)
-  reprise doctor            what is set up, what is not, and what to do about it`,
+  reprise doctor            what is set up, what is not, and what to do about it
+
+A command ends with 0 when it is done, 1 when it went wrong, 2 when its words are
+off, 3 when what was named is not there, 4 when it was refused because something
+changed, exists or is held, and 5 when time ran out.`,
 		Version:       Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -143,10 +147,14 @@ Start with:
 	root.SetOut(app.Out)
 	root.SetErr(app.Err)
 	root.SetVersionTemplate("reprise {{.Version}}\n")
-	root.PersistentFlags().StringVar(&app.ConfigFlag, "config", "", "settings file (default: $REPRISE_CONFIG, else the platform's place; see `reprise paths`)")
+	root.PersistentFlags().StringVar(&app.ConfigFlag, "config", "", "read the settings from `FILE` (default: $REPRISE_CONFIG, else what \"reprise paths settings\" says)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w\nSee `%s --help`.", err, cmd.CommandPath())
 	})
 	root.AddCommand(commands(app)...)
+	root.SetHelpCommand(newHelpCmd(root))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	finish(root)
 	return root
 }

@@ -19,8 +19,6 @@ func newRunsCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "Look at runs, wait for them, stop them, clear them away",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newRunsListCmd(app), newRunsShowCmd(app), newRunsLogsCmd(app), newRunsWaitCmd(app),
 		newRunsCancelCmd(app), newRunsExtendCmd(app), newRunsGCCmd(app))
@@ -56,16 +54,24 @@ func newRunsListCmd(app *App) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Args: cobra.NoArgs,
-		Short: "List runs, newest first; runs whose supervisor died are settled first",
+		Short: "List runs of every project, newest first",
+		Long: `List runs of every project, newest first. What died without a word, as when the
+machine went down, is found out about and put on record first. At a terminal
+lines are cut to its width; ` + "`reprise runs show RUN`" + ` has the whole.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := app.Runs()
 			if err != nil {
 				return err
 			}
 			list, err := runs.List(cmd.Context())
+			all := len(list)
 			list, filterErr := filterRuns(list, status, limit)
 			if filterErr != nil {
 				return filterErr
+			}
+			if len(list) == 0 && all > 0 && !asJSON {
+				fmt.Fprintf(app.Err, "No run is in the state %q, of %s in all.\n", status, count(all, "run"))
+				return err
 			}
 			if printErr := printRuns(app, list, asJSON); printErr != nil {
 				return printErr
@@ -74,10 +80,14 @@ func newRunsListCmd(app *App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print records for programs")
-	cmd.Flags().StringVar(&status, "status", "", "only runs in this state (running, completed, failed, timeout, killed, interrupted, spawning, completing)")
-	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most this many (0: all)")
+	cmd.Flags().StringVar(&status, "status", "", "only runs in this `STATE`: "+strings.Join(runStates, ", "))
+	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most `N` (0: all)")
+	offer(cmd, "status", runStates...)
 	return cmd
 }
+
+// runStates are the states of a run, those that people ask for first.
+var runStates = []string{"running", "completed", "failed", "timeout", "killed", "interrupted", "spawning", "completing"}
 
 func filterRuns(list []run.Record, status string, limit int) ([]run.Record, error) {
 	if limit < 0 {
@@ -114,9 +124,9 @@ func printRuns(app *App, list []run.Record, asJSON bool) error {
 		return nil
 	}
 	style := app.Style()
-	table := term.NewTable(style, "RUN", "STATUS", "CLIENT", "STARTED", "TOOK", "WHY")
+	table := term.NewTable(style, "RUN", "STATUS", "CLIENT", "STARTED", "TOOK", "TASK").MaxWidth(app.Columns)
 	for _, r := range list {
-		table.Row(r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04:05"), ago(r.Elapsed(app.Now())), firstLine(r.StatusReason, 60))
+		table.Row(r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04"), ago(r.Elapsed(app.Now())), taskAndReason(r))
 	}
 	return table.Write(app.Out)
 }
@@ -131,6 +141,23 @@ func statusCell(style term.Style, r run.Record) string {
 	return style.Yellow(string(r.Status))
 }
 
+// taskAndReason is what a run was asked to do, and why it came to no good end.
+func taskAndReason(r run.Record) string {
+	if r.StatusReason == "" {
+		return taskCell(r, 200)
+	}
+	return taskCell(r, 24) + " — " + firstLine(r.StatusReason, 60)
+}
+
+// taskCell is what a run was asked to do, in one line.
+func taskCell(r run.Record, n int) string {
+	task, err := r.TaskStart()
+	if err != nil {
+		return "(its task cannot be read)"
+	}
+	return firstLine(task, n)
+}
+
 func firstLine(s string, n int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	s = term.SafeText(s)
@@ -143,7 +170,7 @@ func firstLine(s string, n int) string {
 func newRunsShowCmd(app *App) *cobra.Command {
 	var asJSON, tools, messages, errorsOnly, usage bool
 	cmd := &cobra.Command{
-		Use: "show RUN", Args: cobra.ExactArgs(1), Short: "Show one run: its record, its result, its files",
+		Use: "show RUN", Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(app, anyRun), Short: "Show one run: its record, its result, its files",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, err := app.Runs()
 			if err != nil {
@@ -202,8 +229,14 @@ func showRun(app *App, r run.Record, out run.Output) error {
 		}
 	}
 	line("run", style.Bold(r.ID))
-	line("status", statusCell(style, r)+" "+term.SafeText(r.StatusReason))
-	line("client", r.Client+" "+r.Model)
+	status := statusCell(style, r)
+	if r.StatusReason != "" {
+		status += ": " + term.SafeText(r.StatusReason)
+	}
+	line("status", status)
+	line("task", taskCell(r, max(app.Columns-13, 60)))
+	line("project", r.Project)
+	line("client", strings.TrimSpace(r.Client+" "+r.Model))
 	line("directory", r.WorkDir)
 	line("started", r.StartedAt.Local().Format(time.RFC1123))
 	line("took", ago(r.Elapsed(app.Now())))
@@ -213,7 +246,7 @@ func showRun(app *App, r run.Record, out run.Output) error {
 	line("sandbox", r.Command.Sandbox)
 	if r.Result != nil && r.Result.NumTurns > 0 {
 		u := r.Result.Usage
-		line("usage", fmt.Sprintf("%d turns, %d tokens in, %d out, %.4f USD", r.Result.NumTurns, u.InputTokens, u.OutputTokens, r.Result.CostUSD))
+		line("usage", fmt.Sprintf("%s, %d tokens in, %d out, %.4f USD", count(r.Result.NumTurns, "turn"), u.InputTokens, u.OutputTokens, r.Result.CostUSD))
 	}
 	if r.Heartbeat.ToolCalls > 0 {
 		line("tool calls", fmt.Sprint(r.Heartbeat.ToolCalls))
@@ -229,7 +262,7 @@ func showRun(app *App, r run.Record, out run.Output) error {
 func newRunsLogsCmd(app *App) *cobra.Command {
 	var follow, stderr bool
 	cmd := &cobra.Command{
-		Use: "logs RUN", Args: cobra.ExactArgs(1), Short: "Print a run's output as its client wrote it",
+		Use: "logs RUN", Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(app, anyRun), Short: "Print a run's output as its client wrote it",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, err := app.Runs()
 			if err != nil {
@@ -246,10 +279,11 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 			if !follow {
 				return copyFile(cmd.Context(), app, path, nil)
 			}
-			return copyFile(cmd.Context(), app, path, func() (bool, error) {
+			err = copyFile(cmd.Context(), app, path, func() (bool, error) {
 				r, err := runs.Settle(cmd.Context(), r.ID)
 				return r.Status.Settled(), err
 			})
+			return goesOn(cmd.Context(), err, r.ID)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
@@ -299,6 +333,19 @@ func copyFile(ctx context.Context, app *App, path string, ended func() (bool, er
 	}
 }
 
+// goesOn is the error of a look at runs that was broken off: the runs are none
+// the worse for it, which a person who pressed Ctrl-C wants to know.
+func goesOn(ctx context.Context, err error, ids ...string) error {
+	if err == nil || !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+		return err
+	}
+	verb := "goes"
+	if len(ids) > 1 {
+		verb = "go"
+	}
+	return fmt.Errorf("%w; %s %s on", context.Cause(ctx), strings.Join(ids, ", "), verb)
+}
+
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -313,7 +360,7 @@ func pause(ctx context.Context, d time.Duration) error {
 func newRunsWaitCmd(app *App) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "wait RUN [RUN ...]", Args: cobra.MinimumNArgs(1),
+		Use: "wait RUN [RUN ...]", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeRuns(app, unsettledRun),
 		Short: "Wait until runs have ended; the exit code is that of the worst",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -327,8 +374,11 @@ func newRunsWaitCmd(app *App) *cobra.Command {
 				return err
 			}
 			var worst error
-			for _, id := range args {
+			for i, id := range args {
 				r, err := runs.Wait(ctx, id)
+				if cmd.Context().Err() != nil {
+					return goesOn(cmd.Context(), cmd.Context().Err(), args[i:]...)
+				}
 				if errors.Is(err, context.DeadlineExceeded) {
 					return exitWith(ExitTimeout, fmt.Errorf("%s is still %s after %s: it goes on; stop it with `reprise runs cancel %s`", id, r.Status, timeout, id))
 				}
@@ -343,14 +393,14 @@ func newRunsWaitCmd(app *App) *cobra.Command {
 			return worst
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time (the runs go on)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this `TIME` (the runs go on)")
 	return cmd
 }
 
 func newRunsCancelCmd(app *App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "cancel RUN [RUN ...]", Args: cobra.MinimumNArgs(1),
+		Use: "cancel RUN [RUN ...]", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeRuns(app, unsettledRun),
 		Short: "Stop runs and every process they started",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, err := app.Runs()
@@ -375,13 +425,13 @@ func newRunsCancelCmd(app *App) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "cancelled on the command line", "why, for the record")
+	cmd.Flags().StringVar(&reason, "reason", "cancelled on the command line", "`TEXT` for the record")
 	return cmd
 }
 
 func newRunsExtendCmd(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "extend RUN TIME", Args: cobra.ExactArgs(2),
+		Use: "extend RUN TIME", Args: cobra.ExactArgs(2), ValidArgsFunction: completeRuns(app, unsettledRun),
 		Short: "Give a running run more time, as 10m",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			by, err := time.ParseDuration(args[1])
@@ -392,7 +442,11 @@ func newRunsExtendCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return notFound(runs.Extend(cmd.Context(), args[0], by))
+			if err := runs.Extend(cmd.Context(), args[0], by); err != nil {
+				return notFound(err)
+			}
+			_, err = fmt.Fprintf(app.Out, "%s may run %s longer\n", args[0], by)
+			return err
 		},
 	}
 }
@@ -415,11 +469,12 @@ func newRunsGCCmd(app *App) *cobra.Command {
 				fmt.Fprintln(app.Out, id)
 			}
 			if err == nil {
-				fmt.Fprintf(app.Err, "%d runs removed.\n", len(removed))
+				fmt.Fprintf(app.Err, "%s removed.\n", count(len(removed), "run"))
 			}
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&older, "older", 30*24*time.Hour, "only runs that ended longer ago than this")
+	cmd.Flags().DurationVar(&older, "older", 30*24*time.Hour, "only runs that ended longer ago than this `TIME`")
+	cmd.Flags().Lookup("older").DefValue = "720h, 30 days"
 	return cmd
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -53,18 +51,19 @@ The agent cannot write the memory directory, and cannot read it without
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Agent, "agent", "", "client: claude, script or generic (default: sub_agent.agent of the settings)")
-	f.StringVar(&o.Script, "agent-script", "", "file of steps for the script client")
-	f.StringVar(&o.SystemPrompt, "system-prompt", "", "instructions added to the default ones")
-	f.StringVar(&o.Model, "model", "", "model, as the client spells it")
-	f.StringVarP(&o.WorkDir, "dir", "C", "", "working directory (default: this one)")
-	f.StringArrayVar(&o.AddDirs, "add-dir", nil, "a further directory that the agent may use; may be repeated")
-	f.DurationVar(&o.Timeout, "timeout", 0, "longest the run may take, as 90s or 30m (default: sub_agent.default_timeout_seconds)")
-	f.IntVar(&o.MaxOutputTokens, "max-output-tokens", 0, "cut the answer after this many tokens (default: sub_agent.default_max_output_tokens)")
+	f.StringVar(&o.Agent, "agent", "", "`CLIENT` to start: claude, script or generic (default: sub_agent.agent of the settings)")
+	f.StringVar(&o.Script, "agent-script", "", "`FILE` of steps for the script client")
+	f.StringVar(&o.SystemPrompt, "system-prompt", "", "`TEXT` of instructions, added to the default ones")
+	f.StringVar(&o.Model, "model", "", "`MODEL`, as the client spells it")
+	f.StringVarP(&o.WorkDir, "dir", "C", "", "working `DIR` (default: this one)")
+	f.StringArrayVar(&o.AddDirs, "add-dir", nil, "a further `DIR` that the agent may use; may be repeated")
+	f.DurationVar(&o.Timeout, "timeout", 0, "longest `TIME` the run may take, as 90s or 30m (default: sub_agent.default_timeout_seconds)")
+	f.IntVar(&o.MaxOutputTokens, "max-output-tokens", 0, "cut the answer after `N` tokens (default: sub_agent.default_max_output_tokens)")
 	f.BoolVar(&o.AllowMemoryRead, "allow-memory-read", false, "let the agent read the memory directory")
-	f.StringVar(&o.Key, "idempotency-key", "", "a second spawn with the same key returns the first one's run")
+	f.StringVar(&o.Key, "idempotency-key", "", "a second spawn with the same `KEY` returns the first one's run")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the run's id and return; the run lives on")
 	f.BoolVar(&o.JSON, "json", false, "print the result for programs")
+	offer(cmd, "agent", "claude", "script", "generic")
 	return cmd
 }
 
@@ -76,11 +75,11 @@ func runSpawn(ctx context.Context, app *App, o SpawnOptions) error {
 		return usagef("--max-output-tokens %d is negative", o.MaxOutputTokens)
 	}
 	if o.Task == "-" {
-		data, err := io.ReadAll(io.LimitReader(app.In, 16<<20))
+		task, err := readInput(ctx, app, "the task", 16<<20)
 		if err != nil {
-			return fmt.Errorf("read task from standard input: %w", err)
+			return err
 		}
-		o.Task = string(data)
+		o.Task = task
 	}
 	req := run.Request{
 		Task: o.Task, SystemPrompt: o.SystemPrompt, Model: o.Model, WorkDir: app.abs(o.WorkDir),
@@ -133,10 +132,13 @@ func awaitSpawn(ctx context.Context, app *App, runs *run.Manager, r run.Record, 
 	if ctx.Err() != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
+		if !asJSON {
+			fmt.Fprintf(app.Err, "Stopping %s and every process it started …\n", r.ID)
+		}
 		if ended, err = runs.Cancel(stop, r.ID, "the spawn command was stopped"); err != nil {
 			return err
 		}
-		return fmt.Errorf("%s was stopped: %w", r.ID, context.Cause(ctx))
+		return fmt.Errorf("%s is %s: %w", r.ID, ended.Status, context.Cause(ctx))
 	}
 	if err != nil {
 		return err
@@ -154,7 +156,7 @@ func awaitSpawn(ctx context.Context, app *App, runs *run.Manager, r run.Record, 
 	if out.Text != "" {
 		fmt.Fprintln(app.Out, strings.TrimRight(out.Text, "\n"))
 	}
-	return spawnExit(ended, fmt.Errorf("%s %s: %s (its output is in %s)", r.ID, ended.MCPStatus(), ended.StatusReason, ended.Dir()))
+	return spawnExit(ended, fmt.Errorf("%s %s: %s (its output is in %s)", r.ID, ended.Status, ended.StatusReason, ended.Dir()))
 }
 
 // spawnExit is the exit code of a run that has ended, with err as its message.
@@ -175,10 +177,4 @@ func (a *App) abs(path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(a.Env.Dir, path)
-}
-
-// fileExists is for messages only: what is read later is checked then.
-func fileExists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

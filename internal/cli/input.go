@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// readInput reads standard input to its end, or until there is too much of it.
+// At a terminal it says that it is waiting, and for what. A request to stop
+// ends it at once: the read itself cannot be taken back, and goes on unseen for
+// as long as the process lives.
+func readInput(ctx context.Context, app *App, what string, most int64) (string, error) {
+	if app.InIsTerminal {
+		fmt.Fprintf(app.Err, "Type %s. A line with only %s ends it, Ctrl-C gives up.\n", what, endOfInput(app.Env.GOOS))
+	}
+	data, err := interruptible(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(app.In, most)) })
+	if err != nil {
+		return "", fmt.Errorf("read %s from standard input: %w", what, err)
+	}
+	return string(data), nil
+}
+
+// interruptible is read, or the end of ctx where that comes first.
+func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type answer struct {
+		data T
+		err  error
+	}
+	ready := make(chan answer, 1)
+	go func() {
+		data, err := read()
+		ready <- answer{data, err}
+	}()
+	select {
+	case a := <-ready:
+		return a.data, a.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+func endOfInput(goos string) string {
+	if goos == "windows" {
+		return "Ctrl-Z"
+	}
+	return "Ctrl-D"
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// helpWidth is how wide the flags' help is: what fits everywhere.
+const helpWidth = 80
+
+// finish gives every command below cmd, and cmd itself, the same manners: a
+// group without a command shows its help, a word that is no command is refused
+// with the nearest one, wrong arguments are answered with the right form, and
+// the help fits a terminal.
+func finish(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		finish(sub)
+	}
+	if cmd.Hidden {
+		return
+	}
+	if cmd.HasSubCommands() && cmd.Run == nil && cmd.RunE == nil {
+		cmd.Args = onlyCommands
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		cmd.Annotations = map[string]string{onlyGroup: "yes"}
+	} else if !cmd.HasSubCommands() && cmd.Args != nil {
+		cmd.Args = checkedArgs(cmd.Args)
+	}
+	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !strings.Contains(cmd.Use, "[FILE]") {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	cmd.SetUsageFunc(usage)
+}
+
+// onlyGroup annotates a command that does nothing but hold others.
+const onlyGroup = "only-group"
+
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownCommand(cmd, args[0])
+}
+
+// unknownCommand says that word is no command of cmd, and which ones are near.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	if cmd.SuggestionsMinimumDistance <= 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	near := cmd.SuggestionsFor(word)
+	for i, name := range near {
+		near[i] = fmt.Sprintf("`%s %s`", cmd.CommandPath(), name)
+	}
+	slices.Sort(near)
+	hint := ""
+	if near = slices.Compact(near); len(near) > 0 {
+		hint = fmt.Sprintf("\nDid you mean %s?", strings.Join(near, " or "))
+	}
+	return usagef("`%s` has no command %q%s\nSee `%s --help`.", cmd.CommandPath(), word, hint, cmd.CommandPath())
+}
+
+// newHelpCmd is cobra's help command, but for words that name no command: they
+// are refused.
+func newHelpCmd(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND ...]", Short: "Help about any command",
+		Long: "Print the help of a command, as `reprise COMMAND --help` does.",
+		Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			of, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var words []string
+			for _, sub := range of.Commands() {
+				if sub.IsAvailableCommand() {
+					words = append(words, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+				}
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			of, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(of, rest[0])
+			}
+			return of.Help()
+		},
+	}
+}
+
+// checkedArgs is check with an error that says which argument is missing, or
+// which is too much, in the words of the command's own usage line.
+func checkedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if err == nil {
+			return nil
+		}
+		_, form, _ := strings.Cut(cmd.Use, " ")
+		needed := strings.Fields(form)
+		if i := slices.IndexFunc(needed, func(s string) bool { return strings.HasPrefix(s, "[") }); i >= 0 {
+			needed = needed[:i]
+		}
+		var what string
+		switch {
+		case len(args) < len(needed):
+			what = strings.Join(needed[len(args):], " and ") + " is missing"
+			if len(needed)-len(args) > 1 {
+				what = strings.Join(needed[len(args):], " and ") + " are missing"
+			}
+		case len(needed) == 0 && form == "":
+			what = fmt.Sprintf("it takes no argument, and got %q", args[0])
+		default:
+			what = fmt.Sprintf("%q is one argument too many; text with spaces needs quotes around it", args[max(len(needed), 1)])
+		}
+		name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+		return usagef("%s: %s\nUsage: %s\nSee `%s --help`.", name, what, cmd.UseLine(), cmd.CommandPath())
+	}
+}
+
+// usage prints what stands below the description in a command's help. It is
+// cobra's, but for flags that are wrapped, and groups, which have no form
+// without a command.
+func usage(cmd *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:")
+	if cmd.Annotations[onlyGroup] == "" {
+		fmt.Fprintf(&b, "\n  %s", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n  %s COMMAND", cmd.CommandPath())
+	}
+	if len(cmd.Aliases) > 0 {
+		fmt.Fprintf(&b, "\n\nAlso:\n  %s", cmd.NameAndAliases())
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\n\nExamples:\n%s", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\n\nCommands:")
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	if cmd.HasAvailableLocalFlags() {
+		fmt.Fprintf(&b, "\n\nFlags:\n%s", strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(helpWidth), " \n"))
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		fmt.Fprintf(&b, "\n\nFlags of every command:\n%s", strings.TrimRight(cmd.InheritedFlags().FlagUsagesWrapped(helpWidth), " \n"))
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n\n`%s COMMAND --help` says more about a command.", cmd.CommandPath())
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStderr(), b.String())
+	return err
+}
+
+// count is n of something, as people say it.
+func count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
