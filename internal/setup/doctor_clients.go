@@ -48,7 +48,7 @@ func (d Doctor) clients(ctx context.Context) []Finding {
 		out = append(out, one(OK, "", "%s %s (%s)", client, v, path)...)
 	}
 	if len(out) == 0 {
-		return one(Warn, "install one, or use the built-in script client", "no client was found: %s", strings.Join(Clients(), ", "))
+		return one(Warn, "install one, or try things with the built-in one: `reprise spawn --agent script \"hello\"`", "no client was found: %s", strings.Join(Clients(), ", "))
 	}
 	return out
 }
