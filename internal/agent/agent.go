@@ -45,10 +45,6 @@ type Task struct {
 	MemoryDir       string   // absolute; never writable by the run's own tools
 	AllowMemoryRead bool     // MemoryDir may be read
 	ProtectDirs     []string // absolute; neither readable nor writable
-	// TrustProject lets the client load what the working directory's own
-	// repository configures: settings, hooks, tool servers, instructions.
-	// Only for repositories that the user approved.
-	TrustProject bool
 
 	MaxTurns     int           // 0: no limit of ours
 	MaxBudgetUSD float64       // 0: no limit of ours

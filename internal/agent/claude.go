@@ -22,7 +22,7 @@ import (
 //     and ~/.claude/CLAUDE.md load. The repository's .claude/settings.json,
 //     settings.local.json, hooks, skills, agents, .mcp.json and CLAUDE.md do
 //     not: without this, `claude -p` runs a repository's hooks and servers
-//     without asking anybody. Task.TrustProject turns it off.
+//     without asking anybody.
 //   - The working directory as an --add-dir of itself, with
 //     CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: brings back the
 //     repository's CLAUDE.md and nothing else of it. That is text, its
@@ -60,9 +60,7 @@ func (claude) Command(t Task) (Command, error) {
 		"--session-id=" + t.SessionID,
 		"--system-prompt-file=" + filepath.Join(t.RunDir, systemFile),
 		"--settings=" + filepath.Join(t.RunDir, settingsFile),
-	}
-	if !t.TrustProject {
-		args = append(args, "--setting-sources=user", "--strict-mcp-config")
+		"--setting-sources=user", "--strict-mcp-config",
 	}
 	if t.Model != "" {
 		args = append(args, "--model="+t.Model)
@@ -73,16 +71,11 @@ func (claude) Command(t Task) (Command, error) {
 	if t.MaxBudgetUSD > 0 {
 		args = append(args, "--max-budget-usd="+strconv.FormatFloat(t.MaxBudgetUSD, 'f', -1, 64))
 	}
-	dirs := t.openDirs()
-	extra := []string{"CLAUDE_CODE_MAX_RETRIES=" + strconv.Itoa(claudeRetries(t)), "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "DISABLE_AUTOUPDATER=1"}
-	if !t.TrustProject {
-		dirs = append([]string{t.WorkDir}, dirs...)
-		extra = append(extra, "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1")
-	}
-	for _, d := range dirs {
+	for _, d := range append([]string{t.WorkDir}, t.openDirs()...) {
 		args = append(args, "--add-dir="+d)
 	}
-	env, err := t.environ(extra...)
+	env, err := t.environ("CLAUDE_CODE_MAX_RETRIES="+strconv.Itoa(claudeRetries(t)), "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1")
 	if err != nil {
 		return Command{}, err
 	}

@@ -20,6 +20,7 @@ import (
 	"reprise/internal/proc"
 	"reprise/internal/proc/confine"
 	"reprise/internal/recall"
+	"reprise/internal/redact"
 	"reprise/internal/run"
 	"reprise/internal/term"
 )
@@ -118,12 +119,14 @@ func (a *App) Logger() (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
+	redactor := redact.New()
 	handler, err := logfile.New(logfile.Options{
 		File:       home.LogFile(),
 		Level:      home.Settings.Logging.Level,
 		MaxSizeMB:  home.Settings.Logging.MaxSizeMB,
 		MaxBackups: home.Settings.Logging.MaxBackups,
 		Now:        a.Env.Now,
+		Redact:     func(s string) string { s, _ = redactor.String(s); return s },
 	})
 	if err != nil {
 		return nil, err
@@ -229,12 +232,17 @@ func (a *App) Memory() (*memory.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	index, err := a.Index()
+	access, err := a.memoryAccess()
+	if err != nil {
+		return nil, err
+	}
+	index, err := a.anyIndex()
 	if err != nil {
 		return nil, err
 	}
 	a.memory = memory.New(memory.Options{
 		Dir:        home.MemoryDir(),
+		Access:     access,
 		Now:        a.Env.Now,
 		Events:     &memoryEvents{log: event.Open(home.EventsDir(), a.Hostname, a.Env.Now), project: home.Project},
 		AfterWrite: index.Touch,
@@ -243,8 +251,38 @@ func (a *App) Memory() (*memory.Store, error) {
 	return a.memory, nil
 }
 
-// Index is the search index over the memory directory.
+// memoryAccess is what this process may do with the memory: everything, unless
+// it runs inside a run, and then what that run may. A run that is not known
+// here may nothing.
+func (a *App) memoryAccess() (memory.Access, error) {
+	id := a.Env.Get(proc.RunIDVar)
+	if id == "" {
+		return memory.FullAccess, nil
+	}
+	runs, err := a.Runs()
+	if err != nil {
+		return memory.NoAccess, err
+	}
+	if r, err := runs.Get(id); err == nil && r.AllowMemoryRead {
+		return memory.ReadAccess, nil
+	}
+	return memory.NoAccess, nil
+}
+
+// Index is the search index over the memory directory, for one who may read
+// the memory.
 func (a *App) Index() (*recall.Index, error) {
+	access, err := a.memoryAccess()
+	if err != nil {
+		return nil, err
+	}
+	if err := access.MayRead(); err != nil {
+		return nil, err
+	}
+	return a.anyIndex()
+}
+
+func (a *App) anyIndex() (*recall.Index, error) {
 	if a.index != nil {
 		return a.index, nil
 	}

@@ -92,14 +92,18 @@ func runMCP(ctx context.Context, app *App, o MCPOptions) error {
 	if err != nil {
 		return err
 	}
-	index, err := app.Index()
+	access, err := app.memoryAccess()
+	if err != nil {
+		return err
+	}
+	index, err := app.anyIndex()
 	if err != nil {
 		return err
 	}
 	server, err := mcpserver.New(mcpserver.Deps{
 		Runs: runs, Memory: memory, Search: index,
 		Settings: home.Settings, Source: home.Source, Log: log, Now: app.Env.Now, Version: Version(),
-		Toolsets: mcpserver.ParseToolsets(o.Toolsets), ReadOnly: o.ReadOnly, InProject: home.Project != nil,
+		Toolsets: mcpserver.ParseToolsets(o.Toolsets), ReadOnly: o.ReadOnly, MemoryAccess: access, InProject: home.Project != nil,
 		LegacyOnly: app.Env.Get(legacyVar) != "", Redact: redact.New().String,
 	})
 	if err != nil {

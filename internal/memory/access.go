@@ -21,17 +21,17 @@ const (
 // ErrDenied is wrapped where the program's access does not reach.
 var ErrDenied = errors.New("not allowed inside a run")
 
-// mayRead says whether the memory may be read.
-func (s *Store) mayRead() error {
-	if s.o.Access == NoAccess {
+// MayRead says why the memory may not be read with this access, if so.
+func (a Access) MayRead() error {
+	if a == NoAccess {
 		return fmt.Errorf("open memory: %w: this run was started without allow_memory_read", ErrDenied)
 	}
 	return nil
 }
 
-// mayWrite says whether the memory may be written.
-func (s *Store) mayWrite() error {
-	if s.o.Access != FullAccess {
+// MayWrite says why the memory may not be written with this access, if so.
+func (a Access) MayWrite() error {
+	if a != FullAccess {
 		return fmt.Errorf("write memory: %w: return what is worth keeping as your answer, and whoever started the run decides", ErrDenied)
 	}
 	return nil

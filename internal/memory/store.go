@@ -74,7 +74,7 @@ func (s *Store) open() (*durable.Dir, error) {
 	if s.o.Dir == "" {
 		return nil, fmt.Errorf("open memory: no directory is set; set memory.directory")
 	}
-	if err := s.mayRead(); err != nil {
+	if err := s.o.Access.MayRead(); err != nil {
 		return nil, err
 	}
 	d, err := s.o.Disk.OpenDir(s.o.Dir)
@@ -91,7 +91,14 @@ func (s *Store) open() (*durable.Dir, error) {
 // .gitignore and the git repository. It never changes what is there, and can
 // be called at any time. Without git the memory works, without a repository.
 func (s *Store) Ensure(ctx context.Context) error {
-	if err := s.mayWrite(); err != nil {
+	if err := s.ensureFiles(ctx); err != nil {
+		return err
+	}
+	return s.ensureRepo(ctx)
+}
+
+func (s *Store) ensureFiles(ctx context.Context) error {
+	if err := s.o.Access.MayWrite(); err != nil {
 		return err
 	}
 	if s.o.Dir == "" {
@@ -114,7 +121,7 @@ func (s *Store) Ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.ensureRepo(ctx)
+	return nil
 }
 
 var seedFiles = []struct{ name, text string }{
@@ -363,7 +370,7 @@ func (s *Store) abs(rel string) string {
 
 // begin takes the single writer lock, making the memory first when it is new.
 func (s *Store) begin(ctx context.Context) (*durable.Dir, *durable.Change, error) {
-	if err := s.mayWrite(); err != nil {
+	if err := s.o.Access.MayWrite(); err != nil {
 		return nil, nil, err
 	}
 	d, err := s.open()
@@ -371,9 +378,12 @@ func (s *Store) begin(ctx context.Context) (*durable.Dir, *durable.Change, error
 		if d != nil {
 			d.Close()
 		}
-		if err := s.Ensure(ctx); err != nil {
+		if err := s.ensureFiles(ctx); err != nil {
 			return nil, nil, err
 		}
+		// A memory without its repository is better than none: git fails for
+		// reasons of the user's settings, and `memory init` and a sync say which.
+		_ = s.ensureRepo(ctx)
 		d, err = s.open()
 	}
 	if err != nil {

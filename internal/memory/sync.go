@@ -58,7 +58,7 @@ func (s *Store) ensureRepo(ctx context.Context) error {
 // committed here and nothing overwritten on either side.
 func (s *Store) Sync(ctx context.Context, o SyncOptions) (SyncResult, error) {
 	var res SyncResult
-	if err := s.mayWrite(); err != nil {
+	if err := s.o.Access.MayWrite(); err != nil {
 		return res, err
 	}
 	if s.o.Git.Off {
@@ -176,7 +176,7 @@ func (s *Store) commit(ctx context.Context, g *git.Git, identity []string, o Syn
 	if strings.TrimSpace(msg) == "" {
 		msg = fmt.Sprintf("Memory of %s (%d files)", s.o.Now().UTC().Format("2006-01-02 15:04:05 UTC"), len(files))
 	}
-	args := append(append([]string{}, identity...), "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=strip", "-m", msg)
+	args := append(append([]string{}, identity...), "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace", "-m", msg)
 	if _, err := g.Run(ctx, args...); err != nil {
 		return err
 	}
