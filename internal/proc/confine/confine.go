@@ -3,8 +3,7 @@
 // that only the program that applies it links the library.
 //
 // It owns no files, writes none and takes no lock. Start confines the child
-// only. Exec changes the calling process for good, which is why it ends in
-// execve; it is for a program that stands between (see Wrap).
+// only; the calling process stays free.
 //
 // # What Landlock can say
 //
@@ -34,12 +33,7 @@
 // file of D, or a bind mount of D, that exists elsewhere is not seen.
 package confine
 
-import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
-)
+import "errors"
 
 // ErrUnsupported says that this system cannot confine; Supported says why.
 var ErrUnsupported = errors.New("confining is not supported here")
@@ -56,31 +50,3 @@ type Spec struct {
 
 // Empty reports whether the Spec forbids nothing.
 func (s Spec) Empty() bool { return len(s.DenyWrite) == 0 && len(s.DenyAll) == 0 }
-
-// Command is the first argument by which a program that calls Main is asked to
-// confine itself.
-const Command = "confine"
-
-// Wrap returns the command line that runs a program confined: shim is the
-// absolute path of a program that gives its arguments after Command to Main.
-func Wrap(shim string, s Spec, path string, args []string) (string, []string, error) {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return "", nil, fmt.Errorf("confine %s: %w", path, err)
-	}
-	return shim, append([]string{Command, string(b), "--", path}, args...), nil
-}
-
-// Main is the shim: args are what Wrap made, without Command. It applies the
-// Spec and becomes the program; it returns only with an error, and then
-// nothing was run.
-func Main(args, env []string) error {
-	if len(args) < 3 || args[1] != "--" {
-		return errors.New("confine: want a specification in JSON, --, a program and its arguments")
-	}
-	var s Spec
-	if err := json.Unmarshal([]byte(args[0]), &s); err != nil {
-		return fmt.Errorf("confine: read specification: %w", err)
-	}
-	return Exec(s, slices.Clone(args[2:]), env)
-}

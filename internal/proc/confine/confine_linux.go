@@ -83,24 +83,6 @@ func Start(s Spec, c proc.Cmd) (*proc.Process, error) {
 	return r.p, nil
 }
 
-// Exec applies the Spec and becomes the program argv[0], an absolute path, with
-// the environment env. It returns only with an error, and then the calling
-// goroutine's thread may stay confined: end the process. Where confining is not
-// supported, nothing is run.
-func Exec(s Spec, argv, env []string) error {
-	if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
-		return errors.New("confine: the program must be an absolute path")
-	}
-	runtime.LockOSThread() // execve keeps the calling thread's restrictions
-	if err := applyToThread(s); err != nil {
-		return fmt.Errorf("confine %s: %w", argv[0], err)
-	}
-	if err := syscall.Exec(argv[0], argv, env); err != nil {
-		return fmt.Errorf("confine: start %s: %w", argv[0], err)
-	}
-	return nil
-}
-
 // applyToThread confines the calling thread and what is forked from it.
 func applyToThread(s Spec) error {
 	if s.Empty() {
