@@ -67,6 +67,7 @@ func commands(app *App) []*cobra.Command {
 		newRunsCmd(app),
 		newMemoryCmd(app),
 		newIndexCmd(app),
+		newEventsCmd(app),
 		newComplianceCmd(app),
 		newDoctorCmd(app),
 		newConfigCmd(app),

@@ -11,9 +11,9 @@ import (
 
 // Problem is one thing that is wrong with a log.
 type Problem struct {
-	File string // name within the directory
-	Line int    // from 1; 0 when it is about the file
-	What string
+	File string `json:"file"` // name within the directory
+	Line int    `json:"line"` // from 1; 0 when it is about the file
+	What string `json:"what"`
 }
 
 func (p Problem) String() string {
@@ -25,14 +25,14 @@ func (p Problem) String() string {
 
 // Report is what [Verify] found.
 type Report struct {
-	Files    int
-	Events   int // those that can be used
-	Problems []Problem
+	Files    int       `json:"files"`
+	Events   int       `json:"events"` // those that can be used
+	Problems []Problem `json:"problems"`
 	// Unfinished names files whose last line has no newline: it is being
 	// written, or a crash tore it and the next append sets it aside.
-	Unfinished []string
+	Unfinished []string `json:"unfinished"`
 	// Last is the hash of each file's last line, which the next event names.
-	Last map[string]string
+	Last map[string]string `json:"last"`
 }
 
 // OK reports whether nothing is wrong.
