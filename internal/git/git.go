@@ -187,7 +187,7 @@ func settings() []string {
 		"core.pager=cat", "core.editor=true", "core.askPass=", "core.logAllRefUpdates=true",
 		"commit.gpgSign=false", "tag.gpgSign=false", "push.gpgSign=false", "gpg.program=false",
 		"merge.verifySignatures=false", "merge.conflictStyle=merge", "merge.renames=true",
-		"push.recurseSubmodules=no", "fetch.recurseSubmodules=false", "submodule.recurse=false", "push.followTags=false",
+		"push.recurseSubmodules=no", "fetch.recurseSubmodules=false", "submodule.recurse=false", "push.followTags=false", "push.pushOption=",
 		"rerere.enabled=false", "safe.directory=*", "protocol.ext.allow=never",
 		"gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false",
 		"i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "color.ui=false", "log.showSignature=false",
@@ -275,18 +275,22 @@ func kindOf(msg string) error {
 		return false
 	}
 	switch {
+	case has("hook declined", "aborted by hook", "bad config", "does not support push options"):
+		return nil // it says what it is, and trying again does not help
 	case has("not a git repository"):
 		return ErrNotRepo
 	case has("CONFLICT (", "Automatic merge failed"):
 		return ErrConflict
-	case has("[rejected]", "[remote rejected]", "non-fast-forward", "fetch first", "failed to update ref", "cannot lock ref"):
+	case has("[rejected]", "[remote rejected]"):
 		return ErrRejected
-	case has("index.lock", "Another git process"):
+	case has("index.lock", "Another git process"): // of a ref, too
 		return ErrLocked
+	case has("non-fast-forward", "fetch first", "failed to update ref", "cannot lock ref"):
+		return ErrRejected
 	case has("Authentication failed", "Permission denied (", "could not read Username", "could not read Password", "terminal prompts disabled",
 		"Host key verification failed", "HTTP Basic: Access denied", "returned error: 401", "returned error: 403"):
 		return ErrAuth
-	case has("Could not resolve host", "unable to access", "Connection refused", "Connection timed out", "Could not read from remote repository",
+	case has("Could not resolve host", "unable to access 'http", "Connection refused", "Connection timed out", "Could not read from remote repository",
 		"does not appear to be a git repository", "Network is unreachable", "the remote end hung up"):
 		return ErrNetwork
 	}

@@ -30,7 +30,7 @@ func (s *Store) ensureRepo(ctx context.Context) error {
 		return nil
 	}
 	g := s.git()
-	if g.IsTop() || !g.Installed() {
+	if !g.Installed() {
 		return nil
 	}
 	d, err := s.open()
@@ -38,18 +38,41 @@ func (s *Store) ensureRepo(ctx context.Context) error {
 		return err
 	}
 	defer d.Close()
+	if g.IsTop() && !halfMade(d) {
+		return nil
+	}
 	c, err := d.BeginContext(ctx)
 	if err != nil {
 		return fmt.Errorf("make memory: %w", err)
 	}
 	defer c.Abort()
-	if g.IsTop() {
+	if g.IsTop() && !halfMade(d) {
 		return nil
 	}
 	if err := g.Init(ctx, "main"); err != nil {
 		return fmt.Errorf("make memory: %w", err)
 	}
 	return nil
+}
+
+// halfMade says that git was killed while it made the repository. Making it
+// again goes on from there.
+func halfMade(d *durable.Dir) bool {
+	if fi, err := d.Lstat(".git"); err != nil || !fi.IsDir() {
+		return false
+	}
+	_, err := d.Lstat(".git/HEAD")
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// mergeDir is where files are merged: out of the checkout's way in .git, or
+// beside it where .git is a file that names a directory elsewhere, as in a
+// linked worktree.
+func mergeDir(d *durable.Dir) string {
+	if fi, err := d.Lstat(".git"); err == nil && fi.IsDir() {
+		return ".git/reprise-merge"
+	}
+	return ".reprise-merge"
 }
 
 // Sync commits what changed and exchanges it with the remote, if there is one.
@@ -276,11 +299,11 @@ func (s *Store) mergeCommit(ctx context.Context, g *git.Git, d *durable.Dir, ide
 
 // settle resolves the conflicts of a merge by rule, or names those it cannot.
 func (s *Store) settle(ctx context.Context, g *git.Git, d *durable.Dir, tree string, conflicts []git.Conflict) (string, error) {
-	work := filepath.Join(s.o.Dir, ".git", "reprise-merge")
-	if err := d.MkdirAll(".git/reprise-merge", dirPerm); err != nil {
+	work := s.abs(mergeDir(d))
+	if err := d.MkdirAll(mergeDir(d), dirPerm); err != nil {
 		return "", fmt.Errorf("%w, and there is no room to merge them: %w", ErrDiverged, err)
 	}
-	defer d.RemoveAll(".git/reprise-merge")
+	defer d.RemoveAll(mergeDir(d))
 	index := filepath.Join(work, "index")
 	if _, err := g.RunIndex(ctx, index, "read-tree", tree); err != nil {
 		return "", err
@@ -345,7 +368,7 @@ func (s *Store) settleFile(ctx context.Context, g *git.Git, d *durable.Dir, work
 		args = append(args, "--union")
 	}
 	for i, f := range sides {
-		if err := d.WriteFile(".git/reprise-merge/"+names[i], f.Bytes(), filePerm); err != nil {
+		if err := d.WriteFile(mergeDir(d)+"/"+names[i], f.Bytes(), filePerm); err != nil {
 			return nil, err
 		}
 		args = append(args, filepath.Join(work, names[i]))

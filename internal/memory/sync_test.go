@@ -68,6 +68,7 @@ const oddSettings = `
 [gpg]
 	program = /bin/false
 [core]
+	commentChar = M
 	hooksPath = %HOOKS%
 	autocrlf = true
 	excludesFile = %HOOKS%/ignore
@@ -82,6 +83,7 @@ const oddSettings = `
 	useConfigOnly = true
 [push]
 	default = nothing
+	pushOption = ci.skip
 [merge]
 	ff = only
 [pull]
@@ -129,6 +131,19 @@ func TestSyncWithOddSettings(t *testing.T) {
 	}
 	if res := syncNow(t, s); res.Committed || res.Pushed {
 		t.Errorf("again: %+v", res)
+	}
+}
+
+// TestBrokenGitSettings: the first write of a memory must not fail because git
+// cannot read the user's settings; what asks for git says so.
+func TestBrokenGitSettings(t *testing.T) {
+	s := machine(t, "[core\nbad")
+	if _, err := s.Create(t.Context(), CreateBlock{Name: "project-a", Content: "# A\n"}); err != nil {
+		t.Error(err)
+	}
+	_, err := s.Sync(t.Context(), SyncOptions{})
+	if err == nil || !strings.Contains(err.Error(), "bad config") || errors.Is(err, git.ErrNetwork) {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -253,5 +268,59 @@ func TestSyncUnreachableRemoteKeepsTheCommit(t *testing.T) {
 	res, err := s.Sync(t.Context(), SyncOptions{})
 	if !errors.Is(err, git.ErrNetwork) || !res.Committed {
 		t.Errorf("%+v %v", res, err)
+	}
+}
+
+// TestRepositoryHalfMade: git killed while it made the repository must not end
+// all syncs for good.
+func TestRepositoryHalfMade(t *testing.T) {
+	s := machine(t, "")
+	if err := os.MkdirAll(filepath.Join(s.Dir(), ".git", "objects"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if res := syncNow(t, s); !res.Committed {
+		t.Errorf("%+v", res)
+	}
+}
+
+// TestMergeWhereGitIsAFile: in a linked worktree .git is a file, and nothing can
+// be put into it.
+func TestMergeWhereGitIsAFile(t *testing.T) {
+	t.Parallel()
+	a, b := machine(t, ""), machine(t, "")
+	remote(t, a, b)
+	syncNow(t, a)
+	syncNow(t, b)
+	elsewhere := filepath.Join(t.TempDir(), "git")
+	if err := os.Rename(filepath.Join(b.Dir(), ".git"), elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, ".git", "gitdir: "+filepath.ToSlash(elsewhere)+"\n")
+	for title, s := range map[string]*Store{"one": a, "two": b} {
+		if _, err := s.AppendEpisode(t.Context(), Episode{Title: title, Entry: "did " + title}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	syncNow(t, a)
+	if res := syncNow(t, b); !res.Merged || !res.Pushed {
+		t.Errorf("%+v", res)
+	}
+	log := get(t, b, "blocks/episodic-2026-02.md")
+	if !strings.Contains(log, "did one") || !strings.Contains(log, "did two") {
+		t.Error(log)
+	}
+	if _, err := os.Lstat(filepath.Join(b.Dir(), ".reprise-merge")); err == nil {
+		t.Error("the place of the merge is left")
+	}
+}
+
+// TestLockedRef: a lock that a killed git left here is not the remote's work.
+func TestLockedRef(t *testing.T) {
+	s := machine(t, "")
+	syncNow(t, s)
+	put(t, s, ".git/refs/heads/main.lock", "")
+	put(t, s, "core.md", "# Core\nnew\n")
+	if _, err := s.Sync(t.Context(), SyncOptions{}); !errors.Is(err, git.ErrLocked) {
+		t.Errorf("%v", err)
 	}
 }

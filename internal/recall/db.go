@@ -49,7 +49,14 @@ type db struct {
 	scorer       *scorer
 }
 
+// maxPath is shorter than the longest path that SQLite's driver takes: over it,
+// it panics.
+const maxPath = 960
+
 func openDB(path string, flags sqlite3.OpenFlag) (*db, error) {
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("open index: %w: its path has %d bytes, at most %d are possible", errNoCache, len(path), maxPath)
+	}
 	c, err := sqlite3.OpenFlags(path, flags)
 	if err != nil {
 		return nil, err

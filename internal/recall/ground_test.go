@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
@@ -76,5 +77,14 @@ func TestIndexIsPrivate(t *testing.T) {
 	fi, err := os.Stat(x.o.IndexFile)
 	if err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", fi.Mode(), err)
+	}
+}
+
+// TestLongPath: SQLite's driver panics on a path that the system still takes.
+func TestLongPath(t *testing.T) {
+	x, _ := newIndex(t)
+	x.o.IndexFile = filepath.Join(filepath.Dir(x.o.IndexFile), strings.Repeat(strings.Repeat("d", 100)+"/", 12), "index.db")
+	if first(search(t, x, "sourdough")) != "core.md|Core > Key facts|5" {
+		t.Error("not found")
 	}
 }

@@ -191,17 +191,50 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	if len(n.Entries) == 0 || n.After != sum(raw) {
 		n.Created, n.Before, n.Backup = !exists, sum(raw), ch.Backup
 	}
+	n.After = sum(next)
+	tell(n)
+	// A note of what is not in the file does no harm, a change without its note
+	// cannot be undone exactly: the note comes first and goes last.
+	var undo func() error
+	if len(n.Entries) > 0 {
+		if undo, err = c.notedFirst(real, n); err != nil {
+			return false, err
+		}
+	}
 	if gone {
 		err = durable.Remove(real)
 	} else {
 		err = durable.WriteFile(real, next, perm)
 	}
 	if err != nil {
-		return false, fmt.Errorf("write %s: %w", ch.File, err)
+		err = fmt.Errorf("write %s: %w", ch.File, err)
+		if undo != nil {
+			err = errors.Join(err, undo())
+		}
+		return false, err
 	}
-	n.After = sum(next)
-	tell(n)
+	if undo != nil {
+		return false, nil
+	}
 	return false, c.writeNote(real, n)
+}
+
+// notedFirst writes a note and gives the function that puts back the one before.
+func (c changer) notedFirst(real string, n *note) (undo func() error, err error) {
+	old, err := os.ReadFile(c.noteFile(real))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read note of %s: %w", real, err)
+	}
+	missing := err != nil
+	if err := c.writeNote(real, n); err != nil {
+		return nil, fmt.Errorf("note change of %s (nothing was changed): %w", real, err)
+	}
+	return func() error {
+		if missing {
+			return durable.Remove(c.noteFile(real))
+		}
+		return durable.WriteFile(c.noteFile(real), old, 0o600)
+	}, nil
 }
 
 // resolve follows symbolic links, deliberately: people keep their settings in
