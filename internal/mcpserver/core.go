@@ -134,7 +134,7 @@ func (c *Core) serveStdio(ctx context.Context, in io.Reader, out io.Writer) erro
 	c.serving = true
 	c.mu.Unlock()
 
-	guard := &stdioGuard{in: in, out: out, limit: maxMessage, drain: drainTime, known: knownMethod}
+	guard := &stdioGuard{in: in, out: out, limit: maxMessage, drain: drainTime, most: maxCalls, known: knownMethod}
 	session, err := c.SDK.Connect(context.WithoutCancel(ctx), guard, nil)
 	if err != nil {
 		return fmt.Errorf("serve MCP over stdio: %w", err)
@@ -145,6 +145,15 @@ func (c *Core) serveStdio(ctx context.Context, in io.Reader, out io.Writer) erro
 	case err = <-ended:
 		return stdioError(err)
 	case <-ctx.Done():
+	case <-guard.conn.over:
+		// A client that closes its end and reads no answer leaves writers
+		// behind that nothing can wake; they must not keep the server.
+		select {
+		case err = <-ended:
+			return stdioError(err)
+		case <-time.After(leaveTime):
+			return nil
+		}
 	}
 	// Closing the guard is the end of input to the SDK, and that cancels the
 	// calls under way, which its own Close would wait for.

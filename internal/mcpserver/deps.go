@@ -19,6 +19,9 @@ type RunService interface {
 	// Get wraps run.ErrNotFound for an id that has no record.
 	Get(id string) (run.Record, error)
 	List(ctx context.Context) ([]run.Record, error)
+	// Settle is Get for a run whose supervisor may be dead: its end is written
+	// first, or the error says why that cannot be.
+	Settle(ctx context.Context, id string) (run.Record, error)
 	// Wait returns when the run is settled, or with the record as it is and
 	// the context's error.
 	Wait(ctx context.Context, id string) (run.Record, error)

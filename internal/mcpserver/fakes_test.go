@@ -38,8 +38,11 @@ type fakeRuns struct {
 	keys    map[string]string
 	started []run.Request
 	stopped int
-	broken  error  // what every call answers
-	suffix  string // added to what a run says
+	broken  error // what every call answers
+	// unsettled is why the end of a run cannot be written: Wait and Settle
+	// answer it.
+	unsettled error
+	suffix    string // added to what a run says
 }
 
 type fakeRun struct {
@@ -137,6 +140,16 @@ func (f *fakeRuns) List(context.Context) ([]run.Record, error) {
 	return out, f.broken
 }
 
+func (f *fakeRuns) Settle(_ context.Context, id string) (run.Record, error) {
+	f.mu.Lock()
+	err := f.unsettled
+	f.mu.Unlock()
+	if err != nil {
+		return run.Record{}, err
+	}
+	return f.Get(id)
+}
+
 func (f *fakeRuns) Wait(ctx context.Context, id string) (run.Record, error) {
 	r, err := f.find(id)
 	if err != nil {
@@ -144,7 +157,7 @@ func (f *fakeRuns) Wait(ctx context.Context, id string) (run.Record, error) {
 	}
 	select {
 	case <-r.ended:
-		return f.Get(id)
+		return f.Settle(ctx, id)
 	case <-ctx.Done():
 		rec, _ := f.Get(id)
 		return rec, ctx.Err()

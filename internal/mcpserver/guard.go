@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -29,6 +30,17 @@ const (
 	// gone within a second.
 	drainTime = 400 * time.Millisecond
 
+	// maxCalls bounds the calls under way at once over stdio. Clients send a
+	// handful; without a bound, one that does not read its answers has them
+	// pile up here.
+	maxCalls = 4096
+
+	// refusalTime is how long a refusal waits for others to be written.
+	refusalTime = time.Second
+
+	// codeBusy is of the range that JSON-RPC leaves to servers.
+	codeBusy = -32000
+
 	// edge is how much of each end of an over-long line is kept, to find the id
 	// of the request that it was.
 	edge = 4 << 10
@@ -42,6 +54,7 @@ type stdioGuard struct {
 	out   io.Writer
 	limit int           // bytes of a line
 	drain time.Duration // at the end of input
+	most  int           // calls under way at once
 	known func(method string) bool
 
 	conn *guardConn // the one connection, once made
@@ -53,14 +66,16 @@ func (g *stdioGuard) Connect(context.Context) (mcp.Connection, error) {
 		return nil, errors.New("connect stdio: already connected")
 	}
 	c := &guardConn{
-		out: g.out, limit: g.limit, drain: g.drain, known: g.known,
-		lines: make(chan line), closed: make(chan struct{}),
-		pending: make(map[any]int), idle: make(chan struct{}, 1),
+		out: g.out, limit: g.limit, drain: g.drain, most: g.most, known: g.known,
+		lines: make(chan line), closed: make(chan struct{}), over: make(chan struct{}),
+		failed: make(chan struct{}), refusals: make(chan []byte, 256),
+		inUse: make(map[any]bool), idle: make(chan struct{}, 1),
 	}
 	g.conn = c
 	// Reading from a terminal or pipe cannot be interrupted, so it has its own
 	// goroutine, which ends with its input or with the process.
 	go c.readLines(g.in)
+	go c.writeRefusals()
 	return c, nil
 }
 
@@ -75,18 +90,27 @@ type line struct {
 type guardConn struct {
 	limit int
 	drain time.Duration
+	most  int
 	known func(string) bool
 
 	lines     chan line
 	closed    chan struct{}
 	closeOnce sync.Once
+	over      chan struct{} // closed when the input has ended and the calls had their time
+	overOnce  sync.Once
 
 	writeMu sync.Mutex
 	out     io.Writer
 	broken  error
+	failed  chan struct{} // closed when broken is set
+
+	refusals chan []byte
+	stuck    bool // Read's own: nobody takes refusals
 
 	mu      sync.Mutex
-	pending map[any]int // calls without an answer yet, by id
+	inUse   map[any]bool // ids of calls without an answer yet
+	running int          // calls whose answer is not written yet
+	owed    int          // refusals not written yet
 	idle    chan struct{}
 }
 
@@ -170,11 +194,14 @@ func (c *guardConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case l = <-c.lines:
 		case <-c.closed:
 			return nil, io.EOF
+		case <-c.failed:
+			return nil, c.broken // set before failed was closed
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 		if l.err != nil {
 			c.awaitAnswers(ctx)
+			c.overOnce.Do(func() { close(c.over) })
 			if errors.Is(l.err, io.EOF) {
 				return nil, io.EOF
 			}
@@ -182,11 +209,7 @@ func (c *guardConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		msg, refused := c.parse(l)
 		if refused != nil {
-			data, err := refused.encode()
-			if err == nil {
-				err = c.writeLine(data)
-			}
-			if err != nil {
+			if err := c.answer(refused); err != nil {
 				return nil, err
 			}
 			continue
@@ -195,11 +218,98 @@ func (c *guardConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			continue // an empty line
 		}
 		if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-			c.mu.Lock()
-			c.pending[req.ID.Raw()]++
-			c.mu.Unlock()
+			if refused := c.enter(req.ID.Raw()); refused != nil {
+				if err := c.answer(refused); err != nil {
+					return nil, err
+				}
+				continue
+			}
 		}
 		return msg, nil
+	}
+}
+
+// enter counts a call, or says why it cannot be made now.
+func (c *guardConn) enter(id any) *refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inUse[id] {
+		// The SDK would drop it without a word. The null id is JSON-RPC's for
+		// this: an error with the call's own would be taken for the answer to
+		// the other one.
+		return refuse(nil, jsonrpc.CodeInvalidRequest, "a call with the id %v is under way: give each call an id of its own", id)
+	}
+	if c.running >= c.most {
+		raw, err := encodeJSON(id)
+		if err != nil {
+			raw = nil // an id is a string or a number: cannot happen
+		}
+		return refuse(raw, codeBusy, "%d calls are under way, which is the most: read their answers before you send more", c.most)
+	}
+	c.running++
+	c.inUse[id] = true
+	return nil
+}
+
+// answer has a refusal written. It does not wait for that: a client that does
+// not read would keep us from seeing that its input has ended. To such a client
+// refusals get lost.
+func (c *guardConn) answer(r *refusal) error {
+	data, err := r.encode()
+	if err != nil {
+		return fmt.Errorf("encode refusal: %w", err)
+	}
+	c.mu.Lock()
+	c.owed++
+	c.mu.Unlock()
+	select {
+	case c.refusals <- data:
+		c.stuck = false
+		return nil
+	default:
+	}
+	wait := refusalTime
+	if c.stuck {
+		wait = 0
+	}
+	select {
+	case c.refusals <- data:
+		c.stuck = false
+	case <-time.After(wait):
+		c.stuck = true
+		c.paid()
+	case <-c.failed:
+		return c.broken // set before failed was closed
+	case <-c.closed:
+		return io.EOF
+	}
+	return nil
+}
+
+func (c *guardConn) writeRefusals() {
+	for {
+		select {
+		case data := <-c.refusals:
+			_ = c.writeLine(data) // Read sees it in failed
+			c.paid()
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+func (c *guardConn) paid() {
+	c.mu.Lock()
+	c.owed--
+	c.mu.Unlock()
+	c.wake()
+}
+
+// wake makes awaitAnswers count again.
+func (c *guardConn) wake() {
+	select {
+	case c.idle <- struct{}{}:
+	default:
 	}
 }
 
@@ -210,7 +320,7 @@ func (c *guardConn) awaitAnswers(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		c.mu.Lock()
-		n := len(c.pending)
+		n := c.running + c.owed
 		c.mu.Unlock()
 		if n == 0 {
 			return
@@ -284,7 +394,7 @@ func parseEnvelope(data []byte) (envelope, *refusal) {
 	id, hasID := m["id"]
 	if hasID {
 		if !validID(id) {
-			return e, refuse(nil, jsonrpc.CodeInvalidRequest, "id must be a string or a whole number below 2^53")
+			return e, refuseID()
 		}
 		e.id = id
 	}
@@ -305,6 +415,10 @@ func parseEnvelope(data []byte) (envelope, *refusal) {
 	return e, nil
 }
 
+func refuseID() *refusal {
+	return refuse(nil, jsonrpc.CodeInvalidRequest, "id must be a string of at most 1024 bytes or a whole number below 2^53")
+}
+
 // validID accepts what can be given back unchanged: the SDK holds numbers as
 // 64-bit floats on their way in.
 func validID(raw json.RawMessage) bool {
@@ -314,7 +428,8 @@ func validID(raw json.RawMessage) bool {
 	}
 	switch v := v.(type) {
 	case string:
-		return len(v) <= 1024
+		// Half a surrogate pair is decoded to this, and cannot be given back.
+		return len(v) <= 1024 && !strings.ContainsRune(v, utf8.RuneError)
 	case float64:
 		return v == math.Trunc(v) && math.Abs(v) < 1<<53
 	}
@@ -369,7 +484,9 @@ func (a *refusal) encode() ([]byte, error) {
 func (c *guardConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	if resp, ok := msg.(*jsonrpc.Response); ok {
 		resp.Error = codedError(resp.Error)
-		defer c.settled(resp.ID.Raw())
+		if c.free(resp.ID.Raw()) {
+			defer c.settled()
+		}
 	}
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
@@ -394,23 +511,27 @@ func (c *guardConn) writeLine(data []byte) error {
 	if err != nil {
 		// After half a line no other may follow.
 		c.broken = fmt.Errorf("write standard output: %w", err)
+		close(c.failed)
 	}
 	return c.broken
 }
 
-func (c *guardConn) settled(id any) {
+// free gives an id back, before its answer is written: whoever reads that may
+// use the id again at once. It reports whether the answer is one to a call.
+func (c *guardConn) free(id any) bool {
 	c.mu.Lock()
-	if c.pending[id]--; c.pending[id] <= 0 {
-		delete(c.pending, id)
-	}
-	n := len(c.pending)
+	defer c.mu.Unlock()
+	was := c.inUse[id]
+	delete(c.inUse, id)
+	return was
+}
+
+// settled counts an answer that was written.
+func (c *guardConn) settled() {
+	c.mu.Lock()
+	c.running--
 	c.mu.Unlock()
-	if n == 0 {
-		select {
-		case c.idle <- struct{}{}:
-		default:
-		}
-	}
+	c.wake()
 }
 
 // codedError gives an error that the SDK sends without a code (0, which no
@@ -424,11 +545,20 @@ func codedError(err error) error {
 		return err
 	}
 	code := int64(jsonrpc.CodeInternalError)
-	if notReady().MatchString(err.Error()) {
+	switch {
+	case notReady().MatchString(err.Error()):
 		code = jsonrpc.CodeInvalidRequest
+	case badParams().MatchString(err.Error()):
+		code = jsonrpc.CodeInvalidParams
 	}
 	return &jsonrpc.Error{Code: code, Message: err.Error()}
 }
+
+// badParams is the SDK's word for parameters of a wrong type, where it gives no
+// code.
+var badParams = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^handling '[^']*': (invalid params: )?unmarshaling `)
+})
 
 // notReady is the SDK's word for a call before the handshake; it has no type.
 var notReady = sync.OnceValue(func() *regexp.Regexp {

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
@@ -327,6 +329,36 @@ func (g *gate) verify(ctx context.Context, token string, _ *http.Request) (*auth
 	return g.issuer.verify(ctx, token)
 }
 
+// checkBody refuses what the SDK would take for another message than it is: one
+// with something behind it, and an id that it cannot give back as it came. The
+// rest is the SDK's to judge.
+func checkBody(body []byte) *refusal {
+	if len(body) == 0 {
+		return nil
+	}
+	if !json.Valid(body) {
+		return refuse(nil, jsonrpc.CodeParseError, "not a JSON text: the body must be one whole JSON-RPC message")
+	}
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(body, &m) == nil && m.ID != nil && !validID(m.ID) {
+		return refuseID()
+	}
+	return nil
+}
+
+func answerRefusal(w http.ResponseWriter, r *refusal) {
+	data, err := r.encode()
+	if err != nil {
+		http.Error(w, r.text, http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(data) // the client has gone, if it cannot be written
+}
+
 // limitBody reads a request's body whole, within a size and a time, before
 // anything else happens. A deadline for the whole request would cut the
 // answers that are streamed for longer.
@@ -350,6 +382,10 @@ func (g *gate) limitBody(next http.Handler) http.Handler {
 			return
 		}
 		_ = control.SetReadDeadline(time.Time{})
+		if refused := checkBody(body); refused != nil {
+			answerRefusal(w, refused)
+			return
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		r.ContentLength = int64(len(body))
 		next.ServeHTTP(w, r)

@@ -128,7 +128,7 @@ func (s *Server) spawnAgent(c *call) (any, error) {
 		slog.String("model", rec.Model), slog.String("working_dir", rec.WorkDir))
 
 	c.wait(ctx, j.settled, func() string { return s.doing(j.id) })
-	rec, err = s.deps.Runs.Get(j.id)
+	rec, err = s.record(c.ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ func (s *Server) checkAgent(c *call) (any, error) {
 		c.wait(ctx, j.settled, func() string { return s.doing(id) })
 		cancel()
 	}
-	rec, err := s.deps.Runs.Get(id)
+	rec, err := s.record(c.ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -344,6 +344,16 @@ func (s *Server) checkAgent(c *call) (any, error) {
 	s.log.LogAttrs(c.ctx, slog.LevelInfo, LogCollected, slog.String("job_id", id), slog.String("status", state.Status),
 		slog.Float64("elapsed", state.Elapsed), slog.Int("output_size", size(state.Result)))
 	return state, nil
+}
+
+// record is a job's record. A run that has ended but whose end could not be
+// written is never told as running, which a client would wait for in vain.
+func (s *Server) record(ctx context.Context, j *job) (run.Record, error) {
+	rec, err := s.deps.Runs.Get(j.id)
+	if err == nil && !rec.Status.Settled() && j.done() {
+		return s.deps.Runs.Settle(ctx, j.id)
+	}
+	return rec, err
 }
 
 // unknownJob says where the run is that a job was about, if there is one.
@@ -387,7 +397,7 @@ func (s *Server) cancelAgent(c *call) (any, error) {
 		return nil, err
 	}
 	if rec.ID == "" {
-		if rec, err = s.deps.Runs.Get(id); err != nil {
+		if rec, err = s.record(c.ctx, j); err != nil {
 			return nil, err
 		}
 	}
