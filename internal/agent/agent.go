@@ -87,6 +87,9 @@ type Stream interface {
 	// Line takes one line without its end. cut says that the line was longer
 	// than the reader's limit and that line is only its beginning.
 	Line(line []byte, cut bool)
+	// Skip says that n bytes of whole lines were passed over here, because
+	// there was more output than anybody has time to read.
+	Skip(n int64)
 	// Progress is what is known so far.
 	Progress() Progress
 	// Finish judges the run once its process has ended.

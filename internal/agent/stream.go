@@ -146,6 +146,11 @@ func (s *claudeStream) Line(line []byte, cut bool) {
 	}
 }
 
+// Skip implements Stream.
+func (s *claudeStream) Skip(n int64) {
+	s.note(fmt.Sprintf("%d bytes in the middle of the output were not read; the file has them", n))
+}
+
 func (s *claudeStream) system(o object) {
 	switch o.str("subtype") {
 	case "api_retry":

@@ -27,6 +27,9 @@ func (s *textStream) Line(line []byte, cut bool) {
 	}
 }
 
+// Skip implements Stream. What is passed over is past what Text holds.
+func (s *textStream) Skip(n int64) { s.total += n }
+
 func (s *textStream) add(b []byte) {
 	s.total += int64(len(b))
 	if n := MaxText - len(s.text); n > 0 {

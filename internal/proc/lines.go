@@ -130,22 +130,60 @@ type Tail struct {
 	f     *os.File
 	lines *LineReader
 	read  int64
+	until int64 // Read stops there; negative: nowhere
 }
 
-// OpenTail opens a file for following, from its start. limit is as in
-// NewLineReader.
-func OpenTail(path string, limit int) (*Tail, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("follow file: %w", err)
-	}
-	t := &Tail{f: f}
+// NewTail follows a file from where it stands. The file is the Tail's from then
+// on. limit is as in NewLineReader.
+func NewTail(f *os.File, limit int) *Tail {
+	t := &Tail{f: f, until: -1}
 	t.lines = NewLineReader(t, limit)
-	return t, nil
+	return t
+}
+
+// Allow lets n more bytes be read; after them Next returns io.EOF as if that
+// were all. A writer may be faster than its reader, so whoever has other things
+// to do between lines must not read until there is nothing left.
+func (t *Tail) Allow(n int64) { t.until = t.read + n }
+
+// Paused reports that Next returned io.EOF because of Allow.
+func (t *Tail) Paused() bool { return t.until >= 0 && t.read >= t.until }
+
+// Skip goes on near the file's end, so that about keep bytes are left to read,
+// and returns how many it passed over: 0 if there are no more than that. Next
+// then begins with a whole line.
+func (t *Tail) Skip(keep int64) (int64, error) {
+	st, err := t.f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("follow file: %w", err)
+	}
+	from := t.read - int64(t.lines.end-t.lines.pos) - t.lines.total
+	// One byte before, so that a line that begins right there is not lost.
+	to := st.Size() - keep - 1
+	if to <= t.read {
+		return 0, nil
+	}
+	if _, err := t.f.Seek(to, io.SeekStart); err != nil {
+		return 0, fmt.Errorf("follow %s: %w", t.f.Name(), err)
+	}
+	t.read, t.until = to, -1
+	t.lines = NewLineReader(t, t.lines.limit)
+	_, _, _, err = t.lines.next()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	t.lines.unfinished()
+	return t.read - int64(t.lines.end-t.lines.pos) - from, nil
 }
 
 // Read is for the line reader: it counts and looks for a file that shrank.
 func (t *Tail) Read(b []byte) (int, error) {
+	if t.until >= 0 {
+		if t.read >= t.until {
+			return 0, io.EOF
+		}
+		b = b[:min(int64(len(b)), t.until-t.read)]
+	}
 	n, err := t.f.Read(b)
 	t.read += int64(n)
 	if n == 0 && errors.Is(err, io.EOF) {

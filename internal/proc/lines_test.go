@@ -184,11 +184,7 @@ func TestTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	tail, err := OpenTail(path, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tail.Close()
+	tail := openTail(t, path, 8)
 	step := func(write string, want ...gotLine) {
 		t.Helper()
 		if _, err := w.WriteString(write); err != nil {
@@ -244,11 +240,7 @@ func TestTailFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	tail, err := OpenTail(path, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tail.Close()
+	tail := openTail(t, path, 1<<20)
 	done := make(chan struct{})
 	seen := make(chan string, 10)
 	result := make(chan error, 1)
@@ -283,11 +275,7 @@ func TestTailFollowEnds(t *testing.T) {
 	if err := os.WriteFile(path, []byte("a\nb\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tail, err := OpenTail(path, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tail.Close()
+	tail := openTail(t, path, 10)
 	boom := errors.New("boom")
 	if err := tail.Follow(t.Context(), nil, time.Millisecond, func([]byte, bool, int64) error { return boom }); !errors.Is(err, boom) {
 		t.Errorf("error of the callback: %v", err)
@@ -296,7 +284,96 @@ func TestTailFollowEnds(t *testing.T) {
 	if err := tail.Follow(ctx, nil, time.Millisecond, func([]byte, bool, int64) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := OpenTail(path+".none", 10); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing file: %v", err)
+}
+
+func openTail(t *testing.T, path string, limit int) *Tail {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return NewTail(f, limit)
+}
+
+func TestTailPauses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	// A line that never ends must not keep the reader either.
+	if err := os.WriteFile(path, bytes.Repeat([]byte("x"), 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tail := openTail(t, path, 10)
+	for _, want := range []int64{1000, 2000, 102000} {
+		tail.Allow(want - tail.Offset())
+		if _, _, _, err := tail.Next(); !errors.Is(err, io.EOF) || !tail.Paused() || tail.Offset() != want {
+			t.Fatalf("at %d of %d, paused %v: %v", tail.Offset(), want, tail.Paused(), err)
+		}
+	}
+	tail.Allow(2 << 20)
+	if _, _, _, err := tail.Next(); !errors.Is(err, io.EOF) || tail.Paused() {
+		t.Errorf("at the end: paused %v, %v", tail.Paused(), err)
+	}
+	if line, cut, total, ok := tail.Rest(); string(line) != "xxxxxxxxxx" || !cut || total != 1<<20 || !ok {
+		t.Errorf("rest: %q %v %d %v", line, cut, total, ok)
+	}
+}
+
+// Whatever has been read and wherever the jump lands: what comes after it are
+// the file's last lines, whole, and every byte is either read or counted.
+func TestTailSkips(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	var all []string
+	for i := range 25 {
+		all = append(all, strings.Repeat(string(rune('a'+i%26)), i%7))
+	}
+	text := strings.Join(all, "\n") + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for allow := range len(text) + 1 {
+		for keep := range len(text) + 1 {
+			tail := openTail(t, path, 100)
+			got, lines := 0, 0
+			read := func() {
+				for {
+					line, _, _, err := tail.Next()
+					if err != nil {
+						return
+					}
+					got += len(line) + 1
+					lines++
+				}
+			}
+			tail.Allow(int64(allow))
+			read()
+			before := lines
+			skipped, err := tail.Skip(int64(keep))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tail.Allow(1 << 20)
+			for i := len(all); ; {
+				line, _, _, err := tail.Next()
+				if err != nil {
+					break
+				}
+				if skipped > 0 && lines == before {
+					// The first line after the jump tells where it landed.
+					i = strings.Count(text[:got+int(skipped)], "\n")
+				} else if skipped == 0 {
+					i = lines
+				}
+				if string(line) != all[i] {
+					t.Fatalf("read %d, keep %d: line %d is %q, want %q", allow, keep, i, line, all[i])
+				}
+				got += len(line) + 1
+				lines++
+				i++
+			}
+			if got+int(skipped) != len(text) {
+				t.Fatalf("read %d, keep %d: %d read and %d skipped of %d", allow, keep, got, skipped, len(text))
+			}
+			tail.Close()
+		}
 	}
 }

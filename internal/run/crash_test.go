@@ -86,22 +86,38 @@ func TestStarterOnAFailingDisk(t *testing.T) {
 const killStepVar = "REPRISE_TEST_KILL_STEP"
 
 // supervisorDisk is the disk of this test binary as a supervisor: the machine's,
-// or one on which it dies at the step that the environment names.
+// or one on which it dies, or a step fails, or all do from one on, as the
+// environment says.
 func supervisorDisk() durable.Disk {
-	n, err := strconv.Atoi(os.Getenv(killStepVar))
-	if err != nil {
-		return durable.Disk{}
-	}
-	step := 0
-	return durable.NewDisk(func(durable.Step) *durable.Fault {
-		if step++; step-1 != n {
-			return nil
+	step := -1
+	for name, fault := range map[string]func(n int) *durable.Fault{
+		killStepVar: func(n int) *durable.Fault {
+			if step != n {
+				return nil
+			}
+			return &durable.Fault{Err: errors.New("dead"), Then: func() {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}}
+		},
+		failAtVar: func(n int) *durable.Fault {
+			if step != n {
+				return nil
+			}
+			return &durable.Fault{Err: syscall.ENOSPC}
+		},
+		failFromVar: func(n int) *durable.Fault {
+			if step < n {
+				return nil
+			}
+			return &durable.Fault{Err: syscall.ENOSPC}
+		},
+	} {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			return durable.NewDisk(func(durable.Step) *durable.Fault { step++; return fault(n) })
 		}
-		return &durable.Fault{Err: errors.New("dead"), Then: func() {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}}
-	})
+	}
+	return durable.Disk{}
 }
 
 func TestSupervisorDiesAtEachStep(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/agent"
+	"reprise/internal/proc"
 )
 
 // find returns the directory of a run.
@@ -87,9 +88,10 @@ func (m *Manager) List(ctx context.Context) ([]Record, error) {
 			}
 			if err != nil {
 				errs = append(errs, err)
-				continue
 			}
-			out = append(out, r)
+			if r.ID != "" { // one that could not be settled is there all the same
+				out = append(out, r)
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b Record) int {
@@ -107,7 +109,15 @@ func (m *Manager) Wait(ctx context.Context, id string) (Record, error) {
 	if s != nil {
 		select {
 		case <-s.settled:
-			return m.Settle(ctx, id)
+			// Unless somebody else is settling it just now, this is the end.
+			r, err := m.Settle(ctx, id)
+			if err != nil {
+				return r, err
+			}
+			m.forget(id)
+			if r.Status.Settled() {
+				return r, nil
+			}
 		case <-ctx.Done():
 			r, err := m.Get(id)
 			return r, errors.Join(err, ctx.Err())
@@ -151,12 +161,44 @@ func (m *Manager) stopBy(ctx context.Context, id string, req stopRequest) (Recor
 	}
 	req.At = m.opt.Now()
 	if err := ask(r, req); err != nil {
-		return r, err
+		// On a full disk, when stopping matters most, there is still the signal.
+		if req.Kind != requestCancel || r.Supervisor == nil || politeStop == nil || r.Supervisor.Signal(politeStop) != nil {
+			return r, err
+		}
+		return m.Wait(ctx, id)
+	}
+	for _, rouse := range []func(Record) error{wakeUp, killSupervisor} {
+		r, err := m.waitFor(ctx, id, m.opt.AskPatience)
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return r, err
+		}
+		if _, err := os.Lstat(requestPath(r.dir, req.Kind)); err != nil {
+			break // it has read the request and is at work
+		}
+		if err := rouse(r); err != nil && !errors.Is(err, proc.ErrGone) {
+			m.opt.Log.Warn("rouse supervisor", "run", id, "error", err.Error())
+		}
 	}
 	return m.Wait(ctx, id)
 }
 
-// Extend gives a running run more time.
+func (m *Manager) waitFor(ctx context.Context, id string, most time.Duration) (Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return m.Wait(ctx, id)
+}
+
+// killSupervisor ends a supervisor that does not read its requests. The run is
+// settled then without it, and what it was asked is honoured.
+func killSupervisor(r Record) error {
+	if r.Supervisor == nil {
+		return nil
+	}
+	return r.Supervisor.Signal(os.Kill)
+}
+
+// Extend gives a running run more time. When it returns without an error the
+// time counts. Two who extend at once both do.
 func (m *Manager) Extend(ctx context.Context, id string, by time.Duration) error {
 	r, err := m.Settle(ctx, id)
 	if err != nil {
@@ -168,7 +210,55 @@ func (m *Manager) Extend(ctx context.Context, id string, by time.Duration) error
 	if by <= 0 || by > maxTimeout {
 		return fmt.Errorf("extend run %s: %s is not a time between 0 and %s", id, by, maxTimeout)
 	}
-	return ask(r, stopRequest{Kind: requestExtend, Seconds: by.Seconds(), At: m.opt.Now()})
+	if r.TimeoutSeconds == 0 {
+		return fmt.Errorf("extend run %s: it has no time limit, so there is nothing to extend", id)
+	}
+	unlock, err := m.opt.Disk.Lock(ctx, r.path(extendLock))
+	if err != nil {
+		return fmt.Errorf("extend run %s: %w", id, err)
+	}
+	defer unlock()
+	if err := ask(r, stopRequest{Kind: requestExtend, Seconds: by.Seconds(), At: m.opt.Now()}); err != nil {
+		return err
+	}
+	return m.awaitExtension(ctx, r)
+}
+
+// awaitExtension returns when the supervisor has read the request, or takes it
+// back.
+func (m *Manager) awaitExtension(ctx context.Context, r Record) error {
+	path := requestPath(r.dir, requestExtend)
+	patience := time.NewTimer(2 * m.opt.AskPatience)
+	defer patience.Stop()
+	ticker := time.NewTicker(tick / 4)
+	defer ticker.Stop()
+	for {
+		why := ""
+		select {
+		case <-ticker.C:
+			if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			now, err := m.Settle(ctx, r.ID)
+			if err != nil {
+				return err
+			}
+			if now.Status.Settled() {
+				why = fmt.Sprintf("it has ended meanwhile (%s)", now.Status)
+			}
+		case <-patience.C:
+			why = "its supervisor does not answer; see `reprise doctor`"
+		case <-ctx.Done():
+			why = ctx.Err().Error()
+		}
+		if why == "" {
+			continue
+		}
+		if err := m.opt.Disk.Remove(path); errors.Is(err, fs.ErrNotExist) {
+			return nil // it was read at the last moment
+		}
+		return fmt.Errorf("extend run %s: nothing was changed: %s", r.ID, why)
+	}
 }
 
 // StopAll stops the attached runs that this manager started and returns how
@@ -232,7 +322,9 @@ func (m *Manager) Output(id string, maxTokens int) (Output, error) {
 	out.Path = filepath.Join(r.dir, outputFile)
 	if sizeOf(out.Path) != out.TotalBytes {
 		if err := m.opt.Disk.WriteFile(out.Path, []byte(text), 0o600); err != nil {
-			return Output{}, fmt.Errorf("keep the whole output of %s: %w", id, err)
+			// JSON is better than nothing on a disk that is full.
+			m.opt.Log.Warn("keep the whole output", "run", id, "error", err.Error())
+			out.Path = filepath.Join(r.dir, resultFile)
 		}
 	}
 	return out.cut(text[:limit]), nil
@@ -241,7 +333,7 @@ func (m *Manager) Output(id string, maxTokens int) (Output, error) {
 // fileOutput reads at most limit bytes of a file that may be of any size.
 func fileOutput(path string, limit int64) (Output, error) {
 	out := Output{Path: path}
-	f, err := os.Open(path)
+	f, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil // it never got as far as saying something
 	}

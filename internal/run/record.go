@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -25,6 +24,11 @@ const (
 	outputFile = "output.md"      // the whole final text, when an answer had to be cut
 	ownLogFile = "supervisor.log" // what the supervisor itself had to say; usually empty
 	lockFile   = "supervisor.lock"
+	// reserveFile is disk space for the record's last change; not there once
+	// the run has ended.
+	reserveFile = "reserve"
+	// extendLock is held by who extends the run, until its supervisor knows.
+	extendLock = "request-extend.lock"
 )
 
 // formatVersion is the "v" of run.json and result.json.
@@ -132,7 +136,10 @@ type Interrupt struct {
 func (r Record) Dir() string { return r.dir }
 
 // Path is where the record itself lies.
-func (r Record) Path() string { return filepath.Join(r.dir, recordFile) }
+func (r Record) Path() string { return r.path(recordFile) }
+
+// path is where the run keeps a file.
+func (r Record) path(name string) string { return filepath.Join(r.dir, name) }
 
 // Elapsed is how long the run took, or has taken by now.
 func (r Record) Elapsed(now time.Time) time.Duration {
@@ -180,7 +187,7 @@ var ErrNotFound = errors.New("no such run")
 // that says where it is; nothing ever writes over such a file.
 func readRecord(disk durable.Disk, dir string) (Record, error) {
 	path := filepath.Join(dir, recordFile)
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, fmt.Errorf("read %s: %w", path, ErrNotFound)
 	}
@@ -247,7 +254,7 @@ func (r *Record) writeResult(res agent.Result) error {
 }
 
 func readResult(dir string) (*agent.Result, error) {
-	data, err := os.ReadFile(filepath.Join(dir, resultFile))
+	data, err := readFile(filepath.Join(dir, resultFile))
 	if err != nil {
 		return nil, err
 	}

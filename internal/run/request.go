@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,28 @@ func requestPath(dir, kind string) string {
 	return filepath.Join(dir, "request-"+kind+".json")
 }
 
+// pendingStop is the request to stop that a supervisor did not live to read.
+func pendingStop(r Record) (to Status, reason string, ok bool) {
+	for kind, to := range map[string]Status{requestCancel: Killed, requestInterrupt: Interrupted} {
+		data, err := readFile(requestPath(r.dir, kind))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var req stopRequest
+		if err == nil {
+			err = json.Unmarshal(data, &req)
+		}
+		if err != nil {
+			req.Reason = "" // a damaged request still asks
+		}
+		if to == Killed {
+			return to, cmp.Or(req.Reason, "cancelled"), true
+		}
+		return to, cmp.Or(req.Reason, "interrupted"), true
+	}
+	return "", "", false
+}
+
 func ask(r Record, req stopRequest) error {
 	req.V = formatVersion
 	data, err := encode(req)
@@ -49,7 +72,10 @@ func ask(r Record, req stopRequest) error {
 func (s *supervisor) request() (stopRequest, bool) {
 	for _, kind := range []string{requestCancel, requestInterrupt, requestExtend} {
 		path := requestPath(s.opt.Dir, kind)
-		data, err := os.ReadFile(path)
+		if s.taken[kind] {
+			continue
+		}
+		data, err := readFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -58,7 +84,13 @@ func (s *supervisor) request() (stopRequest, bool) {
 			err = json.Unmarshal(data, &req)
 		}
 		if rmErr := s.opt.Disk.Remove(path); rmErr != nil {
+			// It must not count ten times a second.
+			s.taken[kind] = true
 			err = errors.Join(err, rmErr)
+		}
+		if err == nil && kind == requestExtend && !(req.Seconds > 0 && req.Seconds <= maxTimeout.Seconds()) {
+			err = fmt.Errorf("%v seconds are not a time between 0 and %s", req.Seconds, maxTimeout)
+			req.Kind = ""
 		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "read request %s: %v\n", path, err)

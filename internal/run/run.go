@@ -6,7 +6,8 @@
 // files, and <runs>/.keys/ with the idempotency keys. run.json is created by
 // Manager.Start, then written only by the run's supervisor, then, once that is
 // dead, by whoever settles the run; the last two hold supervisor.lock in the
-// run's directory while they do. A key's lock is <runs>/.keys/<hash>.lock; it
+// run's directory while they do. Who extends a run holds request-extend.lock
+// there, before it may take that one. A key's lock is <runs>/.keys/<hash>.lock; it
 // is taken before any supervisor.lock and never after one.
 //
 // A run is one supervisor process and one agent process below it. The
@@ -51,6 +52,10 @@ const (
 	maxTask = 8 << 20
 	// maxTimeout keeps durations far from overflow: thirty days.
 	maxTimeout = 30 * 24 * time.Hour
+	// DefaultAskPatience is how long a supervisor may take to read a request,
+	// which it looks for ten times a second, before it is woken, and again
+	// before it is killed.
+	DefaultAskPatience = 5 * time.Second
 	// spawnPatience is how long another process's run may stay "spawning"
 	// without a supervisor.
 	spawnPatience = 5 * time.Second
@@ -115,8 +120,11 @@ type Options struct {
 	// ResultPatience is how long an agent may live on after its result; 0
 	// takes DefaultResultPatience.
 	ResultPatience time.Duration
-	Now            func() time.Time
-	Log            *slog.Logger
+	// AskPatience is how long a supervisor may leave a request unread; 0 takes
+	// DefaultAskPatience.
+	AskPatience time.Duration
+	Now         func() time.Time
+	Log         *slog.Logger
 	// Claim registers the project's name before the first run is written under
 	// it; nil does nothing.
 	Claim func(context.Context) error
@@ -154,6 +162,9 @@ func New(opt Options) *Manager {
 	}
 	if opt.ResultPatience == 0 {
 		opt.ResultPatience = DefaultResultPatience
+	}
+	if opt.AskPatience == 0 {
+		opt.AskPatience = DefaultAskPatience
 	}
 	if opt.DefaultClient == "" {
 		opt.DefaultClient = agent.KindClaude
@@ -394,7 +405,7 @@ func (m *Manager) startOnce(ctx context.Context, req Request) (Record, error) {
 }
 
 func readKey(path string) (keyDoc, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return keyDoc{}, fmt.Errorf("read idempotency key: %w", err)
 	}
@@ -607,14 +618,23 @@ func (m *Manager) follow(id string, s *started) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if r, err := m.settle(ctx, id); err != nil {
+	r, err := m.settle(ctx, id)
+	if err != nil {
+		// It stays in the table, so that the next who asks need not wonder
+		// whether its supervisor is yet to come.
 		m.opt.Log.Error("settle run", "run", id, "error", err.Error())
-	} else if r.Status.Done() {
+		return
+	}
+	if r.Status.Done() {
 		m.opt.Log.Info("run ended", "run", id, "status", string(r.Status), "reason", r.StatusReason)
 	}
+	m.forget(id)
+}
+
+func (m *Manager) forget(id string) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	delete(m.attached, id)
-	m.mu.Unlock()
 }
 
 // abandon settles a run whose supervisor could not be started.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -29,6 +28,9 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 		return Record{}, err
 	}
 	r, err := readRecord(m.opt.Disk, dir)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Record{}, m.stopUnread(ctx, dir, id, err)
+	}
 	if err != nil || r.Status.Settled() || m.starting(r) {
 		return r, err
 	}
@@ -46,6 +48,25 @@ func (m *Manager) settle(ctx context.Context, id string) (Record, error) {
 		return r, err
 	}
 	return m.bury(ctx, r)
+}
+
+// stopUnread stops what is left of a run whose record cannot be read, and adds
+// it to the error that says so. What the record holds does not matter to that: a
+// run whose lock is free has no supervisor, and nobody else would stop it.
+func (m *Manager) stopUnread(ctx context.Context, dir, id string, unread error) error {
+	unlock, err := m.opt.Disk.TryLock(filepath.Join(dir, lockFile))
+	if err != nil {
+		return unread // its supervisor lives, or the directory is not what it was
+	}
+	defer unlock()
+	stopped, err := proc.StopTree(ctx, proc.ID{}, id, buryGrace)
+	if err != nil {
+		return errors.Join(unread, fmt.Errorf("stop what %s left: %w", id, err))
+	}
+	if stopped.Asked+stopped.Killed > 0 {
+		return fmt.Errorf("%w; the processes that it had left (%d) were stopped", unread, max(stopped.Asked, stopped.Killed))
+	}
+	return unread
 }
 
 // lockDead takes the lock of a run unless its supervisor lives. A process that
@@ -85,7 +106,8 @@ func (m *Manager) starting(r Record) bool {
 			return true
 		}
 	}
-	return m.opt.Now().Sub(r.StartedAt) < spawnPatience
+	// A clock that was set back must not make this wait for the time it lost.
+	return m.opt.Now().Sub(r.StartedAt).Abs() < spawnPatience
 }
 
 // bury brings the record of a run without a supervisor to its end.
@@ -96,18 +118,18 @@ func (m *Manager) bury(ctx context.Context, r Record) (Record, error) {
 	}
 	r.Collected += left.Asked
 	reason := "its supervisor ended before it"
-	switch r.Status {
-	case Spawning:
-		if own := tailOf(filepath.Join(r.dir, ownLogFile), 2<<10); own != "" {
-			reason += ": " + own
+	if own := headOf(r.path(ownLogFile), 500); own != "" {
+		reason += ": " + own
+	}
+	if r.Status == Spawning {
+		to := Failed
+		if asked, why, ok := pendingStop(r); ok && asked == Killed {
+			to, reason = asked, why
 		}
-		err = r.move(Failed, reason, m.opt.Now())
-	default:
-		var res agent.Result
-		if res, err = replay(r); err != nil {
-			return r, fmt.Errorf("settle run %s: %w", r.ID, err)
-		}
-		err = m.conclude(&r, res, reason)
+		err = r.move(to, reason, m.opt.Now())
+		r.keepResult(agent.Result{})
+	} else {
+		err = m.conclude(&r, replay(r), reason)
 	}
 	if err != nil {
 		return r, err
@@ -125,14 +147,16 @@ func (m *Manager) bury(ctx context.Context, r Record) (Record, error) {
 // conclude judges a run by its output alone: nobody saw its exit code.
 func (m *Manager) conclude(r *Record, res agent.Result, reason string) error {
 	to := Failed
-	if res.OK {
+	asked, why, stopping := pendingStop(*r)
+	switch {
+	case res.OK:
 		to, reason = Completed, reason+", but its result had come"
-	} else {
+	case stopping && Allowed(r.Status, asked):
+		to, reason = asked, join(why, reason)
+	default:
 		reason = join(reason, res.Reason)
 	}
-	if err := r.writeResult(res); err != nil {
-		return err
-	}
+	reason = join(reason, r.keepResult(res))
 	if r.Status == Running && to == Completed {
 		if err := r.move(Completing, "", m.opt.Now()); err != nil {
 			return err
@@ -141,39 +165,28 @@ func (m *Manager) conclude(r *Record, res agent.Result, reason string) error {
 	return r.move(to, reason, m.opt.Now())
 }
 
-// replay reads a run's whole output through its adapter.
-func replay(r Record) (agent.Result, error) {
+// replay reads a run's output through its adapter: all, or both ends of one too
+// long to be read whole. An output that cannot be read is no result.
+func replay(r Record) agent.Result {
 	adapter, err := agent.For(r.Client)
 	if err != nil {
-		return agent.Result{}, err
+		return agent.Result{Reason: err.Error()}
 	}
 	stream := adapter.NewStream()
-	tail, err := proc.OpenTail(r.Logs.Stdout, lineCap)
-	if errors.Is(err, os.ErrNotExist) {
-		return stream.Finish(agent.Exit{Code: -1}), nil
-	}
-	if err != nil {
-		return agent.Result{}, err
-	}
-	defer tail.Close()
-	for {
-		line, cut, _, err := tail.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return agent.Result{}, err
-		}
-		stream.Line(line, cut)
-	}
-	if line, cut, _, ok := tail.Rest(); ok {
-		stream.Line(line, cut)
-	}
 	exit := agent.Exit{Code: -1, Stderr: tailOf(r.Logs.Stderr, stderrTail)}
+	f, err := open(r.Logs.Stdout)
+	if err == nil {
+		defer f.Close()
+		err = feedEnds(stream, proc.NewTail(f, lineCap))
+	}
 	if stream.Progress().ResultSeen {
 		exit.Code = 0 // it had said its last word; only its exit is unknown
 	}
-	return stream.Finish(exit), nil
+	res := stream.Finish(exit)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		res.OK, res.Reason = false, fmt.Sprintf("its output can no longer be read: %v", err)
+	}
+	return res
 }
 
 // Sweep settles every run whose supervisor is dead and stops what is left of

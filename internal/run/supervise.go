@@ -3,9 +3,8 @@ package run
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,8 +47,11 @@ type supervisor struct {
 	child  *proc.Process
 	output []*os.File // the agent's output, open so that it can be synced at the end
 
-	stopped  bool   // this supervisor decided that the agent must end
-	to       Status // the state the run goes to for that reason
+	unread   error           // why the agent's output could not be read further
+	taken    map[string]bool // kinds of request whose file could not be removed
+	behind   bool            // there is more output than was read at the last look
+	stopped  bool            // this supervisor decided that the agent must end
+	to       Status          // the state the run goes to for that reason
 	reason   string
 	deadline time.Time // of the run; zero if it has none
 	resultAt time.Time // when the final result was seen
@@ -86,13 +88,17 @@ func Supervise(ctx context.Context, opt SuperviseOptions) error {
 	if err != nil {
 		return err
 	}
-	s := &supervisor{opt: opt, r: r, stream: adapter.NewStream()}
+	s := &supervisor{opt: opt, r: r, stream: adapter.NewStream(), taken: map[string]bool{}}
 	if err := proc.BecomeSubreaper(); err != nil {
 		// The sweep by run id still finds what escapes.
 		fmt.Fprintln(os.Stderr, "become subreaper:", err)
 	}
 	if err := s.start(); err != nil {
-		return s.end(ctx, Failed, err.Error(), agent.Exit{Code: -1}, nil)
+		if s.child == nil {
+			return s.end(ctx, Failed, err.Error(), agent.Exit{Code: -1}, nil)
+		}
+		// It lives, and nobody would look after it.
+		s.stop(ctx, Failed, err.Error())
 	}
 	return s.follow(ctx)
 }
@@ -100,6 +106,9 @@ func Supervise(ctx context.Context, opt SuperviseOptions) error {
 // start starts the agent with its output going straight to files, so that
 // neither a slow reader nor this process's death can block it.
 func (s *supervisor) start() error {
+	if err := s.r.reserve(); err != nil {
+		return fmt.Errorf("failed to start agent: %w", err)
+	}
 	stdin, err := os.Open(filepath.Join(s.opt.Dir, promptFile))
 	if err != nil {
 		return fmt.Errorf("failed to start agent: %w", err)
@@ -117,7 +126,10 @@ func (s *supervisor) start() error {
 	s.output = append(s.output, stderr)
 
 	if s.r.TimeoutSeconds > 0 {
-		s.deadline = s.r.StartedAt.Add(seconds(s.r.TimeoutSeconds))
+		// Counted from the record's start, but on this process's own clock from
+		// here on: a wall clock that is set meanwhile changes nothing.
+		now := s.opt.Now()
+		s.deadline = now.Add(timeLeft(now, s.r.StartedAt, seconds(s.r.TimeoutSeconds)))
 	}
 	spec := confine.Spec{DenyWrite: s.r.Command.DenyWrite, DenyAll: s.r.Command.DenyAll}
 	p, err := confine.Start(spec, proc.Cmd{
@@ -131,25 +143,37 @@ func (s *supervisor) start() error {
 	s.child = p
 	id := p.ID()
 	s.r.Child, s.r.PID = &id, id.PID
-	s.tail, err = proc.OpenTail(s.r.Logs.Stdout, lineCap)
+	out, err := open(s.r.Logs.Stdout)
 	if err != nil {
 		return fmt.Errorf("follow the agent's output: %w", err)
 	}
+	s.tail = proc.NewTail(out, lineCap)
 	if err := s.r.move(Running, "", s.opt.Now()); err != nil {
 		return err
 	}
 	return s.r.writeHot()
 }
 
+// timeLeft is what is left of a run's time at now.
+func timeLeft(now, started time.Time, limit time.Duration) time.Duration {
+	return limit - min(max(0, now.Sub(started)), limit)
+}
+
 // follow watches the agent until it has ended.
 func (s *supervisor) follow(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	always := make(chan struct{})
+	close(always)
 	var lifeline <-chan struct{}
 	if !s.r.Detached {
 		lifeline = proc.WatchLifeline(0) // its standard input
 	}
 	for {
+		var more chan struct{}
+		if s.behind && s.unread == nil {
+			more = always
+		}
 		select {
 		case <-s.child.Done():
 			return s.finish(ctx)
@@ -159,17 +183,18 @@ func (s *supervisor) follow(ctx context.Context) error {
 		case sig := <-s.opt.Stop:
 			s.stop(ctx, Killed, fmt.Sprintf("the supervisor was told to stop (%s)", sig))
 		case <-ticker.C:
-			if err := s.look(ctx); err != nil {
-				return err
-			}
+			s.look(ctx)
+		case <-more:
+			s.look(ctx)
 		}
 	}
 }
 
 // look does what is due at a tick: output, requests, time.
-func (s *supervisor) look(ctx context.Context) error {
-	if err := s.drain(); err != nil {
-		return err
+func (s *supervisor) look(ctx context.Context) {
+	s.drain(lookBytes)
+	if s.unread != nil {
+		s.stop(ctx, Failed, s.unread.Error())
 	}
 	now := s.opt.Now()
 	if req, ok := s.request(); ok {
@@ -192,7 +217,6 @@ func (s *supervisor) look(ctx context.Context) error {
 			fmt.Fprintln(os.Stderr, "reap orphans:", err)
 		}
 	}
-	return nil
 }
 
 // beat writes a heartbeat. A heartbeat that cannot be written is not worth the
@@ -208,18 +232,18 @@ func (s *supervisor) beat(p agent.Progress, now time.Time) {
 	}
 }
 
-// drain feeds the stream what the agent has written since the last time.
-func (s *supervisor) drain() error {
-	for {
-		line, cut, _, err := s.tail.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read the agent's output: %w", err)
-		}
-		s.stream.Line(line, cut)
+// drain feeds the stream what the agent has written since the last time, up to
+// about limit bytes: an agent may write faster than it is read, and would
+// otherwise keep its supervisor from seeing that its time is up.
+func (s *supervisor) drain(limit int64) {
+	if s.tail == nil || s.unread != nil {
+		return
 	}
+	err := feed(s.stream, s.tail, limit)
+	if err != nil {
+		s.unread = fmt.Errorf("its output can no longer be read: %w", err)
+	}
+	s.behind = s.tail.Paused()
 }
 
 // stop ends the agent and everything below it, for a reason that becomes the
@@ -248,18 +272,22 @@ func (s *supervisor) act(ctx context.Context, req stopRequest) {
 		s.r.Interrupt = Interrupt{Requested: true, Reason: &req.Reason, Timestamp: &at}
 		s.stop(ctx, Interrupted, cmp.Or(req.Reason, "interrupted"))
 	case requestExtend:
-		if req.Seconds > 0 {
-			s.r.TimeoutSeconds += req.Seconds
-			if !s.deadline.IsZero() {
-				s.deadline = s.deadline.Add(seconds(req.Seconds))
-			}
-			s.beat(s.stream.Progress(), s.opt.Now())
+		if s.deadline.IsZero() {
+			return // it has all the time there is
 		}
+		s.r.TimeoutSeconds += req.Seconds
+		s.deadline = s.deadline.Add(seconds(req.Seconds))
+		s.beat(s.stream.Progress(), s.opt.Now())
 	}
 }
 
 // seconds is a time as the record keeps it.
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func seconds(s float64) time.Duration {
+	if s >= math.MaxInt64/float64(time.Second) {
+		return math.MaxInt64 // 292 years
+	}
+	return time.Duration(s * float64(time.Second))
+}
 
 // finish collects what the ended agent left and settles the run.
 func (s *supervisor) finish(ctx context.Context) error {
@@ -271,12 +299,7 @@ func (s *supervisor) finish(ctx context.Context) error {
 		}
 	}
 	s.collect(ctx)
-	if err := s.drain(); err != nil {
-		return err
-	}
-	if line, cut, _, ok := s.tail.Rest(); ok {
-		s.stream.Line(line, cut)
-	}
+	s.readEnds()
 	verdict := agent.Exit{Code: exit.Code, Signal: exit.Signal, Stderr: tailOf(s.r.Logs.Stderr, stderrTail)}
 	to, reason := Completing, ""
 	if s.stopped {
@@ -284,6 +307,8 @@ func (s *supervisor) finish(ctx context.Context) error {
 		verdict.TimedOut = to == TimedOut
 		verdict.Cancelled = to == Killed || to == Interrupted
 		verdict.AfterResult = to == Completing
+	} else if s.unread != nil {
+		to, reason = Failed, s.unread.Error()
 	}
 	return s.end(ctx, to, reason, verdict, waitErr)
 }
@@ -336,12 +361,10 @@ func (s *supervisor) end(ctx context.Context, to Status, reason string, exit age
 			continue // nothing in it to last
 		}
 		if err := f.Sync(); err != nil {
-			return fmt.Errorf("sync the agent's output: %w", err)
+			reason = join(reason, fmt.Sprintf("its output may not last (%v)", err))
 		}
 	}
-	if err := s.r.writeResult(res); err != nil {
-		return err
-	}
+	reason = join(reason, s.r.keepResult(res))
 	if s.r.Status == Running && (to == Completed) {
 		if err := s.r.move(Completing, "", now); err != nil {
 			return err
@@ -375,24 +398,6 @@ func join(a, b string) string {
 		return a
 	}
 	return a + "; " + b
-}
-
-// tailOf is the last n bytes of a file, "" if it cannot be read.
-func tailOf(path string, n int64) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return ""
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-n), n))
-	if err != nil {
-		return ""
-	}
-	return string(data)
 }
 
 func sizeOf(path string) int64 {

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package run
+
+// dontWait is about named pipes, which do not lie in directories here.
+const dontWait = 0
