@@ -117,3 +117,22 @@ func TestConflictMarksAreFound(t *testing.T) {
 		t.Errorf("%v", found)
 	}
 }
+
+// TestMadeSummaryHasNoSecret: the index row of a block that came without a
+// summary is made of its text, and is loaded in every session.
+func TestMadeSummaryHasNoSecret(t *testing.T) {
+	s := newStore(t)
+	secret := "ghp" + "_aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3bC5"
+	if _, err := s.Create(t.Context(), CreateBlock{Name: "project-a", Content: "# A\n\nThe token is " + secret + ".\n"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AppendFile(t.Context(), "blocks/project-b.md", secret+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, s, "index.md"); strings.Contains(got, secret) || !strings.Contains(got, "redacted") {
+		t.Error(got)
+	}
+	if !strings.Contains(get(t, s, "blocks/project-a.md"), secret) {
+		t.Error("the block itself is what the writer gave")
+	}
+}

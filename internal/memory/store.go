@@ -15,13 +15,15 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/mdfile"
+	"reprise/internal/redact"
 )
 
 // Store reads and writes one memory directory. It holds nothing open between
 // calls and is safe for use by several goroutines and processes.
 type Store struct {
-	o     Options
-	swept atomic.Bool // what killed processes left was removed
+	o       Options
+	secrets *redact.Redactor
+	swept   atomic.Bool // what killed processes left was removed
 }
 
 // New returns a Store. It touches nothing.
@@ -29,7 +31,7 @@ func New(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{o: o}
+	return &Store{o: o, secrets: redact.New()}
 }
 
 // Dir is the memory directory.

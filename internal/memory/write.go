@@ -70,6 +70,9 @@ func (t *tx) row(name, summary, fallback string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("the index cannot be kept in step, so nothing was written: %w", err)
 	}
+	// A summary that nobody wrote must not carry a secret out of the block into
+	// the file that every session loads.
+	fallback, _ = t.s.secrets.String(fallback)
 	next, err := withRow(idx, name, summary, fallback, t.s.today())
 	if err != nil {
 		return false, fmt.Errorf("the index cannot be kept in step, so nothing was written: %w", err)

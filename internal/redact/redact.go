@@ -245,9 +245,20 @@ func (set *ruleSet) addKeyword(word string, rule int) {
 	set.words[k] = append(set.words[k], keyword{word, []int{rule}})
 }
 
+// What gitleaks wants after a secret is what follows one in a program's text.
+// Error messages and notes have it before a comma, a full stop or a bracket, and
+// as the name of a file. The generic rule, which guesses, stays as it is.
+const (
+	endInCode  = `(?:[\x60'"\s;]|\\[nr]|$)`
+	endInProse = `(?:[\x60'"\s;:,.!?)\]}>|&]|\\[nr]|$)`
+)
+
 func (r *rule) prepare() {
-	r.reach, r.spaces, r.least = shape(r.Regex)
 	src := r.Regex
+	if r.ID != genericRule {
+		src = strings.ReplaceAll(src, endInCode, endInProse)
+	}
+	r.reach, r.spaces, r.least = shape(src)
 	r.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(src) })
 	for i := range r.Allow {
 		r.Allow[i].prepare()
