@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -18,6 +19,15 @@ func subscribe() <-chan os.Signal {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, run.StopSignals()...)
 	return signals
+}
+
+// protectStdout keeps stray prints out of a protocol. It also makes a reader that
+// went away an error of the write: by default the system would end the program at
+// that write (SIGPIPE), before it has said in the log that its runs are stopped.
+// Subscribing, and not ignoring, leaves the default to the programs that it starts.
+func protectStdout() {
+	os.Stdout = os.Stderr
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
 // OSApp is the App of the real process. Only main calls it.
@@ -47,7 +57,7 @@ func OSApp() (*App, error) {
 		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		Columns:       columns,
 		Env:           env, Environ: os.Environ(), Program: program, Hostname: host, PID: os.Getpid(),
-		ProtectStdout: func() { os.Stdout = os.Stderr },
+		ProtectStdout: protectStdout,
 		Signals:       subscribe,
 	}, nil
 }
