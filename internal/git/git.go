@@ -283,7 +283,7 @@ func kindOf(msg string) error {
 		return ErrConflict
 	case has("[rejected]", "[remote rejected]"):
 		return ErrRejected
-	case has("index.lock", "Another git process"): // of a ref, too
+	case has("index.lock': File exists", "Another git process"): // of a ref, too
 		return ErrLocked
 	case has("non-fast-forward", "fetch first", "failed to update ref", "cannot lock ref"):
 		return ErrRejected
