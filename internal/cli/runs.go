@@ -29,6 +29,7 @@ func newRunsCmd(app *App) *cobra.Command {
 // agent said.
 type runJSON struct {
 	run.Record
+	Task           string  `json:"task"` // its beginning; the whole is in prompt.md
 	MCPStatus      string  `json:"mcp_status"`
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	Dir            string  `json:"directory"`
@@ -39,6 +40,9 @@ type runJSON struct {
 
 func runDoc(app *App, r run.Record, out *run.Output) runJSON {
 	doc := runJSON{Record: r, MCPStatus: r.MCPStatus(), ElapsedSeconds: r.Elapsed(app.Now()).Seconds(), Dir: r.Dir()}
+	if task, err := r.TaskStart(); err == nil {
+		doc.Task = task // a record without its task is still a record
+	}
 	if r.Result != nil {
 		doc.Result = r.Result
 	}

@@ -27,7 +27,7 @@ func (e *NotFoundError) Error() string {
 		s += ": " + e.Why
 	}
 	if len(e.Looked) > 0 {
-		s += fmt.Sprintf(" on PATH and in %d known places; install it, or give its absolute path in the settings", len(e.Looked))
+		s += fmt.Sprintf(" on PATH or in %d known places", len(e.Looked))
 	}
 	return s
 }

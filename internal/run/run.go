@@ -313,7 +313,7 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 	}
 	path, err := m.opt.LookPath(name)
 	if err != nil {
-		return nil, "", nil, fmt.Errorf("failed to start agent: find %q: %w: install Claude Code, or set claude_cli.path in the settings to the full path of its program", name, err)
+		return nil, "", nil, fmt.Errorf("failed to start agent: %w; install Claude Code, or set claude_cli.path in the settings (`reprise paths` says where they are); `--agent script` works without", err)
 	}
 	if kind == agent.KindClaude {
 		info, findings := agent.Preflight(ctx, path, req.Env, m.detector)
