@@ -67,7 +67,7 @@ lines are cut to its width; ` + "`reprise runs show RUN`" + ` has the whole.`,
 			if err != nil {
 				return err
 			}
-			list, err := runs.List(cmd.Context())
+			list, err := runs.Sweep(cmd.Context())
 			all := len(list)
 			list, filterErr := filterRuns(list, status, limit)
 			if filterErr != nil {

@@ -602,3 +602,18 @@ func TestLivesOnAfterItsResult(t *testing.T) {
 	}
 	mustBeGone(t, r.ID)
 }
+
+// A run that somebody's editor called ended is still swept of its processes.
+func TestSweepStopsWhatEndedRunsLeft(t *testing.T) {
+	m := newManager(t, nil)
+	r := wait(t, m, start(t, m, run.Request{Program: shell(t, "echo ok")}).ID)
+	p, err := proc.Start(proc.Cmd{Path: "/bin/sh", Args: []string{"-c", "while :; do sleep 0.05; done"}, Env: append(os.Environ(), proc.RunIDVar+"="+r.ID), NewSession: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Sweep(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	mustBeGone(t, r.ID)
+}
