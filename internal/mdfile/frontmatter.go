@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 )
@@ -85,7 +86,9 @@ type entry struct {
 	lineEnd  int // end of the first line without line end
 }
 
-var keyLine = regexp.MustCompile(`^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s#"'\[\]{}&*!|>%@,?:-][^:#]*?|[?:-][^\s:#][^:#]*?))[ \t]*:(?:[ \t]|$)`)
+var keyLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s#"'\[\]{}&*!|>%@,?:-][^:#]*?|[?:-][^\s:#][^:#]*?))[ \t]*:(?:[ \t]|$)`)
+})
 
 func (f *File) entries() []entry {
 	var out []entry
@@ -96,7 +99,7 @@ func (f *File) entries() []entry {
 	for l := range lines(block, f.fm) {
 		text := block[l.start:l.end]
 		if len(text) > 0 && text[0] != ' ' && text[0] != '\t' {
-			if m := keyLine.FindSubmatchIndex(text); m != nil {
+			if m := keyLine().FindSubmatchIndex(text); m != nil {
 				e := entry{from: l.start, to: l.next, val: l.start + m[1], lineEnd: l.end, comment: -1}
 				if e.val > l.start && (text[m[1]-1] == ' ' || text[m[1]-1] == '\t') {
 					e.val--
@@ -294,15 +297,17 @@ func (f *File) checked(key string, want any, from, to int, text string) (*File, 
 }
 
 var (
-	plainScalar = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./ -]*$`)
-	notString   = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|nan|inf|[0-9][0-9_]*(\.[0-9_]*)?(e[0-9+-]*)?|0[xob][0-9a-f_]*|[0-9_.-]*[0-9])$`)
-	dateLike    = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	plainScalar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./ -]*$`) })
+	notString   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|nan|inf|[0-9][0-9_]*(\.[0-9_]*)?(e[0-9+-]*)?|0[xob][0-9a-f_]*|[0-9_.-]*[0-9])$`)
+	})
+	dateLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`) })
 )
 
 // scalar writes s plain where that reads back as the same string, else quoted
 // as JSON, which YAML reads too.
 func scalar(s string) string {
-	if dateLike.MatchString(s) || plainScalar.MatchString(s) && !notString.MatchString(s) && !strings.HasSuffix(s, " ") {
+	if dateLike().MatchString(s) || plainScalar().MatchString(s) && !notString().MatchString(s) && !strings.HasSuffix(s, " ") {
 		return s
 	}
 	var b bytes.Buffer

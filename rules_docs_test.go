@@ -1,0 +1,75 @@
+package reprise_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	mdLink = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	mdCode = regexp.MustCompile("`([^`\n]+)`")
+	// namedPath is a path of this tree in code: a directory of ours, then names.
+	namedPath = regexp.MustCompile(`^(?:cmd|docs|e2e|internal|script|testdata)(?:/[A-Za-z0-9_.-]+)+/?$`)
+	namedFile = regexp.MustCompile(`^[a-z0-9_]+(?:_test)?\.go$`)
+)
+
+// Documents that name a file which is not there send their reader looking for
+// it, and are the first sign that the rest is out of date, too.
+func TestRuleDocumentsNameWhatIsThere(t *testing.T) {
+	files := tracked(t)
+	base := map[string]bool{}
+	for _, name := range files {
+		base[path.Base(name)] = true
+	}
+	named := 0
+	for _, doc := range files {
+		if filepath.Ext(doc) != ".md" || strings.Contains(doc, "testdata/") || strings.HasPrefix(doc, "internal/") {
+			continue // those of the programs are texts for models
+		}
+		data, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		there := func(name string) {
+			named++
+			if _, err := os.Stat(filepath.FromSlash(name)); err != nil {
+				t.Errorf("%s names %s, which is not there", doc, name)
+			}
+		}
+		for _, m := range mdLink.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "mailto:") {
+				there(path.Join(path.Dir(doc), m[1]))
+			}
+		}
+		for _, m := range mdCode.FindAllStringSubmatch(text, -1) {
+			switch {
+			case namedPath.MatchString(m[1]):
+				there(m[1])
+			case namedFile.MatchString(m[1]):
+				named++
+				if !base[m[1]] {
+					t.Errorf("%s names %s, and no file is called that", doc, m[1])
+				}
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("%d names were found in the documents: the check looks at too little", named)
+	}
+}
+
+// An agent reads AGENTS.md at the start of every session.
+func TestRuleAgentsFileIsShort(t *testing.T) {
+	data, err := os.ReadFile("AGENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), "\n"); n > 100 {
+		t.Errorf("AGENTS.md has %d lines; 100 is the most: it is read at the start of every session", n)
+	}
+}
