@@ -19,6 +19,7 @@ import (
 // The official suite drives tools of fixed names, which no product has: a
 // fixture that stands on our own server code has them.
 func TestConformanceSuite(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	suite, engine := client(t, "conformance"), node(t)
 	h := newHome(t, nil)

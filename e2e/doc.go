@@ -8,6 +8,7 @@
 //
 // The agent programs are npm packages, pinned in script/clients and installed by
 // script/test. Without them the tests that need them are skipped, unless
-// REPRISE_REQUIRE_CLIENTS is set. The tests need a POSIX shell and signals, so
+// REPRISE_REQUIRE_CLIENTS is set. Two tests that take half a minute of both
+// cores run only with REPRISE_SUITES, in a step of script/test. The tests need a POSIX shell and signals, so
 // they are not built on Windows; those that look at processes need Linux.
 package e2e

@@ -110,3 +110,14 @@ func linuxOnly(t *testing.T, why string) {
 func lines(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == '\n' })
 }
+
+// inItsOwnStep is for the two tests that keep both cores busy for half a minute
+// by building programs and driving a foreign test suite: script/test runs them
+// in a step of its own, so that a plain `go test ./...` stays within a minute
+// and a half.
+func inItsOwnStep(t *testing.T) {
+	t.Helper()
+	if os.Getenv("REPRISE_SUITES") == "" {
+		t.Skip("builds programs and drives a foreign suite for half a minute: script/test runs it in a step of its own; REPRISE_SUITES=1 runs it here")
+	}
+}

@@ -17,6 +17,7 @@ import (
 // one shell, as somebody would who follows it. A block that cannot be run (it
 // needs an account, or a person) says so after its language: ```sh norun.
 func TestReadmeCommands(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	blocks, skipped := shellBlocks(t, filepath.Join(repo, "README.md"))
 	if len(blocks) == 0 {
