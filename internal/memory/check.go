@@ -292,8 +292,12 @@ func (k *checker) rows(t indexTable) {
 	}
 	slices.Sort(names)
 	for _, n := range names {
-		k.find(LevelError, "index.unlisted", indexFile, 0, fmt.Sprintf("%s/%s has no row, so no session will know of it", blocksDir, n),
-			fmt.Sprintf("add a row, or run `reprise memory update %s --summary …`", strings.TrimSuffix(n, ".md")))
+		stem := strings.TrimSuffix(n, ".md")
+		remedy := fmt.Sprintf("add a row, or run `reprise memory update %s --summary …`", stem)
+		if ValidName(stem) != nil {
+			remedy = "rename the file first, then add a row" // the tools do not take such a name
+		}
+		k.find(LevelError, "index.unlisted", indexFile, 0, fmt.Sprintf("%s/%s has no row, so no session will know of it", blocksDir, n), remedy)
 	}
 }
 

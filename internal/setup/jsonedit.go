@@ -29,7 +29,7 @@ type jsonFile struct {
 	eol  string
 }
 
-var errNotObject = errors.New("not an object")
+var errNotObject = errors.New("not an object: make it {}, or take it out, and try again")
 
 func parseJSONFile(src []byte) (*jsonFile, error) {
 	root, err := hujson.Parse(src)
