@@ -79,11 +79,12 @@ func (claude) Command(t Task) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	policy, err := json.MarshalIndent(t.Policy(), "", "  ")
+	pol := t.Policy()
+	policy, err := json.MarshalIndent(pol, "", "  ")
 	if err != nil {
 		return Command{}, fmt.Errorf("encode policy: %w", err)
 	}
-	settings, err := claudeSettings(t)
+	settings, err := claudeSettings(t, pol)
 	if err != nil {
 		return Command{}, err
 	}
@@ -172,8 +173,7 @@ const hookTimeout = 60
 // claudeSettings builds the file given by --settings: deny rules for the
 // client's own path checks, and a hook that asks internal/guard about every
 // tool call.
-func claudeSettings(t Task) ([]byte, error) {
-	pol := t.Policy()
+func claudeSettings(t Task, pol guard.Policy) ([]byte, error) {
 	if t.Self == "" || !filepath.IsAbs(t.Self) {
 		return nil, bad("reprise program", fmt.Sprintf("%q is not an absolute path, and without it nothing guards the memory directory", t.Self))
 	}

@@ -45,6 +45,23 @@ const (
 // and the run's directory, whose files (this policy among them) are reprise's.
 // The caller may build an operating system sandbox from the same value.
 func (t Task) Policy() guard.Policy {
+	p := t.protected()
+	// Only variables that lead to a protected directory go into the policy,
+	// which is written to a file.
+	touches := p.Touching()
+	for _, kv := range t.Env {
+		if name, v, _ := strings.Cut(kv, "="); filepath.IsAbs(v) && !strings.ContainsRune(v, os.PathListSeparator) && touches(v) {
+			if p.Vars == nil {
+				p.Vars = map[string]string{}
+			}
+			p.Vars[name] = v
+		}
+	}
+	return p
+}
+
+// protected is the policy without the variables of the environment.
+func (t Task) protected() guard.Policy {
 	p := guard.Policy{WorkDir: t.WorkDir, Home: proc.EnvValue(t.Env, "HOME")}
 	p.DenyAll = append(p.DenyAll, t.ProtectDirs...)
 	if t.MemoryDir != "" {
@@ -56,16 +73,6 @@ func (t Task) Policy() guard.Policy {
 	}
 	if t.RunDir != "" {
 		p.DenyWrite = append(p.DenyWrite, t.RunDir)
-	}
-	// Only variables that lead to a protected directory go into the policy,
-	// which is written to a file.
-	for _, kv := range t.Env {
-		if name, v, _ := strings.Cut(kv, "="); filepath.IsAbs(v) && p.Touches(v) && !strings.ContainsRune(v, os.PathListSeparator) {
-			if p.Vars == nil {
-				p.Vars = map[string]string{}
-			}
-			p.Vars[name] = v
-		}
 	}
 	return p
 }
@@ -119,7 +126,7 @@ func (t Task) checkDirs() error {
 	}
 	// A directory that is handed out and protected at once is a contradiction
 	// that the client would settle in its own way.
-	pol := t.Policy()
+	pol := t.protected()
 	for _, open := range append([]string{t.WorkDir}, t.AddDirs...) {
 		if by, ok := pol.Covers(open); ok {
 			return bad("directory", fmt.Sprintf("%s lies in %s, which this run may not read; allow reading memory (allow_memory_read) or choose another directory", open, by))

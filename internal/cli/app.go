@@ -163,7 +163,7 @@ func (a *App) Runs() (*run.Manager, error) {
 	}
 	a.runs = run.New(run.Options{
 		Dir:             home.RunsDir(),
-		Also:            a.otherRuns(home),
+		Also:            func() []string { return a.otherRuns(home) },
 		Project:         project,
 		Env:             a.Environ,
 		Home:            userHome,

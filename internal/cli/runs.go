@@ -171,18 +171,24 @@ func firstLine(s string, n int) string {
 	return s
 }
 
+// settledRun is a run that was named on the command line, as it truly is.
+func (a *App) settledRun(ctx context.Context, id string) (*run.Manager, run.Record, error) {
+	runs, err := a.Runs()
+	if err != nil {
+		return nil, run.Record{}, err
+	}
+	r, err := runs.Settle(ctx, id)
+	return runs, r, notFound(err)
+}
+
 func newRunsShowCmd(app *App) *cobra.Command {
 	var asJSON, tools, messages, errorsOnly, usage bool
 	cmd := &cobra.Command{
 		Use: "show RUN", Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(app, anyRun), Short: "Show one run: its record, its result, its files",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			runs, err := app.Runs()
+			runs, r, err := app.settledRun(cmd.Context(), args[0])
 			if err != nil {
 				return err
-			}
-			r, err := runs.Settle(cmd.Context(), args[0])
-			if err != nil {
-				return notFound(err)
 			}
 			switch {
 			case tools || usage || errorsOnly:
@@ -268,13 +274,9 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs RUN", Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(app, anyRun), Short: "Print a run's output as its client wrote it",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			runs, err := app.Runs()
+			runs, r, err := app.settledRun(cmd.Context(), args[0])
 			if err != nil {
 				return err
-			}
-			r, err := runs.Settle(cmd.Context(), args[0])
-			if err != nil {
-				return notFound(err)
 			}
 			path := r.Logs.Stdout
 			if stderr {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -212,9 +213,10 @@ func (g *judge) tilde(s string) string {
 // Covers reports whether a path lies in (or is) a directory that may not even
 // be read, and which.
 func (p Policy) Covers(path string) (string, bool) {
+	asked := forms(path)
 	for _, d := range p.DenyAll {
 		for _, df := range forms(d) {
-			for _, f := range forms(path) {
+			for _, f := range asked {
 				if inside(f, df) {
 					return d, true
 				}
@@ -224,18 +226,24 @@ func (p Policy) Covers(path string) (string, bool) {
 	return "", false
 }
 
-// Touches reports whether a path lies in or contains any protected directory.
-func (p Policy) Touches(path string) bool {
-	for _, d := range append(append([]string(nil), p.DenyAll...), p.DenyWrite...) {
-		for _, df := range forms(d) {
-			for _, f := range forms(path) {
+// Touching returns a test of whether a path lies in or contains any protected
+// directory. The directories' own links are followed once, for all the paths
+// that are asked about.
+func (p Policy) Touching() func(path string) bool {
+	var protected []string
+	for _, d := range slices.Concat(p.DenyAll, p.DenyWrite) {
+		protected = append(protected, forms(d)...)
+	}
+	return func(path string) bool {
+		for _, f := range forms(path) {
+			for _, df := range protected {
 				if inside(f, df) || inside(df, f) {
 					return true
 				}
 			}
 		}
+		return false
 	}
-	return false
 }
 
 // forms are the names under which a path is compared: as written and with

@@ -181,7 +181,12 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer cancel()
 	s.background(inner)
 	err := s.serveStdio(inner, in, out)
-	why := "end of input"
+	return s.ended(ctx, "end of input", err)
+}
+
+// ended closes the server down, for the reason that is nearest to the truth,
+// and hands err on.
+func (s *Server) ended(ctx context.Context, why string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		why = cause.Error()
 	}

@@ -128,15 +128,7 @@ func (s *Server) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		o.Now = s.deps.Now
 	}
 	err := s.Core.ServeHTTP(inner, o)
-	why := "stopped"
-	if cause := context.Cause(ctx); cause != nil {
-		why = cause.Error()
-	}
-	if err != nil {
-		why = err.Error()
-	}
-	s.shutdown(why)
-	return err
+	return s.ended(ctx, "stopped", err)
 }
 
 // checkAccess refuses what would let in whom nobody meant to.

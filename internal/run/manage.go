@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,12 +19,27 @@ import (
 	"reprise/internal/proc"
 )
 
+// dirs are the directories that runs may be in, this manager's own first. The
+// others are not looked for until somebody wants more than the first.
+func (m *Manager) dirs() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(m.opt.Dir) || m.opt.Also == nil {
+			return
+		}
+		for _, dir := range m.opt.Also() {
+			if !yield(dir) {
+				return
+			}
+		}
+	}
+}
+
 // find returns the directory of a run.
 func (m *Manager) find(id string) (string, error) {
 	if !ValidID(id) {
 		return "", fmt.Errorf("find run %q: %w: an id looks like run-abcdefghij; see `reprise runs list`", id, ErrNotFound)
 	}
-	for _, base := range append([]string{m.opt.Dir}, m.opt.Also...) {
+	for base := range m.dirs() {
 		dir := filepath.Join(base, id)
 		if _, err := os.Lstat(filepath.Join(dir, recordFile)); err == nil {
 			return dir, nil
@@ -43,11 +59,18 @@ func (m *Manager) Get(id string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	if r.Status.Settled() {
-		r.Result, err = readResult(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return r, err
-		}
+	return r.withResult()
+}
+
+// withResult fills in what a settled run came to, if that is on disk.
+func (r Record) withResult() (Record, error) {
+	if !r.Status.Settled() {
+		return r, nil
+	}
+	var err error
+	r.Result, err = readResult(r.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
 	}
 	return r, nil
 }
@@ -55,10 +78,11 @@ func (m *Manager) Get(id string) (Record, error) {
 // Settle is Get for a reader that wants the truth: a run whose supervisor is
 // dead is settled first.
 func (m *Manager) Settle(ctx context.Context, id string) (Record, error) {
-	if _, err := m.settle(ctx, id); err != nil {
+	r, err := m.settle(ctx, id)
+	if err != nil {
 		return Record{}, err
 	}
-	return m.Get(id)
+	return r.withResult()
 }
 
 // List returns all runs, newest first, and settles those whose supervisor is
@@ -67,7 +91,7 @@ func (m *Manager) Settle(ctx context.Context, id string) (Record, error) {
 func (m *Manager) List(ctx context.Context) ([]Record, error) {
 	var out []Record
 	var errs []error
-	for _, base := range append([]string{m.opt.Dir}, m.opt.Also...) {
+	for base := range m.dirs() {
 		entries, err := os.ReadDir(base)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

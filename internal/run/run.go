@@ -87,8 +87,10 @@ type Request struct {
 
 // Options is what a Manager needs to know of the world.
 type Options struct {
-	Dir      string   // where new runs go
-	Also     []string // further runs directories in which ids are looked up
+	Dir string // where new runs go
+	// Also lists further runs directories in which ids are looked up. It is
+	// asked when it is needed; nil means that there are none.
+	Also     func() []string
 	Project  string   // for the record
 	Env      []string // environment that agents start from
 	Home     string   // default working directory
