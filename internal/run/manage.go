@@ -426,11 +426,19 @@ func (m *Manager) GC(ctx context.Context, older time.Duration) ([]string, error)
 		}
 		removed = append(removed, r.ID)
 	}
-	return removed, m.emptyTrash(older, now)
+	for dir := range m.dirs() { // wherever a run was removed
+		if err := m.emptyTrash(dir, older, now); err != nil {
+			return removed, err
+		}
+		if err := m.dropKeys(dir); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
 }
 
-func (m *Manager) emptyTrash(older time.Duration, now time.Time) error {
-	entries, err := os.ReadDir(m.opt.Dir)
+func (m *Manager) emptyTrash(dir string, older time.Duration, now time.Time) error {
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -438,7 +446,7 @@ func (m *Manager) emptyTrash(older time.Duration, now time.Time) error {
 		return err
 	}
 	for _, e := range entries {
-		path := filepath.Join(m.opt.Dir, e.Name())
+		path := filepath.Join(dir, e.Name())
 		if ValidID(e.Name()) {
 			info, err := e.Info()
 			if err != nil || now.Sub(info.ModTime()) < max(older, time.Hour) {
@@ -454,12 +462,12 @@ func (m *Manager) emptyTrash(older time.Duration, now time.Time) error {
 			return fmt.Errorf("remove %s: %w", path, err)
 		}
 	}
-	return m.dropKeys()
+	return nil
 }
 
 // dropKeys forgets the idempotency keys whose run is gone.
-func (m *Manager) dropKeys() error {
-	dir := filepath.Join(m.opt.Dir, ".keys")
+func (m *Manager) dropKeys(runs string) error {
+	dir := filepath.Join(runs, ".keys")
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

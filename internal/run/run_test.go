@@ -519,6 +519,22 @@ func TestGC(t *testing.T) {
 	}
 }
 
+// A run of another scope goes whole, too, and not only out of sight.
+func TestGCInAnotherScope(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	theirs := run.New(options(other))
+	old := wait(t, theirs, start(t, theirs, run.Request{Program: shell(t, "echo old")}).ID)
+	o := laterOptions(dir)
+	o.Also = func() []string { return []string{theirs.Dir()} }
+	removed, err := run.New(o).GC(ctx(t), 0)
+	if err != nil || !slices.Equal(removed, []string{old.ID}) {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(theirs.Dir(), ".trash-*")); len(left) > 0 {
+		t.Errorf("its files are still there: %v", left)
+	}
+}
+
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	const many = 40 // e2e has a hundred, over MCP
