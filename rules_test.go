@@ -113,18 +113,20 @@ func testSupport(dir string) bool {
 
 // layers, lowest first. A package may import what is below it.
 var layers = [][]string{
-	{"durable", "proc", "mdfile", "redact", "term"},
+	{"durable", "proc", "mdfile", "redact", "term", "fact"},
 	{"event", "git", "config", "logfile"},
-	{"run", "agent", "queue", "memory", "recall", "staterepo", "workspace", "guard", "verify"},
-	{"loop", "task", "hook", "setup"},
+	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify"},
+	{"loop", "task", "hook", "setup", "brief", "transcript"},
 	{"mcpserver", "web"},
 	{"cli", "hookmain"},
 }
 
 // sideways are the imports inside a layer, with their reasons.
 var sideways = map[string]string{
-	"run → agent":   "a run starts its agent through the agent's adapter",
-	"agent → guard": "an adapter writes the client's deny rules from the guard's policy",
+	"run → agent":    "a run starts its agent through the agent's adapter",
+	"agent → guard":  "an adapter writes the client's deny rules from the guard's policy",
+	"learn → recall": "what is learnt from the log stands in the index, and is searched there",
+	"learn → memory": "what passes a promotion gate becomes an entry of a memory file",
 }
 
 func layerOf(pkg string) int {
