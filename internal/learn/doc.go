@@ -5,5 +5,6 @@
 //
 // Everything it makes but entries and events is derived: it stands in recall's
 // index and can be made again from the logs. What it acknowledges as learnt is
-// an event or an entry of a plain file.
+// an event or an entry of a plain file. It writes files only through event,
+// recall and memory, and takes their locks and no lock of its own.
 package learn
