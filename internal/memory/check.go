@@ -88,7 +88,7 @@ func (k *checker) block(name string) {
 		k.find(LevelError, "block.unreadable", rel, 0, err.Error(), "mend or remove it by hand; no tool will overwrite it")
 		return
 	}
-	st.tokens = Tokens(string(f.Bytes()))
+	st.tokens = mdfile.Tokens(string(f.Bytes()))
 	for _, sec := range f.Sections() {
 		if sec.Heading != "" {
 			st.title = sec.Heading
@@ -161,7 +161,7 @@ func (k *checker) core() {
 		return
 	}
 	k.conflict(coreFile, f)
-	k.r.CoreTokens = Tokens(string(f.Bytes()))
+	k.r.CoreTokens = mdfile.Tokens(string(f.Bytes()))
 	over := k.r.CoreTokens - CoreBudget
 	if over <= 0 {
 		return
@@ -174,7 +174,7 @@ func (k *checker) core() {
 	}
 	var parts []part
 	for _, sec := range f.Sections() {
-		n := Tokens(string(f.Bytes()[sec.Start:sec.End]))
+		n := mdfile.Tokens(string(f.Bytes()[sec.Start:sec.End]))
 		if sec.Level != 1 && n > 40 {
 			parts = append(parts, part{sec, n})
 		}
@@ -244,7 +244,7 @@ func (k *checker) index() {
 		return
 	}
 	k.conflict(indexFile, f)
-	k.r.IndexTokens = Tokens(string(f.Bytes()))
+	k.r.IndexTokens = mdfile.Tokens(string(f.Bytes()))
 	t, ok := findIndex(f)
 	if !ok {
 		k.find(LevelError, "index.table", indexFile, 0, "it has no table with a Block column", "add the header `| Block | Summary | Updated |` with `|---|---|---|` below it")

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"reprise/internal/durable"
+	"reprise/internal/mdfile"
 )
 
 const childVar = "MEMORY_TEST_CHILD" // "<kind> <n> <dir>"
@@ -705,7 +706,7 @@ func TestSkill(t *testing.T) {
 		if diff := cmp.Diff(string(want), text); diff != "" {
 			t.Errorf("%s (UPDATE_GOLDEN=1 renews it): %s", flavour, diff)
 		}
-		if n := Tokens(text); n < 500 || n > 1000 {
+		if n := mdfile.Tokens(text); n < 500 || n > 1000 {
 			t.Errorf("%s: about %d tokens", flavour, n)
 		}
 		var a, b bytes.Buffer

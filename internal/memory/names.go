@@ -251,10 +251,6 @@ func checkText(what, text string, max int) error {
 	return nil
 }
 
-// Tokens estimates what text costs in a model's context: a token for four
-// characters, rounded up.
-func Tokens(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
-
 func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

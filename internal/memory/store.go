@@ -261,7 +261,7 @@ func (s *Store) doc(d *durable.Dir, rel string) (Doc, error) {
 	}
 	text := string(f.Bytes())
 	return Doc{Name: strings.TrimPrefix(rel, blocksDir+"/"), Content: text, Hash: hashOf(f.Bytes()),
-		Updated: updated(d, rel, f), Tokens: Tokens(text), Lines: f.Lines()}, nil
+		Updated: updated(d, rel, f), Tokens: mdfile.Tokens(text), Lines: f.Lines()}, nil
 }
 
 func cutLines(text string, offset, limit int) (string, bool) {

@@ -21,8 +21,7 @@ import (
 	"reprise/internal/durable"
 )
 
-// Sizes and budgets. Token counts are estimates: one token for four characters
-// (runes), rounded up.
+// Sizes and budgets. Token counts are the estimates of mdfile.Tokens.
 const (
 	CoreBudget      = 1000    // tokens of core.md, always loaded
 	IndexBudget     = 800     // tokens of index.md, always loaded

@@ -89,7 +89,7 @@ func (t *tx) row(name, summary, fallback string) (bool, error) {
 
 // budget warns when a file that every session loads grows too long.
 func (t *tx) budget(rel string, data []byte) {
-	n, most := Tokens(string(data)), 0
+	n, most := mdfile.Tokens(string(data)), 0
 	switch rel {
 	case coreFile:
 		most = CoreBudget

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"reprise/internal/mdfile"
 )
 
 // programs are the names of the clients' programs; those without one are
@@ -176,7 +178,7 @@ func (d Doctor) instructions(context.Context) []Finding {
 			out = append(out, one(Fail, "move it to an environment variable, and change it: it was sent with every session", "%s: %d strings look like credentials", t.Doc, n)...)
 		}
 		// The lean target is for what every spawned agent loads too.
-		if n := Tokens(text); n > InstructionsBudget && t.Scope == User {
+		if n := mdfile.Tokens(text); n > InstructionsBudget && t.Scope == User {
 			healthy = false
 			out = append(out, one(Warn, "keep what every agent needs, and move the rest to memory or a project's file", "%s: about %d tokens, read at the start of every session; %d is lean", t.Doc, n, InstructionsBudget)...)
 		}
@@ -185,7 +187,7 @@ func (d Doctor) instructions(context.Context) []Finding {
 			out = append(out, one(Warn, "mend the marks by hand", "%s: %v", t.Doc, err)...)
 		}
 		if healthy {
-			out = append(out, one(OK, "", "%s: about %d tokens", t.Doc, Tokens(text))...)
+			out = append(out, one(OK, "", "%s: about %d tokens", t.Doc, mdfile.Tokens(text))...)
 		}
 	}
 	if len(out) == 0 {

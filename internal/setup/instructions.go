@@ -23,9 +23,6 @@ const (
 	endMark   = "<!-- reprise:end -->"
 )
 
-// Tokens estimates what text costs a model: four characters a token.
-func Tokens(text string) int { return (len([]rune(text)) + 3) / 4 }
-
 // section finds the marked part of an instructions file. It begins and ends at
 // line boundaries. ok is false when there is none.
 func section(text []byte) (from, to int, ok bool, err error) {

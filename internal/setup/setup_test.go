@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"reprise/internal/config"
+	"reprise/internal/mdfile"
 )
 
 const program = "/opt/reprise/bin/reprise"
@@ -379,7 +380,7 @@ func TestClientWritesMeanwhile(t *testing.T) {
 }
 
 func TestInstructions(t *testing.T) {
-	if n := Tokens(instructionsText + beginMark + endMark); n > InstructionsBudget {
+	if n := mdfile.Tokens(instructionsText + beginMark + endMark); n > InstructionsBudget {
 		t.Errorf("the section costs %d tokens, more than %d", n, InstructionsBudget)
 	}
 	for name, text := range map[string]string{"none": "", "text": "# Mine\n\nText.\n", "no last newline": "# Mine", "CRLF": "a\r\n", "blank lines": "a\n\n\n"} {
