@@ -305,7 +305,7 @@ func FuzzParseRequest(f *testing.F) {
 	f.Add([]byte(`{"system":[{"type":"text","text":"a"}],"messages":[{"role":"user","content":[{"type":"tool_result","content":"t"}]}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		q := &Request{Body: body}
-		if parseRequest(q) != nil {
+		if (messagesAPI{}).parse(q) != nil {
 			return
 		}
 		_, _, _, _, _ = q.Task(), q.User(), q.Results(), q.Turn(), q.SystemText()

@@ -155,40 +155,55 @@ func (m *Model) record(q *Request) {
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		writeFailure(w, Failure{Status: 413, Message: err.Error()})
+		writeJSON(w, 413, messagesAPI{}.failure(Failure{Status: 413, Message: err.Error()}))
 		return
 	}
 	q := &Request{At: m.now(), Method: r.Method, Path: r.URL.Path, Header: hide(r.Header), Body: body}
+	name, action := geminiPath(r.URL.Path)
+	post := r.Method == http.MethodPost
 	switch {
-	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
-		m.messagesCall(w, r, q)
-	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages/count_tokens":
+	case post && r.URL.Path == "/v1/messages":
+		m.modelCall(w, r, q, messagesAPI{})
+	case post && strings.HasSuffix(r.URL.Path, "/responses"):
+		m.modelCall(w, r, q, responsesAPI{})
+	case post && strings.HasSuffix(r.URL.Path, "/chat/completions"):
+		m.modelCall(w, r, q, chatAPI{})
+	case post && (action == "generateContent" || action == "streamGenerateContent"):
+		q.Model, q.Stream = name, action == "streamGenerateContent"
+		m.modelCall(w, r, q, geminiAPI{})
+	case post && r.URL.Path == "/v1/messages/count_tokens":
 		m.record(q)
 		// A fixed and rough measure: four bytes of request a token.
 		writeJSON(w, http.StatusOK, map[string]int{"input_tokens": len(body)/4 + 1})
-	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
+	case post && action == "countTokens":
 		m.record(q)
-		writeJSON(w, http.StatusOK, map[string]any{"data": []any{}, "has_more": false})
+		writeJSON(w, http.StatusOK, map[string]int{"totalTokens": len(body)/4 + 1})
+	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
+		m.record(q)
+		// The lists of the four APIs have different names; a client looks at its own.
+		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{}, "models": []any{}, "has_more": false})
 	case r.Method == http.MethodHead:
 		m.record(q)
 	default:
 		m.record(q)
-		writeFailure(w, Failure{Status: 404, Message: "the fake model has no " + r.Method + " " + r.URL.Path})
+		fail := Failure{Status: 404, Message: "the fake model has no " + r.Method + " " + r.URL.Path}
+		writeJSON(w, fail.Status, messagesAPI{}.failure(fail))
 	}
 }
 
-func (m *Model) messagesCall(w http.ResponseWriter, r *http.Request, q *Request) {
-	if err := parseRequest(q); err != nil {
+// modelCall answers a request for the model's next turn.
+func (m *Model) modelCall(w http.ResponseWriter, r *http.Request, q *Request, api wire) {
+	q.Wire = api.name()
+	err := api.parse(q)
+	if err == nil && len(q.Messages) == 0 {
+		err = errors.New(q.Wire + ": at least one message is required")
+	}
+	if err != nil {
 		m.record(q)
-		writeFailure(w, Failure{Status: 400, Message: err.Error()})
+		writeFailure(w, api, Failure{Status: 400, Message: err.Error()})
 		return
 	}
-	if len(q.Messages) == 0 {
-		m.record(q)
-		writeFailure(w, Failure{Status: 400, Message: "messages: at least one message is required"})
-		return
-	}
-	a := m.choose(q)
+	a := m.choose(q).resolve(q)
 	if a.Hang {
 		m.wait(r.Context(), 0)
 		panic(http.ErrAbortHandler)
@@ -198,13 +213,13 @@ func (m *Model) messagesCall(w http.ResponseWriter, r *http.Request, q *Request)
 	}
 	switch {
 	case a.Fail != nil:
-		writeFailure(w, *a.Fail)
+		writeFailure(w, api, *a.Fail)
 	case q.Stream:
-		m.stream(w, r, q, a)
+		m.stream(w, r, q, a, api)
 	case a.CutAfter > 0:
 		panic(http.ErrAbortHandler)
 	default:
-		writeJSON(w, http.StatusOK, message(q, a))
+		writeJSON(w, http.StatusOK, api.whole(q, a))
 	}
 }
 
@@ -227,7 +242,7 @@ func (m *Model) wait(ctx context.Context, d time.Duration) bool {
 
 func hide(h http.Header) http.Header {
 	h = h.Clone()
-	for _, name := range []string{"X-Api-Key", "Authorization", "Cookie"} {
+	for _, name := range []string{"X-Api-Key", "X-Goog-Api-Key", "Authorization", "Cookie"} {
 		if h.Get(name) != "" {
 			h.Set(name, "(hidden)")
 		}
@@ -246,26 +261,17 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(data) // the caller may have left; there is nobody to tell
 }
 
-func writeFailure(w http.ResponseWriter, f Failure) {
-	if f.Type == "" {
-		f.Type = errorType(f.Status)
-	}
-	if f.Message == "" {
-		f.Message = "the fake model was told to fail with " + f.Type
-	}
+func writeFailure(w http.ResponseWriter, api wire, f Failure) {
 	if f.RetryAfter > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(f.RetryAfter))
 	}
-	writeJSON(w, f.Status, map[string]any{
-		"type":  "error",
-		"error": map[string]string{"type": f.Type, "message": f.Message},
-	})
+	writeJSON(w, f.Status, api.failure(f))
 }
 
 // Server is a Model on a loopback port of its own.
 type Server struct {
 	*Model
-	// URL has no slash at its end; clients append /v1/messages.
+	// URL has no slash at its end; clients append their API's path, such as /v1/messages.
 	URL  string
 	http *http.Server
 	ends chan error
@@ -298,19 +304,6 @@ func (s *Server) Close() error {
 		err = errors.Join(err, e)
 	}
 	return err
-}
-
-// Env is the part of an environment that makes Claude Code use this model and
-// nothing else, as NAME=value. The key is not a key of anything.
-func (s *Server) Env() []string {
-	return []string{
-		"ANTHROPIC_BASE_URL=" + s.URL,
-		"ANTHROPIC_API_KEY=" + strings.Repeat("fake-", 3) + "key",
-		"DISABLE_TELEMETRY=1",
-		"DISABLE_AUTOUPDATER=1",
-		"DISABLE_ERROR_REPORTING=1",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	}
 }
 
 // Rewrite changes what the rules will say, those with a Reply excepted. Tests

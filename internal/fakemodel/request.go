@@ -2,7 +2,6 @@ package fakemodel
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,14 +21,22 @@ type Request struct {
 	// Rule is the name of the rule that answered: "otherwise" when none did, "" for other endpoints.
 	Rule string
 
+	// Wire is the API that was spoken: "messages", "responses", "chat" or
+	// "gemini"; "" for other endpoints.
+	Wire     string
 	Model    string
 	Stream   bool
 	System   []string
 	Messages []Message
 	Tools    []string
+
+	custom map[string]bool // tools that take free text (Responses API)
 }
 
-// Message is one turn of a conversation. A plain string content is one text block.
+// Message is one turn of a conversation. A plain string content is one text
+// block. In the APIs that have no turns but single items (Responses, chat
+// completions), neighbouring items of one side are one message, tool results
+// belong to the user's, and the roles developer and system are "system".
 type Message struct {
 	Role   string
 	Blocks []Block
@@ -45,103 +52,6 @@ type Block struct {
 	ToolID  string
 	Input   json.RawMessage
 	IsError bool
-}
-
-type wireRequest struct {
-	Model    string          `json:"model"`
-	Stream   bool            `json:"stream"`
-	System   json.RawMessage `json:"system"`
-	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	} `json:"messages"`
-	Tools []struct {
-		Name string `json:"name"`
-	} `json:"tools"`
-}
-
-type wireBlock struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	Name      string          `json:"name"`
-	ID        string          `json:"id"`
-	ToolUseID string          `json:"tool_use_id"`
-	Input     json.RawMessage `json:"input"`
-	Content   json.RawMessage `json:"content"`
-	IsError   bool            `json:"is_error"`
-}
-
-func parseRequest(q *Request) error {
-	var w wireRequest
-	if err := json.Unmarshal(q.Body, &w); err != nil {
-		return fmt.Errorf("request is not JSON of the expected shape: %w", err)
-	}
-	q.Model, q.Stream = w.Model, w.Stream
-	system, err := parseBlocks(w.System)
-	if err != nil {
-		return fmt.Errorf("system: %w", err)
-	}
-	for _, b := range system {
-		q.System = append(q.System, b.Text)
-	}
-	for i, m := range w.Messages {
-		blocks, err := parseBlocks(m.Content)
-		if err != nil {
-			return fmt.Errorf("messages[%d].content: %w", i, err)
-		}
-		q.Messages = append(q.Messages, Message{Role: m.Role, Blocks: blocks})
-	}
-	for _, t := range w.Tools {
-		q.Tools = append(q.Tools, t.Name)
-	}
-	return nil
-}
-
-// parseBlocks reads content that may be absent, a string or a list of blocks.
-func parseBlocks(raw json.RawMessage) ([]Block, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
-	}
-	if raw[0] == '"' {
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, err
-		}
-		return []Block{{Type: "text", Text: s}}, nil
-	}
-	var list []wireBlock
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, err
-	}
-	out := make([]Block, 0, len(list))
-	for _, w := range list {
-		b := Block{Type: w.Type, Text: w.Text, Tool: w.Name, ToolID: w.ID, Input: w.Input, IsError: w.IsError}
-		if w.Type == "tool_result" {
-			b.ToolID = w.ToolUseID
-			inner, err := parseBlocks(w.Content)
-			if err != nil {
-				return nil, err
-			}
-			b.Text = joinText(inner, "text")
-			for _, in := range inner {
-				if in.Type == "tool_reference" {
-					b.Text += in.Type
-				}
-			}
-		}
-		out = append(out, b)
-	}
-	return out, nil
-}
-
-func joinText(blocks []Block, kind string) string {
-	var parts []string
-	for _, b := range blocks {
-		if b.Type == kind {
-			parts = append(parts, b.Text)
-		}
-	}
-	return strings.Join(parts, "\n")
 }
 
 // lastUser is the last message with the role user; clients put messages of the
@@ -213,3 +123,31 @@ func (q *Request) Turn() int {
 // requests offer no tools; an agent that was started without tools looks the
 // same, and its rules have to say side.
 func (q *Request) Side() bool { return len(q.Tools) == 0 }
+
+// add puts blocks at the end of the conversation, into the last message where
+// that is the same side's.
+func (q *Request) add(role string, blocks ...Block) {
+	if len(blocks) == 0 {
+		return
+	}
+	if n := len(q.Messages); n > 0 && q.Messages[n-1].Role == role && role != "system" {
+		q.Messages[n-1].Blocks = append(q.Messages[n-1].Blocks, blocks...)
+		return
+	}
+	q.Messages = append(q.Messages, Message{Role: role, Blocks: blocks})
+}
+
+// Text is everything that the model was given to read: system prompt, messages,
+// tool results, in their order. A test looks here for what must have reached the
+// model.
+func (q *Request) Text() string {
+	parts := slices.Clone(q.System)
+	for _, m := range q.Messages {
+		for _, b := range m.Blocks {
+			if b.Text != "" {
+				parts = append(parts, b.Text)
+			}
+		}
+	}
+	return strings.Join(parts, "\n")
+}

@@ -1,15 +1,17 @@
-// Package fakemodel is a scripted stand-in for a hosted model's Messages API,
-// so that real agent programs can be run in tests without a network, an account
-// or a bill.
+// Package fakemodel is a scripted stand-in for hosted models, so that real agent
+// programs can be run without a network, an account or a bill: in tests, and
+// where the doctor proves that a client's hooks work.
 //
 // It owns nothing on disk, writes no file and takes no lock beyond a mutex of
 // its own. A Server listens on a loopback port that the system picks; a Model is
 // the http.Handler behind it, for use without a listener. Answers come from
 // Rules: the first rule that matches a request and has uses left answers it.
 //
-// The wire format is that of the Messages API as Claude Code 2.1 uses it:
-// POST /v1/messages, plain or as server-sent events, and
-// POST /v1/messages/count_tokens.
+// It speaks the APIs of the four clients, plain and as server-sent events: the
+// Messages API (Claude Code 2.1), the Responses API (Codex 0.171), the Gemini
+// API (Gemini CLI 0.61) and chat completions (Copilot CLI 1.0). Requests of all
+// four are read into the same Request, so that a rule or an assertion need not
+// know which client asked. A Trial says how a client is started against it.
 package fakemodel
 
 import (
@@ -75,7 +77,7 @@ type Answer struct {
 	Thinking string `json:"thinking,omitempty"`
 	Text     string `json:"text,omitempty"`
 	Calls    []Call `json:"calls,omitempty"`
-	// Stop overrides the stop reason: "tool_use" with calls, else "end_turn".
+	// Stop overrides the API's own stop reason for calls or for the end of a turn.
 	Stop  string `json:"stop,omitempty"`
 	Usage Usage  `json:"usage,omitempty"`
 
@@ -93,7 +95,8 @@ type Answer struct {
 	Hang bool `json:"hang,omitempty"`
 }
 
-// Call is one tool call. Input is any JSON object; nil is {}.
+// Call is one tool call. Input is any JSON object; nil is {}. See ShellTool for
+// a tool that every client has under another name.
 type Call struct {
 	Tool  string         `json:"tool"`
 	Input map[string]any `json:"input,omitempty"`

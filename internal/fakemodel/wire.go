@@ -4,121 +4,119 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
 // pieceBytes is about how much text one streamed delta carries.
 const pieceBytes = 48
 
-func (u Usage) wire() map[string]int {
+const midwayText = "the fake model was told to fail midway"
+
+// wire is how one API says what a Request and an Answer hold.
+type wire interface {
+	name() string
+	// parse fills in the request from its body.
+	parse(*Request) error
+	// whole is the answer without streaming, frames the same as a stream.
+	whole(*Request, Answer) any
+	frames(*Request, Answer) []frame
+	// midway is what a stream says when it fails after it began, end what
+	// follows its last frame ("" for nothing).
+	midway(kind string) frame
+	end() string
+	failure(Failure) any
+}
+
+// frame is one server-sent event.
+type frame struct {
+	event string // "" in the APIs that do not name their events
+	data  any
+	piece bool // a bit of the answer: paced, and where a stream may fail midway
+}
+
+func (u Usage) orDefault() Usage {
 	if u.Input == 0 && u.Output == 0 {
 		u.Input, u.Output = 100, 20
 	}
-	return map[string]int{
-		"input_tokens": u.Input, "output_tokens": u.Output,
-		"cache_read_input_tokens": u.CacheRead, "cache_creation_input_tokens": u.CacheWrite,
+	return u
+}
+
+func (f Failure) text() string {
+	if f.Message != "" {
+		return f.Message
+	}
+	kind := f.Type
+	if kind == "" {
+		kind = errorType(f.Status)
+	}
+	return "the fake model was told to fail with " + kind
+}
+
+// callID names the i-th call of an answer. It is made from the request's number,
+// so that a log reads the same in each run.
+func callID(prefix string, q *Request, i int) string {
+	return fmt.Sprintf("%s_fake%04d%02d", prefix, q.N, i)
+}
+
+// encode is a value as JSON in a string. Values come from JSON or from test
+// code: one that cannot be encoded must show.
+func encode(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return `{"fakemodel":"input could not be encoded"}`
+	}
+	return string(data)
+}
+
+// ShellTool in a call stands for the client's own shell tool. Its input is
+// {"command": …}, which becomes what that tool takes.
+const ShellTool = "(shell)"
+
+// Shell is a call of the client's shell tool, whatever the client calls it.
+func Shell(command string) Call {
+	return Call{Tool: ShellTool, Input: map[string]any{"command": command}}
+}
+
+// shellTools are the clients' shell tools and the name of their parameter.
+func shellTools() [][2]string {
+	return [][2]string{
+		{"Bash", "command"}, {"exec_command", "cmd"}, {"shell_command", "command"},
+		{"run_shell_command", "command"}, {"bash", "command"}, {"powershell", "command"},
 	}
 }
 
-func (a Answer) stop() string {
-	switch {
-	case a.Stop != "":
-		return a.Stop
-	case len(a.Calls) > 0:
-		return "tool_use"
+// resolve puts the client's own tool in the place of ShellTool. Where the
+// client offers none, the name stays and the client will say that it is unknown.
+func (a Answer) resolve(q *Request) Answer {
+	a.Calls = slices.Clone(a.Calls)
+	for i, c := range a.Calls {
+		if c.Tool != ShellTool {
+			continue
+		}
+		for _, t := range shellTools() {
+			if q.Offers(t[0]) {
+				input := map[string]any{t[1]: c.Input["command"]}
+				if t[1] == "command" && t[0] != "shell_command" {
+					input["description"] = "a command of the fake model"
+				}
+				a.Calls[i] = Call{Tool: t[0], Input: input}
+				break
+			}
+		}
 	}
-	return "end_turn"
+	return a
 }
 
-// blocks are the answer's content in wire form. Tool call ids are made from the
-// request's number, so that a log reads the same in each run.
-func (a Answer) blocks(n int) []map[string]any {
-	var out []map[string]any
-	if a.Thinking != "" {
-		out = append(out, map[string]any{"type": "thinking", "thinking": a.Thinking, "signature": "ZmFrZQ=="})
-	}
-	if a.Text != "" {
-		out = append(out, map[string]any{"type": "text", "text": a.Text})
-	}
-	for i, call := range a.Calls {
-		input := call.Input
-		if input == nil {
-			input = map[string]any{}
-		}
-		out = append(out, map[string]any{
-			"type": "tool_use", "id": fmt.Sprintf("toolu_fake%04d%02d", n, i), "name": call.Tool, "input": input,
-		})
-	}
-	return out
-}
-
-func message(q *Request, a Answer) map[string]any {
-	content := a.blocks(q.N)
-	if content == nil {
-		content = []map[string]any{}
-	}
-	return map[string]any{
-		"id": fmt.Sprintf("msg_fake%06d", q.N), "type": "message", "role": "assistant", "model": q.Model,
-		"content": content, "stop_reason": a.stop(), "stop_sequence": nil, "usage": a.Usage.wire(),
-	}
-}
-
-// events are the answer as server-sent events, in the API's order.
-func events(q *Request, a Answer) []map[string]any {
-	usage := a.Usage.wire()
-	head := message(q, a)
-	head["content"], head["stop_reason"] = []any{}, nil
-	head["usage"] = map[string]int{
-		"input_tokens": usage["input_tokens"], "output_tokens": 1,
-		"cache_read_input_tokens":     usage["cache_read_input_tokens"],
-		"cache_creation_input_tokens": usage["cache_creation_input_tokens"],
-	}
-	out := []map[string]any{{"type": "message_start", "message": head}}
-	for i, b := range a.blocks(q.N) {
-		out = append(out, blockEvents(i, b)...)
-	}
-	return append(out,
-		map[string]any{
-			"type":  "message_delta",
-			"delta": map[string]any{"stop_reason": a.stop(), "stop_sequence": nil},
-			"usage": usage,
-		},
-		map[string]any{"type": "message_stop"})
-}
-
-func blockEvents(i int, b map[string]any) []map[string]any {
-	delta := func(kind, key, value string) map[string]any {
-		return map[string]any{
-			"type": "content_block_delta", "index": i, "delta": map[string]any{"type": kind, key: value},
+func joinText(blocks []Block, kind string) string {
+	var parts []string
+	for _, b := range blocks {
+		if b.Type == kind {
+			parts = append(parts, b.Text)
 		}
 	}
-	var start map[string]any
-	var deltas []map[string]any
-	switch b["type"] {
-	case "thinking":
-		start = map[string]any{"type": "thinking", "thinking": "", "signature": ""}
-		for _, p := range pieces(b["thinking"].(string)) {
-			deltas = append(deltas, delta("thinking_delta", "thinking", p))
-		}
-		deltas = append(deltas, delta("signature_delta", "signature", b["signature"].(string)))
-	case "text":
-		start = map[string]any{"type": "text", "text": ""}
-		for _, p := range pieces(b["text"].(string)) {
-			deltas = append(deltas, delta("text_delta", "text", p))
-		}
-	default:
-		start = map[string]any{"type": "tool_use", "id": b["id"], "name": b["name"], "input": map[string]any{}}
-		input, err := json.Marshal(b["input"])
-		if err != nil { // inputs come from JSON or from test code: an unusable one must show
-			input = []byte(`{"fakemodel":"input could not be encoded"}`)
-		}
-		for _, p := range pieces(string(input)) {
-			deltas = append(deltas, delta("input_json_delta", "partial_json", p))
-		}
-	}
-	out := []map[string]any{{"type": "content_block_start", "index": i, "content_block": start}}
-	out = append(out, deltas...)
-	return append(out, map[string]any{"type": "content_block_stop", "index": i})
+	return strings.Join(parts, "\n")
 }
 
 // pieces cuts text into parts of about pieceBytes, never inside a rune.
@@ -135,41 +133,45 @@ func pieces(s string) []string {
 	return append(out, s)
 }
 
-func (m *Model) stream(w http.ResponseWriter, r *http.Request, q *Request, a Answer) {
+func (m *Model) stream(w http.ResponseWriter, r *http.Request, q *Request, a Answer, api wire) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	flush := http.NewResponseController(w)
 	w.WriteHeader(http.StatusOK)
-	for i, e := range events(q, a) {
+	for i, e := range api.frames(q, a) {
 		if a.CutAfter > 0 && i >= a.CutAfter {
 			panic(http.ErrAbortHandler)
 		}
-		piece := e["type"] == "content_block_delta"
-		if piece && a.PaceMS > 0 && !m.wait(r.Context(), ms(a.PaceMS)) {
+		if e.piece && a.PaceMS > 0 && !m.wait(r.Context(), ms(a.PaceMS)) {
 			panic(http.ErrAbortHandler)
 		}
-		if err := sendEvent(w, e); err != nil {
+		if err := e.send(w); err != nil {
 			return // the caller has left
 		}
 		if err := flush.Flush(); err != nil {
 			return
 		}
-		if piece && a.FailMidway != "" {
-			_ = sendEvent(w, map[string]any{
-				"type":  "error",
-				"error": map[string]string{"type": a.FailMidway, "message": "the fake model was told to fail midway"},
-			})
+		if e.piece && a.FailMidway != "" {
+			_ = api.midway(a.FailMidway).send(w)
 			return
 		}
 	}
+	if end := api.end(); end != "" {
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", end) // the caller may have left
+	}
 }
 
-func sendEvent(w http.ResponseWriter, e map[string]any) error {
-	data, err := json.Marshal(e)
+func (e frame) send(w http.ResponseWriter) error {
+	data, err := json.Marshal(e.data)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e["type"], data)
+	if e.event != "" {
+		data = append([]byte("event: "+e.event+"\ndata: "), data...)
+	} else {
+		data = append([]byte("data: "), data...)
+	}
+	_, err = w.Write(append(data, "\n\n"...))
 	return err
 }
