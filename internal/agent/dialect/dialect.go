@@ -26,6 +26,8 @@ const (
 	SubagentFinished Kind = "subagent_finished"
 	CompactBefore    Kind = "compact_before"
 	CompactAfter     Kind = "compact_after"
+	// PermissionDenied says that the client refused a call by itself.
+	PermissionDenied Kind = "permission_denied"
 	Notification     Kind = "notification"
 	Other            Kind = "other"
 )

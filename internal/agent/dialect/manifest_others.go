@@ -1,0 +1,86 @@
+package dialect
+
+var codexManifest = Manifest{
+	Client: "codex", Program: "Codex", Tested: "0.171.0", Since: "0.171.0", Before: "1", Unit: "s",
+	Events: []EventSpec{
+		{Name: "SessionStart", Kind: SessionStart, Caps: CapContext, Source: Seen, Install: true, ClientMS: 600_000, DeadlineMS: recallDeadline},
+		{Name: "UserPromptSubmit", Kind: Prompt, Caps: CapContext | CapBlock, Told: CapBlock, Source: Seen, Install: true, ClientMS: 600_000, DeadlineMS: recallDeadline},
+		{Name: "PreToolUse", Kind: ToolBefore, Caps: CapDeny | CapUpdate | CapContext, Told: CapUpdate, Source: Seen, Install: true, ClientMS: 600_000, DeadlineMS: defaultDeadline,
+			Note: "ask, and allow without a changed input, are invalid answers; tool_name is Bash where the tool is exec_command"},
+		{Name: "PermissionRequest", Kind: PermissionAsked, Caps: CapDeny | CapAllow, Told: CapDeny | CapAllow, Source: Documented, Install: true, ClientMS: 600_000, DeadlineMS: defaultDeadline,
+			Note: "a changed input is an invalid answer"},
+		{Name: "PostToolUse", Kind: ToolAfter, Caps: CapContext, Source: Seen, Install: true, ClientMS: 600_000, DeadlineMS: defaultDeadline,
+			Note: "the shell's response is its bare output, without the exit code: a failure is only known where the output shows it"},
+		{Name: "PreCompact", Kind: CompactBefore, Source: Documented, Install: true, ClientMS: 600_000, DeadlineMS: defaultDeadline},
+		{Name: "PostCompact", Kind: CompactAfter, Source: Documented, Install: true, ClientMS: 600_000, DeadlineMS: defaultDeadline},
+		{Name: "SubagentStart", Kind: SubagentStarted, Caps: CapContext, Told: CapContext, Source: Documented, Install: true, ClientMS: 600_000, DeadlineMS: defaultDeadline},
+		{Name: "SubagentStop", Kind: SubagentFinished, Caps: CapBlock, Told: CapBlock, Source: Documented, Install: true, ClientMS: 600_000, DeadlineMS: defaultDeadline},
+		{Name: "Stop", Kind: Response, Caps: CapBlock, Source: Seen, Install: true, ClientMS: 600_000, DeadlineMS: gateDeadline},
+		{Name: "SessionEnd", Kind: SessionEnd, Source: Seen, Install: true, ClientMS: 3_000, DeadlineMS: shortDeadline, Note: "cut at 3 s"},
+		{Name: "Interrupt", Kind: ResponseFailed, Source: Documented, Install: true, ClientMS: 3_000, DeadlineMS: shortDeadline,
+			Note: "cut at 3 s; a person stopped the turn; any field but systemMessage makes the answer invalid"},
+	},
+	Traps: []string{
+		"Hooks run only after a person trusted them once in the client; headless runs need --dangerously-bypass-hook-trust.",
+		"A field that the event's answer does not have makes the whole answer invalid.",
+		"A denial or a block needs a reason that is not empty.",
+		"Standard input that is left open is read as more of the prompt.",
+	},
+}
+
+var geminiManifest = Manifest{
+	Client: "gemini", Program: "Gemini CLI", Tested: "0.61.0", Since: "0.61.0", Before: "1", Unit: "ms",
+	Events: []EventSpec{
+		{Name: "SessionStart", Kind: SessionStart, Caps: CapContext, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: recallDeadline},
+		{Name: "BeforeAgent", Kind: Prompt, Caps: CapContext | CapBlock, Told: CapBlock, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: recallDeadline,
+			Note: "a blocked prompt is taken out of the history"},
+		{Name: "BeforeTool", Kind: ToolBefore, Caps: CapDeny | CapUpdate, Told: CapUpdate, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: defaultDeadline,
+			Note: "a changed input is merged into the model's, key by key; there is no channel to the model but a denial's reason"},
+		{Name: "AfterTool", Kind: ToolAfter, Caps: CapContext, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: defaultDeadline},
+		{Name: "AfterAgent", Kind: Response, Caps: CapBlock, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: gateDeadline,
+			Note: "a block is a denial of the answer; its reason is the next prompt"},
+		{Name: "SessionEnd", Kind: SessionEnd, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: shortDeadline, Note: "the client does not wait for it"},
+		{Name: "PreCompress", Kind: Other, Source: Seen, Note: "fires each turn and is no compaction"},
+		{Name: "BeforeModel", Kind: Other, Source: Seen},
+		{Name: "AfterModel", Kind: Other, Source: Seen, Note: "once for each piece of a streamed answer"},
+		{Name: "BeforeToolSelection", Kind: Other, Source: Seen},
+		{Name: "Notification", Kind: Notification, Source: Documented},
+	},
+	Traps: []string{
+		"Nothing but one JSON object may be on stdout.",
+		"Timeouts in its settings are in milliseconds.",
+		"A tool's text for the model is wrapped in <untrusted_context>; the shell's carries labels around the output.",
+		"There is no event for a permission that is asked.",
+	},
+}
+
+var copilotManifest = Manifest{
+	Client: "copilot", Program: "Copilot CLI", Tested: "1.0.102", Since: "1.0.102", Before: "2", Unit: "s",
+	Events: []EventSpec{
+		{Name: "sessionStart", Kind: SessionStart, Caps: CapContext, Source: Seen, Install: true, ClientMS: 30_000, DeadlineMS: recallDeadline},
+		{Name: "userPromptSubmitted", Kind: Prompt, Caps: CapContext, Source: Seen, Install: true, ClientMS: 30_000, DeadlineMS: recallDeadline,
+			Note: "the documentation says that a hook's answer is dropped here; context was seen to arrive"},
+		{Name: "preToolUse", Kind: ToolBefore, Caps: CapDeny | CapAllow | CapUpdate, Told: CapAllow | CapUpdate, Source: Seen, Install: true, ClientMS: 30_000, DeadlineMS: defaultDeadline,
+			Note: "a hook that fails with any exit code denies the tool; a timeout lets it run"},
+		{Name: "permissionRequest", Kind: PermissionAsked, Caps: CapDeny | CapAllow, Told: CapDeny | CapAllow, Source: Seen, Install: true, ClientMS: 30_000, DeadlineMS: defaultDeadline},
+		{Name: "postToolUse", Kind: ToolAfter, Caps: CapContext, Told: CapContext, Source: Seen, Install: true, ClientMS: 30_000, DeadlineMS: defaultDeadline},
+		{Name: "postToolUseFailure", Kind: ToolFailed, Caps: CapContext, Told: CapContext, Source: Documented, Install: true, ClientMS: 30_000, DeadlineMS: recallDeadline},
+		{Name: "agentStop", Kind: Response, Caps: CapBlock, Source: Seen, Install: true, ClientMS: 30_000, DeadlineMS: 22_000,
+			Note: "after 8 blocks in a row the client ends the turn"},
+		{Name: "subagentStart", Kind: SubagentStarted, Caps: CapContext, Told: CapContext, Source: Documented, Install: true, ClientMS: 30_000, DeadlineMS: defaultDeadline},
+		{Name: "subagentStop", Kind: SubagentFinished, Caps: CapBlock, Told: CapBlock, Source: Documented, Install: true, ClientMS: 30_000, DeadlineMS: defaultDeadline},
+		{Name: "errorOccurred", Kind: ResponseFailed, Source: Documented, Install: true, ClientMS: 30_000, DeadlineMS: defaultDeadline,
+			Note: "errors that the client recovers from are filtered"},
+		{Name: "preCompact", Kind: CompactBefore, Source: Documented, Install: true, ClientMS: 30_000, DeadlineMS: defaultDeadline},
+		{Name: "notification", Kind: Notification, Caps: CapContext, Told: CapContext, Source: Documented,
+			Note: "context may wake a session that is idle"},
+		{Name: "sessionEnd", Kind: SessionEnd, Source: Seen, Install: true, ClientMS: 30_000, DeadlineMS: shortDeadline},
+	},
+	Traps: []string{
+		"Payloads do not name their event: it is an argument of the hook's command.",
+		"Spelled in PascalCase in its settings, an event has another payload, with snake_case names: do not.",
+		"In a repository, hooks run only after the folder is trusted.",
+		"It redacts its own key's text from its output, so a fake key must be unlike any word.",
+		"The shell's text for the model ends with a line that holds the exit code.",
+	},
+}
