@@ -118,7 +118,7 @@ var layers = [][]string{
 	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify"},
 	{"loop", "task", "hook", "setup", "brief", "transcript"},
 	{"mcpserver", "web", "fakemodel"},
-	{"cli", "hookmain"},
+	{"cli", "hookmain", "runmain"},
 }
 
 // sideways are the imports inside a layer, with their reasons.

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// programs are the built binaries: a directory with reprise and reprise-hook in it.
+// programs are the built binaries: a directory with reprise and its two small programs in it.
 var programs string
 
 // repo is the root of the source tree.
@@ -36,7 +36,7 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/reprise", "./cmd/reprise-hook")
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/...")
 	build.Dir = repo
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -62,6 +62,7 @@ func commands(app *App) []*cobra.Command {
 	return []*cobra.Command{
 		newDemoCmd(app),
 		newInitCmd(app),
+		newSetupCmd(app),
 		newMCPCmd(app),
 		newSpawnCmd(app),
 		newRunsCmd(app),
@@ -213,7 +214,7 @@ func (a *App) otherRuns(home *config.Home) []string {
 // helperProgram is the small program beside this one, or this one where there
 // is none (as under `go run`): both know the same helper commands.
 func helperProgram(program string) string {
-	name := "reprise-hook"
+	name := "reprise-supervise"
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // The hidden commands: what reprise starts of itself. The small program
-// reprise-hook has the first two too.
+// reprise-supervise has the first two too.
 
 func newSuperviseCmd(app *App) *cobra.Command {
 	return &cobra.Command{

@@ -58,7 +58,7 @@ func settingsFile(env Env, paths Paths, flag string) (file string, named bool, e
 			return file, true, nil
 		}
 		if !strings.HasPrefix(flag, "~") && !strings.ContainsFunc(flag, func(r rune) bool { return r < 0x20 }) && env.Dir != "" {
-			return env.join(env.Dir, flag), true, nil
+			return env.Join(env.Dir, flag), true, nil
 		}
 		return "", true, &Error{File: "command line", Key: "--config", Problem: fmt.Sprintf("%q %v", clip(flag), err), Remedy: pathRemedy, Err: err}
 	}

@@ -14,7 +14,7 @@ import (
 
 // BenchmarkSpawn is a whole run of a program that ends at once, and the same
 // program started bare, in turn; "overhead-ms" is the difference of the means.
-// The helper program is the test binary, which is larger than reprise-hook:
+// The helper program is the test binary, which is larger than reprise-supervise:
 // script/bench has the figure with the real one.
 func BenchmarkSpawn(b *testing.B) {
 	dir := b.TempDir()

@@ -110,7 +110,7 @@ type Options struct {
 	SandboxSupport func() (ok bool, why string)
 
 	// Program is the full program (reprise), Helper the small one
-	// (reprise-hook), which is the full one too where the small one is not
+	// (reprise-supervise), which is the full one too where the small one is not
 	// installed. Both take `supervise DIR` and `protect POLICY`.
 	Program string
 	Helper  string
