@@ -46,16 +46,14 @@ func (h *home) agent(name, prompt string, more []string, rules ...fakemodel.Rule
 	h.t.Helper()
 	path := client(h.t, name)
 	srv := model(h.t, rules...)
-	scratch, err := os.MkdirTemp(filepath.Dir(h.dir), "trial-")
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	trial, err := srv.Trial(name, scratch)
+	trial, err := srv.Trial(name, h.work)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for file, text := range trial.Files {
-		h.write(file, text)
+		if _, err := os.Stat(file); err != nil {
+			h.write(file, text)
+		}
 	}
 	free := turn(h.t)
 	defer free()

@@ -69,7 +69,7 @@ func client(t *testing.T, name string) string {
 		if os.Getenv("REPRISE_REQUIRE_CLIENTS") != "" {
 			t.Fatalf("%s is not installed, and REPRISE_REQUIRE_CLIENTS is set: run script/test, which installs it", name)
 		}
-		t.Skipf("%s is not installed: script/test installs it (npm, about 700 MB), and then runs this test", name)
+		t.Skipf("%s is not installed: script/test installs it (npm, about 1.4 GB), and then runs this test", name)
 	}
 	return path
 }

@@ -20,8 +20,8 @@ type Trial struct {
 	// Env is NAME=value, to be put behind HOME, PATH and the like. No value is a
 	// key of anything.
 	Env []string
-	// Files are to be written before the start, by path. All of them lie in the
-	// directory that Trial was given, none in the user's own settings.
+	// Files are to be written before the start, by path, where there are none
+	// yet. All of them lie in the working directory, none in the user's settings.
 	Files map[string]string
 }
 
@@ -32,9 +32,9 @@ func fakeKey() string { return "fake-" + strings.Repeat("q7z9", 6) + "-key" }
 // TrialClients are the names that Trial knows.
 func TrialClients() []string { return []string{"claude", "codex", "gemini", "copilot"} }
 
-// Trial says how the client is run against this server. dir is a directory for
-// files that the client is to read; nothing is written to it here.
-func (s *Server) Trial(client, dir string) (Trial, error) {
+// Trial says how the client is run against this server in the directory work.
+// Nothing is written here.
+func (s *Server) Trial(client, work string) (Trial, error) {
 	t := Trial{Client: client}
 	switch client {
 	case "claude":
@@ -50,15 +50,21 @@ func (s *Server) Trial(client, dir string) (Trial, error) {
 		t.Trust = []string{"--dangerously-bypass-hook-trust"}
 		t.Env = []string{"REPRISE_FAKE_KEY=" + fakeKey()}
 	case "gemini":
-		// The machine's settings win over the user's, who may be logged in another way.
-		file := filepath.Join(dir, "gemini-settings.json")
+		// A workspace's settings win over those of a user who is logged in another
+		// way. No variable does: with a base URL in the environment and no settings
+		// the client picks a way to log in that it then refuses. (The machine's
+		// settings would win, too, but not from below a directory for all, like /tmp.)
+		file := filepath.Join(work, ".gemini", "settings.json")
 		t.Files = map[string]string{file: `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},` +
 			`"general":{"enableAutoUpdate":false,"enableAutoUpdateNotification":false},"telemetry":{"enabled":false}}` + "\n"}
 		t.Args = []string{"-o", "stream-json", "--approval-mode", "yolo", "-m", "gemini-2.5-pro"}
 		t.Trust = []string{"--skip-trust"}
 		t.Env = []string{
-			"GEMINI_API_KEY=" + fakeKey(), "GOOGLE_GEMINI_BASE_URL=" + s.URL,
-			"GEMINI_CLI_SYSTEM_SETTINGS_PATH=" + file, "GEMINI_TELEMETRY_ENABLED=false",
+			"GEMINI_API_KEY=" + fakeKey(), "GOOGLE_GEMINI_BASE_URL=" + s.URL, "GEMINI_TELEMETRY_ENABLED=false",
+			// --skip-trust comes too late for the settings: they are read before the arguments.
+			"GEMINI_CLI_TRUST_WORKSPACE=true",
+			// It starts itself a second time to have more memory, which costs seconds.
+			"GEMINI_CLI_NO_RELAUNCH=true",
 		}
 	case "copilot":
 		t.Args = []string{"--allow-all-tools", "--output-format", "json", "--stream", "off", "--no-color"}
