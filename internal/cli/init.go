@@ -77,7 +77,7 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 	fmt.Fprintf(app.Out, "%s is now project %s.\n", term.SafeLine(made.Root), style.Bold(made.Name))
 	fmt.Fprintf(app.Out, "  commit %s and .gitignore\n", ".reprise/project.yaml")
 	fmt.Fprintf(app.Out, "  its data are in %s\n", term.SafeLine(paths.ProjectDir(made.Name)))
-	fmt.Fprintf(app.Out, "Next: %s connects a client.\n", style.Cyan("reprise mcp install claude-code"))
+	fmt.Fprintf(app.Out, "Next: %s connects your clients.\n", style.Cyan("reprise setup"))
 	return nil
 }
 

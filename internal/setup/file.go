@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -51,6 +53,9 @@ type changer struct {
 	now   func() time.Time
 	dry   bool
 	root  string // what a link in a project must not lead out of; "" for the user's own files
+	// always has the note told of who uses a file even where the file is as it
+	// should be: several clients read one skill.
+	always bool
 }
 
 // note is what is remembered of an edit, so that it can be undone exactly.
@@ -62,6 +67,10 @@ type note struct {
 	Before  string          `json:"before,omitempty"`  // SHA-256 of the text before the first edit
 	After   string          `json:"after,omitempty"`   // and after the last
 	Backup  string          `json:"backup,omitempty"`  // copy of the text before the first edit
+	// Backups are all copies that were made, and Dirs the directories, outermost
+	// first: an exact undo takes them along.
+	Backups []string `json:"backups,omitempty"`
+	Dirs    []string `json:"dirs,omitempty"`
 }
 
 // made is one entry that was added.
@@ -110,7 +119,7 @@ func (c changer) writeNote(real string, n *note) error {
 }
 
 // apply runs e on file. tell gets the note, before it is written, to say what
-// was made or unmade; it is not called when nothing changes.
+// was made or unmade; it is not called when nothing changes, but for always.
 func (c changer) apply(ctx context.Context, file string, perm fs.FileMode, e edit, tell func(*note)) (Change, error) {
 	ch := Change{File: file}
 	real, err := c.resolve(file)
@@ -160,6 +169,12 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	}
 	if exists != gone && bytes.Equal(next, raw) || gone && !exists {
 		ch.Action = "unchanged"
+		if c.always && !c.dry {
+			before := len(n.Entries)
+			if tell(n); len(n.Entries) != before {
+				return false, c.writeNote(real, n)
+			}
+		}
 		return false, nil
 	}
 	ch.Action = "changed"
@@ -172,12 +187,20 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	if c.dry {
 		return false, nil
 	}
-	if exists {
+	// What an exact undo replaces is what was there plus our entries: no copy of
+	// that is worth keeping.
+	exact := n.undoes(next, gone)
+	switch {
+	case exact:
+	case exists:
 		if ch.Backup, err = c.backup(real, raw); err != nil {
 			return false, err
 		}
-	} else if err := durable.MkdirAll(filepath.Dir(real), perm|perm>>2&0o111); err != nil {
-		return false, fmt.Errorf("make directory for %s: %w", ch.File, err)
+	default:
+		n.Dirs = append(n.Dirs, missingDirs(filepath.Dir(real))...)
+		if err := durable.MkdirAll(filepath.Dir(real), perm|perm>>2&0o111); err != nil {
+			return false, fmt.Errorf("make directory for %s: %w", ch.File, err)
+		}
 	}
 	if now, still, err := readSettings(real); err != nil || still != exists || !bytes.Equal(now, raw) {
 		if ch.Backup != "" {
@@ -188,8 +211,12 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 		}
 		return true, err
 	}
-	if len(n.Entries) == 0 || n.After != sum(raw) {
+	if !exact && (len(n.Entries) == 0 || n.After != sum(raw)) {
 		n.Created, n.Before, n.Backup = !exists, sum(raw), ch.Backup
+		n.Backups = nil // older ones hold what others have changed since: they stay
+	}
+	if ch.Backup != "" {
+		n.Backups = append(n.Backups, ch.Backup)
 	}
 	n.After = sum(next)
 	tell(n)
@@ -216,7 +243,48 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	if undo != nil {
 		return false, nil
 	}
+	if exact {
+		n.sweep(real)
+	}
 	return false, c.writeNote(real, n)
+}
+
+// undoes reports whether a text is the one from before the first edit.
+func (n *note) undoes(next []byte, gone bool) bool {
+	if len(n.Entries) == 0 {
+		return false
+	}
+	if gone {
+		return n.Created
+	}
+	return !n.Created && n.Before != "" && sum(next) == n.Before
+}
+
+// sweep removes the copies and empty directories that edits of a file left, now
+// that the file is as it was. What cannot be removed does no harm.
+func (n *note) sweep(real string) {
+	for _, b := range n.Backups {
+		if strings.HasPrefix(b, real+".bak-") {
+			_ = durable.Remove(b)
+		}
+	}
+	for _, d := range slices.Backward(n.Dirs) {
+		_ = durable.Remove(d) // fails where something else is in it by now
+	}
+}
+
+// missingDirs are the directories down to dir that do not exist, outermost first.
+func missingDirs(dir string) []string {
+	var out []string
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		out = append(out, dir)
+		dir = filepath.Dir(dir)
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // notedFirst writes a note and gives the function that puts back the one before.
@@ -340,11 +408,17 @@ func (c changer) backup(real string, data []byte) (string, error) {
 	return "", fmt.Errorf("back up %s: there are too many backups of this second", real)
 }
 
-// restore is what undoing the one edit named key may put back: the text before
-// it, when nothing was changed since. gone means that there was no file.
-func (n *note) restore(key string, raw []byte) (text []byte, gone, ok bool) {
-	if _, own := n.Entries[key]; !own || n.After == "" || n.After != sum(raw) || len(n.Entries) != 1 {
+// restore is what undoing the edits named by keys may put back: the text before
+// them, when nothing was changed since and nothing but them was made. gone means
+// that there was no file.
+func (n *note) restore(raw []byte, keys ...string) (text []byte, gone, ok bool) {
+	if len(n.Entries) == 0 || n.After == "" || n.After != sum(raw) {
 		return nil, false, false
+	}
+	for k := range n.Entries {
+		if !slices.Contains(keys, k) {
+			return nil, false, false
+		}
 	}
 	if n.Created {
 		return nil, true, true

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -16,7 +17,7 @@ type object []member
 
 type member struct {
 	Key string
-	Val any // string, bool, []string or object
+	Val any // string, bool, int, []string, []any or object
 }
 
 // jsonFile is the text of a JSON or JSONC file, and what is needed to add to it
@@ -165,8 +166,9 @@ func sameJSON(v *hujson.Value, val any) bool {
 		return false
 	}
 	var b any
-	want := render(val, style{compact: true, colon: ":", comma: ","}, "")
-	return json.Unmarshal([]byte(want), &b) == nil && reflect.DeepEqual(a, b)
+	dec := json.NewDecoder(strings.NewReader(render(val, style{compact: true, colon: ":", comma: ","}, "")))
+	dec.UseNumber()
+	return dec.Decode(&b) == nil && reflect.DeepEqual(a, b)
 }
 
 func splice(src []byte, from, to int, text string) []byte {
@@ -176,13 +178,41 @@ func splice(src []byte, from, to int, text string) []byte {
 	return append(out, src[to:]...)
 }
 
-// insert adds a member at the end of the object v, in the object's own layout.
+// part is a member of an object or an element of an array, as it stands in the
+// text.
+type part struct {
+	before     hujson.Extra // what stands before it
+	start, end int
+	after      hujson.Extra // what stands before its comma; nil for a last one without comma
+}
+
+// parts are the members or elements of v, which is an object or an array.
+func parts(v *hujson.Value) []part {
+	var out []part
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		for _, m := range c.Members {
+			out = append(out, part{m.Name.BeforeExtra, m.Name.StartOffset, m.Value.EndOffset, m.Value.AfterExtra})
+		}
+	case *hujson.Array:
+		for _, e := range c.Elements {
+			out = append(out, part{e.BeforeExtra, e.StartOffset, e.EndOffset, e.AfterExtra})
+		}
+	}
+	return out
+}
+
+// insert adds a member (or with an empty name an element) at the end of v, in
+// v's own layout.
 func (f *jsonFile) insert(v *hujson.Value, name string, val any) []byte {
-	obj := v.Value.(*hujson.Object)
+	have := parts(v)
 	closing := v.EndOffset - 1
 	st, in := f.layout(v)
-	text := quote(name) + st.colon + render(val, st, in)
-	if len(obj.Members) == 0 {
+	text := render(val, st, in)
+	if name != "" {
+		text = quote(name) + st.colon + text
+	}
+	if len(have) == 0 {
 		inner := f.src[v.StartOffset+1 : closing]
 		if st.compact {
 			return splice(f.src, v.StartOffset+1, closing, text)
@@ -194,10 +224,10 @@ func (f *jsonFile) insert(v *hujson.Value, name string, val any) []byte {
 		at := v.StartOffset + 1 + len(bytes.TrimRight(inner, " \t\r\n"))
 		return splice(f.src, at, at, f.eol+in+text)
 	}
-	last := obj.Members[len(obj.Members)-1].Value
-	from, comma := last.EndOffset, true
-	if last.AfterExtra != nil { // a trailing comma: JSONC allows it, and it stays
-		from, comma = last.EndOffset+len(last.AfterExtra)+1, false
+	last := have[len(have)-1]
+	from, comma := last.end, true
+	if last.after != nil { // a trailing comma: JSONC allows it, and it stays
+		from, comma = last.end+len(last.after)+1, false
 	}
 	at := from + len(bytes.TrimRight(f.src[from:closing], " \t\r\n"))
 	sep := f.eol + in
@@ -221,23 +251,23 @@ type style struct {
 	compact      bool   // all on one line
 }
 
-// layout finds the style of the object v and the indentation of its members.
+// layout finds the style of v, an object or an array, and the indentation of
+// what is in it.
 func (f *jsonFile) layout(v *hujson.Value) (style, string) {
 	st := style{unit: f.unit, eol: f.eol, colon: ": ", comma: ", "}
-	obj := v.Value.(*hujson.Object)
+	have := parts(v)
 	body := f.src[v.StartOffset:v.EndOffset]
 	outer, _ := f.lineIndent(v.StartOffset)
-	if len(obj.Members) == 0 {
-		// An empty object on one line is opened up, unless the whole file is on
-		// one line.
+	if len(have) == 0 {
+		// An empty one on one line is opened up, unless the whole file is on one
+		// line.
 		st.compact = bytes.IndexByte(f.src, '\n') < 0 && len(f.root.Value.(*hujson.Object).Members) > 0
 		if st.compact {
 			st.colon, st.comma = f.spacing(&f.root)
 		}
 		return st, outer + f.unit
 	}
-	first := obj.Members[0]
-	if in, ok := f.indentAt(first.Name.StartOffset); ok {
+	if in, ok := f.indentAt(have[0].start); ok {
 		return st, in
 	}
 	if bytes.Contains(body, []byte("//")) || bytes.Contains(body, []byte("\n")) {
@@ -248,15 +278,22 @@ func (f *jsonFile) layout(v *hujson.Value) (style, string) {
 	return st, ""
 }
 
-// spacing tells whether v, an object with members, has spaces after its colons
-// and commas.
+// spacing is how the colons and commas of v are written, with the space after
+// them. An array says it by its first element, if that is an object.
 func (f *jsonFile) spacing(v *hujson.Value) (colon, comma string) {
-	obj := v.Value.(*hujson.Object)
 	colon, comma = ":", ","
-	if len(obj.Members[0].Value.BeforeExtra) > 0 {
-		colon = ": "
+	have := parts(v)
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		if len(c.Members[0].Value.BeforeExtra) > 0 {
+			colon = ": "
+		}
+	case *hujson.Array:
+		if o, ok := c.Elements[0].Value.(*hujson.Object); ok && len(o.Members) > 0 {
+			colon, comma = f.spacing(&c.Elements[0])
+		}
 	}
-	if len(obj.Members) > 1 && len(obj.Members[1].Name.BeforeExtra) > 0 || len(obj.Members) == 1 && colon == ": " {
+	if len(have) > 1 && len(have[1].before) > 0 || len(have) == 1 && colon == ": " {
 		comma = ", "
 	}
 	return colon, comma
@@ -289,9 +326,15 @@ func render(val any, st style, in string) string {
 		return quote(v)
 	case bool:
 		return fmt.Sprint(v)
+	case int:
+		return strconv.Itoa(v)
 	case []string:
 		for _, s := range v {
 			items = append(items, quote(s))
+		}
+	case []any:
+		for _, e := range v {
+			items = append(items, render(e, st, in+st.unit))
 		}
 	case object:
 		open, shut = "{", "}"
@@ -344,43 +387,49 @@ func removeJSON(src []byte, path []string, empties int) (out []byte, found bool,
 	return out, true, err
 }
 
+// emptyObject reports whether nothing is left of an object or array, not even a
+// comment.
 func emptyObject(f *jsonFile, m *hujson.ObjectMember) bool {
-	obj, ok := m.Value.Value.(*hujson.Object)
-	return ok && len(obj.Members) == 0 && len(bytes.TrimSpace(f.src[m.Value.StartOffset+1:m.Value.EndOffset-1])) == 0
+	switch m.Value.Value.(type) {
+	case *hujson.Object, *hujson.Array:
+	default:
+		return false
+	}
+	return len(parts(&m.Value)) == 0 && len(bytes.TrimSpace(f.src[m.Value.StartOffset+1:m.Value.EndOffset-1])) == 0
 }
 
-// remove takes one member out of the object v, together with the white space
+// remove takes one member or element out of v, together with the white space
 // before it and one comma. Comments stay.
 func (f *jsonFile) remove(v *hujson.Value, i int) []byte {
-	obj := v.Value.(*hujson.Object)
-	m := obj.Members[i]
+	have := parts(v)
+	m := have[i]
 	src := f.src
-	before := bytes.TrimRight(m.Name.BeforeExtra, " \t\r\n")
-	from := m.Name.StartOffset - len(m.Name.BeforeExtra) + len(before)
-	to := m.Value.EndOffset
-	hasComma := i < len(obj.Members)-1 || m.Value.AfterExtra != nil
+	before := bytes.TrimRight(m.before, " \t\r\n")
+	from := m.start - len(m.before) + len(before)
+	to := m.end
+	hasComma := i < len(have)-1 || m.after != nil
 	keep := ""
 	if line := before[bytes.LastIndexByte(before, '\n')+1:]; bytes.Contains(line, []byte("//")) {
 		keep = f.eol // a line comment must not swallow what follows
 		rest := src[to:]
 		if hasComma {
-			rest = splice(rest, len(m.Value.AfterExtra), len(m.Value.AfterExtra)+1, "")
+			rest = splice(rest, len(m.after), len(m.after)+1, "")
 		}
 		if rest = bytes.TrimLeft(rest, " \t\r"); len(rest) > 0 && rest[0] == '\n' {
 			keep = ""
 		}
 	}
 	if hasComma { // take the comma after it, and leave what is between
-		comma := to + len(m.Value.AfterExtra)
+		comma := to + len(m.after)
 		src = splice(src, comma, comma+1, "")
 	}
 	src = splice(src, from, to, keep)
 	if !hasComma && i > 0 { // the last one: the comma before it goes
-		prev := obj.Members[i-1].Value
-		comma := prev.EndOffset + len(prev.AfterExtra)
+		prev := have[i-1]
+		comma := prev.end + len(prev.after)
 		src = splice(src, comma, comma+1, "")
 	}
-	if len(obj.Members) == 1 {
+	if len(have) == 1 {
 		closing := v.EndOffset - 1 - (len(f.src) - len(src))
 		if inner := src[v.StartOffset+1 : closing]; len(bytes.TrimSpace(inner)) == 0 {
 			src = splice(src, v.StartOffset+1, closing, "")

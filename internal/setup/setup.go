@@ -311,7 +311,7 @@ func (s Setup) Uninstall(ctx context.Context, r Request) ([]Change, error) {
 		if !in.exists {
 			return nil, true, nil
 		}
-		if text, gone, ok := in.note.restore("instructions", in.raw); ok {
+		if text, gone, ok := in.note.restore(in.raw, "instructions"); ok {
 			return text, gone, nil
 		}
 		text, _, err := removeInstructions(in.text)
@@ -366,15 +366,11 @@ func (t Target) uninstall(in input, names []string, undone *[]string) ([]byte, b
 // restore is the text before the install, if that is all that happened to the
 // file since, and if it did not have the entries itself.
 func (t Target) restore(in input, paths [][]string) ([]byte, bool, bool) {
-	n := *in.note
-	n.Entries = map[string]made{}
-	for k, m := range in.note.Entries {
-		n.Entries[k] = m
+	var keys []string
+	for _, p := range paths {
+		keys = append(keys, strings.Join(p, "\x1f"))
 	}
-	for _, p := range paths[1:] {
-		delete(n.Entries, strings.Join(p, "\x1f"))
-	}
-	old, gone, ok := n.restore(strings.Join(paths[0], "\x1f"), in.raw)
+	old, gone, ok := in.note.restore(in.raw, keys...)
 	if !ok || gone {
 		return old, gone, ok
 	}

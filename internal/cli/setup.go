@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/memory"
+	"reprise/internal/proc"
+	"reprise/internal/setup"
+)
+
+type setupOptions struct {
+	installOptions
+	remove                  bool
+	yes                     bool
+	noMCP, noHooks, noSkill bool
+}
+
+func newSetupCmd(app *App) *cobra.Command {
+	var o setupOptions
+	cmd := &cobra.Command{
+		Use:   "setup [CLIENT...]",
+		Short: "Put reprise's hooks, MCP server and skill into your clients",
+		Long: `Put reprise into agent clients in one go: its hooks, so that sessions are
+recorded and the next one knows; its MCP server; and the skill that says how to
+use it. Without CLIENT, every client found on this machine.
+
+CLIENT is one of ` + strings.Join(setup.Clients(), ", ") + `.
+The last three have no hooks that reprise knows; they get the server.
+
+Everything else in the files stays as it is, to the byte, and doing it again
+changes nothing. --dry-run shows the difference first. --remove takes it all out
+again: where nothing else was changed since, the files are what they were before.`,
+		Example: `  reprise setup --dry-run
+  reprise setup claude-code codex
+  reprise setup --remove`,
+		ValidArgs: setup.Clients(),
+		RunE:      func(cmd *cobra.Command, args []string) error { return runSetup(cmd.Context(), app, o, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.scope, "scope", setup.User, "user (everywhere) or project (everybody in this project; the files are committed)")
+	offer(cmd, "scope", setup.User, setup.Project)
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be changed, and change nothing")
+	f.BoolVar(&o.asJSON, "json", false, "print the changes for programs")
+	f.BoolVar(&o.remove, "remove", false, "take reprise out again")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do it without asking")
+	f.BoolVar(&o.instructions, "with-instructions", false, "also put a short section about reprise into the client's instructions file")
+	f.BoolVar(&o.noMCP, "no-mcp", false, "leave the MCP server out")
+	f.BoolVar(&o.noHooks, "no-hooks", false, "leave the hooks out")
+	f.BoolVar(&o.noSkill, "no-skill", false, "leave the skill out")
+	return cmd
+}
+
+func runSetup(ctx context.Context, app *App, o setupOptions, args []string) error {
+	if o.scope != setup.User && o.scope != setup.Project {
+		return usagef("--scope %q: there are user and project", o.scope)
+	}
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	s := setupFor(app, home)
+	clients, err := setupClients(app, s, o, args)
+	if err != nil {
+		return err
+	}
+	if o.scope == setup.Project && home.Project == nil {
+		return usagef("%s is in no project; run `reprise init` there first, or leave out --scope project", app.Env.Dir)
+	}
+	skill := ""
+	if !o.noSkill {
+		if skill, err = memory.Skill(memory.FlavourReprise, home.MemoryDir()); err != nil {
+			return err
+		}
+	}
+	var all []setup.Change
+	do := func(dry bool) error {
+		all = nil
+		for _, client := range clients {
+			a := setup.All{
+				Request: setup.Request{Client: client, Scope: o.scope, Program: app.Program, MemoryDir: home.MemoryDir(),
+					Instructions: o.instructions, DryRun: dry},
+				HookProgram: hookProgram(app.Program), Skill: skill, NoMCP: o.noMCP, NoHooks: o.noHooks,
+			}
+			if app.ConfigFlag != "" {
+				a.ConfigFile = home.Source
+			}
+			change := s.InstallAll
+			if o.remove {
+				change = s.RemoveAll
+			}
+			changes, err := change(ctx, a)
+			all = append(all, changes...)
+			if err != nil {
+				return fmt.Errorf("%s: %w", client, err)
+			}
+		}
+		return nil
+	}
+	if app.InIsTerminal && app.OutIsTerminal && !o.yes && !o.dryRun && !o.asJSON {
+		if err := askSetup(ctx, app, o, do, &all); err != nil {
+			return err
+		}
+	}
+	err = do(o.dryRun)
+	for i := range all {
+		if !o.dryRun && !o.asJSON {
+			all[i].Diff = "" // --dry-run shows it; here it would hide what was done
+		}
+	}
+	if perr := printChanges(app, o.installOptions, all); err == nil {
+		err = perr
+	}
+	if err == nil && !o.dryRun && !o.asJSON {
+		next := "start a session as always; `reprise doctor` proves the hooks live"
+		if o.remove {
+			next = "what was recorded stays; `reprise paths` says where"
+		}
+		fmt.Fprintf(app.Out, "Next: %s.\n", next)
+	}
+	return err
+}
+
+// askSetup shows what would be changed and asks.
+func askSetup(ctx context.Context, app *App, o setupOptions, do func(bool) error, all *[]setup.Change) error {
+	err := do(true)
+	show := o.installOptions
+	show.dryRun = true
+	if perr := printChanges(app, show, *all); err == nil {
+		err = perr
+	}
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(*all, func(c setup.Change) bool { return c.Action != "unchanged" }) {
+		return nil
+	}
+	fmt.Fprint(app.Out, "Proceed? [Y/n] ")
+	line, err := interruptible(ctx, func() (string, error) { return bufio.NewReader(app.In).ReadString('\n') })
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && line == "" {
+		return exitWith(ExitConflict, errors.New("nothing was changed: no answer came"))
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "", "y", "yes":
+		return nil
+	}
+	return exitWith(ExitConflict, errors.New("nothing was changed: you said no"))
+}
+
+// setupClients are the clients that were named, or those that are here.
+func setupClients(app *App, s setup.Setup, o setupOptions, args []string) ([]string, error) {
+	var out []string
+	for _, name := range args {
+		client, err := setup.Canonical(name)
+		if err != nil {
+			return nil, usagef("%w", err)
+		}
+		if o.scope == setup.Project && !slices.Contains(setup.Scopes(client), setup.Project) && !slices.Contains(setup.HookClients(), client) {
+			return nil, usagef("%s has no settings of a project", client)
+		}
+		if !slices.Contains(out, client) {
+			out = append(out, client)
+		}
+	}
+	if len(args) > 0 {
+		return out, nil
+	}
+	look := func(name string) (string, error) { return proc.LookPath(name, app.Env.Vars, app.Env.GOOS) }
+	for _, client := range setup.Clients() {
+		if !s.Found(client, look) && !o.remove {
+			continue
+		}
+		if o.scope == setup.Project && !slices.Contains(setup.HookClients(), client) {
+			continue
+		}
+		out = append(out, client)
+	}
+	if len(out) == 0 {
+		return nil, exitWith(ExitNotFound, fmt.Errorf("no client was found on this machine; name the one to set up: %s", strings.Join(setup.Clients(), ", ")))
+	}
+	return out, nil
+}
+
+// hookProgram is where the hook program stands beside this one. It is named even
+// where it is missing, and then `reprise doctor` says so.
+func hookProgram(program string) string {
+	name := "reprise-hook"
+	if filepath.Ext(program) == ".exe" {
+		name += ".exe"
+	}
+	return filepath.Join(filepath.Dir(program), name)
+}

@@ -1,0 +1,323 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// All says what to put into a client in one go, or to take out of it.
+type All struct {
+	Request
+	HookProgram string // absolute path of reprise-hook
+	Skill       string // text of SKILL.md; "" for none
+	NoMCP       bool
+	NoHooks     bool
+}
+
+// SkillFile is where a client finds the skill; "" for a client without skills.
+// Codex, Gemini CLI and Copilot CLI all read ~/.agents/skills (seen with the
+// real programs), so they share one file.
+func (w Where) SkillFile(client string) (string, error) {
+	home, err := w.Env.Home()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(home, ".agents")
+	switch client {
+	case "claude-code":
+		dir = filepath.Join(home, ".claude")
+		if d := w.dirVar("CLAUDE_CONFIG_DIR"); d != "" {
+			dir = d
+		}
+	case "codex", "gemini", "copilot":
+	default:
+		return "", nil
+	}
+	return filepath.Join(dir, "skills", "reprise-memory", "SKILL.md"), nil
+}
+
+// InstallAll puts reprise's server, hooks and skill into a client. Nothing is
+// changed where they are already. When something fails, the changes that were
+// made are given with the error, and doing it again goes on from there.
+func (s Setup) InstallAll(ctx context.Context, a All) ([]Change, error) {
+	var changes []Change
+	if !a.NoMCP && slices.Contains(Scopes(a.Client), a.scope()) {
+		ch, err := s.Install(ctx, a.Request)
+		changes = append(changes, ch...)
+		if err != nil {
+			return changes, err
+		}
+	}
+	if !a.NoHooks && slices.Contains(HookClients(), a.Client) {
+		ch, err := s.installHooks(ctx, a)
+		if err != nil {
+			return changes, err
+		}
+		changes = append(changes, ch)
+	}
+	ch, err := s.installSkill(ctx, a)
+	if ch != nil {
+		changes = append(changes, *ch)
+	}
+	return changes, err
+}
+
+// scope is the scope by name, for the default the client's own.
+func (r Request) scope() string {
+	if r.Scope == "" {
+		return Scopes(r.Client)[0]
+	}
+	return r.Scope
+}
+
+func (s Setup) installHooks(ctx context.Context, a All) (Change, error) {
+	if !filepath.IsAbs(a.HookProgram) {
+		return Change{}, fmt.Errorf("install hooks into %s: %q is not an absolute path of a program", a.Client, a.HookProgram)
+	}
+	file, err := s.HookFile(a.Client, a.scope())
+	if err != nil {
+		return Change{}, err
+	}
+	did := map[string]made{}
+	ch, err := s.changer(a.target(), a.DryRun).apply(ctx, file, perm(a.scope()), func(in input) ([]byte, bool, error) {
+		clear(did)
+		text, err := s.setHooks(in.text, a.HookProgram, a.Client, did)
+		return text, false, err
+	}, func(n *note) {
+		for k, m := range did {
+			if _, known := n.Entries[k]; !known {
+				n.Entries[k] = m
+			}
+		}
+	})
+	if err == nil {
+		ch.Warnings = s.hookWarnings(a)
+	}
+	return ch, err
+}
+
+// hookWarnings are what a user has to know or to do beyond what a file can say.
+func (s Setup) hookWarnings(a All) []string {
+	var out []string
+	if a.Client == "codex" {
+		out = append(out, "Codex runs new hooks only after you have trusted them once: start codex and accept them there (/hooks); until then `reprise doctor` says that it waits")
+	}
+	if a.scope() == Project {
+		out = append(out, fmt.Sprintf("the hooks are shared through the repository, and they name this machine's %s; for yourself alone use --scope user", a.HookProgram))
+		switch a.Client {
+		case "gemini", "copilot":
+			out = append(out, "the client runs a repository's hooks only in a folder that you have trusted")
+		}
+	}
+	if s.Env.GOOS == "windows" {
+		for _, name := range carried {
+			if s.Env.Get(name) != "" {
+				out = append(out, name+" is not written into the hooks on Windows: set it for your account, so that hooks and shell use the same files")
+			}
+		}
+	}
+	return out
+}
+
+// target stands for a client and scope where only these matter.
+func (r Request) target() Target { return Target{Client: r.Client, Scope: r.scope()} }
+
+func (s Setup) installSkill(ctx context.Context, a All) (*Change, error) {
+	if a.Skill == "" || a.scope() == Project { // it names this machine's memory directory
+		return nil, nil
+	}
+	file, err := s.SkillFile(a.Client)
+	if err != nil || file == "" {
+		return nil, err
+	}
+	var warning string
+	ch, err := s.skillChanger(a).apply(ctx, file, 0o644, func(in input) ([]byte, bool, error) {
+		warning = ""
+		if in.exists && !bytes.Equal(in.text, []byte(a.Skill)) && !ownSkill(in) {
+			warning = "there is a skill that reprise did not write, or that was changed since; it is left alone"
+			return in.text, false, nil
+		}
+		return []byte(a.Skill), false, nil
+	}, func(n *note) {
+		if warning == "" {
+			n.Entries[skillKey(a.Client)] = made{}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if warning != "" {
+		ch.Warnings = append(ch.Warnings, warning)
+	}
+	return &ch, nil
+}
+
+func (s Setup) skillChanger(a All) changer {
+	c := s.changer(a.target(), a.DryRun)
+	c.always = true
+	return c
+}
+
+func skillKey(client string) string { return "skill\x1f" + client }
+
+// ownSkill reports whether a skill file is as reprise wrote it last.
+func ownSkill(in input) bool {
+	for k := range in.note.Entries {
+		if strings.HasPrefix(k, "skill\x1f") {
+			return in.note.After == sum(in.raw)
+		}
+	}
+	return false
+}
+
+// RemoveAll takes reprise's server, hooks, skill and instructions out of a
+// client. Where nothing else was changed since, the files are what they were
+// before, byte for byte, and what was made is gone.
+func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
+	t := a.target()
+	if slices.Contains(Scopes(a.Client), a.scope()) {
+		var err error
+		if t, err = Locate(s.Where, a.Client, a.Scope); err != nil {
+			return nil, err
+		}
+	}
+	// In the reverse order of the install, so that directories are empty when
+	// their turn comes.
+	var changes []Change
+	ch, err := s.removeSkill(ctx, a)
+	if ch != nil {
+		changes = append(changes, *ch)
+	}
+	if err != nil {
+		return changes, err
+	}
+	hookFile := ""
+	if slices.Contains(HookClients(), a.Client) {
+		if hookFile, err = s.HookFile(a.Client, a.scope()); err != nil {
+			return changes, err
+		}
+	}
+	if hookFile != "" {
+		var undone []string
+		ch, err := s.changer(t, a.DryRun).apply(ctx, hookFile, perm(t.Scope), func(in input) ([]byte, bool, error) {
+			text, gone, keys, err := t.removeBoth(in, hookFile == t.File)
+			undone = keys
+			return text, gone, err
+		}, func(n *note) {
+			for _, k := range undone {
+				delete(n.Entries, k)
+			}
+		})
+		if err != nil {
+			return changes, err
+		}
+		changes = append(changes, ch)
+	}
+	if t.File != "" && t.File != hookFile {
+		ch, err := s.Uninstall(ctx, a.Request)
+		return append(changes, ch...), err
+	}
+	return changes, nil
+}
+
+// removeBoth takes the hooks, and where they share a file the server too, out of
+// it. keys are the note's keys of what was taken out.
+func (t Target) removeBoth(in input, shared bool) (text []byte, gone bool, keys []string, err error) {
+	if !in.exists {
+		return nil, true, nil, nil
+	}
+	for _, e := range HookEvents(t.Client) {
+		keys = append(keys, hookKey(e))
+	}
+	server := strings.Join(t.path(Name), "\x1f")
+	if shared {
+		keys = append(keys, server, strings.Join(t.path(FilesystemName), "\x1f"))
+	}
+	if old, gone, ok := in.note.restore(in.raw, keys...); ok {
+		clean := true
+		if !gone {
+			_, hooks, err := removeHooks(old, t.Client, in.note)
+			_, had := t.readEntry(old, t.path(Name))
+			clean = err == nil && len(hooks) == 0 && !(shared && had)
+		}
+		if clean {
+			return old, gone, keys, nil
+		}
+	}
+	text, keys, err = removeHooks(in.text, t.Client, in.note)
+	if err != nil || !shared {
+		return text, false, keys, err
+	}
+	names := []string{Name}
+	if _, own := in.note.Entries[strings.Join(t.path(FilesystemName), "\x1f")]; own {
+		names = append(names, FilesystemName)
+	}
+	rest := in
+	rest.text, rest.raw = text, nil // not restored: that was tried for all of it
+	text, _, err = t.uninstall(rest, names, &keys)
+	return text, false, keys, err
+}
+
+func (s Setup) removeSkill(ctx context.Context, a All) (*Change, error) {
+	if a.scope() == Project {
+		return nil, nil
+	}
+	file, err := s.SkillFile(a.Client)
+	if err != nil || file == "" {
+		return nil, err
+	}
+	var warning string
+	ch, err := s.skillChanger(a).apply(ctx, file, 0o644, func(in input) ([]byte, bool, error) {
+		warning = ""
+		_, own := in.note.Entries[skillKey(a.Client)]
+		switch {
+		case !in.exists:
+			return nil, true, nil
+		case !own:
+			return in.text, false, nil
+		case len(in.note.Entries) > 1: // another client reads it too
+			return in.text, false, nil
+		case !ownSkill(in):
+			warning = "the skill was changed since it was written; it is left there"
+			return in.text, false, nil
+		}
+		if old, gone, ok := in.note.restore(in.raw, skillKey(a.Client)); ok {
+			return old, gone, nil
+		}
+		return nil, true, nil
+	}, func(n *note) { delete(n.Entries, skillKey(a.Client)) })
+	if err != nil {
+		return nil, err
+	}
+	if warning != "" {
+		ch.Warnings = append(ch.Warnings, warning)
+	}
+	if ch.Action == "unchanged" && warning == "" {
+		return nil, nil
+	}
+	return &ch, nil
+}
+
+// Found reports whether a client is on this machine: its program in PATH, or
+// its settings directory.
+func (s Setup) Found(client string, lookPath func(string) (string, error)) bool {
+	if name, ok := programs[client]; ok {
+		if _, err := lookPath(name); err == nil {
+			return true
+		}
+	}
+	home, err := s.Env.Home()
+	if err != nil {
+		return false
+	}
+	dirs := map[string]string{"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "copilot": ".copilot", "cursor": ".cursor"}
+	if d := dirs[client]; d != "" {
+		return isDir(filepath.Join(home, d))
+	}
+	t, err := Locate(s.Where, client, User)
+	return err == nil && isDir(filepath.Dir(t.File))
+}
