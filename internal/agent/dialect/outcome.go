@@ -61,9 +61,11 @@ func (e *Event) response(v value) {
 		e.Output = contentText(o.get("content"))
 	case o.get("file").is('{'):
 		e.Output = o.get("file").object().text("content")
+	case o.get("filenames").is('['): // what a search found
+		e.Output = contentText(o.get("filenames"))
 	default:
 		e.Output = o.first("output", "aggregated_output", "text", "result", "message")
-		if e.Output == "" && (e.Tool == "mcp" || e.Tool == "other") {
+		if e.Output == "" && (e.Tool == "mcp" || e.Tool == "other" || e.Tool == "ask") {
 			e.Output = string(v.compact())
 		}
 	}

@@ -127,6 +127,11 @@ func input(v value) []byte {
 
 func (e *Event) claude(o object) {
 	switch e.Kind {
+	case Prompt:
+		// The end of a background task comes as a prompt that nobody wrote.
+		if strings.HasPrefix(e.Prompt, "<task-notification>") {
+			e.Kind, e.Text, e.Prompt = Notification, e.Prompt, ""
+		}
 	case ToolAfter:
 		e.response(o.get("tool_response"))
 	case ToolFailed:
