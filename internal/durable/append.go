@@ -33,6 +33,16 @@ func (k Disk) AppendNext(ctx context.Context, path string, perm fs.FileMode, nex
 	return k.ops().appendLines(ctx, path, perm, true, next)
 }
 
+// AppendNextHot is [Disk.AppendNext] without the fsync: what it added survives
+// the end of its process, however that ends, but a power cut may take it (whole
+// lines, the last ones first). It is for records that are written at every tool
+// call, where the wait for the disk would be felt.
+func (k Disk) AppendNextHot(ctx context.Context, path string, perm fs.FileMode, next NextFunc) error {
+	o := k.ops()
+	o.noSync = true
+	return o.appendLines(ctx, path, perm, true, next)
+}
+
 // NextFunc makes what [AppendNext] appends. It may ask for the log's last line,
 // which comes without its newline and is nil when the log is empty.
 type NextFunc func(last func() ([]byte, error)) ([]byte, error)
@@ -107,7 +117,7 @@ func (o ops) addTo(f *file, size int64, data []byte) error {
 	if err == nil {
 		_, err = f.writeAll(data)
 	}
-	if err == nil {
+	if err == nil && !o.noSync {
 		err = f.sync()
 	}
 	if err != nil {
@@ -116,7 +126,7 @@ func (o ops) addTo(f *file, size int64, data []byte) error {
 		}
 		return fmt.Errorf("append to %s (nothing was added): %w", o.show(f.name), err)
 	}
-	if size == 0 { // also when a crash came between making the file and this
+	if size == 0 && !o.noSync { // also when a crash came between making the file and this
 		if err := o.syncDir(filepath.Dir(f.name)); err != nil {
 			return fmt.Errorf("append to %s: added, but not sure to last a power cut: %w", o.show(f.name), err)
 		}

@@ -108,7 +108,8 @@ func (b rootBase) stat(name string) (fs.FileInfo, error)     { return b.root.Sta
 // ops is a base whose changes go through the hook.
 type ops struct {
 	base
-	hook Hook
+	hook   Hook
+	noSync bool // an append does not wait for the disk
 }
 
 // step asks the hook about a step other than a write.

@@ -16,16 +16,14 @@ package event
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"strings"
 	"time"
+
+	"reprise/internal/event/quick"
 )
 
 // Version is the format's version, in each event's "v".
-const Version = 1
+const Version = quick.Version
 
 // Type says what happened. The list is closed: a type that is not in it is
 // refused, so that readers need to know no others.
@@ -124,44 +122,24 @@ type Whole struct {
 }
 
 // ErrInvalid is the error of an event that does not follow the schema.
-var ErrInvalid = errors.New("invalid event")
+var ErrInvalid = quick.ErrInvalid
 
-// check reports what is wrong with an event that is about to be written or was
-// read.
-func (e *Event) check() error {
+// checkRead reports what is wrong with an event that was read.
+func (e *Event) checkRead() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 	}
-	if !slices.Contains(Types(), e.Type) {
-		return bad("type %.80q is not one of the list", e.Type)
-	}
-	switch e.Scope {
-	case ScopeSession, ScopeProject, ScopeGlobal:
-	default:
-		return bad("scope %.80q is not session, project or global", e.Scope)
-	}
-	if math.IsNaN(e.Importance) || e.Importance < 0 || e.Importance > 1 {
-		return bad("importance %v is not between 0 and 1", e.Importance)
-	}
-	if s := strings.TrimLeft(string(e.Data), " \t\r\n"); s != "" && s != "null" && s[0] != '{' {
-		return bad("data is not a JSON object")
-	}
-	for _, a := range e.ACL {
-		kind, name, _ := strings.Cut(a, ":")
-		if a != "*" && (name == "" || kind != "agent" && kind != "role" && kind != "client") {
-			return bad("acl entry %.80q is not agent:NAME, role:NAME, client:NAME or *", a)
-		}
-	}
-	return nil
-}
-
-// checkRead is check for an event that was read.
-func (e *Event) checkRead() error {
 	if e.V != Version {
-		return fmt.Errorf("%w: version %d is not one that this program knows", ErrInvalid, e.V)
+		return bad("version %d is not one that this program knows", e.V)
 	}
 	if e.ID == "" || e.TS.IsZero() {
-		return fmt.Errorf("%w: id or ts is missing", ErrInvalid)
+		return bad("id or ts is missing")
 	}
-	return e.check()
+	if _, ok := quick.Fields(string(e.Type)); !ok {
+		return bad("type %.80q is not one of the list", e.Type)
+	}
+	if len(e.Data) > 0 && e.Data[0] != '{' && string(e.Data) != "null" {
+		return bad("data is not a JSON object")
+	}
+	return quick.Check(string(e.Scope), e.Importance, e.ACL)
 }

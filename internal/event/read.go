@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"reprise/internal/durable"
+	"reprise/internal/event/quick"
 )
 
 // maxRead is how long a line may be to be read at all: other programs' lines
@@ -232,7 +233,7 @@ func list(dir string) (*durable.Dir, map[string][]string, error) {
 		d.Close()
 		return nil, nil, fmt.Errorf("read events: %w", err)
 	}
-	name := regexp.MustCompile(`^(\d{4}-\d{2})\.[a-z0-9_-]+\` + ext + `$`)
+	name := regexp.MustCompile(`^(\d{4}-\d{2})\.[a-z0-9_-]+\` + quick.Ext + `$`)
 	files := map[string][]string{}
 	for _, e := range entries {
 		if m := name.FindStringSubmatch(e.Name()); m != nil {

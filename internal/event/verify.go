@@ -1,12 +1,12 @@
 package event
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+
+	"reprise/internal/event/quick"
 )
 
 // Problem is one thing that is wrong with a log.
@@ -84,8 +84,7 @@ func (r *Report) verifyFile(name string, lines func(func(line, error) bool)) {
 		if err == nil {
 			r.Events++
 		}
-		sum := sha256.Sum256(l.text)
-		prev, known = hex.EncodeToString(sum[:]), l.err == nil
+		prev, known = quick.Hash(l.text), l.err == nil
 		r.Last[name] = prev
 	}
 }

@@ -25,6 +25,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"reprise/internal/redact/suspect"
 )
 
 //go:embed rules.json
@@ -74,19 +76,75 @@ func (r *Redactor) Bytes(data []byte) ([]byte, int) {
 	return []byte(s), n
 }
 
-// find returns the secrets in s in order, without overlaps.
+// Named is [Redactor.String] for a text that goes by a name, because "password"
+// beside it is what tells a password.
+func (r *Redactor) Named(key, s string) (string, int) {
+	out, n := r.String(s)
+	if n > 0 || !suspect.NameTells(key, s) {
+		return out, n
+	}
+	named, n := r.String(key + `="` + s + `"`)
+	if n == 0 {
+		return s, 0
+	}
+	v, ok := strings.CutPrefix(named, key+"=")
+	if !ok { // the name itself was taken for one: the text is what must go
+		return "[redacted:" + genericRule + "]", n
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(v, `"`), `"`), n // some rules take the quotes along
+}
+
+// Suspicious reports whether a secret may stand in data: quickly, too often,
+// and never no where [Redactor.Bytes] would find one.
+func Suspicious(data []byte) bool { return suspect.String(string(data)) }
+
+// find returns the secrets in s in order, without overlaps: those that stand
+// there, those that a terminal's colours or backslashes are in, and texts in
+// base64 that hold some.
 func (r *Redactor) find(s string) []span {
 	r.once.Do(func() { r.set = loadRules() })
-	if len(s) < 4 {
-		return nil
+	spans := r.look(s, nil)
+	var back []int // where each byte of the view stands in s
+	for view, level := s, 0; level < suspect.Levels; level++ {
+		next, offsets, ok := suspect.Plain(view)
+		if !ok {
+			break
+		}
+		if back != nil {
+			for i, o := range offsets {
+				offsets[i] = back[o]
+			}
+		}
+		view, back = next, offsets
+		for _, sp := range r.look(view, nil) {
+			spans = append(spans, span{back[sp.start], back[sp.end], sp.id})
+		}
 	}
-	var spans []span
+	return merge(spans)
+}
+
+// look adds the secrets that stand in s, and the texts in base64 that hold some.
+func (r *Redactor) look(s string, spans []span) []span {
+	spans = r.plain(s, spans)
+	suspect.Encoded(s, func(start, end int, text string) bool {
+		if held := r.plain(text, nil); len(held) > 0 {
+			spans = append(spans, span{start, end, held[0].id})
+		}
+		return true
+	})
+	return spans
+}
+
+func (r *Redactor) plain(s string, spans []span) []span {
+	if len(s) < 4 {
+		return spans
+	}
 	for i, wins := range r.set.windows(s) {
 		for _, w := range wins {
 			spans = r.set.rules[i].get().find(r.set, s, w, spans)
 		}
 	}
-	return merge(spans)
+	return spans
 }
 
 // merge joins secrets that overlap; the more telling rule names the whole.

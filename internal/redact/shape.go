@@ -1,83 +1,34 @@
 package redact
 
 import (
-	"math/bits"
 	"regexp/syntax"
 	"unicode"
 	"unicode/utf8"
+
+	"reprise/internal/redact/suspect"
 )
 
-// Limits of the generic rule's expression, in bytes: what may stand before the
-// word, between the word and the operator, and how long the value is. The test
-// that compares with the bare expression fails when the rule outgrows them.
+// How far the generic rule's expression reaches before its word, and how long
+// its value is, in bytes: (?i)\w has members of three bytes.
 const (
-	genericBefore  = 50 * 3 // (?i)\w has members of three bytes
-	genericBetween = 23 * 3
-	genericValue   = 150*3 + 16
-	// An entropy of more than 3.5 bits needs this many different characters.
-	genericDistinct = 12
+	genericBefore = 50 * 3
+	genericValue  = 150*3 + 16
 )
 
-// mayBeGeneric reports whether the word at [start,end) can belong to a match of
-// the generic rule: after a few name characters comes an operator, and after
-// that a value of ten or more characters, not letters alone, not monotonous.
-// It lets through more than the rule does and never less.
+// mayBeGeneric is the window in which a match of the generic rule with the
+// word at [start,end) would lie.
 func mayBeGeneric(s string, start, end int) (window, bool) {
+	if !suspect.MayBeGeneric(s, end) {
+		return window{}, false
+	}
 	i := end
-	for limit := min(len(s), end+genericBetween); i < limit && isNameByte(s[i]); i++ {
+	for limit := min(len(s), end+suspect.Between); i < limit && suspect.NameByte(s[i]); i++ {
 	}
-	if i == len(s) || !isOperator(s[i]) {
-		return window{}, false
-	}
-	var low, high uint64 // which ASCII characters the value has
-	run, telling := 0, false
-	note := func(c byte) {
-		run++
-		if c < 64 {
-			low |= 1 << c
-		} else if c < 128 {
-			high |= 1 << (c - 64)
-		}
-		telling = telling || c >= '0' && c <= '9' || c == '=' || c == '+' || c == '/' || c >= 0x80
-	}
-	for limit := min(len(s), i+12); i < limit && (isOperator(s[i]) || isQuoteOrSpace(s[i])); i++ {
-		if s[i] == '=' {
-			note('=')
-		}
-	}
-	foreign := false
-	for limit := min(len(s), i+genericValue); i < limit && isValueByte(s[i]); i++ {
-		foreign = foreign || s[i] >= 0x80
-		note(s[i])
-	}
-	if run < 10 || !telling || !foreign && bits.OnesCount64(low)+bits.OnesCount64(high) < genericDistinct {
-		return window{}, false
-	}
-	return window{max(0, start-genericBefore), min(len(s), i+edge)}, true
-}
-
-func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c >= 0x80
+	return window{max(0, start-genericBefore), min(len(s), i+12+genericValue+edge)}, true
 }
 
 func isSpaceByte(c byte) bool {
 	return c == ' ' || c >= '\t' && c <= '\r'
-}
-
-func isNameByte(c byte) bool {
-	return isWordByte(c) || isSpaceByte(c) || c == '.' || c == '-' || c == '\'' || c == '"'
-}
-
-func isOperator(c byte) bool {
-	return c == '=' || c == '>' || c == ':' || c == '|' || c == '?' || c == ','
-}
-
-func isQuoteOrSpace(c byte) bool {
-	return isSpaceByte(c) || c == '\'' || c == '"' || c == '`' || c == '='
-}
-
-func isValueByte(c byte) bool {
-	return isWordByte(c) || c == '.' || c == '=' || c == '-' || c == '+' || c == '/'
 }
 
 // ahead is the offset after end that is more than n white spaces away.

@@ -1,0 +1,192 @@
+package quick
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/internal/durable"
+)
+
+// Broker takes events from everyone and sees to what holds for all of them:
+// names in one spelling, the log that an event belongs to, and the outbox for
+// what cannot be written at the moment. It is safe for use by several
+// goroutines.
+type Broker struct {
+	// Events is the directory of a project's log, or with "" of the global one.
+	Events func(project string) string
+	// Outbox is the directory of events that could not be written; "" is none.
+	Outbox string
+	Host   string // as [HostName] makes it
+	Now    func() time.Time
+	Disk   durable.Disk
+	IDs    IDs
+}
+
+// Log is the log that a normalised event belongs to.
+func (b *Broker) Log(e *Event) *Log {
+	project := e.Project
+	if e.Scope == "global" {
+		project = ""
+	}
+	return &Log{Dir: b.Events(project), Host: b.Host, Now: b.Now, Disk: b.Disk}
+}
+
+// Record normalises an event, appends it to its log and, where that cannot be
+// done, puts it into the outbox; pending says that it stands there. It refuses
+// what [Log.Append] refuses.
+func (b *Broker) Record(ctx context.Context, e *Event, sync bool) (pending bool, err error) {
+	if err := b.Prepare(e); err != nil {
+		return false, err
+	}
+	l := b.Log(e)
+	line, err := l.Line(e)
+	if err != nil {
+		return false, err
+	}
+	return b.Add(ctx, l, e, line, sync)
+}
+
+// Prepare normalises an event and fills in what it left empty.
+func (b *Broker) Prepare(e *Event) error {
+	if e.TS.IsZero() {
+		e.TS = b.Now()
+	}
+	e.TS = e.TS.UTC().Round(0)
+	if y := e.TS.Year(); y < 1970 || y > 9999 {
+		return invalid("its time is in the year " + strconv.Itoa(y))
+	}
+	if e.ID == "" {
+		e.ID = b.IDs.Next(e.TS)
+	}
+	return Normalise(e)
+}
+
+// Add appends a line to its log, and where that cannot be done, puts it into
+// the outbox.
+func (b *Broker) Add(ctx context.Context, l *Log, e *Event, line []byte, sync bool) (pending bool, err error) {
+	tried := false // once the lock was had, the line may have been added
+	err = l.AddNext(ctx, e.TS, sync, func(prev string) ([]byte, error) {
+		tried = true
+		return End(line, prev), nil
+	})
+	if err == nil || b.Outbox == "" {
+		return false, err
+	}
+	after := int64(0)
+	if !tried {
+		if fi, serr := os.Stat(l.File(e.TS)); serr == nil {
+			after = fi.Size()
+		}
+	}
+	if perr := b.put(l, e, line, after, err); perr != nil {
+		return false, errors.Join(err, perr)
+	}
+	return true, nil
+}
+
+// put writes one file of the outbox: the event, and where it is looked for
+// before it is added: a log that had after bytes when the event was not in it.
+func (b *Broker) put(l *Log, e *Event, line []byte, after int64, why error) error {
+	out := append(make([]byte, 0, len(line)+512), `{"v":1,"file":`...)
+	out = AppendString(out, FileName(e.TS, l.Host))
+	out = strconv.AppendInt(append(out, `,"after":`...), after, 10)
+	out = AppendString(append(out, `,"at":`...), b.Now().UTC().Format(time.RFC3339))
+	text := why.Error()
+	out = AppendString(append(out, `,"why":`...), text[:min(len(text), 500)])
+	out = append(out, `,"event":`...)
+	out = append(append(out, line...), `,"prev":""}}`+"\n"...)
+	if err := b.Disk.MkdirAll(b.Outbox, 0o700); err != nil {
+		return err
+	}
+	return b.Disk.WriteFile(filepath.Join(b.Outbox, e.ID+".json"), out, 0o600)
+}
+
+// Pending reports whether anything is in the outbox.
+func (b *Broker) Pending() bool {
+	d, err := os.Open(b.Outbox)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(16)
+	for _, name := range names {
+		if filepath.Ext(name) == ".json" {
+			return true
+		}
+	}
+	return len(names) == 16
+}
+
+// Normalise gives an event's names the spelling that everyone uses, its scope
+// what it can be, and its ACL an order. Outside any project everything is
+// recorded globally.
+func Normalise(e *Event) error {
+	e.Project = strings.TrimSpace(e.Project)
+	if e.Project != "" && (durable.CheckName(e.Project) != nil || e.Project == "." || strings.ContainsRune(e.Project, '/')) {
+		return invalid("project " + strconv.Quote(clip(e.Project)) + " cannot name a directory")
+	}
+	switch {
+	case e.Scope == "":
+		e.Scope = Narrowest(e.Session, e.Project)
+	case e.Scope == "project" && e.Project == "":
+		e.Scope = "global"
+	case e.Scope == "session" && e.Session == "":
+		e.Scope = Narrowest("", e.Project)
+	}
+	e.Client, e.Agent, e.Role = Client(e.Client), strings.TrimSpace(e.Agent), Role(e.Role)
+	e.Session, e.Run = strings.TrimSpace(e.Session), strings.TrimSpace(e.Run)
+	acl := e.ACL
+	e.ACL = nil
+	for _, a := range acl {
+		kind, name, ok := strings.Cut(strings.TrimSpace(a), ":")
+		if kind, name = strings.ToLower(strings.TrimSpace(kind)), strings.TrimSpace(name); ok {
+			switch kind {
+			case "client":
+				name = Client(name)
+			case "role":
+				name = Role(name)
+			}
+			a = kind + ":" + name
+		} else {
+			a = kind
+		}
+		known := false
+		for _, have := range e.ACL {
+			known = known || have == a
+		}
+		if !known {
+			e.ACL = append(e.ACL, a)
+		}
+	}
+	return nil
+}
+
+// Client is a client's name as everyone writes it.
+func Client(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	switch name {
+	case "claude-code", "claude_code", "claudecode", "claude code":
+		return "claude"
+	case "codex-cli", "openai-codex":
+		return "codex"
+	case "gemini-cli":
+		return "gemini"
+	case "copilot-cli", "github-copilot", "github-copilot-cli":
+		return "copilot"
+	}
+	return name
+}
+
+// Role is a role's name as everyone writes it: section-leader and its like.
+func Role(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	if strings.ContainsAny(name, " _") {
+		name = strings.NewReplacer(" ", "-", "_", "-").Replace(name)
+	}
+	return name
+}

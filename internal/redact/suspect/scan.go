@@ -1,0 +1,373 @@
+package suspect
+
+import "math/bits"
+
+// How a keyword and what is beside it make a text suspect.
+const (
+	after  = 'P' // the keyword is followed at once by n characters of a token
+	before = 'B' // the keyword follows n characters of a token
+	named  = 'A' // the keyword is in a name, and an operator and n characters of a token follow
+	near   = 'N' // n characters of a token stand within nearReach bytes
+	always = '!'
+	// The rest are one rule's own; see own.
+	generic   = 'G'
+	url       = 'u'
+	header    = 'h'
+	privKey   = 'k'
+	curl      = 'c'
+	kube      = 's'
+	nuget     = 'g'
+	freemius  = 'f'
+	quotedTen = 'q'
+)
+
+// mark is one keyword, in lower case, and what makes it suspect.
+type mark struct {
+	word string
+	how  byte
+	n    int
+}
+
+// nearReach covers the reach of the rules that look for a match beside their
+// keyword, not around it.
+const nearReach = 256
+
+// scan reports whether a keyword with what belongs to it is in s.
+func scan(s string) bool {
+	if len(s) < 4 {
+		return false
+	}
+	prev := Class(s[0])
+	for i := 1; i < len(s); i++ {
+		c := Class(s[i])
+		first, second := prev, c
+		prev = c
+		if first == 0 || second == 0 || pairs[first]>>second&1 == 0 {
+			continue
+		}
+		for at := index(s[i-1:]); at < len(marks) && fold(s[i-1]) == marks[at].word[0] && fold(s[i]) == marks[at].word[1]; at++ {
+			m := &marks[at]
+			if hasPrefixFold(s[i-1:], m.word) && m.holds(s, i-1, i-1+len(m.word)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasKeyword reports whether any keyword is in s.
+func hasKeyword(s string) bool {
+	for i := 1; i < len(s); i++ {
+		for at := index(s[i-1:]); at < len(marks) && fold(s[i-1]) == marks[at].word[0] && fold(s[i]) == marks[at].word[1]; at++ {
+			if hasPrefixFold(s[i-1:], marks[at].word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Classes is how many values [Class] has.
+const Classes = 44
+
+// Class numbers the characters that keywords begin with, in so few values that
+// a row of pairs is one word; 0 is every other.
+func Class(c byte) byte {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return c - 'a' + 1
+	case c >= 'A' && c <= 'Z':
+		return c - 'A' + 1
+	case c >= '0' && c <= '9':
+		return c - '0' + 27
+	}
+	switch c {
+	case '_':
+		return 37
+	case '-':
+		return 38
+	case '.':
+		return 39
+	case ':':
+		return 40
+	case '/':
+		return 41
+	case '<':
+		return 42
+	case '~':
+		return 43
+	}
+	return 0
+}
+
+// index is where the marks begin that may begin s, which has two bytes.
+func index(s string) int {
+	a, b := fold(s[0]), fold(s[1])
+	low, high := 0, len(marks)
+	for low < high {
+		mid := (low + high) / 2
+		w := marks[mid].word
+		if w[0] < a || w[0] == a && w[1] < b {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+func fold(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	if len(s) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		if fold(s[i]) != prefix[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func containsFold(s, word string) bool {
+	for i := 0; i+len(word) <= len(s); i++ {
+		if hasPrefixFold(s[i:], word) {
+			return true
+		}
+	}
+	return false
+}
+
+// Token is what secrets consist of, and a little more.
+func Token(c byte) bool {
+	switch c {
+	case '.', '-', '=', '+', '/', '~', '%', '|', ':', '\\':
+		return true
+	}
+	return wordByte(c)
+}
+
+// holds reports whether the keyword at [start,end) makes s suspect.
+func (m *mark) holds(s string, start, end int) bool {
+	switch m.how {
+	case always:
+		return true
+	case after:
+		i := end
+		for ; i < len(s) && i-end < m.n && Token(s[i]); i++ {
+		}
+		return i-end >= m.n
+	case before:
+		i := start
+		for ; i > 0 && start-i < m.n && Token(s[i-1]); i-- {
+		}
+		return start-i >= m.n
+	case named:
+		_, run := valueOf(s, end)
+		return run >= m.n
+	case near:
+		run := 0
+		for i := max(0, start-nearReach); i < min(len(s), end+nearReach); i++ {
+			if run++; !Token(s[i]) {
+				run = 0
+			}
+			if run >= m.n {
+				return true
+			}
+		}
+		return false
+	case generic:
+		return MayBeGeneric(s, end)
+	}
+	return m.own(s, start, end)
+}
+
+// valueOf finds the value of a name that ends soon after end: where it begins,
+// and how many characters of a token it has.
+func valueOf(s string, end int) (at, run int) {
+	i := end
+	for limit := min(len(s), end+Between); i < limit && NameByte(s[i]); i++ {
+	}
+	if i == len(s) || !Operator(s[i]) {
+		return 0, 0
+	}
+	for limit := min(len(s), i+12); i < limit && (Operator(s[i]) || QuoteOrSpace(s[i])); i++ {
+		if s[i] == '=' || s[i] == ':' || s[i] == '|' {
+			run++
+		}
+	}
+	at = i
+	for limit := min(len(s), i+256); i < limit && Token(s[i]); i++ {
+		run++
+	}
+	return at, run
+}
+
+// Runs is how many characters of a token follow a keyword, stand as the value
+// of a name that holds it, and precede it. The table of marks is made from it.
+func Runs(s string, start, end int) (after, named, before int) {
+	for end+after < len(s) && Token(s[end+after]) {
+		after++
+	}
+	for start-before > 0 && Token(s[start-before-1]) {
+		before++
+	}
+	_, named = valueOf(s, end)
+	return after, named, before
+}
+
+func (m *mark) own(s string, start, end int) bool {
+	rest := s[end:]
+	switch m.how {
+	case url:
+		return passwordInURL(rest)
+	case header:
+		rest = rest[:min(len(rest), 64)]
+		for _, scheme := range [...]string{"bearer", "basic", "token"} {
+			if containsFold(rest, scheme) {
+				return true
+			}
+		}
+	case privKey:
+		return containsFold(rest[:min(len(rest), 160)], "private key")
+	case curl:
+		return credentialsForCurl(rest)
+	case kube:
+		return containsFold(s, "kind:") && containsFold(s, "data:")
+	case nuget:
+		return containsFold(rest[:min(len(rest), 32)], "password")
+	case freemius:
+		return containsFold(rest[:min(len(rest), 64)], "sk_")
+	case quotedTen:
+		at, run := valueOf(s, end)
+		for i := end; i < at; i++ {
+			if s[i] == '"' {
+				return run >= 8
+			}
+		}
+	}
+	return false
+}
+
+// passwordInURL is redact's own rule for what follows "://", word for word.
+func passwordInURL(s string) bool {
+	colon := -1
+	for i := 0; i < len(s) && i < 1200; i++ {
+		switch c := s[i]; c {
+		case '@':
+			return colon >= 0 && i-colon > 3
+		case ':':
+			if colon < 0 {
+				colon = i
+			}
+		case '/', '"', '\'', '<', '>', '`', '{', '}', '$', '*', ' ', '\t', '\n', '\r', '\f':
+			return false
+		}
+	}
+	return false
+}
+
+// credentialsForCurl looks for an option that carries credentials anywhere
+// after the program's name.
+func credentialsForCurl(s string) bool {
+	for i := 1; i < len(s); i++ {
+		if s[i] != '-' || !spaceByte(s[i-1]) {
+			continue
+		}
+		rest := s[i:]
+		switch {
+		case hasPrefixFold(rest, "-u"), hasPrefixFold(rest, "--user"):
+			for j := 2; j < len(rest); j++ {
+				if rest[j] == ':' {
+					return true
+				}
+			}
+		case hasPrefixFold(rest, "-h"), hasPrefixFold(rest, "--header"):
+			head := rest[:min(len(rest), 160)]
+			for _, word := range [...]string{"auth", "token", "key", "secret", "x-"} {
+				if containsFold(head, word) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Limits of the generic rule's expression, in bytes: what may stand between the
+// word and the operator, and how long the value is. A test that compares with
+// the bare expression fails when the rule outgrows them.
+const (
+	Between = 23 * 3 // (?i)\w has members of three bytes
+	value   = 150*3 + 16
+	// An entropy of more than 3.5 bits needs this many different characters.
+	distinct = 12
+)
+
+// MayBeGeneric reports whether a word of the generic rule that ends at end can
+// belong to a match: after a few name characters comes an operator, and after
+// that a value of ten or more characters, not letters alone, not monotonous. It
+// lets through more than the rule does and never less.
+func MayBeGeneric(s string, end int) bool {
+	i := end
+	for limit := min(len(s), end+Between); i < limit && NameByte(s[i]); i++ {
+	}
+	if i == len(s) || !Operator(s[i]) {
+		return false
+	}
+	var low, high uint64 // which ASCII characters the value has
+	run, telling := 0, false
+	note := func(c byte) {
+		run++
+		if c < 64 {
+			low |= 1 << c
+		} else if c < 128 {
+			high |= 1 << (c - 64)
+		}
+		telling = telling || c >= '0' && c <= '9' || c == '=' || c == '+' || c == '/' || c >= 0x80
+	}
+	for limit := min(len(s), i+12); i < limit && (Operator(s[i]) || QuoteOrSpace(s[i])); i++ {
+		if s[i] == '=' {
+			note('=')
+		}
+	}
+	foreign := false
+	for limit := min(len(s), i+value); i < limit && valueByte(s[i]); i++ {
+		foreign = foreign || s[i] >= 0x80
+		note(s[i])
+	}
+	return run >= 10 && telling && (foreign || bits.OnesCount64(low)+bits.OnesCount64(high) >= distinct)
+}
+
+func wordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c >= 0x80
+}
+
+func spaceByte(c byte) bool {
+	return c == ' ' || c >= '\t' && c <= '\r'
+}
+
+// NameByte is what may stand between a keyword and the operator after it.
+func NameByte(c byte) bool {
+	return wordByte(c) || spaceByte(c) || c == '.' || c == '-' || c == '\'' || c == '"'
+}
+
+// Operator is what may stand between a name and its value.
+func Operator(c byte) bool {
+	return c == '=' || c == '>' || c == ':' || c == '|' || c == '?' || c == ','
+}
+
+// QuoteOrSpace is what may stand between an operator and a value.
+func QuoteOrSpace(c byte) bool {
+	return spaceByte(c) || c == '\'' || c == '"' || c == '`' || c == '='
+}
+
+func valueByte(c byte) bool {
+	return wordByte(c) || c == '.' || c == '=' || c == '-' || c == '+' || c == '/'
+}
