@@ -1,0 +1,457 @@
+package mdfile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Entry is one entry of a file of entries: front matter, then markdown. Such a
+// file (learnings.md, decisions.md, changelog.md) is a set that only grows: an
+// edit is a new entry that names the old one in Supersedes, and what is to be
+// forgotten is named by an entry of type TypeTombstone.
+//
+// ID is a hash of the content, so that an entry is the same everywhere, and so
+// that where an entry ends is known although people write between entries.
+type Entry struct {
+	ID           string    `json:"id"`
+	Time         time.Time `json:"timestamp"`
+	Agent        string    `json:"agent,omitempty"` // who wrote it; "user" for a person
+	Type         string    `json:"type"`
+	Status       string    `json:"status,omitempty"` // no part of the id; see Resolve
+	Parent       string    `json:"parent,omitempty"`
+	DependsOn    []string  `json:"depends_on,omitempty"`
+	Decision     string    `json:"decision,omitempty"`
+	Alternatives []string  `json:"alternatives,omitempty"`
+	Rationale    string    `json:"rationale,omitempty"`
+	Source       string    `json:"source,omitempty"`     // what it was made from: hand, pattern:<id>, entry:<id>, import
+	Confidence   float64   `json:"confidence,omitempty"` // 0 to 1; 0 = unknown
+	Supersedes   string    `json:"supersedes,omitempty"` // id of the item that this one replaces
+	Evidence     []string  `json:"evidence,omitempty"`   // ids of events
+	ACL          []string  `json:"acl,omitempty"`        // agent:NAME, role:NAME, client:NAME or *; empty = everyone
+	Text         string    `json:"text"`
+
+	Line       int `json:"line,omitempty"` // of its first line in the file, from 1
+	Start, End int `json:"-"`              // bytes in the file
+	// Edited says that its content has not the hash that its id is: it was
+	// written or changed by hand. All up to the next entry is then its text.
+	Edited bool `json:"edited,omitempty"`
+	// Problem says what is wrong with its front matter; what could be read of
+	// it stands in the other fields.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Types of entries. A reader takes others as they are.
+const (
+	TypeLearning   = "learning"
+	TypeDecision   = "decision"
+	TypeChange     = "change"
+	TypePreference = "preference"
+	// TypeTombstone retires the item that Supersedes names. What that item
+	// itself replaced stands in DependsOn, so that it does not come back.
+	TypeTombstone = "tombstone"
+)
+
+// States of an entry.
+const (
+	StatusActive     = "active"
+	StatusSuperseded = "superseded"
+	StatusRetired    = "retired"
+)
+
+// Title is the entry in one line: the decision, or the first line of the text.
+func (e Entry) Title() string {
+	if e.Decision != "" {
+		return oneLine(e.Decision)
+	}
+	return strings.TrimSpace(strings.TrimLeft(oneLine(e.Text), "#- "))
+}
+
+func oneLine(s string) string {
+	s = strings.TrimSpace(s)
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		s = s[:i]
+	}
+	return strings.TrimSpace(s)
+}
+
+// EntryID is the id that the content gives an entry: "e-" and 16 hex digits of
+// a SHA-256 over all fields but ID and Status.
+func EntryID(e Entry) string {
+	h := entryHash(e)
+	h.Write([]byte(normalText(e.Text)))
+	return sumID(h)
+}
+
+func sumID(h hash.Hash) string {
+	var sum [sha256.Size]byte
+	return "e-" + hex.EncodeToString(h.Sum(sum[:0])[:8])
+}
+
+// entryHash is everything of the hash but the text, which comes last so that
+// the end of a text can be found by its hash.
+func entryHash(e Entry) hash.Hash {
+	h := sha256.New()
+	put := func(name string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				fmt.Fprintf(h, "%s:%d:%s\n", name, len(v), v)
+			}
+		}
+	}
+	put("v", "1")
+	if !e.Time.IsZero() {
+		put("timestamp", e.Time.UTC().Format(time.RFC3339Nano))
+	}
+	put("agent", e.Agent)
+	put("type", e.Type)
+	put("parent", e.Parent)
+	put("depends_on", e.DependsOn...)
+	put("decision", e.Decision)
+	put("alternatives", e.Alternatives...)
+	put("rationale", e.Rationale)
+	put("source", e.Source)
+	if e.Confidence != 0 {
+		put("confidence", strconv.FormatFloat(e.Confidence, 'g', -1, 64))
+	}
+	put("supersedes", e.Supersedes)
+	put("evidence", e.Evidence...)
+	put("acl", e.ACL...)
+	return h
+}
+
+// normalText is a text as it is hashed: line ends and white space at the ends of
+// lines do not count, nor do blank lines around it.
+func normalText(s string) string {
+	var b strings.Builder
+	blank := 0
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, " \t\r\n")
+		if line == "" {
+			blank++
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(strings.Repeat("\n", blank+1))
+		}
+		blank = 0
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// Render is the entry as it stands in a file, with the id that its content
+// gives it. Its text cannot be taken for another entry's beginning: a line of
+// exactly three hyphens gets a fourth, which means the same in markdown.
+func (e Entry) Render() (Entry, []byte) {
+	e.Text = strings.TrimRight(strings.TrimLeft(strings.ReplaceAll(e.Text, "\r\n", "\n"), "\n"), " \t\n")
+	if strings.Contains(e.Text, "---") {
+		var b strings.Builder
+		for line := range strings.Lines(e.Text) {
+			if strings.TrimRight(line, " \t\r\n") == "---" {
+				line = "-" + line
+			}
+			b.WriteString(line)
+		}
+		e.Text = b.String()
+	}
+	e.Time = e.Time.UTC().Truncate(time.Millisecond)
+	e.DependsOn, e.Alternatives, e.Evidence, e.ACL = filled(e.DependsOn), filled(e.Alternatives), filled(e.Evidence), filled(e.ACL)
+	if e.Status == "" {
+		e.Status = StatusActive
+	}
+	e.ID = EntryID(e)
+	var b bytes.Buffer
+	one := func(key, v string) {
+		if v != "" {
+			b.WriteString(key + ": " + entryScalar(v) + "\n")
+		}
+	}
+	list := func(key string, vs []string) {
+		if len(vs) > 0 {
+			b.WriteString(key + ": " + jsonText(vs) + "\n")
+		}
+	}
+	b.WriteString("---\n")
+	one("id", e.ID)
+	if !e.Time.IsZero() {
+		one("timestamp", e.Time.Format(time.RFC3339Nano))
+	}
+	one("agent", e.Agent)
+	one("type", e.Type)
+	one("status", e.Status)
+	one("parent", e.Parent)
+	list("depends_on", e.DependsOn)
+	one("decision", e.Decision)
+	list("alternatives", e.Alternatives)
+	one("rationale", e.Rationale)
+	one("source", e.Source)
+	if e.Confidence != 0 {
+		b.WriteString("confidence: " + strconv.FormatFloat(e.Confidence, 'g', -1, 64) + "\n")
+	}
+	one("supersedes", e.Supersedes)
+	list("evidence", e.Evidence)
+	list("acl", e.ACL)
+	b.WriteString("---\n")
+	if e.Text != "" {
+		b.WriteString("\n" + e.Text + "\n")
+	}
+	return e, b.Bytes()
+}
+
+func filled(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+var plainEntryText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$|^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$`)
+})
+
+// entryScalar writes a string plain where every YAML reader takes it for that
+// string, else as JSON, which is YAML too.
+func entryScalar(v string) string {
+	if plainEntryText().MatchString(v) {
+		switch strings.ToLower(v) {
+		case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
+		default:
+			return v
+		}
+	}
+	return jsonText(v)
+}
+
+func jsonText(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // strings always encode
+	return strings.TrimSpace(b.String())
+}
+
+// EntryFile is a file of entries, taken apart. What stands between the parts
+// is kept as it is.
+type EntryFile struct {
+	src     []byte
+	Entries []Entry // in the file's order
+	// Free are the stretches that are no entry, as bytes from and to: headings,
+	// a block's own front matter, what people write. Blank ones are left out.
+	Free [][2]int
+}
+
+// Bytes is the whole file.
+func (f *EntryFile) Bytes() []byte { return f.src }
+
+// Problems are entries whose front matter could not be read whole.
+func (f *EntryFile) Problems() []Entry {
+	var out []Entry
+	for _, e := range f.Entries {
+		if e.Problem != "" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+const (
+	maxHeaderLines = 80
+	maxListed      = 10000 // of one list in a header
+)
+
+// ParseEntries takes a file apart. It fails only on what is not UTF-8 text. A
+// front matter that cannot be read spoils its own entry alone.
+func ParseEntries(data []byte) (*EntryFile, error) {
+	whole, err := Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	p := entryParser{src: data}
+	for l := range lines(data, whole.start) {
+		p.lines = append(p.lines, l)
+		if n := l.end - l.start; n >= 3 && n < 8 && string(trimRight(data[l.start:l.end])) == "---" {
+			p.fences = append(p.fences, len(p.lines)-1)
+		}
+	}
+	f := &EntryFile{src: data}
+	free := whole.start
+	for next := 0; next < len(p.fences); {
+		at := p.fences[next]
+		e, body, ok := p.header(next)
+		if !ok {
+			next++
+			continue
+		}
+		start := p.lines[at].start
+		f.free(free, start)
+		limit, after := p.bodyEnd(next, body)
+		e.Line, e.Start = at+1, start
+		e.End = p.text(&e, body, limit)
+		f.Entries = append(f.Entries, e)
+		free, next = e.End, after
+	}
+	f.free(free, len(data))
+	return f, nil
+}
+
+func (f *EntryFile) free(from, to int) {
+	if len(bytes.TrimSpace(f.src[from:to])) > 0 {
+		f.Free = append(f.Free, [2]int{from, to})
+	}
+}
+
+type entryParser struct {
+	src    []byte
+	lines  []line
+	fences []int // lines that are "---"
+}
+
+// header reads the front matter that fence number n opens, if it does. body is
+// the first line after it.
+func (p *entryParser) header(n int) (e Entry, body int, ok bool) {
+	open := p.fences[n]
+	if open+1 >= len(p.lines) || !p.entryKey(open+1) {
+		return e, 0, false
+	}
+	closed := len(p.lines)
+	if n+1 < len(p.fences) && p.fences[n+1]-open <= maxHeaderLines {
+		closed = p.fences[n+1]
+		good := p.decode(&e, open+1, closed) == ""
+		if good && (e.ID != "" || e.Type != "") && !p.opens(n+1) {
+			return e, closed + 1, true
+		}
+	}
+	// Unclosed, or not to be read: what looks like keys is the header.
+	e = Entry{}
+	end := open + 1
+	for end < closed && end-open <= maxHeaderLines && p.keyLine(end) {
+		end++
+	}
+	if p.decode(&e, open+1, end) != "" {
+		p.lenient(&e, open+1, end)
+	}
+	if e.ID == "" {
+		return e, 0, false
+	}
+	e.Problem = "its front matter is not closed by a line of ---"
+	body = end
+	if closed < len(p.lines) && !p.opens(n+1) {
+		e.Problem, body = "its front matter cannot be read", closed+1
+	}
+	return e, body, true
+}
+
+// opens says that fence n opens a front matter of an entry that can be read.
+func (p *entryParser) opens(n int) bool {
+	if n+1 >= len(p.fences) || p.fences[n+1]-p.fences[n] > maxHeaderLines || !p.entryKey(p.fences[n]+1) {
+		return false
+	}
+	var e Entry
+	return p.decode(&e, p.fences[n]+1, p.fences[n+1]) == "" && (e.ID != "" || e.Type != "")
+}
+
+func (p *entryParser) raw(i int) []byte { return p.src[p.lines[i].start:p.lines[i].end] }
+
+// entryKey says that a line is a key that an entry's front matter begins with.
+func (p *entryParser) entryKey(i int) bool {
+	if i >= len(p.lines) {
+		return false
+	}
+	key, _, ok := bytes.Cut(p.raw(i), []byte(":"))
+	if !ok {
+		return false
+	}
+	switch string(key) {
+	case "id", "timestamp", "agent", "type", "status", "parent", "depends_on", "decision", "alternatives", "rationale":
+		return true
+	}
+	return false
+}
+
+func (p *entryParser) keyLine(i int) bool {
+	b := p.raw(i)
+	if len(b) > 0 && (b[0] == ' ' || b[0] == '-') {
+		return true
+	}
+	key, _, ok := bytes.Cut(b, []byte(":"))
+	return ok && len(key) > 0 && len(key) < 40 && bytes.IndexByte(key, ' ') < 0
+}
+
+// bodyEnd is the line at which the body that begins there must end, and the
+// number of the fence from which the next entry is looked for.
+func (p *entryParser) bodyEnd(n, body int) (limit, next int) {
+	for next = n + 1; next < len(p.fences); next++ {
+		if p.fences[next] < body {
+			continue
+		}
+		if _, _, ok := p.header(next); ok {
+			return p.fences[next], next
+		}
+	}
+	return len(p.lines), next
+}
+
+// text finds the entry's text, which begins at line body and ends before line
+// limit: where the hash of the entry is its id, or, when it is nowhere, at the
+// limit. It returns the byte after the text.
+func (p *entryParser) text(e *Entry, body, limit int) int {
+	first := body
+	for first < limit && len(trimRight(p.raw(first))) == 0 {
+		first++
+	}
+	after := p.lines[body-1].next
+	h := entryHash(*e)
+	if e.Problem == "" && sumID(h) == e.ID { // an entry without a text
+		return after
+	}
+	blank, end := 0, first
+	for i := first; i < limit; i++ {
+		t := trimRight(p.raw(i))
+		if len(t) == 0 {
+			blank++
+			continue
+		}
+		if i > first {
+			for range blank + 1 {
+				h.Write([]byte("\n"))
+			}
+		}
+		blank = 0
+		h.Write(t)
+		end = i + 1
+		last := i+1 == limit || len(trimRight(p.raw(i+1))) == 0
+		if last && e.Problem == "" && sumID(h) == e.ID {
+			e.Text = p.body(first, end)
+			return p.lines[end-1].next
+		}
+	}
+	e.Edited = true
+	e.Text = p.body(first, end)
+	if e.ID == "" { // written by hand, without an id
+		e.ID = EntryID(*e)
+	}
+	if end == first {
+		return after
+	}
+	return p.lines[end-1].next
+}
+
+func (p *entryParser) body(first, end int) string {
+	if first >= end {
+		return ""
+	}
+	s := string(p.src[p.lines[first].start:p.lines[end-1].end])
+	return strings.ReplaceAll(s, "\r\n", "\n")
+}

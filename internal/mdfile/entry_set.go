@@ -1,0 +1,339 @@
+package mdfile
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// State is what has become of an entry among all that are known.
+type State struct {
+	Status string    // StatusActive, StatusSuperseded or StatusRetired
+	By     string    // id of the entry that made it so; empty where its own status says so
+	Until  time.Time // since when, where it is known
+}
+
+// Resolve works out the state of every item that the entries name: those of the
+// set itself and others (blocks, episodes) that they replace or retire. It
+// depends on the set alone, not on the order.
+func Resolve(entries []Entry) map[string]State {
+	states := map[string]State{}
+	worse := func(id string, s State) {
+		old, ok := states[id]
+		if !ok || rank(s.Status) > rank(old.Status) ||
+			rank(s.Status) == rank(old.Status) && s.By != "" && (old.By == "" || s.Until.Before(old.Until) || s.Until.Equal(old.Until) && s.By < old.By) {
+			states[id] = s
+		}
+	}
+	for _, e := range entries {
+		if e.Type != TypeTombstone {
+			worse(e.ID, State{Status: knownStatus(e.Status)})
+		}
+		if e.Supersedes == "" || e.Supersedes == e.ID {
+			continue
+		}
+		if e.Type == TypeTombstone {
+			worse(e.Supersedes, State{StatusRetired, e.ID, e.Time})
+			for _, old := range e.DependsOn {
+				worse(old, State{StatusSuperseded, e.ID, e.Time})
+			}
+			continue
+		}
+		worse(e.Supersedes, State{StatusSuperseded, e.ID, e.Time})
+	}
+	return states
+}
+
+func knownStatus(s string) string {
+	switch strings.ToLower(strings.TrimSpace(s)) {
+	case "", StatusActive, "accepted", "current":
+		return StatusActive
+	case StatusSuperseded, "replaced", "outdated", "deprecated":
+		return StatusSuperseded
+	case StatusRetired, "forgotten", "rejected", "deleted", "withdrawn", "expired":
+		return StatusRetired
+	}
+	return StatusActive
+}
+
+func rank(status string) int {
+	switch status {
+	case StatusRetired:
+		return 2
+	case StatusSuperseded:
+		return 1
+	}
+	return 0
+}
+
+// Retired are the ids that tombstones among the entries name.
+func Retired(entries []Entry) map[string]bool {
+	gone := map[string]bool{}
+	for _, e := range entries {
+		if e.Type == TypeTombstone && e.Supersedes != "" {
+			gone[e.Supersedes] = true
+		}
+	}
+	return gone
+}
+
+// Without returns the file without the entries of these ids. Nothing else of it
+// changes but blank lines around them. Text by hand that would come to stand
+// behind an entry whose end cannot be told moves before that entry.
+func (f *EntryFile) Without(gone map[string]bool) []byte {
+	if !f.has(gone) {
+		return f.src
+	}
+	var out []byte
+	keepBefore := 0 // where text can be put that must not be swallowed
+	swallows := false
+	at := 0
+	put := func(free []byte) {
+		if swallows && len(bytes.TrimSpace(free)) > 0 {
+			free = append(bytes.Trim(free, "\r\n"), "\n\n"...)
+			out = slices.Insert(out, keepBefore, free...)
+			keepBefore += len(free)
+			return
+		}
+		out = append(out, free...)
+	}
+	for _, e := range f.Entries {
+		free := f.src[at:e.Start]
+		at = e.End
+		if gone[e.ID] && e.Type != TypeTombstone {
+			put(append(bytes.TrimRight(free, " \t\r\n"), '\n'))
+			continue
+		}
+		put(free)
+		if n := len(out); n > 0 && out[n-1] != '\n' {
+			out = append(out, '\n')
+		}
+		if edited := e.Edited || e.Problem != ""; !edited || !swallows {
+			swallows, keepBefore = edited, len(out)
+		}
+		out = append(out, f.src[e.Start:e.End]...)
+	}
+	put(f.src[at:])
+	return bytes.TrimLeft(out, "\r\n")
+}
+
+func (f *EntryFile) has(gone map[string]bool) bool {
+	return slices.ContainsFunc(f.Entries, func(e Entry) bool { return gone[e.ID] && e.Type != TypeTombstone })
+}
+
+// WithEntry returns the file with an entry added at its end.
+func (f *EntryFile) WithEntry(rendered []byte) []byte { return addEntry(f.src, rendered) }
+
+func addEntry(src, rendered []byte) []byte {
+	out := bytes.Clone(src)
+	crlf := bytes.Contains(src[:min(len(src), 4096)], []byte("\r\n"))
+	nl := []byte("\n")
+	if crlf {
+		nl = []byte("\r\n")
+		rendered = bytes.ReplaceAll(rendered, []byte("\n"), nl)
+	}
+	switch {
+	case len(bytes.TrimSpace(out)) == 0:
+	case bytes.HasSuffix(out, append(bytes.Clone(nl), nl...)):
+	case bytes.HasSuffix(out, []byte("\n")):
+		out = append(out, nl...)
+	default:
+		out = append(append(out, nl...), nl...)
+	}
+	return append(out, rendered...)
+}
+
+// MergeEntries is the union of two files of entries: every entry of either, in
+// order of time, without those that a tombstone of either retires, and every
+// paragraph that people wrote in either. It does not matter which file is which,
+// nor in what order, nor how often, files are merged: the same entries and the
+// same paragraphs come out. A file that already has all that the other has
+// comes back as it is.
+func MergeEntries(a, b []byte) ([]byte, error) {
+	if bytes.Equal(a, b) {
+		return a, nil
+	}
+	fa, err := ParseEntries(a)
+	if err != nil {
+		return nil, err
+	}
+	fb, err := ParseEntries(b)
+	if err != nil {
+		return nil, err
+	}
+	gone := Retired(append(slices.Clone(fa.Entries), fb.Entries...))
+	if fa.has(gone) || fb.has(gone) {
+		return union(fa, fb, gone), nil
+	}
+	inA, inB := fa.covers(fb), fb.covers(fa)
+	switch {
+	case inA && inB: // the same in another order: both come to one
+	case inA:
+		return fa.src, nil
+	case inB:
+		return fb.src, nil
+	}
+	return union(fa, fb, nil), nil
+}
+
+func (f *EntryFile) raw(e Entry) string {
+	return normalText(string(f.src[e.Start:e.End]))
+}
+
+func (f *EntryFile) set() (entries, paragraphs map[string]bool) {
+	entries, paragraphs = map[string]bool{}, map[string]bool{}
+	for _, e := range f.Entries {
+		entries[f.raw(e)] = true
+	}
+	for _, r := range f.Free {
+		for _, p := range paragraphsOf(f.src[r[0]:r[1]]) {
+			paragraphs[p] = true
+		}
+	}
+	return entries, paragraphs
+}
+
+// covers says that f has all that g has.
+func (f *EntryFile) covers(g *EntryFile) bool {
+	e, p := f.set()
+	ge, gp := g.set()
+	for k := range ge {
+		if !e[k] {
+			return false
+		}
+	}
+	for k := range gp {
+		if !p[k] {
+			return false
+		}
+	}
+	return true
+}
+
+func paragraphsOf(b []byte) []string {
+	var out []string
+	var cur []string
+	flush := func() {
+		if len(cur) > 0 {
+			out = append(out, strings.Join(cur, "\n"))
+			cur = nil
+		}
+	}
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, " \t\r\n")
+		if line == "" {
+			flush()
+			continue
+		}
+		cur = append(cur, line)
+	}
+	flush()
+	return out
+}
+
+// piece is an entry with the free text that follows it.
+type piece struct {
+	e    Entry
+	raw  string
+	free []string // paragraphs
+}
+
+// pieces takes a file apart for a union. What stands before the first entry is
+// head; what follows an entry whose end cannot be told (edited by hand) has
+// become a part of that entry.
+func (f *EntryFile) pieces() (head []string, list []piece) {
+	free := func(from, to int) []string { return paragraphsOf(f.src[from:to]) }
+	at := 0
+	if bytes.HasPrefix(f.src, bom) {
+		at = len(bom)
+	}
+	for i, e := range f.Entries {
+		if p := free(at, e.Start); i == 0 {
+			head = p
+		} else {
+			list[i-1].free = p
+		}
+		list = append(list, piece{e: e, raw: f.raw(e)})
+		at = e.End
+	}
+	if n := len(list); n == 0 {
+		head = free(at, len(f.src))
+	} else {
+		list[n-1].free = free(at, len(f.src))
+	}
+	return head, list
+}
+
+func union(fa, fb *EntryFile, gone map[string]bool) []byte {
+	headA, a := fa.pieces()
+	headB, b := fb.pieces()
+	heads := [][]string{headA, headB}
+	by := map[string]*piece{}
+	free := map[string][][]string{} // by raw entry
+	edited := map[string]bool{}
+	var all []*piece
+	for _, list := range [][]piece{a, b} {
+		for i := range list {
+			p := &list[i]
+			if gone[p.e.ID] && p.e.Type != TypeTombstone {
+				heads = append(heads, p.free)
+				continue
+			}
+			if p.e.Edited || p.e.Problem != "" {
+				edited[p.e.ID] = true
+			}
+			if by[p.raw] == nil {
+				by[p.raw] = p
+				all = append(all, p)
+			}
+			free[p.raw] = append(free[p.raw], p.free)
+		}
+	}
+	slices.SortFunc(all, func(x, y *piece) int {
+		return cmp.Or(x.e.Time.Compare(y.e.Time), cmp.Compare(x.e.ID, y.e.ID), cmp.Compare(x.raw, y.raw))
+	})
+	for _, p := range all {
+		if edited[p.e.ID] { // text behind an edited entry would be taken for a part of it
+			heads = append(heads, free[p.raw]...)
+			free[p.raw] = nil
+		}
+	}
+	var out bytes.Buffer
+	put := func(s string) {
+		if out.Len() > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(s + "\n")
+	}
+	for _, s := range joinParagraphs(heads) {
+		put(s)
+	}
+	for _, p := range all {
+		put(p.raw)
+		for _, s := range joinParagraphs(free[p.raw]) {
+			put(s)
+		}
+	}
+	return out.Bytes()
+}
+
+// joinParagraphs keeps the longest text in its order and adds what only the
+// others have. The order of the texts does not matter.
+func joinParagraphs(texts [][]string) []string {
+	slices.SortFunc(texts, func(a, b []string) int { return cmp.Or(cmp.Compare(len(b), len(a)), slices.Compare(b, a)) })
+	var out []string
+	for i, text := range texts {
+		if i == 0 {
+			out = slices.Clone(text)
+			continue
+		}
+		for _, p := range text {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
