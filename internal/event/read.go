@@ -3,7 +3,6 @@ package event
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +10,9 @@ import (
 	"iter"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"reprise/internal/durable"
-	"reprise/internal/event/quick"
 )
 
 // maxRead is how long a line may be to be read at all: other programs' lines
@@ -153,8 +150,12 @@ func parse(l line) (Event, error) {
 	if l.err != nil {
 		return Event{}, l.err
 	}
+	return parseText(string(l.text))
+}
+
+func parseText(line string) (Event, error) {
 	var e Event
-	if err := json.Unmarshal(l.text, &e); err != nil {
+	if err := e.decode(line); err != nil {
 		return Event{}, fmt.Errorf("%w: %v", ErrInvalid, err)
 	}
 	if err := e.checkRead(); err != nil {
@@ -163,7 +164,9 @@ func parse(l line) (Event, error) {
 	return e, nil
 }
 
-var errLong = fmt.Errorf("%w: the line is longer than %d bytes", ErrInvalid, maxRead)
+func errLong() error {
+	return fmt.Errorf("%w: the line is longer than %d bytes", ErrInvalid, maxRead)
+}
 
 // readLines yields a file's lines; an error means that the file cannot be read
 // any further.
@@ -193,7 +196,7 @@ func scanLines(r io.Reader, yield func(line, error) bool) {
 		for {
 			part, err := br.ReadSlice('\n')
 			if len(buf)+len(part) > maxRead {
-				l.err = errLong
+				l.err = errLong()
 			} else {
 				buf = append(buf, part...)
 			}
@@ -233,11 +236,10 @@ func list(dir string) (*durable.Dir, map[string][]string, error) {
 		d.Close()
 		return nil, nil, fmt.Errorf("read events: %w", err)
 	}
-	name := regexp.MustCompile(`^(\d{4}-\d{2})\.[a-z0-9_-]+\` + quick.Ext + `$`)
 	files := map[string][]string{}
 	for _, e := range entries {
-		if m := name.FindStringSubmatch(e.Name()); m != nil {
-			files[m[1]] = append(files[m[1]], e.Name())
+		if month, ok := logName(e.Name()); ok {
+			files[month] = append(files[month], e.Name())
 		}
 	}
 	return d, files, nil
