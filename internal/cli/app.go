@@ -63,6 +63,7 @@ func commands(app *App) []*cobra.Command {
 		newDemoCmd(app),
 		newInitCmd(app),
 		newSetupCmd(app),
+		newTrustCmd(app),
 		newMCPCmd(app),
 		newSpawnCmd(app),
 		newRunsCmd(app),

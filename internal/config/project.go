@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -21,6 +22,9 @@ type Project struct {
 	Root    string   // directory that holds .reprise/project.yaml, without symbolic links in it
 	Main    string   // the repository's main checkout; equal to Root outside a linked worktree
 	Aliases []string // names it had before, or is known by elsewhere
+	// Asks are the settings of the file that count only once the user has
+	// approved it; see [Paths.Trust].
+	Asks []string
 }
 
 // File is the project's settings file.
@@ -118,10 +122,10 @@ func projectAt(root string) (*Project, error) {
 	return p, nil
 }
 
-// laterKeys are settings that the format has room for and that this version
-// does not act on. They may only ever tighten what the user allows, or wait for
-// the user's approval, because a repository brings them along.
-var laterKeys = [...]string{"hooks", "verify", "routes", "guard"}
+// askingKeys are settings by which a repository could have something run, or
+// switched off. It brings them along unasked, so they wait for the user's
+// approval.
+var askingKeys = [...]string{"hooks", "verify", "routes", "guard"}
 
 // ParseProject reads a project file. Unknown keys are errors.
 func ParseProject(file string, data []byte) (*Project, error) {
@@ -146,9 +150,11 @@ func ParseProject(file string, data []byte) (*Project, error) {
 		case "aliases":
 			p.Aliases = d.aliases(e.value)
 		default:
-			if !isLaterKey(e.key) {
-				d.add(e.node, e.key, "is not a setting of a project", "remove it; there are v, name and aliases")
+			if !asks(e.key) {
+				d.add(e.node, e.key, "is not a setting of a project", "remove it; there are v, name, aliases, hooks, verify, routes and guard")
+				break
 			}
+			p.Asks = append(p.Asks, e.key)
 		}
 	}
 	for _, k := range [...]string{"v", "name"} {
@@ -185,14 +191,7 @@ func (d *document) aliases(n ast.Node) []string {
 	return names
 }
 
-func isLaterKey(k string) bool {
-	for _, l := range laterKeys {
-		if k == l {
-			return true
-		}
-	}
-	return false
-}
+func asks(key string) bool { return slices.Contains(askingKeys[:], key) }
 
 const nameRemedy = "use 1 to 63 lower-case letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 

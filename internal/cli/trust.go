@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/event"
+	"reprise/internal/term"
+)
+
+func newTrustCmd(app *App) *cobra.Command {
+	var show, revoke, yes, asJSON bool
+	cmd := &cobra.Command{
+		Use: "trust", Args: cobra.NoArgs, Short: "Approve what this project's settings ask for",
+		Long: `A repository brings its .reprise/project.yaml along. What that file asks for under
+hooks, verify, routes and guard (to run something, or to switch something off)
+does nothing until you have approved the file, exactly as it is. When it changes,
+the difference is shown and it has to be approved again.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			home, err := app.Home()
+			if err != nil {
+				return err
+			}
+			if home.Project == nil {
+				return exitWith(ExitNotFound, fmt.Errorf("%s is in no project", app.Env.Dir))
+			}
+			trust, err := home.Paths.Trust(home.Project)
+			if err != nil && trust.Hash == "" {
+				return err
+			}
+			switch {
+			case revoke:
+				return revokeTrust(cmd.Context(), app, home, trust)
+			case asJSON:
+				return printJSON(app.Out, trust)
+			}
+			done := showTrust(app, home, trust, err)
+			if show || done {
+				return nil
+			}
+			return approve(cmd.Context(), app, home, trust, yes)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&show, "show", false, "only show what there is to approve")
+	f.BoolVar(&revoke, "revoke", false, "take the approval back")
+	f.BoolVarP(&yes, "yes", "y", false, "approve without asking")
+	f.BoolVar(&asJSON, "json", false, "print how it stands for programs")
+	return cmd
+}
+
+// showTrust says how it stands, and whether there is nothing to approve.
+func showTrust(app *App, home *config.Home, t config.Trust, trouble error) (done bool) {
+	file := term.SafeLine(home.Project.File())
+	switch {
+	case len(t.Asks) == 0:
+		fmt.Fprintf(app.Out, "%s asks for nothing that needs an approval.\n", file)
+		return true
+	case t.Approved:
+		fmt.Fprintf(app.Out, "%s was approved on %s (%s).\n", file, t.At.Format("2006-01-02 15:04"), strings.Join(t.Asks, ", "))
+		return true
+	}
+	if trouble != nil {
+		fmt.Fprintf(app.Err, "%s %s\n", app.Style().Yellow("warning:"), term.SafeLine(trouble.Error()))
+	}
+	fmt.Fprintf(app.Out, "%s asks for: %s. Not approved, so it does nothing.\n", file, strings.Join(t.Asks, ", "))
+	if t.Before != "" {
+		fmt.Fprint(app.Out, app.Style().Diff(term.SafeText(udiff.Unified("approved", "now", t.Before, t.Text))))
+	} else {
+		fmt.Fprint(app.Out, term.SafeText(t.Text))
+	}
+	return false
+}
+
+func approve(ctx context.Context, app *App, home *config.Home, t config.Trust, yes bool) error {
+	if !yes {
+		if !app.InIsTerminal || !app.OutIsTerminal {
+			return usagef("nobody can be asked here: pass --yes to approve what is shown above")
+		}
+		fmt.Fprint(app.Out, "Approve it? [y/N] ")
+		line, err := interruptible(ctx, func() (string, error) { return bufio.NewReader(app.In).ReadString('\n') })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if answer := strings.ToLower(strings.TrimSpace(line)); err != nil && line == "" || answer != "y" && answer != "yes" {
+			return exitWith(ExitConflict, errors.New("not approved"))
+		}
+	}
+	if err := home.Paths.Approve(ctx, home.Project, t, app.Now()); err != nil {
+		return conflict(err)
+	}
+	if err := trustChanged(ctx, app, home, "approve", t); err != nil {
+		return err
+	}
+	fmt.Fprintln(app.Out, "Approved.")
+	return nil
+}
+
+func revokeTrust(ctx context.Context, app *App, home *config.Home, t config.Trust) error {
+	if err := home.Paths.Revoke(home.Project); err != nil {
+		return err
+	}
+	if err := trustChanged(ctx, app, home, "revoke", t); err != nil {
+		return err
+	}
+	fmt.Fprintln(app.Out, "Taken back: what the project's settings ask for does nothing until you approve it again.")
+	return nil
+}
+
+func trustChanged(ctx context.Context, app *App, home *config.Home, op string, t config.Trust) error {
+	data, err := jsonData(map[string]any{"op": op, "file": home.Project.File(), "hash": t.Hash, "asks": t.Asks})
+	if err != nil {
+		return err
+	}
+	log := event.Open(home.EventsDir(), app.Hostname, app.Env.Now)
+	_, err = log.Append(ctx, event.Event{
+		Scope: event.ScopeProject, Project: home.Project.Name, Type: event.TrustChanged, Data: data, Outcome: "success",
+	})
+	return err
+}

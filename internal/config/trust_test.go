@@ -1,0 +1,65 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An approval is of one text: a changed one has to be approved anew, and the
+// one before is kept to compare with.
+func TestTrust(t *testing.T) {
+	dir := t.TempDir()
+	paths := Paths{Data: filepath.Join(dir, "data")}
+	root := filepath.Join(dir, "shop")
+	p := &Project{Name: "shop", Root: root, Main: root}
+	write := func(text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(p.File()), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p.File(), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(approved bool, asks, before string) Trust {
+		t.Helper()
+		got, err := paths.Trust(p)
+		if err != nil || got.Approved != approved || strings.Join(got.Asks, " ") != asks || got.Before != before {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		return got
+	}
+	first := "v: 1\nname: shop\nhooks:\n  off: [prompt]\n"
+	write(first)
+	tr := is(false, "hooks", "")
+	now := time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
+	if err := paths.Approve(t.Context(), p, tr, now); err != nil {
+		t.Fatal(err)
+	}
+	is(true, "hooks", "")
+	write("v: 1\nname: shop\nhooks:\n  off: [prompt, session_end]\nverify: {}\n")
+	changed := is(false, "hooks verify", first)
+	write("v: 1\nname: shop\n")
+	if err := paths.Approve(t.Context(), p, changed, now); err == nil || !strings.Contains(err.Error(), "changed while you were looking") {
+		t.Errorf("a text that nobody saw was approved: %v", err)
+	}
+	is(false, "", first)
+	write(first)
+	is(true, "hooks", "")
+	if err := paths.Revoke(p); err != nil {
+		t.Fatal(err)
+	}
+	is(false, "hooks", "")
+	if err := paths.Revoke(p); err != nil {
+		t.Errorf("revoked twice: %v", err)
+	}
+	if err := os.WriteFile(paths.trustFile(p), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := paths.Trust(p); err == nil || got.Approved {
+		t.Errorf("a damaged record approves: %+v, %v", got, err)
+	}
+}
