@@ -229,13 +229,15 @@ func (o ops) keepTorn(f *file, from, to int64, perm fs.FileMode) error {
 // lastLineEnd is the offset after the last newline before size, found from the
 // end so that a long log costs no more than its last line.
 func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
-	var buf [tailBlock]byte
+	var buf []byte
+	block := int64(1) // almost always the file ends well, and one byte says so
 	for end := size; end > 0; {
-		n := min(end, tailBlock)
-		if end == size {
-			n = min(end, 1) // almost always the file ends well, and one byte says so
+		n := min(end, block)
+		if int64(len(buf)) < n {
+			buf = make([]byte, n) // small at first: most lines are, and a hook pays for each page
 		}
 		b := buf[:n]
+		block = min(max(block*8, 2<<10), tailBlock)
 		if _, err := r.ReadAt(b, end-n); err != nil && !errors.Is(err, io.EOF) {
 			return 0, err
 		}

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -199,7 +198,7 @@ func (c *Change) one(name string) error {
 // stage writes the new contents into the journal directory, so that they last.
 func (c *Change) stage() (journal, error) {
 	d := c.d
-	j := journal{V: 1, ID: strings.ToLower(rand.Text()[:16])}
+	j := journal{V: 1, ID: randomName(16)}
 	for i, name := range c.order {
 		n, err := d.local(name)
 		if err != nil {

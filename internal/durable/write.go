@@ -1,10 +1,10 @@
 package durable
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,7 +94,17 @@ func tempName(name string) string {
 	for len(b) > maxBase || !utf8.ValidString(b) && len(b) > maxBase-utf8.UTFMax {
 		b = b[:len(b)-1]
 	}
-	return dir + "." + b + "." + strings.ToLower(rand.Text()[:12]) + tempSuffix
+	return dir + "." + b + "." + randomName(12) + tempSuffix
+}
+
+// randomName is n random characters of base32 in lower case. They need not be
+// secret: what they name is made with O_EXCL.
+func randomName(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "abcdefghijklmnopqrstuvwxyz234567"[rand.IntN(32)]
+	}
+	return string(b)
 }
 
 // IsTemp reports whether a file name is one that this package gives to its
