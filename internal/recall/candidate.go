@@ -16,6 +16,9 @@ type queryTerm struct {
 	text string // as it is indexed: cut and stemmed
 	df   int64  // documents that have it, whoever may see them
 	stop bool   // a word that says nothing; used only where there is no other
+	// weight is 1 for the question's own word, less for a part of an
+	// identifier and for a word that is related to one of the question.
+	weight float64
 }
 
 // corpus is what BM25 needs to know of all documents together.
@@ -45,6 +48,8 @@ type candidate struct {
 	// words are.
 	exact  bool
 	filled bool
+	file   int64 // of the section; 0 = no file's
+	line   int
 }
 
 // ground is where a ranking gets what it needs beyond the candidates. All

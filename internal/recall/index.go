@@ -20,20 +20,23 @@ const (
 	staleness = 2 * time.Second      // how long an edit in place may stay unseen when it cannot
 )
 
+// ErrNotBuilt says that there is no usable index and that Options.NoBuild kept
+// it from being built. `reprise index rebuild` builds it.
+var ErrNotBuilt = errors.New("the search index is not built yet")
+
 // Index is the search index, opened at the first use. It is safe for use by
 // several goroutines, and by several processes on one file.
 type Index struct {
 	o Options
 
 	mu      sync.Mutex
-	db      *db
-	looked  time.Time     // when all files were last looked at
-	cost    time.Duration // of that look
-	dirs    [2]int64      // dirTimes at that look
-	behind  bool          // a look at all files is due
-	looking bool          // a look in the background is under way
+	db      *db // reads; in memory also writes
+	w       *db // writes, under the lock; nil until there is something to write
+	opened  time.Time
+	places  []*place
 	work    sync.WaitGroup
-	skipped map[string]string
+	skipped map[string]string // by source and file
+	derived sync.Mutex        // held while Options.Derive runs
 
 	touch   sync.Mutex
 	touched map[string]bool
@@ -44,24 +47,31 @@ func Open(o Options) *Index {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Index{o: o, skipped: map[string]string{}, touched: map[string]bool{}}
+	return &Index{o: o, skipped: map[string]string{}, touched: map[string]bool{}, places: placesOf(o)}
 }
 
-// Touch tells of a file that was written, by its name relative to the memory
-// directory, so that the next search finds what is in it now. It does no work
-// and can be called from anywhere.
-func (x *Index) Touch(name string) {
+// Touch tells of a file that was written, by its name relative to the global
+// memory directory, so that the next search finds what is in it now. It does no
+// work and can be called from anywhere.
+func (x *Index) Touch(name string) { x.TouchIn("", name) }
+
+// TouchIn is Touch for a file of a project's memory directory.
+func (x *Index) TouchIn(project, name string) {
 	x.touch.Lock()
-	x.touched[filepath.ToSlash(name)] = true
+	x.touched[fileKey(project, filepath.ToSlash(name))] = true
 	x.touch.Unlock()
 }
 
-func (x *Index) takeTouched() []string {
+func (x *Index) takeTouched() map[string][]string {
 	x.touch.Lock()
 	defer x.touch.Unlock()
-	names := sortedKeys(x.touched)
+	out := map[string][]string{}
+	for _, k := range sortedKeys(x.touched) {
+		source, name := splitKey(k)
+		out[source] = append(out[source], name)
+	}
 	clear(x.touched)
-	return names
+	return out
 }
 
 // Close waits for work in the background and frees the database. The Index can
@@ -74,33 +84,76 @@ func (x *Index) Close() error {
 }
 
 func (x *Index) drop() error {
-	if x.db == nil {
-		return nil
+	var err error
+	if x.w != nil {
+		err = x.w.close()
+		x.w = nil
 	}
-	err := x.db.close()
-	x.db = nil
+	if x.db != nil {
+		if cerr := x.db.close(); err == nil {
+			err = cerr
+		}
+		x.db = nil
+	}
+	for _, p := range x.places {
+		p.forget()
+	}
 	return err
 }
 
-// Rebuild hashes every file and makes the index anew.
+// Rebuild hashes every file, makes the index anew, and has the derived
+// documents made.
 func (x *Index) Rebuild(ctx context.Context) (Stats, error) {
 	x.work.Wait()
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	start := x.o.Now()
-	unlock, err := x.lock(ctx)
-	if err == nil && unlock != nil {
-		defer unlock()
-	}
-	if err != nil && !unwritable(err) {
+	if err := x.rebuildNow(ctx); err != nil {
 		return Stats{}, err
 	}
-	if err := x.rebuild(ctx, unlock != nil); err != nil {
+	if err := x.derive(ctx); err != nil {
+		return Stats{}, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.ready(ctx); err != nil {
 		return Stats{}, err
 	}
 	st, err := x.stats()
 	st.Took = x.o.Now().Sub(start)
 	return st, err
+}
+
+func (x *Index) rebuildNow(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	unlock, err := x.lock(ctx)
+	if err == nil && unlock != nil {
+		defer unlock()
+	}
+	if err != nil && !unwritable(err) {
+		return err
+	}
+	return x.rebuild(ctx, unlock != nil)
+}
+
+// derive has the derived documents made if the index lost them.
+func (x *Index) derive(ctx context.Context) error {
+	if x.o.Derive == nil || !x.derived.TryLock() {
+		return nil
+	}
+	defer x.derived.Unlock()
+	lost := false
+	err := x.View(ctx, func(tx *Tx) error {
+		n, err := tx.d.number(`SELECT v FROM meta WHERE k='derived'`)
+		lost = n == 0
+		return err
+	})
+	if err != nil || !lost {
+		return err
+	}
+	if err := x.o.Derive(ctx, x); err != nil {
+		return fmt.Errorf("make the derived part of the index: %w", err)
+	}
+	return x.Update(ctx, func(tx *Tx) error { return tx.d.run(`INSERT OR REPLACE INTO meta VALUES('derived', 1)`) })
 }
 
 // Status describes the index file as it is, without bringing it up to date. An
@@ -115,17 +168,9 @@ func (x *Index) Status(ctx context.Context) (Stats, error) {
 		if _, err := os.Stat(x.o.IndexFile); err != nil {
 			return Stats{}, fmt.Errorf("look at index: %w; the next search builds it", err)
 		}
-		d, err := openDB(x.o.IndexFile, sqlite3.OPEN_READONLY)
-		if err == nil {
-			err = d.usable(x.o.MemoryDir)
-		}
-		if err != nil {
-			if d != nil {
-				d.close()
-			}
+		if err := x.tryOpen(ctx); err != nil {
 			return Stats{}, fmt.Errorf("look at index %s: %w; the next search builds it anew", x.o.IndexFile, err)
 		}
-		x.db = d
 		defer x.drop()
 	}
 	return x.stats()
@@ -133,9 +178,12 @@ func (x *Index) Status(ctx context.Context) (Stats, error) {
 
 func (x *Index) stats() (Stats, error) {
 	st := Stats{Version: version, InMemory: x.db.path == ""}
-	var err error
-	if st.Files, st.Sections, err = x.db.counts(); err != nil {
-		return st, fmt.Errorf("look at index: %w", err)
+	for q, n := range map[string]*int{`SELECT count(*) FROM files`: &st.Files, `SELECT count(*) FROM docs WHERE file<>0`: &st.Sections, `SELECT count(*) FROM docs WHERE file=0`: &st.Derived} {
+		v, err := x.db.number(q)
+		if err != nil {
+			return st, fmt.Errorf("look at index: %w", err)
+		}
+		*n = int(v)
 	}
 	if x.db.path != "" {
 		if fi, err := os.Stat(x.db.path); err == nil {
@@ -143,7 +191,11 @@ func (x *Index) stats() (Stats, error) {
 		}
 	}
 	for _, n := range sortedKeys(x.skipped) {
-		st.Skipped = append(st.Skipped, n+": "+x.skipped[n])
+		source, name := splitKey(n)
+		if source != "" {
+			name = source + ":" + name
+		}
+		st.Skipped = append(st.Skipped, name+": "+x.skipped[n])
 	}
 	return st, nil
 }
@@ -171,6 +223,9 @@ func unwritable(err error) bool {
 	if errors.Is(err, errNoCache) {
 		return true
 	}
+	if halfWritten(err) {
+		return false
+	}
 	for _, code := range []sqlite3.ErrorCode{sqlite3.READONLY, sqlite3.CANTOPEN, sqlite3.PERM, sqlite3.FULL} {
 		if errors.Is(err, code) {
 			return true
@@ -179,53 +234,44 @@ func unwritable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || isReadOnly(err) || isFull(err) || errors.Is(err, durable.ErrNotRegular) || isNotDir(err)
 }
 
-// mended runs fn and, when the database turns out to be damaged, builds it anew
-// and runs fn once more.
+// mended runs fn and, when the database turns out to be half written or
+// damaged, has it rolled back or builds it anew, and runs fn once more.
 func (x *Index) mended(ctx context.Context, fn func() error) error {
 	err := fn()
-	if err == nil || !damaged(err) || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	unlock, lerr := x.lock(ctx)
-	if lerr != nil && !unwritable(lerr) {
-		return lerr
-	}
-	if unlock != nil {
-		defer unlock()
-	}
-	if err := x.rebuild(ctx, unlock != nil); err != nil {
+	switch {
+	case halfWritten(err):
+		if err := x.recover(ctx); err != nil {
+			return err
+		}
+	case damaged(err) && !errors.Is(err, ErrNotBuilt):
+		if x.o.NoBuild {
+			x.drop()
+			return fmt.Errorf("%w: %w", ErrNotBuilt, err)
+		}
+		unlock, lerr := x.lock(ctx)
+		if lerr != nil && !unwritable(lerr) {
+			return lerr
+		}
+		if unlock != nil {
+			defer unlock()
+		}
+		if err := x.rebuild(ctx, unlock != nil); err != nil {
+			return err
+		}
+		if unlock != nil {
+			unlock() // fn may want it
+		}
+	default:
 		return err
 	}
 	return fn()
 }
 
-func (x *Index) dirtyMark() string { return x.o.IndexFile + ".dirty" }
-
-// ready opens the database, building it when it is absent, of another version,
-// or left half written by a process that died.
-func (x *Index) ready(ctx context.Context) error {
-	if x.db != nil && x.db.path != "" {
-		fi, err := os.Stat(x.db.path)
-		if err != nil || !os.SameFile(fi, x.db.info) { // removed or replaced by someone
-			x.drop()
-		}
-	}
-	if x.db != nil && x.db.path == "" {
-		return nil
-	}
-	if x.o.IndexFile == "" {
-		return x.rebuild(ctx, false)
-	}
-	_, merr := os.Lstat(x.dirtyMark())
-	if x.db != nil && merr != nil {
-		return nil
-	}
-	if merr != nil { // the common case needs no lock
-		if ok := x.tryOpen(); ok {
-			return nil
-		}
-	}
-	// Someone is writing, or died writing, or there is no index: the lock tells.
+// recover lets SQLite roll back what a writer that died left half done.
+func (x *Index) recover(ctx context.Context) error {
 	unlock, err := x.lock(ctx)
 	if err != nil {
 		if unwritable(err) {
@@ -233,38 +279,185 @@ func (x *Index) ready(ctx context.Context) error {
 		}
 		return err
 	}
+	if unlock == nil {
+		return nil
+	}
 	defer unlock()
-	if _, err := os.Lstat(x.dirtyMark()); err != nil {
-		if x.db != nil || x.tryOpen() {
-			return nil
+	d, err := openDB(x.o.IndexFile, sqlite3.OPEN_READWRITE)
+	if err == nil {
+		_, err = d.number(`SELECT count(*) FROM sqlite_schema`)
+		if cerr := d.close(); err == nil {
+			err = cerr
 		}
+	}
+	if err != nil && (unwritable(err) || halfWritten(err)) {
+		return x.rebuild(ctx, false)
+	}
+	return err
+}
+
+// ready opens the database, building it when it is absent or of another
+// version.
+func (x *Index) ready(ctx context.Context) error {
+	if x.db != nil && x.db.path != "" {
+		fi, err := os.Stat(x.db.path)
+		if err != nil || !os.SameFile(fi, x.db.info) { // removed or replaced by someone
+			x.drop()
+		}
+	}
+	if x.db != nil {
+		return nil
+	}
+	if x.o.IndexFile == "" {
+		return x.rebuild(ctx, false)
+	}
+	err := x.tryOpen(ctx)
+	if err == nil || ctx.Err() != nil || halfWritten(err) {
+		return err
+	}
+	if x.o.NoBuild {
+		return fmt.Errorf("%w: %w", ErrNotBuilt, err)
+	}
+	unlock, lerr := x.lock(ctx)
+	if lerr != nil {
+		if unwritable(lerr) {
+			return x.rebuild(ctx, false)
+		}
+		return lerr
+	}
+	defer unlock()
+	if err := x.tryOpen(ctx); err == nil || ctx.Err() != nil || halfWritten(err) { // someone built it meanwhile
+		return err
 	}
 	return x.rebuild(ctx, true)
 }
 
-func (x *Index) tryOpen() bool {
+func (x *Index) tryOpen(ctx context.Context) error {
 	if _, err := os.Stat(x.o.IndexFile); err != nil {
-		return false
+		return err
 	}
-	d, err := openDB(x.o.IndexFile, sqlite3.OPEN_READWRITE)
+	d, err := openDB(x.o.IndexFile, sqlite3.OPEN_READONLY)
 	if err != nil {
-		return false
+		return err
 	}
-	if err := d.usable(x.o.MemoryDir); err != nil {
+	old := d.c.SetInterrupt(ctx)
+	err = d.usable(x.o.MemoryDir)
+	d.c.SetInterrupt(old)
+	if err == nil {
+		_, err = d.foreign()
+	}
+	if err != nil {
 		d.close()
-		return false
+		return err
 	}
-	if err := d.load(); err != nil {
-		d.close()
-		return false
-	}
-	x.db = d
-	x.behind = true
-	return true
+	x.db, x.opened = d, x.o.Now()
+	return nil
 }
 
-// rebuild makes the index anew: aside and put in place by a rename when the
-// lock is held, else in memory.
+// writing runs fn in one transaction of a connection that writes, under the
+// lock, which it waits for.
+func (x *Index) writing(ctx context.Context, fn func(*writer) error) error {
+	if x.db.path == "" {
+		return x.db.transact(ctx, fn)
+	}
+	unlock, err := x.lock(ctx)
+	if err != nil {
+		if unwritable(err) && !x.o.NoBuild {
+			if err := x.rebuild(ctx, false); err != nil {
+				return err
+			}
+			return x.db.transact(ctx, fn)
+		}
+		return err
+	}
+	defer unlock()
+	if fi, err := os.Stat(x.db.path); err != nil || !os.SameFile(fi, x.db.info) {
+		if x.drop(); err != nil && x.o.NoBuild {
+			return fmt.Errorf("%w: %w", ErrNotBuilt, err)
+		}
+		if err := x.tryOpen(ctx); err != nil {
+			return fmt.Errorf("%w: %w", errUnusable, err)
+		}
+	}
+	if err := x.openWriter(); err != nil {
+		return err
+	}
+	if err = x.w.transact(ctx, fn); err != nil && (damaged(err) || unwritable(err)) {
+		x.w.close()
+		x.w = nil
+	}
+	if unwritable(err) && !x.o.NoBuild {
+		if err := x.rebuild(ctx, false); err != nil {
+			return err
+		}
+		return x.db.transact(ctx, fn)
+	}
+	return err
+}
+
+// openWriter is called under the lock, with x.db being the file in its place.
+func (x *Index) openWriter() error {
+	if x.w != nil && os.SameFile(x.w.info, x.db.info) {
+		return nil
+	}
+	if x.w != nil {
+		x.w.close()
+		x.w = nil
+	}
+	// SQLite would let everybody read the journal, which holds what was in the
+	// index; so it is made here, and kept, emptied after each write.
+	if _, err := os.Lstat(x.journal()); errors.Is(err, fs.ErrNotExist) {
+		f, err := durable.Create(x.journal(), 0o600)
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	d, err := openDB(x.db.path, sqlite3.OPEN_READWRITE)
+	if err != nil {
+		return err
+	}
+	// Pages that do not fit the cache would be written before the commit, and
+	// shut readers out from then on.
+	if err := d.c.Exec(`PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=NORMAL; PRAGMA cache_spill=OFF`); err != nil {
+		d.close()
+		return err
+	}
+	x.w = d
+	return nil
+}
+
+func (x *Index) journal() string { return x.o.IndexFile + "-journal" }
+
+// transact runs fn in one transaction of d.
+func (d *db) transact(ctx context.Context, fn func(*writer) error) (err error) {
+	old := d.c.SetInterrupt(ctx)
+	defer d.c.SetInterrupt(old)
+	if err := d.c.Exec(`BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	defer func() { // also where fn panics
+		if rerr := d.rollback(); err == nil {
+			err = rerr
+		}
+	}()
+	if err := d.loadCounts(); err != nil {
+		return err
+	}
+	w := newWriter(d)
+	if err := fn(w); err != nil {
+		return err
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	return d.c.Exec(`COMMIT`)
+}
+
+// rebuild makes the index anew from the files: aside and put in place by a
+// rename when the lock is held, else in memory.
 func (x *Index) rebuild(ctx context.Context, locked bool) error {
 	clear(x.skipped)
 	x.drop()
@@ -287,168 +480,69 @@ func (x *Index) rebuild(ctx context.Context, locked bool) error {
 		d.close()
 		return fmt.Errorf("build index: %w", err)
 	}
-	x.db = d
+	x.db, x.opened = d, x.o.Now()
 	return nil
 }
 
-func (x *Index) rebuildFile(ctx context.Context) error {
+func (x *Index) rebuildFile(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("build index: %w", err)
+		}
+	}()
 	aside := x.o.IndexFile + ".new"
 	if err := durable.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("build index: %w", err)
+		return err
 	}
 	// Made here, because SQLite would let everybody read what is in the memory.
 	f, err := durable.Create(aside, 0o600)
 	if err != nil {
-		return fmt.Errorf("build index: %w", err)
+		return err
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("build index: %w", err)
-	}
+	defer f.Close()
 	d, err := openDB(aside, sqlite3.OPEN_READWRITE)
 	if err != nil {
-		return fmt.Errorf("build index: %w", err)
+		return err
 	}
 	if err := x.fill(ctx, d); err != nil {
 		d.close()
-		return fmt.Errorf("build index: %w", err)
+		return err
 	}
 	if err := d.close(); err != nil {
-		return fmt.Errorf("build index: %w", err)
+		return err
 	}
-	if err := durable.Rename(aside, x.o.IndexFile); err != nil {
-		return fmt.Errorf("build index: %w", err)
+	if err := f.Sync(); err != nil { // SQLite was told not to
+		return err
 	}
-	if err := durable.Remove(x.dirtyMark()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("build index: %w", err)
+	if err := x.install(aside); err != nil {
+		return err
 	}
-	if x.db, err = openDB(x.o.IndexFile, sqlite3.OPEN_READWRITE); err != nil {
-		x.db = nil
-		return fmt.Errorf("build index: %w", err)
+	return x.tryOpen(ctx)
+}
+
+// install puts a database in the index's place, under the lock. A journal that
+// a dead writer left is of the old index, and goes after it.
+func (x *Index) install(aside string) error {
+	if fi, err := os.Lstat(x.journal()); err == nil && fi.Size() > 0 {
+		for _, name := range []string{x.o.IndexFile, x.journal()} {
+			if err := durable.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
 	}
-	return x.db.load()
+	return durable.Rename(aside, x.o.IndexFile)
 }
 
 // fill puts all files into an empty database.
 func (x *Index) fill(ctx context.Context, d *db) error {
-	dirs := dirTimes(x.o.MemoryDir)
-	start := x.o.Now()
-	hints, err := look(x.o.MemoryDir)
-	if err != nil {
+	if err := d.c.Exec(`PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-64000`); err != nil {
 		return err
 	}
-	x.cost = x.o.Now().Sub(start)
 	if err := d.create(x.o.MemoryDir); err != nil {
 		return err
 	}
-	if err := x.put(ctx, d, hints, change{dirty: sortedKeys(hints)}, true); err != nil {
+	if err := d.transact(ctx, func(w *writer) error { return x.fillFiles(ctx, w) }); err != nil {
 		return err
 	}
-	x.looked, x.dirs, x.behind = start, dirs, false
-	return nil
-}
-
-// refresh brings the index up to date. all asks for a look at every file; else
-// it is done as the package comment says.
-func (x *Index) refresh(ctx context.Context, all bool) error {
-	if err := x.ready(ctx); err != nil {
-		return err
-	}
-	if changed, err := x.db.foreign(); err != nil {
-		return err
-	} else if changed {
-		if err := x.db.load(); err != nil {
-			return err
-		}
-	}
-	touched := x.takeTouched()
-	dirs := dirTimes(x.o.MemoryDir)
-	now := x.o.Now()
-	switch {
-	case all, x.behind, x.cost <= quick, len(touched) == 0 && dirs != x.dirs:
-		return x.lookAll(ctx)
-	}
-	if len(touched) > 0 {
-		hints := map[string]hint{}
-		var dirty, gone []string
-		for _, n := range touched {
-			h, missing, err := lookAt(x.o.MemoryDir, n)
-			if err != nil {
-				return fmt.Errorf("look at memory: %w", err)
-			}
-			if _, known := x.db.files[n]; missing && known {
-				gone = append(gone, n)
-			} else if !missing {
-				hints[n] = h
-				dirty = append(dirty, n)
-			}
-		}
-		if err := x.apply(ctx, hints, dirty, gone); err != nil {
-			return err
-		}
-	}
-	if dirs != x.dirs || now.Sub(x.looked) > max(staleness, 20*x.cost) { // at most a twentieth of a core
-		x.lookBehind(ctx, dirs)
-	}
-	return nil
-}
-
-// lookAll looks at every file and applies what changed.
-func (x *Index) lookAll(ctx context.Context) error {
-	dirs := dirTimes(x.o.MemoryDir)
-	start := x.o.Now()
-	hints, err := look(x.o.MemoryDir)
-	if err != nil {
-		return err
-	}
-	dirty, gone := x.compare(hints)
-	x.cost = x.o.Now().Sub(start)
-	if err := x.apply(ctx, hints, dirty, gone); err != nil {
-		return err
-	}
-	x.looked, x.dirs, x.behind = start, dirs, false
-	return nil
-}
-
-func (x *Index) compare(hints map[string]hint) (dirty, gone []string) {
-	for n, h := range hints {
-		if f, ok := x.db.files[n]; (!ok || !f.trusted(h)) && x.skipped[n] == "" || ok && x.skipped[n] != "" {
-			dirty = append(dirty, n)
-		} else if !ok {
-			dirty = append(dirty, n)
-		}
-	}
-	for n := range x.db.files {
-		if _, ok := hints[n]; !ok {
-			gone = append(gone, n)
-		}
-	}
-	return dirty, gone
-}
-
-// lookBehind looks at every file without holding up searches; the next refresh
-// applies what it found.
-func (x *Index) lookBehind(ctx context.Context, dirs [2]int64) {
-	if x.looking {
-		return
-	}
-	x.looking = true
-	start := x.o.Now()
-	x.work.Go(func() {
-		hints, err := look(x.o.MemoryDir)
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.looking = false
-		if err != nil || x.db == nil {
-			x.behind = true
-			return
-		}
-		x.looked, x.dirs = start, dirs
-		dirty, gone := x.compare(hints)
-		if len(dirty)+len(gone) == 0 {
-			return
-		}
-		if err := x.apply(context.WithoutCancel(ctx), hints, dirty, gone); err != nil {
-			x.behind = true // the next search meets the error itself
-		}
-	})
+	return d.run(`INSERT INTO fts(fts) VALUES('optimize')`) // many small segments make each query slower
 }

@@ -157,7 +157,7 @@ func TestModificationTimeIsNotTruth(t *testing.T) {
 	if len(search(t, x, "kumquat")) != 1 {
 		t.Fatal("not found at first")
 	}
-	if f := x.db.files["blocks/reference-old.md"]; !f.trusted(f.withRegular()) {
+	if f := x.places[0].files["blocks/reference-old.md"]; !f.trusted(f.withRegular()) {
 		t.Fatal("the hint is not believed, so this test would show nothing")
 	}
 	f, err := os.OpenFile(p, os.O_WRONLY, 0)
@@ -185,7 +185,7 @@ func TestLargeMemoryLooksLess(t *testing.T) {
 	now := time.Now()
 	x.o.Now = func() time.Time { return now }
 	search(t, x, "warm up")
-	slow := func() { x.mu.Lock(); x.cost = time.Hour; x.mu.Unlock() }
+	slow := func() { x.mu.Lock(); x.places[0].cost = time.Hour; x.mu.Unlock() }
 	slow()
 	write(t, dir, "blocks/reference-made.md", "marmoset\n")
 	if len(search(t, x, "marmoset")) != 1 {
@@ -284,9 +284,9 @@ func TestDamagedIndexIsBuiltAnew(t *testing.T) {
 		"empty":           func(t *testing.T, p string) { os.Truncate(p, 0) },
 		"cut":             func(t *testing.T, p string) { os.Truncate(p, 5000) },
 		"garbage":         func(t *testing.T, p string) { os.WriteFile(p, bytes.Repeat([]byte("garbage "), 9000), 0o600) },
-		"a writer died":   func(t *testing.T, p string) { os.WriteFile(p+".dirty", nil, 0o600) },
+		"a bad journal":   func(t *testing.T, p string) { os.WriteFile(p+"-journal", bytes.Repeat([]byte("x"), 9000), 0o600) },
 		"other version":   func(t *testing.T, p string) { execSQL(t, p, "PRAGMA user_version=99") },
-		"tables missing":  func(t *testing.T, p string) { execSQL(t, p, "DROP TABLE docs") },
+		"tables missing":  func(t *testing.T, p string) { execSQL(t, p, "DROP TABLE fts") },
 		"other memory":    func(t *testing.T, p string) { execSQL(t, p, "UPDATE meta SET v='/elsewhere' WHERE k='memory'") },
 		"pages swapped":   func(t *testing.T, p string) { scribble(t, p) },
 		"a left-over new": func(t *testing.T, p string) { os.WriteFile(p+".new", []byte("x"), 0o600); os.Remove(p) },
@@ -496,19 +496,6 @@ func TestStem(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
-	for in, want := range map[string]string{
-		"Don't STOP": "don t stop", "mcp-bridge_v2": "mcp bridg v2", "Ünïcödé Straße": "unicod strass", "naïve cafe\u0301": "naiv cafe",
-		"日本語 x": "日本 本語 x", "字": "字", "": "", "Ελλάδα": "ελλάδα",
-	} {
-		var got []string
-		words(in, func(w word) bool { got = append(got, w.term); return true })
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	}
-}
-
 // FuzzSearch: no query fails, whatever is in it, and each word cut from a text
 // is one that FTS5 takes back.
 func FuzzSearch(f *testing.F) {
@@ -560,9 +547,9 @@ func bench(b *testing.B, n int) (*Index, []string) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { x.Close() })
-	b.Logf("%d files: built in %s, %d bytes, a look at all files takes %s", n, st.Took, st.Bytes, x.cost)
-	var terms []term
-	err = x.db.rows(`SELECT term, df FROM terms WHERE term LIKE 'w%q' ORDER BY df DESC, term`, func(s stmt) { terms = append(terms, term{s.ColumnText(0), s.ColumnInt64(1)}) })
+	b.Logf("%d files: built in %s, %d bytes, a look at all files takes %s", n, st.Took, st.Bytes, x.places[0].cost)
+	var terms []queryTerm
+	err = x.db.rows(`SELECT term, df FROM terms WHERE term LIKE 'w%q' ORDER BY df DESC, term`, func(s stmt) { terms = append(terms, queryTerm{text: s.ColumnText(0), df: s.ColumnInt64(1)}) })
 	if err != nil {
 		b.Fatal(err)
 	}

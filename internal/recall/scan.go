@@ -12,8 +12,6 @@ import (
 	"sort"
 	"strings"
 	"time"
-
-	"reprise/internal/mdfile"
 )
 
 const (
@@ -43,13 +41,15 @@ func (f file) trusted(h hint) bool {
 	return h.regular && g == h && max(h.mtime, h.ctime) < f.at-int64(racy)
 }
 
-// look lists the memory's files with their hints.
+// look lists a memory's files with their hints.
 func look(dir string) (map[string]hint, error) {
 	out := map[string]hint{}
-	if fi, err := os.Lstat(filepath.Join(dir, "core.md")); err == nil {
-		out["core.md"] = hintOf(fi)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look at memory: %w", err)
+	for _, name := range []string{coreFile, indexFile} {
+		if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			out[name] = hintOf(fi)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("look at memory: %w", err)
+		}
 	}
 	d, err := os.Open(filepath.Join(dir, "blocks"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,6 +83,8 @@ func look(dir string) (map[string]hint, error) {
 	}
 }
 
+const coreFile, indexFile = "core.md", "index.md"
+
 func isBlock(name string) bool {
 	return strings.EqualFold(filepath.Ext(name), ".md") && !strings.HasPrefix(name, ".")
 }
@@ -90,7 +92,7 @@ func isBlock(name string) bool {
 // lookAt is look for one file; gone when it is not there or none of ours.
 func lookAt(dir, name string) (h hint, gone bool, err error) {
 	base, ok := strings.CutPrefix(name, "blocks/")
-	if name != "core.md" && (!ok || strings.Contains(base, "/") || !isBlock(base)) {
+	if name != coreFile && name != indexFile && (!ok || strings.Contains(base, "/") || !isBlock(base)) {
 		return hint{}, true, nil
 	}
 	fi, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
@@ -151,74 +153,6 @@ func read(root *os.Root, name string) ([]byte, error) {
 func hashOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// section is one document of the index.
-type section struct {
-	line    int
-	heading string // path, " > " between
-	body    string
-}
-
-// sections cuts a file into documents. A file that is no text gives an error.
-func sections(data []byte) ([]section, error) {
-	f, err := mdfile.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	var out []section
-	if tags := tagsOf(f); tags != "" {
-		out = append(out, section{line: 1, body: "tags: " + tags})
-	}
-	for _, s := range f.Sections() {
-		heading := strings.Join(s.Path, " > ")
-		line := s.Line
-		body := string(data[s.Text:s.End])
-		if s.Level > 0 {
-			body = strings.TrimRight(body, " \t\r\n")
-		}
-		for {
-			piece := body
-			if len(piece) > maxSection {
-				cut := strings.LastIndexByte(piece[:maxSection], '\n')
-				if cut <= 0 {
-					cut = maxSection
-					for cut > 0 && piece[cut]&0xc0 == 0x80 {
-						cut--
-					}
-				}
-				piece = piece[:cut]
-			}
-			out = append(out, section{line: line, heading: heading, body: piece})
-			body = body[len(piece):]
-			if len(body) == 0 {
-				break
-			}
-			if line == s.Line && s.Text > s.Start {
-				line += strings.Count(string(data[s.Start:s.Text]), "\n")
-			}
-			line += strings.Count(piece, "\n")
-		}
-	}
-	return out, nil
-}
-
-func tagsOf(f *mdfile.File) string {
-	m, err := f.Map()
-	if err != nil {
-		return ""
-	}
-	switch v := m["tags"].(type) {
-	case string:
-		return v
-	case []any:
-		var tags []string
-		for _, t := range v {
-			tags = append(tags, fmt.Sprint(t))
-		}
-		return strings.Join(tags, " ")
-	}
-	return ""
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -1,15 +1,16 @@
 // Package recall owns the search index: one SQLite FTS5 database in the cache
-// directory, derived from the memory directory's markdown and safe to delete.
+// directory. What is in it is derived, from the markdown of the memory
+// directories and, by package learn, from the event logs; it may be deleted at
+// any time.
 //
-// Files it may write: Options.IndexFile (through SQLite, which no other package
-// uses), <IndexFile>.new, which is built aside and renamed, <IndexFile>.dirty,
-// which marks a write that has not ended, and <IndexFile>.lock. It never writes
-// the memory directory.
+// Files it may write: Options.IndexFile and <IndexFile>-journal (through SQLite,
+// which no other package uses), <IndexFile>.new, which is built aside and
+// renamed, and <IndexFile>.lock. It never writes a memory directory.
 //
-// Lock: <IndexFile>.lock while it builds or refreshes; searching takes none
-// beyond SQLite's own.
+// Lock: <IndexFile>.lock while it writes, recovers or replaces the index;
+// reading takes none beyond SQLite's own.
 //
-// # How the index is kept true
+// # How the index is kept true to files
 //
 // The content hash of a file decides whether its sections are made again. A
 // file is not read to be hashed when its size, modification time, change time
@@ -22,19 +23,30 @@
 // search does it. In a large memory a search looks at the two directories'
 // times, which change with every file that is made, removed or replaced, and
 // at the files it was told of by Touch; files written in place by others are
-// then found by a look at all of them in the background, two seconds later or,
-// where a look takes over 0.1 s, after twenty times as long as it takes.
+// then found by the first Search of a process, by Refresh, and in a process
+// that lives longer by a look at all of them in the background, two seconds
+// later or, where a look takes over 0.1 s, after twenty times as long as it
+// takes. What is known of the files stays in the database until a look needs
+// it, so that opening a large index costs what opening a small one does.
 //
 // # How it survives
 //
-// A write is announced by <IndexFile>.dirty and made under the lock, so that
-// whoever finds the mark without anyone holding the lock knows that a writer
-// died and builds the index anew. SQLite's journal is in memory: no file beside
-// the database has a meaning that could be mixed up with another database when
-// the index is replaced by a rename.
+// A writer holds the lock for the whole of its transaction, which SQLite's
+// rollback journal makes all or nothing: after a kill -9 the next process takes
+// the lock, lets SQLite roll back, and goes on. Connections that only read are
+// opened read-only. They never roll back and never remove a journal, because a
+// journal is found by its name, and a reader that still has a replaced index
+// open would take the new one's journal for its own. Whoever replaces the index
+// therefore removes the old one before its journal, under the lock: at no
+// moment does a journal lie beside a database that it is not of.
 package recall
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"reprise/internal/fact"
+)
 
 // Limits of a query and its answer.
 const (
@@ -46,8 +58,42 @@ const (
 // Options of an Index.
 type Options struct {
 	IndexFile string // file of the database; empty = in memory
+	// MemoryDir is the global memory; an index belongs to one.
 	MemoryDir string
-	Now       func() time.Time // nil = time.Now
+	// Sources are all other places with files: each project's memory and
+	// entries, and entries of the global scope (Project empty, Dir empty).
+	// The list must be complete: what was indexed of a source that is not in it
+	// any more is removed by Refresh and Rebuild.
+	Sources []Source
+	Now     func() time.Time // nil = time.Now
+	// Facts finds what a text of a file states; nil = nothing. Entries and
+	// derived documents bring their own.
+	Facts func(title, text string) []fact.Fact
+	// Derive makes the derived documents anew, by Update, in an index that has
+	// none: after Rebuild, and before Recall where the index had to be built.
+	Derive func(context.Context, *Index) error
+	// NoBuild lets an index that is absent or of no use be an error,
+	// ErrNotBuilt, instead of building it: for programs with a deadline.
+	NoBuild bool
+}
+
+// Source is a place with files that are indexed.
+type Source struct {
+	Project string // empty = global
+	Dir     string // a memory directory: core.md, index.md, blocks/; empty = none
+	Entries []EntryFile
+}
+
+// EntryFile is a file of entries, each of which becomes a document.
+type EntryFile struct {
+	Name  string // what it is called in Doc.Source, such as "learnings.md"
+	Path  string
+	Class Class // of its documents that have none
+	// Parse returns the entries. A document without an ID gets one from its
+	// title and text; scope and project are the source's where they are empty,
+	// Group and Ord are its place among the others. Source may be the number of
+	// the entry's line; the file's name is put before it.
+	Parse func(data []byte) ([]Doc, error)
 }
 
 // Query is free text; no character in it has a meaning of its own.
@@ -70,8 +116,9 @@ type Hit struct {
 // Stats describes the index.
 type Stats struct {
 	Files    int           `json:"files"`
-	Sections int           `json:"sections"`
-	Bytes    int64         `json:"bytes"` // of the index file
+	Sections int           `json:"sections"` // documents made from files
+	Derived  int           `json:"derived"`  // documents made from events
+	Bytes    int64         `json:"bytes"`    // of the index file
 	Took     time.Duration `json:"took_ns"`
 	InMemory bool          `json:"in_memory,omitempty"` // the cache directory could not be written
 	Version  int           `json:"version"`

@@ -8,95 +8,362 @@ import (
 
 // tokenizerVersion goes into the index: when words are cut differently, an old
 // index is of no use.
-const tokenizerVersion = 1
+const tokenizerVersion = 2
 
 const maxWord = 40 // bytes of a word that are kept: longer ones are hashes and data
+
+// joint stands in a term where a version or file name had its dot. It is a
+// token character for FTS5's ascii tokenizer, as everything beyond ASCII is.
+const joint = "·"
 
 // word is one word of a text and where it stands.
 type word struct {
 	term       string // stemmed
 	start, end int
+	// part: another reading of a place that a word before it has given, such
+	// as the parts of an identifier after the whole.
+	part bool
 }
+
+// script is the kind of writing that a character belongs to.
+type script uint8
+
+const (
+	noScript script = iota
+	letters         // scripts with spaces between words, and digits
+	han
+	hiragana
+	katakana
+	otherDense // Thai, Hangul: no spaces, or endings that stick to the word
+)
 
 // words cuts text into stemmed words: runs of letters and digits, lower case,
-// accents of Latin letters dropped. Scripts written without spaces give pairs
-// of neighbouring characters.
+// accents of Latin letters dropped. An identifier gives itself, joined, and its
+// parts: windGust and wind_gust both give windgust, wind and gust; 1.24.3 gives
+// itself and its numbers. Scripts written without spaces give pairs of
+// neighbouring characters, and each Chinese character alone. Half-width and
+// full-width forms are the same.
 func words(text string, yield func(word) bool) {
-	var buf []byte
-	start := -1
-	ascii := true
-	flush := func(end int) bool {
-		if start < 0 {
-			return true
-		}
-		w := string(buf)
-		s := start
-		start, buf = -1, buf[:0]
-		if len(w) > maxWord {
-			w = w[:maxWord]
-			for !utf8.ValidString(w) {
-				w = w[:len(w)-1]
-			}
-		}
-		if ascii {
-			w = stem(w)
-		}
-		ascii = true
-		return yield(word{w, s, end})
-	}
-	prev, prevAt := rune(0), 0
+	c := cutter{text: text, yield: yield, start: -1}
 	for i, r := range text {
-		switch {
-		case dense(r):
-			if !flush(i) {
-				return
-			}
-			next, n := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
-			switch {
-			case dense(next):
-				if !yield(word{string([]rune{r, next}), i, i + utf8.RuneLen(r) + n}) {
-					return
-				}
-			case !dense(prev) || prevAt+utf8.RuneLen(prev) != i: // a character alone
-				if !yield(word{string(r), i, i + utf8.RuneLen(r)}) {
-					return
-				}
-			}
-			prev, prevAt = r, i
-		case r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9'):
-			if start < 0 {
-				start = i
-			}
-			buf = append(buf, byte(r))
-		case r >= 'A' && r <= 'Z':
-			if start < 0 {
-				start = i
-			}
-			buf = append(buf, byte(r)+'a'-'A')
-		case r >= utf8.RuneSelf && r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r)):
-			if start < 0 {
-				start = i
-			}
-			r = unicode.ToLower(r)
-			if p, ok := plain(r); ok {
-				buf = append(buf, p...)
-			} else {
-				ascii = false
-				buf = utf8.AppendRune(buf, r)
-			}
-		case unicode.Is(unicode.Mn, r) && start >= 0: // an accent written apart
-		default:
-			if !flush(i) {
-				return
+		size := utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			size = 1
+		}
+		if c.skip > 0 { // a sound mark that the character before has taken
+			c.skip--
+			continue
+		}
+		end := i + size
+		if r >= 0xff00 || r >= 0x300 && r < 0x370 {
+			var n int
+			if r, n = narrow(r, text[end:]); n > 0 {
+				c.skip = 1
+				end += n
 			}
 		}
+		kind := scriptOf(r)
+		switch kind {
+		case letters:
+			c.letter(r, i, end)
+		case noScript:
+			if !(unicode.Is(unicode.Mn, r) && c.start >= 0) { // an accent written apart
+				c.other(r, i)
+			}
+		default:
+			c.denseChar(r, kind, i, end)
+		}
+		if c.done {
+			return
+		}
 	}
-	flush(len(text))
+	c.flushDense()
+	c.flushWord()
+	c.flushChain()
 }
 
-// dense says that a script is written without spaces between words.
-func dense(r rune) bool {
-	return r >= 0x2e80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x0e00 && r <= 0x0e7f && unicode.IsLetter(r)
+// cutter is the state of words.
+type cutter struct {
+	text  string
+	yield func(word) bool
+	done  bool
+	skip  int
+
+	buf        []byte // the word so far, lower case
+	cuts       []int  // where parts begin in buf, by change of case
+	start, end int
+	last       rune // as written
+	notASCII   bool
+
+	// A chain is words with _ - . between them, of which the whole is given too.
+	chain      []byte
+	links      int
+	link       byte // what stands before the word that comes
+	chainStart int
+	chainEnd   int
+	apostrophe bool
+
+	dense []denseRune
+}
+
+type denseRune struct {
+	r          rune
+	kind       script
+	start, end int
+}
+
+func (c *cutter) put(w word) {
+	if !c.done && !c.yield(w) {
+		c.done = true
+	}
+}
+
+func scriptOf(r rune) script {
+	switch {
+	case r < utf8.RuneSelf:
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' {
+			return letters
+		}
+		return noScript
+	case r == utf8.RuneError:
+		return noScript
+	case r < 0x0e00:
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			return letters
+		}
+		return noScript
+	case r <= 0x0e7f:
+		if unicode.IsLetter(r) {
+			return otherDense
+		}
+		return noScript
+	case r >= 0x3041 && r <= 0x309f:
+		return hiragana
+	case r >= 0x30a1 && r <= 0x30ff && r != '・':
+		return katakana
+	case r >= 0x31f0 && r <= 0x31ff:
+		return katakana
+	case r >= 0xac00 && r <= 0xd7a3:
+		return otherDense
+	case r >= 0x2e80 && unicode.Is(unicode.Han, r):
+		return han
+	case unicode.IsLetter(r) || unicode.IsNumber(r):
+		return letters
+	}
+	return noScript
+}
+
+const halfKana = "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン"
+
+// narrow gives the usual form of a full-width letter or a half-width kana, and
+// how many bytes of what follows belong to it, too (a sound mark).
+func narrow(r rune, rest string) (rune, int) {
+	switch {
+	case r >= 0xff01 && r <= 0xff5e:
+		return r - 0xfee0, 0
+	case r >= 0xff66 && r <= 0xff9d:
+		n := rune(0)
+		for _, k := range halfKana {
+			if n == r-0xff66 {
+				r = k
+				break
+			}
+			n++
+		}
+		mark, size := utf8.DecodeRuneInString(rest)
+		switch {
+		case mark == 'ﾞ' && r == 'ウ':
+			return 'ヴ', size
+		case mark == 'ﾞ' && (r >= 'カ' && r <= 'ト' || r >= 'ハ' && r <= 'ホ'):
+			return r + 1, size
+		case mark == 'ﾟ' && r >= 'ハ' && r <= 'ホ':
+			return r + 2, size
+		}
+	}
+	return r, 0
+}
+
+func (c *cutter) letter(r rune, i, end int) {
+	c.flushDense()
+	if c.start < 0 {
+		c.start = i
+		c.cuts = c.cuts[:0]
+	} else if upper(r) && (lower(c.last) || upper(c.last) && nextLower(c.text[end:])) ||
+		alphabetic(r) && digit(c.last) && len(c.buf) == digits(c.buf) {
+		c.cuts = append(c.cuts, len(c.buf))
+	}
+	c.last, c.end = r, end
+	switch {
+	case upper(r):
+		c.buf = append(c.buf, byte(r)+'a'-'A')
+	case r < utf8.RuneSelf:
+		c.buf = append(c.buf, byte(r))
+	default:
+		r = unicode.ToLower(r)
+		if p, ok := plain(r); ok {
+			c.buf = append(c.buf, p...)
+		} else {
+			c.notASCII = true
+			c.buf = utf8.AppendRune(c.buf, r)
+		}
+	}
+}
+
+func upper(r rune) bool      { return r >= 'A' && r <= 'Z' }
+func lower(r rune) bool      { return r >= 'a' && r <= 'z' }
+func digit(r rune) bool      { return r >= '0' && r <= '9' }
+func alphabetic(r rune) bool { return upper(r) || lower(r) }
+
+// nextLower: two letters in a row follow or the word ends in one, as in
+// HTTPServer; the s of URLs begins no part.
+func nextLower(rest string) bool {
+	return len(rest) > 1 && lower(rune(rest[0])) && lower(rune(rest[1]))
+}
+
+func digits(b []byte) int {
+	n := 0
+	for _, x := range b {
+		if x >= '0' && x <= '9' {
+			n++
+		}
+	}
+	return n
+}
+
+// other ends a word at a character that belongs to none.
+func (c *cutter) other(r rune, i int) {
+	c.flushDense()
+	had := c.start >= 0
+	afterDigit := had && digit(c.last)
+	c.flushWord()
+	next, _ := utf8.DecodeRuneInString(c.text[min(len(c.text), i+utf8.RuneLen(max(r, 0))):])
+	if r == utf8.RuneError {
+		c.flushChain()
+		return
+	}
+	c.apostrophe = had && (r == '\'' || r == '’')
+	goesOn := had && scriptOf(next) == letters
+	switch {
+	case goesOn && (r == '_' || r == '-'):
+		c.link = '_'
+	case goesOn && r == '.' && (afterDigit == digit(next)):
+		c.link = '.'
+	default:
+		c.flushChain()
+	}
+}
+
+// flushWord gives the word that has ended, then its parts.
+func (c *cutter) flushWord() {
+	if c.start < 0 {
+		return
+	}
+	start := c.start
+	c.start = -1
+	w := c.buf
+	c.buf = c.buf[:0]
+	ascii := !c.notASCII
+	c.notASCII = false
+	if c.apostrophe {
+		c.apostrophe = false
+		switch string(w) { // what is left of is, not, would, …
+		case "s", "t", "d", "m", "ll", "re", "ve":
+			return
+		}
+	}
+	c.put(word{term: normal(w, ascii), start: start, end: c.end})
+	if len(c.cuts) > 0 && ascii && len(w) <= maxWord {
+		from := 0
+		for k := 0; k <= len(c.cuts); k++ {
+			to := len(w)
+			if k < len(c.cuts) {
+				to = c.cuts[k]
+			}
+			if to-from > 1 {
+				// Every part has the place of the whole: case says where in
+				// buf it begins, not where in the text.
+				c.put(word{normal(w[from:to], true), start, c.end, true})
+			}
+			from = to
+		}
+	}
+	c.cuts = c.cuts[:0]
+	if len(c.chain) == 0 {
+		c.chainStart = start
+	} else {
+		if c.link == '.' {
+			c.chain = append(c.chain, joint...)
+		}
+		c.links++
+	}
+	c.link = 0
+	c.chain = append(c.chain, w...)
+	c.chainEnd = c.end
+	if !ascii {
+		c.links = 100
+	}
+}
+
+// flushChain gives the whole of a_b, a-b or a.b.
+func (c *cutter) flushChain() {
+	if c.links > 0 && c.links <= 4 && len(c.chain) <= maxWord {
+		c.put(word{normal(c.chain, true), c.chainStart, c.chainEnd, true})
+	}
+	c.chain, c.links, c.link = c.chain[:0], 0, 0
+}
+
+func normal(w []byte, ascii bool) string {
+	if len(w) > maxWord {
+		w = w[:maxWord]
+		for !utf8.Valid(w) {
+			w = w[:len(w)-1]
+		}
+	}
+	if !ascii {
+		return string(w)
+	}
+	if base, ok := irregular()[string(w)]; ok {
+		return base
+	}
+	return stem(string(w))
+}
+
+func (c *cutter) denseChar(r rune, kind script, i, end int) {
+	c.flushWord()
+	c.flushChain()
+	if n := len(c.dense); n > 0 {
+		last := c.dense[n-1]
+		if r == 'ー' && (last.kind == hiragana || last.kind == katakana) {
+			kind = last.kind
+		}
+		if last.kind != kind || n >= 256 {
+			c.flushDense()
+		}
+	}
+	c.dense = append(c.dense, denseRune{r, kind, i, end})
+}
+
+// flushDense gives the pairs of a run of characters of one script.
+func (c *cutter) flushDense() {
+	run := c.dense
+	c.dense = c.dense[:0]
+	if len(run) == 0 {
+		return
+	}
+	kind := run[0].kind
+	if kind == katakana && len(run) > 2 && run[len(run)-1].r == 'ー' {
+		run = run[:len(run)-1] // サーバー is サーバ
+	}
+	for i, d := range run {
+		if len(run) == 1 {
+			c.put(word{term: string(d.r), start: d.start, end: d.end})
+		} else if i+1 < len(run) {
+			c.put(word{term: string([]rune{d.r, run[i+1].r}), start: d.start, end: run[i+1].end})
+		}
+		if kind == han && len(run) > 1 {
+			c.put(word{string(d.r), d.start, d.end, true})
+		}
+	}
 }
 
 const (
@@ -127,184 +394,29 @@ func plain(r rune) (string, bool) {
 }
 
 // stopWords say nothing about what a question is about.
-const stopWords = ` a about above after again all also am an and any are as at be because been before being below
-between both but by can could did do does doing don down during each few for from further get got had has have
-having he her here hers him his how i if in into is it its itself just let like me more most my myself no nor not
-now of off on once only or other our ours out over own please same she should so some such tell than that the
-their theirs them then there these they this those through to too under until up us very was we were what when
-where which while who whom why will with would you your yours `
+const stopWords = ` a about above after again all also am an and any are aren as at be because been before being below
+between both but by can could couldn did didn do does doesn doing don done down during each else ever few for from further get
+gets getting got gotten had hadn has hasn have haven having he her here hers him his how i if in into is isn it its itself just
+let like ll me more most much my myself no nor not now of off oh ok okay on once only or other our ours out over own per please
+re really same she should shouldn so some such tell than that the their theirs them then there these they this those through
+to too under until up upon us ve very via was wasn we well were weren what when where whether which while who whom whose why
+will with won would wouldn yes yet you your yours yeah `
 
 func stop(w string) bool { return strings.Contains(stopWordsFlat, " "+w+" ") }
 
 var stopWordsFlat = strings.ReplaceAll(stopWords, "\n", " ")
 
-// stem is Porter's algorithm ("An algorithm for suffix stripping", 1980) with
-// his later departures for -bli and -logi.
-func stem(w string) string {
-	if len(w) <= 2 || w[0] >= '0' && w[0] <= '9' {
-		return w
-	}
-	s := &stemmer{b: []byte(w)}
-	s.plural()
-	s.ending("y", "i", (*stemmer).hasVowel)
-	s.list(step2, 0)
-	s.list(step3, 0)
-	s.step4()
-	s.final()
-	return string(s.b)
-}
+// stopKana are pairs of hiragana that stand for grammar.
+const stopKana = ` です ます した から まで など って ない いる ある する れる られ せる こと もの よう そう ため だけ ほど より では
+には での とは にも でも でし まし ませ ださ くだ さい いま しま しょ ょう うか すか たの のか なの んで ので のに けど だっ った てい
+いた てる いう うん ええ はい たい なっ なん なに どう どこ どの どん いつ だれ なぜ ここ それ これ あれ その この あの がど はど はな はい をど
+んな ので もう まだ とか かな だよ たよ るよ よね だね たね るの うの んだ ると てき てく きた くれ もら らう れた れて して しい しく ちゃ
+たか るか ばい けば れば にな がな たち とも たり がら なが してい `
 
-type stemmer struct {
-	b []byte
-	n int // length of the stem that the last suffix leaves
-}
-
-func (s *stemmer) consonant(i int) bool {
-	switch s.b[i] {
-	case 'a', 'e', 'i', 'o', 'u':
-		return false
-	case 'y':
-		return i == 0 || !s.consonant(i-1)
-	}
-	return true
-}
-
-// measure counts vowel-consonant sequences in the first n letters.
-func (s *stemmer) measure(n int) int {
-	m, i := 0, 0
-	for i < n && s.consonant(i) {
-		i++
-	}
-	for {
-		for i < n && !s.consonant(i) {
-			i++
-		}
-		if i >= n {
-			return m
-		}
-		for i < n && s.consonant(i) {
-			i++
-		}
-		m++
-	}
-}
-
-func (s *stemmer) hasVowel(n int) bool {
-	for i := range n {
-		if !s.consonant(i) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *stemmer) double(n int) bool {
-	return n >= 2 && s.b[n-1] == s.b[n-2] && s.consonant(n-1)
-}
-
-// cvc: consonant, vowel, consonant other than w, x, y at the end.
-func (s *stemmer) cvc(n int) bool {
-	if n < 3 || !s.consonant(n-3) || s.consonant(n-2) || !s.consonant(n-1) {
+func stopDense(term string) bool {
+	r, n := utf8.DecodeRuneInString(term)
+	if scriptOf(r) != hiragana {
 		return false
 	}
-	c := s.b[n-1]
-	return c != 'w' && c != 'x' && c != 'y'
-}
-
-func (s *stemmer) has(suffix string) bool {
-	if !strings.HasSuffix(string(s.b), suffix) {
-		return false
-	}
-	s.n = len(s.b) - len(suffix)
-	return true
-}
-
-func (s *stemmer) put(text string) { s.b = append(s.b[:s.n], text...) }
-
-func (s *stemmer) ending(suffix, with string, if_ func(*stemmer, int) bool) {
-	if s.has(suffix) && if_(s, s.n) {
-		s.put(with)
-	}
-}
-
-func (s *stemmer) plural() {
-	switch {
-	case s.has("sses"):
-		s.put("ss")
-	case s.has("ies"):
-		s.put("i")
-	case s.has("ss"):
-	case s.has("s"):
-		s.put("")
-	}
-	if s.has("eed") {
-		if s.measure(s.n) > 0 {
-			s.put("ee")
-		}
-		return
-	}
-	if !(s.has("ed") && s.hasVowel(s.n)) && !(s.has("ing") && s.hasVowel(s.n)) {
-		return
-	}
-	s.put("")
-	n := len(s.b)
-	switch {
-	case s.has("at"):
-		s.put("ate")
-	case s.has("bl"):
-		s.put("ble")
-	case s.has("iz"):
-		s.put("ize")
-	case s.double(n):
-		if c := s.b[n-1]; c != 'l' && c != 's' && c != 'z' {
-			s.b = s.b[:n-1]
-		}
-	case s.measure(n) == 1 && s.cvc(n):
-		s.b = append(s.b, 'e')
-	}
-}
-
-var step2 = []string{"ational", "ate", "tional", "tion", "enci", "ence", "anci", "ance", "izer", "ize", "bli", "ble", "alli", "al",
-	"entli", "ent", "eli", "e", "ousli", "ous", "ization", "ize", "ation", "ate", "ator", "ate", "alism", "al", "iveness", "ive",
-	"fulness", "ful", "ousness", "ous", "aliti", "al", "iviti", "ive", "biliti", "ble", "logi", "log"}
-
-var step3 = []string{"icate", "ic", "ative", "", "alize", "al", "iciti", "ic", "ical", "ic", "ful", "", "ness", ""}
-
-func (s *stemmer) list(pairs []string, more int) {
-	for i := 0; i < len(pairs); i += 2 {
-		if s.has(pairs[i]) {
-			if s.measure(s.n) > more {
-				s.put(pairs[i+1])
-			}
-			return
-		}
-	}
-}
-
-var step4 = []string{"ement", "ment", "ance", "ence", "able", "ible", "ant", "ent", "ion", "ism", "ate", "iti", "ous", "ive", "ize", "al", "er", "ic", "ou"}
-
-func (s *stemmer) step4() {
-	for _, suffix := range step4 {
-		if !s.has(suffix) {
-			continue
-		}
-		if suffix == "ion" && (s.n == 0 || s.b[s.n-1] != 's' && s.b[s.n-1] != 't') {
-			return
-		}
-		if s.measure(s.n) > 1 {
-			s.put("")
-		}
-		return
-	}
-}
-
-func (s *stemmer) final() {
-	if s.has("e") {
-		if m := s.measure(s.n); m > 1 || m == 1 && !s.cvc(s.n) {
-			s.put("")
-		}
-	}
-	if n := len(s.b); n > 1 && s.b[n-1] == 'l' && s.double(n) && s.measure(n-1) > 1 {
-		s.b = s.b[:n-1]
-	}
+	return n == len(term) || strings.Contains(stopKana, " "+term+" ") || strings.Contains(stopKana, "\n"+term+" ")
 }

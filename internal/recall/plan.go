@@ -1,0 +1,645 @@
+package recall
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/ext/fts5"
+)
+
+const (
+	maxQuery = 8 << 10 // bytes of a question that are looked at
+	maxTerms = 40      // words of a question that are used, the rarest
+	// visits is how many documents a question may look at in FTS5, each about
+	// 2 µs, and pool how many of them, the best by a plain BM25, the ranking
+	// gets, each about 4 µs.
+	visits = 2000
+	pool   = 400
+	// alongside is how many postings of commoner words are gone through to
+	// count them in the documents that rarer words chose, about 20 ns each.
+	alongside = 100_000
+	k1, b1    = 1.2, 0.75
+)
+
+// fieldWeight is how often a word in a field counts, for the plain BM25.
+var fieldWeight = [fieldCount]float64{2.5, 1.5, 1}
+
+// terms finds a question's words in the index, the rarest first.
+func (d *db) terms(text string, w weights) ([]queryTerm, error) {
+	if len(text) > maxQuery {
+		text = text[:maxQuery]
+	}
+	text = strings.ToValidUTF8(text, " ")
+	var all []queryTerm
+	at := map[string]int{}
+	telling := false
+	for _, x := range wantedOf(text, w) {
+		if i, ok := at[x.text]; ok { // related to two words of the question
+			all[i].weight = max(all[i].weight, x.weight)
+			continue
+		}
+		at[x.text] = len(all)
+		all = append(all, queryTerm{text: x.text, stop: x.stop, weight: x.weight})
+		telling = telling || !x.stop
+	}
+	var out []queryTerm
+	for _, t := range all {
+		if t.stop && telling {
+			continue // "to be or not to be" has nothing else
+		}
+		df, err := d.df(t.text)
+		if err != nil {
+			return nil, err
+		}
+		if t.df = df; df > 0 {
+			out = append(out, t)
+		}
+	}
+	// A related word is as if it were so much commoner: the question's own
+	// words choose the documents first.
+	sort.Slice(out, func(i, j int) bool {
+		x, y := float64(out[i].df)/(out[i].weight*out[i].weight), float64(out[j].df)/(out[j].weight*out[j].weight)
+		if x != y {
+			return x < y
+		}
+		return out[i].text < out[j].text
+	})
+	return out[:min(len(out), maxTerms)], nil
+}
+
+func (d *db) df(term string) (int64, error) {
+	return d.number(`SELECT df FROM terms WHERE term=?`, term)
+}
+
+// sight is what a reader may see, in the forms in which it is checked.
+type sight struct {
+	Reader
+	classes []Class
+	asOf    time.Time // zero = now
+	now     time.Time
+
+	classBits uint32          // by classCode
+	audiences []string        // nil = all
+	codes     map[int64]bool  // audienceCode of audiences
+	acl       map[string]bool // entries that name the reader
+	global    bool            // only documents of files of the global memory (Search)
+	open      bool            // with All: only what everyone in its scope may see
+}
+
+func newSight(q Question, now time.Time) *sight {
+	v := &sight{Reader: q.Reader, classes: q.Classes, asOf: q.AsOf, now: now}
+	if !q.AsOf.IsZero() {
+		v.now = q.AsOf
+	}
+	v.classBits = ^uint32(1 << 2) // what stands in the index is in the blocks, too
+	if len(q.Classes) > 0 {
+		v.classBits = 0
+		for _, c := range q.Classes {
+			v.classBits |= 1 << classCode(c)
+		}
+	}
+	if q.All {
+		return v
+	}
+	v.audiences = append(v.audiences, audience(scopeGlobal, "", ""))
+	if q.Project != "" {
+		v.audiences = append(v.audiences, audience(scopeProject, q.Project, ""))
+	}
+	if q.Reader.Session != "" {
+		v.audiences = append(v.audiences, audience(scopeSession, "", q.Reader.Session))
+	}
+	v.codes = map[int64]bool{}
+	for _, a := range v.audiences {
+		v.codes[audienceCode(a)] = true
+	}
+	v.acl = map[string]bool{"*": true}
+	for prefix, name := range map[string]string{"agent:": q.Agent, "role:": q.Role, "client:": q.Reader.Client} {
+		if name != "" {
+			v.acl[prefix+name] = true
+		}
+	}
+	return v
+}
+
+// maybe says by a row's number whether the document could be one to serve.
+func (v *sight) maybe(row int64) bool {
+	if v.classBits>>(row>>classShift&(1<<classBits-1))&1 == 0 {
+		return false
+	}
+	if v.asOf.IsZero() && row>>statusShift&(1<<statusBits-1) == 1 {
+		return false // superseded
+	}
+	return v.codes == nil || v.codes[row>>visShift&(1<<visBits-1)]
+}
+
+// permits says whether the reader may see a document at all.
+func (v *sight) permits(d *Doc) bool {
+	if v.open {
+		return d.Scope != scopeSession && (len(d.ACL) == 0 || slices.Contains(d.ACL, "*"))
+	}
+	if v.All {
+		return true
+	}
+	if !slices.Contains(v.audiences, audience(d.Scope, d.Project, d.Session)) {
+		return false
+	}
+	if d.Scope == scopeSession && d.Project != "" && v.Reader.Project != "" && d.Project != v.Reader.Project {
+		return false
+	}
+	return len(d.ACL) == 0 || slices.ContainsFunc(d.ACL, func(a string) bool { return v.acl[a] })
+}
+
+// serves says whether a document is one to answer with: one that the reader may
+// see, of a class that was asked for, known and true at the time.
+func (v *sight) serves(d *Doc) bool {
+	if len(v.classes) > 0 {
+		if !slices.Contains(v.classes, d.Class) {
+			return false
+		}
+	} else if d.Class == ClassIndex {
+		return false
+	}
+	if !v.asOf.IsZero() && d.Time.After(v.asOf) || !d.Until.IsZero() && !d.Until.After(v.now) {
+		return false
+	}
+	switch d.Status {
+	case Active:
+	case Superseded: // it was true once, which a question about then finds
+		if v.asOf.IsZero() || d.Until.IsZero() {
+			return false
+		}
+	case Candidate:
+		if v.open || !v.All && (d.Session == "" || d.Session != v.Reader.Session) {
+			return false
+		}
+	default:
+		return false
+	}
+	return v.permits(d)
+}
+
+// bound is the row number below which everything known at the time is. Numbers
+// that were taken are counted up into the next minute at most.
+func (v *sight) bound() int64 {
+	if v.asOf.IsZero() {
+		return math.MaxInt64
+	}
+	return (minuteOf(v.asOf) + 2) << timeShift
+}
+
+// narrowing is an FTS5 expression that leaves only what the reader may see and
+// asked for, as far as that is worth while: where it leaves less than a quarter.
+// It returns the share of all documents that is left, too.
+func (d *db) narrowing(v *sight) (exprs []string, share float64, err error) {
+	share = 1
+	group := func(words []string) error {
+		n := int64(0)
+		for _, w := range words {
+			df, err := d.df("#" + w)
+			if err != nil {
+				return err
+			}
+			n += df
+		}
+		if s := float64(n) / float64(max(1, d.corpus.docs)); s < 0.25 {
+			exprs = append(exprs, `f : (`+quoted(words, " OR ")+`)`)
+			share *= s
+		}
+		return nil
+	}
+	if v.audiences != nil {
+		var ws []string
+		for _, a := range v.audiences {
+			ws = append(ws, audienceWord(a))
+		}
+		if err := group(ws); err != nil {
+			return nil, 0, err
+		}
+		ws = []string{aclWord("*")}
+		for _, a := range sortedKeys(v.acl) {
+			if a != "*" {
+				ws = append(ws, aclWord(a))
+			}
+		}
+		if err := group(ws); err != nil {
+			return nil, 0, err
+		}
+	}
+	if len(v.classes) > 0 {
+		var ws []string
+		for _, c := range v.classes {
+			ws = append(ws, classWord(c))
+		}
+		if err := group(ws); err != nil {
+			return nil, 0, err
+		}
+	}
+	return exprs, share, nil
+}
+
+func quoted(words []string, with string) string { return `"` + strings.Join(words, `"`+with+`"`) + `"` }
+
+func texts(terms []queryTerm) []string {
+	out := make([]string, len(terms))
+	for i, t := range terms {
+		out[i] = t.text
+	}
+	return out
+}
+
+const textFields = `{t a b} : `
+
+// found is a document that FTS5 found.
+type found struct {
+	row   int64
+	score float64
+	tf    [][fieldCount]uint8
+}
+
+// match plans a question: the words that say most choose the documents, and
+// commoner ones are counted in these, as far as that is quick. Where there are
+// only common words, documents that have several of them come first, and among
+// those the newest.
+func (d *db) match(terms []queryTerm, v *sight) ([]found, error) {
+	if len(terms) == 0 || d.corpus.docs == 0 {
+		return nil, nil
+	}
+	narrow, share, err := d.narrowing(v)
+	if err != nil {
+		return nil, err
+	}
+	expect := func(t queryTerm) float64 { return float64(t.df) * share }
+	n, sum := 0, 0.0
+	for n < len(terms) && sum+expect(terms[n]) <= visits {
+		sum += expect(terms[n])
+		n++
+	}
+	if n > 0 {
+		m, more := n, int64(0)
+		for m < len(terms) && more+terms[m].df <= alongside {
+			more += terms[m].df
+			m++
+		}
+		expr := append(slices.Clone(narrow), textFields+`(`+quoted(texts(terms[:n]), " OR ")+`)`)
+		if m > n {
+			// Both groups hold for the same documents; the second one counts.
+			expr = append(expr, textFields+`(`+quoted(texts(terms[:m]), " OR ")+`)`)
+		}
+		return d.scan(expr, terms, phrases(narrow, n, m), v, math.MaxInt)
+	}
+	m := min(len(terms), 6)
+	for k := min(3, m); k >= 2; k-- {
+		e, p := atLeast(texts(terms[:m]), 0, k)
+		got, err := d.scan(append(slices.Clone(narrow), textFields+e), terms, append(none(narrow), p...), v, visits)
+		if err != nil || len(got) >= DefaultMax {
+			return got, err
+		}
+	}
+	return d.scan(append(slices.Clone(narrow), textFields+`"`+terms[0].text+`"`), terms, phrases(narrow, 1, 1), v, visits)
+}
+
+// phrases says which term each phrase of a query counts, -1 for none: those of
+// narrow, n terms, and where m > n the first m terms again.
+func phrases(narrow []string, n, m int) []int {
+	out := none(narrow)
+	for i := range n {
+		if m > n {
+			out = append(out, -1)
+		} else {
+			out = append(out, i)
+		}
+	}
+	if m > n {
+		for i := range m {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func none(narrow []string) (out []int) {
+	for _, e := range narrow {
+		for range strings.Count(e, `"`) / 2 {
+			out = append(out, -1)
+		}
+	}
+	return out
+}
+
+// atLeast is an expression for documents that have at least k of the words, one
+// of them being one of the first two not taken yet, and says which word each
+// phrase of it is. Each word that a document has is counted by some phrase.
+func atLeast(words []string, from, k int) (expr string, phrases []int) {
+	if k == 1 {
+		for i := from; i < len(words); i++ {
+			phrases = append(phrases, i)
+		}
+		return `(` + quoted(words[from:], " OR ") + `)`, phrases
+	}
+	var parts []string
+	for i := from; i < min(from+2, len(words)-k+1); i++ {
+		e, p := atLeast(words, i+1, k-1)
+		parts = append(parts, `("`+words[i]+`" AND `+e+`)`)
+		phrases = append(append(phrases, i), p...)
+	}
+	return `(` + strings.Join(parts, " OR ") + `)`, phrases
+}
+
+// scorer is the state of the SQL function reprise_score for one scan.
+type scorer struct {
+	terms   []queryTerm
+	phrases []int
+	seen    []bool // phrase of a term that was counted in this document
+	idf     []float64
+	avg     float64
+	tf      [][fieldCount]uint8
+	v       *sight
+	found   []found
+	err     error
+}
+
+// score is called by SQLite for each matching document. It is BM25 with counts
+// that are exact for what is in the index, so that an index that was updated
+// and one that was built anew score alike.
+func (d *db) score(fts fts5.Context, ctx sqlite3.Context, _ ...sqlite3.Value) {
+	sc := d.scorer
+	if sc == nil || sc.err != nil {
+		return
+	}
+	row := fts.RowID()
+	if !sc.v.maybe(row) {
+		return
+	}
+	n, err := fts.InstCount()
+	if err != nil {
+		sc.err = err
+		return
+	}
+	at := len(sc.tf)
+	for range sc.terms {
+		sc.tf = append(sc.tf, [fieldCount]uint8{})
+	}
+	tf := sc.tf[at:len(sc.tf):len(sc.tf)]
+	// One word can be several phrases; the first that occurs counts.
+	first := [maxTerms]int{}
+	for i := range min(n, 500) {
+		phrase, col, _, err := fts.Inst(i)
+		if err != nil {
+			sc.err = err
+			return
+		}
+		if phrase < 0 || phrase >= len(sc.phrases) || col >= fieldCount {
+			continue
+		}
+		t := sc.phrases[phrase]
+		if t < 0 {
+			continue
+		}
+		if first[t] == 0 {
+			first[t] = phrase + 1
+		}
+		if first[t] == phrase+1 && tf[t][col] < 255 {
+			tf[t][col]++
+		}
+	}
+	sc.found = append(sc.found, found{row: row, score: bm25(tf, sc.idf, unpackLength(row)/sc.avg), tf: tf})
+}
+
+// bm25 scores counts of words, in a document that is length times as long as
+// the mean.
+func bm25(tf [][fieldCount]uint8, idf []float64, length float64) float64 {
+	norm := k1 * (1 - b1 + b1*length)
+	total := 0.0
+	for i, by := range tf {
+		sum := 0.0
+		for f, n := range by {
+			sum += float64(n) * fieldWeight[f]
+		}
+		if sum > 0 {
+			total += idf[i] * sum * (k1 + 1) / (sum + norm)
+		}
+	}
+	return total
+}
+
+func idf(df, docs int64) float64 {
+	return math.Log(1 + (float64(docs)-float64(df)+0.5)/(float64(df)+0.5))
+}
+
+func idfs(terms []queryTerm, docs int64) []float64 {
+	out := make([]float64, len(terms))
+	for i, t := range terms {
+		out[i] = idf(t.df, docs) * t.weight
+	}
+	return out
+}
+
+func (c corpus) meanLength() float64 {
+	if c.docs == 0 {
+		return 1
+	}
+	return max(1, float64(c.tokens[0]+c.tokens[1]+c.tokens[2])/float64(c.docs))
+}
+
+// scan runs one FTS5 query, the newest documents first, until it has found
+// most or looked at four times as many.
+func (d *db) scan(exprs []string, terms []queryTerm, phrases []int, v *sight, most int) ([]found, error) {
+	sc := &scorer{terms: terms, phrases: phrases, idf: idfs(terms, d.corpus.docs), avg: d.corpus.meanLength(), v: v}
+	d.scorer = sc
+	defer func() { d.scorer = nil }()
+	s, err := d.prepared(`SELECT reprise_score(fts) FROM fts WHERE fts MATCH ? AND rowid < ? ORDER BY rowid DESC`)
+	if err != nil {
+		return nil, err
+	}
+	if err := bind(s, []any{`(` + strings.Join(exprs, `) AND (`) + `)`, v.bound()}); err != nil {
+		return nil, err
+	}
+	for looked := 0; (most == math.MaxInt || len(sc.found) < most && looked < 4*most) && s.Step(); looked++ {
+		if sc.err != nil {
+			break
+		}
+	}
+	err = s.Err()
+	if rerr := s.Reset(); err == nil {
+		err = rerr
+	}
+	if err == nil {
+		err = sc.err
+	}
+	return sc.found, err
+}
+
+// candidates are the documents that a ranking chooses from: those that have a
+// key of the question, and the best of those that have its words.
+func (d *db) candidates(ctx context.Context, a *asked, v *sight) ([]*candidate, error) {
+	g := &ledge{d: d, a: a, v: v}
+	var out []*candidate
+	have := map[int64]*candidate{}
+	for _, k := range a.Keys {
+		rows, err := d.rowsOf(`SELECT row FROM keys WHERE key=?`, k)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if have[row] != nil {
+				continue
+			}
+			c, err := g.load(row)
+			if err != nil {
+				return nil, err
+			}
+			if c != nil {
+				c.exact = true
+				have[row] = c
+				out = append(out, c)
+			}
+		}
+	}
+	hits, err := d.match(a.terms, v)
+	if err != nil {
+		return nil, err
+	}
+	sort.Slice(hits, func(i, j int) bool {
+		if hits[i].score != hits[j].score {
+			return hits[i].score > hits[j].score
+		}
+		return hits[i].row > hits[j].row
+	})
+	left := pool
+	for _, h := range hits {
+		if left == 0 || ctx.Err() != nil {
+			break
+		}
+		if have[h.row] != nil {
+			continue
+		}
+		c := &candidate{tf: h.tf}
+		ok, err := d.loadHead(h.row, c)
+		if err != nil {
+			return nil, err
+		}
+		if ok && v.serves(&c.Doc) && (!v.global || c.file != 0) {
+			out = append(out, c)
+			left--
+		}
+	}
+	return out, ctx.Err()
+}
+
+func (d *db) rowsOf(q string, args ...any) (rows []int64, err error) {
+	err = d.rows(q, func(s *sqlite3.Stmt) { rows = append(rows, s.ColumnInt64(0)) }, args...)
+	return rows, err
+}
+
+func (d *db) loadHead(row int64, c *candidate) (ok bool, err error) {
+	err = d.rows(`SELECT `+head+` FROM docs d WHERE d.row=?`, func(s *sqlite3.Stmt) {
+		var st stored
+		scanHead(s, &st)
+		c.take(&st)
+		ok = true
+	}, row)
+	return ok, err
+}
+
+func (c *candidate) take(st *stored) {
+	c.Doc, c.row, c.length, c.file, c.line = st.Doc, st.row, st.length, st.file, st.line
+}
+
+// ledge is the ground beneath a ranking, made of one read transaction.
+type ledge struct {
+	d *db
+	a *asked
+	v *sight
+}
+
+// load reads a whole document; nil when it is not to be served.
+func (g *ledge) load(row int64) (*candidate, error) {
+	st, ok, err := g.d.one(`d.row=?`, row)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return g.whole(&st), nil
+}
+
+func (g *ledge) whole(st *stored) *candidate {
+	if !g.v.serves(&st.Doc) {
+		return nil
+	}
+	c := &candidate{filled: true}
+	c.take(st)
+	c.tf = make([][fieldCount]uint8, len(g.a.terms))
+	for i, text := range [fieldCount]string{st.Title, st.Author, st.Text} {
+		words(text, func(w word) bool {
+			for t := range g.a.terms {
+				if g.a.terms[t].text == w.term && c.tf[t][i] < 255 {
+					c.tf[t][i]++
+				}
+			}
+			return true
+		})
+	}
+	return c
+}
+
+func (g *ledge) around(group string, from, to int) ([]*candidate, error) {
+	var out []*candidate
+	err := g.d.rows(`SELECT `+head+`, `+tail+` FROM docs d WHERE d.grp=? AND d.grp<>'' AND d.ord BETWEEN ? AND ? ORDER BY d.ord, d.id`, func(s *sqlite3.Stmt) {
+		var st stored
+		scanHead(s, &st)
+		scanTail(s, headColumns, &st.Doc)
+		if c := g.whole(&st); c != nil {
+			out = append(out, c)
+		}
+	}, group, from, to)
+	return out, err
+}
+
+func (g *ledge) fill(cs ...*candidate) error {
+	for _, c := range cs {
+		if c.filled {
+			continue
+		}
+		err := g.d.rows(`SELECT `+tail+` FROM docs d WHERE d.row=?`, func(s *sqlite3.Stmt) { scanTail(s, 0, &c.Doc) }, c.row)
+		if err != nil {
+			return err
+		}
+		c.filled = true
+	}
+	return nil
+}
+
+func (g *ledge) byID(ids ...string) ([]*candidate, error) {
+	var out []*candidate
+	for _, id := range ids {
+		st, ok, err := g.d.one(`d.id=?`, id)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			if c := g.whole(&st); c != nil {
+				out = append(out, c)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (g *ledge) byFact(key string) ([]string, error) {
+	var ids []string
+	err := g.d.rows(`SELECT d.id FROM docs d JOIN facts k ON k.row=d.row WHERE k.key=? ORDER BY d.time, d.id`, func(s *sqlite3.Stmt) { ids = append(ids, s.ColumnText(0)) }, key)
+	return ids, err
+}
+
+func (g *ledge) vectors(model string, each func(id string, v []float32)) error {
+	return g.d.vectors(model, func(id string, row int64, v []float32) bool {
+		if g.v.maybe(row) && row < g.v.bound() {
+			each(id, v)
+		}
+		return true
+	})
+}

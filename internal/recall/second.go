@@ -1,0 +1,310 @@
+package recall
+
+import (
+	"math"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// second scores what the texts say beyond their words' counts. Each signal is
+// in [0,1] and raises the score by its weight's share, so that none of them
+// can make a match of what does not match.
+func (r *ranking) second() {
+	if len(r.docs) == 0 {
+		return
+	}
+	newest, oldest := r.docs[0].Time, r.docs[0].Time
+	for _, d := range r.docs {
+		if d.Time.After(newest) {
+			newest = d.Time
+		}
+		if d.Time.Before(oldest) {
+			oldest = d.Time
+		}
+	}
+	for _, d := range r.docs {
+		f := featuresOf(d.Text)
+		d.quality = r.qualityOf(d)
+		s := map[weight]float64{
+			weightCoverage:   r.coverage(d),
+			weightPhrase:     r.phrase(d),
+			weightDate:       r.dateMatch(d),
+			weightImportance: d.Importance,
+			weightConfidence: d.Confidence,
+			weightScope:      scopeRank(d.Scope),
+			weightRecency:    r.recency(d, oldest, newest),
+		}
+		switch r.q.cue {
+		case cueWhen:
+			s[weightWhen] = f.time
+		case cueCount:
+			s[weightCount] = f.number
+		case cueWhere:
+			s[weightWhere] = f.place
+		case cueWho:
+			s[weightWho] = f.place
+		case cueWhy:
+			s[weightWhy] = f.reason
+		}
+		factor := 1.0
+		for i := range numWeights {
+			factor += r.w[i] * s[i]
+		}
+		if f.asks {
+			factor *= 1 - r.w[weightAsks]
+		}
+		if f.words < 6 {
+			factor *= 1 - r.w[weightShort]
+		}
+		d.score = d.base * max(factor, 0.01)
+		if r.Explain {
+			d.signals = map[string]float64{"words": round(d.own), "neighbours": round(d.base - d.own), "quality": round(d.quality)}
+			for i, v := range s {
+				if v != 0 {
+					d.signals[weightTable[i].name] = round(v * r.w[i])
+				}
+			}
+		}
+	}
+	r.answers()
+}
+
+func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+
+// answers gives a share of a question's match to what was said next by
+// somebody else.
+func (r *ranking) answers() {
+	w := r.w[weightAnswer]
+	if w == 0 {
+		return
+	}
+	type add struct {
+		d *scoredDoc
+		v float64
+	}
+	var adds []add
+	for _, docs := range r.groups {
+		for i := 1; i < len(docs); i++ {
+			p, d := docs[i-1], docs[i]
+			if d.Ord-p.Ord == 1 && p.Author != d.Author && p.filled && strings.HasSuffix(strings.TrimSpace(p.Text), "?") {
+				adds = append(adds, add{d, w * p.own})
+			}
+		}
+	}
+	for _, a := range adds {
+		a.d.score += a.v
+	}
+}
+
+// coverage is the share of what the question asks for that the document has.
+func (r *ranking) coverage(d *scoredDoc) float64 {
+	if r.q.total <= 0 {
+		return 0
+	}
+	sum := 0.0
+	for i, c := range r.q.concepts {
+		if !c.name {
+			sum += c.gain * min(1, d.sat[i])
+		}
+	}
+	return min(1, sum/r.q.total)
+}
+
+// qualityOf is coverage with what the neighbours add, which is compared with
+// the policy's threshold.
+func (r *ranking) qualityOf(d *scoredDoc) float64 {
+	if d.exact {
+		return 1
+	}
+	best := make([]float64, len(d.sat))
+	for i, s := range d.sat {
+		best[i] = min(1, s)
+	}
+	for _, n := range r.groups[d.Group] {
+		if d.Group == "" {
+			break
+		}
+		if gap := n.Ord - d.Ord; n != d && gap >= -reach && gap <= reach {
+			for i, s := range n.sat {
+				best[i] = max(best[i], r.w[weightNeighbourQuality]*min(1, s))
+			}
+		}
+	}
+	sum, total := 0.0, 0.0
+	for i, c := range r.q.concepts {
+		if c.name {
+			continue
+		}
+		sum += c.gain * best[i]
+		total += c.gain
+	}
+	if total == 0 { // nothing but names
+		for i, c := range r.q.concepts {
+			sum += c.gain * best[i]
+			total += c.gain
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return min(1, sum/total)
+}
+
+// phrase is the share of the question's pairs of neighbouring words that stand
+// together in the document, too.
+func (r *ranking) phrase(d *scoredDoc) float64 {
+	if len(r.q.words) < 2 || r.w[weightPhrase] == 0 {
+		return 0
+	}
+	pairs := map[[2]string]bool{}
+	for i := 1; i < len(r.q.words); i++ {
+		pairs[[2]string{r.q.words[i-1], r.q.words[i]}] = false
+	}
+	prev, prev2 := "", ""
+	got := 0
+	words(d.Title+"\n"+d.Text, func(w word) bool {
+		if w.part {
+			return true
+		}
+		for _, p := range []string{prev, prev2} {
+			if done, ok := pairs[[2]string{p, w.term}]; ok && !done {
+				pairs[[2]string{p, w.term}] = true
+				got++
+			}
+		}
+		prev2, prev = prev, w.term
+		return got < len(pairs)
+	})
+	return min(1, float64(got)/float64(min(3, len(pairs))))
+}
+
+// dateMatch is how near a document lies to a date that the question names, by
+// when it was made or by what its text says.
+func (r *ranking) dateMatch(d *scoredDoc) float64 {
+	if len(r.q.dates) == 0 || r.w[weightDate] == 0 {
+		return 0
+	}
+	best := 0.0
+	said := datesOf(d.Text, d.Time)
+	for _, q := range r.q.dates {
+		best = max(best, q.nearness(d.Time))
+		for _, s := range said {
+			if q.overlaps(s) && s.to.Sub(s.from) < 60*24*time.Hour {
+				best = max(best, 1)
+			}
+		}
+	}
+	return best
+}
+
+func (r *ranking) recency(d *scoredDoc, oldest, newest time.Time) float64 {
+	if d.Time.IsZero() || !newest.After(oldest) {
+		return 0
+	}
+	return float64(d.Time.Sub(oldest)) / float64(newest.Sub(oldest))
+}
+
+func scopeRank(scope string) float64 {
+	switch scope {
+	case "session":
+		return 1
+	case "project":
+		return 0.6
+	}
+	return 0
+}
+
+// features are what a text has that a kind of question asks for.
+type features struct {
+	time, number, place, reason float64
+	asks                        bool
+	words                       int
+}
+
+const timeWords = ` yesterday today tonight tomorrow ago last next week weeks weekend month months year years monday tuesday wednesday
+thursday friday saturday sunday january february march april june july august september october november december morning afternoon
+evening day days since until till before after summer winter spring autumn fall christmas easter birthday recently earlier tuesdays
+mondays wednesdays thursdays fridays saturdays sundays hour hours minutes noon midnight first second third fourth fifth sixth seventh eighth
+ninth tenth eleventh twelfth `
+
+const numberWords = ` two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million half dozen percent twice once couple `
+
+const reasonWords = ` because since so reason why due cause caused therefore hence after broke order avoid instead wanted want help need needed `
+
+const placeWords = ` in at to from near by on `
+
+func featuresOf(text string) features {
+	var f features
+	text = strings.TrimSpace(text)
+	times, numbers, places, reasons := 0, 0, 0, 0
+	prev, begins := "", true
+	for i := 0; i < len(text); {
+		c, n := utf8.DecodeRuneInString(text[i:])
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			if c == '.' || c == '!' || c == '?' || c == ':' || c == '\n' {
+				begins = true
+			}
+			i += n
+			continue
+		}
+		j := i
+		dense := 0
+		for j < len(text) {
+			c, n := utf8.DecodeRuneInString(text[j:])
+			if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+				break
+			}
+			if s := scriptOf(c); s > letters {
+				dense++
+			}
+			j += n
+		}
+		w := text[i:j]
+		low := strings.ToLower(w)
+		f.words += 1 + dense/2
+		key := " " + low + " "
+		if strings.Contains(timeWords, key) || strings.Contains(timeWords, " "+low+"\n") || strings.Contains(timeWords, "\n"+low+" ") || len(w) == 4 && digits([]byte(w)) == 4 {
+			times++
+		}
+		if c := low[0]; c >= '0' && c <= '9' || strings.Contains(numberWords, key) || strings.Contains(numberWords, " "+low+"\n") || strings.Contains(numberWords, "\n"+low+" ") {
+			numbers++
+		}
+		if strings.Contains(reasonWords, key) {
+			reasons++
+		}
+		if unicode.IsUpper(c) && !begins && len(w) > 1 {
+			places++
+			if strings.Contains(placeWords, " "+prev+" ") {
+				places++
+			}
+		}
+		prev, begins = low, false
+		i = j
+	}
+	if strings.ContainsAny(text, "年月日時週昨明") {
+		times++
+	}
+	if strings.ContainsAny(text, "一二三四五六七八九十百千") {
+		numbers++
+	}
+	if strings.Contains(text, "ので") || strings.Contains(text, "から") || strings.Contains(text, "ため") {
+		reasons++
+	}
+	f.time, f.number, f.place, f.reason = level(times), level(numbers), level(places), level(reasons)
+	f.asks = strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？")
+	return f
+}
+
+// level is 0 for none, ¾ for one, 1 for more.
+func level(n int) float64 {
+	switch n {
+	case 0:
+		return 0
+	case 1:
+		return 0.75
+	}
+	return 1
+}
