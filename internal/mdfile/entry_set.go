@@ -135,7 +135,7 @@ func addEntry(src, rendered []byte) []byte {
 		rendered = bytes.ReplaceAll(rendered, []byte("\n"), nl)
 	}
 	switch {
-	case len(bytes.TrimSpace(out)) == 0:
+	case len(out) == 0:
 	case bytes.HasSuffix(out, append(bytes.Clone(nl), nl...)):
 	case bytes.HasSuffix(out, []byte("\n")):
 		out = append(out, nl...)

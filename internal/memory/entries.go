@@ -1,0 +1,586 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/mdfile"
+	"reprise/internal/redact"
+)
+
+// Entries are the dated entries of one scope: a project's learnings.md,
+// decisions.md and changelog.md, or, in the global memory, the blocks
+// reference-learned.md and decisions.md. It holds nothing open between calls
+// and is safe for use by several goroutines and processes.
+//
+// Lock: the change lock of the directory, from the read to the commit.
+type Entries struct {
+	s      *Store
+	plain  bool // a directory of entries and no memory with core and index
+	lookup map[string]string
+}
+
+// The files of entries, by what they hold.
+const (
+	learningsFile  = "learnings.md"
+	decisionsFile  = "decisions.md"
+	changelogFile  = "changelog.md"
+	learnedBlock   = blocksDir + "/reference-learned.md"
+	decisionsBlock = blocksDir + "/" + decisions
+)
+
+// MaxEntry is how long an entry's text may be, in bytes.
+const MaxEntry = 64 << 10
+
+// ErrRetired is the error of adding what was forgotten by hand: it comes back
+// only when a person says so again.
+var ErrRetired = errors.New("was forgotten")
+
+// EntriesOptions of [NewEntries]. Dir and Now are required.
+type EntriesOptions struct {
+	Dir        string // a project's global/
+	Now        func() time.Time
+	Access     Access
+	AfterWrite func(name string) // may be nil; name is the file's, relative to Dir
+	Disk       durable.Disk
+}
+
+// NewEntries returns the entries of a project. It touches nothing.
+func NewEntries(o EntriesOptions) *Entries {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Store{o: Options{Dir: o.Dir, Now: o.Now, Access: o.Access, AfterWrite: o.AfterWrite, Disk: o.Disk}, secrets: redact.New()}
+	return &Entries{s: s, plain: true, lookup: map[string]string{
+		mdfile.TypeLearning: learningsFile, mdfile.TypePreference: learningsFile, mdfile.TypeDecision: decisionsFile, mdfile.TypeChange: changelogFile,
+	}}
+}
+
+// Entries are the entries in the memory's blocks, with their index rows.
+func (s *Store) Entries() *Entries {
+	return &Entries{s: s, lookup: map[string]string{
+		mdfile.TypeLearning: learnedBlock, mdfile.TypePreference: learnedBlock, mdfile.TypeDecision: decisionsBlock,
+	}}
+}
+
+// Dir is the directory that the files are in.
+func (e *Entries) Dir() string { return e.s.o.Dir }
+
+// Files are the names of the files that hold entries, whether they exist or not.
+func (e *Entries) Files() []string {
+	names := []string{}
+	for _, f := range e.lookup {
+		if !slices.Contains(names, f) {
+			names = append(names, f)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// fileOf is the file for entries of a type; unknown types go where learnings go.
+func (e *Entries) fileOf(typ string) string {
+	if f, ok := e.lookup[typ]; ok {
+		return f
+	}
+	return e.lookup[mdfile.TypeLearning]
+}
+
+// Item is an entry with the file it stands in and what has become of it.
+type Item struct {
+	mdfile.Entry
+	File  string       `json:"file"` // relative to Dir, with slashes
+	State mdfile.State `json:"-"`
+}
+
+// Active says that the entry holds.
+func (i Item) Active() bool { return i.State.Status == mdfile.StatusActive }
+
+// EntryProblem is an entry that cannot be read whole; the rest of its file can.
+type EntryProblem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	ID      string `json:"id,omitempty"`
+	Problem string `json:"problem"`
+}
+
+// List returns all entries but tombstones, in order of time, each with what has
+// become of it. It writes nothing. Files that are missing hold none.
+func (e *Entries) List(ctx context.Context) ([]Item, error) {
+	d, err := e.s.open()
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	all, err := e.read(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return all.items(), nil
+}
+
+// Problems lists the entries that cannot be read whole.
+func (e *Entries) Problems(ctx context.Context) ([]EntryProblem, error) {
+	list, err := e.List(ctx)
+	var out []EntryProblem
+	for _, i := range list {
+		if i.Problem != "" {
+			out = append(out, EntryProblem{File: i.File, Line: i.Line, ID: i.ID, Problem: i.Problem})
+		}
+	}
+	return out, err
+}
+
+// Get returns the entry with this id, or the one whose id begins with it.
+func (e *Entries) Get(ctx context.Context, id string) (Item, error) {
+	list, err := e.List(ctx)
+	if err != nil {
+		return Item{}, err
+	}
+	var found []Item
+	for _, i := range list {
+		if i.ID == id {
+			return i, nil
+		}
+		if len(id) >= 4 && strings.HasPrefix(i.ID, id) {
+			found = append(found, i)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return Item{}, fmt.Errorf("%w: no entry %s in %s", ErrNotFound, shorten(id, 40), e.s.o.Dir)
+	}
+	return Item{}, fmt.Errorf("%w: %d entries begin with %s; give more of the id", ErrNotFound, len(found), shorten(id, 40))
+}
+
+// shelf is all files of entries, read.
+type shelf struct {
+	files  map[string]*mdfile.EntryFile
+	states map[string]mdfile.State
+}
+
+func (e *Entries) read(ctx context.Context, d *durable.Dir) (*shelf, error) {
+	sh := &shelf{files: map[string]*mdfile.EntryFile{}}
+	var all []mdfile.Entry
+	for _, name := range e.Files() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		f, err := loadEntries(d, name)
+		if err != nil {
+			return nil, err
+		}
+		sh.files[name] = f
+		all = append(all, f.Entries...)
+	}
+	sh.states = mdfile.Resolve(all)
+	return sh, nil
+}
+
+func loadEntries(d *durable.Dir, name string) (*mdfile.EntryFile, error) {
+	f, err := load(d, name)
+	if errors.Is(err, ErrNotFound) {
+		return mdfile.ParseEntries(nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ef, err := mdfile.ParseEntries(f.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w: %w; mend it in an editor", name, ErrContent, err)
+	}
+	return ef, nil
+}
+
+func (sh *shelf) items() []Item {
+	var out []Item
+	for name, f := range sh.files {
+		for _, e := range f.Entries {
+			if e.Type != mdfile.TypeTombstone {
+				out = append(out, Item{Entry: e, File: name, State: sh.states[e.ID]})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Item) int {
+		if c := a.Time.Compare(b.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return out
+}
+
+func (sh *shelf) find(id string) (Item, bool) {
+	for _, i := range sh.items() {
+		if i.ID == id {
+			return i, true
+		}
+	}
+	return Item{}, false
+}
+
+// write runs fn under the lock and commits what it put.
+func (e *Entries) write(ctx context.Context, what string, fn func(t *tx, sh *shelf) error) (warnings []string, err error) {
+	begin := e.s.begin
+	if e.plain {
+		begin = e.s.beginPlain
+	}
+	d, c, err := begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	defer c.Abort()
+	sh, err := e.read(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	t := &tx{s: e.s, d: d, c: c}
+	if err := fn(t, sh); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if len(t.changes) > 0 {
+		if err := c.Commit(); err != nil {
+			if errors.Is(err, durable.ErrPending) {
+				return nil, fmt.Errorf("%s: the change is recorded and will be completed, but is not in place yet: %w", what, err)
+			}
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	return append(t.warnings, e.s.tell(ctx, t.changes...)...), nil
+}
+
+// beginPlain is begin for a directory without core and index.
+func (s *Store) beginPlain(ctx context.Context) (*durable.Dir, *durable.Change, error) {
+	if err := s.o.Access.MayWrite(); err != nil {
+		return nil, nil, err
+	}
+	if s.o.Dir == "" {
+		return nil, nil, errors.New("write entries: no directory is set")
+	}
+	if err := s.o.Disk.MkdirAll(s.o.Dir, dirPerm); err != nil {
+		return nil, nil, fmt.Errorf("write entries: %w", err)
+	}
+	d, err := s.o.Disk.OpenDir(s.o.Dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("write entries: %w", err)
+	}
+	c, err := d.BeginContext(ctx)
+	if err != nil {
+		d.Close()
+		return nil, nil, fmt.Errorf("write entries: %w", err)
+	}
+	s.sweep(d)
+	return d, c, nil
+}
+
+// Added is the answer to a write of an entry that is on disk.
+type Added struct {
+	Item
+	Path     string   `json:"path"`
+	Existing bool     `json:"existing,omitempty"` // it was there already; nothing was written
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Add writes an entry and returns it with its id. A zero Time is now. The same
+// content again, and anything whose Source names what an entry was already made
+// from, is a success that changes nothing; what was forgotten is ErrRetired,
+// unless Source is "hand". Secrets are taken out.
+func (e *Entries) Add(ctx context.Context, n mdfile.Entry) (Added, error) {
+	n, err := e.checked(n)
+	if err != nil {
+		return Added{}, fmt.Errorf("add entry: %w", err)
+	}
+	var out Added
+	warnings, err := e.write(ctx, "add entry", func(t *tx, sh *shelf) (err error) {
+		out, err = e.add(t, sh, n)
+		return err
+	})
+	out.Warnings = append(out.Warnings, warnings...)
+	return out, err
+}
+
+func (e *Entries) checked(n mdfile.Entry) (mdfile.Entry, error) {
+	if strings.TrimSpace(n.Text) == "" && strings.TrimSpace(n.Decision) == "" {
+		return n, fmt.Errorf("%w: it is empty", ErrContent)
+	}
+	for _, f := range []*string{&n.Text, &n.Decision, &n.Rationale} {
+		if err := checkText("the text", *f, MaxEntry); err != nil {
+			return n, err
+		}
+		*f, _ = e.s.secrets.String(*f)
+	}
+	if n.Type == "" {
+		n.Type = mdfile.TypeLearning
+	}
+	n.Alternatives = slices.Clone(n.Alternatives)
+	for i, a := range n.Alternatives {
+		if err := checkText("an alternative", a, MaxEntry); err != nil {
+			return n, err
+		}
+		n.Alternatives[i], _ = e.s.secrets.String(a)
+	}
+	for _, s := range append([]string{n.Agent, n.Type, n.Parent, n.Source, n.Supersedes}, append(append(slices.Clone(n.DependsOn), n.Evidence...), n.ACL...)...) {
+		if err := checkText("a field", s, 1000); err != nil || strings.ContainsAny(s, "\r\n") {
+			return n, fmt.Errorf("%w: fields are one line of at most 1,000 bytes", ErrContent)
+		}
+	}
+	for _, a := range n.ACL {
+		kind, name, _ := strings.Cut(a, ":")
+		if a != "*" && (name == "" || kind != "agent" && kind != "role" && kind != "client") {
+			return n, fmt.Errorf("%w: acl entry %.80q is not agent:NAME, role:NAME, client:NAME or *", ErrContent, a)
+		}
+	}
+	if n.Time.IsZero() {
+		n.Time = e.s.o.Now()
+	}
+	return n, nil
+}
+
+// made says that a source names one thing that an entry is made from at most once.
+func made(source string) bool { return strings.Contains(source, ":") }
+
+func (e *Entries) add(t *tx, sh *shelf, n mdfile.Entry) (Added, error) {
+	n, raw := n.Render()
+	name := e.fileOf(n.Type)
+	out := Added{Item: Item{Entry: n, File: name, State: mdfile.State{Status: mdfile.StatusActive}}, Path: e.s.abs(name)}
+	for _, f := range sh.files {
+		for _, old := range f.Entries {
+			if old.Type == mdfile.TypeTombstone && old.Source == n.Source && made(n.Source) {
+				return out, fmt.Errorf("%w: what comes from %s was forgotten on %s; say it by hand to have it back", ErrRetired, n.Source, old.Time.Format(time.DateOnly))
+			}
+		}
+	}
+	for _, i := range sh.items() {
+		if i.ID == n.ID || made(n.Source) && i.Source == n.Source {
+			out.Item, out.Path, out.Existing = i, e.s.abs(i.File), true
+			return out, nil
+		}
+	}
+	if s, ok := sh.states[n.ID]; ok && s.Status == mdfile.StatusRetired {
+		return out, fmt.Errorf("%w: entry %s", ErrRetired, n.ID)
+	}
+	return out, e.put(t, sh, name, "add_entry", raw)
+}
+
+// put adds a rendered entry to a file, in this change.
+func (e *Entries) put(t *tx, sh *shelf, name, op string, raw []byte) error {
+	f := sh.files[name]
+	if len(f.Bytes()) == 0 && raw != nil {
+		head, err := mdfile.ParseEntries([]byte(e.seed(name)))
+		if err != nil {
+			return err
+		}
+		f = head
+	}
+	next := f.Bytes()
+	if raw != nil {
+		next = f.WithEntry(raw)
+	}
+	return e.replace(t, sh, name, op, next)
+}
+
+func (e *Entries) replace(t *tx, sh *shelf, name, op string, next []byte) error {
+	if len(next) > MaxFile {
+		return fmt.Errorf("%w: %s would have %d bytes, at most %d are allowed; move old entries to another file", ErrTooLarge, name, len(next), MaxFile)
+	}
+	block, isBlock := strings.CutPrefix(name, blocksDir+"/")
+	if isBlock {
+		f, err := mdfile.Parse(next)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrContent, err)
+		}
+		if old, err := mdfile.Parse(sh.files[name].Bytes()); err == nil && f.HasFrontMatter() && slices.Contains(f.Keys(), "updated") {
+			if f, err = t.dated(old, f, true); err != nil {
+				return err
+			}
+			next = f.Bytes()
+		}
+	}
+	f, err := mdfile.ParseEntries(next)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrContent, err)
+	}
+	t.put(op, name, next)
+	sh.files[name] = f
+	if isBlock {
+		_, err = t.row(block, "", blockSummary(name))
+	}
+	return err
+}
+
+// seed is what a new file of entries begins with.
+func (e *Entries) seed(name string) string {
+	switch name {
+	case learningsFile:
+		return "# Learnings\n"
+	case decisionsFile:
+		return "# Decisions\n"
+	case changelogFile:
+		return "# Changelog\n"
+	}
+	day := e.s.today()
+	title, tags := "Learned", "[reference, learned]"
+	if name == decisionsBlock {
+		title, tags = "Decisions", "[decisions]"
+	}
+	return "---\ncreated: " + day + "\nupdated: " + day + "\ntags: " + tags + "\n---\n\n# " + title + "\n"
+}
+
+func blockSummary(name string) string {
+	if name == decisionsBlock {
+		return "Decisions, with alternatives and reasons"
+	}
+	return "What was learnt and holds in every project"
+}
+
+// Correct adds an entry that takes the place of another one or, when no entry
+// has the id, of something else (a block's section, an episode). From that
+// moment the old one is superseded; it stays readable.
+func (e *Entries) Correct(ctx context.Context, id string, n mdfile.Entry) (Added, error) {
+	n.Supersedes = id
+	n, err := e.checked(n)
+	if err != nil {
+		return Added{}, fmt.Errorf("correct %s: %w", id, err)
+	}
+	var out Added
+	warnings, err := e.write(ctx, "correct "+id, func(t *tx, sh *shelf) (err error) {
+		if s := sh.states[id]; s.Status == mdfile.StatusRetired {
+			return fmt.Errorf("%w: entry %s is no more; `reprise learn` adds what holds now", ErrRetired, id)
+		}
+		for range len(sh.states) + 1 { // to correct what was corrected is to correct the correction
+			s := sh.states[n.Supersedes]
+			if s.Status != mdfile.StatusSuperseded || s.By == "" {
+				break
+			}
+			if next, ok := sh.find(s.By); ok && next.Text == n.Text && next.Decision == n.Decision {
+				out = Added{Item: next, Path: e.s.abs(next.File), Existing: true}
+				return nil
+			}
+			n.Supersedes = s.By
+		}
+		if old, ok := sh.find(n.Supersedes); ok {
+			if n.Type == "" || n.Type == mdfile.TypeLearning {
+				n.Type = old.Type
+			}
+			if old.Type == mdfile.TypeDecision && n.Decision == "" {
+				n.Decision, n.Text = n.Text, ""
+			}
+			if len(n.ACL) == 0 {
+				n.ACL = old.ACL
+			}
+		}
+		out, err = e.add(t, sh, n)
+		return err
+	})
+	out.Warnings = append(out.Warnings, warnings...)
+	return out, err
+}
+
+// Retired is what Retire took out.
+type Retired struct {
+	Entry     mdfile.Entry `json:"entry"` // as it was
+	File      string       `json:"file"`
+	Tombstone string       `json:"tombstone"`
+	Existing  bool         `json:"existing,omitempty"` // it had been retired before
+	Warnings  []string     `json:"warnings,omitempty"`
+}
+
+// Retire takes an entry out of its file and leaves a tombstone that names it,
+// so that no copy of the file from elsewhere brings it back, and so that what it
+// was made from makes it no second time. Reason may be empty.
+func (e *Entries) Retire(ctx context.Context, id, agent, reason string) (Retired, error) {
+	var out Retired
+	reason, _ = e.s.secrets.String(reason)
+	warnings, err := e.write(ctx, "retire "+id, func(t *tx, sh *shelf) error {
+		old, ok := sh.find(id)
+		if !ok {
+			if s := sh.states[id]; s.Status == mdfile.StatusRetired {
+				out = Retired{Tombstone: s.By, Existing: true}
+				return nil
+			}
+			return fmt.Errorf("%w: no entry %s in %s", ErrNotFound, shorten(id, 40), e.s.o.Dir)
+		}
+		stone := mdfile.Entry{Type: mdfile.TypeTombstone, Status: mdfile.StatusRetired, Time: e.s.o.Now(), Agent: agent, Supersedes: id, Rationale: shorten(reason, 400)}
+		if made(old.Source) {
+			stone.Source = old.Source
+		}
+		if old.Supersedes != "" {
+			stone.DependsOn = []string{old.Supersedes}
+		}
+		stone, raw := stone.Render()
+		for name, f := range sh.files {
+			if !slices.ContainsFunc(f.Entries, func(x mdfile.Entry) bool { return x.ID == id && x.Type != mdfile.TypeTombstone }) {
+				continue
+			}
+			g, err := mdfile.ParseEntries(f.Without(map[string]bool{id: true}))
+			if err != nil {
+				return err
+			}
+			if name == old.File {
+				g, err = mdfile.ParseEntries(g.WithEntry(raw))
+				if err != nil {
+					return err
+				}
+			}
+			if err := e.replace(t, sh, name, "retire_entry", g.Bytes()); err != nil {
+				return err
+			}
+		}
+		out = Retired{Entry: old.Entry, File: old.File, Tombstone: stone.ID}
+		return nil
+	})
+	out.Warnings = append(out.Warnings, warnings...)
+	return out, err
+}
+
+// Merge brings another copy of a file of entries in: their union. It says
+// whether the file changed.
+func (e *Entries) Merge(ctx context.Context, name string, other []byte) (bool, error) {
+	if !slices.Contains(e.Files(), name) {
+		return false, fmt.Errorf("merge entries: %w: %q holds no entries", ErrName, shorten(name, 80))
+	}
+	changed := false
+	_, err := e.write(ctx, "merge "+name, func(t *tx, sh *shelf) error {
+		mine := sh.files[name].Bytes()
+		next, err := mdfile.MergeEntries(mine, other)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrContent, err)
+		}
+		if changed = string(next) != string(mine); !changed {
+			return nil
+		}
+		return e.replace(t, sh, name, "merge_entries", next)
+	})
+	return changed, err
+}
+
+// Exists says whether any file of entries is there.
+func (e *Entries) Exists() bool {
+	d, err := e.s.open()
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	return slices.ContainsFunc(e.Files(), func(n string) bool {
+		_, err := d.Lstat(n)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// Path is a file's absolute path.
+func (e *Entries) Path(name string) string {
+	return filepath.Join(e.s.o.Dir, filepath.FromSlash(name))
+}
