@@ -31,32 +31,43 @@ func golist(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-func TestRuleHookProgramStaysSmall(t *testing.T) {
-	const golden = "testdata/hook-deps.txt"
-	deps := strings.Fields(golist(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/reprise-hook"))
-	slices.Sort(deps)
-	got := "# Packages linked into cmd/reprise-hook on Linux besides the standard library.\n" +
-		"# Each is paid for at every tool call of every agent: add one only with a measured reason.\n" +
-		strings.Join(deps, "\n") + "\n"
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
+func TestRuleSmallProgramsStaySmall(t *testing.T) {
+	for _, p := range []struct {
+		program, golden, when string
+		heavy                 []string
+	}{
+		{"reprise-hook", "testdata/hook-deps.txt", "at every tool call of every agent", []string{
+			"net/http", "html/template", "text/template", "database/sql", "go/parser", "testing", "net/rpc", "net", "regexp", "log/slog", "os/exec",
+		}},
+		{"reprise-supervise", "testdata/supervise-deps.txt", "for every run", []string{
+			"net/http", "html/template", "text/template", "database/sql", "go/parser", "testing", "net/rpc",
+		}},
+	} {
+		dir := "./cmd/" + p.program
+		deps := strings.Fields(golist(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", dir))
+		slices.Sort(deps)
+		got := "# Packages linked into cmd/" + p.program + " on Linux besides the standard library.\n" +
+			"# Each is paid for " + p.when + ": add one only with a measured reason.\n" +
+			strings.Join(deps, "\n") + "\n"
+		if *update {
+			if err := os.MkdirAll("testdata", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(p.golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
+		want, err := os.ReadFile(p.golden)
+		if err != nil {
+			t.Fatalf("%v (go test . -run SmallPrograms -update writes it)", err)
 		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatalf("%v (go test . -run HookProgram -update writes it)", err)
-	}
-	if got != string(want) {
-		t.Errorf("what the hook program links has changed: it starts at each tool call, so each package must be worth its time.\ngot:\n%s\nwant:\n%s\n(go test . -run HookProgram -update)", got, want)
-	}
-	heavy := []string{"net/http", "html/template", "text/template", "database/sql", "go/parser", "testing", "net/rpc"}
-	for _, std := range strings.Fields(golist(t, "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", "./cmd/reprise-hook")) {
-		if slices.Contains(heavy, std) {
-			t.Errorf("cmd/reprise-hook links %s, which costs milliseconds at each tool call", std)
+		if got != string(want) {
+			t.Errorf("what %s links has changed: it starts %s, so each package must be worth its time.\ngot:\n%s\nwant:\n%s\n(go test . -run SmallPrograms -update)", p.program, p.when, got, want)
+		}
+		for _, std := range strings.Fields(golist(t, "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", dir)) {
+			if slices.Contains(p.heavy, std) {
+				t.Errorf("cmd/%s links %s, which costs milliseconds %s", p.program, std, p.when)
+			}
 		}
 	}
 }

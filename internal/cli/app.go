@@ -70,6 +70,7 @@ func commands(app *App) []*cobra.Command {
 		newMemoryCmd(app),
 		newIndexCmd(app),
 		newEventsCmd(app),
+		newHookCmd(app),
 		newComplianceCmd(app),
 		newDoctorCmd(app),
 		newConfigCmd(app),
@@ -122,21 +123,25 @@ func (a *App) Logger() (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.log, a.logf, err = openLog(a, home.LogFile(), home.Settings.Logging)
+	return a.log, err
+}
+
+func openLog(a *App, file string, set config.Logging) (*slog.Logger, io.Closer, error) {
 	redactor := redact.New()
 	handler, err := logfile.New(logfile.Options{
-		File:       home.LogFile(),
-		Level:      home.Settings.Logging.Level,
-		MaxSizeMB:  home.Settings.Logging.MaxSizeMB,
-		MaxBackups: home.Settings.Logging.MaxBackups,
+		File:       file,
+		Level:      set.Level,
+		MaxSizeMB:  set.MaxSizeMB,
+		MaxBackups: set.MaxBackups,
 		Now:        a.Env.Now,
 		Redact:     func(s string) string { s, _ = redactor.String(s); return s },
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// The pid tells apart what several servers write into one log.
-	a.log, a.logf = slog.New(handler).With("pid", a.PID), handler
-	return a.log, nil
+	return slog.New(handler).With("pid", a.PID), handler, nil
 }
 
 // Runs is the run manager of the project around the working directory, or of

@@ -31,6 +31,10 @@ const week = 7 * 24 * 3600
 
 // keys is the list of all settings, in the order in which they are shown.
 func keys() []key {
+	return slices.Concat(mainKeys(), hookKeys())
+}
+
+func mainKeys() []key {
 	return []key{
 		intKey("sub_agent.sync_window_seconds", "seconds that spawn_agent waits before it hands off; below 30, because clients give up there",
 			func(s *Settings) *int { return &s.SubAgent.SyncWindowSeconds }, 0, 29),

@@ -64,6 +64,28 @@ http:
   addr: "[::1]:1"
   allowed_origins: [ "https://a.example", http://b.example:8080 ]
   oauth: {issuer: "https://i.example/", audience: a, jwks_url: "http://127.0.0.1:9/jwks", resource: "https://r.example/mcp"}
+hooks:
+  record: off
+  recall: off
+  jobs: off
+  deadline_ms: 700
+  off: [prompt, tool_after]
+  clients: {claude: {off: [response]}, codex: {off: []}, gemini: {off: [prompt]}, copilot: {off: [session_end]}}
+tools:
+  shell: {record: failures}
+  read: {record: off}
+  write: {record: all}
+  edit: {record: all}
+  search: {record: off}
+  fetch: {record: failures}
+  agent: {record: all}
+  ask: {record: all}
+  mcp: {record: all}
+  other: {record: off}
+profiles:
+  conductor: {hooks_off: [tool_before]}
+  section-leader: {hooks_off: []}
+  musician: {hooks_off: [prompt, response]}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -76,6 +98,10 @@ http:
 		ClaudeCLI: ClaudeCLI{"/opt/claude"},
 		HTTP: HTTP{"[::1]:1", []string{"https://a.example", "http://b.example:8080"},
 			OAuth{"https://i.example/", "a", "http://127.0.0.1:9/jwks", "https://r.example/mcp"}},
+		Hooks: Hooks{"off", "off", "off", 700, []string{"prompt", "tool_after"},
+			[len(hookClients)]HookClient{{[]string{"response"}}, {}, {[]string{"prompt"}}, {[]string{"session_end"}}}},
+		Tools:    [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
+		Profiles: [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -147,6 +173,18 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 		"http.oauth.audience":                 {texts},
 		"http.oauth.jwks_url":                 {texts, urls},
 		"http.oauth.resource":                 {texts, urls},
+	}
+	kinds := map[string]string{"null": "", "text": "prompt", "number": "5", "section": "{a: b}", "unknown": "[all]", "case": "[Prompt]", "number in": "[5]", "null in": "[~]", "empty in": `[""]`}
+	switches := map[string]string{"other": "maybe", "case": "Off", "truth": "true"}
+	for _, k := range hookKeys() {
+		switch {
+		case k.name == "hooks.deadline_ms":
+			ways[k.name] = []map[string]string{ints, {"60001": "60001"}}
+		case strings.HasSuffix(k.name, "off"):
+			ways[k.name] = []map[string]string{kinds}
+		default:
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
+		}
 	}
 	for _, k := range keys() {
 		if ways[k.name] == nil {

@@ -25,6 +25,8 @@ type Project struct {
 	// Asks are the settings of the file that count only once the user has
 	// approved it; see [Paths.Trust].
 	Asks []string
+	// HooksOff are the kinds of events that the file switches off, among them.
+	HooksOff []string
 }
 
 // File is the project's settings file.
@@ -155,6 +157,9 @@ func ParseProject(file string, data []byte) (*Project, error) {
 				break
 			}
 			p.Asks = append(p.Asks, e.key)
+			if e.key == "hooks" {
+				p.HooksOff = d.projectHooks(e.value)
+			}
 		}
 	}
 	for _, k := range [...]string{"v", "name"} {
@@ -173,6 +178,30 @@ func (d *document) projectVersion(n ast.Node) {
 	if ok && v > ProjectFormat {
 		d.add(n, "v", fmt.Sprintf("%d is a format that this reprise does not know", v), "install a newer reprise")
 	}
+}
+
+// projectHooks reads what a project says of hooks: "off", a list of kinds.
+func (d *document) projectHooks(n ast.Node) []string {
+	entries, ok := d.mapping("hooks", n)
+	if !ok {
+		return nil
+	}
+	var off []string
+	for _, e := range entries {
+		if e.key != "hooks.off" {
+			d.add(e.node, e.key, "is not a setting of a project", "remove it; there is off, a list of kinds of events")
+			continue
+		}
+		names, nodes, ok := d.list(e.key, e.value)
+		for i, name := range names {
+			if _, problem, remedy := checkHookKind(Env{}, name); problem != "" && ok {
+				d.add(nodes[i], fmt.Sprintf("%s[%d]", e.key, i), problem, remedy)
+				continue
+			}
+			off = append(off, name)
+		}
+	}
+	return off
 }
 
 func (d *document) aliases(n ast.Node) []string {

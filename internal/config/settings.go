@@ -8,7 +8,62 @@ type Settings struct {
 	Logging   Logging
 	ClaudeCLI ClaudeCLI
 	HTTP      HTTP
+	Hooks     Hooks
+	Tools     [len(toolKinds)]Tool
+	Profiles  [len(roles)]Profile
 }
+
+// Hooks says which hooks of clients are on, and what they may do. What a
+// project says narrows it once the project is trusted; a profile narrows it for
+// a role.
+type Hooks struct {
+	Record     string // "on" or "off": events are recorded
+	Recall     string // "on" or "off": memory is put into sessions
+	Jobs       string // "on" or "off": bounded work at the end of turns and sessions
+	DeadlineMS int    // the longest that a hook may take; 0 leaves it to the event
+	// Off are kinds of events that are not looked at, Clients those of a client.
+	Off     []string
+	Clients [len(hookClients)]HookClient
+}
+
+// HookClient is what one client's hooks have of their own, in the order of
+// [HookClients].
+type HookClient struct {
+	Off []string
+}
+
+// Tool is what the calls of one kind of tool have of their own, in the order of
+// [ToolKinds].
+type Tool struct {
+	Record string // "all", "failures" or "off"
+}
+
+// Profile is what the sessions of one role have of their own, in the order of
+// [Roles].
+type Profile struct {
+	HooksOff []string
+}
+
+var (
+	hookClients = [...]string{"claude", "codex", "gemini", "copilot"}
+	toolKinds   = [...]string{"shell", "read", "write", "edit", "search", "fetch", "agent", "ask", "mcp", "other"}
+	roles       = [...]string{"conductor", "section-leader", "musician"}
+	hookKinds   = [...]string{"session_start", "session_end", "prompt", "tool_before", "tool_after", "tool_failed",
+		"permission_asked", "permission_denied", "response", "response_failed", "subagent_started",
+		"subagent_finished", "compact_before", "compact_after"}
+)
+
+// HookClients are the clients whose hooks have settings.
+func HookClients() []string { return hookClients[:] }
+
+// ToolKinds are the kinds of tools that have settings.
+func ToolKinds() []string { return toolKinds[:] }
+
+// Roles are the roles that have a profile.
+func Roles() []string { return roles[:] }
+
+// HookKinds are the kinds of events that can be switched off.
+func HookKinds() []string { return hookKinds[:] }
 
 // SubAgent are the defaults and limits of spawned runs.
 type SubAgent struct {
@@ -61,7 +116,8 @@ type OAuth struct {
 // that MCP clients are known to live with: a call answered within 30 s, and
 // everything else small enough for a laptop.
 func Default(p Paths) Settings {
-	return Settings{
+	s := Settings{
+		Hooks: Hooks{Record: "on", Recall: "on", Jobs: "on"},
 		SubAgent: SubAgent{
 			SyncWindowSeconds:      25,
 			DefaultTimeoutSeconds:  300,
@@ -76,4 +132,8 @@ func Default(p Paths) Settings {
 		ClaudeCLI: ClaudeCLI{Path: "claude"},
 		HTTP:      HTTP{Addr: "127.0.0.1:8765"},
 	}
+	for i := range s.Tools {
+		s.Tools[i].Record = "all"
+	}
+	return s
 }

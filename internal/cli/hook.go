@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/agent/dialect"
+	"reprise/internal/config"
+	"reprise/internal/event"
+	"reprise/internal/event/quick"
+	"reprise/internal/hook"
+	"reprise/internal/hook/compile"
+	"reprise/internal/hook/plan"
+)
+
+// exitHookUsage is EX_USAGE of sysexits.h: in a hook, the usual 2 would block a
+// tool.
+const exitHookUsage = 64
+
+// maxHookInput bounds what a client may send, in bytes.
+const maxHookInput = 64 << 20
+
+func newHookCmd(app *App) *cobra.Command {
+	var done, deadline int
+	var dir string
+	cmd := &cobra.Command{
+		Use: "hook CLIENT EVENT", Short: "Deal with an event of a client (started by reprise-hook, or by a client)",
+		Long: `Deal with an event of a client: record it, answer it. The client's payload is read
+from standard input; the answer is in the client's own dialect. Whatever goes
+wrong, nothing is printed and the exit code is 0, which every client takes for "no
+opinion"; reprise's log says what it was.
+
+Clients start reprise-hook, which is smaller and does what it can by itself.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return &ExitError{Code: exitHookUsage, Err: errors.New("hook takes a client and the name of one of its events")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			runHook(cmd.Context(), app, hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond})
+			return nil
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &ExitError{Code: exitHookUsage, Err: err}
+	})
+	cmd.Flags().IntVar(&done, "done", 0, "how many of the event's lines are in the log already")
+	cmd.Flags().IntVar(&deadline, "deadline-ms", 0, "how long this may take; 0 is what the event allows")
+	cmd.Flags().StringVar(&dir, "dir", "", "where the session lives; default: what the payload says")
+	for _, name := range []string{"done", "deadline-ms", "dir"} {
+		_ = cmd.Flags().MarkHidden(name) // it was defined just above
+	}
+	return cmd
+}
+
+// hookCall is one event as it came.
+type hookCall struct {
+	client, event string
+	done          int
+	dir           string
+	limit         time.Duration
+}
+
+// runHook deals with one event. It says nothing of errors to the client.
+func runHook(ctx context.Context, app *App, call hookCall) {
+	h := &hookRun{app: app, call: call, began: app.Now()}
+	defer func() {
+		if r := recover(); r != nil {
+			h.warn("the hook failed and says nothing; please report this", fmt.Errorf("%v", r))
+		}
+	}()
+	if hook.Nested(app.Env.Get) {
+		return
+	}
+	if h.call.limit <= 0 {
+		h.call.limit = time.Duration(dialect.DeadlineMS(call.client, call.event))*time.Millisecond - 100*time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.call.limit)
+	defer cancel()
+	answered := make(chan []byte, 1)
+	go func() {
+		defer close(answered)
+		defer func() {
+			if r := recover(); r != nil {
+				h.warn("the hook failed and says nothing; please report this", fmt.Errorf("%v", r))
+			}
+		}()
+		answered <- h.do(ctx)
+	}()
+	select {
+	case answer := <-answered:
+		if len(answer) > 0 {
+			if _, err := app.Out.Write(answer); err != nil {
+				h.warn("the client did not take the answer", err)
+			}
+		}
+	case <-ctx.Done():
+		h.warn("the hook took too long and says nothing", context.Cause(ctx))
+	}
+}
+
+// hookRun is one event on its way through the full program.
+type hookRun struct {
+	app   *App
+	call  hookCall
+	began time.Time
+	made  *compile.Made
+}
+
+func (h *hookRun) warn(what string, err error) {
+	log, lerr := h.app.Logger()
+	if lerr != nil {
+		// The settings that say where the log is cannot be read; it has a place
+		// without them.
+		log = h.plainLogger()
+	}
+	if log == nil {
+		fmt.Fprintf(h.app.Err, "reprise: hook: %s: %v\n", what, err)
+		return
+	}
+	log.Warn("hook: "+what, slog.String("client", h.call.client), slog.String("event", h.call.event), slog.Any("error", err))
+}
+
+func (h *hookRun) plainLogger() *slog.Logger {
+	paths, err := config.FindPaths(h.app.Env)
+	if err != nil {
+		return nil
+	}
+	log, closer, err := openLog(h.app, paths.LogFile(), config.Default(paths).Logging)
+	if err != nil {
+		return nil
+	}
+	h.app.log, h.app.logf = log, closer
+	return log
+}
+
+// do deals with the event and returns the answer as the client wants it.
+func (h *hookRun) do(ctx context.Context) []byte {
+	input, err := io.ReadAll(io.LimitReader(h.app.In, maxHookInput+1))
+	if err == nil && len(input) > maxHookInput {
+		err = fmt.Errorf("it is longer than %d MiB", maxHookInput>>20)
+	}
+	if err != nil {
+		h.warn("the event could not be read, so it is not recorded", err)
+		return nil
+	}
+	ev, err := dialect.Parse(h.call.client, h.call.event, input)
+	if err != nil {
+		h.warn("the event could not be understood, so it is not recorded", err)
+		return nil
+	}
+	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
+		return nil
+	}
+	env := h.app.Env
+	if env.Dir = h.call.dir; env.Dir == "" {
+		env.Dir = hook.StartDir(&ev, env.Get, h.app.Env.Dir)
+	}
+	handlers := h.app.hookHandlers(env.Dir)
+	h.made, err = compile.Make(compile.Options{
+		Env: env, Flag: h.app.ConfigFlag, Host: h.app.Hostname, Program: h.app.Program, Hand: handKinds(handlers),
+	})
+	if err != nil {
+		h.warn("the settings or the project cannot be read; "+ifKnown(h.made != nil, "the event is recorded as before", "the event is not recorded"), err)
+	}
+	if h.made == nil {
+		return nil
+	}
+	h.app.home = h.made.Home // nil only where nothing else than recording is left to do
+	if h.made.Home != nil {
+		if err := h.made.Write(h.made.Home.Paths.Cache, h.app.Now()); err != nil {
+			h.warn("hooks stay slower than they need be", err)
+		}
+		if p := h.made.Home.Project; p != nil {
+			if err := h.made.Home.Paths.Claim(ctx, p, "", h.app.Now()); err != nil {
+				h.warn("the project's name is not registered", err)
+			}
+		}
+	} else {
+		handlers = nil
+	}
+	p := h.made.Plan
+	r := &hook.Router{
+		Rules: &p.Rules, Recorder: &fullRecorder{app: h.app, plan: p}, Handlers: handlers, Done: h.call.done, Warn: h.warn,
+		Who: hook.Who{Project: p.Project, Run: env.Get(hook.RunVar), Agent: env.Get(hook.AgentVar)},
+	}
+	if paths, err := config.FindPaths(h.app.Env); err == nil {
+		r.Who.Role = hook.Role(paths.State, &ev, env.Get, h.warn)
+	}
+	d, err := r.Route(ctx, ev)
+	if err != nil {
+		h.warn("the event was not recorded", err)
+		return nil
+	}
+	return dialect.Encode(ev, d).Stdout
+}
+
+func ifKnown(known bool, yes, no string) string {
+	if known {
+		return yes
+	}
+	return no
+}
+
+// handKinds are the kinds that the handlers want to be handed.
+func handKinds(h hook.Handlers) []string {
+	if h == nil {
+		return nil
+	}
+	var out []string
+	for _, k := range h.Kinds() {
+		out = append(out, string(k))
+	}
+	return out
+}
+
+// hookHandlers are what hooks do beyond recording, for a session that lives in
+// dir. What they start must not start hooks of its own.
+func (a *App) hookHandlers(dir string) hook.Handlers {
+	a.Environ = append(a.Environ, hook.DepthVar+"=1")
+	return nil
+}
+
+// fullRecorder writes events that may hold secrets, too.
+type fullRecorder struct {
+	app  *App
+	plan *plan.Plan
+}
+
+func (f *fullRecorder) Record(ctx context.Context, e *quick.Event, sync bool) (bool, error) {
+	quickly := quick.Broker{
+		Events: func(string) string { return f.plan.Events },
+		Outbox: filepath.Join(f.plan.Data, "outbox"), Host: f.plan.Host, Now: f.app.Env.Now,
+	}
+	pending, err := quickly.Record(ctx, e, sync)
+	if !errors.Is(err, quick.ErrNeedsFull) {
+		return pending, err
+	}
+	_, err = event.Open(f.plan.Events, f.app.Hostname, f.app.Env.Now).Append(ctx, event.Event{
+		Scope: event.Scope(e.Scope), Project: e.Project, Session: e.Session, Run: e.Run, Client: e.Client,
+		Agent: e.Agent, Role: e.Role, Type: event.Type(e.Type), Data: e.Data, Outcome: e.Outcome, Evidence: e.Evidence,
+	})
+	return false, err
+}
+

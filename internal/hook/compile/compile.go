@@ -1,0 +1,277 @@
+// Package compile makes plans for the hook program: it reads the settings and
+// the project and writes down what they come to, with the stamps of all that
+// was read. It is part of the full program, for it needs what the hook program
+// must not link.
+//
+// It writes <cache>/hooks/<key>.plan, through package durable, and removes
+// plans that have not been made anew for a month; it takes no lock.
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/config/place"
+	"reprise/internal/durable"
+	"reprise/internal/event/quick"
+	"reprise/internal/hook/plan"
+)
+
+// Options say what a plan is made for.
+type Options struct {
+	Env     config.Env // Dir is where the session lives
+	Flag    string     // --config; a plan made with it is not written
+	Host    string
+	Program string // the full program, absolute
+	Hand    []string
+}
+
+// Made is what came out.
+type Made struct {
+	Plan *plan.Plan
+	Home *config.Home
+	// Lasting says that the plan's stamps tell every later change, so that it
+	// may be written; Why says what keeps it from that.
+	Lasting bool
+	Why     string
+}
+
+// Make works out the plan. Where the settings or the project cannot be read,
+// the plan that held before is used if there is one: whose the events are does
+// not change because a file is broken. The error says what is broken; Made is
+// nil where nothing is known.
+func Make(o Options) (*Made, error) {
+	key := plan.Key{Dir: o.Env.Dir, Vars: plan.Vars(place.Vars(), o.Env.Get)}
+	paths, err := config.FindPaths(o.Env)
+	if err != nil {
+		return nil, err
+	}
+	o.Env.Dir = nearest(o.Env.Dir)
+	at := o.Env.Now()
+	before := see(inputs(o, paths, nil))
+	home, err := config.Open(o.Env, o.Flag)
+	if err != nil {
+		if old := last(paths.Cache, key, quick.HostName(o.Host)); old != nil {
+			return &Made{Plan: old, Why: "the settings or the project cannot be read"}, err
+		}
+		return nil, err
+	}
+	m := &Made{Home: home, Lasting: true}
+	after := see(inputs(o, paths, home))
+	for _, s := range after {
+		i := slices.IndexFunc(before, func(b plan.Stamp) bool { return b.Path == s.Path })
+		switch {
+		case i >= 0 && before[i] != s:
+			m.Lasting, m.Why = false, s.Path+" changed meanwhile"
+		case !s.Settled(at):
+			m.Lasting, m.Why = false, s.Path+" has only just changed"
+		}
+	}
+	if o.Flag != "" {
+		m.Lasting, m.Why = false, "the settings were named on the command line"
+	}
+	p := &plan.Plan{
+		Key: key, Host: quick.HostName(o.Host), Program: o.Program, Events: home.EventsDir(), Data: paths.Data,
+		Log: home.LogFile(), LogMax: int64(home.Settings.Logging.MaxSizeMB) << 20,
+		Rules: rules(home), Hand: o.Hand, Stamps: after,
+	}
+	if home.Project != nil {
+		p.Project, p.Root = home.Project.Name, home.Project.Root
+	}
+	m.Plan = p
+	return m, nil
+}
+
+// Write puts the plan where the hook program looks for it.
+func (m *Made) Write(cache string, now time.Time) error {
+	if !m.Lasting {
+		return nil
+	}
+	data, ok := m.Plan.Encode()
+	if !ok {
+		return nil // a name that a plan cannot hold: each event is then done in full
+	}
+	file := m.Plan.Key.File(cache)
+	if err := durable.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("write the hooks' plan: %w", err)
+	}
+	if err := durable.WriteFile(file, data, 0o600); err != nil {
+		return fmt.Errorf("write the hooks' plan: %w", err)
+	}
+	return sweep(filepath.Dir(file), now)
+}
+
+const (
+	keepPlans = 30 * 24 * time.Hour
+	manyPlans = 200
+)
+
+// sweep removes old plans where there are many. One that is still wanted is
+// made again.
+func sweep(dir string, now time.Time) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) < manyPlans {
+		return err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > keepPlans {
+			if err := durable.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// last is the plan of the key that held before, whatever has changed since.
+func last(cache string, key plan.Key, host string) *plan.Plan {
+	data, err := plan.ReadFile(key.File(cache), 1<<20)
+	if err != nil {
+		return nil
+	}
+	p, err := plan.Parse(data)
+	if err != nil || p.Key != key || p.Host != host {
+		return nil
+	}
+	return p
+}
+
+// nearest is the directory, or what is left of the way to it: a session whose
+// directory was removed goes on in its project.
+func nearest(dir string) string {
+	for d := dir; filepath.IsAbs(d); d = filepath.Dir(d) {
+		if info, err := os.Stat(d); err == nil && info.IsDir() || d == filepath.Dir(d) {
+			return d
+		}
+	}
+	return dir
+}
+
+func see(paths []string) []plan.Stamp {
+	out := make([]plan.Stamp, len(paths))
+	for i, p := range paths {
+		out[i] = plan.See(p)
+	}
+	return out
+}
+
+// inputs are the paths that decide what config.Open comes to: more than it
+// reads is fine, less is not. A file that is not there counts too, for it may
+// come. home is nil before it was read; then what only the project tells is
+// left out.
+func inputs(o Options, paths config.Paths, home *config.Home) []string {
+	var list []string
+	add := func(path string) {
+		if !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+	}
+	dir := o.Env.Dir
+	add(dir)
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		real = dir
+	}
+	add(real)
+	add(settingsFile(o, paths))
+	add(o.Program)
+	var rels []string // the directories on the way, from the nearest one
+	for d := real; ; d = filepath.Dir(d) {
+		rels = append(rels, d)
+		add(config.ProjectFile(d))
+		dot := filepath.Join(d, ".git")
+		add(dot)
+		if s := plan.See(dot); s.Kind == plan.File {
+			worktree(dot, d, rels, add)
+		}
+		if d == filepath.Dir(d) {
+			break
+		}
+	}
+	if h, err := o.Env.Home(); err == nil {
+		add(h)
+	}
+	if home != nil && home.Project != nil {
+		add(home.Project.File())
+		add(filepath.Join(paths.ProjectDir(home.Project.Name), "project.json"))
+		add(filepath.Join(paths.ProjectDir(home.Project.Name), "trust.json"))
+		add(filepath.Join(home.Project.Main, ".git", "config"))
+		add(filepath.Join(home.Project.Main, ".git"))
+	}
+	return list
+}
+
+// worktree adds what the .git file of a linked worktree leads to: git's own
+// pointers, and the project files of the main checkout.
+func worktree(dot, top string, below []string, add func(string)) {
+	data, err := os.ReadFile(dot)
+	if err != nil {
+		return
+	}
+	text, ok := strings.CutPrefix(string(data), "gitdir: ")
+	if !ok {
+		return
+	}
+	gitdir := filepath.FromSlash(strings.TrimRight(text, "\r\n"))
+	if !filepath.IsAbs(gitdir) {
+		gitdir = filepath.Join(top, gitdir)
+	}
+	add(filepath.Join(gitdir, "commondir"))
+	add(filepath.Join(gitdir, "gitdir"))
+	main := filepath.Dir(filepath.Dir(filepath.Dir(gitdir))) // <main>/.git/worktrees/<name>
+	for _, d := range below {
+		if rel, err := filepath.Rel(top, d); err == nil {
+			add(config.ProjectFile(filepath.Join(main, rel)))
+		}
+	}
+}
+
+// settingsFile is the file that config.Load reads, or would read if it came.
+func settingsFile(o Options, paths config.Paths) string {
+	for _, name := range []string{"REPRISE_CONFIG", "MCP_BRIDGE_CONFIG"} {
+		if v := o.Env.Get(name); v != "" {
+			if file, err := o.Env.Expand(v); err == nil {
+				return file
+			}
+			return paths.ConfigFile // config.Load fails, and no plan is made
+		}
+	}
+	return paths.ConfigFile
+}
+
+// rules are what settings and project say of hooks.
+func rules(home *config.Home) plan.Rules {
+	s := home.Settings
+	r := plan.Rules{
+		Record: s.Hooks.Record == "on", Recall: s.Hooks.Recall == "on", Jobs: s.Hooks.Jobs == "on",
+		DeadlineMS: s.Hooks.DeadlineMS, Off: slices.Clone(s.Hooks.Off),
+	}
+	for i, c := range config.HookClients() {
+		for _, k := range s.Hooks.Clients[i].Off {
+			r.Off = append(r.Off, c+":"+k)
+		}
+	}
+	for i, role := range config.Roles() {
+		for _, k := range s.Profiles[i].HooksOff {
+			r.Off = append(r.Off, role+":"+k)
+		}
+	}
+	for i, t := range config.ToolKinds() {
+		if how := s.Tools[i].Record; how != "all" {
+			r.Tools = append(r.Tools, t+":"+how)
+		}
+	}
+	if home.Project != nil && len(home.Project.HooksOff) > 0 {
+		r.RepoOff = home.Project.HooksOff
+		t, err := home.Paths.Trust(home.Project)
+		r.Trusted = err == nil && t.Approved
+	}
+	return r
+}

@@ -1,0 +1,196 @@
+// Package hook is the one router behind every client's hooks: a payload in, an
+// event recorded, a decision out. It is linked into the small program, so it
+// imports neither the index nor git; what needs them is handed over to the full
+// program, which passes its handlers in.
+//
+// Files it writes: the event log (through package event), the outbox of what
+// could not be logged, and reprise's own log. It takes their locks only.
+package hook
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"reprise/internal/agent/dialect"
+	"reprise/internal/event/quick"
+	"reprise/internal/hook/plan"
+)
+
+// Variables that the hook program looks at.
+const (
+	// DepthVar is set, to a number above 0, in the environment of everything
+	// that a hook starts: a model that judges for us has hooks too, and they
+	// say and record nothing.
+	DepthVar = "REPRISE_HOOK_DEPTH"
+	// RunVar is the id of the run that a session is; package proc sets it.
+	RunVar = "REPRISE_RUN_ID"
+	// RoleVar is how much a session should delegate.
+	RoleVar = "AGENT_ROLE"
+	// AgentVar is the name of the agent that works here.
+	AgentVar = "REPRISE_AGENT"
+)
+
+// Roles are the known values of [RoleVar].
+func Roles() []string { return []string{"conductor", "section-leader", "musician"} }
+
+// Nested reports whether the process runs inside something that a hook started.
+func Nested(get func(string) string) bool {
+	d := get(DepthVar)
+	return d != "" && d != "0"
+}
+
+// StartDir is the directory that decides whose events these are: where the
+// client's session lives. What the payload calls the working directory moves
+// with each cd of the agent; a session's events stay together.
+func StartDir(ev *dialect.Event, get func(string) string, processDir string) string {
+	for _, d := range [...]string{projectDir(ev.Client, get), ev.Cwd, processDir} {
+		if strings.HasPrefix(d, "/") || len(d) > 2 && d[1] == ':' {
+			return d
+		}
+	}
+	return processDir
+}
+
+// projectDir is what a client says in the environment of its own hooks. Another
+// client's variable may have been inherited and says nothing.
+func projectDir(client string, get func(string) string) string {
+	switch client {
+	case "claude":
+		return get("CLAUDE_PROJECT_DIR")
+	case "gemini":
+		return get("GEMINI_PROJECT_DIR")
+	}
+	return ""
+}
+
+// Handlers are the part of a hook that needs the index or git. The full program
+// passes them in; in the hook program there are none.
+type Handlers interface {
+	// Kinds are those that the handlers have something to do with.
+	Kinds() []dialect.Kind
+	// Context answers an event whose answer the model can be shown.
+	Context(ctx context.Context, ev dialect.Event) (dialect.Decision, error)
+	// Job does bounded work that an event is the occasion for.
+	Job(ctx context.Context, ev dialect.Event) error
+}
+
+// Guard judges what is about to be done. Its own error is a refusal, which is
+// why its verdict comes back beside no error.
+type Guard interface {
+	Judge(ctx context.Context, ev dialect.Event) dialect.Decision
+}
+
+// Recorder puts an event into its log, or where that cannot be done into the
+// outbox (pending), from where a later hook takes it. *quick.Broker is one.
+type Recorder interface {
+	Record(ctx context.Context, e *quick.Event, sync bool) (pending bool, err error)
+}
+
+// Router takes an event through what has to be done with it.
+type Router struct {
+	Rules    *plan.Rules
+	Who      Who
+	Recorder Recorder
+	Guard    Guard    // nil: no opinion on tool calls
+	Handlers Handlers // nil: none
+	// Done is how many of the event's lines are in the log already: those of a
+	// router that found out then that it cannot write the rest.
+	Done int
+	// Warn is told what went wrong beside the answer.
+	Warn func(what string, err error)
+}
+
+// ErrNeedsFull says that the event can be recorded by the full program only.
+var ErrNeedsFull = quick.ErrNeedsFull
+
+// Route records an event and then answers it: a handler that fails, or takes
+// the program down, never loses the event. The only error is [ErrNeedsFull];
+// nothing has been done then.
+func (r *Router) Route(ctx context.Context, ev dialect.Event) (dialect.Decision, error) {
+	if !r.Rules.On(string(ev.Kind), ev.Client, r.Who.Role) {
+		return dialect.Decision{}, nil
+	}
+	if err := r.record(ctx, &ev); err != nil {
+		return dialect.Decision{}, err
+	}
+	var d dialect.Decision
+	if r.Guard != nil && (ev.Kind == dialect.ToolBefore || ev.Kind == dialect.PermissionAsked) {
+		d = r.Guard.Judge(ctx, ev)
+	}
+	if r.Handlers == nil || d.Permission == dialect.Deny {
+		return d, nil
+	}
+	if r.Rules.Recall && Asks(ev.Kind) {
+		c, err := r.Handlers.Context(ctx, ev)
+		if err != nil {
+			r.Warn("nothing is said, for what there is to say could not be worked out", err)
+		} else {
+			d = join(d, c)
+		}
+	}
+	if r.Rules.Jobs && Works(ev.Kind) {
+		if err := r.Handlers.Job(ctx, ev); err != nil {
+			r.Warn("a job that the event is the occasion for was not finished", err)
+		}
+	}
+	return d, nil
+}
+
+// join puts what a handler says beside the guard's verdict, which stands.
+func join(d, c dialect.Decision) dialect.Decision {
+	if d.Permission == dialect.NoOpinion {
+		d.Permission, d.Reason, d.UpdatedInput = c.Permission, c.Reason, c.UpdatedInput
+	}
+	d.Context, d.Block = c.Context, c.Block
+	if c.Block {
+		d.Reason = c.Reason
+	}
+	return d
+}
+
+// Asks reports whether an event is one in which a handler may have something to
+// say; Works, whether it is the occasion for bounded work.
+func Asks(k dialect.Kind) bool {
+	switch k {
+	case dialect.SessionStart, dialect.Prompt, dialect.CompactAfter, dialect.ToolFailed, dialect.ToolBefore, dialect.Response, dialect.SubagentStarted:
+		return true
+	}
+	return false
+}
+
+// Works reports whether an event is the occasion for bounded work.
+func Works(k dialect.Kind) bool {
+	switch k {
+	case dialect.SessionStart, dialect.SessionEnd, dialect.Response, dialect.CompactBefore:
+		return true
+	}
+	return false
+}
+
+// record writes the event's lines that are not there yet.
+func (r *Router) record(ctx context.Context, ev *dialect.Event) error {
+	if !r.Rules.Records(ev.Tool, ev.Kind == dialect.ToolFailed) {
+		return nil
+	}
+	events := Events(ev, r.Who)
+	for i := range events {
+		if i < r.Done {
+			continue
+		}
+		e := &events[i]
+		pending, err := r.Recorder.Record(ctx, e, Lasting(e.Type))
+		switch {
+		case errors.Is(err, ErrNeedsFull):
+			return ErrNeedsFull
+		case err != nil:
+			r.Warn("the event was not recorded", err)
+		case pending:
+			r.Warn("the event was put aside, to be recorded by a later hook", errPending)
+		}
+		r.Done = i + 1
+	}
+	return nil
+}
+
+var errPending = errors.New("its log could not be written; the file of the outbox says why")

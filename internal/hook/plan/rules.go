@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+)
+
+// Rules say which hooks are on. They come from the settings; what a repository
+// says in its project file counts only once its user trusts it, because a hook
+// that is switched off sees nothing.
+type Rules struct {
+	Record bool // events are recorded
+	Recall bool // memory is put into sessions
+	Jobs   bool // bounded work at the end of turns and sessions
+	// DeadlineMS bounds a hook, in milliseconds; 0 leaves it to the event.
+	DeadlineMS int
+	// Off are the kinds of events that are not looked at, alone ("prompt"), of
+	// one client ("codex:prompt") or in one role ("musician:prompt").
+	Off []string
+	// Tools are kinds of tools whose calls are recorded otherwise than in full:
+	// "read:failures" keeps only those that failed, "read:off" none.
+	Tools []string
+	// RepoOff are the kinds that the project file switches off, Trusted says
+	// that they count.
+	RepoOff []string
+	Trusted bool
+}
+
+func (r *Rules) encode(w *writer) {
+	for _, f := range [...]struct {
+		name string
+		on   bool
+	}{{"record", r.Record}, {"recall", r.Recall}, {"jobs", r.Jobs}, {"trusted", r.Trusted}} {
+		v := "off"
+		if f.on {
+			v = "on"
+		}
+		w.line(f.name, v)
+	}
+	w.line("deadline", decimal(r.DeadlineMS))
+	for _, f := range [...]struct {
+		name string
+		list []string
+	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}} {
+		for _, v := range f.list {
+			w.line(f.name, v)
+		}
+	}
+}
+
+func (r *Rules) set(name, value string) bool {
+	flag := func(into *bool) bool {
+		*into = value == "on"
+		return value == "on" || value == "off"
+	}
+	switch name {
+	case "record":
+		return flag(&r.Record)
+	case "recall":
+		return flag(&r.Recall)
+	case "jobs":
+		return flag(&r.Jobs)
+	case "trusted":
+		return flag(&r.Trusted)
+	case "deadline":
+		n, ok := number(value)
+		r.DeadlineMS = int(n)
+		return ok && n >= 0 && n < 1<<31
+	case "off":
+		r.Off = append(r.Off, value)
+	case "tool":
+		r.Tools = append(r.Tools, value)
+	case "repo-off":
+		r.RepoOff = append(r.RepoOff, value)
+	default:
+		return false
+	}
+	return true
+}
+
+// On reports whether a kind of event is looked at at all, for this client and
+// role.
+func (r *Rules) On(kind, client, role string) bool {
+	off := func(list []string) bool {
+		return slices.Contains(list, kind) || slices.Contains(list, client+":"+kind) ||
+			role != "" && slices.Contains(list, role+":"+kind)
+	}
+	return !off(r.Off) && !(r.Trusted && off(r.RepoOff))
+}
+
+// Records reports whether a tool's event is recorded; tool is the kind of tool,
+// "" for what is no tool's event.
+func (r *Rules) Records(tool string, failed bool) bool {
+	if !r.Record {
+		return false
+	}
+	for _, t := range r.Tools {
+		name, how, _ := strings.Cut(t, ":")
+		if name == tool && tool != "" {
+			return how == "failures" && failed
+		}
+	}
+	return true
+}

@@ -1,0 +1,7 @@
+package plan
+
+import "syscall"
+
+func times(st *syscall.Stat_t) (modified, changed int64) {
+	return st.Mtimespec.Nano(), st.Ctimespec.Nano()
+}

@@ -1,0 +1,56 @@
+package hookmain
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/event/quick"
+	"reprise/internal/redact/suspect"
+)
+
+// logPatience bounds the wait for the log's lock: a log must not stand in the
+// way of what it records.
+const logPatience = 200 * time.Millisecond
+
+// warn writes a line of reprise's own log, in the form that package logfile
+// has, and to standard error where that cannot be. Nothing is turned over here:
+// the next line of the full program sees to that.
+func (p *program) warn(what string, err error) {
+	text := err.Error()
+	if suspect.Named("", text) {
+		text = "(left out: it may hold a secret)"
+	}
+	line := time.Now().UTC().AppendFormat([]byte(`{"ts":"`), "2006-01-02T15:04:05.000Z")
+	line = quick.AppendString(append(line, `","level":"warn","msg":`...), "hook: "+what)
+	line = strconv.AppendInt(append(line, `,"pid":`...), int64(os.Getpid()), 10)
+	line = quick.AppendString(append(line, `,"client":`...), clip(p.client))
+	line = quick.AppendString(append(line, `,"event":`...), clip(p.event))
+	line = quick.AppendString(append(line, `,"error":`...), text)
+	line = append(line, "}\n"...)
+	file := p.logFile()
+	if file != "" {
+		err := durable.Disk{}.MkdirAll(filepath.Dir(file), 0o700)
+		if err == nil {
+			err = durable.Disk{}.Append(lockUntil(time.Now().Add(logPatience)), file, line, 0o600)
+		}
+		if err == nil {
+			return
+		}
+	}
+	_, _ = os.Stderr.WriteString("reprise-hook: " + what + ": " + text + "\n") // nowhere is left to say that this failed
+}
+
+func (p *program) logFile() string {
+	switch {
+	case p.plan != nil:
+		return p.plan.Log
+	case p.dirs.State != "":
+		return filepath.Join(p.dirs.State, "log", "reprise.log")
+	}
+	return ""
+}
+
+func clip(s string) string { return s[:min(len(s), 80)] }
