@@ -1,0 +1,677 @@
+package learn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/internal/event"
+	"reprise/internal/recall"
+)
+
+// folder is one transaction's work.
+//
+// Everything goes through a list of work that is part of the index: taking in
+// events only keeps their records and puts their sessions on the list; a
+// session that is worked out puts on it the groups (a signature, a month) whose
+// rows it changed, and a group the sessions whose results it changes. What is
+// made depends on records and day alone, so it does not matter how often or in
+// which order the list is gone through, and it may be left at any point.
+type folder struct {
+	o      *Organizer
+	tx     Tx
+	over   func() bool
+	report *Report
+	asOf   int
+	gone   map[string]bool // hashes of ids that were forgotten; nil = not read
+	did    int             // things done in this transaction
+	chunks map[string][]*record
+}
+
+// cache holds records of sessions between the transactions of one process.
+type cache struct {
+	generation int
+	sessions   map[string][]*record
+	size       int
+}
+
+const maxCached = 200_000 // records
+
+// made is what a session or a group came to: hashes, by which it is seen what
+// has to be written.
+type made struct {
+	Docs map[string]string `json:"d,omitempty"`
+	Rows map[string]string `json:"r,omitempty"`
+	Due  int               `json:"due,omitempty"`
+}
+
+func (m *made) decode(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	return json.Unmarshal(b, m)
+}
+
+// step does a transaction's worth of work; report.More says that there is more.
+func (f *folder) step(ctx context.Context) error {
+	if err := f.open(); err != nil {
+		return err
+	}
+	full := false
+	for _, log := range f.o.o.Logs {
+		done, err := f.takeIn(ctx, log)
+		if err != nil {
+			return err
+		}
+		if full = !done; full {
+			break
+		}
+	}
+	if err := f.flush(); err != nil {
+		return err
+	}
+	more := full
+	if !full && !(f.did > 0 && f.over()) {
+		left, err := f.work(ctx)
+		if err != nil {
+			return err
+		}
+		more = left
+	} else if !more {
+		var err error
+		if more, err = f.anyWork(); err != nil {
+			return err
+		}
+	}
+	f.report.More = more
+	return f.close()
+}
+
+// open checks that the index is of this version, finds out the day and puts on
+// the list what is due by it.
+func (f *folder) open() error {
+	version, ok, err := f.tx.Load(bucketMeta, "version")
+	if err != nil {
+		return err
+	}
+	if ok && string(version) != foldVersion {
+		if err := wipe(f.tx); err != nil {
+			return err
+		}
+		f.o.cache = cache{}
+	}
+	if !ok || string(version) != foldVersion {
+		if err := f.tx.Store(bucketMeta, "version", []byte(foldVersion)); err != nil {
+			return err
+		}
+	}
+	f.asOf = day(f.o.o.Now())
+	last, err := f.number("asof")
+	if err != nil {
+		return err
+	}
+	// A clock that was put back makes nothing young again.
+	f.asOf = max(f.asOf, last)
+	if f.asOf != last {
+		if err := f.tx.Store(bucketMeta, "asof", []byte(strconv.Itoa(f.asOf))); err != nil {
+			return err
+		}
+	}
+	if err := f.openCache(); err != nil {
+		return err
+	}
+	return f.markDue()
+}
+
+func (f *folder) number(key string) (int, error) {
+	b, ok, err := f.tx.Load(bucketMeta, key)
+	if !ok || err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(string(b))
+	if err != nil {
+		return 0, nil // as if it had never been stored: it only saves work
+	}
+	return n, nil
+}
+
+// openCache drops what is cached when another process has written since.
+func (f *folder) openCache() error {
+	g, err := f.number("generation")
+	if err != nil {
+		return err
+	}
+	c := &f.o.cache
+	if c.sessions == nil || c.generation != g || g == 0 || c.size > maxCached {
+		*c = cache{sessions: map[string][]*record{}}
+	}
+	c.generation = g
+	return nil
+}
+
+func (f *folder) close() error {
+	if f.did == 0 {
+		return nil
+	}
+	f.o.cache.generation++
+	return f.tx.Store(bucketMeta, "generation", []byte(strconv.Itoa(f.o.cache.generation)))
+}
+
+func (f *folder) markDue() error {
+	var due []string
+	err := f.tx.EachKV(bucketDue, "", func(key string, _ []byte) bool {
+		d, session, _ := strings.Cut(key, "\t")
+		if n, err := strconv.Atoi(d); err != nil || n > f.asOf {
+			return false
+		}
+		due = append(due, key, session)
+		return true
+	})
+	for i := 0; i < len(due) && err == nil; i += 2 {
+		if err = f.tx.Drop(bucketDue, due[i]); err == nil {
+			err = f.mark("s" + due[i+1])
+		}
+	}
+	return err
+}
+
+// mark puts something on the list of work.
+func (f *folder) mark(what string) error { return f.tx.Store(bucketWork, what, nil) }
+
+// takeIn reads what is new in a log; done is false when there is more.
+func (f *folder) takeIn(ctx context.Context, log Log) (done bool, err error) {
+	prefix := sourceKey(log.Project, "")
+	from := map[string]event.Cursor{}
+	err = f.tx.EachKV(bucketCursor, prefix, func(key string, value []byte) bool {
+		var c event.Cursor
+		if json.Unmarshal(value, &c) == nil {
+			from[key[len(prefix):]] = c
+		}
+		return true
+	})
+	if err != nil {
+		return false, err
+	}
+	moved := map[string]event.Cursor{}
+	done = true
+	for again := true; again; {
+		again = false
+		for item, err := range event.ReadFrom(log.Dir, from) {
+			var bad *event.LineError
+			switch {
+			case errors.Is(err, event.ErrChanged):
+				// the records of the file as it was go, and it is read from its beginning
+				if err := f.forgetFile(prefix + item.File); err != nil {
+					return false, err
+				}
+				delete(from, item.File)
+				f.report.Refolded = append(f.report.Refolded, item.File)
+				again = true
+			case errors.As(err, &bad):
+				f.report.skip(err)
+				moved[item.File] = item.Next
+				f.did++
+			case err != nil:
+				f.report.skip(err) // a file that cannot be read keeps the others from nothing
+			default:
+				f.add(&item.Event, prefix+item.File)
+				moved[item.File] = item.Next
+			}
+			if f.did >= f.o.o.Batch || f.did > 0 && f.did%64 == 0 && f.over() || ctx.Err() != nil {
+				done = false
+				break
+			}
+		}
+	}
+	for file, c := range moved {
+		b, err := json.Marshal(c)
+		if err == nil {
+			err = f.tx.Store(bucketCursor, prefix+file, b)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return done, nil
+}
+
+// add keeps an event's record for the end of the transaction.
+func (f *folder) add(e *event.Event, src string) {
+	f.did++
+	f.report.Events++
+	r, ok := newRecord(e, src, f.o.o.Sweep)
+	if !ok {
+		return
+	}
+	for _, s := range r.strings() {
+		*s = strings.Clone(*s) // an event's strings hold its whole line
+	}
+	key, name := sessionKey(e)
+	if f.chunks == nil {
+		f.chunks = map[string][]*record{}
+	}
+	id := key + "\t" + name + "\t" + e.Client
+	f.chunks[id] = append(f.chunks[id], &r)
+}
+
+// flush stores the records that were added.
+func (f *folder) flush() error {
+	for _, id := range slices.Sorted(maps.Keys(f.chunks)) {
+		recs := f.chunks[id]
+		key, rest, _ := strings.Cut(id, "\t")
+		if err := f.tx.Store(bucketName, key, []byte(rest)); err != nil {
+			return err
+		}
+		hours := map[string][]*record{}
+		in := map[string]bool{}
+		for _, r := range recs {
+			h := hourKey(key, r.at)
+			hours[h] = append(hours[h], r)
+			in[r.src] = true
+		}
+		for h, list := range hours {
+			b, _, err := f.tx.Load(bucketRecord, h)
+			if err != nil {
+				return err
+			}
+			b = bytes.Clone(b)
+			for _, r := range list {
+				b = appendRecord(b, r)
+			}
+			if err := f.tx.Store(bucketRecord, h, b); err != nil {
+				return err
+			}
+		}
+		for src := range in {
+			if err := f.tx.Store(bucketIn, src+"\t"+key, nil); err != nil {
+				return err
+			}
+		}
+		if c := f.o.cache.sessions[key]; c != nil {
+			f.o.cache.sessions[key] = append(c, recs...)
+			f.o.cache.size += len(recs)
+		}
+		if err := f.mark("s" + key); err != nil {
+			return err
+		}
+	}
+	f.chunks = nil
+	return nil
+}
+
+// Records are kept by the hour, so that a batch rewrites the end of a long
+// session and not all of it.
+func hourKey(session string, at int64) string {
+	return fmt.Sprintf("%s/%08d", session, max(at, 0)/3600e9)
+}
+
+// records are a session's, in order.
+func (f *folder) records(session string) ([]*record, error) {
+	recs, ok := f.o.cache.sessions[session]
+	if !ok {
+		var bad error
+		err := f.tx.EachKV(bucketRecord, session+"/", func(_ string, value []byte) bool {
+			list, err := readRecords(value)
+			bad = err
+			recs = append(recs, list...)
+			return err == nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if bad != nil {
+			return nil, bad
+		}
+	}
+	slices.SortFunc(recs, order)
+	f.o.cache.sessions[session] = recs
+	if !ok {
+		f.o.cache.size += len(recs)
+	}
+	return recs, nil
+}
+
+// forgetFile takes out the records of a log file.
+func (f *folder) forgetFile(src string) error {
+	if err := f.flush(); err != nil {
+		return err
+	}
+	f.did++
+	var sessions []string
+	err := f.tx.EachKV(bucketIn, src+"\t", func(key string, _ []byte) bool {
+		sessions = append(sessions, key[len(src)+1:])
+		return true
+	})
+	for _, s := range sessions {
+		if err == nil {
+			err = f.forgetRecords(s, src)
+		}
+		if err == nil {
+			err = f.tx.Drop(bucketIn, src+"\t"+s)
+		}
+	}
+	if err == nil {
+		err = f.tx.Drop(bucketCursor, src)
+	}
+	return err
+}
+
+func (f *folder) forgetRecords(session, src string) error {
+	delete(f.o.cache.sessions, session)
+	type chunk struct {
+		key   string
+		value []byte
+	}
+	var list []chunk
+	err := f.tx.EachKV(bucketRecord, session+"/", func(key string, value []byte) bool {
+		list = append(list, chunk{key, value})
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		recs, err := readRecords(c.value)
+		if err != nil {
+			return err
+		}
+		var b []byte
+		for _, r := range recs {
+			if r.src != src {
+				b = appendRecord(b, r)
+			}
+		}
+		if len(b) == 0 {
+			err = f.tx.Drop(bucketRecord, c.key)
+		} else {
+			err = f.tx.Store(bucketRecord, c.key, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return f.mark("s" + session)
+}
+
+// workBatch is how much of the list one transaction does: sessions or groups.
+const workBatch = 200
+
+// work goes through the list; left says that there is more on it.
+func (f *folder) work(ctx context.Context) (left bool, err error) {
+	for n := 0; n < workBatch; {
+		var list []string
+		err := f.tx.EachKV(bucketWork, "", func(key string, _ []byte) bool {
+			if len(list) > 0 && list[0][0] != key[0] {
+				return false // all sessions before any group
+			}
+			list = append(list, key)
+			return len(list) < workBatch-n
+		})
+		if err != nil {
+			return false, err
+		}
+		if len(list) == 0 {
+			return false, nil
+		}
+		for _, what := range list {
+			if f.did > 0 && f.over() || ctx.Err() != nil {
+				return true, nil
+			}
+			if err := f.tx.Drop(bucketWork, what); err != nil {
+				return false, err
+			}
+			f.did++
+			n++
+			if what[0] == 's' {
+				err = f.session(what[1:])
+			} else {
+				err = f.group(what[1:])
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+	}
+	return f.anyWork()
+}
+
+func (f *folder) anyWork() (bool, error) {
+	any := false
+	err := f.tx.EachKV(bucketWork, "", func(string, []byte) bool { any = true; return false })
+	return any, err
+}
+
+// session works out a session again.
+func (f *folder) session(key string) error {
+	f.report.Sessions++
+	recs, err := f.records(key)
+	if err != nil {
+		return err
+	}
+	b, _, err := f.tx.Load(bucketName, key)
+	if err != nil {
+		return err
+	}
+	name, _, _ := strings.Cut(string(b), "\t")
+	if err := f.readGone(); err != nil {
+		return err
+	}
+	out := output{due: never}
+	if len(recs) > 0 {
+		out, err = compose(key, name, recs, ground{
+			asOf: f.asOf, tiers: f.o.o.Tiers, earlier: f.earlier,
+			usage: func(id string) (Usage, error) { return usageOf(f.tx, id) },
+			gone:  func(id string) (bool, error) { return f.gone[shortHash(id)], nil },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := f.write("s"+key, out.docs, out.rows, out.due); err != nil {
+		return err
+	}
+	switch {
+	case out.stats != nil:
+		return f.tx.Store(bucketStats, key, out.stats.encode())
+	case len(recs) == 0:
+		delete(f.o.cache.sessions, key)
+		if err := f.tx.Drop(bucketName, key); err != nil {
+			return err
+		}
+		fallthrough
+	default:
+		return f.tx.Drop(bucketStats, key)
+	}
+}
+
+// write makes the index hold exactly this of a session (s+key) or group
+// (t+key): what has not changed is not written again.
+func (f *folder) write(owner string, docs []recall.Doc, rows []row, due int) error {
+	var old made
+	b, _, err := f.tx.Load(bucketMade, owner)
+	if err == nil {
+		err = old.decode(b)
+	}
+	if err != nil {
+		return err
+	}
+	now := made{Docs: map[string]string{}, Rows: map[string]string{}, Due: due}
+	for _, d := range docs {
+		if err := f.writeDoc(owner, d, &old, &now); err != nil {
+			return err
+		}
+	}
+	for id := range old.Docs {
+		if now.Docs[id] == "" {
+			f.report.Deleted++
+			if err := f.tx.Delete(id); err != nil {
+				return err
+			}
+			if err := f.tx.Drop(bucketOwner, shortHash(id)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f.writeRows(rows, &old, &now); err != nil {
+		return err
+	}
+	if old.Due != now.Due && owner[0] == 's' {
+		if old.Due != 0 && old.Due != never {
+			if err := f.tx.Drop(bucketDue, dueKey(old.Due, owner[1:])); err != nil {
+				return err
+			}
+		}
+	}
+	if now.Due != never && now.Due != 0 {
+		if err := f.tx.Store(bucketDue, dueKey(now.Due, owner[1:]), nil); err != nil {
+			return err
+		}
+	}
+	if len(now.Docs) == 0 && len(now.Rows) == 0 && (now.Due == never || now.Due == 0) {
+		return f.tx.Drop(bucketMade, owner)
+	}
+	if b, err = json.Marshal(now); err != nil {
+		return err
+	}
+	return f.tx.Store(bucketMade, owner, b)
+}
+
+func dueKey(day int, session string) string { return fmt.Sprintf("%08d\t%s", day, session) }
+
+func (f *folder) writeDoc(owner string, d recall.Doc, old, now *made) error {
+	d.Title, d.Text = f.o.o.Sweep(d.Title), f.o.o.Sweep(d.Text)
+	b, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("document %s: %w", d.ID, err)
+	}
+	hash := shortHash(string(b))
+	now.Docs[d.ID] = hash
+	if old.Docs[d.ID] == hash {
+		return nil
+	}
+	f.report.Docs++
+	if err := f.tx.Put(d); err != nil {
+		return err
+	}
+	if old.Docs[d.ID] == "" {
+		return f.tx.Store(bucketOwner, shortHash(d.ID), []byte(owner))
+	}
+	return nil
+}
+
+func (f *folder) writeRows(rows []row, old, now *made) error {
+	for _, r := range rows {
+		key := r.key()
+		hash := shortHash(string(r.value))
+		now.Rows[key] = hash
+		if old.Rows[key] == hash {
+			continue
+		}
+		if err := f.tx.Store(bucketRow, key, r.value); err != nil {
+			return err
+		}
+		if err := f.mark("t" + r.kind + "\t" + r.group); err != nil {
+			return err
+		}
+		f.changed(r.kind)
+	}
+	for key := range old.Rows {
+		if now.Rows[key] != "" {
+			continue
+		}
+		if err := f.tx.Drop(bucketRow, key); err != nil {
+			return err
+		}
+		parts := strings.SplitN(key, "\t", 3)
+		if err := f.mark("t" + parts[0] + "\t" + parts[1]); err != nil {
+			return err
+		}
+		f.changed(parts[0])
+	}
+	return nil
+}
+
+func (f *folder) changed(kind string) {
+	if kind == rowGone {
+		f.gone = nil
+	}
+}
+
+func (f *folder) readGone() error {
+	if f.gone != nil {
+		return nil
+	}
+	f.gone = map[string]bool{}
+	return f.tx.EachKV(bucketRow, rowGone+"\t", func(key string, _ []byte) bool {
+		f.gone[strings.SplitN(key, "\t", 3)[1]] = true
+		return true
+	})
+}
+
+// earlier counts the other sessions that had a row of that kind and group
+// before, up to noveltyMost.
+func (f *folder) earlier(kind, group string, at int64, session string) (int, error) {
+	before := sortKey(at, session)
+	seen := map[string]bool{}
+	prefix := kind + "\t" + group + "\t"
+	err := f.tx.EachKV(bucketRow, prefix, func(key string, _ []byte) bool {
+		sort := key[len(prefix):]
+		if sort >= before {
+			return false
+		}
+		if s := sessionOfSort(sort); s != session {
+			seen[s] = true
+		}
+		return len(seen) < noveltyMost
+	})
+	return len(seen), err
+}
+
+// sessionOfSort is the session in a row's sort key, time|session|id.
+func sessionOfSort(sort string) string {
+	_, rest, _ := strings.Cut(sort, "|")
+	s, _, _ := strings.Cut(rest, "|")
+	return s
+}
+
+// usageOf is what the logs say became of an item.
+func usageOf(tx Tx, id string) (Usage, error) {
+	var u Usage
+	var last int64
+	err := tx.EachKV(bucketRow, rowUse+"\t"+shortHash(id)+"\t", func(_ string, value []byte) bool {
+		var r useRow
+		if json.Unmarshal(value, &r) != nil {
+			return true
+		}
+		switch r.How {
+		case "served":
+			u.Served++
+			return true
+		case "mentioned":
+			u.Mentioned++
+		case "useful":
+			u.Useful++
+		case "useless":
+			u.Useless++
+		default:
+			return true
+		}
+		if r.How != "useless" {
+			last = max(last, r.At)
+		}
+		if len(u.Events) < maxEvidence {
+			u.Events = append(u.Events, r.Event)
+		}
+		return true
+	})
+	if last > 0 {
+		u.Last = timeOf(last)
+	}
+	return u, err
+}

@@ -1,0 +1,216 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"reprise/internal/event"
+	"reprise/internal/recall"
+)
+
+// Log is one directory of events.
+type Log struct {
+	Project string // empty = the global log
+	Dir     string
+}
+
+// Options of an [Organizer].
+type Options struct {
+	Index *recall.Index
+	// Store is used in place of Index where it is set: tests.
+	Store Store
+	Logs  []Log
+	Now   func() time.Time
+	Tiers Tiers
+	// HalfLife is how long a failed fix counts half; default 30 days.
+	HalfLife time.Duration
+	// Sweep takes secrets out of what is kept, by the full rules: what the
+	// hook's quick look let through is caught here, before it is served. Nil =
+	// nothing is taken out.
+	Sweep func(string) string
+	// Batch is the most events of one transaction; default 2,000.
+	Batch int
+}
+
+// Organizer works out from the logs what can be recalled: episodes, patterns,
+// anti-patterns, summaries. What it makes depends on the events and the day
+// alone, not on when or in which order they were read.
+type Organizer struct {
+	mu    sync.Mutex // one run at a time
+	o     Options
+	store Store
+	cache cache
+}
+
+// New returns an organizer. It reads nothing yet.
+func New(o Options) *Organizer {
+	if o.Store == nil {
+		o.Store = In(o.Index)
+	}
+	o.Tiers = o.Tiers.withDefaults()
+	if o.HalfLife <= 0 {
+		o.HalfLife = 30 * 24 * time.Hour
+	}
+	if o.Sweep == nil {
+		o.Sweep = func(s string) string { return s }
+	}
+	if o.Batch <= 0 {
+		o.Batch = 2000
+	}
+	return &Organizer{o: o, store: o.Store}
+}
+
+// Report is what a run did.
+type Report struct {
+	Events   int  `json:"events"`   // read
+	Sessions int  `json:"sessions"` // worked out again
+	Groups   int  `json:"groups"`   // patterns, digests and the like worked out again
+	Docs     int  `json:"docs"`     // written
+	Deleted  int  `json:"deleted"`
+	More     bool `json:"more"` // the budget ended first: the next run goes on
+	// Refolded are log files that are not the ones that were read before, and
+	// whose events were taken in again.
+	Refolded []string `json:"refolded,omitempty"`
+	// Skipped are lines that cannot be used, at most 20.
+	Skipped []string `json:"skipped,omitempty"`
+	Bad     int      `json:"bad"` // lines that cannot be used
+}
+
+func (r *Report) skip(err error) {
+	r.Bad++
+	if len(r.Skipped) < 20 {
+		r.Skipped = append(r.Skipped, err.Error())
+	}
+}
+
+// DefaultBudget is how long organising may take in a hook.
+const DefaultBudget = 200 * time.Millisecond
+
+// Run takes in what is new in the logs and works out again what depends on it,
+// until there is nothing left to do or the budget is over (0 = no limit; at
+// least one event or session is dealt with). Where it stops, the next run goes
+// on.
+func (o *Organizer) Run(ctx context.Context, budget time.Duration) (Report, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.run(ctx, budget, nil)
+}
+
+// Rebuild forgets everything that was worked out and works it out again from
+// the logs. Progress, which may be nil, is called after each step with the
+// events read and the sessions worked out so far.
+func (o *Organizer) Rebuild(ctx context.Context, progress func(Report)) (Report, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cache = cache{}
+	err := o.store.Update(ctx, func(tx Tx) error { return wipe(tx) })
+	if err != nil {
+		return Report{}, fmt.Errorf("organise: %w", err)
+	}
+	return o.run(ctx, 0, progress)
+}
+
+func (o *Organizer) run(ctx context.Context, budget time.Duration, progress func(Report)) (Report, error) {
+	var total Report
+	start := o.o.Now()
+	over := func() bool { return budget > 0 && o.o.Now().Sub(start) >= budget }
+	for {
+		var r Report
+		err := o.store.Update(ctx, func(tx Tx) error {
+			r = Report{} // called again on an empty index: what the first call counted is gone
+			f := &folder{o: o, tx: tx, over: over, report: &r}
+			return f.step(ctx)
+		})
+		if err != nil {
+			o.cache = cache{} // it holds what was not kept
+			total.More = true
+			if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				return total, err
+			}
+			return total, fmt.Errorf("organise: %w", err)
+		}
+		total.add(r)
+		if progress != nil {
+			progress(total)
+		}
+		if !r.More || over() {
+			return total, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+	}
+}
+
+func (r *Report) add(s Report) {
+	r.Events += s.Events
+	r.Sessions += s.Sessions
+	r.Groups += s.Groups
+	r.Docs += s.Docs
+	r.Deleted += s.Deleted
+	r.Bad += s.Bad
+	r.More = s.More
+	r.Refolded = append(r.Refolded, s.Refolded...)
+	for _, l := range s.Skipped {
+		if len(r.Skipped) < 20 {
+			r.Skipped = append(r.Skipped, l)
+		}
+	}
+}
+
+// wipe takes out everything that organising has made.
+func wipe(tx Tx) error {
+	var ids []string
+	err := tx.EachKV(bucketMade, "", func(_ string, value []byte) bool {
+		var m made
+		if m.decode(value) == nil {
+			for id := range m.Docs {
+				ids = append(ids, id)
+			}
+		}
+		return true
+	})
+	for _, id := range ids {
+		if err == nil {
+			err = tx.Delete(id)
+		}
+	}
+	for _, b := range buckets() {
+		var keys []string
+		if err == nil {
+			err = tx.EachKV(b, "", func(key string, _ []byte) bool { keys = append(keys, key); return true })
+		}
+		for _, k := range keys {
+			if err == nil {
+				err = tx.Drop(b, k)
+			}
+		}
+	}
+	return err
+}
+
+// sourceKey names a log file in the index.
+func sourceKey(project, file string) string { return shortHash("log", project) + "/" + file }
+
+// sessionKey names a session in the index. Events outside any session are put
+// together by project and day, so that they can be treated alike.
+func sessionKey(e *event.Event) (key, name string) {
+	if e.Session != "" {
+		return shortHash("session", e.Client, e.Session), e.Session
+	}
+	return shortHash("day", e.Project, fmt.Sprint(day(e.TS))), ""
+}
+
+// own reports whether a document's id is one of those that organising makes.
+func own(id string) bool {
+	for _, p := range []string{"ep-", "co-", "tn-", "sm-", "dg-", "pt-", "ap-", "sd-"} {
+		if strings.HasPrefix(id, p) {
+			return true
+		}
+	}
+	return false
+}

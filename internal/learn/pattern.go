@@ -1,0 +1,555 @@
+package learn
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/event"
+	"reprise/internal/recall"
+)
+
+const (
+	// A fix is a pattern from this many sessions on in which it worked; a mere
+	// second try from more, because chance explains two.
+	patternSessions = 2
+	retrySessions   = 3
+	// A pattern is everybody's from this many projects on.
+	globalProjects = 2
+	// reviewDays after its last success a pattern should be tested again.
+	reviewDays = 180
+	// A failed fix is forgotten when its confidence has decayed to this.
+	antiFloor = 0.2
+)
+
+// group works out again what stands over sessions: patterns of a signature or
+// correction, the digest of a month; or whom a use or a forgetting concerns.
+func (f *folder) group(what string) error {
+	f.report.Groups++
+	kind, group, _ := strings.Cut(what, "\t")
+	var values [][]byte
+	var sorts []string
+	prefix := kind + "\t" + group + "\t"
+	err := f.tx.EachKV(bucketRow, prefix, func(key string, value []byte) bool {
+		values = append(values, value)
+		sorts = append(sorts, key[len(prefix):])
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	var docs []recall.Doc
+	switch kind {
+	case rowSig:
+		docs, err = f.sigGroup(values)
+	case rowSaid:
+		docs, err = f.saidGroup(values)
+	case rowCold:
+		docs, err = f.coldGroup(values)
+	case rowUse:
+		return f.ownerOf(group)
+	case rowGone:
+		return f.forgotten(group, values)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.readGone(); err != nil {
+		return err
+	}
+	kept := docs[:0]
+	for _, d := range docs {
+		if f.gone[shortHash(d.ID)] {
+			continue
+		}
+		if err := f.finish(&d); err != nil {
+			return err
+		}
+		kept = append(kept, d)
+	}
+	return f.write("t"+what, kept, nil, never)
+}
+
+// finish adds what usage has to say to a document that stands over sessions.
+func (f *folder) finish(d *recall.Doc) error {
+	data, ok := DataOf(*d)
+	if !ok {
+		return nil
+	}
+	use, err := usageOf(f.tx, d.ID)
+	if err != nil {
+		return err
+	}
+	data.Signals[SignalUsage] = use.value()
+	data.Signals[SignalSaid] = max(data.Signals[SignalSaid], use.said())
+	d.Importance = importance(data.Signals)
+	d.Scope = string(event.ScopeGlobal)
+	if d.Project != "" {
+		d.Scope = string(event.ScopeProject)
+	}
+	d.Data = data.encode()
+	return nil
+}
+
+// ownerOf puts whoever makes a document on the list of work.
+func (f *folder) ownerOf(hash string) error {
+	owner, ok, err := f.tx.Load(bucketOwner, hash)
+	if err != nil || !ok {
+		return err
+	}
+	return f.mark(string(owner))
+}
+
+// forgotten puts on the list what an item that was forgotten, or is not any
+// more, is part of: its maker; for an event the sessions that it belongs to.
+func (f *folder) forgotten(hash string, values [][]byte) error {
+	f.gone = nil
+	if err := f.ownerOf(hash); err != nil {
+		return err
+	}
+	remembered := bucketMeta
+	key := "gone\t" + hash
+	var id string
+	for _, v := range values {
+		var r goneRow
+		if json.Unmarshal(v, &r) == nil {
+			id = r.ID
+		}
+	}
+	// When the last word of its being forgotten goes, the maker is found by what
+	// was noted then: the document is not there to be looked up.
+	owners, _, err := f.tx.Load(remembered, key)
+	if err != nil {
+		return err
+	}
+	for o := range strings.SplitSeq(string(owners), "\n") {
+		if o != "" {
+			if err := f.mark(o); err != nil {
+				return err
+			}
+		}
+	}
+	if id == "" {
+		return f.tx.Drop(remembered, key)
+	}
+	marks, err := f.makers(hash, id)
+	if err != nil || len(marks) == 0 {
+		return err
+	}
+	for _, m := range marks {
+		if err := f.mark(m); err != nil {
+			return err
+		}
+	}
+	return f.tx.Store(remembered, key, []byte(strings.Join(marks, "\n")))
+}
+
+// makers are who makes what is forgotten: of a document its owner, of an event
+// the sessions that hold it.
+func (f *folder) makers(hash, id string) ([]string, error) {
+	owner, ok, err := f.tx.Load(bucketOwner, hash)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		return []string{string(owner)}, nil
+	}
+	if !isUUID(id) {
+		return nil, nil
+	}
+	var out []string
+	err = f.tx.EachKV(bucketRecord, "", func(key string, value []byte) bool {
+		if strings.Contains(string(value), id) {
+			s, _, _ := strings.Cut(key, "/")
+			out = append(out, "s"+s)
+		}
+		return true
+	})
+	slices.Sort(out)
+	return slices.Compact(out), err
+}
+
+func readRows[T any](values [][]byte) []T {
+	out := make([]T, 0, len(values))
+	for _, v := range values {
+		var r T
+		if json.Unmarshal(v, &r) == nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// sigGroup works out the patterns and anti-patterns of a signature, for each
+// project and over all of them, apart for each access list: what is one agent's
+// own does not make a pattern for all.
+func (f *folder) sigGroup(values [][]byte) ([]recall.Doc, error) {
+	rows := readRows[sigRow](values)
+	if err := f.checkNovelty(len(rows), func(i int) (string, int) { return rows[i].Session, rows[i].Earlier }); err != nil {
+		return nil, err
+	}
+	parts := map[string][]sigRow{}
+	for _, r := range rows {
+		acl := strings.Join(r.ACL, " ")
+		parts["p\t"+r.Project+"\t"+acl] = append(parts["p\t"+r.Project+"\t"+acl], r)
+		parts["g\t\t"+acl] = append(parts["g\t\t"+acl], r)
+	}
+	var docs []recall.Doc
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		global := strings.HasPrefix(part, "g")
+		if !global && parts[part][0].Project == "" {
+			continue // outside any project is part of the whole
+		}
+		docs = append(docs, f.patterns(parts[part], global)...)
+	}
+	return docs, nil
+}
+
+// checkNovelty puts on the list the sessions that reckoned with other earlier
+// sessions than there are.
+func (f *folder) checkNovelty(n int, at func(int) (session string, earlier int)) error {
+	seen := map[string]bool{}
+	for i := range n {
+		session, earlier := at(i)
+		is := len(seen)
+		if seen[session] {
+			is--
+		}
+		if min(is, noveltyMost) != earlier {
+			if err := f.mark("s" + session); err != nil {
+				return err
+			}
+		}
+		if len(seen) <= noveltyMost {
+			seen[session] = true
+		}
+	}
+	return nil
+}
+
+// trial is one time that a fix was put to the test.
+type trial struct {
+	at      int64
+	worked  bool
+	session string
+	project string
+	row     *sigRow
+	event   string
+	weak    bool // it was only done in between; nobody can say that it was meant as a fix
+}
+
+// patterns judges each kind of fix for a signature by its trials in time.
+func (f *folder) patterns(rows []sigRow, global bool) []recall.Doc {
+	trials := map[string][]trial{}
+	fixes := map[string]*Fix{}
+	tried := map[string]string{}
+	for i := range rows {
+		r := &rows[i]
+		if r.Fix != nil {
+			k := r.Fix.Key
+			fixes[k] = r.Fix // the newest says it best
+			trials[k] = append(trials[k], trial{at: r.At, worked: true, session: r.Session, project: r.Project, row: r, event: r.Fix.Event})
+			if r.Again != 0 {
+				trials[k] = append(trials[k], trial{at: r.Again, session: r.Session, project: r.Project, row: r, event: r.AgainAt})
+			}
+		}
+		for j, t := range r.Tried {
+			tried[t.Key] = t.Text
+			at := r.At
+			if j < len(r.TriedAt) {
+				at = r.TriedAt[j]
+			}
+			trials[t.Key] = append(trials[t.Key], trial{at: at, session: r.Session, project: r.Project, row: r, event: t.Event, weak: true})
+		}
+	}
+	var docs []recall.Doc
+	for _, k := range slices.Sorted(maps.Keys(trials)) {
+		list := trials[k]
+		slices.SortStableFunc(list, func(a, b trial) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.event, b.event)) })
+		j := judge(list, f.o.o.HalfLife)
+		if global && len(j.projects) < globalProjects && (j.row == nil || j.row.Project != "") {
+			continue
+		}
+		text := tried[k]
+		if fx := fixes[k]; fx != nil {
+			text = fx.Text
+			if global {
+				text = anywhere(fx)
+			}
+		} else if global {
+			continue // what only failed, and elsewhere, says nothing here
+		}
+		if d, ok := f.pattern(k, text, fixes[k], j, rows, global); ok {
+			docs = append(docs, d)
+		}
+		if d, ok := f.antiPattern(k, text, j, rows, global); ok {
+			docs = append(docs, d)
+		}
+	}
+	return docs
+}
+
+// judgement is what the trials of a fix come to.
+type judgement struct {
+	trials      []trial
+	worked      map[string]bool // sessions
+	projects    map[string]bool // in which it worked
+	failed      int
+	lastWorked  int64
+	lastFailed  int64
+	failWeight  float64 // failures, each halved by the half-life until the last trial
+	failStreak  int     // failures since it worked last
+	strong      bool    // it was a fix once, or was tried twice
+	row         *sigRow // of the newest trial
+	lastTrialAt int64
+}
+
+func judge(list []trial, life time.Duration) judgement {
+	j := judgement{trials: list, worked: map[string]bool{}, projects: map[string]bool{}}
+	end := list[len(list)-1].at
+	weak := 0
+	for i := range list {
+		t := &list[i]
+		j.row, j.lastTrialAt = t.row, t.at
+		if t.worked {
+			j.worked[t.session], j.projects[t.project] = true, true
+			j.lastWorked, j.failStreak = t.at, 0
+			j.strong = true
+			continue
+		}
+		if t.weak {
+			weak++
+		}
+		j.failed++
+		j.failStreak++
+		j.lastFailed = t.at
+		j.failWeight += half(time.Duration(end-t.at), life)
+	}
+	j.strong = j.strong || weak >= 2
+	return j
+}
+
+// confidence is the share of trials that worked, by Laplace's rule: one trial
+// more of each kind is imagined, so that little evidence says little.
+func (j judgement) confidence() float64 {
+	s := float64(len(j.worked))
+	return round3((s + 1) / (s + j.failWeight + 2))
+}
+
+// anywhere is a fix in words that hold in other projects, too: files by their
+// names, no ids and no places.
+func anywhere(f *Fix) string {
+	var parts []string
+	if f.Kind == "changed" {
+		if len(f.Come) > 0 {
+			parts = append(parts, "with `"+keyWords(f.Come)+"`")
+		}
+		if len(f.Gone) > 0 {
+			parts = append(parts, "without `"+keyWords(f.Gone)+"`")
+		}
+	}
+	if len(f.Commands) > 0 {
+		var list []string
+		for _, c := range f.Commands {
+			list = append(list, keyWords(strings.Fields(c)))
+		}
+		parts = append(parts, "after `"+strings.Join(list, "`, `")+"`")
+	}
+	if f.Kind == "edit" {
+		var names []string
+		for _, file := range f.Files {
+			names = appendNew(names, path.Base(file), 3)
+		}
+		parts = append(parts, "after editing "+strings.Join(names, ", "))
+	}
+	if len(parts) == 0 {
+		return f.Text
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (f *folder) pattern(key, text string, fix *Fix, j judgement, rows []sigRow, global bool) (recall.Doc, bool) {
+	least := patternSessions
+	if fix != nil && fix.Kind == "retry" {
+		least = retrySessions
+	}
+	if fix == nil || len(j.worked) < least || j.failStreak > 0 && j.confidence() < 0.5 {
+		return recall.Doc{}, false
+	}
+	r := j.row
+	d, data := f.overSessions("pt-", key, j, rows, global)
+	d.Class, data.Kind, data.Outcome = recall.ClassPattern, KindPattern, Fixed
+	data.Fix = fix
+	data.Lifted = j.failed > 0 && j.failStreak == 0
+	d.Time = timeOf(j.lastTrialAt)
+	d.Confidence = j.confidence()
+	if fix.Kind == "retry" {
+		d.Confidence = round3(d.Confidence * 0.7)
+	}
+	d.Review = timeOf(j.lastWorked).AddDate(0, 0, reviewDays)
+	data.Signals[SignalOutcome] = d.Confidence
+	if j.failed > 0 {
+		data.Signals[SignalConflict] = round3(min(1, j.failWeight/float64(len(j.worked)+1)))
+	}
+	d.Title = clip(r.Target, 60) + ": " + clip(oneLine(firstLine(failureWords(r, global))), 110) + " — worked " + clip(text, 110)
+	var b strings.Builder
+	fmt.Fprintf(&b, "`%s` fails with: %s\nIt worked %s.\n", clip(r.Target, 120), oneLine(failureWords(r, global)), text)
+	fmt.Fprintf(&b, "Seen to work in %s", count(len(j.worked), "session"))
+	if len(j.projects) > 1 {
+		fmt.Fprintf(&b, " of %s", count(len(j.projects), "project"))
+	}
+	fmt.Fprintf(&b, ", last on %s.", timeOf(j.lastWorked).Format("2006-01-02"))
+	if j.failed > 0 {
+		fmt.Fprintf(&b, " It did not hold %s.", times(j.failed))
+	}
+	d.Text = b.String()
+	d.Data = data.encode()
+	return d, true
+}
+
+// failureWords are the failure as it is told: beyond its project without names
+// of places.
+func failureWords(r *sigRow, global bool) string {
+	if global {
+		return r.Line
+	}
+	return r.Shown
+}
+
+func (f *folder) antiPattern(key, text string, j judgement, rows []sigRow, global bool) (recall.Doc, bool) {
+	if j.failStreak == 0 || !j.strong || key == "retry" || global && len(j.projects) < globalProjects {
+		return recall.Doc{}, false
+	}
+	conf := round3((float64(j.failStreak) + 1) / (float64(j.failStreak) + float64(len(j.worked)) + 2))
+	if conf < 0.4 {
+		return recall.Doc{}, false
+	}
+	r := j.row
+	d, data := f.overSessions("ap-", key, j, rows, global)
+	d.Class, data.Kind, data.Outcome = recall.ClassAntiPattern, KindAntiPattern, Refailed
+	data.Tried = []Attempt{{Key: key, Text: text, Event: j.trials[len(j.trials)-1].event}}
+	d.Confidence = conf
+	d.Time = timeOf(j.lastFailed)
+	d.Review = d.Time.Add(f.o.o.HalfLife)
+	// Decay: the day on which what is left of its confidence is next to nothing.
+	lives := math.Log2(conf / antiFloor)
+	d.Until = dayTime(day(d.Time.Add(time.Duration(lives*float64(f.o.o.HalfLife)))) + 1)
+	data.Signals[SignalOutcome] = conf
+	if len(j.worked) > 0 {
+		data.Signals[SignalConflict] = round3(float64(len(j.worked)) / float64(len(j.worked)+j.failed))
+	}
+	d.Title = "Did not help with " + clip(r.Target, 60) + ": " + clip(oneLine(firstLine(failureWords(r, global))), 100) + " — " + clip(text, 100)
+	var b strings.Builder
+	fmt.Fprintf(&b, "`%s` fails with: %s\nThe same failure came again %s (%s, last on %s).", clip(r.Target, 120), oneLine(failureWords(r, global)), text, times(j.failed), d.Time.Format("2006-01-02"))
+	if len(j.worked) > 0 {
+		fmt.Fprintf(&b, " It had worked in %s before.", count(len(j.worked), "session"))
+	}
+	fmt.Fprintf(&b, " Test again after %s.", d.Review.Format("2006-01-02"))
+	d.Text = b.String()
+	d.Data = data.encode()
+	return d, true
+}
+
+// overSessions is what a pattern and an anti-pattern have in common.
+func (f *folder) overSessions(prefix, key string, j judgement, rows []sigRow, global bool) (recall.Doc, Data) {
+	r := j.row
+	sig, _, _ := strings.Cut(r.Exact, "=")
+	data := Data{
+		Tool: r.Tool, Target: r.Target, Signature: sig, Failure: r.Shown, Line: r.Line, Sessions: len(j.worked), Projects: len(j.projects), Failures: j.failed,
+		Signals: map[string]float64{SignalRecency: 1, SignalNovelty: novelty(len(j.worked) - 1)},
+	}
+	keys := []string{sig}
+	for i := len(j.trials) - 1; i >= 0; i-- {
+		t := j.trials[i]
+		keys = appendNew(keys, t.row.Exact, 9)
+		data.Episodes = appendNew(data.Episodes, t.row.ID, 10)
+		data.SessionID = appendNew(data.SessionID, t.row.SessionID, 10)
+		data.Evidence = appendNew(data.Evidence, t.event, maxEvidence)
+	}
+	project := r.Project
+	if global {
+		project = ""
+		data.Failure = r.Line
+	}
+	d := recall.Doc{
+		ID: prefix + shortHash(sig, key, fmt.Sprint(global), project, strings.Join(r.ACL, " ")), Project: project, ACL: r.ACL, Source: r.ID, Keys: keys,
+	}
+	return d, data
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// saidGroup makes a pattern of what the user had to say in several sessions.
+func (f *folder) saidGroup(values [][]byte) ([]recall.Doc, error) {
+	rows := readRows[saidRow](values)
+	if err := f.checkNovelty(len(rows), func(i int) (string, int) { return rows[i].Session, rows[i].Earlier }); err != nil {
+		return nil, err
+	}
+	parts := map[string][]saidRow{}
+	for _, r := range rows {
+		acl := strings.Join(r.ACL, " ")
+		parts["p\t"+r.Project+"\t"+acl] = append(parts["p\t"+r.Project+"\t"+acl], r)
+		parts["g\t\t"+acl] = append(parts["g\t\t"+acl], r)
+	}
+	var docs []recall.Doc
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		list := parts[part]
+		global := strings.HasPrefix(part, "g")
+		sessions, projects := map[string]bool{}, map[string]bool{}
+		data := Data{Kind: KindSaid, Outcome: Told, Signals: map[string]float64{SignalSaid: 1, SignalOutcome: 0.8, SignalRecency: 1}}
+		for i := len(list) - 1; i >= 0; i-- {
+			r := list[i]
+			sessions[r.Session], projects[r.Project] = true, true
+			data.Episodes = appendNew(data.Episodes, r.ID, 10)
+			data.SessionID = appendNew(data.SessionID, r.SessionID, 10)
+			data.Evidence = appendNew(data.Evidence, r.Event, maxEvidence)
+		}
+		last := list[len(list)-1]
+		if len(sessions) < patternSessions || global && len(projects) < globalProjects || !global && last.Project == "" {
+			continue
+		}
+		key := saidKey(last.Sentence)
+		data.Said, data.SaidKey, data.Sessions, data.Projects = last.Sentence, key, len(sessions), len(projects)
+		project := last.Project
+		if global {
+			project = ""
+		}
+		docs = append(docs, recall.Doc{
+			ID: "sd-" + shortHash(key, fmt.Sprint(global), project, strings.Join(last.ACL, " ")), Class: recall.ClassPattern, Project: project, ACL: last.ACL, Author: "user",
+			Source: last.ID, Keys: []string{key}, Time: timeOf(last.At), Confidence: round3((float64(len(sessions)) + 1) / (float64(len(sessions)) + 2)),
+			Title: "The user said in " + count(len(sessions), "session") + ": " + clip(last.Sentence, 160), Text: oneLine(last.Sentence), Data: data.encode(),
+			Review: timeOf(last.At).AddDate(0, 0, reviewDays),
+		})
+	}
+	return docs, nil
+}
+
+func (f *folder) coldGroup(values [][]byte) ([]recall.Doc, error) {
+	rows := readRows[coldRow](values)
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	d, data := digest(rows)
+	d.Data = data.encode()
+	return []recall.Doc{d}, nil
+}

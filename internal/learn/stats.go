@@ -1,0 +1,153 @@
+package learn
+
+import (
+	"encoding/json"
+	"time"
+
+	"reprise/internal/event"
+)
+
+// Stats are the figures of one session: what learning is measured by.
+type Stats struct {
+	Session     string    `json:"session"` // the client's own id
+	Client      string    `json:"client,omitempty"`
+	Project     string    `json:"project,omitempty"`
+	Role        string    `json:"role,omitempty"`
+	Start       time.Time `json:"start"`
+	End         time.Time `json:"end"` // of the last event so far
+	Ended       bool      `json:"ended"`
+	Imported    bool      `json:"imported,omitempty"`
+	Prompts     int       `json:"prompts"`
+	Calls       int       `json:"calls"` // tool calls that ended
+	Failures    int       `json:"failures"`
+	Fixed       int       `json:"fixed"`   // failures whose call worked later
+	Open        int       `json:"open"`    // failures whose call never did
+	Retries     int       `json:"retries"` // a failed call again with the same input
+	Refused     int       `json:"refused"` // calls that a person or a rule kept from happening
+	Unended     int       `json:"unended"` // calls without an end
+	Edits       int       `json:"edits"`
+	Corrections int       `json:"corrections"`
+	Errors      int       `json:"errors"` // turns that ended by an error
+	Served      int       `json:"served"` // items that recall put in
+	Used        int       `json:"used"`
+	HeldOut     bool      `json:"held_out,omitempty"`
+	// Verified is what verification said last: passed, failed or empty.
+	Verified string `json:"verified,omitempty"`
+	// Outcome is good, corrected, failed, error or unknown, by what is there:
+	// a verification decides; without one, corrections, failures that stayed
+	// and errors do.
+	Outcome string `json:"outcome"`
+}
+
+func (st *Stats) see(r *record) {
+	t := r.time()
+	if st.Start.IsZero() || t.Before(st.Start) {
+		st.Start = t
+	}
+	if t.After(st.End) {
+		st.End = t
+	}
+	if st.Client == "" {
+		st.Client = r.client
+	}
+	if st.Project == "" {
+		st.Project = r.project
+	}
+	if st.Role == "" {
+		st.Role = r.role
+	}
+	switch r.typ {
+	case event.SessionStarted:
+		st.Ended = false // resumed
+	case event.SessionEnded:
+		st.Ended = true
+	case event.ResponseCompleted:
+		if r.outcome != "" && len(r.outcome) > 6 && r.outcome[:6] == "error:" {
+			st.Errors++
+		}
+	case event.VerificationFinished:
+		st.Verified = verdict(r)
+	case event.RecallServed:
+		var d event.ServedData
+		decode(r.extra, &d)
+		st.HeldOut = st.HeldOut || d.HeldOut
+		if !d.HeldOut {
+			st.Served += len(d.Items)
+		}
+	case event.RecallUsed:
+		var d event.UsedData
+		decode(r.extra, &d)
+		if d.How != "useless" {
+			st.Used++
+		}
+	}
+}
+
+// verdict is what a verification came to. Its data is laid down where the
+// gates are; until then its outcome is read.
+func verdict(r *record) string {
+	var d struct {
+		Status string `json:"status"`
+		Passed *bool  `json:"passed"`
+	}
+	decode(r.extra, &d)
+	for _, s := range []string{r.outcome, d.Status} {
+		switch s {
+		case "passed", "pass", "ok", "success", "succeeded", "verified":
+			return "passed"
+		case "failed", "fail", "error":
+			return "failed"
+		}
+	}
+	if d.Passed != nil {
+		if *d.Passed {
+			return "passed"
+		}
+		return "failed"
+	}
+	return ""
+}
+
+// settle judges the session by its end.
+func (st *Stats) settle(s *reading) {
+	last := s.turn()
+	switch {
+	case st.Verified == "failed":
+		st.Outcome = "failed"
+	case st.Verified == "passed":
+		st.Outcome = "good"
+	case last != nil && last.error != "":
+		st.Outcome = "error"
+	case st.Corrections > 0:
+		st.Outcome = "corrected"
+	case st.Open > 0 && s.openInLastTurn():
+		st.Outcome = "failed"
+	case last != nil && last.response != nil:
+		st.Outcome = "good"
+	default:
+		st.Outcome = "unknown"
+	}
+}
+
+// openInLastTurn reports that a call failed in the last turn and never worked:
+// a failure that was left behind earlier may have been a dead end.
+func (s *reading) openInLastTurn() bool {
+	last := s.turn()
+	if last == nil {
+		return len(s.open) > 0
+	}
+	for _, c := range s.open {
+		if c.first.tool == "shell" && order(c.last, last.prompt) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (st Stats) encode() []byte {
+	b, err := json.Marshal(st)
+	if err != nil {
+		return nil // numbers, strings and times of four-digit years
+	}
+	return b
+}

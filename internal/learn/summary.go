@@ -1,0 +1,250 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/internal/event"
+	"reprise/internal/recall"
+)
+
+// Summarizer writes a summary in place of the extractive one: a model that was
+// configured. What it returns becomes an event, so that a rebuild needs no model.
+type Summarizer interface {
+	// Summarize returns the summary and the name of what wrote it.
+	Summarize(ctx context.Context, in SummaryInput) (text, by string, err error)
+}
+
+// SummaryInput is what a summary is written from.
+type SummaryInput struct {
+	Session  string
+	Client   string
+	Project  string
+	Extract  string   // the extractive summary
+	Episodes []string // titles of the session's episodes, in order of time
+}
+
+// Recorded is the data of episode.recorded: a text about a session that was not
+// worked out from the log but written.
+type Recorded struct {
+	Kind string `json:"kind"` // summary
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"` // model or person
+}
+
+// session makes the session's summary: when it has ended, or when a day has
+// gone by without a word from it.
+func (c *composer) session() {
+	recs := c.s.recs
+	if len(recs) == 0 || len(c.s.turns) == 0 && len(c.s.chains) == 0 {
+		return
+	}
+	st := &c.s.stats
+	last := day(sessionTime(recs))
+	if !st.Ended && c.g.asOf <= last {
+		c.out.due = min(c.out.due, last+1)
+		return
+	}
+	var lists [][]string
+	for _, r := range recs {
+		lists = append(lists, r.acl)
+	}
+	acl, readable := readableBy(lists...)
+	text, title := c.summaryText()
+	data := Data{
+		Kind: KindSession, Task: title, Outcome: st.Outcome, Evidence: c.summaryEvidence(), Files: c.files(8),
+		Signals: map[string]float64{SignalOutcome: map[string]float64{"good": 0.6, "corrected": 0.6, "failed": 0.4, "error": 0.3}[st.Outcome]},
+	}
+	if by, written := c.written(); written != "" {
+		text = clip(written, 1500) + "\n(written by " + cmp.Or(by, "a model") + ")"
+	}
+	c.put(recall.Doc{
+		ID: "sm-" + shortHash(c.key), Class: recall.ClassSummary, Project: c.project(), Client: st.Client, Source: recs[0].id, Time: sessionTime(recs),
+		Title: "Session of " + st.Start.Format("2006-01-02") + ": " + clip(title, 140), Text: text, Confidence: 0.5,
+	}, data, acl, readable)
+}
+
+// project is the one that most of the session's events are of.
+func (c *composer) project() string {
+	count := map[string]int{}
+	best := ""
+	for _, r := range c.s.recs {
+		count[r.project]++
+	}
+	for p, n := range count {
+		if n > count[best] || n == count[best] && p > best {
+			best = p
+		}
+	}
+	return best
+}
+
+// written is the text that a model or person wrote about the session last.
+func (c *composer) written() (by, text string) {
+	for _, r := range c.s.recs {
+		if r.typ != event.EpisodeRecorded {
+			continue
+		}
+		var d Recorded
+		decode(r.extra, &d)
+		if d.Kind == "summary" && d.Text != "" {
+			by, text = d.By, d.Text
+		}
+	}
+	return by, text
+}
+
+func (c *composer) files(most int) []string {
+	var out []string
+	for _, t := range c.s.turns {
+		for _, f := range t.files {
+			out = appendNew(out, f, most)
+		}
+	}
+	return out
+}
+
+func (c *composer) summaryEvidence() []string {
+	var out []string
+	for _, t := range c.s.turns {
+		out = appendNew(out, t.prompt.id, maxEvidence-1)
+	}
+	if last := c.s.turn(); last != nil && last.response != nil {
+		out = appendNew(out, last.response.id, maxEvidence)
+	}
+	return out
+}
+
+// summaryText is extractive: the session's own words, chosen by rules.
+func (c *composer) summaryText() (text, title string) {
+	s := c.s
+	st := &s.stats
+	var b strings.Builder
+	var tasks []string
+	for _, t := range s.turns {
+		if corrected := slices.ContainsFunc(s.saids, func(x said) bool { return x.rec == t.prompt }); !corrected {
+			tasks = appendNew(tasks, firstSentence(t.prompt.text, 160), 4)
+		}
+	}
+	title = "(no prompt)"
+	if len(tasks) > 0 {
+		title = tasks[0]
+		fmt.Fprintf(&b, "Task: %s\n", strings.Join(tasks, " / "))
+	}
+	if files := c.files(8); len(files) > 0 {
+		fmt.Fprintf(&b, "Edited: %s\n", strings.Join(files, ", "))
+	}
+	fixed, open := 0, 0
+	for _, ch := range s.chains {
+		switch {
+		case ch.fix != nil && ch.fix.Kind != "retry" && fixed < 4:
+			fixed++
+			fmt.Fprintf(&b, "Failed and fixed: %s: %s — %s\n", clip(s.targetFor(ch.first), 60), clip(oneLine(ch.first.sig.Shown), 120), clip(ch.fix.Text, 160))
+		case ch.fix == nil && ch.first.tool == "shell" && open < 3:
+			open++
+			fmt.Fprintf(&b, "Failed and left: %s: %s\n", clip(s.targetFor(ch.first), 60), clip(oneLine(ch.first.sig.Shown), 120))
+		}
+	}
+	for i, x := range s.saids {
+		if i == 3 {
+			break
+		}
+		fmt.Fprintf(&b, "The user said: %s\n", clip(oneLine(x.sentence), 160))
+	}
+	for i, d := range decisions(s) {
+		if i == 3 {
+			break
+		}
+		fmt.Fprintf(&b, "Decided: %s\n", d)
+	}
+	if last := lastResponse(s); last != "" {
+		fmt.Fprintf(&b, "Last answer: %s\n", clip(oneLine(last), 300))
+	}
+	fmt.Fprintf(&b, "%d prompts, %d tool calls, %d failed, outcome %s.", st.Prompts, st.Calls, st.Failures, st.Outcome)
+	return b.String(), title
+}
+
+func lastResponse(s *reading) string {
+	for i := len(s.turns) - 1; i >= 0; i-- {
+		if r := s.turns[i].response; r != nil && r.text != "" {
+			return r.text
+		}
+	}
+	return ""
+}
+
+// decisions are sentences of answers that say what was decided.
+func decisions(s *reading) []string {
+	var out []string
+	for _, t := range s.turns {
+		if t.response == nil {
+			continue
+		}
+		for _, sentence := range sentences(t.response.text) {
+			low := strings.ToLower(sentence)
+			for _, w := range []string{"decided to", "we decided", "i decided", "i chose", "we chose", "chose to", "going with", "instead of", "ことにしました", "ことにした", "採用し", "選びました", "決めました"} {
+				if strings.Contains(low, w) {
+					out = appendNew(out, clip(oneLine(strings.TrimLeft(sentence, "-*# ")), 160), 3)
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// digest is the summary of what of one project and month has gone cold.
+func digest(rows []coldRow) (recall.Doc, Data) {
+	best := slices.Clone(rows)
+	slices.SortStableFunc(best, func(a, b coldRow) int {
+		return cmp.Or(cmp.Compare(b.Base, a.Base), cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
+	})
+	first := rows[0]
+	var b strings.Builder
+	var keys, ids []string
+	var last int64
+	sessions, failures, fixed, saids := 0, 0, 0, 0
+	for _, r := range rows {
+		last = max(last, r.At)
+		switch r.Kind {
+		case KindSession:
+			sessions++
+		case KindFailure:
+			failures++
+			if r.Fixed {
+				fixed++
+			}
+		case KindCorrection:
+			saids++
+		}
+		for _, k := range r.Keys {
+			keys = appendNew(keys, k, 200)
+		}
+	}
+	fmt.Fprintf(&b, "%d sessions, %d failures of which %d were fixed, %d corrections.\n", sessions, failures, fixed, saids)
+	lines := 0
+	for _, r := range best {
+		if r.Kind == KindFailure && !r.Fixed || lines == 16 {
+			continue
+		}
+		lines++
+		fmt.Fprintf(&b, "%s %s\n", dayTime(int(r.At/1e9/daySeconds)).Format("01-02"), clip(oneLine(r.Title), 180))
+		ids = appendNew(ids, r.ID, 16)
+	}
+	where := ""
+	if first.Project != "" {
+		where = " in " + first.Project
+	}
+	data := Data{
+		Kind: KindDigest, Outcome: Done, Episodes: ids, Sessions: sessions, Failures: failures,
+		Signals: map[string]float64{SignalOutcome: 0.5, SignalRecency: 0.1},
+	}
+	return recall.Doc{
+		ID: "dg-" + shortHash(first.Project, first.Month, strings.Join(first.ACL, " ")), Class: recall.ClassSummary, Project: first.Project, ACL: first.ACL,
+		Source: best[0].ID, Title: "What happened in " + first.Month + where, Text: strings.TrimSpace(b.String()), Keys: keys,
+		Time: dayTime(int(last / 1e9 / daySeconds)), Confidence: 0.4, Tier: Warm,
+	}, data
+}
