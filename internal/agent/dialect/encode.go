@@ -64,18 +64,13 @@ func sayable(e Event, d Decision) Decision {
 }
 
 // mayUpdate reports whether the client takes a changed input beside the
-// permission. Claude Code and Codex take one with a permission only: to change
-// an input is then to vouch for it, and that is the caller's to say.
+// permission. Where it takes one with a permission only, to change an input is
+// to vouch for it, and that is the caller's to say.
 func mayUpdate(e Event, d Decision) bool {
-	switch e.Client {
-	case "claude":
-		return d.Permission == Allow || d.Permission == Ask && e.Kind == ToolBefore
-	case "codex":
+	if e.Client == "codex" || e.Kind == PermissionAsked {
 		return d.Permission == Allow
-	case "gemini", "copilot":
-		return d.Permission == NoOpinion || d.Permission == Allow
 	}
-	return false
+	return d.Permission != Ask || e.Caps()&CapAsk != 0
 }
 
 // Unsaid is what of the decision the client cannot be told in this event:

@@ -227,10 +227,12 @@ func runs(command, program string) bool {
 	return false
 }
 
-// geminiText reads what Gemini CLI wrote for its model: a wrapper that labels
-// it as untrusted, and for the shell a form with labels. What a program printed
-// may look like a label, so the labels below the output are read from the end.
-func (e *Event) geminiText(text string) {
+// geminiText reads what Gemini CLI wrote for its model, and for a person: a
+// wrapper that labels it as untrusted, and for the shell a form with labels.
+// What a program printed may look like a label. So the output is known by its
+// being repeated in display where that is so, and else the labels below it are
+// read from the end.
+func (e *Event) geminiText(text, display string) {
 	if s, ok := strings.CutPrefix(text, "<untrusted_context>\n"); ok {
 		text = strings.TrimSuffix(strings.TrimSuffix(s, "</untrusted_context>"), "\n")
 	}
@@ -238,55 +240,54 @@ func (e *Event) geminiText(text string) {
 		e.Output = text
 		return
 	}
-	why := ""
-	body := text
-trailer:
-	for {
-		before, line := lastLine(body)
-		label, val, ok := strings.Cut(line, ": ")
-		if !ok {
-			break
-		}
-		switch label {
-		case "Process Group PGID", "Background PIDs":
-		case "Signal":
-			if val != "(none)" {
-				why = "signal " + val
-			}
-		case "Exit Code":
-			if code, err := strconv.Atoi(val); err == nil {
-				e.exit(code)
-			}
-		case "Error":
-			if val != "(none)" {
-				why = val
-			}
-			if !strings.HasPrefix(text, "Command: ") {
-				break trailer // it may be the program's own last line
-			}
-		default:
-			break trailer
-		}
-		body = before
+	if strings.HasPrefix(text, "Command was ") { // cancelled, by a person or a time limit
+		e.Output = text
+		e.failed(firstLine(text))
+		return
 	}
-	body = strings.TrimRight(body, "\n")
-	switch {
-	case strings.HasPrefix(body, "Command was "): // cancelled, by a person or a time limit
-		why = firstLine(body)
-	case strings.HasPrefix(body, "Output: "):
-		body = body[len("Output: "):]
-	case strings.HasPrefix(body, "Command: "): // older versions
-		if i := strings.Index(body, "\nStdout: "); i >= 0 {
-			body = body[i+len("\nStdout: "):]
-			if i := strings.LastIndex(body, "\nStderr: "); i >= 0 {
-				body = join(notEmpty(body[:i]), notEmpty(body[i+len("\nStderr: "):]))
-			}
+	old := strings.HasPrefix(text, "Command: ")
+	if display != "" && !old {
+		if labels, ok := strings.CutPrefix(text, "Output: "+display); ok && (labels == "" || labels[0] == '\n') {
+			e.geminiLabels(labels, false)
+			e.Output = display
+			return
+		}
+	}
+	body := strings.TrimRight(e.geminiLabels(text, old), "\n")
+	if s, ok := strings.CutPrefix(body, "Output: "); ok {
+		body = s
+	} else if i := strings.Index(body, "\nStdout: "); old && i >= 0 {
+		body = body[i+len("\nStdout: "):]
+		if i := strings.LastIndex(body, "\nStderr: "); i >= 0 {
+			body = join(notEmpty(body[:i]), notEmpty(body[i+len("\nStderr: "):]))
 		}
 	}
 	e.Output = notEmpty(body)
-	if why != "" {
-		e.Error = ""
-		e.failed(why)
+}
+
+// geminiLabels reads the labelled lines at the end of the text and returns what
+// stands before them. Older versions have an error's line there always.
+func (e *Event) geminiLabels(text string, old bool) string {
+	for {
+		before, line := lastLine(text)
+		label, val, ok := strings.Cut(line, ": ")
+		if !ok {
+			return text
+		}
+		switch {
+		case label == "Process Group PGID", label == "Background PIDs", val == "(none)" && old:
+		case label == "Signal":
+			e.failed("signal " + val)
+		case label == "Exit Code":
+			if code, err := strconv.Atoi(val); err == nil {
+				e.exit(code)
+			}
+		case label == "Error" && old:
+			e.failed(val)
+		default:
+			return text
+		}
+		text = before
 	}
 }
 

@@ -176,7 +176,7 @@ func (e *Event) gemini(o object) {
 			return
 		}
 		r := o.get("tool_response").object()
-		e.geminiText(contentText(r.get("llmContent")))
+		e.geminiText(contentText(r.get("llmContent")), r.text("returnDisplay"))
 		if v := r.get("error"); v.is('{') || v.is('"') {
 			why := v.text()
 			if o := v.object(); o != nil {
@@ -195,6 +195,17 @@ func (e *Event) copilot(o object) {
 	e.Cwd = o.text("cwd")
 	e.Transcript = o.text("transcriptPath")
 	e.StopActive = o.get("stop_hook_active").isTrue()
+	e.Agent = o.text("agentId")
+	e.AgentType = o.first("agentType", "agentName")
+	if parent := o.text("parentAgentId"); parent != "" {
+		// A subagent is a session of its own there, with the parent's id in
+		// this field. Its task comes as a prompt that no person wrote, and its
+		// end as a stop before the event for that.
+		e.Session = parent
+		if e.Kind == Prompt || e.Kind == Response {
+			e.Kind = Other
+		}
+	}
 	switch e.Kind {
 	case SessionStart:
 		if e.Source = o.text("source"); e.Source == "new" {
@@ -211,9 +222,7 @@ func (e *Event) copilot(o object) {
 			e.Kind = Other // the turn goes on
 		}
 		e.Error = failureText(o.get("error"))
-	case SubagentStarted, SubagentFinished:
-		e.Agent = o.text("agentId")
-		e.AgentType = o.first("agentType", "agentName")
+	case SubagentFinished:
 		e.Text = o.text("response")
 	case CompactBefore:
 		e.Reason = o.text("trigger")
