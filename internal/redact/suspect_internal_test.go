@@ -25,6 +25,8 @@ var handMade = map[string]string{
 	"curl": "curl", "secret_key": "freemius", "<add key=": "nuget",
 	// Microsoft's webhook is a URL of its own host.
 	"webhook.office.com": "always", "webhookb2": "always", "incomingwebhook": "always",
+	// Two letters, and digits after them.
+	"sk": "hexas,32", "test_": "hexas,31", "ey": "jwt", "s.": "vault",
 	// Any character may stand in its name.
 	"mailchimp": "near,32", "new-york-times": "near,32",
 	// Line ends may stand in its value.
@@ -113,6 +115,17 @@ func inClass(re *syntax.Regexp, c rune) bool {
 	return false
 }
 
+// beginsWord reports whether each match begins where a word does.
+func beginsWord(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpWordBoundary:
+		return true
+	case syntax.OpConcat, syntax.OpCapture:
+		return beginsWord(re.Sub[0])
+	}
+	return false
+}
+
 // derive is the marks of a rule's keywords.
 func derive(t *testing.T, r *rule) map[string]string {
 	out := map[string]string{}
@@ -132,6 +145,10 @@ func derive(t *testing.T, r *rule) map[string]string {
 			continue
 		}
 		after, named, before, longest, held := 1<<10, 1<<10, 1<<10, 1<<10, 0
+		how := "after"
+		if beginsWord(re) {
+			how = "edge"
+		}
 		for _, s := range texts {
 			run, most := 0, 0
 			for i := range len(s) {
@@ -146,6 +163,9 @@ func derive(t *testing.T, r *rule) map[string]string {
 				continue
 			}
 			held++
+			if at > 0 {
+				how = "after"
+			}
 			a, n, b := suspect.Runs(s, at, at+len(k))
 			after, named, before = min(after, a), min(named, n), min(before, b)
 		}
@@ -153,7 +173,7 @@ func derive(t *testing.T, r *rule) map[string]string {
 		case held == 0:
 			out[k] = fmt.Sprintf("near,%d", longest)
 		case after >= 8:
-			out[k] = fmt.Sprintf("after,%d", after)
+			out[k] = fmt.Sprintf("%s,%d", how, after)
 		case named >= 8:
 			out[k] = fmt.Sprintf("named,%d", named)
 		case before >= 8:

@@ -5,6 +5,8 @@ import "math/bits"
 // How a keyword and what is beside it make a text suspect.
 const (
 	after  = 'P' // the keyword is followed at once by n characters of a token
+	edge   = 'E' // the same, and no word's character stands before the keyword
+	hexas  = 'H' // the keyword is followed at once by n hexadecimal digits
 	before = 'B' // the keyword follows n characters of a token
 	named  = 'A' // the keyword is in a name, and an operator and n characters of a token follow
 	near   = 'N' // n characters of a token stand within nearReach bytes
@@ -19,6 +21,8 @@ const (
 	nuget     = 'g'
 	freemius  = 'f'
 	quotedTen = 'q'
+	jwt       = 'j'
+	vault     = 'v'
 )
 
 // mark is one keyword, in lower case, and what makes it suspect.
@@ -158,9 +162,17 @@ func (m *mark) holds(s string, start, end int) bool {
 	switch m.how {
 	case always:
 		return true
-	case after:
+	case after, edge:
+		if m.how == edge && start > 0 && wordByte(s[start-1]) && s[start-1] < 0x80 {
+			return false
+		}
 		i := end
 		for ; i < len(s) && i-end < m.n && Token(s[i]); i++ {
+		}
+		return i-end >= m.n
+	case hexas:
+		i := end
+		for ; i < len(s) && i-end < m.n && hexByte(s[i]); i++ {
 		}
 		return i-end >= m.n
 	case before:
@@ -228,29 +240,94 @@ func (m *mark) own(s string, start, end int) bool {
 	case url:
 		return passwordInURL(rest)
 	case header:
-		rest = rest[:min(len(rest), 64)]
-		for _, scheme := range [...]string{"bearer", "basic", "token"} {
-			if containsFold(rest, scheme) {
-				return true
-			}
-		}
+		return credentialsInHeader(rest)
 	case privKey:
 		return containsFold(rest[:min(len(rest), 160)], "private key")
 	case curl:
 		return credentialsForCurl(rest)
 	case kube:
-		return containsFold(s, "kind:") && containsFold(s, "data:")
+		return kindSecret(s[:start]) && containsFold(s, "data:")
 	case nuget:
 		return containsFold(rest[:min(len(rest), 32)], "password")
 	case freemius:
 		return containsFold(rest[:min(len(rest), 64)], "sk_")
 	case quotedTen:
-		at, run := valueOf(s, end)
+		at, _ := valueOf(s, end)
 		for i := end; i < at; i++ {
-			if s[i] == '"' {
-				return run >= 8
+			if s[i] == '"' && quoted(s[i+1:]) {
+				return true
 			}
 		}
+	case jwt:
+		i := 0
+		for i < len(rest) && alnum(rest[i]) {
+			i++
+		}
+		return i >= 17 && hasPrefixFold(rest[i:], ".ey")
+	case vault: // s.AAAA…, which would otherwise be half of all programs
+		i := 0
+		for i < len(rest) && (alnum(rest[i]) || rest[i] >= 0x80) {
+			i++
+		}
+		return i >= 24 && (start == 0 || !wordByte(s[start-1]) || s[start-1] >= 0x80)
+	}
+	return false
+}
+
+// quoted reports whether a text of 8 to 20 name characters and a quote begin s.
+func quoted(s string) bool {
+	i := 0
+	for i < len(s) && (wordByte(s[i]) || s[i] == '=' || s[i] == '-') {
+		i++
+	}
+	return i >= 8 && i <= 60 && i < len(s) && s[i] == '"'
+}
+
+// kindSecret reports whether s ends in the beginning of a line of YAML that
+// tells Kubernetes that a secret follows.
+func kindSecret(s string) bool {
+	i := len(s)
+	if i > 0 && (s[i-1] == '"' || s[i-1] == '\'') {
+		i--
+	}
+	for i > 0 && (s[i-1] == ' ' || s[i-1] == '\t') {
+		i--
+	}
+	return i >= 5 && hasPrefixFold(s[i-5:], "kind:")
+}
+
+// credentialsInHeader is redact's own rule for what follows "authorization".
+func credentialsInHeader(s string) bool {
+	skip := func(set string, most int) {
+		for most > 0 && s != "" {
+			in := false
+			for i := range len(set) {
+				in = in || set[i] == s[0]
+			}
+			if !in {
+				return
+			}
+			s, most = s[1:], most-1
+		}
+	}
+	skip("\"'", 1)
+	skip(" \t", 3)
+	if s == "" || s[0] != ':' && s[0] != '=' {
+		return false
+	}
+	s = s[1:]
+	skip(" \t\"'", 4)
+	for _, scheme := range [...]string{"bearer", "basic", "token"} {
+		if !hasPrefixFold(s, scheme) {
+			continue
+		}
+		s = s[len(scheme):]
+		skip(" \t", 3)
+		i := 0
+		for i < len(s) && Token(s[i]) {
+			i++
+		}
+		return i >= 12
 	}
 	return false
 }
@@ -332,17 +409,37 @@ func MayBeGeneric(s string, end int) bool {
 		}
 		telling = telling || c >= '0' && c <= '9' || c == '=' || c == '+' || c == '/' || c >= 0x80
 	}
+	op, equals := i, 0 // equals signs after the operator's first, which the value may begin with
 	for limit := min(len(s), i+12); i < limit && (Operator(s[i]) || QuoteOrSpace(s[i])); i++ {
-		if s[i] == '=' {
-			note('=')
+		if equals++; s[i] != '=' || i == op {
+			equals = 0
 		}
+	}
+	for range equals {
+		note('=')
 	}
 	foreign := false
 	for limit := min(len(s), i+value); i < limit && valueByte(s[i]); i++ {
 		foreign = foreign || s[i] >= 0x80
 		note(s[i])
 	}
+	if i < len(s) && !valueByte(s[i]) && !ends(s[i]) {
+		return false
+	}
 	return run >= 10 && telling && (foreign || bits.OnesCount64(low)+bits.OnesCount64(high) >= distinct)
+}
+
+// ends is what follows the value of the generic rule.
+func ends(c byte) bool {
+	return spaceByte(c) || c == '\'' || c == '"' || c == '`' || c == ';' || c == '\\'
+}
+
+func alnum(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+func hexByte(c byte) bool {
+	return c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' || c >= '0' && c <= '9'
 }
 
 func wordByte(c byte) bool {
