@@ -7,6 +7,7 @@ var fileWriters = exceptions{
 	"internal/durable":            "this is where files are written",
 	"internal/logfile/logfile.go": "opens for appending what durable has made: a log line is not worth a sync, and says so",
 	"internal/cli/demo.go":        "makes a throwaway directory for the demo, as a user would",
+	"internal/cli/doctor_live.go": "makes a throwaway home in which a client shows that its hooks work",
 }
 
 var exits = exceptions{}

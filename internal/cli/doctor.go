@@ -17,16 +17,23 @@ import (
 )
 
 func newDoctorCmd(app *App) *cobra.Command {
-	var asJSON bool
+	var asJSON, quick bool
 	cmd := &cobra.Command{
 		Use: "doctor", Args: cobra.NoArgs, Short: "Say what is set up, what is not, and what to do about it",
 		Long: `Look at everything reprise depends on and say what is well, what is not, and what
 to do about it. Nothing is changed. The exit code is 1 when something will not
-work, and 0 when there are only warnings.`,
+work, and 0 when there are only warnings.
+
+Clients that have reprise's hooks are run once, in a directory of their own and
+against a stand-in for their model, to see that the hooks work; --quick leaves
+that out.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := doctor(app)
 			if err != nil {
 				return err
+			}
+			if !quick {
+				d.Live = func(ctx context.Context, h setup.InstalledHooks) []setup.Finding { return liveHooks(ctx, app, h) }
 			}
 			found := setup.Diagnose(cmd.Context(), d.Checks())
 			if asJSON {
@@ -43,6 +50,7 @@ work, and 0 when there are only warnings.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings for programs")
+	cmd.Flags().BoolVar(&quick, "quick", false, "do not run any client")
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -42,10 +43,14 @@ type Finding struct {
 type Check struct {
 	Name string
 	Run  func(ctx context.Context) []Finding
+	Time time.Duration // how long it may take; 0 = checkTime
 }
 
 // checkTime bounds one check: a client's program may hang.
 const checkTime = 15 * time.Second
+
+// liveTime bounds the check that runs clients, all at once.
+const liveTime = time.Minute
 
 // Diagnose runs the checks in order. One that panics or does not end is itself
 // a finding, and the others still run.
@@ -62,7 +67,7 @@ func Diagnose(ctx context.Context, checks []Check) []Finding {
 }
 
 func diagnose(ctx context.Context, c Check) (found []Finding) {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Time, checkTime))
 	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {
@@ -105,23 +110,29 @@ type Doctor struct {
 	Version func(ctx context.Context, program string) (string, error)
 	// Secrets counts what looks like a credential.
 	Secrets func(text string) int
+	// Live runs a client whose hooks are set up, against a stand-in for its model
+	// and on files of its own, and says what came of it. nil: not tried.
+	Live func(ctx context.Context, h InstalledHooks) []Finding
 }
 
 // Checks lists the doctor's examinations in the order of the report.
 func (d Doctor) Checks() []Check {
 	return []Check{
-		{"paths", d.paths},
-		{"settings", d.settings},
-		{"project", d.project},
-		{"program", d.program},
-		{"git", d.git},
-		{"memory", d.memory},
-		{"log", d.log},
-		{"runs", d.runs},
-		{"clients", d.clients},
-		{"mcp entries", d.entries},
-		{"filesystem server", d.filesystem},
-		{"instructions", d.instructions},
+		{Name: "paths", Run: d.paths},
+		{Name: "settings", Run: d.settings},
+		{Name: "project", Run: d.project},
+		{Name: "trust", Run: d.trust},
+		{Name: "program", Run: d.program},
+		{Name: "git", Run: d.git},
+		{Name: "memory", Run: d.memory},
+		{Name: "log", Run: d.log},
+		{Name: "runs", Run: d.runs},
+		{Name: "clients", Run: d.clients},
+		{Name: "mcp entries", Run: d.entries},
+		{Name: "hooks", Run: d.hooks},
+		{Name: "live hooks", Run: d.live, Time: liveTime},
+		{Name: "filesystem server", Run: d.filesystem},
+		{Name: "instructions", Run: d.instructions},
 	}
 }
 

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+	"reprise/internal/event"
+	"reprise/internal/fakemodel"
+	"reprise/internal/proc"
+	"reprise/internal/setup"
+)
+
+// liveTime is how long one client may take to a turn of work in the live check.
+const liveTime = 45 * time.Second
+
+// liveWord is in the memory that the live check gives a session: a model that
+// is told of it was told by the hooks.
+const liveWord = "The word of this check is aubergine-4471."
+
+// liveHooks runs a client that has our hooks, headless, in a home and project
+// that are made for it and removed again, against the built-in stand-in for its
+// model. No account, key, network or file of the user's takes part, but for the
+// client's and the hooks' own programs.
+func liveHooks(ctx context.Context, app *App, h setup.InstalledHooks) []setup.Finding {
+	name := strings.TrimSuffix(h.Client, "-code")
+	program, err := proc.LookPath(name, app.Env.Vars, app.Env.GOOS)
+	if err != nil {
+		return []setup.Finding{{Status: setup.Info, Message: fmt.Sprintf("%s: not tried, %s is not in PATH", h.Client, name)}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveTime)
+	defer cancel()
+	began := app.Now()
+	l := &live{app: app, h: h, name: name, program: program}
+	found, err := l.run(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("it did not end within %s", liveTime)
+		}
+		return []setup.Finding{{Status: setup.Warn, Message: fmt.Sprintf("%s: its hooks could not be tried: %v", h.Client, err),
+			Remedy: fmt.Sprintf("start %s by hand and see whether it works", name)}}
+	}
+	for i := range found {
+		found[i].Message = fmt.Sprintf("%s: %s (%s)", h.Client, found[i].Message, app.Now().Sub(began).Round(100*time.Millisecond))
+	}
+	return found
+}
+
+type live struct {
+	app           *App
+	h             setup.InstalledHooks
+	name, program string
+	dir           string
+}
+
+func (l *live) path(elem ...string) string { return filepath.Join(append([]string{l.dir}, elem...)...) }
+
+func (l *live) run(ctx context.Context) ([]setup.Finding, error) {
+	dir, err := os.MkdirTemp("", "reprise-doctor-")
+	if err != nil {
+		return nil, err
+	}
+	if l.dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	defer func() { _ = durable.RemoveAll(dir) }()
+	for _, d := range []string{"home", "work", "data/memory/blocks"} {
+		if err := durable.MkdirAll(l.path(d), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if err := durable.WriteFile(l.path("data", "memory", "core.md"), []byte("# Core\n\n"+liveWord+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	server, err := fakemodel.Start(fakemodel.Script{Rules: []fakemodel.Rule{
+		{Name: "work", When: fakemodel.When{Turn: 1}, Say: fakemodel.Answer{Calls: []fakemodel.Call{fakemodel.Shell("echo reprise-doctor")}}},
+	}, Otherwise: &fakemodel.Answer{Text: "done"}}, l.app.Env.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	if err := l.client(ctx, server); err != nil {
+		return nil, err
+	}
+	return l.judge(server)
+}
+
+// client installs the same hooks into the home that was made and runs a turn.
+func (l *live) client(ctx context.Context, server *fakemodel.Server) error {
+	trial, err := server.Trial(l.name, l.path("work"))
+	if err != nil {
+		return err
+	}
+	vars := map[string]string{"HOME": l.path("home"), "USERPROFILE": l.path("home"), "REPRISE_HOME": l.path("data")}
+	for _, keep := range []string{"PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "TMPDIR", "LANG"} {
+		if v := l.app.Env.Get(keep); v != "" {
+			vars[keep] = v
+		}
+	}
+	for _, line := range trial.Env {
+		k, v, _ := strings.Cut(line, "=")
+		vars[k] = v
+	}
+	env := config.Env{Vars: map[string]string{"HOME": vars["HOME"], "USERPROFILE": vars["USERPROFILE"]}, Dir: l.path("work"), GOOS: l.app.Env.GOOS, Now: l.app.Env.Now}
+	s := setup.Setup{
+		Where: setup.Where{Env: env, Dir: l.path("work"), Root: l.path("work")},
+		Paths: config.Paths{Data: l.path("setup")}, Now: l.app.Env.Now,
+	}
+	if _, err := s.InstallAll(ctx, setup.All{
+		Request: setup.Request{Client: l.h.Client, Scope: setup.User, Program: l.app.Program}, HookProgram: l.h.Program, NoMCP: true,
+	}); err != nil {
+		return err
+	}
+	for file, text := range trial.Files {
+		if err := durable.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		if err := durable.WriteFile(file, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	var lines []string
+	for _, k := range slices.Sorted(maps.Keys(vars)) {
+		lines = append(lines, k+"="+vars[k])
+	}
+	out, err := proc.Run(ctx, proc.Cmd{Path: l.program, Args: trial.Argv("Say the word of the check.", trial.Trust...), Env: lines, Dir: l.path("work"), NewSession: true}, 256<<10)
+	if err != nil {
+		return err
+	}
+	if out.Exit.Code != 0 {
+		return fmt.Errorf("%s ended with %d: %s", l.name, out.Exit.Code, firstLine(string(out.Stderr)+string(out.Stdout), 200))
+	}
+	return nil
+}
+
+// liveSteps are what a session of one turn with one tool call records.
+func liveSteps() []event.Type {
+	return []event.Type{event.SessionStarted, event.PromptSubmitted, event.ToolCalled, event.ToolSucceeded, event.ResponseCompleted, event.SessionEnded}
+}
+
+func (l *live) judge(server *fakemodel.Server) ([]setup.Finding, error) {
+	seen := map[event.Type]bool{}
+	for e, err := range event.Read(l.path("data", "events")) {
+		if err != nil {
+			return nil, err
+		}
+		seen[e.Type] = true
+	}
+	var missing []string
+	for _, step := range liveSteps() {
+		if !seen[step] {
+			missing = append(missing, string(step))
+		}
+	}
+	told := slices.ContainsFunc(server.Requests(), func(q *fakemodel.Request) bool { return strings.Contains(q.Text(), liveWord) })
+	switch again := fmt.Sprintf("run `reprise setup %s`, then `reprise doctor` again; the log (`reprise paths`) says what went wrong", l.h.Client); {
+	case len(missing) == len(liveSteps()):
+		return []setup.Finding{{Status: setup.Fail, Message: "its hooks did not run", Remedy: again}}, nil
+	case len(missing) > 0:
+		return []setup.Finding{{Status: setup.Warn, Message: "a live session recorded no " + strings.Join(missing, ", "), Remedy: again}}, nil
+	case !told:
+		return []setup.Finding{{Status: setup.Warn, Message: "a live session was recorded, but memory did not reach the model", Remedy: again}}, nil
+	}
+	return []setup.Finding{{Status: setup.OK, Message: fmt.Sprintf("a live session was recorded in %d steps and told of memory", len(liveSteps()))}}, nil
+}

@@ -1,0 +1,221 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// hookProgramOf is the program that a hook's command runs: it stands in quotes or
+// bare, with settings of variables before it.
+func hookProgramOf(command string) string {
+	rest := strings.TrimSpace(command)
+	for {
+		word, after := firstWord(rest)
+		name, _, isVar := strings.Cut(word, "=")
+		if !isVar || name == "" || strings.ContainsAny(name, `/\:`) || after == "" {
+			return word
+		}
+		rest = after
+	}
+}
+
+// firstWord takes a shell word apart as shellQuote makes it, or as Windows has
+// it in double quotes.
+func firstWord(s string) (word, rest string) {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		switch c := s[i]; c {
+		case ' ':
+			return b.String(), strings.TrimLeft(s[i:], " ")
+		case '\'', '"':
+			end := strings.IndexByte(s[i+1:], c)
+			if end < 0 {
+				return b.String() + s[i+1:], ""
+			}
+			b.WriteString(s[i+1 : i+1+end])
+			i += end + 2
+		case '\\':
+			if i+1 < len(s) {
+				b.WriteByte(s[i+1])
+			}
+			i += 2
+		default:
+			b.WriteByte(c)
+			i++
+		}
+	}
+	return b.String(), ""
+}
+
+// InstalledHooks is what is set up of a client's hooks in one scope.
+type InstalledHooks struct {
+	Client  string
+	Scope   string
+	File    string
+	Hooks   []Hook
+	Program string // what the hooks run
+}
+
+// Installed lists the clients and scopes that have hooks of ours.
+func (s Setup) Installed() ([]InstalledHooks, error) {
+	var out []InstalledHooks
+	for _, client := range HookClients() {
+		for _, scope := range []string{User, Project} {
+			file, err := s.HookFile(client, scope)
+			if err != nil {
+				return out, err
+			}
+			hooks, err := FindHooks(file, client)
+			if err != nil {
+				return out, fmt.Errorf("%s: %s: %w", client, file, err)
+			}
+			if len(hooks) > 0 {
+				out = append(out, InstalledHooks{client, scope, file, hooks, hookProgramOf(hooks[0].Command)})
+			}
+		}
+	}
+	return out, nil
+}
+
+// hooks checks that the hooks that are set up are whole, and lead to a program.
+func (d Doctor) hooks(context.Context) []Finding {
+	installed, err := d.Setup.Installed()
+	if err != nil {
+		return one(Warn, "correct the file; until then neither the client nor reprise can use it", "%v", err)
+	}
+	var out []Finding
+	for _, h := range installed {
+		out = append(out, d.hooksOf(h)...)
+	}
+	if len(out) == 0 {
+		return one(Info, "run `reprise setup`", "reprise is behind no client's hooks: sessions are neither recorded nor told anything")
+	}
+	return out
+}
+
+func (d Doctor) hooksOf(h InstalledHooks) []Finding {
+	again := fmt.Sprintf("run `reprise setup %s --scope %s`", h.Client, h.Scope)
+	where := fmt.Sprintf("%s (%s, %s)", h.Client, h.Scope, h.File)
+	if info, err := os.Stat(h.Program); err != nil || !info.Mode().IsRegular() {
+		return one(Fail, again, "%s: its hook program %s is not there", where, h.Program)
+	} else if info.Mode().Perm()&0o111 == 0 && d.Setup.Env.GOOS != "windows" {
+		return one(Fail, "make it executable", "%s: its hook program %s is not executable", where, h.Program)
+	}
+	var missing []string
+	for _, event := range HookEvents(h.Client) {
+		if !slices.ContainsFunc(h.Hooks, func(x Hook) bool { return x.Event == event }) {
+			missing = append(missing, event)
+		}
+	}
+	var out []Finding
+	switch {
+	case len(missing) > 0:
+		out = one(Warn, again, "%s: without %s", where, strings.Join(missing, ", "))
+	case filepath.Dir(h.Program) != filepath.Dir(d.Program) && !same(filepath.Dir(h.Program), filepath.Dir(d.Program)) && !strings.Contains(filepath.ToSlash(d.Program), "/go-build"):
+		out = one(Warn, again, "%s: its hooks run %s, and this is %s", where, h.Program, d.Program)
+	default:
+		out = one(OK, "", "%s: %d hooks", where, len(h.Hooks))
+	}
+	if h.Client == "codex" {
+		out = append(out, d.codexTrust(h)...)
+	}
+	return out
+}
+
+// codexTrust looks whether a person has accepted the hooks in Codex, which does
+// not run them before. Codex notes that in config.toml, by the hook's place and
+// a hash of it (seen with 0.171.0); the hash is Codex's own, so a hook that
+// changed since shows as accepted here.
+func (d Doctor) codexTrust(h InstalledHooks) []Finding {
+	target, err := Locate(d.Setup.Where, "codex", User)
+	if err != nil {
+		return nil
+	}
+	raw, exists, err := readSettings(target.File)
+	if err != nil {
+		return nil // the MCP entries' check says so
+	}
+	states := map[string]any{}
+	if exists {
+		if doc, err := parseTOML(raw); err == nil {
+			if v, ok := lookup(doc, []string{"hooks", "state"}); ok {
+				states, _ = v.(map[string]any)
+			}
+		}
+	}
+	waiting := 0
+	for _, hook := range h.Hooks {
+		prefix := h.File + ":" + snake(hook.Event) + ":"
+		accepted := false
+		for key, v := range states {
+			if state, ok := v.(map[string]any); ok && strings.HasPrefix(key, prefix) && state["trusted_hash"] != nil {
+				accepted = true
+			}
+		}
+		if !accepted {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return nil
+	}
+	return one(Warn, "start codex and accept the hooks it asks about (or /hooks)",
+		"codex: waiting for trust: %d of %d hooks do not run until you have accepted them in Codex", waiting, len(h.Hooks))
+}
+
+// snake is PreToolUse as pre_tool_use.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// trust says whether something waits for the user's approval.
+func (d Doctor) trust(context.Context) []Finding {
+	h, err := d.Load()
+	if err != nil || h.Project == nil {
+		return nil
+	}
+	t, err := h.Paths.Trust(h.Project)
+	if err != nil {
+		return one(Warn, "run `reprise trust`", "%v", err)
+	}
+	if len(t.Asks) == 0 || t.Approved {
+		return nil
+	}
+	return one(Warn, "look at it with `reprise trust`", "%s asks for %s and is not approved, so that does nothing", h.Project.File(), strings.Join(t.Asks, ", "))
+}
+
+// live proves the hooks by running each client that has them, all at once.
+func (d Doctor) live(ctx context.Context) []Finding {
+	if d.Live == nil {
+		return nil
+	}
+	installed, err := d.Setup.Installed()
+	if err != nil {
+		return nil // said by the hooks' own check
+	}
+	found := make([][]Finding, len(installed))
+	var all sync.WaitGroup
+	for i, h := range installed {
+		if h.Scope == Project { // the client runs them where the project is trusted
+			continue
+		}
+		all.Go(func() { found[i] = d.Live(ctx, h) })
+	}
+	all.Wait()
+	return slices.Concat(found...)
+}
