@@ -125,9 +125,9 @@ func (w *writer) claude(e Event, d Decision) {
 	default:
 		w.text("permissionDecision", string(permission))
 		w.opt("permissionDecisionReason", d.Reason)
-		if len(d.UpdatedInput) > 0 {
-			w.raw("updatedInput", d.UpdatedInput)
-		}
+	}
+	if len(d.UpdatedInput) > 0 && e.Kind == ToolBefore {
+		w.raw("updatedInput", d.UpdatedInput)
 	}
 	w.opt("additionalContext", d.Context)
 	w.end()
