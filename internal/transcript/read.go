@@ -1,0 +1,165 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"reprise/internal/event"
+)
+
+// Bad is a part of a transcript that could not be used.
+type Bad struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Offset int64  `json:"offset,omitempty"` // of the line's first byte
+	Why    string `json:"why"`
+}
+
+// maxBad is how many bad lines a file's cursor holds; all are counted.
+const maxBad = 20
+
+// Stats is what reading a transcript came to.
+type Stats struct {
+	Lines  int
+	Bytes  int64
+	Bad    int
+	Places []Bad // the first of them
+	// Hash is the SHA-256 of what was read.
+	Hash string
+	// Session is the id that the transcript itself gives.
+	Session string
+}
+
+// reader makes events of one client's transcript.
+type reader interface {
+	read(line) error
+	// end is called after the last line. over says that nobody adds to the
+	// file any more.
+	end(over bool) error
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// settled is how long a transcript lies still until its session is taken to be
+// over.
+const settled = time.Hour
+
+// Read reads a transcript and gives its events, with the directory that each
+// happened in, in the transcript's order. Lines that cannot be used are counted
+// and told of, and reading goes on; an error is one of the disk, of emit, or
+// that ctx ended.
+func (src Source) Read(ctx context.Context, now time.Time, emit func(cwd string, e event.Event) error) (Stats, error) {
+	var st Stats
+	f, err := openRegular(src.root, src.name)
+	if err != nil {
+		return st, fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	return src.read(ctx, f, now, emit)
+}
+
+func (src Source) read(ctx context.Context, in io.Reader, now time.Time, emit func(string, event.Event) error) (Stats, error) {
+	var st Stats
+	sum := sha256.New()
+	in = io.TeeReader(in, sum)
+	s := &session{
+		client: src.Client, id: src.Session, path: src.Path, cwd: src.Cwd, agent: src.Agent, agentType: src.AgentType, now: now, emit: emit,
+	}
+	bad := func(l line, why string) {
+		st.Bad++
+		if len(st.Places) < maxBad {
+			st.Places = append(st.Places, Bad{File: src.Path, Line: l.n, Offset: l.offset, Why: why})
+		}
+	}
+	r := src.reader(s)
+	if g, ok := r.(*geminiReader); ok && path.Ext(src.name) == ".json" {
+		counted := &countingReader{r: in}
+		err := g.document(counted, func(n int, err error) { bad(line{n: n}, err.Error()) })
+		st.Bytes = counted.n
+		if err != nil && !errors.Is(err, errLine) {
+			return st, err
+		}
+		if err != nil {
+			bad(line{n: 1}, err.Error())
+		}
+	} else if err := readLines(ctx, in, r, &st, bad); err != nil {
+		return st, err
+	}
+	err := r.end(now.Sub(src.Mod) > settled)
+	st.Hash, st.Session = hex.EncodeToString(sum.Sum(nil)), s.id
+	return st, err
+}
+
+func readLines(ctx context.Context, in io.Reader, r reader, st *Stats, bad func(line, string)) error {
+	lines := newLineReader(in)
+	for {
+		l, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if l.n%256 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		st.Lines, st.Bytes = l.n, l.offset+l.size
+		if l.long {
+			bad(l, fmt.Sprintf("a line of %d bytes, longer than the %d that are read", l.size, maxLine))
+			continue
+		}
+		if len(bytes.TrimSpace(l.text)) == 0 {
+			continue
+		}
+		switch err := r.read(l); {
+		case err == nil:
+		case errors.Is(err, errLine):
+			if !l.torn { // else it is still being written, and read the next time
+				bad(l, err.Error())
+			}
+		default:
+			return err
+		}
+	}
+}
+
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (src Source) reader(s *session) reader {
+	switch src.Client {
+	case "codex":
+		return &codexReader{session: s}
+	case "gemini":
+		return &geminiReader{session: s}
+	case "copilot":
+		return &copilotReader{session: s}
+	}
+	r := &claudeReader{session: s}
+	if src.root != nil && src.Session != "" {
+		dir := path.Join(path.Dir(src.name), src.Session, "tool-results")
+		if src.Agent != "" {
+			dir = path.Join(path.Dir(path.Dir(src.name)), "tool-results")
+		}
+		r.result = func(name string) (*os.File, error) { return openRegular(src.root, path.Join(dir, name)) }
+	}
+	return r
+}
