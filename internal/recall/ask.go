@@ -27,13 +27,16 @@ type wanted struct {
 func wantedOf(text string, w weights) []wanted {
 	var out []wanted
 	seen := map[string]int{}
-	concepts, lastEnd, last := 0, -1, -1
+	concepts, lastEnd := 0, -1
 	words(text, func(x word) bool {
 		surface := strings.ToLower(text[x.start:x.end])
 		isStop := stop(surface) || stopDense(x.term) || len(x.term) == 1 && x.term[0] >= 'a'
 		weight := 1.0
 		if x.part && x.end <= lastEnd {
 			weight = w[weightPart]
+		}
+		if generic(surface) {
+			weight *= w[weightGeneric]
 		}
 		lastEnd = max(lastEnd, x.end)
 		if i, ok := seen[x.term]; ok {
@@ -42,8 +45,6 @@ func wantedOf(text string, w weights) []wanted {
 		}
 		c := concepts
 		concepts++
-		last = c
-		_ = last
 		seen[x.term] = len(out)
 		out = append(out, wanted{text: x.term, concept: c, weight: weight, stop: isStop, part: x.part})
 		return concepts < maxConcepts

@@ -19,7 +19,8 @@ const applicationID = 0x72707273 // "rprs"
 
 // The words that FTS5 gets are already cut and stemmed by this package, which
 // so knows exactly what is in the index: `terms` counts the documents of each
-// word, from which queries are planned and scored. Its column f holds words
+// word, from which queries are planned and scored, and `days` those of each day
+// of Doc.Time. The column f of `fts` holds words
 // that no text has: who may see a document and what it is (see row.go). Times
 // are ns since 1970, 0 = none. `docs` has its large columns last, so that the
 // small ones are read without them.
@@ -39,6 +40,7 @@ CREATE INDEX docs_class ON docs(class, project);
 CREATE TABLE keys(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) WITHOUT ROWID;
 CREATE TABLE facts(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) WITHOUT ROWID;
 CREATE TABLE terms(term TEXT PRIMARY KEY, df INT NOT NULL) WITHOUT ROWID;
+CREATE TABLE days(day INTEGER PRIMARY KEY, n INT NOT NULL);
 CREATE TABLE kv(bucket TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(bucket, key)) WITHOUT ROWID;
 CREATE TABLE vectors(model TEXT NOT NULL, id TEXT NOT NULL, hash INT NOT NULL, v BLOB NOT NULL, PRIMARY KEY(model, id));
 CREATE INDEX vectors_id ON vectors(id);

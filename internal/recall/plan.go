@@ -20,10 +20,7 @@ const (
 	// gets, each about 4 µs.
 	visits = 2000
 	pool   = 400
-	// alongside is how many postings of commoner words are gone through to
-	// count them in the documents that rarer words chose, about 20 ns each.
-	alongside = 100_000
-	k1, b1    = 1.2, 0.75
+	k1, b1 = 1.2, 0.75
 )
 
 // fieldWeight is how often a word in a field counts, for the plain BM25.
@@ -263,98 +260,174 @@ type found struct {
 
 // match plans a question: the words that say most choose the documents, and
 // commoner ones are counted in these, as far as that is quick. Where there are
-// only common words, documents that have several of them come first, and among
-// those the newest.
-func (d *db) match(terms []queryTerm, v *sight) ([]found, error) {
+// only common words, see matchCommon. complete says that all documents with any
+// of the words were found.
+func (d *db) match(terms []queryTerm, v *sight) (hits []found, complete bool, err error) {
 	if len(terms) == 0 || d.corpus.docs == 0 {
-		return nil, nil
+		return nil, true, nil
 	}
 	narrow, share, err := d.narrowing(v)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	expect := func(t queryTerm) float64 { return float64(t.df) * share }
 	n, sum := 0, 0.0
-	for n < len(terms) && sum+expect(terms[n]) <= visits {
-		sum += expect(terms[n])
+	for n < len(terms) && sum+float64(terms[n].df)*share <= visits {
+		sum += float64(terms[n].df) * share
 		n++
 	}
-	if n > 0 {
-		m, more := n, int64(0)
-		for m < len(terms) && more+terms[m].df <= alongside {
-			more += terms[m].df
-			m++
-		}
-		expr := append(slices.Clone(narrow), textFields+`(`+quoted(texts(terms[:n]), " OR ")+`)`)
-		if m > n {
-			// Both groups hold for the same documents; the second one counts.
-			expr = append(expr, textFields+`(`+quoted(texts(terms[:m]), " OR ")+`)`)
-		}
-		return d.scan(expr, terms, phrases(narrow, n, m), v, math.MaxInt)
+	p := &scanPlan{terms: terms, narrow: narrow, v: v, most: math.MaxInt}
+	if n == 0 {
+		hits, err = d.matchCommon(p, share)
+		return hits, false, err
 	}
-	m := min(len(terms), 6)
-	for k := min(3, m); k >= 2; k-- {
-		e, p := atLeast(texts(terms[:m]), 0, k)
-		got, err := d.scan(append(slices.Clone(narrow), textFields+e), terms, append(none(narrow), p...), v, visits)
-		if err != nil || len(got) >= DefaultMax {
-			return got, err
-		}
+	m, more := n, int64(0)
+	for m < len(terms) && more+terms[m].df <= d.steps() {
+		more += terms[m].df
+		m++
 	}
-	return d.scan(append(slices.Clone(narrow), textFields+`"`+terms[0].text+`"`), terms, phrases(narrow, 1, 1), v, visits)
+	if m == n {
+		p.or(true, upTo(n))
+	} else { // both groups hold for the same documents; the second one counts
+		p.or(false, upTo(n))
+		p.or(true, upTo(m))
+	}
+	hits, err = d.scan(p)
+	return hits, n == len(terms), err
 }
 
-// phrases says which term each phrase of a query counts, -1 for none: those of
-// narrow, n terms, and where m > n the first m terms again.
-func phrases(narrow []string, n, m int) []int {
-	out := none(narrow)
-	for i := range n {
-		if m > n {
-			out = append(out, -1)
+// steps is how many postings a question may go through, about 0.1 µs each.
+func (d *db) steps() int64 { return max(30_000, d.corpus.docs/5) }
+
+// matchCommon finds documents by words that each of too many have: those that
+// have one of the two rarest words and another one, the newest first. Where
+// these are too many still, those that have three words come before them. The
+// work is bound by leaving out the oldest documents.
+func (d *db) matchCommon(p *scanPlan, share float64) ([]found, error) {
+	terms := p.terms[:min(len(p.terms), 6)]
+	m := len(terms)
+	// If words were independent, so many documents had the first and another.
+	pairs := 0.0
+	for _, t := range terms[1:] {
+		pairs += float64(terms[0].df) * float64(t.df) / float64(d.corpus.docs) * share
+	}
+	var chains [][]int // each: all of them but the last number, and one from there on
+	if pairs > visits && m > 2 {
+		chains = append(chains, []int{0, 1, 2})
+		if m > 3 {
+			chains = append(chains, []int{0, 2, 3}, []int{1, 2, 3})
+		}
+	}
+	if m > 1 {
+		chains = append(chains, []int{0, 1})
+	}
+	if m > 2 {
+		chains = append(chains, []int{1, 2})
+	}
+	chains = append(chains, []int{0})
+	var all []found
+	seen := map[int64]bool{}
+	left := float64(d.steps())
+	for i, c := range chains {
+		if len(all) >= visits || i == len(chains)-1 && len(all) >= pool/4 {
+			break
+		}
+		q := &scanPlan{terms: p.terms, narrow: p.narrow, v: p.v, most: visits - len(all), seen: seen}
+		cost := 0.0
+		last := c[len(c)-1]
+		for _, t := range c[:len(c)-1] {
+			q.or(true, []int{t})
+			cost += float64(terms[t].df)
+		}
+		if len(c) == 1 {
+			q.or(true, []int{0})
+			cost = visits // it stops at once
 		} else {
-			out = append(out, i)
+			q.or(true, upTo(m)[last:])
+			for _, t := range terms[last:] {
+				cost += float64(t.df)
+			}
+		}
+		part := left / float64(len(chains)-i) * 2
+		if part < cost {
+			var err error
+			if q.above, err = d.newest(part / cost * float64(d.corpus.docs)); err != nil {
+				return nil, err
+			}
+			cost = part
+		}
+		left = max(0, left-cost)
+		got, err := d.scan(q)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range got {
+			seen[f.row] = true
+		}
+		all = append(all, got...)
+	}
+	return all, nil
+}
+
+// newest is the row above which about n documents are, whole days of them.
+func (d *db) newest(n float64) (int64, error) {
+	s, err := d.prepared(`SELECT day, n FROM days ORDER BY day DESC`)
+	if err != nil {
+		return 0, err
+	}
+	above, sum := int64(0), 0.0
+	for s.Step() {
+		above = s.ColumnInt64(0)*(24*60)<<timeShift - 1
+		if sum += s.ColumnFloat(1); sum >= n {
+			break
 		}
 	}
-	if m > n {
-		for i := range m {
-			out = append(out, i)
-		}
+	err = s.Err()
+	if rerr := s.Reset(); err == nil {
+		err = rerr
+	}
+	return above, err
+}
+
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
 	}
 	return out
 }
 
-func none(narrow []string) (out []int) {
-	for _, e := range narrow {
-		for range strings.Count(e, `"`) / 2 {
-			out = append(out, -1)
-		}
-	}
-	return out
+// scanPlan is one FTS5 query: an AND of groups of words joined by OR.
+type scanPlan struct {
+	terms   []queryTerm
+	narrow  []string
+	v       *sight
+	exprs   []string
+	phrases []int          // the term that each phrase of exprs counts, -1 for none
+	above   int64          // rows from there on
+	most    int            // documents to find
+	seen    map[int64]bool // rows that were found before
 }
 
-// atLeast is an expression for documents that have at least k of the words, one
-// of them being one of the first two not taken yet, and says which word each
-// phrase of it is. Each word that a document has is counted by some phrase.
-func atLeast(words []string, from, k int) (expr string, phrases []int) {
-	if k == 1 {
-		for i := from; i < len(words); i++ {
-			phrases = append(phrases, i)
+// or adds a group. A document's words are counted by the groups with count,
+// each word by its first phrase that occurs.
+func (p *scanPlan) or(count bool, which []int) {
+	var ws []string
+	for _, i := range which {
+		ws = append(ws, p.terms[i].text)
+		if !count {
+			i = -1
 		}
-		return `(` + quoted(words[from:], " OR ") + `)`, phrases
+		p.phrases = append(p.phrases, i)
 	}
-	var parts []string
-	for i := from; i < min(from+2, len(words)-k+1); i++ {
-		e, p := atLeast(words, i+1, k-1)
-		parts = append(parts, `("`+words[i]+`" AND `+e+`)`)
-		phrases = append(append(phrases, i), p...)
-	}
-	return `(` + strings.Join(parts, " OR ") + `)`, phrases
+	p.exprs = append(p.exprs, textFields+`(`+quoted(ws, " OR ")+`)`)
 }
 
 // scorer is the state of the SQL function reprise_score for one scan.
 type scorer struct {
 	terms   []queryTerm
 	phrases []int
-	seen    []bool // phrase of a term that was counted in this document
+	skip    int            // phrases before these
+	seen    map[int64]bool // rows to leave out
 	idf     []float64
 	avg     float64
 	tf      [][fieldCount]uint8
@@ -372,7 +445,7 @@ func (d *db) score(fts fts5.Context, ctx sqlite3.Context, _ ...sqlite3.Value) {
 		return
 	}
 	row := fts.RowID()
-	if !sc.v.maybe(row) {
+	if !sc.v.maybe(row) || sc.seen[row] {
 		return
 	}
 	n, err := fts.InstCount()
@@ -393,6 +466,7 @@ func (d *db) score(fts fts5.Context, ctx sqlite3.Context, _ ...sqlite3.Value) {
 			sc.err = err
 			return
 		}
+		phrase -= sc.skip
 		if phrase < 0 || phrase >= len(sc.phrases) || col >= fieldCount {
 			continue
 		}
@@ -447,19 +521,24 @@ func (c corpus) meanLength() float64 {
 }
 
 // scan runs one FTS5 query, the newest documents first, until it has found
-// most or looked at four times as many.
-func (d *db) scan(exprs []string, terms []queryTerm, phrases []int, v *sight, most int) ([]found, error) {
-	sc := &scorer{terms: terms, phrases: phrases, idf: idfs(terms, d.corpus.docs), avg: d.corpus.meanLength(), v: v}
+// enough or looked at four times as many.
+func (d *db) scan(p *scanPlan) ([]found, error) {
+	exprs := append(slices.Clone(p.narrow), p.exprs...)
+	skip := 0
+	for _, e := range p.narrow {
+		skip += strings.Count(e, `"`) / 2
+	}
+	sc := &scorer{terms: p.terms, phrases: p.phrases, skip: skip, idf: idfs(p.terms, d.corpus.docs), avg: d.corpus.meanLength(), v: p.v, seen: p.seen}
 	d.scorer = sc
 	defer func() { d.scorer = nil }()
-	s, err := d.prepared(`SELECT reprise_score(fts) FROM fts WHERE fts MATCH ? AND rowid < ? ORDER BY rowid DESC`)
+	s, err := d.prepared(`SELECT reprise_score(fts) FROM fts WHERE fts MATCH ? AND rowid > ? AND rowid < ? ORDER BY rowid DESC`)
 	if err != nil {
 		return nil, err
 	}
-	if err := bind(s, []any{`(` + strings.Join(exprs, `) AND (`) + `)`, v.bound()}); err != nil {
+	if err := bind(s, []any{`(` + strings.Join(exprs, `) AND (`) + `)`, p.above, p.v.bound()}); err != nil {
 		return nil, err
 	}
-	for looked := 0; (most == math.MaxInt || len(sc.found) < most && looked < 4*most) && s.Step(); looked++ {
+	for looked := 0; (p.most == math.MaxInt || len(sc.found) < p.most && looked < 4*p.most) && s.Step(); looked++ {
 		if sc.err != nil {
 			break
 		}
@@ -476,8 +555,8 @@ func (d *db) scan(exprs []string, terms []queryTerm, phrases []int, v *sight, mo
 
 // candidates are the documents that a ranking chooses from: those that have a
 // key of the question, and the best of those that have its words.
-func (d *db) candidates(ctx context.Context, a *asked, v *sight) ([]*candidate, error) {
-	g := &ledge{d: d, a: a, v: v}
+func (g *ledge) candidates(ctx context.Context) ([]*candidate, error) {
+	d, a, v := g.d, g.a, g.v
 	var out []*candidate
 	have := map[int64]*candidate{}
 	for _, k := range a.Keys {
@@ -500,9 +579,13 @@ func (d *db) candidates(ctx context.Context, a *asked, v *sight) ([]*candidate, 
 			}
 		}
 	}
-	hits, err := d.match(a.terms, v)
+	hits, complete, err := d.match(a.terms, v)
 	if err != nil {
 		return nil, err
+	}
+	g.complete, g.counted = complete, make(map[int64][][fieldCount]uint8, len(hits))
+	for _, h := range hits {
+		g.counted[h.row] = h.tf
 	}
 	sort.Slice(hits, func(i, j int) bool {
 		if hits[i].score != hits[j].score {
@@ -555,6 +638,10 @@ type ledge struct {
 	d *db
 	a *asked
 	v *sight
+	// counted are the words of all documents that the search found; complete
+	// says that no others that the reader may see have any of the words.
+	counted  map[int64][][fieldCount]uint8
+	complete bool
 }
 
 // load reads a whole document; nil when it is not to be served.
@@ -572,6 +659,9 @@ func (g *ledge) whole(st *stored) *candidate {
 	}
 	c := &candidate{filled: true}
 	c.take(st)
+	if c.tf = g.known(st.row); c.tf != nil {
+		return c
+	}
 	c.tf = make([][fieldCount]uint8, len(g.a.terms))
 	for i, text := range [fieldCount]string{st.Title, st.Author, st.Text} {
 		words(text, func(w word) bool {
@@ -584,6 +674,17 @@ func (g *ledge) whole(st *stored) *candidate {
 		})
 	}
 	return c
+}
+
+// known are the counts of a document's words, nil where they must be counted.
+func (g *ledge) known(row int64) [][fieldCount]uint8 {
+	if tf := g.counted[row]; tf != nil {
+		return tf
+	}
+	if g.complete {
+		return make([][fieldCount]uint8, len(g.a.terms))
+	}
+	return nil
 }
 
 func (g *ledge) around(group string, from, to int) ([]*candidate, error) {

@@ -74,11 +74,12 @@ func (d *db) ask(q Question, x *Index) (asked, *sight, error) {
 }
 
 func (d *db) answer(ctx context.Context, a asked, v *sight) (Answer, error) {
-	cs, err := d.candidates(ctx, &a, v)
+	g := &ledge{d: d, a: &a, v: v}
+	cs, err := g.candidates(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
-	return rank(a, cs, &ledge{d: d, a: &a, v: v})
+	return rank(a, cs, g)
 }
 
 // elsewhere names the other projects that have an answer that everyone in them

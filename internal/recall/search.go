@@ -52,7 +52,7 @@ func (d *db) search(ctx context.Context, q Query, now time.Time) ([]Hit, error) 
 	a.corpus = d.corpus
 	v := newSight(a.Question, now)
 	v.global = true
-	found, err := d.candidates(ctx, a, v)
+	found, err := (&ledge{d: d, a: a, v: v}).candidates(ctx)
 	if err != nil {
 		return nil, err
 	}

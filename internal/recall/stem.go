@@ -1,7 +1,5 @@
 package recall
 
-import "strings"
-
 // stem is Porter's algorithm ("An algorithm for suffix stripping", 1980) with
 // his later departures for -bli and -logi.
 func stem(w string) string {
@@ -76,10 +74,12 @@ func (s *stemmer) cvc(n int) bool {
 }
 
 func (s *stemmer) has(suffix string) bool {
-	if !strings.HasSuffix(string(s.b), suffix) {
+	n := len(s.b) - len(suffix)
+	// The last letter tells most words from most suffixes.
+	if n < 0 || s.b[len(s.b)-1] != suffix[len(suffix)-1] || string(s.b[n:]) != suffix {
 		return false
 	}
-	s.n = len(s.b) - len(suffix)
+	s.n = n
 	return true
 }
 

@@ -220,6 +220,7 @@ type writer struct {
 	d     *db
 	df    map[string]int // change of each word's document count
 	delta corpus         // change of the corpus
+	days  map[int64]int  // change of each day's document count
 	gone  []string       // ids that were removed, maybe to be put again
 	dirty bool
 
@@ -231,7 +232,7 @@ type writer struct {
 const maxPending = 16 << 20
 
 func newWriter(d *db) *writer {
-	return &writer{d: d, df: map[string]int{}, pending: map[int64]*entry{}}
+	return &writer{d: d, df: map[string]int{}, days: map[int64]int{}, pending: map[int64]*entry{}}
 }
 
 // put adds a document or replaces the one of its id.
@@ -242,6 +243,9 @@ func (w *writer) put(e *entry) error {
 	}
 	if !ok {
 		return w.insert(e)
+	}
+	if old.file != 0 && e.file == 0 {
+		return fmt.Errorf("put document %s: it comes from a file; change the file", e.ID)
 	}
 	if old.file == e.file && old.line == e.line && sameDoc(&old.Doc, &e.Doc) {
 		return nil
@@ -325,6 +329,7 @@ func (w *writer) count(e *entry, n int) {
 		w.df[t] += n
 	}
 	w.delta.docs += int64(n)
+	w.days[minuteOf(e.Time)/(24*60)] += n
 	for i := range e.length {
 		w.delta.tokens[i] += int64(n * e.length[i])
 	}
@@ -440,6 +445,14 @@ func (w *writer) finish() error {
 			}
 		}
 	}
+	for day, n := range w.days {
+		if err := w.d.run(`INSERT INTO days VALUES(?1,?2) ON CONFLICT(day) DO UPDATE SET n=n+?2`, day, n); err != nil {
+			return err
+		}
+	}
+	if err := w.d.run(`DELETE FROM days WHERE n<=0`); err != nil {
+		return err
+	}
 	for k, v := range map[string]int64{"docs": w.delta.docs, "tokens0": w.delta.tokens[0], "tokens1": w.delta.tokens[1], "tokens2": w.delta.tokens[2]} {
 		if err := w.d.run(`INSERT INTO meta VALUES(?1,?2) ON CONFLICT(k) DO UPDATE SET v=v+?2`, k, v); err != nil {
 			return err
@@ -448,7 +461,7 @@ func (w *writer) finish() error {
 	if err := w.dropVectors(); err != nil {
 		return err
 	}
-	w.df, w.delta, w.gone, w.dirty = map[string]int{}, corpus{}, nil, false
+	w.df, w.days, w.delta, w.gone, w.dirty = map[string]int{}, map[int64]int{}, corpus{}, nil, false
 	return nil
 }
 

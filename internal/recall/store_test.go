@@ -388,7 +388,7 @@ func TestIncrementalIsRebuild(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					cs, err := tx.d.candidates(t.Context(), &a, v)
+					cs, err := (&ledge{d: tx.d, a: &a, v: v}).candidates(t.Context())
 					for _, c := range cs {
 						ids = append(ids, fmt.Sprint(c.ID, c.tf, c.length, c.exact))
 					}

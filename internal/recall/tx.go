@@ -67,11 +67,6 @@ func (tx *Tx) Put(d Doc) error {
 	if err != nil {
 		return err
 	}
-	if n, err := tx.d.number(`SELECT file FROM docs WHERE id=?`, d.ID); err != nil {
-		return err
-	} else if n != 0 {
-		return fmt.Errorf("put document %s: it comes from a file; change the file", d.ID)
-	}
 	return tx.w.put(e)
 }
 

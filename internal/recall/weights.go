@@ -18,6 +18,7 @@ const (
 	weightPart
 	weightRelated
 	weightMember
+	weightGeneric
 	weightNameInText
 	weightNamed
 	weightBefore
@@ -59,6 +60,7 @@ var weightTable = [numWeights]struct {
 	weightPart:             {"part", 0.5},
 	weightRelated:          {"related", 0.35},
 	weightMember:           {"member", 0.3},
+	weightGeneric:          {"generic", 0.5},
 	weightNameInText:       {"name_in_text", 0.3},
 	weightNamed:            {"named", 0.4},
 	weightBefore:           {"before", 0.3},

@@ -402,6 +402,18 @@ re really same she should shouldn so some such tell than that the their theirs t
 to too under until up upon us ve very via was wasn we well were weren what when where whether which while who whom whose why
 will with won would wouldn yes yet you your yours yeah `
 
+// genericWords are words of questions that seldom stand in what answers them.
+const genericWords = ` actually activities activity any anything certain currently describe described detail details different does
+doing event events example first general happen happened happening happens inform information item items kind kinds last latest
+mention mentioned mentions name named names new people person place recent recently remember said say says somebody someone something
+sort specific take takes talk tell thing things time times today told took try type types use used uses using various want way ways
+both many make makes made made usually now these current go going went gone come came think thinks thought know knows knew
+`
+
+func generic(w string) bool { return strings.Contains(genericFlat, " "+w+" ") }
+
+var genericFlat = strings.ReplaceAll(genericWords, "\n", " ")
+
 func stop(w string) bool { return strings.Contains(stopWordsFlat, " "+w+" ") }
 
 var stopWordsFlat = strings.ReplaceAll(stopWords, "\n", " ")
