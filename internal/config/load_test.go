@@ -86,6 +86,7 @@ profiles:
   conductor: {hooks_off: [tool_before]}
   section-leader: {hooks_off: []}
   musician: {hooks_off: [prompt, response]}
+recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_tokens: 4, index_tokens: 5, job_ms: 60}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -102,6 +103,7 @@ profiles:
 			[len(hookClients)]HookClient{{[]string{"response"}}, {}, {[]string{"prompt"}}, {[]string{"session_end"}}}},
 		Tools:    [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
 		Profiles: [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
+		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -185,6 +187,9 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 		default:
 			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
 		}
+	}
+	for _, k := range recallKeys() {
+		ways[k.name] = []map[string]string{ints}
 	}
 	for _, k := range keys() {
 		if ways[k.name] == nil {

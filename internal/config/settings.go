@@ -7,6 +7,7 @@ type Settings struct {
 	Memory    Memory
 	Logging   Logging
 	ClaudeCLI ClaudeCLI
+	Recall    Recall
 	HTTP      HTTP
 	Hooks     Hooks
 	Tools     [len(toolKinds)]Tool
@@ -90,6 +91,16 @@ type Logging struct {
 	MaxBackups int    // rotated files kept
 }
 
+// Recall says how much a session is told. A token is about four characters.
+type Recall struct {
+	SessionStartTokens int // all of a session's start; 0 says nothing
+	PromptTokens       int
+	FailureTokens      int
+	CoreTokens         int // of SessionStartTokens
+	IndexTokens        int
+	JobMS              int // longest time of organising in a hook, in milliseconds
+}
+
 // ClaudeCLI says how to start Claude Code. Whether the program exists is found
 // at the first call, not at load.
 type ClaudeCLI struct {
@@ -131,6 +142,7 @@ func Default(p Paths) Settings {
 		Logging:   Logging{File: p.LogFile(), Level: "info", MaxSizeMB: 10, MaxBackups: 3},
 		ClaudeCLI: ClaudeCLI{Path: "claude"},
 		HTTP:      HTTP{Addr: "127.0.0.1:8765"},
+		Recall:    Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200},
 	}
 	for i := range s.Tools {
 		s.Tools[i].Record = "all"
