@@ -112,4 +112,5 @@ type MemoryData struct {
 	Supersedes string `json:"supersedes,omitempty"`
 	Text       string `json:"text,omitempty"`
 	Chain      string `json:"chain,omitempty"` // memory.purged: last hash of the chain that it ended
+	Count      int    `json:"count,omitempty"` // memory.purged: how many events went
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"reprise/internal/durable"
 )
@@ -67,6 +68,7 @@ func Read(dir string) iter.Seq2[Event, error] {
 type source struct {
 	next func() (Event, error, bool)
 	head Event
+	at   time.Time // by which head is merged
 }
 
 // advance moves to the source's next event, reporting errors on the way. It
@@ -78,7 +80,10 @@ func (s *source) advance(yield func(Event, error) bool) (more, goOn bool) {
 			return false, true
 		}
 		if err == nil {
-			s.head = e
+			s.head, s.at = e, e.TS
+			if e.Prev != "" && startsChain(e) {
+				s.at = time.Time{} // a purge, later than all that follows it in its file
+			}
 			return true, true
 		}
 		if !yield(Event{}, err) {
@@ -104,7 +109,7 @@ func readMonth(d *durable.Dir, names []string, yield func(Event, error) bool) bo
 	for len(open) > 0 {
 		first := 0
 		for i, s := range open {
-			if s.head.TS.Before(open[first].head.TS) {
+			if s.at.Before(open[first].at) {
 				first = i
 			}
 		}

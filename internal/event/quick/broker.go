@@ -69,32 +69,21 @@ func (b *Broker) Prepare(e *Event) error {
 // Add appends a line to its log, and where that cannot be done, puts it into
 // the outbox.
 func (b *Broker) Add(ctx context.Context, l *Log, e *Event, line []byte, sync bool) (pending bool, err error) {
-	tried := false // once the lock was had, the line may have been added
-	err = l.AddNext(ctx, e.TS, sync, func(prev string) ([]byte, error) {
-		tried = true
-		return End(line, prev), nil
-	})
-	if err == nil || b.Outbox == "" {
+	if err = l.Add(ctx, e.TS, line, sync); err == nil || b.Outbox == "" {
 		return false, err
 	}
-	after := int64(0)
-	if !tried {
-		if fi, serr := os.Stat(l.File(e.TS)); serr == nil {
-			after = fi.Size()
-		}
-	}
-	if perr := b.put(l, e, line, after, err); perr != nil {
+	if perr := b.Put(l, e, line, err); perr != nil {
 		return false, errors.Join(err, perr)
 	}
 	return true, nil
 }
 
-// put writes one file of the outbox: the event, and where it is looked for
-// before it is added: a log that had after bytes when the event was not in it.
-func (b *Broker) put(l *Log, e *Event, line []byte, after int64, why error) error {
+// Put writes one file of the outbox: the event, the file that it was meant for,
+// and why it is not there, as far as one can tell: it is looked for before it is
+// added.
+func (b *Broker) Put(l *Log, e *Event, line []byte, why error) error {
 	out := append(make([]byte, 0, len(line)+512), `{"v":1,"file":`...)
 	out = AppendString(out, FileName(e.TS, l.Host))
-	out = strconv.AppendInt(append(out, `,"after":`...), after, 10)
 	out = AppendString(append(out, `,"at":`...), b.Now().UTC().Format(time.RFC3339))
 	text := why.Error()
 	out = AppendString(append(out, `,"why":`...), text[:min(len(text), 500)])
@@ -189,4 +178,15 @@ func Role(name string) string {
 		name = strings.NewReplacer(" ", "-", "_", "-").Replace(name)
 	}
 	return name
+}
+
+// Synced reports whether an event of that type is worth the wait for the disk.
+// Those of single tool calls are not: there are hundreds a session, each in the
+// way of the agent, and they survive everything but a power cut as they are.
+func Synced(typ string) bool {
+	switch typ {
+	case "tool.called", "tool.succeeded", "tool.failed", "permission.asked":
+		return false
+	}
+	return true
 }

@@ -1,8 +1,6 @@
 package quick
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"strconv"
 	"unicode/utf8"
@@ -380,8 +378,7 @@ func (c *Cleaner) Text(at, key, s string) string {
 
 // Whole is the description of a field that is cut or left out.
 func Whole(at, s string) Cut {
-	sum := sha256.Sum256([]byte(s))
-	return Cut{At: at, SHA256: hex.EncodeToString(sum[:]), Len: len(s)}
+	return Cut{At: at, SHA256: sum(s), Len: len(s)}
 }
 
 // pointer is the JSON pointer (RFC 6901) of the value being read.

@@ -48,7 +48,7 @@ var (
 	memoryFields = []Field{
 		{"op", Text, nil}, {"id", Text, nil}, {"name", Text, nil}, {"hash", Text, nil}, {"bytes", Integer, nil},
 		{"from", Text, nil}, {"to", Text, nil}, {"by", Text, nil}, {"reason", Text, nil},
-		{"supersedes", Text, nil}, {"text", Text, nil}, {"chain", Text, nil},
+		{"supersedes", Text, nil}, {"text", Text, nil}, {"chain", Text, nil}, {"count", Integer, nil},
 	}
 )
 
@@ -157,4 +157,11 @@ func (f Field) what() string {
 		return "a list of strings"
 	}
 	return "a value"
+}
+
+// Fits reports whether the raw JSON value is of the kind that the field of that
+// name must have, as far as its first bytes tell.
+func Fits(fields []Field, name, raw string) bool {
+	f, ok := find(fields, name)
+	return !ok || f.fits(raw)
 }
