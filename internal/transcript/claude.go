@@ -126,7 +126,7 @@ func (r *claudeReader) of(c claudeLine) *session {
 	}
 	s := r.sides[id]
 	if s == nil {
-		s = &session{client: r.client, id: r.id, path: r.path, cwd: r.cwd, now: r.now, emit: r.emit, agent: id}
+		s = &session{client: r.client, id: r.id, path: r.path, cwd: r.cwd, now: r.now, emit: r.emit, at: r.at, agent: id}
 		r.sides[id] = s
 	}
 	return s

@@ -165,6 +165,8 @@ func geminiResponse(raw json.RawMessage) string {
 // document reads the single JSON document of older versions, one message at a
 // time, so that its length does not matter. A message that cannot be used is
 // told to bad, with its number.
+// The document is written anew at each turn, so that nothing of it is known to
+// have been read before.
 func (r *geminiReader) document(in io.Reader, bad func(n int, err error)) error {
 	dec := json.NewDecoder(in)
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -205,6 +207,7 @@ func (r *geminiReader) messages(dec *json.Decoder, bad func(int, error)) error {
 		return fmt.Errorf("%w: messages are no list (%v)", errLine, err)
 	}
 	for n := 1; dec.More(); n++ {
+		r.at.line = n
 		var m geminiMessage
 		err := dec.Decode(&m)
 		var wrong *json.UnmarshalTypeError

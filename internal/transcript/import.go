@@ -93,7 +93,9 @@ type cursor struct {
 	Path    string    `json:"path"`
 	Size    int64     `json:"size"`
 	Mod     time.Time `json:"mod"`
-	SHA256  string    `json:"sha256"`
+	Bytes   int64     `json:"bytes"`  // read: it may have grown meanwhile
+	SHA256  string    `json:"sha256"` // of those bytes
+	Lines   int       `json:"lines"`
 	Session string    `json:"session"`
 	Events  int       `json:"events"`
 	Over    bool      `json:"over"` // read as one that nobody adds to
@@ -246,7 +248,11 @@ func (im *importer) look(ctx context.Context, todo []Source) error {
 func (im *importer) one(ctx context.Context, s Source) error {
 	c := im.client(s.Client)
 	added, left := 0, 0
-	st, err := s.Read(ctx, im.o.Now(), func(cwd string, e event.Event) error {
+	done := 0
+	if have, ok := im.cursor(s); ok && have.Bytes > 0 && have.Bytes <= s.Size && s.begins(have.Bytes, have.SHA256) {
+		done = have.Lines
+	}
+	st, err := s.Read(ctx, im.o.Now(), done, func(cwd string, e event.Event) error {
 		project := im.project(cwd)
 		if im.o.Project != "" && project != im.o.Project {
 			left++
@@ -360,7 +366,7 @@ func (im *importer) cursor(s Source) (cursor, bool) {
 
 func (im *importer) save(s Source, st Stats, events int) error {
 	data, err := json.Marshal(cursor{
-		V: cursorVersion, Path: s.Path, Size: s.Size, Mod: s.Mod, SHA256: st.Hash, Session: st.Session, Events: events,
+		V: cursorVersion, Path: s.Path, Size: s.Size, Mod: s.Mod, Bytes: st.Bytes, SHA256: st.Hash, Lines: st.Lines, Session: st.Session, Events: events,
 		Over: im.o.Now().Sub(s.Mod) > settled, Bad: st.Bad, Places: st.Places, At: im.o.Now().UTC(),
 	})
 	if err == nil {

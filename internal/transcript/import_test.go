@@ -309,6 +309,12 @@ func TestGrowingTranscript(t *testing.T) {
 		w.now = now
 	}
 	w.ids()
+	// What was taken out of the log for good does not come back with what is new.
+	w.logs = map[string][]LogEvent{}
+	write(6, w.now.Add(time.Second))
+	if r := w.run(nil); r.added() != 1 {
+		t.Errorf("after a purge: %+v", r)
+	}
 }
 
 // Only regular files below the clients' own directories are read, and nothing

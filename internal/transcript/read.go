@@ -30,7 +30,7 @@ const maxBad = 20
 
 // Stats is what reading a transcript came to.
 type Stats struct {
-	Lines  int
+	Lines  int // whole ones
 	Bytes  int64
 	Bad    int
 	Places []Bad // the first of them
@@ -58,22 +58,38 @@ const settled = time.Hour
 // happened in, in the transcript's order. Lines that cannot be used are counted
 // and told of, and reading goes on; an error is one of the disk, of emit, or
 // that ctx ended.
-func (src Source) Read(ctx context.Context, now time.Time, emit func(cwd string, e event.Event) error) (Stats, error) {
-	var st Stats
+//
+// done is how many lines were dealt with before: they are read, because what
+// follows depends on them, and give no events.
+func (src Source) Read(ctx context.Context, now time.Time, done int, emit func(cwd string, e event.Event) error) (Stats, error) {
 	f, err := openRegular(src.root, src.name)
 	if err != nil {
-		return st, fmt.Errorf("read transcript: %w", err)
+		return Stats{}, fmt.Errorf("read transcript: %w", err)
 	}
 	defer f.Close()
-	return src.read(ctx, f, now, emit)
+	return src.read(ctx, f, now, done, emit)
 }
 
-func (src Source) read(ctx context.Context, in io.Reader, now time.Time, emit func(string, event.Event) error) (Stats, error) {
+// begins reports whether the first size bytes of the transcript have this
+// SHA-256.
+func (src Source) begins(size int64, hash string) bool {
+	f, err := openRegular(src.root, src.name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	sum := sha256.New()
+	n, err := io.CopyN(sum, f, size)
+	return err == nil && n == size && hex.EncodeToString(sum.Sum(nil)) == hash
+}
+
+func (src Source) read(ctx context.Context, in io.Reader, now time.Time, done int, emit func(string, event.Event) error) (Stats, error) {
 	var st Stats
 	sum := sha256.New()
 	in = io.TeeReader(in, sum)
+	at := &place{done: done}
 	s := &session{
-		client: src.Client, id: src.Session, path: src.Path, cwd: src.Cwd, agent: src.Agent, agentType: src.AgentType, now: now, emit: emit,
+		at: at, client: src.Client, id: src.Session, path: src.Path, cwd: src.Cwd, agent: src.Agent, agentType: src.AgentType, now: now, emit: emit,
 	}
 	bad := func(l line, why string) {
 		st.Bad++
@@ -92,7 +108,7 @@ func (src Source) read(ctx context.Context, in io.Reader, now time.Time, emit fu
 		if err != nil {
 			bad(line{n: 1}, err.Error())
 		}
-	} else if err := readLines(ctx, in, r, &st, bad); err != nil {
+	} else if err := readLines(ctx, in, r, at, &st, bad); err != nil {
 		return st, err
 	}
 	err := r.end(now.Sub(src.Mod) > settled)
@@ -100,7 +116,7 @@ func (src Source) read(ctx context.Context, in io.Reader, now time.Time, emit fu
 	return st, err
 }
 
-func readLines(ctx context.Context, in io.Reader, r reader, st *Stats, bad func(line, string)) error {
+func readLines(ctx context.Context, in io.Reader, r reader, at *place, st *Stats, bad func(line, string)) error {
 	lines := newLineReader(in)
 	for {
 		l, err := lines.next()
@@ -113,7 +129,13 @@ func readLines(ctx context.Context, in io.Reader, r reader, st *Stats, bad func(
 		if l.n%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		st.Lines, st.Bytes = l.n, l.offset+l.size
+		at.line, st.Bytes = l.n, l.offset+l.size
+		if !l.torn {
+			st.Lines = l.n
+		}
+		if l.n <= at.done && l.long {
+			continue
+		}
 		if l.long {
 			bad(l, fmt.Sprintf("a line of %d bytes, longer than the %d that are read", l.size, maxLine))
 			continue
@@ -124,7 +146,7 @@ func readLines(ctx context.Context, in io.Reader, r reader, st *Stats, bad func(
 		switch err := r.read(l); {
 		case err == nil:
 		case errors.Is(err, errLine):
-			if !l.torn { // else it is still being written, and read the next time
+			if !l.torn && l.n > at.done { // else it is still being written, and read the next time
 				bad(l, err.Error())
 			}
 		default:

@@ -21,10 +21,19 @@ const maxCalls = 4096
 // errLine is a line that says nothing usable. Reading goes on after it.
 var errLine = errors.New("not a line of this client")
 
+// place is where a reader is in its transcript. The subagents that are told of
+// in one file share it.
+type place struct {
+	line int
+	// done is how many lines were dealt with by an import before: what they say
+	// is not emitted again, whether the log still holds it or not.
+	done int
+}
+
 // call is a tool call whose result has not been read yet.
 type call struct {
 	at   time.Time
-	key  string
+	line int
 	data event.ToolData
 }
 
@@ -32,6 +41,7 @@ type call struct {
 // follows it.
 type answer struct {
 	at        time.Time
+	line      int
 	key, text string
 	err       string
 }
@@ -48,6 +58,7 @@ type session struct {
 	// now is when the import runs: no event may be later.
 	now  time.Time
 	emit func(cwd string, e event.Event) error
+	at   *place
 
 	started bool
 	last    time.Time
@@ -82,8 +93,16 @@ func eventID(at time.Time, parts ...string) string {
 
 // add emits an event. key tells it from all others of the session.
 func (s *session) add(at time.Time, key string, kind event.Type, agent string, data any) error {
+	return s.addFrom(s.at.line, at, key, kind, agent, data)
+}
+
+// addFrom is add for an event that an earlier line tells of.
+func (s *session) addFrom(line int, at time.Time, key string, kind event.Type, agent string, data any) error {
 	if at.IsZero() {
 		return fmt.Errorf("%w: it has no time, and none before it has", errLine)
+	}
+	if line <= s.at.done {
+		return nil
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -138,13 +157,13 @@ func (s *session) prompt(at time.Time, key, text string) error {
 // said takes down a text of the model.
 func (s *session) said(at time.Time, key, text string) {
 	if strings.TrimSpace(text) != "" {
-		s.answer = &answer{at: at, key: key, text: text}
+		s.answer = &answer{at: at, line: s.at.line, key: key, text: text}
 	}
 }
 
 // failedTurn takes down that the turn ended by an error.
 func (s *session) failedTurn(at time.Time, key, why string) {
-	a := &answer{at: at, key: key, err: why}
+	a := &answer{at: at, line: s.at.line, key: key, err: why}
 	if s.answer != nil {
 		a.text = s.answer.text
 	}
@@ -159,9 +178,9 @@ func (s *session) endTurn() error {
 		return nil
 	}
 	if s.agent != "" {
-		return s.add(a.at, a.key, event.SubagentFinished, s.agent, event.SubagentData{ID: s.agent, Type: s.agentType, Text: a.text})
+		return s.addFrom(a.line, a.at, a.key, event.SubagentFinished, s.agent, event.SubagentData{ID: s.agent, Type: s.agentType, Text: a.text})
 	}
-	return s.add(a.at, a.key, event.ResponseCompleted, "", event.ResponseData{Text: a.text, Error: a.err})
+	return s.addFrom(a.line, a.at, a.key, event.ResponseCompleted, "", event.ResponseData{Text: a.text, Error: a.err})
 }
 
 // called takes down a tool call.
@@ -178,7 +197,7 @@ func (s *session) called(at time.Time, id, name string, input []byte) {
 		s.order = s.order[1:]
 	}
 	s.order = append(s.order, id)
-	s.calls[id] = &call{at: at, key: id, data: event.ToolData{
+	s.calls[id] = &call{at: at, line: s.at.line, data: event.ToolData{
 		Tool: dialect.ToolKind(name), Name: name, ID: id, Input: object(input), Cwd: s.cwd,
 	}}
 }
@@ -248,14 +267,15 @@ func (s *session) end(over bool) error {
 		if c == nil {
 			continue
 		}
-		if err := s.add(c.at, id, event.ToolCalled, s.agent, c.data); err != nil && !errors.Is(err, errLine) {
+		if err := s.addFrom(c.line, c.at, id, event.ToolCalled, s.agent, c.data); err != nil && !errors.Is(err, errLine) {
 			return err
 		}
 	}
 	if s.agent != "" {
 		return nil
 	}
-	return s.add(s.last, "end", event.SessionEnded, "", event.SessionData{
+	// Beyond the last line: what was read of a session that went on has no end.
+	return s.addFrom(s.at.done+1, s.last, "end", event.SessionEnded, "", event.SessionData{
 		Reason: "imported", Cwd: s.cwd, Transcript: s.path, Imported: true,
 	})
 }

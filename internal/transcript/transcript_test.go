@@ -73,7 +73,7 @@ func TestSamples(t *testing.T) {
 		s := byPath[path]
 		s.Mod = time.Time{}
 		fmt.Fprintf(&out, "\n# %s %s\n", s.Client, filepath.ToSlash(strings.TrimPrefix(path, filepath.Join("testdata", "home"))))
-		st, err := s.Read(t.Context(), later(), func(cwd string, e event.Event) error {
+		st, err := s.Read(t.Context(), later(), 0, func(cwd string, e event.Event) error {
 			line := told(cwd, e)
 			if before, ok := ids[e.ID]; ok {
 				t.Errorf("one id for two events:\n%s\n%s", before, line)
@@ -110,7 +110,7 @@ func readAll(t testing.TB, client string, data []byte) ([]event.Event, Stats) {
 	t.Helper()
 	src := Source{Client: client, Path: "f", Session: "s-1", name: "x.jsonl"}
 	var events []event.Event
-	st, err := src.read(context.Background(), bytes.NewReader(data), later(), func(_ string, e event.Event) error {
+	st, err := src.read(context.Background(), bytes.NewReader(data), later(), 0, func(_ string, e event.Event) error {
 		events = append(events, e)
 		return nil
 	})
@@ -183,12 +183,12 @@ func TestSameBytesSameEvents(t *testing.T) {
 		collect := func(to *[]event.Event) func(string, event.Event) error {
 			return func(_ string, e event.Event) error { *to = append(*to, e); return nil }
 		}
-		if _, err := s.read(t.Context(), bytes.NewReader(data), later(), collect(&whole)); err != nil {
+		if _, err := s.read(t.Context(), bytes.NewReader(data), later(), 0, collect(&whole)); err != nil {
 			t.Fatal(err)
 		}
 		// A session that was read while it went on.
 		s.Mod = later()
-		if _, err := s.read(t.Context(), bytes.NewReader(data[:len(data)/2]), later(), collect(&half)); err != nil {
+		if _, err := s.read(t.Context(), bytes.NewReader(data[:len(data)/2]), later(), 0, collect(&half)); err != nil {
 			t.Fatal(err)
 		}
 		ids := map[string]bool{}
@@ -228,7 +228,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		g := Source{Client: "gemini", Path: "f", name: "session-x.json"}
-		if _, err := g.read(context.Background(), bytes.NewReader(data), later(), func(string, event.Event) error { return nil }); err != nil {
+		if _, err := g.read(context.Background(), bytes.NewReader(data), later(), 0, func(string, event.Event) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	})
