@@ -192,6 +192,9 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 	d.Data = data.encode()
 	c.out.docs = append(c.out.docs, d)
 	if d.Tier == Cold {
+		// Served as of a day when it was not cold; from then on its digest is.
+		d.Status, d.Until = recall.Superseded, dayTime(c.g.tiers.coldDay(lastUse, base))
+		c.out.docs[len(c.out.docs)-1] = d
 		c.cold(d, data, base)
 	}
 	return true
@@ -451,10 +454,14 @@ func (c *composer) turn(i int, t *turn) {
 // number says which of the session's documents are neighbours: those that
 // follow one another in time.
 func (c *composer) number() {
-	slices.SortStableFunc(c.out.docs, func(a, b recall.Doc) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
+	sortDocs(c.out.docs)
 	for i := range c.out.docs {
 		c.out.docs[i].Ord = i + 1
 	}
+}
+
+func sortDocs(docs []recall.Doc) {
+	slices.SortStableFunc(docs, func(a, b recall.Doc) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
 }
 
 // sessionTime is when a session was last active.

@@ -32,6 +32,9 @@ type folder struct {
 	gone   map[string]bool // hashes of ids that were forgotten; nil = not read
 	did    int             // things done in this transaction
 	chunks map[string][]*record
+
+	seen      int // see counts
+	compacted string
 }
 
 // cache holds records of sessions between the transactions of one process.
@@ -74,6 +77,9 @@ func (f *folder) step(ctx context.Context) error {
 		}
 	}
 	if err := f.flush(); err != nil {
+		return err
+	}
+	if err := f.keepCounts(); err != nil {
 		return err
 	}
 	more := full
@@ -245,6 +251,7 @@ func (f *folder) takeIn(ctx context.Context, log Log) (done bool, err error) {
 func (f *folder) add(e *event.Event, src string) {
 	f.did++
 	f.report.Events++
+	f.counts(e)
 	r, ok := newRecord(e, src, f.o.o.Sweep)
 	if !ok {
 		return

@@ -88,7 +88,15 @@ func collapse(s string) string {
 			}
 		}
 	}
-	return strings.TrimSpace(s)
+	// When it was said is no part of what was said.
+	for {
+		rest := strings.TrimLeft(s, " []")
+		cut, ok := strings.CutPrefix(rest, holeTime)
+		if !ok {
+			return strings.TrimSpace(s)
+		}
+		s = strings.TrimLeft(cut, " ]:")
+	}
 }
 
 // closing is the quote that ends what r begins, or 0.
@@ -140,6 +148,8 @@ func quoteEnd(line string, i int, open rune, size int) int {
 	return -1
 }
 
+func firstRune(s string) (rune, int) { return utf8.DecodeRuneInString(s) }
+
 func isWordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // wordEnd is where the word that begins at i ends: at a space or quote, or
@@ -164,6 +174,9 @@ func isWide(r rune) bool {
 // normalWord is a word without what differs. Before is what stands before it:
 // a number after "status" is what the failure is about, and stays.
 func normalWord(w, before string) string {
+	if isAddr(w) {
+		return holeAddr
+	}
 	lead := len(w) - len(strings.TrimLeft(w, "([{<,;:=!|*"))
 	tail := len(strings.TrimRight(w, ")]}>,;:.!?|*"))
 	if lead >= tail {
@@ -341,7 +354,7 @@ func isMail(w string) bool {
 // isAddr reports an IP address, with or without port, and localhost or another
 // host with a port.
 func isAddr(w string) bool {
-	if strings.HasPrefix(w, "[::") {
+	if strings.HasPrefix(w, "[::") || strings.HasPrefix(w, ":::") && isDigits(w[3:]) {
 		return true
 	}
 	host, port, has := w, "", false

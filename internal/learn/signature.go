@@ -64,7 +64,7 @@ func Sign(tool, target, output string, exit *int) Signature {
 	}
 	s.Line = main
 	head := tool
-	if best.weight < wFamily && best.family != "notfound" {
+	if best.weight < wFamily && tool == "shell" {
 		head += " " + program
 	}
 	s.Key = sigKey(s.Family, head, main)
@@ -189,7 +189,7 @@ func pick(lines []string) found {
 		f.at = i
 		if f.family == "exception" {
 			f.family = "node"
-			if trace || i > 0 && strings.Contains(lines[i-1], ".py") {
+			if trace || pythonOnly(f.text) || i > 0 && strings.Contains(lines[i-1], ".py") {
 				f.family = "python"
 			}
 		}
@@ -201,6 +201,19 @@ func pick(lines []string) found {
 		}
 	}
 	return best
+}
+
+// pythonOnly reports an exception that only Python has: its traceback may have
+// been cut off.
+func pythonOnly(text string) bool {
+	name, _, _ := strings.Cut(text, ":")
+	switch name {
+	case "ModuleNotFoundError", "ImportError", "KeyError", "ValueError", "AttributeError", "NameError", "IndexError", "ZeroDivisionError", "OSError", "FileNotFoundError",
+		"PermissionError", "RuntimeError", "NotImplementedError", "IndentationError", "TabError", "UnicodeDecodeError", "UnicodeEncodeError", "RecursionError",
+		"ConnectionRefusedError", "TimeoutError", "KeyboardInterrupt", "SystemExit", "StopIteration":
+		return true
+	}
+	return strings.Contains(name, ".") && strings.ToLower(name[:1]) == name[:1] && !strings.HasPrefix(name, "java")
 }
 
 // detailOf is the line that says more about the one that was picked: what a

@@ -82,8 +82,10 @@ func (s *story) write(e event.Event) event.Event {
 
 func (s *story) add(typ event.Type, data any) event.Event { return s.write(s.event(typ, data)) }
 
-func (s *story) start() { s.add(event.SessionStarted, event.SessionData{Source: "startup", Cwd: "/w/shop"}) }
-func (s *story) end()   { s.add(event.SessionEnded, event.SessionData{Reason: "other"}) }
+func (s *story) start() {
+	s.add(event.SessionStarted, event.SessionData{Source: "startup", Cwd: "/w/shop"})
+}
+func (s *story) end() { s.add(event.SessionEnded, event.SessionData{Reason: "other"}) }
 func (s *story) prompt(text string) event.Event {
 	return s.add(event.PromptSubmitted, event.PromptData{Text: text, Cwd: "/w/shop"})
 }

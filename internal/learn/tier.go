@@ -45,7 +45,7 @@ const never = math.MaxInt32
 func (t Tiers) at(asOf, last int, importance float64) (tier string, next int) {
 	factor := 1 + min(max(importance, 0), 1)
 	hot := last + int(float64(t.HotDays)*factor)
-	warm := last + int(float64(t.WarmDays)*factor)
+	warm := t.coldDay(last, importance)
 	switch {
 	case asOf < hot:
 		return Hot, hot
@@ -53,4 +53,9 @@ func (t Tiers) at(asOf, last int, importance float64) (tier string, next int) {
 		return Warm, warm
 	}
 	return Cold, never
+}
+
+// coldDay is the first day on which something is cold.
+func (t Tiers) coldDay(last int, importance float64) int {
+	return last + int(float64(t.WarmDays)*(1+min(max(importance, 0), 1)))
 }

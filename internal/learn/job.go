@@ -1,0 +1,232 @@
+package learn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/internal/event"
+	"reprise/internal/recall"
+)
+
+// Job is the bounded work at a session's start and end.
+type Job struct {
+	At      string // session_start or session_end
+	Session string // the client's own id
+	Client  string
+	Project string
+	Budget  time.Duration // default [DefaultBudget]
+	// Replay takes in what could not be written when it happened (the outbox);
+	// nil = nothing. It is called first, so that what it brings is organised too.
+	Replay func(ctx context.Context) error
+	// Append writes an event into the log of the session's project; nil = the
+	// job leaves no event.
+	Append func(ctx context.Context, e event.Event) error
+	// Summarizer writes the session's summary in place of the extractive one;
+	// nil = none. It is asked only at a session's end, once for a session, and
+	// outside the budget: a caller that has a deadline leaves it out.
+	Summarizer Summarizer
+}
+
+// JobReport is what a job did.
+type JobReport struct {
+	Report
+	Compacted bool   `json:"compacted"`           // the event was written
+	Outbox    string `json:"outbox,omitempty"`    // why the outbox could not be taken in
+	Summary   string `json:"summary,omitempty"`   // who wrote the summary
+	Unwritten string `json:"unwritten,omitempty"` // why no summary was written
+}
+
+// CompactionData is the data of compaction.finished.
+type CompactionData struct {
+	At string `json:"at"`
+	// Seen is how many events had been taken in: the state that was compacted.
+	Seen     int `json:"seen"`
+	Events   int `json:"events"`   // in this job
+	Sessions int `json:"sessions"` // worked out again
+	Docs     int `json:"docs"`     // written
+	Deleted  int `json:"deleted"`
+	Bad      int `json:"bad,omitempty"` // lines that cannot be used
+}
+
+// Do runs a job. Where the budget ends first, the next one goes on; the event
+// compaction.finished is written once all is done, and only when something had
+// happened since the last one. Secrets are looked for by the full rules in
+// everything that is kept.
+func (o *Organizer) Do(ctx context.Context, j Job) (JobReport, error) {
+	var out JobReport
+	if j.Budget <= 0 {
+		j.Budget = DefaultBudget
+	}
+	if j.Replay != nil {
+		if err := j.Replay(ctx); err != nil {
+			// What waits in the outbox goes on waiting; what is in the log counts.
+			out.Outbox = err.Error()
+		}
+	}
+	var err error
+	if out.Report, err = o.Run(ctx, j.Budget); err != nil {
+		return out, err
+	}
+	if out.More || j.Append == nil {
+		return out, nil
+	}
+	if j.Summarizer != nil && j.At == "session_end" && j.Session != "" {
+		o.summarize(ctx, j, &out)
+	}
+	seen, last, err := o.compacted(ctx)
+	if err != nil || seen == last {
+		return out, err
+	}
+	data, err := json.Marshal(CompactionData{At: j.At, Seen: seen, Events: out.Events, Sessions: out.Sessions, Docs: out.Docs, Deleted: out.Deleted, Bad: out.Bad})
+	if err != nil {
+		return out, fmt.Errorf("organise: %w", err)
+	}
+	err = j.Append(ctx, event.Event{Type: event.CompactionFinished, Scope: jobScope(j), Project: j.Project, Session: j.Session, Client: j.Client, Data: data})
+	if err != nil {
+		return out, fmt.Errorf("organise: record that it is done: %w", err)
+	}
+	out.Compacted = true
+	return out, nil
+}
+
+func jobScope(j Job) event.Scope {
+	if j.Project != "" {
+		return event.ScopeProject
+	}
+	return event.ScopeGlobal
+}
+
+// compacted is how many events were taken in, and how many the last
+// compaction.finished that was read says there were.
+func (o *Organizer) compacted(ctx context.Context) (seen, last int, err error) {
+	err = o.store.View(ctx, func(tx Tx) error {
+		f := &folder{tx: tx}
+		if seen, err = f.number("seen"); err != nil {
+			return err
+		}
+		b, _, err := tx.Load(bucketMeta, "compacted")
+		if _, n, ok := strings.Cut(string(b), "|"); ok {
+			last, _ = strconv.Atoi(n) // none, if it is none
+		}
+		return err
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("organise: %w", err)
+	}
+	return seen, last, nil
+}
+
+// counts keeps how many events there are, but for those that only say that
+// organising was done: they must not be the cause of another.
+func (f *folder) counts(e *event.Event) {
+	if e.Type != event.CompactionFinished {
+		f.seen++
+		return
+	}
+	var d CompactionData
+	decode(e.Data, &d)
+	f.compacted = max(f.compacted, fmt.Sprintf("%019d|%d", nanos(e.TS), d.Seen))
+}
+
+func (f *folder) keepCounts() error {
+	if f.seen > 0 {
+		n, err := f.number("seen")
+		if err != nil {
+			return err
+		}
+		if err := f.tx.Store(bucketMeta, "seen", []byte(strconv.Itoa(n+f.seen))); err != nil {
+			return err
+		}
+	}
+	if f.compacted != "" { // the newest counts, in whichever log it stands
+		b, _, err := f.tx.Load(bucketMeta, "compacted")
+		if err != nil {
+			return err
+		}
+		if err := f.tx.Store(bucketMeta, "compacted", []byte(max(string(b), f.compacted))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errHasSummary = errors.New("the session has a written summary")
+
+// summarize asks for a summary of the session that has ended. That it fails
+// costs nothing: the extractive one stands.
+func (o *Organizer) summarize(ctx context.Context, j Job, out *JobReport) {
+	in, err := o.summaryInput(ctx, j)
+	if errors.Is(err, errHasSummary) {
+		return
+	}
+	var text, by string
+	if err == nil {
+		text, by, err = j.Summarizer.Summarize(ctx, in)
+	}
+	var data []byte
+	if err == nil && text != "" {
+		data, err = json.Marshal(Recorded{Kind: "summary", Text: clip(text, 4000), By: by})
+	}
+	if err == nil && text != "" {
+		err = j.Append(ctx, event.Event{Type: event.EpisodeRecorded, Scope: event.ScopeSession, Project: j.Project, Session: j.Session, Client: j.Client, Data: data})
+	}
+	if err != nil {
+		out.Unwritten = err.Error()
+		return
+	}
+	out.Summary = by
+}
+
+func (o *Organizer) summaryInput(ctx context.Context, j Job) (SummaryInput, error) {
+	in := SummaryInput{Session: j.Session, Client: j.Client, Project: j.Project}
+	key, _ := sessionKey(&event.Event{Client: j.Client, Session: j.Session})
+	err := o.store.View(ctx, func(tx Tx) error {
+		var m made
+		b, _, err := tx.Load(bucketMade, "s"+key)
+		if err == nil {
+			err = m.decode(b)
+		}
+		if err != nil {
+			return err
+		}
+		var docs []recall.Doc
+		for id := range m.Docs {
+			d, ok, err := tx.Get(id)
+			if err != nil {
+				return err
+			}
+			if ok {
+				docs = append(docs, d)
+			}
+		}
+		sortDocs(docs)
+		for _, d := range docs {
+			if d.Class == recall.ClassSummary {
+				in.Extract = d.Text
+			} else {
+				in.Episodes = append(in.Episodes, d.Title)
+			}
+		}
+		f := &folder{o: o, tx: tx}
+		f.o = &Organizer{cache: cache{sessions: map[string][]*record{}}}
+		recs, err := f.records(key)
+		if err != nil {
+			return err
+		}
+		for _, r := range recs {
+			if r.typ == event.EpisodeRecorded {
+				return errHasSummary
+			}
+		}
+		return nil
+	})
+	if err == nil && in.Extract == "" {
+		err = errors.New("the session has no summary yet")
+	}
+	return in, err
+}

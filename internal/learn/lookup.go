@@ -1,0 +1,319 @@
+package learn
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/event"
+	"reprise/internal/mdfile"
+	"reprise/internal/recall"
+)
+
+// Known is what memory has on a failure.
+type Known struct {
+	Signature Signature
+	// Fixes are what helped before, the best first, at most three. Their
+	// Snippet is one or two lines that say it.
+	Fixes []recall.Result
+	// Avoid is what was followed by the same failure, at most two.
+	Avoid []recall.Result
+}
+
+// Empty reports that nothing is known.
+func (k Known) Empty() bool { return len(k.Fixes)+len(k.Avoid) == 0 }
+
+const (
+	mostFixes = 3
+	mostAvoid = 2
+	// A fix of another case of the same failure (the quoted values differ)
+	// counts less than one of the very same.
+	otherCase = 0.7
+	// What scores less than this is a near miss, and left out.
+	leastKnown = 0.18
+)
+
+// SignCall is the signature of a failed call as the client's hook says it; it
+// is empty for a call that was refused, or that only found nothing.
+func SignCall(d event.ToolData) Signature {
+	e := event.Event{Type: event.ToolFailed}
+	r := record{typ: e.Type, exit: noExit}
+	r.ofTool(&d, func(s string, n int) string { return clip(s, n) })
+	if r.typ != event.ToolFailed || r.refused {
+		return Signature{}
+	}
+	return r.sig
+}
+
+// KnownFix looks up what helped with a failed call before, and what did not,
+// among what the reader may see.
+func (o *Organizer) KnownFix(ctx context.Context, who recall.Reader, d event.ToolData) (Known, error) {
+	k := Known{Signature: SignCall(d)}
+	if k.Signature.Empty() {
+		return k, nil
+	}
+	err := o.store.View(ctx, func(tx Tx) error {
+		l := &lookup{tx: tx, who: who, now: o.o.Now(), sig: k.Signature}
+		if err := l.look(); err != nil {
+			return err
+		}
+		k.Fixes, k.Avoid = l.best(), l.avoid
+		return nil
+	})
+	if err != nil {
+		return Known{}, fmt.Errorf("look up a known failure: %w", err)
+	}
+	if o.o.Index == nil || ctx.Err() != nil {
+		return k, ctx.Err()
+	}
+	return k, o.written(ctx, who, &k)
+}
+
+// written puts in front what somebody wrote down, or let be promoted, about
+// the failure.
+func (o *Organizer) written(ctx context.Context, who recall.Reader, k *Known) error {
+	a, err := o.o.Index.Recall(ctx, recall.Question{
+		Keys: []string{k.Signature.Exact, k.Signature.Key}, Reader: who, Max: 1, Classes: []recall.Class{recall.ClassLearning, recall.ClassDecision},
+	})
+	if err != nil {
+		return fmt.Errorf("look up a known failure: %w", err)
+	}
+	for _, r := range a.Results {
+		if slices.Contains(r.Keys, k.Signature.Key) || slices.Contains(r.Keys, k.Signature.Exact) {
+			k.Fixes = slices.Insert(k.Fixes, 0, r)
+		}
+	}
+	k.Fixes = k.Fixes[:min(len(k.Fixes), mostFixes)]
+	return nil
+}
+
+type lookup struct {
+	tx     Tx
+	who    recall.Reader
+	now    time.Time
+	sig    Signature
+	fixes  []recall.Result
+	avoid  []recall.Result
+	spoilt map[string]bool // keys of fixes that an anti-pattern speaks against
+	ids    map[string]bool
+}
+
+func (l *lookup) look() error {
+	l.spoilt, l.ids = map[string]bool{}, map[string]bool{}
+	var over made
+	b, _, err := l.tx.Load(bucketMade, "t"+rowSig+"\t"+l.sig.Key)
+	if err == nil {
+		err = over.decode(b)
+	}
+	if err != nil {
+		return err
+	}
+	for id := range over.Docs {
+		l.ids[id] = true
+	}
+	// Of the episodes only those with a fix are read; most have none.
+	prefix := rowSig + "\t" + l.sig.Key + "\t"
+	err = l.tx.EachKV(bucketRow, prefix, func(key string, value []byte) bool {
+		if bytes.Contains(value, []byte(`"fix":{`)) {
+			l.ids[key[strings.LastIndexByte(key, '|')+1:]] = true
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	docs := make([]recall.Doc, 0, len(l.ids))
+	for id := range l.ids {
+		d, ok, err := l.tx.Get(id)
+		if err != nil {
+			return err
+		}
+		if ok && l.visible(d) {
+			docs = append(docs, d)
+		}
+	}
+	cold, err := l.digests()
+	if err != nil {
+		return err
+	}
+	docs = append(docs, cold...)
+	slices.SortFunc(docs, func(a, b recall.Doc) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.ID, b.ID)) })
+	for _, d := range docs {
+		if d.Class == recall.ClassAntiPattern {
+			l.consider(d)
+		}
+	}
+	for _, d := range docs {
+		if d.Class != recall.ClassAntiPattern {
+			l.consider(d)
+		}
+	}
+	return nil
+}
+
+// digests are the summaries that stand for episodes gone cold.
+func (l *lookup) digests() ([]recall.Doc, error) {
+	all, err := l.tx.ByKey(l.sig.Exact)
+	if err != nil {
+		return nil, err
+	}
+	var out []recall.Doc
+	for _, d := range all {
+		if d.Class == recall.ClassSummary && strings.HasPrefix(d.ID, "dg-") && l.visible(d) {
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// visible reports whether the reader may be served a document, by the rules
+// that recall goes by.
+func (l *lookup) visible(d recall.Doc) bool {
+	if d.Status != recall.Active || !d.Until.IsZero() && !d.Until.After(l.now) {
+		return false
+	}
+	return mayRead(l.who, d)
+}
+
+func mayRead(who recall.Reader, d recall.Doc) bool {
+	if who.All {
+		return true
+	}
+	switch event.Scope(d.Scope) {
+	case event.ScopeGlobal:
+	case event.ScopeProject:
+		if d.Project != who.Project {
+			return false
+		}
+	default:
+		if d.Session == "" || d.Session != who.Session {
+			return false
+		}
+	}
+	if len(d.ACL) == 0 {
+		return true
+	}
+	for _, a := range d.ACL {
+		kind, name, _ := strings.Cut(a, ":")
+		if a == "*" || name != "" && (kind == "agent" && name == who.Agent || kind == "role" && name == who.Role || kind == "client" && name == who.Client) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lookup) consider(d recall.Doc) {
+	data, ok := DataOf(d)
+	if !ok {
+		return
+	}
+	factor := 1.0
+	exact := slices.Contains(d.Keys, l.sig.Exact)
+	if !exact {
+		factor = otherCase
+	}
+	snippet := ""
+	switch data.Kind {
+	case KindAntiPattern:
+		for _, t := range data.Tried {
+			l.spoilt[t.Key] = true
+			snippet = "The same failure came again " + t.Text
+		}
+		if len(l.avoid) < mostAvoid {
+			l.avoid = append(l.avoid, l.result(d, d.Confidence*factor, snippet))
+		}
+		return
+	case KindPattern, KindFailure:
+		if data.Fix == nil || data.Outcome == Refailed || l.spoilt[data.Fix.Key] || !exact && l.aboutAnother(data) {
+			return
+		}
+		if data.Kind == KindPattern {
+			factor *= 1.2
+		}
+		snippet = fmt.Sprintf("`%s` failed with the same error before; it worked %s", clip(data.Target, 100), data.Fix.Text)
+		if data.Sessions > 1 {
+			snippet += " (" + count(data.Sessions, "session") + ")"
+		}
+	case KindDigest:
+		snippet = l.line(d)
+		factor *= 0.6
+		if snippet == "" {
+			return
+		}
+	default:
+		return
+	}
+	age := l.now.Sub(d.Time)
+	l.fixes = append(l.fixes, l.result(d, d.Confidence*factor*(0.5+0.5*half(age, 180*24*time.Hour)), snippet))
+}
+
+// line is what a digest has to say of this failure.
+func (l *lookup) line(d recall.Doc) string {
+	words := clip(oneLine(l.sig.Shown), 60)
+	words = strings.TrimSuffix(words, "…")
+	for s := range strings.SplitSeq(d.Text, "\n") {
+		if words != "" && strings.Contains(s, words) {
+			return s
+		}
+	}
+	return ""
+}
+
+// aboutAnother reports that a fix names a value that this failure does not
+// have: `npm install left-pad` is of no use where another module is missing.
+func (l *lookup) aboutAnother(d Data) bool {
+	for _, v := range quotedValues(d.Failure) {
+		if len(v) >= 3 && strings.Contains(d.Fix.Text, v) && !strings.Contains(l.sig.Shown, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// quotedValues are what stands in quotes in a text.
+func quotedValues(s string) []string {
+	var out []string
+	for i := 0; i < len(s); {
+		r, size := firstRune(s[i:])
+		if closing(r) != 0 {
+			if end := quoteEnd(s, i, r, size); end > 0 {
+				out = append(out, s[i+size:end])
+				i = end
+			}
+		}
+		i += size
+	}
+	return out
+}
+
+func (l *lookup) result(d recall.Doc, score float64, snippet string) recall.Result {
+	snippet = clip(snippet, 500)
+	return recall.Result{Doc: d, Score: round3(score), Snippet: snippet, Tokens: mdfile.Tokens(snippet)}
+}
+
+// best are the best fixes, each kind of fix once: a pattern says it for its
+// episodes.
+func (l *lookup) best() []recall.Result {
+	slices.SortStableFunc(l.fixes, func(a, b recall.Result) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), b.Time.Compare(a.Time), cmp.Compare(a.ID, b.ID))
+	})
+	var out []recall.Result
+	seen := map[string]bool{}
+	for _, r := range l.fixes {
+		data, _ := DataOf(r.Doc)
+		key := r.ID
+		if data.Fix != nil {
+			key = data.Fix.Key
+		}
+		if r.Score < leastKnown || seen[key] || len(out) == mostFixes {
+			continue
+		}
+		seen[key] = true
+		out = append(out, r)
+	}
+	return out
+}
