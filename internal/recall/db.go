@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -66,6 +67,9 @@ type db struct {
 // it panics.
 const maxPath = 950
 
+// through is the VFS that files are opened by; tests set it, to die at a step.
+var through string
+
 // busyLimit is how long another's commit is waited for where no deadline says
 // less.
 const busyLimit = 10 * time.Second
@@ -74,7 +78,11 @@ func openDB(path string, flags sqlite3.OpenFlag) (*db, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("open index: %w: its path has %d bytes, at most %d are possible", errNoCache, len(path), maxPath)
 	}
-	c, err := sqlite3.OpenFlags(path, flags)
+	name := path
+	if through != "" && path != ":memory:" {
+		name, flags = "file:"+(&url.URL{Path: path}).EscapedPath()+"?vfs="+through, flags|sqlite3.OPEN_URI
+	}
+	c, err := sqlite3.OpenFlags(name, flags)
 	if err != nil {
 		return nil, err
 	}

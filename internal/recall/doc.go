@@ -95,6 +95,10 @@ type Question struct {
 	Explain   bool    // fill Signals
 	// Exclude are ids that the session has been given already.
 	Exclude []string
+	// Vector is the question's embedding by VectorModel (Embedder.Name); empty
+	// = by words only.
+	Vector      []float32
+	VectorModel string
 }
 
 // Result is one document with its score in this answer.

@@ -238,34 +238,28 @@ func unwritable(err error) bool {
 // damaged, has it rolled back or builds it anew, and runs fn once more.
 func (x *Index) mended(ctx context.Context, fn func() error) error {
 	err := fn()
-	if err == nil || ctx.Err() != nil {
+	if halfWritten(err) && ctx.Err() == nil {
+		if err = x.recover(ctx); err == nil {
+			err = fn()
+		}
+	}
+	if err == nil || ctx.Err() != nil || !damaged(err) || errors.Is(err, ErrNotBuilt) {
 		return err
 	}
-	switch {
-	case halfWritten(err):
-		if err := x.recover(ctx); err != nil {
-			return err
-		}
-	case damaged(err) && !errors.Is(err, ErrNotBuilt):
-		if x.o.NoBuild {
-			x.drop()
-			return fmt.Errorf("%w: %w", ErrNotBuilt, err)
-		}
-		unlock, lerr := x.lock(ctx)
-		if lerr != nil && !unwritable(lerr) {
-			return lerr
-		}
-		if unlock != nil {
-			defer unlock()
-		}
-		if err := x.rebuild(ctx, unlock != nil); err != nil {
-			return err
-		}
-		if unlock != nil {
-			unlock() // fn may want it
-		}
-	default:
-		return err
+	if x.o.NoBuild {
+		x.drop()
+		return fmt.Errorf("%w: %w", ErrNotBuilt, err)
+	}
+	unlock, lerr := x.lock(ctx)
+	if lerr != nil && !unwritable(lerr) {
+		return lerr
+	}
+	rerr := x.rebuild(ctx, unlock != nil)
+	if unlock != nil { // fn may want it
+		unlock()
+	}
+	if rerr != nil {
+		return rerr
 	}
 	return fn()
 }

@@ -25,7 +25,7 @@ type scoredDoc struct {
 	quality float64 // [0,1]: how much of what the question asks for is there
 	named   bool    // its author is named in the question
 	signals map[string]float64
-	vector  float64 // similarity, 0 = unknown
+	vector  float64 // similarity to the question, in standard deviations above the mean
 	vrank   int     // from 1; 0 = not among the nearest
 }
 
@@ -66,11 +66,12 @@ func order(a asked, cands []*candidate, g ground) (*ranking, error) {
 	if err := r.addNeighbours(); err != nil {
 		return nil, err
 	}
+	if err := r.addNearest(); err != nil {
+		return nil, err
+	}
 	r.spread()
 	r.sort(func(d *scoredDoc) float64 { return d.base })
-	if len(r.docs) > maxFilled {
-		r.docs = r.docs[:maxFilled]
-	}
+	r.cutOff()
 	var empty []*candidate
 	for _, d := range r.docs {
 		if !d.filled {
@@ -81,8 +82,21 @@ func order(a asked, cands []*candidate, g ground) (*ranking, error) {
 		return nil, err
 	}
 	r.second()
+	r.fuse()
 	r.sort(func(d *scoredDoc) float64 { return d.score })
 	return r, nil
+}
+
+// cutOff keeps the best by words, and what vectors found.
+func (r *ranking) cutOff() {
+	n := 0
+	for i, d := range r.docs {
+		if i < maxFilled || d.vrank > 0 || d.exact {
+			r.docs[n] = d
+			n++
+		}
+	}
+	r.docs = r.docs[:n]
 }
 
 func (r *ranking) sort(key func(*scoredDoc) float64) {

@@ -39,6 +39,12 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
+	if v := os.Getenv(crashVar); v != "" {
+		crashChild(v)
+	}
+	if v := os.Getenv(crowdVar); v != "" {
+		crowdChild(v)
+	}
 	os.Exit(m.Run())
 }
 
