@@ -378,7 +378,7 @@ func (c *Cleaner) Text(at, key, s string) string {
 
 // Whole is the description of a field that is cut or left out.
 func Whole(at, s string) Cut {
-	return Cut{At: at, SHA256: sum(s), Len: len(s)}
+	return Cut{At: at, SHA256: Hash([]byte(s)), Len: len(s)}
 }
 
 // pointer is the JSON pointer (RFC 6901) of the value being read.

@@ -14,6 +14,8 @@ package quick
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
@@ -32,7 +34,7 @@ const (
 	// Ext ends the names of the log's files.
 	Ext = ".jsonl"
 	// HashSize is the length of a line's hash, as it stands in "prev".
-	HashSize = 2 * sumSize
+	HashSize = 2 * sha256.Size
 )
 
 var (
@@ -313,7 +315,8 @@ func FileName(ts time.Time, host string) string {
 
 // Hash is a line's SHA-256 in hex, as the line after it names it.
 func Hash(line []byte) string {
-	return sum(line)
+	s := sha256.Sum256(line)
+	return hex.EncodeToString(s[:])
 }
 
 // HostName is a host's name as it stands in a file's name.
