@@ -193,7 +193,9 @@ func (v *sight) bound() int64 {
 // asked for, as far as that is worth while: where it leaves less than a quarter.
 // It returns the share of all documents that is left, too.
 func (d *db) narrowing(v *sight) (exprs []string, share float64, err error) {
-	share = 1
+	if share, err = d.shareUntil(v.asOf); err != nil {
+		return nil, 0, err
+	}
 	group := func(words []string) error {
 		n := int64(0)
 		for _, w := range words {
@@ -203,7 +205,7 @@ func (d *db) narrowing(v *sight) (exprs []string, share float64, err error) {
 			}
 			n += df
 		}
-		if s := float64(n) / float64(max(1, d.corpus.docs)); s < 0.25 {
+		if s := float64(n) / float64(d.corpus.docs); s < 0.25 {
 			exprs = append(exprs, `f : (`+quoted(words, " OR ")+`)`)
 			share *= s
 		}
@@ -237,6 +239,15 @@ func (d *db) narrowing(v *sight) (exprs []string, share float64, err error) {
 		}
 	}
 	return exprs, share, nil
+}
+
+// shareUntil is the share of documents that are of the day of a time or before.
+func (d *db) shareUntil(t time.Time) (float64, error) {
+	if t.IsZero() {
+		return 1, nil
+	}
+	n, err := d.number(`SELECT sum(n) FROM days WHERE day<=?`, minuteOf(t)/(24*60))
+	return float64(n) / float64(d.corpus.docs), err
 }
 
 func quoted(words []string, with string) string { return `"` + strings.Join(words, `"`+with+`"`) + `"` }
@@ -323,7 +334,7 @@ func (d *db) matchCommon(p *scanPlan, share float64) ([]found, error) {
 	if m > 2 {
 		chains = append(chains, []int{1, 2})
 	}
-	chains = append(chains, []int{0})
+	chains = append(chains, []int{0}) // any of them
 	var all []found
 	seen := map[int64]bool{}
 	left := float64(d.steps())
@@ -339,8 +350,9 @@ func (d *db) matchCommon(p *scanPlan, share float64) ([]found, error) {
 			cost += float64(terms[t].df)
 		}
 		if len(c) == 1 {
-			q.or(true, []int{0})
-			cost = visits // it stops at once
+			q.or(true, upTo(m))
+			q.most = pool - len(all)
+			cost = pool // it stops soon
 		} else {
 			q.or(true, upTo(m)[last:])
 			for _, t := range terms[last:] {
@@ -350,7 +362,7 @@ func (d *db) matchCommon(p *scanPlan, share float64) ([]found, error) {
 		part := left / float64(len(chains)-i) * 2
 		if part < cost {
 			var err error
-			if q.above, err = d.newest(part / cost * float64(d.corpus.docs)); err != nil {
+			if q.above, err = d.newest(part/cost*float64(d.corpus.docs), p.v.bound()); err != nil {
 				return nil, err
 			}
 			cost = part
@@ -368,10 +380,14 @@ func (d *db) matchCommon(p *scanPlan, share float64) ([]found, error) {
 	return all, nil
 }
 
-// newest is the row above which about n documents are, whole days of them.
-func (d *db) newest(n float64) (int64, error) {
-	s, err := d.prepared(`SELECT day, n FROM days ORDER BY day DESC`)
+// newest is the row above which about n documents below a bound are, whole days
+// of them.
+func (d *db) newest(n float64, below int64) (int64, error) {
+	s, err := d.prepared(`SELECT day, n FROM days WHERE day<=? ORDER BY day DESC`)
 	if err != nil {
+		return 0, err
+	}
+	if err := bind(s, []any{below >> timeShift / (24 * 60)}); err != nil {
 		return 0, err
 	}
 	above, sum := int64(0), 0.0
