@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -10,7 +11,7 @@ const hexDigits = "0123456789abcdef"
 // AppendString appends s as a JSON string on one line. What is not UTF-8
 // becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
+	dst = append(slices.Grow(dst, len(s)+2), '"')
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
