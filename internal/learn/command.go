@@ -294,9 +294,15 @@ func targetOf(words []string, cwd string) string {
 		rest = rest[1:]
 	}
 	parts := []string{program}
-	for n := subcommands(program, rest); n > 0 && len(rest) > 0 && !strings.HasPrefix(rest[0], "-"); n-- {
+	for n := subcommands(program, rest); n > 0 && len(rest) > 0; n-- {
 		parts = append(parts, normalOperand(rest[0], cwd))
 		rest = rest[1:]
+		for n > 1 && len(rest) > 0 && strings.HasPrefix(rest[0], "-") { // docker compose -f dev.yaml up
+			if takesValue(program, rest[0]) && len(rest) > 1 {
+				rest = rest[1:]
+			}
+			rest = rest[1:]
+		}
 	}
 	if operand := mainOperand(program, rest); operand != "" {
 		parts = append(parts, normalOperand(operand, cwd))

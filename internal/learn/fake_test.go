@@ -127,8 +127,15 @@ func (tx *fakeTx) Drop(bucket, key string) error {
 
 func (tx *fakeTx) EachKV(bucket, prefix string, fn func(string, []byte) bool) error {
 	b := tx.bucket(bucket)
-	for _, k := range slices.Sorted(maps.Keys(b)) {
-		if strings.HasPrefix(k, prefix) && !fn(k, bytes.Clone(b[k])) {
+	var keys []string
+	for k := range b {
+		if strings.HasPrefix(k, prefix) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if v, ok := b[k]; ok && !fn(k, bytes.Clone(v)) {
 			return nil
 		}
 	}

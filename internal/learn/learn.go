@@ -10,6 +10,7 @@ import (
 
 	"reprise/internal/event"
 	"reprise/internal/recall"
+	"reprise/internal/redact"
 )
 
 // Log is one directory of events.
@@ -30,7 +31,7 @@ type Options struct {
 	HalfLife time.Duration
 	// Sweep takes secrets out of what is kept, by the full rules: what the
 	// hook's quick look let through is caught here, before it is served. Nil =
-	// nothing is taken out.
+	// package redact's.
 	Sweep func(string) string
 	// Batch is the most events of one transaction; default 2,000.
 	Batch int
@@ -56,7 +57,11 @@ func New(o Options) *Organizer {
 		o.HalfLife = 30 * 24 * time.Hour
 	}
 	if o.Sweep == nil {
-		o.Sweep = func(s string) string { return s }
+		red := redact.New()
+		o.Sweep = func(s string) string {
+			s, _ = red.String(s)
+			return s
+		}
 	}
 	if o.Batch <= 0 {
 		o.Batch = 2000
@@ -112,6 +117,17 @@ func (o *Organizer) Rebuild(ctx context.Context, progress func(Report)) (Report,
 		return Report{}, fmt.Errorf("organise: %w", err)
 	}
 	return o.run(ctx, 0, progress)
+}
+
+// Derive is for [recall.Options]: it works out everything again in an index that
+// has lost it.
+func Derive(o Options) func(context.Context, *recall.Index) error {
+	return func(ctx context.Context, x *recall.Index) error {
+		o := o
+		o.Index, o.Store = x, nil
+		_, err := New(o).Rebuild(ctx, nil)
+		return err
+	}
 }
 
 func (o *Organizer) run(ctx context.Context, budget time.Duration, progress func(Report)) (Report, error) {

@@ -31,9 +31,11 @@ func world(t testing.TB, r *rand.Rand, sessions int) []worldEvent {
 	commands := []string{"npm test", "npm ci", "npm install express", "go test ./internal/cart", "go test -v ./internal/cart", "pnpm install", "git push", "npm ci && npm test", "ls", "make build"}
 	files := []string{"/w/shop/cart.go", "/w/shop/package.json", "/w/shop/internal/x.go"}
 	prompts := []string{"Make the tests pass", "no, use pnpm instead of npm", "カートを直して", "違う、テストを先に書いて", "Add a page", "don't edit the lock file", "Now deploy"}
+	often := func(n int) int { return min(r.IntN(n), r.IntN(n), r.IntN(n)) } // the first ones
+	stubborn := r.IntN(3) == 0                                               // failures seldom go
 	var streams [][]worldEvent
 	for i := range sessions {
-		s := newStoryAt(t, time.Date(2026, time.Month(3+r.IntN(9)), 1+r.IntN(27), r.IntN(24), 0, 0, 0, time.UTC))
+		s := newStoryAt(t, time.Date(2026, time.Month(3+r.IntN(10)), 1+r.IntN(20), r.IntN(24), 0, 0, 0, time.UTC))
 		s.project = []string{"shop", "site", ""}[min(r.IntN(5), 2)]
 		s.session = fmt.Sprintf("s%d", i)
 		s.client = []string{"claude", "codex"}[r.IntN(2)]
@@ -51,12 +53,16 @@ func world(t testing.TB, r *rand.Rand, sessions int) []worldEvent {
 		for range 1 + r.IntN(4) {
 			put(event.PromptSubmitted, event.PromptData{Text: prompts[r.IntN(len(prompts))]})
 			for range r.IntN(8) {
-				switch r.IntN(8) {
+				what := r.IntN(8)
+				if stubborn && what >= 6 {
+					what = 0
+				}
+				switch what {
 				case 0, 1, 2:
 					code := 1
-					put(event.ToolFailed, shellData(commands[r.IntN(len(commands))], failures[r.IntN(len(failures))], &code))
+					put(event.ToolFailed, shellData(commands[often(len(commands))], failures[often(len(failures))], &code))
 				case 3, 4, 5:
-					put(event.ToolSucceeded, shellData(commands[r.IntN(len(commands))], "", nil))
+					put(event.ToolSucceeded, shellData(commands[often(len(commands))], "", nil))
 				case 6:
 					in, _ := json.Marshal(map[string]string{"file_path": files[r.IntN(len(files))]})
 					put(event.ToolSucceeded, event.ToolData{Tool: "edit", Name: "Edit", Input: in, Cwd: "/w/shop"})
@@ -125,7 +131,7 @@ func rounds(short, long int) int {
 // taken in, the result is the one of a fold from zero, and that of a rebuild.
 func TestFoldingInBatchesIsFoldingFromZero(t *testing.T) {
 	kinds := map[string]int{}
-	for seed := range rounds(12, 300) {
+	for seed := range rounds(8, 300) {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		s := newStory(t)
 		events := world(t, r, 3+r.IntN(10))

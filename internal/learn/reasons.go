@@ -15,8 +15,8 @@ import (
 // ErrUnknown is the error of an id that stands for nothing in the index.
 var ErrUnknown = errors.New("nothing in memory has this id")
 
-// Explanation says why a thing is in memory, and why it counts what it counts.
-type Explanation struct {
+// Reasons says why a thing is in memory, and why it counts what it counts.
+type Reasons struct {
 	Doc     recall.Doc `json:"doc"`
 	Data    Data       `json:"data"` // of what was worked out from the log; empty for entries
 	Derived bool       `json:"derived"`
@@ -65,16 +65,16 @@ type Gate struct {
 	Passed bool   `json:"passed"`
 }
 
-// Why explains a document.
-func (o *Organizer) Why(ctx context.Context, id string) (Explanation, error) {
-	var x Explanation
+// Reasons says why a document counts what it counts.
+func (o *Organizer) Reasons(ctx context.Context, id string) (Reasons, error) {
+	var x Reasons
 	err := o.store.View(ctx, func(tx Tx) error {
 		d, ok, err := tx.Get(id)
 		if err != nil {
 			return err
 		}
 		gone := false
-		err = tx.EachKV(bucketRow, rowGone+"\t"+shortHash(id)+"\t", func(string, []byte) bool { gone = true; return false })
+		err = tx.EachKV(bucketRow, rowGone+"\t"+shortHash(id)+"\t", func(_ string, value []byte) bool { gone = gone || forgets(value); return !gone })
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (o *Organizer) Why(ctx context.Context, id string) (Explanation, error) {
 			}
 			return fmt.Errorf("%w: %q; ids are shown by recall and by memory list", ErrUnknown, id)
 		}
-		x = Explanation{Doc: d, Forgotten: gone}
+		x = Reasons{Doc: d, Forgotten: gone}
 		if x.Usage, err = usageOf(tx, id); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (o *Organizer) Why(ctx context.Context, id string) (Explanation, error) {
 		return err
 	})
 	if err != nil {
-		return Explanation{}, fmt.Errorf("explain: %w", err)
+		return Reasons{}, fmt.Errorf("find the reasons: %w", err)
 	}
 	return x, nil
 }
@@ -113,7 +113,7 @@ func scopePath(d recall.Doc) []ScopeStep {
 	return append(out, ScopeStep{Scope: "global", Here: d.Scope == "global"})
 }
 
-func (x *Explanation) signals() {
+func (x *Reasons) signals() {
 	if !x.Derived {
 		x.Signals = []Signal{{Name: SignalUsage, Value: x.Usage.value(), Weight: signalWeight(SignalUsage), Because: usageWords(x.Usage)}}
 		return
@@ -137,7 +137,7 @@ func usageWords(u Usage) string {
 	return s
 }
 
-func (x *Explanation) because(name string) string {
+func (x *Reasons) because(name string) string {
 	d := x.Data
 	switch name {
 	case SignalUsage:
@@ -180,7 +180,7 @@ func (x *Explanation) because(name string) string {
 
 // gates are those of the default policy: seen to work in two sessions for a
 // project, in two projects for everywhere, and never from tool output alone.
-func (x *Explanation) gates() {
+func (x *Reasons) gates() {
 	if !x.Derived || x.Data.Kind == KindTurn || x.Data.Kind == KindSession || x.Data.Kind == KindDigest {
 		return
 	}
