@@ -546,6 +546,50 @@ func (e *Entries) Retire(ctx context.Context, id, agent, reason string) (Retired
 	return out, err
 }
 
+// Block keeps anything from being made from a source: a tombstone without an
+// entry, for what was suggested and not wanted.
+func (e *Entries) Block(ctx context.Context, source, agent, reason string) error {
+	if !made(source) || strings.ContainsAny(source, "\r\n") || len(source) > 1000 {
+		return fmt.Errorf("block %q: %w: it is no source", shorten(source, 80), ErrName)
+	}
+	reason, _ = e.s.secrets.String(reason)
+	_, err := e.write(ctx, "block "+source, func(t *tx, sh *shelf) error {
+		for _, f := range sh.files {
+			if slices.ContainsFunc(f.Entries, func(x mdfile.Entry) bool { return x.Type == mdfile.TypeTombstone && x.Source == source }) {
+				return nil
+			}
+		}
+		_, raw := mdfile.Entry{Type: mdfile.TypeTombstone, Status: mdfile.StatusRetired, Time: e.s.o.Now(), Agent: agent, Source: source, Rationale: shorten(reason, 400)}.Render()
+		return e.put(t, sh, e.fileOf(mdfile.TypeLearning), "block_entry", raw)
+	})
+	return err
+}
+
+// Blocked are the sources that nothing may be made from any more.
+func (e *Entries) Blocked(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	d, err := e.s.open()
+	if errors.Is(err, ErrNotFound) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	sh, err := e.read(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range sh.files {
+		for _, x := range f.Entries {
+			if x.Type == mdfile.TypeTombstone && made(x.Source) {
+				out[x.Source] = true
+			}
+		}
+	}
+	return out, nil
+}
+
 // Merge brings another copy of a file of entries in: their union. It says
 // whether the file changed.
 func (e *Entries) Merge(ctx context.Context, name string, other []byte) (bool, error) {

@@ -1,0 +1,440 @@
+package learn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/internal/event"
+	"reprise/internal/memory"
+	"reprise/internal/recall"
+)
+
+// Forgetting of [Scopes.Forget].
+type Forgetting struct {
+	Reason string
+	// Purge takes the evidence out of the logs, too: the events that it was
+	// worked out from, or that tell its words.
+	Purge bool
+	// Only leaves what says the same elsewhere: the pattern that an entry was
+	// made from, what was promoted from it.
+	Only bool
+}
+
+// Forget sees to it that an item is not served any more, by no store and no
+// index, after a rebuild neither. The log keeps that it was forgotten and, but
+// for a purge, what it was worked out from.
+func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, error) {
+	f, err := s.Find(ctx, id)
+	if err != nil {
+		return s.forgetAgain(ctx, id, o, err)
+	}
+	if o.Purge && s.o.Purge == nil {
+		return Change{}, errors.New("forget: events cannot be purged here; use `reprise memory forget --purge` on the machine that holds the log")
+	}
+	list := []Found{f}
+	if !o.Only {
+		kin, err := s.kin(ctx, f)
+		if err != nil {
+			return Change{}, err
+		}
+		list = append(list, kin...)
+	}
+	c := Change{Op: "forget", ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project, Text: f.Doc.Title}
+	var ids []string
+	for i, item := range list {
+		one, err := s.forget(ctx, item, o.Reason)
+		if err != nil {
+			return c, err
+		}
+		c.Warnings = append(c.Warnings, one.Warnings...)
+		if i == 0 {
+			c.Event, c.File = one.Event, one.File
+		} else {
+			c.Also = append(c.Also, item.Doc.ID)
+		}
+		if item.Kind == FoundDerived {
+			ids = append(ids, item.Doc.ID)
+		}
+	}
+	if err := s.drop(ctx, ids...); err != nil {
+		return c, err
+	}
+	if err := s.o.Index.Refresh(ctx); err != nil {
+		return c, err
+	}
+	if o.Purge {
+		if err := s.purge(ctx, list, o.Reason, &c); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// forgetAgain answers for what is there no more: that it was forgotten is a
+// success, so that what was cut short can be done again.
+func (s *Scopes) forgetAgain(ctx context.Context, id string, o Forgetting, cause error) (Change, error) {
+	if !errors.Is(cause, memory.ErrNotFound) {
+		return Change{}, cause
+	}
+	for _, p := range s.places() {
+		e := s.o.Entries(p)
+		if e == nil {
+			continue
+		}
+		r, err := e.Retire(ctx, id, "", "")
+		if err == nil && r.Existing {
+			return Change{Op: "forget", ID: id, Scope: scopeOf(p), Project: p, Existing: true}, nil
+		}
+		if err != nil && !errors.Is(err, memory.ErrNotFound) {
+			return Change{}, err
+		}
+	}
+	was := Change{Op: "forget", ID: id, Existing: true}
+	found := false
+	err := s.eachRetired(func(project string, d event.MemoryData) {
+		if d.ID == id && d.Op == opForget {
+			was.Scope, was.Project, found = scopeOf(project), project, true
+		}
+	})
+	if err == nil && found {
+		return was, nil
+	}
+	return Change{}, cause
+}
+
+func (s *Scopes) eachRetired(fn func(project string, d event.MemoryData)) error {
+	if s.o.Events == nil {
+		return nil
+	}
+	for _, p := range s.places() {
+		for e, err := range event.Read(s.o.Events(p)) {
+			if err != nil || e.Type != event.MemoryRetired {
+				continue // a line that cannot be read says nothing
+			}
+			var d event.MemoryData
+			if json.Unmarshal(e.Data, &d) == nil {
+				fn(p, d)
+			}
+		}
+	}
+	return nil
+}
+
+// forget takes one item out.
+func (s *Scopes) forget(ctx context.Context, f Found, reason string) (Change, error) {
+	c := Change{Op: "forget", ID: f.Doc.ID}
+	data := event.MemoryData{Op: opForget, ID: f.Doc.ID, From: f.Scope(), By: byHand, Reason: clip(s.sweep(reason), 400)}
+	if f.Kind == FoundDerived {
+		data.Hash = contentKey(f.Doc)
+	} else {
+		data.Name = f.Entry.File + f.Passage.File
+	}
+	var err error
+	if c.Event, err = s.note(ctx, event.MemoryRetired, f.Project, data, f.Doc.ACL, nil); err != nil {
+		return c, err
+	}
+	switch f.Kind {
+	case FoundEntry:
+		e, err := s.entries(f.Project)
+		if err != nil {
+			return c, err
+		}
+		agent, _, _ := s.who()
+		r, err := e.Retire(ctx, f.Entry.ID, agent, reason)
+		if err != nil {
+			return c, err
+		}
+		c.File, c.Warnings = f.Entry.File, r.Warnings
+		s.touch(f.Project, f.Entry.File)
+	case FoundSection:
+		st, err := s.store(f.Project)
+		if err != nil {
+			return c, err
+		}
+		_, w, err := st.ReplacePassage(ctx, f.Passage, "")
+		if err != nil && !errors.Is(err, memory.ErrNotFound) {
+			return c, err
+		}
+		c.File, c.Warnings = f.Passage.File, w.Warnings
+		s.touch(f.Project, f.Passage.File)
+	}
+	return c, nil
+}
+
+// contentKey is what something that was worked out has in common with what
+// would be worked out from another record of the same session, such as its
+// transcript that is imported again: "content:" and a hash. It is empty for what
+// stands over sessions, whose id says all.
+func contentKey(d recall.Doc) string {
+	data, ok := DataOf(d)
+	if !ok || d.Session == "" {
+		return ""
+	}
+	return contentOf(d.Session, data)
+}
+
+func contentOf(session string, d Data) string {
+	return contentPrefix + shortHash(d.Kind, session, d.Task, d.Tool, d.Target, d.Inputs, d.Exact, d.SaidKey)
+}
+
+// kin are the other items that say what an item says: what it was promoted
+// from, what was promoted from it, a pattern's episodes and its like of other
+// scopes.
+func (s *Scopes) kin(ctx context.Context, f Found) ([]Found, error) {
+	var out []Found
+	seen := map[string]bool{f.Doc.ID: true}
+	queue := []Found{f}
+	for len(queue) > 0 && len(out) < 200 {
+		at := queue[0]
+		queue = queue[1:]
+		next, err := s.kinOf(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range next {
+			if !seen[k.Doc.ID] {
+				seen[k.Doc.ID] = true
+				out = append(out, k)
+				queue = append(queue, k)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (s *Scopes) kinOf(ctx context.Context, f Found) ([]Found, error) {
+	var out []Found
+	for _, p := range s.places() { // entries made from it
+		e := s.o.Entries(p)
+		if e == nil {
+			continue
+		}
+		list, err := e.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range list {
+			if made, ok := madeFrom(i.Source); ok && i.Active() && visible(s.o.Who, i.ACL) && (made == f.Doc.ID || f.Kind == FoundEntry && f.Entry.Source == i.Source) {
+				out = append(out, foundEntry(p, i))
+			}
+		}
+	}
+	var ids []string
+	if f.Kind == FoundEntry {
+		if made, ok := madeFrom(f.Entry.Source); ok {
+			ids = append(ids, made)
+		}
+	}
+	data, ok := DataOf(f.Doc)
+	err := s.o.Index.View(ctx, func(tx *recall.Tx) error {
+		var docs []recall.Doc
+		for _, id := range ids {
+			if d, ok, err := tx.Get(id); err != nil {
+				return err
+			} else if ok {
+				docs = append(docs, d)
+			}
+		}
+		if ok && f.Doc.Class == recall.ClassPattern {
+			more, err := sameFix(tx, data)
+			if err != nil {
+				return err
+			}
+			docs = append(docs, more...)
+		}
+		for _, d := range docs {
+			if s.sees(d) && !strings.HasPrefix(d.ID, "e-") {
+				out = append(out, foundDoc(d))
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// madeFrom is the id in an entry's source, "pattern:<id>".
+func madeFrom(source string) (string, bool) {
+	kind, id, ok := strings.Cut(source, ":")
+	return id, ok && kind != "" && id != ""
+}
+
+// sameFix are the episodes and patterns that tell of a pattern's fix, or of its
+// correction.
+func sameFix(tx *recall.Tx, data Data) ([]recall.Doc, error) {
+	key := data.Signature
+	if data.Kind == KindSaid {
+		key = data.SaidKey
+	}
+	if key == "" {
+		return nil, nil
+	}
+	list, err := tx.ByKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(d recall.Doc) bool {
+		other, ok := DataOf(d)
+		switch {
+		case !ok:
+			return true
+		case data.Kind == KindSaid:
+			return other.SaidKey != data.SaidKey
+		case data.Fix == nil || other.Fix == nil:
+			return true
+		}
+		return other.Fix.Key != data.Fix.Key
+	}), nil
+}
+
+// purge takes the events out of the logs that items were worked out from, or
+// that tell their words, and makes the index anew, because a database keeps
+// what was deleted until its pages are used again.
+func (s *Scopes) purge(ctx context.Context, list []Found, reason string, c *Change) error {
+	ids := map[string]bool{}
+	var words []string
+	for _, f := range list {
+		data, _ := DataOf(f.Doc)
+		for _, id := range append(append(slices.Clone(data.Evidence), f.Doc.Source), f.Entry.Evidence...) {
+			if isUUID(id) {
+				ids[id] = true
+			}
+		}
+		for _, w := range []string{f.Entry.Text, f.Entry.Decision, f.Passage.Text, data.Said} {
+			for line := range strings.Lines(w) {
+				if line = strings.TrimSpace(line); len(line) >= 8 {
+					words = append(words, line)
+				}
+			}
+		}
+	}
+	gone := func(e *event.Event) bool {
+		if ids[e.ID] {
+			return true
+		}
+		if len(words) == 0 || len(e.Data) == 0 {
+			return false
+		}
+		text := plainJSON(e.Data)
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+	for _, p := range s.places() {
+		n, err := s.o.Purge(ctx, p, gone, s.reason(reason))
+		if err != nil {
+			return fmt.Errorf("purge the log: %w; what was forgotten is not served, run it again to take the evidence out", err)
+		}
+		c.Purged += n
+	}
+	rebuild := s.o.Rebuild
+	if rebuild == nil {
+		rebuild = func(ctx context.Context) error { _, err := s.o.Index.Rebuild(ctx); return err }
+	}
+	if err := rebuild(ctx); err != nil {
+		return fmt.Errorf("make the index anew after a purge: %w; `reprise index rebuild` does it", err)
+	}
+	return s.gitKeeps(ctx, list, c)
+}
+
+func (s *Scopes) reason(reason string) string {
+	if reason = s.sweep(reason); reason != "" {
+		return clip(reason, 400)
+	}
+	return "forgotten by hand"
+}
+
+// plainJSON is all strings of a JSON value, as they read.
+func plainJSON(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	var b strings.Builder
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			b.WriteString(v)
+			b.WriteByte('\n')
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		case map[string]any:
+			for _, x := range v {
+				walk(x)
+			}
+		}
+	}
+	walk(v)
+	return b.String()
+}
+
+// gitKeeps tells what the memory's repository still holds: commits are not
+// rewritten behind their owner's back.
+func (s *Scopes) gitKeeps(ctx context.Context, list []Found, c *Change) error {
+	for _, f := range list {
+		text := f.Passage.Text
+		if f.Kind == FoundEntry {
+			text = entryText(f.Entry.Entry)
+		}
+		if text == "" {
+			continue
+		}
+		st := s.o.Global
+		if f.Project != "" {
+			if st = s.o.Blocks(f.Project); st == nil {
+				continue
+			}
+		}
+		commits, err := st.Committed(ctx, text)
+		if err != nil {
+			c.Warnings = append(c.Warnings, err.Error())
+			continue
+		}
+		if len(commits) > 0 {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("git still has it in %s of %s (%s) and in every copy of them; `git filter-repo --replace-text` or a new repository takes it out, then `git reflog expire --expire=now --all` and `git gc --prune=now`",
+				count(len(commits), "commit"), st.Dir(), strings.Join(commits, ", ")))
+		}
+	}
+	return nil
+}
+
+// Demote takes a promotion back: the item is not served in the wider scope any
+// more, what it was made from stays, and no gate promotes it again.
+func (s *Scopes) Demote(ctx context.Context, id, reason string) (Change, error) {
+	f, err := s.Find(ctx, id)
+	if err != nil {
+		return Change{}, err
+	}
+	if f.Kind != FoundEntry {
+		return Change{}, fmt.Errorf("demote %s: %w: only an entry that was promoted can be demoted; `reprise memory forget` takes other things out", clip(id, 60), memory.ErrContent)
+	}
+	made, ok := madeFrom(f.Entry.Source)
+	if !ok {
+		return Change{}, fmt.Errorf("demote %s: %w: it was not promoted, somebody wrote it; `reprise memory forget` takes it out", f.Entry.ID, memory.ErrContent)
+	}
+	e, err := s.entries(f.Project)
+	if err != nil {
+		return Change{}, err
+	}
+	to := string(event.ScopeSession)
+	if strings.HasPrefix(f.Entry.Source, "entry:") {
+		to = string(event.ScopeProject)
+	}
+	c := Change{Op: "demote", ID: f.Entry.ID, Old: f.Entry.ID, Scope: to, Project: f.Project, File: f.Entry.File, Text: f.Doc.Title, Also: []string{made}}
+	c.Event, err = s.note(ctx, event.MemoryRetired, f.Project, event.MemoryData{Op: opDemote, ID: f.Entry.ID, Name: f.Entry.File, From: f.Scope(), To: to, By: byHand, Reason: clip(s.sweep(reason), 400)}, f.Entry.ACL, nil)
+	if err != nil {
+		return c, err
+	}
+	agent, _, _ := s.who()
+	r, err := e.Retire(ctx, f.Entry.ID, agent, "demoted. "+reason)
+	if err != nil {
+		return c, err
+	}
+	c.Warnings = r.Warnings
+	s.touch(f.Project, f.Entry.File)
+	return c, s.o.Index.Refresh(ctx)
+}

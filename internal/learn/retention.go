@@ -1,0 +1,102 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/internal/event"
+	"reprise/internal/recall"
+)
+
+// ParseRetention reads the setting: days by class, such as "episode" → 90. A
+// class that people write is refused: their words are not deleted by a clock.
+func ParseRetention(days map[string]int) (Retention, error) {
+	r := Retention{}
+	for class, n := range days {
+		c := recall.Class(class)
+		if !slices.Contains(expiring(), c) {
+			var names []string
+			for _, e := range expiring() {
+				names = append(names, string(e))
+			}
+			return nil, fmt.Errorf("retention: %q cannot expire; there are %s", class, strings.Join(names, ", "))
+		}
+		if n < 0 || n > 36500 {
+			return nil, fmt.Errorf("retention: %s is kept %d days; use 1 to 36500, or 0 for ever", class, n)
+		}
+		if n > 0 {
+			r[c] = n
+		}
+	}
+	return r, nil
+}
+
+// Expired is what Expire recorded.
+type Expired struct {
+	Class   recall.Class `json:"class"`
+	Project string       `json:"project,omitempty"`
+	Before  time.Time    `json:"before"`
+	Docs    int          `json:"docs"`
+	Event   string       `json:"event"`
+}
+
+// Expire takes out what is older than its class is kept. Each is an event, so
+// that a rebuild and another machine come to the same; it is recorded only
+// where something is too old, and nothing is done twice. The day is the first of
+// its month, so something is kept for up to a month longer than the setting
+// says, and never shorter.
+func (s *Scopes) Expire(ctx context.Context) ([]Expired, error) {
+	out := []Expired{}
+	for _, class := range expiring() {
+		days, ok := s.o.Retention[class]
+		if !ok || days <= 0 {
+			continue
+		}
+		before := cutoff(s.o.Now(), days)
+		old := map[string]int{}
+		err := s.o.Index.View(ctx, func(tx *recall.Tx) error {
+			clear(old)
+			return tx.Each(recall.Filter{Class: class}, func(d recall.Doc) bool {
+				if !d.Time.Before(before) {
+					return false // they come in the order of time
+				}
+				if !strings.HasPrefix(d.ID, "file-") && !strings.HasPrefix(d.ID, "e-") {
+					old[d.Project]++
+				}
+				return true
+			})
+		})
+		if err != nil {
+			return out, fmt.Errorf("expire: %w", err)
+		}
+		for _, project := range sortedKeysOf(old) {
+			id, err := s.note(ctx, event.MemoryRetired, project, event.MemoryData{
+				Op: opExpire, ID: expiryID(class, project), From: scopeOf(project), To: before.Format(time.RFC3339), By: byGate,
+				Reason: "kept " + strconv.Itoa(days) + " days",
+			}, nil, nil)
+			if err != nil {
+				return out, err
+			}
+			out = append(out, Expired{Class: class, Project: project, Before: before, Docs: old[project], Event: id})
+		}
+	}
+	if len(out) > 0 && s.o.Organize != nil {
+		if err := s.o.Organize(ctx); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func sortedKeysOf[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,126 @@
+package learn
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"reprise/internal/recall"
+)
+
+// What memory.retired events say became of an item, in MemoryData.Op.
+const (
+	opForget  = "forget"
+	opCorrect = "correct" // Supersedes is what holds now
+	opDemote  = "demote"  // an entry that was promoted is out; what it was made from stays
+	opExpire  = "expire"  // ID is an expiryID, To the day before which is too old
+)
+
+const (
+	contentPrefix = "content:"
+	expiryPrefix  = "expire:"
+)
+
+// expiryID names a class of documents of a project, "" for the global ones.
+func expiryID(class recall.Class, project string) string {
+	return expiryPrefix + string(class) + ":" + project
+}
+
+// retirement is what the logs say became of an item.
+type retirement struct {
+	gone   bool
+	over   int64 // since when something else holds
+	before int64 // of a class: what is older has expired
+}
+
+// retirements by the hash of the item's id.
+type retirements map[string]retirement
+
+// add takes in a row. The order of rows does not matter.
+func (r retirements) add(value []byte) {
+	var row goneRow
+	if json.Unmarshal(value, &row) != nil || row.ID == "" {
+		return
+	}
+	key := shortHash(row.ID)
+	at := r[key]
+	switch {
+	case row.Over > 0:
+		if at.over == 0 || row.Over < at.over {
+			at.over = row.Over
+		}
+	case row.Before > 0:
+		at.before = max(at.before, row.Before)
+	default:
+		at.gone = true
+	}
+	r[key] = at
+}
+
+// forgets says that a row is of something that was forgotten, and not only
+// corrected.
+func forgets(value []byte) bool {
+	var row goneRow
+	return json.Unmarshal(value, &row) == nil && row.Over == 0 && row.Before == 0
+}
+
+func (r retirements) forgotten(id string) bool { return r[shortHash(id)].gone }
+
+// expired says that a document is older than its class is kept.
+func (r retirements) expired(d recall.Doc) bool {
+	if len(r) == 0 {
+		return false
+	}
+	return nanos(d.Time) < r[shortHash(expiryID(d.Class, d.Project))].before
+}
+
+// supersede marks a document in whose place a correction stands.
+func (r retirements) supersede(d *recall.Doc) {
+	if over := r[shortHash(d.ID)].over; over > 0 {
+		d.Status, d.Until = recall.Superseded, timeOf(over)
+	}
+}
+
+// alsoMadeBy puts on the list of work who makes documents that are retired by
+// something else than their id; ok says that id is such a thing.
+func (f *folder) alsoMadeBy(id string) (ok bool, err error) {
+	switch {
+	case strings.HasPrefix(id, contentPrefix):
+		docs, err := f.tx.ByKey(id)
+		for _, d := range docs {
+			if err == nil {
+				err = f.ownerOf(shortHash(d.ID))
+			}
+		}
+		return true, err
+	case strings.HasPrefix(id, expiryPrefix):
+		var owners []string
+		err := f.tx.EachKV(bucketMade, "", func(key string, _ []byte) bool {
+			owners = append(owners, key)
+			return true
+		})
+		for _, o := range owners {
+			if err == nil {
+				err = f.mark(o)
+			}
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+// Retention is how long what was worked out is kept, by class, in days; a class
+// that is not named is kept for ever. What people wrote is never deleted.
+type Retention map[recall.Class]int
+
+// expiring are the classes that can expire.
+func expiring() []recall.Class {
+	return []recall.Class{recall.ClassEpisode, recall.ClassSummary, recall.ClassPattern, recall.ClassAntiPattern}
+}
+
+// cutoff is the day before which is too old: the first of a month, so that a
+// log holds one event a month about it and not one a day.
+func cutoff(now time.Time, days int) time.Time {
+	t := now.UTC().AddDate(0, 0, -days)
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}

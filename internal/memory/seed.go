@@ -1,0 +1,7 @@
+package memory
+
+// IsSeed reports whether core.md or index.md is as it was made, so that there
+// is nothing in it to tell anybody yet.
+func IsSeed(name, text string) bool {
+	return name == coreFile && text == seedCore || name == indexFile && text == seedIndex
+}
