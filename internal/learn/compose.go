@@ -18,6 +18,7 @@ type ground struct {
 	tiers   Tiers
 	usage   func(id string) (Usage, error)
 	gone    func(id string) (bool, error) // forgotten
+	retired retirements
 	earlier func(kind, group string, at int64, session string) (int, error)
 }
 
@@ -126,9 +127,7 @@ func (c *composer) usageRows() {
 		case event.MemoryRetired:
 			var d event.MemoryData
 			decode(r.extra, &d)
-			if d.ID != "" && (d.Op == "forget" || d.Op == "retire" || d.Op == "purge" || d.Op == "") {
-				c.add(rowGone, shortHash(d.ID), sortKey(r.at, c.key, shortHash(r.id)), goneRow{ID: d.ID, Event: r.id})
-			}
+			c.retired(r, d)
 		}
 	}
 }
@@ -140,9 +139,38 @@ type useRow struct {
 	At    int64  `json:"at"`
 }
 
+// goneRow is what a memory.retired event says about an item.
 type goneRow struct {
 	ID    string `json:"id"`
 	Event string `json:"event"`
+	// Over is when a correction took its place: it is superseded, not gone.
+	Over int64 `json:"over,omitempty"`
+	// Before says that all documents of a class in a project are gone that are
+	// from before then; ID names them, see expiryID.
+	Before int64 `json:"before,omitempty"`
+}
+
+// retired hands on that an item was forgotten, corrected or has expired.
+// Anything else, such as the end of a promotion, is about an entry's file.
+func (c *composer) retired(r *record, d event.MemoryData) {
+	add := func(row goneRow) {
+		row.Event = r.id
+		c.add(rowGone, shortHash(row.ID), sortKey(r.at, c.key, shortHash(r.id)), row)
+	}
+	switch {
+	case d.ID == "":
+	case d.Op == opCorrect:
+		add(goneRow{ID: d.ID, Over: max(r.at, 1)})
+	case d.Op == opExpire:
+		if before, err := time.Parse(time.RFC3339, d.To); err == nil && strings.HasPrefix(d.ID, expiryPrefix) {
+			add(goneRow{ID: d.ID, Before: nanos(before)})
+		}
+	case d.Op == opForget, d.Op == "retire", d.Op == "purge", d.Op == "":
+		add(goneRow{ID: d.ID})
+		if strings.HasPrefix(d.Hash, contentPrefix) {
+			add(goneRow{ID: d.Hash})
+		}
+	}
 }
 
 func (c *composer) add(kind, group, sort string, v any) {
@@ -160,10 +188,19 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 	if !readable || c.err != nil {
 		return false
 	}
-	if gone, err := c.g.gone(d.ID); err != nil || gone {
+	if c.name != "" {
+		content := contentOf(c.name, data)
+		if gone, err := c.g.gone(content); err != nil || gone {
+			c.err = cmp.Or(c.err, err)
+			return false
+		}
+		d.Keys = append(slices.Clone(d.Keys), content)
+	}
+	if gone, err := c.g.gone(d.ID); err != nil || gone || c.g.retired.expired(d) {
 		c.err = cmp.Or(c.err, err)
 		return false
 	}
+	c.g.retired.supersede(&d)
 	use, err := c.g.usage(d.ID)
 	if err != nil {
 		c.err = cmp.Or(c.err, err)

@@ -29,8 +29,8 @@ type folder struct {
 	over   func() bool
 	report *Report
 	asOf   int
-	gone   map[string]bool // hashes of ids that were forgotten; nil = not read
-	did    int             // things done in this transaction
+	gone   retirements // nil = not read
+	did    int         // things done in this transaction
 	chunks map[string][]*record
 
 	seen      int // see counts
@@ -473,8 +473,9 @@ func (f *folder) session(key string) error {
 	if len(recs) > 0 {
 		out, err = compose(key, name, recs, ground{
 			asOf: f.asOf, tiers: f.o.o.Tiers, earlier: f.earlier,
-			usage: func(id string) (Usage, error) { return usageOf(f.tx, id) },
-			gone:  func(id string) (bool, error) { return f.gone[shortHash(id)], nil },
+			usage:   func(id string) (Usage, error) { return usageOf(f.tx, id) },
+			gone:    func(id string) (bool, error) { return f.gone.forgotten(id), nil },
+			retired: f.gone,
 		})
 		if err != nil {
 			return err
@@ -614,9 +615,9 @@ func (f *folder) readGone() error {
 	if f.gone != nil {
 		return nil
 	}
-	f.gone = map[string]bool{}
-	return f.tx.EachKV(bucketRow, rowGone+"\t", func(key string, _ []byte) bool {
-		f.gone[strings.SplitN(key, "\t", 3)[1]] = true
+	f.gone = retirements{}
+	return f.tx.EachKV(bucketRow, rowGone+"\t", func(_ string, value []byte) bool {
+		f.gone.add(value)
 		return true
 	})
 }

@@ -67,9 +67,10 @@ func (f *folder) group(what string) error {
 	}
 	kept := docs[:0]
 	for _, d := range docs {
-		if f.gone[shortHash(d.ID)] {
+		if f.gone.forgotten(d.ID) || f.gone.expired(d) {
 			continue
 		}
+		f.gone.supersede(&d)
 		if err := f.finish(&d); err != nil {
 			return err
 		}
@@ -139,6 +140,9 @@ func (f *folder) forgotten(hash string, values [][]byte) error {
 	}
 	if id == "" {
 		return f.tx.Drop(remembered, key)
+	}
+	if owners, err := f.alsoMadeBy(id); err != nil || owners {
+		return err
 	}
 	marks, err := f.makers(hash, id)
 	if err != nil || len(marks) == 0 {
