@@ -45,7 +45,11 @@ type line struct {
 // [*LineError], a file that cannot be read one that names it, and reading goes
 // on. A last line without newline is left out: it is still being written, or
 // was never acknowledged. A directory that does not exist has no events.
-func Read(dir string) iter.Seq2[Event, error] {
+func Read(dir string) iter.Seq2[Event, error] { return ReadSince(dir, time.Time{}) }
+
+// ReadSince is [Read] without the files of the months before since; of its own
+// month it yields all. The zero time is the beginning.
+func ReadSince(dir string, since time.Time) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		d, files, err := list(dir)
 		if err != nil {
@@ -57,6 +61,9 @@ func Read(dir string) iter.Seq2[Event, error] {
 		}
 		defer d.Close()
 		for _, month := range slices.Sorted(maps.Keys(files)) {
+			if !since.IsZero() && month < since.UTC().Format("2006-01") {
+				continue
+			}
 			if !readMonth(d, files[month], yield) {
 				return
 			}

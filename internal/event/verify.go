@@ -31,8 +31,16 @@ type Report struct {
 	// Unfinished names files whose last line has no newline: it is being
 	// written, or a crash tore it and the next append sets it aside.
 	Unfinished []string `json:"unfinished"`
+	// Torn are the files beside the log that keep what crashes left of lines.
+	Torn []Torn `json:"torn"`
 	// Last is the hash of each file's last line, which the next event names.
 	Last map[string]string `json:"last"`
+}
+
+// Torn is a file that keeps what crashes left of lines.
+type Torn struct {
+	File  string `json:"file"` // name within the directory
+	Bytes int64  `json:"bytes"`
 }
 
 // OK reports whether nothing is wrong.
@@ -53,6 +61,9 @@ func Verify(dir string) (Report, error) {
 		for _, name := range files[month] {
 			r.Files++
 			r.verifyFile(name, readLines(d, name))
+			if fi, err := d.Lstat(name + ".torn"); err == nil {
+				r.Torn = append(r.Torn, Torn{File: name + ".torn", Bytes: fi.Size()})
+			}
 		}
 	}
 	return r, nil
