@@ -191,7 +191,6 @@ func (r *ranking) fuse() {
 	if len(r.Vector) == 0 || w <= 0 {
 		return
 	}
-	r.sort(func(d *scoredDoc) float64 { return d.score })
 	for i, d := range r.docs {
 		s := 0.0
 		if d.score > 0 {

@@ -14,7 +14,7 @@ import (
 func DefaultPolicy() Policy {
 	return Policy{
 		ID:        "default",
-		Threshold: 0.3,
+		Threshold: 0.5,
 		Diversity: 0.85,
 		TopK:      map[string]int{scopeSession: 6, scopeProject: 12, scopeGlobal: 8},
 		Budget: map[Class]int{

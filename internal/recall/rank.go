@@ -22,7 +22,8 @@ type scoredDoc struct {
 	own     float64 // by its own words
 	base    float64 // with neighbours and session
 	score   float64
-	quality float64 // [0,1]: how much of what the question asks for is there
+	covered float64 // [0,1]: how much of what the question asks for it and its neighbours have
+	quality float64 // [0,1]: how likely it is an answer, for the threshold
 	named   bool    // its author is named in the question
 	signals map[string]float64
 	vector  float64 // similarity to the question, in standard deviations above the mean
@@ -82,6 +83,8 @@ func order(a asked, cands []*candidate, g ground) (*ranking, error) {
 		return nil, err
 	}
 	r.second()
+	r.sort(func(d *scoredDoc) float64 { return d.score })
+	r.judge()
 	r.fuse()
 	r.sort(func(d *scoredDoc) float64 { return d.score })
 	return r, nil

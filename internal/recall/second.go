@@ -26,7 +26,7 @@ func (r *ranking) second() {
 	}
 	for _, d := range r.docs {
 		f := featuresOf(d.Text)
-		d.quality = r.qualityOf(d)
+		d.covered = r.covered(d)
 		s := map[weight]float64{
 			weightCoverage:   r.coverage(d),
 			weightPhrase:     r.phrase(d),
@@ -60,7 +60,7 @@ func (r *ranking) second() {
 		}
 		d.score = d.base * max(factor, 0.01)
 		if r.Explain {
-			d.signals = map[string]float64{"words": round(d.own), "neighbours": round(d.base - d.own), "quality": round(d.quality)}
+			d.signals = map[string]float64{"words": round(d.own), "neighbours": round(d.base - d.own), "covered": round(d.covered)}
 			for i, v := range s {
 				if v != 0 {
 					d.signals[weightTable[i].name] = round(v * r.w[i])
@@ -112,12 +112,8 @@ func (r *ranking) coverage(d *scoredDoc) float64 {
 	return min(1, sum/r.q.total)
 }
 
-// qualityOf is coverage with what the neighbours add, which is compared with
-// the policy's threshold.
-func (r *ranking) qualityOf(d *scoredDoc) float64 {
-	if d.exact {
-		return 1
-	}
+// covered is coverage with what the neighbours add.
+func (r *ranking) covered(d *scoredDoc) float64 {
 	best := make([]float64, len(d.sat))
 	for i, s := range d.sat {
 		best[i] = min(1, s)
@@ -150,6 +146,68 @@ func (r *ranking) qualityOf(d *scoredDoc) float64 {
 		return 0
 	}
 	return min(1, sum/total)
+}
+
+// The numbers of a logistic regression on the dev part of the own set, with the
+// questions of other sets as ones that nothing answers: does the memory speak of
+// what is asked at all? Scores count in units of the rarest word's worth, so
+// that the size of the memory does not matter.
+const (
+	fitCovered = 2.4
+	fitUnknown = -2.0
+	fitScore   = 1.7
+	fitMost    = 3.6 // units of score beyond which more says nothing
+	fitBase    = -3.8
+	fitAmong   = 10   // best documents that are looked at
+	fitFall    = 0.25 // how fast quality falls with the score below the best one's
+)
+
+// judge sets each document's quality: how likely the question is answered at
+// all, less what the document's score falls short of the best one's.
+func (r *ranking) judge() {
+	if len(r.docs) == 0 {
+		return
+	}
+	top := r.docs[0].score
+	known := make([]bool, len(r.q.concepts))
+	for _, d := range r.byID {
+		for i, s := range d.sat {
+			known[i] = known[i] || s > 0
+		}
+	}
+	unknown, total := 0.0, 0.0
+	for i, c := range r.q.concepts {
+		if c.name {
+			continue
+		}
+		total += c.gain
+		if !known[i] {
+			unknown += c.gain
+		}
+	}
+	covered := 0.0
+	for i, d := range r.docs[:min(fitAmong, len(r.docs))] {
+		covered = max(covered, d.covered)
+		if i == 0 || !d.exact && r.docs[0].exact {
+			top = max(top, d.score)
+		}
+	}
+	if total > 0 {
+		unknown /= total
+	}
+	units := min(fitMost, max(0, top)/idfOf(1, max(r.corpus.docs, 2)))
+	fit := 1 / (1 + math.Exp(-(fitCovered*covered + fitUnknown*unknown + fitScore*units + fitBase)))
+	for _, d := range r.docs {
+		switch {
+		case d.exact:
+			d.quality = 1
+		case d.score > 0 && top > 0:
+			d.quality = fit * math.Pow(min(1, d.score/top), fitFall)
+		}
+		if d.signals != nil {
+			d.signals["quality"] = round(d.quality)
+		}
+	}
 }
 
 // phrase is the share of the question's pairs of neighbouring words that stand
