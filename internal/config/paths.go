@@ -51,6 +51,20 @@ func (p Paths) Runs(project string) string { return filepath.Join(p.scope(projec
 // global scope.
 func (p Paths) Events(project string) string { return filepath.Join(p.scope(project), "events") }
 
+// Outbox is the directory of events that could not be logged yet.
+func (p Paths) Outbox() string { return filepath.Join(p.Data, "outbox") }
+
+// ProjectGlobal is what all agents of a project share: its learnings, decisions
+// and memory.
+func (p Paths) ProjectGlobal(project string) string {
+	return filepath.Join(p.ProjectDir(project), "global")
+}
+
+// ProjectMemory is a project's own memory directory.
+func (p Paths) ProjectMemory(project string) string {
+	return filepath.Join(p.ProjectGlobal(project), "memory")
+}
+
 func (p Paths) scope(project string) string {
 	if project == "" {
 		return p.Data

@@ -179,7 +179,7 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event) error {
 			continue
 		}
 		e := &events[i]
-		pending, err := r.Recorder.Record(ctx, e, Lasting(e.Type))
+		pending, err := r.Recorder.Record(ctx, e, quick.Synced(e.Type))
 		switch {
 		case errors.Is(err, ErrNeedsFull):
 			return ErrNeedsFull

@@ -210,14 +210,3 @@ func (d *data) end() []byte {
 	}
 	return append(d.b, '}')
 }
-
-// Lasting reports whether an event is worth waiting for the disk. The calls of
-// tools and their good ends are many and cheap to lose to a power cut (nothing
-// else takes them); all others are what a session is remembered by.
-func Lasting(typ string) bool {
-	switch typ {
-	case "tool.called", "tool.succeeded", "permission.asked", "subagent.started":
-		return false
-	}
-	return true
-}

@@ -41,6 +41,9 @@ const (
 	maxOutput = 1 << 20
 	// reserve is kept of a deadline for saying what went wrong.
 	reserve = 100 * time.Millisecond
+	// lockPatience is how long a log's lock is waited for before the event is
+	// put aside.
+	lockPatience = 700 * time.Millisecond
 )
 
 // Main runs the program and returns its exit code.
@@ -137,7 +140,7 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 		Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn,
 		Who: hook.Who{Project: p.plan.Project, Run: p.env.Get(hook.RunVar), Agent: p.env.Get(hook.AgentVar), Role: role},
 	}
-	d, err := r.Route(lockUntil(p.began.Add(p.limit-reserve)), *ev)
+	d, err := r.Route(lockUntil(time.Now().Add(min(p.left()/2, lockPatience))), *ev)
 	if err != nil {
 		p.handOver(ev, input, r.Done)
 		return
@@ -149,7 +152,7 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 				return
 			}
 		}
-		if broker.Pending() {
+		if ev.Kind != dialect.ToolBefore && broker.Pending() { // the tool is not kept waiting for it
 			p.handOver(ev, input, r.Done)
 			return
 		}
