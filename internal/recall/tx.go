@@ -201,26 +201,28 @@ func (tx *Tx) EachKV(bucket, prefix string, fn func(key string, value []byte) bo
 		k string
 		v []byte
 	}
-	after, first := prefix, true
-	for {
-		var page []pair
-		q := `SELECT key, value FROM kv WHERE bucket=? AND key>? ORDER BY key LIMIT 500`
-		if first {
-			q = `SELECT key, value FROM kv WHERE bucket=? AND key>=? ORDER BY key LIMIT 500`
-		}
-		err := tx.d.rows(q, func(s *sqlite3.Stmt) { page = append(page, pair{s.ColumnText(0), s.ColumnBlob(1, []byte{})}) }, bucket, after)
+	end := "\xff\xff\xff\xff" // above every key
+	if prefix != "" {
+		end = prefix[:len(prefix)-1] + string([]byte{prefix[len(prefix)-1] + 1})
+	}
+	q := `SELECT key, value FROM kv WHERE bucket=? AND key>=? AND key<? ORDER BY key LIMIT ?`
+	// Small pages first: many want only the first few.
+	for after, most := prefix, 8; ; most = min(4*most, 512) {
+		page := make([]pair, 0, most)
+		err := tx.d.rows(q, func(s *sqlite3.Stmt) { page = append(page, pair{s.ColumnText(0), s.ColumnBlob(1, []byte{})}) }, bucket, after, end, most)
 		if err != nil {
 			return err
 		}
 		for _, p := range page {
-			if !strings.HasPrefix(p.k, prefix) || !fn(p.k, p.v) {
+			if !fn(p.k, p.v) {
 				return nil
 			}
 		}
-		if len(page) < 500 {
+		if len(page) < most {
 			return nil
 		}
-		after, first = page[len(page)-1].k, false
+		after = page[len(page)-1].k
+		q = `SELECT key, value FROM kv WHERE bucket=? AND key>? AND key<? ORDER BY key LIMIT ?`
 	}
 }
 
