@@ -87,12 +87,12 @@ func (s *Scopes) history(x *Account, ids ...string) {
 	}
 	for _, p := range s.places() {
 		for e, err := range event.Read(s.o.Events(p)) {
-			if err != nil {
+			if err != nil || !visible(s.o.Who, e.ACL) {
 				continue // `reprise events verify` tells of lines that cannot be read
 			}
 			for i := range x.Reasons.Evidence {
 				w := &x.Reasons.Evidence[i]
-				if w.Event == e.ID && w.Type == "" && visible(s.o.Who, e.ACL) {
+				if w.Event == e.ID && w.Type == "" {
 					w.Type, w.Time = string(e.Type), e.TS
 				}
 			}

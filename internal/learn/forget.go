@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reprise/internal/event"
+	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
 )
@@ -30,7 +31,7 @@ type Forgetting struct {
 func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, error) {
 	f, err := s.Find(ctx, id)
 	if err != nil {
-		return s.forgetAgain(ctx, id, o, err)
+		return s.forgetAgain(ctx, id, err)
 	}
 	if o.Purge && s.o.Purge == nil {
 		return Change{}, errors.New("forget: events cannot be purged here; use `reprise memory forget --purge` on the machine that holds the log")
@@ -76,7 +77,7 @@ func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, e
 
 // forgetAgain answers for what is there no more: that it was forgotten is a
 // success, so that what was cut short can be done again.
-func (s *Scopes) forgetAgain(ctx context.Context, id string, o Forgetting, cause error) (Change, error) {
+func (s *Scopes) forgetAgain(ctx context.Context, id string, cause error) (Change, error) {
 	if !errors.Is(cause, memory.ErrNotFound) {
 		return Change{}, cause
 	}
@@ -85,12 +86,12 @@ func (s *Scopes) forgetAgain(ctx context.Context, id string, o Forgetting, cause
 		if e == nil {
 			continue
 		}
-		r, err := e.Retire(ctx, id, "", "")
-		if err == nil && r.Existing {
-			return Change{Op: "forget", ID: id, Scope: scopeOf(p), Project: p, Existing: true}, nil
-		}
-		if err != nil && !errors.Is(err, memory.ErrNotFound) {
+		st, err := e.State(ctx, id)
+		if err != nil {
 			return Change{}, err
+		}
+		if st.Status == mdfile.StatusRetired {
+			return Change{Op: "forget", ID: id, Scope: scopeOf(p), Project: p, Existing: true}, nil
 		}
 	}
 	was := Change{Op: "forget", ID: id, Existing: true}

@@ -479,7 +479,6 @@ func sayKey(text string) string {
 func (s *Scopes) touch(project, file string) {
 	if s.o.Index != nil {
 		s.o.Index.TouchIn(project, file)
-		s.o.Index.TouchIn(project, "entries/"+file)
 	}
 }
 

@@ -165,6 +165,24 @@ func (e *Entries) Get(ctx context.Context, id string) (Item, error) {
 	return Item{}, fmt.Errorf("%w: %d entries begin with %s; give more of the id", ErrNotFound, len(found), shorten(id, 40))
 }
 
+// State is what has become of an item that the entries name, their own or
+// another; the zero State when they do not name it.
+func (e *Entries) State(ctx context.Context, id string) (mdfile.State, error) {
+	d, err := e.s.open()
+	if errors.Is(err, ErrNotFound) {
+		return mdfile.State{}, nil
+	}
+	if err != nil {
+		return mdfile.State{}, err
+	}
+	defer d.Close()
+	sh, err := e.read(ctx, d)
+	if err != nil {
+		return mdfile.State{}, err
+	}
+	return sh.states[id], nil
+}
+
 // shelf is all files of entries, read.
 type shelf struct {
 	files  map[string]*mdfile.EntryFile

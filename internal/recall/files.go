@@ -83,7 +83,24 @@ func (p *place) lookAll() (map[string]hint, error) {
 			return nil, err
 		}
 	}
+	for name := range hints {
+		if p.ofEntries(name) {
+			delete(hints, name)
+		}
+	}
 	return hints, p.lookEntries(hints)
+}
+
+// ofEntries says that a file of the memory directory is one of entries: its
+// documents are the entries, not its sections.
+func (p *place) ofEntries(name string) bool {
+	path := filepath.Join(p.dir, filepath.FromSlash(name))
+	for _, e := range p.entries {
+		if e.Path == path {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *place) lookEntries(hints map[string]hint) error {
@@ -257,6 +274,9 @@ func (x *Index) refreshPlace(ctx context.Context, p *place, touched []string, al
 		}
 	}
 	for _, n := range touched {
+		if p.ofEntries(n) {
+			continue // looked at above
+		}
 		h, missing, err := lookAt(p.dir, n)
 		if err != nil {
 			return fmt.Errorf("look at memory: %w", err)
