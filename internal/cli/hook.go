@@ -31,7 +31,7 @@ func newHookCmd(app *App) *cobra.Command {
 	var done, deadline int
 	var dir string
 	cmd := &cobra.Command{
-		Use: "hook CLIENT EVENT", Short: "Deal with an event of a client (started by reprise-hook, or by a client)",
+		Use: "hook CLIENT EVENT", Aliases: []string{"hooks"}, Short: "Deal with an event of a client (started by reprise-hook, or by a client)",
 		Long: `Deal with an event of a client: record it, answer it. The client's payload is read
 from standard input; the answer is in the client's own dialect. Whatever goes
 wrong, nothing is printed and the exit code is 0, which every client takes for "no
@@ -58,6 +58,7 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 	for _, name := range []string{"done", "deadline-ms", "dir"} {
 		_ = cmd.Flags().MarkHidden(name) // it was defined just above
 	}
+	cmd.AddCommand(hookCommands(app)...)
 	return cmd
 }
 
