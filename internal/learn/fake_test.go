@@ -62,6 +62,7 @@ func (tx *fakeTx) op() error {
 func (tx *fakeTx) Put(d recall.Doc) error {
 	old, had := tx.s.docs[d.ID]
 	tx.undo = append(tx.undo, func() { restore(tx.s.docs, d.ID, old, had) })
+	d.Keys = slices.Compact(slices.Sorted(slices.Values(d.Keys))) // a set, as in the index
 	tx.s.docs[d.ID] = d
 	return tx.op()
 }

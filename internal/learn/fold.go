@@ -2,6 +2,7 @@ package learn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -304,7 +305,11 @@ func (f *folder) flush() error {
 			f.o.cache.sessions[key] = append(c, recs...)
 			f.o.cache.size += len(recs)
 		}
-		if err := f.mark("s" + key); err != nil {
+		start := recs[0].at
+		for _, r := range recs {
+			start = min(start, r.at)
+		}
+		if err := f.tx.Store(bucketWork, "s"+key, []byte(sortKey(start))); err != nil {
 			return err
 		}
 	}
@@ -407,26 +412,19 @@ func (f *folder) forgetRecords(session, src string) error {
 }
 
 // workBatch is how much of the list one transaction does: sessions or groups.
-const workBatch = 200
+const workBatch = 1000
 
 // work goes through the list; left says that there is more on it.
 func (f *folder) work(ctx context.Context) (left bool, err error) {
 	for n := 0; n < workBatch; {
-		var list []string
-		err := f.tx.EachKV(bucketWork, "", func(key string, _ []byte) bool {
-			if len(list) > 0 && list[0][0] != key[0] {
-				return false // all sessions before any group
-			}
-			list = append(list, key)
-			return len(list) < workBatch-n
-		})
+		list, err := f.next()
 		if err != nil {
 			return false, err
 		}
 		if len(list) == 0 {
 			return false, nil
 		}
-		for _, what := range list {
+		for _, what := range list[:min(len(list), workBatch-n)] {
 			if f.did > 0 && f.over() || ctx.Err() != nil {
 				return true, nil
 			}
@@ -446,6 +444,29 @@ func (f *folder) work(ctx context.Context) (left bool, err error) {
 		}
 	}
 	return f.anyWork()
+}
+
+// next is what is to be done next: sessions before groups, and the older
+// sessions first, so that what depends on earlier ones is right at once.
+func (f *folder) next() ([]string, error) {
+	type item struct {
+		start string
+		key   string
+	}
+	var list []item
+	err := f.tx.EachKV(bucketWork, "", func(key string, value []byte) bool {
+		if len(list) > 0 && list[0].key[0] != key[0] {
+			return false
+		}
+		list = append(list, item{string(value), key})
+		return len(list) < 50*workBatch
+	})
+	slices.SortFunc(list, func(a, b item) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.key, b.key)) })
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = list[i].key
+	}
+	return out, err
 }
 
 func (f *folder) anyWork() (bool, error) {
