@@ -5,48 +5,367 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/config"
 	"reprise/internal/event"
+	"reprise/internal/event/quick"
+	"reprise/internal/proc"
 	"reprise/internal/term"
 )
 
 func newEventsCmd(app *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "events", Short: "Look after the record of what happened"}
+	cmd := &cobra.Command{
+		Use: "events", Short: "Read the record of what happened, and look after it",
+		Long: `The record of what happened: sessions, prompts, tool calls, memory, runs. It is the
+truth that everything else is derived from, in plain files that are only ever
+added to. Without more it is the log of the project around the working directory,
+or the global one outside any.`,
+	}
+	cmd.AddCommand(newEventsListCmd(app), newEventsTailCmd(app), newEventsShowCmd(app), newEventsVerifyCmd(app),
+		newEventsStatsCmd(app), newEventsExportCmd(app), newEventsMigrateCmd(app), newEventsOutboxCmd(app))
+	return cmd
+}
+
+// Broker is the one way into the event logs, for this installation: of the
+// project around the working directory, or the global scope. What an event
+// leaves open of who and where is filled in from who, if it is given, and then
+// for this process.
+func (a *App) Broker(who ...event.Event) (*event.Broker, error) {
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	var defaults event.Event
+	if len(who) > 0 {
+		defaults = who[0]
+	}
+	if defaults.Run == "" {
+		defaults.Run = a.Env.Get(proc.RunIDVar)
+	}
+	if defaults.Role == "" {
+		defaults.Role = a.Env.Get("AGENT_ROLE")
+	}
+	if home.Project != nil && defaults.Project == "" {
+		defaults.Project = home.Project.Name
+	}
+	return event.NewBroker(event.BrokerOptions{
+		Events: home.Paths.Events, Outbox: home.Paths.Outbox(), Host: a.Hostname, Now: a.Env.Now,
+		Wait: lockPatience, Defaults: defaults,
+		Report: func(err error) {
+			if log, lerr := a.Logger(); lerr == nil {
+				log.Warn("an event could not be logged and waits in the outbox", "error", err)
+			}
+		},
+	}), nil
+}
+
+// lockPatience is how long a command waits for a log that another process is
+// writing to: an append takes a few milliseconds, a purge of a large log more.
+const lockPatience = 5 * time.Second
+
+// eventLogs is which logs a command reads.
+type eventLogs struct {
+	project string
+	global  bool
+	all     bool
+}
+
+// flags adds the flags that choose logs.
+func (l *eventLogs) flags(app *App, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&l.project, "project", "", "the log of this `PROJECT`, wherever you are")
+	cmd.Flags().BoolVar(&l.global, "global", false, "the global log")
+	cmd.Flags().BoolVar(&l.all, "all-projects", false, "every log: the global one and all projects'")
+	cmd.MarkFlagsMutuallyExclusive("project", "global", "all-projects")
+	_ = cmd.RegisterFlagCompletionFunc("project", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		home, err := app.Home()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return projectNames(home), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// eventLog is one log: a project's, or with no name the global one.
+type eventLog struct {
+	project, dir string
+}
+
+func (l *eventLogs) find(app *App) ([]eventLog, error) {
+	home, err := app.Home()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case l.all:
+		logs := []eventLog{{"", home.Paths.Events("")}}
+		for _, name := range projectNames(home) {
+			logs = append(logs, eventLog{name, home.Paths.Events(name)})
+		}
+		return logs, nil
+	case l.project != "":
+		if !slices.Contains(projectNames(home), l.project) {
+			return nil, exitWith(ExitNotFound, fmt.Errorf("there is no project %q; there are %s", l.project, orNone(projectNames(home))))
+		}
+		return []eventLog{{l.project, home.Paths.Events(l.project)}}, nil
+	case l.global || home.Project == nil:
+		return []eventLog{{"", home.Paths.Events("")}}, nil
+	}
+	return []eventLog{{home.Project.Name, home.EventsDir()}}, nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// projectNames are the projects that have data here.
+func projectNames(home *config.Home) []string {
+	entries, err := os.ReadDir(filepath.Join(home.Paths.Data, "projects"))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// eventFilter is which events a command is about.
+type eventFilter struct {
+	types, outcomes             []string
+	session, client, run, agent string
+	since, until, text          string
+
+	from, to time.Time
+}
+
+func (f *eventFilter) flags(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVarP(&f.types, "type", "t", nil, "only these `TYPES`; a first word such as tool or memory is all of its kind")
+	cmd.Flags().StringVar(&f.session, "session", "", "only of the session whose `ID` begins so")
+	cmd.Flags().StringVar(&f.run, "run", "", "only of this `RUN`")
+	cmd.Flags().StringVar(&f.client, "client", "", "only of this `CLIENT`")
+	cmd.Flags().StringVar(&f.agent, "agent", "", "only of this `AGENT`")
+	cmd.Flags().StringSliceVar(&f.outcomes, "outcome", nil, "only with this `OUTCOME`")
+	cmd.Flags().StringVar(&f.since, "since", "", "only from this `TIME` on: 2026-11-28, 2026-11-28T09:30, or 3h, 2d ago")
+	cmd.Flags().StringVar(&f.until, "until", "", "only before this `TIME`")
+	cmd.Flags().StringVarP(&f.text, "grep", "g", "", "only with this `TEXT` in them, in any case")
+	var kinds []string
+	for _, t := range event.Types() {
+		kinds = append(kinds, string(t))
+	}
+	offer(cmd, "type", kinds...)
+	offer(cmd, "client", "claude", "codex", "gemini", "copilot")
+}
+
+// prepare checks what was asked for.
+func (f *eventFilter) prepare(app *App) (err error) {
+	for _, t := range f.types {
+		if !slices.ContainsFunc(event.Types(), func(have event.Type) bool { return isOfType(have, t) }) {
+			return usagef("--type %q is no type of an event: see `reprise events list --help`", t)
+		}
+	}
+	f.client = quick.Client(f.client)
+	if f.from, err = whenIs(app, "--since", f.since); err == nil {
+		f.to, err = whenIs(app, "--until", f.until)
+	}
+	f.text = strings.ToLower(f.text)
+	return err
+}
+
+func isOfType(have event.Type, asked string) bool {
+	asked = strings.TrimSuffix(asked, ".*")
+	return string(have) == asked || strings.HasPrefix(string(have), asked+".")
+}
+
+// whenIs reads a time as people say it; "" is the zero time.
+func whenIs(app *App, flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if d, err := time.ParseDuration(days + "h"); err == nil {
+			return app.Now().Add(-24 * d), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return app.Now().Add(-d.Abs()), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usagef("%s %q is no time: say 2026-11-28, 2026-11-28T09:30, 3h or 2d", flag, text)
+}
+
+func (f *eventFilter) keeps(e *event.Event) bool {
+	switch {
+	case len(f.types) > 0 && !slices.ContainsFunc(f.types, func(t string) bool { return isOfType(e.Type, t) }),
+		f.session != "" && !strings.HasPrefix(e.Session, f.session),
+		f.run != "" && e.Run != f.run,
+		f.client != "" && e.Client != f.client,
+		f.agent != "" && e.Agent != f.agent,
+		len(f.outcomes) > 0 && !slices.Contains(f.outcomes, e.Outcome),
+		!f.from.IsZero() && e.TS.Before(f.from),
+		!f.to.IsZero() && !e.TS.Before(f.to):
+		return false
+	}
+	return f.text == "" || strings.Contains(strings.ToLower(string(e.Data)), f.text) ||
+		strings.Contains(strings.ToLower(e.Task+"\n"+strings.Join(e.Evidence, "\n")), f.text)
+}
+
+// collect reads the events that the filter keeps, oldest first: the last limit
+// of them (0: all). Lines that cannot be used are told of and passed over.
+func collect(app *App, logs []eventLog, f *eventFilter, limit int) ([]event.Event, error) {
+	var out []event.Event
+	bad := 0
+	for _, log := range logs {
+		for e, err := range event.ReadSince(log.dir, f.from) {
+			if line := (*event.LineError)(nil); errors.As(err, &line) {
+				bad++
+				continue
+			}
+			if err != nil {
+				return out, err
+			}
+			if !f.keeps(&e) {
+				continue
+			}
+			if out = append(out, e); limit > 0 && len(out) > 2*limit+1000 && len(logs) == 1 {
+				out = slices.Delete(out, 0, len(out)-limit) // a long log need not be held whole
+			}
+		}
+	}
+	if bad > 0 {
+		fmt.Fprintf(app.Err, "note: %s cannot be read; `reprise events verify` says which\n", count(bad, "line"))
+	}
+	if len(logs) > 1 {
+		slices.SortStableFunc(out, func(a, b event.Event) int { return a.TS.Compare(b.TS) })
+	}
+	if limit > 0 && len(out) > limit {
+		out = out[len(out)-limit:]
+	}
+	return out, nil
+}
+
+func newEventsListCmd(app *App) *cobra.Command {
+	var logs eventLogs
+	var f eventFilter
 	var asJSON bool
-	verify := &cobra.Command{
-		Use: "verify", Args: cobra.NoArgs, Short: "Check that no line of the event log was edited or is missing",
-		Long: `Check the event log of the project around the working directory, or of the global
-scope: every line must be an event, and name the line before it by its hash. Ends
-with 1 if anything is wrong. Nothing is changed.`,
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Args: cobra.NoArgs, Short: "List events, the newest last",
+		Long: `List events, the newest last. At a terminal lines are cut to its width;
+` + "`reprise events show ID`" + ` has the whole.`,
 		RunE: func(*cobra.Command, []string) error {
-			home, err := app.Home()
+			if limit < 0 {
+				return usagef("--limit %d is negative", limit)
+			}
+			if err := f.prepare(app); err != nil {
+				return err
+			}
+			where, err := logs.find(app)
 			if err != nil {
 				return err
 			}
-			dir := home.EventsDir()
-			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-				fmt.Fprintf(app.Err, "No events yet: %s is made by the first one.\n", dir)
-				return nil
-			}
-			report, err := event.Verify(dir)
+			events, err := collect(app, where, &f, limit)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				err = printJSON(app.Out, report)
-			} else {
-				err = showVerified(app, dir, report)
+				return printJSON(app.Out, append([]event.Event{}, events...))
 			}
-			if err == nil && len(report.Problems) > 0 {
-				return exitWithCode(ExitFailure)
+			if len(events) == 0 {
+				fmt.Fprintln(app.Err, "No such events.")
+				return nil
 			}
-			return err
+			table := eventTable(app)
+			for _, e := range events {
+				eventRow(table, e)
+			}
+			return table.Write(app.Out)
 		},
 	}
-	verify.Flags().BoolVar(&asJSON, "json", false, "print the report for programs")
-	cmd.AddCommand(verify)
+	logs.flags(app, cmd)
+	f.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print events for programs")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "the last `N` (0: all)")
+	return cmd
+}
+
+func eventTable(app *App) *term.Table {
+	return term.NewTable(app.Style(), "ID", "TIME", "CLIENT", "SESSION", "TYPE", "WHAT").MaxWidth(app.Columns)
+}
+
+func eventRow(table *term.Table, e event.Event) {
+	table.Row(e.ID, e.TS.Local().Format("2006-01-02 15:04:05"), e.Client, e.Session[:min(len(e.Session), 8)], string(e.Type), eventWhat(e, 200))
+}
+
+func newEventsVerifyCmd(app *App) *cobra.Command {
+	var logs eventLogs
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "verify", Args: cobra.NoArgs, Short: "Check that no line of the event log was edited or is missing",
+		Long: `Check the event log: every line must be an event, and name the line before it by
+its hash. Ends with 1 if anything is wrong. Nothing is changed.`,
+		RunE: func(*cobra.Command, []string) error {
+			where, err := logs.find(app)
+			if err != nil {
+				return err
+			}
+			reports := map[string]event.Report{}
+			wrong := false
+			for _, log := range where {
+				if _, err := os.Stat(log.dir); errors.Is(err, fs.ErrNotExist) {
+					if len(where) == 1 {
+						fmt.Fprintf(app.Err, "No events yet: %s is made by the first one.\n", log.dir)
+						return nil
+					}
+					continue
+				}
+				report, err := event.Verify(log.dir)
+				if err != nil {
+					return err
+				}
+				wrong = wrong || !report.OK()
+				reports[log.dir] = report
+				if !asJSON {
+					if err := showVerified(app, log.dir, report); err != nil {
+						return err
+					}
+				}
+			}
+			if asJSON {
+				var doc any = reports
+				if len(where) == 1 {
+					doc = reports[where[0].dir]
+				}
+				if err := printJSON(app.Out, doc); err != nil {
+					return err
+				}
+			}
+			if wrong {
+				return exitWithCode(ExitFailure)
+			}
+			return nil
+		},
+	}
+	logs.flags(app, cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report for programs")
 	return cmd
 }
 
@@ -56,6 +375,9 @@ func showVerified(app *App, dir string, r event.Report) error {
 	}
 	for _, name := range r.Unfinished {
 		fmt.Fprintf(app.Err, "note: the last line of %s is not finished: it is being written, or the next event sets it aside\n", name)
+	}
+	for _, t := range r.Torn {
+		fmt.Fprintf(app.Err, "note: %s keeps %s that a crash cut off before they were events\n", t.File, count(int(t.Bytes), "byte"))
 	}
 	_, err := fmt.Fprintf(app.Out, "%d events in %d files of %s, %d problems\n", r.Events, r.Files, dir, len(r.Problems))
 	return err

@@ -102,7 +102,8 @@ func (b *Broker) fill(e *Event) {
 		{&e.Project, &d.Project}, {&e.Session, &d.Session}, {&e.Run, &d.Run}, {&e.Client, &d.Client},
 		{&e.Agent, &d.Agent}, {&e.Role, &d.Role}, {&e.Task, &d.Task},
 	} {
-		if *f.to == "" && (f.to != &e.Session || e.Scope == "" || e.Scope == ScopeSession) {
+		narrow := f.to == &e.Session && e.Scope != "" && e.Scope != ScopeSession || f.to == &e.Project && e.Scope == ScopeGlobal
+		if *f.to == "" && !narrow { // an event of a wide scope is not made one of a narrow place
 			*f.to = *f.from
 		}
 	}
