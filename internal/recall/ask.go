@@ -35,7 +35,7 @@ func wantedOf(text string, w weights) []wanted {
 		if x.part && x.end <= lastEnd {
 			weight = w[weightPart]
 		}
-		if generic(surface) {
+		if generic(surface) || monthOf(surface) > 0 || len(surface) == 4 && (strings.HasPrefix(surface, "19") || strings.HasPrefix(surface, "20")) {
 			weight *= w[weightGeneric]
 		}
 		lastEnd = max(lastEnd, x.end)

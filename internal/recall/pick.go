@@ -25,7 +25,8 @@ func DefaultPolicy() Policy {
 }
 
 const (
-	scanned     = 100 // best documents among which an answer's are picked
+	scanned     = 60  // best documents among which an answer's are picked
+	pickedMost  = 30  // documents of an answer, where the question does not ask for more
 	snippetMost = 360 // characters of a document that are served, at most
 	overhead    = 12  // tokens of a line's source, date and id
 	leastUseful = 16  // tokens below which a snippet says nothing
@@ -67,7 +68,7 @@ func (r *ranking) fitting(out *Answer) []*scoredDoc {
 			out.Dropped[d.ID] = dropExcluded
 		case !d.exact && (d.quality < r.policy.Threshold || d.score <= 0):
 			out.Dropped[d.ID] = dropThreshold
-		case len(fit) < scanned:
+		case len(fit) < max(scanned, 2*r.Max):
 			fit = append(fit, d)
 		default:
 			out.Dropped[d.ID] = dropTopK
@@ -180,11 +181,10 @@ func (r *ranking) diverse(fit []*scoredDoc, out *Answer) []*scoredDoc {
 	if lambda <= 0 || lambda > 1 {
 		lambda = 1
 	}
-	sets := make([]map[string]struct{}, len(fit))
+	sets := make([][]uint32, len(fit))
 	top := 0.0
 	for i, d := range fit {
-		sets[i] = map[string]struct{}{}
-		words(d.Text, func(w word) bool { sets[i][w.term] = struct{}{}; return len(sets[i]) < 400 })
+		sets[i] = shingles(d.Text)
 		if !d.exact {
 			top = max(top, d.score)
 		}
@@ -194,6 +194,9 @@ func (r *ranking) diverse(fit []*scoredDoc, out *Answer) []*scoredDoc {
 	taken := make([]bool, len(fit))
 	var picked []*scoredDoc
 	for range fit {
+		if len(picked) >= max(r.Max, pickedMost) {
+			break
+		}
 		best, bestScore := -1, 0.0
 		for i, d := range fit {
 			if taken[i] {
@@ -222,14 +225,36 @@ func (r *ranking) diverse(fit []*scoredDoc, out *Answer) []*scoredDoc {
 	return picked
 }
 
-func jaccard(a, b map[string]struct{}) float64 {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	both := 0
-	for w := range a {
-		if _, ok := b[w]; ok {
+// shingles are the hashes of a text's words, sorted, each once.
+func shingles(text string) []uint32 {
+	var out []uint32
+	words(text, func(w word) bool {
+		if !w.part {
+			h := uint32(2166136261) // FNV-1a
+			for i := range len(w.term) {
+				h = (h ^ uint32(w.term[i])) * 16777619
+			}
+			out = append(out, h)
+		}
+		return len(out) < 400
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// jaccard is the share of what two sorted sets have in common.
+func jaccard(a, b []uint32) float64 {
+	both, i, j := 0, 0, 0
+	for i < len(a) && j < len(b) {
+		switch {
+		case a[i] == b[j]:
 			both++
+			i++
+			j++
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
 		}
 	}
 	if n := len(a) + len(b) - both; n > 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxSeeds  = 40  // best matches whose neighbours are fetched
-	maxFilled = 160 // documents whose text is looked at
+	maxSeeds  = 24  // best matches whose neighbours are fetched
+	maxFilled = 120 // documents whose text is looked at
 	reach     = 2   // neighbours on each side
 )
 

@@ -8,6 +8,10 @@ import (
 	"unicode/utf8"
 )
 
+// phrased is how many documents, the best so far, are looked at for pairs of
+// words: their texts have to be cut into words anew.
+const phrased = 40
+
 // second scores what the texts say beyond their words' counts. Each signal is
 // in [0,1] and raises the score by its weight's share, so that none of them
 // can make a match of what does not match.
@@ -24,17 +28,18 @@ func (r *ranking) second() {
 			oldest = d.Time
 		}
 	}
-	for _, d := range r.docs {
+	for i, d := range r.docs {
 		f := featuresOf(d.Text)
 		d.covered = r.covered(d)
-		s := map[weight]float64{
-			weightCoverage:   r.coverage(d),
-			weightPhrase:     r.phrase(d),
-			weightDate:       r.dateMatch(d),
-			weightImportance: d.Importance,
-			weightConfidence: d.Confidence,
-			weightScope:      scopeRank(d.Scope),
-			weightRecency:    r.recency(d, oldest, newest),
+		var s weights
+		s[weightCoverage] = r.coverage(d)
+		s[weightDate] = r.dateMatch(d)
+		s[weightImportance] = d.Importance
+		s[weightConfidence] = d.Confidence
+		s[weightScope] = scopeRank(d.Scope)
+		s[weightRecency] = r.recency(d, oldest, newest)
+		if i < phrased {
+			s[weightPhrase] = r.phrase(d)
 		}
 		switch r.q.cue {
 		case cueWhen:
@@ -298,7 +303,7 @@ func featuresOf(text string) features {
 	var f features
 	text = strings.TrimSpace(text)
 	times, numbers, places, reasons := 0, 0, 0, 0
-	prev, begins := "", true
+	afterPlace, begins := false, true
 	for i := 0; i < len(text); {
 		c, n := utf8.DecodeRuneInString(text[i:])
 		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
@@ -323,23 +328,23 @@ func featuresOf(text string) features {
 		w := text[i:j]
 		low := strings.ToLower(w)
 		f.words += 1 + dense/2
-		key := " " + low + " "
-		if strings.Contains(timeWords, key) || strings.Contains(timeWords, " "+low+"\n") || strings.Contains(timeWords, "\n"+low+" ") || len(w) == 4 && digits([]byte(w)) == 4 {
+		fl := flagsOf(low)
+		if fl&flagTime != 0 || len(w) == 4 && digits([]byte(w)) == 4 {
 			times++
 		}
-		if c := low[0]; c >= '0' && c <= '9' || strings.Contains(numberWords, key) || strings.Contains(numberWords, " "+low+"\n") || strings.Contains(numberWords, "\n"+low+" ") {
+		if c := low[0]; c >= '0' && c <= '9' || fl&flagNumber != 0 {
 			numbers++
 		}
-		if strings.Contains(reasonWords, key) {
+		if fl&flagReason != 0 {
 			reasons++
 		}
 		if unicode.IsUpper(c) && !begins && len(w) > 1 {
 			places++
-			if strings.Contains(placeWords, " "+prev+" ") {
+			if afterPlace {
 				places++
 			}
 		}
-		prev, begins = low, false
+		afterPlace, begins = fl&flagPlace != 0, false
 		i = j
 	}
 	if strings.ContainsAny(text, "年月日時週昨明") {

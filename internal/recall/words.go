@@ -2,6 +2,7 @@ package recall
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -410,13 +411,9 @@ sort specific take takes talk tell thing things time times today told took try t
 both many make makes made made usually now these current go going went gone come came think thinks thought know knows knew
 `
 
-func generic(w string) bool { return strings.Contains(genericFlat, " "+w+" ") }
+func generic(w string) bool { return flagsOf(w)&flagGeneric != 0 }
 
-var genericFlat = strings.ReplaceAll(genericWords, "\n", " ")
-
-func stop(w string) bool { return strings.Contains(stopWordsFlat, " "+w+" ") }
-
-var stopWordsFlat = strings.ReplaceAll(stopWords, "\n", " ")
+func stop(w string) bool { return flagsOf(w)&flagStop != 0 }
 
 // stopKana are pairs of hiragana that stand for grammar.
 const stopKana = ` です ます した から まで など って ない いる ある する れる られ せる こと もの よう そう ため だけ ほど より では
@@ -430,5 +427,32 @@ func stopDense(term string) bool {
 	if scriptOf(r) != hiragana {
 		return false
 	}
-	return n == len(term) || strings.Contains(stopKana, " "+term+" ") || strings.Contains(stopKana, "\n"+term+" ")
+	return n == len(term) || flagsOf(term)&flagStop != 0
 }
+
+// flags are what lists say of a word.
+type flags uint8
+
+const (
+	flagStop flags = 1 << iota
+	flagGeneric
+	flagTime
+	flagNumber
+	flagReason
+	flagPlace
+)
+
+func flagsOf(w string) flags { return wordFlags()[w] }
+
+// wordFlags holds all lists of words. Made at first use: a program that never
+// searches does not pay for it.
+var wordFlags = sync.OnceValue(func() map[string]flags {
+	m := map[string]flags{}
+	for f, list := range map[flags]string{flagStop: stopWords + stopKana, flagGeneric: genericWords, flagTime: timeWords,
+		flagNumber: numberWords, flagReason: reasonWords, flagPlace: placeWords} {
+		for w := range strings.FieldsSeq(list) {
+			m[w] |= f
+		}
+	}
+	return m
+})
