@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -190,12 +190,13 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	p := h.made.Plan
 	r := &hook.Router{
-		Rules: &p.Rules, Recorder: &fullRecorder{app: h.app, plan: p}, Handlers: handlers, Done: h.call.done, Warn: h.warn,
+		Rules: &p.Rules, Recorder: h.recorder(p), Handlers: handlers, Done: h.call.done, Warn: h.warn,
 		Who: hook.Who{Project: p.Project, Run: env.Get(hook.RunVar), Agent: env.Get(hook.AgentVar)},
 	}
 	if paths, err := config.FindPaths(h.app.Env); err == nil {
 		r.Who.Role = hook.Role(paths.State, &ev, env.Get, h.warn)
 	}
+	h.replay(ctx)
 	d, err := r.Route(ctx, ev)
 	if err != nil {
 		h.warn("the event was not recorded", err)
@@ -223,32 +224,50 @@ func handKinds(h hook.Handlers) []string {
 	return out
 }
 
-// hookHandlers are what hooks do beyond recording, for a session that lives in
-// dir. What they start must not start hooks of its own.
-func (a *App) hookHandlers(dir string) hook.Handlers {
-	a.Environ = append(a.Environ, hook.DepthVar+"=1")
-	return nil
+// hookRecorder records what a router has for the log, secrets and all: the full
+// program takes them out.
+type hookRecorder struct{ broker *event.Broker }
+
+func (h *hookRun) recorder(p *plan.Plan) *hookRecorder {
+	return &hookRecorder{event.NewBroker(event.BrokerOptions{
+		Events: func(string) string { return p.Events },
+		Outbox: config.Paths{Data: p.Data}.Outbox(),
+		Host:   h.app.Hostname, Now: h.app.Env.Now, Wait: time.Second,
+		Report: func(err error) { h.warn("the event was put aside, to be recorded by a later hook", err) },
+	})}
 }
 
-// fullRecorder writes events that may hold secrets, too.
-type fullRecorder struct {
-	app  *App
-	plan *plan.Plan
-}
-
-func (f *fullRecorder) Record(ctx context.Context, e *quick.Event, sync bool) (bool, error) {
-	quickly := quick.Broker{
-		Events: func(string) string { return f.plan.Events },
-		Outbox: filepath.Join(f.plan.Data, "outbox"), Host: f.plan.Host, Now: f.app.Env.Now,
-	}
-	pending, err := quickly.Record(ctx, e, sync)
-	if !errors.Is(err, quick.ErrNeedsFull) {
-		return pending, err
-	}
-	_, err = event.Open(f.plan.Events, f.app.Hostname, f.app.Env.Now).Append(ctx, event.Event{
+func (r *hookRecorder) Record(ctx context.Context, e *quick.Event, _ bool) (bool, error) {
+	_, err := r.broker.Record(ctx, event.Event{
 		Scope: event.Scope(e.Scope), Project: e.Project, Session: e.Session, Run: e.Run, Client: e.Client,
 		Agent: e.Agent, Role: e.Role, Type: event.Type(e.Type), Data: e.Data, Outcome: e.Outcome, Evidence: e.Evidence,
 	})
-	return false, err
+	return false, err // what was put aside has been reported
 }
 
+// Bounds of what a hook does with the outbox.
+const (
+	replayEvents = 200
+	replayTime   = 300 * time.Millisecond
+)
+
+// replay records what earlier hooks had to put aside. A project's events go
+// where its name says, whichever project this hook belongs to.
+func (h *hookRun) replay(ctx context.Context) {
+	if h.made.Home == nil {
+		return
+	}
+	paths := h.made.Home.Paths
+	b := event.NewBroker(event.BrokerOptions{
+		Events: paths.Events, Outbox: paths.Outbox(), Host: h.app.Hostname, Now: h.app.Env.Now,
+	})
+	ctx, cancel := context.WithTimeout(ctx, replayTime)
+	defer cancel()
+	done, err := b.Replay(ctx, replayEvents)
+	switch {
+	case err != nil:
+		h.warn("what waits in the outbox could not be recorded", err)
+	case len(done.Trouble)+len(done.Aside) > 0:
+		h.warn("some of what waits in the outbox could not be recorded", errors.New(strings.Join(append(done.Trouble, done.Aside...), "; ")))
+	}
+}

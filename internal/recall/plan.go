@@ -292,7 +292,7 @@ func (d *db) match(terms []queryTerm, v *sight) (hits []found, complete bool, er
 		return hits, false, err
 	}
 	m, more := n, int64(0)
-	for m < len(terms) && more+terms[m].df <= d.steps() {
+	for m < len(terms) && more+terms[m].df <= d.steps()/3 {
 		more += terms[m].df
 		m++
 	}

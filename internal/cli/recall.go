@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/recall"
+	"reprise/internal/term"
+)
+
+type recallOptions struct {
+	asOf    string
+	project string
+	all     bool
+	explain bool
+	asJSON  bool
+	most    int
+	tokens  int
+	classes []string
+}
+
+func newRecallCmd(app *App) *cobra.Command {
+	var o recallOptions
+	cmd := &cobra.Command{
+		Use:   "recall QUESTION...",
+		Short: "Ask what is remembered",
+		Long: `Ask what is remembered: notes, decisions, learnings, what failed and how it was
+fixed, and what sessions were about; of this project and of all projects together.
+Nothing is printed when nothing fits, and the exit code is then 3.
+
+--as-of answers what was known then. --explain shows what each score is made of,
+and why other candidates were left out.`,
+		Example: `  reprise recall "which port does staging use?"
+  reprise recall --as-of 2026-09-01 deploy day
+  reprise recall --all --explain "connection refused"`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runRecall(cmd.Context(), app, o, strings.Join(args, " "))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.asOf, "as-of", "", "answer as of this `DATE` (2026-09-01, or with a time)")
+	f.StringVar(&o.project, "project", "", "as if in this project (default: the one around the working directory)")
+	f.BoolVar(&o.all, "all", false, "search every project")
+	f.BoolVar(&o.explain, "explain", false, "show what the scores are made of and what was left out")
+	f.BoolVar(&o.asJSON, "json", false, "print the answer for programs")
+	f.IntVarP(&o.most, "max", "n", 0, "at most so many results (0: as many as fit)")
+	f.IntVar(&o.tokens, "max-tokens", 2000, "at most so many tokens in all")
+	f.StringSliceVar(&o.classes, "class", nil, "only these kinds: block, decision, learning, episode, pattern, anti_pattern, summary, answer, core")
+	return cmd
+}
+
+func runRecall(ctx context.Context, app *App, o recallOptions, text string) error {
+	q := recall.Question{Text: text, Max: o.most, MaxTokens: o.tokens, Explain: o.explain}
+	var err error
+	if q.AsOf, err = parseDay(o.asOf); err != nil {
+		return usagef("--as-of: %w", err)
+	}
+	if q.Reader, err = app.reader(); err != nil {
+		return err
+	}
+	if o.project != "" {
+		q.Project = o.project
+	}
+	q.All = o.all
+	for _, c := range o.classes {
+		q.Classes = append(q.Classes, recall.Class(strings.ReplaceAll(c, "-", "_")))
+	}
+	index, err := app.Index()
+	if err != nil {
+		return err
+	}
+	if _, err := app.organizer.Run(ctx, 0); err != nil {
+		return err
+	}
+	answer, err := index.Recall(ctx, q)
+	if err != nil {
+		return err
+	}
+	if o.asJSON {
+		if answer.Results == nil {
+			answer.Results = []recall.Result{}
+		}
+		if err := printJSON(app.Out, answer); err != nil {
+			return err
+		}
+	} else {
+		showAnswer(app, answer, o.explain)
+	}
+	if len(answer.Results) == 0 {
+		return exitWithCode(ExitNotFound)
+	}
+	return nil
+}
+
+// parseDay reads a date, with or without a time; a date alone is the end of
+// that day, by UTC.
+func parseDay(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t.Add(24*time.Hour - time.Nanosecond), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is not a date; write 2026-09-01 or 2026-09-01T15:04:05Z", clipText(s, 40))
+}
+
+func showAnswer(app *App, a recall.Answer, explain bool) {
+	style := app.Style()
+	for _, r := range a.Results {
+		title := term.SafeLine(r.Title)
+		if title == "" {
+			title = term.SafeLine(clipText(strings.TrimSpace(r.Snippet), 60))
+		}
+		fmt.Fprintf(app.Out, "%s  %s\n", style.Bold(title), style.Dim(fmt.Sprintf("%.2f", r.Score)))
+		for line := range strings.SplitSeq(strings.TrimSpace(r.Snippet), "\n") {
+			if line = strings.TrimSpace(term.SafeLine(line)); line != "" && line != title {
+				fmt.Fprintf(app.Out, "  %s\n", line)
+			}
+		}
+		about := []string{strings.ReplaceAll(string(r.Class), "_", "-")}
+		if !r.Time.IsZero() {
+			about = append(about, r.Time.UTC().Format(time.DateOnly))
+		}
+		if r.Project != "" {
+			about = append(about, "project "+r.Project)
+		}
+		if r.Confidence > 0 {
+			about = append(about, fmt.Sprintf("confidence %.2f", r.Confidence))
+		}
+		about = append(about, r.Source, r.ID)
+		fmt.Fprintf(app.Out, "  %s\n", style.Dim(term.SafeLine(strings.Join(about, " · "))))
+		if len(r.Conflicts) > 0 {
+			fmt.Fprintf(app.Out, "  %s %s\n", style.Yellow("says otherwise:"), term.SafeLine(strings.Join(r.Conflicts, ", ")))
+		}
+		if explain {
+			var parts []string
+			for _, k := range slices.Sorted(maps.Keys(r.Signals)) {
+				parts = append(parts, fmt.Sprintf("%s %.3f", k, r.Signals[k]))
+			}
+			fmt.Fprintf(app.Out, "  %s\n", style.Dim(strings.Join(parts, "  ")))
+		}
+	}
+	if explain && len(a.Dropped) > 0 {
+		reasons := map[string]int{}
+		for _, why := range a.Dropped {
+			reasons[why]++
+		}
+		var parts []string
+		for _, why := range slices.Sorted(maps.Keys(reasons)) {
+			parts = append(parts, fmt.Sprintf("%s %d", why, reasons[why]))
+		}
+		fmt.Fprintf(app.Out, "left out: %s\n", strings.Join(parts, ", "))
+	}
+	if explain {
+		fmt.Fprintf(app.Out, "%s, policy %s\n", count(a.Tokens, "token"), a.Policy)
+	}
+	if len(a.Results) == 0 {
+		fmt.Fprintln(app.Err, "Nothing that is remembered fits.")
+		if len(a.Elsewhere) > 0 {
+			fmt.Fprintf(app.Err, "Other projects have something: %s (--project NAME, or --all).\n", term.SafeLine(strings.Join(a.Elsewhere, ", ")))
+		}
+	}
+}
