@@ -16,6 +16,7 @@ import (
 // which kept subagents in the session's own file).
 type claudeReader struct {
 	*session
+	marks [][]byte // of the lines that are read
 	// result opens a file of the session's tool-results by its name; nil where
 	// there is none.
 	result func(name string) (*os.File, error)
@@ -65,7 +66,7 @@ type claudeBlock struct {
 }
 
 func (r *claudeReader) read(l line) error {
-	if !mayBe(l.text, claudeMarks()) {
+	if !mayBe(l.text, r.marks) {
 		return nil
 	}
 	var c claudeLine
@@ -126,7 +127,7 @@ func (r *claudeReader) of(c claudeLine) *session {
 	}
 	s := r.sides[id]
 	if s == nil {
-		s = &session{client: r.client, id: r.id, path: r.path, cwd: r.cwd, now: r.now, emit: r.emit, at: r.at, agent: id}
+		s = &session{client: r.client, id: r.id, path: r.path, cwd: r.cwd, base: r.base, now: r.now, emit: r.emit, at: r.at, agent: id}
 		r.sides[id] = s
 	}
 	return s

@@ -13,6 +13,7 @@ import (
 // older ones that have the same response items).
 type codexReader struct {
 	*session
+	marks [][]byte // of the lines that are read
 	// ends are the outcomes that Codex notes for itself, by call: they come
 	// before what the model was told, and hold the exit code.
 	ends map[string]outcome
@@ -87,7 +88,7 @@ func (d *codexDuration) UnmarshalJSON(data []byte) error {
 }
 
 func (r *codexReader) read(l line) error {
-	if !mayBe(l.text, codexMarks()) {
+	if !mayBe(l.text, r.marks) {
 		return nil
 	}
 	var c codexLine

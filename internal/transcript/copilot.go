@@ -12,8 +12,9 @@ import (
 // Subagents are told of in the same file, by agentId.
 type copilotReader struct {
 	*session
-	shut bool              // the last thing was the session's own end
-	side map[string]string // the last words of subagents, by id
+	marks [][]byte          // of the lines that are read
+	shut  bool              // the last thing was the session's own end
+	side  map[string]string // the last words of subagents, by id
 }
 
 func copilotMarks() [][]byte {
@@ -64,7 +65,7 @@ type copilotLine struct {
 }
 
 func (r *copilotReader) read(l line) error {
-	if !mayBe(l.text, copilotMarks()) {
+	if !mayBe(l.text, r.marks) {
 		return nil
 	}
 	var c copilotLine

@@ -169,13 +169,13 @@ func (c *countingReader) Read(p []byte) (int, error) {
 func (src Source) reader(s *session) reader {
 	switch src.Client {
 	case "codex":
-		return &codexReader{session: s}
+		return &codexReader{session: s, marks: codexMarks()}
 	case "gemini":
 		return &geminiReader{session: s}
 	case "copilot":
-		return &copilotReader{session: s}
+		return &copilotReader{session: s, marks: copilotMarks()}
 	}
-	r := &claudeReader{session: s}
+	r := &claudeReader{session: s, marks: claudeMarks()}
 	if src.root != nil && src.Session != "" {
 		dir := path.Join(path.Dir(src.name), src.Session, "tool-results")
 		if src.Agent != "" {

@@ -51,10 +51,12 @@ type answer struct {
 type session struct {
 	client, id string
 	path       string
-	// Where the session worked, as last said. Each event is filed by it.
-	cwd, model string
-	agent      string // a subagent's id, by the client
-	agentType  string
+	// cwd is where the session works, as last said; base is where it began. All
+	// its events are filed by that, as hooks do: a session's events stay together.
+	cwd, base string
+	model     string
+	agent     string // a subagent's id, by the client
+	agentType string
 	// now is when the import runs: no event may be later.
 	now  time.Time
 	emit func(cwd string, e event.Event) error
@@ -118,12 +120,15 @@ func (s *session) addFrom(line int, at time.Time, key string, kind event.Type, a
 		ID: eventID(at, s.client, id, agent, string(kind), key, at.Format(time.RFC3339Nano)), TS: at,
 		Session: s.id, Client: s.client, Agent: agent, Type: kind, Data: raw,
 	}
-	return s.emit(s.cwd, e)
+	return s.emit(s.base, e)
 }
 
 // begin is called with the first line that has a time, or with one that says
 // the session went on.
 func (s *session) begin(at time.Time, key, source string) error {
+	if s.base == "" || source == "resume" {
+		s.base = s.cwd
+	}
 	if s.started && source == "startup" {
 		return nil
 	}
