@@ -15,6 +15,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/event"
+	"reprise/internal/learn"
 	"reprise/internal/logfile"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
@@ -55,6 +56,10 @@ type App struct {
 	runs   *run.Manager
 	memory *memory.Store
 	index  *recall.Index
+	// organizer belongs to index.
+	organizer *learn.Organizer
+	// hurried: this process has a deadline, and leaves to another what takes long.
+	hurried bool
 }
 
 // commands is every command there is, in the order of the help.
@@ -68,6 +73,8 @@ func commands(app *App) []*cobra.Command {
 		newSpawnCmd(app),
 		newRunsCmd(app),
 		newMemoryCmd(app),
+		newRecallCmd(app),
+		newContextCmd(app),
 		newIndexCmd(app),
 		newEventsCmd(app),
 		newImportCmd(app),
@@ -299,7 +306,7 @@ func (a *App) anyIndex() (*recall.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.index = recall.Open(recall.Options{IndexFile: home.IndexFile(), MemoryDir: home.MemoryDir()})
+	a.index, a.organizer = a.openIndex(home, !a.hurried)
 	return a.index, nil
 }
 
