@@ -48,8 +48,8 @@ func TestDoctorHooks(t *testing.T) {
 	if err := os.WriteFile(hook, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	want(OK, "11 hooks", "")
-	want(Warn, "waiting for trust: 11 of 11", "start codex")
+	want(OK, "12 hooks", "")
+	want(Warn, "waiting for trust: 12 of 12", "start codex")
 
 	// As Codex 0.171.0 notes that they were accepted.
 	file, err := s.HookFile("codex", User)

@@ -35,7 +35,8 @@ func hookSpecs(client string) []hookSpec {
 	case "claude-code":
 		return []hookSpec{
 			{event: "SessionStart"}, {event: "UserPromptSubmit"}, {event: "PreToolUse", tools: true},
-			{event: "PermissionRequest", tools: true}, {event: "PostToolUse", tools: true}, {event: "PostToolUseFailure", tools: true},
+			{event: "PermissionRequest", tools: true}, {event: "PermissionDenied", tools: true},
+			{event: "PostToolUse", tools: true}, {event: "PostToolUseFailure", tools: true},
 			{event: "SubagentStart"}, {event: "SubagentStop"}, {event: "PreCompact"}, {event: "PostCompact"},
 			{event: "Stop"}, {event: "StopFailure"}, {event: "SessionEnd"},
 		}
@@ -44,7 +45,7 @@ func hookSpecs(client string) []hookSpec {
 			{event: "SessionStart"}, {event: "UserPromptSubmit"}, {event: "PreToolUse", tools: true},
 			{event: "PermissionRequest", tools: true}, {event: "PostToolUse", tools: true},
 			{event: "SubagentStart"}, {event: "SubagentStop"}, {event: "PreCompact"}, {event: "PostCompact"},
-			{event: "Stop"}, {event: "SessionEnd"},
+			{event: "Stop"}, {event: "Interrupt"}, {event: "SessionEnd"},
 		}
 	case "gemini":
 		return []hookSpec{
