@@ -391,3 +391,27 @@ func TestLargeMemoryOpensLazily(t *testing.T) {
 		t.Error("a new file is not found")
 	}
 }
+
+// TestManyOfOneTime: sections of files have a day for a time, or none, and are
+// alike in all that their numbers are made of.
+func TestManyOfOneTime(t *testing.T) {
+	x, _ := newIndex(t)
+	const n = 6000
+	start := time.Now()
+	update(t, x, func(tx *Tx) error {
+		for i := range n {
+			if err := tx.Put(Doc{ID: fmt.Sprint("d", i), Class: ClassBlock, Text: "alike " + vocabulary[i%26]}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	rows := int64(0)
+	view(t, x, func(tx *Tx) (err error) {
+		rows, err = tx.d.number(`SELECT count(DISTINCT row) FROM docs WHERE row < ?`, int64(spread+1)<<timeShift)
+		return err
+	})
+	if took := time.Since(start); rows < n || took > time.Minute {
+		t.Errorf("%d rows in %s", rows, took)
+	}
+}

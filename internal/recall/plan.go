@@ -180,13 +180,13 @@ func (v *sight) serves(d *Doc) bool {
 	return v.permits(d)
 }
 
-// bound is the row number below which everything known at the time is. Numbers
-// that were taken are counted up into the next minute at most.
+// bound is the row number below which everything known at the time is, and some
+// of the day that follows.
 func (v *sight) bound() int64 {
 	if v.asOf.IsZero() {
 		return math.MaxInt64
 	}
-	return (minuteOf(v.asOf) + 2) << timeShift
+	return (minuteOf(v.asOf) + spread + 1) << timeShift
 }
 
 // narrowing is an FTS5 expression that leaves only what the reader may see and

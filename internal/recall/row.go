@@ -11,14 +11,15 @@ import (
 // query may leave it out by:
 //
 //	28 bits  minutes since 1970 of Doc.Time, so that rows are in order of time
-//	11 bits  from the hash of the id; counted up where the number is taken
+//	11 bits  from the hash of the id
 //	 4 bits  class
 //	 2 bits  status
 //	10 bits  hash of who may see it: everyone, a project, a session
 //	 8 bits  words in the document, roughly
 //
-// It depends on the document alone (but for numbers that were taken), and so
-// is the same after a rebuild.
+// It depends on the document alone and so is the same after a rebuild, but for
+// numbers that were taken: those of many documents of one time (sections of
+// files have a day, or none) are spread over the day that follows.
 const (
 	lenBits, visBits, statusBits, classBits, discBits = 8, 10, 2, 4, 11
 
@@ -106,6 +107,16 @@ func audienceCode(a string) int64 { return int64(hash64(a) & (1<<visBits - 1)) }
 func rowOf(d *Doc, length int) int64 {
 	return minuteOf(d.Time)<<timeShift | int64(hash64(d.ID)&(1<<discBits-1))<<discShift | classCode(d.Class)<<classShift |
 		statusCode(d.Status)<<statusShift | audienceCode(audience(d.Scope, d.Project, d.Session))<<visShift | packLength(length)
+}
+
+// spread is over how many minutes taken numbers are spread at most.
+const spread = 24 * 60
+
+// otherRow is a number to try where row, or the one tried last, is taken.
+func otherRow(row, minute int64, id string, try int) int64 {
+	h := hash64(id + "\x00" + strconv.Itoa(try))
+	m := minute + int64((h>>32)%uint64(min(spread, 1<<min(2*try, 20))))
+	return row&(1<<discShift-1) | int64(h&(1<<discBits-1))<<discShift | min(m, maxMinute)<<timeShift
 }
 
 // packLength keeps a document's length in a byte: exact below 128, then in

@@ -57,9 +57,7 @@ func (r *ranking) second() {
 		for i := range numWeights {
 			factor += r.w[i] * s[i]
 		}
-		if f.asks {
-			factor *= 1 - r.w[weightAsks]
-		}
+		factor *= 1 - r.w[weightAsks]*f.asks
 		if f.words < 6 {
 			factor *= 1 - r.w[weightShort]
 		}
@@ -282,7 +280,7 @@ func scopeRank(scope string) float64 {
 // features are what a text has that a kind of question asks for.
 type features struct {
 	time, number, place, reason float64
-	asks                        bool
+	asks                        float64 // share of the words that are in questions
 	words                       int
 }
 
@@ -304,10 +302,18 @@ func featuresOf(text string) features {
 	text = strings.TrimSpace(text)
 	times, numbers, places, reasons := 0, 0, 0, 0
 	afterPlace, begins := false, true
+	asked, sentence := 0, 0
 	for i := 0; i < len(text); {
 		c, n := utf8.DecodeRuneInString(text[i:])
 		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
-			if c == '.' || c == '!' || c == '?' || c == ':' || c == '\n' {
+			switch c {
+			case '?', '？':
+				asked += f.words - sentence
+				fallthrough
+			case '.', '!', '\n', '。', '！':
+				sentence = f.words
+				fallthrough
+			case ':':
 				begins = true
 			}
 			i += n
@@ -357,7 +363,7 @@ func featuresOf(text string) features {
 		reasons++
 	}
 	f.time, f.number, f.place, f.reason = level(times), level(numbers), level(places), level(reasons)
-	f.asks = strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？")
+	f.asks = float64(asked) / float64(max(1, f.words))
 	return f
 }
 

@@ -251,8 +251,8 @@ func (w *writer) put(e *entry) error {
 		return nil
 	}
 	row := rowOf(&e.Doc, e.words())
-	const disc = int64(1<<discBits-1) << discShift
-	if old.hash == e.hash && old.row&^disc == row&^disc && old.Session == e.Session && old.Project == e.Project && slices.Equal(old.ACL, e.ACL) && old.Class == e.Class {
+	const low = 1<<discShift - 1
+	if old.hash == e.hash && old.row&low == row&low && minuteOf(old.Time) == minuteOf(e.Time) && old.Session == e.Session && old.Project == e.Project && slices.Equal(old.ACL, e.ACL) && old.Class == e.Class {
 		return w.update(&old, e)
 	}
 	if err := w.remove(&old); err != nil {
@@ -276,7 +276,7 @@ const insertDoc = `INSERT OR IGNORE INTO docs(row, id, file, line, class, scope,
 func (w *writer) insert(e *entry) error {
 	w.dirty = true
 	row := rowOf(&e.Doc, e.words())
-	for try := 0; ; try++ {
+	for try := 1; ; try++ {
 		err := w.d.run(insertDoc, row, e.ID, e.file, e.line, string(e.Class), e.Scope, e.Project, e.Session, e.Client, e.Author, list(e.ACL), e.Source, e.Title,
 			e.Group, e.Ord, toNano(e.Time), toNano(e.Until), toNano(e.Review), string(e.Status), e.Importance, e.Confidence, e.Tier,
 			e.length[0], e.length[1], e.length[2], e.hash, list(e.Keys), facts(e.Facts), e.Text, e.Data)
@@ -286,10 +286,10 @@ func (w *writer) insert(e *entry) error {
 		if w.d.c.Changes() == 1 {
 			break
 		}
-		if try == 1<<20 { // only if the id, not the number, is taken
+		if try == 100 { // only if the id, not the number, is taken
 			return fmt.Errorf("put document %s: %w: its row cannot be made", e.ID, errUnusable)
 		}
-		row += 1 << discShift
+		row = otherRow(row, minuteOf(e.Time), e.ID, try)
 	}
 	for _, k := range e.Keys {
 		if err := w.d.run(`INSERT INTO keys VALUES(?,?)`, k, row); err != nil {
