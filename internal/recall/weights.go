@@ -69,7 +69,7 @@ var weightTable = [numWeights]struct {
 	weightWindow:           {"window", 0.1},
 	weightSession:          {"session", 0.35},
 	weightAnswer:           {"answer", 0.4},
-	weightAsks:             {"asks", 0.5},
+	weightAsks:             {"asks", 0.7},
 	weightShort:            {"short", 0.25},
 	weightWhen:             {"when", 0.3},
 	weightCount:            {"count", 0.3},
