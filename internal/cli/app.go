@@ -260,7 +260,7 @@ func (a *App) Memory() (*memory.Store, error) {
 		Dir:        home.MemoryDir(),
 		Access:     access,
 		Now:        a.Env.Now,
-		Events:     &memoryEvents{log: event.Open(home.EventsDir(), a.Hostname, a.Env.Now), project: home.Project},
+		Events:     &memoryEvents{app: a},
 		AfterWrite: index.Touch,
 		Git:        memory.GitOptions{Vars: a.Env.Vars},
 	})
@@ -311,21 +311,18 @@ func (a *App) anyIndex() (*recall.Index, error) {
 }
 
 // memoryEvents makes a memory.written event of each write.
-type memoryEvents struct {
-	log     *event.Log
-	project *config.Project
-}
+type memoryEvents struct{ app *App }
 
 func (e *memoryEvents) MemoryWritten(ctx context.Context, c memory.Change) error {
-	data, err := jsonData(map[string]any{"op": c.Op, "file": c.Name, "hash": c.Hash, "bytes": c.Bytes})
+	data, err := jsonData(event.MemoryData{Op: c.Op, Name: c.Name, Hash: c.Hash, Bytes: c.Bytes})
 	if err != nil {
 		return err
 	}
-	ev := event.Event{Scope: event.ScopeGlobal, Type: event.MemoryWritten, Data: data, Outcome: "success"}
-	if e.project != nil {
-		ev.Scope, ev.Project = event.ScopeProject, e.project.Name
+	broker, err := e.app.Broker()
+	if err != nil {
+		return err
 	}
-	_, err = e.log.Append(ctx, ev)
+	_, err = broker.Record(ctx, event.Event{Scope: event.ScopeProject, Type: event.MemoryWritten, Data: data, Outcome: "success"})
 	return err
 }
 

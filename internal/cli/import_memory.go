@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
-	"reprise/internal/event"
 	"reprise/internal/memory"
 	"reprise/internal/redact"
 	"reprise/internal/term"
@@ -141,7 +140,7 @@ func projectMemory(app *App, home *config.Home) (*memory.Store, error) {
 		Dir:        filepath.Join(home.Paths.ProjectDir(home.Project.Name), "global", "memory"),
 		Access:     access,
 		Now:        app.Env.Now,
-		Events:     &memoryEvents{log: event.Open(home.EventsDir(), app.Hostname, app.Env.Now), project: home.Project},
+		Events:     &memoryEvents{app: app},
 		AfterWrite: index.Touch,
 		Git:        memory.GitOptions{Off: true}, // the project's state has a repository of its own
 	}), nil

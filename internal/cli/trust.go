@@ -119,8 +119,11 @@ func trustChanged(ctx context.Context, app *App, home *config.Home, op string, t
 	if err != nil {
 		return err
 	}
-	log := event.Open(home.EventsDir(), app.Hostname, app.Env.Now)
-	_, err = log.Append(ctx, event.Event{
+	broker, err := app.Broker()
+	if err != nil {
+		return err
+	}
+	_, err = broker.Record(ctx, event.Event{
 		Scope: event.ScopeProject, Project: home.Project.Name, Type: event.TrustChanged, Data: data, Outcome: "success",
 	})
 	return err
