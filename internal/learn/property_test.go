@@ -69,8 +69,11 @@ func world(t testing.TB, r *rand.Rand, sessions int) []worldEvent {
 				case 7:
 					id := "ep-" + shortHash(fmt.Sprintf("%d", r.IntN(40)))
 					if len(streams) > 0 && r.IntN(2) == 0 { // an episode that may well exist
-						other := streams[r.IntN(len(streams))]
-						id = "ep-" + shortHash(other[r.IntN(len(other))].e.ID)
+						for _, w := range streams[r.IntN(len(streams))] {
+							if w.e.Type == event.ToolFailed && r.IntN(3) == 0 {
+								id = "ep-" + shortHash(w.e.ID)
+							}
+						}
 					}
 					switch r.IntN(4) {
 					case 0:
@@ -93,7 +96,25 @@ func world(t testing.TB, r *rand.Rand, sessions int) []worldEvent {
 			s.session = ""
 			put(event.MemoryRetired, event.MemoryData{Op: "forget", ID: list[r.IntN(len(list))].e.ID})
 		}
-		streams = append(streams, list)
+		if r.IntN(4) > 0 {
+			streams = append(streams, list)
+			continue
+		}
+		// carried on on another machine, whose log comes when it comes
+		var here, there []worldEvent
+		for _, w := range list {
+			if w.host = "desk"; r.IntN(2) == 0 {
+				w.host = "lap"
+				there = append(there, w)
+			} else {
+				here = append(here, w)
+			}
+		}
+		for _, part := range [][]worldEvent{here, there} {
+			if len(part) > 0 {
+				streams = append(streams, part)
+			}
+		}
 	}
 	// arrival: sessions interleaved; each keeps its own order
 	var out []worldEvent
