@@ -79,6 +79,8 @@ var signalGroups = []struct {
 	{"recency", []string{"recency"}},
 }
 
+func defaultPolicy() recall.Policy { return recall.DefaultPolicy() }
+
 func build(ctx context.Context, set *evalSet, dir string) (*recall.Index, error) {
 	memory := filepath.Join(dir, "memory")
 	if err := os.MkdirAll(filepath.Join(memory, "blocks"), 0o700); err != nil {
@@ -106,7 +108,7 @@ func measure(ctx context.Context, set *evalSet, o options, errOut io.Writer) (*r
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	policy := recall.DefaultPolicy()
+	policy := defaultPolicy()
 	if o.policy != "" {
 		data, err := os.ReadFile(o.policy)
 		if err != nil {
@@ -128,7 +130,7 @@ func measure(ctx context.Context, set *evalSet, o options, errOut io.Writer) (*r
 		return nil, err
 	}
 	m := &meter{x: x, set: set, o: o, vectors: vectors}
-	if err := m.run(ctx, policy, true); err != nil {
+	if err := m.run(ctx, policy, everything); err != nil {
 		return nil, err
 	}
 	m.into(rep)
@@ -150,7 +152,7 @@ func measure(ctx context.Context, set *evalSet, o options, errOut io.Writer) (*r
 				p.Weights[n] = 0
 			}
 			am := &meter{x: x, set: set, o: o, vectors: vectors}
-			if err := am.run(ctx, p, false); err != nil {
+			if err := am.run(ctx, p, onlyRanking); err != nil {
 				return nil, err
 			}
 			rep.Without[g.name] = am.all.figures(o.ks)
@@ -172,7 +174,14 @@ type meter struct {
 	misses  []string
 }
 
-func (m *meter) run(ctx context.Context, policy recall.Policy, timed bool) error {
+// How much is asked for each question.
+const (
+	onlyRanking = iota
+	andServed
+	everything // what a prompt would get, and how long that takes
+)
+
+func (m *meter) run(ctx context.Context, policy recall.Policy, depth int) error {
 	for i := range m.by {
 		m.by[i] = map[string]*tally{}
 	}
@@ -200,11 +209,13 @@ func (m *meter) run(ctx context.Context, policy recall.Policy, timed bool) error
 			return err
 		}
 		var fit, prompt recall.Answer
-		if timed {
-			var took time.Duration
+		if depth >= andServed {
 			if fit, _, err = ask(served, top, 0); err != nil {
 				return err
 			}
+		}
+		if depth >= everything {
+			var took time.Duration
 			if prompt, took, err = ask(policy, 0, promptTokens); err != nil {
 				return err
 			}
@@ -213,7 +224,7 @@ func (m *meter) run(ctx context.Context, policy recall.Policy, timed bool) error
 		for _, t := range append([]*tally{&m.all}, m.groups(q)...) {
 			t.add(q.Evidence, ids(ranked), ids(fit), prompt.Tokens, m.o.ks)
 		}
-		if m.o.misses && timed {
+		if m.o.misses && depth == everything {
 			m.miss(q, ids(ranked))
 		}
 	}
