@@ -199,6 +199,7 @@ func (a *App) Runs() (*run.Manager, error) {
 		Program:   a.Program,
 		Helper:    helperProgram(a.Program),
 		EventsDir: home.EventsDir(),
+		Outbox:    home.Paths.Outbox(),
 		Now:       a.Env.Now,
 		Log:       log,
 		LookPath:  func(name string) (string, error) { return proc.LookPath(name, a.Env.Vars, a.Env.GOOS) },

@@ -103,6 +103,8 @@ type Launch struct {
 	DenyAll   []string `json:"deny_all,omitempty"`
 	// EventsDir is where the supervisor records what became of the run.
 	EventsDir string `json:"events_dir,omitempty"`
+	// Outbox is where that waits while it cannot be recorded.
+	Outbox string `json:"outbox,omitempty"`
 	// GraceSeconds is the time between asking the agent to end and killing it.
 	GraceSeconds float64 `json:"grace_seconds"`
 	// ResultPatienceSeconds is how long it may live on after its final result.

@@ -116,6 +116,8 @@ type Options struct {
 	Helper  string
 
 	EventsDir string
+	// Outbox is where events wait that could not be recorded; "" is nowhere.
+	Outbox string
 	// Disk is where everything is written; the zero value is the machine's.
 	Disk  durable.Disk
 	Grace time.Duration
@@ -471,7 +473,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
 	}
-	launch := Launch{Path: cmd.Path, Args: cmd.Args, EventsDir: m.opt.EventsDir, GraceSeconds: m.opt.Grace.Seconds(), ResultPatienceSeconds: m.opt.ResultPatience.Seconds()}
+	launch := Launch{Path: cmd.Path, Args: cmd.Args, EventsDir: m.opt.EventsDir, Outbox: m.opt.Outbox, GraceSeconds: m.opt.Grace.Seconds(), ResultPatienceSeconds: m.opt.ResultPatience.Seconds()}
 	if err := m.sandbox(&launch, req.AllowMemoryRead); err != nil {
 		return Record{}, err
 	}
@@ -664,7 +666,10 @@ func recordEvent(ctx context.Context, host string, r Record, now func() time.Tim
 	if r.Project != "" {
 		scope = event.ScopeProject
 	}
-	_, err = event.OpenOn(r.disk, dir, host, now).Append(ctx, event.Event{
+	broker := event.NewBroker(event.BrokerOptions{
+		Events: func(string) string { return dir }, Outbox: r.Command.Outbox, Host: host, Now: now, Disk: r.disk,
+	})
+	_, err = broker.Record(ctx, event.Event{
 		Scope: scope, Project: r.Project, Session: r.SessionID, Run: r.ID, Client: r.Client,
 		Type: event.RunChanged, Data: data, Outcome: outcome(r.Status),
 	})
