@@ -4,14 +4,21 @@
 // It owns the files `<YYYY-MM>.<host>.jsonl` in a directory of events (the
 // global one or a project's), one for each month (UTC, by the event's time) and
 // writing machine, so that the logs of two machines merge by being put side by
-// side. It writes those and nothing else, through package durable, which takes
-// the lock `<file>.lock` for each append and keeps beside the file, as
-// `<file>.torn`, what a crash left of a line.
+// side; the directories `before-<time>` there, in which a migration keeps what it
+// replaced; and the outbox, `<event id>.json` a file, for what could not be
+// appended yet. It writes those and nothing else, through package durable, which
+// takes the lock `<file>.lock` for each append and keeps beside the file, as
+// `<file>.torn`, what a crash left of a line. Replaying the outbox holds its
+// `replay.lock`, and then an append's.
 //
 // Each line carries in "prev" the SHA-256, in hex, of the line before it in its
 // file (without the newline), so that an edited or missing line shows; see
-// [Verify]. Lines are never rewritten. Secrets are taken out before a line is
-// written, and long fields are cut.
+// [Verify]. Secrets are taken out before a line is written, and long fields are
+// cut. Lines are never rewritten: [Purge] and [Migrate] put a new file in the
+// old one's place, with its chain made anew and the change on record.
+//
+// [Broker] is the way in for everyone, [Read] and [ReadFrom] are the ways out;
+// package quick is the part that the hook program links.
 package event
 
 import (

@@ -25,6 +25,8 @@ type Broker struct {
 	Now    func() time.Time
 	Disk   durable.Disk
 	IDs    IDs
+	// Withhold is [Log.Withhold].
+	Withhold bool
 }
 
 // Log is the log that a normalised event belongs to.
@@ -33,7 +35,7 @@ func (b *Broker) Log(e *Event) *Log {
 	if e.Scope == "global" {
 		project = ""
 	}
-	return &Log{Dir: b.Events(project), Host: b.Host, Now: b.Now, Disk: b.Disk}
+	return &Log{Dir: b.Events(project), Host: b.Host, Now: b.Now, Disk: b.Disk, Withhold: b.Withhold}
 }
 
 // Record normalises an event, appends it to its log and, where that cannot be

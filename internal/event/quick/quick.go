@@ -76,7 +76,13 @@ type Log struct {
 	Now  func() time.Time
 	Disk durable.Disk
 	IDs  IDs
+	// Withhold writes a mark where something may be a secret, instead of
+	// refusing the event: for when nobody is there who can tell.
+	Withhold bool
 }
+
+// Withheld stands for a text that may hold a secret and that nobody looked at.
+const Withheld = "[withheld: may hold a secret]"
 
 // Append writes an event as it is, with the fields it left empty filled in. It
 // refuses what may hold a secret ([ErrNeedsFull]) and what does not follow the
@@ -97,7 +103,13 @@ func (l *Log) Line(e *Event) ([]byte, error) {
 	l.Fill(e)
 	flagged := false
 	c := &Cleaner{Redact: func(key, s string) string {
-		flagged = flagged || suspect.Named(key, s)
+		if !suspect.Named(key, s) {
+			return s
+		}
+		if l.Withhold {
+			return Withheld
+		}
+		flagged = true
 		return s
 	}}
 	if err := Clean(c, e); err != nil {
