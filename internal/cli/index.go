@@ -24,6 +24,9 @@ func newIndexCmd(app *App) *cobra.Command {
 			return err
 		}
 		fmt.Fprintf(app.Out, "index     %s\nfiles     %d\nsections  %d\nbytes     %d\n", home.IndexFile(), st.Files, st.Sections, st.Bytes)
+		if st.Derived > 0 {
+			fmt.Fprintf(app.Out, "derived   %d\n", st.Derived)
+		}
 		if st.Took > 0 {
 			fmt.Fprintf(app.Out, "took      %s\n", st.Took.Round(time.Millisecond))
 		}

@@ -186,12 +186,12 @@ func TestKilledAtEachStep(t *testing.T) {
 		if died || err != nil || steps < 10 {
 			t.Fatalf("%s: %q", what, out)
 		}
-		stride := max(1, steps/8)
+		stride := max(1, steps/5)
 		if os.Getenv("REPRISE_LONG_TESTS") != "" {
 			stride = 1
 		}
 		for die := range steps {
-			if die%stride != 0 && die < steps-4 { // the last steps are the commit
+			if die%stride != 0 && die < steps-3 { // the last steps are the commit
 				continue
 			}
 			if out, died := run(what, die); !died {

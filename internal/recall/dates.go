@@ -87,7 +87,7 @@ func datesOf(text string, at time.Time) []span {
 	}
 	one := func(t time.Time) { out = append(out, span{from: day(t), to: day(t).AddDate(0, 0, 1)}) }
 	for i, w := range ws {
-		if m := monthOf(w); m > 0 && !(w == "may" && !mayIsMonth(get(i-1), get(i+1))) && !(w == "march" && i > 0 && get(i-1) == "to") {
+		if m := monthOf(w); m > 0 && (w != "may" && w != "march" || isMonth(get(i-1), get(i+1))) {
 			out = append(out, monthSpan(get, i, m, at))
 			continue
 		}
@@ -124,13 +124,13 @@ func datesOf(text string, at time.Time) []span {
 	return append(out, japaneseDates(text, at)...)
 }
 
-// mayIsMonth tells the month from the verb.
-func mayIsMonth(before, after string) bool {
+// isMonth tells the months of May and March from the verbs.
+func isMonth(before, after string) bool {
 	switch before {
 	case "in", "of", "since", "until", "by", "during", "early", "late", "mid", "last", "next", "on", "from", "to", "before", "after":
 		return true
 	}
-	return numberOf(before) > 0 || numberOf(after) > 0
+	return numberOf(before) > 0 || numberOf(after) > 0 || before == "" && after == ""
 }
 
 func monthSpan(get func(int) string, i, m int, at time.Time) span {
@@ -264,7 +264,11 @@ func japaneseDates(text string, at time.Time) []span {
 		switch n := before(i); {
 		case r == '年' && n >= 1990 && n < 2100:
 			year = n
-			if i+1 == len(rs) || rs[i+1] < '0' || rs[i+1] > '9' {
+			next := rune(0)
+			if i+1 < len(rs) {
+				next, _ = narrow(rs[i+1], "")
+			}
+			if !digit(next) {
 				from := time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC)
 				out = append(out, span{from: from, to: from.AddDate(1, 0, 0)})
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // version of the database's layout, joined with the tokenizer's.
-const version = 2*100 + tokenizerVersion
+const version = 3*100 + tokenizerVersion
 
 const applicationID = 0x72707273 // "rprs"
 
@@ -42,6 +42,7 @@ CREATE TABLE keys(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) WI
 CREATE TABLE facts(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) WITHOUT ROWID;
 CREATE TABLE terms(term TEXT PRIMARY KEY, df INT NOT NULL) WITHOUT ROWID;
 CREATE TABLE days(day INTEGER PRIMARY KEY, n INT NOT NULL);
+CREATE TABLE projects(name TEXT PRIMARY KEY, n INT NOT NULL) WITHOUT ROWID;
 CREATE TABLE kv(bucket TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(bucket, key)) WITHOUT ROWID;
 CREATE TABLE vectors(model TEXT NOT NULL, id TEXT NOT NULL, hash INT NOT NULL, v BLOB NOT NULL, PRIMARY KEY(model, id));
 CREATE INDEX vectors_id ON vectors(id);

@@ -85,7 +85,7 @@ func (d *db) answer(ctx context.Context, a asked, v *sight) (Answer, error) {
 // elsewhere names the other projects that have an answer that everyone in them
 // may see, the best first.
 func (d *db) elsewhere(ctx context.Context, a asked) ([]string, error) {
-	others, err := d.number(`SELECT EXISTS(SELECT 1 FROM docs WHERE project<>'' AND project<>?)`, a.Project)
+	others, err := d.number(`SELECT EXISTS(SELECT 1 FROM projects WHERE name<>?)`, a.Project)
 	if err != nil || others == 0 {
 		return nil, err
 	}
@@ -106,6 +106,6 @@ func (d *db) elsewhere(ctx context.Context, a asked) ([]string, error) {
 // Projects lists the projects that have documents, in order of name.
 func (tx *Tx) Projects() ([]string, error) {
 	var out []string
-	err := tx.d.rows(`SELECT DISTINCT project FROM docs WHERE project<>'' ORDER BY project`, func(s *sqlite3.Stmt) { out = append(out, s.ColumnText(0)) })
+	err := tx.d.rows(`SELECT name FROM projects ORDER BY name`, func(s *sqlite3.Stmt) { out = append(out, s.ColumnText(0)) })
 	return out, err
 }

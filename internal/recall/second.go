@@ -162,7 +162,7 @@ const (
 	fitMost    = 3.6 // units of score beyond which more says nothing
 	fitBase    = -3.8
 	fitAmong   = 10   // best documents that are looked at
-	fitFall    = 0.25 // how fast quality falls with the score below the best one's
+	fitFall    = 0.35 // how fast quality falls with the score below the best one's
 )
 
 // judge sets each document's quality: how likely the question is answered at

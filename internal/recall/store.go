@@ -221,6 +221,7 @@ type writer struct {
 	df    map[string]int // change of each word's document count
 	delta corpus         // change of the corpus
 	days  map[int64]int  // change of each day's document count
+	of    map[string]int // and of each project's
 	gone  []string       // ids that were removed, maybe to be put again
 	dirty bool
 
@@ -232,7 +233,7 @@ type writer struct {
 const maxPending = 16 << 20
 
 func newWriter(d *db) *writer {
-	return &writer{d: d, df: map[string]int{}, days: map[int64]int{}, pending: map[int64]*entry{}}
+	return &writer{d: d, df: map[string]int{}, days: map[int64]int{}, of: map[string]int{}, pending: map[int64]*entry{}}
 }
 
 // put adds a document or replaces the one of its id.
@@ -330,6 +331,9 @@ func (w *writer) count(e *entry, n int) {
 	}
 	w.delta.docs += int64(n)
 	w.days[minuteOf(e.Time)/(24*60)] += n
+	if e.Project != "" {
+		w.of[e.Project] += n
+	}
 	for i := range e.length {
 		w.delta.tokens[i] += int64(n * e.length[i])
 	}
@@ -450,8 +454,15 @@ func (w *writer) finish() error {
 			return err
 		}
 	}
-	if err := w.d.run(`DELETE FROM days WHERE n<=0`); err != nil {
-		return err
+	for name, n := range w.of {
+		if err := w.d.run(`INSERT INTO projects VALUES(?1,?2) ON CONFLICT(name) DO UPDATE SET n=n+?2`, name, n); err != nil {
+			return err
+		}
+	}
+	for _, q := range []string{`DELETE FROM days WHERE n<=0`, `DELETE FROM projects WHERE n<=0`} {
+		if err := w.d.run(q); err != nil {
+			return err
+		}
 	}
 	for k, v := range map[string]int64{"docs": w.delta.docs, "tokens0": w.delta.tokens[0], "tokens1": w.delta.tokens[1], "tokens2": w.delta.tokens[2]} {
 		if err := w.d.run(`INSERT INTO meta VALUES(?1,?2) ON CONFLICT(k) DO UPDATE SET v=v+?2`, k, v); err != nil {
@@ -461,7 +472,7 @@ func (w *writer) finish() error {
 	if err := w.dropVectors(); err != nil {
 		return err
 	}
-	w.df, w.days, w.delta, w.gone, w.dirty = map[string]int{}, map[int64]int{}, corpus{}, nil, false
+	w.df, w.days, w.of, w.delta, w.gone, w.dirty = map[string]int{}, map[int64]int{}, map[string]int{}, corpus{}, nil, false
 	return nil
 }
 
