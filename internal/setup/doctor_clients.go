@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"reprise/internal/mdfile"
 )
@@ -20,39 +21,46 @@ var programs = map[string]string{
 }
 
 func (d Doctor) clients(ctx context.Context) []Finding {
-	var out []Finding
-	for _, client := range Clients() {
-		name, ok := programs[client]
-		if !ok {
-			if t, err := Locate(d.Setup.Where, client, User); err == nil && isDir(filepath.Dir(t.File)) {
-				out = append(out, one(OK, "", "%s: settings in %s", client, filepath.Dir(t.File))...)
-			}
-			continue
-		}
-		program := name
-		if client == "claude-code" {
-			if h, err := d.Load(); err == nil {
-				program = h.Settings.ClaudeCLI.Path
-			}
-		}
-		path, err := d.LookPath(program)
-		if err != nil {
-			if program != name {
-				out = append(out, one(Fail, "correct claude_cli.path", "%s: %s is not there", client, program)...)
-			}
-			continue
-		}
-		v, err := d.Version(ctx, path)
-		if err != nil {
-			out = append(out, one(Warn, "run it by hand", "%s: %s does not answer --version: %v", client, path, err)...)
-			continue
-		}
-		out = append(out, one(OK, "", "%s %s (%s)", client, v, path)...)
+	// At once: some of them take seconds to say their version.
+	found := make([][]Finding, len(Clients()))
+	var all sync.WaitGroup
+	for i, client := range Clients() {
+		all.Go(func() { found[i] = d.client(ctx, client) })
 	}
+	all.Wait()
+	out := slices.Concat(found...)
 	if len(out) == 0 {
 		return one(Warn, "install one, or try things with the built-in one: `reprise spawn --agent script \"hello\"`", "no client was found: %s", strings.Join(Clients(), ", "))
 	}
 	return out
+}
+
+func (d Doctor) client(ctx context.Context, client string) []Finding {
+	name, ok := programs[client]
+	if !ok {
+		if t, err := Locate(d.Setup.Where, client, User); err == nil && isDir(filepath.Dir(t.File)) {
+			return one(OK, "", "%s: settings in %s", client, filepath.Dir(t.File))
+		}
+		return nil
+	}
+	program := name
+	if client == "claude-code" {
+		if h, err := d.Load(); err == nil {
+			program = h.Settings.ClaudeCLI.Path
+		}
+	}
+	path, err := d.LookPath(program)
+	if err != nil {
+		if program != name {
+			return one(Fail, "correct claude_cli.path", "%s: %s is not there", client, program)
+		}
+		return nil
+	}
+	v, err := d.Version(ctx, path)
+	if err != nil {
+		return one(Warn, "run it by hand", "%s: %s does not answer --version: %v", client, path, err)
+	}
+	return one(OK, "", "%s %s (%s)", client, v, path)
 }
 
 func isDir(path string) bool {

@@ -89,8 +89,16 @@ func (d Doctor) hooks(context.Context) []Finding {
 		return one(Warn, "correct the file; until then neither the client nor reprise can use it", "%v", err)
 	}
 	var out []Finding
-	for _, h := range installed {
+	for i, h := range installed {
 		out = append(out, d.hooksOf(h)...)
+		if i > 0 && installed[i-1].Client == h.Client {
+			out = append(out, one(Warn, fmt.Sprintf("run `reprise setup %s --scope %s --remove`", h.Client, h.Scope),
+				"%s has hooks for you and for this project: whatever happens here is recorded twice", h.Client)...)
+		}
+		if h.Client == "copilot" && h.Scope == Project && slices.ContainsFunc(installed, func(x InstalledHooks) bool { return x.Client == "claude-code" && x.Scope == Project }) {
+			out = append(out, one(Warn, "run `reprise setup copilot --scope project --remove`",
+				"copilot: it is said to read .claude/settings.json, too: its sessions here may be recorded twice")...)
+		}
 	}
 	if len(out) == 0 {
 		return one(Info, "run `reprise setup`", "reprise is behind no client's hooks: sessions are neither recorded nor told anything")

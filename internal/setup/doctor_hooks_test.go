@@ -71,6 +71,14 @@ func TestDoctorHooks(t *testing.T) {
 	put(t, file, strings.Replace(text, "\"PostToolUse\"", "\"PostToolUse2\"", 1))
 	want(Warn, "without PostToolUse", "reprise setup codex")
 	put(t, file, text)
+	a.Scope = Project
+	if _, err := s.InstallAll(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	want(Warn, "recorded twice", "--scope project --remove")
+	if _, err := s.RemoveAll(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
 	d.Program = filepath.Join(t.TempDir(), "reprise")
 	want(Warn, "and this is", "reprise setup codex")
 	put(t, file, "{")

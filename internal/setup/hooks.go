@@ -11,15 +11,19 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"reprise/internal/agent/dialect"
 )
 
 // HookClients are the clients whose hooks reprise can be put behind.
 func HookClients() []string { return []string{"claude-code", "codex", "gemini", "copilot"} }
 
 // hookTimeout is how long a client waits for a hook of ours, in seconds. It is
-// a last resort, well above the hook program's own deadlines: a client that cuts
-// a hook off lets the tool run.
-const hookTimeout = 10
+// a last resort, well above the hook program's own deadline for the event: a
+// client that cuts a hook off lets the tool run.
+func hookTimeout(client, event string) int {
+	return max(10, dialect.DeadlineMS(hookWord(client), event)/1000+8)
+}
 
 // hookSpec is one hook that is put into a client.
 type hookSpec struct {
@@ -160,15 +164,15 @@ func (s Setup) hookEntry(program, client string, spec hookSpec) (entry object) {
 	command := s.hookCommand(program, client, spec.event)
 	switch client {
 	case "gemini":
-		return object{{"name", Name}, {"type", "command"}, {"command", command}, {"timeout", hookTimeout * 1000}}
+		return object{{"name", Name}, {"type", "command"}, {"command", command}, {"timeout", hookTimeout(client, spec.event) * 1000}}
 	case "copilot":
 		entry = object{{"type", "command"}, {"bash", command}}
 		if s.Env.GOOS == "windows" {
 			entry = append(entry, member{"powershell", "& " + command})
 		}
-		return append(entry, member{"timeoutSec", hookTimeout})
+		return append(entry, member{"timeoutSec", hookTimeout(client, spec.event)})
 	}
-	return object{{"type", "command"}, {"command", command}, {"timeout", hookTimeout}}
+	return object{{"type", "command"}, {"command", command}, {"timeout", hookTimeout(client, spec.event)}}
 }
 
 func hookGroup(client string, spec hookSpec, entry object) any {
