@@ -2,7 +2,6 @@ package learn
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strings"
 
@@ -439,10 +438,7 @@ func (s *reading) nameFix(f *Fix, c *chain, r *record, targets []string, spoken 
 	}
 	if len(f.Files) > 0 {
 		if f.Kind == "" {
-			var names []string
-			for _, file := range f.Files {
-				names = appendNew(names, path.Base(file), 3)
-			}
+			names := slices.Clone(f.Files[:min(len(f.Files), 3)])
 			slices.Sort(names)
 			f.Kind, f.Confidence, f.Key = "edit", 0.5, "edit:"+strings.Join(names, ";")
 		}

@@ -33,6 +33,8 @@ const (
 	// A fix of another case of the same failure (the quoted values differ)
 	// counts less than one of the very same.
 	otherCase = 0.7
+	// An edit that helped another call is a hint and not much more.
+	otherEdit = 0.6
 	// What scores less than this is a near miss, and left out.
 	leastKnown = 0.18
 )
@@ -40,24 +42,30 @@ const (
 // SignCall is the signature of a failed call as the client's hook says it; it
 // is empty for a call that was refused, or that only found nothing.
 func SignCall(d event.ToolData) Signature {
-	e := event.Event{Type: event.ToolFailed}
-	r := record{typ: e.Type, exit: noExit}
-	r.ofTool(&d, func(s string, n int) string { return clip(s, n) })
+	sig, _ := signCall(&d)
+	return sig
+}
+
+func signCall(d *event.ToolData) (sig Signature, target string) {
+	r := record{typ: event.ToolFailed, exit: noExit}
+	r.ofTool(d, clip)
 	if r.typ != event.ToolFailed || r.refused {
-		return Signature{}
+		return Signature{}, ""
 	}
-	return r.sig
+	return r.sig, r.target
 }
 
 // KnownFix looks up what helped with a failed call before, and what did not,
 // among what the reader may see.
 func (o *Organizer) KnownFix(ctx context.Context, who recall.Reader, d event.ToolData) (Known, error) {
-	k := Known{Signature: SignCall(d)}
+	var k Known
+	var target string
+	k.Signature, target = signCall(&d)
 	if k.Signature.Empty() {
 		return k, nil
 	}
 	err := o.store.View(ctx, func(tx Tx) error {
-		l := &lookup{tx: tx, who: who, now: o.o.Now(), sig: k.Signature}
+		l := &lookup{tx: tx, who: who, now: o.o.Now(), sig: k.Signature, target: target}
 		if err := l.look(); err != nil {
 			return err
 		}
@@ -96,6 +104,7 @@ type lookup struct {
 	who    recall.Reader
 	now    time.Time
 	sig    Signature
+	target string
 	fixes  []recall.Result
 	avoid  []recall.Result
 	spoilt map[string]bool // keys of fixes that an anti-pattern speaks against
@@ -233,6 +242,9 @@ func (l *lookup) consider(d recall.Doc) {
 		}
 		if data.Kind == KindPattern {
 			factor *= 1.2
+		}
+		if data.Fix.Kind == "edit" && data.Target != l.target {
+			factor *= otherEdit
 		}
 		snippet = fmt.Sprintf("`%s` failed with the same error before; it worked %s", clip(data.Target, 100), data.Fix.Text)
 		if data.Sessions > 1 {
