@@ -41,7 +41,7 @@ func (r clientRun) told(text string) bool {
 // work directory, against a model of its own that follows the rules. The client
 // gets no more of this process's environment than the home has, and nothing to
 // read. Hooks run without having been trusted by hand. A run that has not ended
-// after a minute is a failure.
+// after three minutes is a failure: quiet, it takes as many seconds.
 func (h *home) agent(name, prompt string, more []string, rules ...fakemodel.Rule) clientRun {
 	h.t.Helper()
 	path := client(h.t, name)
@@ -57,7 +57,7 @@ func (h *home) agent(name, prompt string, more []string, rules ...fakemodel.Rule
 	}
 	free := turn(h.t)
 	defer free()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, trial.Argv(prompt, append(trial.Trust, more...)...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
