@@ -1,5 +1,7 @@
 // Command bench measures the built programs as their users start them and
 // prints a markdown table: go run ./script/bench [-n 20]
+// go run ./script/bench recall [-docs 100000] measures the search index,
+// go run ./script/bench import [-mb 100] the taking in of transcripts.
 //
 // Everything is measured beside a yardstick of the same run, for two cores that
 // others share make bare numbers worth little. It writes only below a temporary
@@ -24,6 +26,20 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && (os.Args[1] == "recall" || os.Args[1] == "ask" || os.Args[1] == "import") {
+		run := func(args []string) error { return recallBench(args, os.Stdout) }
+		switch os.Args[1] {
+		case "ask":
+			run = ask
+		case "import":
+			run = func(args []string) error { return importBench(args, os.Stdout) }
+		}
+		if err := run(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	n := flag.Int("n", 20, "how often each thing is measured")
 	flag.Parse()
 	if err := bench(*n, os.Stdout); err != nil {

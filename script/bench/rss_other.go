@@ -1,0 +1,8 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+// childRSS is not known here.
+func childRSS(*os.ProcessState) string { return "unknown" }
