@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/redact"
+	"reprise/internal/redact/suspect"
 )
 
 // The tokens are made here, from parts, so that none stands in the repository.
@@ -195,4 +196,23 @@ func BenchmarkFirst(b *testing.B) {
 	for b.Loop() {
 		redact.New().String(s)
 	}
+}
+
+// FuzzSuspect: what the rules take out is suspected beforehand, also of a text
+// that goes by a name.
+func FuzzSuspect(f *testing.F) {
+	for _, s := range ordinary() {
+		f.Add("password", s)
+	}
+	for id, s := range tokens(11) {
+		f.Add(id, "x="+s+" ")
+		f.Add("secret", s[:min(len(s), 30)])
+		f.Add("", "\x1b[1m"+s[:8]+"\x1b[0m"+s[8:])
+	}
+	r := redact.New()
+	f.Fuzz(func(t *testing.T, key, s string) {
+		if _, n := r.Named(key, s); n > 0 && !suspect.Named(key, s) {
+			t.Fatalf("%q: %q holds a secret by the rules, and is not suspected", key, s)
+		}
+	})
 }
