@@ -409,6 +409,7 @@ doing event events example first general happen happened happening happens infor
 mention mentioned mentions name named names new people person place recent recently remember said say says somebody someone something
 sort specific take takes talk tell thing things time times today told took try type types use used uses using various want way ways
 both many make makes made made usually now these current go going went gone come came think thinks thought know knows knew
+名前 名 前 何 誰 時 人 日 方 事 物 今 種類 好 教 言
 `
 
 func generic(w string) bool { return flagsOf(w)&flagGeneric != 0 }
