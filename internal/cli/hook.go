@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,8 @@ const maxHookInput = 64 << 20
 
 func newHookCmd(app *App) *cobra.Command {
 	var done, deadline int
-	var dir string
+	var dir, at string
+	var ids []string
 	cmd := &cobra.Command{
 		Use: "hook CLIENT EVENT", Aliases: []string{"hooks"}, Short: "Deal with an event of a client (started by reprise-hook, or by a client)",
 		Long: `Deal with an event of a client: record it, answer it. The client's payload is read
@@ -45,7 +47,13 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			runHook(cmd.Context(), app, hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond})
+			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond}
+			if when, err := time.Parse(time.RFC3339Nano, at); err == nil {
+				call.handed, call.at, call.ids = true, when, ids
+			}
+			if !runHook(cmd.Context(), app, call) && call.handed {
+				return exitWithCode(hook.ExitUnrecorded)
+			}
 			return nil
 		},
 	}
@@ -55,7 +63,9 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 	cmd.Flags().IntVar(&done, "done", 0, "how many of the event's lines are in the log already")
 	cmd.Flags().IntVar(&deadline, "deadline-ms", 0, "how long this may take; 0 is what the event allows")
 	cmd.Flags().StringVar(&dir, "dir", "", "where the session lives; default: what the payload says")
-	for _, name := range []string{"done", "deadline-ms", "dir"} {
+	cmd.Flags().StringArrayVar(&ids, "id", nil, "id of a line of the log that the event comes to, in their order")
+	cmd.Flags().StringVar(&at, "at", "", "time of the event")
+	for _, name := range []string{"done", "deadline-ms", "dir", "id", "at"} {
 		_ = cmd.Flags().MarkHidden(name) // it was defined just above
 	}
 	cmd.AddCommand(hookCommands(app)...)
@@ -65,13 +75,17 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 // hookCall is one event as it came.
 type hookCall struct {
 	client, event string
+	handed        bool // by the hook program
 	done          int
+	ids           []string
+	at            time.Time
 	dir           string
 	limit         time.Duration
 }
 
-// runHook deals with one event. It says nothing of errors to the client.
-func runHook(ctx context.Context, app *App, call hookCall) {
+// runHook deals with one event, and says nothing of errors to the client. It
+// reports whether the event is where it belongs.
+func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
 	h := &hookRun{app: app, call: call, began: app.Now()}
 	defer func() {
 		if r := recover(); r != nil {
@@ -79,7 +93,7 @@ func runHook(ctx context.Context, app *App, call hookCall) {
 		}
 	}()
 	if hook.Nested(app.Env.Get) {
-		return
+		return true
 	}
 	if h.call.limit <= 0 {
 		h.call.limit = time.Duration(dialect.DeadlineMS(call.client, call.event))*time.Millisecond - 100*time.Millisecond
@@ -105,7 +119,9 @@ func runHook(ctx context.Context, app *App, call hookCall) {
 		}
 	case <-ctx.Done():
 		h.warn("the hook took too long and says nothing", context.Cause(ctx))
+		return false
 	}
+	return !h.lost
 }
 
 // hookRun is one event on its way through the full program.
@@ -114,9 +130,13 @@ type hookRun struct {
 	call  hookCall
 	began time.Time
 	made  *compile.Made
+	lost  bool // the event was not recorded
+	mu    sync.Mutex
 }
 
 func (h *hookRun) warn(what string, err error) {
+	h.mu.Lock() // the hook's own time may end while it is at work
+	defer h.mu.Unlock()
 	log, lerr := h.app.Logger()
 	if lerr != nil {
 		// The settings that say where the log is cannot be read; it has a place
@@ -173,6 +193,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		h.warn("the settings or the project cannot be read; "+ifKnown(h.made != nil, "the event is recorded as before", "the event is not recorded"), err)
 	}
 	if h.made == nil {
+		h.lost = true
 		return nil
 	}
 	h.app.home = h.made.Home // nil only where nothing else than recording is left to do
@@ -190,7 +211,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	p := h.made.Plan
 	r := &hook.Router{
-		Rules: &p.Rules, Recorder: h.recorder(p), Handlers: handlers, Done: h.call.done, Warn: h.warn,
+		Rules: &p.Rules, Recorder: h.recorder(p), Handlers: handlers, Done: h.call.done, IDs: h.call.ids, At: h.call.at, Warn: h.warn,
 		Who: hook.Who{Project: p.Project, Run: env.Get(hook.RunVar), Agent: env.Get(hook.AgentVar)},
 	}
 	if paths, err := config.FindPaths(h.app.Env); err == nil {
@@ -226,27 +247,36 @@ func handKinds(h hook.Handlers) []string {
 
 // hookRecorder records what a router has for the log, secrets and all: the full
 // program takes them out.
-type hookRecorder struct{ broker *event.Broker }
+type hookRecorder struct {
+	broker *event.Broker
+	lost   *bool // set when an event could not be recorded
+}
 
 func (h *hookRun) recorder(p *plan.Plan) *hookRecorder {
-	return &hookRecorder{event.NewBroker(event.BrokerOptions{
+	return &hookRecorder{lost: &h.lost, broker: event.NewBroker(event.BrokerOptions{
 		Events: func(string) string { return p.Events },
 		Outbox: config.Paths{Data: p.Data}.Outbox(),
-		Host:   h.app.Hostname, Now: h.app.Env.Now, Wait: time.Second,
+		Host:   h.app.Hostname, Now: h.app.Env.Now, Wait: min(hookLockWait, h.call.limit/3),
 		Report: func(err error) { h.warn("the event was put aside, to be recorded by a later hook", err) },
 	})}
 }
 
 func (r *hookRecorder) Record(ctx context.Context, e *quick.Event, _ bool) (bool, error) {
 	_, err := r.broker.Record(ctx, event.Event{
+		ID: e.ID, TS: e.TS,
 		Scope: event.Scope(e.Scope), Project: e.Project, Session: e.Session, Run: e.Run, Client: e.Client,
 		Agent: e.Agent, Role: e.Role, Type: event.Type(e.Type), Data: e.Data, Outcome: e.Outcome, Evidence: e.Evidence,
 	})
+	*r.lost = *r.lost || err != nil
 	return false, err // what was put aside has been reported
 }
 
 // Bounds of what a hook does with the outbox.
 const (
+	// hookLockWait is how long a log's lock is waited for before an event is
+	// put aside.
+	hookLockWait = 700 * time.Millisecond
+
 	replayEvents = 200
 	replayTime   = 300 * time.Millisecond
 )

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"reprise/internal/agent/dialect"
 	"reprise/internal/event/quick"
@@ -30,6 +31,10 @@ const (
 	// AgentVar is the name of the agent that works here.
 	AgentVar = "REPRISE_AGENT"
 )
+
+// ExitUnrecorded is how the full program tells the hook program that it could
+// not record an event (EX_TEMPFAIL of sysexits.h). No client sees it.
+const ExitUnrecorded = 75
 
 // Roles are the known values of [RoleVar].
 func Roles() []string { return []string{"conductor", "section-leader", "musician"} }
@@ -97,6 +102,10 @@ type Router struct {
 	// Done is how many of the event's lines are in the log already: those of a
 	// router that found out then that it cannot write the rest.
 	Done int
+	// IDs and At are the ids and the time of the event's lines, where another
+	// router gave them already: whoever is asked twice then records once.
+	IDs []string
+	At  time.Time
 	// Warn is told what went wrong beside the answer.
 	Warn func(what string, err error)
 }
@@ -179,6 +188,9 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event) error {
 			continue
 		}
 		e := &events[i]
+		if i < len(r.IDs) {
+			e.ID, e.TS = r.IDs[i], r.At
+		}
 		pending, err := r.Recorder.Record(ctx, e, quick.Synced(e.Type))
 		switch {
 		case errors.Is(err, ErrNeedsFull):

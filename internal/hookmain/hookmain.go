@@ -44,6 +44,8 @@ const (
 	// lockPatience is how long a log's lock is waited for before the event is
 	// put aside.
 	lockPatience = 700 * time.Millisecond
+	// longLimit bounds a hook for which a plan has to be made.
+	longLimit = 5 * time.Second
 )
 
 // Main runs the program and returns its exit code.
@@ -85,8 +87,9 @@ type program struct {
 	limit         time.Duration
 	env           place.Env
 	dirs          place.Dirs
-	start         string // where the session lives
-	plan          *plan.Plan
+	start         string     // where the session lives
+	plan          *plan.Plan // one that holds
+	old           *plan.Plan // one that held before
 	out           *os.File
 }
 
@@ -118,34 +121,41 @@ func (p *program) run() {
 	host = quick.HostName(host)
 	p.start = hook.StartDir(&ev, p.env.Get, p.env.Dir)
 	key := plan.Key{Dir: p.start, Vars: plan.Vars(place.Vars(), p.env.Get)}
-	if p.plan, err = plan.Load(p.dirs.Cache, key, host); err != nil {
+	known, err := plan.Load(p.dirs.Cache, key, host)
+	if err != nil {
+		p.old = known
+		p.limit = max(p.limit, p.patience())
 		p.handOver(&ev, input, 0)
 		return
 	}
+	p.plan = known
 	if ms := p.plan.Rules.DeadlineMS; ms > 0 {
 		p.limit = min(p.limit, time.Duration(ms)*time.Millisecond)
 	}
 	p.hot(&ev, input)
 }
 
+// patience is how long the client can be kept waiting where that is rare: when a
+// plan has to be made.
+func (p *program) patience() time.Duration {
+	if m := dialect.ManifestOf(p.client); m != nil {
+		if e := m.Event(p.event); e != nil && e.ClientMS >= 10_000 {
+			return longLimit
+		}
+	}
+	return 0
+}
+
 // hot does what can be done here and hands the rest over.
 func (p *program) hot(ev *dialect.Event, input []byte) {
-	role := p.role(ev)
-	broker := &quick.Broker{
-		Events: func(string) string { return p.plan.Events },
-		Outbox: filepath.Join(p.plan.Data, "outbox"),
-		Host:   p.plan.Host, Now: time.Now,
-	}
-	r := &hook.Router{
-		Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn,
-		Who: hook.Who{Project: p.plan.Project, Run: p.env.Get(hook.RunVar), Agent: p.env.Get(hook.AgentVar), Role: role},
-	}
+	broker := p.broker(p.plan)
+	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn, Who: p.who(p.plan, ev)}
 	d, err := r.Route(lockUntil(time.Now().Add(min(p.left()/2, lockPatience))), *ev)
 	if err != nil {
 		p.handOver(ev, input, r.Done)
 		return
 	}
-	if p.plan.Rules.On(string(ev.Kind), ev.Client, role) {
+	if p.plan.Rules.On(string(ev.Kind), ev.Client, r.Who.Role) {
 		for _, k := range p.plan.Hand {
 			if k == string(ev.Kind) {
 				p.handOver(ev, input, r.Done)
@@ -160,6 +170,21 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 	p.say(dialect.Encode(*ev, d).Stdout)
 }
 
+func (p *program) broker(known *plan.Plan) *quick.Broker {
+	return &quick.Broker{
+		Events: func(string) string { return known.Events },
+		Outbox: filepath.Join(known.Data, "outbox"),
+		Host:   known.Host, Now: time.Now,
+	}
+}
+
+func (p *program) who(known *plan.Plan, ev *dialect.Event) hook.Who {
+	return hook.Who{
+		Project: known.Project, Run: p.env.Get(hook.RunVar), Agent: p.env.Get(hook.AgentVar),
+		Role: hook.Role(p.dirs.State, ev, p.env.Get, p.warn),
+	}
+}
+
 // say prints an answer, in one write and only whole.
 func (p *program) say(answer []byte) {
 	if len(answer) == 0 {
@@ -171,38 +196,101 @@ func (p *program) say(answer []byte) {
 }
 
 // handOver has the full program do the event, of which done lines are recorded
-// already, and passes its answer on if it is one.
+// already, and passes its answer on if it is one. The lines that are not have
+// their ids from here: when nobody can tell whether they were recorded, they
+// are put aside, and are then recorded if they were not.
 func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
+	ids := quick.IDs{}
+	at := time.Now().UTC().Round(0)
+	lines := hook.Events(ev, hook.Who{})
+	args := []string{"hook", "--done=" + strconv.Itoa(done), "--at=" + at.Format(time.RFC3339Nano)}
+	for i := range lines {
+		lines[i].ID = ids.Next(at)
+		args = append(args, "--id="+lines[i].ID)
+	}
+	err := p.ask(args, input)
+	if err == nil {
+		return
+	}
+	p.warn("the event was not dealt with in full, and nothing is said to the client", err)
+	if done >= len(lines) {
+		return
+	}
+	known := p.plan
+	if known == nil {
+		known = p.old
+	}
+	if known == nil {
+		p.warn("the event was not recorded", errors.New("it is not known yet where the events of "+p.start+" belong"))
+		return
+	}
+	if !known.Rules.Records(ev.Tool, ev.Kind == dialect.ToolFailed) || !known.Rules.On(string(ev.Kind), ev.Client, "") {
+		return
+	}
+	if err := p.putAside(known, ev, lines[done:], at); err != nil {
+		p.warn("the event was not recorded, and could not be put aside either", err)
+	}
+}
+
+// putAside puts lines into the outbox. Nobody looked for secrets in them, so
+// what may hold one is left out.
+func (p *program) putAside(known *plan.Plan, ev *dialect.Event, lines []quick.Event, at time.Time) error {
+	b := p.broker(known)
+	b.Withhold = true
+	all := hook.Events(ev, p.who(known, ev))
+	for i, e := range all[len(all)-len(lines):] {
+		e.ID, e.TS = lines[i].ID, at
+		if err := b.Prepare(&e); err != nil {
+			return err
+		}
+		l := b.Log(&e)
+		line, err := l.Line(&e)
+		if err != nil {
+			return err
+		}
+		if err := b.Put(l, &e, line, errUnanswered); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errUnanswered = errors.New("the full program did not answer")
+
+// ask starts the full program and prints its answer.
+func (p *program) ask(args []string, input []byte) error {
 	path := p.full()
 	if path == "" {
-		p.warn("the event was not dealt with in full", errors.New("there is no program reprise beside reprise-hook, and none is known from an earlier time; install both"))
-		return
+		return errors.New("there is no program reprise beside reprise-hook, and none is known from an earlier time; install both")
 	}
 	left := p.left() - reserve
 	if left <= 0 {
-		p.warn("the event was not dealt with in full", handover.ErrTime)
-		return
+		return handover.ErrTime
 	}
 	dir := ""
 	if p.env.Dir == "" {
 		dir = filepath.Dir(path) // nothing starts in a directory that is gone
 	}
+	args = append(args, "--deadline-ms="+strconv.FormatInt(left.Milliseconds(), 10), "--dir="+p.start, "--", p.client, p.event)
 	out, exit, err := handover.Do(handover.Call{
-		Path: path, Dir: dir,
-		Args: []string{"hook", "--done=" + strconv.Itoa(done), "--deadline-ms=" + strconv.FormatInt(left.Milliseconds(), 10),
-			"--dir=" + p.start, "--", p.client, p.event},
-		Env: os.Environ(), Input: input, MaxOutput: maxOutput, Timeout: left,
+		Path: path, Dir: dir, Args: args, Env: os.Environ(), Input: input, MaxOutput: maxOutput, Timeout: left,
 	})
 	switch {
 	case err != nil:
-		p.warn("reprise did not answer, so nothing is said to the client", err)
+		return err
+	case exit == hook.ExitUnrecorded:
+		if len(out) > 0 && dialect.IsReply(out) {
+			p.say(out)
+		}
+		return errors.New("reprise could not record it; its log says why, if that can be written")
 	case exit != 0:
-		p.warn("reprise failed, so nothing is said to the client", errors.New(path+" ended with exit code "+strconv.Itoa(exit)))
-	case !dialect.IsReply(out):
-		p.warn("reprise answered what is no answer, so nothing is said to the client", errors.New(path+" printed "+strconv.Itoa(len(out))+" bytes that are not one JSON object"))
-	default:
-		p.say(out)
+		return errors.New(path + " ended with exit code " + strconv.Itoa(exit))
 	}
+	if !dialect.IsReply(out) {
+		return errors.New(path + " printed " + strconv.Itoa(len(out)) + " bytes that are not one JSON object")
+	}
+	p.say(out)
+	return nil
 }
 
 // full is the full program: beside this one, else where it was when a plan was
@@ -221,8 +309,10 @@ func (p *program) full() string {
 			return path
 		}
 	}
-	if p.plan != nil && plan.See(p.plan.Program).Kind == plan.File {
-		return p.plan.Program
+	for _, known := range [...]*plan.Plan{p.plan, p.old} {
+		if known != nil && plan.See(known.Program).Kind == plan.File {
+			return known.Program
+		}
 	}
 	return ""
 }

@@ -84,7 +84,8 @@ func (e *staleError) Is(target error) bool { return target == ErrStale }
 func stale(why string) error { return &staleError{why} }
 
 // Load reads the plan of a key and compares it with what there is now. Every
-// error matches [ErrStale].
+// error matches [ErrStale]; a plan that comes with one is the key's, and held
+// before.
 func Load(cache string, k Key, host string) (*Plan, error) {
 	data, err := ReadFile(k.File(cache), maxFile)
 	if err != nil {
@@ -102,7 +103,7 @@ func Load(cache string, k Key, host string) (*Plan, error) {
 	}
 	for i := range p.Stamps {
 		if now := See(p.Stamps[i].Path); now != p.Stamps[i] || now.Kind == Unknown {
-			return nil, stale(p.Stamps[i].Path + " has changed")
+			return p, stale(p.Stamps[i].Path + " has changed")
 		}
 	}
 	return p, nil
