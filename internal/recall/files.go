@@ -417,26 +417,20 @@ func (x *Index) apply(ctx context.Context, p *place, hints map[string]hint, dirt
 	if err != nil || ch.small() {
 		return err
 	}
-	if wait, cancel := x.patience(ctx); wait != nil {
-		defer cancel()
-		err := x.write(wait, p, hints, ch)
-		if err != nil && wait.Err() != nil && ctx.Err() == nil {
-			p.looked = time.Time{} // someone else is writing: answered from what is there
-			return nil
-		}
-		return err
+	end, hurry := ctx.Deadline()
+	if !hurry {
+		return x.write(ctx, p, hints, ch)
 	}
-	return x.write(ctx, p, hints, ch)
-}
-
-// patience is a context for a write that a reader with a deadline would like to
-// have, in half of the time that is left; nil without a deadline.
-func (x *Index) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	d, ok := ctx.Deadline()
-	if !ok {
-		return nil, nil
+	// A reader with a deadline gives half of its time to what would be good to
+	// have, and then answers from what is there.
+	wait, cancel := context.WithTimeout(ctx, max(end.Sub(x.o.Now())/2, time.Millisecond))
+	defer cancel()
+	err = x.write(wait, p, hints, ch)
+	if err != nil && wait.Err() != nil && ctx.Err() == nil {
+		p.looked = time.Time{} // to look again next time
+		return nil
 	}
-	return context.WithTimeout(ctx, time.Until(d)/2)
+	return err
 }
 
 func (x *Index) write(ctx context.Context, p *place, hints map[string]hint, ch change) error {
