@@ -34,6 +34,7 @@ commands and the tools of the MCP server keep what you wrote.`,
 	}
 	cmd.AddCommand(memoryInit(app), memoryPath(app), memoryList(app), memoryRead(app), memorySearch(app), memoryCheck(app),
 		memoryCreate(app), memoryUpdate(app), memoryAppend(app), memorySync(app), memoryPackSkill(app))
+	cmd.AddCommand(knowledgeCommands(app)...)
 	return cmd
 }
 

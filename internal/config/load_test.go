@@ -87,6 +87,7 @@ profiles:
   section-leader: {hooks_off: []}
   musician: {hooks_off: [prompt, response]}
 recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_tokens: 4, index_tokens: 5, job_ms: 60}
+learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 70, episode_days: 5, summary_days: 6, pattern_days: 7, anti_pattern_days: 8}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -104,6 +105,7 @@ recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_toke
 		Tools:    [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
 		Profiles: [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
 		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60},
+		Learn:    Learn{"off", 3, 4, 70, 5, 6, 7, 8},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -190,6 +192,12 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	}
 	for _, k := range recallKeys() {
 		ways[k.name] = []map[string]string{ints}
+	}
+	for _, k := range learnKeys() {
+		ways[k.name] = []map[string]string{ints}
+		if k.name == "learn.promote" {
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
+		}
 	}
 	for _, k := range keys() {
 		if ways[k.name] == nil {

@@ -8,6 +8,7 @@ type Settings struct {
 	Logging   Logging
 	ClaudeCLI ClaudeCLI
 	Recall    Recall
+	Learn     Learn
 	HTTP      HTTP
 	Hooks     Hooks
 	Tools     [len(toolKinds)]Tool
@@ -143,6 +144,7 @@ func Default(p Paths) Settings {
 		ClaudeCLI: ClaudeCLI{Path: "claude"},
 		HTTP:      HTTP{Addr: "127.0.0.1:8765"},
 		Recall:    Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200},
+		Learn:     DefaultLearn(),
 	}
 	for i := range s.Tools {
 		s.Tools[i].Record = "all"

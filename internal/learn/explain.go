@@ -41,6 +41,9 @@ type Step struct {
 // Why explains an item. What was forgotten or corrected is explained from the
 // log, as far as the log has it.
 func (s *Scopes) Why(ctx context.Context, id string) (Account, error) {
+	if err := s.fresh(ctx); err != nil {
+		return Account{}, err
+	}
 	f, err := s.Find(ctx, id)
 	if err != nil {
 		return s.whyGone(ctx, id, err)

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/learn"
+	"reprise/internal/term"
+)
+
+func memoryWhy(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "why ID", Args: cobra.ExactArgs(1), Short: "Say why something is remembered: evidence, signals, scopes, what replaced it",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := app.Scopes()
+			if err != nil {
+				return err
+			}
+			x, err := s.Why(cmd.Context(), args[0])
+			if err != nil {
+				return memoryError(err)
+			}
+			if asJSON {
+				return printJSON(app.Out, x)
+			}
+			showWhy(app, x)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+func showWhy(app *App, x learn.Account) {
+	out, d := app.Out, x.Doc
+	fmt.Fprintf(out, "%s  %s\n", d.ID, x.Status)
+	if d.Title != "" {
+		fmt.Fprintf(out, "  %s\n", term.SafeText(d.Title))
+	}
+	if text := strings.TrimSpace(d.Text); text != "" && text != d.Title {
+		fmt.Fprintf(out, "  %s\n", shown(text))
+	}
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(out, "%-12s %s\n", name, term.SafeText(value))
+		}
+	}
+	line("class", string(d.Class))
+	scope := d.Scope
+	if d.Project != "" {
+		scope += " " + d.Project
+	}
+	line("scope", scope)
+	line("source", d.Source)
+	line("made from", x.MadeFrom)
+	line("by", d.Author)
+	line("readers", strings.Join(d.ACL, ", "))
+	if !d.Time.IsZero() {
+		line("known since", d.Time.Format(time.DateTime))
+	}
+	if !d.Until.IsZero() {
+		line("until", d.Until.Format(time.DateTime))
+	}
+	line("replaces", x.Supersedes)
+	line("replaced by", x.Superseded)
+	if d.Confidence > 0 {
+		line("confidence", fmt.Sprintf("%.2f", d.Confidence))
+	}
+	line("importance", fmt.Sprintf("%.2f", d.Importance))
+	for _, s := range x.Signals {
+		fmt.Fprintf(out, "  %-10s %.2f × %.2f  %s\n", s.Name, s.Value, s.Weight, term.SafeText(s.Because))
+	}
+	for _, g := range x.Gates {
+		mark := "not yet"
+		if g.Passed {
+			mark = "passed"
+		}
+		line("gate "+g.To, fmt.Sprintf("%s: %d of %d, %s", g.Needs, g.Have, g.Need, mark))
+	}
+	for _, h := range x.History {
+		what := h.Op
+		if h.From != "" || h.To != "" {
+			what += " " + strings.TrimSpace(h.From+" → "+h.To)
+		}
+		if h.By != "" {
+			what += " by " + h.By
+		}
+		if h.Reason != "" {
+			what += ": " + h.Reason
+		}
+		line("history", h.Time.Format(time.DateTime)+"  "+what)
+	}
+	for _, e := range x.Evidence {
+		when := "not in the logs any more, or of another machine"
+		if e.Type != "" {
+			when = e.Time.Format(time.DateTime) + "  " + e.Type + "  " + e.What
+		}
+		line("evidence", e.Event+"  "+when)
+	}
+	line("says it too", strings.Join(x.Kin, ", "))
+	for _, c := range x.Conflicts {
+		showConflict(app, c)
+	}
+}

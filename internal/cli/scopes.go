@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/event"
+	"reprise/internal/learn"
+	"reprise/internal/memory"
+	"reprise/internal/proc"
+	"reprise/internal/recall"
+)
+
+// entryFiles are the files of entries of a project, or with "" of the global
+// memory, as the index reads them.
+func entryFiles(home *config.Home, project string) []recall.EntryFile {
+	e := entriesOf(home, project, memory.FullAccess, nil)
+	var out []recall.EntryFile
+	for _, name := range e.Files() {
+		class := recall.ClassLearning
+		if filepath.Base(name) == "decisions.md" {
+			class = recall.ClassDecision
+		}
+		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: learn.EntryDocs})
+	}
+	return out
+}
+
+// entriesOf are the entries of a project, or with "" of the global memory. now
+// may be nil where nothing is written.
+func entriesOf(home *config.Home, project string, access memory.Access, now func() time.Time) *memory.Entries {
+	if project == "" {
+		return memory.New(memory.Options{Dir: home.MemoryDir(), Access: access, Now: now, Git: memory.GitOptions{Vars: home.Vars}}).Entries()
+	}
+	return memory.NewEntries(memory.EntriesOptions{Dir: home.Paths.ProjectGlobal(project), Access: access, Now: now})
+}
+
+// Scopes is all that is remembered, in every scope, for who asks: the person at
+// the keyboard, or the agent or run whose environment this is.
+func (a *App) Scopes() (*learn.Scopes, error) {
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	index, err := a.Index()
+	if err != nil {
+		return nil, err
+	}
+	organizer, err := a.Organizer()
+	if err != nil {
+		return nil, err
+	}
+	access, err := a.memoryAccess()
+	if err != nil {
+		return nil, err
+	}
+	global, err := a.Memory()
+	if err != nil {
+		return nil, err
+	}
+	broker, err := a.Broker()
+	if err != nil {
+		return nil, err
+	}
+	who, err := a.reader()
+	if err != nil {
+		return nil, err
+	}
+	who.All = who.Agent == "" && a.Env.Get(proc.RunIDVar) == ""
+	retention, err := learn.ParseRetention(map[string]int{
+		"episode": home.Settings.Learn.EpisodeDays, "summary": home.Settings.Learn.SummaryDays,
+		"pattern": home.Settings.Learn.PatternDays, "anti_pattern": home.Settings.Learn.AntiPatternDays,
+	})
+	if err != nil {
+		return nil, err
+	}
+	names := projectNames(home)
+	if home.Project != nil && !slices.Contains(names, home.Project.Name) {
+		names = append(names, home.Project.Name)
+	}
+	set := home.Settings.Learn
+	return learn.NewScopes(learn.ScopesOptions{
+		Index: index, Global: global, Now: a.Env.Now, Who: who, Events: home.Paths.Events,
+		Projects: func() []string { return names },
+		Entries: func(project string) *memory.Entries {
+			if project != "" && !slices.Contains(names, project) {
+				return nil
+			}
+			return entriesOf(home, project, access, a.Env.Now)
+		},
+		Blocks: func(project string) *memory.Store {
+			return memory.New(memory.Options{Dir: home.Paths.ProjectMemory(project), Access: access, Now: a.Env.Now, Git: memory.GitOptions{Off: true}})
+		},
+		Record: func(ctx context.Context, e event.Event) (event.Event, error) {
+			if err := access.MayWrite(); err != nil {
+				return e, err
+			}
+			if e.Project != "" && home.Project != nil && e.Project == home.Project.Name {
+				if err := home.Paths.Claim(ctx, home.Project, "", a.Now()); err != nil {
+					return e, err
+				}
+			}
+			return broker.Record(ctx, e)
+		},
+		Organize: func(ctx context.Context) error { _, err := organizer.Run(ctx, 0); return err },
+		Rebuild:  func(ctx context.Context) error { _, err := index.Rebuild(ctx); return err },
+		Purge: func(ctx context.Context, project string, gone func(*event.Event) bool, reason string) (int, error) {
+			out, err := event.Purge(ctx, event.PurgeOptions{
+				Dir: home.Paths.Events(project), Host: a.Hostname, Now: a.Env.Now, Reason: reason,
+				Match: func(e event.Event) bool { return gone(&e) }, Event: event.Event{Project: project},
+			})
+			return out.Events, err
+		},
+		Identify: memory.Identities{File: filepath.Join(home.Paths.Data, "identities.json"), Now: a.Env.Now}.Of,
+		Gates: learn.Gates{
+			Off: set.Promote == "off", ProjectSessions: set.ProjectSessions, GlobalProjects: set.GlobalProjects, MinConfidence: float64(set.MinConfidence) / 100,
+		},
+		Retention: retention,
+	}), nil
+}
+
+// changed reports what was done to the memory.
+func changed(app *App, c learn.Change, asJSON bool) error {
+	if asJSON {
+		return printJSON(app.Out, c)
+	}
+	style := app.Style()
+	done := map[string]string{
+		"learn": "learnt", "decide": "decided", "correct": "corrected", "forget": "forgotten", "promote": "promoted", "demote": "demoted",
+		"keep": "kept", "drop": "dropped", "useful": "noted as useful", "useless": "noted as of no use",
+	}[c.Op]
+	if c.Existing {
+		done = "already " + done
+	}
+	where := c.Scope
+	if c.Project != "" {
+		where += " " + c.Project
+	}
+	if c.File != "" {
+		where += ", " + c.File
+	}
+	fmt.Fprintf(app.Out, "%s %s  %s\n", done, c.ID, style.Dim("("+where+")"))
+	if c.Text != "" {
+		fmt.Fprintf(app.Out, "  %s\n", shown(c.Text))
+	}
+	if c.Old != "" && c.Old != c.ID {
+		fmt.Fprintf(app.Out, "  %s\n", style.Dim("in place of "+c.Old))
+	}
+	for _, id := range c.Also {
+		fmt.Fprintf(app.Out, "  %s\n", style.Dim("and "+id))
+	}
+	if c.Purged > 0 {
+		fmt.Fprintf(app.Out, "  %s taken out of the logs\n", count(c.Purged, "event"))
+	}
+	for _, x := range c.Conflicts {
+		showConflict(app, x)
+	}
+	for _, w := range c.Warnings {
+		fmt.Fprintf(app.Err, "warning: %s\n", w)
+	}
+	return nil
+}
+
+// scopesCommand is what the commands about one item have in common.
+func scopesCommand(app *App, use, short string, args cobra.PositionalArgs, run func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error)) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: use, Args: args, Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := app.Scopes()
+			if err != nil {
+				return err
+			}
+			c, err := run(cmd.Context(), s, args)
+			if err != nil {
+				return memoryError(err)
+			}
+			return changed(app, c, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	return cmd
+}
