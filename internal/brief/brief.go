@@ -364,6 +364,9 @@ func (b *builder) recalled(ctx context.Context) {
 	left := b.left - mdfile.Tokens(heading)
 	var text strings.Builder
 	for _, res := range answer.Results {
+		if b.r.At == ToolFailure && res.Snippet != "" {
+			res.Title = "" // it describes the failure, which the model has before it
+		}
 		line := Line{ID: res.ID, Class: res.Class, Source: res.Source, Score: res.Score, Signals: res.Signals}
 		line.Text = told(res)
 		line.Tokens = mdfile.Tokens(line.Text)

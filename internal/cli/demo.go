@@ -108,8 +108,8 @@ func runDemo(ctx context.Context, app *App, o DemoOptions) error {
 		fmt.Fprint(app.Out, " The throwaway directory is gone; --keep would have left it.\n")
 	}
 	style := app.Style()
-	fmt.Fprintf(app.Out, "Next: %s connects your own client,\n      %s says what is missing.\n",
-		style.Cyan("reprise mcp install claude-code"), style.Cyan("reprise doctor"))
+	fmt.Fprintf(app.Out, "Next: %s connects your own clients,\n      %s says what is missing.\n",
+		style.Cyan("reprise setup"), style.Cyan("reprise doctor"))
 	return nil
 }
 
@@ -158,7 +158,7 @@ func stopRuns(ctx context.Context, app *App) error {
 
 func (d *demo) play(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		d.prepare, d.connect, d.fast, d.slow, d.cancel, d.timeout, d.remember, d.restart, d.account,
+		d.prepare, d.connect, d.fast, d.slow, d.cancel, d.timeout, d.remember, d.restart, d.sessions, d.account,
 	} {
 		if err := part(ctx); err != nil {
 			return err
