@@ -85,7 +85,7 @@ camp camping tent
 travel trip journey visit vacation holiday tour fly went
 trip vacation holiday travel
 vacation holiday trip break getaway
-country > canada mexico france italy spain germany japan china india brazil england ireland portugal greece turkey sweden norway vietnam thailand australia slovenia crete alaska scotland
+country > canada mexico france italy spain germany japan china india brazil england ireland portugal greece turkey sweden norway vietnam thailand australia alaska scotland
 city town
 live reside home house apartment stay
 move moved relocate moving
@@ -106,7 +106,7 @@ bread loaf bake baker
 dessert cake pudding pie cookie
 drink coffee tea beer wine
 restaurant cafe diner
-animal > dog cat fox bear bird horse rabbit squirrel owl fish whale buffalo raccoon turtle snake hamster deer wolf bulldog greyhound
+animal > dog cat fox bear bird horse rabbit squirrel owl fish whale turtle snake hamster deer wolf bulldog greyhound
 pet > dog cat rabbit hamster fish parrot puppy kitten turtle
 dog puppy hound
 cat kitten
@@ -144,7 +144,7 @@ celebrate celebration party
 birthday party turned
 gift present gave give
 present gift
-charity donate fundraise fundraiser raise hospice cause
+charity donate fundraise fundraiser raise cause
 raise collect money fund
 volunteer volunteering shelter charity
 school college university class
@@ -450,6 +450,210 @@ clock time
 outage incident down downtime
 incident outage
 laptop machine computer
+exam interview appointment
+hike climb outdoors trail
+game > chess poker puzzle nintendo playstation xbox console videogame boardgame
+console playstation xbox nintendo switch
+gaming game tournament stream
+tournament competition match championship
+team coach player
+score point goal
+injury accident crash
+accident crash injured hurt
+vehicle car drive
+drive driver driving road
+dish > pasta pizza soup salad curry rice stew noodles sushi taco burger sandwich
+snack chip popcorn cookie chocolate candy
+dessert > cake pie cookie brownie pudding icecream tart pastry cupcake muffin
+beverage > coffee tea wine beer juice soda cocktail smoothie
+ingredient flour sugar butter cheese chocolate
+meat > chicken beef pork steak turkey ham
+vegan vegetarian diet
+diet eat healthy nutrition weight
+weight pound kilo lose gain
+art > painting drawing sculpture pottery photography
+artist painter musician writer
+music > jazz rock classical pop blues folk soul
+musician > guitarist pianist drummer violinist singer
+subject topic theme about
+genre > fantasy mystery thriller romance horror comedy drama
+book > novel memoir poetry biography trilogy
+poem poetry poet
+story tale narrative write
+write writing script blog journal
+journal diary
+read reading finish
+movie > comedy drama thriller documentary
+series show episode season tv
+hero idol inspire
+language > spanish french german italian japanese english chinese portuguese
+nationality country from born
+origin from grew hometown born
+hometown grew childhood from
+immigrate moved country
+state > california florida texas oregon vermont alaska
+city > paris london rome berlin tokyo barcelona boston chicago seattle toronto dublin
+abroad overseas country
+hotel hostel inn stay
+sightsee tour visit
+landmark tower bridge castle monument
+transportation > bus train plane car bike ferry scooter tram
+relative > aunt uncle cousin niece nephew grandma grandpa
+family > mother father brother sister son daughter wife husband parent
+pet > lizard guineapig goldfish tortoise bunny pony
+breed > greyhound poodle labrador retriever terrier bulldog beagle husky shepherd
+bunny rabbit
+wild wildlife animal
+insect > bee butterfly ant beetle
+tree > oak pine pear apple willow maple plum cherry
+garden > flower vegetable herb plant
+bloom flower
+occupation > nurse teacher doctor engineer lawyer chef baker carpenter plumber mechanic accountant driver
+profession > nurse teacher doctor engineer lawyer chef baker carpenter plumber mechanic accountant driver
+job > nurse teacher engineer chef baker driver waiter clerk
+chef cook baker
+entrepreneur business startup founder
+invest investor fund funding sponsor
+fund funding grant sponsor
+sponsor brand deal
+brand company label
+advertise campaign marketing promote
+campaign crowdfunding promote
+network contact connect
+skill learn ability talent
+talent gift skill
+career path goal job
+internship intern trainee
+retire retirement retired
+graduate finish degree diploma
+degree bachelor master phd
+certificate diploma certification
+counseling counselor therapist mental
+mental anxiety depression therapy
+meditate meditation yoga mindful
+yoga pilates stretch
+cope handle deal manage
+handle cope manage deal
+challenge difficulty struggle obstacle
+struggle hard difficult tough
+overcome beat fight
+motivate motivation encourage drive
+achieve achievement accomplish success milestone
+achievement award milestone accomplish win
+success successful win thrive
+fail failure lose rejected
+reject rejection turned
+regret sorry wish
+apologize sorry
+forgive sorry
+grateful thankful thank appreciate
+value important matter
+important matter meaningful significant
+meaning significant symbol
+tradition holiday custom ritual
+holiday > christmas thanksgiving easter halloween
+christmas xmas holiday
+halloween costume
+costume dress dressed
+decorate decoration ornament
+necklace jewelry pendant
+jewelry > ring necklace bracelet earring
+ring engagement
+clothing > dress shirt jacket shoe hat suit boot coat
+fashion clothes style design
+design designer designed
+tattoo ink
+hair haircut
+pride parade
+parade march
+transgender lgbtq gay queer
+gender identity
+community group neighborhood
+volunteer help serve donate
+shelter rescue homeless
+homeless shelter
+refugee immigrant
+veteran military soldier army
+military army soldier
+protest rally activist
+activist advocate rights
+religious faith church
+disaster flood fire storm earthquake hurricane
+burn fire
+lost loss died death
+die died death passed lost
+death died passed funeral
+funeral died death
+grandparent grandma grandpa grandmother grandfather
+illness cancer diabetes flu asthma allergy
+allergy allergic
+doctor checkup appointment
+sleep insomnia rest
+rest break relax
+pain ache sore
+bone wrist ankle leg arm
+limb arm leg
+tooth dentist teeth
+sunset sunrise
+sunrise sunset
+sky star moon
+star astronomy telescope
+space astronomy planet
+science scientist research experiment
+robot robotics
+app software program code
+program code software develop
+develop build create developer
+developer programmer engineer
+website blog site
+social instagram facebook post
+post share blog
+photo > portrait selfie landscape
+portrait photo
+camera lens photography
+screen monitor display
+device phone tablet gadget
+gadget device
+upgrade renovate remodel
+renovate remodel restore renovation
+room kitchen bedroom garage attic
+floor carpet
+rent lease tenant
+mortgage loan house
+loan debt borrow
+debt loan owe
+budget money spend
+spend cost paid
+save savings money
+own bought
+favorite prefer
+prefer favorite rather
+similar alike common
+different unlike
+common both share
+alone solo
+together couple joint
+early before
+recent lately new
+first initial start debut
+last final previous
+final last
+weekly week
+annual yearly
+daily day everyday
+surprise surprised shocked
+shock surprise
+joke funny
+scary afraid horror
+noise loud
+quiet silent calm
+cold freeze winter
+hot warm heat
+beautiful gorgeous stunning lovely
+ugly
+delicious tasty yummy
+bad terrible awful
+good great wonderful awesome
 `
 
 // A relation leads from a word to another, with the weight that a match of the
