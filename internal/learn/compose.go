@@ -19,6 +19,7 @@ type ground struct {
 	usage   func(id string) (Usage, error)
 	gone    func(id string) (bool, error) // forgotten
 	retired retirements
+	hide    func(id string) // something was kept out because that was retired
 	earlier func(kind, group string, at int64, session string) (int, error)
 }
 
@@ -196,8 +197,12 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 		}
 		d.Keys = append(slices.Clone(d.Keys), content)
 	}
-	if gone, err := c.g.gone(d.ID); err != nil || gone || c.g.retired.expired(d) {
+	if gone, err := c.g.gone(d.ID); err != nil || gone {
 		c.err = cmp.Or(c.err, err)
+		return false
+	}
+	if c.g.retired.expired(d) {
+		c.g.hide(expiryID(d.Class, d.Project))
 		return false
 	}
 	c.g.retired.supersede(&d)

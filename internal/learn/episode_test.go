@@ -3,6 +3,8 @@ package learn
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -424,6 +426,21 @@ func TestForgetting(t *testing.T) {
 	}
 	if _, ok := st.docs[ep.ID]; ok {
 		t.Error("a rebuild brought it back")
+	}
+	// The rebuild has never seen the episode. A purge takes the event: it is back.
+	file := filepath.Join(s.dir, "shop", "2026-10.desk.jsonl")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(b), "\n")
+	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, string(event.MemoryRetired)) })
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, o)
+	if _, ok := st.docs[ep.ID]; !ok {
+		t.Error("the event is gone, and the episode is not back")
 	}
 }
 

@@ -53,6 +53,8 @@ type made struct {
 	Docs map[string]string `json:"d,omitempty"`
 	Rows map[string]string `json:"r,omitempty"`
 	Due  int               `json:"due,omitempty"`
+	// Hidden are hashes of what was kept out, because it was forgotten.
+	Hidden []string `json:"h,omitempty"`
 }
 
 func (m *made) decode(b []byte) error {
@@ -491,18 +493,26 @@ func (f *folder) session(key string) error {
 		return err
 	}
 	out := output{due: never}
+	hidden := map[string]bool{}
 	if len(recs) > 0 {
 		out, err = compose(key, name, recs, ground{
 			asOf: f.asOf, tiers: f.o.o.Tiers, earlier: f.earlier,
-			usage:   func(id string) (Usage, error) { return usageOf(f.tx, id) },
-			gone:    func(id string) (bool, error) { return f.gone.forgotten(id), nil },
+			usage: func(id string) (Usage, error) { return usageOf(f.tx, id) },
+			gone: func(id string) (bool, error) {
+				gone := f.gone.forgotten(id)
+				if gone {
+					hidden[id] = true
+				}
+				return gone, nil
+			},
 			retired: f.gone,
+			hide:    func(id string) { hidden[id] = true },
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if err := f.write("s"+key, out.docs, out.rows, out.due); err != nil {
+	if err := f.write("s"+key, out.docs, out.rows, out.due, hidden); err != nil {
 		return err
 	}
 	switch {
@@ -521,7 +531,7 @@ func (f *folder) session(key string) error {
 
 // write makes the index hold exactly this of a session (s+key) or group
 // (t+key): what has not changed is not written again.
-func (f *folder) write(owner string, docs []recall.Doc, rows []row, due int) error {
+func (f *folder) write(owner string, docs []recall.Doc, rows []row, due int, hidden map[string]bool) error {
 	var old made
 	b, _, err := f.tx.Load(bucketMade, owner)
 	if err == nil {
@@ -550,6 +560,9 @@ func (f *folder) write(owner string, docs []recall.Doc, rows []row, due int) err
 	if err := f.writeRows(rows, &old, &now); err != nil {
 		return err
 	}
+	if err := f.writeHidden(owner, hidden, &old, &now); err != nil {
+		return err
+	}
 	if old.Due != now.Due && owner[0] == 's' {
 		if old.Due != 0 && old.Due != never {
 			if err := f.tx.Drop(bucketDue, dueKey(old.Due, owner[1:])); err != nil {
@@ -562,13 +575,37 @@ func (f *folder) write(owner string, docs []recall.Doc, rows []row, due int) err
 			return err
 		}
 	}
-	if len(now.Docs) == 0 && len(now.Rows) == 0 && (now.Due == never || now.Due == 0) {
+	if len(now.Docs)+len(now.Rows)+len(now.Hidden) == 0 && (now.Due == never || now.Due == 0) {
 		return f.tx.Drop(bucketMade, owner)
 	}
 	if b, err = json.Marshal(now); err != nil {
 		return err
 	}
 	return f.tx.Store(bucketMade, owner, b)
+}
+
+// writeHidden notes whose work has to be done again when something is not
+// forgotten any more.
+func (f *folder) writeHidden(owner string, hidden map[string]bool, old, now *made) error {
+	for id := range hidden {
+		now.Hidden = append(now.Hidden, shortHash(id))
+	}
+	slices.Sort(now.Hidden)
+	for _, h := range now.Hidden {
+		if !slices.Contains(old.Hidden, h) {
+			if err := f.tx.Store(bucketHidden, h+"\t"+owner, nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, h := range old.Hidden {
+		if !slices.Contains(now.Hidden, h) {
+			if err := f.tx.Drop(bucketHidden, h+"\t"+owner); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func dueKey(day int, session string) string { return fmt.Sprintf("%08d\t%s", day, session) }

@@ -179,6 +179,7 @@ func FuzzRecord(f *testing.F) {
 		key, name := sessionKey(&e)
 		out, err := compose(key, name, back, ground{
 			asOf: 1 << 20, tiers: Tiers{}.withDefaults(), usage: func(string) (Usage, error) { return Usage{}, nil }, gone: func(string) (bool, error) { return false, nil },
+			hide:    func(string) {},
 			earlier: func(string, string, int64, string) (int, error) { return 0, nil },
 		})
 		if err != nil {

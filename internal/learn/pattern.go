@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -66,8 +67,14 @@ func (f *folder) group(what string) error {
 		return err
 	}
 	kept := docs[:0]
+	hidden := map[string]bool{}
 	for _, d := range docs {
-		if f.gone.forgotten(d.ID) || f.gone.expired(d) {
+		if f.gone.forgotten(d.ID) {
+			hidden[d.ID] = true
+			continue
+		}
+		if f.gone.expired(d) {
+			hidden[expiryID(d.Class, d.Project)] = true
 			continue
 		}
 		f.gone.supersede(&d)
@@ -76,7 +83,7 @@ func (f *folder) group(what string) error {
 		}
 		kept = append(kept, d)
 	}
-	return f.write("t"+what, kept, nil, never)
+	return f.write("t"+what, kept, nil, never, hidden)
 }
 
 // finish adds what usage has to say to a document that stands over sessions.
@@ -116,8 +123,17 @@ func (f *folder) forgotten(hash string, values [][]byte) error {
 	if err := f.ownerOf(hash); err != nil {
 		return err
 	}
-	remembered := bucketMeta
-	key := "gone\t" + hash
+	// What is kept out already has no document to find its maker by.
+	var hiding []string
+	err := f.tx.EachKV(bucketHidden, hash+"\t", func(key string, _ []byte) bool {
+		hiding = append(hiding, key[len(hash)+1:])
+		return true
+	})
+	for _, o := range hiding {
+		if err == nil {
+			err = f.mark(o)
+		}
+	}
 	var id string
 	for _, v := range values {
 		var r goneRow
@@ -125,60 +141,29 @@ func (f *folder) forgotten(hash string, values [][]byte) error {
 			id = r.ID
 		}
 	}
-	// When the last word of its being forgotten goes, the maker is found by what
-	// was noted then: the document is not there to be looked up.
-	owners, _, err := f.tx.Load(remembered, key)
-	if err != nil {
+	if err != nil || id == "" {
 		return err
 	}
-	for o := range strings.SplitSeq(string(owners), "\n") {
-		if o != "" {
-			if err := f.mark(o); err != nil {
-				return err
-			}
-		}
-	}
-	if id == "" {
-		return f.tx.Drop(remembered, key)
-	}
-	if owners, err := f.alsoMadeBy(id); err != nil || owners {
+	if also, err := f.alsoMadeBy(id); err != nil || also {
 		return err
 	}
-	marks, err := f.makers(hash, id)
-	if err != nil || len(marks) == 0 {
-		return err
+	if len(hiding) > 0 || !isUUID(id) {
+		return nil
 	}
-	for _, m := range marks {
-		if err := f.mark(m); err != nil {
-			return err
-		}
-	}
-	return f.tx.Store(remembered, key, []byte(strings.Join(marks, "\n")))
-}
-
-// makers are who makes what is forgotten: of a document its owner, of an event
-// the sessions that hold it.
-func (f *folder) makers(hash, id string) ([]string, error) {
-	owner, ok, err := f.tx.Load(bucketOwner, hash)
-	if err != nil {
-		return nil, err
-	}
-	if ok {
-		return []string{string(owner)}, nil
-	}
-	if !isUUID(id) {
-		return nil, nil
-	}
-	var out []string
+	var holding []string
 	err = f.tx.EachKV(bucketRecord, "", func(key string, value []byte) bool {
-		if strings.Contains(string(value), id) {
+		if bytes.Contains(value, []byte(id)) {
 			s, _, _ := strings.Cut(key, "/")
-			out = append(out, "s"+s)
+			holding = appendNew(holding, "s"+s, math.MaxInt)
 		}
 		return true
 	})
-	slices.Sort(out)
-	return slices.Compact(out), err
+	for _, o := range holding {
+		if err == nil {
+			err = f.mark(o)
+		}
+	}
+	return err
 }
 
 func readRows[T any](values [][]byte) []T {

@@ -51,9 +51,10 @@ const (
 	bucketMade   = "learn.made"   // s+session, t+group → what was made of it
 	bucketRow    = "learn.row"    // kind, group, time|session|id → a session's part
 	bucketOwner  = "learn.owner"  // hash of a document's id → s+session or t+group
+	bucketHidden = "learn.hidden" // hash of an id, s+session or t+group: kept out because that was forgotten
 	bucketStats  = "learn.stats"  // session → Stats
 )
 
 func buckets() []string {
-	return []string{bucketMeta, bucketCursor, bucketRecord, bucketName, bucketIn, bucketWork, bucketDue, bucketMade, bucketRow, bucketOwner, bucketStats}
+	return []string{bucketMeta, bucketCursor, bucketRecord, bucketName, bucketIn, bucketWork, bucketDue, bucketMade, bucketRow, bucketOwner, bucketHidden, bucketStats}
 }
