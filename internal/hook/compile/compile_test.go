@@ -1,0 +1,263 @@
+package compile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"reprise/internal/agent/dialect"
+	"reprise/internal/config"
+	"reprise/internal/config/place"
+	"reprise/internal/hook"
+	"reprise/internal/hook/plan"
+)
+
+// world is a machine with two projects, a linked worktree, and settings.
+type world struct {
+	t    *testing.T
+	root string
+	env  config.Env
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, root: root}
+	w.env = config.Env{
+		Vars: map[string]string{"HOME": root, "USERPROFILE": root, "REPRISE_HOME": filepath.Join(root, "data")},
+		GOOS: "linux",
+		// Everything that the test makes is older than two seconds by this clock.
+		Now: func() time.Time { return time.Now().Add(time.Minute) },
+	}
+	w.write("bin/reprise", "program")
+	w.write("shop/.git/config", "")
+	w.write("shop/.reprise/project.yaml", "v: 1\nname: shop\n")
+	w.write("shop/sub/deep/x", "")
+	w.write("shop/.git/worktrees/wt/commondir", "../..\n")
+	w.write("shop/.git/worktrees/wt/gitdir", filepath.Join(root, "wt", ".git")+"\n")
+	w.write("wt/.git", "gitdir: "+filepath.Join(root, "shop/.git/worktrees/wt")+"\n")
+	w.write("wt/sub/x", "")
+	w.write("none/x", "")
+	return w
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path(name), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) make(dir string) (*Made, error) {
+	env := w.env
+	env.Dir = w.path(dir)
+	return Make(Options{Env: env, Host: "vm", Program: w.path("bin/reprise"), Hand: []string{"prompt"}})
+}
+
+// decisions are what of a plan decides what happens to an event.
+func decisions(p *plan.Plan) plan.Plan {
+	out := *p
+	out.Stamps = nil
+	return out
+}
+
+func TestMake(t *testing.T) {
+	w := newWorld(t)
+	w.write("data/config.yaml", "hooks: {off: [prompt], deadline_ms: 500, clients: {codex: {off: [response]}}}\ntools: {read: {record: off}}\nprofiles: {musician: {hooks_off: [tool_after]}}\n")
+	for dir, project := range map[string]string{"shop": "shop", "shop/sub/deep": "shop", "wt": "shop", "wt/sub": "shop", "none": "", "shop/sub/gone/too": "shop"} {
+		m, err := w.make(dir)
+		if err != nil || m.Plan.Project != project || !m.Lasting {
+			t.Fatalf("%s: %+v, %v", dir, m, err)
+		}
+		want := plan.Rules{Record: true, Recall: true, Jobs: true, DeadlineMS: 500, Off: []string{"prompt", "codex:response", "musician:tool_after"}, Tools: []string{"read:off"}}
+		if diff := cmp.Diff(want, m.Plan.Rules); diff != "" {
+			t.Error(dir, diff)
+		}
+		if err := m.Write(w.path("data/cache"), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := plan.Load(w.path("data/cache"), m.Plan.Key, "vm")
+		if diff := cmp.Diff(m.Plan, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", dir, err, diff)
+		}
+	}
+}
+
+// What a repository switches off counts when its user trusts that very text.
+func TestRepositoryRulesNeedTrust(t *testing.T) {
+	w := newWorld(t)
+	w.write("shop/.reprise/project.yaml", "v: 1\nname: shop\nhooks: {off: [prompt]}\n")
+	on := func() bool {
+		t.Helper()
+		m, err := w.make("shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Plan.Rules.On("prompt", "claude", "")
+	}
+	if !on() {
+		t.Error("a repository switched a hook off unasked")
+	}
+	m, err := w.make("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := m.Home.Paths.Trust(m.Home.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Home.Paths.Approve(t.Context(), m.Home.Project, tr, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if on() {
+		t.Error("what the user approved does not count")
+	}
+	w.write("shop/.reprise/project.yaml", "v: 1\nname: shop\nhooks: {off: [prompt, response]}\n")
+	if !on() {
+		t.Error("an approval counts for another text")
+	}
+}
+
+// With broken settings the events stay whose they were.
+func TestBrokenSettings(t *testing.T) {
+	w := newWorld(t)
+	m, err := w.make("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Write(w.path("data/cache"), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"shop/.reprise/project.yaml", "data/config.yaml"} {
+		w.write(file, "v: [\n")
+		broken, err := w.make("shop")
+		if err == nil || broken == nil || broken.Plan.Project != "shop" || broken.Lasting || broken.Home != nil {
+			t.Errorf("%s: %+v, %v", file, broken, err)
+		}
+		if broken, err := w.make("shop/sub"); err == nil || broken != nil {
+			t.Errorf("%s: of a directory without a plan something is known: %+v", file, broken)
+		}
+	}
+}
+
+// A plan that is written a moment after its inputs changed could miss the next
+// change, so it is not.
+func TestFreshInputsMakeNoPlan(t *testing.T) {
+	w := newWorld(t)
+	w.env.Now = time.Now
+	m, err := w.make("shop")
+	if err != nil || m.Lasting || m.Why == "" {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if err := m.Write(w.path("data/cache"), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(m.Plan.Key.File(w.path("data/cache"))); err == nil {
+		t.Error("it was written")
+	}
+}
+
+// Whatever is done to files and directories, in whatever order: as long as the
+// plan is believed, it says what would be worked out anew. Never wrong, only
+// slower.
+func TestPlansAreNeverWrong(t *testing.T) {
+	rounds := 100
+	if os.Getenv("REPRISE_LONG_TESTS") != "" {
+		rounds = 5000
+	}
+	seed := uint64(time.Now().UnixNano())
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	w := newWorld(t)
+	dirs := []string{"shop", "shop/sub/deep", "wt", "wt/sub", "none", "link"}
+	if err := os.Symlink(w.path("shop"), w.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	project := func(name string) string { return fmt.Sprintf("v: 1\nname: %s\n", name) }
+	files := []string{"shop/.reprise/project.yaml", "shop/sub/.reprise/project.yaml", "wt/.reprise/project.yaml", "wt/sub/.reprise/project.yaml", ".reprise/project.yaml", "none/.reprise/project.yaml"}
+	steps := []func(){
+		func() { w.write(files[rnd.IntN(len(files))], project([]string{"a", "b", "shop"}[rnd.IntN(3)])) },
+		func() { _ = os.Remove(w.path(files[rnd.IntN(len(files))])) },
+		func() {
+			w.write("data/config.yaml", fmt.Sprintf("hooks: {off: [%s]}\n", []string{"prompt", "response"}[rnd.IntN(2)]))
+		},
+		func() { _ = os.Remove(w.path("data/config.yaml")) },
+		func() { _ = os.RemoveAll(w.path([]string{"wt/.git", "none/.git", "shop/sub/.git"}[rnd.IntN(3)])) },
+		func() {
+			if os.Mkdir(w.path([]string{"none/.git", "shop/sub/.git"}[rnd.IntN(2)]), 0o700) != nil {
+				_ = os.Remove(w.path("none/.git"))
+			}
+		},
+		func() {
+			_ = os.RemoveAll(w.path("wt/.git"))
+			w.write("wt/.git", "gitdir: "+w.path("shop/.git/worktrees/wt")+"\n")
+		},
+		func() {
+			w.write("shop/.git/worktrees/wt/gitdir", w.path([]string{"wt", "other"}[rnd.IntN(2)])+"/.git\n")
+		},
+		func() {
+			_ = os.Remove(w.path("link"))
+			_ = os.Symlink(w.path(dirs[rnd.IntN(len(dirs)-1)]), w.path("link")) // it is only another round if this fails
+		},
+	}
+	held := 0
+	for round := range rounds {
+		steps[rnd.IntN(len(steps))]()
+		for _, dir := range dirs {
+			key := plan.Key{Dir: w.path(dir), Vars: plan.Vars(place.Vars(), w.env.Get)}
+			believed, stale := plan.Load(w.path("data/cache"), key, "vm")
+			fresh, err := w.make(dir)
+			if stale == nil {
+				held++
+				if err != nil {
+					t.Fatalf("seed %d, round %d: a plan of %s is believed where there should be an error: %v", seed, round, dir, err)
+				}
+				if diff := cmp.Diff(decisions(fresh.Plan), decisions(believed)); diff != "" {
+					t.Fatalf("seed %d, round %d: the plan of %s is wrong: %s", seed, round, dir, diff)
+				}
+			}
+			if err == nil {
+				if err := fresh.Write(w.path("data/cache"), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if held < rounds {
+		t.Errorf("plans held %d times in %d rounds: the test looks at nothing", held, rounds)
+	}
+}
+
+// The settings know the kinds, the tools, the clients and the roles that there
+// are.
+func TestSettingsKnowTheWords(t *testing.T) {
+	var kinds []string
+	for _, c := range dialect.Clients() {
+		for _, e := range dialect.ManifestOf(c).Events {
+			if k := string(e.Kind); e.Kind != dialect.Other && e.Kind != dialect.Notification && !slices.Contains(kinds, k) {
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	for _, l := range []struct{ a, b []string }{
+		{kinds, config.HookKinds()}, {dialect.Clients(), config.HookClients()}, {hook.Roles(), config.Roles()},
+	} {
+		a, b := slices.Sorted(slices.Values(l.a)), slices.Sorted(slices.Values(l.b))
+		if diff := cmp.Diff(a, b); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
