@@ -39,10 +39,10 @@ func importBench(args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s %s/%s, %d CPUs, %.0f MB of transcripts in %d files, load %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), float64(total)/1e6, w.files, load())
 	fmt.Fprintln(out, "| what | took | rate | processor time | RSS |\n|---|---|---|---|---|")
-	env := append(r.env, "HOME="+w.home, "REPRISE_HOME="+filepath.Join(dir, "reprise"))
+	env := append(r.env, "HOME="+w.home, "REPRISE_HOME="+filepath.Join(dir, "data"))
 	for _, step := range []string{"import", "import again: nothing is new", "import without cursors: the log tells"} {
 		if strings.Contains(step, "without") {
-			if err := os.RemoveAll(filepath.Join(dir, "reprise", "state", "import")); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir, "data", "state", "import")); err != nil {
 				return err
 			}
 		}
