@@ -145,6 +145,10 @@ func (h *home) recorded(clients []string) {
 			seen[e.Client] = map[event.Type]int{}
 		}
 		seen[e.Client][e.Type]++
+		// Not every client tells its hooks of it, and still it is known.
+		if e.Type == event.ToolFailed && !strings.Contains(string(e.Data), `"exit_code":2`) {
+			h.t.Errorf("%s: a failure without its exit code: %s", e.Client, e.Data)
+		}
 	}
 	for _, name := range clients {
 		for _, kind := range []event.Type{event.SessionStarted, event.PromptSubmitted, event.ToolFailed, event.ToolSucceeded, event.ResponseCompleted, event.SessionEnded} {

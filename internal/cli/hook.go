@@ -181,6 +181,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
 		return nil
 	}
+	hook.AddExit(&ev)
 	env := h.app.Env
 	if env.Dir = h.call.dir; env.Dir == "" {
 		env.Dir = hook.StartDir(&ev, env.Get, h.app.Env.Dir)

@@ -110,6 +110,7 @@ func (p *program) run() {
 	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
 		return
 	}
+	hook.AddExit(&ev)
 	if p.dirs, err = place.Find(p.env); err != nil {
 		p.warn("there is no place for the event, so it is not recorded", err)
 		return
