@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 )
 
 const (
@@ -104,7 +105,7 @@ func rootOf(recs []*record) string {
 // targetFor is what a call acts on, as seen from the session's directory.
 func (s *reading) targetFor(r *record) string {
 	if r.path != "" {
-		return cmp.Or(relative(r.path, s.root), r.target)
+		return cmp.Or(sign.Relative(r.path, s.root), r.target)
 	}
 	return r.target
 }
@@ -158,7 +159,7 @@ func (s *reading) step(r *record) {
 func (s *reading) prompt(r *record) {
 	s.stats.Prompts++
 	if before := s.before(); before != "" {
-		if sentence, strength := correction(r.text); strength > 0 {
+		if sentence, strength := sign.Correction(r.text); strength > 0 {
 			s.stats.Corrections++
 			s.saids = append(s.saids, said{rec: r, sentence: sentence, strength: strength, before: before})
 			s.acts = append(s.acts, action{said: true, target: saidKey(sentence), words: sentence, rec: r})
@@ -279,7 +280,7 @@ func (s *reading) succeeded(r *record) {
 		}
 		s.stats.Edits++
 	case "shell":
-		targets, words := acting(r.command, r.cwd)
+		targets, words := sign.Acting(r.command, r.cwd)
 		for i := range targets {
 			s.acts = append(s.acts, action{target: targets[i], words: words[i], rec: r})
 			if t != nil {
@@ -302,7 +303,7 @@ func (s *reading) otherWay(r *record) (string, *chain) {
 	var best *chain
 	bestKey := ""
 	for key, c := range s.open {
-		if c.first.tool != "shell" || s.calls-c.call > similarWithin || !similar(c.last.command, r.command) {
+		if c.first.tool != "shell" || s.calls-c.call > similarWithin || !sign.Similar(c.last.command, r.command) {
 			continue
 		}
 		if best == nil || order(c.last, best.last) > 0 {
@@ -344,7 +345,7 @@ func (s *reading) fixOf(c *chain, r *record, since int) *Fix {
 	own := map[string]bool{c.first.target: true, r.target: true}
 	var targets []string
 	command := func(target, words string) {
-		if own[target] || tests(target) || slices.Contains(targets, target) {
+		if own[target] || sign.Checks(target) || slices.Contains(targets, target) {
 			return
 		}
 		targets = append(targets, target)
@@ -363,15 +364,15 @@ func (s *reading) fixOf(c *chain, r *record, since int) *Fix {
 	}
 	if r.tool == "shell" && r.command != c.last.command {
 		// a line that does something first, and then the same: npm ci && npm test
-		ts, ws := acting(r.command, r.cwd)
-		old, _ := acting(c.last.command, c.last.cwd)
+		ts, ws := sign.Acting(r.command, r.cwd)
+		old, _ := sign.Acting(c.last.command, c.last.cwd)
 		for i := range ts {
 			if i+1 < len(ts) && !slices.Contains(old, ts[i]) {
 				command(ts[i], ws[i])
 			}
 		}
 		if len(ts) <= 1 || len(f.Commands) == 0 {
-			f.Gone, f.Come = lookedAt(changedWords(c.last.command, r.command))
+			f.Gone, f.Come = lookedAt(sign.ChangedWords(c.last.command, r.command))
 		}
 	}
 	n := len(f.Commands) + len(f.Files)
@@ -463,7 +464,7 @@ func (s *reading) nameFix(f *Fix, c *chain, r *record, targets []string, spoken 
 func keyWords(words []string) string {
 	out := make([]string, 0, len(words))
 	for _, w := range words {
-		out = append(out, normalWord(w, ""))
+		out = append(out, sign.NormalWord(w, ""))
 	}
 	return strings.Join(out, " ")
 }

@@ -179,59 +179,6 @@ func TestNoFailure(t *testing.T) {
 	}
 }
 
-// The targets that calls are matched by.
-func TestTargets(t *testing.T) {
-	for _, c := range [][2]string{
-		{"go test ./internal/x", "go test ./internal/x"},
-		{"cd /w/shop && go test -run TestA -count=1 ./internal/x 2>&1 | tail -5", "go test ./internal/x"},
-		{"FOO=1 timeout 60 go test -v /w/shop/internal/x", "go test internal/x"},
-		{"npm run build -- --watch", "npm run build"},
-		{"npx tsc --noEmit -p tsconfig.json", "tsc"},
-		{"python3 -m pytest -k total tests/test_cart.py", "pytest tests/test_cart.py"},
-		{"uv run pytest tests", "pytest tests"},
-		{"sudo apt-get install -y jq", "apt-get install jq"},
-		{"git commit -m 'a message; with && and | in it'", "git commit"},
-		{"git -C /w/shop push origin main", "git push origin"},
-		{"docker compose -f dev.yaml up -d db", "docker compose up db"},
-		{"bash -lc 'cd /w/shop && make lint'", "make lint"},
-		{"make -j8", "make"},
-		{"echo done", "echo done"},
-		{"cat <<'EOF' > x.txt\nnpm test\nEOF", "cat"},
-		{"./script/test --long", "./script/test"},
-		{"export A=1; cargo build --release", "cargo build"},
-		{"kill 12345", "kill <n>"},
-		{"", ""},
-		{"   &&  | ; ", ""},
-	} {
-		if got := commandTarget(c[0], "/w/shop"); got != c[1] {
-			t.Errorf("%q: %q, want %q", c[0], got, c[1])
-		}
-	}
-}
-
-// A correction is told from what only sounds like one, in English and Japanese.
-func TestCorrections(t *testing.T) {
-	for _, yes := range []string{
-		"no, use pnpm", "No. Put it into internal/cart.", "nope, that's the old API", "Wrong file!", "That's not what I asked for.", "Don't edit the lock file", "do not use any here",
-		"use pnpm instead of npm", "Please use tabs, not spaces", "Actually, keep the old name", "I said no mocks", "Why did you delete the test?", "revert that", "stop adding comments",
-		"Never push to main", "you forgot the tests", "違う、pnpmを使って", "違います。テストが先です", "npmじゃなくてpnpmを使って", "コメントを書かないで", "勝手にコミットしないでください", "いや、そのままでいい",
-		"元に戻して", "それは間違っています。JSON ではなく YAML です", "It still fails with the same error.",
-	} {
-		if _, strength := correction(yes); strength == 0 {
-			t.Errorf("not taken for a correction: %q", yes)
-		}
-	}
-	for _, no := range []string{
-		"No problem, go on", "no worries!", "Add a page that says no to robots", "Don't forget to run the tests", "Don't worry about the lint", "Is there no way to do that?", "If it doesn't work, stop",
-		"Stop the server and start it again", "Use the new API to load carts", "Write a test", "I don't know why it fails, look at it", "not sure whether that helps", "What is wrong with the cart?",
-		"Why does this not compile?", "```\nno, this is code\n```\nExplain it", "> no, use pnpm\nWhat did they mean?", "間違いないか確認して", "テストを書いて", "違いを説明して", "どうすればいい？", "なぜ失敗したの？", "",
-	} {
-		if s, strength := correction(no); strength > 0 {
-			t.Errorf("taken for a correction (%v): %q", strength, s)
-		}
-	}
-}
-
 // The first prompt of a session corrects nothing, whatever it says.
 func TestFirstPromptCorrectsNothing(t *testing.T) {
 	s := newStory(t)

@@ -202,19 +202,3 @@ func FuzzReadRecords(f *testing.F) {
 		}
 	})
 }
-
-// A signature does not depend on paths, numbers and ids, whatever the line is.
-func FuzzSign(f *testing.F) {
-	f.Add("Error: cannot open /tmp/x: 12 of 'q'")
-	f.Add("「注文」が見つかりません 123")
-	f.Add("\x1b[31mfatal\x1b[0m: x\r\n")
-	f.Fuzz(func(t *testing.T, out string) {
-		s := Sign("shell", "make", out, nil)
-		if s.Empty() || len(s.Shown) > maxShown {
-			t.Fatalf("%+v", s)
-		}
-		if again := Sign("shell", "make", out, nil); again != s {
-			t.Fatal("two signatures of one output")
-		}
-	})
-}

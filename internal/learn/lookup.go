@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/recall"
 )
 
 // Known is what memory has on a failure.
 type Known struct {
-	Signature Signature
+	Signature sign.Signature
 	// Fixes are what helped before, the best first, at most three. Their
 	// Snippet is one or two lines that say it.
 	Fixes []recall.Result
@@ -41,16 +42,16 @@ const (
 
 // SignCall is the signature of a failed call as the client's hook says it; it
 // is empty for a call that was refused, or that only found nothing.
-func SignCall(d event.ToolData) Signature {
+func SignCall(d event.ToolData) sign.Signature {
 	sig, _ := signCall(&d)
 	return sig
 }
 
-func signCall(d *event.ToolData) (sig Signature, target string) {
+func signCall(d *event.ToolData) (sig sign.Signature, target string) {
 	r := record{typ: event.ToolFailed, exit: noExit}
 	r.ofTool(d, clip)
 	if r.typ != event.ToolFailed || r.refused {
-		return Signature{}, ""
+		return sign.Signature{}, ""
 	}
 	return r.sig, r.target
 }
@@ -103,7 +104,7 @@ type lookup struct {
 	tx     Tx
 	who    recall.Reader
 	now    time.Time
-	sig    Signature
+	sig    sign.Signature
 	target string
 	fixes  []recall.Result
 	avoid  []recall.Result
@@ -278,28 +279,12 @@ func (l *lookup) line(d recall.Doc) string {
 // aboutAnother reports that a fix names a value that this failure does not
 // have: `npm install left-pad` is of no use where another module is missing.
 func (l *lookup) aboutAnother(d Data) bool {
-	for _, v := range quotedValues(d.Failure) {
+	for _, v := range sign.Quoted(d.Failure) {
 		if len(v) >= 3 && strings.Contains(d.Fix.Text, v) && !strings.Contains(l.sig.Shown, v) {
 			return true
 		}
 	}
 	return false
-}
-
-// quotedValues are what stands in quotes in a text.
-func quotedValues(s string) []string {
-	var out []string
-	for i := 0; i < len(s); {
-		r, size := firstRune(s[i:])
-		if closing(r) != 0 {
-			if end := quoteEnd(s, i, r, size); end > 0 {
-				out = append(out, s[i+size:end])
-				i = end
-			}
-		}
-		i += size
-	}
-	return out
 }
 
 func (l *lookup) result(d recall.Doc, score float64, snippet string) recall.Result {

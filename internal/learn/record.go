@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 )
 
 // foldVersion changes whenever what is worked out from an event, or how it is
@@ -42,7 +43,7 @@ type record struct {
 	target  string
 	hash    string // of the input
 	useID   string
-	sig     Signature
+	sig     sign.Signature
 	command string
 	path    string
 	cwd     string
@@ -154,12 +155,12 @@ func (r *record) ofTool(d *event.ToolData, kept func(string, int) string) {
 	switch {
 	case r.tool == "shell" || in.command != "" && r.tool == "other":
 		r.command = kept(in.command, maxCommand)
-		r.target = commandTarget(in.command, d.Cwd)
+		r.target = sign.Target(in.command, d.Cwd)
 	case in.path != "":
 		r.path = strings.ReplaceAll(in.path, `\`, "/")
-		r.target = cmp.Or(relative(r.path, d.Cwd), r.path)
+		r.target = cmp.Or(sign.Relative(r.path, d.Cwd), r.path)
 	case in.other != "":
-		r.target = clip(normalLine(in.other, true), 120)
+		r.target = clip(sign.Normal(in.other, true), 120)
 	}
 	if r.target == "" {
 		r.target = clip(d.Name, 80)
@@ -183,7 +184,7 @@ func (r *record) ofTool(d *event.ToolData, kept func(string, int) string) {
 		return
 	}
 	if r.tool == "shell" && r.exit == noExit {
-		if code := exitCode(said); code != "" {
+		if code := sign.ExitCode(said); code != "" {
 			r.exit = int(code[0] - '0')
 		}
 	}
@@ -191,14 +192,14 @@ func (r *record) ofTool(d *event.ToolData, kept func(string, int) string) {
 		r.typ = event.ToolSucceeded
 		return
 	}
-	r.sig = Sign(r.tool, r.target, said, d.ExitCode)
-	r.sig.Shown, r.sig.Line = kept(r.sig.Shown, maxShown), kept(r.sig.Line, maxShown)
+	r.sig = sign.Of(r.tool, r.target, said, d.ExitCode)
+	r.sig.Shown, r.sig.Line = kept(r.sig.Shown, sign.MaxShown), kept(r.sig.Line, sign.MaxShown)
 }
 
 // foundNothing reports a search or comparison that ended with 1 and had
 // nothing to say: an answer, and no failure.
 func foundNothing(r *record, said string) bool {
-	if r.tool == "search" && len(outputLines(said)) == 0 {
+	if r.tool == "search" && len(sign.Lines(said)) == 0 {
 		return true
 	}
 	if r.exit != 1 || r.tool != "shell" {
@@ -213,7 +214,7 @@ func foundNothing(r *record, said string) bool {
 	if program == "git" && !strings.HasPrefix(r.target, "git grep") && !strings.HasPrefix(r.target, "git diff") {
 		return false
 	}
-	return pick(outputLines(said)).weight < wWord || program == "diff"
+	return sign.Plain(said) || program == "diff"
 }
 
 // refusedCall reports that a call did not happen: somebody or something kept it

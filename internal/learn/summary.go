@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -183,7 +184,7 @@ func decisions(s *reading) []string {
 		if t.response == nil {
 			continue
 		}
-		for _, sentence := range sentences(t.response.text) {
+		for _, sentence := range sign.Sentences(t.response.text) {
 			low := strings.ToLower(sentence)
 			for _, w := range []string{"decided to", "we decided", "i decided", "i chose", "we chose", "chose to", "going with", "instead of", "ことにしました", "ことにした", "採用し", "選びました", "決めました"} {
 				if strings.Contains(low, w) {

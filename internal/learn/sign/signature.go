@@ -1,4 +1,4 @@
-package learn
+package sign
 
 import (
 	"crypto/sha256"
@@ -31,22 +31,23 @@ func (s Signature) Empty() bool { return s.Key == "" }
 const (
 	headLines = 300
 	tailLines = 500
-	maxShown  = 300
+	// MaxShown is how long Signature.Shown may be, in bytes.
+	MaxShown = 300
 )
 
-// Sign works out the signature of a failed call: of tool (our own word for its
+// Of works out the signature of a failed call: of tool (our own word for its
 // kind) acting on target, which ended with that output and exit code (nil =
 // not said).
-func Sign(tool, target, output string, exit *int) Signature {
+func Of(tool, target, output string, exit *int) Signature {
 	program, _, _ := strings.Cut(target, " ")
-	lines := outputLines(output)
+	lines := Lines(output)
 	best := pick(lines)
 	var s Signature
 	if best.weight == 0 {
 		said := "without a word"
 		if exit != nil {
 			said = "exit " + strconv.Itoa(*exit)
-		} else if code := exitCode(output); code != "" {
+		} else if code := ExitCode(output); code != "" {
 			said = "exit " + code
 		}
 		s = Signature{Family: "other", Line: target + ": " + said, Shown: said}
@@ -56,11 +57,11 @@ func Sign(tool, target, output string, exit *int) Signature {
 	}
 	s.Family = best.family
 	main, exact := best.general(), best.exact()
-	s.Shown = clip(best.text, maxShown)
+	s.Shown = Clip(best.text, MaxShown)
 	if detail := detailOf(lines, best); detail != "" {
-		main += " / " + normalLine(detail, false)
-		exact += " / " + normalLine(detail, true)
-		s.Shown = clip(best.text+" — "+strings.TrimSpace(detail), maxShown)
+		main += " / " + Normal(detail, false)
+		exact += " / " + Normal(detail, true)
+		s.Shown = Clip(best.text+" — "+strings.TrimSpace(detail), MaxShown)
 	}
 	s.Line = main
 	head := tool
@@ -68,17 +69,17 @@ func Sign(tool, target, output string, exit *int) Signature {
 		head += " " + program
 	}
 	s.Key = sigKey(s.Family, head, main)
-	s.Exact = s.Key + "=" + shortHash(exact)
+	s.Exact = s.Key + "=" + Hash(exact)
 	return s
 }
 
 func sigKey(family, head, line string) string {
-	return "sig:" + family + ":" + shortHash(head+"\n"+strings.ToLower(line))
+	return "sig:" + family + ":" + Hash(head+"\n"+strings.ToLower(line))
 }
 
-// shortHash is the first 12 hex digits of the SHA-256 of the parts, each of
+// Hash is the first 12 hex digits of the SHA-256 of the parts, each of
 // which ends by a zero byte.
-func shortHash(parts ...string) string {
+func Hash(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write([]byte(p))
@@ -87,8 +88,8 @@ func shortHash(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// clip cuts a text to at most n bytes between characters, and shows that it did.
-func clip(s string, n int) string {
+// Clip cuts a text to at most n bytes between characters, and shows that it did.
+func Clip(s string, n int) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= n {
 		return s
@@ -100,9 +101,9 @@ func clip(s string, n int) string {
 	return strings.TrimSpace(s[:cut]) + "…"
 }
 
-// outputLines are the lines of an output without terminal commands, blank ones
+// Lines are the lines of an output without terminal commands, blank ones
 // left out.
-func outputLines(s string) []string {
+func Lines(s string) []string {
 	s = strings.TrimSpace(s)
 	s = strings.TrimPrefix(s, "<tool_use_error>")
 	s = strings.TrimSuffix(s, "</tool_use_error>")
@@ -119,8 +120,8 @@ func outputLines(s string) []string {
 	return out
 }
 
-// exitCode is the exit code that an output names in words.
-func exitCode(output string) string {
+// ExitCode is the exit code that an output names in words.
+func ExitCode(output string) string {
 	for _, lead := range []string{"Exit code ", "exit code ", "Exit Code: ", "exit status ", "exited with code "} {
 		if i := strings.Index(output, lead); i >= 0 {
 			rest := output[i+len(lead):]
@@ -164,14 +165,14 @@ func (f found) general() string {
 	if f.plain != "" {
 		return f.plain
 	}
-	return normalLine(f.text, false)
+	return Normal(f.text, false)
 }
 
 func (f found) exact() string {
 	if f.plain != "" {
 		return f.plain
 	}
-	return normalLine(f.text, true)
+	return Normal(f.text, true)
 }
 
 // pick chooses the line that says best what went wrong.
@@ -266,6 +267,9 @@ func npmLine(l string) (string, bool) {
 	}
 	return "", false
 }
+
+// Plain reports that nothing in an output says that something went wrong.
+func Plain(output string) bool { return pick(Lines(output)).weight < wWord }
 
 // classify weighs a line.
 func classify(line string) found {

@@ -1,4 +1,4 @@
-package learn
+package sign
 
 import (
 	"strings"
@@ -20,11 +20,11 @@ const (
 	holeTemp  = "<temp>"
 )
 
-// normalLine is a line of output without what differs from one time to the
+// Normal is a line of output without what differs from one time to the
 // next: paths, numbers, ids, times, addresses, temporary names. What stands in
 // quotes goes too unless keepQuoted is set, in which case only what differs
 // within the quotes goes.
-func normalLine(line string, keepQuoted bool) string {
+func Normal(line string, keepQuoted bool) string {
 	line = strings.TrimSpace(stripTerminal(line))
 	var b strings.Builder
 	b.Grow(len(line))
@@ -61,7 +61,7 @@ func normalLine(line string, keepQuoted bool) string {
 		}
 		end := wordEnd(line, i)
 		before := b.String()
-		b.WriteString(normalWord(line[i:end], before))
+		b.WriteString(NormalWord(line[i:end], before))
 		i = end
 	}
 	return collapse(b.String())
@@ -72,7 +72,7 @@ func normalWords(s string) string {
 	words := strings.Fields(s)
 	before := ""
 	for i, w := range words {
-		words[i] = normalWord(w, before)
+		words[i] = NormalWord(w, before)
 		before = words[i] + " "
 	}
 	return strings.Join(words, " ")
@@ -148,8 +148,6 @@ func quoteEnd(line string, i int, open rune, size int) int {
 	return -1
 }
 
-func firstRune(s string) (rune, int) { return utf8.DecodeRuneInString(s) }
-
 func isWordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // wordEnd is where the word that begins at i ends: at a space or quote, or
@@ -171,9 +169,9 @@ func isWide(r rune) bool {
 	return r >= 0x2e80 && r <= 0x9fff || r >= 0xac00 && r <= 0xd7af || r >= 0xf900 && r <= 0xfaff || r >= 0xff00 && r <= 0xffef || r >= 0x20000 && r <= 0x3ffff
 }
 
-// normalWord is a word without what differs. Before is what stands before it:
+// NormalWord is a word without what differs. Before is what stands before it:
 // a number after "status" is what the failure is about, and stays.
-func normalWord(w, before string) string {
+func NormalWord(w, before string) string {
 	if isAddr(w) {
 		return holeAddr
 	}
@@ -203,11 +201,11 @@ func normalCore(w, before string) string {
 		return holeAddr
 	case isTime(w):
 		return holeTime
-	case isUUID(w):
+	case IsUUID(w):
 		return holeHex
 	}
 	if key, value, ok := strings.Cut(w, "="); ok && key != "" && value != "" && !strings.ContainsAny(key, "/\\") {
-		return key + "=" + normalWord(value, key)
+		return key + "=" + NormalWord(value, key)
 	}
 	if isPath(w) {
 		return holePath + pathTail(w)
@@ -339,7 +337,7 @@ func allHex(s string) bool {
 	return true
 }
 
-func isUUID(w string) bool {
+func IsUUID(w string) bool {
 	if len(w) != 36 || w[8] != '-' || w[13] != '-' || w[18] != '-' || w[23] != '-' {
 		return false
 	}
@@ -471,4 +469,20 @@ func stripTerminal(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// Quoted are what stands in quotes in a text.
+func Quoted(s string) []string {
+	var out []string
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if closing(r) != 0 {
+			if end := quoteEnd(s, i, r, size); end > 0 {
+				out = append(out, s[i+size:end])
+				i = end
+			}
+		}
+		i += size
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package learn
+package sign
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// correction judges whether a prompt corrects what was done before it, and
+// Correction judges whether a prompt corrects what was done before it, and
 // returns the sentence that does. Strength is 0 for none, and up to 1. It is a
 // judgement by words: English and Japanese, made to miss rather than to invent.
-func correction(prompt string) (sentence string, strength float64) {
-	for i, s := range sentences(prompt) {
+func Correction(prompt string) (sentence string, strength float64) {
+	for i, s := range Sentences(prompt) {
 		if i >= 3 {
 			break // a correction comes first; what follows is the new task
 		}
@@ -23,15 +23,15 @@ func correction(prompt string) (sentence string, strength float64) {
 	if strength == 0 {
 		return "", 0
 	}
-	return clip(strings.Join(strings.Fields(sentence), " "), 240), strength
+	return Clip(strings.Join(strings.Fields(sentence), " "), 240), strength
 }
 
-// sentences divides the beginning of a prompt; code, quotes and what is pasted
+// Sentences divides the beginning of a prompt; code, quotes and what is pasted
 // are left out, for they are not the user's own words.
-func sentences(prompt string) []string {
+func Sentences(prompt string) []string {
 	var out []string
 	code := false
-	for line := range strings.SplitSeq(clip(prompt, 1200), "\n") {
+	for line := range strings.SplitSeq(Clip(prompt, 1200), "\n") {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "```") {
 			code = !code
@@ -137,9 +137,9 @@ func correctsJapanese(s string) float64 {
 	return 0
 }
 
-// saidKey is what two corrections have in common that say the same: their
+// SaidKey is what two corrections have in common that say the same: their
 // words without those that carry nothing, in order of the alphabet.
-func saidKey(sentence string) string {
+func SaidKey(sentence string) string {
 	drop := map[string]bool{
 		"no": true, "nope": true, "please": true, "the": true, "a": true, "an": true, "it": true, "that": true, "this": true, "you": true, "i": true, "said": true, "told": true,
 		"actually": true, "again": true, "to": true, "we": true, "is": true, "here": true, "just": true, "should": true, "have": true, "of": true, "in": true, "for": true, "always": true, "must": true,
@@ -158,5 +158,5 @@ func saidKey(sentence string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return "said:" + shortHash(strings.Join(words, " "))
+	return "said:" + Hash(strings.Join(words, " "))
 }

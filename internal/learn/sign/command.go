@@ -1,4 +1,4 @@
-package learn
+package sign
 
 import (
 	"path"
@@ -271,10 +271,10 @@ func takesValue(program, flag string) bool {
 	return strings.Contains(list, " "+flag+" ")
 }
 
-// commandTarget is what a command line acts on: program, subcommand and main
+// Target is what a command line acts on: program, subcommand and main
 // operand, such as "go test ./internal/x". Flags are no part of it: a fix is
 // often a flag.
-func commandTarget(line, cwd string) string {
+func Target(line, cwd string) string {
 	return targetOf(mainOf(splitShell(line)), cwd)
 }
 
@@ -307,7 +307,7 @@ func targetOf(words []string, cwd string) string {
 	if operand := mainOperand(program, rest); operand != "" {
 		parts = append(parts, normalOperand(operand, cwd))
 	}
-	return clip(strings.Join(parts, " "), 120)
+	return Clip(strings.Join(parts, " "), 120)
 }
 
 func mainOperand(program string, rest []string) string {
@@ -335,11 +335,11 @@ func mainOperand(program string, rest []string) string {
 // ids and numbers.
 func normalOperand(w, cwd string) string {
 	w = strings.TrimSuffix(w, "/")
-	if rel := relative(w, cwd); rel != "" {
+	if rel := Relative(w, cwd); rel != "" {
 		return rel
 	}
-	if strings.Contains(w, "://") || isUUID(w) || isHex(w) || isTime(w) || isAddr(w) || isDigits(w) {
-		return normalWord(w, "")
+	if strings.Contains(w, "://") || IsUUID(w) || isHex(w) || isTime(w) || isAddr(w) || isDigits(w) {
+		return NormalWord(w, "")
 	}
 	if strings.HasPrefix(w, "/tmp/") || strings.HasPrefix(w, "/var/folders/") {
 		return holeTemp
@@ -347,8 +347,8 @@ func normalOperand(w, cwd string) string {
 	return strings.Join(strings.Fields(w), " ")
 }
 
-// relative is a path as seen from the directory, or "" where it is not in it.
-func relative(p, dir string) string {
+// Relative is a path as seen from the directory, or "" where it is not in it.
+func Relative(p, dir string) string {
 	p, dir = strings.ReplaceAll(p, `\`, "/"), strings.TrimSuffix(strings.ReplaceAll(dir, `\`, "/"), "/")
 	if dir == "" {
 		return ""
@@ -415,8 +415,8 @@ func readsOnly(words []string) bool {
 	return false
 }
 
-// tests reports whether a command checks the work: running it again is no fix.
-func tests(target string) bool {
+// Checks reports whether a command checks the work: running it again is no fix.
+func Checks(target string) bool {
 	f := strings.Fields(target)
 	if len(f) == 0 {
 		return false
@@ -434,9 +434,9 @@ func tests(target string) bool {
 	return f[0] == "go" && len(f) > 1 && f[1] == "build" || f[0] == "cargo" && len(f) > 1 && f[1] == "build"
 }
 
-// acting are the commands of a line that change something, as targets, and the
+// Acting are the commands of a line that change something, as targets, and the
 // same in their own words.
-func acting(line, cwd string) (targets, words []string) {
+func Acting(line, cwd string) (targets, words []string) {
 	for _, c := range splitShell(line) {
 		if c.piped {
 			continue
@@ -447,15 +447,15 @@ func acting(line, cwd string) (targets, words []string) {
 		}
 		if t := targetOf(w, cwd); t != "" {
 			targets = append(targets, t)
-			words = append(words, clip(strings.Join(strings.Fields(strings.Join(w, " ")), " "), 100))
+			words = append(words, Clip(strings.Join(strings.Fields(strings.Join(w, " ")), " "), 100))
 		}
 	}
 	return targets, words
 }
 
-// changedWords are the words that stand only in the one or only in the other
+// ChangedWords are the words that stand only in the one or only in the other
 // command line, in their order.
-func changedWords(before, after string) (gone, come []string) {
+func ChangedWords(before, after string) (gone, come []string) {
 	a, b := lineWords(before), lineWords(after)
 	count := map[string]int{}
 	for _, w := range b {
@@ -495,10 +495,10 @@ func lineWords(line string) []string {
 	return out
 }
 
-// similar reports whether a command that worked is another way of saying the
+// Similar reports whether a command that worked is another way of saying the
 // one that failed: another program with the same rest, or the same program with
 // half of the words.
-func similar(failed, worked string) bool {
+func Similar(failed, worked string) bool {
 	a, b := mainOf(splitShell(failed)), mainOf(splitShell(worked))
 	if len(a) == 0 || len(b) == 0 || readsOnly(b) {
 		return false
