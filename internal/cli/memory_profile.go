@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/internal/learn"
+	"reprise/internal/learn/scopes"
 	"reprise/internal/term"
 )
 
@@ -39,17 +39,17 @@ words, from prompts and corrections: keep them, say them better, or drop them.`,
 		c.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
 	}
 	var to string
-	keep := scopesCommand(app, "keep ID", "Make a suggestion a preference that sessions are told", cobra.ExactArgs(1), func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error) {
+	keep := scopesCommand(app, "keep ID", "Make a suggestion a preference that sessions are told", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
 		return s.Keep(ctx, args[0], "", to)
 	})
 	keep.Flags().StringVar(&to, "to", "", "project or global (default: where it was said)")
-	drop := scopesCommand(app, "drop ID", "Take a preference out, or stop a suggestion", cobra.ExactArgs(1), func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error) {
+	drop := scopesCommand(app, "drop ID", "Take a preference out, or stop a suggestion", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
 		return s.DropPreference(ctx, args[0])
 	})
-	edit := scopesCommand(app, "edit ID TEXT", "Say a preference or a suggestion better, and keep it", cobra.ExactArgs(2), func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error) {
+	edit := scopesCommand(app, "edit ID TEXT", "Say a preference or a suggestion better, and keep it", cobra.ExactArgs(2), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
 		text, err := textArg(ctx, app, args[1])
 		if err != nil {
-			return learn.Change{}, err
+			return scopes.Change{}, err
 		}
 		return s.Keep(ctx, args[0], text, to)
 	})
@@ -58,7 +58,7 @@ words, from prompts and corrections: keep them, say them better, or drop them.`,
 	return cmd
 }
 
-func showProfile(app *App, list []learn.Preference) {
+func showProfile(app *App, list []scopes.Preference) {
 	for i, p := range list {
 		switch {
 		case p.Kept && i == 0:

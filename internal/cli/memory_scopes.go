@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/internal/learn"
+	"reprise/internal/learn/scopes"
 	"reprise/internal/mdfile"
 	"reprise/internal/term"
 )
@@ -43,7 +43,7 @@ func noteProject(app *App, global bool, project string) (string, error) {
 	return home.Project.Name, nil
 }
 
-func noteFlags(cmd *cobra.Command, n *learn.Note, global *bool, project *string) {
+func noteFlags(cmd *cobra.Command, n *scopes.Note, global *bool, project *string) {
 	cmd.Flags().BoolVar(global, "global", false, "for all projects")
 	cmd.Flags().StringVar(project, "project", "", "for this `PROJECT` (default: the one around the working directory, else all)")
 	cmd.Flags().BoolVar(&n.Private, "private", false, "for the agent alone that writes it")
@@ -51,10 +51,10 @@ func noteFlags(cmd *cobra.Command, n *learn.Note, global *bool, project *string)
 }
 
 func memoryLearn(app *App) *cobra.Command {
-	var n learn.Note
+	var n scopes.Note
 	var global bool
 	var project string
-	cmd := scopesCommand(app, "learn TEXT", "Keep something that was learnt", cobra.ExactArgs(1), func(ctx context.Context, s *learn.Scopes, args []string) (c learn.Change, err error) {
+	cmd := scopesCommand(app, "learn TEXT", "Keep something that was learnt", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (c scopes.Change, err error) {
 		if n.Text, err = textArg(ctx, app, args[0]); err != nil {
 			return c, err
 		}
@@ -73,10 +73,10 @@ TEXT of - reads standard input.`
 }
 
 func memoryDecide(app *App) *cobra.Command {
-	n := learn.Note{Type: mdfile.TypeDecision}
+	n := scopes.Note{Type: mdfile.TypeDecision}
 	var global bool
 	var project string
-	cmd := scopesCommand(app, "decide DECISION", "Keep a decision, with what was decided against and why", cobra.ExactArgs(1), func(ctx context.Context, s *learn.Scopes, args []string) (c learn.Change, err error) {
+	cmd := scopesCommand(app, "decide DECISION", "Keep a decision, with what was decided against and why", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (c scopes.Change, err error) {
 		if n.Decision, err = textArg(ctx, app, args[0]); err != nil {
 			return c, err
 		}
@@ -95,10 +95,10 @@ func memoryDecide(app *App) *cobra.Command {
 
 func memoryCorrect(app *App) *cobra.Command {
 	var find string
-	cmd := scopesCommand(app, "correct [ID] TEXT", "Put what holds in the place of what does not", cobra.RangeArgs(1, 2), func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error) {
+	cmd := scopesCommand(app, "correct [ID] TEXT", "Put what holds in the place of what does not", cobra.RangeArgs(1, 2), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
 		text, err := textArg(ctx, app, args[len(args)-1])
 		if err != nil {
-			return learn.Change{}, err
+			return scopes.Change{}, err
 		}
 		switch {
 		case len(args) == 2:
@@ -106,7 +106,7 @@ func memoryCorrect(app *App) *cobra.Command {
 		case find != "":
 			return s.CorrectText(ctx, find, text)
 		}
-		return learn.Change{}, usagef("correct: give the ID of what is wrong, or its words with --find")
+		return scopes.Change{}, usagef("correct: give the ID of what is wrong, or its words with --find")
 	})
 	cmd.Long = `From that moment the old is not served any more; it stays readable: an entry in
 its file, a passage of a block and what was worked out in the event log.
@@ -121,8 +121,8 @@ has them is looked for.`
 }
 
 func memoryForget(app *App) *cobra.Command {
-	var o learn.Forgetting
-	cmd := scopesCommand(app, "forget ID", "Take something out, so that nothing serves it any more", cobra.ExactArgs(1), func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error) {
+	var o scopes.Forgetting
+	cmd := scopesCommand(app, "forget ID", "Take something out, so that nothing serves it any more", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
 		return s.Forget(ctx, args[0], o)
 	})
 	cmd.Long = `An entry or a section leaves its file; what was worked out from the log is not
@@ -186,7 +186,7 @@ come back, and what reads like an instruction to a model is left to you.`,
 	return cmd
 }
 
-func showPromotion(app *App, p learn.Promotion, asJSON bool) error {
+func showPromotion(app *App, p scopes.Promotion, asJSON bool) error {
 	if asJSON {
 		return printJSON(app.Out, p)
 	}
@@ -209,7 +209,7 @@ func showPromotion(app *App, p learn.Promotion, asJSON bool) error {
 
 func memoryDemote(app *App) *cobra.Command {
 	var reason string
-	cmd := scopesCommand(app, "demote ID", "Take a promotion back; what it was made from stays", cobra.ExactArgs(1), func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error) {
+	cmd := scopesCommand(app, "demote ID", "Take a promotion back; what it was made from stays", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
 		return s.Demote(ctx, args[0], reason)
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "why; kept in the log")
@@ -221,7 +221,7 @@ func memoryUseful(app *App, useful bool) *cobra.Command {
 	if !useful {
 		use, short = "useless ID", "Say that something did not help: it is served later"
 	}
-	return scopesCommand(app, use, short, cobra.ExactArgs(1), func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error) {
+	return scopesCommand(app, use, short, cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
 		return s.Used(ctx, args[0], useful)
 	})
 }
@@ -258,7 +258,7 @@ confident one. Settle it with ` + "`reprise memory correct`" + ` or ` + "`forget
 	return cmd
 }
 
-func showConflict(app *App, c learn.Conflict) {
+func showConflict(app *App, c scopes.Conflict) {
 	why := map[string]string{
 		"correction": "it corrects the other", "scope": "its scope is narrower", "newer": "it is newer", "confidence": "it is more certain", "order": "nothing else tells them apart",
 	}[c.Why]

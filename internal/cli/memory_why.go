@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/internal/learn"
+	"reprise/internal/learn/scopes"
 	"reprise/internal/term"
 )
 
@@ -35,7 +35,7 @@ func memoryWhy(app *App) *cobra.Command {
 	return cmd
 }
 
-func showWhy(app *App, x learn.Account) {
+func showWhy(app *App, x scopes.Account) {
 	out, d := app.Out, x.Doc
 	fmt.Fprintf(out, "%s  %s\n", d.ID, x.Status)
 	if d.Title != "" {

@@ -11,7 +11,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/event"
-	"reprise/internal/learn"
+	"reprise/internal/learn/scopes"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/recall"
@@ -27,7 +27,7 @@ func entryFiles(home *config.Home, project string) []recall.EntryFile {
 		if filepath.Base(name) == "decisions.md" {
 			class = recall.ClassDecision
 		}
-		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: learn.EntryDocs})
+		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: scopes.EntryDocs})
 	}
 	return out
 }
@@ -43,7 +43,7 @@ func entriesOf(home *config.Home, project string, access memory.Access, now func
 
 // Scopes is all that is remembered, in every scope, for who asks: the person at
 // the keyboard, or the agent or run whose environment this is.
-func (a *App) Scopes() (*learn.Scopes, error) {
+func (a *App) Scopes() (*scopes.Scopes, error) {
 	home, err := a.Home()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (a *App) Scopes() (*learn.Scopes, error) {
 		return nil, err
 	}
 	who.All = who.Agent == "" && a.Env.Get(proc.RunIDVar) == ""
-	retention, err := learn.ParseRetention(map[string]int{
+	retention, err := scopes.ParseRetention(map[string]int{
 		"episode": home.Settings.Learn.EpisodeDays, "summary": home.Settings.Learn.SummaryDays,
 		"pattern": home.Settings.Learn.PatternDays, "anti_pattern": home.Settings.Learn.AntiPatternDays,
 	})
@@ -85,7 +85,7 @@ func (a *App) Scopes() (*learn.Scopes, error) {
 		names = append(names, home.Project.Name)
 	}
 	set := home.Settings.Learn
-	return learn.NewScopes(learn.ScopesOptions{
+	return scopes.New(scopes.Options{
 		Index: index, Global: global, Now: a.Env.Now, Who: who, Events: home.Paths.Events,
 		Projects: func() []string { return names },
 		Entries: func(project string) *memory.Entries {
@@ -118,7 +118,7 @@ func (a *App) Scopes() (*learn.Scopes, error) {
 			return out.Events, err
 		},
 		Identify: memory.Identities{File: filepath.Join(home.Paths.Data, "identities.json"), Now: a.Env.Now}.Of,
-		Gates: learn.Gates{
+		Gates: scopes.Gates{
 			Off: set.Promote == "off", ProjectSessions: set.ProjectSessions, GlobalProjects: set.GlobalProjects, MinConfidence: float64(set.MinConfidence) / 100,
 		},
 		Retention: retention,
@@ -126,7 +126,7 @@ func (a *App) Scopes() (*learn.Scopes, error) {
 }
 
 // changed reports what was done to the memory.
-func changed(app *App, c learn.Change, asJSON bool) error {
+func changed(app *App, c scopes.Change, asJSON bool) error {
 	if asJSON {
 		return printJSON(app.Out, c)
 	}
@@ -168,7 +168,7 @@ func changed(app *App, c learn.Change, asJSON bool) error {
 }
 
 // scopesCommand is what the commands about one item have in common.
-func scopesCommand(app *App, use, short string, args cobra.PositionalArgs, run func(ctx context.Context, s *learn.Scopes, args []string) (learn.Change, error)) *cobra.Command {
+func scopesCommand(app *App, use, short string, args cobra.PositionalArgs, run func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use, Args: args, Short: short,

@@ -147,7 +147,7 @@ type goneRow struct {
 	// Over is when a correction took its place: it is superseded, not gone.
 	Over int64 `json:"over,omitempty"`
 	// Before says that all documents of a class in a project are gone that are
-	// from before then; ID names them, see expiryID.
+	// from before then; ID names them, see ExpiryID.
 	Before int64 `json:"before,omitempty"`
 }
 
@@ -160,13 +160,13 @@ func (c *composer) retired(r *record, d event.MemoryData) {
 	}
 	switch {
 	case d.ID == "":
-	case d.Op == opCorrect:
+	case d.Op == OpCorrect:
 		add(goneRow{ID: d.ID, Over: max(r.at, 1)})
-	case d.Op == opExpire:
+	case d.Op == OpExpire:
 		if before, err := time.Parse(time.RFC3339, d.To); err == nil && strings.HasPrefix(d.ID, expiryPrefix) {
 			add(goneRow{ID: d.ID, Before: nanos(before)})
 		}
-	case d.Op == opForget, d.Op == "retire", d.Op == "purge", d.Op == "":
+	case d.Op == OpForget, d.Op == "retire", d.Op == "purge", d.Op == "":
 		add(goneRow{ID: d.ID})
 		if strings.HasPrefix(d.Hash, contentPrefix) {
 			add(goneRow{ID: d.Hash})
@@ -202,7 +202,7 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 		return false
 	}
 	if c.g.retired.expired(d) {
-		c.g.hide(expiryID(d.Class, d.Project))
+		c.g.hide(ExpiryID(d.Class, d.Project))
 		return false
 	}
 	c.g.retired.supersede(&d)

@@ -74,7 +74,7 @@ func (f *folder) group(what string) error {
 			continue
 		}
 		if f.gone.expired(d) {
-			hidden[expiryID(d.Class, d.Project)] = true
+			hidden[ExpiryID(d.Class, d.Project)] = true
 			continue
 		}
 		f.gone.supersede(&d)
@@ -332,6 +332,9 @@ func (j judgement) confidence() float64 {
 	s := float64(len(j.worked))
 	return round3((s + 1) / (s + j.failWeight + 2))
 }
+
+// Anywhere is a fix in words that hold in other projects, too.
+func (f *Fix) Anywhere() string { return anywhere(f) }
 
 // anywhere is a fix in words that hold in other projects, too: files by their
 // names, no ids and no places.

@@ -89,7 +89,7 @@ func (o *Organizer) Reasons(ctx context.Context, id string) (Reasons, error) {
 			return err
 		}
 		x.Data, x.Derived = DataOf(d)
-		x.Path = scopePath(d)
+		x.Path = ScopePath(d)
 		x.signals()
 		x.gates()
 		x.Related = related(tx, x.Data)
@@ -102,7 +102,8 @@ func (o *Organizer) Reasons(ctx context.Context, id string) (Reasons, error) {
 	return x, nil
 }
 
-func scopePath(d recall.Doc) []ScopeStep {
+// ScopePath is the scopes that a document can stand in, from narrow to wide.
+func ScopePath(d recall.Doc) []ScopeStep {
 	var out []ScopeStep
 	if d.Session != "" {
 		out = append(out, ScopeStep{Scope: "session", Name: d.Session, Here: d.Scope == "session"})

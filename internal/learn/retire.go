@@ -3,17 +3,16 @@ package learn
 import (
 	"encoding/json"
 	"strings"
-	"time"
 
 	"reprise/internal/recall"
 )
 
 // What memory.retired events say became of an item, in MemoryData.Op.
 const (
-	opForget  = "forget"
-	opCorrect = "correct" // Supersedes is what holds now
-	opDemote  = "demote"  // an entry that was promoted is out; what it was made from stays
-	opExpire  = "expire"  // ID is an expiryID, To the day before which is too old
+	OpForget  = "forget"
+	OpCorrect = "correct" // Supersedes is what holds now
+	OpDemote  = "demote"  // an entry that was promoted is out; what it was made from stays
+	OpExpire  = "expire"  // ID is an ExpiryID, To the day before which is too old
 )
 
 const (
@@ -21,8 +20,8 @@ const (
 	expiryPrefix  = "expire:"
 )
 
-// expiryID names a class of documents of a project, "" for the global ones.
-func expiryID(class recall.Class, project string) string {
+// ExpiryID names a class of documents of a project, "" for the global ones.
+func ExpiryID(class recall.Class, project string) string {
 	return expiryPrefix + string(class) + ":" + project
 }
 
@@ -71,7 +70,7 @@ func (r retirements) expired(d recall.Doc) bool {
 	if len(r) == 0 {
 		return false
 	}
-	return nanos(d.Time) < r[shortHash(expiryID(d.Class, d.Project))].before
+	return nanos(d.Time) < r[shortHash(ExpiryID(d.Class, d.Project))].before
 }
 
 // supersede marks a document in whose place a correction stands.
@@ -109,18 +108,18 @@ func (f *folder) alsoMadeBy(id string) (ok bool, err error) {
 	return false, nil
 }
 
-// Retention is how long what was worked out is kept, by class, in days; a class
-// that is not named is kept for ever. What people wrote is never deleted.
-type Retention map[recall.Class]int
-
-// expiring are the classes that can expire.
-func expiring() []recall.Class {
-	return []recall.Class{recall.ClassEpisode, recall.ClassSummary, recall.ClassPattern, recall.ClassAntiPattern}
+// ContentKey is what something that was worked out has in common with what
+// would be worked out from another record of the same session, such as its
+// transcript that is imported again: "content:" and a hash. It is empty for what
+// stands over sessions, whose id says all.
+func ContentKey(d recall.Doc) string {
+	data, ok := DataOf(d)
+	if !ok || d.Session == "" {
+		return ""
+	}
+	return contentOf(d.Session, data)
 }
 
-// cutoff is the day before which is too old: the first of a month, so that a
-// log holds one event a month about it and not one a day.
-func cutoff(now time.Time, days int) time.Time {
-	t := now.UTC().AddDate(0, 0, -days)
-	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+func contentOf(session string, d Data) string {
+	return contentPrefix + shortHash(d.Kind, session, d.Task, d.Tool, d.Target, d.Inputs, d.Exact, d.SaidKey)
 }

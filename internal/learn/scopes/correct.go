@@ -1,4 +1,4 @@
-package learn
+package scopes
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 
 	"reprise/internal/event"
 	"reprise/internal/fact"
+	"reprise/internal/learn"
+	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
@@ -20,7 +22,7 @@ import (
 // and the rest stays.
 func (s *Scopes) Correct(ctx context.Context, id, part, text string) (Change, error) {
 	if strings.TrimSpace(text) == "" {
-		return Change{}, fmt.Errorf("correct %s: %w: the new text is empty; `reprise memory forget` takes it out", clip(id, 60), memory.ErrContent)
+		return Change{}, fmt.Errorf("correct %s: %w: the new text is empty; `reprise memory forget` takes it out", sign.Clip(id, 60), memory.ErrContent)
 	}
 	f, err := s.Find(ctx, id)
 	if err != nil {
@@ -40,7 +42,7 @@ func (s *Scopes) CorrectText(ctx context.Context, words, text string) (Change, e
 	}
 	switch len(found) {
 	case 0:
-		return Change{}, fmt.Errorf("%w: nothing says %q; `reprise recall` finds what is said in other words", memory.ErrNotFound, clip(words, 120))
+		return Change{}, fmt.Errorf("%w: nothing says %q; `reprise recall` finds what is said in other words", memory.ErrNotFound, sign.Clip(words, 120))
 	case 1:
 		return s.correct(ctx, found[0], words, text)
 	}
@@ -178,7 +180,7 @@ func (s *Scopes) supersedeKin(ctx context.Context, f Found, by string) (also, wa
 // supersede records that something that was worked out does not hold. The words
 // it had are kept with it, so that they stay readable.
 func (s *Scopes) supersede(ctx context.Context, f Found, by string) error {
-	_, err := s.note(ctx, event.MemoryRetired, f.Project, event.MemoryData{Op: opCorrect, ID: f.Doc.ID, Supersedes: by, By: byHand, Text: f.Doc.Title}, f.Doc.ACL, nil)
+	_, err := s.note(ctx, event.MemoryRetired, f.Project, event.MemoryData{Op: learn.OpCorrect, ID: f.Doc.ID, Supersedes: by, By: byHand, Text: f.Doc.Title}, f.Doc.ACL, nil)
 	return err
 }
 
@@ -195,7 +197,7 @@ func (s *Scopes) correctSection(ctx context.Context, f Found, part, text string)
 	case part != "":
 		exact, ok := cutCase(p.Text, part)
 		if !ok {
-			return Change{}, fmt.Errorf("correct %s: %w: %q is not in it", f.Doc.ID, memory.ErrNotFound, clip(part, 120))
+			return Change{}, fmt.Errorf("correct %s: %w: %q is not in it", f.Doc.ID, memory.ErrNotFound, sign.Clip(part, 120))
 		}
 		p.Text = exact
 	default:
@@ -213,7 +215,7 @@ func (s *Scopes) correctSection(ctx context.Context, f Found, part, text string)
 	s.touch(f.Project, p.File)
 	c := Change{Op: "correct", ID: f.Doc.ID, Old: f.Doc.ID, Scope: f.Scope(), Project: f.Project, File: p.File, Text: text, Existing: w.Unchanged, Warnings: w.Warnings}
 	if !w.Unchanged {
-		c.Event, err = s.note(ctx, event.MemoryWritten, f.Project, event.MemoryData{Op: "correct", ID: f.Doc.ID, Supersedes: f.Doc.ID, Name: p.File, Hash: w.Hash, By: byHand, Text: text, Reason: "instead of: " + clip(old, 400)}, nil, nil)
+		c.Event, err = s.note(ctx, event.MemoryWritten, f.Project, event.MemoryData{Op: "correct", ID: f.Doc.ID, Supersedes: f.Doc.ID, Name: p.File, Hash: w.Hash, By: byHand, Text: text, Reason: "instead of: " + sign.Clip(old, 400)}, nil, nil)
 		if err != nil {
 			c.Warnings = append(c.Warnings, "it is corrected, but the event of it is not written: "+err.Error())
 		}

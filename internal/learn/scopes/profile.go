@@ -1,4 +1,4 @@
-package learn
+package scopes
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn"
+	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
@@ -62,7 +64,7 @@ func (s *Scopes) Profile(ctx context.Context) ([]Preference, error) {
 				continue
 			}
 			text := strings.TrimPrefix(entryTextOf(i.Entry), "The user said: ")
-			known[i.Source], known[saidKey(text)] = true, true
+			known[i.Source], known[sign.SaidKey(text)] = true, true
 			if !i.Active() {
 				continue
 			}
@@ -99,17 +101,17 @@ func (s *Scopes) suggestions(ctx context.Context) ([]Preference, error) {
 	err := s.o.Index.View(ctx, func(tx *recall.Tx) error {
 		clear(by)
 		return tx.Each(recall.Filter{Class: recall.ClassEpisode, Status: &active}, func(d recall.Doc) bool {
-			data, ok := DataOf(d)
-			if !ok || !s.sees(d) || data.Kind != KindCorrection && data.Kind != KindTurn {
+			data, ok := learn.DataOf(d)
+			if !ok || !s.sees(d) || data.Kind != learn.KindCorrection && data.Kind != learn.KindTurn {
 				return true
 			}
 			words := data.Said
-			if data.Kind == KindTurn {
+			if data.Kind == learn.KindTurn {
 				words = data.Task
 			}
 			general := prefers(words)
-			key := saidKey(words)
-			if key == "" || data.Kind == KindTurn && !general {
+			key := sign.SaidKey(words)
+			if key == "" || data.Kind == learn.KindTurn && !general {
 				return true
 			}
 			w := by[key]
@@ -117,7 +119,7 @@ func (s *Scopes) suggestions(ctx context.Context) ([]Preference, error) {
 				w = &wish{Preference: Preference{ID: key, Source: d.ID}, sessions: map[string]bool{}}
 				by[key] = w
 			}
-			w.Text, w.Last, w.general = clip(oneLine(words), 240), d.Time, w.general || general
+			w.Text, w.Last, w.general = sign.Clip(oneLine(words), 240), d.Time, w.general || general
 			w.sessions[d.Session] = true
 			if d.Project != "" {
 				w.Projects = appendNew(w.Projects, d.Project, 20)
@@ -250,5 +252,5 @@ func preferenceOf(list []Preference, key string) (Preference, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	return Preference{}, fmt.Errorf("%w: no one preference is %s; `reprise memory profile` lists them", memory.ErrNotFound, clip(key, 60))
+	return Preference{}, fmt.Errorf("%w: no one preference is %s; `reprise memory profile` lists them", memory.ErrNotFound, sign.Clip(key, 60))
 }

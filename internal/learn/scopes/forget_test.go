@@ -1,4 +1,4 @@
-package learn
+package scopes
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/durable/durabletest"
 	"reprise/internal/event"
+	"reprise/internal/learn"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
@@ -153,8 +154,8 @@ func (e *estate) fixGone(when string) {
 	active := recall.Active
 	err := e.index.View(context.Background(), func(tx *recall.Tx) error {
 		return tx.Each(recall.Filter{Status: &active}, func(d recall.Doc) bool {
-			data, _ := DataOf(d)
-			if data.Kind == KindFailure || data.Kind == KindPattern || strings.HasPrefix(d.ID, "e-") {
+			data, _ := learn.DataOf(d)
+			if data.Kind == learn.KindFailure || data.Kind == learn.KindPattern || strings.HasPrefix(d.ID, "e-") {
 				e.t.Errorf("%s: %s says %q", when, d.ID, d.Text)
 			}
 			return true
@@ -162,39 +163,6 @@ func (e *estate) fixGone(when string) {
 	})
 	if err != nil {
 		e.t.Fatal(err)
-	}
-}
-
-// The order in which logs come in does not matter: a tombstone of another
-// machine holds, whether it is read before or after what it is about.
-func TestForgettingDoesNotDependOnOrder(t *testing.T) {
-	ctx := context.Background()
-	e := newEstate(t)
-	e.fails("shop", "a1")
-	e.served()
-	found := must[[]Found](t)(e.person("shop").WithText(ctx, "left-pad"))
-	must[Change](t)(e.person("shop").Forget(ctx, found[0].Doc.ID, Forgetting{}))
-	logs := e.logs()
-	var dumps []string
-	for _, order := range [][]Log{{logs[0], logs[1], logs[2]}, {logs[2], logs[1], logs[0]}} {
-		for _, batch := range []int{1, 7, 2000} {
-			st := newFake()
-			o := New(Options{Store: st, Logs: order, Now: e.clock, Batch: batch})
-			finish(t, o)
-			if strings.Contains(st.dump(), found[0].Doc.ID+" ") {
-				t.Errorf("batch %d: it is there", batch)
-			}
-			var docs strings.Builder
-			for _, id := range sortedKeysOf(st.docs) {
-				fmt.Fprintf(&docs, "%s %s\n", id, st.docs[id].Status)
-			}
-			dumps = append(dumps, docs.String())
-		}
-	}
-	for _, d := range dumps {
-		if d != dumps[0] || strings.Contains(d, found[0].Doc.ID+" ") {
-			t.Errorf("differs:\n%s\nfrom\n%s", d, dumps[0])
-		}
 	}
 }
 
@@ -207,7 +175,7 @@ func TestCorrectingWhatWasWorkedOut(t *testing.T) {
 	var id string
 	_ = e.index.View(ctx, func(tx *recall.Tx) error {
 		return tx.Each(recall.Filter{Class: recall.ClassEpisode}, func(d recall.Doc) bool {
-			if data, _ := DataOf(d); data.Kind == KindFailure {
+			if data, _ := learn.DataOf(d); data.Kind == learn.KindFailure {
 				id = d.ID
 			}
 			return true
@@ -296,7 +264,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 // forgotten is served by nothing, what was not is, and a rebuild changes nothing.
 func TestForgettingInAnyOrder(t *testing.T) {
 	ctx := context.Background()
-	for seed := range rounds(2, 40) {
+	for seed := range seeds() {
 		r := rand.New(rand.NewSource(int64(seed)))
 		e := newEstate(t)
 		s := e.person("shop")
@@ -370,6 +338,15 @@ func TestForgettingInAnyOrder(t *testing.T) {
 		}
 		e.index.Close()
 	}
+}
+
+// seeds is how many random histories are played: few, unless the tests may take
+// long.
+func seeds() int {
+	if os.Getenv("REPRISE_LONG_TESTS") != "" {
+		return 40
+	}
+	return 2
 }
 
 func (s *Scopes) activeWith(t *testing.T, w string) bool {

@@ -1,4 +1,4 @@
-package learn
+package scopes
 
 import (
 	"cmp"
@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn"
 	"reprise/internal/mdfile"
 )
 
 // Account is all that is known of an item: why it counts what it counts, what
 // happened to it, and what says otherwise.
 type Account struct {
-	Reasons
+	learn.Reasons
 	Status     string     `json:"status"` // active, superseded, candidate, forgotten or gone
 	Supersedes string     `json:"supersedes,omitempty"`
 	Superseded string     `json:"superseded_by,omitempty"`
@@ -50,13 +51,13 @@ func (s *Scopes) Why(ctx context.Context, id string) (Account, error) {
 	}
 	d := f.Doc
 	x := Account{Status: cmp.Or(string(d.Status), mdfile.StatusActive)}
-	x.Reasons, err = New(Options{Index: s.o.Index, Now: s.o.Now}).Reasons(ctx, d.ID)
-	if err != nil && !errors.Is(err, ErrUnknown) {
+	x.Reasons, err = learn.New(learn.Options{Index: s.o.Index, Now: s.o.Now}).Reasons(ctx, d.ID)
+	if err != nil && !errors.Is(err, learn.ErrUnknown) {
 		return x, err
 	}
 	x.Doc = d // as it stands in its file, which the index may not have seen yet
 	if len(x.Path) == 0 {
-		x.Path = scopePath(d)
+		x.Path = learn.ScopePath(d)
 	}
 	if f.Kind == FoundEntry {
 		x.Supersedes, x.MadeFrom = f.Entry.Supersedes, f.Entry.Source
@@ -65,7 +66,7 @@ func (s *Scopes) Why(ctx context.Context, id string) (Account, error) {
 		}
 		x.Reasons.Evidence = nil
 		for _, id := range f.Entry.Evidence {
-			x.Reasons.Evidence = append(x.Reasons.Evidence, Evidence{Event: id})
+			x.Reasons.Evidence = append(x.Reasons.Evidence, learn.Evidence{Event: id})
 		}
 	}
 	kin, err := s.kin(ctx, f)
@@ -123,11 +124,11 @@ func (s *Scopes) step(x *Account, e event.Event, ids []string) {
 	}
 	if e.Type == event.MemoryRetired && d.ID == x.Doc.ID {
 		switch d.Op {
-		case opCorrect:
+		case learn.OpCorrect:
 			x.Superseded, x.Status = cmp.Or(d.Supersedes, x.Superseded), mdfile.StatusSuperseded
-		case opForget:
+		case learn.OpForget:
 			x.Status, x.Forgotten = "forgotten", true
-		case opDemote:
+		case learn.OpDemote:
 			x.Status = "demoted"
 		}
 		x.Doc.Title = cmp.Or(x.Doc.Title, d.Text)

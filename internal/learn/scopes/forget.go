@@ -1,4 +1,4 @@
-package learn
+package scopes
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"reprise/internal/event"
+	"reprise/internal/learn"
+	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
@@ -97,7 +99,7 @@ func (s *Scopes) forgetAgain(ctx context.Context, id string, cause error) (Chang
 	was := Change{Op: "forget", ID: id, Existing: true}
 	found := false
 	err := s.eachRetired(func(project string, d event.MemoryData) {
-		if d.ID == id && d.Op == opForget {
+		if d.ID == id && d.Op == learn.OpForget {
 			was.Scope, was.Project, found = scopeOf(project), project, true
 		}
 	})
@@ -128,9 +130,9 @@ func (s *Scopes) eachRetired(fn func(project string, d event.MemoryData)) error 
 // forget takes one item out.
 func (s *Scopes) forget(ctx context.Context, f Found, reason string) (Change, error) {
 	c := Change{Op: "forget", ID: f.Doc.ID}
-	data := event.MemoryData{Op: opForget, ID: f.Doc.ID, From: f.Scope(), By: byHand, Reason: clip(s.sweep(reason), 400)}
+	data := event.MemoryData{Op: learn.OpForget, ID: f.Doc.ID, From: f.Scope(), By: byHand, Reason: sign.Clip(s.sweep(reason), 400)}
 	if f.Kind == FoundDerived {
-		data.Hash = contentKey(f.Doc)
+		data.Hash = learn.ContentKey(f.Doc)
 	} else {
 		data.Name = f.Entry.File + f.Passage.File
 	}
@@ -164,22 +166,6 @@ func (s *Scopes) forget(ctx context.Context, f Found, reason string) (Change, er
 		s.touch(f.Project, f.Passage.File)
 	}
 	return c, nil
-}
-
-// contentKey is what something that was worked out has in common with what
-// would be worked out from another record of the same session, such as its
-// transcript that is imported again: "content:" and a hash. It is empty for what
-// stands over sessions, whose id says all.
-func contentKey(d recall.Doc) string {
-	data, ok := DataOf(d)
-	if !ok || d.Session == "" {
-		return ""
-	}
-	return contentOf(d.Session, data)
-}
-
-func contentOf(session string, d Data) string {
-	return contentPrefix + shortHash(d.Kind, session, d.Task, d.Tool, d.Target, d.Inputs, d.Exact, d.SaidKey)
 }
 
 // kin are the other items that say what an item says: what it was promoted
@@ -230,7 +216,7 @@ func (s *Scopes) kinOf(ctx context.Context, f Found) ([]Found, error) {
 			ids = append(ids, made)
 		}
 	}
-	data, ok := DataOf(f.Doc)
+	data, ok := learn.DataOf(f.Doc)
 	err := s.o.Index.View(ctx, func(tx *recall.Tx) error {
 		var docs []recall.Doc
 		for _, id := range ids {
@@ -265,9 +251,9 @@ func madeFrom(source string) (string, bool) {
 
 // sameFix are the episodes and patterns that tell of a pattern's fix, or of its
 // correction.
-func sameFix(tx *recall.Tx, data Data) ([]recall.Doc, error) {
+func sameFix(tx *recall.Tx, data learn.Data) ([]recall.Doc, error) {
 	key := data.Signature
-	if data.Kind == KindSaid {
+	if data.Kind == learn.KindSaid {
 		key = data.SaidKey
 	}
 	if key == "" {
@@ -278,11 +264,11 @@ func sameFix(tx *recall.Tx, data Data) ([]recall.Doc, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(list, func(d recall.Doc) bool {
-		other, ok := DataOf(d)
+		other, ok := learn.DataOf(d)
 		switch {
 		case !ok:
 			return true
-		case data.Kind == KindSaid:
+		case data.Kind == learn.KindSaid:
 			return other.SaidKey != data.SaidKey
 		case data.Fix == nil || other.Fix == nil:
 			return true
@@ -298,9 +284,9 @@ func (s *Scopes) purge(ctx context.Context, list []Found, reason string, c *Chan
 	ids := map[string]bool{}
 	var words []string
 	for _, f := range list {
-		data, _ := DataOf(f.Doc)
+		data, _ := learn.DataOf(f.Doc)
 		for _, id := range append(append(slices.Clone(data.Evidence), f.Doc.Source), f.Entry.Evidence...) {
-			if isUUID(id) {
+			if sign.IsUUID(id) {
 				ids[id] = true
 			}
 		}
@@ -341,7 +327,7 @@ func (s *Scopes) purge(ctx context.Context, list []Found, reason string, c *Chan
 
 func (s *Scopes) reason(reason string) string {
 	if reason = s.sweep(reason); reason != "" {
-		return clip(reason, 400)
+		return sign.Clip(reason, 400)
 	}
 	return "forgotten by hand"
 }
@@ -411,7 +397,7 @@ func (s *Scopes) Demote(ctx context.Context, id, reason string) (Change, error) 
 		return Change{}, err
 	}
 	if f.Kind != FoundEntry {
-		return Change{}, fmt.Errorf("demote %s: %w: only an entry that was promoted can be demoted; `reprise memory forget` takes other things out", clip(id, 60), memory.ErrContent)
+		return Change{}, fmt.Errorf("demote %s: %w: only an entry that was promoted can be demoted; `reprise memory forget` takes other things out", sign.Clip(id, 60), memory.ErrContent)
 	}
 	made, ok := madeFrom(f.Entry.Source)
 	if !ok {
@@ -426,7 +412,7 @@ func (s *Scopes) Demote(ctx context.Context, id, reason string) (Change, error) 
 		to = string(event.ScopeProject)
 	}
 	c := Change{Op: "demote", ID: f.Entry.ID, Old: f.Entry.ID, Scope: to, Project: f.Project, File: f.Entry.File, Text: f.Doc.Title, Also: []string{made}}
-	c.Event, err = s.note(ctx, event.MemoryRetired, f.Project, event.MemoryData{Op: opDemote, ID: f.Entry.ID, Name: f.Entry.File, From: f.Scope(), To: to, By: byHand, Reason: clip(s.sweep(reason), 400)}, f.Entry.ACL, nil)
+	c.Event, err = s.note(ctx, event.MemoryRetired, f.Project, event.MemoryData{Op: learn.OpDemote, ID: f.Entry.ID, Name: f.Entry.File, From: f.Scope(), To: to, By: byHand, Reason: sign.Clip(s.sweep(reason), 400)}, f.Entry.ACL, nil)
 	if err != nil {
 		return c, err
 	}

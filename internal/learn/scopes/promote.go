@@ -1,4 +1,4 @@
-package learn
+package scopes
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn"
+	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
@@ -128,9 +130,9 @@ func (s *Scopes) candidates(ctx context.Context) ([]candidate, error) {
 }
 
 func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
-	data, ok := DataOf(d)
+	data, ok := learn.DataOf(d)
 	g := s.o.Gates
-	if !ok || data.Kind != KindPattern && data.Kind != KindSaid {
+	if !ok || data.Kind != learn.KindPattern && data.Kind != learn.KindSaid {
 		return candidate{}, false
 	}
 	c := candidate{id: d.ID, project: d.Project, from: string(event.ScopeSession)}
@@ -147,7 +149,7 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 		c.reason = "seen to work in " + count(data.Sessions, "session")
 	}
 	text, typ := stated(data, d.Project == ""), mdfile.TypeLearning
-	if data.Kind == KindSaid {
+	if data.Kind == learn.KindSaid {
 		typ, c.reason = mdfile.TypePreference, "said in "+count(data.Sessions, "session")
 		if d.Project == "" {
 			c.reason = "said in " + count(data.Projects, "project")
@@ -161,7 +163,7 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 		c.held = "it is somebody's own: only their word, or a person's, promotes it"
 	case text == "":
 		c.held = "there is no sentence to make of it"
-	case data.Kind == KindPattern && d.Confidence < g.MinConfidence:
+	case data.Kind == learn.KindPattern && d.Confidence < g.MinConfidence:
 		c.held = fmt.Sprintf("its confidence is %.2f, and %.2f is asked for", d.Confidence, g.MinConfidence)
 	default:
 		c.held = s.unfit(text)
@@ -172,22 +174,22 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 // stated is our own sentence about a pattern. Of the failure it has the
 // signature's line, in which names, numbers and places are taken out, marked as
 // a quotation and cut short.
-func stated(d Data, global bool) string {
-	if d.Kind == KindSaid {
-		return "The user said: " + clip(oneLine(d.Said), 200)
+func stated(d learn.Data, global bool) string {
+	if d.Kind == learn.KindSaid {
+		return "The user said: " + sign.Clip(oneLine(d.Said), 200)
 	}
 	if d.Fix == nil || d.Target == "" {
 		return ""
 	}
 	fix := d.Fix.Text
 	if global {
-		fix = anywhere(d.Fix)
+		fix = d.Fix.Anywhere()
 	}
 	line := inTicks(d.Line, 120)
 	if line == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s fails with %s; it worked %s.", inTicks(d.Target, 80), line, clip(oneLine(fix), 160))
+	return fmt.Sprintf("%s fails with %s; it worked %s.", inTicks(d.Target, 80), line, sign.Clip(oneLine(fix), 160))
 }
 
 // inTicks puts foreign words between backticks, as one line without any.
@@ -201,7 +203,7 @@ func inTicks(text string, most int) string {
 		}
 		return r
 	}, text)
-	text = clip(oneLine(text), most)
+	text = sign.Clip(oneLine(text), most)
 	if text == "" {
 		return ""
 	}
@@ -268,7 +270,7 @@ func (s *Scopes) alike(ctx context.Context) ([]candidate, error) {
 			if i.Source != sourceHand && i.Source != sourceAgent {
 				continue // patterns have a gate of their own
 			}
-			key := i.Type + ":" + shortHash(sayKey(entryText(i.Entry)))
+			key := i.Type + ":" + sign.Hash(sayKey(entryText(i.Entry)))
 			if by[key] == nil {
 				by[key] = &seen{first: i}
 				order = append(order, key)
@@ -338,7 +340,7 @@ func (s *Scopes) PromoteItem(ctx context.Context, id, to string) (Change, error)
 	}
 	project, err := s.target(f, to)
 	if err != nil {
-		return Change{}, fmt.Errorf("promote %s: %w", clip(id, 60), err)
+		return Change{}, fmt.Errorf("promote %s: %w", sign.Clip(id, 60), err)
 	}
 	e, err := s.entries(project)
 	if err != nil {
@@ -353,12 +355,12 @@ func (s *Scopes) PromoteItem(ctx context.Context, id, to string) (Change, error)
 		n.Source, n.ACL, n.Status, n.Supersedes, n.Parent, n.DependsOn = "entry:"+f.Entry.ID, nil, "", "", "", nil
 		n.Time = time.Time{}
 	case FoundDerived:
-		data, ok := DataOf(f.Doc)
+		data, ok := learn.DataOf(f.Doc)
 		n.Source, evidence = string(f.Doc.Class)+":"+f.Doc.ID, data.Evidence
 		if text := stated(data, project == ""); ok && text != "" {
 			n.Text = text
 		}
-		if data.Kind == KindSaid || data.Kind == KindCorrection {
+		if data.Kind == learn.KindSaid || data.Kind == learn.KindCorrection {
 			n.Type = mdfile.TypePreference
 		}
 	default:

@@ -1,4 +1,4 @@
-package learn
+package scopes
 
 import (
 	"context"
@@ -9,8 +9,25 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn"
 	"reprise/internal/recall"
 )
+
+// Retention is how long what was worked out is kept, by class, in days; a class
+// that is not named is kept for ever. What people wrote is never deleted.
+type Retention map[recall.Class]int
+
+// expiring are the classes that can expire.
+func expiring() []recall.Class {
+	return []recall.Class{recall.ClassEpisode, recall.ClassSummary, recall.ClassPattern, recall.ClassAntiPattern}
+}
+
+// cutoff is the day before which is too old: the first of a month, so that a
+// log holds one event a month about it and not one a day.
+func cutoff(now time.Time, days int) time.Time {
+	t := now.UTC().AddDate(0, 0, -days)
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
 
 // ParseRetention reads the setting: days by class, such as "episode" → 90. A
 // class that people write is refused: their words are not deleted by a clock.
@@ -75,7 +92,7 @@ func (s *Scopes) Expire(ctx context.Context) ([]Expired, error) {
 		}
 		for _, project := range sortedKeysOf(old) {
 			id, err := s.note(ctx, event.MemoryRetired, project, event.MemoryData{
-				Op: opExpire, ID: expiryID(class, project), From: scopeOf(project), To: before.Format(time.RFC3339), By: byGate,
+				Op: learn.OpExpire, ID: learn.ExpiryID(class, project), From: scopeOf(project), To: before.Format(time.RFC3339), By: byGate,
 				Reason: "kept " + strconv.Itoa(days) + " days",
 			}, nil, nil)
 			if err != nil {

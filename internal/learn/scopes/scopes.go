@@ -1,4 +1,11 @@
-package learn
+// Package scopes is all that is remembered, wherever it stands, as one thing: it
+// finds an item by its id, moves knowledge from sessions to projects and to all
+// projects through gates and by hand, corrects it, forgets it, finds what
+// contradicts, and explains.
+//
+// It writes no files of its own: entries and blocks through package memory,
+// under its locks, and events through whoever records them; it takes no lock.
+package scopes
 
 import (
 	"cmp"
@@ -12,6 +19,7 @@ import (
 
 	"reprise/internal/event"
 	"reprise/internal/fact"
+	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
@@ -27,13 +35,13 @@ import (
 // honours. The event comes first, so that what was to be forgotten is not served
 // any more even when the process dies before the file was changed.
 type Scopes struct {
-	o       ScopesOptions
+	o       Options
 	secrets *redact.Redactor
 }
 
-// ScopesOptions of [NewScopes]. Index, Global, Entries, Record and Now are
+// Options of [New]. Index, Global, Entries, Record and Now are
 // required.
-type ScopesOptions struct {
+type Options struct {
 	Index  *recall.Index
 	Global *memory.Store
 	// Entries are a project's; with "" the global memory's.
@@ -61,8 +69,8 @@ type ScopesOptions struct {
 	Retention Retention
 }
 
-// NewScopes returns the scopes. It touches nothing.
-func NewScopes(o ScopesOptions) *Scopes {
+// New returns the scopes. It touches nothing.
+func New(o Options) *Scopes {
 	o.Gates = o.Gates.withDefaults()
 	if o.Projects == nil {
 		o.Projects = func() []string { return nil }
@@ -159,7 +167,7 @@ func (s *Scopes) Find(ctx context.Context, id string) (Found, error) {
 		return Found{}, err
 	}
 	if !ok || !s.sees(d) {
-		return Found{}, fmt.Errorf("%w: nothing has the id %s; `reprise recall` and `reprise memory search` show ids", memory.ErrNotFound, clip(id, 60))
+		return Found{}, fmt.Errorf("%w: nothing has the id %s; `reprise recall` and `reprise memory search` show ids", memory.ErrNotFound, sign.Clip(id, 60))
 	}
 	return foundDoc(d), nil
 }
@@ -228,7 +236,7 @@ func (s *Scopes) entries(project string) (*memory.Entries, error) {
 // entryDoc is an entry as it can be recalled.
 func entryDoc(e mdfile.Entry, st mdfile.State) recall.Doc {
 	d := recall.Doc{
-		ID: e.ID, Author: e.Agent, ACL: e.ACL, Title: clip(e.Title(), 200), Text: entryText(e), Time: e.Time, Confidence: e.Confidence, Importance: 0.6,
+		ID: e.ID, Author: e.Agent, ACL: e.ACL, Title: sign.Clip(e.Title(), 200), Text: entryText(e), Time: e.Time, Confidence: e.Confidence, Importance: 0.6,
 	}
 	switch e.Type {
 	case mdfile.TypeDecision:
@@ -371,7 +379,7 @@ func (s *Scopes) note(ctx context.Context, typ event.Type, project string, d eve
 	}
 	ev, err = s.o.Record(ctx, ev)
 	if err != nil {
-		return "", fmt.Errorf("record %s of %s: %w", d.Op, clip(d.ID, 60), err)
+		return "", fmt.Errorf("record %s of %s: %w", d.Op, sign.Clip(d.ID, 60), err)
 	}
 	return ev.ID, nil
 }
@@ -511,4 +519,27 @@ func (s *Scopes) Used(ctx context.Context, id string, useful bool) (Change, erro
 func (s *Scopes) sweep(text string) string {
 	clean, _ := s.secrets.String(text)
 	return clean
+}
+
+// Identify gives an agent of a client the name by which it stands in memory
+// that is shared; see memory.Identities.
+type Identify func(ctx context.Context, client, agent string) (string, error)
+
+// maxEvidence is the most ids of events that an entry names.
+const maxEvidence = 12
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func appendNew(list []string, s string, most int) []string {
+	if len(list) >= most || slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
 }

@@ -1,4 +1,4 @@
-package learn
+package scopes
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
 )
@@ -24,7 +25,7 @@ type estate struct {
 	*story
 	index *recall.Index
 	now   time.Time
-	org   *Organizer
+	org   *learn.Organizer
 	path  string // of the index
 }
 
@@ -54,11 +55,11 @@ func (e *estate) open() {
 		o.Sources = append(o.Sources, src)
 	}
 	o.Derive = func(ctx context.Context, x *recall.Index) error {
-		_, err := New(Options{Index: x, Logs: e.logs(), Now: e.clock}).Rebuild(ctx, nil)
+		_, err := learn.New(learn.Options{Index: x, Logs: e.logs(), Now: e.clock}).Rebuild(ctx, nil)
 		return err
 	}
 	e.index = recall.Open(o)
-	e.org = New(Options{Index: e.index, Logs: e.logs(), Now: e.clock})
+	e.org = learn.New(learn.Options{Index: e.index, Logs: e.logs(), Now: e.clock})
 }
 
 func (e *estate) memoryDir() string { return filepath.Join(e.dir, "memory") }
@@ -73,7 +74,7 @@ func (e *estate) events(project string) string {
 func (e *estate) scopesFor(who recall.Reader) *Scopes {
 	global := memory.New(memory.Options{Dir: e.memoryDir(), Now: e.clock, Git: memory.GitOptions{Off: true}})
 	broker := event.NewBroker(event.BrokerOptions{Events: e.events, Host: "tester", Now: e.clock})
-	return NewScopes(ScopesOptions{
+	return New(Options{
 		Index: e.index, Global: global, Now: e.clock, Who: who, Events: e.events, Record: broker.Record,
 		Projects: func() []string { return []string{"shop", "site"} },
 		Entries: func(p string) *memory.Entries {
