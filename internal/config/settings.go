@@ -100,6 +100,7 @@ type Recall struct {
 	CoreTokens         int // of SessionStartTokens
 	IndexTokens        int
 	JobMS              int // longest time of organising in a hook, in milliseconds
+	Embeddings         Embeddings
 }
 
 // ClaudeCLI says how to start Claude Code. Whether the program exists is found

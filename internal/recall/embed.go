@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -23,6 +24,7 @@ type Embedder interface {
 
 const (
 	embedBatch  = 32   // texts of one request
+	embedWait   = 5 * time.Second // for the vector of a question
 	embedLength = 2000 // characters of a document that are embedded
 	vectorsBest = 60   // nearest documents that take part in a ranking
 	fusion      = 60   // the constant of reciprocal rank fusion
@@ -63,6 +65,30 @@ func (x *Index) EmbedMissing(ctx context.Context, e Embedder, most int) (done in
 		done += len(ids)
 	}
 	return done, nil
+}
+
+// withVector adds a question's vector, where there is an embedder and the
+// question has none. Half of the time that is left is spent on it at most: an
+// answer by words is better than none.
+func (x *Index) withVector(ctx context.Context, q Question) Question {
+	if x.o.Embedder == nil || len(q.Vector) > 0 || strings.TrimSpace(q.Text) == "" {
+		return q
+	}
+	wait := embedWait
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	vs, err := Embed(ctx, x.o.Embedder, []string{embedded(Doc{Text: q.Text})})
+	if err != nil {
+		if x.o.EmbedFailed != nil {
+			x.o.EmbedFailed(err)
+		}
+		return q
+	}
+	q.Vector, q.VectorModel = vs[0], x.o.Embedder.Name()
+	return q
 }
 
 // Embed asks for vectors and checks that they can be used.

@@ -17,6 +17,7 @@ const maxElsewhere = 5
 // it is. What every file says, files written in place in a large memory
 // included, is in it after Refresh.
 func (x *Index) Recall(ctx context.Context, q Question) (Answer, error) {
+	q = x.withVector(ctx, q)
 	if !x.o.NoBuild {
 		if err := x.derive(ctx); err != nil {
 			return Answer{}, err

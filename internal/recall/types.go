@@ -75,6 +75,11 @@ type Options struct {
 	// NoBuild lets an index that is absent or of no use be an error,
 	// ErrNotBuilt, instead of building it: for programs with a deadline.
 	NoBuild bool
+	// Embedder makes vectors of questions; nil = by words only. Documents get
+	// theirs from EmbedMissing. When it fails, the answer is by words, and
+	// EmbedFailed is told, if it is set.
+	Embedder    Embedder
+	EmbedFailed func(error)
 }
 
 // Source is a place with files that are indexed.
@@ -101,16 +106,21 @@ type Query struct {
 	Text      string
 	Max       int // hits; 0 = DefaultMax, at most MaxHits
 	MaxTokens int // tokens of the whole answer; 0 = DefaultMaxTokens
+	Reader        // who searches
 }
 
-// Hit is one section of a file. Score is higher for better, comparable only
+// Hit is one thing that was found. Score is higher for better, comparable only
 // within one answer.
 type Hit struct {
-	File    string  `json:"file"`    // relative to the memory directory, with slashes
-	Heading string  `json:"heading"` // path of headings, " > " between them; empty = before the first
+	ID      string  `json:"id"`
+	Class   Class   `json:"class"`
+	Project string  `json:"project,omitempty"` // empty = global
+	File    string  `json:"file,omitempty"`    // relative to its memory, with slashes; empty = worked out from events
+	Heading string  `json:"heading"`           // path of headings, " > " between them, or a title
 	Snippet string  `json:"snippet"`
 	Score   float64 `json:"score"`
-	Line    int     `json:"line"` // first line of the section, from 1
+	Line    int     `json:"line,omitempty"` // first line of the section, from 1
+	Date    string  `json:"date,omitempty"` // 2026-11-28: when it became known
 }
 
 // Stats describes the index.
