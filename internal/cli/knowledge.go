@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"reprise/internal/config"
 	"reprise/internal/fact"
@@ -29,8 +30,11 @@ func (a *App) openIndex(home *config.Home, build bool) (*recall.Index, *learn.Or
 			return err
 		}
 	}
-	index := recall.Open(o)
 	redactor := redact.New()
+	if e := embedderOf(home, a.Env, redactor); e != nil {
+		o.Embedder, o.EmbedFailed = e, a.embedFailed
+	}
+	index := recall.Open(o)
 	organizer = learn.New(learn.Options{
 		Index: index, Logs: logs, Now: a.Env.Now,
 		Sweep: func(s string) string { s, _ = redactor.String(s); return s },
@@ -75,4 +79,23 @@ func (a *App) reader() (recall.Reader, error) {
 		r.Project = home.Project.Name
 	}
 	return r, nil
+}
+
+// searcher searches what is remembered, what was recorded since the last look
+// included, as far as organising it takes no longer than a hook may.
+type searcher struct{ app *App }
+
+func (s searcher) Search(ctx context.Context, q recall.Query) ([]recall.Hit, error) {
+	index, err := s.app.Index()
+	if err != nil {
+		return nil, err
+	}
+	home, err := s.app.Home()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.app.organizer.Run(ctx, time.Duration(home.Settings.Recall.JobMS)*time.Millisecond); err != nil {
+		return nil, err
+	}
+	return index.Search(ctx, q)
 }

@@ -96,12 +96,12 @@ func runMCP(ctx context.Context, app *App, o MCPOptions) error {
 	if err != nil {
 		return err
 	}
-	index, err := app.anyIndex()
+	reader, err := app.reader()
 	if err != nil {
 		return err
 	}
 	server, err := mcpserver.New(mcpserver.Deps{
-		Runs: runs, Memory: memory, Search: index,
+		Runs: runs, Memory: memory, Search: searcher{app}, Reader: reader,
 		Settings: home.Settings, Source: home.Source, Log: log, Now: app.Env.Now, Version: Version(),
 		Toolsets: mcpserver.ParseToolsets(o.Toolsets), ReadOnly: o.ReadOnly, MemoryAccess: access, InProject: home.Project != nil,
 		LegacyOnly: app.Env.Get(legacyVar) != "", Redact: redact.New().String,

@@ -198,13 +198,13 @@ func memorySearch(app *App) *cobra.Command {
 	var asJSON bool
 	var most, tokens int
 	cmd := &cobra.Command{
-		Use: "search WORDS…", Args: cobra.MinimumNArgs(1), Short: "Find sections by words",
+		Use: "search WORDS…", Args: cobra.MinimumNArgs(1), Short: "Find what is remembered by words, however weak the match",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			index, err := app.Index()
+			reader, err := app.reader()
 			if err != nil {
 				return err
 			}
-			hits, err := index.Search(cmd.Context(), recall.Query{Text: strings.Join(args, " "), Max: most, MaxTokens: tokens})
+			hits, err := searcher{app}.Search(cmd.Context(), recall.Query{Text: strings.Join(args, " "), Max: most, MaxTokens: tokens, Reader: reader})
 			if err != nil {
 				return err
 			}
@@ -223,7 +223,14 @@ func memorySearch(app *App) *cobra.Command {
 				if h.Heading != "" {
 					head = "  " + term.SafeText(h.Heading)
 				}
-				fmt.Fprintf(app.Out, "%s:%d%s  (%.2f)\n", term.SafeText(h.File), h.Line, head, h.Score)
+				where := fmt.Sprintf("%s:%d", h.File, h.Line)
+				if h.File == "" {
+					where = fmt.Sprintf("%s %s", h.Class, h.ID)
+				}
+				if h.Project != "" {
+					where = h.Project + " " + where
+				}
+				fmt.Fprintf(app.Out, "%s%s  (%.2f)\n", term.SafeText(where), head, h.Score)
 				for line := range strings.Lines(h.Snippet) {
 					fmt.Fprintf(app.Out, "    %s\n", term.SafeText(strings.TrimRight(line, "\r\n")))
 				}

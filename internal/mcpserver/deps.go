@@ -43,7 +43,7 @@ type MemoryService interface {
 	AppendFile(ctx context.Context, path, text string) (int, error)
 }
 
-// SearchService is what the server needs of recall.Index.
+// SearchService finds what is remembered; recall.Index is one.
 type SearchService interface {
 	Search(ctx context.Context, q recall.Query) ([]recall.Hit, error)
 }
@@ -54,6 +54,8 @@ type Deps struct {
 	Runs   RunService
 	Memory MemoryService
 	Search SearchService
+	// Reader is who searches: it decides which scopes are seen.
+	Reader recall.Reader
 
 	Settings config.Settings
 	Source   string // settings file that was read, for the log

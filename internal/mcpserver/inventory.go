@@ -65,7 +65,7 @@ func inventory() []tool {
 		},
 		{
 			name: "memory_search", title: "Search memory", toolset: ToolsetMemory, reads: true, repeatable: true,
-			about:  "Look up what earlier sessions learned: full-text search over the memory. Use it before asking the user something they may have told you already. Returns file, heading, snippet, score and line; read more with memory_read.",
+			about:  "Look up what earlier sessions learned: notes, decisions, what failed and how it was fixed. Use it before asking the user something they may have told you already, and when something fails. Returns what matches best with heading, snippet, date and id, and for a file its name and line; read more of a file with memory_read.",
 			params: searchParams(), do: (*Server).memorySearch,
 		},
 		{

@@ -57,6 +57,7 @@ func (s *Server) memorySearch(c *call) (any, error) {
 	}
 	hits, err := s.deps.Search.Search(c.ctx, recall.Query{
 		Text: c.args.text("query"), Max: c.args.number("max_results", recall.DefaultMax), MaxTokens: maxSearchTokens,
+		Reader: s.deps.Reader,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("memory_search: %w", err)
@@ -66,7 +67,7 @@ func (s *Server) memorySearch(c *call) (any, error) {
 	for _, h := range hits {
 		h.Snippet, _ = cutText(h.Snippet, 400, "")
 		h.Heading = clip(h.Heading, 300)
-		if left -= tokens(h.Snippet) + tokens(h.Heading) + tokens(h.File) + 20; left < 0 {
+		if left -= tokens(h.Snippet) + tokens(h.Heading) + tokens(h.File) + 30; left < 0 {
 			break
 		}
 		out.Results = append(out.Results, h)

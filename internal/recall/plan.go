@@ -84,7 +84,6 @@ type sight struct {
 	audiences []string        // nil = all
 	codes     map[int64]bool  // audienceCode of audiences
 	acl       map[string]bool // entries that name the reader
-	global    bool            // only documents of files of the global memory (Search)
 	open      bool            // with All: only what everyone in its scope may see
 }
 
@@ -251,14 +250,6 @@ func (d *db) shareUntil(t time.Time) (float64, error) {
 }
 
 func quoted(words []string, with string) string { return `"` + strings.Join(words, `"`+with+`"`) + `"` }
-
-func texts(terms []queryTerm) []string {
-	out := make([]string, len(terms))
-	for i, t := range terms {
-		out[i] = t.text
-	}
-	return out
-}
 
 const textFields = `{t a b} : `
 
@@ -622,7 +613,7 @@ func (g *ledge) candidates(ctx context.Context) ([]*candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok && v.serves(&c.Doc) && (!v.global || c.file != 0) {
+		if ok && v.serves(&c.Doc) {
 			out = append(out, c)
 			left--
 		}

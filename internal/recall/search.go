@@ -3,118 +3,92 @@ package recall
 import (
 	"context"
 	"math"
-	"sort"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"reprise/internal/mdfile"
 )
 
-const snippetLen = 280 // characters
+// snippetLen is the most of a hit's text that is shown, in characters.
+const snippetLen = 280
 
-// Search brings the index up to date and returns the best sections of the
-// global memory's files. It uses the words of the query that say most: stop
-// words are left out, rare words come first, and common ones are used as far as
-// few documents match, or to narrow. One word of the query is enough for a
-// match. A query without words, or with words that occur nowhere, has no hits;
-// that is no error.
+// Search brings the index up to date and returns what matches best, however
+// weakly: whoever searches judges for themselves, while Recall, which nobody
+// asked, leaves a near miss out. A query without words, or with words that occur
+// nowhere, has no hits; that is no error.
 func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var hits []Hit
-	err := x.mended(ctx, func() error {
-		if err := x.refresh(ctx, "", false, true); err != nil {
-			return err
-		}
-		return x.db.reading(ctx, func() (err error) {
-			hits, err = x.db.search(ctx, q, x.o.Now())
-			return err
-		})
-	})
-	return hits, err
-}
-
-func (d *db) search(ctx context.Context, q Query, now time.Time) ([]Hit, error) {
 	if q.Max <= 0 {
 		q.Max = DefaultMax
 	}
-	q.Max = min(q.Max, MaxHits)
 	if q.MaxTokens <= 0 {
 		q.MaxTokens = DefaultMaxTokens
 	}
-	a := &asked{now: now}
-	a.Question = Question{Text: q.Text, Classes: []Class{ClassCore, ClassBlock, ClassDecision}}
-	var err error
-	w := weightsOf(a.policy)
-	w[weightRelated], w[weightMember] = 0, 0 // only what was asked for
-	if a.terms, err = d.terms(q.Text, w); err != nil || len(a.terms) == 0 {
-		return nil, err
-	}
-	a.corpus = d.corpus
-	v := newSight(a.Question, now)
-	v.global = true
-	found, err := (&ledge{d: d, a: a, v: v}).candidates(ctx)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var a Answer
+	err := x.mended(ctx, func() error {
+		if err := x.refresh(ctx, q.Project, q.All, true); err != nil {
+			return err
+		}
+		return x.db.reading(ctx, func() (err error) {
+			a, err = x.db.recall(ctx, q.question(), x)
+			return err
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
-	return d.hits(ctx, q, a, found)
+	return q.hits(a), nil
 }
 
-type scoredHit struct {
-	Hit
-	c *candidate
+// question is a query as the ranking takes it: no threshold, and no shares of
+// scopes and classes.
+func (q Query) question() Question {
+	p := DefaultPolicy()
+	p.Threshold, p.TopK, p.Budget = 0, nil, nil
+	return Question{Text: q.Text, Reader: q.Reader, Max: min(q.Max, MaxHits), MaxTokens: q.MaxTokens, Policy: &p, Explain: true}
 }
 
-// hits fits the best candidates into the answer's budget.
-func (d *db) hits(ctx context.Context, q Query, a *asked, cs []*candidate) ([]Hit, error) {
-	weight := idfs(a.terms, d.corpus.docs)
-	mean := d.corpus.meanLength()
-	var all []scoredHit
-	for _, c := range cs {
-		name := strings.TrimPrefix(c.Group, "file::")
-		if name != coreFile && !strings.HasPrefix(name, "blocks/") {
-			continue
-		}
-		_, heading, _ := strings.Cut(c.Title, " > ")
-		score := bm25(c.tf, weight, float64(c.length[0]+c.length[1]+c.length[2])/mean)
-		all = append(all, scoredHit{Hit{File: name, Heading: heading, Line: c.line, Score: math.Round(score*1e4) / 1e4}, c})
-	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		if a.Score != b.Score {
-			return a.Score > b.Score
-		}
-		if a.File != b.File {
-			return a.File < b.File
-		}
-		if a.Line != b.Line {
-			return a.Line < b.Line
-		}
-		return a.c.Ord < b.c.Ord
-	})
-	want := map[string]float64{}
-	for i, t := range a.terms {
-		want[t.text] = weight[i]
-	}
-	g := &ledge{d: d, a: a}
+// hits fits an answer into the query's budget.
+func (q Query) hits(a Answer) []Hit {
 	var out []Hit
 	left := q.MaxTokens
-	for _, h := range all {
-		if len(out) == q.Max {
-			break
+	for _, r := range a.Results {
+		if r.Signals["words"] == 0 && r.Signals["vectors"] == 0 {
+			continue // it only stands beside what was found
 		}
+		h := r.hit()
 		cost := (utf8.RuneCountInString(h.File)+utf8.RuneCountInString(h.Heading))/4 + 15
 		room := min(snippetLen, (left-cost)*4)
 		if room < 40 {
 			break
 		}
-		if err := g.fill(h.c); err != nil {
-			return nil, err
-		}
-		h.Snippet = snippet(h.c.Text, want, room)
-		out = append(out, h.Hit)
-		left -= cost + (utf8.RuneCountInString(h.Snippet)+3)/4
+		h.Snippet = snippet(r.Snippet, nil, room)
+		out = append(out, h)
+		left -= cost + mdfile.Tokens(h.Snippet)
 	}
-	return out, ctx.Err()
+	return out
+}
+
+// hit is a result as a search shows it: a section of a file by file, heading
+// and line, everything else by its title.
+func (r Result) hit() Hit {
+	h := Hit{ID: r.ID, Class: r.Class, Project: r.Project, Heading: r.Title, Score: math.Round(r.Score*1e4) / 1e4}
+	if !r.Time.IsZero() {
+		h.Date = r.Time.UTC().Format(time.DateOnly)
+	}
+	source := strings.TrimPrefix(r.Source, r.Project+":")
+	if i := strings.LastIndexByte(source, ':'); i > 0 && strings.HasSuffix(source[:i], ".md") {
+		if line, err := strconv.Atoi(source[i+1:]); err == nil {
+			h.File, h.Line = source[:i], line
+			if _, heading, ok := strings.Cut(r.Title, " > "); ok && strings.HasPrefix(r.Group, "file:") {
+				h.Heading = heading
+			}
+		}
+	}
+	return h
 }
 
 // snippet gives the part of a text, of at most max characters, in which the
