@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,7 @@ type App struct {
 	index  *recall.Index
 	// organizer belongs to index.
 	organizer *learn.Organizer
+	embedNote sync.Once // that there are no vectors is said once
 	// hurried: this process has a deadline, and leaves to another what takes long.
 	hurried bool
 }

@@ -70,6 +70,6 @@ func newIndexCmd(app *App) *cobra.Command {
 		},
 	}
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print it for programs")
-	cmd.AddCommand(rebuild, status)
+	cmd.AddCommand(rebuild, status, newIndexEmbedCmd(app))
 	return cmd
 }
