@@ -86,6 +86,7 @@ func compose(key, name string, recs []*record, g ground) (output, error) {
 	}
 	c.s = readSession(kept)
 	c.usageRows()
+	c.feedbackRows()
 	if name == "" { // events outside any session: nothing happened in turns
 		return c.out, c.err
 	}

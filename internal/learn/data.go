@@ -46,6 +46,7 @@ type Data struct {
 	Said      string    `json:"said,omitempty"`  // the user's words
 	SaidKey   string    `json:"said_key,omitempty"`
 	Files     []string  `json:"files,omitempty"`
+	Asked     *Asked    `json:"asked,omitempty"`
 
 	Sessions  int      `json:"sessions,omitempty"` // in which the fix worked
 	Projects  int      `json:"projects,omitempty"`

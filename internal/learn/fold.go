@@ -515,6 +515,9 @@ func (f *folder) session(key string) error {
 	if err := f.write("s"+key, out.docs, out.rows, out.due, hidden); err != nil {
 		return err
 	}
+	if err := f.watch(key, recs, out.stats); err != nil {
+		return err
+	}
 	switch {
 	case out.stats != nil:
 		return f.tx.Store(bucketStats, key, out.stats.encode())

@@ -52,6 +52,9 @@ func importance(signals map[string]float64) float64 {
 // same to the bit.
 func round3(f float64) float64 { return math.Round(f*1000) / 1000 }
 
+// round4 is round3 for what is as small as a weight.
+func round4(f float64) float64 { return math.Round(f*1e4) / 1e4 }
+
 // Usage is what became of an item that recall can serve.
 type Usage struct {
 	Served    int       `json:"served"`

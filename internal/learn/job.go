@@ -36,6 +36,7 @@ type Job struct {
 type JobReport struct {
 	Report
 	Compacted bool   `json:"compacted"`           // the event was written
+	Used      int    `json:"used"`                // uses of what was served that were found and recorded
 	Outbox    string `json:"outbox,omitempty"`    // why the outbox could not be taken in
 	Summary   string `json:"summary,omitempty"`   // who wrote the summary
 	Unwritten string `json:"unwritten,omitempty"` // why no summary was written
@@ -75,6 +76,9 @@ func (o *Organizer) Do(ctx context.Context, j Job) (JobReport, error) {
 	if out.More || j.Append == nil {
 		return out, nil
 	}
+	if err := o.improve(ctx, j, &out); err != nil {
+		return out, err
+	}
 	if j.Summarizer != nil && j.At == "session_end" && j.Session != "" {
 		o.summarize(ctx, j, &out)
 	}
@@ -92,6 +96,18 @@ func (o *Organizer) Do(ctx context.Context, j Job) (JobReport, error) {
 	}
 	out.Compacted = true
 	return out, nil
+}
+
+// improve records what was used of what was served, and takes that in.
+func (o *Organizer) improve(ctx context.Context, j Job, out *JobReport) (err error) {
+	began := o.o.Now()
+	over := func() bool { return o.o.Now().Sub(began) >= j.Budget/2 }
+	if out.Used, err = o.mentions(ctx, j, over); err != nil || out.Used == 0 {
+		return err
+	}
+	more, err := o.Run(ctx, j.Budget/2)
+	out.add(more)
+	return err
 }
 
 func jobScope(j Job) event.Scope {

@@ -223,7 +223,7 @@ func sessionKey(e *event.Event) (key, name string) {
 
 // own reports whether a document's id is one of those that organising makes.
 func own(id string) bool {
-	for _, p := range []string{"ep-", "co-", "tn-", "sm-", "dg-", "pt-", "ap-", "sd-"} {
+	for _, p := range []string{"ep-", "co-", "tn-", "sm-", "dg-", "pt-", "ap-", "sd-", "qa-"} {
 		if strings.HasPrefix(id, p) {
 			return true
 		}

@@ -34,6 +34,9 @@ const (
 func (f *folder) group(what string) error {
 	f.report.Groups++
 	kind, group, _ := strings.Cut(what, "\t")
+	if kind == rowRecall {
+		return nil // they are looked up, nothing is made of them
+	}
 	var values [][]byte
 	var sorts []string
 	prefix := kind + "\t" + group + "\t"
@@ -53,6 +56,10 @@ func (f *folder) group(what string) error {
 		docs, err = f.saidGroup(values)
 	case rowCold:
 		docs, err = f.coldGroup(values)
+	case rowAsk:
+		docs, err = f.askGroup(values)
+	case rowPolicy:
+		return f.policyGroup(values)
 	case rowUse:
 		return f.ownerOf(group)
 	case rowGone:

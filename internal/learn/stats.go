@@ -27,10 +27,16 @@ type Stats struct {
 	Unended     int       `json:"unended"` // calls without an end
 	Edits       int       `json:"edits"`
 	Corrections int       `json:"corrections"`
-	Errors      int       `json:"errors"` // turns that ended by an error
-	Served      int       `json:"served"` // items that recall put in
-	Used        int       `json:"used"`
+	Errors      int       `json:"errors"`  // turns that ended by an error
+	Started     bool      `json:"started"` // its beginning was recorded
+	Served      int       `json:"served"`  // items that recall put in
+	Used        int       `json:"used"`    // of them, those that were mentioned later or said to be useful
+	Recalls     int       `json:"recalls"` // times that recall had something to put in
+	Tokens      int       `json:"tokens"`  // put in, what is always told included
 	HeldOut     bool      `json:"held_out,omitempty"`
+	Withheld    int       `json:"withheld,omitempty"`    // times that recall had something, and it was held out
+	Answered    int       `json:"answered,omitempty"`    // questions that the user answered
+	FromMemory  int       `json:"from_memory,omitempty"` // and that memory did
 	// Verified is what verification said last: passed, failed or empty.
 	Verified string `json:"verified,omitempty"`
 	// Outcome is good, corrected, failed, error or unknown, by what is there:
@@ -58,7 +64,7 @@ func (st *Stats) see(r *record) {
 	}
 	switch r.typ {
 	case event.SessionStarted:
-		st.Ended = false // resumed
+		st.Ended, st.Started = false, true // not ended where it is resumed
 	case event.SessionEnded:
 		st.Ended = true
 	case event.ResponseCompleted:
@@ -71,8 +77,23 @@ func (st *Stats) see(r *record) {
 		var d event.ServedData
 		decode(r.extra, &d)
 		st.HeldOut = st.HeldOut || d.HeldOut
-		if !d.HeldOut {
+		switch {
+		case d.HeldOut && len(d.Items) > 0:
+			st.Withheld++
+		case !d.HeldOut:
 			st.Served += len(d.Items)
+			st.Tokens += d.Tokens
+			if len(d.Items) > 0 {
+				st.Recalls++
+			}
+		}
+	case event.QuestionAnswered:
+		var d event.QuestionData
+		decode(r.extra, &d)
+		if d.By == "memory" {
+			st.FromMemory++
+		} else {
+			st.Answered++
 		}
 	case event.RecallUsed:
 		var d event.UsedData

@@ -53,8 +53,10 @@ const (
 	bucketOwner  = "learn.owner"  // hash of a document's id → s+session or t+group
 	bucketHidden = "learn.hidden" // hash of an id, s+session or t+group: kept out because that was forgotten
 	bucketStats  = "learn.stats"  // session → Stats
+	bucketPolicy = "learn.policy" // in_force → the policies by scope
+	bucketLook   = "learn.look"   // session → how many records it had when it was put there: what was served may have been used
 )
 
 func buckets() []string {
-	return []string{bucketMeta, bucketCursor, bucketRecord, bucketName, bucketIn, bucketWork, bucketDue, bucketMade, bucketRow, bucketOwner, bucketHidden, bucketStats}
+	return []string{bucketMeta, bucketCursor, bucketRecord, bucketName, bucketIn, bucketWork, bucketDue, bucketMade, bucketRow, bucketOwner, bucketHidden, bucketStats, bucketPolicy, bucketLook}
 }
