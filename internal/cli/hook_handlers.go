@@ -151,7 +151,8 @@ func (h *handlers) append(ctx context.Context, ev dialect.Event, e event.Event) 
 	return err
 }
 
-// Job organises what was recorded, for a bounded time.
+// Job organises what was recorded, for a bounded time, and at a session's end
+// lets what has proved itself through the gates.
 func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 	if ev.Kind == dialect.SessionStart {
 		return nil // done before the session was told
@@ -162,7 +163,52 @@ func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 		}
 		return err
 	}
-	return h.organize(ctx, ev, string(ev.Kind))
+	if err := h.organize(ctx, ev, string(ev.Kind)); err != nil || ev.Kind != dialect.SessionEnd {
+		return err
+	}
+	return h.promote(ctx)
+}
+
+// bucketJobs holds the day on which a daily job was done last.
+const bucketJobs = "jobs"
+
+// promote runs the gates, and once a day retention.
+func (h *handlers) promote(ctx context.Context) error {
+	if h.app.Env.Get(hook.RunVar) != "" {
+		return nil // a run proposes; the next session of a person lets through
+	}
+	all, err := h.app.Scopes()
+	if err != nil {
+		return err
+	}
+	if _, err := all.Promote(ctx, h.budget()); err != nil {
+		return err
+	}
+	index, err := h.app.Index()
+	if err != nil {
+		return err
+	}
+	today := h.app.Now().UTC().Format(time.DateOnly)
+	var done []byte
+	if err := index.View(ctx, func(tx *recall.Tx) error {
+		done, _, err = tx.Load(bucketJobs, "expire")
+		return err
+	}); err != nil || string(done) == today {
+		return err
+	}
+	if _, err := all.Expire(ctx); err != nil {
+		return err
+	}
+	return index.Update(ctx, func(tx *recall.Tx) error { return tx.Store(bucketJobs, "expire", []byte(today)) })
+}
+
+// budget is how long one bounded job may take.
+func (h *handlers) budget() time.Duration {
+	home, err := h.app.Home()
+	if err != nil {
+		return learn.DefaultBudget
+	}
+	return time.Duration(home.Settings.Recall.JobMS) * time.Millisecond
 }
 
 func (h *handlers) organize(ctx context.Context, ev dialect.Event, at string) error {
@@ -175,7 +221,7 @@ func (h *handlers) organize(ctx context.Context, ev dialect.Event, at string) er
 		return err
 	}
 	job := learn.Job{
-		At: at, Session: ev.Session, Client: ev.Client, Budget: time.Duration(home.Settings.Recall.JobMS) * time.Millisecond,
+		At: at, Session: ev.Session, Client: ev.Client, Budget: h.budget(),
 		Append: func(ctx context.Context, e event.Event) error { return h.append(ctx, ev, e) },
 	}
 	if home.Project != nil {

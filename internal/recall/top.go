@@ -12,7 +12,7 @@ import (
 // topClasses are what a session is told without having asked: knowledge, and
 // where the last sessions left off. Single episodes wait for a question.
 func topClasses() []Class {
-	return []Class{ClassSummary, ClassDecision, ClassLearning, ClassPattern, ClassAntiPattern}
+	return []Class{ClassSummary, ClassProfile, ClassDecision, ClassLearning, ClassPattern, ClassAntiPattern}
 }
 
 const (
@@ -108,7 +108,7 @@ func prominence(d *Doc, now time.Time) (float64, map[string]float64) {
 		"recency":    0.3 * math.Pow(0.5, float64(age)/float64(topHalfLife)),
 	}
 	switch d.Class {
-	case ClassDecision, ClassLearning:
+	case ClassDecision, ClassLearning, ClassProfile:
 		s["class"] = 0.1 // a person or a gate stands for it
 	case ClassSummary:
 		s["class"] = 0.05
