@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -199,12 +200,18 @@ func TestHookWithBadPipes(t *testing.T) {
 	})
 }
 
-// Few files may be open: the client goes on.
+// Few files may be open: the client goes on. With next to none not even the
+// runtime can, and it must not end with the code that blocks a tool.
 func TestHookWithFewFiles(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
 	for _, n := range []string{"3", "4", "5", "6", "8", "12"} {
-		h.start(strings.NewReader(h.payload("Stop", "")), "/bin/sh", "-c", `ulimit -n `+n+`; exec "$0" claude Stop`, h.program)
+		cmd := exec.Command("/bin/sh", "-c", `ulimit -n `+n+`; exec "$0" claude Stop`, h.program)
+		cmd.Dir, cmd.Env, cmd.Stdin = h.work, h.env, strings.NewReader(h.payload("Stop", ""))
+		out, err := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); code == 2 || code > 0 || len(out) > 0 {
+			t.Errorf("%s files: exit code %d, said %q, %v", n, code, out, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -86,6 +87,8 @@ type hookCall struct {
 // runHook deals with one event, and says nothing of errors to the client. It
 // reports whether the event is where it belongs.
 func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
+	// A crash of the runtime's own would end with 2, which blocks a tool.
+	debug.SetTraceback("crash")
 	h := &hookRun{app: app, call: call, began: app.Now()}
 	defer func() {
 		if r := recover(); r != nil {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -54,6 +55,11 @@ func Main(args []string) (code int) {
 		_, _ = os.Stderr.WriteString(usage)
 		return exitUsage
 	}
+	// What the runtime itself cannot survive (no memory, no thread, no file to be
+	// had) ends the process past every recover, with code 2 by default. As a
+	// signal it is no verdict in any client.
+	debug.SetTraceback("crash")
+	noCore()
 	p := &program{client: args[0], event: args[1], began: time.Now(), out: os.Stdout}
 	defer func() {
 		if r := recover(); r != nil {
@@ -97,6 +103,11 @@ type program struct {
 func (p *program) left() time.Duration { return p.limit - time.Since(p.began) }
 
 func (p *program) run() {
+	var err error
+	if p.dirs, err = place.Find(p.env); err != nil {
+		p.warn("there is no place for the event, so it is not recorded", err)
+		return
+	}
 	input, err := readInput(os.Stdin, maxInput, p.left()-reserve)
 	if err != nil {
 		p.warn("the event could not be read, so it is not recorded", err)
@@ -111,10 +122,6 @@ func (p *program) run() {
 		return
 	}
 	hook.AddExit(&ev)
-	if p.dirs, err = place.Find(p.env); err != nil {
-		p.warn("there is no place for the event, so it is not recorded", err)
-		return
-	}
 	if p.env.Dir, err = os.Getwd(); err != nil {
 		p.env.Dir = "" // it is gone; the payload may name one that is there
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+func noCore() {}
+
 // readInput reads all of the standard input: at most limit bytes, for at most
 // that long.
 func readInput(f *os.File, limit int, patience time.Duration) ([]byte, error) {

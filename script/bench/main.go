@@ -41,8 +41,9 @@ func main() {
 		return
 	}
 	n := flag.Int("n", 20, "how often each thing is measured")
+	only := flag.String("only", "", "measure just this: start, call, spawn, supervisor, small or hooks")
 	flag.Parse()
-	if err := bench(*n, os.Stdout); err != nil {
+	if err := bench(*n, *only, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -54,12 +55,12 @@ type row struct {
 }
 
 type rig struct {
-	dir, reprise, hook, bare, agent string
-	env                             []string
-	n                               int
+	dir, reprise, hook, bare, empty, rss, agent string
+	env                                         []string
+	n                                           int
 }
 
-func bench(n int, out io.Writer) error {
+func bench(n int, only string, out io.Writer) error {
 	if n < 1 {
 		return fmt.Errorf("-n %d: at least one measurement is needed", n)
 	}
@@ -73,12 +74,23 @@ func bench(n int, out io.Writer) error {
 		return err
 	}
 	var rows []row
-	for _, measure := range []func() ([]row, error){r.coldStart, r.roundTrip, r.spawn, r.supervisor, r.hookStart} {
-		more, err := measure()
+	known := false
+	for _, m := range []struct {
+		name    string
+		measure func() ([]row, error)
+	}{{"start", r.coldStart}, {"call", r.roundTrip}, {"spawn", r.spawn}, {"supervisor", r.supervisor}, {"small", r.hookStart}, {"hooks", r.hooks}} {
+		if only != "" && only != m.name {
+			continue
+		}
+		known = true
+		more, err := m.measure()
 		if err != nil {
 			return err
 		}
 		rows = append(rows, more...)
+	}
+	if !known {
+		return fmt.Errorf("-only %s: there is no such measurement", only)
 	}
 	fmt.Fprintf(out, "%s %s/%s, %d CPUs, medians of %d\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), n)
 	fmt.Fprintln(out, "| what | measured | yardstick in the same run | aim |")
@@ -91,7 +103,7 @@ func bench(n int, out io.Writer) error {
 
 func newRig(dir string, n int) (*rig, error) {
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
-		"./cmd/reprise", "./cmd/reprise-hook", "./script/bench/bare")
+		"./cmd/...", "./script/bench/bare", "./script/bench/empty", "./script/bench/rss")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
@@ -103,6 +115,7 @@ func newRig(dir string, n int) (*rig, error) {
 		exe = ".exe"
 	}
 	r.reprise, r.hook, r.bare = filepath.Join(dir, "reprise"+exe), filepath.Join(dir, "reprise-hook"+exe), filepath.Join(dir, "bare"+exe)
+	r.empty, r.rss = filepath.Join(dir, "empty"+exe), filepath.Join(dir, "rss"+exe)
 	r.agent = filepath.Join(dir, "agent.sh")
 	script := "#!/bin/sh\n[ \"$1\" = --version ] && { echo agent 1; exit; }\nread task\n[ \"$task\" = wait ] && while :; do sleep 60; done\necho done\n"
 	if err := os.WriteFile(r.agent, []byte(script), 0o700); err != nil {
