@@ -175,7 +175,7 @@ func TestFreshInputsMakeNoPlan(t *testing.T) {
 // plan is believed, it says what would be worked out anew. Never wrong, only
 // slower.
 func TestPlansAreNeverWrong(t *testing.T) {
-	rounds := 100
+	rounds := 60
 	if os.Getenv("REPRISE_LONG_TESTS") != "" {
 		rounds = 5000
 	}
