@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/proc"
+	"reprise/internal/setup"
 	"reprise/internal/term"
 )
 
@@ -26,7 +26,8 @@ func newInitCmd(app *App) *cobra.Command {
 working tree the project is its top. Nothing else is touched, no client's
 settings either; doing it again changes nothing.
 
---yes consents to exactly that without asking.`,
+--yes consents to exactly that without asking. At a terminal it also offers to go
+on with ` + "`reprise setup`" + `, which connects your clients.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return initProject(cmd.Context(), app, name, yes) },
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the project's name (default: made of the directory's name)")
@@ -77,8 +78,45 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 	fmt.Fprintf(app.Out, "%s is now project %s.\n", term.SafeLine(made.Root), style.Bold(made.Name))
 	fmt.Fprintf(app.Out, "  commit %s and .gitignore\n", ".reprise/project.yaml")
 	fmt.Fprintf(app.Out, "  its data are in %s\n", term.SafeLine(paths.ProjectDir(made.Name)))
+	if !yes && app.InIsTerminal && app.OutIsTerminal {
+		return offerSetup(ctx, app)
+	}
 	fmt.Fprintf(app.Out, "Next: %s connects your clients.\n", style.Cyan("reprise setup"))
 	return nil
+}
+
+// offerSetup asks whether to go on with the user's clients, where there are any
+// that have no hooks yet. --yes of init is no consent to that.
+func offerSetup(ctx context.Context, app *App) error {
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	s := setupFor(app, home)
+	clients, err := setupClients(app, s, setupOptions{installOptions: installOptions{scope: setup.User}}, nil)
+	if err != nil {
+		return nil // none is here: there is nothing to offer
+	}
+	installed, err := s.Installed()
+	if err != nil {
+		return err
+	}
+	clients = slices.DeleteFunc(clients, func(c string) bool {
+		return slices.ContainsFunc(installed, func(h setup.InstalledHooks) bool { return h.Client == c })
+	})
+	if len(clients) == 0 {
+		return nil
+	}
+	fmt.Fprintf(app.Out, "Put reprise into %s too? It shows the changes first. [y/N] ", strings.Join(clients, ", "))
+	line, err := app.ask(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil && line == "" || answer != "y" && answer != "yes" {
+		fmt.Fprintf(app.Out, "Later: %s.\n", app.Style().Cyan("reprise setup"))
+		return nil
+	}
+	return runSetup(ctx, app, setupOptions{installOptions: installOptions{scope: setup.User}}, clients)
 }
 
 func conflict(err error) error {
@@ -97,7 +135,7 @@ func askInit(ctx context.Context, app *App, p *config.Project) error {
 	}
 	fmt.Fprintf(app.Out, "Make %s the project %s?\n", term.SafeLine(p.Root), app.Style().Bold(p.Name))
 	fmt.Fprintf(app.Out, "  writes .reprise/project.yaml and one line of .gitignore\nProceed? [Y/n] ")
-	line, err := interruptible(ctx, func() (string, error) { return bufio.NewReader(app.In).ReadString('\n') })
+	line, err := app.ask(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

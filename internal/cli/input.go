@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // readInput reads standard input to its end, or until there is too much of it.
@@ -46,4 +47,21 @@ func endOfInput(goos string) string {
 		return "Ctrl-Z"
 	}
 	return "Ctrl-D"
+}
+
+// ask reads one line of an answer, and no byte beyond it: the next question
+// reads on from there.
+func (a *App) ask(ctx context.Context) (string, error) {
+	return interruptible(ctx, func() (string, error) {
+		var line []byte
+		for b := make([]byte, 1); ; {
+			n, err := a.In.Read(b)
+			if n > 0 && b[0] != '\n' && len(line) < 4096 {
+				line = append(line, b[0])
+			}
+			if n > 0 && b[0] == '\n' || err != nil {
+				return strings.TrimSpace(string(line)), err
+			}
+		}
+	})
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -143,7 +142,7 @@ func askSetup(ctx context.Context, app *App, o setupOptions, do func(bool) error
 		return nil
 	}
 	fmt.Fprint(app.Out, "Proceed? [Y/n] ")
-	line, err := interruptible(ctx, func() (string, error) { return bufio.NewReader(app.In).ReadString('\n') })
+	line, err := app.ask(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

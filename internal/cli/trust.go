@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +84,7 @@ func approve(ctx context.Context, app *App, home *config.Home, t config.Trust, y
 			return usagef("nobody can be asked here: pass --yes to approve what is shown above")
 		}
 		fmt.Fprint(app.Out, "Approve it? [y/N] ")
-		line, err := interruptible(ctx, func() (string, error) { return bufio.NewReader(app.In).ReadString('\n') })
+		line, err := app.ask(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

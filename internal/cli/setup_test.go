@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/config"
+)
+
+// At a terminal init offers to go on with the clients that are here, shows what
+// it would change, and changes it only after a second yes. No answer is a no.
+func TestInitOffersSetup(t *testing.T) {
+	for name, test := range map[string]struct {
+		answers string
+		project bool // made
+		hooks   bool // set up
+	}{
+		"all":             {"y\ny\ny\n", true, true},
+		"not the clients": {"\nn\n", true, false},
+		"shown, then not": {"y\ny\nn\n", true, false},
+		"no answer":       {"y\n", true, false},
+		"nothing":         {"n\n", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			home, work := filepath.Join(root, "home"), filepath.Join(root, "work")
+			for _, d := range []string{filepath.Join(home, ".codex"), work} {
+				if err := os.MkdirAll(d, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out bytes.Buffer
+			app := &App{
+				In: strings.NewReader(test.answers), Out: &out, Err: &out, InIsTerminal: true, OutIsTerminal: true, Program: "/opt/bin/reprise", Hostname: "h",
+				Env: config.Env{Vars: map[string]string{"HOME": home, "USERPROFILE": home, "NO_COLOR": "1"}, Dir: work, GOOS: runtime.GOOS, Now: time.Now},
+			}
+			Main(t.Context(), []string{"init", "--name", "shop"}, app)
+			_, err = os.Stat(filepath.Join(work, ".reprise", "project.yaml"))
+			if made := err == nil; made != test.project {
+				t.Errorf("project made: %v\n%s", made, out.String())
+			}
+			_, err = os.Stat(filepath.Join(home, ".codex", "hooks.json"))
+			if set := err == nil; set != test.hooks {
+				t.Errorf("hooks set up: %v\n%s", set, out.String())
+			}
+			if test.hooks && strings.Index(out.String(), "+") > strings.LastIndex(out.String(), "Proceed?") {
+				t.Errorf("the changes were not shown before they were asked about:\n%s", out.String())
+			}
+		})
+	}
+}
