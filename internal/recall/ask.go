@@ -2,6 +2,8 @@ package recall
 
 import (
 	"strings"
+
+	"reprise/internal/recall/lexicon"
 )
 
 // What a question's words weigh before their rarity: a word of the question is
@@ -28,25 +30,25 @@ func wantedOf(text string, w weights) []wanted {
 	var out []wanted
 	seen := map[string]int{}
 	concepts, lastEnd := 0, -1
-	words(text, func(x word) bool {
-		surface := strings.ToLower(text[x.start:x.end])
-		isStop := stop(surface) || stopDense(x.term) || len(x.term) == 1 && x.term[0] >= 'a'
+	lexicon.Words(text, func(x lexicon.Word) bool {
+		surface := strings.ToLower(text[x.Start:x.End])
+		isStop := lexicon.Stop(surface) || lexicon.StopDense(x.Term) || len(x.Term) == 1 && x.Term[0] >= 'a'
 		weight := 1.0
-		if x.part && x.end <= lastEnd {
+		if x.Part && x.End <= lastEnd {
 			weight = w[weightPart]
 		}
-		if generic(surface) || monthOf(surface) > 0 || len(surface) == 4 && (strings.HasPrefix(surface, "19") || strings.HasPrefix(surface, "20")) {
+		if lexicon.Generic(surface) || lexicon.MonthOf(surface) > 0 || len(surface) == 4 && (strings.HasPrefix(surface, "19") || strings.HasPrefix(surface, "20")) {
 			weight *= w[weightGeneric]
 		}
-		lastEnd = max(lastEnd, x.end)
-		if i, ok := seen[x.term]; ok {
+		lastEnd = max(lastEnd, x.End)
+		if i, ok := seen[x.Term]; ok {
 			out[i].weight = max(out[i].weight, weight)
 			return true
 		}
 		c := concepts
 		concepts++
-		seen[x.term] = len(out)
-		out = append(out, wanted{text: x.term, concept: c, weight: weight, stop: isStop, part: x.part})
+		seen[x.Term] = len(out)
+		out = append(out, wanted{text: x.Term, concept: c, weight: weight, stop: isStop, part: x.Part})
 		return concepts < maxConcepts
 	})
 	own := len(out)
@@ -58,18 +60,18 @@ func wantedOf(text string, w weights) []wanted {
 			continue
 		}
 		n := 0
-		for _, r := range related()[out[i].text] {
-			if _, ok := seen[r.term]; ok {
+		for _, r := range lexicon.Related(out[i].text) {
+			if _, ok := seen[r.Term]; ok {
 				continue
 			}
 			if n++; n > maxRelated {
 				break
 			}
 			weight := w[weightRelated]
-			if r.member {
+			if r.Member {
 				weight = w[weightMember]
 			}
-			out = append(out, wanted{text: r.term, concept: out[i].concept, weight: weight * out[i].weight})
+			out = append(out, wanted{text: r.Term, concept: out[i].concept, weight: weight * out[i].weight})
 		}
 	}
 	return out

@@ -11,10 +11,12 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
+
+	"reprise/internal/recall/lexicon"
 )
 
 // version of the database's layout, joined with the tokenizer's.
-const version = 3*100 + tokenizerVersion
+const version = 3*100 + lexicon.Version
 
 const applicationID = 0x72707273 // "rprs"
 

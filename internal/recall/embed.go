@@ -23,11 +23,11 @@ type Embedder interface {
 }
 
 const (
-	embedBatch  = 32   // texts of one request
+	embedBatch  = 32              // texts of one request
 	embedWait   = 5 * time.Second // for the vector of a question
-	embedLength = 2000 // characters of a document that are embedded
-	vectorsBest = 60   // nearest documents that take part in a ranking
-	fusion      = 60   // the constant of reciprocal rank fusion
+	embedLength = 2000            // characters of a document that are embedded
+	vectorsBest = 60              // nearest documents that take part in a ranking
+	fusion      = 60              // the constant of reciprocal rank fusion
 )
 
 // EmbedMissing makes vectors of at most most documents that have none of the
@@ -76,7 +76,7 @@ func (x *Index) withVector(ctx context.Context, q Question) Question {
 	}
 	wait := embedWait
 	if end, ok := ctx.Deadline(); ok {
-		wait = min(wait, time.Until(end)/2)
+		wait = min(wait, end.Sub(x.o.Now())/2)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -1,13 +1,15 @@
 package recall
 
+import "reprise/internal/recall/lexicon"
+
 // Frequency is how many documents have a word, and how many there are. An
 // identifier counts as a whole, whatever its parts are.
 func (tx *Tx) Frequency(text string) (docs, all int, err error) {
 	n := tx.d.corpus.docs
 	term := ""
-	words(text, func(w word) bool {
-		if !w.part {
-			term = w.term
+	lexicon.Words(text, func(w lexicon.Word) bool {
+		if !w.Part {
+			term = w.Term
 		}
 		return term == ""
 	})

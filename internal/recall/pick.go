@@ -8,6 +8,7 @@ import (
 
 	"reprise/internal/fact"
 	"reprise/internal/mdfile"
+	"reprise/internal/recall/lexicon"
 )
 
 // DefaultPolicy is what a recall is ranked by when nothing was learned yet.
@@ -228,11 +229,11 @@ func (r *ranking) diverse(fit []*scoredDoc, out *Answer) []*scoredDoc {
 // shingles are the hashes of a text's words, sorted, each once.
 func shingles(text string) []uint32 {
 	var out []uint32
-	words(text, func(w word) bool {
-		if !w.part {
+	lexicon.Words(text, func(w lexicon.Word) bool {
+		if !w.Part {
 			h := uint32(2166136261) // FNV-1a
-			for i := range len(w.term) {
-				h = (h ^ uint32(w.term[i])) * 16777619
+			for i := range len(w.Term) {
+				h = (h ^ uint32(w.Term[i])) * 16777619
 			}
 			out = append(out, h)
 		}

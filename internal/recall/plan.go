@@ -10,6 +10,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
+
+	"reprise/internal/recall/lexicon"
 )
 
 const (
@@ -671,9 +673,9 @@ func (g *ledge) whole(st *stored) *candidate {
 	}
 	c.tf = make([][fieldCount]uint8, len(g.a.terms))
 	for i, text := range [fieldCount]string{st.Title, st.Author, st.Text} {
-		words(text, func(w word) bool {
+		lexicon.Words(text, func(w lexicon.Word) bool {
 			for t := range g.a.terms {
-				if g.a.terms[t].text == w.term && c.tf[t][i] < 255 {
+				if g.a.terms[t].text == w.Term && c.tf[t][i] < 255 {
 					c.tf[t][i]++
 				}
 			}

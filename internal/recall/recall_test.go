@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"reprise/internal/recall/lexicon"
 )
 
 const childVar = "RECALL_TEST_CHILD" // memory dir and index file of a child process
@@ -491,21 +493,6 @@ func TestKilledWhileWriting(t *testing.T) {
 	}
 }
 
-func TestStem(t *testing.T) {
-	for in, want := range map[string]string{
-		"caresses": "caress", "ponies": "poni", "cats": "cat", "feed": "feed", "agreed": "agre", "plastered": "plaster", "motoring": "motor",
-		"sing": "sing", "conflated": "conflat", "troubled": "troubl", "hopping": "hop", "falling": "fall", "hissing": "hiss", "failing": "fail",
-		"filing": "file", "happy": "happi", "sky": "sky", "relational": "relat", "conditional": "condit", "digitizer": "digit", "operator": "oper",
-		"feudalism": "feudal", "hopefulness": "hope", "formaliti": "formal", "triplicate": "triplic", "electrical": "electr", "goodness": "good",
-		"revival": "reviv", "allowance": "allow", "adjustable": "adjust", "replacement": "replac", "adoption": "adopt", "probate": "probat",
-		"rate": "rate", "cease": "ceas", "controll": "control", "roll": "roll", "generalizations": "gener", "2026s": "2026s", "is": "is",
-	} {
-		if got := stem(in); got != want {
-			t.Errorf("%s: got %s, want %s", in, got, want)
-		}
-	}
-}
-
 // FuzzSearch: no query fails, whatever is in it, and each word cut from a text
 // is one that FTS5 takes back.
 func FuzzSearch(f *testing.F) {
@@ -519,10 +506,10 @@ func FuzzSearch(f *testing.F) {
 		if _, err := x.Search(context.Background(), Query{Text: q}); err != nil {
 			t.Fatalf("%q: %v", q, err)
 		}
-		words(q, func(w word) bool {
-			for _, r := range w.term {
+		lexicon.Words(q, func(w lexicon.Word) bool {
+			for _, r := range w.Term {
 				if r < 128 && !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') {
-					t.Fatalf("%q gives the word %q", q, w.term)
+					t.Fatalf("%q gives the word %q", q, w.Term)
 				}
 			}
 			return true

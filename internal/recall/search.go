@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/mdfile"
+	"reprise/internal/recall/lexicon"
 )
 
 // snippetLen is the most of a hit's text that is shown, in characters.
@@ -98,9 +99,9 @@ func snippet(text string, want map[string]float64, max int) string {
 	if utf8.RuneCountInString(text) <= max {
 		return text
 	}
-	var at []word
-	words(text, func(w word) bool {
-		if want[w.term] > 0 {
+	var at []lexicon.Word
+	lexicon.Words(text, func(w lexicon.Word) bool {
+		if want[w.Term] > 0 {
 			at = append(at, w)
 		}
 		return len(at) < 500
@@ -110,18 +111,18 @@ func snippet(text string, want map[string]float64, max int) string {
 		got := map[string]bool{}
 		sum := 0.0
 		for _, v := range at[i:] {
-			if v.end-w.start > max*3/4 {
+			if v.End-w.Start > max*3/4 {
 				break
 			}
-			if !got[v.term] {
-				got[v.term] = true
-				sum += want[v.term]
+			if !got[v.Term] {
+				got[v.Term] = true
+				sum += want[v.Term]
 			} else {
-				sum += want[v.term] / 8
+				sum += want[v.Term] / 8
 			}
 		}
 		if sum > best {
-			best, from = sum, w.start
+			best, from = sum, w.Start
 		}
 	}
 	// Some words before the first one, from the start of its line if that is near.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"reprise/internal/recall/lexicon"
 )
 
 // phrased is how many documents, the best so far, are looked at for pairs of
@@ -29,7 +29,7 @@ func (r *ranking) second() {
 		}
 	}
 	for i, d := range r.docs {
-		f := featuresOf(d.Text)
+		f := lexicon.FeaturesOf(d.Text)
 		d.covered = r.covered(d)
 		var s weights
 		s[weightCoverage] = r.coverage(d)
@@ -43,22 +43,22 @@ func (r *ranking) second() {
 		}
 		switch r.q.cue {
 		case cueWhen:
-			s[weightWhen] = f.time
+			s[weightWhen] = f.Time
 		case cueCount:
-			s[weightCount] = f.number
+			s[weightCount] = f.Number
 		case cueWhere:
-			s[weightWhere] = f.place
+			s[weightWhere] = f.Place
 		case cueWho:
-			s[weightWho] = f.place
+			s[weightWho] = f.Place
 		case cueWhy:
-			s[weightWhy] = f.reason
+			s[weightWhy] = f.Reason
 		}
 		factor := 1.0
 		for i := range numWeights {
 			factor += r.w[i] * s[i]
 		}
-		factor *= 1 - r.w[weightAsks]*f.asks
-		if f.words < 6 {
+		factor *= 1 - r.w[weightAsks]*f.Asks
+		if f.Words < 6 {
 			factor *= 1 - r.w[weightShort]
 		}
 		d.score = d.base * max(factor, 0.01)
@@ -225,17 +225,17 @@ func (r *ranking) phrase(d *scoredDoc) float64 {
 	}
 	prev, prev2 := "", ""
 	got := 0
-	words(d.Title+"\n"+d.Text, func(w word) bool {
-		if w.part {
+	lexicon.Words(d.Title+"\n"+d.Text, func(w lexicon.Word) bool {
+		if w.Part {
 			return true
 		}
 		for _, p := range []string{prev, prev2} {
-			if done, ok := pairs[[2]string{p, w.term}]; ok && !done {
-				pairs[[2]string{p, w.term}] = true
+			if done, ok := pairs[[2]string{p, w.Term}]; ok && !done {
+				pairs[[2]string{p, w.Term}] = true
 				got++
 			}
 		}
-		prev2, prev = prev, w.term
+		prev2, prev = prev, w.Term
 		return got < len(pairs)
 	})
 	return min(1, float64(got)/float64(min(3, len(pairs))))
@@ -248,11 +248,11 @@ func (r *ranking) dateMatch(d *scoredDoc) float64 {
 		return 0
 	}
 	best := 0.0
-	said := datesOf(d.Text, d.Time)
+	said := lexicon.DatesOf(d.Text, d.Time)
 	for _, q := range r.q.dates {
-		best = max(best, q.nearness(d.Time))
+		best = max(best, q.Nearness(d.Time))
 		for _, s := range said {
-			if q.overlaps(s) && s.to.Sub(s.from) < 60*24*time.Hour {
+			if q.Overlaps(s) && s.To.Sub(s.From) < 60*24*time.Hour {
 				best = max(best, 1)
 			}
 		}
@@ -275,105 +275,4 @@ func scopeRank(scope string) float64 {
 		return 0.6
 	}
 	return 0
-}
-
-// features are what a text has that a kind of question asks for.
-type features struct {
-	time, number, place, reason float64
-	asks                        float64 // share of the words that are in questions
-	words                       int
-}
-
-const timeWords = ` yesterday today tonight tomorrow ago last next week weeks weekend month months year years monday tuesday wednesday
-thursday friday saturday sunday january february march april june july august september october november december morning afternoon
-evening day days since until till before after summer winter spring autumn fall christmas easter birthday recently earlier tuesdays
-mondays wednesdays thursdays fridays saturdays sundays hour hours minutes noon midnight first second third fourth fifth sixth seventh eighth
-ninth tenth eleventh twelfth `
-
-const numberWords = ` two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
-twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million half dozen percent twice once couple `
-
-const reasonWords = ` because since so reason why due cause caused therefore hence after broke order avoid instead wanted want help need needed `
-
-const placeWords = ` in at to from near by on `
-
-func featuresOf(text string) features {
-	var f features
-	text = strings.TrimSpace(text)
-	times, numbers, places, reasons := 0, 0, 0, 0
-	afterPlace, begins := false, true
-	asked, sentence := 0, 0
-	for i := 0; i < len(text); {
-		c, n := utf8.DecodeRuneInString(text[i:])
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
-			switch c {
-			case '?', '？':
-				asked += f.words - sentence
-				fallthrough
-			case '.', '!', '\n', '。', '！':
-				sentence = f.words
-				fallthrough
-			case ':':
-				begins = true
-			}
-			i += n
-			continue
-		}
-		j := i
-		dense := 0
-		for j < len(text) {
-			c, n := utf8.DecodeRuneInString(text[j:])
-			if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
-				break
-			}
-			if s := scriptOf(c); s > letters {
-				dense++
-			}
-			j += n
-		}
-		w := text[i:j]
-		low := strings.ToLower(w)
-		f.words += 1 + dense/2
-		fl := flagsOf(low)
-		if fl&flagTime != 0 || len(w) == 4 && digits([]byte(w)) == 4 {
-			times++
-		}
-		if c := low[0]; c >= '0' && c <= '9' || fl&flagNumber != 0 {
-			numbers++
-		}
-		if fl&flagReason != 0 {
-			reasons++
-		}
-		if unicode.IsUpper(c) && !begins && len(w) > 1 {
-			places++
-			if afterPlace {
-				places++
-			}
-		}
-		afterPlace, begins = fl&flagPlace != 0, false
-		i = j
-	}
-	if strings.ContainsAny(text, "年月日時週昨明") {
-		times++
-	}
-	if strings.ContainsAny(text, "一二三四五六七八九十百千") {
-		numbers++
-	}
-	if strings.Contains(text, "ので") || strings.Contains(text, "から") || strings.Contains(text, "ため") {
-		reasons++
-	}
-	f.time, f.number, f.place, f.reason = level(times), level(numbers), level(places), level(reasons)
-	f.asks = float64(asked) / float64(max(1, f.words))
-	return f
-}
-
-// level is 0 for none, ¾ for one, 1 for more.
-func level(n int) float64 {
-	switch n {
-	case 0:
-		return 0
-	case 1:
-		return 0.75
-	}
-	return 1
 }

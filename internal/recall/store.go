@@ -13,6 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"reprise/internal/fact"
+	"reprise/internal/recall/lexicon"
 )
 
 // maxText is how many bytes of a document's text are kept and searched.
@@ -120,12 +121,12 @@ func fromNano(n int64) time.Time {
 func (e *entry) stemmed(field int, text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 8)
-	words(text, func(w word) bool {
+	lexicon.Words(text, func(w lexicon.Word) bool {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(w.term)
-		e.terms[w.term] = struct{}{}
+		b.WriteString(w.Term)
+		e.terms[w.Term] = struct{}{}
 		e.length[field]++
 		return true
 	})

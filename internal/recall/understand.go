@@ -2,7 +2,8 @@ package recall
 
 import (
 	"strings"
-	"time"
+
+	"reprise/internal/recall/lexicon"
 )
 
 // concept is one thing that a question asks for: a word of it, and the words
@@ -40,7 +41,7 @@ type understood struct {
 	names    map[string]bool // stems of authors' names that the question has
 	total    float64         // the gains that a full match would have
 	cue      cue
-	dates    []span
+	dates    []lexicon.Span
 	words    []string // stems in order, without stop words, for phrases
 }
 
@@ -114,7 +115,7 @@ func understand(a *asked, w weights, cands []*candidate) understood {
 		}
 	}
 	u.cue = cueOf(a.Text)
-	u.dates = datesOf(a.Text, a.now)
+	u.dates = lexicon.DatesOf(a.Text, a.now)
 	return u
 }
 
@@ -123,8 +124,8 @@ func (u *understood) author(name string) bool {
 		return false
 	}
 	found := false
-	words(name, func(w word) bool {
-		found = u.names[w.term]
+	lexicon.Words(name, func(w lexicon.Word) bool {
+		found = u.names[w.Term]
 		return !found
 	})
 	return found
@@ -155,11 +156,4 @@ func cueOf(text string) cue {
 		return cueWhy
 	}
 	return cueNone
-}
-
-// span is a stretch of time, end exclusive.
-type span struct {
-	from, to time.Time
-	// anyYear: the question names a month and no year.
-	anyYear bool
 }

@@ -1,6 +1,6 @@
 // Package embeddings asks an endpoint for vectors of texts, in the form of
 // OpenAI's embeddings API, which Ollama, llama.cpp, vLLM and others serve too.
-// It writes no files. Texts go to the endpoint that the user named, and to no
+// It writes no files and takes no lock. Texts go to the endpoint that the user named, and to no
 // other; without one, nothing in reprise calls it.
 package embeddings
 

@@ -1,4 +1,4 @@
-package recall
+package lexicon
 
 import (
 	"strings"
@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// tokenizerVersion goes into the index: when words are cut differently, an old
+// Version goes into the index: when words are cut differently, an old
 // index is of no use.
-const tokenizerVersion = 2
+const Version = 2
 
 const maxWord = 40 // bytes of a word that are kept: longer ones are hashes and data
 
@@ -17,13 +17,13 @@ const maxWord = 40 // bytes of a word that are kept: longer ones are hashes and 
 // token character for FTS5's ascii tokenizer, as everything beyond ASCII is.
 const joint = "·"
 
-// word is one word of a text and where it stands.
-type word struct {
-	term       string // stemmed
-	start, end int
-	// part: another reading of a place that a word before it has given, such
+// Word is one word of a text and where it stands.
+type Word struct {
+	Term       string // stemmed
+	Start, End int    // in the text, in bytes
+	// Part: another reading of a place that a word before it has given, such
 	// as the parts of an identifier after the whole.
-	part bool
+	Part bool
 }
 
 // script is the kind of writing that a character belongs to.
@@ -38,13 +38,13 @@ const (
 	otherDense // Thai, Hangul: no spaces, or endings that stick to the word
 )
 
-// words cuts text into stemmed words: runs of letters and digits, lower case,
+// Words cuts text into stemmed words: runs of letters and digits, lower case,
 // accents of Latin letters dropped. An identifier gives itself, joined, and its
 // parts: windGust and wind_gust both give windgust, wind and gust; 1.24.3 gives
 // itself and its numbers. Scripts written without spaces give pairs of
 // neighbouring characters, and each Chinese character alone. Half-width and
 // full-width forms are the same.
-func words(text string, yield func(word) bool) {
+func Words(text string, yield func(Word) bool) {
 	c := cutter{text: text, yield: yield, start: -1}
 	for i, r := range text {
 		size := utf8.RuneLen(r)
@@ -83,10 +83,10 @@ func words(text string, yield func(word) bool) {
 	c.flushChain()
 }
 
-// cutter is the state of words.
+// cutter is the state of Words.
 type cutter struct {
 	text  string
-	yield func(word) bool
+	yield func(Word) bool
 	done  bool
 	skip  int
 
@@ -113,7 +113,7 @@ type denseRune struct {
 	start, end int
 }
 
-func (c *cutter) put(w word) {
+func (c *cutter) put(w Word) {
 	if !c.done && !c.yield(w) {
 		c.done = true
 	}
@@ -272,7 +272,7 @@ func (c *cutter) flushWord() {
 			return
 		}
 	}
-	c.put(word{term: normal(w, ascii), start: start, end: c.end})
+	c.put(Word{Term: normal(w, ascii), Start: start, End: c.end})
 	if len(c.cuts) > 0 && ascii && len(w) <= maxWord {
 		from := 0
 		for k := 0; k <= len(c.cuts); k++ {
@@ -283,7 +283,7 @@ func (c *cutter) flushWord() {
 			if to-from > 1 {
 				// Every part has the place of the whole: case says where in
 				// buf it begins, not where in the text.
-				c.put(word{normal(w[from:to], true), start, c.end, true})
+				c.put(Word{normal(w[from:to], true), start, c.end, true})
 			}
 			from = to
 		}
@@ -308,7 +308,7 @@ func (c *cutter) flushWord() {
 // flushChain gives the whole of a_b, a-b or a.b.
 func (c *cutter) flushChain() {
 	if c.links > 0 && c.links <= 4 && len(c.chain) <= maxWord {
-		c.put(word{normal(c.chain, true), c.chainStart, c.chainEnd, true})
+		c.put(Word{normal(c.chain, true), c.chainStart, c.chainEnd, true})
 	}
 	c.chain, c.links, c.link = c.chain[:0], 0, 0
 }
@@ -357,12 +357,12 @@ func (c *cutter) flushDense() {
 	}
 	for i, d := range run {
 		if len(run) == 1 {
-			c.put(word{term: string(d.r), start: d.start, end: d.end})
+			c.put(Word{Term: string(d.r), Start: d.start, End: d.end})
 		} else if i+1 < len(run) {
-			c.put(word{term: string([]rune{d.r, run[i+1].r}), start: d.start, end: run[i+1].end})
+			c.put(Word{Term: string([]rune{d.r, run[i+1].r}), Start: d.start, End: run[i+1].end})
 		}
 		if kind == han && len(run) > 1 {
-			c.put(word{string(d.r), d.start, d.end, true})
+			c.put(Word{string(d.r), d.start, d.end, true})
 		}
 	}
 }
@@ -412,9 +412,11 @@ both many make makes made made usually now these current go going went gone come
 名前 名 前 何 誰 時 人 日 方 事 物 今 種類 好 教 言
 `
 
-func generic(w string) bool { return flagsOf(w)&flagGeneric != 0 }
+// Generic says that a word stands in questions and seldom in what answers them.
+func Generic(w string) bool { return flagsOf(w)&flagGeneric != 0 }
 
-func stop(w string) bool { return flagsOf(w)&flagStop != 0 }
+// Stop says that a word tells nothing of what a text is about.
+func Stop(w string) bool { return flagsOf(w)&flagStop != 0 }
 
 // stopKana are pairs of hiragana that stand for grammar.
 const stopKana = ` です ます した から まで など って ない いる ある する れる られ せる こと もの よう そう ため だけ ほど より では
@@ -423,7 +425,8 @@ const stopKana = ` です ます した から まで など って ない い�
 んな ので もう まだ とか かな だよ たよ るよ よね だね たね るの うの んだ ると てき てく きた くれ もら らう れた れて して しい しく ちゃ
 たか るか ばい けば れば にな がな たち とも たり がら なが してい `
 
-func stopDense(term string) bool {
+// StopDense says that a term of hiragana stands for grammar.
+func StopDense(term string) bool {
 	r, n := utf8.DecodeRuneInString(term)
 	if scriptOf(r) != hiragana {
 		return false

@@ -1,4 +1,4 @@
-package recall
+package lexicon
 
 import (
 	"strings"

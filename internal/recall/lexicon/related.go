@@ -1,4 +1,4 @@
-package recall
+package lexicon
 
 import (
 	"strings"
@@ -656,26 +656,29 @@ bad terrible awful
 good great wonderful awesome
 `
 
-// A relation leads from a word to another, with the weight that a match of the
+// Relation leads from a word to another, with the weight that a match of the
 // other has against one of the word itself.
-type relation struct {
-	term   string
-	member bool // of the kind that the word names
+type Relation struct {
+	Term   string
+	Member bool // of the kind that the word names
 }
 
+// Related are the words that a stem may stand for or be stood for by.
+func Related(term string) []Relation { return related()[term] }
+
 // related maps stems to related stems. Made at first use.
-var related = sync.OnceValue(func() map[string][]relation {
-	m := map[string][]relation{}
+var related = sync.OnceValue(func() map[string][]Relation {
+	m := map[string][]Relation{}
 	add := func(from, to string, member bool) {
 		if from == to {
 			return
 		}
 		for _, r := range m[from] {
-			if r.term == to {
+			if r.Term == to {
 				return
 			}
 		}
-		m[from] = append(m[from], relation{to, member})
+		m[from] = append(m[from], Relation{to, member})
 	}
 	for line := range strings.Lines(relatedWords) {
 		kind, members, isKind := strings.Cut(line, " > ")

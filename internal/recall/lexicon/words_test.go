@@ -1,4 +1,4 @@
-package recall
+package lexicon
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 func cut(text string) string {
 	var got []string
-	words(text, func(w word) bool { got = append(got, w.term); return true })
+	Words(text, func(w Word) bool { got = append(got, w.Term); return true })
 	return strings.Join(got, " ")
 }
 
@@ -73,7 +73,7 @@ func TestWordsMeet(t *testing.T) {
 		}
 		met := false
 		for w := range strings.FieldsSeq(cut(p[1])) {
-			met = met || have[w] && !stop(w)
+			met = met || have[w] && !Stop(w)
 		}
 		if !met {
 			t.Errorf("%q (%s) and %q (%s) have no word in common", p[0], cut(p[0]), p[1], cut(p[1]))
@@ -89,17 +89,17 @@ func FuzzWords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		n := 0
-		words(s, func(w word) bool {
+		Words(s, func(w Word) bool {
 			n++
-			if w.start < 0 || w.start >= w.end || w.end > len(s) {
-				t.Fatalf("%q: %q from %d to %d", s, w.term, w.start, w.end)
+			if w.Start < 0 || w.Start >= w.End || w.End > len(s) {
+				t.Fatalf("%q: %q from %d to %d", s, w.Term, w.Start, w.End)
 			}
-			if w.term == "" || !utf8.ValidString(w.term) || len(w.term) > maxWord+8 {
-				t.Fatalf("%q gives the word %q", s, w.term)
+			if w.Term == "" || !utf8.ValidString(w.Term) || len(w.Term) > maxWord+8 {
+				t.Fatalf("%q gives the word %q", s, w.Term)
 			}
-			for _, r := range w.term {
+			for _, r := range w.Term {
 				if r < utf8.RuneSelf && !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') {
-					t.Fatalf("%q gives the word %q", s, w.term)
+					t.Fatalf("%q gives the word %q", s, w.Term)
 				}
 			}
 			return true
@@ -108,7 +108,7 @@ func FuzzWords(f *testing.F) {
 			t.Fatalf("%d bytes give %d words", len(s), n)
 		}
 		stopped := 0
-		words(s, func(word) bool { stopped++; return false })
+		Words(s, func(Word) bool { stopped++; return false })
 		if stopped > 1 {
 			t.Fatalf("%q: %d words after the caller had enough", s, stopped)
 		}

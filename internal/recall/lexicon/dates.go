@@ -1,4 +1,4 @@
-package recall
+package lexicon
 
 import (
 	"strconv"
@@ -20,7 +20,9 @@ func plainWords(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-func monthOf(w string) int {
+// MonthOf is the number of an English month, whole or cut to three letters; 0 for
+// other words.
+func MonthOf(w string) int {
 	if len(w) < 3 {
 		return 0
 	}
@@ -64,39 +66,46 @@ func numberOf(w string) int {
 	return -1
 }
 
+// Span is a stretch of time, end exclusive.
+type Span struct {
+	From, To time.Time
+	// anyYear: the question names a month and no year.
+	anyYear bool
+}
+
 func day(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-func month(y, m int) span {
+func month(y, m int) Span {
 	from := time.Date(y, time.Month(m), 1, 0, 0, 0, 0, time.UTC)
-	return span{from: from, to: from.AddDate(0, 1, 0)}
+	return Span{From: from, To: from.AddDate(0, 1, 0)}
 }
 
-// datesOf finds the dates that a text names and the days that it counts from
+// DatesOf finds the dates that a text names and the days that it counts from
 // at: "on 16 May", "in June 2023", "last Friday", "three weeks ago", 3月20日.
 // It reads plain wordings only; what it does not know it leaves out.
-func datesOf(text string, at time.Time) []span {
+func DatesOf(text string, at time.Time) []Span {
 	ws := plainWords(strings.ToLower(text))
-	var out []span
+	var out []Span
 	get := func(i int) string {
 		if i < 0 || i >= len(ws) {
 			return ""
 		}
 		return ws[i]
 	}
-	one := func(t time.Time) { out = append(out, span{from: day(t), to: day(t).AddDate(0, 0, 1)}) }
+	one := func(t time.Time) { out = append(out, Span{From: day(t), To: day(t).AddDate(0, 0, 1)}) }
 	for i, w := range ws {
-		if m := monthOf(w); m > 0 && (w != "may" && w != "march" || isMonth(get(i-1), get(i+1))) {
+		if m := MonthOf(w); m > 0 && (w != "may" && w != "march" || isMonth(get(i-1), get(i+1))) {
 			out = append(out, monthSpan(get, i, m, at))
 			continue
 		}
 		if n, err := strconv.Atoi(w); err == nil && len(w) == 4 && n >= 1990 && n < 2100 {
 			if iso, ok := isoDate(get, i, n); ok {
 				out = append(out, iso)
-			} else if monthOf(get(i-1)) == 0 && monthOf(get(i-2)) == 0 {
+			} else if MonthOf(get(i-1)) == 0 && MonthOf(get(i-2)) == 0 {
 				from := time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC)
-				out = append(out, span{from: from, to: from.AddDate(1, 0, 0)})
+				out = append(out, Span{From: from, To: from.AddDate(1, 0, 0)})
 			}
 			continue
 		}
@@ -133,7 +142,7 @@ func isMonth(before, after string) bool {
 	return numberOf(before) > 0 || numberOf(after) > 0 || before == "" && after == ""
 }
 
-func monthSpan(get func(int) string, i, m int, at time.Time) span {
+func monthSpan(get func(int) string, i, m int, at time.Time) Span {
 	year, d := 0, 0
 	for _, j := range []int{i + 1, i + 2} {
 		if n, err := strconv.Atoi(get(j)); err == nil && n >= 1990 && n < 2100 {
@@ -147,7 +156,7 @@ func monthSpan(get func(int) string, i, m int, at time.Time) span {
 	} else if n := numberOf(get(i - 2)); get(i-1) == "of" && n >= 1 && n <= 31 {
 		d = n
 	}
-	s := span{}
+	s := Span{}
 	if year == 0 {
 		s.anyYear = true
 		if year = at.Year(); at.IsZero() {
@@ -155,8 +164,8 @@ func monthSpan(get func(int) string, i, m int, at time.Time) span {
 		}
 	}
 	if d > 0 {
-		s.from = time.Date(year, time.Month(m), d, 0, 0, 0, 0, time.UTC)
-		s.to = s.from.AddDate(0, 0, 1)
+		s.From = time.Date(year, time.Month(m), d, 0, 0, 0, 0, time.UTC)
+		s.To = s.From.AddDate(0, 0, 1)
 		return s
 	}
 	any := s.anyYear
@@ -165,47 +174,47 @@ func monthSpan(get func(int) string, i, m int, at time.Time) span {
 	return s
 }
 
-func isoDate(get func(int) string, i, year int) (span, bool) {
+func isoDate(get func(int) string, i, year int) (Span, bool) {
 	m, err1 := strconv.Atoi(get(i + 1))
 	d, err2 := strconv.Atoi(get(i + 2))
 	if err1 != nil || m < 1 || m > 12 || len(get(i+1)) != 2 {
-		return span{}, false
+		return Span{}, false
 	}
 	if err2 != nil || d < 1 || d > 31 || len(get(i+2)) != 2 {
 		return month(year, m), true
 	}
 	from := time.Date(year, time.Month(m), d, 0, 0, 0, 0, time.UTC)
-	return span{from: from, to: from.AddDate(0, 0, 1)}, true
+	return Span{From: from, To: from.AddDate(0, 0, 1)}, true
 }
 
-func ago(number, unit string, at time.Time) (span, bool) {
+func ago(number, unit string, at time.Time) (Span, bool) {
 	n := numberOf(number)
 	if n < 0 && (number == "a" || number == "an") {
 		n = 1
 	}
 	if n < 0 || at.IsZero() {
-		return span{}, false
+		return Span{}, false
 	}
 	switch strings.TrimSuffix(unit, "s") {
 	case "day":
 		t := day(at.AddDate(0, 0, -n))
-		return span{from: t, to: t.AddDate(0, 0, 1)}, true
+		return Span{From: t, To: t.AddDate(0, 0, 1)}, true
 	case "week":
 		t := day(at.AddDate(0, 0, -7*n))
-		return span{from: t.AddDate(0, 0, -3), to: t.AddDate(0, 0, 4)}, true
+		return Span{From: t.AddDate(0, 0, -3), To: t.AddDate(0, 0, 4)}, true
 	case "month":
 		t := at.AddDate(0, -n, 0)
 		return month(t.Year(), int(t.Month())), true
 	case "year":
 		from := time.Date(at.Year()-n, 1, 1, 0, 0, 0, 0, time.UTC)
-		return span{from: from, to: from.AddDate(1, 0, 0)}, true
+		return Span{From: from, To: from.AddDate(1, 0, 0)}, true
 	}
-	return span{}, false
+	return Span{}, false
 }
 
-func nextTo(way, unit string, at time.Time) (span, bool) {
+func nextTo(way, unit string, at time.Time) (Span, bool) {
 	if at.IsZero() {
-		return span{}, false
+		return Span{}, false
 	}
 	sign := 1
 	if way == "last" {
@@ -223,28 +232,28 @@ func nextTo(way, unit string, at time.Time) (span, bool) {
 			}
 		}
 		t := day(at.AddDate(0, 0, n))
-		return span{from: t, to: t.AddDate(0, 0, 1)}, true
+		return Span{From: t, To: t.AddDate(0, 0, 1)}, true
 	}
 	switch unit {
 	case "night":
 		t := day(at.AddDate(0, 0, -1))
-		return span{from: t, to: t.AddDate(0, 0, 1)}, sign < 0
+		return Span{From: t, To: t.AddDate(0, 0, 1)}, sign < 0
 	case "week", "weekend":
 		t := day(at.AddDate(0, 0, 7*sign))
-		return span{from: t.AddDate(0, 0, -4), to: t.AddDate(0, 0, 5)}, true
+		return Span{From: t.AddDate(0, 0, -4), To: t.AddDate(0, 0, 5)}, true
 	case "month":
 		t := at.AddDate(0, sign, -at.Day()+1)
 		return month(t.Year(), int(t.Month())), true
 	case "year":
 		from := time.Date(at.Year()+sign, 1, 1, 0, 0, 0, 0, time.UTC)
-		return span{from: from, to: from.AddDate(1, 0, 0)}, true
+		return Span{From: from, To: from.AddDate(1, 0, 0)}, true
 	}
-	return span{}, false
+	return Span{}, false
 }
 
 // japaneseDates reads 2023年3月20日 and its parts, 昨日, 明日, 先月, 来月.
-func japaneseDates(text string, at time.Time) []span {
-	var out []span
+func japaneseDates(text string, at time.Time) []Span {
+	var out []Span
 	year := 0
 	rs := []rune(text)
 	before := func(i int) int {
@@ -270,7 +279,7 @@ func japaneseDates(text string, at time.Time) []span {
 			}
 			if !digit(next) {
 				from := time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC)
-				out = append(out, span{from: from, to: from.AddDate(1, 0, 0)})
+				out = append(out, Span{From: from, To: from.AddDate(1, 0, 0)})
 			}
 		case r == '月' && n >= 1 && n <= 12:
 			s := month(max(year, 1), n)
@@ -281,8 +290,8 @@ func japaneseDates(text string, at time.Time) []span {
 			out = append(out, s)
 		case r == '日' && n >= 1 && n <= 31 && len(out) > 0:
 			s := &out[len(out)-1]
-			s.from = time.Date(s.from.Year(), s.from.Month(), n, 0, 0, 0, 0, time.UTC)
-			s.to = s.from.AddDate(0, 0, 1)
+			s.From = time.Date(s.From.Year(), s.From.Month(), n, 0, 0, 0, 0, time.UTC)
+			s.To = s.From.AddDate(0, 0, 1)
 		}
 	}
 	if at.IsZero() {
@@ -302,40 +311,40 @@ func japaneseDates(text string, at time.Time) []span {
 			continue
 		}
 		t := day(at.AddDate(0, 0, k.days))
-		out = append(out, span{from: t, to: t.AddDate(0, 0, 1)})
+		out = append(out, Span{From: t, To: t.AddDate(0, 0, 1)})
 	}
 	return out
 }
 
-// nearness is 1 for a time within the span, falling to 0 over the weeks after
+// Nearness is 1 for a time within the span, falling to 0 over the weeks after
 // it, because what happened is told afterwards, and over the days before.
-func (s span) nearness(t time.Time) float64 {
+func (s Span) Nearness(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
 	}
 	if s.anyYear {
 		best := 0.0
 		for y := -1; y <= 1; y++ {
-			n := t.Year() - s.from.Year() + y
-			best = max(best, span{from: s.from.AddDate(n, 0, 0), to: s.to.AddDate(n, 0, 0)}.nearness(t))
+			n := t.Year() - s.From.Year() + y
+			best = max(best, Span{From: s.From.AddDate(n, 0, 0), To: s.To.AddDate(n, 0, 0)}.Nearness(t))
 		}
 		return best
 	}
 	const week = 7 * 24 * time.Hour
 	switch {
-	case t.Before(s.from):
-		return max(0, 0.7-0.7*float64(s.from.Sub(t))/float64(3*week))
-	case t.Before(s.to):
+	case t.Before(s.From):
+		return max(0, 0.7-0.7*float64(s.From.Sub(t))/float64(3*week))
+	case t.Before(s.To):
 		return 1
 	}
-	return max(0, 0.9-0.9*float64(t.Sub(s.to))/float64(5*week))
+	return max(0, 0.9-0.9*float64(t.Sub(s.To))/float64(5*week))
 }
 
-// overlaps says that two spans have a day in common.
-func (s span) overlaps(o span) bool {
+// Overlaps says that two spans have a day in common.
+func (s Span) Overlaps(o Span) bool {
 	if s.anyYear {
-		n := o.from.Year() - s.from.Year()
-		s = span{from: s.from.AddDate(n, 0, 0), to: s.to.AddDate(n, 0, 0)}
+		n := o.From.Year() - s.From.Year()
+		s = Span{From: s.From.AddDate(n, 0, 0), To: s.To.AddDate(n, 0, 0)}
 	}
-	return s.from.Before(o.to) && o.from.Before(s.to)
+	return s.From.Before(o.To) && o.From.Before(s.To)
 }

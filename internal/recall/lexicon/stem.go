@@ -1,4 +1,4 @@
-package recall
+package lexicon
 
 // stem is Porter's algorithm ("An algorithm for suffix stripping", 1980) with
 // his later departures for -bli and -logi.
