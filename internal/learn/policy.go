@@ -144,7 +144,7 @@ func (f *folder) policyGroup(values [][]byte) error {
 // Limits of what a policy may say, as shares of what holds without one.
 const (
 	leastWeight, mostWeight       = 0.5, 2
-	leastThreshold, mostThreshold = 0.35, 0.7
+	leastThreshold, mostThreshold = 0.4, 0.6
 	leastDiversity, mostDiversity = 0.6, 1.0
 	leastBudget, mostBudget       = 0.5, 1.5
 )
