@@ -80,6 +80,21 @@ func doctor(app *App) (setup.Doctor, error) {
 		},
 	}
 	if _, err := app.Home(); err == nil {
+		d.Waiting = func() (waiting, bad int, err error) {
+			broker, err := app.Broker()
+			if err != nil {
+				return 0, 0, err
+			}
+			list, err := broker.Outbox()
+			for _, w := range list {
+				if w.Bad != "" {
+					bad++
+				} else {
+					waiting++
+				}
+			}
+			return waiting, bad, err
+		}
 		d.Orphans = func(context.Context) (map[string][]proc.ID, error) {
 			runs, err := app.Runs()
 			if err != nil {

@@ -110,6 +110,9 @@ type Doctor struct {
 	Version func(ctx context.Context, program string) (string, error)
 	// Secrets counts what looks like a credential.
 	Secrets func(text string) int
+	// Waiting counts the events that could not be logged yet, and those that
+	// never can be.
+	Waiting func() (waiting, bad int, err error)
 	// Live runs a client whose hooks are set up, against a stand-in for its model
 	// and on files of its own, and says what came of it. nil: not tried.
 	Live func(ctx context.Context, h InstalledHooks) []Finding
@@ -123,9 +126,11 @@ func (d Doctor) Checks() []Check {
 		{Name: "project", Run: d.project},
 		{Name: "trust", Run: d.trust},
 		{Name: "program", Run: d.program},
+		{Name: "small programs", Run: d.smallPrograms},
 		{Name: "git", Run: d.git},
 		{Name: "memory", Run: d.memory},
 		{Name: "log", Run: d.log},
+		{Name: "outbox", Run: d.outbox},
 		{Name: "runs", Run: d.runs},
 		{Name: "clients", Run: d.clients},
 		{Name: "mcp entries", Run: d.entries},
@@ -244,6 +249,24 @@ func (d Doctor) program(context.Context) []Finding {
 	return one(OK, "", "%s", d.Program)
 }
 
+// smallPrograms looks for the two that clients and runs start.
+func (d Doctor) smallPrograms(context.Context) []Finding {
+	if strings.Contains(filepath.ToSlash(d.Program), "/go-build") {
+		return nil
+	}
+	ext := filepath.Ext(d.Program)
+	if ext != ".exe" {
+		ext = ""
+	}
+	for _, name := range []string{"reprise-hook", "reprise-supervise"} {
+		beside := filepath.Join(filepath.Dir(d.Program), name+ext)
+		if info, err := os.Stat(beside); err != nil || !info.Mode().IsRegular() {
+			return one(Warn, "install all three: `go install ./cmd/...`", "%s is not there: hooks cannot run, and runs start slower", beside)
+		}
+	}
+	return one(OK, "", "reprise-hook and reprise-supervise are beside it")
+}
+
 func same(a, b string) bool {
 	if a == b {
 		return true
@@ -323,6 +346,22 @@ func (d Doctor) log(context.Context) []Finding {
 }
 
 // bad leaves out what is well.
+// outbox says whether events wait for their log.
+func (d Doctor) outbox(context.Context) []Finding {
+	if d.Waiting == nil {
+		return nil
+	}
+	switch waiting, bad, err := d.Waiting(); {
+	case err != nil:
+		return one(Warn, "", "%v", err)
+	case bad > 0:
+		return one(Warn, "look at them with `reprise events outbox`", "%d events can never be logged as they are, %d wait", bad, waiting)
+	case waiting > 0:
+		return one(Info, "the next hook logs them, or `reprise events outbox` does now", "%d events wait for their log", waiting)
+	}
+	return one(OK, "", "no event waits for its log")
+}
+
 func bad(found []Finding) []Finding {
 	return slices.DeleteFunc(found, func(f Finding) bool { return f.Status == OK })
 }

@@ -83,6 +83,17 @@ func machineCases() []doctorCase {
 		{"not in PATH", func(_ *testing.T, d *Doctor) {
 			d.LookPath = func(string) (string, error) { return "", errors.New("none") }
 		}, "program", Warn, "not in PATH"},
+		{"a small program is missing", func(*testing.T, *Doctor) {}, "small programs", Warn, "reprise-hook is not there"},
+		{"all programs", func(t *testing.T, d *Doctor) {
+			put(t, filepath.Join(filepath.Dir(d.Program), "reprise-hook"), "")
+			put(t, filepath.Join(filepath.Dir(d.Program), "reprise-supervise"), "")
+		}, "small programs", OK, "beside it"},
+		{"events wait", func(_ *testing.T, d *Doctor) {
+			d.Waiting = func() (int, int, error) { return 3, 0, nil }
+		}, "outbox", Info, "3 events wait"},
+		{"events that cannot be logged", func(_ *testing.T, d *Doctor) {
+			d.Waiting = func() (int, int, error) { return 3, 1, nil }
+		}, "outbox", Warn, "1 events can never"},
 		{"go run", func(_ *testing.T, d *Doctor) { d.Program = "/tmp/go-build1/b001/exe/reprise" }, "program", Info, "go run"},
 		{"no git", func(_ *testing.T, d *Doctor) {
 			d.LookPath = func(string) (string, error) { return "", errors.New("none") }
