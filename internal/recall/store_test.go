@@ -389,6 +389,9 @@ func TestIncrementalIsRebuild(t *testing.T) {
 						return err
 					}
 					cs, err := (&ledge{d: tx.d, a: &a, v: v}).candidates(t.Context())
+					if err != nil {
+						return err
+					}
 					for _, c := range cs {
 						ids = append(ids, fmt.Sprint(c.ID, c.tf, c.length, c.exact))
 					}

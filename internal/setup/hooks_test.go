@@ -65,7 +65,7 @@ func TestSetupLeavesNoTrace(t *testing.T) {
 				if diff := cmp.Diff(before, tree(t, home, s.Root)); diff != "" {
 					t.Fatalf("the dry run changed something: %s", diff)
 				}
-				if changes, err = s.InstallAll(t.Context(), all(client, scope)); err != nil {
+				if _, err = s.InstallAll(t.Context(), all(client, scope)); err != nil {
 					t.Fatal(err)
 				}
 				file, err := s.HookFile(client, scope)

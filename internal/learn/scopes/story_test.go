@@ -102,11 +102,6 @@ func (s *story) shell(command, failure string) event.Event {
 	return s.add(event.ToolFailed, d)
 }
 
-func (s *story) edit(path string) event.Event {
-	in, _ := json.Marshal(map[string]string{"file_path": path, "old_string": "a", "new_string": "b"})
-	return s.add(event.ToolSucceeded, event.ToolData{Tool: "edit", Name: "Edit", Input: in, Cwd: "/w/shop"})
-}
-
 func clock(day string) func() time.Time {
 	t, err := time.Parse("2006-01-02", day)
 	if err != nil {
