@@ -74,6 +74,9 @@ type Request struct {
 	// Exclude are ids that the session has been told already.
 	Exclude []string
 	Policy  *recall.Policy
+	// HeldOut ranks as ever and tells nothing of it: Withheld has what would have
+	// been told.
+	HeldOut bool
 	// MaxTokens overrides the budget; 0 = by the moment.
 	MaxTokens int
 }
@@ -108,6 +111,8 @@ type Brief struct {
 	// Dropped says why candidates were left out, by id.
 	Dropped map[string]string `json:"dropped,omitempty"`
 	Policy  string            `json:"policy,omitempty"`
+	// Withheld is what recall found and a held-out session is not told.
+	Withheld []Line `json:"withheld,omitempty"`
 	// Troubles are parts that could not be had. The rest is told all the same.
 	Troubles []string `json:"troubles,omitempty"`
 }
@@ -155,14 +160,16 @@ func (b Budgets) of(at At) int {
 	return b.Start
 }
 
-// Items are the ids that were told, as recall.served has them.
+// Items are the ids that were told, or withheld, as recall.served has them.
 func (b Brief) Items() []event.ServedItem {
-	var out []event.ServedItem
+	lines := b.Withheld
 	for _, p := range b.Parts {
-		for _, l := range p.Lines {
-			if l.ID != "" {
-				out = append(out, event.ServedItem{ID: l.ID, Class: string(l.Class), Score: l.Score, Tokens: l.Tokens})
-			}
+		lines = append(lines, p.Lines...)
+	}
+	var out []event.ServedItem
+	for _, l := range lines {
+		if l.ID != "" {
+			out = append(out, event.ServedItem{ID: l.ID, Class: string(l.Class), Score: l.Score, Tokens: l.Tokens})
 		}
 	}
 	return out
@@ -380,6 +387,10 @@ func (b *builder) recalled(ctx context.Context) {
 		left -= line.Tokens
 		text.WriteString(line.Text)
 		p.Lines = append(p.Lines, line)
+	}
+	if b.r.HeldOut {
+		b.out.Withheld = p.Lines
+		return
 	}
 	b.add(p, heading, text.String())
 }

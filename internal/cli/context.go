@@ -71,6 +71,9 @@ func contextShow(ctx context.Context, app *App, r brief.Request, client string, 
 	if _, err := app.organizer.Run(ctx, 0); err != nil {
 		return err
 	}
+	if r.Policy, err = app.policy(ctx, r.Reader, time.Time{}); err != nil {
+		return err
+	}
 	b, err := brief.Make(ctx, o, r)
 	if err != nil {
 		return err

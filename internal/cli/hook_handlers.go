@@ -11,6 +11,7 @@ import (
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/learn"
+	"reprise/internal/learn/improve"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
 )
@@ -29,7 +30,7 @@ func (a *App) hookHandlers(string) hook.Handlers {
 
 // Kinds are the events that the index is needed for.
 func (h *handlers) Kinds() []dialect.Kind {
-	return []dialect.Kind{dialect.SessionStart, dialect.Prompt, dialect.ToolFailed, dialect.Response, dialect.SessionEnd}
+	return []dialect.Kind{dialect.SessionStart, dialect.Prompt, dialect.ToolFailed, dialect.Response, dialect.SessionEnd, toolAsk}
 }
 
 // bucketTold holds, by session, the ids of what a session has been told, so that
@@ -38,6 +39,9 @@ const bucketTold = "told"
 
 // Context says what is remembered of the moment.
 func (h *handlers) Context(ctx context.Context, ev dialect.Event) (dialect.Decision, error) {
+	if ev.Kind == dialect.ToolBefore {
+		return h.question(ctx, ev)
+	}
 	at := momentOf(ev)
 	if at == "" || !dialect.CanContext(ev.Client, ev.Kind) {
 		return dialect.Decision{}, nil
@@ -64,7 +68,7 @@ func (h *handlers) Context(ctx context.Context, ev dialect.Event) (dialect.Decis
 		return dialect.Decision{}, err
 	}
 	b, err := brief.Make(ctx, o, r)
-	if err != nil || b.Text == "" {
+	if err != nil || b.Text == "" && len(b.Withheld) == 0 {
 		return dialect.Decision{}, err
 	}
 	return dialect.Decision{Context: b.Text}, h.served(ctx, index, ev, r, b)
@@ -92,6 +96,12 @@ func (h *handlers) request(ctx context.Context, index *recall.Index, ev dialect.
 	}
 	reader.Session, reader.Client = ev.Session, ev.Client
 	r := brief.Request{At: at, Reader: reader, Text: ev.Prompt, Failed: toolData(ev)}
+	if r.Policy, err = h.app.policy(ctx, reader, time.Time{}); err != nil {
+		return r, err
+	}
+	if home, err := h.app.Home(); err == nil {
+		r.HeldOut = improve.HeldOut(ev.Client, ev.Session, home.Settings.Recall.HoldOutPercent)
+	}
 	if at == brief.SessionStart || at == brief.Compact || ev.Session == "" {
 		return r, nil // whatever was told is told anew
 	}
@@ -113,7 +123,7 @@ func toolData(ev dialect.Event) event.ToolData {
 // question and in the log for what is learnt from it.
 func (h *handlers) served(ctx context.Context, index *recall.Index, ev dialect.Event, r brief.Request, b brief.Brief) error {
 	items := b.Items()
-	if ev.Session != "" {
+	if ev.Session != "" && !r.HeldOut {
 		told := append([]string{}, r.Exclude...)
 		for _, i := range items {
 			told = append(told, i.ID)
@@ -126,7 +136,7 @@ func (h *handlers) served(ctx context.Context, index *recall.Index, ev dialect.E
 			return err
 		}
 	}
-	data, err := json.Marshal(event.ServedData{At: string(b.At), Query: clipText(r.Text, 500), Items: items, Tokens: b.Tokens, Policy: b.Policy})
+	data, err := json.Marshal(event.ServedData{At: string(b.At), Query: clipText(r.Text, 500), Items: items, Tokens: b.Tokens, Policy: b.Policy, HeldOut: r.HeldOut})
 	if err != nil {
 		return err
 	}
@@ -163,7 +173,11 @@ func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 		}
 		return err
 	}
-	if err := h.organize(ctx, ev, string(ev.Kind)); err != nil || ev.Kind != dialect.SessionEnd {
+	began := h.app.Now()
+	if err := h.organize(ctx, ev, string(ev.Kind)); err != nil {
+		return err
+	}
+	if err := h.tune(ctx, began); err != nil || ev.Kind != dialect.SessionEnd {
 		return err
 	}
 	return h.promote(ctx)

@@ -79,6 +79,9 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 	if _, err := app.organizer.Run(ctx, 0); err != nil {
 		return err
 	}
+	if q.Policy, err = app.policy(ctx, q.Reader, q.AsOf); err != nil {
+		return err
+	}
 	answer, err := index.Recall(ctx, q)
 	if err != nil {
 		return err

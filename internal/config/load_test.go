@@ -86,8 +86,9 @@ profiles:
   conductor: {hooks_off: [tool_before]}
   section-leader: {hooks_off: []}
   musician: {hooks_off: [prompt, response]}
-recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_tokens: 4, index_tokens: 5, job_ms: 60, embeddings: {url: "http://localhost:1/v1", model: m, key_variable: K}}
+recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_tokens: 4, index_tokens: 5, job_ms: 60, hold_out_percent: 7, learn: off, embeddings: {url: "http://localhost:1/v1", model: m, key_variable: K}}
 learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 70, episode_days: 5, summary_days: 6, pattern_days: 7, anti_pattern_days: 8}
+qa: {auto: context, ttl_days: 9, threshold: 99}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -104,8 +105,9 @@ learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 7
 			[len(hookClients)]HookClient{{[]string{"response"}}, {}, {[]string{"prompt"}}, {[]string{"session_end"}}}},
 		Tools:    [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
 		Profiles: [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
-		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60, Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
+		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60, HoldOutPercent: 7, Learn: "off", Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
 		Learn:    Learn{"off", 3, 4, 70, 5, 6, 7, 8},
+		QA:       QA{"context", 9, 99},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -198,8 +200,18 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 			ways[k.name] = []map[string]string{texts}
 		case "recall.embeddings.key_variable":
 			ways[k.name] = []map[string]string{texts, {"the key itself": "sk-abc-123", "number first": "1A"}}
+		case "recall.learn":
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
+		case "recall.hold_out_percent":
+			ways[k.name] = []map[string]string{ints, {"51": "51"}}
 		default:
 			ways[k.name] = []map[string]string{ints}
+		}
+	}
+	for _, k := range qaKeys() {
+		ways[k.name] = []map[string]string{ints}
+		if k.name == "qa.auto" {
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
 		}
 	}
 	for _, k := range learnKeys() {

@@ -9,6 +9,7 @@ type Settings struct {
 	ClaudeCLI ClaudeCLI
 	Recall    Recall
 	Learn     Learn
+	QA        QA
 	HTTP      HTTP
 	Hooks     Hooks
 	Tools     [len(toolKinds)]Tool
@@ -99,8 +100,17 @@ type Recall struct {
 	FailureTokens      int
 	CoreTokens         int // of SessionStartTokens
 	IndexTokens        int
-	JobMS              int // longest time of organising in a hook, in milliseconds
+	JobMS              int    // longest time of organising in a hook, in milliseconds
+	HoldOutPercent     int    // sessions in a hundred that are told nothing recalled
+	Learn              string // "on" or "off": policies of ranking are learnt
 	Embeddings         Embeddings
+}
+
+// QA says when a question to the user is answered from memory.
+type QA struct {
+	Auto      string // "on", "context" (what was answered is only told) or "off"
+	TTLDays   int    // that an answer counts after it was given last
+	Threshold int    // per cent of confidence from which on memory answers by itself
 }
 
 // ClaudeCLI says how to start Claude Code. Whether the program exists is found
@@ -144,8 +154,9 @@ func Default(p Paths) Settings {
 		Logging:   Logging{File: p.LogFile(), Level: "info", MaxSizeMB: 10, MaxBackups: 3},
 		ClaudeCLI: ClaudeCLI{Path: "claude"},
 		HTTP:      HTTP{Addr: "127.0.0.1:8765"},
-		Recall:    Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200},
+		Recall:    Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200, HoldOutPercent: 5, Learn: "on"},
 		Learn:     DefaultLearn(),
+		QA:        QA{Auto: "on", TTLDays: 30, Threshold: 75},
 	}
 	for i := range s.Tools {
 		s.Tools[i].Record = "all"

@@ -165,7 +165,7 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 	}
 	if p.plan.Rules.On(string(ev.Kind), ev.Client, r.Who.Role) {
 		for _, k := range p.plan.Hand {
-			if k == string(ev.Kind) {
+			if k == string(ev.Kind) || ev.Tool != "" && k == string(ev.Kind)+":"+ev.Tool {
 				p.handOver(ev, input, r.Done)
 				return
 			}

@@ -230,3 +230,6 @@ func ByAge(a, b recall.Doc) int {
 	y, _ := AskedOf(b)
 	return cmp.Or(y.Last.Compare(x.Last), cmp.Compare(a.ID, b.ID))
 }
+
+// MayRead reports whether a reader is served a document, by scope and access list.
+func MayRead(who recall.Reader, d recall.Doc) bool { return mayRead(who, d) }

@@ -60,6 +60,14 @@ func Remember(ctx context.Context, x *recall.Index, o AnswerOptions, who recall.
 	return r, ok, nil
 }
 
+// Judge is what becomes of the very question of an answer when it is asked in a
+// new session.
+func Judge(d recall.Doc, a learn.Asked, o AnswerOptions) Remembered {
+	r := Remembered{Asked: a, ID: d.ID, Exact: true}
+	r.judge(d, o, recall.Reader{Session: "\x00"}, o.Now(), a.Question, a.Options)
+	return r
+}
+
 func (r *Remembered) judge(d recall.Doc, o AnswerOptions, who recall.Reader, now time.Time, question string, options []string) {
 	age := max(now.Sub(r.Last), 0)
 	r.Confidence = d.Confidence

@@ -80,12 +80,12 @@ func Find(all []learn.PolicyVersion, id string) (learn.PolicyVersion, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return learn.PolicyVersion{}, fmt.Errorf("%w: no policy has the id %.60q; `reprise policy history` lists them", errNone, id)
+		return learn.PolicyVersion{}, fmt.Errorf("%w: %.60q; `reprise policy history` lists them", errNone, id)
 	}
 	return learn.PolicyVersion{}, fmt.Errorf("%w: %d policies have an id like %.60q; give more of it", ErrPolicy, len(found), id)
 }
 
-var errNone = fmt.Errorf("%w: not found", ErrPolicy)
+var errNone = errors.New("no such policy")
 
 // NotFound reports that an error is of a policy that is not there.
 func NotFound(err error) bool { return errors.Is(err, errNone) }
