@@ -6,8 +6,10 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/fact"
+	"reprise/internal/hook"
 	"reprise/internal/learn"
 	"reprise/internal/memory"
+	"reprise/internal/proc"
 	"reprise/internal/recall"
 	"reprise/internal/redact"
 )
@@ -74,11 +76,17 @@ func (a *App) reader() (recall.Reader, error) {
 	if err != nil {
 		return recall.Reader{}, err
 	}
-	r := recall.Reader{Agent: a.Env.Get("REPRISE_AGENT"), Role: a.Env.Get("AGENT_ROLE")}
+	r := recall.Reader{Agent: a.Env.Get(hook.AgentVar), Role: a.Env.Get("AGENT_ROLE")}
 	if home.Project != nil {
 		r.Project = home.Project.Name
 	}
 	return r, nil
+}
+
+// person says that a person asks, at the keyboard, and neither an agent that has a
+// name nor a run: nothing is private before the person.
+func (a *App) person() bool {
+	return a.Env.Get(hook.AgentVar) == "" && a.Env.Get(proc.RunIDVar) == ""
 }
 
 // searcher searches what is remembered, what was recorded since the last look

@@ -68,7 +68,8 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 	if o.project != "" {
 		q.Project = o.project
 	}
-	q.All = o.all
+	// An agent that asks for every project stays who it is.
+	q.All, q.Wide = o.all && app.person(), o.all
 	for _, c := range o.classes {
 		q.Classes = append(q.Classes, recall.Class(strings.ReplaceAll(c, "-", "_")))
 	}

@@ -13,7 +13,6 @@ import (
 	"reprise/internal/event"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/memory"
-	"reprise/internal/proc"
 	"reprise/internal/recall"
 )
 
@@ -72,7 +71,7 @@ func (a *App) Scopes() (*scopes.Scopes, error) {
 	if err != nil {
 		return nil, err
 	}
-	who.All = who.Agent == "" && a.Env.Get(proc.RunIDVar) == ""
+	who.All = a.person()
 	retention, err := scopes.ParseRetention(map[string]int{
 		"episode": home.Settings.Learn.EpisodeDays, "summary": home.Settings.Learn.SummaryDays,
 		"pattern": home.Settings.Learn.PatternDays, "anti_pattern": home.Settings.Learn.AntiPatternDays,

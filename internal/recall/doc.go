@@ -79,6 +79,9 @@ type Reader struct {
 	Role    string
 	// All lifts scope and ACL: the person at the keyboard.
 	All bool
+	// Wide sees every project, and of each what everyone and this reader may: an
+	// agent that asks for all projects does not so become the person.
+	Wide bool
 }
 
 // Question asks for what fits best.

@@ -183,6 +183,9 @@ func TestWhoSeesWhat(t *testing.T) {
 		"devs everyone ofp open session2":    {Project: "p", Client: "codex", Session: "s2"},
 		"everyone ofq":                       {Project: "q", Session: "s1"},
 		"adas devs everyone ofp ofq open session1 session2 waiting": {All: true},
+		// All projects, as this agent: no one else's notes or sessions with them.
+		"adas everyone ofp ofq open": {Wide: true, Agent: "ada"},
+		"everyone ofp ofq open":      {Wide: true, Agent: "bob", Role: "x"},
 	} {
 		for _, q := range []Question{{Text: "quokka"}, {Keys: []string{"sig"}}} {
 			q.Reader, q.Max, q.MaxTokens = r, 50, 5000

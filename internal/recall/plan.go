@@ -104,6 +104,15 @@ func newSight(q Question, now time.Time) *sight {
 	if q.All {
 		return v
 	}
+	v.acl = map[string]bool{"*": true}
+	for prefix, name := range map[string]string{"agent:": q.Agent, "role:": q.Role, "client:": q.Reader.Client} {
+		if name != "" {
+			v.acl[prefix+name] = true
+		}
+	}
+	if q.Wide {
+		return v
+	}
 	v.audiences = append(v.audiences, audience(scopeGlobal, "", ""))
 	if q.Project != "" {
 		v.audiences = append(v.audiences, audience(scopeProject, q.Project, ""))
@@ -114,12 +123,6 @@ func newSight(q Question, now time.Time) *sight {
 	v.codes = map[int64]bool{}
 	for _, a := range v.audiences {
 		v.codes[audienceCode(a)] = true
-	}
-	v.acl = map[string]bool{"*": true}
-	for prefix, name := range map[string]string{"agent:": q.Agent, "role:": q.Role, "client:": q.Reader.Client} {
-		if name != "" {
-			v.acl[prefix+name] = true
-		}
 	}
 	return v
 }
@@ -143,7 +146,11 @@ func (v *sight) permits(d *Doc) bool {
 	if v.All {
 		return true
 	}
-	if !slices.Contains(v.audiences, audience(d.Scope, d.Project, d.Session)) {
+	if v.Wide {
+		if d.Scope == scopeSession && (d.Session == "" || d.Session != v.Reader.Session) {
+			return false
+		}
+	} else if !slices.Contains(v.audiences, audience(d.Scope, d.Project, d.Session)) {
 		return false
 	}
 	if d.Scope == scopeSession && d.Project != "" && v.Reader.Project != "" && d.Project != v.Reader.Project {
@@ -220,7 +227,9 @@ func (d *db) narrowing(v *sight) (exprs []string, share float64, err error) {
 		if err := group(ws); err != nil {
 			return nil, 0, err
 		}
-		ws = []string{aclWord("*")}
+	}
+	if v.acl != nil {
+		ws := []string{aclWord("*")}
 		for _, a := range sortedKeys(v.acl) {
 			if a != "*" {
 				ws = append(ws, aclWord(a))

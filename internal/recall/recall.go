@@ -27,7 +27,7 @@ func (x *Index) Recall(ctx context.Context, q Question) (Answer, error) {
 	defer x.mu.Unlock()
 	var out Answer
 	err := x.mended(ctx, func() error {
-		if err := x.refresh(ctx, q.Project, q.All, false); err != nil {
+		if err := x.refresh(ctx, q.Project, q.All || q.Wide, false); err != nil {
 			return err
 		}
 		return x.db.reading(ctx, func() (err error) {
@@ -55,7 +55,7 @@ func (d *db) recall(ctx context.Context, q Question, x *Index) (Answer, error) {
 		return Answer{}, err
 	}
 	out, err := d.answer(ctx, a, v)
-	if err != nil || len(out.Results) > 0 || q.All || len(a.terms) == 0 {
+	if err != nil || len(out.Results) > 0 || q.All || q.Wide || len(a.terms) == 0 {
 		return out, err
 	}
 	out.Elsewhere, err = d.elsewhere(ctx, a)

@@ -30,7 +30,7 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	defer x.mu.Unlock()
 	var a Answer
 	err := x.mended(ctx, func() error {
-		if err := x.refresh(ctx, q.Project, q.All, true); err != nil {
+		if err := x.refresh(ctx, q.Project, q.All || q.Wide, true); err != nil {
 			return err
 		}
 		return x.db.reading(ctx, func() (err error) {

@@ -35,7 +35,7 @@ func (x *Index) Top(ctx context.Context, q Question) (Answer, error) {
 	defer x.mu.Unlock()
 	var out Answer
 	err := x.mended(ctx, func() error {
-		if err := x.refresh(ctx, q.Project, q.All, false); err != nil {
+		if err := x.refresh(ctx, q.Project, q.All || q.Wide, false); err != nil {
 			return err
 		}
 		return x.db.reading(ctx, func() (err error) {
@@ -61,7 +61,7 @@ func (d *db) top(q Question, x *Index) (Answer, error) {
 		classes = topClasses()
 	}
 	everywhere := 0
-	if q.All {
+	if q.All || q.Wide {
 		everywhere = 1
 	}
 	for _, class := range classes {
