@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const fullVar = "RECALL_TEST_FULL" // memory dir and index file of TestFullDisk's child
@@ -54,5 +56,25 @@ func TestFullDisk(t *testing.T) {
 		if left, _ := filepath.Glob(x.o.IndexFile + ".new"); len(left) > 0 {
 			t.Errorf("%s: %v is left", state, left)
 		}
+	}
+}
+
+// SQLite waits at a pipe for somebody to write: what stands in the index's place
+// and is no file is replaced, not opened.
+func TestPipeInTheIndexsPlace(t *testing.T) {
+	x, _ := newIndex(t)
+	want := search(t, x, "sourdough starter go")
+	x.Close()
+	if err := os.Remove(x.o.IndexFile); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(x.o.IndexFile, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, search(t, x, "sourdough starter go")); diff != "" {
+		t.Error(diff)
+	}
+	if fi, err := os.Lstat(x.o.IndexFile); err != nil || !fi.Mode().IsRegular() {
+		t.Errorf("%v, %v", fi.Mode(), err)
 	}
 }

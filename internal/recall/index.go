@@ -327,8 +327,15 @@ func (x *Index) ready(ctx context.Context) error {
 }
 
 func (x *Index) tryOpen(ctx context.Context) error {
-	if _, err := os.Stat(x.o.IndexFile); err != nil {
+	fi, err := os.Stat(x.o.IndexFile)
+	if err != nil {
 		return err
+	}
+	if !fi.Mode().IsRegular() { // SQLite would wait at a pipe for ever
+		return fmt.Errorf("%w: %s is no file", errUnusable, x.o.IndexFile)
+	}
+	if x.walLeft() { // SQLite would read it as a part of ours, or wait for who writes it
+		return fmt.Errorf("%w: another program has worked on %s", errUnusable, x.o.IndexFile)
 	}
 	d, err := openDB(x.o.IndexFile, sqlite3.OPEN_READONLY)
 	if err != nil {
@@ -423,6 +430,26 @@ func (x *Index) openWriter() error {
 	return nil
 }
 
+// walLeft says that there is a write-ahead log, which only another program can
+// have left: this one keeps none.
+func (x *Index) walLeft() bool {
+	_, err := os.Lstat(x.o.IndexFile + "-wal")
+	return err == nil
+}
+
+// clearAway removes what is in the way of our own files, whatever it is.
+func clearAway(names ...string) error {
+	for _, name := range names {
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := durable.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (x *Index) journal() string { return x.o.IndexFile + "-journal" }
 
 // transact runs fn in one transaction of d.
@@ -485,7 +512,7 @@ func (x *Index) rebuildFile(ctx context.Context) (err error) {
 		}
 	}()
 	aside := x.o.IndexFile + ".new"
-	if err := durable.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := clearAway(aside); err != nil {
 		return err
 	}
 	// Made here, because SQLite would let everybody read what is in the memory.
@@ -517,6 +544,13 @@ func (x *Index) rebuildFile(ctx context.Context) (err error) {
 // install puts a database in the index's place, under the lock. A journal that
 // a dead writer left is of the old index, and goes after it.
 func (x *Index) install(aside string) error {
+	away := []string{x.o.IndexFile + "-wal", x.o.IndexFile + "-shm"}
+	if fi, err := os.Lstat(x.o.IndexFile); err == nil && fi.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 {
+		away = append(away, x.o.IndexFile)
+	}
+	if err := clearAway(away...); err != nil {
+		return err
+	}
 	if fi, err := os.Lstat(x.journal()); err == nil && fi.Size() > 0 {
 		for _, name := range []string{x.o.IndexFile, x.journal()} {
 			if err := durable.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -297,6 +297,11 @@ func TestDamagedIndexIsBuiltAnew(t *testing.T) {
 		"tables missing":  func(t *testing.T, p string) { execSQL(t, p, "DROP TABLE fts") },
 		"other memory":    func(t *testing.T, p string) { execSQL(t, p, "UPDATE meta SET v='/elsewhere' WHERE k='memory'") },
 		"pages swapped":   func(t *testing.T, p string) { scribble(t, p) },
+		"a directory new": func(t *testing.T, p string) { os.MkdirAll(p+".new/x", 0o700); os.Remove(p) },
+		"a log of others": func(t *testing.T, p string) {
+			os.WriteFile(p+"-wal", bytes.Repeat([]byte("x"), 5000), 0o600)
+			os.WriteFile(p+"-shm", make([]byte, 32768), 0o600)
+		},
 		"a left-over new": func(t *testing.T, p string) { os.WriteFile(p+".new", []byte("x"), 0o600); os.Remove(p) },
 	} {
 		t.Run(name, func(t *testing.T) {
