@@ -440,5 +440,21 @@ func flat(s string) string {
 // block that labels it, act on a terminal, or hide from the eye.
 func safe(s string) string {
 	s = term.SafeText(s)
-	return strings.NewReplacer("<reprise-memory", "<\\reprise-memory", "</reprise-memory", "<\\/reprise-memory").Replace(s)
+	var b strings.Builder
+	from := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] == '<' && isMark(s[i+1:]) {
+			b.WriteString(s[from:i] + "<\\")
+			from = i + 1
+		}
+	}
+	return b.String() + s[from:]
+}
+
+// isMark says that what stands behind a "<" would read as a mark of the block:
+// models do not mind case and space as parsers do.
+func isMark(s string) bool {
+	s = strings.TrimLeft(s[:min(len(s), 64)], " \t\n/\\")
+	const name = "reprise"
+	return len(s) >= len(name) && strings.EqualFold(s[:len(name)], name)
 }

@@ -15,6 +15,7 @@ import (
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
+	"reprise/internal/term"
 )
 
 // Gates say when knowledge rises by itself.
@@ -176,7 +177,7 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 // a quotation and cut short.
 func stated(d learn.Data, global bool) string {
 	if d.Kind == learn.KindSaid {
-		return "The user said: " + sign.Clip(oneLine(d.Said), 200)
+		return "The user said: " + sign.Clip(seen(d.Said), 200)
 	}
 	if d.Fix == nil || d.Target == "" {
 		return ""
@@ -189,21 +190,26 @@ func stated(d learn.Data, global bool) string {
 	if line == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s fails with %s; it worked %s.", inTicks(d.Target, 80), line, sign.Clip(oneLine(fix), 160))
+	return fmt.Sprintf("%s fails with %s; it worked %s.", inTicks(d.Target, 80), line, sign.Clip(seen(fix), 160))
+}
+
+// seen is a text as one line of what can be seen of it: what rises stands where
+// people read it, and they must be able to tell what it says.
+func seen(text string) string {
+	return oneLine(strings.Map(func(r rune) rune {
+		switch {
+		case r < 0x20, r >= 0x7f && r < 0xa0:
+			return ' '
+		case r >= 0x80 && term.SafeLine(string(r)) != string(r):
+			return -1
+		}
+		return r
+	}, text))
 }
 
 // inTicks puts foreign words between backticks, as one line without any.
 func inTicks(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '`':
-			return '\''
-		case r < 0x20 || r == 0x7f || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff:
-			return ' '
-		}
-		return r
-	}, text)
-	text = sign.Clip(oneLine(text), most)
+	text = sign.Clip(seen(strings.ReplaceAll(text, "`", "'")), most)
 	if text == "" {
 		return ""
 	}
@@ -225,7 +231,7 @@ func (s *Scopes) unfit(text string) string {
 // instructs finds words by which a text tries to steer a model. It is made to
 // find too much: what it holds back a person can still promote.
 func instructs(text string) string {
-	low := strings.ToLower(strings.Join(strings.Fields(text), " "))
+	low := strings.ToLower(seen(text))
 	for _, w := range [...]string{
 		"ignore previous", "ignore all", "ignore the above", "ignore any", "ignore your", "disregard", "forget everything", "forget all", "forget your",
 		"previous instruction", "system prompt", "system message", "you are now", "you must now", "from now on", "act as", "pretend to", "as an ai", "new instructions",
