@@ -16,8 +16,7 @@ func hookProgramOf(command string) string {
 	rest := strings.TrimSpace(command)
 	for {
 		word, after := firstWord(rest)
-		name, _, isVar := strings.Cut(word, "=")
-		if !isVar || name == "" || strings.ContainsAny(name, `/\:`) || after == "" {
+		if !isVariable(word) || after == "" {
 			return word
 		}
 		rest = after

@@ -149,14 +149,30 @@ func shellQuote(s string) string {
 }
 
 // ownHook reports whether a hook's command runs the hook program for client,
-// wherever that program is.
+// wherever that program is and whatever a user put before or after it. The name
+// as a part of another word (a directory, another program's name) is not it.
 func ownHook(command, client string) bool {
-	_, rest, ok := strings.Cut(filepath.ToSlash(command), "reprise-hook")
-	if !ok {
-		return false
+	if strings.Contains(command, `:\`) { // of Windows, where it escapes nothing
+		command = strings.ReplaceAll(command, `\`, "/")
 	}
-	rest = strings.TrimLeft(strings.TrimPrefix(rest, ".exe"), `'"`)
-	return strings.HasPrefix(rest, " "+hookWord(client)+" ")
+	for rest := command; rest != ""; {
+		var word string
+		word, rest = firstWord(rest)
+		name := strings.TrimSuffix(word[strings.LastIndexByte(word, '/')+1:], ".exe")
+		if name != "reprise-hook" || isVariable(word) {
+			continue
+		}
+		if next, event := firstWord(rest); next == hookWord(client) && event != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// isVariable reports whether a shell word sets a variable.
+func isVariable(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && !strings.ContainsAny(name, `/\:`)
 }
 
 // hookEntry is one hook in the client's form, and group what stands around it.

@@ -285,3 +285,30 @@ func TestHookCommand(t *testing.T) {
 		t.Error("the program's own hook is not recognised, or another's is")
 	}
 }
+
+// A directory of that name is no program, and neither is one whose name only
+// ends so: a hook of another tool is not taken for ours, nor ours missed.
+func TestOwnHook(t *testing.T) {
+	for command, want := range map[string]bool{
+		"/opt/reprise-hook/bin/reprise-hook claude Stop":            true,
+		"'/opt/my reprise-hook claude x/reprise-hook' claude Stop":  true,
+		"REPRISE_HOME=/srv/reprise-hook /bin/reprise-hook claude X": true,
+		"nice -n 5 /bin/reprise-hook claude Stop || true":           true,
+		`& "C:/Program Files/reprise-hook.exe" claude Stop`:         true,
+		`C:\bin\reprise-hook.exe claude Stop`:                       true,
+		"/opt/bin/not-reprise-hook claude Stop":                     false,
+		"/opt/bin/reprise-hook-wrapper claude Stop":                 false,
+		"/opt/reprise-hook/bin/other claude Stop":                   false,
+		"'/opt/reprise-hook claude Stop/other' x":                   false,
+		"LOG=/var/log/reprise-hook claude Stop":                     false,
+		"/bin/reprise-hook codex Stop":                              false,
+		"/bin/reprise-hook claude-code Stop":                        false,
+		"/bin/reprise-hook":                                         false,
+		"'/bin/reprise-hook claude Stop":                            false,
+		"":                                                          false,
+	} {
+		if got := ownHook(command, "claude-code"); got != want {
+			t.Errorf("%s: %v", command, got)
+		}
+	}
+}
