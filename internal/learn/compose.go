@@ -58,6 +58,9 @@ type composer struct {
 	g    ground
 	out  output
 	err  error
+	// retracted are ids of documents that were forgotten, or in whose place a
+	// correction stands: the session's summary does not say it either.
+	retracted map[string]bool
 }
 
 // sortKey orders rows by time; what follows is the session and an id of the
@@ -68,7 +71,7 @@ func sortKey(at int64, rest ...string) string {
 
 // compose works out what a session comes to. recs are its records, in order.
 func compose(key, name string, recs []*record, g ground) (output, error) {
-	c := &composer{key: key, name: name, g: g, out: output{due: never}}
+	c := &composer{key: key, name: name, g: g, out: output{due: never}, retracted: map[string]bool{}}
 	kept := recs[:0:0]
 	var last *record
 	for _, r := range recs {
@@ -194,12 +197,14 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 		content := contentOf(c.name, data)
 		if gone, err := c.g.gone(content); err != nil || gone {
 			c.err = cmp.Or(c.err, err)
+			c.retracted[d.ID] = true
 			return false
 		}
 		d.Keys = append(slices.Clone(d.Keys), content)
 	}
 	if gone, err := c.g.gone(d.ID); err != nil || gone {
 		c.err = cmp.Or(c.err, err)
+		c.retracted[d.ID] = true
 		return false
 	}
 	if c.g.retired.expired(d) {
@@ -207,6 +212,7 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 		return false
 	}
 	c.g.retired.supersede(&d)
+	c.retracted[d.ID] = d.Status == recall.Superseded
 	use, err := c.g.usage(d.ID)
 	if err != nil {
 		c.err = cmp.Or(c.err, err)
@@ -234,7 +240,7 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 	d.ACL, d.Session, d.Group = acl, c.name, "session:"+c.key
 	d.Data = data.encode()
 	c.out.docs = append(c.out.docs, d)
-	if d.Tier == Cold {
+	if d.Tier == Cold && d.Status == recall.Active {
 		// Served as of a day when it was not cold; from then on its digest is.
 		d.Status, d.Until = recall.Superseded, dayTime(c.g.tiers.coldDay(lastUse, base))
 		c.out.docs[len(c.out.docs)-1] = d
@@ -317,7 +323,6 @@ func (c *composer) failure(ch *chain) {
 		data.Tried = data.Tried[:5]
 	}
 	acl, readable := readableBy(lists...)
-	id := "ep-" + shortHash(first.id)
 	earlier, err := c.g.earlier(rowSig, first.sig.Key, first.at, c.key)
 	c.err = cmp.Or(c.err, err)
 	data.Signals[SignalOutcome] = outcomeValue(data)
@@ -330,7 +335,7 @@ func (c *composer) failure(ch *chain) {
 		data.Signals[SignalConflict] = 1
 	}
 	d := recall.Doc{
-		ID: id, Class: recall.ClassEpisode, Project: first.project, Client: first.client, Author: first.agent, Source: first.id,
+		ID: ch.id(), Class: recall.ClassEpisode, Project: first.project, Client: first.client, Author: first.agent, Source: first.id,
 		Keys: []string{first.sig.Key, first.sig.Exact}, Time: when.time(), Confidence: 0.2,
 	}
 	d.Title, d.Text = failureText(data, first, ch)
@@ -344,7 +349,7 @@ func (c *composer) failure(ch *chain) {
 		return
 	}
 	r := sigRow{
-		ID: id, Session: c.key, SessionID: c.name, Project: first.project, ACL: acl, Exact: first.sig.Exact, Line: first.sig.Line, Shown: first.sig.Shown,
+		ID: d.ID, Session: c.key, SessionID: c.name, Project: first.project, ACL: acl, Exact: first.sig.Exact, Line: first.sig.Line, Shown: first.sig.Shown,
 		Tool: first.tool, Target: target, At: when.at, From: first.at, Fix: ch.fix, Tried: data.Tried, Earlier: earlier,
 	}
 	if ch.refailed != nil {
@@ -353,7 +358,7 @@ func (c *composer) failure(ch *chain) {
 	for range data.Tried {
 		r.TriedAt = append(r.TriedAt, ch.last.at)
 	}
-	c.add(rowSig, first.sig.Key, sortKey(first.at, c.key, id), r)
+	c.add(rowSig, first.sig.Key, sortKey(first.at, c.key, d.ID), r)
 }
 
 func outcomeValue(d Data) float64 {
@@ -436,7 +441,7 @@ func (c *composer) correction(s *said) {
 	}
 	acl, readable := readableBy(r.acl)
 	d := recall.Doc{
-		ID: "co-" + shortHash(r.id), Class: recall.ClassEpisode, Project: r.project, Client: r.client, Author: "user", Source: r.id, Time: r.time(),
+		ID: s.id(), Class: recall.ClassEpisode, Project: r.project, Client: r.client, Author: "user", Source: r.id, Time: r.time(),
 		Title: "The user corrected: " + clip(s.sentence, 160), Confidence: round3(0.6 * s.strength),
 		Text: "After " + oneLine(s.before) + " the user said: " + oneLine(s.sentence),
 	}
@@ -488,7 +493,7 @@ func (c *composer) turn(i int, t *turn) {
 	data.Signals[SignalOutcome] = outcomeValue(data)
 	acl, readable := readableBy(lists...)
 	d := recall.Doc{
-		ID: "tn-" + shortHash(p.id), Class: recall.ClassEpisode, Project: p.project, Client: p.client, Author: p.agent, Source: p.id, Time: when.time(),
+		ID: t.id(), Class: recall.ClassEpisode, Project: p.project, Client: p.client, Author: p.agent, Source: p.id, Time: when.time(),
 		Title: clip(data.Task, 160), Text: strings.TrimSpace(b.String()), Confidence: 0.4,
 	}
 	c.put(d, data, acl, readable)

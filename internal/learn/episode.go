@@ -34,6 +34,11 @@ type chain struct {
 	partial     *Fix     // what was done before another failure came
 }
 
+// The ids of the documents that are made of them.
+func (ch *chain) id() string { return "ep-" + shortHash(ch.first.id) }
+func (s *said) id() string   { return "co-" + shortHash(s.rec.id) }
+func (t *turn) id() string   { return "tn-" + shortHash(t.prompt.id) }
+
 // action is something that was done and may have been a fix.
 type action struct {
 	edit   bool

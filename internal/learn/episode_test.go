@@ -396,7 +396,8 @@ func TestTiersAndDigest(t *testing.T) {
 	s.failFix("s1", "shop", "npm ci", d(3, 1))
 	s.failFix("s2", "shop", "npm ci", d(10, 20))
 	used := "ep-"
-	for day, want := range map[string]string{"2026-03-05": Hot, "2026-04-10": Warm, "2026-11-01": Cold} {
+	for _, c := range [][2]string{{"2026-03-05", Hot}, {"2026-04-10", Warm}, {"2026-11-01", Cold}} { // in order: the last one uses it
+		day, want := c[0], c[1]
 		st, o := s.fold(day)
 		eps := st.ofKind(KindFailure)
 		if eps[0].Tier != want {

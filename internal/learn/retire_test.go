@@ -79,3 +79,78 @@ func TestRetirementsDoNotDependOnOrder(t *testing.T) {
 		}
 	}
 }
+
+// A session's summary does not go on saying what of the session was forgotten
+// or corrected, however it was written, and whether the word of it is read
+// before or after the session.
+func TestSummaryLeavesOutWhatWasRetracted(t *testing.T) {
+	tell := func() *story {
+		s := newStory(t)
+		s.start()
+		s.prompt("Get the suite green")
+		s.shell("npm test", "Error: Cannot find module 'left-pad'\n    at x.js:1")
+		s.shell("npm install left-pad", "")
+		s.shell("npm test", "")
+		s.answer("I decided to pin left-pad.")
+		s.prompt("no, never use npm here")
+		s.shell("pnpm test", "")
+		s.answer("Done with pnpm.")
+		s.end()
+		return s
+	}
+	s := tell()
+	st, _ := s.fold("2026-11-03")
+	said := map[string]string{KindFailure: "Failed and fixed: npm test", KindCorrection: "The user said: no, never use npm", KindTurn: "Task: Get the suite green"}
+	whole := st.ofKind(KindSession)[0].Text
+	for kind, words := range said {
+		if !strings.Contains(whole, words) {
+			t.Fatalf("no %q to begin with in\n%s", words, whole)
+		}
+		id := st.ofKind(kind)[0].ID
+		for _, op := range []string{OpForget, OpCorrect} {
+			for _, model := range []bool{false, true} {
+				s := tell()
+				if model {
+					s.add(event.EpisodeRecorded, Recorded{Kind: "summary", Text: "By a model: " + words, By: "m"})
+				}
+				s.session, s.host = "", "laptop"
+				s.add(event.MemoryRetired, event.MemoryData{Op: op, ID: id, Supersedes: "e-0000000000000000"})
+				logs := s.logs()
+				for _, batch := range []int{1, 2000} {
+					st := newFake()
+					finish(t, New(Options{Store: st, Logs: logs, Now: clock("2026-11-03"), Batch: batch}))
+					got := st.ofKind(KindSession)[0].Text
+					if strings.Contains(got, words) {
+						t.Errorf("%s of a %s: the summary still says it:\n%s", op, kind, got)
+					}
+					if !strings.Contains(got, "Last answer: Done with pnpm.") {
+						t.Errorf("%s of a %s: more went than that:\n%s", op, kind, got)
+					}
+				}
+			}
+		}
+	}
+	if !strings.Contains(whole, "Decided: I decided to pin left-pad.") {
+		t.Errorf("no decision to begin with in\n%s", whole)
+	}
+}
+
+// What was corrected stays superseded since the correction when it goes cold
+// later, and no digest tells it.
+func TestCorrectedStaysSupersededWhenCold(t *testing.T) {
+	s := newStory(t)
+	s.failFix("s1", "shop", "npm ci", d(3, 1))
+	st, _ := s.fold("2026-03-02")
+	id := st.ofKind(KindFailure)[0].ID
+	s.session, s.at = "", d(3, 3)
+	s.add(event.MemoryRetired, event.MemoryData{Op: OpCorrect, ID: id, Supersedes: "e-0000000000000000"})
+	st, _ = s.fold("2026-11-01")
+	if e := st.docs[id]; e.Status != recall.Superseded || e.Until.After(d(3, 4)) {
+		t.Errorf("%s until %s", e.Status, e.Until)
+	}
+	for _, dg := range st.ofKind(KindDigest) {
+		if strings.Contains(dg.Text, "npm test") {
+			t.Errorf("the digest tells it:\n%s", dg.Text)
+		}
+	}
+}

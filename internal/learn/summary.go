@@ -59,13 +59,23 @@ func (c *composer) session() {
 		Kind: KindSession, Task: title, Outcome: st.Outcome, Evidence: c.summaryEvidence(), Files: c.files(8),
 		Signals: map[string]float64{SignalOutcome: map[string]float64{"good": 0.6, "corrected": 0.6, "failed": 0.4, "error": 0.3}[st.Outcome]},
 	}
-	if by, written := c.written(); written != "" {
+	if by, written := c.written(); written != "" && !c.retracts() { // it may say what was taken back
 		text = clip(written, 1500) + "\n(written by " + cmp.Or(by, "a model") + ")"
 	}
 	c.put(recall.Doc{
 		ID: "sm-" + shortHash(c.key), Class: recall.ClassSummary, Project: c.project(), Client: st.Client, Source: recs[0].id, Time: sessionTime(recs),
 		Title: "Session of " + st.Start.Format("2006-01-02") + ": " + clip(title, 140), Text: text, Confidence: 0.5,
 	}, data, acl, readable)
+}
+
+// retracts says that something of the session was forgotten or corrected.
+func (c *composer) retracts() bool {
+	for _, yes := range c.retracted {
+		if yes {
+			return true
+		}
+	}
+	return false
 }
 
 // project is the one that most of the session's events are of.
@@ -119,14 +129,15 @@ func (c *composer) summaryEvidence() []string {
 	return out
 }
 
-// summaryText is extractive: the session's own words, chosen by rules.
+// summaryText is extractive: the session's own words, chosen by rules, without
+// what of it was forgotten or corrected since.
 func (c *composer) summaryText() (text, title string) {
 	s := c.s
 	st := &s.stats
 	var b strings.Builder
 	var tasks []string
 	for _, t := range s.turns {
-		if corrected := slices.ContainsFunc(s.saids, func(x said) bool { return x.rec == t.prompt }); !corrected {
+		if corrected := slices.ContainsFunc(s.saids, func(x said) bool { return x.rec == t.prompt }); !corrected && !c.retracted[t.id()] {
 			tasks = appendNew(tasks, firstSentence(t.prompt.text, 160), 4)
 		}
 	}
@@ -141,6 +152,7 @@ func (c *composer) summaryText() (text, title string) {
 	fixed, open := 0, 0
 	for _, ch := range s.chains {
 		switch {
+		case c.retracted[ch.id()]:
 		case ch.fix != nil && ch.fix.Kind != "retry" && fixed < 4:
 			fixed++
 			fmt.Fprintf(&b, "Failed and fixed: %s: %s — %s\n", clip(s.targetFor(ch.first), 60), clip(oneLine(ch.first.sig.Shown), 120), clip(ch.fix.Text, 160))
@@ -149,38 +161,37 @@ func (c *composer) summaryText() (text, title string) {
 			fmt.Fprintf(&b, "Failed and left: %s: %s\n", clip(s.targetFor(ch.first), 60), clip(oneLine(ch.first.sig.Shown), 120))
 		}
 	}
-	for i, x := range s.saids {
-		if i == 3 {
-			break
+	told := 0
+	for _, x := range s.saids {
+		if told < 3 && !c.retracted[x.id()] {
+			told++
+			fmt.Fprintf(&b, "The user said: %s\n", clip(oneLine(x.sentence), 160))
 		}
-		fmt.Fprintf(&b, "The user said: %s\n", clip(oneLine(x.sentence), 160))
 	}
-	for i, d := range decisions(s) {
-		if i == 3 {
-			break
-		}
+	turns := slices.DeleteFunc(slices.Clone(s.turns), func(t *turn) bool { return c.retracted[t.id()] })
+	for _, d := range decisions(turns) {
 		fmt.Fprintf(&b, "Decided: %s\n", d)
 	}
-	if last := lastResponse(s); last != "" {
+	if last := lastResponse(turns); last != "" {
 		fmt.Fprintf(&b, "Last answer: %s\n", clip(oneLine(last), 300))
 	}
 	fmt.Fprintf(&b, "%d prompts, %d tool calls, %d failed, outcome %s.", st.Prompts, st.Calls, st.Failures, st.Outcome)
 	return b.String(), title
 }
 
-func lastResponse(s *reading) string {
-	for i := len(s.turns) - 1; i >= 0; i-- {
-		if r := s.turns[i].response; r != nil && r.text != "" {
+func lastResponse(turns []*turn) string {
+	for i := len(turns) - 1; i >= 0; i-- {
+		if r := turns[i].response; r != nil && r.text != "" {
 			return r.text
 		}
 	}
 	return ""
 }
 
-// decisions are sentences of answers that say what was decided.
-func decisions(s *reading) []string {
+// decisions are sentences of answers that say what was decided, at most three.
+func decisions(turns []*turn) []string {
 	var out []string
-	for _, t := range s.turns {
+	for _, t := range turns {
 		if t.response == nil {
 			continue
 		}

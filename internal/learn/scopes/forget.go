@@ -33,10 +33,10 @@ type Forgetting struct {
 func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, error) {
 	f, err := s.Find(ctx, id)
 	if err != nil {
-		return s.forgetAgain(ctx, id, err)
+		return s.forgetAgain(ctx, id, o, err)
 	}
 	if o.Purge && s.o.Purge == nil {
-		return Change{}, errors.New("forget: events cannot be purged here; use `reprise memory forget --purge` on the machine that holds the log")
+		return Change{}, errNoPurge
 	}
 	list := []Found{f}
 	if !o.Only {
@@ -49,7 +49,7 @@ func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, e
 	c := Change{Op: "forget", ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project, Text: f.Doc.Title}
 	var ids []string
 	for i, item := range list {
-		one, err := s.forget(ctx, item, o.Reason)
+		one, err := s.forget(ctx, item, o.Reason, c.Event)
 		if err != nil {
 			return c, err
 		}
@@ -77,12 +77,54 @@ func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, e
 	return c, nil
 }
 
+var errNoPurge = errors.New("forget: events cannot be purged here; use `reprise memory forget --purge` on the machine that holds the log")
+
 // forgetAgain answers for what is there no more: that it was forgotten is a
-// success, so that what was cut short can be done again.
-func (s *Scopes) forgetAgain(ctx context.Context, id string, cause error) (Change, error) {
+// success, so that what was cut short can be done again. The evidence of what
+// was forgotten without a purge can be purged later: its tombstone names it.
+func (s *Scopes) forgetAgain(ctx context.Context, id string, o Forgetting, cause error) (Change, error) {
 	if !errors.Is(cause, memory.ErrNotFound) {
 		return Change{}, cause
 	}
+	was := Change{Op: "forget", ID: id, Existing: true}
+	tombs, err := s.tombstones(id)
+	if err != nil {
+		return Change{}, err
+	}
+	if len(tombs) > 0 {
+		was.Scope, was.Project = scopeOf(tombs[0].project), tombs[0].project
+	} else if was.Scope, was.Project, err = s.retiredEntry(ctx, id); err != nil {
+		return Change{}, err
+	}
+	if was.Scope == "" {
+		return Change{}, cause
+	}
+	if !o.Purge {
+		return was, nil
+	}
+	if s.o.Purge == nil {
+		return was, errNoPurge
+	}
+	e := evidence{ids: map[string]bool{}, items: map[string]bool{id: true}}
+	for _, t := range tombs {
+		e.items[t.data.ID] = true
+		e.add(t.event.Evidence...)
+	}
+	if err := s.writtenWords(&e); err != nil {
+		return was, err
+	}
+	if err := s.purgeEvents(ctx, e, o.Reason, &was); err != nil {
+		return was, err
+	}
+	if was.Purged == 0 {
+		was.Warnings = append(was.Warnings, "the logs have nothing, or nothing any more, that is known to tell it; `reprise events list --grep WORDS` looks for its words")
+	}
+	return was, nil
+}
+
+// retiredEntry is where an entry was that its file says was taken out; an empty
+// scope is nowhere.
+func (s *Scopes) retiredEntry(ctx context.Context, id string) (scope, project string, err error) {
 	for _, p := range s.places() {
 		e := s.o.Entries(p)
 		if e == nil {
@@ -90,26 +132,45 @@ func (s *Scopes) forgetAgain(ctx context.Context, id string, cause error) (Chang
 		}
 		st, err := e.State(ctx, id)
 		if err != nil {
-			return Change{}, err
+			return "", "", err
 		}
 		if st.Status == mdfile.StatusRetired {
-			return Change{Op: "forget", ID: id, Scope: scopeOf(p), Project: p, Existing: true}, nil
+			return scopeOf(p), p, nil
 		}
 	}
-	was := Change{Op: "forget", ID: id, Existing: true}
-	found := false
-	err := s.eachRetired(func(project string, d event.MemoryData) {
-		if d.ID == id && d.Op == learn.OpForget {
-			was.Scope, was.Project, found = scopeOf(project), project, true
-		}
-	})
-	if err == nil && found {
-		return was, nil
-	}
-	return Change{}, cause
+	return "", "", nil
 }
 
-func (s *Scopes) eachRetired(fn func(project string, d event.MemoryData)) error {
+type tombstone struct {
+	project string
+	event   event.Event
+	data    event.MemoryData
+}
+
+// tombstones are those of an item, and of what went with it: they name its
+// tombstone as their parent.
+func (s *Scopes) tombstones(id string) ([]tombstone, error) {
+	var own, others []tombstone
+	parents := map[string]bool{}
+	err := s.eachRetired(func(project string, e event.Event, d event.MemoryData) {
+		switch t := (tombstone{project, e, d}); {
+		case d.Op != learn.OpForget:
+		case d.ID == id:
+			own = append(own, t)
+			parents[e.ID] = true
+		default:
+			others = append(others, t)
+		}
+	})
+	for _, t := range others {
+		if parents[t.event.Parent] {
+			own = append(own, t)
+		}
+	}
+	return own, err
+}
+
+func (s *Scopes) eachRetired(fn func(project string, e event.Event, d event.MemoryData)) error {
 	if s.o.Events == nil {
 		return nil
 	}
@@ -120,15 +181,16 @@ func (s *Scopes) eachRetired(fn func(project string, d event.MemoryData)) error 
 			}
 			var d event.MemoryData
 			if json.Unmarshal(e.Data, &d) == nil {
-				fn(p, d)
+				fn(p, e, d)
 			}
 		}
 	}
 	return nil
 }
 
-// forget takes one item out.
-func (s *Scopes) forget(ctx context.Context, f Found, reason string) (Change, error) {
+// forget takes one item out; parent is the tombstone of the item that it goes
+// with.
+func (s *Scopes) forget(ctx context.Context, f Found, reason, parent string) (Change, error) {
 	c := Change{Op: "forget", ID: f.Doc.ID}
 	data := event.MemoryData{Op: learn.OpForget, ID: f.Doc.ID, From: f.Scope(), By: byHand, Reason: sign.Clip(s.sweep(reason), 400)}
 	if f.Kind == FoundDerived {
@@ -137,7 +199,8 @@ func (s *Scopes) forget(ctx context.Context, f Found, reason string) (Change, er
 		data.Name = f.Entry.File + f.Passage.File
 	}
 	var err error
-	if c.Event, err = s.note(ctx, event.MemoryRetired, f.Project, data, f.Doc.ACL, nil); err != nil {
+	c.Event, err = s.noteBelow(ctx, parent, event.MemoryRetired, f.Project, data, f.Doc.ACL, evidenceOf(f))
+	if err != nil {
 		return c, err
 	}
 	switch f.Kind {
@@ -277,39 +340,96 @@ func sameFix(tx *recall.Tx, data learn.Data) ([]recall.Doc, error) {
 	}), nil
 }
 
-// purge takes the events out of the logs that items were worked out from, or
-// that tell their words, and makes the index anew, because a database keeps
-// what was deleted until its pages are used again.
-func (s *Scopes) purge(ctx context.Context, list []Found, reason string, c *Change) error {
-	ids := map[string]bool{}
-	var words []string
-	for _, f := range list {
-		data, _ := learn.DataOf(f.Doc)
-		for _, id := range append(append(slices.Clone(data.Evidence), f.Doc.Source), f.Entry.Evidence...) {
-			if sign.IsUUID(id) {
-				ids[id] = true
-			}
-		}
-		for _, w := range []string{f.Entry.Text, f.Entry.Decision, f.Passage.Text, data.Said} {
-			for line := range strings.Lines(w) {
-				if line = strings.TrimSpace(line); len(line) >= 8 {
-					words = append(words, line)
-				}
-			}
+// evidenceOf are the ids of the events that an item was worked out from.
+func evidenceOf(f Found) []string {
+	data, _ := learn.DataOf(f.Doc)
+	var out []string
+	for _, id := range append(append(slices.Clone(data.Evidence), f.Doc.Source), f.Entry.Evidence...) {
+		if sign.IsUUID(id) && !slices.Contains(out, id) {
+			out = append(out, id)
 		}
 	}
-	gone := func(e *event.Event) bool {
-		if ids[e.ID] {
-			return true
+	return out
+}
+
+// evidence says which events tell of items.
+type evidence struct {
+	ids   map[string]bool // of events
+	items map[string]bool // what was written of them tells it, too
+	words []string        // lines of theirs
+}
+
+func (e *evidence) add(ids ...string) {
+	for _, id := range ids {
+		e.ids[id] = true
+	}
+}
+
+// say adds the lines of a text. Short ones would take out what has nothing to
+// do with it.
+func (e *evidence) say(text string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); len(line) >= 8 {
+			e.words = append(e.words, line)
 		}
-		if len(words) == 0 || len(e.Data) == 0 {
-			return false
-		}
-		text := plainJSON(e.Data)
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+}
+
+// tells reports whether an event is evidence.
+func (e *evidence) tells(ev *event.Event) bool {
+	if e.ids[ev.ID] {
+		return true
+	}
+	if len(e.words) == 0 || len(ev.Data) == 0 {
+		return false
+	}
+	text := plainJSON(ev.Data)
+	return slices.ContainsFunc(e.words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// writtenWords adds what the log says was written of the items.
+func (s *Scopes) writtenWords(e *evidence) error {
+	if s.o.Events == nil {
+		return nil
 	}
 	for _, p := range s.places() {
-		n, err := s.o.Purge(ctx, p, gone, s.reason(reason))
+		for ev, err := range event.Read(s.o.Events(p)) {
+			if err != nil || ev.Type != event.MemoryWritten && ev.Type != event.MemoryPromoted {
+				continue
+			}
+			var d event.MemoryData
+			if json.Unmarshal(ev.Data, &d) == nil && e.items[d.ID] {
+				e.add(ev.ID)
+				e.add(ev.Evidence...)
+				e.say(d.Text)
+			}
+		}
+	}
+	return nil
+}
+
+// purge takes the events out of the logs that items were worked out from, or
+// that tell their words.
+func (s *Scopes) purge(ctx context.Context, list []Found, reason string, c *Change) error {
+	e := evidence{ids: map[string]bool{}}
+	for _, f := range list {
+		data, _ := learn.DataOf(f.Doc)
+		e.add(evidenceOf(f)...)
+		for _, w := range []string{f.Entry.Text, f.Entry.Decision, f.Passage.Text, data.Said} {
+			e.say(w)
+		}
+	}
+	if err := s.purgeEvents(ctx, e, reason, c); err != nil {
+		return err
+	}
+	return s.gitKeeps(ctx, list, c)
+}
+
+// purgeEvents takes evidence out of the logs and makes the index anew, because
+// a database keeps what was deleted until its pages are used again.
+func (s *Scopes) purgeEvents(ctx context.Context, e evidence, reason string, c *Change) error {
+	for _, p := range s.places() {
+		n, err := s.o.Purge(ctx, p, e.tells, s.reason(reason))
 		if err != nil {
 			return fmt.Errorf("purge the log: %w; what was forgotten is not served, run it again to take the evidence out", err)
 		}
@@ -322,7 +442,7 @@ func (s *Scopes) purge(ctx context.Context, list []Found, reason string, c *Chan
 	if err := rebuild(ctx); err != nil {
 		return fmt.Errorf("make the index anew after a purge: %w; `reprise index rebuild` does it", err)
 	}
-	return s.gitKeeps(ctx, list, c)
+	return nil
 }
 
 func (s *Scopes) reason(reason string) string {

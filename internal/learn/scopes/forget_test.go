@@ -147,7 +147,7 @@ func TestForgetWhatWasWorkedOut(t *testing.T) {
 }
 
 // fixGone fails where the fix is told as an episode of the sessions it was
-// forgotten of, a pattern or an entry.
+// forgotten of, a pattern, an entry or in a session's summary.
 func (e *estate) fixGone(when string) {
 	e.t.Helper()
 	e.served()
@@ -155,7 +155,8 @@ func (e *estate) fixGone(when string) {
 	err := e.index.View(context.Background(), func(tx *recall.Tx) error {
 		return tx.Each(recall.Filter{Status: &active}, func(d recall.Doc) bool {
 			data, _ := learn.DataOf(d)
-			if data.Kind == learn.KindFailure || data.Kind == learn.KindPattern || strings.HasPrefix(d.ID, "e-") {
+			if data.Kind == learn.KindFailure || data.Kind == learn.KindPattern || strings.HasPrefix(d.ID, "e-") ||
+				data.Kind == learn.KindSession && strings.Contains(d.Text, "Failed and fixed") {
 				e.t.Errorf("%s: %s says %q", when, d.ID, d.Text)
 			}
 			return true
@@ -257,6 +258,58 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	}
 	if got := e.served(); !strings.Contains(got, "Stays.") {
 		t.Errorf("more went than was asked for:\n%s", got)
+	}
+}
+
+// What was forgotten without a purge can be purged later, with all that went
+// with it: the pattern, its episodes, the entry; and said again it is no error.
+func TestPurgeAfterForgetting(t *testing.T) {
+	ctx := context.Background()
+	e := newEstate(t)
+	e.fails("shop", "a1")
+	e.at = e.at.Add(24 * time.Hour)
+	e.fails("shop", "a2")
+	e.served()
+	s := e.person("shop")
+	p := must[Promotion](t)(s.Promote(ctx, 0))
+	if len(p.Promoted) != 1 {
+		t.Fatalf("%+v", p)
+	}
+	id := p.Promoted[0].ID
+	note := must[Change](t)(s.Learn(ctx, Note{Project: "shop", Text: "The wombat queue is drained by hand."}))
+	must[Change](t)(s.Forget(ctx, id, Forgetting{}))
+	must[Change](t)(s.Forget(ctx, note.ID, Forgetting{}))
+	failed := func() (n int) {
+		for ev, err := range event.Read(e.events("shop")) {
+			if err == nil && ev.Type == event.ToolFailed {
+				n++
+			}
+		}
+		return n
+	}
+	if failed() == 0 || len(holding(t, e.events("shop"), "wombat")) == 0 {
+		t.Fatal("no evidence in the log to begin with")
+	}
+	for _, x := range []string{id, note.ID} {
+		if c := must[Change](t)(s.Forget(ctx, x, Forgetting{Purge: true})); !c.Existing || c.Purged == 0 || len(c.Warnings) > 0 {
+			t.Errorf("%s: %+v", x, c)
+		}
+	}
+	if n := failed(); n != 0 {
+		t.Errorf("%d failed calls that it was worked out from are still in the log", n)
+	}
+	if got := holding(t, e.dir, "wombat"); len(got) != 0 {
+		t.Errorf("still in %v", got)
+	}
+	e.fixGone("after the purge")
+	if r := must[event.Report](t)(event.Verify(e.events("shop"))); !r.OK() {
+		t.Errorf("%+v", r.Problems)
+	}
+	if c := must[Change](t)(s.Forget(ctx, id, Forgetting{Purge: true})); !c.Existing || c.Purged != 0 || len(c.Warnings) != 1 {
+		t.Errorf("again: %+v", c)
+	}
+	if _, err := s.Forget(ctx, "e-0000000000000000", Forgetting{Purge: true}); !errors.Is(err, memory.ErrNotFound) {
+		t.Errorf("what never was: %v", err)
 	}
 }
 

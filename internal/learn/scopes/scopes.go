@@ -368,6 +368,11 @@ func (s *Scopes) who() (agent, source string, confidence float64) {
 
 // note records an event about an item.
 func (s *Scopes) note(ctx context.Context, typ event.Type, project string, d event.MemoryData, acl, evidence []string) (string, error) {
+	return s.noteBelow(ctx, "", typ, project, d, acl, evidence)
+}
+
+// noteBelow records an event that belongs to another one, parent.
+func (s *Scopes) noteBelow(ctx context.Context, parent string, typ event.Type, project string, d event.MemoryData, acl, evidence []string) (string, error) {
 	data, err := json.Marshal(d)
 	if err != nil {
 		return "", fmt.Errorf("record %s: %w", d.Op, err)
@@ -375,7 +380,7 @@ func (s *Scopes) note(ctx context.Context, typ event.Type, project string, d eve
 	w := s.o.Who
 	ev := event.Event{
 		Type: typ, Scope: event.Scope(scopeOf(project)), Project: project, Session: w.Session, Client: w.Client, Agent: w.Agent, Role: w.Role,
-		Data: data, Outcome: "success", ACL: acl, Evidence: evidence,
+		Data: data, Outcome: "success", ACL: acl, Evidence: evidence, Parent: parent,
 	}
 	ev, err = s.o.Record(ctx, ev)
 	if err != nil {
