@@ -35,7 +35,7 @@ CLIENT is one of ` + strings.Join(setup.Clients(), ", ") + `.
 The last three have no hooks that reprise knows; they get the server.
 
 Everything else in the files stays as it is, to the byte, and doing it again
-changes nothing. --dry-run shows the difference first. --remove takes it all out
+changes nothing. At a terminal it asks first; --dry-run shows the difference. --remove takes it all out
 again: where nothing else was changed since, the files are what they were before.`,
 		Example: `  reprise setup --dry-run
   reprise setup claude-code codex
@@ -103,7 +103,10 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 		}
 		return nil
 	}
-	if app.InIsTerminal && app.OutIsTerminal && !o.yes && !o.dryRun && !o.asJSON {
+	if !o.yes && !o.dryRun {
+		if !app.InIsTerminal || !app.OutIsTerminal || o.asJSON {
+			return usagef("nobody can be asked here: pass --yes to change the files, or --dry-run to see what would be changed")
+		}
 		if err := askSetup(ctx, app, o, do, &all); err != nil {
 			return err
 		}
@@ -127,33 +130,43 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 	return err
 }
 
-// askSetup shows what would be changed and asks.
+// askSetup says which files would be changed, shows how if asked, and asks.
 func askSetup(ctx context.Context, app *App, o setupOptions, do func(bool) error, all *[]setup.Change) error {
-	err := do(true)
 	show := o.installOptions
 	show.dryRun = true
-	if perr := printChanges(app, show, *all); err == nil {
-		err = perr
-	}
-	if err != nil {
+	if err := do(true); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(*all, func(c setup.Change) bool { return c.Action != "unchanged" }) {
 		return nil
 	}
-	fmt.Fprint(app.Out, "Proceed? [Y/n] ")
-	line, err := app.ask(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	short := slices.Clone(*all)
+	for i := range short {
+		short[i].Diff, short[i].Warnings = "", nil // they are told when it is done
 	}
-	if err != nil && line == "" {
-		return exitWith(ExitConflict, errors.New("nothing was changed: no answer came"))
+	if err := printChanges(app, show, short); err != nil {
+		return err
 	}
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "", "y", "yes":
-		return nil
+	for {
+		fmt.Fprint(app.Out, "Proceed? [y]es, [n]o, [d]ifferences: ")
+		line, err := app.ask(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && line == "" {
+			return exitWith(ExitConflict, errors.New("nothing was changed: no answer came"))
+		}
+		switch strings.ToLower(line) {
+		case "y", "yes":
+			return nil
+		case "n", "no":
+			return exitWith(ExitConflict, errors.New("nothing was changed: you said no"))
+		case "d", "differences":
+			if err := printChanges(app, show, *all); err != nil {
+				return err
+			}
+		}
 	}
-	return exitWith(ExitConflict, errors.New("nothing was changed: you said no"))
 }
 
 // setupClients are the clients that were named, or those that are here.

@@ -21,6 +21,8 @@ func TestInitOffersSetup(t *testing.T) {
 		hooks   bool // set up
 	}{
 		"all":             {"y\ny\ny\n", true, true},
+		"differences":     {"y\ny\nd\ny\n", true, true},
+		"empty line":      {"y\ny\n\ny\n", true, true},
 		"not the clients": {"\nn\n", true, false},
 		"shown, then not": {"y\ny\nn\n", true, false},
 		"no answer":       {"y\n", true, false},
@@ -51,8 +53,11 @@ func TestInitOffersSetup(t *testing.T) {
 			if set := err == nil; set != test.hooks {
 				t.Errorf("hooks set up: %v\n%s", set, out.String())
 			}
-			if test.hooks && strings.Index(out.String(), "+") > strings.LastIndex(out.String(), "Proceed?") {
-				t.Errorf("the changes were not shown before they were asked about:\n%s", out.String())
+			if test.project && strings.Contains(out.String(), "Proceed? [y]es") && !strings.Contains(out.String(), "hooks.json: would be created") {
+				t.Errorf("it was not said what would be changed:\n%s", out.String())
+			}
+			if shown := strings.Contains(out.String(), "+++"); shown != (name == "differences") {
+				t.Errorf("differences shown: %v\n%s", shown, out.String())
 			}
 		})
 	}
