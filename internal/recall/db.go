@@ -16,7 +16,7 @@ import (
 )
 
 // version of the database's layout, joined with the tokenizer's.
-const version = 3*100 + lexicon.Version
+const version = 4*100 + lexicon.Version
 
 const applicationID = 0x72707273 // "rprs"
 
@@ -39,7 +39,8 @@ CREATE TABLE docs(row INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, file INT NOT
 CREATE INDEX docs_file ON docs(file) WHERE file<>0;
 CREATE INDEX docs_session ON docs(session) WHERE session<>'';
 CREATE INDEX docs_group ON docs(grp, ord) WHERE grp<>'';
-CREATE INDEX docs_class ON docs(class, project);
+CREATE INDEX docs_top ON docs(class, project, importance DESC, time DESC, id);
+CREATE INDEX docs_summary ON docs(project, time DESC, id) WHERE class='summary';
 CREATE TABLE keys(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) WITHOUT ROWID;
 CREATE TABLE facts(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) WITHOUT ROWID;
 CREATE TABLE terms(term TEXT PRIMARY KEY, df INT NOT NULL) WITHOUT ROWID;

@@ -1,9 +1,12 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -16,8 +19,9 @@ func topClasses() []Class {
 }
 
 const (
-	topSummaries = 2  // newest sessions that are told of
-	topMost      = 40 // documents of another class that are looked at
+	topSummaries = 2   // newest sessions that are told of
+	topMost      = 40  // documents of another class that are looked at
+	topLooked    = 400 // of which the reader may not be allowed to see some
 	topHalfLife  = 30 * 24 * time.Hour
 	topThreshold = 0.2 // prominence below which nothing is said
 )
@@ -60,27 +64,18 @@ func (d *db) top(q Question, x *Index) (Answer, error) {
 	if len(classes) == 0 {
 		classes = topClasses()
 	}
-	everywhere := 0
-	if q.All || q.Wide {
-		everywhere = 1
-	}
 	for _, class := range classes {
-		order, most := `d.importance DESC, d.time DESC, d.id`, topMost
-		if class == ClassSummary {
-			order, most = `d.time DESC, d.id`, topSummaries
+		rows, most, err := d.prominent(class, q.Reader)
+		if err != nil {
+			return Answer{}, err
 		}
-		taken := 0
-		// The reader may not be allowed to see some: more are read than are wanted.
-		err := d.rows(`SELECT `+head+`, `+tail+` FROM docs d WHERE d.class=? AND (? OR d.project IN (?, '')) ORDER BY `+order+` LIMIT 400`, func(s *sqlite3.Stmt) {
-			if taken == most {
-				return
+		for taken := 0; len(rows) > 0 && taken < most; rows = rows[1:] {
+			c, err := g.load(rows[0])
+			if err != nil {
+				return Answer{}, err
 			}
-			var st stored
-			scanHead(s, &st)
-			scanTail(s, headColumns, &st.Doc)
-			c := g.whole(&st)
 			if c == nil {
-				return
+				continue // not for the reader's eyes
 			}
 			taken++
 			sd := &scoredDoc{candidate: c}
@@ -90,13 +85,54 @@ func (d *db) top(q Question, x *Index) (Answer, error) {
 				r.docs = append(r.docs, sd)
 				r.byID[c.ID] = sd
 			}
-		}, string(class), everywhere, q.Project)
-		if err != nil {
-			return Answer{}, err
 		}
 	}
 	r.sort(func(d *scoredDoc) float64 { return d.score })
 	return r.answer()
+}
+
+// prominent are rows of a class, the first ones first: at most topLooked, of
+// which most are wanted. Only an index is read, for a class may have a hundred
+// thousand documents.
+func (d *db) prominent(class Class, reader Reader) (rows []int64, most int, err error) {
+	type entry struct {
+		row        int64
+		importance float64
+		time       int64
+		id         string
+	}
+	var all []entry
+	where, order := `d.class=?`, `d.importance DESC, d.time DESC, d.id`
+	args := []any{string(class)}
+	most = topMost
+	if class == ClassSummary {
+		where, order, args, most = `d.class='summary'`, `d.time DESC, d.id`, nil, topSummaries
+	}
+	each := func(where string, args ...any) error {
+		return d.rows(`SELECT d.row, d.importance, d.time, d.id FROM docs d WHERE `+where+` ORDER BY `+order+` LIMIT ?`, func(s *sqlite3.Stmt) {
+			e := entry{row: s.ColumnInt64(0), time: s.ColumnInt64(2), id: s.ColumnText(3)}
+			if class != ClassSummary {
+				e.importance = s.ColumnFloat(1)
+			}
+			all = append(all, e)
+		}, append(slices.Clone(args), topLooked)...)
+	}
+	if reader.All || reader.Wide {
+		err = each(where, args...)
+	} else {
+		// One after the other, each in the order of the index: with an IN they
+		// would all be sorted.
+		if err = each(where+` AND d.project=?`, append(args, "")...); err == nil && reader.Project != "" {
+			err = each(where+` AND d.project=?`, append(args, reader.Project)...)
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(b.importance, a.importance), cmp.Compare(b.time, a.time), strings.Compare(a.id, b.id))
+	})
+	for _, e := range all[:min(len(all), topLooked)] {
+		rows = append(rows, e.row)
+	}
+	return rows, most, err
 }
 
 // prominence is how much a document deserves to be told unasked, in [0,1].
