@@ -41,9 +41,10 @@ func main() {
 		return
 	}
 	n := flag.Int("n", 20, "how often each thing is measured")
-	only := flag.String("only", "", "measure just this: start, call, spawn, supervisor, small or hooks")
+	only := flag.String("only", "", "measure just these, with commas between: start, call, spawn, supervisor, small, hooks, sessions")
+	keep := flag.Bool("keep", false, "leave the temporary directory, to look at what was measured")
 	flag.Parse()
-	if err := bench(*n, *only, os.Stdout); err != nil {
+	if err := bench(*n, *only, *keep, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -60,7 +61,7 @@ type rig struct {
 	n                                           int
 }
 
-func bench(n int, only string, out io.Writer) error {
+func bench(n int, only string, keep bool, out io.Writer) error {
 	if n < 1 {
 		return fmt.Errorf("-n %d: at least one measurement is needed", n)
 	}
@@ -68,7 +69,11 @@ func bench(n int, only string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	if keep {
+		fmt.Fprintln(out, dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
 	r, err := newRig(dir, n)
 	if err != nil {
 		return err
@@ -78,8 +83,8 @@ func bench(n int, only string, out io.Writer) error {
 	for _, m := range []struct {
 		name    string
 		measure func() ([]row, error)
-	}{{"start", r.coldStart}, {"call", r.roundTrip}, {"spawn", r.spawn}, {"supervisor", r.supervisor}, {"small", r.hookStart}, {"hooks", r.hooks}} {
-		if only != "" && only != m.name {
+	}{{"start", r.coldStart}, {"call", r.roundTrip}, {"spawn", r.spawn}, {"supervisor", r.supervisor}, {"small", r.hookStart}, {"hooks", r.hooks}, {"sessions", r.sessions}} {
+		if only != "" && !slices.Contains(strings.Split(only, ","), m.name) {
 			continue
 		}
 		known = true
