@@ -8,22 +8,88 @@ import (
 )
 
 // Correction judges whether a prompt corrects what was done before it, and
-// returns the sentence that does. Strength is 0 for none, and up to 1. It is a
-// judgement by words: English and Japanese, made to miss rather than to invent.
+// returns the sentence that does, with the one behind it where that says what
+// should be instead ("No, not npm. We use pnpm here."). Strength is 0 for none,
+// and up to 1. It is a judgement by words: English and Japanese, made to miss
+// rather than to invent.
 func Correction(prompt string) (sentence string, strength float64) {
-	for i, s := range Sentences(prompt) {
+	list := Sentences(prompt)
+	best := 0
+	for i, s := range list {
 		if i >= 3 {
 			break // a correction comes first; what follows is the new task
 		}
 		got := max(correctsEnglish(s, i == 0), correctsJapanese(s))
 		if got > strength {
-			sentence, strength = s, got
+			best, strength = i, got
 		}
 	}
 	if strength == 0 {
 		return "", 0
 	}
-	return Clip(strings.Join(strings.Fields(sentence), " "), 240), strength
+	sentence = oneSpace(list[best])
+	bare := bareNo(sentence)
+	for i, next := range list[best+1:] {
+		next = oneSpace(next)
+		if i == 2 || strings.HasSuffix(next, "?") || strings.HasSuffix(next, "？") || !bare && !directs(next) || len(sentence)+len(next) >= mostCorrection {
+			break
+		}
+		if sep, _ := utf8.DecodeLastRuneInString(sentence); sep < 0x3000 {
+			sentence += " "
+		}
+		sentence += next
+		bare = bare && bareNo(next) // "No. Wrong. Use pnpm."
+	}
+	return Clip(sentence, mostCorrection), strength
+}
+
+// mostCorrection is the most bytes of a correction that are kept.
+const mostCorrection = 240
+
+func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// bareNo says that a sentence only turns something down: what should be instead
+// stands in the next one.
+func bareNo(s string) bool {
+	low := strings.ToLower(s)
+	for _, w := range [...]string{"違", "ちが", "いや", "いえ", "いいえ", "そうじゃ", "そうでは", "それじゃ", "間違"} {
+		if strings.HasPrefix(s, w) {
+			return !directs(s)
+		}
+	}
+	words := strings.FieldsFunc(low, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '-' })
+	if len(words) == 0 || len(words) > 9 || directs(s) {
+		return false
+	}
+	switch words[0] {
+	case "no", "nope", "wrong", "incorrect", "that's", "that", "this", "not":
+	default:
+		return false
+	}
+	for _, w := range words {
+		switch w {
+		case "use", "should", "must", "instead", "put", "run", "call", "keep", "make", "leave", "don't", "never", "stop", "always", "said", "meant", "need", "go", "do":
+			return false
+		}
+	}
+	return true
+}
+
+// directs says that a sentence tells how it should be, in general and not as the
+// next task.
+func directs(s string) bool {
+	low := strings.ToLower(strings.ReplaceAll(s, "’", "'")) + " "
+	for _, w := range [...]string{"use ", "please use ", "we use ", "we always ", "we never ", "always ", "never ", "this project uses ", "this repository uses ", "this repo uses ", "here we use ", "it should be ", "it must be "} {
+		if strings.HasPrefix(low, w) {
+			return true
+		}
+	}
+	for _, w := range [...]string{"を使って", "を使い", "を使う", "を使用", "にして", "でお願い", "ください", "べき", "ではなく", "じゃなく"} {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return strings.Contains(low, " instead")
 }
 
 // Sentences divides the beginning of a prompt; code, quotes and what is pasted

@@ -153,3 +153,28 @@ func TestCorrections(t *testing.T) {
 		}
 	}
 }
+
+// Of a correction that only says no, what should be instead is kept with it.
+func TestCorrectionKeepsItsPoint(t *testing.T) {
+	for _, c := range [][2]string{
+		{"No, not npm. We use pnpm in this repository.", "No, not npm. We use pnpm in this repository."},
+		{"No.\nUse pnpm.", "No. Use pnpm."},
+		{"Wrong! Nope. The port is 6543. And then deploy it.", "Wrong! Nope. The port is 6543."},
+		{"違う。pnpmを使って。", "違う。pnpmを使って。"},
+		{"違います。テストが先です。", "違います。テストが先です。"},
+		{"違う、pnpmを使って。次にテストを実行", "違う、pnpmを使って。"},
+		{"No, don't touch the migrations. Run the tests again.", "No, don't touch the migrations."},
+		{"No, don't use npm. Use pnpm.", "No, don't use npm. Use pnpm."},
+		{"no, use pnpm. Then fix the login page.", "no, use pnpm."},
+		{"No. Why would you do that?", "No."},
+		{"That's not what I asked for. The file is internal/cart.go.", "That's not what I asked for. The file is internal/cart.go."},
+	} {
+		if got, strength := Correction(c[0]); got != c[1] || strength == 0 {
+			t.Errorf("%q: %q (%v), want %q", c[0], got, strength, c[1])
+		}
+	}
+	long := "No, not npm. We use " + strings.Repeat("pnpm ", 60) + "."
+	if got, _ := Correction(long); len(got) > 240+len("…") {
+		t.Errorf("%d bytes are kept", len(got))
+	}
+}
