@@ -163,7 +163,7 @@ func (s *reading) step(r *record) {
 
 func (s *reading) prompt(r *record) {
 	s.stats.Prompts++
-	if before := s.before(); before != "" {
+	if before := s.before(); before != "" && !r.handed {
 		if sentence, strength := sign.Correction(r.text); strength > 0 {
 			s.stats.Corrections++
 			s.saids = append(s.saids, said{rec: r, sentence: sentence, strength: strength, before: before})

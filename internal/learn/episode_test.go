@@ -505,3 +505,26 @@ func TestReasons(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What a run is told, an agent wrote: it corrects nothing in the user's name,
+// or any agent could make a preference of the user by starting two runs.
+func TestPromptsOfRunsAreNobodysWord(t *testing.T) {
+	st := newStory(t)
+	for _, session := range []string{"s1", "s2", "s3"} {
+		st.session = session
+		st.start()
+		st.prompt("Run the tests.")
+		st.shell("pnpm test", "")
+		e := st.event(event.PromptSubmitted, event.PromptData{Text: "No, use yarn instead.", Cwd: "/w/shop"})
+		e.Run = "run-aaaaaaaaaa"
+		st.write(e)
+		st.shell("yarn test", "")
+		st.end()
+	}
+	s, _ := st.fold("2026-11-10")
+	for _, d := range s.docs {
+		if data, ok := DataOf(d); ok && (data.Kind == KindCorrection || data.Kind == KindSaid) || strings.Contains(d.Text, "The user said") {
+			t.Errorf("%s: %s", d.ID, d.Text)
+		}
+	}
+}

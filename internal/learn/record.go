@@ -17,7 +17,7 @@ import (
 
 // foldVersion changes whenever what is worked out from an event, or how it is
 // kept, changes: an index of another version is folded from zero.
-const foldVersion = "2"
+const foldVersion = "4"
 
 // What of an event's texts is kept for organising, in bytes. The log has the
 // rest.
@@ -53,10 +53,17 @@ type record struct {
 	outcome string
 	weight  float64 // the event's own importance
 	refused bool    // the call did not happen: the user, a rule or an interruption kept it from
+	handed  bool    // a prompt that a run was started with: an agent wrote it, not the user
 	extra   []byte  // data as it stood, of the types that other stages read
 }
 
 const noExit = math.MinInt32
+
+// Flags of a record as it is kept.
+const (
+	flagRefused = 1 << iota
+	flagHanded
+)
 
 // nanos is a time in nanoseconds since 1970; what does not fit is the nearest
 // that does, for a clock may say anything.
@@ -105,7 +112,7 @@ func newRecord(e *event.Event, src string, sweep func(string) string) (r record,
 	case event.PromptSubmitted:
 		var d event.PromptData
 		decode(e.Data, &d)
-		r.text, r.cwd = kept(d.Text, maxPrompt), d.Cwd
+		r.text, r.cwd, r.handed = kept(d.Text, maxPrompt), d.Cwd, e.Run != ""
 	case event.ResponseCompleted:
 		var d event.ResponseData
 		decode(e.Data, &d)
@@ -344,7 +351,10 @@ func appendRecord(b []byte, r *record) []byte {
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(r.weight))
 	flags := byte(0)
 	if r.refused {
-		flags = 1
+		flags |= flagRefused
+	}
+	if r.handed {
+		flags |= flagHanded
 	}
 	b = append(b, flags)
 	for _, s := range r.strings() {
@@ -374,7 +384,8 @@ func readRecords(b []byte) ([]*record, error) {
 	for len(d.b) > 0 && d.ok() {
 		r := &record{at: d.varint(), exit: int(d.varint()), ms: d.varint()}
 		r.weight = math.Float64frombits(d.uint64())
-		r.refused = d.byte() == 1
+		flags := d.byte()
+		r.refused, r.handed = flags&flagRefused != 0, flags&flagHanded != 0
 		for _, s := range r.strings() {
 			*s = string(d.bytes())
 		}
