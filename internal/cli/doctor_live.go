@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -24,6 +25,9 @@ const liveTime = 45 * time.Second
 // liveWord is in the memory that the live check gives a session: a model that
 // is told of it was told by the hooks.
 const liveWord = "The word of this check is aubergine-4471."
+
+// livePrompt is what the session is asked, and so what must be recorded.
+const livePrompt = "Say the word of the check."
 
 // liveHooks runs a client that has our hooks, headless, in a home and project
 // that are made for it and removed again, against the built-in stand-in for its
@@ -130,7 +134,7 @@ func (l *live) client(ctx context.Context, server *fakemodel.Server) error {
 	for _, k := range slices.Sorted(maps.Keys(vars)) {
 		lines = append(lines, k+"="+vars[k])
 	}
-	out, err := proc.Run(ctx, proc.Cmd{Path: l.program, Args: trial.Argv("Say the word of the check.", trial.Trust...), Env: lines, Dir: l.path("work"), NewSession: true}, 256<<10)
+	out, err := proc.Run(ctx, proc.Cmd{Path: l.program, Args: trial.Argv(livePrompt, trial.Trust...), Env: lines, Dir: l.path("work"), NewSession: true}, 256<<10)
 	if err != nil {
 		return err
 	}
@@ -147,11 +151,19 @@ func liveSteps() []event.Type {
 
 func (l *live) judge(server *fakemodel.Server) ([]setup.Finding, error) {
 	seen := map[event.Type]bool{}
+	var prompts []string
 	for e, err := range event.Read(l.path("data", "events")) {
 		if err != nil {
 			return nil, err
 		}
 		seen[e.Type] = true
+		if e.Type == event.PromptSubmitted {
+			var d event.PromptData
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return nil, fmt.Errorf("its prompt.submitted: %w", err)
+			}
+			prompts = append(prompts, strings.TrimSpace(d.Text))
+		}
 	}
 	var missing []string
 	for _, step := range liveSteps() {
@@ -165,8 +177,20 @@ func (l *live) judge(server *fakemodel.Server) ([]setup.Finding, error) {
 		return []setup.Finding{{Status: setup.Fail, Message: "its hooks did not run", Remedy: again}}, nil
 	case len(missing) > 0:
 		return []setup.Finding{{Status: setup.Warn, Message: "a live session recorded no " + strings.Join(missing, ", "), Remedy: again}}, nil
+	case !slices.Equal(prompts, []string{livePrompt}):
+		return []setup.Finding{{Status: setup.Warn, Message: fmt.Sprintf("a live session was recorded, but not its prompt as it was given: %s was recorded for %q", quoted(prompts, 120), livePrompt),
+			Remedy: "this version of the client may hand prompts to hooks in another form: `reprise hook record` shows it"}}, nil
 	case !told:
 		return []setup.Finding{{Status: setup.Warn, Message: "a live session was recorded, but memory did not reach the model", Remedy: again}}, nil
 	}
 	return []setup.Finding{{Status: setup.OK, Message: fmt.Sprintf("a live session was recorded in %d steps and told of memory", len(liveSteps()))}}, nil
+}
+
+// quoted are texts, each on one line and cut to that many bytes.
+func quoted(texts []string, most int) string {
+	var out []string
+	for _, t := range texts {
+		out = append(out, fmt.Sprintf("%q", firstLine(t, most)))
+	}
+	return strings.Join(out, ", ")
 }

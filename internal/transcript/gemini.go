@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"reprise/internal/agent/dialect"
 )
 
 // geminiReader reads Gemini CLI's `tmp/<project>/chats/session-*.jsonl` (0.61),
@@ -94,7 +96,7 @@ func (r *geminiReader) message(m *geminiMessage) error {
 			return nil
 		}
 		r.done[m.ID] = true
-		return r.prompt(at, m.ID, text)
+		return r.prompt(at, m.ID, dialect.GeminiPrompt(text))
 	case "gemini":
 		if len(m.ToolCalls) == 0 {
 			if !r.done[m.ID] {
@@ -154,7 +156,8 @@ func geminiResponse(raw json.RawMessage) string {
 	var out []string
 	for _, p := range parts {
 		for _, text := range []string{p.Text, p.Function.Response.Error, contentText(p.Function.Response.Output)} {
-			if text != "" {
+			// A hook's words stand behind the output, where its exit code is looked for.
+			if text = dialect.WithoutTold(text); text != "" {
 				out = append(out, text)
 			}
 		}

@@ -149,7 +149,7 @@ func (s *session) begin(at time.Time, key, source string) error {
 }
 
 func (s *session) prompt(at time.Time, key, text string) error {
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(dialect.WithoutTold(text))
 	if text == "" || s.agent != "" { // a subagent's prompt is its parent's call
 		return nil
 	}
@@ -232,7 +232,7 @@ func (s *session) ended(at time.Time, id, agent string, o outcome) error {
 		}
 	}
 	d := c.data
-	d.Output, d.Error, d.ExitCode = o.output, o.err, o.code
+	d.Output, d.Error, d.ExitCode = dialect.WithoutTold(o.output), dialect.WithoutTold(o.err), o.code
 	if d.DurationMS = o.took.Milliseconds(); d.DurationMS == 0 && at.After(c.at) {
 		d.DurationMS = at.Sub(c.at).Milliseconds()
 	}

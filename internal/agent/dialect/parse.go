@@ -47,6 +47,7 @@ func Parse(client, eventName string, stdin []byte) (Event, error) {
 	case "gemini":
 		e.gemini(o)
 	}
+	e.Prompt, e.Output, e.Error = WithoutTold(e.Prompt), WithoutTold(e.Output), WithoutTold(e.Error)
 	return e, e.check()
 }
 
@@ -184,6 +185,8 @@ func (e *Event) gemini(o object) {
 			}
 			e.failed(why)
 		}
+	case Prompt:
+		e.Prompt = GeminiPrompt(e.Prompt)
 	case Response:
 		e.Text = o.text("prompt_response")
 	}
