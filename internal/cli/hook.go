@@ -147,6 +147,9 @@ func (h *hookRun) warn(what string, err error) {
 		log = h.plainLogger()
 	}
 	if log == nil {
+		if dialect.ReadsStderr(h.call.client) {
+			return
+		}
 		fmt.Fprintf(h.app.Err, "reprise: hook: %s: %v\n", what, err)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"reprise/internal/agent/dialect"
 	"reprise/internal/durable"
 	"reprise/internal/event/quick"
 	"reprise/internal/redact/suspect"
@@ -16,18 +17,15 @@ import (
 const logPatience = 200 * time.Millisecond
 
 // warn writes a line of reprise's own log, in the form that package logfile
-// has, and to standard error where that cannot be. Nothing is turned over here:
+// has, and to standard error where that cannot be and is no answer. Nothing is turned over here:
 // the next line of the full program sees to that.
 func (p *program) warn(what string, err error) {
-	text := err.Error()
-	if suspect.Named("", text) {
-		text = "(left out: it may hold a secret)"
-	}
+	text := safe(err.Error())
 	line := time.Now().UTC().AppendFormat([]byte(`{"ts":"`), "2006-01-02T15:04:05.000Z")
 	line = quick.AppendString(append(line, `","level":"warn","msg":`...), "hook: "+what)
 	line = strconv.AppendInt(append(line, `,"pid":`...), int64(os.Getpid()), 10)
-	line = quick.AppendString(append(line, `,"client":`...), clip(p.client))
-	line = quick.AppendString(append(line, `,"event":`...), clip(p.event))
+	line = quick.AppendString(append(line, `,"client":`...), safe(clip(p.client)))
+	line = quick.AppendString(append(line, `,"event":`...), safe(clip(p.event)))
 	line = quick.AppendString(append(line, `,"error":`...), text)
 	line = append(line, "}\n"...)
 	file := p.logFile()
@@ -40,6 +38,9 @@ func (p *program) warn(what string, err error) {
 			return
 		}
 	}
+	if dialect.ReadsStderr(p.client) {
+		return
+	}
 	_, _ = os.Stderr.WriteString("reprise-hook: " + what + ": " + text + "\n") // nowhere is left to say that this failed
 }
 
@@ -51,6 +52,14 @@ func (p *program) logFile() string {
 		return filepath.Join(p.dirs.State, "log", "reprise.log")
 	}
 	return ""
+}
+
+// safe leaves out what may hold a secret: there is nobody here who can tell.
+func safe(text string) string {
+	if suspect.Named("", text) {
+		return "(left out: it may hold a secret)"
+	}
+	return text
 }
 
 func clip(s string) string { return s[:min(len(s), 80)] }

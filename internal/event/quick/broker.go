@@ -94,7 +94,15 @@ func (b *Broker) Put(l *Log, e *Event, line []byte, why error) error {
 	if err := b.Disk.MkdirAll(b.Outbox, 0o700); err != nil {
 		return err
 	}
-	return b.Disk.WriteFile(filepath.Join(b.Outbox, e.ID+".json"), out, 0o600)
+	return b.Disk.WriteFile(b.file(e.ID), out, 0o600)
+}
+
+func (b *Broker) file(id string) string { return filepath.Join(b.Outbox, id+".json") }
+
+// Waits reports whether the event of that id is in the outbox.
+func (b *Broker) Waits(id string) bool {
+	_, err := os.Lstat(b.file(id))
+	return err == nil
 }
 
 // Pending reports whether anything is in the outbox.
