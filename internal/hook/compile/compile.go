@@ -270,8 +270,11 @@ func rules(home *config.Home) plan.Rules {
 	}
 	if home.Project != nil && len(home.Project.HooksOff) > 0 {
 		r.RepoOff = home.Project.HooksOff
-		t, err := home.Paths.Trust(home.Project)
-		r.Trusted = err == nil && t.Approved
+		// The file may be another one than that which was read before: what is
+		// approved counts as it stands in the text that was approved.
+		if t, err := home.Paths.Trust(home.Project); err == nil && t.Approved {
+			r.RepoOff, r.Trusted = t.HooksOff, true
+		}
 	}
 	return r
 }

@@ -261,3 +261,28 @@ func TestSettingsKnowTheWords(t *testing.T) {
 		}
 	}
 }
+
+// A file that was changed for a moment, and back, between reading it and looking
+// up its approval gets nothing but what was approved.
+func TestApprovalIsOfTheTextThatCounts(t *testing.T) {
+	w := newWorld(t)
+	w.write("shop/.reprise/project.yaml", "v: 1\nname: shop\nhooks: {off: [response]}\n")
+	env := w.env
+	env.Dir = w.path("shop")
+	home, err := config.Open(env, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := home.Paths.Trust(home.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := home.Paths.Approve(t.Context(), home.Project, tr, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	home.Project.HooksOff = []string{"prompt"} // as it was read in that moment
+	r := rules(home)
+	if !r.On("prompt", "claude", "") || r.On("response", "claude", "") {
+		t.Errorf("%+v", r)
+	}
+}
