@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/fact"
 	"reprise/internal/recall"
 )
 
@@ -100,7 +101,7 @@ func compose(key, name string, recs []*record, g ground) (output, error) {
 		c.correction(&c.s.saids[i])
 	}
 	for i, t := range c.s.turns {
-		c.turn(i, t)
+		c.turn(t, c.correctionOf(i))
 	}
 	c.session()
 	c.number()
@@ -207,8 +208,9 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 		c.retracted[d.ID] = true
 		return false
 	}
+	d.Session = c.name // it says by which retention a document is kept
 	if c.g.retired.expired(d) {
-		c.g.hide(ExpiryID(d.Class, d.Project))
+		c.g.hide(ExpiryID(ExpiresAs(d), d.Project))
 		return false
 	}
 	c.g.retired.supersede(&d)
@@ -220,6 +222,7 @@ func (c *composer) put(d recall.Doc, data Data, acl []string, readable bool) boo
 	}
 	data.Signals[SignalUsage] = use.value()
 	data.Signals[SignalSaid] = max(data.Signals[SignalSaid], use.said())
+	data.Signals[SignalConflict] = max(data.Signals[SignalConflict], use.unwanted())
 	base := importance(map[string]float64{
 		SignalUsage: data.Signals[SignalUsage], SignalOutcome: data.Signals[SignalOutcome],
 		SignalConflict: data.Signals[SignalConflict], SignalSaid: data.Signals[SignalSaid],
@@ -375,6 +378,8 @@ func outcomeValue(d Data) float64 {
 		return 0.2
 	case Told:
 		return 0.8
+	case Corrected:
+		return 0
 	case Done:
 		return 0.4
 	}
@@ -420,6 +425,13 @@ func firstLine(s string) string {
 	return l
 }
 
+// standsFrom is how surely a prompt must be a correction to hold beyond its
+// session. "It still fails" corrects, but says nothing about the next one.
+const standsFrom = 0.75
+
+// mostSaid is the most bytes of a correction in a title or a summary.
+const mostSaid = 240
+
 // saidRow is a correction as patterns are worked out from it.
 type saidRow struct {
 	ID        string   `json:"id"`
@@ -442,8 +454,11 @@ func (c *composer) correction(s *said) {
 	acl, readable := readableBy(r.acl)
 	d := recall.Doc{
 		ID: s.id(), Class: recall.ClassEpisode, Project: r.project, Client: r.client, Author: "user", Source: r.id, Time: r.time(),
-		Title: "The user corrected: " + clip(s.sentence, 160), Confidence: round3(0.6 * s.strength),
+		Title: "The user corrected: " + clip(s.sentence, mostSaid), Facts: fact.Find(s.sentence), Confidence: round3(0.6 * s.strength),
 		Text: "After " + oneLine(s.before) + " the user said: " + oneLine(s.sentence),
+	}
+	if s.strength >= standsFrom {
+		d.Class = recall.ClassProfile // a person said so: sessions are told unasked
 	}
 	earlier := 0
 	if data.SaidKey != "" {
@@ -458,7 +473,23 @@ func (c *composer) correction(s *said) {
 	}
 }
 
-func (c *composer) turn(i int, t *turn) {
+// correctionOf is what the user said of what was done in turn i, where the next
+// prompt was a correction that is not forgotten; else nil.
+func (c *composer) correctionOf(i int) *said {
+	if i+1 >= len(c.s.turns) {
+		return nil
+	}
+	for k := range c.s.saids {
+		if x := &c.s.saids[k]; x.rec == c.s.turns[i+1].prompt && !c.retracted[x.id()] {
+			return x
+		}
+	}
+	return nil
+}
+
+// turn makes the episode of a prompt and what was done for it. What the user
+// corrected is no precedent: it says so first, and counts little.
+func (c *composer) turn(t *turn, wrong *said) {
 	p := t.prompt
 	if strings.TrimSpace(p.text) == "" || t.response == nil && t.calls == 0 {
 		return
@@ -470,6 +501,9 @@ func (c *composer) turn(i int, t *turn) {
 	lists := [][]string{p.acl}
 	when := p
 	var b strings.Builder
+	if wrong != nil {
+		fmt.Fprintf(&b, "The user corrected what was done: %s\n", wrong.sentence)
+	}
 	fmt.Fprintf(&b, "Asked: %s\n", clip(oneLine(p.text), 400))
 	if len(t.files) > 0 {
 		fmt.Fprintf(&b, "Edited: %s\n", strings.Join(t.files[:min(len(t.files), 8)], ", "))
@@ -490,11 +524,18 @@ func (c *composer) turn(i int, t *turn) {
 			fmt.Fprintf(&b, "Answered: %s\n", clip(oneLine(t.response.text), 500))
 		}
 	}
+	title, confidence := clip(data.Task, 160), 0.4
+	if wrong != nil {
+		data.Outcome, data.Said, data.Signals[SignalConflict] = Corrected, wrong.sentence, 1
+		data.Evidence = append(data.Evidence, wrong.rec.id)
+		lists = append(lists, wrong.rec.acl)
+		title, confidence = "Corrected by the user ("+clip(wrong.sentence, 160)+"): "+clip(data.Task, 100), 0.1
+	}
 	data.Signals[SignalOutcome] = outcomeValue(data)
 	acl, readable := readableBy(lists...)
 	d := recall.Doc{
 		ID: t.id(), Class: recall.ClassEpisode, Project: p.project, Client: p.client, Author: p.agent, Source: p.id, Time: when.time(),
-		Title: clip(data.Task, 160), Text: strings.TrimSpace(b.String()), Confidence: 0.4,
+		Title: title, Text: strings.TrimSpace(b.String()), Confidence: confidence,
 	}
 	c.put(d, data, acl, readable)
 }

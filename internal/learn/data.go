@@ -26,6 +26,8 @@ const (
 	Told     = "told"     // the user said what to do
 	Done     = "done"     // a turn that ended with a response
 	Broken   = "broken"   // a turn that ended by an error, or not at all
+	// Corrected is a turn of which the user then said that it was wrong.
+	Corrected = "corrected"
 )
 
 // Data is what stands in recall.Doc.Data of everything that is worked out here.

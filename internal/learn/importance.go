@@ -81,6 +81,15 @@ func (u Usage) said() float64 {
 	return 0
 }
 
+// unwanted is usage as a signal against an item: people said that it is of no
+// use more often than that it is.
+func (u Usage) unwanted() float64 {
+	if u.Useless > u.Useful {
+		return 1
+	}
+	return 0
+}
+
 func recency(tier string) float64 {
 	switch tier {
 	case Hot:

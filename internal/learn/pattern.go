@@ -105,6 +105,7 @@ func (f *folder) finish(d *recall.Doc) error {
 	}
 	data.Signals[SignalUsage] = use.value()
 	data.Signals[SignalSaid] = max(data.Signals[SignalSaid], use.said())
+	data.Signals[SignalConflict] = max(data.Signals[SignalConflict], use.unwanted())
 	d.Importance = importance(data.Signals)
 	d.Scope = string(event.ScopeGlobal)
 	if d.Project != "" {

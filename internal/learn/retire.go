@@ -70,7 +70,16 @@ func (r retirements) expired(d recall.Doc) bool {
 	if len(r) == 0 {
 		return false
 	}
-	return nanos(d.Time) < r[shortHash(ExpiryID(d.Class, d.Project))].before
+	return nanos(d.Time) < r[shortHash(ExpiryID(ExpiresAs(d), d.Project))].before
+}
+
+// ExpiresAs is the class by whose retention a document is kept: a correction is
+// told as what holds, but it was worked out from a session as its episodes are.
+func ExpiresAs(d recall.Doc) recall.Class {
+	if d.Class == recall.ClassProfile && d.Session != "" {
+		return recall.ClassEpisode
+	}
+	return d.Class
 }
 
 // supersede marks a document in whose place a correction stands.

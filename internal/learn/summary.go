@@ -165,7 +165,7 @@ func (c *composer) summaryText() (text, title string) {
 	for _, x := range s.saids {
 		if told < 3 && !c.retracted[x.id()] {
 			told++
-			fmt.Fprintf(&b, "The user said: %s\n", clip(oneLine(x.sentence), 160))
+			fmt.Fprintf(&b, "The user said: %s\n", clip(oneLine(x.sentence), mostSaid))
 		}
 	}
 	turns := slices.DeleteFunc(slices.Clone(s.turns), func(t *turn) bool { return c.retracted[t.id()] })

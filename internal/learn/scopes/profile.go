@@ -100,7 +100,7 @@ func (s *Scopes) suggestions(ctx context.Context) ([]Preference, error) {
 	active := recall.Active
 	err := s.o.Index.View(ctx, func(tx *recall.Tx) error {
 		clear(by)
-		return tx.Each(recall.Filter{Class: recall.ClassEpisode, Status: &active}, func(d recall.Doc) bool {
+		add := func(d recall.Doc) bool {
 			data, ok := learn.DataOf(d)
 			if !ok || !s.sees(d) || data.Kind != learn.KindCorrection && data.Kind != learn.KindTurn {
 				return true
@@ -126,7 +126,13 @@ func (s *Scopes) suggestions(ctx context.Context) ([]Preference, error) {
 			}
 			w.Evidence = appendNew(w.Evidence, d.ID, maxEvidence)
 			return true
-		})
+		}
+		for _, class := range []recall.Class{recall.ClassEpisode, recall.ClassProfile} {
+			if err := tx.Each(recall.Filter{Class: class, Status: &active}, add); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -77,15 +77,21 @@ func (s *Scopes) Expire(ctx context.Context) ([]Expired, error) {
 		old := map[string]int{}
 		err := s.o.Index.View(ctx, func(tx *recall.Tx) error {
 			clear(old)
-			return tx.Each(recall.Filter{Class: class}, func(d recall.Doc) bool {
+			count := func(d recall.Doc) bool {
 				if !d.Time.Before(before) {
 					return false // they come in the order of time
 				}
-				if !strings.HasPrefix(d.ID, "file-") && !strings.HasPrefix(d.ID, "e-") {
+				if learn.ExpiresAs(d) == class && !strings.HasPrefix(d.ID, "file-") && !strings.HasPrefix(d.ID, "e-") {
 					old[d.Project]++
 				}
 				return true
-			})
+			}
+			if class == recall.ClassEpisode { // corrections go with them
+				if err := tx.Each(recall.Filter{Class: recall.ClassProfile}, count); err != nil {
+					return err
+				}
+			}
+			return tx.Each(recall.Filter{Class: class}, count)
 		})
 		if err != nil {
 			return out, fmt.Errorf("expire: %w", err)
