@@ -118,11 +118,11 @@ func (t *Tuner) Rollback(ctx context.Context, s learn.PolicyScope, id, reason st
 		return learn.PolicyVersion{}, fmt.Errorf("%w: %s is in force for %s already", ErrPolicy, own.ID, s)
 	}
 	c.For, c.Version, c.Parent = s, versionOf(all, s)+1, own.ID
-	return t.record(ctx, s, c)
+	return t.record(ctx, all, s, c)
 }
 
-func (t *Tuner) record(ctx context.Context, s learn.PolicyScope, c learn.PolicyChange) (learn.PolicyVersion, error) {
-	e, err := changeEvent(s, c, t.o.Now())
+func (t *Tuner) record(ctx context.Context, all []learn.PolicyVersion, s learn.PolicyScope, c learn.PolicyChange) (learn.PolicyVersion, error) {
+	e, err := changeEvent(s, c, t.after(all, s))
 	if err != nil {
 		return learn.PolicyVersion{}, err
 	}
@@ -194,7 +194,7 @@ func (t *Tuner) Judge(ctx context.Context, s learn.PolicyScope, c recall.Policy,
 	if err != nil {
 		return j, err
 	}
-	v, err := t.record(ctx, s, learn.PolicyChange{
+	v, err := t.record(ctx, all, s, learn.PolicyChange{
 		Op: learn.PolicyAdopted, For: s, Version: versionOf(all, s) + 1, Parent: base.ID, Policy: &p.Candidates[1].Policy, Replay: &j.Replay, Reason: reason,
 	})
 	j.Adopted = v.ID

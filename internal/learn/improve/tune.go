@@ -556,6 +556,7 @@ func (p *progress) standing(i int) (s learn.Score, worse, wins bool) {
 	}
 	s = total(p.Candidates[i].Units, all)
 	base := total(p.Candidates[0].Units, all)
+	worse = worse || s.Total < base.Total+better && s.Margin < base.Margin-clear
 	wins = !worse && (s.Total > base.Total+better || s.Margin > base.Margin+clear)
 	return s, worse, wins
 }
@@ -632,7 +633,17 @@ func (t *Tuner) change(ctx context.Context, s learn.PolicyScope, p *progress, be
 	return changeEvent(s, learn.PolicyChange{
 		Op: learn.PolicyLearnt, For: s, Version: versionOf(all, s) + 1, Parent: p.Parent, Policy: &c.Policy, Replay: p.replayOf(best),
 		Reason: "replaying past recalls with it scores better: " + c.Name,
-	}, t.o.Now())
+	}, t.after(all, s))
+}
+
+// after is now, or a moment after the scope's last change where the clock does
+// not say so: the newest change holds.
+func (t *Tuner) after(all []learn.PolicyVersion, s learn.PolicyScope) time.Time {
+	now := t.o.Now()
+	if last := lastChange(all, s); !now.After(last) {
+		return last.Add(time.Millisecond)
+	}
+	return now
 }
 
 func versionOf(all []learn.PolicyVersion, s learn.PolicyScope) int {
