@@ -64,6 +64,8 @@ func newHome(t *testing.T, extra settings) *home {
 		"memory":     map[string]any{"directory": h.memory},
 		"sub_agent":  map[string]any{"sync_window_seconds": 20},
 		"claude_cli": map[string]any{"path": h.mock()},
+		// One session in twenty would be told nothing, by its id.
+		"recall": map[string]any{"hold_out_percent": 0},
 	}
 	for section, v := range extra {
 		old, _ := s[section].(map[string]any)

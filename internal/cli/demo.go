@@ -194,6 +194,7 @@ func (d *demo) prepare(context.Context) error {
 	} else {
 		settings = strings.Replace(settings, ": 2\n", ": 25\n", 1)
 	}
+	settings += "recall:\n  hold_out_percent: 0\n" // nothing of the demo is left to chance
 	if err := durable.WriteFile(d.path("home/config.yaml"), []byte(settings), 0o600); err != nil {
 		return err
 	}
