@@ -35,13 +35,22 @@ func memoryWhy(app *App) *cobra.Command {
 	return cmd
 }
 
+// tells says that a text begins with its title, which an entry's does: the title
+// is its first line, without marks and cut to a length.
+func tells(text, title string) bool {
+	bare := func(s string) string { return strings.Join(strings.Fields(strings.TrimLeft(s, "#-* \t\n")), " ") }
+	title = strings.TrimRight(strings.TrimSuffix(bare(title), "…"), " .")
+	return title != "" && strings.HasPrefix(bare(text), title)
+}
+
 func showWhy(app *App, x scopes.Account) {
 	out, d := app.Out, x.Doc
 	fmt.Fprintf(out, "%s  %s\n", d.ID, x.Status)
-	if d.Title != "" {
+	text := strings.TrimSpace(d.Text)
+	if d.Title != "" && !tells(text, d.Title) {
 		fmt.Fprintf(out, "  %s\n", term.SafeText(d.Title))
 	}
-	if text := strings.TrimSpace(d.Text); text != "" && text != d.Title {
+	if text != "" {
 		fmt.Fprintf(out, "  %s\n", shown(text))
 	}
 	line := func(name, value string) {

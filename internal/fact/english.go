@@ -395,7 +395,13 @@ func (s *scanner) used(i, v int, subject string) {
 	for k := v + 1; k < w.n && name != ""; k++ {
 		if w.is(k, "for") || w.is(k, "in") {
 			if place(w.at(k+1)) == "" && k != not {
-				if sub := s.tail(k + 1); sub != "" && !vague(sub) {
+				sub := s.tail(k + 1)
+				for j := k + 1; whole(sub) && j < w.n; j++ {
+					if w.is(j, "but") || w.is(j, "except") {
+						return // and so for what else?
+					}
+				}
+				if sub != "" && !vague(sub) && !whole(sub) {
 					subject = sub
 				}
 			}
@@ -420,6 +426,17 @@ func (s *scanner) used(i, v int, subject string) {
 			s.add(subject, sameThing(w.subject(v, v+1))+" version", w.raw(v+1, v+2), w.place())
 		}
 	}
+}
+
+// whole says that what follows "for" or "in" is all of what is spoken of, so
+// that the sentence says what we use: "use npm for everything in this project".
+func whole(subject string) bool {
+	switch subject {
+	case "everything", "all", "all of it", "all package", "all dependency", "this project", "this repository", "this repo", "this codebase", "this workspace", "this monorepo",
+		"our project", "our repository", "our repo", "our codebase", "project", "repository", "repo", "codebase", "monorepo", "whole project", "whole repository", "whole repo":
+		return true
+	}
+	return false
 }
 
 func versionLike(v []byte) bool {
