@@ -348,6 +348,7 @@ func (b *builder) recalled(ctx context.Context) {
 		if b.o.Recall == nil || strings.TrimSpace(b.r.Text) == "" {
 			return
 		}
+		q.NotOwn = true // what it has just said and done is before it
 		answer, err = b.o.Recall(ctx, q)
 	default:
 		if b.o.Top == nil {
@@ -413,7 +414,7 @@ func told(r recall.Result) string {
 	}
 	switch {
 	case r.Project != "":
-		about = append(about, "project "+r.Project)
+		about = append(about, recall.Where(r.Project))
 	case r.Scope == string(event.ScopeGlobal):
 		about = append(about, "global")
 	}

@@ -80,6 +80,11 @@ func (a *App) reader() (recall.Reader, error) {
 	if home.Project != nil {
 		r.Project = home.Project.Name
 	}
+	for _, dir := range config.Places(home.Paths, home.Project, a.Env.Dir) {
+		if p := recall.Place(dir); p != "" {
+			r.Places = append(r.Places, p)
+		}
+	}
 	return r, nil
 }
 

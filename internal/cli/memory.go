@@ -228,7 +228,7 @@ func memorySearch(app *App) *cobra.Command {
 					where = fmt.Sprintf("%s %s", h.Class, h.ID)
 				}
 				if h.Project != "" {
-					where = h.Project + " " + where
+					where = strings.TrimPrefix(recall.Where(h.Project), "project ") + " " + where
 				}
 				fmt.Fprintf(app.Out, "%s%s  (%.2f)\n", term.SafeText(where), head, h.Score)
 				for line := range strings.Lines(h.Snippet) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/learn/scopes"
+	"reprise/internal/recall"
 	"reprise/internal/term"
 )
 
@@ -61,7 +62,7 @@ func showWhy(app *App, x scopes.Account) {
 	line("class", string(d.Class))
 	scope := d.Scope
 	if d.Project != "" {
-		scope += " " + d.Project
+		scope += " " + strings.TrimPrefix(recall.Where(d.Project), "project ")
 	}
 	line("scope", scope)
 	line("source", d.Source)

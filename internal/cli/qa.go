@@ -62,7 +62,7 @@ func answers(ctx context.Context, app *App, everywhere bool) ([]answerView, erro
 	var docs []recall.Doc
 	err = index.View(ctx, func(tx *recall.Tx) error {
 		return tx.Each(recall.Filter{Class: recall.ClassAnswer}, func(d recall.Doc) bool {
-			if (everywhere && person || d.Project == who.Project) && (person || learn.MayRead(who, d)) {
+			if (everywhere && person || d.Project == who.Project || slices.Contains(who.Places, d.Project)) && (person || learn.MayRead(who, d)) {
 				docs = append(docs, d)
 			}
 			return true

@@ -66,7 +66,7 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 		return err
 	}
 	if o.project != "" {
-		q.Project = o.project
+		q.Project, q.Places = o.project, nil
 	}
 	// An agent that asks for every project stays who it is.
 	q.All, q.Wide = o.all && app.person(), o.all
@@ -138,7 +138,7 @@ func showAnswer(app *App, a recall.Answer, explain bool) {
 			about = append(about, r.Time.UTC().Format(time.DateOnly))
 		}
 		if r.Project != "" {
-			about = append(about, "project "+r.Project)
+			about = append(about, recall.Where(r.Project))
 		}
 		if r.Confidence > 0 {
 			about = append(about, fmt.Sprintf("confidence %.2f", r.Confidence))
@@ -172,8 +172,19 @@ func showAnswer(app *App, a recall.Answer, explain bool) {
 	}
 	if len(a.Results) == 0 {
 		fmt.Fprintln(app.Err, "Nothing that is remembered fits.")
-		if len(a.Elsewhere) > 0 {
-			fmt.Fprintf(app.Err, "Other projects have something: %s (--project NAME, or --all).\n", term.SafeLine(strings.Join(a.Elsewhere, ", ")))
+		var projects, dirs []string
+		for _, name := range a.Elsewhere {
+			if dir, ok := recall.PlaceDir(name); ok {
+				dirs = append(dirs, dir)
+			} else {
+				projects = append(projects, name)
+			}
+		}
+		if len(projects) > 0 {
+			fmt.Fprintf(app.Err, "Other projects have something: %s (--project NAME, or --all).\n", term.SafeLine(strings.Join(projects, ", ")))
+		}
+		if len(dirs) > 0 {
+			fmt.Fprintf(app.Err, "Sessions outside any project saw something in %s (ask there, or with --all).\n", term.SafeLine(strings.Join(dirs, ", ")))
 		}
 	}
 }

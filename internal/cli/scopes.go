@@ -84,7 +84,16 @@ func (a *App) Scopes() (*scopes.Scopes, error) {
 		names = append(names, home.Project.Name)
 	}
 	set := home.Settings.Learn
+	claims := map[string]string{}
 	return scopes.New(scopes.Options{
+		Claims: func(dir string) string {
+			name, known := claims[dir]
+			if !known {
+				name = config.ProjectOf(a.Env, home.Paths, dir)
+				claims[dir] = name
+			}
+			return name
+		},
 		Index: index, Global: global, Now: a.Env.Now, Who: who, Events: home.Paths.Events,
 		Projects: func() []string { return names },
 		Entries: func(project string) *memory.Entries {

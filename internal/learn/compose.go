@@ -88,7 +88,7 @@ func compose(key, name string, recs []*record, g ground) (output, error) {
 			kept = append(kept, r)
 		}
 	}
-	c.s = readSession(kept)
+	c.s = readSession(placed(kept))
 	c.usageRows()
 	c.feedbackRows()
 	if name == "" { // events outside any session: nothing happened in turns

@@ -186,6 +186,9 @@ func (l *lookup) visible(d recall.Doc) bool {
 	if d.Status != recall.Active || !d.Until.IsZero() && !d.Until.After(l.now) {
 		return false
 	}
+	if d.Session != "" && l.who.OwnSession(d.Client, d.Session) {
+		return false // it happened before the reader's eyes
+	}
 	return mayRead(l.who, d)
 }
 
@@ -196,7 +199,7 @@ func mayRead(who recall.Reader, d recall.Doc) bool {
 	switch event.Scope(d.Scope) {
 	case event.ScopeGlobal:
 	case event.ScopeProject:
-		if d.Project != who.Project {
+		if !who.Sees(d.Project) {
 			return false
 		}
 	default:

@@ -298,7 +298,7 @@ func (f *folder) patterns(rows []sigRow, global bool) []recall.Doc {
 type judgement struct {
 	trials      []trial
 	worked      map[string]bool // sessions
-	projects    map[string]bool // in which it worked
+	projects    map[string]bool // in which it worked; a place outside any may be one of them before it was one
 	failed      int
 	lastWorked  int64
 	lastFailed  int64
@@ -317,7 +317,10 @@ func judge(list []trial, life time.Duration) judgement {
 		t := &list[i]
 		j.row, j.lastTrialAt = t.row, t.at
 		if t.worked {
-			j.worked[t.session], j.projects[t.project] = true, true
+			j.worked[t.session] = true
+			if isProject(t.project) {
+				j.projects[t.project] = true
+			}
 			j.lastWorked, j.failStreak = t.at, 0
 			j.strong = true
 			continue
@@ -519,7 +522,10 @@ func (f *folder) saidGroup(values [][]byte) ([]recall.Doc, error) {
 		data := Data{Kind: KindSaid, Outcome: Told, Signals: map[string]float64{SignalSaid: 1, SignalOutcome: 0.8, SignalRecency: 1}}
 		for i := len(list) - 1; i >= 0; i-- {
 			r := list[i]
-			sessions[r.Session], projects[r.Project] = true, true
+			sessions[r.Session] = true
+			if isProject(r.Project) {
+				projects[r.Project] = true
+			}
 			data.Episodes = appendNew(data.Episodes, r.ID, 10)
 			data.SessionID = appendNew(data.SessionID, r.SessionID, 10)
 			data.Evidence = appendNew(data.Evidence, r.Event, maxEvidence)

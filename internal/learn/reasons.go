@@ -108,7 +108,9 @@ func ScopePath(d recall.Doc) []ScopeStep {
 	if d.Session != "" {
 		out = append(out, ScopeStep{Scope: "session", Name: d.Session, Here: d.Scope == "session"})
 	}
-	if d.Project != "" {
+	if dir, ok := recall.PlaceDir(d.Project); ok {
+		out = append(out, ScopeStep{Scope: "directory", Name: dir, Here: d.Scope == "project"})
+	} else if d.Project != "" {
 		out = append(out, ScopeStep{Scope: "project", Name: d.Project, Here: d.Scope == "project"})
 	}
 	return append(out, ScopeStep{Scope: "global", Here: d.Scope == "global"})

@@ -73,9 +73,13 @@ func (c *composer) recallRow(r *record, d event.ServedData, told []string) {
 	if d.HeldOut || len(d.Items) == 0 || strings.TrimSpace(d.Query) == "" {
 		return
 	}
+	who := recall.Reader{Project: r.project, Session: c.name, Client: r.client, Agent: r.agent, Role: r.role}
+	if !isProject(r.project) && r.project != "" {
+		who.Project, who.Places = "", []string{r.project}
+	}
 	row := Recalled{
 		Event: r.id, Time: r.time(), Query: d.Query, Policy: d.Policy, Items: d.Items, Told: slices.Clone(told), Outcome: c.s.stats.Outcome,
-		Reader: recall.Reader{Project: r.project, Session: c.name, Client: r.client, Agent: r.agent, Role: r.role},
+		Reader: who,
 	}
 	for _, u := range c.s.recs {
 		if u.typ != event.RecallUsed || u.at < r.at {

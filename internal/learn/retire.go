@@ -20,8 +20,11 @@ const (
 	expiryPrefix  = "expire:"
 )
 
-// ExpiryID names a class of documents of a project, "" for the global ones.
+// ExpiryID names a class of documents of a project, "" for those outside of any.
 func ExpiryID(class recall.Class, project string) string {
+	if !isProject(project) {
+		project = ""
+	}
 	return expiryPrefix + string(class) + ":" + project
 }
 

@@ -56,7 +56,7 @@ func (st *Stats) see(r *record) {
 	if st.Client == "" {
 		st.Client = r.client
 	}
-	if st.Project == "" {
+	if st.Project == "" && isProject(r.project) {
 		st.Project = r.project
 	}
 	if st.Role == "" {

@@ -248,7 +248,7 @@ func digest(rows []coldRow) (recall.Doc, Data) {
 	}
 	where := ""
 	if first.Project != "" {
-		where = " in " + first.Project
+		where = " in " + strings.TrimPrefix(strings.TrimPrefix(recall.Where(first.Project), "project "), "in ")
 	}
 	data := Data{
 		Kind: KindDigest, Outcome: Done, Episodes: ids, Sessions: sessions, Failures: failures,

@@ -42,7 +42,7 @@ type Doc struct {
 	ID      string `json:"id"` // stable over rebuilds
 	Class   Class  `json:"class"`
 	Scope   string `json:"scope"`             // session, project or global
-	Project string `json:"project,omitempty"` // empty = global
+	Project string `json:"project,omitempty"` // empty = global; see Place for what was seen outside any project
 	Session string `json:"session,omitempty"`
 	Client  string `json:"client,omitempty"`
 	Author  string `json:"author,omitempty"` // agent, user or speaker; searched with more weight than the text
@@ -73,6 +73,9 @@ type Doc struct {
 // Reader is who asks: what an ACL is compared with, and which scopes are seen.
 type Reader struct {
 	Project string
+	// Places are directories, as Place has them, of which the reader sees what
+	// was seen there outside any project.
+	Places  []string `json:",omitempty"`
 	Session string
 	Client  string
 	Agent   string
@@ -96,6 +99,8 @@ type Question struct {
 	MaxTokens int
 	Policy    *Policy // nil = DefaultPolicy
 	Explain   bool    // fill Signals
+	// NotOwn leaves out what was worked out from the reader's own session.
+	NotOwn bool
 	// Exclude are ids that the session has been given already.
 	Exclude []string
 	// Vector is the question's embedding by VectorModel (Embedder.Name); empty
@@ -123,7 +128,7 @@ type Answer struct {
 	// duplicate, acl), by id; only with Explain.
 	Dropped map[string]string `json:"dropped,omitempty"`
 	Policy  string            `json:"policy"` // id of the policy that ranked
-	// Elsewhere are projects outside the reader's scope that have matches:
+	// Elsewhere are projects and places outside the reader's scope that have matches:
 	// filled when the answer is empty, so that a misspelt project shows.
 	Elsewhere []string `json:"elsewhere,omitempty"`
 }

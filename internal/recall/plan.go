@@ -87,10 +87,11 @@ type sight struct {
 	codes     map[int64]bool  // audienceCode of audiences
 	acl       map[string]bool // entries that name the reader
 	open      bool            // with All: only what everyone in its scope may see
+	notOwn    bool
 }
 
 func newSight(q Question, now time.Time) *sight {
-	v := &sight{Reader: q.Reader, classes: q.Classes, asOf: q.AsOf, now: now}
+	v := &sight{Reader: q.Reader, classes: q.Classes, asOf: q.AsOf, now: now, notOwn: q.NotOwn}
 	if !q.AsOf.IsZero() {
 		v.now = q.AsOf
 	}
@@ -116,6 +117,9 @@ func newSight(q Question, now time.Time) *sight {
 	v.audiences = append(v.audiences, audience(scopeGlobal, "", ""))
 	if q.Project != "" {
 		v.audiences = append(v.audiences, audience(scopeProject, q.Project, ""))
+	}
+	for _, p := range q.Places {
+		v.audiences = append(v.audiences, audience(scopeProject, p, ""))
 	}
 	if q.Reader.Session != "" {
 		v.audiences = append(v.audiences, audience(scopeSession, "", q.Reader.Session))
@@ -167,6 +171,9 @@ func (v *sight) serves(d *Doc) bool {
 			return false
 		}
 	} else if d.Class == ClassIndex {
+		return false
+	}
+	if v.notOwn && v.own(d) {
 		return false
 	}
 	if !v.asOf.IsZero() && d.Time.After(v.asOf) || !d.Until.IsZero() && !d.Until.After(v.now) {

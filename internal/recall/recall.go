@@ -83,13 +83,14 @@ func (d *db) answer(ctx context.Context, a asked, v *sight) (Answer, error) {
 	return rank(a, cs, g)
 }
 
-// elsewhere names the other projects that have an answer that everyone in them
+// elsewhere names the other projects and places that have an answer that everyone in them
 // may see, the best first.
 func (d *db) elsewhere(ctx context.Context, a asked) ([]string, error) {
 	others, err := d.number(`SELECT EXISTS(SELECT 1 FROM projects WHERE name<>?)`, a.Project)
 	if err != nil || others == 0 {
 		return nil, err
 	}
+	who := a.Reader
 	a.Reader, a.Keys, a.Exclude, a.Explain, a.Max = Reader{All: true}, nil, nil, false, 0
 	out, err := d.answer(ctx, a, &sight{Reader: Reader{All: true}, classes: a.Classes, asOf: a.AsOf, now: a.now, classBits: newSight(a.Question, a.now).classBits, open: true})
 	if err != nil {
@@ -97,7 +98,7 @@ func (d *db) elsewhere(ctx context.Context, a asked) ([]string, error) {
 	}
 	var names []string
 	for _, r := range out.Results {
-		if r.Project != "" && !slices.Contains(names, r.Project) && len(names) < maxElsewhere {
+		if !who.Sees(r.Project) && !slices.Contains(names, r.Project) && len(names) < maxElsewhere {
 			names = append(names, r.Project)
 		}
 	}

@@ -122,8 +122,12 @@ func (d *db) prominent(class Class, reader Reader) (rows []int64, most int, err 
 	} else {
 		// One after the other, each in the order of the index: with an IN they
 		// would all be sorted.
-		if err = each(where+` AND d.project=?`, append(args, "")...); err == nil && reader.Project != "" {
-			err = each(where+` AND d.project=?`, append(args, reader.Project)...)
+		var of []string
+		for _, p := range append([]string{"", reader.Project}, reader.Places...) {
+			if err == nil && !slices.Contains(of, p) {
+				of = append(of, p)
+				err = each(where+` AND d.project=?`, append(args, p)...)
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int {

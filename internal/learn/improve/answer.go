@@ -32,7 +32,7 @@ type Remembered struct {
 }
 
 // Remember looks up a question among those that the user has answered: in the
-// same project, or outside any, for who asks. ok is false where there is none
+// same project or place, or outside any, for who asks. ok is false where there is none
 // that is young enough.
 func Remember(ctx context.Context, x *recall.Index, o AnswerOptions, who recall.Reader, question string, options []string) (r Remembered, ok bool, err error) {
 	now := o.Now()
@@ -48,7 +48,7 @@ func Remember(ctx context.Context, x *recall.Index, o AnswerOptions, who recall.
 	}
 	for _, d := range a.Results {
 		asked, is := learn.AskedOf(d.Doc)
-		if !is || d.Project != who.Project || d.Status != recall.Active || now.Sub(asked.Last) > o.TTL {
+		if !is || d.Project != who.Project && !slices.Contains(who.Places, d.Project) || d.Status != recall.Active || now.Sub(asked.Last) > o.TTL {
 			continue
 		}
 		next := Remembered{Asked: asked, ID: d.ID, Exact: slices.Contains(d.Keys, key)}

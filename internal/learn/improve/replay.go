@@ -36,7 +36,7 @@ type unit struct {
 // the answer by what was used then.
 func replay(ctx context.Context, tx *recall.Tx, x *recall.Index, r learn.Recalled, p recall.Policy, tokens int, explain bool) (unit, recall.Answer, error) {
 	a, err := tx.Recall(ctx, x, recall.Question{
-		Text: r.Query, Reader: r.Reader, AsOf: r.Time, MaxTokens: tokens, Policy: &p, Exclude: r.Told, Explain: explain,
+		Text: r.Query, Reader: r.Reader, AsOf: r.Time, MaxTokens: tokens, Policy: &p, Exclude: r.Told, NotOwn: true, Explain: explain,
 	})
 	if err != nil {
 		return unit{}, a, fmt.Errorf("replay recall %s: %w", r.Event, err)

@@ -72,7 +72,7 @@ func (s *Scopes) WithText(ctx context.Context, words string) ([]Found, error) {
 			if !s.sees(d) || d.Class == recall.ClassIndex || !strings.Contains(strings.ToLower(d.Text), want) {
 				return true
 			}
-			if f := foundDoc(d); f.Kind == FoundSection || strings.HasPrefix(d.ID, "e-") {
+			if f := s.foundDoc(d); f.Kind == FoundSection || strings.HasPrefix(d.ID, "e-") {
 				written = append(written, f)
 			} else {
 				derived = append(derived, f)

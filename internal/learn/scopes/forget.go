@@ -298,7 +298,7 @@ func (s *Scopes) kinOf(ctx context.Context, f Found) ([]Found, error) {
 		}
 		for _, d := range docs {
 			if s.sees(d) && !strings.HasPrefix(d.ID, "e-") {
-				out = append(out, foundDoc(d))
+				out = append(out, s.foundDoc(d))
 			}
 		}
 		return nil

@@ -121,8 +121,8 @@ func (s *Scopes) suggestions(ctx context.Context) ([]Preference, error) {
 			}
 			w.Text, w.Last, w.general = sign.Clip(oneLine(words), 240), d.Time, w.general || general
 			w.sessions[d.Session] = true
-			if d.Project != "" {
-				w.Projects = appendNew(w.Projects, d.Project, 20)
+			if p := s.home(d); p != "" {
+				w.Projects = appendNew(w.Projects, p, 20)
 			}
 			w.Evidence = appendNew(w.Evidence, d.ID, maxEvidence)
 			return true

@@ -136,7 +136,7 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 	if !ok || data.Kind != learn.KindPattern && data.Kind != learn.KindSaid {
 		return candidate{}, false
 	}
-	c := candidate{id: d.ID, project: d.Project, from: string(event.ScopeSession)}
+	c := candidate{id: d.ID, project: s.home(d), from: string(event.ScopeSession)}
 	if d.Project == "" {
 		c.from = string(event.ScopeProject)
 		if data.Projects < g.GlobalProjects {
@@ -159,7 +159,10 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 	c.entry = mdfile.Entry{
 		Type: typ, Agent: "reprise", Source: "pattern:" + d.ID, Confidence: d.Confidence, Evidence: data.Evidence, Time: d.Time, Text: text, Rationale: c.reason,
 	}
+	dir, place := recall.PlaceDir(d.Project)
 	switch {
+	case place && c.project == "":
+		c.held = "in no project: run `reprise init` in " + sign.Clip(seen(dir), 200)
 	case len(d.ACL) > 0 && !slices.Contains(d.ACL, "*"):
 		c.held = "it is somebody's own: only their word, or a person's, promotes it"
 	case text == "":
@@ -413,7 +416,7 @@ func (s *Scopes) target(f Found, to string) (string, error) {
 	project := cmp.Or(f.Project, s.o.Who.Project)
 	if to == "" {
 		switch {
-		case f.Kind == FoundDerived && project != "", private && f.Project != "":
+		case f.Kind == FoundDerived && (project != "" || f.Doc.Project != ""), private && f.Project != "":
 			to = string(event.ScopeProject)
 		default:
 			to = string(event.ScopeGlobal)

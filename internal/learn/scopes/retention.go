@@ -82,6 +82,9 @@ func (s *Scopes) Expire(ctx context.Context) ([]Expired, error) {
 					return false // they come in the order of time
 				}
 				if learn.ExpiresAs(d) == class && !strings.HasPrefix(d.ID, "file-") && !strings.HasPrefix(d.ID, "e-") {
+					if _, place := recall.PlaceDir(d.Project); place {
+						d.Project = ""
+					}
 					old[d.Project]++
 				}
 				return true

@@ -50,6 +50,8 @@ type Options struct {
 	Blocks func(project string) *memory.Store
 	// Projects are the names of all projects.
 	Projects func() []string
+	// Claims names the project that a directory is of, "" for none; nil = none is.
+	Claims func(dir string) string
 	// Record appends an event to the log that it belongs to.
 	Record func(context.Context, event.Event) (event.Event, error)
 	// Events is the directory of a project's log, or with "" of the global one.
@@ -169,14 +171,14 @@ func (s *Scopes) Find(ctx context.Context, id string) (Found, error) {
 	if !ok || !s.sees(d) {
 		return Found{}, fmt.Errorf("%w: nothing has the id %s; `reprise recall` and `reprise memory search` show ids", memory.ErrNotFound, sign.Clip(id, 60))
 	}
-	return foundDoc(d), nil
+	return s.foundDoc(d), nil
 }
 
 func (s *Scopes) sees(d recall.Doc) bool {
 	if !visible(s.o.Who, d.ACL) {
 		return false
 	}
-	return s.o.Who.All || d.Project == "" || d.Project == s.o.Who.Project
+	return s.o.Who.Sees(d.Project)
 }
 
 // fresh brings the index up to date with files and logs.
@@ -199,8 +201,21 @@ func foundEntry(project string, item memory.Item) Found {
 	return Found{Kind: FoundEntry, Project: project, Doc: d, Entry: item}
 }
 
-func foundDoc(d recall.Doc) Found {
-	f := Found{Kind: FoundDerived, Project: d.Project, Doc: d}
+// home is the project whose memory and log a document's are: for what was seen
+// outside any, the one that has the directory since; else none.
+func (s *Scopes) home(d recall.Doc) string {
+	dir, ok := recall.PlaceDir(d.Project)
+	switch {
+	case !ok:
+		return d.Project
+	case s.o.Claims == nil:
+		return ""
+	}
+	return s.o.Claims(dir)
+}
+
+func (s *Scopes) foundDoc(d recall.Doc) Found {
+	f := Found{Kind: FoundDerived, Project: s.home(d), Doc: d}
 	if !strings.HasPrefix(d.ID, "file-") {
 		return f
 	}
