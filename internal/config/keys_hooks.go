@@ -23,7 +23,7 @@ func hookKeys() []key {
 	}
 	for i, t := range toolKinds {
 		list = append(list, enumKey("tools."+t+".record", "which calls of such tools are recorded: all, failures or off",
-			func(s *Settings) *string { return &s.Tools[i].Record }, "all", "failures", "off"))
+			func(s *Settings) *string { return &s.Tools[i].Record }, toolRecords[:]...))
 	}
 	for i, r := range roles {
 		list = append(list, listKey("profiles."+r+".hooks_off", "kinds of events that are not looked at in sessions of this role",

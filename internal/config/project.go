@@ -27,6 +27,11 @@ type Project struct {
 	Asks []string
 	// HooksOff are the kinds of events that the file switches off, among them.
 	HooksOff []string
+	// ToolRecords say by kind of tool which calls are recorded, and RoleHooksOff
+	// by role which kinds of events are not looked at, in place of what the
+	// user's settings say; among them, too.
+	ToolRecords  map[string]string
+	RoleHooksOff map[string][]string
 }
 
 // File is the project's settings file.
@@ -127,7 +132,7 @@ func projectAt(root string) (*Project, error) {
 // askingKeys are settings by which a repository could have something run, or
 // switched off. It brings them along unasked, so they wait for the user's
 // approval.
-var askingKeys = [...]string{"hooks", "verify", "routes", "guard"}
+var askingKeys = [...]string{"hooks", "tools", "profiles", "verify", "routes", "guard"}
 
 // ParseProject reads a project file. Unknown keys are errors.
 func ParseProject(file string, data []byte) (*Project, error) {
@@ -153,12 +158,17 @@ func ParseProject(file string, data []byte) (*Project, error) {
 			p.Aliases = d.aliases(e.value)
 		default:
 			if !asks(e.key) {
-				d.add(e.node, e.key, "is not a setting of a project", "remove it; there are v, name, aliases, hooks, verify, routes and guard")
+				d.add(e.node, e.key, "is not a setting of a project", "remove it; there are v, name, aliases, hooks, tools, profiles, verify, routes and guard")
 				break
 			}
 			p.Asks = append(p.Asks, e.key)
-			if e.key == "hooks" {
+			switch e.key {
+			case "hooks":
 				p.HooksOff = d.projectHooks(e.value)
+			case "tools":
+				p.ToolRecords = d.projectTools(e.value)
+			case "profiles":
+				p.RoleHooksOff = d.projectProfiles(e.value)
 			}
 		}
 	}
@@ -192,16 +202,73 @@ func (d *document) projectHooks(n ast.Node) []string {
 			d.add(e.node, e.key, "is not a setting of a project", "remove it; there is off, a list of kinds of events")
 			continue
 		}
-		names, nodes, ok := d.list(e.key, e.value)
-		for i, name := range names {
-			if _, problem, remedy := checkHookKind(Env{}, name); problem != "" && ok {
-				d.add(nodes[i], fmt.Sprintf("%s[%d]", e.key, i), problem, remedy)
-				continue
-			}
-			off = append(off, name)
-		}
+		off = append(off, d.hookKinds(e)...)
 	}
 	return off
+}
+
+// hookKinds is a list of kinds of events.
+func (d *document) hookKinds(e entry) []string {
+	var out []string
+	names, nodes, ok := d.list(e.key, e.value)
+	for i, name := range names {
+		if _, problem, remedy := checkHookKind(Env{}, name); problem != "" && ok {
+			d.add(nodes[i], fmt.Sprintf("%s[%d]", e.key, i), problem, remedy)
+			continue
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// projectTools reads what a project says of kinds of tools: "record".
+func (d *document) projectTools(n ast.Node) map[string]string {
+	out := map[string]string{}
+	d.sections("tools", n, toolKinds[:], "record", func(tool string, e entry) {
+		how, ok := d.str(e.key, e.value)
+		switch {
+		case !ok:
+		case !slices.Contains(toolRecords[:], how):
+			d.add(e.value, e.key, fmt.Sprintf("%q is not one of its values", clip(how)), "write one of "+strings.Join(toolRecords[:], ", "))
+		default:
+			out[tool] = how
+		}
+	})
+	return out
+}
+
+// projectProfiles reads what a project says of roles: "hooks_off".
+func (d *document) projectProfiles(n ast.Node) map[string][]string {
+	out := map[string][]string{}
+	d.sections("profiles", n, roles[:], "hooks_off", func(role string, e entry) { out[role] = d.hookKinds(e) })
+	return out
+}
+
+// sections reads a section of sections, each of a known name and with the one
+// setting.
+func (d *document) sections(key string, n ast.Node, names []string, setting string, read func(name string, e entry)) {
+	entries, ok := d.mapping(key, n)
+	if !ok {
+		return
+	}
+	for _, e := range entries {
+		name := strings.TrimPrefix(e.key, key+".")
+		if !slices.Contains(names, name) {
+			d.add(e.node, e.key, "is not a setting of a project", "write one of "+strings.Join(names, ", "))
+			continue
+		}
+		inner, ok := d.mapping(e.key, e.value)
+		if !ok {
+			continue
+		}
+		for _, i := range inner {
+			if i.key != e.key+"."+setting {
+				d.add(i.node, i.key, "is not a setting of a project", "remove it; there is "+setting)
+				continue
+			}
+			read(name, i)
+		}
+	}
 }
 
 func (d *document) aliases(n ast.Node) []string {

@@ -50,6 +50,7 @@ type Profile struct {
 var (
 	hookClients = [...]string{"claude", "codex", "gemini", "copilot"}
 	toolKinds   = [...]string{"shell", "read", "write", "edit", "search", "fetch", "agent", "ask", "mcp", "other"}
+	toolRecords = [...]string{"all", "failures", "off"}
 	roles       = [...]string{"conductor", "section-leader", "musician"}
 	hookKinds   = [...]string{"session_start", "session_end", "prompt", "tool_before", "tool_after", "tool_failed",
 		"permission_asked", "permission_denied", "response", "response_failed", "subagent_started",

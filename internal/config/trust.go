@@ -18,7 +18,7 @@ import (
 // about one exact text: another one has to be approved anew.
 type Trust struct {
 	Asks     []string  `json:"asks"`     // settings that need an approval; none: nothing to approve
-	HooksOff []string  `json:"-"`        // kinds of events that this very text switches off
+	Says     *Project  `json:"-"`        // what this very text says
 	Approved bool      `json:"approved"` // this very text
 	At       time.Time `json:"at,omitzero"`
 	Hash     string    `json:"hash"` // SHA-256 of the file, hex
@@ -52,7 +52,7 @@ func (paths Paths) Trust(p *Project) (Trust, error) {
 	if err != nil {
 		return Trust{}, err
 	}
-	t := Trust{Asks: now.Asks, HooksOff: now.HooksOff, Text: string(text), Hash: fmt.Sprintf("%x", sha256.Sum256(text))}
+	t := Trust{Asks: now.Asks, Says: now, Text: string(text), Hash: fmt.Sprintf("%x", sha256.Sum256(text))}
 	data, err := os.ReadFile(paths.trustFile(p))
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil

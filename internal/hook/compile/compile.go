@@ -246,9 +246,21 @@ func settingsFile(o Options, paths config.Paths) string {
 	return paths.ConfigFile
 }
 
-// rules are what settings and project say of hooks.
+// rules are what settings and project say of hooks: what the project says of a
+// tool or a role holds in place of what the settings say of it, once the user
+// approved the project's file.
 func rules(home *config.Home) plan.Rules {
 	s := home.Settings
+	var project config.Project
+	trusted := false
+	if home.Project != nil && len(home.Project.Asks) > 0 {
+		project = *home.Project
+		// The file may be another one than that which was read before: what is
+		// approved counts as it stands in the text that was approved.
+		if t, err := home.Paths.Trust(home.Project); err == nil && t.Approved {
+			project, trusted = *t.Says, true
+		}
+	}
 	r := plan.Rules{
 		Record: s.Hooks.Record == "on", Recall: s.Hooks.Recall == "on", Jobs: s.Hooks.Jobs == "on",
 		DeadlineMS: s.Hooks.DeadlineMS, Off: slices.Clone(s.Hooks.Off),
@@ -259,22 +271,23 @@ func rules(home *config.Home) plan.Rules {
 		}
 	}
 	for i, role := range config.Roles() {
-		for _, k := range s.Profiles[i].HooksOff {
+		kinds := s.Profiles[i].HooksOff
+		if of, ok := project.RoleHooksOff[role]; ok && trusted {
+			kinds = of
+		}
+		for _, k := range kinds {
 			r.Off = append(r.Off, role+":"+k)
 		}
 	}
 	for i, t := range config.ToolKinds() {
-		if how := s.Tools[i].Record; how != "all" {
+		how := s.Tools[i].Record
+		if of, ok := project.ToolRecords[t]; ok && trusted {
+			how = of
+		}
+		if how != "all" {
 			r.Tools = append(r.Tools, t+":"+how)
 		}
 	}
-	if home.Project != nil && len(home.Project.HooksOff) > 0 {
-		r.RepoOff = home.Project.HooksOff
-		// The file may be another one than that which was read before: what is
-		// approved counts as it stands in the text that was approved.
-		if t, err := home.Paths.Trust(home.Project); err == nil && t.Approved {
-			r.RepoOff, r.Trusted = t.HooksOff, true
-		}
-	}
+	r.RepoOff, r.Trusted = project.HooksOff, trusted && len(project.HooksOff) > 0
 	return r
 }

@@ -132,6 +132,50 @@ func TestRepositoryRulesNeedTrust(t *testing.T) {
 	}
 }
 
+// What a project says of tools and roles holds in place of what the settings
+// say, either way, once it is approved; of others the settings hold.
+func TestProjectOverSettings(t *testing.T) {
+	w := newWorld(t)
+	w.write("data/config.yaml", "tools: {read: {record: off}, search: {record: failures}}\nprofiles: {musician: {hooks_off: [tool_after]}, conductor: {hooks_off: [prompt]}}\n")
+	w.write("shop/.reprise/project.yaml", "v: 1\nname: shop\ntools: {read: {record: all}, shell: {record: failures}}\nprofiles: {musician: {hooks_off: [response]}}\n")
+	is := func(trusted bool) {
+		t.Helper()
+		m, err := w.make("shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &m.Plan.Rules
+		for name, c := range map[string][2]bool{
+			"read is recorded":             {r.Records("read", false), trusted},
+			"a failed read is recorded":    {r.Records("read", true), trusted},
+			"shell is recorded":            {r.Records("shell", false), !trusted},
+			"a failed shell is recorded":   {r.Records("shell", true), true},
+			"search is recorded":           {r.Records("search", false), false},
+			"musicians have tool_after":    {r.On("tool_after", "claude", "musician"), trusted},
+			"musicians have response":      {r.On("response", "claude", "musician"), !trusted},
+			"conductors have prompt":       {r.On("prompt", "claude", "conductor"), false},
+			"who has no role has response": {r.On("response", "claude", ""), true},
+		} {
+			if c[0] != c[1] {
+				t.Errorf("approved %v: %s: %v", trusted, name, c[0])
+			}
+		}
+	}
+	is(false)
+	m, err := w.make("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := m.Home.Paths.Trust(m.Home.Project)
+	if err != nil || len(tr.Asks) != 2 {
+		t.Fatalf("%+v, %v", tr, err)
+	}
+	if err := m.Home.Paths.Approve(t.Context(), m.Home.Project, tr, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	is(true)
+}
+
 // With broken settings the events stay whose they were.
 func TestBrokenSettings(t *testing.T) {
 	w := newWorld(t)
