@@ -85,6 +85,8 @@ func order(a asked, cands []*candidate, g ground) (*ranking, error) {
 	r.second()
 	r.sort(func(d *scoredDoc) float64 { return d.score })
 	r.judge()
+	r.byClass()
+	r.sort(func(d *scoredDoc) float64 { return d.score })
 	r.fuse()
 	r.sort(func(d *scoredDoc) float64 { return d.score })
 	return r, nil
@@ -262,10 +264,10 @@ func (r *ranking) spread() {
 			}
 		}
 	}
-	// A document that belongs to no session is its own session.
+	// A document that belongs to no session, or is alone in it, is its own session.
 	for _, d := range r.docs {
-		if d.Group == "" {
-			d.base += r.w[weightSession] * d.own
+		if d.Group == "" || alone(&d.Doc) {
+			d.base = d.own * (1 + r.w[weightSession])
 		}
 		if d.named {
 			d.base *= 1 + r.w[weightNamed]
@@ -279,6 +281,11 @@ func (r *ranking) widen(win, sat []float64, share float64) {
 	}
 }
 
+// idfOf is BM25's inverse document frequency, in a memory that is taken to have
+// some ordinary documents more than it has: in one of two documents, a word that
+// occurs in neither would otherwise weigh five times one that occurs in one, and
+// on the first day nothing would ever fit.
 func idfOf(df, docs int64) float64 {
-	return math.Log(1 + (float64(docs)-float64(df)+0.5)/(float64(df)+0.5))
+	n := float64(docs) + 25
+	return math.Log(1 + (n-float64(df)+0.5)/(float64(df)+0.5))
 }

@@ -64,3 +64,24 @@ func TestTop(t *testing.T) {
 	want(ids(Question{Reader: Reader{Project: "shop", Agent: "nina"}})[:1], "l3")
 	want(ids(Question{Reader: shop, AsOf: day(3)})[0:1], "l1")
 }
+
+// On the first day there is one thing to find: a question whose words it mostly
+// has finds it, and one that shares a common word with it does not.
+func TestSmallMemory(t *testing.T) {
+	x := Open(Options{MemoryDir: t.TempDir()})
+	defer x.Close()
+	if err := x.Update(t.Context(), func(tx *Tx) error {
+		return tx.Put(Doc{ID: "a", Class: ClassLearning, Text: "The integration tests need the database: docker compose up -d db", Time: time.Now(), Confidence: 0.95, Importance: 0.7})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for question, want := range map[string]int{
+		"how do I run the integration tests?": 1, "which database do I need?": 1, "integration tests": 1,
+		"zebra migration schedule tests": 0, "zebra migration schedule": 0,
+	} {
+		a, err := x.Recall(t.Context(), Question{Text: question})
+		if err != nil || len(a.Results) != want {
+			t.Errorf("%s: %d results, want %d (%v)", question, len(a.Results), want, err)
+		}
+	}
+}
