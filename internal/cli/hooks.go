@@ -94,7 +94,8 @@ func newHookMatrixCmd(app *App) *cobra.Command {
 		Long: `Show the events of each client: what reprise takes them for, what an answer to
 them can do, how long the client and reprise wait, and how that is known. An
 effect with a star is known from the client's documentation only; the others were
-tried with the version that is named.`,
+tried with the version that is named. Under SETUP, "used" are the events that
+` + "`reprise setup`" + ` installs a hook for.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			manifests := dialect.Manifests()
 			if len(args) == 1 {
@@ -131,7 +132,7 @@ tried with the version that is named.`,
 
 func writeMatrix(w io.Writer, style term.Style, m *dialect.Manifest, notes bool) error {
 	fmt.Fprintf(w, "%s (%s), tested with %s\n", style.Bold(m.Program), m.Client, m.Tested)
-	t := term.NewTable(style, "EVENT", "TAKEN FOR", "AN ANSWER CAN", "CLIENT WAITS", "REPRISE", "PAYLOAD", "SET UP")
+	t := term.NewTable(style, "EVENT", "TAKEN FOR", "AN ANSWER CAN", "CLIENT WAITS", "REPRISE", "PAYLOAD", "SETUP")
 	for _, s := range m.Events {
 		var can []string
 		for _, name := range s.Caps.Names() {
@@ -144,7 +145,7 @@ func writeMatrix(w io.Writer, style term.Style, m *dialect.Manifest, notes bool)
 		if s.Kind == dialect.Other {
 			kind = "-"
 		}
-		t.Row(s.Name, kind, dash(strings.Join(can, " ")), seconds(s.ClientMS), seconds(s.DeadlineMS), string(s.Source), map[bool]string{true: "yes", false: "-"}[s.Install])
+		t.Row(s.Name, kind, dash(strings.Join(can, " ")), seconds(s.ClientMS), seconds(s.DeadlineMS), string(s.Source), map[bool]string{true: "used", false: "-"}[s.Install])
 	}
 	if err := t.Write(w); err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 // is made at once; a hook has no time for that.
 func (a *App) openIndex(home *config.Home, build bool) (*recall.Index, *learn.Organizer) {
 	o := recall.Options{IndexFile: home.IndexFile(), MemoryDir: home.MemoryDir(), Now: a.Env.Now, Facts: fact.FindUnder}
+	o.Skip = func(name string, data []byte) bool { return memory.IsSeed(name, string(data)) }
 	o.Sources = append(o.Sources, recall.Source{Entries: entryFiles(home, "")})
 	logs := []learn.Log{{Dir: home.Paths.Events("")}}
 	for _, name := range projectNames(home) {

@@ -522,7 +522,7 @@ func (x *Index) readDocs(p *place, name string, h hint) (file, []*entry, error) 
 	if err == nil {
 		if e, ok := p.entry(name); ok {
 			docs, err = x.entryDocs(p, e, data)
-		} else {
+		} else if x.o.Skip == nil || !x.o.Skip(name, data) {
 			docs, err = x.sectionDocs(p, name, data)
 		}
 	}

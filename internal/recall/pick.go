@@ -52,6 +52,7 @@ func (r *ranking) answer() (Answer, error) {
 	if err != nil {
 		return out, err
 	}
+	fit = r.once(fit, &out)
 	fit = r.diverse(fit, &out)
 	r.serve(fit, conflicts, &out)
 	if !r.Explain || len(out.Dropped) == 0 {

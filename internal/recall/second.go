@@ -58,7 +58,7 @@ func (r *ranking) second() {
 			factor += r.w[i] * s[i]
 		}
 		factor *= 1 - r.w[weightAsks]*f.Asks
-		if f.Words < 6 {
+		if f.Words < 6 && !curated(d.Class) {
 			factor *= 1 - r.w[weightShort]
 		}
 		d.score = d.base * max(factor, 0.01)

@@ -66,6 +66,9 @@ type Options struct {
 	// any more is removed by Refresh and Rebuild.
 	Sources []Source
 	Now     func() time.Time // nil = time.Now
+	// Skip says that a file of a memory directory has nothing to find in it, by
+	// its name (core.md, blocks/a.md) and text; nil = none is left out.
+	Skip func(name string, data []byte) bool
 	// Facts finds what a text of a file states; nil = nothing. Entries and
 	// derived documents bring their own.
 	Facts func(title, text string) []fact.Fact

@@ -41,6 +41,7 @@ const (
 	weightImportance
 	weightConfidence
 	weightScope
+	weightClass
 	weightVectors
 	weightNeighbourQuality
 	numWeights
@@ -83,6 +84,7 @@ var weightTable = [numWeights]struct {
 	weightImportance:       {"importance", 0.1},
 	weightConfidence:       {"confidence", 0.05},
 	weightScope:            {"scope", 0.05},
+	weightClass:            {"class", 1},
 	weightVectors:          {"vectors", 0.5},
 	weightNeighbourQuality: {"neighbour_quality", 0.5},
 }
