@@ -163,6 +163,9 @@ func changed(app *App, c scopes.Change, asJSON bool) error {
 	for _, id := range c.Also {
 		fmt.Fprintf(app.Out, "  %s\n", style.Dim("and "+id))
 	}
+	if c.Stays != "" {
+		fmt.Fprintf(app.Out, "  %s\n", style.Dim("what it was made from stays: "+c.Stays))
+	}
 	if c.Purged > 0 {
 		fmt.Fprintf(app.Out, "  %s taken out of the logs\n", count(c.Purged, "event"))
 	}

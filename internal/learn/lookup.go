@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,6 +62,7 @@ func signCall(d *event.ToolData) (sig sign.Signature, target string) {
 func (o *Organizer) KnownFix(ctx context.Context, who recall.Reader, d event.ToolData) (Known, error) {
 	var k Known
 	var target string
+	var corrected []string
 	k.Signature, target = signCall(&d)
 	if k.Signature.Empty() {
 		return k, nil
@@ -70,7 +72,7 @@ func (o *Organizer) KnownFix(ctx context.Context, who recall.Reader, d event.Too
 		if err := l.look(); err != nil {
 			return err
 		}
-		k.Fixes, k.Avoid = l.best(), l.avoid
+		k.Fixes, k.Avoid, corrected = l.best(), l.avoid, l.corrected
 		return nil
 	})
 	if err != nil {
@@ -79,7 +81,51 @@ func (o *Organizer) KnownFix(ctx context.Context, who recall.Reader, d event.Too
 	if o.o.Index == nil || ctx.Err() != nil {
 		return k, ctx.Err()
 	}
-	return k, o.written(ctx, who, &k)
+	if err := o.written(ctx, who, &k); err != nil || len(corrected) == 0 {
+		return k, err
+	}
+	return k, o.corrections(ctx, who, corrected, &k)
+}
+
+// corrections puts before all else what was written in the place of what had
+// been worked out about the failure; ids are of that. A correction may have been
+// corrected itself.
+func (o *Organizer) corrections(ctx context.Context, who recall.Reader, ids []string, k *Known) error {
+	var found []recall.Result
+	err := o.store.View(ctx, func(tx Tx) error {
+		found = nil
+		l := &lookup{tx: tx, who: who, now: o.o.Now()}
+		seen := map[string]bool{}
+		for queue := slices.Clone(ids); len(queue) > 0 && len(seen) < 64; queue = queue[1:] {
+			docs, err := tx.ByKey(queue[0])
+			if err != nil {
+				return err
+			}
+			for _, d := range docs {
+				if seen[d.ID] || !strings.HasPrefix(d.ID, "e-") {
+					continue
+				}
+				seen[d.ID] = true
+				if l.visible(d) {
+					found = append(found, l.result(d, 1, oneLine(d.Text)))
+				} else {
+					queue = append(queue, d.ID)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look up a known failure: %w", err)
+	}
+	slices.SortStableFunc(found, func(a, b recall.Result) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.ID, b.ID)) })
+	for _, r := range k.Fixes {
+		if !slices.ContainsFunc(found, func(x recall.Result) bool { return x.ID == r.ID }) {
+			found = append(found, r)
+		}
+	}
+	k.Fixes = found[:min(len(found), mostFixes)]
+	return nil
 }
 
 // written puts in front what somebody wrote down, or let be promoted, about
@@ -110,26 +156,32 @@ type lookup struct {
 	avoid  []recall.Result
 	spoilt map[string]bool // keys of fixes that an anti-pattern speaks against
 	ids    map[string]bool
+	// corrected are those in whose place somebody wrote something else.
+	corrected []string
 }
 
 func (l *lookup) look() error {
 	l.spoilt, l.ids = map[string]bool{}, map[string]bool{}
-	var over made
+	var patterns made
 	b, _, err := l.tx.Load(bucketMade, "t"+rowSig+"\t"+l.sig.Key)
 	if err == nil {
-		err = over.decode(b)
+		err = patterns.decode(b)
 	}
 	if err != nil {
 		return err
 	}
-	for id := range over.Docs {
+	for id := range patterns.Docs {
 		l.ids[id] = true
+	}
+	over, err := l.overruled()
+	if err != nil {
+		return err
 	}
 	// Of the episodes only those with a fix are read; most have none.
 	prefix := rowSig + "\t" + l.sig.Key + "\t"
 	err = l.tx.EachKV(bucketRow, prefix, func(key string, value []byte) bool {
-		if bytes.Contains(value, []byte(`"fix":{`)) {
-			l.ids[key[strings.LastIndexByte(key, '|')+1:]] = true
+		if id := key[strings.LastIndexByte(key, '|')+1:]; bytes.Contains(value, []byte(`"fix":{`)) || over[shortHash(id)] {
+			l.ids[id] = true
 		}
 		return true
 	})
@@ -144,8 +196,11 @@ func (l *lookup) look() error {
 		}
 		if ok && l.visible(d) {
 			docs = append(docs, d)
+		} else if ok && over[shortHash(id)] && mayRead(l.who, d) && l.fits(d) {
+			l.corrected = append(l.corrected, id)
 		}
 	}
+	slices.Sort(l.corrected)
 	cold, err := l.digests()
 	if err != nil {
 		return err
@@ -163,6 +218,26 @@ func (l *lookup) look() error {
 		}
 	}
 	return nil
+}
+
+// overruled are the hashes of the ids in whose place a correction stands.
+func (l *lookup) overruled() (map[string]bool, error) {
+	out := map[string]bool{}
+	err := l.tx.EachKV(bucketRow, rowGone+"\t", func(key string, value []byte) bool {
+		var r goneRow
+		if json.Unmarshal(value, &r) == nil && r.Over > 0 {
+			out[shortHash(r.ID)] = true
+		}
+		return true
+	})
+	return out, err
+}
+
+// fits says that what was corrected is about this failure, and not another of
+// its signature.
+func (l *lookup) fits(d recall.Doc) bool {
+	data, ok := DataOf(d)
+	return ok && (slices.Contains(d.Keys, l.sig.Exact) || data.Fix == nil || !l.aboutAnother(data))
 }
 
 // digests are the summaries that stand for episodes gone cold.

@@ -155,12 +155,13 @@ func (s *Scopes) correctEntry(ctx context.Context, f Found, part, text string) (
 // supersedeKin takes what an entry was made from, where that was worked out,
 // out of what is served: it says the same.
 func (s *Scopes) supersedeKin(ctx context.Context, f Found, by string) (also, warnings []string) {
-	kin, err := s.kin(ctx, f)
+	kin, err := s.sayers(ctx, f)
 	if err != nil {
 		return nil, []string{"could not look for what says the same: " + err.Error()}
 	}
+	var derived []string
 	for _, k := range kin {
-		if k.Kind != FoundDerived {
+		if k.Doc.ID == by {
 			continue
 		}
 		if err := s.supersede(ctx, k, by); err != nil {
@@ -168,13 +169,76 @@ func (s *Scopes) supersedeKin(ctx context.Context, f Found, by string) (also, wa
 			continue
 		}
 		also = append(also, k.Doc.ID)
+		switch k.Kind {
+		case FoundDerived:
+			derived = append(derived, k.Doc.ID)
+		case FoundEntry:
+			if err := s.retire(ctx, k, "corrected by "+by); err != nil {
+				warnings = append(warnings, err.Error())
+			}
+		}
 	}
-	if len(also) > 0 && s.o.Organize != nil {
-		if err := s.o.Organize(ctx); err != nil {
+	if len(also) > 0 {
+		if err := s.drop(ctx, derived...); err != nil {
 			warnings = append(warnings, err.Error())
 		}
 	}
 	return also, warnings
+}
+
+// retire takes an entry that was promoted out of its file.
+func (s *Scopes) retire(ctx context.Context, f Found, reason string) error {
+	e, err := s.entries(f.Project)
+	if err != nil {
+		return err
+	}
+	agent, _, _ := s.who()
+	if _, err := e.Retire(ctx, f.Entry.ID, agent, reason); err != nil {
+		return err
+	}
+	s.touch(f.Project, f.Entry.File)
+	return nil
+}
+
+// sayers are the other items that say what an item says, where a correction of
+// it holds: its kin, the episodes and patterns of the same failure and fix, and
+// what an entry was promoted from.
+func (s *Scopes) sayers(ctx context.Context, f Found) ([]Found, error) {
+	var out []Found
+	seen := map[string]bool{f.Doc.ID: true}
+	for queue := []Found{f}; len(queue) > 0 && len(out) < 200; queue = queue[1:] {
+		at := queue[0]
+		next, err := s.kinOf(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if made, ok := madeFrom(at.Entry.Source); ok && strings.HasPrefix(made, "e-") {
+			if origin, err := s.Find(ctx, made); err == nil && origin.Entry.Active() {
+				next = append(next, origin)
+			}
+		}
+		if data, ok := learn.DataOf(at.Doc); ok && at.Kind == FoundDerived {
+			var same []recall.Doc
+			err := s.o.Index.View(ctx, func(tx *recall.Tx) (err error) { same, err = sameFix(tx, data); return err })
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range same {
+				if d.Status == recall.Active && s.sees(d) && !strings.HasPrefix(d.ID, "e-") {
+					next = append(next, s.foundDoc(d))
+				}
+			}
+		}
+		for _, k := range next {
+			// A correction in one project says nothing of what another saw itself.
+			if !seen[k.Doc.ID] && (k.Project == "" || f.Project == "" || k.Project == f.Project) {
+				seen[k.Doc.ID] = true
+				out = append(out, k)
+				queue = append(queue, k)
+			}
+		}
+	}
+	return out, nil
 }
 
 // supersede records that something that was worked out does not hold. The words
@@ -279,6 +343,8 @@ func (s *Scopes) correctDerived(ctx context.Context, f Found, text string) (Chan
 	if err != nil {
 		c.Warnings = append(c.Warnings, "it is corrected, but the event of it is not written: "+err.Error())
 	}
+	also, warnings := s.supersedeKin(ctx, f, a.ID)
+	c.Also, c.Warnings = also, append(c.Warnings, warnings...)
 	if err := s.drop(ctx, f.Doc.ID); err != nil {
 		return c, err
 	}

@@ -316,7 +316,8 @@ func madeFrom(source string) (string, bool) {
 // correction.
 func sameFix(tx *recall.Tx, data learn.Data) ([]recall.Doc, error) {
 	key := data.Signature
-	if data.Kind == learn.KindSaid {
+	said := data.Kind == learn.KindSaid || data.Kind == learn.KindCorrection
+	if said {
 		key = data.SaidKey
 	}
 	if key == "" {
@@ -331,7 +332,7 @@ func sameFix(tx *recall.Tx, data learn.Data) ([]recall.Doc, error) {
 		switch {
 		case !ok:
 			return true
-		case data.Kind == learn.KindSaid:
+		case said:
 			return other.SaidKey != data.SaidKey
 		case data.Fix == nil || other.Fix == nil:
 			return true
@@ -507,41 +508,4 @@ func (s *Scopes) gitKeeps(ctx context.Context, list []Found, c *Change) error {
 		}
 	}
 	return nil
-}
-
-// Demote takes a promotion back: the item is not served in the wider scope any
-// more, what it was made from stays, and no gate promotes it again.
-func (s *Scopes) Demote(ctx context.Context, id, reason string) (Change, error) {
-	f, err := s.Find(ctx, id)
-	if err != nil {
-		return Change{}, err
-	}
-	if f.Kind != FoundEntry {
-		return Change{}, fmt.Errorf("demote %s: %w: only an entry that was promoted can be demoted; `reprise memory forget` takes other things out", sign.Clip(id, 60), memory.ErrContent)
-	}
-	made, ok := madeFrom(f.Entry.Source)
-	if !ok {
-		return Change{}, fmt.Errorf("demote %s: %w: it was not promoted, somebody wrote it; `reprise memory forget` takes it out", f.Entry.ID, memory.ErrContent)
-	}
-	e, err := s.entries(f.Project)
-	if err != nil {
-		return Change{}, err
-	}
-	to := string(event.ScopeSession)
-	if strings.HasPrefix(f.Entry.Source, "entry:") {
-		to = string(event.ScopeProject)
-	}
-	c := Change{Op: "demote", ID: f.Entry.ID, Old: f.Entry.ID, Scope: to, Project: f.Project, File: f.Entry.File, Text: f.Doc.Title, Also: []string{made}}
-	c.Event, err = s.note(ctx, event.MemoryRetired, f.Project, event.MemoryData{Op: learn.OpDemote, ID: f.Entry.ID, Name: f.Entry.File, From: f.Scope(), To: to, By: byHand, Reason: sign.Clip(s.sweep(reason), 400)}, f.Entry.ACL, nil)
-	if err != nil {
-		return c, err
-	}
-	agent, _, _ := s.who()
-	r, err := e.Retire(ctx, f.Entry.ID, agent, "demoted. "+reason)
-	if err != nil {
-		return c, err
-	}
-	c.Warnings = r.Warnings
-	s.touch(f.Project, f.Entry.File)
-	return c, s.o.Index.Refresh(ctx)
 }

@@ -60,8 +60,8 @@ func (s *Scopes) Profile(ctx context.Context) ([]Preference, error) {
 			blocked[source] = true
 		}
 		for _, i := range list {
-			if i.Type != mdfile.TypePreference || !visible(s.o.Who, i.ACL) {
-				continue
+			if i.Type != mdfile.TypePreference && !(i.Type == mdfile.TypeLearning && prefers(i.Text)) || !visible(s.o.Who, i.ACL) {
+				continue // a learning that tells a preference is one, too
 			}
 			text := strings.TrimPrefix(entryTextOf(i.Entry), "The user said: ")
 			known[i.Source], known[sign.SaidKey(text)] = true, true

@@ -355,7 +355,19 @@ func (s *Scopes) PromoteItem(ctx context.Context, id, to string) (Change, error)
 	if err != nil {
 		return Change{}, err
 	}
+	if data, ok := learn.DataOf(f.Doc); ok && f.Kind == FoundDerived && (data.Kind == learn.KindTurn || data.Kind == learn.KindSession || data.Kind == learn.KindDigest) {
+		return Change{}, fmt.Errorf("promote %s: %w: it tells what happened once, and no sentence to go by; say in your own words what is to be learnt of it: `reprise memory learn \"…\"`", f.Doc.ID, memory.ErrContent)
+	}
+	var warnings []string
 	agent, source, confidence := s.who()
+	use, err := learn.New(learn.Options{Index: s.o.Index, Now: s.o.Now}).UsageOf(ctx, f.Doc.ID)
+	if err != nil {
+		return Change{}, err
+	}
+	if use.Useless > use.Useful {
+		confidence /= 2
+		warnings = append(warnings, "it was marked as of no use: its confidence is half of what it would be; `reprise memory demote` takes it back")
+	}
 	n := mdfile.Entry{Type: mdfile.TypeLearning, Agent: agent, Confidence: confidence, Text: strings.TrimSpace(f.Doc.Text)}
 	evidence := []string{}
 	switch f.Kind {
@@ -376,7 +388,9 @@ func (s *Scopes) PromoteItem(ctx context.Context, id, to string) (Change, error)
 		n.Source = "section:" + f.Doc.ID
 	}
 	n.Evidence = evidence
-	var warnings []string
+	if use.Useless > use.Useful {
+		n.Confidence = min(n.Confidence, confidence)
+	}
 	if w := instructs(entryText(n)); w != "" {
 		warnings = append(warnings, fmt.Sprintf("it reads like an instruction to a model (%q): look at it, `reprise memory demote` takes it back", w))
 	}

@@ -416,7 +416,8 @@ type Change struct {
 	Event   string `json:"event,omitempty"`
 	// Existing says that it was so already.
 	Existing  bool       `json:"existing,omitempty"`
-	Also      []string   `json:"also,omitempty"` // ids of other items that went with it
+	Also      []string   `json:"also,omitempty"`  // ids of other items that went with it
+	Stays     string     `json:"stays,omitempty"` // id of what a demoted item was made from, which is left
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 	Warnings  []string   `json:"warnings,omitempty"`
 	Purged    int        `json:"purged,omitempty"` // events taken out of the logs
