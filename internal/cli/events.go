@@ -148,6 +148,8 @@ type eventFilter struct {
 	since, until, text          string
 
 	from, to time.Time
+	hide     func(event.Type) bool // of what nobody asked for; nil = none
+	sees     func(*event.Event) bool
 }
 
 func (f *eventFilter) flags(cmd *cobra.Command) {
@@ -174,6 +176,9 @@ func (f *eventFilter) prepare(app *App) (err error) {
 		if !slices.ContainsFunc(event.Types(), func(have event.Type) bool { return isOfType(have, t) }) {
 			return usagef("--type %q is no type of an event: see `reprise events list --help`", t)
 		}
+	}
+	if f.sees, err = app.seesEvents(); err != nil {
+		return err
 	}
 	f.client = quick.Client(f.client)
 	if f.from, err = whenIs(app, "--since", f.since); err == nil {
@@ -212,9 +217,36 @@ func whenIs(app *App, flag, text string) (time.Time, error) {
 	return time.Time{}, usagef("%s %q is no time: say 2026-11-28, 2026-11-28T09:30, 3h or 2d", flag, text)
 }
 
+// seesEvents says which events may be shown here: all to a person; to an agent
+// with a name what everyone and it may read; and to a run that may not read the
+// memory its own, for the log tells all that the memory knows.
+func (a *App) seesEvents() (func(*event.Event) bool, error) {
+	if a.person() {
+		return func(*event.Event) bool { return true }, nil
+	}
+	access, err := a.memoryAccess()
+	if err != nil {
+		return nil, err
+	}
+	run, reads := a.Env.Get(proc.RunIDVar), access.MayRead() == nil
+	who, err := a.reader()
+	if err != nil {
+		return nil, err
+	}
+	return func(e *event.Event) bool {
+		if e.Run != "" && e.Run == run {
+			return true
+		}
+		return reads && who.MayRead(e.ACL)
+	}, nil
+}
+
 func (f *eventFilter) keeps(e *event.Event) bool {
 	switch {
-	case len(f.types) > 0 && !slices.ContainsFunc(f.types, func(t string) bool { return isOfType(e.Type, t) }),
+	case !f.sees(e):
+		return false
+	case f.hide != nil && f.hide(e.Type),
+		len(f.types) > 0 && !slices.ContainsFunc(f.types, func(t string) bool { return isOfType(e.Type, t) }),
 		f.session != "" && !strings.HasPrefix(e.Session, f.session),
 		f.run != "" && e.Run != f.run,
 		f.client != "" && e.Client != f.client,
@@ -265,12 +297,13 @@ func collect(app *App, logs []eventLog, f *eventFilter, limit int) ([]event.Even
 func newEventsListCmd(app *App) *cobra.Command {
 	var logs eventLogs
 	var f eventFilter
-	var asJSON bool
+	var asJSON, all bool
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Args: cobra.NoArgs, Short: "List events, the newest last",
-		Long: `List events, the newest last. At a terminal lines are cut to its width;
-` + "`reprise events show ID`" + ` has the whole.`,
+		Long: `List events, the newest last, but for reprise's own bookkeeping
+(compaction.finished, recall.served, recall.used). At a terminal lines are cut to
+its width; ` + "`reprise events show ID`" + ` has the whole.`,
 		RunE: func(*cobra.Command, []string) error {
 			if limit < 0 {
 				return usagef("--limit %d is negative", limit)
@@ -281,6 +314,9 @@ func newEventsListCmd(app *App) *cobra.Command {
 			where, err := logs.find(app)
 			if err != nil {
 				return err
+			}
+			if !all && !asJSON && len(f.types) == 0 {
+				f.hide = bookkeeping
 			}
 			events, err := collect(app, where, &f, limit)
 			if err != nil {
@@ -293,26 +329,15 @@ func newEventsListCmd(app *App) *cobra.Command {
 				fmt.Fprintln(app.Err, "No such events.")
 				return nil
 			}
-			table := eventTable(app)
-			for _, e := range events {
-				eventRow(table, e)
-			}
-			return table.Write(app.Out)
+			return listEvents(app, events)
 		},
 	}
 	logs.flags(app, cmd)
 	f.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print events for programs")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print events for programs, all of them")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "reprise's own bookkeeping, too")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "the last `N` (0: all)")
 	return cmd
-}
-
-func eventTable(app *App) *term.Table {
-	return term.NewTable(app.Style(), "ID", "TIME", "CLIENT", "SESSION", "TYPE", "WHAT").MaxWidth(app.Columns)
-}
-
-func eventRow(table *term.Table, e event.Event) {
-	table.Row(e.ID, e.TS.Local().Format("2006-01-02 15:04:05"), e.Client, e.Session[:min(len(e.Session), 8)], string(e.Type), eventWhat(e, 200))
 }
 
 func newEventsVerifyCmd(app *App) *cobra.Command {

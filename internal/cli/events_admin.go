@@ -24,6 +24,13 @@ events.jsonl, as older programs kept it, is divided by month. Lines that no
 migration knows stay as they are and are listed. What is derived from the log is
 made again by itself. With --dry-run nothing is changed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			access, err := app.memoryAccess()
+			if err != nil {
+				return err
+			}
+			if err := access.MayWrite(); err != nil {
+				return err
+			}
 			where, err := logs.find(app)
 			if err != nil {
 				return err

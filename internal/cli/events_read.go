@@ -134,8 +134,8 @@ func newEventsShowCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show ID", Args: cobra.ExactArgs(1), Short: "Show one event whole",
-		Long: `Show one event whole, of whatever project. The beginning of its id is enough where
-no other event's begins so.`,
+		Long: `Show one event whole, of whatever project. The beginning of its id, or its last
+eight characters, are enough where no other event's are the same.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, err := findEvent(app, args[0])
 			if err != nil {
@@ -157,10 +157,14 @@ func findEvent(app *App, id string) (eventDoc, error) {
 	if err != nil {
 		return eventDoc{}, err
 	}
+	sees, err := app.seesEvents()
+	if err != nil {
+		return eventDoc{}, err
+	}
 	var found []eventDoc
 	for _, log := range where {
 		for item, err := range event.ReadFrom(log.dir, nil) {
-			if err == nil && strings.HasPrefix(item.ID, id) {
+			if err == nil && isEventID(item.ID, id) && sees(&item.Event) {
 				found = append(found, eventDoc{item.Event, log.dir + "/" + item.File, item.Line})
 			}
 		}
@@ -174,7 +178,7 @@ func findEvent(app *App, id string) (eventDoc, error) {
 	case 1:
 		return found[0], nil
 	}
-	return eventDoc{}, usagef("%s begin with %q: give more of the id, as %s", count(len(found), "event"), id, found[0].ID)
+	return eventDoc{}, usagef("%s have %q at an end of their ids: give more of the id, as %s", count(len(found), "event"), id, found[0].ID)
 }
 
 func showEvent(app *App, d eventDoc) error {
