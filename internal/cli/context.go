@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/agent/dialect"
 	"reprise/internal/brief"
 	"reprise/internal/event"
 	"reprise/internal/term"
@@ -23,7 +24,7 @@ func newContextCmd(app *App) *cobra.Command {
 
 func newContextShowCmd(app *App) *cobra.Command {
 	var explain, asJSON bool
-	var prompt, failure, client string
+	var prompt, failure, command, client string
 	cmd := &cobra.Command{
 		Use: "show", Args: cobra.NoArgs, Short: "Show exactly what a session would be told now, and what it costs",
 		Long: `Show exactly what a session in this directory would be told now: at its start, or
@@ -34,7 +35,7 @@ an output. Nothing is recorded.
 there, and what was left out.`,
 		Example: `  reprise context show --explain
   reprise context show --prompt "deploy the shop to staging"
-  reprise context show --failure "dial tcp: connection refused"`,
+  reprise context show --command "go test ./..." --failure "dial tcp 127.0.0.1:5432: connect: connection refused"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := brief.Request{At: brief.SessionStart}
 			switch {
@@ -44,6 +45,19 @@ there, and what was left out.`,
 				r.At, r.Text = brief.Prompt, prompt
 			case failure != "":
 				r.At, r.Failed = brief.ToolFailure, event.ToolData{Tool: "shell", Name: "Bash", Error: failure}
+				if command != "" {
+					input, err := jsonData(map[string]any{"command": command})
+					if err != nil {
+						return err
+					}
+					r.Failed.Input = input
+				}
+			}
+			if command != "" && failure == "" {
+				return usagef("--command is the command that failed: say with --failure how")
+			}
+			if !slices.Contains(dialect.Clients(), client) {
+				return usagef("--client %q: there are %s", clipText(client, 40), strings.Join(dialect.Clients(), ", "))
 			}
 			return contextShow(cmd.Context(), app, r, client, explain, asJSON)
 		},
@@ -53,6 +67,7 @@ there, and what was left out.`,
 	f.BoolVar(&asJSON, "json", false, "print it for programs")
 	f.StringVar(&prompt, "prompt", "", "what is told with this prompt")
 	f.StringVar(&failure, "failure", "", "what is told when a command fails with this output")
+	f.StringVar(&command, "command", "", "the command that fails, with --failure")
 	f.StringVar(&client, "client", "claude", "as a session of this client")
 	offer(cmd, "client", "claude", "codex", "gemini", "copilot")
 	return cmd

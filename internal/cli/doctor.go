@@ -35,23 +35,28 @@ that out.`,
 			if !quick {
 				d.Live = func(ctx context.Context, h setup.InstalledHooks) []setup.Finding { return liveHooks(ctx, app, h) }
 			}
-			found := setup.Diagnose(cmd.Context(), d.Checks())
 			if asJSON {
+				found := setup.Diagnose(cmd.Context(), d.Checks(), nil)
 				if err := printJSON(app.Out, map[string]any{"status": setup.Worst(found), "findings": found}); err != nil {
 					return err
 				}
-			} else {
-				printFindings(app, found)
+				return doctorExit(found)
 			}
-			if setup.Worst(found) == setup.Fail {
-				return &ExitError{Code: ExitFailure}
-			}
-			return nil
+			found := setup.Diagnose(cmd.Context(), d.Checks(), func(of []setup.Finding) { printFindings(app, of) })
+			printVerdict(app, found)
+			return doctorExit(found)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings for programs")
 	cmd.Flags().BoolVar(&quick, "quick", false, "do not run any client")
 	return cmd
+}
+
+func doctorExit(found []setup.Finding) error {
+	if setup.Worst(found) == setup.Fail {
+		return &ExitError{Code: ExitFailure}
+	}
+	return nil
 }
 
 // doctor wires the checks. It works where the settings do not: that is when it
@@ -133,23 +138,26 @@ func programVersion(ctx context.Context, app *App, program string) (string, erro
 	return line, nil
 }
 
+// printFindings prints what one check found, at once: some checks take seconds.
 func printFindings(app *App, found []setup.Finding) {
 	style := app.Style()
 	mark := map[setup.Status]string{
 		setup.OK: style.Green("ok  "), setup.Info: style.Dim("info"), setup.Warn: style.Yellow("warn"), setup.Fail: style.Red("FAIL"),
 	}
-	last := ""
-	n := map[setup.Status]int{}
+	fmt.Fprintln(app.Out, style.Bold(found[0].Check))
 	for _, f := range found {
-		n[f.Status]++
-		if f.Check != last {
-			fmt.Fprintln(app.Out, style.Bold(f.Check))
-			last = f.Check
-		}
 		fmt.Fprintf(app.Out, "  %s  %s\n", mark[f.Status], term.SafeLine(f.Message))
 		if f.Remedy != "" {
 			fmt.Fprintf(app.Out, "        %s %s\n", style.Dim("→"), term.SafeLine(f.Remedy))
 		}
+	}
+}
+
+func printVerdict(app *App, found []setup.Finding) {
+	style := app.Style()
+	n := map[setup.Status]int{}
+	for _, f := range found {
+		n[f.Status]++
 	}
 	fmt.Fprintln(app.Out)
 	switch {

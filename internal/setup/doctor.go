@@ -53,13 +53,17 @@ const checkTime = 15 * time.Second
 const liveTime = time.Minute
 
 // Diagnose runs the checks in order. One that panics or does not end is itself
-// a finding, and the others still run.
-func Diagnose(ctx context.Context, checks []Check) []Finding {
+// a finding, and the others still run. tell, which may be nil, gets the findings
+// of each check as soon as there are some.
+func Diagnose(ctx context.Context, checks []Check, tell func([]Finding)) []Finding {
 	var out []Finding
 	for _, c := range checks {
 		fs := diagnose(ctx, c)
 		for i := range fs {
 			fs[i].Check = c.Name
+		}
+		if tell != nil && len(fs) > 0 {
+			tell(fs)
 		}
 		out = append(out, fs...)
 	}
@@ -335,7 +339,11 @@ func (d Doctor) log(context.Context) []Finding {
 	case !health.Exists:
 		return writable("log", filepath.Dir(file))
 	}
-	out := one(OK, "", "%s, %d bytes, %d errors in its last %d lines", file, health.Bytes, health.Errors, health.Lines)
+	status, remedy := OK, ""
+	if health.Errors > 0 {
+		status, remedy = Warn, "look at the end of the log"
+	}
+	out := one(status, remedy, "%s, %d bytes, %d errors in its last %d lines", file, health.Bytes, health.Errors, health.Lines)
 	if health.Lost > 0 {
 		out = append(out, one(Warn, "check the disk and the permissions of the log", "%d log lines could not be written", health.Lost)...)
 	}
@@ -345,7 +353,6 @@ func (d Doctor) log(context.Context) []Finding {
 	return append(out, bad(writable("log", filepath.Dir(file)))...)
 }
 
-// bad leaves out what is well.
 // outbox says whether events wait for their log.
 func (d Doctor) outbox(context.Context) []Finding {
 	if d.Waiting == nil {
@@ -362,6 +369,7 @@ func (d Doctor) outbox(context.Context) []Finding {
 	return one(OK, "", "no event waits for its log")
 }
 
+// bad leaves out what is well.
 func bad(found []Finding) []Finding {
 	return slices.DeleteFunc(found, func(f Finding) bool { return f.Status == OK })
 }

@@ -94,7 +94,7 @@ func (d Doctor) entries(context.Context) []Finding {
 		}
 	}
 	if len(out) == 0 {
-		return one(Warn, "run `reprise mcp install claude-code`, or another client's name", "reprise is in no client's MCP servers")
+		return one(Warn, "run `reprise setup`", "reprise is in no client's MCP servers")
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,6 +46,21 @@ func newDoctor(t *testing.T) Doctor {
 		},
 		Version: func(context.Context, string) (string, error) { return "1.2.3", nil },
 		Secrets: func(text string) int { return strings.Count(text, "SECRET") },
+	}
+}
+
+// What a check found is told before the next one is begun.
+func TestDiagnoseTellsAtOnce(t *testing.T) {
+	var order []string
+	check := func(name string) Check {
+		return Check{Name: name, Run: func(context.Context) []Finding {
+			order = append(order, "run "+name)
+			return one(OK, "", "fine")
+		}}
+	}
+	Diagnose(t.Context(), []Check{check("a"), check("b")}, func(f []Finding) { order = append(order, "tell "+f[0].Check) })
+	if want := "[run a tell a run b tell b]"; fmt.Sprint(order) != want {
+		t.Errorf("got %v, want %s", order, want)
 	}
 }
 
@@ -194,7 +210,7 @@ func TestDoctor(t *testing.T) {
 			}
 			d := newDoctor(t)
 			tc.prepare(t, &d)
-			found := Diagnose(t.Context(), d.Checks())
+			found := Diagnose(t.Context(), d.Checks(), nil)
 			f := find(found, tc.check, tc.message)
 			if f == nil || f.Status != tc.status {
 				t.Fatalf("want %s %s %q in\n%+v", tc.check, tc.status, tc.message, found)
@@ -216,13 +232,13 @@ func TestDoctor(t *testing.T) {
 func TestDoctorWritesNothing(t *testing.T) {
 	d := newDoctor(t)
 	home := d.Setup.Env.Vars["HOME"]
-	Diagnose(t.Context(), d.Checks())
+	Diagnose(t.Context(), d.Checks(), nil)
 	if entries, err := os.ReadDir(home); err != nil || len(entries) != 0 {
 		t.Errorf("left: %v, %v", entries, err)
 	}
 	d.Load = func() (*config.Home, error) { return nil, errors.New("wrong") }
 	d.Orphans, d.Memory = nil, nil
-	for _, f := range Diagnose(t.Context(), d.Checks()) {
+	for _, f := range Diagnose(t.Context(), d.Checks(), nil) {
 		if strings.Contains(f.Message, "went wrong") {
 			t.Errorf("%+v", f)
 		}
