@@ -16,7 +16,7 @@ import (
 )
 
 // version of the database's layout, joined with the tokenizer's.
-const version = 4*100 + lexicon.Version
+const version = 5*100 + lexicon.Version
 
 const applicationID = 0x72707273 // "rprs"
 
@@ -26,7 +26,8 @@ const applicationID = 0x72707273 // "rprs"
 // of Doc.Time. The column f of `fts` holds words
 // that no text has: who may see a document and what it is (see row.go). Times
 // are ns since 1970, 0 = none. `docs` has its large columns last, so that the
-// small ones are read without them.
+// small ones are read without them. `kv` has rowids, for its values are large:
+// in a tree without them each page between root and leaf would hold four.
 const schema = `
 CREATE TABLE meta(k TEXT PRIMARY KEY, v) WITHOUT ROWID;
 CREATE TABLE sources(key TEXT PRIMARY KEY, looked INT, cost INT, dir1 INT, dir2 INT, files INT) WITHOUT ROWID;
@@ -46,7 +47,7 @@ CREATE TABLE facts(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) W
 CREATE TABLE terms(term TEXT PRIMARY KEY, df INT NOT NULL) WITHOUT ROWID;
 CREATE TABLE days(day INTEGER PRIMARY KEY, n INT NOT NULL);
 CREATE TABLE projects(name TEXT PRIMARY KEY, n INT NOT NULL) WITHOUT ROWID;
-CREATE TABLE kv(bucket TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(bucket, key)) WITHOUT ROWID;
+CREATE TABLE kv(bucket TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(bucket, key));
 CREATE TABLE vectors(model TEXT NOT NULL, id TEXT NOT NULL, hash INT NOT NULL, v BLOB NOT NULL, PRIMARY KEY(model, id));
 CREATE INDEX vectors_id ON vectors(id);
 CREATE VIRTUAL TABLE fts USING fts5(t, a, b, f, content='', contentless_delete=1, tokenize='ascii');

@@ -102,19 +102,15 @@ func (d *db) prominent(class Class, reader Reader) (rows []int64, most int, err 
 		id         string
 	}
 	var all []entry
-	where, order := `d.class=?`, `d.importance DESC, d.time DESC, d.id`
+	where, order, importance := `d.class=?`, `d.importance DESC, d.time DESC, d.id`, `d.importance`
 	args := []any{string(class)}
 	most = topMost
 	if class == ClassSummary {
-		where, order, args, most = `d.class='summary'`, `d.time DESC, d.id`, nil, topSummaries
+		where, order, importance, args, most = `d.class='summary'`, `d.time DESC, d.id`, `0.0`, nil, topSummaries
 	}
 	each := func(where string, args ...any) error {
-		return d.rows(`SELECT d.row, d.importance, d.time, d.id FROM docs d WHERE `+where+` ORDER BY `+order+` LIMIT ?`, func(s *sqlite3.Stmt) {
-			e := entry{row: s.ColumnInt64(0), time: s.ColumnInt64(2), id: s.ColumnText(3)}
-			if class != ClassSummary {
-				e.importance = s.ColumnFloat(1)
-			}
-			all = append(all, e)
+		return d.rows(`SELECT d.row, `+importance+`, d.time, d.id FROM docs d WHERE `+where+` ORDER BY `+order+` LIMIT ?`, func(s *sqlite3.Stmt) {
+			all = append(all, entry{s.ColumnInt64(0), s.ColumnFloat(1), s.ColumnInt64(2), s.ColumnText(3)})
 		}, append(slices.Clone(args), topLooked)...)
 	}
 	if reader.All || reader.Wide {
