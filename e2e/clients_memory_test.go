@@ -23,6 +23,7 @@ import (
 // by `reprise setup`, the clients are the real ones, and in the end `setup
 // --remove` leaves no trace.
 func TestOneMemoryFourClients(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	h := newHome(t, nil)
 	h.write(filepath.Join(h.work, "Makefile"), makefile())

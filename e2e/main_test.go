@@ -118,6 +118,6 @@ func lines(s string) []string {
 func inItsOwnStep(t *testing.T) {
 	t.Helper()
 	if os.Getenv("REPRISE_SUITES") == "" {
-		t.Skip("builds programs and drives a foreign suite for half a minute: script/test runs it in a step of its own; REPRISE_SUITES=1 runs it here")
+		t.Skip("builds programs, or drives a foreign suite or four clients, for half a minute: script/test runs it in a step of its own; REPRISE_SUITES=1 runs it here")
 	}
 }
