@@ -1,7 +1,8 @@
 // Command bench measures the built programs as their users start them and
-// prints a markdown table: go run ./script/bench [-n 20]
-// go run ./script/bench recall [-docs 100000] measures the search index,
-// go run ./script/bench import [-mb 100] the taking in of transcripts.
+// prints markdown tables: go run ./script/bench [-n 20] [-only start,hooks]
+// With more to set, go run ./script/bench recall [-docs 100000] measures the
+// search index, go run ./script/bench import [-mb 100] the taking in of
+// transcripts.
 //
 // Everything is measured beside a yardstick of the same run, for two cores that
 // others share make bare numbers worth little. It writes only below a temporary
@@ -41,7 +42,7 @@ func main() {
 		return
 	}
 	n := flag.Int("n", 20, "how often each thing is measured")
-	only := flag.String("only", "", "measure just these, with commas between: start, call, spawn, supervisor, small, hooks, sessions")
+	only := flag.String("only", "", "measure just these, with commas between: "+strings.Join(names, ", "))
 	keep := flag.Bool("keep", false, "leave the temporary directory, to look at what was measured")
 	flag.Parse()
 	if err := bench(*n, *only, *keep, os.Stdout); err != nil {
@@ -49,6 +50,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// names are what can be measured, in the order of the report.
+var names = []string{"start", "call", "spawn", "supervisor", "small", "hooks", "sessions", "recall", "import"}
 
 // row is one line of the table.
 type row struct {
@@ -65,6 +69,15 @@ func bench(n int, only string, keep bool, out io.Writer) error {
 	if n < 1 {
 		return fmt.Errorf("-n %d: at least one measurement is needed", n)
 	}
+	chosen := names
+	if only != "" {
+		chosen = strings.Split(only, ",")
+		for _, name := range chosen {
+			if !slices.Contains(names, name) {
+				return fmt.Errorf("-only %s: there is no such measurement; there are %s", name, strings.Join(names, ", "))
+			}
+		}
+	}
 	dir, err := os.MkdirTemp("", "reprise-bench-")
 	if err != nil {
 		return err
@@ -78,30 +91,34 @@ func bench(n int, only string, keep bool, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var rows []row
-	known := false
-	for _, m := range []struct {
-		name    string
-		measure func() ([]row, error)
-	}{{"start", r.coldStart}, {"call", r.roundTrip}, {"spawn", r.spawn}, {"supervisor", r.supervisor}, {"small", r.hookStart}, {"hooks", r.hooks}, {"sessions", r.sessions}} {
-		if only != "" && !slices.Contains(strings.Split(only, ","), m.name) {
+	table := map[string]func() ([]row, error){
+		"start": r.coldStart, "call": r.roundTrip, "spawn": r.spawn, "supervisor": r.supervisor, "small": r.hookStart, "hooks": r.hooks, "sessions": r.sessions,
+	}
+	fmt.Fprintf(out, "%s %s/%s, %d CPUs, medians of %d, load %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), n, load())
+	head := "| what | measured | yardstick in the same run | aim |\n|---|---|---|---|\n"
+	for _, name := range chosen {
+		measure := table[name]
+		if measure == nil {
 			continue
 		}
-		known = true
-		more, err := m.measure()
+		rows, err := measure()
 		if err != nil {
 			return err
 		}
-		rows = append(rows, more...)
+		for _, row := range rows {
+			fmt.Fprintf(out, "%s| %s | %s | %s | %s |\n", head, row.what, row.value, row.against, row.aim)
+			head = ""
+		}
 	}
-	if !known {
-		return fmt.Errorf("-only %s: there is no such measurement", only)
+	if slices.Contains(chosen, "recall") {
+		fmt.Fprintln(out)
+		if err := recallBench(nil, out); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(out, "%s %s/%s, %d CPUs, medians of %d\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), n)
-	fmt.Fprintln(out, "| what | measured | yardstick in the same run | aim |")
-	fmt.Fprintln(out, "|---|---|---|---|")
-	for _, row := range rows {
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", row.what, row.value, row.against, row.aim)
+	if slices.Contains(chosen, "import") {
+		fmt.Fprintln(out)
+		return importBench([]string{"-mb", "20"}, out)
 	}
 	return nil
 }
