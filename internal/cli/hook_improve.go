@@ -146,7 +146,35 @@ func (h *handlers) question(ctx context.Context, ev dialect.Event) (dialect.Deci
 			return dialect.Decision{}, err // what is not in the log was not answered: the user is asked
 		}
 	}
+	if ev.Client == "claude" {
+		// Claude Code takes answers with the tool's input: the tool then runs
+		// without asking, and says them in its own words.
+		input, err := withAnswers(ev.Input, questions, known)
+		if err != nil {
+			return dialect.Decision{}, err
+		}
+		return dialect.Decision{Permission: dialect.Allow, Reason: "answered from memory", UpdatedInput: input, Context: answeredBefore(known)}, nil
+	}
 	return dialect.Decision{Permission: dialect.Deny, Reason: answeredBefore(known)}, nil
+}
+
+// withAnswers is the input of Claude Code's asking tool with the user's answers,
+// by question, as its own dialogue adds them.
+func withAnswers(input []byte, questions []dialect.Question, known []improve.Remembered) ([]byte, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(input, &fields); err != nil {
+		return nil, fmt.Errorf("answer from memory: %w", err)
+	}
+	answers := map[string]string{}
+	for i, r := range known {
+		answers[questions[i].Text] = r.Answer
+	}
+	raw, err := json.Marshal(answers)
+	if err != nil {
+		return nil, err
+	}
+	fields["answers"] = raw
+	return json.Marshal(fields)
 }
 
 func answeredBefore(list []improve.Remembered) string {

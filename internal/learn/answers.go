@@ -99,7 +99,13 @@ func (c *composer) answerRow(r *record) {
 			if row.Memory = true; d.By != "memory" {
 				return
 			}
+			break
 		}
+	}
+	if row.Memory {
+		c.s.stats.FromMemory++
+	} else {
+		c.s.stats.Answered++
 	}
 	c.add(rowAsk, shortHash(r.project, QuestionKey(d.Question, d.Options), strings.Join(r.acl, " ")), sortKey(r.at, c.key, shortHash(r.id)), row)
 }

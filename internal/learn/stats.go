@@ -87,14 +87,6 @@ func (st *Stats) see(r *record) {
 				st.Recalls++
 			}
 		}
-	case event.QuestionAnswered:
-		var d event.QuestionData
-		decode(r.extra, &d)
-		if d.By == "memory" {
-			st.FromMemory++
-		} else {
-			st.Answered++
-		}
 	case event.RecallUsed:
 		var d event.UsedData
 		decode(r.extra, &d)
