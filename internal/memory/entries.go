@@ -317,12 +317,25 @@ type Added struct {
 // from, is a success that changes nothing; what was forgotten is ErrRetired,
 // unless Source is "hand". Secrets are taken out.
 func (e *Entries) Add(ctx context.Context, n mdfile.Entry) (Added, error) {
+	return e.AddOnce(ctx, n, func(Item, mdfile.Entry) bool { return false })
+}
+
+// AddOnce is Add unless there is an entry that says the same as the new one, which
+// is then the answer. It is looked for under the lock, so that several who say the same at
+// the same time make one entry.
+func (e *Entries) AddOnce(ctx context.Context, n mdfile.Entry, same func(old Item, n mdfile.Entry) bool) (Added, error) {
 	n, err := e.checked(n)
 	if err != nil {
 		return Added{}, fmt.Errorf("add entry: %w", err)
 	}
 	var out Added
 	warnings, err := e.write(ctx, "add entry", func(t *tx, sh *shelf) (err error) {
+		for _, i := range sh.items() {
+			if same(i, n) {
+				out = Added{Item: i, Path: e.s.abs(i.File), Existing: true}
+				return nil
+			}
+		}
 		out, err = e.add(t, sh, n)
 		return err
 	})

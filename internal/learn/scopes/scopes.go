@@ -452,10 +452,7 @@ func (s *Scopes) Learn(ctx context.Context, n Note) (Change, error) {
 		}
 		entry.ACL = []string{"agent:" + s.o.Who.Agent}
 	}
-	for _, old := range s.same(ctx, e, entry) {
-		return Change{Op: opOf(entry.Type), ID: old.ID, Scope: scopeOf(n.Project), Project: n.Project, File: old.File, Text: entryText(old.Entry), Existing: true}, nil
-	}
-	a, err := e.Add(ctx, entry)
+	a, err := e.AddOnce(ctx, entry, saysSame)
 	if err != nil {
 		return Change{}, err
 	}
@@ -481,21 +478,10 @@ func opOf(typ string) string {
 	return "learn"
 }
 
-// same are the active entries that say the same for the same readers: telling
-// something twice is no second thing.
-func (s *Scopes) same(ctx context.Context, e *memory.Entries, n mdfile.Entry) []memory.Item {
-	list, err := e.List(ctx)
-	if err != nil {
-		return nil // Add says what is wrong
-	}
-	want := sayKey(entryText(n))
-	var out []memory.Item
-	for _, i := range list {
-		if i.Active() && i.Type == n.Type && slices.Equal(i.ACL, n.ACL) && sayKey(entryText(i.Entry)) == want {
-			out = append(out, i)
-		}
-	}
-	return out
+// saysSame reports an active entry that says what a new one does, to the same
+// readers: telling something twice is no second thing.
+func saysSame(old memory.Item, n mdfile.Entry) bool {
+	return old.Active() && old.Type == n.Type && slices.Equal(old.ACL, n.ACL) && sayKey(entryText(old.Entry)) == sayKey(entryText(n))
 }
 
 // sayKey is a text without what does not count: case, white space, the full

@@ -626,3 +626,21 @@ func TestIdentities(t *testing.T) {
 		t.Error("an unreadable file was taken for an empty one")
 	}
 }
+
+// Several who say the same at the same time say it once.
+func TestTheSameWordAtOnce(t *testing.T) {
+	e := newEstate(t)
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			text := []string{"The port of billing is 5432", "the port of  billing is 5432."}[i%2]
+			if _, err := e.person("shop").Learn(context.Background(), Note{Project: "shop", Text: text}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if list := must[[]memory.Item](t)(e.person("").o.Entries("shop").List(context.Background())); len(list) != 1 {
+		t.Errorf("%d entries say the same", len(list))
+	}
+}
