@@ -39,7 +39,9 @@ func (s *story) serve(ids ...string) {
 }
 
 func TestWhatWasUsed(t *testing.T) {
-	note := func(text string) recall.Doc { return recall.Doc{ID: "n-12345678", Class: recall.ClassLearning, Text: text} }
+	note := func(text string) recall.Doc {
+		return recall.Doc{ID: "n-12345678", Class: recall.ClassLearning, Text: text}
+	}
 	command := func(c string) func(*story) { return func(s *story) { s.shell(c, "") } }
 	answer := func(c string) func(*story) { return func(s *story) { s.answer(c) } }
 	turn := recall.Doc{ID: "tn-1", Class: recall.ClassEpisode, Text: "Edited: internal/cart/cart.go, internal/cart/total.go", Data: Data{Kind: KindTurn}.encode()}
