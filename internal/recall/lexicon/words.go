@@ -3,6 +3,7 @@ package lexicon
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 )
@@ -323,11 +324,30 @@ func normal(w []byte, ascii bool) string {
 	if !ascii {
 		return string(w)
 	}
-	if base, ok := irregular()[string(w)]; ok {
-		return base
+	h := uint32(2166136261) // FNV-1a
+	for _, b := range w {
+		h = (h ^ uint32(b)) * 16777619
 	}
-	return stem(string(w))
+	slot := &known[h%knownWords]
+	if k := slot.Load(); k != nil && k.word == string(w) {
+		return k.term
+	}
+	k := &knownWord{word: string(w)}
+	var ok bool
+	if k.term, ok = irregular()[k.word]; !ok {
+		k.term = stem(k.word)
+	}
+	slot.Store(k)
+	return k.term
 }
+
+// known are words whose stem was worked out, by their hash: most of a text's
+// words stood in the text before.
+var known [knownWords]atomic.Pointer[knownWord]
+
+const knownWords = 1 << 12
+
+type knownWord struct{ word, term string }
 
 func (c *cutter) denseChar(r rune, kind script, i, end int) {
 	c.flushWord()
