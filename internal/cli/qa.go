@@ -161,7 +161,7 @@ func qaShow(app *App) *cobra.Command {
 			line("options", strings.Join(v.Options, " / "))
 			line("answer", v.Answer)
 			line("before that", v.Before)
-			line("project", v.Project)
+			line("where", recall.Where(v.Project))
 			line("readers", strings.Join(v.Readers, ", "))
 			line("given", fmt.Sprintf("%s, from %s to %s", count(v.Times, "time"), v.First.Format(time.DateOnly), v.Last.Format(time.DateOnly)))
 			if v.Memory > 0 {
