@@ -48,7 +48,7 @@ func (t *Tuner) adopt(ctx context.Context, s learn.PolicyScope, p *progress) (Ou
 			return out, fmt.Errorf("record the new policy for %s: %w; it is tried again", s, err)
 		}
 	}
-	*p = progress{Seq: p.Seq, Day: p.Day}
+	*p = progress{Seq: p.Seq, Day: p.Day, Since: p.Since}
 	if err := t.store(ctx, s, p); err != nil && !errors.Is(err, errOvertaken) {
 		return out, err
 	}

@@ -143,7 +143,7 @@ func (h *history) session(topic int, role, uses string, correct bool) {
 }
 
 func (h *history) tuner() *improve.Tuner {
-	return improve.NewTuner(improve.Options{Index: h.index, Organizer: h.org, Record: h.record, Now: func() time.Time { return h.now }, MinUses: 8, Recalls: 16})
+	return improve.NewTuner(improve.Options{Index: h.index, Organizer: h.org, Record: h.record, Now: func() time.Time { return h.now }, MinUses: 6, Recalls: 12})
 }
 
 func (h *history) policies() []learn.PolicyVersion {

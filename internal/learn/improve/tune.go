@@ -64,8 +64,9 @@ const bucketTune = "improve.tune"
 
 // progress is an evaluation on its way.
 type progress struct {
-	Seq    int    `json:"seq"` // changes of this value: who finds another one has been overtaken
-	Day    int    `json:"day"` // on which the last round ended
+	Seq    int    `json:"seq"`   // changes of this value: who finds another one has been overtaken
+	Day    int    `json:"day"`   // on which it was looked at last
+	Since  int    `json:"since"` // day of the last whole round: what was used before is no news
 	Parent string `json:"parent,omitempty"`
 
 	Base       recall.Policy    `json:"base,omitzero"`
@@ -145,7 +146,7 @@ func (t *Tuner) work(ctx context.Context, s learn.PolicyScope, over func() bool)
 			return out, err
 		}
 		if now.ID != p.Parent { // somebody changed it meanwhile
-			p = &progress{Seq: p.Seq, Day: p.Day}
+			p = &progress{Seq: p.Seq, Day: p.Day, Since: p.Since}
 		}
 	}
 	if len(p.Recalls) == 0 {
@@ -157,6 +158,10 @@ func (t *Tuner) work(ctx context.Context, s learn.PolicyScope, over func() bool)
 			return out, err
 		}
 		if !ok {
+			p.Day = today // the look itself has its price
+			if err := t.store(ctx, s, p); err != nil {
+				return out, err
+			}
 			return done(out, fmt.Sprintf("too little was used since the last time (%d things are needed)", t.o.MinUses)), nil
 		}
 	}
@@ -171,9 +176,9 @@ func (t *Tuner) work(ctx context.Context, s learn.PolicyScope, over func() bool)
 	best, tried := choose(p)
 	out.Tried = tried
 	out.Replay = p.replayOf(best)
-	p.Day = today
+	p.Day, p.Since = today, today
 	if best == 0 {
-		*p = progress{Seq: p.Seq, Day: p.Day}
+		*p = progress{Seq: p.Seq, Day: p.Day, Since: p.Since}
 		out = done(out, "no other policy would have done better")
 		return out, t.store(ctx, s, p)
 	}
@@ -292,7 +297,7 @@ func (t *Tuner) begin(ctx context.Context, s learn.PolicyScope, p *progress, nee
 	after := lastChange(all, s)
 	fresh := 0
 	for _, r := range list {
-		if r.Time.After(after) && dayOf(r.Time) >= p.Day {
+		if r.Time.After(after) && dayOf(r.Time) >= p.Since {
 			fresh += len(r.Used)
 		}
 	}
