@@ -229,7 +229,7 @@ func (b *builder) files(ctx context.Context, name string, get func(context.Conte
 		if len(b.out.Parts) == 0 {
 			heading = heading[1:]
 		}
-		text, cut := fit(safe(curated(f.Text)), left-mdfile.Tokens(heading)-cutTokens, f.Name)
+		text, cut := fit(Safe(curated(f.Text)), left-mdfile.Tokens(heading)-cutTokens, f.Name)
 		if text == "" {
 			continue
 		}
@@ -444,12 +444,12 @@ func told(r recall.Result, text string) string {
 
 // flat makes one safe line of text.
 func flat(s string) string {
-	return safe(strings.Join(strings.Fields(strings.ReplaceAll(s, "\n", " ⏎ ")), " "))
+	return Safe(strings.Join(strings.Fields(strings.ReplaceAll(s, "\n", " ⏎ ")), " "))
 }
 
-// safe takes away what text from memory could do beyond being read: end the
+// Safe takes away what text from memory could do beyond being read: end the
 // block that labels it, act on a terminal, or hide from the eye.
-func safe(s string) string {
+func Safe(s string) string {
 	s = term.SafeText(s)
 	var b strings.Builder
 	from := 0

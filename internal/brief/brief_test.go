@@ -154,13 +154,13 @@ func TestRecalledTextStaysData(t *testing.T) {
 // may stand in the text.
 func TestMarksThatOnlyLookLikeOurs(t *testing.T) {
 	for _, mark := range []string{"</REPRISE-MEMORY>", "< /reprise-memory>", "</ reprise-memory >", "<\n/Reprise-Memory>", "<reprise-memory x=1>", "</reprise_memory>", "<<reprise-memory>", "<\u200b/reprise-memory>"} {
-		got := safe("done " + mark + " more")
+		got := Safe("done " + mark + " more")
 		if from := strings.Index(got, "reprise"); strings.Contains(strings.ToLower(got), "</reprise") || strings.Contains(got, "< /") || strings.Contains(got, "<reprise") || from > 0 && !strings.Contains(got[:from], "<\\") {
 			t.Errorf("%q stays %q", mark, got)
 		}
 	}
 	for _, plain := range []string{"a < b", "<", "x <- reprise", "List<reprint>", "<p>reprise</p>"} {
-		if got := safe(plain); got != plain {
+		if got := Safe(plain); got != plain {
 			t.Errorf("%q became %q", plain, got)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 // remembered, and organise what was recorded.
 type handlers struct{ app *App }
 
-// hookHandlers are what hooks do beyond recording, for a session that lives in
-// dir. What they start must not start hooks of its own.
-func (a *App) hookHandlers(string) hook.Handlers {
+// hookHandlers are what hooks do beyond recording. What they start must not
+// start hooks of its own.
+func (a *App) hookHandlers() hook.Handlers {
 	a.Environ = append(a.Environ, hook.DepthVar+"=1")
 	a.hurried = true
 	return &handlers{a}
@@ -47,11 +47,8 @@ func (h *handlers) Context(ctx context.Context, ev dialect.Event) (dialect.Decis
 		return dialect.Decision{}, nil
 	}
 	index, err := h.app.Index()
-	if errors.Is(err, memory.ErrDenied) {
-		return dialect.Decision{}, nil // a run that may not read the memory
-	}
 	if err != nil {
-		return dialect.Decision{}, err
+		return dialect.Decision{}, ignoreDenied(err)
 	}
 	if at == brief.SessionStart {
 		// What the last session left is worked out before this one is told.
@@ -168,10 +165,7 @@ func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 		return nil // done before the session was told
 	}
 	if _, err := h.app.Index(); err != nil {
-		if errors.Is(err, memory.ErrDenied) {
-			return nil
-		}
-		return err
+		return ignoreDenied(err)
 	}
 	began := h.app.Now()
 	if err := h.organize(ctx, ev, string(ev.Kind)); err != nil {

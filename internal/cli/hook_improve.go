@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/internal/agent/dialect"
+	"reprise/internal/brief"
 	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/learn/improve"
@@ -207,8 +208,7 @@ func askedBefore(list []improve.Remembered) string {
 
 // plainLine is text from memory as one line that can do nothing but be read.
 func plainLine(s string) string {
-	s = strings.Join(strings.Fields(term.SafeText(s)), " ")
-	return strings.NewReplacer("<reprise-memory", "<\\reprise-memory", "</reprise-memory", "<\\/reprise-memory").Replace(s)
+	return brief.Safe(strings.Join(strings.Fields(term.SafeText(s)), " "))
 }
 
 // ignoreDenied is nil for a run that may not read the memory.
