@@ -136,18 +136,5 @@ func within(a, b []uint32) float64 {
 	if n == 0 {
 		return 0
 	}
-	both := 0
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] == b[j]:
-			both++
-			i++
-			j++
-		case a[i] < b[j]:
-			i++
-		default:
-			j++
-		}
-	}
-	return float64(both) / float64(n)
+	return float64(common(a, b)) / float64(n)
 }

@@ -246,6 +246,15 @@ func shingles(text string) []uint32 {
 
 // jaccard is the share of what two sorted sets have in common.
 func jaccard(a, b []uint32) float64 {
+	both := common(a, b)
+	if n := len(a) + len(b) - both; n > 0 {
+		return float64(both) / float64(n)
+	}
+	return 1
+}
+
+// common counts what two sorted sets have in common.
+func common(a, b []uint32) int {
 	both, i, j := 0, 0, 0
 	for i < len(a) && j < len(b) {
 		switch {
@@ -259,10 +268,7 @@ func jaccard(a, b []uint32) float64 {
 			j++
 		}
 	}
-	if n := len(a) + len(b) - both; n > 0 {
-		return float64(both) / float64(n)
-	}
-	return 1
+	return both
 }
 
 // serve cuts what was picked to the budgets. A question that says how many

@@ -18,27 +18,39 @@ const maxElsewhere = 5
 // included, is in it after Refresh.
 func (x *Index) Recall(ctx context.Context, q Question) (Answer, error) {
 	q = x.withVector(ctx, q)
+	return x.withDerived(ctx, q, func(d *db) (Answer, error) { return d.recall(ctx, q, x) })
+}
+
+// withDerived answers from an index whose derived part is there, unless this
+// program leaves making it to others.
+func (x *Index) withDerived(ctx context.Context, q Question, answer func(*db) (Answer, error)) (Answer, error) {
 	if !x.o.NoBuild {
 		if err := x.derive(ctx); err != nil {
 			return Answer{}, err
 		}
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var out Answer
-	err := x.mended(ctx, func() error {
-		if err := x.refresh(ctx, q.Project, q.All || q.Wide, false); err != nil {
-			return err
-		}
-		return x.db.reading(ctx, func() (err error) {
-			out, err = x.db.recall(ctx, q, x)
-			return err
-		})
-	})
+	out, err := x.upToDate(ctx, q.Reader, false, answer)
 	if err != nil {
 		return Answer{}, fmt.Errorf("recall: %w", err)
 	}
 	return out, nil
+}
+
+// upToDate answers from one state of the index, after what the reader's files
+// say was taken in; all is refresh's.
+func (x *Index) upToDate(ctx context.Context, r Reader, all bool, answer func(*db) (Answer, error)) (out Answer, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err = x.mended(ctx, func() error {
+		if err := x.refresh(ctx, r.Project, r.All || r.Wide, all); err != nil {
+			return err
+		}
+		return x.db.reading(ctx, func() (err error) {
+			out, err = answer(x.db)
+			return err
+		})
+	})
+	return out, err
 }
 
 // Recall answers from this transaction's state, without a look at files.

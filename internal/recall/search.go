@@ -26,18 +26,7 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	if q.MaxTokens <= 0 {
 		q.MaxTokens = DefaultMaxTokens
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var a Answer
-	err := x.mended(ctx, func() error {
-		if err := x.refresh(ctx, q.Project, q.All || q.Wide, true); err != nil {
-			return err
-		}
-		return x.db.reading(ctx, func() (err error) {
-			a, err = x.db.recall(ctx, q.question(), x)
-			return err
-		})
-	})
+	a, err := x.upToDate(ctx, q.Reader, true, func(d *db) (Answer, error) { return d.recall(ctx, q.question(), x) })
 	if err != nil {
 		return nil, err
 	}

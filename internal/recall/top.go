@@ -3,7 +3,6 @@ package recall
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -30,27 +29,7 @@ const (
 // the same budgets, scopes and rules about contradictions as Recall.
 func (x *Index) Top(ctx context.Context, q Question) (Answer, error) {
 	q.Text, q.Keys = "", nil
-	if !x.o.NoBuild {
-		if err := x.derive(ctx); err != nil {
-			return Answer{}, err
-		}
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var out Answer
-	err := x.mended(ctx, func() error {
-		if err := x.refresh(ctx, q.Project, q.All || q.Wide, false); err != nil {
-			return err
-		}
-		return x.db.reading(ctx, func() (err error) {
-			out, err = x.db.top(q, x)
-			return err
-		})
-	})
-	if err != nil {
-		return Answer{}, fmt.Errorf("recall: %w", err)
-	}
-	return out, nil
+	return x.withDerived(ctx, q, func(d *db) (Answer, error) { return d.top(q, x) })
 }
 
 func (d *db) top(q Question, x *Index) (Answer, error) {

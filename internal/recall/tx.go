@@ -149,6 +149,11 @@ func (tx *Tx) Each(f Filter, fn func(Doc) bool) error {
 	if err != nil {
 		return err
 	}
+	return tx.each(ids, fn)
+}
+
+// each calls fn for the documents that are still there, until it returns false.
+func (tx *Tx) each(ids []string, fn func(Doc) bool) error {
 	for _, id := range ids {
 		d, ok, err := tx.Get(id)
 		if err != nil {
@@ -248,16 +253,7 @@ func (tx *Tx) WithoutVector(model string, max int, fn func(Doc) bool) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		d, ok, err := tx.Get(id)
-		if err != nil {
-			return err
-		}
-		if ok && !fn(d) {
-			return nil
-		}
-	}
-	return nil
+	return tx.each(ids, fn)
 }
 
 // Vectors calls fn for every vector of a model whose document is as it was
