@@ -1,8 +1,6 @@
 package hook
 
 import (
-	"strconv"
-
 	"reprise/internal/agent/dialect"
 	"reprise/internal/event/quick"
 )
@@ -39,92 +37,31 @@ func Events(ev *dialect.Event, who Who) []quick.Event {
 	if qs := ev.Questions(); len(qs) > 0 && (ev.Kind == dialect.ToolBefore || ev.Kind == dialect.ToolAfter) {
 		return questions(e, ev, qs)
 	}
-	d := newData()
-	switch ev.Kind {
-	case dialect.SessionStart:
-		e.Type = "session.started"
-		d.text("source", ev.Source)
-		d.text("cwd", ev.Cwd)
-		d.text("model", ev.Model)
-		d.text("transcript", ev.Transcript)
-	case dialect.SessionEnd:
-		e.Type = "session.ended"
-		d.text("reason", ev.Reason)
-		d.text("cwd", ev.Cwd)
-		d.text("transcript", ev.Transcript)
-	case dialect.Prompt:
-		e.Type = "prompt.submitted"
-		d.must("text", ev.Prompt)
-		d.text("cwd", ev.Cwd)
-	case dialect.ToolBefore, dialect.ToolAfter, dialect.ToolFailed, dialect.PermissionAsked, dialect.PermissionDenied:
-		tool(&e, &d, ev)
-	case dialect.Response, dialect.ResponseFailed:
-		e.Type, e.Outcome = "response.completed", outcome(ev.Kind == dialect.ResponseFailed)
-		d.text("text", ev.Text)
-		d.text("error", ev.Error)
-	case dialect.SubagentStarted, dialect.SubagentFinished:
-		e.Type = "subagent.started"
-		if ev.Kind == dialect.SubagentFinished {
-			e.Type = "subagent.finished"
-		}
-		d.text("id", ev.Agent)
-		d.text("type", ev.AgentType)
-		d.text("text", ev.Text)
-	case dialect.CompactBefore, dialect.CompactAfter:
-		e.Type = "client.compacted"
-		d.text("trigger", ev.Reason)
-		phase := "before"
-		if ev.Kind == dialect.CompactAfter {
-			phase = "after"
-		}
-		d.must("phase", phase)
-		d.text("summary", ev.Text)
-	default:
+	if e.Type = dialect.EventType(ev.Kind); e.Type == "" {
 		return nil
 	}
-	e.Data = d.end()
+	e.Outcome = outcome(ev.Kind)
+	e.Data = dialect.AppendData(make([]byte, 0, 512), *ev)
+	switch {
+	case ev.Kind == dialect.PermissionDenied:
+		e.Data = append(e.Data[:len(e.Data)-1], `,"verdict":"deny","by":"client"}`...)
+	case len(e.Data) == len("{}"):
+		e.Data = nil
+	}
 	return []quick.Event{e}
 }
 
-func outcome(failed bool) string {
-	if failed {
+// outcome is how what happened ended, where that is told by its kind.
+func outcome(k dialect.Kind) string {
+	switch k {
+	case dialect.ToolAfter, dialect.Response:
+		return "success"
+	case dialect.ToolFailed, dialect.ResponseFailed:
 		return "failure"
-	}
-	return "success"
-}
-
-// tool fills in what is known of a tool's call. The end of a call repeats its
-// input: not every client joins the two by an id, and a hook may be off.
-func tool(e *quick.Event, d *data, ev *dialect.Event) {
-	switch ev.Kind {
-	case dialect.ToolBefore:
-		e.Type = "tool.called"
-	case dialect.ToolAfter:
-		e.Type, e.Outcome = "tool.succeeded", outcome(false)
-	case dialect.ToolFailed:
-		e.Type, e.Outcome = "tool.failed", outcome(true)
-	case dialect.PermissionAsked:
-		e.Type = "permission.asked"
 	case dialect.PermissionDenied:
-		e.Type, e.Outcome = "permission.decided", "denied"
+		return "denied"
 	}
-	d.must("tool", ev.Tool)
-	d.must("name", ev.ToolName)
-	d.text("use_id", ev.ToolID)
-	d.raw("input", ev.Input)
-	d.text("output", ev.Output)
-	d.text("error", ev.Error)
-	if ev.ExitCode != nil {
-		d.number("exit_code", int64(*ev.ExitCode))
-	}
-	if ev.DurationMS != 0 {
-		d.number("duration_ms", ev.DurationMS)
-	}
-	d.text("cwd", ev.Cwd)
-	if ev.Kind == dialect.PermissionDenied {
-		d.must("verdict", "deny")
-		d.must("by", "client")
-	}
+	return ""
 }
 
 // questions makes an event of each question, for each is remembered alone.
@@ -151,7 +88,8 @@ func questions(e quick.Event, ev *dialect.Event, qs []dialect.Question) []quick.
 	return out
 }
 
-// data writes the JSON of an event's payload. It needs no reflection, for a
+// data writes the JSON of a question's payload; package dialect has that of
+// everything that one payload makes one event of. It needs no reflection, for a
 // hook is paid for at every tool call.
 type data struct{ b []byte }
 
@@ -177,18 +115,6 @@ func (d *data) must(name, s string) {
 	d.b = quick.AppendString(d.b, s)
 }
 
-func (d *data) raw(name string, json []byte) {
-	if len(json) > 0 {
-		d.name(name)
-		d.b = append(d.b, json...)
-	}
-}
-
-func (d *data) number(name string, n int64) {
-	d.name(name)
-	d.b = strconv.AppendInt(d.b, n, 10)
-}
-
 func (d *data) texts(name string, list []string) {
 	if len(list) == 0 {
 		return
@@ -204,9 +130,4 @@ func (d *data) texts(name string, list []string) {
 	d.b = append(d.b, ']')
 }
 
-func (d *data) end() []byte {
-	if len(d.b) == 0 {
-		return nil
-	}
-	return append(d.b, '}')
-}
+func (d *data) end() []byte { return append(d.b, '}') }
