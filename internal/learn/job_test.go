@@ -202,3 +202,13 @@ func FuzzReadRecords(f *testing.F) {
 		}
 	})
 }
+
+// own reports whether a document's id is one of those that organising makes.
+func own(id string) bool {
+	for _, p := range []string{"ep-", "co-", "tn-", "sm-", "dg-", "pt-", "ap-", "sd-", "qa-"} {
+		if strings.HasPrefix(id, p) {
+			return true
+		}
+	}
+	return false
+}

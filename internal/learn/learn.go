@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -119,17 +118,6 @@ func (o *Organizer) Rebuild(ctx context.Context, progress func(Report)) (Report,
 	return o.run(ctx, 0, progress)
 }
 
-// Derive is for [recall.Options]: it works out everything again in an index that
-// has lost it.
-func Derive(o Options) func(context.Context, *recall.Index) error {
-	return func(ctx context.Context, x *recall.Index) error {
-		o := o
-		o.Index, o.Store = x, nil
-		_, err := New(o).Rebuild(ctx, nil)
-		return err
-	}
-}
-
 func (o *Organizer) run(ctx context.Context, budget time.Duration, progress func(Report)) (Report, error) {
 	var total Report
 	start := o.o.Now()
@@ -219,14 +207,4 @@ func sessionKey(e *event.Event) (key, name string) {
 		return shortHash("session", e.Client, e.Session), e.Session
 	}
 	return shortHash("day", e.Project, fmt.Sprint(day(e.TS))), ""
-}
-
-// own reports whether a document's id is one of those that organising makes.
-func own(id string) bool {
-	for _, p := range []string{"ep-", "co-", "tn-", "sm-", "dg-", "pt-", "ap-", "sd-", "qa-"} {
-		if strings.HasPrefix(id, p) {
-			return true
-		}
-	}
-	return false
 }

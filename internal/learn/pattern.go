@@ -185,6 +185,20 @@ func readRows[T any](values [][]byte) []T {
 	return out
 }
 
+// byReaders divides rows into those of each project ("p…") and those of all
+// projects together ("g…"), apart for each access list.
+func byReaders[R any](rows []R, of func(R) (project string, acl []string)) map[string][]R {
+	parts := map[string][]R{}
+	for _, r := range rows {
+		project, list := of(r)
+		acl := strings.Join(list, " ")
+		for _, part := range []string{"p\t" + project + "\t" + acl, "g\t\t" + acl} {
+			parts[part] = append(parts[part], r)
+		}
+	}
+	return parts
+}
+
 // sigGroup works out the patterns and anti-patterns of a signature, for each
 // project and over all of them, apart for each access list: what is one agent's
 // own does not make a pattern for all.
@@ -193,12 +207,7 @@ func (f *folder) sigGroup(values [][]byte) ([]recall.Doc, error) {
 	if err := f.checkNovelty(len(rows), func(i int) (string, int) { return rows[i].Session, rows[i].Earlier }); err != nil {
 		return nil, err
 	}
-	parts := map[string][]sigRow{}
-	for _, r := range rows {
-		acl := strings.Join(r.ACL, " ")
-		parts["p\t"+r.Project+"\t"+acl] = append(parts["p\t"+r.Project+"\t"+acl], r)
-		parts["g\t\t"+acl] = append(parts["g\t\t"+acl], r)
-	}
+	parts := byReaders(rows, func(r sigRow) (string, []string) { return r.Project, r.ACL })
 	var docs []recall.Doc
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
 		global := strings.HasPrefix(part, "g")
@@ -508,12 +517,7 @@ func (f *folder) saidGroup(values [][]byte) ([]recall.Doc, error) {
 	if err := f.checkNovelty(len(rows), func(i int) (string, int) { return rows[i].Session, rows[i].Earlier }); err != nil {
 		return nil, err
 	}
-	parts := map[string][]saidRow{}
-	for _, r := range rows {
-		acl := strings.Join(r.ACL, " ")
-		parts["p\t"+r.Project+"\t"+acl] = append(parts["p\t"+r.Project+"\t"+acl], r)
-		parts["g\t\t"+acl] = append(parts["g\t\t"+acl], r)
-	}
+	parts := byReaders(rows, func(r saidRow) (string, []string) { return r.Project, r.ACL })
 	var docs []recall.Doc
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
 		list := parts[part]
