@@ -94,10 +94,6 @@ func (r *Redactor) Named(key, s string) (string, int) {
 	return strings.TrimSuffix(strings.TrimPrefix(v, `"`), `"`), n // some rules take the quotes along
 }
 
-// Suspicious reports whether a secret may stand in data: quickly, too often,
-// and never no where [Redactor.Bytes] would find one.
-func Suspicious(data []byte) bool { return suspect.String(string(data)) }
-
 // find returns the secrets in s in order, without overlaps: those that stand
 // there, those that a terminal's colours or backslashes are in, and texts in
 // base64 that hold some.
