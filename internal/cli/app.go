@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"reprise/internal/recall"
 	"reprise/internal/redact"
 	"reprise/internal/run"
+	"reprise/internal/setup"
 	"reprise/internal/term"
 )
 
@@ -234,11 +234,7 @@ func (a *App) otherRuns(home *config.Home) []string {
 // helperProgram is the small program beside this one, or this one where there
 // is none (as under `go run`): both know the same helper commands.
 func helperProgram(program string) string {
-	name := "reprise-supervise"
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	path := filepath.Join(filepath.Dir(program), name)
+	path := setup.Beside(program, setup.SuperviseProgram)
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return path
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -86,7 +85,7 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 			a := setup.All{
 				Request: setup.Request{Client: client, Scope: o.scope, Program: app.Program, MemoryDir: home.MemoryDir(),
 					Instructions: o.instructions, DryRun: dry},
-				HookProgram: hookProgram(app.Program), Skill: skill, NoMCP: o.noMCP, NoHooks: o.noHooks,
+				HookProgram: setup.Beside(app.Program, setup.HookProgram), Skill: skill, NoMCP: o.noMCP, NoHooks: o.noHooks,
 			}
 			if app.ConfigFlag != "" {
 				a.ConfigFile = home.Source
@@ -201,14 +200,4 @@ func setupClients(app *App, s setup.Setup, o setupOptions, args []string) ([]str
 		return nil, exitWith(ExitNotFound, fmt.Errorf("no client was found on this machine; name the one to set up: %s", strings.Join(setup.Clients(), ", ")))
 	}
 	return out, nil
-}
-
-// hookProgram is where the hook program stands beside this one. It is named even
-// where it is missing, and then `reprise doctor` says so.
-func hookProgram(program string) string {
-	name := "reprise-hook"
-	if filepath.Ext(program) == ".exe" {
-		name += ".exe"
-	}
-	return filepath.Join(filepath.Dir(program), name)
 }

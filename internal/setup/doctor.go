@@ -258,12 +258,8 @@ func (d Doctor) smallPrograms(context.Context) []Finding {
 	if strings.Contains(filepath.ToSlash(d.Program), "/go-build") {
 		return nil
 	}
-	ext := filepath.Ext(d.Program)
-	if ext != ".exe" {
-		ext = ""
-	}
-	for _, name := range []string{"reprise-hook", "reprise-supervise"} {
-		beside := filepath.Join(filepath.Dir(d.Program), name+ext)
+	for _, name := range []string{HookProgram, SuperviseProgram} {
+		beside := Beside(d.Program, name)
 		if info, err := os.Stat(beside); err != nil || !info.Mode().IsRegular() {
 			return one(Warn, "install all three: `go install ./cmd/...`", "%s is not there: hooks cannot run, and runs start slower", beside)
 		}

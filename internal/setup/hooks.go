@@ -159,7 +159,7 @@ func ownHook(command, client string) bool {
 		var word string
 		word, rest = firstWord(rest)
 		name := strings.TrimSuffix(word[strings.LastIndexByte(word, '/')+1:], ".exe")
-		if name != "reprise-hook" || isVariable(word) {
+		if name != HookProgram || isVariable(word) {
 			continue
 		}
 		if next, event := firstWord(rest); next == hookWord(client) && event != "" {

@@ -21,6 +21,20 @@ import (
 // Name is the name of reprise's own entry.
 const Name = "reprise"
 
+// The small programs that are installed beside reprise.
+const (
+	HookProgram      = "reprise-hook"
+	SuperviseProgram = "reprise-supervise"
+)
+
+// Beside is where a program of ours stands that is installed with program.
+func Beside(program, name string) string {
+	if filepath.Ext(program) == ".exe" {
+		name += ".exe"
+	}
+	return filepath.Join(filepath.Dir(program), name)
+}
+
 // FilesystemName is the name of the filesystem server's entry.
 const FilesystemName = "filesystem"
 
