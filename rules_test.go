@@ -116,7 +116,7 @@ var layers = [][]string{
 	{"durable", "proc", "mdfile", "redact", "term", "fact"},
 	{"event", "git", "config", "logfile"},
 	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify"},
-	{"loop", "task", "hook", "setup", "brief", "transcript"},
+	{"loop", "task", "hook", "setup", "brief", "judge", "transcript"},
 	{"mcpserver", "web", "fakemodel"},
 	{"cli", "hookmain", "runmain"},
 }
