@@ -27,6 +27,10 @@ const (
 // caller's fault: the text names the field and what to do about it.
 var ErrBadTask = errors.New("bad task")
 
+// ErrIsolation is wrapped by Adapter.Command for a client that cannot be started
+// without its user's hooks, tools and instructions.
+var ErrIsolation = errors.New("client cannot be isolated")
+
 // ErrUnknownClient is wrapped by For for a name without an adapter.
 var ErrUnknownClient = errors.New("unknown client")
 
@@ -50,12 +54,24 @@ type Task struct {
 	MaxBudgetUSD float64       // 0: no limit of ours
 	Timeout      time.Duration // the run's own limit; 0: unknown. Bounds the client's retries
 
+	// Isolated makes the run one bare question: no hooks, no tools, no tool
+	// servers, nobody's instructions but SystemPrompt. Limits of the client's
+	// own, MaxTurns and MaxBudgetUSD, hold as they do for any run.
+	Isolated *Isolation
+
 	ScriptFile string // script client: file of steps; "" plays the default
 	Program    string // resolved client program
 	// Self is the absolute path of the reprise program, for hooks and for
 	// the script player.
 	Self string
 	Env  []string // environment the child starts from, "NAME=value"
+}
+
+// Isolation is what a bare question has of its own.
+type Isolation struct {
+	// Schema is the JSON Schema of the answer, an object. The client is told of
+	// it where it can be; whoever reads the answer checks it all the same.
+	Schema json.RawMessage
 }
 
 // Command is what to start for a task. Standard input is always

@@ -53,6 +53,9 @@ func (claude) Command(t Task) (Command, error) {
 	if !isUUID(t.SessionID) {
 		return Command{}, bad("session id", fmt.Sprintf("%q is not a UUID, which Claude Code insists on", t.SessionID))
 	}
+	if t.Isolated != nil {
+		return isolatedClaude(t)
+	}
 	// Every flag in its = form: several flags take a list and would swallow
 	// whatever follows.
 	args := []string{
@@ -62,15 +65,7 @@ func (claude) Command(t Task) (Command, error) {
 		"--settings=" + filepath.Join(t.RunDir, settingsFile),
 		"--setting-sources=user", "--strict-mcp-config",
 	}
-	if t.Model != "" {
-		args = append(args, "--model="+t.Model)
-	}
-	if t.MaxTurns > 0 {
-		args = append(args, "--max-turns="+strconv.Itoa(t.MaxTurns))
-	}
-	if t.MaxBudgetUSD > 0 {
-		args = append(args, "--max-budget-usd="+strconv.FormatFloat(t.MaxBudgetUSD, 'f', -1, 64))
-	}
+	args = append(args, claudeLimits(t)...)
 	for _, d := range append([]string{t.WorkDir}, t.openDirs()...) {
 		args = append(args, "--add-dir="+d)
 	}
@@ -96,6 +91,21 @@ func (claude) Command(t Task) (Command, error) {
 			policyFile:   append(policy, '\n'),
 		},
 	}, nil
+}
+
+// claudeLimits are the flags of model, turns and money.
+func claudeLimits(t Task) []string {
+	var args []string
+	if t.Model != "" {
+		args = append(args, "--model="+t.Model)
+	}
+	if t.MaxTurns > 0 {
+		args = append(args, "--max-turns="+strconv.Itoa(t.MaxTurns))
+	}
+	if t.MaxBudgetUSD > 0 {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(t.MaxBudgetUSD, 'f', -1, 64))
+	}
+	return args
 }
 
 // isUUID accepts the one form that Claude Code accepts, 8-4-4-4-12 hexadecimal

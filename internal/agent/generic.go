@@ -23,6 +23,9 @@ func (generic) Command(t Task) (Command, error) {
 	if t.Program == "" {
 		return Command{}, bad("program", "is empty; set claude_cli.path")
 	}
+	if t.Isolated != nil {
+		return Command{}, fmt.Errorf("start %s: %w: nothing is known of its hooks and tools, so that it is not asked as a judge; use Claude Code", t.Program, ErrIsolation)
+	}
 	extra, err := t.plainEnv()
 	if err != nil {
 		return Command{}, err

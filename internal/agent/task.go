@@ -190,7 +190,8 @@ func (t Task) environ(extra ...string) ([]string, error) {
 		}
 		depth = n + 1
 	}
-	if depth > MaxDepth {
+	// A judge's question delegates nothing, and is asked for the deepest run too.
+	if depth > MaxDepth && t.Isolated == nil {
 		return nil, bad("nesting", fmt.Sprintf("this run would stand %d deep inside others, %d is the limit; let the outer agent do the work", depth, MaxDepth))
 	}
 	set := []string{RunIDVar + "=" + t.RunID, DepthVar + "=" + strconv.Itoa(depth)}

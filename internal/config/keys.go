@@ -16,7 +16,7 @@ type key struct {
 	name  string // "sub_agent.sync_window_seconds"
 	doc   string // one line, without a full stop
 	read  func(l *loader, n ast.Node)
-	value func(Settings) any // int, string or []string
+	value func(Settings) any // int, float64, string or []string
 }
 
 // loader collects the settings of one file.
@@ -31,7 +31,7 @@ const week = 7 * 24 * 3600
 
 // keys is the list of all settings, in the order in which they are shown.
 func keys() []key {
-	return slices.Concat(mainKeys(), hookKeys(), recallKeys(), learnKeys(), qaKeys())
+	return slices.Concat(mainKeys(), hookKeys(), recallKeys(), learnKeys(), qaKeys(), judgeKeys(), gateKeys())
 }
 
 func mainKeys() []key {

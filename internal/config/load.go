@@ -206,7 +206,7 @@ func (l *loader) memoryVariable() error {
 // Item is one setting as it is in force.
 type Item struct {
 	Key    string `json:"key"`
-	Value  any    `json:"value"` // int, string or []string
+	Value  any    `json:"value"` // int, float64, string or []string
 	Doc    string `json:"doc"`
 	Origin string `json:"origin"` // "default", "AI_MEMORY_PATH" or "file:line"
 }

@@ -89,6 +89,7 @@ profiles:
 recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_tokens: 4, index_tokens: 5, job_ms: 60, hold_out_percent: 7, learn: off, embeddings: {url: "http://localhost:1/v1", model: m, key_variable: K}}
 learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 70, episode_days: 5, summary_days: 6, pattern_days: 7, anti_pattern_days: 8}
 qa: {auto: context, ttl_days: 9, threshold: 99}
+judge: {client: script, program: /p, model: m, script_file: /j.yaml, purposes: [guard], timeout_seconds: 9, budget_usd_per_day: 0.25, budget_usd_per_question: 2, calls_per_day: 8, cache_hours: 0}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -108,6 +109,7 @@ qa: {auto: context, ttl_days: 9, threshold: 99}
 		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60, HoldOutPercent: 7, Learn: "off", Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
 		Learn:    Learn{"off", 3, 4, 70, 5, 6, 7, 8},
 		QA:       QA{"context", 9, 99},
+		Judge:    Judge{"script", "/p", "m", "/j.yaml", []string{"guard"}, 9, 0.25, 2, 8, 0},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -142,6 +144,17 @@ func TestFilesThatMeanTheDefaults(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func judgeWays(ints, texts, lists, files map[string]string) map[string][]map[string]string {
+	usd := map[string]string{"null": "", "text": "much", "quoted": `"5"`, "exponent": "1e1", "hex": "0x10", "octal": "010", "truth": "true", "list": "[1]",
+		"section": "{a: 1}", "negative": "-0.5", "too large": "99999999", "infinity": ".inf", "not a number": ".nan", "two points": "1.2.3", "sign": "$5"}
+	return map[string][]map[string]string{
+		"judge.client": {texts, {"other": "chatty", "case": "Claude"}}, "judge.program": {texts, {"relative": "a/b"}}, "judge.model": {texts},
+		"judge.script_file": {texts, files}, "judge.purposes": {lists, {"unknown": "[anything]"}},
+		"judge.timeout_seconds": {ints, {"zero": "0"}}, "judge.calls_per_day": {ints}, "judge.cache_hours": {ints},
+		"judge.budget_usd_per_day": {usd}, "judge.budget_usd_per_question": {usd},
 	}
 }
 
@@ -219,6 +232,9 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 		if k.name == "learn.promote" {
 			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
 		}
+	}
+	for name, more := range judgeWays(ints, texts, kinds, files) {
+		ways[name] = more
 	}
 	for _, k := range keys() {
 		if ways[k.name] == nil {

@@ -32,6 +32,8 @@ type Project struct {
 	// user's settings say; among them, too.
 	ToolRecords  map[string]string
 	RoleHooksOff map[string][]string
+	// Verify are the file's checks, nil where it has none; among them, too.
+	Verify *Verify
 }
 
 // File is the project's settings file.
@@ -169,6 +171,8 @@ func ParseProject(file string, data []byte) (*Project, error) {
 				p.ToolRecords = d.projectTools(e.value)
 			case "profiles":
 				p.RoleHooksOff = d.projectProfiles(e.value)
+			case "verify":
+				p.Verify = d.projectVerify(e.value)
 			}
 		}
 	}

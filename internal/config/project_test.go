@@ -100,7 +100,7 @@ func TestProjectFile(t *testing.T) {
 		{"whole", "v: 1\nname: a\naliases: [b, c]\n", ""},
 		{"no aliases", "v: 1\nname: a\n", ""},
 		{"null aliases", "v: 1\nname: a\naliases:\n", ""},
-		{"settings of later", "v: 1\nname: a\nhooks: {off: [prompt]}\nverify: [z]\nroutes:\nguard: 1\n", ""},
+		{"settings of later", "v: 1\nname: a\nhooks: {off: [prompt]}\nverify:\nroutes:\nguard: 1\n", ""},
 		{"no hooks", "v: 1\nname: a\nhooks:\n", ""},
 		{"unknown of hooks", "v: 1\nname: a\nhooks: {x: y}\n", "3:9: hooks.x"},
 		{"unknown kind of event", "v: 1\nname: a\nhooks: {off: [prompt, all]}\n", "hooks.off[1]"},

@@ -10,8 +10,10 @@ type Settings struct {
 	Recall    Recall
 	Learn     Learn
 	QA        QA
+	Judge     Judge
 	HTTP      HTTP
 	Hooks     Hooks
+	Gates     Gates
 	Tools     [len(toolKinds)]Tool
 	Profiles  [len(roles)]Profile
 }
@@ -157,7 +159,9 @@ func Default(p Paths) Settings {
 		HTTP:      HTTP{Addr: "127.0.0.1:8765"},
 		Recall:    Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200, HoldOutPercent: 5, Learn: "on"},
 		Learn:     DefaultLearn(),
+		Judge:     DefaultJudge(),
 		QA:        QA{Auto: "on", TTLDays: 30, Threshold: 75},
+		Gates:     defaultGates(),
 	}
 	for i := range s.Tools {
 		s.Tools[i].Record = "all"

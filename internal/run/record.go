@@ -22,6 +22,7 @@ const (
 	stderrFile = "stderr.log"
 	resultFile = "result.json"
 	outputFile = "output.md"      // the whole final text, when an answer had to be cut
+	emptyDir   = "empty"          // working directory of a bare question
 	ownLogFile = "supervisor.log" // what the supervisor itself had to say; usually empty
 	lockFile   = "supervisor.lock"
 	// reserveFile is disk space for the record's last change; not there once
@@ -51,9 +52,11 @@ type Record struct {
 	Project   string `json:"project,omitempty"`
 	Model     string `json:"model,omitempty"`
 	WorkDir   string `json:"working_directory"`
-	Origin    string `json:"origin,omitempty"` // what started it: mcp, cli, demo, loop, …
-	Detached  bool   `json:"detached"`
-	Key       string `json:"idempotency_key,omitempty"`
+	Origin    string `json:"origin,omitempty"` // what started it: mcp, cli, demo, loop, judge, …
+	// Purpose is what a judge's question was for; "" of every other run.
+	Purpose  string `json:"purpose,omitempty"`
+	Detached bool   `json:"detached"`
+	Key      string `json:"idempotency_key,omitempty"`
 
 	// DelegationPath is the chain of runs that led to this one, outermost
 	// first; empty for a run that no run started.

@@ -83,6 +83,19 @@ type Request struct {
 	Detach bool
 	Env    []string // environment of the agent; nil takes the manager's
 	Origin string   // for the record: mcp, cli, demo, …
+	// Question makes the run one bare question to a model: see Question.
+	Question *Question
+}
+
+// Question is a run without its user's settings, hooks, tools and servers, in an
+// empty directory within the run's own (WorkDir does not count), whose system
+// prompt is the request's and nothing else. A client that cannot be started like
+// that is refused (agent.ErrIsolation).
+type Question struct {
+	Purpose      string          // for the record
+	Schema       json.RawMessage // of the answer; see agent.Isolation
+	MaxTurns     int             // 0: no limit
+	MaxBudgetUSD float64         // 0: no limit
 }
 
 // Options is what a Manager needs to know of the world.
@@ -250,13 +263,7 @@ func (m *Manager) check(req *Request) error {
 	if req.MaxOutputTokens < 0 {
 		return badRequest("max_output_tokens is %d: use a positive number", req.MaxOutputTokens)
 	}
-	if req.WorkDir == "" {
-		req.WorkDir = m.opt.Home
-	}
-	if req.WorkDir == "" {
-		return badRequest("no working_directory was given and the home directory is not known: give one")
-	}
-	if err := checkDir("working_directory", req.WorkDir); err != nil {
+	if err := m.checkWorkDir(req); err != nil {
 		return err
 	}
 	for _, dir := range req.AddDirs {
@@ -270,6 +277,19 @@ func (m *Manager) check(req *Request) error {
 		}
 	}
 	return nil
+}
+
+func (m *Manager) checkWorkDir(req *Request) error {
+	if req.Question != nil {
+		return nil // it gets one of its own
+	}
+	if req.WorkDir == "" {
+		req.WorkDir = m.opt.Home
+	}
+	if req.WorkDir == "" {
+		return badRequest("no working_directory was given and the home directory is not known: give one")
+	}
+	return checkDir("working_directory", req.WorkDir)
 }
 
 func checkDir(name, dir string) error {
@@ -333,6 +353,31 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 	}
 	a, err = agent.For(kind)
 	return a, path, notes, err
+}
+
+// Client says which adapter a request would get, and the version of what it would
+// start: of the script client, a hash of its steps. Errors are those of Start.
+func (m *Manager) Client(ctx context.Context, req Request) (name, version string, err error) {
+	if req.Env == nil {
+		req.Env = m.opt.Env
+	}
+	a, program, _, err := m.client(ctx, req)
+	if err != nil {
+		return "", "", err
+	}
+	if a.Name() == agent.KindScript {
+		if req.ScriptFile == "" {
+			req.ScriptFile = m.opt.ScriptFile
+		}
+		data, err := readFile(req.ScriptFile)
+		if err != nil && req.ScriptFile != "" {
+			return "", "", fmt.Errorf("read steps of the script client: %w", err)
+		}
+		sum := sha256.Sum256(data)
+		return a.Name(), hex.EncodeToString(sum[:8]), nil
+	}
+	info, err := m.detector.Detect(ctx, program, req.Env)
+	return a.Name(), info.Version, err
 }
 
 // Start writes the record of a new run and starts its supervisor. When it
@@ -442,13 +487,19 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	if adapter.Name() == agent.KindScript {
 		self = m.opt.Program // the script player needs the full program
 	}
-	cmd, err := adapter.Command(agent.Task{
+	task := agent.Task{
 		RunID: id, SessionID: sessionID, RunDir: dir,
 		Prompt: req.Task, SystemPrompt: agent.SystemPrompt(m.opt.MemoryDir, req.SystemPrompt), Model: req.Model,
 		WorkDir: req.WorkDir, AddDirs: req.AddDirs, MemoryDir: m.opt.MemoryDir, AllowMemoryRead: req.AllowMemoryRead,
 		ProtectDirs: m.opt.ProtectDirs, Timeout: req.Timeout, ScriptFile: req.ScriptFile,
 		Program: program, Self: self, Env: req.Env,
-	})
+	}
+	if q := req.Question; q != nil {
+		task.Isolated = &agent.Isolation{Schema: q.Schema}
+		task.SystemPrompt, task.WorkDir = req.SystemPrompt, filepath.Join(dir, emptyDir)
+		task.MaxTurns, task.MaxBudgetUSD = q.MaxTurns, q.MaxBudgetUSD
+	}
+	cmd, err := adapter.Command(task)
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
 	}
@@ -478,10 +529,14 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 		return Record{}, err
 	}
 	dir := filepath.Join(m.opt.Dir, id)
+	purpose := ""
+	if req.Question != nil {
+		purpose = req.Question.Purpose
+	}
 	return Record{
 		V: formatVersion, ID: id, Status: Spawning, StatusUpdatedAt: now, StartedAt: now, StartEpoch: now.Unix(),
 		Client: client, SessionID: sessionID, Project: m.opt.Project, Model: req.Model, WorkDir: cmd.Dir,
-		Origin: req.Origin, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: m.delegation(req.Env),
+		Origin: req.Origin, Purpose: purpose, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: m.delegation(req.Env),
 		Spawner: &spawner, TimeoutSeconds: req.Timeout.Seconds(), MaxOutputTokens: req.MaxOutputTokens,
 		AllowMemoryRead: req.AllowMemoryRead, Command: launch,
 		Logs: Logs{Stdout: filepath.Join(dir, stdoutFile), Stderr: filepath.Join(dir, stderrFile)},
@@ -549,6 +604,11 @@ func (m *Manager) create(r Record, task string, files map[string][]byte) error {
 	if m.opt.EventsDir != "" {
 		// Beforehand, because a confined run's own runs cannot make it.
 		if err := m.opt.Disk.MkdirAll(m.opt.EventsDir, 0o700); err != nil {
+			return fmt.Errorf("start run: %w", err)
+		}
+	}
+	if empty := r.path(emptyDir); r.WorkDir == empty {
+		if err := m.opt.Disk.MkdirAll(empty, 0o700); err != nil {
 			return fmt.Errorf("start run: %w", err)
 		}
 	}
