@@ -90,6 +90,7 @@ recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_toke
 learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 70, episode_days: 5, summary_days: 6, pattern_days: 7, anti_pattern_days: 8}
 qa: {auto: context, ttl_days: 9, threshold: 99}
 judge: {client: script, program: /p, model: m, script_file: /j.yaml, purposes: [guard], timeout_seconds: 9, budget_usd_per_day: 0.25, budget_usd_per_question: 2, calls_per_day: 8, cache_hours: 0}
+gates: {stop: off, subagent: off, when: claimed, max_blocks: 1, timeout_seconds: 60, profile: deep, sandbox: off, tests: off, regressions: project, tasks: off, review: on}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -110,6 +111,7 @@ judge: {client: script, program: /p, model: m, script_file: /j.yaml, purposes: [
 		Learn:    Learn{"off", 3, 4, 70, 5, 6, 7, 8},
 		QA:       QA{"context", 9, 99},
 		Judge:    Judge{"script", "/p", "m", "/j.yaml", []string{"guard"}, 9, 0.25, 2, 8, 0},
+		Gates:    Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -236,6 +238,11 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	for name, more := range judgeWays(ints, texts, kinds, files) {
 		ways[name] = more
 	}
+	for _, k := range gateKeys() {
+		ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
+	}
+	ways["gates.max_blocks"] = []map[string]string{ints, {"6": "6"}}
+	ways["gates.timeout_seconds"] = []map[string]string{ints, {"4": "4", "571": "571"}}
 	for _, k := range keys() {
 		if ways[k.name] == nil {
 			t.Errorf("%s is not in the table", k.name)
