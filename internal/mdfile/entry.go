@@ -152,11 +152,12 @@ func normalText(s string) string {
 // gives it. Its text cannot be taken for another entry's beginning: a line of
 // exactly three hyphens gets a fourth, which means the same in markdown.
 func (e Entry) Render() (Entry, []byte) {
-	e.Text = strings.TrimRight(strings.TrimLeft(strings.ReplaceAll(e.Text, "\r\n", "\n"), "\n"), " \t\n")
+	e.Text = strings.ReplaceAll(strings.ReplaceAll(e.Text, "\r\n", "\n"), "\r", "\n") // whatever the file's line ends are
+	e.Text = strings.TrimRight(strings.TrimLeft(e.Text, "\n"), " \t\n")
 	if strings.Contains(e.Text, "---") {
 		var b strings.Builder
 		for line := range strings.Lines(e.Text) {
-			if strings.TrimRight(line, " \t\r\n") == "---" {
+			if isFence([]byte(strings.TrimRight(line, "\n"))) {
 				line = "-" + line
 			}
 			b.WriteString(line)
@@ -250,6 +251,11 @@ type EntryFile struct {
 	// Free are the stretches that are no entry, as bytes from and to: headings,
 	// a block's own front matter, what people write. Blank ones are left out.
 	Free [][2]int
+	// Damage are the places that are no text. What stands around them is read.
+	Damage []Damage
+	// Foreign says that the file is in another encoding: its entries were read
+	// from a copy in UTF-8, and no edit would keep its bytes.
+	Foreign bool
 }
 
 // Bytes is the whole file.
@@ -271,22 +277,28 @@ const (
 	maxListed      = 10000 // of one list in a header
 )
 
-// ParseEntries takes a file apart. It fails only on what is not UTF-8 text. A
-// front matter that cannot be read spoils its own entry alone.
-func ParseEntries(data []byte) (*EntryFile, error) {
-	whole, err := Parse(data)
-	if err != nil {
-		return nil, err
+// ParseEntries takes a file apart. It takes any bytes: a front matter that cannot
+// be read and bytes that are no text spoil their own entry alone. Bytes, and what
+// WithEntry and Without make, keep every byte that is not theirs.
+func ParseEntries(data []byte) *EntryFile {
+	f := &EntryFile{}
+	_, f.Damage = Mended(data)
+	if u, ok := fromUTF16(data); ok {
+		data, f.Foreign = u, true
+	}
+	f.src = data
+	first := 0
+	if bytes.HasPrefix(data, bom) {
+		first = len(bom)
 	}
 	p := entryParser{src: data}
-	for l := range lines(data, whole.start) {
+	for l := range lines(data, first) {
 		p.lines = append(p.lines, l)
-		if n := l.end - l.start; n >= 3 && n < 8 && string(trimRight(data[l.start:l.end])) == "---" {
+		if n := l.end - l.start; n >= 3 && n < 11 && isFence(data[l.start:l.end]) {
 			p.fences = append(p.fences, len(p.lines)-1)
 		}
 	}
-	f := &EntryFile{src: data}
-	free := whole.start
+	free := first
 	for next := 0; next < len(p.fences); {
 		at := p.fences[next]
 		e, body, ok := p.header(next)
@@ -303,8 +315,12 @@ func ParseEntries(data []byte) (*EntryFile, error) {
 		free, next = e.End, after
 	}
 	f.free(free, len(data))
-	return f, nil
+	return f
 }
+
+// isFence says that a line opens or closes a front matter; one with a byte order
+// mark does where another file was put behind this one.
+func isFence(line []byte) bool { return string(trimRight(bytes.TrimPrefix(line, bom))) == "---" }
 
 func (f *EntryFile) free(from, to int) {
 	if len(bytes.TrimSpace(f.src[from:to])) > 0 {
@@ -321,6 +337,11 @@ type entryParser struct {
 // header reads the front matter that fence number n opens, if it does. body is
 // the first line after it.
 func (p *entryParser) header(n int) (e Entry, body int, ok bool) {
+	defer func() {
+		if ok {
+			e.cleaned()
+		}
+	}()
 	open := p.fences[n]
 	if open+1 >= len(p.lines) || !p.entryKey(open+1) {
 		return e, 0, false
@@ -431,7 +452,7 @@ func (p *entryParser) text(e *Entry, body, limit int) int {
 		blank = 0
 		h.Write(t)
 		end = i + 1
-		last := i+1 == limit || len(trimRight(p.raw(i+1))) == 0
+		last := i+1 == limit || len(trimRight(p.raw(i+1))) == 0 || bytes.IndexByte(p.raw(i+1), 0) >= 0 // what a power cut leaves
 		if last && e.Problem == "" && sumID(h) == e.ID {
 			e.Text = p.body(first, end)
 			return p.lines[end-1].next
@@ -452,6 +473,25 @@ func (p *entryParser) body(first, end int) string {
 	if first >= end {
 		return ""
 	}
-	s := string(p.src[p.lines[first].start:p.lines[end-1].end])
-	return strings.ReplaceAll(s, "\r\n", "\n")
+	s := clean(string(p.src[p.lines[first].start:p.lines[end-1].end]))
+	if s = strings.ReplaceAll(s, "\r\n", "\n"); crOnly(p.src) {
+		s = strings.ReplaceAll(s, "\r", "\n")
+	}
+	return s
+}
+
+// cleaned makes text of the fields of a front matter. An id that is none is made
+// anew from the content.
+func (e *Entry) cleaned() {
+	if e.ID != clean(e.ID) {
+		e.ID, e.Problem = "", "its id cannot be read"
+	}
+	for _, s := range []*string{&e.Agent, &e.Type, &e.Status, &e.Parent, &e.Decision, &e.Rationale, &e.Source, &e.Supersedes} {
+		*s = clean(*s)
+	}
+	for _, list := range [][]string{e.DependsOn, e.Alternatives, e.Evidence, e.ACL} {
+		for i := range list {
+			list[i] = clean(list[i])
+		}
+	}
 }

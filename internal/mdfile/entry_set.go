@@ -83,16 +83,24 @@ func Retired(entries []Entry) map[string]bool {
 // changes but blank lines around them. Text by hand that would come to stand
 // behind an entry whose end cannot be told moves before that entry.
 func (f *EntryFile) Without(gone map[string]bool) []byte {
-	if !f.has(gone) {
-		return f.src
+	out, _ := f.Cut(func(e *Entry) bool { return gone[e.ID] && e.Type != TypeTombstone })
+	return out
+}
+
+// Cut is [EntryFile.Without] for the entries that gone says, tombstones too, and
+// gives what was cut, each as it stands in the file.
+func (f *EntryFile) Cut(gone func(*Entry) bool) (rest []byte, cut [][]byte) {
+	if !slices.ContainsFunc(f.Entries, func(e Entry) bool { return gone(&e) }) {
+		return f.src, nil
 	}
+	nl := eolOf(f.src)
 	var out []byte
 	keepBefore := 0 // where text can be put that must not be swallowed
 	swallows := false
 	at := 0
 	put := func(free []byte) {
 		if swallows && len(bytes.TrimSpace(free)) > 0 {
-			free = append(bytes.Trim(free, "\r\n"), "\n\n"...)
+			free = append(bytes.Clone(bytes.Trim(free, "\r\n")), nl+nl...)
 			out = slices.Insert(out, keepBefore, free...)
 			keepBefore += len(free)
 			return
@@ -102,13 +110,14 @@ func (f *EntryFile) Without(gone map[string]bool) []byte {
 	for _, e := range f.Entries {
 		free := f.src[at:e.Start]
 		at = e.End
-		if gone[e.ID] && e.Type != TypeTombstone {
-			put(append(bytes.TrimRight(free, " \t\r\n"), '\n'))
+		if gone(&e) {
+			cut = append(cut, f.src[e.Start:e.End])
+			put(append(bytes.Clone(bytes.TrimRight(free, " \t\r\n")), nl...))
 			continue
 		}
 		put(free)
-		if n := len(out); n > 0 && out[n-1] != '\n' {
-			out = append(out, '\n')
+		if n := len(out); n > 0 && out[n-1] != '\n' && out[n-1] != '\r' {
+			out = append(out, nl...)
 		}
 		if edited := e.Edited || e.Problem != ""; !edited || !swallows {
 			swallows, keepBefore = edited, len(out)
@@ -116,7 +125,7 @@ func (f *EntryFile) Without(gone map[string]bool) []byte {
 		out = append(out, f.src[e.Start:e.End]...)
 	}
 	put(f.src[at:])
-	return bytes.TrimLeft(out, "\r\n")
+	return bytes.TrimLeft(out, "\r\n"), cut
 }
 
 func (f *EntryFile) has(gone map[string]bool) bool {
@@ -128,21 +137,33 @@ func (f *EntryFile) WithEntry(rendered []byte) []byte { return addEntry(f.src, r
 
 func addEntry(src, rendered []byte) []byte {
 	out := bytes.Clone(src)
-	crlf := bytes.Contains(src[:min(len(src), 4096)], []byte("\r\n"))
 	nl := []byte("\n")
-	if crlf {
+	switch {
+	case crOnly(src):
+		nl = []byte("\r")
+	case bytes.Contains(src[:min(len(src), 4096)], []byte("\r\n")):
 		nl = []byte("\r\n")
+	}
+	if rendered = withLF(rendered); len(nl) != 1 || nl[0] != '\n' {
 		rendered = bytes.ReplaceAll(rendered, []byte("\n"), nl)
 	}
 	switch {
 	case len(out) == 0:
 	case bytes.HasSuffix(out, append(bytes.Clone(nl), nl...)):
-	case bytes.HasSuffix(out, []byte("\n")):
+	case bytes.HasSuffix(out, nl), bytes.HasSuffix(out, []byte("\n")):
 		out = append(out, nl...)
 	default:
 		out = append(append(out, nl...), nl...)
 	}
 	return append(out, rendered...)
+}
+
+// withLF is a text with LF line ends.
+func withLF(text []byte) []byte {
+	if crOnly(text) {
+		return bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
+	}
+	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 }
 
 // MergeEntries is the union of two files of entries: every entry of either, in
@@ -151,31 +172,30 @@ func addEntry(src, rendered []byte) []byte {
 // nor in what order, nor how often, files are merged: the same entries and the
 // same paragraphs come out. A file that already has all that the other has
 // comes back as it is.
-func MergeEntries(a, b []byte) ([]byte, error) {
+func MergeEntries(a, b []byte) []byte {
 	if bytes.Equal(a, b) {
-		return a, nil
+		return a
 	}
-	fa, err := ParseEntries(a)
-	if err != nil {
-		return nil, err
+	asText := func(data []byte) *EntryFile {
+		if crOnly(data) {
+			data = withLF(data)
+		}
+		return ParseEntries(data)
 	}
-	fb, err := ParseEntries(b)
-	if err != nil {
-		return nil, err
-	}
+	fa, fb := asText(a), asText(b)
 	gone := Retired(append(slices.Clone(fa.Entries), fb.Entries...))
 	if fa.has(gone) || fb.has(gone) {
-		return union(fa, fb, gone), nil
+		return union(fa, fb, gone)
 	}
 	inA, inB := fa.covers(fb), fb.covers(fa)
 	switch {
 	case inA && inB: // the same in another order: both come to one
 	case inA:
-		return fa.src, nil
+		return a
 	case inB:
-		return fb.src, nil
+		return b
 	}
-	return union(fa, fb, nil), nil
+	return union(fa, fb, nil)
 }
 
 func (f *EntryFile) raw(e Entry) string {

@@ -26,7 +26,7 @@ type File struct {
 	has      bool // has front matter
 	fm, fmTo int  // bytes between the fences
 	body     int  // first byte after the closing fence's line
-	crlf     bool
+	eol      string
 }
 
 // Parse reads data. It fails only on what is not UTF-8 text, with the offset of
@@ -47,15 +47,30 @@ func Parse(data []byte) (*File, error) {
 		return nil, fmt.Errorf("parse markdown: %w: bad byte 0x%02x at byte %d", ErrNotText, data[i], i)
 	}
 	f := &File{src: data}
-	if bytes.HasPrefix(data, bom) {
+	f.measure()
+	return f, nil
+}
+
+// measure finds out where the parts of the file are.
+func (f *File) measure() {
+	if bytes.HasPrefix(f.src, bom) {
 		f.start = len(bom)
 	}
 	f.body = f.start
-	if i := bytes.IndexByte(data, '\n'); i > 0 {
-		f.crlf = data[i-1] == '\r'
-	}
+	f.eol = eolOf(f.src)
 	f.findFrontMatter()
-	return f, nil
+}
+
+// eolOf is a file's line end, told by its first line.
+func eolOf(src []byte) string {
+	i := bytes.IndexByte(src, '\n')
+	switch {
+	case i > 0 && src[i-1] == '\r':
+		return "\r\n"
+	case i < 0 && crOnly(src):
+		return "\r"
+	}
+	return "\n"
 }
 
 func (f *File) findFrontMatter() {
@@ -98,21 +113,21 @@ func (f *File) FrontMatter() []byte {
 	return f.src[f.fm:f.fmTo]
 }
 
-// EOL is the file's line end, "\n" or "\r\n", told by its first line.
-func (f *File) EOL() string {
-	if f.crlf {
-		return "\r\n"
-	}
-	return "\n"
-}
+// EOL is the file's line end, "\n", "\r\n" or, in a file without any of these,
+// "\r", told by its first line.
+func (f *File) EOL() string { return f.eol }
 
 // Lines is the number of lines; a last line without a line end counts.
 func (f *File) Lines() int { return CountLines(f.src) }
 
 // CountLines counts lines as File.Lines does.
 func CountLines(data []byte) int {
-	n := bytes.Count(data, []byte{'\n'})
-	if len(data) > 0 && data[len(data)-1] != '\n' {
+	end := byte('\n')
+	if crOnly(data) {
+		end = '\r'
+	}
+	n := bytes.Count(data, []byte{end})
+	if len(data) > 0 && data[len(data)-1] != end {
 		n++
 	}
 	return n
@@ -133,8 +148,8 @@ func (f *File) Replace(from, to int, text []byte) (*File, error) {
 // WithEOL gives text the line ends of f.
 func (f *File) WithEOL(text string) string {
 	b := bytes.ReplaceAll([]byte(text), []byte("\r\n"), []byte("\n"))
-	if f.crlf {
-		b = bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
+	if f.eol != "\n" {
+		b = bytes.ReplaceAll(b, []byte("\n"), []byte(f.eol))
 	}
 	return string(b)
 }
@@ -143,12 +158,17 @@ type line struct {
 	start, end, next int // end is before the line end, next after it
 }
 
-// lines yields the lines of src from offset on. "\r\n" and "\n" end a line.
+// lines yields the lines of src from offset on. "\r\n" and "\n" end a line, and
+// "\r" in a file that has no other line ends.
 func lines(src []byte, from int) func(yield func(line) bool) {
+	end := byte('\n')
+	if crOnly(src) {
+		end = '\r'
+	}
 	return func(yield func(line) bool) {
 		for at := from; at < len(src); {
 			l := line{start: at, end: len(src), next: len(src)}
-			if i := bytes.IndexByte(src[at:], '\n'); i >= 0 {
+			if i := bytes.IndexByte(src[at:], end); i >= 0 {
 				l.end, l.next = at+i, at+i+1
 				if l.end > l.start && src[l.end-1] == '\r' {
 					l.end--

@@ -37,6 +37,7 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 	k.strays()
 	k.core()
 	k.index()
+	k.entries(ctx)
 	sort.SliceStable(r.Findings, func(i, j int) bool {
 		a, b := r.Findings[i], r.Findings[j]
 		if a.Level != b.Level {
@@ -64,6 +65,19 @@ type checker struct {
 	blocks map[string]*blockState // by lower-case name
 }
 
+// read gives a file as far as it can be read, and names the places that are no text.
+func (k *checker) read(rel string) (*mdfile.File, error) {
+	data, err := loadBytes(k.d, rel)
+	if err != nil {
+		return nil, err
+	}
+	f, damage := mdfile.Readable(data)
+	for _, at := range damage {
+		k.find(LevelError, "text.damaged", rel, at.Line, at.Problem, "mend it in an editor; until then the rest is served, and only entries and appends are written to it")
+	}
+	return f, nil
+}
+
 func (k *checker) find(l Level, code, file string, line int, problem, remedy string) {
 	k.r.Findings = append(k.r.Findings, Finding{Level: l, Code: code, File: file, Line: line, Problem: problem, Remedy: remedy})
 }
@@ -83,7 +97,7 @@ func (k *checker) block(name string) {
 		}
 		k.find(LevelWarning, "block.name", rel, 0, "the name does not follow project-<name>, reference-<topic>, episodic-YYYY-MM or decisions", remedy)
 	}
-	f, err := load(k.d, rel)
+	f, err := k.read(rel)
 	if err != nil {
 		k.find(LevelError, "block.unreadable", rel, 0, err.Error(), "mend or remove it by hand; no tool will overwrite it")
 		return
@@ -113,6 +127,20 @@ func (k *checker) block(name string) {
 	}
 	if n := len(f.Bytes()); n > MaxContent {
 		k.find(LevelWarning, "block.size", rel, 0, fmt.Sprintf("it has %d bytes; a tool can write at most %d at once", n, MaxContent), "split it by topic into several blocks")
+	}
+}
+
+// entries finds entries whose front matter cannot be read.
+func (k *checker) entries(ctx context.Context) {
+	problems, err := k.s.Entries().Problems(ctx)
+	if err != nil {
+		k.find(LevelError, "entries.unreadable", "", 0, err.Error(), "mend it by hand")
+		return
+	}
+	for _, p := range problems {
+		if p.ID != "" { // damage was found with its block
+			k.find(LevelError, "entries.frontmatter", p.File, p.Line, "entry "+p.ID+": "+p.Problem, "mend it in an editor; the entries around it are read")
+		}
 	}
 }
 
@@ -151,7 +179,7 @@ func (k *checker) strays() {
 }
 
 func (k *checker) core() {
-	f, err := load(k.d, coreFile)
+	f, err := k.read(coreFile)
 	if errors.Is(err, ErrNotFound) {
 		k.find(LevelError, "core.missing", coreFile, 0, "it does not exist", "run `reprise memory init`")
 		return
@@ -234,7 +262,7 @@ func shortSlug(s string) string {
 }
 
 func (k *checker) index() {
-	f, err := load(k.d, indexFile)
+	f, err := k.read(indexFile)
 	if errors.Is(err, ErrNotFound) {
 		k.find(LevelError, "index.missing", indexFile, 0, "it does not exist", "run `reprise memory init`, then name each block in it")
 		return

@@ -129,16 +129,34 @@ func (e *Entries) List(ctx context.Context) ([]Item, error) {
 	return all.items(), nil
 }
 
-// Problems lists the entries that cannot be read whole.
+// Problems lists the entries that cannot be read whole, and the places of the
+// files that are no text.
 func (e *Entries) Problems(ctx context.Context) ([]EntryProblem, error) {
-	list, err := e.List(ctx)
+	d, err := e.s.open()
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	sh, err := e.read(ctx, d)
+	if err != nil {
+		return nil, err
+	}
 	var out []EntryProblem
-	for _, i := range list {
-		if i.Problem != "" {
-			out = append(out, EntryProblem{File: i.File, Line: i.Line, ID: i.ID, Problem: i.Problem})
+	for _, name := range e.Files() {
+		f := sh.files[name]
+		for _, x := range f.Entries {
+			if x.Problem != "" {
+				out = append(out, EntryProblem{File: name, Line: x.Line, ID: x.ID, Problem: x.Problem})
+			}
+		}
+		for _, at := range f.Damage {
+			out = append(out, EntryProblem{File: name, Line: at.Line, Problem: at.Problem})
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 // Get returns the entry with this id, or the one whose id begins with it.
@@ -208,18 +226,11 @@ func (e *Entries) read(ctx context.Context, d *durable.Dir) (*shelf, error) {
 }
 
 func loadEntries(d *durable.Dir, name string) (*mdfile.EntryFile, error) {
-	f, err := load(d, name)
-	if errors.Is(err, ErrNotFound) {
-		return mdfile.ParseEntries(nil)
-	}
-	if err != nil {
+	data, err := loadBytes(d, name)
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	ef, err := mdfile.ParseEntries(f.Bytes())
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w: %w; mend it in an editor", name, ErrContent, err)
-	}
-	return ef, nil
+	return mdfile.ParseEntries(data), nil
 }
 
 func (sh *shelf) items() []Item {
@@ -410,11 +421,7 @@ func (e *Entries) add(t *tx, sh *shelf, n mdfile.Entry) (Added, error) {
 func (e *Entries) put(t *tx, sh *shelf, name, op string, raw []byte) error {
 	f := sh.files[name]
 	if len(f.Bytes()) == 0 && raw != nil {
-		head, err := mdfile.ParseEntries([]byte(e.seed(name)))
-		if err != nil {
-			return err
-		}
-		f = head
+		f = mdfile.ParseEntries([]byte(e.seed(name)))
 	}
 	next := f.Bytes()
 	if raw != nil {
@@ -427,29 +434,33 @@ func (e *Entries) replace(t *tx, sh *shelf, name, op string, next []byte) error 
 	if len(next) > MaxFile {
 		return fmt.Errorf("%w: %s would have %d bytes, at most %d are allowed; move old entries to another file", ErrTooLarge, name, len(next), MaxFile)
 	}
+	if sh.files[name].Foreign {
+		return fmt.Errorf("%w: %s is UTF-16, and writing to it would not keep its bytes; save it as UTF-8", ErrContent, name)
+	}
 	block, isBlock := strings.CutPrefix(name, blocksDir+"/")
 	if isBlock {
+		// A file with bytes that are no text takes an entry all the same: only its
+		// day stays what it was.
+		old, oldErr := mdfile.Parse(sh.files[name].Bytes())
 		f, err := mdfile.Parse(next)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrContent, err)
-		}
-		if old, err := mdfile.Parse(sh.files[name].Bytes()); err == nil && f.HasFrontMatter() && slices.Contains(f.Keys(), "updated") {
+		if err == nil && oldErr == nil && f.HasFrontMatter() && slices.Contains(f.Keys(), "updated") {
 			if f, err = t.dated(old, f, true); err != nil {
 				return err
 			}
 			next = f.Bytes()
 		}
 	}
-	f, err := mdfile.ParseEntries(next)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrContent, err)
-	}
 	t.put(op, name, next)
-	sh.files[name] = f
+	sh.files[name] = mdfile.ParseEntries(next)
 	if isBlock {
-		_, err = t.row(block, "", blockSummary(name))
+		_, err := t.row(block, "", blockSummary(name))
+		if errors.Is(err, ErrContent) { // what is to be kept or forgotten does not wait for the index
+			t.warn("%v", err)
+			return nil
+		}
+		return err
 	}
-	return err
+	return nil
 }
 
 // seed is what a new file of entries begins with.
@@ -544,7 +555,7 @@ func (e *Entries) Retire(ctx context.Context, id, agent, reason string) (Retired
 			}
 			return fmt.Errorf("%w: no entry %s in %s", ErrNotFound, shorten(id, 40), e.s.o.Dir)
 		}
-		stone := mdfile.Entry{Type: mdfile.TypeTombstone, Status: mdfile.StatusRetired, Time: e.s.o.Now(), Agent: agent, Supersedes: id, Rationale: shorten(reason, 400)}
+		stone := mdfile.Entry{Type: mdfile.TypeTombstone, Status: mdfile.StatusRetired, Time: e.s.o.Now(), Agent: agent, Supersedes: id, Rationale: shorten(reason, 400), ACL: old.ACL}
 		if made(old.Source) {
 			stone.Source = old.Source
 		}
@@ -556,17 +567,11 @@ func (e *Entries) Retire(ctx context.Context, id, agent, reason string) (Retired
 			if !slices.ContainsFunc(f.Entries, func(x mdfile.Entry) bool { return x.ID == id && x.Type != mdfile.TypeTombstone }) {
 				continue
 			}
-			g, err := mdfile.ParseEntries(f.Without(map[string]bool{id: true}))
-			if err != nil {
-				return err
-			}
+			next := f.Without(map[string]bool{id: true})
 			if name == old.File {
-				g, err = mdfile.ParseEntries(g.WithEntry(raw))
-				if err != nil {
-					return err
-				}
+				next = mdfile.ParseEntries(next).WithEntry(raw)
 			}
-			if err := e.replace(t, sh, name, "retire_entry", g.Bytes()); err != nil {
+			if err := e.replace(t, sh, name, "retire_entry", next); err != nil {
 				return err
 			}
 		}
@@ -630,10 +635,7 @@ func (e *Entries) Merge(ctx context.Context, name string, other []byte) (bool, e
 	changed := false
 	_, err := e.write(ctx, "merge "+name, func(t *tx, sh *shelf) error {
 		mine := sh.files[name].Bytes()
-		next, err := mdfile.MergeEntries(mine, other)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrContent, err)
-		}
+		next := mdfile.MergeEntries(mine, other)
 		if changed = string(next) != string(mine); !changed {
 			return nil
 		}

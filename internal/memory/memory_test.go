@@ -624,17 +624,17 @@ func TestCheck(t *testing.T) {
 		got[f.Code+" "+f.File] += string(f.Level) + ": " + f.Problem + " / " + f.Remedy + "\n"
 	}
 	for key, part := range map[string]string{
-		"core.budget core.md":                        "move \"Active projects\"",
-		"index.budget index.md":                      "shorten the summary of reference-bad.md",
-		"index.dangling index.md":                    "error: it names project-gone.md",
-		"index.duplicate index.md":                   "line 5",
-		"index.date index.md":                        "2026-02-02",
-		"index.unlisted index.md":                    "My Notes.md",
-		"index.summary index.md":                     "3499 characters",
-		"block.name blocks/My Notes.md":              "reference-my-notes.md",
-		"block.frontmatter blocks/reference-bad.md":  "line 2",
-		"block.unreadable blocks/reference-bytes.md": "byte 0",
-		"blocks.stray blocks/todo.txt":               "neither listed nor searched",
+		"core.budget core.md":                       "move \"Active projects\"",
+		"index.budget index.md":                     "shorten the summary of reference-bad.md",
+		"index.dangling index.md":                   "error: it names project-gone.md",
+		"index.duplicate index.md":                  "line 5",
+		"index.date index.md":                       "2026-02-02",
+		"index.unlisted index.md":                   "My Notes.md",
+		"index.summary index.md":                    "3499 characters",
+		"block.name blocks/My Notes.md":             "reference-my-notes.md",
+		"block.frontmatter blocks/reference-bad.md": "line 2",
+		"text.damaged blocks/reference-bytes.md":    "0xff at byte 1",
+		"blocks.stray blocks/todo.txt":              "neither listed nor searched",
 	} {
 		if !strings.Contains(got[key], part) {
 			t.Errorf("%s: got %q, want %q in it", key, got[key], part)

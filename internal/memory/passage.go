@@ -32,9 +32,13 @@ func (s *Store) Section(ctx context.Context, file, headings string) (text string
 	if err != nil {
 		return "", 0, fmt.Errorf("read section: %w", err)
 	}
-	f, err := load(d, rel)
+	data, err := loadBytes(d, rel)
 	if err != nil {
 		return "", 0, err
+	}
+	f, _ := mdfile.Readable(data)
+	if shown, kept := s.shown(rel, f.Bytes()); len(kept) > 0 {
+		f, _ = mdfile.Readable(shown)
 	}
 	for _, sec := range f.Sections() {
 		if strings.Join(sec.Path, " > ") == headings {

@@ -203,9 +203,22 @@ func (s *Store) tell(ctx context.Context, changes ...Change) (warnings []string)
 	return warnings
 }
 
-// load reads a file that must be there, whole and text. Any failure but "not
-// there" is an error of its own kind: an unreadable file is never an empty one.
+// load reads a file that must be there, whole and text.
 func load(d *durable.Dir, rel string) (*mdfile.File, error) {
+	data, err := loadBytes(d, rel)
+	if err != nil {
+		return nil, err
+	}
+	f, err := mdfile.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w: %w; mend it in an editor", rel, ErrContent, err)
+	}
+	return f, nil
+}
+
+// loadBytes reads a file that must be there. Any failure but "not there" is an
+// error of its own kind: an unreadable file is never an empty one.
+func loadBytes(d *durable.Dir, rel string) ([]byte, error) {
 	fi, err := d.Stat(rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, rel)
@@ -220,15 +233,12 @@ func load(d *durable.Dir, rel string) (*mdfile.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", rel, err)
 	}
-	f, err := mdfile.Parse(data)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w: %w; mend it in an editor", rel, ErrContent, err)
-	}
-	return f, nil
+	return data, nil
 }
 
 // Read returns the lines after the first offset ones, at most limit (0 =
-// DefaultReadRows), and whether there are more. It writes nothing.
+// DefaultReadRows), and whether there are more. Of a file that is damaged what can
+// be read is returned. It writes nothing.
 func (s *Store) Read(ctx context.Context, name string, offset, limit int) (Doc, bool, error) {
 	if offset < 0 || limit < 0 {
 		return Doc{}, false, fmt.Errorf("read %s: offset and limit must not be negative", shorten(name, 80))
@@ -255,13 +265,15 @@ func (s *Store) Read(ctx context.Context, name string, offset, limit int) (Doc, 
 }
 
 func (s *Store) doc(d *durable.Dir, rel string) (Doc, error) {
-	f, err := load(d, rel)
+	data, err := loadBytes(d, rel)
 	if err != nil {
 		return Doc{}, err
 	}
-	text := string(f.Bytes())
-	return Doc{Name: strings.TrimPrefix(rel, blocksDir+"/"), Content: text, Hash: hashOf(f.Bytes()),
-		Updated: updated(d, rel, f), Tokens: mdfile.Tokens(text), Lines: f.Lines()}, nil
+	f, damage := mdfile.Readable(data)
+	shown, kept := s.shown(rel, f.Bytes())
+	text := string(shown)
+	return Doc{Name: strings.TrimPrefix(rel, blocksDir+"/"), Content: text, Hash: hashOf(data), Updated: updated(d, rel, f),
+		Tokens: mdfile.Tokens(text), Lines: mdfile.CountLines(shown), Private: len(kept), Damage: damage}, nil
 }
 
 func cutLines(text string, offset, limit int) (string, bool) {
@@ -320,7 +332,8 @@ func (s *Store) List(ctx context.Context) ([]BlockInfo, error) {
 		return nil, err
 	}
 	rows := map[string]string{}
-	if idx, err := load(d, indexFile); err == nil {
+	if data, err := loadBytes(d, indexFile); err == nil {
+		idx, _ := mdfile.Readable(data)
 		rows = summaries(idx)
 	} else if !errors.Is(err, ErrNotFound) {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"reprise/internal/durable"
+	"reprise/internal/mdfile"
 )
 
 // Sizes and budgets. Token counts are the estimates of mdfile.Tokens.
@@ -70,6 +71,10 @@ type Doc struct {
 	Updated time.Time `json:"updated"`
 	Tokens  int       `json:"tokens"` // of the whole file
 	Lines   int       `json:"lines"`  // of the whole file
+	// Private is how many entries are left out, because they are of others alone.
+	Private int `json:"private,omitempty"`
+	// Damage are the places that are no text; what stands there is not shown.
+	Damage []mdfile.Damage `json:"damage,omitempty"`
 }
 
 // BlockInfo is one block as List shows it. Summary is its index row's, empty
@@ -136,9 +141,12 @@ type Recorder interface {
 
 // Options of a Store. Dir and Now are required.
 type Options struct {
-	Dir        string
-	Now        func() time.Time
-	Access     Access            // what the calling program may do; the zero value is everything
+	Dir    string
+	Now    func() time.Time
+	Access Access // what the calling program may do; the zero value is everything
+	// May says whether an entry with this access list is shown to who reads; nil =
+	// all are. An entry that is not shown stays where it is when its file is changed.
+	May        func(acl []string) bool
 	Events     Recorder          // may be nil
 	AfterWrite func(name string) // may be nil; name is relative, with slashes
 	Disk       durable.Disk      // zero = the real disk; tests put faults in

@@ -343,9 +343,19 @@ func (t *tx) update(u UpdateBlock) (Written, error) {
 		return w, fmt.Errorf("update: %w", err)
 	}
 	w.Hash = hashOf(old.Bytes())
-	next, err := edited(old, u)
+	seen, kept, err := t.s.editable(rel, old)
+	if err != nil {
+		return w, fmt.Errorf("update %s: %w", name, err)
+	}
+	next, err := edited(seen, u)
+	same := err == nil && bytes.Equal(next.Bytes(), seen.Bytes())
+	if same {
+		next = old
+	} else if err == nil {
+		next, err = withKept(next, kept)
+	}
 	stale := u.IfHash != "" && !sameHash(u.IfHash, w.Hash)
-	if stale && (err != nil || !bytes.Equal(next.Bytes(), old.Bytes())) {
+	if stale && !same {
 		doc, derr := t.s.doc(t.d, rel)
 		if derr != nil {
 			return w, derr
@@ -358,7 +368,7 @@ func (t *tx) update(u UpdateBlock) (Written, error) {
 	if len(next.Bytes()) > MaxFile {
 		return w, fmt.Errorf("update %s: %w: it would have %d bytes, at most %d are allowed", name, ErrTooLarge, len(next.Bytes()), MaxFile)
 	}
-	if bytes.Equal(next.Bytes(), old.Bytes()) {
+	if same {
 		w.Unchanged = u.Summary == ""
 	} else {
 		if next, err = t.dated(old, next, isBlock); err != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"reprise/internal/mdfile"
 )
 
 // place is a source with what is known of it. The maps are filled when a look
@@ -490,6 +492,9 @@ func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]h
 		if err := w.putFile(p.key, n, file{}, nil); err != nil {
 			return err
 		}
+		if err := w.damaged(p.key, n, nil); err != nil {
+			return err
+		}
 	}
 	for _, n := range ch.restat {
 		h := hints[n]
@@ -502,24 +507,27 @@ func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]h
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		f, docs, err := x.readDocs(p, n, hints[n])
-		if err != nil {
+		f, docs, damage := x.readDocs(p, n, hints[n])
+		if err := w.putFile(p.key, n, f, docs); err != nil {
 			return err
 		}
-		if err := w.putFile(p.key, n, f, docs); err != nil {
+		if err := w.damaged(p.key, n, damage); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readDocs makes documents of a file. One that is gone or cannot be read has
-// none, and a file without a hash.
-func (x *Index) readDocs(p *place, name string, h hint) (file, []*entry, error) {
+// readDocs makes documents of a file, of as much of it as can be read, and says
+// what cannot. One that is gone or cannot be read at all has none, and a file
+// without a hash.
+func (x *Index) readDocs(p *place, name string, h hint) (file, []*entry, []mdfile.Damage) {
 	at := x.o.Now().UnixNano()
 	data, err := p.read(name)
 	var docs []*entry
+	var damage []mdfile.Damage
 	if err == nil {
+		_, damage = mdfile.Mended(data)
 		if e, ok := p.entry(name); ok {
 			docs, err = x.entryDocs(p, e, data)
 		} else if x.o.Skip == nil || !x.o.Skip(name, data) {
@@ -527,13 +535,14 @@ func (x *Index) readDocs(p *place, name string, h hint) (file, []*entry, error) 
 		}
 	}
 	if err != nil {
-		if !errors.Is(err, os.ErrNotExist) {
-			x.skipped[fileKey(p.key, name)] = err.Error()
+		if errors.Is(err, os.ErrNotExist) {
+			return file{}, nil, nil
 		}
-		return file{}, nil, nil
+		x.skipped[fileKey(p.key, name)] = err.Error()
+		return file{}, nil, []mdfile.Damage{{Problem: err.Error()}}
 	}
 	delete(x.skipped, fileKey(p.key, name))
-	return file{hash: hashOf(data), hint: h, at: at}, docs, nil
+	return file{hash: hashOf(data), hint: h, at: at}, docs, damage
 }
 
 // putFile makes a file's documents those given; a file without a hash goes.

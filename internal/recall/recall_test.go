@@ -382,7 +382,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 
 func TestUnreadableFilesAreSkippedAndNamed(t *testing.T) {
 	x, dir := newIndex(t)
-	write(t, dir, "blocks/reference-binary.md", "a\x00b")
+	write(t, dir, "blocks/reference-binary.md", "aardvark\n\nb\x00c")
 	write(t, dir, "blocks/reference-huge.md", strings.Repeat("x", maxFile+1))
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "blocks", "reference-link.md")); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)
@@ -391,12 +391,35 @@ func TestUnreadableFilesAreSkippedAndNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(st.Skipped) != 3 || st.Files != 3 {
+	if len(st.Skipped) != 2 || st.Files != 4 {
 		t.Errorf("%+v", st)
 	}
+	if len(search(t, x, "aardvark")) != 1 {
+		t.Error("what can be read of a file with a bad byte is not found")
+	}
+	damage := func() string {
+		list, err := x.Damage(t.Context(), Reader{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, d := range list {
+			fmt.Fprintf(&b, "%s:%d ", d.File, d.Line)
+		}
+		return b.String()
+	}
+	if got := damage(); got != "blocks/reference-binary.md:3 blocks/reference-huge.md:0 blocks/reference-link.md:0 " {
+		t.Errorf("named: %s", got)
+	}
 	write(t, dir, "blocks/reference-binary.md", "now gazelle")
+	if err := os.Remove(filepath.Join(dir, "blocks/reference-huge.md")); err != nil {
+		t.Fatal(err)
+	}
 	if len(search(t, x, "gazelle")) != 1 {
 		t.Error("a mended file is not found")
+	}
+	if got := damage(); strings.Contains(got, "binary") {
+		t.Errorf("named although it was mended: %s", got)
 	}
 }
 

@@ -12,15 +12,11 @@ import (
 	"reprise/internal/mdfile"
 )
 
-// sectionDocs cuts a file of a memory directory into documents. A file that is
-// no text gives an error. The id of a section is a hash of the file, its
+// sectionDocs cuts a file of a memory directory into documents. The id of a section is a hash of the file, its
 // headings, and its number among sections with the same headings, so that it
 // outlives edits elsewhere and in its text.
 func (x *Index) sectionDocs(p *place, name string, data []byte) ([]*entry, error) {
-	f, err := mdfile.Parse(data)
-	if err != nil {
-		return nil, err
-	}
+	f, _ := mdfile.Readable(data)
 	front, _ := f.Map() // one that cannot be read says nothing
 	base := Doc{Class: classOf(name), Scope: scopeGlobal, Project: p.project, Group: "file:" + p.project + ":" + name, Author: frontText(front, "author"),
 		Time: frontTime(front, "updated", "created"), Review: frontTime(front, "review_after"), Confidence: frontNumber(front, "confidence")}
@@ -57,7 +53,7 @@ func (x *Index) sectionDocs(p *place, name string, data []byte) ([]*entry, error
 		}
 	}
 	for _, s := range f.Sections() {
-		if err := cutSection(data, s, add); err != nil {
+		if err := cutSection(f.Bytes(), s, add); err != nil {
 			return nil, err
 		}
 	}

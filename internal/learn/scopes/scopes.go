@@ -299,10 +299,7 @@ func entryText(e mdfile.Entry) string {
 // retired, and each section of what people wrote between them. It is what a
 // [recall.EntryFile] reads its file by; Source is the line.
 func EntryDocs(data []byte) ([]recall.Doc, error) {
-	f, err := mdfile.ParseEntries(data)
-	if err != nil {
-		return nil, err
-	}
+	f := mdfile.ParseEntries(data)
 	states := mdfile.Resolve(f.Entries)
 	var out []recall.Doc
 	seen := map[string]int{}
@@ -330,11 +327,8 @@ func EntryDocs(data []byte) ([]recall.Doc, error) {
 
 // freeDocs are the sections of a stretch that people wrote.
 func freeDocs(src []byte, from, to int) []recall.Doc {
-	f, err := mdfile.Parse(src[from:to])
-	if err != nil {
-		return nil // the whole was text, so its parts are
-	}
-	before := strings.Count(string(src[:from]), "\n")
+	f, _ := mdfile.Readable(src[from:to])
+	before := mdfile.CountLines(src[:from])
 	var out []recall.Doc
 	for _, sec := range f.Sections() {
 		text := strings.TrimSpace(string(f.Bytes()[sec.Text:sec.End]))
