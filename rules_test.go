@@ -125,6 +125,7 @@ var layers = [][]string{
 var sideways = map[string]string{
 	"run → agent":    "a run starts its agent through the agent's adapter",
 	"agent → guard":  "an adapter writes the client's deny rules from the guard's policy",
+	"judge → hook":   "what a judge's client starts must know itself for nested, by the variable that hooks look at",
 	"learn → recall": "what is learnt from the log stands in the index, and is searched there",
 	"learn → memory": "what passes a promotion gate becomes an entry of a memory file",
 }
