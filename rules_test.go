@@ -115,7 +115,7 @@ func testSupport(dir string) bool {
 var layers = [][]string{
 	{"durable", "proc", "mdfile", "redact", "term", "fact"},
 	{"event", "git", "config", "logfile"},
-	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify"},
+	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation"},
 	{"loop", "task", "hook", "setup", "brief", "judge", "transcript"},
 	{"mcpserver", "web", "fakemodel"},
 	{"cli", "hookmain", "runmain"},
@@ -123,11 +123,12 @@ var layers = [][]string{
 
 // sideways are the imports inside a layer, with their reasons.
 var sideways = map[string]string{
-	"run → agent":    "a run starts its agent through the agent's adapter",
-	"agent → guard":  "an adapter writes the client's deny rules from the guard's policy",
-	"judge → hook":   "what a judge's client starts must know itself for nested, by the variable that hooks look at",
-	"learn → recall": "what is learnt from the log stands in the index, and is searched there",
-	"learn → memory": "what passes a promotion gate becomes an entry of a memory file",
+	"run → agent":        "a run starts its agent through the agent's adapter",
+	"agent → guard":      "an adapter writes the client's deny rules from the guard's policy",
+	"judge → hook":       "what a judge's client starts must know itself for nested, by the variable that hooks look at",
+	"learn → recall":     "what is learnt from the log stands in the index, and is searched there",
+	"delegation → agent": "what is counted is a client's event in our own words",
+	"learn → memory":     "what passes a promotion gate becomes an entry of a memory file",
 }
 
 func layerOf(pkg string) int {
