@@ -135,7 +135,8 @@ func (r *Redactor) plain(s string, spans []span) []span {
 	if len(s) < 4 {
 		return spans
 	}
-	for i, wins := range r.set.windows(s) {
+	found, spans := r.set.windows(s, spans)
+	for i, wins := range found {
 		for _, w := range wins {
 			spans = r.set.rules[i].get().find(r.set, s, w, spans)
 		}
@@ -159,7 +160,7 @@ func merge(spans []span) []span {
 		if n := len(out); n > 0 && sp.start < out[n-1].end {
 			last := &out[n-1]
 			last.end = max(last.end, sp.end)
-			if last.id == genericRule {
+			if last.id == assignedRule || last.id == genericRule && sp.id != assignedRule {
 				last.id = sp.id
 			}
 			continue
@@ -172,6 +173,9 @@ func merge(spans []span) []span {
 // genericRule is gitleaks' rule for "a name like key, then a random value". Its
 // keywords are everyday words, so it has a filter of its own; see mayBeGeneric.
 const genericRule = "generic-api-key"
+
+// assignedRule is suspect.Assigned.
+const assignedRule = "assigned-secret"
 
 type allowlist struct {
 	Condition string   `json:"condition"`
@@ -197,13 +201,14 @@ type rule struct {
 	spaces int // white space that a match can have; -1 without limit
 	least  int // bytes that a match has at least
 	re     func() *regexp.Regexp
+	glued  func() *regexp.Regexp // nil where nothing is said about what stands beside it
 }
 
 // lazyRule is a rule that is read when its keyword is first met: most are never
 // needed, and a hook that reads them all is late.
 type lazyRule struct {
-	generic bool
-	get     func() *rule
+	generic, assigned bool
+	get               func() *rule
 }
 
 // ruleSet is the rules, ready to be searched for by keyword.
@@ -250,6 +255,9 @@ func loadRules() *ruleSet {
 		if len(line) == 0 || line[0] != '{' || !bytes.Contains(line, []byte(`,"regex":"`)) {
 			continue // the file's end, or a rule about a file's name alone
 		}
+		if bytes.HasPrefix(line, []byte(`{"id":"hashicorp-tf-password"`)) {
+			continue // of Terraform's files: elsewhere it takes every label of a form; see suspect.Assigned
+		}
 		set.add(keywordsOf(line), bytes.HasPrefix(line, []byte(`{"id":"`+genericRule+`"`)), func() *rule {
 			var r rule
 			mustParse(line, &r)
@@ -259,6 +267,10 @@ func loadRules() *ruleSet {
 	for _, r := range ownRules() {
 		set.add(r.Keywords, false, func() *rule { return &r })
 	}
+	set.add(suspect.AssignedWords(), false, func() *rule {
+		return &rule{ID: assignedRule, Description: "A value that is given to a name like password."}
+	})
+	set.rules[len(set.rules)-1].assigned = true
 	return set
 }
 
@@ -277,7 +289,7 @@ func keywordsOf(line []byte) []string {
 }
 
 func (set *ruleSet) add(keywords []string, generic bool, read func() *rule) {
-	set.rules = append(set.rules, lazyRule{generic, sync.OnceValue(func() *rule {
+	set.rules = append(set.rules, lazyRule{generic: generic, get: sync.OnceValue(func() *rule {
 		r := read()
 		r.prepare()
 		return r
@@ -314,6 +326,7 @@ func (r *rule) prepare() {
 	}
 	r.reach, r.spaces, r.least = shape(src)
 	r.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(src) })
+	r.glued = sync.OnceValue(func() *regexp.Regexp { return gluedForm(src) })
 	for i := range r.Allow {
 		r.Allow[i].prepare()
 	}
@@ -375,8 +388,8 @@ func hasPrefixFold(s, prefix string) bool {
 type window struct{ start, end int }
 
 // windows finds, for each rule whose keyword is in s, the parts of s in which a
-// match of it would have to be.
-func (set *ruleSet) windows(s string) map[int][]window {
+// match of it would have to be. What needs no such search is added to spans.
+func (set *ruleSet) windows(s string, spans []span) (map[int][]window, []span) {
 	var found map[int][]window
 	prev := lower(s[0])
 	for i := 1; i < len(s); i++ {
@@ -394,10 +407,16 @@ func (set *ruleSet) windows(s string) map[int][]window {
 			for _, n := range kw.rules {
 				var w window
 				var ok bool
-				if set.rules[n].generic {
+				switch l := &set.rules[n]; {
+				case l.generic:
 					w, ok = mayBeGeneric(s, at, at+len(kw.word))
-				} else {
-					w, ok = set.rules[n].get().around(s, at, at+len(kw.word))
+				case l.assigned:
+					if from, to, ok := suspect.Assigned(s, at, at+len(kw.word)); ok {
+						spans = append(spans, span{from, to, assignedRule})
+					}
+				default:
+					spans = l.get().findGlued(set, s, at, at+len(kw.word), spans)
+					w, ok = l.get().around(s, at, at+len(kw.word))
 				}
 				if !ok {
 					continue
@@ -415,7 +434,7 @@ func (set *ruleSet) windows(s string) map[int][]window {
 			}
 		}
 	}
-	return found
+	return found, spans
 }
 
 // edge is what is added to both ends of a window, so that what a rule says
@@ -464,6 +483,56 @@ func (r *rule) find(set *ruleSet, s string, w window, spans []span) []span {
 		if !allowed {
 			spans = append(spans, span{w.start + a, w.start + b, r.ID})
 		}
+	}
+	return spans
+}
+
+// gluedForm is a rule's expression for a secret that is part of a longer word,
+// as in the names of tools and directories: what stands beside it does not
+// matter.
+func gluedForm(src string) *regexp.Regexp {
+	flags, rest := "", src
+	if f, ok := strings.CutPrefix(rest, "(?i)"); ok {
+		flags, rest = "(?i)", f
+	}
+	body, begins := strings.CutPrefix(rest, `\b`)
+	ends := false
+	for _, end := range []string{endInProse, `\b`, `(?:[^\w-]|\z)`, `(?:[\x60'"\s;]|\\[nr]|$|\b)`} {
+		if b, ok := strings.CutSuffix(body, end); ok {
+			body, ends = b, true
+			break
+		}
+	}
+	if !begins && !ends {
+		return nil
+	}
+	return regexp.MustCompile(flags + strings.ReplaceAll(body, `\b`, ""))
+}
+
+// findGlued adds the rule's secret that holds the keyword at [start,end),
+// whatever it is joined to.
+func (r *rule) findGlued(set *ruleSet, s string, start, end int, spans []span) []span {
+	if !suspect.Glued(s, end) || r.reach < 0 && len(s)-start > 1<<14 || r.glued() == nil {
+		return spans
+	}
+	from, to := start, len(s)
+	if r.reach >= 0 {
+		from, to = max(0, start-r.reach), min(len(s), start+r.reach+edge)
+	}
+	m := r.glued().FindStringIndex(s[from:to])
+	if m == nil || from+m[0] > start || from+m[1] < end {
+		return spans
+	}
+	at, secret := from+m[0], s[from+m[0]:from+m[1]]
+	if r.Entropy != 0 && entropy(secret) <= r.Entropy {
+		return spans
+	}
+	allowed := set.allow().allows(secret, secret, secret)
+	for i := range r.Allow {
+		allowed = allowed || r.Allow[i].allows(secret, secret, secret)
+	}
+	if !allowed {
+		spans = append(spans, span{at, at + len(secret), r.ID})
 	}
 	return spans
 }

@@ -242,10 +242,14 @@ func derived(t *testing.T, r *rule) map[string]string {
 			out[k] = "generic,0"
 		}
 		return out
+	case assignedRule:
+		out := map[string]string{}
+		for _, k := range suspect.AssignedWords() {
+			out[k] = "assigns,0"
+		}
+		return out
 	case "kubernetes-secret-yaml":
 		return map[string]string{"secret": "kube,0"}
-	case "hashicorp-tf-password":
-		return map[string]string{"password": "quotedTen,0", "administrator_login_password": "quotedTen,0"}
 	}
 	return derive(t, r)
 }
@@ -312,6 +316,9 @@ func TestSuspectMissesNothing(t *testing.T) {
 	}
 	for _, l := range loadRules().rules {
 		r := l.get()
+		if r.ID == assignedRule {
+			continue // one piece of code does both
+		}
 		re, err := syntax.Parse(r.Regex, syntax.Perl)
 		if err != nil {
 			t.Fatal(err)

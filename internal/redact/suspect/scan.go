@@ -12,17 +12,17 @@ const (
 	near   = 'N' // n characters of a token stand within nearReach bytes
 	always = '!'
 	// The rest are one rule's own; see own.
-	generic   = 'G'
-	url       = 'u'
-	header    = 'h'
-	privKey   = 'k'
-	curl      = 'c'
-	kube      = 's'
-	nuget     = 'g'
-	freemius  = 'f'
-	quotedTen = 'q'
-	jwt       = 'j'
-	vault     = 'v'
+	generic  = 'G'
+	url      = 'u'
+	header   = 'h'
+	privKey  = 'k'
+	curl     = 'c'
+	kube     = 's'
+	nuget    = 'g'
+	freemius = 'f'
+	jwt      = 'j'
+	vault    = 'v'
+	assigns  = 'w'
 )
 
 // mark is one keyword, in lower case, and what makes it suspect.
@@ -163,7 +163,7 @@ func (m *mark) holds(s string, start, end int) bool {
 	case always:
 		return true
 	case after, edge:
-		if m.how == edge && start > 0 && wordByte(s[start-1]) && s[start-1] < 0x80 {
+		if m.how == edge && start > 0 && wordByte(s[start-1]) && s[start-1] < 0x80 && !Glued(s, end) {
 			return false
 		}
 		i := end
@@ -196,8 +196,29 @@ func (m *mark) holds(s string, start, end int) bool {
 		return false
 	case generic:
 		return MayBeGeneric(s, end)
+	case assigns:
+		_, _, ok := Assigned(s, start, end)
+		return ok
 	}
 	return m.own(s, start, end)
+}
+
+// Glued reports whether what follows a keyword looks like the rest of a secret
+// even where the keyword is the end of a longer word: names have a dot, a slash
+// or small letters there.
+func Glued(s string, end int) bool {
+	const look = 11 // as long as the shortest secret is after its keyword
+	if len(s)-end < look {
+		return false
+	}
+	telling := false
+	for _, c := range []byte(s[end : end+look]) {
+		telling = telling || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
+		if !alnum(c) && c != '_' && c != '-' && c != '+' {
+			return false
+		}
+	}
+	return telling
 }
 
 // valueOf finds the value of a name that ends soon after end: where it begins,
@@ -251,13 +272,6 @@ func (m *mark) own(s string, start, end int) bool {
 		return containsFold(rest[:min(len(rest), 32)], "password")
 	case freemius:
 		return containsFold(rest[:min(len(rest), 64)], "sk_")
-	case quotedTen:
-		at, _ := valueOf(s, end)
-		for i := end; i < at; i++ {
-			if s[i] == '"' && quoted(s[i+1:]) {
-				return true
-			}
-		}
 	case jwt:
 		i := 0
 		for i < len(rest) && alnum(rest[i]) {
@@ -272,15 +286,6 @@ func (m *mark) own(s string, start, end int) bool {
 		return i >= 24 && (start == 0 || !wordByte(s[start-1]) || s[start-1] >= 0x80)
 	}
 	return false
-}
-
-// quoted reports whether a text of 8 to 20 name characters and a quote begin s.
-func quoted(s string) bool {
-	i := 0
-	for i < len(s) && (wordByte(s[i]) || s[i] == '=' || s[i] == '-') {
-		i++
-	}
-	return i >= 8 && i <= 60 && i < len(s) && s[i] == '"'
 }
 
 // kindSecret reports whether s ends in the beginning of a line of YAML that
