@@ -512,6 +512,9 @@ func gluedForm(src string) *regexp.Regexp {
 // findGlued adds the rule's secret that holds the keyword at [start,end),
 // whatever it is joined to.
 func (r *rule) findGlued(set *ruleSet, s string, start, end int, spans []span) []span {
+	if end-start < 3 && s[start:end] != "ey" { // too short to be told from the end of a word: s.
+		return spans
+	}
 	if !suspect.Glued(s, end) || r.reach < 0 && len(s)-start > 1<<14 || r.glued() == nil {
 		return spans
 	}

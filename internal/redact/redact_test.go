@@ -209,6 +209,7 @@ func FuzzSuspect(f *testing.F) {
 		f.Add("secret", s[:min(len(s), 30)])
 		f.Add("", "\x1b[1m"+s[:8]+"\x1b[0m"+s[8:])
 	}
+	f.Add("0", "0s.00000001028191A2CXYZabB7")
 	r := redact.New()
 	f.Fuzz(func(t *testing.T, key, s string) {
 		if _, n := r.Named(key, s); n > 0 && !suspect.Named(key, s) {
