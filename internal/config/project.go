@@ -14,6 +14,8 @@ import (
 	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"reprise/internal/redact/suspect"
 )
 
 // Project is a directory tree with a .reprise/project.yaml.
@@ -312,13 +314,18 @@ func CheckProjectName(name string) error {
 		return fmt.Errorf("%q is a device name on Windows", name)
 	case strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".git"):
 		return fmt.Errorf("%q ends like one of git's own files", name)
+	case suspect.String(name):
+		return errors.New("looks as if it held a key or a password") // and is not repeated: it would be in every log
 	}
 	return nil
 }
 
 // NameFrom makes a project name of a directory's name; "" when nothing of it
-// can be used.
+// can be used, or a secret may be in it.
 func NameFrom(dir string) string {
+	if suspect.String(filepath.Base(dir)) {
+		return ""
+	}
 	var b strings.Builder
 	for _, r := range strings.ToLower(filepath.Base(dir)) {
 		switch {

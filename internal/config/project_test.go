@@ -73,6 +73,7 @@ func TestProjectNames(t *testing.T) {
 		"a": true, "abc": true, "a-b_c.d": true, "1": true, strings.Repeat("a", 63): true, "comet": true, "null": true,
 		"": false, "A": false, "-a": false, "a-": false, ".a": false, "a.": false, "a..b": false, "a/b": false, `a\b`: false, "a b": false, "ä": false,
 		strings.Repeat("a", 64): false, "con": false, "nul": false, "com1": false, "lpt9.txt": false, "aux.a": false, "a.lock": false, "a.git": false, "a\n": false, "..": false, "a:b": false, "a\x00": false,
+		"x-ghp_" + strings.Repeat("a1b2", 9): false, // a secret: it would be in every log
 	} {
 		if err := CheckProjectName(name); (err == nil) != ok {
 			t.Errorf("%q: %v, want ok %v", name, err, ok)
@@ -80,7 +81,7 @@ func TestProjectNames(t *testing.T) {
 	}
 	for dir, want := range map[string]string{
 		"/x/My Project": "my-project", "/x/foo": "foo", "/x/.hidden": "hidden", "/x/a  b--c": "a-b-c", "/x/日本": "", "/x/日本 a": "a", "/x/con": "con-project",
-		"/x/v1.2": "v1.2", "/x/repo.git": "repo", "/x/" + strings.Repeat("z", 100): strings.Repeat("z", 60), "/x/-": "", "/x/a...b": "a.b",
+		"/x/v1.2": "v1.2", "/x/repo.git": "repo", "/x/" + strings.Repeat("z", 100): strings.Repeat("z", 60), "/x/-": "", "/x/a...b": "a.b", "/x/dump-AK" + "IA" + "QYLPMN5HHHFPZAM2": "",
 	} {
 		if got := NameFrom(dir); got != want {
 			t.Errorf("NameFrom(%q) = %q, want %q", dir, got, want)

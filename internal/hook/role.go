@@ -8,6 +8,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/event/quick"
 	"reprise/internal/hook/plan"
+	"reprise/internal/redact/suspect"
 )
 
 // Role is the role of an event's session: what the environment says, else what
@@ -27,7 +28,7 @@ func Role(state string, ev *dialect.Event, get func(string) string, warn func(st
 	if role == "" {
 		return noted(file, note)
 	}
-	if ev.Kind == dialect.SessionStart && noted(file, note) != role {
+	if ev.Kind == dialect.SessionStart && noted(file, note) != role && !suspect.String(note) {
 		if err := writeNote(file, note+role+"\n"); err != nil {
 			warn("the session's role could not be noted", err)
 		}

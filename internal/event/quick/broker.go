@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/internal/durable"
+	"reprise/internal/redact/suspect"
 )
 
 // Broker takes events from everyone and sees to what holds for all of them:
@@ -88,6 +89,9 @@ func (b *Broker) Put(l *Log, e *Event, line []byte, why error) error {
 	out = AppendString(out, FileName(e.TS, l.Host))
 	out = AppendString(append(out, `,"at":`...), b.Now().UTC().Format(time.RFC3339))
 	text := why.Error()
+	if suspect.String(text) { // the names of directories are in it
+		text = Withheld
+	}
 	out = AppendString(append(out, `,"why":`...), text[:min(len(text), 500)])
 	out = append(out, `,"event":`...)
 	out = append(append(out, line...), `,"prev":""}}`+"\n"...)

@@ -22,6 +22,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/event/quick"
 	"reprise/internal/hook/plan"
+	"reprise/internal/redact/suspect"
 )
 
 // Options say what a plan is made for.
@@ -95,8 +96,10 @@ func (m *Made) Write(cache string, now time.Time) error {
 		return nil
 	}
 	data, ok := m.Plan.Encode()
-	if !ok {
-		return nil // a name that a plan cannot hold: each event is then done in full
+	if !ok || suspect.String(string(data)) {
+		// A name that a plan cannot hold, or one that may hold a secret, which
+		// nothing of ours repeats on disk: each event is then done in full.
+		return nil
 	}
 	file := m.Plan.Key.File(cache)
 	if err := durable.MkdirAll(filepath.Dir(file), 0o700); err != nil {

@@ -215,6 +215,24 @@ func TestFreshInputsMakeNoPlan(t *testing.T) {
 	}
 }
 
+// The names of directories are nothing that may put a secret into one more file.
+func TestPlansHoldNoSecret(t *testing.T) {
+	w := newWorld(t)
+	for dir, want := range map[string]bool{"none": true, "none/x-" + "AK" + "IA" + "QYLPMN5HHHFPZAM2": false, "none/password=hunter2" + "hunter2": false} {
+		w.write(dir+"/f", "")
+		m, err := w.make(dir)
+		if err != nil || !m.Lasting {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		if err := m.Write(w.path("data/cache"), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(m.Plan.Key.File(w.path("data/cache"))); (err == nil) != want {
+			t.Errorf("%s: a plan %v", dir, err == nil)
+		}
+	}
+}
+
 // Whatever is done to files and directories, in whatever order: as long as the
 // plan is believed, it says what would be worked out anew. Never wrong, only
 // slower.
