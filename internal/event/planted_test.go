@@ -98,6 +98,9 @@ var places = map[string]func(token string) map[string]any{
 		return tool("output", "v \x1b[1;31m"+s[:7]+"\x1b[0m\x1b[32m"+s[7:]+"\x1b[0m.")
 	},
 	"shown codes": func(s string) map[string]any { return tool("output", `v \u001b[31m`+s[:9]+`\u001b[0m`+s[9:]+` w`) },
+	"tool's name": func(s string) map[string]any { return tool("name", "mcp__"+s+"__run") },
+	"directory":   func(s string) map[string]any { return tool("cwd", "/home/me/work_"+s+"_old/src") },
+	"use id":      func(s string) map[string]any { return tool("use_id", "call"+s) },
 	"unknown":     func(s string) map[string]any { return map[string]any{"of_tomorrow": map[string]any{"x": s}} },
 }
 
@@ -163,7 +166,10 @@ func TestPlantedSecrets(t *testing.T) {
 			case !errors.Is(err, quick.ErrNeedsFull):
 				t.Fatal(err)
 			}
-			record(t, b, event.Event{Type: typ, Session: "s", Data: payload, Outcome: s, Evidence: []string{"saw " + s}})
+			record(t, b, event.Event{
+				Type: typ, Session: "s" + s, Run: "run-" + s, Agent: "x" + s, Role: s, Task: "t_" + s, Parent: s, Client: "my" + s,
+				Data: payload, Outcome: s, Evidence: []string{"saw " + s, "transcript:/x/" + s + "_1/t.jsonl"}, ACL: []string{"agent:a" + s, "role:" + s},
+			})
 			looked = append(looked, kind+" in "+place)
 		}
 	}

@@ -169,9 +169,24 @@ func Normalise(e *Event) error {
 	return nil
 }
 
+// fold is a name in small letters, without what is around it. One that may hold
+// a secret keeps its letters: the rules have to know it when they see it.
+func fold(name string) string {
+	name = strings.TrimSpace(name)
+	for i := range len(name) { // most are folded already
+		if c := name[i]; c >= 'A' && c <= 'Z' || c >= 0x80 {
+			if suspect.String(name) {
+				return name
+			}
+			return strings.ToLower(name)
+		}
+	}
+	return name
+}
+
 // Client is a client's name as everyone writes it.
 func Client(name string) string {
-	name = strings.ToLower(strings.TrimSpace(name))
+	name = fold(name)
 	switch name {
 	case "claude-code", "claude_code", "claudecode", "claude code":
 		return "claude"
@@ -187,8 +202,8 @@ func Client(name string) string {
 
 // Role is a role's name as everyone writes it: section-leader and its like.
 func Role(name string) string {
-	name = strings.ToLower(strings.TrimSpace(name))
-	if strings.ContainsAny(name, " _") {
+	name = fold(name)
+	if strings.ContainsAny(name, " _") && !suspect.String(name) {
 		name = strings.NewReplacer(" ", "-", "_", "-").Replace(name)
 	}
 	return name
