@@ -80,6 +80,7 @@ func commands(app *App) []*cobra.Command {
 		newPolicyCmd(app),
 		newMetricsCmd(app),
 		newQACmd(app),
+		newJudgeCmd(app),
 		newIndexCmd(app),
 		newEventsCmd(app),
 		newImportCmd(app),
