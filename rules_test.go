@@ -116,7 +116,7 @@ var layers = [][]string{
 	{"durable", "proc", "mdfile", "redact", "term", "fact"},
 	{"event", "git", "config", "logfile"},
 	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation"},
-	{"loop", "task", "hook", "setup", "brief", "judge", "transcript"},
+	{"loop", "task", "hook", "setup", "brief", "judge", "transcript", "session"},
 	{"mcpserver", "web", "fakemodel"},
 	{"cli", "hookmain", "runmain"},
 }
@@ -129,6 +129,8 @@ var sideways = map[string]string{
 	"learn → recall":     "what is learnt from the log stands in the index, and is searched there",
 	"delegation → agent": "what is counted is a client's event in our own words",
 	"learn → memory":     "what passes a promotion gate becomes an entry of a memory file",
+	"session → brief":    "what a session is told is put together by the brief, which knows nothing of settings",
+	"session → hook":     "it is the part of the hooks' router that needs the index",
 }
 
 func layerOf(pkg string) int {

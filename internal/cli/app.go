@@ -15,7 +15,6 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/event"
-	"reprise/internal/learn"
 	"reprise/internal/logfile"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
@@ -23,6 +22,7 @@ import (
 	"reprise/internal/recall"
 	"reprise/internal/redact"
 	"reprise/internal/run"
+	"reprise/internal/session"
 	"reprise/internal/setup"
 	"reprise/internal/term"
 )
@@ -51,15 +51,13 @@ type App struct {
 	// means that there are none.
 	Signals func() <-chan os.Signal
 
-	home   *config.Home
-	log    *slog.Logger
-	logf   io.Closer
-	runs   *run.Manager
-	memory *memory.Store
-	index  *recall.Index
-	// organizer belongs to index.
-	organizer *learn.Organizer
-	embedNote sync.Once // that there are no vectors is said once
+	home      *config.Home
+	log       *slog.Logger
+	logf      io.Closer
+	runs      *run.Manager
+	memory    *memory.Store
+	known     *session.Memory // all that is remembered
+	embedNote sync.Once       // that there are no vectors is said once
 	// hurried: this process has a deadline, and leaves to another what takes long.
 	hurried bool
 }
@@ -98,8 +96,8 @@ func commands(app *App) []*cobra.Command {
 
 // Close frees what the commands opened.
 func (a *App) Close() {
-	if a.index != nil {
-		a.index.Close()
+	if a.known != nil {
+		a.known.Close()
 	}
 	if a.logf != nil {
 		a.logf.Close()
@@ -291,26 +289,19 @@ func (a *App) memoryAccess() (memory.Access, error) {
 // Index is the search index over the memory directory, for one who may read
 // the memory.
 func (a *App) Index() (*recall.Index, error) {
-	access, err := a.memoryAccess()
+	m, err := a.Remembered()
 	if err != nil {
 		return nil, err
 	}
-	if err := access.MayRead(); err != nil {
-		return nil, err
-	}
-	return a.anyIndex()
+	return m.Index, nil
 }
 
 func (a *App) anyIndex() (*recall.Index, error) {
-	if a.index != nil {
-		return a.index, nil
-	}
-	home, err := a.Home()
+	m, err := a.anyKnown()
 	if err != nil {
 		return nil, err
 	}
-	a.index, a.organizer = a.openIndex(home, !a.hurried)
-	return a.index, nil
+	return m.Index, nil
 }
 
 // memoryEvents makes a memory.written event of each write.

@@ -74,22 +74,19 @@ there, and what was left out.`,
 }
 
 func contextShow(ctx context.Context, app *App, r brief.Request, client string, explain, asJSON bool) error {
-	var err error
-	if r.Reader, err = app.reader(); err != nil {
-		return err
-	}
-	r.Reader.Client = client
-	o, err := app.briefOptions()
+	m, err := app.Remembered()
 	if err != nil {
 		return err
 	}
-	if _, err := app.organizer.Run(ctx, 0); err != nil {
+	r.Reader = m.Reader()
+	r.Reader.Client = client
+	if _, err := m.Organizer.Run(ctx, 0); err != nil {
 		return err
 	}
-	if r.Policy, err = app.policy(ctx, r.Reader, time.Time{}); err != nil {
+	if r.Policy, err = m.Policy(ctx, r.Reader, time.Time{}); err != nil {
 		return err
 	}
-	b, err := brief.Make(ctx, o, r)
+	b, err := brief.Make(ctx, m.Brief(), r)
 	if err != nil {
 		return err
 	}

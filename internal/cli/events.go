@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"reprise/internal/config"
 	"reprise/internal/event"
 	"reprise/internal/event/quick"
 	"reprise/internal/proc"
+	"reprise/internal/session"
 	"reprise/internal/term"
 )
 
@@ -87,7 +86,7 @@ func (l *eventLogs) flags(app *App, cmd *cobra.Command) {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return projectNames(home), cobra.ShellCompDirectiveNoFileComp
+		return session.Projects(home), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
@@ -104,13 +103,13 @@ func (l *eventLogs) find(app *App) ([]eventLog, error) {
 	switch {
 	case l.all:
 		logs := []eventLog{{"", home.Paths.Events("")}}
-		for _, name := range projectNames(home) {
+		for _, name := range session.Projects(home) {
 			logs = append(logs, eventLog{name, home.Paths.Events(name)})
 		}
 		return logs, nil
 	case l.project != "":
-		if !slices.Contains(projectNames(home), l.project) {
-			return nil, exitWith(ExitNotFound, fmt.Errorf("there is no project %q; there are %s", l.project, orNone(projectNames(home))))
+		if !slices.Contains(session.Projects(home), l.project) {
+			return nil, exitWith(ExitNotFound, fmt.Errorf("there is no project %q; there are %s", l.project, orNone(session.Projects(home))))
 		}
 		return []eventLog{{l.project, home.Paths.Events(l.project)}}, nil
 	case l.global || home.Project == nil:
@@ -124,21 +123,6 @@ func orNone(names []string) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
-}
-
-// projectNames are the projects that have data here.
-func projectNames(home *config.Home) []string {
-	entries, err := os.ReadDir(filepath.Join(home.Paths.Data, "projects"))
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
-	}
-	return names
 }
 
 // eventFilter is which events a command is about.

@@ -192,7 +192,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	if env.Dir = h.call.dir; env.Dir == "" {
 		env.Dir = hook.StartDir(&ev, env.Get, h.app.Env.Dir)
 	}
-	handlers := h.app.hookHandlers()
+	handlers := h.app.hookHandlers(h.warn)
 	h.made, err = compile.Make(compile.Options{
 		Env: env, Flag: h.app.ConfigFlag, Host: h.app.Hostname, Program: h.app.Program, Hand: handKinds(handlers),
 	})

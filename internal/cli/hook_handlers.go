@@ -2,142 +2,44 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"time"
 
 	"reprise/internal/agent/dialect"
-	"reprise/internal/brief"
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/learn"
-	"reprise/internal/learn/improve"
-	"reprise/internal/memory"
 	"reprise/internal/recall"
+	"reprise/internal/session"
 )
 
 // handlers are what hooks do beyond recording: tell a session what is
 // remembered, and organise what was recorded.
-type handlers struct{ app *App }
+type handlers struct {
+	app  *App
+	warn func(what string, err error)
+}
 
 // hookHandlers are what hooks do beyond recording. What they start must not
 // start hooks of its own.
-func (a *App) hookHandlers() hook.Handlers {
+func (a *App) hookHandlers(warn func(what string, err error)) hook.Handlers {
 	a.Environ = append(a.Environ, hook.DepthVar+"=1")
 	a.hurried = true
-	return &handlers{a}
+	return &handlers{app: a, warn: warn}
 }
 
 // Kinds are the events that the index is needed for.
 func (h *handlers) Kinds() []dialect.Kind {
-	return []dialect.Kind{dialect.SessionStart, dialect.Prompt, dialect.ToolFailed, dialect.Response, dialect.SessionEnd, toolAsk}
+	return append(session.Told(), dialect.Response, dialect.SessionEnd)
 }
-
-// bucketTold holds, by session, the ids of what a session has been told, so that
-// it is not told again until the client forgets it.
-const bucketTold = "told"
 
 // Context says what is remembered of the moment.
 func (h *handlers) Context(ctx context.Context, ev dialect.Event) (dialect.Decision, error) {
-	if ev.Kind == dialect.ToolBefore {
-		return h.question(ctx, ev)
-	}
-	at := momentOf(ev)
-	if at == "" || !dialect.CanContext(ev.Client, ev.Kind) {
-		return dialect.Decision{}, nil
-	}
-	index, err := h.app.Index()
+	m, err := h.app.Remembered()
 	if err != nil {
 		return dialect.Decision{}, ignoreDenied(err)
 	}
-	if at == brief.SessionStart {
-		// What the last session left is worked out before this one is told.
-		if err := h.organize(ctx, ev, "session_start"); err != nil {
-			return dialect.Decision{}, err
-		}
-	}
-	r, err := h.request(ctx, index, ev, at)
-	if err != nil {
-		return dialect.Decision{}, err
-	}
-	o, err := h.app.briefOptions()
-	if err != nil {
-		return dialect.Decision{}, err
-	}
-	b, err := brief.Make(ctx, o, r)
-	if err != nil || b.Text == "" && len(b.Withheld) == 0 {
-		return dialect.Decision{}, err
-	}
-	return dialect.Decision{Context: b.Text}, h.served(ctx, index, ev, r, b)
-}
-
-func momentOf(ev dialect.Event) brief.At {
-	switch ev.Kind {
-	case dialect.SessionStart:
-		if ev.Source == "compact" {
-			return brief.Compact
-		}
-		return brief.SessionStart
-	case dialect.Prompt:
-		return brief.Prompt
-	case dialect.ToolFailed:
-		return brief.ToolFailure
-	}
-	return ""
-}
-
-func (h *handlers) request(ctx context.Context, index *recall.Index, ev dialect.Event, at brief.At) (brief.Request, error) {
-	reader, err := h.app.reader()
-	if err != nil {
-		return brief.Request{}, err
-	}
-	reader.Session, reader.Client = ev.Session, ev.Client
-	r := brief.Request{At: at, Reader: reader, Text: ev.Prompt, Failed: toolData(ev)}
-	if r.Policy, err = h.app.policy(ctx, reader, time.Time{}); err != nil {
-		return r, err
-	}
-	if home, err := h.app.Home(); err == nil {
-		r.HeldOut = improve.HeldOut(ev.Client, ev.Session, home.Settings.Recall.HoldOutPercent)
-	}
-	if at == brief.SessionStart || at == brief.Compact || ev.Session == "" {
-		return r, nil // whatever was told is told anew
-	}
-	err = index.View(ctx, func(tx *recall.Tx) error {
-		data, ok, err := tx.Load(bucketTold, ev.Client+"\t"+ev.Session)
-		if err != nil || !ok {
-			return err
-		}
-		return json.Unmarshal(data, &r.Exclude)
-	})
-	return r, err
-}
-
-func toolData(ev dialect.Event) event.ToolData {
-	return event.ToolData{Tool: ev.Tool, Name: ev.ToolName, ID: ev.ToolID, Input: ev.Input, Output: ev.Output, Error: ev.Error, ExitCode: ev.ExitCode, DurationMS: ev.DurationMS, Cwd: ev.Cwd}
-}
-
-// served notes what a session was told, in the index for the session's next
-// question and in the log for what is learnt from it.
-func (h *handlers) served(ctx context.Context, index *recall.Index, ev dialect.Event, r brief.Request, b brief.Brief) error {
-	items := b.Items()
-	if ev.Session != "" && !r.HeldOut {
-		told := append([]string{}, r.Exclude...)
-		for _, i := range items {
-			told = append(told, i.ID)
-		}
-		data, err := json.Marshal(told)
-		if err != nil {
-			return err
-		}
-		if err := index.Update(ctx, func(tx *recall.Tx) error { return tx.Store(bucketTold, ev.Client+"\t"+ev.Session, data) }); err != nil {
-			return err
-		}
-	}
-	data, err := json.Marshal(event.ServedData{At: string(b.At), Query: clipText(r.Text, 500), Items: items, Tokens: b.Tokens, Policy: b.Policy, HeldOut: r.HeldOut})
-	if err != nil {
-		return err
-	}
-	return h.append(ctx, ev, event.Event{Type: event.RecallServed, Data: data})
+	t := session.Teller{Memory: m, Broker: func(who event.Event) (*event.Broker, error) { return h.app.Broker(who) }, Warn: h.warn}
+	return t.Tell(ctx, ev)
 }
 
 // clipText is the beginning of a text, in characters.
@@ -159,10 +61,12 @@ func (h *handlers) append(ctx context.Context, ev dialect.Event, e event.Event) 
 }
 
 // Job organises what was recorded, for a bounded time, and at a session's end
-// lets what has proved itself through the gates.
+// lets what has proved itself through the gates. A session's start is no occasion
+// for it: its client waits for what it is told, for which [session.Teller] does
+// no more than it needs.
 func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 	if ev.Kind == dialect.SessionStart {
-		return nil // done before the session was told
+		return nil
 	}
 	if _, err := h.app.Index(); err != nil {
 		return ignoreDenied(err)
@@ -173,6 +77,11 @@ func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 	}
 	if err := h.tune(ctx, began); err != nil || ev.Kind != dialect.SessionEnd {
 		return err
+	}
+	if home, err := h.app.Home(); err == nil {
+		if err := session.ForgetTold(home.Paths.State, ev.Client, ev.Session); err != nil {
+			h.warn("a note of what the session was told is left over", err)
+		}
 	}
 	return h.promote(ctx)
 }
@@ -207,6 +116,11 @@ func (h *handlers) promote(ctx context.Context) error {
 	if _, err := all.Expire(ctx); err != nil {
 		return err
 	}
+	if home, err := h.app.Home(); err == nil {
+		if err := session.SweepTold(home.Paths.State, h.app.Now()); err != nil {
+			h.warn("old notes of what sessions were told are left over", err)
+		}
+	}
 	return index.Update(ctx, func(tx *recall.Tx) error { return tx.Store(bucketJobs, "expire", []byte(today)) })
 }
 
@@ -237,70 +151,4 @@ func (h *handlers) organize(ctx context.Context, ev dialect.Event, at string) er
 	}
 	_, err = organizer.Do(ctx, job)
 	return err
-}
-
-// briefOptions are where a brief takes what it says.
-func (a *App) briefOptions() (brief.Options, error) {
-	home, err := a.Home()
-	if err != nil {
-		return brief.Options{}, err
-	}
-	index, err := a.Index()
-	if err != nil {
-		return brief.Options{}, err
-	}
-	set := home.Settings.Recall
-	curated := func(name string) func(context.Context) ([]brief.File, error) {
-		return func(ctx context.Context) ([]brief.File, error) { return a.curated(ctx, name) }
-	}
-	return brief.Options{
-		Budgets: brief.Budgets{Start: set.SessionStartTokens, Prompt: set.PromptTokens, Failure: set.FailureTokens, Core: set.CoreTokens, Index: set.IndexTokens},
-		Core:    curated("core.md"), Index: curated("index.md"),
-		Recall: index.Recall, Top: index.Top, KnownFix: a.knownFix, Now: a.Env.Now,
-	}, nil
-}
-
-// curated are core.md or index.md of the project and of the global memory.
-func (a *App) curated(ctx context.Context, name string) ([]brief.File, error) {
-	var out []brief.File
-	read := func(s *memory.Store, scope string) error {
-		doc, _, err := s.Read(ctx, name, 0, 0)
-		if errors.Is(err, memory.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !memory.IsSeed(name, doc.Content) {
-			out = append(out, brief.File{Name: name, Scope: scope, Text: doc.Content})
-		}
-		return nil
-	}
-	project, err := a.projectMemory()
-	if err != nil {
-		return nil, err
-	}
-	if project != nil {
-		if err := read(project, a.home.Project.Name); err != nil {
-			return nil, err
-		}
-	}
-	global, err := a.Memory()
-	if err != nil {
-		return nil, err
-	}
-	return out, read(global, "global")
-}
-
-// knownFix is what helped with a failure before, then what did not.
-func (a *App) knownFix(ctx context.Context, r recall.Reader, failed event.ToolData) (recall.Answer, error) {
-	organizer, err := a.Organizer()
-	if err != nil {
-		return recall.Answer{}, err
-	}
-	known, err := organizer.KnownFix(ctx, r, failed)
-	if err != nil {
-		return recall.Answer{}, err
-	}
-	return recall.Answer{Results: append(known.Fixes, known.Avoid...)}, nil
 }

@@ -2,72 +2,54 @@ package cli
 
 import (
 	"context"
-	"time"
 
-	"reprise/internal/config"
-	"reprise/internal/fact"
 	"reprise/internal/hook"
 	"reprise/internal/learn"
-	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/recall"
 	"reprise/internal/redact"
+	"reprise/internal/session"
 )
 
-// openIndex is the index of everything: the global memory, every project's, and
-// what was worked out from every log. build says whether what is missing of it
-// is made at once; a hook has no time for that.
-func (a *App) openIndex(home *config.Home, build bool) (*recall.Index, *learn.Organizer) {
-	o := recall.Options{IndexFile: home.IndexFile(), MemoryDir: home.MemoryDir(), Now: a.Env.Now, Facts: fact.FindUnder}
-	o.Skip = func(name string, data []byte) bool { return memory.IsSeed(name, string(data)) }
-	o.Sources = append(o.Sources, recall.Source{Entries: entryFiles(home, "")})
-	logs := []learn.Log{{Dir: home.Paths.Events("")}}
-	for _, name := range projectNames(home) {
-		o.Sources = append(o.Sources, recall.Source{Project: name, Dir: home.Paths.ProjectMemory(name), Entries: entryFiles(home, name)})
-		logs = append(logs, learn.Log{Project: name, Dir: home.Paths.Events(name)})
-	}
-	var organizer *learn.Organizer
-	if build {
-		o.Derive = func(ctx context.Context, _ *recall.Index) error {
-			_, err := organizer.Rebuild(ctx, nil)
-			return err
-		}
-	}
-	redactor := redact.New()
-	if e := embedderOf(home, a.Env, redactor); e != nil {
-		o.Embedder, o.EmbedFailed = e, a.embedFailed
-	}
-	index := recall.Open(o)
-	organizer = learn.New(learn.Options{
-		Index: index, Logs: logs, Now: a.Env.Now,
-		Sweep: func(s string) string { s, _ = redactor.String(s); return s },
-	})
-	return index, organizer
-}
-
-// Organizer works out from the logs what can be recalled, for one who may read
-// the memory.
-func (a *App) Organizer() (*learn.Organizer, error) {
-	if _, err := a.Index(); err != nil {
+// Remembered is all that is remembered, for one who may read the memory.
+func (a *App) Remembered() (*session.Memory, error) {
+	access, err := a.memoryAccess()
+	if err != nil {
 		return nil, err
 	}
-	return a.organizer, nil
+	if err := access.MayRead(); err != nil {
+		return nil, err
+	}
+	return a.anyKnown()
 }
 
-// projectMemory is the memory of the project around the working directory; nil
-// outside any.
-func (a *App) projectMemory() (*memory.Store, error) {
+func (a *App) anyKnown() (*session.Memory, error) {
+	if a.known != nil {
+		return a.known, nil
+	}
 	home, err := a.Home()
-	if err != nil || home.Project == nil {
+	if err != nil {
 		return nil, err
 	}
 	access, err := a.memoryAccess()
 	if err != nil {
 		return nil, err
 	}
-	return memory.New(memory.Options{
-		Dir: home.Paths.ProjectMemory(home.Project.Name), Access: access, Now: a.Env.Now, Git: memory.GitOptions{Off: true},
-	}), nil
+	a.known = session.Open(session.Options{
+		Home: home, Env: a.Env, Access: access, Build: !a.hurried,
+		Embedder: embedderOf(home, a.Env, redact.New()), EmbedFailed: a.embedFailed,
+	})
+	return a.known, nil
+}
+
+// Organizer works out from the logs what can be recalled, for one who may read
+// the memory.
+func (a *App) Organizer() (*learn.Organizer, error) {
+	m, err := a.Remembered()
+	if err != nil {
+		return nil, err
+	}
+	return m.Organizer, nil
 }
 
 // reader is who asks from the working directory: the person at the keyboard, or
@@ -77,16 +59,7 @@ func (a *App) reader() (recall.Reader, error) {
 	if err != nil {
 		return recall.Reader{}, err
 	}
-	r := recall.Reader{Agent: a.Env.Get(hook.AgentVar), Role: a.Env.Get("AGENT_ROLE")}
-	if home.Project != nil {
-		r.Project = home.Project.Name
-	}
-	for _, dir := range config.Places(home.Paths, home.Project, a.Env.Dir) {
-		if p := recall.Place(dir); p != "" {
-			r.Places = append(r.Places, p)
-		}
-	}
-	return r, nil
+	return session.Reader(home, a.Env), nil
 }
 
 // person says that a person asks, at the keyboard, and neither an agent that has a
@@ -100,16 +73,12 @@ func (a *App) person() bool {
 type searcher struct{ app *App }
 
 func (s searcher) Search(ctx context.Context, q recall.Query) ([]recall.Hit, error) {
-	index, err := s.app.Index()
+	m, err := s.app.Remembered()
 	if err != nil {
 		return nil, err
 	}
-	home, err := s.app.Home()
-	if err != nil {
+	if _, err := m.Organizer.Run(ctx, m.Budget()); err != nil {
 		return nil, err
 	}
-	if _, err := s.app.organizer.Run(ctx, time.Duration(home.Settings.Recall.JobMS)*time.Millisecond); err != nil {
-		return nil, err
-	}
-	return index.Search(ctx, q)
+	return m.Index.Search(ctx, q)
 }

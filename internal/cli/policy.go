@@ -18,6 +18,7 @@ import (
 	"reprise/internal/learn"
 	"reprise/internal/learn/improve"
 	"reprise/internal/recall"
+	"reprise/internal/session"
 	"reprise/internal/term"
 )
 
@@ -64,7 +65,7 @@ func (p *policyScope) of(app *App) (learn.PolicyScope, error) {
 	case p.global:
 	case p.project == "" && home.Project != nil:
 		s.Project = home.Project.Name
-	case p.project != "" && !slices.Contains(projectNames(home), p.project):
+	case p.project != "" && !slices.Contains(session.Projects(home), p.project):
 		return s, exitWith(ExitNotFound, fmt.Errorf("there is no project %q; `reprise paths` shows where projects are", clipText(p.project, 60)))
 	}
 	return s, nil

@@ -47,20 +47,17 @@ type answerView struct {
 
 // answers are the answers that the reader may see, the newest first.
 func answers(ctx context.Context, app *App, everywhere bool) ([]answerView, error) {
-	index, err := app.Index()
+	m, err := app.Remembered()
 	if err != nil {
 		return nil, memoryError(err)
 	}
-	if _, err := app.organizer.Run(ctx, 0); err != nil {
+	if _, err := m.Organizer.Run(ctx, 0); err != nil {
 		return nil, err
 	}
-	who, err := app.reader()
-	if err != nil {
-		return nil, err
-	}
+	who := m.Reader()
 	person := who.Agent == "" && who.Role == ""
 	var docs []recall.Doc
-	err = index.View(ctx, func(tx *recall.Tx) error {
+	err = m.Index.View(ctx, func(tx *recall.Tx) error {
 		return tx.Each(recall.Filter{Class: recall.ClassAnswer}, func(d recall.Doc) bool {
 			if (everywhere && person || d.Project == who.Project || slices.Contains(who.Places, d.Project)) && (person || learn.MayRead(who, d)) {
 				docs = append(docs, d)
@@ -72,10 +69,7 @@ func answers(ctx context.Context, app *App, everywhere bool) ([]answerView, erro
 		return nil, err
 	}
 	slices.SortStableFunc(docs, learn.ByAge)
-	o, auto, err := app.answerOptions()
-	if err != nil {
-		return nil, err
-	}
+	o, auto := m.Answers()
 	out := []answerView{}
 	for _, d := range docs {
 		if asked, ok := learn.AskedOf(d); ok {

@@ -73,17 +73,17 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 	for _, c := range o.classes {
 		q.Classes = append(q.Classes, recall.Class(strings.ReplaceAll(c, "-", "_")))
 	}
-	index, err := app.Index()
+	m, err := app.Remembered()
 	if err != nil {
 		return err
 	}
-	if _, err := app.organizer.Run(ctx, 0); err != nil {
+	if _, err := m.Organizer.Run(ctx, 0); err != nil {
 		return err
 	}
-	if q.Policy, err = app.policy(ctx, q.Reader, q.AsOf); err != nil {
+	if q.Policy, err = m.Policy(ctx, q.Reader, q.AsOf); err != nil {
 		return err
 	}
-	answer, err := index.Recall(ctx, q)
+	answer, err := m.Index.Recall(ctx, q)
 	if err != nil {
 		return err
 	}

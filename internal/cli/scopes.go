@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,32 +12,8 @@ import (
 	"reprise/internal/event"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/memory"
-	"reprise/internal/recall"
+	"reprise/internal/session"
 )
-
-// entryFiles are the files of entries of a project, or with "" of the global
-// memory, as the index reads them.
-func entryFiles(home *config.Home, project string) []recall.EntryFile {
-	e := entriesOf(home, project, memory.FullAccess, nil)
-	var out []recall.EntryFile
-	for _, name := range e.Files() {
-		class := recall.ClassLearning
-		if filepath.Base(name) == "decisions.md" {
-			class = recall.ClassDecision
-		}
-		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: scopes.EntryDocs})
-	}
-	return out
-}
-
-// entriesOf are the entries of a project, or with "" of the global memory. now
-// may be nil where nothing is written.
-func entriesOf(home *config.Home, project string, access memory.Access, now func() time.Time) *memory.Entries {
-	if project == "" {
-		return memory.New(memory.Options{Dir: home.MemoryDir(), Access: access, Now: now, Git: memory.GitOptions{Vars: home.Vars}}).Entries()
-	}
-	return memory.NewEntries(memory.EntriesOptions{Dir: home.Paths.ProjectGlobal(project), Access: access, Now: now})
-}
 
 // Scopes is all that is remembered, in every scope, for who asks: the person at
 // the keyboard, or the agent or run whose environment this is.
@@ -79,7 +54,7 @@ func (a *App) Scopes() (*scopes.Scopes, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := projectNames(home)
+	names := session.Projects(home)
 	if home.Project != nil && !slices.Contains(names, home.Project.Name) {
 		names = append(names, home.Project.Name)
 	}
@@ -100,7 +75,7 @@ func (a *App) Scopes() (*scopes.Scopes, error) {
 			if project != "" && !slices.Contains(names, project) {
 				return nil
 			}
-			return entriesOf(home, project, access, a.Env.Now)
+			return session.Entries(home, project, access, a.Env.Now)
 		},
 		Blocks: func(project string) *memory.Store {
 			return memory.New(memory.Options{Dir: home.Paths.ProjectMemory(project), Access: access, Now: a.Env.Now, Git: memory.GitOptions{Off: true}})
