@@ -1,0 +1,242 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Of a check's output the beginning and the end are kept, in bytes: what went
+// wrong stands at one of the two.
+const (
+	keepHead = 8 << 10
+	keepTail = 24 << 10
+	// maxOutput ends a check: nothing that prints this much is read by anyone.
+	maxOutput = 256 << 20
+)
+
+// output collects what a check prints.
+type output struct {
+	mu    sync.Mutex
+	head  []byte
+	tail  []byte // a ring once it is full
+	at    int
+	total int64
+}
+
+// from reads until the end, or until the reader is closed.
+func (o *output) from(r io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		o.add(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (o *output) add(b []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.total += int64(len(b))
+	if room := keepHead - len(o.head); room > 0 {
+		n := min(room, len(b))
+		o.head = append(o.head, b[:n]...)
+		b = b[n:]
+	}
+	if len(b) > keepTail {
+		b = b[len(b)-keepTail:]
+	}
+	if room := keepTail - len(o.tail); room > 0 {
+		n := min(room, len(b))
+		o.tail = append(o.tail, b[:n]...)
+		b = b[n:]
+	}
+	for len(b) > 0 {
+		n := copy(o.tail[o.at:], b)
+		b = b[n:]
+		o.at = (o.at + n) % keepTail
+	}
+}
+
+func (o *output) bytes() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total
+}
+
+// text is what was kept, as plain text: whole lines around what is left out,
+// and without the codes that colour a terminal.
+func (o *output) text() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	tail := append(append([]byte{}, o.tail[min(o.at, len(o.tail)):]...), o.tail[:min(o.at, len(o.tail))]...)
+	head := o.head
+	if cut := o.total - int64(len(head)) - int64(len(tail)); cut > 0 {
+		if i := bytes.LastIndexByte(head, '\n'); i >= 0 {
+			cut += int64(len(head) - i - 1)
+			head = head[:i+1]
+		}
+		if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)-1 {
+			cut += int64(i + 1)
+			tail = tail[i+1:]
+		}
+		return plain(head) + fmt.Sprintf("\n[… %d bytes left out …]\n", cut) + plain(tail)
+	}
+	return plain(append(append([]byte{}, head...), tail...))
+}
+
+// plain makes text of what was meant for a terminal: without escape sequences,
+// with what overwrites a line in place of what it overwrites.
+func plain(b []byte) string {
+	s := strings.ToValidUTF8(string(b), "\uFFFD")
+	var out strings.Builder
+	out.Grow(len(s))
+	for i := 0; i < len(s); {
+		if s[i] == 0x1b {
+			i = skipEscape(s, i)
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == '\n' || r == '\t' || r == '\r' || r >= ' ' && r != 0x7f {
+			out.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	text := strings.ReplaceAll(out.String(), "\r\n", "\n")
+	if !strings.Contains(text, "\r") {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if j := strings.LastIndexByte(strings.TrimRight(l, "\r"), '\r'); j >= 0 {
+			l = l[j+1:]
+		}
+		lines[i] = strings.TrimRight(l, "\r")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// skipEscape is the position after the escape sequence that begins at i.
+func skipEscape(s string, i int) int {
+	i++
+	if i >= len(s) {
+		return i
+	}
+	switch s[i] {
+	case '[': // until a letter or the like
+		for i++; i < len(s); i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7e {
+				return i + 1
+			}
+		}
+		return i
+	case ']': // a title or a link: until BEL or ESC \
+		for i++; i < len(s); i++ {
+			if s[i] == 0x07 {
+				return i + 1
+			}
+			if s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\' {
+				return i + 2
+			}
+		}
+		return i
+	}
+	return i + 1
+}
+
+// failures are the names of tests that a check's output says have failed, in
+// the forms that common runners have.
+func failures(text string) []string {
+	var out []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		if name = strings.TrimSpace(name); name != "" && len(name) < 300 && !seen[name] && len(out) < 200 {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	for line := range strings.Lines(text) {
+		l := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(l, "--- FAIL: "): // go test
+			add(cutAt(l[len("--- FAIL: "):], " ("))
+		case strings.HasPrefix(l, "FAIL\t"): // go test, of a package
+			add(cutAt(l[len("FAIL\t"):], "\t"))
+		case strings.HasPrefix(l, "FAILED ") && strings.Contains(l, "::"): // pytest
+			add(cutAt(l[len("FAILED "):], " - "))
+		case strings.HasPrefix(l, "ERROR ") && strings.Contains(l, ".py"): // pytest, collecting
+			add(cutAt(l[len("ERROR "):], " - "))
+		case strings.HasPrefix(l, "test ") && strings.HasSuffix(l, " ... FAILED"): // cargo
+			add(strings.TrimSuffix(l[len("test "):], " ... FAILED"))
+		case strings.HasPrefix(l, "not ok "): // TAP
+			add(tapName(l[len("not ok "):]))
+		case strings.HasPrefix(l, "● ") || strings.HasPrefix(l, "✕ ") || strings.HasPrefix(l, "× "): // jest, vitest
+			_, name, _ := strings.Cut(l, " ")
+			add(cutAt(name, " ("))
+		}
+	}
+	return out
+}
+
+func cutAt(s, sep string) string {
+	s, _, _ = strings.Cut(s, sep)
+	return s
+}
+
+// tapName is the description of a TAP line, for numbers move.
+func tapName(s string) string {
+	s = cutAt(s, " # ")
+	s = strings.TrimLeft(s, "0123456789 ")
+	return strings.TrimPrefix(s, "- ")
+}
+
+// telling are words of lines that say what went wrong, as test runners,
+// compilers and linters write them.
+var telling = [...]string{
+	"fail", "error", "panic:", "exception", "traceback", "assert", "expected", "undefined", "not found",
+	"cannot ", "can't ", "✕", "✗", "×", "●", "not ok", "denied", "warning:", "mismatch", "unexpected",
+}
+
+// tellingLines are the first lines of an output that say what went wrong, at
+// most n; where none does, the last ones.
+func tellingLines(text string, n int) []string {
+	var found, last []string
+	for line := range strings.Lines(text) {
+		l := strings.TrimSpace(line)
+		if l == "" || strings.HasPrefix(l, "[… ") {
+			continue
+		}
+		if last = append(last, l); len(last) > n {
+			last = last[1:]
+		}
+		low := strings.ToLower(l)
+		for _, w := range telling {
+			if strings.Contains(low, w) && !harmless(low) {
+				found = append(found, l)
+				break
+			}
+		}
+		if len(found) == n {
+			return found
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return last
+}
+
+// harmless are lines that count failures and found none.
+func harmless(low string) bool {
+	for _, s := range [...]string{"0 failed", "0 errors", "0 failures", "no errors", "0 error", "fail 0", "failed: 0", "errors: 0", "failures: 0"} {
+		if i := strings.Index(low, s); i == 0 || i > 0 && (low[i-1] < '0' || low[i-1] > '9') {
+			return true
+		}
+	}
+	return false
+}

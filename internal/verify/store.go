@@ -1,0 +1,252 @@
+package verify
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+)
+
+// Store keeps the results of a project's verifications: <dir>/<id>.json,
+// latest.json with the newest one's id, base/<key>.json with how a check went at
+// a commit, and gates/ with what is known of sessions.
+type Store struct {
+	Dir  string
+	Disk durable.Disk // the zero value is the machine's
+}
+
+// keepResults is how many results are kept, keepBase how long a check's result
+// at a commit is.
+const (
+	keepResults = 100
+	keepBase    = 14 * 24 * time.Hour
+)
+
+// ErrNoResult says that there is no verification with that id.
+var ErrNoResult = errors.New("there is no such verification")
+
+const idChars = "0123456789abcdefghijklmnopqrstuv"
+
+// newID is an id that sorts by time.
+func newID(now time.Time) string {
+	b := make([]byte, 0, 20)
+	b = append(b, "ver-"...)
+	ms := uint64(now.UnixMilli())
+	for shift := 45; shift >= 0; shift -= 5 {
+		b = append(b, idChars[ms>>shift&31])
+	}
+	var r [6]byte
+	_, _ = rand.Read(r[:]) // it never fails: it ends the program where it would
+	for _, c := range r {
+		b = append(b, idChars[c&31])
+	}
+	return string(b)
+}
+
+// isID keeps what is not an id from becoming a path.
+func isID(id string) bool {
+	rest, ok := strings.CutPrefix(id, "ver-")
+	return ok && len(rest) == 16 && strings.Trim(rest, idChars) == ""
+}
+
+type latest struct {
+	V  int    `json:"v"`
+	ID string `json:"id"`
+}
+
+// Save writes a result, and lets the oldest go.
+func (s Store) Save(r *Result) error {
+	if err := s.Disk.MkdirAll(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("save verification: %w", err)
+	}
+	if err := s.write(r.ID+".json", r); err != nil {
+		return err
+	}
+	if err := s.write("latest.json", latest{1, r.ID}); err != nil {
+		return err
+	}
+	names, err := s.names()
+	if err != nil {
+		return err
+	}
+	for len(names) > keepResults {
+		if err := s.Disk.Remove(filepath.Join(s.Dir, names[0]+".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("save verification: %w", err)
+		}
+		names = names[1:]
+	}
+	return nil
+}
+
+func (s Store) write(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("save verification: %w", err)
+	}
+	if err := s.Disk.WriteFile(filepath.Join(s.Dir, name), append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("save verification: %w", err)
+	}
+	return nil
+}
+
+// names are the ids of all results, the oldest first.
+func (s Store) names() ([]string, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list verifications: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && isID(id) && e.Type().IsRegular() {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Get reads a result; the beginning of an id is enough where it is one's alone,
+// and "latest" is the newest. The error is [ErrNoResult] where there is none.
+func (s Store) Get(id string) (*Result, error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	if id == "latest" || id == "" {
+		if len(names) == 0 {
+			return nil, ErrNoResult
+		}
+		return s.read(names[len(names)-1])
+	}
+	var found []string
+	for _, n := range names {
+		if n == id {
+			return s.read(n)
+		}
+		if len(id) >= 6 && strings.HasPrefix(n, id) {
+			found = append(found, n)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%w: %.40q; `reprise verify list` shows ids", ErrNoResult, id)
+	case 1:
+		return s.read(found[0])
+	}
+	return nil, fmt.Errorf("%d verifications have an id that begins with %.40q; give more of it", len(found), id)
+}
+
+func (s Store) read(id string) (*Result, error) {
+	name := filepath.Join(s.Dir, id+".json")
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoResult
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read verification: %w", err)
+	}
+	var r Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("read verification %s: %w; remove the file", name, err)
+	}
+	if r.V != ResultVersion {
+		return nil, fmt.Errorf("read verification %s: its form is version %d, this program knows %d", name, r.V, ResultVersion)
+	}
+	return &r, nil
+}
+
+// List are the newest results, at most n, the newest first, and how many files
+// could not be read.
+func (s Store) List(n int) (list []*Result, bad int, err error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, id := range slices.Backward(names) {
+		if len(list) == n {
+			break
+		}
+		r, err := s.read(id)
+		if err != nil {
+			bad++
+			continue
+		}
+		list = append(list, r)
+	}
+	return list, bad, nil
+}
+
+// green is the newest result that says of a tree, seen by its stamp or by its
+// hash, that it passes under the profile. An empty stamp or hash fits nothing.
+func (s Store) green(dir, stamp, hash, conf, profile string) *Result {
+	list, _, err := s.List(20)
+	if err != nil {
+		return nil // then it is looked at anew
+	}
+	for _, r := range list {
+		if r.Status == Passed && r.Config == conf && covers(r.Profile, profile) &&
+			(stamp != "" && r.Stamp == stamp && r.Dir == dir || hash != "" && r.Tree == hash) {
+			return r
+		}
+	}
+	return nil
+}
+
+// atBase is how a check went at a commit.
+type atBase struct {
+	V        int       `json:"v"`
+	At       time.Time `json:"at"`
+	Commit   string    `json:"commit"`
+	Check    string    `json:"check"`
+	Status   Status    `json:"status"`
+	Failures []string  `json:"failures,omitempty"`
+	Lines    []string  `json:"lines,omitempty"`
+}
+
+func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, error) {
+	data, err := json.Marshal([]any{commit, sub, c.Shell, c.Argv, c.Dir, c.TimeoutSeconds, v.Env, v.Carry})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:12]), nil
+}
+
+func (s Store) base(key string, now time.Time) (atBase, bool) {
+	var b atBase
+	data, err := os.ReadFile(filepath.Join(s.Dir, "base", key+".json"))
+	if err != nil || json.Unmarshal(data, &b) != nil || b.V != 1 || now.Sub(b.At) > keepBase {
+		return atBase{}, false
+	}
+	return b, true
+}
+
+func (s Store) saveBase(key string, b atBase) error {
+	dir := filepath.Join(s.Dir, "base")
+	if err := s.Disk.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("save a check's result at its base: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 4*keepResults {
+		for _, e := range entries {
+			if fi, err := e.Info(); err == nil && b.At.Sub(fi.ModTime()) > keepBase {
+				_ = s.Disk.Remove(filepath.Join(dir, e.Name())) // it is only a saving
+			}
+		}
+	}
+	return s.write(filepath.Join("base", key+".json"), b)
+}

@@ -1,0 +1,296 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/git"
+)
+
+// repositories give the copy, and each repository within it, a repository of its
+// own: with the same commits, branches and index, and nothing else of the
+// original's. Objects are read from there and new ones are not written there.
+func (s *Snapshot) repositories(ctx context.Context, t Tree, commit string) error {
+	if err := s.repository(ctx, t, "", commit); err != nil {
+		return err
+	}
+	for _, rel := range s.From.Repos {
+		if err := s.repository(ctx, t, rel, ""); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			s.Notes = append(s.Notes, rel+": has no repository in the copy: "+err.Error())
+		}
+	}
+	return nil
+}
+
+func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) error {
+	from, to := filepath.Join(t.Top, filepath.FromSlash(rel)), filepath.Join(s.Tree.Top, filepath.FromSlash(rel))
+	src, dst := t.git(from), t.git(to)
+	out, err := src.Run(ctx, "rev-parse", "--git-dir", "--git-common-dir", "--git-path", "index", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	l := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(l) != 4 {
+		return fmt.Errorf("git's answer was not understood: %q", out)
+	}
+	for i := range l[:3] {
+		if !filepath.IsAbs(l[i]) {
+			l[i] = filepath.Join(from, l[i])
+		}
+	}
+	gitDir, common, index, format := l[0], l[1], l[2], l[3]
+	if _, err := dst.Run(ctx, "init", "--quiet", "--template=", "--object-format="+format); err != nil {
+		return err
+	}
+	own := filepath.Join(to, ".git")
+	refs, err := src.Run(ctx, "for-each-ref", "--format=%(objectname) %(refname)")
+	if err != nil {
+		return err
+	}
+	head := commit + "\n"
+	if commit == "" {
+		if head, err = headOf(ctx, src); err != nil {
+			return err
+		}
+	}
+	files := map[string]string{
+		"objects/info/alternates": filepath.Join(common, "objects") + "\n",
+		"packed-refs":             string(refs),
+		"HEAD":                    head,
+		"info/exclude":            readText(filepath.Join(common, "info", "exclude")) + "\n" + readText(t.excludes),
+	}
+	if text := readText(filepath.Join(common, "shallow")); text != "" {
+		files["shallow"] = text
+	}
+	for name, text := range files {
+		name = filepath.Join(own, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	if commit != "" {
+		_, err := dst.Run(ctx, "read-tree", commit)
+		return err
+	}
+	return copyIndex(gitDir, index, own)
+}
+
+// headOf is what a repository's HEAD says.
+func headOf(ctx context.Context, g *git.Git) (string, error) {
+	out, err := g.Run(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if err == nil {
+		return "ref: " + string(out), nil
+	}
+	var e *git.Error
+	if !errors.As(err, &e) || e.Code != 1 {
+		return "", err
+	}
+	out, err = g.Run(ctx, "rev-parse", "--verify", "HEAD")
+	return string(out), err
+}
+
+// copyIndex copies the index, and what a split one shares.
+func copyIndex(gitDir, index, own string) error {
+	names := []string{index}
+	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
+	if err == nil {
+		names = append(names, shared...)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // nothing was ever added
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(own, filepath.Base(name)), data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readText(name string) string {
+	if name == "" {
+		return ""
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// fromCommit copies a commit's tree. Submodules are taken as they are now.
+func (s *Snapshot) fromCommit(ctx context.Context, t Tree, o SnapshotOptions) error {
+	if !t.Git {
+		return errors.New("there is no git repository to take a commit from")
+	}
+	if err := os.MkdirAll(s.Tree.Top, 0o700); err != nil {
+		return err
+	}
+	index := filepath.Join(s.Root, "index")
+	g := t.git(t.Top)
+	if _, err := g.RunIndex(ctx, index, "read-tree", o.Commit); err != nil {
+		return err
+	}
+	if _, err := g.RunIndex(ctx, index, "checkout-index", "--all", "--force", "--prefix="+s.Tree.Top+string(filepath.Separator)); err != nil {
+		return err
+	}
+	now, err := t.List(ctx, o.Now())
+	if err != nil {
+		return err
+	}
+	for _, rel := range now.Repos {
+		var in []Entry
+		for _, e := range now.Entries {
+			if strings.HasPrefix(e.Path, rel+"/") {
+				in = append(in, e)
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(s.Tree.Top, filepath.FromSlash(rel))); err != nil {
+			continue // the commit does not have it
+		}
+		if _, err := s.copy(ctx, t.Top, in); err != nil {
+			return err
+		}
+		s.From.Repos = append(s.From.Repos, rel)
+		s.From.Entries = append(s.From.Entries, in...)
+	}
+	slices.SortFunc(s.From.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	l, err := s.Tree.List(ctx, o.Now())
+	if err != nil {
+		return err
+	}
+	s.Hash, err = s.Tree.Hash(ctx, l)
+	return err
+}
+
+// Change is how much a tree differs from a commit.
+type Change struct {
+	Commit string   // the commit that it was compared with, in full
+	Paths  []string // changed, added or removed, from the tree's top
+	Lines  int      // added and removed; a binary file counts as one
+}
+
+// ChangeSince compares the tree as it is with a commit: "" is HEAD. Untracked
+// files count with all their lines. scratch is a directory for an index of our
+// own.
+func (t Tree) ChangeSince(ctx context.Context, rev, scratch string) (Change, error) {
+	var c Change
+	if !t.Git {
+		return c, errors.New("there is no git repository to compare with")
+	}
+	g := t.git(t.Top)
+	if rev == "" {
+		rev = "HEAD"
+	}
+	var err error
+	if c.Commit, err = g.Resolve(ctx, rev); err != nil {
+		return c, err
+	}
+	if c.Commit == "" {
+		if rev != "HEAD" {
+			return c, fmt.Errorf("there is no commit %q here", rev)
+		}
+		c.Commit = "" // nothing was ever committed: everything is new
+	}
+	index := filepath.Join(scratch, "compare")
+	defer os.Remove(index)
+	out, err := g.Run(ctx, "rev-parse", "--git-path", "index")
+	if err != nil {
+		return c, err
+	}
+	own := strings.TrimSuffix(string(out), "\n")
+	if !filepath.IsAbs(own) {
+		own = filepath.Join(t.Top, own)
+	}
+	if data, err := os.ReadFile(own); err == nil {
+		if err := os.WriteFile(index, data, 0o600); err != nil {
+			return c, err
+		}
+	}
+	if c.Commit != "" {
+		out, err = g.RunIndex(ctx, index, "diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", c.Commit)
+	} else {
+		out, err = g.RunIndex(ctx, index, "ls-files", "-z", "--cached")
+	}
+	if err != nil {
+		return c, err
+	}
+	for f := range strings.SplitSeq(string(out), "\x00") {
+		c.add(f, c.Commit != "", t.Top)
+	}
+	args := []string{"ls-files", "-z", "--others", "--exclude-standard"}
+	if t.excludes != "" {
+		args = append([]string{"-c", "core.excludesFile=" + t.excludes}, args...)
+	}
+	if out, err = g.RunIndex(ctx, index, args...); err != nil {
+		return c, err
+	}
+	for f := range strings.SplitSeq(string(out), "\x00") {
+		c.add(f, false, t.Top)
+	}
+	slices.Sort(c.Paths)
+	c.Paths = slices.Compact(c.Paths)
+	return c, nil
+}
+
+// add counts one line of numstat, or a file that is new.
+func (c *Change) add(f string, stat bool, top string) {
+	if f == "" {
+		return
+	}
+	if stat {
+		part := strings.SplitN(f, "\t", 3)
+		if len(part) != 3 {
+			return
+		}
+		c.Paths = append(c.Paths, part[2])
+		c.Lines += number(part[0]) + number(part[1])
+		return
+	}
+	c.Paths = append(c.Paths, f)
+	c.Lines += countLines(filepath.Join(top, filepath.FromSlash(f)))
+}
+
+// number is a count of numstat, 1 for a binary file's two "-" together.
+func number(s string) int {
+	n := 0
+	for _, r := range s {
+		if r < '0' || r > '9' || n > 1<<30 {
+			return 0
+		}
+		n = 10*n + int(r-'0')
+	}
+	return n
+}
+
+// countLines counts the lines of the beginning of a file.
+func countLines(name string) int {
+	fi, err := os.Lstat(name)
+	if err != nil || !fi.Mode().IsRegular() {
+		return 1
+	}
+	f, err := openFile(name)
+	if err != nil {
+		return 1
+	}
+	defer f.Close()
+	buf := make([]byte, 256<<10)
+	n, _ := f.Read(buf) // what cannot be read counts as one line
+	return max(1, strings.Count(string(buf[:n]), "\n"))
+}

@@ -1,0 +1,472 @@
+// Package verify tells whether work is done: it runs a project's checks on a
+// snapshot of the tree, and decides whether an agent may end its turn.
+//
+// Files it owns, through package durable: <data>/projects/<name>/verify/ with
+// <id>.json (a [Result] each, the newest hundred), latest.json, base/ (how
+// checks went at a commit) and gates/ (what is known of sessions, see [Gate]).
+// Snapshots are package tree's, in <cache>/verify/. It takes run.lock there
+// during a verification, and a session's lock in gates/ for moments; it takes no
+// lock of another package while it holds one of these, but those of the event
+// log. The checks themselves write where they like, except in the real tree:
+// that is looked at before and after, and write-protected where the system can.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+	"reprise/internal/verify/tree"
+)
+
+// Options are a verifier's world.
+type Options struct {
+	Env     config.Env // Dir is where the session works
+	Project string
+	Root    string // the project's root, whose settings these are
+	// Checks are what the user approved; Config is a hash of that text.
+	Checks *config.Verify
+	Config string
+
+	Store     Store
+	Snapshots string // <cache>/verify
+	Host      string
+	Sandbox   string   // "auto" or "off"
+	DenyWrite []string // beside the tree, where checks must not write
+	Outside   []string // no part of the tree, should they lie in it
+	// Subreaper says that this process looks after nothing else and inherits what
+	// checks leave behind.
+	Subreaper bool
+	Redact    func(string) string // takes secrets out
+	// Record puts a result into the event log.
+	Record func(context.Context, *Result) error
+	// Warn is told what went wrong beside the result.
+	Warn func(what string, err error)
+	// Step is told each step before it is taken; for tests.
+	Step func(string)
+}
+
+// Verifier verifies the work in one tree.
+type Verifier struct {
+	o    Options
+	tree tree.Tree
+	sub  string
+	host string
+}
+
+// ErrNoChecks says that a project defines no check.
+var ErrNoChecks = errors.New("the project defines no checks: there is nothing under verify.profiles in its .reprise/project.yaml")
+
+// New finds the tree to verify.
+func New(ctx context.Context, o Options) (*Verifier, error) {
+	if o.Checks.Empty() {
+		return nil, ErrNoChecks
+	}
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
+	}
+	if o.Warn == nil {
+		o.Warn = func(string, error) {}
+	}
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	v := &Verifier{o: o}
+	var err error
+	v.tree, err = tree.Find(ctx, o.Env.Dir, o.Root, tree.Options{
+		Vars: o.Env.Vars, Limits: tree.Limits{Bytes: int64(o.Checks.MaxMB) << 20}, Outside: append([]string{o.Snapshots}, o.Outside...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	v.sub = subOf(v.tree.Top, o.Root)
+	return v, nil
+}
+
+// subOf is the project's root below the top of the tree, "" for the top itself.
+// In a linked worktree it is where it is in the main checkout.
+func subOf(top, root string) string {
+	for _, t := range [...]string{top, config.GitMain(top)} {
+		if t == "" {
+			continue
+		}
+		if rel, err := filepath.Rel(t, root); err == nil && filepath.IsLocal(rel) && rel != "." {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return ""
+}
+
+func (v *Verifier) redact(s string) string { return v.o.Redact(s) }
+
+// Request is one verification.
+type Request struct {
+	Trigger string
+	Claim   string
+	Session string
+	Client  string
+	Run     string
+	Agent   string
+	Wishes  []Wish // for a profile, the first that is one counts
+	Base    string // a commit to compare with; "" is HEAD
+	// Regressions holds a failure that the base has, too, against nobody.
+	Regressions bool
+	// Reuse takes the answer of an earlier verification of the very same tree, if
+	// that passed.
+	Reuse bool
+}
+
+// Plan is what a verification would do.
+type Plan struct {
+	Dir       string   `json:"dir"`
+	Sub       string   `json:"sub,omitempty"`
+	Base      string   `json:"base,omitempty"`
+	Risk      RiskSeen `json:"risk"`
+	Profile   string   `json:"profile"`
+	Why       string   `json:"why"`
+	Checks    []string `json:"checks"`
+	Sandboxed bool     `json:"sandboxed"`
+	// Problem is why the change could not be seen.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Explain says which profile a verification would use, and why. It runs no check.
+func (v *Verifier) Explain(ctx context.Context, req Request, scratch string) (Plan, error) {
+	p := Plan{Dir: v.tree.Top, Sub: v.sub, Sandboxed: !v.confinement().Empty()}
+	if v.tree.Git {
+		c, err := v.tree.ChangeSince(ctx, req.Base, scratch)
+		switch {
+		case err == nil:
+			p.Base, p.Risk = c.Commit, riskOf(v.o.Checks, c, v.sub)
+		case ctx.Err() != nil || req.Base != "":
+			return p, err
+		default:
+			p.Problem = err.Error()
+		}
+	} else if req.Base != "" {
+		return p, errors.New("there is no git repository to take the base from")
+	}
+	p.Profile, p.Why = Choose(v.o.Checks, p.Risk, req.Wishes...)
+	for _, c := range v.o.Checks.ChecksOf(p.Profile) {
+		p.Checks = append(p.Checks, c.Name)
+	}
+	return p, nil
+}
+
+// Run verifies. The result is saved and recorded, whatever it is. An error
+// means that even that could not be done; the result is then there, too.
+func (v *Verifier) Run(ctx context.Context, req Request) (*Result, error) {
+	now := v.o.Env.Now
+	r := &Result{
+		V: ResultVersion, ID: newID(now()), Project: v.o.Project, Session: req.Session, Client: req.Client, Run: req.Run, Agent: req.Agent,
+		Trigger: req.Trigger, Claim: req.Claim, Started: now().UTC(), Config: v.o.Config, Dir: v.tree.Top,
+		Checks: []CheckResult{}, Issues: []Issue{}, Next: []string{},
+	}
+	err := v.verify(ctx, req, r)
+	if err != nil {
+		r.Status = Error
+		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tests", Message: v.redact(err.Error())})
+	}
+	r.DurationMS = now().Sub(r.Started).Milliseconds()
+	if r.Stamp != "" && r.Status != Passed {
+		r.Stamp = "" // it only serves to find what passed
+	}
+	r.nextSteps()
+	v.o.Step("saving")
+	return r, v.keep(ctx, r)
+}
+
+// keep saves and records a result, although the time for checks may be over.
+func (v *Verifier) keep(ctx context.Context, r *Result) error {
+	err := v.o.Store.Save(r)
+	if v.o.Record != nil {
+		rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		err = errors.Join(err, v.o.Record(rctx, r))
+	}
+	return err
+}
+
+func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
+	if err := durable.MkdirAll(v.o.Snapshots, 0o700); err != nil {
+		return err
+	}
+	if ids, err := tree.Sweep(ctx, v.o.Snapshots, v.o.Host, v.o.Env.Now()); err != nil {
+		v.o.Warn("what a verification that was killed left behind could not all be removed", err)
+	} else if len(ids) > 0 {
+		v.o.Warn("swept what killed verifications left behind", errors.New(strings.Join(ids, ", ")))
+	}
+	plan, err := v.Explain(ctx, req, v.o.Snapshots)
+	if err != nil {
+		return err
+	}
+	r.Profile, r.Why, r.Risk, r.Base = plan.Profile, plan.Why, plan.Risk, plan.Base
+	if err := durable.MkdirAll(v.o.Store.Dir, 0o700); err != nil {
+		return err
+	}
+	// Two sessions of a project check one after the other: the second may find
+	// that the first has done its work.
+	unlock, err := v.o.Store.Disk.Lock(ctx, filepath.Join(v.o.Store.Dir, "run.lock"))
+	if err != nil {
+		return fmt.Errorf("another verification of the project is at work: %w", err)
+	}
+	defer unlock() // an error of it ends with the process
+	v.o.Step("locked")
+	snap, err := v.snapshot(ctx, r.ID, "")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := snap.Remove(); err != nil {
+			v.o.Warn("a snapshot was not removed", err)
+		}
+	}()
+	r.Tree = snap.Hash
+	if snap.From.Settled {
+		r.Stamp = snap.From.Stamp()
+	}
+	for _, n := range snap.Notes {
+		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tree", Message: v.redact("not in the snapshot: " + n)})
+	}
+	if old := v.o.Store.green(r.Dir, "", r.Tree, r.Config, r.Profile); req.Reuse && old != nil {
+		r.Status, r.Reused = Passed, old.ID
+		return nil
+	}
+	if err := v.checks(ctx, r, snap); err != nil {
+		return err
+	}
+	if req.Regressions {
+		v.regressions(ctx, r)
+	}
+	v.sameTree(ctx, r, snap)
+	r.settle()
+	return nil
+}
+
+func (v *Verifier) snapshot(ctx context.Context, id, commit string) (*tree.Snapshot, error) {
+	return v.tree.Snapshot(ctx, tree.SnapshotOptions{
+		Dir: v.o.Snapshots, ID: id, Sub: v.sub, Host: v.o.Host, Now: v.o.Env.Now, Carry: v.o.Checks.Carry, Commit: commit,
+		Step: func(s string) { v.o.Step("snapshot " + s) },
+	})
+}
+
+// checks runs the profile's checks, one after the other, each on a tree that no
+// other has changed.
+func (v *Verifier) checks(ctx context.Context, r *Result, snap *tree.Snapshot) error {
+	list := v.o.Checks.ChecksOf(r.Profile)
+	for i, c := range list {
+		if ctx.Err() != nil {
+			for _, c := range list[i:] {
+				r.Checks = append(r.Checks, CheckResult{Name: c.Name, Command: c.Command(), Level: levelOf(c), Status: Skipped, Problem: "the time was over before its turn came"})
+			}
+			return fmt.Errorf("the time for all checks was over: %w", context.Cause(ctx))
+		}
+		v.o.Step("check " + c.Name)
+		res := v.check(ctx, c, snap, v.sub, r.ID)
+		dirty, err := v.changes(ctx, snap, &res)
+		r.Checks = append(r.Checks, res)
+		switch {
+		case ctx.Err() != nil:
+			continue // said above
+		case err != nil:
+			return err
+		case dirty && i < len(list)-1:
+			if err := v.renew(ctx, snap, r.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// changes looks at what a check did to its snapshot.
+func (v *Verifier) changes(ctx context.Context, snap *tree.Snapshot, res *CheckResult) (dirty bool, err error) {
+	if ctx.Err() != nil {
+		return false, nil
+	}
+	paths, all, err := snap.Changed(ctx, v.o.Env.Now())
+	if err != nil {
+		// It may have deleted the very directory.
+		res.ChangedCount, res.Changed = 1, []string{"."}
+		res.Problem = strings.TrimPrefix(res.Problem+"; it damaged its copy of the tree: "+v.redact(err.Error()), "; ")
+		return true, nil
+	}
+	for i, p := range paths {
+		paths[i] = strings.ToValidUTF8(p, "\uFFFD")
+	}
+	res.Changed, res.ChangedCount = paths, all
+	return all > 0, nil
+}
+
+// renew makes a snapshot anew in the place of one that a check changed.
+func (v *Verifier) renew(ctx context.Context, snap *tree.Snapshot, id string) error {
+	if err := snap.Remove(); err != nil {
+		return err
+	}
+	hash := snap.Hash
+	fresh, err := v.snapshot(ctx, id, "")
+	if err != nil {
+		return err
+	}
+	*snap = *fresh
+	if snap.Hash != hash {
+		return fmt.Errorf("the tree changed while it was checked, and a check changed its copy: %w", tree.ErrMoving)
+	}
+	return nil
+}
+
+// regressions looks how the checks that failed went at the base.
+func (v *Verifier) regressions(ctx context.Context, r *Result) {
+	if r.Base == "" || !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.blocking() }) {
+		return
+	}
+	id := newID(v.o.Env.Now())
+	var snap *tree.Snapshot
+	defer func() {
+		if snap != nil {
+			if err := snap.Remove(); err != nil {
+				v.o.Warn("a snapshot was not removed", err)
+			}
+		}
+	}()
+	for i, c := range v.o.Checks.ChecksOf(r.Profile) {
+		res := &r.Checks[i]
+		if !res.blocking() || ctx.Err() != nil {
+			continue
+		}
+		key, err := baseKey(r.Base, v.sub, c, v.o.Checks)
+		if err != nil {
+			continue
+		}
+		was, known := v.o.Store.base(key, v.o.Env.Now())
+		if !known {
+			if snap == nil {
+				v.o.Step("base")
+				if snap, err = v.snapshot(ctx, id, r.Base); err != nil {
+					v.o.Warn("how a check went at the base is not known", err)
+					return
+				}
+			}
+			b := v.check(ctx, c, snap, v.sub, id)
+			if b.Status == Error {
+				continue
+			}
+			was = atBase{V: 1, At: v.o.Env.Now().UTC(), Commit: r.Base, Check: c.Name, Status: b.Status, Failures: b.Failures, Lines: b.Lines}
+			if err := v.o.Store.saveBase(key, was); err != nil {
+				v.o.Warn("how a check went at the base was not kept", err)
+			}
+		}
+		res.AtBase = was.Status
+		if was.Status == Failed {
+			res.New = newIn(res.Failures, was.Failures)
+		}
+	}
+}
+
+// newIn are the failures that the base does not have. Where the base names none,
+// nothing can be told apart.
+func newIn(now, base []string) []string {
+	if len(base) == 0 {
+		return nil
+	}
+	var out []string
+	for _, f := range now {
+		if !slices.Contains(base, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// sameTree looks whether the real tree is what it was when it was copied.
+func (v *Verifier) sameTree(ctx context.Context, r *Result, snap *tree.Snapshot) {
+	l, err := v.tree.List(ctx, v.o.Env.Now())
+	if err != nil {
+		v.o.Warn("the tree could not be looked at after the checks", err)
+		r.Stamp = ""
+		return
+	}
+	paths, all := tree.Differ(snap.From, l, 3)
+	if all == 0 {
+		return
+	}
+	r.Stamp = ""
+	if hash, err := v.tree.Hash(ctx, l); err == nil && hash == snap.Hash {
+		return
+	}
+	more := ""
+	if all > len(paths) {
+		more = fmt.Sprintf(" and %d more", all-len(paths))
+	}
+	r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tree", Message: strings.ToValidUTF8("the working tree changed while it was checked ("+strings.Join(paths, ", ")+more+"): the result is about how it was before", "\uFFFD")})
+}
+
+// settle makes issues of the checks' results, and the status.
+func (r *Result) settle() {
+	r.Status = Passed
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		if n := c.ChangedCount; n > 0 {
+			r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tree", Check: c.Name,
+				Message: fmt.Sprintf("the check changes files of the tree that it runs in (%d, such as %s); the real tree was not touched", n, c.Changed[0])})
+		}
+		switch c.Status {
+		case Failed:
+			r.issueOf(c)
+		case Error:
+			r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tests", Check: c.Name, Message: "could not be run: " + c.Problem})
+			if c.Level == levelRequired && r.Status != Failed {
+				r.Status = Error
+			}
+		}
+		if c.blocking() {
+			r.Status = Failed
+		}
+	}
+}
+
+// issueOf is what a failed check comes to.
+func (r *Result) issueOf(c *CheckResult) {
+	is := Issue{Level: advisory, Gate: "tests", Check: c.Name}
+	what := fmt.Sprintf("ended with exit code %d", c.Exit)
+	if c.Problem != "" {
+		what = c.Problem
+	}
+	switch {
+	case c.blocking():
+		is.Level = blocking
+		if len(c.New) > 0 {
+			is.Gate = "regressions"
+			what = fmt.Sprintf("it failed at the base, too, but not in: %s", strings.Join(c.New[:min(3, len(c.New))], ", "))
+		} else if c.AtBase == Passed {
+			is.Gate = "regressions"
+			what += "; it passed at the base"
+		}
+	case c.AtBase == Failed:
+		what += "; it failed at the base in the same way, so it is not held against this work"
+	default:
+		what += "; it is advisory"
+	}
+	is.Message = what
+	r.Issues = append(r.Issues, is)
+}
+
+// nextSteps are what to do about the issues.
+func (r *Result) nextSteps() {
+	for _, c := range r.Checks {
+		switch {
+		case c.blocking():
+			r.Next = append(r.Next, "make it pass: "+c.Command)
+		case c.Status == Failed && c.AtBase == Failed:
+			r.Next = append(r.Next, "failed before this work, too: "+c.Command)
+		case c.Status == Error && c.Problem != "":
+			r.Next = append(r.Next, "see why the check "+c.Name+" cannot be run")
+		}
+	}
+}
