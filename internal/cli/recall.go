@@ -57,7 +57,7 @@ and why other candidates were left out.`,
 }
 
 func runRecall(ctx context.Context, app *App, o recallOptions, text string) error {
-	q := recall.Question{Text: text, Max: o.most, MaxTokens: o.tokens, Explain: o.explain}
+	q := recall.Question{Text: text, Max: o.most, MaxTokens: o.tokens, Explain: o.explain, Elsewhere: true}
 	var err error
 	if q.AsOf, err = parseDay(o.asOf); err != nil {
 		return usagef("--as-of: %w", err)

@@ -135,7 +135,7 @@ func TestOwnTurnsAreNotTold(t *testing.T) {
 		want            bool
 	}{{"s1", "claude", false}, {"s2", "claude", true}, {"s1", "codex", true}} {
 		who := recall.Reader{Project: "shop", Session: c.session, Client: c.client}
-		a, err := x.Recall(context.Background(), recall.Question{Text: "run the tests npm ci left-pad module", Reader: who, NotOwn: true})
+		a, err := x.Recall(context.Background(), recall.Question{Text: "run the tests npm ci left-pad module", Reader: who, NotOwn: true, Elsewhere: true})
 		if err != nil || (len(a.Results) > 0) != c.want || len(a.Elsewhere) > 0 {
 			t.Errorf("%+v, prompt: %+v %v", c, a, err)
 		}

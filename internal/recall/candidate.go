@@ -57,7 +57,7 @@ type candidate struct {
 // only what the reader may see at the question's time.
 type ground interface {
 	// around returns the documents of a group with from ≤ Ord ≤ to, in their
-	// order, filled, with tf counted.
+	// order, with tf counted.
 	around(group string, from, to int) ([]*candidate, error)
 	// fill reads Text, Facts, Keys and Data of candidates.
 	fill(...*candidate) error

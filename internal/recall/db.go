@@ -16,7 +16,7 @@ import (
 )
 
 // version of the database's layout, joined with the tokenizer's.
-const version = 5*100 + lexicon.Version
+const version = 6*100 + lexicon.Version
 
 const applicationID = 0x72707273 // "rprs"
 
@@ -25,8 +25,10 @@ const applicationID = 0x72707273 // "rprs"
 // word, from which queries are planned and scored, and `days` those of each day
 // of Doc.Time. The column f of `fts` holds words
 // that no text has: who may see a document and what it is (see row.go). Times
-// are ns since 1970, 0 = none. `docs` has its large columns last, so that the
-// small ones are read without them. `kv` has rowids, for its values are large:
+// are ns since 1970, 0 = none. `docs` holds what a ranking needs of every
+// candidate, and `texts` what it needs of the best ones: so a page has many
+// candidates. Every index is paid for by each document that is put, so that
+// docs_top leaves out the most frequent class. `kv` has rowids, for its values are large:
 // in a tree without them each page between root and leaf would hold four.
 const schema = `
 CREATE TABLE meta(k TEXT PRIMARY KEY, v) WITHOUT ROWID;
@@ -35,12 +37,11 @@ CREATE TABLE files(id INTEGER PRIMARY KEY, source TEXT NOT NULL, name TEXT NOT N
 CREATE TABLE docs(row INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, file INT NOT NULL, line INT NOT NULL,
  class TEXT NOT NULL, scope TEXT NOT NULL, project TEXT NOT NULL, session TEXT NOT NULL, client TEXT NOT NULL, author TEXT NOT NULL, acl TEXT NOT NULL,
  source TEXT NOT NULL, title TEXT NOT NULL, grp TEXT NOT NULL, ord INT NOT NULL, time INT NOT NULL, until INT NOT NULL, review INT NOT NULL, status TEXT NOT NULL,
- importance REAL NOT NULL, confidence REAL NOT NULL, tier TEXT NOT NULL, lt INT NOT NULL, la INT NOT NULL, lb INT NOT NULL, hash INT NOT NULL,
- keys TEXT NOT NULL, facts TEXT NOT NULL, text TEXT NOT NULL, data BLOB);
+ importance REAL NOT NULL, confidence REAL NOT NULL, tier TEXT NOT NULL, lt INT NOT NULL, la INT NOT NULL, lb INT NOT NULL, hash INT NOT NULL);
+CREATE TABLE texts(row INTEGER PRIMARY KEY, keys TEXT NOT NULL, facts TEXT NOT NULL, text TEXT NOT NULL, data BLOB);
 CREATE INDEX docs_file ON docs(file) WHERE file<>0;
-CREATE INDEX docs_session ON docs(session) WHERE session<>'';
 CREATE INDEX docs_group ON docs(grp, ord) WHERE grp<>'';
-CREATE INDEX docs_top ON docs(class, project, importance DESC, time DESC, id);
+CREATE INDEX docs_top ON docs(class, project, importance DESC, time DESC, id) WHERE class<>'episode';
 CREATE INDEX docs_summary ON docs(project, time DESC, id) WHERE class='summary';
 CREATE TABLE keys(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) WITHOUT ROWID;
 CREATE TABLE facts(key TEXT NOT NULL, row INT NOT NULL, PRIMARY KEY(key, row)) WITHOUT ROWID;

@@ -101,6 +101,8 @@ type Question struct {
 	Explain   bool    // fill Signals
 	// NotOwn leaves out what was worked out from the reader's own session.
 	NotOwn bool
+	// Elsewhere asks for Answer.Elsewhere, which costs as much as the answer.
+	Elsewhere bool
 	// Exclude are ids that the session has been given already.
 	Exclude []string
 	// Vector is the question's embedding by VectorModel (Embedder.Name); empty
@@ -129,7 +131,8 @@ type Answer struct {
 	Dropped map[string]string `json:"dropped,omitempty"`
 	Policy  string            `json:"policy"` // id of the policy that ranked
 	// Elsewhere are projects and places outside the reader's scope that have matches:
-	// filled when the answer is empty, so that a misspelt project shows.
+	// filled when it was asked for and the answer is empty, so that a misspelt
+	// project shows.
 	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 

@@ -67,7 +67,7 @@ func TestProjectsAreSources(t *testing.T) {
 			t.Errorf("in %q: got %q, want %q first", project, got, want)
 		}
 	}
-	a, err := x.Recall(t.Context(), Question{Text: "flaky tests clock"})
+	a, err := x.Recall(t.Context(), Question{Text: "flaky tests clock", Elsewhere: true})
 	if err != nil || len(a.Results) != 0 || len(a.Elsewhere) != 2 {
 		t.Errorf("outside of projects: %v %v %v", a.Results, a.Elsewhere, err)
 	}

@@ -19,9 +19,9 @@ const (
 	maxTerms = 40      // words of a question that are used, the rarest
 	// visits is how many documents a question may look at in FTS5, each about
 	// 2 µs, and pool how many of them, the best by a plain BM25, the ranking
-	// gets, each about 4 µs.
-	visits = 2000
-	pool   = 400
+	// gets, each about 5 µs: the ranking keeps maxFilled of them.
+	visits = 1000
+	pool   = 160
 	k1, b1 = 1.2, 0.75
 )
 
@@ -684,11 +684,16 @@ func (g *ledge) whole(st *stored) *candidate {
 	}
 	c := &candidate{filled: true}
 	c.take(st)
-	if c.tf = g.known(st.row); c.tf != nil {
-		return c
+	if c.tf = g.known(st.row); c.tf == nil {
+		g.count(c)
 	}
+	return c
+}
+
+// count counts a question's words in a document that the search did not find.
+func (g *ledge) count(c *candidate) {
 	c.tf = make([][fieldCount]uint8, len(g.a.terms))
-	for i, text := range [fieldCount]string{st.Title, st.Author, st.Text} {
+	for i, text := range [fieldCount]string{c.Title, c.Author, c.Text} {
 		lexicon.Words(text, func(w lexicon.Word) bool {
 			for t := range g.a.terms {
 				if g.a.terms[t].text == w.Term && c.tf[t][i] < 255 {
@@ -698,7 +703,6 @@ func (g *ledge) whole(st *stored) *candidate {
 			return true
 		})
 	}
-	return c
 }
 
 // known are the counts of a document's words, nil where they must be counted.
@@ -714,14 +718,21 @@ func (g *ledge) known(row int64) [][fieldCount]uint8 {
 
 func (g *ledge) around(group string, from, to int) ([]*candidate, error) {
 	var out []*candidate
-	err := g.d.rows(`SELECT `+head+`, `+tail+` FROM docs d WHERE d.grp=? AND d.grp<>'' AND d.ord BETWEEN ? AND ? ORDER BY d.ord, d.id`, func(s *sqlite3.Stmt) {
+	err := g.d.rows(`SELECT `+head+` FROM docs d WHERE d.grp=? AND d.grp<>'' AND d.ord BETWEEN ? AND ? ORDER BY d.ord, d.id`, func(s *sqlite3.Stmt) {
 		var st stored
-		scanHead(s, &st)
-		scanTail(s, headColumns, &st.Doc)
-		if c := g.whole(&st); c != nil {
+		if scanHead(s, &st); g.v.serves(&st.Doc) {
+			c := &candidate{tf: g.known(st.row)}
+			c.take(&st)
 			out = append(out, c)
 		}
 	}, group, from, to)
+	for _, c := range out {
+		if c.tf == nil && err == nil {
+			if err = g.fill(c); err == nil {
+				g.count(c)
+			}
+		}
+	}
 	return out, err
 }
 
@@ -730,7 +741,7 @@ func (g *ledge) fill(cs ...*candidate) error {
 		if c.filled {
 			continue
 		}
-		err := g.d.rows(`SELECT `+tail+` FROM docs d WHERE d.row=?`, func(s *sqlite3.Stmt) { scanTail(s, 0, &c.Doc) }, c.row)
+		err := g.d.rows(`SELECT `+tail+` FROM texts t WHERE t.row=?`, func(s *sqlite3.Stmt) { scanTail(s, 0, &c.Doc) }, c.row)
 		if err != nil {
 			return err
 		}

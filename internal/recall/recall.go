@@ -67,7 +67,7 @@ func (d *db) recall(ctx context.Context, q Question, x *Index) (Answer, error) {
 		return Answer{}, err
 	}
 	out, err := d.answer(ctx, a, v)
-	if err != nil || len(out.Results) > 0 || q.All || q.Wide || len(a.terms) == 0 {
+	if err != nil || !q.Elsewhere || len(out.Results) > 0 || q.All || q.Wide || len(a.terms) == 0 {
 		return out, err
 	}
 	out.Elsewhere, err = d.elsewhere(ctx, a)

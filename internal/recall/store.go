@@ -26,7 +26,7 @@ type entry struct {
 	line   int
 	cols   [fieldCount]string // stemmed words
 	extra  string             // words of the column f
-	terms  map[string]struct{}
+	terms  []string           // all words, in any order and as often as they occur; "#" before those of f
 	length [fieldCount]int
 	hash   int64 // of what is searched
 }
@@ -36,13 +36,13 @@ func makeEntry(d Doc, file int64, line int) (*entry, error) {
 		return nil, errors.New("put a document: it has no id")
 	}
 	normalise(&d)
-	e := &entry{Doc: d, file: file, line: line, terms: make(map[string]struct{}, 32)}
+	e := &entry{Doc: d, file: file, line: line, terms: make([]string, 0, 8+len(d.Text)/6)}
 	for i, text := range [fieldCount]string{d.Title, d.Author, d.Text} {
 		e.cols[i] = e.stemmed(i, text)
 	}
 	extra := append([]string{audienceWord(audience(d.Scope, d.Project, d.Session)), classWord(d.Class)}, aclWords(d.ACL)...)
 	for _, w := range extra {
-		e.terms["#"+w] = struct{}{}
+		e.terms = append(e.terms, "#"+w)
 	}
 	e.extra = strings.Join(extra, " ")
 	e.hash = textHash(d.Title, d.Author, d.Text)
@@ -126,7 +126,7 @@ func (e *entry) stemmed(field int, text string) string {
 			b.WriteByte(' ')
 		}
 		b.WriteString(w.Term)
-		e.terms[w.Term] = struct{}{}
+		e.terms = append(e.terms, w.Term)
 		e.length[field]++
 		return true
 	})
@@ -169,9 +169,12 @@ func unfacts(s string) (v []fact.Fact) {
 // which scanHead reads them; tail are the others.
 const (
 	head = `d.row, d.id, d.class, d.scope, d.project, d.session, d.client, d.author, d.acl, d.source, d.title, d.grp, d.ord, d.time, d.until, d.review, d.status, d.importance, d.confidence, d.tier, d.lt, d.la, d.lb, d.file, d.line, d.hash`
-	tail = `d.keys, d.facts, d.text, d.data`
+	tail = `t.keys, t.facts, t.text, t.data`
 
 	headColumns = 26
+
+	// both is where they stand.
+	both = ` FROM docs d JOIN texts t ON t.row=d.row `
 )
 
 // stored is a document as it is in the index.
@@ -208,7 +211,7 @@ func scanTail(s *sqlite3.Stmt, from int, d *Doc) {
 
 // one reads a whole document by a condition on d.
 func (d *db) one(where string, args ...any) (st stored, ok bool, err error) {
-	err = d.rows(`SELECT `+head+`, `+tail+` FROM docs d WHERE `+where, func(s *sqlite3.Stmt) {
+	err = d.rows(`SELECT `+head+`, `+tail+both+`WHERE `+where, func(s *sqlite3.Stmt) {
 		scanHead(s, &st)
 		scanTail(s, headColumns, &st.Doc)
 		ok = true
@@ -219,7 +222,7 @@ func (d *db) one(where string, args ...any) (st stored, ok bool, err error) {
 // writer changes one database within a transaction.
 type writer struct {
 	d     *db
-	df    map[string]int // change of each word's document count
+	df    map[string]*tally // of each word
 	delta corpus         // change of the corpus
 	days  map[int64]int  // change of each day's document count
 	of    map[string]int // and of each project's
@@ -234,11 +237,22 @@ type writer struct {
 const maxPending = 16 << 20
 
 func newWriter(d *db) *writer {
-	return &writer{d: d, df: map[string]int{}, days: map[int64]int{}, of: map[string]int{}, pending: map[int64]*entry{}}
+	return &writer{d: d, df: map[string]*tally{}, days: map[int64]int{}, of: map[string]int{}, pending: map[int64]*entry{}}
 }
 
-// put adds a document or replaces the one of its id.
+// tally is the change of a word's document count.
+type tally struct {
+	n    int
+	last *entry // that was counted
+}
+
+// put adds a document or replaces the one of its id. Most are new, so that is
+// what is tried first.
 func (w *writer) put(e *entry) error {
+	row := rowOf(&e.Doc, e.words())
+	if done, err := w.tryInsert(e, row); done || err != nil {
+		return err
+	}
 	old, ok, err := w.d.one(`d.id=?`, e.ID)
 	if err != nil {
 		return err
@@ -252,7 +266,6 @@ func (w *writer) put(e *entry) error {
 	if old.file == e.file && old.line == e.line && sameDoc(&old.Doc, &e.Doc) {
 		return nil
 	}
-	row := rowOf(&e.Doc, e.words())
 	const low = 1<<discShift - 1
 	if old.hash == e.hash && old.row&low == row&low && minuteOf(old.Time) == minuteOf(e.Time) && old.Session == e.Session && old.Project == e.Project && slices.Equal(old.ACL, e.ACL) && old.Class == e.Class {
 		return w.update(&old, e)
@@ -272,44 +285,52 @@ func sameDoc(a, b *Doc) bool {
 }
 
 const insertDoc = `INSERT OR IGNORE INTO docs(row, id, file, line, class, scope, project, session, client, author, acl, source, title, grp, ord,
- time, until, review, status, importance, confidence, tier, lt, la, lb, hash, keys, facts, text, data)
- VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+ time, until, review, status, importance, confidence, tier, lt, la, lb, hash)
+ VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 
+// insert puts a document whose id is not there, in the first row that is free.
 func (w *writer) insert(e *entry) error {
-	w.dirty = true
 	row := rowOf(&e.Doc, e.words())
 	for try := 1; ; try++ {
-		err := w.d.run(insertDoc, row, e.ID, e.file, e.line, string(e.Class), e.Scope, e.Project, e.Session, e.Client, e.Author, list(e.ACL), e.Source, e.Title,
-			e.Group, e.Ord, toNano(e.Time), toNano(e.Until), toNano(e.Review), string(e.Status), e.Importance, e.Confidence, e.Tier,
-			e.length[0], e.length[1], e.length[2], e.hash, list(e.Keys), facts(e.Facts), e.Text, e.Data)
-		if err != nil {
+		if done, err := w.tryInsert(e, row); done || err != nil {
 			return err
-		}
-		if w.d.c.Changes() == 1 {
-			break
 		}
 		if try == 100 { // only if the id, not the number, is taken
 			return fmt.Errorf("put document %s: %w: its row cannot be made", e.ID, errUnusable)
 		}
 		row = otherRow(row, minuteOf(e.Time), e.ID, try)
 	}
+}
+
+// tryInsert puts a document in a row, unless the row or the id is taken.
+func (w *writer) tryInsert(e *entry, row int64) (done bool, err error) {
+	err = w.d.run(insertDoc, row, e.ID, e.file, e.line, string(e.Class), e.Scope, e.Project, e.Session, e.Client, e.Author, list(e.ACL), e.Source, e.Title,
+		e.Group, e.Ord, toNano(e.Time), toNano(e.Until), toNano(e.Review), string(e.Status), e.Importance, e.Confidence, e.Tier,
+		e.length[0], e.length[1], e.length[2], e.hash)
+	if err != nil || w.d.c.Changes() == 0 {
+		return false, err
+	}
+	w.dirty = true
+	if err := w.d.run(`INSERT INTO texts VALUES(?,?,?,?,?)`, row, list(e.Keys), facts(e.Facts), e.Text, e.Data); err != nil {
+		return false, err
+	}
 	for _, k := range e.Keys {
 		if err := w.d.run(`INSERT INTO keys VALUES(?,?)`, k, row); err != nil {
-			return err
+			return false, err
 		}
 	}
 	for _, f := range e.Facts {
 		if err := w.d.run(`INSERT OR IGNORE INTO facts VALUES(?,?)`, f.Key(), row); err != nil {
-			return err
+			return false, err
 		}
 	}
 	w.pending[row] = e
 	w.pendingBytes += len(e.Text)
 	w.count(e, 1)
 	if w.pendingBytes > maxPending || len(w.pending) > maxPending/200 {
-		return w.flush()
+		err = w.flush()
 	}
-	return nil
+	return true, err
 }
 
 // flush writes words in order of the rows: FTS5 ends a segment whenever numbers
@@ -327,9 +348,17 @@ func (w *writer) flush() error {
 }
 
 func (w *writer) count(e *entry, n int) {
-	for t := range e.terms {
-		w.df[t] += n
+	for _, t := range e.terms {
+		x := w.df[t]
+		if x == nil {
+			x = &tally{}
+			w.df[t] = x
+		}
+		if x.last != e {
+			x.n, x.last = x.n+n, e
+		}
 	}
+	e.terms = nil
 	w.delta.docs += int64(n)
 	w.days[minuteOf(e.Time)/(24*60)] += n
 	if e.Project != "" {
@@ -343,9 +372,12 @@ func (w *writer) count(e *entry, n int) {
 // update changes what is not searched.
 func (w *writer) update(old *stored, e *entry) error {
 	w.dirty = true
-	err := w.d.run(`UPDATE docs SET file=?, line=?, scope=?, client=?, source=?, grp=?, ord=?, time=?, until=?, review=?, status=?, importance=?, confidence=?, tier=?, keys=?, facts=?, data=? WHERE row=?`,
+	err := w.d.run(`UPDATE docs SET file=?, line=?, scope=?, client=?, source=?, grp=?, ord=?, time=?, until=?, review=?, status=?, importance=?, confidence=?, tier=? WHERE row=?`,
 		e.file, e.line, e.Scope, e.Client, e.Source, e.Group, e.Ord, toNano(e.Time), toNano(e.Until), toNano(e.Review), string(e.Status), e.Importance, e.Confidence,
-		e.Tier, list(e.Keys), facts(e.Facts), e.Data, old.row)
+		e.Tier, old.row)
+	if err == nil {
+		err = w.d.run(`UPDATE texts SET keys=?, facts=?, data=? WHERE row=?`, list(e.Keys), facts(e.Facts), e.Data, old.row)
+	}
 	if err != nil {
 		return err
 	}
@@ -407,8 +439,10 @@ func (w *writer) remove(old *stored) error {
 	} else if err := w.d.run(`DELETE FROM fts WHERE rowid=?`, old.row); err != nil {
 		return err
 	}
-	if err := w.d.run(`DELETE FROM docs WHERE row=?`, old.row); err != nil {
-		return err
+	for _, q := range []string{`DELETE FROM docs WHERE row=?`, `DELETE FROM texts WHERE row=?`} {
+		if err := w.d.run(q, old.row); err != nil {
+			return err
+		}
 	}
 	w.gone = append(w.gone, old.ID)
 	w.count(e, -1)
@@ -434,7 +468,7 @@ func (w *writer) finish() error {
 	up := `INSERT INTO terms VALUES(?1,?2) ON CONFLICT(term) DO UPDATE SET df=df+?2`
 	shrunk := false
 	for _, t := range sortedKeys(w.df) {
-		if n := w.df[t]; n != 0 {
+		if n := w.df[t].n; n != 0 {
 			shrunk = shrunk || n < 0
 			if err := w.d.run(up, t, n); err != nil {
 				return err
@@ -442,8 +476,8 @@ func (w *writer) finish() error {
 		}
 	}
 	if shrunk {
-		for t, n := range w.df {
-			if n < 0 {
+		for t, x := range w.df {
+			if x.n < 0 {
 				if err := w.d.run(`DELETE FROM terms WHERE term=? AND df<=0`, t); err != nil {
 					return err
 				}
@@ -473,7 +507,7 @@ func (w *writer) finish() error {
 	if err := w.dropVectors(); err != nil {
 		return err
 	}
-	w.df, w.days, w.of, w.delta, w.gone, w.dirty = map[string]int{}, map[int64]int{}, map[string]int{}, corpus{}, nil, false
+	w.df, w.days, w.of, w.delta, w.gone, w.dirty = map[string]*tally{}, map[int64]int{}, map[string]int{}, corpus{}, nil, false
 	return nil
 }
 

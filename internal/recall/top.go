@@ -26,7 +26,8 @@ const (
 )
 
 // Top answers without a question: what matters most to the reader now. It obeys
-// the same budgets, scopes and rules about contradictions as Recall.
+// the same budgets, scopes and rules about contradictions as Recall. Single
+// episodes are not told unasked, even where Classes names them.
 func (x *Index) Top(ctx context.Context, q Question) (Answer, error) {
 	q.Text, q.Keys = "", nil
 	return x.withDerived(ctx, q, func(d *db) (Answer, error) { return d.top(q, x) })
@@ -81,7 +82,7 @@ func (d *db) prominent(class Class, reader Reader) (rows []int64, most int, err 
 		id         string
 	}
 	var all []entry
-	where, order, importance := `d.class=?`, `d.importance DESC, d.time DESC, d.id`, `d.importance`
+	where, order, importance := `d.class=? AND d.class<>'episode'`, `d.importance DESC, d.time DESC, d.id`, `d.importance`
 	args := []any{string(class)}
 	most = topMost
 	if class == ClassSummary {

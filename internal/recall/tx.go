@@ -98,7 +98,7 @@ func (tx *Tx) ByFact(key string) ([]Doc, error) {
 
 func (tx *Tx) many(from string, args ...any) ([]Doc, error) {
 	var out []Doc
-	err := tx.d.rows(`SELECT `+head+`, `+tail+` FROM docs d `+from+` ORDER BY d.time, d.id`, func(s *sqlite3.Stmt) {
+	err := tx.d.rows(`SELECT `+head+`, `+tail+both+from+` ORDER BY d.time, d.id`, func(s *sqlite3.Stmt) {
 		var st stored
 		scanHead(s, &st)
 		scanTail(s, headColumns, &st.Doc)
