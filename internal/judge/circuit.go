@@ -23,11 +23,13 @@ type circuit struct {
 }
 
 // mind takes note of a clock that was set back: an opening in the future would
-// last longer than any opening may.
-func (c *circuit) mind(now time.Time) {
-	if c.OpenedAt.After(now) {
-		c.OpenedAt = now
+// last longer than any opening may. It reports whether there was one.
+func (c *circuit) mind(now time.Time) bool {
+	if !c.OpenedAt.After(now) {
+		return false
 	}
+	c.OpenedAt = now
+	return true
 }
 
 // allow says whether a question may be asked now, as the trial or not, and if

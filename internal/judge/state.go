@@ -296,19 +296,27 @@ func (j *Judge) begin(ctx context.Context, purpose, name string, limit time.Dura
 	rand.Read(id[:]) // never fails
 	now := j.opt.Now()
 	res := reservation{ID: hex.EncodeToString(id[:]), Purpose: purpose, Day: dayOf(now), Circuit: name, Until: now.Add(limit + orphanGrace).UTC()}
+	var refused error
 	err := j.change(ctx, func(st *state) error {
 		for _, o := range left {
 			st.end(o.res, o.out)
 		}
-		return st.begin(&res, j.opt.Settings.CallsPerDay, j.opt.Settings.BudgetUSDPerDay, j.opt.Settings.BudgetUSDPerQuestion, now)
+		moved := st.circuit(name).mind(now)
+		refused = st.begin(&res, j.opt.Settings.CallsPerDay, j.opt.Settings.BudgetUSDPerDay, j.opt.Settings.BudgetUSDPerQuestion, now)
+		if refused != nil && !moved && len(left) == 0 {
+			return refused // nothing to write
+		}
+		return nil
 	})
+	if err == nil {
+		err = refused
+	}
 	return res, err
 }
 
 // begin fills in what the question may cost.
 func (st *state) begin(res *reservation, calls int, perDay, perQuestion float64, now time.Time) error {
 	c := st.circuit(res.Circuit)
-	c.mind(now)
 	ok, trial, until := c.allow(now)
 	if !ok && c.Trial != "" && !slices.ContainsFunc(st.Open, func(r reservation) bool { return r.ID == c.Trial }) {
 		c.Trial = "" // whoever made it is no more
