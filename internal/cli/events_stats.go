@@ -26,6 +26,7 @@ type eventStats struct {
 	Bad      int            `json:"unreadable_lines"`
 	Torn     int64          `json:"torn_bytes"`
 	Outbox   int            `json:"in_outbox"`
+	Lost     int            `json:"lost"` // could be kept nowhere, as far as it was counted
 	Types    map[string]int `json:"types"`
 	Clients  map[string]int `json:"clients"`
 	Outcomes map[string]int `json:"outcomes"`
@@ -119,7 +120,11 @@ func countEvents(app *App, logs []eventLog, f *eventFilter) (eventStats, error) 
 		return s, err
 	}
 	waiting, err := b.Outbox()
+	if err != nil {
+		return s, err
+	}
 	s.Outbox = len(waiting)
+	s.Lost, err = b.Lost()
 	return s, err
 }
 
@@ -147,6 +152,9 @@ func showStats(app *App, s eventStats) error {
 	}
 	if s.Outbox > 0 {
 		fmt.Fprintf(app.Err, "note: %s in the outbox; see `reprise events outbox`\n", count(s.Outbox, "event"))
+	}
+	if s.Lost > 0 {
+		fmt.Fprintf(app.Err, "note: %s could not be kept, because the disk was full\n", count(s.Lost, "event"))
 	}
 	return nil
 }

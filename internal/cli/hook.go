@@ -284,7 +284,7 @@ const (
 	// put aside.
 	hookLockWait = 700 * time.Millisecond
 
-	replayEvents = 200
+	replayEvents = 2000
 	replayTime   = 300 * time.Millisecond
 )
 
@@ -301,6 +301,9 @@ func (h *hookRun) replay(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
 	done, err := b.Replay(ctx, replayEvents)
+	if rerr := b.Reserve(); rerr != nil {
+		h.warn("nothing is set aside for the time when the disk is full", rerr)
+	}
 	switch {
 	case err != nil:
 		h.warn("what waits in the outbox could not be recorded", err)

@@ -125,7 +125,7 @@ func TestSchemaIsThePayloads(t *testing.T) {
 		event.ResponseCompleted: event.ResponseData{}, event.ClientCompacted: event.CompactData{},
 		event.SubagentStarted: event.SubagentData{}, event.SubagentFinished: event.SubagentData{},
 		event.QuestionAsked: event.QuestionData{}, event.QuestionAnswered: event.QuestionData{},
-		event.RecallServed: event.ServedData{}, event.RecallUsed: event.UsedData{},
+		event.DelegationCounted: event.DelegationData{}, event.RecallServed: event.ServedData{}, event.RecallUsed: event.UsedData{},
 		event.MemoryWritten: event.MemoryData{}, event.MemoryPromoted: event.MemoryData{}, event.MemoryRetired: event.MemoryData{}, event.MemoryPurged: event.MemoryData{},
 	}
 	for _, typ := range event.Types() {

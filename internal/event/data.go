@@ -114,3 +114,25 @@ type MemoryData struct {
 	Chain      string `json:"chain,omitempty"` // memory.purged: last hash of the chain that it ended
 	Count      int    `json:"count,omitempty"` // memory.purged: how many events went
 }
+
+// DelegationData is the data of delegation.counted: a session that should
+// delegate did, or was told or made to.
+type DelegationData struct {
+	What      string `json:"what"` // one of the Delegation constants
+	Tool      string `json:"tool,omitempty"`
+	Name      string `json:"name,omitempty"` // of the tool, as the client calls it
+	Work      int    `json:"work"`           // own work calls since it last delegated
+	Total     int    `json:"total"`          // of them since it began
+	Delegated int    `json:"delegated"`      // times that it delegated
+	Limit     int    `json:"limit,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// What a delegation.counted says.
+const (
+	DelegationWarned    = "warned"
+	DelegationRefused   = "refused"
+	DelegationDelegated = "delegated"
+	DelegationReset     = "reset"     // a person set the count back
+	DelegationRecounted = "recounted" // the count was lost or damaged and was made again from the log
+)

@@ -50,15 +50,7 @@ func (l *Log) Import(ctx context.Context, events []Event) error {
 			size += len(line)
 			n++
 		}
-		err := l.quick.AddNext(ctx, events[0].TS, true, func(prev string) ([]byte, error) {
-			out := make([]byte, 0, size+len(lines)*(quick.HashSize+16))
-			for _, line := range lines {
-				at := len(out)
-				out = quick.End(append(out, line...), prev)
-				prev = quick.Hash(out[at : len(out)-1])
-			}
-			return out, nil
-		})
+		err := addLines(ctx, &l.quick, events[0].TS, lines)
 		if err != nil {
 			return fmt.Errorf("import events: %w", err)
 		}

@@ -11,7 +11,6 @@
 package hookmain
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -158,7 +157,7 @@ func (p *program) patience() time.Duration {
 func (p *program) hot(ev *dialect.Event, input []byte) {
 	broker := p.broker(p.plan)
 	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn, Who: p.who(p.plan, ev)}
-	d, err := r.Route(lockUntil(time.Now().Add(min(p.left()/2, lockPatience))), *ev)
+	d, err := r.Route(quick.Until(time.Now().Add(min(p.left()/2, lockPatience))), *ev)
 	if err != nil {
 		p.handOver(ev, input, r.Done)
 		return
@@ -326,22 +325,4 @@ func (p *program) full() string {
 		}
 	}
 	return ""
-}
-
-// until is a context that ends at a time without a timer: what waits for a lock
-// asks it again and again, and a timer would cost every hook a thread.
-type until struct {
-	context.Context
-	at time.Time
-}
-
-func lockUntil(at time.Time) context.Context { return until{context.Background(), at} }
-
-func (u until) Deadline() (time.Time, bool) { return u.at, true }
-
-func (u until) Err() error {
-	if time.Now().After(u.at) {
-		return context.DeadlineExceeded
-	}
-	return nil
 }

@@ -81,9 +81,10 @@ func (b *Broker) Add(ctx context.Context, l *Log, e *Event, line []byte, sync bo
 	return true, nil
 }
 
-// Put writes one file of the outbox: the event, the file that it was meant for,
+// Put keeps an event in the outbox: the event, the file that it was meant for,
 // and why it is not there, as far as one can tell: it is looked for before it is
-// added.
+// added. It is a file of its own, and where none can be made a line of the
+// reserve.
 func (b *Broker) Put(l *Log, e *Event, line []byte, why error) error {
 	out := append(make([]byte, 0, len(line)+512), `{"v":1,"file":`...)
 	out = AppendString(out, FileName(e.TS, l.Host))
@@ -95,10 +96,17 @@ func (b *Broker) Put(l *Log, e *Event, line []byte, why error) error {
 	out = AppendString(append(out, `,"why":`...), text[:min(len(text), 500)])
 	out = append(out, `,"event":`...)
 	out = append(append(out, line...), `,"prev":""}}`+"\n"...)
-	if err := b.Disk.MkdirAll(b.Outbox, 0o700); err != nil {
-		return err
+	err := b.Disk.MkdirAll(b.Outbox, 0o700)
+	if err == nil {
+		err = b.Disk.WriteFile(b.file(e.ID), out, 0o600)
 	}
-	return b.Disk.WriteFile(b.file(e.ID), out, 0o600)
+	if err == nil {
+		return nil
+	}
+	if rerr := b.reserve(out); rerr != nil {
+		return errors.Join(err, rerr)
+	}
+	return nil
 }
 
 func (b *Broker) file(id string) string { return filepath.Join(b.Outbox, id+".json") }
@@ -107,22 +115,6 @@ func (b *Broker) file(id string) string { return filepath.Join(b.Outbox, id+".js
 func (b *Broker) Waits(id string) bool {
 	_, err := os.Lstat(b.file(id))
 	return err == nil
-}
-
-// Pending reports whether anything is in the outbox.
-func (b *Broker) Pending() bool {
-	d, err := os.Open(b.Outbox)
-	if err != nil {
-		return false
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(16)
-	for _, name := range names {
-		if filepath.Ext(name) == ".json" {
-			return true
-		}
-	}
-	return len(names) == 16
 }
 
 // Normalise gives an event's names the spelling that everyone uses, its scope

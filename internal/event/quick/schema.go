@@ -44,6 +44,10 @@ var (
 		{"items", Objects, []Field{{"id", Text, nil}, {"class", Text, nil}, {"score", Number, nil}, {"tokens", Integer, nil}}},
 		{"tokens", Integer, nil}, {"policy", Text, nil}, {"held_out", Bool, nil},
 	}
+	delegationFields = []Field{
+		{"what", Text, nil}, {"tool", Text, nil}, {"name", Text, nil}, {"work", Integer, nil}, {"total", Integer, nil},
+		{"delegated", Integer, nil}, {"limit", Integer, nil}, {"reason", Text, nil},
+	}
 	usedFields   = []Field{{"id", Text, nil}, {"how", Text, nil}}
 	memoryFields = []Field{
 		{"op", Text, nil}, {"id", Text, nil}, {"name", Text, nil}, {"hash", Text, nil}, {"bytes", Integer, nil},
@@ -78,8 +82,10 @@ func Fields(typ string) (fields []Field, ok bool) {
 		return memoryFields, true
 	case "permission.decided", "verification.finished", "episode.recorded", "policy.changed",
 		"run.changed", "work.changed", "task.changed", "state.changed", "compaction.finished",
-		"delegation.counted", "trust.changed":
+		"trust.changed":
 		return nil, true
+	case "delegation.counted":
+		return delegationFields, true
 	}
 	return nil, false
 }
