@@ -33,6 +33,7 @@ type folder struct {
 	gone   retirements // nil = not read
 	did    int         // things done in this transaction
 	chunks map[string][]*record
+	firsts map[string][]string // by kind and group: see first
 
 	seen      int // see counts
 	compacted string
@@ -648,7 +649,7 @@ func (f *folder) writeRows(rows []row, old, now *made) error {
 		if err := f.mark("t" + r.kind + "\t" + r.group); err != nil {
 			return err
 		}
-		f.changed(r.kind)
+		f.changed(r.kind, r.group, r.sort)
 	}
 	for key := range old.Rows {
 		if now.Rows[key] != "" {
@@ -661,14 +662,19 @@ func (f *folder) writeRows(rows []row, old, now *made) error {
 		if err := f.mark("t" + parts[0] + "\t" + parts[1]); err != nil {
 			return err
 		}
-		f.changed(parts[0])
+		f.changed(parts[0], parts[1], parts[2])
 	}
 	return nil
 }
 
-func (f *folder) changed(kind string) {
+// changed forgets what was read of rows that are other ones now.
+func (f *folder) changed(kind, group, sort string) {
 	if kind == rowGone {
 		f.gone = nil
+	}
+	id := kind + "\t" + group
+	if list := f.firsts[id]; len(list) < firstMost || sort <= list[len(list)-1] {
+		delete(f.firsts, id)
 	}
 }
 
@@ -686,20 +692,46 @@ func (f *folder) readGone() error {
 // earlier counts the other sessions that had a row of that kind and group
 // before, up to noveltyMost.
 func (f *folder) earlier(kind, group string, at int64, session string) (int, error) {
+	list, err := f.first(kind, group)
 	before := sortKey(at, session)
+	n := 0
+	for _, sort := range list {
+		if sort < before && sessionOfSort(sort) != session {
+			n++
+		}
+	}
+	return min(n, noveltyMost), err
+}
+
+// firstMost are as many sessions as earlier may have to know of, itself included.
+const firstMost = noveltyMost + 1
+
+// first are the sort keys of a kind's and group's rows, of each session the
+// first one, up to firstMost sessions. Every failure asks for them, and only the
+// group's first sessions change them.
+func (f *folder) first(kind, group string) ([]string, error) {
+	id := kind + "\t" + group
+	if list, ok := f.firsts[id]; ok {
+		return list, nil
+	}
+	list := []string{}
 	seen := map[string]bool{}
-	prefix := kind + "\t" + group + "\t"
-	err := f.tx.EachKV(bucketRow, prefix, func(key string, _ []byte) bool {
-		sort := key[len(prefix):]
-		if sort >= before {
-			return false
-		}
-		if s := sessionOfSort(sort); s != session {
+	err := f.tx.EachKV(bucketRow, id+"\t", func(key string, _ []byte) bool {
+		sort := key[len(id)+1:]
+		if s := sessionOfSort(sort); !seen[s] {
 			seen[s] = true
+			list = append(list, sort)
 		}
-		return len(seen) < noveltyMost
+		return len(list) < firstMost
 	})
-	return len(seen), err
+	if err != nil {
+		return nil, err
+	}
+	if f.firsts == nil {
+		f.firsts = map[string][]string{}
+	}
+	f.firsts[id] = list
+	return list, nil
 }
 
 // sessionOfSort is the session in a row's sort key, time|session|id.
