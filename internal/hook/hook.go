@@ -86,6 +86,13 @@ type Guard interface {
 	Judge(ctx context.Context, ev dialect.Event) dialect.Decision
 }
 
+// Gate may keep a turn from ending. It is asked last, when all else that an
+// event is the occasion for is done: what it runs takes minutes, and nothing may
+// wait for that or be lost with it. When it cannot tell, it lets the turn end.
+type Gate interface {
+	Gate(ctx context.Context, ev dialect.Event) dialect.Decision
+}
+
 // Recorder puts an event into its log, or where that cannot be done into the
 // outbox (pending), from where a later hook takes it. *quick.Broker is one.
 type Recorder interface {
@@ -99,6 +106,7 @@ type Router struct {
 	Recorder Recorder
 	Guard    Guard    // nil: no opinion on tool calls
 	Handlers Handlers // nil: none
+	Gate     Gate     // nil: turns end when they like
 	// Done is how many of the event's lines are in the log already: those of a
 	// router that found out then that it cannot write the rest.
 	Done int
@@ -127,9 +135,23 @@ func (r *Router) Route(ctx context.Context, ev dialect.Event) (dialect.Decision,
 	if r.Guard != nil && (ev.Kind == dialect.ToolBefore || ev.Kind == dialect.PermissionAsked) {
 		d = r.Guard.Judge(ctx, ev)
 	}
-	if r.Handlers == nil || d.Permission == dialect.Deny {
-		return d, nil
+	if r.Handlers != nil && d.Permission != dialect.Deny {
+		d = r.handle(ctx, ev, d)
 	}
+	if r.Gate != nil && r.Rules.Gates(string(ev.Kind)) {
+		g := r.Gate.Gate(ctx, ev)
+		if g.Context != "" {
+			d.Context = strings.TrimPrefix(d.Context+"\n"+g.Context, "\n")
+		}
+		if g.Block {
+			d.Block, d.Reason = true, g.Reason
+		}
+	}
+	return d, nil
+}
+
+// handle has the handlers do what the event is the occasion for.
+func (r *Router) handle(ctx context.Context, ev dialect.Event, d dialect.Decision) dialect.Decision {
 	if r.Rules.Recall && Asks(ev.Kind) {
 		c, err := r.Handlers.Context(ctx, ev)
 		if err != nil {
@@ -143,7 +165,7 @@ func (r *Router) Route(ctx context.Context, ev dialect.Event) (dialect.Decision,
 			r.Warn("a job that the event is the occasion for was not finished", err)
 		}
 	}
-	return d, nil
+	return d
 }
 
 // join puts what a handler says beside the guard's verdict, which stands.

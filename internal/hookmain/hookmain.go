@@ -131,13 +131,17 @@ func (p *program) run() {
 	known, err := plan.Load(p.dirs.Cache, key, host)
 	if err != nil {
 		p.old = known
-		p.limit = max(p.limit, p.patience())
+		p.limit = max(p.limit, p.patience(), time.Duration(dialect.GateMS(p.client, p.event))*time.Millisecond)
 		p.handOver(&ev, input, 0)
 		return
 	}
 	p.plan = known
 	if ms := p.plan.Rules.DeadlineMS; ms > 0 {
 		p.limit = min(p.limit, time.Duration(ms)*time.Millisecond)
+	}
+	if r := &p.plan.Rules; r.Gates(string(ev.Kind)) {
+		// The client grants what setup told it, which is more.
+		p.limit = max(p.limit, time.Duration(min(r.GateMS, dialect.GateMS(p.client, p.event)))*time.Millisecond)
 	}
 	p.hot(&ev, input)
 }

@@ -22,6 +22,9 @@ func HookClients() []string { return []string{"claude-code", "codex", "gemini", 
 // a last resort, well above the hook program's own deadline for the event: a
 // client that cuts a hook off lets the tool run.
 func hookTimeout(client, event string) int {
+	if ms := dialect.GateMS(hookWord(client), event); ms > 0 {
+		return ms/1000 + 15
+	}
 	return max(10, dialect.DeadlineMS(hookWord(client), event)/1000+8)
 }
 

@@ -178,6 +178,16 @@ func DeadlineMS(client, name string) int {
 	return defaultDeadline
 }
 
+// GateMS is how long a hook may take for an event whose answer can keep a turn
+// from ending, in milliseconds; 0 for every other event. Tests run there, so it
+// is minutes, and setup tells the client to wait that long.
+func GateMS(client, name string) int {
+	if s := specOf(client, name); s != nil && s.Caps&CapBlock != 0 && (s.Kind == Response || s.Kind == SubagentFinished) {
+		return 585_000
+	}
+	return 0
+}
+
 // Our own deadlines, in milliseconds. A tool waits for its hooks, so they get
 // little; a session's start and a prompt may look something up; a gate before
 // the end of a turn runs tests, and gets what its client grants less some.

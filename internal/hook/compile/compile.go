@@ -86,6 +86,11 @@ func Make(o Options) (*Made, error) {
 	if home.Project != nil {
 		p.Project, p.Root = home.Project.Name, home.Project.Root
 	}
+	for _, k := range p.Rules.GateKinds {
+		if !slices.Contains(p.Hand, k) {
+			p.Hand = append(slices.Clone(p.Hand), k)
+		}
+	}
 	m.Plan = p
 	return m, nil
 }
@@ -292,5 +297,31 @@ func rules(home *config.Home) plan.Rules {
 		}
 	}
 	r.RepoOff, r.Trusted = project.HooksOff, trusted && len(project.HooksOff) > 0
+	if trusted {
+		gates(&r, s.Gates, project.Verify)
+	}
 	return r
+}
+
+// gateReserve is what the gate needs beside the time for its checks: to look at
+// the tree, to copy it, to end what is left and to clear up.
+const gateReserve = 15 * time.Second
+
+// gates are the rules for the end of turns, where the project's checks are
+// trusted and the user has gates on.
+func gates(r *plan.Rules, s config.Gates, v *config.Verify) {
+	if v == nil || s.Stop == "off" && s.Subagent == "off" {
+		return
+	}
+	r.GateMS = int(time.Duration(s.TimeoutSeconds)*time.Second/time.Millisecond) + int(gateReserve/time.Millisecond)
+	r.GateKinds = []string{"session_start"}
+	if s.Stop != "off" {
+		r.GateKinds = append(r.GateKinds, "response")
+	}
+	if s.Subagent != "off" {
+		r.GateKinds = append(r.GateKinds, "subagent_started", "subagent_finished")
+	}
+	if v.OnFailure {
+		r.GateKinds = append(r.GateKinds, "tool_failed", "prompt")
+	}
 }

@@ -24,7 +24,16 @@ type Rules struct {
 	// that they count.
 	RepoOff []string
 	Trusted bool
+	// GateKinds are the kinds of events that a gate has something to do with, none
+	// where there is no gate; GateMS is how long it may take at the end of a turn,
+	// in milliseconds.
+	GateKinds []string
+	GateMS    int
 }
+
+// Gates reports whether a gate has something to do with a kind of event. Then
+// the full program has to be asked, and no smaller one.
+func (r *Rules) Gates(kind string) bool { return slices.Contains(r.GateKinds, kind) }
 
 func (r *Rules) encode(w *writer) {
 	for _, f := range [...]struct {
@@ -38,10 +47,13 @@ func (r *Rules) encode(w *writer) {
 		w.line(f.name, v)
 	}
 	w.line("deadline", decimal(r.DeadlineMS))
+	if r.GateMS > 0 {
+		w.line("gate", decimal(r.GateMS))
+	}
 	for _, f := range [...]struct {
 		name string
 		list []string
-	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}} {
+	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}, {"gate-kind", r.GateKinds}} {
 		for _, v := range f.list {
 			w.line(f.name, v)
 		}
@@ -62,10 +74,16 @@ func (r *Rules) set(name, value string) bool {
 		return flag(&r.Jobs)
 	case "trusted":
 		return flag(&r.Trusted)
-	case "deadline":
+	case "deadline", "gate":
 		n, ok := number(value)
-		r.DeadlineMS = int(n)
+		if name == "gate" {
+			r.GateMS = int(n)
+		} else {
+			r.DeadlineMS = int(n)
+		}
 		return ok && n >= 0 && n < 1<<31
+	case "gate-kind":
+		r.GateKinds = append(r.GateKinds, value)
 	case "off":
 		r.Off = append(r.Off, value)
 	case "tool":

@@ -1,9 +1,11 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -206,23 +208,14 @@ func (t Tree) ChangeSince(ctx context.Context, rev, scratch string) (Change, err
 		if rev != "HEAD" {
 			return c, fmt.Errorf("there is no commit %q here", rev)
 		}
-		c.Commit = "" // nothing was ever committed: everything is new
+		// Nothing was ever committed: everything is new.
 	}
-	index := filepath.Join(scratch, "compare")
-	defer os.Remove(index)
-	out, err := g.Run(ctx, "rev-parse", "--git-path", "index")
+	index, drop, err := t.indexCopy(ctx, scratch)
 	if err != nil {
 		return c, err
 	}
-	own := strings.TrimSuffix(string(out), "\n")
-	if !filepath.IsAbs(own) {
-		own = filepath.Join(t.Top, own)
-	}
-	if data, err := os.ReadFile(own); err == nil {
-		if err := os.WriteFile(index, data, 0o600); err != nil {
-			return c, err
-		}
-	}
+	defer drop()
+	var out []byte
 	if c.Commit != "" {
 		out, err = g.RunIndex(ctx, index, "diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", c.Commit)
 	} else {
@@ -294,3 +287,95 @@ func countLines(name string) int {
 	n, _ := f.Read(buf) // what cannot be read counts as one line
 	return max(1, strings.Count(string(buf[:n]), "\n"))
 }
+
+// Head is the commit that is checked out, "" before the first one.
+func (t Tree) Head(ctx context.Context) (string, error) { return t.git(t.Top).Resolve(ctx, "HEAD") }
+
+// Has reports whether there is such a commit.
+func (t Tree) Has(ctx context.Context, commit string) bool {
+	if commit == "" || !t.Git {
+		return false
+	}
+	c, err := t.git(t.Top).Resolve(ctx, commit)
+	return err == nil && c != ""
+}
+
+// Diff is what changed since a commit, as text, new files with what they hold;
+// at most so many bytes.
+func (t Tree) Diff(ctx context.Context, commit, scratch string, most int) (string, error) {
+	c, err := t.ChangeSince(ctx, commit, scratch)
+	if err != nil {
+		return "", err
+	}
+	index, drop, err := t.indexCopy(ctx, scratch)
+	if err != nil {
+		return "", err
+	}
+	defer drop()
+	g := t.git(t.Top)
+	var b strings.Builder
+	tracked := map[string]bool{}
+	if c.Commit != "" {
+		out, err := g.RunIndex(ctx, index, "diff", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", c.Commit)
+		if err != nil {
+			return "", err
+		}
+		b.Write(out)
+		if out, err = g.RunIndex(ctx, index, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", c.Commit); err != nil {
+			return "", err
+		}
+		for f := range strings.SplitSeq(string(out), "\x00") {
+			tracked[f] = true
+		}
+	}
+	for _, p := range c.Paths {
+		if tracked[p] || b.Len() > most {
+			continue
+		}
+		b.WriteString("\nnew file " + p + "\n" + t.beginning(p, most-b.Len()))
+	}
+	text := b.String()
+	if len(text) > most {
+		text = text[:most] + "\n[… the rest is left out …]\n"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD"), nil
+}
+
+// beginning is the text that a file begins with, "" for what is no text.
+func (t Tree) beginning(p string, most int) string {
+	f, err := openFile(filepath.Join(t.Top, filepath.FromSlash(p)))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(max(0, most))+1))
+	if err != nil || bytes.IndexByte(data, 0) >= 0 {
+		return "(binary)\n"
+	}
+	return string(data) + "\n"
+}
+
+// indexCopy is a copy of the index for commands that would write it.
+func (t Tree) indexCopy(ctx context.Context, scratch string) (index string, drop func(), err error) {
+	out, err := t.git(t.Top).Run(ctx, "rev-parse", "--git-path", "index")
+	if err != nil {
+		return "", nil, err
+	}
+	own := strings.TrimSuffix(string(out), "\n")
+	if !filepath.IsAbs(own) {
+		own = filepath.Join(t.Top, own)
+	}
+	dir, err := os.MkdirTemp(scratch, scratchPrefix)
+	if err != nil {
+		return "", nil, err
+	}
+	drop = func() { _ = os.RemoveAll(dir) } // what is left is swept
+	if err := copyIndex(filepath.Dir(own), own, dir); err != nil {
+		drop()
+		return "", nil, err
+	}
+	return filepath.Join(dir, "index"), drop, nil
+}
+
+// scratchPrefix begins the names of directories that are needed for moments.
+const scratchPrefix = "index-"

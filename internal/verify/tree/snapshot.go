@@ -465,6 +465,12 @@ func Sweep(ctx context.Context, dir, host string, now time.Time) (ids []string, 
 	var errs []error
 	for _, d := range entries {
 		root := filepath.Join(dir, d.Name())
+		if strings.HasPrefix(d.Name(), scratchPrefix) {
+			if fi, err := d.Info(); err == nil && now.Sub(fi.ModTime()) > time.Hour {
+				errs = append(errs, removeAll(root))
+			}
+			continue
+		}
 		if !d.IsDir() || !abandoned(root, host, now) {
 			continue
 		}

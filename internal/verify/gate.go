@@ -1,0 +1,394 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/verify/done"
+)
+
+// Gate decides whether an agent may end its turn. It keeps nobody for more than
+// MaxBlocks times a turn and five times that a session, and has no opinion
+// whenever it cannot find out.
+type Gate struct {
+	// Verifier are the options of the verifications; without checks only the
+	// tasks are looked at.
+	Verifier Options
+	// When is at which ends something is looked at: "changed", "claimed" or
+	// "always"; see config.Gates.
+	When      string
+	MaxBlocks int
+	// Timeout bounds one look.
+	Timeout time.Duration
+	Wishes  []Wish
+	// Off are gates that are not looked at.
+	Off       []string
+	Tasks     Tasks   // nil: there are none
+	Reviews   Reviews // nil: nobody reviews
+	Reviewers []Reviewer
+}
+
+// Turn is an end of a turn that a client told of.
+type Turn struct {
+	Client, Session, Run string
+	// Subagent says that it is the end of a subagent, whose id Agent is.
+	Subagent bool
+	Agent    string
+	Text     string // the last message
+	// Active is the client's word that this turn goes on only because it was kept
+	// from ending.
+	Active bool
+}
+
+// Verdict is what the gate says.
+type Verdict struct {
+	Block  bool
+	Reason string // for the agent, at most maxReason characters
+	// Why is why nothing was looked at, or nothing is said.
+	Why    string
+	Result *Result // of the verification, where there was one
+}
+
+// Tasks knows what is being worked on. Package task fills it.
+type Tasks interface {
+	// Current is the task that a session works on; ok is false where there is none.
+	Current(ctx context.Context, session string) (t Task, ok bool, err error)
+}
+
+// Task is a piece of work with what it takes to be done.
+type Task struct {
+	ID, Title string
+	Criteria  []Criterion
+	Open      []string // steps that are not done
+}
+
+// Criterion is one thing that must hold before a task is done.
+type Criterion struct {
+	Text string
+	Met  bool
+}
+
+// sessionBlocks is how many times MaxBlocks a session is kept in all: a prompt
+// that a program writes is a turn, too.
+const sessionBlocks = 5
+
+// Begin notes what the tree is before a session, or a subagent, does anything.
+func (g *Gate) Begin(ctx context.Context, t Turn) error {
+	v, err := g.tree(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := v.tree.List(ctx, v.o.Env.Now())
+	if err != nil {
+		return err
+	}
+	b := baseline{Dir: v.tree.Top, Stamp: l.Stamp(), Settled: l.Settled, At: v.o.Env.Now().UTC()}
+	if v.tree.Git {
+		if b.Commit, err = v.tree.Head(ctx); err != nil {
+			return err
+		}
+	}
+	if err := g.Verifier.Store.sweepGates(g.Verifier.Env.Now()); err != nil {
+		g.warn("old notes of sessions were not removed", err)
+	}
+	return g.Verifier.Store.change(ctx, t, func(s *gateState, how found) {
+		if how == intact && s.Baseline != nil && !t.Subagent {
+			return // the session goes on; it began before
+		}
+		s.Baseline = &b
+	})
+}
+
+// tree is a verifier that need not have checks.
+func (g *Gate) tree(ctx context.Context) (*Verifier, error) {
+	o := g.Verifier
+	if o.Checks == nil {
+		o.Checks = &config.Verify{MaxMB: 2048}
+	}
+	return newVerifier(ctx, o)
+}
+
+func (g *Gate) warn(what string, err error) {
+	if g.Verifier.Warn != nil {
+		g.Verifier.Warn(what, err)
+	}
+}
+
+func (g *Gate) on(gate string) bool { return !slices.Contains(g.Off, gate) }
+
+// End looks whether the turn may end. Whatever goes wrong, the verdict lets it.
+func (g *Gate) End(ctx context.Context, t Turn) (Verdict, error) {
+	if g.Verifier.Env.Get(NestedVar) != "" {
+		return Verdict{Why: "it runs inside a verification"}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.Timeout)
+	defer cancel()
+	var st gateState
+	var how found
+	err := g.Verifier.Store.change(ctx, t, func(s *gateState, f found) {
+		if !t.Active {
+			s.Blocks = 0
+		}
+		st, how = *s, f
+	})
+	if err != nil {
+		return Verdict{Why: "what is known of the session cannot be read"}, err
+	}
+	if how != intact {
+		g.warn("what was known of the session was "+string(how)+"; blocks are counted by the results that are there", fmt.Errorf("session %s", t.Session))
+	}
+	v, err := g.tree(ctx)
+	if err != nil {
+		return Verdict{Why: "the tree cannot be found"}, err
+	}
+	claim, _ := done.Detect(t.Text)
+	if why, err := g.spare(ctx, v, t, &st, claim); why != "" || err != nil {
+		return Verdict{Why: why}, err
+	}
+	return g.look(ctx, v, t, st, how, claim)
+}
+
+// spare is why there is no need to look, "" where there is.
+func (g *Gate) spare(ctx context.Context, v *Verifier, t Turn, st *gateState, claim done.Claim) (string, error) {
+	switch {
+	case g.When == "claimed" && claim != done.Done:
+		return "the agent does not say that it is done", nil
+	case g.When == "changed" && claim == done.Open:
+		return "the agent says itself that it is not done", nil
+	}
+	l, err := v.tree.List(ctx, v.o.Env.Now())
+	if err != nil {
+		return "the tree cannot be looked at", err
+	}
+	stamp := l.Stamp()
+	if b := st.Baseline; b != nil && b.Dir == v.tree.Top && b.Settled && b.Stamp == stamp && g.When != "always" {
+		return "nothing changed since the session began", nil
+	}
+	if !l.Settled || g.Verifier.Checks.Empty() {
+		return "", nil
+	}
+	profile := config.VerifyProfiles()[0]
+	for _, w := range g.Wishes {
+		if w.Profile != "" && w.Profile != "auto" {
+			profile = w.Profile
+			break
+		}
+	}
+	if r := g.Verifier.Store.green(v.tree.Top, stamp, "", g.Verifier.Config, profile); r != nil && !g.open(ctx, t) {
+		return "nothing changed since " + r.ID + " passed", nil
+	}
+	return "", nil
+}
+
+// open reports whether the current task keeps the turn open.
+func (g *Gate) open(ctx context.Context, t Turn) bool {
+	r := &Result{}
+	g.tasks(ctx, t, r)
+	return len(r.Issues) > 0
+}
+
+// look verifies, and decides.
+func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how found, claim done.Claim) (Verdict, error) {
+	base := ""
+	if st.Baseline != nil && st.Baseline.Dir == v.tree.Top && v.tree.Has(ctx, st.Baseline.Commit) {
+		base = st.Baseline.Commit
+	}
+	req := Request{
+		Trigger: Stop, Claim: string(claim), Session: t.Session, Client: t.Client, Run: t.Run, Agent: t.Agent, Wishes: g.Wishes, Base: base,
+		Regressions: g.on("regressions"), Reuse: true, NoChecks: !g.on("tests"),
+	}
+	if t.Subagent {
+		req.Trigger = SubagentStop
+	}
+	req.more = func(ctx context.Context, r *Result) {
+		if g.on("tasks") {
+			g.tasks(ctx, t, r)
+		}
+		if g.on("review") && !t.Subagent && len(r.Blocking()) == 0 && r.Status == Passed && r.Reused == "" {
+			g.review(ctx, v, r)
+		}
+	}
+	var verdict Verdict
+	req.decide = func(r *Result) {
+		if len(r.Blocking()) == 0 {
+			return
+		}
+		verdict = g.decide(ctx, t, r, how)
+	}
+	r, err := v.Run(ctx, req)
+	verdict.Result = r
+	if !verdict.Block && verdict.Why == "" {
+		verdict.Why = "the verification " + r.ID + ": " + string(r.Status)
+	}
+	return verdict, err
+}
+
+// decide counts a block before it is said: a process that dies in between has
+// blocked once less, and never once more.
+func (g *Gate) decide(ctx context.Context, t Turn, r *Result, how found) Verdict {
+	var v Verdict
+	n := 0
+	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	err := g.Verifier.Store.change(cctx, t, func(s *gateState, again found) {
+		switch {
+		case t.Active && (how != intact || again != intact):
+			v.Why = "the turn goes on because it was kept from ending, and how often that was is not known any more"
+		case s.Blocks >= g.MaxBlocks:
+			v.Why = fmt.Sprintf("the turn was kept from ending %d times already", s.Blocks)
+		case s.Total >= sessionBlocks*g.MaxBlocks:
+			v.Why = fmt.Sprintf("the session was kept from ending a turn %d times already", s.Total)
+		default:
+			s.Blocks++
+			s.Total++
+			n = s.Blocks
+			v.Block = true
+		}
+	})
+	if err != nil {
+		g.warn("a turn ends although its work is not done, for it could not be noted that it is kept", err)
+		return Verdict{Why: "it could not be noted that the turn is kept from ending"}
+	}
+	if v.Block {
+		v.Reason = reasonOf(r, n, g.MaxBlocks)
+		r.Blocked, r.Reason = true, v.Reason
+	}
+	return v
+}
+
+// tasks makes issues of what the current task still lacks.
+func (g *Gate) tasks(ctx context.Context, t Turn, r *Result) {
+	if g.Tasks == nil || !g.on("tasks") || t.Subagent {
+		return
+	}
+	task, ok, err := g.Tasks.Current(ctx, t.Session)
+	if err != nil {
+		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tasks", Message: "the current task cannot be read: " + err.Error()})
+		return
+	}
+	if !ok {
+		return
+	}
+	add := func(text string) {
+		r.Issues = append(r.Issues, Issue{Level: blocking, Gate: "tasks", Message: "task " + task.ID + ": " + text})
+	}
+	for _, c := range task.Criteria {
+		if !c.Met {
+			add("acceptance criterion not met: " + c.Text)
+		}
+	}
+	for _, o := range task.Open {
+		add("open: " + o)
+	}
+}
+
+// maxReason is how long what an agent is told may be, in characters: it becomes
+// part of its context.
+const maxReason = 1000
+
+// reasonOf is what an agent is told that may not end yet: which check, the
+// command, and the first lines that say what is wrong.
+func reasonOf(r *Result, n, of int) string {
+	var b strings.Builder
+	tail := fmt.Sprintf("Mend it, then end your turn again; if it cannot be mended here, say why. All of it: reprise verify show %s (told %d of at most %d times)", r.ID, n, of)
+	room := maxReason - len([]rune(tail)) - 1
+	add := func(line string) bool {
+		line = strings.Join(strings.Fields(line), " ")
+		rs := []rune(line)
+		if len(rs) > 200 {
+			line = string(rs[:199]) + "…"
+			rs = []rune(line)
+		}
+		if room -= len(rs) + 1; room < 0 {
+			return false
+		}
+		b.WriteString(line + "\n")
+		return true
+	}
+	add("reprise: the work is not done yet.")
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		if !c.blocking() {
+			continue
+		}
+		is := Issue{Message: "failed"}
+		if at := slices.IndexFunc(r.Issues, func(i Issue) bool { return i.Check == c.Name && i.Level == blocking }); at >= 0 {
+			is = r.Issues[at]
+		}
+		if !add(fmt.Sprintf("Check %q: %s. Command: %s", c.Name, is.Message, c.Command)) {
+			break
+		}
+		for _, l := range c.Lines {
+			if !add("| " + l) {
+				break
+			}
+		}
+	}
+	for _, is := range r.Blocking() {
+		if is.Check == "" && !add("- "+is.Message) {
+			break
+		}
+	}
+	return b.String() + tail
+}
+
+// Review is what a reviewer says of the work.
+type Review struct {
+	// Verdict is "approve", "reject" or "unsure".
+	Verdict  string
+	Findings []string // what has to be mended, of a rejection
+}
+
+// ReviewRequest is what a reviewer is shown.
+type ReviewRequest struct {
+	Dir, Base, Profile string
+	Risk               RiskSeen
+	Diff               string // against the base, cut at maxDiff bytes
+}
+
+// maxDiff bounds what a reviewer reads, in bytes.
+const maxDiff = 60 << 10
+
+// Reviews asks a reviewer.
+type Reviews interface {
+	Review(ctx context.Context, who Reviewer, req ReviewRequest) (Review, error)
+}
+
+// review asks reviewers, the cheapest that is good enough first, and stronger
+// ones where it is unsure or does not answer.
+func (g *Gate) review(ctx context.Context, v *Verifier, r *Result) {
+	if g.Reviews == nil {
+		return
+	}
+	diff, err := v.tree.Diff(ctx, r.Base, v.o.Snapshots, maxDiff)
+	if err != nil {
+		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "review", Message: "there is nothing to show to a reviewer: " + err.Error()})
+		return
+	}
+	req := ReviewRequest{Dir: v.tree.Top, Base: r.Base, Profile: r.Profile, Risk: r.Risk, Diff: v.redact(diff)}
+	for _, who := range ChooseReviewers(g.Reviewers, r.Profile, "") {
+		a, err := g.Reviews.Review(ctx, who, req)
+		switch {
+		case err != nil:
+			r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "review", Message: who.Name + " did not review it: " + v.redact(err.Error())})
+			if ctx.Err() != nil {
+				return
+			}
+		case a.Verdict == "approve":
+			return
+		case a.Verdict == "reject":
+			for _, f := range a.Findings {
+				r.Issues = append(r.Issues, Issue{Level: blocking, Gate: "review", Message: who.Name + ": " + v.redact(f)})
+			}
+			if len(a.Findings) > 0 {
+				return
+			}
+		default:
+			r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "review", Message: who.Name + " is unsure"})
+		}
+	}
+}
