@@ -35,23 +35,6 @@ type ToolCall struct {
 	Cwd   string          // the client's current directory; "" means Policy.WorkDir
 }
 
-// Decision is what the guard thinks of a call.
-type Decision string
-
-// The decisions. The guard never allows anything by itself: None leaves the
-// call to the client's own permissions.
-const (
-	None Decision = "none"
-	Deny Decision = "deny"
-)
-
-// Verdict is a decision with a reason that tells the agent which word was the
-// trouble and what it may do instead.
-type Verdict struct {
-	Decision Decision
-	Reason   string
-}
-
 // Memory judges a call against the policy. What it cannot read it denies.
 func Memory(p Policy, call ToolCall) Verdict {
 	if call.Cwd == "" {

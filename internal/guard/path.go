@@ -12,6 +12,9 @@ import (
 type use struct {
 	read    bool // by something that only reads
 	shallow bool // by something that does not go down into a directory
+	gone    bool // it is removed or moved away
+	probe   bool // only looked at whether it is there
+	top     bool // it is what stands before a pattern
 }
 
 // area is a protected directory in all the spellings it is compared under.

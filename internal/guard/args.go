@@ -1,0 +1,478 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+
+	"reprise/internal/guard/know"
+)
+
+// option is one option of a command as it was understood.
+type option struct {
+	opt *know.Opt // nil: not known
+	// short says that the name was abbreviated.
+	short bool
+	w     word // as it stands in the command
+	arg   word // its argument
+	given bool // there is one
+}
+
+// args are a program's arguments as they were understood.
+type args struct {
+	name     string
+	options  []option
+	operands []word
+	ended    int // how many operands came before --, -1: there was none
+	sub      *know.Program
+	rest     []word // after the subcommand
+	outer    *args
+	// judged says that a path among them was judged, hostsAllowed that every host
+	// is known and may be read from.
+	judged, hostsAllowed bool
+	hosts, allowedHosts  int
+}
+
+func (g *args) has(name string) bool {
+	return slices.ContainsFunc(g.options, func(o option) bool { return o.opt != nil && o.opt.Name == name })
+}
+
+// dottedOperands reports whether what find was given begins so that no name
+// below it can look like an option.
+func (g *args) dottedOperands() bool {
+	for _, w := range g.operands {
+		if !w.known() || w.text == "" || w.text[0] == '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// informs reports whether a program is only asked for its version or help.
+func (g *args) informs() bool {
+	if len(g.operands) > 0 || len(g.options) == 0 || g.outer != nil {
+		return false
+	}
+	for _, o := range g.options {
+		if o.opt == nil || o.short {
+			return false
+		}
+		switch o.opt.Name {
+		case "--version", "--help", "-version", "-V", "-vV", "-VV":
+		case "-v":
+			switch g.name {
+			case "node", "npm", "pnpm", "yarn", "bun", "tsc", "perl", "ruby", "php":
+			default:
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// parseArgs takes a program's arguments apart. What it cannot understand is in
+// the options with no opt.
+func (a *analysis) parseArgs(p *know.Program, argv []word, st *state) args {
+	g := args{name: p.Name, ended: -1}
+	a.step(len(argv))
+	for i := 0; i < len(argv); i++ {
+		w := argv[i]
+		switch {
+		case g.ended >= 0 || p.Style == know.Words:
+			g.operands = append(g.operands, w)
+		case w.text == "--" && w.known():
+			g.ended = len(g.operands)
+		case p.Style == know.KeyValue:
+			i = g.keyValue(p, argv, i)
+		case strings.HasPrefix(w.text, "-") && len(w.text) > 1:
+			i = g.option(p, argv, i)
+		case p.Style == know.BSD && i == 0 && w.known() && w.text != "" && !strings.ContainsAny(w.text, "/.="):
+			i = g.cluster(p, argv, i, w.text)
+		case strings.HasPrefix(w.text, unknown) && w.dashed && !p.Any:
+			g.operands = append(g.operands, w)
+			if !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Ask }) {
+				g.options = append(g.options, option{w: w})
+			}
+		case p.Style == know.Single && strings.HasPrefix(w.text, "(") || w.text == "!" || w.text == ")":
+			if p.Name != "find" && p.Name != "gfind" {
+				g.operands = append(g.operands, w)
+			}
+		default:
+			if len(p.Subs) > 0 && len(g.operands) == 0 && w.known() && !w.made {
+				if s := p.Sub(w.text); s != nil {
+					g.sub, g.rest = s, argv[i+1:]
+					return g
+				}
+			}
+			g.operands = append(g.operands, w)
+			if p.Wraps && len(g.operands) > p.Skip {
+				g.operands = append(g.operands, argv[i+1:]...)
+				return g
+			}
+		}
+	}
+	return g
+}
+
+func (g *args) keyValue(p *know.Program, argv []word, i int) int {
+	w := argv[i]
+	name, v, ok := strings.Cut(w.text, "=")
+	o := option{w: w}
+	if ok && !strings.Contains(name, unknown) {
+		o.opt = p.Opt(name)
+		o.arg, o.given = word{text: v, src: w.src, made: w.made, origin: w.origin}, true
+	}
+	g.options = append(g.options, o)
+	return i
+}
+
+// option takes one word that begins with a dash, and its argument.
+func (g *args) option(p *know.Program, argv []word, i int) int {
+	w := argv[i]
+	if p.Style == know.Single || strings.HasPrefix(w.text, "--") {
+		return g.long(p, argv, i)
+	}
+	if o := p.Opt(w.text); o != nil && len(w.text) > 2 && w.known() {
+		return g.take(*new(option), o, argv, i)
+	}
+	if w.known() && strings.Trim(w.text[1:], "0123456789") == "" {
+		// -20 is how many.
+		if o := p.Opt("-n"); o != nil || p.Any {
+			g.options = append(g.options, option{opt: number, w: w})
+			return i
+		}
+	}
+	return g.cluster(p, argv, i, w.text[1:])
+}
+
+// number stands for an option that is a number.
+var number = &know.Opt{Name: "-NUMBER"}
+
+// take notes an option, with the next word where it needs an argument.
+func (g *args) take(o option, opt *know.Opt, argv []word, i int) int {
+	o.opt, o.w = opt, argv[i]
+	if opt.Arg == know.Required && !o.given {
+		if i++; i < len(argv) {
+			o.arg, o.given = argv[i], true
+		}
+	}
+	g.options = append(g.options, o)
+	return i
+}
+
+// long takes an option with a long name.
+func (g *args) long(p *know.Program, argv []word, i int) int {
+	w := argv[i]
+	name, v, eq := strings.Cut(w.text, "=")
+	o := option{w: w}
+	if eq {
+		o.arg, o.given = word{text: v, src: w.src, made: w.made, origin: w.origin, glob: w.glob}, true
+	}
+	if strings.Contains(name, unknown) {
+		g.options = append(g.options, o)
+		return i
+	}
+	opt := p.Opt(name)
+	if opt == nil && p.Style == know.Single {
+		if strings.HasPrefix(name, "--") {
+			opt = p.Opt(name[1:])
+		} else {
+			opt = p.Opt("-" + name)
+		}
+	}
+	if opt == nil && p.Style != know.Single {
+		// It may be abbreviated: then the worst of what it may stand for counts.
+		for _, c := range p.Abbreviated(name) {
+			o.short = true
+			if opt == nil || worse(c, opt) {
+				opt = c
+			}
+		}
+	}
+	if opt == nil {
+		g.options = append(g.options, o)
+		return i
+	}
+	return g.take(o, opt, argv, i)
+}
+
+func worse(c, d *know.Opt) bool {
+	rank := func(o *know.Opt) int {
+		switch {
+		case o.Effect == know.Deny:
+			return 4
+		case o.Effect == know.Exec || o.Kind == know.Exec || o.Kind == know.Shell || o.Kind == know.Script:
+			return 3
+		case o.Effect != know.Flag || o.Kind == know.Write || o.Kind == know.Config || o.Kind == know.Delete:
+			return 2
+		}
+		return 1
+	}
+	return rank(c) > rank(d)
+}
+
+// cluster takes letters that stand together, each an option; one that takes an
+// argument has the rest for it.
+func (g *args) cluster(p *know.Program, argv []word, i int, letters string) int {
+	w := argv[i]
+	bare := p.Style == know.BSD && !strings.HasPrefix(w.text, "-")
+	next := i
+	for k := 0; k < len(letters); k++ {
+		opt := p.Opt("-" + letters[k:k+1])
+		if opt == nil {
+			g.options = append(g.options, option{w: w})
+			if p.Any {
+				continue
+			}
+			return next
+		}
+		o := option{opt: opt, w: w}
+		rest := letters[k+1:]
+		switch {
+		case opt.Arg == know.None:
+		case bare:
+			if opt.Arg == know.Required {
+				if next++; next < len(argv) {
+					o.arg, o.given = argv[next], true
+				}
+			}
+		case rest != "":
+			o.arg, o.given = word{text: strings.TrimPrefix(rest, "="), src: w.src, made: w.made, origin: w.origin, glob: w.glob}, true
+			g.options = append(g.options, o)
+			return next
+		case opt.Arg == know.Required:
+			if next++; next < len(argv) {
+				o.arg, o.given = argv[next], true
+			}
+		}
+		g.options = append(g.options, o)
+	}
+	return next
+}
+
+// judgeArgs judges options and operands by what the table says of them.
+func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
+	for _, o := range g.options {
+		a.judgeUnknown(p, o)
+		if p.Any && o.opt != nil && !o.given {
+			continue
+		}
+		a.judgeOption(o, st)
+		if o.opt != nil && o.given {
+			g.count(a, o.opt.Kind, o.arg)
+			if o.opt.Kind == know.Net && p.Base != know.Net && !(o.arg.known() && a.r.hostAllowed(hostOf(o.arg.text))) {
+				a.give("network", Ask, o.w.shown(), "it reaches another machine", "leave it out")
+			}
+			if p.Base == know.Net && o.opt.Name != "-H" && o.opt.Name != "--header" {
+				a.sends(o.arg, st)
+			}
+		}
+	}
+	n := len(g.operands)
+	for i, w := range g.operands {
+		op := p.OperandAt(i, n, g.has)
+		if op == nil {
+			if !p.Any {
+				a.give("unknown-operand", Ask, w.shown(), "it is not known what this argument does", "leave it out")
+			}
+			continue
+		}
+		a.judgeArg(op.Kind, w, st)
+		g.count(a, op.Kind, w)
+		if p.Base == know.Net {
+			a.sends(w, st)
+		}
+	}
+	switch g.name {
+	case "curl", "wget", "ping", "dig", "host", "nslookup", "http", "xh":
+		g.hostsAllowed = g.hosts > 0 && g.hosts == g.allowedHosts
+	}
+	if p.Cwd && !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Read }) || p.Cwd && n == 0 || g.outer != nil && (g.root() == "git" || g.root() == "go") {
+		a.here(st)
+	}
+}
+
+// sends looks for secrets in what a program sends to another machine: the name
+// of a file, also after @ or =, and variables whose names say what they hold.
+func (a *analysis) sends(w word, st *state) {
+	if w.secret {
+		a.reads(w.shown())
+	}
+	if !w.known() {
+		return
+	}
+	text := w.text
+	if i := strings.LastIndexAny(text, "@=<"); i >= 0 {
+		text = text[i+1:]
+	}
+	for _, base := range a.bases(text, st) {
+		if text != "" && !strings.Contains(text, "://") && secretFile(physicalPath(base, text)) != "" {
+			a.reads(w.shown())
+		}
+	}
+}
+
+// count notes what the arguments were.
+func (g *args) count(a *analysis, k know.Kind, w word) {
+	switch k {
+	case know.Write, know.Delete:
+		g.judged = true
+	case know.Net:
+		g.hosts++
+		if w.known() && a.r.hostAllowed(hostOf(w.text)) {
+			g.allowedHosts++
+		}
+	}
+}
+
+func (g *args) root() string {
+	for g.outer != nil {
+		g = g.outer
+	}
+	return g.name
+}
+
+// here judges the current directory, for a program that works in it.
+func (a *analysis) here(st *state) {
+	if st.cwds == nil {
+		a.give("unknown-directory", Ask, "", "the directory that it works in is not known", "write the path out, or change to it by an absolute path")
+		return
+	}
+	a.path(word{text: ".", src: "."}, use{read: true}, st)
+}
+
+// judgeUnknown judges an option that the table does not have.
+func (a *analysis) judgeUnknown(p *know.Program, o option) {
+	if p.Any {
+		return
+	}
+	switch {
+	case o.opt == nil && !o.w.known():
+		a.give("dynamic-option", Ask, o.w.shown(), "it may be an option, which is only known when it runs", "put -- before it, or write it out")
+	case o.opt == nil:
+		a.give("unknown-option", Ask, o.w.shown(), "it is not known what this option of "+p.Name+" does", "leave it out")
+	case o.short && o.opt.Effect == know.Flag && !weighty(o.opt.Kind):
+		a.give("abbreviated-option", Ask, o.w.shown(), "an option that is abbreviated may be another one than it looks", "write it in full: "+o.opt.Name)
+	}
+}
+
+func weighty(k know.Kind) bool {
+	return k != know.Flag && k != know.Text && k != know.Number
+}
+
+// judgeOption judges an option that is known.
+func (a *analysis) judgeOption(o option, st *state) {
+	if o.opt == nil {
+		return
+	}
+	name := o.opt.Name
+	switch o.opt.Effect {
+	case know.Flag:
+	case know.Deny:
+		a.give("refused-option", Deny, o.w.shown(), name+" switches off what the user relies on", "leave it out")
+	case know.Exec:
+		a.give("option-runs", Ask, o.w.shown(), name+" runs a program", "leave it out")
+	case know.Write, know.Delete:
+		a.give("writes", Ask, o.w.shown(), name+" changes or writes files", "leave it out, or use the client's own tool for writing files")
+	case know.Net:
+		a.reaches(name)
+		a.give("network", Ask, o.w.shown(), name+" reaches another machine", "leave it out")
+	case know.Config:
+		a.give("changes-settings", Ask, o.w.shown(), name+" changes settings", "leave it out")
+	default:
+		a.give("needs-a-person", Ask, o.w.shown(), name+" does more than read", "leave it out, or allow it by a rule")
+	}
+	if o.given {
+		a.judgeArg(o.opt.Kind, o.arg, st)
+	} else if o.opt.Arg == know.Required {
+		a.give("unknown-option", Ask, o.w.shown(), name+" lacks its argument", "write it out")
+	}
+}
+
+// judgeArg judges an argument by what it means.
+func (a *analysis) judgeArg(k know.Kind, w word, st *state) {
+	switch k {
+	case know.Flag, know.Text, know.Number:
+		a.closed(w, use{read: true, shallow: true}, st)
+	case know.Read:
+		if w.text == "-" {
+			return
+		}
+		a.path(w, use{read: true}, st)
+	case know.Dir:
+		a.path(w, use{read: true}, st)
+	case know.Write:
+		if w.text == "-" {
+			return
+		}
+		a.path(w, use{}, st)
+	case know.Delete:
+		a.path(w, use{gone: true}, st)
+	case know.Exec, know.Script:
+		a.give("option-runs", Ask, w.shown(), "it names code or a program that is run", "leave it out")
+	case know.Config:
+		a.give("option-config", Ask, w.shown(), "it gives the program settings, which may name programs to run", "leave it out")
+	case know.Shell:
+		a.shellArg(w, st)
+	case know.Net:
+		a.host(w)
+	case know.Ask:
+		a.give("needs-a-person", Ask, w.shown(), "with this argument it does more than read", "leave it out, or allow it by a rule")
+	case know.Deny:
+		a.give("refused-option", Deny, w.shown(), "it switches off what the user relies on", "leave it out")
+	case know.Name:
+		a.subscript(w)
+	case know.Sed:
+		a.sed(w, st)
+	case know.Awk:
+		a.awk(w, st)
+	}
+}
+
+// shellArg judges a text that a program gives to a shell.
+func (a *analysis) shellArg(w word, st *state) {
+	if !w.known() {
+		a.give("dynamic-command", Deny, w.shown(), "a command is put together while it runs and given to a shell", "write the command out")
+		return
+	}
+	cur := a.cur
+	a.shellText(w.text, st.fork())
+	a.cur = cur
+	a.give("option-runs", Ask, w.shown(), "it gives a command to a shell", "run the command by itself")
+}
+
+// host judges what names another machine.
+func (a *analysis) host(w word) {
+	if w.known() && a.r.hostAllowed(hostOf(w.text)) {
+		return
+	}
+	a.reaches(w.text)
+	if strings.HasPrefix(strings.ToLower(w.text), "ext::") {
+		a.give("command-as-address", Deny, w.shown(), "git takes this address for a command and runs it", "use https")
+		return
+	}
+	if strings.HasPrefix(strings.ToLower(w.text), "file:") {
+		a.give("reads-outside", Ask, w.shown(), "it reads a file by an address", "name the file")
+	}
+}
+
+// hostOf is the host of an address: of a URL, of user@host:path, or of a name.
+func hostOf(s string) string {
+	if _, rest, ok := strings.Cut(s, "://"); ok {
+		s = rest
+	}
+	if i := strings.IndexAny(s, "/?#\\"); i >= 0 {
+		s = s[:i]
+	}
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = s[i+1:]
+	}
+	if strings.HasPrefix(s, "[") {
+		if i := strings.IndexByte(s, ']'); i > 0 {
+			return s[1:i]
+		}
+	}
+	s, _, _ = strings.Cut(s, ":")
+	return s
+}

@@ -1,0 +1,532 @@
+package guard
+
+import (
+	"path/filepath"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// builtin is how a command of the shell itself is judged, nil for a name that is
+// none, or that is as cosmetic as the program of its name.
+func builtin(name string) func(*analysis, []word, *state) source {
+	switch name {
+	case ":", "true", "false", "echo", "jobs", "wait", "return", "exit", "break", "continue", "shift", "times", "dirs", "type", "disown", "bg", "fg":
+		return (*analysis).saying
+	case "printf":
+		return (*analysis).printf
+	case "pwd":
+		return (*analysis).pwd
+	case "cd":
+		return (*analysis).cd
+	case "pushd":
+		return (*analysis).pushd
+	case "popd":
+		return (*analysis).popd
+	case "eval":
+		return (*analysis).eval
+	case "source", ".":
+		return (*analysis).sourced
+	case "command", "builtin", "exec":
+		return (*analysis).running
+	case "alias", "unalias", "bind", "complete", "compopt", "fc", "history", "suspend", "logout", "caller", "compgen", "newgrp", "disable", "emulate", "autoload", "zmodload", "zcompile", "noglob", "nocorrect", "sched", "vared", "zle":
+		return (*analysis).asked
+	case "trap":
+		return (*analysis).trap
+	case "read", "mapfile", "readarray":
+		return (*analysis).read
+	case "test", "[":
+		return (*analysis).testCommand
+	case "unset":
+		return (*analysis).unset
+	case "getopts":
+		return (*analysis).getopts
+	case "set":
+		return (*analysis).set
+	case "shopt":
+		return (*analysis).shopt
+	case "hash":
+		return (*analysis).hash
+	case "enable":
+		return (*analysis).enable
+	case "umask", "ulimit":
+		return (*analysis).limits
+	case "let":
+		return (*analysis).let
+	case "export", "declare", "typeset", "local", "readonly":
+		return (*analysis).declareWords
+	}
+	return nil
+}
+
+// saying is for commands that only say something, or move on in the script.
+func (a *analysis) saying(argv []word, st *state) source {
+	for _, w := range argv[1:] {
+		a.says(w, st)
+	}
+	if argv[0].text == "wait" {
+		for i, w := range argv[1:] {
+			if w.text == "-p" && i+2 < len(argv) {
+				a.subscript(argv[i+2])
+			}
+		}
+	}
+	out := source{there: true, what: argv[0].text}
+	if argv[0].text != "echo" {
+		return source{}
+	}
+	words := argv[1:]
+	escapes := false
+	for len(words) > 0 && len(words[0].text) > 1 && words[0].text[0] == '-' && strings.Trim(words[0].text[1:], "neE") == "" {
+		escapes = escapes || strings.Contains(words[0].text, "e")
+		words = words[1:]
+	}
+	out.fixed = true
+	for i, w := range words {
+		if i > 0 {
+			out.text += " "
+		}
+		out.text += w.text
+		if !w.known() || w.glob && strings.ContainsAny(w.text, "*?[") || w.split {
+			out.fixed = false
+		}
+	}
+	if escapes && strings.Contains(out.text, `\`) {
+		s, ok := ansiQuoted(out.text)
+		out.text, out.fixed = s, out.fixed && ok
+	}
+	out.text += "\n"
+	if len(words) == 1 && !out.fixed && words[0].text == unknown {
+		out.origin, out.dotted = words[0].origin, !words[0].dashed
+	}
+	if len(words) == 1 && words[0].glob && words[0].known() {
+		out.origin = paths
+	}
+	return out
+}
+
+// says judges a word that is printed.
+func (a *analysis) says(w word, st *state) {
+	if w.secret {
+		a.reads(w.shown())
+		a.give("reads-secret", Ask, w.shown(), "the variable's name says that it holds a secret, and this prints it", "leave it out, or test it with -n")
+	}
+	a.closed(w, use{read: true, shallow: true}, st)
+}
+
+func (a *analysis) printf(argv []word, st *state) source {
+	args := argv[1:]
+	if len(args) > 0 && strings.HasPrefix(args[0].text, "-v") {
+		name := word{text: strings.TrimPrefix(args[0].text, "-v"), src: args[0].src}
+		if args = args[1:]; name.text == "" && len(args) > 0 {
+			name, args = args[0], args[1:]
+		}
+		a.name(name, st, value{})
+		return source{}
+	}
+	if len(args) > 0 && !args[0].known() && args[0].dashed {
+		a.give("dynamic-option", Ask, args[0].shown(), "it may be an option, and printf -v evaluates names", "write the format out")
+	}
+	for _, w := range args {
+		a.says(w, st)
+	}
+	out := source{there: true, what: "printf"}
+	if len(args) > 0 && args[0].text == "--" {
+		args = args[1:]
+	}
+	switch {
+	case len(args) == 0:
+	case args[0].known() && !strings.Contains(strings.ReplaceAll(args[0].text, "%%", ""), "%"):
+		out.text, out.fixed = ansiQuoted(strings.ReplaceAll(args[0].text, "%%", "%"))
+	case args[0].known() && (args[0].text == `%s\n` || args[0].text == "%s" || args[0].text == `%s\0` || args[0].text == "%s\n"):
+		end := strings.NewReplacer(`\n`, "\n", `\0`, "\n").Replace(args[0].text[2:])
+		out.fixed = true
+		for _, w := range args[1:] {
+			out.text += w.text + end
+			out.fixed = out.fixed && w.known() && !w.split && !(w.glob && strings.ContainsAny(w.text, "*?["))
+		}
+		if len(args) == 2 && !out.fixed {
+			if w := args[1]; w.text == unknown || w.glob && w.known() {
+				out.origin, out.dotted = w.origin, !w.dashed
+				if w.glob {
+					out.origin = paths
+				}
+			}
+		}
+	}
+	return out
+}
+
+// name judges a word that names a variable to be set, and notes it.
+func (a *analysis) name(w word, st *state, v value) {
+	a.subscript(w)
+	if w.known() && syntax.ValidName(w.text) {
+		if sensitive(w.text) != cosmetic {
+			a.assignment(w.text, word{text: unknown}, false, st)
+		}
+		st.bind(a, w.text, v)
+		return
+	}
+	st.forget(a)
+}
+
+func (a *analysis) pwd(_ []word, st *state) source {
+	out := source{there: true, what: "pwd", origin: paths, dotted: true}
+	if len(st.cwds) == 1 && !st.linked {
+		out.fixed, out.text = true, st.cwds[0]+"\n"
+	}
+	return out
+}
+
+func (a *analysis) cd(argv []word, st *state) source {
+	args := argv[1:]
+	for len(args) > 0 && (args[0].text == "-P" || args[0].text == "-L" || args[0].text == "-e" || args[0].text == "--" || args[0].text == "-LP") {
+		args = args[1:]
+	}
+	switch {
+	case len(args) == 0:
+		args = []word{{text: a.r.Home, src: "~"}}
+		if a.r.Home == "" {
+			st.cwds = nil
+			return source{}
+		}
+	case len(args) > 1 || args[0].split:
+		a.unknownDir(args[0], st)
+		return source{}
+	}
+	a.chdir(args[0], st)
+	return source{}
+}
+
+func (a *analysis) unknownDir(w word, st *state) {
+	a.give("unknown-directory", Ask, w.shown(), "which directory it changes to is only known when it runs", "write the directory out")
+	st.cwds = nil
+}
+
+// chdir follows a change of directory.
+func (a *analysis) chdir(w word, st *state) {
+	if w.known() && a.closed(w, use{read: true, shallow: true}, st) {
+		return
+	}
+	if w.text == "" {
+		return
+	}
+	if !w.known() || w.text == "-" || w.glob && strings.ContainsAny(w.text, "*?[") || strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") {
+		a.unknownDir(w, st)
+		return
+	}
+	if !filepath.IsAbs(w.text) && w.text != "." && w.text != ".." && !strings.HasPrefix(w.text, "./") && !strings.HasPrefix(w.text, "../") && a.r.env("CDPATH") != "" {
+		a.give("cdpath", Ask, w.shown(), "CDPATH is set, which sends a relative cd elsewhere", "write ./ before it")
+		st.cwds = nil
+		return
+	}
+	if st.linked && strings.Contains(w.text, "..") && !filepath.IsAbs(w.text) {
+		a.unknownDir(w, st)
+		return
+	}
+	bases := a.bases(w.text, st)
+	if len(bases) == 0 {
+		a.unknownDir(w, st)
+		return
+	}
+	var to []string
+	for _, b := range bases {
+		p := physicalPath(b, w.text)
+		// The shell takes the dots out first, the kernel goes link by link.
+		lexical := w.text
+		if !filepath.IsAbs(lexical) {
+			lexical = filepath.Join(b, lexical)
+		}
+		if q := physicalPath("", filepath.Clean(lexical)); q != p {
+			to = append(to, q)
+			st.linked = true
+		}
+		if p != filepath.Clean(lexical) {
+			st.linked = true
+		}
+		to = append(to, p)
+	}
+	st.cwds = to
+	if len(to) > maxPlaces {
+		st.cwds = nil
+	}
+}
+
+func (a *analysis) pushd(argv []word, st *state) source {
+	before := st.cwds
+	if len(argv) != 2 {
+		a.unknownDir(argv[0], st)
+		return source{}
+	}
+	a.chdir(argv[1], st)
+	st.stack = append(append([][]string(nil), st.stack...), before)
+	return source{}
+}
+
+func (a *analysis) popd(argv []word, st *state) source {
+	if len(argv) > 1 || len(st.stack) == 0 {
+		a.unknownDir(argv[0], st)
+		return source{}
+	}
+	st.cwds = st.stack[len(st.stack)-1]
+	st.stack = st.stack[:len(st.stack)-1]
+	return source{}
+}
+
+func (a *analysis) eval(argv []word, st *state) source {
+	var texts []string
+	for _, w := range argv[1:] {
+		if !w.known() || w.split || w.glob && strings.ContainsAny(w.text, "*?[") && w.made {
+			a.give("dynamic-command", Deny, w.shown(), "a command is put together while it runs and evaluated", "write the command out")
+			st.forget(a)
+			return source{there: true}
+		}
+		texts = append(texts, w.text)
+	}
+	return a.shellText(strings.Join(texts, " "), st)
+}
+
+func (a *analysis) sourced(argv []word, st *state) source {
+	if len(argv) < 2 {
+		return source{}
+	}
+	if !argv[1].known() || strings.HasPrefix(argv[1].text, "/dev/") {
+		a.give("dynamic-command", Deny, argv[1].shown(), "which script this runs is only known when it runs", "write the script's name")
+	} else {
+		a.path(argv[1], use{read: true}, st)
+		a.projectCode(argv[1], "it runs a script")
+	}
+	st.forget(a)
+	return source{there: true}
+}
+
+// running is command, builtin and exec: they run what follows.
+func (a *analysis) running(argv []word, st *state) source {
+	name, rest := argv[0].text, argv[1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
+		switch o := rest[0].text; {
+		case o == "--":
+			rest = rest[1:]
+			goto run
+		case name == "command" && (o == "-v" || o == "-V" || o == "-pv" || o == "-pV"):
+			return source{there: true}
+		case name == "command" && o == "-p", name == "exec" && (o == "-c" || o == "-l" || o == "-cl"):
+			if strings.Contains(o, "c") {
+				a.give("environment", Ask, o, "it takes the environment away, and with it the limits of this run", "leave it out")
+			}
+			rest = rest[1:]
+		case name == "exec" && o == "-a" && len(rest) > 1:
+			rest = rest[2:]
+		default:
+			a.give("unknown-option", Ask, rest[0].shown(), "it is not known what this option does", "leave it out")
+			rest = rest[1:]
+		}
+	}
+run:
+	if len(rest) == 0 {
+		return source{}
+	}
+	return a.nested(rest, st)
+}
+
+func (a *analysis) asked(argv []word, _ *state) source {
+	a.give("changes-shell", Ask, argv[0].shown(), "it changes what later words mean, or runs what it is given", "leave it out")
+	return source{there: true}
+}
+
+func (a *analysis) trap(argv []word, st *state) source {
+	args := argv[1:]
+	if len(args) > 0 && (args[0].text == "--") {
+		args = args[1:]
+	}
+	if len(args) == 0 || args[0].text == "-l" || args[0].text == "-p" || args[0].text == "-" || args[0].text == "" && args[0].known() {
+		return source{}
+	}
+	if !args[0].known() || args[0].split {
+		a.give("dynamic-command", Deny, args[0].shown(), "a command is put together while it runs and run later", "write the command out")
+		return source{}
+	}
+	a.shellText(args[0].text, st.fork())
+	return source{}
+}
+
+// read is read, mapfile and readarray: what follows their options are names.
+func (a *analysis) read(argv []word, st *state) source {
+	v := value{origin: anything}
+	if st.in.there {
+		v = value{origin: st.in.origin, dotted: st.in.dotted}
+	}
+	rest := argv[1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") && len(rest[0].text) > 1 {
+		o := rest[0].text
+		last := o[len(o)-1:]
+		rest = rest[1:]
+		switch {
+		case o == "--":
+			goto names
+		case strings.Trim(o[1:], "rst0123456789") == "" && last != "t", o == "-e":
+		case strings.ContainsAny(o, "C"):
+			a.give("option-runs", Ask, o, "it runs a command for each line", "use a loop")
+			if len(rest) > 0 {
+				rest = rest[1:]
+			}
+		case strings.Contains("dnNtpuiOcs", last) && strings.Trim(o[1:len(o)-1], "rset") == "":
+			if len(rest) > 0 && last != "s" {
+				rest = rest[1:]
+			}
+		case last == "a":
+			v = value{}
+		case strings.HasPrefix(o, "-d") || strings.HasPrefix(o, "-n") || strings.HasPrefix(o, "-t") || strings.HasPrefix(o, "-u") || strings.HasPrefix(o, "-p") || strings.HasPrefix(o, "-N"):
+		default:
+			a.give("unknown-option", Ask, shown(o), "it is not known what this option does", "leave it out")
+		}
+	}
+names:
+	for i, w := range rest {
+		if i > 0 {
+			v = value{}
+		}
+		a.name(w, st, v)
+	}
+	if len(rest) == 0 {
+		st.bind(a, "REPLY", v)
+	}
+	return source{}
+}
+
+func (a *analysis) testCommand(argv []word, st *state) source {
+	for i, w := range argv[1:] {
+		if w.text == "-v" || w.text == "-R" {
+			if i+2 < len(argv) && argv[i+2].text != "]" {
+				a.subscript(argv[i+2])
+			}
+			continue
+		}
+		if !w.known() && w.dashed && i+2 < len(argv) && (argv[0].text == "test" || argv[i+2].text != "]") && i == 0 && len(argv) <= 4 && w.text == unknown && w.split {
+			a.give("dynamic-option", Ask, w.shown(), "it may be an option, which is only known when it runs", "put it in double quotes")
+		}
+		a.closed(w, use{read: true, shallow: true}, st)
+	}
+	return source{}
+}
+
+func (a *analysis) unset(argv []word, st *state) source {
+	for _, w := range argv[1:] {
+		if w.text == "-f" || w.text == "-v" || w.text == "-n" || w.text == "--" {
+			continue
+		}
+		a.subscript(w)
+		if sensitive(w.text) == loading {
+			a.give("environment-loads", Deny, w.text, "the variable decides about the guard and its limits", "leave it as it is")
+		}
+		if syntax.ValidName(w.text) {
+			st.bind(a, w.text, value{})
+		}
+	}
+	return source{}
+}
+
+func (a *analysis) getopts(argv []word, st *state) source {
+	if len(argv) > 2 {
+		a.name(argv[2], st, value{})
+	}
+	st.bind(a, "OPTARG", value{})
+	return source{}
+}
+
+func (a *analysis) set(argv []word, st *state) source {
+	if len(argv) == 1 {
+		a.give("shows-environment", Ask, "set", "it prints the values of variables, secrets among them", "print the one variable that is wanted")
+		a.reads("set")
+		return source{there: true}
+	}
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		switch {
+		case w.text == "--" || w.text == "-" || w.known() && !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+"):
+			st.args, st.argsKnown = argv[i+1:], w.text == "--"
+			return source{}
+		case !w.known():
+			a.give("dynamic-option", Ask, w.shown(), "it may be an option, which is only known when it runs", "write it out")
+			return source{}
+		case strings.Trim(w.text[1:], "euxvonfEBCH") != "":
+			a.give("unknown-option", Ask, w.shown(), "this option changes what later words mean", "leave it out")
+		case strings.HasSuffix(w.text, "o"):
+			if i++; i < len(argv) {
+				switch argv[i].text {
+				case "pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob", "noclobber", "errtrace", "posix":
+				default:
+					a.give("unknown-option", Ask, argv[i].shown(), "this option changes what later words mean", "leave it out")
+				}
+			}
+		}
+	}
+	return source{}
+}
+
+func (a *analysis) shopt(argv []word, _ *state) source {
+	for _, w := range argv[1:] {
+		switch w.text {
+		case "-s", "-u", "-q", "-p", "nullglob", "globstar", "extglob", "nocaseglob", "failglob", "inherit_errexit", "lastpipe", "nocasematch", "globasciiranges", "checkwinsize":
+		default:
+			a.give("changes-shell", Ask, w.shown(), "this option changes what later words mean", "leave it out")
+		}
+	}
+	return source{}
+}
+
+func (a *analysis) hash(argv []word, _ *state) source {
+	for _, w := range argv[1:] {
+		if w.text != "-r" && (!w.known() || strings.HasPrefix(w.text, "-")) {
+			a.give("changes-shell", Ask, w.shown(), "it decides which program a name means", "leave it out")
+		}
+	}
+	return source{}
+}
+
+func (a *analysis) enable(argv []word, _ *state) source {
+	for _, w := range argv[1:] {
+		if !w.known() || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "f") {
+			a.give("loads-code", Deny, w.shown(), "it loads a file of machine code into the shell", "leave it out")
+			return source{}
+		}
+	}
+	return a.asked(argv, nil)
+}
+
+func (a *analysis) limits(argv []word, _ *state) source {
+	for _, w := range argv[1:] {
+		if strings.Trim(w.text, "-aSHcdefilmnpqrstuv") != "" || !w.known() {
+			a.give("changes-shell", Ask, w.shown(), "it changes the limits of what follows", "leave it out")
+		}
+	}
+	return source{there: true}
+}
+
+// let and the declaring words come here where they are not in the shell's own
+// grammar: after command or builtin, or with a backslash.
+func (a *analysis) let(argv []word, _ *state) source {
+	for _, w := range argv[1:] {
+		a.evaluated(w)
+	}
+	return source{}
+}
+
+func (a *analysis) declareWords(argv []word, st *state) source {
+	for _, w := range argv[1:] {
+		name, v, ok := strings.Cut(w.text, "=")
+		switch {
+		case strings.HasPrefix(w.text, "-") && w.known():
+			if strings.Trim(w.text, "-xgrap") != "" {
+				a.give("unknown-option", Ask, w.shown(), "this option changes what the variable means", "leave it out")
+			}
+		case !ok:
+			a.subscript(w)
+		default:
+			a.subscript(word{text: strings.TrimSuffix(name, "+"), src: w.src})
+			a.assignment(strings.TrimSuffix(name, "+"), word{text: v}, true, st)
+			st.bind(a, strings.TrimSuffix(name, "+"), value{})
+		}
+	}
+	return source{}
+}

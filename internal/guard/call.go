@@ -1,0 +1,387 @@
+package guard
+
+import (
+	"path/filepath"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"reprise/internal/guard/know"
+)
+
+// call judges a simple command.
+func (a *analysis) call(c *syntax.CallExpr, st *state) source {
+	if len(c.Args) == 0 {
+		a.cur = a.source(c)
+		for _, n := range c.Assigns {
+			a.assign(n, false, st)
+		}
+		return source{}
+	}
+	var argv []word
+	for _, w := range c.Args {
+		argv = append(argv, a.fields(w, st)...)
+	}
+	a.cur = commandLine(argv)
+	for _, n := range c.Assigns {
+		a.prefix(n, st)
+	}
+	a.cur = commandLine(argv)
+	if len(argv) == 0 {
+		a.give("dynamic-command", Deny, a.source(c), "which program this runs is only known when it runs", "write the program's name")
+		return source{there: true}
+	}
+	return a.exec(argv, st)
+}
+
+// prefix judges an assignment that stands before a command: it is in that
+// command's environment.
+func (a *analysis) prefix(n *syntax.Assign, st *state) {
+	if n.Name == nil {
+		return
+	}
+	if n.Index != nil {
+		a.arith(n.Index, st)
+	}
+	var w word
+	if n.Value != nil {
+		w = a.value(n.Value, st)
+	}
+	if n.Array != nil {
+		a.assign(n, true, st.fork())
+		return
+	}
+	a.assignment(n.Name.Value, w, true, st)
+}
+
+// commandLine is a command as it was resolved, for a person.
+func commandLine(argv []word) string {
+	var b strings.Builder
+	for i, w := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if b.Len() > 2*maxShown {
+			b.WriteString("…")
+			break
+		}
+		s := shown(w.text)
+		if s == "" || strings.ContainsAny(s, " \t\n'\"$`\\;&|<>(){}*?[]#~") && !w.glob {
+			s = "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		}
+		b.WriteString(s)
+	}
+	return b.String()
+}
+
+// exec judges a command of resolved words, and returns what it writes out.
+func (a *analysis) exec(argv []word, st *state) source {
+	a.step(2)
+	a.cur = commandLine(argv)
+	w := argv[0]
+	switch {
+	case !w.known(), w.made && !constantStart(w):
+		a.give("dynamic-command", Deny, w.shown(), "which program this runs is only known when it runs", "write the program's name")
+		return source{there: true}
+	case w.glob && strings.ContainsAny(w.text, "*?[") && w.text != "[":
+		a.give("dynamic-command", Deny, w.shown(), "a pattern stands where a program's name should", "write the program's name")
+		return source{there: true}
+	case w.text == "":
+		a.give("dynamic-command", Deny, w.shown(), "the program's name is empty", "write the program's name")
+		return source{there: true}
+	}
+	for f := st.funcs; f != nil; f = f.next {
+		if f.name == w.text {
+			return a.callFunction(f, argv[1:], st)
+		}
+	}
+	return a.program(argv, st)
+}
+
+// constantStart reports whether an expansion in a command word is one that only
+// says where the program is: the words ~ and $HOME.
+func constantStart(w word) bool {
+	return strings.HasPrefix(w.src, "$HOME/") || strings.HasPrefix(w.src, "${HOME}/") || strings.HasPrefix(w.src, `"$HOME/`) || strings.HasPrefix(w.src, "$PWD/") || strings.HasPrefix(w.src, `"$PWD/`)
+}
+
+// program judges a command that is no function.
+func (a *analysis) program(argv []word, st *state) source {
+	if d, from, ok := a.byRule(argv); ok {
+		switch d {
+		case Allow:
+			a.give("rule", Allow, argv[0].text, "a rule of the settings allows it", "")
+			return a.allowed(argv, st)
+		default:
+			p := Part{Command: a.cur, Decision: d, Rule: "rule", Word: argv[0].shown(), Reason: "a rule of the settings says so", From: from.From, Depth: a.depth}
+			if from.Why != "" {
+				p.Reason = from.Why
+			}
+			a.parts = append(a.parts, p)
+		}
+	}
+	name := argv[0].text
+	if strings.ContainsRune(name, '/') {
+		base, ok := a.installed(name, st)
+		if !ok {
+			a.wordsOf(argv[1:], st)
+			return a.script(argv, st)
+		}
+		argv = append([]word{{text: base, src: argv[0].src}}, argv[1:]...)
+		name = base
+	}
+	if f := builtin(name); f != nil {
+		return f(a, argv, st)
+	}
+	if f := special(name); f != nil {
+		return f(a, argv, st)
+	}
+	p := know.Find(name)
+	if p == nil {
+		a.wordsOf(argv[1:], st)
+		a.give("unknown-program", Ask, name, "it is not known what the program does", "use a program that only reads, or allow it by a rule")
+		return source{there: true}
+	}
+	return a.known(p, argv, st)
+}
+
+// installed is the name of a program that is given by its path, where that is
+// one of the system's own directories.
+func (a *analysis) installed(name string, st *state) (string, bool) {
+	if !filepath.IsAbs(name) || strings.Contains(name, "..") {
+		return "", false
+	}
+	switch dir, base := filepath.Split(name); dir {
+	case "/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/":
+		return base, a.root(filepath.Clean(dir)) == ""
+	}
+	return "", false
+}
+
+// script judges a program of the project, or from elsewhere, that is named by
+// its path.
+func (a *analysis) script(argv []word, st *state) source {
+	w := argv[0]
+	for _, base := range a.bases(w.text, st) {
+		p := physicalPath(base, w.text)
+		if a.root(p) == "" {
+			a.give("unknown-program", Ask, w.shown(), "it runs "+shown(p)+", which is not the system's", "use a program that only reads, or allow it by a rule")
+			return source{there: true}
+		}
+	}
+	a.projectCode(w, "it runs a program of the project")
+	return source{there: true}
+}
+
+// projectCode is for what runs the project's own code.
+func (a *analysis) projectCode(w word, reason string) {
+	d := Ask
+	if a.r.ProjectCode {
+		d = Allow
+	}
+	a.give("project-code", d, w.shown(), reason+", and what that does is not looked at", "let the user run it, or allow it by guard.project_code or a rule")
+}
+
+// byRule is what the settings' rules say of a command: the strictest that fits.
+func (a *analysis) byRule(argv []word) (Decision, Rule, bool) {
+	var best Rule
+	found := false
+	for _, r := range a.r.List {
+		if r.matches(argv) && (!found || r.Decision.rank() > best.Decision.rank()) {
+			best, found = r, true
+		}
+	}
+	return best.Decision, best, found
+}
+
+// allowed judges what a rule that allows a command does not speak of: what the
+// built-in rules refuse stays refused.
+func (a *analysis) allowed(argv []word, st *state) source {
+	before := len(a.parts)
+	r := *a.r
+	r.List = nil
+	old := a.r
+	a.r = &r
+	out := a.program(argv, st)
+	a.r = old
+	kept := a.parts[:before]
+	for _, p := range a.parts[before:] {
+		if p.Decision == Deny || p.Decision == Allow {
+			kept = append(kept, p)
+		}
+	}
+	a.parts = kept
+	return out
+}
+
+// wordsOf judges the words of a program that nothing is known of: where one is
+// plainly a protected file or a secret, that is said beside.
+func (a *analysis) wordsOf(argv []word, st *state) {
+	for _, w := range argv {
+		if !w.known() || w.text == "" || w.text[0] == '-' && !strings.Contains(w.text, "=") {
+			continue
+		}
+		text := w.text
+		if _, v, ok := strings.Cut(text, "="); ok && text[0] == '-' {
+			text = v
+		}
+		for _, base := range a.bases(text, st) {
+			if secretFile(physicalPath(base, text)) != "" {
+				a.reads(w.shown())
+			}
+		}
+		a.closed(word{text: text, src: w.src, glob: w.glob}, use{}, st)
+	}
+}
+
+// known judges a command whose program stands in the table.
+func (a *analysis) known(p *know.Program, argv []word, st *state) source {
+	name := argv[0].text
+	args := a.parseArgs(p, argv[1:], st)
+	for len(p.Subs) > 0 && args.sub != nil {
+		p = args.sub
+		name += " " + p.Name
+		before := args
+		args = a.parseArgs(p, before.rest, st)
+		args.outer = &before
+	}
+	if args.informs() {
+		return source{there: true}
+	}
+	if len(p.Subs) > 0 && len(args.operands) > 0 && p.Base == know.Flag && len(p.Operands) == 0 {
+		w := args.operands[0]
+		if !w.known() || w.made {
+			a.give("dynamic-command", Deny, w.shown(), "which command of "+name+" this is is only known when it runs", "write its name")
+			return source{there: true}
+		}
+		a.give("unknown-subcommand", Ask, w.shown(), "it is not known what this command of "+name+" does", "use one that only reads, or allow it by a rule")
+		return source{there: true}
+	}
+	if p.Wraps {
+		a.base(p, argv[0], name, args)
+		return a.wrapped(args, p.Skip, st)
+	}
+	a.judgeArgs(p, &args, st)
+	a.base(p, argv[0], name, args)
+	if f := after(argv[0].text); f != nil {
+		f(a, p, args, st)
+	}
+	return a.output(p, args, st)
+}
+
+// base notes the least that is thought of a program.
+func (a *analysis) base(p *know.Program, w word, name string, args args) {
+	why := p.Why
+	if why == "" {
+		why = "it does more than read"
+	}
+	switch p.Base {
+	case know.Flag, know.Write, know.Delete:
+		// Its paths say what is thought of it, where there are any.
+		if p.Base != know.Flag && !args.judged {
+			a.give("writes", Ask, w.shown(), why, "use the client's own tool for writing files, or allow it by a rule")
+		}
+	case know.Exec:
+		a.projectCode(w, why)
+	case know.Net:
+		a.reaches(name)
+		if !args.hostsAllowed {
+			a.give("network", Ask, w.shown(), why, "use a host that guard.hosts names, or let the user do it")
+		}
+	case know.Config:
+		a.give("changes-settings", Ask, w.shown(), why, "let the user do it")
+	case know.Deny:
+		a.give("destructive", Deny, w.shown(), why, "let the user do it")
+	default:
+		a.give("needs-a-person", Ask, w.shown(), why, "let the user do it, or allow it by a rule")
+	}
+}
+
+// wrapped judges the command that another one runs.
+func (a *analysis) wrapped(args args, skip int, st *state) source {
+	for _, o := range args.options {
+		a.judgeOption(o, st)
+	}
+	if len(args.operands) < skip {
+		return source{there: true}
+	}
+	for _, w := range args.operands[:skip] {
+		if w.split {
+			a.give("dynamic-option", Ask, w.shown(), "how many words this is is only known when it runs", "write it out")
+		}
+	}
+	rest := args.operands[skip:]
+	if len(rest) == 0 {
+		return source{there: true}
+	}
+	return a.nested(rest, st)
+}
+
+// nested judges a command inside another one.
+func (a *analysis) nested(argv []word, st *state) source {
+	if a.depth++; a.depth > maxDepth {
+		a.depth--
+		a.give("too-deep", Ask, argv[0].shown(), "commands start commands, deeper than is followed", "run the inner command by itself")
+		return source{there: true}
+	}
+	cur := a.cur
+	out := a.execProgram(argv, st)
+	a.cur = cur
+	a.depth--
+	return out
+}
+
+// execProgram is exec for what looks for a program and not for a function.
+func (a *analysis) execProgram(argv []word, st *state) source {
+	c := *st
+	c.funcs = nil
+	out := a.exec(argv, &c)
+	return out
+}
+
+// output is what is known of what the program writes out.
+func (a *analysis) output(p *know.Program, args args, st *state) source {
+	out := source{there: true, what: args.name, net: p.Base == know.Net || st.in.net}
+	produces := p.Produces
+	if args.outer != nil && (args.has("--name-only") || args.has("--name-status")) {
+		produces = know.Paths
+	}
+	if args.outer != nil && args.name == "rev-parse" && len(args.operands) == 0 && len(args.options) == 1 && args.options[0].w.text == "--show-toplevel" && len(st.cwds) == 1 && len(args.outer.options) == 0 {
+		if top := gitTop(st.cwds[0]); top != "" {
+			out.fixed, out.text = true, top+"\n"
+		}
+		return out
+	}
+	switch produces {
+	case know.Paths:
+		out.origin = paths
+		out.dotted = args.name == "find" && args.dottedOperands()
+	case know.Numbers:
+		out.origin = numbers
+	case know.Lines:
+		files := args.has("-l") || args.has("--files-with-matches") || args.has("-L") || args.has("--files") || args.has("--files-without-match")
+		n := len(args.operands)
+		switch args.name {
+		case "grep", "egrep", "fgrep", "rg", "ggrep":
+			if args.has("-c") || args.has("--count") {
+				out.origin = numbers
+			}
+			if files {
+				out.origin = paths
+				return out
+			}
+			n--
+			if args.name == "rg" && !st.in.there {
+				n++
+			}
+		}
+		if n <= 0 && st.in.there {
+			out.origin, out.dotted = st.in.origin, st.in.dotted
+			if st.in.fixed && args.name == "cat" && len(args.options) == 0 {
+				return st.in
+			}
+			return out
+		}
+		out.file = args.name == "cat" || args.name == "head" || args.name == "tail"
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reprise/internal/guard/know"
+)
+
+// git judges what its table cannot say: settings on the command line, what a
+// push goes over, paths of commands that read files outside the repository.
+func (a *analysis) git(p *know.Program, g args, st *state) {
+	at := st
+	if g.outer != nil {
+		for _, o := range g.outer.options {
+			if o.opt == nil {
+				a.give("unknown-option", Ask, o.w.shown(), "it is not known what this option of git does", "leave it out")
+				continue
+			}
+			switch o.opt.Name {
+			case "-c", "--config-env":
+				a.gitConfig(o, p)
+			case "-C":
+				at = at.fork()
+				a.chdir(o.arg, at)
+				a.here(at)
+			default:
+				a.judgeOption(o, st)
+			}
+		}
+	}
+	a.gitFiles(g, at)
+	switch p.Name {
+	case "push":
+		a.push(g, at)
+	case "config", "set", "unset":
+		a.gitSet(g)
+	}
+}
+
+// gitFiles judges the paths of commands that look outside the repository.
+func (a *analysis) gitFiles(g args, st *state) {
+	if !g.has("--no-index") {
+		return
+	}
+	for _, w := range g.operands {
+		a.path(w, use{read: true}, st)
+	}
+}
+
+// gitConfig judges -c NAME=VALUE: of settings, those count as harmless that only
+// say how things look, and by whom they are.
+func (a *analysis) gitConfig(o option, p *know.Program) {
+	name, v, _ := strings.Cut(o.arg.text, "=")
+	name = strings.ToLower(name)
+	switch {
+	case !o.arg.known() && strings.Contains(name, unknown):
+		a.give("dynamic-option", Ask, o.arg.shown(), "which setting this is is only known when it runs", "write it out")
+	case name == "core.hookspath" || strings.HasPrefix(name, "core.hookspath"):
+		a.give("refused-option", Deny, o.arg.shown(), "it switches off or replaces the repository's checks", "leave it out")
+	case strings.HasPrefix(name, "protocol.") && strings.Contains(name, "allow"):
+		a.give("command-as-address", Deny, o.arg.shown(), "it lets addresses be commands", "leave it out")
+	case o.opt.Name == "--config-env":
+		a.give("option-config", Ask, o.arg.shown(), "it gives git a setting that is not seen", "leave it out")
+	case name == "color.ui", strings.HasPrefix(name, "color."), strings.HasPrefix(name, "advice."), name == "core.quotepath", name == "core.abbrev", name == "user.name", name == "user.email", name == "log.date", name == "log.decorate", name == "log.showsignature", name == "diff.algorithm", name == "diff.renames", name == "diff.mnemonicprefix", name == "diff.noprefix", name == "commit.gpgsign" && v == "false", name == "tag.gpgsign" && v == "false", name == "core.pager" && (v == "" || v == "cat"), name == "safe.directory", name == "init.defaultbranch", name == "column.ui", name == "status.short", name == "status.showuntrackedfiles":
+	default:
+		a.give("option-config", Ask, o.arg.shown(), "it gives git a setting, which may name a program to run", "leave it out")
+	}
+	_ = p
+}
+
+// gitSet judges git config: to read is fine, to change what decides about hooks
+// and programs is not.
+func (a *analysis) gitSet(g args) {
+	if len(g.operands) == 0 {
+		return
+	}
+	key := strings.ToLower(g.operands[0].text)
+	writes := len(g.operands) > 1 && !g.has("--get") && !g.has("--get-all") && !g.has("--get-regexp") && !g.has("--get-urlmatch") && !g.has("--get-color") && !g.has("--get-colorbool")
+	writes = writes || g.has("--add") || g.has("--replace-all") || g.has("--unset") || g.has("--unset-all")
+	if !writes && g.outer != nil && g.outer.name == "git" {
+		return
+	}
+	for _, bad := range [...]string{"core.hookspath", "core.fsmonitor", "core.sshcommand", "core.pager", "core.editor", "core.askpass", "core.gitproxy", "core.alternaterefscommand", "credential", "filter.", "diff.external", "alias.", "protocol.", "include.", "includeif.", "url.", "gpg.", "uploadpack.", "receive.", "remote.", "mergetool.", "difftool.", "sequence.editor", "pager.", "http.proxy"} {
+		if strings.HasPrefix(key, bad) || strings.HasPrefix(key, "diff.") && strings.HasSuffix(key, ".command") || strings.HasSuffix(key, ".textconv") {
+			a.give("git-settings", Deny, g.operands[0].shown(), "the setting names a program, or decides which checks run", "let the user set it")
+			return
+		}
+	}
+	if writes {
+		a.give("changes-settings", Ask, g.operands[0].shown(), "it changes git's settings", "let the user set it")
+	}
+}
+
+// push judges what a push goes over.
+func (a *analysis) push(g args, st *state) {
+	force := g.has("-f") || g.has("--force") || g.has("--force-with-lease")
+	gone := g.has("-d") || g.has("--delete")
+	refs := g.operands
+	if len(refs) > 0 {
+		refs = refs[1:]
+	}
+	deny := func(w word, what string) {
+		a.give("push-over-protected", Deny, w.shown(), what, "push to a branch of your own")
+	}
+	for _, w := range refs {
+		ref := w.text
+		f := force
+		if strings.HasPrefix(ref, "+") {
+			f, ref = true, ref[1:]
+		}
+		src, dst, colon := strings.Cut(ref, ":")
+		if !colon {
+			dst = src
+		}
+		if dst == "HEAD" || dst == "@" {
+			dst = a.branch(st)
+		}
+		dst = strings.TrimPrefix(dst, "refs/heads/")
+		switch {
+		case !w.known() && (f || gone):
+			a.give("dynamic-option", Ask, w.shown(), "which branch this goes over is only known when it runs", "write it out")
+		case (gone || colon && src == "") && a.r.protectedBranch(dst):
+			deny(w, "it removes the protected branch "+shown(dst))
+		case f && a.r.protectedBranch(dst), f && strings.Contains(dst, "*"):
+			deny(w, "it pushes over the protected branch "+shown(dst))
+		}
+	}
+	if len(refs) == 0 && force {
+		if b := a.branch(st); b != "" && a.r.protectedBranch(b) || g.has("--all") || g.has("--branches") {
+			deny(word{text: "--force"}, "it pushes over a protected branch")
+		}
+	}
+}
+
+// branch is the branch that is checked out, "" where it cannot be told.
+func (a *analysis) branch(st *state) string {
+	if len(st.cwds) != 1 {
+		return ""
+	}
+	top := gitTop(st.cwds[0])
+	if top == "" {
+		return ""
+	}
+	dir := filepath.Join(top, ".git")
+	if isFile(dir) {
+		data, err := os.ReadFile(dir)
+		if err != nil || len(data) > 4096 {
+			return ""
+		}
+		dir = strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir:"))
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(top, dir)
+		}
+	}
+	file := filepath.Join(dir, "HEAD")
+	if !isFile(file) {
+		return ""
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: refs/heads/")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// gitTop is the top of the working tree that a directory is in, "" outside any.
+func gitTop(dir string) string {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return ""
+		}
+	}
+}

@@ -1,0 +1,220 @@
+// Package know is what the guard knows of programs: which options are harmless,
+// which write, run something or reach the network, and what their arguments
+// mean. The knowledge is data, one YAML file a family of programs in package
+// knowledge; table.go is made of it by go generate, as values that cost nothing
+// at start, so that the hook program has no YAML to read.
+//
+// It is a table and its look-up: it touches no file, writes none and takes no
+// lock.
+package know
+
+import "strings"
+
+// Kind is what an argument means to its program, or what an option does.
+type Kind uint8
+
+// The kinds. Flag is an option that is harmless and takes no argument; the
+// others are of an argument, or of an option that does that by itself.
+const (
+	Flag   Kind = iota
+	Text        // data
+	Read        // a path that is read
+	Write       // a path that is written
+	Delete      // a path that is removed
+	Dir         // a directory that the program works in
+	Exec        // code, or a program that is run
+	Script      // a file of code that is run
+	Shell       // a command for a shell
+	Net         // a host or an address
+	Config      // a file or a value of settings, which may lead to code
+	Ask         // harmless to look at, but a person has to know
+	Deny        // never
+	Name        // the name of a shell variable
+	Sed         // a program for sed
+	Awk         // a program for awk
+	Number      // a number
+)
+
+// KindNames are the words for kinds in the YAML files, in their order.
+func KindNames() []string {
+	return []string{"flag", "text", "read", "write", "delete", "dir", "exec", "script", "shell", "net", "config", "ask", "deny", "name", "sed", "awk", "number"}
+}
+
+func (k Kind) String() string { return KindNames()[k] }
+
+// Arg is whether an option takes an argument.
+type Arg uint8
+
+// Args of options: none, one, and one that can only be glued to it.
+const (
+	None Arg = iota
+	Required
+	Optional
+)
+
+// Opt is one option under one of its names.
+type Opt struct {
+	Name   string // with its dashes
+	Arg    Arg
+	Kind   Kind // of the argument; Text where it is data
+	Effect Kind // of the option itself: Flag, or what it does
+	Why    string
+}
+
+// Operand is what operands at one place mean.
+type Operand struct {
+	Kind Kind
+	Rest bool // this one and all that follow
+	// Unless are options in whose presence the operand is not there.
+	Unless []string
+	// Last says that it is the last one, whatever stands before it.
+	Last bool
+}
+
+// Style is how a program writes its options.
+type Style uint8
+
+// Styles: GNU has clusters of letters and long options that may be abbreviated;
+// Single has names of any length after one dash or two (Go, find, Terraform);
+// BSD is GNU with a first cluster that may lack its dash (tar, ps); Words has no
+// options at all; KeyValue has NAME=VALUE operands (dd).
+const (
+	GNU Style = iota
+	Single
+	BSD
+	Words
+	KeyValue
+)
+
+// StyleNames are the words for styles in the YAML files, in their order.
+func StyleNames() []string { return []string{"gnu", "single", "bsd", "words", "keyvalue"} }
+
+// Produces is what is known of each line that a program writes out.
+type Produces uint8
+
+// What a program's lines are: anything, names of files below the directories it
+// was given, numbers, or some of the lines that it read.
+const (
+	Anything Produces = iota
+	Paths
+	Numbers
+	Lines
+)
+
+// ProducesNames are the words for them in the YAML files, in their order.
+func ProducesNames() []string { return []string{"anything", "paths", "numbers", "lines"} }
+
+// Program is what is known of a program, or of one of its subcommands.
+type Program struct {
+	Name string
+	// Any says that no option of the program, known here or not, writes, runs
+	// something or reaches the network.
+	Any      bool
+	Style    Style
+	Opts     []Opt // sorted by name
+	Operands []Operand
+	Subs     []Program // sorted by name; the first operand names one
+	// Bare says that a program with subcommands may be started without one.
+	Bare bool
+	// Base is the least that is thought of the program: Flag where what it does
+	// is told by its words, Ask, Net, Exec (code of the project is run), Write or Deny.
+	Base Kind
+	Why  string
+	// Wraps says that the operands from the one after Skip on are a command.
+	Wraps bool
+	Skip  int
+	// Produces is about its output.
+	Produces Produces
+	// Cwd says that it works in the current directory without being told so.
+	Cwd bool
+}
+
+// Find is what is known of a program by its name, nil where nothing is.
+func Find(name string) *Program { return find(programs[:], name) }
+
+// Sub is a subcommand, nil where it is not known.
+func (p *Program) Sub(name string) *Program { return find(p.Subs, name) }
+
+// Names are the names of all programs that are known, sorted.
+func Names() []string {
+	out := make([]string, len(programs))
+	for i := range programs {
+		out[i] = programs[i].Name
+	}
+	return out
+}
+
+func find(list []Program, name string) *Program {
+	lo, hi := 0, len(list)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := strings.Compare(list[mid].Name, name); {
+		case c == 0:
+			return &list[mid]
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return nil
+}
+
+// Opt is the option of exactly that name, nil where there is none.
+func (p *Program) Opt(name string) *Opt {
+	lo, hi := 0, len(p.Opts)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := strings.Compare(p.Opts[mid].Name, name); {
+		case c == 0:
+			return &p.Opts[mid]
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return nil
+}
+
+// Abbreviated are the options that a shortened long name may stand for.
+func (p *Program) Abbreviated(name string) []*Opt {
+	var out []*Opt
+	for i := range p.Opts {
+		if strings.HasPrefix(p.Opts[i].Name, name) {
+			out = append(out, &p.Opts[i])
+		}
+	}
+	return out
+}
+
+// OperandAt is what the operand at place i of n means, given the options that
+// are there; nil where the program takes none at that place.
+func (p *Program) OperandAt(i, n int, has func(option string) bool) *Operand {
+	at := 0
+	for k := range p.Operands {
+		o := &p.Operands[k]
+		skip := false
+		for _, u := range o.Unless {
+			skip = skip || has(u)
+		}
+		if skip {
+			continue
+		}
+		if o.Last {
+			if i == n-1 {
+				return o
+			}
+			continue
+		}
+		last := n
+		if k+1 < len(p.Operands) && p.Operands[k+1].Last {
+			last = n - 1
+		}
+		if i == at && i < last || o.Rest && i >= at && i < last {
+			return o
+		}
+		at++
+	}
+	return nil
+}

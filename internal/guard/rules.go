@@ -1,0 +1,170 @@
+package guard
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Rules are what a call is judged by. The zero value asks about nearly
+// everything: it knows no directory.
+type Rules struct {
+	// Off says that nothing is judged, Warn that verdicts are noted and not
+	// enforced. The caller sees to both.
+	Off, Warn bool
+	// Unattended says that there is nobody to ask: then asking is refusing.
+	Unattended bool
+	Roots      []string // directories of the work, absolute, first the one of the project
+	Home       string   // "" where it is not known
+	// Env tells the value of a variable of the agent's environment.
+	Env      func(name string) string
+	Hosts    []string // that may be read from: example.org, *.example.org
+	Branches []string // that are not pushed over: names, or patterns with *
+	// ProjectCode says that the project's own code may be run (tests, builds),
+	// Writes that files in the roots may be written by commands.
+	ProjectCode, Writes bool
+	// Own are reprise's places: settings, data, state. Nothing an agent does by
+	// itself changes them.
+	Own []string
+	// List are the rules of the settings and of the project.
+	List []Rule
+	// Loose are the built-in rules that the user switched off, by name.
+	Loose []string
+	// Closed is what is closed whoever asks; see [Policy].
+	Closed *Policy
+	// Explain keeps the parts that are allowed, too.
+	Explain bool
+}
+
+// Rule is a rule of the settings: a decision about what has this shape.
+type Rule struct {
+	Decision Decision
+	// Shape is a command's words: each stands for itself, * in it for any text,
+	// and a last word ... for any further ones. For other tools it is the tool's
+	// name as the client has it, with * for any text.
+	Shape string
+	Why   string
+	From  string // where it stands, file:line
+}
+
+// loose reports whether the user switched a built-in rule off.
+func (r *Rules) loose(rule string) bool {
+	for _, l := range r.Loose {
+		if l == rule {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Rules) env(name string) string {
+	if name == "HOME" && r.Home != "" {
+		return r.Home
+	}
+	if r.Env == nil {
+		return ""
+	}
+	return r.Env(name)
+}
+
+// matches reports whether the shape fits these words.
+func (r *Rule) matches(argv []word) bool {
+	shape := strings.Fields(r.Shape)
+	for i, s := range shape {
+		if s == "..." && i == len(shape)-1 {
+			return i > 0
+		}
+		if i >= len(argv) || !argv[i].known() || argv[i].glob && strings.ContainsAny(argv[i].text, "*?[") || !like(s, argv[i].text) {
+			return false
+		}
+	}
+	return len(shape) > 0 && len(argv) == len(shape)
+}
+
+// like compares a text with a pattern in which * is any text.
+func like(pattern, text string) bool {
+	first, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == text
+	}
+	if !strings.HasPrefix(text, first) {
+		return false
+	}
+	text = text[len(first):]
+	parts := strings.Split(rest, "*")
+	for _, p := range parts[:len(parts)-1] {
+		i := strings.Index(text, p)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(p):]
+	}
+	return strings.HasSuffix(text, parts[len(parts)-1])
+}
+
+// hostAllowed reports whether a host may be read from: one of the list, or the
+// machine itself.
+func (r *Rules) hostAllowed(host string) bool {
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") && strings.Trim(host, "0123456789.") == "" {
+		return true
+	}
+	for _, h := range r.Hosts {
+		if h = strings.ToLower(h); h == host || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// protectedBranch reports whether a branch is not pushed over.
+func (r *Rules) protectedBranch(name string) bool {
+	list := r.Branches
+	if len(list) == 0 {
+		list = []string{"main", "master", "trunk", "develop", "release/*", "release-*", "production", "stable"}
+	}
+	for _, b := range list {
+		if like(b, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// root is the root that a resolved path lies in, "" where it lies in none.
+func (a *analysis) root(path string) string {
+	for _, r := range a.roots {
+		if inside(path, r) {
+			return r
+		}
+	}
+	return ""
+}
+
+// system reports whether a resolved path is one that every program reads: part
+// of the installed system, with nothing of the user's in it.
+func system(path string) bool {
+	for _, d := range [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix/store", "/snap"} {
+		if inside(path, d) && !inside(path, "/usr/local/etc") {
+			return true
+		}
+	}
+	switch path {
+	case "/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/full",
+		"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/timezone", "/etc/shells", "/etc/localtime",
+		"/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/loadavg", "/proc/uptime", "/proc/stat", "/proc/filesystems", "/proc/mounts":
+		return true
+	}
+	return strings.HasPrefix(path, "/dev/fd/") || path == "/proc/self/status"
+}
+
+// device reports whether writing to the path leaves nothing behind.
+func device(path string) bool {
+	switch path {
+	case "/dev/null", "/dev/zero", "/dev/full", "/dev/stdout", "/dev/stderr", "/dev/tty":
+		return true
+	}
+	return strings.HasPrefix(path, "/dev/fd/") && strings.Trim(path[len("/dev/fd/"):], "0123456789") == ""
+}
+
+// slashed is a path's names, in lower case where the file system has one case.
+func slashed(path string) string { return fold(filepath.ToSlash(path)) }

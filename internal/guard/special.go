@@ -1,0 +1,608 @@
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/guard/know"
+)
+
+// special is how a program is judged whose words are in an order of their own,
+// nil for all others.
+func special(name string) func(*analysis, []word, *state) source {
+	switch name {
+	case "env":
+		return (*analysis).envProgram
+	case "find", "gfind":
+		return (*analysis).find
+	case "fd", "fdfind":
+		return (*analysis).fd
+	case "xargs", "gxargs":
+		return (*analysis).xargs
+	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash":
+		return (*analysis).shell
+	case "busybox", "toybox":
+		return (*analysis).busybox
+	case "sudo", "doas":
+		return (*analysis).privileged
+	case "watch":
+		return (*analysis).watch
+	case "kill":
+		return (*analysis).kill
+	}
+	return nil
+}
+
+// after is what is looked at of a program beyond its table, nil for most.
+func after(name string) func(*analysis, *know.Program, args, *state) {
+	switch name {
+	case "git":
+		return (*analysis).git
+	case "kill", "pkill", "killall", "skill":
+		return (*analysis).kills
+	case "rm", "shred", "unlink", "rmdir":
+		return (*analysis).removes
+	case "printenv":
+		return (*analysis).printenv
+	case "python", "python3", "python2", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "osascript", "pwsh":
+		return (*analysis).interpreter
+	case "npm", "pnpm", "yarn", "cargo":
+		return (*analysis).packages
+	case "dd":
+		return (*analysis).disks
+	case "unzip":
+		return (*analysis).unzip
+	case "sed", "gsed", "yq":
+		return (*analysis).inPlace
+	case "chmod", "chown", "chgrp":
+		return (*analysis).modes
+	}
+	return nil
+}
+
+// agents are programs that start another agent.
+func agent(name string) bool {
+	switch name {
+	case "claude", "codex", "gemini", "copilot", "aider", "opencode", "goose", "crush", "amp", "cursor-agent", "qwen", "reprise":
+		return true
+	}
+	return false
+}
+
+// envProgram judges env: options, assignments, then a command.
+func (a *analysis) envProgram(argv []word, st *state) source {
+	p := know.Find("env")
+	rest := argv[1:]
+	cleared := false
+	dir := st
+	for len(rest) > 0 {
+		w := rest[0]
+		name, v, eq := strings.Cut(w.text, "=")
+		switch {
+		case !w.known() && (w.dashed || !eq):
+			if !eq {
+				a.give("dynamic-command", Deny, w.shown(), "which program this runs is only known when it runs", "write the program's name")
+				return source{there: true}
+			}
+			fallthrough
+		case eq && !strings.HasPrefix(w.text, "-"):
+			a.assignment(name, word{text: v}, true, st)
+			a.cur = commandLine(argv)
+			rest = rest[1:]
+			continue
+		case w.text == "-":
+			cleared = true
+			rest = rest[1:]
+			continue
+		case w.text == "--":
+			rest = rest[1:]
+			continue
+		case strings.HasPrefix(w.text, "-"):
+			var g args
+			n := g.option(p, rest, 0) + 1
+			for _, o := range g.options {
+				a.judgeUnknown(p, o)
+				a.judgeOption(o, st)
+				switch {
+				case o.opt == nil:
+				case o.opt.Name == "-i" || o.opt.Name == "--ignore-environment":
+					cleared = true
+				case o.opt.Name == "-u" || o.opt.Name == "--unset":
+					if sensitive(o.arg.text) == loading {
+						a.give("environment-loads", Deny, o.arg.shown(), "the variable decides about the guard and its limits", "leave it as it is")
+					}
+				case o.opt.Name == "-C" || o.opt.Name == "--chdir":
+					dir = st.fork()
+					a.chdir(o.arg, dir)
+				}
+			}
+			rest = rest[min(n, len(rest)):]
+			continue
+		}
+		break
+	}
+	if len(rest) == 0 {
+		if !cleared {
+			a.give("shows-environment", Ask, argv[0].shown(), "it prints the environment, secrets among it", "print the one variable that is wanted")
+			a.reads("env")
+		}
+		return source{there: true}
+	}
+	if name := filepath.Base(rest[0].text); cleared && (agent(name) || name == "env") {
+		a.give("limits-dropped", Deny, rest[0].shown(), "an agent that is started without the environment knows nothing of this run's limits", "start it with the environment as it is")
+	}
+	return a.nested(rest, dir)
+}
+
+// find judges find: what its -exec runs is taken out first.
+func (a *analysis) find(argv []word, st *state) source {
+	p := know.Find("find")
+	var plain []word
+	gone := false
+	for i := 0; i < len(argv); i++ {
+		switch argv[i].text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+			end := i + 1
+			for end < len(argv) && argv[end].text != ";" && !(argv[end].text == "+" && end > i+1 && argv[end-1].text == "{}") {
+				end++
+			}
+			if end == i+1 {
+				a.give("dynamic-command", Deny, argv[i].shown(), "it lacks the command that it runs", "write it out")
+				break
+			}
+			inner := placed(argv[i+1:end], "{}")
+			if inner[0].text == unknown {
+				inner[0].made = true
+			}
+			if k := know.Find(inner[0].text); k != nil && (k.Base == know.Write || k.Base == know.Delete) {
+				gone = true
+			}
+			c := st.fork()
+			if strings.HasSuffix(argv[i].text, "dir") && len(inner) > 0 {
+				c.cwds = nil
+			}
+			c.in = source{}
+			a.nested(inner, c)
+			i = end
+		default:
+			gone = gone || argv[i].text == "-delete"
+			plain = append(plain, argv[i])
+		}
+	}
+	if gone {
+		a.cur = commandLine(argv)
+		for _, w := range plain[1:] {
+			if strings.HasPrefix(w.text, "-") || w.text == "(" || w.text == "!" {
+				break
+			}
+			for _, base := range a.bases(w.text, st) {
+				if q := physicalPath(base, w.text); w.known() && a.root(q) == "" {
+					a.outside(w, q, use{gone: true})
+				}
+			}
+		}
+	}
+	return a.known(p, plain, st)
+}
+
+// placed puts the name of a file, which is not known, in place of a mark.
+func placed(argv []word, mark string) []word {
+	out := slices.Clone(argv)
+	for i, w := range out {
+		if !strings.Contains(w.text, mark) {
+			continue
+		}
+		out[i].text = strings.ReplaceAll(w.text, mark, unknown)
+		out[i].origin = paths
+	}
+	return out
+}
+
+// fd judges fd: what follows -x or -X is a command.
+func (a *analysis) fd(argv []word, st *state) source {
+	p := know.Find("fd")
+	for i, w := range argv {
+		switch w.text {
+		case "-x", "-X", "--exec", "--exec-batch":
+			rest := argv[i+1:]
+			if len(rest) == 0 {
+				break
+			}
+			inner := placed(rest, "{}")
+			if !slices.ContainsFunc(inner, func(w word) bool { return !w.known() }) {
+				inner = append(inner, word{text: unknown, origin: paths, made: true})
+			}
+			for k := range inner {
+				for _, m := range []string{"{/}", "{//}", "{.}", "{/.}"} {
+					if strings.Contains(inner[k].text, m) {
+						inner[k].text, inner[k].origin = strings.ReplaceAll(inner[k].text, m, unknown), paths
+					}
+				}
+			}
+			c := st.fork()
+			a.nested(inner, c)
+			return a.known(p, argv[:i], st)
+		}
+	}
+	return a.known(p, argv, st)
+}
+
+var xargsProgram = know.Program{Name: "xargs", Wraps: true, Opts: []know.Opt{
+	{Name: "--arg-file", Arg: know.Required, Kind: know.Read}, {Name: "--delimiter", Arg: know.Required, Kind: know.Text}, {Name: "--eof", Arg: know.Optional, Kind: know.Text}, {Name: "--exit"},
+	{Name: "--interactive"}, {Name: "--max-args", Arg: know.Required, Kind: know.Text}, {Name: "--max-chars", Arg: know.Required, Kind: know.Text}, {Name: "--max-lines", Arg: know.Optional, Kind: know.Text},
+	{Name: "--max-procs", Arg: know.Required, Kind: know.Text}, {Name: "--no-run-if-empty"}, {Name: "--null"}, {Name: "--replace", Arg: know.Optional, Kind: know.Text}, {Name: "--show-limits"}, {Name: "--verbose"},
+	{Name: "-0"}, {Name: "-E", Arg: know.Required, Kind: know.Text}, {Name: "-I", Arg: know.Required, Kind: know.Text}, {Name: "-J", Arg: know.Required, Kind: know.Text}, {Name: "-L", Arg: know.Required, Kind: know.Text}, {Name: "-P", Arg: know.Required, Kind: know.Text},
+	{Name: "-a", Arg: know.Required, Kind: know.Read}, {Name: "-d", Arg: know.Required, Kind: know.Text}, {Name: "-e", Arg: know.Optional, Kind: know.Text}, {Name: "-i", Arg: know.Optional, Kind: know.Text}, {Name: "-l", Arg: know.Optional, Kind: know.Text},
+	{Name: "-n", Arg: know.Required, Kind: know.Text}, {Name: "-p"}, {Name: "-r"}, {Name: "-s", Arg: know.Required, Kind: know.Text}, {Name: "-t"}, {Name: "-x"},
+}}
+
+// xargs judges the command that xargs puts together from its standard input.
+func (a *analysis) xargs(argv []word, st *state) source {
+	g := a.parseArgs(&xargsProgram, argv[1:], st)
+	mark := ""
+	in := st.in
+	for _, o := range g.options {
+		a.judgeUnknown(&xargsProgram, o)
+		a.judgeOption(o, st)
+		if o.opt == nil {
+			continue
+		}
+		switch o.opt.Name {
+		case "-I", "-J":
+			mark = o.arg.text
+		case "-i", "--replace":
+			if mark = o.arg.text; mark == "" {
+				mark = "{}"
+			}
+		case "-a", "--arg-file":
+			in = source{there: true}
+		}
+	}
+	inner := slices.Clone(g.operands)
+	if len(inner) == 0 {
+		inner = []word{{text: "echo"}}
+	}
+	switch {
+	case mark != "":
+		for i, w := range inner {
+			if strings.Contains(w.text, mark) {
+				inner[i].text = strings.ReplaceAll(w.text, mark, unknown)
+				inner[i].origin, inner[i].made = in.origin, true
+				inner[i].dashed = strings.HasPrefix(w.text, mark) && !in.dotted
+				if in.fixed && strings.Count(strings.TrimSpace(in.text), "\n") == 0 {
+					inner[i] = word{text: strings.ReplaceAll(w.text, mark, strings.TrimSpace(in.text)), made: true}
+				}
+			}
+		}
+	case in.fixed:
+		for _, f := range strings.Fields(in.text) {
+			inner = append(inner, word{text: strings.Trim(f, `"'`), made: true})
+		}
+	default:
+		inner = append(inner, word{text: unknown, split: true, made: true, origin: in.origin, dashed: !in.dotted})
+	}
+	c := st.fork()
+	c.in = source{}
+	return a.nested(inner, c)
+}
+
+// shell judges bash and its like: -c, a script, or what they are given to read.
+func (a *analysis) shell(argv []word, st *state) source {
+	args := argv[1:]
+	script, checks, stdin := false, false, false
+	for len(args) > 0 {
+		o := args[0]
+		if !o.known() && o.dashed {
+			a.give("dynamic-command", Deny, o.shown(), "what the shell is to run is only known when it runs", "write the command out")
+			return source{there: true}
+		}
+		if len(o.text) < 2 || o.text[0] != '-' && o.text[0] != '+' {
+			break
+		}
+		args = args[1:]
+		if o.text == "--" {
+			break
+		}
+		if strings.HasPrefix(o.text, "--") {
+			switch o.text {
+			case "--norc", "--noprofile", "--posix", "--restricted", "--verbose", "--no-rcs":
+			case "--version", "--help":
+				return source{there: true}
+			case "--login":
+				a.give("option-runs", Ask, o.text, "a login shell runs the user's files", "leave it out")
+			default:
+				a.give("unknown-option", Ask, o.shown(), "it is not known what this option does", "leave it out")
+				if o.text == "--rcfile" || o.text == "--init-file" {
+					args = args[min(1, len(args)):]
+				}
+			}
+			continue
+		}
+		for _, c := range o.text[1:] {
+			switch c {
+			case 'c':
+				script = true
+			case 'n':
+				checks = o.text[0] == '-'
+			case 'o', 'O':
+				args = args[min(1, len(args)):]
+			case 's':
+				stdin = true
+			case 'e', 'u', 'x', 'v', 'f', 'h', 'p', 'r', 'B', 'C', 'E':
+			case 'l', 'i':
+				// It reads the user's own files, which are not the agent's to change.
+			default:
+				a.give("unknown-option", Ask, o.shown(), "it is not known what this option does", "leave it out")
+			}
+		}
+	}
+	inner := st.fork()
+	inner.funcs, inner.args, inner.argsKnown = nil, nil, true
+	switch {
+	case script && len(args) == 0:
+		return source{there: true}
+	case script:
+		if !args[0].known() || args[0].split {
+			a.give("dynamic-command", Deny, args[0].shown(), "a command is put together while it runs and given to a shell", "write the command out")
+			return source{there: true}
+		}
+		if len(args) > 2 {
+			inner.args = args[2:]
+		}
+		inner.in = st.in
+		cur := a.cur
+		out := a.shellText(args[0].text, inner)
+		a.cur = cur
+		return out
+	case !stdin && len(args) > 0 && args[0].text != "-":
+		if checks {
+			a.path(args[0], use{read: true}, st)
+			return source{there: true}
+		}
+		if !args[0].known() {
+			a.give("dynamic-command", Deny, args[0].shown(), "which script this runs is only known when it runs", "write the script's name")
+			return source{there: true}
+		}
+		if strings.HasPrefix(args[0].text, "/dev/fd/") || args[0].text == "/dev/stdin" {
+			a.give("dynamic-command", Deny, args[0].shown(), "what the shell runs is written by another command while it runs", "write the command out")
+			return source{there: true}
+		}
+		a.path(args[0], use{read: true}, st)
+		a.projectCode(args[0], "it runs a script")
+		return source{there: true}
+	}
+	return a.fed(argv[0], inner, st)
+}
+
+// fed judges a shell that runs what it reads.
+func (a *analysis) fed(w word, inner, st *state) source {
+	in := st.in
+	switch {
+	case !in.there:
+		a.give("needs-a-person", Ask, w.shown(), "a shell with nothing to run waits for a person", "give it a command by -c")
+	case in.fixed:
+		inner.in = source{}
+		cur := a.cur
+		out := a.shellText(in.text, inner)
+		a.cur = cur
+		return out
+	case in.net:
+		a.give("network-to-shell", Deny, w.shown(), "it runs what comes from another machine", "save it into a file, and let the user look at it")
+	case in.file:
+		a.projectCode(w, "it runs a script")
+	default:
+		a.give("dynamic-command", Deny, w.shown(), "it runs what another command writes while it runs", "write the commands out")
+	}
+	return source{there: true}
+}
+
+// busybox judges busybox, whose first word is a program's name.
+func (a *analysis) busybox(argv []word, st *state) source {
+	if len(argv) == 1 || strings.HasPrefix(argv[1].text, "--") {
+		return source{there: true}
+	}
+	return a.nested(argv[1:], st)
+}
+
+// privileged judges sudo: asking beside what it runs.
+func (a *analysis) privileged(argv []word, st *state) source {
+	p := know.Find("sudo")
+	g := a.parseArgs(p, argv[1:], st)
+	for len(g.operands) > 0 {
+		name, v, eq := strings.Cut(g.operands[0].text, "=")
+		if !eq || strings.HasPrefix(name, "/") {
+			break
+		}
+		a.assignment(name, word{text: v}, true, st)
+		g.operands = g.operands[1:]
+	}
+	a.cur = commandLine(argv)
+	for _, o := range g.options {
+		a.judgeUnknown(p, o)
+	}
+	a.base(p, argv[0], "sudo", g)
+	return a.wrapped(g, 0, st)
+}
+
+// watch judges watch, which gives its words to a shell unless told otherwise.
+func (a *analysis) watch(argv []word, st *state) source {
+	p := know.Find("watch")
+	g := a.parseArgs(p, argv[1:], st)
+	for _, o := range g.options {
+		a.judgeUnknown(p, o)
+		a.judgeOption(o, st)
+	}
+	if len(g.operands) == 0 {
+		return source{}
+	}
+	if g.has("-x") || g.has("--exec") {
+		return a.nested(g.operands, st)
+	}
+	return a.eval(append([]word{argv[0]}, g.operands...), st.fork())
+}
+
+// kill lets go of what this command itself started.
+func (a *analysis) kill(argv []word, st *state) source {
+	own := len(argv) > 1
+	for _, w := range argv[1:] {
+		own = own && strings.HasPrefix(w.text, "%") && w.known()
+	}
+	if own {
+		return source{}
+	}
+	return a.known(know.Find("kill"), argv, st)
+}
+
+// kills judges who is to be ended.
+func (a *analysis) kills(_ *know.Program, g args, _ *state) {
+	name := g.name
+	if g.has("-l") || g.has("-L") || g.has("--list") || g.has("--table") {
+		return
+	}
+	deny := func(w word, what string) {
+		a.give("ends-supervisor", Deny, w.shown(), what, "name a process that this session started")
+	}
+	for i, o := range g.options {
+		if i > 0 && o.w.text == "-1" && name == "kill" {
+			deny(o.w, "it ends everything at once")
+		}
+	}
+	for _, w := range g.operands {
+		text := strings.ToLower(w.text)
+		src := strings.ToUpper(w.src)
+		switch {
+		case strings.Contains(src, "PPID"), strings.Contains(src, "CLAUDE_PID"), strings.Contains(src, "REPRISE"):
+			deny(w, "it ends the program that watches over this session")
+		case name == "kill" && (text == "-1" || text == "1" || text == "0" || text == "-0"):
+			deny(w, "it ends everything at once")
+		case name != "kill" && (text == "" || text == "." || text == ".*"):
+			deny(w, "it ends everything at once")
+		case name != "kill" && ownProgram(text):
+			deny(w, "it ends the agent or what watches over it")
+		}
+	}
+	for _, o := range g.options {
+		if o.given && name != "kill" && ownProgram(strings.ToLower(o.arg.text)) {
+			deny(o.w, "it ends the agent or what watches over it")
+		}
+	}
+}
+
+func ownProgram(text string) bool {
+	for _, n := range [...]string{"reprise", "claude", "codex", "gemini", "copilot"} {
+		if strings.Contains(text, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// removes judges the words of rm beyond their paths.
+func (a *analysis) removes(_ *know.Program, g args, st *state) {
+	for _, w := range g.operands {
+		if w.text == unknown+"/*" || w.text == "/*" || w.text == "/" {
+			a.give("destructive", Deny, w.shown(), "it removes everything", "name what is to go")
+		}
+	}
+	_ = st
+}
+
+// unzip writes unless it is told to list, test or print.
+func (a *analysis) unzip(_ *know.Program, g args, _ *state) {
+	for _, o := range [...]string{"-l", "-t", "-v", "-Z", "-z", "-p", "-c", "-h", "-hh"} {
+		if g.has(o) {
+			return
+		}
+	}
+	a.give("writes", Ask, "unzip", "it writes what the archive holds", "list it with -l")
+}
+
+// inPlace judges the files that a filter is told to change.
+func (a *analysis) inPlace(p *know.Program, g args, st *state) {
+	if !g.has("-i") && !g.has("--in-place") && !g.has("--inplace") {
+		return
+	}
+	for i, w := range g.operands {
+		if op := p.OperandAt(i, len(g.operands), g.has); op != nil && op.Kind == know.Read {
+			a.path(w, use{}, st)
+		}
+	}
+}
+
+// disks judges dd's output.
+func (a *analysis) disks(_ *know.Program, g args, _ *state) {
+	for _, o := range g.options {
+		if o.opt != nil && o.opt.Name == "of" && strings.HasPrefix(o.arg.text, "/dev/") && !device(o.arg.text) {
+			a.give("destructive", Deny, o.w.shown(), "it writes over a device", "let the user do it")
+		}
+	}
+}
+
+// modes judges chmod: what opens a file to everybody, or makes it another user's.
+func (a *analysis) modes(_ *know.Program, g args, _ *state) {
+	if len(g.operands) > 0 && g.name == "chmod" {
+		if m := g.operands[0].text; strings.Contains(m, "s") && strings.ContainsAny(m, "+=") || len(m) == 4 && m[0] >= '2' && m[0] <= '7' && strings.Trim(m, "01234567") == "" {
+			a.give("destructive", Deny, g.operands[0].shown(), "it gives a file another user's rights", "let the user do it")
+		}
+	}
+}
+
+func (a *analysis) printenv(_ *know.Program, g args, _ *state) {
+	if len(g.operands) == 0 {
+		a.give("shows-environment", Ask, "printenv", "it prints the environment, secrets among it", "print the one variable that is wanted")
+		a.reads("printenv")
+	}
+	for _, w := range g.operands {
+		if !w.known() || secretName(w.text) {
+			a.give("reads-secret", Ask, w.shown(), "the variable may hold a secret", "leave it out")
+			a.reads(w.shown())
+		}
+	}
+}
+
+// secretName reports whether a variable's name says that it holds a secret.
+func secretName(name string) bool {
+	n := strings.ToUpper(name)
+	for _, s := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL", "AUTH"} {
+		if strings.Contains(n, s) {
+			return true
+		}
+	}
+	return strings.HasSuffix(n, "_KEY") || strings.HasSuffix(n, "_PAT") || strings.HasSuffix(n, "_PASS")
+}
+
+// interpreter judges a program that runs what it reads: what comes from another
+// machine is refused there as it is for a shell.
+func (a *analysis) interpreter(_ *know.Program, g args, st *state) {
+	code := g.has("-c") || g.has("-e") || len(g.operands) > 0 && g.operands[0].text != "-"
+	if st.in.net && !code {
+		a.give("network-to-shell", Deny, g.name, "it runs what comes from another machine", "save it into a file, and let the user look at it")
+	}
+	for _, o := range g.options {
+		if o.given {
+			a.closed(o.arg, use{}, st)
+		}
+	}
+}
+
+// packages judges options before a command of npm and its like: they may turn it
+// to another directory's package.
+func (a *analysis) packages(_ *know.Program, g args, st *state) {
+	if g.outer == nil {
+		return
+	}
+	for _, o := range g.outer.options {
+		if o.opt == nil || o.given {
+			a.give("unknown-option", Ask, o.w.shown(), "the option may turn it to another package", "change to the package's directory")
+		}
+	}
+	_ = st
+}
+
+// exists is kept apart from the file system's own error texts.
+func isFile(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
+}

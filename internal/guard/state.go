@@ -1,0 +1,266 @@
+package guard
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of what is followed. Whatever is beyond them is asked about.
+const (
+	maxText   = 64 << 10 // bytes of a command
+	maxDepth  = 12       // commands inside commands inside commands
+	maxNested = 150      // open brackets, quotes and blocks at one place
+	maxSteps  = 60_000   // steps of looking at one call
+	maxPlaces = 6        // directories that a command may be in
+)
+
+// value is what is known of a variable.
+type value struct {
+	known  bool // w is its value, known at least in part
+	w      word
+	origin origin // of a value that is not known
+	dotted bool   // paths that begin with ./
+	list   []word // of an array
+}
+
+// binding is one assignment; they form a list, the latest first, that copies of
+// a state share.
+type binding struct {
+	name string
+	v    value
+	next *binding
+	n    int
+}
+
+type function struct {
+	name string
+	body *syntax.Stmt
+	next *function
+}
+
+// state is what holds at a place of a command.
+type state struct {
+	cwds      []string // resolved directories that it may be in; nil: not known
+	linked    bool     // cd went through a link, so that .. has two meanings
+	vars      *binding
+	funcs     *function
+	calls     []string // functions that it is in
+	args      []word   // $1…
+	argsKnown bool
+	stack     [][]string // of pushd
+	in        source     // standard input
+	lost      bool       // any variable may have changed
+	changed   []string
+}
+
+func (st *state) fork() *state {
+	c := *st
+	return &c
+}
+
+func (st *state) bind(a *analysis, name string, v value) {
+	n := 1
+	if st.vars != nil {
+		n = st.vars.n + 1
+	}
+	a.step(1)
+	st.vars = &binding{name: name, v: v, next: st.vars, n: n}
+}
+
+// lookup is what is known of a variable.
+func (st *state) lookup(a *analysis, name string) value {
+	for b := st.vars; b != nil; b = b.next {
+		a.step(1)
+		if b.name == name || b.name == "" {
+			return b.v
+		}
+	}
+	if st.lost {
+		return value{}
+	}
+	switch name {
+	case "PWD":
+		if len(st.cwds) == 1 {
+			return value{known: true, w: word{text: st.cwds[0], made: true}}
+		}
+	case "HOME":
+		if a.r.Home != "" {
+			return value{known: true, w: word{text: a.r.Home, made: true}}
+		}
+	case "TMPDIR":
+		if v := a.r.env(name); filepath.IsAbs(v) {
+			return value{known: true, w: word{text: v, made: true}}
+		}
+	}
+	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' && st.argsKnown {
+		if i := int(name[0] - '1'); i < len(st.args) && !anySplit(st.args[:i+1]) {
+			return value{known: true, w: st.args[i]}
+		}
+	}
+	return value{}
+}
+
+func anySplit(list []word) bool {
+	return slices.ContainsFunc(list, func(w word) bool { return w.split })
+}
+
+// forget makes everything that is known of variables unknown.
+func (st *state) forget(a *analysis) { st.bind(a, "", value{}) }
+
+// join takes over what may have happened in branches, of which one or none ran.
+func (st *state) join(a *analysis, branches ...*state) {
+	for _, b := range branches {
+		for v := b.vars; v != nil && v != st.vars; v = v.next {
+			a.step(1)
+			st.changed = append(st.changed, v.name)
+		}
+		st.stay(b.cwds)
+		st.linked = st.linked || b.linked
+		if b.funcs != st.funcs {
+			st.funcs = b.funcs
+		}
+	}
+	for _, name := range st.changed {
+		st.bind(a, name, value{})
+	}
+	st.changed = nil
+}
+
+// stay adds directories that the command may be in.
+func (st *state) stay(cwds []string) {
+	if st.cwds == nil || cwds == nil {
+		st.cwds = nil
+		return
+	}
+	var add []string
+	for _, d := range cwds {
+		if !slices.Contains(st.cwds, d) {
+			add = append(add, d)
+		}
+	}
+	if len(add) == 0 {
+		return
+	}
+	st.cwds = append(slices.Clone(st.cwds), add...)
+	if len(st.cwds) > maxPlaces {
+		st.cwds = nil
+	}
+}
+
+// source is what a command writes out, and the next one in a pipe reads.
+type source struct {
+	there  bool // there is something to read
+	fixed  bool // text is all of it
+	text   string
+	origin origin
+	dotted bool // paths that begin with ./ or an absolute directory
+	file   bool // it is what stands in files of the work
+	net    bool // it comes from another machine
+	what   string
+}
+
+// and is what comes out when both write to the same place.
+func (s source) and(t source) source {
+	switch {
+	case !s.there:
+		return t
+	case !t.there:
+		return s
+	case s.fixed && t.fixed:
+		s.text += t.text
+		return s
+	}
+	out := source{there: true, file: s.file && t.file, net: s.net || t.net, what: t.what}
+	if s.origin == t.origin && !s.fixed && !t.fixed {
+		out.origin, out.dotted = s.origin, s.dotted && t.dotted
+	}
+	return out
+}
+
+// assigned are the names that are given values anywhere in a piece of a
+// command, with whether all of these are numbers; all says that it cannot be
+// told.
+func (a *analysis) assigned(n syntax.Node) (list map[string]bool, all bool) {
+	list = map[string]bool{}
+	add := func(name string, number bool) {
+		old, ok := list[name]
+		list[name] = number && (old || !ok)
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		a.step(1)
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil {
+				add(n.Name.Value, n.Index == nil && n.Array == nil && n.Value != nil && isNumber(n.Value.Parts))
+			}
+		case *syntax.WordIter:
+			add(n.Name.Value, false)
+		case *syntax.ParamExp:
+			if n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) && n.Param != nil {
+				add(n.Param.Value, false)
+			}
+		case *syntax.BinaryArithm:
+			if w, ok := n.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) && n.Op.String() != "==" && len(n.Op.String()) > 0 && n.Op.String()[len(n.Op.String())-1] == '=' {
+				add(w.Lit(), true)
+			}
+		case *syntax.UnaryArithm:
+			if w, ok := n.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
+				add(w.Lit(), true)
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 {
+				break
+			}
+			switch n.Args[0].Lit() {
+			case "read", "mapfile", "readarray", "printf", "getopts", "unset", "export", "declare", "local", "typeset", "readonly":
+				for _, w := range n.Args[1:] {
+					if syntax.ValidName(w.Lit()) {
+						add(w.Lit(), false)
+					}
+				}
+			case "eval", "source", ".":
+				all = true
+			}
+		}
+		return true
+	})
+	return list, all
+}
+
+// isNumber reports whether a word comes to a number: digits, or a calculation.
+func isNumber(parts []syntax.WordPart) bool {
+	if len(parts) != 1 {
+		return false
+	}
+	switch p := parts[0].(type) {
+	case *syntax.Lit:
+		return p.Value != "" && strings.Trim(p.Value, "0123456789") == ""
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.DblQuoted:
+		return isNumber(p.Parts)
+	case *syntax.ParamExp:
+		return p.Length
+	}
+	return false
+}
+
+// unsure makes what a piece of a command assigns unknown, for it may run any
+// number of times.
+func (a *analysis) unsure(st *state, n syntax.Node) {
+	list, all := a.assigned(n)
+	if all {
+		st.forget(a)
+	}
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		v := value{}
+		if old := st.lookup(a, name); list[name] && (old.origin == numbers || old.known && old.w.known() && strings.Trim(old.w.text, "0123456789") == "" || a.isUnset(name, st)) {
+			v.origin = numbers
+		}
+		st.bind(a, name, v)
+	}
+}

@@ -1,0 +1,576 @@
+package guard
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// analysis is the judging of one call.
+type analysis struct {
+	r        *Rules
+	roots    []string // resolved
+	parts    []Part
+	steps    int
+	ownDirs  []string
+	depth    int
+	text     string // the text that is being looked at, for showing what was written
+	cur      string // the simple command that is being looked at
+	secret   Part   // what reads a secret, and what reaches the network: together they are a leak
+	net      Part
+	declared []declared
+	called   map[*syntax.Stmt]bool
+}
+
+// tooMuch ends an analysis that goes beyond its bounds.
+type tooMuch struct{}
+
+// step counts the work, so that no command keeps a tool waiting.
+func (a *analysis) step(n int) {
+	if a.steps += n; a.steps > maxSteps {
+		panic(tooMuch{})
+	}
+}
+
+func newAnalysis(r *Rules) *analysis {
+	a := &analysis{r: r}
+	for _, d := range r.Roots {
+		a.roots = append(a.roots, Resolve(d))
+	}
+	return a
+}
+
+// give notes a finding about the command that is being looked at.
+func (a *analysis) give(rule string, d Decision, text, reason, instead string) {
+	if d != Allow && a.r.loose(rule) {
+		d = Allow
+	}
+	if d == Allow && !a.r.Explain {
+		return
+	}
+	a.parts = append(a.parts, Part{Command: a.cur, Decision: d, Rule: rule, Word: shown(text), Reason: reason, Instead: instead, Depth: a.depth})
+}
+
+// source is a piece of the command as it was written.
+func (a *analysis) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(a.text) || from >= to {
+		return ""
+	}
+	return a.text[from:min(to, from+2*maxShown)]
+}
+
+// Command judges a command for a shell that runs in cwd.
+func (r *Rules) Command(command, cwd string) Verdict {
+	a := newAnalysis(r)
+	a.run(func() { a.shellText(command, a.start(cwd)); a.uncalled() })
+	return a.verdict()
+}
+
+// run does f, and asks where f goes beyond the bounds.
+func (a *analysis) run(f func()) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case tooMuch{}:
+			a.give("too-much", Ask, "", "the command has more to look at than is looked at in the time that a tool can wait", "put it into a script, or run its parts one by one")
+		default:
+			panic(p)
+		}
+	}()
+	f()
+}
+
+// verdict puts the findings together.
+func (a *analysis) verdict() Verdict {
+	if a.secret.Rule != "" && a.net.Rule != "" {
+		p := a.secret
+		p.Rule, p.Decision = "secret-leaves", Deny
+		p.Reason = "a secret is read in a command that reaches the network (" + a.net.Word + ")"
+		p.Instead = "do the one without the other"
+		if a.r.loose(p.Rule) {
+			p.Decision = Ask
+		}
+		a.parts = append(a.parts, p)
+	}
+	return verdictOf(a.parts)
+}
+
+func (a *analysis) start(cwd string) *state {
+	st := &state{}
+	if cwd != "" {
+		st.cwds = []string{Resolve(cwd)}
+	}
+	return st
+}
+
+// shellText judges a text that a shell is given, and returns what it writes out.
+func (a *analysis) shellText(text string, st *state) source {
+	if a.depth++; a.depth > maxDepth {
+		a.give("too-deep", Ask, "", "commands start commands, deeper than is followed", "run the inner command by itself")
+		return source{there: true}
+	}
+	before := a.text
+	defer func() { a.depth--; a.text = before }()
+	f := a.parse(text)
+	if f == nil {
+		return source{there: true}
+	}
+	a.text = text
+	return a.stmts(f.Stmts, st)
+}
+
+// parse reads a text, nil where it cannot be read; that is then noted.
+func (a *analysis) parse(text string) *syntax.File {
+	if len(text) > maxText {
+		a.give("too-large", Ask, "", "the command is longer than 64 KiB", "put it into a file")
+		return nil
+	}
+	a.step(len(text) / 64)
+	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+		a.give("odd-bytes", Ask, "", "the command has bytes that are no UTF-8 text", "write them with $'\\x…'")
+		return nil
+	}
+	if r, ok := firstHidden(text); ok {
+		a.give("hidden-character", Ask, string(r), "the command holds a character that is not seen, or that changes how the rest is shown", "leave it out, or write it with $'\\u…'")
+	}
+	if nesting(text) > maxNested {
+		a.give("too-deep", Ask, "", "the command is nested more deeply than is followed", "write it more plainly")
+		return nil
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		why := err.Error()
+		a.give("syntax", Ask, "", "the command cannot be read as shell ("+shown(why)+")", "write it more plainly")
+		return nil
+	}
+	return f
+}
+
+func firstHidden(s string) (rune, bool) {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c >= 0x20 && c < 0x7f || c == '\n' || c == '\t' {
+			continue
+		}
+		for _, r := range s[i:] {
+			if hidden(r) {
+				return r, true
+			}
+		}
+		return 0, false
+	}
+	return 0, false
+}
+
+// nesting is how deep brackets and blocks may stand in each other, at most: the
+// parser goes down as deep, so that it must not be given what would take long.
+func nesting(s string) int {
+	depth, most, run := 0, 0, 0
+	last := byte(0)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '(', '{', '[':
+			depth++
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		case '!', '-', '+', '~', '=', '?', '*':
+			if last == c || last == ' ' {
+				run++
+			}
+		case '`':
+			depth += strings.Count(s[max(0, i-4):i], `\`)
+		default:
+			if c != ' ' && c != '\n' {
+				run = max(run-1, 0)
+			}
+		}
+		last = s[i]
+		most = max(most, depth+run/4)
+	}
+	return most + keywords(s)
+}
+
+// keywords counts the words by which blocks begin, which may all stand in each
+// other, less those by which they end.
+func keywords(s string) int {
+	open, most := 0, 0
+	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == ';' || r == '&' || r == '|' }) {
+		switch w {
+		case "if", "while", "until", "for", "case", "select", "!", "time", "coproc", "function", "elif":
+			open++
+			most = max(most, open)
+		case "fi", "done", "esac":
+			open = max(open-1, 0)
+		}
+	}
+	return most
+}
+
+// inner judges commands that run in a shell of their own.
+func (a *analysis) inner(list []*syntax.Stmt, st *state) source {
+	if a.depth++; a.depth > maxDepth {
+		a.give("too-deep", Ask, "", "commands start commands, deeper than is followed", "run the inner command by itself")
+		a.depth--
+		return source{there: true}
+	}
+	defer func() { a.depth-- }()
+	cur := a.cur
+	defer func() { a.cur = cur }()
+	return a.stmts(list, st.fork())
+}
+
+func (a *analysis) stmts(list []*syntax.Stmt, st *state) source {
+	var out source
+	for _, s := range list {
+		out = out.and(a.stmt(s, st))
+	}
+	return out
+}
+
+func (a *analysis) stmt(s *syntax.Stmt, st *state) source {
+	a.step(1)
+	if s.Coprocess || s.Disown {
+		a.give("unknown-syntax", Ask, "", "this is another shell's syntax", "write it for bash")
+	}
+	at := st
+	if s.Background {
+		at = st.fork()
+	}
+	in, redirected := a.redirects(s, at)
+	if in.there {
+		keep := at.in
+		at.in = in
+		defer func() { at.in = keep }()
+	}
+	var out source
+	if s.Cmd != nil {
+		out = a.command(s.Cmd, at)
+	} else if len(s.Redirs) == 0 {
+		a.give("unknown-syntax", Ask, "", "an empty command", "leave it out")
+	}
+	if redirected {
+		return source{}
+	}
+	return out
+}
+
+func (a *analysis) command(c syntax.Command, st *state) source {
+	switch c := c.(type) {
+	case *syntax.CallExpr:
+		return a.call(c, st)
+	case *syntax.BinaryCmd:
+		return a.binary(c, st)
+	case *syntax.Subshell:
+		return a.stmts(c.Stmts, st.fork())
+	case *syntax.Block:
+		return a.stmts(c.Stmts, st)
+	case *syntax.IfClause:
+		return a.ifClause(c, st)
+	case *syntax.WhileClause:
+		a.unsure(st, c)
+		a.stmts(c.Cond, st)
+		body := st.fork()
+		out := a.stmts(c.Do, body)
+		st.join(a, body)
+		return out
+	case *syntax.ForClause:
+		return a.forClause(c, st)
+	case *syntax.CaseClause:
+		return a.caseClause(c, st)
+	case *syntax.FuncDecl:
+		a.funcDecl(c, st)
+	case *syntax.DeclClause:
+		a.declare(c, st)
+	case *syntax.TestClause:
+		a.test(c.X, st)
+	case *syntax.ArithmCmd:
+		a.arith(c.X, st)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			a.arith(x, st)
+		}
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return a.stmt(c.Stmt, st)
+		}
+	case *syntax.CoprocClause:
+		a.give("coproc", Ask, "coproc", "a command that runs beside this one is not followed", "run it in the foreground")
+		if c.Stmt != nil {
+			a.stmt(c.Stmt, st.fork())
+		}
+	default:
+		a.give("unknown-syntax", Ask, "", "a part of the command is in a form that the guard does not know", "write it more plainly")
+	}
+	return source{}
+}
+
+func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		return a.pipe(c, st)
+	}
+	// Lists lean to the left and may be long: they are walked, not descended.
+	var chain []*syntax.BinaryCmd
+	var first *syntax.Stmt
+	for cur := c; ; {
+		chain = append(chain, cur)
+		first = cur.X
+		next, ok := cur.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || next.Op != syntax.AndStmt && next.Op != syntax.OrStmt || !bare(cur.X) {
+			break
+		}
+		cur = next
+	}
+	out := a.stmt(first, st)
+	var skipped []*state
+	for i := len(chain) - 1; i >= 0; i-- {
+		b := chain[i]
+		if b.Op == syntax.AndStmt {
+			skipped = append(skipped, st.fork()) // where it does not come to Y
+		} else {
+			before := st.fork()
+			out = out.and(a.stmt(b.Y, before))
+			st.join(a, before)
+			continue
+		}
+		out = out.and(a.stmt(b.Y, st))
+	}
+	if len(skipped) > 0 {
+		a.rejoin(st, skipped[0])
+	}
+	return out
+}
+
+// bare reports whether a statement is its command and nothing else.
+func bare(s *syntax.Stmt) bool {
+	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && len(s.Redirs) == 0
+}
+
+// rejoin goes on after a list that may have ended anywhere: what it assigned
+// after its first part is not sure any more.
+func (a *analysis) rejoin(st, early *state) {
+	var names []string
+	for v := st.vars; v != nil && v != early.vars; v = v.next {
+		a.step(1)
+		names = append(names, v.name)
+	}
+	after := st.fork()
+	st.stay(early.cwds)
+	if len(after.cwds) == 1 && len(early.cwds) == 1 && a.exists(after.cwds[0]) {
+		st.cwds = after.cwds // cd into a directory that is there works
+	}
+	for _, n := range names {
+		st.bind(a, n, value{})
+	}
+}
+
+// pipe judges the commands of a pipe, each in a shell of its own.
+func (a *analysis) pipe(c *syntax.BinaryCmd, st *state) source {
+	var list []*syntax.Stmt
+	cmd := c
+	for {
+		list = append(list, cmd.Y)
+		next, ok := cmd.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || next.Op != syntax.Pipe && next.Op != syntax.PipeAll || !bare(cmd.X) {
+			list = append(list, cmd.X)
+			break
+		}
+		cmd = next
+	}
+	in := st.in
+	var out source
+	for i := len(list) - 1; i >= 0; i-- {
+		one := st.fork()
+		one.in = in
+		out = a.stmt(list[i], one)
+		if !out.there {
+			out = source{there: true}
+		}
+		in = out
+	}
+	return out
+}
+
+func (a *analysis) ifClause(c *syntax.IfClause, st *state) source {
+	var out source
+	var branches []*state
+	for n := c; n != nil; n = n.Else {
+		a.step(1)
+		if len(n.Cond) > 0 {
+			a.stmts(n.Cond, st)
+		}
+		b := st.fork()
+		out = out.and(a.stmts(n.Then, b))
+		branches = append(branches, b)
+	}
+	st.join(a, branches...)
+	return out
+}
+
+func (a *analysis) caseClause(c *syntax.CaseClause, st *state) source {
+	a.value(c.Word, st)
+	var out source
+	var branches []*state
+	for _, item := range c.Items {
+		for _, p := range item.Patterns {
+			a.value(p, st)
+		}
+		b := st.fork()
+		out = out.and(a.stmts(item.Stmts, b))
+		branches = append(branches, b)
+	}
+	st.join(a, branches...)
+	return out
+}
+
+// forClause judges a loop once for each of a few values that are known, and
+// else once for all.
+func (a *analysis) forClause(c *syntax.ForClause, st *state) source {
+	switch l := c.Loop.(type) {
+	case *syntax.CStyleLoop:
+		for _, x := range []syntax.ArithmExpr{l.Init, l.Cond, l.Post} {
+			if x != nil {
+				a.arith(x, st)
+			}
+		}
+		a.unsure(st, c)
+		if b, ok := l.Init.(*syntax.BinaryArithm); ok {
+			if w, ok := b.X.(*syntax.Word); ok {
+				st.bind(a, w.Lit(), value{origin: numbers})
+			}
+		}
+	case *syntax.WordIter:
+		return a.forWords(c, l, st)
+	default:
+		a.give("unknown-syntax", Ask, "", "this kind of loop is not known", "write it more plainly")
+	}
+	body := st.fork()
+	out := a.stmts(c.Do, body)
+	st.join(a, body)
+	return out
+}
+
+const maxTurns = 12
+
+func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) source {
+	var items []word
+	for _, w := range l.Items {
+		items = append(items, a.fields(w, st)...)
+	}
+	if !l.InPos.IsValid() {
+		items = []word{{text: unknown, split: true, made: true, dashed: true}}
+		if st.argsKnown {
+			items = st.args
+		}
+	}
+	if sensitive(l.Name.Value) != cosmetic {
+		a.assignment(l.Name.Value, word{text: unknown}, false, st)
+	}
+	a.unsure(st, c)
+	var out source
+	body := st.fork()
+	for i, it := range items {
+		if i >= maxTurns {
+			// The others are looked at as one that is not known, but where they
+			// come from counts.
+			a.loopValue(body, l.Name.Value, mixed(items[i:]))
+			out = out.and(a.stmts(c.Do, body))
+			break
+		}
+		a.loopValue(body, l.Name.Value, it)
+		out = out.and(a.stmts(c.Do, body))
+		a.unsure(body, c)
+	}
+	if len(items) == 0 {
+		out = a.stmts(c.Do, body)
+	}
+	st.join(a, body)
+	return out
+}
+
+func (a *analysis) loopValue(st *state, name string, it word) {
+	switch {
+	case it.split && it.text == unknown:
+		st.bind(a, name, value{origin: it.origin, dotted: !it.dashed})
+	case it.glob:
+		st.bind(a, name, value{known: true, w: word{text: it.text, src: it.src, glob: true, made: true}})
+	default:
+		st.bind(a, name, value{known: true, w: it})
+	}
+}
+
+// mixed is a word that stands for any of these.
+func mixed(list []word) word {
+	out := word{text: unknown, split: true, made: true, origin: names, dashed: false}
+	for _, w := range list {
+		if !w.known() || strings.ContainsAny(w.text, "/.~$*?[") || strings.HasPrefix(w.text, "-") {
+			return word{text: unknown, split: true, made: true, dashed: true}
+		}
+	}
+	return out
+}
+
+// funcDecl notes a function. What it does is judged where it is called, with
+// its arguments; one that is not called by name is judged at the end.
+func (a *analysis) funcDecl(c *syntax.FuncDecl, st *state) {
+	list := c.Names
+	if c.Name != nil {
+		list = append(list, c.Name)
+	}
+	for _, n := range list {
+		if strings.Contains(n.Value, "/") {
+			a.give("function-name", Ask, n.Value, "a function takes the place of a program", "give it a plain name")
+		}
+		st.funcs = &function{name: n.Value, body: c.Body, next: st.funcs}
+	}
+	a.declared = append(a.declared, declared{c.Body, a.text, st.fork()})
+}
+
+// declared is a function with the state at its place.
+type declared struct {
+	body *syntax.Stmt
+	text string
+	st   *state
+}
+
+// uncalled judges the functions that nothing has called: something may call them
+// in a way that is not seen.
+func (a *analysis) uncalled() {
+	for i := 0; i < len(a.declared); i++ {
+		d := a.declared[i]
+		if a.called[d.body] {
+			continue
+		}
+		a.text = d.text
+		d.st.args, d.st.argsKnown = nil, false
+		a.unsure(d.st, d.body)
+		a.stmt(d.body, d.st)
+	}
+}
+
+// callFunction judges a function with the arguments that it is given.
+func (a *analysis) callFunction(f *function, args []word, st *state) source {
+	for _, c := range st.calls {
+		if c == f.name {
+			a.give("recursion", Ask, f.name, "a function calls itself", "write it without")
+			return source{there: true}
+		}
+	}
+	if a.called == nil {
+		a.called = map[*syntax.Stmt]bool{}
+	}
+	a.called[f.body] = true
+	if a.depth++; a.depth > maxDepth {
+		a.depth--
+		a.give("too-deep", Ask, f.name, "commands start commands, deeper than is followed", "run the inner command by itself")
+		return source{there: true}
+	}
+	defer func() { a.depth-- }()
+	oldArgs, oldKnown, oldCalls := st.args, st.argsKnown, st.calls
+	st.args, st.argsKnown = args, true
+	st.calls = append(append([]string(nil), st.calls...), f.name)
+	out := a.stmt(f.body, st)
+	st.args, st.argsKnown, st.calls = oldArgs, oldKnown, oldCalls
+	return out
+}

@@ -1,0 +1,517 @@
+package guard
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// origin is what is known of the parts of a word that are not known.
+type origin uint8
+
+const (
+	anything origin = iota
+	paths           // names of files in the directories of the work
+	numbers
+	names // one of a few harmless words
+)
+
+// word is a word of a command as far as it can be told before it runs.
+type word struct {
+	text   string // unknown stands for each part that is not known
+	src    string // as it was written
+	glob   bool   // text is a pattern: it has *, ? or [ that are not quoted
+	split  bool   // may be none, one or several words
+	made   bool   // an expansion made all of it or a part of it
+	origin origin // of its unknown parts
+	dashed bool   // an unknown part may stand at its start, and be a dash
+	// certain says that an unknown part at the start is not empty.
+	certain bool
+	secret  bool // a variable in it has a name that says that it holds a secret
+}
+
+func (w word) known() bool { return !strings.Contains(w.text, unknown) }
+
+// shown is the word as it was written, for a person.
+func (w word) shown() string {
+	if w.src != "" {
+		return shown(w.src)
+	}
+	return shown(w.text)
+}
+
+// fields evaluates a word into the words that the shell makes of it.
+func (a *analysis) fields(w *syntax.Word, st *state) []word {
+	var out []word
+	alts := expandBraces(w)
+	if alts == nil {
+		a.give("too-many-words", Ask, "", "the braces stand for more words than can be followed", "write the words out")
+		return []word{{text: unknown, src: a.source(w), split: true}}
+	}
+	src := ""
+	if len(w.Parts) != 1 || !plainLit(w.Parts[0]) {
+		src = a.source(w)
+	}
+	for _, alt := range alts {
+		b := wordBuilder{a: a, st: st, split: true, src: src, braced: len(alts) > 1}
+		for i, p := range alt.Parts {
+			b.part(p, i == 0, false)
+		}
+		out = append(out, b.end()...)
+		a.step(len(out))
+	}
+	return out
+}
+
+func plainLit(p syntax.WordPart) bool {
+	l, ok := p.(*syntax.Lit)
+	return ok && !strings.Contains(l.Value, `\`)
+}
+
+// value evaluates a word that stays one: what is assigned, or redirected to.
+func (a *analysis) value(w *syntax.Word, st *state) word {
+	if w == nil {
+		return word{}
+	}
+	b := wordBuilder{a: a, st: st, src: a.source(w)}
+	for i, p := range w.Parts {
+		b.part(p, i == 0, false)
+	}
+	if got := b.end(); len(got) == 1 {
+		return got[0]
+	}
+	return word{src: b.src}
+}
+
+// wordBuilder puts a word together.
+type wordBuilder struct {
+	a      *analysis
+	st     *state
+	src    string
+	split  bool // words are split where unquoted expansions have blanks
+	braced bool
+	out    []word
+	cur    strings.Builder
+	w      word
+	have   bool // there is a word, though it may be empty
+	mixed  bool // unknown parts of more than one origin
+	some   bool // an unknown part was seen
+}
+
+func (b *wordBuilder) end() []word {
+	if b.have || b.cur.Len() > 0 {
+		b.flush()
+	}
+	return b.out
+}
+
+func (b *wordBuilder) flush() {
+	w := b.w
+	w.text, w.src = b.cur.String(), b.src
+	if b.mixed {
+		w.origin = anything
+	}
+	b.out = append(b.out, w)
+	b.cur.Reset()
+	b.w, b.have, b.mixed, b.some = word{made: b.w.made}, false, false, false
+}
+
+func (b *wordBuilder) text(s string, quoted bool) {
+	b.have = true
+	if !quoted && strings.ContainsAny(s, "*?[") {
+		b.w.glob = true
+	}
+	if quoted && strings.ContainsAny(s, `*?[\`) {
+		// A quoted pattern character stands for itself; where the word turns
+		// out to be a pattern, it is compared as one that matches anything,
+		// which is the safer side.
+		b.cur.WriteString(s)
+		return
+	}
+	b.cur.WriteString(s)
+}
+
+// dark adds something that is not known.
+func (b *wordBuilder) dark(o origin, quoted bool) {
+	if b.some && b.w.origin != o {
+		b.mixed = true
+	}
+	b.some, b.w.origin, b.w.made = true, o, true
+	if b.cur.Len() == 0 {
+		b.w.dashed = o != numbers && o != names
+	}
+	if !quoted && b.split && o != numbers {
+		b.w.split = true
+	}
+	b.have = true
+	b.cur.WriteString(unknown)
+}
+
+// expansion adds the value of something that is known.
+func (b *wordBuilder) expansion(s string, quoted bool) {
+	b.w.made = true
+	if quoted || !b.split {
+		b.text(s, true)
+		return
+	}
+	for s != "" {
+		i := strings.IndexAny(s, " \t\n")
+		if i < 0 {
+			b.text(s, false)
+			return
+		}
+		if i > 0 {
+			b.text(s[:i], false)
+		}
+		if b.have || b.cur.Len() > 0 {
+			b.flush()
+			b.w.made = true
+		}
+		s = strings.TrimLeft(s[i:], " \t\n")
+	}
+}
+
+func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
+	b.a.step(1)
+	switch p := p.(type) {
+	case *syntax.Lit:
+		b.literal(p.Value, first, quoted)
+	case *syntax.SglQuoted:
+		if p.Dollar {
+			s, ok := ansiQuoted(p.Value)
+			if !ok {
+				b.dark(anything, true)
+				return
+			}
+			b.text(s, true)
+			return
+		}
+		b.text(p.Value, true)
+	case *syntax.DblQuoted:
+		b.have = true
+		for _, q := range p.Parts {
+			b.part(q, false, true)
+		}
+	case *syntax.ParamExp:
+		b.param(p, quoted)
+	case *syntax.CmdSubst:
+		if p.TempFile || p.ReplyVar {
+			b.a.give("unknown-syntax", Ask, b.src, "this form of substitution is not one of bash's", "use $(…)")
+		}
+		out := b.a.inner(p.Stmts, b.st)
+		b.output(out, quoted)
+	case *syntax.ArithmExp:
+		b.a.arith(p.X, b.st)
+		b.dark(numbers, quoted)
+	case *syntax.ProcSubst:
+		b.a.inner(p.Stmts, b.st)
+		b.text("/dev/fd/63", true)
+	case *syntax.ExtGlob:
+		b.w.glob = true
+		b.have = true
+		b.cur.WriteString("*")
+	default:
+		b.a.give("unknown-syntax", Ask, b.src, "a part of this word is in a form that the guard does not know", "write it more plainly")
+		b.dark(anything, quoted)
+	}
+}
+
+// output adds what a command substitution prints.
+func (b *wordBuilder) output(out source, quoted bool) {
+	switch {
+	case out.fixed:
+		b.expansion(strings.TrimRight(out.text, "\n"), quoted)
+	default:
+		b.dark(out.origin, quoted)
+		if out.origin == paths && out.dotted {
+			b.w.dashed = false
+		}
+	}
+}
+
+func (b *wordBuilder) literal(s string, first, quoted bool) {
+	if quoted {
+		b.text(unquoteDouble(s), true)
+		return
+	}
+	if first && strings.HasPrefix(s, "~") {
+		end := strings.IndexByte(s, '/')
+		if end < 0 {
+			end = len(s)
+		}
+		switch name := s[1:end]; {
+		case name == "" && b.a.r.Home != "":
+			b.text(b.a.r.Home, true)
+		case name == "+" && len(b.st.cwds) == 1:
+			b.text(b.st.cwds[0], true)
+		default:
+			b.dark(anything, true)
+		}
+		s = s[end:]
+	}
+	for s != "" {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 {
+			b.text(s, false)
+			return
+		}
+		b.text(s[:i], false)
+		if i+1 >= len(s) {
+			b.text(`\`, true)
+			return
+		}
+		if s[i+1] == '\n' {
+			s = s[i+2:]
+			continue
+		}
+		_, n := utf8.DecodeRuneInString(s[i+1:])
+		b.text(s[i+1:i+1+n], true)
+		s = s[i+1+n:]
+	}
+	b.have = true
+}
+
+// unquoteDouble removes the backslashes that have a meaning in double quotes.
+func unquoteDouble(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			switch s[i+1] {
+			case '\n':
+				i++
+				continue
+			case '$', '`', '"', '\\':
+				i++
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// ansiQuoted reads $'…' as bash does. A NUL ends the text there; that and what
+// is no escape are not told.
+func ansiQuoted(s string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 >= len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		switch c := s[i]; c {
+		case 'a':
+			b.WriteByte(7)
+		case 'b':
+			b.WriteByte(8)
+		case 'e', 'E':
+			b.WriteByte(27)
+		case 'f':
+			b.WriteByte(12)
+		case 'n':
+			b.WriteByte('\n')
+		case 'r':
+			b.WriteByte('\r')
+		case 't':
+			b.WriteByte('\t')
+		case 'v':
+			b.WriteByte(11)
+		case '\\', '\'', '"', '?':
+			b.WriteByte(c)
+		case 'x', 'u', 'U', '0', '1', '2', '3', '4', '5', '6', '7':
+			v, n := codePoint(s[i:])
+			if n == 0 || v == 0 {
+				return "", false
+			}
+			if c == 'u' || c == 'U' {
+				b.WriteRune(rune(v))
+			} else {
+				b.WriteByte(byte(v))
+			}
+			i += n - 1
+		case 'c':
+			if i+1 >= len(s) {
+				return "", false
+			}
+			i++
+			if s[i]&31 == 0 {
+				return "", false
+			}
+			b.WriteByte(s[i] & 31)
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), true
+}
+
+// codePoint reads the number of an escape that begins with x, u, U or an octal
+// digit; n is how many bytes it takes.
+func codePoint(s string) (v, n int) {
+	base, most, i := 16, 2, 1
+	switch s[0] {
+	case 'u':
+		most = 4
+	case 'U':
+		most = 8
+	case 'x':
+	default:
+		base, most, i = 8, 3, 0
+	}
+	start := i
+	for ; i < len(s) && i-start < most; i++ {
+		c := s[i]
+		if c >= 'A' && c <= 'F' {
+			c += 'a' - 'A'
+		}
+		d := strings.IndexByte("0123456789abcdef", c)
+		if d < 0 || d >= base {
+			break
+		}
+		v = v*base + d
+	}
+	if i == start {
+		return 0, 0
+	}
+	return v, i
+}
+
+// param adds a parameter's value.
+func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
+	a, st := b.a, b.st
+	if p.Flags != nil || p.NestedParam != nil || len(p.Modifiers) > 0 || p.Width || p.IsSet || p.Param == nil {
+		a.give("unknown-syntax", Ask, b.src, "this form of expansion is not one of bash's", "write it more plainly")
+		b.dark(anything, quoted)
+		return
+	}
+	name := p.Param.Value
+	if p.Slice != nil {
+		a.arith(p.Slice.Offset, st)
+		a.arith(p.Slice.Length, st)
+	}
+	if p.Repl != nil {
+		a.value(p.Repl.Orig, st)
+		a.value(p.Repl.With, st)
+	}
+	whole := false
+	if p.Index != nil {
+		if w, ok := p.Index.(*syntax.Word); ok && (w.Lit() == "@" || w.Lit() == "*") {
+			whole = true
+		} else {
+			a.arith(p.Index, st)
+		}
+	}
+	if p.Length {
+		b.dark(numbers, quoted)
+		return
+	}
+	var other word
+	if p.Exp != nil && p.Exp.Word != nil {
+		other = a.value(p.Exp.Word, st)
+	}
+	if p.Exp != nil && p.Exp.Op == syntax.OtherParamOps {
+		if other.text == "P" || !other.known() {
+			a.give("prompt-expansion", Ask, b.src, "@P expands a value as a prompt, which runs the commands in it", "print the value with printf")
+		}
+		b.dark(anything, quoted)
+		return
+	}
+	if p.Excl || p.Slice != nil || p.Repl != nil || p.Names != 0 {
+		b.dark(anything, quoted)
+		return
+	}
+	if whole && quoted && p.Exp == nil {
+		if v := st.lookup(a, name); v.list != nil {
+			for i, item := range v.list {
+				if i > 0 {
+					b.flush()
+				}
+				b.w = item
+				b.w.made, b.have = true, true
+				b.cur.WriteString(item.text)
+			}
+			return
+		}
+	}
+	if p.Index != nil {
+		b.dark(anything, quoted)
+		return
+	}
+	b.plain(name, p.Exp, other, quoted)
+}
+
+// plain adds the value of $name, or of one of the forms that say what is to be
+// done where there is none.
+func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quoted bool) {
+	st := b.st
+	switch name {
+	case "#", "?", "$", "!", "PPID", "BASHPID", "UID", "EUID", "RANDOM", "LINENO", "SECONDS", "EPOCHSECONDS", "SHLVL", "BASH_SUBSHELL", "COLUMNS", "LINES", "OPTIND":
+		b.dark(numbers, quoted)
+		return
+	case "@", "*":
+		if st.argsKnown && (quoted && name == "@" || !quoted) && exp == nil {
+			for i, item := range st.args {
+				if i > 0 {
+					b.flush()
+				}
+				b.w = item
+				b.w.made, b.have = true, true
+				b.cur.WriteString(item.text)
+			}
+			b.w.made = true
+			return
+		}
+		b.dark(anything, quoted)
+		return
+	}
+	v := st.lookup(b.a, name)
+	if secretName(name) && !v.known {
+		b.w.secret = true
+	}
+	if exp != nil {
+		switch exp.Op {
+		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
+			b.w.certain = true // the shell stops where it is empty
+		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			st.bind(b.a, name, value{})
+			b.dark(anything, quoted)
+			return
+		case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
+			o := v.origin
+			if v.known || o == names {
+				o = anything
+			}
+			b.dark(o, quoted)
+			return
+		default:
+			b.dark(anything, quoted)
+			return
+		}
+	}
+	switch {
+	case v.known && v.w.known():
+		if v.w.glob && !quoted {
+			b.w.made = true
+			b.text(v.w.text, false)
+			return
+		}
+		b.expansion(v.w.text, quoted)
+	case v.known:
+		// Known in part.
+		b.w.made, b.w.origin, b.some = true, v.w.origin, true
+		b.w.dashed = b.w.dashed || b.cur.Len() == 0 && v.w.dashed
+		b.w.split = b.w.split || !quoted && b.split
+		b.have = true
+		b.cur.WriteString(v.w.text)
+	default:
+		b.dark(v.origin, quoted)
+		if v.origin == paths && v.dotted {
+			b.w.dashed = false
+		}
+	}
+}
