@@ -58,6 +58,8 @@ type App struct {
 	memory    *memory.Store
 	known     *session.Memory // all that is remembered
 	embedNote sync.Once       // that there are no vectors is said once
+	// served: a model asks through this process, whoever started it.
+	served bool
 	// hurried: this process has a deadline, and leaves to another what takes long.
 	hurried bool
 }
@@ -260,6 +262,7 @@ func (a *App) Memory() (*memory.Store, error) {
 	a.memory = memory.New(memory.Options{
 		Dir:        home.MemoryDir(),
 		Access:     access,
+		May:        a.may(),
 		Now:        a.Env.Now,
 		Events:     &memoryEvents{app: a},
 		AfterWrite: index.Touch,

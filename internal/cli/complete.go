@@ -46,9 +46,12 @@ func completeMemory(app *App) completer {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		words := []string{"core", "index"}
-		if m, err := app.Memory(); err == nil {
-			blocks, _ := m.List(cmd.Context()) // none where there is no memory
+		if m, err := app.Layers(); err == nil {
+			blocks, _ := m.List(cmd.Context(), "") // none where there is no memory
 			for _, b := range blocks {
+				if b.Shadowed {
+					continue
+				}
 				words = append(words, cobra.CompletionWithDesc(strings.TrimSuffix(b.Name, ".md"), firstLine(b.Summary, 50)))
 			}
 		}

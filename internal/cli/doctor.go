@@ -115,11 +115,26 @@ func doctor(app *App) (setup.Doctor, error) {
 type lazyMemory struct{ app *App }
 
 func (l lazyMemory) Check(ctx context.Context) (memory.Report, error) {
-	store, err := l.app.Memory()
+	layers, err := l.app.Layers()
 	if err != nil {
 		return memory.Report{}, err
 	}
-	return store.Check(ctx)
+	reports, err := layers.Check(ctx)
+	if err != nil {
+		return memory.Report{}, err
+	}
+	var all memory.Report
+	for _, r := range reports {
+		if r.Project == "" {
+			all = r
+			continue
+		}
+		for _, f := range r.Findings {
+			f.File = r.Project + ":" + f.File
+			all.Findings = append(all.Findings, f)
+		}
+	}
+	return all, nil
 }
 
 // programVersion is the first line that a program says to --version.

@@ -5,6 +5,7 @@ import (
 
 	"reprise/internal/hook"
 	"reprise/internal/learn"
+	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/recall"
 	"reprise/internal/redact"
@@ -52,6 +53,41 @@ func (a *App) Organizer() (*learn.Organizer, error) {
 	return m.Organizer, nil
 }
 
+// Layers are the memories that are read from here: the project's, and the global one.
+func (a *App) Layers() (memory.Layers, error) {
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	global, err := a.Memory()
+	if err != nil {
+		return nil, err
+	}
+	access, err := a.memoryAccess()
+	if err != nil || home.Project == nil {
+		return memory.Layers{{Store: global}}, err
+	}
+	name := home.Project.Name
+	project := memory.New(memory.Options{
+		Dir: home.Paths.ProjectMemory(name), Access: access, May: a.may(), Now: a.Env.Now, Git: memory.GitOptions{Off: true}, Part: true,
+	})
+	entries := memory.NewEntries(memory.EntriesOptions{Dir: home.Paths.ProjectGlobal(name), Access: access, May: a.may(), Now: a.Env.Now})
+	return memory.Layers{{Project: name, Store: project, Entries: entries}, {Store: global}}, nil
+}
+
+// may says which entries are shown to who asks: all to a person, to an agent those
+// that are everyone's or its own. nil is all.
+func (a *App) may() func(acl []string) bool {
+	if a.person() && !a.served {
+		return nil
+	}
+	r, err := a.reader()
+	if err != nil {
+		r = recall.Reader{} // of whom nothing is known
+	}
+	return r.MayRead
+}
+
 // reader is who asks from the working directory: the person at the keyboard, or
 // the agent whose environment this is.
 func (a *App) reader() (recall.Reader, error) {
@@ -81,4 +117,13 @@ func (s searcher) Search(ctx context.Context, q recall.Query) ([]recall.Hit, err
 		return nil, err
 	}
 	return m.Index.Search(ctx, q)
+}
+
+// Damage is what of the files could not be read.
+func (s searcher) Damage(ctx context.Context, r recall.Reader) ([]recall.FileDamage, error) {
+	m, err := s.app.Remembered()
+	if err != nil {
+		return nil, err
+	}
+	return m.Index.Damage(ctx, r)
 }

@@ -88,7 +88,8 @@ func runMCP(ctx context.Context, app *App, o MCPOptions) error {
 	if err != nil {
 		return err
 	}
-	memory, err := app.Memory()
+	app.served = true
+	memory, err := app.Layers()
 	if err != nil {
 		return err
 	}

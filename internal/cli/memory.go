@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,16 +122,34 @@ func memoryPath(app *App) *cobra.Command {
 	}
 }
 
+// scopeFlag is --scope of what reads.
+func scopeFlag(cmd *cobra.Command, scope *string) {
+	cmd.Flags().StringVar(scope, "scope", "", "project or global (default: both, the project's first)")
+	offer(cmd, "scope", memory.ScopeProject, memory.ScopeGlobal)
+}
+
+func checkScope(scope string) error {
+	switch scope {
+	case "", memory.ScopeProject, memory.ScopeGlobal:
+		return nil
+	}
+	return usagef("--scope %q: it is project or global", clipText(scope, 40))
+}
+
 func memoryList(app *App) *cobra.Command {
 	var asJSON bool
+	var scope string
 	cmd := &cobra.Command{
-		Use: "list", Args: cobra.NoArgs, Short: "List the blocks",
+		Use: "list", Args: cobra.NoArgs, Short: "List the blocks, inside a project its own first",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := app.Memory()
+			if err := checkScope(scope); err != nil {
+				return err
+			}
+			m, err := app.Layers()
 			if err != nil {
 				return err
 			}
-			blocks, err := m.List(cmd.Context())
+			blocks, err := m.List(cmd.Context(), scope)
 			if err != nil {
 				return memoryError(err)
 			}
@@ -144,32 +163,54 @@ func memoryList(app *App) *cobra.Command {
 				fmt.Fprintln(app.Err, "No blocks yet. `reprise memory create NAME` makes one.")
 				return nil
 			}
-			table := term.NewTable(app.Style(), "BLOCK", "UPDATED", "TOKENS", "SUMMARY").AlignRight(2).MaxWidth(app.Columns)
-			for _, b := range blocks {
-				day := ""
-				if !b.Updated.IsZero() {
-					day = b.Updated.Format("2006-01-02")
-				}
-				table.Row(b.Name, day, fmt.Sprint(b.Tokens), b.Summary)
-			}
-			return table.Write(app.Out)
+			return listBlocks(app, blocks, len(m) > 1)
 		},
 	}
+	scopeFlag(cmd, &scope)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
 	return cmd
 }
 
+// listBlocks prints blocks; with scopes, whose each is.
+func listBlocks(app *App, blocks []memory.BlockInfo, scopes bool) error {
+	heads := []string{"BLOCK", "UPDATED", "TOKENS", "SUMMARY"}
+	if scopes {
+		heads = append([]string{"SCOPE"}, heads...)
+	}
+	table := term.NewTable(app.Style(), heads...).AlignRight(len(heads) - 2).MaxWidth(app.Columns)
+	for _, b := range blocks {
+		day := ""
+		if !b.Updated.IsZero() {
+			day = b.Updated.Format("2006-01-02")
+		}
+		row := []string{b.Name, day, fmt.Sprint(b.Tokens), b.Summary}
+		if scopes {
+			row = append([]string{b.Scope}, row...)
+		}
+		table.Row(row...)
+	}
+	return table.Write(app.Out)
+}
+
 func memoryRead(app *App) *cobra.Command {
 	var asJSON bool
+	var scope string
 	var offset, limit int
 	cmd := &cobra.Command{
 		Use: "read NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: completeMemory(app), Short: "Print core, index or a block",
+		Long: `Print core, index or a block, or inside a project its learnings, decisions or
+changelog. Where the project and the global memory both have one of that name, it
+is the project's; --scope names the other. What agents keep for themselves is
+shown to them and to you.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := app.Memory()
+			if err := checkScope(scope); err != nil {
+				return err
+			}
+			m, err := app.Layers()
 			if err != nil {
 				return err
 			}
-			doc, more, err := m.Read(cmd.Context(), args[0], offset, limit)
+			doc, more, err := m.Read(cmd.Context(), scope, args[0], offset, limit)
 			if err != nil {
 				return memoryError(err)
 			}
@@ -182,16 +223,51 @@ func memoryRead(app *App) *cobra.Command {
 			if _, err := io.WriteString(app.Out, doc.Content); err != nil {
 				return err
 			}
-			if more {
-				fmt.Fprintf(app.Err, "note: there are %d lines in all; --offset and --limit show others\n", doc.Lines)
-			}
+			readNotes(app, doc, more)
 			return nil
 		},
 	}
+	scopeFlag(cmd, &scope)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs, with its hash")
 	cmd.Flags().IntVar(&offset, "offset", 0, "lines to leave out at the start")
 	cmd.Flags().IntVar(&limit, "limit", 0, fmt.Sprintf("most lines to print (default %d)", memory.DefaultReadRows))
 	return cmd
+}
+
+// readNotes says on the side what a reader should know of a file.
+func readNotes(app *App, doc memory.Doc, more bool) {
+	if more {
+		fmt.Fprintf(app.Err, "note: there are %d lines in all; --offset and --limit show others\n", doc.Lines)
+	}
+	if doc.Project != "" {
+		fmt.Fprintf(app.Err, "note: this is of project %s\n", doc.Project)
+	}
+	for _, other := range doc.Also {
+		fmt.Fprintf(app.Err, "note: there is one of this name in the scope %s, too: --scope %s\n", other, other)
+	}
+	if doc.Private > 0 {
+		fmt.Fprintf(app.Err, "note: %d entries left out, which others keep for themselves\n", doc.Private)
+	}
+	for _, d := range doc.Damage {
+		fmt.Fprintf(app.Err, "warning: %s, %s\n", doc.Name, term.SafeLine(d.String()))
+	}
+}
+
+// warnDamage says what could not be read, and so was not found.
+func warnDamage(ctx context.Context, app *App, r recall.Reader) error {
+	list, err := searcher{app}.Damage(ctx, r)
+	if err != nil {
+		return err
+	}
+	const most = 5
+	for i, d := range list {
+		if i == most {
+			fmt.Fprintf(app.Err, "warning: and %d more; `reprise memory check` names them\n", len(list)-most)
+			break
+		}
+		fmt.Fprintf(app.Err, "warning: %s\n", term.SafeLine(d.String()))
+	}
+	return nil
 }
 
 func memorySearch(app *App) *cobra.Command {
@@ -199,6 +275,8 @@ func memorySearch(app *App) *cobra.Command {
 	var most, tokens int
 	cmd := &cobra.Command{
 		Use: "search WORDS…", Args: cobra.MinimumNArgs(1), Short: "Find what is remembered by words, however weak the match",
+		Long: `Find what is remembered by words, however weak the match. As with recall, the exit
+code is 3 when nothing is found. What of the files cannot be read is named.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			reader, err := app.reader()
 			if err != nil {
@@ -208,32 +286,21 @@ func memorySearch(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := warnDamage(cmd.Context(), app, reader); err != nil {
+				return err
+			}
 			if asJSON {
 				if hits == nil {
 					hits = []recall.Hit{}
 				}
-				return printJSON(app.Out, hits)
+				if err := printJSON(app.Out, hits); err != nil {
+					return err
+				}
+			} else {
+				showHits(app, hits)
 			}
 			if len(hits) == 0 {
-				fmt.Fprintln(app.Err, "nothing found; one word of the question is enough for a match, so try other words")
-				return nil
-			}
-			for _, h := range hits {
-				head := ""
-				if h.Heading != "" {
-					head = "  " + term.SafeText(h.Heading)
-				}
-				where := fmt.Sprintf("%s:%d", h.File, h.Line)
-				if h.File == "" {
-					where = fmt.Sprintf("%s %s", h.Class, h.ID)
-				}
-				if h.Project != "" {
-					where = strings.TrimPrefix(recall.Where(h.Project), "project ") + " " + where
-				}
-				fmt.Fprintf(app.Out, "%s%s  (%.2f)\n", term.SafeText(where), head, h.Score)
-				for line := range strings.Lines(h.Snippet) {
-					fmt.Fprintf(app.Out, "    %s\n", term.SafeText(strings.TrimRight(line, "\r\n")))
-				}
+				return exitWithCode(ExitNotFound)
 			}
 			return nil
 		},
@@ -244,39 +311,95 @@ func memorySearch(app *App) *cobra.Command {
 	return cmd
 }
 
+func showHits(app *App, hits []recall.Hit) {
+	if len(hits) == 0 {
+		fmt.Fprintln(app.Err, "nothing found; one word of the question is enough for a match, so try other words")
+	}
+	for _, h := range hits {
+		head := ""
+		if h.Heading != "" {
+			head = "  " + term.SafeText(h.Heading)
+		}
+		where := fmt.Sprintf("%s:%d", h.File, h.Line)
+		if h.File == "" {
+			where = fmt.Sprintf("%s %s", h.Class, h.ID)
+		}
+		if h.Project != "" {
+			where = strings.TrimPrefix(recall.Where(h.Project), "project ") + " " + where
+		}
+		fmt.Fprintf(app.Out, "%s%s  (%.2f)\n", term.SafeText(where), head, h.Score)
+		for line := range strings.Lines(h.Snippet) {
+			fmt.Fprintf(app.Out, "    %s\n", term.SafeText(strings.TrimRight(line, "\r\n")))
+		}
+	}
+}
+
+// checked is what `memory check --json` prints.
+type checked struct {
+	memory.Report
+	Projects []memory.Report `json:"projects,omitempty"`
+}
+
+func showReport(app *App, r memory.Report) {
+	if r.Project == "" {
+		fmt.Fprintf(app.Out, "core.md   %5d of %d tokens\nindex.md  %5d of %d tokens\nblocks    %5d\n", r.CoreTokens, r.CoreBudget, r.IndexTokens, r.IndexBudget, r.Blocks)
+	} else {
+		fmt.Fprintf(app.Out, "project %s: %s\n", r.Project, count(r.Blocks, "block"))
+	}
+	for _, f := range r.Findings {
+		where := f.File
+		if f.Line > 0 {
+			where = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		if r.Project != "" {
+			where = r.Project + ":" + where
+		}
+		fmt.Fprintf(app.Out, "%s %s [%s]: %s\n    do: %s\n", f.Level, term.SafeText(where), f.Code, term.SafeText(f.Problem), term.SafeText(f.Remedy))
+	}
+}
+
 func memoryCheck(app *App) *cobra.Command {
 	var asJSON bool
+	var scope string
 	cmd := &cobra.Command{
 		Use: "check", Args: cobra.NoArgs, Short: "Say what is wrong or too long, and what to do",
-		Long: `Look at budgets, front matter, names and the index. Ends with 1 when something
-is wrong; warnings alone end with 0.`,
+		Long: `Look at budgets, front matter, names, the index and bytes that are no text; inside
+a project, at its memory and entries, too. Ends with 1 when something is wrong;
+warnings alone end with 0.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := app.Memory()
+			if err := checkScope(scope); err != nil {
+				return err
+			}
+			m, err := app.Layers()
 			if err != nil {
 				return err
 			}
-			r, err := m.Check(cmd.Context())
+			reports, err := m.Check(cmd.Context())
 			if err != nil {
 				return memoryError(err)
 			}
-			if asJSON {
-				err = printJSON(app.Out, r)
-			} else {
-				fmt.Fprintf(app.Out, "core.md   %5d of %d tokens\nindex.md  %5d of %d tokens\nblocks    %5d\n", r.CoreTokens, r.CoreBudget, r.IndexTokens, r.IndexBudget, r.Blocks)
-				for _, f := range r.Findings {
-					where := f.File
-					if f.Line > 0 {
-						where = fmt.Sprintf("%s:%d", f.File, f.Line)
-					}
-					fmt.Fprintf(app.Out, "%s %s [%s]: %s\n    do: %s\n", f.Level, term.SafeText(where), f.Code, term.SafeText(f.Problem), term.SafeText(f.Remedy))
+			reports = slices.DeleteFunc(reports, func(r memory.Report) bool { return scope != "" && r.Scope != scope })
+			ok := true
+			for _, r := range reports {
+				ok = ok && r.OK()
+			}
+			switch {
+			case len(reports) == 0:
+				return exitWith(ExitNotFound, errors.New("there is no project here that has a memory or entries of its own"))
+			case asJSON:
+				err = printJSON(app.Out, checked{reports[0], reports[1:]})
+			default:
+				for _, r := range reports {
+					showReport(app, r)
 				}
 			}
-			if err == nil && !r.OK() {
+			if err == nil && !ok {
 				return exitWithCode(ExitFailure)
 			}
 			return err
 		},
 	}
+	scopeFlag(cmd, &scope)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report for programs")
 	return cmd
 }
@@ -316,7 +439,8 @@ func memoryUpdate(app *App) *cobra.Command {
 		Use: "update NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: completeMemory(app), Short: "Change core, index or a block",
 		Long: `Replace a file's text with --content (its front matter stays), or one passage
 with --old and --new, or only its index row with --summary. With --if-hash, a
-file that changed since you read it is left alone (exit code 4).`,
+file that changed since you read it is left alone (exit code 4). What is changed
+is the global memory; a project's own blocks are yours to edit.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			u.Name = args[0]
 			if u.Content == "" && u.OldText == "" && u.Summary == "" {
@@ -325,7 +449,7 @@ file that changed since you read it is left alone (exit code 4).`,
 			if u.Content, err = textArg(cmd.Context(), app, u.Content); err != nil {
 				return err
 			}
-			m, err := app.Memory()
+			m, err := app.Layers()
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,8 @@ func newRecallCmd(app *App) *cobra.Command {
 		Short: "Ask what is remembered",
 		Long: `Ask what is remembered: notes, decisions, learnings, what failed and how it was
 fixed, and what sessions were about; of this project and of all projects together.
-Nothing is printed when nothing fits, and the exit code is then 3.
+Nothing is printed when nothing fits, and the exit code is then 3, as that of
+"memory search" is. What of the files cannot be read is named.
 
 --as-of answers what was known then. --explain shows what each score is made of,
 and why other candidates were left out.`,
@@ -85,6 +86,9 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 	}
 	answer, err := m.Index.Recall(ctx, q)
 	if err != nil {
+		return err
+	}
+	if err := warnDamage(ctx, app, q.Reader); err != nil {
 		return err
 	}
 	if o.asJSON {

@@ -31,12 +31,13 @@ type RunService interface {
 	StopAll(ctx context.Context) (int, error)
 }
 
-// MemoryService is what the server needs of memory.Store.
+// MemoryService is what the server needs of memory.Layers. An empty scope is the
+// narrowest that has the file, or all.
 type MemoryService interface {
 	Dir() string
 	Ensure(ctx context.Context) error
-	Read(ctx context.Context, name string, offset, limit int) (memory.Doc, bool, error)
-	List(ctx context.Context) ([]memory.BlockInfo, error)
+	Read(ctx context.Context, scope, name string, offset, limit int) (memory.Doc, bool, error)
+	List(ctx context.Context, scope string) ([]memory.BlockInfo, error)
 	Create(ctx context.Context, b memory.CreateBlock) (memory.Written, error)
 	Update(ctx context.Context, b memory.UpdateBlock) (memory.Written, error)
 	AppendEpisode(ctx context.Context, e memory.Episode) (memory.Written, error)
@@ -46,6 +47,8 @@ type MemoryService interface {
 // SearchService finds what is remembered; recall.Index is one.
 type SearchService interface {
 	Search(ctx context.Context, q recall.Query) ([]recall.Hit, error)
+	// Damage is what of the files could not be read, and so is not found.
+	Damage(ctx context.Context, r recall.Reader) ([]recall.FileDamage, error)
 }
 
 // Deps is everything a Server touches. Runs, Memory, Search and Now are

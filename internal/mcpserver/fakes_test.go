@@ -246,7 +246,7 @@ func (f *fakeMemory) Ensure(context.Context) error {
 	return nil
 }
 
-func (f *fakeMemory) Read(_ context.Context, name string, offset, limit int) (memory.Doc, bool, error) {
+func (f *fakeMemory) Read(_ context.Context, _, name string, offset, limit int) (memory.Doc, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.panics {
@@ -272,7 +272,7 @@ func (f *fakeMemory) Read(_ context.Context, name string, offset, limit int) (me
 
 func hashOf(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
 
-func (f *fakeMemory) List(context.Context) ([]memory.BlockInfo, error) {
+func (f *fakeMemory) List(context.Context, string) ([]memory.BlockInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []memory.BlockInfo
@@ -335,6 +335,10 @@ func (f fakeSearch) Search(_ context.Context, q recall.Query) ([]recall.Hit, err
 		return nil, errors.New("the index is broken: run `reprise index rebuild`")
 	}
 	return f.hits[:min(len(f.hits), q.Max)], nil
+}
+
+func (f fakeSearch) Damage(context.Context, recall.Reader) ([]recall.FileDamage, error) {
+	return nil, nil
 }
 
 // world is a server with fakes around it.

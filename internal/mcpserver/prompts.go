@@ -5,11 +5,14 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"reprise/internal/memory"
 )
 
 //go:embed prompts/*.md
@@ -77,10 +80,20 @@ func (s *Server) startPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*m
 	return promptResult("Begin a session with memory", body), nil
 }
 
-// excerpt is the beginning of a memory file, cut at the end of a section where
-// it is too long.
+// excerpt is core or index, the project's before the global one where it has one.
 func (s *Server) excerpt(ctx context.Context, name string, max int) string {
-	doc, _, err := s.deps.Memory.Read(ctx, name, 0, 0)
+	doc, _, err := s.deps.Memory.Read(ctx, "", name, 0, 0)
+	if err != nil || doc.Scope != memory.ScopeProject || !slices.Contains(doc.Also, memory.ScopeGlobal) {
+		return s.excerptOf(ctx, "", name, max)
+	}
+	own := s.excerptOf(ctx, memory.ScopeProject, name, max/2)
+	return fmt.Sprintf("Of project %s:\n\n%s\n\nOf all projects:\n\n%s", doc.Project, own, s.excerptOf(ctx, memory.ScopeGlobal, name, max-tokens(own)))
+}
+
+// excerptOf is the beginning of a memory file, cut at the end of a section where
+// it is too long.
+func (s *Server) excerptOf(ctx context.Context, scope, name string, max int) string {
+	doc, _, err := s.deps.Memory.Read(ctx, scope, name, 0, 0)
 	if err != nil {
 		return fmt.Sprintf("(%s could not be read: %s)", name, clip(err.Error(), 200))
 	}

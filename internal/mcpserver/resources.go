@@ -84,7 +84,7 @@ func (s *Server) listMore(next mcp.MethodHandler) mcp.MethodHandler {
 // listed is an empty list here: the reason is in the log, and memory_read
 // gives it to the model.
 func (s *Server) blockResources(ctx context.Context) []*mcp.Resource {
-	blocks, err := s.deps.Memory.List(ctx)
+	blocks, err := s.deps.Memory.List(ctx, "")
 	if err != nil {
 		if !errors.Is(err, memory.ErrNotFound) {
 			s.logError(ctx, "resources/list", err)
@@ -95,11 +95,20 @@ func (s *Server) blockResources(ctx context.Context) []*mcp.Resource {
 		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Name, b.Name))
 	})
 	var out []*mcp.Resource
-	for _, b := range blocks[:min(len(blocks), maxListed)] {
-		name := strings.TrimSuffix(b.Name, ".md")
+	for _, b := range blocks {
+		if b.Shadowed {
+			continue // its name leads to the project's; memory_read has both
+		}
+		if len(out) == maxListed {
+			break
+		}
+		name, about := strings.TrimSuffix(b.Name, ".md"), b.Summary
+		if b.Project != "" {
+			about = "project " + b.Project + ": " + about
+		}
 		out = append(out, &mcp.Resource{
 			URI: "memory://blocks/" + url.PathEscape(name), Name: name, MIMEType: markdown,
-			Description: clip(b.Summary, 300),
+			Description: clip(about, 300),
 		})
 	}
 	return out
@@ -138,7 +147,7 @@ func (s *Server) memoryResource(ctx context.Context, req *mcp.ReadResourceReques
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	doc, err := s.readMemory(ctx, name, 0, 0, maxAnswerTokens-500)
+	doc, err := s.readMemory(ctx, "", name, 0, 0, maxAnswerTokens-500)
 	if errors.Is(err, memory.ErrNotFound) || errors.Is(err, memory.ErrName) || errors.Is(err, memory.ErrOutside) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
@@ -186,12 +195,14 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	switch {
 	case ref.Type == "ref/resource" && ref.URI == uriBlock && arg.Name == "name" && s.hasToolset(ToolsetMemory),
 		ref.Type == "ref/prompt" && ref.Name == promptStart && arg.Name == "topic" && s.hasToolset(ToolsetMemory):
-		blocks, err := s.deps.Memory.List(ctx)
+		blocks, err := s.deps.Memory.List(ctx, "")
 		if err != nil && !errors.Is(err, memory.ErrNotFound) {
 			return nil, fmt.Errorf("complete block name: %w", err)
 		}
 		for _, b := range blocks {
-			all = append(all, strings.TrimSuffix(b.Name, ".md"))
+			if !b.Shadowed {
+				all = append(all, strings.TrimSuffix(b.Name, ".md"))
+			}
 		}
 	case ref.Type == "ref/resource" && ref.URI == uriRunLog && arg.Name == "id" && s.hasToolset(ToolsetRuns):
 		records, err := s.deps.Runs.List(ctx)

@@ -48,8 +48,12 @@ func searchParams() []param {
 }
 
 type searchAnswer struct {
-	Results []recall.Hit `json:"results"`
+	Results  []recall.Hit `json:"results"`
+	Warnings []string     `json:"warnings,omitempty"`
 }
+
+// maxDamage is how many places that could not be read are named beside results.
+const maxDamage = 5
 
 func (s *Server) memorySearch(c *call) (any, error) {
 	if err := s.ready(c.ctx); err != nil {
@@ -71,6 +75,17 @@ func (s *Server) memorySearch(c *call) (any, error) {
 			break
 		}
 		out.Results = append(out.Results, h)
+	}
+	damage, err := s.deps.Search.Damage(c.ctx, s.deps.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("memory_search: %w", err)
+	}
+	for i, d := range damage {
+		if i == maxDamage {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("and %d more; `reprise memory check` names them", len(damage)-i))
+			break
+		}
+		out.Warnings = append(out.Warnings, clip(d.String(), 300))
 	}
 	return out, nil
 }
@@ -94,6 +109,9 @@ func readParams() []param {
 		{name: "name", kind: text, required: true, bytes: 200, check: blockName,
 			about:  "core, index, or a block's name as the index shows it, for example project-website.",
 			remedy: "use core, index or a name from the index, without a path"},
+		{name: "scope", kind: text, bytes: 20, enum: []string{memory.ScopeProject, memory.ScopeGlobal},
+			about:  "Default: the project's where it has one of that name, else the global one.",
+			remedy: "leave it out"},
 		{name: "offset", kind: integer, min: 0, max: 10_000_000,
 			about:  "Lines to skip: next_offset of the answer before. Default 0.",
 			remedy: "leave it out to read from the beginning"},
@@ -105,6 +123,7 @@ func readParams() []param {
 
 type readAnswer struct {
 	Name    string `json:"name"`
+	Scope   string `json:"scope,omitempty"`
 	Content string `json:"content"`
 	Hash    string `json:"hash"` // of the whole file, for if_hash
 	Updated string `json:"updated"`
@@ -116,21 +135,28 @@ type readAnswer struct {
 	Note    string `json:"note,omitempty"`
 }
 
+func (a *readAnswer) note(text string) {
+	if a.Note != "" {
+		a.Note += "; "
+	}
+	a.Note += text
+}
+
 func (s *Server) memoryRead(c *call) (any, error) {
 	if err := s.ready(c.ctx); err != nil {
 		return nil, err
 	}
-	return s.readMemory(c.ctx, c.args.text("name"), c.args.number("offset", 0), c.args.number("limit", 0), maxPayloadTokens)
+	return s.readMemory(c.ctx, c.args.text("scope"), c.args.text("name"), c.args.number("offset", 0), c.args.number("limit", 0), maxPayloadTokens)
 }
 
 // readMemory reads a page of a file: whole lines, as many as fit.
-func (s *Server) readMemory(ctx context.Context, name string, offset, limit, maxTokens int) (*readAnswer, error) {
-	doc, more, err := s.deps.Memory.Read(ctx, name, offset, limit)
+func (s *Server) readMemory(ctx context.Context, scope, name string, offset, limit, maxTokens int) (*readAnswer, error) {
+	doc, more, err := s.deps.Memory.Read(ctx, scope, name, offset, limit)
 	if err != nil {
 		return nil, memoryError(err)
 	}
 	out := &readAnswer{
-		Name: doc.Name, Hash: doc.Hash, Tokens: doc.Tokens, Lines: doc.Lines, Offset: offset,
+		Name: doc.Name, Scope: doc.Scope, Hash: doc.Hash, Tokens: doc.Tokens, Lines: doc.Lines, Offset: offset,
 		Updated: doc.Updated.UTC().Format(time.RFC3339),
 	}
 	content := strings.ToValidUTF8(doc.Content, "\uFFFD")
@@ -140,9 +166,24 @@ func (s *Server) readMemory(ctx context.Context, name string, offset, limit, max
 		first, rest, found := strings.Cut(content, "\n")
 		page, _ = cutText(first, maxTokens, "the whole line is in the file itself")
 		lines, more = 1, more || found && rest != ""
-		out.Note = "a line was too long for an answer and was cut"
+		out.note("a line was too long for an answer and was cut")
 	} else if len(page) < len(content) {
 		more = true
+	}
+	for _, other := range doc.Also {
+		out.note(fmt.Sprintf("the %s memory has a file of this name, too: give scope %s for it", other, other))
+	}
+	if doc.Scope == memory.ScopeProject {
+		out.note("it is the project's own, which no tool writes: update_memory_block changes the global memory")
+	}
+	if doc.Private > 0 {
+		out.note(fmt.Sprintf("%d entries are left out: they are other agents' own", doc.Private))
+	}
+	for i, d := range doc.Damage {
+		if i == maxDamage {
+			break
+		}
+		out.note("not all of it can be read: " + d.String())
 	}
 	out.Content, out.More = page, more
 	if more {

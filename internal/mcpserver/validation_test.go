@@ -25,7 +25,7 @@ func validCalls(dir string) map[string]map[string]any {
 		"cancel_agent":        {"job_id": "run-aaaaaaaaab", "reason": "r"},
 		"list_agents":         {"status": "all", "limit": 5, "cursor": "run-aaaaaaaaab"},
 		"memory_search":       {"query": "q", "max_results": 3},
-		"memory_read":         {"name": "core", "offset": 0, "limit": 10},
+		"memory_read":         {"name": "core", "scope": "global", "offset": 0, "limit": 10},
 		"append_file":         {"path": "/memory/notes.md", "text": "x"},
 		"create_memory_block": {"name": "project-x", "content": "# X", "summary": "s", "tags": []string{"t"}},
 		"update_memory_block": {"block": "project-site", "content": "# X", "summary": "s", "if_hash": hashOf("a")},
@@ -287,7 +287,7 @@ func TestMemoryToolsOnTheRealStore(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "memory")
 	store := memory.New(memory.Options{Dir: dir, Now: time.Now, Git: memory.GitOptions{Off: true}})
-	w := newWorld(t, func(d *Deps) { d.Memory = store })
+	w := newWorld(t, func(d *Deps) { d.Memory = memory.Layers{{Store: store}} })
 	ctx := t.Context()
 	if a := w.good(ctx, "memory_read", map[string]any{"name": "core"}); a["content"] == "" {
 		t.Errorf("first use: %v", a)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sort"
 	"strings"
@@ -73,7 +74,7 @@ func (k *checker) read(rel string) (*mdfile.File, error) {
 	}
 	f, damage := mdfile.Readable(data)
 	for _, at := range damage {
-		k.find(LevelError, "text.damaged", rel, at.Line, at.Problem, "mend it in an editor; until then the rest is served, and only entries and appends are written to it")
+		k.find(LevelError, "text.damaged", rel, at.Line, at.Problem, damagedRemedy)
 	}
 	return f, nil
 }
@@ -139,7 +140,7 @@ func (k *checker) entries(ctx context.Context) {
 	}
 	for _, p := range problems {
 		if p.ID != "" { // damage was found with its block
-			k.find(LevelError, "entries.frontmatter", p.File, p.Line, "entry "+p.ID+": "+p.Problem, "mend it in an editor; the entries around it are read")
+			k.r.Findings = append(k.r.Findings, p.finding())
 		}
 	}
 }
@@ -162,6 +163,9 @@ func (k *checker) conflict(rel string, f *mdfile.File) {
 // strays are things in blocks/ that are no blocks.
 func (k *checker) strays() {
 	list, err := k.d.ReadDir(blocksDir)
+	if k.s.o.Part && errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	if err != nil {
 		k.find(LevelError, "blocks.missing", blocksDir, 0, err.Error(), "run `reprise memory init`")
 		return
@@ -180,6 +184,9 @@ func (k *checker) strays() {
 
 func (k *checker) core() {
 	f, err := k.read(coreFile)
+	if k.s.o.Part && errors.Is(err, ErrNotFound) {
+		return
+	}
 	if errors.Is(err, ErrNotFound) {
 		k.find(LevelError, "core.missing", coreFile, 0, "it does not exist", "run `reprise memory init`")
 		return
@@ -263,6 +270,12 @@ func shortSlug(s string) string {
 
 func (k *checker) index() {
 	f, err := k.read(indexFile)
+	if k.s.o.Part && errors.Is(err, ErrNotFound) {
+		if len(k.blocks) > 0 {
+			k.find(LevelWarning, "index.missing", indexFile, 0, "it does not exist, so no session is told which blocks there are", "write one, with the table `| Block | Summary | Updated |`")
+		}
+		return
+	}
 	if errors.Is(err, ErrNotFound) {
 		k.find(LevelError, "index.missing", indexFile, 0, "it does not exist", "run `reprise memory init`, then name each block in it")
 		return
@@ -322,7 +335,10 @@ func (k *checker) rows(t indexTable) {
 	for _, n := range names {
 		stem := strings.TrimSuffix(n, ".md")
 		remedy := fmt.Sprintf("add a row, or run `reprise memory update %s --summary …`", stem)
-		if ValidName(stem) != nil {
+		switch {
+		case k.s.o.Part:
+			remedy = "add a row"
+		case ValidName(stem) != nil:
 			remedy = "rename the file first, then add a row" // the tools do not take such a name
 		}
 		k.find(LevelError, "index.unlisted", indexFile, 0, fmt.Sprintf("%s/%s has no row, so no session will know of it", blocksDir, n), remedy)

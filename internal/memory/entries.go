@@ -48,7 +48,8 @@ type EntriesOptions struct {
 	Dir        string // a project's global/
 	Now        func() time.Time
 	Access     Access
-	AfterWrite func(name string) // may be nil; name is the file's, relative to Dir
+	May        func(acl []string) bool // as in Options: what Read shows
+	AfterWrite func(name string)       // may be nil; name is the file's, relative to Dir
 	Disk       durable.Disk
 }
 
@@ -57,7 +58,7 @@ func NewEntries(o EntriesOptions) *Entries {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{o: Options{Dir: o.Dir, Now: o.Now, Access: o.Access, AfterWrite: o.AfterWrite, Disk: o.Disk}, secrets: redact.New()}
+	s := &Store{o: Options{Dir: o.Dir, Now: o.Now, Access: o.Access, May: o.May, AfterWrite: o.AfterWrite, Disk: o.Disk}, secrets: redact.New()}
 	return &Entries{s: s, plain: true, lookup: map[string]string{
 		mdfile.TypeLearning: learningsFile, mdfile.TypePreference: learningsFile, mdfile.TypeDecision: decisionsFile, mdfile.TypeChange: changelogFile,
 	}}

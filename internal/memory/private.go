@@ -7,10 +7,20 @@ import (
 	"reprise/internal/mdfile"
 )
 
+// holdsEntries says that a file of a memory, or of a project's global/, is one of
+// entries.
+func holdsEntries(rel string) bool {
+	switch rel {
+	case learnedBlock, decisionsBlock, learningsFile, decisionsFile, changelogFile:
+		return true
+	}
+	return false
+}
+
 // shown is a file's text as the reader may see it, and how each entry that is of
 // others alone stands in it. Only the files of entries hold any.
 func (s *Store) shown(rel string, text []byte) (shown []byte, kept [][]byte) {
-	if s.o.May == nil || rel != learnedBlock && rel != decisionsBlock || !bytes.Contains(text, []byte("acl")) {
+	if s.o.May == nil || !holdsEntries(rel) || !bytes.Contains(text, []byte("acl")) {
 		return text, nil
 	}
 	return mdfile.ParseEntries(text).Cut(func(e *mdfile.Entry) bool { return !s.o.May(e.ACL) })

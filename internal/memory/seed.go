@@ -5,3 +5,8 @@ package memory
 func IsSeed(name, text string) bool {
 	return name == coreFile && text == seedCore || name == indexFile && text == seedIndex
 }
+
+// isSeed is [IsSeed] for whichever lines were asked for.
+func (d Doc) isSeed() bool {
+	return d.Name == coreFile && d.Hash == hashOf([]byte(seedCore)) || d.Name == indexFile && d.Hash == hashOf([]byte(seedIndex))
+}

@@ -256,12 +256,7 @@ func (s *Store) Read(ctx context.Context, name string, offset, limit int) (Doc, 
 	if err != nil {
 		return Doc{}, false, err
 	}
-	if limit == 0 {
-		limit = DefaultReadRows
-	}
-	text, more := cutLines(doc.Content, offset, limit)
-	doc.Content = text
-	return doc, more, ctx.Err()
+	return doc.page(offset, limit, ctx.Err())
 }
 
 func (s *Store) doc(d *durable.Dir, rel string) (Doc, error) {

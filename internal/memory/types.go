@@ -65,7 +65,10 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
 // Doc is one memory file, or a range of its lines.
 type Doc struct {
-	Name    string    `json:"name"` // core.md, index.md or the block's file name
+	Name    string    `json:"name"`              // core.md, index.md or the block's file name
+	Scope   string    `json:"scope,omitempty"`   // project or global, where several were looked at
+	Project string    `json:"project,omitempty"` // of the scope project
+	Also    []string  `json:"also,omitempty"`    // other scopes that have a file of this name
 	Content string    `json:"content"`
 	Hash    string    `json:"hash"` // "sha256:<hex>" of the whole file, whatever range was asked for
 	Updated time.Time `json:"updated"`
@@ -80,10 +83,14 @@ type Doc struct {
 // BlockInfo is one block as List shows it. Summary is its index row's, empty
 // when the index has none.
 type BlockInfo struct {
-	Name    string    `json:"name"`
-	Summary string    `json:"summary"`
-	Updated time.Time `json:"updated"`
-	Tokens  int       `json:"tokens"`
+	Name    string `json:"name"`
+	Scope   string `json:"scope,omitempty"` // as in Doc
+	Project string `json:"project,omitempty"`
+	// Shadowed says that a narrower scope has a file of this name.
+	Shadowed bool      `json:"shadowed,omitempty"`
+	Summary  string    `json:"summary"`
+	Updated  time.Time `json:"updated"`
+	Tokens   int       `json:"tokens"`
 }
 
 // CreateBlock asks for a new block. Name is with or without ".md". Content may
@@ -151,6 +158,9 @@ type Options struct {
 	AfterWrite func(name string) // may be nil; name is relative, with slashes
 	Disk       durable.Disk      // zero = the real disk; tests put faults in
 	Git        GitOptions
+	// Part is a memory that need not be whole: a project's, which has what people
+	// put there.
+	Part bool
 }
 
 // GitOptions say how the memory repository is handled.
@@ -182,6 +192,8 @@ type Finding struct {
 // Report is the state of the memory.
 type Report struct {
 	Dir         string    `json:"dir"`
+	Scope       string    `json:"scope,omitempty"` // as in Doc
+	Project     string    `json:"project,omitempty"`
 	CoreTokens  int       `json:"core_tokens"`
 	CoreBudget  int       `json:"core_budget"`
 	IndexTokens int       `json:"index_tokens"`

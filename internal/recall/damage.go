@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"reprise/internal/mdfile"
@@ -17,6 +18,17 @@ type FileDamage struct {
 	File    string `json:"file"`              // as in Hit.File
 	Line    int    `json:"line,omitempty"`    // 0 = the whole file
 	Problem string `json:"problem"`
+}
+
+func (d FileDamage) String() string {
+	where := d.File
+	if d.Project != "" {
+		where = d.Project + ":" + where
+	}
+	if d.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s; what stands there may not be found", where, d.Line, d.Problem)
+	}
+	return fmt.Sprintf("%s cannot be read, and nothing of it is found: %s", where, d.Problem)
 }
 
 // Damage says what could not be read, as of the last look at the files, of what

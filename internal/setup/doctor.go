@@ -318,7 +318,11 @@ func (d Doctor) memory(ctx context.Context) []Finding {
 		if f.Level == memory.LevelError {
 			s = Fail
 		}
-		out = append(out, one(s, f.Remedy, "%s: %s", f.File, f.Problem)...)
+		where := f.File
+		if f.Line > 0 {
+			where = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		out = append(out, one(s, f.Remedy, "%s: %s", where, f.Problem)...)
 	}
 	return out
 }
