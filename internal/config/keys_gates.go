@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 // Gates says what is looked at before an agent's turn may end. A project adds
 // to it through what its trusted file says; see [Verify].
 type Gates struct {
@@ -45,4 +47,19 @@ func gateKeys() []key {
 			func(s *Settings) *string { return &s.Gates.On[i] }, "on", "off", "project"))
 	}
 	return list
+}
+
+// Off is why a gate is not looked at, "" where it is. v is what a trusted project
+// says; it may be nil.
+func (g Gates) Off(name string, v *Verify) string {
+	i := slices.Index(gateNames[:], name)
+	switch {
+	case i < 0:
+		return "there is no such gate"
+	case g.On[i] == "off":
+		return "the setting gates." + name + " is off"
+	case g.On[i] == "project" && (v == nil || !slices.Contains(v.Gates, name)):
+		return "the project does not ask for it"
+	}
+	return ""
 }

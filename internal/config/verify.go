@@ -402,3 +402,6 @@ func checkName(s string) string {
 	}
 	return problem
 }
+
+// IsVerifyProfile reports whether there is such a profile.
+func IsVerifyProfile(s string) bool { return slices.Contains(verifyProfiles[:], s) }

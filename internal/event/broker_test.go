@@ -127,6 +127,7 @@ func TestSchemaIsThePayloads(t *testing.T) {
 		event.QuestionAsked: event.QuestionData{}, event.QuestionAnswered: event.QuestionData{},
 		event.DelegationCounted: event.DelegationData{}, event.RecallServed: event.ServedData{}, event.RecallUsed: event.UsedData{},
 		event.MemoryWritten: event.MemoryData{}, event.MemoryPromoted: event.MemoryData{}, event.MemoryRetired: event.MemoryData{}, event.MemoryPurged: event.MemoryData{},
+		event.VerificationFinished: event.VerificationData{},
 	}
 	for _, typ := range event.Types() {
 		got, ok := quick.Fields(string(typ))

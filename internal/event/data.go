@@ -136,3 +136,29 @@ const (
 	DelegationReset     = "reset"     // a person set the count back
 	DelegationRecounted = "recounted" // the count was lost or damaged and was made again from the log
 )
+
+// VerificationData is the data of verification.finished: a verification in short.
+// The whole of it is in its own file, by its id.
+type VerificationData struct {
+	ID         string      `json:"id"`
+	Status     string      `json:"status"` // passed, failed, error or skipped
+	Profile    string      `json:"profile,omitempty"`
+	Trigger    string      `json:"trigger,omitempty"`
+	Claim      string      `json:"claim,omitempty"` // what the agent's last words said of the work
+	Base       string      `json:"base,omitempty"`  // commit
+	Tree       string      `json:"tree,omitempty"`  // hash of what was checked
+	Checks     []CheckData `json:"checks,omitempty"`
+	Issues     []string    `json:"issues,omitempty"` // those that say that the work is not done
+	Blocked    bool        `json:"blocked,omitempty"`
+	Agent      string      `json:"agent,omitempty"` // id of the subagent whose end it was
+	DurationMS int64       `json:"duration_ms,omitempty"`
+}
+
+// CheckData is how one check went.
+type CheckData struct {
+	Name       string `json:"name"`
+	Status     string `json:"status"`
+	Level      string `json:"level,omitempty"`
+	AtBase     string `json:"at_base,omitempty"`
+	DurationMS int64  `json:"duration_ms,omitempty"`
+}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/event"
 )
 
 // Status is how a verification, or one check, ended.
@@ -157,3 +158,18 @@ const (
 
 // Triggers are the known values of [Result.Trigger].
 func Triggers() []string { return []string{Manual, Stop, SubagentStop, ToolFailure, TaskPhase} }
+
+// Event is what the event log keeps of a result; the rest is in its file.
+func (r *Result) Event() event.VerificationData {
+	d := event.VerificationData{
+		ID: r.ID, Status: string(r.Status), Profile: r.Profile, Trigger: r.Trigger, Claim: r.Claim, Base: r.Base, Tree: r.Tree,
+		Blocked: r.Blocked, DurationMS: r.DurationMS, Agent: r.Agent,
+	}
+	for _, c := range r.Checks {
+		d.Checks = append(d.Checks, event.CheckData{Name: c.Name, Status: string(c.Status), Level: c.Level, AtBase: string(c.AtBase), DurationMS: c.DurationMS})
+	}
+	for _, i := range r.Blocking() {
+		d.Issues = append(d.Issues, i.Gate+": "+i.Check+": "+i.Message)
+	}
+	return d
+}

@@ -493,3 +493,9 @@ func (r *Result) nextSteps() {
 		}
 	}
 }
+
+// Busy reports whether a verification of the project is at work.
+func (v *Verifier) Busy() bool {
+	busy, err := v.o.Store.Disk.IsLocked(filepath.Join(v.o.Store.Dir, "run.lock"))
+	return err == nil && busy
+}

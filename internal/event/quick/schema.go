@@ -56,6 +56,13 @@ var (
 	}
 )
 
+var verificationFields = []Field{
+	{"id", Text, nil}, {"status", Text, nil}, {"profile", Text, nil}, {"trigger", Text, nil}, {"claim", Text, nil},
+	{"base", Text, nil}, {"tree", Text, nil},
+	{"checks", Objects, []Field{{"name", Text, nil}, {"status", Text, nil}, {"level", Text, nil}, {"at_base", Text, nil}, {"duration_ms", Integer, nil}}},
+	{"issues", Texts, nil}, {"blocked", Bool, nil}, {"agent", Text, nil}, {"duration_ms", Integer, nil},
+}
+
 // Fields is what the data of a type of event holds. ok is false for a type that
 // is not one of the closed list.
 func Fields(typ string) (fields []Field, ok bool) {
@@ -80,7 +87,9 @@ func Fields(typ string) (fields []Field, ok bool) {
 		return usedFields, true
 	case "memory.written", "memory.promoted", "memory.retired", "memory.purged":
 		return memoryFields, true
-	case "permission.decided", "verification.finished", "episode.recorded", "policy.changed",
+	case "verification.finished":
+		return verificationFields, true
+	case "permission.decided", "episode.recorded", "policy.changed",
 		"run.changed", "work.changed", "task.changed", "state.changed", "compaction.finished",
 		"trust.changed":
 		return nil, true
