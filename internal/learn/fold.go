@@ -212,7 +212,8 @@ func (f *folder) takeIn(ctx context.Context, log Log) (done bool, err error) {
 	done = true
 	for again := true; again; {
 		again = false
-		for item, err := range event.ReadFrom(log.Dir, from) {
+		for t := range ahead(event.ReadFrom(log.Dir, maps.Clone(from)), prefix, f.o.o.Sweep) {
+			item, err := &t.item, t.err
 			var bad *event.LineError
 			switch {
 			case errors.Is(err, event.ErrChanged):
@@ -230,7 +231,7 @@ func (f *folder) takeIn(ctx context.Context, log Log) (done bool, err error) {
 			case err != nil:
 				f.report.skip(err) // a file that cannot be read keeps the others from nothing
 			default:
-				f.add(&item.Event, prefix+item.File)
+				f.add(&t)
 				moved[item.File] = item.Next
 			}
 			if f.did >= f.o.o.Batch || f.did > 0 && f.did%64 == 0 && f.over() || ctx.Err() != nil {
@@ -252,23 +253,20 @@ func (f *folder) takeIn(ctx context.Context, log Log) (done bool, err error) {
 }
 
 // add keeps an event's record for the end of the transaction.
-func (f *folder) add(e *event.Event, src string) {
+func (f *folder) add(t *taken) {
+	e := &t.item.Event
 	f.did++
 	f.report.Events++
 	f.counts(e)
-	r, ok := newRecord(e, src, f.o.o.Sweep)
-	if !ok {
+	if t.rec == nil {
 		return
-	}
-	for _, s := range r.strings() {
-		*s = strings.Clone(*s) // an event's strings hold its whole line
 	}
 	key, name := sessionKey(e)
 	if f.chunks == nil {
 		f.chunks = map[string][]*record{}
 	}
 	id := key + "\t" + name + "\t" + e.Client
-	f.chunks[id] = append(f.chunks[id], &r)
+	f.chunks[id] = append(f.chunks[id], t.rec)
 }
 
 // flush stores the records that were added.

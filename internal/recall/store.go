@@ -223,10 +223,10 @@ func (d *db) one(where string, args ...any) (st stored, ok bool, err error) {
 type writer struct {
 	d     *db
 	df    map[string]*tally // of each word
-	delta corpus         // change of the corpus
-	days  map[int64]int  // change of each day's document count
-	of    map[string]int // and of each project's
-	gone  []string       // ids that were removed, maybe to be put again
+	delta corpus            // change of the corpus
+	days  map[int64]int     // change of each day's document count
+	of    map[string]int    // and of each project's
+	gone  []string          // ids that were removed, maybe to be put again
 	dirty bool
 
 	pending      map[int64]*entry // whose words are not in fts yet, by row
