@@ -83,6 +83,9 @@ func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 			h.warn("a note of what the session was told is left over", err)
 		}
 	}
+	if err := h.app.summarizeLater(); err != nil {
+		h.warn("summaries are not written by a model", err)
+	}
 	return h.promote(ctx)
 }
 

@@ -19,6 +19,7 @@ func knowledgeCommands(app *App) []*cobra.Command {
 	return []*cobra.Command{
 		memoryLearn(app), memoryDecide(app), memoryCorrect(app), memoryForget(app), memoryPromote(app), memoryDemote(app),
 		memoryUseful(app, true), memoryUseful(app, false), memoryWhy(app), memoryConflicts(app), memoryProfile(app), memoryExpire(app),
+		memorySummarize(app),
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // main, run by this very test binary. `reprise` in a script is the program;
 // the supervisors and agents that it starts are the test binary too.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"supervise", "protect", "script-agent", "mcp"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"supervise", "protect", "script-agent", "mcp", "memory"}, os.Args[1]) {
 		reprise()
 	}
 	testscript.Main(m, map[string]func(){"reprise": reprise})

@@ -3,14 +3,12 @@ package learn
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"reprise/internal/event"
-	"reprise/internal/recall"
 )
 
 // Job is the bounded work at a session's start and end.
@@ -26,20 +24,14 @@ type Job struct {
 	// Append writes an event into the log of the session's project; nil = the
 	// job leaves no event.
 	Append func(ctx context.Context, e event.Event) error
-	// Summarizer writes the session's summary in place of the extractive one;
-	// nil = none. It is asked only at a session's end, once for a session, and
-	// outside the budget: a caller that has a deadline leaves it out.
-	Summarizer Summarizer
 }
 
 // JobReport is what a job did.
 type JobReport struct {
 	Report
-	Compacted bool   `json:"compacted"`           // the event was written
-	Used      int    `json:"used"`                // uses of what was served that were found and recorded
-	Outbox    string `json:"outbox,omitempty"`    // why the outbox could not be taken in
-	Summary   string `json:"summary,omitempty"`   // who wrote the summary
-	Unwritten string `json:"unwritten,omitempty"` // why no summary was written
+	Compacted bool   `json:"compacted"`        // the event was written
+	Used      int    `json:"used"`             // uses of what was served that were found and recorded
+	Outbox    string `json:"outbox,omitempty"` // why the outbox could not be taken in
 }
 
 // CompactionData is the data of compaction.finished.
@@ -78,9 +70,6 @@ func (o *Organizer) Do(ctx context.Context, j Job) (JobReport, error) {
 	}
 	if err := o.improve(ctx, j, &out); err != nil {
 		return out, err
-	}
-	if j.Summarizer != nil && j.At == "session_end" && j.Session != "" {
-		o.summarize(ctx, j, &out)
 	}
 	seen, last, err := o.compacted(ctx)
 	if err != nil || seen == last {
@@ -169,80 +158,4 @@ func (f *folder) keepCounts() error {
 		}
 	}
 	return nil
-}
-
-var errHasSummary = errors.New("the session has a written summary")
-
-// summarize asks for a summary of the session that has ended. That it fails
-// costs nothing: the extractive one stands.
-func (o *Organizer) summarize(ctx context.Context, j Job, out *JobReport) {
-	in, err := o.summaryInput(ctx, j)
-	if errors.Is(err, errHasSummary) {
-		return
-	}
-	var text, by string
-	if err == nil {
-		text, by, err = j.Summarizer.Summarize(ctx, in)
-	}
-	var data []byte
-	if err == nil && text != "" {
-		data, err = json.Marshal(Recorded{Kind: "summary", Text: clip(text, 4000), By: by})
-	}
-	if err == nil && text != "" {
-		err = j.Append(ctx, event.Event{Type: event.EpisodeRecorded, Scope: event.ScopeSession, Project: j.Project, Session: j.Session, Client: j.Client, Data: data})
-	}
-	if err != nil {
-		out.Unwritten = err.Error()
-		return
-	}
-	out.Summary = by
-}
-
-func (o *Organizer) summaryInput(ctx context.Context, j Job) (SummaryInput, error) {
-	in := SummaryInput{Session: j.Session, Client: j.Client, Project: j.Project}
-	key, _ := sessionKey(&event.Event{Client: j.Client, Session: j.Session})
-	err := o.store.View(ctx, func(tx Tx) error {
-		var m made
-		b, _, err := tx.Load(bucketMade, "s"+key)
-		if err == nil {
-			err = m.decode(b)
-		}
-		if err != nil {
-			return err
-		}
-		var docs []recall.Doc
-		for id := range m.Docs {
-			d, ok, err := tx.Get(id)
-			if err != nil {
-				return err
-			}
-			if ok {
-				docs = append(docs, d)
-			}
-		}
-		sortDocs(docs)
-		for _, d := range docs {
-			if d.Class == recall.ClassSummary {
-				in.Extract = d.Text
-			} else {
-				in.Episodes = append(in.Episodes, d.Title)
-			}
-		}
-		f := &folder{o: o, tx: tx}
-		f.o = &Organizer{cache: cache{sessions: map[string][]*record{}}}
-		recs, err := f.records(key)
-		if err != nil {
-			return err
-		}
-		for _, r := range recs {
-			if r.typ == event.EpisodeRecorded {
-				return errHasSummary
-			}
-		}
-		return nil
-	})
-	if err == nil && in.Extract == "" {
-		err = errors.New("the session has no summary yet")
-	}
-	return in, err
 }

@@ -62,34 +62,85 @@ func (s *summarizer) Summarize(_ context.Context, in SummaryInput) (string, stri
 	return "They ran the tests.", "a-model", s.err
 }
 
-func TestJobAsksForASummaryOnce(t *testing.T) {
+// What waits in the outbox goes on waiting, and what is in the log is organised.
+func TestJobWithoutTheOutbox(t *testing.T) {
 	s := newStory(t)
 	s.failFix("s1", "shop", "npm ci", d(11, 1))
 	o := New(Options{Store: newFake(), Logs: s.logs(), Now: clock("2026-11-03")})
-	m := &summarizer{err: errors.New("no model")}
-	job := Job{At: "session_end", Session: "s1", Client: "claude", Project: "shop", Summarizer: m, Append: func(_ context.Context, e event.Event) error {
+	r, err := o.Do(context.Background(), Job{At: "session_end", Session: "s1", Client: "claude", Project: "shop",
+		Append: func(context.Context, event.Event) error { return nil },
+		Replay: func(context.Context) error { return errors.New("the outbox is locked") }})
+	if err != nil || r.Outbox != "the outbox is locked" || !r.Compacted || r.Docs == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A summary is asked for once, after the session has ended, and fails without a
+// trace. What was written is an event: a rebuild asks nobody.
+func TestSummarize(t *testing.T) {
+	ctx := context.Background()
+	s := newStory(t)
+	s.failFix("s1", "shop", "npm ci", d(11, 1))
+	s.failFix("s2", "shop", "npm i", d(11, 2))
+	o := New(Options{Store: newFake(), Logs: s.logs(), Now: clock("2026-11-04")})
+	run := func(o *Organizer) []Stats {
+		t.Helper()
+		if _, err := o.Run(ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+		list, err := o.Unwritten(ctx, time.Time{}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	list := run(o)
+	if len(list) != 2 || list[0].Session != "s2" || list[1].Session != "s1" {
+		t.Fatalf("%+v", list)
+	}
+	if one, err := o.Unwritten(ctx, d(11, 2), 10); err != nil || len(one) != 1 {
+		t.Errorf("%+v, %v", one, err)
+	}
+	if one, err := o.Unwritten(ctx, time.Time{}, 1); err != nil || len(one) != 1 {
+		t.Errorf("%+v, %v", one, err)
+	}
+	var last event.Event
+	add := func(_ context.Context, e event.Event) error {
+		last = e
 		s.session = e.Session
+		s.at = e.TS
 		s.add(e.Type, e.Data)
 		return nil
-	}, Replay: func(context.Context) error { return errors.New("the outbox is locked") }}
-	r, err := o.Do(context.Background(), job)
-	if err != nil || r.Unwritten != "no model" || r.Outbox != "the outbox is locked" || !r.Compacted {
-		t.Fatalf("%+v, %v", r, err)
+	}
+	m := &summarizer{err: errors.New("no model")}
+	if _, err := o.Summarize(ctx, m, list[1], add); !errors.Is(err, m.err) || last.ID != "" {
+		t.Fatalf("%v, %+v", err, last)
 	}
 	m.err = nil
-	if r, err = o.Do(context.Background(), job); err != nil || r.Summary != "a-model" {
-		t.Fatalf("%+v, %v", r, err)
+	by, err := o.Summarize(ctx, m, list[1], add)
+	if err != nil || by != "a-model" || last.Session != "s1" || !last.TS.Equal(list[1].End) {
+		t.Fatalf("%q, %v, %+v", by, err, last)
 	}
 	if !strings.Contains(m.in.Extract, "Failed and fixed: npm test") || len(m.in.Episodes) == 0 {
 		t.Errorf("%+v", m.in)
 	}
-	for range 3 {
-		if _, err = o.Do(context.Background(), job); err != nil {
-			t.Fatal(err)
+	first := last.ID
+	if _, err := o.Summarize(ctx, m, list[1], add); err != nil || last.ID != first {
+		t.Errorf("two who do it at once record %s and %s", first, last.ID) // before either is taken in
+	}
+	for _, o := range []*Organizer{o, New(Options{Store: newFake(), Logs: s.logs(), Now: clock("2026-11-04")})} {
+		if list := run(o); len(list) != 1 || list[0].Session != "s2" {
+			t.Errorf("%+v", list)
+		}
+		if _, err := o.Summarize(ctx, m, list[1], add); !errors.Is(err, ErrHasSummary) {
+			t.Error(err)
 		}
 	}
-	if m.asked != 2 {
+	if m.asked != 3 {
 		t.Errorf("asked %d times", m.asked)
+	}
+	if _, err := o.Summarize(ctx, m, Stats{Session: "nobody's"}, add); !errors.Is(err, ErrNoSummary) {
+		t.Error(err)
 	}
 }
 

@@ -2,7 +2,6 @@ package learn
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,30 +10,6 @@ import (
 	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
-
-// Summarizer writes a summary in place of the extractive one: a model that was
-// configured. What it returns becomes an event, so that a rebuild needs no model.
-type Summarizer interface {
-	// Summarize returns the summary and the name of what wrote it.
-	Summarize(ctx context.Context, in SummaryInput) (text, by string, err error)
-}
-
-// SummaryInput is what a summary is written from.
-type SummaryInput struct {
-	Session  string
-	Client   string
-	Project  string
-	Extract  string   // the extractive summary
-	Episodes []string // titles of the session's episodes, in order of time
-}
-
-// Recorded is the data of episode.recorded: a text about a session that was not
-// worked out from the log but written.
-type Recorded struct {
-	Kind string `json:"kind"` // summary
-	Text string `json:"text"`
-	By   string `json:"by,omitempty"` // model or person
-}
 
 // session makes the session's summary: when it has ended, or when a day has
 // gone by without a word from it.
@@ -94,14 +69,16 @@ func (c *composer) project() string {
 }
 
 // written is the text that a model or person wrote about the session last.
-func (c *composer) written() (by, text string) {
-	for _, r := range c.s.recs {
+func (c *composer) written() (by, text string) { return writtenIn(c.s.recs) }
+
+func writtenIn(recs []*record) (by, text string) {
+	for _, r := range recs {
 		if r.typ != event.EpisodeRecorded {
 			continue
 		}
 		var d Recorded
 		decode(r.extra, &d)
-		if d.Kind == "summary" && d.Text != "" {
+		if d.Kind == KindWritten && d.Text != "" {
 			by, text = d.By, d.Text
 		}
 	}
