@@ -144,6 +144,20 @@ func (p *place) read(name string) ([]byte, error) {
 	return read(root, base)
 }
 
+// there says that a file exists. Who finds in the index what is not in a list of
+// the files may have made the list before another process took the file in.
+func (p *place) there(name string) bool {
+	if e, ok := p.entry(name); ok {
+		fi, err := os.Stat(e.Path)
+		return err == nil && !fi.IsDir()
+	}
+	if p.dir == "" || p.ofEntries(name) {
+		return false
+	}
+	_, gone, err := lookAt(p.dir, name)
+	return err == nil && !gone
+}
+
 // known reads what the index knows of the place's files.
 func (x *Index) known(p *place) error {
 	if p.files != nil && p.seen == x.db.seen {
@@ -254,7 +268,7 @@ func (x *Index) refreshPlace(ctx context.Context, p *place, touched []string, al
 	}
 	dirs := dirTimes(p.dir)
 	now := x.o.Now()
-	moved := dirs != p.dirs || p.behind && p.racy()
+	moved := dirs != p.dirs || p.racy()
 	if p.looked.IsZero() || p.cheap() || len(touched) == 0 && moved || all && p.behind {
 		return x.lookAll(ctx, p)
 	}
@@ -489,6 +503,9 @@ func (x *Index) settle(p *place, hints map[string]hint, names, gone []string) (c
 // put writes a change within a transaction.
 func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]hint, ch change) error {
 	for _, n := range ch.gone {
+		if p.there(n) {
+			continue
+		}
 		if err := w.putFile(p.key, n, file{}, nil); err != nil {
 			return err
 		}

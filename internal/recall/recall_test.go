@@ -199,6 +199,12 @@ func TestLargeMemoryLooksLess(t *testing.T) {
 	if len(search(t, x, "marmoset")) != 1 {
 		t.Error("a new file is not found at once")
 	}
+	for _, d := range []string{dir, filepath.Join(dir, "blocks")} { // what changed just now is looked at again
+		if err := os.Chtimes(d, now.Add(-time.Hour), now.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	search(t, x, "marmoset")
 	slow()
 	appendTo(t, filepath.Join(dir, "blocks/reference-baking.md"), "wallaby\n")
 	x.Touch("blocks/reference-baking.md")
@@ -473,6 +479,56 @@ func TestSeveralIndexesOnOneFile(t *testing.T) {
 	wg.Wait()
 	if n := len(search(t, x, "word0x0 word3x7")); n != 2 {
 		t.Errorf("%d hits at the end", n)
+	}
+}
+
+// TestOldListTakesNothingAway: a list of the files that was made before another
+// process took a new file in does not put that file out of the index again.
+func TestOldListTakesNothingAway(t *testing.T) {
+	x, dir := newIndex(t)
+	defer x.Close()
+	search(t, x, "warm up")
+	p := x.places[0]
+	old, err := p.lookAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "blocks/reference-late.md", "pangolin\n")
+	y := Open(x.o)
+	defer y.Close()
+	if len(search(t, y, "pangolin")) != 1 {
+		t.Fatal("a new file is not found")
+	}
+	apply := func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if err := errors.Join(x.current(t.Context()), x.known(p)); err != nil {
+			t.Fatal(err)
+		}
+		dirty, gone := x.compare(p, old)
+		if len(gone) != 1 {
+			t.Fatalf("the list is not an old one: %q", gone)
+		}
+		if err := x.apply(t.Context(), p, old, dirty, gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply()
+	found := func() (n int) {
+		t.Helper()
+		if err := y.View(t.Context(), func(tx *Tx) (err error) { n, _, err = tx.Frequency("pangolin"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if found() != 1 {
+		t.Error("another's old list took the file out")
+	}
+	if err := os.Remove(filepath.Join(dir, "blocks", "reference-late.md")); err != nil {
+		t.Fatal(err)
+	}
+	if apply(); found() != 0 {
+		t.Error("a file that is gone is still there")
 	}
 }
 
