@@ -71,6 +71,8 @@ func commands(app *App) []*cobra.Command {
 		newInitCmd(app),
 		newSetupCmd(app),
 		newTrustCmd(app),
+		newVerifyCmd(app),
+		newGatesCmd(app),
 		newMCPCmd(app),
 		newSpawnCmd(app),
 		newRunsCmd(app),

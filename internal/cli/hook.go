@@ -99,7 +99,8 @@ func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
 		return true
 	}
 	if h.call.limit <= 0 {
-		h.call.limit = time.Duration(dialect.DeadlineMS(call.client, call.event))*time.Millisecond - 100*time.Millisecond
+		ms := max(dialect.DeadlineMS(call.client, call.event), dialect.GateMS(call.client, call.event))
+		h.call.limit = time.Duration(ms)*time.Millisecond - 100*time.Millisecond
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.call.limit)
 	defer cancel()
@@ -223,6 +224,14 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	if paths, err := config.FindPaths(h.app.Env); err == nil {
 		r.Who.Role = hook.Role(paths.State, &ev, env.Get, h.warn)
+	}
+	if p.Rules.Gates(string(ev.Kind)) {
+		r.Gate = &gatekeeper{app: h.app, home: h.made.Home, dir: env.Dir, warn: h.warn}
+	} else if ms := dialect.GateMS(ev.Client, ev.Name); ms > 0 {
+		// The time that was given is a gate's, and there is none.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(dialect.DeadlineMS(ev.Client, ev.Name))*time.Millisecond)
+		defer cancel()
 	}
 	h.replay(ctx)
 	d, err := r.Route(ctx, ev)

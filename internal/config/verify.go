@@ -34,8 +34,6 @@ type Verify struct {
 	Gates []string
 	// MaxMB bounds a snapshot, in MiB.
 	MaxMB int
-	// Reviewers review the work, the cheapest first.
-	Reviewers []string
 }
 
 // Check is one command that tells whether work is done.
@@ -144,8 +142,6 @@ func (d *document) projectVerify(n ast.Node) *Verify {
 			v.Env = d.words(e, checkSetting)
 		case "gates":
 			v.Gates = d.words(e, func(s string) string { return notOneOf(s, gateNames[:]) })
-		case "reviewers":
-			v.Reviewers = d.words(e, func(s string) string { return notOneOf(s, append([]string{"judge"}, hookClients[:]...)) })
 		case "max_mb":
 			if mb, ok := d.integer(e.key, e.value, 1, 1<<20); ok {
 				v.MaxMB = mb
@@ -155,7 +151,7 @@ func (d *document) projectVerify(n ast.Node) *Verify {
 		case "profiles":
 			d.verifyProfiles(e, v)
 		default:
-			d.add(e.node, e.key, "is not a setting of a project", "remove it; there are profile, profiles, risk, protected, carry, env, gates, reviewers, on_failure and max_mb")
+			d.add(e.node, e.key, "is not a setting of a project", "remove it; there are profile, profiles, risk, protected, carry, env, gates, on_failure and max_mb")
 		}
 	}
 	return v

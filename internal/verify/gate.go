@@ -184,6 +184,34 @@ func (g *Gate) spare(ctx context.Context, v *Verifier, t Turn, st *gateState, cl
 	return "", nil
 }
 
+// Tell is what a verification after a failed tool found, for the session's agent:
+// once, and only what is news. "" where there is nothing.
+func (g *Gate) Tell(ctx context.Context, t Turn) (text string, err error) {
+	list, _, err := g.Verifier.Store.List(5)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range list {
+		if r.Trigger != ToolFailure || r.Session != t.Session || r.Client != t.Client || g.Verifier.Env.Now().Sub(r.Started) > tellWithin {
+			continue
+		}
+		err := g.Verifier.Store.change(ctx, t, func(s *gateState, _ found) {
+			if s.Told == r.ID {
+				return
+			}
+			s.Told = r.ID
+			if r.Status == Failed {
+				text = failureText(r)
+			}
+		})
+		return text, err
+	}
+	return "", nil
+}
+
+// tellWithin is how old what is told after a failure may be.
+const tellWithin = 10 * time.Minute
+
 // open reports whether the current task keeps the turn open.
 func (g *Gate) open(ctx context.Context, t Turn) bool {
 	r := &Result{}
@@ -293,8 +321,16 @@ const maxReason = 1000
 // reasonOf is what an agent is told that may not end yet: which check, the
 // command, and the first lines that say what is wrong.
 func reasonOf(r *Result, n, of int) string {
+	return say(r, "reprise: the work is not done yet.", fmt.Sprintf("Mend it, then end your turn again; if it cannot be mended here, say why. All of it: reprise verify show %s (told %d of at most %d times)", r.ID, n, of))
+}
+
+// failureText is what an agent is told of a verification that nobody waited for.
+func failureText(r *Result) string {
+	return say(r, "reprise ran the project's quick checks after the failed tool:", "All of it: reprise verify show "+r.ID)
+}
+
+func say(r *Result, head, tail string) string {
 	var b strings.Builder
-	tail := fmt.Sprintf("Mend it, then end your turn again; if it cannot be mended here, say why. All of it: reprise verify show %s (told %d of at most %d times)", r.ID, n, of)
 	room := maxReason - len([]rune(tail)) - 1
 	add := func(line string) bool {
 		line = strings.Join(strings.Fields(line), " ")
@@ -309,7 +345,7 @@ func reasonOf(r *Result, n, of int) string {
 		b.WriteString(line + "\n")
 		return true
 	}
-	add("reprise: the work is not done yet.")
+	add(head)
 	for i := range r.Checks {
 		c := &r.Checks[i]
 		if !c.blocking() {

@@ -23,8 +23,9 @@ type gateState struct {
 	Session  string    `json:"session"`
 	Agent    string    `json:"agent,omitempty"`
 	Baseline *baseline `json:"baseline,omitempty"`
-	Blocks   int       `json:"blocks"` // in this turn
-	Total    int       `json:"total"`  // in the session
+	Blocks   int       `json:"blocks"`         // in this turn
+	Total    int       `json:"total"`          // in the session
+	Told     string    `json:"told,omitempty"` // verification after a failure that was told last
 	Sum      string    `json:"sum"`
 }
 

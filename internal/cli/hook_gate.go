@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"reprise/internal/agent/dialect"
+	"reprise/internal/config"
+	"reprise/internal/hook"
+	"reprise/internal/proc"
+	"reprise/internal/verify"
+)
+
+// gatekeeper decides at the end of turns; see docs/gates.md for what each event
+// may bring about.
+type gatekeeper struct {
+	app  *App
+	home *config.Home
+	dir  string // where the session works
+	warn func(what string, err error)
+}
+
+// beginTime bounds the look at the tree when a session begins: its client waits.
+const beginTime = time.Second
+
+// Gate deals with one event. It never fails: what goes wrong is a line in the
+// log, and the turn ends.
+func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decision {
+	home := k.home
+	if home == nil || home.Project == nil {
+		return dialect.Decision{}
+	}
+	trust, err := home.Paths.Trust(home.Project)
+	switch {
+	case err != nil:
+		k.warn("no gate: what was approved cannot be read", err)
+		return dialect.Decision{}
+	case !trust.Approved || trust.Says.Verify == nil:
+		return dialect.Decision{} // the plan was made before the approval was taken back
+	}
+	g, err := k.gate(home, trust, ev.Kind == dialect.SubagentFinished)
+	if err != nil {
+		k.warn("no gate", err)
+		return dialect.Decision{}
+	}
+	t := verify.Turn{Client: ev.Client, Session: ev.Session, Run: k.app.Env.Get(hook.RunVar), Text: ev.Text, Active: ev.StopActive}
+	switch ev.Kind {
+	case dialect.SessionStart, dialect.SubagentStarted:
+		if ev.Kind == dialect.SubagentStarted {
+			t.Subagent, t.Agent = true, ev.Agent
+		}
+		bctx, cancel := context.WithTimeout(ctx, beginTime)
+		defer cancel()
+		if err := g.Begin(bctx, t); err != nil {
+			k.warn("what the tree was when the session began is not known", err)
+		}
+	case dialect.SubagentFinished:
+		if home.Settings.Gates.Subagent == "off" {
+			break
+		}
+		t.Subagent, t.Agent = true, ev.Agent
+		return k.end(ctx, g, t, ev)
+	case dialect.Response:
+		if home.Settings.Gates.Stop == "off" {
+			break
+		}
+		if t.Text == "" && ev.Client == "copilot" {
+			t.Text = lastWords(ev.Transcript)
+		}
+		return k.end(ctx, g, t, ev)
+	case dialect.ToolFailed:
+		return dialect.Decision{Context: k.afterFailure(ctx, g, t)}
+	case dialect.Prompt:
+		return dialect.Decision{Context: k.told(ctx, g, t)}
+	}
+	return dialect.Decision{}
+}
+
+func (k *gatekeeper) gate(home *config.Home, trust config.Trust, subagent bool) (*verify.Gate, error) {
+	s := home.Settings.Gates
+	wishes, err := k.app.verifyWishes(home, trust, "")
+	if err != nil {
+		return nil, err
+	}
+	if subagent {
+		// Its work is a part, and others are at work: a quick look, unless somebody
+		// wants more.
+		wishes = append(wishes, verify.Wish{By: "a subagent's part", Profile: "quick"})
+	}
+	o := k.app.verifyOptions(home, trust, k.dir)
+	o.Warn = k.warn
+	g := &verify.Gate{
+		Verifier: o, When: s.When, MaxBlocks: s.MaxBlocks, Timeout: time.Duration(s.TimeoutSeconds) * time.Second, Wishes: wishes,
+	}
+	for _, name := range config.GateNames() {
+		if s.Off(name, trust.Says.Verify) != "" {
+			g.Off = append(g.Off, name)
+		}
+	}
+	g.Reviews, g.Reviewers = &modelReviews{k.app}, []verify.Reviewer{{Name: "judge", Strength: "deep"}}
+	return g, nil
+}
+
+// end looks whether the turn may end.
+func (k *gatekeeper) end(ctx context.Context, g *verify.Gate, t verify.Turn, ev dialect.Event) dialect.Decision {
+	// Whatever checks leave behind comes to this process, which looks after
+	// nothing else any more.
+	g.Verifier.Subreaper = proc.BecomeSubreaper() == nil
+	ctx, stop := whileParentLives(ctx)
+	defer stop()
+	v, err := g.End(ctx, t)
+	if err != nil {
+		k.warn("the turn ends, for it could not be found out whether its work is done", err)
+	}
+	if v.Result != nil && v.Result.Status == verify.Error {
+		for _, i := range v.Result.Issues {
+			k.warn("the turn was not judged: "+v.Result.ID, errors.New(i.Message))
+		}
+	}
+	if !v.Block {
+		if v.Result != nil && v.Result.Status == verify.Failed {
+			k.warn("the turn ends although its work is not done", errors.New(v.Why))
+		}
+		return dialect.Decision{}
+	}
+	return dialect.Decision{Block: true, Reason: v.Reason}
+}
+
+// whileParentLives is a context that ends when the process that started this one
+// is gone: a client that gave up, or whose user did, wants no answer any more.
+func whileParentLives(ctx context.Context) (context.Context, func()) {
+	parent := os.Getppid()
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if os.Getppid() != parent {
+					cancel(errors.New("the client ended the hook before the checks were through"))
+					return
+				}
+			}
+		}
+	}()
+	return ctx, func() { close(done); cancel(nil) }
+}
+
+// afterFailure starts a quick verification that nobody waits for, and says what
+// an earlier one found.
+func (k *gatekeeper) afterFailure(ctx context.Context, g *verify.Gate, t verify.Turn) string {
+	told := k.told(ctx, g, t)
+	_, err := proc.Start(proc.Cmd{
+		Path: k.app.Program, Dir: k.dir, Env: k.app.Environ, NewSession: true,
+		Args: []string{
+			"verify", "--if-free", "--trigger", verify.ToolFailure, "--profile", "quick", "--session", t.Session, "--client", t.Client,
+			"--timeout-seconds", fmt.Sprint(int(g.Timeout / time.Second)),
+		},
+	})
+	if err != nil {
+		k.warn("nothing is verified after the failure", err)
+	}
+	return told
+}
+
+// told is what a verification after a failure found, once.
+func (k *gatekeeper) told(ctx context.Context, g *verify.Gate, t verify.Turn) string {
+	text, err := g.Tell(ctx, t)
+	if err != nil {
+		k.warn("what was verified after a failure is not told", err)
+	}
+	return text
+}
+
+// lastWords are the agent's last message, from the end of a transcript of Copilot
+// CLI: its hooks are not told. "" where there is none to be found.
+func lastWords(transcript string) string {
+	const end = 256 << 10
+	f, err := os.Open(transcript)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	if fi.Size() > end {
+		if _, err := f.Seek(-end, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, end))
+	if err != nil {
+		return ""
+	}
+	lines := bytes.Split(data, []byte{'\n'})
+	for i := len(lines) - 1; i >= 0; i-- {
+		var l struct {
+			Type string `json:"type"`
+			Data struct {
+				Content string `json:"content"`
+			} `json:"data"`
+		}
+		if json.Unmarshal(lines[i], &l) != nil {
+			continue // cut at the beginning, or not written to its end
+		}
+		if l.Type == "assistant.message" && l.Data.Content != "" {
+			return l.Data.Content
+		}
+	}
+	return ""
+}
