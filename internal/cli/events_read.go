@@ -263,6 +263,11 @@ func eventWhat(e event.Event, most int) string {
 		add(text("at"))
 		add(count(len(items), "item"))
 		add(text("query"))
+	case e.Type == event.DelegationCounted:
+		work, _ := data["work"].(float64)
+		add(fmt.Sprintf("%s: %s since it last delegated", text("what"), count(int(work), "call")))
+		add(text("name"))
+		add(text("reason"))
 	case e.Type == event.QuestionAsked, e.Type == event.QuestionAnswered:
 		add(text("question"))
 		if text("answer") != "" {

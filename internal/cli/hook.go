@@ -15,6 +15,7 @@ import (
 
 	"reprise/internal/agent/dialect"
 	"reprise/internal/config"
+	"reprise/internal/delegation"
 	"reprise/internal/event"
 	"reprise/internal/event/quick"
 	"reprise/internal/hook"
@@ -232,6 +233,11 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(dialect.DeadlineMS(ev.Client, ev.Name))*time.Millisecond)
 		defer cancel()
+	}
+	if r.Delegation = hook.Delegates(p, r.Who.Role); r.Delegation != nil && h.made.Home != nil {
+		r.Delegation.Recount = func(ev *dialect.Event, role string) (delegation.Count, error) {
+			return recount(p.Events, r.Delegation, ev, role)
+		}
 	}
 	h.replay(ctx)
 	d, err := r.Route(ctx, ev)

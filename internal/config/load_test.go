@@ -91,6 +91,7 @@ learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 7
 qa: {auto: context, ttl_days: 9, threshold: 99}
 judge: {client: script, program: /p, model: m, script_file: /j.yaml, purposes: [guard], timeout_seconds: 9, budget_usd_per_day: 0.25, budget_usd_per_question: 2, calls_per_day: 8, cache_hours: 0}
 gates: {stop: off, subagent: off, when: claimed, max_blocks: 1, timeout_seconds: 60, profile: deep, sandbox: off, tests: off, regressions: project, tasks: off, review: on}
+delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0, block: 4}, free: [notes/, /abs/x.md]}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -105,13 +106,14 @@ gates: {stop: off, subagent: off, when: claimed, max_blocks: 1, timeout_seconds:
 			OAuth{"https://i.example/", "a", "http://127.0.0.1:9/jwks", "https://r.example/mcp"}},
 		Hooks: Hooks{"off", "off", "off", 700, []string{"prompt", "tool_after"},
 			[len(hookClients)]HookClient{{[]string{"response"}}, {}, {[]string{"prompt"}}, {[]string{"session_end"}}}},
-		Tools:    [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
-		Profiles: [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
-		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60, HoldOutPercent: 7, Learn: "off", Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
-		Learn:    Learn{"off", 3, 4, 70, 5, 6, 7, 8},
-		QA:       QA{"context", 9, 99},
-		Judge:    Judge{"script", "/p", "m", "/j.yaml", []string{"guard"}, 9, 0.25, 2, 8, 0},
-		Gates:    Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
+		Tools:      [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
+		Profiles:   [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
+		Recall:     Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60, HoldOutPercent: 7, Learn: "off", Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
+		Learn:      Learn{"off", 3, 4, 70, 5, 6, 7, 8},
+		QA:         QA{"context", 9, 99},
+		Judge:      Judge{"script", "/p", "m", "/j.yaml", []string{"guard"}, 9, 0.25, 2, 8, 0},
+		Delegation: Delegation{3, 1, 2, 0, 4, []string{"notes/", "/abs/x.md"}},
+		Gates:      Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -241,6 +243,11 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	for _, k := range gateKeys() {
 		ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
 	}
+	for _, k := range delegationKeys() {
+		ways[k.name] = []map[string]string{ints, {"1001": "1001"}}
+	}
+	ways["delegation.tiers"] = []map[string]string{ints, {"1": "1", "4": "4"}}
+	ways["delegation.free"] = []map[string]string{{"text": "docs/", "nothing": `[""]`, "all": `["./"]`, "root": "[/]", "above": `["../x/"]`}}
 	ways["gates.max_blocks"] = []map[string]string{ints, {"6": "6"}}
 	ways["gates.timeout_seconds"] = []map[string]string{ints, {"4": "4", "571": "571"}}
 	for _, k := range keys() {

@@ -3,19 +3,20 @@ package config
 // Settings is what the settings file says, with every default filled in. After
 // Load both memory.directory and logging.file are absolute.
 type Settings struct {
-	SubAgent  SubAgent
-	Memory    Memory
-	Logging   Logging
-	ClaudeCLI ClaudeCLI
-	Recall    Recall
-	Learn     Learn
-	QA        QA
-	Judge     Judge
-	HTTP      HTTP
-	Hooks     Hooks
-	Gates     Gates
-	Tools     [len(toolKinds)]Tool
-	Profiles  [len(roles)]Profile
+	SubAgent   SubAgent
+	Memory     Memory
+	Logging    Logging
+	ClaudeCLI  ClaudeCLI
+	Recall     Recall
+	Learn      Learn
+	QA         QA
+	Judge      Judge
+	HTTP       HTTP
+	Hooks      Hooks
+	Gates      Gates
+	Delegation Delegation
+	Tools      [len(toolKinds)]Tool
+	Profiles   [len(roles)]Profile
 }
 
 // Hooks says which hooks of clients are on, and what they may do. What a
@@ -153,15 +154,16 @@ func Default(p Paths) Settings {
 			Sandbox:                "auto",
 			Agent:                  "claude",
 		},
-		Memory:    Memory{Directory: p.Memory()},
-		Logging:   Logging{File: p.LogFile(), Level: "info", MaxSizeMB: 10, MaxBackups: 3},
-		ClaudeCLI: ClaudeCLI{Path: "claude"},
-		HTTP:      HTTP{Addr: "127.0.0.1:8765"},
-		Recall:    Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200, HoldOutPercent: 5, Learn: "on"},
-		Learn:     DefaultLearn(),
-		Judge:     DefaultJudge(),
-		QA:        QA{Auto: "on", TTLDays: 30, Threshold: 75},
-		Gates:     defaultGates(),
+		Memory:     Memory{Directory: p.Memory()},
+		Logging:    Logging{File: p.LogFile(), Level: "info", MaxSizeMB: 10, MaxBackups: 3},
+		ClaudeCLI:  ClaudeCLI{Path: "claude"},
+		HTTP:       HTTP{Addr: "127.0.0.1:8765"},
+		Recall:     Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200, HoldOutPercent: 5, Learn: "on"},
+		Learn:      DefaultLearn(),
+		Judge:      DefaultJudge(),
+		QA:         QA{Auto: "on", TTLDays: 30, Threshold: 75},
+		Gates:      defaultGates(),
+		Delegation: defaultDelegation(),
 	}
 	for i := range s.Tools {
 		s.Tools[i].Record = "all"

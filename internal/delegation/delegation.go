@@ -147,6 +147,9 @@ func (r Rules) free(p, cwd, root string) bool {
 		root = cwd
 	}
 	if !filepath.IsAbs(p) {
+		if cwd == "" {
+			cwd = root
+		}
 		if !filepath.IsAbs(cwd) {
 			return false
 		}

@@ -104,9 +104,11 @@ type Router struct {
 	Rules    *plan.Rules
 	Who      Who
 	Recorder Recorder
-	Guard    Guard    // nil: no opinion on tool calls
-	Handlers Handlers // nil: none
-	Gate     Gate     // nil: turns end when they like
+	Guard    Guard // nil: no opinion on tool calls
+	// Delegation holds conductors and section leaders to their limits; nil: nobody.
+	Delegation *Delegation
+	Handlers   Handlers // nil: none
+	Gate       Gate     // nil: turns end when they like
 	// Done is how many of the event's lines are in the log already: those of a
 	// router that found out then that it cannot write the rest.
 	Done int
@@ -135,14 +137,25 @@ func (r *Router) Route(ctx context.Context, ev dialect.Event) (dialect.Decision,
 	if r.Guard != nil && (ev.Kind == dialect.ToolBefore || ev.Kind == dialect.PermissionAsked) {
 		d = r.Guard.Judge(ctx, ev)
 	}
+	if r.Delegation != nil && d.Permission != dialect.Deny {
+		c, tell, err := r.Delegation.judge(ctx, &ev, r.Who.Role, r.Warn)
+		if err != nil {
+			return dialect.Decision{}, err
+		}
+		for _, n := range tell {
+			r.tell(ctx, n.event(&ev, r.Who))
+		}
+		if c.Permission == dialect.Deny {
+			d.Permission, d.Reason = c.Permission, c.Reason
+		}
+		d.Context = lines(d.Context, c.Context)
+	}
 	if r.Handlers != nil && d.Permission != dialect.Deny {
 		d = r.handle(ctx, ev, d)
 	}
 	if r.Gate != nil && r.Rules.Gates(string(ev.Kind)) {
 		g := r.Gate.Gate(ctx, ev)
-		if g.Context != "" {
-			d.Context = strings.TrimPrefix(d.Context+"\n"+g.Context, "\n")
-		}
+		d.Context = lines(d.Context, g.Context)
 		if g.Block {
 			d.Block, d.Reason = true, g.Reason
 		}
@@ -173,11 +186,33 @@ func join(d, c dialect.Decision) dialect.Decision {
 	if d.Permission == dialect.NoOpinion {
 		d.Permission, d.Reason, d.UpdatedInput = c.Permission, c.Reason, c.UpdatedInput
 	}
-	d.Context, d.Block = c.Context, c.Block
+	d.Context, d.Block = lines(d.Context, c.Context), c.Block
 	if c.Block {
 		d.Reason = c.Reason
 	}
 	return d
+}
+
+// lines puts two texts below each other.
+func lines(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// tell records what came of an event, beside the event itself.
+func (r *Router) tell(ctx context.Context, e quick.Event) {
+	if !r.Rules.Record {
+		return
+	}
+	pending, err := r.Recorder.Record(ctx, &e, quick.Synced(e.Type))
+	if err == nil && pending {
+		err = errPending
+	}
+	if err != nil {
+		r.Warn("what came of the event was not recorded", err)
+	}
 }
 
 // Asks reports whether an event is one in which a handler may have something to

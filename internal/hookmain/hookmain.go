@@ -161,6 +161,7 @@ func (p *program) patience() time.Duration {
 func (p *program) hot(ev *dialect.Event, input []byte) {
 	broker := p.broker(p.plan)
 	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn, Who: p.who(p.plan, ev)}
+	r.Delegation = hook.Delegates(p.plan, r.Who.Role)
 	d, err := r.Route(quick.Until(time.Now().Add(min(p.left()/2, lockPatience))), *ev)
 	if err != nil {
 		p.handOver(ev, input, r.Done)

@@ -128,6 +128,9 @@ type Options struct {
 	Program string
 	Helper  string
 
+	// RoleBelow is the role of what an agent of a role starts; nil: none.
+	RoleBelow func(role string) string
+
 	EventsDir string
 	// Outbox is where events wait that could not be recorded; "" is nowhere.
 	Outbox string
@@ -477,6 +480,10 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	if req.ScriptFile == "" {
 		req.ScriptFile = m.opt.ScriptFile
 	}
+	path := m.delegation(req.Env)
+	if err := m.mayDelegate(req, path); err != nil {
+		return Record{}, err
+	}
 	adapter, program, notes, err := m.client(ctx, req)
 	if err != nil {
 		return Record{}, err
@@ -503,7 +510,7 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
 	}
-	r, err := m.newRecord(req, id, sessionID, adapter.Name(), cmd)
+	r, err := m.newRecord(req, id, sessionID, adapter.Name(), cmd, path)
 	if err != nil {
 		return Record{}, err
 	}
@@ -511,14 +518,14 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	if err := m.create(r, req.Task, cmd.Files); err != nil {
 		return Record{}, err
 	}
-	if err := m.launch(r, cmd.Env); err != nil {
+	if err := m.launch(r, m.below(cmd.Env, path)); err != nil {
 		return Record{}, m.abandon(r, err)
 	}
 	m.opt.Log.Info("run started", "run", id, "client", r.Client, "working_dir", r.WorkDir)
 	return r, nil
 }
 
-func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent.Command) (Record, error) {
+func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent.Command, path []string) (Record, error) {
 	now := m.opt.Now().UTC()
 	spawner, err := proc.Self()
 	if err != nil {
@@ -536,30 +543,13 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 	return Record{
 		V: formatVersion, ID: id, Status: Spawning, StatusUpdatedAt: now, StartedAt: now, StartEpoch: now.Unix(),
 		Client: client, SessionID: sessionID, Project: m.opt.Project, Model: req.Model, WorkDir: cmd.Dir,
-		Origin: req.Origin, Purpose: purpose, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: m.delegation(req.Env),
+		Origin: req.Origin, Purpose: purpose, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: path,
 		Spawner: &spawner, TimeoutSeconds: req.Timeout.Seconds(), MaxOutputTokens: req.MaxOutputTokens,
 		AllowMemoryRead: req.AllowMemoryRead, Command: launch,
 		Logs: Logs{Stdout: filepath.Join(dir, stdoutFile), Stderr: filepath.Join(dir, stderrFile)},
 		dir:  dir,
 		disk: m.opt.Disk,
 	}, nil
-}
-
-// delegation is the chain of runs that this process is part of: the run in
-// whose environment it was started, and the runs that led to that one.
-func (m *Manager) delegation(env []string) []string {
-	for _, kv := range env {
-		id, ok := strings.CutPrefix(kv, proc.RunIDVar+"=")
-		if !ok || !ValidID(id) {
-			continue
-		}
-		path := []string{}
-		if parent, err := m.Get(id); err == nil {
-			path = append(path, parent.DelegationPath...)
-		}
-		return append(path, id)
-	}
-	return []string{}
 }
 
 // sandbox decides how the memory directory is kept from the run.

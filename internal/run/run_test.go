@@ -322,22 +322,6 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// A run that a run starts knows the whole chain it came from.
-func TestDelegationPath(t *testing.T) {
-	m := newManager(t, nil)
-	env := os.Environ()
-	var chain []string
-	for range 3 {
-		r := start(t, m, run.Request{Program: shell(t, "true"), Env: env})
-		if !slices.Equal(r.DelegationPath, chain) {
-			t.Errorf("path %v, want %v", r.DelegationPath, chain)
-		}
-		wait(t, m, r.ID)
-		chain = append(chain, r.ID)
-		env = append(os.Environ(), proc.RunIDVar+"="+r.ID)
-	}
-}
-
 func TestIDsAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {

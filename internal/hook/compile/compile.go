@@ -19,6 +19,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/config/place"
+	"reprise/internal/delegation"
 	"reprise/internal/durable"
 	"reprise/internal/event/quick"
 	"reprise/internal/hook/plan"
@@ -254,6 +255,16 @@ func settingsFile(o Options, paths config.Paths) string {
 	return paths.ConfigFile
 }
 
+// Delegation is what the settings say of delegation; its free paths are those
+// beside the built-in ones.
+func Delegation(s config.Delegation) delegation.Rules {
+	return delegation.Rules{
+		Tiers: s.Tiers, Free: s.Free,
+		Conductor:     delegation.Limits{Warn: s.ConductorWarn, Block: s.ConductorBlock},
+		SectionLeader: delegation.Limits{Warn: s.SectionLeaderWarn, Block: s.SectionLeaderBlock},
+	}
+}
+
 // rules are what settings and project say of hooks: what the project says of a
 // tool or a role holds in place of what the settings say of it, once the user
 // approved the project's file.
@@ -296,6 +307,7 @@ func rules(home *config.Home) plan.Rules {
 			r.Tools = append(r.Tools, t+":"+how)
 		}
 	}
+	r.Delegation = Delegation(s.Delegation)
 	r.RepoOff, r.Trusted = project.HooksOff, trusted && len(project.HooksOff) > 0
 	if trusted {
 		gates(&r, s.Gates, project.Verify)

@@ -14,6 +14,7 @@ import (
 	"reprise/internal/agent/dialect"
 	"reprise/internal/config"
 	"reprise/internal/config/place"
+	"reprise/internal/delegation"
 	"reprise/internal/hook"
 	"reprise/internal/hook/plan"
 )
@@ -77,13 +78,14 @@ func decisions(p *plan.Plan) plan.Plan {
 
 func TestMake(t *testing.T) {
 	w := newWorld(t)
-	w.write("data/config.yaml", "hooks: {off: [prompt], deadline_ms: 500, clients: {codex: {off: [response]}}}\ntools: {read: {record: off}}\nprofiles: {musician: {hooks_off: [tool_after]}}\n")
+	w.write("data/config.yaml", "hooks: {off: [prompt], deadline_ms: 500, clients: {codex: {off: [response]}}}\ntools: {read: {record: off}}\nprofiles: {musician: {hooks_off: [tool_after]}}\ndelegation: {tiers: 3, conductor: {block: 4}, free: [notes/]}\n")
 	for dir, project := range map[string]string{"shop": "shop", "shop/sub/deep": "shop", "wt": "shop", "wt/sub": "shop", "none": "", "shop/sub/gone/too": "shop"} {
 		m, err := w.make(dir)
 		if err != nil || m.Plan.Project != project || !m.Lasting {
 			t.Fatalf("%s: %+v, %v", dir, m, err)
 		}
-		want := plan.Rules{Record: true, Recall: true, Jobs: true, DeadlineMS: 500, Off: []string{"prompt", "codex:response", "musician:tool_after"}, Tools: []string{"read:off"}}
+		want := plan.Rules{Record: true, Recall: true, Jobs: true, DeadlineMS: 500, Off: []string{"prompt", "codex:response", "musician:tool_after"}, Tools: []string{"read:off"},
+			Delegation: delegation.Rules{Tiers: 3, Conductor: delegation.Limits{Warn: 3, Block: 4}, SectionLeader: delegation.Limits{Warn: 10, Block: 20}, Free: []string{"notes/"}}}
 		if diff := cmp.Diff(want, m.Plan.Rules); diff != "" {
 			t.Error(dir, diff)
 		}

@@ -10,14 +10,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"reprise/internal/delegation"
 )
 
 func aPlan(dir string) *Plan {
 	return &Plan{
 		Key: Key{Dir: dir, Vars: "HOME=/h\x00REPRISE_HOME=/r\x00"}, Host: "vm", Program: "/opt/r e p/reprise", Project: "shop",
 		Root: dir, Events: "/d/events", Data: "/d", Log: "/l", LogMax: 1 << 20,
-		Rules: Rules{Record: true, Jobs: true, DeadlineMS: 900, Off: []string{"prompt", "codex:response"}, Tools: []string{"read:off"}, RepoOff: []string{"tool_after"}, Trusted: true},
-		Hand:  []string{"session_start"},
+		Rules: Rules{Record: true, Jobs: true, DeadlineMS: 900, Off: []string{"prompt", "codex:response"}, Tools: []string{"read:off"}, RepoOff: []string{"tool_after"}, Trusted: true,
+			Delegation: delegation.Rules{Tiers: 3, Conductor: delegation.Limits{Warn: 1, Block: 2}, SectionLeader: delegation.Limits{Warn: 4, Block: 5}, Free: []string{"a b/", "c"}}},
+		Hand: []string{"session_start"},
 		Stamps: []Stamp{
 			{Kind: Absent, Path: filepath.Join(dir, "a b")},
 			{Kind: File, Link: true, Size: 1, Modified: -2, Changed: 3, Device: 1 << 63, Inode: 5, Path: "/x"},

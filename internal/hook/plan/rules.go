@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"strings"
+
+	"reprise/internal/delegation"
 )
 
 // Rules say which hooks are on. They come from the settings; what a repository
@@ -29,6 +31,9 @@ type Rules struct {
 	// in milliseconds.
 	GateKinds []string
 	GateMS    int
+	// Delegation says how much sessions of a role may do themselves. Its free
+	// paths are those beside the built-in ones.
+	Delegation delegation.Rules
 }
 
 // Gates reports whether a gate has something to do with a kind of event. Then
@@ -50,10 +55,17 @@ func (r *Rules) encode(w *writer) {
 	if r.GateMS > 0 {
 		w.line("gate", decimal(r.GateMS))
 	}
+	d := r.Delegation
+	for _, f := range [...]struct {
+		name string
+		n    int
+	}{{"tiers", d.Tiers}, {"conductor-warn", d.Conductor.Warn}, {"conductor-block", d.Conductor.Block}, {"leader-warn", d.SectionLeader.Warn}, {"leader-block", d.SectionLeader.Block}} {
+		w.line(f.name, decimal(f.n))
+	}
 	for _, f := range [...]struct {
 		name string
 		list []string
-	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}, {"gate-kind", r.GateKinds}} {
+	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}, {"gate-kind", r.GateKinds}, {"free", d.Free}} {
 		for _, v := range f.list {
 			w.line(f.name, v)
 		}
@@ -65,6 +77,12 @@ func (r *Rules) set(name, value string) bool {
 		*into = value == "on"
 		return value == "on" || value == "off"
 	}
+	count := func(into *int) bool {
+		n, ok := number(value)
+		*into = int(n)
+		return ok && n >= 0 && n < 1<<31
+	}
+	d := &r.Delegation
 	switch name {
 	case "record":
 		return flag(&r.Record)
@@ -74,16 +92,24 @@ func (r *Rules) set(name, value string) bool {
 		return flag(&r.Jobs)
 	case "trusted":
 		return flag(&r.Trusted)
-	case "deadline", "gate":
-		n, ok := number(value)
-		if name == "gate" {
-			r.GateMS = int(n)
-		} else {
-			r.DeadlineMS = int(n)
-		}
-		return ok && n >= 0 && n < 1<<31
+	case "gate":
+		return count(&r.GateMS)
 	case "gate-kind":
 		r.GateKinds = append(r.GateKinds, value)
+	case "deadline":
+		return count(&r.DeadlineMS)
+	case "tiers":
+		return count(&d.Tiers)
+	case "conductor-warn":
+		return count(&d.Conductor.Warn)
+	case "conductor-block":
+		return count(&d.Conductor.Block)
+	case "leader-warn":
+		return count(&d.SectionLeader.Warn)
+	case "leader-block":
+		return count(&d.SectionLeader.Block)
+	case "free":
+		d.Free = append(d.Free, value)
 	case "off":
 		r.Off = append(r.Off, value)
 	case "tool":
