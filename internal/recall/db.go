@@ -16,7 +16,7 @@ import (
 )
 
 // version of the database's layout, joined with the tokenizer's.
-const version = 6*100 + lexicon.Version
+const version = 7*100 + lexicon.Version
 
 const applicationID = 0x72707273 // "rprs"
 
@@ -24,7 +24,9 @@ const applicationID = 0x72707273 // "rprs"
 // so knows exactly what is in the index: `terms` counts the documents of each
 // word, from which queries are planned and scored, and `days` those of each day
 // of Doc.Time. The column f of `fts` holds words
-// that no text has: who may see a document and what it is (see row.go). Times
+// that no text has: who may see a document and what it is (see row.go). Rows of
+// `fts` are those of `docs` turned round, for FTS5 goes forwards faster than
+// backwards, and the newest documents come first. Times
 // are ns since 1970, 0 = none. `docs` holds what a ranking needs of every
 // candidate, and `texts` what it needs of the best ones: so a page has many
 // candidates. Every index is paid for by each document that is put, so that
@@ -51,7 +53,7 @@ CREATE TABLE projects(name TEXT PRIMARY KEY, n INT NOT NULL) WITHOUT ROWID;
 CREATE TABLE kv(bucket TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(bucket, key));
 CREATE TABLE vectors(model TEXT NOT NULL, id TEXT NOT NULL, hash INT NOT NULL, v BLOB NOT NULL, PRIMARY KEY(model, id));
 CREATE INDEX vectors_id ON vectors(id);
-CREATE VIRTUAL TABLE fts USING fts5(t, a, b, f, content='', contentless_delete=1, tokenize='ascii');
+CREATE VIRTUAL TABLE fts USING fts5(t, a, b, f, content='', contentless_delete=1, tokenize="ascii tokenchars '#'");
 INSERT INTO fts(fts, rank) VALUES('hashsize', 8388608);
 `
 

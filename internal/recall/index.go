@@ -153,7 +153,12 @@ func (x *Index) derive(ctx context.Context) error {
 	if err := x.o.Derive(ctx, x); err != nil {
 		return fmt.Errorf("make the derived part of the index: %w", err)
 	}
-	return x.Update(ctx, func(tx *Tx) error { return tx.d.run(`INSERT OR REPLACE INTO meta VALUES('derived', 1)`) })
+	return x.Update(ctx, func(tx *Tx) error {
+		if err := tx.d.optimize(); err != nil {
+			return err
+		}
+		return tx.d.run(`INSERT OR REPLACE INTO meta VALUES('derived', 1)`)
+	})
 }
 
 // Status describes the index file as it is, without bringing it up to date. An
@@ -569,8 +574,12 @@ func (x *Index) fill(ctx context.Context, d *db) error {
 	if err := d.create(x.o.MemoryDir); err != nil {
 		return err
 	}
-	if err := d.transact(ctx, func(w *writer) error { return x.fillFiles(ctx, w) }); err != nil {
+	if err := d.transact(ctx, func(w *writer) error { return x.fillFiles(ctx, w) }); err != nil || x.o.Derive != nil {
 		return err
 	}
-	return d.run(`INSERT INTO fts(fts) VALUES('optimize')`) // many small segments make each query slower
+	return d.optimize()
 }
+
+// optimize makes one segment of the many that a build leaves, each of which
+// every query would look into.
+func (d *db) optimize() error { return d.run(`INSERT INTO fts(fts) VALUES('optimize')`) }

@@ -214,14 +214,14 @@ func (d *db) narrowing(v *sight) (exprs []string, share float64, err error) {
 	group := func(words []string) error {
 		n := int64(0)
 		for _, w := range words {
-			df, err := d.df("#" + w)
+			df, err := d.df(w)
 			if err != nil {
 				return err
 			}
 			n += df
 		}
 		if s := float64(n) / float64(d.corpus.docs); s < 0.25 {
-			exprs = append(exprs, `f : (`+quoted(words, " OR ")+`)`)
+			exprs = append(exprs, quoted(words, " OR "))
 			share *= s
 		}
 		return nil
@@ -268,8 +268,6 @@ func (d *db) shareUntil(t time.Time) (float64, error) {
 }
 
 func quoted(words []string, with string) string { return `"` + strings.Join(words, `"`+with+`"`) + `"` }
-
-const textFields = `{t a b} : `
 
 // found is a document that FTS5 found.
 type found struct {
@@ -444,7 +442,7 @@ func (p *scanPlan) or(count bool, which []int) {
 		}
 		p.phrases = append(p.phrases, i)
 	}
-	p.exprs = append(p.exprs, textFields+`(`+quoted(ws, " OR ")+`)`)
+	p.exprs = append(p.exprs, quoted(ws, " OR "))
 }
 
 // scorer is the state of the SQL function reprise_score for one scan.
@@ -469,7 +467,7 @@ func (d *db) score(fts fts5.Context, ctx sqlite3.Context, _ ...sqlite3.Value) {
 	if sc == nil || sc.err != nil {
 		return
 	}
-	row := fts.RowID()
+	row := ftsRow(fts.RowID())
 	if !sc.v.maybe(row) || sc.seen[row] {
 		return
 	}
@@ -556,11 +554,11 @@ func (d *db) scan(p *scanPlan) ([]found, error) {
 	sc := &scorer{terms: p.terms, phrases: p.phrases, skip: skip, idf: idfs(p.terms, d.corpus.docs), avg: d.corpus.meanLength(), v: p.v, seen: p.seen}
 	d.scorer = sc
 	defer func() { d.scorer = nil }()
-	s, err := d.prepared(`SELECT reprise_score(fts) FROM fts WHERE fts MATCH ? AND rowid > ? AND rowid < ? ORDER BY rowid DESC`)
+	s, err := d.prepared(`SELECT reprise_score(fts) FROM fts WHERE fts MATCH ? AND rowid > ? AND rowid < ? ORDER BY rowid`)
 	if err != nil {
 		return nil, err
 	}
-	if err := bind(s, []any{`(` + strings.Join(exprs, `) AND (`) + `)`, p.above, p.v.bound()}); err != nil {
+	if err := bind(s, []any{`(` + strings.Join(exprs, `) AND (`) + `)`, ftsRow(p.v.bound()), ftsRow(p.above)}); err != nil {
 		return nil, err
 	}
 	for looked := 0; (p.most == math.MaxInt || len(sc.found) < p.most && looked < 4*p.most) && s.Step(); looked++ {

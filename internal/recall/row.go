@@ -136,17 +136,19 @@ func unpackLength(row int64) float64 {
 	return 128 * math.Exp2(float64(n-128)/12)
 }
 
-// Words of the column f. In the table of terms they stand behind a "#", which
-// no word of a text has.
+// ftsRow is the row in the table fts of a row of docs, and the other way round.
+func ftsRow(row int64) int64 { return math.MaxInt64 - row }
 
-func audienceWord(a string) string { return "v" + strconv.FormatUint(hash64(a), 36) }
+// Words of the column f. They begin with a "#", which no word of a text has.
 
-func classWord(c Class) string { return "c" + strconv.FormatUint(hash64(string(c)), 36) }
+func audienceWord(a string) string { return "#v" + strconv.FormatUint(hash64(a), 36) }
+
+func classWord(c Class) string { return "#c" + strconv.FormatUint(hash64(string(c)), 36) }
 
 // aclWord is for one entry of an ACL; "" and "*" are everyone.
 func aclWord(entry string) string {
 	if entry == "" || entry == "*" {
-		return "aall"
+		return "#aall"
 	}
-	return "a" + strconv.FormatUint(hash64(entry), 36)
+	return "#a" + strconv.FormatUint(hash64(entry), 36)
 }

@@ -16,38 +16,45 @@ import (
 // ten of project big, a hundredth of project small, the others global; one in
 // fifty private to an agent.
 func scale(b testing.TB, n int) (*Index, []string) {
-	x := Open(Options{MemoryDir: b.TempDir(), IndexFile: filepath.Join(b.TempDir(), "index.db")})
+	var derive func(context.Context, *Index) error
+	x := Open(Options{MemoryDir: b.TempDir(), IndexFile: filepath.Join(b.TempDir(), "index.db"), Derive: func(ctx context.Context, x *Index) error { return derive(ctx, x) }})
 	b.Cleanup(func() { x.Close() })
 	r := rand.New(rand.NewPCG(1, 2))
 	z := rand.NewZipf(r, 1.1, 4, 50_000)
 	start, cpu := time.Now(), cpuTime()
 	const batch = 20_000
-	for from := 0; from < n; from += batch {
-		update(b, x, func(tx *Tx) error {
-			for i := from; i < min(n, from+batch); i++ {
-				var s strings.Builder
-				for range 20 {
-					fmt.Fprintf(&s, "w%dq ", z.Uint64())
+	derive = func(context.Context, *Index) error {
+		for from := 0; from < n; from += batch {
+			update(b, x, func(tx *Tx) error {
+				for i := from; i < min(n, from+batch); i++ {
+					var s strings.Builder
+					for range 20 {
+						fmt.Fprintf(&s, "w%dq ", z.Uint64())
+					}
+					d := Doc{ID: fmt.Sprintf("ep-%08x", i*2654435761%(1<<32)), Class: ClassEpisode, Project: "big", Session: fmt.Sprint("s", i/50), Source: fmt.Sprint("event-", i),
+						Title: fmt.Sprintf("w%dq", z.Uint64()), Text: s.String(), Group: fmt.Sprint("s", i/50), Ord: i % 50, Time: noon.Add(time.Duration(i) * time.Minute), Importance: r.Float64(), Tier: "warm"}
+					switch i % 100 {
+					case 0:
+						d.Project = "small"
+					case 1, 2, 3, 4, 5, 6, 7, 8:
+						d.Project = ""
+					case 9:
+						d.Class = ClassPattern
+					case 10, 11:
+						d.ACL = []string{"agent:ada"}
+					}
+					d.Keys = []string{fmt.Sprint("sig", i%5000)}
+					if err := tx.Put(d); err != nil {
+						return err
+					}
 				}
-				d := Doc{ID: fmt.Sprintf("ep-%08x", i*2654435761%(1<<32)), Class: ClassEpisode, Project: "big", Session: fmt.Sprint("s", i/50), Source: fmt.Sprint("event-", i),
-					Title: fmt.Sprintf("w%dq", z.Uint64()), Text: s.String(), Group: fmt.Sprint("s", i/50), Ord: i % 50, Time: noon.Add(time.Duration(i) * time.Minute), Importance: r.Float64(), Tier: "warm"}
-				switch i % 100 {
-				case 0:
-					d.Project = "small"
-				case 1, 2, 3, 4, 5, 6, 7, 8:
-					d.Project = ""
-				case 9:
-					d.Class = ClassPattern
-				case 10, 11:
-					d.ACL = []string{"agent:ada"}
-				}
-				d.Keys = []string{fmt.Sprint("sig", i%5000)}
-				if err := tx.Put(d); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+				return nil
+			})
+		}
+		return nil
+	}
+	if _, err := x.Rebuild(context.Background()); err != nil {
+		b.Fatal(err)
 	}
 	took := time.Since(start)
 	b.Logf("%d documents in %s: %.0f a second, %.0f a second of processor time", n, took.Round(time.Millisecond), float64(n)/took.Seconds(), float64(n)/(cpuTime()-cpu).Seconds())

@@ -26,7 +26,7 @@ type entry struct {
 	line   int
 	cols   [fieldCount]string // stemmed words
 	extra  string             // words of the column f
-	terms  []string           // all words, in any order and as often as they occur; "#" before those of f
+	terms  []string           // all words, in any order and as often as they occur
 	length [fieldCount]int
 	hash   int64 // of what is searched
 }
@@ -41,9 +41,7 @@ func makeEntry(d Doc, file int64, line int) (*entry, error) {
 		e.cols[i] = e.stemmed(i, text)
 	}
 	extra := append([]string{audienceWord(audience(d.Scope, d.Project, d.Session)), classWord(d.Class)}, aclWords(d.ACL)...)
-	for _, w := range extra {
-		e.terms = append(e.terms, "#"+w)
-	}
+	e.terms = append(e.terms, extra...)
 	e.extra = strings.Join(extra, " ")
 	e.hash = textHash(d.Title, d.Author, d.Text)
 	return e, nil
@@ -333,12 +331,12 @@ func (w *writer) tryInsert(e *entry, row int64) (done bool, err error) {
 	return true, err
 }
 
-// flush writes words in order of the rows: FTS5 ends a segment whenever numbers
-// go back.
+// flush writes words in order of the rows of fts: FTS5 ends a segment whenever
+// numbers go back.
 func (w *writer) flush() error {
-	for _, row := range slices.Sorted(maps.Keys(w.pending)) {
+	for _, row := range slices.Backward(slices.Sorted(maps.Keys(w.pending))) {
 		e := w.pending[row]
-		if err := w.d.run(`INSERT INTO fts(rowid, t, a, b, f) VALUES(?,?,?,?,?)`, row, e.cols[0], e.cols[1], e.cols[2], e.extra); err != nil {
+		if err := w.d.run(`INSERT INTO fts(rowid, t, a, b, f) VALUES(?,?,?,?,?)`, ftsRow(row), e.cols[0], e.cols[1], e.cols[2], e.extra); err != nil {
 			return err
 		}
 	}
@@ -436,7 +434,7 @@ func (w *writer) remove(old *stored) error {
 	}
 	if _, waits := w.pending[old.row]; waits {
 		delete(w.pending, old.row)
-	} else if err := w.d.run(`DELETE FROM fts WHERE rowid=?`, old.row); err != nil {
+	} else if err := w.d.run(`DELETE FROM fts WHERE rowid=?`, ftsRow(old.row)); err != nil {
 		return err
 	}
 	for _, q := range []string{`DELETE FROM docs WHERE row=?`, `DELETE FROM texts WHERE row=?`} {
