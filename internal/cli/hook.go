@@ -27,12 +27,9 @@ import (
 // tool.
 const exitHookUsage = 64
 
-// maxHookInput bounds what a client may send, in bytes.
-const maxHookInput = 64 << 20
-
 func newHookCmd(app *App) *cobra.Command {
 	var done, deadline int
-	var dir, at string
+	var dir, at, mark string
 	var ids []string
 	cmd := &cobra.Command{
 		Use: "hook CLIENT EVENT", Aliases: []string{"hooks"}, Short: "Deal with an event of a client (started by reprise-hook, or by a client)",
@@ -49,7 +46,7 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond}
+			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond, mark: mark}
 			if when, err := time.Parse(time.RFC3339Nano, at); err == nil {
 				call.handed, call.at, call.ids = true, when, ids
 			}
@@ -67,7 +64,8 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 	cmd.Flags().StringVar(&dir, "dir", "", "where the session lives; default: what the payload says")
 	cmd.Flags().StringArrayVar(&ids, "id", nil, "id of a line of the log that the event comes to, in their order")
 	cmd.Flags().StringVar(&at, "at", "", "time of the event")
-	for _, name := range []string{"done", "deadline-ms", "dir", "id", "at"} {
+	cmd.Flags().StringVar(&mark, "cut-mark", "", "how cut texts of the payload are marked")
+	for _, name := range []string{"done", "deadline-ms", "dir", "id", "at", "cut-mark"} {
 		_ = cmd.Flags().MarkHidden(name) // it was defined just above
 	}
 	cmd.AddCommand(hookCommands(app)...)
@@ -83,6 +81,7 @@ type hookCall struct {
 	at            time.Time
 	dir           string
 	limit         time.Duration
+	mark          string // of what the hook program cut of the payload
 }
 
 // runHook deals with one event, and says nothing of errors to the client. It
@@ -173,10 +172,7 @@ func (h *hookRun) plainLogger() *slog.Logger {
 
 // do deals with the event and returns the answer as the client wants it.
 func (h *hookRun) do(ctx context.Context) []byte {
-	input, err := io.ReadAll(io.LimitReader(h.app.In, maxHookInput+1))
-	if err == nil && len(input) > maxHookInput {
-		err = fmt.Errorf("it is longer than %d MiB", maxHookInput>>20)
-	}
+	input, mark, err := readPayload(h.app.In)
 	if err != nil {
 		h.warn("the event could not be read, so it is not recorded", err)
 		return nil
@@ -189,6 +185,10 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
 		return nil
 	}
+	if h.call.mark == "" {
+		h.call.mark = mark
+	}
+	ev.CutMark = h.call.mark
 	hook.AddExit(&ev)
 	env := h.app.Env
 	if env.Dir = h.call.dir; env.Dir == "" {
@@ -248,6 +248,23 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	return dialect.Encode(ev, d).Stdout
 }
 
+// readPayload reads what a client sends. mark is that of what was cut of it.
+func readPayload(r io.Reader) (data []byte, mark string, err error) {
+	var in dialect.Intake
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(chunk)
+		in.Add(chunk[:n])
+		if errors.Is(err, io.EOF) {
+			data, mark = in.Payload(true)
+			return data, mark, nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
+}
+
 func ifKnown(known bool, yes, no string) string {
 	if known {
 		return yes
@@ -278,7 +295,7 @@ func (h *hookRun) recorder(p *plan.Plan) *hookRecorder {
 	return &hookRecorder{lost: &h.lost, broker: event.NewBroker(event.BrokerOptions{
 		Events: func(string) string { return p.Events },
 		Outbox: config.Paths{Data: p.Data}.Outbox(),
-		Host:   h.app.Hostname, Now: h.app.Env.Now, Wait: min(hookLockWait, h.call.limit/3),
+		Host:   h.app.Hostname, Now: h.app.Env.Now, Wait: min(hookLockWait, h.call.limit/3), Mark: h.call.mark,
 		Report: func(err error) { h.warn("the event was put aside, to be recorded by a later hook", err) },
 	})}
 }

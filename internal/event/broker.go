@@ -25,6 +25,8 @@ type BrokerOptions struct {
 	// Defaults are who records: what an event leaves empty of its project,
 	// session, run, client, agent, role, task and ACL is filled in from here.
 	Defaults Event
+	// Mark is quick.Cleaner's: how texts that were cut when they were read say so.
+	Mark string
 	// Report is told why an event went into the outbox. nil is nobody.
 	Report func(error)
 }
@@ -59,7 +61,7 @@ func (b *Broker) Record(ctx context.Context, e Event) (Event, error) {
 	if err := b.quick.Prepare(&q); err != nil {
 		return e, fmt.Errorf("record event: %w", err)
 	}
-	e, err := clean(b.red, e.from(&q))
+	e, err := cleanMarked(b.red, b.opt.Mark, e.from(&q))
 	if err != nil {
 		return e, fmt.Errorf("record event: %w", err)
 	}

@@ -17,9 +17,12 @@ const (
 )
 
 // clean returns the event as it may be written.
-func clean(r *redact.Redactor, e Event) (Event, error) {
+func clean(r *redact.Redactor, e Event) (Event, error) { return cleanMarked(r, "", e) }
+
+// cleanMarked is clean for an event with texts that were cut when they were read.
+func cleanMarked(r *redact.Redactor, mark string, e Event) (Event, error) {
 	q := e.quick()
-	c := &quick.Cleaner{Redact: func(key, s string) string {
+	c := &quick.Cleaner{Mark: mark, Redact: func(key, s string) string {
 		s, _ = r.Named(key, s)
 		return s
 	}}

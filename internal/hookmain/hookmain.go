@@ -35,8 +35,6 @@ const usage = `reprise-hook is started by clients at their events, not by people
 const (
 	// exitUsage is EX_USAGE of sysexits.h. 2 would block a tool.
 	exitUsage = 64
-	// maxInput bounds what is read; the dialect's own limit is below it.
-	maxInput = 64 << 20
 	// maxOutput bounds what the full program may answer.
 	maxOutput = 1 << 20
 	// reserve is kept of a deadline for saying what went wrong.
@@ -95,6 +93,7 @@ type program struct {
 	start         string     // where the session lives
 	plan          *plan.Plan // one that holds
 	old           *plan.Plan // one that held before
+	mark          string     // of what was cut of the payload
 	out           *os.File
 }
 
@@ -107,11 +106,12 @@ func (p *program) run() {
 		p.warn("there is no place for the event, so it is not recorded", err)
 		return
 	}
-	input, err := readInput(os.Stdin, maxInput, p.left()-reserve)
+	input, mark, err := readInput(os.Stdin, p.left()-reserve)
 	if err != nil {
 		p.warn("the event could not be read, so it is not recorded", err)
 		return
 	}
+	p.mark = mark
 	ev, err := dialect.Parse(p.client, p.event, input)
 	if err != nil {
 		p.warn("the event could not be understood, so it is not recorded", err)
@@ -120,6 +120,7 @@ func (p *program) run() {
 	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
 		return
 	}
+	ev.CutMark = mark
 	hook.AddExit(&ev)
 	if p.env.Dir, err = os.Getwd(); err != nil {
 		p.env.Dir = "" // it is gone; the payload may name one that is there
@@ -186,7 +187,7 @@ func (p *program) broker(known *plan.Plan) *quick.Broker {
 	return &quick.Broker{
 		Events: func(string) string { return known.Events },
 		Outbox: filepath.Join(known.Data, "outbox"),
-		Host:   known.Host, Now: time.Now,
+		Host:   known.Host, Now: time.Now, Mark: p.mark,
 	}
 }
 
@@ -215,7 +216,7 @@ func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 	ids := quick.IDs{}
 	at := time.Now().UTC().Round(0)
 	lines := hook.Events(ev, hook.Who{})
-	args := []string{"hook", "--done=" + strconv.Itoa(done), "--at=" + at.Format(time.RFC3339Nano)}
+	args := []string{"hook", "--cut-mark=" + p.mark, "--done=" + strconv.Itoa(done), "--at=" + at.Format(time.RFC3339Nano)}
 	for i := range lines {
 		lines[i].ID = ids.Next(at)
 		args = append(args, "--id="+lines[i].ID)

@@ -2,10 +2,11 @@ package hookmain
 
 import (
 	"errors"
-	"strconv"
+	"time"
 )
 
-var (
-	errSlow = errors.New("the client did not finish writing it in time")
-	errLong = errors.New("it is longer than " + strconv.Itoa(maxInput>>20) + " MiB")
-)
+var errSlow = errors.New("the client did not finish writing it in time")
+
+// bigShare is what of the time for reading a large payload may take: it has to
+// be recorded, too.
+func bigShare(patience time.Duration) time.Duration { return patience * 2 / 3 }

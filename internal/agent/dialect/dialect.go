@@ -62,6 +62,10 @@ type Event struct {
 	DurationMS int64
 	// StopActive says that this turn is already the answer to a blocked stop.
 	StopActive bool
+	// CutMark is the mark by which texts of a payload that was too large say what
+	// was left out of them (see [Intake]); "" where all of it is here. Who judges
+	// a tool by its input must not take such a one for the whole.
+	CutMark string
 }
 
 // Permission is a verdict on a tool call. Empty is no opinion.

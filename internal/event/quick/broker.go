@@ -26,8 +26,9 @@ type Broker struct {
 	Now    func() time.Time
 	Disk   durable.Disk
 	IDs    IDs
-	// Withhold is [Log.Withhold].
+	// Withhold and Mark are those of [Log].
 	Withhold bool
+	Mark     string
 }
 
 // Log is the log that a normalised event belongs to.
@@ -36,7 +37,7 @@ func (b *Broker) Log(e *Event) *Log {
 	if e.Scope == "global" {
 		project = ""
 	}
-	return &Log{Dir: b.Events(project), Host: b.Host, Now: b.Now, Disk: b.Disk, Withhold: b.Withhold}
+	return &Log{Dir: b.Events(project), Host: b.Host, Now: b.Now, Disk: b.Disk, Withhold: b.Withhold, Mark: b.Mark}
 }
 
 // Record normalises an event, appends it to its log and, where that cannot be

@@ -3,6 +3,7 @@ package quick
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -39,6 +40,10 @@ type Cleaner struct {
 	Fields []Field
 	// Cuts are the strings that were too long.
 	Cuts []Cut
+	// Mark begins what stands in a string for a part that was left out when it
+	// was read: the mark, the length of the whole, the length of what is there
+	// and the hash of the whole or -, each in bytes, and ]. "" is none.
+	Mark string
 
 	src   string
 	at    int
@@ -359,21 +364,67 @@ func (c *Cleaner) hex4() (rune, bool) {
 // Text is a string as it may be written: redacted, then cut. The pointer of a
 // cut is at, or with "" the place that is being read.
 func (c *Cleaner) Text(at, key, s string) string {
+	var whole Cut
+	if c.Mark != "" {
+		s, whole = unmark(c.Mark, s)
+	}
 	if c.Redact != nil {
 		s = c.Redact(key, s)
 	}
-	if len(s) <= MaxField {
+	if len(s) <= MaxField && whole.Len == 0 {
 		return s
 	}
 	if at == "" {
 		at = c.pointer()
 	}
-	c.Cuts = append(c.Cuts, Whole(at, s))
+	if whole.Len == 0 {
+		whole = Whole(at, s)
+	}
+	whole.At = at
+	c.Cuts = append(c.Cuts, whole)
+	if len(s) <= MaxField {
+		return s
+	}
 	end := MaxField
 	for end > MaxField-utf8.UTFMax && !utf8.RuneStart(s[end]) {
 		end--
 	}
 	return s[:end]
+}
+
+// unmark takes marks out of a string and says what the whole was: its length,
+// and its hash where it is known of the whole and not of several parts alone.
+func unmark(mark, s string) (string, Cut) {
+	var whole Cut
+	sum, parts, kept := "", 0, 0
+	for {
+		before, rest, ok := strings.Cut(s, mark)
+		if !ok {
+			break
+		}
+		text, after, ok := strings.Cut(rest, "]")
+		if !ok {
+			break // of a text that was cut once more
+		}
+		length, text, _ := strings.Cut(text, " ")
+		here, hash, _ := strings.Cut(text, " ")
+		n, err := strconv.Atoi(length)
+		m, err2 := strconv.Atoi(here)
+		if err != nil || err2 != nil || n < m {
+			break
+		}
+		whole.Len += n - m
+		sum, parts, kept = hash, parts+1, m
+		s = before + after
+	}
+	if parts == 0 {
+		return s, Cut{}
+	}
+	if parts == 1 && len(s) == kept && len(sum) == HashSize {
+		whole.SHA256 = sum
+	}
+	whole.Len += len(s)
+	return s, whole
 }
 
 // Whole is the description of a field that is cut or left out.

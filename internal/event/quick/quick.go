@@ -79,6 +79,8 @@ type Log struct {
 	// Withhold writes a mark where something may be a secret, instead of
 	// refusing the event: for when nobody is there who can tell.
 	Withhold bool
+	// Mark is [Cleaner.Mark].
+	Mark string
 }
 
 // Withheld stands for a text that may hold a secret and that nobody looked at.
@@ -102,7 +104,7 @@ func (l *Log) Append(ctx context.Context, e *Event, sync bool) error {
 func (l *Log) Line(e *Event) ([]byte, error) {
 	l.Fill(e)
 	flagged := false
-	c := &Cleaner{Redact: func(key, s string) string {
+	c := &Cleaner{Mark: l.Mark, Redact: func(key, s string) string {
 		if !suspect.Named(key, s) {
 			return s
 		}
