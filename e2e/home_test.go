@@ -149,6 +149,12 @@ func (h *home) run(path string, args ...string) result {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
+	return h.runFor(ctx, path, args...)
+}
+
+// runFor is run for as long as ctx says.
+func (h *home) runFor(ctx context.Context, path string, args ...string) result {
+	h.t.Helper()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = h.work, h.env
 	var out, errs bytes.Buffer

@@ -21,6 +21,11 @@ const (
 	KindClaude  = "claude"
 	KindScript  = "script"
 	KindGeneric = "generic"
+
+	// Those that are asked bare questions only.
+	KindCodex   = "codex"
+	KindGemini  = "gemini"
+	KindCopilot = "copilot"
 )
 
 // ErrBadTask is wrapped by every error of Adapter.Command that is the
@@ -194,6 +199,8 @@ func For(kind string) (Adapter, error) {
 		return script{}, nil
 	case KindGeneric:
 		return generic{}, nil
+	case KindCodex, KindGemini, KindCopilot:
+		return bare{kind}, nil
 	}
 	return nil, fmt.Errorf("find adapter for %q: %w: use %s, %s or %s", kind, ErrUnknownClient, KindClaude, KindScript, KindGeneric)
 }

@@ -299,3 +299,114 @@ func TestSystemPrompt(t *testing.T) {
 		t.Errorf("nothing to add, and yet: %q", got[len(Preamble):])
 	}
 }
+
+// A bare question: nothing of the user's is loaded, and who cannot be started
+// like that is refused.
+func TestIsolated(t *testing.T) {
+	task := func(env ...string) Task {
+		return Task{
+			RunID: "run-aaaaaaaaaa", SessionID: "11111111-1111-4111-8111-111111111111", RunDir: "/r", WorkDir: "/r/empty", Prompt: "p", SystemPrompt: "s",
+			Program: "/bin/client", Self: "/bin/reprise", Model: "m", MaxTurns: 3, MaxBudgetUSD: 0.25,
+			Env: append([]string{"HOME=/h"}, env...), Isolated: &Isolation{Schema: []byte(`{"type":"object"}`)},
+		}
+	}
+	for _, c := range []struct {
+		kind  string
+		env   []string
+		args  []string
+		vars  []string
+		files []string
+		want  error
+	}{
+		{KindClaude, []string{"REPRISE_DEPTH=3", "CLAUDE_CODE_MAX_RETRIES=9"}, // the deepest run may have a question, too
+			[]string{"--setting-sources=", `--settings={"disableAllHooks":true}`, "--strict-mcp-config", "--tools=", "--disable-slash-commands", "--no-session-persistence", `--json-schema={"type":"object"}`, "--max-turns=3", "--max-budget-usd=0.25", "--model=m"},
+			[]string{"CLAUDE_CODE_MAX_RETRIES=1", "REPRISE_RUN_ID=run-aaaaaaaaaa"}, []string{"system.md"}, nil},
+		{KindGemini, []string{"GEMINI_API_KEY=k", "GEMINI_CLI_SYSTEM_SETTINGS_PATH=/evil"}, []string{"-e", "none", "-m", "m"},
+			[]string{"GEMINI_CLI_HOME=" + filepath.Join("/r", "home"), "GEMINI_CLI_SYSTEM_SETTINGS_PATH=" + filepath.Join("/r", "home", "none.json")}, []string{"system.md", filepath.Join("home", ".gemini", "settings.json")}, nil},
+		{KindGemini, nil, nil, nil, nil, ErrIsolation},
+		{KindCopilot, []string{"GH_TOKEN=k"}, []string{"--available-tools=none", "--no-custom-instructions", "--model", "m"}, []string{"COPILOT_HOME=" + filepath.Join("/r", "home")}, []string{"prompt.md"}, nil},
+		{KindCopilot, nil, nil, nil, nil, ErrIsolation},
+		{KindCodex, []string{"OPENAI_API_KEY=k"}, nil, nil, nil, ErrIsolation},
+		{KindGeneric, nil, nil, nil, nil, ErrIsolation},
+		{KindScript, nil, []string{"script-agent"}, nil, nil, nil},
+	} {
+		a, err := For(c.kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd, err := a.Command(task(c.env...))
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s %q: %v", c.kind, c.env, err)
+			continue
+		}
+		for _, arg := range c.args {
+			if !slices.Contains(cmd.Args, arg) {
+				t.Errorf("%s: no %q in %q", c.kind, arg, cmd.Args)
+			}
+		}
+		for _, kv := range c.vars {
+			name, _, _ := strings.Cut(kv, "=")
+			if got := proc.EnvValue(cmd.Env, name); name+"="+got != kv {
+				t.Errorf("%s: %s is %q", c.kind, kv, got)
+			}
+		}
+		for _, f := range c.files {
+			if _, ok := cmd.Files[f]; !ok {
+				t.Errorf("%s: no file %s", c.kind, f)
+			}
+		}
+	}
+	for _, kind := range []string{KindCodex, KindGemini, KindCopilot} {
+		a, _ := For(kind)
+		open := task("GEMINI_API_KEY=k", "GH_TOKEN=k")
+		open.Isolated = nil
+		if _, err := a.Command(open); !errors.Is(err, ErrBadTask) {
+			t.Errorf("%s as a worker: %v", kind, err)
+		}
+	}
+}
+
+// Lines as Gemini CLI 0.61 and Copilot CLI 1.0 wrote them, shortened, and what
+// becomes of them when something is missing.
+func TestBareStream(t *testing.T) {
+	gemini := []string{
+		`{"type":"init","timestamp":"2026-11-28T11:00:59.393Z","session_id":"g1","model":"gemini-2.5-pro"}`,
+		`{"type":"message","role":"user","content":"The question"}`,
+		`{"type":"message","role":"assistant","content":"{\"a\"","delta":true}`, `{"type":"message","role":"assistant","content":":1}","delta":true}`,
+		`{"type":"result","status":"success","stats":{"total_tokens":120,"input_tokens":100,"output_tokens":20}}`,
+	}
+	copilot := []string{
+		`{"type":"user.message","data":{"content":"The question"}}`, `{"type":"assistant.message","data":{"content":"{\"a\":1}","toolRequests":[]}}`,
+		`{"type":"result","sessionId":"c1","exitCode":0,"usage":{"premiumRequests":0}}`,
+	}
+	for _, c := range []struct {
+		name   string
+		lines  []string
+		exit   Exit
+		ok     bool
+		text   string
+		reason string
+	}{
+		{"gemini", gemini, Exit{}, true, `{"a":1}`, ""}, {"copilot", copilot, Exit{}, true, `{"a":1}`, ""},
+		{"no result", gemini[:4], Exit{Code: 1, Stderr: "quota"}, false, `{"a":1}`, "ended without a result (exit code 1): quota"},
+		{"no answer", append(copilot[:1:1], copilot[2]), Exit{}, false, "", "the agent ended without an answer"},
+		{"exit", copilot, Exit{Code: 2}, false, `{"a":1}`, "reported success, but the process ended with exit code 2"},
+		{"error", []string{`{"type":"result","status":"error","error":{"type":"x","message":"429"}}`}, Exit{Code: 1}, false, "", "the agent ended with an error: 429"},
+		{"words", []string{"not logged in"}, Exit{Code: 1}, false, "", "ended without a result (exit code 1): not logged in"},
+		{"cut", []string{`{"type":"assistant.message","data":{"content":"aaaa`}, Exit{Code: 1}, false, "", `ended without a result (exit code 1): {"type":"assistant.message","data":{"content":"aaaa`},
+		{"timed out", gemini[:2], Exit{TimedOut: true}, false, "", "stopped at its time limit"}, {"cancelled", nil, Exit{Cancelled: true}, false, "", "cancelled"},
+		{"after its result", copilot, Exit{AfterResult: true, Signal: "SIGTERM"}, true, `{"a":1}`, ""},
+	} {
+		a, err := For(KindGemini)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := a.NewStream()
+		for _, l := range c.lines {
+			s.Line([]byte(l), false)
+		}
+		if r := s.Finish(c.exit); r.OK != c.ok || r.Text != c.text || r.Reason != c.reason {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+}

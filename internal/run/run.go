@@ -327,6 +327,8 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 		a, err := agent.For(kind)
 		return a, m.opt.Program, nil, err
 	case agent.KindClaude, agent.KindGeneric:
+	case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
+		return m.bareClient(kind, req.Program)
 	default:
 		_, err := agent.For(kind)
 		return nil, "", nil, fmt.Errorf("start run: %w: %w", ErrBadRequest, err)
@@ -356,6 +358,22 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 	}
 	a, err = agent.For(kind)
 	return a, path, notes, err
+}
+
+// bareClient is a client that is asked bare questions only.
+func (m *Manager) bareClient(kind, program string) (agent.Adapter, string, []string, error) {
+	a, err := agent.For(kind)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if program == "" {
+		program = kind
+	}
+	path, err := m.opt.LookPath(program)
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("failed to start agent: %w; install %s, or set judge.program in the settings", err, kind)
+	}
+	return a, path, nil, nil
 }
 
 // Client says which adapter a request would get, and the version of what it would
@@ -609,7 +627,13 @@ func (m *Manager) create(r Record, task string, files map[string][]byte) error {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("start run: adapter %s names file %q outside the run", r.Client, name)
 		}
-		if err := m.opt.Disk.WriteFileHot(filepath.Join(r.dir, name), data, 0o600); err != nil {
+		path := filepath.Join(r.dir, name)
+		if dir := filepath.Dir(path); dir != r.dir {
+			if err := m.opt.Disk.MkdirAll(dir, 0o700); err != nil {
+				return fmt.Errorf("start run: %w", err)
+			}
+		}
+		if err := m.opt.Disk.WriteFileHot(path, data, 0o600); err != nil {
 			return fmt.Errorf("start run: write %s: %w", name, err)
 		}
 	}

@@ -197,3 +197,12 @@ const (
 	gateDeadline    = 45_000
 	shortDeadline   = 1_000 // where the client ends hooks early, or does not wait
 )
+
+// ClientMS is how long the client waits for a hook of the event by default, in
+// milliseconds; 0 where that is not known.
+func ClientMS(client, name string) int {
+	if s := specOf(client, name); s != nil {
+		return s.ClientMS
+	}
+	return 0
+}
