@@ -299,6 +299,8 @@ func TestJudgeByOtherClients(t *testing.T) {
 				h.write(filepath.Join(h.dir, file), text)
 			}
 			h.write(filepath.Join(h.work, "word.json"), wordSchema)
+			// Copilot CLI unpacks itself there; a run makes nothing new beside the memory.
+			h.write(filepath.Join(h.dir, ".cache", "here"), "")
 			if r := h.reprise("judge", "ask", "--schema", "word.json", "the word"); r.code != 1 || !strings.Contains(r.err, "client cannot be isolated") {
 				t.Errorf("without a key: exit %d, %s", r.code, r.err)
 			}
@@ -319,11 +321,16 @@ func TestJudgeByOtherClients(t *testing.T) {
 				}
 				return
 			}
-			if r.code != 0 || r.out != `{"word":"hello"}`+"\n" || len(requests) != 1 {
+			if r.code != 0 || r.out != `{"word":"hello"}`+"\n" || len(requests) == 0 {
 				t.Fatalf("exit %d, %d requests, %s%s", r.code, len(requests), r.out, r.err)
 			}
-			if q := requests[0]; len(q.Tools) != 0 || strings.Contains(string(q.Body), "password") || !strings.Contains(q.Text(), `/clear \u0040`+h.dir) || !strings.Contains(q.Text()+q.SystemText(), "JSON Schema") {
-				t.Errorf("asked, with tools %v: %s", q.Tools, q.Body)
+			for i, q := range requests {
+				if len(q.Tools) != 0 || strings.Contains(string(q.Body), "password") {
+					t.Errorf("asked, with tools %v: %s", q.Tools, q.Body)
+				}
+				if i == 0 && (!strings.Contains(q.Text(), `/clear \u0040`+h.dir) || !strings.Contains(q.Text()+q.SystemText(), "JSON Schema")) {
+					t.Errorf("asked %s", q.Body)
+				}
 			}
 			if left, err := os.ReadDir(sprung); err != nil || len(left) != 0 {
 				t.Errorf("sprung: %v, %v", left, err)

@@ -377,7 +377,8 @@ func (m *Manager) bareClient(kind, program string) (agent.Adapter, string, []str
 }
 
 // Client says which adapter a request would get, and the version of what it would
-// start: of the script client, a hash of its steps. Errors are those of Start.
+// start: of the script client, a hash of its steps. Errors are those of Start; a
+// question's client that cannot be isolated is one.
 func (m *Manager) Client(ctx context.Context, req Request) (name, version string, err error) {
 	if req.Env == nil {
 		req.Env = m.opt.Env
@@ -385,6 +386,11 @@ func (m *Manager) Client(ctx context.Context, req Request) (name, version string
 	a, program, _, err := m.client(ctx, req)
 	if err != nil {
 		return "", "", err
+	}
+	if req.Question != nil {
+		if _, err := a.Command(m.task(req, a, program, newID(), newUUID())); err != nil {
+			return "", "", fmt.Errorf("start run: %w", err)
+		}
 	}
 	if a.Name() == agent.KindScript {
 		if req.ScriptFile == "" {
@@ -506,24 +512,8 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	if err != nil {
 		return Record{}, err
 	}
-	dir := filepath.Join(m.opt.Dir, id)
 	sessionID := newUUID()
-	self := m.opt.Helper
-	if adapter.Name() == agent.KindScript {
-		self = m.opt.Program // the script player needs the full program
-	}
-	task := agent.Task{
-		RunID: id, SessionID: sessionID, RunDir: dir,
-		Prompt: req.Task, SystemPrompt: agent.SystemPrompt(m.opt.MemoryDir, req.SystemPrompt), Model: req.Model,
-		WorkDir: req.WorkDir, AddDirs: req.AddDirs, MemoryDir: m.opt.MemoryDir, AllowMemoryRead: req.AllowMemoryRead,
-		ProtectDirs: m.opt.ProtectDirs, Timeout: req.Timeout, ScriptFile: req.ScriptFile,
-		Program: program, Self: self, Env: req.Env,
-	}
-	if q := req.Question; q != nil {
-		task.Isolated = &agent.Isolation{Schema: q.Schema}
-		task.SystemPrompt, task.WorkDir = req.SystemPrompt, filepath.Join(dir, emptyDir)
-		task.MaxTurns, task.MaxBudgetUSD = q.MaxTurns, q.MaxBudgetUSD
-	}
+	task := m.task(req, adapter, program, id, sessionID)
 	cmd, err := adapter.Command(task)
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
@@ -541,6 +531,28 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	}
 	m.opt.Log.Info("run started", "run", id, "client", r.Client, "working_dir", r.WorkDir)
 	return r, nil
+}
+
+// task is what the adapter is told of a run.
+func (m *Manager) task(req Request, adapter agent.Adapter, program, id, sessionID string) agent.Task {
+	dir := filepath.Join(m.opt.Dir, id)
+	self := m.opt.Helper
+	if adapter.Name() == agent.KindScript {
+		self = m.opt.Program // the script player needs the full program
+	}
+	task := agent.Task{
+		RunID: id, SessionID: sessionID, RunDir: dir,
+		Prompt: req.Task, SystemPrompt: agent.SystemPrompt(m.opt.MemoryDir, req.SystemPrompt), Model: req.Model,
+		WorkDir: req.WorkDir, AddDirs: req.AddDirs, MemoryDir: m.opt.MemoryDir, AllowMemoryRead: req.AllowMemoryRead,
+		ProtectDirs: m.opt.ProtectDirs, Timeout: req.Timeout, ScriptFile: req.ScriptFile,
+		Program: program, Self: self, Env: req.Env,
+	}
+	if q := req.Question; q != nil {
+		task.Isolated = &agent.Isolation{Schema: q.Schema}
+		task.SystemPrompt, task.WorkDir = req.SystemPrompt, filepath.Join(dir, emptyDir)
+		task.MaxTurns, task.MaxBudgetUSD = q.MaxTurns, q.MaxBudgetUSD
+	}
+	return task
 }
 
 func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent.Command, path []string) (Record, error) {
