@@ -1,0 +1,327 @@
+package verify
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/verify/tree"
+)
+
+// world is a project with a tree, and where its verifications go.
+type world struct {
+	t    *testing.T
+	work string
+	o    Options
+	recs []*Result
+}
+
+func newWorld(t *testing.T, checks ...config.Check) *world {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the checks here are for a POSIX shell")
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, work: filepath.Join(root, "home", "work")}
+	w.put("a.txt", "a\n")
+	w.put("d/b.txt", "b\n")
+	v := &config.Verify{MaxMB: 64}
+	v.Risk[1], v.Risk[2] = config.Risk{Files: 100}, config.Risk{Files: 1000}
+	for i := range checks {
+		if checks[i].TimeoutSeconds == 0 {
+			checks[i].TimeoutSeconds = 20
+		}
+		if checks[i].Dir == "" {
+			checks[i].Dir = "."
+		}
+	}
+	v.Checks[0] = checks
+	home := filepath.Join(root, "home")
+	w.o = Options{
+		Env:     config.Env{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "API_KEY": "sk-secret"}, Dir: w.work, GOOS: runtime.GOOS, Now: time.Now},
+		Project: "shop", Root: w.work, Checks: v, Config: "c1", Store: Store{Dir: filepath.Join(root, "store")},
+		Snapshots: filepath.Join(root, "cache", "verify"), Host: "h", Sandbox: "auto",
+		Record: func(_ context.Context, r *Result) error { w.recs = append(w.recs, r); return nil },
+		Warn:   func(what string, err error) { t.Logf("%s: %v", what, err) },
+	}
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(w.o.Snapshots); err == nil && len(left) > 0 && !t.Failed() {
+			t.Errorf("snapshots are left: %v", left)
+		}
+	})
+	return w
+}
+
+func (w *world) put(name, text string) {
+	w.t.Helper()
+	p := filepath.Join(w.work, name)
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) git(args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
+	cmd.Dir, cmd.Env = w.work, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(w.work), "GIT_CONFIG_NOSYSTEM=1"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (w *world) commit() string {
+	w.git("init", "-q", "-b", "main")
+	w.git("add", "-A")
+	w.git("commit", "-q", "-m", "one")
+	return w.git("rev-parse", "HEAD")
+}
+
+// treeHash is everything in the tree, its repository included.
+func (w *world) treeHash() string {
+	w.t.Helper()
+	h := sha256.New()
+	err := filepath.WalkDir(w.work, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%q %v\n", p, fi.Mode())
+		if fi.Mode().IsRegular() {
+			data, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(h, "%d %q\n", fi.ModTime().UnixNano(), data)
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// run verifies, and wants the tree to be what it was.
+func (w *world) run(req Request) *Result {
+	w.t.Helper()
+	return w.runContext(context.Background(), req)
+}
+
+func (w *world) runContext(ctx context.Context, req Request) *Result {
+	w.t.Helper()
+	before := w.treeHash()
+	v, err := New(context.Background(), w.o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := v.Run(ctx, req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if after := w.treeHash(); after != before {
+		w.t.Error("the tree was touched")
+	}
+	return r
+}
+
+func sh(name, line string) config.Check { return config.Check{Name: name, Shell: line} }
+
+// A check that hangs, floods, forks, deletes its directory, leaves something
+// behind or writes where it must not is bounded, said, and leaves no trace.
+func TestChecksThatMisbehave(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		check config.Check
+		want  Status
+		in    string // of the problem, the output or an issue
+	}{
+		{"passes", sh("x", "cat a.txt d/b.txt"), Passed, "a\nb"},
+		{"fails", sh("x", "echo 'error: no' >&2; exit 7"), Failed, "exit code 7"},
+		{"is not there", config.Check{Name: "x", Argv: []string{"no-such-program"}}, Failed, "no-such-program"},
+		{"has no directory", config.Check{Name: "x", Shell: "true", Dir: "nowhere"}, Error, "no such file"},
+		{"hangs", config.Check{Name: "x", Shell: "echo begun; sleep 60 & sleep 60", TimeoutSeconds: 1}, Failed, "too long"},
+		{"ignores being asked", config.Check{Name: "x", Shell: "trap '' TERM; while :; do sleep 1; done", TimeoutSeconds: 1}, Failed, "too long"},
+		{"floods", sh("x", "i=0; while [ $i -lt 3000 ]; do echo 'a line of the flood that goes on and on and on'; i=$((i+1)); done; echo the end; exit 1"), Failed, "bytes left out"},
+		{"forks", config.Check{Name: "x", Shell: "f() { [ $1 -gt 0 ] && { f $(($1-1)) & f $(($1-1)) & }; sleep 30; }; f 4", TimeoutSeconds: 1}, Failed, "too long"},
+		{"leaves a grandchild", sh("x", "(setsid sleep 60 >/dev/null 2>&1 &) ; exit 0"), Passed, "left 1 processes"},
+		{"deletes its directory", sh("x", `rm -rf "$PWD"; exit 0`), Passed, "changes files"},
+		{"changes files", sh("x", "echo more >> a.txt; rm d/b.txt; ln -s a.txt l"), Passed, "changes files"},
+		{"writes in the real tree", sh("x", "echo bad > \"$HOME/work/a.txt\" 2>/dev/null; exit 0"), Passed, ""},
+		{"has a terminal's output", sh("x", `printf '\033[31mFAIL\033[0m one\r\nover\rwritten\n'; exit 1`), Failed, "FAIL one\nwritten"},
+		{"sees no secret", sh("x", `test -z "$API_KEY" && test -n "$REPRISE_RUN_ID" && test "$CI" = true`), Passed, ""},
+		{"is killed", sh("x", "kill -9 $$"), Failed, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tc.check, sh("after", "test -e a.txt && test ! -e l && cat d/b.txt"))
+			if tc.name == "writes in the real tree" {
+				if v, err := New(context.Background(), w.o); err != nil || v.confinement().Empty() {
+					t.Skip("this system has no Landlock: the tree is only compared")
+				}
+			}
+			if strings.Contains(tc.name, "changes") || strings.Contains(tc.name, "deletes") {
+				w.commit()
+			}
+			r := w.run(Request{Trigger: Manual})
+			c := r.Checks[0]
+			all := c.Problem + "\n" + c.Output + "\n" + fmt.Sprint(r.Issues)
+			if c.Status != tc.want || !strings.Contains(all, tc.in) {
+				t.Errorf("%s, exit %d %s, %q, issues %q", c.Status, c.Exit, c.Signal, c.Problem, r.Issues)
+				t.Logf("%.2000s", c.Output)
+			}
+			if r.Status != tc.want {
+				t.Errorf("the verification: %s", r.Status)
+			}
+			if after := r.Checks[1]; after.Status != Passed {
+				t.Errorf("the check after it: %s %s %s", after.Status, after.Problem, after.Output)
+			}
+			if len(c.Output) > keepHead+keepTail+200 || r.DurationMS > 60_000 {
+				t.Errorf("%d bytes kept, %d ms", len(c.Output), r.DurationMS)
+			}
+			if len(w.recs) != 1 || w.recs[0] != r {
+				t.Errorf("recorded %d", len(w.recs))
+			}
+		})
+	}
+}
+
+func TestRegressions(t *testing.T) {
+	w := newWorld(t, sh("tests", "cat results.txt; ! grep -q FAIL results.txt"))
+	w.put("results.txt", "--- FAIL: TestOld (0.0s)\nok two\n")
+	base := w.commit()
+	w.put("a.txt", "changed\n")
+	r := w.run(Request{Trigger: Manual, Regressions: true})
+	if r.Status != Passed || r.Checks[0].AtBase != Failed || len(r.Blocking()) != 0 {
+		t.Errorf("it failed before, too: %s %+v", r.Status, r.Checks[0])
+	}
+	if r.Base != base {
+		t.Errorf("base %q", r.Base)
+	}
+	w.put("results.txt", "--- FAIL: TestOld (0.0s)\n--- FAIL: TestNew (0.0s)\n")
+	r = w.run(Request{Trigger: Manual, Regressions: true})
+	if r.Status != Failed || !slices.Equal(r.Checks[0].New, []string{"TestNew"}) {
+		t.Errorf("one is new: %s %+v", r.Status, r.Checks[0])
+	}
+	r = w.run(Request{Trigger: Manual})
+	if r.Status != Failed || r.Checks[0].AtBase != "" {
+		t.Errorf("without a look at the base: %s %+v", r.Status, r.Checks[0])
+	}
+	w.put("results.txt", "ok\n")
+	if r = w.run(Request{Trigger: Manual, Regressions: true}); r.Status != Passed {
+		t.Errorf("mended: %s", r.Status)
+	}
+}
+
+func TestTimeForAllChecks(t *testing.T) {
+	w := newWorld(t, sh("slow", "sleep 30"), sh("next", "true"))
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	r := w.runContext(ctx, Request{Trigger: Manual})
+	if r.Status != Error || r.Checks[0].Status != Error || len(r.Checks) != 2 || r.Checks[1].Status != Skipped {
+		t.Errorf("%s %+v", r.Status, r.Checks)
+	}
+}
+
+func TestSameTreeIsNotVerifiedTwice(t *testing.T) {
+	w := newWorld(t, sh("x", "true"))
+	w.commit()
+	first := w.run(Request{Trigger: Manual})
+	again := w.run(Request{Trigger: Manual, Reuse: true})
+	if again.Reused != first.ID || again.Status != Passed {
+		t.Errorf("%+v", again)
+	}
+	w.o.Config = "c2"
+	if r := w.run(Request{Trigger: Manual, Reuse: true}); r.Reused != "" {
+		t.Error("other checks were never passed")
+	}
+	w.o.Config = "c1"
+	w.put("new.txt", "")
+	if r := w.run(Request{Trigger: Manual, Reuse: true}); r.Reused != "" {
+		t.Error("another tree was never passed")
+	}
+}
+
+// Whenever the verifying process dies, the tree is what it was, and the next
+// verification takes away what is left, processes and all.
+func TestKilledAtEachStep(t *testing.T) {
+	if dir := os.Getenv("REPRISE_TEST_VERIFY_DIR"); dir != "" {
+		dieAt(t, dir, os.Getenv("REPRISE_TEST_VERIFY_STEP"))
+		return
+	}
+	steps := []string{"locked", "snapshot claimed", "snapshot listed", "snapshot copied", "snapshot repository", "snapshot made", "check one", "check two", "saving"}
+	for _, step := range steps {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sh("one", "sleep 60 & true"), sh("two", "true"))
+			w.commit()
+			before := w.treeHash()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self, "-test.run=^TestKilledAtEachStep$")
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "REPRISE_TEST_VERIFY_DIR=" + filepath.Dir(filepath.Dir(w.work)), "REPRISE_TEST_VERIFY_STEP=" + step}
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != -1 {
+				t.Fatalf("it was not killed: %v\n%s", err, out)
+			}
+			if w.treeHash() != before {
+				t.Error("the tree was touched")
+			}
+			if _, err := tree.Sweep(context.Background(), w.o.Snapshots, "h", time.Now().Add(2*time.Minute)); err != nil {
+				t.Error(err)
+			}
+			if left, _ := os.ReadDir(w.o.Snapshots); len(left) != 0 {
+				t.Errorf("left: %v", left)
+			}
+			if r := w.run(Request{Trigger: Manual}); r.Status != Passed {
+				t.Errorf("the next one: %s %+v", r.Status, r.Issues)
+			}
+		})
+	}
+}
+
+// dieAt verifies in a world that another process made, and dies at a step.
+func dieAt(t *testing.T, root, step string) {
+	w := newWorld(t, sh("one", "sleep 60 & true"), sh("two", "true"))
+	w.o.Env.Dir, w.o.Root = filepath.Join(root, "home", "work"), filepath.Join(root, "home", "work")
+	w.o.Store.Dir, w.o.Snapshots = filepath.Join(root, "store"), filepath.Join(root, "cache", "verify")
+	w.o.Step = func(s string) {
+		if s == step {
+			p, err := os.FindProcess(os.Getpid())
+			if err == nil {
+				_ = p.Kill()
+			}
+			select {}
+		}
+	}
+	v, err := New(context.Background(), w.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v.Run(context.Background(), Request{Trigger: Manual})
+	t.Fatalf("outlived %s: %v", step, err)
+}
