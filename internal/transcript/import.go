@@ -41,7 +41,8 @@ type Options struct {
 	Resolve func(cwd string) string
 	// Log yields what all the logs hold, and whether it was imported.
 	Log func(ctx context.Context) iter.Seq2[LogEvent, error]
-	// Append writes events to the log of a project ("" for the global one).
+	// Append writes events to the log of a project ("" for the global one). One
+	// call at a time, but not in the goroutine of Import.
 	Append func(ctx context.Context, project string, events []event.Event) error
 	// Progress, if not nil, is told before each transcript and after the last.
 	Progress func(Progress)
@@ -113,6 +114,10 @@ type importer struct {
 	// resolved are the projects of directories, which sessions name again and again.
 	resolved map[string]string
 	batches  map[string]*batch
+	// writing is what is being appended while reading goes on; nil = nothing.
+	// after is what is true, and noted, once that is done.
+	writing chan error
+	after   []func() error
 }
 
 type batch struct {
@@ -162,17 +167,26 @@ func (im *importer) run(ctx context.Context) error {
 	for _, s := range todo {
 		p.All += s.Size
 	}
+	defer im.wait() // where an error ends it
 	for _, s := range todo {
 		p.Client, p.Path = s.Client, s.Path
 		im.tell(p)
 		if err := im.one(ctx, s); err != nil {
 			return err
 		}
+		if im.writing == nil {
+			if err := im.wait(); err != nil {
+				return err
+			}
+		}
 		p.Done++
 		p.Bytes += s.Size
 		p.Events = im.added()
 	}
-	p.Client, p.Path = "", ""
+	if err := im.wait(); err != nil {
+		return err
+	}
+	p.Client, p.Path, p.Events = "", "", im.added()
 	im.tell(p)
 	return nil
 }
@@ -247,7 +261,7 @@ func (im *importer) look(ctx context.Context, todo []Source) error {
 
 func (im *importer) one(ctx context.Context, s Source) error {
 	c := im.client(s.Client)
-	added, left := 0, 0
+	added, known, left := 0, 0, 0
 	done := 0
 	if have, ok := im.cursor(s); ok && have.Bytes > 0 && have.Bytes <= s.Size && s.begins(have.Bytes, have.SHA256) {
 		done = have.Lines
@@ -259,7 +273,7 @@ func (im *importer) one(ctx context.Context, s Source) error {
 			return nil
 		}
 		if im.seen.Has(e) {
-			c.Known++
+			known++
 			return nil
 		}
 		im.seen.Put(e)
@@ -278,16 +292,20 @@ func (im *importer) one(ctx context.Context, s Source) error {
 		im.report.Problems = append(im.report.Problems, err.Error())
 		return nil
 	}
-	c.Sessions++
-	c.Added += added
-	c.Elsewhere += left
-	c.Bytes += st.Bytes
-	c.BadLines += st.Bad
-	im.report.Bad = append(im.report.Bad, st.Places[:min(len(st.Places), 100-min(100, len(im.report.Bad)))]...)
-	if im.o.DryRun || left > 0 {
-		return nil // what was left out is there to be imported another time
-	}
-	return im.save(s, st, added)
+	im.after = append(im.after, func() error {
+		c.Sessions++
+		c.Added += added
+		c.Known += known
+		c.Elsewhere += left
+		c.Bytes += st.Bytes
+		c.BadLines += st.Bad
+		im.report.Bad = append(im.report.Bad, st.Places[:min(len(st.Places), 100-min(100, len(im.report.Bad)))]...)
+		if im.o.DryRun || left > 0 {
+			return nil // what was left out is there to be imported another time
+		}
+		return im.save(s, st, added)
+	})
+	return nil
 }
 
 // readable reports whether an error is one of this transcript alone.
@@ -337,14 +355,37 @@ func (im *importer) flush(ctx context.Context) error {
 	return nil
 }
 
+// write begins to append a batch, after the one before.
 func (im *importer) write(ctx context.Context, project string, b *batch) error {
 	if len(b.events) == 0 {
 		return nil
 	}
-	if err := im.o.Append(ctx, project, b.events); err != nil {
-		return fmt.Errorf("%w: %w", errAppend, err)
+	if err := im.wait(); err != nil {
+		return err
 	}
-	b.events, b.bytes = b.events[:0], 0
+	done, events := make(chan error, 1), b.events
+	im.writing = done
+	b.events, b.bytes = nil, 0
+	go func() { done <- im.o.Append(ctx, project, events) }()
+	return nil
+}
+
+// wait waits until what was begun is in the logs, and notes what that completes.
+func (im *importer) wait() error {
+	after := im.after
+	im.after = nil
+	if im.writing != nil {
+		err := <-im.writing
+		im.writing = nil
+		if err != nil {
+			return fmt.Errorf("%w: %w", errAppend, err)
+		}
+	}
+	for _, note := range after {
+		if err := note(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
