@@ -16,6 +16,7 @@ var exits = exceptions{}
 var ambient = exceptions{
 	"internal/cli/demo_client.go": "the demo waits for real processes",
 	"internal/hookmain":           "the hook program's composition: it reads the real environment for those below it",
+	"internal/recallmain":         "the recall program's composition: it reads the real environment for those below it",
 	"internal/runmain":            "the run program's composition: it reads the real environment for those below it",
 	"internal/config/env.go":      "config.OSEnv reads the process's environment, directory and clock once, for main",
 	"internal/cli/osapp.go":       "cli.OSApp makes the App of the real process, for main",

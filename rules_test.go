@@ -118,7 +118,7 @@ var layers = [][]string{
 	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation"},
 	{"loop", "task", "hook", "setup", "brief", "judge", "transcript", "session"},
 	{"mcpserver", "web", "fakemodel"},
-	{"cli", "hookmain", "runmain"},
+	{"cli", "hookmain", "recallmain", "runmain"},
 }
 
 // sideways are the imports inside a layer, with their reasons.

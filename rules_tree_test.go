@@ -39,6 +39,9 @@ func TestRuleSmallProgramsStaySmall(t *testing.T) {
 		{"reprise-hook", "testdata/hook-deps.txt", "at every tool call of every agent", []string{
 			"net/http", "html/template", "text/template", "database/sql", "go/parser", "testing", "net/rpc", "net", "regexp", "log/slog", "os/exec",
 		}},
+		{"reprise-recall", "testdata/recall-deps.txt", "at every prompt and each start of a session", []string{
+			"net/http", "html/template", "database/sql", "go/parser", "testing", "net/rpc",
+		}},
 		{"reprise-supervise", "testdata/supervise-deps.txt", "for every run", []string{
 			"net/http", "html/template", "text/template", "database/sql", "go/parser", "testing", "net/rpc",
 		}},

@@ -15,12 +15,10 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/event"
-	"reprise/internal/logfile"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/proc/confine"
 	"reprise/internal/recall"
-	"reprise/internal/redact"
 	"reprise/internal/run"
 	"reprise/internal/session"
 	"reprise/internal/setup"
@@ -140,25 +138,8 @@ func (a *App) Logger() (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.log, a.logf, err = openLog(a, home.LogFile(), home.Settings.Logging)
+	a.log, a.logf, err = session.Log(home.LogFile(), home.Settings.Logging, a.Env.Now, a.PID)
 	return a.log, err
-}
-
-func openLog(a *App, file string, set config.Logging) (*slog.Logger, io.Closer, error) {
-	redactor := redact.New()
-	handler, err := logfile.New(logfile.Options{
-		File:       file,
-		Level:      set.Level,
-		MaxSizeMB:  set.MaxSizeMB,
-		MaxBackups: set.MaxBackups,
-		Now:        a.Env.Now,
-		Redact:     func(s string) string { s, _ = redactor.String(s); return s },
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	// The pid tells apart what several servers write into one log.
-	return slog.New(handler).With("pid", a.PID), handler, nil
 }
 
 // Runs is the run manager of the project around the working directory, or of

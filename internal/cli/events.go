@@ -31,10 +31,8 @@ or the global one outside any.`,
 	return cmd
 }
 
-// Broker is the one way into the event logs, for this installation: of the
-// project around the working directory, or the global scope. What an event
-// leaves open of who and where is filled in from who, if it is given, and then
-// for this process.
+// Broker is the one way into the event logs, for this installation: see
+// [session.Broker].
 func (a *App) Broker(who ...event.Event) (*event.Broker, error) {
 	home, err := a.Home()
 	if err != nil {
@@ -44,29 +42,12 @@ func (a *App) Broker(who ...event.Event) (*event.Broker, error) {
 	if len(who) > 0 {
 		defaults = who[0]
 	}
-	if defaults.Run == "" {
-		defaults.Run = a.Env.Get(proc.RunIDVar)
-	}
-	if defaults.Role == "" {
-		defaults.Role = a.Env.Get("AGENT_ROLE")
-	}
-	if home.Project != nil && defaults.Project == "" {
-		defaults.Project = home.Project.Name
-	}
-	return event.NewBroker(event.BrokerOptions{
-		Events: home.Paths.Events, Outbox: home.Paths.Outbox(), Host: a.Hostname, Now: a.Env.Now,
-		Wait: lockPatience, Defaults: defaults,
-		Report: func(err error) {
-			if log, lerr := a.Logger(); lerr == nil {
-				log.Warn("an event could not be logged and waits in the outbox", "error", err)
-			}
-		},
+	return session.Broker(home, a.Env, a.Hostname, defaults, func(err error) {
+		if log, lerr := a.Logger(); lerr == nil {
+			log.Warn("an event could not be logged and waits in the outbox", "error", err)
+		}
 	}), nil
 }
-
-// lockPatience is how long a command waits for a log that another process is
-// writing to: an append takes a few milliseconds, a purge of a large log more.
-const lockPatience = 5 * time.Second
 
 // eventLogs is which logs a command reads.
 type eventLogs struct {

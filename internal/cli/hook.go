@@ -21,6 +21,7 @@ import (
 	"reprise/internal/hook"
 	"reprise/internal/hook/compile"
 	"reprise/internal/hook/plan"
+	"reprise/internal/session"
 )
 
 // exitHookUsage is EX_USAGE of sysexits.h: in a hook, the usual 2 would block a
@@ -162,7 +163,7 @@ func (h *hookRun) plainLogger() *slog.Logger {
 	if err != nil {
 		return nil
 	}
-	log, closer, err := openLog(h.app, paths.LogFile(), config.Default(paths).Logging)
+	log, closer, err := session.Log(paths.LogFile(), config.Default(paths).Logging, h.app.Env.Now, h.app.PID)
 	if err != nil {
 		return nil
 	}
@@ -196,7 +197,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	handlers := h.app.hookHandlers(h.warn)
 	h.made, err = compile.Make(compile.Options{
-		Env: env, Flag: h.app.ConfigFlag, Host: h.app.Hostname, Program: h.app.Program, Hand: handKinds(handlers),
+		Env: env, Flag: h.app.ConfigFlag, Host: h.app.Hostname, Program: h.app.Program, Hand: handKinds(handlers), Tell: tellKinds(handlers),
 	})
 	if err != nil {
 		h.warn("the settings or the project cannot be read; "+ifKnown(h.made != nil, "the event is recorded as before", "the event is not recorded"), err)
@@ -270,6 +271,18 @@ func ifKnown(known bool, yes, no string) string {
 		return yes
 	}
 	return no
+}
+
+// tellKinds are those among them that the recall program deals with.
+func tellKinds(h hook.Handlers) []string {
+	if h == nil {
+		return nil
+	}
+	var out []string
+	for _, k := range session.Told() {
+		out = append(out, string(k))
+	}
+	return out
 }
 
 // handKinds are the kinds that the handlers want to be handed.

@@ -36,6 +36,10 @@ const (
 // not record an event (EX_TEMPFAIL of sysexits.h). No client sees it.
 const ExitUnrecorded = 75
 
+// ExitFull is how the recall program tells the hook program that an event is for
+// the full program to answer. No client sees it.
+const ExitFull = 76
+
 // Roles are the known values of [RoleVar].
 func Roles() []string { return []string{"conductor", "section-leader", "musician"} }
 

@@ -169,13 +169,11 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 		return
 	}
 	if p.plan.Rules.On(string(ev.Kind), ev.Client, r.Who.Role) {
-		for _, k := range p.plan.Hand {
-			if k == string(ev.Kind) || ev.Tool != "" && k == string(ev.Kind)+":"+ev.Tool {
-				p.handOver(ev, input, r.Done)
-				return
-			}
-		}
-		if ev.Kind != dialect.ToolBefore && broker.Pending() { // the tool is not kept waiting for it
+		pending := ev.Kind != dialect.ToolBefore && broker.Pending() // a tool is not kept waiting for it
+		switch {
+		case !pending && plan.Has(p.plan.Tell, string(ev.Kind), ev.Tool) && p.recall(input):
+			return
+		case pending || plan.Has(p.plan.Hand, string(ev.Kind), ev.Tool):
 			p.handOver(ev, input, r.Done)
 			return
 		}
@@ -206,6 +204,39 @@ func (p *program) say(answer []byte) {
 	if _, err := p.out.Write(answer); err != nil {
 		p.warn("the client did not take the answer", err)
 	}
+}
+
+// recall has the recall program say what is remembered at an event that is
+// recorded, and reports whether there is nothing left to do: the program may find
+// that it is the full one's business, or not be there. It is a third of the full
+// program's start.
+func (p *program) recall(input []byte) bool {
+	if p.env.Get(hook.RunVar) != "" {
+		return false // what a run may read, only the full program knows
+	}
+	path := p.beside("reprise-recall", "")
+	left := p.left() - reserve
+	if path == "" || p.env.Dir == "" || left <= 0 {
+		return false
+	}
+	out, exit, err := handover.Do(handover.Call{
+		Path: path, Args: []string{strconv.FormatInt(left.Milliseconds(), 10), p.start, p.client, p.event},
+		Env: os.Environ(), Input: input, MaxOutput: maxOutput, Timeout: left,
+	})
+	switch {
+	case err == nil && exit == hook.ExitFull:
+		return false
+	case err == nil && exit != 0:
+		err = errors.New(path + " ended with exit code " + strconv.Itoa(exit))
+	case err == nil && !dialect.IsReply(out):
+		err = errors.New(path + " printed " + strconv.Itoa(len(out)) + " bytes that are not one JSON object")
+	}
+	if err != nil {
+		p.warn("nothing is said to the client, for what is remembered could not be had", err)
+		return true
+	}
+	p.say(out)
+	return true
 }
 
 // handOver has the full program do the event, of which done lines are recorded
@@ -312,7 +343,17 @@ func (p *program) ask(args []string, input []byte) error {
 // full is the full program: beside this one, else where it was when a plan was
 // made.
 func (p *program) full() string {
-	name := "reprise"
+	for _, known := range [...]*plan.Plan{p.plan, p.old} {
+		if known != nil {
+			return p.beside("reprise", known.Program)
+		}
+	}
+	return p.beside("reprise", "")
+}
+
+// beside is a program of that name in this one's directory, else the other one,
+// or "" where neither is there.
+func (p *program) beside(name, other string) string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
@@ -325,10 +366,8 @@ func (p *program) full() string {
 			return path
 		}
 	}
-	for _, known := range [...]*plan.Plan{p.plan, p.old} {
-		if known != nil && plan.See(known.Program).Kind == plan.File {
-			return known.Program
-		}
+	if other != "" && plan.See(other).Kind == plan.File {
+		return other
 	}
 	return ""
 }

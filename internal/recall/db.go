@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -66,6 +67,7 @@ type db struct {
 	info  os.FileInfo
 	seen  int64 // data_version
 	stmts map[string]*sqlite3.Stmt
+	fts   bool // words has been called
 
 	corpus corpus
 	scorer *scorer
@@ -95,10 +97,7 @@ func openDB(path string, flags sqlite3.OpenFlag) (*db, error) {
 		return nil, err
 	}
 	d := &db{c: c, stmts: map[string]*sqlite3.Stmt{}}
-	err = fts5.RegisterCustom(c, func(a *fts5.API) error { return a.CreateFunction("reprise_score", d.score) })
-	if err == nil {
-		err = c.BusyHandler(busy)
-	}
+	err = c.BusyHandler(busy)
 	if err == nil {
 		err = c.Exec(`PRAGMA cache_size=-16000; PRAGMA trusted_schema=OFF;`)
 	}
@@ -111,6 +110,17 @@ func openDB(path string, flags sqlite3.OpenFlag) (*db, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// words makes the search for words known to the connection. That takes a third of
+// opening it, and what is told at a session's start needs none.
+func (d *db) words() error {
+	if d.fts {
+		return nil
+	}
+	err := fts5.RegisterCustom(d.c, func(a *fts5.API) error { return a.CreateFunction("reprise_score", d.score) })
+	d.fts = err == nil
+	return err
 }
 
 // busy waits a little for another's lock, and says whether to try again.
@@ -152,6 +162,9 @@ func damaged(err error) bool {
 func halfWritten(err error) bool { return errors.Is(err, sqlite3.READONLY_ROLLBACK) }
 
 func (d *db) create(memory string) error {
+	if err := d.words(); err != nil {
+		return err
+	}
 	pragmas := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, version)
 	if err := d.c.Exec(pragmas + schema); err != nil {
 		return err
@@ -254,6 +267,11 @@ func (d *db) number(q string, args ...any) (int64, error) {
 func (d *db) prepared(q string) (*sqlite3.Stmt, error) {
 	if s := d.stmts[q]; s != nil {
 		return s, nil
+	}
+	if strings.Contains(q, "fts") {
+		if err := d.words(); err != nil {
+			return nil, err
+		}
 	}
 	s, _, err := d.c.PrepareFlags(q, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {

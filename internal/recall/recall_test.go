@@ -333,6 +333,9 @@ func execSQL(t *testing.T, p, sql string) {
 		t.Fatal(err)
 	}
 	defer d.close()
+	if err := d.words(); err != nil { // DROP TABLE fts needs them
+		t.Fatal(err)
+	}
 	if err := d.c.Exec(sql); err != nil {
 		t.Fatal(err)
 	}

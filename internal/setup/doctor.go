@@ -253,18 +253,18 @@ func (d Doctor) program(context.Context) []Finding {
 	return one(OK, "", "%s", d.Program)
 }
 
-// smallPrograms looks for the two that clients and runs start.
+// smallPrograms looks for those that clients, runs and hooks start.
 func (d Doctor) smallPrograms(context.Context) []Finding {
 	if strings.Contains(filepath.ToSlash(d.Program), "/go-build") {
 		return nil
 	}
-	for _, name := range []string{HookProgram, SuperviseProgram} {
+	for _, name := range []string{HookProgram, SuperviseProgram, RecallProgram} {
 		beside := Beside(d.Program, name)
 		if info, err := os.Stat(beside); err != nil || !info.Mode().IsRegular() {
-			return one(Warn, "install all three: `go install ./cmd/...`", "%s is not there: hooks cannot run, and runs start slower", beside)
+			return one(Warn, "install all four: `go install ./cmd/...`", "%s is not there: without reprise-hook hooks cannot run, without the others runs start slower and sessions wait longer", beside)
 		}
 	}
-	return one(OK, "", "reprise-hook and reprise-supervise are beside it")
+	return one(OK, "", "reprise-hook, reprise-supervise and reprise-recall are beside it")
 }
 
 func same(a, b string) bool {

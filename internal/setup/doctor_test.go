@@ -103,6 +103,7 @@ func machineCases() []doctorCase {
 		{"all programs", func(t *testing.T, d *Doctor) {
 			put(t, filepath.Join(filepath.Dir(d.Program), "reprise-hook"), "")
 			put(t, filepath.Join(filepath.Dir(d.Program), "reprise-supervise"), "")
+			put(t, filepath.Join(filepath.Dir(d.Program), "reprise-recall"), "")
 		}, "small programs", OK, "beside it"},
 		{"events wait", func(_ *testing.T, d *Doctor) {
 			d.Waiting = func() (int, int, error) { return 3, 0, nil }

@@ -25,6 +25,7 @@ const Name = "reprise"
 const (
 	HookProgram      = "reprise-hook"
 	SuperviseProgram = "reprise-supervise"
+	RecallProgram    = "reprise-recall"
 )
 
 // Beside is where a program of ours stands that is installed with program.

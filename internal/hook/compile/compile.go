@@ -33,6 +33,7 @@ type Options struct {
 	Host    string
 	Program string // the full program, absolute
 	Hand    []string
+	Tell    []string // of Hand, what the recall program deals with where it can
 }
 
 // Made is what came out.
@@ -91,6 +92,12 @@ func Make(o Options) (*Made, error) {
 		if !slices.Contains(p.Hand, k) {
 			p.Hand = append(slices.Clone(p.Hand), k)
 		}
+	}
+	if p.Home, err = encodeHome(home); err != nil {
+		return nil, err
+	}
+	if home.Settings.Recall.Embeddings.URL == "" { // what asks an endpoint is not in that program
+		p.Tell = slices.DeleteFunc(slices.Clone(o.Tell), p.Rules.Gates)
 	}
 	m.Plan = p
 	return m, nil

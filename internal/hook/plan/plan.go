@@ -20,7 +20,7 @@ import (
 )
 
 // Version is the version of the file's form.
-const Version = 1
+const Version = 2
 
 // maxFile is longer than any plan that is written, in bytes.
 const maxFile = 256 << 10
@@ -39,8 +39,25 @@ type Plan struct {
 	Rules   Rules
 	// Hand are the kinds of events with which the full program has something to
 	// do once they are recorded.
-	Hand   []string
+	Hand []string
+	// Tell are those among them that the recall program deals with: of events of
+	// these kinds it says what is remembered.
+	Tell []string
+	// Home is what the recall program has to know of settings and project, on one
+	// line; only package compile knows its form.
+	Home   string
 	Stamps []Stamp
+}
+
+// Has reports whether kinds, as in Hand and Tell, name an event: by its kind, or
+// by kind and tool, as tool_before:ask.
+func Has(kinds []string, kind, tool string) bool {
+	for _, k := range kinds {
+		if k == kind || tool != "" && k == kind+":"+tool {
+			return true
+		}
+	}
+	return false
 }
 
 // Key is what a plan was asked for: the directory and everything of the
@@ -130,6 +147,12 @@ func (p *Plan) Encode() (data []byte, ok bool) {
 	for _, k := range p.Hand {
 		w.line("hand", k)
 	}
+	for _, k := range p.Tell {
+		w.line("tell", k)
+	}
+	if p.Home != "" {
+		w.line("home", p.Home)
+	}
 	for _, s := range p.Stamps {
 		w.line("stamp", s.text())
 	}
@@ -178,7 +201,7 @@ func (p *Plan) set(name, value string) bool {
 		into *string
 	}{
 		{"vars", &p.Key.Vars}, {"dir", &p.Key.Dir}, {"host", &p.Host}, {"program", &p.Program},
-		{"project", &p.Project}, {"root", &p.Root}, {"events", &p.Events}, {"data", &p.Data}, {"log", &p.Log},
+		{"project", &p.Project}, {"root", &p.Root}, {"events", &p.Events}, {"data", &p.Data}, {"log", &p.Log}, {"home", &p.Home},
 	} {
 		if f.name == name {
 			*f.into = value
@@ -192,6 +215,9 @@ func (p *Plan) set(name, value string) bool {
 		return err == nil
 	case "hand":
 		p.Hand = append(p.Hand, value)
+		return true
+	case "tell":
+		p.Tell = append(p.Tell, value)
 		return true
 	case "stamp":
 		st, ok := parseStamp(value)

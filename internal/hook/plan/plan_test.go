@@ -20,7 +20,7 @@ func aPlan(dir string) *Plan {
 		Root: dir, Events: "/d/events", Data: "/d", Log: "/l", LogMax: 1 << 20,
 		Rules: Rules{Record: true, Jobs: true, DeadlineMS: 900, Off: []string{"prompt", "codex:response"}, Tools: []string{"read:off"}, RepoOff: []string{"tool_after"}, Trusted: true,
 			Delegation: delegation.Rules{Tiers: 3, Conductor: delegation.Limits{Warn: 1, Block: 2}, SectionLeader: delegation.Limits{Warn: 4, Block: 5}, Free: []string{"a b/", "c"}}},
-		Hand: []string{"session_start"},
+		Hand: []string{"session_start", "response"}, Tell: []string{"session_start"}, Home: `{"a":"b c"}`,
 		Stamps: []Stamp{
 			{Kind: Absent, Path: filepath.Join(dir, "a b")},
 			{Kind: File, Link: true, Size: 1, Modified: -2, Changed: 3, Device: 1 << 63, Inode: 5, Path: "/x"},
@@ -61,7 +61,7 @@ func TestDamagedPlans(t *testing.T) {
 
 // What a newer or older program wrote, with a right checksum, is no plan.
 func TestForeignPlans(t *testing.T) {
-	for _, text := range []string{"reprise hook plan 2\n", "reprise hook plan 1\nnews x\n", "reprise hook plan 1\nstamp f- 1\n", "reprise hook plan 1\nrecord maybe\n", "reprise hook plan 1\ndeadline -1\n", "x\n", ""} {
+	for _, text := range []string{"reprise hook plan 3\n", "reprise hook plan 2\nnews x\n", "reprise hook plan 2\nstamp f- 1\n", "reprise hook plan 2\nrecord maybe\n", "reprise hook plan 2\ndeadline -1\n", "x\n", ""} {
 		if p, err := Parse([]byte(text + "end " + hex64(hash64(offset64, text)) + "\n")); !errors.Is(err, ErrStale) {
 			t.Errorf("%q: %+v, %v", text, p, err)
 		}

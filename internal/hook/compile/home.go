@@ -1,0 +1,50 @@
+package compile
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"reprise/internal/config"
+	"reprise/internal/hook/plan"
+)
+
+// home is what a plan holds of an installation: all settings, so that whoever
+// opens it from there is told nothing else than who reads the files, and of the
+// project what says whose memory it is.
+type home struct {
+	Settings config.Settings
+	Project  *project `json:",omitempty"`
+}
+
+type project struct{ Name, Root, Main string }
+
+func encodeHome(h *config.Home) (string, error) {
+	out := home{Settings: h.Settings}
+	if p := h.Project; p != nil {
+		out.Project = &project{p.Name, p.Root, p.Main}
+	}
+	data, err := json.Marshal(out)
+	if err != nil {
+		return "", fmt.Errorf("write the hooks' plan: %w", err)
+	}
+	return string(data), nil
+}
+
+// Home is the installation that a plan was made of, without a look at its files:
+// the plan holds, so they have not changed. The project's own settings, which
+// count once they are approved, stand in the plan's rules and are not in it.
+func Home(p *plan.Plan, env config.Env) (*config.Home, error) {
+	paths, err := config.FindPaths(env)
+	if err != nil {
+		return nil, err
+	}
+	var in home
+	if err := json.Unmarshal([]byte(p.Home), &in); err != nil {
+		return nil, fmt.Errorf("read the hooks' plan: %w", err)
+	}
+	h := &config.Home{Env: env, Paths: paths, Settings: in.Settings}
+	if in.Project != nil {
+		h.Project = &config.Project{Name: in.Project.Name, Root: in.Project.Root, Main: in.Project.Main}
+	}
+	return h, nil
+}
