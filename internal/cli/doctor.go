@@ -100,6 +100,13 @@ func doctor(app *App) (setup.Doctor, error) {
 			}
 			return waiting, bad, err
 		}
+		d.Lost = func() (int, error) {
+			broker, err := app.Broker()
+			if err != nil {
+				return 0, err
+			}
+			return broker.Lost()
+		}
 		d.Orphans = func(context.Context) (map[string][]proc.ID, error) {
 			runs, err := app.Runs()
 			if err != nil {

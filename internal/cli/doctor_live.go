@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/agent/dialect"
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/event"
@@ -20,7 +21,7 @@ import (
 )
 
 // liveTime is how long one client may take to a turn of work in the live check.
-const liveTime = 45 * time.Second
+const liveTime = 80 * time.Second
 
 // liveWord is in the memory that the live check gives a session: a model that
 // is told of it was told by the hooks.
@@ -29,32 +30,69 @@ const liveWord = "The word of this check is aubergine-4471."
 // livePrompt is what the session is asked, and so what must be recorded.
 const livePrompt = "Say the word of the check."
 
-// liveHooks runs a client that has our hooks, headless, in a home and project
-// that are made for it and removed again, against the built-in stand-in for its
-// model. No account, key, network or file of the user's takes part, but for the
-// client's and the hooks' own programs.
+// liveHooks looks at each hook of a client that is set up: its program is run as
+// the client would run it, and then the client itself, headless, in a home and
+// project that are made for it and removed again, against the built-in stand-in
+// for its model. No account, key, network or file of the user's takes part, but
+// for the client's and the hooks' own programs.
 func liveHooks(ctx context.Context, app *App, h setup.InstalledHooks) []setup.Finding {
+	proofs, err := probeHooks(ctx, app, h)
+	if err != nil {
+		return []setup.Finding{{Status: setup.Warn, Message: fmt.Sprintf("%s: its hooks could not be tried: %v", h.Client, err), Remedy: "check the directory for temporary files"}}
+	}
+	broken := slices.ContainsFunc(proofs, func(p setup.HookProof) bool { return p.Proof == setup.Failed })
+	if broken || h.Scope == setup.Project { // the client runs a project's where that is trusted
+		return setup.ProofFindings(h, proofs)
+	}
 	name := strings.TrimSuffix(h.Client, "-code")
 	program, err := proc.LookPath(name, app.Env.Vars, app.Env.GOOS)
 	if err != nil {
-		return []setup.Finding{{Status: setup.Info, Message: fmt.Sprintf("%s: not tried, %s is not in PATH", h.Client, name)}}
+		return append(setup.ProofFindings(h, proofs), setup.Finding{Status: setup.Info, Message: fmt.Sprintf("%s: not run itself, %s is not in PATH", h.Client, name)})
 	}
 	ctx, cancel := context.WithTimeout(ctx, liveTime)
 	defer cancel()
 	began := app.Now()
-	l := &live{app: app, h: h, name: name, program: program}
+	l := &live{app: app, h: h, name: name, program: program, proofs: proofs}
 	found, err := l.run(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it did not end within %s", liveTime)
 		}
-		return []setup.Finding{{Status: setup.Warn, Message: fmt.Sprintf("%s: its hooks could not be tried: %v", h.Client, err),
-			Remedy: fmt.Sprintf("start %s by hand and see whether it works", name)}}
+		return append(setup.ProofFindings(h, proofs), setup.Finding{Status: setup.Warn, Message: fmt.Sprintf("%s: no live session could be had: %v", h.Client, err),
+			Remedy: fmt.Sprintf("start %s by hand and see whether it works", name)})
 	}
 	for i := range found {
 		found[i].Message = fmt.Sprintf("%s: %s (%s)", h.Client, found[i].Message, app.Now().Sub(began).Round(100*time.Millisecond))
 	}
-	return found
+	return append(setup.ProofFindings(h, l.proofs), found...)
+}
+
+// probeHooks runs the programs of a client's hooks.
+func probeHooks(ctx context.Context, app *App, h setup.InstalledHooks) ([]setup.HookProof, error) {
+	dir, err := os.MkdirTemp("", "reprise-doctor-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = durable.RemoveAll(dir) }()
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	p := setup.Prober{Dir: dir}
+	for k, v := range plainVars(app) {
+		p.Env = append(p.Env, k+"="+v)
+	}
+	return p.Probe(ctx, h)
+}
+
+// plainVars are the variables that programs need to start at all.
+func plainVars(app *App) map[string]string {
+	vars := map[string]string{}
+	for _, keep := range []string{"PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "TMPDIR", "LANG"} {
+		if v := app.Env.Get(keep); v != "" {
+			vars[keep] = v
+		}
+	}
+	return vars
 }
 
 type live struct {
@@ -62,6 +100,7 @@ type live struct {
 	h             setup.InstalledHooks
 	name, program string
 	dir           string
+	proofs        []setup.HookProof
 }
 
 func (l *live) path(elem ...string) string { return filepath.Join(append([]string{l.dir}, elem...)...) }
@@ -84,7 +123,12 @@ func (l *live) run(ctx context.Context) ([]setup.Finding, error) {
 		return nil, err
 	}
 	server, err := fakemodel.Start(fakemodel.Script{Rules: []fakemodel.Rule{
-		{Name: "work", When: fakemodel.When{Turn: 1}, Say: fakemodel.Answer{Calls: []fakemodel.Call{fakemodel.Shell("echo reprise-doctor")}}},
+		calling("work", fakemodel.When{Turn: 1}, fakemodel.Shell("echo reprise-doctor")),
+		calling("fail", fakemodel.When{Turn: 2}, fakemodel.Shell("exit 3")),
+		// What nobody allowed is asked about; where it is allowed, it is a file of the check's own.
+		calling("ask", fakemodel.When{Turn: 3, Offers: []string{"Write"}}, fakemodel.Call{Tool: "Write", Input: map[string]any{"file_path": l.path("work", "asked.txt"), "content": "x"}}),
+		calling("delegate", fakemodel.When{Turn: 4, Offers: []string{"Agent"}}, subagent("Agent")),
+		calling("delegate", fakemodel.When{Turn: 4, Offers: []string{"Task"}}, subagent("Task")),
 	}, Otherwise: &fakemodel.Answer{Text: "done"}}, l.app.Env.Now)
 	if err != nil {
 		return nil, err
@@ -102,12 +146,8 @@ func (l *live) client(ctx context.Context, server *fakemodel.Server) error {
 	if err != nil {
 		return err
 	}
-	vars := map[string]string{"HOME": l.path("home"), "USERPROFILE": l.path("home"), "REPRISE_HOME": l.path("data")}
-	for _, keep := range []string{"PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "TMPDIR", "LANG"} {
-		if v := l.app.Env.Get(keep); v != "" {
-			vars[keep] = v
-		}
-	}
+	vars := plainVars(l.app)
+	vars["HOME"], vars["USERPROFILE"], vars["REPRISE_HOME"] = l.path("home"), l.path("home"), l.path("data")
 	for _, line := range trial.Env {
 		k, v, _ := strings.Cut(line, "=")
 		vars[k] = v
@@ -144,19 +184,23 @@ func (l *live) client(ctx context.Context, server *fakemodel.Server) error {
 	return nil
 }
 
-// liveSteps are what a session of one turn with one tool call records.
-func liveSteps() []event.Type {
-	return []event.Type{event.SessionStarted, event.PromptSubmitted, event.ToolCalled, event.ToolSucceeded, event.ResponseCompleted, event.SessionEnded}
+func calling(name string, when fakemodel.When, c fakemodel.Call) fakemodel.Rule {
+	return fakemodel.Rule{Name: name, When: when, Say: fakemodel.Answer{Calls: []fakemodel.Call{c}}}
+}
+
+// subagent is a call of Claude Code's tool that starts one.
+func subagent(tool string) fakemodel.Call {
+	return fakemodel.Call{Tool: tool, Input: map[string]any{"description": "a check", "prompt": "Say done.", "subagent_type": "general-purpose"}}
 }
 
 func (l *live) judge(server *fakemodel.Server) ([]setup.Finding, error) {
-	seen := map[event.Type]bool{}
+	var events []event.Event
 	var prompts []string
 	for e, err := range event.Read(l.path("data", "events")) {
 		if err != nil {
 			return nil, err
 		}
-		seen[e.Type] = true
+		events = append(events, e)
 		if e.Type == event.PromptSubmitted {
 			var d event.PromptData
 			if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -165,25 +209,43 @@ func (l *live) judge(server *fakemodel.Server) ([]setup.Finding, error) {
 			prompts = append(prompts, strings.TrimSpace(d.Text))
 		}
 	}
-	var missing []string
-	for _, step := range liveSteps() {
-		if !seen[step] {
-			missing = append(missing, string(step))
-		}
-	}
+	l.proofs = setup.Seen(l.h.Client, l.proofs, func(name string) bool { return recordedBy(l.name, name, events) })
 	told := slices.ContainsFunc(server.Requests(), func(q *fakemodel.Request) bool { return strings.Contains(q.Text(), liveWord) })
 	switch again := fmt.Sprintf("run `reprise setup %s`, then `reprise doctor` again; the log (`reprise paths`) says what went wrong", l.h.Client); {
-	case len(missing) == len(liveSteps()):
+	case len(events) == 0:
 		return []setup.Finding{{Status: setup.Fail, Message: "its hooks did not run", Remedy: again}}, nil
-	case len(missing) > 0:
-		return []setup.Finding{{Status: setup.Warn, Message: "a live session recorded no " + strings.Join(missing, ", "), Remedy: again}}, nil
 	case !slices.Equal(prompts, []string{livePrompt}):
 		return []setup.Finding{{Status: setup.Warn, Message: fmt.Sprintf("a live session was recorded, but not its prompt as it was given: %s was recorded for %q", quoted(prompts, 120), livePrompt),
 			Remedy: "this version of the client may hand prompts to hooks in another form: `reprise hook record` shows it"}}, nil
 	case !told:
 		return []setup.Finding{{Status: setup.Warn, Message: "a live session was recorded, but memory did not reach the model", Remedy: again}}, nil
 	}
-	return []setup.Finding{{Status: setup.OK, Message: fmt.Sprintf("a live session was recorded in %d steps and told of memory", len(liveSteps()))}}, nil
+	return []setup.Finding{{Status: setup.OK, Message: "a live session was recorded and told of memory"}}, nil
+}
+
+// recordedBy reports whether an event is in the log that only the client's hook
+// of that name can have put there.
+func recordedBy(client, name string, events []event.Event) bool {
+	spec := dialect.ManifestOf(client).Event(name)
+	if spec == nil {
+		return false
+	}
+	return slices.ContainsFunc(events, func(e event.Event) bool {
+		if string(e.Type) != dialect.EventType(spec.Kind) {
+			return false
+		}
+		switch spec.Kind {
+		case dialect.Response:
+			return e.Outcome != "failure"
+		case dialect.ResponseFailed:
+			return e.Outcome == "failure"
+		case dialect.CompactBefore:
+			return strings.Contains(string(e.Data), `"phase":"before"`)
+		case dialect.CompactAfter:
+			return strings.Contains(string(e.Data), `"phase":"after"`)
+		}
+		return true
+	})
 }
 
 // quoted are texts, each on one line and cut to that many bytes.

@@ -37,6 +37,8 @@ type Finding struct {
 	Status  Status `json:"status"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy,omitempty"`
+	// Hooks is each hook of a client, where the finding is about them.
+	Hooks []HookProof `json:"hooks,omitempty"`
 }
 
 // Check is one examination. It changes nothing that lasts.
@@ -49,8 +51,8 @@ type Check struct {
 // checkTime bounds one check: a client's program may hang.
 const checkTime = 15 * time.Second
 
-// liveTime bounds the check that runs clients, all at once.
-const liveTime = time.Minute
+// liveTime bounds the check that runs hooks and clients, all at once.
+const liveTime = 2 * time.Minute
 
 // Diagnose runs the checks in order. One that panics or does not end is itself
 // a finding, and the others still run. tell, which may be nil, gets the findings
@@ -115,16 +117,19 @@ type Doctor struct {
 	// Secrets counts what looks like a credential.
 	Secrets func(text string) int
 	// Waiting counts the events that could not be logged yet, and those that
-	// never can be.
+	// never can be; Lost counts those that could be kept nowhere.
 	Waiting func() (waiting, bad int, err error)
+	Lost    func() (int, error)
 	// Live runs a client whose hooks are set up, against a stand-in for its model
 	// and on files of its own, and says what came of it. nil: not tried.
 	Live func(ctx context.Context, h InstalledHooks) []Finding
+	// More are checks of what this package knows nothing of.
+	More []Check
 }
 
 // Checks lists the doctor's examinations in the order of the report.
 func (d Doctor) Checks() []Check {
-	return []Check{
+	return append([]Check{
 		{Name: "paths", Run: d.paths},
 		{Name: "settings", Run: d.settings},
 		{Name: "project", Run: d.project},
@@ -142,7 +147,7 @@ func (d Doctor) Checks() []Check {
 		{Name: "live hooks", Run: d.live, Time: liveTime},
 		{Name: "filesystem server", Run: d.filesystem},
 		{Name: "instructions", Run: d.instructions},
-	}
+	}, d.More...)
 }
 
 func one(s Status, remedy, format string, args ...any) []Finding {
@@ -357,6 +362,11 @@ func (d Doctor) log(context.Context) []Finding {
 func (d Doctor) outbox(context.Context) []Finding {
 	if d.Waiting == nil {
 		return nil
+	}
+	if d.Lost != nil {
+		if lost, err := d.Lost(); err == nil && lost > 0 {
+			return one(Warn, "make room on the disk", "%d events could not be kept, because the disk was full and what is set aside for that, too", lost)
+		}
 	}
 	switch waiting, bad, err := d.Waiting(); {
 	case err != nil:

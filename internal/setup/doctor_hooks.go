@@ -155,7 +155,7 @@ func (d Doctor) codexTrust(h InstalledHooks) []Finding {
 			}
 		}
 	}
-	waiting := 0
+	var waiting []string
 	for _, hook := range h.Hooks {
 		prefix := h.File + ":" + snake(hook.Event) + ":"
 		accepted := false
@@ -165,14 +165,14 @@ func (d Doctor) codexTrust(h InstalledHooks) []Finding {
 			}
 		}
 		if !accepted {
-			waiting++
+			waiting = append(waiting, hook.Event)
 		}
 	}
-	if waiting == 0 {
+	if len(waiting) == 0 {
 		return nil
 	}
 	return one(Warn, "start codex and accept the hooks it asks about (or /hooks)",
-		"codex: waiting for trust: %d of %d hooks do not run until you have accepted them in Codex", waiting, len(h.Hooks))
+		"codex: waiting for trust: %d of %d hooks do not run until you have accepted them in Codex: %s", len(waiting), len(h.Hooks), strings.Join(waiting, ", "))
 }
 
 // snake is PreToolUse as pre_tool_use.
@@ -206,7 +206,8 @@ func (d Doctor) trust(context.Context) []Finding {
 	return one(Warn, "look at it with `reprise trust`", "%s asks for %s and is not approved, so that does nothing", h.Project.File(), strings.Join(t.Asks, ", "))
 }
 
-// live proves the hooks by running each client that has them, all at once.
+// live proves each hook by running its program, and each client that has them,
+// all at once.
 func (d Doctor) live(ctx context.Context) []Finding {
 	if d.Live == nil {
 		return nil
@@ -218,9 +219,6 @@ func (d Doctor) live(ctx context.Context) []Finding {
 	found := make([][]Finding, len(installed))
 	var all sync.WaitGroup
 	for i, h := range installed {
-		if h.Scope == Project { // the client runs them where the project is trusted
-			continue
-		}
 		all.Go(func() { found[i] = d.Live(ctx, h) })
 	}
 	all.Wait()

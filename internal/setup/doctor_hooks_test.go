@@ -50,6 +50,7 @@ func TestDoctorHooks(t *testing.T) {
 	}
 	want(OK, "12 hooks", "")
 	want(Warn, "waiting for trust: 12 of 12", "start codex")
+	want(Warn, "SessionStart, UserPromptSubmit, PreToolUse", "start codex") // each by its name
 
 	// As Codex 0.171.0 notes that they were accepted.
 	file, err := s.HookFile("codex", User)
@@ -67,6 +68,10 @@ func TestDoctorHooks(t *testing.T) {
 			t.Errorf("accepted hooks: %+v", f)
 		}
 	}
+	one := strings.Replace(accepted.String(), ":"+snake("Stop")+":0:0", ":other:0:0", 1)
+	put(t, filepath.Join(filepath.Dir(file), "config.toml"), one)
+	want(Warn, "waiting for trust: 1 of 12 hooks do not run until you have accepted them in Codex: Stop", "start codex")
+	put(t, filepath.Join(filepath.Dir(file), "config.toml"), accepted.String())
 	text := get(t, file)
 	put(t, file, strings.Replace(text, "\"PostToolUse\"", "\"PostToolUse2\"", 1))
 	want(Warn, "without PostToolUse", "reprise setup codex")
