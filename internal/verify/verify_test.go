@@ -270,12 +270,14 @@ func TestKilledAtEachStep(t *testing.T) {
 		dieAt(t, dir, os.Getenv("REPRISE_TEST_VERIFY_STEP"))
 		return
 	}
-	steps := []string{"locked", "snapshot claimed", "snapshot listed", "snapshot copied", "snapshot repository", "snapshot made", "check one", "check two", "saving"}
+	steps := []string{"locked", "snapshot claimed", "snapshot copied", "snapshot repository", "check one", "check two", "saving"}
 	for _, step := range steps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sh("one", "sleep 60 & true"), sh("two", "true"))
-			w.commit()
+			if step == "snapshot repository" {
+				w.commit()
+			}
 			before := w.treeHash()
 			self, err := os.Executable()
 			if err != nil {

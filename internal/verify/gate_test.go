@@ -1,0 +1,454 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/config"
+)
+
+// gated is a world whose one check is that there is no file named broken.
+func gated(t *testing.T) (*world, *Gate) {
+	w := newWorld(t, sh("whole", `if test -e broken; then echo "error: broken is there" >&2; exit 1; fi`))
+	return w, &Gate{Verifier: w.o, When: "changed", MaxBlocks: 2, Timeout: 30 * time.Second, Off: []string{"review"}}
+}
+
+// settle waits until the file system's clock tells what was written last from
+// what is written next.
+func settle(w *world) {
+	w.t.Helper()
+	v, err := newVerifier(context.Background(), w.o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for {
+		l, err := v.tree.List(context.Background(), time.Now())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if l.Settled {
+			return
+		}
+	}
+}
+
+func turn(text string) Turn { return Turn{Client: "claude", Session: "s1", Text: text} }
+
+func (g *Gate) end(t *testing.T, tn Turn) Verdict {
+	t.Helper()
+	v, err := g.End(context.Background(), tn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Block && (v.Reason == "" || len([]rune(v.Reason)) > maxReason) || v.Block == (v.Why != "") {
+		t.Fatalf("%+v", v)
+	}
+	return v
+}
+
+func (g *Gate) begin(t *testing.T, w *world, tn Turn) {
+	t.Helper()
+	settle(w)
+	if err := g.Begin(context.Background(), tn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The life of a session: nothing changed, broken, told twice and no more, mended.
+func TestGateOfASession(t *testing.T) {
+	w, g := gated(t)
+	w.commit()
+	g.begin(t, w, turn(""))
+	if v := g.end(t, turn("I read it all. All done.")); v.Block || v.Result != nil {
+		t.Errorf("nothing changed: %+v", v)
+	}
+	w.put("broken", "x")
+	first := g.end(t, turn("All done."))
+	for _, want := range []string{`Check "whole"`, "| error: broken is there", "Command: if test -e broken", "told 1 of at most 2", first.Result.ID} {
+		if !strings.Contains(first.Reason, want) {
+			t.Errorf("the reason lacks %q:\n%s", want, first.Reason)
+		}
+	}
+	if !first.Result.Blocked || first.Result.Claim != "done" || first.Result.Issues[0].Gate != "regressions" {
+		t.Errorf("%+v", first.Result)
+	}
+	active := turn("All done.")
+	active.Active = true
+	if v := g.end(t, active); !v.Block || !strings.Contains(v.Reason, "told 2 of") {
+		t.Errorf("the second time: %+v", v)
+	}
+	for range 3 {
+		if v := g.end(t, active); v.Block || v.Result.Status != Failed || !strings.Contains(v.Why, "already") {
+			t.Errorf("more than twice: %+v", v)
+		}
+	}
+	if err := os.Remove(filepath.Join(w.work, "broken")); err != nil {
+		t.Fatal(err)
+	}
+	w.put("made", "x")
+	if v := g.end(t, active); v.Block || v.Result.Status != Passed {
+		t.Errorf("mended: %+v", v)
+	}
+	settle(w)
+	if v := g.end(t, turn("All done.")); v.Block {
+		t.Errorf("green: %+v", v)
+	}
+	if v := g.end(t, turn("All done.")); v.Block || v.Result != nil && v.Result.Reused == "" {
+		t.Errorf("nothing changed since it was green: %+v", v.Why)
+	}
+	w.put("broken", "x")
+	if v := g.end(t, turn("All done.")); !v.Block || !strings.Contains(v.Reason, "told 1 of") {
+		t.Errorf("another turn counts anew: %+v", v)
+	}
+}
+
+// What the agent says of itself decides whether there is something to look at.
+func TestGateAndClaims(t *testing.T) {
+	w, g := gated(t)
+	g.begin(t, w, turn(""))
+	w.put("broken", "x")
+	for _, tc := range []struct {
+		when, text string
+		look       bool
+	}{
+		{"changed", "All done.", true},
+		{"changed", "I changed the file.", true},
+		{"changed", "", true},
+		{"changed", "Not done yet.", false},
+		{"changed", "Should I delete the table?", false},
+		{"claimed", "All done.", true},
+		{"claimed", "I changed the file.", false},
+		{"always", "Not done yet.", true},
+	} {
+		g.When = tc.when
+		tn := turn(tc.text)
+		tn.Session = tc.when + tc.text
+		if v := g.end(t, tn); v.Block != tc.look {
+			t.Errorf("%+v: %+v", tc, v)
+		}
+	}
+}
+
+// A session cannot be kept for ever, whatever the client says of its turns and
+// whatever becomes of what is noted about it.
+func TestGateNeverLoops(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		active bool // the client tells that the turn goes on
+		spoil  func(file string) error
+		most   int
+	}{
+		{"nothing is told", false, func(string) error { return nil }, sessionBlocks},
+		{"lost", true, os.Remove, 1},
+		{"lost, nothing is told", false, os.Remove, sessionBlocks},
+		{"damaged", true, func(f string) error { return os.WriteFile(f, []byte("{"), 0o600) }, 1},
+		{"set back", true, func(f string) error { return edit(f, `"blocks": 1`, `"blocks": 0`) }, 1},
+		{"a directory in its place", true, func(f string) error { return errors.Join(os.Remove(f), os.Mkdir(f, 0o700)) }, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w, g := gated(t)
+			g.MaxBlocks = 1
+			w.put("broken", "x")
+			tn := turn("All done.")
+			file := filepath.Join(w.o.Store.gates(), gateKey(tn)+".json")
+			blocks := 0
+			for i := range sessionBlocks + 3 {
+				tn.Active = tc.active && i > 0
+				v, err := g.End(context.Background(), tn)
+				if err != nil && v.Block {
+					t.Fatal("an error, and a block")
+				}
+				if v.Block {
+					blocks++
+				}
+				if fi, err := os.Lstat(file); err == nil && fi.Mode().IsRegular() {
+					if err := tc.spoil(file); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if blocks > tc.most || blocks == 0 {
+				t.Errorf("kept %d times, at most %d", blocks, tc.most)
+			}
+		})
+	}
+}
+
+func edit(file, old, new string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(strings.ReplaceAll(string(data), old, new)), 0o600)
+}
+
+type fakeTasks struct {
+	task Task
+	ok   bool
+	err  error
+}
+
+func (f fakeTasks) Current(context.Context, string) (Task, bool, error) { return f.task, f.ok, f.err }
+
+// The current task keeps a turn, too, checks or none.
+func TestGateOfTasks(t *testing.T) {
+	w, g := gated(t)
+	g.begin(t, w, turn(""))
+	w.put("made", "x")
+	g.Tasks = fakeTasks{ok: true, task: Task{ID: "12", Criteria: []Criterion{{Text: "it runs", Met: true}, {Text: "it is documented"}}, Open: []string{"write the test"}}}
+	v := g.end(t, turn("All done."))
+	if !v.Block || !strings.Contains(v.Reason, "task 12: acceptance criterion not met: it is documented") || !strings.Contains(v.Reason, "open: write the test") || strings.Contains(v.Reason, "it runs") {
+		t.Errorf("%+v", v)
+	}
+	g.Off = append(g.Off, "tasks")
+	if v := g.end(t, turn("All done.")); v.Block {
+		t.Errorf("the gate is off: %+v", v)
+	}
+	g.Off = nil
+	g.Tasks = fakeTasks{err: errors.New("unreadable")}
+	if v := g.end(t, turn("All done.")); v.Block {
+		t.Errorf("it cannot be told: %+v", v)
+	}
+	g.Tasks = fakeTasks{}
+	if v := g.end(t, turn("All done.")); v.Block {
+		t.Errorf("no task: %+v", v)
+	}
+	g.Verifier.Checks = nil
+	g.Tasks = fakeTasks{ok: true, task: Task{ID: "12", Open: []string{"x"}}}
+	tn := turn("All done.")
+	tn.Session = "s2"
+	if v := g.end(t, tn); !v.Block {
+		t.Errorf("no checks, an open task: %+v", v)
+	}
+}
+
+type fakeReviews map[string]Review
+
+func (f fakeReviews) Review(_ context.Context, who Reviewer, req ReviewRequest) (Review, error) {
+	if !strings.Contains(req.Diff, "new file made") {
+		return Review{}, fmt.Errorf("the change is not shown: %q", req.Diff)
+	}
+	r, ok := f[who.Name]
+	if !ok {
+		return Review{}, errors.New("not there")
+	}
+	return r, nil
+}
+
+func TestGateOfReviews(t *testing.T) {
+	w, g := gated(t)
+	w.commit()
+	g.begin(t, w, turn(""))
+	w.put("made", "x")
+	g.Off = nil
+	g.Reviewers = []Reviewer{{"strong", 9, "deep"}, {"cheap", 1, "quick"}}
+	for i, tc := range []struct {
+		reviews fakeReviews
+		block   bool
+		in      string
+	}{
+		{fakeReviews{"cheap": {Verdict: "approve"}}, false, ""},
+		{fakeReviews{"cheap": {Verdict: "reject", Findings: []string{"a placeholder"}}}, true, "cheap: a placeholder"},
+		{fakeReviews{"cheap": {Verdict: "unsure"}, "strong": {Verdict: "reject", Findings: []string{"wrong"}}}, true, "strong: wrong"},
+		{fakeReviews{"strong": {Verdict: "approve"}}, false, ""},
+		{fakeReviews{}, false, ""},
+	} {
+		g.Reviews = tc.reviews
+		w.put("made", fmt.Sprint("x", i))
+		tn := turn("All done.")
+		tn.Session = fmt.Sprint("r", i)
+		if v := g.end(t, tn); v.Block != tc.block || !strings.Contains(v.Reason, tc.in) {
+			t.Errorf("%d: %+v %+v", i, v, v.Result.Issues)
+		}
+	}
+}
+
+// No time, no tree, no session, inside a verification: no opinion.
+func TestGateWithoutAnOpinion(t *testing.T) {
+	w, g := gated(t)
+	w.put("broken", "x")
+	short := *g
+	short.Timeout = time.Nanosecond
+	if v, _ := short.End(context.Background(), turn("All done.")); v.Block {
+		t.Error("no time")
+	}
+	if v, err := g.End(context.Background(), Turn{Client: "claude", Text: "All done."}); v.Block || err == nil {
+		t.Error("no session")
+	}
+	nested := *g
+	nested.Verifier.Env.Vars = map[string]string{NestedVar: "1", "PATH": os.Getenv("PATH")}
+	if v := nested.end(t, turn("All done.")); v.Block {
+		t.Error("inside a verification")
+	}
+	slow := *g
+	v := *w.o.Checks
+	slow.Verifier.Checks = &v
+	slow.Verifier.Checks.Checks[0] = []config.Check{{Name: "slow", Shell: "sleep 30", Dir: ".", TimeoutSeconds: 60}}
+	slow.Timeout = time.Second
+	if v, err := slow.End(context.Background(), turn("All done.")); v.Block || err != nil || v.Result == nil || v.Result.Status != Error {
+		t.Errorf("the time was over: %+v %v", v, err)
+	}
+	never := *g
+	never.MaxBlocks = 0
+	if v := never.end(t, turn("All done.")); v.Block || v.Result.Status != Failed {
+		t.Errorf("no blocks at all: %+v", v)
+	}
+}
+
+func TestTellAfterFailure(t *testing.T) {
+	w, g := gated(t)
+	w.put("broken", "x")
+	r := w.run(Request{Trigger: ToolFailure, Session: "s1", Client: "claude"})
+	text, err := g.Tell(context.Background(), turn(""))
+	if err != nil || !strings.Contains(text, "broken is there") || !strings.Contains(text, r.ID) {
+		t.Errorf("%q %v", text, err)
+	}
+	if text, _ := g.Tell(context.Background(), turn("")); text != "" {
+		t.Errorf("told twice: %q", text)
+	}
+	other := turn("")
+	other.Session = "s2"
+	if text, _ := g.Tell(context.Background(), other); text != "" {
+		t.Errorf("another session is told %q", text)
+	}
+}
+
+func TestSessionsAndReset(t *testing.T) {
+	w, g := gated(t)
+	w.put("broken", "x")
+	if v := g.end(t, turn("All done.")); !v.Block {
+		t.Fatal(v)
+	}
+	list, err := w.o.Store.Sessions()
+	if err != nil || len(list) != 1 || list[0].Total != 1 || list[0].Problem != "" {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if n, err := w.o.Store.Reset(context.Background(), "s"); n != 1 || err != nil {
+		t.Errorf("reset %d, %v", n, err)
+	}
+	if list, _ := w.o.Store.Sessions(); list[0].Total != 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	v := &config.Verify{}
+	v.Risk[1], v.Risk[2] = config.Risk{Files: 3, Lines: 50}, config.Risk{Files: 20}
+	for _, tc := range []struct {
+		risk   RiskSeen
+		wishes []Wish
+		want   string
+	}{
+		{RiskSeen{Known: true, Files: 1, Lines: 2}, nil, "quick"},
+		{RiskSeen{Known: true, Files: 3}, nil, "standard"},
+		{RiskSeen{Known: true, Files: 1, Lines: 50}, nil, "standard"},
+		{RiskSeen{Known: true, Files: 1, Lines: 50_000}, nil, "standard"},
+		{RiskSeen{Known: true, Files: 20}, nil, "deep"},
+		{RiskSeen{Known: true, Files: 1, Protected: []string{"x.sql"}}, nil, "deep"},
+		{RiskSeen{}, nil, "standard"},
+		{RiskSeen{Known: true, Files: 20}, []Wish{{"a", ""}, {"b", "auto"}, {"c", "quick"}, {"d", "deep"}}, "quick"},
+	} {
+		if got, why := Choose(v, tc.risk, tc.wishes...); got != tc.want || why == "" {
+			t.Errorf("%+v: %s (%s)", tc, got, why)
+		}
+	}
+	for _, tc := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"*.sql", "a/b/x.sql", true}, {"migrations/", "db/migrations/1.txt", true}, {"migrations/", "migrations", false},
+		{"db/**", "db/a/b", true}, {"/db", "db", false}, {".github", ".github/workflows/x.yml", true}, {"go.mod", "go.mod", true}, {"go.mod", "go.module", false},
+	} {
+		if got := protected([]string{tc.pattern}, tc.path); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+}
+
+func TestChooseReviewers(t *testing.T) {
+	all := []Reviewer{{"strong", 9, "deep"}, {"cheap", 1, "quick"}, {"middle", 5, "standard"}}
+	names := func(list []Reviewer) (out []string) {
+		for _, r := range list {
+			out = append(out, r.Name)
+		}
+		return out
+	}
+	for _, tc := range []struct {
+		profile, wish string
+		want          []string
+	}{
+		{"quick", "", []string{"cheap", "middle", "strong"}},
+		{"standard", "", []string{"middle", "strong"}},
+		{"deep", "", []string{"strong"}},
+		{"deep", "cheap", []string{"cheap"}},
+		{"deep", "nobody", nil},
+	} {
+		if got := names(ChooseReviewers(all, tc.profile, tc.wish)); !slices.Equal(got, tc.want) {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+	if got := names(ChooseReviewers(all[1:2], "deep", "")); !slices.Equal(got, []string{"cheap"}) {
+		t.Errorf("only a weak one: %v", got)
+	}
+}
+
+func TestFailuresAndLines(t *testing.T) {
+	text := "=== RUN\n--- FAIL: TestA (0.01s)\n    a_test.go:3: got 1\nFAIL\treprise/x\t0.1s\nFAILED t.py::test_b - assert\ntest c::d ... FAILED\nnot ok 3 - e # TODO\n ● f › g (3 ms)\nok\n"
+	if got, want := failures(text), []string{"TestA", "reprise/x", "t.py::test_b", "c::d", "e", "f › g"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := tellingLines("one\n12 passed, 0 failed\nx.go:1: undefined: y\ntwo\n", 3); !slices.Equal(got, []string{"x.go:1: undefined: y"}) {
+		t.Errorf("%q", got)
+	}
+	if got := tellingLines("one\ntwo\nthree\n", 2); !slices.Equal(got, []string{"two", "three"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestStoreKeepsTheNewest(t *testing.T) {
+	s := Store{Dir: filepath.Join(t.TempDir(), "verify")}
+	now := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
+	var ids []string
+	for i := range keepResults + 5 {
+		id := newID(now.Add(time.Duration(i) * time.Second))
+		ids = append(ids, id)
+		if !isID(id) {
+			t.Fatal(id)
+		}
+		if i < 95 {
+			continue // what is older than the first hundred
+		}
+		if err := s.Save(&Result{V: ResultVersion, ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.IsSorted(ids) {
+		t.Error("ids do not sort by time")
+	}
+	list, bad, err := s.List(3)
+	if err != nil || bad != 0 || len(list) != 3 || list[0].ID != ids[len(ids)-1] {
+		t.Fatalf("%v %d %v", list, bad, err)
+	}
+	if r, err := s.Get(ids[len(ids)-1][:18]); err != nil && !strings.Contains(err.Error(), "give more of it") {
+		t.Errorf("%v %v", r, err)
+	}
+	for _, id := range []string{"../x", "ver-", "ver-0000000000000000", ""} {
+		if _, err := s.Get(id); id != "" && !errors.Is(err, ErrNoResult) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir, ids[len(ids)-1]+".json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if list, bad, _ := s.List(3); bad != 1 || len(list) != 3 {
+		t.Errorf("%d bad, %d", bad, len(list))
+	}
+}
