@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"reprise/internal/judge"
 	"reprise/internal/redact"
+	"reprise/internal/setup"
 	"reprise/internal/term"
 )
 
@@ -53,6 +55,36 @@ asked does without.`,
 	}
 	cmd.AddCommand(judgeStatus(app), judgeAsk(app), judgeReset(app))
 	return cmd
+}
+
+// checkJudge is the doctor's look at a judge that is configured.
+func (a *App) checkJudge(ctx context.Context) []setup.Finding {
+	finding := func(s setup.Status, remedy, format string, args ...any) []setup.Finding {
+		return []setup.Finding{{Status: s, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+	}
+	j, err := a.Judge()
+	if err != nil {
+		return finding(setup.Warn, "mend the settings", "the judge cannot be made: %v", err)
+	}
+	if err := j.Ready(ctx); errors.Is(err, judge.ErrState) {
+		return finding(setup.Warn, "look at it, then run `reprise judge reset`", "%v", err)
+	} else if err != nil {
+		return finding(setup.Warn, "set judge.client to a client that can be, or remove the section", "%v", err)
+	}
+	s, err := j.Status()
+	if err != nil {
+		return finding(setup.Warn, "see `reprise judge status`", "%v", err)
+	}
+	for _, c := range s.Circuits {
+		if c.State != "closed" {
+			return finding(setup.Warn, "see `reprise judge status`; `reprise judge reset` asks again at once", "%s had no answer %d times in a row; its circuit is %s", c.Name, c.Failures, c.State)
+		}
+	}
+	calls, usd := 0, 0.0
+	for _, p := range s.Purposes {
+		calls, usd = calls+p.Calls, usd+p.USD
+	}
+	return finding(setup.OK, "", "%s, asked %d times today for %.4f US dollars", strings.TrimSpace(s.Client+" "+s.Model), calls, usd)
 }
 
 // judgeError gives the judge's errors their exit code.

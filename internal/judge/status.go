@@ -85,6 +85,21 @@ func (j *Judge) Status() (Status, error) {
 	return out, nil
 }
 
+// Ready says why nobody could be asked, though the settings name somebody: the
+// client is not there or cannot be isolated, or the state cannot be used. Nobody
+// is asked to find out.
+func (j *Judge) Ready(ctx context.Context) error {
+	p, err := j.prepare(Question{Purpose: Review, Prompt: "Is anybody there?", Schema: []byte(`{"type":"object"}`)})
+	if err != nil {
+		return err
+	}
+	if _, _, err := j.opt.Runs.Client(ctx, p.request); err != nil {
+		return fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	_, err = j.load()
+	return err
+}
+
 // Reset is what is to be forgotten.
 type Reset struct {
 	Budget bool // what was spent today, too
