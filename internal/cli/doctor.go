@@ -84,7 +84,10 @@ func doctor(app *App) (setup.Doctor, error) {
 			return n
 		},
 	}
-	if _, err := app.Home(); err == nil {
+	if home, err := app.Home(); err == nil {
+		if home.Settings.Judge.Client != "" {
+			d.More = append(d.More, setup.Check{Name: "judge", Run: app.checkJudge})
+		}
 		d.Waiting = func() (waiting, bad int, err error) {
 			broker, err := app.Broker()
 			if err != nil {
