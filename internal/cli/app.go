@@ -69,6 +69,7 @@ func commands(app *App) []*cobra.Command {
 		newInitCmd(app),
 		newSetupCmd(app),
 		newTrustCmd(app),
+		newGuardCmd(app),
 		newVerifyCmd(app),
 		newGatesCmd(app),
 		newMCPCmd(app),

@@ -110,7 +110,9 @@ func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
 		defer close(answered)
 		defer func() {
 			if r := recover(); r != nil {
-				h.warn("the hook failed and says nothing; please report this", fmt.Errorf("%v", r))
+				h.warn("the hook failed; please report this", fmt.Errorf("%v", r))
+				h.lost = true
+				answered <- h.refuse("the hook failed at this call")
 			}
 		}()
 		answered <- h.do(ctx)
@@ -123,7 +125,12 @@ func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
 			}
 		}
 	case <-ctx.Done():
-		h.warn("the hook took too long and says nothing", context.Cause(ctx))
+		h.warn("the hook took too long", context.Cause(ctx))
+		if answer := h.refuse("the hook took too long"); len(answer) > 0 {
+			if _, err := app.Out.Write(answer); err != nil {
+				h.warn("the client did not take the answer", err)
+			}
+		}
 		return false
 	}
 	return !h.lost
@@ -135,6 +142,7 @@ type hookRun struct {
 	call  hookCall
 	began time.Time
 	made  *compile.Made
+	guard *hook.Guarding
 	lost  bool // the event was not recorded
 	mu    sync.Mutex
 }
@@ -176,12 +184,12 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	input, mark, err := readPayload(h.app.In)
 	if err != nil {
 		h.warn("the event could not be read, so it is not recorded", err)
-		return nil
+		return h.refuse("the call could not be read")
 	}
 	ev, err := dialect.Parse(h.call.client, h.call.event, input)
 	if err != nil {
 		h.warn("the event could not be understood, so it is not recorded", err)
-		return nil
+		return h.refuse("the call could not be understood")
 	}
 	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
 		return nil
@@ -204,7 +212,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	if h.made == nil {
 		h.lost = true
-		return nil
+		return h.refuse("the settings cannot be read")
 	}
 	h.app.home = h.made.Home // nil only where nothing else than recording is left to do
 	if h.made.Home != nil {
@@ -227,6 +235,10 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	if paths, err := config.FindPaths(h.app.Env); err == nil {
 		r.Who.Role = hook.Role(paths.State, &ev, env.Get, h.warn)
 	}
+	if hook.Judges(ev.Kind) {
+		h.guard = h.guarding(p, env)
+		r.Guard = h.guard
+	}
 	if p.Rules.Gates(string(ev.Kind)) {
 		r.Gate = &gatekeeper{app: h.app, home: h.made.Home, dir: env.Dir, warn: h.warn}
 	} else if ms := dialect.GateMS(ev.Client, ev.Name); ms > 0 {
@@ -244,7 +256,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	d, err := r.Route(ctx, ev)
 	if err != nil {
 		h.warn("the event was not recorded", err)
-		return nil
+		return dialect.Encode(ev, dialect.Decision{Permission: d.Permission, Reason: d.Reason}).Stdout
 	}
 	return dialect.Encode(ev, d).Stdout
 }

@@ -228,3 +228,10 @@ func Explain(env Env, paths Paths, flag string) (items []Item, source string, er
 	}
 	return items, source, nil
 }
+
+// CheckSettings says what is wrong with a text that is to become the settings
+// file: Errors, or nil.
+func CheckSettings(env Env, paths Paths, file string, data []byte) error {
+	l := &loader{env: env, out: Default(paths), set: map[string]int{}, document: &document{file: file}}
+	return l.parse(data)
+}

@@ -90,6 +90,7 @@ recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_toke
 learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 70, episode_days: 5, summary_days: 6, pattern_days: 7, anti_pattern_days: 8}
 qa: {auto: context, ttl_days: 9, threshold: 99}
 judge: {client: script, program: /p, model: m, script_file: /j.yaml, purposes: [guard], timeout_seconds: 9, budget_usd_per_day: 0.25, budget_usd_per_question: 2, calls_per_day: 8, cache_hours: 0}
+guard: {mode: warn, profile: unattended, project_code: allow, writes: allow, mcp: allow, judge: both, pending: on, pending_ms: 1000, roots: [/other], hosts: ["*.example.org"], protected_branches: [next], loosen: [git-settings], allow: ["make ..."], ask: [git commit], deny: ["docker *"]}
 gates: {stop: off, subagent: off, when: claimed, max_blocks: 1, timeout_seconds: 60, profile: deep, sandbox: off, tests: off, regressions: project, tasks: off, review: on}
 delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0, block: 4}, free: [notes/, /abs/x.md]}
 `)
@@ -106,12 +107,14 @@ delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0,
 			OAuth{"https://i.example/", "a", "http://127.0.0.1:9/jwks", "https://r.example/mcp"}},
 		Hooks: Hooks{"off", "off", "off", 700, []string{"prompt", "tool_after"},
 			[len(hookClients)]HookClient{{[]string{"response"}}, {}, {[]string{"prompt"}}, {[]string{"session_end"}}}},
-		Tools:      [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
-		Profiles:   [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
-		Recall:     Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60, HoldOutPercent: 7, Learn: "off", Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
-		Learn:      Learn{"off", 3, 4, 70, 5, 6, 7, 8},
-		QA:         QA{"context", 9, 99},
-		Judge:      Judge{"script", "/p", "m", "/j.yaml", []string{"guard"}, 9, 0.25, 2, 8, 0},
+		Tools:    [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
+		Profiles: [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
+		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60, HoldOutPercent: 7, Learn: "off", Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
+		Learn:    Learn{"off", 3, 4, 70, 5, 6, 7, 8},
+		QA:       QA{"context", 9, 99},
+		Judge:    Judge{"script", "/p", "m", "/j.yaml", []string{"guard"}, 9, 0.25, 2, 8, 0},
+		Guard: Guard{"warn", "unattended", "allow", "allow", "allow", "both", "on", 1000, []string{"/other"}, []string{"*.example.org"}, []string{"next"},
+			[]string{"git-settings"}, []string{"make ..."}, []string{"git commit"}, []string{"docker *"}},
 		Delegation: Delegation{3, 1, 2, 0, 4, []string{"notes/", "/abs/x.md"}},
 		Gates:      Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
 	}
@@ -239,6 +242,16 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	}
 	for name, more := range judgeWays(ints, texts, kinds, files) {
 		ways[name] = more
+	}
+	for _, k := range guardKeys() {
+		switch k.name {
+		case "guard.pending_ms":
+			ways[k.name] = []map[string]string{ints, {"999": "999"}}
+		case "guard.roots", "guard.hosts", "guard.protected_branches", "guard.loosen", "guard.allow", "guard.ask", "guard.deny":
+			ways[k.name] = []map[string]string{{"null": "", "text": "a", "number": "5", "section": "{a: b}", "number in": "[5]", "null in": "[~]", "empty in": `[""]`, "space around": `[" a"]`, "dots": `["... a/"]`}}
+		default:
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
+		}
 	}
 	for _, k := range gateKeys() {
 		ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}

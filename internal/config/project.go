@@ -32,6 +32,9 @@ type Project struct {
 	// user's settings say; among them, too.
 	ToolRecords  map[string]string
 	RoleHooksOff map[string][]string
+	// Guard is what the file says of judging tool calls, nil where it says
+	// nothing. It only tightens, and so needs no approval.
+	Guard *ProjectGuard
 	// Verify are the file's checks, nil where it has none; among them, too.
 	Verify *Verify
 }
@@ -134,7 +137,7 @@ func projectAt(root string) (*Project, error) {
 // askingKeys are settings by which a repository could have something run, or
 // switched off. It brings them along unasked, so they wait for the user's
 // approval.
-var askingKeys = [...]string{"hooks", "tools", "profiles", "verify", "routes", "guard"}
+var askingKeys = [...]string{"hooks", "tools", "profiles", "verify", "routes"}
 
 // ParseProject reads a project file. Unknown keys are errors.
 func ParseProject(file string, data []byte) (*Project, error) {
@@ -158,6 +161,8 @@ func ParseProject(file string, data []byte) (*Project, error) {
 			}
 		case "aliases":
 			p.Aliases = d.aliases(e.value)
+		case "guard":
+			p.Guard = d.projectGuard(e.value)
 		default:
 			if !asks(e.key) {
 				d.add(e.node, e.key, "is not a setting of a project", "remove it; there are v, name, aliases, hooks, tools, profiles, verify, routes and guard")

@@ -13,6 +13,7 @@ type Settings struct {
 	Judge      Judge
 	HTTP       HTTP
 	Hooks      Hooks
+	Guard      Guard
 	Gates      Gates
 	Delegation Delegation
 	Tools      [len(toolKinds)]Tool
@@ -161,6 +162,7 @@ func Default(p Paths) Settings {
 		Recall:     Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200, HoldOutPercent: 5, Learn: "on"},
 		Learn:      DefaultLearn(),
 		Judge:      DefaultJudge(),
+		Guard:      DefaultGuard(),
 		QA:         QA{Auto: "on", TTLDays: 30, Threshold: 75},
 		Gates:      defaultGates(),
 		Delegation: defaultDelegation(),

@@ -12,9 +12,19 @@ type Rules struct {
 	// enforced. The caller sees to both.
 	Off, Warn bool
 	// Unattended says that there is nobody to ask: then asking is refusing.
-	Unattended bool
-	Roots      []string // directories of the work, absolute, first the one of the project
-	Home       string   // "" where it is not known
+	// Attended says that somebody is, whatever started the session; where neither
+	// is said, the caller knows.
+	Unattended, Attended bool
+	// MCP says that tools of MCP servers which no rule names may be used where
+	// nobody is there to be asked.
+	MCP bool
+	// Full says that what is asked about goes to the full program, which has a
+	// judge or a queue for it.
+	Full bool
+	// WaitMS is how long that may take, in milliseconds.
+	WaitMS int
+	Roots  []string // directories of the work, absolute, first the one of the project
+	Home   string   // "" where it is not known
 	// Env tells the value of a variable of the agent's environment.
 	Env      func(name string) string
 	Hosts    []string // that may be read from: example.org, *.example.org
@@ -49,7 +59,7 @@ type Rule struct {
 // loose reports whether the user switched a built-in rule off.
 func (r *Rules) loose(rule string) bool {
 	for _, l := range r.Loose {
-		if l == rule {
+		if l == rule && !fixed(rule) {
 			return true
 		}
 	}
@@ -116,11 +126,16 @@ func (r *Rules) hostAllowed(host string) bool {
 	return false
 }
 
+// UsualBranches are the branches that are not pushed over where nothing is said.
+func UsualBranches() []string {
+	return []string{"main", "master", "trunk", "develop", "release/*", "release-*", "production", "stable"}
+}
+
 // protectedBranch reports whether a branch is not pushed over.
 func (r *Rules) protectedBranch(name string) bool {
 	list := r.Branches
 	if len(list) == 0 {
-		list = []string{"main", "master", "trunk", "develop", "release/*", "release-*", "production", "stable"}
+		list = UsualBranches()
 	}
 	for _, b := range list {
 		if like(b, name) {

@@ -43,13 +43,21 @@ func newAnalysis(r *Rules) *analysis {
 
 // give notes a finding about the command that is being looked at.
 func (a *analysis) give(rule string, d Decision, text, reason, instead string) {
-	if d != Allow && a.r.loose(rule) {
-		d = Allow
+	if a.r.loose(rule) {
+		d = looser(d)
 	}
 	if d == Allow && !a.r.Explain {
 		return
 	}
 	a.parts = append(a.parts, Part{Command: a.cur, Decision: d, Rule: rule, Word: shown(text), Reason: reason, Instead: instead, Depth: a.depth})
+}
+
+// looser is a decision one step milder.
+func looser(d Decision) Decision {
+	if d == Deny {
+		return Ask
+	}
+	return Allow
 }
 
 // source is a piece of the command as it was written.

@@ -85,9 +85,9 @@ type Handlers interface {
 }
 
 // Guard judges what is about to be done. Its own error is a refusal, which is
-// why its verdict comes back beside no error.
+// why its verdict comes back beside no error. *Guarding is one.
 type Guard interface {
-	Judge(ctx context.Context, ev dialect.Event) dialect.Decision
+	Judge(ctx context.Context, ev dialect.Event) Judged
 }
 
 // Gate may keep a turn from ending. It is asked last, when all else that an
@@ -120,6 +120,8 @@ type Router struct {
 	// router gave them already: whoever is asked twice then records once.
 	IDs []string
 	At  time.Time
+	// Judged is what the guard said of the event.
+	Judged Judged
 	// Warn is told what went wrong beside the answer.
 	Warn func(what string, err error)
 }
@@ -128,23 +130,24 @@ type Router struct {
 var ErrNeedsFull = quick.ErrNeedsFull
 
 // Route records an event and then answers it: a handler that fails, or takes
-// the program down, never loses the event. The only error is [ErrNeedsFull];
-// nothing has been done then.
+// the program down, never loses the event. The guard is asked before, and
+// answers for its own failures. The only error is [ErrNeedsFull]; nothing has
+// been done then but to judge, and the decision is the guard's.
 func (r *Router) Route(ctx context.Context, ev dialect.Event) (dialect.Decision, error) {
-	if !r.Rules.On(string(ev.Kind), ev.Client, r.Who.Role) {
-		return dialect.Decision{}, nil
+	// What is not looked at otherwise is still judged: guarding has a switch of
+	// its own, in the user's settings.
+	if r.Guard != nil && Judges(ev.Kind) {
+		r.Judged = r.Guard.Judge(ctx, ev)
 	}
-	if err := r.record(ctx, &ev); err != nil {
-		return dialect.Decision{}, err
-	}
-	var d dialect.Decision
-	if r.Guard != nil && (ev.Kind == dialect.ToolBefore || ev.Kind == dialect.PermissionAsked) {
-		d = r.Guard.Judge(ctx, ev)
+	d := r.Judged.Decision
+	on := r.Rules.On(string(ev.Kind), ev.Client, r.Who.Role)
+	if err := r.record(ctx, &ev, on); err != nil || !on {
+		return d, err
 	}
 	if r.Delegation != nil && d.Permission != dialect.Deny {
 		c, tell, err := r.Delegation.judge(ctx, &ev, r.Who.Role, r.Warn)
 		if err != nil {
-			return dialect.Decision{}, err
+			return d, err
 		}
 		for _, n := range tell {
 			r.tell(ctx, n.event(&ev, r.Who))
@@ -197,6 +200,9 @@ func join(d, c dialect.Decision) dialect.Decision {
 	return d
 }
 
+// Judges reports whether an event asks whether a tool may run.
+func Judges(k dialect.Kind) bool { return k == dialect.ToolBefore || k == dialect.PermissionAsked }
+
 // lines puts two texts below each other.
 func lines(a, b string) string {
 	if a == "" || b == "" {
@@ -239,11 +245,17 @@ func Works(k dialect.Kind) bool {
 }
 
 // record writes the event's lines that are not there yet.
-func (r *Router) record(ctx context.Context, ev *dialect.Event) error {
-	if !r.Rules.Records(ev.Tool, ev.Kind == dialect.ToolFailed) {
+func (r *Router) record(ctx context.Context, ev *dialect.Event, on bool) error {
+	if !r.Rules.Record {
 		return nil
 	}
-	events := Events(ev, r.Who)
+	var events []quick.Event
+	if on && r.Rules.Records(ev.Tool, ev.Kind == dialect.ToolFailed) {
+		events = Events(ev, r.Who)
+	}
+	if e, ok := r.Judged.line(ev, r.Who); ok {
+		events = append(events, e)
+	}
 	for i := range events {
 		if i < r.Done {
 			continue

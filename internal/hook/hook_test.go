@@ -48,9 +48,9 @@ func (s *script) Job(context.Context, dialect.Event) error {
 	return s.fail
 }
 
-func (s *script) Judge(context.Context, dialect.Event) dialect.Decision {
+func (s *script) Judge(context.Context, dialect.Event) Judged {
 	s.did = append(s.did, "judge")
-	return s.verdict
+	return Judged{Decision: s.verdict}
 }
 
 func (s *script) router(rules plan.Rules) *Router {
@@ -78,9 +78,9 @@ func TestRoute(t *testing.T) {
 		"failing handlers":    {dialect.SessionStart, all(), script{fail: boom, context: dialect.Decision{Context: "half"}}, "record session.started, context, job", dialect.Decision{}, "nothing is said"},
 		"the log is held":     {dialect.Prompt, all(), script{pending: true}, "record prompt.submitted, context", dialect.Decision{}, "put aside"},
 		"nothing is recorded": {dialect.Prompt, all(), script{refuse: boom, context: dialect.Decision{Context: "c"}}, "context", dialect.Decision{Context: "c"}, "not recorded"},
-		"denied":              {dialect.ToolBefore, all(), script{verdict: dialect.Decision{Permission: dialect.Deny, Reason: "no"}}, "record tool.called, judge", dialect.Decision{Permission: dialect.Deny, Reason: "no"}, ""},
+		"denied":              {dialect.ToolBefore, all(), script{verdict: dialect.Decision{Permission: dialect.Deny, Reason: "no"}}, "judge, record tool.called", dialect.Decision{Permission: dialect.Deny, Reason: "no"}, ""},
 		"verdict and context": {dialect.ToolBefore, all(), script{verdict: dialect.Decision{Permission: dialect.Ask, Reason: "sure?"}, context: dialect.Decision{Permission: dialect.Allow, Context: "c"}},
-			"record tool.called, judge, context", dialect.Decision{Permission: dialect.Ask, Reason: "sure?", Context: "c"}, ""},
+			"judge, record tool.called, context", dialect.Decision{Permission: dialect.Ask, Reason: "sure?", Context: "c"}, ""},
 		"blocked stop":  {dialect.Response, all(), script{context: dialect.Decision{Block: true, Reason: "tests"}}, "record response.completed, context, job", dialect.Decision{Block: true, Reason: "tests"}, ""},
 		"other":         {dialect.Notification, all(), script{}, "", dialect.Decision{}, ""},
 		"a tool's end":  {dialect.ToolAfter, all(), script{}, "record tool.succeeded", dialect.Decision{}, ""},
@@ -113,11 +113,13 @@ func TestRouteGoesOnWhereAnotherStopped(t *testing.T) {
 	ev := asking("which?", "what is the secret?")
 	hot := &script{refuse: ErrNeedsFull}
 	r := hot.router(all())
+	r.Guard = nil
 	if _, err := r.Route(t.Context(), ev); !errors.Is(err, ErrNeedsFull) || r.Done != 1 || len(hot.did) != 1 {
 		t.Fatalf("%v, %d done, did %q", err, r.Done, hot.did)
 	}
 	full := &script{}
 	next := full.router(all())
+	next.Guard = nil
 	next.Done, next.IDs, next.At = r.Done, []string{"a", "b"}, time.Unix(5, 0)
 	if _, err := next.Route(t.Context(), ev); err != nil || !slices.Equal(full.ids, []string{"b"}) || full.did[0] != "record question.asked" {
 		t.Errorf("%v, %q, %q", err, full.ids, full.did)

@@ -11,6 +11,7 @@
 package hookmain
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"reprise/internal/agent/dialect"
 	"reprise/internal/config/place"
 	"reprise/internal/event/quick"
+	"reprise/internal/guard"
 	"reprise/internal/hook"
 	"reprise/internal/hook/plan"
 	"reprise/internal/proc/handover"
@@ -60,7 +62,8 @@ func Main(args []string) (code int) {
 	p := &program{client: args[0], event: args[1], began: time.Now(), out: os.Stdout}
 	defer func() {
 		if r := recover(); r != nil {
-			p.warn("the hook failed and says nothing; please report this", errors.New(panicText(r)))
+			p.warn("the hook failed; please report this", errors.New(panicText(r)))
+			p.refuse("the hook failed at this call")
 			code = 0
 		}
 	}()
@@ -93,7 +96,9 @@ type program struct {
 	start         string     // where the session lives
 	plan          *plan.Plan // one that holds
 	old           *plan.Plan // one that held before
-	mark          string     // of what was cut of the payload
+	guard         *hook.Guarding
+	said          bool   // the client has its answer
+	mark          string // of what was cut of the payload
 	out           *os.File
 }
 
@@ -104,17 +109,20 @@ func (p *program) run() {
 	var err error
 	if p.dirs, err = place.Find(p.env); err != nil {
 		p.warn("there is no place for the event, so it is not recorded", err)
+		p.refuse("there is no place for reprise's files")
 		return
 	}
 	input, mark, err := readInput(os.Stdin, p.left()-reserve)
 	if err != nil {
 		p.warn("the event could not be read, so it is not recorded", err)
+		p.refuse("the call could not be read")
 		return
 	}
 	p.mark = mark
 	ev, err := dialect.Parse(p.client, p.event, input)
 	if err != nil {
 		p.warn("the event could not be understood, so it is not recorded", err)
+		p.refuse("the call could not be understood")
 		return
 	}
 	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
@@ -132,6 +140,7 @@ func (p *program) run() {
 	known, err := plan.Load(p.dirs.Cache, key, host)
 	if err != nil {
 		p.old = known
+		p.guard = p.guarding(known)
 		p.limit = max(p.limit, p.patience(), time.Duration(dialect.GateMS(p.client, p.event))*time.Millisecond)
 		p.handOver(&ev, input, 0)
 		return
@@ -162,9 +171,19 @@ func (p *program) patience() time.Duration {
 func (p *program) hot(ev *dialect.Event, input []byte) {
 	broker := p.broker(p.plan)
 	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn, Who: p.who(p.plan, ev)}
+	if hook.Judges(ev.Kind) {
+		p.guard = p.guarding(p.plan)
+		r.Guard = p.guard
+	}
 	r.Delegation = hook.Delegates(p.plan, r.Who.Role)
 	d, err := r.Route(quick.Until(time.Now().Add(min(p.left()/2, lockPatience))), *ev)
 	if err != nil {
+		p.handOver(ev, input, r.Done)
+		return
+	}
+	if p.guard != nil && p.guard.Rules.Full && r.Judged.Verdict.Decision == guard.Ask {
+		// Somebody else may know, and that takes time.
+		p.limit = max(p.limit, p.guard.Patience(*ev))
 		p.handOver(ev, input, r.Done)
 		return
 	}
@@ -179,6 +198,39 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 		}
 	}
 	p.say(dialect.Encode(*ev, d).Stdout)
+}
+
+// guarding is the guard by a plan's rules. Without a plan it knows the session's
+// directory and what is built in.
+func (p *program) guarding(known *plan.Plan) *hook.Guarding {
+	g := &hook.Guarding{Get: p.env.Get}
+	if known != nil {
+		if rules, ok := guard.ParseLines(known.Rules.Guard); ok {
+			g.Rules = rules
+			return g
+		}
+	}
+	g.Rules.Roots = []string{p.start}
+	g.Rules.Home, _ = p.env.Home() // unknown, a path through it is outside
+	return g
+}
+
+// refuse answers a call that cannot be judged: silence would let the tool run.
+func (p *program) refuse(what string) {
+	ev := dialect.Event{Client: p.client, Name: p.event}
+	if m := dialect.ManifestOf(p.client); m != nil {
+		if s := m.Event(p.event); s != nil {
+			ev.Kind = s.Kind
+		}
+	}
+	if !hook.Judges(ev.Kind) || p.said {
+		return
+	}
+	g := p.guard
+	if g == nil {
+		g = &hook.Guarding{Get: p.env.Get}
+	}
+	p.say(dialect.Encode(ev, g.Failed(ev, what).Decision).Stdout)
 }
 
 func (p *program) broker(known *plan.Plan) *quick.Broker {
@@ -201,6 +253,7 @@ func (p *program) say(answer []byte) {
 	if len(answer) == 0 {
 		return
 	}
+	p.said = true
 	if _, err := p.out.Write(answer); err != nil {
 		p.warn("the client did not take the answer", err)
 	}
@@ -256,7 +309,12 @@ func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 	if err == nil {
 		return
 	}
-	p.warn("the event was not dealt with in full, and nothing is said to the client", err)
+	p.warn("the event was not dealt with in full", err)
+	if p.guard != nil && !p.said {
+		// The guard says by itself what can be said here: silence would let the
+		// tool run.
+		p.say(dialect.Encode(*ev, p.guard.Judge(context.Background(), *ev).Decision).Stdout)
+	}
 	if done >= len(lines) {
 		return
 	}

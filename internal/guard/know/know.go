@@ -58,7 +58,6 @@ type Opt struct {
 	Arg    Arg
 	Kind   Kind // of the argument; Text where it is data
 	Effect Kind // of the option itself: Flag, or what it does
-	Why    string
 }
 
 // Operand is what operands at one place mean.

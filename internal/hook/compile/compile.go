@@ -85,6 +85,8 @@ func Make(o Options) (*Made, error) {
 		Log: home.LogFile(), LogMax: int64(home.Settings.Logging.MaxSizeMB) << 20,
 		Rules: rules(home), Hand: o.Hand, Stamps: after,
 	}
+	guarding := Guard(home, home.Env, o.Program)
+	p.Rules.Guard = guarding.Lines()
 	if home.Project != nil {
 		p.Project, p.Root = home.Project.Name, home.Project.Root
 	}

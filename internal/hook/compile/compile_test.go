@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,10 @@ func TestMake(t *testing.T) {
 		}
 		want := plan.Rules{Record: true, Recall: true, Jobs: true, DeadlineMS: 500, Off: []string{"prompt", "codex:response", "musician:tool_after"}, Tools: []string{"read:off"},
 			Delegation: delegation.Rules{Tiers: 3, Conductor: delegation.Limits{Warn: 3, Block: 4}, SectionLeader: delegation.Limits{Warn: 10, Block: 20}, Free: []string{"notes/"}}}
+		if !slices.Contains(m.Plan.Rules.Guard, "home "+w.path("")) || !slices.ContainsFunc(m.Plan.Rules.Guard, func(l string) bool { return strings.HasPrefix(l, "root ") }) {
+			t.Errorf("%s: the guard knows neither home nor directory: %q", dir, m.Plan.Rules.Guard)
+		}
+		want.Guard = m.Plan.Rules.Guard
 		if diff := cmp.Diff(want, m.Plan.Rules); diff != "" {
 			t.Error(dir, diff)
 		}

@@ -31,6 +31,8 @@ type Rules struct {
 	// in milliseconds.
 	GateKinds []string
 	GateMS    int
+	// Guard are the guard's rules, in the lines that package guard makes of them.
+	Guard []string
 	// Delegation says how much sessions of a role may do themselves. Its free
 	// paths are those beside the built-in ones.
 	Delegation delegation.Rules
@@ -65,7 +67,7 @@ func (r *Rules) encode(w *writer) {
 	for _, f := range [...]struct {
 		name string
 		list []string
-	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}, {"gate-kind", r.GateKinds}, {"free", d.Free}} {
+	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}, {"gate-kind", r.GateKinds}, {"guard", r.Guard}, {"free", d.Free}} {
 		for _, v := range f.list {
 			w.line(f.name, v)
 		}
@@ -96,6 +98,8 @@ func (r *Rules) set(name, value string) bool {
 		return count(&r.GateMS)
 	case "gate-kind":
 		r.GateKinds = append(r.GateKinds, value)
+	case "guard":
+		r.Guard = append(r.Guard, value)
 	case "deadline":
 		return count(&r.DeadlineMS)
 	case "tiers":

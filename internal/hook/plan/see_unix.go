@@ -48,9 +48,13 @@ func stat(how func(string, *syscall.Stat_t) error, path string, st *syscall.Stat
 	}
 }
 
-var errNotRegular = errors.New("not a regular file, or too long")
+var (
+	errNotRegular = errors.New("not a regular file, or too long")
+	errNotOwn     = errors.New("it belongs to somebody else, or others may write it")
+)
 
-// ReadFile reads a regular file of at most limit bytes.
+// ReadFile reads a regular file of at most limit bytes that this user alone may
+// write: it says which program is run and where events go.
 func ReadFile(path string, limit int) ([]byte, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -63,6 +67,9 @@ func ReadFile(path string, limit int) ([]byte, error) {
 	}
 	if st.Mode&syscall.S_IFMT != syscall.S_IFREG || st.Size > int64(limit) {
 		return nil, errNotRegular
+	}
+	if int(st.Uid) != syscall.Geteuid() || st.Mode&0o022 != 0 {
+		return nil, errNotOwn
 	}
 	buf := make([]byte, st.Size+1)
 	n := 0

@@ -1,0 +1,349 @@
+package guard
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Call is a tool call of a client.
+type Call struct {
+	Kind  string // kind of tool, as package dialect has it: shell, read, write, edit, …
+	Name  string // as the client has it
+	Texts []Text // every text in the tool's input
+	Cwd   string // the client's current directory
+}
+
+// Text is one text of a tool's input; Name is the way to it, such as "command"
+// or "edits[0].path".
+type Text struct{ Name, Value string }
+
+func (c *Call) text(names ...string) (string, bool) {
+	for _, n := range names {
+		for _, t := range c.Texts {
+			if t.Name == n {
+				return t.Value, true
+			}
+		}
+	}
+	return "", false
+}
+
+// list are the texts of an array, in order.
+func (c *Call) list(name string) []string {
+	var out []string
+	for {
+		v, ok := c.text(name + "[" + strconv.Itoa(len(out)) + "]")
+		if !ok {
+			return out
+		}
+		out = append(out, v)
+	}
+}
+
+// Judge judges a tool call. None means that nothing speaks against it, and
+// nothing vouches for it either: it is left to the client's own permissions.
+func (r *Rules) Judge(c Call) Verdict {
+	a := newAnalysis(r)
+	a.cur = c.Name
+	vouched := false
+	a.run(func() {
+		vouched = a.tool(&c)
+		a.uncalled()
+	})
+	v := a.verdict()
+	if v.Decision == Allow && !vouched {
+		v.Decision = None
+	}
+	return v
+}
+
+// tool judges by the kind of tool; it reports whether the tool is vouched for
+// where nothing is found.
+func (a *analysis) tool(c *Call) bool {
+	st := a.start(c.Cwd)
+	if d, rule, ok := a.byRule([]word{{text: c.Name}}); ok {
+		if d == Allow {
+			return true
+		}
+		a.parts = append(a.parts, Part{Command: c.Name, Decision: d, Rule: "rule", Word: c.Name, Reason: "a rule of the settings says so", From: rule.From})
+	}
+	switch c.Kind {
+	case "shell":
+		return a.shellTool(c, st)
+	case "read":
+		a.files(c, st, use{read: true})
+	case "write", "edit":
+		a.files(c, st, use{})
+	case "search":
+		for _, name := range [...]string{"path", "dir_path", "directory"} {
+			if v, ok := c.text(name); ok {
+				a.file(v, st, use{read: true})
+			}
+		}
+		for _, name := range [...]string{"glob", "include"} {
+			if v, ok := c.text(name); ok && secretFile("/"+strings.TrimPrefix(v, "/")) != "" {
+				a.give("reads-secret", Ask, v, "it looks into files that hold secrets", "leave them out")
+			}
+		}
+	case "fetch":
+		return a.fetch(c)
+	case "mcp":
+		a.mcp(c, st)
+	case "other":
+		a.otherTool(c, st)
+	}
+	return false
+}
+
+// shellTool judges a tool that gives text to a shell.
+func (a *analysis) shellTool(c *Call, st *state) bool {
+	if dir, ok := c.text("workdir", "cwd", "dir_path", "directory"); ok && dir != "" {
+		a.chdir(word{text: dir, src: dir}, st)
+	}
+	if words := c.list("command"); len(words) > 0 {
+		argv := make([]word, len(words))
+		for i, w := range words {
+			argv[i] = word{text: w, src: w}
+		}
+		a.execProgram(argv, st)
+		return true
+	}
+	command, ok := c.text("command", "cmd", "script")
+	typed, types := c.text("chars", "input", "text")
+	switch {
+	case ok && (c.Name == "PowerShell" || c.Name == "powershell"):
+		a.otherShell(command, st)
+	case ok:
+		a.shellText(command, st)
+	case types && strings.Trim(typed, "\x03\x04\r\n ") != "":
+		// It is typed into a program that runs already; what that makes of it
+		// cannot be told.
+		a.give("types-into-program", Ask, typed, "it types into a program that runs already", "start a command of its own")
+	default:
+		return false // it looks at a command that runs already, or ends it
+	}
+	return true
+}
+
+// otherShell judges a command for a shell whose grammar is not read: plain words
+// mean the same in all of them.
+func (a *analysis) otherShell(command string, st *state) {
+	if len(command) > maxText || strings.Trim(command, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=, ") != "" || strings.TrimSpace(command) == "" {
+		a.give("other-shell", Ask, "", "the guard does not read this shell's grammar", "use plain words, or bash")
+		return
+	}
+	var argv []word
+	for _, f := range strings.Fields(command) {
+		argv = append(argv, word{text: f, src: f})
+	}
+	switch argv[0].text {
+	case "cd", "echo", "cat", "ls", "diff", "sort", "where", "type", "dir", "pwd", "rm", "cp", "mv", "curl", "wget", "tee", "set", "kill", "ps", "sleep", "man", "history":
+		// These are other commands there, with other options.
+		switch argv[0].text {
+		case "pwd", "ls", "dir", "cat", "type", "echo", "ps":
+			if !strings.Contains(command, " -") && !strings.Contains(command, " /") {
+				for _, w := range argv[1:] {
+					a.path(w, use{read: true}, st)
+				}
+				return
+			}
+		}
+		a.give("other-shell", Ask, argv[0].text, "in this shell the name is another command's", "use the program's full name, or bash")
+		return
+	}
+	a.execProgram(argv, st)
+}
+
+// files judges the tools that work on named files.
+func (a *analysis) files(c *Call, st *state, u use) {
+	found := false
+	for _, t := range c.Texts {
+		switch last(t.Name) {
+		case "file_path", "notebook_path", "path", "absolute_path", "filePath", "filename", "file", "file_paths", "paths", "target_file":
+			found = true
+			a.file(t.Value, st, u)
+		}
+	}
+	for _, t := range c.Texts {
+		switch t.Name {
+		case "patch", "input", "command", "diff":
+			if strings.Contains(t.Value, "*** ") {
+				found = true
+				a.patch(t.Value, st)
+			}
+		}
+	}
+	if !found && !u.read {
+		a.give("unknown-tool", Ask, c.Name, "which file the tool writes is not seen", "name the file")
+	}
+}
+
+// last is the last name of the way to a text, without its place in a list.
+func last(name string) string {
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		name = name[i+1:]
+	}
+	name, _, _ = strings.Cut(name, "[")
+	return name
+}
+
+// file judges a file's name as it is, * and all, for a tool with permissions of
+// its own: inside the roots nothing is said.
+func (a *analysis) file(name string, st *state, u use) {
+	if name == "" {
+		return
+	}
+	w := word{text: strings.TrimPrefix(name, "file://"), src: name}
+	if a.r.Home != "" && (w.text == "~" || strings.HasPrefix(w.text, "~/")) {
+		w.text = a.r.Home + w.text[1:]
+	}
+	if strings.IndexByte(name, 0) >= 0 {
+		a.give("odd-bytes", Deny, name, "the name holds a NUL", "leave it out")
+		return
+	}
+	if a.closed(w, u, st) {
+		return
+	}
+	bases := a.bases(w.text, st)
+	if len(bases) == 0 {
+		a.give("unknown-directory", Ask, name, "the path is relative, and the directory is not known", "write an absolute path")
+	}
+	for _, base := range bases {
+		p := physicalPath(base, w.text)
+		secret := secretFile(p)
+		bad, what := a.protected(p, u)
+		switch {
+		case !u.read && bad && !a.agentsOwn(p):
+			a.give("protected-file", Deny, name, "it changes "+what, "leave these files to the user")
+		case secret != "":
+			how := "it reads "
+			if !u.read {
+				how = "it changes "
+			}
+			a.give("reads-secret", Ask, name, how+secret, "leave files that hold secrets to the user")
+		case u.read || a.root(p) != "" || a.agentsOwn(p):
+		case a.r.Home != "" && inside(p, Resolve(a.r.Home)), inside(p, "/tmp"), inside(p, "/var/folders"), inside(p, "/private/tmp"):
+			a.give("writes-outside", Ask, name, "it writes to "+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
+		default:
+			a.give("writes-outside", Deny, name, "it writes to "+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
+		}
+	}
+}
+
+// agentsOwn reports whether a path is one where a client's agent keeps notes of
+// its own: plans, and its own memory. They decide nothing.
+func (a *analysis) agentsOwn(p string) bool {
+	if a.r.Home == "" {
+		return false
+	}
+	home := Resolve(a.r.Home)
+	if inside(p, home+"/.claude/plans") || inside(p, home+"/.claude/todos") {
+		return true
+	}
+	projects := home + "/.claude/projects"
+	return inside(p, projects) && strings.Contains(p[len(projects):], "/memory/") && strings.HasSuffix(p, ".md")
+}
+
+// patch judges the files that a patch of Codex's form names.
+func (a *analysis) patch(text string, st *state) {
+	some := false
+	for _, l := range strings.Split(text, "\n") {
+		for _, head := range [...]string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+			if name, ok := strings.CutPrefix(strings.TrimSpace(l), head); ok {
+				some = true
+				a.file(strings.TrimSpace(name), st, use{})
+			}
+		}
+	}
+	if !some {
+		a.give("unknown-tool", Ask, "", "the patch names no file in a form that is known", "use the client's own tool for editing files")
+	}
+}
+
+// fetch judges a tool that gets a page.
+func (a *analysis) fetch(c *Call) bool {
+	url, ok := c.text("url", "uri", "urls[0]")
+	if !ok {
+		// Some are given a text with addresses in it.
+		prompt, _ := c.text("prompt", "query")
+		for _, f := range strings.Fields(prompt) {
+			if strings.Contains(f, "://") {
+				url, ok = f, true
+				a.address(f)
+			}
+		}
+		return false
+	}
+	return a.address(url)
+}
+
+func (a *analysis) address(url string) bool {
+	host := hostOf(url)
+	switch {
+	case strings.HasPrefix(strings.ToLower(url), "file:"):
+		a.give("reads-outside", Ask, url, "it reads a file by an address", "name the file")
+	case a.r.hostAllowed(host):
+		return true
+	default:
+		a.give("network", Ask, host, "it reaches another machine", "use a host that guard.hosts names, or let the user do it")
+	}
+	return false
+}
+
+// own reports whether a tool is reprise's: these have rules of their own.
+func ownTool(name string) bool {
+	for _, p := range [...]string{"mcp__reprise__", "mcp_reprise_", "mcp__plugin_reprise_reprise__", "reprise__", "reprise-"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// mcp judges a tool of an MCP server: by rules, and by what its texts name.
+func (a *analysis) mcp(c *Call, st *state) {
+	if ownTool(c.Name) {
+		return
+	}
+	for _, t := range c.Texts {
+		switch last(t.Name) {
+		case "command", "cmd", "script", "shell_command":
+			a.shellText(t.Value, st.fork())
+			continue
+		case "path", "file_path", "filename", "destination", "source", "file", "dir", "directory":
+			a.file(t.Value, st, use{})
+		}
+	}
+	if a.r.Unattended && !a.r.MCP {
+		a.give("unknown-tool", Ask, c.Name, "it is not known what the tool does", "have the user allow it by a rule with its name")
+	}
+}
+
+// otherTool judges a tool of a client that nothing is known of.
+func (a *analysis) otherTool(c *Call, st *state) {
+	switch c.Name {
+	case "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "BashOutput", "KillShell", "KillBash", "TaskStop", "ExitPlanMode", "EnterPlanMode", "Skill", "SlashCommand",
+		"SendMessage", "ReportFindings", "StructuredOutput", "ListAgents", "ScheduleWakeup", "CronList", "CronDelete", "ListMcpResourcesTool", "ReadMcpResourceTool", "EnterWorktree", "ExitWorktree",
+		"update_plan", "list_mcp_resources", "read_mcp_resource", "write_todos", "save_memory", "activate_skill", "enter_plan_mode", "exit_plan_mode", "get_internal_docs",
+		"read_bash", "stop_bash", "list_bash", "report_intent", "store_memory", "update_todo", "fetch_copilot_cli_documentation", "skill", "sql", "wait_agent", "close_agent", "view_plan":
+		return
+	case "write_bash":
+		if typed, ok := c.text("input", "chars", "text"); ok && strings.Trim(typed, "\x03\x04\r\n {}") != "" {
+			a.give("types-into-program", Ask, typed, "it types into a program that runs already", "start a command of its own")
+		}
+		return
+	}
+	for _, t := range c.Texts {
+		switch last(t.Name) {
+		case "command", "cmd", "script", "shell_command", "bash":
+			a.shellText(t.Value, st.fork())
+		case "file_path", "path", "notebook_path", "absolute_path":
+			a.file(t.Value, st, use{})
+		case "url":
+			a.address(t.Value)
+		}
+	}
+	if a.r.Unattended {
+		a.give("unknown-tool", Ask, c.Name, "it is not known what the tool does", "have the user allow it by a rule with its name")
+	}
+}

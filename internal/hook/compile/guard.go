@@ -1,0 +1,129 @@
+package compile
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/config"
+	"reprise/internal/guard"
+)
+
+// Guard are the guard's rules as settings and project have them. What a project
+// says only tightens.
+func Guard(home *config.Home, env config.Env, program string) guard.Rules {
+	s := home.Settings.Guard
+	r := guard.Rules{
+		Off: s.Mode == "off", Warn: s.Mode == "warn",
+		Unattended: s.Profile == "unattended", Attended: s.Profile == "attended",
+		ProjectCode: s.ProjectCode == "allow", Writes: s.Writes == "allow", MCP: s.MCP == "allow",
+		Hosts: s.Hosts, Branches: s.Branches, Loose: s.Loosen,
+	}
+	if h, err := env.Home(); err == nil {
+		r.Home = h
+	}
+	r.Roots = roots(home, env)
+	add := func(d guard.Decision, shapes []string, from string) {
+		for _, shape := range shapes {
+			r.List = append(r.List, guard.Rule{Decision: d, Shape: shape, From: from})
+		}
+	}
+	add(guard.Deny, s.Deny, "guard.deny of the settings")
+	add(guard.Ask, s.Ask, "guard.ask of the settings")
+	add(guard.Allow, s.Allow, "guard.allow of the settings")
+	if p := home.Project; p != nil {
+		if g := p.Guard; g != nil {
+			add(guard.Deny, g.Deny, "guard.deny of the project")
+			add(guard.Ask, g.Ask, "guard.ask of the project")
+			if len(g.Branches) > 0 {
+				if len(r.Branches) == 0 {
+					r.Branches = guard.UsualBranches()
+				}
+				r.Branches = append(slices.Clone(r.Branches), g.Branches...)
+			}
+		}
+		if t, err := home.Paths.Trust(p); err == nil && t.Approved {
+			add(guard.Allow, checks(t.Says.Verify), "a trusted check of the project")
+		}
+	}
+	r.Own = own(home, program)
+	if j := home.Settings.Judge; s.Judge != "off" && j.Client != "" && slices.Contains(j.Purposes, "guard") {
+		r.Full, r.WaitMS = true, j.TimeoutSeconds*1000
+	}
+	if s.Pending == "on" {
+		r.Full, r.WaitMS = true, max(r.WaitMS, s.PendingMS)
+	}
+	return r
+}
+
+// roots are the directories of the work: the project's, the working tree's, the
+// session's own, and those of the settings.
+func roots(home *config.Home, env config.Env) []string {
+	var out []string
+	add := func(dir string) {
+		if dir != "" && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	if home.Project != nil {
+		add(home.Project.Root)
+	}
+	if top := workingTree(env.Dir); top != "" {
+		add(top)
+	} else {
+		add(env.Dir)
+	}
+	for _, d := range home.Settings.Guard.Roots {
+		add(d)
+	}
+	return out
+}
+
+// workingTree is the top of the working tree that a directory is in, "" outside
+// any.
+func workingTree(dir string) string {
+	for d := dir; filepath.IsAbs(d); d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			break
+		}
+	}
+	return ""
+}
+
+// own are reprise's own places. What decides about agents is not theirs to
+// change, nor is the memory, which has tools of its own.
+func own(home *config.Home, program string) []string {
+	p := home.Paths
+	out := []string{p.Data, p.State, p.Cache, filepath.Dir(p.ConfigFile), home.Settings.Memory.Directory}
+	if home.Source != "" {
+		out = append(out, home.Source)
+	}
+	for _, name := range [...]string{"reprise", "reprise-hook", "reprise-supervise"} {
+		if filepath.IsAbs(program) {
+			out = append(out, filepath.Join(filepath.Dir(program), name))
+		}
+	}
+	return slices.DeleteFunc(out, func(d string) bool { return !filepath.IsAbs(d) })
+}
+
+// checks are the shapes of a trusted project's checks: what the user approved to
+// be run for it may be run by its agents, word by word.
+func checks(v *config.Verify) []string {
+	var out []string
+	if v == nil {
+		return nil
+	}
+	for _, list := range v.Checks {
+		for _, c := range list {
+			plain := len(c.Argv) > 0 && !slices.ContainsFunc(c.Argv, func(w string) bool { return w == "" || strings.ContainsAny(w, " *\t\n") || w == "..." })
+			if shape := strings.Join(c.Argv, " "); plain && !slices.Contains(out, shape) {
+				out = append(out, shape)
+			}
+		}
+	}
+	return out
+}

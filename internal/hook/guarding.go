@@ -1,0 +1,164 @@
+package hook
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"reprise/internal/agent/dialect"
+	"reprise/internal/event/quick"
+	"reprise/internal/guard"
+)
+
+// AttendedVar says whether somebody is there to be asked, in a process that an
+// unattended run starts: "0" is nobody. What a run's environment says can only
+// tighten; see [Guarding].
+const AttendedVar = "REPRISE_ATTENDED"
+
+// Guarding judges tool calls by rules.
+type Guarding struct {
+	Rules guard.Rules
+	// Get is the environment that the client gave its hooks, which is that of its
+	// tools.
+	Get func(string) string
+	// Unsure has what is asked about looked at by somebody else: a judge, or the
+	// queue for the user. nil: nobody.
+	Unsure func(ctx context.Context, ev dialect.Event, v guard.Verdict) guard.Verdict
+}
+
+// Nobody reports whether there is nobody to be asked.
+func (g *Guarding) Nobody() bool { return g.unattended() }
+
+// unattended reports whether there is nobody to be asked.
+func (g *Guarding) unattended() bool {
+	if g.Rules.Unattended {
+		return true
+	}
+	return !g.Rules.Attended && (g.Get(RunVar) != "" || g.Get(AttendedVar) == "0")
+}
+
+// Judged is a verdict with what it comes to.
+type Judged struct {
+	Verdict  guard.Verdict
+	Decision dialect.Decision // for the client
+	// Said is the verdict as it counts: where nobody can be asked, asking is
+	// refusing.
+	Said guard.Decision
+}
+
+// Judge judges a call. An error of the guard's own is a refusal, or where
+// somebody is there, a question.
+func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {
+	if !Judges(ev.Kind) || g.Rules.Off {
+		return Judged{Said: guard.None}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			j = g.Say(ev, guard.Verdict{Decision: guard.Ask, Rule: "guard-failed", Reason: "the guard failed at this call, so it cannot tell; please report this [guard-failed]"})
+		}
+	}()
+	rules := g.Rules
+	rules.Unattended = g.unattended()
+	rules.Env = g.Get
+	call := guard.Call{Kind: ev.Tool, Name: ev.ToolName, Cwd: ev.Cwd}
+	whole := ev.Texts(func(name, v string) { call.Texts = append(call.Texts, guard.Text{Name: name, Value: v}) })
+	if ev.CutMark != "" && ev.Tool != "write" && ev.Tool != "edit" {
+		for _, t := range call.Texts {
+			whole = whole && !strings.Contains(t.Value, ev.CutMark)
+		}
+	}
+	v := rules.Judge(call)
+	if !whole && v.Decision != guard.Deny {
+		v = guard.Verdict{Decision: guard.Ask, Rule: "too-much", Reason: "the tool's input is in no form that can be read whole [too-much]"}
+	}
+	if g.Unsure != nil && v.Decision == guard.Ask && !rules.Warn {
+		v = g.Unsure(ctx, ev, v)
+	}
+	return g.Say(ev, v)
+}
+
+// Say is what a verdict comes to in the event's client.
+func (g *Guarding) Say(ev dialect.Event, v guard.Verdict) Judged {
+	j := Judged{Verdict: v, Said: v.Decision}
+	reason := "reprise guard: " + v.Reason
+	if v.Decision == guard.Ask && g.unattended() {
+		j.Said = guard.Deny
+		reason += ". Nobody is there to be asked, so it is refused."
+	}
+	if g.Rules.Warn {
+		return j
+	}
+	d := dialect.Decision{Reason: reason}
+	switch {
+	case j.Said == guard.Deny:
+		d.Permission = dialect.Deny
+	case ev.Kind == dialect.PermissionAsked && j.Said == guard.Allow:
+		// The client asks, and it is known to be harmless.
+		d = dialect.Decision{Permission: dialect.Allow}
+	case ev.Kind == dialect.ToolBefore && j.Said == guard.Ask && ev.Caps()&dialect.CapAsk != 0 && ev.Permission != "bypassPermissions":
+		d.Permission = dialect.Ask
+	default:
+		// Nothing is said: the client's own rules stay in force.
+		d = dialect.Decision{}
+	}
+	j.Decision = d
+	return j
+}
+
+// Patience is how long a call may wait for somebody who knows: below what the
+// client waits for a hook.
+func (g *Guarding) Patience(ev dialect.Event) time.Duration {
+	client := time.Duration(dialect.ClientMS(ev.Client, ev.Name)) * time.Millisecond
+	return min(max(client-5*time.Second, 0), max(time.Duration(g.Rules.WaitMS)*time.Millisecond, 0)+2*time.Second)
+}
+
+// Failed is what is said of a call that could not even be read.
+func (g *Guarding) Failed(ev dialect.Event, what string) Judged {
+	if g.Rules.Off {
+		return Judged{Said: guard.None}
+	}
+	return g.Say(ev, guard.Verdict{Decision: guard.Ask, Rule: "guard-failed", Reason: what + ", so that it cannot be judged [guard-failed]"})
+}
+
+// line is the event that a verdict comes to: what is asked about or refused, and
+// what the client would have asked about and is allowed.
+func (j *Judged) line(ev *dialect.Event, who Who) (quick.Event, bool) {
+	if j.Said == guard.None || j.Said == "" || j.Said == guard.Allow && ev.Kind != dialect.PermissionAsked {
+		return quick.Event{}, false
+	}
+	e := quick.Event{
+		Project: who.Project, Session: ev.Session, Run: who.Run, Client: ev.Client, Agent: who.Agent, Role: who.Role,
+		Type: "permission.decided",
+	}
+	if ev.ToolID != "" {
+		e.Evidence = append(e.Evidence, "tool:"+ev.ToolID)
+	}
+	switch j.Said {
+	case guard.Deny:
+		e.Outcome = "denied"
+	case guard.Allow:
+		e.Outcome = "success"
+	}
+	d := newData()
+	d.must("tool", ev.Tool)
+	d.must("name", ev.ToolName)
+	d.text("use_id", ev.ToolID)
+	d.must("verdict", string(j.Said))
+	d.must("by", "guard")
+	if j.Verdict.Decision != j.Said {
+		d.must("instead_of", string(j.Verdict.Decision))
+	}
+	d.text("rule", j.Verdict.Rule)
+	d.text("word", j.Verdict.Word)
+	d.text("reason", j.Verdict.Reason)
+	var commands []string
+	for _, p := range j.Verdict.Parts {
+		if p.Decision != guard.Allow && p.Command != "" && len(commands) < 20 {
+			commands = append(commands, p.Command)
+		}
+	}
+	d.texts("commands", commands)
+	d.text("cwd", ev.Cwd)
+	e.Data = d.end()
+	return e, true
+}
