@@ -233,6 +233,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		Who: hook.Who{Project: p.Project, Run: env.Get(hook.RunVar), Agent: env.Get(hook.AgentVar)},
 	}
 	if paths, err := config.FindPaths(h.app.Env); err == nil {
+		r.State = paths.State
 		r.Who.Role = hook.Role(paths.State, &ev, env.Get, h.warn)
 	}
 	if hook.Judges(ev.Kind) {
@@ -326,11 +327,12 @@ func (h *hookRun) recorder(p *plan.Plan) *hookRecorder {
 }
 
 func (r *hookRecorder) Record(ctx context.Context, e *quick.Event, _ bool) (bool, error) {
-	_, err := r.broker.Record(ctx, event.Event{
+	done, err := r.broker.Record(ctx, event.Event{
 		ID: e.ID, TS: e.TS,
 		Scope: event.Scope(e.Scope), Project: e.Project, Session: e.Session, Run: e.Run, Client: e.Client,
-		Agent: e.Agent, Role: e.Role, Type: event.Type(e.Type), Data: e.Data, Outcome: e.Outcome, Evidence: e.Evidence,
+		Agent: e.Agent, Role: e.Role, Parent: e.Parent, Type: event.Type(e.Type), Data: e.Data, Outcome: e.Outcome, Evidence: e.Evidence,
 	})
+	e.ID = done.ID
 	*r.lost = *r.lost || err != nil
 	return false, err // what was put aside has been reported
 }

@@ -105,8 +105,11 @@ type Recorder interface {
 
 // Router takes an event through what has to be done with it.
 type Router struct {
-	Rules    *plan.Rules
-	Who      Who
+	Rules *plan.Rules
+	Who   Who
+	// State is the directory of what is known of sessions, by which an event finds
+	// the one that it belongs to; empty: events have no parent.
+	State    string
 	Recorder Recorder
 	Guard    Guard // nil: no opinion on tool calls
 	// Delegation holds conductors and section leaders to their limits; nil: nobody.
@@ -256,11 +259,16 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event, on bool) error {
 	if e, ok := r.Judged.line(ev, r.Who); ok {
 		events = append(events, e)
 	}
+	parent := ""
+	if len(events) > r.Done {
+		parent = Parent(r.State, ev)
+	}
 	for i := range events {
 		if i < r.Done {
 			continue
 		}
 		e := &events[i]
+		e.Parent = parent
 		if i < len(r.IDs) {
 			e.ID, e.TS = r.IDs[i], r.At
 		}
@@ -274,6 +282,11 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event, on bool) error {
 			r.Warn("the event was put aside, to be recorded by a later hook", errPending)
 		}
 		r.Done = i + 1
+		if err == nil && i == 0 {
+			if err := noteTurn(r.State, ev, e.ID); err != nil {
+				r.Warn("what follows in the session will not say what it belongs to", err)
+			}
+		}
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func (p *program) patience() time.Duration {
 // hot does what can be done here and hands the rest over.
 func (p *program) hot(ev *dialect.Event, input []byte) {
 	broker := p.broker(p.plan)
-	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn, Who: p.who(p.plan, ev)}
+	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn, Who: p.who(p.plan, ev), State: p.dirs.State}
 	if hook.Judges(ev.Kind) {
 		p.guard = p.guarding(p.plan)
 		r.Guard = p.guard
@@ -341,7 +341,7 @@ func (p *program) putAside(known *plan.Plan, ev *dialect.Event, lines []quick.Ev
 	b.Withhold = true
 	all := hook.Events(ev, p.who(known, ev))
 	for i, e := range all[len(all)-len(lines):] {
-		e.ID, e.TS = lines[i].ID, at
+		e.ID, e.TS, e.Parent = lines[i].ID, at, hook.Parent(p.dirs.State, ev)
 		if err := b.Prepare(&e); err != nil {
 			return err
 		}

@@ -49,6 +49,7 @@ type output struct {
 	rows  []row
 	stats *Stats
 	due   int // day on which it has to be worked out again
+	told  []string
 }
 
 // composer makes a session's documents.

@@ -154,7 +154,7 @@ func (s *fakeStore) dump() string {
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	for _, bucket := range []string{bucketStats, bucketRow, bucketDue} {
+	for _, bucket := range []string{bucketStats, bucketRow, bucketDue, bucketPolicy, bucketTold} {
 		for _, k := range slices.Sorted(maps.Keys(s.kv[bucket])) {
 			fmt.Fprintf(&b, "%s %s %s\n", bucket, k, s.kv[bucket][k])
 		}

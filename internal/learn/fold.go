@@ -514,6 +514,9 @@ func (f *folder) session(key string) error {
 	if err := f.write("s"+key, out.docs, out.rows, out.due, hidden); err != nil {
 		return err
 	}
+	if err := f.keepTold(key, out.told); err != nil {
+		return err
+	}
 	if err := f.watch(key, recs, out.stats); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/recall"
 )
 
 // worldEvent is an event and the file that it will stand in.
@@ -33,6 +34,17 @@ func world(t testing.TB, r *rand.Rand, sessions int) []worldEvent {
 	prompts := []string{"Make the tests pass", "no, use pnpm instead of npm", "カートを直して", "違う、テストを先に書いて", "Add a page", "don't edit the lock file", "Now deploy"}
 	often := func(n int) int { return min(r.IntN(n), r.IntN(n), r.IntN(n)) } // the first ones
 	stubborn := r.IntN(3) == 0                                               // failures seldom go
+	policies := func() PolicyChange {
+		c := PolicyChange{Op: []string{"learnt", "adopted", "rollback"}[r.IntN(3)], Version: 1 + r.IntN(4), Parent: "default",
+			For: PolicyScope{Project: []string{"", "shop", "site"}[r.IntN(3)], Role: []string{"", "musician"}[r.IntN(2)]}}
+		if r.IntN(4) > 0 { // else the scope is left without one
+			p := recall.DefaultPolicy()
+			p.Threshold = r.Float64() // also beyond what may be
+			p.Weights = map[string]float64{"importance": r.Float64()}
+			c.Policy = &p
+		}
+		return c
+	}
 	var streams [][]worldEvent
 	for i := range sessions {
 		s := newStoryAt(t, time.Date(2026, time.Month(3+r.IntN(10)), 1+r.IntN(20), r.IntN(24), 0, 0, 0, time.UTC))
@@ -54,6 +66,9 @@ func world(t testing.TB, r *rand.Rand, sessions int) []worldEvent {
 			put(event.PromptSubmitted, event.PromptData{Text: prompts[r.IntN(len(prompts))]})
 			for range r.IntN(8) {
 				what := r.IntN(8)
+				if r.IntN(12) == 0 {
+					put(event.PolicyChanged, policies())
+				}
 				if stubborn && what >= 6 {
 					what = 0
 				}
@@ -79,7 +94,8 @@ func world(t testing.TB, r *rand.Rand, sessions int) []worldEvent {
 					case 0:
 						put(event.MemoryRetired, event.MemoryData{Op: "forget", ID: id})
 					case 1:
-						put(event.RecallServed, event.ServedData{At: "prompt", Items: []event.ServedItem{{ID: id}}})
+						at := []string{"prompt", "prompt", "tool_failure", "session_start", "compact"}[r.IntN(5)]
+						put(event.RecallServed, event.ServedData{At: at, Query: "q", Items: []event.ServedItem{{ID: id}}, HeldOut: r.IntN(6) == 0})
 					default:
 						put(event.RecallUsed, event.UsedData{ID: id, How: []string{"useful", "mentioned", "useless"}[r.IntN(3)]})
 					}
@@ -202,6 +218,8 @@ func TestFoldingInBatchesIsFoldingFromZero(t *testing.T) {
 			data, _ := DataOf(d)
 			kinds[data.Kind+" "+d.Tier]++
 		}
+		kinds["policy"] += strings.Count(zero.dump(), bucketPolicy+" ")
+		kinds["told"] += strings.Count(zero.dump(), bucketTold+" ")
 		kinds["gone"] += strings.Count(zero.dump(), bucketRow+" "+rowGone)
 		writes := zero.writes
 		if rep, err := z.Run(context.Background(), 0); err != nil || rep.Events+rep.Sessions+rep.Groups != 0 || zero.writes != writes {
@@ -216,7 +234,7 @@ func TestFoldingInBatchesIsFoldingFromZero(t *testing.T) {
 	}
 	for _, k := range []string{
 		KindFailure + " " + Hot, KindFailure + " " + Warm, KindFailure + " " + Cold, KindCorrection + " " + Cold, KindTurn + " " + Warm, KindSession + " " + Cold,
-		KindDigest + " " + Warm, KindPattern + " ", KindAntiPattern + " ", KindSaid + " ", "gone",
+		KindDigest + " " + Warm, KindPattern + " ", KindAntiPattern + " ", KindSaid + " ", "gone", "policy", "told",
 	} {
 		if kinds[k] == 0 {
 			t.Errorf("no world came to any %q: the property was not tried on it", k)

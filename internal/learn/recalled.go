@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,8 +42,11 @@ const (
 func (c *composer) feedbackRows() {
 	var told []string
 	var served []*record
+	var ended int64
 	for _, r := range c.s.recs {
 		switch r.typ {
+		case event.SessionEnded:
+			ended = r.at
 		case event.PolicyChanged:
 			c.policyRow(r)
 		case event.RecallServed:
@@ -57,16 +61,65 @@ func (c *composer) feedbackRows() {
 	for _, r := range served {
 		var d event.ServedData
 		decode(r.extra, &d)
-		switch d.At {
-		case "session_start", "compact":
+		switch {
+		case startsTelling(d.At):
 			told = nil // whatever was told is told anew
-		case "prompt":
+		case d.At == "prompt":
 			c.recallRow(r, d, told)
 		}
 		for _, it := range d.Items {
 			told = append(told, it.ID)
 		}
+		if startsTelling(d.At) {
+			c.out.told = nil
+		}
+		if !d.HeldOut && r.at >= ended {
+			for _, it := range d.Items {
+				c.out.told = append(c.out.told, it.ID)
+			}
+		}
 	}
+}
+
+// startsTelling says that whatever a session was told before, it does not have
+// before it any more.
+func startsTelling(at string) bool { return at == "session_start" || at == "compact" }
+
+// keepTold notes what a session that goes on has been told.
+func (f *folder) keepTold(key string, ids []string) error {
+	old, had, err := f.tx.Load(bucketTold, key)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		if !had {
+			return nil
+		}
+		return f.tx.Drop(bucketTold, key)
+	}
+	now := []byte(strings.Join(ids, "\n"))
+	if had && bytes.Equal(old, now) {
+		return nil
+	}
+	return f.tx.Store(bucketTold, key, now)
+}
+
+// Told are the ids of what a session that goes on has been told, as far as the log
+// was taken in.
+func (o *Organizer) Told(ctx context.Context, client, session string) ([]string, error) {
+	key, _ := sessionKey(&event.Event{Client: client, Session: session})
+	var ids []string
+	err := o.store.View(ctx, func(tx Tx) error {
+		b, ok, err := tx.Load(bucketTold, key)
+		if ok {
+			ids = strings.Split(string(b), "\n")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what the session was told: %w", err)
+	}
+	return ids, nil
 }
 
 func (c *composer) recallRow(r *record, d event.ServedData, told []string) {

@@ -17,7 +17,7 @@ import (
 
 // foldVersion changes whenever what is worked out from an event, or how it is
 // kept, changes: an index of another version is folded from zero.
-const foldVersion = "4"
+const foldVersion = "5"
 
 // What of an event's texts is kept for organising, in bytes. The log has the
 // rest.

@@ -54,9 +54,10 @@ const (
 	bucketHidden = "learn.hidden" // hash of an id, s+session or t+group: kept out because that was forgotten
 	bucketStats  = "learn.stats"  // session → Stats
 	bucketPolicy = "learn.policy" // in_force → the policies by scope
+	bucketTold   = "learn.told"   // session that goes on → ids of what it has been told
 	bucketLook   = "learn.look"   // session → how many records it had when it was put there: what was served may have been used
 )
 
 func buckets() []string {
-	return []string{bucketMeta, bucketCursor, bucketRecord, bucketName, bucketIn, bucketWork, bucketDue, bucketMade, bucketRow, bucketOwner, bucketHidden, bucketStats, bucketPolicy, bucketLook}
+	return []string{bucketMeta, bucketCursor, bucketRecord, bucketName, bucketIn, bucketWork, bucketDue, bucketMade, bucketRow, bucketOwner, bucketHidden, bucketStats, bucketPolicy, bucketLook, bucketTold}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,5 +171,44 @@ func TestUsesAreFoundAfterACrash(t *testing.T) {
 	}
 	if got := s.used(st, "2026-11-02"); len(got) != 1 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What a running session was told is known from the log alone, so that it is not
+// told again where nothing else remembers it; a client that forgets starts anew,
+// and a session that has ended is told nothing more.
+func TestToldIsKnownFromTheLog(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	served := func(at string, held bool, ids ...string) {
+		d := event.ServedData{At: at, HeldOut: held}
+		for _, id := range ids {
+			d.Items = append(d.Items, event.ServedItem{ID: id})
+		}
+		s.add(event.RecallServed, d)
+	}
+	told := func() string {
+		t.Helper()
+		_, o := s.fold("2026-12-24")
+		ids, err := o.Told(context.Background(), s.client, s.session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(ids, " ")
+	}
+	served("session_start", false, "a")
+	served("prompt", false, "b", "c")
+	served("tool_failure", false, "d")
+	if got := told(); got != "a b c d" {
+		t.Errorf("told %q", got)
+	}
+	served("compact", false, "e")
+	served("prompt", true, "f") // held out: found, and not told
+	if got := told(); got != "e" {
+		t.Errorf("after a compaction: %q", got)
+	}
+	s.end()
+	if got := told(); got != "" {
+		t.Errorf("after its end: %q", got)
 	}
 }

@@ -126,6 +126,9 @@ func (k *checker) block(name string) {
 			}
 		}
 	}
+	if due, ok := parseDate(f.Value("review_after")); ok && k.s.o.Now().After(due) {
+		k.find(LevelWarning, "block.review", rel, 1, "it was to be looked at again after "+f.Value("review_after"), "see whether it still holds, then set review_after anew or take it out")
+	}
 	if n := len(f.Bytes()); n > MaxContent {
 		k.find(LevelWarning, "block.size", rel, 0, fmt.Sprintf("it has %d bytes; a tool can write at most %d at once", n, MaxContent), "split it by topic into several blocks")
 	}

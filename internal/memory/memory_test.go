@@ -612,6 +612,7 @@ func TestCheck(t *testing.T) {
 	put(t, s, "blocks/My Notes.md", "hello\n")
 	put(t, s, "blocks/reference-bad.md", "---\nupdated: [\n---\nx\n")
 	put(t, s, "blocks/reference-bytes.md", "\xff")
+	put(t, s, "blocks/reference-due.md", "---\ncreated: 2020-01-01\nupdated: 2020-01-01\nreview_after: 2020-06-01\n---\nx\n")
 	put(t, s, "blocks/todo.txt", "x")
 	put(t, s, "index.md", seedIndex+"| project-bridge.md | s | 2026-01-01 |\n| project-gone.md | s | 2026-01-01 |\n| project-bridge | again | |\n"+
 		"| reference-bad.md | "+strings.Repeat("long ", 700)+"| |\n")
@@ -634,6 +635,7 @@ func TestCheck(t *testing.T) {
 		"block.name blocks/My Notes.md":             "reference-my-notes.md",
 		"block.frontmatter blocks/reference-bad.md": "line 2",
 		"text.damaged blocks/reference-bytes.md":    "0xff at byte 1",
+		"block.review blocks/reference-due.md":      "after 2020-06-01",
 		"blocks.stray blocks/todo.txt":              "neither listed nor searched",
 	} {
 		if !strings.Contains(got[key], part) {

@@ -97,7 +97,7 @@ func (t *Teller) request(ctx context.Context, ev dialect.Event, at brief.At) (br
 	if startsAnew(at) || ev.Session == "" {
 		return r, nil // whatever was told is told anew
 	}
-	r.Exclude = t.told(ev)
+	r.Exclude = t.told(ctx, ev)
 	return r, nil
 }
 
@@ -131,9 +131,16 @@ func clip(s string, n int) string {
 
 // record records an event of the session.
 func (t *Teller) record(ctx context.Context, ev dialect.Event, e event.Event) error {
+	of := ev // it is recorded already: what it led to belongs to the same, and to it where it is a beginning
+	if of.Kind = dialect.Response; startsAnew(momentOf(ev)) {
+		of.Kind = dialect.SessionEnd
+	}
 	b, err := t.Broker(event.Event{Session: ev.Session, Client: ev.Client, Agent: t.Memory.o.Env.Get(hook.AgentVar)})
 	if err != nil {
 		return err
+	}
+	if e.Parent == "" {
+		e.Parent = hook.Parent(t.Memory.o.Home.Paths.State, &of)
 	}
 	_, err = b.Record(ctx, e)
 	return err

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"reprise/internal/agent/dialect"
 	"reprise/internal/durable"
 	"reprise/internal/event"
+	"reprise/internal/hook"
 	"reprise/internal/hook/plan"
 )
 
@@ -39,15 +41,16 @@ func toldFile(state, client, session string) string {
 func toldHead(ev dialect.Event) string { return ev.Client + "\n" + ev.Session + "\n" }
 
 // told are the ids of what the session was told. Without a note, or with one that
-// cannot be read, it was told nothing.
-func (t *Teller) told(ev dialect.Event) []string {
+// cannot be read, it is what the log says of it.
+func (t *Teller) told(ctx context.Context, ev dialect.Event) []string {
 	data, err := plan.ReadFile(t.toldFile(ev), toldMax+4096)
-	if err != nil {
-		return nil
-	}
 	rest, ok := strings.CutPrefix(string(data), toldHead(ev))
-	if !ok {
-		return nil
+	if err != nil || !ok {
+		ids, err := t.Memory.Organizer.Told(ctx, ev.Client, ev.Session)
+		if err != nil {
+			t.Warn("the session may be told something twice", err)
+		}
+		return ids
 	}
 	return strings.FieldsFunc(rest, func(r rune) bool { return r == '\n' })
 }
@@ -89,8 +92,8 @@ func ForgetTold(state, client, session string) error {
 	return err
 }
 
-// SweepTold removes the notes of sessions that have been told nothing for long:
-// their clients never said that they ended.
+// SweepTold removes the notes of sessions in which nothing has happened for long:
+// what they were told, and what their events belong to.
 func SweepTold(state string, now time.Time) error {
 	dir := filepath.Join(state, "sessions")
 	list, err := os.ReadDir(dir)
@@ -101,7 +104,7 @@ func SweepTold(state string, now time.Time) error {
 		return err
 	}
 	for _, e := range list {
-		if filepath.Ext(e.Name()) != toldExt {
+		if ext := filepath.Ext(e.Name()); ext != toldExt && ext != hook.TurnExt {
 			continue
 		}
 		info, err := e.Info()

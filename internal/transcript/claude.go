@@ -173,9 +173,7 @@ func (r *claudeReader) user(s *session, c claudeLine, key string) error {
 			if d := c.Permission.Decision; b.IsError && d != "" && d != "accept" && d != "allow" {
 				o.denied = true
 			}
-			if err := r.answers(s, b.UseID, c.ToolUseResult); err != nil {
-				return err
-			}
+			o.answers = string(c.ToolUseResult)
 			if err := s.ended(at, b.UseID, "", o); err != nil {
 				return err
 			}
@@ -193,42 +191,6 @@ func (r *claudeReader) user(s *session, c claudeLine, key string) error {
 		}
 	}
 	return s.prompt(at, key, text)
-}
-
-// answers emits what the user answered to questions of the agent.
-func (r *claudeReader) answers(s *session, id string, result json.RawMessage) error {
-	c := s.calls[id]
-	if c == nil || c.data.Tool != "ask" {
-		return nil
-	}
-	var in struct {
-		Questions []struct {
-			Question string `json:"question"`
-			Options  []struct {
-				Label string `json:"label"`
-			} `json:"options"`
-		} `json:"questions"`
-	}
-	var out struct {
-		Answers map[string]string `json:"answers"`
-	}
-	if json.Unmarshal(c.data.Input, &in) != nil || json.Unmarshal(result, &out) != nil {
-		return nil // not answered, or in a form of another version
-	}
-	for i, q := range in.Questions {
-		given, ok := out.Answers[q.Question]
-		if !ok {
-			continue
-		}
-		data := event.QuestionData{Question: q.Question, Answer: given}
-		for _, o := range q.Options {
-			data.Options = append(data.Options, o.Label)
-		}
-		if err := s.asked(s.last, id, i, data); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // whole is a tool's output, read from the file that the client put it into

@@ -1,12 +1,14 @@
 package transcript
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -63,10 +65,14 @@ type session struct {
 	at   *place
 
 	started bool
-	last    time.Time
-	calls   map[string]*call
-	order   []string
-	answer  *answer
+	// began and turn are the events that others belong to: the session's, or the
+	// subagent's, beginning, and the last prompt.
+	began, turn string
+	subs        map[string]string // subagents of the same file: their beginnings
+	last        time.Time
+	calls       map[string]*call
+	order       []string
+	answer      *answer
 }
 
 // when parses a time of the client and keeps it sane: events of one session
@@ -103,13 +109,6 @@ func (s *session) addFrom(line int, at time.Time, key string, kind event.Type, a
 	if at.IsZero() {
 		return fmt.Errorf("%w: it has no time, and none before it has", errLine)
 	}
-	if line <= s.at.done {
-		return nil
-	}
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("%w: %v", errLine, err)
-	}
 	id := s.id
 	if len(key) >= 12 && !strings.HasPrefix(key, "line ") {
 		// The client's own id of the message or call: a session that was forked
@@ -118,9 +117,52 @@ func (s *session) addFrom(line int, at time.Time, key string, kind event.Type, a
 	}
 	e := event.Event{
 		ID: eventID(at, s.client, id, agent, string(kind), key, at.Format(time.RFC3339Nano)), TS: at,
-		Session: s.id, Client: s.client, Agent: agent, Type: kind, Data: raw,
+		Session: s.id, Client: s.client, Agent: agent, Type: kind,
+	}
+	e.Parent = s.parent(kind, agent, e.ID)
+	if line <= s.at.done {
+		return nil
+	}
+	var err error
+	if e.Data, err = json.Marshal(data); err != nil {
+		return fmt.Errorf("%w: %v", errLine, err)
 	}
 	return s.emit(s.base, e)
+}
+
+// parent is the event that one belongs to, as hooks have it (see hook.Parent), and
+// takes down the one if others will belong to it.
+func (s *session) parent(kind event.Type, agent, id string) string {
+	inner := s.agent == "" && agent != ""
+	switch {
+	case kind == event.SubagentStarted && inner:
+		if s.subs == nil {
+			s.subs = map[string]string{}
+		}
+		s.subs[agent] = id
+	case inner && s.subs[agent] != "":
+		return s.subs[agent]
+	}
+	switch kind {
+	case event.SessionStarted:
+		s.began, s.turn = id, ""
+		return ""
+	case event.SubagentStarted:
+		if inner {
+			break
+		}
+		s.began = id
+		return ""
+	case event.PromptSubmitted:
+		s.turn = id
+		return s.began
+	case event.SessionEnded, event.ClientCompacted:
+		return s.began
+	}
+	if s.turn != "" {
+		return s.turn
+	}
+	return s.began
 }
 
 // begin is called with the first line that has a time, or with one that says
@@ -215,6 +257,8 @@ type outcome struct {
 	failed bool
 	denied bool // it was not allowed to run
 	took   time.Duration
+	// answers is what an asking tool came to, where it stands apart from the output.
+	answers string
 }
 
 // ended emits the end of a tool call. A result whose call was not read, because
@@ -249,13 +293,30 @@ func (s *session) ended(at time.Time, id, agent string, o outcome) error {
 	if agent == "" {
 		agent = s.agent
 	}
+	if d.Tool == "ask" && kind == event.ToolSucceeded {
+		if err := s.answered(at, agent, d, cmp.Or(o.answers, o.output)); err != nil {
+			return err
+		}
+	}
 	return s.add(at, id, kind, agent, d)
 }
 
-// asked emits questions to the user and what was answered.
-func (s *session) asked(at time.Time, id string, i int, q event.QuestionData) error {
-	q.UseID, q.By = id, "user"
-	return s.add(at, fmt.Sprintf("%s/%d", id, i), event.QuestionAnswered, s.agent, q)
+// answered emits what the user answered to questions of the agent, as hooks read it.
+// Where that is no object, it is an answer only if it is one of the options: else
+// it may be any remark of the client's.
+func (s *session) answered(at time.Time, agent string, d event.ToolData, said string) error {
+	ev := dialect.Event{Tool: d.Tool, Kind: dialect.ToolAfter, Input: d.Input, Output: said}
+	object := strings.HasPrefix(strings.TrimSpace(said), "{")
+	for i, q := range ev.Questions() {
+		if q.Answer = strings.TrimSpace(q.Answer); q.Answer == "" || !object && !slices.Contains(q.Options, q.Answer) {
+			continue
+		}
+		data := event.QuestionData{Question: q.Text, Options: q.Options, Answer: q.Answer, UseID: d.ID, By: "user"}
+		if err := s.add(at, fmt.Sprintf("%s/%d", d.ID, i), event.QuestionAnswered, agent, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // end is called once, at the end of the file. over says that nobody writes to

@@ -1,6 +1,7 @@
 package scopes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -358,6 +359,9 @@ type evidence struct {
 	ids   map[string]bool // of events
 	items map[string]bool // what was written of them tells it, too
 	words []string        // lines of theirs
+	// uses are the tool calls by which questions were put: the call's own events
+	// hold the question and the answer, too.
+	uses map[string]bool
 }
 
 func (e *evidence) add(ids ...string) {
@@ -378,7 +382,7 @@ func (e *evidence) say(text string) {
 
 // tells reports whether an event is evidence.
 func (e *evidence) tells(ev *event.Event) bool {
-	if e.ids[ev.ID] {
+	if e.ids[ev.ID] || len(e.uses) > 0 && e.uses[useOf(ev)] {
 		return true
 	}
 	if len(e.words) == 0 || len(ev.Data) == 0 {
@@ -386,6 +390,41 @@ func (e *evidence) tells(ev *event.Event) bool {
 	}
 	text := plainJSON(ev.Data)
 	return slices.ContainsFunc(e.words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// useOf is the client's id of the tool call that an event is of.
+func useOf(ev *event.Event) string {
+	var d struct {
+		ID    string `json:"id"`
+		UseID string `json:"use_id"`
+	}
+	switch ev.Type {
+	case event.QuestionAsked, event.QuestionAnswered, event.ToolCalled, event.ToolSucceeded, event.ToolFailed, event.PermissionAsked, event.PermissionDecided:
+		if json.Unmarshal(ev.Data, &d) == nil {
+			return ev.Session + "\x00" + cmp.Or(d.UseID, d.ID)
+		}
+	}
+	return ""
+}
+
+// asked adds the tool calls by which the questions among the evidence were put.
+func (s *Scopes) asked(e *evidence) {
+	if s.o.Events == nil {
+		return
+	}
+	for _, p := range s.places() {
+		for ev, err := range event.Read(s.o.Events(p)) {
+			if err != nil || !e.ids[ev.ID] || ev.Type != event.QuestionAsked && ev.Type != event.QuestionAnswered {
+				continue
+			}
+			if use := useOf(&ev); !strings.HasSuffix(use, "\x00") {
+				if e.uses == nil {
+					e.uses = map[string]bool{}
+				}
+				e.uses[use] = true
+			}
+		}
+	}
 }
 
 // writtenWords adds what the log says was written of the items.
@@ -429,6 +468,7 @@ func (s *Scopes) purge(ctx context.Context, list []Found, reason string, c *Chan
 // purgeEvents takes evidence out of the logs and makes the index anew, because
 // a database keeps what was deleted until its pages are used again.
 func (s *Scopes) purgeEvents(ctx context.Context, e evidence, reason string, c *Change) error {
+	s.asked(&e)
 	for _, p := range s.places() {
 		n, err := s.o.Purge(ctx, p, e.tells, s.reason(reason))
 		if err != nil {

@@ -22,11 +22,10 @@ func expiring() []recall.Class {
 	return []recall.Class{recall.ClassEpisode, recall.ClassSummary, recall.ClassPattern, recall.ClassAntiPattern}
 }
 
-// cutoff is the day before which is too old: the first of a month, so that a
-// log holds one event a month about it and not one a day.
+// cutoff is the time before which is too old, to the second. Hooks look once a day,
+// so that a log holds at most one event a day about a class.
 func cutoff(now time.Time, days int) time.Time {
-	t := now.UTC().AddDate(0, 0, -days)
-	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+	return now.UTC().AddDate(0, 0, -days).Truncate(time.Second)
 }
 
 // ParseRetention reads the setting: days by class, such as "episode" → 90. A
@@ -63,9 +62,8 @@ type Expired struct {
 
 // Expire takes out what is older than its class is kept. Each is an event, so
 // that a rebuild and another machine come to the same; it is recorded only
-// where something is too old, and nothing is done twice. The day is the first of
-// its month, so something is kept for up to a month longer than the setting
-// says, and never shorter.
+// where something is too old, and nothing is done twice. Nothing goes before its
+// time, and what was too old at one look is gone at its end.
 func (s *Scopes) Expire(ctx context.Context) ([]Expired, error) {
 	out := []Expired{}
 	for _, class := range expiring() {

@@ -590,6 +590,19 @@ func TestRetention(t *testing.T) {
 	if !strings.Contains(e.served(), "Written by hand") {
 		t.Error("what a person wrote was deleted by the clock")
 	}
+	// Ten days are ten days: not a second less, and not until the month is over.
+	s.o.Retention = must[Retention](t)(ParseRetention(map[string]int{"episode": 10}))
+	e.now = time.Date(2027, 3, 20, 8, 59, 59, 0, time.UTC)
+	if out := must[[]Expired](t)(s.Expire(ctx)); len(out) != 0 {
+		t.Errorf("a second before its time: %+v", out)
+	}
+	e.now = time.Date(2027, 3, 20, 10, 0, 0, 0, time.UTC)
+	if out := must[[]Expired](t)(s.Expire(ctx)); len(out) != 1 || !out[0].Before.Equal(e.now.AddDate(0, 0, -10)) {
+		t.Errorf("after ten days: %+v", out)
+	}
+	if left := "\n" + e.served(); strings.Contains(left, "\nep-") {
+		t.Errorf("episodes are there:\n%s", left)
+	}
 	for _, bad := range []map[string]int{{"learning": 3}, {"core": 3}, {"episode": -1}} {
 		if _, err := ParseRetention(bad); err == nil {
 			t.Errorf("%v passes", bad)
