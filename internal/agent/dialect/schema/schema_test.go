@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -49,7 +50,7 @@ func TestPublishedSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if !want[e.Name()] {
+		if strings.HasPrefix(e.Name(), "hook-") && !want[e.Name()] {
 			t.Errorf("%s is a schema of nothing", e.Name())
 		}
 	}
