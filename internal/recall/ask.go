@@ -11,7 +11,7 @@ import (
 // which only the best match counts.
 const (
 	maxConcepts = 40 // distinct words of a question that are used
-	maxRelated  = 12 // related words of one concept
+	maxRelated  = 20 // related words of one concept
 )
 
 // wanted is a word that a question asks for, before it is known whether it
@@ -22,6 +22,7 @@ type wanted struct {
 	weight  float64 // 1 for the question's own word, less for related ones
 	stop    bool
 	part    bool // of an identifier, or a character of a pair
+	own     bool // the question's word itself
 }
 
 // wantedOf cuts a question into what it asks for, in the order of the
@@ -48,7 +49,7 @@ func wantedOf(text string, w weights) []wanted {
 		c := concepts
 		concepts++
 		seen[x.Term] = len(out)
-		out = append(out, wanted{text: x.Term, concept: c, weight: weight, stop: isStop, part: x.Part})
+		out = append(out, wanted{text: x.Term, concept: c, weight: weight, stop: isStop, part: x.Part, own: true})
 		return concepts < maxConcepts
 	})
 	own := len(out)

@@ -16,6 +16,7 @@ type queryTerm struct {
 	text string // as it is indexed: cut and stemmed
 	df   int64  // documents that have it, whoever may see them
 	stop bool   // a word that says nothing; used only where there is no other
+	own  bool   // the question's, not one that is related to it
 	// weight is 1 for the question's own word, less for a part of an
 	// identifier and for a word that is related to one of the question.
 	weight float64
@@ -79,5 +80,9 @@ type asked struct {
 	policy Policy
 	now    time.Time   // Question.AsOf, or the clock's
 	terms  []queryTerm // the rarest first
-	corpus corpus
+	// visible is how many documents the reader may see, and local how many of
+	// them each of terms has; nil where that is not known.
+	visible int64
+	local   []int64
+	corpus  corpus
 }

@@ -43,7 +43,7 @@ func (d *db) terms(text string, w weights) ([]queryTerm, error) {
 			continue
 		}
 		at[x.text] = len(all)
-		all = append(all, queryTerm{text: x.text, stop: x.stop, weight: x.weight})
+		all = append(all, queryTerm{text: x.text, stop: x.stop, weight: x.weight, own: x.own})
 		telling = telling || !x.stop
 	}
 	var out []queryTerm
@@ -59,16 +59,32 @@ func (d *db) terms(text string, w weights) ([]queryTerm, error) {
 			out = append(out, t)
 		}
 	}
-	// A related word is as if it were so much commoner: the question's own
-	// words choose the documents first.
-	sort.Slice(out, func(i, j int) bool {
-		x, y := float64(out[i].df)/(out[i].weight*out[i].weight), float64(out[j].df)/(out[j].weight*out[j].weight)
+	sortTerms(out)
+	if len(out) > maxTerms { // the question's own words go first
+		slices.SortStableFunc(out, func(a, b queryTerm) int { return btoi(b.own) - btoi(a.own) })
+		out = out[:maxTerms]
+		sortTerms(out)
+	}
+	return out, nil
+}
+
+// sortTerms sorts the rarest first. A related word is as if it were so much
+// commoner: the question's own words choose the documents first.
+func sortTerms(ts []queryTerm) {
+	sort.Slice(ts, func(i, j int) bool {
+		x, y := float64(ts[i].df)/(ts[i].weight*ts[i].weight), float64(ts[j].df)/(ts[j].weight*ts[j].weight)
 		if x != y {
 			return x < y
 		}
-		return out[i].text < out[j].text
+		return ts[i].text < ts[j].text
 	})
-	return out[:min(len(out), maxTerms)], nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func (d *db) df(term string) (int64, error) {
@@ -609,6 +625,9 @@ func (g *ledge) candidates(ctx context.Context) ([]*candidate, error) {
 	g.complete, g.counted = complete, make(map[int64][][fieldCount]uint8, len(hits))
 	for _, h := range hits {
 		g.counted[h.row] = h.tf
+	}
+	if err := g.frequencies(hits); err != nil {
+		return nil, err
 	}
 	sort.Slice(hits, func(i, j int) bool {
 		if hits[i].score != hits[j].score {

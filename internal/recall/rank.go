@@ -258,7 +258,7 @@ func (r *ranking) spread() {
 			for k, s := range win {
 				window += s * r.q.concepts[k].gain
 			}
-			d.base = d.own + near + r.w[weightWindow]*(window-d.own)
+			d.base = d.own + r.w[weightNear]*near + r.w[weightWindow]*(window-d.own)
 			if bestSession > 0 {
 				d.base += r.w[weightSession] * session[name]
 			}

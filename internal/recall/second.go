@@ -1,9 +1,14 @@
 package recall
 
 import (
+	"cmp"
+	"iter"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"reprise/internal/recall/lexicon"
 )
@@ -28,8 +33,13 @@ func (r *ranking) second() {
 			oldest = d.Time
 		}
 	}
+	authors := map[string]bool{}
+	for _, d := range r.docs {
+		authors[strings.ToLower(d.Author)] = true
+	}
+	talker := func(w string) bool { return authors[w] }
 	for i, d := range r.docs {
-		f := lexicon.FeaturesOf(d.Text)
+		f := lexicon.FeaturesOf(d.Text, talker)
 		d.covered = r.covered(d)
 		var s weights
 		s[weightCoverage] = r.coverage(d)
@@ -38,6 +48,11 @@ func (r *ranking) second() {
 		s[weightConfidence] = d.Confidence
 		s[weightScope] = scopeRank(d.Scope)
 		s[weightRecency] = r.recency(d, oldest, newest)
+		s[weightSubstance] = float64(f.Content) / float64(f.Content+6)
+		s[weightSpecific] = float64(f.Specific) / float64(f.Specific+1)
+		if d.named && f.Self > 0 {
+			s[weightSelf] = 1
+		}
 		if i < phrased {
 			s[weightPhrase] = r.phrase(d)
 		}
@@ -58,6 +73,9 @@ func (r *ranking) second() {
 			factor += r.w[i] * s[i]
 		}
 		factor *= 1 - r.w[weightAsks]*f.Asks
+		if f.You > 0 && f.Self == 0 {
+			factor *= 1 - r.w[weightYou]
+		}
 		if f.Words < 6 && !curated(d.Class) {
 			factor *= 1 - r.w[weightShort]
 		}
@@ -151,16 +169,21 @@ func (r *ranking) covered(d *scoredDoc) float64 {
 	return min(1, sum/total)
 }
 
-// The numbers of a logistic regression on the dev part of the own set, with the
-// questions of other sets as ones that nothing answers: does the memory speak of
-// what is asked at all? Scores count in units of the rarest word's worth, so
-// that the size of the memory does not matter.
+// The numbers of a logistic regression on the dev part of the own set, with
+// questions of other conversations as ones that nothing answers: does the memory
+// speak of what is asked at all? Scores count in units of the rarest word's worth,
+// so that the size of the memory does not matter. At the standard threshold,
+// fitBase leaves one in twenty of the questions of that part that nothing answers.
 const (
-	fitCovered = 2.4
-	fitUnknown = -2.0
-	fitScore   = 1.7
-	fitMost    = 3.6 // units of score beyond which more says nothing
-	fitBase    = -3.8
+	fitCovered = 0.7
+	fitUnknown = -1.5
+	fitAbsent  = -2.8
+	fitScore   = 0.4
+	fitMost    = 12.0 // units of score beyond which more says nothing
+	fitOther   = -8.6
+	fitBase    = -0.13
+	fitPair    = 0.5  // a pair of characters that is missing may be no word
+	fitAsked   = 8    // words of a question that it is judged by
 	fitAmong   = 10   // best documents that are looked at
 	fitFall    = 0.35 // how fast quality falls with the score below the best one's
 )
@@ -171,35 +194,31 @@ func (r *ranking) judge() {
 	if len(r.docs) == 0 {
 		return
 	}
+	best := r.docs[:min(fitAmong, len(r.docs))]
 	top := r.docs[0].score
-	known := make([]bool, len(r.q.concepts))
-	for _, d := range r.byID {
-		for i, s := range d.sat {
-			known[i] = known[i] || s > 0
-		}
-	}
-	unknown, total := 0.0, 0.0
-	for i, c := range r.q.concepts {
-		if c.name {
-			continue
-		}
-		total += c.gain
-		if !known[i] {
-			unknown += c.gain
-		}
-	}
-	covered := 0.0
-	for i, d := range r.docs[:min(fitAmong, len(r.docs))] {
+	covered, others := 0.0, 0.0
+	for i, d := range best {
 		covered = max(covered, d.covered)
+		if !d.named {
+			others = max(others, d.covered)
+		}
 		if i == 0 || !d.exact && r.docs[0].exact {
 			top = max(top, d.score)
 		}
 	}
-	if total > 0 {
-		unknown /= total
+	x := fitBase + fitCovered*covered + fitUnknown*r.missing(maps.Values(r.byID)) + fitAbsent*r.missing(slices.Values(best)) +
+		fitScore*min(fitMost, max(0, top)/idfOf(1, max(r.corpus.docs, 2)))
+	if len(r.q.names) > 0 {
+		// What is asked of one person, and was said by another, is seldom meant.
+		theirs := 0.0
+		for _, d := range best {
+			if d.named {
+				theirs = max(theirs, d.covered)
+			}
+		}
+		x += fitOther * max(0, others-theirs)
 	}
-	units := min(fitMost, max(0, top)/idfOf(1, max(r.corpus.docs, 2)))
-	fit := 1 / (1 + math.Exp(-(fitCovered*covered + fitUnknown*unknown + fitScore*units + fitBase)))
+	fit := 1 / (1 + math.Exp(-x))
 	for _, d := range r.docs {
 		switch {
 		case d.exact:
@@ -211,6 +230,41 @@ func (r *ranking) judge() {
 			d.signals["quality"] = round(d.quality)
 		}
 	}
+}
+
+// missing is the share of what a question asks for, people aside, that none of
+// some documents has; what only a related word stands for is missing in part.
+func (r *ranking) missing(docs iter.Seq[*scoredDoc]) float64 {
+	have := make([]float64, len(r.q.concepts))
+	for d := range docs {
+		for i, s := range d.sat {
+			have[i] = max(have[i], min(1, s))
+		}
+	}
+	var asked []int
+	for i, c := range r.q.concepts {
+		if !c.name {
+			asked = append(asked, i)
+		}
+	}
+	// A long prompt tells of much that no memory has: what it is judged by is
+	// what fits best.
+	slices.SortStableFunc(asked, func(i, j int) int {
+		return cmp.Compare(have[j]*r.q.concepts[j].gain, have[i]*r.q.concepts[i].gain)
+	})
+	sum, total := 0.0, 0.0
+	for _, i := range asked[:min(fitAsked, len(asked))] {
+		gone := r.q.concepts[i].gain * (1 - have[i])
+		if r.q.concepts[i].text[0] >= utf8.RuneSelf {
+			gone *= fitPair
+		}
+		sum += gone
+		total += r.q.concepts[i].gain
+	}
+	if total <= 0 {
+		return 0
+	}
+	return sum / total
 }
 
 // phrase is the share of the question's pairs of neighbouring words that stand

@@ -294,7 +294,7 @@ func TestReaderDoesNotWait(t *testing.T) {
 		write(t, dir, "blocks/reference-new.md", "okapi\n")
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		hits, err := x.Search(ctx, Query{Text: "sourdough okapi"})
+		hits, err := x.Search(ctx, Query{Text: "massachusetts okapi"})
 		if err != nil || len(hits) != 1 {
 			t.Errorf("%d hits, %v", len(hits), err)
 		}

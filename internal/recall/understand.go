@@ -84,7 +84,11 @@ func understand(a *asked, w weights, cands []*candidate) understood {
 				df = a.terms[i].df
 			}
 			c.known = known
-			c.gain = idfOf(df, max(a.corpus.docs, 1)) * x.weight
+			at := -1
+			if known {
+				at = i
+			}
+			c.gain = a.gain(at, df, w[weightLocal]) * x.weight
 			if known && isAuthor[i] {
 				c.name = true
 				u.names[x.text] = true

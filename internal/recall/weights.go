@@ -24,11 +24,17 @@ const (
 	weightBefore
 	weightAfter
 	weightFar
+	weightNear
 	weightWindow
 	weightSession
 	weightAnswer
 	weightAsks
 	weightShort
+	weightSubstance
+	weightSpecific
+	weightSelf
+	weightLocal
+	weightYou
 	weightWhen
 	weightCount
 	weightWhere
@@ -56,24 +62,30 @@ var weightTable = [numWeights]struct {
 	weightTitle:            {"title", 1.6},
 	weightText:             {"text", 1},
 	weightAuthor:           {"author", 0.5},
-	weightSaturation:       {"saturation", 0.3},
-	weightLength:           {"length", 0.3},
+	weightSaturation:       {"saturation", 0.15},
+	weightLength:           {"length", 0.15},
 	weightPart:             {"part", 0.2},
 	weightRelated:          {"related", 0.45},
 	weightMember:           {"member", 0.7},
 	weightGeneric:          {"generic", 0.5},
 	weightNameInText:       {"name_in_text", 0.4},
 	weightNamed:            {"named", 0.7},
-	weightBefore:           {"before", 0.5},
+	weightBefore:           {"before", 0.6},
 	weightAfter:            {"after", 0.1},
 	weightFar:              {"far", 0.15},
-	weightWindow:           {"window", 0.1},
-	weightSession:          {"session", 0.35},
-	weightAnswer:           {"answer", 0.4},
-	weightAsks:             {"asks", 0.7},
+	weightNear:             {"near", 1},
+	weightWindow:           {"window", 0.15},
+	weightSession:          {"session", 0.45},
+	weightAnswer:           {"answer", 0.5},
+	weightAsks:             {"asks", 0.8},
 	weightShort:            {"short", 0.25},
+	weightSubstance:        {"substance", 1.5},
+	weightSpecific:         {"specific", 0.5},
+	weightSelf:             {"self", 0.2},
+	weightLocal:            {"local", 0.9},
+	weightYou:              {"you", 0.2},
 	weightWhen:             {"when", 0.3},
-	weightCount:            {"count", 0.3},
+	weightCount:            {"count", 0.4},
 	weightWhere:            {"where", 0.15},
 	weightWho:              {"who", 0.1},
 	weightWhy:              {"why", 0.1},

@@ -16,8 +16,8 @@ type embedOptions struct {
 }
 
 // vectors makes the vectors of all documents and returns those of the
-// questions, by id.
-func (o *embedOptions) vectors(ctx context.Context, x *recall.Index, set *evalSet, errOut io.Writer) (map[string][]float32, error) {
+// questions, by project and id.
+func (o *embedOptions) vectors(ctx context.Context, x *recall.Index, set *evalSet, errOut io.Writer) (map[[2]string][]float32, error) {
 	if o.url == "" {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func (o *embedOptions) vectors(ctx context.Context, x *recall.Index, set *evalSe
 		return nil, err
 	}
 	fmt.Fprintf(errOut, "eval: %d documents embedded by %s\n", n, e.Name())
-	out := map[string][]float32{}
+	out := map[[2]string][]float32{}
 	for i := 0; i < len(set.questions); i += 32 {
 		qs := set.questions[i:min(i+32, len(set.questions))]
 		texts := make([]string, len(qs))
@@ -47,7 +47,7 @@ func (o *embedOptions) vectors(ctx context.Context, x *recall.Index, set *evalSe
 			return nil, err
 		}
 		for j, q := range qs {
-			out[q.ID] = vs[j]
+			out[q.key()] = vs[j]
 		}
 	}
 	return out, nil

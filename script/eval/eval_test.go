@@ -19,7 +19,7 @@ func ownSet(t *testing.T) *evalSet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := readSet(files)
+	set, err := readSet(files, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func ownSet(t *testing.T) *evalSet {
 // another. When it rises for good, so do the floors.
 func TestFloors(t *testing.T) {
 	set := ownSet(t)
-	if n := len(set.questions); n < 400 {
+	if n := len(set.questions); n < 1000 {
 		t.Fatalf("the own set has only %d questions", n)
 	}
 	x, err := build(t.Context(), set, t.TempDir())
@@ -43,8 +43,8 @@ func TestFloors(t *testing.T) {
 		split                                               string
 		recall10, mrr, dialogue10, japanese10, served10, no float64
 	}{
-		{"dev", .80, .66, .70, .90, .70, .88},
-		{"held", .82, .64, .76, .80, .70, .85},
+		{"dev", .80, .63, .76, .90, .60, .90},
+		{"held", .75, .61, .71, .80, .57, .89},
 	} {
 		part := *set
 		if err := part.choose(c.split); err != nil {
@@ -92,21 +92,60 @@ func TestFormatErrors(t *testing.T) {
 		"":         "no documents",
 		`{"doc":{`: "JSON value 1",
 		"{\"doc\":{\"id\":\"a\",\"text\":\"x\"}}\n{\"dok\":1}": `line 2): json: unknown field "dok"`,
-		`{}`:                                    `none of "doc"`,
-		`{"doc":{"text":"x"}}`:                  "no id",
-		`{"doc":{"id":"a"}} {"doc":{"id":"a"}}`: "two documents",
-		`{"doc":{"id":"a"}}`:                    "no questions",
-		`{"doc":{"id":"a"}} {"question":{}}`:    "no text",
-		`{"doc":{"id":"a","time":"8 May"}}`:     `time "8 May"`,
-		`{"doc":{"id":"a","time":3}}`:           "time 3",
+		`{}`:                   `none of "doc"`,
+		`{"doc":{"text":"x"}}`: "no id",
+		`{"doc":{"id":"a"}} {"doc":{"id":"a","text":"x"}}`:                                                                      "two documents",
+		`{"doc":{"id":"a","class":"turn"}}`:                                                                                     "there are [core",
+		`{"doc":{"id":"a","project":"p"}} {"question":{"id":"q","text":"x","evidence":["a"],"project":"r"}}`:                    `is of project "p"`,
+		`{"doc":{"id":"a","project":"p"}} {"doc":{"id":"a","project":"r"}} {"question":{"id":"q","text":"x","evidence":["a"]}}`: "is in 2 projects",
+		`{"doc":{"id":"a"}}`:                                                                   "no questions",
+		`{"doc":{"id":"a"}} {"question":{}}`:                                                   "no text",
+		`{"doc":{"id":"a","time":"8 May"}}`:                                                    `time "8 May"`,
+		`{"doc":{"id":"a","time":3}}`:                                                          "time 3",
 		`{"doc":{"id":"a"}} {"question":{"id":"q","text":"x","evidence":["b"]}}`:               `evidence "b" is no document`,
-		`{"doc":{"id":"a"}} {"question":{"id":"q","text":"x","evidence":["a","a"]}}`:           "twice",
 		`{"documents":[{"id":"a"}],"questions":[{"id":"q","text":"x"},{"id":"q","text":"y"}]}`: "two questions",
 	} {
-		_, err := readSet([]string{write(t, text)})
+		_, err := readSet([]string{write(t, text)}, false)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q in it", text, err, want)
 		}
+	}
+}
+
+// TestOddSets: what other people's sets have, and how it is put up with.
+func TestOddSets(t *testing.T) {
+	text := "\ufeff" + strings.ReplaceAll(`{"doc":{"id":"D1:1","text":"I adopted a parrot","author":"Ana","session":"1","time":"1:56 pm on 8 May, 2023","project":"c1"}}
+{"doc":{"id":"D1:1","text":"My parrot flew away","author":"Zoe","session":"1","time":null,"project":"c2"}}
+
+{"doc":{"id":"D1:1","text":"My parrot flew away","author":"Zoe","session":"1","project":"c2"}}
+{"doc":{"id":"D1:2","text":"","session":"1","time":"","project":"c2"}}
+{"question":{"id":"1","text":"Which parrot was adopted?","evidence":["D1:1","D1:1"],"category":"5|x","project":"c1"}}
+{"question":{"id":"1","text":"Which parrot flew away?","evidence":["D1:1"],"category":"","project":"c2"}}
+{"question":{"id":"2","text":"Which parrot flew away?","evidence":["D9:9"],"project":"c2"}}
+`, "\n", "\r\n")
+	name := write(t, text)
+	if _, err := readSet([]string{name}, false); err == nil || !strings.Contains(err.Error(), `"D9:9" is no document`) {
+		t.Error(err)
+	}
+	var out, errOut bytes.Buffer
+	if err := command(t.Context(), []string{name, "--lenient", "--json", "--misses"}, &out, &errOut); err != nil {
+		t.Fatal(err)
+	}
+	var rep report
+	if err := json.Unmarshal(out.Bytes(), &rep); err != nil {
+		t.Fatal(err)
+	}
+	if rep.Documents != 3 || rep.All.Questions != 3 || rep.Projects["c1"].MRR != 1 || rep.Projects["c2"].MRR != .5 || len(rep.Misses) != 1 || !strings.Contains(rep.Misses[0], "[D9:9]") {
+		t.Errorf("%+v", rep)
+	}
+	for _, want := range []string{"D1:1\" is there twice", "names its evidence \"D1:1\" twice", "counts as a miss"} {
+		if !strings.Contains(errOut.String(), want) {
+			t.Errorf("%q is not in %q", want, errOut.String())
+		}
+	}
+	out.Reset()
+	if err := command(t.Context(), []string{name, "--lenient"}, &out, io.Discard); err != nil || !strings.Contains(out.String(), `| 5\|x |`) {
+		t.Error(err, out.String())
 	}
 }
 

@@ -36,14 +36,15 @@ func main() {
 
 // options of a measurement.
 type options struct {
-	ks     []int
-	split  string
-	all    bool
-	ablate bool
-	json   bool
-	misses bool
-	policy string
-	embed  embedOptions
+	ks      []int
+	split   string
+	all     bool
+	ablate  bool
+	json    bool
+	misses  bool
+	lenient bool
+	policy  string
+	embed   embedOptions
 }
 
 func command(ctx context.Context, args []string, out, errOut io.Writer) error {
@@ -57,6 +58,7 @@ func command(ctx context.Context, args []string, out, errOut io.Writer) error {
 	f.BoolVar(&o.ablate, "ablate", false, "measure again without each signal")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.BoolVar(&o.misses, "misses", false, "list the questions whose evidence is not all in the first 10")
+	f.BoolVar(&o.lenient, "lenient", false, "count evidence that cannot be found as missed, instead of stopping")
 	f.StringVar(&o.policy, "policy", "", "file with a policy to rank by, as JSON")
 	f.StringVar(&o.embed.url, "embeddings", "", "base URL of an OpenAI-compatible endpoint for embeddings")
 	f.StringVar(&o.embed.model, "model", "", "its model")
@@ -75,12 +77,19 @@ func command(ctx context.Context, args []string, out, errOut io.Writer) error {
 		}
 		o.ks = append(o.ks, k)
 	}
-	set, err := readSet(files)
+	set, err := readSet(files, o.lenient)
 	if err != nil {
 		return err
 	}
 	if err := set.choose(o.split); err != nil {
 		return err
+	}
+	for i, n := range set.notes {
+		if i == maxNotes {
+			fmt.Fprintf(errOut, "eval: and %d more of that kind\n", len(set.notes)-i)
+			break
+		}
+		fmt.Fprintln(errOut, "eval:", n)
 	}
 	rep, err := measure(ctx, set, o, errOut)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"reprise/internal/recall"
@@ -67,6 +68,9 @@ var signalGroups = []struct {
 	{"neighbours", []string{"before", "after", "far", "window", "answer"}},
 	{"session", []string{"session"}},
 	{"author named", []string{"named"}},
+	{"rarity among what is seen", []string{"local"}},
+	{"substance", []string{"substance", "specific"}},
+	{"who is talked of", []string{"self", "you"}},
 	{"related words", []string{"related", "member"}},
 	{"questions count less", []string{"asks"}},
 	{"short turns count less", []string{"short"}},
@@ -167,7 +171,7 @@ type meter struct {
 	x       *recall.Index
 	set     *evalSet
 	o       options
-	vectors map[string][]float32
+	vectors map[[2]string][]float32
 	all     tally
 	by      [3]map[string]*tally // category, language, project
 	took    []time.Duration
@@ -194,7 +198,7 @@ func (m *meter) run(ctx context.Context, policy recall.Policy, depth int) error 
 		ask := func(p recall.Policy, most, tokens int) (recall.Answer, time.Duration, error) {
 			r := recall.Question{Text: q.Text, AsOf: q.Time.Time, Max: most, MaxTokens: tokens, Policy: &p}
 			r.Reader = recall.Reader{Project: q.Project, All: q.Project == "" || m.o.all}
-			if v := m.vectors[q.ID]; v != nil {
+			if v := m.vectors[q.key()]; v != nil {
 				r.Vector, r.VectorModel = v, m.o.embed.model
 			}
 			start := time.Now()
@@ -251,7 +255,7 @@ func (m *meter) miss(q question, ranked []string) {
 	var gone []string
 	for _, e := range q.Evidence {
 		if at := slices.Index(ranked, e); at < 0 || at >= 10 {
-			gone = append(gone, e)
+			gone = append(gone, m.set.id(e))
 		}
 	}
 	if len(gone) > 0 {
@@ -375,7 +379,7 @@ func (rep *report) print(out io.Writer, o options) {
 	}
 	fmt.Fprintln(out)
 	line := func(name string, f figures) {
-		fmt.Fprintf(out, "| %s | %d |", name, f.Questions)
+		fmt.Fprintf(out, "| %s | %d |", strings.ReplaceAll(name, "|", `\|`), f.Questions)
 		for _, k := range o.ks {
 			fmt.Fprintf(out, " %.3f |", f.Recall[fmt.Sprint(k)])
 		}

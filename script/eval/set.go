@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,14 +45,18 @@ type question struct {
 // moment is a time in one of the usual forms.
 type moment struct{ time.Time }
 
-var momentForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
+var momentForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05",
+	"2006-01-02 15:04", "2006-01-02", "2006-01", "2006/01/02", "2006/01/02 15:04", "2006/01/02 15:04:05", time.RFC1123Z, time.RFC1123,
+	"3:04 pm on 2 January, 2006", "3:04 PM on 2 January, 2006", "2 January 2006", "2 January, 2006", "2 January 2006 15:04", "January 2, 2006", "January 2, 2006 15:04"}
 
-// UnmarshalJSON reads RFC 3339 and its shorter forms, which are in UTC.
+// UnmarshalJSON reads RFC 3339 and its shorter forms, and how people write
+// dates; without a zone they are in UTC. null and "" are no time.
 func (m *moment) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("time %s: a string like 2023-05-08T13:56:00Z is needed", b)
 	}
+	s = strings.TrimSpace(s)
 	if s == "" {
 		return nil
 	}
@@ -75,22 +80,37 @@ type record struct {
 type evalSet struct {
 	docs      []recall.Doc
 	questions []question
+	// plain are the ids of documents as the set has them, where the index needs
+	// others: two conversations may use the same ids.
+	plain map[string]string
+	notes []string // what was put up with, for the reader of the figures
 }
 
+// id is what the set calls a document.
+func (s *evalSet) id(of string) string {
+	if p, ok := s.plain[of]; ok {
+		return p
+	}
+	return strings.TrimPrefix(of, nowhere)
+}
+
+// nowhere begins the id of evidence that is no document.
+const nowhere = "\x00"
+
+// key tells questions of one id in different projects apart.
+func (q *question) key() [2]string { return [2]string{q.Project, q.ID} }
+
+const maxNotes = 10 // of one kind that are told one by one
+
 // readSet reads the files of one set together: evidence may be in another file.
-func readSet(files []string) (*evalSet, error) {
-	s := &evalSet{}
-	r := &reader{set: s, ids: map[string]bool{}, asked: map[string]bool{}, ords: map[string]int{}}
+// When lenient, evidence that is no document counts as never found, instead of
+// being an error.
+func readSet(files []string, lenient bool) (*evalSet, error) {
+	s := &evalSet{plain: map[string]string{}}
+	r := &reader{set: s, byID: map[string][]recall.Doc{}, taken: map[string]bool{}, asked: map[[2]string]question{}, ords: map[string]int{}}
 	for _, name := range files {
 		if err := r.file(name); err != nil {
 			return nil, err
-		}
-	}
-	for _, q := range s.questions {
-		for _, id := range q.Evidence {
-			if !r.ids[id] {
-				return nil, fmt.Errorf("question %q: its evidence %q is no document of the set", q.ID, id)
-			}
 		}
 	}
 	if len(s.docs) == 0 {
@@ -99,13 +119,68 @@ func readSet(files []string) (*evalSet, error) {
 	if len(s.questions) == 0 {
 		return nil, errors.New("the set has no questions")
 	}
+	var wrong []string
+	for i := range s.questions {
+		q := &s.questions[i]
+		var ids []string
+		for _, id := range q.Evidence {
+			full, why := r.evidence(q, id)
+			if why != "" {
+				wrong = append(wrong, fmt.Sprintf("question %q: its evidence %q %s", q.ID, id, why))
+				full = nowhere + id
+			}
+			if slices.Contains(ids, full) {
+				s.note("question %q names its evidence %q twice: it counts once", q.ID, id)
+				continue
+			}
+			ids = append(ids, full)
+		}
+		q.Evidence = ids
+	}
+	if len(wrong) > 0 {
+		list := strings.Join(wrong[:min(maxNotes, len(wrong))], "\n  ")
+		if !lenient {
+			return nil, fmt.Errorf("%s\n(%d in all; with --lenient such evidence counts as never found)", list, len(wrong))
+		}
+		s.note("%d times evidence cannot be found, which counts as a miss:\n  %s", len(wrong), list)
+	}
 	return s, nil
 }
 
+func (s *evalSet) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
 type reader struct {
-	set        *evalSet
-	ids, asked map[string]bool
-	ords       map[string]int
+	set   *evalSet
+	byID  map[string][]recall.Doc // by the id that the set uses; one a project
+	taken map[string]bool         // ids of the index
+	asked map[[2]string]question  // by project and id
+	ords  map[string]int
+}
+
+// evidence finds the document that a question means, or says why there is none.
+func (r *reader) evidence(q *question, id string) (full, why string) {
+	docs := r.byID[id]
+	for _, d := range docs {
+		if d.Project == q.Project {
+			return d.ID, ""
+		}
+	}
+	for _, d := range docs {
+		if d.Project == "" { // every project sees it
+			return d.ID, ""
+		}
+	}
+	switch {
+	case len(docs) == 0:
+		return "", "is no document of the set"
+	case q.Project != "":
+		return "", fmt.Sprintf("is of project %q, which a question of project %q does not see", docs[0].Project, q.Project)
+	case len(docs) > 1:
+		return "", fmt.Sprintf("is in %d projects: the question must say which project it is of", len(docs))
+	}
+	return docs[0].ID, ""
 }
 
 func (r *reader) file(name string) error {
@@ -114,7 +189,11 @@ func (r *reader) file(name string) error {
 		return err
 	}
 	defer f.Close()
-	in := &lines{r: bufio.NewReaderSize(f, 1<<20)}
+	buf := bufio.NewReaderSize(f, 1<<20)
+	if mark, err := buf.Peek(3); err == nil && string(mark) == "\ufeff" {
+		_, _ = buf.Discard(3)
+	}
+	in := &lines{r: buf}
 	dec := json.NewDecoder(in)
 	dec.DisallowUnknownFields()
 	for n := 1; ; n++ {
@@ -123,12 +202,11 @@ func (r *reader) file(name string) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		at := fmt.Sprintf("%s, JSON value %d (about line %d)", name, n, in.line(dec.InputOffset()))
-		if err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+		if err == nil {
+			err = r.add(rec)
 		}
-		if err := r.add(rec); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+		if err != nil {
+			return fmt.Errorf("%s, JSON value %d (about line %d): %w", name, n, in.line(dec.InputOffset()), err)
 		}
 	}
 }
@@ -150,47 +228,71 @@ func (r *reader) add(rec record) error {
 		}
 	}
 	for _, q := range qs {
-		if q.ID == "" {
-			q.ID = fmt.Sprintf("question %d", len(r.set.questions)+1)
+		if err := r.question(q); err != nil {
+			return err
 		}
-		if strings.TrimSpace(q.Text) == "" {
-			return fmt.Errorf("question %q has no text", q.ID)
-		}
-		if r.asked[q.ID] {
-			return fmt.Errorf("two questions have the id %q", q.ID)
-		}
-		r.asked[q.ID] = true
-		seen := map[string]bool{}
-		for _, id := range q.Evidence {
-			if seen[id] {
-				return fmt.Errorf("question %q names its evidence %q twice", q.ID, id)
-			}
-			seen[id] = true
-		}
-		if q.Category == "" {
-			q.Category = "all"
-		}
-		r.set.questions = append(r.set.questions, q)
 	}
 	return nil
 }
+
+func (r *reader) question(q question) error {
+	if q.ID == "" {
+		q.ID = fmt.Sprintf("question %d", len(r.set.questions)+1)
+	}
+	if strings.TrimSpace(q.Text) == "" {
+		return fmt.Errorf("question %q has no text", q.ID)
+	}
+	if q.Category == "" {
+		q.Category = "all"
+	}
+	if old, ok := r.asked[q.key()]; ok {
+		if old.Text != q.Text || !slices.Equal(old.Evidence, q.Evidence) {
+			return fmt.Errorf("two questions have the id %q", q.ID)
+		}
+		r.set.note("the question %q is there twice: it counts once", q.ID)
+		return nil
+	}
+	r.asked[q.key()] = q
+	r.set.questions = append(r.set.questions, q)
+	return nil
+}
+
+// classes are those that a document may be of.
+var classes = []recall.Class{recall.ClassCore, recall.ClassIndex, recall.ClassBlock, recall.ClassDecision, recall.ClassLearning, recall.ClassEpisode,
+	recall.ClassPattern, recall.ClassAntiPattern, recall.ClassSummary, recall.ClassAnswer, recall.ClassState, recall.ClassProfile}
 
 func (r *reader) document(d *document) error {
 	if d.ID == "" {
 		return errors.New("a document has no id")
 	}
-	if r.ids[d.ID] {
-		return fmt.Errorf("two documents have the id %q", d.ID)
-	}
-	r.ids[d.ID] = true
 	if d.Class == "" {
 		d.Class = string(recall.ClassEpisode)
+	}
+	if !slices.Contains(classes, recall.Class(d.Class)) {
+		return fmt.Errorf("document %q is of class %q: there are %v, and none means episode", d.ID, d.Class, classes)
 	}
 	out := recall.Doc{ID: d.ID, Class: recall.Class(d.Class), Scope: "global", Project: d.Project, Author: d.Author,
 		Source: d.ID, Title: d.Title, Text: d.Text, Time: d.Time.Time}
 	if d.Project != "" {
 		out.Scope = "project"
 	}
+	for _, old := range r.byID[d.ID] {
+		if old.Project != d.Project {
+			continue
+		}
+		if old.Text != d.Text || old.Title != d.Title || old.Author != d.Author || old.Session != d.Session || !old.Time.Equal(d.Time.Time) {
+			return fmt.Errorf("two documents have the id %q, and say different things", d.ID)
+		}
+		r.set.note("the document %q is there twice: it counts once", d.ID)
+		return nil
+	}
+	for n := 0; r.taken[out.ID]; n++ {
+		out.ID = d.Project + "/" + d.ID + strings.Repeat("'", n)
+	}
+	if out.ID != d.ID {
+		r.set.plain[out.ID] = d.ID
+	}
+	r.taken[out.ID] = true
 	if d.Session != "" {
 		out.Session = d.Session
 		out.Group = d.Project + "/" + d.Session
@@ -200,6 +302,7 @@ func (r *reader) document(d *document) error {
 			out.Ord = *d.Ord
 		}
 	}
+	r.byID[d.ID] = append(r.byID[d.ID], out)
 	r.set.docs = append(r.set.docs, out)
 	return nil
 }

@@ -11,6 +11,9 @@ type Features struct {
 	Time, Number, Place, Reason float64 // in [0,1]: how much of it there is
 	Asks                        float64 // share of the words that are in questions
 	Words                       int
+	Content                     int // words that are neither grammar nor small talk, nor left out by skip
+	Specific                    int // of them, names within sentences and numbers
+	Self, You                   int // words for who speaks, and for who is spoken to
 }
 
 const timeWords = ` yesterday today tonight tomorrow ago last next week weeks weekend month months year years monday tuesday wednesday
@@ -26,8 +29,13 @@ const reasonWords = ` because since so reason why due cause caused therefore hen
 
 const placeWords = ` in at to from near by on `
 
+const selfWords = ` i my me mine we our us myself ours `
+
+const youWords = ` you your yours yourself `
+
 // FeaturesOf reads a text for what it has of times, numbers, names and reasons.
-func FeaturesOf(text string) Features {
+// Words in lower case that skip says, such as names of who talks, are no content.
+func FeaturesOf(text string, skip func(string) bool) Features {
 	var f Features
 	text = strings.TrimSpace(text)
 	times, numbers, places, reasons := 0, 0, 0, 0
@@ -65,6 +73,17 @@ func FeaturesOf(text string) Features {
 		low := strings.ToLower(w)
 		f.Words += 1 + dense/2
 		fl := flagsOf(low)
+		switch {
+		case fl&flagSelf != 0:
+			f.Self++
+		case fl&flagYou != 0:
+			f.You++
+		case fl&(flagStop|flagGeneric|flagChat) == 0 && len(w) > 1 && !skip(low):
+			f.Content++
+			if unicode.IsUpper(c) && !begins || low[0] >= '0' && low[0] <= '9' {
+				f.Specific++
+			}
+		}
 		if fl&flagTime != 0 || len(w) == 4 && digits([]byte(w)) == 4 {
 			times++
 		}

@@ -432,6 +432,13 @@ both many make makes made made usually now these current go going went gone come
 名前 名 前 何 誰 時 人 日 方 事 物 今 種類 好 教 言
 `
 
+// chatWords are what talk is kept going with: reactions, thanks, greetings.
+const chatWords = ` hey hi hello bye wow haha ha aw aww yay congrats congratulations thanks thank glad great awesome amazing cool nice
+good wonderful lovely fantastic incredible sounds sound sure totally definitely absolutely course exactly agree love loved happy proud
+luck care hope feel feeling feels really so soon talk chat hear heard looks look looking forward keep up deal enjoy fun best better
+honestly actually maybe perhaps guess lately always never still everything anything nothing guys much worry sorry means mean lot bit
+kind support welcome interesting inspiring beautiful `
+
 // Generic says that a word stands in questions and seldom in what answers them.
 func Generic(w string) bool { return flagsOf(w)&flagGeneric != 0 }
 
@@ -455,7 +462,7 @@ func StopDense(term string) bool {
 }
 
 // flags are what lists say of a word.
-type flags uint8
+type flags uint16
 
 const (
 	flagStop flags = 1 << iota
@@ -464,6 +471,9 @@ const (
 	flagNumber
 	flagReason
 	flagPlace
+	flagSelf
+	flagYou
+	flagChat
 )
 
 func flagsOf(w string) flags { return wordFlags()[w] }
@@ -473,7 +483,8 @@ func flagsOf(w string) flags { return wordFlags()[w] }
 var wordFlags = sync.OnceValue(func() map[string]flags {
 	m := map[string]flags{}
 	for f, list := range map[flags]string{flagStop: stopWords + stopKana, flagGeneric: genericWords, flagTime: timeWords,
-		flagNumber: numberWords, flagReason: reasonWords, flagPlace: placeWords} {
+		flagNumber: numberWords, flagReason: reasonWords, flagPlace: placeWords,
+		flagSelf: selfWords, flagYou: youWords, flagChat: chatWords} {
 		for w := range strings.FieldsSeq(list) {
 			m[w] |= f
 		}
