@@ -191,7 +191,11 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		h.warn("the event could not be understood, so it is not recorded", err)
 		return h.refuse("the call could not be understood")
 	}
-	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
+	switch ev.Kind {
+	case dialect.Other:
+		return nil
+	case dialect.Notification:
+		h.notified(&ev)
 		return nil
 	}
 	if h.call.mark == "" {

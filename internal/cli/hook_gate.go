@@ -221,3 +221,12 @@ func lastWords(transcript string) string {
 	}
 	return ""
 }
+
+// notified is the handler of notifications, and has no policy: what a client only
+// tells of decides nothing, is no event, and is never answered. It is a line in
+// the log for who looks for it.
+func (h *hookRun) notified(ev *dialect.Event) {
+	if log, err := h.app.Logger(); err == nil {
+		log.Debug("hook: notification", "client", ev.Client, "session", ev.Session, "type", ev.Reason)
+	}
+}
