@@ -32,7 +32,7 @@ func TestRealIndex(t *testing.T) {
 		finish(t, New(o))
 		got := newFake()
 		err := x.View(context.Background(), func(tx *recall.Tx) error {
-			for _, b := range []string{bucketStats, bucketRow, bucketDue} {
+			for _, b := range []string{bucketStats, bucketRow, bucketDue, bucketPolicy, bucketTold} {
 				got.kv[b] = map[string][]byte{}
 				if err := tx.EachKV(b, "", func(k string, v []byte) bool { got.kv[b][k] = v; return true }); err != nil {
 					return err

@@ -153,12 +153,10 @@ func (x *Index) derive(ctx context.Context) error {
 	if err := x.o.Derive(ctx, x); err != nil {
 		return fmt.Errorf("make the derived part of the index: %w", err)
 	}
-	return x.Update(ctx, func(tx *Tx) error {
-		if err := tx.d.optimize(); err != nil {
-			return err
-		}
-		return tx.d.run(`INSERT OR REPLACE INTO meta VALUES('derived', 1)`)
-	})
+	if err := x.optimize(ctx); err != nil {
+		return err
+	}
+	return x.Update(ctx, func(tx *Tx) error { return tx.d.run(`INSERT OR REPLACE INTO meta VALUES('derived', 1)`) })
 }
 
 // Status describes the index file as it is, without bringing it up to date. An
@@ -577,9 +575,24 @@ func (x *Index) fill(ctx context.Context, d *db) error {
 	if err := d.transact(ctx, func(w *writer) error { return x.fillFiles(ctx, w) }); err != nil || x.o.Derive != nil {
 		return err
 	}
-	return d.optimize()
+	return d.run(`INSERT INTO fts(fts) VALUES('optimize')`)
 }
 
 // optimize makes one segment of the many that a build leaves, each of which
-// every query would look into.
-func (d *db) optimize() error { return d.run(`INSERT INTO fts(fts) VALUES('optimize')`) }
+// every query would look into. It does so by steps, for a transaction is in
+// memory until its commit.
+func (x *Index) optimize(ctx context.Context) error {
+	const pages = 2000
+	for step := -pages; ; step = pages { // the first one marks all segments for it
+		changed := int64(0)
+		err := x.Update(ctx, func(tx *Tx) error {
+			before := tx.d.c.TotalChanges()
+			err := tx.d.run(`INSERT INTO fts(fts, rank) VALUES('merge', ?)`, step)
+			changed = tx.d.c.TotalChanges() - before
+			return err
+		})
+		if err != nil || changed < 2 { // the command itself is one
+			return err
+		}
+	}
+}
