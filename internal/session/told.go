@@ -15,6 +15,7 @@ import (
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/hook/plan"
+	"reprise/internal/redact/suspect"
 )
 
 // What a session was told is not told to it again until its client forgets it.
@@ -57,8 +58,8 @@ func (t *Teller) told(ctx context.Context, ev dialect.Event) []string {
 
 // note puts ids behind those that the session was told before.
 func (t *Teller) note(ev dialect.Event, before []string, items []event.ServedItem) {
-	if strings.ContainsRune(ev.Session, '\n') {
-		return // no client's ids are like that
+	if strings.ContainsRune(ev.Session, '\n') || suspect.String(toldHead(ev)) {
+		return // no client's ids are like that, and nothing of ours repeats a secret
 	}
 	ids := slices.Clone(before)
 	for _, i := range items {

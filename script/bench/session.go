@@ -87,8 +87,38 @@ func (r *rig) sessions() ([]row, error) {
 			return nil, errors.New("no plan for hooks was made within 20 s")
 		}
 	}
-	for _, event := range []string{"SessionStart", "UserPromptSubmit", "PostToolUseFailure"} {
-		more, err := r.sessionRow(env, work, event, ask)
+	// What other sessions left is organised before the first measurement, as it is
+	// at the end of every turn.
+	quiet := func() error {
+		_, _, err := timedCPU(env, payload("Stop", "before", `,"stop_hook_active":false,"last_assistant_message":"done"`), work, r.hook, "claude", "Stop")
+		return err
+	}
+	// A session whose client is killed after it has mended something, for each start.
+	killed := func(i int) error {
+		id := fmt.Sprintf("killed-%d", i)
+		for _, e := range []struct{ name, more string }{
+			{"PostToolUseFailure", fmt.Sprintf(`,"tool_name":"Bash","tool_input":{"command":"go vet ./internal/p7"},"tool_use_id":"t1","error":"Exit code 1\n./x9.go:9:3: undefined: other%d"`, i)},
+			{"PostToolUse", `,"tool_name":"Bash","tool_input":{"command":"go generate ./internal/p7"},"tool_use_id":"t2","tool_response":{"stdout":"ok","stderr":"","interrupted":false}`},
+			{"PostToolUse", `,"tool_name":"Bash","tool_input":{"command":"go vet ./internal/p7"},"tool_use_id":"t3","tool_response":{"stdout":"ok","stderr":"","interrupted":false}`},
+		} {
+			if _, _, err := timedCPU(env, payload(e.name, id, e.more), work, r.hook, "claude", e.name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, m := range []struct {
+		event, what string
+		each        func(int) error
+	}{
+		{"SessionStart", "", nil}, {"UserPromptSubmit", "", nil}, {"PostToolUseFailure", "", nil}, {"SessionStart", ", after one that was killed", killed},
+	} {
+		for range 3 {
+			if err := quiet(); err != nil {
+				return nil, err
+			}
+		}
+		more, err := r.sessionRow(env, work, m.event, m.what, ask, m.each)
 		if err != nil {
 			return nil, err
 		}
@@ -97,12 +127,19 @@ func (r *rig) sessions() ([]row, error) {
 	return rows, nil
 }
 
-func (r *rig) sessionRow(env []string, work, event string, ask func(string, int) ([]byte, string)) (row, error) {
+// sessionRow measures an event; before, which may be nil, is what happens before
+// each and is not measured.
+func (r *rig) sessionRow(env []string, work, event, more string, ask func(string, int) ([]byte, string), before func(int) error) (row, error) {
 	var all, ours, empty, start []time.Duration // processor time, but for the first
 	what := ""
 	for i := range r.n + 1 {
+		if before != nil {
+			if err := before(i); err != nil {
+				return row{}, err
+			}
+		}
 		in, name := ask(event, i+1)
-		what = name
+		what = name + more
 		took, a, err := timedCPU(env, in, work, r.hook, "claude", event)
 		if err != nil {
 			return row{}, err
@@ -118,7 +155,7 @@ func (r *rig) sessionRow(env []string, work, event string, ask func(string, int)
 		all, ours, empty, start = append(all, took), append(ours, a), append(empty, b), append(start, c)
 	}
 	aim := ""
-	if event == "SessionStart" {
+	if event == "SessionStart" && more == "" {
 		aim = "≤ 60 ms where an empty program takes 10"
 	}
 	return row{
