@@ -5,10 +5,12 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/internal/fakemodel"
 )
@@ -124,5 +126,73 @@ func TestStopGateLetsGo(t *testing.T) {
 				t.Errorf("a session that only read was verified: %d results, before %d; %q\n%s", n, before, r.text, strings.TrimSpace(fmt.Sprint(h.verifications())))
 			}
 		})
+	}
+}
+
+// slowGate is a user whose project has a check that takes minutes, and notes in
+// the home that it has begun.
+func slowGate(t *testing.T, seconds int) *hooked {
+	t.Helper()
+	h := &hooked{home: newHome(t, settings{"gates": map[string]any{"timeout_seconds": seconds}}), program: program("reprise-hook")}
+	h.data = filepath.Join(filepath.Dir(h.dir), "data")
+	h.env = append(h.env, "REPRISE_HOME="+h.data)
+	h.git("init", "-q", "-b", "main")
+	h.must("init", "--yes", "--name", "shop")
+	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), "v: 1\nname: shop\nverify:\n  profiles:\n    quick:\n      - run: echo $$ > \"$HOME/begun\"; sleep 250 & sleep 250\n        timeout_seconds: 300\n")
+	h.must("trust", "--yes")
+	return h
+}
+
+// recordedTypes are the types of the project's events so far.
+func (h *hooked) recordedTypes() string { return strings.Join(h.events("projects", "shop"), " ") }
+
+// When the client ends its hook, the checks end with it; the turn was recorded
+// before they began.
+func TestStopGateEndsWithItsHook(t *testing.T) {
+	linuxOnly(t, "it looks at processes")
+	t.Parallel()
+	h := slowGate(t, 200)
+	cmd := exec.Command(h.program, "claude", "Stop")
+	cmd.Dir, cmd.Env, cmd.Stdin = h.work, h.env, strings.NewReader(h.payload("Stop", `,"last_assistant_message":"All done."`))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, within(t, 20*time.Second), "the check has begun", func() bool {
+		_, err := os.Stat(filepath.Join(h.dir, "begun"))
+		return err == nil
+	})
+	if got := h.recordedTypes(); !strings.Contains(got, "response.completed") {
+		t.Errorf("the turn is not recorded while the checks run: %q", got)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	until(t, within(t, 15*time.Second), "everything has ended", func() bool { return len(h.mine()) == 0 })
+	if left, _ := os.ReadDir(filepath.Join(h.data, "cache", "verify")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	h.wantLog("the client ended the hook")
+	if n := strings.Count(h.recordedTypes(), "verification.finished"); n != 1 {
+		t.Errorf("%d verifications are recorded", n)
+	}
+}
+
+// When the time for checks is over, the turn ends, and the log says why.
+func TestStopGateOutOfTime(t *testing.T) {
+	linuxOnly(t, "it looks at processes")
+	t.Parallel()
+	h := slowGate(t, 5)
+	if r := h.hook("claude", "Stop", h.payload("Stop", `,"last_assistant_message":"All done."`)); r.out != "" {
+		t.Errorf("it said %q", r.out)
+	}
+	h.wantLog("the turn was not judged", "time was over")
+	if got := h.recordedTypes(); !strings.Contains(got, "response.completed") || !strings.Contains(got, "verification.finished") {
+		t.Errorf("recorded: %q", got)
+	}
+	// A subagent's end is looked at, too, and a broken project.yaml lets it end.
+	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), "v: 1\nname: [\n")
+	if r := h.hook("claude", "SubagentStop", h.payload("SubagentStop", `,"agent_id":"a1","agent_type":"general"`)); r.out != "" {
+		t.Errorf("it said %q", r.out)
 	}
 }
