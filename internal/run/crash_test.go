@@ -85,10 +85,28 @@ func TestStarterOnAFailingDisk(t *testing.T) {
 
 const killStepVar = "REPRISE_TEST_KILL_STEP"
 
+// replaceVar has an agent's output replaced as soon as the file is there, which
+// is as early as any agent can.
+const replaceVar = "REPRISE_TEST_REPLACE_OUTPUT"
+
+func replaceByPipe(path string) {
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		panic(err)
+	}
+}
+
 // supervisorDisk is the disk of this test binary as a supervisor: the machine's,
 // or one on which it dies, or a step fails, or all do from one on, as the
 // environment says.
 func supervisorDisk() durable.Disk {
+	if os.Getenv(replaceVar) != "" {
+		return durable.NewDisk(func(s durable.Step) *durable.Fault {
+			if s.Op == durable.OpCreate && filepath.Base(s.Path) == "stderr.log" {
+				replaceByPipe(filepath.Join(filepath.Dir(s.Path), "stdout.jsonl"))
+			}
+			return nil
+		})
+	}
 	step := -1
 	for name, fault := range map[string]func(n int) *durable.Fault{
 		killStepVar: func(n int) *durable.Fault {

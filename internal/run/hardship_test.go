@@ -237,6 +237,18 @@ func TestAgentThatReplacesItsFiles(t *testing.T) {
 	})
 }
 
+// An agent may be quicker than its supervisor: what it put in its output's place
+// before the supervisor looked there is not followed.
+func TestOutputIsOpenBeforeTheAgentLives(t *testing.T) {
+	t.Parallel()
+	m := newManager(t, nil)
+	r := wait(t, m, start(t, m, run.Request{Program: shell(t, "echo one"), Env: append(os.Environ(), replaceVar+"=1")}).ID)
+	if r.Status != run.Completed || r.StatusReason != "" {
+		t.Errorf("%s %q", r.Status, r.StatusReason)
+	}
+	mustBeGone(t, r.ID)
+}
+
 // Each extension that was acknowledged counts, however many come at once, and
 // nothing that is no time does.
 func TestExtensionsAddUp(t *testing.T) {

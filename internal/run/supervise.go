@@ -119,6 +119,12 @@ func (s *supervisor) start() error {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}
 	s.output = append(s.output, stdout)
+	// Before the agent lives, which can put anything else in the file's place.
+	out, err := open(s.r.Logs.Stdout)
+	if err != nil {
+		return fmt.Errorf("follow the agent's output: %w", err)
+	}
+	s.tail = proc.NewTail(out, lineCap)
 	stderr, err := s.opt.Disk.CreateHot(s.r.Logs.Stderr, 0o600)
 	if err != nil {
 		return fmt.Errorf("failed to start agent: %w", err)
@@ -143,11 +149,6 @@ func (s *supervisor) start() error {
 	s.child = p
 	id := p.ID()
 	s.r.Child, s.r.PID = &id, id.PID
-	out, err := open(s.r.Logs.Stdout)
-	if err != nil {
-		return fmt.Errorf("follow the agent's output: %w", err)
-	}
-	s.tail = proc.NewTail(out, lineCap)
 	if err := s.r.move(Running, "", s.opt.Now()); err != nil {
 		return err
 	}
