@@ -179,6 +179,7 @@ func TestSnapshotIsTheTree(t *testing.T) {
 				runGit(t, dir, "add", "-A")
 				runGit(t, dir, "commit", "-q", "-m", "one")
 				changeSome(t, r, dir)
+				put(t, dir, ".gitignore", "*.ignored\nnode_modules/\n", 0o644)
 				submodule(t, dir)
 				if seed == 0 {
 					linked := filepath.Join(t.TempDir(), "linked")
