@@ -246,7 +246,7 @@ func recount(events string, d *hook.Delegation, of *dialect.Event, role string) 
 			if json.Unmarshal(e.Data, &t) != nil || hasSubagent(e.Evidence) {
 				continue
 			}
-			ev := dialect.Event{Client: of.Client, Tool: t.Tool, ToolName: t.Name, Input: t.Input, Cwd: t.Cwd}
+			ev := dialect.Event{Kind: of.Kind, Client: of.Client, ToolID: t.ID, Tool: t.Tool, ToolName: t.Name, Input: t.Input, Cwd: t.Cwd}
 			c, _ = c.Next(d.Rules.KindOf(&ev, d.Root, func() bool { return d.Quiet != nil && d.Quiet(&ev) }), limits)
 		case event.DelegationCounted:
 			var t event.DelegationData

@@ -30,6 +30,7 @@ const exitHookUsage = 64
 
 func newHookCmd(app *App) *cobra.Command {
 	var done, deadline int
+	var counted bool
 	var dir, at, mark string
 	var ids []string
 	cmd := &cobra.Command{
@@ -47,7 +48,7 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond, mark: mark}
+			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond, mark: mark, counted: counted}
 			if when, err := time.Parse(time.RFC3339Nano, at); err == nil {
 				call.handed, call.at, call.ids = true, when, ids
 			}
@@ -65,8 +66,9 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 	cmd.Flags().StringVar(&dir, "dir", "", "where the session lives; default: what the payload says")
 	cmd.Flags().StringArrayVar(&ids, "id", nil, "id of a line of the log that the event comes to, in their order")
 	cmd.Flags().StringVar(&at, "at", "", "time of the event")
+	cmd.Flags().BoolVar(&counted, "counted", false, "what the session does itself was counted")
 	cmd.Flags().StringVar(&mark, "cut-mark", "", "how cut texts of the payload are marked")
-	for _, name := range []string{"done", "deadline-ms", "dir", "id", "at", "cut-mark"} {
+	for _, name := range []string{"done", "deadline-ms", "dir", "id", "at", "cut-mark", "counted"} {
 		_ = cmd.Flags().MarkHidden(name) // it was defined just above
 	}
 	cmd.AddCommand(hookCommands(app)...)
@@ -83,6 +85,7 @@ type hookCall struct {
 	dir           string
 	limit         time.Duration
 	mark          string // of what the hook program cut of the payload
+	counted       bool   // by the hook program
 }
 
 // runHook deals with one event, and says nothing of errors to the client. It
@@ -253,6 +256,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		defer cancel()
 	}
 	if r.Delegation = hook.Delegates(p, r.Who.Role); r.Delegation != nil && h.made.Home != nil {
+		r.Delegation.Counted = h.call.counted
 		r.Delegation.Recount = func(ev *dialect.Event, role string) (delegation.Count, error) {
 			return recount(p.Events, r.Delegation, ev, role)
 		}

@@ -196,6 +196,7 @@ func (a *analysis) byRule(argv []word) (Decision, Rule, bool) {
 // allowed judges what a rule that allows a command does not speak of: what the
 // built-in rules refuse stays refused.
 func (a *analysis) allowed(argv []word, st *state) source {
+	a.granted = true
 	before := len(a.parts)
 	r := *a.r
 	r.List = nil

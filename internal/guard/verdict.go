@@ -48,6 +48,9 @@ type Verdict struct {
 	// instead.
 	Reason string `json:"reason,omitempty"`
 	Parts  []Part `json:"parts,omitempty"`
+	// Let says that something of what is allowed is so because the settings let
+	// it, and not because it is known to be harmless.
+	Let bool `json:"-"`
 }
 
 // verdictOf is the strictest of the parts; of several the first speaks.

@@ -12,6 +12,7 @@ type analysis struct {
 	r        *Rules
 	roots    []string // resolved
 	parts    []Part
+	granted  bool // something is allowed because the settings say so
 	steps    int
 	ownDirs  []string
 	depth    int
@@ -46,8 +47,11 @@ func (a *analysis) give(rule string, d Decision, text, reason, instead string) {
 	if a.r.loose(rule) {
 		d = looser(d)
 	}
-	if d == Allow && !a.r.Explain {
-		return
+	if d == Allow {
+		a.granted = true
+		if !a.r.Explain {
+			return
+		}
 	}
 	a.parts = append(a.parts, Part{Command: a.cur, Decision: d, Rule: rule, Word: shown(text), Reason: reason, Instead: instead, Depth: a.depth})
 }
@@ -102,7 +106,9 @@ func (a *analysis) verdict() Verdict {
 		}
 		a.parts = append(a.parts, p)
 	}
-	return verdictOf(a.parts)
+	v := verdictOf(a.parts)
+	v.Let = a.granted
+	return v
 }
 
 func (a *analysis) start(cwd string) *state {

@@ -24,6 +24,8 @@ type Delegation struct {
 	Recount func(ev *dialect.Event, role string) (delegation.Count, error)
 	// Quiet says whether a shell command only reads. nil: nobody knows.
 	Quiet func(ev *dialect.Event) bool
+	// Counted says that the hook program counted the call before it handed over.
+	Counted bool
 }
 
 // Delegates is what holds a session of the role to its limits, nil where there
@@ -65,6 +67,13 @@ func (d *Delegation) judge(ctx context.Context, ev *dialect.Event, role string, 
 	kind := d.Rules.KindOf(ev, d.Root, func() bool { return d.Quiet != nil && d.Quiet(ev) })
 	if kind == delegation.Free {
 		return dialect.Decision{}, nil, nil
+	}
+	if d.Counted {
+		c, err := d.Store.Load(ev.Client, ev.Session)
+		if err == nil && kind == delegation.Work && limits.Warn > 0 && c.Work >= limits.Warn && dialect.CanContext(ev.Client, ev.Kind) {
+			return dialect.Decision{Context: warning(role, c, limits)}, nil, nil
+		}
+		return dialect.Decision{}, nil, nil // what is refused is not handed over
 	}
 	var tell []counted
 	var now delegation.Count

@@ -10,6 +10,7 @@ import (
 
 	"reprise/internal/agent/dialect"
 	"reprise/internal/delegation"
+	"reprise/internal/guard"
 	"reprise/internal/hook/plan"
 )
 
@@ -162,6 +163,46 @@ func TestBeginningAgainKeepsTheCount(t *testing.T) {
 		d, err := conduct(t, p, s, "conductor", call("claude", "shell", `{}`))
 		if err != nil || (d.Permission == dialect.Deny) != (i >= 3) {
 			t.Fatalf("call %d: %+v, %v", i, d, err)
+		}
+	}
+}
+
+// What the hook program counted and then handed over is not counted twice.
+func TestHandedOverIsCountedOnce(t *testing.T) {
+	p, s := held(t.TempDir()), &script{}
+	work := call("claude", "shell", `{"command":"make"}`)
+	start := dialect.Event{Client: "claude", Kind: dialect.SessionStart, Session: "s1", Source: "startup"}
+	for _, ev := range []dialect.Event{start, work, work} {
+		if _, err := conduct(t, p, s, "conductor", ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := Delegates(p, "conductor")
+	d.Counted = true
+	dec, tell, err := d.judge(t.Context(), &work, "conductor", func(what string, err error) { t.Error(what, err) })
+	if err != nil || len(tell) > 0 || !strings.Contains(dec.Context, "2 calls") {
+		t.Errorf("%+v, %v, %v; want what was said of the second call", dec, tell, err)
+	}
+	if c, err := d.Store.Load("claude", "s1"); err != nil || c.Work != 2 {
+		t.Errorf("%+v, %v; want 2", c, err)
+	}
+}
+
+// A command of which the guard knows that it only reads is free; one that only
+// the user's rules let pass is work.
+func TestReadingCommandsAreFree(t *testing.T) {
+	for let, want := range map[bool]int{false: 0, true: 1} {
+		p := held(t.TempDir())
+		s := &script{judged: Judged{Verdict: guard.Verdict{Decision: guard.Allow, Let: let}}}
+		r := s.router(p.Rules)
+		r.Who.Role, r.Delegation = "conductor", Delegates(p, "conductor")
+		for _, ev := range []dialect.Event{{Client: "claude", Kind: dialect.SessionStart, Session: "s1", Source: "startup"}, call("claude", "shell", `{"command":"ls"}`)} {
+			if _, err := r.Route(t.Context(), ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c, err := r.Delegation.Store.Load("claude", "s1"); err != nil || c.Work != want {
+			t.Errorf("let by the settings %v: %+v, %v; want %d", let, c, err, want)
 		}
 	}
 }

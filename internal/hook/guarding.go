@@ -46,6 +46,13 @@ type Judged struct {
 	Said guard.Decision
 }
 
+// Quiet reports whether the guard knows by itself, and not because the user's
+// settings say so, that a call does nothing to be asked about: it reads, or it
+// records what was done.
+func (j *Judged) Quiet() bool {
+	return j.Verdict.Decision == guard.Allow && !j.Verdict.Let
+}
+
 // Judge judges a call. An error of the guard's own is a refusal, or where
 // somebody is there, a question.
 func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {

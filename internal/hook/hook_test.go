@@ -23,6 +23,7 @@ type script struct {
 	fail     error
 	context  dialect.Decision
 	verdict  dialect.Decision
+	judged   Judged // with verdict in place of its decision
 	warnings []string
 	ids      []string
 }
@@ -50,7 +51,9 @@ func (s *script) Job(context.Context, dialect.Event) error {
 
 func (s *script) Judge(context.Context, dialect.Event) Judged {
 	s.did = append(s.did, "judge")
-	return Judged{Decision: s.verdict}
+	j := s.judged
+	j.Decision = s.verdict
+	return j
 }
 
 func (s *script) router(rules plan.Rules) *Router {

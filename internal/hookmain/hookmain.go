@@ -98,6 +98,7 @@ type program struct {
 	old           *plan.Plan // one that held before
 	guard         *hook.Guarding
 	said          bool   // the client has its answer
+	counted       bool   // what the session does itself was counted
 	mark          string // of what was cut of the payload
 	out           *os.File
 }
@@ -181,7 +182,8 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 		p.handOver(ev, input, r.Done)
 		return
 	}
-	if p.guard != nil && p.guard.Rules.Full && r.Judged.Verdict.Decision == guard.Ask {
+	p.counted = true
+	if p.guard != nil && p.guard.Rules.Full && d.Permission != dialect.Deny && r.Judged.Verdict.Decision == guard.Ask {
 		// Somebody else may know, and that takes time.
 		p.limit = max(p.limit, p.guard.Patience(*ev))
 		p.handOver(ev, input, r.Done)
@@ -301,6 +303,9 @@ func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 	at := time.Now().UTC().Round(0)
 	lines := hook.Events(ev, hook.Who{})
 	args := []string{"hook", "--cut-mark=" + p.mark, "--done=" + strconv.Itoa(done), "--at=" + at.Format(time.RFC3339Nano)}
+	if p.counted {
+		args = append(args, "--counted")
+	}
 	for i := range lines {
 		lines[i].ID = ids.Next(at)
 		args = append(args, "--id="+lines[i].ID)
