@@ -196,3 +196,25 @@ func TestStopGateOutOfTime(t *testing.T) {
 		t.Errorf("it said %q", r.out)
 	}
 }
+
+// After a failed tool the quick checks run beside the session, where the project
+// asks for it, and the next event tells what they found; once.
+func TestChecksAfterAFailure(t *testing.T) {
+	linuxOnly(t, "it looks at processes")
+	t.Parallel()
+	h := newHooked(t)
+	h.git("init", "-q", "-b", "main")
+	h.must("init", "--yes", "--name", "shop")
+	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), "v: 1\nname: shop\nverify:\n  on_failure: true\n  profiles:\n    quick:\n      - name: whole\n        run: \"echo 'error: not whole'; exit 1\"\n")
+	h.must("trust", "--yes")
+	h.hook("claude", "PostToolUseFailure", h.payload("PostToolUseFailure", aFail))
+	var told string
+	until(t, within(t, 20*time.Second), "a prompt is told what was found", func() bool {
+		told = h.hook("claude", "UserPromptSubmit", h.payload("UserPromptSubmit", aTurn)).out
+		return strings.Contains(told, "error: not whole")
+	})
+	if again := h.hook("claude", "UserPromptSubmit", h.payload("UserPromptSubmit", aTurn)).out; strings.Contains(again, "error: not whole") {
+		t.Errorf("told twice: %s", again)
+	}
+	until(t, within(t, 10*time.Second), "the checks have ended", func() bool { return len(h.mine()) == 0 })
+}
