@@ -5,10 +5,11 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"reprise/internal/hookmain"
 )
 
 func main() {
-	os.Exit(hookmain.Main(os.Args[1:]))
+	os.Exit(hookmain.Main(os.Args[1:], time.Now))
 }

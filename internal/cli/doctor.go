@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -25,15 +26,24 @@ to do about it. Nothing is changed. The exit code is 1 when something will not
 work, and 0 when there are only warnings.
 
 Clients that have reprise's hooks are run once, in a directory of their own and
-against a stand-in for their model, to see that the hooks work; --quick leaves
-that out.`,
+against a stand-in for their model, to see that the hooks work. They run at the
+same time; all four together are about 25 seconds of a processor's work. --quick
+leaves that out.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := doctor(app)
 			if err != nil {
 				return err
 			}
 			if !quick {
-				d.Live = func(ctx context.Context, h setup.InstalledHooks) []setup.Finding { return liveHooks(ctx, app, h) }
+				var once sync.Once
+				d.Live = func(ctx context.Context, h setup.InstalledHooks) []setup.Finding {
+					once.Do(func() {
+						if app.OutIsTerminal && !asJSON {
+							fmt.Fprintf(app.Err, "running the clients, all at once, for up to %s each (--quick leaves that out)\n", liveTime)
+						}
+					})
+					return liveHooks(ctx, app, h)
+				}
 			}
 			if asJSON {
 				found := setup.Diagnose(cmd.Context(), d.Checks(), nil)

@@ -331,6 +331,7 @@ func (h *hookRun) recorder(p *plan.Plan) *hookRecorder {
 		Outbox: config.Paths{Data: p.Data}.Outbox(),
 		Host:   h.app.Hostname, Now: h.app.Env.Now, Wait: min(hookLockWait, h.call.limit/3), Mark: h.call.mark,
 		Report: func(err error) { h.warn("the event was put aside, to be recorded by a later hook", err) },
+		Back:   func(before, now time.Time) { h.warn(hook.ClockBack, errors.New(quick.BackText(before, now))) },
 	})}
 }
 

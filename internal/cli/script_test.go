@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,12 +13,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"reprise/internal/cli"
+	"reprise/internal/hookmain"
 )
 
 // The command line is tested by scripts in testdata/script against the real
 // main, run by this very test binary. `reprise` in a script is the program;
 // the supervisors and agents that it starts are the test binary too.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "reprise-hook" {
+		os.Exit(hookmain.Main(os.Args[1:], testClock()))
+	}
 	if len(os.Args) > 1 && slices.Contains([]string{"supervise", "protect", "script-agent", "mcp", "memory"}, os.Args[1]) {
 		reprise()
 	}
@@ -30,7 +35,18 @@ func reprise() {
 		fmt.Fprintln(os.Stderr, "reprise:", err)
 		os.Exit(cli.ExitFailure)
 	}
+	app.Env.Now = testClock()
 	os.Exit(cli.Main(context.Background(), os.Args[1:], app))
+}
+
+// testClock is the machine's clock, or with REPRISE_TEST_CLOCK one that is so much
+// ahead or behind ("-1h"). Only these test programs know the variable.
+func testClock() func() time.Time {
+	off, err := time.ParseDuration(os.Getenv("REPRISE_TEST_CLOCK"))
+	if err != nil {
+		return time.Now
+	}
+	return func() time.Time { return time.Now().Add(off) }
 }
 
 func TestScripts(t *testing.T) {

@@ -29,6 +29,9 @@ type BrokerOptions struct {
 	Mark string
 	// Report is told why an event went into the outbox. nil is nobody.
 	Report func(error)
+	// Back is told of a clock that went back, by the times of an event that was
+	// recorded before and of now. nil is nobody.
+	Back func(before, now time.Time)
 }
 
 // Broker is the one way into the logs. It gives names one spelling, takes
@@ -46,7 +49,7 @@ type Broker struct {
 func NewBroker(opt BrokerOptions) *Broker {
 	return &Broker{
 		opt: opt, red: redact.New(),
-		quick: quick.Broker{Events: opt.Events, Outbox: opt.Outbox, Host: quick.HostName(opt.Host), Now: opt.Now, Disk: opt.Disk},
+		quick: quick.Broker{Events: opt.Events, Outbox: opt.Outbox, Host: quick.HostName(opt.Host), Now: opt.Now, Disk: opt.Disk, Back: opt.Back},
 	}
 }
 
@@ -73,7 +76,7 @@ func (b *Broker) Record(ctx context.Context, e Event) (Event, error) {
 	}
 	q = e.quick()
 	l := b.quick.Log(&q)
-	full := &Log{quick: quick.Log{Dir: l.Dir, Host: l.Host, Now: l.Now, Disk: l.Disk}, red: b.red}
+	full := &Log{quick: quick.Log{Dir: l.Dir, Host: l.Host, Now: l.Now, Disk: l.Disk, Back: l.Back}, red: b.red}
 	e, err = full.add(ctx, e, quick.Synced(q.Type))
 	if err == nil {
 		return e, nil

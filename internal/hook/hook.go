@@ -32,6 +32,9 @@ const (
 	AgentVar = "REPRISE_AGENT"
 )
 
+// ClockBack is what reprise's log says where the clock was set back.
+const ClockBack = "the clock has gone back"
+
 // ExitUnrecorded is how the full program tells the hook program that it could
 // not record an event (EX_TEMPFAIL of sysexits.h). No client sees it.
 const ExitUnrecorded = 75

@@ -48,8 +48,9 @@ const (
 	longLimit = 5 * time.Second
 )
 
-// Main runs the program and returns its exit code.
-func Main(args []string) (code int) {
+// Main runs the program and returns its exit code. Events are recorded by now;
+// the program's own time is the machine's.
+func Main(args []string, now func() time.Time) (code int) {
 	if len(args) != 2 {
 		_, _ = os.Stderr.WriteString(usage)
 		return exitUsage
@@ -59,7 +60,7 @@ func Main(args []string) (code int) {
 	// signal it is no verdict in any client.
 	debug.SetTraceback("crash")
 	noCore()
-	p := &program{client: args[0], event: args[1], began: time.Now(), out: os.Stdout}
+	p := &program{client: args[0], event: args[1], began: time.Now(), env: place.Env{Now: now}, out: os.Stdout}
 	defer func() {
 		if r := recover(); r != nil {
 			p.warn("the hook failed; please report this", errors.New(panicText(r)))
@@ -67,7 +68,7 @@ func Main(args []string) (code int) {
 			code = 0
 		}
 	}()
-	p.env = place.Env{Vars: place.ParseVars(os.Environ(), runtime.GOOS), GOOS: runtime.GOOS, Now: time.Now}
+	p.env = place.Env{Vars: place.ParseVars(os.Environ(), runtime.GOOS), GOOS: runtime.GOOS, Now: now}
 	if hook.Nested(p.env.Get) {
 		return 0
 	}
@@ -239,7 +240,8 @@ func (p *program) broker(known *plan.Plan) *quick.Broker {
 	return &quick.Broker{
 		Events: func(string) string { return known.Events },
 		Outbox: filepath.Join(known.Data, "outbox"),
-		Host:   known.Host, Now: time.Now, Mark: p.mark,
+		Host:   known.Host, Now: p.env.Now, Mark: p.mark,
+		Back: func(before, now time.Time) { p.warn(hook.ClockBack, errors.New(quick.BackText(before, now))) },
 	}
 }
 
@@ -300,7 +302,7 @@ func (p *program) recall(input []byte) bool {
 // are put aside, and are then recorded if they were not.
 func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 	ids := quick.IDs{}
-	at := time.Now().UTC().Round(0)
+	at := p.env.Now().UTC().Round(0)
 	lines := hook.Events(ev, hook.Who{})
 	args := []string{"hook", "--cut-mark=" + p.mark, "--done=" + strconv.Itoa(done), "--at=" + at.Format(time.RFC3339Nano)}
 	if p.counted {

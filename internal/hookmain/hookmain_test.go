@@ -20,7 +20,7 @@ const asHook = "REPRISE_TEST_AS_HOOK"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asHook) != "" {
-		os.Exit(Main(os.Args[1:]))
+		os.Exit(Main(os.Args[1:], time.Now))
 	}
 	os.Exit(m.Run())
 }
@@ -55,7 +55,7 @@ func TestNoPlaceForALog(t *testing.T) {
 // that may be a secret. The second never replaces the first.
 func TestPutAsideKeepsTheBetter(t *testing.T) {
 	data := t.TempDir()
-	p := &program{client: "claude", event: "UserPromptSubmit", env: place.Env{Vars: map[string]string{}}}
+	p := &program{client: "claude", event: "UserPromptSubmit", env: place.Env{Vars: map[string]string{}, Now: time.Now}}
 	known := &plan.Plan{Data: data, Events: filepath.Join(data, "events"), Host: "vm"}
 	ev, err := dialect.Parse("claude", "UserPromptSubmit", []byte(`{"session_id":"s","prompt":"the token ghp_x7Kd93mQpLw2Zr8VbN4tYc6HjF1sGa5EuR0T is in the file"}`))
 	if err != nil {

@@ -21,7 +21,7 @@ const logPatience = 200 * time.Millisecond
 // the next line of the full program sees to that.
 func (p *program) warn(what string, err error) {
 	text := safe(err.Error())
-	line := time.Now().UTC().AppendFormat([]byte(`{"ts":"`), "2006-01-02T15:04:05.000Z")
+	line := p.env.Now().UTC().AppendFormat([]byte(`{"ts":"`), "2006-01-02T15:04:05.000Z")
 	line = quick.AppendString(append(line, `","level":"warn","msg":`...), "hook: "+what)
 	line = strconv.AppendInt(append(line, `,"pid":`...), int64(os.Getpid()), 10)
 	line = quick.AppendString(append(line, `,"client":`...), safe(clip(p.client)))

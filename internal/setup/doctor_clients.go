@@ -57,6 +57,9 @@ func (d Doctor) client(ctx context.Context, client string) []Finding {
 		return nil
 	}
 	v, err := d.Version(ctx, path)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return one(Warn, "try again when the machine has less to do, or run it by hand", "%s: %s did not answer --version within %s", client, path, checkTime)
+	}
 	if err != nil {
 		return one(Warn, "run it by hand", "%s: %s does not answer --version: %v", client, path, err)
 	}

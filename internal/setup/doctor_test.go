@@ -119,7 +119,10 @@ func machineCases() []doctorCase {
 			d.LookPath = func(string) (string, error) { return "", errors.New("none") }
 		}, "clients", Warn, "no client was found"},
 		{"client that hangs", func(_ *testing.T, d *Doctor) {
-			d.Version = func(context.Context, string) (string, error) { return "", context.DeadlineExceeded }
+			d.Version = func(context.Context, string) (string, error) { return "", fmt.Errorf("run it: %w", context.DeadlineExceeded) }
+		}, "clients", Warn, "did not answer --version within 15s"},
+		{"client that fails", func(_ *testing.T, d *Doctor) {
+			d.Version = func(context.Context, string) (string, error) { return "", errors.New("exit code 1") }
 		}, "clients", Warn, "does not answer"},
 		{"configured client is gone", func(t *testing.T, d *Doctor) {
 			put(t, d.Setup.Paths.ConfigFile, "claude_cli: {path: /gone/claude}\n")

@@ -26,9 +26,10 @@ type Broker struct {
 	Now    func() time.Time
 	Disk   durable.Disk
 	IDs    IDs
-	// Withhold and Mark are those of [Log].
+	// Withhold, Mark and Back are those of [Log].
 	Withhold bool
 	Mark     string
+	Back     func(before, now time.Time)
 }
 
 // Log is the log that a normalised event belongs to.
@@ -37,7 +38,7 @@ func (b *Broker) Log(e *Event) *Log {
 	if e.Scope == "global" {
 		project = ""
 	}
-	return &Log{Dir: b.Events(project), Host: b.Host, Now: b.Now, Disk: b.Disk, Withhold: b.Withhold, Mark: b.Mark}
+	return &Log{Dir: b.Events(project), Host: b.Host, Now: b.Now, Disk: b.Disk, Withhold: b.Withhold, Mark: b.Mark, Back: b.Back}
 }
 
 // Record normalises an event, appends it to its log and, where that cannot be
@@ -66,6 +67,11 @@ func (b *Broker) Prepare(e *Event) error {
 	}
 	if e.ID == "" {
 		e.ID = b.IDs.Next(e.TS)
+	}
+	if b.Back != nil {
+		if before, ok := backBeyond(e); ok {
+			b.Back(before, e.TS)
+		}
 	}
 	return Normalise(e)
 }

@@ -81,6 +81,9 @@ type Log struct {
 	Withhold bool
 	// Mark is [Cleaner.Mark].
 	Mark string
+	// Back is told of a clock that went back: the time of the event before, and
+	// now. nil is nobody.
+	Back func(before, now time.Time)
 }
 
 // Withheld stands for a text that may hold a secret and that nobody looked at.
@@ -304,10 +307,19 @@ func (l *Log) AddNext(ctx context.Context, ts time.Time, sync bool, next func(pr
 	if !sync {
 		add = l.Disk.AppendNextHot
 	}
+	var before, now time.Time
+	defer func() {
+		if wentBack(before, now) {
+			l.Back(before, now) // not under the file's lock
+		}
+	}()
 	return add(ctx, l.File(ts), 0o600, func(last func() ([]byte, error)) ([]byte, error) {
 		line, err := last()
 		if err != nil {
 			return nil, err
+		}
+		if l.Back != nil {
+			before, now = lineTime(line), l.Now()
 		}
 		prev := ""
 		if line != nil {
