@@ -61,18 +61,13 @@ func newGuardCheckCmd(app *App) *cobra.Command {
 	var client, cwd, tool string
 	var asJSON, unattended bool
 	cmd := &cobra.Command{
-		Use: "check [flags] -- COMMAND", Short: "Explain how a command would be judged here",
+		Use: "check COMMAND", Short: "Explain how a command would be judged here",
 		Long: `Explain how a command would be judged here: how the shell reads it, what each part
 comes to, and by which rule. Nothing is run. With --tool, the argument is that
 tool's input (JSON) instead of a command.`,
 		Example: `  reprise guard check -- 'cd sub && ls | xargs cat'
   reprise guard check --tool Write -- '{"file_path":".claude/settings.json"}'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("guard check takes the command to be judged, after --")
-			}
-			return nil
-		},
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if client != "" {
 				if err := clientArg(client); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"reprise/internal/guard/know"
+	"reprise/internal/guard/names"
 )
 
 // option is one option of a command as it was understood.
@@ -73,8 +74,15 @@ func (g *args) informs() bool {
 
 // parseArgs takes a program's arguments apart. What it cannot understand is in
 // the options with no opt.
-func (a *analysis) parseArgs(p *know.Program, argv []word, st *state) args {
-	g := args{name: p.Name, ended: -1}
+func (a *analysis) parseArgs(p *know.Program, argv []word, _ *state) (g args) {
+	g = args{name: p.Name, ended: -1, options: a.options[len(a.options):]}
+	// The options of a command are kept in one place, which is used again for
+	// the next: see known.
+	defer func() {
+		if n := len(a.options); cap(a.options) >= n+len(g.options) && (len(g.options) == 0 || &a.options[:n+1][n] == &g.options[0]) {
+			a.options = a.options[:n+len(g.options)]
+		}
+	}()
 	a.step(len(argv))
 	for i := 0; i < len(argv); i++ {
 		w := argv[i]
@@ -307,7 +315,7 @@ func (a *analysis) sends(w word, st *state) {
 		text = text[i+1:]
 	}
 	for _, base := range a.bases(text, st) {
-		if text != "" && !strings.Contains(text, "://") && secretFile(physicalPath(base, text)) != "" {
+		if text != "" && !strings.Contains(text, "://") && names.Secret(a.physical(base, text)) != "" {
 			a.reads(w.shown())
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"reprise/internal/guard/names"
 )
 
 // redirects judges the redirections of a statement. in is what they give it to
@@ -56,72 +58,23 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 
 // target is what a redirection names: one word, or bash refuses it.
 func (a *analysis) target(r *syntax.Redirect, st *state) word {
-	a.cur = a.source(r)
+	a.cur = current{text: a.source(r)}
 	w := a.value(r.Word, st)
 	return w
-}
-
-// weight is what a variable's name does to the programs that see it.
-type weight uint8
-
-const (
-	cosmetic weight = iota // listed as having no effect beyond how things look
-	plain                  // not known; in the shell itself it is a variable like others
-	steering               // it leads programs to code, settings or directories
-	loading                // it loads code into any program, or belongs to the guard
-)
-
-// sensitive weighs a variable's name.
-func sensitive(name string) weight {
-	switch name {
-	case "TZ", "LANG", "LANGUAGE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "CI", "COLUMNS", "LINES", "TERM", "COLORTERM", "DEBIAN_FRONTEND",
-		"LS_COLORS", "GREP_COLOR", "GREP_COLORS", "BLOCK_SIZE", "POSIXLY_CORRECT", "QUOTING_STYLE", "TIME_STYLE", "VERBOSE", "DEBUG", "REPLY", "OPTIND", "OPTARG",
-		"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONHASHSEED", "RUST_BACKTRACE", "RUST_LOG", "CARGO_TERM_COLOR",
-		"GIT_PAGER_IN_USE", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
-		"GOOS", "GOARCH", "CGO_ENABLED", "GOMAXPROCS", "GOGC", "GOTRACEBACK", "GOEXPERIMENT", "NODE_ENV", "SOURCE_DATE_EPOCH", "MANWIDTH", "SYSTEMD_COLORS", "SYSTEMD_PAGER_DISABLED", "HISTCONTROL", "PAGERLESS":
-		return cosmetic
-	case "PATH", "IFS", "CDPATH", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS0", "PS1", "PS2", "PS3", "PS4", "HOME", "SHELL", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "FPATH",
-		"PAGER", "MANPAGER", "BROWSER", "EDITOR", "VISUAL", "FCEDIT", "PROMPT_COMMAND", "EXECIGNORE", "GLOBIGNORE", "HISTFILE", "INPUTRC", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "LD", "AR", "RUSTC",
-		"TAR_OPTIONS", "GZIP", "XZ_OPT", "GREP_OPTIONS", "ZIPOPT", "UNZIP", "TERMINFO", "TERMCAP", "LOCPATH", "NLSPATH", "GCONV_PATH", "HOSTALIASES", "RESOLV_HOST_CONF", "IFS_OLD",
-		"GROFF_TMAC_PATH", "MANPATH", "MANOPT", "COLUMN", "AWKPATH", "AWKLIBPATH", "POSIXLY", "SSLKEYLOGFILE", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "WGETRC", "CURL_HOME", "NETRC", "SUDO_ASKPASS", "TZDIR":
-		return steering
-	}
-	if strings.HasPrefix(name, "LC_") {
-		return cosmetic
-	}
-	for _, p := range [...]string{"LD_", "DYLD_", "REPRISE_", "BASH_FUNC_", "MALLOC_", "GCONV_", "CLAUDE_", "CODEX_", "GEMINI_", "COPILOT_"} {
-		if strings.HasPrefix(name, p) {
-			return loading
-		}
-	}
-	switch name {
-	case "GIT_ALLOW_PROTOCOL", "CLAUDECODE", "AGENT_ROLE", "ANTHROPIC_BASE_URL", "SESSION_ID", "PROMPT_COMMANDS", "GIT_PROTOCOL_FROM_USER":
-		return loading
-	}
-	for _, p := range [...]string{"GIT_", "SSH_", "PYTHON", "PERL", "RUBY", "NODE_", "NPM_", "npm_", "YARN_", "JAVA_", "JDK_", "_JAVA", "LESS", "BASH", "ZDOTDIR", "RIPGREP_", "CARGO", "RUST", "GO", "DOTNET_", "LUA_", "PHP", "GEM_", "BUNDLE_", "PIP_", "UV_", "POETRY_", "VIRTUAL_ENV", "CONDA_", "MAVEN_", "GRADLE_", "XDG_", "GTK_", "QT_", "GIO_", "DBUS_", "GPG", "GNUPG", "AWS_", "AZURE_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "FZF_", "BAT_", "RSYNC_", "CVS", "SVN_", "HG", "OPENSSL_", "CURL_", "TEX", "MAGICK_", "PKG_", "CMAKE", "JQ_", "DELTA_", "ACLOCAL", "VIM", "EMACS", "NVIM", "TMUX", "PROMPT", "READLINE"} {
-		if strings.HasPrefix(name, p) {
-			return steering
-		}
-	}
-	if strings.HasSuffix(strings.ToLower(name), "_proxy") || strings.HasSuffix(name, "OPTS") || strings.HasSuffix(name, "OPTIONS") || strings.HasSuffix(name, "_FLAGS") || strings.HasSuffix(name, "FLAGS") || strings.HasSuffix(name, "PRELOAD") ||
-		strings.HasSuffix(name, "_COMMAND") || strings.HasSuffix(name, "_CMD") || strings.HasSuffix(name, "PAGER") || strings.HasSuffix(name, "EDITOR") || strings.HasSuffix(name, "PATH") || strings.HasSuffix(name, "_HOME") || strings.HasSuffix(name, "RC") || strings.HasSuffix(name, "OPEN") || strings.HasSuffix(name, "CLOSE") {
-		return steering
-	}
-	return plain
 }
 
 // assignment judges NAME=VALUE. exported says that programs see it, be it only
 // the one that it stands before.
 func (a *analysis) assignment(name string, v word, exported bool, st *state) {
-	a.cur = name + "=" + shown(v.text)
-	switch sensitive(name) {
-	case cosmetic:
+	a.cur = current{text: name + "=" + v.text}
+	switch names.Variable(name) {
+	case names.Cosmetic:
 		return
-	case loading:
+	case names.Loading:
 		a.give("environment-loads", Deny, name, "the variable loads code into programs, or decides about the guard and its limits", "leave it as it is")
-	case steering:
-		a.give("environment", Ask, name, "the variable can lead programs to other code, settings or places", "leave it out, or set one that is known to be cosmetic, such as LC_ALL, TZ or NO_COLOR")
-	case plain:
+	case names.Steering:
+		a.give("environment", Ask, name, "the variable can lead programs to other code, settings or places", "leave it out, or set one that is known to be names.Cosmetic, such as LC_ALL, TZ or NO_COLOR")
+	case names.Plain:
 		if exported || a.r.env(name) != "" {
 			a.give("environment", Ask, name, "it is not known what the variable does to the program", "leave it out, or allow the command by a rule")
 		}
@@ -196,11 +149,11 @@ func anyGlob(list []word) bool {
 func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 	variant := c.Variant.Value
 	exported, integer, nameref := variant == "export", false, false
-	a.cur = a.source(c)
-	names := 0
+	a.cur = current{text: a.source(c)}
+	count := 0
 	for _, n := range c.Args {
 		if n.Name != nil {
-			names++
+			count++
 			continue
 		}
 		// Options, and words that make names while it runs.
@@ -238,7 +191,7 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 			}
 		}
 	}
-	if names == 0 && (exported || variant == "declare" || variant == "typeset") && len(c.Args) <= 1 {
+	if count == 0 && (exported || variant == "declare" || variant == "typeset") && len(c.Args) <= 1 {
 		a.give("shows-environment", Ask, variant, "it prints the values of variables, secrets among them", "print the one variable that is wanted")
 		a.reads(variant)
 	}
@@ -302,7 +255,7 @@ func (a *analysis) test(x syntax.TestExpr, st *state) {
 		a.test(x.Y, st)
 	case *syntax.UnaryTest:
 		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar) {
-			a.cur = a.source(x)
+			a.cur = current{text: a.source(x)}
 			a.subscript(a.value(w, st))
 			return
 		}
@@ -327,7 +280,7 @@ func (a *analysis) arith(x syntax.ArithmExpr, st *state) {
 		if w, ok := x.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
 			switch x.Op {
 			case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn, syntax.AndAssgn, syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
-				if sensitive(w.Lit()) != cosmetic {
+				if names.Variable(w.Lit()) != names.Cosmetic {
 					a.assignment(w.Lit(), word{text: unknown}, false, st)
 				}
 				st.bind(a, w.Lit(), value{origin: numbers})

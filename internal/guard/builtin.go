@@ -2,13 +2,16 @@ package guard
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"reprise/internal/guard/names"
 )
 
 // builtin is how a command of the shell itself is judged, nil for a name that is
-// none, or that is as cosmetic as the program of its name.
+// none, or that is as names.Cosmetic as the program of its name.
 func builtin(name string) func(*analysis, []word, *state) source {
 	switch name {
 	case ":", "true", "false", "echo", "jobs", "wait", "return", "exit", "break", "continue", "shift", "times", "dirs", "type", "disown", "bg", "fg":
@@ -161,7 +164,7 @@ func (a *analysis) printf(argv []word, st *state) source {
 func (a *analysis) name(w word, st *state, v value) {
 	a.subscript(w)
 	if w.known() && syntax.ValidName(w.text) {
-		if sensitive(w.text) != cosmetic {
+		if names.Variable(w.text) != names.Cosmetic {
 			a.assignment(w.text, word{text: unknown}, false, st)
 		}
 		st.bind(a, w.text, v)
@@ -231,13 +234,13 @@ func (a *analysis) chdir(w word, st *state) {
 	}
 	var to []string
 	for _, b := range bases {
-		p := physicalPath(b, w.text)
+		p := a.physical(b, w.text)
 		// The shell takes the dots out first, the kernel goes link by link.
 		lexical := w.text
 		if !filepath.IsAbs(lexical) {
 			lexical = filepath.Join(b, lexical)
 		}
-		if q := physicalPath("", filepath.Clean(lexical)); q != p {
+		if q := a.physical("", filepath.Clean(lexical)); q != p {
 			to = append(to, q)
 			st.linked = true
 		}
@@ -416,7 +419,7 @@ func (a *analysis) unset(argv []word, st *state) source {
 			continue
 		}
 		a.subscript(w)
-		if sensitive(w.text) == loading {
+		if names.Variable(w.text) == names.Loading {
 			a.give("environment-loads", Deny, w.text, "the variable decides about the guard and its limits", "leave it as it is")
 		}
 		if syntax.ValidName(w.text) {
@@ -444,7 +447,7 @@ func (a *analysis) set(argv []word, st *state) source {
 		w := argv[i]
 		switch {
 		case w.text == "--" || w.text == "-" || w.known() && !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+"):
-			st.args, st.argsKnown = argv[i+1:], w.text == "--"
+			st.args, st.argsKnown = slices.Clone(argv[i+1:]), w.text == "--"
 			return source{}
 		case !w.known():
 			a.give("dynamic-option", Ask, w.shown(), "it may be an option, which is only known when it runs", "write it out")

@@ -7,26 +7,31 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"reprise/internal/guard/know"
+	"reprise/internal/guard/names"
 )
 
 // call judges a simple command.
 func (a *analysis) call(c *syntax.CallExpr, st *state) source {
 	if len(c.Args) == 0 {
-		a.cur = a.source(c)
+		a.cur = current{text: a.source(c)}
 		for _, n := range c.Assigns {
 			a.assign(n, false, st)
 		}
 		return source{}
 	}
-	var argv []word
+	argv := make([]word, 0, len(c.Args))
 	for _, w := range c.Args {
+		if text, ok := plainWord(w); ok {
+			argv = append(argv, word{text: text})
+			continue
+		}
 		argv = append(argv, a.fields(w, st)...)
 	}
-	a.cur = commandLine(argv)
+	a.cur = commandOf(argv)
 	for _, n := range c.Assigns {
 		a.prefix(n, st)
 	}
-	a.cur = commandLine(argv)
+	a.cur = commandOf(argv)
 	if len(argv) == 0 {
 		a.give("dynamic-command", Deny, a.source(c), "which program this runs is only known when it runs", "write the program's name")
 		return source{there: true}
@@ -54,6 +59,22 @@ func (a *analysis) prefix(n *syntax.Assign, st *state) {
 	a.assignment(n.Name.Value, w, true, st)
 }
 
+// current is the command that is being looked at; its text is made where it is
+// wanted only.
+type current struct {
+	text string
+	argv []word
+}
+
+func commandOf(argv []word) current { return current{argv: argv} }
+
+func (c current) String() string {
+	if c.argv != nil {
+		return commandLine(c.argv)
+	}
+	return shown(c.text)
+}
+
 // commandLine is a command as it was resolved, for a person.
 func commandLine(argv []word) string {
 	var b strings.Builder
@@ -77,7 +98,7 @@ func commandLine(argv []word) string {
 // exec judges a command of resolved words, and returns what it writes out.
 func (a *analysis) exec(argv []word, st *state) source {
 	a.step(2)
-	a.cur = commandLine(argv)
+	a.cur = commandOf(argv)
 	w := argv[0]
 	switch {
 	case !w.known(), w.made && !constantStart(w):
@@ -112,7 +133,7 @@ func (a *analysis) program(argv []word, st *state) source {
 			a.give("rule", Allow, argv[0].text, "a rule of the settings allows it", "")
 			return a.allowed(argv, st)
 		default:
-			p := Part{Command: a.cur, Decision: d, Rule: "rule", Word: argv[0].shown(), Reason: "a rule of the settings says so", From: from.From, Depth: a.depth}
+			p := Part{Command: a.cur.String(), Decision: d, Rule: "rule", Word: argv[0].shown(), Reason: "a rule of the settings says so", From: from.From, Depth: a.depth}
 			if from.Why != "" {
 				p.Reason = from.Why
 			}
@@ -162,7 +183,7 @@ func (a *analysis) installed(name string, st *state) (string, bool) {
 func (a *analysis) script(argv []word, st *state) source {
 	w := argv[0]
 	for _, base := range a.bases(w.text, st) {
-		p := physicalPath(base, w.text)
+		p := a.physical(base, w.text)
 		if a.root(p) == "" {
 			a.give("unknown-program", Ask, w.shown(), "it runs "+shown(p)+", which is not the system's", "use a program that only reads, or allow it by a rule")
 			return source{there: true}
@@ -226,7 +247,7 @@ func (a *analysis) wordsOf(argv []word, st *state) {
 			text = v
 		}
 		for _, base := range a.bases(text, st) {
-			if secretFile(physicalPath(base, text)) != "" {
+			if names.Secret(a.physical(base, text)) != "" {
 				a.reads(w.shown())
 			}
 		}
@@ -237,6 +258,8 @@ func (a *analysis) wordsOf(argv []word, st *state) {
 // known judges a command whose program stands in the table.
 func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	name := argv[0].text
+	mark := len(a.options)
+	defer func() { a.options = a.options[:mark] }()
 	args := a.parseArgs(p, argv[1:], st)
 	for len(p.Subs) > 0 && args.sub != nil {
 		p = args.sub

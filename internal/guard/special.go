@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reprise/internal/guard/know"
+	"reprise/internal/guard/names"
 )
 
 // special is how a program is judged whose words are in an order of their own,
@@ -89,7 +90,7 @@ func (a *analysis) envProgram(argv []word, st *state) source {
 			fallthrough
 		case eq && !strings.HasPrefix(w.text, "-"):
 			a.assignment(name, word{text: v}, true, st)
-			a.cur = commandLine(argv)
+			a.cur = commandOf(argv)
 			rest = rest[1:]
 			continue
 		case w.text == "-":
@@ -110,7 +111,7 @@ func (a *analysis) envProgram(argv []word, st *state) source {
 				case o.opt.Name == "-i" || o.opt.Name == "--ignore-environment":
 					cleared = true
 				case o.opt.Name == "-u" || o.opt.Name == "--unset":
-					if sensitive(o.arg.text) == loading {
+					if names.Variable(o.arg.text) == names.Loading {
 						a.give("environment-loads", Deny, o.arg.shown(), "the variable decides about the guard and its limits", "leave it as it is")
 					}
 				case o.opt.Name == "-C" || o.opt.Name == "--chdir":
@@ -172,13 +173,13 @@ func (a *analysis) find(argv []word, st *state) source {
 		}
 	}
 	if gone {
-		a.cur = commandLine(argv)
+		a.cur = commandOf(argv)
 		for _, w := range plain[1:] {
 			if strings.HasPrefix(w.text, "-") || w.text == "(" || w.text == "!" {
 				break
 			}
 			for _, base := range a.bases(w.text, st) {
-				if q := physicalPath(base, w.text); w.known() && a.root(q) == "" {
+				if q := a.physical(base, w.text); w.known() && a.root(q) == "" {
 					a.outside(w, q, use{gone: true})
 				}
 			}
@@ -418,7 +419,7 @@ func (a *analysis) privileged(argv []word, st *state) source {
 		a.assignment(name, word{text: v}, true, st)
 		g.operands = g.operands[1:]
 	}
-	a.cur = commandLine(argv)
+	a.cur = commandOf(argv)
 	for _, o := range g.options {
 		a.judgeUnknown(p, o)
 	}
@@ -555,22 +556,11 @@ func (a *analysis) printenv(_ *know.Program, g args, _ *state) {
 		a.reads("printenv")
 	}
 	for _, w := range g.operands {
-		if !w.known() || secretName(w.text) {
+		if !w.known() || names.SecretVariable(w.text) {
 			a.give("reads-secret", Ask, w.shown(), "the variable may hold a secret", "leave it out")
 			a.reads(w.shown())
 		}
 	}
-}
-
-// secretName reports whether a variable's name says that it holds a secret.
-func secretName(name string) bool {
-	n := strings.ToUpper(name)
-	for _, s := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL", "AUTH"} {
-		if strings.Contains(n, s) {
-			return true
-		}
-	}
-	return strings.HasSuffix(n, "_KEY") || strings.HasSuffix(n, "_PAT") || strings.HasSuffix(n, "_PASS")
 }
 
 // interpreter judges a program that runs what it reads: what comes from another

@@ -3,6 +3,8 @@ package guard
 import (
 	"strconv"
 	"strings"
+
+	"reprise/internal/guard/names"
 )
 
 // Call is a tool call of a client.
@@ -44,7 +46,7 @@ func (c *Call) list(name string) []string {
 // nothing vouches for it either: it is left to the client's own permissions.
 func (r *Rules) Judge(c Call) Verdict {
 	a := newAnalysis(r)
-	a.cur = c.Name
+	a.cur = current{text: c.Name}
 	vouched := false
 	a.run(func() {
 		vouched = a.tool(&c)
@@ -81,7 +83,7 @@ func (a *analysis) tool(c *Call) bool {
 			}
 		}
 		for _, name := range [...]string{"glob", "include"} {
-			if v, ok := c.text(name); ok && secretFile("/"+strings.TrimPrefix(v, "/")) != "" {
+			if v, ok := c.text(name); ok && names.Secret("/"+strings.TrimPrefix(v, "/")) != "" {
 				a.give("reads-secret", Ask, v, "it looks into files that hold secrets", "leave them out")
 			}
 		}
@@ -209,8 +211,8 @@ func (a *analysis) file(name string, st *state, u use) {
 		a.give("unknown-directory", Ask, name, "the path is relative, and the directory is not known", "write an absolute path")
 	}
 	for _, base := range bases {
-		p := physicalPath(base, w.text)
-		secret := secretFile(p)
+		p := a.physical(base, w.text)
+		secret := names.Secret(p)
 		bad, what := a.protected(p, u)
 		switch {
 		case !u.read && bad && !a.agentsOwn(p):

@@ -1,10 +1,13 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"reprise/internal/guard/names"
 )
 
 // analysis is the judging of one call.
@@ -16,9 +19,11 @@ type analysis struct {
 	steps    int
 	ownDirs  []string
 	depth    int
-	text     string // the text that is being looked at, for showing what was written
-	cur      string // the simple command that is being looked at
-	secret   Part   // what reads a secret, and what reaches the network: together they are a leak
+	text     string  // the text that is being looked at, for showing what was written
+	cur      current // the simple command that is being looked at
+	links    map[string]string
+	options  []option // of the commands that are being judged
+	secret   Part     // what reads a secret, and what reaches the network: together they are a leak
 	net      Part
 	declared []declared
 	called   map[*syntax.Stmt]bool
@@ -35,7 +40,7 @@ func (a *analysis) step(n int) {
 }
 
 func newAnalysis(r *Rules) *analysis {
-	a := &analysis{r: r}
+	a := &analysis{r: r, options: make([]option, 0, 32)}
 	for _, d := range r.Roots {
 		a.roots = append(a.roots, Resolve(d))
 	}
@@ -53,7 +58,7 @@ func (a *analysis) give(rule string, d Decision, text, reason, instead string) {
 			return
 		}
 	}
-	a.parts = append(a.parts, Part{Command: a.cur, Decision: d, Rule: rule, Word: shown(text), Reason: reason, Instead: instead, Depth: a.depth})
+	a.parts = append(a.parts, Part{Command: a.cur.String(), Decision: d, Rule: rule, Word: shown(text), Reason: reason, Instead: instead, Depth: a.depth})
 }
 
 // looser is a decision one step milder.
@@ -209,7 +214,13 @@ func nesting(s string) int {
 // other, less those by which they end.
 func keywords(s string) int {
 	open, most := 0, 0
-	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == ';' || r == '&' || r == '|' }) {
+	for s != "" {
+		end := 0
+		for end < len(s) && s[end] > ' ' && s[end] != ';' && s[end] != '&' && s[end] != '|' {
+			end++
+		}
+		w := s[:end]
+		s = s[min(end+1, len(s)):]
 		switch w {
 		case "if", "while", "until", "for", "case", "select", "!", "time", "coproc", "function", "elif":
 			open++
@@ -337,11 +348,13 @@ func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
 		cur = next
 	}
 	out := a.stmt(first, st)
-	var skipped []*state
+	var skipped *state // where it ends early
 	for i := len(chain) - 1; i >= 0; i-- {
 		b := chain[i]
 		if b.Op == syntax.AndStmt {
-			skipped = append(skipped, st.fork()) // where it does not come to Y
+			if skipped == nil {
+				skipped = st.fork()
+			}
 		} else {
 			before := st.fork()
 			out = out.and(a.stmt(b.Y, before))
@@ -350,8 +363,8 @@ func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
 		}
 		out = out.and(a.stmt(b.Y, st))
 	}
-	if len(skipped) > 0 {
-		a.rejoin(st, skipped[0])
+	if skipped != nil {
+		a.rejoin(st, skipped)
 	}
 	return out
 }
@@ -364,17 +377,15 @@ func bare(s *syntax.Stmt) bool {
 // rejoin goes on after a list that may have ended anywhere: what it assigned
 // after its first part is not sure any more.
 func (a *analysis) rejoin(st, early *state) {
-	var names []string
+	var list []string
 	for v := st.vars; v != nil && v != early.vars; v = v.next {
 		a.step(1)
-		names = append(names, v.name)
+		list = append(list, v.name)
 	}
-	after := st.fork()
-	st.stay(early.cwds)
-	if len(after.cwds) == 1 && len(early.cwds) == 1 && a.exists(after.cwds[0]) {
-		st.cwds = after.cwds // cd into a directory that is there works
+	if after := st.cwds; !slices.Equal(after, early.cwds) && (len(after) != 1 || len(early.cwds) != 1 || !a.exists(after[0])) {
+		st.stay(early.cwds) // cd into a directory that is there works
 	}
-	for _, n := range names {
+	for _, n := range list {
 		st.bind(a, n, value{})
 	}
 }
@@ -478,7 +489,7 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 			items = st.args
 		}
 	}
-	if sensitive(l.Name.Value) != cosmetic {
+	if names.Variable(l.Name.Value) != names.Cosmetic {
 		a.assignment(l.Name.Value, word{text: unknown}, false, st)
 	}
 	a.unsure(st, c)
@@ -516,7 +527,7 @@ func (a *analysis) loopValue(st *state, name string, it word) {
 
 // mixed is a word that stands for any of these.
 func mixed(list []word) word {
-	out := word{text: unknown, split: true, made: true, origin: names, dashed: false}
+	out := word{text: unknown, split: true, made: true, origin: fewWords, dashed: false}
 	for _, w := range list {
 		if !w.known() || strings.ContainsAny(w.text, "/.~$*?[") || strings.HasPrefix(w.text, "-") {
 			return word{text: unknown, split: true, made: true, dashed: true}

@@ -2,9 +2,10 @@ package guard
 
 import (
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
+
+	"reprise/internal/guard/names"
 )
 
 // exists reports whether a directory is there.
@@ -41,12 +42,12 @@ func (a *analysis) darkPath(w word, u use, st *state) {
 		a.give("unset-path", Deny, w.shown(), "where the variable is empty this is the root of the file system", "write ${NAME:?} so that the shell stops there, or the path itself")
 		return
 	}
-	if dangerous, what := protectedText(start); !u.read && dangerous {
+	if dangerous, what := names.Protected(start); !u.read && dangerous {
 		a.give("protected-file", Deny, w.shown(), "it may write "+what, "leave these files to the user")
 		return
 	}
 	switch {
-	case w.origin == numbers || w.origin == names:
+	case w.origin == numbers || w.origin == fewWords:
 		// A number cannot lead elsewhere: the path is as good as any of its kind.
 		v := w
 		v.text = strings.ReplaceAll(w.text, unknown, "0")
@@ -66,7 +67,7 @@ func (a *analysis) darkPath(w word, u use, st *state) {
 			// What is known of it may be enough: outside is outside.
 			dir := start[:strings.LastIndexByte(start, '/')+1]
 			for _, base := range a.bases(dir, st) {
-				if p := physicalPath(base, dir); a.root(p) == "" && !inside(p, "/dev") {
+				if p := a.physical(base, dir); a.root(p) == "" && !inside(p, "/dev") {
 					a.outside(w, p, u)
 					return
 				}
@@ -93,7 +94,7 @@ func (a *analysis) each(w word, u use, st *state, glob bool) {
 	}
 	for _, base := range bases {
 		if !glob {
-			if a.one(w, physicalPath(base, w.text), u) {
+			if a.one(w, a.physical(base, w.text), u) {
 				return
 			}
 			continue
@@ -113,7 +114,7 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	i := strings.IndexAny(w.text, "*?[")
 	dir := w.text[:i]
 	dir = dir[:strings.LastIndexByte(dir, '/')+1]
-	top := physicalPath(base, dir)
+	top := a.physical(base, dir)
 	if a.one(word{text: w.text, src: w.src, glob: true}, top, use{read: u.read, shallow: true, gone: u.gone, top: true}) {
 		return true
 	}
@@ -133,7 +134,7 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 		if dotted(full, f) {
 			continue
 		}
-		if a.one(w, physicalPath("", f), u) {
+		if a.one(w, a.physical("", f), u) {
 			return true
 		}
 	}
@@ -172,7 +173,7 @@ func (a *analysis) one(w word, p string, u use) bool {
 		a.give("network", Deny, w.shown(), "the shell opens a connection to another machine by it", "use curl with a host that is allowed")
 		return true
 	}
-	if kind := secretFile(p); kind != "" && !u.top && !u.probe {
+	if kind := names.Secret(p); kind != "" && !u.top && !u.probe {
 		a.reads(w.shown())
 		if u.read {
 			a.give("reads-secret", Ask, w.shown(), "it reads "+kind, "read something that holds no secrets")
@@ -222,33 +223,33 @@ func (a *analysis) outside(w word, p string, u use) bool {
 // reads notes that something secret is read, reaches that the network is used.
 func (a *analysis) reads(what string) {
 	if a.secret.Rule == "" {
-		a.secret = Part{Command: a.cur, Word: what, Rule: "reads-secret", Depth: a.depth}
+		a.secret = Part{Command: a.cur.String(), Word: what, Rule: "reads-secret", Depth: a.depth}
 	}
 }
 
 func (a *analysis) reaches(what string) {
 	if a.net.Rule == "" {
-		a.net = Part{Command: a.cur, Word: shown(what), Rule: "network", Depth: a.depth}
+		a.net = Part{Command: a.cur.String(), Word: shown(what), Rule: "network", Depth: a.depth}
 	}
 }
 
-// physicalPath is where a path leads as the kernel goes it: link by link, and ..
-// from where a link led to. What is not there is kept as it is written.
-func physicalPath(base, p string) string {
-	if !filepath.IsAbs(p) {
-		p = base + string(filepath.Separator) + p
-	}
-	return physicalAt(p, maxLinks)
-}
-
-func physicalAt(p string, links int) string {
+// physical is where a path leads as the kernel goes it: link by link, and ..
+// from where a link led to. What is not there is kept as it is written. base is
+// resolved already.
+func (a *analysis) physical(base, p string) string {
 	if strings.HasPrefix(p, "/dev/fd/") && !strings.Contains(p, "..") || p == "/dev/stdin" || p == "/dev/stdout" || p == "/dev/stderr" {
 		return p // the command's own, not this program's
 	}
-	vol := filepath.VolumeName(p)
+	if filepath.IsAbs(p) {
+		vol := filepath.VolumeName(p)
+		return a.follow(vol+string(filepath.Separator), p[len(vol):], maxLinks)
+	}
+	return a.follow(base, p, maxLinks)
+}
+
+// follow goes on from a directory that is resolved.
+func (a *analysis) follow(at, rest string, links int) string {
 	sep := string(filepath.Separator)
-	at := vol + sep
-	rest := p[len(vol):]
 	for rest != "" {
 		var name string
 		name, rest, _ = strings.Cut(rest, sep)
@@ -259,24 +260,42 @@ func physicalAt(p string, links int) string {
 			at = filepath.Dir(at)
 			continue
 		}
-		next := filepath.Join(at, name)
-		target, err := os.Readlink(next)
-		if err != nil {
+		next := strings.TrimSuffix(at, sep) + sep + name
+		target := a.link(next)
+		if target == "" {
 			at = next
 			continue
 		}
 		if links--; links < 0 {
 			return next
 		}
-		if !filepath.IsAbs(target) {
-			target = at + sep + target
-		}
 		if rest != "" {
 			target += sep + rest
 		}
-		return physicalAt(target, links)
+		if filepath.IsAbs(target) {
+			vol := filepath.VolumeName(target)
+			at, target = vol+sep, target[len(vol):]
+		}
+		return a.follow(at, target, links)
 	}
 	return at
+}
+
+// link is where a symbolic link leads, "" where the path is none. A call looks
+// at each once: commands name the same places again and again.
+func (a *analysis) link(path string) string {
+	if t, ok := a.links[path]; ok {
+		return t
+	}
+	t, err := os.Readlink(path)
+	if err != nil {
+		t = ""
+	}
+	if a.links == nil {
+		a.links = map[string]string{}
+	}
+	a.links[path] = t
+	return t
 }
 
 // protected reports whether a resolved path is one that agents do not change:
@@ -287,7 +306,7 @@ func (a *analysis) protected(p string, u use) (bool, string) {
 			return true, "reprise's own files"
 		}
 	}
-	if bad, what := protectedText(p); bad {
+	if bad, what := names.Protected(p); bad {
 		return true, what
 	}
 	if a.r.Home != "" && u.gone && !u.top && inside(Resolve(a.r.Home), p) {
@@ -304,75 +323,4 @@ func (a *analysis) own() []string {
 		}
 	}
 	return a.ownDirs
-}
-
-// protectedText is the part of it that a path's text tells.
-func protectedText(p string) (bool, string) {
-	p = "/" + strings.TrimPrefix(slashed(p), "/")
-	base := path.Base(p)
-	in := func(dirs ...string) bool {
-		for _, d := range dirs {
-			if strings.Contains(p+"/", "/"+d+"/") {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case in(".claude/hooks"), in(".claude") && strings.HasPrefix(base, "settings"), base == ".claude.json", in(".claude/plugins"), base == "managed-settings.json":
-		return true, "Claude Code's settings or hooks"
-	case in(".codex"), in(".gemini") && (base == "settings.json" || base == "oauth_creds.json" || base == "trustedfolders.json"), in(".gemini/hooks", ".gemini/extensions", ".gemini/policies"):
-		return true, "an agent's settings or hooks"
-	case in(".copilot"), in(".github/hooks"), base == "mcp.json" && in(".cursor", ".vscode", ".gemini", ".copilot"), base == "hooks.json" && in(".cursor", ".claude", ".windsurf"):
-		return true, "an agent's settings or hooks"
-	case in(".reprise") && base == "project.yaml":
-		return true, "the project's rules for reprise"
-	case in(".git/hooks", ".git/info", ".git/modules") && !in(".git/info/exclude"), in(".git") && (base == "config" || base == "config.worktree" || base == "alternates"), base == ".gitconfig", in(".config/git"):
-		return true, "git's settings or hooks"
-	case in(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh", ".config/systemd", ".config/autostart", ".config/fish", "launchagents", "launchdaemons", ".local/share/keyrings"):
-		return true, "keys, credentials or what starts by itself"
-	case in("etc/cron.d", "etc/cron.daily", "etc/cron.hourly", "var/spool/cron", "etc/systemd", "etc/sudoers.d", "etc/profile.d", "etc/pam.d"), strings.HasPrefix(p, "/etc/"), strings.HasPrefix(p, "/boot/"), strings.HasPrefix(p, "/sys/"), strings.HasPrefix(p, "/proc/"):
-		return true, "the system's configuration"
-	}
-	switch base {
-	case ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xinitrc", ".xprofile", ".xsession", ".pam_environment", ".netrc", ".pgpass", ".git-credentials", ".ssh", ".gnupg", ".aws", "authorized_keys", ".hushlogin", ".lesskey":
-		return true, "what a shell or a login reads"
-	}
-	return false, ""
-}
-
-// secretFile says what kind of secret a file holds, by its name, "" for others.
-func secretFile(p string) string {
-	p = slashed(p)
-	base := path.Base(p)
-	in := func(dirs ...string) bool {
-		for _, d := range dirs {
-			if strings.Contains(p, "/"+d+"/") || strings.HasSuffix(p, "/"+d) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case base == ".env" || base == ".envrc" || strings.HasPrefix(base, ".env.") && !strings.HasSuffix(base, ".example") && !strings.HasSuffix(base, ".sample") && !strings.HasSuffix(base, ".template") && !strings.HasSuffix(base, ".dist") && !strings.HasSuffix(base, ".defaults"),
-		strings.HasSuffix(base, ".env") && base != "example.env" && base != "sample.env":
-		return "a file of secrets for the environment"
-	case strings.HasPrefix(base, "id_") && (strings.HasPrefix(base, "id_rsa") || strings.HasPrefix(base, "id_ed25519") || strings.HasPrefix(base, "id_ecdsa") || strings.HasPrefix(base, "id_dsa")) && !strings.HasSuffix(base, ".pub"):
-		return "a private key"
-	case in(".ssh") && !strings.HasSuffix(base, ".pub") && base != "known_hosts" && base != ".ssh", in(".gnupg"), in(".aws"), in(".azure"), in(".config/gcloud"), in(".password-store"), in(".local/share/keyrings"):
-		return "keys or credentials"
-	case in(".kube") && base == "config", in(".docker") && base == "config.json", in(".config/gh") && base == "hosts.yml", in(".claude") && base == ".credentials.json", in(".codex") && base == "auth.json", in(".gemini") && strings.HasPrefix(base, "oauth"), in(".copilot") && base == "config.json":
-		return "credentials"
-	case p == "/etc/shadow", p == "/etc/gshadow", p == "/etc/sudoers", in("etc/ssl/private"), strings.HasPrefix(p, "/proc/") && (base == "environ" || base == "mem"), strings.HasPrefix(p, "/run/secrets/"), strings.HasPrefix(p, "/var/run/secrets/"):
-		return "secrets of the system"
-	}
-	switch base {
-	case ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "credentials.json", "credentials.yml", "credentials.yaml", "client_secret.json", "secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "secret.json", "secret.yaml", "secret.yml", "service-account.json", "service_account.json", "serviceaccount.json", "master.key", "token", ".token", "terraform.tfstate", "wallet.dat", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history":
-		return "credentials, or what may hold them"
-	}
-	switch path.Ext(base) {
-	case ".pem", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".key", ".asc", ".gpg", ".tfvars":
-		return "a key or a certificate"
-	}
-	return ""
 }

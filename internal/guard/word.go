@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"reprise/internal/guard/names"
 )
 
 // origin is what is known of the parts of a word that are not known.
@@ -14,7 +16,7 @@ const (
 	anything origin = iota
 	paths           // names of files in the directories of the work
 	numbers
-	names // one of a few harmless words
+	fewWords // one of a few harmless words
 )
 
 // word is a word of a command as far as it can be told before it runs.
@@ -62,6 +64,18 @@ func (a *analysis) fields(w *syntax.Word, st *state) []word {
 		a.step(len(out))
 	}
 	return out
+}
+
+// plainWord is the text of a word that stands for itself.
+func plainWord(w *syntax.Word) (string, bool) {
+	if len(w.Parts) != 1 {
+		return "", false
+	}
+	l, ok := w.Parts[0].(*syntax.Lit)
+	if !ok || l.Value == "" || l.Value[0] == '~' || strings.ContainsAny(l.Value, `\*?[{`) {
+		return "", false
+	}
+	return l.Value, true
 }
 
 func plainLit(p syntax.WordPart) bool {
@@ -139,7 +153,7 @@ func (b *wordBuilder) dark(o origin, quoted bool) {
 	}
 	b.some, b.w.origin, b.w.made = true, o, true
 	if b.cur.Len() == 0 {
-		b.w.dashed = o != numbers && o != names
+		b.w.dashed = o != numbers && o != fewWords
 	}
 	if !quoted && b.split && o != numbers {
 		b.w.split = true
@@ -470,7 +484,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		return
 	}
 	v := st.lookup(b.a, name)
-	if secretName(name) && !v.known {
+	if names.SecretVariable(name) && !v.known {
 		b.w.secret = true
 	}
 	if exp != nil {
@@ -483,7 +497,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 			return
 		case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 			o := v.origin
-			if v.known || o == names {
+			if v.known || o == fewWords {
 				o = anything
 			}
 			b.dark(o, quoted)
