@@ -25,13 +25,11 @@ const (
 	drainTime = 250 * time.Millisecond
 	// lookEvery is how often the disk is looked at, at most.
 	lookEvery = 500 * time.Millisecond
-	// maxWritten is how much a check may add to its snapshot, in bytes.
-	maxWritten = 4 << 30
 )
 
 var (
 	errTooMuchOutput = errors.New("it printed more than 256 MiB and was ended")
-	errDisk          = errors.New("it wrote so much that the disk would be full, and was ended")
+	errDisk          = errors.New("it wrote more than it may, or the disk was nearly full, and was ended")
 	errTimeout       = errors.New("it took too long and was ended")
 )
 
@@ -185,7 +183,7 @@ func (j *job) argv(dir string, env []string) (string, []string, error) {
 func (j *job) wait(ctx context.Context, p *proc.Process) error {
 	over := time.NewTimer(time.Duration(j.c.TimeoutSeconds) * time.Second)
 	defer over.Stop()
-	base := j.snap.Listing.Bytes
+	most := j.snap.Size(1<<62) + j.v.o.MaxWritten
 	look := time.NewTimer(lookEvery)
 	defer look.Stop()
 	for {
@@ -203,7 +201,7 @@ func (j *job) wait(ctx context.Context, p *proc.Process) error {
 		}
 		// A walk through a large tree is not for free: it gets a twentieth of the time.
 		began := j.v.o.Env.Now()
-		if j.snap.DiskLow() || j.snap.Size(base+maxWritten) > base+maxWritten {
+		if j.snap.DiskLow() || j.snap.Size(most) > most {
 			return errDisk
 		}
 		look.Reset(max(lookEvery, 20*j.v.o.Env.Now().Sub(began)))

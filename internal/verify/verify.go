@@ -40,6 +40,8 @@ type Options struct {
 	Sandbox   string   // "auto" or "off"
 	DenyWrite []string // beside the tree, where checks must not write
 	Outside   []string // no part of the tree, should they lie in it
+	// MaxWritten is how much a check may add to its snapshot, in bytes; 0 is 4 GiB.
+	MaxWritten int64
 	// Subreaper says that this process looks after nothing else and inherits what
 	// checks leave behind.
 	Subreaper bool
@@ -79,6 +81,9 @@ func newVerifier(ctx context.Context, o Options) (*Verifier, error) {
 	}
 	if o.Step == nil {
 		o.Step = func(string) {}
+	}
+	if o.MaxWritten == 0 {
+		o.MaxWritten = 4 << 30
 	}
 	v := &Verifier{o: o}
 	var err error

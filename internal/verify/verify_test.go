@@ -172,6 +172,7 @@ func TestChecksThatMisbehave(t *testing.T) {
 		{"has a terminal's output", sh("x", `printf '\033[31mFAIL\033[0m one\r\nover\rwritten\n'; exit 1`), Failed, "FAIL one\nwritten"},
 		{"sees no secret", sh("x", `test -z "$API_KEY" && test -n "$REPRISE_RUN_ID" && test "$CI" = true`), Passed, ""},
 		{"is killed", sh("x", "kill -9 $$"), Failed, ""},
+		{"fills the disk", sh("x", "head -c 5000000 /dev/zero > $TMPDIR/big; sleep 60"), Failed, "wrote more than it may"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -181,6 +182,7 @@ func TestChecksThatMisbehave(t *testing.T) {
 					t.Skip("this system has no Landlock: the tree is only compared")
 				}
 			}
+			w.o.MaxWritten = 4_000_000
 			if strings.Contains(tc.name, "changes") || strings.Contains(tc.name, "deletes") {
 				w.commit()
 			}
