@@ -63,6 +63,7 @@ func (g *Gate) begin(t *testing.T, w *world, tn Turn) {
 
 // The life of a session: nothing changed, broken, told twice and no more, mended.
 func TestGateOfASession(t *testing.T) {
+	t.Parallel()
 	w, g := gated(t)
 	w.commit()
 	g.begin(t, w, turn(""))
@@ -111,6 +112,7 @@ func TestGateOfASession(t *testing.T) {
 
 // What the agent says of itself decides whether there is something to look at.
 func TestGateAndClaims(t *testing.T) {
+	t.Parallel()
 	w, g := gated(t)
 	g.begin(t, w, turn(""))
 	w.put("broken", "x")
@@ -200,6 +202,7 @@ func (f fakeTasks) Current(context.Context, string) (Task, bool, error) { return
 
 // The current task keeps a turn, too, checks or none.
 func TestGateOfTasks(t *testing.T) {
+	t.Parallel()
 	w, g := gated(t)
 	g.begin(t, w, turn(""))
 	w.put("made", "x")
@@ -244,6 +247,7 @@ func (f fakeReviews) Review(_ context.Context, who Reviewer, req ReviewRequest) 
 }
 
 func TestGateOfReviews(t *testing.T) {
+	t.Parallel()
 	w, g := gated(t)
 	w.commit()
 	g.begin(t, w, turn(""))
@@ -273,6 +277,7 @@ func TestGateOfReviews(t *testing.T) {
 
 // No time, no tree, no session, inside a verification: no opinion.
 func TestGateWithoutAnOpinion(t *testing.T) {
+	t.Parallel()
 	w, g := gated(t)
 	w.put("broken", "x")
 	short := *g

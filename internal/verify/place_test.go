@@ -10,6 +10,7 @@ import (
 // worktree of it, which has no project file of its own: the checks run in the
 // copy of what the session sees, at the project's place in it.
 func TestWhereChecksRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sh("here", "test -e main.txt && test ! -e ../elsewhere && test -e ../../a.txt && cat main.txt"))
 	w.put("services/api/main.txt", "main\n")
 	w.commit()
@@ -38,6 +39,7 @@ func TestWhereChecksRun(t *testing.T) {
 // What git ignores is not copied, but for what is carried; and a check finds
 // programs of the tree in the copy.
 func TestWhatIsCarried(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sh("tool", `tool && test ! -e out && test "$(command -v tool)" != "$HOME/work/deps/bin/tool"`))
 	w.put(".gitignore", "deps/\nout/\n")
 	w.put("out/x", "x")

@@ -210,6 +210,7 @@ func TestChecksThatMisbehave(t *testing.T) {
 }
 
 func TestRegressions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sh("tests", "cat results.txt; ! grep -q FAIL results.txt"))
 	w.put("results.txt", "--- FAIL: TestOld (0.0s)\nok two\n")
 	base := w.commit()
@@ -237,6 +238,7 @@ func TestRegressions(t *testing.T) {
 }
 
 func TestTimeForAllChecks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sh("slow", "sleep 30"), sh("next", "true"))
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
@@ -247,6 +249,7 @@ func TestTimeForAllChecks(t *testing.T) {
 }
 
 func TestSameTreeIsNotVerifiedTwice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sh("x", "true"))
 	w.commit()
 	first := w.run(Request{Trigger: Manual})

@@ -33,24 +33,37 @@ func (s *Snapshot) repositories(ctx context.Context, t Tree, commit string) erro
 	return nil
 }
 
-func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) error {
-	from, to := filepath.Join(t.Top, filepath.FromSlash(rel)), filepath.Join(s.Tree.Top, filepath.FromSlash(rel))
-	src, dst := t.git(from), t.git(to)
-	out, err := src.Run(ctx, "rev-parse", "--git-dir", "--git-common-dir", "--git-path", "index", "--show-object-format")
+// repository is where git keeps what belongs to a working tree.
+type repository struct{ dir, common, index, format string }
+
+func (t Tree) repository(ctx context.Context, top string) (repository, error) {
+	out, err := t.git(top).Run(ctx, "rev-parse", "--git-dir", "--git-common-dir", "--git-path", "index", "--show-object-format")
 	if err != nil {
-		return err
+		return repository{}, err
 	}
 	l := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	if len(l) != 4 {
-		return fmt.Errorf("git's answer was not understood: %q", out)
+		return repository{}, fmt.Errorf("git's answer was not understood: %q", out)
 	}
 	for i := range l[:3] {
 		if !filepath.IsAbs(l[i]) {
-			l[i] = filepath.Join(from, l[i])
+			l[i] = filepath.Join(top, l[i])
 		}
 	}
-	gitDir, common, index, format := l[0], l[1], l[2], l[3]
-	if _, err := dst.Run(ctx, "init", "--quiet", "--template=", "--object-format="+format); err != nil {
+	return repository{l[0], l[1], l[2], l[3]}, nil
+}
+
+func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) error {
+	from, to := filepath.Join(t.Top, filepath.FromSlash(rel)), filepath.Join(s.Tree.Top, filepath.FromSlash(rel))
+	src, dst := t.git(from), t.git(to)
+	r := t.own
+	if rel != "" {
+		var err error
+		if r, err = t.repository(ctx, from); err != nil {
+			return err
+		}
+	}
+	if _, err := dst.Run(ctx, "init", "--quiet", "--template=", "--object-format="+r.format); err != nil {
 		return err
 	}
 	own := filepath.Join(to, ".git")
@@ -65,12 +78,12 @@ func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) e
 		}
 	}
 	files := map[string]string{
-		"objects/info/alternates": filepath.Join(common, "objects") + "\n",
+		"objects/info/alternates": filepath.Join(r.common, "objects") + "\n",
 		"packed-refs":             string(refs),
 		"HEAD":                    head,
-		"info/exclude":            readText(filepath.Join(common, "info", "exclude")) + "\n" + readText(t.excludes),
+		"info/exclude":            readText(filepath.Join(r.common, "info", "exclude")) + "\n" + readText(t.excludes),
 	}
-	if text := readText(filepath.Join(common, "shallow")); text != "" {
+	if text := readText(filepath.Join(r.common, "shallow")); text != "" {
 		files["shallow"] = text
 	}
 	for name, text := range files {
@@ -86,7 +99,7 @@ func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) e
 		_, err := dst.Run(ctx, "read-tree", commit)
 		return err
 	}
-	return copyIndex(gitDir, index, own)
+	return copyIndex(r.dir, r.index, own)
 }
 
 // headOf is what a repository's HEAD says.
@@ -210,7 +223,7 @@ func (t Tree) ChangeSince(ctx context.Context, rev, scratch string) (Change, err
 		}
 		// Nothing was ever committed: everything is new.
 	}
-	index, drop, err := t.indexCopy(ctx, scratch)
+	index, drop, err := t.indexCopy(scratch)
 	if err != nil {
 		return c, err
 	}
@@ -307,7 +320,7 @@ func (t Tree) Diff(ctx context.Context, commit, scratch string, most int) (strin
 	if err != nil {
 		return "", err
 	}
-	index, drop, err := t.indexCopy(ctx, scratch)
+	index, drop, err := t.indexCopy(scratch)
 	if err != nil {
 		return "", err
 	}
@@ -356,21 +369,13 @@ func (t Tree) beginning(p string, most int) string {
 }
 
 // indexCopy is a copy of the index for commands that would write it.
-func (t Tree) indexCopy(ctx context.Context, scratch string) (index string, drop func(), err error) {
-	out, err := t.git(t.Top).Run(ctx, "rev-parse", "--git-path", "index")
-	if err != nil {
-		return "", nil, err
-	}
-	own := strings.TrimSuffix(string(out), "\n")
-	if !filepath.IsAbs(own) {
-		own = filepath.Join(t.Top, own)
-	}
+func (t Tree) indexCopy(scratch string) (index string, drop func(), err error) {
 	dir, err := os.MkdirTemp(scratch, scratchPrefix)
 	if err != nil {
 		return "", nil, err
 	}
 	drop = func() { _ = os.RemoveAll(dir) } // what is left is swept
-	if err := copyIndex(filepath.Dir(own), own, dir); err != nil {
+	if err := copyIndex(t.own.dir, t.own.index, dir); err != nil {
 		drop()
 		return "", nil, err
 	}

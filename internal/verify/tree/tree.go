@@ -63,6 +63,7 @@ type Tree struct {
 	limits   Limits
 	excludes string   // the user's own list of what git ignores
 	outside  []string // paths from the top that are not looked at
+	own      repository
 }
 
 // Options is what a tree needs of the world.
@@ -84,14 +85,10 @@ func Find(ctx context.Context, dir, root string, o Options) (Tree, error) {
 	}
 	if top := gitTop(real); top != "" {
 		t.Top = top
-		out, err := t.git(top).Run(ctx, "rev-parse", "--git-common-dir")
+		own, err := t.repository(ctx, top)
 		switch {
 		case err == nil:
-			common := strings.TrimSuffix(string(out), "\n")
-			if !filepath.IsAbs(common) {
-				common = filepath.Join(top, common)
-			}
-			t.Git, t.Common = true, common
+			t.Git, t.Common, t.own = true, own.common, own
 			t.excludes = t.userExcludes(ctx)
 			t.leaveOut(o.Outside)
 			return t, nil
