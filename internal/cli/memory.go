@@ -611,11 +611,18 @@ func memoryPackSkill(app *App) *cobra.Command {
 		Use: "pack-skill", Args: cobra.NoArgs, Short: "Write the skill that teaches a client to use the memory",
 		Long: `Write a zip with one SKILL.md, for Claude's Settings > Capabilities. The flavour
 "reprise" uses the tools of this server, "filesystem" those of a filesystem
-server for all but append_file.`,
+server for all but append_file. Without --output it is in reprise's cache directory,
+so that it does not turn up among a project's files; its path is printed.`,
 		RunE: func(*cobra.Command, []string) error {
 			home, err := app.Home()
 			if err != nil {
 				return err
+			}
+			if out == "" {
+				if err := durable.MkdirAll(home.Paths.Cache, 0o700); err != nil {
+					return err
+				}
+				out = filepath.Join(home.Paths.Cache, memory.SkillName+".zip")
 			}
 			var b bytes.Buffer
 			if err := memory.PackSkill(&b, flavour, home.MemoryDir()); err != nil {
@@ -643,6 +650,6 @@ server for all but append_file.`,
 	}
 	defer func() { offer(cmd, "flavour", memory.FlavourReprise, memory.FlavourFilesystem) }()
 	cmd.Flags().StringVar(&flavour, "flavour", memory.FlavourReprise, "reprise or filesystem")
-	cmd.Flags().StringVarP(&out, "output", "o", memory.SkillName+".zip", "file to write; - writes to standard output")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write; - is standard output (default: "+memory.SkillName+".zip in the cache directory)")
 	return cmd
 }

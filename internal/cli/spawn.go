@@ -40,7 +40,10 @@ input. With --detach the run lives on by itself and its id is printed at once;
 without it, the run ends when this command does.
 
 The agent cannot write the memory directory, and cannot read it without
---allow-memory-read.`,
+--allow-memory-read.
+
+The script client needs no account. Without --agent-script it writes one file,
+reprise-script-RUN.txt, into its working directory; --dir names another one.`,
 		Example: `  reprise spawn "Summarise the open TODO comments in this directory"
   reprise spawn --agent script "Try it without an account"
   reprise spawn --detach --timeout 30m - < task.md`,
