@@ -330,7 +330,7 @@ func work(t *testing.T, dir string) {
 	runGit(t, dir, "commit", "-q", "-m", "two", "--no-verify")
 	runGit(t, dir, "stash", "-q", "-u")
 	runGit(t, dir, "branch", "b1")
-	runGit(t, dir, "gc", "-q", "--prune=now")
+	runGit(t, dir, "prune")
 }
 
 func TestSnapshotOfACommit(t *testing.T) {
