@@ -15,64 +15,6 @@ import (
 	"reprise/internal/event/quick"
 )
 
-// Tombstone says that an item of memory was forgotten: nothing may serve it any
-// more, however often what is derived from the log is made again.
-type Tombstone struct {
-	ID     string // of the item
-	Event  string // id of the event that says so
-	TS     time.Time
-	Reason string
-}
-
-// Forgets is the tombstone that an event is, if it is one: memory.retired with
-// the op "forget".
-func Forgets(e Event) (Tombstone, bool) {
-	if e.Type != MemoryRetired {
-		return Tombstone{}, false
-	}
-	var data MemoryData
-	if json.Unmarshal(e.Data, &data) != nil || data.Op != "forget" || data.ID == "" {
-		return Tombstone{}, false
-	}
-	return Tombstone{ID: data.ID, Event: e.ID, TS: e.TS, Reason: data.Reason}, true
-}
-
-// Tombstones are the items that the log in dir says are forgotten, by their id;
-// of several the latest. Lines that cannot be used are passed over, and the
-// error is about the directory or a file.
-func Tombstones(dir string) (map[string]Tombstone, error) {
-	out := map[string]Tombstone{}
-	d, files, err := list(dir)
-	if d == nil || err != nil {
-		return out, err
-	}
-	defer d.Close()
-	for _, names := range files {
-		for _, name := range names {
-			f, err := d.Open(name)
-			if err != nil {
-				return out, fmt.Errorf("read events: %w", err)
-			}
-			err = eachLine(f, func(text []byte, _ int64, _ bool) bool {
-				if !bytes.Contains(text, []byte(MemoryRetired)) { // nearly all of them, and need no more
-					return true
-				}
-				if e, err := parseText(string(text)); err == nil {
-					if t, ok := Forgets(e); ok && !t.TS.Before(out[t.ID].TS) {
-						out[t.ID] = t
-					}
-				}
-				return true
-			})
-			f.Close()
-			if err != nil {
-				return out, fmt.Errorf("read events: %w", err)
-			}
-		}
-	}
-	return out, nil
-}
-
 // PurgeOptions says what is to go from a log.
 type PurgeOptions struct {
 	Dir    string

@@ -212,23 +212,3 @@ func TestPurgeBesideWriters(t *testing.T) {
 func numbered2(w, i int) event.Event {
 	return event.Event{Type: event.ToolCalled, Data: json.RawMessage(fmt.Sprintf(`{"word":"secret-%d-%d"}`, w, i))}
 }
-
-func TestTombstones(t *testing.T) {
-	dir := t.TempDir()
-	l := event.Open(dir, "h", clock(time.Second))
-	retire := func(op, id, why string) {
-		add(t, l, event.Event{Type: event.MemoryRetired, Data: json.RawMessage(fmt.Sprintf(`{"op":%q,"id":%q,"reason":%q}`, op, id, why))})
-	}
-	add(t, l, event.Event{Type: event.ToolSucceeded, Data: json.RawMessage(`{"output":"memory.retired op forget"}`)})
-	retire("forget", "a", "first")
-	retire("expire", "b", "")
-	retire("forget", "a", "second")
-	retire("forget", "", "")
-	got, err := event.Tombstones(dir)
-	if err != nil || len(got) != 1 || got["a"].Reason != "second" || got["a"].Event == "" {
-		t.Errorf("%+v %v", got, err)
-	}
-	if got, err := event.Tombstones(filepath.Join(dir, "none")); err != nil || len(got) > 0 {
-		t.Errorf("%+v %v", got, err)
-	}
-}
