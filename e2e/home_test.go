@@ -66,6 +66,8 @@ func newHome(t *testing.T, extra settings) *home {
 		"claude_cli": map[string]any{"path": h.mock()},
 		// One session in twenty would be told nothing, by its id.
 		"recall": map[string]any{"hold_out_percent": 0},
+		// What a user says whose agents build and change things unasked.
+		"guard": map[string]any{"project_code": "allow", "writes": "allow", "allow": []string{"rm broken"}},
 	}
 	for section, v := range extra {
 		old, _ := s[section].(map[string]any)

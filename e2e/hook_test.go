@@ -29,7 +29,8 @@ type hooked struct {
 
 func newHooked(t *testing.T) *hooked {
 	t.Helper()
-	h := &hooked{home: newHome(t, nil), program: program("reprise-hook")}
+	// What the guard says of a call would be events, too; it has tests of its own.
+	h := &hooked{home: newHome(t, settings{"guard": map[string]any{"mode": "off"}}), program: program("reprise-hook")}
 	h.data = filepath.Join(filepath.Dir(h.dir), "data")
 	h.env = append(h.env, "REPRISE_HOME="+h.data)
 	return h
