@@ -250,6 +250,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	if p.Rules.Gates(string(ev.Kind)) {
 		r.Gate = &gatekeeper{app: h.app, home: h.made.Home, dir: env.Dir, warn: h.warn}
 	} else if ms := dialect.GateMS(ev.Client, ev.Name); ms > 0 {
+		h.sayUntrusted()
 		// The time that was given is a gate's, and there is none.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(dialect.DeadlineMS(ev.Client, ev.Name))*time.Millisecond)

@@ -230,3 +230,18 @@ func (h *hookRun) notified(ev *dialect.Event) {
 		log.Debug("hook: notification", "client", ev.Client, "session", ev.Session, "type", ev.Reason)
 	}
 }
+
+// sayUntrusted says in the log, at the end of a turn, that a project has checks
+// and that they were not run, for nobody approved them.
+func (h *hookRun) sayUntrusted() {
+	home := h.made.Home
+	if home == nil || home.Project == nil || home.Project.Verify.Empty() {
+		return
+	}
+	if t, err := home.Paths.Trust(home.Project); err == nil && t.Approved {
+		return // the gates are off
+	}
+	if log, err := h.app.Logger(); err == nil {
+		log.Info("hook: the project's checks were not run, for they are not approved; `reprise trust` shows them and asks", "project", home.Project.Name)
+	}
+}
