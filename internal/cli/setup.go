@@ -81,7 +81,11 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 	var all []setup.Change
 	do := func(dry bool) error {
 		all = nil
-		for _, client := range clients {
+		var bad []error
+		for _, client := range clients { // one whose settings are broken keeps nothing from the others
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			a := setup.All{
 				Request: setup.Request{Client: client, Scope: o.scope, Program: app.Program, MemoryDir: home.MemoryDir(),
 					Instructions: o.instructions, DryRun: dry},
@@ -97,10 +101,10 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 			changes, err := change(ctx, a)
 			all = append(all, changes...)
 			if err != nil {
-				return fmt.Errorf("%s: %w", client, err)
+				bad = append(bad, fmt.Errorf("%s: %w", client, err))
 			}
 		}
-		return nil
+		return errors.Join(bad...)
 	}
 	if !o.yes && !o.dryRun {
 		if !app.InIsTerminal || !app.OutIsTerminal || o.asJSON {
@@ -133,11 +137,9 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 func askSetup(ctx context.Context, app *App, o setupOptions, do func(bool) error, all *[]setup.Change) error {
 	show := o.installOptions
 	show.dryRun = true
-	if err := do(true); err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(*all, func(c setup.Change) bool { return c.Action != "unchanged" }) {
-		return nil
+	bad := do(true)
+	if ctx.Err() != nil || !slices.ContainsFunc(*all, func(c setup.Change) bool { return c.Action != "unchanged" }) {
+		return bad
 	}
 	short := slices.Clone(*all)
 	for i := range short {
@@ -145,6 +147,9 @@ func askSetup(ctx context.Context, app *App, o setupOptions, do func(bool) error
 	}
 	if err := printChanges(app, show, short); err != nil {
 		return err
+	}
+	if bad != nil {
+		fmt.Fprintf(app.Err, "this cannot be done, and is left out: %v\n", bad)
 	}
 	for {
 		fmt.Fprint(app.Out, "Proceed? [y]es, [n]o, [d]ifferences: ")

@@ -3,6 +3,7 @@ package setup
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -176,7 +177,8 @@ func ownSkill(in input) bool {
 
 // RemoveAll takes reprise's server, hooks, skill and instructions out of a
 // client. Where nothing else was changed since, the files are what they were
-// before, byte for byte, and what was made is gone.
+// before, byte for byte, and what was made is gone. A file that cannot be changed
+// keeps none of the others: the errors are given together.
 func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
 	t := a.target()
 	if slices.Contains(Scopes(a.Client), a.scope()) {
@@ -192,18 +194,15 @@ func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
 	if ch != nil {
 		changes = append(changes, *ch)
 	}
-	if err != nil {
-		return changes, err
-	}
 	hookFile := ""
 	if slices.Contains(HookClients(), a.Client) {
-		if hookFile, err = s.HookFile(a.Client, a.scope()); err != nil {
-			return changes, err
-		}
+		var ferr error
+		hookFile, ferr = s.HookFile(a.Client, a.scope())
+		err = errors.Join(err, ferr)
 	}
 	if hookFile != "" {
 		var undone []string
-		ch, err := s.changer(t, a.DryRun).apply(ctx, hookFile, perm(t.Scope), func(in input) ([]byte, bool, error) {
+		ch, herr := s.changer(t, a.DryRun).apply(ctx, hookFile, perm(t.Scope), func(in input) ([]byte, bool, error) {
 			text, gone, keys, err := t.removeBoth(in, hookFile == t.File)
 			undone = keys
 			return text, gone, err
@@ -212,16 +211,16 @@ func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
 				delete(n.Entries, k)
 			}
 		})
-		if err != nil {
-			return changes, err
+		if herr == nil {
+			changes = append(changes, ch)
 		}
-		changes = append(changes, ch)
+		err = errors.Join(err, herr)
 	}
 	if t.File != "" && t.File != hookFile {
-		ch, err := s.Uninstall(ctx, a.Request)
-		return append(changes, ch...), err
+		ch, uerr := s.Uninstall(ctx, a.Request)
+		changes, err = append(changes, ch...), errors.Join(err, uerr)
 	}
-	return changes, nil
+	return changes, err
 }
 
 // removeBoth takes the hooks, and where they share a file the server too, out of

@@ -318,7 +318,7 @@ func (c changer) resolve(file string) (string, error) {
 		real, err = resolveParent(file)
 	}
 	if err != nil {
-		return "", fmt.Errorf("change %s: %w", file, err)
+		return "", fmt.Errorf("change %s: %w; remove the link or correct the path, and try again", file, err)
 	}
 	if c.root != "" {
 		root, err := filepath.EvalSymlinks(c.root)

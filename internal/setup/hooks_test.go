@@ -236,6 +236,37 @@ func TestSetupRefusesBrokenHooks(t *testing.T) {
 	}
 }
 
+// A file that cannot be read keeps the others of a client from nothing.
+func TestRemovalGoesOn(t *testing.T) {
+	s := newSetup(t)
+	a := all("claude-code", User)
+	if _, err := s.InstallAll(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	file, err := s.HookFile("claude-code", User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, file, `{"hooks": {`)
+	changes, err := s.RemoveAll(t.Context(), a)
+	if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("%v", err)
+	}
+	skill, serr := s.SkillFile("claude-code")
+	server, terr := Locate(s.Where, "claude-code", User)
+	if serr != nil || terr != nil {
+		t.Fatal(serr, terr)
+	}
+	for _, gone := range []string{skill, server.File} {
+		if _, err := os.Stat(gone); !os.IsNotExist(err) {
+			t.Errorf("%s is left: %v", gone, err)
+		}
+	}
+	if len(changes) != 2 {
+		t.Errorf("%+v", changes)
+	}
+}
+
 // Clients share one skill file: it stays until the last of them has gone, and
 // one that a person wrote or changed is left alone.
 func TestSkillIsShared(t *testing.T) {
