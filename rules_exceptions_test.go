@@ -4,11 +4,12 @@ package reprise_test
 // say why here.
 
 var fileWriters = exceptions{
-	"internal/durable":            "this is where files are written",
-	"internal/logfile/logfile.go": "opens for appending what durable has made: a log line is not worth a sync, and says so",
-	"internal/cli/demo.go":        "makes a throwaway directory for the demo, as a user would",
-	"internal/verify/tree":        "copies trees into throwaway places: nothing there has to outlive anything, and a wait for the disk at each of thousands of files would",
-	"internal/cli/doctor_live.go": "makes a throwaway home in which a client shows that its hooks work",
+	"internal/durable":             "this is where files are written",
+	"internal/logfile/logfile.go":  "opens for appending what durable has made: a log line is not worth a sync, and says so",
+	"internal/cli/demo.go":         "makes a throwaway directory for the demo, as a user would",
+	"internal/verify/tree":         "copies trees into throwaway places: nothing there has to outlive anything, and a wait for the disk at each of thousands of files would",
+	"internal/cli/doctor_live.go":  "makes a throwaway home in which a client shows that its hooks work",
+	"internal/cli/doctor_guard.go": "the same, for what is refused",
 }
 
 var exits = exceptions{}

@@ -89,3 +89,23 @@ func TestGuardHoldsWithoutPermissions(t *testing.T) {
 		t.Errorf("what is only asked about did not run: %v\n%s", err, r.out)
 	}
 }
+
+// doctor --guard proves it live, and fails where a hook is there that does not
+// block, or none.
+func TestDoctorGuard(t *testing.T) {
+	t.Parallel()
+	h, _ := guarded(t, "claude", nil)
+	client(t, "claude")
+	h.env = append(slices.Clone(h.env), "PATH="+filepath.Dir(client(t, "claude"))+string(os.PathListSeparator)+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if r := h.reprise("doctor", "--guard"); r.code != 0 || !strings.Contains(r.out, "did not run, and the model was told why") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	h.write(h.config, `{"guard":{"mode":"warn"}}`)
+	if r := h.reprise("doctor", "--guard"); r.code != 1 || !strings.Contains(r.out, "guard.mode is warn") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	h.must("setup", "--remove", "--yes", "claude-code")
+	if r := h.reprise("doctor", "--guard"); r.code != 1 || !strings.Contains(r.out, "no client has reprise's hooks") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+}

@@ -18,7 +18,7 @@ import (
 )
 
 func newDoctorCmd(app *App) *cobra.Command {
-	var asJSON, quick bool
+	var asJSON, quick, guarding bool
 	cmd := &cobra.Command{
 		Use: "doctor", Args: cobra.NoArgs, Short: "Say what is set up, what is not, and what to do about it",
 		Long: `Look at everything reprise depends on and say what is well, what is not, and what
@@ -28,13 +28,21 @@ work, and 0 when there are only warnings.
 Clients that have reprise's hooks are run once, in a directory of their own and
 against a stand-in for their model, to see that the hooks work. They run at the
 same time; all four together are about 25 seconds of a processor's work. --quick
-leaves that out.`,
+leaves that out.
+
+--guard looks at the guard alone: each such client is made to try what is refused,
+and the exit code is 0 only where none of them ran it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := doctor(app)
 			if err != nil {
 				return err
 			}
-			if !quick {
+			var checks []setup.Check
+			if guarding {
+				if checks, err = guardChecks(app); err != nil {
+					return err
+				}
+			} else if !quick {
 				var once sync.Once
 				d.Live = func(ctx context.Context, h setup.InstalledHooks) []setup.Finding {
 					once.Do(func() {
@@ -45,20 +53,25 @@ leaves that out.`,
 					return liveHooks(ctx, app, h)
 				}
 			}
+			if !guarding {
+				checks = d.Checks()
+			}
 			if asJSON {
-				found := setup.Diagnose(cmd.Context(), d.Checks(), nil)
+				found := setup.Diagnose(cmd.Context(), checks, nil)
 				if err := printJSON(app.Out, map[string]any{"status": setup.Worst(found), "findings": found}); err != nil {
 					return err
 				}
 				return doctorExit(found)
 			}
-			found := setup.Diagnose(cmd.Context(), d.Checks(), func(of []setup.Finding) { printFindings(app, of) })
+			found := setup.Diagnose(cmd.Context(), checks, func(of []setup.Finding) { printFindings(app, of) })
 			printVerdict(app, found)
 			return doctorExit(found)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings for programs")
 	cmd.Flags().BoolVar(&quick, "quick", false, "do not run any client")
+	cmd.Flags().BoolVar(&guarding, "guard", false, "prove that what is refused does not run, in each client")
+	cmd.MarkFlagsMutuallyExclusive("quick", "guard")
 	return cmd
 }
 

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/fakemodel"
+	"reprise/internal/proc"
+	"reprise/internal/setup"
+)
+
+// guardChecks prove that each client that has our hooks really does not run what
+// is refused: clients run a tool whose hook fails, so a guard that was not seen to
+// work is none. There is nothing milder than a failure here.
+func guardChecks(app *App) ([]setup.Check, error) {
+	d, err := doctor(app)
+	if err != nil {
+		return nil, err
+	}
+	checks := []setup.Check{{Name: "guard", Run: func(context.Context) []setup.Finding { return guardEnforced(app) }}}
+	installed, err := d.Setup.Installed()
+	if err != nil {
+		return nil, err
+	}
+	var clients []setup.InstalledHooks
+	for _, h := range installed {
+		if !slices.ContainsFunc(clients, func(c setup.InstalledHooks) bool { return c.Client == h.Client && c.Program == h.Program }) {
+			clients = append(clients, h)
+		}
+	}
+	if len(clients) == 0 {
+		checks = append(checks, setup.Check{Name: "guard", Run: func(context.Context) []setup.Finding {
+			return []setup.Finding{{Status: setup.Fail, Message: "no client has reprise's hooks, so nothing is judged", Remedy: "run `reprise setup`"}}
+		}})
+		return checks, nil
+	}
+	// The clients run at the same time: each takes as long as its program does.
+	found := make([][]setup.Finding, len(clients))
+	run := sync.OnceFunc(func() {
+		var wg sync.WaitGroup
+		for i, h := range clients {
+			wg.Go(func() { found[i] = liveGuard(context.Background(), app, h) })
+		}
+		wg.Wait()
+	})
+	for i := range clients {
+		checks = append(checks, setup.Check{Name: "guard", Time: 2 * liveTime, Run: func(context.Context) []setup.Finding {
+			run()
+			return found[i]
+		}})
+	}
+	return checks, nil
+}
+
+// guardEnforced says whether verdicts are enforced at all.
+func guardEnforced(app *App) []setup.Finding {
+	r, err := app.guardRules()
+	switch {
+	case err != nil:
+		return []setup.Finding{{Status: setup.Fail, Message: fmt.Sprintf("the settings cannot be read: %v", err), Remedy: "correct them"}}
+	case r.Off || r.Warn:
+		return []setup.Finding{{Status: setup.Fail, Message: "guard.mode is " + guardMode(r) + ", so nothing is refused", Remedy: "set guard.mode to enforce"}}
+	}
+	return []setup.Finding{{Status: setup.OK, Message: "verdicts are enforced"}}
+}
+
+// liveGuard has a client asked, by a stand-in for its model, to run what is
+// refused, and looks whether it ran and whether the model was told why.
+func liveGuard(ctx context.Context, app *App, h setup.InstalledHooks) []setup.Finding {
+	fail := func(message, remedy string) []setup.Finding {
+		return []setup.Finding{{Status: setup.Fail, Message: h.Client + ": " + message, Remedy: remedy}}
+	}
+	name := strings.TrimSuffix(h.Client, "-code")
+	program, err := proc.LookPath(name, app.Env.Vars, app.Env.GOOS)
+	if err != nil {
+		return fail(fmt.Sprintf("not proved, %s is not in PATH", name), "install it, or remove its hooks with `reprise setup --remove "+h.Client+"`")
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveTime)
+	defer cancel()
+	began := app.Now()
+	l := &live{app: app, h: h, name: name, program: program}
+	why, err := l.refuses(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return fail(fmt.Sprintf("not proved, it did not end within %s", liveTime), fmt.Sprintf("start %s by hand and see whether it works", name))
+	case err != nil:
+		return fail(fmt.Sprintf("not proved: %v", err), fmt.Sprintf("start %s by hand and see whether it works", name))
+	case why != "":
+		return fail(why, fmt.Sprintf("run `reprise setup %s`; the log (`reprise paths`) says what went wrong", h.Client))
+	}
+	return []setup.Finding{{Status: setup.OK, Message: fmt.Sprintf("%s: what is refused did not run, and the model was told why (%s)", h.Client, app.Now().Sub(began).Round(100*time.Millisecond))}}
+}
+
+// refuses says why the client's hook does not refuse, "" where it does.
+func (l *live) refuses(ctx context.Context) (why string, err error) {
+	dir, err := os.MkdirTemp("", "reprise-doctor-")
+	if err != nil {
+		return "", err
+	}
+	if l.dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	defer func() { _ = durable.RemoveAll(dir) }()
+	for _, d := range []string{"home", "work", "data/memory/blocks"} {
+		if err := durable.MkdirAll(l.path(d), 0o700); err != nil {
+			return "", err
+		}
+	}
+	server, err := fakemodel.Start(fakemodel.Script{Rules: []fakemodel.Rule{
+		calling("allowed", fakemodel.When{Turn: 1}, fakemodel.Shell("pwd")),
+		calling("refused", fakemodel.When{Turn: 2}, fakemodel.Shell("echo x > ../canary")),
+	}, Otherwise: &fakemodel.Answer{Text: "done"}}, l.app.Env.Now)
+	if err != nil {
+		return "", err
+	}
+	defer server.Close()
+	if err := l.client(ctx, server); err != nil {
+		return "", err
+	}
+	told := func(text string) bool {
+		return slices.ContainsFunc(server.Requests(), func(q *fakemodel.Request) bool { return strings.Contains(q.Text(), text) })
+	}
+	if _, err := os.Lstat(l.path("canary")); err == nil {
+		return "what is refused RAN: its hook does not block", nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if !told("writes-outside") {
+		return "what is refused did not run, but the model was not told why", nil
+	}
+	if !told(l.path("work")) {
+		return "what is allowed did not run", nil
+	}
+	return "", nil
+}
