@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
@@ -418,6 +419,8 @@ func gitAt(dir string) (kind gitKind, main string, err error) {
 	switch {
 	case err != nil && (errors.Is(err, fs.ErrNotExist) || notDir(err)):
 		return gitNone, "", nil
+	case errors.Is(err, syscall.ELOOP): // as useless as any other file of that name, and no reason to record nothing
+		return gitMain, dir, nil
 	case err != nil:
 		return gitNone, "", fmt.Errorf("look for a git repository: %w", err)
 	case info.IsDir():

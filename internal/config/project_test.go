@@ -202,6 +202,10 @@ func TestFindProject(t *testing.T) {
 	write(t, filepath.Join(admin, "gitdir"), filepath.Join(bare, ".git")+"\n")
 	garbage := mkdir(t, base, "garbage")
 	write(t, filepath.Join(garbage, ".git"), "\x00\xff nonsense")
+	loop := mkdir(t, main, "loop")
+	if err := os.Symlink(".git", filepath.Join(loop, ".git")); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
 	link := filepath.Join(base, "link")
 	if err := os.Symlink(deep, link); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)
@@ -224,11 +228,12 @@ func TestFindProject(t *testing.T) {
 		{"repository without project", lonely, "", "", ""},
 		{"worktree of a bare repository", bare, "", "", ""},
 		{"garbage", garbage, "", "", ""},
+		{"a link to itself", loop, "", "", ""},
 		{"home", base, "", "", ""},
 		{"through a link", link, "main", main, main},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if tc.dir == link && runtime.GOOS == "windows" {
+			if (tc.dir == link || tc.dir == loop) && runtime.GOOS == "windows" {
 				t.Skip("no links")
 			}
 			p, err := FindProject(env, tc.dir)
