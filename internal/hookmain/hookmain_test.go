@@ -47,6 +47,9 @@ func TestNoPlaceForALog(t *testing.T) {
 			if silent := client == "gemini"; silent != (stderr.Len() == 0) {
 				t.Errorf("%s, %s: standard error %q", home, client, stderr.String())
 			}
+			if why := "reprise's log be written: "; home == file && client != "gemini" && !strings.Contains(stderr.String(), why) {
+				t.Errorf("%s, %s: standard error %q does not say %q", home, client, stderr.String(), why)
+			}
 		}
 	}
 }

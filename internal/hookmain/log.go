@@ -28,7 +28,7 @@ func (p *program) warn(what string, err error) {
 	line = quick.AppendString(append(line, `,"event":`...), safe(clip(p.event)))
 	line = quick.AppendString(append(line, `,"error":`...), text)
 	line = append(line, "}\n"...)
-	file := p.logFile()
+	file, why := p.logFile(), ""
 	if file != "" {
 		err := durable.Disk{}.MkdirAll(filepath.Dir(file), 0o700)
 		if err == nil {
@@ -37,11 +37,12 @@ func (p *program) warn(what string, err error) {
 		if err == nil {
 			return
 		}
+		why = " (nor can reprise's log be written: " + safe(err.Error()) + ")" // most often the reason of all
 	}
 	if dialect.ReadsStderr(p.client) {
 		return
 	}
-	_, _ = os.Stderr.WriteString("reprise-hook: " + what + ": " + text + "\n") // nowhere is left to say that this failed
+	_, _ = os.Stderr.WriteString("reprise-hook: " + what + ": " + text + why + "\n") // nowhere is left to say that this failed
 }
 
 func (p *program) logFile() string {
