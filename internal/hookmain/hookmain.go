@@ -265,8 +265,9 @@ func (p *program) say(answer []byte) {
 
 // recall has the recall program say what is remembered at an event that is
 // recorded, and reports whether there is nothing left to do: the program may find
-// that it is the full one's business, or not be there. It is a third of the full
-// program's start.
+// that it is the full one's business, not be there, or be broken, damaged or of
+// another version, and then the full one does it while there is time. It is a third
+// of the full program's start.
 func (p *program) recall(input []byte) bool {
 	if p.env.Get(hook.RunVar) != "" {
 		return false // what a run may read, only the full program knows
@@ -288,12 +289,16 @@ func (p *program) recall(input []byte) bool {
 	case err == nil && !dialect.IsReply(out):
 		err = errors.New(path + " printed " + strconv.Itoa(len(out)) + " bytes that are not one JSON object")
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		p.say(out)
+		return true
+	case p.left() < p.limit/2:
 		p.warn("nothing is said to the client, for what is remembered could not be had", err)
 		return true
 	}
-	p.say(out)
-	return true
+	p.warn("the full program is asked what is remembered, for reprise-recall failed; install all programs from one release", err)
+	return false
 }
 
 // handOver has the full program do the event, of which done lines are recorded

@@ -19,6 +19,10 @@ import (
 // kept, changes: an index of another version is folded from zero.
 const foldVersion = "5"
 
+// Version of what this program works out from the logs. What another version has
+// worked out is worked out anew.
+const Version = foldVersion
+
 // What of an event's texts is kept for organising, in bytes. The log has the
 // rest.
 const (

@@ -19,6 +19,10 @@ import (
 // version of the database's layout, joined with the tokenizer's.
 const version = 7*100 + lexicon.Version
 
+// Layout is the version of the index that this program reads and writes. One of
+// another version is built anew.
+const Layout = version
+
 const applicationID = 0x72707273 // "rprs"
 
 // The words that FTS5 gets are already cut and stemmed by this package, which

@@ -548,17 +548,19 @@ func (x *Index) rebuildFile(ctx context.Context) (err error) {
 // a dead writer left is of the old index, and goes after it.
 func (x *Index) install(aside string) error {
 	away := []string{x.o.IndexFile + "-wal", x.o.IndexFile + "-shm"}
-	if fi, err := os.Lstat(x.o.IndexFile); err == nil && fi.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 {
-		away = append(away, x.o.IndexFile)
+	// A link is replaced and not followed. A directory is somebody's: only an empty
+	// one goes, and beside a full one the index stays in memory.
+	if fi, err := os.Lstat(x.o.IndexFile); err == nil && !fi.Mode().IsRegular() {
+		if err := durable.Remove(x.o.IndexFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %w", errNoCache, err)
+		}
 	}
 	if err := clearAway(away...); err != nil {
 		return err
 	}
-	if fi, err := os.Lstat(x.journal()); err == nil && fi.Size() > 0 {
-		for _, name := range []string{x.o.IndexFile, x.journal()} {
-			if err := durable.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+	if fi, err := os.Lstat(x.journal()); err == nil && (fi.Size() > 0 || !fi.Mode().IsRegular()) {
+		if err := clearAway(x.o.IndexFile, x.journal()); err != nil {
+			return err
 		}
 	}
 	return durable.Rename(aside, x.o.IndexFile)

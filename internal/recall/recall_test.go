@@ -308,7 +308,15 @@ func TestDamagedIndexIsBuiltAnew(t *testing.T) {
 			os.WriteFile(p+"-wal", bytes.Repeat([]byte("x"), 5000), 0o600)
 			os.WriteFile(p+"-shm", make([]byte, 32768), 0o600)
 		},
-		"a left-over new": func(t *testing.T, p string) { os.WriteFile(p+".new", []byte("x"), 0o600); os.Remove(p) },
+		"a left-over new":    func(t *testing.T, p string) { os.WriteFile(p+".new", []byte("x"), 0o600); os.Remove(p) },
+		"an empty directory": func(t *testing.T, p string) { os.Remove(p); os.Mkdir(p, 0o700) },
+		"a link to nothing":  func(t *testing.T, p string) { os.Remove(p); os.Symlink(p+".gone", p) },
+		"a link to itself":   func(t *testing.T, p string) { os.Remove(p); os.Symlink(p, p) },
+		"a directory for a journal": func(t *testing.T, p string) {
+			os.Truncate(p, 0)
+			os.Remove(p + "-journal")
+			os.MkdirAll(p+"-journal/x", 0o700)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, dir := newIndex(t)
@@ -322,7 +330,32 @@ func TestDamagedIndexIsBuiltAnew(t *testing.T) {
 			if len(search(t, x, "okapi")) != 1 {
 				t.Error("a later edit is not found")
 			}
+			// Built where it belongs, and not by each process for itself in memory.
+			if fi, err := os.Lstat(x.o.IndexFile); err != nil || !fi.Mode().IsRegular() {
+				t.Errorf("%v, %v", fi, err)
+			}
 		})
+	}
+}
+
+// A directory in the index's place that holds something is left alone, and search
+// goes on without a file.
+func TestFullDirectoryInTheIndexsPlace(t *testing.T) {
+	x, _ := newIndex(t)
+	want := search(t, x, "sourdough starter go")
+	x.Close()
+	kept := filepath.Join(x.o.IndexFile, "kept")
+	if err := os.Remove(x.o.IndexFile); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, search(t, x, "sourdough starter go")); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
 	}
 }
 

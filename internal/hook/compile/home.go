@@ -6,12 +6,20 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/hook/plan"
+	"reprise/internal/learn"
+	"reprise/internal/recall"
 )
+
+// index is the version of the index as a whole. Two programs of different versions
+// would each build it anew at every event.
+var index = fmt.Sprintf("%d/%s", recall.Layout, learn.Version)
 
 // home is what a plan holds of an installation: all settings, so that whoever
 // opens it from there is told nothing else than who reads the files, and of the
-// project what says whose memory it is.
+// project what says whose memory it is. Index is the version of the index that the
+// program which made the plan keeps.
 type home struct {
+	Index    string
 	Settings config.Settings
 	Project  *project `json:",omitempty"`
 }
@@ -19,7 +27,7 @@ type home struct {
 type project struct{ Name, Root, Main string }
 
 func encodeHome(h *config.Home) (string, error) {
-	out := home{Settings: h.Settings}
+	out := home{Index: index, Settings: h.Settings}
 	if p := h.Project; p != nil {
 		out.Project = &project{p.Name, p.Root, p.Main}
 	}
@@ -41,6 +49,9 @@ func Home(p *plan.Plan, env config.Env) (*config.Home, error) {
 	var in home
 	if err := json.Unmarshal([]byte(p.Home), &in); err != nil {
 		return nil, fmt.Errorf("read the hooks' plan: %w", err)
+	}
+	if in.Index != index {
+		return nil, fmt.Errorf("read the hooks' plan: it is of a program that keeps the index in version %q, and this one in %s; install both from one release", in.Index, index)
 	}
 	h := &config.Home{Env: env, Paths: paths, Settings: in.Settings}
 	if in.Project != nil {
