@@ -19,9 +19,10 @@ func newTrustCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trust", Args: cobra.NoArgs, Short: "Approve what this project's settings ask for",
 		Long: `A repository brings its .reprise/project.yaml along. What that file asks for under
-hooks, tools, profiles, verify, routes and guard (to run something, or to switch
-something off) does nothing until you have approved the file, exactly as it is. When
-it changes, the difference is shown and it has to be approved again.`,
+hooks, tools, profiles, verify and routes (to run something, or to switch something
+off) does nothing until you have approved the file, exactly as it is. When it
+changes, the difference is shown and it has to be approved again. What it says under
+guard only makes the guard stricter, and needs no approval.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := app.Home()
 			if err != nil {
