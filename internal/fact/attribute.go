@@ -154,7 +154,7 @@ func category(w []byte) string {
 		return "python test runner"
 	case "postgres", "postgresql", "mysql", "mariadb", "sqlite", "mongodb", "dynamodb", "cockroachdb":
 		return "database"
-	case "tabs", "spaces":
+	case "tabs", "spaces", "タブ", "スペース":
 		return "indentation"
 	case "prettier", "biome", "dprint":
 		return "formatter"
@@ -187,6 +187,10 @@ func sameThing(w string) string {
 		return "node"
 	case "k8s":
 		return "kubernetes"
+	case "タブ":
+		return "tabs"
+	case "スペース":
+		return "spaces"
 	}
 	return w
 }

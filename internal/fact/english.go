@@ -52,6 +52,10 @@ func (s *scanner) english(t string) {
 		case "owns", "maintains":
 			s.owns(from, i)
 			return
+		case "deploy", "release", "ship":
+			if (i == from || i == from+1 && w.is(from, "we")) && s.scheduled(i, i+1, i+1) {
+				return
+			}
 		case "go", "goes", "happen", "happens", "start", "starts", "deploys":
 			if i > from && s.scheduled(from, i, i+1) {
 				return
@@ -220,12 +224,15 @@ func (s *scanner) about(subject, name, value, place string) {
 		name, subject = "default "+name, subject[8:]
 	}
 	if subject == "" {
-		switch name {
-		case "branch", "default branch", "license", "formatter", "linter", "timezone":
+		switch {
+		case name == "branch", name == "default branch", name == "license", name == "formatter", name == "linter", name == "timezone",
+			category([]byte(normalValue(value))) == name: // "the database is Postgres"
 			subject = "we"
+		case s.heading == "":
+			subject = place // "staging runs on port 6543" speaks of staging
 		}
 	}
-	if subject != "" && vague(subject) {
+	if subject != "" && subject != place && vague(subject) {
 		return
 	}
 	s.add(subject, name, value, place)
@@ -325,7 +332,7 @@ func (s *scanner) scheduled(from, i, j int) bool {
 	return true
 }
 
-// use reads "we use V", "use V, not W", "X uses V" and "we are on Go 1.26". It
+// use reads "we use V", "use V, not W", "prefer V", "X uses V" and "we are on Go 1.26". It
 // comes before the look for hedging words, because "not W" is part of it.
 func (s *scanner) use(from int) bool {
 	w := &s.words
@@ -334,7 +341,13 @@ func (s *scanner) use(from int) bool {
 		i++
 	}
 	switch {
-	case w.is(i, "use"):
+	case w.is(i, "use"), w.is(i, "prefer"):
+	case w.is(i, "indent") && w.is(i+1, "with"):
+		i++
+	case w.is(i, "we") && w.is(i+1, "prefer"):
+		i++
+	case w.is(i, "we") && w.is(i+1, "indent") && w.is(i+2, "with"):
+		i += 2
 	case (w.is(i, "we") || w.is(i, "team")) && (w.is(i+1, "use") || w.is(i+1, "are") && w.is(i+2, "on") || w.is(i+1, "run") || w.is(i+1, "require")):
 		i++
 		if w.is(i, "are") {
@@ -345,6 +358,9 @@ func (s *scanner) use(from int) bool {
 		for k := i + 1; k < w.n && k-i <= 3; k++ {
 			if w.is(k, "uses") || w.is(k, "requires") {
 				subject = w.subject(i, k)
+				if subject == "" && k == i+1 {
+					subject = place(w.at(i)) // "CI uses Jenkins"
+				}
 				if vague(subject) {
 					return true
 				}
@@ -354,6 +370,9 @@ func (s *scanner) use(from int) bool {
 		}
 		if subject == "we" {
 			return false
+		}
+		if whole(subject) {
+			subject = "we"
 		}
 	}
 	v := i + 1

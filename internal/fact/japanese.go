@@ -1,6 +1,9 @@
 package fact
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // japanese reads one sentence: 「XのAはVです」, 「AはV」, 「XではなくYを使う」.
 func (s *scanner) japanese(t string) {
@@ -64,8 +67,11 @@ func (s *scanner) japanese(t string) {
 		return
 	}
 	subject = s.japaneseSubject(subject)
+	if subject == "" && category(low) == name {
+		subject = "we" // 「データベースはPostgresです」
+	}
 	if place != "" && subject == "" {
-		subject = s.heading
+		subject = cmp.Or(s.heading, place)
 	}
 	s.add(subject, name, value, place)
 }
@@ -76,7 +82,7 @@ func ending(v string) string {
 	for {
 		cut := false
 		for _, e := range [...]string{"に変更しました", "に変わりました", "に変更になりました", "に設定されています", "に設定する", "になりました", "になります", "となります",
-			"で動いています", "で待ち受けます", "を使います", "を使用します", "であります", "である", "です", "だ", "さんです", "さん", "に固定", "に行います", "に行う", "。"} {
+			"で動いています", "で待ち受けます", "で動く", "で待ち受ける", "を使います", "を使用します", "であります", "である", "です", "だ", "さんです", "さん", "に固定", "に行います", "に行う", "。"} {
 			if rest, found := strings.CutSuffix(v, e); found && rest != "" {
 				v, cut = strings.TrimSpace(rest), true
 			}
@@ -164,6 +170,15 @@ func japaneseAttribute(w string) (string, kind) {
 	return "", kindNone
 }
 
+// generic says that a topic names a kind of tool and no thing that has one.
+func generic(topic string) bool {
+	switch topic {
+	case "パッケージマネージャ", "パッケージマネージャー", "インデント", "字下げ", "データベース", "db", "テストランナー", "ビルドツール":
+		return true
+	}
+	return false
+}
+
 // japaneseUse reads 「npmではなくpnpmを使う」 and 「パッケージマネージャはpnpmを使う」.
 func (s *scanner) japaneseUse(t string) bool {
 	i := strings.Index(t, "を使")
@@ -182,7 +197,7 @@ func (s *scanner) japaneseUse(t string) bool {
 	}
 	subject := "we"
 	if a, b, found := strings.Cut(head, "は"); found {
-		if sub := s.japaneseSubject(a); sub != "" && sub != "パッケージマネージャ" && sub != "パッケージマネージャー" && !strings.HasPrefix(sub, "私") {
+		if sub := s.japaneseSubject(a); sub != "" && !generic(sub) && !strings.HasPrefix(sub, "私") {
 			subject = sub
 		}
 		head = strings.TrimSpace(strings.Trim(b, "、 "))

@@ -215,7 +215,7 @@ func place(w []byte) string {
 		return "staging"
 	case "production", "prod", "live":
 		return "production"
-	case "dev", "development", "develop":
+	case "dev", "development":
 		return "dev"
 	case "local", "locally", "localhost", "laptop":
 		return "local"

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"strings"
 	"time"
 
 	"reprise/internal/fact"
@@ -68,6 +69,28 @@ type Doc struct {
 	Tier       string      `json:"tier,omitempty"`
 	// Data is the maker's own, kept as it is.
 	Data []byte `json:"data,omitempty"`
+}
+
+// About is the project that the document speaks of: the one that it belongs to,
+// or the one that a block of the user's own memory is named after
+// (blocks/project-shop.md). Empty is no project, or all of them.
+func (d Doc) About() string {
+	if d.Project != "" {
+		return d.Project
+	}
+	name, ok := strings.CutPrefix(d.Source, "blocks/project-")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(name, ".md")
+	return name
+}
+
+// SameWorld says that what two documents state can be compared: "we use npm" of
+// one project says nothing against "we use pnpm" of another.
+func SameWorld(a, b Doc) bool {
+	x, y := a.About(), b.About()
+	return x == "" || y == "" || x == y
 }
 
 // Reader is who asks: what an ACL is compared with, and which scopes are seen.

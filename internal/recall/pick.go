@@ -147,7 +147,7 @@ func (r *ranking) opponents(d *scoredDoc, f fact.Fact, ids []string) ([]*scoredD
 			}
 			o = &scoredDoc{candidate: got[0], sat: make([]float64, len(r.q.concepts))}
 		}
-		if slices.ContainsFunc(o.Facts, func(g fact.Fact) bool { return fact.Contradict(f, g) }) {
+		if SameWorld(d.Doc, o.Doc) && slices.ContainsFunc(o.Facts, func(g fact.Fact) bool { return fact.Contradict(f, g) }) {
 			r.byID[id] = o
 			out = append(out, o)
 		}

@@ -194,6 +194,34 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// TestOtherProjectsSayNothing: what a project's block states takes nothing out of
+// another project's.
+func TestOtherProjectsSayNothing(t *testing.T) {
+	manager := func(v string) []fact.Fact {
+		return []fact.Fact{{Subject: "we", Attribute: "package manager", Value: v}}
+	}
+	for _, c := range []struct {
+		a, b Doc
+		both bool
+	}{
+		{Doc{Scope: scopeGlobal, Source: "blocks/project-shop.md:3"}, Doc{Scope: scopeGlobal, Source: "blocks/project-blog.md:3"}, true},
+		{Doc{Scope: scopeGlobal, Source: "blocks/project-shop.md:3"}, Doc{Scope: scopeGlobal, Source: "blocks/project-shop.md:9"}, false},
+		{Doc{Scope: scopeGlobal, Source: "blocks/project-shop.md:3"}, Doc{Scope: scopeGlobal, Source: "blocks/reference-npm.md:3"}, false},
+		{Doc{Scope: scopeGlobal, Source: "blocks/project-blog.md:3"}, Doc{Source: "p:learnings.md:3", Scope: scopeProject, Project: "p"}, true},
+		{Doc{Scope: scopeGlobal, Source: "blocks/project-p.md:3"}, Doc{Source: "p:learnings.md:3", Scope: scopeProject, Project: "p"}, false},
+	} {
+		a, b := c.a, c.b
+		a.ID, a.Text, a.Facts = "a", "The zebra client is installed by npm.", manager("npm")
+		b.ID, b.Text, b.Facts = "b", "Zebra packages come through pnpm for the client.", manager("pnpm")
+		x := memoryOf(t, append(filler(30), a, b)...)
+		ans := recallFrom(t, x, Question{Text: "zebra client", Policy: loose(), Explain: true, Reader: Reader{Project: "p"}})
+		ids := strings.Fields(answerIDs(ans))
+		if got := slices.Contains(ids, "a") && slices.Contains(ids, "b"); got != c.both || len(ids) == 0 {
+			t.Errorf("%s and %s: served %v, dropped %v", a.Source, b.Source, ids, ans.Dropped)
+		}
+	}
+}
+
 // TestConflictNotFound: the winner is served though only the loser's words
 // match the question.
 func TestConflictNotFound(t *testing.T) {

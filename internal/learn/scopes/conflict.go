@@ -75,7 +75,7 @@ func width(d recall.Doc) int {
 
 // meet says that two documents can come before the same reader.
 func meet(a, b recall.Doc) bool {
-	if a.Project != "" && b.Project != "" && a.Project != b.Project {
+	if !recall.SameWorld(a, b) {
 		return false
 	}
 	if len(a.ACL) == 0 || len(b.ACL) == 0 || slices.Contains(a.ACL, "*") || slices.Contains(b.ACL, "*") {

@@ -189,3 +189,22 @@ func TestUseForEverythingContradictsADecision(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// TestBlocksOfProjectsAreNotCompared: the user's own memory has a block for each
+// project, and each says "we" of another.
+func TestBlocksOfProjectsAreNotCompared(t *testing.T) {
+	doc := func(source, project string) recall.Doc { return recall.Doc{Source: source, Project: project} }
+	for _, c := range []struct {
+		a, b recall.Doc
+		want bool
+	}{
+		{doc("blocks/project-shop.md:3", ""), doc("blocks/project-blog.md:3", ""), false},
+		{doc("blocks/project-shop.md:3", ""), doc("shop:learnings.md:3", "shop"), true},
+		{doc("blocks/project-shop.md:3", ""), doc("blog:learnings.md:3", "blog"), false},
+		{doc("blocks/reference-x.md:3", ""), doc("blocks/project-blog.md:3", ""), true},
+	} {
+		if got := meet(c.a, c.b); got != c.want {
+			t.Errorf("%s and %s: %v", c.a.Source, c.b.Source, got)
+		}
+	}
+}
