@@ -178,7 +178,7 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 		r.Guard = p.guard
 	}
 	r.Delegation = hook.Delegates(p.plan, r.Who.Role)
-	d, err := r.Route(quick.Until(time.Now().Add(min(p.left()/2, lockPatience))), *ev)
+	d, err := r.Route(quick.Within(time.Now, min(p.left()/2, lockPatience)), *ev)
 	if err != nil {
 		p.handOver(ev, input, r.Done)
 		return

@@ -32,7 +32,7 @@ func (p *program) warn(what string, err error) {
 	if file != "" {
 		err := durable.Disk{}.MkdirAll(filepath.Dir(file), 0o700)
 		if err == nil {
-			err = durable.Disk{}.Append(quick.Until(time.Now().Add(logPatience)), file, line, 0o600)
+			err = durable.Disk{}.Append(quick.Within(time.Now, logPatience), file, line, 0o600)
 		}
 		if err == nil {
 			return

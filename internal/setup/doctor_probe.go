@@ -151,8 +151,8 @@ func (p Prober) one(ctx context.Context, client string, h Hook) error {
 	if patience == 0 {
 		patience = min(probeMost, time.Duration(dialect.DeadlineMS(args[0], h.Event))*time.Millisecond+probeSlow)
 	}
-	if end, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(end))
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("its program was not run: %w", err)
 	}
 	env := append(slices.Clone(p.Env), "HOME="+filepath.Join(p.Dir, "home"), "USERPROFILE="+filepath.Join(p.Dir, "home"), "REPRISE_HOME="+filepath.Join(p.Dir, "data"))
 	out, code, err := handover.Do(handover.Call{

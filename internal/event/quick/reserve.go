@@ -63,7 +63,8 @@ func ReserveLost(head []byte) (lost int, ok bool) {
 
 // reserve writes a line into the reserve. What finds no room there is counted.
 func (b *Broker) reserve(line []byte) error {
-	ctx := Until(time.Now().Add(reservePatience))
+	ctx, cancel := context.WithTimeout(context.Background(), reservePatience)
+	defer cancel()
 	full := false
 	err := b.Disk.WriteWithin(ctx, filepath.Join(b.Outbox, ReserveName), func(f io.ReaderAt, size int64) (int64, []byte, error) {
 		head := make([]byte, ReserveHead)
@@ -194,19 +195,23 @@ func (b *Broker) Hold() error {
 	return b.Disk.Touch(filepath.Join(b.Outbox, HoldName), b.Now().Add(MaxHold))
 }
 
-// Until is a context that ends at a time without a timer, which would cost a
-// small program a thread: what waits for a lock asks it again and again.
-func Until(at time.Time) context.Context { return until{context.Background(), at} }
+// Within is a context that ends after a time by a clock, without a timer, which
+// would cost a small program a thread: what waits for a lock asks it again and
+// again.
+func Within(now func() time.Time, d time.Duration) context.Context {
+	return until{context.Background(), now, now().Add(d)}
+}
 
 type until struct {
 	context.Context
-	at time.Time
+	now func() time.Time
+	at  time.Time
 }
 
 func (u until) Deadline() (time.Time, bool) { return u.at, true }
 
 func (u until) Err() error {
-	if time.Now().After(u.at) {
+	if u.now().After(u.at) {
 		return context.DeadlineExceeded
 	}
 	return nil
