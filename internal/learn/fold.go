@@ -67,7 +67,8 @@ func (m *made) decode(b []byte) error {
 
 // step does a transaction's worth of work; report.More says that there is more.
 func (f *folder) step(ctx context.Context) error {
-	if err := f.open(); err != nil {
+	if ready, err := f.open(); err != nil || !ready {
+		f.report.More = true
 		return err
 	}
 	full := false
@@ -104,39 +105,44 @@ func (f *folder) step(ctx context.Context) error {
 }
 
 // open checks that the index is of this version, finds out the day and puts on
-// the list what is due by it.
-func (f *folder) open() error {
+// the list what is due by it. What another version made is taken out first, as
+// much as fits a transaction: ready is false while something is left of it.
+func (f *folder) open() (ready bool, err error) {
 	version, ok, err := f.tx.Load(bucketMeta, "version")
 	if err != nil {
-		return err
+		return false, err
 	}
 	if ok && string(version) != foldVersion {
-		if err := wipe(f.tx); err != nil {
-			return err
-		}
 		f.o.cache = cache{}
+		if err := f.tx.Store(bucketMeta, "version", []byte(beingWiped)); err != nil {
+			return false, err
+		}
+		if left, err := wipe(f.tx, f.o.o.Batch, f.over); err != nil || left {
+			return false, err
+		}
+		ok = false
 	}
-	if !ok || string(version) != foldVersion {
+	if !ok {
 		if err := f.tx.Store(bucketMeta, "version", []byte(foldVersion)); err != nil {
-			return err
+			return false, err
 		}
 	}
 	f.asOf = day(f.o.o.Now())
 	last, err := f.number("asof")
 	if err != nil {
-		return err
+		return false, err
 	}
 	// A clock that was put back makes nothing young again.
 	f.asOf = max(f.asOf, last)
 	if f.asOf != last {
 		if err := f.tx.Store(bucketMeta, "asof", []byte(strconv.Itoa(f.asOf))); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := f.openCache(); err != nil {
-		return err
+		return false, err
 	}
-	return f.markDue()
+	return true, f.markDue()
 }
 
 func (f *folder) number(key string) (int, error) {

@@ -176,6 +176,56 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// What another version made goes in steps that fit a hook, each of which the next
+// one goes on from, in whichever process; then all is made anew. A session that
+// starts is not kept waiting for it.
+func TestOtherVersionIsTakenOutByPieces(t *testing.T) {
+	s := newStory(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, w := range world(t, r, 6) {
+		s.host = w.host
+		s.write(w.e)
+	}
+	st, _ := s.fold("2026-12-24")
+	want := st.dump()
+	err := st.Update(t.Context(), func(tx Tx) error { return tx.Store(bucketMeta, "version", []byte("0")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := clock("2026-12-24")()
+	runs, wiping := 0, 0
+	for more := true; more; runs++ {
+		o := New(Options{Store: st, Logs: s.logs(), Now: func() time.Time { now = now.Add(time.Second); return now }})
+		var version []byte
+		if err := st.View(t.Context(), func(tx Tx) error { version, _, err = tx.Load(bucketMeta, "version"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if string(version) != foldVersion {
+			wiping++
+			if news, err := o.News(t.Context(), "shop"); err != nil || news {
+				t.Fatalf("a start is to organise what another version made: %v, %v", news, err)
+			}
+		}
+		rep, err := o.Run(context.Background(), time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs > 20_000 {
+			t.Fatal("does not come to an end")
+		}
+		more = rep.More
+	}
+	if wiping < 20 {
+		t.Errorf("taken out in only %d runs: the budget was not kept", wiping)
+	}
+	// The number of transactions is another.
+	again := New(Options{Store: st, Logs: s.logs(), Now: clock("2026-12-24")})
+	finish(t, again)
+	if got := st.dump(); got != want {
+		t.Errorf("differs:\n%s", firstDifference(got, want))
+	}
+}
+
 // A line that cannot be used is skipped and reported, and keeps nothing else
 // back.
 func TestBadLinesAreSkipped(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,7 +113,7 @@ func (o *Organizer) Rebuild(ctx context.Context, progress func(Report)) (Report,
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.cache = cache{}
-	err := o.store.Update(ctx, func(tx Tx) error { return wipe(tx) })
+	err := o.store.Update(ctx, func(tx Tx) error { return tx.Store(bucketMeta, "version", []byte(beingWiped)) })
 	if err != nil {
 		return Report{}, fmt.Errorf("organise: %w", err)
 	}
@@ -166,35 +168,58 @@ func (r *Report) add(s Report) {
 	}
 }
 
-// wipe takes out everything that organising has made.
-func wipe(tx Tx) error {
-	var ids []string
-	err := tx.EachKV(bucketMade, "", func(_ string, value []byte) bool {
-		var m made
-		if m.decode(value) == nil {
-			for id := range m.Docs {
-				ids = append(ids, id)
-			}
-		}
-		return true
-	})
-	for _, id := range ids {
-		if err == nil {
-			err = tx.Delete(id)
-		}
-	}
+// beingWiped stands for the version of an index that what was worked out is being
+// taken out of. Where that stops, the next run of whichever version goes on.
+const beingWiped = "none"
+
+// wipe takes out what organising has made, at most so many documents and values
+// (and at least one), until over says that time is up; left says that there is more.
+// A large index takes longer than a client waits, so nothing may need it whole.
+func wipe(tx Tx, most int, over func() bool) (left bool, err error) {
+	n := 0
+	full := func() bool { return n >= most || n > 0 && over() }
 	for _, b := range buckets() {
-		var keys []string
-		if err == nil {
-			err = tx.EachKV(b, "", func(key string, _ []byte) bool { keys = append(keys, key); return true })
-		}
-		for _, k := range keys {
-			if err == nil {
-				err = tx.Drop(b, k)
+		for {
+			var keys []string
+			var ids [][]string
+			err := tx.EachKV(b, "", func(key string, value []byte) bool {
+				if b == bucketMeta && key == "version" {
+					return true // goes last, by being replaced
+				}
+				var docs []string
+				if b == bucketMade {
+					var m made
+					if m.decode(value) == nil {
+						docs = slices.Sorted(maps.Keys(m.Docs))
+					}
+				}
+				keys, ids = append(keys, key), append(ids, docs)
+				return len(keys) < 64
+			})
+			if err != nil {
+				return true, err
+			}
+			for i, k := range keys {
+				if full() {
+					return true, nil
+				}
+				for _, id := range ids[i] {
+					n++
+					if err := tx.Delete(id); err != nil {
+						return true, err
+					}
+				}
+				n++
+				if err := tx.Drop(b, k); err != nil {
+					return true, err
+				}
+			}
+			if len(keys) == 0 {
+				break
 			}
 		}
 	}
-	return err
+	return false, nil
 }
 
 // sourceKey names a log file in the index.

@@ -17,8 +17,9 @@ const mostNews = 256
 // session of the project (or with "" one outside any) could be told of: events
 // of its log or the global one, or what an earlier run left undone. Events that
 // only say that a session began, what was served or that organising was done
-// tell nobody anything; neither does what is only due by the calendar. All of
-// that waits for the next run that nobody waits for. News writes nothing.
+// tell nobody anything; neither does what is only due by the calendar, nor what
+// another version made, which has to be taken out before anything can be made anew.
+// All of that waits for the next run that nobody waits for. News writes nothing.
 func (o *Organizer) News(ctx context.Context, project string) (bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -35,8 +36,11 @@ func (o *Organizer) News(ctx context.Context, project string) (bool, error) {
 
 func (o *Organizer) news(tx Tx, project string) (bool, error) {
 	version, ok, err := tx.Load(bucketMeta, "version")
-	if err != nil || !ok || string(version) != foldVersion {
+	if err != nil || !ok {
 		return true, err
+	}
+	if string(version) != foldVersion {
+		return false, nil
 	}
 	f := &folder{o: o, tx: tx}
 	if left, err := f.anyWork(); err != nil || left {

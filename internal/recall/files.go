@@ -452,8 +452,11 @@ func (x *Index) apply(ctx context.Context, p *place, hints map[string]hint, dirt
 func (x *Index) write(ctx context.Context, p *place, hints map[string]hint, ch change) error {
 	p.files = nil // read again, whatever comes of it
 	err := x.writing(ctx, func(w *writer) error {
-		if err := x.put(ctx, w, p, hints, ch); err != nil {
+		if left, err := x.put(ctx, w, p, hints, ch); err != nil {
 			return err
+		} else if left {
+			p.looked = time.Time{} // to go on next time
+			return nil
 		}
 		return w.look(p)
 	})
@@ -500,39 +503,50 @@ func (x *Index) settle(p *place, hints map[string]hint, names, gone []string) (c
 	return ch, nil
 }
 
-// put writes a change within a transaction.
-func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]hint, ch change) error {
+// put writes a change within a transaction, or as much of it as fits half of the
+// time that ctx leaves, so that what was done is kept: a large memory that is new to
+// the index, as all of it is after a new version, takes longer than a client waits.
+// The rest, if left, is done the next time.
+func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]hint, ch change) (left bool, err error) {
+	until := time.Time{}
+	if end, hurry := ctx.Deadline(); hurry {
+		now := time.Now() // by which deadlines go
+		until = now.Add(end.Sub(now) / 2)
+	}
 	for _, n := range ch.gone {
 		if p.there(n) {
 			continue
 		}
 		if err := w.putFile(p.key, n, file{}, nil); err != nil {
-			return err
+			return false, err
 		}
 		if err := w.damaged(p.key, n, nil); err != nil {
-			return err
+			return false, err
 		}
 	}
 	for _, n := range ch.restat {
 		h := hints[n]
 		err := w.d.run(`UPDATE files SET size=?, mtime=?, ctime=?, ino=?, at=? WHERE source=? AND name=?`, h.size, h.mtime, h.ctime, h.ino, x.o.Now().UnixNano(), p.key, n)
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	for _, n := range ch.dirty {
+	for i, n := range ch.dirty {
 		if err := ctx.Err(); err != nil {
-			return err
+			return false, err
+		}
+		if i > 0 && !until.IsZero() && time.Now().After(until) {
+			return true, nil
 		}
 		f, docs, damage := x.readDocs(p, n, hints[n])
 		if err := w.putFile(p.key, n, f, docs); err != nil {
-			return err
+			return false, err
 		}
 		if err := w.damaged(p.key, n, damage); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // readDocs makes documents of a file, of as much of it as can be read, and says
@@ -606,23 +620,30 @@ func (w *writer) putFile(source, name string, f file, docs []*entry) error {
 	return nil
 }
 
-// fillFiles puts all files of all places into an empty database.
-func (x *Index) fillFiles(ctx context.Context, w *writer) error {
+// fillFiles puts all files of all places into an empty database, or as many as
+// there is time for; left says that there are more, which are as good as new.
+func (x *Index) fillFiles(ctx context.Context, w *writer) (left bool, err error) {
 	for _, p := range x.places {
+		p.forget()
 		dirs := dirTimes(p.dir)
 		start := x.o.Now()
 		hints, err := p.lookAll()
 		if err != nil {
-			return err
+			return false, err
 		}
-		p.forget()
+		more := left
+		if !left {
+			if more, err = x.put(ctx, w, p, hints, change{dirty: sortedKeys(hints)}); err != nil {
+				return false, err
+			}
+		}
+		if left = left || more; more {
+			continue
+		}
 		p.cost, p.count, p.looked, p.dirs, p.stored, p.behind = x.o.Now().Sub(start), len(hints), start, dirs, true, false
-		if err := x.put(ctx, w, p, hints, change{dirty: sortedKeys(hints)}); err != nil {
-			return err
-		}
 		if err := w.look(p); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return left, nil
 }

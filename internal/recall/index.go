@@ -566,7 +566,7 @@ func (x *Index) install(aside string) error {
 	return durable.Rename(aside, x.o.IndexFile)
 }
 
-// fill puts all files into an empty database.
+// fill puts all files into an empty database, or as many as there is time for.
 func (x *Index) fill(ctx context.Context, d *db) error {
 	if err := d.c.Exec(`PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-64000`); err != nil {
 		return err
@@ -574,7 +574,18 @@ func (x *Index) fill(ctx context.Context, d *db) error {
 	if err := d.create(x.o.MemoryDir); err != nil {
 		return err
 	}
-	if err := d.transact(ctx, func(w *writer) error { return x.fillFiles(ctx, w) }); err != nil || x.o.Derive != nil {
+	// Half of the time is for what comes after, first of all the answer.
+	part, cancel := ctx, func() {}
+	if end, hurry := ctx.Deadline(); hurry {
+		part, cancel = context.WithDeadline(ctx, time.Now().Add(time.Until(end)/2))
+	}
+	defer cancel()
+	left := false
+	err := d.transact(ctx, func(w *writer) (err error) {
+		left, err = x.fillFiles(part, w)
+		return err
+	})
+	if err != nil || left || x.o.Derive != nil {
 		return err
 	}
 	return d.run(`INSERT INTO fts(fts) VALUES('optimize')`)
