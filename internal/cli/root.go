@@ -128,13 +128,15 @@ func newRoot(app *App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "reprise",
 		Short: "Working memory and a harness for coding agents",
-		Long: `reprise gives coding agents a working memory and a harness: background runs
-over MCP, memory in plain markdown, and the record of what happened.
+		Long: `reprise gives coding agents a working memory and a harness: their sessions are
+recorded and the next one is told what matters, memory is plain markdown, and
+agents run in the background over MCP.
 
 Start with:
-  reprise demo              the main job, shown step by step, no account needed
-  reprise mcp install NAME  connect a client (claude-code, codex, gemini, copilot, …)
-  reprise doctor            what is set up, what is not, and what to do about it
+  reprise demo           the main job, shown step by step, no account needed
+  reprise setup          connect your clients (claude-code, codex, gemini, copilot, …)
+  reprise import --help  take in the sessions and notes that you have
+  reprise doctor         what is set up, what is not, and what to do about it
 
 A command ends with 0 when it is done, 1 when it went wrong, 2 when its words are
 off, 3 when what was named is not there, 4 when it was refused because something

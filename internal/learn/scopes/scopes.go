@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -194,7 +195,10 @@ func (s *Scopes) fresh(ctx context.Context) error {
 func foundEntry(project string, item memory.Item) Found {
 	d := entryDoc(item.Entry, item.State)
 	d.Project, d.Scope = project, scopeOf(project)
-	d.Source = fmt.Sprintf("%s:%d", item.File, item.Line)
+	d.Source = item.File
+	if item.Line > 0 { // what has just been written has no line yet
+		d.Source += ":" + strconv.Itoa(item.Line)
+	}
 	if project != "" {
 		d.Source = project + ":" + d.Source
 	}
