@@ -379,10 +379,15 @@ func (b *Broker) readReserve() ([]*item, int, error) {
 	if b.opt.Outbox == "" {
 		return nil, 0, nil
 	}
-	data, err := os.ReadFile(b.reserveFile())
+	f, err := quick.OpenKind(b.reserveFile(), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the outbox's reserve: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, 4*quick.ReserveSize)) // more is none of ours
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the outbox's reserve: %w", err)
 	}
@@ -481,7 +486,7 @@ func (b *Broker) Reserve() error {
 
 // findIDs marks those that are in a log's file.
 func findIDs(path string, wanted map[string]*item) error {
-	f, err := os.Open(path)
+	f, err := quick.OpenKind(path, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
