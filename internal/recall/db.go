@@ -16,8 +16,8 @@ import (
 	"reprise/internal/recall/lexicon"
 )
 
-// version of the database's layout, joined with the tokenizer's.
-const version = 7*100 + lexicon.Version
+// version of the database's layout and of what the facts of documents are, joined with the tokenizer's.
+const version = 8*100 + lexicon.Version
 
 // Layout is the version of the index that this program reads and writes. One of
 // another version is built anew.
