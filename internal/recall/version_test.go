@@ -32,7 +32,7 @@ func TestNewVersionIsBuiltByPieces(t *testing.T) {
 		for round := 1; ; round++ {
 			o := x.o
 			o.Facts = func(string, string) []fact.Fact { time.Sleep(100 * time.Millisecond); return nil } // by the clock of the test
-			y := Open(o) // each is a process of its own
+			y := Open(o)                                                                                  // each is a process of its own
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			began := time.Now()
 			_, err := y.Search(ctx, Query{Text: q})
