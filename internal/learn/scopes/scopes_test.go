@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/memory"
@@ -27,6 +28,7 @@ type estate struct {
 	now   time.Time
 	org   *learn.Organizer
 	path  string // of the index
+	disk  durable.Disk
 }
 
 func newEstate(t *testing.T) *estate {
@@ -72,8 +74,8 @@ func (e *estate) events(project string) string {
 }
 
 func (e *estate) scopesFor(who recall.Reader) *Scopes {
-	global := memory.New(memory.Options{Dir: e.memoryDir(), Now: e.clock, Git: memory.GitOptions{Off: true}})
-	broker := event.NewBroker(event.BrokerOptions{Events: e.events, Host: "tester", Now: e.clock})
+	global := memory.New(memory.Options{Dir: e.memoryDir(), Now: e.clock, Disk: e.disk, Git: memory.GitOptions{Off: true}})
+	broker := event.NewBroker(event.BrokerOptions{Events: e.events, Host: "tester", Now: e.clock, Disk: e.disk})
 	return New(Options{
 		Index: e.index, Global: global, Now: e.clock, Who: who, Events: e.events, Record: broker.Record,
 		Projects: func() []string { return []string{"shop", "site"} },
@@ -82,7 +84,7 @@ func (e *estate) scopesFor(who recall.Reader) *Scopes {
 			case "":
 				return global.Entries()
 			case "shop", "site":
-				return memory.NewEntries(memory.EntriesOptions{Dir: filepath.Join(e.dir, p+"-global"), Now: e.clock})
+				return memory.NewEntries(memory.EntriesOptions{Dir: filepath.Join(e.dir, p+"-global"), Now: e.clock, Disk: e.disk})
 			}
 			return nil
 		},
@@ -91,7 +93,7 @@ func (e *estate) scopesFor(who recall.Reader) *Scopes {
 		},
 		Organize: func(ctx context.Context) error { _, err := e.org.Run(ctx, 0); return err },
 		Purge: func(ctx context.Context, p string, gone func(*event.Event) bool, reason string) (int, error) {
-			out, err := event.Purge(ctx, event.PurgeOptions{Dir: e.events(p), Host: "tester", Now: e.clock, Reason: reason, Match: func(ev event.Event) bool { return gone(&ev) }})
+			out, err := event.Purge(ctx, event.PurgeOptions{Dir: e.events(p), Host: "tester", Now: e.clock, Disk: e.disk, Reason: reason, Match: func(ev event.Event) bool { return gone(&ev) }})
 			return out.Events, err
 		},
 		Rebuild: func(ctx context.Context) error { _, err := e.index.Rebuild(ctx); return err },
