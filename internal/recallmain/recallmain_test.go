@@ -130,12 +130,14 @@ func TestLeavesToTheFullProgram(t *testing.T) {
 		settings, event, payload string
 		change                   func(w *world)
 	}{
-		"a run's session":     {"", "SessionStart", start, func(w *world) { w.env.Vars[hook.RunVar] = "run-x" }},
-		"no plan":             {"", "SessionStart", start, func(w *world) { os.RemoveAll(filepath.Join(w.root, "data", "cache", "hooks")) }},
-		"a plan that is over": {"", "SessionStart", start, func(w *world) { os.WriteFile(filepath.Join(w.root, "data", "config.yaml"), []byte("recall: {prompt_tokens: 5}\n"), 0o600) }},
-		"embeddings":          {"recall: {embeddings: {url: 'http://localhost:1/v1', model: m}}\n", "SessionStart", start, nil},
-		"another event":       {"", "SessionEnd", `{"session_id":"s1","cwd":"/x","hook_event_name":"SessionEnd","reason":"exit"}`, nil},
-		"no JSON":             {"", "SessionStart", "{", nil},
+		"a run's session": {"", "SessionStart", start, func(w *world) { w.env.Vars[hook.RunVar] = "run-x" }},
+		"no plan":         {"", "SessionStart", start, func(w *world) { os.RemoveAll(filepath.Join(w.root, "data", "cache", "hooks")) }},
+		"a plan that is over": {"", "SessionStart", start, func(w *world) {
+			os.WriteFile(filepath.Join(w.root, "data", "config.yaml"), []byte("recall: {prompt_tokens: 5}\n"), 0o600)
+		}},
+		"embeddings":    {"recall: {embeddings: {url: 'http://localhost:1/v1', model: m}}\n", "SessionStart", start, nil},
+		"another event": {"", "SessionEnd", `{"session_id":"s1","cwd":"/x","hook_event_name":"SessionEnd","reason":"exit"}`, nil},
+		"no JSON":       {"", "SessionStart", "{", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.settings)
