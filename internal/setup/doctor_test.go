@@ -119,7 +119,9 @@ func machineCases() []doctorCase {
 			d.LookPath = func(string) (string, error) { return "", errors.New("none") }
 		}, "clients", Warn, "no client was found"},
 		{"client that hangs", func(_ *testing.T, d *Doctor) {
-			d.Version = func(context.Context, string) (string, error) { return "", fmt.Errorf("run it: %w", context.DeadlineExceeded) }
+			d.Version = func(context.Context, string) (string, error) {
+				return "", fmt.Errorf("run it: %w", context.DeadlineExceeded)
+			}
 		}, "clients", Warn, "did not answer --version within 15s"},
 		{"client that fails", func(_ *testing.T, d *Doctor) {
 			d.Version = func(context.Context, string) (string, error) { return "", errors.New("exit code 1") }
