@@ -63,9 +63,13 @@ type Expired struct {
 // Expire takes out what is older than its class is kept. Each is an event, so
 // that a rebuild and another machine come to the same; it is recorded only
 // where something is too old, and nothing is done twice. Nothing goes before its
-// time, and what was too old at one look is gone at its end.
+// time, and what was too old at one look is gone at its end. Before that it finishes
+// what a forgetting that was killed has left.
 func (s *Scopes) Expire(ctx context.Context) ([]Expired, error) {
 	out := []Expired{}
+	if err := s.finishForgetting(ctx); err != nil {
+		return out, err
+	}
 	for _, class := range expiring() {
 		days, ok := s.o.Retention[class]
 		if !ok || days <= 0 {
