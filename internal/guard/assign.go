@@ -127,7 +127,7 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 	a.assignment(name, w, exported, st)
 	if n.Append || n.Index != nil {
 		old := st.lookup(a, name)
-		if v.known && old.known && n.Index == nil && old.list == nil {
+		if v.known && old.known && n.Index == nil && old.list == nil && len(old.w.text)+len(v.w.text) <= maxText {
 			v.w.text = old.w.text + v.w.text
 		} else {
 			v = value{}

@@ -170,7 +170,7 @@ func (s source) and(t source) source {
 		return t
 	case !t.there:
 		return s
-	case s.fixed && t.fixed:
+	case s.fixed && t.fixed && len(s.text)+len(t.text) <= maxText:
 		s.text += t.text
 		return s
 	}

@@ -133,6 +133,10 @@ func (b *wordBuilder) flush() {
 
 func (b *wordBuilder) text(s string, quoted bool) {
 	b.have = true
+	b.a.step(len(s) / 64)
+	if b.cur.Len()+len(s) > maxText {
+		panic(tooMuch{}) // a value that doubles and doubles
+	}
 	if !quoted && strings.ContainsAny(s, "*?[") {
 		b.w.glob = true
 	}
@@ -447,6 +451,7 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 				}
 				b.w = item
 				b.w.made, b.have = true, true
+				b.a.step(1 + len(item.text)/64)
 				b.cur.WriteString(item.text)
 			}
 			return
@@ -521,6 +526,9 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		b.w.dashed = b.w.dashed || b.cur.Len() == 0 && v.w.dashed
 		b.w.split = b.w.split || !quoted && b.split
 		b.have = true
+		if b.cur.Len()+len(v.w.text) > maxText {
+			panic(tooMuch{})
+		}
 		b.cur.WriteString(v.w.text)
 	default:
 		b.dark(v.origin, quoted)

@@ -1,0 +1,83 @@
+package guard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Whatever is large or deep is answered at once, and never with "allowed".
+func TestBombs(t *testing.T) {
+	p := newProject(t)
+	n := 40_000
+	rep := strings.Repeat
+	for name, c := range map[string]string{
+		"brackets": rep("(", n) + "touch x" + rep(")", n), "braces": rep("{ ", n/2) + "touch x" + rep(";}", n/2), "substitutions": rep("$(", n/2) + "touch x" + rep(")", n/2), "quoted substitutions": rep(`"$(`, n/3) + "touch x" + rep(`)"`, n/3),
+		"parameters": "echo " + rep("${a:-", n/6) + "$(touch x)" + rep("}", n/6), "ifs": rep("if ls; then ", n/13) + "touch x" + rep("; fi", n/13), "negations": rep("! ", n/2) + "touch x", "times": rep("time ", n/6) + "touch x",
+		"long list": rep("true; ", n/6) + "touch x", "long chain": rep("true && ", n/9) + "touch x", "long pipe": rep("cat | ", n/7) + "touch x", "background": rep("ls & ", n/6) + "touch x", "lines": rep("ls\n", n/4) + "touch x",
+		"one word": "echo " + rep("a", n) + "; touch x", "many words": "echo " + rep("a ", n/2) + "; touch x", "huge": rep("true; ", 1<<18) + "touch x", "brace bomb": "echo " + rep("{a,b}", 40) + "; touch x", "sequence": "echo {1..100000000}; touch x", "nested braces": "echo " + rep("{a,", 5000) + rep("}", 5000) + "; touch x",
+		"assignments": rep("a=$a$a; ", n/9) + "touch x", "doubling": "a=x; " + rep("a=$a$a; ", 60) + "echo $a; touch x", "loops": rep("for i in 1 2 3 4 5 6 7 8 9; do ", 12) + "touch x" + rep("; done", 12), "functions": rep("f() { ", 100) + "touch x" + rep("; }", 100), "recursion": "f() { f; }; f; touch x", "mutual": "f() { g; }; g() { f; }; f; touch x",
+		"fan out": fan(14), "shells": shells(40), "evals": "eval " + rep("eval ", 3000) + "touch x", "here documents": rep("cat <<A\nx\nA\n", n/12) + "touch x", "arithmetic": "echo $((" + rep("-", n/2) + "1)); touch x", "parentheses": "echo $((" + rep("(", n/2) + "1" + rep(")", n/2) + ")); touch x", "ternary": "echo $((" + rep("1?", n/3) + "1" + rep(":1", n/3) + ")); touch x", "assign": "echo $((" + rep("a=", n/3) + "1)); touch x",
+		"backquotes": "echo " + rep("`", 2001) + "touch x", "globs": "ls " + rep("*/", 2000) + "; touch x", "test": "[[ " + rep("! ", n/2) + "x ]]; touch x", "test brackets": "[[ " + rep("( ", n/3) + "x" + rep(" )", n/3) + " ]]; touch x", "case": rep("case x in x) ", n/14) + "touch x" + rep(";; esac", n/14), "sed": "sed '" + rep("s/a/b/;", n/7) + "' f; touch x", "awk": "awk '" + rep("{print}", n/7) + "' f; touch x", "assoc": rep("a[", n/3) + "1" + rep("]", n/3) + "=1; touch x", "xargs": rep("xargs ", n/6) + "touch x", "envs": rep("env ", n/4) + "touch x", "wrapped": rep("timeout 5 nice ", n/16) + "touch x",
+	} {
+		began := time.Now()
+		v := p.judge(c)
+		took := time.Since(began)
+		if v.Decision == Allow || v.Decision == None {
+			t.Errorf("%s is allowed", name)
+		}
+		// 50 ms quiet; the test machine may be anything but.
+		if took > 2*time.Second {
+			t.Errorf("%s took %s", name, took)
+		} else if took > 50*time.Millisecond {
+			t.Logf("%s took %s", name, took)
+		}
+	}
+}
+
+// fan is a function that calls two that call two, and so on.
+func fan(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "f%d() { f%d; f%d; }; ", i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, "f%d() { touch x; }; f0", n)
+	return b.String()
+}
+
+func shells(n int) string {
+	c := "touch x"
+	for range n {
+		if c = "bash -c " + quote(c); len(c) > 50_000 {
+			break
+		}
+	}
+	return c
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// For any command that is not allowed, no wrapping of it is.
+func TestWrappings(t *testing.T) {
+	p := newProject(t)
+	wraps := map[string]func(string) string{
+		"list": func(c string) string { return "ls; " + c }, "and": func(c string) string { return "ls && " + c }, "or": func(c string) string { return "false || " + c }, "background": func(c string) string { return "ls & " + c }, "newline": func(c string) string { return "ls\n" + c },
+		"subshell": func(c string) string { return "(\n" + c + "\n)" }, "block": func(c string) string { return "{\n" + c + "\n}" }, "substitution": func(c string) string { return "echo \"$(\n" + c + "\n)\"" }, "process": func(c string) string { return "cat <(\n" + c + "\n)" },
+		"if": func(c string) string { return "if true; then\n" + c + "\nfi" }, "else": func(c string) string { return "if false; then ls; else\n" + c + "\nfi" }, "while": func(c string) string { return "while true; do\n" + c + "\nbreak; done" }, "for": func(c string) string { return "for i in 1; do\n" + c + "\ndone" }, "case": func(c string) string { return "case x in x)\n" + c + "\n;; esac" },
+		"function": func(c string) string { return "f() {\n" + c + "\n}; f" }, "pipe from": func(c string) string { return "{\n" + c + "\n} | cat" }, "pipe to": func(c string) string { return "ls | {\n" + c + "\n}" }, "redirected": func(c string) string { return "{\n" + c + "\n} > /dev/null" }, "negated": func(c string) string { return "! {\n" + c + "\n}" },
+		"bash -c": func(c string) string { return "bash -c " + quote(c) }, "sh -ec": func(c string) string { return "sh -ec " + quote(c) }, "eval": func(c string) string { return "eval " + quote(c) }, "env bash": func(c string) string { return "env LC_ALL=C bash -c " + quote(c) }, "timeout": func(c string) string { return "timeout 5 bash -c " + quote(c) }, "nohup": func(c string) string { return "nohup nice -n 5 sh -c " + quote(c) },
+		"here-string": func(c string) string { return "bash <<< " + quote(c) }, "here-document": func(c string) string { return "bash <<'END_OF_IT'\n" + c + "\nEND_OF_IT" }, "piped": func(c string) string { return "printf '%s\\n' " + quote(c) + " | bash" }, "xargs": func(c string) string { return "echo x | xargs -I{} sh -c " + quote(c) }, "find": func(c string) string { return "find . -exec sh -c " + quote(c) + " \\;" }, "trap": func(c string) string { return "trap " + quote(c) + " EXIT" }, "command": func(c string) string { return "command eval " + quote(c) }, "assignment": func(c string) string { return "x=$(\n" + c + "\n)" }, "arithmetic": func(c string) string { return "echo $(( $(\n" + c + "\n) ))" }, "default": func(c string) string { return "echo \"${x:-$(\n" + c + "\n)}\"" },
+	}
+	cases := append(readCorpus(t, "bypasses.jsonl"), hard(t)...)
+	for _, c := range cases {
+		if c.Want == Allow || strings.Contains(c.Command, "\\\n") {
+			continue
+		}
+		for name, w := range wraps {
+			if v := p.judge(w(c.Command)); v.Decision == Allow || v.Decision == None {
+				t.Errorf("%s: %s is allowed", name, w(c.Command))
+			}
+		}
+	}
+}
