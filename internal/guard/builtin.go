@@ -85,15 +85,17 @@ func (a *analysis) saying(argv []word, st *state) source {
 		words = words[1:]
 	}
 	out.fixed = true
+	var b strings.Builder
 	for i, w := range words {
 		if i > 0 {
-			out.text += " "
+			b.WriteByte(' ')
 		}
-		out.text += w.text
+		b.WriteString(w.text)
 		if !w.known() || w.glob && strings.ContainsAny(w.text, "*?[") || w.split {
 			out.fixed = false
 		}
 	}
+	out.text = b.String()
 	if escapes && strings.Contains(out.text, `\`) {
 		s, ok := ansiQuoted(out.text)
 		out.text, out.fixed = s, out.fixed && ok
@@ -144,10 +146,12 @@ func (a *analysis) printf(argv []word, st *state) source {
 	case args[0].known() && (args[0].text == `%s\n` || args[0].text == "%s" || args[0].text == `%s\0` || args[0].text == "%s\n"):
 		end := strings.NewReplacer(`\n`, "\n", `\0`, "\n").Replace(args[0].text[2:])
 		out.fixed = true
+		var b strings.Builder
 		for _, w := range args[1:] {
-			out.text += w.text + end
+			b.WriteString(w.text + end)
 			out.fixed = out.fixed && w.known() && !w.split && !(w.glob && strings.ContainsAny(w.text, "*?["))
 		}
+		out.text = b.String()
 		if len(args) == 2 && !out.fixed {
 			if w := args[1]; w.text == unknown || w.glob && w.known() {
 				out.origin, out.dotted = w.origin, !w.dashed
