@@ -510,8 +510,9 @@ func (x *Index) settle(p *place, hints map[string]hint, names, gone []string) (c
 func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]hint, ch change) (left bool, err error) {
 	until := time.Time{}
 	if end, hurry := ctx.Deadline(); hurry {
-		now := time.Now() // by which deadlines go
-		until = now.Add(end.Sub(now) / 2)
+		if now := x.o.Now(); end.After(now) {
+			until = now.Add(end.Sub(now) / 2)
+		}
 	}
 	for _, n := range ch.gone {
 		if p.there(n) {
@@ -535,7 +536,7 @@ func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]h
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if i > 0 && !until.IsZero() && time.Now().After(until) {
+		if i > 0 && !until.IsZero() && x.o.Now().After(until) {
 			return true, nil
 		}
 		f, docs, damage := x.readDocs(p, n, hints[n])

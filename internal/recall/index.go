@@ -576,8 +576,8 @@ func (x *Index) fill(ctx context.Context, d *db) error {
 	}
 	// Half of the time is for what comes after, first of all the answer.
 	part, cancel := ctx, func() {}
-	if end, hurry := ctx.Deadline(); hurry {
-		part, cancel = context.WithDeadline(ctx, time.Now().Add(time.Until(end)/2))
+	if end, hurry := ctx.Deadline(); hurry && end.After(x.o.Now()) {
+		part, cancel = context.WithTimeout(ctx, end.Sub(x.o.Now())/2)
 	}
 	defer cancel()
 	left := false
