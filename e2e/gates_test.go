@@ -70,6 +70,7 @@ func (h *home) verifications() (list []struct {
 // A stop gate forces another turn, in all four clients: the model is told which
 // check failed and how, mends it, and then may end.
 func TestStopGateForcesAnotherTurn(t *testing.T) {
+	inItsOwnStep(t)
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

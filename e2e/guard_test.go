@@ -38,6 +38,7 @@ func absent(t *testing.T, path string) {
 
 // What is refused does not run, and the model is told why, in all four clients.
 func TestGuardRefuses(t *testing.T) {
+	inItsOwnStep(t)
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,6 +59,7 @@ func TestGuardRefuses(t *testing.T) {
 
 // Where nobody is there, what would be asked about is refused, in all four.
 func TestGuardUnattended(t *testing.T) {
+	inItsOwnStep(t)
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,6 +78,7 @@ func TestGuardUnattended(t *testing.T) {
 // A refusal holds where the client was told to ask nobody, and what would only
 // be asked about is then left to it.
 func TestGuardHoldsWithoutPermissions(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	h, canary := guarded(t, "claude", settings{"guard": map[string]any{"writes": "ask"}})
 	h.env = append(slices.Clone(h.env), "IS_SANDBOX=1") // root is refused the flag otherwise
@@ -95,6 +98,7 @@ func TestGuardHoldsWithoutPermissions(t *testing.T) {
 // doctor --guard proves it live, and fails where a hook is there that does not
 // block, or none.
 func TestDoctorGuard(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	h, _ := guarded(t, "claude", nil)
 	client(t, "claude")

@@ -102,6 +102,7 @@ func (h *home) types(t *testing.T) []string {
 // The judge is the real client, in a home and a project full of hooks, servers
 // and instructions: none of them has a part in it, and it leaves no transcript.
 func TestJudgeIsIsolated(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	m := model(t, fakemodel.Rule{Name: "answer", When: fakemodel.When{Offers: []string{"StructuredOutput"}}, Uses: -1, Say: structured("hello")})
 	h, sprung := newJudged(t, m, nil)
@@ -144,6 +145,7 @@ func TestJudgeIsIsolated(t *testing.T) {
 
 // What a real client does when its model does not answer as it should.
 func TestJudgeFails(t *testing.T) {
+	inItsOwnStep(t)
 	for _, c := range []struct {
 		name string
 		say  fakemodel.Answer
@@ -196,6 +198,7 @@ func (o openRuns) Start(ctx context.Context, req run.Request) (run.Record, error
 // among them. Then the second line holds: they say and record nothing, and a hook
 // that asks a judge in its turn is refused.
 func TestJudgeWithoutIsolation(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	m := model(t, fakemodel.Rule{Name: "all", Uses: -1, Say: say(`{"word":"hello"}`)})
 	h, sprung := newJudged(t, m, nil)
@@ -252,6 +255,7 @@ func TestJudgeWithoutIsolation(t *testing.T) {
 // One that cannot be isolated is refused, as is one without a key of its own: a
 // login would bring its settings along.
 func TestJudgeByOtherClients(t *testing.T) {
+	inItsOwnStep(t)
 	hook := func(sprung, name string) string { return "touch '" + filepath.Join(sprung, name) + "'" }
 	trap := func(sprung string) map[string]any {
 		return map[string]any{"type": "local", "command": "/bin/sh", "args": []string{"-c", hook(sprung, "server") + "; cat"}, "tools": []string{"*"}}

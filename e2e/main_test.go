@@ -111,8 +111,8 @@ func lines(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == '\n' })
 }
 
-// inItsOwnStep is for the two tests that keep both cores busy for half a minute
-// by building programs and driving a foreign test suite: script/test runs them
+// inItsOwnStep is for tests that keep both cores busy for half a minute or more
+// by building programs, or driving a foreign test suite or real clients: script/test runs them
 // in a step of its own, so that a plain `go test ./...` stays within a minute
 // and a half.
 func inItsOwnStep(t *testing.T) {

@@ -124,7 +124,7 @@ func (a *analysis) printf(argv []word, st *state) source {
 	if len(args) > 0 && strings.HasPrefix(args[0].text, "-v") {
 		name := word{text: strings.TrimPrefix(args[0].text, "-v"), src: args[0].src}
 		if args = args[1:]; name.text == "" && len(args) > 0 {
-			name, args = args[0], args[1:]
+			name = args[0]
 		}
 		a.name(name, st, value{})
 		return source{}

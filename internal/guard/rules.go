@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"path/filepath"
 	"strings"
 )
 
@@ -180,6 +179,3 @@ func device(path string) bool {
 	}
 	return strings.HasPrefix(path, "/dev/fd/") && strings.Trim(path[len("/dev/fd/"):], "0123456789") == ""
 }
-
-// slashed is a path's names, in lower case where the file system has one case.
-func slashed(path string) string { return fold(filepath.ToSlash(path)) }

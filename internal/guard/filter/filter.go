@@ -166,7 +166,8 @@ func (p *sedScript) command(c byte) (bad, what, file string) {
 	case 'y':
 		d := p.peek()
 		p.i++
-		if !p.plainDelimited(d) || !p.plainDelimited(d) {
+		from := p.plainDelimited(d)
+		if to := p.plainDelimited(d); !from || !to {
 			return "?", sedUnclear, ""
 		}
 	case 's':

@@ -324,9 +324,7 @@ func (s *Snapshot) carry(ctx context.Context, t Tree, o SnapshotOptions) error {
 		}
 		room.Bytes -= w.l.Bytes
 		s.moved = append(s.moved, w.l.Entries...)
-		for _, left := range w.l.Left {
-			s.Notes = append(s.Notes, left)
-		}
+		s.Notes = append(s.Notes, w.l.Left...)
 	}
 	return nil
 }
