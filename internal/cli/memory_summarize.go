@@ -82,10 +82,15 @@ func (a *App) summarize(ctx context.Context, session string, since time.Time, mo
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("summarise: %w", err)
 	}
-	unlock, err := durable.TryLock(filepath.Join(dir, "summaries.lock"))
+	lock := filepath.Join(dir, "summaries.lock")
+	unlock, err := durable.TryLock(lock)
 	if errors.Is(err, durable.ErrLocked) {
 		fmt.Fprintln(a.Err, "Summaries are being written by another process.")
-		return nil
+		if session == "" {
+			return nil
+		}
+		// Who names a session wants to know what becomes of that one.
+		unlock, err = durable.Lock(ctx, lock)
 	}
 	if err != nil {
 		return fmt.Errorf("summarise: %w", err)
