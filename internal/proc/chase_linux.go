@@ -1,7 +1,10 @@
 package proc
 
 import (
+	"errors"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,20 +19,34 @@ const maxChase = 64
 // chase kills what it finds at the moment it finds it: whoever has the marker,
 // then the inherited children of a subreaper, again and again while they keep
 // coming. It returns how many it found.
+//
+// It also notes in t.doubt whether a member may have slipped through: one that
+// forks and ends stands in the list, is gone when it is looked at, and its child
+// is not in the list yet.
 func (t *tree) chase() (int, error) {
 	found := 0
+	t.doubt = false
 	if t.marker != "" {
+		before := lastPID()
 		err := eachProcess(func(p info) {
-			if p.ended || p.pid == t.self || p.pid <= 1 {
+			if p.pid == t.self || p.pid <= 1 {
 				return
 			}
-			if env, err := environOf(p, &t.env); err == nil && markerIn(env) == t.marker {
+			env, err := environOf(p, &t.env)
+			switch {
+			case !p.ended && err == nil && markerIn(env) == t.marker:
 				t.killFound(p)
 				found++
+			case p.ended || errors.Is(err, ErrGone) || err == nil && len(env) == 0:
+				// Dead, or between two programs: an exec has no environment for a moment.
+				t.doubtful(p.pid)
 			}
-		})
+		}, t.doubtful)
 		if err != nil {
 			return found, err
+		}
+		if lastPID() < before {
+			t.doubt = true // numbers begin at the bottom again, where the walk has been
 		}
 	}
 	if !isSubreaper() {
@@ -59,6 +76,30 @@ func (t *tree) chase() (int, error) {
 		}
 	}
 	return found, nil
+}
+
+// doubtful notes a process that could not be asked whose it is. One that the
+// scan before has seen was asked then.
+func (t *tree) doubtful(pid int) {
+	if !t.table[pid] {
+		t.doubt = true
+	}
+}
+
+// lastPID is the number the kernel gave out last, the fifth field of
+// proc_loadavg(5); 0 when it cannot be read.
+func lastPID() int {
+	var buf [128]byte
+	n, err := readProc("/proc/loadavg", buf[:])
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(buf[:n]))
+	if len(f) < 5 {
+		return 0
+	}
+	pid, _ := strconv.Atoi(f[4])
+	return pid
 }
 
 func (t *tree) killFound(p info) {

@@ -119,14 +119,15 @@ func parseStat(b []byte) (info, error) {
 // kernel threads (children of 2) too.
 func table() ([]info, error) {
 	var out []info
-	err := eachProcess(func(in info) { out = append(out, in) })
+	err := eachProcess(func(in info) { out = append(out, in) }, func(int) {})
 	return out, err
 }
 
 // eachProcess calls fn for each process in the order of numbers. The kernel
 // walks on from the last number it gave, so one that is started meanwhile with
-// a higher number is seen too.
-func eachProcess(fn func(info)) error {
+// a higher number is seen too. gone is called for a number that was listed and
+// had no process any more when it was looked at.
+func eachProcess(fn func(info), gone func(pid int)) error {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return fmt.Errorf("list processes: %w", err)
@@ -141,7 +142,11 @@ func eachProcess(fn func(info)) error {
 				continue
 			}
 			in, serr := readStat(pid, buf[:])
-			if serr != nil || in.pid == 2 || in.ppid == 2 {
+			if serr != nil {
+				gone(pid)
+				continue
+			}
+			if in.pid == 2 || in.ppid == 2 {
 				continue
 			}
 			fn(in)

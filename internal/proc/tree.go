@@ -82,6 +82,10 @@ type tree struct {
 	denied map[ID]error
 	result Stopped
 	env    []byte
+	// table are the numbers the last scan could ask, members or not; doubt says
+	// that the last chase met another, which could not be asked.
+	table map[int]bool
+	doubt bool
 }
 
 func newTree(root ID, marker string) *tree {
@@ -119,10 +123,12 @@ func (t *tree) scan() ([]ID, error) {
 // their parents.
 func (t *tree) seeds(all []info) map[int]bool {
 	members := map[int]bool{}
+	t.table = make(map[int]bool, len(all))
 	adopted := adoptedBy(t.self, all)
 	for _, p := range all {
 		id := ID{PID: p.pid, Start: p.start, Boot: t.boot}
 		_, known := t.seen[id]
+		t.table[p.pid] = true
 		switch {
 		case p.pid == t.self:
 		case known || id == t.root || adopted[p.pid]:
@@ -133,6 +139,7 @@ func (t *tree) seeds(all []info) map[int]bool {
 			if err == nil && markerIn(env) == t.marker {
 				members[p.pid] = true
 			}
+			t.table[p.pid] = !errors.Is(err, ErrGone)
 		}
 	}
 	return members
@@ -193,14 +200,23 @@ func (t *tree) ask(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// kill kills all members until a scan finds none.
+// maxDoubt is how often in a row nothing may be found, but not for certain,
+// before that is believed: on a busy machine strangers end all the time.
+const maxDoubt = 40
+
+// kill kills all members until a scan finds none, and did not miss any.
 func (t *tree) kill(ctx context.Context) error {
+	doubts := 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 40*time.Millisecond) {
 		if err := t.killOnce(); err != nil {
 			return err
 		}
-		if t.result.Left == 0 {
+		if t.result.Left > 0 {
+			doubts = 0
+		} else if doubts++; !t.doubt || doubts > maxDoubt {
 			return nil
+		} else {
+			pause = time.Millisecond
 		}
 		if err := t.allDenied(); err != nil {
 			return err
