@@ -182,9 +182,10 @@ func (b *Broker) Replay(ctx context.Context, limit int) (Replayed, error) {
 	if limit > 0 && len(names) > limit {
 		r.Left, names = len(names)-limit, names[:limit]
 	}
+	late := ctx.Err() != nil // then nothing is tried, and nothing is known to be in the way
 	b.replayFiles(ctx, names, &r)
 	err = b.replayReserve(ctx, &r)
-	if r.Left > 0 && r.Added+r.Known+len(r.Aside) == 0 {
+	if !late && r.Left > 0 && r.Added+r.Known+len(r.Aside) == 0 {
 		if herr := b.quick.Hold(); herr != nil {
 			r.Trouble = append(r.Trouble, herr.Error())
 		}
@@ -387,8 +388,16 @@ func (b *Broker) readReserve() ([]*item, int, error) {
 		return nil, 0, fmt.Errorf("read the outbox's reserve: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 4*quick.ReserveSize)) // more is none of ours
-	if err != nil {
+	// Nearly always nothing is in it, and each hook of the full program looks: its
+	// two megabytes are read only where something is.
+	data := make([]byte, quick.ReserveHead+1)
+	n, err := io.ReadFull(f, data)
+	if data = data[:n]; err == nil && data[quick.ReserveHead] != 0 {
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(f, 4*quick.ReserveSize)) // more is none of ours
+		data = append(data, rest...)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, 0, fmt.Errorf("read the outbox's reserve: %w", err)
 	}
 	items, lost := b.parseReserve(data)
