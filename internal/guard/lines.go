@@ -5,39 +5,60 @@ import (
 	"strings"
 )
 
+// field is a switch or a list of the rules with its name in a line.
+type field[T any] struct {
+	name string
+	at   *T
+}
+
+func (r *Rules) switches() [8]field[bool] {
+	return [...]field[bool]{
+		{"off", &r.Off}, {"warn", &r.Warn}, {"unattended", &r.Unattended}, {"attended", &r.Attended},
+		{"project-code", &r.ProjectCode}, {"writes", &r.Writes}, {"mcp", &r.MCP}, {"full", &r.Full},
+	}
+}
+
+func (r *Rules) lists() [5]field[[]string] {
+	return [...]field[[]string]{{"root", &r.Roots}, {"host", &r.Hosts}, {"branch", &r.Branches}, {"own", &r.Own}, {"loose", &r.Loose}}
+}
+
+// set reads a switch or a list; it reports false where the name is neither's.
+func (r *Rules) set(name, value string) bool {
+	for _, s := range r.switches() {
+		if s.name == name {
+			*s.at = value == "on"
+			return true
+		}
+	}
+	for _, l := range r.lists() {
+		if l.name == name {
+			*l.at = append(*l.at, value)
+			return true
+		}
+	}
+	return false
+}
+
 // Lines are the rules as lines "NAME VALUE", for the hooks' plan; values that
 // hold a line end are left out by the plan itself.
 func (r *Rules) Lines() []string {
 	var out []string
-	flag := func(name string, on bool) {
-		if on {
-			out = append(out, name+" on")
+	for _, s := range r.switches() {
+		if *s.at {
+			out = append(out, s.name+" on")
 		}
 	}
-	list := func(name string, values []string) {
-		for _, v := range values {
-			out = append(out, name+" "+v)
-		}
-	}
-	flag("off", r.Off)
-	flag("warn", r.Warn)
-	flag("unattended", r.Unattended)
-	flag("attended", r.Attended)
-	flag("project-code", r.ProjectCode)
-	flag("writes", r.Writes)
-	flag("mcp", r.MCP)
-	flag("full", r.Full)
 	if r.WaitMS > 0 {
 		out = append(out, "wait "+strconv.Itoa(r.WaitMS))
 	}
 	if r.Home != "" {
 		out = append(out, "home "+r.Home)
 	}
-	list("root", r.Roots)
-	list("host", r.Hosts)
-	list("branch", r.Branches)
-	list("own", r.Own)
-	list("loose", r.Loose)
+	for _, l := range r.lists() {
+		for _, v := range *l.at {
+			out = append(out, l.name+" "+v)
+		}
+	}
 	for _, rule := range r.List {
 		out = append(out, string(rule.Decision)+" "+rule.Shape+"\t"+rule.From+"\t"+rule.Why)
 	}
@@ -53,22 +74,6 @@ func ParseLines(lines []string) (r Rules, ok bool) {
 			return Rules{}, false
 		}
 		switch name {
-		case "off":
-			r.Off = v == "on"
-		case "warn":
-			r.Warn = v == "on"
-		case "unattended":
-			r.Unattended = v == "on"
-		case "attended":
-			r.Attended = v == "on"
-		case "project-code":
-			r.ProjectCode = v == "on"
-		case "writes":
-			r.Writes = v == "on"
-		case "mcp":
-			r.MCP = v == "on"
-		case "full":
-			r.Full = v == "on"
 		case "wait":
 			n, err := strconv.Atoi(v)
 			if err != nil || n < 0 {
@@ -77,16 +82,6 @@ func ParseLines(lines []string) (r Rules, ok bool) {
 			r.WaitMS = n
 		case "home":
 			r.Home = v
-		case "root":
-			r.Roots = append(r.Roots, v)
-		case "host":
-			r.Hosts = append(r.Hosts, v)
-		case "branch":
-			r.Branches = append(r.Branches, v)
-		case "own":
-			r.Own = append(r.Own, v)
-		case "loose":
-			r.Loose = append(r.Loose, v)
 		case string(Allow), string(Ask), string(Deny):
 			parts := strings.SplitN(v, "\t", 3)
 			if len(parts) != 3 {
@@ -94,7 +89,9 @@ func ParseLines(lines []string) (r Rules, ok bool) {
 			}
 			r.List = append(r.List, Rule{Decision: Decision(name), Shape: parts[0], From: parts[1], Why: parts[2]})
 		default:
-			return Rules{}, false
+			if !r.set(name, v) {
+				return Rules{}, false
+			}
 		}
 	}
 	return r, true

@@ -42,6 +42,21 @@ type Rules struct {
 // the full program has to be asked, and no smaller one.
 func (r *Rules) Gates(kind string) bool { return slices.Contains(r.GateKinds, kind) }
 
+// named is a number of the rules with its name in the plan.
+type named struct {
+	name string
+	at   *int
+}
+
+// counts are the numbers of delegation.
+func (r *Rules) counts() [5]named {
+	d := &r.Delegation
+	return [...]named{
+		{"tiers", &d.Tiers}, {"conductor-warn", &d.Conductor.Warn}, {"conductor-block", &d.Conductor.Block},
+		{"leader-warn", &d.SectionLeader.Warn}, {"leader-block", &d.SectionLeader.Block},
+	}
+}
+
 func (r *Rules) encode(w *writer) {
 	for _, f := range [...]struct {
 		name string
@@ -57,17 +72,13 @@ func (r *Rules) encode(w *writer) {
 	if r.GateMS > 0 {
 		w.line("gate", decimal(r.GateMS))
 	}
-	d := r.Delegation
-	for _, f := range [...]struct {
-		name string
-		n    int
-	}{{"tiers", d.Tiers}, {"conductor-warn", d.Conductor.Warn}, {"conductor-block", d.Conductor.Block}, {"leader-warn", d.SectionLeader.Warn}, {"leader-block", d.SectionLeader.Block}} {
-		w.line(f.name, decimal(f.n))
+	for _, f := range r.counts() {
+		w.line(f.name, decimal(*f.at))
 	}
 	for _, f := range [...]struct {
 		name string
 		list []string
-	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}, {"gate-kind", r.GateKinds}, {"guard", r.Guard}, {"free", d.Free}} {
+	}{{"off", r.Off}, {"tool", r.Tools}, {"repo-off", r.RepoOff}, {"gate-kind", r.GateKinds}, {"guard", r.Guard}, {"free", r.Delegation.Free}} {
 		for _, v := range f.list {
 			w.line(f.name, v)
 		}
@@ -84,7 +95,11 @@ func (r *Rules) set(name, value string) bool {
 		*into = int(n)
 		return ok && n >= 0 && n < 1<<31
 	}
-	d := &r.Delegation
+	for _, f := range r.counts() {
+		if f.name == name {
+			return count(f.at)
+		}
+	}
 	switch name {
 	case "record":
 		return flag(&r.Record)
@@ -102,18 +117,8 @@ func (r *Rules) set(name, value string) bool {
 		r.Guard = append(r.Guard, value)
 	case "deadline":
 		return count(&r.DeadlineMS)
-	case "tiers":
-		return count(&d.Tiers)
-	case "conductor-warn":
-		return count(&d.Conductor.Warn)
-	case "conductor-block":
-		return count(&d.Conductor.Block)
-	case "leader-warn":
-		return count(&d.SectionLeader.Warn)
-	case "leader-block":
-		return count(&d.SectionLeader.Block)
 	case "free":
-		d.Free = append(d.Free, value)
+		r.Delegation.Free = append(r.Delegation.Free, value)
 	case "off":
 		r.Off = append(r.Off, value)
 	case "tool":
