@@ -118,7 +118,7 @@ func (a *App) delegation(ctx context.Context, prefix string) (delegationView, er
 		return delegationView{}, err
 	}
 	rules := delegationRules(home.Settings.Delegation)
-	v := delegationView{Dir: home.DelegationDir(), Tiers: rules.Tiers, Depth: run.MaxDepth, Free: rules.Free}
+	v := delegationView{Dir: delegation.Beside(home.EventsDir()).Dir, Tiers: rules.Tiers, Depth: run.MaxDepth, Free: rules.Free}
 	for _, role := range config.Roles() {
 		l, _ := rules.Of(role)
 		v.Roles = append(v.Roles, delegationRole{role, l.Warn, l.Block, rules.Below(role)})
@@ -229,8 +229,9 @@ whose session it is; it is an event of the log like any other.`,
 	}
 }
 
-// recount counts a session's own work again from the event log in a directory.
-func recount(events string, d *hook.Delegation, of *dialect.Event, role string) (delegation.Count, error) {
+// recount counts a session's own work again from the event log in a directory. g
+// knows which commands only read; nil: nobody does.
+func recount(events string, d *hook.Delegation, g *hook.Guarding, of *dialect.Event, role string) (delegation.Count, error) {
 	limits, _ := d.Rules.Of(role)
 	c := delegation.Count{Client: of.Client, Session: of.Session, Role: role}
 	for e, err := range event.Read(events) {
@@ -247,7 +248,7 @@ func recount(events string, d *hook.Delegation, of *dialect.Event, role string) 
 				continue
 			}
 			ev := dialect.Event{Kind: of.Kind, Client: of.Client, ToolID: t.ID, Tool: t.Tool, ToolName: t.Name, Input: t.Input, Cwd: t.Cwd}
-			c, _ = c.Next(d.Rules.KindOf(&ev, d.Root, func() bool { return d.Quiet != nil && d.Quiet(&ev) }), limits)
+			c, _ = c.Next(d.Rules.KindOf(&ev, d.Root, g != nil && t.Tool == "shell" && g.Quiet(ev)), limits)
 		case event.DelegationCounted:
 			var t event.DelegationData
 			if json.Unmarshal(e.Data, &t) == nil && t.What == event.DelegationReset {

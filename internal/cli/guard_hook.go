@@ -15,19 +15,11 @@ import (
 	"reprise/internal/judge"
 )
 
-// guarding is the guard of a hook, by the rules of its plan. Rules that cannot be
-// read are those of a guard that knows the session's directory and no more.
+// guarding is the guard of a hook, by the rules of its plan.
 func (h *hookRun) guarding(p *plan.Plan, env config.Env) *hook.Guarding {
-	g := &hook.Guarding{Get: env.Get}
-	rules, ok := guard.ParseLines(p.Rules.Guard)
-	if !ok {
-		rules = guard.Rules{Roots: []string{env.Dir}}
-		if h, err := env.Home(); err == nil {
-			rules.Home = h
-		}
-	}
-	g.Rules = rules
-	if rules.Full {
+	home, _ := env.Home() // unknown, a path through it is outside
+	g := hook.GuardBy(p, env.Dir, home, env.Get)
+	if g.Rules.Full {
 		g.Unsure = h.unsure
 	}
 	return g
@@ -116,18 +108,9 @@ func (h *hookRun) refuse(what string) []byte {
 		h.lost = true
 		return nil
 	}
-	ev := dialect.Event{Client: h.call.client, Name: h.call.event}
-	if m := dialect.ManifestOf(h.call.client); m != nil {
-		if s := m.Event(h.call.event); s != nil {
-			ev.Kind = s.Kind
-		}
-	}
-	if !hook.Judges(ev.Kind) {
-		return nil
-	}
 	g := h.guard
 	if g == nil {
 		g = &hook.Guarding{Get: h.app.Env.Get}
 	}
-	return dialect.Encode(ev, g.Failed(ev, what).Decision).Stdout
+	return g.Refusal(h.call.client, h.call.event, what)
 }

@@ -122,21 +122,23 @@ func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
 	}()
 	select {
 	case answer := <-answered:
-		if len(answer) > 0 {
-			if _, err := app.Out.Write(answer); err != nil {
-				h.warn("the client did not take the answer", err)
-			}
-		}
+		h.say(answer)
 	case <-ctx.Done():
 		h.warn("the hook took too long", context.Cause(ctx))
-		if answer := h.refuse("the hook took too long"); len(answer) > 0 {
-			if _, err := app.Out.Write(answer); err != nil {
-				h.warn("the client did not take the answer", err)
-			}
-		}
+		h.say(h.refuse("the hook took too long"))
 		return false
 	}
 	return !h.lost
+}
+
+// say prints an answer, in one write.
+func (h *hookRun) say(answer []byte) {
+	if len(answer) == 0 {
+		return
+	}
+	if _, err := h.app.Out.Write(answer); err != nil {
+		h.warn("the client did not take the answer", err)
+	}
 }
 
 // hookRun is one event on its way through the full program.
@@ -259,7 +261,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	if r.Delegation = hook.Delegates(p, r.Who.Role); r.Delegation != nil && h.made.Home != nil {
 		r.Delegation.Counted = h.call.counted
 		r.Delegation.Recount = func(ev *dialect.Event, role string) (delegation.Count, error) {
-			return recount(p.Events, r.Delegation, ev, role)
+			return recount(p.Events, r.Delegation, h.guard, ev, role)
 		}
 	}
 	h.replay(ctx)

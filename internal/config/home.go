@@ -52,11 +52,6 @@ func (h *Home) RunsDir() string { return h.Paths.Runs(h.projectName()) }
 // EventsDir is where this project's events are, or those of the global scope.
 func (h *Home) EventsDir() string { return h.Paths.Events(h.projectName()) }
 
-// DelegationDir is where is counted what this project's sessions did themselves.
-func (h *Home) DelegationDir() string {
-	return filepath.Join(h.Paths.scope(h.projectName()), "delegation")
-}
-
 func (h *Home) projectName() string {
 	if h.Project == nil {
 		return ""

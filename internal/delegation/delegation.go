@@ -88,9 +88,8 @@ const (
 )
 
 // KindOf says what a call is. root is the project's root, "" outside any. quiet
-// says whether a shell command only reads; nil means that nobody knows, and then
-// it counts as work.
-func (r Rules) KindOf(ev *dialect.Event, root string, quiet func() bool) Kind {
+// says that a shell command is known only to read; else it counts as work.
+func (r Rules) KindOf(ev *dialect.Event, root string, quiet bool) Kind {
 	if ev.Agent != "" { // a subagent does what was delegated to it
 		return Free
 	}
@@ -98,7 +97,7 @@ func (r Rules) KindOf(ev *dialect.Event, root string, quiet func() bool) Kind {
 	case "agent":
 		return Delegated
 	case "shell":
-		if quiet != nil && quiet() {
+		if quiet {
 			return Free
 		}
 		return Work

@@ -19,46 +19,46 @@ func input(t *testing.T, v any) []byte {
 
 func TestKindOf(t *testing.T) {
 	type m map[string]string
-	yes, no := func() bool { return true }, func() bool { return false }
+	const yes, no = true, false
 	for _, c := range []struct {
 		name  string
 		tool  string
 		as    string
 		in    any
 		agent string
-		quiet func() bool
+		quiet bool
 		want  Kind
 	}{
-		{"a subagent of Claude Code", "agent", "Task", m{"prompt": "x"}, "", nil, Delegated},
-		{"a run of ours, in Claude Code", "mcp", "mcp__reprise__spawn_agent", m{"task": "x"}, "", nil, Delegated},
-		{"a run of ours, in Gemini CLI", "mcp", "mcp_reprise_spawn_agent", m{"task": "x"}, "", nil, Delegated},
-		{"our memory", "mcp", "mcp__reprise__memory_search", m{"query": "x"}, "", nil, Free},
-		{"somebody's server", "mcp", "mcp__db__spawn_agent", m{"x": "y"}, "", nil, Work},
-		{"a server whose name begins as ours", "mcp", "mcp__reprise2__spawn_agent", m{"x": "y"}, "", nil, Work},
-		{"reading", "read", "Read", m{"file_path": "/p/a.go"}, "", nil, Free},
-		{"searching", "search", "Grep", m{"pattern": "x"}, "", nil, Free},
-		{"asking", "ask", "AskUserQuestion", m{}, "", nil, Free},
-		{"a list of things to do", "other", "TodoWrite", m{}, "", nil, Free},
-		{"a command", "shell", "Bash", m{"command": "go test"}, "", nil, Work},
+		{"a subagent of Claude Code", "agent", "Task", m{"prompt": "x"}, "", no, Delegated},
+		{"a run of ours, in Claude Code", "mcp", "mcp__reprise__spawn_agent", m{"task": "x"}, "", no, Delegated},
+		{"a run of ours, in Gemini CLI", "mcp", "mcp_reprise_spawn_agent", m{"task": "x"}, "", no, Delegated},
+		{"our memory", "mcp", "mcp__reprise__memory_search", m{"query": "x"}, "", no, Free},
+		{"somebody's server", "mcp", "mcp__db__spawn_agent", m{"x": "y"}, "", no, Work},
+		{"a server whose name begins as ours", "mcp", "mcp__reprise2__spawn_agent", m{"x": "y"}, "", no, Work},
+		{"reading", "read", "Read", m{"file_path": "/p/a.go"}, "", no, Free},
+		{"searching", "search", "Grep", m{"pattern": "x"}, "", no, Free},
+		{"asking", "ask", "AskUserQuestion", m{}, "", no, Free},
+		{"a list of things to do", "other", "TodoWrite", m{}, "", no, Free},
+		{"a command", "shell", "Bash", m{"command": "go test"}, "", no, Work},
 		{"a command that writes", "shell", "Bash", m{"command": "go test"}, "", no, Work},
 		{"a command that only reads", "shell", "Bash", m{"command": "ls"}, "", yes, Free},
-		{"code", "edit", "Edit", m{"file_path": "/p/a.go"}, "", nil, Work},
-		{"code of a subagent", "edit", "Edit", m{"file_path": "/p/a.go"}, "sub-1", nil, Free},
-		{"documents", "write", "Write", m{"file_path": "/p/docs/a.md"}, "", nil, Free},
-		{"documents, relative", "write", "write_file", m{"file_path": "docs/a.md"}, "", nil, Free},
-		{"documents by a way around", "write", "Write", m{"file_path": "/p/docs/../a.go"}, "", nil, Work},
-		{"what only begins alike", "write", "Write", m{"file_path": "/p/docs-old/a.md"}, "", nil, Work},
-		{"a directory of that name further down", "write", "Write", m{"file_path": "/p/src/docs/a.md"}, "", nil, Work},
-		{"a file of the clients", "edit", "Edit", m{"file_path": "/p/.claude/agents/x.md"}, "", nil, Free},
-		{"CLAUDE.md", "edit", "Edit", m{"file_path": "/p/CLAUDE.md"}, "", nil, Free},
-		{"a directory called CLAUDE.md", "edit", "Edit", m{"file_path": "/p/CLAUDE.md/a.go"}, "", nil, Work},
-		{"another project's documents", "write", "Write", m{"file_path": "/q/docs/a.md"}, "", nil, Work},
-		{"a notebook", "edit", "NotebookEdit", m{"notebook_path": "/p/a.ipynb"}, "", nil, Work},
-		{"no path at all", "write", "Write", m{"content": "x"}, "", nil, Work},
-		{"a patch of documents", "edit", "apply_patch", m{"input": "*** Begin Patch\n*** Update File: docs/a.md\n+x\n*** End Patch"}, "", nil, Free},
-		{"a patch of documents and code", "edit", "apply_patch", m{"input": "*** Begin Patch\n*** Update File: docs/a.md\n+x\n*** Add File: a.go\n+y\n*** End Patch"}, "", nil, Work},
-		{"a patch that moves out", "edit", "apply_patch", m{"input": "*** Begin Patch\n*** Update File: docs/a.md\n*** Move to: a.go\n*** End Patch"}, "", nil, Work},
-		{"two paths, one free", "write", "Write", m{"path": "docs/a", "file_path": "/p/a.go"}, "", nil, Work},
+		{"code", "edit", "Edit", m{"file_path": "/p/a.go"}, "", no, Work},
+		{"code of a subagent", "edit", "Edit", m{"file_path": "/p/a.go"}, "sub-1", no, Free},
+		{"documents", "write", "Write", m{"file_path": "/p/docs/a.md"}, "", no, Free},
+		{"documents, relative", "write", "write_file", m{"file_path": "docs/a.md"}, "", no, Free},
+		{"documents by a way around", "write", "Write", m{"file_path": "/p/docs/../a.go"}, "", no, Work},
+		{"what only begins alike", "write", "Write", m{"file_path": "/p/docs-old/a.md"}, "", no, Work},
+		{"a directory of that name further down", "write", "Write", m{"file_path": "/p/src/docs/a.md"}, "", no, Work},
+		{"a file of the clients", "edit", "Edit", m{"file_path": "/p/.claude/agents/x.md"}, "", no, Free},
+		{"CLAUDE.md", "edit", "Edit", m{"file_path": "/p/CLAUDE.md"}, "", no, Free},
+		{"a directory called CLAUDE.md", "edit", "Edit", m{"file_path": "/p/CLAUDE.md/a.go"}, "", no, Work},
+		{"another project's documents", "write", "Write", m{"file_path": "/q/docs/a.md"}, "", no, Work},
+		{"a notebook", "edit", "NotebookEdit", m{"notebook_path": "/p/a.ipynb"}, "", no, Work},
+		{"no path at all", "write", "Write", m{"content": "x"}, "", no, Work},
+		{"a patch of documents", "edit", "apply_patch", m{"input": "*** Begin Patch\n*** Update File: docs/a.md\n+x\n*** End Patch"}, "", no, Free},
+		{"a patch of documents and code", "edit", "apply_patch", m{"input": "*** Begin Patch\n*** Update File: docs/a.md\n+x\n*** Add File: a.go\n+y\n*** End Patch"}, "", no, Work},
+		{"a patch that moves out", "edit", "apply_patch", m{"input": "*** Begin Patch\n*** Update File: docs/a.md\n*** Move to: a.go\n*** End Patch"}, "", no, Work},
+		{"two paths, one free", "write", "Write", m{"path": "docs/a", "file_path": "/p/a.go"}, "", no, Work},
 	} {
 		ev := dialect.Event{Tool: c.tool, ToolName: c.as, Input: input(t, c.in), Cwd: "/p", Agent: c.agent}
 		if got := Default().KindOf(&ev, "/p", c.quiet); got != c.want {
@@ -66,11 +66,11 @@ func TestKindOf(t *testing.T) {
 		}
 	}
 	ev := dialect.Event{Tool: "write", ToolName: "Write", Input: []byte("no JSON"), Cwd: "/p"}
-	if got := Default().KindOf(&ev, "/p", nil); got != Work {
+	if got := Default().KindOf(&ev, "/p", false); got != Work {
 		t.Errorf("an input that cannot be read: kind %d, want work", got)
 	}
 	ev = dialect.Event{Tool: "write", ToolName: "Write", Input: input(t, m{"file_path": "/p/sub/docs/a"}), Cwd: "/p/sub"}
-	if got := Default().KindOf(&ev, "", nil); got != Free {
+	if got := Default().KindOf(&ev, "", false); got != Free {
 		t.Errorf("outside any project the working directory is the root: kind %d, want free", got)
 	}
 }

@@ -34,6 +34,11 @@ type Store struct {
 	Dir string
 }
 
+// Beside is the store of the events in a directory.
+func Beside(events string) Store {
+	return Store{Dir: filepath.Join(filepath.Dir(events), "delegation")}
+}
+
 // File is where a session's count is.
 func (s Store) File(client, session string) string {
 	return filepath.Join(s.Dir, quick.Hash([]byte(client + "\x00" + session))[:16]+suffix)

@@ -3,7 +3,6 @@ package hook
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strconv"
 
 	"reprise/internal/agent/dialect"
@@ -22,8 +21,6 @@ type Delegation struct {
 	// that is judged stands already. It is nil in the hook program, which then
 	// hands over.
 	Recount func(ev *dialect.Event, role string) (delegation.Count, error)
-	// Quiet says whether a shell command only reads. nil: nobody knows.
-	Quiet func(ev *dialect.Event) bool
 	// Counted says that the hook program counted the call before it handed over.
 	Counted bool
 }
@@ -36,7 +33,7 @@ func Delegates(p *plan.Plan, role string) *Delegation {
 	}
 	rules := p.Rules.Delegation
 	rules.Free = append(delegation.Default().Free, rules.Free...)
-	return &Delegation{Rules: rules, Root: p.Root, Store: delegation.Store{Dir: filepath.Join(filepath.Dir(p.Events), "delegation")}}
+	return &Delegation{Rules: rules, Root: p.Root, Store: delegation.Beside(p.Events)}
 }
 
 // counted is what the log is told of a count.
@@ -47,10 +44,11 @@ type counted struct {
 	reason string
 }
 
-// judge counts a call and says what becomes of it. What the log is to be told
-// comes back beside it. The only error is [ErrNeedsFull]; nothing was counted
-// then. What else goes wrong is said to warn, and no call is held up by it.
-func (d *Delegation) judge(ctx context.Context, ev *dialect.Event, role string, warn func(string, error)) (dialect.Decision, []counted, error) {
+// judge counts a call and says what becomes of it; quiet says of a shell command
+// that it only reads. What the log is to be told comes back beside it. The only
+// error is [ErrNeedsFull]; nothing was counted then. What else goes wrong is said
+// to warn, and no call is held up by it.
+func (d *Delegation) judge(ctx context.Context, ev *dialect.Event, role string, quiet bool, warn func(string, error)) (dialect.Decision, []counted, error) {
 	limits, held := d.Rules.Of(role)
 	if !held || ev.Session == "" || ev.Agent != "" {
 		return dialect.Decision{}, nil, nil
@@ -64,7 +62,7 @@ func (d *Delegation) judge(ctx context.Context, ev *dialect.Event, role string, 
 	default:
 		return dialect.Decision{}, nil, nil
 	}
-	kind := d.Rules.KindOf(ev, d.Root, func() bool { return d.Quiet != nil && d.Quiet(ev) })
+	kind := d.Rules.KindOf(ev, d.Root, quiet)
 	if kind == delegation.Free {
 		return dialect.Decision{}, nil, nil
 	}
@@ -159,7 +157,7 @@ func (d *Delegation) remind(ev *dialect.Event, role string, l delegation.Limits)
 		return dialect.Decision{}
 	}
 	c, err := d.Store.Load(ev.Client, ev.Session)
-	if err != nil || c.Work < l.Warn || d.Rules.KindOf(ev, d.Root, nil) != delegation.Work {
+	if err != nil || c.Work < l.Warn || d.Rules.KindOf(ev, d.Root, false) != delegation.Work {
 		return dialect.Decision{}
 	}
 	return dialect.Decision{Context: warning(role, c, l)}

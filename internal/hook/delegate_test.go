@@ -132,7 +132,7 @@ func TestLostCountIsCountedAgain(t *testing.T) {
 				d := Delegates(p, "conductor")
 				d.Recount = func(*dialect.Event, string) (delegation.Count, error) { return c, problem }
 				var warned []string
-				dec, tell, err := d.judge(t.Context(), &work, "conductor", func(what string, _ error) { warned = append(warned, what) })
+				dec, tell, err := d.judge(t.Context(), &work, "conductor", false, func(what string, _ error) { warned = append(warned, what) })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -179,7 +179,7 @@ func TestHandedOverIsCountedOnce(t *testing.T) {
 	}
 	d := Delegates(p, "conductor")
 	d.Counted = true
-	dec, tell, err := d.judge(t.Context(), &work, "conductor", func(what string, err error) { t.Error(what, err) })
+	dec, tell, err := d.judge(t.Context(), &work, "conductor", false, func(what string, err error) { t.Error(what, err) })
 	if err != nil || len(tell) > 0 || !strings.Contains(dec.Context, "2 calls") {
 		t.Errorf("%+v, %v, %v; want what was said of the second call", dec, tell, err)
 	}

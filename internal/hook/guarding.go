@@ -8,6 +8,7 @@ import (
 	"reprise/internal/agent/dialect"
 	"reprise/internal/event/quick"
 	"reprise/internal/guard"
+	"reprise/internal/hook/plan"
 )
 
 // AttendedVar says whether somebody is there to be asked, in a process that an
@@ -24,6 +25,17 @@ type Guarding struct {
 	// Unsure has what is asked about looked at by somebody else: a judge, or the
 	// queue for the user. nil: nobody.
 	Unsure func(ctx context.Context, ev dialect.Event, v guard.Verdict) guard.Verdict
+}
+
+// GuardBy is the guard by the rules of a plan. Without a plan, or with rules that
+// cannot be read, it knows the session's directory, the home and what is built in.
+func GuardBy(p *plan.Plan, dir, home string, get func(string) string) *Guarding {
+	if p != nil {
+		if rules, ok := guard.ParseLines(p.Rules.Guard); ok {
+			return &Guarding{Rules: rules, Get: get}
+		}
+	}
+	return &Guarding{Rules: guard.Rules{Roots: []string{dir}, Home: home}, Get: get}
 }
 
 // Nobody reports whether there is nobody to be asked.
@@ -51,6 +63,14 @@ type Judged struct {
 // records what was done.
 func (j *Judged) Quiet() bool {
 	return j.Verdict.Decision == guard.Allow && !j.Verdict.Let
+}
+
+// Quiet is [Judged.Quiet] of a call that was made before. Nobody else is asked.
+func (g *Guarding) Quiet(ev dialect.Event) bool {
+	plain := *g
+	plain.Unsure = nil
+	j := plain.Judge(context.Background(), ev)
+	return j.Quiet()
 }
 
 // Judge judges a call. An error of the guard's own is a refusal, or where
@@ -125,6 +145,21 @@ func (g *Guarding) Failed(ev dialect.Event, what string) Judged {
 		return Judged{Said: guard.None}
 	}
 	return g.Say(ev, guard.Verdict{Decision: guard.Ask, Rule: "guard-failed", Reason: what + ", so that it cannot be judged [guard-failed]"})
+}
+
+// Refusal answers a client's event that cannot be judged: silence would let the
+// tool run. It is empty for events that ask for no verdict.
+func (g *Guarding) Refusal(client, event, what string) []byte {
+	ev := dialect.Event{Client: client, Name: event}
+	if m := dialect.ManifestOf(client); m != nil {
+		if s := m.Event(event); s != nil {
+			ev.Kind = s.Kind
+		}
+	}
+	if !Judges(ev.Kind) {
+		return nil
+	}
+	return dialect.Encode(ev, g.Failed(ev, what).Decision).Stdout
 }
 
 // line is the event that a verdict comes to: what is asked about or refused, and

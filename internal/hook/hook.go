@@ -151,16 +151,7 @@ func (r *Router) Route(ctx context.Context, ev dialect.Event) (dialect.Decision,
 		return d, err
 	}
 	if r.Delegation != nil && d.Permission != dialect.Deny {
-		if r.Guard != nil {
-			r.Delegation.Quiet = func(of *dialect.Event) bool {
-				if of.Kind == ev.Kind && of.ToolID == ev.ToolID && string(of.Input) == string(ev.Input) {
-					return r.Judged.Quiet()
-				}
-				j := r.Guard.Judge(ctx, *of)
-				return j.Quiet()
-			}
-		}
-		c, tell, err := r.Delegation.judge(ctx, &ev, r.Who.Role, r.Warn)
+		c, tell, err := r.Delegation.judge(ctx, &ev, r.Who.Role, r.Judged.Quiet(), r.Warn)
 		if err != nil {
 			return d, err
 		}

@@ -203,37 +203,22 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 	p.say(dialect.Encode(*ev, d).Stdout)
 }
 
-// guarding is the guard by a plan's rules. Without a plan it knows the session's
-// directory and what is built in.
+// guarding is the guard by a plan's rules.
 func (p *program) guarding(known *plan.Plan) *hook.Guarding {
-	g := &hook.Guarding{Get: p.env.Get}
-	if known != nil {
-		if rules, ok := guard.ParseLines(known.Rules.Guard); ok {
-			g.Rules = rules
-			return g
-		}
-	}
-	g.Rules.Roots = []string{p.start}
-	g.Rules.Home, _ = p.env.Home() // unknown, a path through it is outside
-	return g
+	home, _ := p.env.Home() // unknown, a path through it is outside
+	return hook.GuardBy(known, p.start, home, p.env.Get)
 }
 
 // refuse answers a call that cannot be judged: silence would let the tool run.
 func (p *program) refuse(what string) {
-	ev := dialect.Event{Client: p.client, Name: p.event}
-	if m := dialect.ManifestOf(p.client); m != nil {
-		if s := m.Event(p.event); s != nil {
-			ev.Kind = s.Kind
-		}
-	}
-	if !hook.Judges(ev.Kind) || p.said {
+	if p.said {
 		return
 	}
 	g := p.guard
 	if g == nil {
 		g = &hook.Guarding{Get: p.env.Get}
 	}
-	p.say(dialect.Encode(ev, g.Failed(ev, what).Decision).Stdout)
+	p.say(g.Refusal(p.client, p.event, what))
 }
 
 func (p *program) broker(known *plan.Plan) *quick.Broker {
