@@ -143,17 +143,23 @@ func notTrusted(home *config.Home) error {
 	return exitWith(ExitConflict, fmt.Errorf("the checks of %s are not approved, so none was run; look at them and approve them with `reprise trust`", home.Project.File()))
 }
 
-func runVerify(ctx context.Context, app *App, f verifyFlags) error {
+// verifyAsked is a project that has checks, and who says which profile to use.
+func verifyAsked(app *App, profile string) (*config.Home, config.Trust, []verify.Wish, error) {
 	home, trust, err := verifyHome(app)
 	if err != nil {
-		return err
+		return nil, trust, nil, err
 	}
-	wishes, err := app.verifyWishes(home, trust, f.profile)
+	wishes, err := app.verifyWishes(home, trust, profile)
+	if err == nil && trust.Says.Verify.Empty() {
+		err = exitWith(ExitNotFound, verify.ErrNoChecks)
+	}
+	return home, trust, wishes, err
+}
+
+func runVerify(ctx context.Context, app *App, f verifyFlags) error {
+	home, trust, wishes, err := verifyAsked(app, f.profile)
 	if err != nil {
 		return err
-	}
-	if trust.Says.Verify.Empty() {
-		return exitWith(ExitNotFound, verify.ErrNoChecks)
 	}
 	if !trust.Approved {
 		return notTrusted(home)
@@ -261,16 +267,9 @@ func verifyExplain(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain", Args: cobra.NoArgs, Short: "Say which checks would run, and why these; run none",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			home, trust, err := verifyHome(app)
+			home, trust, wishes, err := verifyAsked(app, f.profile)
 			if err != nil {
 				return err
-			}
-			wishes, err := app.verifyWishes(home, trust, f.profile)
-			if err != nil {
-				return err
-			}
-			if trust.Says.Verify.Empty() {
-				return exitWith(ExitNotFound, verify.ErrNoChecks)
 			}
 			v, err := verify.New(cmd.Context(), app.verifyOptions(home, trust, app.Env.Dir))
 			if err != nil {
