@@ -374,12 +374,15 @@ func (a *analysis) judgeOption(o option, st *state) {
 	if o.opt == nil {
 		return
 	}
-	name := o.opt.Name
-	switch o.opt.Effect {
+	name, effect := o.opt.Name, o.opt.Effect
+	if effect == know.Flag && o.opt.Arg == know.Optional && !o.given && o.opt.Kind != know.Text && o.opt.Kind != know.Read {
+		effect = o.opt.Kind // it does that without being told where
+	}
+	switch effect {
 	case know.Flag:
 	case know.Deny:
 		a.give("refused-option", Deny, o.w.shown(), name+" switches off what the user relies on", "leave it out")
-	case know.Exec:
+	case know.Exec, know.Script, know.Shell:
 		a.give("option-runs", Ask, o.w.shown(), name+" runs a program", "leave it out")
 	case know.Write, know.Delete:
 		a.give("writes", Ask, o.w.shown(), name+" changes or writes files", "leave it out, or use the client's own tool for writing files")

@@ -19,7 +19,7 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 		first := r.N == nil || r.N.Value == "0" || r.N.Value == "1"
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			body := a.value(r.Hdoc, st)
+			body := a.hereDocument(r, st)
 			if first {
 				in = source{there: true, fixed: body.known(), text: body.text}
 			}
@@ -54,6 +54,44 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 		}
 	}
 	return in, away
+}
+
+// hereDocument is the text of a here-document. Where a part of its delimiter is
+// quoted it stands as it is written; else a backslash means something before $, `,
+// itself and a line's end only, unlike in any other word.
+func (a *analysis) hereDocument(r *syntax.Redirect, st *state) word {
+	if r.Hdoc == nil {
+		return word{}
+	}
+	raw := false
+	for _, p := range r.Word.Parts {
+		l, ok := p.(*syntax.Lit)
+		raw = raw || !ok || strings.Contains(l.Value, `\`)
+	}
+	b := wordBuilder{a: a, st: st, src: a.source(r.Hdoc)}
+	for _, p := range r.Hdoc.Parts {
+		l, ok := p.(*syntax.Lit)
+		switch {
+		case !ok:
+			b.part(p, false, true)
+		case raw:
+			b.text(l.Value, true)
+		default:
+			b.text(unquote(l.Value, "$`\\"), true)
+		}
+	}
+	got := b.end()
+	if len(got) != 1 {
+		return word{}
+	}
+	if r.Op == syntax.DashHdoc {
+		lines := strings.Split(got[0].text, "\n")
+		for i, l := range lines {
+			lines[i] = strings.TrimLeft(l, "\t")
+		}
+		got[0].text = strings.Join(lines, "\n")
+	}
+	return got[0]
 }
 
 // target is what a redirection names: one word, or bash refuses it.

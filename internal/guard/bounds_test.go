@@ -55,29 +55,3 @@ func shells(n int) string {
 	}
 	return c
 }
-
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// For any command that is not allowed, no wrapping of it is.
-func TestWrappings(t *testing.T) {
-	p := newProject(t)
-	wraps := map[string]func(string) string{
-		"list": func(c string) string { return "ls; " + c }, "and": func(c string) string { return "ls && " + c }, "or": func(c string) string { return "false || " + c }, "background": func(c string) string { return "ls & " + c }, "newline": func(c string) string { return "ls\n" + c },
-		"subshell": func(c string) string { return "(\n" + c + "\n)" }, "block": func(c string) string { return "{\n" + c + "\n}" }, "substitution": func(c string) string { return "echo \"$(\n" + c + "\n)\"" }, "process": func(c string) string { return "cat <(\n" + c + "\n)" },
-		"if": func(c string) string { return "if true; then\n" + c + "\nfi" }, "else": func(c string) string { return "if false; then ls; else\n" + c + "\nfi" }, "while": func(c string) string { return "while true; do\n" + c + "\nbreak; done" }, "for": func(c string) string { return "for i in 1; do\n" + c + "\ndone" }, "case": func(c string) string { return "case x in x)\n" + c + "\n;; esac" },
-		"function": func(c string) string { return "f() {\n" + c + "\n}; f" }, "pipe from": func(c string) string { return "{\n" + c + "\n} | cat" }, "pipe to": func(c string) string { return "ls | {\n" + c + "\n}" }, "redirected": func(c string) string { return "{\n" + c + "\n} > /dev/null" }, "negated": func(c string) string { return "! {\n" + c + "\n}" },
-		"bash -c": func(c string) string { return "bash -c " + quote(c) }, "sh -ec": func(c string) string { return "sh -ec " + quote(c) }, "eval": func(c string) string { return "eval " + quote(c) }, "env bash": func(c string) string { return "env LC_ALL=C bash -c " + quote(c) }, "timeout": func(c string) string { return "timeout 5 bash -c " + quote(c) }, "nohup": func(c string) string { return "nohup nice -n 5 sh -c " + quote(c) },
-		"here-string": func(c string) string { return "bash <<< " + quote(c) }, "here-document": func(c string) string { return "bash <<'END_OF_IT'\n" + c + "\nEND_OF_IT" }, "piped": func(c string) string { return "printf '%s\\n' " + quote(c) + " | bash" }, "xargs": func(c string) string { return "echo x | xargs -I{} sh -c " + quote(c) }, "find": func(c string) string { return "find . -exec sh -c " + quote(c) + " \\;" }, "trap": func(c string) string { return "trap " + quote(c) + " EXIT" }, "command": func(c string) string { return "command eval " + quote(c) }, "assignment": func(c string) string { return "x=$(\n" + c + "\n)" }, "arithmetic": func(c string) string { return "echo $(( $(\n" + c + "\n) ))" }, "default": func(c string) string { return "echo \"${x:-$(\n" + c + "\n)}\"" },
-	}
-	cases := append(readCorpus(t, "bypasses.jsonl"), hard(t)...)
-	for _, c := range cases {
-		if c.Want == Allow || strings.Contains(c.Command, "\\\n") {
-			continue
-		}
-		for name, w := range wraps {
-			if v := p.judge(w(c.Command)); v.Decision == Allow || v.Decision == None {
-				t.Errorf("%s: %s is allowed", name, w(c.Command))
-			}
-		}
-	}
-}

@@ -252,8 +252,18 @@ func (a *analysis) chdir(w word, st *state) {
 			st.linked = true
 		}
 		to = append(to, p)
+		if !a.exists(p) {
+			// cd fails, and what follows is where it was.
+			if st.cwds == nil {
+				a.unknownDir(w, st)
+				return
+			}
+			if to = append(to, b); b == "" {
+				to = append(to[:len(to)-1], st.cwds...)
+			}
+		}
 	}
-	st.cwds = to
+	st.cwds = slices.Compact(to)
 	if len(to) > maxPlaces {
 		st.cwds = nil
 	}

@@ -271,9 +271,12 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	if args.informs() {
 		return source{there: true}
 	}
-	if len(p.Subs) > 0 && len(args.operands) > 0 && p.Base == know.Flag && len(p.Operands) == 0 {
-		w := args.operands[0]
-		if !w.known() || w.made {
+	if len(p.Subs) > 0 && p.Base == know.Flag && len(p.Operands) == 0 && (len(args.operands) > 0 || !p.Bare) {
+		w := argv[0]
+		if len(args.operands) > 0 {
+			w = args.operands[0]
+		}
+		if !w.known() || w.made && len(args.operands) > 0 {
 			a.give("dynamic-command", Deny, w.shown(), "which command of "+name+" this is is only known when it runs", "write its name")
 			return source{there: true}
 		}

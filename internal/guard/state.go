@@ -125,7 +125,15 @@ func (st *state) join(a *analysis, branches ...*state) {
 		}
 	}
 	for _, name := range st.changed {
-		st.bind(a, name, value{})
+		number := a.numeric(name, st) || a.isUnset(name, st)
+		for _, b := range branches {
+			number = number && (a.numeric(name, b) || a.isUnset(name, b))
+		}
+		v := value{}
+		if number {
+			v.origin = numbers
+		}
+		st.bind(a, name, v)
 	}
 	st.changed = nil
 }
@@ -258,7 +266,7 @@ func (a *analysis) unsure(st *state, n syntax.Node) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		v := value{}
-		if old := st.lookup(a, name); list[name] && (old.origin == numbers || old.known && old.w.known() && strings.Trim(old.w.text, "0123456789") == "" || a.isUnset(name, st)) {
+		if list[name] && (a.numeric(name, st) || a.isUnset(name, st)) {
 			v.origin = numbers
 		}
 		st.bind(a, name, v)

@@ -348,14 +348,17 @@ func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
 		cur = next
 	}
 	out := a.stmt(first, st)
+	last := first
 	var skipped *state // where it ends early
 	for i := len(chain) - 1; i >= 0; i-- {
 		b := chain[i]
 		if b.Op == syntax.AndStmt {
-			if skipped == nil {
+			if skipped == nil && !a.works(last, st) {
 				skipped = st.fork()
 			}
+			last = b.Y
 		} else {
+			last = nil
 			before := st.fork()
 			out = out.and(a.stmt(b.Y, before))
 			st.join(a, before)
@@ -367,6 +370,46 @@ func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
 		a.rejoin(st, skipped)
 	}
 	return out
+}
+
+// works reports whether a command that has just been judged cannot but succeed, so
+// that what stands after && is sure to run.
+func (a *analysis) works(s *syntax.Stmt, st *state) bool {
+	if s == nil || !bare(s) {
+		return false
+	}
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return false
+	}
+	if len(c.Args) == 0 {
+		for _, n := range c.Assigns {
+			if n.Array != nil || n.Index != nil || n.Value != nil && hasCommand(n.Value) {
+				return false
+			}
+		}
+		return true
+	}
+	switch c.Args[0].Lit() {
+	case "cd":
+		return len(st.cwds) == 1 && a.exists(st.cwds[0])
+	case "echo", "true", ":":
+		return true
+	}
+	return false
+}
+
+// hasCommand reports whether a word runs a command, whose end counts.
+func hasCommand(w *syntax.Word) bool {
+	found := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp, *syntax.ArithmExp:
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // bare reports whether a statement is its command and nothing else.
@@ -386,8 +429,18 @@ func (a *analysis) rejoin(st, early *state) {
 		st.stay(early.cwds) // cd into a directory that is there works
 	}
 	for _, n := range list {
-		st.bind(a, n, value{})
+		v := value{}
+		if a.numeric(n, st) && (a.numeric(n, early) || a.isUnset(n, early)) {
+			v.origin = numbers
+		}
+		st.bind(a, n, v)
 	}
+}
+
+// numeric reports whether a variable is known to hold a number.
+func (a *analysis) numeric(name string, st *state) bool {
+	v := st.lookup(a, name)
+	return v.list == nil && (!v.known && v.origin == numbers || v.known && v.w.known() && v.w.text != "" && strings.Trim(v.w.text, "0123456789") == "")
 }
 
 // pipe judges the commands of a pipe, each in a shell of its own.

@@ -250,7 +250,7 @@ func (b *wordBuilder) output(out source, quoted bool) {
 
 func (b *wordBuilder) literal(s string, first, quoted bool) {
 	if quoted {
-		b.text(unquoteDouble(s), true)
+		b.text(unquote(s, "$`\"\\"), true)
 		return
 	}
 	if first && strings.HasPrefix(s, "~") {
@@ -290,19 +290,20 @@ func (b *wordBuilder) literal(s string, first, quoted bool) {
 	b.have = true
 }
 
-// unquoteDouble removes the backslashes that have a meaning in double quotes.
-func unquoteDouble(s string) string {
+// unquote removes the backslashes that stand before one of these bytes, and before
+// a line's end that line's end, too.
+func unquote(s, special string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) {
-			switch s[i+1] {
-			case '\n':
+			if s[i+1] == '\n' {
 				i++
 				continue
-			case '$', '`', '"', '\\':
+			}
+			if strings.IndexByte(special, s[i+1]) >= 0 {
 				i++
 			}
 		}
@@ -438,6 +439,12 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 		}
 		b.dark(anything, quoted)
 		return
+	}
+	if p.Excl && p.Names == 0 && !whole {
+		// ${!x} takes the value of x for a name, with whatever subscript is in it.
+		if v := st.lookup(a, name); !v.known || !v.w.known() || !syntax.ValidName(v.w.text) {
+			a.give("data-evaluated", Ask, b.src, "it takes a value for a variable's name, and a subscript in it can run commands", "use the variable itself")
+		}
 	}
 	if p.Excl || p.Slice != nil || p.Repl != nil || p.Names != 0 {
 		b.dark(anything, quoted)
