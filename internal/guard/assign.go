@@ -111,7 +111,7 @@ func (a *analysis) assignment(name string, v word, exported bool, st *state) {
 	case names.Loading:
 		a.give("environment-loads", Deny, name, "the variable loads code into programs, or decides about the guard and its limits", "leave it as it is")
 	case names.Steering:
-		a.give("environment", Ask, name, "the variable can lead programs to other code, settings or places", "leave it out, or set one that is known to be names.Cosmetic, such as LC_ALL, TZ or NO_COLOR")
+		a.give("environment", Ask, name, "the variable can lead programs to other code, settings or places", "leave it out, or set one that is known to be harmless, such as LC_ALL, TZ or NO_COLOR")
 	case names.Plain:
 		if exported || a.r.env(name) != "" {
 			a.give("environment", Ask, name, "it is not known what the variable does to the program", "leave it out, or allow the command by a rule")
@@ -155,7 +155,7 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 		w = a.value(n.Value, st)
 		v = value{known: true, w: w, origin: w.origin}
 		if w.text == unknown {
-			v = value{origin: w.origin, dotted: !w.dashed}
+			v = value{origin: w.origin, dotted: !w.dashed, w: word{process: w.process}}
 		}
 	case n.Naked:
 		return
@@ -171,7 +171,27 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 			v = value{}
 		}
 	}
+	a.gets(name, v, st)
 	st.bind(a, name, v)
+}
+
+// gets judges what a variable is given: one that is declared an integer, and a
+// few of the shell's own, evaluate it.
+func (a *analysis) gets(name string, v value, st *state) {
+	switch name {
+	case "RANDOM", "SRANDOM", "OPTIND", "HISTCMD", "SECONDS", "LINENO":
+	default:
+		if !a.integers[name] {
+			return
+		}
+	}
+	switch {
+	case v.origin == numbers && !v.known:
+	case v.known:
+		a.evaluated(v.w, st)
+	default:
+		a.evaluated(word{text: unknown, src: name}, st)
+	}
 }
 
 func anyGlob(list []word) bool {
@@ -218,7 +238,10 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 			default:
 				name, val, _ := strings.Cut(w.text, "=")
 				if strings.HasPrefix(val, "(") {
-					a.evaluated(word{text: val + "$", src: w.src})
+					a.evaluated(word{text: val + "$", src: w.src}, st)
+				}
+				if strings.HasPrefix(name, "BASH_FUNC_") {
+					a.assignment(name, word{text: val}, exported, st)
 				}
 				if !syntax.ValidName(strings.TrimSuffix(name, "+")) {
 					a.subscript(w)
@@ -240,8 +263,14 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 		if nameref {
 			a.give("nameref", Ask, n.Name.Value, "a reference hides which variable is meant", "use the variable itself")
 		}
+		if integer {
+			if a.integers == nil {
+				a.integers = map[string]bool{}
+			}
+			a.integers[n.Name.Value] = true
+		}
 		if integer && n.Value != nil {
-			a.evaluated(a.value(n.Value, st))
+			a.evaluated(a.value(n.Value, st), st)
 			st.bind(a, n.Name.Value, value{origin: numbers})
 			continue
 		}
@@ -255,15 +284,44 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 }
 
 // evaluated judges a value that the shell evaluates as arithmetic: text in it
-// may name an array, whose subscript runs commands.
-func (a *analysis) evaluated(w word) {
+// may name an array, whose subscript runs commands, or a variable, whose value is
+// evaluated in its turn.
+func (a *analysis) evaluated(w word, st *state) {
 	switch {
 	case w.origin == numbers && !strings.ContainsAny(strings.ReplaceAll(w.text, unknown, ""), "[$`"):
 	case w.known() && !strings.ContainsAny(w.text, "[$`\\"):
+		a.evaluatedNames(w.text, st)
 	case w.text == "":
 	default:
 		a.give("data-evaluated", Ask, w.shown(), "the shell evaluates this text, and a subscript in it can run commands", "use a plain number or name")
 	}
+}
+
+// evaluatedNames judges the variables that a calculation names.
+func (a *analysis) evaluatedNames(text string, st *state) {
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= '0' && c <= '9' {
+			for i < len(text) && (text[i] == '#' || text[i] == '@' || text[i] == '_' || isWordByte(text[i])) {
+				i++ // 0x1f, 16#ff
+			}
+			continue
+		}
+		end := i
+		for end < len(text) && (text[end] == '_' || isWordByte(text[end])) {
+			end++
+		}
+		if end == i {
+			i++
+			continue
+		}
+		a.evaluatedName(text[i:end], st)
+		i = end
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 // subscript judges a word that has to be a variable's name.
@@ -282,7 +340,7 @@ func (a *analysis) test(x syntax.TestExpr, st *state) {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 			for _, side := range []syntax.TestExpr{x.X, x.Y} {
 				if w, ok := side.(*syntax.Word); ok {
-					a.evaluated(a.value(w, st))
+					a.evaluated(a.value(w, st), st)
 				} else {
 					a.test(side, st)
 				}
@@ -339,24 +397,27 @@ func (a *analysis) arith(x syntax.ArithmExpr, st *state) {
 // goes; what it holds must therefore be known, or a number.
 func (a *analysis) arithWord(w *syntax.Word, st *state) {
 	if name := w.Lit(); syntax.ValidName(name) {
-		v := st.lookup(a, name)
-		switch {
-		case v.known:
-			a.evaluated(v.w)
-		case v.origin == numbers:
-		case v.list == nil && a.isUnset(name, st):
-		default:
-			a.give("data-evaluated", Ask, name, "what the variable holds is only known when it runs, and the shell evaluates it as a calculation", "use a value that is known to be a number")
-		}
+		a.evaluatedName(name, st)
 		return
 	}
-	if len(w.Parts) == 1 {
-		if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Short && p.Param != nil && p.Index == nil {
-			a.evaluated(a.value(w, st))
-			return
-		}
+	a.evaluated(a.value(w, st), st)
+}
+
+// evaluatedName judges a variable that a calculation names.
+func (a *analysis) evaluatedName(name string, st *state) {
+	a.step(1)
+	if a.depth++; a.depth > maxDepth+4 {
+		panic(tooMuch{}) // names that lead to each other, round and round
 	}
-	a.evaluated(a.value(w, st))
+	defer func() { a.depth-- }()
+	switch v := st.lookup(a, name); {
+	case v.known:
+		a.evaluated(v.w, st)
+	case v.origin == numbers:
+	case v.list == nil && a.isUnset(name, st):
+	default:
+		a.give("data-evaluated", Ask, name, "what the variable holds is only known when it runs, and the shell evaluates it as a calculation", "use a value that is known to be a number")
+	}
 }
 
 // isUnset reports whether a variable has no value that anybody gave it: the

@@ -171,6 +171,7 @@ func (a *analysis) name(w word, st *state, v value) {
 		if names.Variable(w.text) != names.Cosmetic {
 			a.assignment(w.text, word{text: unknown}, false, st)
 		}
+		a.gets(w.text, v, st)
 		st.bind(a, w.text, v)
 		return
 	}
@@ -292,7 +293,11 @@ func (a *analysis) popd(argv []word, st *state) source {
 
 func (a *analysis) eval(argv []word, st *state) source {
 	var texts []string
+	computed := word{}
 	for _, w := range argv[1:] {
+		if w.made && computed.text == "" {
+			computed = w
+		}
 		if !w.known() || w.split || w.glob && strings.ContainsAny(w.text, "*?[") && w.made {
 			a.give("dynamic-command", Deny, w.shown(), "a command is put together while it runs and evaluated", "write the command out")
 			st.forget(a)
@@ -300,12 +305,32 @@ func (a *analysis) eval(argv []word, st *state) source {
 		}
 		texts = append(texts, w.text)
 	}
-	return a.shellText(strings.Join(texts, " "), st)
+	before := len(a.parts)
+	out := a.shellText(strings.Join(texts, " "), st)
+	a.computed(computed, before)
+	return out
+}
+
+// computed refuses a command that is put together while it runs, where it is not
+// plainly harmless: as a program's name that is computed.
+func (a *analysis) computed(w word, before int) {
+	if w.text == "" {
+		return
+	}
+	for _, p := range a.parts[before:] {
+		if p.Decision == Ask {
+			a.give("dynamic-command", Deny, w.shown(), "a command is put together while it runs", "write the command out")
+			return
+		}
+	}
 }
 
 func (a *analysis) sourced(argv []word, st *state) source {
 	if len(argv) < 2 {
 		return source{}
+	}
+	if t := argv[1].text; (t == "/dev/stdin" || t == "/dev/fd/0") && st.in.there {
+		return a.fed(argv[1], st, st)
 	}
 	if !argv[1].known() || strings.HasPrefix(argv[1].text, "/dev/") {
 		a.give("dynamic-command", Deny, argv[1].shown(), "which script this runs is only known when it runs", "write the script's name")
@@ -329,6 +354,8 @@ func (a *analysis) running(argv []word, st *state) source {
 			return source{there: true}
 		case name == "command" && o == "-p", name == "exec" && (o == "-c" || o == "-l" || o == "-cl"):
 			if strings.Contains(o, "c") {
+				st = st.fork()
+				st.cleared = true
 				a.give("environment", Ask, o, "it takes the environment away, and with it the limits of this run", "leave it out")
 			}
 			rest = rest[1:]
@@ -433,7 +460,7 @@ func (a *analysis) unset(argv []word, st *state) source {
 			continue
 		}
 		a.subscript(w)
-		if names.Variable(w.text) == names.Loading {
+		if names.Variable(w.text) == names.Loading || strings.Contains(w.src, "REPRISE_") {
 			a.give("environment-loads", Deny, w.text, "the variable decides about the guard and its limits", "leave it as it is")
 		}
 		if syntax.ValidName(w.text) {
@@ -522,9 +549,9 @@ func (a *analysis) limits(argv []word, _ *state) source {
 
 // let and the declaring words come here where they are not in the shell's own
 // grammar: after command or builtin, or with a backslash.
-func (a *analysis) let(argv []word, _ *state) source {
+func (a *analysis) let(argv []word, st *state) source {
 	for _, w := range argv[1:] {
-		a.evaluated(w)
+		a.evaluated(w, st)
 	}
 	return source{}
 }

@@ -141,6 +141,9 @@ func (a *analysis) program(argv []word, st *state) source {
 		}
 	}
 	name := argv[0].text
+	if base := filepath.Base(name); st.cleared && agent(base) {
+		a.give("limits-dropped", Deny, argv[0].shown(), "an agent that is started without the environment knows nothing of this run's limits", "start it with the environment as it is")
+	}
 	if strings.ContainsRune(name, '/') {
 		base, ok := a.installed(name, st)
 		if !ok {
@@ -283,16 +286,41 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 		a.give("unknown-subcommand", Ask, w.shown(), "it is not known what this command of "+name+" does", "use one that only reads, or allow it by a rule")
 		return source{there: true}
 	}
+	a.outerOptions(argv[0].text, args.outer, st)
 	if p.Wraps {
 		a.base(p, argv[0], name, args)
 		return a.wrapped(args, p.Skip, st)
 	}
+	// What is thought of the program in any case speaks first.
+	first := p.Base == know.Exec || p.Base == know.Ask || p.Base == know.Config || p.Base == know.Deny
+	if first {
+		a.base(p, argv[0], name, args)
+	}
 	a.judgeArgs(p, &args, st)
-	a.base(p, argv[0], name, args)
+	if !first {
+		a.base(p, argv[0], name, args)
+	}
 	if f := after(argv[0].text); f != nil {
 		f(a, p, args, st)
 	}
 	return a.output(p, args, st)
+}
+
+// outerOptions judges the options before a subcommand. git's have meanings of
+// their own.
+func (a *analysis) outerOptions(program string, outer *args, st *state) {
+	if program == "git" {
+		return
+	}
+	for ; outer != nil; outer = outer.outer {
+		p := know.Find(outer.name)
+		for _, o := range outer.options {
+			if p != nil {
+				a.judgeUnknown(p, o)
+			}
+			a.judgeOption(o, st)
+		}
+	}
 }
 
 // base notes the least that is thought of a program.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/internal/guard/know"
+	"reprise/internal/guard/names"
 )
 
 // git judges what its table cannot say: settings on the command line, what a
@@ -20,7 +21,7 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 			}
 			switch o.opt.Name {
 			case "-c", "--config-env":
-				a.gitConfig(o, p)
+				a.gitConfig(o)
 			case "-C":
 				at = at.fork()
 				a.chdir(o.arg, at)
@@ -30,7 +31,8 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 			}
 		}
 	}
-	a.gitFiles(g, at)
+	a.repository(p, word{text: g.name}, at)
+	a.gitFiles(p, g, at)
 	switch p.Name {
 	case "push":
 		a.push(g, at)
@@ -39,19 +41,75 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 	}
 }
 
-// gitFiles judges the paths of commands that look outside the repository.
-func (a *analysis) gitFiles(g args, st *state) {
-	if !g.has("--no-index") {
-		return
+// changes reports whether a command of git changes more than it reads.
+func changes(p *know.Program) bool {
+	switch p.Name {
+	case "add", "stage", "commit":
+		return true
 	}
+	return p.Base == know.Write || p.Base == know.Delete || p.Base == know.Ask || p.Base == know.Config
+}
+
+// gitFiles judges what the table cannot say of operands: each may be a path or
+// a name of the repository's history.
+func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
+	if changes(p) {
+		for _, dir := range st.cwds {
+			if a.root(dir) == "" {
+				a.outside(word{text: g.name}, dir, use{})
+				break
+			}
+		}
+	}
+	content := showsContent(p, g)
 	for _, w := range g.operands {
-		a.path(w, use{read: true}, st)
+		if strings.HasPrefix(strings.ToLower(w.text), "ext::") {
+			a.give("command-as-address", Deny, w.shown(), "git takes this address for a command and runs it", "use https")
+		}
+		if g.has("--no-index") {
+			a.path(w, use{read: true}, st)
+			continue
+		}
+		if !w.known() || w.text == "" {
+			continue
+		}
+		// REVISION:PATH, or :PATH for what is staged.
+		text := w.text
+		if i := strings.LastIndexByte(text, ':'); i >= 0 {
+			text = text[i+1:]
+		}
+		for _, base := range a.bases(text, st) {
+			q := a.physical(base, text)
+			bad, what := a.protected(q, use{})
+			switch {
+			case content && names.Secret(q) != "" && !strings.HasPrefix(w.text, ":!") && !strings.HasPrefix(w.text, ":^") && !strings.Contains(w.text, "(exclude"):
+				a.reads(w.shown())
+				a.give("reads-secret", Ask, w.shown(), "it shows or takes in "+names.Secret(q), "leave it out")
+			case bad && (p.Base == know.Write || p.Base == know.Delete):
+				a.give("protected-file", Deny, w.shown(), "it changes "+what, "leave these files to the user")
+			case p.Name == "diff" && a.root(q) == "" && (filepath.IsAbs(text) || strings.Contains(text, "..")):
+				// With a path outside the repository it compares any two files.
+				a.outside(w, q, use{read: true})
+			}
+		}
 	}
+}
+
+// showsContent reports whether a command of git shows what files hold, or takes it
+// into the repository.
+func showsContent(p *know.Program, g args) bool {
+	switch p.Name {
+	case "show", "diff", "cat-file", "grep", "blame", "annotate", "add", "stage", "diff-tree", "diff-index", "diff-files", "archive":
+		return true
+	case "log", "whatchanged", "reflog":
+		return g.has("-p") || g.has("-u") || g.has("--patch") || g.has("-U") || g.has("--unified") || g.has("-L")
+	}
+	return false
 }
 
 // gitConfig judges -c NAME=VALUE: of settings, those count as harmless that only
 // say how things look, and by whom they are.
-func (a *analysis) gitConfig(o option, p *know.Program) {
+func (a *analysis) gitConfig(o option) {
 	name, v, _ := strings.Cut(o.arg.text, "=")
 	name = strings.ToLower(name)
 	switch {
@@ -67,7 +125,6 @@ func (a *analysis) gitConfig(o option, p *know.Program) {
 	default:
 		a.give("option-config", Ask, o.arg.shown(), "it gives git a setting, which may name a program to run", "leave it out")
 	}
-	_ = p
 }
 
 // gitSet judges git config: to read is fine, to change what decides about hooks

@@ -55,6 +55,7 @@ func BuiltIn() []Named {
 		{"refused-option", Deny, "an option that switches checks off (--no-verify and its like)", false},
 		{"removes", Ask, "files are removed or moved", false},
 		{"removes-repository", Deny, "the whole of the work, or its repository, is removed", false},
+		{"repository-config", Ask, "the repository's own settings name a program that git runs", false},
 		{"rule", Ask, "a rule of the settings", true},
 		{"secret-leaves", Deny, "a secret is read where the network is reached", false},
 		{"shows-environment", Ask, "the environment is printed, secrets among it", false},

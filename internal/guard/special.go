@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/guard/filter"
 	"reprise/internal/guard/know"
 	"reprise/internal/guard/names"
 )
@@ -55,9 +56,21 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).disks
 	case "unzip":
 		return (*analysis).unzip
-	case "sed", "gsed", "yq":
+	case "sed", "gsed":
 		return (*analysis).inPlace
-	case "chmod", "chown", "chgrp":
+	case "jq", "gojq", "jaq", "yq":
+		return (*analysis).query
+	case "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "pico", "micro", "hx":
+		return (*analysis).edits
+	case "less", "more", "zless", "zmore":
+		return (*analysis).pager
+	case "tar", "bsdtar", "gtar":
+		return (*analysis).tar
+	case "ln", "link":
+		return (*analysis).linked
+	case "pgrep", "pidof", "pidwait", "ps", "grep", "egrep", "fgrep", "rg", "awk", "gawk", "mawk":
+		return (*analysis).aimed
+	case "chmod", "chown", "chgrp", "chattr":
 		return (*analysis).modes
 	}
 	return nil
@@ -131,8 +144,11 @@ func (a *analysis) envProgram(argv []word, st *state) source {
 		}
 		return source{there: true}
 	}
-	if name := filepath.Base(rest[0].text); cleared && (agent(name) || name == "env") {
-		a.give("limits-dropped", Deny, rest[0].shown(), "an agent that is started without the environment knows nothing of this run's limits", "start it with the environment as it is")
+	if cleared {
+		if dir == st {
+			dir = st.fork()
+		}
+		dir.cleared = true
 	}
 	return a.nested(rest, dir)
 }
@@ -179,9 +195,17 @@ func (a *analysis) find(argv []word, st *state) source {
 				break
 			}
 			for _, base := range a.bases(w.text, st) {
-				if q := a.physical(base, w.text); w.known() && a.root(q) == "" {
+				q := a.physical(base, w.text)
+				switch bad, what := a.protected(q, use{gone: true}); {
+				case !w.known():
+				case a.root(q) == "":
 					a.outside(w, q, use{gone: true})
+				case bad:
+					a.give("protected-file", Deny, w.shown(), "it removes "+what, "leave these files to the user")
 				}
+			}
+			if start, rest, ok := strings.Cut(w.text, unknown); ok && start == "" && strings.HasPrefix(strings.TrimLeft(rest, unknown), "/") && !w.certain {
+				a.darkPath(w, use{gone: true}, st)
 			}
 		}
 	}
@@ -353,9 +377,12 @@ func (a *analysis) shell(argv []word, st *state) source {
 			inner.args = args[2:]
 		}
 		inner.in = st.in
-		cur := a.cur
+		cur, before := a.cur, len(a.parts)
 		out := a.shellText(args[0].text, inner)
 		a.cur = cur
+		if args[0].made {
+			a.computed(args[0], before)
+		}
 		return out
 	case !stdin && len(args) > 0 && args[0].text != "-":
 		if checks {
@@ -424,7 +451,9 @@ func (a *analysis) privileged(argv []word, st *state) source {
 		a.judgeUnknown(p, o)
 	}
 	a.base(p, argv[0], "sudo", g)
-	return a.wrapped(g, 0, st)
+	as := st.fork()
+	as.cleared = st.cleared || !g.has("-E") && !g.has("--preserve-env")
+	return a.wrapped(g, 0, as)
 }
 
 // watch judges watch, which gives its words to a shell unless told otherwise.
@@ -444,70 +473,14 @@ func (a *analysis) watch(argv []word, st *state) source {
 	return a.eval(append([]word{argv[0]}, g.operands...), st.fork())
 }
 
-// kill lets go of what this command itself started.
-func (a *analysis) kill(argv []word, st *state) source {
-	own := len(argv) > 1
-	for _, w := range argv[1:] {
-		own = own && strings.HasPrefix(w.text, "%") && w.known()
-	}
-	if own {
-		return source{}
-	}
-	return a.known(know.Find("kill"), argv, st)
-}
-
-// kills judges who is to be ended.
-func (a *analysis) kills(_ *know.Program, g args, _ *state) {
-	name := g.name
-	if g.has("-l") || g.has("-L") || g.has("--list") || g.has("--table") {
-		return
-	}
-	deny := func(w word, what string) {
-		a.give("ends-supervisor", Deny, w.shown(), what, "name a process that this session started")
-	}
-	for i, o := range g.options {
-		if i > 0 && o.w.text == "-1" && name == "kill" {
-			deny(o.w, "it ends everything at once")
-		}
-	}
-	for _, w := range g.operands {
-		text := strings.ToLower(w.text)
-		src := strings.ToUpper(w.src)
-		switch {
-		case strings.Contains(src, "PPID"), strings.Contains(src, "CLAUDE_PID"), strings.Contains(src, "REPRISE"):
-			deny(w, "it ends the program that watches over this session")
-		case name == "kill" && (text == "-1" || text == "1" || text == "0" || text == "-0"):
-			deny(w, "it ends everything at once")
-		case name != "kill" && (text == "" || text == "." || text == ".*"):
-			deny(w, "it ends everything at once")
-		case name != "kill" && ownProgram(text):
-			deny(w, "it ends the agent or what watches over it")
-		}
-	}
-	for _, o := range g.options {
-		if o.given && name != "kill" && ownProgram(strings.ToLower(o.arg.text)) {
-			deny(o.w, "it ends the agent or what watches over it")
-		}
-	}
-}
-
-func ownProgram(text string) bool {
-	for _, n := range [...]string{"reprise", "claude", "codex", "gemini", "copilot"} {
-		if strings.Contains(text, n) {
-			return true
-		}
-	}
-	return false
-}
-
 // removes judges the words of rm beyond their paths.
 func (a *analysis) removes(_ *know.Program, g args, st *state) {
 	for _, w := range g.operands {
-		if w.text == unknown+"/*" || w.text == "/*" || w.text == "/" {
-			a.give("destructive", Deny, w.shown(), "it removes everything", "name what is to go")
+		// The whole of the work, but for what begins with a dot.
+		if w.glob && strings.Trim(w.text, "./*") == "" && strings.HasSuffix(w.text, "*") && len(st.cwds) == 1 && !strings.Contains(w.text, "..") && slices.Contains(a.roots, st.cwds[0]) {
+			a.give("removes-repository", Deny, w.shown(), "it removes the whole of the work", "name what is to go")
 		}
 	}
-	_ = st
 }
 
 // unzip writes unless it is told to list, test or print.
@@ -542,7 +515,14 @@ func (a *analysis) disks(_ *know.Program, g args, _ *state) {
 }
 
 // modes judges chmod: what opens a file to everybody, or makes it another user's.
-func (a *analysis) modes(_ *know.Program, g args, _ *state) {
+func (a *analysis) modes(_ *know.Program, g args, st *state) {
+	if g.has("-R") || g.has("--recursive") {
+		for _, w := range g.operands[min(1, len(g.operands)):] {
+			if _, rest, ok := strings.Cut(w.text, unknown); ok && strings.HasPrefix(w.text, unknown) && strings.HasPrefix(strings.TrimLeft(rest, unknown), "/") && !w.certain {
+				a.darkPath(w, use{gone: true}, st)
+			}
+		}
+	}
 	if len(g.operands) > 0 && g.name == "chmod" {
 		if m := g.operands[0].text; strings.Contains(m, "s") && strings.ContainsAny(m, "+=") || len(m) == 4 && m[0] >= '2' && m[0] <= '7' && strings.Trim(m, "01234567") == "" {
 			a.give("destructive", Deny, g.operands[0].shown(), "it gives a file another user's rights", "let the user do it")
@@ -595,4 +575,89 @@ func (a *analysis) packages(_ *know.Program, g args, st *state) {
 func isFile(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// pager judges the words by which a pager is given commands.
+func (a *analysis) pager(_ *know.Program, g args, _ *state) {
+	for i, w := range g.operands {
+		if strings.HasPrefix(w.text, "+") && (g.ended < 0 || i < g.ended) {
+			a.give("option-runs", Ask, w.shown(), "it gives the pager commands, which can run programs", "leave it out")
+		}
+	}
+}
+
+// query judges a program for jq or yq: what prints the environment, and what reads
+// other files.
+func (a *analysis) query(p *know.Program, g args, st *state) {
+	if g.name == "yq" {
+		a.inPlace(p, g, st)
+	}
+	if len(g.operands) == 0 || g.has("-f") || g.has("--from-file") {
+		return
+	}
+	w := g.operands[0]
+	for _, name := range filter.Query(w.text) {
+		switch name {
+		case "env", "$ENV", "strenv", "envsubst", "$__prog_args":
+			a.give("shows-environment", Ask, w.shown(), "it prints variables of the environment, secrets among them", "leave it out")
+			a.reads(name)
+		default:
+			a.give("program-runs", Ask, w.shown(), "it reads other files, or runs a program ("+name+")", "name the files beside it")
+		}
+	}
+}
+
+// tar judges the archive and the directory by what is done with them.
+func (a *analysis) tar(_ *know.Program, g args, st *state) {
+	makes := g.has("-c") || g.has("--create") || g.has("-r") || g.has("--append") || g.has("-u") || g.has("--update") || g.has("-A") || g.has("--delete")
+	takes := g.has("-x") || g.has("--extract") || g.has("--get")
+	for _, o := range g.options {
+		switch {
+		case o.opt == nil || !o.given:
+		case makes && (o.opt.Name == "-f" || o.opt.Name == "--file") && o.arg.text != "-":
+			a.path(o.arg, use{}, st)
+		case takes && (o.opt.Name == "-C" || o.opt.Name == "--directory"):
+			a.path(o.arg, use{}, st)
+		}
+	}
+	if makes {
+		for _, w := range g.operands {
+			a.path(w, use{read: true}, st)
+		}
+	}
+}
+
+// linked notes the links that a command makes, for what comes after it goes
+// through them.
+func (a *analysis) linked(_ *know.Program, g args, st *state) {
+	if !g.has("-s") && !g.has("--symbolic") || len(g.operands) == 0 || len(st.cwds) != 1 {
+		return
+	}
+	target := g.operands[0]
+	name := word{text: filepath.Base(target.text)}
+	if n := len(g.operands); n > 1 {
+		name = g.operands[n-1]
+	}
+	if !target.known() || !name.known() {
+		return
+	}
+	at := a.physical(st.cwds[0], name.text)
+	if a.exists(at) {
+		at = filepath.Join(at, filepath.Base(target.text))
+	}
+	if a.links == nil {
+		a.links = map[string]string{}
+	}
+	a.links[at] = target.text
+}
+
+// edits judges the files that an editor is given.
+func (a *analysis) edits(_ *know.Program, g args, st *state) {
+	for _, w := range g.operands {
+		for _, base := range a.bases(w.text, st) {
+			if bad, what := a.protected(a.physical(base, w.text), use{}); bad && w.known() && w.text != "" {
+				a.give("protected-file", Deny, w.shown(), "it changes "+what, "leave these files to the user")
+			}
+		}
+	}
 }

@@ -53,6 +53,7 @@ type state struct {
 	argsKnown bool
 	stack     [][]string // of pushd
 	in        source     // standard input
+	cleared   bool       // the environment was taken away
 	lost      bool       // any variable may have changed
 	changed   []string
 }

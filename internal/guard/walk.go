@@ -27,6 +27,11 @@ type analysis struct {
 	net      Part
 	declared []declared
 	called   map[*syntax.Stmt]bool
+	// repositories are what was found in the settings of git, by directory.
+	repositories map[string]gitFound
+	integers     map[string]bool // variables whose values the shell evaluates
+	aims         Part            // what looks for the processes of agents, and what ends processes that are not known
+	ends         Part
 }
 
 // tooMuch ends an analysis that goes beyond its bounds.
@@ -106,6 +111,14 @@ func (a *analysis) verdict() Verdict {
 		p.Rule, p.Decision = "secret-leaves", Deny
 		p.Reason = "a secret is read in a command that reaches the network (" + a.net.Word + ")"
 		p.Instead = "do the one without the other"
+		if a.r.loose(p.Rule) {
+			p.Decision = Ask
+		}
+		a.parts = append(a.parts, p)
+	}
+	if a.aims.Rule != "" && a.ends.Rule != "" {
+		p := a.ends
+		p.Reason, p.Instead = "it looks for the processes of agents ("+a.aims.Word+") and ends what it finds", "name a process that this session started"
 		if a.r.loose(p.Rule) {
 			p.Decision = Ask
 		}
@@ -568,6 +581,7 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 }
 
 func (a *analysis) loopValue(st *state, name string, it word) {
+	a.gets(name, value{known: !it.split, w: it, origin: it.origin}, st)
 	switch {
 	case it.split && it.text == unknown:
 		st.bind(a, name, value{origin: it.origin, dotted: !it.dashed})

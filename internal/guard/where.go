@@ -38,6 +38,7 @@ func (a *analysis) path(w word, u use, st *state) {
 // darkPath judges a path of which a part is only known when it runs.
 func (a *analysis) darkPath(w word, u use, st *state) {
 	start, rest, _ := strings.Cut(w.text, unknown)
+	rest = strings.TrimLeft(rest, unknown)
 	if u.gone && start == "" && strings.HasPrefix(rest, "/") && !w.certain {
 		a.give("unset-path", Deny, w.shown(), "where the variable is empty this is the root of the file system", "write ${NAME:?} so that the shell stops there, or the path itself")
 		return
@@ -115,6 +116,16 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	dir := w.text[:i]
 	dir = dir[:strings.LastIndexByte(dir, '/')+1]
 	top := a.physical(base, dir)
+	if last := w.text[strings.LastIndexByte(w.text, '/')+1:]; !u.read && strings.LastIndexByte(w.text, '/') < i {
+		for _, name := range names.Known() {
+			if ok, err := filepath.Match(last, name); err == nil && ok {
+				if bad, what := names.Protected(top + "/" + name); bad && !dotted(last, name) {
+					a.give("protected-file", Deny, w.shown(), "it may change "+what, "leave these files to the user")
+					return true
+				}
+			}
+		}
+	}
 	if a.one(word{text: w.text, src: w.src, glob: true}, top, use{read: u.read, shallow: true, gone: u.gone, top: true}) {
 		return true
 	}
@@ -189,8 +200,8 @@ func (a *analysis) one(w word, p string, u use) bool {
 		return a.outside(w, p, u)
 	case u.read:
 		return false
-	case u.gone && (p == root || filepath.Base(p) == ".git"):
-		if !u.top {
+	case u.gone && (p == root || repositoryItself(p)):
+		if !u.top || p != root {
 			a.give("removes-repository", Deny, w.shown(), "it removes the whole of the work", "name what is to go")
 			return true
 		}
@@ -204,6 +215,20 @@ func (a *analysis) one(w word, p string, u use) bool {
 	}
 	a.give("writes", Ask, w.shown(), "it writes a file", "use the client's own tool for writing files, or allow it by guard.writes")
 	return true
+}
+
+// repositoryItself reports whether a path is a repository's directory, or what in it
+// holds the history.
+func repositoryItself(p string) bool {
+	base := filepath.Base(p)
+	if base == ".git" {
+		return true
+	}
+	switch base {
+	case "objects", "refs", "HEAD", "packed-refs", "logs", "worktrees":
+		return filepath.Base(filepath.Dir(p)) == ".git"
+	}
+	return false
 }
 
 // outside judges a path that lies in none of the roots.
@@ -308,6 +333,9 @@ func (a *analysis) protected(p string, u use) (bool, string) {
 	}
 	if bad, what := names.Protected(p); bad {
 		return true, what
+	}
+	if names.Holds(p) && !(a.cur.argv != nil && a.cur.argv[0].text == "mkdir") && (!u.top || u.gone) {
+		return true, "the settings of an agent"
 	}
 	if a.r.Home != "" && u.gone && !u.top && inside(Resolve(a.r.Home), p) {
 		return true, "the home directory"

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -19,6 +20,15 @@ const (
 	fewWords // one of a few harmless words
 )
 
+// process is whose number a word is.
+type process uint8
+
+const (
+	anyProcess    process = iota
+	ownProcess            // of one that this command started
+	parentProcess         // of the one that started this shell
+)
+
 // word is a word of a command as far as it can be told before it runs.
 type word struct {
 	text   string // unknown stands for each part that is not known
@@ -30,6 +40,7 @@ type word struct {
 	dashed bool   // an unknown part may stand at its start, and be a dash
 	// certain says that an unknown part at the start is not empty.
 	certain bool
+	process process
 	secret  bool // a variable in it has a name that says that it holds a secret
 }
 
@@ -263,6 +274,9 @@ func (b *wordBuilder) literal(s string, first, quoted bool) {
 			b.text(b.a.r.Home, true)
 		case name == "+" && len(b.st.cwds) == 1:
 			b.text(b.st.cwds[0], true)
+		case name != "" && b.a.r.Home != "" && strings.Trim(name, "+-0123456789") != "":
+			// Another user's home: wherever it is, it is beside this one's.
+			b.text(filepath.Join(filepath.Dir(b.a.r.Home), name), true)
 		default:
 			b.dark(anything, true)
 		}
@@ -476,7 +490,15 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quoted bool) {
 	st := b.st
 	switch name {
-	case "#", "?", "$", "!", "PPID", "BASHPID", "UID", "EUID", "RANDOM", "LINENO", "SECONDS", "EPOCHSECONDS", "SHLVL", "BASH_SUBSHELL", "COLUMNS", "LINES", "OPTIND":
+	case "PPID":
+		b.w.process = parentProcess
+		b.dark(numbers, quoted)
+		return
+	case "!":
+		b.w.process = ownProcess
+		b.dark(numbers, quoted)
+		return
+	case "#", "?", "$", "BASHPID", "UID", "EUID", "RANDOM", "LINENO", "SECONDS", "EPOCHSECONDS", "SHLVL", "BASH_SUBSHELL", "COLUMNS", "LINES", "OPTIND":
 		b.dark(numbers, quoted)
 		return
 	case "@", "*":
@@ -504,6 +526,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 			b.w.certain = true // the shell stops where it is empty
 		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			b.a.gets(name, value{known: true, w: other}, st)
 			st.bind(b.a, name, value{})
 			b.dark(anything, quoted)
 			return
@@ -538,6 +561,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		}
 		b.cur.WriteString(v.w.text)
 	default:
+		b.w.process = max(b.w.process, v.w.process)
 		b.dark(v.origin, quoted)
 		if v.origin == paths && v.dotted {
 			b.w.dashed = false

@@ -54,6 +54,8 @@ func Protected(p string) (bool, string) {
 		return true, "an agent's settings or hooks"
 	case in(".copilot"), in(".github/hooks"), base == "mcp.json" && in(".cursor", ".vscode", ".gemini", ".copilot"), base == "hooks.json" && in(".cursor", ".claude", ".windsurf"):
 		return true, "an agent's settings or hooks"
+	case base == ".mcp.json":
+		return true, "the tool servers of an agent"
 	case in(".reprise") && base == "project.yaml":
 		return true, "the project's rules for reprise"
 	case in(".git/hooks", ".git/info", ".git/modules") && !in(".git/info/exclude"), in(".git") && (base == "config" || base == "config.worktree" || base == "alternates"), base == ".gitconfig", in(".config/git"):
@@ -68,6 +70,22 @@ func Protected(p string) (bool, string) {
 		return true, "what a shell or a login reads"
 	}
 	return false, ""
+}
+
+// Holds reports whether a directory is one of those whose files decide about agents
+// and programs: it is not removed, moved or unpacked into as a whole.
+func Holds(dir string) bool {
+	switch path.Base(fold(dir)) {
+	case ".claude", ".codex", ".gemini", ".copilot", ".reprise":
+		return true
+	}
+	return false
+}
+
+// Known are names of files that decide about agents and programs, for patterns that
+// may stand for them.
+func Known() []string {
+	return []string{"settings.json", "settings.local.json", "config.toml", "hooks.json", "mcp.json", ".mcp.json", "project.yaml", "config", ".bashrc", ".zshrc", ".profile", ".gitconfig"}
 }
 
 // Secret says what kind of secret a file holds, by its name, "" for others.
