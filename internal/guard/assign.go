@@ -175,6 +175,17 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 	st.bind(a, name, v)
 }
 
+// isInteger notes a variable that is declared one.
+func (a *analysis) isInteger(name string, yes bool) {
+	if !yes {
+		return
+	}
+	if a.integers == nil {
+		a.integers = map[string]bool{}
+	}
+	a.integers[name] = true
+}
+
 // gets judges what a variable is given: one that is declared an integer, and a
 // few of the shell's own, evaluate it.
 func (a *analysis) gets(name string, v value, st *state) {
@@ -246,8 +257,11 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 				if !syntax.ValidName(strings.TrimSuffix(name, "+")) {
 					a.subscript(w)
 				} else {
-					a.assignment(strings.TrimSuffix(name, "+"), word{text: val}, exported, st)
-					st.bind(a, strings.TrimSuffix(name, "+"), value{known: true, w: word{text: val}})
+					name, v := strings.TrimSuffix(name, "+"), value{known: true, w: word{text: val, src: w.src}}
+					a.assignment(name, v.w, exported, st)
+					a.isInteger(name, integer)
+					a.gets(name, v, st)
+					st.bind(a, name, v)
 				}
 			}
 		}
@@ -263,12 +277,7 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 		if nameref {
 			a.give("nameref", Ask, n.Name.Value, "a reference hides which variable is meant", "use the variable itself")
 		}
-		if integer {
-			if a.integers == nil {
-				a.integers = map[string]bool{}
-			}
-			a.integers[n.Name.Value] = true
-		}
+		a.isInteger(n.Name.Value, integer)
 		if integer && n.Value != nil {
 			a.evaluated(a.value(n.Value, st), st)
 			st.bind(a, n.Name.Value, value{origin: numbers})

@@ -57,6 +57,7 @@ func (a *analysis) prefix(n *syntax.Assign, st *state) {
 		return
 	}
 	a.assignment(n.Name.Value, w, true, st)
+	a.gets(n.Name.Value, value{known: true, w: w}, st)
 }
 
 // current is the command that is being looked at; its text is made where it is
