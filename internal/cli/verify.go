@@ -85,6 +85,7 @@ func (a *App) verifyOptions(home *config.Home, trust config.Trust, dir string) v
 		Snapshots: filepath.Join(home.Paths.Cache, "verify"), Host: a.Hostname,
 		Sandbox: home.Settings.Gates.Sandbox, DenyWrite: []string{home.MemoryDir()},
 		Outside: []string{home.Paths.Cache, home.Paths.State, filepath.Join(home.Paths.Data, "projects"), filepath.Join(home.Paths.Data, "outbox")},
+		Keep:    true,
 		Redact:  func(s string) string { s, _ = redactor.String(s); return s },
 		Record:  a.recordVerification,
 		Warn: func(what string, err error) {

@@ -222,6 +222,7 @@ func (j *job) end(ctx context.Context, p *proc.Process, why error) (left int, er
 	defer cancel()
 	s, err := proc.StopTree(kctx, p.ID(), j.id, grace)
 	if err != nil {
+		j.res.running = true
 		return 0, fmt.Errorf("not all of it could be ended: %w", err)
 	}
 	if why != nil {

@@ -104,6 +104,8 @@ type CheckResult struct {
 	// New are failures that it does not have there.
 	AtBase Status   `json:"at_base,omitempty"`
 	New    []string `json:"new_failures,omitempty"`
+
+	running bool // something of it may still be at work
 }
 
 // blocking reports whether the check says that the work is not done.

@@ -19,8 +19,8 @@ import (
 )
 
 // Store keeps the results of a project's verifications: <dir>/<id>.json,
-// latest.json with the newest one's id, base/<key>.json with how a check went at
-// a commit, and gates/ with what is known of sessions.
+// base/<key>.json with how a check went at a commit, and gates/ with what is
+// known of sessions.
 type Store struct {
 	Dir  string
 	Disk durable.Disk // the zero value is the machine's
@@ -60,20 +60,12 @@ func isID(id string) bool {
 	return ok && len(rest) == 16 && strings.Trim(rest, idChars) == ""
 }
 
-type latest struct {
-	V  int    `json:"v"`
-	ID string `json:"id"`
-}
-
 // Save writes a result, and lets the oldest go.
 func (s Store) Save(r *Result) error {
 	if err := s.Disk.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("save verification: %w", err)
 	}
 	if err := s.write(r.ID+".json", r); err != nil {
-		return err
-	}
-	if err := s.write("latest.json", latest{1, r.ID}); err != nil {
 		return err
 	}
 	names, err := s.names()

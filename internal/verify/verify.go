@@ -2,7 +2,7 @@
 // snapshot of the tree, and decides whether an agent may end its turn.
 //
 // Files it owns, through package durable: <data>/projects/<name>/verify/ with
-// <id>.json (a [Result] each, the newest hundred), latest.json, base/ (how
+// <id>.json (a [Result] each, the newest hundred), base/ (how
 // checks went at a commit) and gates/ (what is known of sessions, see [Gate]).
 // Snapshots are package tree's, in <cache>/verify/. It takes run.lock there
 // during a verification, and a session's lock in gates/ for moments; it takes no
@@ -42,6 +42,9 @@ type Options struct {
 	Outside   []string // no part of the tree, should they lie in it
 	// MaxWritten is how much a check may add to its snapshot, in bytes; 0 is 4 GiB.
 	MaxWritten int64
+	// Keep leaves the copy of the tree for the next verification, which then has
+	// little to copy and finds what tools cached by path.
+	Keep bool
 	// Subreaper says that this process looks after nothing else and inherits what
 	// checks leave behind.
 	Subreaper bool
@@ -250,11 +253,7 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := snap.Remove(); err != nil {
-			v.o.Warn("a snapshot was not removed", err)
-		}
-	}()
+	defer func() { v.release(snap, r) }()
 	r.Tree = snap.Hash
 	if snap.From.Settled {
 		r.Stamp = snap.From.Stamp()
@@ -277,9 +276,28 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 	return nil
 }
 
+// release lets a snapshot go. It is kept only where everything that worked in it
+// is known to have ended.
+func (v *Verifier) release(snap *tree.Snapshot, r *Result) {
+	let := snap.Remove
+	if v.o.Keep && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.running }) {
+		let = snap.Release
+	}
+	if err := let(); err != nil {
+		v.o.Warn("a snapshot was not removed", err)
+	}
+}
+
 func (v *Verifier) snapshot(ctx context.Context, id, commit string) (*tree.Snapshot, error) {
+	slot := ""
+	if v.o.Keep {
+		slot = tree.SlotOf(v.tree.Top, v.o.Project, v.sub)
+		if commit != "" {
+			slot = tree.SlotOf(v.tree.Top, v.o.Project, v.sub, "base")
+		}
+	}
 	return v.tree.Snapshot(ctx, tree.SnapshotOptions{
-		Dir: v.o.Snapshots, ID: id, Sub: v.sub, Host: v.o.Host, Now: v.o.Env.Now, Carry: v.o.Checks.Carry, Commit: commit,
+		Dir: v.o.Snapshots, ID: id, Slot: slot, Sub: v.sub, Host: v.o.Host, Now: v.o.Env.Now, Carry: v.o.Checks.Carry, Commit: commit,
 		Step: func(s string) { v.o.Step("snapshot " + s) },
 	})
 }
@@ -305,7 +323,7 @@ func (v *Verifier) checks(ctx context.Context, r *Result, snap *tree.Snapshot) e
 		case err != nil:
 			return err
 		case dirty && i < len(list)-1:
-			if err := v.renew(ctx, snap, r.ID); err != nil {
+			if err := v.renew(ctx, snap, r); err != nil {
 				return err
 			}
 		}
@@ -333,12 +351,10 @@ func (v *Verifier) changes(ctx context.Context, snap *tree.Snapshot, res *CheckR
 }
 
 // renew makes a snapshot anew in the place of one that a check changed.
-func (v *Verifier) renew(ctx context.Context, snap *tree.Snapshot, id string) error {
-	if err := snap.Remove(); err != nil {
-		return err
-	}
+func (v *Verifier) renew(ctx context.Context, snap *tree.Snapshot, r *Result) error {
+	v.release(snap, r)
 	hash := snap.Hash
-	fresh, err := v.snapshot(ctx, id, "")
+	fresh, err := v.snapshot(ctx, r.ID, "")
 	if err != nil {
 		return err
 	}
@@ -414,7 +430,7 @@ func newIn(now, base []string) []string {
 
 // sameTree looks whether the real tree is what it was when it was copied.
 func (v *Verifier) sameTree(ctx context.Context, r *Result, snap *tree.Snapshot) {
-	l, err := v.tree.List(ctx, v.o.Env.Now())
+	l, err := v.tree.Again(ctx, v.o.Env.Now(), snap.From)
 	if err != nil {
 		v.o.Warn("the tree could not be looked at after the checks", err)
 		r.Stamp = ""

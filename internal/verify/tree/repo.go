@@ -63,21 +63,24 @@ func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) e
 			return err
 		}
 	}
-	if _, err := dst.Run(ctx, "init", "--quiet", "--template=", "--object-format="+r.format); err != nil {
-		return err
-	}
 	own := filepath.Join(to, ".git")
 	refs, err := src.Run(ctx, "for-each-ref", "--format=%(objectname) %(refname)")
 	if err != nil {
 		return err
 	}
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
+	if r.format != "sha1" {
+		config = "[extensions]\n\tobjectFormat = " + r.format + "\n[core]\n\trepositoryformatversion = 1\n\tbare = false\n"
+	}
+	config += coreOf(readText(filepath.Join(r.common, "config")))
 	head := commit + "\n"
 	if commit == "" {
-		if head, err = headOf(ctx, src); err != nil {
+		if head, err = headOf(ctx, src, r.dir); err != nil {
 			return err
 		}
 	}
 	files := map[string]string{
+		"config":                  config,
 		"objects/info/alternates": filepath.Join(r.common, "objects") + "\n",
 		"packed-refs":             string(refs),
 		"HEAD":                    head,
@@ -85,6 +88,11 @@ func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) e
 	}
 	if text := readText(filepath.Join(r.common, "shallow")); text != "" {
 		files["shallow"] = text
+	}
+	for _, d := range [...]string{"objects/pack", "refs/heads", "refs/tags"} {
+		if err := os.MkdirAll(filepath.Join(own, filepath.FromSlash(d)), 0o700); err != nil {
+			return err
+		}
 	}
 	for name, text := range files {
 		name = filepath.Join(own, filepath.FromSlash(name))
@@ -102,8 +110,35 @@ func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) e
 	return copyIndex(r.dir, r.index, own)
 }
 
-// headOf is what a repository's HEAD says.
-func headOf(ctx context.Context, g *git.Git) (string, error) {
+// coreOf are the lines of a repository's settings that say how its files are to
+// be read; none of them runs anything.
+func coreOf(text string) string {
+	var out strings.Builder
+	core := false
+	for line := range strings.Lines(text) {
+		l := strings.ToLower(strings.TrimSpace(line))
+		if strings.HasPrefix(l, "[") {
+			core = l == "[core]"
+			continue
+		}
+		name, value, _ := strings.Cut(l, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		switch name {
+		case "filemode", "ignorecase", "symlinks", "precomposeunicode", "longpaths", "autocrlf", "eol":
+			if core && value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyz01") == "" {
+				out.WriteString("\t" + name + " = " + value + "\n")
+			}
+		}
+	}
+	return out.String()
+}
+
+// headOf is what a repository's HEAD says. With the usual kind of refs that is in
+// its file.
+func headOf(ctx context.Context, g *git.Git, dir string) (string, error) {
+	if ref, ok := strings.CutPrefix(readText(filepath.Join(dir, "HEAD")), "ref: refs/heads/"); ok && strings.TrimSpace(ref) != ".invalid" {
+		return "ref: refs/heads/" + ref, nil
+	}
 	out, err := g.Run(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if err == nil {
 		return "ref: " + string(out), nil
@@ -154,6 +189,9 @@ func (s *Snapshot) fromCommit(ctx context.Context, t Tree, o SnapshotOptions) er
 	if !t.Git {
 		return errors.New("there is no git repository to take a commit from")
 	}
+	if err := removeAll(s.Tree.Top); err != nil {
+		return fmt.Errorf("%w: %w", errSlot, err)
+	}
 	if err := os.MkdirAll(s.Tree.Top, 0o700); err != nil {
 		return err
 	}
@@ -167,6 +205,12 @@ func (s *Snapshot) fromCommit(ctx context.Context, t Tree, o SnapshotOptions) er
 	}
 	now, err := t.List(ctx, o.Now())
 	if err != nil {
+		return err
+	}
+	if err := s.alongside(ctx, t, now, o); err != nil {
+		return err
+	}
+	if err := roomFor(s.Root, s.moved, 0); err != nil {
 		return err
 	}
 	for _, rel := range now.Repos {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +18,6 @@ import (
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
-
-	"reprise/internal/proc"
 )
 
 // SnapshotOptions say where a snapshot goes and what goes along.
@@ -35,13 +32,16 @@ type SnapshotOptions struct {
 	Carry []string
 	// Commit, where it is set, is copied in place of the tree as it is.
 	Commit string
+	// Slot, where it is set, is the directory of Dir to make the snapshot in, if
+	// nobody else is in it; see [SlotOf] and [Snapshot.Release].
+	Slot string
 	// Step is told each step before it is taken; for tests.
 	Step func(name string)
 }
 
 // Snapshot is a copy of a tree for one process's use.
 type Snapshot struct {
-	Root string // <dir>/<id>
+	Root string // <dir>/<id>, or <dir>/<slot>
 	Tree Tree   // the copy
 	Tmp  string // a directory for temporary files
 	// Hash is what the tree held: of the copied tree and of the copy alike.
@@ -53,14 +53,10 @@ type Snapshot struct {
 
 	sums  map[string][]byte // of the files, where they are known
 	moved []Entry           // what was carried along
-}
 
-// owner is owner.json of a snapshot.
-type owner struct {
-	V       int       `json:"v"`
-	Process proc.ID   `json:"process"`
-	Host    string    `json:"host"`
-	At      time.Time `json:"at"`
+	slot    bool // Root is a slot
+	stale   bool // the copy may hold what an earlier snapshot, or try, left
+	foreign bool // Root is somebody else's
 }
 
 // tries is how often a tree that changes meanwhile is copied anew.
@@ -70,18 +66,29 @@ const tries = 3
 // only one to suffer from what it writes.
 const minFree = 256 << 20
 
-// Snapshot copies the tree. The caller has to remove it.
-func (t Tree) Snapshot(ctx context.Context, o SnapshotOptions) (s *Snapshot, err error) {
+// errSlot says that what is in a slot could not be put in order.
+var errSlot = errors.New("what an earlier verification left cannot be used")
+
+// Snapshot copies the tree. The caller has to release or to remove it.
+func (t Tree) Snapshot(ctx context.Context, o SnapshotOptions) (*Snapshot, error) {
 	if o.Step == nil {
 		o.Step = func(string) {}
 	}
-	s = &Snapshot{Root: filepath.Join(o.Dir, o.ID)}
-	s.Tmp = filepath.Join(s.Root, "tmp")
+	s, err := t.snapshot(ctx, o)
+	if errors.Is(err, errSlot) && ctx.Err() == nil {
+		o.Slot = ""
+		return t.snapshot(ctx, o)
+	}
+	return s, err
+}
+
+func (t Tree) snapshot(ctx context.Context, o SnapshotOptions) (s *Snapshot, err error) {
+	s = &Snapshot{}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("copy the tree %s: %w", t.Top, err)
-			if rerr := s.Remove(); rerr != nil {
-				err = errors.Join(err, rerr)
+			if !s.foreign {
+				err = errors.Join(err, s.Remove())
 			}
 			s = nil
 		}
@@ -90,8 +97,7 @@ func (t Tree) Snapshot(ctx context.Context, o SnapshotOptions) (s *Snapshot, err
 		return s, err
 	}
 	o.Step("claimed")
-	dst := filepath.Join(s.Root, "tree")
-	s.Tree = Tree{Top: dst, vars: t.vars, limits: t.limits, excludes: t.excludes}
+	s.Tree = Tree{Top: filepath.Join(s.Root, "tree"), vars: t.vars, limits: t.limits, excludes: t.excludes}
 	if o.Commit != "" {
 		err = s.fromCommit(ctx, t, o)
 	} else {
@@ -101,7 +107,7 @@ func (t Tree) Snapshot(ctx context.Context, o SnapshotOptions) (s *Snapshot, err
 		return s, err
 	}
 	o.Step("copied")
-	if err := s.carry(ctx, t, o); err != nil {
+	if err := s.carry(ctx, t); err != nil {
 		return s, err
 	}
 	o.Step("carried")
@@ -122,37 +128,24 @@ func (t Tree) Snapshot(ctx context.Context, o SnapshotOptions) (s *Snapshot, err
 	return s, nil
 }
 
-// claim makes the snapshot's directory and says whose it is.
-func (s *Snapshot) claim(o SnapshotOptions) error {
-	self, err := proc.Self()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(s.Root, 0o700); err != nil {
-		return err
-	}
-	data, err := json.Marshal(owner{V: 1, Process: self, Host: o.Host, At: o.Now().UTC()})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(s.Root, "owner.json"), data, 0o600); err != nil {
-		return err
-	}
-	return os.MkdirAll(s.Tmp, 0o700)
-}
-
 // fromTree copies what the tree is now.
 func (s *Snapshot) fromTree(ctx context.Context, t Tree, o SnapshotOptions) error {
 	var moved []string
 	for range tries {
-		if err := removeAll(s.Tree.Top); err != nil {
-			return err
-		}
 		l, err := t.List(ctx, o.Now())
 		if err != nil {
 			return err
 		}
-		if err := roomFor(s.Root, l.Bytes); err != nil {
+		s.Notes = l.Left
+		if err := s.alongside(ctx, t, l, o); err != nil {
+			return err
+		}
+		all := append(slices.Clone(l.Entries), s.moved...)
+		there, err := s.prune(all)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errSlot, err)
+		}
+		if err := roomFor(s.Root, all, there); err != nil {
 			return err
 		}
 		o.Step("listed")
@@ -160,23 +153,29 @@ func (s *Snapshot) fromTree(ctx context.Context, t Tree, o SnapshotOptions) erro
 		if err != nil {
 			return err
 		}
-		after, err := t.List(ctx, o.Now())
+		s.stale = true
+		after, err := t.Again(ctx, o.Now(), l)
 		if err != nil {
 			return err
 		}
 		if moved, _ = Differ(l, after, 3); len(moved) == 0 {
 			after.Repos, after.Left = l.Repos, l.Left
-			s.From, s.Hash, s.Notes, s.sums = after, l.hash(sums), l.Left, sums
+			s.From, s.Hash, s.sums = after, l.hash(sums), sums
 			return nil
 		}
 	}
 	return fmt.Errorf("%w: %s", ErrMoving, strings.Join(moved, ", "))
 }
 
-// roomFor wants the disk to have space for so many bytes.
-func roomFor(dir string, bytes int64) error {
+// roomFor wants the disk to have space for the files, of which so many bytes are
+// there already.
+func roomFor(dir string, entries []Entry, there int64) error {
+	bytes := -there
+	for i := range entries {
+		bytes += entries[i].Size
+	}
 	if free, ok := freeBytes(dir); ok && free-bytes < minFree {
-		return fmt.Errorf("the disk of %s has %d MiB left, too few for a copy of %d MiB", dir, free>>20, bytes>>20)
+		return fmt.Errorf("the disk of %s has %d MiB left, too few for a copy of %d MiB", dir, free>>20, max(0, bytes)>>20)
 	}
 	return nil
 }
@@ -204,9 +203,9 @@ func (s *Snapshot) copy(ctx context.Context, from string, entries []Entry) (map[
 			}
 		}
 	}
-	return eachFile(ctx, entries, func(e *Entry) ([]byte, error) {
+	return eachFile(ctx, entries, func(e *Entry, buf *[]byte) ([]byte, error) {
 		name := filepath.FromSlash(e.Path)
-		return copyFile(filepath.Join(from, name), filepath.Join(s.Tree.Top, name), e)
+		return s.copyFile(filepath.Join(from, name), filepath.Join(s.Tree.Top, name), e, buf)
 	})
 }
 
@@ -215,29 +214,43 @@ func (s *Snapshot) copy(ctx context.Context, from string, entries []Entry) (map[
 // sharing the blocks.
 const small = 1 << 20
 
-func copyFile(from, to string, e *Entry) (sum []byte, err error) {
+// copyFile copies one file. buf is scratch of its worker, grown as needed.
+func (s *Snapshot) copyFile(from, to string, e *Entry, buf *[]byte) (sum []byte, err error) {
 	in, err := openFile(from)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return []byte("unread"), nil // gone, which the second look finds; or nobody's to read
+		// Gone, which the second look finds; or nobody's to read.
+		return []byte("unread"), s.drop(to)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	if fi, err := in.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return []byte("unread"), err
+		return []byte("unread"), errors.Join(err, s.drop(to))
+	}
+	var data []byte
+	if e.Size <= small {
+		if data, err = readSmall(in, e.Size, buf); err != nil {
+			return nil, err
+		}
+		h := sha256.Sum256(data)
+		sum = h[:]
+	} else if sum, err = hashOf(in, e.Size); err != nil {
+		return nil, err
+	}
+	if s.stale {
+		if same, err := reuse(to, e, sum); same || err != nil {
+			return sum, err
+		}
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	h := sha256.New()
 	if e.Size <= small {
-		_, err = io.Copy(io.MultiWriter(out, h), io.LimitReader(in, small+1))
-	} else if _, err = io.Copy(out, io.LimitReader(in, e.Size)); err == nil {
-		if _, err = in.Seek(0, io.SeekStart); err == nil {
-			_, err = io.Copy(h, io.LimitReader(in, e.Size))
-		}
+		_, err = out.Write(data)
+	} else if _, err = in.Seek(0, io.SeekStart); err == nil {
+		_, err = io.Copy(out, io.LimitReader(in, e.Size))
 	}
 	if err == nil {
 		err = out.Chmod(e.Mode.Perm())
@@ -249,37 +262,75 @@ func copyFile(from, to string, e *Entry) (sum []byte, err error) {
 		at := time.Unix(0, e.seen.modified)
 		err = os.Chtimes(to, at, at) // what builds by time must not build all anew
 	}
+	return sum, err
+}
+
+func hashOf(in io.Reader, size int64) ([]byte, error) {
+	h := sha256.New()
+	_, err := io.Copy(h, io.LimitReader(in, size))
 	return h.Sum(nil), err
 }
 
-// eachFile does something with each regular file, several at a time.
-func eachFile(ctx context.Context, entries []Entry, do func(*Entry) ([]byte, error)) (map[string][]byte, error) {
+// drop removes what an earlier snapshot has of a file.
+func (s *Snapshot) drop(to string) error {
+	if !s.stale {
+		return nil
+	}
+	return removeAll(to)
+}
+
+// readSmall reads a file that had so many bytes, and one more if it has grown.
+func readSmall(in io.Reader, size int64, buf *[]byte) ([]byte, error) {
+	if int64(cap(*buf)) <= size {
+		*buf = make([]byte, size+1)
+	}
+	b := (*buf)[:size+1]
+	n, err := io.ReadFull(in, b)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return b[:n], err
+}
+
+// eachFile does something with each regular file, several at a time. Those of
+// one directory are one worker's: several that make files in the same one would
+// only wait for each other, and burn a processor while they do.
+func eachFile(ctx context.Context, entries []Entry, do func(e *Entry, buf *[]byte) ([]byte, error)) (map[string][]byte, error) {
 	sums := make(map[string][]byte, len(entries))
 	var mu sync.Mutex
 	var first error
-	work := make(chan *Entry)
+	work := make(chan []*Entry)
 	var all sync.WaitGroup
 	for range min(4, max(2, runtime.NumCPU())) {
 		all.Go(func() {
-			for e := range work {
-				sum, err := do(e)
-				mu.Lock()
-				if err != nil && first == nil {
-					first = err
+			var buf []byte
+			var mine [][]byte
+			for list := range work {
+				mine = mine[:0]
+				var failed error
+				for _, e := range list {
+					if ctx.Err() != nil {
+						break
+					}
+					sum, err := do(e, &buf)
+					if err != nil && failed == nil {
+						failed = err
+					}
+					mine = append(mine, sum)
 				}
-				sums[e.Path] = sum
+				mu.Lock()
+				if failed != nil && first == nil {
+					first = failed
+				}
+				for i, sum := range mine {
+					sums[list[i].Path] = sum
+				}
 				mu.Unlock()
 			}
 		})
 	}
-	for i := range entries {
-		if !entries[i].Mode.IsRegular() {
-			continue
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		work <- &entries[i]
+	for _, list := range byDirectory(entries) {
+		work <- list
 	}
 	close(work)
 	all.Wait()
@@ -289,23 +340,33 @@ func eachFile(ctx context.Context, entries []Entry, do func(*Entry) ([]byte, err
 	return sums, first
 }
 
-// carry copies what is ignored and still needed: never a link or a shared file,
-// through which a check could change the original.
-func (s *Snapshot) carry(ctx context.Context, t Tree, o SnapshotOptions) error {
-	if len(o.Carry) == 0 {
-		return nil
-	}
-	ignored := s.From.Ignored
-	if o.Commit != "" {
-		l, err := t.List(ctx, o.Now())
-		if err != nil {
-			return err
+// byDirectory are the regular files, those of each directory together.
+func byDirectory(entries []Entry) [][]*Entry {
+	var out [][]*Entry
+	at := map[string]int{}
+	for i := range entries {
+		e := &entries[i]
+		if !e.Mode.IsRegular() {
+			continue
 		}
-		ignored = l.Ignored
+		dir := path.Dir(e.Path)
+		n, known := at[dir]
+		if !known {
+			n = len(out)
+			at[dir] = n
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], e)
 	}
+	return out
+}
+
+// alongside finds what is ignored and still goes along.
+func (s *Snapshot) alongside(ctx context.Context, t Tree, l Listing, o SnapshotOptions) error {
+	s.moved = nil
 	room := t.limits
-	room.Bytes -= s.From.Bytes
-	for _, p := range ignored {
+	room.Bytes -= l.Bytes
+	for _, p := range l.Ignored {
 		if !carried(p, o.Sub, o.Carry) {
 			continue
 		}
@@ -313,20 +374,24 @@ func (s *Snapshot) carry(ctx context.Context, t Tree, o SnapshotOptions) error {
 		if err := w.entry(p); err != nil {
 			return err
 		}
-		if err := roomFor(s.Root, w.l.Bytes); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Join(s.Tree.Top, filepath.FromSlash(path.Dir(p))), 0o700); err != nil {
-			return err
-		}
-		if _, err := s.copy(ctx, t.Top, w.l.Entries); err != nil {
-			return err
-		}
 		room.Bytes -= w.l.Bytes
 		s.moved = append(s.moved, w.l.Entries...)
 		s.Notes = append(s.Notes, w.l.Left...)
 	}
 	return nil
+}
+
+// carry copies what goes along: never a link or a shared file, through which a
+// check could change the original.
+func (s *Snapshot) carry(ctx context.Context, t Tree) error {
+	for i := range s.moved {
+		dir := path.Dir(s.moved[i].Path)
+		if err := os.MkdirAll(filepath.Join(s.Tree.Top, filepath.FromSlash(dir)), 0o700); err != nil {
+			return err
+		}
+	}
+	_, err := s.copy(ctx, t.Top, s.moved)
+	return err
 }
 
 func carried(p, sub string, patterns []string) bool {
@@ -372,7 +437,7 @@ func (s *Snapshot) modes(top string) error {
 // there are: what git ignores does not count, nor that a file was written anew
 // with what it held.
 func (s *Snapshot) Changed(ctx context.Context, now time.Time) (paths []string, all int, err error) {
-	l, err := s.Tree.List(ctx, now)
+	l, err := s.Tree.Again(ctx, now, s.Listing)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -441,62 +506,4 @@ func removeAll(dir string) error {
 		return nil
 	})
 	return os.RemoveAll(dir)
-}
-
-// ownerless is how old a snapshot's directory must be to be taken for left
-// behind when it does not say whose it is.
-const ownerless = time.Minute
-
-// otherHost is how old a snapshot of another machine must be.
-const otherHost = 24 * time.Hour
-
-// Sweep removes the snapshots of processes that are no more, and ends what is
-// left of their checks. It returns the ids of those.
-func Sweep(ctx context.Context, dir, host string, now time.Time) (ids []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("sweep snapshots: %w", err)
-	}
-	var errs []error
-	for _, d := range entries {
-		root := filepath.Join(dir, d.Name())
-		if strings.HasPrefix(d.Name(), scratchPrefix) {
-			if fi, err := d.Info(); err == nil && now.Sub(fi.ModTime()) > time.Hour {
-				errs = append(errs, removeAll(root))
-			}
-			continue
-		}
-		if !d.IsDir() || !abandoned(root, host, now) {
-			continue
-		}
-		kctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		_, kerr := proc.StopTree(kctx, proc.ID{}, d.Name(), 0)
-		cancel()
-		if rerr := (&Snapshot{Root: root}).Remove(); rerr != nil || kerr != nil {
-			errs = append(errs, rerr, kerr)
-			continue
-		}
-		ids = append(ids, d.Name())
-	}
-	return ids, errors.Join(errs...)
-}
-
-func abandoned(root, host string, now time.Time) bool {
-	fi, err := os.Lstat(root)
-	if err != nil {
-		return false
-	}
-	age := now.Sub(fi.ModTime())
-	data, err := os.ReadFile(filepath.Join(root, "owner.json"))
-	var o owner
-	if err != nil || json.Unmarshal(data, &o) != nil || o.Process.IsZero() {
-		return age > ownerless
-	}
-	if o.Host != host {
-		return now.Sub(o.At) > otherHost
-	}
-	return !o.Process.Alive()
 }

@@ -24,6 +24,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +137,9 @@ func (t Tree) git(dir string) *git.Git {
 // userExcludes is the file of the user's own ignore rules. Package git leaves
 // the user's settings out, and what they ignore is no part of the work.
 func (t Tree) userExcludes(ctx context.Context) string {
-	if out, err := t.git(t.Top).Run(ctx, "config", "--global", "--type=path", "--get", "core.excludesFile"); err == nil {
+	if !t.userSettings() {
+		// Nobody has to be asked.
+	} else if out, err := t.git(t.Top).Run(ctx, "config", "--global", "--type=path", "--get", "core.excludesFile"); err == nil {
 		return strings.TrimSuffix(string(out), "\n")
 	}
 	if dir := t.vars["XDG_CONFIG_HOME"]; filepath.IsAbs(dir) {
@@ -146,6 +149,16 @@ func (t Tree) userExcludes(ctx context.Context) string {
 		return filepath.Join(home, ".config", "git", "ignore")
 	}
 	return ""
+}
+
+// userSettings reports whether the user has settings of git at all.
+func (t Tree) userSettings() bool {
+	for _, name := range [...]string{filepath.Join(t.vars["HOME"], ".gitconfig"), filepath.Join(t.vars["XDG_CONFIG_HOME"], "git", "config"), filepath.Join(t.vars["HOME"], ".config", "git", "config")} {
+		if _, err := os.Stat(name); err == nil {
+			return true
+		}
+	}
+	return runtime.GOOS == "windows" // there it may be elsewhere
 }
 
 // Entry is one thing in a tree.
@@ -182,8 +195,25 @@ const racy = 20 * time.Millisecond
 // List looks at the tree as it is now. now is the machine's clock, by which the
 // file system dates changes.
 func (t Tree) List(ctx context.Context, now time.Time) (Listing, error) {
+	return t.list(now, &walk{t: t, ctx: ctx, limits: t.limits, ignored: map[string]bool{}, ask: t.Git})
+}
+
+// Again is List of a tree that most likely still is what it was: git is only
+// asked what it ignores where something is different or new.
+func (t Tree) Again(ctx context.Context, now time.Time, was Listing) (Listing, error) {
 	w := &walk{t: t, ctx: ctx, limits: t.limits, ignored: map[string]bool{}}
-	if t.Git {
+	for _, p := range was.Ignored {
+		w.ignored[p] = true
+	}
+	l, err := t.list(now, w)
+	if _, all := Differ(was, l, 0); err == nil && all == 0 && len(l.Left) == len(was.Left) {
+		return l, nil
+	}
+	return t.List(ctx, now)
+}
+
+func (t Tree) list(now time.Time, w *walk) (Listing, error) {
+	if w.ask {
 		if err := w.repo(""); err != nil {
 			return Listing{}, err
 		}
@@ -207,6 +237,7 @@ type walk struct {
 	limits  Limits
 	ignored map[string]bool // by path, as the walk spells it
 	all     bool            // what git ignores counts, too
+	ask     bool            // ask git what it ignores; else ignored has all of it
 	l       Listing
 	last    int64 // time of the last change seen
 }
@@ -245,7 +276,7 @@ func (w *walk) dir(rel string) error {
 	}
 	if rel != "" && !w.all && slices.Contains(names, ".git") {
 		w.l.Repos = append(w.l.Repos, rel)
-		if w.t.Git {
+		if w.ask {
 			if err := w.repo(rel); err != nil && !errors.Is(err, git.ErrNotRepo) {
 				return err
 			}
@@ -349,7 +380,7 @@ func (l Listing) head(h io.Writer, e *Entry) {
 // Hash is the SHA-256, in hex, of what the tree holds: names, kinds,
 // permissions, where links lead, and the files' content.
 func (t Tree) Hash(ctx context.Context, l Listing) (string, error) {
-	sums, err := eachFile(ctx, l.Entries, func(e *Entry) ([]byte, error) {
+	sums, err := eachFile(ctx, l.Entries, func(e *Entry, _ *[]byte) ([]byte, error) {
 		return sumFile(filepath.Join(t.Top, filepath.FromSlash(e.Path)))
 	})
 	if err != nil {

@@ -21,11 +21,11 @@ import (
 )
 
 // vars is an environment in which git has no settings of anybody.
-func vars(t *testing.T) map[string]string {
+func vars(t testing.TB) map[string]string {
 	return map[string]string{"PATH": os.Getenv("PATH"), "HOME": t.TempDir()}
 }
 
-func runGit(t *testing.T, dir string, args ...string) string {
+func runGit(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false", "-c", "protocol.file.allow=always"}, args...)...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
@@ -36,7 +36,7 @@ func runGit(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-func put(t *testing.T, dir, name, text string, mode fs.FileMode) {
+func put(t testing.TB, dir, name, text string, mode fs.FileMode) {
 	t.Helper()
 	p := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -102,7 +102,7 @@ func options(t *testing.T, id string) SnapshotOptions {
 	return SnapshotOptions{Dir: t.TempDir(), ID: id, Host: "h", Now: time.Now}
 }
 
-func find(t *testing.T, dir string) Tree {
+func find(t testing.TB, dir string) Tree {
 	t.Helper()
 	tr, err := Find(context.Background(), dir, "", Options{Vars: vars(t)})
 	if err != nil {
