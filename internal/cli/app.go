@@ -60,6 +60,8 @@ type App struct {
 	served bool
 	// hurried: this process has a deadline, and leaves to another what takes long.
 	hurried bool
+	// forgetting: what a forgetting has left is being finished.
+	forgetting bool
 }
 
 // commands is every command there is, in the order of the help.

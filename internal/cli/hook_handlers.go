@@ -34,6 +34,9 @@ func (h *handlers) Kinds() []dialect.Kind {
 
 // Context says what is remembered of the moment.
 func (h *handlers) Context(ctx context.Context, ev dialect.Event) (dialect.Decision, error) {
+	if err := h.app.finishForgetting(ctx); err != nil {
+		return dialect.Decision{}, err
+	}
 	m, err := h.app.Remembered()
 	if err != nil {
 		return dialect.Decision{}, ignoreDenied(err)
@@ -72,6 +75,9 @@ func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 		return ignoreDenied(err)
 	}
 	began := h.app.Now()
+	if err := h.app.finishForgetting(ctx); err != nil {
+		return err
+	}
 	if err := h.organize(ctx, ev, string(ev.Kind)); err != nil {
 		return err
 	}

@@ -109,6 +109,9 @@ func (a *App) person() bool {
 type searcher struct{ app *App }
 
 func (s searcher) Search(ctx context.Context, q recall.Query) ([]recall.Hit, error) {
+	if err := s.app.finishForgetting(ctx); err != nil {
+		return nil, err
+	}
 	m, err := s.app.Remembered()
 	if err != nil {
 		return nil, err

@@ -123,9 +123,23 @@ has them is looked for.`
 
 func memoryForget(app *App) *cobra.Command {
 	var o scopes.Forgetting
+	var finish bool
 	cmd := scopesCommand(app, "forget ID", "Take something out, so that nothing serves it any more", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
 		return s.Forget(ctx, args[0], o)
 	})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if finish {
+			return cobra.NoArgs(cmd, args)
+		}
+		return cobra.ExactArgs(1)(cmd, args)
+	}
+	one := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if finish { // it is done before every command that reads
+			return nil
+		}
+		return one(cmd, args)
+	}
 	cmd.Long = `An entry or a section leaves its file; what was worked out from the log is not
 made again, by no rebuild and no import. What says the same goes with it: the
 pattern that an entry was made from and its episodes, what was promoted from it.
@@ -133,10 +147,18 @@ pattern that an entry was made from and its episodes, what was promoted from it.
 
 The event log keeps what happened. With --purge the events that it was worked out
 from, or that tell its words, are taken out of the logs for good, with a record
-that something was. What the memory's git history still has, is said.`
+that something was: of a failure its calls, what was tried and what helped, the
+answer that tells of it, the turn where that did nothing else, summaries of the
+session that say it. What another episode shares stays, and is named with the reason,
+as is what the memory's git history still has.
+
+Killed at any moment, it is finished by the next command or hook.`
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "why; kept in the log")
 	cmd.Flags().BoolVar(&o.Purge, "purge", false, "take the evidence out of the event logs, too; this cannot be undone")
 	cmd.Flags().BoolVar(&o.Only, "only", false, "leave what says the same elsewhere")
+	cmd.Flags().BoolVar(&finish, "finish", false, "only finish what was cut short")
+	cmd.MarkFlagsMutuallyExclusive("finish", "purge")
+	cmd.MarkFlagsMutuallyExclusive("finish", "only")
 	return cmd
 }
 

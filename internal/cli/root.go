@@ -66,7 +66,7 @@ func Main(ctx context.Context, args []string, app *App) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	root := newRoot(app)
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if app.Signals != nil && cmd.Annotations[ownsSignals] == "" {
 			signals := app.Signals()
 			go func() {
@@ -77,6 +77,10 @@ func Main(ctx context.Context, args []string, app *App) int {
 				}
 			}()
 		}
+		if readsMemory(cmd) {
+			return app.finishForgetting(cmd.Context())
+		}
+		return nil
 	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -98,6 +102,18 @@ func Main(ctx context.Context, args []string, app *App) int {
 		return ExitUsage
 	}
 	return ExitFailure
+}
+
+// readsMemory says that a command may show something of memory or of the logs.
+func readsMemory(cmd *cobra.Command) bool {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	switch cmd.Name() {
+	case "memory", "recall", "context", "events", "index", "qa", "policy", "metrics", "mcp", "import":
+		return true
+	}
+	return false
 }
 
 // ownsSignals annotates a command that sees to signals itself; every other

@@ -17,7 +17,10 @@ import (
 
 // Scopes is all that is remembered, in every scope, for who asks: the person at
 // the keyboard, or the agent or run whose environment this is.
-func (a *App) Scopes() (*scopes.Scopes, error) {
+func (a *App) Scopes() (*scopes.Scopes, error) { return a.scopesFor(a.person()) }
+
+// scopesFor is [App.Scopes] for the person, or for the agent of the environment.
+func (a *App) scopesFor(person bool) (*scopes.Scopes, error) {
 	home, err := a.Home()
 	if err != nil {
 		return nil, err
@@ -46,7 +49,7 @@ func (a *App) Scopes() (*scopes.Scopes, error) {
 	if err != nil {
 		return nil, err
 	}
-	who.All = a.person()
+	who.All = person
 	retention, err := scopes.ParseRetention(map[string]int{
 		"episode": home.Settings.Learn.EpisodeDays, "summary": home.Settings.Learn.SummaryDays,
 		"pattern": home.Settings.Learn.PatternDays, "anti_pattern": home.Settings.Learn.AntiPatternDays,
@@ -93,13 +96,8 @@ func (a *App) Scopes() (*scopes.Scopes, error) {
 		},
 		Organize: func(ctx context.Context) error { _, err := organizer.Run(ctx, 0); return err },
 		Rebuild:  func(ctx context.Context) error { _, err := index.Rebuild(ctx); return err },
-		Purge: func(ctx context.Context, project string, gone func(*event.Event) bool, reason string) (int, error) {
-			out, err := event.Purge(ctx, event.PurgeOptions{
-				Dir: home.Paths.Events(project), Host: a.Hostname, Now: a.Env.Now, Reason: reason,
-				Match: func(e event.Event) bool { return gone(&e) }, Event: event.Event{Project: project},
-			})
-			return out.Events, err
-		},
+		Purge:    func(ctx context.Context, p scopes.Purging) (scopes.Purged, error) { return a.purgeLog(ctx, broker, p) },
+		Trace:    organizer.Trace, Pending: home.Paths.Forgetting(),
 		Identify: memory.Identities{File: filepath.Join(home.Paths.Data, "identities.json"), Now: a.Env.Now}.Of,
 		Gates: scopes.Gates{
 			Off: set.Promote == "off", ProjectSessions: set.ProjectSessions, GlobalProjects: set.GlobalProjects, MinConfidence: float64(set.MinConfidence) / 100,
@@ -138,11 +136,9 @@ func changed(app *App, c scopes.Change, asJSON bool) error {
 	for _, id := range c.Also {
 		fmt.Fprintf(app.Out, "  %s\n", style.Dim("and "+id))
 	}
+	showPurged(app, c)
 	if c.Stays != "" {
 		fmt.Fprintf(app.Out, "  %s\n", style.Dim("what it was made from stays: "+c.Stays))
-	}
-	if c.Purged > 0 {
-		fmt.Fprintf(app.Out, "  %s taken out of the logs\n", count(c.Purged, "event"))
 	}
 	for _, x := range c.Conflicts {
 		showConflict(app, x)

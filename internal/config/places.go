@@ -62,3 +62,6 @@ func ProjectOf(env Env, paths Paths, dir string) string {
 	}
 	return p.Name
 }
+
+// Forgetting is the directory of what is being forgotten at the moment.
+func (p Paths) Forgetting() string { return filepath.Join(p.Data, "forgetting") }

@@ -74,20 +74,9 @@ func sortKey(at int64, rest ...string) string {
 // compose works out what a session comes to. recs are its records, in order.
 func compose(key, name string, recs []*record, g ground) (output, error) {
 	c := &composer{key: key, name: name, g: g, out: output{due: never}, retracted: map[string]bool{}}
-	kept := recs[:0:0]
-	var last *record
-	for _, r := range recs {
-		if last != nil && last.at == r.at && last.id == r.id {
-			continue // the same event from two files
-		}
-		gone, err := g.gone(r.id)
-		if err != nil {
-			return output{}, err
-		}
-		last = r
-		if !gone {
-			kept = append(kept, r)
-		}
+	kept, err := distinct(recs, g.gone)
+	if err != nil {
+		return output{}, err
 	}
 	c.s = readSession(placed(kept))
 	c.usageRows()
@@ -110,6 +99,26 @@ func compose(key, name string, recs []*record, g ground) (output, error) {
 	st.Session = name
 	c.out.stats = &st
 	return c.out, c.err
+}
+
+// distinct are a session's records, which are in order, each once though it stands
+// in two files, without those of which the log says that they are gone.
+func distinct(recs []*record, gone func(id string) (bool, error)) ([]*record, error) {
+	kept := recs[:0:0]
+	var last *record
+	for _, r := range recs {
+		if last != nil && last.at == r.at && last.id == r.id {
+			continue
+		}
+		out, err := gone(r.id)
+		if err != nil {
+			return nil, err
+		}
+		if last = r; !out {
+			kept = append(kept, r)
+		}
+	}
+	return kept, nil
 }
 
 // usageRows hands on what the session's events say about items of other

@@ -20,10 +20,12 @@ const (
 // the same call, or to the end of the session.
 type chain struct {
 	first, last *record // failed calls
+	calls       []*record
 	evidence    []string
 	tries       int
 	start       int // of the session's actions: those since the first failure
 	mark        int // those since the last failure
+	end         int // those before the success; 0 = there was none
 	call        int // number of the call that failed last
 	prompt      *record
 	tried       []Attempt
@@ -208,11 +210,12 @@ func (s *reading) failed(r *record) {
 	if c != nil && c.first.sig.Key == r.sig.Key {
 		c.tried = append(c.tried, s.inVain(c, r)...)
 		c.last, c.mark, c.call = r, len(s.acts), s.calls
+		c.calls = append(c.calls, r)
 		c.tries++
 		c.witness(r.id)
 		return
 	}
-	next := &chain{first: r, last: r, tries: 1, start: len(s.acts), mark: len(s.acts), call: s.calls}
+	next := &chain{first: r, last: r, calls: []*record{r}, tries: 1, start: len(s.acts), mark: len(s.acts), call: s.calls}
 	next.witness(r.id)
 	if t := s.turn(); t != nil {
 		next.prompt = t.prompt
@@ -338,7 +341,7 @@ func (s *reading) settle(key string, c *chain, r *record, factor float64) {
 }
 
 func (s *reading) close(key string, c *chain, r *record, f *Fix) {
-	c.fix, c.closed = f, r
+	c.fix, c.closed, c.end = f, r, len(s.acts)
 	c.witness(r.id)
 	s.stats.Fixed++
 	s.fixed[key+"\x00"+c.first.sig.Key] = c

@@ -30,6 +30,7 @@ import (
 	"reprise/internal/hook"
 	"reprise/internal/hook/compile"
 	"reprise/internal/hook/plan"
+	"reprise/internal/learn/scopes"
 	"reprise/internal/memory"
 	"reprise/internal/session"
 )
@@ -146,7 +147,7 @@ func (p *program) answer(ctx context.Context) ([]byte, int) {
 	inDir := p.env
 	inDir.Dir = p.dir
 	home, err := compile.Home(known, inDir)
-	if err != nil {
+	if err != nil || scopes.Unfinished(home.Paths.Forgetting()) {
 		return nil, hook.ExitFull
 	}
 	p.mu.Lock()

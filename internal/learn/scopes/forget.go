@@ -1,7 +1,6 @@
 package scopes
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +30,15 @@ type Forgetting struct {
 // Forget sees to it that an item is not served any more, by no store and no
 // index, after a rebuild neither. The log keeps that it was forgotten and, but
 // for a purge, what it was worked out from.
+//
+// What is to be done is written down first, so that where this is killed the next
+// command or hook finishes it; see [Scopes.Finish].
 func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, error) {
+	unlock, err := s.alone(ctx)
+	if err != nil {
+		return Change{}, err
+	}
+	defer unlock()
 	f, err := s.Find(ctx, id)
 	if err != nil {
 		return s.forgetAgain(ctx, id, o, err)
@@ -47,35 +54,29 @@ func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, e
 		}
 		list = append(list, kin...)
 	}
+	job := pending{V: pendingVersion, At: s.o.Now().UTC(), ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project, Text: f.Doc.Title, Reason: sign.Clip(s.sweep(o.Reason), 400)}
+	if o.Purge {
+		if job.Evidence, list, err = s.evidence(ctx, list); err != nil {
+			return Change{}, err
+		}
+	}
+	for _, item := range list {
+		job.Items = append(job.Items, itemOf(item))
+	}
+	if err := s.intend(&job); err != nil {
+		return Change{}, err
+	}
 	c := Change{Op: "forget", ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project, Text: f.Doc.Title}
-	var ids []string
-	for i, item := range list {
-		one, err := s.forget(ctx, item, o.Reason, c.Event)
-		if err != nil {
-			return c, err
-		}
-		c.Warnings = append(c.Warnings, one.Warnings...)
-		if i == 0 {
-			c.Event, c.File = one.Event, one.File
-		} else {
-			c.Also = append(c.Also, item.Doc.ID)
-		}
-		if item.Kind == FoundDerived {
-			ids = append(ids, item.Doc.ID)
-		}
-	}
-	if err := s.drop(ctx, ids...); err != nil {
-		return c, err
-	}
-	if err := s.o.Index.Refresh(ctx); err != nil {
+	if err := s.carryOut(ctx, &job, &c); err != nil {
 		return c, err
 	}
 	if o.Purge {
-		if err := s.purge(ctx, list, o.Reason, &c); err != nil {
+		if err := s.gitKeeps(ctx, list, &c); err != nil {
 			return c, err
 		}
+		s.stays(ctx, job.Evidence, &c)
 	}
-	return c, nil
+	return c, s.done(&job)
 }
 
 var errNoPurge = errors.New("forget: events cannot be purged here; use `reprise memory forget --purge` on the machine that holds the log")
@@ -106,21 +107,27 @@ func (s *Scopes) forgetAgain(ctx context.Context, id string, o Forgetting, cause
 	if s.o.Purge == nil {
 		return was, errNoPurge
 	}
-	e := evidence{ids: map[string]bool{}, items: map[string]bool{id: true}}
+	e := &evidence{}
+	ids := []string{id}
 	for _, t := range tombs {
-		e.items[t.data.ID] = true
-		e.add(t.event.Evidence...)
+		e.Events = append(e.Events, t.event.Evidence...)
+		ids = append(ids, t.data.ID, t.data.Hash)
 	}
-	if err := s.writtenWords(&e); err != nil {
+	if err := s.follow(ctx, e, ids); err != nil {
 		return was, err
 	}
-	if err := s.purgeEvents(ctx, e, o.Reason, &was); err != nil {
+	job := pending{V: pendingVersion, At: s.o.Now().UTC(), ID: id, Scope: was.Scope, Project: was.Project, Reason: sign.Clip(s.sweep(o.Reason), 400), Evidence: e}
+	if err := s.intend(&job); err != nil {
+		return was, err
+	}
+	if err := s.carryOut(ctx, &job, &was); err != nil {
 		return was, err
 	}
 	if was.Purged == 0 {
 		was.Warnings = append(was.Warnings, "the logs have nothing, or nothing any more, that is known to tell it; `reprise events list --grep WORDS` looks for its words")
 	}
-	return was, nil
+	s.stays(ctx, e, &was)
+	return was, s.done(&job)
 }
 
 // retiredEntry is where an entry was that its file says was taken out; an empty
@@ -190,19 +197,15 @@ func (s *Scopes) eachRetired(fn func(project string, e event.Event, d event.Memo
 }
 
 // forget takes one item out; parent is the tombstone of the item that it goes
-// with.
-func (s *Scopes) forget(ctx context.Context, f Found, reason, parent string) (Change, error) {
-	c := Change{Op: "forget", ID: f.Doc.ID}
-	data := event.MemoryData{Op: learn.OpForget, ID: f.Doc.ID, From: f.Scope(), By: byHand, Reason: sign.Clip(s.sweep(reason), 400)}
-	if f.Kind == FoundDerived {
-		data.Hash = learn.ContentKey(f.Doc)
-	} else {
-		data.Name = f.Entry.File + f.Passage.File
-	}
-	var err error
-	c.Event, err = s.noteBelow(ctx, parent, event.MemoryRetired, f.Project, data, f.Doc.ACL, evidenceOf(f))
-	if err != nil {
-		return c, err
+// with. What of it is done already is not done again.
+func (s *Scopes) forget(ctx context.Context, f pendingItem, reason, parent string) (Change, error) {
+	c := Change{Op: "forget", ID: f.ID}
+	if c.Event = f.tombstone; c.Event == "" {
+		data := event.MemoryData{Op: learn.OpForget, ID: f.ID, From: f.Scope, By: byHand, Reason: reason, Hash: f.Hash, Name: f.Name}
+		var err error
+		if c.Event, err = s.noteBelow(ctx, parent, event.MemoryRetired, f.Project, data, f.ACL, f.Evidence); err != nil {
+			return c, err
+		}
 	}
 	switch f.Kind {
 	case FoundEntry:
@@ -211,23 +214,23 @@ func (s *Scopes) forget(ctx context.Context, f Found, reason, parent string) (Ch
 			return c, err
 		}
 		agent, _, _ := s.who()
-		r, err := e.Retire(ctx, f.Entry.ID, agent, reason)
-		if err != nil {
+		r, err := e.Retire(ctx, f.ID, agent, reason)
+		if err != nil && !errors.Is(err, memory.ErrNotFound) {
 			return c, err
 		}
-		c.File, c.Warnings = f.Entry.File, r.Warnings
-		s.touch(f.Project, f.Entry.File)
+		c.File, c.Warnings = f.Name, r.Warnings
+		s.touch(f.Project, f.Name)
 	case FoundSection:
 		st, err := s.store(f.Project)
 		if err != nil {
 			return c, err
 		}
-		_, w, err := st.ReplacePassage(ctx, f.Passage, "")
+		_, w, err := st.ReplacePassage(ctx, *f.Passage, "")
 		if err != nil && !errors.Is(err, memory.ErrNotFound) {
 			return c, err
 		}
-		c.File, c.Warnings = f.Passage.File, w.Warnings
-		s.touch(f.Project, f.Passage.File)
+		c.File, c.Warnings = f.Name, w.Warnings
+		s.touch(f.Project, f.Name)
 	}
 	return c, nil
 }
@@ -340,184 +343,6 @@ func sameFix(tx *recall.Tx, data learn.Data) ([]recall.Doc, error) {
 		}
 		return other.Fix.Key != data.Fix.Key
 	}), nil
-}
-
-// evidenceOf are the ids of the events that an item was worked out from.
-func evidenceOf(f Found) []string {
-	data, _ := learn.DataOf(f.Doc)
-	var out []string
-	for _, id := range append(append(slices.Clone(data.Evidence), f.Doc.Source), f.Entry.Evidence...) {
-		if sign.IsUUID(id) && !slices.Contains(out, id) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// evidence says which events tell of items.
-type evidence struct {
-	ids   map[string]bool // of events
-	items map[string]bool // what was written of them tells it, too
-	words []string        // lines of theirs
-	// uses are the tool calls by which questions were put: the call's own events
-	// hold the question and the answer, too.
-	uses map[string]bool
-}
-
-func (e *evidence) add(ids ...string) {
-	for _, id := range ids {
-		e.ids[id] = true
-	}
-}
-
-// say adds the lines of a text. Short ones would take out what has nothing to
-// do with it.
-func (e *evidence) say(text string) {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) >= 8 {
-			e.words = append(e.words, line)
-		}
-	}
-}
-
-// tells reports whether an event is evidence.
-func (e *evidence) tells(ev *event.Event) bool {
-	if e.ids[ev.ID] || len(e.uses) > 0 && e.uses[useOf(ev)] {
-		return true
-	}
-	if len(e.words) == 0 || len(ev.Data) == 0 {
-		return false
-	}
-	text := plainJSON(ev.Data)
-	return slices.ContainsFunc(e.words, func(w string) bool { return strings.Contains(text, w) })
-}
-
-// useOf is the client's id of the tool call that an event is of.
-func useOf(ev *event.Event) string {
-	var d struct {
-		ID    string `json:"id"`
-		UseID string `json:"use_id"`
-	}
-	switch ev.Type {
-	case event.QuestionAsked, event.QuestionAnswered, event.ToolCalled, event.ToolSucceeded, event.ToolFailed, event.PermissionAsked, event.PermissionDecided:
-		if json.Unmarshal(ev.Data, &d) == nil {
-			return ev.Session + "\x00" + cmp.Or(d.UseID, d.ID)
-		}
-	}
-	return ""
-}
-
-// asked adds the tool calls by which the questions among the evidence were put.
-func (s *Scopes) asked(e *evidence) {
-	if s.o.Events == nil {
-		return
-	}
-	for _, p := range s.places() {
-		for ev, err := range event.Read(s.o.Events(p)) {
-			if err != nil || !e.ids[ev.ID] || ev.Type != event.QuestionAsked && ev.Type != event.QuestionAnswered {
-				continue
-			}
-			if use := useOf(&ev); !strings.HasSuffix(use, "\x00") {
-				if e.uses == nil {
-					e.uses = map[string]bool{}
-				}
-				e.uses[use] = true
-			}
-		}
-	}
-}
-
-// writtenWords adds what the log says was written of the items.
-func (s *Scopes) writtenWords(e *evidence) error {
-	if s.o.Events == nil {
-		return nil
-	}
-	for _, p := range s.places() {
-		for ev, err := range event.Read(s.o.Events(p)) {
-			if err != nil || ev.Type != event.MemoryWritten && ev.Type != event.MemoryPromoted {
-				continue
-			}
-			var d event.MemoryData
-			if json.Unmarshal(ev.Data, &d) == nil && e.items[d.ID] {
-				e.add(ev.ID)
-				e.add(ev.Evidence...)
-				e.say(d.Text)
-			}
-		}
-	}
-	return nil
-}
-
-// purge takes the events out of the logs that items were worked out from, or
-// that tell their words.
-func (s *Scopes) purge(ctx context.Context, list []Found, reason string, c *Change) error {
-	e := evidence{ids: map[string]bool{}}
-	for _, f := range list {
-		data, _ := learn.DataOf(f.Doc)
-		e.add(evidenceOf(f)...)
-		for _, w := range []string{f.Entry.Text, f.Entry.Decision, f.Passage.Text, data.Said} {
-			e.say(w)
-		}
-	}
-	if err := s.purgeEvents(ctx, e, reason, c); err != nil {
-		return err
-	}
-	return s.gitKeeps(ctx, list, c)
-}
-
-// purgeEvents takes evidence out of the logs and makes the index anew, because
-// a database keeps what was deleted until its pages are used again.
-func (s *Scopes) purgeEvents(ctx context.Context, e evidence, reason string, c *Change) error {
-	s.asked(&e)
-	for _, p := range s.places() {
-		n, err := s.o.Purge(ctx, p, e.tells, s.reason(reason))
-		if err != nil {
-			return fmt.Errorf("purge the log: %w; what was forgotten is not served, run it again to take the evidence out", err)
-		}
-		c.Purged += n
-	}
-	rebuild := s.o.Rebuild
-	if rebuild == nil {
-		rebuild = func(ctx context.Context) error { _, err := s.o.Index.Rebuild(ctx); return err }
-	}
-	if err := rebuild(ctx); err != nil {
-		return fmt.Errorf("make the index anew after a purge: %w; `reprise index rebuild` does it", err)
-	}
-	return nil
-}
-
-func (s *Scopes) reason(reason string) string {
-	if reason = s.sweep(reason); reason != "" {
-		return sign.Clip(reason, 400)
-	}
-	return "forgotten by hand"
-}
-
-// plainJSON is all strings of a JSON value, as they read.
-func plainJSON(raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return string(raw)
-	}
-	var b strings.Builder
-	var walk func(any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case string:
-			b.WriteString(v)
-			b.WriteByte('\n')
-		case []any:
-			for _, x := range v {
-				walk(x)
-			}
-		case map[string]any:
-			for _, x := range v {
-				walk(x)
-			}
-		}
-	}
-	walk(v)
-	return b.String()
 }
 
 // gitKeeps tells what the memory's repository still holds: commits are not

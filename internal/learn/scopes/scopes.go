@@ -3,8 +3,10 @@
 // projects through gates and by hand, corrects it, forgets it, finds what
 // contradicts, and explains.
 //
-// It writes no files of its own: entries and blocks through package memory,
-// under its locks, and events through whoever records them; it takes no lock.
+// It writes entries and blocks through package memory, under its locks, and events
+// through whoever records them. Files of its own are those of what is being
+// forgotten, in the directory Options.Pending, whose forget.lock is held by who
+// forgets, before any lock of memory or log is taken.
 package scopes
 
 import (
@@ -18,8 +20,10 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/event"
 	"reprise/internal/fact"
+	"reprise/internal/learn"
 	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
@@ -60,7 +64,14 @@ type Options struct {
 	// Organize takes in what is new in the logs; nil = somebody else does.
 	Organize func(context.Context) error
 	// Purge takes events out of a log for good; nil = it cannot be done here.
-	Purge func(ctx context.Context, project string, gone func(*event.Event) bool, reason string) (int, error)
+	Purge func(context.Context, Purging) (Purged, error)
+	// Trace finds what in the logs tells of what was worked out from them; nil = an
+	// item's own evidence is all that is known.
+	Trace func(ctx context.Context, ids []string) (learn.Trace, error)
+	// Pending is the directory of what is being forgotten; "" = a forgetting that is
+	// killed is finished by nobody.
+	Pending string
+	Disk    durable.Disk // of Pending
 	// Rebuild makes the index anew; nil = Index.Rebuild. It is called by a purge.
 	Rebuild func(context.Context) error
 	Now     func() time.Time
@@ -419,6 +430,8 @@ type Change struct {
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 	Warnings  []string   `json:"warnings,omitempty"`
 	Purged    int        `json:"purged,omitempty"` // events taken out of the logs
+	Taken     []Taken    `json:"taken,omitempty"`  // those events by type
+	Left      []Left     `json:"left,omitempty"`   // words of it that something else says
 }
 
 // Note is something to be remembered.

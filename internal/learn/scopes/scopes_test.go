@@ -42,6 +42,7 @@ func newEstate(t *testing.T) *estate {
 func (e *estate) clock() time.Time { return e.now }
 
 func (e *estate) open() {
+	e.org = learn.New(learn.Options{Index: e.index, Logs: e.logs(), Now: e.clock})
 	global := e.scopesFor(recall.Reader{All: true}).o.Entries("")
 	o := recall.Options{IndexFile: e.path, MemoryDir: e.memoryDir(), Now: e.clock}
 	var list []recall.EntryFile
@@ -92,10 +93,13 @@ func (e *estate) scopesFor(who recall.Reader) *Scopes {
 			return memory.New(memory.Options{Dir: filepath.Join(e.dir, p+"-global", "memory"), Now: e.clock, Git: memory.GitOptions{Off: true}})
 		},
 		Organize: func(ctx context.Context) error { _, err := e.org.Run(ctx, 0); return err },
-		Purge: func(ctx context.Context, p string, gone func(*event.Event) bool, reason string) (int, error) {
-			out, err := event.Purge(ctx, event.PurgeOptions{Dir: e.events(p), Host: "tester", Now: e.clock, Disk: e.disk, Reason: reason, Match: func(ev event.Event) bool { return gone(&ev) }})
-			return out.Events, err
+		Purge: func(ctx context.Context, p Purging) (Purged, error) {
+			out, err := event.Purge(ctx, event.PurgeOptions{
+				Dir: e.events(p.Project), Host: "tester", Now: e.clock, Disk: e.disk, Reason: p.Reason, Item: p.Item, Raw: p.Raw, Match: func(ev event.Event) bool { return p.Gone(&ev) },
+			})
+			return Purged{Events: out.Events}, err
 		},
+		Trace: e.org.Trace, Pending: filepath.Join(e.dir, "forgetting"), Disk: e.disk,
 		Rebuild: func(ctx context.Context) error { _, err := e.index.Rebuild(ctx); return err },
 	})
 }
