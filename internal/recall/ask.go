@@ -1,7 +1,9 @@
 package recall
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"reprise/internal/recall/lexicon"
 )
@@ -12,6 +14,10 @@ import (
 const (
 	maxConcepts = 40 // distinct words of a question that are used
 	maxRelated  = 20 // related words of one concept
+	// memberOfKind is what naming the thing is worth against naming its kind: "we use
+	// pnpm" tells of the package manager, and so does a call of pnpm.
+	memberOfKind = 0.85
+	pairOfKind   = 0.4 // a pair of characters of a phrase that names a kind
 )
 
 // wanted is a word that a question asks for, before it is known whether it
@@ -23,16 +29,23 @@ type wanted struct {
 	stop    bool
 	part    bool // of an identifier, or a character of a pair
 	own     bool // the question's word itself
+	light   bool // a word that questions are framed in
+	proper  bool // written as a name is
 }
 
 // wantedOf cuts a question into what it asks for, in the order of the
-// question, each concept's own word before those related to it.
-func wantedOf(text string, w weights) []wanted {
+// question, each concept's own word before those related to it, and says which
+// kinds of thing it names.
+func wantedOf(text string, w weights) ([]wanted, []lexicon.Kind) {
 	var out []wanted
+	var stems []string
 	seen := map[string]int{}
 	concepts, lastEnd := 0, -1
 	lexicon.Words(text, func(x lexicon.Word) bool {
 		surface := strings.ToLower(text[x.Start:x.End])
+		if !x.Part {
+			stems = append(stems, x.Term)
+		}
 		isStop := lexicon.Stop(surface) || lexicon.StopDense(x.Term) || len(x.Term) == 1 && x.Term[0] >= 'a'
 		weight := 1.0
 		if x.Part && x.End <= lastEnd {
@@ -49,12 +62,17 @@ func wantedOf(text string, w weights) []wanted {
 		c := concepts
 		concepts++
 		seen[x.Term] = len(out)
-		out = append(out, wanted{text: x.Term, concept: c, weight: weight, stop: isStop, part: x.Part, own: true})
+		out = append(out, wanted{text: x.Term, concept: c, weight: weight, stop: isStop, part: x.Part, own: true,
+			light: !isStop && (lexicon.Light(x.Term) || lexicon.Generic(surface)), proper: !isStop && proper(text, x)})
 		return concepts < maxConcepts
 	})
 	own := len(out)
 	if w[weightRelated] <= 0 {
-		return out
+		return out, nil
+	}
+	kinds := lexicon.Kinds(stems)
+	for _, k := range kinds {
+		out = withKind(out, own, k)
 	}
 	for i := range own {
 		if out[i].stop {
@@ -73,6 +91,42 @@ func wantedOf(text string, w weights) []wanted {
 				weight = w[weightMember]
 			}
 			out = append(out, wanted{text: r.Term, concept: out[i].concept, weight: weight * out[i].weight})
+		}
+	}
+	return out, kinds
+}
+
+// proper says that a word is written as a name is: with a capital, and not because it
+// begins a sentence.
+func proper(text string, w lexicon.Word) bool {
+	isUpper := func(c byte) bool { return c >= 'A' && c <= 'Z' }
+	for i := w.Start + 1; i < w.End; i++ {
+		if isUpper(text[i]) {
+			return true // iOS, OrderTable
+		}
+	}
+	before := strings.TrimRight(text[:w.Start], " \t\"'(“‘")
+	return isUpper(text[w.Start]) && before != "" && strings.IndexByte(".!?:\n", before[len(before)-1]) < 0
+}
+
+// withKind lets the members of a kind stand for the words that name it, which are
+// among the first own of out. The pairs of characters of a phrase become one concept:
+// each alone says nothing.
+func withKind(out []wanted, own int, k lexicon.Kind) []wanted {
+	first := -1
+	for i := range own {
+		if out[i].stop || !slices.Contains(k.Words, out[i].text) {
+			continue
+		}
+		if out[i].text[0] >= utf8.RuneSelf {
+			if first >= 0 {
+				out[i].concept, out[i].own, out[i].weight = out[first].concept, false, pairOfKind
+				continue
+			}
+			first = i
+		}
+		for _, m := range k.Members {
+			out = append(out, wanted{text: m, concept: out[i].concept, weight: memberOfKind * out[i].weight})
 		}
 	}
 	return out

@@ -37,7 +37,8 @@ func (d *db) terms(text string, w weights) ([]queryTerm, error) {
 	var all []queryTerm
 	at := map[string]int{}
 	telling := false
-	for _, x := range wantedOf(text, w) {
+	want, _ := wantedOf(text, w)
+	for _, x := range want {
 		if i, ok := at[x.text]; ok { // related to two words of the question
 			all[i].weight = max(all[i].weight, x.weight)
 			continue

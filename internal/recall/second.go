@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"reprise/internal/fact"
 	"reprise/internal/recall/lexicon"
 )
 
@@ -40,8 +41,9 @@ func (r *ranking) second() {
 	talker := func(w string) bool { return authors[w] }
 	for i, d := range r.docs {
 		f := lexicon.FeaturesOf(d.Text, talker)
-		d.covered = r.covered(d)
 		var s weights
+		s[weightStates] = r.states(d)
+		d.covered = r.covered(d)
 		s[weightCoverage] = r.coverage(d)
 		s[weightDate] = r.dateMatch(d)
 		s[weightImportance] = d.Importance
@@ -119,6 +121,38 @@ func (r *ranking) answers() {
 	}
 }
 
+// states is how much of what a question asks for by an attribute's name a document
+// says in other words ("we use pnpm" has the package manager). The document then has
+// it, for all that comes after.
+func (r *ranking) states(d *scoredDoc) float64 {
+	got := 0.0
+	for _, s := range r.q.states {
+		if !slices.ContainsFunc(d.Facts, func(f fact.Fact) bool { return ofAttribute(f.Attribute, s.attributes) }) {
+			continue
+		}
+		got = 1
+		for _, i := range s.concepts {
+			if d.sat[i] < 1 {
+				more := (1 - d.sat[i]) * r.q.concepts[i].gain
+				d.own += more
+				d.base += more
+				d.sat[i] = 1
+			}
+		}
+	}
+	return got
+}
+
+// ofAttribute: "default branch" says which branch it is, too.
+func ofAttribute(have string, asked []string) bool {
+	for _, a := range asked {
+		if rest, ok := strings.CutSuffix(have, a); ok && (rest == "" || rest[len(rest)-1] == ' ') {
+			return true
+		}
+	}
+	return false
+}
+
 // coverage is the share of what the question asks for that the document has.
 func (r *ranking) coverage(d *scoredDoc) float64 {
 	if r.q.total <= 0 {
@@ -154,8 +188,8 @@ func (r *ranking) covered(d *scoredDoc) float64 {
 		if c.name {
 			continue
 		}
-		sum += c.gain * best[i]
-		total += c.gain
+		sum += c.worth() * best[i]
+		total += c.worth()
 	}
 	if total == 0 { // nothing but names
 		for i, c := range r.q.concepts {
@@ -181,7 +215,11 @@ const (
 	fitScore   = 0.4
 	fitMost    = 12.0 // units of score beyond which more says nothing
 	fitOther   = -8.6
-	fitBase    = -0.13
+	fitBase    = -0.03
+	fitLight   = 0.35 // a word that questions are framed in, against others
+	fitHave    = 0.8  // a name that the best documents have, up to fitNames of them
+	fitGone    = -1.5 // and one that they have not
+	fitNames   = 2
 	fitPair    = 0.5  // a pair of characters that is missing may be no word
 	fitAsked   = 8    // words of a question that it is judged by
 	fitAmong   = 10   // best documents that are looked at
@@ -208,6 +246,8 @@ func (r *ranking) judge() {
 	}
 	x := fitBase + fitCovered*covered + fitUnknown*r.missing(maps.Values(r.byID)) + fitAbsent*r.missing(slices.Values(best)) +
 		fitScore*min(fitMost, max(0, top)/idfOf(1, max(r.corpus.docs, 2)))
+	have, gone := r.proper(best)
+	x += fitHave*have + fitGone*gone
 	if len(r.q.names) > 0 {
 		// What is asked of one person, and was said by another, is seldom meant.
 		theirs := 0.0
@@ -232,6 +272,32 @@ func (r *ranking) judge() {
 	}
 }
 
+// worth is what a concept counts in the judgement whether the memory speaks of what
+// is asked.
+func (c *concept) worth() float64 {
+	if c.light {
+		return c.gain * fitLight
+	}
+	return c.gain
+}
+
+// proper counts the names in a question, other than of people who talk, that the best
+// documents have, and those that none of them has.
+func (r *ranking) proper(best []*scoredDoc) (have, gone float64) {
+	for i, c := range r.q.concepts {
+		if !c.proper || c.name {
+			continue
+		}
+		most := 0.0
+		for _, d := range best {
+			most = max(most, min(1, d.sat[i]))
+		}
+		have += most
+		gone += 1 - most
+	}
+	return min(have, fitNames), min(gone, fitNames)
+}
+
 // missing is the share of what a question asks for, people aside, that none of
 // some documents has; what only a related word stands for is missing in part.
 func (r *ranking) missing(docs iter.Seq[*scoredDoc]) float64 {
@@ -250,16 +316,16 @@ func (r *ranking) missing(docs iter.Seq[*scoredDoc]) float64 {
 	// A long prompt tells of much that no memory has: what it is judged by is
 	// what fits best.
 	slices.SortStableFunc(asked, func(i, j int) int {
-		return cmp.Compare(have[j]*r.q.concepts[j].gain, have[i]*r.q.concepts[i].gain)
+		return cmp.Compare(have[j]*r.q.concepts[j].worth(), have[i]*r.q.concepts[i].worth())
 	})
 	sum, total := 0.0, 0.0
 	for _, i := range asked[:min(fitAsked, len(asked))] {
-		gone := r.q.concepts[i].gain * (1 - have[i])
+		gone := r.q.concepts[i].worth() * (1 - have[i])
 		if r.q.concepts[i].text[0] >= utf8.RuneSelf {
 			gone *= fitPair
 		}
 		sum += gone
-		total += r.q.concepts[i].gain
+		total += r.q.concepts[i].worth()
 	}
 	if total <= 0 {
 		return 0

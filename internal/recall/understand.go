@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"slices"
 	"strings"
 
 	"reprise/internal/recall/lexicon"
@@ -15,7 +16,10 @@ type concept struct {
 	known bool    // the question's own word occurs somewhere
 	stop  bool
 	part  bool
-	text  string
+	light bool // a word that questions are framed in
+	// proper: written as the name of something.
+	proper bool
+	text   string
 }
 
 type conceptTerm struct {
@@ -43,6 +47,14 @@ type understood struct {
 	cue      cue
 	dates    []lexicon.Span
 	words    []string // stems in order, without stop words, for phrases
+	states   []stating
+}
+
+// stating is an attribute that a question asks for by name: a document that states
+// it has what these concepts ask for, in whatever words.
+type stating struct {
+	attributes []string
+	concepts   []int
 }
 
 func understand(a *asked, w weights, cands []*candidate) understood {
@@ -59,7 +71,7 @@ func understand(a *asked, w weights, cands []*candidate) understood {
 			}
 		}
 	}
-	want := wantedOf(a.Text, w)
+	want, kinds := wantedOf(a.Text, w)
 	telling := false
 	for _, x := range want {
 		telling = telling || !x.stop
@@ -73,7 +85,7 @@ func understand(a *asked, w weights, cands []*candidate) understood {
 		if !ok {
 			k = len(u.concepts)
 			index[x.concept] = k
-			u.concepts = append(u.concepts, concept{text: x.text, stop: x.stop, part: x.part})
+			u.concepts = append(u.concepts, concept{text: x.text, stop: x.stop, part: x.part, light: x.light, proper: x.proper})
 		}
 		c := &u.concepts[k]
 		i, known := at[x.text]
@@ -117,6 +129,18 @@ func understand(a *asked, w weights, cands []*candidate) understood {
 		if !c.name {
 			u.total += c.gain
 		}
+	}
+	for _, k := range kinds {
+		if len(k.Attributes) == 0 {
+			continue
+		}
+		s := stating{attributes: k.Attributes}
+		for i, c := range u.concepts {
+			if slices.Contains(k.Words, c.text) {
+				s.concepts = append(s.concepts, i)
+			}
+		}
+		u.states = append(u.states, s)
 	}
 	u.cue = cueOf(a.Text)
 	u.dates = lexicon.DatesOf(a.Text, a.now)

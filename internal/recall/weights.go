@@ -43,6 +43,7 @@ const (
 	weightDate
 	weightPhrase
 	weightCoverage
+	weightStates
 	weightRecency
 	weightImportance
 	weightConfidence
@@ -92,6 +93,7 @@ var weightTable = [numWeights]struct {
 	weightDate:             {"date", 0.3},
 	weightPhrase:           {"phrase", 0.2},
 	weightCoverage:         {"coverage", 0.15},
+	weightStates:           {"states", 1},
 	weightRecency:          {"recency", 0.02},
 	weightImportance:       {"importance", 0.1},
 	weightConfidence:       {"confidence", 0.05},

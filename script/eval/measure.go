@@ -78,6 +78,7 @@ var signalGroups = []struct {
 	{"dates", []string{"date"}},
 	{"coverage", []string{"coverage"}},
 	{"phrase", []string{"phrase"}},
+	{"stated attributes", []string{"states"}},
 	{"title", []string{"title"}},
 	{"parts of identifiers", []string{"part"}},
 	{"recency", []string{"recency"}},

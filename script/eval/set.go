@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/fact"
 	"reprise/internal/recall"
 )
 
@@ -275,6 +276,9 @@ func (r *reader) document(d *document) error {
 		Source: d.ID, Title: d.Title, Text: d.Text, Time: d.Time.Time}
 	if d.Project != "" {
 		out.Scope = "project"
+	}
+	if out.Class != recall.ClassEpisode { // as reprise does with what is written down
+		out.Facts = fact.FindUnder(out.Title, out.Text)
 	}
 	for _, old := range r.byID[d.ID] {
 		if old.Project != d.Project {
