@@ -19,16 +19,9 @@ type programs struct{ dir, home, work string }
 func newPrograms(t *testing.T) programs {
 	t.Helper()
 	p := programs{t.TempDir(), t.TempDir(), t.TempDir()}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range []string{"reprise", "reprise-hook"} {
-		if err := os.Link(self, filepath.Join(p.dir, name)); err != nil {
-			data, rerr := os.ReadFile(self) // on another file system
-			if rerr != nil || os.WriteFile(filepath.Join(p.dir, name), data, 0o700) != nil {
-				t.Fatal(err, rerr)
-			}
+		if err := linkSelf(filepath.Join(p.dir, name)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return p

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,8 @@ is flagged.`, loadAfter, persistAfter),
 					return err
 				}
 				file = home.LogFile()
+			} else if !filepath.IsAbs(file) {
+				file = filepath.Join(app.Env.Dir, file)
 			}
 			sessions, bad, err := readCompliance(file, from)
 			if err != nil {

@@ -31,6 +31,7 @@ const (
 func memorySummarize(app *App) *cobra.Command {
 	var most int
 	var within time.Duration
+	var unlessBusy bool
 	cmd := &cobra.Command{
 		Use: "summarize [SESSION]", Aliases: []string{"summarise"}, Args: cobra.MaximumNArgs(1), Short: "Have a model write the summaries of sessions",
 		Long: `Have a model write the summaries of sessions that have ended, in place of those
@@ -53,16 +54,20 @@ ends.`,
 			if len(args) == 1 {
 				session = args[0]
 			}
-			return app.summarize(cmd.Context(), session, since, most)
+			return app.summarize(cmd.Context(), session, since, most, unlessBusy)
 		},
 	}
 	cmd.Flags().IntVarP(&most, "limit", "n", 10, "at most `N` sessions, the newest first")
 	cmd.Flags().DurationVar(&within, "within", 0, "only sessions that ended within this time; 0 is all")
+	cmd.Flags().BoolVar(&unlessBusy, "unless-busy", false, "do nothing where another process writes summaries")
+	_ = cmd.Flags().MarkHidden("unless-busy") // it was defined just above
 	return cmd
 }
 
-// summarize has summaries written, one process at a time.
-func (a *App) summarize(ctx context.Context, session string, since time.Time, most int) error {
+// summarize has summaries written, one process at a time. A person is told that
+// another is at it, and then of what is left: only after a session is that one's
+// business.
+func (a *App) summarize(ctx context.Context, session string, since time.Time, most int, unlessBusy bool) error {
 	j, err := a.Judge()
 	if err != nil {
 		return err
@@ -85,11 +90,10 @@ func (a *App) summarize(ctx context.Context, session string, since time.Time, mo
 	lock := filepath.Join(dir, "summaries.lock")
 	unlock, err := durable.TryLock(lock)
 	if errors.Is(err, durable.ErrLocked) {
-		fmt.Fprintln(a.Err, "Summaries are being written by another process.")
-		if session == "" {
+		if unlessBusy {
 			return nil
 		}
-		// Who names a session wants to know what becomes of that one.
+		fmt.Fprintln(a.Err, "Summaries are being written by another process: waiting for it.")
 		unlock, err = durable.Lock(ctx, lock)
 	}
 	if err != nil {
@@ -174,7 +178,7 @@ func (a *App) summarizeLater() error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		dir = home.Paths.Data
 	}
-	args := []string{"memory", "summarize", fmt.Sprintf("--limit=%d", laterSummaries), "--within=" + laterWithin.String()}
+	args := []string{"memory", "summarize", fmt.Sprintf("--limit=%d", laterSummaries), "--within=" + laterWithin.String(), "--unless-busy"}
 	if a.ConfigFlag != "" {
 		args = append(args, "--config="+a.ConfigFlag)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,12 +22,12 @@ import (
 // the supervisors and agents that it starts are the test binary too.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "reprise-hook" {
-		os.Exit(hookmain.Main(os.Args[1:], testClock()))
+		os.Exit(hookmain.Main(os.Args[1:], testClock(os.Getenv("REPRISE_TEST_CLOCK"))))
 	}
-	if len(os.Args) > 1 && slices.Contains([]string{"supervise", "protect", "script-agent", "mcp", "memory"}, os.Args[1]) {
+	if name := filepath.Base(os.Args[0]); strings.TrimSuffix(name, ".exe") == "reprise" || len(os.Args) > 1 && slices.Contains([]string{"supervise", "protect", "script-agent", "mcp", "memory"}, os.Args[1]) {
 		reprise()
 	}
-	testscript.Main(m, map[string]func(){"reprise": reprise})
+	os.Exit(setUpProgram(m))
 }
 
 func reprise() {
@@ -35,14 +36,14 @@ func reprise() {
 		fmt.Fprintln(os.Stderr, "reprise:", err)
 		os.Exit(cli.ExitFailure)
 	}
-	app.Env.Now = testClock()
+	app.Env.Now = testClock(os.Getenv("REPRISE_TEST_CLOCK"))
 	os.Exit(cli.Main(context.Background(), os.Args[1:], app))
 }
 
-// testClock is the machine's clock, or with REPRISE_TEST_CLOCK one that is so much
-// ahead or behind ("-1h"). Only these test programs know the variable.
-func testClock() func() time.Time {
-	off, err := time.ParseDuration(os.Getenv("REPRISE_TEST_CLOCK"))
+// testClock is the machine's clock, or one that is so much ahead or behind
+// ("-1h"): the value of REPRISE_TEST_CLOCK, which only these test programs know.
+func testClock(ahead string) func() time.Time {
+	off, err := time.ParseDuration(ahead)
 	if err != nil {
 		return time.Now
 	}
@@ -62,42 +63,40 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(env.WorkDir+"/home", 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
-			"until": until,
+			"reprise": command,
+			"mcp":     converse,
+			"exits":   exits,
+			"until":   until,
 		},
 	})
 }
 
-// exits runs a command and wants exactly this exit code:
+// exits runs reprise and wants exactly this exit code:
 //
 //	exits 3 reprise runs show run-aaaaaaaaaa
 func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND [ARG ...]")
+	if neg || len(args) < 2 || args[1] != "reprise" {
+		ts.Fatalf("usage: exits CODE reprise [ARG ...]")
 	}
-	err := ts.Exec(args[1], args[2:]...)
-	code := "0"
-	if err != nil {
-		code = strings.TrimPrefix(err.Error(), "exit status ")
-	}
-	if code != args[0] {
+	if code := strconv.Itoa(runCommand(ts, args[2:])); code != args[0] {
 		ts.Fatalf("%s ended with %s, want exit code %s", strings.Join(args[1:], " "), code, args[0])
 	}
 }
 
-// until runs a command again and again until it succeeds, for ten seconds.
+// until runs a command as a process, again and again until it succeeds. The limit
+// is only there for what never does.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: until COMMAND [ARG ...]")
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		err := ts.Exec(args[0], args[1:]...)
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("%s: still %v after 10 s", strings.Join(args, " "), err)
+			ts.Fatalf("%s: still %v after two minutes", strings.Join(args, " "), err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -64,6 +64,17 @@ func start(t *testing.T, m *run.Manager, req run.Request) run.Record {
 	if err != nil {
 		t.Fatalf("start: %v", err)
 	}
+	if req.Detach {
+		// No StopAll waits for it, and whoever sees its supervisor's end writes
+		// to a directory that the test is about to remove.
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if _, err := m.Wait(ctx, r.ID); errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s goes on after the test: %v", r.ID, err)
+			}
+		})
+	}
 	return r
 }
 
