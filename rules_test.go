@@ -130,6 +130,7 @@ var sideways = map[string]string{
 	"delegation → agent": "what is counted is a client's event in our own words",
 	"learn → memory":     "what passes a promotion gate becomes an entry of a memory file",
 	"session → brief":    "what a session is told is put together by the brief, which knows nothing of settings",
+	"staterepo → memory": "an agent's entries are written as the project's are",
 	"session → hook":     "it is the part of the hooks' router that needs the index",
 }
 

@@ -80,6 +80,14 @@ func commands(app *App) []*cobra.Command {
 		newMemoryCmd(app),
 		newRecallCmd(app),
 		newContextCmd(app),
+		newStateCmd(app),
+		newLogCmd(app),
+		newLearnCmd(app),
+		newDecideCmd(app),
+		newScratchCmd(app),
+		newNoteCmd(app),
+		newCheckpointCmd(app),
+		newHandoffCmd(app),
 		newPolicyCmd(app),
 		newMetricsCmd(app),
 		newQACmd(app),
@@ -97,6 +105,7 @@ func commands(app *App) []*cobra.Command {
 		newSuperviseCmd(app),
 		newProtectCmd(app),
 		newScriptAgentCmd(app),
+		newMergeDriverCmd(app),
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 )
 
 func newContextCmd(app *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "context", Short: "See what sessions are told"}
-	cmd.AddCommand(newContextShowCmd(app))
+	cmd := &cobra.Command{Use: "context", Short: "See what sessions are told, and say what is to be passed on"}
+	cmd.AddCommand(newContextShowCmd(app), newContextSetCmd(app), newContextPromoteCmd(app))
 	return cmd
 }
 

@@ -163,6 +163,7 @@ func scopesCommand(app *App, use, short string, args cobra.PositionalArgs, run f
 			if err != nil {
 				return memoryError(err)
 			}
+			app.saveGlobal(cmd.Context(), c.Project, c.Op+": "+c.Text)
 			return changed(app, c, asJSON)
 		},
 	}

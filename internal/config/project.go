@@ -76,6 +76,9 @@ func FindProject(env Env, dir string) (*Project, error) {
 		if p, err := projectAt(d); p != nil || err != nil {
 			return p, err
 		}
+		if isAgentDir(d) { // the state's repository, and not the project's
+			continue
+		}
 		kind, main, err := gitAt(d)
 		if err != nil {
 			return nil, err

@@ -1,8 +1,9 @@
 // Package git runs the git program and understands its answers.
 //
-// It writes no file itself; the git program writes the repository it is pointed
-// at. It takes no lock: two calls on one worktree must be kept apart by the
-// caller, because git's own index.lock makes the second one fail.
+// The git program writes the repository it is pointed at; beside it, this package
+// itself writes loose objects below objects/, and nothing else. It takes no lock:
+// two calls on one worktree must be kept apart by the caller, because git's own
+// index.lock makes the second one fail.
 //
 // The program runs with an environment of its own: nothing that git reads from
 // the caller's GIT_* variables, no prompt, no pager, no editor, and with those
@@ -22,6 +23,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"reprise/internal/durable"
 )
 
 // What callers tell apart with errors.Is.
@@ -66,6 +69,7 @@ type Options struct {
 	Local   time.Duration // bound of a local command; 0 = 30 s
 	Remote  time.Duration // bound of fetch and push; 0 = 2 min
 	MaxOut  int           // bytes of output kept; 0 = 4 MiB
+	Disk    durable.Disk  // where objects are stored; zero = the real disk
 }
 
 // Git runs commands in one directory.
@@ -75,7 +79,9 @@ type Git struct {
 	path string
 	err  error
 
-	index string // GIT_INDEX_FILE of one command
+	index    string // GIT_INDEX_FILE of one command
+	gitDir   string // GIT_DIR, where it is not to be looked for
+	workTree string // GIT_WORK_TREE
 }
 
 // New returns a Git for dir. A program that is missing is an error of each call,
@@ -170,6 +176,12 @@ func (g *Git) env() []string {
 	}
 	if g.index != "" {
 		env = append(env, "GIT_INDEX_FILE="+g.index)
+	}
+	if g.gitDir != "" {
+		env = append(env, "GIT_DIR="+g.gitDir)
+	}
+	if g.workTree != "" {
+		env = append(env, "GIT_WORK_TREE="+g.workTree)
 	}
 	return append(env, "LC_ALL=C", "LANG=C", "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "GIT_PAGER=cat", "PAGER=cat",
 		"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", "GIT_MERGE_AUTOEDIT=no", "SSH_ASKPASS_REQUIRE=never",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type Entry struct {
 	Agent        string    `json:"agent,omitempty"` // who wrote it; "user" for a person
 	Type         string    `json:"type"`
 	Status       string    `json:"status,omitempty"` // no part of the id; see Resolve
+	To           string    `json:"to,omitempty"`     // whom a handoff is for; empty = anyone
 	Parent       string    `json:"parent,omitempty"`
 	DependsOn    []string  `json:"depends_on,omitempty"`
 	Decision     string    `json:"decision,omitempty"`
@@ -44,6 +46,9 @@ type Entry struct {
 	// Edited says that its content has not the hash that its id is: it was
 	// written or changed by hand. All up to the next entry is then its text.
 	Edited bool `json:"edited,omitempty"`
+	// Short says that it stands in the short form, "## TIME - TYPE" and its text,
+	// without front matter.
+	Short bool `json:"short,omitempty"`
 	// Problem says what is wrong with its front matter; what could be read of
 	// it stands in the other fields.
 	Problem string `json:"problem,omitempty"`
@@ -54,6 +59,12 @@ const (
 	TypeLearning   = "learning"
 	TypeDecision   = "decision"
 	TypeChange     = "change"
+	TypeStart      = "start" // of these the changelog is made: an agent begins,
+	TypePlan       = "plan"
+	TypeImplement  = "implement"
+	TypeError      = "error"
+	TypeHandoff    = "handoff" // hands on to another
+	TypeEnd        = "end"     // and ends
 	TypePreference = "preference"
 	// TypeTombstone retires the item that Supersedes names. What that item
 	// itself replaced stands in DependsOn, so that it does not come back.
@@ -113,6 +124,7 @@ func entryHash(e Entry) hash.Hash {
 	}
 	put("agent", e.Agent)
 	put("type", e.Type)
+	put("to", e.To)
 	put("parent", e.Parent)
 	put("depends_on", e.DependsOn...)
 	put("decision", e.Decision)
@@ -189,6 +201,7 @@ func (e Entry) Render() (Entry, []byte) {
 	one("agent", e.Agent)
 	one("type", e.Type)
 	one("status", e.Status)
+	one("to", e.To)
 	one("parent", e.Parent)
 	list("depends_on", e.DependsOn)
 	one("decision", e.Decision)
@@ -307,14 +320,14 @@ func ParseEntries(data []byte) *EntryFile {
 			continue
 		}
 		start := p.lines[at].start
-		f.free(free, start)
+		p.free(f, free, start)
 		limit, after := p.bodyEnd(next, body)
 		e.Line, e.Start = at+1, start
 		e.End = p.text(&e, body, limit)
 		f.Entries = append(f.Entries, e)
 		free, next = e.End, after
 	}
-	f.free(free, len(data))
+	p.free(f, free, len(data))
 	return f
 }
 
@@ -326,6 +339,81 @@ func (f *EntryFile) free(from, to int) {
 	if len(bytes.TrimSpace(f.src[from:to])) > 0 {
 		f.Free = append(f.Free, [2]int{from, to})
 	}
+}
+
+// free is a stretch between entries in full form: entries in the short form, and
+// what is none.
+func (p *entryParser) free(f *EntryFile, from, to int) {
+	at, _ := slices.BinarySearchFunc(p.lines, from, func(l line, from int) int { return l.start - from })
+	open := -1 // number of the line that opens a short entry
+	var e Entry
+	flush := func(next int) { // the entry ends before that line
+		if open < 0 {
+			return
+		}
+		first, end := open+1, next
+		for first < end && len(trimRight(p.raw(first))) == 0 {
+			first++
+		}
+		for end > first && len(trimRight(p.raw(end-1))) == 0 {
+			end--
+		}
+		e.Text = strings.TrimRight(p.body(first, end), " \t\n")
+		e.ID = EntryID(e)
+		if e.End = p.lines[open].next; end > first {
+			e.End = p.lines[end-1].next
+		}
+		f.Entries = append(f.Entries, e)
+		from, open = e.End, -1
+	}
+	for ; at < len(p.lines) && p.lines[at].start < to; at++ {
+		b := p.raw(at)
+		if len(b) == 0 || b[0] != '#' {
+			continue
+		}
+		if next, ok := shortHeading(b); ok {
+			flush(at)
+			f.free(from, p.lines[at].start)
+			e, open = next, at
+			e.Line, e.Start = at+1, p.lines[at].start
+			continue
+		}
+		if bytes.HasPrefix(b, []byte("# ")) || bytes.HasPrefix(b, []byte("## ")) {
+			flush(at)
+		}
+	}
+	flush(at)
+	f.free(from, to)
+}
+
+// shortHeading reads the line that opens an entry in the short form:
+//
+//	## 2026-01-21T10:30:00Z - implement
+//
+// Only known types count: people head their own sections with times, too.
+func shortHeading(b []byte) (Entry, bool) {
+	rest, ok := bytes.CutPrefix(trimRight(b), []byte("## 2"))
+	if !ok || len(rest) > 80 {
+		return Entry{}, false
+	}
+	at := bytes.LastIndexByte(rest, ' ')
+	if at < 0 {
+		return Entry{}, false
+	}
+	e := Entry{Type: string(rest[at+1:]), Short: true}
+	switch e.Type {
+	case TypeStart, TypePlan, TypeImplement, TypeDecision, TypeHandoff, TypeEnd, TypeError, TypeLearning, TypeChange:
+	default:
+		return Entry{}, false
+	}
+	when := "2" + string(bytes.TrimRight(rest[:at], " "))
+	for _, dash := range []string{"-", "–", "—"} {
+		if t, ok := strings.CutSuffix(when, " "+dash); ok && len(t) > len(time.DateOnly) {
+			err := entryTime(&e, strings.TrimSpace(t))
+			return e, err == nil
+		}
+	}
+	return Entry{}, false
 }
 
 type entryParser struct {
@@ -459,6 +547,14 @@ func (p *entryParser) text(e *Entry, body, limit int) int {
 		}
 	}
 	e.Edited = true
+	for i := first; i < end; i++ {
+		if _, ok := shortHeading(p.raw(i)); ok {
+			end = i
+			for end > first && len(trimRight(p.raw(end-1))) == 0 {
+				end--
+			}
+		}
+	}
 	e.Text = p.body(first, end)
 	if e.ID == "" { // written by hand, without an id
 		e.ID = EntryID(*e)
@@ -486,7 +582,7 @@ func (e *Entry) cleaned() {
 	if e.ID != clean(e.ID) {
 		e.ID, e.Problem = "", "its id cannot be read"
 	}
-	for _, s := range []*string{&e.Agent, &e.Type, &e.Status, &e.Parent, &e.Decision, &e.Rationale, &e.Source, &e.Supersedes} {
+	for _, s := range []*string{&e.Agent, &e.Type, &e.Status, &e.To, &e.Parent, &e.Decision, &e.Rationale, &e.Source, &e.Supersedes} {
 		*s = clean(*s)
 	}
 	for _, list := range [][]string{e.DependsOn, e.Alternatives, e.Evidence, e.ACL} {

@@ -127,6 +127,8 @@ func setEntryKey(e *Entry, key string, v any) error {
 		return text(&e.Type)
 	case "status":
 		return text(&e.Status)
+	case "to":
+		return text(&e.To)
 	case "parent":
 		return text(&e.Parent)
 	case "depends_on":

@@ -119,7 +119,7 @@ func (f *EntryFile) Cut(gone func(*Entry) bool) (rest []byte, cut [][]byte) {
 		if n := len(out); n > 0 && out[n-1] != '\n' && out[n-1] != '\r' {
 			out = append(out, nl...)
 		}
-		if edited := e.Edited || e.Problem != ""; !edited || !swallows {
+		if edited := e.Edited || e.Short || e.Problem != ""; !edited || !swallows {
 			swallows, keepBefore = edited, len(out)
 		}
 		out = append(out, f.src[e.Start:e.End]...)

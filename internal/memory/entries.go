@@ -61,6 +61,8 @@ func NewEntries(o EntriesOptions) *Entries {
 	s := &Store{o: Options{Dir: o.Dir, Now: o.Now, Access: o.Access, May: o.May, AfterWrite: o.AfterWrite, Disk: o.Disk}, secrets: redact.New()}
 	return &Entries{s: s, plain: true, lookup: map[string]string{
 		mdfile.TypeLearning: learningsFile, mdfile.TypePreference: learningsFile, mdfile.TypeDecision: decisionsFile, mdfile.TypeChange: changelogFile,
+		mdfile.TypeStart: changelogFile, mdfile.TypePlan: changelogFile, mdfile.TypeImplement: changelogFile,
+		mdfile.TypeError: changelogFile, mdfile.TypeHandoff: changelogFile, mdfile.TypeEnd: changelogFile,
 	}}
 }
 
@@ -375,7 +377,7 @@ func (e *Entries) checked(n mdfile.Entry) (mdfile.Entry, error) {
 		}
 		n.Alternatives[i], _ = e.s.secrets.String(a)
 	}
-	for _, s := range append([]string{n.Agent, n.Type, n.Parent, n.Source, n.Supersedes}, append(append(slices.Clone(n.DependsOn), n.Evidence...), n.ACL...)...) {
+	for _, s := range append([]string{n.Agent, n.Type, n.To, n.Parent, n.Source, n.Supersedes}, append(append(slices.Clone(n.DependsOn), n.Evidence...), n.ACL...)...) {
 		if err := checkText("a field", s, 1000); err != nil || strings.ContainsAny(s, "\r\n") {
 			return n, fmt.Errorf("%w: fields are one line of at most 1,000 bytes", ErrContent)
 		}

@@ -472,3 +472,37 @@ func oneRowEach(f *mdfile.File) *mdfile.File {
 		f = g
 	}
 }
+
+// MergeFile merges a file of a memory directory that lies in a state repository,
+// below memory/: logs by union, the index row by row, and days to the latest.
+// conflicts is how many places stand there twice, under a notice. Another file, or
+// one that cannot be read as markdown, is not ok.
+func MergeFile(path string, base, ours, theirs []byte) (merged []byte, conflicts int, ok bool) {
+	name, below := strings.CutPrefix(path, "memory/")
+	if !below || !strings.HasSuffix(name, ".md") {
+		return nil, 0, false
+	}
+	sides := make([]*mdfile.File, 3)
+	for i, data := range [][]byte{ours, base, theirs} {
+		f, err := mdfile.Parse(data)
+		if err != nil {
+			return nil, 0, false
+		}
+		sides[i] = f
+	}
+	sides = sameDay(sides)
+	stem := strings.TrimSuffix(strings.TrimPrefix(name, blocksDir+"/"), ".md")
+	switch {
+	case name == indexFile:
+		sides = sameRows(sides)
+		f, err := mdfile.Parse(mdfile.MergeUnion(sides[1].Bytes(), sides[0].Bytes(), sides[2].Bytes()))
+		if err != nil {
+			return nil, 0, false
+		}
+		return bytes.Clone(oneRowEach(f).Bytes()), 0, true
+	case episodicName().MatchString(stem), stem == "decisions":
+		return mdfile.MergeUnion(sides[1].Bytes(), sides[0].Bytes(), sides[2].Bytes()), 0, true
+	}
+	m := mdfile.MergeText(sides[1].Bytes(), sides[0].Bytes(), sides[2].Bytes())
+	return m.Data, m.Conflicts, true
+}

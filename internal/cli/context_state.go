@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/mdfile"
+	"reprise/internal/staterepo"
+	"reprise/internal/term"
+)
+
+func newContextSetCmd(app *App) *cobra.Command {
+	cmd := newTextCmd(app, "set [TEXT]", "context.md", "Show what the agent that works here is at, or set it")
+	cmd.Long = `Show context.md of the agent that works here, or put TEXT in its place: what it is
+at, for who comes next. TEXT of - reads standard input.`
+	return cmd
+}
+
+func newContextPromoteCmd(app *App) *cobra.Command {
+	var agent string
+	var all, drop, asJSON bool
+	cmd := &cobra.Command{
+		Use: "promote [ID ...]", Short: "Give an agent's learnings and decisions to all who work on the project",
+		Long: `Without an ID: list the learnings and decisions of an agent that are not the
+project's yet. With IDs, or --all: make entries of the project of them. What the
+project says already is not said twice, and what says otherwise is shown.
+
+--done says that what is left is not worth keeping. An agent of whom nothing is left
+is marked as consolidated: once it works nowhere any more, ` + "`reprise state gc`" + ` takes
+its branch away.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all && len(args) > 0 {
+				return usagef("--all is all of them: leave the IDs out")
+			}
+			return promoteOwn(cmd.Context(), app, agent, args, all, drop, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&agent, "agent", "", "of this `AGENT` (default: the one that works here)")
+	cmd.Flags().BoolVar(&all, "all", false, "all that are listed")
+	cmd.Flags().BoolVar(&drop, "done", false, "the rest is not to be kept")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, drop, asJSON bool) error {
+	repo, err := app.State()
+	if err != nil {
+		return err
+	}
+	if agent == "" {
+		t, err := app.agentTree(ctx, repo, false)
+		if err != nil {
+			return err
+		}
+		if t == nil {
+			return stateError(fmt.Errorf("promote: %w works here; --agent names another", staterepo.ErrNoAgent))
+		}
+		agent = t.Agent()
+	}
+	list, err := repo.Unpromoted(ctx, agent)
+	if err != nil {
+		return stateError(err)
+	}
+	if !all && len(ids) == 0 && !drop {
+		if asJSON {
+			return printJSON(app.Out, append([]staterepo.LogEntry{}, list...))
+		}
+		for _, e := range list {
+			fmt.Fprintf(app.Out, "%s  %s  %s\n", e.ID, e.Type, term.SafeLine(e.Title()))
+			if why := notLasting(e.Entry); why != "" {
+				fmt.Fprintf(app.Out, "  %s\n", app.Style().Dim(why))
+			}
+		}
+		if len(list) == 0 {
+			fmt.Fprintln(app.Err, "nothing is left to promote")
+		}
+		return nil
+	}
+	if _, err := app.mayWriteState(); err != nil {
+		return err
+	}
+	chosen, err := chosenEntries(list, ids, all)
+	if err != nil {
+		return err
+	}
+	s, err := app.Scopes()
+	if err != nil {
+		return err
+	}
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	left := len(list)
+	for _, e := range chosen {
+		c, err := s.Adopt(ctx, home.Project.Name, e.Entry)
+		if err != nil {
+			return memoryError(err)
+		}
+		left--
+		if err := changed(app, c, asJSON); err != nil {
+			return err
+		}
+	}
+	app.saveGlobal(ctx, home.Project.Name, fmt.Sprintf("Promote %d of agent %s", len(chosen), agent))
+	if left > 0 && !drop {
+		fmt.Fprintf(app.Err, "%s left; --done says that they are not to be kept\n", count(left, "entry"))
+		return nil
+	}
+	return stateError(repo.Consolidate(ctx, agent))
+}
+
+func chosenEntries(list []staterepo.LogEntry, ids []string, all bool) ([]staterepo.LogEntry, error) {
+	if all {
+		return list, nil
+	}
+	var out []staterepo.LogEntry
+	for _, id := range ids {
+		var found []staterepo.LogEntry
+		for _, e := range list {
+			if e.ID == id || len(id) >= 4 && strings.HasPrefix(e.ID, id) {
+				found = append(found, e)
+			}
+		}
+		if len(found) != 1 {
+			return nil, stateError(fmt.Errorf("promote: %w: %s; without an ID they are listed", staterepo.ErrUnknown, id))
+		}
+		if !slices.ContainsFunc(out, func(e staterepo.LogEntry) bool { return e.ID == found[0].ID }) {
+			out = append(out, found[0])
+		}
+	}
+	return out, nil
+}
+
+// notLasting says why an entry looks like work that was done and not like
+// something that holds next time; "" where it does not.
+func notLasting(e mdfile.Entry) string {
+	if e.Type != mdfile.TypeLearning {
+		return ""
+	}
+	words := strings.Fields(strings.ToLower(e.Title()))
+	if len(words) == 0 {
+		return ""
+	}
+	switch words[0] {
+	case "added", "fixed", "implemented", "updated", "removed", "renamed", "refactored", "moved", "wrote", "created", "changed", "finished", "done":
+		return "this tells what was done, and not what to do or to expect: `reprise log add` is for that"
+	}
+	if len(words) < 4 {
+		return "this is too short to mean anything next time"
+	}
+	return ""
+}

@@ -1,0 +1,432 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/git"
+	"reprise/internal/hook"
+	"reprise/internal/learn/scopes"
+	"reprise/internal/mdfile"
+	"reprise/internal/memory"
+	"reprise/internal/redact"
+	"reprise/internal/staterepo"
+	"reprise/internal/term"
+)
+
+// journal is the state of the agent that works here, opened to be written to.
+type journal struct {
+	repo   *staterepo.Repo
+	tree   *staterepo.Tree
+	access memory.Access
+}
+
+func (a *App) journal(ctx context.Context) (*journal, error) {
+	repo, access, err := a.ensureState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.agentTree(ctx, repo, true)
+	if err != nil {
+		return nil, err
+	}
+	return &journal{repo: repo, tree: t, access: access}, nil
+}
+
+// journalCommand is what commands that add an entry have in common.
+func journalCommand(app *App, use, short string, entry func(text string) mdfile.Entry) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: use, Args: cobra.ExactArgs(1), Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := textArg(cmd.Context(), app, args[0])
+			if err != nil {
+				return err
+			}
+			j, err := app.journal(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return j.add(cmd.Context(), app, entry(text), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	return cmd
+}
+
+func (j *journal) add(ctx context.Context, app *App, e mdfile.Entry, asJSON bool) error {
+	added, err := j.tree.Add(ctx, j.access, e)
+	if err != nil {
+		return stateError(err)
+	}
+	return j.added(app, added, asJSON)
+}
+
+func (j *journal) added(app *App, a staterepo.Added, asJSON bool) error {
+	app.noteState(a.Saved.Notes)
+	if asJSON {
+		return printJSON(app.Out, a)
+	}
+	done := "logged"
+	if a.Existing {
+		done = "already there"
+	}
+	fmt.Fprintf(app.Out, "%s %s  %s\n", done, a.ID, app.Style().Dim("(agent "+j.tree.Agent()+", "+a.File+")"))
+	for _, w := range a.Warnings {
+		fmt.Fprintf(app.Err, "warning: %s\n", w)
+	}
+	return nil
+}
+
+// keep is `learn` and `decide`: what a person says is the project's at once, what an
+// agent says is its own until it is promoted. Outside a project it is everyone's.
+func keep(cmd *cobra.Command, app *App, n scopes.Note, asJSON bool) error {
+	ctx := cmd.Context()
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	if !app.person() && home.Project != nil {
+		j, err := app.journal(ctx)
+		if err != nil {
+			return err
+		}
+		e := mdfile.Entry{Type: n.Type, Text: n.Text, Decision: n.Decision, Alternatives: n.Alternatives, Rationale: n.Rationale, Source: "agent", Confidence: 0.6}
+		return j.add(ctx, app, e, asJSON)
+	}
+	if home.Project != nil {
+		n.Project = home.Project.Name
+		if _, _, err := app.ensureState(ctx); err != nil && !errors.Is(err, git.ErrNotInstalled) {
+			return err
+		}
+	}
+	s, err := app.Scopes()
+	if err != nil {
+		return err
+	}
+	c, err := s.Learn(ctx, n)
+	if err != nil {
+		return memoryError(err)
+	}
+	app.saveGlobal(ctx, n.Project, c.Op+": "+c.Text)
+	return changed(app, c, asJSON)
+}
+
+// saveGlobal commits what was written into what a project's agents share, where
+// there is a repository. The entry is on disk already: what goes wrong is a note.
+func (a *App) saveGlobal(ctx context.Context, project, message string) {
+	home, err := a.Home()
+	if err != nil || project == "" {
+		return
+	}
+	repo, err := a.stateOf(home, project)
+	if err != nil || !repo.Exists() {
+		return
+	}
+	by := ""
+	if !a.person() {
+		by = a.Env.Get(hook.AgentVar)
+	}
+	s, err := repo.Global().Save(ctx, by, clipText(strings.Join(strings.Fields(message), " "), 72))
+	a.noteState(s.Notes)
+	if err != nil {
+		fmt.Fprintf(a.Err, "warning: it is written, but not committed: %v\n", err)
+	}
+}
+
+func newLearnCmd(app *App) *cobra.Command {
+	var asJSON bool
+	var about string
+	cmd := &cobra.Command{
+		Use: "learn INSIGHT", Args: cobra.ExactArgs(1), Short: "Keep something that was learnt",
+		Long: `Keep something that was learnt: an agent (REPRISE_AGENT) in its own learnings.md,
+until ` + "`reprise context promote`" + ` gives it to all, a person at once in the project's.
+
+Good ones say what to do or to expect, and hold next time:
+  Run the linter before a commit: the hook rejects it otherwise.
+  workspace.go is where to begin: everything else calls it.
+What was only done is a log entry: ` + "`reprise log add`" + `.`,
+		Example: `  reprise learn "Tokens need both checks, expiry and signature" --context "the bug of last week"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := textArg(cmd.Context(), app, args[0])
+			if err != nil {
+				return err
+			}
+			if about != "" {
+				text = strings.TrimSpace(text) + "\n\nContext: " + strings.TrimSpace(about)
+			}
+			return keep(cmd, app, scopes.Note{Type: mdfile.TypeLearning, Text: text}, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&about, "context", "", "what prompted it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	return cmd
+}
+
+func newDecideCmd(app *App) *cobra.Command {
+	n := scopes.Note{Type: mdfile.TypeDecision}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "decide DECISION", Args: cobra.ExactArgs(1), Short: "Keep a decision, with what was decided against and why",
+		Example: `  reprise decide "Use RS256" --over HS256 --over sessions --because "the public key is enough to check it"`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if n.Decision, err = textArg(cmd.Context(), app, args[0]); err != nil {
+				return err
+			}
+			return keep(cmd, app, n, asJSON)
+		},
+	}
+	cmd.Flags().StringArrayVar(&n.Alternatives, "over", nil, "what was decided against; may be given several times")
+	cmd.Flags().StringVar(&n.Rationale, "because", "", "why")
+	cmd.Flags().StringVar(&n.Text, "text", "", "more about it, in markdown")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	return cmd
+}
+
+// newTextCmd is a command that shows or writes one file of the agent's own.
+func newTextCmd(app *App, use, file, short string) *cobra.Command {
+	var add bool
+	cmd := &cobra.Command{
+		Use: use, Args: cobra.MaximumNArgs(1), Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if len(args) == 0 {
+				repo, err := app.State()
+				if err != nil {
+					return err
+				}
+				t, err := app.agentTree(ctx, repo, false)
+				if t == nil || err != nil {
+					return err
+				}
+				text, err := t.Read(file)
+				if err != nil {
+					return stateError(err)
+				}
+				fmt.Fprint(app.Out, term.SafeText(text))
+				return nil
+			}
+			text, err := textArg(ctx, app, args[0])
+			if err != nil {
+				return err
+			}
+			j, err := app.journal(ctx)
+			if err != nil {
+				return err
+			}
+			if add {
+				old, err := j.tree.Read(file)
+				if err != nil {
+					return stateError(err)
+				}
+				if old = strings.TrimRight(old, "\n"); old != "" {
+					text = old + "\n\n" + text
+				}
+			}
+			return j.write(ctx, app, file, text)
+		},
+	}
+	cmd.Flags().BoolVar(&add, "add", false, "put it behind what is there, in place of replacing that")
+	return cmd
+}
+
+func (j *journal) write(ctx context.Context, app *App, file, text string) error {
+	if text = strings.TrimRight(text, "\n"); text != "" {
+		text += "\n"
+	}
+	if len(text) > memory.MaxContent {
+		return usagef("the text has %d bytes, at most %d are allowed", len(text), memory.MaxContent)
+	}
+	s, err := j.tree.Write(ctx, j.access, file, redacted(text), strings.TrimSuffix(file, ".md"))
+	if err != nil {
+		return stateError(err)
+	}
+	app.noteState(s.Notes)
+	fmt.Fprintf(app.Out, "%s  %s\n", file, app.Style().Dim("(agent "+j.tree.Agent()+")"))
+	return nil
+}
+
+// redacted is a text without the secrets in it.
+func redacted(text string) string {
+	text, _ = redact.New().String(text)
+	return text
+}
+
+func newScratchCmd(app *App) *cobra.Command {
+	cmd := newTextCmd(app, "scratch [TEXT]", "scratch.md", "Show the working notes of the agent that works here, or write them")
+	cmd.Long = `Show scratch.md of the agent that works here, or put TEXT in its place. TEXT of -
+reads standard input. It is that agent's alone: no merge changes it.`
+	return cmd
+}
+
+func newNoteCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "note NAME TEXT", Args: cobra.ExactArgs(2), Short: "Write an observation into the agent's notes/NAME.md",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := strings.TrimSuffix(args[0], ".md")
+			if err := staterepo.CheckName(name); err != nil {
+				return usagef("%w", err)
+			}
+			text, err := textArg(cmd.Context(), app, args[1])
+			if err != nil {
+				return err
+			}
+			j, err := app.journal(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return j.write(cmd.Context(), app, "notes/"+name+".md", text)
+		},
+	}
+}
+
+func newCheckpointCmd(app *App) *cobra.Command {
+	var message string
+	cmd := &cobra.Command{
+		Use: "checkpoint [NAME]", Args: cobra.MaximumNArgs(1), Short: "Keep where the agent is under a name, or list these save points",
+		Long: `Keep scratch.md and context.md as they are, and which commit of the code it is, in
+checkpoints/NAME.md. The state of that moment can also be had as a whole: it is
+refs/reprise/checkpoint/AGENT/NAME of the state repository.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if len(args) == 0 {
+				repo, err := app.State()
+				if err != nil {
+					return err
+				}
+				t, err := app.agentTree(ctx, repo, false)
+				if t == nil || err != nil {
+					return err
+				}
+				list, err := t.Checkpoints()
+				if err != nil {
+					return stateError(err)
+				}
+				for _, n := range list {
+					fmt.Fprintln(app.Out, term.SafeLine(n))
+				}
+				return nil
+			}
+			j, err := app.journal(ctx)
+			if err != nil {
+				return err
+			}
+			c := staterepo.Checkpoint{Name: args[0], Time: app.Now(), Message: redacted(message)}
+			c.CodeBranch, c.CodeCommit = app.codeHead(ctx)
+			s, err := j.tree.Checkpoint(ctx, j.access, c)
+			if err != nil {
+				return stateError(err)
+			}
+			app.noteState(s.Notes)
+			fmt.Fprintf(app.Out, "checkpoints/%s.md  %s\n", c.Name, app.Style().Dim("(agent "+j.tree.Agent()+")"))
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&message, "message", "m", "", "what it is for")
+	return cmd
+}
+
+// codeHead is the branch and the commit of the code around the working directory,
+// "" where there is none.
+func (a *App) codeHead(ctx context.Context) (branch, commit string) {
+	home, err := a.Home()
+	if err != nil || home.Project == nil {
+		return "", ""
+	}
+	g := git.New(home.Project.Root, git.Options{Vars: a.Env.Vars})
+	if commit, err = g.Resolve(ctx, "HEAD"); err != nil {
+		return "", ""
+	}
+	branch, _ = g.Branch(ctx) // none where it is detached
+	return branch, commit
+}
+
+func newHandoffCmd(app *App) *cobra.Command {
+	var asJSON bool
+	e := mdfile.Entry{Type: mdfile.TypeHandoff, Status: "pending"}
+	cmd := &cobra.Command{
+		Use: "handoff [TEXT]", Args: cobra.MaximumNArgs(1), Short: "Leave work for another agent, or list what waits for this one",
+		Long: `With TEXT: leave work for the agent of --to, or for anyone. Without: list what waits
+for the agent that works here; ` + "`reprise handoff accept ID`" + ` takes one, once.`,
+		Example: `  reprise handoff --to tester "Continue with the API tests; the fixtures are done"
+  reprise handoff accept e-3f9a2c0d`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if len(args) == 0 {
+				return listHandoffs(ctx, app, asJSON)
+			}
+			text, err := textArg(ctx, app, args[0])
+			if err != nil {
+				return err
+			}
+			if e.To != "" {
+				if err := staterepo.CheckName(e.To); err != nil {
+					return usagef("--to: %w", err)
+				}
+			}
+			j, err := app.journal(ctx)
+			if err != nil {
+				return err
+			}
+			n := e
+			n.Text = text
+			return j.add(ctx, app, n, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&e.To, "to", "", "the `AGENT` that it is for (default: anyone)")
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	cmd.AddCommand(&cobra.Command{
+		Use: "accept ID", Args: cobra.ExactArgs(1), Short: "Take a handoff, so that nobody else does",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j, err := app.journal(cmd.Context())
+			if err != nil {
+				return err
+			}
+			added, err := j.tree.Accept(cmd.Context(), j.access, args[0])
+			if err != nil {
+				return stateError(err)
+			}
+			return j.added(app, added, asJSON)
+		},
+	})
+	return cmd
+}
+
+func listHandoffs(ctx context.Context, app *App, asJSON bool) error {
+	repo, err := app.State()
+	if err != nil {
+		return err
+	}
+	t, err := app.agentTree(ctx, repo, false)
+	if err != nil {
+		return err
+	}
+	name := ""
+	if t != nil {
+		name = t.Agent()
+	}
+	list, err := repo.Handoffs(ctx, name)
+	if err != nil {
+		return stateError(err)
+	}
+	open := []staterepo.Handoff{}
+	for _, h := range list {
+		if h.AcceptedBy == "" && h.Branch != "agent-"+name {
+			open = append(open, h)
+		}
+	}
+	if asJSON {
+		return printJSON(app.Out, open)
+	}
+	for _, h := range open {
+		fmt.Fprintf(app.Out, "%s  %s  %s\n", h.ID, term.SafeLine(agentOf(h.LogEntry)), term.SafeLine(h.Title()))
+	}
+	if len(open) == 0 {
+		fmt.Fprintln(app.Err, "nothing waits")
+	}
+	return nil
+}

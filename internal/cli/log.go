@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/mdfile"
+	"reprise/internal/staterepo"
+	"reprise/internal/term"
+)
+
+type logOptions struct {
+	all, graph, asJSON bool
+	types              []string
+	since              string
+	limit              int
+}
+
+func newLogCmd(app *App) *cobra.Command {
+	var o logOptions
+	cmd := &cobra.Command{
+		Use: "log [AGENT]", Args: cobra.MaximumNArgs(1), Short: "Show what agents did, decided and learnt, or add to it",
+		Long: `Show the log of the agent that works here, of another AGENT, or with --all of all of
+them, with what they share and who is at what. Agents of other machines are shown
+as they were when ` + "`reprise state pull`" + ` last looked.`,
+		Example: `  reprise log --all --since 2d
+  reprise log tidy --type decision --type handoff
+  reprise log add "Validate the token's expiry" --status completed`,
+		RunE: func(cmd *cobra.Command, args []string) error { return showLog(cmd, app, o, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "of all agents")
+	f.StringArrayVar(&o.types, "type", nil, "only entries of this `TYPE`; may be given several times")
+	f.StringVar(&o.since, "since", "", "only since then: a duration such as 2d or 3h, or a date")
+	f.IntVar(&o.limit, "limit", 0, "only the last `N`")
+	f.BoolVar(&o.graph, "graph", false, "draw who goes on from what")
+	f.BoolVar(&o.asJSON, "json", false, "print them for programs")
+	offer(cmd, "type", staterepo.Types()...)
+	cmd.AddCommand(newLogAddCmd(app))
+	return cmd
+}
+
+func showLog(cmd *cobra.Command, app *App, o logOptions, args []string) error {
+	ctx := cmd.Context()
+	repo, err := app.State()
+	if err != nil {
+		return err
+	}
+	from, err := sinceTime(o.since, app.Now())
+	if err != nil {
+		return err
+	}
+	for _, typ := range o.types {
+		if !slices.Contains(staterepo.Types(), typ) {
+			return usagef("--type %q: there are %s", clipText(typ, 40), strings.Join(staterepo.Types(), ", "))
+		}
+	}
+	agent := staterepo.Everyone
+	switch {
+	case o.all && len(args) == 1:
+		return usagef("--all is of all agents: leave out %s", args[0])
+	case len(args) == 1:
+		agent = args[0]
+	case !o.all:
+		t, err := app.agentTree(ctx, repo, false)
+		if err != nil {
+			return err
+		}
+		if t == nil {
+			fmt.Fprintln(app.Err, "no agent has state here yet; `reprise log --all` shows those elsewhere")
+			return emptyLog(app, o)
+		}
+		agent = t.Agent()
+	}
+	all, err := repo.Log(ctx, agent)
+	if err != nil {
+		return stateError(err)
+	}
+	may := app.may()
+	list := slices.DeleteFunc(slices.Clone(all), func(e staterepo.LogEntry) bool {
+		return e.Time.Before(from) && !from.IsZero() || len(o.types) > 0 && !slices.Contains(o.types, e.Type) || may != nil && !may(e.ACL)
+	})
+	if o.limit > 0 && len(list) > o.limit {
+		list = list[len(list)-o.limit:]
+	}
+	if o.asJSON {
+		if list == nil {
+			list = []staterepo.LogEntry{}
+		}
+		return printJSON(app.Out, list)
+	}
+	if o.all {
+		showActive(app, all)
+	}
+	if len(list) == 0 {
+		return emptyLog(app, o)
+	}
+	printLog(app, list, o.graph)
+	return nil
+}
+
+func emptyLog(app *App, o logOptions) error {
+	if o.asJSON {
+		return printJSON(app.Out, []staterepo.LogEntry{})
+	}
+	fmt.Fprintln(app.Err, "no entries")
+	return nil
+}
+
+// showActive is the table of agents: what each was last at.
+func showActive(app *App, list []staterepo.LogEntry) {
+	last := map[string]staterepo.LogEntry{}
+	for _, e := range list {
+		if e.Branch != staterepo.GlobalBranch {
+			last[agentOf(e)] = e
+		}
+	}
+	var names []string
+	for n := range last {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(last[b].Time.Compare(last[a].Time), cmp.Compare(a, b)) })
+	for _, n := range names {
+		e := last[n]
+		fmt.Fprintf(app.Out, "%s  %s  %s ago  %s\n", app.Style().Bold(term.SafeLine(n)), statusOf(e), ago(app.Now().Sub(e.Time)), term.SafeLine(clipText(e.Title(), 60)))
+	}
+	if len(names) > 0 {
+		fmt.Fprintln(app.Out)
+	}
+}
+
+func agentOf(e staterepo.LogEntry) string { return strings.TrimPrefix(e.Branch, "agent-") }
+
+// statusOf is how far an agent has come by an entry of its own.
+func statusOf(e staterepo.LogEntry) string {
+	switch {
+	case e.Type == mdfile.TypeEnd:
+		return "completed"
+	case slices.Contains(staterepo.Statuses(), e.Status):
+		return e.Status
+	}
+	return "in_progress"
+}
+
+func printLog(app *App, list []staterepo.LogEntry, graph bool) {
+	style := app.Style()
+	var lanes []string
+	for _, e := range list {
+		if !slices.Contains(lanes, e.Branch) {
+			lanes = append(lanes, e.Branch)
+		}
+	}
+	before := map[string]string{} // branch → its last entry
+	for _, e := range list {
+		prefix, links := "", ""
+		if graph {
+			for _, l := range lanes {
+				switch {
+				case l == e.Branch:
+					prefix += "* "
+				case before[l] != "":
+					prefix += "| "
+				default:
+					prefix += "  "
+				}
+			}
+			if e.Parent != "" && e.Parent != before[e.Branch] {
+				links += " ← " + e.Parent
+			}
+			for _, d := range e.DependsOn {
+				links += " ⇠ " + d
+			}
+			before[e.Branch] = e.ID
+		}
+		status := ""
+		if slices.Contains(staterepo.Statuses(), e.Status) {
+			status = " " + e.Status
+		}
+		if e.State.Status != mdfile.StatusActive {
+			status += " " + e.State.Status
+		}
+		if e.To != "" {
+			status += " → " + term.SafeLine(e.To)
+		}
+		fmt.Fprintf(app.Out, "%s%s  %s  %s  %s%s  %s%s\n", prefix, e.Time.Format("2006-01-02 15:04"), style.Dim(e.ID), term.SafeLine(cmp.Or(e.Agent, agentOf(e))),
+			style.Cyan(term.SafeLine(e.Type)), term.SafeLine(status), term.SafeLine(e.Title()), style.Dim(term.SafeLine(links)))
+	}
+}
+
+func newLogAddCmd(app *App) *cobra.Command {
+	e := mdfile.Entry{Type: mdfile.TypeImplement}
+	cmd := journalCommand(app, "add MESSAGE", "Add an entry to the log of the agent that works here", func(text string) mdfile.Entry {
+		n := e
+		n.Text = text
+		return n
+	})
+	cmd.Long = `Add an entry to changelog.md of the agent that works here (a decision to
+decisions.md, a learning to learnings.md), and commit it. Its parent is the agent's
+last entry. MESSAGE of - reads standard input.`
+	f := cmd.Flags()
+	f.StringVar(&e.Type, "type", e.Type, strings.Join(staterepo.Types(), ", "))
+	f.StringVar(&e.Status, "status", "", strings.Join(staterepo.Statuses(), ", "))
+	f.StringVar(&e.Parent, "parent", "", "the entry that this one goes on from")
+	f.StringArrayVar(&e.DependsOn, "depends-on", nil, "an entry that this one needs; may be given several times")
+	offer(cmd, "type", staterepo.Types()...)
+	offer(cmd, "status", staterepo.Statuses()...)
+	return cmd
+}

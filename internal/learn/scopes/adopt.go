@@ -1,0 +1,48 @@
+package scopes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"reprise/internal/event"
+	"reprise/internal/mdfile"
+)
+
+// Adopt makes an entry of a project of one that an agent wrote for itself, in a
+// file that is none of the project's. What the project says already in other words
+// of the same meaning is not said twice; what says otherwise is told.
+func (s *Scopes) Adopt(ctx context.Context, project string, own mdfile.Entry) (Change, error) {
+	e, err := s.entries(project)
+	if err != nil {
+		return Change{}, err
+	}
+	if !visible(s.o.Who, own.ACL) {
+		return Change{}, fmt.Errorf("promote %s: nothing that you may see has this id", own.ID)
+	}
+	n := own
+	n.Source, n.ACL, n.Status, n.Supersedes, n.Parent, n.DependsOn, n.Time = "entry:"+own.ID, nil, "", "", "", nil, time.Time{}
+	var warnings []string
+	if w := instructs(entryText(n)); w != "" {
+		warnings = append(warnings, fmt.Sprintf("it reads like an instruction to a model (%q): look at it, `reprise memory demote` takes it back", w))
+	}
+	a, err := e.AddOnce(ctx, n, saysSame)
+	if err != nil {
+		return Change{}, err
+	}
+	s.touch(project, a.File)
+	c := Change{Op: "promote", ID: a.ID, Old: own.ID, Scope: scopeOf(project), Project: project, File: a.File, Text: entryText(a.Entry), Existing: a.Existing, Warnings: append(warnings, a.Warnings...)}
+	if a.Existing {
+		return c, nil
+	}
+	c.Event, err = s.note(ctx, event.MemoryPromoted, project, event.MemoryData{
+		Op: "promote", ID: a.ID, Name: a.File, From: string(event.ScopeSession), To: c.Scope, By: byHand, Reason: "promoted from agent " + own.Agent + " (" + n.Source + ")", Text: c.Text,
+	}, nil, n.Evidence)
+	if err != nil {
+		c.Warnings = append(c.Warnings, "it is promoted, but the event of it is not written: "+err.Error())
+	}
+	if c.Conflicts, err = s.against(ctx, foundEntry(project, a.Item).Doc); err != nil {
+		c.Warnings = append(c.Warnings, "could not look for what says otherwise: "+err.Error())
+	}
+	return c, nil
+}

@@ -1,0 +1,169 @@
+package mdfile
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Settled is what [SettleEdits] made of a file of entries.
+type Settled struct {
+	Data       []byte
+	Superseded []string // ids of entries that were edited: as they were again, each with a new one that replaces it
+	Retired    []string // ids of entries that were cut out: each has a tombstone now
+	Restored   []string // ids of entries that were missing, too many at once to believe that they were meant to
+}
+
+// Changed says that the file is another one than before.
+func (s Settled) Changed() bool { return len(s.Superseded)+len(s.Retired)+len(s.Restored) > 0 }
+
+// maxCut is how many entries can be cut out of a file by hand at once. Where more
+// are missing, a program or an accident took them: then they come back.
+const maxCut = 8
+
+// SettleEdits turns what people did to a file of entries since base, the version
+// that is known, into what a set that only grows can hold. An entry whose text
+// was edited is put back, and the edit becomes an entry that supersedes it; one
+// that was cut out becomes a tombstone. Text between entries is left alone. What
+// was there already in base is not looked at twice, so that settling again
+// changes nothing.
+func SettleEdits(data, base []byte, now time.Time) Settled {
+	out := Settled{Data: data}
+	if bytes.Equal(data, base) {
+		return out
+	}
+	f, old := ParseEntries(data), ParseEntries(base)
+	if f.Foreign || old.Foreign {
+		return out
+	}
+	known := map[string]Entry{}
+	for _, e := range old.Entries {
+		if !e.Edited && e.Problem == "" {
+			known[e.ID] = e
+		}
+	}
+	out.edits(f, old, known, now)
+	f = ParseEntries(out.Data)
+	out.missing(f, old, known, now)
+	return out
+}
+
+// edits puts edited entries back and adds what they were edited to.
+func (s *Settled) edits(f, old *EntryFile, known map[string]Entry, now time.Time) {
+	var next []byte
+	var added [][]byte
+	at := 0
+	whole := map[string]bool{}
+	for _, e := range f.Entries {
+		if !e.Edited && e.Problem == "" {
+			whole[e.ID] = true
+		}
+	}
+	for _, e := range f.Entries {
+		if !e.Edited || e.Problem != "" || !entryIDForm().MatchString(e.ID) || e.ID == EntryID(e) || e.Type == TypeTombstone {
+			continue
+		}
+		edit := e
+		edit.Supersedes, edit.Source, edit.Agent, edit.Time, edit.Status = e.ID, "hand", "user", now, StatusActive
+		_, raw := edit.Render()
+		added = append(added, withLF(raw))
+		s.Superseded = append(s.Superseded, e.ID)
+		next = append(next, f.src[at:e.Start]...)
+		at = e.End
+		if was, ok := known[e.ID]; ok && !whole[e.ID] {
+			whole[e.ID] = true
+			body := bytes.TrimRight(old.src[was.Start:was.End], "\r\n")
+			nl := eolOf(f.src)
+			next = append(next, bytes.ReplaceAll(withLF(body), []byte("\n"), []byte(nl))...)
+			next = append(next, nl...)
+		} else {
+			next = bytes.TrimRight(next, "\r\n")
+			if len(next) > 0 {
+				next = append(next, eolOf(f.src)...)
+			}
+		}
+	}
+	if len(added) == 0 {
+		return
+	}
+	next = append(next, f.src[at:]...)
+	for _, raw := range added {
+		next = addEntry(next, raw)
+	}
+	s.Data = next
+}
+
+// missing deals with entries of the base that are not in the file.
+func (s *Settled) missing(f, old *EntryFile, known map[string]Entry, now time.Time) {
+	here := map[string]bool{}
+	for _, e := range f.Entries {
+		here[e.ID] = true
+	}
+	gone := Retired(f.Entries)
+	var lost []Entry
+	for _, e := range old.Entries {
+		if _, ok := known[e.ID]; ok && !here[e.ID] && !gone[e.ID] {
+			here[e.ID] = true
+			lost = append(lost, e)
+		}
+	}
+	stays := len(f.Entries) > 0 || len(lost) <= 1
+	// A tombstone is cut out by nobody on purpose; one that is missing comes back.
+	cut := 0
+	for _, e := range lost {
+		if e.Type != TypeTombstone {
+			cut++
+		}
+	}
+	for _, e := range lost {
+		if e.Type == TypeTombstone || cut > maxCut || !stays {
+			s.Data = addEntry(s.Data, old.src[e.Start:e.End])
+			s.Restored = append(s.Restored, e.ID)
+			continue
+		}
+		stone := Entry{Type: TypeTombstone, Status: StatusRetired, Time: now, Agent: "user", Supersedes: e.ID, Rationale: "cut out by hand", ACL: e.ACL}
+		if strings.Contains(e.Source, ":") {
+			stone.Source = e.Source
+		}
+		if e.Supersedes != "" {
+			stone.DependsOn = []string{e.Supersedes}
+		}
+		_, raw := stone.Render()
+		s.Data = addEntry(s.Data, raw)
+		s.Retired = append(s.Retired, e.ID)
+	}
+}
+
+var entryIDForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^e-[0-9a-f]{16}$`) })
+
+// String tells in a few words what was settled.
+func (s Settled) String() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{len(s.Superseded), "edited by hand: the edit is an entry of its own that supersedes the old one"},
+		{len(s.Retired), "cut out by hand: a tombstone stands for it"},
+		{len(s.Restored), "were missing, more than anyone cuts out by hand, and are back"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Latest is the time of the newest entry, and the zero time of none.
+func Latest(entries []Entry) time.Time {
+	var at time.Time
+	for _, e := range entries {
+		if e.Time.After(at) {
+			at = e.Time
+		}
+	}
+	return at
+}

@@ -1,0 +1,463 @@
+package staterepo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/git"
+	"reprise/internal/mdfile"
+	"reprise/internal/memory"
+)
+
+// What callers tell apart with errors.Is.
+var (
+	ErrType    = errors.New("not a type of entry")
+	ErrUnknown = errors.New("no such entry is known here")
+	ErrTaken   = errors.New("the handoff was accepted already")
+)
+
+// Types are what an entry of the log can be.
+func Types() []string {
+	return []string{
+		mdfile.TypeStart, mdfile.TypePlan, mdfile.TypeImplement, mdfile.TypeDecision, mdfile.TypeHandoff, mdfile.TypeEnd, mdfile.TypeError, mdfile.TypeLearning,
+	}
+}
+
+// Statuses are how far what an entry of the log tells of has come.
+func Statuses() []string { return []string{"pending", "in_progress", "completed", "blocked"} }
+
+// LogEntry is an entry with the agent whose log it stands in, "" for what all
+// agents share.
+type LogEntry struct {
+	mdfile.Entry
+	Branch string       `json:"branch"`
+	File   string       `json:"file"`
+	State  mdfile.State `json:"-"`
+}
+
+// Entries are the agent's entries on disk.
+func (t *Tree) Entries(access memory.Access) *memory.Entries {
+	return memory.NewEntries(memory.EntriesOptions{Dir: t.Dir, Now: t.r.o.Now, Access: access, Disk: t.r.o.Disk})
+}
+
+// Added is an entry that is on disk and committed.
+type Added struct {
+	memory.Added
+	Saved Saved `json:"saved"`
+}
+
+// Add writes an entry into the agent's files and commits it. Its parent is, unless
+// it names one, the agent's last entry; entries that it names must be known here.
+func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (Added, error) {
+	var out Added
+	if !slices.Contains(Types(), e.Type) {
+		return out, fmt.Errorf("log: %w: %q; there are %s", ErrType, e.Type, strings.Join(Types(), ", "))
+	}
+	if e.Status != "" && !slices.Contains(Statuses(), e.Status) {
+		return out, fmt.Errorf("log: status %q is none; there are %s", e.Status, strings.Join(Statuses(), ", "))
+	}
+	e.Agent = cmp.Or(e.Agent, t.Agent())
+	if err := t.related(ctx, &e); err != nil {
+		return out, fmt.Errorf("log: %w", err)
+	}
+	var err error
+	if out.Added, err = t.Entries(access).Add(ctx, e); err != nil {
+		return out, err
+	}
+	out.Saved, err = t.Save(ctx, e.Agent, titled(e))
+	return out, err
+}
+
+func titled(e mdfile.Entry) string {
+	title := []rune(e.Title())
+	if len(title) > 60 {
+		title = append(title[:59], '…')
+	}
+	return e.Type + ": " + string(title)
+}
+
+// related checks the entries that an entry names, and gives it its parent.
+func (t *Tree) related(ctx context.Context, e *mdfile.Entry) error {
+	own, err := t.entriesOnDisk()
+	if err != nil {
+		return err
+	}
+	if e.Parent == "" {
+		var last LogEntry
+		for _, x := range own {
+			if x.Agent == e.Agent && !x.Time.Before(last.Time) {
+				last = x
+			}
+		}
+		e.Parent = last.ID
+	}
+	known := func(list []LogEntry, id string) bool {
+		return slices.ContainsFunc(list, func(x LogEntry) bool { return x.ID == id })
+	}
+	var all []LogEntry
+	for _, id := range append(slices.Clone(e.DependsOn), e.Parent) {
+		if id == "" || known(own, id) {
+			continue
+		}
+		if all == nil {
+			if all, err = t.r.Log(ctx, Everyone); err != nil {
+				return err
+			}
+		}
+		if !known(all, id) {
+			return fmt.Errorf("%w: %s; `reprise log --all` lists them, and `reprise state pull` brings those of other machines", ErrUnknown, id)
+		}
+	}
+	return nil
+}
+
+// entriesOnDisk are the entries of a checkout, tombstones left out.
+func (t *Tree) entriesOnDisk() ([]LogEntry, error) {
+	d, err := t.r.o.Disk.OpenDir(t.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	files := map[string][]byte{}
+	for _, name := range entryFiles() {
+		data, err := d.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err // unreadable is not empty
+		}
+		files[name] = data
+	}
+	return logOf(t.Branch, files), nil
+}
+
+func entryFiles() []string { return []string{"changelog.md", "decisions.md", "learnings.md"} }
+
+func logOf(branch string, files map[string][]byte) []LogEntry {
+	var out []LogEntry
+	var all []mdfile.Entry
+	for name, data := range files {
+		for _, e := range mdfile.ParseEntries(data).Entries {
+			all = append(all, e)
+			if e.Type == mdfile.TypeTombstone {
+				continue
+			}
+			if e.Agent == "" && branch != GlobalBranch {
+				e.Agent = strings.TrimPrefix(branch, agentPrefix) // the short form does not say
+			}
+			out = append(out, LogEntry{Entry: e, Branch: branch, File: name})
+		}
+	}
+	states := mdfile.Resolve(all)
+	for i := range out {
+		out[i].State = states[out[i].ID]
+	}
+	sortLog(out)
+	return out
+}
+
+func sortLog(list []LogEntry) {
+	slices.SortStableFunc(list, func(a, b LogEntry) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Branch, b.Branch))
+	})
+}
+
+// Everyone in place of an agent's name is all of them, and what they share.
+const Everyone = "*"
+
+// Log lists the entries of an agent, or of [Everyone], in order of time: from disk
+// where the agent works on this machine, else from its branch as it was last
+// fetched. An entry that stands in several logs is listed once. It writes nothing.
+func (r *Repo) Log(ctx context.Context, agent string) ([]LogEntry, error) {
+	agents, err := r.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []LogEntry
+	if agent == Everyone {
+		if out, err = r.Global().entriesOnDisk(); err != nil {
+			return nil, err
+		}
+	}
+	found := agent == Everyone
+	for _, a := range agents {
+		if agent != Everyone && a.Name != agent {
+			continue
+		}
+		found = true
+		list, err := r.agentLog(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	if !found {
+		return nil, fmt.Errorf("%w: %q; `reprise log --all` shows who there is", ErrNoAgent, agent)
+	}
+	sortLog(out)
+	seen := map[string]bool{}
+	return slices.DeleteFunc(out, func(e LogEntry) bool {
+		was := seen[e.ID]
+		seen[e.ID] = true
+		return was
+	}), nil
+}
+
+func (r *Repo) agentLog(ctx context.Context, a AgentInfo) ([]LogEntry, error) {
+	branch := agentPrefix + a.Name
+	if a.Dir != "" {
+		return (&Tree{r: r, Branch: branch, Dir: a.Dir}).entriesOnDisk()
+	}
+	files := map[string][]byte{}
+	var names []string
+	for _, name := range entryFiles() {
+		names = append(names, a.Commit+":"+name)
+	}
+	list, err := r.git.Objects(ctx, names...)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range entryFiles() {
+		files[name] = list[i].Data
+	}
+	return logOf(branch, files), nil
+}
+
+// Write replaces a text file of the agent's, such as scratch.md, and commits it.
+func (t *Tree) Write(ctx context.Context, access memory.Access, name, text, message string) (Saved, error) {
+	if err := access.MayWrite(); err != nil {
+		return Saved{}, err
+	}
+	d, c, err := t.open(ctx)
+	if err != nil {
+		return Saved{}, fmt.Errorf("write %s: %w", name, err)
+	}
+	defer d.Close()
+	defer c.Abort()
+	if err := d.MkdirAll(dirOf(name), dirPerm); err != nil {
+		return Saved{}, fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := d.WriteFile(name, []byte(text), filePerm); err != nil {
+		return Saved{}, fmt.Errorf("write %s: %w", name, err)
+	}
+	s, err := t.save(ctx, d, t.Agent(), message)
+	if err != nil {
+		return s, fmt.Errorf("write %s: it is on disk, but not committed: %w", name, err)
+	}
+	return s, nil
+}
+
+func dirOf(name string) string {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		return name[:i]
+	}
+	return "."
+}
+
+// Read is a text file of the agent's, "" when it is missing.
+func (t *Tree) Read(name string) (string, error) {
+	d, err := t.r.o.Disk.OpenDir(t.Dir)
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	data, err := d.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(data), err
+}
+
+// Checkpoint is a named save point of an agent: what it was thinking, and where
+// the code was.
+type Checkpoint struct {
+	Name       string    `json:"name"`
+	Time       time.Time `json:"timestamp"`
+	CodeBranch string    `json:"code_branch,omitempty"`
+	CodeCommit string    `json:"code_commit,omitempty"`
+	Message    string    `json:"message,omitempty"`
+}
+
+// Checkpoint keeps scratch and context as they are under a name, and the commit
+// of the whole state under refs/reprise/checkpoint/AGENT/NAME. A name that is in
+// use is ErrBranchExists.
+func (t *Tree) Checkpoint(ctx context.Context, access memory.Access, c Checkpoint) (Saved, error) {
+	if err := CheckName(c.Name); err != nil {
+		return Saved{}, fmt.Errorf("make checkpoint: %w", err)
+	}
+	file := "checkpoints/" + c.Name + ".md"
+	if old, err := t.Read(file); err != nil || old != "" {
+		return Saved{}, cmp.Or(err, fmt.Errorf("make checkpoint: %w: %s; take another name", ErrCheckpoint, file))
+	}
+	head := mdfile.Entry{Type: "checkpoint", Time: c.Time, Agent: t.Agent(), Text: c.Message}
+	var b strings.Builder
+	_, raw := head.Render()
+	b.Write(raw)
+	for _, l := range [][2]string{{"Code branch", c.CodeBranch}, {"Code commit", c.CodeCommit}} {
+		if l[1] != "" {
+			fmt.Fprintf(&b, "\n%s: `%s`\n", l[0], l[1])
+		}
+	}
+	for _, name := range []string{"context.md", "scratch.md"} {
+		text, err := t.Read(name)
+		if err != nil {
+			return Saved{}, fmt.Errorf("make checkpoint: %w", err)
+		}
+		if strings.TrimSpace(text) != "" {
+			fmt.Fprintf(&b, "\n# %s\n\n%s\n", name, strings.TrimSpace(text))
+		}
+	}
+	s, err := t.Write(ctx, access, file, b.String(), "checkpoint: "+c.Name)
+	if err != nil {
+		return s, err
+	}
+	ref := "refs/reprise/checkpoint/" + t.Agent() + "/" + c.Name
+	if err := t.r.git.MoveRef(ctx, ref, s.Commit, "", "reprise: checkpoint"); err != nil && !isRace(err) {
+		return s, fmt.Errorf("make checkpoint: %w", err)
+	}
+	return s, nil
+}
+
+// ErrCheckpoint is the error of a checkpoint's name that is in use.
+var ErrCheckpoint = errors.New("there is a checkpoint of this name")
+
+// Checkpoints lists the agent's checkpoints by name.
+func (t *Tree) Checkpoints() ([]string, error) {
+	d, err := t.r.o.Disk.OpenDir(t.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	list, err := d.ReadDir("checkpoints")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []string
+	for _, e := range list {
+		if name, ok := strings.CutSuffix(e.Name(), ".md"); ok {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// Handoff is work that one agent left for another.
+type Handoff struct {
+	LogEntry
+	AcceptedBy string `json:"accepted_by,omitempty"` // "" = it waits
+}
+
+// Handoffs lists handoffs that are for the agent or for anyone, in order of time;
+// with "" those for whomever.
+func (r *Repo) Handoffs(ctx context.Context, agent string) ([]Handoff, error) {
+	all, err := r.Log(ctx, Everyone)
+	if err != nil {
+		return nil, err
+	}
+	return handoffsIn(all, agent), nil
+}
+
+func handoffsIn(all []LogEntry, agent string) []Handoff {
+	taken := map[string]string{} // the first who accepted, in order of time
+	for _, e := range all {
+		for _, id := range e.DependsOn {
+			if e.Type == mdfile.TypeStart && taken[id] == "" {
+				taken[id] = cmp.Or(e.Agent, "user")
+			}
+		}
+	}
+	var out []Handoff
+	for _, e := range all {
+		if e.Type != mdfile.TypeHandoff || agent != "" && e.To != "" && e.To != agent || e.State.Status == mdfile.StatusRetired {
+			continue
+		}
+		out = append(out, Handoff{LogEntry: e, AcceptedBy: taken[e.ID]})
+	}
+	return out
+}
+
+// Accept takes a handoff for the agent: an entry in its log says so, and whoever
+// comes later is refused (ErrTaken). On one machine a ref decides the race; between
+// machines that have not exchanged yet, the earlier entry counts.
+func (t *Tree) Accept(ctx context.Context, access memory.Access, id string) (Added, error) {
+	if err := access.MayWrite(); err != nil {
+		return Added{}, err
+	}
+	list, err := t.r.Handoffs(ctx, "")
+	if err != nil {
+		return Added{}, err
+	}
+	var found []Handoff
+	for _, h := range list {
+		if h.ID == id || len(id) >= 4 && strings.HasPrefix(h.ID, id) {
+			found = append(found, h)
+		}
+	}
+	if len(found) != 1 {
+		return Added{}, fmt.Errorf("accept handoff: %w: %s; `reprise handoff` lists those that wait", ErrUnknown, id)
+	}
+	h := found[0]
+	if h.To != "" && h.To != t.Agent() {
+		return Added{}, fmt.Errorf("accept handoff: it is for %s, and this is %s", h.To, t.Agent())
+	}
+	if h.AcceptedBy != "" && h.AcceptedBy != t.Agent() {
+		return Added{}, fmt.Errorf("accept handoff: %w, by %s", ErrTaken, h.AcceptedBy)
+	}
+	// The claim is a ref to the name of who has it.
+	name, err := t.r.git.Store("blob", []byte(t.Agent()))
+	if err != nil {
+		return Added{}, fmt.Errorf("accept handoff: %w", err)
+	}
+	claim := "refs/reprise/handoff/" + h.ID
+	for err = git.ErrLocked; errors.Is(err, git.ErrLocked); {
+		if err = t.r.git.MoveRef(ctx, claim, name, "", "reprise: accepted"); err == nil || !isRace(err) {
+			break
+		}
+		has, rerr := t.r.git.Objects(ctx, claim)
+		switch {
+		case rerr != nil:
+			err = rerr
+		case string(has[0].Data) == t.Agent(): // we were killed before the entry
+			err = nil
+		case has[0].Kind != "":
+			err = fmt.Errorf("%w, by %s", ErrTaken, has[0].Data)
+		default:
+			if perr := pause(ctx, 1); perr != nil {
+				err = perr
+			}
+		}
+	}
+	if err != nil {
+		return Added{}, fmt.Errorf("accept handoff: %w", err)
+	}
+	return t.Add(ctx, access, mdfile.Entry{
+		Type: mdfile.TypeStart, Text: "Accepted: " + h.Title(), DependsOn: []string{h.ID}, Source: "handoff:" + h.ID, Time: t.r.o.Now(),
+	})
+}
+
+// Checkouts are the directories of a project's agents on this machine by name, as
+// the repository in dir names them. No process is started.
+func Checkouts(dir string) map[string]string {
+	out := map[string]string{}
+	r := &Repo{o: Options{Dir: dir}}
+	list, err := os.ReadDir(filepath.Join(r.Dir(), "worktrees"))
+	if err != nil {
+		return out // there are none
+	}
+	for _, e := range list {
+		t := &Tree{r: r, Branch: e.Name()}
+		if at := t.where(); strings.HasPrefix(e.Name(), agentPrefix) && at != "" && fileExists(filepath.Join(at, ".git")) {
+			out[t.Agent()] = at
+		}
+	}
+	return out
+}

@@ -1,0 +1,164 @@
+package staterepo
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/git"
+	"reprise/internal/mdfile"
+)
+
+// Consolidate marks an agent's branch as one of which everything that is to last
+// is on global: only such a branch may gc take away, and only as long as nothing
+// is added to it.
+func (r *Repo) Consolidate(ctx context.Context, agent string) error {
+	t := &Tree{r: r, Branch: agentPrefix + agent}
+	list, err := r.git.Objects(ctx, t.ref(), doneRefs+t.Branch)
+	if err != nil {
+		return err
+	}
+	if list[0].ID == "" {
+		return fmt.Errorf("consolidate: %w: %q", ErrNoAgent, agent)
+	}
+	if list[0].ID == list[1].ID {
+		return nil
+	}
+	if err := r.git.MoveRef(ctx, doneRefs+t.Branch, list[0].ID, list[1].ID, "reprise: consolidated"); err != nil {
+		return fmt.Errorf("consolidate: %w", err)
+	}
+	return nil
+}
+
+// Unpromoted are the agent's learnings and decisions that hold and are not on global.
+func (r *Repo) Unpromoted(ctx context.Context, agent string) ([]LogEntry, error) {
+	list, err := r.Log(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := r.Global().entriesOnDisk()
+	if err != nil {
+		return nil, err
+	}
+	gone, err := r.Global().tombstones()
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, e := range shared {
+		there[e.ID] = true
+		there[strings.TrimPrefix(e.Source, "entry:")] = true
+	}
+	return slices.DeleteFunc(list, func(e LogEntry) bool {
+		lasting := e.Type == mdfile.TypeLearning || e.Type == mdfile.TypeDecision || e.Type == mdfile.TypePreference
+		return !lasting || e.State.Status != mdfile.StatusActive || there[e.ID] || gone[e.ID]
+	}), nil
+}
+
+func (t *Tree) tombstones() (map[string]bool, error) {
+	var all []mdfile.Entry
+	for _, name := range entryFiles() {
+		text, err := t.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, mdfile.ParseEntries([]byte(text)).Entries...)
+	}
+	return mdfile.Retired(all), nil
+}
+
+// GCItem is a branch that gc looked at.
+type GCItem struct {
+	Agent  string `json:"agent"`
+	Commit string `json:"commit"`
+	Remove bool   `json:"remove"`
+	Why    string `json:"why"`            // why it stays, or what becomes of it
+	Kept   string `json:"kept,omitempty"` // the ref that keeps it
+}
+
+// GC takes away the branches of agents that are consolidated and work nowhere any
+// more. Each is kept under a ref of its own, refs/reprise/kept/BRANCH/COMMIT, so that
+// nothing is lost. Without really it says what it would do and changes nothing;
+// with it the repository is packed afterwards, too.
+func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
+	agents, err := r.Agents(ctx)
+	if err != nil || len(agents) == 0 {
+		return nil, err
+	}
+	unlock, err := r.lock(ctx, "state.lock")
+	if err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	defer unlock()
+	refs, err := r.git.Refs(ctx, heads, tracking, doneRefs)
+	if err != nil {
+		return nil, err
+	}
+	var out []GCItem
+	for _, a := range agents {
+		if !a.Here {
+			continue
+		}
+		t := &Tree{r: r, Branch: agentPrefix + a.Name}
+		item := GCItem{Agent: a.Name, Commit: refs[t.ref()], Kept: keptRefs + t.Branch + "/" + refs[t.ref()][:12]}
+		switch done := refs[doneRefs+t.Branch]; {
+		case a.Dir != "":
+			item.Why = "it works in " + filepath.Dir(filepath.Dir(a.Dir))
+		case done == "":
+			item.Why = "it is not consolidated: `reprise context promote --agent " + a.Name + "` looks at what is to be kept"
+		case done != item.Commit:
+			item.Why = "something was added since it was consolidated"
+		default:
+			item.Remove, item.Why = true, "consolidated; kept as "+item.Kept
+		}
+		if !item.Remove {
+			item.Kept = ""
+		} else if really {
+			if err := r.collect(ctx, t, item, refs); err != nil {
+				return out, fmt.Errorf("collect %s: %w", t.Branch, err)
+			}
+		}
+		out = append(out, item)
+	}
+	if really {
+		// Objects that no ref names are left for two weeks: a command may be about
+		// to name them.
+		if _, err := r.git.Run(ctx, "gc", "--quiet", "--prune=2.weeks.ago"); err != nil {
+			return out, fmt.Errorf("pack the repository: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// collect takes one branch away; what keeps it comes first. After a kill in the
+// middle the next call goes on.
+func (r *Repo) collect(ctx context.Context, t *Tree, item GCItem, refs map[string]string) error {
+	if err := r.git.MoveRef(ctx, item.Kept, item.Commit, "", "reprise: gc"); err != nil && !isRace(err) {
+		return err
+	}
+	has, err := r.tip(ctx, item.Kept)
+	if err != nil || has != item.Commit {
+		return fmt.Errorf("%s is at %s and not at %s: %w", item.Kept, has, item.Commit, git.ErrMoved)
+	}
+	// On the remote first: as long as the branch is here, gc comes back to it.
+	if url, err := r.Remote(ctx); err != nil {
+		return err
+	} else if url != "" && refs[tracking+t.Branch] != "" {
+		lease := t.ref() + ":" + refs[tracking+t.Branch]
+		if err := r.git.PushRefs(ctx, remoteName, []string{lease}, item.Kept+":"+item.Kept, ":"+t.ref()); err != nil {
+			return err
+		}
+		if err := r.git.DropRef(ctx, tracking+t.Branch, refs[tracking+t.Branch]); err != nil && !isRace(err) {
+			return err
+		}
+	}
+	if err := r.o.Disk.RemoveAll(t.admin()); err != nil {
+		return err
+	}
+	if err := r.git.DropRef(ctx, t.ref(), item.Commit); err != nil {
+		return err
+	}
+	return r.git.DropRef(ctx, doneRefs+t.Branch, item.Commit)
+}

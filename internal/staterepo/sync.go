@@ -1,0 +1,201 @@
+package staterepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/internal/git"
+)
+
+// Direction of an exchange with the remote.
+type Direction int
+
+// Pull brings in, Push sends, Both do both.
+const (
+	Pull Direction = 1 << iota
+	Push
+	Both = Pull | Push
+)
+
+// Synced says what [Repo.Sync] did.
+type Synced struct {
+	Remote  string   `json:"remote,omitempty"`
+	Commits []Commit `json:"branches,omitempty"` // branches that changed here or there
+	Fetched []string `json:"fetched,omitempty"`  // agents of other machines of which something came
+	Rounds  int      `json:"rounds"`             // exchanges it took: more than one where others pushed at the same time
+	Notes   []string `json:"notes,omitempty"`
+	Notices []string `json:"notices,omitempty"` // what a person has to look at
+}
+
+// Commit is a branch with the commit that it is at.
+type Commit struct {
+	Branch string `json:"branch"`
+	Commit string `json:"commit"`
+	Merged bool   `json:"merged,omitempty"` // the remote's came in
+	Pushed bool   `json:"pushed,omitempty"` // the remote has it
+}
+
+// Sync commits what is in the checkouts on this machine and exchanges it with the
+// remote: the branch global, and the branches of the agents that work here. Those
+// of agents elsewhere are fetched and left alone. Where others push at the same
+// time, it fetches, merges and pushes again. Without a remote it commits only,
+// and is ErrNoRemote unless the direction is Both.
+func (r *Repo) Sync(ctx context.Context, dir Direction) (Synced, error) {
+	var out Synced
+	made, err := r.Ensure(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Notes = append(out.Notes, made.Repaired...)
+	unlock, err := r.lock(ctx, "sync.lock")
+	if err != nil {
+		return out, fmt.Errorf("sync state: %w", err)
+	}
+	defer unlock()
+	if err := r.sync(ctx, dir, &out); err != nil {
+		return out, fmt.Errorf("sync state: %w", err)
+	}
+	return out, nil
+}
+
+func (r *Repo) sync(ctx context.Context, dir Direction, out *Synced) error {
+	trees, err := r.trees(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		s, err := t.Save(ctx, "", "")
+		out.Notes = append(out.Notes, s.Notes...)
+		if err != nil {
+			return err
+		}
+		if len(s.Changed) > 0 {
+			out.commit(t.Branch, s.Commit)
+		}
+	}
+	if out.Remote, err = r.Remote(ctx); err != nil {
+		return err
+	}
+	if out.Remote == "" {
+		if dir != Both {
+			return fmt.Errorf("%w; `reprise state init --remote URL` names one", ErrNoRemote)
+		}
+		out.Notes = append(out.Notes, "no remote is set, so this stays on this machine; `reprise state init --remote URL` names one")
+		return nil
+	}
+	for out.Rounds = 1; ; out.Rounds++ {
+		if err := pause(ctx, out.Rounds-1); err != nil {
+			return err
+		}
+		if err := r.fetch(ctx, trees, dir, out); err != nil {
+			return err
+		}
+		if dir&Push == 0 {
+			return nil
+		}
+		err := r.push(ctx, trees, out)
+		if !errors.Is(err, git.ErrRejected) && !errors.Is(err, git.ErrLocked) {
+			return err
+		}
+		if out.Rounds >= tries {
+			return fmt.Errorf("it is committed here, but not sent: %w: %w", ErrBusy, err)
+		}
+	}
+}
+
+// trees are the checkouts on this machine, global first.
+func (r *Repo) trees(ctx context.Context) ([]*Tree, error) {
+	list := []*Tree{r.Global()}
+	agents, err := r.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range agents {
+		if a.Dir != "" {
+			list = append(list, &Tree{r: r, Branch: agentPrefix + a.Name, Dir: a.Dir})
+		}
+	}
+	return list, nil
+}
+
+func (s *Synced) commit(branch, id string) *Commit {
+	i := slices.IndexFunc(s.Commits, func(c Commit) bool { return c.Branch == branch })
+	if i < 0 {
+		i = len(s.Commits)
+		s.Commits = append(s.Commits, Commit{Branch: branch})
+	}
+	s.Commits[i].Commit = id
+	return &s.Commits[i]
+}
+
+// fetch brings the remote's branches here and, unless only pushing is asked for
+// and not needed, merges those that are checked out on this machine.
+func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Synced) error {
+	before, err := r.git.Refs(ctx, tracking)
+	if err != nil {
+		return err
+	}
+	err = r.git.FetchRefs(ctx, remoteName, "+"+heads+GlobalBranch+"*:"+tracking+GlobalBranch+"*", "+"+heads+agentPrefix+"*:"+tracking+agentPrefix+"*", "+"+keptRefs+"*:"+keptRefs+"*")
+	if err != nil {
+		return err
+	}
+	after, err := r.git.Refs(ctx, tracking)
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		their := after[tracking+t.Branch]
+		delete(after, tracking+t.Branch)
+		if their == "" || their == before[tracking+t.Branch] && dir&Pull == 0 && out.Rounds == 1 {
+			continue
+		}
+		m, err := t.Merge(ctx, their, "Merge "+t.Branch+" of another machine")
+		if err != nil {
+			return err
+		}
+		out.Notes = append(out.Notes, m.Notes...)
+		out.Notices = append(out.Notices, m.Notices...)
+		if m.Merged {
+			out.commit(t.Branch, m.Commit).Merged = true
+		}
+	}
+	for ref, id := range after {
+		if name, ok := strings.CutPrefix(ref, tracking+agentPrefix); ok && id != before[ref] {
+			out.Fetched = append(out.Fetched, name)
+		}
+	}
+	slices.Sort(out.Fetched)
+	out.Fetched = slices.Compact(out.Fetched)
+	return nil
+}
+
+// push sends what the remote does not have yet.
+func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
+	local, err := r.git.Refs(ctx, heads, tracking, keptRefs)
+	if err != nil {
+		return err
+	}
+	var specs []string
+	var sent []string
+	for _, t := range trees {
+		id := local[t.ref()]
+		if id == "" || id == local[tracking+t.Branch] {
+			continue
+		}
+		specs, sent = append(specs, id+":"+t.ref()), append(sent, t.Branch)
+	}
+	if len(specs) == 0 {
+		return nil
+	}
+	if err := r.git.PushRefs(ctx, remoteName, nil, specs...); err != nil {
+		return err
+	}
+	for i, branch := range sent {
+		id, _, _ := strings.Cut(specs[i], ":")
+		out.commit(branch, id).Pushed = true
+	}
+	return nil
+}

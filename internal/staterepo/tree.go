@@ -1,0 +1,365 @@
+package staterepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reprise/internal/git"
+)
+
+// Tree is a branch and the directory that it is checked out in.
+type Tree struct {
+	r      *Repo
+	Branch string // global, or agent-NAME
+	Dir    string
+}
+
+// Global is the checkout of what all agents share. It need not exist yet.
+func (r *Repo) Global() *Tree {
+	return &Tree{r: r, Branch: GlobalBranch, Dir: r.abs("global")}
+}
+
+// Agent is the agent's name, "" of the branch global.
+func (t *Tree) Agent() string {
+	name, _ := strings.CutPrefix(t.Branch, agentPrefix)
+	if t.Branch == GlobalBranch {
+		return ""
+	}
+	return name
+}
+
+func (t *Tree) ref() string   { return heads + t.Branch }
+func (t *Tree) admin() string { return filepath.Join(t.r.Dir(), "worktrees", t.Branch) }
+func (t *Tree) git() *git.Git { return t.r.git.At(t.admin(), t.Dir) }
+
+// A checkout is git's linked worktree: a .git file that names a directory among
+// the repository's worktrees, which names the checkout back. They are written
+// here and not by `git worktree add`, because that refuses a directory with files
+// in it, and cannot be gone on with when it was killed.
+func (t *Tree) pointers() [][2]string {
+	return [][2]string{
+		{filepath.Join(t.admin(), "commondir"), "../..\n"},
+		{filepath.Join(t.admin(), "HEAD"), "ref: " + t.ref() + "\n"},
+		{filepath.Join(t.admin(), "gitdir"), filepath.Join(t.Dir, ".git") + "\n"},
+		{filepath.Join(t.Dir, ".git"), "gitdir: " + t.admin() + "\n"},
+	}
+}
+
+// linked says that both ends are there and name each other.
+func (t *Tree) linked() bool {
+	for _, p := range t.pointers() {
+		data, err := os.ReadFile(p[0])
+		if err != nil || string(data) != p[1] && filepath.Base(p[0]) != "HEAD" {
+			return false // a HEAD that someone moved to another branch is theirs
+		}
+	}
+	return true
+}
+
+// link writes the ends; the checkout's own is the last.
+func (t *Tree) link() error {
+	for _, dir := range []string{t.admin(), t.Dir} {
+		if err := t.r.o.Disk.MkdirAll(dir, dirPerm); err != nil {
+			return err
+		}
+	}
+	if fi, err := os.Lstat(filepath.Join(t.Dir, ".git")); err == nil && !fi.Mode().IsRegular() {
+		return fmt.Errorf("%s is a repository of its own; move its .git away, or its files elsewhere", t.Dir)
+	}
+	for _, p := range t.pointers() {
+		data, err := os.ReadFile(p[0])
+		if err == nil && string(data) == p[1] {
+			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := t.r.o.Disk.WriteFile(p[0], []byte(p[1]), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tip is the commit that the branch is at, "" when there is none.
+func (r *Repo) tip(ctx context.Context, ref string) (string, error) {
+	list, err := r.git.Objects(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	return list[0].ID, nil
+}
+
+// CheckName tells what is wrong with an agent's name: it becomes a branch and a
+// directory on every system, hence one case and no spaces.
+func CheckName(name string) error {
+	bad := func(why string) error { return fmt.Errorf("%w: %q %s", ErrName, name, why) }
+	if name == "" || len(name) > 63 {
+		return bad("is not 1 to 63 letters")
+	}
+	for i, c := range []byte(name) {
+		inner := c == '.' || c == '_' || c == '-'
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || inner && i > 0 && i < len(name)-1) {
+			return bad("has other characters than lower-case letters, digits, '-', '_' and '.', or ends in one of these")
+		}
+	}
+	if strings.Contains(name, "..") || strings.HasSuffix(name, ".lock") {
+		return bad("is one that git does not take for a branch")
+	}
+	return nil
+}
+
+// seeds are the files that a new agent's state begins with.
+func seeds() map[string]string {
+	return map[string]string{
+		"scratch.md": "", "context.md": "", "changelog.md": "# Changelog\n", "learnings.md": "# Learnings\n", "decisions.md": "# Decisions\n",
+	}
+}
+
+// Find is the agent's state that is checked out at dir; nil when there is none of
+// this repository.
+func (r *Repo) Find(dir string) (*Tree, error) {
+	data, err := os.ReadFile(filepath.Join(dir, ".git"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the agent's state: %w", err)
+	}
+	admin, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+	branch := filepath.Base(filepath.FromSlash(admin))
+	if !ok || CheckName(strings.TrimPrefix(branch, agentPrefix)) != nil || !strings.HasPrefix(branch, agentPrefix) {
+		return nil, fmt.Errorf("%s is no state of this project: its .git names %s", dir, admin)
+	}
+	t := &Tree{r: r, Branch: branch, Dir: dir}
+	if !sameDir(admin, t.admin()) && filepath.Base(filepath.Dir(filepath.Dir(filepath.FromSlash(admin)))) != "state.git" {
+		return nil, fmt.Errorf("%s is no state of this project: its .git names %s", dir, admin)
+	}
+	return t, nil
+}
+
+func sameDir(a, b string) bool {
+	if filepath.Clean(filepath.FromSlash(a)) == filepath.Clean(b) {
+		return true
+	}
+	ia, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	ib, err := os.Stat(b)
+	return err == nil && os.SameFile(ia, ib)
+}
+
+// Open returns the agent's state at dir and mends its links, where the code
+// checkout or the repository was moved. Nil when there is none.
+func (r *Repo) Open(ctx context.Context, dir string) (*Tree, error) {
+	t, err := r.Find(dir)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	if _, err := r.Ensure(ctx); err != nil {
+		return nil, err
+	}
+	if t.linked() {
+		return t, nil
+	}
+	unlock, err := r.lock(ctx, "state.lock")
+	if err != nil {
+		return nil, fmt.Errorf("link the agent's state again: %w", err)
+	}
+	defer unlock()
+	if at := t.where(); at != "" && !sameDir(at, dir) && fileExists(filepath.Join(at, ".git")) {
+		return nil, fmt.Errorf("%w: %s is checked out in %s, and %s is a copy of it; remove the copy's .reprise/agent, and reprise makes it one of its own",
+			ErrBranchExists, t.Branch, at, dir)
+	}
+	if err := t.link(); err != nil {
+		return nil, fmt.Errorf("link the agent's state again: %w", err)
+	}
+	return t, nil
+}
+
+// where is the directory that the repository believes the branch to be checked
+// out in, "" when it is nowhere.
+func (t *Tree) where() string {
+	data, err := os.ReadFile(filepath.Join(t.admin(), "gitdir"))
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(filepath.FromSlash(strings.TrimRight(string(data), "\r\n")))
+}
+
+// CreateAgent makes an agent's branch and checks it out at dir, which must be
+// empty or missing. A name that is in use is ErrBranchExists, unless attach is
+// set and the branch is checked out nowhere (its code checkout is gone): then it
+// goes on from there. Called again after a kill it finishes what was begun.
+func (r *Repo) CreateAgent(ctx context.Context, name, dir string, attach bool) (*Tree, error) {
+	if err := CheckName(name); err != nil {
+		return nil, fmt.Errorf("make agent's state: %w", err)
+	}
+	if _, err := r.Ensure(ctx); err != nil {
+		return nil, err
+	}
+	unlock, err := r.lock(ctx, "state.lock")
+	if err != nil {
+		return nil, fmt.Errorf("make agent's state: %w", err)
+	}
+	defer unlock()
+	t := &Tree{r: r, Branch: agentPrefix + name, Dir: dir}
+	if err := t.create(ctx, attach); err != nil {
+		return nil, fmt.Errorf("make state of agent %s: %w", name, err)
+	}
+	return t, nil
+}
+
+func (t *Tree) create(ctx context.Context, attach bool) error {
+	r := t.r
+	refs, err := r.git.Refs(ctx, t.ref(), tracking+t.Branch)
+	if err != nil {
+		return err
+	}
+	at := t.where()
+	begun := at != "" && sameDir(filepath.Dir(at), filepath.Dir(t.Dir)) && filepath.Base(at) == filepath.Base(t.Dir)
+	live := at != "" && !begun && fileExists(filepath.Join(at, ".git"))
+	have := refs[t.ref()]
+	switch {
+	case live:
+		return fmt.Errorf("%w: %s is checked out in %s; work there, or take another name", ErrBranchExists, t.Branch, at)
+	case have != "" && !begun && !attach:
+		return fmt.Errorf("%w: branch %s; take another name, or pass --attach to go on with it here", ErrBranchExists, t.Branch)
+	case have == "" && refs[tracking+t.Branch] != "" && !attach:
+		return fmt.Errorf("%w: the remote has %s, of another machine; take another name, or pass --attach to go on with it here", ErrBranchExists, t.Branch)
+	case have == "" && refs[tracking+t.Branch] != "":
+		have = refs[tracking+t.Branch]
+		if err := r.git.MoveRef(ctx, t.ref(), have, "", "reprise: attach"); err != nil {
+			return err
+		}
+	}
+	if err := t.empty(begun); err != nil {
+		return err
+	}
+	if have == "" {
+		if have, err = rootCommit(r.git, r.o.Project); err != nil {
+			return err
+		}
+		// The links first: they are what a killed making is known by.
+		if err := t.link(); err != nil {
+			return err
+		}
+		if err := r.git.MoveRef(ctx, t.ref(), have, "", "reprise: made"); err != nil {
+			return err
+		}
+	} else if err := t.link(); err != nil {
+		return err
+	}
+	return t.fill(ctx, have)
+}
+
+// empty refuses a directory with files that are not ours to mix with.
+func (t *Tree) empty(begun bool) error {
+	list, err := os.ReadDir(t.Dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (len(list) == 0 || begun) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(list) == 1 && list[0].Name() == ".git" {
+		return nil // of a checkout whose repository went
+	}
+	return fmt.Errorf("%s has files in it already, such as %s; move them away first", t.Dir, list[0].Name())
+}
+
+// fill puts a commit's files, or what a new agent begins with, into the checkout.
+// What is there stays.
+func (t *Tree) fill(ctx context.Context, commit string) error {
+	r := t.r
+	files, err := r.git.Files(ctx, commit)
+	if err != nil {
+		return err
+	}
+	var names, ids []string
+	for name, e := range files {
+		if e.Mode != git.ModeLink && e.Mode != git.ModeRepo && portable(name) {
+			names, ids = append(names, name), append(ids, e.ID)
+		}
+	}
+	blobs, err := r.git.Objects(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	write := func(name string, data []byte, perm fs.FileMode) error {
+		path := filepath.Join(t.Dir, filepath.FromSlash(name))
+		if fileExists(path) {
+			return nil
+		}
+		if err := r.o.Disk.MkdirAll(filepath.Dir(path), dirPerm); err != nil {
+			return err
+		}
+		return r.o.Disk.WriteFile(path, data, perm)
+	}
+	for i, name := range names {
+		perm := filePerm
+		if files[name].Mode == git.ModeExec {
+			perm = 0o700
+		}
+		if err := write(name, blobs[i].Data, perm); err != nil {
+			return err
+		}
+	}
+	for name, text := range seeds() {
+		if _, ok := files[name]; !ok {
+			if err := write(name, []byte(text), filePerm); err != nil {
+				return err
+			}
+		}
+	}
+	for _, dir := range []string{"artifacts", "notes", "checkpoints"} {
+		if err := r.o.Disk.MkdirAll(filepath.Join(t.Dir, dir), dirPerm); err != nil {
+			return err
+		}
+	}
+	_, err = t.Save(ctx, "", "State of agent "+t.Agent())
+	return err
+}
+
+// AgentInfo is one agent that has state in the repository.
+type AgentInfo struct {
+	Name   string `json:"name"`
+	Commit string `json:"commit"`
+	Dir    string `json:"dir,omitempty"` // where it is checked out on this machine; "" = nowhere
+	Here   bool   `json:"here"`          // the branch is here, not only known from the remote
+}
+
+// Agents lists the agents that have state, those of other machines too as far as
+// they were fetched, in order of their names.
+func (r *Repo) Agents(ctx context.Context) ([]AgentInfo, error) {
+	if !r.Exists() {
+		return nil, nil
+	}
+	refs, err := r.git.Refs(ctx, heads+agentPrefix+"*", tracking+agentPrefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	var out []AgentInfo
+	for _, name := range sortedAgents(refs) {
+		t := &Tree{r: r, Branch: agentPrefix + name}
+		a := AgentInfo{Name: name, Commit: refs[t.ref()], Here: refs[t.ref()] != ""}
+		if !a.Here {
+			a.Commit = refs[tracking+t.Branch]
+		} else if at := t.where(); at != "" && fileExists(filepath.Join(at, ".git")) {
+			a.Dir = at
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func readSmall(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	return string(data), err
+}
