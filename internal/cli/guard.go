@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -310,7 +309,6 @@ type guardRulesView struct {
 	Inert       []string      `json:"inert"` // of the project's file: what would loosen
 	BuiltIn     []guard.Named `json:"built_in"`
 	Loose       []string      `json:"loosened"`
-	Unknown     []string      `json:"unknown,omitempty"` // names in guard.loosen that are no rule, or a fixed one
 	Source      string        `json:"settings,omitempty"`
 }
 
@@ -363,11 +361,6 @@ func rulesView(r *guard.Rules, home *config.Home) guardRulesView {
 			v.Inert = append(v.Inert, "guard."+k)
 		}
 	}
-	for _, l := range r.Loose {
-		if !slices.ContainsFunc(v.BuiltIn, func(n guard.Named) bool { return n.Name == l && !n.Fixed }) {
-			v.Unknown = append(v.Unknown, l)
-		}
-	}
 	return v
 }
 
@@ -391,9 +384,6 @@ func printRules(w io.Writer, v guardRulesView) {
 		if len(l.list) > 0 {
 			fmt.Fprintf(w, "%s: %s\n", l.what, term.SafeLine(strings.Join(l.list, ", ")))
 		}
-	}
-	for _, u := range v.Unknown {
-		fmt.Fprintf(w, "guard.loosen: %s is no rule that can be loosened\n", term.SafeLine(u))
 	}
 	fmt.Fprintln(w)
 	for _, r := range v.Rules {

@@ -95,8 +95,10 @@ func (h *hookRun) askJudge(ctx context.Context, ev dialect.Event, v guard.Verdic
 	switch {
 	case said.Verdict == "deny":
 		v.Decision, v.Rule, v.Reason = guard.Deny, "judge", "the judge ("+a.By+") refused it: "+said.Reason+" ["+v.Rule+"]"
+		v.By = "judge"
 	case said.Verdict == "allow" && h.app.home.Settings.Guard.Judge == "both":
 		v.Decision, v.Rule, v.Reason = guard.Allow, "judge", "the judge ("+a.By+") let it pass: "+said.Reason+" ["+v.Rule+"]"
+		v.By = "judge"
 	}
 	return v, nil
 }

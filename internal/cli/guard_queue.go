@@ -238,11 +238,11 @@ func queued(ctx context.Context, app *App, ev dialect.Event, v guard.Verdict, wa
 	a, ok := q.wait(ctx, c)
 	switch {
 	case !ok:
-		v.Reason += " Nobody answered in time."
+		v.Reason += "; nobody answered in time"
 	case a.Answer == "allow":
-		v.Decision, v.Reason = guard.Allow, "the user approved it"
+		v.Decision, v.By, v.Reason = guard.Allow, "user", "the user approved it"
 	default:
-		v.Decision, v.Reason = guard.Deny, "the user refused it: "+v.Reason
+		v.Decision, v.By, v.Reason = guard.Deny, "user", "the user refused it: "+v.Reason
 		if a.Why != "" {
 			v.Reason = "the user refused it: " + a.Why
 		}

@@ -48,11 +48,59 @@ func guardKeys() []key {
 		listKey("guard.roots", "directories beside the project's that agents may work in", func(s *Settings) *[]string { return &s.Guard.Roots }, checkDir),
 		listKey("guard.hosts", "hosts that may be read from without asking: example.org, *.example.org", func(s *Settings) *[]string { return &s.Guard.Hosts }, checkHost),
 		listKey("guard.protected_branches", "branches that are not pushed over: names, or patterns with *; [] leaves the usual ones", func(s *Settings) *[]string { return &s.Guard.Branches }, checkShapeWord),
-		listKey("guard.loosen", "built-in rules that are off, by their names in verdicts", func(s *Settings) *[]string { return &s.Guard.Loosen }, checkShapeWord),
+		listKey("guard.loosen", "built-in rules that are off, by their names in verdicts", func(s *Settings) *[]string { return &s.Guard.Loosen }, checkLoosen),
 		listKey("guard.allow", "shapes of commands that are allowed, such as \"npm run lint\" or \"make ...\"", func(s *Settings) *[]string { return &s.Guard.Allow }, checkShape),
 		listKey("guard.ask", "shapes of commands that are asked about", func(s *Settings) *[]string { return &s.Guard.Ask }, checkShape),
 		listKey("guard.deny", "shapes of commands that are refused", func(s *Settings) *[]string { return &s.Guard.Deny }, checkShape),
 	}
+}
+
+// guardRules are the names of the guard's built-in rules, with ! after those that
+// cannot be loosened. The guard is above this package; a test there compares.
+var guardRules = [...]string{
+	"abbreviated-option", "cdpath", "changes-settings", "changes-shell", "command-as-address", "coproc", "data-evaluated", "declare-option",
+	"destructive", "dynamic-command!", "dynamic-name", "dynamic-option", "dynamic-path", "dynamic-program", "ends-supervisor", "environment",
+	"environment-loads", "function-name", "git-settings", "guard-failed!", "hidden-character", "limits-dropped", "loads-code", "memory!", "nameref",
+	"needs-a-person", "network", "network-to-shell", "odd-bytes!", "option-config", "option-runs", "other-shell", "program-runs", "project-code",
+	"prompt-expansion", "protected-file", "push-over-protected", "reads-outside", "reads-secret", "recursion!", "refused-option", "removes",
+	"removes-repository", "repository-config", "rule!", "secret-leaves", "shows-environment", "syntax!", "too-deep!", "too-large!", "too-many-words!",
+	"too-much!", "types-into-program", "unknown-directory", "unknown-operand", "unknown-option", "unknown-program", "unknown-subcommand",
+	"unknown-syntax!", "unknown-tool", "unset-path", "writes", "writes-outside",
+}
+
+// GuardRules are the names of the guard's built-in rules, sorted, each with whether
+// guard.loosen may name it.
+func GuardRules() (names []string, loosened []bool) {
+	for _, r := range guardRules {
+		name, fixed := strings.CutSuffix(r, "!")
+		names, loosened = append(names, name), append(loosened, !fixed)
+	}
+	return names, loosened
+}
+
+// checkLoosen wants the name of a built-in rule that can be loosened.
+func checkLoosen(e Env, text string) (string, string, string) {
+	v, problem, remedy := checkShapeWord(e, text)
+	if problem != "" {
+		return v, problem, remedy
+	}
+	var near string
+	for _, r := range guardRules {
+		name, fixed := strings.CutSuffix(r, "!")
+		switch {
+		case name == text && fixed:
+			return "", fmt.Sprintf("%q is a rule that cannot be loosened", clip(text)), "leave it out; `reprise guard rules` shows which can"
+		case name == text:
+			return text, "", ""
+		case near == "" && (strings.HasPrefix(name, text) || strings.HasPrefix(text, name) || strings.ReplaceAll(text, "_", "-") == name || distance(name, text) <= 2):
+			near = name
+		}
+	}
+	remedy = "`reprise guard rules` lists them"
+	if near != "" {
+		remedy = fmt.Sprintf("did you mean %s? %s", near, remedy)
+	}
+	return "", fmt.Sprintf("%q is no built-in rule", clip(text)), remedy
 }
 
 func checkHost(_ Env, text string) (string, string, string) {

@@ -51,6 +51,9 @@ type Verdict struct {
 	// Let says that something of what is allowed is so because the settings let
 	// it, and not because it is known to be harmless.
 	Let bool `json:"-"`
+	// By is who settled what the rules would ask about: "judge" or "user", "" where
+	// nobody did.
+	By string `json:"-"`
 }
 
 // verdictOf is the strictest of the parts; of several the first speaks.

@@ -19,6 +19,8 @@ const AttendedVar = "REPRISE_ATTENDED"
 // Guarding judges tool calls by rules.
 type Guarding struct {
 	Rules guard.Rules
+	// Dir is where a call is taken to run whose payload does not say it.
+	Dir string
 	// Get is the environment that the client gave its hooks, which is that of its
 	// tools.
 	Get func(string) string
@@ -32,10 +34,10 @@ type Guarding struct {
 func GuardBy(p *plan.Plan, dir, home string, get func(string) string) *Guarding {
 	if p != nil {
 		if rules, ok := guard.ParseLines(p.Rules.Guard); ok {
-			return &Guarding{Rules: rules, Get: get}
+			return &Guarding{Rules: rules, Dir: dir, Get: get}
 		}
 	}
-	return &Guarding{Rules: guard.Rules{Roots: []string{dir}, Home: home}, Get: get}
+	return &Guarding{Rules: guard.Rules{Roots: []string{dir}, Home: home}, Dir: dir, Get: get}
 }
 
 // Nobody reports whether there is nobody to be asked.
@@ -88,6 +90,9 @@ func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {
 	rules.Unattended = g.unattended()
 	rules.Env = g.Get
 	call := guard.Call{Kind: ev.Tool, Name: ev.ToolName, Cwd: ev.Cwd}
+	if call.Cwd == "" {
+		call.Cwd = g.Dir
+	}
 	whole := ev.Texts(func(name, v string) { call.Texts = append(call.Texts, guard.Text{Name: name, Value: v}) })
 	if ev.CutMark != "" && ev.Tool != "write" && ev.Tool != "edit" {
 		for _, t := range call.Texts {
@@ -162,10 +167,11 @@ func (g *Guarding) Refusal(client, event, what string) []byte {
 	return dialect.Encode(ev, g.Failed(ev, what).Decision).Stdout
 }
 
-// line is the event that a verdict comes to: what is asked about or refused, and
-// what the client would have asked about and is allowed.
-func (j *Judged) line(ev *dialect.Event, who Who) (quick.Event, bool) {
-	if j.Said == guard.None || j.Said == "" || j.Said == guard.Allow && ev.Kind != dialect.PermissionAsked {
+// Line is the event that a verdict comes to: what is asked about or refused, and
+// what would have been asked about and is allowed. It reports false where there is
+// nothing to record.
+func (j *Judged) Line(ev *dialect.Event, who Who) (quick.Event, bool) {
+	if j.Said == guard.None || j.Said == "" || j.Said == guard.Allow && ev.Kind != dialect.PermissionAsked && j.Verdict.By == "" {
 		return quick.Event{}, false
 	}
 	e := quick.Event{
@@ -186,9 +192,16 @@ func (j *Judged) line(ev *dialect.Event, who Who) (quick.Event, bool) {
 	d.must("name", ev.ToolName)
 	d.text("use_id", ev.ToolID)
 	d.must("verdict", string(j.Said))
-	d.must("by", "guard")
+	by, instead := "guard", guard.None
 	if j.Verdict.Decision != j.Said {
-		d.must("instead_of", string(j.Verdict.Decision))
+		instead = j.Verdict.Decision
+	}
+	if j.Verdict.By != "" {
+		by, instead = j.Verdict.By, guard.Ask
+	}
+	d.must("by", by)
+	if instead != guard.None {
+		d.must("instead_of", string(instead))
 	}
 	d.text("rule", j.Verdict.Rule)
 	d.text("word", j.Verdict.Word)

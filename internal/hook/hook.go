@@ -15,6 +15,7 @@ import (
 
 	"reprise/internal/agent/dialect"
 	"reprise/internal/event/quick"
+	"reprise/internal/guard"
 	"reprise/internal/hook/plan"
 )
 
@@ -115,6 +116,9 @@ type Router struct {
 	State    string
 	Recorder Recorder
 	Guard    Guard // nil: no opinion on tool calls
+	// Unsettled says that what is asked about is decided by somebody else, who
+	// records what it came to.
+	Unsettled bool
 	// Delegation holds conductors and section leaders to their limits; nil: nobody.
 	Delegation *Delegation
 	Handlers   Handlers // nil: none
@@ -259,7 +263,7 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event, on bool) error {
 	if on && r.Rules.Records(ev.Tool, ev.Kind == dialect.ToolFailed) {
 		events = Events(ev, r.Who)
 	}
-	if e, ok := r.Judged.line(ev, r.Who); ok {
+	if e, ok := r.Judged.Line(ev, r.Who); ok && !(r.Unsettled && r.Judged.Verdict.Decision == guard.Ask) {
 		events = append(events, e)
 	}
 	parent := ""

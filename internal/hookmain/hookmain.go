@@ -144,6 +144,9 @@ func (p *program) run() {
 		p.old = known
 		p.guard = p.guarding(known)
 		p.limit = max(p.limit, p.patience(), time.Duration(dialect.GateMS(p.client, p.event))*time.Millisecond)
+		if hook.Judges(ev.Kind) && p.guard.Rules.Full {
+			p.limit = max(p.limit, p.guard.Patience(ev)) // as far as it is known
+		}
 		p.handOver(&ev, input, 0)
 		return
 	}
@@ -175,7 +178,7 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn, Who: p.who(p.plan, ev), State: p.dirs.State}
 	if hook.Judges(ev.Kind) {
 		p.guard = p.guarding(p.plan)
-		r.Guard = p.guard
+		r.Guard, r.Unsettled = p.guard, p.guard.Rules.Full && !p.guard.Rules.Warn
 	}
 	r.Delegation = hook.Delegates(p.plan, r.Who.Role)
 	d, err := r.Route(quick.Within(time.Now, min(p.left()/2, lockPatience)), *ev)
@@ -183,8 +186,10 @@ func (p *program) hot(ev *dialect.Event, input []byte) {
 		p.handOver(ev, input, r.Done)
 		return
 	}
-	p.counted = true
-	if p.guard != nil && p.guard.Rules.Full && d.Permission != dialect.Deny && r.Judged.Verdict.Decision == guard.Ask {
+	// Where nobody is there to be asked, the guard's own refusal came first.
+	refused := r.Judged.Decision.Permission == dialect.Deny
+	p.counted = !refused
+	if r.Unsettled && (refused || d.Permission != dialect.Deny) && r.Judged.Verdict.Decision == guard.Ask {
 		// Somebody else may know, and that takes time.
 		p.limit = max(p.limit, p.guard.Patience(*ev))
 		p.handOver(ev, input, r.Done)
@@ -293,27 +298,32 @@ func (p *program) recall(input []byte) bool {
 func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 	ids := quick.IDs{}
 	at := p.env.Now().UTC().Round(0)
-	lines := hook.Events(ev, hook.Who{})
+	lines := len(hook.Events(ev, hook.Who{}))
+	if hook.Judges(ev.Kind) {
+		lines++ // what is decided
+	}
+	lineIDs := make([]string, lines)
 	args := []string{"hook", "--cut-mark=" + p.mark, "--done=" + strconv.Itoa(done), "--at=" + at.Format(time.RFC3339Nano)}
 	if p.counted {
 		args = append(args, "--counted")
 	}
-	for i := range lines {
-		lines[i].ID = ids.Next(at)
-		args = append(args, "--id="+lines[i].ID)
+	for i := range lineIDs {
+		lineIDs[i] = ids.Next(at)
+		args = append(args, "--id="+lineIDs[i])
 	}
 	err := p.ask(args, input)
 	if err == nil {
 		return
 	}
 	p.warn("the event was not dealt with in full", err)
-	if p.guard != nil && !p.said {
+	var judged hook.Judged
+	if p.guard != nil {
 		// The guard says by itself what can be said here: silence would let the
 		// tool run.
-		p.say(dialect.Encode(*ev, p.guard.Judge(context.Background(), *ev).Decision).Stdout)
-	}
-	if done >= len(lines) {
-		return
+		judged = p.guard.Judge(context.Background(), *ev)
+		if !p.said {
+			p.say(dialect.Encode(*ev, judged.Decision).Stdout)
+		}
 	}
 	known := p.plan
 	if known == nil {
@@ -323,22 +333,30 @@ func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 		p.warn("the event was not recorded", errors.New("it is not known yet where the events of "+p.start+" belong"))
 		return
 	}
-	if !known.Rules.Records(ev.Tool, ev.Kind == dialect.ToolFailed) || !known.Rules.On(string(ev.Kind), ev.Client, "") {
-		return
-	}
-	if err := p.putAside(known, ev, lines[done:], at); err != nil {
+	if err := p.putAside(known, ev, judged, lineIDs, done, at); err != nil {
 		p.warn("the event was not recorded, and could not be put aside either", err)
 	}
 }
 
-// putAside puts lines into the outbox. Nobody looked for secrets in them, so
-// what may hold one is left out.
-func (p *program) putAside(known *plan.Plan, ev *dialect.Event, lines []quick.Event, at time.Time) error {
+// putAside puts the lines of an event that are not in the log into the outbox: all
+// but the first done. Nobody looked for secrets in them, so what may hold one is
+// left out.
+func (p *program) putAside(known *plan.Plan, ev *dialect.Event, judged hook.Judged, ids []string, done int, at time.Time) error {
 	b := p.broker(known)
 	b.Withhold = true
-	all := hook.Events(ev, p.who(known, ev))
-	for i, e := range all[len(all)-len(lines):] {
-		e.ID, e.TS, e.Parent = lines[i].ID, at, hook.Parent(p.dirs.State, ev)
+	who := p.who(known, ev)
+	var lines []quick.Event
+	if known.Rules.Record && known.Rules.Records(ev.Tool, ev.Kind == dialect.ToolFailed) && known.Rules.On(string(ev.Kind), ev.Client, "") {
+		lines = hook.Events(ev, who)
+	}
+	if e, ok := judged.Line(ev, who); ok && known.Rules.Record {
+		lines = append(lines, e)
+	}
+	for i, e := range lines {
+		if i < done || i >= len(ids) {
+			continue
+		}
+		e.ID, e.TS, e.Parent = ids[i], at, hook.Parent(p.dirs.State, ev)
 		if err := b.Prepare(&e); err != nil {
 			return err
 		}

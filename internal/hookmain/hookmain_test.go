@@ -65,10 +65,10 @@ func TestPutAsideKeepsTheBetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids, at := quick.IDs{}, time.Now().UTC()
-	lines := hook.Events(&ev, hook.Who{})
-	lines[0].ID = ids.Next(at)
-	file := filepath.Join(data, "outbox", lines[0].ID+".json")
-	if err := p.putAside(known, &ev, lines, at); err != nil {
+	known.Rules.Record = true
+	lines := []string{ids.Next(at)}
+	file := filepath.Join(data, "outbox", lines[0]+".json")
+	if err := p.putAside(known, &ev, hook.Judged{}, lines, 0, at); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(file); err != nil || !strings.Contains(string(got), quick.Withheld) || strings.Contains(string(got), "x7Kd93mQ") {
@@ -78,7 +78,7 @@ func TestPutAsideKeepsTheBetter(t *testing.T) {
 	if err := os.WriteFile(file, []byte(whole), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.putAside(known, &ev, lines, at); err != nil {
+	if err := p.putAside(known, &ev, hook.Judged{}, lines, 0, at); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != whole {
