@@ -405,7 +405,6 @@ func (a *analysis) judgeOption(o option, st *state) {
 func (a *analysis) judgeArg(k know.Kind, w word, st *state) {
 	switch k {
 	case know.Flag, know.Text, know.Number:
-		a.closed(w, use{read: true, shallow: true}, st)
 	case know.Read:
 		if w.text == "-" {
 			return

@@ -20,6 +20,9 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			body := a.hereDocument(r, st)
+			if a.closing != nil {
+				a.closing.text(a, body, st)
+			}
 			if first {
 				in = source{there: true, fixed: body.known(), text: body.text}
 			}
@@ -46,7 +49,11 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 			a.path(w, use{}, st)
 			away = true
 		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrInOut, syntax.RdrAll, syntax.AppAll:
-			a.path(a.target(r, st), use{}, st)
+			w := a.target(r, st)
+			if a.closing != nil {
+				a.closing.say(a.closing.word(a, w, use{shallow: true}, st))
+			}
+			a.path(w, use{}, st)
 			away = away || r.N == nil || r.N.Value == "1"
 		default:
 			a.give("unknown-syntax", Ask, r.Op.String(), "this redirection is not one of bash's", "use > or >>")
@@ -104,6 +111,9 @@ func (a *analysis) target(r *syntax.Redirect, st *state) word {
 // assignment judges NAME=VALUE. exported says that programs see it, be it only
 // the one that it stands before.
 func (a *analysis) assignment(name string, v word, exported bool, st *state) {
+	if a.closing != nil && name == "PATH" {
+		a.closing.distrust = true
+	}
 	a.cur = current{text: name + "=" + v.text}
 	switch names.Variable(name) {
 	case names.Cosmetic:

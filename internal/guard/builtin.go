@@ -116,7 +116,6 @@ func (a *analysis) says(w word, st *state) {
 		a.reads(w.shown())
 		a.give("reads-secret", Ask, w.shown(), "the variable's name says that it holds a secret, and this prints it", "leave it out, or test it with -n")
 	}
-	a.closed(w, use{read: true, shallow: true}, st)
 }
 
 func (a *analysis) printf(argv []word, st *state) source {
@@ -213,9 +212,6 @@ func (a *analysis) unknownDir(w word, st *state) {
 
 // chdir follows a change of directory.
 func (a *analysis) chdir(w word, st *state) {
-	if w.known() && a.closed(w, use{read: true, shallow: true}, st) {
-		return
-	}
 	if w.text == "" {
 		return
 	}
@@ -449,7 +445,6 @@ func (a *analysis) testCommand(argv []word, st *state) source {
 		if !w.known() && w.dashed && i+2 < len(argv) && (argv[0].text == "test" || argv[i+2].text != "]") && i == 0 && len(argv) <= 4 && w.text == unknown && w.split {
 			a.give("dynamic-option", Ask, w.shown(), "it may be an option, which is only known when it runs", "put it in double quotes")
 		}
-		a.closed(w, use{read: true, shallow: true}, st)
 	}
 	return source{}
 }

@@ -101,6 +101,9 @@ func (a *analysis) exec(argv []word, st *state) source {
 	a.step(2)
 	a.cur = commandOf(argv)
 	w := argv[0]
+	if a.closing != nil {
+		a.closing.command(a, argv, st, isFunction(w.text, st))
+	}
 	switch {
 	case !w.known(), w.made && !constantStart(w):
 		a.give("dynamic-command", Deny, w.shown(), "which program this runs is only known when it runs", "write the program's name")
@@ -118,6 +121,15 @@ func (a *analysis) exec(argv []word, st *state) source {
 		}
 	}
 	return a.program(argv, st)
+}
+
+func isFunction(name string, st *state) bool {
+	for f := st.funcs; f != nil; f = f.next {
+		if f.name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // constantStart reports whether an expansion in a command word is one that only
@@ -255,7 +267,6 @@ func (a *analysis) wordsOf(argv []word, st *state) {
 				a.reads(w.shown())
 			}
 		}
-		a.closed(word{text: text, src: w.src, glob: w.glob}, use{}, st)
 	}
 }
 

@@ -59,7 +59,7 @@ func Memory(p Policy, call ToolCall) Verdict {
 	case call.Name == "PowerShell":
 		why = g.tokens(command)
 	case isCommand:
-		why = g.shell(command, 0)
+		why = g.shell(command)
 	case shellTools[call.Name]:
 		// Nothing to run: the client will say so itself.
 	default:

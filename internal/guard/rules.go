@@ -38,8 +38,6 @@ type Rules struct {
 	List []Rule
 	// Loose are the built-in rules that the user switched off, by name.
 	Loose []string
-	// Closed is what is closed whoever asks; see [Policy].
-	Closed *Policy
 	// Explain keeps the parts that are allowed, too.
 	Explain bool
 }

@@ -24,6 +24,7 @@ func (a *analysis) sed(w word, st *state) {
 	case file != "":
 		a.path(word{text: file, src: w.src}, use{}, st)
 		if a.r.Writes {
+			a.granted = true
 			return
 		}
 		a.give("writes", Ask, w.shown(), what, "leave it out")

@@ -550,11 +550,6 @@ func (a *analysis) interpreter(_ *know.Program, g args, st *state) {
 	if st.in.net && !code {
 		a.give("network-to-shell", Deny, g.name, "it runs what comes from another machine", "save it into a file, and let the user look at it")
 	}
-	for _, o := range g.options {
-		if o.given {
-			a.closed(o.arg, use{}, st)
-		}
-	}
 }
 
 // packages judges options before a command of npm and its like: they may turn it

@@ -83,6 +83,11 @@ func (st *state) lookup(a *analysis, name string) value {
 	if st.lost {
 		return value{}
 	}
+	if a.closing != nil {
+		if v, ok := a.closing.g.vars[name]; ok {
+			return value{known: true, w: word{text: v, made: true}}
+		}
+	}
 	switch name {
 	case "PWD":
 		if len(st.cwds) == 1 {

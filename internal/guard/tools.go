@@ -203,9 +203,6 @@ func (a *analysis) file(name string, st *state, u use) {
 		a.give("odd-bytes", Deny, name, "the name holds a NUL", "leave it out")
 		return
 	}
-	if a.closed(w, u, st) {
-		return
-	}
 	bases := a.bases(w.text, st)
 	if len(bases) == 0 {
 		a.give("unknown-directory", Ask, name, "the path is relative, and the directory is not known", "write an absolute path")

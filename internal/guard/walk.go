@@ -29,6 +29,7 @@ type analysis struct {
 	called   map[*syntax.Stmt]bool
 	// repositories are what was found in the settings of git, by directory.
 	repositories map[string]gitFound
+	closing      *closing        // nil: nothing is closed
 	integers     map[string]bool // variables whose values the shell evaluates
 	aims         Part            // what looks for the processes of agents, and what ends processes that are not known
 	ends         Part
@@ -306,6 +307,7 @@ func (a *analysis) command(c syntax.Command, st *state) source {
 	case *syntax.IfClause:
 		return a.ifClause(c, st)
 	case *syntax.WhileClause:
+		a.indirect()
 		a.unsure(st, c)
 		a.stmts(c.Cond, st)
 		body := st.fork()
@@ -313,6 +315,7 @@ func (a *analysis) command(c syntax.Command, st *state) source {
 		st.join(a, body)
 		return out
 	case *syntax.ForClause:
+		a.indirect()
 		return a.forClause(c, st)
 	case *syntax.CaseClause:
 		return a.caseClause(c, st)
@@ -341,6 +344,13 @@ func (a *analysis) command(c syntax.Command, st *state) source {
 		a.give("unknown-syntax", Ask, "", "a part of the command is in a form that the guard does not know", "write it more plainly")
 	}
 	return source{}
+}
+
+// indirect notes that what one command says may become another one's arguments.
+func (a *analysis) indirect() {
+	if a.closing != nil {
+		a.closing.indirect = true
+	}
 }
 
 func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
@@ -548,6 +558,11 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 	var items []word
 	for _, w := range l.Items {
 		items = append(items, a.fields(w, st)...)
+	}
+	if a.closing != nil {
+		for _, it := range items {
+			a.closing.text(a, it, st)
+		}
 	}
 	if !l.InPos.IsValid() {
 		items = []word{{text: unknown, split: true, made: true, dashed: true}}

@@ -20,9 +20,6 @@ func (a *analysis) path(w word, u use, st *state) {
 	if w.text == "" {
 		return
 	}
-	if a.closed(w, u, st) {
-		return
-	}
 	if !w.known() {
 		a.darkPath(w, u, st)
 		return
@@ -211,6 +208,7 @@ func (a *analysis) one(w word, p string, u use) bool {
 		return true
 	}
 	if a.r.Writes {
+		a.granted = true
 		return false
 	}
 	a.give("writes", Ask, w.shown(), "it writes a file", "use the client's own tool for writing files, or allow it by guard.writes")

@@ -104,6 +104,9 @@ func (a *analysis) value(w *syntax.Word, st *state) word {
 		b.part(p, i == 0, false)
 	}
 	if got := b.end(); len(got) == 1 {
+		if a.closing != nil {
+			a.closing.text(a, got[0], st)
+		}
 		return got[0]
 	}
 	return word{src: b.src}
@@ -225,6 +228,7 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 	case *syntax.ParamExp:
 		b.param(p, quoted)
 	case *syntax.CmdSubst:
+		b.a.indirect()
 		if p.TempFile || p.ReplyVar {
 			b.a.give("unknown-syntax", Ask, b.src, "this form of substitution is not one of bash's", "use $(…)")
 		}
@@ -234,6 +238,7 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 		b.a.arith(p.X, b.st)
 		b.dark(numbers, quoted)
 	case *syntax.ProcSubst:
+		b.a.indirect()
 		b.a.inner(p.Stmts, b.st)
 		b.text("/dev/fd/63", true)
 	case *syntax.ExtGlob:

@@ -2,74 +2,8 @@ package guard
 
 import (
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
-
-// expandBraces returns the words that {a,b} stands for, nil if they are more
-// than can be looked at. A sequence such as {1..9} counts as not known.
-func expandBraces(w *syntax.Word) []*syntax.Word {
-	w = &syntax.Word{Parts: slices.Clone(w.Parts)} // SplitBraces works in place
-	if !syntax.SplitBraces(w) {
-		return []*syntax.Word{w}
-	}
-	words := []*syntax.Word{{}}
-	for _, p := range w.Parts {
-		alts := [][]syntax.WordPart{{p}}
-		if b, ok := p.(*syntax.BraceExp); ok {
-			alts = alts[:0]
-			for _, e := range b.Elems {
-				for _, x := range expandBraces(e) {
-					alts = append(alts, x.Parts)
-				}
-			}
-			if b.Sequence {
-				alts = [][]syntax.WordPart{{&syntax.Lit{Value: unknown}}}
-			}
-		}
-		var next []*syntax.Word
-		for _, have := range words {
-			for _, alt := range alts {
-				if len(next) >= maxWords {
-					return nil
-				}
-				next = append(next, &syntax.Word{Parts: append(slices.Clone(have.Parts), alt...)})
-			}
-		}
-		words = next
-	}
-	return words
-}
-
-// unescape removes the backslashes of unquoted text. One before a pattern
-// character makes that character plain, which is close enough to a match.
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			if i++; s[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-// ansiC reads $'…'. Escapes that Go does not know make it unknown.
-func ansiC(s string) string {
-	v, err := strconv.Unquote(`"` + strings.ReplaceAll(strings.ReplaceAll(s, `\'`, `'`), `"`, `\"`) + `"`)
-	if err != nil {
-		return unknown
-	}
-	return v
-}
 
 // plainName is a command's name if it is one of the system's own programs:
 // ./cat is not cat.
