@@ -29,6 +29,7 @@ const (
 	OpRemove   Op = "remove"
 	OpMkdir    Op = "mkdir"
 	OpSyncDir  Op = "syncdir" // fsync of a directory
+	OpRun      Op = "run"     // a program that changes files is started; see [Disk.Step]
 )
 
 // Step is one step that is about to be taken.
@@ -61,6 +62,15 @@ type Disk struct{ hook Hook }
 // NewDisk is the machine's file system with a hook that can make steps fail.
 func NewDisk(hook Hook) Disk { return Disk{hook: hook} }
 
+// Step asks the hook about a step that the caller takes beside this package, so
+// that tests can fail or die there, too.
+func (k Disk) Step(op Op, name string) error {
+	if err := k.ops().step(op, name); err != nil && !errors.Is(err, errSkipped) {
+		return fmt.Errorf("%s %s: %w", op, name, err)
+	}
+	return nil
+}
+
 func (k Disk) ops() ops { return ops{base: osBase{}, hook: k.hook} }
 
 // base is the file system by names: the machine's own by path, or what is
@@ -82,7 +92,7 @@ type osBase struct{}
 func (osBase) show(name string) string { return name }
 func (osBase) path(name string) string { return name }
 func (osBase) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return os.OpenFile(name, flag, perm)
+	return openPlain(name, flag, perm)
 }
 func (osBase) rename(old, new string) error              { return os.Rename(old, new) }
 func (osBase) remove(name string) error                  { return os.Remove(name) }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // ErrLocked is the error of [TryLock] when someone else has the lock.
@@ -70,18 +68,18 @@ func (o ops) isLocked(name string) (bool, error) {
 	if fi == nil {
 		return false, nil
 	}
-	fl := flock.New(o.path(name), flock.SetFlag(os.O_RDONLY))
-	ok, err := fl.TryRLock()
+	l, err := tryFlock(o.path(name), true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("look at lock %s: %w", o.show(name), err)
 	}
-	if ok {
-		_ = fl.Unlock()
+	if l == nil {
+		return true, nil
 	}
-	return !ok, nil
+	_ = l.unlock()
+	return false, nil
 }
 
 func (o ops) lock(ctx context.Context, name string) (func() error, error) {
@@ -113,8 +111,7 @@ func (o ops) tryLock(name string) (func() error, error) {
 		if err := o.ensureLockFile(name); err != nil {
 			return nil, err
 		}
-		fl := flock.New(o.path(name), flock.SetFlag(os.O_RDONLY))
-		ok, err := fl.TryLock()
+		l, err := tryFlock(o.path(name), false)
 		if errors.Is(err, fs.ErrNotExist) {
 			if _, derr := o.stat(filepath.Dir(name)); derr != nil {
 				return nil, err
@@ -124,18 +121,18 @@ func (o ops) tryLock(name string) (func() error, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
+		if l == nil {
 			return nil, ErrLocked
 		}
 		// Whoever removed the file's directory meanwhile left us the lock of a
 		// file that no one else can find.
-		held, herr := fl.Stat()
+		held, herr := l.stat()
 		there, terr := o.lstat(name)
 		if herr == nil && terr == nil && !os.SameFile(held, there) || errors.Is(terr, fs.ErrNotExist) {
-			_ = fl.Unlock()
+			_ = l.unlock()
 			continue
 		}
-		return onceError(fl.Unlock), nil
+		return onceError(l.unlock), nil
 	}
 }
 

@@ -115,6 +115,10 @@ type Router struct {
 	// the one that it belongs to; empty: events have no parent.
 	State    string
 	Recorder Recorder
+	// Together is Recorder for several lines of an event: all of it or, where it must
+	// refuse, nothing. nil: one after the other. It is no method of a Recorder that is
+	// asked for, because such a question costs a hook pages of types.
+	Together func(ctx context.Context, events []quick.Event, sync bool) (pending bool, err error)
 	Guard    Guard // nil: no opinion on tool calls
 	// Unsettled says that what is asked about is decided by somebody else, who
 	// records what it came to.
@@ -266,20 +270,34 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event, on bool) error {
 	if e, ok := r.Judged.Line(ev, r.Who); ok && !(r.Unsettled && r.Judged.Verdict.Decision == guard.Ask) {
 		events = append(events, e)
 	}
-	parent := ""
-	if len(events) > r.Done {
-		parent = Parent(r.State, ev)
+	if r.Done >= len(events) {
+		return nil
 	}
-	for i := range events {
-		if i < r.Done {
-			continue
-		}
-		e := &events[i]
-		e.Parent = parent
+	parent := Parent(r.State, ev)
+	for i := r.Done; i < len(events); i++ {
+		events[i].Parent = parent
 		if i < len(r.IDs) {
-			e.ID, e.TS = r.IDs[i], r.At
+			events[i].ID, events[i].TS = r.IDs[i], r.At
 		}
-		pending, err := r.Recorder.Record(ctx, e, quick.Synced(e.Type))
+	}
+	alone := r.Together == nil
+	for r.Done < len(events) {
+		next := events[r.Done:]
+		var pending bool
+		var err error
+		if !alone && len(next) > 1 {
+			sync := false
+			for i := range next {
+				sync = sync || quick.Synced(next[i].Type)
+			}
+			if pending, err = r.Together(ctx, next, sync); errors.Is(err, quick.ErrInvalid) {
+				alone = true // the others are right
+				continue
+			}
+		} else {
+			next = next[:1]
+			pending, err = r.Recorder.Record(ctx, &next[0], quick.Synced(next[0].Type))
+		}
 		switch {
 		case errors.Is(err, ErrNeedsFull):
 			return ErrNeedsFull
@@ -288,12 +306,12 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event, on bool) error {
 		case pending:
 			r.Warn("the event was put aside, to be recorded by a later hook", errPending)
 		}
-		r.Done = i + 1
-		if err == nil && i == 0 {
-			if err := noteTurn(r.State, ev, e.ID); err != nil {
+		if err == nil && r.Done == 0 {
+			if err := noteTurn(r.State, ev, next[0].ID); err != nil {
 				r.Warn("what follows in the session will not say what it belongs to", err)
 			}
 		}
+		r.Done += len(next)
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func (p *program) patience() time.Duration {
 // hot does what can be done here and hands the rest over.
 func (p *program) hot(ev *dialect.Event, input []byte) {
 	broker := p.broker(p.plan)
-	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Warn: p.warn, Who: p.who(p.plan, ev), State: p.dirs.State}
+	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Together: broker.RecordAll, Warn: p.warn, Who: p.who(p.plan, ev), State: p.dirs.State}
 	if hook.Judges(ev.Kind) {
 		p.guard = p.guarding(p.plan)
 		r.Guard, r.Unsettled = p.guard, p.guard.Rules.Full && !p.guard.Rules.Warn

@@ -56,6 +56,58 @@ func (b *Broker) Record(ctx context.Context, e *Event, sync bool) (pending bool,
 	return b.Add(ctx, l, e, line, sync)
 }
 
+// RecordAll is [Broker.Record] of what belongs together, in order: one lock and one
+// write where all of it goes to one file, for each costs the agent that waits.
+// When it is refused, nothing of it is recorded.
+func (b *Broker) RecordAll(ctx context.Context, events []Event, sync bool) (pending bool, err error) {
+	lines := make([][]byte, len(events))
+	for i := range events {
+		e := &events[i]
+		if err := b.Prepare(e); err != nil {
+			return false, err
+		}
+		if lines[i], err = b.Log(e).Line(e); err != nil {
+			return false, err
+		}
+	}
+	for i, n := 0, 0; i < len(events); i += n {
+		l := b.Log(&events[i])
+		file := l.File(events[i].TS)
+		for n = 1; i+n < len(events); n++ {
+			if e := &events[i+n]; b.Log(e).File(e.TS) != file {
+				break
+			}
+		}
+		aside, aerr := b.addAll(ctx, l, events[i:i+n], lines[i:i+n], sync)
+		pending = pending || aside
+		err = errors.Join(err, aerr)
+	}
+	return pending, err
+}
+
+// addAll is [Broker.Add] for lines of one file.
+func (b *Broker) addAll(ctx context.Context, l *Log, events []Event, lines [][]byte, sync bool) (pending bool, err error) {
+	err = l.AddNext(ctx, events[0].TS, sync, func(prev string) ([]byte, error) {
+		var all []byte
+		for _, line := range lines {
+			from := len(all)
+			all = End(append(all, line...), prev)
+			prev = Hash(all[from : len(all)-1])
+		}
+		return all, nil
+	})
+	if err == nil || b.Outbox == "" {
+		return false, err
+	}
+	for i := range events {
+		if perr := b.Put(l, &events[i], lines[i], err); perr != nil {
+			return pending, errors.Join(err, perr)
+		}
+		pending = true
+	}
+	return true, nil
+}
+
 // Prepare normalises an event and fills in what it left empty.
 func (b *Broker) Prepare(e *Event) error {
 	if e.TS.IsZero() {
@@ -213,7 +265,7 @@ func Role(name string) string {
 // way of the agent, and they survive everything but a power cut as they are.
 func Synced(typ string) bool {
 	switch typ {
-	case "tool.called", "tool.succeeded", "tool.failed", "permission.asked":
+	case "tool.called", "tool.succeeded", "tool.failed", "permission.asked", "permission.decided":
 		return false
 	}
 	return true
