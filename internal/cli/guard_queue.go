@@ -19,6 +19,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/event/quick"
 	"reprise/internal/guard"
+	"reprise/internal/proc"
 	"reprise/internal/redact"
 	"reprise/internal/term"
 )
@@ -34,7 +35,8 @@ type pendingCall struct {
 	Session string    `json:"session,omitempty"`
 	Run     string    `json:"run,omitempty"`
 	Tool    string    `json:"tool"`
-	Input   string    `json:"input"` // clipped, secrets taken out
+	Input   string    `json:"input"` // secrets taken out; whole, for nobody approves what is not seen
+	Owner   proc.ID   `json:"owner"` // who waits
 	Cwd     string    `json:"cwd"`
 	Rule    string    `json:"rule"`
 	Reason  string    `json:"reason"`
@@ -46,6 +48,10 @@ type pendingAnswer struct {
 	Why    string    `json:"why,omitempty"`
 	At     time.Time `json:"at"`
 }
+
+// maxPendingInput is the longest input, in bytes, of a call that may wait. It is
+// shown whole: what is not seen would be approved unread.
+const maxPendingInput = 16 << 10
 
 // pendingEvery is how often a call that waits looks for its answer.
 const pendingEvery = 100 * time.Millisecond
@@ -102,6 +108,17 @@ func (w *waiting) take(id string) {
 	}
 }
 
+// orphan removes the answer to a call that waits no more: it came too late.
+func (w *waiting) orphan(name string) {
+	id, ok := strings.CutSuffix(name, ".answer")
+	if !ok {
+		return
+	}
+	if _, err := os.Lstat(w.file(id)); errors.Is(err, fs.ErrNotExist) {
+		_ = durable.Remove(filepath.Join(w.dir, name)) // the next look tries again
+	}
+}
+
 // list are the calls that wait now. What is over is removed.
 func (w *waiting) list() ([]pendingCall, error) {
 	entries, err := os.ReadDir(w.dir)
@@ -115,6 +132,7 @@ func (w *waiting) list() ([]pendingCall, error) {
 	for _, e := range entries {
 		id, ok := strings.CutSuffix(e.Name(), ".json")
 		if !ok {
+			w.orphan(e.Name())
 			continue
 		}
 		data, err := os.ReadFile(w.file(id))
@@ -122,8 +140,8 @@ func (w *waiting) list() ([]pendingCall, error) {
 		if err != nil || json.Unmarshal(data, &c) != nil || c.V != 1 || c.ID != id {
 			continue
 		}
-		if !w.now().Before(c.Until) {
-			w.take(id)
+		if !w.now().Before(c.Until) || !c.Owner.Alive() {
+			w.take(id) // nobody would hear the answer
 			continue
 		}
 		out = append(out, c)
@@ -227,10 +245,17 @@ func queued(ctx context.Context, app *App, ev dialect.Event, v guard.Verdict, wa
 	}
 	now := app.Now()
 	redactor := redact.New()
-	input, _ := redactor.String(clipText(string(ev.Input), 500))
+	if len(ev.Input) > maxPendingInput {
+		return v, fmt.Errorf("its input is longer than %d bytes, more than a person would read", maxPendingInput)
+	}
+	owner, err := proc.Self()
+	if err != nil {
+		return v, fmt.Errorf("have the call wait: %w", err)
+	}
+	input, _ := redactor.String(string(ev.Input))
 	reason, _ := redactor.String(v.Reason)
 	ids := quick.IDs{}
-	c := pendingCall{V: 1, ID: strings.ReplaceAll(ids.Next(now), "-", ""), At: now.UTC(), Until: now.Add(wait).UTC(), Client: ev.Client, Session: ev.Session, Run: app.Env.Get("REPRISE_RUN_ID"), Tool: ev.ToolName, Input: input, Cwd: ev.Cwd, Rule: v.Rule, Reason: reason}
+	c := pendingCall{V: 1, ID: strings.ReplaceAll(ids.Next(now), "-", ""), At: now.UTC(), Until: now.Add(wait).UTC(), Client: ev.Client, Session: ev.Session, Run: app.Env.Get("REPRISE_RUN_ID"), Tool: ev.ToolName, Input: input, Owner: owner, Cwd: ev.Cwd, Rule: v.Rule, Reason: reason}
 	if err := q.put(c); err != nil {
 		return v, fmt.Errorf("have the call wait: %w", err)
 	}
