@@ -111,6 +111,7 @@ func doctor(app *App) (setup.Doctor, error) {
 		if home.Settings.Judge.Client != "" {
 			d.More = append(d.More, setup.Check{Name: "judge", Run: app.checkJudge})
 		}
+		d.More = append(d.More, app.memoryChecks(home)...)
 		d.Waiting = func() (waiting, bad int, err error) {
 			broker, err := app.Broker()
 			if err != nil {

@@ -59,9 +59,6 @@ asked does without.`,
 
 // checkJudge is the doctor's look at a judge that is configured.
 func (a *App) checkJudge(ctx context.Context) []setup.Finding {
-	finding := func(s setup.Status, remedy, format string, args ...any) []setup.Finding {
-		return []setup.Finding{{Status: s, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
-	}
 	j, err := a.Judge()
 	if err != nil {
 		return finding(setup.Warn, "mend the settings", "the judge cannot be made: %v", err)

@@ -200,17 +200,24 @@ func (f *folder) markDue() error {
 // mark puts something on the list of work.
 func (f *folder) mark(what string) error { return f.tx.Store(bucketWork, what, nil) }
 
-// takeIn reads what is new in a log; done is false when there is more.
-func (f *folder) takeIn(ctx context.Context, log Log) (done bool, err error) {
+// cursors are how far a log's files were read, by their names.
+func cursors(tx Tx, log Log) (map[string]event.Cursor, error) {
 	prefix := sourceKey(log.Project, "")
 	from := map[string]event.Cursor{}
-	err = f.tx.EachKV(bucketCursor, prefix, func(key string, value []byte) bool {
+	err := tx.EachKV(bucketCursor, prefix, func(key string, value []byte) bool {
 		var c event.Cursor
 		if json.Unmarshal(value, &c) == nil {
 			from[key[len(prefix):]] = c
 		}
 		return true
 	})
+	return from, err
+}
+
+// takeIn reads what is new in a log; done is false when there is more.
+func (f *folder) takeIn(ctx context.Context, log Log) (done bool, err error) {
+	prefix := sourceKey(log.Project, "")
+	from, err := cursors(f.tx, log)
 	if err != nil {
 		return false, err
 	}

@@ -2,7 +2,6 @@ package learn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -58,15 +57,7 @@ func (o *Organizer) news(tx Tx, project string) (bool, error) {
 }
 
 func (o *Organizer) newsIn(tx Tx, log Log) (bool, error) {
-	prefix := sourceKey(log.Project, "")
-	from := map[string]event.Cursor{}
-	err := tx.EachKV(bucketCursor, prefix, func(key string, value []byte) bool {
-		var c event.Cursor
-		if json.Unmarshal(value, &c) == nil {
-			from[key[len(prefix):]] = c
-		}
-		return true
-	})
+	from, err := cursors(tx, log)
 	if err != nil {
 		return false, err
 	}

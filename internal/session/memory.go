@@ -31,6 +31,9 @@ type Options struct {
 	// Build says that what is missing of the index is made at once; a hook has no
 	// time for that.
 	Build bool
+	// Look says that nothing is made at all: what is not there is an error,
+	// recall.ErrNotBuilt.
+	Look bool
 	// Embedder finds by meaning; nil = by words alone. EmbedFailed is told when it
 	// does not answer.
 	Embedder    recall.Embedder
@@ -63,6 +66,7 @@ func Open(o Options) *Memory {
 			return err
 		}
 	}
+	x.NoBuild = o.Look
 	if o.Embedder != nil {
 		x.Embedder, x.EmbedFailed = o.Embedder, o.EmbedFailed
 	}
