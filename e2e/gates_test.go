@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,7 @@ func TestStopGateForcesAnotherTurn(t *testing.T) {
 // An agent that cannot mend it is kept at most twice, and a session that changed
 // nothing is never kept.
 func TestStopGateLetsGo(t *testing.T) {
+	inItsOwnStep(t)
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,6 +127,76 @@ func TestStopGateLetsGo(t *testing.T) {
 				rule("tell", fakemodel.When{Turn: 2}, say("It says kept.")))
 			if n := len(h.verifications()); n != before || r.text != "It says kept." {
 				t.Errorf("a session that only read was verified: %d results, before %d; %q\n%s", n, before, r.text, strings.TrimSpace(fmt.Sprint(h.verifications())))
+			}
+		})
+	}
+}
+
+// The end of a subagent is looked at, too: in Claude Code it is the subagent that
+// is told and goes on, and the session that started it gets what it made in the
+// end.
+func TestSubagentStopGate(t *testing.T) {
+	inItsOwnStep(t)
+	t.Parallel()
+	h := gated(t, "claude")
+	h.write(filepath.Join(h.dir, ".claude", "settings.json"), strings.Replace(h.read(filepath.Join(h.dir, ".claude", "settings.json")), "{", `{"permissions":{"allow":["Bash"]},`, 1))
+	lead := func(turn int) fakemodel.When { return fakemodel.When{Task: "Lead", Turn: turn} }
+	part := func(turn int) fakemodel.When { return fakemodel.When{Task: "Part: make it", Turn: turn} }
+	r := h.agent("claude", "Lead it.", nil,
+		rule("delegate", lead(1), call("Agent", map[string]any{"description": "make it", "prompt": "Part: make it", "subagent_type": "general-purpose", "run_in_background": false})),
+		rule("break", part(1), shell("echo x > broken")),
+		rule("claim", part(2), say("All done.")),
+		rule("mend", fakemodel.When{Task: "Part: make it", User: "the work is not done yet", Turn: 3}, shell("rm broken; echo y > made")),
+		rule("part end", part(4), say("Now the part is done.")),
+		rule("end", fakemodel.When{Task: "Lead", Result: "Now the part is done", Turn: 2}, say("It is led.")))
+	if !strings.HasSuffix(r.text, "It is led.") || !h.made("made") {
+		t.Errorf("the last answer is %q\n%s\n%s", r.text, r.out, r.err)
+	}
+	var told []string
+	for _, q := range r.requests {
+		if strings.Contains(q.Text(), "error: the file broken is there") {
+			told = append(told, q.Text())
+		}
+	}
+	if len(told) == 0 || slices.ContainsFunc(told, func(s string) bool { return !strings.Contains(s, "Part: make it") }) {
+		t.Errorf("%d requests have the reason, or others than the subagent's", len(told))
+	}
+	list := h.verifications()
+	if n := len(list); n < 2 || list[n-1].Trigger != "subagent_stop" || !list[n-1].Blocked || list[n-2].Trigger != "subagent_stop" || list[n-2].Status != "passed" {
+		t.Errorf("verifications: %+v", list)
+	}
+}
+
+// Where the user wants it, another agent reviews the work when the checks pass:
+// here Claude Code, isolated, asked by the gate of each client.
+func TestReviewGate(t *testing.T) {
+	inItsOwnStep(t)
+	for _, name := range fakemodel.TrialClients() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			review := func(verdict string, findings ...string) fakemodel.Answer {
+				return call("StructuredOutput", map[string]any{"verdict": verdict, "findings": append([]string{}, findings...)})
+			}
+			m := model(t,
+				fakemodel.Rule{Name: "reject", When: fakemodel.When{Offers: []string{"StructuredOutput"}, User: "new file made"}, Say: review("reject", "made is only a placeholder")},
+				fakemodel.Rule{Name: "approve", When: fakemodel.When{Offers: []string{"StructuredOutput"}}, Say: review("approve")})
+			h := gated(t, name)
+			h.write(h.config, strings.Replace(h.read(h.config), "{", fmt.Sprintf(`{"gates":{"review":"on"},"judge":{"client":"claude","program":%q,"purposes":["review"],"timeout_seconds":80},`, client(t, "claude")), 1))
+			h.env = append(slices.Clone(h.env), m.Env()...)
+			r := h.agent(name, "Make it.", nil,
+				rule("make", fakemodel.When{Turn: 1}, shell("echo TODO > made")),
+				rule("claim", fakemodel.When{Turn: 2}, say("All done.")),
+				rule("mend", fakemodel.When{User: "the work is not done yet", Turn: 3}, shell("echo made > made")),
+				rule("end", fakemodel.When{Turn: 4}, say("Now it is done.")))
+			if !r.told("judge: made is only a placeholder") {
+				t.Errorf("the model was not told what the reviewer found:\n%s\n%s\n%s", r.out, r.err, h.must("verify", "show"))
+			}
+			list := h.verifications()
+			if len(list) != 2 || list[0].Status != "passed" || list[1].Status != "failed" || !list[1].Blocked {
+				t.Errorf("verifications: %+v", list)
+			}
+			if asked := m.Matching(func(q *fakemodel.Request) bool { return q.Offers("StructuredOutput") }); len(asked) < 2 || !strings.Contains(asked[0].User(), "new file made") {
+				t.Errorf("the reviewer was asked %d times", len(asked))
 			}
 		})
 	}

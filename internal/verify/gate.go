@@ -42,6 +42,9 @@ type Turn struct {
 	// Active is the client's word that this turn goes on only because it was kept
 	// from ending.
 	Active bool
+	// Busy says that other subagents of the session are still at work: the tree is
+	// then not what anybody made of it.
+	Busy bool
 }
 
 // Verdict is what the gate says.
@@ -155,6 +158,8 @@ func (g *Gate) End(ctx context.Context, t Turn) (Verdict, error) {
 // spare is why there is no need to look, "" where there is.
 func (g *Gate) spare(ctx context.Context, v *Verifier, t Turn, st *gateState, claim done.Claim) (string, error) {
 	switch {
+	case t.Busy:
+		return "other subagents of the session are still at work; their end is looked at", nil
 	case g.When == "claimed" && claim != done.Done:
 		return "the agent does not say that it is done", nil
 	case g.When == "changed" && claim == done.Open:

@@ -62,6 +62,9 @@ type Event struct {
 	DurationMS int64
 	// StopActive says that this turn is already the answer to a blocked stop.
 	StopActive bool
+	// Busy says that other subagents of the session are still at work at the end
+	// of a turn.
+	Busy bool
 	// CutMark is the mark by which texts of a payload that was too large say what
 	// was left out of them (see [Intake]); "" where all of it is here. Who judges
 	// a tool by its input must not take such a one for the whole.

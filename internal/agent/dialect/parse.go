@@ -75,6 +75,17 @@ func (e *Event) check() error {
 	return nil
 }
 
+// busy reports whether there are subagents at work beside the one that ends, in
+// the form of Claude Code, which starts them in the background.
+func (e *Event) busy(tasks value) bool {
+	for _, t := range tasks.items() {
+		if o := t.object(); o.text("type") == "subagent" && o.text("status") == "running" && o.text("id") != e.Agent {
+			return true
+		}
+	}
+	return false
+}
+
 // snake reads the names that Claude Code, Codex and Gemini CLI share.
 func (e *Event) snake(o object) {
 	e.Session = o.text("session_id")
@@ -101,6 +112,7 @@ func (e *Event) snake(o object) {
 		e.DurationMS, _ = o.get("duration_ms").integer()
 	case Response, ResponseFailed, SubagentFinished:
 		e.Text = o.text("last_assistant_message")
+		e.Busy = e.busy(o.get("background_tasks"))
 	case CompactBefore, CompactAfter:
 		e.Reason = o.text("trigger")
 		e.Text = o.text("compact_summary")

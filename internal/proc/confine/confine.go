@@ -25,6 +25,11 @@
 //     /proc/<pid>/environ of processes outside are refused too, and set-user-id
 //     programs (sudo) get no privileges.
 //
+// A confined process can confine what it starts further, unless it is kept from
+// reading something by DenyAll: it cannot list the ancestors then. What it may
+// neither read nor write is denied to all that it starts anyway, and is left out
+// of a Spec; for the rest there is [ErrWithin].
+//
 // So put D deep, and make beforehand what the program needs beside it. (Claude
 // Code 2.1 with D somewhere below its home directory: all tools work; without an
 // existing ~/.claude it keeps no transcript and says nothing; ~/.claude.json is
@@ -37,6 +42,10 @@ import "errors"
 
 // ErrUnsupported says that this system cannot confine; Supported says why.
 var ErrUnsupported = errors.New("confining is not supported here")
+
+// ErrWithin says that this process is confined itself so that it cannot see what
+// it would have to grant: nothing that it starts can be confined further.
+var ErrWithin = errors.New("this process may itself not list a directory above, so what it starts cannot be confined further")
 
 // Spec says what the program must not do. Paths are absolute; symbolic links in
 // them are followed and the links themselves protected too. A path that does

@@ -91,6 +91,9 @@ func applyToThread(s Spec) error {
 	if _, why := Supported(); why != "" {
 		return fmt.Errorf("%w: %s", ErrUnsupported, why)
 	}
+	if s = s.remaining(); s.Empty() {
+		return nil // whoever confined this process has seen to it
+	}
 	rules, handled, err := grantsFor(s)
 	if err != nil {
 		return err
@@ -114,6 +117,61 @@ func applyToThread(s Spec) error {
 		return fmt.Errorf("restrict: %w", err)
 	}
 	return nil
+}
+
+// remaining is what a Spec denies that is not denied to this process already, and
+// so to all that it starts.
+func (s Spec) remaining() Spec {
+	return Spec{
+		DenyWrite: slices.DeleteFunc(slices.Clone(s.DenyWrite), func(p string) bool { return unwritable(nearest(p)) }),
+		DenyAll: slices.DeleteFunc(slices.Clone(s.DenyAll), func(p string) bool {
+			p = nearest(p)
+			return unreadable(p) && unwritable(p)
+		}),
+	}
+}
+
+// nearest is the path, or the directory above it that is there: what is denied
+// there is denied for all that may be made in it.
+func nearest(path string) string {
+	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
+		if _, err := os.Lstat(p); err == nil || p == filepath.Dir(p) {
+			return p
+		}
+	}
+}
+
+// unreadable reports whether this process is kept from reading a file or a
+// directory though its permissions would let it: then it is confined.
+func unreadable(path string) bool {
+	return permitted(path, unix.R_OK) && refused(path, unix.O_RDONLY|unix.O_NONBLOCK)
+}
+
+// unwritable is unreadable, of writing.
+func unwritable(path string) bool {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || !permitted(path, unix.W_OK) {
+		return false
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return refused(path, unix.O_WRONLY|unix.O_TMPFILE) // a file without a name, should it be made
+	}
+	return refused(path, unix.O_WRONLY|unix.O_NONBLOCK)
+}
+
+// permitted reports what the permissions of a file say, which Landlock does not
+// change.
+func permitted(path string, mode uint32) bool {
+	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS) == nil
+}
+
+// refused reports whether a file may not be opened so.
+func refused(path string, flags int) bool {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		_ = unix.Close(fd) // nothing was done with it
+	}
+	return errors.Is(err, unix.EACCES)
 }
 
 // addRule grants rights on a path and all below it. A path that is gone, or
@@ -178,6 +236,9 @@ type grants map[string]uint64
 // way down walked; what else is in it gets no grant.
 func (g grants) walk(dir string, denied []string, rights uint64) error {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) && permitted(dir, unix.R_OK) {
+		return fmt.Errorf("list %s: %w", dir, ErrWithin)
+	}
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("list %s: %w", dir, err)
 	}

@@ -491,3 +491,55 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
+
+// What a confined program starts can be confined in its turn: by the same Spec,
+// which holds already, or by more where it can see what to grant. Where it
+// cannot, nothing is started.
+func TestConfinedWithin(t *testing.T) {
+	if _, why := Supported(); why != "" {
+		t.Skip(why)
+	}
+	home, memory := place(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(home, "work")
+	for _, tc := range []struct {
+		name         string
+		outer, inner Spec
+		want         string
+	}{
+		{"the same", Spec{DenyAll: []string{memory}}, Spec{DenyAll: []string{memory}}, "free closed"},
+		{"less", Spec{DenyAll: []string{memory}}, Spec{DenyWrite: []string{memory}}, "free closed"},
+		{"more", Spec{DenyWrite: []string{memory}}, Spec{DenyAll: []string{memory}}, "free closed"},
+		{"both, again", Spec{DenyAll: []string{memory}, DenyWrite: []string{work}}, Spec{DenyAll: []string{memory}, DenyWrite: []string{work}}, "kept closed"},
+		{"what is not there", Spec{DenyAll: []string{home + "/none/m"}}, Spec{DenyAll: []string{home + "/none/m"}}, "free written"},
+		{"something else", Spec{DenyWrite: []string{memory}}, Spec{DenyWrite: []string{work}}, "kept open"},
+		{"something that cannot be", Spec{DenyAll: []string{memory}}, Spec{DenyAll: []string{memory}, DenyWrite: []string{work}}, ErrWithin.Error()},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			script := `(echo x > ` + work + `/made) && w=free || w=kept; cat ` + memory + `/core.md >/dev/null && m=open || m=closed; (echo x > ` + memory + `/x) && m=written; echo $w $m`
+			inner, err := json.Marshal(tc.inner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outer, err := json.Marshal(tc.outer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self, "start-confined", string(outer), fmt.Sprintf("exec %s start-confined '%s' '%s'", self, inner, script))
+			out, _ := cmd.CombinedOutput() // its words say how it went
+			if !strings.Contains(string(out), tc.want) {
+				t.Errorf("%s", out)
+			}
+			if left, err := os.ReadDir(memory); tc.name == "what is not there" {
+				if err := os.Remove(filepath.Join(memory, "x")); err != nil {
+					t.Error("nothing there was denied, but it cannot be written", err)
+				}
+			} else if err != nil || len(left) != 2 {
+				t.Errorf("the memory holds %v, %v", left, err)
+			}
+		})
+	}
+}
