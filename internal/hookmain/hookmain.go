@@ -17,7 +17,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"reprise/internal/agent/dialect"
@@ -377,23 +379,59 @@ func (p *program) putAside(known *plan.Plan, ev *dialect.Event, judged hook.Judg
 
 var errUnanswered = errors.New("the full program did not answer")
 
+var errNoProgram = errors.New("there is no program reprise beside reprise-hook, and none is known from an earlier time; install both")
+
+// mostReplace is how long a program that is not there, or not whole, is waited for.
+const mostReplace = 3 * time.Second
+
+// whilePut tries to start the full program until it is there and whole, for as long
+// as half of the time allows: right after an install it may be put in place again,
+// and before there is a plan nobody else knows where an event belongs. What a try
+// that began to run came to is not tried again.
+func (p *program) whilePut(try func() error) error {
+	end := time.Now().Add(min((p.left()-reserve)/2, mostReplace))
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		err := try()
+		if !beingPut(err) || !time.Now().Add(wait).Before(end) {
+			return err
+		}
+		time.Sleep(wait)
+	}
+}
+
+// beingPut says that a program could not be started because it is not there, is
+// being written or has not its rights yet.
+func beingPut(err error) bool {
+	for _, e := range [...]error{errNoProgram, os.ErrNotExist, os.ErrPermission, syscall.ETXTBSY, syscall.ENOEXEC} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
 // ask starts the full program and prints its answer.
 func (p *program) ask(args []string, input []byte) error {
-	path := p.full()
-	if path == "" {
-		return errors.New("there is no program reprise beside reprise-hook, and none is known from an earlier time; install both")
-	}
-	left := p.left() - reserve
-	if left <= 0 {
-		return handover.ErrTime
-	}
-	dir := ""
-	if p.env.Dir == "" {
-		dir = filepath.Dir(path) // nothing starts in a directory that is gone
-	}
-	args = append(args, "--deadline-ms="+strconv.FormatInt(left.Milliseconds(), 10), "--dir="+p.start, "--", p.client, p.event)
-	out, exit, err := handover.Do(handover.Call{
-		Path: path, Dir: dir, Args: args, Env: os.Environ(), Input: input, MaxOutput: maxOutput, Timeout: left,
+	var path string
+	var out []byte
+	var exit int
+	err := p.whilePut(func() (err error) {
+		if path = p.full(); path == "" {
+			return errNoProgram
+		}
+		left := p.left() - reserve
+		if left <= 0 {
+			return handover.ErrTime
+		}
+		dir := ""
+		if p.env.Dir == "" {
+			dir = filepath.Dir(path) // nothing starts in a directory that is gone
+		}
+		out, exit, err = handover.Do(handover.Call{
+			Path: path, Dir: dir, Env: os.Environ(), Input: input, MaxOutput: maxOutput, Timeout: left,
+			Args: append(slices.Clone(args), "--deadline-ms="+strconv.FormatInt(left.Milliseconds(), 10), "--dir="+p.start, "--", p.client, p.event),
+		})
+		return err
 	})
 	switch {
 	case err != nil:
