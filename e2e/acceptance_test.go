@@ -67,6 +67,7 @@ func allUsed(t *testing.T, m *fakemodel.Server) {
 
 // AC1, AC2, §8.3.1, with the client's tool search on, as users have it.
 func TestAC1AC2FastTask(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	m := model(t,
 		rule("load the tool", fakemodel.When{Task: "Conversation"}, call("ToolSearch", map[string]any{"query": "select:" + tool + "spawn_agent"})),
@@ -105,6 +106,7 @@ func TestAC1AC2FastTask(t *testing.T) {
 
 // AC3, §8.3.4.
 func TestAC3SlowTask(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	m := model(t,
 		rule("spawn", fakemodel.When{Task: "Conversation", Turn: 1}, call(tool+"spawn_agent", map[string]any{
@@ -135,6 +137,7 @@ func TestAC3SlowTask(t *testing.T) {
 
 // AC4: what check_agent says of jobs that went wrong, as the model sees it.
 func TestAC4CheckAgent(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	m := model(t,
 		rule("spawn", fakemodel.When{Task: "Conversation", Turn: 1}, fakemodel.Answer{Calls: []fakemodel.Call{
@@ -190,6 +193,7 @@ func results(t *testing.T, m *fakemodel.Server, name string) []string {
 
 // AC5 and AC11 (§8.4.3): both servers in one conversation.
 func TestAC5AC11BesideTheFilesystemServer(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	fs := client(t, "mcp-server-filesystem")
 	m := model(t,
@@ -268,6 +272,7 @@ func fill(t *testing.T, m *fakemodel.Server, word, value string) {
 // AC10, §8.3.3: an agent that was not given the memory tries every way to it
 // that its tools have, as one that may do anything else.
 func TestAC10MemoryIsClosedToAgents(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	const secret = "the-secret-of-the-core"
 	tries := []fakemodel.Call{
@@ -361,6 +366,7 @@ func hexOf(s string) string {
 
 // §8.3.5 Model Selection.
 func TestModelSelection(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	m := model(t, fakemodel.Rule{Name: "which", Uses: -1, When: fakemodel.When{Task: "Agent", Model: "(?P<model>.+)"}, Say: say("I am ${model}.")})
 	h := newClaudeHome(t, m, nil)
@@ -377,6 +383,7 @@ func TestModelSelection(t *testing.T) {
 
 // §8.4.2 Sub-Agent Within Conversation: the agent's findings end up in memory.
 func TestSubAgentWithinConversation(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	m := model(t,
 		rule("spawn", fakemodel.When{Task: "Conversation", Turn: 1}, call(tool+"spawn_agent", map[string]any{"task": "Agent: find all TODO comments in the project", "working_directory": "WORK"})),

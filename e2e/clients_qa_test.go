@@ -20,6 +20,7 @@ import (
 // from memory: Claude Code does not ask, and its model is told the answer and
 // where it comes from.
 func TestClaudeIsAnsweredFromMemory(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	client(t, "claude")
 	h := newHooked(t)
@@ -75,7 +76,7 @@ func (h *hooked) talk(srv *fakemodel.Server, prompt string) string {
 	}
 	free := turn(h.t)
 	defer free()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio")
 	cmd.Dir = h.work

@@ -57,7 +57,7 @@ func (h *home) agent(name, prompt string, more []string, rules ...fakemodel.Rule
 	}
 	free := turn(h.t)
 	defer free()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, trial.Argv(prompt, append(trial.Trust, more...)...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -139,6 +139,7 @@ func shell(command string) fakemodel.Answer {
 // Each client does a turn of work against the fake model: what it was asked and
 // what its shell said reach the model.
 func TestClientsWork(t *testing.T) {
+	inItsOwnStep(t)
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

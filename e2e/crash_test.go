@@ -98,6 +98,7 @@ func oneOf(v any, list []string) bool {
 // A Claude Code that is killed leaves the shells of its Bash tool behind, in
 // sessions of their own: the supervisor has to find them.
 func TestCrashOfTheRealClient(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	linuxOnly(t, "looks for processes by their environment")
 	m := model(t, rule("loop", fakemodel.When{Task: "loop"}, call("Bash", map[string]any{

@@ -8,7 +8,8 @@
 //
 // The agent programs are npm packages, pinned in script/clients and installed by
 // script/test. Without them the tests that need them are skipped, unless
-// REPRISE_REQUIRE_CLIENTS is set. Two tests that take half a minute of both
-// cores run only with REPRISE_SUITES, in a step of script/test. The tests need a POSIX shell and signals, so
-// they are not built on Windows; those that look at processes need Linux.
+// REPRISE_REQUIRE_CLIENTS is set. They, and others that cost as much, run only with
+// REPRISE_SUITES, in a step of script/test. The tests need a POSIX shell and
+// signals, so they are not built on Windows; those that look at processes need
+// Linux.
 package e2e

@@ -96,6 +96,10 @@ func (h *home) write(path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		h.t.Fatal(err)
 	}
+	// A process that is started just now would hold the file open for writing, and
+	// until it has become another program nobody could run it (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
@@ -141,7 +145,7 @@ type result struct {
 	code     int
 }
 
-// reprise runs one command in the work directory, within 30 s.
+// reprise runs one command in the work directory, within three minutes: what hangs has to end.
 func (h *home) reprise(args ...string) result {
 	h.t.Helper()
 	return h.run(program("reprise"), args...)
@@ -149,7 +153,7 @@ func (h *home) reprise(args ...string) result {
 
 func (h *home) run(path string, args ...string) result {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	return h.runFor(ctx, path, args...)
 }

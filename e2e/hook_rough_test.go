@@ -63,7 +63,7 @@ func TestHookWithAFullProgramThatMisbehaves(t *testing.T) {
 			h.alone(script)
 			began := time.Now()
 			r := h.hook("claude", "SessionStart", h.payload("SessionStart", ""))
-			if took := time.Since(began); took > 15*time.Second {
+			if took := time.Since(began); took > 2*time.Minute {
 				t.Errorf("took %s", took)
 			}
 			if r.out != tc.out || r.err != "" {
@@ -153,7 +153,7 @@ func TestHookWithBadPipes(t *testing.T) {
 		}
 		began := time.Now()
 		h.start(r, h.program, "claude", "PreToolUse")
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("took %s", took)
 		}
 		h.wantLog("did not finish writing")

@@ -58,7 +58,7 @@ func (h *hooked) hook(client, event, payload string) result {
 
 func (h *hooked) start(in io.Reader, path string, args ...string) result {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = h.work, h.env, in
@@ -138,7 +138,7 @@ func (h *hooked) plans() []string {
 // last change of the settings, and gives how many prompts were recorded by then.
 func (h *hooked) planned() int {
 	h.t.Helper()
-	for n, end := 1, time.Now().Add(15*time.Second); time.Now().Before(end); n++ {
+	for n, end := 1, time.Now().Add(3*time.Minute); time.Now().Before(end); n++ {
 		h.hook("claude", "UserPromptSubmit", h.payload("UserPromptSubmit", aTurn))
 		if len(h.plans()) > 0 {
 			return n
@@ -237,7 +237,7 @@ func TestHookKeepsSecretsOut(t *testing.T) {
 	token := "ghp_" + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"
 	h.hook("claude", "PreToolUse", h.payload("PreToolUse", `,"tool_name":"Bash","tool_input":{"command":"curl -H 'Authorization: token `+token+`'"}`))
 	// On a machine that has other things to do it may have to wait for another hook.
-	for end := time.Now().Add(15 * time.Second); h.waiting() > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(3 * time.Minute); h.waiting() > 0 && time.Now().Before(end); {
 		h.hook("claude", "Stop", h.payload("Stop", ""))
 	}
 	if got := h.events(); !slices.Contains(got, "tool.called") {
@@ -387,7 +387,7 @@ func TestHookOnAFullDisk(t *testing.T) {
 	}
 	// Each hook does a bounded part of what waits.
 	stops := 0
-	for end := time.Now().Add(15 * time.Second); stops == 0 || h.waiting() > 0 && time.Now().Before(end); stops++ {
+	for end := time.Now().Add(3 * time.Minute); stops == 0 || h.waiting() > 0 && time.Now().Before(end); stops++ {
 		h.hook("claude", "Stop", h.payload("Stop", ""))
 	}
 	want := append([]string{"session.started", "tool.succeeded", "tool.succeeded", "tool.succeeded"}, slices.Repeat([]string{"response.completed"}, stops)...)
@@ -429,7 +429,7 @@ func TestHookWithALockedLog(t *testing.T) {
 			}
 			began := time.Now()
 			h.hook("claude", "PreToolUse", h.payload("PreToolUse", aTool))
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("took %s", took)
 			}
 			if h.waiting() != 1 {

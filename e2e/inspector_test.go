@@ -12,6 +12,7 @@ import (
 // The inspector is a second, independent client: it checks what it is given
 // against the protocol's own schemas.
 func TestInspectorListsAndCalls(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	path, engine := client(t, "mcp-inspector"), node(t)
 	h := newHome(t, nil)

@@ -18,6 +18,7 @@ import (
 // repository could otherwise run commands on the machine of whoever has an
 // agent look at it.
 func TestRepositoryRunsNothingInAgents(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	m := model(t,
 		rule("work", fakemodel.When{Task: "Agent", Turn: 1}, call("Bash", map[string]any{"command": "echo fine > mine.txt", "description": "work"})),

@@ -204,8 +204,8 @@ func (s *server) await(what string, c <-chan message) message {
 			s.t.Fatalf("%s: the server ended without an answer; stderr: %s", what, s.errs)
 		}
 		return m
-	case <-time.After(60 * time.Second):
-		s.t.Fatalf("%s: no answer in 60 s", what)
+	case <-time.After(3 * time.Minute):
+		s.t.Fatalf("%s: no answer in three minutes", what)
 		return message{}
 	}
 }
@@ -299,14 +299,14 @@ func spawnArgs(task string, more ...map[string]any) map[string]any {
 // settle polls a job until it no longer runs.
 func (s *server) settle(job string) answer {
 	s.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		a := s.good("check_agent", map[string]any{"job_id": job, "wait_seconds": 5})
 		if a.str("status") != "running" {
 			return a
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%s runs after 30 s: %s", job, a.text)
+			s.t.Fatalf("%s runs after three minutes: %s", job, a.text)
 		}
 	}
 }
@@ -333,7 +333,7 @@ func (s *server) finish() {
 	_ = s.in.Close() // may be closed already by the test
 	select {
 	case <-s.gone:
-	case <-time.After(15 * time.Second):
+	case <-time.After(time.Minute):
 		_ = s.cmd.Process.Kill()
 		s.t.Errorf("the server did not end with its input")
 		<-s.gone

@@ -56,6 +56,7 @@ func (h *home) installSkill() string {
 // hold what they should, over two conversations. That a model follows the
 // skill's words needs a model.
 func TestSkill(t *testing.T) {
+	inItsOwnStep(t)
 	t.Parallel()
 	const one, two = "Conversation one", "Conversation two"
 	at := func(conversation string, turn int) fakemodel.When {

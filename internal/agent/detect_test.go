@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -17,6 +18,10 @@ func program(t *testing.T, name, body string) string {
 		t.Skip("the stand-ins are shell scripts")
 	}
 	path := filepath.Join(t.TempDir(), name)
+	// A process that is started just now would hold the file open for writing, and
+	// until it has become another program nobody could run it (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o755); err != nil {
 		t.Fatal(err)
 	}

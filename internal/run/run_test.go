@@ -26,6 +26,10 @@ import (
 func shell(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "agent.sh")
+	// A process that is started just now would hold the file open for writing, and
+	// until it has become another program nobody could run it (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +369,8 @@ func TestWhoeverDies(t *testing.T) {
 	}
 	kill := func(t *testing.T, id *proc.ID) {
 		t.Helper()
-		if err := id.Signal(syscall.SIGKILL); err != nil {
+		// Whoever watches the other end may have been quicker.
+		if err := id.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
 			t.Fatal(err)
 		}
 	}

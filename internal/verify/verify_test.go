@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,6 +73,10 @@ func (w *world) put(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 		w.t.Fatal(err)
 	}
+	// A process that is started just now would hold the file open for writing, and
+	// until it has become another program nobody could run it (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
 		w.t.Fatal(err)
 	}
