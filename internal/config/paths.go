@@ -60,11 +60,6 @@ func (p Paths) ProjectGlobal(project string) string {
 	return filepath.Join(p.ProjectDir(project), "global")
 }
 
-// ProjectState is the repository of what a project's agents know.
-func (p Paths) ProjectState(project string) string {
-	return filepath.Join(p.ProjectDir(project), "state.git")
-}
-
 // ProjectMemory is a project's own memory directory.
 func (p Paths) ProjectMemory(project string) string {
 	return filepath.Join(p.ProjectGlobal(project), "memory")

@@ -231,6 +231,9 @@ func (g *Git) run(ctx context.Context, limit time.Duration, in []byte, args ...s
 	if g.err != nil {
 		return nil, g.err
 	}
+	if err := g.o.Disk.Step(durable.OpRun, "git "+args[0]); err != nil {
+		return nil, err
+	}
 	bound, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(bound, g.path, append(settings(), args...)...)

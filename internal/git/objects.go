@@ -359,21 +359,6 @@ func (g *Git) FetchRefs(ctx context.Context, remote string, specs ...string) err
 	return nil
 }
 
-// RemoteRefs lists the refs that a remote has, below refs/heads and refs/reprise.
-func (g *Git) RemoteRefs(ctx context.Context, remote string) (map[string]string, error) {
-	out, err := g.run(ctx, g.o.Remote, nil, "ls-remote", "--quiet", "--", remote, "refs/heads/*", "refs/reprise/*")
-	if err != nil {
-		return nil, fmt.Errorf("ask remote %s: %w", remote, err)
-	}
-	refs := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		if id, ref, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t"); ok {
-			refs[ref] = id
-		}
-	}
-	return refs, nil
-}
-
 // PushRefs sends refs to a remote, by refspecs; never by force. leases are
 // --force-with-lease arguments for refs that are to be removed there.
 func (g *Git) PushRefs(ctx context.Context, remote string, leases []string, specs ...string) error {

@@ -84,7 +84,7 @@ type GCItem struct {
 // with it the repository is packed afterwards, too.
 func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 	agents, err := r.Agents(ctx)
-	if err != nil || len(agents) == 0 {
+	if err != nil || !r.Exists() {
 		return nil, err
 	}
 	unlock, err := r.lock(ctx, "state.lock")
@@ -95,6 +95,14 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 	refs, err := r.git.Refs(ctx, heads, tracking, doneRefs)
 	if err != nil {
 		return nil, err
+	}
+	for ref, id := range refs {
+		branch, ok := strings.CutPrefix(ref, doneRefs)
+		if ok && really && refs[heads+branch] == "" { // killed before the last step
+			if err := r.git.DropRef(ctx, ref, id); err != nil {
+				return nil, err
+			}
+		}
 	}
 	var out []GCItem
 	for _, a := range agents {

@@ -152,6 +152,7 @@ func (m *machine) remote(url string) {
 // What was in global/ before there was git is the branch's first content, and
 // nothing of it changes.
 func TestEnsureTakesInWhatIsThere(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, nil)
 	g := m.repo.Global()
 	m.write(g.Dir, "learnings.md", "# Learnings\n"+entry(1, "user", mdfile.TypeLearning, "The port is 5432."))
@@ -185,6 +186,7 @@ func TestEnsureTakesInWhatIsThere(t *testing.T) {
 // An agent's state is a repository within the code's, and a person uses git there
 // as anywhere.
 func TestAgentsStateIsARepository(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, nil)
 	a := m.agent("tidy")
 	for _, f := range []string{"scratch.md", "context.md", "changelog.md", "learnings.md", "decisions.md"} {
@@ -222,6 +224,7 @@ func TestAgentsStateIsARepository(t *testing.T) {
 }
 
 func TestNamesThatAreTaken(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, nil)
 	ctx := t.Context()
 	a := m.agent("one")
@@ -263,6 +266,7 @@ func TestNamesThatAreTaken(t *testing.T) {
 
 // The code checkout or all of reprise's data may move: the links are mended.
 func TestMovedDirectories(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, nil)
 	a := m.agent("one")
 	moved := filepath.Join(m.dir, "moved")
@@ -304,6 +308,7 @@ func TestMovedDirectories(t *testing.T) {
 // Settings of the user's git that run programs, change bytes or hide repositories
 // do nothing to what reprise commits.
 func TestHostileSettings(t *testing.T) {
+	t.Parallel()
 	home := fastDir(t)
 	boom := filepath.Join(home, "boom")
 	hooks := filepath.Join(home, "hooks")
@@ -377,6 +382,7 @@ func TestHostileSettings(t *testing.T) {
 
 // What cannot be kept is said, and what was kept of it stays.
 func TestWhatIsNotKept(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, nil)
 	a := m.agent("one")
 	m.write(a.Dir, "artifacts/out.bin", "x")
@@ -411,6 +417,7 @@ func TestWhatIsNotKept(t *testing.T) {
 
 // A hand edit within an entry is a new entry; the old one is as it was.
 func TestHandEditsBecomeEntries(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, nil)
 	a := m.agent("one")
 	m.write(a.Dir, "learnings.md", "# Learnings\n"+entry(1, "one", mdfile.TypeLearning, "The port is 5432.")+entry(2, "one", mdfile.TypeLearning, "Second."))
@@ -449,6 +456,7 @@ func TestHandEditsBecomeEntries(t *testing.T) {
 // Two machines: entries unite, text of both sides stays, an owner's scratch stays
 // its own, and other agents' branches are seen.
 func TestSync(t *testing.T) {
+	t.Parallel()
 	a := newMachine(t, nil)
 	b := newMachine(t, nil)
 	url := a.bareRemote()
@@ -481,10 +489,10 @@ func TestSync(t *testing.T) {
 	if s := b.sync(); len(s.Notices) > 0 {
 		t.Errorf("%+v", s)
 	}
-	a.sync()
-	if got := a.read(ga.Dir, "plan.md"); got != "# Plan\n\n1. First of a\n2. Second\n3. Third of b\n" {
+	if got := b.read(gb.Dir, "plan.md"); got != "# Plan\n\n1. First of a\n2. Second\n3. Third of b\n" {
 		t.Error(got)
 	}
+	a.sync()
 	a.write(ga.Dir, "plan.md", "# Plan\n\n1. First of a\n2. Other\n3. Third of b\n")
 	b.write(gb.Dir, "plan.md", "# Plan\n\n1. First of a\n2. Another\n3. Third of b\n")
 	a.sync()
@@ -523,6 +531,7 @@ func TestSync(t *testing.T) {
 
 // A merge whose files arrived and whose branch did not move is finished.
 func TestUnfinishedMerge(t *testing.T) {
+	t.Parallel()
 	a := newMachine(t, nil)
 	b := newMachine(t, nil)
 	url := a.bareRemote()
@@ -547,6 +556,7 @@ func TestUnfinishedMerge(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t, nil)
 	a := m.agent("one")
 	ctx, cancel := context.WithCancel(t.Context())

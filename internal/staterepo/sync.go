@@ -142,14 +142,14 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 	if err != nil {
 		return err
 	}
-	after, err := r.git.Refs(ctx, tracking)
+	after, err := r.git.Refs(ctx, heads, tracking)
 	if err != nil {
 		return err
 	}
 	for _, t := range trees {
 		their := after[tracking+t.Branch]
 		delete(after, tracking+t.Branch)
-		if their == "" || their == before[tracking+t.Branch] && dir&Pull == 0 && out.Rounds == 1 {
+		if their == "" || their == after[t.ref()] || their == before[tracking+t.Branch] && dir&Pull == 0 && out.Rounds == 1 {
 			continue
 		}
 		m, err := t.Merge(ctx, their, "Merge "+t.Branch+" of another machine")

@@ -128,6 +128,9 @@ func killSelf() {
 // [Scenario.FailAtEachStep]. Its functions get a directory of their own each
 // time.
 type Scenario struct {
+	// Sample is how many of the steps are tried, spread evenly; 0 is all. It is
+	// for changes that start programs, where all of them take minutes.
+	Sample  int
 	Prepare func(t *testing.T, dir string)                       // makes the old state
 	Act     func(disk durable.Disk, dir string) error            // makes the new one
 	Check   func(t *testing.T, dir string, err error, at string) // reopens and checks; err is what Act returned, and ErrDied after a crash
@@ -216,6 +219,13 @@ func (s Scenario) cases(t *testing.T) []step {
 	}
 	if len(list) == 0 {
 		t.Fatal("no step was taken on the disk given")
+	}
+	if s.Sample > 0 && s.Sample < len(list) {
+		var some []step
+		for i := range s.Sample {
+			some = append(some, list[(2*i+1)*len(list)/(2*s.Sample)])
+		}
+		return some
 	}
 	return list
 }

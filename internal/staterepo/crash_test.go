@@ -1,0 +1,375 @@
+package staterepo_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/durable/durabletest"
+	"reprise/internal/git"
+	"reprise/internal/mdfile"
+	"reprise/internal/memory"
+	"reprise/internal/staterepo"
+)
+
+// long says that each step is tried, and not a sample.
+func long() bool { return os.Getenv("REPRISE_LONG_TESTS") != "" }
+
+func sample(n int) int {
+	if long() {
+		return 0
+	}
+	return n
+}
+
+// on is a machine in a directory that is there already, with a disk.
+func on(t testing.TB, dir string, disk durable.Disk) *machine {
+	m := &machine{t: t, dir: dir, vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}}
+	o := m.options()
+	o.Disk = disk
+	m.repo = staterepo.New(o)
+	return m
+}
+
+// whole checks a repository after a crash: git finds nothing wrong, fsck neither,
+// and what is on disk is what the branches have.
+func whole(m *machine, at string) {
+	m.t.Helper()
+	if out := m.gitIn(m.repo.Dir(), "fsck", "--strict", "--no-dangling"); strings.Contains(out, "error") || strings.Contains(out, "missing") {
+		m.t.Errorf("%s: git fsck: %s", at, out)
+	}
+	list, err := m.repo.Fsck(m.t.Context(), false)
+	if err != nil || len(list) > 0 {
+		m.t.Errorf("%s: fsck: %v %v", at, list, err)
+	}
+}
+
+const learnt = "The port is 5432."
+
+func TestCrashWhileMaking(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	durabletest.Scenario{
+		Sample: sample(3),
+		Prepare: func(t *testing.T, dir string) {
+			m := on(t, dir, durable.Disk{})
+			m.write(m.repo.Global().Dir, "learnings.md", "# Learnings\n"+entry(1, "user", mdfile.TypeLearning, learnt))
+		},
+		Act: func(disk durable.Disk, dir string) error {
+			m := on(t, dir, disk)
+			if _, err := m.repo.Ensure(t.Context()); err != nil {
+				return err
+			}
+			_, err := m.repo.CreateAgent(t.Context(), "one", filepath.Join(dir, "code", ".reprise", "agent"), false)
+			return err
+		},
+		Check: func(t *testing.T, dir string, err error, at string) {
+			m := on(t, dir, durable.Disk{})
+			m.ensure()
+			a, cerr := m.repo.CreateAgent(t.Context(), "one", filepath.Join(dir, "code", ".reprise", "agent"), false)
+			if cerr != nil {
+				t.Errorf("%s: again: %v", at, cerr)
+				return
+			}
+			m.save(m.repo.Global(), "", "")
+			if !strings.Contains(m.read(m.repo.Global().Dir, "learnings.md"), learnt) || m.read(a.Dir, "changelog.md") != "# Changelog\n" {
+				t.Errorf("%s: files are lost", at)
+			}
+			if got := m.gitIn(m.repo.Dir(), "show", "global:learnings.md"); !strings.Contains(got, learnt) {
+				t.Errorf("%s: not committed: %s", at, got)
+			}
+			if got := m.gitIn(a.Dir, "status", "--porcelain"); got != "" {
+				t.Errorf("%s: status: %s", at, got)
+			}
+			whole(m, at)
+		},
+	}.CrashAtEachStep(t)
+}
+
+func TestCrashWhileLogging(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	durabletest.Scenario{
+		Sample: sample(3),
+		Prepare: func(t *testing.T, dir string) {
+			on(t, dir, durable.Disk{}).agent("one")
+		},
+		Act: func(disk durable.Disk, dir string) error {
+			m := on(t, dir, disk)
+			a, err := m.repo.Open(t.Context(), filepath.Join(dir, "code of one", ".reprise", "agent"))
+			if err != nil {
+				return err
+			}
+			_, err = a.Add(t.Context(), memory.FullAccess, mdfile.Entry{Type: mdfile.TypeImplement, Text: "Done.", Time: at(1)})
+			return err
+		},
+		Check: func(t *testing.T, dir string, err error, step string) {
+			m := on(t, dir, durable.Disk{})
+			a, oerr := m.repo.Open(t.Context(), filepath.Join(dir, "code of one", ".reprise", "agent"))
+			if oerr != nil {
+				t.Errorf("%s: %v", step, oerr)
+				return
+			}
+			added, aerr := a.Add(t.Context(), memory.FullAccess, mdfile.Entry{Type: mdfile.TypeImplement, Text: "After.", Time: at(2)})
+			if aerr != nil {
+				t.Errorf("%s: %v", step, aerr)
+				return
+			}
+			text := m.gitIn(a.Dir, "show", "HEAD:changelog.md")
+			if n := strings.Count(text, "\nDone.\n"); n > 1 || n == 0 && err == nil || !strings.Contains(text, "\nAfter.\n") {
+				t.Errorf("%s: %d times in %s", step, n, text)
+			}
+			if strings.Contains(text, "Done.") && added.Parent == "" {
+				t.Errorf("%s: no parent", step)
+			}
+			if got := m.gitIn(a.Dir, "status", "--porcelain"); got != "" {
+				t.Errorf("%s: status: %s", step, got)
+			}
+			whole(m, step)
+		},
+	}.CrashAtEachStep(t)
+}
+
+// Two machines in one directory: here and there.
+func TestCrashWhileSyncing(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	there := func(dir string) string { return filepath.Join(dir, "there") }
+	// Made once and copied: the links are mended as after any move.
+	template := sync.OnceValue(func() string {
+		dir := fastDir(t)
+		m := on(t, dir, durable.Disk{})
+		url := m.bareRemote()
+		m.remote(url)
+		m.write(m.repo.Global().Dir, "plan.md", "1\n2\n3\n")
+		m.sync()
+		if err := os.MkdirAll(there(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		o := on(t, there(dir), durable.Disk{})
+		o.remote(url)
+		o.sync()
+		o.write(o.repo.Global().Dir, "learnings.md", entry(1, "there", mdfile.TypeLearning, "From there."))
+		o.write(o.repo.Global().Dir, "plan.md", "1\n2\n3 there\n")
+		o.sync()
+		m.write(m.repo.Global().Dir, "learnings.md", entry(2, "here", mdfile.TypeLearning, "From here."))
+		m.write(m.repo.Global().Dir, "plan.md", "1 here\n2\n3\n")
+		return dir
+	})
+	durabletest.Scenario{
+		Sample: sample(2),
+		Prepare: func(t *testing.T, dir string) {
+			if err := os.CopyFS(dir, os.DirFS(template())); err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range []string{dir, there(dir)} {
+				on(t, d, durable.Disk{}).remote(filepath.Join(dir, "remote.git"))
+			}
+		},
+		Act: func(disk durable.Disk, dir string) error {
+			_, err := on(t, dir, disk).repo.Sync(t.Context(), staterepo.Both)
+			return err
+		},
+		Check: func(t *testing.T, dir string, _ error, step string) {
+			m := on(t, dir, durable.Disk{})
+			m.sync()
+			o := on(t, there(dir), durable.Disk{})
+			o.sync()
+			for _, x := range []*machine{m, o} {
+				g := x.repo.Global()
+				text := x.read(g.Dir, "learnings.md")
+				if strings.Count(text, "From here.") != 1 || strings.Count(text, "From there.") != 1 || x.read(g.Dir, "plan.md") != "1 here\n2\n3 there\n" {
+					t.Errorf("%s: %s: %s\n%s", step, g.Dir, text, x.read(g.Dir, "plan.md"))
+				}
+				if got := x.gitIn(g.Dir, "status", "--porcelain"); got != "" {
+					t.Errorf("%s: status: %s", step, got)
+				}
+			}
+			whole(m, step)
+		},
+	}.CrashAtEachStep(t)
+}
+
+func TestCrashWhileCollecting(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	durabletest.Scenario{
+		Sample: sample(3),
+		Prepare: func(t *testing.T, dir string) {
+			m := on(t, dir, durable.Disk{})
+			a := m.agent("one")
+			m.write(a.Dir, "scratch.md", "kept\n")
+			m.save(a, "one", "")
+			if err := m.repo.Consolidate(t.Context(), "one"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "code of one")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Act: func(disk durable.Disk, dir string) error {
+			list, err := on(t, dir, disk).repo.GC(t.Context(), true)
+			if err == nil && (len(list) != 1 || !list[0].Remove) {
+				return fmt.Errorf("collected %v", list)
+			}
+			return err
+		},
+		Check: func(t *testing.T, dir string, _ error, step string) {
+			m := on(t, dir, durable.Disk{})
+			if _, err := m.repo.GC(t.Context(), true); err != nil {
+				t.Errorf("%s: again: %v", step, err)
+			}
+			refs := m.gitIn(m.repo.Dir(), "for-each-ref", "--format=%(refname)")
+			if strings.Contains(refs, "refs/heads/agent-one") || strings.Count(refs, "refs/reprise/kept/agent-one/") != 1 || strings.Contains(refs, "consolidated") {
+				t.Errorf("%s: %s", step, refs)
+				return
+			}
+			kept := strings.TrimSpace(m.gitIn(m.repo.Dir(), "for-each-ref", "--format=%(refname)", "refs/reprise/kept"))
+			if got := m.gitIn(m.repo.Dir(), "show", kept+":scratch.md"); got != "kept\n" {
+				t.Errorf("%s: %q", step, got)
+			}
+			whole(m, step)
+		},
+	}.CrashAtEachStep(t)
+}
+
+// What is not consolidated, was added to since, or still works, stays.
+func TestGCLeavesWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	ctx := t.Context()
+	for _, name := range []string{"open", "late", "live", "gone"} {
+		a := m.agent(name)
+		if name != "open" {
+			if name == "late" {
+				m.save(a, name, "")
+			}
+			if err := m.repo.Consolidate(ctx, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name == "late" {
+			m.write(a.Dir, "scratch.md", "later\n")
+			m.save(a, name, "")
+		}
+		if name != "live" {
+			if err := os.RemoveAll(filepath.Dir(filepath.Dir(a.Dir))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, really := range []bool{false, true} {
+		list, err := m.repo.GC(ctx, really)
+		if err != nil || len(list) != 4 {
+			t.Fatal(list, err)
+		}
+		for _, i := range list {
+			if i.Remove != (i.Agent == "gone") || i.Why == "" {
+				t.Errorf("%v: %+v", really, i)
+			}
+		}
+	}
+	list, err := m.repo.Agents(ctx)
+	if err != nil || len(list) != 3 {
+		t.Errorf("%v %v", list, err)
+	}
+	if err := m.repo.Consolidate(ctx, "nobody"); !errors.Is(err, staterepo.ErrNoAgent) {
+		t.Error(err)
+	}
+}
+
+// Fsck mends a branch whose last commit is damaged: nothing on disk is lost.
+func TestFsckRepairs(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	a := m.agent("one")
+	m.write(a.Dir, "scratch.md", "1\n")
+	good := m.save(a, "", "first").Commit
+	m.write(a.Dir, "scratch.md", "2\n")
+	bad := m.save(a, "", "second").Commit
+	object := filepath.Join(m.repo.Dir(), "objects", bad[:2], bad[2:])
+	if err := os.Remove(object); err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(m.repo.Dir(), "refs", "heads", "global.lock")
+	m.write(filepath.Dir(lock), filepath.Base(lock), "")
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(lock, old, old); err != nil {
+		t.Fatal(err)
+	}
+	list, err := m.repo.Fsck(t.Context(), false)
+	if err != nil || len(list) < 2 {
+		t.Fatal(list, err)
+	}
+	if list, err = m.repo.Fsck(t.Context(), true); err != nil {
+		t.Fatal(list, err)
+	}
+	if got := m.gitIn(a.Dir, "show", "HEAD:scratch.md"); got != "2\n" {
+		t.Error(got)
+	}
+	if got := m.gitIn(a.Dir, "rev-parse", "HEAD~1"); strings.TrimSpace(got) != good {
+		t.Errorf("%s, want %s", got, good)
+	}
+	// The broken commit stands in the reflog still, which git's own fsck says.
+	m.gitIn(m.repo.Dir(), "reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
+	whole(m, "mended")
+}
+
+// Many committers on checkouts of one repository, and several on one checkout: no
+// error of a lock reaches them, and nothing is lost.
+func TestManyCommitters(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	each, agents := 4, 4
+	if long() {
+		each, agents = 1000, 8
+	}
+	var wg sync.WaitGroup
+	for n := range agents {
+		name := fmt.Sprintf("a%d", n/2) // two on each checkout
+		dir := filepath.Join(m.dir, name, ".reprise", "agent")
+		if n%2 == 0 {
+			if _, err := m.repo.CreateAgent(t.Context(), name, dir, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wg.Go(func() {
+			repo := staterepo.New(m.options()) // as another process has it
+			a, err := repo.Open(t.Context(), dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for i := range each {
+				if _, err := a.Add(t.Context(), memory.FullAccess, mdfile.Entry{Type: mdfile.TypeImplement, Text: fmt.Sprintf("Entry %d of %d.", i, n)}); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range agents / 2 {
+		name := fmt.Sprintf("a%d", n)
+		text := m.gitIn(m.repo.Dir(), "show", "agent-"+name+":changelog.md")
+		if got := strings.Count(text, "\nEntry "); got != 2*each {
+			t.Errorf("%s: %d entries of %d", name, got, 2*each)
+		}
+		if got := m.gitIn(filepath.Join(m.dir, name, ".reprise", "agent"), "status", "--porcelain"); got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	whole(m, "in the end")
+}
+
+// needGit skips where git is not installed.
+func needGit(t *testing.T) {
+	if !git.New(t.TempDir(), git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH")}}).Installed() {
+		t.Skip("git is not here")
+	}
+}
