@@ -36,7 +36,7 @@ type wanted struct {
 // wantedOf cuts a question into what it asks for, in the order of the
 // question, each concept's own word before those related to it, and says which
 // kinds of thing it names.
-func wantedOf(text string, w weights) ([]wanted, []lexicon.Kind) {
+func wantedOf(text string, w weights, also []alias) ([]wanted, []lexicon.Kind) {
 	var out []wanted
 	var stems []string
 	seen := map[string]int{}
@@ -69,6 +69,13 @@ func wantedOf(text string, w weights) ([]wanted, []lexicon.Kind) {
 	own := len(out)
 	if w[weightRelated] <= 0 {
 		return out, nil
+	}
+	for i := range own {
+		for _, a := range also {
+			if a.of == out[i].text {
+				out = append(out, wanted{text: a.term, concept: out[i].concept, weight: aliasWorth * out[i].weight})
+			}
+		}
 	}
 	kinds := lexicon.Kinds(stems)
 	for _, k := range kinds {

@@ -80,6 +80,7 @@ type asked struct {
 	policy Policy
 	now    time.Time   // Question.AsOf, or the clock's
 	terms  []queryTerm // the rarest first
+	also   []alias     // other words for some of the question's
 	// visible is how many documents the reader may see, and local how many of
 	// them each of terms has; nil where that is not known.
 	visible int64

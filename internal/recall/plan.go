@@ -29,7 +29,7 @@ const (
 var fieldWeight = [fieldCount]float64{2.5, 1.5, 1}
 
 // terms finds a question's words in the index, the rarest first.
-func (d *db) terms(text string, w weights) ([]queryTerm, error) {
+func (d *db) terms(text string, w weights, also []alias) ([]queryTerm, error) {
 	if len(text) > maxQuery {
 		text = text[:maxQuery]
 	}
@@ -37,7 +37,7 @@ func (d *db) terms(text string, w weights) ([]queryTerm, error) {
 	var all []queryTerm
 	at := map[string]int{}
 	telling := false
-	want, _ := wantedOf(text, w)
+	want, _ := wantedOf(text, w, also)
 	for _, x := range want {
 		if i, ok := at[x.text]; ok { // related to two words of the question
 			all[i].weight = max(all[i].weight, x.weight)

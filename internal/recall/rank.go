@@ -39,8 +39,9 @@ type ranking struct {
 	docs []*scoredDoc
 	byID map[string]*scoredDoc
 	// groups holds the documents of a group in order of Ord.
-	groups map[string][]*scoredDoc
-	avg    [fieldCount]float64
+	groups  map[string][]*scoredDoc
+	authors map[string]bool // stems of authors' names; see talks
+	avg     [fieldCount]float64
 }
 
 // rank answers a question from its candidates. It depends on nothing but its

@@ -82,17 +82,50 @@ func (d *db) ask(q Question, x *Index) (asked, *sight, error) {
 		a.policy = *q.Policy
 	}
 	var err error
-	a.terms, err = d.terms(q.Text, weightsOf(a.policy))
+	a.terms, err = d.terms(q.Text, weightsOf(a.policy), nil)
 	return a, v, err
 }
 
 func (d *db) answer(ctx context.Context, a asked, v *sight) (Answer, error) {
+	r, err := d.ordered(ctx, a, v)
+	if err != nil {
+		return Answer{Policy: a.policy.ID}, err
+	}
+	for _, text := range clauses(a.Text) {
+		b := a
+		b.Text, b.Keys, b.Vector = text, nil, nil
+		if b.terms, err = d.terms(text, r.w, nil); err != nil {
+			return Answer{}, err
+		}
+		p, err := d.ordered(ctx, b, v)
+		if err != nil {
+			return Answer{}, err
+		}
+		r.join(p)
+	}
+	return r.answer()
+}
+
+// ordered are the documents that match a question, the best first.
+func (d *db) ordered(ctx context.Context, a asked, v *sight) (*ranking, error) {
 	g := &ledge{d: d, a: &a, v: v}
 	cs, err := g.candidates(ctx)
 	if err != nil {
-		return Answer{}, err
+		return nil, err
 	}
-	return rank(a, cs, g)
+	r, err := order(a, cs, g)
+	if err != nil || a.also != nil {
+		return r, err
+	}
+	also := r.aliases()
+	if len(also) == 0 {
+		return r, nil
+	}
+	a.also = also
+	if a.terms, err = d.terms(a.Text, r.w, also); err != nil {
+		return nil, err
+	}
+	return d.ordered(ctx, a, v)
 }
 
 // elsewhere names the other projects and places that have an answer that everyone in them

@@ -71,7 +71,7 @@ func understand(a *asked, w weights, cands []*candidate) understood {
 			}
 		}
 	}
-	want, kinds := wantedOf(a.Text, w)
+	want, kinds := wantedOf(a.Text, w, a.also)
 	telling := false
 	for _, x := range want {
 		telling = telling || !x.stop

@@ -43,6 +43,7 @@ type options struct {
 	json    bool
 	misses  bool
 	lenient bool
+	pairs   bool
 	policy  string
 	embed   embedOptions
 }
@@ -59,6 +60,7 @@ func command(ctx context.Context, args []string, out, errOut io.Writer) error {
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.BoolVar(&o.misses, "misses", false, "list the questions whose evidence is not all in the first 10")
 	f.BoolVar(&o.lenient, "lenient", false, "count evidence that cannot be found as missed, instead of stopping")
+	f.BoolVar(&o.pairs, "pairs", false, "ask each two single questions of a project as one, joined by and")
 	f.StringVar(&o.policy, "policy", "", "file with a policy to rank by, as JSON")
 	f.StringVar(&o.embed.url, "embeddings", "", "base URL of an OpenAI-compatible endpoint for embeddings")
 	f.StringVar(&o.embed.model, "model", "", "its model")
@@ -83,6 +85,9 @@ func command(ctx context.Context, args []string, out, errOut io.Writer) error {
 	}
 	if err := set.choose(o.split); err != nil {
 		return err
+	}
+	if o.pairs {
+		set.pairs()
 	}
 	for i, n := range set.notes {
 		if i == maxNotes {

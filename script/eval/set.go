@@ -331,6 +331,32 @@ func (s *evalSet) choose(split string) error {
 	return nil
 }
 
+// pairs makes one question of each two single ones of a project that follow one
+// another: what is asked in one breath needs both answers.
+func (s *evalSet) pairs() {
+	var out []question
+	var first *question
+	for _, q := range s.questions {
+		if q.Category != "single" || q.Lang == "ja" || !q.Time.IsZero() {
+			continue
+		}
+		if first == nil || first.Project != q.Project {
+			first = &q
+			continue
+		}
+		both := *first
+		both.ID += "+" + q.ID
+		both.Category = "pair"
+		both.Text = strings.TrimRight(first.Text, "?. ") + " and " + strings.ToLower(q.Text[:1]) + q.Text[1:]
+		both.Evidence = append(slices.Clone(first.Evidence), q.Evidence...)
+		slices.Sort(both.Evidence)
+		both.Evidence = slices.Compact(both.Evidence)
+		out = append(out, both)
+		first = nil
+	}
+	s.questions = out
+}
+
 // lines knows which line a byte of what was read is in, for messages.
 type lines struct {
 	r    io.Reader

@@ -106,6 +106,7 @@ tell: told
 think: thought
 throw: threw thrown
 understand: understood
+use: uses used using
 wake: woke woken
 wear: wore worn
 weep: wept
@@ -163,7 +164,7 @@ var irregular = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(irregularForms) {
 		base, forms, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		s := stem(base)
+		s := root(base)
 		m[base] = s
 		for f := range strings.FieldsSeq(forms) {
 			m[f] = s

@@ -29,7 +29,7 @@ func Kinds(stems []string) []Kind {
 		return nil
 	}
 	text := " " + strings.Join(stems, " ") + " "
-	used := contains(text, "us") || contains(text, "we") || contains(text, "our") || contains(text, "使")
+	used := contains(text, "use") || contains(text, "we") || contains(text, "our") || contains(text, "使")
 	var out []Kind
 	for rest := kindsTable; rest != ""; {
 		var line string

@@ -77,27 +77,34 @@ func TestKindsTable(t *testing.T) {
 	}
 }
 
-// TestLightTable: the table is what its source gives.
-func TestLightTable(t *testing.T) {
-	source, err := os.ReadFile("light.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stems := stemsOf(string(source))
-	slices.Sort(stems)
-	want := " " + strings.Join(slices.Compact(stems), " ") + " "
-	if *update {
-		if err := os.WriteFile("light.tab", []byte(want), 0o644); err != nil {
+// TestStemTables: the tables are what their sources give.
+func TestStemTables(t *testing.T) {
+	for name, table := range map[string]*string{"light": &lightTable, "roles": &rolesTable} {
+		source, err := os.ReadFile(name + ".txt")
+		if err != nil {
 			t.Fatal(err)
 		}
-		lightTable = want
-	}
-	if lightTable != want {
-		t.Fatal("light.tab is not what light.txt gives: run go test ./internal/recall/lexicon -update")
+		stems := stemsOf(string(source))
+		slices.Sort(stems)
+		want := " " + strings.Join(slices.Compact(stems), " ") + " "
+		if *update {
+			if err := os.WriteFile(name+".tab", []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			*table = want
+		}
+		if *table != want {
+			t.Fatalf("%s.tab is not what %s.txt gives: run go test ./internal/recall/lexicon -update", name, name)
+		}
 	}
 	for w, want := range map[string]bool{"discov": true, "happen": true, "first": true, "kafka": false, "": false, "dis": false} {
 		if Light(w) != want {
 			t.Errorf("%q: light is %t", w, !want)
+		}
+	}
+	for w, want := range map[string]bool{"sister": true, "dog": true, "kafka": false, "": false, "sist": false} {
+		if Role(w) != want {
+			t.Errorf("%q: role is %t", w, !want)
 		}
 	}
 }

@@ -14,3 +14,12 @@ var lightTable string
 func Light(stem string) bool {
 	return stem != "" && contains(lightTable, stem)
 }
+
+// rolesTable is made of roles.txt as lightTable is of light.txt.
+//
+//go:embed roles.tab
+var rolesTable string
+
+// Role says that a word, by its stem, is what somebody or something is to others
+// (sister, dog, cluster), beside which a name often stands.
+func Role(stem string) bool { return stem != "" && contains(rolesTable, stem) }

@@ -10,7 +10,9 @@ import (
 
 // Version goes into the index: when words are cut differently, an old
 // index is of no use.
-const Version = 2
+const Version = 3
+
+const longStop = 4 // letters of a stem that can be a stop word by chance
 
 const maxWord = 40 // bytes of a word that are kept: longer ones are hashes and data
 
@@ -335,10 +337,20 @@ func normal(w []byte, ascii bool) string {
 	k := &knownWord{word: string(w)}
 	var ok bool
 	if k.term, ok = irregular()[k.word]; !ok {
-		k.term = stem(k.word)
+		k.term = root(k.word)
 	}
 	slot.Store(k)
 	return k.term
+}
+
+// root is a word's stem. Ines is not "in", and use not "us": where the stem would say
+// nothing, the word stays as it is.
+func root(word string) string {
+	s := stem(word)
+	if len(s) <= longStop && s != word && Stop(s) && !Stop(word) {
+		return word
+	}
+	return s
 }
 
 // known are words whose stem was worked out, by their hash: most of a text's

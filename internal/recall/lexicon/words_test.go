@@ -41,6 +41,7 @@ func TestWords(t *testing.T) {
 		"went goes going":        "go go go",
 		"bought children mice":   "bui child mous",
 		"colours favourite data": "color favorit datum",
+		"Ines used it in use":    "ines use it in use", // "us" and "in" say nothing
 		// Scripts without spaces.
 		"日本語 x":    "日本 日 本語 本 語 x",
 		"字":        "字",
