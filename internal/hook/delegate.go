@@ -187,9 +187,9 @@ func refusal(role string, c delegation.Count, l delegation.Limits) string {
 }
 
 // event is the line of the log.
-func (n counted) event(ev *dialect.Event, who Who) quick.Event {
+func (n counted) event(ev *dialect.Event, who Who, parent string) quick.Event {
 	e := quick.Event{
-		Type: "delegation.counted", Project: who.Project, Session: ev.Session, Run: who.Run, Client: ev.Client, Agent: who.Agent, Role: who.Role,
+		Type: "delegation.counted", Project: who.Project, Session: ev.Session, Run: who.Run, Client: ev.Client, Agent: who.Agent, Role: who.Role, Parent: parent,
 	}
 	if ev.ToolID != "" {
 		e.Evidence = []string{"tool:" + ev.ToolID}

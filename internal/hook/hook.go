@@ -164,7 +164,7 @@ func (r *Router) Route(ctx context.Context, ev dialect.Event) (dialect.Decision,
 			return d, err
 		}
 		for _, n := range tell {
-			r.tell(ctx, n.event(&ev, r.Who))
+			r.tell(ctx, n.event(&ev, r.Who, Parent(r.State, &ev)))
 		}
 		if c.Permission == dialect.Deny {
 			d.Permission, d.Reason = c.Permission, c.Reason

@@ -97,3 +97,19 @@ func TestParents(t *testing.T) {
 		t.Errorf("%d notes: %v", len(list), list)
 	}
 }
+
+// What is counted of a turn belongs to its prompt, as the call does that it is about.
+func TestWhatIsCountedHasAParent(t *testing.T) {
+	state := t.TempDir()
+	l := &ledger{}
+	rules := all()
+	r := &Router{Rules: &rules, Recorder: l, State: state, Warn: func(what string, err error) { t.Errorf("%s: %v", what, err) }}
+	prompt := dialect.Event{Client: "claude", Session: "s1", Kind: dialect.Prompt, Prompt: "go"}
+	if _, err := r.Route(t.Context(), prompt); err != nil {
+		t.Fatal(err)
+	}
+	call := dialect.Event{Client: "claude", Session: "s1", Kind: dialect.ToolBefore, Tool: "shell", ToolName: "Bash", ToolID: "t"}
+	if e := (counted{what: "warned"}).event(&call, Who{}, Parent(state, &call)); e.Parent == "" || e.Parent != l.events[0].ID {
+		t.Errorf("it belongs to %q, the prompt is %q", e.Parent, l.events[0].ID)
+	}
+}

@@ -153,15 +153,17 @@ func forgotten(t *testing.T, e *estate) (id string) {
 	return id
 }
 
-func TestForgetKilledAtEachStep(t *testing.T) { forgetting(entryWords, false).CrashAtEachStep(t) }
-
 func TestForgetAndPurgeKilledAtEachStep(t *testing.T) {
 	forgetting(episodeWords, true).CrashAtEachStep(t)
 }
 
-func TestPurgeOfAnEntryKilledAtEachStep(t *testing.T) {
+// What an entry's forgetting has beside the steps above is a change of its file, which
+// is killed at each step where it is made.
+func TestForgettingOfAnEntryKilledAtEachStep(t *testing.T) {
 	if os.Getenv("REPRISE_LONG_TESTS") == "" {
-		t.Skip("an entry's purge has the steps of the two others; set REPRISE_LONG_TESTS to take them all")
+		t.Skip("half a minute; set REPRISE_LONG_TESTS")
 	}
-	forgetting(entryWords, true).CrashAtEachStep(t)
+	for name, purge := range map[string]bool{"forget": false, "purge": true} {
+		t.Run(name, func(t *testing.T) { forgetting(entryWords, purge).CrashAtEachStep(t) })
+	}
 }
