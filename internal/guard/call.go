@@ -300,6 +300,9 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	}
 	a.outerOptions(argv[0].text, args.outer, st)
 	if p.Wraps {
+		for _, o := range args.options {
+			a.judgeUnknown(p, o) // which word is the program depends on it
+		}
 		a.base(p, argv[0], name, args)
 		return a.wrapped(args, p.Skip, st)
 	}

@@ -48,6 +48,8 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).removes
 	case "printenv":
 		return (*analysis).printenv
+	case "wget":
+		return (*analysis).wget
 	case "python", "python3", "python2", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "osascript", "pwsh":
 		return (*analysis).interpreter
 	case "npm", "pnpm", "yarn", "cargo":
@@ -528,6 +530,16 @@ func (a *analysis) modes(_ *know.Program, g args, st *state) {
 			a.give("destructive", Deny, g.operands[0].shown(), "it gives a file another user's rights", "let the user do it")
 		}
 	}
+}
+
+// wget writes what it gets into a file, unless it is told to print it or to look only.
+func (a *analysis) wget(_ *know.Program, g args, _ *state) {
+	for _, o := range g.options {
+		if o.opt != nil && (o.opt.Name == "--spider" || (o.opt.Name == "-O" || o.opt.Name == "--output-document") && o.arg.text == "-") {
+			return
+		}
+	}
+	a.give("writes", Ask, g.name, "it writes what it gets into a file", "print it with -O -")
 }
 
 func (a *analysis) printenv(_ *know.Program, g args, _ *state) {
