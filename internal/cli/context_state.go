@@ -108,7 +108,7 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 	}
 	app.saveGlobal(ctx, home.Project.Name, fmt.Sprintf("Promote %d of agent %s", len(chosen), agent))
 	if left > 0 && !drop {
-		fmt.Fprintf(app.Err, "%s left; --done says that they are not to be kept\n", count(left, "entry"))
+		fmt.Fprintf(app.Err, "note: %d left; --done says that the rest is not to be kept\n", left)
 		return nil
 	}
 	return stateError(repo.Consolidate(ctx, agent))

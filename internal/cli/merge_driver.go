@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,9 @@ func newMergeDriverCmd(app *App) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			var sides [3][]byte
 			for i := range sides {
+				if !filepath.IsAbs(args[i]) {
+					args[i] = filepath.Join(app.Env.Dir, args[i])
+				}
 				data, err := os.ReadFile(args[i])
 				if err != nil {
 					return fmt.Errorf("merge %s: %w", args[3], err)
