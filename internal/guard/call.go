@@ -402,9 +402,10 @@ func (a *analysis) nested(argv []word, st *state) source {
 
 // execProgram is exec for what looks for a program and not for a function.
 func (a *analysis) execProgram(argv []word, st *state) source {
-	c := *st
+	c := a.borrow(st)
 	c.funcs = nil
-	out := a.exec(argv, &c)
+	out := a.exec(argv, c)
+	a.giveBack(c)
 	return out
 }
 

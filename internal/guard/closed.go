@@ -116,7 +116,7 @@ func (c *closing) command(a *analysis, argv []word, st *state, function bool) {
 	}
 	reading := reads(prog, args) && !function && !c.distrust
 	c.changes = c.changes || !reading
-	u := use{read: reading, shallow: shallow[prog] && !recursive(prog, args) && !function && !c.distrust}
+	u := use{read: reading, shallow: isShallow(prog) && !recursive(prog, args) && !function && !c.distrust}
 	c.where(prog, args, u, st)
 	for i, w := range argv {
 		wu := u

@@ -15,28 +15,34 @@ func plainName(s string) string {
 	return ""
 }
 
-// shallow commands do nothing to what is below a directory that they are
-// given.
-var shallow = map[string]bool{
-	"cd": true, "pushd": true, "ls": true, "stat": true, "file": true, "test": true, "[": true, "echo": true, "printf": true,
-	"pwd": true, "realpath": true, "readlink": true, "basename": true, "dirname": true, "df": true, "mkdir": true,
-	"cat": true, "head": true, "tail": true, "wc": true, "grep": true, "touch": true,
+// isShallow reports whether a command does nothing to what is below a directory that
+// it is given.
+func isShallow(prog string) bool {
+	switch prog {
+	case "cd", "pushd", "ls", "stat", "file", "test", "[", "echo", "printf", "pwd", "realpath", "readlink", "basename", "dirname", "df", "mkdir", "cat",
+		"head", "tail", "wc", "grep", "touch":
+		return true
+	}
+	return false
 }
 
-// readers never write to a file that they are given, except by an option.
-var readers = map[string]bool{
-	"cd": true, "pushd": true, "ls": true, "stat": true, "file": true, "test": true, "[": true, "echo": true, "pwd": true,
-	"realpath": true, "readlink": true, "basename": true, "dirname": true, "df": true, "du": true, "true": true, "false": true,
-	"cat": true, "head": true, "tail": true, "wc": true, "grep": true, "egrep": true, "fgrep": true, "diff": true, "cmp": true,
-	"nl": true, "tac": true, "cut": true, "od": true, "jq": true, "sha256sum": true, "md5sum": true, "find": true, "rg": true,
-	"sort": true, "sed": true,
+// isReader reports whether a command never writes to a file that it is given, except
+// by an option.
+func isReader(prog string) bool {
+	switch prog {
+	case "cd", "pushd", "ls", "stat", "file", "test", "[", "echo", "pwd", "realpath", "readlink", "basename", "dirname", "df", "du", "true", "false",
+		"cat", "head", "tail", "wc", "grep", "egrep", "fgrep", "diff", "cmp", "nl", "tac", "cut", "od", "jq", "sha256sum", "md5sum", "find", "rg", "sort",
+		"sed":
+		return true
+	}
+	return false
 }
 
 // reads reports whether a command only reads. Options that make a reader
 // write are few, but each list below is of what is allowed or of a whole
 // family, never of single spellings.
 func reads(prog string, args []string) bool {
-	if !readers[prog] {
+	if !isReader(prog) {
 		return false
 	}
 	switch prog {

@@ -40,7 +40,7 @@ func Memory(p Policy, call ToolCall) Verdict {
 	if call.Cwd == "" {
 		call.Cwd = p.WorkDir
 	}
-	if strings.HasPrefix(call.Name, "mcp__reprise__") || proseTools[call.Name] {
+	if strings.HasPrefix(call.Name, "mcp__reprise__") || proseTool(call.Name) {
 		// reprise's own tools keep their own rules; the others carry words
 		// for a model, and what that model then does is judged by itself.
 		return Verdict{Decision: None}
@@ -51,7 +51,7 @@ func Memory(p Policy, call ToolCall) Verdict {
 	}
 	g := newJudge(p, call.Cwd)
 	var why string
-	t, known := fileTools[call.Name]
+	t, known := fileToolOf(call.Name)
 	command, isCommand := in["command"].(string)
 	switch {
 	case known:
@@ -60,7 +60,7 @@ func Memory(p Policy, call ToolCall) Verdict {
 		why = g.tokens(command)
 	case isCommand:
 		why = g.shell(command)
-	case shellTools[call.Name]:
+	case shellTool(call.Name):
 		// Nothing to run: the client will say so itself.
 	default:
 		why = g.anyString(in, 0)
@@ -78,25 +78,38 @@ type fileTool struct {
 	recurse bool     // goes down from a directory; without an argument from the current one
 }
 
-var fileTools = map[string]fileTool{
-	"Read":         {keys: []string{"file_path"}, read: true},
-	"NotebookRead": {keys: []string{"notebook_path"}, read: true},
-	"LS":           {keys: []string{"path"}, read: true},
-	"Glob":         {keys: []string{"path", "pattern"}, read: true, recurse: true},
-	"Grep":         {keys: []string{"path", "glob"}, read: true, recurse: true},
-	"Write":        {keys: []string{"file_path"}},
-	"Edit":         {keys: []string{"file_path"}},
-	"MultiEdit":    {keys: []string{"file_path"}},
-	"NotebookEdit": {keys: []string{"notebook_path"}},
+// fileToolOf is a tool by its name; ok is false for what is none.
+func fileToolOf(name string) (t fileTool, ok bool) {
+	switch name {
+	case "Read":
+		return fileTool{keys: []string{"file_path"}, read: true}, true
+	case "NotebookRead":
+		return fileTool{keys: []string{"notebook_path"}, read: true}, true
+	case "LS":
+		return fileTool{keys: []string{"path"}, read: true}, true
+	case "Glob":
+		return fileTool{keys: []string{"path", "pattern"}, read: true, recurse: true}, true
+	case "Grep":
+		return fileTool{keys: []string{"path", "glob"}, read: true, recurse: true}, true
+	case "Write", "Edit", "MultiEdit":
+		return fileTool{keys: []string{"file_path"}}, true
+	case "NotebookEdit":
+		return fileTool{keys: []string{"notebook_path"}}, true
+	}
+	return fileTool{}, false
 }
 
-var shellTools = map[string]bool{"Bash": true, "Monitor": true, "PowerShell": true}
+func shellTool(name string) bool { return name == "Bash" || name == "Monitor" || name == "PowerShell" }
 
-// proseTools take text for a model or a person, or nothing at all.
-var proseTools = map[string]bool{
-	"Agent": true, "Task": true, "TaskStop": true, "TodoWrite": true, "SendMessage": true, "AskUserQuestion": true,
-	"WebSearch": true, "Skill": true, "ToolSearch": true, "ReportFindings": true, "StructuredOutput": true,
-	"ListAgents": true, "ScheduleWakeup": true, "CronCreate": true, "CronDelete": true, "CronList": true, "ExitPlanMode": true,
+// proseTool reports whether a tool takes text for a model or a person, or nothing.
+func proseTool(name string) bool {
+	switch name {
+	case "Agent", "Task", "TaskStop", "TodoWrite", "SendMessage", "AskUserQuestion",
+		"WebSearch", "Skill", "ToolSearch", "ReportFindings", "StructuredOutput",
+		"ListAgents", "ScheduleWakeup", "CronCreate", "CronDelete", "CronList", "ExitPlanMode":
+		return true
+	}
+	return false
 }
 
 func (g *judge) fileTool(t fileTool, in map[string]any) string {

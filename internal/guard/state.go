@@ -58,6 +58,21 @@ type state struct {
 	changed   []string
 }
 
+// borrow is a copy for the time of a call: what has been given back is used again,
+// because commands are many and each page that is touched costs.
+func (a *analysis) borrow(st *state) *state {
+	n := len(a.spare)
+	if n == 0 {
+		return st.fork()
+	}
+	c := a.spare[n-1]
+	a.spare = a.spare[:n-1]
+	*c = *st
+	return c
+}
+
+func (a *analysis) giveBack(st *state) { a.spare = append(a.spare, st) }
+
 func (st *state) fork() *state {
 	c := *st
 	return &c

@@ -29,6 +29,7 @@ type analysis struct {
 	called   map[*syntax.Stmt]bool
 	// repositories are what was found in the settings of git, by directory.
 	repositories map[string]gitFound
+	spare        []*state        // see borrow
 	closing      *closing        // nil: nothing is closed
 	integers     map[string]bool // variables whose values the shell evaluates
 	aims         Part            // what looks for the processes of agents, and what ends processes that are not known
@@ -482,9 +483,10 @@ func (a *analysis) pipe(c *syntax.BinaryCmd, st *state) source {
 	in := st.in
 	var out source
 	for i := len(list) - 1; i >= 0; i-- {
-		one := st.fork()
+		one := a.borrow(st)
 		one.in = in
 		out = a.stmt(list[i], one)
+		a.giveBack(one)
 		if !out.there {
 			out = source{there: true}
 		}
