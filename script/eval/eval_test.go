@@ -44,8 +44,8 @@ func TestFloors(t *testing.T) {
 		split                                               string
 		recall10, mrr, dialogue10, japanese10, served10, no float64
 	}{
-		{"dev", .80, .63, .76, .90, .60, .90},
-		{"held", .75, .61, .71, .80, .57, .89},
+		{"dev", .81, .64, .76, .90, .65, .92},
+		{"held", .76, .62, .71, .80, .61, .89},
 	} {
 		part := *set
 		if err := part.choose(c.split); err != nil {
