@@ -49,6 +49,7 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 		k.warn("no gate", err)
 		return dialect.Decision{}
 	}
+	g.Tasks = ownList{events: home.EventsDir(), client: ev.Client, now: k.app.Env.Now}
 	t := verify.Turn{Client: ev.Client, Session: ev.Session, Run: k.app.Env.Get(hook.RunVar), Text: ev.Text, Active: ev.StopActive, Busy: ev.Busy}
 	switch ev.Kind {
 	case dialect.SessionStart, dialect.SubagentStarted:

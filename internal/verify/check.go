@@ -21,8 +21,10 @@ const (
 	stopGrace = time.Second
 	// stopTime bounds the ending of everything that a check started.
 	stopTime = 10 * time.Second
-	// drainTime is how long the end of the output is waited for.
-	drainTime = 250 * time.Millisecond
+	// drainTime is how long the end of the output is waited for. It comes at once
+	// where nothing is left that holds the other end, but on a busy machine the one
+	// who reads has to get his turn first.
+	drainTime = 5 * time.Second
 	// lookEvery is how often the disk is looked at, at most.
 	lookEvery = 500 * time.Millisecond
 )

@@ -56,13 +56,14 @@ type Verdict struct {
 	Result *Result // of the verification, where there was one
 }
 
-// Tasks knows what is being worked on. Package task fills it.
+// Tasks knows what is being worked on.
 type Tasks interface {
 	// Current is the task that a session works on; ok is false where there is none.
 	Current(ctx context.Context, session string) (t Task, ok bool, err error)
 }
 
-// Task is a piece of work with what it takes to be done.
+// Task is a piece of work with what it takes to be done. Without an ID it is the
+// list that the agent itself keeps.
 type Task struct {
 	ID, Title string
 	Criteria  []Criterion
@@ -307,7 +308,14 @@ func (g *Gate) tasks(ctx context.Context, t Turn, r *Result) {
 		return
 	}
 	add := func(text string) {
-		r.Issues = append(r.Issues, Issue{Level: blocking, Gate: "tasks", Message: "task " + task.ID + ": " + text})
+		if task.ID != "" {
+			text = "task " + task.ID + ": " + text
+		}
+		r.Issues = append(r.Issues, Issue{Level: blocking, Gate: "tasks", Message: text})
+	}
+	open := "open: "
+	if task.ID == "" {
+		open = "your own list has this open: "
 	}
 	for _, c := range task.Criteria {
 		if !c.Met {
@@ -315,7 +323,7 @@ func (g *Gate) tasks(ctx context.Context, t Turn, r *Result) {
 		}
 	}
 	for _, o := range task.Open {
-		add("open: " + o)
+		add(open + o)
 	}
 }
 

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/internal/setup"
+	"reprise/internal/verify"
+)
+
+// looked is how many of the newest verifications the doctor looks at.
+const looked = 5
+
+// checkGates says whether anything keeps agents of this project from ending too
+// early, and what keeps that from working.
+func (a *App) checkGates(context.Context) []setup.Finding {
+	home, err := a.Home()
+	if err != nil {
+		return one(setup.Warn, "mend the settings", "what gates there are is not known: %v", err)
+	}
+	if home.Project == nil {
+		return one(setup.Info, "", "%s is in no project, so nothing is verified here", a.Env.Dir)
+	}
+	_, trust, err := verifyHome(a)
+	if err != nil {
+		return one(setup.Warn, "see `reprise gates status`", "what was approved is not known: %v", err)
+	}
+	v, err := gatesOf(a, home, trust)
+	if err != nil {
+		return one(setup.Warn, "see `reprise gates status`", "what gates keep is not known: %v", err)
+	}
+	var out []setup.Finding
+	switch {
+	case strings.HasPrefix(v.Works, "on"):
+		out = one(setup.OK, "", "%s", v.Works)
+	case v.Checks && !v.Trusted:
+		out = one(setup.Warn, "look at them with `reprise trust`, and approve them", "%s", v.Works)
+	default:
+		out = one(setup.Info, "", "%s", v.Works)
+	}
+	if n, why := a.unjudged(v.Project); n > 1 {
+		out = append(out, one(setup.Warn, "raise gates.timeout_seconds, or put less into the quick profile; `reprise verify list` has them",
+			"%d of the newest %d verifications came to no result, so those turns ended unjudged; the newest: %s", n, looked, why)...)
+	}
+	for _, s := range v.Sessions {
+		if s.Problem != "" {
+			out = append(out, one(setup.Warn, "`reprise gates reset --all` begins anew", "a session's note was %s: its blocks are counted by the results", s.Problem)...)
+			break
+		}
+	}
+	j := home.Settings.Judge
+	if strings.HasPrefix(v.Works, "on") && home.Settings.Gates.Off("review", trust.Says.Verify) == "" && (j.Client == "" || !slices.Contains(j.Purposes, "review")) {
+		out = append(out, one(setup.Warn, "set judge.client, and add review to judge.purposes; or set gates.review to off", "work is to be reviewed, and nobody is there to do it")...)
+	}
+	return out
+}
+
+func one(s setup.Status, remedy, format string, args ...any) []setup.Finding {
+	return []setup.Finding{{Status: s, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+}
+
+// unjudged is how many of the newest verifications at the end of turns came to no
+// result, and why the last of them did not.
+func (a *App) unjudged(project string) (n int, why string) {
+	home, err := a.Home()
+	if err != nil || home.Project == nil || home.Project.Name != project {
+		return 0, ""
+	}
+	list, _, err := a.verifyStore(home).List(looked)
+	if err != nil {
+		return 0, ""
+	}
+	for _, r := range list {
+		if r.Status != verify.Error || r.Trigger != verify.Stop && r.Trigger != verify.SubagentStop {
+			continue
+		}
+		if n++; n > 1 {
+			continue
+		}
+		for _, i := range r.Issues {
+			why = i.Message
+		}
+	}
+	return n, why
+}
+
+// checkDelegation says who is held to delegating, and what is wrong with what is
+// counted.
+func (a *App) checkDelegation(ctx context.Context) []setup.Finding {
+	v, err := a.delegation(ctx, "")
+	if err != nil {
+		return one(setup.Warn, "see `reprise delegation status`", "what sessions do themselves is not known: %v", err)
+	}
+	var out []setup.Finding
+	for _, d := range v.Damaged {
+		out = append(out, one(setup.Warn, "nothing is to be done: it is counted anew from the event log at the session's next call", "%s: %s", d.File, d.Problem)...)
+	}
+	role := a.Env.Get("AGENT_ROLE")
+	for _, r := range v.Roles {
+		if r.Role == role && (r.Warn > 0 || r.Block > 0) {
+			out = append(out, one(setup.Info, "", "AGENT_ROLE is %s here: sessions started in this shell are told from call %d of their own work on, and refused after %d", role, r.Warn, r.Block)...)
+		}
+		if r.Warn > r.Block && r.Block > 0 {
+			out = append(out, one(setup.Warn, "set delegation."+strings.ReplaceAll(r.Role, "-", "_")+".warn below block", "a %s is refused before it is told", r.Role)...)
+		}
+	}
+	if len(out) == 0 {
+		out = one(setup.OK, "", "%d tiers, %s counted; only a session with AGENT_ROLE conductor or section-leader is held to anything", v.Tiers, count(len(v.Sessions), "session"))
+	}
+	return out
+}
