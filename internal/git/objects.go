@@ -71,7 +71,7 @@ func framed(kind string, data []byte) []byte {
 }
 
 // Store writes an object into the repository, unless it is there as a file of
-// its own. It lasts when Store returns.
+// its own, and syncs the file: not the directory, as git does not either.
 func (g *Git) Store(kind string, data []byte) (id string, err error) {
 	raw := framed(kind, data)
 	sum := sha1.Sum(raw)
@@ -91,7 +91,7 @@ func (g *Git) Store(kind string, data []byte) (id string, err error) {
 	if err := g.o.Disk.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return "", fmt.Errorf("store object: %w", err)
 	}
-	if err := g.o.Disk.WriteFile(path, z.Bytes(), 0o444); err != nil {
+	if err := g.o.Disk.WriteFileHot(path, z.Bytes(), 0o444); err != nil {
 		return "", fmt.Errorf("store object: %w", err)
 	}
 	return id, nil

@@ -276,7 +276,7 @@ func (t *Tree) mergeOnce(ctx context.Context, their, message string, out *Merged
 			t.r.o.AfterWrite(filepath.Join(t.Dir, filepath.FromSlash(f)))
 		}
 	}
-	return false, t.index(ctx, target)
+	return false, t.index(ctx, target, next)
 }
 
 // isRace says that a ref was moved by someone else, or is being moved.

@@ -145,7 +145,7 @@ func (t *Tree) saveOnce(ctx context.Context, d *durable.Dir, by, message string)
 	out.Changed = now.changed(old)
 	out.Commit = old.commit
 	if len(out.Changed) == 0 {
-		return out, t.index(ctx, old.commit)
+		return out, t.index(ctx, old.commit, now.files)
 	}
 	for _, name := range out.Changed {
 		if data, ok := now.data[name]; ok {
@@ -162,7 +162,7 @@ func (t *Tree) saveOnce(ctx context.Context, d *durable.Dir, by, message string)
 		return out, err
 	}
 	out.Commit = id
-	return out, t.index(ctx, id)
+	return out, t.index(ctx, id, now.files)
 }
 
 func summary(changed []string) string {
@@ -434,10 +434,10 @@ func (t *Tree) settle(ctx context.Context, d *durable.Dir, now, old *version) ([
 // indexed is where a checkout's directory says which commit its index is of.
 const indexed = "reprise-index"
 
-// index brings git's index of the checkout to a commit, for people who run git
-// there. Reprise does not need it; so an index that someone else works on at this
-// moment is left for the next time.
-func (t *Tree) index(ctx context.Context, commit string) error {
+// index brings git's index of the checkout to a commit and its files, for people
+// who run git there. Reprise does not need it; so an index that someone else works
+// on at this moment is left for the next time.
+func (t *Tree) index(ctx context.Context, commit string, files map[string]git.Entry) error {
 	mark := filepath.Join(t.admin(), indexed)
 	if data, err := os.ReadFile(mark); err == nil && string(bytes.TrimSpace(data)) == commit {
 		return nil
@@ -446,15 +446,23 @@ func (t *Tree) index(ctx context.Context, commit string) error {
 	if err != nil || strings.TrimSpace(string(head)) != "ref: "+t.ref() {
 		return nil // someone looks at another commit there
 	}
-	index := filepath.Join(t.admin(), "index")
-	if _, err := t.r.git.StaleLock(index, t.r.o.Now(), time.Minute); err != nil {
+	if _, err := t.r.git.StaleLock(filepath.Join(t.admin(), "index"), t.r.o.Now(), time.Minute); err != nil {
 		return err
 	}
-	if _, err := t.git().Run(ctx, "reset", "--quiet", "--mixed", "--no-recurse-submodules"); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	for _, e := range files {
+		if e.Mode == git.ModeTree { // a directory that this system cannot have
+			if files, err = t.r.git.Files(ctx, commit); err != nil {
+				return err
+			}
+			break
 		}
+	}
+	err = t.r.git.WriteIndex(t.admin(), files)
+	if errors.Is(err, git.ErrLocked) {
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	return t.r.o.Disk.WriteFileHot(mark, []byte(commit+"\n"), filePerm)
 }
