@@ -19,6 +19,8 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/durable/durabletest"
 	"reprise/internal/event"
+	"reprise/internal/event/quick"
+	"reprise/internal/redact"
 )
 
 func numbered(n int) event.Event {
@@ -211,4 +213,31 @@ func TestPurgeBesideWriters(t *testing.T) {
 
 func numbered2(w, i int) event.Event {
 	return event.Event{Type: event.ToolCalled, Data: json.RawMessage(fmt.Sprintf(`{"word":"secret-%d-%d"}`, w, i))}
+}
+
+// TestPurgeKeepsAHashThatLooksLikeASecret: one hash in a few hundred does, and
+// the chain of a file that was purged begins with one.
+func TestPurgeKeepsAHashThatLooksLikeASecret(t *testing.T) {
+	red := redact.New()
+	var line string
+	for n := 0; ; n++ {
+		if n > 100_000 {
+			t.Fatal("no hash looks like a secret: this cannot be shown")
+		}
+		line = fmt.Sprintf(`{"v":1,"id":"01a2227d-db40-76cf-93c0-bba9f3d210f0","ts":"2026-11-28T14:10:03Z","scope":"session","session":"s","type":"tool.called","data":{"n":%d,"word":"secret-2"},"prev":""}`, n)
+		text := `{"chain":"` + quick.Hash([]byte(line)) + `"}`
+		if clean, _ := red.String(text); clean != text {
+			break
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "2026-11.h.jsonl"), []byte(line+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := purgeOf(durable.Disk{}, dir, "secret-2"); err != nil || got.Events != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if r := verify(t, dir); !r.OK() || r.Events != 1 {
+		t.Errorf("%+v", r)
+	}
 }
