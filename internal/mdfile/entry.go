@@ -304,7 +304,8 @@ func ParseEntries(data []byte) *EntryFile {
 	if bytes.HasPrefix(data, bom) {
 		first = len(bom)
 	}
-	p := entryParser{src: data}
+	p := entryParser{src: data, lines: make([]line, 0, bytes.Count(data, []byte("\n"))+1)}
+	f.Entries = make([]Entry, 0, bytes.Count(data, []byte("\n---\n"))/2+1)
 	for l := range lines(data, first) {
 		p.lines = append(p.lines, l)
 		if n := l.end - l.start; n >= 3 && n < 11 && isFence(data[l.start:l.end]) {

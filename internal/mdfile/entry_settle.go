@@ -29,15 +29,30 @@ const maxCut = 8
 // was edited is put back, and the edit becomes an entry that supersedes it; one
 // that was cut out becomes a tombstone. Text between entries is left alone. What
 // was there already in base is not looked at twice, so that settling again
-// changes nothing.
+// changes nothing. A zero now is the time of the newest entry, so that the same
+// comes out wherever it is done.
 func SettleEdits(data, base []byte, now time.Time) Settled {
 	out := Settled{Data: data}
 	if bytes.Equal(data, base) {
 		return out
 	}
+	if n := len(base); n > 0 && base[n-1] == '\n' && !now.IsZero() && bytes.HasPrefix(data, base) && bytes.HasPrefix(data[n:], []byte("\n---\n")) {
+		// Entries were added at the end, as nearly always: what was there is as
+		// it was, and only these are looked at.
+		out = SettleEdits(data[n:], nil, now)
+		out.Data = append(bytes.Clone(base), out.Data...)
+		return out
+	}
 	f, old := ParseEntries(data), ParseEntries(base)
 	if f.Foreign || old.Foreign {
 		return out
+	}
+	if now.IsZero() {
+		for _, e := range f.Entries {
+			if e.Time.After(now) {
+				now = e.Time
+			}
+		}
 	}
 	known := map[string]Entry{}
 	for _, e := range old.Entries {
@@ -45,8 +60,9 @@ func SettleEdits(data, base []byte, now time.Time) Settled {
 			known[e.ID] = e
 		}
 	}
-	out.edits(f, old, known, now)
-	f = ParseEntries(out.Data)
+	if out.edits(f, old, known, now); len(out.Superseded) > 0 {
+		f = ParseEntries(out.Data)
+	}
 	out.missing(f, old, known, now)
 	return out
 }
@@ -155,15 +171,4 @@ func (s Settled) String() string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// Latest is the time of the newest entry, and the zero time of none.
-func Latest(entries []Entry) time.Time {
-	var at time.Time
-	for _, e := range entries {
-		if e.Time.After(at) {
-			at = e.Time
-		}
-	}
-	return at
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
@@ -45,9 +46,7 @@ func (o Options) MergeFile(name string, base, ours, theirs []byte) (merged []byt
 
 // settledAlike settles hand edits of entries that came with a commit.
 func settledAlike(data, base []byte) []byte {
-	f := mdfile.ParseEntries(data)
-	latest := mdfile.Latest(f.Entries)
-	return mdfile.SettleEdits(data, base, latest).Data
+	return mdfile.SettleEdits(data, base, time.Time{}).Data
 }
 
 // loader gives the content of files by id.
