@@ -86,6 +86,7 @@ func (j *job) run(ctx context.Context, sub string) error {
 		j.res.Exit = 127
 		return err
 	}
+	most := j.snap.Size(1<<62) + j.v.o.MaxWritten // before it has written anything
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (j *job) run(ctx context.Context, sub string) error {
 	}
 	read := make(chan struct{})
 	go func() { defer close(read); j.out.from(r) }()
-	why := j.wait(ctx, p)
+	why := j.wait(ctx, p, most)
 	left, err := j.end(ctx, p, why)
 	select {
 	case <-read:
@@ -186,11 +187,11 @@ func (j *job) argv(dir string, env []string) (string, []string, error) {
 	return path, j.c.Argv[1:], err
 }
 
-// wait waits for the check's end, or for a reason to end it.
-func (j *job) wait(ctx context.Context, p *proc.Process) error {
+// wait waits for the check's end, or for a reason to end it; most is how many
+// bytes the snapshot may come to.
+func (j *job) wait(ctx context.Context, p *proc.Process, most int64) error {
 	over := time.NewTimer(time.Duration(j.c.TimeoutSeconds) * time.Second)
 	defer over.Stop()
-	most := j.snap.Size(1<<62) + j.v.o.MaxWritten
 	look := time.NewTimer(lookEvery)
 	defer look.Stop()
 	for {

@@ -60,11 +60,36 @@ func newWorld(t *testing.T, checks ...config.Check) *world {
 		Warn:   func(what string, err error) { t.Logf("%s: %v", what, err) },
 	}
 	t.Cleanup(func() {
-		if left, err := os.ReadDir(w.o.Snapshots); err == nil && len(left) > 0 && !t.Failed() {
+		if left := w.left(); len(left) > 0 && !t.Failed() {
 			t.Errorf("snapshots are left: %v", left)
 		}
 	})
 	return w
+}
+
+// left are the snapshots that are there, without those that are kept for next time.
+func (w *world) left() (out []string) {
+	entries, err := os.ReadDir(w.o.Snapshots)
+	if err != nil {
+		return nil // there were none
+	}
+	for _, e := range entries {
+		dir := filepath.Join(w.o.Snapshots, e.Name())
+		_, kept := os.Lstat(filepath.Join(dir, "kept"))
+		_, owned := os.Lstat(filepath.Join(dir, "owner.json"))
+		if !w.o.Keep || kept != nil || owned == nil {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+// gitIfAny is git's answer, "" where the tree is in no repository.
+func (w *world) gitIfAny(args ...string) string {
+	if _, err := os.Stat(filepath.Join(w.work, ".git")); err != nil {
+		return ""
+	}
+	return w.git(args...)
 }
 
 func (w *world) put(name, text string) {
@@ -280,7 +305,7 @@ func TestKilledAtEachStep(t *testing.T) {
 		dieAt(t, dir, os.Getenv("REPRISE_TEST_VERIFY_STEP"))
 		return
 	}
-	steps := []string{"locked", "snapshot copied", "snapshot repository", "check one", "saving"}
+	steps := []string{"locked", "snapshot claimed", "snapshot listed", "snapshot copied", "snapshot carried", "snapshot repository", "snapshot made", "check one", "check two", "saving"}
 	for _, step := range steps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
@@ -288,13 +313,18 @@ func TestKilledAtEachStep(t *testing.T) {
 			if step == "snapshot repository" {
 				w.commit()
 			}
+			// Half of them are killed in a copy that an earlier one left.
+			w.o.Keep = len(step)%2 == 0
+			if w.o.Keep {
+				w.run(Request{Trigger: Manual})
+			}
 			before := w.treeHash()
 			self, err := os.Executable()
 			if err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(self, "-test.run=^TestKilledAtEachStep$")
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "REPRISE_TEST_VERIFY_DIR=" + filepath.Dir(filepath.Dir(w.work)), "REPRISE_TEST_VERIFY_STEP=" + step}
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "REPRISE_TEST_VERIFY_DIR=" + filepath.Dir(filepath.Dir(w.work)), "REPRISE_TEST_VERIFY_STEP=" + step, fmt.Sprint("REPRISE_TEST_VERIFY_KEEP=", w.o.Keep)}
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != -1 {
@@ -306,8 +336,11 @@ func TestKilledAtEachStep(t *testing.T) {
 			if _, err := tree.Sweep(context.Background(), w.o.Snapshots, "h", time.Now().Add(2*time.Minute)); err != nil {
 				t.Error(err)
 			}
-			if left, _ := os.ReadDir(w.o.Snapshots); len(left) != 0 {
+			if left := w.left(); len(left) != 0 {
 				t.Errorf("left: %v", left)
+			}
+			if out := w.gitIfAny("worktree", "list"); strings.Count(out, "\n") > 0 {
+				t.Errorf("worktrees are registered:\n%s", out)
 			}
 			if r := w.run(Request{Trigger: Manual}); r.Status != Passed {
 				t.Errorf("the next one: %s %+v", r.Status, r.Issues)
@@ -321,6 +354,7 @@ func dieAt(t *testing.T, root, step string) {
 	w := newWorld(t, sh("one", "sleep 60 & true"), sh("two", "true"))
 	w.o.Env.Dir, w.o.Root = filepath.Join(root, "home", "work"), filepath.Join(root, "home", "work")
 	w.o.Store.Dir, w.o.Snapshots = filepath.Join(root, "store"), filepath.Join(root, "cache", "verify")
+	w.o.Keep = os.Getenv("REPRISE_TEST_VERIFY_KEEP") == "true"
 	w.o.Step = func(s string) {
 		if s == step {
 			p, err := os.FindProcess(os.Getpid())
@@ -336,4 +370,53 @@ func dieAt(t *testing.T, root, step string) {
 	}
 	_, err = v.Run(context.Background(), Request{Trigger: Manual})
 	t.Fatalf("outlived %s: %v", step, err)
+}
+
+// Two verifications of a project at the same time wait for each other, and what
+// the settings of the repository would run on the way is not run: filters, hooks,
+// file system monitors.
+func TestTwoAtOnceInAnOddRepository(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sh("one at a time", `test ! -e "$HOME/at-work" && : > "$HOME/at-work" && cat a.txt && rm "$HOME/at-work"`))
+	w.o.Sandbox, w.o.Keep = "off", true // it makes a file beside the tree
+	w.put(".gitattributes", "*.txt filter=trap text eol=crlf\n")
+	w.commit()
+	trap := filepath.Join(filepath.Dir(w.work), "sprung")
+	for _, kv := range [][2]string{
+		{"filter.trap.clean", "touch " + trap + "; cat"}, {"filter.trap.smudge", "touch " + trap + "; cat"}, {"filter.trap.required", "true"},
+		{"core.fsmonitor", "touch " + trap}, {"core.hooksPath", filepath.Dir(trap)}, {"core.autocrlf", "true"}, {"core.ignoreCase", "true"}, {"core.fileMode", "false"},
+		{"diff.external", "touch " + trap}, {"core.pager", "touch " + trap},
+	} {
+		w.git("config", kv[0], kv[1])
+	}
+	w.put("a.txt", "changed\n")
+	before := w.treeHash()
+	results := make(chan *Result, 3)
+	for range cap(results) {
+		go func() {
+			v, err := New(context.Background(), w.o)
+			if err != nil {
+				results <- &Result{Issues: []Issue{{Message: err.Error()}}}
+				return
+			}
+			o := *v
+			o.o.Record = nil
+			r, err := o.Run(context.Background(), Request{Trigger: Manual, Regressions: true})
+			if err != nil {
+				r.Issues = append(r.Issues, Issue{Message: err.Error()})
+			}
+			results <- r
+		}()
+	}
+	for range cap(results) {
+		if r := <-results; r.Status != Passed || r.Checks[0].Output != "changed\n" {
+			t.Errorf("%s %+v %+v", r.Status, r.Checks, r.Issues)
+		}
+	}
+	if _, err := os.Lstat(trap); err == nil {
+		t.Error("the repository's settings had something run")
+	}
+	if w.treeHash() != before {
+		t.Error("the tree was touched")
+	}
 }

@@ -200,7 +200,7 @@ func (s *Snapshot) fromCommit(ctx context.Context, t Tree, o SnapshotOptions) er
 	if _, err := g.RunIndex(ctx, index, "read-tree", o.Commit); err != nil {
 		return err
 	}
-	if _, err := g.RunIndex(ctx, index, "checkout-index", "--all", "--force", "--prefix="+s.Tree.Top+string(filepath.Separator)); err != nil {
+	if _, err := g.RunIndex(ctx, index, t.with("checkout-index", "--all", "--force", "--prefix="+s.Tree.Top+string(filepath.Separator))...); err != nil {
 		return err
 	}
 	now, err := t.List(ctx, o.Now())
@@ -238,6 +238,9 @@ func (s *Snapshot) fromCommit(ctx context.Context, t Tree, o SnapshotOptions) er
 	return err
 }
 
+// with are the arguments of a command of git that runs no filter.
+func (t Tree) with(args ...string) []string { return append(slices.Clone(t.plain), args...) }
+
 // Change is how much a tree differs from a commit.
 type Change struct {
 	Commit string   // the commit that it was compared with, in full
@@ -274,7 +277,7 @@ func (t Tree) ChangeSince(ctx context.Context, rev, scratch string) (Change, err
 	defer drop()
 	var out []byte
 	if c.Commit != "" {
-		out, err = g.RunIndex(ctx, index, "diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", c.Commit)
+		out, err = g.RunIndex(ctx, index, t.with("diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", c.Commit)...)
 	} else {
 		out, err = g.RunIndex(ctx, index, "ls-files", "-z", "--cached")
 	}
@@ -373,12 +376,12 @@ func (t Tree) Diff(ctx context.Context, commit, scratch string, most int) (strin
 	var b strings.Builder
 	tracked := map[string]bool{}
 	if c.Commit != "" {
-		out, err := g.RunIndex(ctx, index, "diff", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", c.Commit)
+		out, err := g.RunIndex(ctx, index, t.with("diff", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", c.Commit)...)
 		if err != nil {
 			return "", err
 		}
 		b.Write(out)
-		if out, err = g.RunIndex(ctx, index, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", c.Commit); err != nil {
+		if out, err = g.RunIndex(ctx, index, t.with("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", c.Commit)...); err != nil {
 			return "", err
 		}
 		for f := range strings.SplitSeq(string(out), "\x00") {

@@ -65,6 +65,7 @@ type Tree struct {
 	excludes string   // the user's own list of what git ignores
 	outside  []string // paths from the top that are not looked at
 	own      repository
+	plain    []string // arguments of git by which no filter is run
 }
 
 // Options is what a tree needs of the world.
@@ -91,6 +92,9 @@ func Find(ctx context.Context, dir, root string, o Options) (Tree, error) {
 		case err == nil:
 			t.Git, t.Common, t.own = true, own.common, own
 			t.excludes = t.userExcludes(ctx)
+			if t.plain, err = t.noFilters(ctx); err != nil {
+				return t, fmt.Errorf("find the working tree: %w", err)
+			}
 			t.leaveOut(o.Outside)
 			return t, nil
 		case !errors.Is(err, git.ErrNotInstalled) && !errors.Is(err, git.ErrNotRepo):
@@ -149,6 +153,38 @@ func (t Tree) userExcludes(ctx context.Context) string {
 		return filepath.Join(home, ".config", "git", "ignore")
 	}
 	return ""
+}
+
+// noFilters are arguments of git by which it runs no filter of the settings, as
+// that of LFS: a look at a tree runs nothing, and files are taken as they lie.
+func (t Tree) noFilters(ctx context.Context) ([]string, error) {
+	text := strings.ToLower(readText(filepath.Join(t.own.common, "config")) + readText(filepath.Join(t.own.dir, "config.worktree")))
+	if !t.userSettings() && !strings.Contains(text, "filter") && !strings.Contains(text, "include") {
+		return nil, nil
+	}
+	out, err := t.git(t.Top).Run(ctx, "config", "-z", "--name-only", "--get-regexp", `^filter\..*\.`)
+	var e *git.Error
+	if errors.As(err, &e) && e.Code == 1 {
+		return nil, nil // there are none
+	}
+	if err != nil {
+		return nil, err
+	}
+	var args []string
+	seen := map[string]bool{}
+	for key := range strings.SplitSeq(string(out), "\x00") {
+		at := strings.LastIndexByte(key, '.')
+		if at < 0 || seen[key[:at]] {
+			continue
+		}
+		name := key[:at]
+		seen[name] = true
+		if strings.Contains(name, "=") {
+			return nil, fmt.Errorf("the setting %s of git cannot be overruled; give the filter another name", key)
+		}
+		args = append(args, "-c", name+".clean=", "-c", name+".smudge=", "-c", name+".process=", "-c", name+".required=false")
+	}
+	return args, nil
 }
 
 // userSettings reports whether the user has settings of git at all.
