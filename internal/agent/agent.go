@@ -66,6 +66,9 @@ type Task struct {
 
 	ScriptFile string // script client: file of steps; "" plays the default
 	Program    string // resolved client program
+	// GuardHook is the command line of the hook that judges the tool calls of the
+	// run, as a shell takes it; "" is none.
+	GuardHook string
 	// Self is the absolute path of the reprise program, for hooks and for
 	// the script player.
 	Self string

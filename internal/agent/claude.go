@@ -181,8 +181,9 @@ type claudeMatcher struct {
 const hookTimeout = 60
 
 // claudeSettings builds the file given by --settings: deny rules for the
-// client's own path checks, and a hook that asks internal/guard about every
-// tool call.
+// client's own path checks, a hook that asks internal/guard whether a tool call
+// touches what is closed to the run, and one that judges the call as it judges
+// those of any session.
 func claudeSettings(t Task, pol guard.Policy) ([]byte, error) {
 	if t.Self == "" || !filepath.IsAbs(t.Self) {
 		return nil, bad("reprise program", fmt.Sprintf("%q is not an absolute path, and without it nothing guards the memory directory", t.Self))
@@ -196,7 +197,13 @@ func claudeSettings(t Task, pol guard.Policy) ([]byte, error) {
 	}
 	s.Permissions.Deny = claudeDeny(pol)
 	cmd := shellWord(filepath.ToSlash(t.Self)) + " protect " + shellWord(filepath.ToSlash(filepath.Join(t.RunDir, policyFile)))
-	s.Hooks = map[string][]claudeMatcher{"PreToolUse": {{Matcher: "*", Hooks: []claudeHook{{Type: "command", Command: cmd, Timeout: hookTimeout}}}}}
+	hooks := []claudeHook{{Type: "command", Command: cmd, Timeout: hookTimeout}}
+	if t.GuardHook != "" {
+		// The user's own settings may have it, too; the client starts the same
+		// command once.
+		hooks = append(hooks, claudeHook{Type: "command", Command: t.GuardHook, Timeout: hookTimeout})
+	}
+	s.Hooks = map[string][]claudeMatcher{"PreToolUse": {{Matcher: "*", Hooks: hooks}}}
 	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode settings: %w", err)

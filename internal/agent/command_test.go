@@ -90,6 +90,7 @@ func TestClaudeSettings(t *testing.T) {
 	}
 	task := testTask(t)
 	task.ProtectDirs = []string{"/secret/[x]"}
+	task.GuardHook = "/bin/reprise-hook claude PreToolUse"
 	task.Env = append(task.Env, "AI_MEMORY_PATH="+task.MemoryDir, "API_KEY=hush")
 	s, p := read(task)
 	for _, rule := range []string{"Read(/" + task.MemoryDir + "/**)", "Edit(/" + task.MemoryDir + "/**)", "Write(/" + task.MemoryDir + "/**)", "Edit(/" + task.RunDir + "/**)", `Read(//secret/\[x\]/**)`} {
@@ -105,7 +106,7 @@ func TestClaudeSettings(t *testing.T) {
 	}
 	h := s.Hooks["PreToolUse"]
 	wantCmd := `'` + strings.ReplaceAll(task.Self, `'`, `'\''`) + `' protect '` + filepath.Join(task.RunDir, "policy.json") + `'`
-	if len(h) != 1 || h[0].Matcher != "*" || len(h[0].Hooks) != 1 || h[0].Hooks[0].Command != wantCmd || h[0].Hooks[0].Timeout < 30 {
+	if len(h) != 1 || h[0].Matcher != "*" || len(h[0].Hooks) != 2 || h[0].Hooks[1].Command != task.GuardHook || h[0].Hooks[1].Timeout < 30 || h[0].Hooks[0].Command != wantCmd || h[0].Hooks[0].Timeout < 30 {
 		t.Errorf("hooks %+v, want %s", h, wantCmd)
 	}
 	if !slices.Equal(p.DenyAll, []string{"/secret/[x]", task.MemoryDir}) || !slices.Equal(p.DenyWrite, []string{task.RunDir}) || p.WorkDir != task.WorkDir {
@@ -115,8 +116,11 @@ func TestClaudeSettings(t *testing.T) {
 		t.Errorf("variables in the policy: %v", p.Vars)
 	}
 
-	task.AllowMemoryRead = true
+	task.AllowMemoryRead, task.GuardHook = true, ""
 	s, p = read(task)
+	if h := s.Hooks["PreToolUse"]; len(h) != 1 || len(h[0].Hooks) != 1 {
+		t.Errorf("hooks without a guard: %+v", h)
+	}
 	if slices.Contains(s.Permissions.Deny, "Read(/"+task.MemoryDir+"/**)") || !slices.Contains(s.Permissions.Deny, "Edit(/"+task.MemoryDir+"/**)") {
 		t.Errorf("rules for a readable memory: %q", s.Permissions.Deny)
 	}

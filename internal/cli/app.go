@@ -200,6 +200,7 @@ func (a *App) Runs() (*run.Manager, error) {
 		Claim:     claim,
 		Program:   a.Program,
 		Helper:    helperProgram(a.Program),
+		GuardHook: a.guardHook(home),
 		RoleBelow: delegationRules(set.Delegation).Below,
 		EventsDir: home.EventsDir(),
 		Outbox:    home.Paths.Outbox(),
@@ -227,6 +228,20 @@ func (a *App) otherRuns(home *config.Home) []string {
 		}
 	}
 	return dirs
+}
+
+// guardHook is what judges the tool calls of runs: by the rules of any session, with
+// nobody there to be asked.
+func (a *App) guardHook(home *config.Home) string {
+	if home.Settings.Guard.Mode == "off" {
+		return ""
+	}
+	s := setup.Setup{Where: setup.Where{Env: a.Env}}
+	hook := setup.Beside(a.Program, setup.HookProgram)
+	if info, err := os.Stat(hook); err == nil && info.Mode().IsRegular() {
+		return s.HookCommand(hook, "claude-code", "PreToolUse")
+	}
+	return s.HookCommand(a.Program, "hook claude-code", "PreToolUse")
 }
 
 // helperProgram is the small program beside this one, or this one where there

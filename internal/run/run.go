@@ -128,6 +128,10 @@ type Options struct {
 	Program string
 	Helper  string
 
+	// GuardHook is the command line of the hook that judges a run's tool calls, for
+	// clients that have hooks; "" is none.
+	GuardHook string
+
 	// RoleBelow is the role of what an agent of a role starts; nil: none.
 	RoleBelow func(role string) string
 
@@ -545,7 +549,7 @@ func (m *Manager) task(req Request, adapter agent.Adapter, program, id, sessionI
 		Prompt: req.Task, SystemPrompt: agent.SystemPrompt(m.opt.MemoryDir, req.SystemPrompt), Model: req.Model,
 		WorkDir: req.WorkDir, AddDirs: req.AddDirs, MemoryDir: m.opt.MemoryDir, AllowMemoryRead: req.AllowMemoryRead,
 		ProtectDirs: m.opt.ProtectDirs, Timeout: req.Timeout, ScriptFile: req.ScriptFile,
-		Program: program, Self: self, Env: req.Env,
+		Program: program, Self: self, Env: req.Env, GuardHook: m.opt.GuardHook,
 	}
 	if q := req.Question; q != nil {
 		task.Isolated = &agent.Isolation{Schema: q.Schema}

@@ -122,6 +122,12 @@ func (w Where) HookFile(client, scope string) (string, error) {
 // hookWord is the client's name on the hook program's command line.
 func hookWord(client string) string { return strings.TrimSuffix(client, "-code") }
 
+// HookCommand is what a client runs for an event. Where the same stands in the
+// user's settings and in those of a run, the client starts it once.
+func (s Setup) HookCommand(program, client, event string) string {
+	return s.hookCommand(program, client, event)
+}
+
 // hookCommand is what a client runs for an event: through a POSIX shell, on
 // Windows through whatever the client takes. The variables that say where
 // reprise's files are go along, as in [Setup.Server].
