@@ -242,8 +242,13 @@ func TestStopGateEndsWithItsHook(t *testing.T) {
 	}
 	_ = cmd.Wait() // it was killed
 	until(t, within(t, 15*time.Second), "everything has ended", func() bool { return len(h.mine()) == 0 })
-	if left, _ := os.ReadDir(filepath.Join(h.data, "cache", "verify")); len(left) != 0 {
-		t.Errorf("left: %v", left)
+	// The copy of the tree is given back, for the next verification.
+	left, err := filepath.Glob(filepath.Join(h.data, "cache", "verify", "*"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("left: %v, %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(left[0], "kept")); err != nil {
+		t.Error(err)
 	}
 	h.wantLog("the client ended the hook")
 	if n := strings.Count(h.recordedTypes(), "verification.finished"); n != 1 {
@@ -255,7 +260,7 @@ func TestStopGateEndsWithItsHook(t *testing.T) {
 func TestStopGateOutOfTime(t *testing.T) {
 	linuxOnly(t, "it looks at processes")
 	t.Parallel()
-	h := slowGate(t, 5)
+	h := slowGate(t, 20) // with time to copy the tree on a busy machine
 	if r := h.hook("claude", "Stop", h.payload("Stop", `,"last_assistant_message":"All done."`)); r.out != "" {
 		t.Errorf("it said %q", r.out)
 	}
