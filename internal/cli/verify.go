@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,6 +159,9 @@ func verifyAsked(app *App, profile string) (*config.Home, config.Trust, []verify
 }
 
 func runVerify(ctx context.Context, app *App, f verifyFlags) error {
+	if !slices.Contains(verify.Triggers(), f.trigger) {
+		return usagef("%q is nothing that a verification is for; write one of %s", clipText(f.trigger, 40), strings.Join(verify.Triggers(), ", "))
+	}
 	home, trust, wishes, err := verifyAsked(app, f.profile)
 	if err != nil {
 		return err
