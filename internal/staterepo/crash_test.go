@@ -56,7 +56,7 @@ func TestCrashWhileMaking(t *testing.T) {
 	t.Parallel()
 	needGit(t)
 	durabletest.Scenario{
-		Sample: sample(3),
+		Sample: sample(2),
 		Prepare: func(t *testing.T, dir string) {
 			m := on(t, dir, durable.Disk{})
 			m.write(m.repo.Global().Dir, "learnings.md", "# Learnings\n"+entry(1, "user", mdfile.TypeLearning, learnt))
@@ -96,7 +96,7 @@ func TestCrashWhileLogging(t *testing.T) {
 	t.Parallel()
 	needGit(t)
 	durabletest.Scenario{
-		Sample: sample(3),
+		Sample: sample(2),
 		Prepare: func(t *testing.T, dir string) {
 			on(t, dir, durable.Disk{}).agent("one")
 		},
@@ -163,7 +163,7 @@ func TestCrashWhileSyncing(t *testing.T) {
 		return dir
 	})
 	durabletest.Scenario{
-		Sample: sample(2),
+		Sample: sample(1),
 		Prepare: func(t *testing.T, dir string) {
 			if err := os.CopyFS(dir, os.DirFS(template())); err != nil {
 				t.Fatal(err)
@@ -200,7 +200,7 @@ func TestCrashWhileCollecting(t *testing.T) {
 	t.Parallel()
 	needGit(t)
 	durabletest.Scenario{
-		Sample: sample(3),
+		Sample: sample(2),
 		Prepare: func(t *testing.T, dir string) {
 			m := on(t, dir, durable.Disk{})
 			a := m.agent("one")

@@ -38,7 +38,7 @@ func (c *gitClone) write(name, text string) {
 // exchanges are given up in the middle, as by a lost connection.
 func TestModelOnGit(t *testing.T) {
 	t.Parallel()
-	clones, ops := 2, 14
+	clones, ops := 2, 10
 	if seeds0(0, 1) == 1 {
 		clones, ops = 3, 60
 	}

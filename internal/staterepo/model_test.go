@@ -34,7 +34,6 @@ type model struct {
 	n       int
 	entries map[string]string // id of each acknowledged entry → its text
 	lines   map[string]bool   // acknowledged lines of plan.md
-	log     []string
 }
 
 type modelClone struct {
