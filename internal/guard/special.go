@@ -558,9 +558,22 @@ func (a *analysis) printenv(_ *know.Program, g args, _ *state) {
 // interpreter judges a program that runs what it reads: what comes from another
 // machine is refused there as it is for a shell.
 func (a *analysis) interpreter(_ *know.Program, g args, st *state) {
+	refuse := func(w word) {
+		a.give("network-to-shell", Deny, w.shown(), "it runs what comes from another machine", "save it into a file, and let the user look at it")
+	}
 	code := g.has("-c") || g.has("-e") || len(g.operands) > 0 && g.operands[0].text != "-"
 	if st.in.net && !code {
-		a.give("network-to-shell", Deny, g.name, "it runs what comes from another machine", "save it into a file, and let the user look at it")
+		refuse(word{text: g.name})
+	}
+	for _, w := range g.operands {
+		if w.net {
+			refuse(w)
+		}
+	}
+	for _, o := range g.options {
+		if o.arg.net {
+			refuse(o.arg)
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type word struct {
 	// certain says that an unknown part at the start is not empty.
 	certain bool
 	process process
+	net     bool // what it stands for comes from another machine
 	secret  bool // a variable in it has a name that says that it holds a secret
 }
 
@@ -233,13 +234,14 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 			b.a.give("unknown-syntax", Ask, b.src, "this form of substitution is not one of bash's", "use $(…)")
 		}
 		out := b.a.inner(p.Stmts, b.st)
+		b.w.net = b.w.net || out.net
 		b.output(out, quoted)
 	case *syntax.ArithmExp:
 		b.a.arith(p.X, b.st)
 		b.dark(numbers, quoted)
 	case *syntax.ProcSubst:
 		b.a.indirect()
-		b.a.inner(p.Stmts, b.st)
+		b.w.net = b.a.inner(p.Stmts, b.st).net
 		b.text("/dev/fd/63", true)
 	case *syntax.ExtGlob:
 		b.w.glob = true
