@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -69,8 +70,20 @@ func (claude) Command(t Task) (Command, error) {
 	for _, d := range append([]string{t.WorkDir}, t.openDirs()...) {
 		args = append(args, "--add-dir="+d)
 	}
-	env, err := t.environ("CLAUDE_CODE_MAX_RETRIES="+strconv.Itoa(claudeRetries(t)), "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "DISABLE_AUTOUPDATER=1",
-		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1")
+	// The guard's hook finds there what the run may use beside its directory. One
+	// whose name the list cannot hold is asked about.
+	var open []string
+	for _, d := range t.openDirs() {
+		if !strings.ContainsRune(d, os.PathListSeparator) {
+			open = append(open, d)
+		}
+	}
+	var dirs []string
+	if len(open) > 0 {
+		dirs = append(dirs, AddDirsVar+"="+strings.Join(open, string(os.PathListSeparator)))
+	}
+	env, err := t.environ(append(dirs, "CLAUDE_CODE_MAX_RETRIES="+strconv.Itoa(claudeRetries(t)), "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1")...)
 	if err != nil {
 		return Command{}, err
 	}

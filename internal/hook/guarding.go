@@ -2,6 +2,8 @@ package hook
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +17,10 @@ import (
 // unattended run starts: "0" is nobody. What a run's environment says can only
 // tighten; see [Guarding].
 const AttendedVar = "REPRISE_ATTENDED"
+
+// AddDirsVar are the directories beside its own that a run was given, in its
+// environment; package agent sets it.
+const AddDirsVar = "REPRISE_ADD_DIRS"
 
 // Guarding judges tool calls by rules.
 type Guarding struct {
@@ -89,6 +95,16 @@ func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {
 	rules := g.Rules
 	rules.Unattended = g.unattended()
 	rules.Env = g.Get
+	if g.Get(RunVar) != "" {
+		// Whoever started the run gave it these. The memory may be among them, for
+		// reading: that nothing writes there is a rule of its own.
+		rules.Roots = slices.Clone(rules.Roots)
+		for _, d := range filepath.SplitList(g.Get(AddDirsVar)) {
+			if filepath.IsAbs(d) {
+				rules.Roots = append(rules.Roots, d)
+			}
+		}
+	}
 	call := guard.Call{Kind: ev.Tool, Name: ev.ToolName, Cwd: ev.Cwd}
 	if call.Cwd == "" {
 		call.Cwd = g.Dir
