@@ -115,10 +115,12 @@ func checkedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			if len(needed)-len(args) > 1 {
 				what = strings.Join(needed[len(args):], " and ") + " are missing"
 			}
+		case len(args) == 0 || len(needed) > 0 && len(args) == len(needed):
+			what = err.Error() // it is not their number
 		case len(needed) == 0 && form == "":
 			what = fmt.Sprintf("it takes no argument, and got %q", args[0])
 		default:
-			what = fmt.Sprintf("%q is one argument too many; text with spaces needs quotes around it", args[max(len(needed), 1)])
+			what = fmt.Sprintf("%q is one argument too many; text with spaces needs quotes around it", args[min(max(len(needed), 1), len(args)-1)])
 		}
 		name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 		return usagef("%s: %s\nUsage: %s\nSee `%s --help`.", name, what, cmd.UseLine(), cmd.CommandPath())
