@@ -48,7 +48,7 @@ func guardChecks(app *App) ([]setup.Check, error) {
 	run := sync.OnceFunc(func() {
 		var wg sync.WaitGroup
 		for i, h := range clients {
-			wg.Go(func() { found[i] = liveGuard(context.Background(), app, h) })
+			wg.Go(func() { found[i] = guardTrust(d, h, liveGuard(context.Background(), app, h)) })
 		}
 		wg.Wait()
 	})
@@ -59,6 +59,25 @@ func guardChecks(app *App) ([]setup.Check, error) {
 		}})
 	}
 	return checks, nil
+}
+
+// guardTrust says what the live proof cannot: it passes over the client's own
+// question whether hooks are to be trusted, in a home that nobody has answered it
+// in. Whether the user has answered it stands in the client's settings, and hooks
+// that it does not run refuse nothing.
+func guardTrust(d setup.Doctor, h setup.InstalledHooks, found []setup.Finding) []setup.Finding {
+	if h.Client != "codex" || slices.ContainsFunc(found, func(f setup.Finding) bool { return f.Status == setup.Fail }) {
+		return found
+	}
+	waiting, err := d.Unaccepted(h)
+	waiting = slices.DeleteFunc(waiting, func(event string) bool { return event != "PreToolUse" && event != "PermissionRequest" })
+	switch {
+	case err != nil:
+		return append(found, setup.Finding{Status: setup.Fail, Message: fmt.Sprintf("codex: whether its hooks were accepted cannot be read: %v", err), Remedy: "start codex and look at /hooks"})
+	case len(waiting) > 0:
+		return append(found, setup.Finding{Status: setup.Fail, Message: "codex: the guard's hooks would refuse, but Codex does not run them until you have accepted them: " + strings.Join(waiting, ", "), Remedy: "start codex and accept the hooks it asks about (or /hooks)"})
+	}
+	return append(found, setup.Finding{Status: setup.Info, Message: "codex: the proof passes over Codex's own question of trust; its settings say that you have accepted the guard's hooks, which Codex does again after each change of them"})
 }
 
 // guardEnforced says whether verdicts are enforced at all.

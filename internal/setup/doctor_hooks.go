@@ -139,13 +139,27 @@ func (d Doctor) hooksOf(h InstalledHooks) []Finding {
 // a hash of it (seen with 0.171.0); the hash is Codex's own, so a hook that
 // changed since shows as accepted here.
 func (d Doctor) codexTrust(h InstalledHooks) []Finding {
+	waiting, err := d.Unaccepted(h)
+	if err != nil || len(waiting) == 0 {
+		return nil // what cannot be read the MCP entries' check says
+	}
+	return one(Warn, "start codex and accept the hooks it asks about (or /hooks)",
+		"codex: waiting for trust: %d of %d hooks do not run until you have accepted them in Codex: %s", len(waiting), len(h.Hooks), strings.Join(waiting, ", "))
+}
+
+// Unaccepted are the events whose hooks Codex does not run, because nobody has
+// accepted them yet. Other clients ask nobody.
+func (d Doctor) Unaccepted(h InstalledHooks) ([]string, error) {
+	if h.Client != "codex" {
+		return nil, nil
+	}
 	target, err := Locate(d.Setup.Where, "codex", User)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	raw, exists, err := readSettings(target.File)
 	if err != nil {
-		return nil // the MCP entries' check says so
+		return nil, err
 	}
 	states := map[string]any{}
 	if exists {
@@ -168,11 +182,7 @@ func (d Doctor) codexTrust(h InstalledHooks) []Finding {
 			waiting = append(waiting, hook.Event)
 		}
 	}
-	if len(waiting) == 0 {
-		return nil
-	}
-	return one(Warn, "start codex and accept the hooks it asks about (or /hooks)",
-		"codex: waiting for trust: %d of %d hooks do not run until you have accepted them in Codex: %s", len(waiting), len(h.Hooks), strings.Join(waiting, ", "))
+	return waiting, nil
 }
 
 // snake is PreToolUse as pre_tool_use.

@@ -6,7 +6,7 @@
 // milder. All of them are compiled into one test program (go test -overlay; nothing
 // in the tree is written) with a switch that says which is on, so that one costs
 // milliseconds. Each is given the same cases as the package's own tests; it is
-// killed by the first that comes out otherwise, by a panic, or by not ending.
+// killed by the first that comes out otherwise, by a panic, or by not ending. A file's name narrows it to that file.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 
 // stalled is how long a mutant may be silent before it counts as one that does not
 // end.
-const stalled = 60 * time.Second
+const stalled = 30 * time.Second
 
 // mutation is one change at one place.
 type mutation struct{ At, What string }
@@ -378,16 +378,30 @@ const mutantsTest = `package guard
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"testing"
+	"time"
 
 	"reprise/internal/guard/mutant"
 )
+
+// bounded ends the program where a mutant takes all memory, which is one way of not
+// ending.
+func bounded() {
+	for range time.Tick(50 * time.Millisecond) {
+		var m runtime.MemStats
+		if runtime.ReadMemStats(&m); m.HeapAlloc > 600<<20 {
+			os.Exit(3)
+		}
+	}
+}
 
 func TestMutants(t *testing.T) {
 	var from, to int
 	if _, err := fmt.Sscanf(os.Getenv("MUTANTS"), "%d-%d", &from, &to); err != nil {
 		t.Fatal(err)
 	}
+	go bounded()
 	cases := mutationCases(t)
 	try := func() (what string) {
 		defer func() {
