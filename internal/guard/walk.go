@@ -222,7 +222,22 @@ func nesting(s string) int {
 		last = s[i]
 		most = max(most, depth+run/4)
 	}
-	return most + keywords(s)
+	return max(most+keywords(s), calculated(s))
+}
+
+// calculated is how deep the choices and assignments of one calculation may stand in
+// each other: a?b:c?d:e, and a=b=c.
+func calculated(s string) int {
+	most := 0
+	for {
+		_, rest, ok := strings.Cut(s, "((")
+		if !ok {
+			return most
+		}
+		in, after, _ := strings.Cut(rest, "))")
+		most = max(most, strings.Count(in, "?"), strings.Count(in, "="))
+		s = after
+	}
 }
 
 // keywords counts the words by which blocks begin, which may all stand in each
