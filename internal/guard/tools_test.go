@@ -118,8 +118,9 @@ func mutationCases(t *testing.T) []mutationCase {
 	command := func(name, c string, want Decision) {
 		out = append(out, mutationCase{name + " " + strings.ReplaceAll(c, "\n", " "), func() bool { return r.Command(c, p.dir).Decision == want }})
 	}
-	for _, c := range append(hard(t), readCorpus(t, "bypasses.jsonl")...) {
-		command("case", c.Command, c.Want)
+	for _, q := range questions(t) {
+		want := q.answer(p)
+		out = append(out, mutationCase{"said " + q.about + " " + strings.ReplaceAll(q.text, "\n", " "), func() bool { return q.answer(p) == want }})
 	}
 	for _, c := range toolCalls() {
 		out = append(out, mutationCase{fmt.Sprint("tool ", c.name, c.texts), func() bool { return r.Judge(c.call(p.dir)).Decision == c.want }})

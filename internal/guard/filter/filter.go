@@ -309,6 +309,8 @@ func Awk(s string) (what, file string) {
 			}
 		case c == ' ' || c == '\t' || c == '\r':
 		case c == '\\':
+			// The line goes on, whatever is being looked at.
+			i += len(s[i+1:]) - len(strings.TrimPrefix(strings.TrimPrefix(s[i+1:], "\r"), "\n"))
 		default:
 			last = c
 		}
