@@ -56,6 +56,9 @@ func (a *analysis) prefix(n *syntax.Assign, st *state) {
 		a.assign(n, true, st.fork())
 		return
 	}
+	if n.Name.Value == "IFS" && len(a.cur.argv) > 0 && a.cur.argv[0].text == "read" && w.known() {
+		return // it says where read splits a line, and nothing else
+	}
 	a.assignment(n.Name.Value, w, true, st)
 	a.gets(n.Name.Value, value{known: true, w: w}, st)
 }

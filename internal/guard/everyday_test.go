@@ -7,19 +7,28 @@ import (
 	"testing"
 )
 
+// everyday are commands as agents run them all day, one a line; ⏎ stands for a
+// line's end in one.
 func everyday(t testing.TB) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "everyday.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	list := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	for i := range list {
+		list[i] = strings.ReplaceAll(list[i], "⏎", "\n")
+	}
+	return list
 }
 
 func TestEveryday(t *testing.T) {
 	p := newProject(t)
 	wrong := 0
 	list := everyday(t)
+	if len(list) < 300 {
+		t.Fatalf("%d commands", len(list))
+	}
 	for _, c := range list {
 		if v := p.judge(c); v.Decision != Allow {
 			wrong++
