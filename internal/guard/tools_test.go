@@ -111,6 +111,8 @@ type mutationCase struct {
 }
 
 // mutationCases are the cases of the tests of whole commands, tools and settings.
+//
+//lint:ignore U1000 called by the test that script/mutate lays over this package
 func mutationCases(t *testing.T) []mutationCase {
 	p := newProject(t)
 	r := p.rules()

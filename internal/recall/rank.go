@@ -44,18 +44,9 @@ type ranking struct {
 	avg     [fieldCount]float64
 }
 
-// rank answers a question from its candidates. It depends on nothing but its
-// arguments, and equal scores are ordered by time and id, so that an index that
-// was built anew answers alike.
-func rank(a asked, cands []*candidate, g ground) (Answer, error) {
-	r, err := order(a, cands, g)
-	if err != nil {
-		return Answer{Policy: a.policy.ID}, err
-	}
-	return r.answer()
-}
-
-// order scores all candidates and sorts them, the best first.
+// order scores all candidates and sorts them, the best first. It depends on
+// nothing but its arguments, and equal scores are ordered by time and id, so that
+// an index that was built anew answers alike.
 func order(a asked, cands []*candidate, g ground) (*ranking, error) {
 	r := &ranking{asked: a, w: weightsOf(a.policy), g: g, byID: map[string]*scoredDoc{}, groups: map[string][]*scoredDoc{}}
 	for f := range fieldCount {
