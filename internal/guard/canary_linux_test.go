@@ -254,7 +254,7 @@ func TestAllowedTouchesNoCanary(t *testing.T) {
 	if found := c.harm(t, []string{"touch sub/CONTROL"}); len(found) != 1 {
 		t.Fatal("what changes something is not seen")
 	}
-	for _, bad := range []string{"echo x > ../../outside/canary", "rm canary", "chmod +x f", "echo x >> ~/.bashrc", "ln -s f PWNED", "echo x > $TMPDIR/theirs", "mkdir sub/x", "git config a.b c"} {
+	for _, bad := range []string{"echo x > ../../outside/canary", "rm canary", "chmod +x f", "echo x >> ~/.bashrc", "ln -s f PWNED", "echo y > $TMPDIR/theirs", "mkdir sub/x", "git config a.b c"} {
 		if n := newCanaries(t); long() && len(n.harm(t, []string{bad})) == 0 {
 			t.Errorf("not seen: %s", bad)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,6 +69,9 @@ func questions(t testing.TB) []question {
 // What the guard says, to the word: testdata/said.txt. A decision may be right for
 // another reason than the one that is meant, which then nobody would miss.
 func TestSaid(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("where the file system folds case, names are said otherwise")
+	}
 	p := newProject(t)
 	var b strings.Builder
 	for _, q := range questions(t) {
