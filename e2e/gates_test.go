@@ -181,8 +181,14 @@ func TestReviewGate(t *testing.T) {
 				fakemodel.Rule{Name: "reject", When: fakemodel.When{Offers: []string{"StructuredOutput"}, User: "new file made"}, Say: review("reject", "made is only a placeholder")},
 				fakemodel.Rule{Name: "approve", When: fakemodel.When{Offers: []string{"StructuredOutput"}}, Say: review("approve")})
 			h := gated(t, name)
-			h.write(h.config, strings.Replace(h.read(h.config), "{", fmt.Sprintf(`{"gates":{"review":"on"},"judge":{"client":"claude","program":%q,"purposes":["review"],"timeout_seconds":80},`, client(t, "claude")), 1))
-			h.env = append(slices.Clone(h.env), m.Env()...)
+			// The reviewer brings its account along, here the other model: Claude Code
+			// has its hooks inherit its own, and Copilot takes keys out of theirs.
+			reviewer := filepath.Join(h.dir, "bin", "reviewer")
+			h.write(reviewer, "#!/bin/sh\nexec env '"+strings.Join(m.Env(), "' '")+"' '"+client(t, "claude")+"' \"$@\"\n")
+			if err := os.Chmod(reviewer, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			h.write(h.config, strings.Replace(h.read(h.config), "{", fmt.Sprintf(`{"gates":{"review":"on"},"judge":{"client":"claude","program":%q,"purposes":["review"],"timeout_seconds":80},`, reviewer), 1))
 			r := h.agent(name, "Make it.", nil,
 				rule("make", fakemodel.When{Turn: 1}, shell("echo TODO > made")),
 				rule("claim", fakemodel.When{Turn: 2}, say("All done.")),
