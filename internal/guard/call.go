@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -378,6 +379,9 @@ func (a *analysis) wrapped(args args, skip int, st *state) source {
 		return source{there: true}
 	}
 	for _, w := range args.operands[:skip] {
+		if args.name == "flock" {
+			a.lockFile(w, st)
+		}
 		if w.split {
 			a.give("dynamic-option", Ask, w.shown(), "how many words this is is only known when it runs", "write it out")
 		}
@@ -387,6 +391,17 @@ func (a *analysis) wrapped(args args, skip int, st *state) source {
 		return source{there: true}
 	}
 	return a.nested(rest, st)
+}
+
+// lockFile judges the file that flock locks: it makes one that is not there.
+func (a *analysis) lockFile(w word, st *state) {
+	u := use{}
+	for _, base := range a.bases(w.text, st) {
+		if _, err := os.Lstat(a.physical(base, w.text)); w.known() && err == nil {
+			u.read = true
+		}
+	}
+	a.path(w, u, st)
 }
 
 // nested judges a command inside another one.

@@ -162,6 +162,8 @@ func (a *analysis) find(argv []word, st *state) source {
 	gone := false
 	for i := 0; i < len(argv); i++ {
 		switch argv[i].text {
+		case "--":
+			// It ends find's few options before the paths, and not its expression.
 		case "-exec", "-execdir", "-ok", "-okdir":
 			end := i + 1
 			for end < len(argv) && argv[end].text != ";" && !(argv[end].text == "+" && end > i+1 && argv[end-1].text == "{}") {

@@ -124,8 +124,25 @@ func mutationCases(t *testing.T) []mutationCase {
 		want := q.answer(p)
 		out = append(out, mutationCase{"said " + q.about + " " + strings.ReplaceAll(q.text, "\n", " "), func() bool { return q.answer(p) == want }})
 	}
+	w := newWorld(t)
+	for _, list := range [][]string{reaches, harmless} {
+		for _, c := range list {
+			for _, read := range []bool{false, true} {
+				ask := func() Verdict { return Memory(w.policy(read), bash(w.fill(c))) }
+				want := ask()
+				out = append(out, mutationCase{"memory " + c, func() bool { return ask().Decision == want.Decision && ask().Reason == want.Reason }})
+			}
+		}
+	}
 	for _, c := range toolCalls() {
 		out = append(out, mutationCase{fmt.Sprint("tool ", c.name, c.texts), func() bool { return r.Judge(c.call(p.dir)).Decision == c.want }})
+		free := p.rules()
+		free.Unattended, free.MCP = c.kind != "other", true
+		before := free.Judge(c.call(p.dir))
+		out = append(out, mutationCase{fmt.Sprint("free tool ", c.name, c.texts), func() bool {
+			v := free.Judge(c.call(p.dir))
+			return v.Decision == before.Decision && v.Rule == before.Rule && v.Reason == before.Reason && len(v.Parts) == len(before.Parts)
+		}})
 	}
 	for _, s := range settings() {
 		out = append(out, mutationCase{"setting " + s.name, func() bool {

@@ -145,6 +145,9 @@ func part(program, dir string, from, n int, results map[int]string) (last int, t
 				return 0, "", err
 			}
 			results[last] = what
+			if last%100 == 0 {
+				fmt.Fprintf(os.Stderr, "%d of %d\n", last, n)
+			}
 		case "table":
 			tail += rest + "\n"
 		case "broken":
