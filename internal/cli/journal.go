@@ -195,11 +195,7 @@ func newTextCmd(app *App, use, file, short string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if len(args) == 0 {
-				repo, err := app.State()
-				if err != nil {
-					return err
-				}
-				t, err := app.agentTree(ctx, repo, false)
+				t, err := app.ownTree(ctx)
 				if t == nil || err != nil {
 					return err
 				}
@@ -294,11 +290,7 @@ refs/reprise/checkpoint/AGENT/NAME of the state repository.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if len(args) == 0 {
-				repo, err := app.State()
-				if err != nil {
-					return err
-				}
-				t, err := app.agentTree(ctx, repo, false)
+				t, err := app.ownTree(ctx)
 				if t == nil || err != nil {
 					return err
 				}

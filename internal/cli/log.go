@@ -88,10 +88,7 @@ func showLog(cmd *cobra.Command, app *App, o logOptions, args []string) error {
 		list = list[len(list)-o.limit:]
 	}
 	if o.asJSON {
-		if list == nil {
-			list = []staterepo.LogEntry{}
-		}
-		return printJSON(app.Out, list)
+		return printJSON(app.Out, append([]staterepo.LogEntry{}, list...))
 	}
 	if o.all {
 		showActive(app, all)

@@ -119,6 +119,15 @@ func (a *App) agentTree(ctx context.Context, repo *staterepo.Repo, make bool) (*
 	return a.makeAgent(ctx, repo, home, dir, "", false)
 }
 
+// ownTree is the state of the agent that works here, nil where there is none yet.
+func (a *App) ownTree(ctx context.Context) (*staterepo.Tree, error) {
+	repo, err := a.State()
+	if err != nil {
+		return nil, err
+	}
+	return a.agentTree(ctx, repo, false)
+}
+
 // makeAgent makes an agent's state at dir. Without a name it takes that of the
 // environment, the worktree's or the machine's, with a number where that is in use.
 func (a *App) makeAgent(ctx context.Context, repo *staterepo.Repo, home *config.Home, dir, name string, attach bool) (*staterepo.Tree, error) {
