@@ -71,8 +71,8 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		}
 		for _, e := range list {
 			fmt.Fprintf(app.Out, "%s  %s  %s\n", e.ID, e.Type, term.SafeLine(e.Title()))
-			if why := notLasting(e.Entry); why != "" {
-				fmt.Fprintf(app.Out, "  %s\n", app.Style().Dim(why))
+			if d := staterepo.CheckLearning(e.Text); e.Type == mdfile.TypeLearning && d.Why != "" {
+				fmt.Fprintf(app.Out, "  %s\n", app.Style().Dim(d.Why))
 			}
 		}
 		if len(list) == 0 {
@@ -134,24 +134,4 @@ func chosenEntries(list []staterepo.LogEntry, ids []string, all bool) ([]statere
 		}
 	}
 	return out, nil
-}
-
-// notLasting says why an entry looks like work that was done and not like
-// something that holds next time; "" where it does not.
-func notLasting(e mdfile.Entry) string {
-	if e.Type != mdfile.TypeLearning {
-		return ""
-	}
-	words := strings.Fields(strings.ToLower(e.Title()))
-	if len(words) == 0 {
-		return ""
-	}
-	switch words[0] {
-	case "added", "fixed", "implemented", "updated", "removed", "renamed", "refactored", "moved", "wrote", "created", "changed", "finished", "done":
-		return "this tells what was done, and not what to do or to expect: `reprise log add` is for that"
-	}
-	if len(words) < 4 {
-		return "this is too short to mean anything next time"
-	}
-	return ""
 }
