@@ -17,6 +17,7 @@ func hookKeys() []key {
 		listKey("hooks.off", "kinds of events that are not looked at, such as prompt or tool_after",
 			func(s *Settings) *[]string { return &s.Hooks.Off }, checkHookKind),
 	}
+	list = append(list, stateHookKeys()...)
 	for i, c := range hookClients {
 		list = append(list, listKey("hooks.clients."+c+".off", "kinds of events of "+c+" that are not looked at",
 			func(s *Settings) *[]string { return &s.Hooks.Clients[i].Off }, checkHookKind))

@@ -20,6 +20,7 @@ func recallKeys() []key {
 			func(s *Settings) *int { return &s.Recall.FailureTokens }, 0, 20_000),
 		intKey("recall.core_tokens", "tokens of core.md within a session's start", func(s *Settings) *int { return &s.Recall.CoreTokens }, 0, 20_000),
 		intKey("recall.index_tokens", "tokens of index.md within a session's start", func(s *Settings) *int { return &s.Recall.IndexTokens }, 0, 20_000),
+		intKey("recall.state_tokens", "tokens of where the work stands within a session's start", func(s *Settings) *int { return &s.Recall.StateTokens }, 0, 20_000),
 		intKey("recall.job_ms", "the longest that organising may take at a session's start or end, in milliseconds; what is left over waits for the next",
 			func(s *Settings) *int { return &s.Recall.JobMS }, 10, 10_000),
 		intKey("recall.hold_out_percent", "sessions in a hundred that are told nothing recalled, so that `reprise metrics` can tell what recall is good for; 0 is none",

@@ -70,6 +70,13 @@ hooks:
   jobs: off
   deadline_ms: 700
   off: [prompt, tool_after]
+  session_start: off
+  pre_compact: off
+  post_commit: on
+  on_error: off
+  session_end: off
+  branch_switch: off
+  edits: 8
   clients: {claude: {off: [response]}, codex: {off: []}, gemini: {off: [prompt]}, copilot: {off: [session_end]}}
 tools:
   shell: {record: failures}
@@ -86,7 +93,7 @@ profiles:
   conductor: {hooks_off: [tool_before]}
   section-leader: {hooks_off: []}
   musician: {hooks_off: [prompt, response]}
-recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_tokens: 4, index_tokens: 5, job_ms: 60, hold_out_percent: 7, learn: off, embeddings: {url: "http://localhost:1/v1", model: m, key_variable: K}}
+recall: {session_start_tokens: 1, prompt_tokens: 2, failure_tokens: 3, core_tokens: 4, index_tokens: 5, state_tokens: 6, job_ms: 60, hold_out_percent: 7, learn: off, embeddings: {url: "http://localhost:1/v1", model: m, key_variable: K}}
 learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 70, episode_days: 5, summary_days: 6, pattern_days: 7, anti_pattern_days: 8}
 qa: {auto: context, ttl_days: 9, threshold: 99}
 judge: {client: script, program: /p, model: m, script_file: /j.yaml, purposes: [guard], timeout_seconds: 9, budget_usd_per_day: 0.25, budget_usd_per_question: 2, calls_per_day: 8, cache_hours: 0}
@@ -106,10 +113,10 @@ delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0,
 		HTTP: HTTP{"[::1]:1", []string{"https://a.example", "http://b.example:8080"},
 			OAuth{"https://i.example/", "a", "http://127.0.0.1:9/jwks", "https://r.example/mcp"}},
 		Hooks: Hooks{"off", "off", "off", 700, []string{"prompt", "tool_after"},
-			[len(hookClients)]HookClient{{[]string{"response"}}, {}, {[]string{"prompt"}}, {[]string{"session_end"}}}},
+			[len(hookClients)]HookClient{{[]string{"response"}}, {}, {[]string{"prompt"}}, {[]string{"session_end"}}}, StateHooks{"off", "off", "on", "off", "off", "off", 8}},
 		Tools:    [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
 		Profiles: [len(roles)]Profile{{[]string{"tool_before"}}, {}, {[]string{"prompt", "response"}}},
-		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, JobMS: 60, HoldOutPercent: 7, Learn: "off", Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
+		Recall:   Recall{SessionStartTokens: 1, PromptTokens: 2, FailureTokens: 3, CoreTokens: 4, IndexTokens: 5, StateTokens: 6, JobMS: 60, HoldOutPercent: 7, Learn: "off", Embeddings: Embeddings{"http://localhost:1/v1", "m", "K"}},
 		Learn:    Learn{"off", 3, 4, 70, 5, 6, 7, 8},
 		QA:       QA{"context", 9, 99},
 		Judge:    Judge{"script", "/p", "m", "/j.yaml", []string{"guard"}, 9, 0.25, 2, 8, 0},
@@ -206,6 +213,8 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 		switch {
 		case k.name == "hooks.deadline_ms":
 			ways[k.name] = []map[string]string{ints, {"60001": "60001"}}
+		case k.name == "hooks.edits":
+			ways[k.name] = []map[string]string{ints, {"10001": "10001"}}
 		case strings.HasSuffix(k.name, "off"):
 			ways[k.name] = []map[string]string{kinds}
 		default:

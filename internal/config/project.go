@@ -28,6 +28,9 @@ type Project struct {
 	Asks []string
 	// HooksOff are the kinds of events that the file switches off, among them.
 	HooksOff []string
+	// StateHooks are what the file says of hooks about an agent's state, by name;
+	// among them, too.
+	StateHooks map[string]string
 	// ToolRecords say by kind of tool which calls are recorded, and RoleHooksOff
 	// by role which kinds of events are not looked at, in place of what the
 	// user's settings say; among them, too.
@@ -175,7 +178,7 @@ func ParseProject(file string, data []byte) (*Project, error) {
 			p.Asks = append(p.Asks, e.key)
 			switch e.key {
 			case "hooks":
-				p.HooksOff = d.projectHooks(e.value)
+				p.HooksOff, p.StateHooks = d.projectHooks(e.value)
 			case "tools":
 				p.ToolRecords = d.projectTools(e.value)
 			case "profiles":
@@ -203,21 +206,23 @@ func (d *document) projectVersion(n ast.Node) {
 	}
 }
 
-// projectHooks reads what a project says of hooks: "off", a list of kinds.
-func (d *document) projectHooks(n ast.Node) []string {
+// projectHooks reads what a project says of hooks: "off", a list of kinds, and the
+// switches of those about an agent's state.
+func (d *document) projectHooks(n ast.Node) (off []string, state map[string]string) {
 	entries, ok := d.mapping("hooks", n)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	var off []string
+	state = map[string]string{}
 	for _, e := range entries {
-		if e.key != "hooks.off" {
-			d.add(e.node, e.key, "is not a setting of a project", "remove it; there is off, a list of kinds of events")
-			continue
+		switch {
+		case e.key == "hooks.off":
+			off = append(off, d.hookKinds(e)...)
+		case !d.projectStateHook(e, state):
+			d.add(e.node, e.key, "is not a setting of a project", "remove it; there are off, a list of kinds of events, session_start, pre_compact, post_commit, on_error, session_end, branch_switch and edits")
 		}
-		off = append(off, d.hookKinds(e)...)
 	}
-	return off
+	return off, state
 }
 
 // hookKinds is a list of kinds of events.

@@ -31,6 +31,7 @@ type Hooks struct {
 	// Off are kinds of events that are not looked at, Clients those of a client.
 	Off     []string
 	Clients [len(hookClients)]HookClient
+	State   StateHooks
 }
 
 // HookClient is what one client's hooks have of their own, in the order of
@@ -105,6 +106,7 @@ type Recall struct {
 	FailureTokens      int
 	CoreTokens         int // of SessionStartTokens
 	IndexTokens        int
+	StateTokens        int
 	JobMS              int    // longest time of organising in a hook, in milliseconds
 	HoldOutPercent     int    // sessions in a hundred that are told nothing recalled
 	Learn              string // "on" or "off": policies of ranking are learnt
@@ -145,7 +147,7 @@ type OAuth struct {
 // everything else small enough for a laptop.
 func Default(p Paths) Settings {
 	s := Settings{
-		Hooks: Hooks{Record: "on", Recall: "on", Jobs: "on"},
+		Hooks: Hooks{Record: "on", Recall: "on", Jobs: "on", State: defaultStateHooks()},
 		SubAgent: SubAgent{
 			SyncWindowSeconds:      25,
 			DefaultTimeoutSeconds:  300,
@@ -159,7 +161,7 @@ func Default(p Paths) Settings {
 		Logging:    Logging{File: p.LogFile(), Level: "info", MaxSizeMB: 10, MaxBackups: 3},
 		ClaudeCLI:  ClaudeCLI{Path: "claude"},
 		HTTP:       HTTP{Addr: "127.0.0.1:8765"},
-		Recall:     Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, JobMS: 200, HoldOutPercent: 5, Learn: "on"},
+		Recall:     Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, StateTokens: 350, JobMS: 200, HoldOutPercent: 5, Learn: "on"},
 		Learn:      DefaultLearn(),
 		Judge:      DefaultJudge(),
 		Guard:      DefaultGuard(),

@@ -63,3 +63,47 @@ func TestTrust(t *testing.T) {
 		t.Errorf("a damaged record approves: %+v, %v", got, err)
 	}
 }
+
+// What a project's file says of hooks about state counts in place of the user's
+// word once that very file was approved, and not before.
+func TestStateHooks(t *testing.T) {
+	env := testEnv(t)
+	paths := testPaths(t, env)
+	root := filepath.Join(env.Dir, "shop")
+	file := ProjectFile(root)
+	write := func(text string) *Home {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("v: 1\nname: shop\n"+text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p, err := projectAt(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Home{Env: env, Paths: paths, Settings: Default(paths), Project: p}
+	}
+	if got := (&Home{Settings: Default(paths)}).StateHooks(); got != defaultStateHooks() {
+		t.Errorf("outside any project: %+v", got)
+	}
+	h := write("hooks: {pre_compact: false, post_commit: true, edits: 0, on_error: off}\n")
+	if got := h.StateHooks(); got != defaultStateHooks() {
+		t.Errorf("before it is approved: %+v", got)
+	}
+	tr, err := paths.Trust(h.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := paths.Approve(t.Context(), h.Project, tr, time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	want := StateHooks{SessionStart: "on", PreCompact: "off", PostCommit: "on", OnError: "off", SessionEnd: "on", BranchSwitch: "on"}
+	if got := h.StateHooks(); got != want {
+		t.Errorf("approved: %+v", got)
+	}
+	if got := write("hooks: {session_end: off}\n").StateHooks(); got != defaultStateHooks() {
+		t.Errorf("another text: %+v", got)
+	}
+}
