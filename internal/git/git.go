@@ -82,6 +82,7 @@ type Git struct {
 	index    string // GIT_INDEX_FILE of one command
 	gitDir   string // GIT_DIR, where it is not to be looked for
 	workTree string // GIT_WORK_TREE
+	theirs   bool   // see OfUser
 }
 
 // New returns a Git for dir. A program that is missing is an error of each call,
@@ -102,6 +103,16 @@ func New(dir string, o Options) *Git {
 	g := &Git{o: o, dir: dir}
 	g.path, g.err = lookPath(o.Program, o.Vars)
 	return g
+}
+
+// OfUser returns a Git for a checkout of the user's own code. Their settings of how
+// bytes get into files count there (line ends, attributes, filters such as that of
+// LFS) and of what is ignored; without them every file would look changed. Hooks,
+// signing and the monitor stay switched off.
+func (g *Git) OfUser() *Git {
+	h := *g
+	h.theirs = true
+	return &h
 }
 
 // Installed says whether the program was found.
@@ -190,12 +201,15 @@ func (g *Git) env() []string {
 }
 
 // settings overrule the user's for one command.
-func settings() []string {
+func (g *Git) settings() []string {
 	null := os.DevNull
 	var args []string
+	if !g.theirs {
+		args = []string{"-c", "core.autocrlf=false", "-c", "core.attributesFile=" + null, "-c", "core.excludesFile=" + null}
+	}
 	for _, kv := range []string{
-		"core.hooksPath=" + null, "core.fsmonitor=false", "core.untrackedCache=false", "core.autocrlf=false",
-		"core.safecrlf=false", "core.attributesFile=" + null, "core.excludesFile=" + null, "core.quotePath=false",
+		"core.hooksPath=" + null, "core.fsmonitor=false", "core.untrackedCache=false",
+		"core.safecrlf=false", "core.quotePath=false",
 		"core.pager=cat", "core.editor=true", "core.askPass=", "core.logAllRefUpdates=true",
 		"commit.gpgSign=false", "tag.gpgSign=false", "push.gpgSign=false", "gpg.program=false",
 		"merge.verifySignatures=false", "merge.conflictStyle=merge", "merge.renames=true",
@@ -236,7 +250,7 @@ func (g *Git) run(ctx context.Context, limit time.Duration, in []byte, args ...s
 	}
 	bound, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(bound, g.path, append(settings(), args...)...)
+	cmd := exec.CommandContext(bound, g.path, append(g.settings(), args...)...)
 	cmd.Dir, cmd.Env = g.dir, g.env()
 	out, errOut := &capped{max: g.o.MaxOut}, &capped{max: 4096}
 	cmd.Stdout, cmd.Stderr = out, errOut

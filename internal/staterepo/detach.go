@@ -1,0 +1,96 @@
+package staterepo
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// Detach lets the repository forget that an agent's branch is checked out at dir,
+// which is about to go or is gone. The branch stays. Where the branch is checked out
+// elsewhere, or nowhere, nothing is done.
+func (r *Repo) Detach(ctx context.Context, agent, dir string) error {
+	t, unlock, err := r.lockAgent(ctx, agent)
+	if err != nil {
+		return fmt.Errorf("detach agent %s: %w", agent, err)
+	}
+	defer unlock()
+	if err := t.detach(dir); err != nil {
+		return fmt.Errorf("detach agent %s: %w", agent, err)
+	}
+	return nil
+}
+
+// TakeBack undoes a [Repo.CreateAgent] that made a new branch: the branch goes too,
+// as long as it holds nothing but what every agent begins with.
+func (r *Repo) TakeBack(ctx context.Context, agent, dir string) error {
+	t, unlock, err := r.lockAgent(ctx, agent)
+	if err != nil {
+		return fmt.Errorf("take back agent %s: %w", agent, err)
+	}
+	defer unlock()
+	if err := t.takeBack(ctx, dir); err != nil {
+		return fmt.Errorf("take back agent %s: %w", agent, err)
+	}
+	return nil
+}
+
+func (r *Repo) lockAgent(ctx context.Context, agent string) (*Tree, func() error, error) {
+	if err := CheckName(agent); err != nil {
+		return nil, nil, err
+	}
+	if !r.Exists() {
+		return &Tree{r: r, Branch: agentPrefix + agent}, func() error { return nil }, nil
+	}
+	unlock, err := r.lock(ctx, "state.lock")
+	return &Tree{r: r, Branch: agentPrefix + agent}, unlock, err
+}
+
+// isAt says that the repository believes the branch to be checked out at dir.
+func (t *Tree) isAt(dir string) bool {
+	at := t.where()
+	return at != "" && (filepath.Clean(at) == filepath.Clean(dir) || sameDir(at, dir))
+}
+
+func (t *Tree) detach(dir string) error {
+	if !t.isAt(dir) {
+		return nil
+	}
+	return t.r.o.Disk.RemoveAll(t.admin())
+}
+
+func (t *Tree) takeBack(ctx context.Context, dir string) error {
+	tip, err := "", error(nil)
+	if t.r.Exists() {
+		tip, err = t.r.tip(ctx, t.ref())
+	}
+	if err != nil || tip == "" {
+		return err
+	}
+	if t.where() != "" && !t.isAt(dir) {
+		return nil // somebody else's
+	}
+	files, err := t.r.git.Files(ctx, tip)
+	if err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(files))
+	names := make([]string, 0, len(files))
+	for name, e := range files {
+		names, ids = append(names, name), append(ids, e.ID)
+	}
+	blobs, err := t.r.git.Objects(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	begin := seeds()
+	for i, name := range names {
+		if text, ok := begin[name]; !ok || text != string(blobs[i].Data) {
+			return t.detach(dir) // it was worked in
+		}
+	}
+	if err := t.r.git.DropRef(ctx, t.ref(), tip); err != nil && !isRace(err) {
+		return err
+	}
+	return t.detach(dir)
+}
