@@ -99,7 +99,9 @@ func Create(path string, perm fs.FileMode) (*os.File, error) { return Disk{}.Cre
 
 // RemoveStale removes, from the one directory dir, temporary files of this
 // package that were last written before the time given: what killed processes
-// left behind. It returns the names removed.
+// left behind. The zero time stands for all of them, whatever their age: for a
+// caller that holds the lock under which all of dir is written. It returns the
+// names removed.
 func RemoveStale(dir string, before time.Time) ([]string, error) {
 	return Disk{}.RemoveStale(dir, before)
 }

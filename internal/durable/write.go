@@ -14,6 +14,7 @@ import (
 
 const (
 	tempSuffix = ".tmp"
+	tempRandom = 12 // characters of a temporary file's name that are random
 	// maxBase keeps a temporary name within the 255 bytes of common file systems.
 	maxBase = 200
 )
@@ -90,11 +91,16 @@ func (o ops) writeTemp(temp string, data []byte, perm fs.FileMode, old fs.FileIn
 
 // tempName is the name of a temporary file beside name.
 func tempName(name string) string {
-	dir, b := filepath.Split(name)
+	return filepath.Join(filepath.Dir(name), tempPrefix(name)+randomName(tempRandom)+tempSuffix)
+}
+
+// tempPrefix is what the names of all temporary files beside name begin with.
+func tempPrefix(name string) string {
+	b := filepath.Base(name)
 	for len(b) > maxBase || !utf8.ValidString(b) && len(b) > maxBase-utf8.UTFMax {
 		b = b[:len(b)-1]
 	}
-	return dir + "." + b + "." + randomName(12) + tempSuffix
+	return "." + b + "."
 }
 
 // randomName is n random characters of base32 in lower case. They need not be
@@ -115,7 +121,7 @@ func IsTemp(name string) bool {
 		return false
 	}
 	i := strings.LastIndexByte(rest, '.')
-	if i <= 1 || len(rest)-i-1 != 12 {
+	if i <= 1 || len(rest)-i-1 != tempRandom {
 		return false
 	}
 	for _, c := range []byte(rest[i+1:]) { // base32 in lower case, as tempName makes it
@@ -131,7 +137,21 @@ func (k Disk) RemoveStale(dir string, before time.Time) ([]string, error) {
 	return k.ops().removeStale(dir, before)
 }
 
+// RemoveTemps removes what killed writers have left of path. The caller holds the
+// lock under which path is written.
+func (k Disk) RemoveTemps(path string) error {
+	prefix := tempPrefix(path)
+	_, err := k.ops().removeTemps(filepath.Dir(path), func(name string, _ fs.FileInfo) bool {
+		return strings.HasPrefix(name, prefix) && len(name) == len(prefix)+tempRandom+len(tempSuffix)
+	})
+	return err
+}
+
 func (o ops) removeStale(dir string, before time.Time) ([]string, error) {
+	return o.removeTemps(dir, func(_ string, fi fs.FileInfo) bool { return before.IsZero() || fi.ModTime().Before(before) })
+}
+
+func (o ops) removeTemps(dir string, stale func(name string, fi fs.FileInfo) bool) ([]string, error) {
 	list, err := o.readDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("remove stale temporary files: %w", err)
@@ -142,7 +162,7 @@ func (o ops) removeStale(dir string, before time.Time) ([]string, error) {
 			continue
 		}
 		fi, err := e.Info()
-		if err != nil || !fi.ModTime().Before(before) {
+		if err != nil || !stale(e.Name(), fi) {
 			continue // gone meanwhile, or perhaps still being written
 		}
 		if err := o.removeFile(filepath.Join(dir, e.Name())); err != nil {

@@ -110,7 +110,12 @@ func purgeFile(ctx context.Context, opt PurgeOptions, name string, ids *quick.ID
 		out.Files, out.Events = append(out.Files, name), out.Events+gone
 	}
 	out.Unread += unread
-	return purgeTorn(opt, path, out)
+	if err := purgeTorn(opt, path, out); err != nil {
+		return err
+	}
+	// A purge that was killed in the middle of a write has left a file of what
+	// stayed then, and of that this one may take.
+	return errors.Join(opt.Disk.RemoveTemps(path), opt.Disk.RemoveTemps(path+".torn"))
 }
 
 // purgeTorn removes what a crash left of lines, when it is of what is to go.

@@ -83,7 +83,17 @@ func (s *Scopes) alone(ctx context.Context) (unlock func() error, err error) {
 	if unlock, err = s.o.Disk.Lock(ctx, filepath.Join(s.o.Pending, forgetLock)); err != nil {
 		return nil, fmt.Errorf("forget: %w", err)
 	}
+	if err := s.sweepNotes(); err != nil {
+		return nil, errors.Join(fmt.Errorf("forget: %w", err), unlock())
+	}
 	return unlock, nil
+}
+
+// sweepNotes removes notes that were being written when their process was killed: they
+// hold words that somebody wants gone. The lock is held, so nobody writes.
+func (s *Scopes) sweepNotes() error {
+	_, err := s.o.Disk.RemoveStale(s.o.Pending, time.Time{})
+	return err
 }
 
 // intend writes down what is to be done.
@@ -185,6 +195,9 @@ func (s *Scopes) Finish(ctx context.Context, quick bool) (done []Change, more bo
 		return nil, false, fmt.Errorf("finish forgetting: %w", err)
 	}
 	defer unlock()
+	if err := s.sweepNotes(); err != nil {
+		return nil, false, fmt.Errorf("finish forgetting: %w", err)
+	}
 	names, err = unfinished(s.o.Pending) // another may have finished meanwhile
 	for _, name := range names {
 		c, left, ferr := s.finish(ctx, name, quick)

@@ -122,14 +122,7 @@ func scopeOf(project string) string {
 }
 
 // visible says that the reader may see what has this list.
-func visible(r recall.Reader, acl []string) bool {
-	if r.All || len(acl) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(acl, func(a string) bool {
-		return a == "*" || r.Agent != "" && a == "agent:"+r.Agent || r.Role != "" && a == "role:"+r.Role || r.Client != "" && a == "client:"+r.Client
-	})
-}
+func visible(r recall.Reader, acl []string) bool { return r.MayRead(acl) }
 
 // places are the projects that the reader sees, its own first; "" is global.
 func (s *Scopes) places() []string {
