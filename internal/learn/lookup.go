@@ -282,16 +282,7 @@ func mayRead(who recall.Reader, d recall.Doc) bool {
 			return false
 		}
 	}
-	if len(d.ACL) == 0 {
-		return true
-	}
-	for _, a := range d.ACL {
-		kind, name, _ := strings.Cut(a, ":")
-		if a == "*" || name != "" && (kind == "agent" && name == who.Agent || kind == "role" && name == who.Role || kind == "client" && name == who.Client) {
-			return true
-		}
-	}
-	return false
+	return who.MayRead(d.ACL)
 }
 
 func (l *lookup) consider(d recall.Doc) {

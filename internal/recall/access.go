@@ -10,7 +10,7 @@ func (r Reader) MayRead(acl []string) bool {
 	}
 	for _, a := range acl {
 		kind, name, _ := strings.Cut(a, ":")
-		if a == "*" || name != "" && (kind == "agent" && name == r.Agent || kind == "role" && name == r.Role || kind == "client" && name == r.Client) {
+		if a == "*" || name != "" && (kind == "agent" && (name == r.Agent || name == r.Keeps) || kind == "role" && name == r.Role || kind == "client" && name == r.Client) {
 			return true
 		}
 	}

@@ -103,6 +103,9 @@ type Reader struct {
 	Client  string
 	Agent   string
 	Role    string
+	// Keeps is the agent whose state is kept where the reader works: what is that
+	// agent's own is the reader's, too.
+	Keeps string `json:",omitempty"`
 	// All lifts scope and ACL: the person at the keyboard.
 	All bool
 	// Wide sees every project, and of each what everyone and this reader may: an

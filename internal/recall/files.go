@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,9 @@ import (
 // needs them.
 type place struct {
 	key, project, dir string
-	entries           []EntryFile
+	fixed             []EntryFile
+	come              func() []EntryFile // that may come and go; nil = none
+	entries           []EntryFile        // all of them, as of the last look
 
 	files   map[string]file // nil = not read yet
 	seen    int64           // data_version when it was read
@@ -49,10 +52,11 @@ func placesOf(o Options) []*place {
 	out := []*place{first}
 	for _, s := range o.Sources {
 		if s.Project == "" && s.Dir == "" {
-			first.entries = append(first.entries, s.Entries...)
+			first.fixed = append(first.fixed, s.Entries...)
+			first.entries = first.fixed
 			continue
 		}
-		out = append(out, &place{key: s.Project, project: s.Project, dir: s.Dir, entries: s.Entries, behind: true})
+		out = append(out, &place{key: s.Project, project: s.Project, dir: s.Dir, fixed: s.Entries, entries: s.Entries, come: s.Come, behind: true})
 	}
 	return out
 }
@@ -74,6 +78,13 @@ func fileKey(source, name string) string { return source + "\x00" + name }
 func splitKey(k string) (source, name string) {
 	source, name, _ = strings.Cut(k, "\x00")
 	return source, name
+}
+
+// arrive sees which files of entries there are now.
+func (p *place) arrive() {
+	if p.come != nil {
+		p.entries = slices.Concat(p.fixed, p.come())
+	}
 }
 
 // lookAll lists a place's files with their hints.
@@ -273,6 +284,7 @@ func (x *Index) refreshPlace(ctx context.Context, p *place, touched []string, al
 		return x.lookAll(ctx, p)
 	}
 	hints := map[string]hint{}
+	p.arrive()
 	if err := p.lookEntries(hints); err != nil {
 		return err
 	}
@@ -332,6 +344,7 @@ func (x *Index) fileOf(p *place, name string) (f file, known bool, err error) {
 func (x *Index) lookAll(ctx context.Context, p *place) error {
 	dirs := dirTimes(p.dir)
 	start := x.o.Now()
+	p.arrive()
 	hints, err := p.lookAll()
 	if err != nil {
 		return err
@@ -394,8 +407,10 @@ func (x *Index) lookBehind(ctx context.Context, p *place, dirs [2]int64) {
 	}
 	p.looking = true
 	start := x.o.Now()
+	p.arrive()
+	seen := *p // others go on with p meanwhile
 	x.work.Go(func() {
-		hints, err := p.lookAll()
+		hints, err := seen.lookAll()
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		p.looking = false
@@ -628,6 +643,7 @@ func (x *Index) fillFiles(ctx context.Context, w *writer) (left bool, err error)
 		p.forget()
 		dirs := dirTimes(p.dir)
 		start := x.o.Now()
+		p.arrive()
 		hints, err := p.lookAll()
 		if err != nil {
 			return false, err

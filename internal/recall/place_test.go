@@ -418,3 +418,71 @@ func TestManyOfOneTime(t *testing.T) {
 		t.Errorf("%d rows in %s", rows, took)
 	}
 }
+
+// Files of entries that come and go while the index is open are found at once and
+// are gone at once, and what is one agent's own is found by that agent, and where
+// its state is kept.
+func TestEntriesComeAndGo(t *testing.T) {
+	for _, size := range []string{"small", "large"} {
+		t.Run(size, func(t *testing.T) {
+			x, base := projects(t)
+			there := []string{"ann"}
+			for i := range x.o.Sources {
+				s := &x.o.Sources[i]
+				s.Come = func() (out []EntryFile) {
+					for _, agent := range there {
+						out = append(out, EntryFile{Name: agent + "/learnings.md", Path: filepath.Join(base, s.Project, agent, "learnings.md"), Class: ClassLearning, Parse: func(data []byte) ([]Doc, error) {
+							docs, err := lines(data)
+							for i := range docs {
+								docs[i].ACL = []string{"agent:" + agent}
+							}
+							return docs, err
+						}})
+					}
+					return out
+				}
+			}
+			x.places = placesOf(x.o)
+			if size == "large" {
+				search(t, x, "anything")
+				for _, p := range x.places {
+					p.cost, p.count = time.Minute, 1_000_000 // no look at all files at each search
+				}
+			}
+			has := func(want bool, word string, r Reader) {
+				t.Helper()
+				r.Project = "shop"
+				hits, err := x.Search(t.Context(), Query{Text: word, Reader: r, Classes: []Class{ClassLearning}})
+				if err != nil || (len(hits) > 0) != want {
+					t.Errorf("%s for %+v: %v, %v", word, r, hits, err)
+				}
+			}
+			write(t, base, "shop/ann/learnings.md", "oven: the kiln needs an hour\n")
+			has(true, "kiln", Reader{Agent: "ann"})
+			has(true, "kiln", Reader{Agent: "ann-cli", Keeps: "ann"})
+			has(true, "kiln", Reader{All: true})
+			has(false, "kiln", Reader{Agent: "ben"})
+			has(false, "kiln", Reader{})
+			there = append(there, "ben")
+			write(t, base, "shop/ben/learnings.md", "glaze: the glaze cracks when cold\n")
+			has(true, "glaze", Reader{Agent: "ben"})
+			hits, err := x.Search(t.Context(), Query{Text: "glaze", Reader: Reader{Agent: "ben", Project: "shop"}, Keep: func(d *Doc) bool { return d.Title != "glaze" }})
+			if err != nil || len(hits) != 0 {
+				t.Errorf("what is not to be kept: %v, %v", hits, err)
+			}
+			hits, err = x.Search(t.Context(), Query{Text: "glaze", Reader: Reader{Agent: "ben", Project: "shop"}, Classes: []Class{ClassDecision}})
+			if err != nil || len(hits) != 0 {
+				t.Errorf("of another class: %v, %v", hits, err)
+			}
+			there = there[1:]
+			if size == "large" {
+				if err := x.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			has(false, "kiln", Reader{Agent: "ann"})
+			has(true, "glaze", Reader{Agent: "ben"})
+			x.work.Wait()
+		})
+	}
+}

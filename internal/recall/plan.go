@@ -123,9 +123,9 @@ func newSight(q Question, now time.Time) *sight {
 		return v
 	}
 	v.acl = map[string]bool{"*": true}
-	for prefix, name := range map[string]string{"agent:": q.Agent, "role:": q.Role, "client:": q.Reader.Client} {
-		if name != "" {
-			v.acl[prefix+name] = true
+	for _, a := range [...][2]string{{"agent:", q.Agent}, {"agent:", q.Keeps}, {"role:", q.Role}, {"client:", q.Reader.Client}} {
+		if a[1] != "" {
+			v.acl[a[0]+a[1]] = true
 		}
 	}
 	if q.Wide {

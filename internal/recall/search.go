@@ -38,7 +38,11 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 func (q Query) question() Question {
 	p := DefaultPolicy()
 	p.Threshold, p.TopK, p.Budget = 0, nil, nil
-	return Question{Text: q.Text, Reader: q.Reader, Max: min(q.Max, MaxHits), MaxTokens: q.MaxTokens, Policy: &p, Explain: true}
+	most, tokens := q.Max, q.MaxTokens
+	if q.Keep != nil { // some of what is found is left out only then
+		most, tokens = MaxHits, max(tokens, MaxHits*snippetLen)
+	}
+	return Question{Text: q.Text, Reader: q.Reader, Classes: q.Classes, Max: min(most, MaxHits), MaxTokens: tokens, Policy: &p, Explain: true}
 }
 
 // hits fits an answer into the query's budget.
@@ -48,6 +52,12 @@ func (q Query) hits(a Answer) []Hit {
 	for _, r := range a.Results {
 		if r.Signals["words"] == 0 && r.Signals["vectors"] == 0 {
 			continue // it only stands beside what was found
+		}
+		if q.Keep != nil && !q.Keep(&r.Doc) {
+			continue
+		}
+		if len(out) == q.Max {
+			break
 		}
 		h := r.hit()
 		cost := (utf8.RuneCountInString(h.File)+utf8.RuneCountInString(h.Heading))/4 + 15

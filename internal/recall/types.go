@@ -90,6 +90,10 @@ type Source struct {
 	Project string // empty = global
 	Dir     string // a memory directory: core.md, index.md, blocks/; empty = none
 	Entries []EntryFile
+	// Come are files of entries that may come and go while the index is open, such
+	// as those of agents; it is asked at each look at the source. nil = there are
+	// none.
+	Come func() []EntryFile
 }
 
 // EntryFile is a file of entries, each of which becomes a document.
@@ -110,6 +114,10 @@ type Query struct {
 	Max       int // hits; 0 = DefaultMax, at most MaxHits
 	MaxTokens int // tokens of the whole answer; 0 = DefaultMaxTokens
 	Reader        // who searches
+	// Classes are those that are searched; nil = all.
+	Classes []Class
+	// Keep leaves out what it is false for; nil = nothing.
+	Keep func(*Doc) bool
 }
 
 // Hit is one thing that was found. Score is higher for better, comparable only

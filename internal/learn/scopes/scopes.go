@@ -197,7 +197,7 @@ func (s *Scopes) fresh(ctx context.Context) error {
 }
 
 func foundEntry(project string, item memory.Item) Found {
-	d := entryDoc(item.Entry, item.State)
+	d := EntryDoc(item.Entry, item.State)
 	d.Project, d.Scope = project, scopeOf(project)
 	d.Source = item.File
 	if item.Line > 0 { // what has just been written has no line yet
@@ -256,8 +256,8 @@ func (s *Scopes) entries(project string) (*memory.Entries, error) {
 	return nil, fmt.Errorf("%w: there is no project %s", memory.ErrNotFound, project)
 }
 
-// entryDoc is an entry as it can be recalled.
-func entryDoc(e mdfile.Entry, st mdfile.State) recall.Doc {
+// EntryDoc is an entry as it can be recalled, with what has become of it.
+func EntryDoc(e mdfile.Entry, st mdfile.State) recall.Doc {
 	d := recall.Doc{
 		ID: e.ID, Author: e.Agent, ACL: e.ACL, Title: sign.Clip(e.Title(), 200), Text: entryText(e), Time: e.Time, Confidence: e.Confidence, Importance: 0.6,
 	}
@@ -266,6 +266,8 @@ func entryDoc(e mdfile.Entry, st mdfile.State) recall.Doc {
 		d.Class, d.Importance = recall.ClassDecision, 0.7
 	case mdfile.TypePreference:
 		d.Class, d.Importance = recall.ClassProfile, 0.8
+	case mdfile.TypeStart, mdfile.TypePlan, mdfile.TypeImplement, mdfile.TypeError, mdfile.TypeHandoff, mdfile.TypeEnd:
+		d.Class, d.Importance = recall.ClassState, 0.4
 	default:
 		d.Class = recall.ClassLearning
 	}
@@ -316,7 +318,7 @@ func EntryDocs(data []byte) ([]recall.Doc, error) {
 		if e.Type == mdfile.TypeTombstone || st.Status == mdfile.StatusRetired {
 			continue
 		}
-		d := entryDoc(e, st)
+		d := EntryDoc(e, st)
 		d.Source = fmt.Sprint(e.Line)
 		if at, ok := seen[d.ID]; ok { // edited by hand elsewhere, and merged: the edit is the newer word
 			if e.Edited {
