@@ -51,6 +51,10 @@ func (p Paths) Runs(project string) string { return filepath.Join(p.scope(projec
 // global scope.
 func (p Paths) Events(project string) string { return filepath.Join(p.scope(project), "events") }
 
+// Queue is the directory of work items: of a project, or with "" of the global
+// scope.
+func (p Paths) Queue(project string) string { return filepath.Join(p.scope(project), "queue") }
+
 // Outbox is the directory of events that could not be logged yet.
 func (p Paths) Outbox() string { return filepath.Join(p.Data, "outbox") }
 

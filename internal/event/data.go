@@ -162,3 +162,18 @@ type CheckData struct {
 	AtBase     string `json:"at_base,omitempty"`
 	DurationMS int64  `json:"duration_ms,omitempty"`
 }
+
+// WorkData is the data of work.changed: what happened to a work item of the queue.
+type WorkData struct {
+	ID       string `json:"id"`
+	Op       string `json:"op"` // added, claimed, progress, done, failed, released, lost, unblocked, parked, …
+	Title    string `json:"title,omitempty"`
+	Key      string `json:"key,omitempty"`
+	From     string `json:"from,omitempty"` // state before; empty for an item that is new
+	To       string `json:"to,omitempty"`   // state since; empty for one that was removed
+	Fence    uint64 `json:"fence,omitempty"`
+	Attempts int    `json:"attempts,omitempty"`
+	By       string `json:"by,omitempty"` // the claim's worker, or who changed it
+	Note     string `json:"note,omitempty"`
+	Run      string `json:"run,omitempty"`
+}

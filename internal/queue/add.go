@@ -1,0 +1,333 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// addTogether is how many items are added under one holding of the lock, so that
+	// a long list does not keep workers from settling.
+	addTogether = 64
+	// addWriters is how many of them are written at once: file systems sync several
+	// files for little more than the price of one.
+	addWriters = 16
+)
+
+func jsonValid(b []byte) bool { return json.Valid(b) }
+
+// Add adds items.
+func (q *Files) Add(ctx context.Context, items ...Item) ([]Added, error) {
+	items = slices.Clone(items)
+	now := stamp(q.now())
+	for i := range items {
+		if err := q.prepare(&items[i], now.Add(time.Duration(i)*time.Microsecond)); err != nil {
+			return nil, fmt.Errorf("item %d of %d: %w", i+1, len(items), err)
+		}
+	}
+	order, err := q.sorted(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Added, len(items))
+	for wave := range slices.Chunk(order, addTogether) {
+		if err := q.addSome(ctx, items, wave, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// prepare fills in what the queue knows of a new item.
+func (q *Files) prepare(it *Item, created time.Time) error {
+	n := Item{
+		V: version, ID: it.ID, Key: it.Key, Title: strings.TrimSpace(it.Title), Body: it.Body, Labels: unique(it.Labels),
+		DependsOn: unique(it.DependsOn), MaxAttempts: it.MaxAttempts, Source: it.Source, Task: it.Task, Agent: it.Agent,
+		NoChangeOK: it.NoChangeOK, Data: it.Data, Created: created, extra: it.extra,
+	}
+	if it.Priority != nil {
+		p := *it.Priority
+		n.Priority = &p
+	}
+	if !it.NotBefore.IsZero() {
+		n.NotBefore = stamp(it.NotBefore)
+	}
+	switch {
+	case n.ID != "":
+	case n.Key != "":
+		n.ID = keyID(n.Key)
+	default:
+		n.ID = newID()
+	}
+	for _, d := range n.DependsOn {
+		if d == "" || strings.ContainsAny(d, "\r\n\x00") || len(d) > maxKey {
+			return invalid("%q is no id or key to depend on", cut(d, 100))
+		}
+	}
+	deps := n.DependsOn
+	n.DependsOn = nil // they may be keys, which are not yet ids
+	if err := n.checkNew(); err != nil {
+		return err
+	}
+	n.DependsOn = deps
+	n.note(Entry{At: created, Op: OpAdd, By: q.opt.Actor})
+	data, err := encode(&n)
+	if err != nil {
+		return invalid("%s: %w", n.ID, err)
+	}
+	if len(data) > MaxItemBytes {
+		return invalid("%s has %d bytes, more than %d: keep the long part in a file and name that", n.ID, len(data), MaxItemBytes)
+	}
+	*it = n
+	return nil
+}
+
+func unique(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// sorted turns what is depended on into ids and gives the order in which the items
+// are added: what is depended on first, else as they came.
+func (q *Files) sorted(ctx context.Context, items []Item) ([]int, error) {
+	byName := map[string]int{}
+	for i, it := range items {
+		if _, ok := byName[it.ID]; !ok {
+			byName[it.ID] = i
+		}
+		if _, ok := byName[it.Key]; !ok && it.Key != "" {
+			byName[it.Key] = i
+		}
+	}
+	within := make([][]int, len(items))
+	known := map[string]string{}
+	for i := range items {
+		it := &items[i]
+		for n, d := range it.DependsOn {
+			if j, ok := byName[d]; ok {
+				within[i] = append(within[i], j)
+				it.DependsOn[n] = items[j].ID
+				continue
+			}
+			id, ok := known[d]
+			if !ok {
+				dep, err := q.Get(ctx, d)
+				if err != nil {
+					if errors.Is(err, ErrNotFound) {
+						err = invalid("%s depends on %s, which is neither in the queue nor added with it", it.ID, d)
+					}
+					return nil, err
+				}
+				id = dep.ID
+				known[d] = id
+			}
+			it.DependsOn[n] = id
+		}
+		it.DependsOn = unique(it.DependsOn)
+	}
+	return topological(items, within)
+}
+
+// topological orders items by their dependencies among themselves.
+func topological(items []Item, within [][]int) ([]int, error) {
+	order := make([]int, 0, len(items))
+	state := make([]byte, len(items)) // 1 on the way, 2 done
+	type frame struct{ item, next int }
+	for root := range items {
+		if state[root] != 0 {
+			continue
+		}
+		state[root] = 1
+		stack := []frame{{item: root}}
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			if f.next == len(within[f.item]) {
+				state[f.item] = 2
+				order = append(order, f.item)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			dep := within[f.item][f.next]
+			f.next++
+			switch state[dep] {
+			case 1:
+				var way []string
+				for i, s := range stack {
+					if s.item == dep {
+						for _, s := range stack[i:] {
+							way = append(way, items[s.item].ID)
+						}
+					}
+				}
+				return nil, fmt.Errorf("%w: %s → %s", ErrCycle, strings.Join(way, " → "), items[dep].ID)
+			case 0:
+				state[dep] = 1
+				stack = append(stack, frame{item: dep})
+			}
+		}
+	}
+	return order, nil
+}
+
+// addSome adds a few items under the lock.
+func (q *Files) addSome(ctx context.Context, items []Item, wave []int, out []Added) error {
+	unlock, err := q.lock(ctx)
+	if err != nil {
+		return err
+	}
+	changes, err := q.addLocked(items, wave, out)
+	unlock()
+	for _, c := range changes {
+		q.record(ctx, c)
+	}
+	return err
+}
+
+func (q *Files) addLocked(items []Item, wave []int, out []Added) ([]Change, error) {
+	known, err := q.ids()
+	if err != nil {
+		return nil, err
+	}
+	var fresh []int
+	for _, i := range wave {
+		id := items[i].ID
+		if is, err := q.present(known, id); err != nil {
+			return nil, err
+		} else if !is {
+			known[id] = true
+			fresh = append(fresh, i)
+			continue
+		}
+		it, err := q.sameItem(items, fresh, i)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Added{Item: it}
+	}
+	places := make([]place, len(fresh))
+	var changes []Change
+	// Those that wait come last: what they wait for is then in the queue.
+	for _, blocked := range []bool{false, true} {
+		var now []int
+		for n, i := range fresh {
+			it := &items[i]
+			waits, err := q.waitsFor(it)
+			if err != nil {
+				return changes, err
+			}
+			if waits != "" != blocked {
+				continue
+			}
+			p := place{priority: it.Urgency(), created: max(0, it.Created.UnixMicro()), id: it.ID}
+			if places[n] = p.ready(it.NotBefore); blocked {
+				places[n] = p.blocked(waits, it.NotBefore)
+			}
+			now = append(now, n)
+		}
+		if err := q.writeAll(items, fresh, places, now); err != nil {
+			return changes, err
+		}
+		for _, n := range now {
+			it := items[fresh[n]]
+			q.locate(&it, &places[n])
+			out[fresh[n]] = Added{Item: it, New: true}
+			changes = append(changes, Change{Op: OpAdd, Item: it, To: it.State, By: q.opt.Actor})
+		}
+	}
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	return changes, q.arrived()
+}
+
+// writeAll writes some new items side by side, and waits until they last.
+func (q *Files) writeAll(items []Item, fresh []int, places []place, now []int) error {
+	if len(now) == 0 {
+		return nil
+	}
+	last := now[len(now)-1]
+	errs := make([]error, len(now))
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(addWriters, len(now)-1) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = q.write(&places[now[i]], &items[fresh[now[i]]])
+			}
+		})
+	}
+	for i := range len(now) - 1 {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	// The last one's directory is synced, and with it the names of all.
+	it := &items[fresh[last]]
+	it.Updated = stamp(q.now())
+	data, err := encode(it)
+	if err != nil {
+		return err
+	}
+	if err := q.opt.Disk.WriteFile(q.path(&places[last]), data, filePerm); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	return nil
+}
+
+// ids are those of all items that are not settled, by names alone.
+func (q *Files) ids() (map[string]bool, error) {
+	ids := map[string]bool{}
+	for _, s := range []State{Ready, Claimed, Blocked, Ready} { // one claimed meanwhile is seen
+		list, _, err := q.places(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range list {
+			ids[p.id] = true
+		}
+	}
+	return ids, nil
+}
+
+func (q *Files) present(known map[string]bool, id string) (bool, error) {
+	if known[id] {
+		return true, nil
+	}
+	for _, s := range []State{Done, Dead} {
+		if is, err := q.exists(s, id); err != nil || is {
+			return is, err
+		}
+	}
+	return false, nil
+}
+
+// sameItem is the item that is there already in place of a new one.
+func (q *Files) sameItem(items []Item, fresh []int, i int) (Item, error) {
+	for _, n := range fresh {
+		if items[n].ID == items[i].ID {
+			if items[n].Key != items[i].Key {
+				return Item{}, invalid("the id %s is given twice", items[i].ID)
+			}
+			return items[n], nil
+		}
+	}
+	_, it, err := q.get(items[i].ID)
+	if err == nil && it.Key != items[i].Key && items[i].Key != "" {
+		return Item{}, fmt.Errorf("%w: the id %s belongs to an item with another key", ErrState, items[i].ID)
+	}
+	return it, err
+}

@@ -1,0 +1,441 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// locked calls change with the place of an item, under the lock.
+func (q *Files) locked(ctx context.Context, id string, change func(p place, it Item) (Item, Change, error)) (Item, error) {
+	known, err := q.Get(ctx, id) // it may be a key
+	if err != nil {
+		return Item{}, err
+	}
+	unlock, err := q.lock(ctx)
+	if err != nil {
+		return Item{}, err
+	}
+	it, c, err := func() (Item, Change, error) {
+		defer unlock()
+		for range 5 { // a claim needs no lock, and may have been faster
+			p, err := q.find(known.ID)
+			if err != nil {
+				return Item{}, Change{}, err
+			}
+			it, err := q.read(&p)
+			if err == nil {
+				it, c, cerr := change(p, it)
+				if !errors.Is(cerr, fs.ErrNotExist) {
+					c.From = p.state
+					return it, c, cerr
+				}
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return Item{}, Change{}, err
+			}
+		}
+		return Item{}, Change{}, fmt.Errorf("%w: %s is being claimed and given back all the time; try again", ErrState, known.ID)
+	}()
+	if err == nil && c.Op != "" {
+		c.Item, c.Fence, c.By, c.To = it, it.Fence, q.opt.Actor, it.State
+		q.record(ctx, c)
+	}
+	return it, err
+}
+
+func wrongState(it *Item, what string) error {
+	if it.State == Claimed && it.Claim != nil {
+		return fmt.Errorf("%w: %s is claimed by %s until %s, so it cannot be %s", ErrState, it.ID, cmp.Or(it.Claim.Worker, "somebody"),
+			it.Claim.Until.Format(time.RFC3339), what)
+	}
+	return fmt.Errorf("%w: %s is %s, so it cannot be %s", ErrState, it.ID, it.State, what)
+}
+
+// Park takes an item out of the way.
+func (q *Files) Park(ctx context.Context, id string, t Token, reason string) (Item, error) {
+	if t != "" {
+		if tid, _, err := parseToken(t); err != nil || tid != id {
+			return Item{}, fmt.Errorf("%w: the token is not one of %s", ErrLost, id)
+		}
+		return q.held(ctx, t, OpPark, func(p place, it Item) (Item, Change, error) {
+			it.Reason = cut(reason, maxNote)
+			to := p.blocked("", it.NotBefore)
+			if err := q.settle(&p, &it, &to, Entry{Op: OpPark, Note: reason}); err != nil {
+				return Item{}, Change{}, err
+			}
+			return it, Change{Op: OpPark, To: Blocked, By: p.worker, Note: reason}, nil
+		})
+	}
+	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
+		if p.state != Ready && p.state != Blocked {
+			return Item{}, Change{}, wrongState(&it, "parked")
+		}
+		to := p.blocked("", it.NotBefore)
+		if to != p {
+			if err := q.arrive(&p, &it, &to); err != nil {
+				return Item{}, Change{}, err
+			}
+		}
+		it.Reason = cut(reason, maxNote)
+		it.note(Entry{At: q.now(), Op: OpPark, By: q.opt.Actor, Note: reason})
+		return it, Change{Op: OpPark, Note: reason}, q.write(&to, &it)
+	})
+}
+
+// Unpark puts an item back where it belongs.
+func (q *Files) Unpark(ctx context.Context, id, reason string) (Item, error) {
+	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
+		if p.state != Blocked || p.why != whyParked {
+			return Item{}, Change{}, wrongState(&it, "unparked: nobody parked it")
+		}
+		it.Reason = ""
+		it.note(Entry{At: q.now(), Op: OpUnpark, By: q.opt.Actor, Note: reason})
+		return q.rewrite(&p, it, Change{Op: OpUnpark, Note: reason})
+	})
+}
+
+// Retry gives a dead item its attempts again.
+func (q *Files) Retry(ctx context.Context, id, reason string) (Item, error) {
+	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
+		if p.state != Dead {
+			return Item{}, Change{}, wrongState(&it, "retried: only a dead one can")
+		}
+		it.Attempts, it.Lost, it.NotBefore, it.Reason, it.Progress = 0, 0, time.Time{}, "", nil
+		it.note(Entry{At: q.now(), Op: OpRetry, By: q.opt.Actor, Note: reason})
+		it.edits++
+		return q.rewrite(&p, it, Change{Op: OpRetry, Note: reason})
+	})
+}
+
+// rewrite writes an item where no claim can come between, and then moves it to where
+// it belongs by what it says now. A crash between the two leaves it where it was: it
+// was not said to be moved, and asking again does it.
+func (q *Files) rewrite(p *place, it Item, c Change) (Item, Change, error) {
+	it.moving = nil
+	at := *p
+	if p.state == Dead {
+		at = place{state: Dead, priority: it.Urgency(), created: max(0, it.Created.UnixMicro()), fence: it.Fence, edits: it.edits, id: p.id}
+	}
+	to, err := q.belongs(&at, &it)
+	if err != nil {
+		return Item{}, Change{}, err
+	}
+	if err := q.write(p, &it); err != nil {
+		return Item{}, Change{}, err
+	}
+	return it, c, q.arrive(p, &it, &to)
+}
+
+// hold takes a ready item out of the way of claims while it is changed.
+func (q *Files) hold(p place) (place, error) {
+	if p.state != Ready {
+		return p, nil
+	}
+	to := p.held()
+	return to, q.move(&p, &to)
+}
+
+// Drop ends an item that nobody is at.
+func (q *Files) Drop(ctx context.Context, id, reason string) (Item, error) {
+	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
+		if p.state != Ready && p.state != Blocked {
+			return Item{}, Change{}, wrongState(&it, "dropped")
+		}
+		p, err := q.hold(p)
+		if err != nil {
+			return Item{}, Change{}, err
+		}
+		it.Reason = cut(cmp.Or(reason, "dropped"), maxNote)
+		it.note(Entry{At: q.now(), Op: OpDrop, By: q.opt.Actor, Note: reason})
+		it.moving = &moving{To: Dead, Fence: p.fence}
+		if err := q.write(&p, &it); err != nil {
+			return Item{}, Change{}, err
+		}
+		to := p.settled(Dead)
+		return it, Change{Op: OpDrop, Note: reason}, q.arrive(&p, &it, &to)
+	})
+}
+
+// Edit changes an item.
+func (q *Files) Edit(ctx context.Context, id string, e Edit) (Item, error) {
+	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
+		if p.state == Claimed || p.state == Done {
+			return Item{}, Change{}, wrongState(&it, "edited")
+		}
+		if err := q.apply(&it, &e); err != nil {
+			return Item{}, Change{}, err
+		}
+		it.edits = max(it.edits, p.edits) + 1
+		it.note(Entry{At: q.now(), Op: OpEdit, By: q.opt.Actor, Note: e.Note})
+		c := Change{Op: OpEdit, Note: e.Note}
+		if p.state == Dead {
+			return it, c, q.write(&p, &it)
+		}
+		was := p
+		p, err := q.hold(p)
+		if err != nil {
+			return Item{}, Change{}, err
+		}
+		if was.state == Blocked && was.why == whyParked {
+			if err := q.write(&p, &it); err != nil {
+				return Item{}, Change{}, err
+			}
+			to := p.blocked("", it.NotBefore)
+			to.priority, to.edits = it.Urgency(), it.edits
+			return it, c, q.arrive(&p, &it, &to)
+		}
+		out, c, err := q.rewrite(&p, it, c)
+		if err != nil && was.state == Ready {
+			_ = q.opt.Disk.Rename(q.path(&p), q.path(&was)) // else the next sweep does it
+		}
+		return out, c, err
+	})
+}
+
+// apply makes the change in the item, and checks what it comes to.
+func (q *Files) apply(it *Item, e *Edit) error {
+	if e.Title != nil {
+		it.Title = strings.TrimSpace(*e.Title)
+	}
+	if e.Body != nil {
+		it.Body = *e.Body
+	}
+	if e.Priority != nil {
+		p := *e.Priority
+		it.Priority = &p
+	}
+	if e.Labels != nil {
+		it.Labels = unique(*e.Labels)
+	}
+	if e.NotBefore != nil {
+		it.NotBefore = time.Time{}
+		if !e.NotBefore.IsZero() {
+			it.NotBefore = stamp(*e.NotBefore)
+		}
+	}
+	if e.MaxAttempts != nil {
+		it.MaxAttempts = *e.MaxAttempts
+	}
+	if e.Agent != nil {
+		it.Agent = *e.Agent
+	}
+	if e.DependsOn != nil {
+		deps, err := q.dependencies(it.ID, unique(*e.DependsOn))
+		if err != nil {
+			return err
+		}
+		it.DependsOn = deps
+	}
+	if err := it.checkNew(); err != nil {
+		return err
+	}
+	data, err := encode(it)
+	if err == nil && len(data) > MaxItemBytes {
+		err = invalid("%s would have %d bytes, more than %d", it.ID, len(data), MaxItemBytes)
+	}
+	return err
+}
+
+// dependencies turns ids and keys into ids, and refuses what leads back to the item.
+func (q *Files) dependencies(id string, deps []string) ([]string, error) {
+	for i, d := range deps {
+		_, it, err := q.get(d)
+		if errors.Is(err, ErrNotFound) {
+			_, it, err = q.get(keyID(d))
+		}
+		if errors.Is(err, ErrNotFound) {
+			return nil, invalid("%s is to depend on %s, which is not in the queue", id, d)
+		}
+		if err != nil {
+			return nil, err
+		}
+		deps[i] = it.ID
+	}
+	deps = unique(deps)
+	from := map[string]string{} // item → who named it
+	next := slices.Clone(deps)
+	for _, d := range deps {
+		from[d] = id
+	}
+	for len(next) > 0 {
+		d := next[0]
+		next = next[1:]
+		if d == id {
+			way := id
+			for at := from[id]; at != id; at = from[at] {
+				way = at + " → " + way
+			}
+			return nil, fmt.Errorf("%w: %s → %s", ErrCycle, id, way)
+		}
+		_, it, err := q.get(d)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if it.State == Done {
+			continue
+		}
+		for _, n := range it.DependsOn {
+			if _, ok := from[n]; !ok {
+				from[n] = d
+				next = append(next, n)
+			}
+		}
+	}
+	return deps, nil
+}
+
+// all lists the places of all items. One that moves meanwhile is seen once, where it
+// was seen last.
+func (q *Files) all() ([]place, []Trouble, error) {
+	at := map[string]place{}
+	var trouble []Trouble
+	told := map[string]bool{}
+	for _, s := range []State{Ready, Claimed, Blocked, Done, Dead, Ready, Claimed, Blocked} {
+		list, bad, err := q.places(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, t := range bad {
+			if !told[t.Where] {
+				told[t.Where] = true
+				trouble = append(trouble, t)
+			}
+		}
+		for _, p := range list {
+			at[p.id] = p
+		}
+	}
+	places := make([]place, 0, len(at))
+	for _, p := range at {
+		places = append(places, p)
+	}
+	return places, trouble, nil
+}
+
+// List lists items.
+func (q *Files) List(ctx context.Context, f Filter) (Listing, error) {
+	places, trouble, err := q.all()
+	if err != nil {
+		return Listing{}, err
+	}
+	l := Listing{Trouble: trouble}
+	for _, p := range places {
+		if err := ctx.Err(); err != nil {
+			return Listing{}, err
+		}
+		it, err := q.read(&p)
+		if errors.Is(err, fs.ErrNotExist) {
+			_, it, err = q.get(p.id)
+			if errors.Is(err, ErrNotFound) {
+				continue // removed meanwhile
+			}
+		}
+		if err != nil {
+			l.Trouble = append(l.Trouble, Trouble{Where: q.path(&p), Why: err.Error()})
+			continue
+		}
+		if f.match(&it) {
+			l.Items = append(l.Items, it)
+		}
+	}
+	slices.SortFunc(l.Items, inOrder)
+	slices.SortFunc(l.Trouble, func(a, b Trouble) int { return strings.Compare(a.Where, b.Where) })
+	return l, nil
+}
+
+func (f *Filter) match(it *Item) bool {
+	return (len(f.States) == 0 || slices.Contains(f.States, it.State)) && it.has(f.Labels) &&
+		(f.Key == "" || f.Key == it.Key) && (f.Task == "" || f.Task == it.Task)
+}
+
+// inOrder puts what would be claimed first first, and what is settled last.
+func inOrder(a, b Item) int {
+	settled := func(s State) bool { return s == Done || s == Dead }
+	if sa, sb := slices.Index(States(), a.State), slices.Index(States(), b.State); sa != sb {
+		return sa - sb
+	}
+	if settled(a.State) {
+		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(a.ID, b.ID))
+	}
+	return cmp.Or(a.Urgency()-b.Urgency(), a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+}
+
+// GC removes settled items that are old.
+func (q *Files) GC(ctx context.Context, r Retention) ([]Item, error) {
+	if r.DoneAfter < 0 || r.DeadAfter < 0 || r.Keep < 0 {
+		return nil, invalid("retention is never negative")
+	}
+	if !r.DryRun {
+		unlock, err := q.lock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+	}
+	l, err := q.List(ctx, Filter{})
+	if err != nil {
+		return nil, err
+	}
+	now := q.now()
+	var gone []Item
+	needed := map[string]bool{}
+	for _, s := range []State{Dead, Done} { // what a dead one that stays depends on stays, too
+		after := r.DoneAfter
+		if s == Dead {
+			after = r.DeadAfter
+			for _, it := range l.Items {
+				if it.State != Done && it.State != Dead {
+					need(needed, it)
+				}
+			}
+		}
+		n := 0
+		for _, it := range l.Items {
+			if it.State != s {
+				continue
+			}
+			n++
+			if after > 0 && n > r.Keep && now.Sub(it.Updated) > after && !needed[it.ID] {
+				gone = append(gone, it)
+			} else if s == Dead {
+				need(needed, it)
+			}
+		}
+	}
+	if r.DryRun || len(gone) == 0 {
+		return gone, nil
+	}
+	for _, s := range []State{Done, Dead} {
+		var names []string
+		for _, it := range gone {
+			if it.State == s {
+				names = append(names, it.ID+suffix)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		if err := q.opt.Disk.RemoveSeveral(q.dir(s), names); err != nil {
+			return nil, fmt.Errorf("queue: remove from %s: %w", filepath.Join(q.opt.Dir, string(s)), err)
+		}
+	}
+	for _, it := range gone {
+		q.record(ctx, Change{Op: OpRemove, Item: it, From: it.State, By: q.opt.Actor})
+	}
+	return gone, nil
+}
+
+func need(needed map[string]bool, it Item) {
+	for _, d := range it.DependsOn {
+		needed[d] = true
+	}
+}

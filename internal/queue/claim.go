@@ -1,0 +1,363 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// sweepEvery is how often a worker that finds enough to do looks for claims of
+// vanished workers.
+const sweepEvery = time.Second
+
+// Claim takes the first item that fits, by one rename.
+func (q *Files) Claim(ctx context.Context, opt ClaimOptions) (Claim, error) {
+	if opt.Lease == 0 {
+		opt.Lease = DefaultLease
+	}
+	if opt.Lease < time.Second || opt.Lease > MaxLease {
+		return Claim{}, invalid("a lease of %s; it is from 1s to %s", opt.Lease, MaxLease)
+	}
+	swept, err := q.sweepSometimes(ctx)
+	if err != nil {
+		return Claim{}, err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return Claim{}, fmt.Errorf("claim: %w", err)
+		}
+		p, found, err := q.pick(&opt, q.now(), true)
+		if err != nil {
+			return Claim{}, err
+		}
+		if !found {
+			if swept {
+				return Claim{}, q.empty(&opt)
+			}
+			if _, err := q.Reclaim(ctx); err != nil {
+				return Claim{}, err
+			}
+			swept = true
+			continue
+		}
+		c, ok, err := q.take(ctx, &p, &opt)
+		if err != nil || ok {
+			return c, err
+		}
+	}
+}
+
+// take claims one item; ok is false when another was faster, or it is damaged.
+func (q *Files) take(ctx context.Context, p *place, opt *ClaimOptions) (Claim, bool, error) {
+	it, err := q.read(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Claim{}, false, nil
+	case errors.Is(err, ErrDamaged):
+		q.pass(p, err)
+		return Claim{}, false, nil
+	case err != nil:
+		q.forget()
+		return Claim{}, false, err
+	}
+	if ok, err := q.asNamed(ctx, p, &it); err != nil || !ok {
+		return Claim{}, false, err
+	}
+	if err := q.make(); err != nil {
+		return Claim{}, false, err
+	}
+	holder := ""
+	if opt.Bound && !q.opt.Process.IsZero() {
+		holder = holderName(q.machine, q.opt.Process)
+	}
+	to := p.claimed(q.now(), opt.Lease, holder, workerName(opt.Worker))
+	if err := q.move(p, &to); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, serr := os.Lstat(q.path(p)); errors.Is(serr, fs.ErrNotExist) {
+				return Claim{}, false, nil
+			}
+		}
+		_ = q.opt.Disk.Rename(q.path(&to), q.path(p)) // it may have moved before the disk failed
+		q.forget()
+		return Claim{}, false, err
+	}
+	q.locate(&it, &to)
+	q.record(ctx, Change{Op: OpClaim, Item: it, From: Ready, To: Claimed, Fence: to.fence, By: opt.Worker})
+	return Claim{Item: it, Token: token(it.ID, to.fence), Fence: to.fence, Until: time.UnixMilli(to.until).UTC()}, true, nil
+}
+
+// forget makes the next look list the directory.
+func (q *Files) forget() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.index.known = false
+}
+
+// empty says why nothing was claimed.
+func (q *Files) empty(opt *ClaimOptions) error {
+	if opt.ID == "" {
+		return ErrEmpty
+	}
+	p, it, err := q.get(opt.ID)
+	switch {
+	case err != nil:
+		return err
+	case p.state == Ready && it.NotBefore.After(q.now()):
+		return fmt.Errorf("%w: %s has to wait until %s", ErrEmpty, it.ID, it.NotBefore.Format(time.RFC3339))
+	case p.state == Ready:
+		return fmt.Errorf("%w: %s does not fit", ErrEmpty, it.ID)
+	}
+	return fmt.Errorf("%w: %s is %s", ErrState, it.ID, p.state)
+}
+
+// Next is the item that a claim would take. It changes nothing.
+func (q *Files) Next(ctx context.Context, opt ClaimOptions) (Item, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return Item{}, err
+		}
+		p, found, err := q.pick(&opt, q.now(), false)
+		if err != nil {
+			return Item{}, err
+		}
+		if !found {
+			return Item{}, q.empty(&opt)
+		}
+		it, err := q.read(&p)
+		switch {
+		case err == nil:
+			return it, nil
+		case errors.Is(err, ErrDamaged):
+			q.pass(&p, err)
+		case errors.Is(err, fs.ErrNotExist):
+			q.forget()
+		default:
+			return Item{}, err
+		}
+	}
+}
+
+// held calls change with the place of a claim whose token is good, under the lock.
+// again, when set, is asked first about an item whose claim is over: whether it ended
+// in just the way that is asked for.
+func (q *Files) held(ctx context.Context, t Token, again string, change func(p place, it Item) (Item, Change, error)) (Item, error) {
+	id, fence, err := parseToken(t)
+	if err != nil {
+		return Item{}, err
+	}
+	unlock, err := q.lock(ctx)
+	if err != nil {
+		return Item{}, err
+	}
+	it, c, err := func() (Item, Change, error) {
+		defer unlock()
+		p, err := q.claimOf(id, fence)
+		if err != nil {
+			return Item{}, Change{}, err
+		}
+		it, err := q.read(&p)
+		if err != nil {
+			return Item{}, Change{}, err
+		}
+		if p.state != Claimed || p.fence != fence {
+			if again != "" && it.settled(again, fence) {
+				return it, Change{}, nil
+			}
+			return Item{}, Change{}, fmt.Errorf("%w: %s is %s under number %d, and this is number %d", ErrLost, id, p.state, max(p.fence, it.Fence), fence)
+		}
+		return change(p, it)
+	}()
+	if err == nil && c.Op != "" {
+		c.Item, c.Fence, c.From = it, fence, Claimed
+		q.record(ctx, c)
+	}
+	return it, err
+}
+
+// claimOf is where the claimed item is, or where else an item of that id is.
+func (q *Files) claimOf(id string, fence uint64) (place, error) {
+	list, _, err := q.places(Claimed)
+	if err != nil {
+		return place{}, err
+	}
+	for _, p := range list {
+		if p.id == id && p.fence == fence {
+			return p, nil
+		}
+	}
+	return q.find(id)
+}
+
+// Extend renews a lease by a rename.
+func (q *Files) Extend(ctx context.Context, t Token, lease time.Duration) (time.Time, error) {
+	if lease == 0 {
+		lease = DefaultLease
+	}
+	if lease < time.Second || lease > MaxLease {
+		return time.Time{}, invalid("a lease of %s; it is from 1s to %s", lease, MaxLease)
+	}
+	it, err := q.held(ctx, t, "", func(p place, it Item) (Item, Change, error) {
+		to := p
+		to.until, to.lease = millis(q.now().Add(lease)), lease.Milliseconds()
+		if to != p {
+			if err := q.move(&p, &to); err != nil {
+				return Item{}, Change{}, err
+			}
+		}
+		q.locate(&it, &to)
+		return it, Change{}, nil
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return it.Claim.Until, nil
+}
+
+// Progress notes how far the work is, in the item's own file.
+func (q *Files) Progress(ctx context.Context, t Token, pr Progress) error {
+	if pr.StepsCompleted < 0 || pr.StepsTotal < 0 || pr.StepsTotal > 0 && pr.StepsCompleted > pr.StepsTotal {
+		return invalid("%d of %d steps", pr.StepsCompleted, pr.StepsTotal)
+	}
+	_, err := q.held(ctx, t, "", func(p place, it Item) (Item, Change, error) {
+		pr.CurrentStep, pr.Updated = cut(pr.CurrentStep, maxTitle), stamp(q.now())
+		it.Progress = &pr
+		if err := q.write(&p, &it); err != nil {
+			return Item{}, Change{}, err
+		}
+		return it, Change{Op: OpProgress, To: Claimed, By: p.worker, Note: pr.CurrentStep}, nil
+	})
+	return err
+}
+
+// settle ends a claim: the item is written where it is, with where it goes, and then
+// moved there. A crash between the two leaves a claimed item that says the rest.
+func (q *Files) settle(p *place, it *Item, to *place, e Entry) error {
+	e.Fence, e.By, e.At = p.fence, p.worker, q.now()
+	if it.unfinished(p) != "" {
+		it.History = it.History[:len(it.History)-1] // what was said before, and did not come to be
+	} else {
+		it.note(Entry{At: time.UnixMilli(p.since), Op: OpClaim, By: p.worker, Fence: p.fence})
+	}
+	it.note(e)
+	it.Fence = p.fence
+	it.moving = &moving{To: to.state, Fence: p.fence, Waits: to.waits}
+	if to.state == Ready {
+		it.Progress = nil
+	}
+	if err := q.write(p, it); err != nil {
+		return err
+	}
+	return q.arrive(p, it, to)
+}
+
+// unfinished is how the claim was said to end by a settling that did not come to its
+// end; empty if there was none.
+func (i *Item) unfinished(p *place) string {
+	if p.state != Claimed || i.moving == nil || i.moving.Fence != p.fence || len(i.History) == 0 {
+		return ""
+	}
+	return i.History[len(i.History)-1].Op
+}
+
+// arrive moves an item to where it goes, and tells those who wait.
+func (q *Files) arrive(from *place, it *Item, to *place) error {
+	if err := q.move(from, to); err != nil {
+		return err
+	}
+	q.locate(it, to)
+	if to.state == Ready || to.state == Blocked {
+		return q.arrived()
+	}
+	return nil
+}
+
+// Done ends an item.
+func (q *Files) Done(ctx context.Context, t Token, o Outcome) (Item, error) {
+	if err := o.check(); err != nil {
+		return Item{}, err
+	}
+	it, err := q.held(ctx, t, OpDone, func(p place, it Item) (Item, Change, error) {
+		it.Result, it.LastError, it.Reason = o.kept(), "", ""
+		to := p.settled(Done)
+		if err := q.settle(&p, &it, &to, Entry{Op: OpDone, Note: o.Summary}); err != nil {
+			return Item{}, Change{}, err
+		}
+		return it, Change{Op: OpDone, To: Done, By: p.worker, Note: o.Summary}, nil
+	})
+	if err != nil {
+		return it, err
+	}
+	// The item is done whatever becomes of this; the next sweep makes it good.
+	_ = q.unblock(ctx, it.ID)
+	return it, nil
+}
+
+// Fail gives an item back for later, or ends it.
+func (q *Files) Fail(ctx context.Context, t Token, f Failure) (Item, error) {
+	if err := f.Outcome.check(); err != nil {
+		return Item{}, err
+	}
+	if f.RetryAfter < 0 {
+		return Item{}, invalid("retry after %s", f.RetryAfter)
+	}
+	return q.held(ctx, t, OpFail, func(p place, it Item) (Item, Change, error) {
+		if !f.Free && it.unfinished(&p) != OpFail {
+			it.Attempts++
+		}
+		it.LastError = cut(f.Error, maxNote)
+		it.Result = f.Outcome.kept()
+		e := Entry{Op: OpFail, Attempt: it.Attempts, Note: f.Error}
+		var to place
+		if f.Permanent || it.Attempts >= it.Limit() {
+			to = p.settled(Dead)
+			it.Reason = fmt.Sprintf("failed %d times", it.Attempts)
+			if f.Permanent {
+				it.Reason = "failed for good"
+			}
+		} else {
+			wait := Backoff(it.Attempts)
+			if f.RetryAfter > 0 {
+				wait = f.RetryAfter
+			}
+			it.NotBefore = stamp(q.now().Add(wait))
+			to = p.ready(it.NotBefore)
+		}
+		if err := q.settle(&p, &it, &to, e); err != nil {
+			return Item{}, Change{}, err
+		}
+		return it, Change{Op: OpFail, To: to.state, By: p.worker, Note: it.LastError}, nil
+	})
+}
+
+// Release gives an item back.
+func (q *Files) Release(ctx context.Context, t Token, reason string) (Item, error) {
+	return q.held(ctx, t, OpRelease, func(p place, it Item) (Item, Change, error) {
+		to := p.ready(it.NotBefore)
+		if err := q.settle(&p, &it, &to, Entry{Op: OpRelease, Note: reason}); err != nil {
+			return Item{}, Change{}, err
+		}
+		return it, Change{Op: OpRelease, To: Ready, By: p.worker, Note: reason}, nil
+	})
+}
+
+func (o *Outcome) check() error {
+	if len(o.Data) > 0 && !jsonValid(o.Data) {
+		return invalid("the outcome's data is no JSON")
+	}
+	if n := len(o.Summary) + len(o.Data); n > MaxItemBytes {
+		return invalid("the outcome has %d bytes, more than %d: keep it in a file and name that", n, MaxItemBytes)
+	}
+	return nil
+}
+
+// kept is the outcome as it is kept, nil for an empty one.
+func (o *Outcome) kept() *Outcome {
+	if o.Summary == "" && o.Run == "" && o.Session == "" && len(o.Artifacts) == 0 && len(o.Data) == 0 {
+		return nil
+	}
+	k := *o
+	return &k
+}

@@ -1,0 +1,344 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/proc"
+)
+
+// Options say where a queue of files is, and who works with it.
+type Options struct {
+	Dir  string
+	Now  func() time.Time
+	Disk durable.Disk
+	// Host is this machine's name. With Process it makes out whose claims are whose.
+	Host string
+	// Process is the process that this queue's bound claims end with; the zero ID is
+	// none, and then only leases count.
+	Process proc.ID
+	// Boot is this boot's name (proc.ID.Boot of any process here), for telling
+	// whether the holder of a claim lives; it is taken from Process where that is set.
+	Boot string
+	// Alive tells whether a process runs; nil asks the system.
+	Alive func(proc.ID) bool
+	// Actor is who does what needs no claim, for the history.
+	Actor string
+	// Record is told of each change once it has been made. nil is nobody. What it
+	// does is its own affair: the change stands.
+	Record func(context.Context, Change)
+}
+
+// Files is a queue of plain files in one directory. It is made by [Open], which
+// touches nothing.
+type Files struct {
+	opt     Options
+	machine string
+
+	mu    sync.Mutex
+	index index
+	dirs  bool // the directories are there
+	swept time.Time
+	seen  map[string]time.Time // claims whose lease was found out of order, and since when
+}
+
+var _ Queue = (*Files)(nil)
+
+const (
+	dirPerm  = 0o700
+	filePerm = 0o600
+
+	lockName     = "queue.lock"
+	arrivalsName = "arrivals"
+)
+
+// Open is the queue in a directory, which the first item that is added makes.
+func Open(opt Options) *Files {
+	if opt.Alive == nil {
+		opt.Alive = proc.ID.Alive
+	}
+	if opt.Boot == "" {
+		opt.Boot = opt.Process.Boot
+	}
+	return &Files{opt: opt, machine: machine(opt.Host, opt.Boot), seen: map[string]time.Time{}}
+}
+
+// Close frees nothing at the moment; claims stay.
+func (q *Files) Close() error { return nil }
+
+func (q *Files) path(p *place) string { return filepath.Join(q.opt.Dir, string(p.state), p.name()) }
+
+func (q *Files) dir(s State) string { return filepath.Join(q.opt.Dir, string(s)) }
+
+func (q *Files) now() time.Time { return q.opt.Now() }
+
+// lock takes the queue's lock, and makes the queue if it is not there.
+func (q *Files) lock(ctx context.Context) (func(), error) {
+	if err := q.make(); err != nil {
+		return nil, err
+	}
+	unlock, err := q.opt.Disk.Lock(ctx, filepath.Join(q.opt.Dir, lockName))
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	return func() { _ = unlock() }, nil
+}
+
+func (q *Files) make() error {
+	q.mu.Lock()
+	made := q.dirs
+	q.mu.Unlock()
+	if made {
+		return nil
+	}
+	for _, s := range States() {
+		if err := q.opt.Disk.MkdirAll(q.dir(s), dirPerm); err != nil {
+			return fmt.Errorf("queue: %w", err)
+		}
+	}
+	q.mu.Lock()
+	q.dirs = true
+	q.mu.Unlock()
+	return nil
+}
+
+// read is the item at a place, with its place filled in.
+func (q *Files) read(p *place) (Item, error) {
+	path := q.path(p)
+	f, err := os.Open(path)
+	if err != nil {
+		return Item{}, fmt.Errorf("read item: %w", err)
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return Item{}, fmt.Errorf("read item: %w", err)
+	}
+	if !fi.Mode().IsRegular() {
+		return Item{}, fmt.Errorf("%w: %s: no regular file", ErrDamaged, path)
+	}
+	if fi.Size() > maxReadBytes {
+		return Item{}, fmt.Errorf("%w: %s: %d bytes, more than %d", ErrDamaged, path, fi.Size(), maxReadBytes)
+	}
+	data := make([]byte, fi.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return Item{}, fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+	}
+	it, err := decode(data)
+	if err != nil {
+		return Item{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if it.ID != p.id {
+		return Item{}, fmt.Errorf("%w: %s: it says that its id is %s", ErrDamaged, path, it.ID)
+	}
+	q.locate(&it, p)
+	return it, nil
+}
+
+// locate fills in what an item's place tells.
+func (q *Files) locate(it *Item, p *place) {
+	it.State, it.Claim, it.Waits = p.state, nil, ""
+	if p.state != Done && p.state != Dead {
+		it.Fence = max(it.Fence, p.fence)
+	}
+	if p.state == Blocked {
+		it.Waits = p.waits
+	}
+	if p.state == Claimed {
+		h := &Holder{Worker: p.worker, Fence: p.fence, Since: time.UnixMilli(p.since).UTC(), Until: time.UnixMilli(p.until).UTC()}
+		if m, id, ok := parseHolder(p.holder, q.opt.Boot); ok {
+			h.PID, h.Here = id.PID, m == q.machine
+		}
+		it.Claim = h
+	}
+}
+
+// write puts an item where p says, replacing what is there. It lasts with the next
+// change of the directory that is waited for.
+func (q *Files) write(p *place, it *Item) error {
+	it.V = version
+	it.Updated = stamp(q.now())
+	data, err := encode(it)
+	if err != nil {
+		return fmt.Errorf("write item %s: %w", it.ID, err)
+	}
+	if len(data) > maxReadBytes {
+		return invalid("%s would have %d bytes, more than %d", it.ID, len(data), maxReadBytes)
+	}
+	if err := q.opt.Disk.WriteFileHot(q.path(p), data, filePerm); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	return nil
+}
+
+// move is one rename of an item, which lasts when it returns nil.
+func (q *Files) move(from, to *place) error {
+	if err := q.opt.Disk.Rename(q.path(from), q.path(to)); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	return nil
+}
+
+// places lists a directory by its names alone. A directory that is missing is empty.
+func (q *Files) places(s State) ([]place, []Trouble, error) {
+	names, err := names(q.dir(s))
+	if err != nil {
+		return nil, nil, err
+	}
+	list := make([]place, 0, len(names))
+	var trouble []Trouble
+	for _, n := range names {
+		p, ok := parsePlace(s, n)
+		if !ok {
+			if !durable.IsTemp(n) { // of a write that is under way, or was killed
+				trouble = append(trouble, Trouble{Where: filepath.Join(q.dir(s), n), Why: "its name is not one that the queue gives"})
+			}
+			continue
+		}
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b place) int { return a.less(&b) })
+	return list, trouble, nil
+}
+
+func names(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("queue: list %s: %w", dir, err)
+	}
+	return names, nil
+}
+
+// exists reports whether an item is settled as s.
+func (q *Files) exists(s State, id string) (bool, error) {
+	_, err := os.Lstat(filepath.Join(q.dir(s), id+suffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("queue: %w", err)
+	}
+	return true, nil
+}
+
+// find is where an item is, by id. With the lock in hand the answer holds; without
+// it the item may have moved since.
+func (q *Files) find(id string) (place, error) {
+	if err := CheckID(id); err != nil {
+		return place{}, fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	for range 3 { // it may move from a directory not yet looked at to one that was
+		var found []place
+		for _, s := range []State{Ready, Claimed, Blocked} {
+			list, err := names(q.dir(s))
+			if err != nil {
+				return place{}, err
+			}
+			for _, n := range list {
+				if !strings.HasSuffix(n, "~"+id+suffix) {
+					continue
+				}
+				if p, ok := parsePlace(s, n); ok && p.id == id {
+					found = append(found, p)
+				}
+			}
+		}
+		for _, s := range []State{Done, Dead} {
+			is, err := q.exists(s, id)
+			if err != nil {
+				return place{}, err
+			}
+			if is {
+				found = append(found, place{state: s, id: id})
+			}
+		}
+		if len(found) > 0 {
+			return q.newest(found), nil
+		}
+	}
+	return place{}, fmt.Errorf("%w: %s", ErrNotFound, id)
+}
+
+// newest is the one of an item's places that counts, should a hand have made a copy:
+// the one with the highest number, and of two with the same the settled one.
+func (q *Files) newest(list []place) place {
+	if len(list) == 1 {
+		return list[0]
+	}
+	number := func(p *place) uint64 {
+		n := 2 * p.fence
+		if p.state == Done || p.state == Dead {
+			if it, err := q.read(p); err == nil {
+				n = 2*it.Fence + 1
+			}
+		}
+		return n
+	}
+	return slices.MaxFunc(list, func(a, b place) int { return cmp.Compare(number(&a), number(&b)) })
+}
+
+// token is the right to speak about an item under a fencing number.
+func token(id string, fence uint64) Token {
+	return Token(id + "#" + strconv.FormatUint(fence, 10))
+}
+
+func parseToken(t Token) (id string, fence uint64, err error) {
+	id, n, ok := strings.Cut(string(t), "#")
+	fence, nerr := strconv.ParseUint(n, 10, 64)
+	if !ok || nerr != nil || CheckID(id) != nil {
+		return "", 0, fmt.Errorf("%w: %q is no token of this queue", ErrLost, cut(string(t), 100))
+	}
+	return id, fence, nil
+}
+
+// record tells of a change that was made.
+func (q *Files) record(ctx context.Context, c Change) {
+	if q.opt.Record != nil {
+		q.opt.Record(context.WithoutCancel(ctx), c)
+	}
+}
+
+// Get is an item by its id, or by its key.
+func (q *Files) Get(_ context.Context, id string) (Item, error) {
+	_, it, err := q.get(id)
+	if errors.Is(err, ErrNotFound) {
+		if _, byKey, kerr := q.get(keyID(id)); kerr == nil && byKey.Key == id {
+			return byKey, nil
+		}
+	}
+	return it, err
+}
+
+func (q *Files) get(id string) (place, Item, error) {
+	for range 5 { // it may move between the two looks
+		p, err := q.find(id)
+		if err != nil {
+			return p, Item{}, err
+		}
+		it, err := q.read(&p)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return p, it, err
+		}
+	}
+	return place{}, Item{}, fmt.Errorf("%w: %s moves faster than it can be looked at; try again", ErrNotFound, id)
+}

@@ -1,0 +1,199 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// index is what one process knows of ready/: the names in their order, so that a
+// claim neither lists the directory nor reads other items' files. It is derived and
+// checked: whoever puts something into ready/ or blocked/ moves the time of the file
+// arrivals, which is used as a counter, and then the directory is listed anew. Names
+// that another worker has claimed since are found to be gone when they are tried.
+type index struct {
+	known    bool
+	arrivals time.Time // of the counter, when the directory was listed
+	dirTime  time.Time // of the directory, at the same moment
+	listed   time.Time
+	due      []place // in order
+	later    []place // that had to wait when they were listed, the soonest first
+	labels   map[string]*Item
+	damaged  map[string]string // name → why it is passed over
+}
+
+// recheck is how long a change of ready/ that was not made by this program may stay
+// unseen while there is something to claim.
+const recheck = 2 * time.Second
+
+// arrivals is the counter. A queue without one has had no arrivals.
+func (q *Files) arrivals() (time.Time, error) {
+	fi, err := os.Lstat(filepath.Join(q.opt.Dir, arrivalsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("queue: %w", err)
+	}
+	return fi.ModTime(), nil
+}
+
+// arrived counts an arrival. The lock is held. Two seconds are the coarsest step that
+// a file system in use has for times, so each step can be told from the one before.
+func (q *Files) arrived() error {
+	path := filepath.Join(q.opt.Dir, arrivalsName)
+	was, err := q.arrivals()
+	if err == nil && was.IsZero() {
+		was = time.Unix(1_000_000_000, 0)
+		err = q.opt.Disk.WriteFileHot(path, nil, filePerm)
+	}
+	if err == nil {
+		err = q.opt.Disk.Touch(path, was.Add(2*time.Second))
+	}
+	if err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	return nil
+}
+
+// refresh brings the index up to date. q.mu is held.
+func (q *Files) refresh(now time.Time, empty bool) error {
+	x := &q.index
+	count, err := q.arrivals()
+	if err != nil {
+		return err
+	}
+	if x.known && count.Equal(x.arrivals) {
+		if age := now.Sub(x.listed); !empty && age >= 0 && age < recheck {
+			return nil
+		}
+		fi, err := os.Stat(q.dir(Ready))
+		if err == nil && fi.ModTime().Equal(x.dirTime) || errors.Is(err, fs.ErrNotExist) {
+			x.listed = now
+			return nil
+		}
+	}
+	var dirTime time.Time
+	if fi, err := os.Stat(q.dir(Ready)); err == nil {
+		dirTime = fi.ModTime()
+	}
+	list, _, err := q.places(Ready)
+	if err != nil {
+		return err
+	}
+	was := x.damaged
+	*x = index{known: true, arrivals: count, dirTime: dirTime, listed: now, labels: x.labels, damaged: map[string]string{}}
+	for _, p := range list {
+		if why, ok := was[p.name()]; ok {
+			x.damaged[p.name()] = why // looked at again below, when nothing else is there
+		}
+		if p.notBefor > now.UnixMilli() {
+			x.later = append(x.later, p)
+		} else {
+			x.due = append(x.due, p)
+		}
+	}
+	slices.SortFunc(x.later, func(a, b place) int { return int(min(max(a.notBefor-b.notBefor, -1), 1)) })
+	return nil
+}
+
+// ripen moves what had to wait among what is due.
+func (x *index) ripen(now time.Time) {
+	for len(x.later) > 0 && x.later[0].notBefor <= now.UnixMilli() {
+		p := x.later[0]
+		x.later = x.later[1:]
+		at, _ := slices.BinarySearchFunc(x.due, p, func(a, b place) int { return a.less(&b) })
+		x.due = slices.Insert(x.due, at, p)
+	}
+}
+
+// pick takes the first name that fits out of the index. found is false when there is
+// none.
+func (q *Files) pick(opt *ClaimOptions, now time.Time, take bool) (p place, found bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, empty := range []bool{false, true} {
+		if err := q.refresh(now, empty); err != nil {
+			return p, false, err
+		}
+		x := &q.index
+		x.ripen(now)
+		for i := 0; i < len(x.due); i++ {
+			p := x.due[i]
+			if p.notBefor > now.UnixMilli() || x.damaged[p.name()] != "" || opt.ID != "" && opt.ID != p.id {
+				continue
+			}
+			ok, gone := q.fits(&p, opt)
+			if gone || ok && take {
+				x.drop(i)
+				i--
+			}
+			if ok {
+				return p, true, nil
+			}
+		}
+	}
+	return p, false, nil
+}
+
+func (x *index) drop(i int) {
+	if i == 0 {
+		x.due = x.due[1:]
+		return
+	}
+	x.due = slices.Delete(x.due, i, i+1)
+}
+
+// fits looks whether an item has the labels that are asked for. What a file of one
+// name holds does not change, so each is read once.
+func (q *Files) fits(p *place, opt *ClaimOptions) (ok, gone bool) {
+	if len(opt.Labels) == 0 && opt.Agent == "" {
+		return true, false
+	}
+	x := &q.index
+	name := p.name()
+	it := x.labels[name]
+	if it == nil {
+		read, err := q.read(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, true
+		case errors.Is(err, ErrDamaged):
+			x.damaged[name] = err.Error()
+			return false, false
+		case err != nil:
+			return true, false // the claim finds out what is wrong
+		}
+		it = &Item{Labels: read.Labels, Agent: read.Agent}
+		if x.labels == nil || len(x.labels) > 100_000 {
+			x.labels = map[string]*Item{}
+		}
+		x.labels[name] = it
+	}
+	return it.has(opt.Labels) && it.suits(opt.Agent), false
+}
+
+func (i *Item) has(labels []string) bool {
+	for _, l := range labels {
+		if !slices.Contains(i.Labels, l) {
+			return false
+		}
+	}
+	return true
+}
+
+func (i *Item) suits(agent string) bool { return agent == "" || i.Agent == "" || i.Agent == agent }
+
+// pass makes the index pass over an item that cannot be read.
+func (q *Files) pass(p *place, why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.index.damaged == nil {
+		q.index.damaged = map[string]string{}
+	}
+	q.index.damaged[p.name()] = why.Error()
+}

@@ -1,0 +1,254 @@
+package queue
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"reprise/internal/durable"
+)
+
+const (
+	version = 1
+	// maxReadBytes is the longest file that is read as an item: what was added may
+	// have grown by its history and result.
+	maxReadBytes = 4 * MaxItemBytes
+	maxHistory   = 200
+	maxID        = 60
+	maxKey       = 500
+	maxTitle     = 500
+	maxNote      = 2000
+	maxList      = 1000 // labels, dependencies
+)
+
+// moving says where an item that was rewritten is about to go. It is written before
+// the item moves, so that whoever finds it after a crash can finish that.
+type moving struct {
+	To    State  `json:"to"`
+	Fence uint64 `json:"fence"`
+	// Waits is the dependency that a blocked item waits for.
+	Waits string `json:"waits,omitempty"`
+}
+
+// stored is an item as it is in its file.
+type stored struct {
+	Item
+	Edits  uint64  `json:"edits,omitempty"`
+	Moving *moving `json:"moving,omitempty"`
+}
+
+// encode is the item's file.
+func encode(it *Item) ([]byte, error) {
+	s := stored{Item: *it, Edits: it.edits, Moving: it.moving}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(s); err != nil {
+		return nil, err
+	}
+	if len(it.extra) == 0 {
+		return b.Bytes(), nil
+	}
+	return withExtra(b.Bytes(), it.extra)
+}
+
+// withExtra puts fields before an object's end.
+func withExtra(data []byte, extra map[string]json.RawMessage) ([]byte, error) {
+	var more bytes.Buffer
+	enc := json.NewEncoder(&more)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(extra); err != nil {
+		return nil, err
+	}
+	head := bytes.TrimSuffix(data, []byte("\n}\n"))
+	return slices.Concat(head, []byte(",\n"), bytes.TrimPrefix(more.Bytes(), []byte("{\n"))), nil
+}
+
+// decode reads an item's file. Fields that this version does not know are kept.
+func decode(data []byte) (Item, error) {
+	var v struct {
+		V *int `json:"v"`
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return Item{}, fmt.Errorf("%w: it is no JSON object: %w", ErrDamaged, err)
+	}
+	switch {
+	case v.V == nil:
+		return Item{}, fmt.Errorf("%w: it has no \"v\"", ErrDamaged)
+	case *v.V != version:
+		return Item{}, fmt.Errorf("%w: its version is %d and this program knows %d", ErrDamaged, *v.V, version)
+	}
+	var s stored
+	if err := json.Unmarshal(data, &s); err != nil {
+		return Item{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	it := s.Item
+	it.moving, it.edits = s.Moving, s.Edits
+	if err := json.Unmarshal(data, &it.extra); err != nil {
+		return Item{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	known := knownFields()
+	for name := range it.extra {
+		if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+			delete(it.extra, name)
+		}
+	}
+	if err := it.check(); err != nil {
+		return Item{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return it, nil
+}
+
+// knownFields are the names of an item's fields in its file.
+func knownFields() []string {
+	var names []string
+	for _, t := range []reflect.Type{reflect.TypeFor[Item](), reflect.TypeFor[stored]()} {
+		for i := range t.NumField() {
+			if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
+}
+
+// check says what is wrong with an item that is in a queue.
+func (i *Item) check() error {
+	if err := CheckID(i.ID); err != nil {
+		return err
+	}
+	if i.Priority != nil && (*i.Priority < 0 || *i.Priority > MaxPriority) {
+		return invalid("the priority is %d; it is from 0, the most urgent, to %d", *i.Priority, MaxPriority)
+	}
+	for _, d := range i.DependsOn {
+		if err := CheckID(d); err != nil {
+			return fmt.Errorf("depends on: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkNew says what is wrong with an item that is to be added.
+func (i *Item) checkNew() error {
+	for _, f := range []struct {
+		name, value string
+		limit       int
+	}{{"title", i.Title, maxTitle}, {"key", i.Key, maxKey}, {"source", i.Source, maxKey}, {"task", i.Task, maxKey}, {"agent", i.Agent, maxKey}} {
+		if !utf8.ValidString(f.value) {
+			return invalid("the %s is not UTF-8", f.name)
+		}
+		if len(f.value) > f.limit {
+			return invalid("the %s has %d bytes, more than %d", f.name, len(f.value), f.limit)
+		}
+		if strings.ContainsAny(f.value, "\r\n\x00") {
+			return invalid("the %s has more than one line", f.name)
+		}
+	}
+	if strings.TrimSpace(i.Title) == "" {
+		return invalid("it has no title")
+	}
+	if !utf8.ValidString(i.Body) {
+		return invalid("the body is not UTF-8")
+	}
+	if len(i.Labels) > maxList || len(i.DependsOn) > maxList {
+		return invalid("more than %d labels or dependencies", maxList)
+	}
+	for _, l := range i.Labels {
+		if strings.TrimSpace(l) == "" || len(l) > maxKey || strings.ContainsAny(l, "\r\n\x00") || !utf8.ValidString(l) {
+			return invalid("the label %q is empty, too long or has more than one line", l)
+		}
+	}
+	if i.MaxAttempts < 0 || i.MaxAttempts > 1000 {
+		return invalid("max_attempts is %d; it is from 1 to 1000, or 0 for the default", i.MaxAttempts)
+	}
+	if len(i.Data) > 0 && !json.Valid(i.Data) {
+		return invalid("data is no JSON")
+	}
+	if y := i.NotBefore.Year(); !i.NotBefore.IsZero() && (y < 1970 || y > 9999) {
+		return invalid("not_before is in the year %d", y)
+	}
+	return i.check()
+}
+
+// CheckID says what is wrong with an item's id.
+func CheckID(id string) error {
+	ok := id != "" && len(id) <= maxID && durable.CheckName(id+".json") == nil
+	for n, c := range []byte(id) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case n > 0 && (c == '-' || c == '_' || c == '.'):
+		default:
+			ok = false
+		}
+	}
+	if !ok {
+		return invalid("the id %q is not 1 to %d lower-case letters, digits, \"-\", \"_\" or \".\"", id, maxID)
+	}
+	return nil
+}
+
+const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
+
+// newID is an id by chance.
+func newID() string {
+	b := make([]byte, 10)
+	for i := range b {
+		b[i] = alphabet[rand.IntN(len(alphabet))]
+	}
+	return "work-" + string(b)
+}
+
+// keyID is the id of an item with a key: the same everywhere, so that two who add it
+// at once add one item.
+func keyID(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "work-k" + base32.NewEncoding(alphabet).EncodeToString(sum[:10])
+}
+
+// note adds a line to the item's history.
+func (i *Item) note(e Entry) {
+	e.At = stamp(e.At)
+	e.Note = cut(e.Note, maxNote)
+	i.History = append(i.History, e)
+	if n := len(i.History) - maxHistory; n > 0 {
+		i.History = slices.Delete(i.History, 0, n)
+		i.Forgotten += n
+	}
+}
+
+// settled reports whether the item's history says that the claim ended that way.
+func (i *Item) settled(op string, fence uint64) bool {
+	return slices.ContainsFunc(i.History, func(e Entry) bool { return e.Op == op && e.Fence == fence })
+}
+
+// stamp is a time as it is written.
+func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// cut is s in at most n bytes of whole characters.
+func cut(s string, n int) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	if len(s) <= n {
+		return s
+	}
+	n -= len("…")
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,318 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// grace is how much longer a claim whose lease ran out is left to a holder that is
+// known to live on this machine. After a sleep or a step of the clock all leases have
+// run out at once, and their holders need a moment to extend them.
+const grace = 2 * DefaultRenew
+
+// sweepSometimes sweeps when that was not done lately; done says that it was.
+func (q *Files) sweepSometimes(ctx context.Context) (done bool, err error) {
+	now := q.now()
+	q.mu.Lock()
+	age := now.Sub(q.swept)
+	q.mu.Unlock()
+	if age >= 0 && age < sweepEvery {
+		return false, nil
+	}
+	_, err = q.Reclaim(ctx)
+	return err == nil, err
+}
+
+// Reclaim sweeps: claims that are over, what a crash left half done, and items that
+// wait for one that is done by now.
+func (q *Files) Reclaim(ctx context.Context) ([]Item, error) {
+	q.mu.Lock()
+	q.swept = q.now()
+	q.mu.Unlock()
+	over, err := q.over()
+	if err != nil {
+		return nil, err
+	}
+	stuck, err := q.stuck()
+	if err != nil {
+		return nil, err
+	}
+	if len(over)+len(stuck) == 0 {
+		return nil, nil // and the lock was not needed
+	}
+	unlock, err := q.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items, changes, err := q.sweep()
+	unlock()
+	for _, c := range changes {
+		q.record(ctx, c)
+	}
+	return items, err
+}
+
+// sweep does it, under the lock. What is damaged is passed over.
+func (q *Files) sweep() (items []Item, changes []Change, err error) {
+	over, err := q.over()
+	if err != nil {
+		return nil, nil, err
+	}
+	var failed []error
+	for _, p := range over {
+		it, c, err := q.reclaim(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, ErrDamaged):
+			q.pass(&p, err)
+		case err != nil:
+			failed = append(failed, err)
+		default:
+			changes = append(changes, c)
+			items = append(items, it)
+		}
+	}
+	stuck, err := q.stuck()
+	if err != nil {
+		return items, changes, errors.Join(append(failed, err)...)
+	}
+	for _, p := range stuck {
+		c, err := q.advance(&p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, ErrDamaged):
+			q.pass(&p, err)
+		case err != nil:
+			failed = append(failed, err)
+		case c.Op != "":
+			changes = append(changes, c)
+		}
+	}
+	return items, changes, errors.Join(failed...)
+}
+
+// over lists the claims whose holders may be taken to be gone.
+func (q *Files) over() ([]place, error) {
+	list, _, err := q.places(Claimed)
+	if err != nil {
+		return nil, err
+	}
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	odd := map[string]time.Time{}
+	var over []place
+	for _, p := range list {
+		if q.index.damaged[p.name()] == "" && q.isOver(&p, now, odd) {
+			over = append(over, p)
+		}
+	}
+	q.seen = odd
+	return over, nil
+}
+
+// isOver decides about one claim. odd collects the names whose lease is out of order
+// and since when that has been seen. q.mu is held.
+//
+// A holder of this machine that is dead has lost its claim at once. Otherwise the
+// lease decides, with two cautions against clocks that jump: a holder of this machine
+// that lives gets a moment more, and a lease that ends later than any could that is
+// given now (the clock went back) is over once it has been looked at for its length.
+func (q *Files) isOver(p *place, now time.Time, odd map[string]time.Time) bool {
+	allow := time.Duration(0)
+	if m, id, ok := parseHolder(p.holder, q.opt.Boot); ok && m == q.machine {
+		if !q.opt.Alive(id) {
+			return true
+		}
+		allow = grace
+	}
+	left := p.until - now.UnixMilli()
+	switch {
+	case left > 0 && left <= p.lease:
+		return false
+	case left <= 0 && allow == 0:
+		return true
+	case left > p.lease:
+		allow = time.Duration(p.lease)*time.Millisecond + allow
+	}
+	since, ok := q.seen[p.name()]
+	if !ok || now.Before(since) {
+		since = now
+	}
+	odd[p.name()] = since
+	return now.Sub(since) >= allow
+}
+
+// stuck lists blocked items that need not be: what they wait for is done, or they
+// were being changed when the one who did that died. Without the lock some of them
+// may be in the middle of that.
+func (q *Files) stuck() ([]place, error) {
+	list, _, err := q.places(Blocked)
+	if err != nil {
+		return nil, err
+	}
+	done := map[string]bool{}
+	var stuck []place
+	for _, p := range list {
+		is := p.why == whyHeld
+		if p.why == whyWaits {
+			known := false
+			if is, known = done[p.waits]; !known {
+				if is, err = q.exists(Done, p.waits); err != nil {
+					return nil, err
+				}
+				done[p.waits] = is
+			}
+		}
+		if is && !q.passed(&p) {
+			stuck = append(stuck, p)
+		}
+	}
+	return stuck, nil
+}
+
+func (q *Files) passed(p *place) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.index.damaged[p.name()] != ""
+}
+
+// reclaim ends a claim whose holder is gone, or finishes what that had begun.
+func (q *Files) reclaim(p place) (Item, Change, error) {
+	it, err := q.read(&p)
+	if err != nil {
+		return Item{}, Change{}, err
+	}
+	if op := it.unfinished(&p); op != "" {
+		to := p.ready(it.NotBefore)
+		switch it.moving.To {
+		case Done, Dead:
+			to = p.settled(it.moving.To)
+		case Blocked:
+			to = p.blocked(it.moving.Waits, it.NotBefore)
+		}
+		if err := q.arrive(&p, &it, &to); err != nil {
+			return Item{}, Change{}, err
+		}
+		return it, Change{Op: op, Item: it, From: Claimed, To: to.state, Fence: p.fence, By: p.worker}, nil
+	}
+	it.Lost++
+	note := "its lease ran out"
+	if m, id, ok := parseHolder(p.holder, q.opt.Boot); ok && m == q.machine && !q.opt.Alive(id) {
+		note = fmt.Sprintf("its worker's process %d ended", id.PID)
+	}
+	to := p.ready(it.NotBefore)
+	if it.Lost >= MaxLost {
+		to = p.settled(Dead)
+		it.Reason = fmt.Sprintf("its worker vanished %d times", it.Lost)
+	}
+	if err := q.settle(&p, &it, &to, Entry{Op: OpLose, Note: note}); err != nil {
+		return Item{}, Change{}, err
+	}
+	return it, Change{Op: OpLose, Item: it, From: Claimed, To: to.state, Fence: p.fence, By: p.worker, Note: note}, nil
+}
+
+// unblock looks at the items that wait for one that was settled.
+func (q *Files) unblock(ctx context.Context, id string) error {
+	list, _, err := q.places(Blocked)
+	if err != nil {
+		return err
+	}
+	waits := false
+	for _, p := range list {
+		waits = waits || p.waits == id
+	}
+	if !waits {
+		return nil
+	}
+	_, err = q.Reclaim(ctx)
+	return err
+}
+
+// advance puts a blocked item where it belongs, under the lock: among the ready ones,
+// or to wait for the next of its dependencies.
+func (q *Files) advance(p *place) (Change, error) {
+	it, err := q.read(p)
+	if err != nil {
+		return Change{}, err
+	}
+	to, err := q.belongs(p, &it)
+	if err != nil || to == *p {
+		return Change{}, err
+	}
+	if p.why == whyHeld && it.moving != nil && it.moving.To == Dead && it.moving.Fence == p.fence {
+		to = p.settled(Dead) // it was being dropped
+	}
+	if err := q.arrive(p, &it, &to); err != nil {
+		return Change{}, err
+	}
+	if to.state != Ready || p.why == whyHeld {
+		return Change{}, nil
+	}
+	return Change{Op: OpUnblock, Item: it, From: Blocked, To: Ready, Fence: it.Fence}, nil
+}
+
+// belongs is where an item that nobody parked belongs: it waits for the first of its
+// dependencies that is not done, or is ready.
+func (q *Files) belongs(p *place, it *Item) (place, error) {
+	waits, err := q.waitsFor(it)
+	if err != nil {
+		return place{}, err
+	}
+	at := *p
+	at.priority, at.edits = it.Urgency(), max(at.edits, it.edits)
+	if waits != "" {
+		return at.blocked(waits, it.NotBefore), nil
+	}
+	return at.ready(it.NotBefore), nil
+}
+
+func (q *Files) waitsFor(it *Item) (string, error) {
+	for _, d := range it.DependsOn {
+		done, err := q.exists(Done, d)
+		if err != nil {
+			return "", err
+		}
+		if !done {
+			return d, nil
+		}
+	}
+	return "", nil
+}
+
+// asNamed compares what the name of a ready item says with what its file says. Where
+// a hand changed the file, the item is filed anew by what it says now, and ok is
+// false. It is false too for a copy of an item that is settled.
+func (q *Files) asNamed(ctx context.Context, p *place, it *Item) (ok bool, err error) {
+	for _, s := range []State{Done, Dead} {
+		if is, err := q.exists(s, p.id); err != nil || is {
+			if is {
+				q.pass(p, fmt.Errorf("an item of this id is %s already", s))
+			}
+			return false, err
+		}
+	}
+	to, err := q.belongs(p, it)
+	if err != nil || to == *p {
+		return err == nil, err
+	}
+	unlock, err := q.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	now, err := q.read(p)
+	if err == nil {
+		if to, err = q.belongs(p, &now); err == nil && to != *p {
+			err = q.arrive(p, &now, &to)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
+		err = nil
+	}
+	q.forget()
+	return false, err
+}

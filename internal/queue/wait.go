@@ -1,0 +1,105 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// lookAgain is the longest that a waiter sleeps: file systems of other machines
+	// tell nothing of changes, and clocks are set.
+	lookAgain = 30 * time.Second
+	// lookAlive is how often it looks whether another process of this machine that
+	// has a claim still runs.
+	lookAlive = 5 * time.Second
+	// lookPoll is how often it looks where the system cannot watch the directory.
+	lookPoll = 2 * time.Second
+)
+
+// Wait waits until something may be claimed. The system tells it of new files, and
+// timers of the times that names have.
+func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
+	longest := lookAgain
+	var told <-chan fsnotify.Event
+	var failed <-chan error
+	if err := q.make(); err != nil {
+		return err
+	}
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer w.Close()
+		err = w.Add(q.dir(Ready))
+		told, failed = w.Events, w.Errors
+	}
+	if err != nil {
+		longest, told, failed = lookPoll, nil, nil // such as no watches left: then by looking
+	}
+	for {
+		if _, err := q.Reclaim(ctx); err != nil {
+			return err
+		}
+		_, err := q.Next(ctx, opt)
+		if !errors.Is(err, ErrEmpty) {
+			return err
+		}
+		sleep, err := q.until(longest)
+		if err != nil {
+			return err
+		}
+		t := time.NewTimer(sleep)
+		for again := false; !again; {
+			select {
+			case <-ctx.Done():
+				t.Stop()
+				return fmt.Errorf("wait for work: %w", context.Cause(ctx))
+			case <-t.C:
+				again = true
+			case e, ok := <-told:
+				if !ok {
+					told, longest = nil, lookPoll
+				}
+				again = !ok || e.Has(fsnotify.Create)
+			case <-failed: // more came than could be told
+				again = true
+			}
+		}
+		t.Stop()
+	}
+}
+
+// until is how long nothing can become ready by time alone, and no more than longest.
+func (q *Files) until(longest time.Duration) (time.Duration, error) {
+	now := q.now().UnixMilli()
+	sleep := longest
+	sooner := func(ms int64) { sleep = min(sleep, max(time.Duration(ms-now)*time.Millisecond, 0)+10*time.Millisecond) }
+	ready, _, err := q.places(Ready)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range ready {
+		if p.notBefor > now {
+			sooner(p.notBefor)
+		}
+	}
+	claimed, _, err := q.places(Claimed)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range claimed {
+		if q.passed(&p) {
+			continue
+		}
+		if m, id, ok := parseHolder(p.holder, q.opt.Boot); ok && m == q.machine && id != q.opt.Process {
+			sleep = min(sleep, lookAlive)
+		} else if p.until > now {
+			sooner(p.until)
+		} else {
+			sleep = min(sleep, lookAlive)
+		}
+	}
+	return sleep, nil
+}
