@@ -15,13 +15,14 @@ var fileWriters = exceptions{
 var exits = exceptions{}
 
 var ambient = exceptions{
-	"internal/cli/demo_client.go": "the demo waits for real processes",
-	"internal/hookmain":           "the hook program's composition: it reads the real environment for those below it",
-	"internal/recallmain":         "the recall program's composition: it reads the real environment for those below it",
-	"internal/runmain":            "the run program's composition: it reads the real environment for those below it",
-	"internal/config/env.go":      "config.OSEnv reads the process's environment, directory and clock once, for main",
-	"internal/cli/osapp.go":       "cli.OSApp makes the App of the real process, for main",
-	"internal/mcpserver/http.go":  "deadlines of connections are instants of the machine's clock",
+	"internal/cli/demo_client.go":  "the demo waits for real processes",
+	"internal/hookmain":            "the hook program's composition: it reads the real environment for those below it",
+	"internal/recallmain":          "the recall program's composition: it reads the real environment for those below it",
+	"internal/runmain":             "the run program's composition: it reads the real environment for those below it",
+	"internal/durable/durabletest": "it starts the test binary again: with its environment, but for the temporary directory, which a killed process does not clear",
+	"internal/config/env.go":       "config.OSEnv reads the process's environment, directory and clock once, for main",
+	"internal/cli/osapp.go":        "cli.OSApp makes the App of the real process, for main",
+	"internal/mcpserver/http.go":   "deadlines of connections are instants of the machine's clock",
 }
 
 var packageState = exceptions{}

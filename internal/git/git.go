@@ -82,6 +82,7 @@ type Git struct {
 	index    string // GIT_INDEX_FILE of one command
 	gitDir   string // GIT_DIR, where it is not to be looked for
 	workTree string // GIT_WORK_TREE
+	bare     string // the repository, where refs and objects may be read as files
 	theirs   bool   // see OfUser
 }
 
@@ -231,9 +232,14 @@ func (g *Git) Run(ctx context.Context, args ...string) ([]byte, error) {
 // RunIndex is Run with an index file other than the checkout's own, so that a
 // tree can be made without touching files.
 func (g *Git) RunIndex(ctx context.Context, index string, args ...string) ([]byte, error) {
+	return g.WithIndex(index).run(ctx, g.o.Local, nil, args...)
+}
+
+// WithIndex returns a Git whose commands use another index file than the checkout's.
+func (g *Git) WithIndex(index string) *Git {
 	h := *g
 	h.index = index
-	return h.run(ctx, g.o.Local, nil, args...)
+	return &h
 }
 
 // RunInput is Run with bytes on standard input.

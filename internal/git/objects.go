@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"context"
 	"crypto/sha1" //nolint:gosec // git's object ids are SHA-1
@@ -28,7 +29,7 @@ import (
 // then neither looks for another one nor minds settings that forbid to find it.
 func NewBare(dir string, o Options) *Git {
 	g := New(dir, o)
-	g.gitDir = dir
+	g.gitDir, g.bare = dir, dir
 	return g
 }
 
@@ -190,6 +191,27 @@ func (g *Git) MoveRef(ctx context.Context, ref, id, old, why string) error {
 	return movedError(err)
 }
 
+// RefMove is one change of a ref; New "" removes it, Old "" makes it.
+type RefMove struct{ Ref, New, Old string }
+
+// MoveRefs changes several refs, all or none, with the errors of [Git.MoveRef].
+func (g *Git) MoveRefs(ctx context.Context, why string, moves ...RefMove) error {
+	var in strings.Builder
+	zero := strings.Repeat("0", 2*sha1.Size)
+	for _, m := range moves {
+		if strings.ContainsAny(m.Ref, " \n\x00") {
+			return fmt.Errorf("move ref: %q is no name of one", m.Ref)
+		}
+		if m.New == "" {
+			fmt.Fprintf(&in, "delete %s %s\n", m.Ref, m.Old)
+			continue
+		}
+		fmt.Fprintf(&in, "update %s %s %s\n", m.Ref, m.New, cmp.Or(m.Old, zero))
+	}
+	_, err := g.RunInput(ctx, []byte(in.String()), "update-ref", "--create-reflog", "-m", why, "--stdin")
+	return movedError(err)
+}
+
 // DropRef removes a ref, if it is at old.
 func (g *Git) DropRef(ctx context.Context, ref, old string) error {
 	_, err := g.Run(ctx, "update-ref", "-d", ref, old)
@@ -216,8 +238,8 @@ type Object struct {
 	Data     []byte
 }
 
-// Objects reads what the names stand for, in one process: ids, refs, or
-// REV:PATH. What is not there has no Kind.
+// Objects reads what the names stand for, in one process at most: ids, refs by
+// their whole names, or REV:PATH. What is not there has no Kind.
 func (g *Git) Objects(ctx context.Context, names ...string) ([]Object, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -227,6 +249,32 @@ func (g *Git) Objects(ctx context.Context, names ...string) ([]Object, error) {
 			return nil, fmt.Errorf("read objects: %q cannot be asked for", n)
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read objects: %w", err)
+	}
+	if !g.reads() {
+		return g.askObjects(ctx, names)
+	}
+	list, rest := g.looseObjects(names)
+	if len(rest) == 0 {
+		return list, nil
+	}
+	ask := make([]string, len(rest))
+	for i, n := range rest {
+		ask[i] = names[n]
+	}
+	more, err := g.askObjects(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range rest {
+		list[n] = more[i]
+	}
+	return list, nil
+}
+
+// askObjects is Objects by the git program.
+func (g *Git) askObjects(ctx context.Context, names []string) ([]Object, error) {
 	out, err := g.RunInput(ctx, []byte(strings.Join(names, "\n")+"\n"), "cat-file", "--batch")
 	if err != nil {
 		return nil, fmt.Errorf("read objects: %w", err)
@@ -298,6 +346,9 @@ func (g *Git) Files(ctx context.Context, rev string) (map[string]Entry, error) {
 	if rev == "" {
 		return files, nil
 	}
+	if files, ok := g.looseFiles(rev); ok {
+		return files, nil
+	}
 	out, err := g.Run(ctx, "ls-tree", "-r", "-z", "--full-tree", rev)
 	if err != nil {
 		return nil, fmt.Errorf("list files of %s: %w", rev, err)
@@ -315,6 +366,15 @@ func (g *Git) Files(ctx context.Context, rev string) (map[string]Entry, error) {
 
 // MergeBase is the newest common ancestor of two commits, "" when there is none.
 func (g *Git) MergeBase(ctx context.Context, a, b string) (string, error) {
+	switch {
+	case a == b:
+		return a, nil
+	case g.bare == "" || !isID(a) || !isID(b):
+	case g.ahead(a, b):
+		return a, nil
+	case g.ahead(b, a):
+		return b, nil
+	}
 	out, err := g.Run(ctx, "merge-base", a, b)
 	var e *Error
 	if errors.As(err, &e) && e.Code == 1 && e.Stderr == "" {
@@ -325,6 +385,9 @@ func (g *Git) MergeBase(ctx context.Context, a, b string) (string, error) {
 
 // Refs lists refs below prefixes with the commits that they are at.
 func (g *Git) Refs(ctx context.Context, prefixes ...string) (map[string]string, error) {
+	if refs, ok := g.fileRefs(prefixes); ok {
+		return refs, ctx.Err()
+	}
 	out, err := g.Run(ctx, append([]string{"for-each-ref", "--format=%(objectname) %(refname)"}, prefixes...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list branches: %w", err)

@@ -261,13 +261,9 @@ func (t *Tree) mergeOnce(ctx context.Context, their, message string, out *Merged
 		return false, err
 	}
 	out.Merged, out.Notices = true, notices
-	if err := t.r.git.MoveRef(ctx, t.ref(), target, s.Commit, "reprise: "+firstLine(message)); err != nil {
+	if err := t.r.git.MoveRefs(ctx, "reprise: "+firstLine(message),
+		git.RefMove{Ref: t.ref(), New: target, Old: s.Commit}, git.RefMove{Ref: pending, Old: target}); err != nil {
 		return retry(err)
-	}
-	if err := t.r.git.DropRef(ctx, pending, target); err != nil {
-		if _, err := retry(err); err != nil {
-			return false, err
-		}
 	}
 	out.Commit = target
 	if t.r.o.AfterWrite != nil {
@@ -431,8 +427,8 @@ func (t *Tree) finish(ctx context.Context, d *durable.Dir, old *version) (moved 
 			return false, "", drop()
 		}
 	}
-	if err := t.r.git.MoveRef(ctx, t.ref(), id, old.commit, "reprise: finish a merge"); err != nil {
+	if err := t.r.git.MoveRefs(ctx, "reprise: finish a merge", git.RefMove{Ref: t.ref(), New: id, Old: old.commit}, git.RefMove{Ref: pending, Old: id}); err != nil {
 		return false, "", err
 	}
-	return true, "a merge into " + t.Branch + " that was not finished was finished", drop()
+	return true, "a merge into " + t.Branch + " that was not finished was finished", nil
 }

@@ -1,15 +1,18 @@
 package staterepo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/mdfile"
 	"reprise/internal/staterepo"
@@ -133,12 +136,97 @@ func entry(sec int, agent, typ, text string) string {
 	return "\n" + string(raw)
 }
 
-// bareRemote is a repository that machines exchange through.
-func (m *machine) bareRemote() string {
-	m.t.Helper()
-	dir := filepath.Join(m.dir, "remote.git")
-	m.gitIn(m.dir, "init", "-q", "--bare", dir)
-	return dir
+// there is where pairIn puts the second machine.
+func there(dir string) string { return filepath.Join(dir, "there") }
+
+// template is a directory with two machines that exchange through a third place,
+// made once and copied: links are mended as after any move. TestMain removes it.
+type template struct {
+	make func(a, b *machine) // what is done there at first; may be nil
+	once sync.Once
+	dir  string
+}
+
+var (
+	emptyPair template
+	// twoSides is a pair of which both changed the same files since they exchanged.
+	twoSides = template{make: func(a, b *machine) {
+		a.write(a.repo.Global().Dir, "plan.md", "1\n2\n3\n")
+		a.sync()
+		b.sync()
+		b.write(b.repo.Global().Dir, "learnings.md", entry(1, "there", mdfile.TypeLearning, "From there."))
+		b.write(b.repo.Global().Dir, "plan.md", "1\n2\n3 there\n")
+		b.sync()
+		a.write(a.repo.Global().Dir, "learnings.md", entry(2, "here", mdfile.TypeLearning, "From here."))
+		a.write(a.repo.Global().Dir, "plan.md", "1 here\n2\n3\n")
+	}}
+)
+
+func (p *template) get(t testing.TB) string {
+	t.Helper()
+	p.once.Do(func() {
+		dir, err := os.MkdirTemp("/dev/shm", "staterepo pair ü")
+		if err != nil {
+			if dir, err = os.MkdirTemp("", "staterepo pair ü"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.dir = dir
+		if err := os.Mkdir(there(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		a, b := on(t, dir, durable.Disk{}), on(t, there(dir), durable.Disk{})
+		url := filepath.Join(dir, "remote.git")
+		a.gitIn(dir, "init", "-q", "--bare", url)
+		a.gitIn(url, "config", "receive.autogc", "false")
+		a.remote(url)
+		b.remote(url)
+		if p.make != nil {
+			p.make(a, b)
+		}
+	})
+	return p.dir
+}
+
+// in copies the machines into a directory.
+func (p *template) in(t testing.TB, dir string) (a, b *machine) {
+	t.Helper()
+	from := p.get(t)
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{dir, there(dir)} {
+		config := filepath.Join(d, "data", "projects", "shop", "state.git", "config")
+		text, err := os.ReadFile(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(config, bytes.ReplaceAll(text, []byte(from), []byte(dir)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b = on(t, dir, durable.Disk{}), on(t, there(dir), durable.Disk{})
+	a.ensure()
+	b.ensure()
+	return a, b
+}
+
+func (p *template) pair(t testing.TB) (a, b *machine) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not here")
+	}
+	return p.in(t, fastDir(t))
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, p := range []*template{&emptyPair, &twoSides} {
+		if p.dir != "" {
+			_ = os.RemoveAll(p.dir)
+		}
+	}
+	os.Exit(code)
 }
 
 func (m *machine) remote(url string) {
@@ -453,21 +541,26 @@ func TestHandEditsBecomeEntries(t *testing.T) {
 	}
 }
 
+// Without a remote there is nothing to exchange with, which is said.
+func TestNoRemote(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	if s := m.sync(); s.Remote != "" || len(s.Notes) == 0 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := m.repo.Sync(t.Context(), staterepo.Push); !errors.Is(err, staterepo.ErrNoRemote) {
+		t.Errorf("%v", err)
+	}
+	if err := m.repo.SetRemote(t.Context(), "--upload-pack=x"); err == nil {
+		t.Error("an option was taken for an address")
+	}
+}
+
 // Two machines: entries unite, text of both sides stays, an owner's scratch stays
 // its own, and other agents' branches are seen.
 func TestSync(t *testing.T) {
 	t.Parallel()
-	a := newMachine(t, nil)
-	b := newMachine(t, nil)
-	url := a.bareRemote()
-	if s := a.sync(); s.Remote != "" || len(s.Notes) == 0 {
-		t.Errorf("%+v", s)
-	}
-	if _, err := a.repo.Sync(t.Context(), staterepo.Push); !errors.Is(err, staterepo.ErrNoRemote) {
-		t.Errorf("%v", err)
-	}
-	a.remote(url)
-	b.remote(url)
+	a, b := emptyPair.pair(t)
 	ga, gb := a.repo.Global(), b.repo.Global()
 	one := a.agent("one")
 	a.write(ga.Dir, "learnings.md", "# Learnings\n"+entry(1, "a", mdfile.TypeLearning, "From a."))
@@ -482,27 +575,22 @@ func TestSync(t *testing.T) {
 	if x, y := a.read(ga.Dir, "learnings.md"), b.read(gb.Dir, "learnings.md"); x != y || !strings.Contains(x, "From a.") || !strings.Contains(x, "From b.") {
 		t.Errorf("%s\n----\n%s", x, y)
 	}
-	// Different lines merge; the same line stays twice, under a notice.
-	a.write(ga.Dir, "plan.md", "# Plan\n\n1. First of a\n2. Second\n3. Third\n")
-	b.write(gb.Dir, "plan.md", "# Plan\n\n1. First\n2. Second\n3. Third of b\n")
-	a.sync()
-	if s := b.sync(); len(s.Notices) > 0 {
-		t.Errorf("%+v", s)
-	}
-	if got := b.read(gb.Dir, "plan.md"); got != "# Plan\n\n1. First of a\n2. Second\n3. Third of b\n" {
-		t.Error(got)
-	}
-	a.sync()
-	a.write(ga.Dir, "plan.md", "# Plan\n\n1. First of a\n2. Other\n3. Third of b\n")
-	b.write(gb.Dir, "plan.md", "# Plan\n\n1. First of a\n2. Another\n3. Third of b\n")
+	// The same line stays twice, under a notice; others merge.
+	a.write(ga.Dir, "plan.md", "# Plan\n\n1. First\n2. Other\n3. Third\n\nEnd of a\n")
+	b.write(gb.Dir, "plan.md", "# Plan of b\n\n1. First\n2. Another\n3. Third\n")
 	a.sync()
 	if s := b.sync(); len(s.Notices) != 1 || !strings.Contains(s.Notices[0], "plan.md") {
 		t.Errorf("%+v", s)
 	}
 	a.sync()
 	got := a.read(ga.Dir, "plan.md")
-	if !strings.Contains(got, "2. Other\n") || !strings.Contains(got, "2. Another\n") || !strings.Contains(got, "Two versions") || got != b.read(gb.Dir, "plan.md") {
-		t.Error(got)
+	for _, want := range []string{"# Plan of b\n", "2. Other\n", "2. Another\n", "Two versions", "End of a\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	if got != b.read(gb.Dir, "plan.md") {
+		t.Errorf("%s\n----\n%s", got, b.read(gb.Dir, "plan.md"))
 	}
 	for _, m := range []*machine{a, b} {
 		if got := m.gitIn(m.repo.Global().Dir, "status", "--porcelain"); got != "" {
@@ -532,25 +620,18 @@ func TestSync(t *testing.T) {
 // A merge whose files arrived and whose branch did not move is finished.
 func TestUnfinishedMerge(t *testing.T) {
 	t.Parallel()
-	a := newMachine(t, nil)
-	b := newMachine(t, nil)
-	url := a.bareRemote()
-	a.remote(url)
-	b.remote(url)
-	a.write(a.repo.Global().Dir, "plan.md", "1\n")
-	a.sync()
-	b.write(b.repo.Global().Dir, "notes.md", "mine\n")
-	before := b.save(b.repo.Global(), "", "").Commit
-	b.sync()
-	g := b.repo.Global()
-	merged := strings.TrimSpace(b.gitIn(g.Dir, "rev-parse", "global"))
-	b.gitIn(g.Dir, "update-ref", "refs/reprise/merge/global", merged)
-	b.gitIn(g.Dir, "update-ref", "refs/heads/global", before)
-	s := b.save(g, "", "")
+	m, _ := twoSides.pair(t)
+	g := m.repo.Global()
+	before := m.save(g, "", "").Commit
+	m.sync()
+	merged := strings.TrimSpace(m.gitIn(g.Dir, "rev-parse", "global"))
+	m.gitIn(g.Dir, "update-ref", "refs/reprise/merge/global", merged)
+	m.gitIn(g.Dir, "update-ref", "refs/heads/global", before)
+	s := m.save(g, "", "")
 	if s.Commit != merged || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "was finished") {
 		t.Errorf("%+v, want %s", s, merged)
 	}
-	if s := b.save(g, "", ""); s.Commit != merged || len(s.Notes) != 0 {
+	if s := m.save(g, "", ""); s.Commit != merged || len(s.Notes) != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -262,7 +262,13 @@ func (s Scenario) die(t *testing.T, c step, dir string) {
 	if c.half {
 		when = "half"
 	}
-	out, err := os.CreateTemp(t.TempDir(), "out")
+	// What the killed process leaves in its temporary directory goes with ours.
+	tmp := t.TempDir()
+	env := os.Environ()
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		env = append(env, name+"="+tmp)
+	}
+	out, err := os.CreateTemp(tmp, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +276,7 @@ func (s Scenario) die(t *testing.T, c step, dir string) {
 	p, err := os.StartProcess(self, []string{
 		self, "-test.run=" + strings.Join(pattern, "/"), "-test.count=1", "-test.timeout=60s",
 		childArg, strconv.Itoa(c.n), when, dir,
-	}, &os.ProcAttr{Files: []*os.File{nil, out, out}})
+	}, &os.ProcAttr{Env: env, Files: []*os.File{nil, out, out}})
 	if err != nil {
 		t.Fatal(err)
 	}
