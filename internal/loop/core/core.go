@@ -1,0 +1,348 @@
+// Package core decides what a loop does next: a pure state machine that is given
+// what happened and says what is to be done.
+//
+// It knows no disk, no process and no clock: time comes with every event, and
+// what it wants done goes out as a list of actions, each of which may be done
+// twice without harm. Whoever drives it keeps the state on disk before it does
+// the actions that came with it, so that a driver killed at any moment is gone on
+// with by the next one (see [Started]). Because nothing here depends on anything
+// else, whole nights of failures are simulated in microseconds.
+//
+// It owns no files and takes no locks.
+package core
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Version is the "v" of a state on disk.
+const Version = 1
+
+// Phase is what the loop as a whole is doing.
+type Phase string
+
+// The phases of a loop.
+const (
+	Working  Phase = "working"  // claims what is ready
+	Paused   Phase = "paused"   // a person wants no new work to be begun
+	Waiting  Phase = "waiting"  // an interrupt waits for a person's answer
+	Draining Phase = "draining" // what is being done is finished, then it ends
+	Stopping Phase = "stopping" // what is being done is stopped, then it ends
+	Finished Phase = "finished" // it has ended; its state changes no more
+)
+
+// Step is what one worker is doing.
+type Step string
+
+// The steps of an iteration, in their order.
+const (
+	Idle      Step = "idle"
+	Claiming  Step = "claiming"
+	Preparing Step = "preparing" // the workspace
+	Launching Step = "launching"
+	Running   Step = "running"
+	Verifying Step = "verifying"
+	Settling  Step = "settling"
+	Archiving Step = "archiving"
+)
+
+// OnInterrupt says what becomes of the rest while something waits for a person.
+type OnInterrupt string
+
+// Whether the loop waits with all it does, or sets the item aside and goes on.
+const (
+	Wait OnInterrupt = "wait"
+	Skip OnInterrupt = "skip"
+)
+
+// Limits bound a loop. Every ceiling is there: none may be zero or below.
+type Limits struct {
+	Workers       int           `json:"workers"`
+	MaxIterations int           `json:"max_iterations"`
+	MaxUSD        float64       `json:"max_usd"`
+	MaxTokens     int64         `json:"max_tokens"`
+	MaxTime       time.Duration `json:"max_time_ns"` // of work; time in which it waits for a person does not count
+	UntilEmpty    bool          `json:"until_empty,omitempty"`
+	OnInterrupt   OnInterrupt   `json:"on_interrupt"`
+
+	ItemUSD     float64       `json:"item_usd"`     // the most that one run may cost
+	ItemTimeout time.Duration `json:"item_timeout"` // the longest that one run may take
+	Stall       time.Duration `json:"stall"`        // how long a run may say nothing
+	Delay       time.Duration `json:"delay"`        // between two iterations of a worker
+	IdleWait    time.Duration `json:"idle_wait"`    // before an empty queue is looked at again unasked
+	BackoffUnit time.Duration `json:"backoff_unit"` // backoff is this times 2^n …
+	BackoffMax  time.Duration `json:"backoff_max"`  // … and at most this
+
+	MaxFailing   int `json:"max_failing"`   // different items failing in a row → interrupt
+	MaxGateFails int `json:"max_gate_fail"` // of one item → interrupt
+	MaxIdentical int `json:"max_identical"` // the same failure of one item → given up; of different items → interrupt
+	MaxContinues int `json:"max_continues"` // fresh sessions that go on with one item's work
+	// StopPatience is how long a run that was told to stop may take before it is
+	// told again.
+	StopPatience time.Duration `json:"stop_patience"`
+}
+
+// DefaultLimits are the ceilings and times that hold where nobody says otherwise.
+func DefaultLimits() Limits {
+	return Limits{
+		Workers: 1, MaxIterations: 500, MaxUSD: 50, MaxTokens: 50_000_000, MaxTime: 8 * time.Hour, OnInterrupt: Wait,
+		ItemUSD: 10, ItemTimeout: time.Hour, Stall: 10 * time.Minute, Delay: 5 * time.Second, IdleWait: time.Minute,
+		BackoffUnit: time.Second, BackoffMax: 5 * time.Minute,
+		MaxFailing: 5, MaxGateFails: 2, MaxIdentical: 3, MaxContinues: 5, StopPatience: time.Minute,
+	}
+}
+
+// Item is what the core knows of a work item.
+type Item struct {
+	ID         string `json:"id"`
+	NoChangeOK bool   `json:"no_change_ok,omitempty"` // done without a change in the tree, too
+}
+
+// Claim is an item that the queue has given us, and the number by which it knows
+// this claim from every other claim of the item.
+type Claim struct {
+	Item  Item  `json:"item"`
+	Fence int64 `json:"fence"`
+}
+
+// Continuation is what a new run of an item goes on from.
+type Continuation struct {
+	Run     string `json:"run"`               // the run before
+	Session string `json:"session,omitempty"` // of the client; "" where it must not be resumed
+	Why     string `json:"why,omitempty"`     // the run ended so
+	Answer  string `json:"answer,omitempty"`  // a person's
+	Fresh   bool   `json:"fresh,omitempty"`   // a new session, because the old one is full or is not to be trusted
+}
+
+// Slot is one worker.
+type Slot struct {
+	Step Step `json:"step"`
+	// Seq numbers what was asked last; an answer with another number is late.
+	Seq   int64  `json:"seq"`
+	Claim Claim  `json:"claim,omitzero"`
+	Run   string `json:"run,omitempty"`
+	// From is what the run goes on from, nil for a beginning.
+	From *Continuation `json:"from,omitempty"`
+	// Reserved is the money that is set aside for the run.
+	Reserved float64 `json:"reserved,omitempty"`
+	// Cost and Tokens are what the run has used as far as is known.
+	Cost    float64       `json:"cost,omitempty"`
+	Tokens  int64         `json:"tokens,omitempty"`
+	Began   time.Duration `json:"began,omitempty"`    // of the run
+	StallAt time.Duration `json:"stall_at,omitempty"` // when its silence will have been too long
+	// Stop is why the run was told to stop, "" where it was not; StopAt is when it
+	// will be told again.
+	Stop   StopWhy       `json:"stop,omitempty"`
+	StopAt time.Duration `json:"stop_at,omitempty"`
+	Why    string        `json:"why,omitempty"`    // in words
+	Answer string        `json:"answer,omitempty"` // a person's, who gave it before the run had stopped
+	Lost   bool          `json:"lost,omitempty"`
+	// Outcome is how the run ended; nil before.
+	Outcome  *Outcome `json:"outcome,omitempty"`
+	Verified Gate     `json:"verified,omitempty"`
+	GateText string   `json:"gate_text,omitempty"`
+	Settle   *Settle  `json:"settle,omitempty"`
+	// NextAt is when this worker may begin again, or try its step again.
+	NextAt  time.Duration `json:"next_at,omitempty"`
+	Retries int           `json:"retries,omitempty"` // of this step
+	Waits   bool          `json:"waits,omitempty"`   // the step failed and is tried again at NextAt
+}
+
+// StopWhy is why a run is told to stop.
+type StopWhy string
+
+// Reasons for stopping a run.
+const (
+	StopLost    StopWhy = "lease lost"
+	StopStalled StopWhy = "stalled"
+	StopTimeout StopWhy = "timeout"
+	StopAsk     StopWhy = "the agent asks"
+	StopPerson  StopWhy = "a person interrupts"
+	StopBudget  StopWhy = "budget"
+	StopEnd     StopWhy = "the loop ends"
+)
+
+// Gate is what the checks say of a run's work.
+type Gate string
+
+// Outcomes of a gate.
+const (
+	NotLooked  Gate = ""
+	GatePassed Gate = "passed"
+	GateFailed Gate = "failed"
+	GateNone   Gate = "none declared"
+)
+
+// Memory is what is remembered of an item between its claims.
+type Memory struct {
+	GateFails int           `json:"gate_fails,omitempty"`
+	Failure   string        `json:"failure,omitempty"` // the last failure's signature
+	Identical int           `json:"identical,omitempty"`
+	Continues int           `json:"continues,omitempty"`
+	From      *Continuation `json:"from,omitempty"`
+	Parked    bool          `json:"parked,omitempty"`
+}
+
+// Interrupt is what a person must decide.
+type Interrupt struct {
+	Kind  string   `json:"kind"` // agent, gate, budget, authentication, failing, identical, person, cancelled, continues
+	Why   string   `json:"why"`
+	Items []string `json:"items,omitempty"` // set aside because of it
+	// Halt says that nothing may go on meanwhile, not even what runs.
+	Halt bool `json:"halt,omitempty"`
+	At   Time `json:"at"`
+}
+
+// Kinds of interrupt.
+const (
+	ByAgent     = "agent"
+	ByGate      = "gate"
+	ByBudget    = "budget"
+	ByAuth      = "authentication"
+	ByFailing   = "failing"
+	ByIdentical = "identical"
+	ByPerson    = "person"
+	ByCancel    = "cancelled"
+	ByContinues = "continues"
+)
+
+// Time is a moment: on the loop's own clock, which only goes forward, and on the
+// wall's, which may be set.
+type Time struct {
+	Loop time.Duration `json:"loop_ns"`
+	Wall time.Time     `json:"wall"`
+}
+
+// Tally counts what became of iterations.
+type Tally struct {
+	Done        int `json:"done"`
+	Failed      int `json:"failed"` // to be tried again, unless the queue gave them up
+	GivenUp     int `json:"given_up"`
+	Parked      int `json:"parked"`
+	Released    int `json:"released"`
+	Lost        int `json:"lost"`
+	Interrupts  int `json:"interrupts"`
+	RateLimited int `json:"rate_limited"`
+}
+
+// State is everything a loop knows. It is JSON on disk.
+type State struct {
+	V      int    `json:"v"`
+	Loop   string `json:"loop"` // id of this night's work
+	Phase  Phase  `json:"phase"`
+	Reason string `json:"reason,omitempty"` // of the phase
+	Limits Limits `json:"limits"`
+	Began  Time   `json:"began"`
+	Now    Time   `json:"now"` // of the last event
+	// Worked is the time in which there was something to do, or to wait for other
+	// than a person.
+	Worked time.Duration `json:"worked_ns"`
+	// Rev grows with every change that must not be lost.
+	Rev int64 `json:"rev"`
+	Seq int64 `json:"seq"`
+
+	Iterations int     `json:"iterations"`
+	CostUSD    float64 `json:"cost_usd"`
+	Tokens     int64   `json:"tokens"`
+	Tally      Tally   `json:"tally"`
+	Slots      []Slot  `json:"slots"`
+
+	// Failing are the different items that failed since the last success.
+	Failing []string `json:"failing,omitempty"`
+	// Spawning counts starts that failed since the last success, whichever item
+	// they were for; Row counts all that backoff goes by.
+	Spawning int `json:"spawning,omitempty"`
+	Row      int `json:"row,omitempty"`
+	// Failure is the signature of the last failure, Same the different items that
+	// had it one after the other.
+	Failure string   `json:"failure,omitempty"`
+	Same    []string `json:"same,omitempty"`
+	// HoldUntil is before when nothing is claimed: backoff. HoldWall is the same by
+	// the wall's clock, where a model's rate limit names a time.
+	HoldUntil time.Duration `json:"hold_until,omitempty"`
+	HoldWall  time.Time     `json:"hold_wall,omitzero"`
+	HoldWhy   string        `json:"hold_why,omitempty"`
+	// LookAt is when an empty queue is looked at again.
+	LookAt time.Duration `json:"look_at,omitempty"`
+	Empty  bool          `json:"empty,omitempty"` // the queue said that nothing is left, not even later
+
+	Interrupt *Interrupt        `json:"interrupt,omitempty"`
+	Items     map[string]Memory `json:"items,omitempty"`
+	// Unpark are items that are to be put back into the queue.
+	Unpark   []string      `json:"unpark,omitempty"`
+	UnparkAt time.Duration `json:"unpark_at,omitempty"` // when it is tried again
+}
+
+// New is a loop that has done nothing yet.
+func New(loop string, l Limits, now Time) State {
+	s := State{V: Version, Loop: loop, Phase: Working, Limits: l, Began: now, Now: now, Slots: make([]Slot, l.Workers), Items: map[string]Memory{}}
+	for i := range s.Slots {
+		s.Slots[i].Step = Idle
+	}
+	return s
+}
+
+// Clone is a copy that shares nothing that changes.
+func (s State) Clone() State {
+	s.Slots = slices.Clone(s.Slots)
+	for i := range s.Slots {
+		p := &s.Slots[i]
+		p.From, p.Outcome, p.Settle = clone(p.From), clone(p.Outcome), clone(p.Settle)
+	}
+	s.Failing, s.Same, s.Unpark = slices.Clone(s.Failing), slices.Clone(s.Same), slices.Clone(s.Unpark)
+	s.Items = maps.Clone(s.Items)
+	if s.Interrupt = clone(s.Interrupt); s.Interrupt != nil {
+		s.Interrupt.Items = slices.Clone(s.Interrupt.Items)
+	}
+	return s
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
+// Claims are the items that the loop holds, whose leases must be renewed.
+func (s *State) Claims() []Claim {
+	var out []Claim
+	for i := range s.Slots {
+		if p := &s.Slots[i]; p.Claim.Fence != 0 && !p.Lost && p.Step != Archiving {
+			out = append(out, p.Claim)
+		}
+	}
+	return out
+}
+
+// Busy is how many workers have something to do.
+func (s *State) Busy() int {
+	n := 0
+	for i := range s.Slots {
+		if s.Slots[i].Step != Idle {
+			n++
+		}
+	}
+	return n
+}
+
+// committed is the money that is spent or set aside.
+func (s *State) committed() float64 {
+	sum := s.CostUSD
+	for i := range s.Slots {
+		sum += max(s.Slots[i].Reserved, s.Slots[i].Cost)
+	}
+	return sum
+}
+
+// tokens are those of runs that have ended and of those that have not.
+func (s *State) tokens() int64 {
+	sum := s.Tokens
+	for i := range s.Slots {
+		sum += s.Slots[i].Tokens
+	}
+	return sum
+}

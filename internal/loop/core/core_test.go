@@ -1,0 +1,263 @@
+package core
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+// table is one iteration with one worker, up to where a run has ended.
+func table(t *testing.T, l Limits) (State, *clock) {
+	t.Helper()
+	c := &clock{}
+	s := New("loop-1", l, c.now())
+	s = c.apply(t, s, Started{})
+	s = c.apply(t, s, Claimed{Slot: 0, Seq: s.Slots[0].Seq, Claim: &Claim{Item: Item{ID: "a"}, Fence: 7}})
+	s = c.apply(t, s, Prepared{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Launched{Slot: 0, Seq: s.Slots[0].Seq, Run: "run-1"})
+	if s.Slots[0].Step != Running {
+		t.Fatalf("the worker is %s", s.Slots[0].Step)
+	}
+	return s, c
+}
+
+type clock struct {
+	t   time.Duration
+	out []Action
+}
+
+func (c *clock) now() Time { return Time{Loop: c.t, Wall: epoch.Add(c.t)} }
+
+// apply applies an event and sees to it that the state that was given is as it was.
+func (c *clock) apply(t *testing.T, s State, e Event) State {
+	t.Helper()
+	c.t += time.Second
+	before, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, out := Apply(s, c.now(), e)
+	if after, _ := json.Marshal(s); string(after) != string(before) {
+		t.Fatalf("%T changed the state that it was given:\n%s\n%s", e, before, after)
+	}
+	c.out = out
+	return next
+}
+
+func (c *clock) did(op Op) *Action {
+	for i := range c.out {
+		if c.out[i].Op == op {
+			return &c.out[i]
+		}
+	}
+	return nil
+}
+
+var good = Outcome{Run: "run-1", Session: "s", Completed: true, OK: true, Turns: 3, Changed: true, Resumable: true}
+
+// TestOutcomes is the table of failures: what each leads to.
+func TestOutcomes(t *testing.T) {
+	failed := func(c Class) Outcome {
+		return Outcome{Run: "run-1", Session: "s", Turns: 3, Class: c, Reason: "why", Resumable: true}
+	}
+	for _, tt := range []struct {
+		name    string
+		out     Outcome
+		fate    Fate
+		phase   Phase // afterwards, where the loop waits for interrupts
+		session bool  // the next run goes on in the same session
+	}{
+		{"crash", failed(Crashed), Retry, Working, false},
+		{"no class and no result", Outcome{Run: "run-1", Turns: 1}, Retry, Working, false},
+		{"timeout is the item's failure, no interrupt", failed(TimedOut), Retry, Working, true},
+		{"API", failed(APIError), Release, Working, true},
+		{"rate limit", failed(RateLimited), Release, Working, true},
+		{"authentication stops everything at once", failed(AuthFailed), Release, Waiting, true},
+		{"context full goes on in a fresh session", failed(ContextFull), Release, Working, false},
+		{"turns used up", failed(TurnsUsed), Release, Working, true},
+		{"the item's money", failed(BudgetUsed), Park, Waiting, true},
+		{"refusal is not tried again", failed(Refused), GiveUp, Working, true},
+		{"cancelled by somebody", failed(Cancelled), Park, Working, true},
+		{"the agent asks", func() Outcome { o := good; o.Asks = "which?"; return o }(), Park, Waiting, true},
+		{"the agent reports an error", func() Outcome { o := good; o.Reported = "cannot"; return o }(), Park, Waiting, false},
+		{"no turn", func() Outcome { o := good; o.Turns = 0; return o }(), Retry, Working, false},
+		{"no change", func() Outcome { o := good; o.Changed = false; return o }(), Retry, Working, true},
+		{"a result that is an error", func() Outcome { o := good; o.OK = false; return o }(), Retry, Working, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := table(t, DefaultLimits())
+			s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: tt.out})
+			a := c.did(OpSettle)
+			if a == nil {
+				t.Fatalf("it is not settled: %+v", c.out)
+			}
+			if a.How.Fate != tt.fate {
+				t.Errorf("it is to be %q (%s), want %q", a.How.Fate, a.How.Class, tt.fate)
+			}
+			s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+			if s.Phase != tt.phase {
+				t.Errorf("the loop is %s (%s), want %s", s.Phase, s.Reason, tt.phase)
+			}
+			if (c.did(OpNotify) != nil) != (tt.phase == Waiting || tt.out.Class == Cancelled) {
+				t.Errorf("a person is told: %+v", c.out)
+			}
+			if tt.fate == GiveUp {
+				return
+			}
+			from := s.Items["a"].From
+			if from == nil || from.Run != "run-1" || (from.Session == "s") != tt.session || from.Fresh == tt.session {
+				t.Errorf("the next run goes on from %+v", from)
+			}
+		})
+	}
+}
+
+// TestThreeFields: what is done has completed, succeeded and passed its checks, and
+// a second run whose checks fail is a person's.
+func TestThreeFields(t *testing.T) {
+	s, c := table(t, DefaultLimits())
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: good})
+	if c.did(OpVerify) == nil {
+		t.Fatalf("it is not checked: %+v", c.out)
+	}
+	for name, g := range map[string]Gate{"passed": GatePassed, "none": GateNone} {
+		done := c.apply(t, s, Verified{Slot: 0, Seq: s.Slots[0].Seq, Gate: g})
+		if h := c.did(OpSettle).How; h.Fate != Done || !h.Completed || !h.Succeeded || h.Verified != g {
+			t.Errorf("%s: %+v", name, h)
+		}
+		done = c.apply(t, done, Settled{Slot: 0, Seq: done.Slots[0].Seq})
+		if done.Tally.Done != 1 {
+			t.Errorf("%s: %+v", name, done.Tally)
+		}
+	}
+	s = c.apply(t, s, Verified{Slot: 0, Seq: s.Slots[0].Seq, Gate: GateFailed, Text: "TestX fails"})
+	if h := c.did(OpSettle).How; h.Fate != Retry || h.Class != GateFail || !h.Succeeded {
+		t.Fatalf("the first time: %+v", h)
+	}
+	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+	c.t += time.Hour
+	s = c.apply(t, s, Tick{})
+	s = c.apply(t, s, Claimed{Slot: 0, Seq: s.Slots[0].Seq, Claim: &Claim{Item: Item{ID: "a"}, Fence: 8}})
+	s = c.apply(t, s, Prepared{Slot: 0, Seq: s.Slots[0].Seq})
+	if a := c.did(OpLaunch); a == nil || a.From == nil || a.From.Run != "run-1" || a.From.Session != "s" {
+		t.Fatalf("the second run does not go on from the first: %+v", c.out)
+	}
+	s = c.apply(t, s, Launched{Slot: 0, Seq: s.Slots[0].Seq, Run: "run-2"})
+	second := good
+	second.Run = "run-2"
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-2", Outcome: second})
+	s = c.apply(t, s, Verified{Slot: 0, Seq: s.Slots[0].Seq, Gate: GateFailed, Text: "TestX fails"})
+	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	if s.Phase != Waiting || s.Interrupt.Kind != ByGate || len(s.Interrupt.Items) != 1 {
+		t.Fatalf("the second time: %s %+v", s.Phase, s.Interrupt)
+	}
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Resumed{Answer: "TestX is wrong, change it"})
+	if a := c.did(OpUnpark); a == nil || a.Item != "a" || s.Items["a"].From.Answer == "" {
+		t.Fatalf("the answer does not reach the item: %+v, %+v", c.out, s.Items)
+	}
+}
+
+// TestBackoff: 2^n seconds, at most 300; five different items that fail one after
+// the other are an interrupt, and a success begins again.
+func TestBackoff(t *testing.T) {
+	l := DefaultLimits()
+	l.MaxIdentical = 100
+	s := New("loop-1", l, Time{})
+	var got []time.Duration
+	for n := range 10 {
+		s.Slots[0] = Slot{Step: Running, Claim: Claim{Item: Item{ID: itemName(n % 4)}, Fence: 1}, Outcome: &Outcome{Class: Crashed}}
+		set, _ := s.afterRun(&s.Slots[0])
+		var out []Action
+		s.settle(0, set, &out)
+		got = append(got, s.HoldUntil)
+	}
+	for n, d := range got {
+		if want := min(time.Second<<(n+1), 5*time.Minute); d != want {
+			t.Errorf("after %d failures it waits %s, want %s", n+1, d, want)
+		}
+	}
+	if len(s.Failing) != 4 {
+		t.Errorf("different items that failed: %v", s.Failing)
+	}
+	s, c := table(t, DefaultLimits())
+	s.Failing, s.Row = []string{"b", "c", "d", "e"}, 4
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: Crashed, Turns: 1}})
+	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	if s.Phase != Waiting || s.Interrupt.Kind != ByFailing {
+		t.Errorf("five in a row: %s %+v", s.Phase, s.Interrupt)
+	}
+	s, c = table(t, DefaultLimits())
+	s.Failing, s.Row = []string{"b", "c", "d", "e"}, 4
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: good})
+	s = c.apply(t, s, Verified{Slot: 0, Seq: s.Slots[0].Seq, Gate: GateNone})
+	if len(s.Failing) != 0 || s.Row != 0 || s.HoldUntil != 0 {
+		t.Errorf("a success leaves %v, %d, %s", s.Failing, s.Row, s.HoldUntil)
+	}
+}
+
+// TestRateLimit: until the time that the service names, by whichever clock is first.
+func TestRateLimit(t *testing.T) {
+	s, c := table(t, DefaultLimits())
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: RateLimited, Turns: 1, Reset: epoch.Add(2 * time.Hour)}})
+	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+	c.t = time.Hour
+	if s = c.apply(t, s, Tick{}); c.did(OpClaim) != nil {
+		t.Error("something is claimed within the limit")
+	}
+	asleep := s
+	asleep.Now.Wall = asleep.Now.Wall.Add(2 * time.Hour)
+	if _, out := Apply(asleep, Time{Loop: c.t + time.Second, Wall: epoch.Add(3 * time.Hour)}, Tick{}); len(out) == 0 {
+		t.Error("nothing is claimed after a sleep past the limit")
+	}
+	c.t = 2*time.Hour + time.Second
+	if s = c.apply(t, s, Tick{}); c.did(OpClaim) == nil {
+		t.Errorf("nothing is claimed after the limit: %+v", s)
+	}
+}
+
+// TestStallIsNoTimeout: silence and length are two things.
+func TestStallIsNoTimeout(t *testing.T) {
+	s, c := table(t, DefaultLimits())
+	c.t += 9 * time.Minute
+	s = c.apply(t, s, Progress{Slot: 0, Run: "run-1"})
+	c.t += 9 * time.Minute
+	if s = c.apply(t, s, Tick{}); c.did(OpStop) != nil {
+		t.Fatal("a run that speaks is stopped")
+	}
+	c.t += 2 * time.Minute
+	if s = c.apply(t, s, Tick{}); c.did(OpStop) == nil || s.Slots[0].Stop != StopStalled {
+		t.Fatalf("a silent run goes on: %+v", s.Slots[0])
+	}
+	s, c = table(t, DefaultLimits())
+	for range 13 {
+		c.t += 5 * time.Minute
+		s = c.apply(t, s, Progress{Slot: 0, Run: "run-1"})
+		s = c.apply(t, s, Tick{})
+	}
+	if s.Slots[0].Stop != StopTimeout {
+		t.Errorf("a run that takes too long goes on: %+v", s.Slots[0])
+	}
+}
+
+// TestLateWord: an answer to what was asked before, or about another claim, counts
+// for nothing.
+func TestLateWord(t *testing.T) {
+	s, c := table(t, DefaultLimits())
+	for _, e := range []Event{
+		Prepared{Slot: 0, Seq: s.Slots[0].Seq - 1}, Launched{Slot: 0, Seq: s.Slots[0].Seq - 1, Run: "run-9"},
+		Exited{Slot: 0, Run: "run-9", Outcome: good}, LeaseLost{Slot: 0, Item: "a", Fence: 6}, LeaseLost{Slot: 0, Item: "b", Fence: 7}, Settled{Slot: 0, Seq: 1}, Archived{Slot: 5, Seq: 1},
+		Progress{Slot: -1}, AgentAsks{Slot: 0, Run: "run-9", Why: "?"}, Broken{Slot: 0, Seq: 1},
+	} {
+		next := c.apply(t, s, e)
+		if len(c.out) != 0 || next.Slots[0].Step != Running || next.Slots[0].Lost || next.Slots[0].Stop != "" {
+			t.Errorf("%T is believed: %+v %+v", e, next.Slots[0], c.out)
+		}
+	}
+	c.apply(t, s, Claimed{Slot: 0, Seq: 1, Claim: &Claim{Item: Item{ID: "z"}, Fence: 3}})
+	if a := c.did(OpRelease); a == nil || a.Claim.Item.ID != "z" {
+		t.Errorf("a claim that comes too late is kept: %+v", c.out)
+	}
+}

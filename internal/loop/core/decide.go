@@ -1,0 +1,311 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Class is how an iteration failed.
+type Class string
+
+// The classes of failure. Each has its own handling, in [decide].
+const (
+	None         Class = ""
+	SpawnFailed  Class = "spawn"        // the client is not there, or did not start
+	BadBootstrap Class = "bootstrap"    // the template is missing or wrong
+	BadWorkspace Class = "workspace"    // the item could not be given a place to work
+	Crashed      Class = "crash"        // the process ended without a result
+	TimedOut     Class = "timeout"      // it took longer than it may
+	Stalled      Class = "stall"        // it said nothing for too long
+	APIError     Class = "api"          // the model's service failed
+	RateLimited  Class = "rate limit"   // the service wants to be left alone until a time that it may name
+	AuthFailed   Class = "auth"         // the service does not know who asks
+	ContextFull  Class = "context"      // the session can hold no more
+	TurnsUsed    Class = "turns"        // it has had all the turns that it may have
+	BudgetUsed   Class = "run budget"   // it has cost all that it may cost
+	Refused      Class = "refusal"      // the model will not do it
+	Cancelled    Class = "cancelled"    // somebody stopped the run itself
+	Reported     Class = "reported"     // the agent says that it went wrong
+	NoTurn       Class = "no turn"      // nothing was ever sent to the model
+	NoChange     Class = "no change"    // nothing came of it
+	BadResult    Class = "result"       // its result is an error
+	GateFail     Class = "gate"         // the checks do not pass
+	Asked        Class = "asks"         // the agent wants a person
+	Halted       Class = "interrupted"  // a person interrupted everything
+	LoopBudget   Class = "loop budget"  // the loop's money or tokens are used up
+	LoopEnds     Class = "loop ends"    // it was stopped because the loop ends
+	LeaseGone    Class = "lease lost"   // the claim is somebody else's
+	NotLaunched  Class = "not launched" // the loop was to begin nothing when it was ready to
+	SameItem     Class = "still held"   // an earlier run of the item has not ended yet
+)
+
+// Outcome is how a run ended, as far as the run itself shows it.
+type Outcome struct {
+	Run       string    `json:"run"`
+	Session   string    `json:"session,omitempty"`
+	Completed bool      `json:"completed"` // the process ended by itself, and well
+	OK        bool      `json:"ok"`        // its result says so
+	Turns     int       `json:"turns"`
+	Changed   bool      `json:"changed"` // the tree, or an artefact was declared
+	Class     Class     `json:"class,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Signature string    `json:"signature,omitempty"` // of the failure, comparable between runs
+	Reset     time.Time `json:"reset,omitzero"`      // RateLimited: when to ask again
+	Asks      string    `json:"asks,omitempty"`      // what it left in its interrupt file
+	Reported  string    `json:"reported,omitempty"`  // what it left in its error file
+	Resumable bool      `json:"resumable,omitempty"` // its session can be gone on with
+	Cost      float64   `json:"cost_usd"`
+	Tokens    int64     `json:"tokens"`
+}
+
+// succeeded says whether a result is one: of a process that ended well, with at
+// least one turn and something to show for it.
+func (o Outcome) succeeded(item Item) bool {
+	return o.Completed && o.OK && o.Turns > 0 && (o.Changed || item.NoChangeOK)
+}
+
+// afterRun says what is next once a run has ended: the checks (ok is false), or
+// how the iteration ends.
+func (s *State) afterRun(p *Slot) (set Settle, ok bool) {
+	o := p.Outcome
+	set = Settle{Completed: o.Completed, Succeeded: o.succeeded(p.Claim.Item), Class: o.Class, Reason: o.Reason}
+	switch {
+	case p.Lost:
+		set.Fate, set.Class, set.Reason = Drop, LeaseGone, "the claim was lost to somebody else while the run went on"
+	case o.Asks != "":
+		set.Fate, set.Class, set.Reason, set.Interrupt = Park, Asked, o.Asks, ByAgent
+	case o.Reported != "":
+		set.Fate, set.Class, set.Reason, set.Interrupt = Park, Reported, o.Reported, ByAgent
+	case set.Succeeded:
+		return set, false
+	case p.Stop != "" && !o.Completed:
+		s.afterStop(p, &set)
+	default:
+		s.classify(p, &set)
+	}
+	return set, true
+}
+
+// afterStop is for runs that were told to stop and did.
+func (s *State) afterStop(p *Slot, set *Settle) {
+	set.Reason = p.Why
+	switch p.Stop {
+	case StopStalled:
+		set.Fate, set.Class = Retry, Stalled
+	case StopTimeout:
+		set.Fate, set.Class = Retry, TimedOut
+	case StopAsk:
+		set.Fate, set.Class, set.Interrupt = Park, Asked, ByAgent
+	case StopPerson:
+		set.Fate, set.Class, set.Interrupt = Park, Halted, ByPerson
+	case StopBudget:
+		set.Fate, set.Class = Release, LoopBudget
+	default:
+		set.Fate, set.Class = Release, LoopEnds
+	}
+}
+
+// classify is the table of failures and what each leads to.
+func (s *State) classify(p *Slot, set *Settle) {
+	o, item := p.Outcome, p.Claim.Item
+	switch o.Class {
+	case SpawnFailed, BadBootstrap, BadWorkspace, APIError, RateLimited, AuthFailed:
+		set.Fate = Release // it is not the item's fault
+	case ContextFull, TurnsUsed:
+		set.Fate = Release
+		if s.Items[item.ID].Continues >= s.Limits.MaxContinues {
+			set.Fate, set.Interrupt = Park, ByContinues
+			set.Reason = fmt.Sprintf("%d sessions have not been enough for it: %s", s.Limits.MaxContinues+1, o.Reason)
+		}
+	case BudgetUsed:
+		set.Fate, set.Interrupt = Park, ByBudget
+		if p.Reserved < s.Limits.ItemUSD {
+			// It had less than an item may cost, because the loop has no more.
+			set.Fate, set.Class, set.Interrupt = Release, LoopBudget, ""
+		}
+	case Refused:
+		set.Fate = GiveUp
+	case Cancelled:
+		set.Fate, set.Interrupt = Park, ByCancel
+	case TimedOut, Stalled, Crashed:
+		set.Fate = Retry
+	default:
+		set.Fate, set.Class = Retry, s.poorResult(o)
+		if set.Reason == "" {
+			set.Reason = string(set.Class)
+		}
+	}
+}
+
+// poorResult is why a run without a class of its own is no success.
+func (s *State) poorResult(o *Outcome) Class {
+	switch {
+	case o.Class != None:
+		return o.Class
+	case !o.Completed:
+		return Crashed
+	case o.Turns == 0:
+		return NoTurn
+	case !o.OK:
+		return BadResult
+	}
+	return NoChange
+}
+
+// afterGate says how an iteration ends whose work was checked.
+func (s *State) afterGate(p *Slot) Settle {
+	set := Settle{Fate: Done, Completed: true, Succeeded: true, Verified: p.Verified}
+	switch {
+	case p.Lost:
+		set.Fate, set.Class, set.Reason = Drop, LeaseGone, "the claim was lost to somebody else while the work was checked"
+	case p.Verified != GateFailed:
+	case s.Items[p.Claim.Item.ID].GateFails+1 >= s.Limits.MaxGateFails:
+		set.Fate, set.Class, set.Reason, set.Interrupt = Park, GateFail, p.GateText, ByGate
+	default:
+		set.Fate, set.Class, set.Reason = Retry, GateFail, p.GateText
+	}
+	return set
+}
+
+// settle ends an iteration: it keeps what must be remembered of the item, and
+// asks the queue to do the same.
+func (s *State) settle(i int, set Settle, out *[]Action) {
+	p := &s.Slots[i]
+	s.remember(p, &set)
+	p.Settle = &set
+	p.Retries = 0
+	if set.Fate == Drop {
+		s.Tally.Lost++
+		s.archive(i, out)
+		return
+	}
+	s.to(p, Settling)
+	s.ask(i, out)
+}
+
+// remember keeps, of the item and of the whole, what the next decisions go by.
+func (s *State) remember(p *Slot, set *Settle) {
+	id := p.Claim.Item.ID
+	m := s.Items[id]
+	m.Parked = false
+	s.continuation(p, set, &m)
+	switch set.Fate {
+	case Done:
+		delete(s.Items, id)
+		s.Failing, s.Same, s.Failure, s.Spawning, s.Row = nil, nil, "", 0, 0
+		if s.HoldWall.IsZero() { // a rate limit holds whoever succeeds
+			s.HoldUntil, s.HoldWhy = 0, ""
+		}
+		return
+	case Retry, GiveUp:
+		s.failure(p, set, &m)
+	case Release:
+		s.released(p, set, &m)
+	case Drop:
+		m.From = nil // whoever has the item now goes on in its own way
+	}
+	if set.Class == GateFail {
+		m.GateFails++
+	}
+	s.keep(id, m)
+}
+
+// keep remembers what there is to remember of an item.
+func (s *State) keep(id string, m Memory) {
+	if m == (Memory{}) {
+		delete(s.Items, id)
+		return
+	}
+	if s.Items == nil {
+		s.Items = map[string]Memory{}
+	}
+	s.Items[id] = m
+}
+
+// continuation says from what the item's next run goes on.
+func (s *State) continuation(p *Slot, set *Settle, m *Memory) {
+	o := p.Outcome
+	if o == nil || o.Run == "" {
+		m.From = p.From // never launched: from where this one would have
+		return
+	}
+	c := Continuation{Run: o.Run, Why: string(set.Class)}
+	switch set.Class {
+	case ContextFull, Crashed, Stalled, BadResult, NoTurn, Reported:
+		c.Fresh = true // what is in that session has not helped it
+	case APIError, RateLimited, AuthFailed, SpawnFailed, BadBootstrap:
+		if o.Turns == 0 {
+			m.From = p.From
+			return
+		}
+	}
+	if o.Resumable && !c.Fresh {
+		c.Session = o.Session
+	} else {
+		c.Fresh = true
+	}
+	m.From = &c
+}
+
+// failure counts an item's failure, against it and against the whole.
+func (s *State) failure(p *Slot, set *Settle, m *Memory) {
+	id := p.Claim.Item.ID
+	sig := string(set.Class)
+	if o := p.Outcome; o != nil && o.Signature != "" {
+		sig += ": " + o.Signature
+	}
+	if m.Failure == sig {
+		m.Identical++
+	} else {
+		m.Failure, m.Identical = sig, 1
+	}
+	if set.Fate == Retry && m.Identical >= s.Limits.MaxIdentical {
+		set.Fate = GiveUp
+		set.Reason = fmt.Sprintf("it failed %d times in the same way: %s", m.Identical, set.Reason)
+	}
+	if s.Failure != sig {
+		s.Failure, s.Same = sig, nil
+	}
+	s.Same = with(s.Same, id)
+	s.Failing = with(s.Failing, id)
+	s.backOff(set.Reason)
+}
+
+// released counts what goes back to the queue without having been tried, or
+// without having been finished.
+func (s *State) released(p *Slot, set *Settle, m *Memory) {
+	switch set.Class {
+	case ContextFull, TurnsUsed:
+		m.Continues++
+	case RateLimited:
+		s.Tally.RateLimited++
+		s.backOff("rate limit")
+		if reset := p.Outcome.Reset; !reset.IsZero() {
+			s.HoldWall = reset
+			s.HoldUntil = s.Now.Loop + min(max(reset.Sub(s.Now.Wall), s.Limits.BackoffUnit), s.Limits.MaxTime)
+		}
+	case APIError, SpawnFailed, BadBootstrap, BadWorkspace:
+		s.Spawning++
+		s.backOff(set.Reason)
+	}
+}
+
+// backOff holds the next claims back, longer each time.
+func (s *State) backOff(why string) {
+	s.Row++
+	wait := s.Limits.BackoffMax
+	if s.Row < 32 {
+		wait = min(wait, s.Limits.BackoffUnit<<s.Row)
+	}
+	if until := s.Now.Loop + wait; until > s.HoldUntil {
+		s.HoldUntil, s.HoldWall, s.HoldWhy = until, time.Time{}, why
+	}
+}
+
+func with(list []string, id string) []string {
+	if slices.Contains(list, id) {
+		return list
+	}
+	return append(slices.Clip(list), id)
+}

@@ -1,0 +1,563 @@
+package core
+
+import (
+	"slices"
+	"time"
+)
+
+// Apply is what follows from an event that happened at a moment: a new state and
+// what is to be done. The state that is given is not changed.
+func Apply(s State, now Time, e Event) (State, []Action) {
+	s = s.Clone()
+	var out []Action
+	s.Advance(now, e, &out)
+	return s, out
+}
+
+// Advance is Apply in place, for who has no need of the old state. The actions are
+// added to out.
+func (s *State) Advance(now Time, e Event, out *[]Action) {
+	s.pass(now, e)
+	if s.Phase == Finished {
+		return
+	}
+	switch e := e.(type) {
+	case Started:
+		s.started(e, out)
+	case Tick:
+		s.tick(out)
+	case QueueChanged:
+		s.LookAt, s.Empty = 0, false
+	case Unparked:
+		s.unparked(e.Item)
+	case Interrupted:
+		s.halt(e.Why, out)
+	case Resumed:
+		s.resume(e, out)
+	case PauseAsked:
+		if s.Phase == Working {
+			s.phase(Paused, "a person paused it")
+		}
+	case StopAsked:
+		s.stopAsked(e, out)
+	case Broken:
+		s.broken(e)
+	case LeaseLost:
+		s.leaseLost(e, out)
+	default:
+		s.answered(e, out)
+	}
+	s.ceilings(out)
+	s.fill(out)
+	s.end(out)
+}
+
+// pass takes the time forward. A loop's own clock cannot go back; a driver that
+// claims so is not believed.
+func (s *State) pass(now Time, e Event) {
+	d := max(0, now.Loop-s.Now.Loop)
+	if _, first := e.(Started); first {
+		d = 0 // while nobody drove, nothing was worked
+	}
+	if s.Phase == Working || s.Phase != Finished && s.Busy() > 0 {
+		s.Worked += d
+	}
+	s.Now = Time{Loop: max(now.Loop, s.Now.Loop), Wall: now.Wall}
+}
+
+// slot is the slot that an answer is for, if it answers what was asked last.
+func (s *State) slot(i int, seq int64, steps ...Step) *Slot {
+	if i < 0 || i >= len(s.Slots) {
+		return nil
+	}
+	p := &s.Slots[i]
+	if p.Seq != seq || !slices.Contains(steps, p.Step) {
+		return nil
+	}
+	return p
+}
+
+// runSlot is the slot that a run is in.
+func (s *State) runSlot(i int, run string) *Slot {
+	if i < 0 || i >= len(s.Slots) {
+		return nil
+	}
+	if p := &s.Slots[i]; p.Step == Running && p.Run == run {
+		return p
+	}
+	return nil
+}
+
+func (s *State) answered(e Event, out *[]Action) {
+	switch e := e.(type) {
+	case Claimed:
+		s.claimed(e, out)
+	case Prepared:
+		s.prepared(e, out)
+	case Launched:
+		s.launched(e, out)
+	case Progress:
+		s.progress(e, out)
+	case AgentAsks:
+		if p := s.runSlot(e.Slot, e.Run); p != nil && p.Stop == "" {
+			s.stop(e.Slot, StopAsk, e.Why, out)
+		}
+	case Exited:
+		s.exited(e, out)
+	case Verified:
+		if p := s.slot(e.Slot, e.Seq, Verifying); p != nil {
+			p.Verified, p.GateText = e.Gate, e.Text
+			s.settle(e.Slot, s.afterGate(p), out)
+		}
+	case Settled:
+		s.settled(e, out)
+	case Archived:
+		if p := s.slot(e.Slot, e.Seq, Archiving); p != nil {
+			s.Rev++
+			*p = Slot{Step: Idle, Seq: p.Seq, NextAt: s.Now.Loop + s.Limits.Delay}
+			s.LookAt = 0 // what it was may have let something else become ready
+		}
+	}
+}
+
+// to takes a slot to its next step.
+func (s *State) to(p *Slot, step Step) {
+	s.Rev++
+	s.Seq++
+	p.Step, p.Seq, p.Waits, p.NextAt = step, s.Seq, false, 0
+}
+
+// phase takes the loop to another phase.
+func (s *State) phase(to Phase, reason string) {
+	s.Rev++
+	s.Phase, s.Reason = to, reason
+}
+
+// ask asks for what the slot's step needs.
+func (s *State) ask(i int, out *[]Action) {
+	p := &s.Slots[i]
+	a := Action{Slot: i, Seq: p.Seq, Claim: p.Claim, Run: p.Run}
+	switch p.Step {
+	case Claiming:
+		a.Op = OpClaim
+	case Preparing:
+		a.Op, a.From = OpPrepare, p.From
+	case Launching:
+		a.Op, a.From, a.USD = OpLaunch, p.From, p.Reserved
+		// A little more than the loop has left: it is the loop that ends the run then,
+		// and that is not the item's failure.
+		a.Time = min(s.Limits.ItemTimeout, max(s.Limits.MaxTime-s.Worked, 0)+runGrace)
+	case Running:
+		a.Op = OpWatch
+	case Verifying:
+		a.Op = OpVerify
+	case Settling:
+		a.Op, a.How = OpSettle, clone(p.Settle)
+	case Archiving:
+		a.Op, a.How = OpArchive, clone(p.Settle)
+	default:
+		return
+	}
+	*out = append(*out, a)
+}
+
+// mayBegin reports whether work that is claimed may still be begun.
+func (s *State) mayBegin() bool {
+	return (s.Phase == Working || s.Phase == Paused || s.Phase == Draining) &&
+		s.tokens() < s.Limits.MaxTokens && s.CostUSD < s.Limits.MaxUSD && s.Worked < s.Limits.MaxTime
+}
+
+func (s *State) claimed(e Claimed, out *[]Action) {
+	p := s.slot(e.Slot, e.Seq, Claiming)
+	if p == nil {
+		if e.Claim != nil {
+			*out = append(*out, Action{Op: OpRelease, Slot: -1, Claim: *e.Claim})
+		}
+		return
+	}
+	if e.Claim == nil {
+		s.Rev++
+		*p = Slot{Step: Idle, Seq: p.Seq}
+		s.Empty = e.Empty
+		s.LookAt = s.Now.Loop + s.Limits.IdleWait
+		if e.NextIn > 0 {
+			s.LookAt = min(s.LookAt, s.Now.Loop+e.NextIn)
+		}
+		return
+	}
+	s.Empty = false
+	p.Claim = *e.Claim
+	p.Lost = false
+	m := s.Items[p.Claim.Item.ID]
+	p.From = m.From
+	if s.held(e.Slot, p.Claim.Item.ID) {
+		s.settle(e.Slot, Settle{Fate: Release, Class: SameItem, Reason: "an earlier run of it has not ended yet", Delay: s.Limits.IdleWait}, out)
+		return
+	}
+	if !s.mayBegin() {
+		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.Reason}, out)
+		return
+	}
+	s.Iterations++
+	s.to(p, Preparing)
+	s.ask(e.Slot, out)
+}
+
+// held reports whether another slot has a claim of the item, as one that was lost
+// and whose run is being stopped.
+func (s *State) held(but int, id string) bool {
+	for i := range s.Slots {
+		if i != but && s.Slots[i].Claim.Item.ID == id && s.Slots[i].Claim.Fence != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) prepared(e Prepared, out *[]Action) {
+	p := s.slot(e.Slot, e.Seq, Preparing)
+	switch {
+	case p == nil:
+	case p.Lost:
+		s.settle(e.Slot, Settle{Fate: Drop, Class: LeaseGone, Reason: "the claim was lost before it was begun"}, out)
+	case e.Err != "":
+		s.settle(e.Slot, Settle{Fate: Release, Class: BadWorkspace, Reason: e.Err}, out)
+	case !s.mayBegin():
+		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.Reason}, out)
+	default:
+		s.to(p, Launching)
+		s.ask(e.Slot, out)
+	}
+}
+
+func (s *State) launched(e Launched, out *[]Action) {
+	p := s.slot(e.Slot, e.Seq, Launching)
+	if p == nil {
+		return
+	}
+	if e.Class != None {
+		p.Outcome = &Outcome{Class: e.Class, Reason: e.Err}
+		s.ended(e.Slot, out)
+		return
+	}
+	s.to(p, Running)
+	p.Run, p.Began = e.Run, s.Now.Loop
+	p.StallAt = s.Now.Loop + s.Limits.Stall
+	s.ask(e.Slot, out)
+	switch {
+	case p.Lost:
+		s.stop(e.Slot, StopLost, "its claim was lost", out)
+	case s.Phase == Stopping:
+		s.stop(e.Slot, StopEnd, s.Reason, out)
+	case s.Interrupt != nil && s.Interrupt.Halt:
+		s.stop(e.Slot, StopPerson, s.Interrupt.Why, out)
+	}
+}
+
+func (s *State) progress(e Progress, out *[]Action) {
+	p := s.runSlot(e.Slot, e.Run)
+	if p == nil {
+		return
+	}
+	p.StallAt = s.Now.Loop + s.Limits.Stall
+	p.Cost, p.Tokens = max(p.Cost, e.Cost), max(p.Tokens, e.Tokens)
+	if p.Stop == "" && s.committed() > s.Limits.MaxUSD+cent {
+		s.stop(e.Slot, StopBudget, "the loop's money is used up", out)
+	}
+}
+
+// cent is what sums of money may be off by.
+const cent = 0.005
+
+// stop tells a run to stop. The first reason stays.
+func (s *State) stop(i int, why StopWhy, words string, out *[]Action) {
+	p := &s.Slots[i]
+	s.Rev++
+	if p.Stop == "" {
+		p.Stop, p.Why = why, words
+	}
+	s.tellStop(i, out)
+}
+
+// tellStop asks for the stop, and again after a while should nothing come of it.
+func (s *State) tellStop(i int, out *[]Action) {
+	p := &s.Slots[i]
+	p.StopAt = s.Now.Loop + s.Limits.StopPatience
+	keep := p.Stop == StopAsk || p.Stop == StopPerson || p.Stop == StopBudget || p.Stop == StopEnd
+	*out = append(*out, Action{Op: OpStop, Slot: i, Seq: p.Seq, Claim: p.Claim, Run: p.Run, Keep: keep, Text: string(p.Stop) + ": " + p.Why})
+}
+
+func (s *State) exited(e Exited, out *[]Action) {
+	p := s.runSlot(e.Slot, e.Run)
+	if p == nil && e.Slot >= 0 && e.Slot < len(s.Slots) && s.Slots[e.Slot].Step == Launching && s.Slots[e.Slot].Stop != "" {
+		p = &s.Slots[e.Slot] // stopped by its claim, before anybody knew its run
+	}
+	if p == nil {
+		return
+	}
+	o := e.Outcome
+	p.Outcome = &o
+	s.ended(e.Slot, out)
+}
+
+// ended takes a slot on whose run has ended, or never began.
+func (s *State) ended(i int, out *[]Action) {
+	p := &s.Slots[i]
+	s.CostUSD += p.Outcome.Cost
+	s.Tokens += p.Outcome.Tokens
+	set, over := s.afterRun(p)
+	p.Reserved, p.Cost, p.Tokens, p.StallAt, p.StopAt = 0, 0, 0, 0, 0
+	if over {
+		s.settle(i, set, out)
+		return
+	}
+	s.to(p, Verifying)
+	s.ask(i, out)
+}
+
+func (s *State) archive(i int, out *[]Action) {
+	p := &s.Slots[i]
+	s.to(p, Archiving)
+	p.Retries, p.Reserved = 0, 0
+	s.ask(i, out)
+}
+
+func (s *State) settled(e Settled, out *[]Action) {
+	p := s.slot(e.Slot, e.Seq, Settling)
+	if p == nil {
+		return
+	}
+	id := p.Claim.Item.ID
+	if e.Lost {
+		p.Lost, p.Settle.Fate, p.Settle.Class = true, Drop, LeaseGone
+		s.Tally.Lost++
+		s.archive(e.Slot, out)
+		return
+	}
+	if e.GaveUp && p.Settle.Fate == Retry {
+		p.Settle.Fate = GiveUp
+	}
+	switch p.Settle.Fate {
+	case Done:
+		s.Tally.Done++
+	case Retry:
+		s.Tally.Failed++
+	case GiveUp:
+		s.Tally.GivenUp++
+		delete(s.Items, id)
+	case Release:
+		s.Tally.Released++
+	case Park:
+		s.Tally.Parked++
+		m := s.Items[id]
+		m.Parked = true
+		s.keep(id, m)
+	}
+	set, answer := *p.Settle, p.Answer
+	s.archive(e.Slot, out)
+	s.consequences(id, answer, set, out)
+}
+
+// consequences are what the end of an iteration means for the loop.
+func (s *State) consequences(id, answer string, set Settle, out *[]Action) {
+	switch {
+	case set.Interrupt == ByPerson:
+		if s.Interrupt != nil && s.Interrupt.Halt {
+			s.Interrupt.Items = with(s.Interrupt.Items, id)
+		} else {
+			s.unpark(id, answer, out) // the person has answered meanwhile
+		}
+	case set.Interrupt != "":
+		s.raise(set.Interrupt, set.Reason, id, out)
+	case set.Class == AuthFailed:
+		s.raise(ByAuth, set.Reason, "", out)
+	case set.Class == LoopBudget:
+		s.raise(ByBudget, "the loop's ceiling is reached", "", out)
+	case len(s.Failing) >= s.Limits.MaxFailing:
+		s.raise(ByFailing, "different items failed one after the other, the last so: "+set.Reason, "", out)
+	case s.Spawning >= s.Limits.MaxFailing:
+		s.raise(ByFailing, "starts failed one after the other, the last so: "+set.Reason, "", out)
+	case len(s.Same) >= s.Limits.MaxIdentical:
+		s.raise(ByIdentical, "different items failed in the same way: "+set.Reason, "", out)
+	}
+}
+
+// raise tells a person that something must be decided, and waits if that is wanted.
+func (s *State) raise(kind, why, item string, out *[]Action) {
+	if kind == ByFailing || kind == ByIdentical {
+		s.Failing, s.Same, s.Spawning = nil, nil, 0
+	}
+	if kind == ByBudget && item == "" && (s.Phase == Draining || s.Phase == Stopping) ||
+		s.Phase == Waiting && item == "" && s.Interrupt.Kind == kind {
+		return // it is known
+	}
+	s.Tally.Interrupts++
+	s.Rev++
+	*out = append(*out, Action{Op: OpNotify, Slot: -1, Kind: kind, Text: why, Item: item})
+	if kind == ByCancel {
+		return // whoever cancelled the run knows
+	}
+	ending := s.Phase == Draining || s.Phase == Stopping
+	if s.Limits.OnInterrupt == Skip || ending {
+		if !ending && s.Phase != Waiting && (kind == ByAuth || kind == ByBudget && item == "") {
+			s.phase(Draining, kind+": "+why)
+		}
+		return
+	}
+	if s.Interrupt == nil {
+		s.Interrupt = &Interrupt{Kind: kind, Why: why, At: s.Now}
+	}
+	if item != "" {
+		s.Interrupt.Items = with(s.Interrupt.Items, item)
+	}
+	s.phase(Waiting, kind+": "+why)
+	*out = append(*out, Action{Op: OpRaise, Slot: -1, Kind: kind, Text: why, Item: item})
+}
+
+// halt is a person's interrupt: everything stops and waits.
+func (s *State) halt(why string, out *[]Action) {
+	if s.Phase == Stopping || s.Phase == Waiting && s.Interrupt.Halt {
+		return
+	}
+	s.Tally.Interrupts++
+	if s.Interrupt == nil {
+		s.Interrupt = &Interrupt{Kind: ByPerson, Why: why, At: s.Now}
+	}
+	s.Interrupt.Halt = true
+	s.phase(Waiting, ByPerson+": "+why)
+	*out = append(*out, Action{Op: OpRaise, Slot: -1, Kind: ByPerson, Text: why}, Action{Op: OpNotify, Slot: -1, Kind: ByPerson, Text: why})
+	s.stopAll(StopPerson, why, out)
+}
+
+func (s *State) stopAll(why StopWhy, words string, out *[]Action) {
+	for i := range s.Slots {
+		if p := &s.Slots[i]; p.Step == Running && p.Stop == "" {
+			s.stop(i, why, words, out)
+		}
+	}
+}
+
+func (s *State) resume(e Resumed, out *[]Action) {
+	s.Rev++
+	if e.More != nil {
+		l, m := &s.Limits, e.More
+		l.MaxIterations, l.MaxTokens = max(l.MaxIterations, m.MaxIterations), max(l.MaxTokens, m.MaxTokens)
+		l.MaxUSD, l.ItemUSD, l.MaxTime = max(l.MaxUSD, m.MaxUSD), max(l.ItemUSD, m.ItemUSD), max(l.MaxTime, m.MaxTime)
+	}
+	items := slices.Clone(e.Items)
+	if s.Interrupt != nil && len(items) == 0 {
+		items = append(items, s.Interrupt.Items...)
+	}
+	if s.Phase == Working && len(items) == 0 {
+		for id, m := range s.Items {
+			if m.Parked {
+				items = append(items, id)
+			}
+		}
+		slices.Sort(items)
+	}
+	for _, id := range items {
+		s.unpark(id, e.Answer, out)
+	}
+	if s.Phase == Waiting {
+		s.Interrupt = nil
+		for i := range s.Slots { // those that are still being stopped
+			s.Slots[i].Answer = e.Answer
+		}
+		s.Failing, s.Same, s.Spawning, s.Row = nil, nil, 0, 0
+		s.HoldUntil, s.HoldWall, s.HoldWhy = 0, time.Time{}, ""
+		*out = append(*out, Action{Op: OpLower, Slot: -1})
+	}
+	if s.Phase == Waiting || s.Phase == Paused {
+		s.phase(Working, "")
+	}
+	s.LookAt, s.Empty = 0, false
+}
+
+// unpark puts an item back into the queue, with a person's answer for its next run.
+func (s *State) unpark(id, answer string, out *[]Action) {
+	m := s.Items[id]
+	if !m.Parked {
+		return
+	}
+	if answer != "" {
+		from := Continuation{Fresh: true}
+		if m.From != nil {
+			from = *m.From
+		}
+		from.Answer = answer
+		m.From = &from
+	}
+	m.Parked, m.GateFails, m.Continues, m.Identical, m.Failure = false, 0, 0, 0, ""
+	s.keep(id, m)
+	s.Unpark = with(s.Unpark, id)
+	s.Rev++
+	*out = append(*out, Action{Op: OpUnpark, Slot: -1, Item: id})
+}
+
+func (s *State) unparked(id string) {
+	s.Rev++
+	s.Unpark = slices.DeleteFunc(s.Unpark, func(x string) bool { return x == id })
+	s.LookAt, s.Empty = 0, false
+}
+
+func (s *State) stopAsked(e StopAsked, out *[]Action) {
+	if e.Drain {
+		if s.Phase == Working || s.Phase == Paused || s.Phase == Waiting {
+			s.over(Draining, e.Why, out)
+		}
+		return
+	}
+	s.over(Stopping, e.Why, out)
+	s.stopAll(StopEnd, e.Why, out)
+}
+
+// over takes the loop to one of the phases that lead to its end.
+func (s *State) over(to Phase, why string, out *[]Action) {
+	if s.Interrupt != nil {
+		s.Interrupt = nil
+		*out = append(*out, Action{Op: OpLower, Slot: -1})
+	}
+	s.phase(to, why)
+}
+
+func (s *State) leaseLost(e LeaseLost, out *[]Action) {
+	if e.Slot < 0 || e.Slot >= len(s.Slots) {
+		return
+	}
+	p := &s.Slots[e.Slot]
+	if p.Claim.Fence != e.Fence || p.Claim.Item.ID != e.Item || p.Lost {
+		return
+	}
+	switch p.Step {
+	case Preparing, Launching, Verifying:
+		s.Rev++
+		p.Lost = true
+	case Running:
+		p.Lost = true
+		s.stop(e.Slot, StopLost, "its claim was lost", out)
+	}
+}
+
+// broken puts a step off that could not be done.
+func (s *State) broken(e Broken) {
+	if e.Slot < 0 || e.Slot >= len(s.Slots) {
+		s.UnparkAt = s.Now.Loop + s.Limits.BackoffUnit
+		return
+	}
+	p := &s.Slots[e.Slot]
+	if p.Seq != e.Seq || p.Step == Idle {
+		return
+	}
+	s.Rev++
+	wait := s.Limits.BackoffMax
+	if p.Retries < 16 {
+		wait = min(wait, s.Limits.BackoffUnit<<p.Retries)
+	}
+	if p.Step == Claiming { // nothing was claimed; whether to try again is decided then
+		*p = Slot{Step: Idle, Seq: p.Seq, Retries: p.Retries + 1, NextAt: s.Now.Loop + wait}
+		return
+	}
+	p.Retries++
+	p.Waits, p.NextAt = true, s.Now.Loop+wait
+}

@@ -1,0 +1,421 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// A world is all that the core does not know: a queue, runs, a disk, a person, other
+// loops, two clocks. It is as unkind as its seed says, and looks at every step for
+// what must never be.
+type world struct {
+	rng   *rand.Rand
+	seed  uint64
+	s     State
+	saved *State // what is on disk where the disk is full; nil: what is in memory is
+	t     time.Duration
+	base  time.Duration // t of the loop's clock's zero
+	skew  time.Duration // of the wall's clock
+	up    bool
+	gone  time.Duration // when the loop comes up again
+	items []witem
+	runs  []wrun
+	due   []dueEvent
+	out   []Action
+	renew time.Duration
+
+	faulty   bool // this is still a time for faults
+	full     bool // the disk
+	fullTill time.Duration
+	steps    int
+	personAt time.Duration
+	overrun  bool // clients of this night may cost more than they may
+	launches int
+	why      string // what must never be, and was
+	trace    []string
+	tracing  bool
+}
+
+type witem struct {
+	state    string // ready, claimed, done, dead, blocked
+	fence    int64
+	ours     bool
+	lease    time.Time
+	readyAt  time.Time
+	attempts int
+	doneBy   int64 // fencing numbers that ended it
+	dones    int
+	last     int64 // fencing number settled last, and how
+	lastDead bool
+	rival    time.Duration // when the rival is done with it
+}
+
+type wrun struct {
+	item    int
+	fence   int64
+	live    bool
+	watched bool
+	ends    time.Duration // 0: never by itself
+	talks   time.Duration // next word; 0: silent
+	cost    float64
+	may     float64
+	out     Outcome
+	stopped bool
+	deaf    bool // does not hear the first request to stop
+	asks    bool
+}
+
+type dueEvent struct {
+	at time.Duration
+	e  Event
+}
+
+var epoch = time.Date(2026, 1, 1, 22, 0, 0, 0, time.UTC)
+
+func (w *world) wall() time.Time { return epoch.Add(w.t + w.skew) }
+func (w *world) clock() Time     { return Time{Loop: w.t - w.base, Wall: w.wall()} }
+
+func (w *world) fail(format string, args ...any) {
+	if w.why == "" {
+		w.why = fmt.Sprintf(format, args...)
+	}
+}
+
+func (w *world) chance(p float64) bool              { return w.faulty && w.rng.Float64() < p }
+func (w *world) some(d time.Duration) time.Duration { return time.Duration(w.rng.Int64N(int64(d) + 1)) }
+func (w *world) pick(n int) int                     { return w.rng.IntN(n) }
+
+// later is an answer, which may come twice.
+func (w *world) later(d time.Duration, e Event) {
+	w.due = append(w.due, dueEvent{w.t + d, e})
+	if _, claims := e.(Claimed); !claims && w.chance(0.02) {
+		w.due = append(w.due, dueEvent{w.t + d + w.some(10*time.Minute), e})
+	}
+}
+
+func (w *world) ourClaims() (list []Claim) {
+	for i := range w.items {
+		if it := &w.items[i]; it.state == "claimed" && it.ours {
+			list = append(list, Claim{Item: Item{ID: itemName(i)}, Fence: it.fence})
+		}
+	}
+	return list
+}
+
+var itemNames = [...]string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
+
+func itemName(i int) string { return itemNames[i] }
+func itemIndex(id string) int {
+	return int(id[0] - 'a')
+}
+
+// newWorld is a night by a seed.
+func newWorld(w *world, seed uint64) {
+	*w = world{rng: rand.New(rand.NewPCG(seed, 0x5eed)), seed: seed, up: true, faulty: true,
+		items: w.items[:0], runs: w.runs[:0], due: w.due[:0], out: w.out[:0]}
+	l := DefaultLimits()
+	l.Workers = 1 + w.pick(3)
+	l.UntilEmpty = w.pick(4) > 0
+	if w.pick(2) == 0 {
+		l.OnInterrupt = Skip
+	}
+	l.MaxIterations = 4 + w.pick(40)
+	l.MaxUSD = []float64{3, 12, 50, 200}[w.pick(4)]
+	l.MaxTokens = []int64{5_000, 100_000, 50_000_000}[w.pick(3)]
+	l.MaxTime = []time.Duration{time.Hour, 3 * time.Hour, 8 * time.Hour}[w.pick(3)]
+	l.ItemTimeout = []time.Duration{10 * time.Minute, time.Hour}[w.pick(2)]
+	w.overrun = w.pick(8) == 0
+	w.s = New("loop-1", l, w.clock())
+	for range 1 + w.pick(4) {
+		w.items = append(w.items, witem{state: "ready", readyAt: w.wall()})
+	}
+	w.personAt = w.some(6 * time.Hour)
+}
+
+// night lives a night through, and says what went wrong in it.
+func (w *world) night() string {
+	w.event(Started{})
+	for w.why == "" && w.s.Phase != Finished {
+		if w.steps++; w.steps > 3000 {
+			w.fail("the night does not end: it is %s (%s) at %s with %d busy, items %+v", w.s.Phase, w.s.Reason, w.t, w.s.Busy(), w.items)
+			break
+		}
+		if w.steps == 60 {
+			w.faulty = false
+		}
+		w.next()
+	}
+	if w.why == "" {
+		w.morning()
+	}
+	return w.why
+}
+
+// next lets the next thing happen.
+func (w *world) next() {
+	if !w.up {
+		w.restart()
+		return
+	}
+	if w.chance(0.02) {
+		w.misfortune()
+		if !w.up {
+			return
+		}
+	}
+	at, what := w.soonest()
+	w.advance(at)
+	switch {
+	case what >= 0:
+		e := w.due[what].e
+		w.due[what] = w.due[len(w.due)-1]
+		w.due = w.due[:len(w.due)-1]
+		w.event(e)
+	case what == runHappens:
+		w.runHappens()
+	case what == personActs:
+		w.person()
+	default:
+		w.event(Tick{})
+	}
+	w.rivals()
+	w.renewLeases()
+}
+
+const (
+	ticks      = -1
+	runHappens = -2
+	personActs = -3
+)
+
+func (w *world) soonest() (at time.Duration, what int) {
+	at, what = w.personAt, personActs
+	if wake, ok := w.s.Wake(); ok && wake+w.base < at {
+		at, what = wake+w.base, ticks
+	}
+	for i := range w.due {
+		if w.due[i].at < at {
+			at, what = w.due[i].at, i
+		}
+	}
+	for i := range w.runs {
+		if r := &w.runs[i]; r.live && r.watched {
+			if r.ends > 0 && r.ends < at || r.talks > 0 && r.talks < at {
+				at, what = min(nonZero(r.ends), nonZero(r.talks)), runHappens
+			}
+		}
+	}
+	return max(at, w.t), what
+}
+
+func nonZero(d time.Duration) time.Duration {
+	if d == 0 {
+		return 1 << 62
+	}
+	return d
+}
+
+// advance lets time pass. Runs that nobody watches end, too.
+func (w *world) advance(to time.Duration) {
+	w.t = max(w.t, to)
+	if w.full && w.t >= w.fullTill {
+		w.full = false
+	}
+	for i := range w.runs {
+		if r := &w.runs[i]; r.live && !r.watched && r.ends > 0 && r.ends <= w.t {
+			r.live = false
+		}
+	}
+}
+
+// event gives the core an event and looks at what it makes of it.
+func (w *world) event(e Event) {
+	before := stepsOf(&w.s)
+	phase, worked := w.s.Phase, w.s.Worked
+	if w.full && w.saved == nil {
+		c := w.s.Clone()
+		w.saved = &c
+	}
+	w.out = w.out[:0]
+	w.s.Advance(w.clock(), e, &w.out)
+	if w.tracing {
+		w.trace = append(w.trace, fmt.Sprintf("%s %T%+v → %s %v %v", w.t, e, e, w.s.Phase, stepsOf(&w.s), ops(w.out)))
+	}
+	w.check(before, phase, worked)
+	w.checkOut(e)
+	if w.full {
+		if w.chance(0.3) {
+			w.crash() // before it could be saved: nothing of it has happened
+			return
+		}
+		w.advance(w.fullTill) // nothing is done before it is saved
+	}
+	w.saved = nil
+	for i := range w.out {
+		if w.chance(0.01) {
+			w.crash()
+			return
+		}
+		w.do(w.out[i])
+	}
+}
+
+func ops(list []Action) (out []string) {
+	for _, a := range list {
+		out = append(out, fmt.Sprintf("%s/%d", a.Op, a.Slot))
+	}
+	return out
+}
+
+func stepsOf(s *State) (steps [4]Step) {
+	for i := range s.Slots {
+		steps[i] = s.Slots[i].Step
+	}
+	return steps
+}
+
+func (w *world) crash() {
+	w.up = false
+	if w.saved != nil {
+		w.s, w.saved = *w.saved, nil
+	}
+	if w.pick(20) == 0 {
+		w.reread()
+	}
+	w.due = w.due[:0]
+	for i := range w.runs {
+		w.runs[i].watched = false
+	}
+	w.gone = w.t + w.some([]time.Duration{time.Second, 2 * time.Minute, time.Hour}[w.pick(3)])
+}
+
+// reread is what a new process does: it has nothing but what is written.
+func (w *world) reread() {
+	data, err := json.Marshal(w.s)
+	if err != nil {
+		w.fail("the state cannot be written: %v", err)
+		return
+	}
+	w.s = State{}
+	if err := json.Unmarshal(data, &w.s); err != nil {
+		w.fail("the state cannot be read: %v", err)
+	}
+	again, _ := json.Marshal(w.s)
+	if string(again) != string(data) {
+		w.fail("the state is another after it was written and read:\n%s\n%s", data, again)
+	}
+}
+
+func (w *world) restart() {
+	w.advance(w.gone)
+	w.rivals()
+	w.up = true
+	w.base = w.t - w.s.Now.Loop
+	w.event(Started{Claims: w.ourClaims()})
+}
+
+func (w *world) misfortune() {
+	switch w.pick(5) {
+	case 0:
+		w.crash() // an event that was about to come is never heard of
+	case 1:
+		w.full, w.fullTill = true, w.t+w.some(5*time.Minute)
+	case 2:
+		w.skew += time.Duration(w.rng.Int64N(int64(4*time.Hour))) - 2*time.Hour
+	case 3: // asleep: both the runs and the loop's own clock stand still
+		d := w.some(3 * time.Hour)
+		w.skew += d
+	case 4: // two leases are given away behind our back
+		for i := range w.items {
+			if it := &w.items[i]; it.state == "claimed" && it.ours && w.pick(2) == 0 {
+				it.lease = w.wall().Add(-time.Second)
+			}
+		}
+	}
+}
+
+// rivals are other loops, which take what is ready now and then.
+func (w *world) rivals() {
+	for i := range w.items {
+		it := &w.items[i]
+		if it.state == "claimed" && it.lease.Before(w.wall()) {
+			it.state, it.ours = "ready", false
+		}
+		if it.state == "claimed" && !it.ours && it.rival <= w.t {
+			switch w.pick(3) {
+			case 0:
+				it.state, it.last = "done", it.fence
+				it.dones++
+			default:
+				it.state = "ready"
+			}
+		}
+		if it.state == "ready" && w.chance(0.03) {
+			it.state, it.ours = "claimed", false
+			it.fence++
+			it.rival = w.t + w.some(20*time.Minute)
+			it.lease = w.wall().Add(30 * time.Minute)
+		}
+	}
+}
+
+// renewLeases is what a driver does beside everything else.
+func (w *world) renewLeases() {
+	if !w.up || w.t < w.renew || w.full {
+		return
+	}
+	w.renew = w.t + 15*time.Second
+	for i := range w.s.Slots {
+		p := &w.s.Slots[i]
+		if p.Claim.Fence == 0 || p.Lost || p.Step == Archiving {
+			continue
+		}
+		it := &w.items[itemIndex(p.Claim.Item.ID)]
+		if it.state == "claimed" && it.ours && it.fence == p.Claim.Fence {
+			it.lease = w.wall().Add(time.Minute + w.some(time.Hour)) // ticks are far apart here
+		} else if it.last != p.Claim.Fence {
+			w.later(w.some(time.Second), LeaseLost{Slot: i, Item: p.Claim.Item.ID, Fence: p.Claim.Fence})
+		}
+	}
+}
+
+func (w *world) person() {
+	w.personAt = w.t + time.Minute + w.some(2*time.Hour)
+	if !w.faulty {
+		// The person is awake now and wants the night to end.
+		more := w.s.Limits
+		more.MaxUSD, more.MaxTokens = more.MaxUSD+50, more.MaxTokens+10_000_000
+		switch w.s.Phase {
+		case Waiting, Paused:
+			if w.steps > 1500 {
+				w.event(StopAsked{Why: "enough"})
+				return
+			}
+			w.event(Resumed{Answer: "go on", More: &more})
+		case Working:
+			if !w.s.Limits.UntilEmpty || w.steps > 1500 {
+				w.event(StopAsked{Why: "enough", Drain: w.pick(2) == 0})
+			}
+		}
+		return
+	}
+	switch w.pick(8) {
+	case 0:
+		w.event(Interrupted{Why: "look at this"})
+	case 1:
+		w.event(PauseAsked{})
+	case 2:
+		if w.pick(4) == 0 {
+			w.event(StopAsked{Why: "enough", Drain: w.pick(2) == 0})
+		}
+	case 3:
+		if len(w.items) < 8 {
+			w.items = append(w.items, witem{state: "ready", readyAt: w.wall()})
+			w.event(QueueChanged{})
+		}
+	default:
+		w.event(Resumed{Answer: "go on"})
+	}
+}
