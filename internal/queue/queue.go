@@ -365,8 +365,9 @@ type Queue interface {
 	Extend(ctx context.Context, token Token, lease time.Duration) (until time.Time, err error)
 	// Progress notes how far the work is.
 	Progress(ctx context.Context, token Token, p Progress) error
-	// Done ends the item, and makes those ready that waited for nothing else.
-	// Saying it twice is no error.
+	// Done ends the item, and makes those ready that waited for nothing else. Here
+	// and with Fail, Release and Park, saying under one token again how the claim
+	// ended is no error, and changes nothing.
 	Done(ctx context.Context, token Token, o Outcome) (Item, error)
 	// Fail gives the item back for another attempt after a while, or ends it as dead
 	// when there have been enough.

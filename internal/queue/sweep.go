@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 )
 
@@ -79,19 +80,8 @@ func (q *Files) sweep() (items []Item, changes []Change, err error) {
 	if err != nil {
 		return items, changes, errors.Join(append(failed, err)...)
 	}
-	for _, p := range stuck {
-		c, err := q.advance(&p)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case errors.Is(err, ErrDamaged):
-			q.pass(&p, err)
-		case err != nil:
-			failed = append(failed, err)
-		case c.Op != "":
-			changes = append(changes, c)
-		}
-	}
-	return items, changes, errors.Join(failed...)
+	moved, err := q.advanceAll(stuck)
+	return items, append(changes, moved...), errors.Join(append(failed, err)...)
 }
 
 // over lists the claims whose holders may be taken to be gone.
@@ -217,19 +207,44 @@ func (q *Files) reclaim(p place) (Item, Change, error) {
 
 // unblock looks at the items that wait for one that was settled.
 func (q *Files) unblock(ctx context.Context, id string) error {
-	list, _, err := q.places(Blocked)
+	waits := func() ([]place, error) {
+		list, _, err := q.places(Blocked)
+		return slices.DeleteFunc(list, func(p place) bool { return p.waits != id }), err
+	}
+	if list, err := waits(); err != nil || len(list) == 0 {
+		return err
+	}
+	unlock, err := q.lock(ctx)
 	if err != nil {
 		return err
 	}
-	waits := false
-	for _, p := range list {
-		waits = waits || p.waits == id
+	list, err := waits()
+	var changes []Change
+	if err == nil {
+		changes, err = q.advanceAll(list)
 	}
-	if !waits {
-		return nil
+	unlock()
+	for _, c := range changes {
+		q.record(ctx, c)
 	}
-	_, err = q.Reclaim(ctx)
 	return err
+}
+
+func (q *Files) advanceAll(list []place) (changes []Change, err error) {
+	var failed []error
+	for _, p := range list {
+		c, err := q.advance(&p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, ErrDamaged):
+			q.pass(&p, err)
+		case err != nil:
+			failed = append(failed, err)
+		case c.Op != "":
+			changes = append(changes, c)
+		}
+	}
+	return changes, errors.Join(failed...)
 }
 
 // advance puts a blocked item where it belongs, under the lock: among the ready ones,

@@ -57,6 +57,8 @@ func Run(t *testing.T, fresh func(t testing.TB) Store) {
 		{"Filters", filters}, {"LateWords", lateWords}, {"Extend", extend}, {"Failures", failures}, {"Lost", lost},
 		{"Release", release}, {"Progress", progress}, {"SaidTwice", saidTwice}, {"Park", park}, {"Drop", drop},
 		{"Edit", edit}, {"EditCycles", editCycles}, {"Retention", retention}, {"Changes", changes},
+		{"Wait", wait}, {"WaitForTime", waitForTime}, {"Together", together}, {"SameKeyTogether", sameKeyTogether},
+		{"Model", model},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
