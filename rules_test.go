@@ -123,15 +123,17 @@ var layers = [][]string{
 
 // sideways are the imports inside a layer, with their reasons.
 var sideways = map[string]string{
-	"run → agent":        "a run starts its agent through the agent's adapter",
-	"agent → guard":      "an adapter writes the client's deny rules from the guard's policy",
-	"judge → hook":       "what a judge's client starts must know itself for nested, by the variable that hooks look at",
-	"learn → recall":     "what is learnt from the log stands in the index, and is searched there",
-	"delegation → agent": "what is counted is a client's event in our own words",
-	"learn → memory":     "what passes a promotion gate becomes an entry of a memory file",
-	"session → brief":    "what a session is told is put together by the brief, which knows nothing of settings",
-	"staterepo → memory": "an agent's entries are written as the project's are",
-	"session → hook":     "it is the part of the hooks' router that needs the index",
+	"run → agent":           "a run starts its agent through the agent's adapter",
+	"agent → guard":         "an adapter writes the client's deny rules from the guard's policy",
+	"judge → hook":          "what a judge's client starts must know itself for nested, by the variable that hooks look at",
+	"learn → recall":        "what is learnt from the log stands in the index, and is searched there",
+	"delegation → agent":    "what is counted is a client's event in our own words",
+	"learn → memory":        "what passes a promotion gate becomes an entry of a memory file",
+	"session → brief":       "what a session is told is put together by the brief, which knows nothing of settings",
+	"staterepo → memory":    "an agent's entries are written as the project's are",
+	"workspace → staterepo": "a workspace is a worktree of the code and one of the agent's state, made together",
+	"workspace → verify":    "dependencies are carried into a workspace as into a snapshot",
+	"session → hook":        "it is the part of the hooks' router that needs the index",
 }
 
 func layerOf(pkg string) int {

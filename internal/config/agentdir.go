@@ -23,7 +23,7 @@ func isAgentDir(dir string) bool {
 
 // AgentDir is where the agent that works in dir has its state: in the checkout
 // that dir is in, where the project's root is in that. It need not exist.
-func AgentDir(p *Project, dir string) string { return filepath.Join(CheckoutRoot(p, dir), agentDir) }
+func AgentDir(p *Project, dir string) string { return AgentDirIn(CheckoutRoot(p, dir)) }
 
 // CheckoutRoot is the project's root in the checkout that dir is in: of a linked
 // worktree that has no project file, the place where it would have one.
@@ -115,3 +115,7 @@ func excludeFile(dir string) (string, error) {
 
 // IgnoreAgentDir adds the line to root's .gitignore, unless it is there.
 func IgnoreAgentDir(root string) error { return addIgnoreLine(root) }
+
+// AgentDirIn is where an agent has its state in a checkout, of which root is the
+// project's root.
+func AgentDirIn(root string) string { return filepath.Join(root, agentDir) }
