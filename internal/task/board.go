@@ -1,0 +1,470 @@
+package task
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrNoTask says that there is no task of a number.
+var ErrNoTask = errors.New("no such task")
+
+// Finding is a place where TODO.md and state.json did not say the same.
+type Finding struct {
+	Number int    `json:"number,omitempty"`
+	Line   int    `json:"line,omitempty"` // in TODO.md
+	What   string `json:"what"`
+	// Took says which side was right: "TODO.md" or "state.json"; empty where the
+	// program takes neither by itself.
+	Took string `json:"took,omitempty"`
+}
+
+func (f Finding) String() string {
+	var b strings.Builder
+	if f.Number > 0 {
+		fmt.Fprintf(&b, "task %d: ", f.Number)
+	}
+	b.WriteString(f.What)
+	if f.Line > 0 {
+		fmt.Fprintf(&b, " (TODO.md, line %d)", f.Line)
+	}
+	return b.String()
+}
+
+// takeOver brings state.json up to what a person wrote in TODO.md: that file is the
+// person's, and where the two differ somebody edited it.
+func (b *Board) takeOver() {
+	owner := map[int]*Section{}
+	for _, s := range b.Todo.Sections {
+		o := owner[s.Number]
+		if t := b.State.Tasks[s.Number]; o == nil || t != nil && o.Title != t.Title && s.Title == t.Title {
+			owner[s.Number] = s
+		}
+	}
+	for _, s := range b.Todo.Sections {
+		switch o := owner[s.Number]; {
+		case s.Number == 0:
+			b.number(s)
+		case o != s:
+			b.twice = append(b.twice, s)
+			b.problem(Finding{Number: s.Number, Line: s.Line, What: fmt.Sprintf("the number stands in line %d, too; take it away from one of them and that gets a new one", o.Line)})
+			continue
+		case b.State.Tasks[s.Number] == nil:
+			b.adopt(s)
+		}
+		b.compare(s)
+	}
+	for _, n := range b.State.Numbers() {
+		if b.Todo.Find(n) == nil {
+			b.problem(Finding{Number: n, What: fmt.Sprintf("it is %s in state.json and does not stand in TODO.md", b.State.Tasks[n].Status.Words())})
+		}
+	}
+	b.checkDeps()
+}
+
+func (b *Board) problem(f Finding) { b.Problems = append(b.Problems, f) }
+
+func (b *Board) took(s *Section, format string, args ...any) {
+	b.Taken = append(b.Taken, Finding{Number: s.Number, Line: s.Line, What: fmt.Sprintf(format, args...), Took: todoFile})
+}
+
+// number gives a new task that a person wrote its number.
+func (b *Board) number(s *Section) {
+	n := b.State.Next
+	for b.Todo.Find(n) != nil {
+		n++
+	}
+	b.Todo.SetHeading(s, n, s.Title)
+	b.adopt(s)
+}
+
+// adopt makes a task of a section that state.json does not know.
+func (b *Board) adopt(s *Section) {
+	now := b.now
+	b.State.Tasks[s.Number] = &Task{Number: s.Number, Title: s.Title, Slug: Slug(s.Title), Status: NotStarted, Created: &now, Updated: &now}
+	b.State.Next = max(b.State.Next, s.Number+1)
+	if _, ok := s.Value("status"); !ok {
+		b.Todo.Set(s, "status", NotStarted.Marker())
+	}
+	b.took(s, "new: %s", s.Title)
+}
+
+// compare takes a section's fields over into its task.
+func (b *Board) compare(s *Section) {
+	t := b.State.Tasks[s.Number]
+	if s.Title != t.Title && s.Title != "" {
+		b.took(s, "title %q → %q", t.Title, s.Title)
+		t.Title = s.Title
+	}
+	if v, ok := s.Value("status"); ok {
+		if status, known := ParseStatus(v); !known {
+			b.problem(Finding{Number: s.Number, Line: s.Line, What: fmt.Sprintf("status %q is none of %s; state.json says %s", v, markers(), t.Status.Words())})
+		} else if status != t.Status {
+			b.took(s, "status %s → %s", t.Status.Words(), status.Words())
+			b.become(t, status)
+			b.dates(s, t)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		at   *string
+		norm func(string) string
+	}{{"priority", &t.Priority, strings.ToLower}, {"language", &t.Language, strings.ToLower}, {"effort", &t.Effort, nil}} {
+		v, ok := s.Value(f.name)
+		if f.norm != nil {
+			v = f.norm(v)
+		}
+		if ok && f.name == "priority" && priorityOf(v) == "" {
+			b.problem(Finding{Number: s.Number, Line: s.Line, What: fmt.Sprintf("priority %q is none of %s; state.json says %s", v, strings.Join(Priorities, ", "), cmp.Or(t.Priority, "nothing"))})
+			continue
+		}
+		if ok && v != *f.at {
+			if *f.at != "" {
+				b.took(s, "%s %s → %s", f.name, *f.at, v)
+			}
+			*f.at = v
+		}
+	}
+	t.EffortHours = hours(t.Effort)
+	if v, ok := s.Value("depends"); ok {
+		if list := numbers(v); !slices.Equal(list, t.DependsOn) {
+			if len(t.DependsOn) > 0 {
+				b.took(s, "depends on %s → %s", join(t.DependsOn), join(list))
+			}
+			t.DependsOn = list
+		}
+	} else if len(t.DependsOn) > 0 {
+		b.took(s, "depends on %s → nothing", join(t.DependsOn))
+		t.DependsOn = nil
+	}
+}
+
+func markers() string {
+	var all []string
+	for _, s := range Statuses() {
+		all = append(all, s.Marker())
+	}
+	return strings.Join(all, " ")
+}
+
+// numbers reads a list of tasks: "12, #14 and task 3".
+func numbers(text string) []int {
+	var out []int
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
+		if n, err := strconv.Atoi(w); err == nil && n > 0 && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func join(list []int) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	var words []string
+	for _, n := range list {
+		words = append(words, strconv.Itoa(n))
+	}
+	return strings.Join(words, ", ")
+}
+
+// become gives a task a status and the times that go with it, whatever it was.
+func (b *Board) become(t *Task, s Status) {
+	now := b.now
+	if (s == Blocked || s == Abandoned) && t.Status != Blocked && t.Status != Abandoned {
+		t.Before = t.Status
+	}
+	if s != Blocked && s != Abandoned {
+		t.Before, t.Reason = "", ""
+	}
+	if s != NotStarted && s != Abandoned && s != Blocked && t.Started == nil {
+		t.Started = &now
+	}
+	t.Completed, t.Abandoned = nil, nil
+	switch s {
+	case Completed:
+		t.Completed = &now
+	case Abandoned:
+		t.Abandoned = &now
+	case InProgress, Partial, Blocked, NotStarted, Researched, Planned:
+	}
+	t.Status, t.Updated = s, &now
+}
+
+// dates writes a task's times into its section.
+func (b *Board) dates(s *Section, t *Task) {
+	for _, f := range []struct {
+		name string
+		at   *time.Time
+	}{{"started", t.Started}, {"completed", t.Completed}, {"abandoned", t.Abandoned}} {
+		text := stamp(f.at)
+		if v, ok := s.Value(f.name); ok && f.at != nil && v != "" && f.name == "started" {
+			continue // a person's own stays
+		}
+		b.Todo.Set(s, f.name, text)
+	}
+}
+
+func stamp(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// paths are a task's files of a kind, below specs/, the latest last.
+func (t *Task) paths(kind string) []string {
+	switch kind {
+	case "research":
+		return t.Research
+	case "plan":
+		return t.Plans
+	case "summary":
+		if t.Summary != "" {
+			return []string{t.Summary}
+		}
+	}
+	return nil
+}
+
+// link is a file below specs/ as TODO.md names it.
+func link(name string) string { return fmt.Sprintf("[%s](%s)", path.Base(name), name) }
+
+// priorityOf is a priority as it is kept, "" for what is none.
+func priorityOf(text string) string {
+	if p := strings.ToLower(strings.TrimSpace(text)); slices.Contains(Priorities, p) {
+		return p
+	}
+	return ""
+}
+
+// Task is the task of a number. The error is [ErrNoTask].
+func (b *Board) Task(n int) (*Task, error) {
+	if t := b.State.Tasks[n]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("%w: %d", ErrNoTask, n)
+}
+
+// SetStatus changes a task's status where that is legal, in both files. reason is
+// why it is blocked, partial or abandoned.
+func (b *Board) SetStatus(n int, to Status, reason string) error {
+	t, err := b.Task(n)
+	if err != nil {
+		return err
+	}
+	if !t.Status.CanBecome(to) {
+		return &TransitionError{Number: n, From: t.Status, To: to}
+	}
+	b.set(t, to, reason)
+	return nil
+}
+
+// Recover takes a task up again that has ended, is blocked or was left in the
+// middle: it becomes what it was before.
+func (b *Board) Recover(n int) error {
+	t, err := b.Task(n)
+	if err != nil {
+		return err
+	}
+	to := t.Before
+	switch {
+	case t.Status == InProgress && t.Operation != nil:
+		to = t.Operation.From
+	case t.Status == Completed, t.Status == Partial && to == "":
+		to = Partial
+	case t.Status != Blocked && t.Status != Abandoned && t.Status != InProgress && t.Status != Partial:
+		return fmt.Errorf("task %d is %s: there is nothing to recover", n, t.Status.Words())
+	}
+	if to == "" {
+		to = NotStarted
+	}
+	t.Operation = nil
+	b.set(t, to, "")
+	return nil
+}
+
+func (b *Board) set(t *Task, to Status, reason string) {
+	b.become(t, to)
+	if to == Blocked || to == Partial || to == Abandoned {
+		t.Reason = oneLine(reason)
+	}
+	s := b.Todo.Find(t.Number)
+	if s == nil {
+		return
+	}
+	b.Todo.Set(s, "status", to.Marker())
+	blocked := ""
+	if to == Blocked {
+		blocked = t.Reason
+	}
+	b.Todo.Set(s, "blocked", blocked)
+	b.dates(s, t)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Draft is a task that is to be made, or what of one is to be changed: there, nil
+// leaves a thing as it is.
+type Draft struct {
+	Title, Priority, Language, Effort *string
+	DependsOn                         *[]int
+	Body                              string // new tasks only
+}
+
+// Add makes a task and gives it the next number.
+func (b *Board) Add(d Draft) (*Task, error) {
+	if d.Title == nil || oneLine(*d.Title) == "" {
+		return nil, errors.New("a task needs a title")
+	}
+	n := b.State.Next
+	for b.Todo.Find(n) != nil {
+		n++
+	}
+	now := b.now
+	t := &Task{Number: n, Status: NotStarted, Priority: DefaultPriority, Language: DefaultLanguage, Created: &now}
+	if err := b.fill(t, d); err != nil {
+		return nil, err
+	}
+	t.Slug = Slug(t.Title)
+	b.State.Tasks[n] = t
+	b.State.Next = n + 1
+	if err := b.depend(t, d.DependsOn); err != nil {
+		return nil, err
+	}
+	err := b.Todo.Append(n, t.Title, [][2]string{
+		{"effort", t.Effort}, {"status", t.Status.Marker()}, {"priority", t.Priority}, {"language", t.Language}, {"depends", dependsText(t.DependsOn)},
+	}, d.Body)
+	return t, err
+}
+
+func dependsText(list []int) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return join(list)
+}
+
+// Edit changes what a draft names.
+func (b *Board) Edit(n int, d Draft) error {
+	t, err := b.Task(n)
+	if err != nil {
+		return err
+	}
+	if err := b.fill(t, d); err != nil {
+		return err
+	}
+	if err := b.depend(t, d.DependsOn); err != nil {
+		return err
+	}
+	s := b.Todo.Find(n)
+	if s == nil {
+		return nil
+	}
+	if d.Title != nil {
+		b.Todo.SetHeading(s, n, t.Title)
+	}
+	for _, f := range []struct {
+		name  string
+		asked bool
+		text  string
+	}{
+		{"effort", d.Effort != nil, t.Effort}, {"priority", d.Priority != nil, t.Priority},
+		{"language", d.Language != nil, t.Language}, {"depends", d.DependsOn != nil, dependsText(t.DependsOn)},
+	} {
+		if f.asked {
+			b.Todo.Set(s, f.name, f.text)
+		}
+	}
+	return nil
+}
+
+func (b *Board) fill(t *Task, d Draft) error {
+	if d.Title != nil {
+		if t.Title = oneLine(*d.Title); t.Title == "" {
+			return errors.New("a task needs a title")
+		}
+	}
+	if d.Priority != nil {
+		p := priorityOf(*d.Priority)
+		if p == "" {
+			return fmt.Errorf("priority %q is none of %s", *d.Priority, strings.Join(Priorities, ", "))
+		}
+		t.Priority = p
+	}
+	if d.Language != nil {
+		l := strings.ToLower(oneLine(*d.Language))
+		if strings.ContainsAny(l, "[]*`") || len(l) > 40 {
+			return fmt.Errorf("language %q: give one word, such as go or markdown", *d.Language)
+		}
+		t.Language = l
+	}
+	if d.Effort != nil {
+		t.Effort = oneLine(*d.Effort)
+		t.EffortHours = hours(t.Effort)
+	}
+	now := b.now
+	t.Updated = &now
+	return nil
+}
+
+// depend sets what a task depends on, unless tasks would wait for each other.
+func (b *Board) depend(t *Task, on *[]int) error {
+	if on == nil {
+		return nil
+	}
+	for _, n := range *on {
+		if n == t.Number {
+			return fmt.Errorf("task %d cannot depend on itself", n)
+		}
+		if b.State.Tasks[n] == nil {
+			return fmt.Errorf("depends on task %d: %w", n, ErrNoTask)
+		}
+	}
+	old := t.DependsOn
+	t.DependsOn = slices.Clone(*on)
+	if c := cycle(b.deps()); c != nil {
+		t.DependsOn = old
+		return fmt.Errorf("tasks would wait for each other: %s", arrows(c))
+	}
+	return nil
+}
+
+func (b *Board) deps() map[int][]int {
+	deps := map[int][]int{}
+	for n, t := range b.State.Tasks {
+		deps[n] = t.DependsOn
+	}
+	return deps
+}
+
+// checkDeps finds what a hand edit made of dependencies.
+func (b *Board) checkDeps() {
+	for _, n := range b.State.Numbers() {
+		for _, d := range b.State.Tasks[n].DependsOn {
+			if b.State.Tasks[d] == nil && d >= b.State.Next {
+				b.problem(Finding{Number: n, What: fmt.Sprintf("it depends on task %d, which there is not", d)})
+			}
+		}
+	}
+	if c := cycle(b.deps()); c != nil {
+		b.problem(Finding{Number: c[0], What: "tasks wait for each other: " + arrows(c)})
+	}
+}
+
+// Waits are the tasks that one depends on and that are not complete.
+func (b *Board) Waits(t *Task) []int {
+	var out []int
+	for _, n := range t.DependsOn {
+		if d := b.State.Tasks[n]; d != nil && d.Status != Completed {
+			out = append(out, n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+)
+
+// Report is what a check found. Mended are the disagreements that it put right,
+// each with the side that it took; Left are those that a person has to see to.
+type Report struct {
+	Mended []Finding `json:"mended,omitempty"`
+	Left   []Finding `json:"left,omitempty"`
+	// Damaged is where a state.json that could not be read was put.
+	Damaged string `json:"damaged,omitempty"`
+}
+
+// Agrees reports whether the two files said the same.
+func (r Report) Agrees() bool { return len(r.Mended) == 0 && len(r.Left) == 0 && r.Damaged == "" }
+
+// Check compares TODO.md with state.json and changes nothing.
+func (s *Store) Check(ctx context.Context) (Report, error) {
+	b, err := s.Load(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	return Report{Left: slices.Concat(b.Taken, b.Problems)}, nil
+}
+
+// Fix brings the two files into agreement and says which side it took. A state.json
+// that cannot be read is set aside, beside it, and made anew from TODO.md.
+func (s *Store) Fix(ctx context.Context) (Report, error) {
+	var r Report
+	b, err := s.Change(ctx, func(b *Board) error { r = b.mend(); return nil })
+	if errors.Is(err, ErrDamaged) {
+		aside := filepath.Join(s.dir, stateFile+s.o.Now().UTC().Format(".20060102T150405Z.damaged"))
+		if rerr := s.o.Disk.Rename(filepath.Join(s.dir, stateFile), aside); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			return r, fmt.Errorf("%w; it cannot be set aside: %w", err, rerr)
+		}
+		b, err = s.Change(ctx, func(b *Board) error { r = b.mend(); return nil })
+		r.Damaged = aside
+	}
+	if err != nil {
+		return r, err
+	}
+	r.Mended = slices.Concat(b.Taken, r.Mended)
+	return r, nil
+}
+
+// mend does what taking over left.
+func (b *Board) mend() (r Report) {
+	took := func(n int, side, format string, args ...any) {
+		r.Mended = append(r.Mended, Finding{Number: n, What: fmt.Sprintf(format, args...), Took: side})
+	}
+	for _, s := range b.twice {
+		n := s.Number
+		b.number(s)
+		b.compare(s)
+		took(n, todoFile, "the second task of that number is now %d: %s", s.Number, s.Title)
+	}
+	b.twice, b.Problems = nil, nil
+	for _, s := range b.Todo.Sections {
+		t := b.State.Tasks[s.Number]
+		if v, ok := s.Value("status"); t != nil && ok {
+			if _, known := ParseStatus(v); !known {
+				b.Todo.Set(s, "status", t.Status.Marker())
+				took(s.Number, stateFile, "status %q → %s", v, t.Status.Marker())
+			}
+		}
+		if v, ok := s.Value("priority"); t != nil && ok && t.Priority != "" && priorityOf(v) == "" {
+			b.Todo.Set(s, "priority", t.Priority)
+			took(s.Number, stateFile, "priority %q → %s", v, t.Priority)
+		}
+	}
+	for _, n := range b.State.Numbers() {
+		if t := b.State.Tasks[n]; b.Todo.Find(n) == nil {
+			if err := b.writeBack(t); err != nil {
+				b.problem(Finding{Number: n, What: err.Error()})
+				continue
+			}
+			took(n, stateFile, "it stands in TODO.md again, as %s; `reprise task abandon %d` gives it up, `reprise task todo` takes away what has ended", t.Status.Words(), n)
+		}
+	}
+	b.checkDeps()
+	r.Left = b.Problems
+	return r
+}
+
+// writeBack puts a task into TODO.md as state.json has it.
+func (b *Board) writeBack(t *Task) error {
+	at := func(name string) string {
+		if len(t.paths(name)) == 0 {
+			return ""
+		}
+		return link(t.paths(name)[len(t.paths(name))-1])
+	}
+	blocked := ""
+	if t.Status == Blocked {
+		blocked = t.Reason
+	}
+	return b.Todo.Append(t.Number, t.Title, [][2]string{
+		{"effort", t.Effort}, {"status", t.Status.Marker()}, {"priority", t.Priority}, {"language", t.Language},
+		{"depends", dependsText(t.DependsOn)}, {"started", stamp(t.Started)}, {"completed", stamp(t.Completed)},
+		{"abandoned", stamp(t.Abandoned)}, {"blocked", blocked}, {"research", at("research")}, {"plan", at("plan")}, {"summary", at("summary")},
+	}, "")
+}

@@ -1,0 +1,292 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// stateVersion is of state.json.
+const stateVersion = 1
+
+// Priorities of a task, the most urgent first.
+var Priorities = []string{"critical", "high", "medium", "low"}
+
+// DefaultPriority and DefaultLanguage are of a task that says nothing.
+const (
+	DefaultPriority = "medium"
+	DefaultLanguage = "general"
+)
+
+// Task is one task as state.json has it.
+type Task struct {
+	Number   int    `json:"-"`
+	Title    string `json:"title"`
+	Slug     string `json:"slug"` // of its folder, NNN_slug; it stays when the title changes
+	Status   Status `json:"status"`
+	Priority string `json:"priority,omitempty"`
+	Language string `json:"language,omitempty"`
+	Effort   string `json:"effort,omitempty"` // as a person says it: "3 hours"
+	// EffortHours is Effort as a number, where it can be read as one.
+	EffortHours float64 `json:"effort_hours,omitempty"`
+	DependsOn   []int   `json:"depends_on,omitempty"`
+
+	Created   *time.Time `json:"created,omitempty"`
+	Started   *time.Time `json:"started,omitempty"`
+	Completed *time.Time `json:"completed,omitempty"`
+	Abandoned *time.Time `json:"abandoned,omitempty"`
+	Updated   *time.Time `json:"updated,omitempty"`
+
+	// Before is the status that blocking or abandoning took away.
+	Before Status `json:"status_before,omitempty"`
+	Reason string `json:"reason,omitempty"` // why it is blocked, partial or abandoned
+
+	Operation *Operation `json:"operation,omitempty"` // what is being done to it now
+
+	Research []string `json:"research,omitempty"` // paths below specs/, the latest last
+	Plans    []string `json:"plans,omitempty"`
+	Summary  string   `json:"summary,omitempty"`
+
+	extra map[string]json.RawMessage
+}
+
+// Operation is a step of a task's work that somebody has begun.
+type Operation struct {
+	Name    string    `json:"name"`    // "research", "plan", "implement"
+	Session string    `json:"session"` // sess_…, of the delegation
+	Started time.Time `json:"started"`
+	// From is the status that the task goes back to when the step comes to nothing.
+	From  Status `json:"from"`
+	Phase int    `json:"phase,omitempty"`
+}
+
+// State is state.json.
+type State struct {
+	Next  int // the next number to be given; never given before
+	Tasks map[int]*Task
+
+	extra map[string]json.RawMessage // what other programs keep there
+}
+
+// ErrDamaged says that state.json cannot be read.
+var ErrDamaged = errors.New("state.json cannot be read")
+
+type plainTask Task
+
+// UnmarshalJSON keeps what it does not know.
+func (t *Task) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*plainTask)(t)); err != nil {
+		return err
+	}
+	return unknown(data, knownTask(), &t.extra)
+}
+
+// MarshalJSON writes what is known in its order, then the rest.
+func (t *Task) MarshalJSON() ([]byte, error) {
+	data, err := json.Marshal((*plainTask)(t))
+	if err != nil || len(t.extra) == 0 {
+		return data, err
+	}
+	return withExtra(data, t.extra)
+}
+
+func withExtra(data []byte, extra map[string]json.RawMessage) ([]byte, error) {
+	var b bytes.Buffer
+	b.Write(data[:len(data)-1])
+	for i, k := range slices.Sorted(maps.Keys(extra)) {
+		if i > 0 || len(data) > 2 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(k)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(extra[k])
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func unknown(data []byte, known map[string]bool, into *map[string]json.RawMessage) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	maps.DeleteFunc(all, func(k string, _ json.RawMessage) bool { return known[k] })
+	if *into = all; len(all) == 0 {
+		*into = nil
+	}
+	return nil
+}
+
+func knownTask() map[string]bool {
+	return map[string]bool{
+		"title": true, "slug": true, "status": true, "priority": true, "language": true, "effort": true,
+		"effort_hours": true, "depends_on": true, "created": true, "started": true, "completed": true,
+		"abandoned": true, "updated": true, "status_before": true, "reason": true, "operation": true,
+		"research": true, "plans": true, "summary": true,
+	}
+}
+
+// ParseState reads state.json. No bytes are an empty state. The error is
+// [ErrDamaged], with the place.
+func ParseState(data []byte) (*State, error) {
+	s := &State{Next: 1, Tasks: map[int]*Task{}}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return s, nil
+	}
+	var f struct {
+		V     int              `json:"v"`
+		Next  int              `json:"next_number"`
+		Tasks map[string]*Task `json:"tasks"`
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &f); err != nil {
+		return nil, fmt.Errorf("%w: %w%s", ErrDamaged, err, where(data, err))
+	}
+	if f.V > stateVersion {
+		return nil, fmt.Errorf("state.json is of version %d, which this program does not know: use the newer reprise", f.V)
+	}
+	for k, t := range f.Tasks {
+		n, err := strconv.Atoi(k)
+		if err != nil || n < 1 || t == nil {
+			return nil, fmt.Errorf("%w: %q is no number of a task", ErrDamaged, k)
+		}
+		if t.Status == "" {
+			t.Status = NotStarted
+		}
+		if status, ok := ParseStatus(string(t.Status)); ok {
+			t.Status = status
+		} else {
+			return nil, fmt.Errorf("%w: task %d has the unknown status %q", ErrDamaged, n, t.Status)
+		}
+		t.Number = n
+		s.Tasks[n] = t
+		s.Next = max(s.Next, n+1)
+	}
+	s.Next = max(s.Next, f.Next)
+	if err := unknown(data, map[string]bool{"v": true, "next_number": true, "tasks": true}, &s.extra); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return s, nil
+}
+
+// where gives the line and column of a JSON error.
+func where(data []byte, err error) string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	var at int64
+	switch {
+	case errors.As(err, &syntax):
+		at = syntax.Offset
+	case errors.As(err, &kind):
+		at = kind.Offset
+	default:
+		return ""
+	}
+	before := data[:min(int(at), len(data))]
+	return fmt.Sprintf(" (line %d, column %d)", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+// Numbers are the numbers of all tasks, ascending.
+func (s *State) Numbers() []int { return slices.Sorted(maps.Keys(s.Tasks)) }
+
+// Bytes is state.json, a line a field, tasks by number.
+func (s *State) Bytes() ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"v":%d,"next_number":%d,"tasks":{`, stateVersion, s.Next)
+	for i, n := range s.Numbers() {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		data, err := json.Marshal(s.Tasks[n])
+		if err != nil {
+			return nil, fmt.Errorf("write state.json: task %d: %w", n, err)
+		}
+		fmt.Fprintf(&b, `"%d":%s`, n, data)
+	}
+	b.WriteString("}}")
+	data := b.Bytes()
+	if len(s.extra) > 0 {
+		var err error
+		if data, err = withExtra(data, s.extra); err != nil {
+			return nil, fmt.Errorf("write state.json: %w", err)
+		}
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", "  "); err != nil {
+		return nil, fmt.Errorf("write state.json: %w", err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// Folder is the task's folder below specs/: 012_add_login.
+func (t *Task) Folder() string { return fmt.Sprintf("%03d_%s", t.Number, t.Slug) }
+
+// maxSlug keeps names of folders readable.
+const maxSlug = 50
+
+// Slug is a title as part of a folder's name: words of letters and digits in lower
+// case, joined by underscores, at most 50 characters, "task" where nothing is left.
+func Slug(title string) string {
+	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	var b strings.Builder
+	n := 0
+	for _, w := range words {
+		size := len([]rune(w))
+		if n > 0 && n+1+size > maxSlug {
+			break
+		}
+		if n > 0 {
+			b.WriteByte('_')
+			n++
+		}
+		if r := []rune(w); size > maxSlug {
+			w, size = string(r[:maxSlug]), maxSlug
+		}
+		b.WriteString(w)
+		n += size
+	}
+	if b.Len() == 0 {
+		return "task"
+	}
+	return b.String()
+}
+
+// hours reads an effort: "3 hours", "90 min", "2 days" (of eight hours), "1-2 h"
+// (the larger); 0 where it is no such thing.
+func hours(effort string) float64 {
+	text := strings.ToLower(strings.TrimSpace(effort))
+	i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsLetter(r) })
+	number, unit := text, ""
+	if i >= 0 {
+		number, unit = text[:i], text[i:]
+	}
+	if from := strings.LastIndexAny(number, "-–"); from >= 0 {
+		number = number[from:]
+	}
+	v, err := strconv.ParseFloat(strings.Trim(number, " -–~≈<>"), 64)
+	if err != nil || v < 0 || v > 1e6 {
+		return 0
+	}
+	switch {
+	case unit == "", strings.HasPrefix(unit, "h"):
+		return v
+	case strings.HasPrefix(unit, "m") && !strings.HasPrefix(unit, "mo"):
+		return v / 60
+	case strings.HasPrefix(unit, "d"):
+		return v * 8
+	case strings.HasPrefix(unit, "w"):
+		return v * 40
+	}
+	return 0
+}

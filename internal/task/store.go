@@ -1,0 +1,228 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"reprise/internal/durable"
+)
+
+// Names below the project's checkout.
+const (
+	specsDir  = "specs"
+	todoFile  = "TODO.md"
+	stateFile = "state.json"
+)
+
+// Options are what a Store works with.
+type Options struct {
+	Disk durable.Disk
+	Now  func() time.Time // required
+}
+
+// Store is the list of tasks of one project.
+type Store struct {
+	dir string
+	o   Options
+}
+
+// New is the store of the project whose main checkout is root. It makes nothing.
+func New(root string, o Options) *Store {
+	return &Store{dir: filepath.Join(root, specsDir), o: o}
+}
+
+// Dir is the directory specs/.
+func (s *Store) Dir() string { return s.dir }
+
+// Board is TODO.md and state.json as they were read, with what was taken over from
+// one into the other, and the changes that are to be written.
+type Board struct {
+	Todo  *Todo
+	State *State
+	// Taken is what the program made of edits by hand, Problems what it left alone.
+	Taken, Problems []Finding
+
+	twice  []*Section // sections whose number another one has
+	now    time.Time
+	dir    *durable.Dir
+	writes map[string][]byte // other files, by their name below specs/; nil = removed
+}
+
+// ErrBusy says that TODO.md or state.json was being changed by somebody else, again
+// and again.
+var ErrBusy = errors.New("it is being changed by somebody else at the same moment; try again")
+
+// tries is how often a change begins anew because a person saved TODO.md meanwhile.
+const tries = 5
+
+// Load reads the list without changing anything. What a person edited is taken over
+// into the Board, not into the files. Where there is no list, it is empty.
+func (s *Store) Load(ctx context.Context) (*Board, error) {
+	d, err := s.o.Disk.OpenDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.read(nil, nil, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read tasks: %w", err)
+	}
+	defer d.Close()
+	for range tries {
+		todo, state, err := files(d)
+		if err != nil {
+			return nil, fmt.Errorf("read tasks in %s: %w", s.dir, err)
+		}
+		// A change by the program moves both files; a look between the two sees the
+		// second one move.
+		again, state2, err := files(d)
+		if err != nil {
+			return nil, fmt.Errorf("read tasks in %s: %w", s.dir, err)
+		}
+		if bytes.Equal(todo, again) && bytes.Equal(state, state2) {
+			return s.read(d, todo, state)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("read tasks in %s: %w", s.dir, ErrBusy)
+}
+
+func files(d *durable.Dir) (todo, state []byte, err error) {
+	if todo, err = readMaybe(d, todoFile); err == nil {
+		state, err = readMaybe(d, stateFile)
+	}
+	return todo, state, err
+}
+
+func readMaybe(d *durable.Dir, name string) ([]byte, error) {
+	data, err := d.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+func (s *Store) read(d *durable.Dir, todo, state []byte) (*Board, error) {
+	b := &Board{now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}}
+	var err error
+	if b.Todo, err = ParseTodo(todo); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, todoFile), err)
+	}
+	if b.State, err = ParseState(state); err != nil {
+		return nil, fmt.Errorf("%s: %w; mend it by hand, or set it aside and run `reprise task check --fix`, which makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
+	}
+	b.takeOver()
+	return b, nil
+}
+
+// Change lets fn change the list, and writes what it changed as one. Edits by hand
+// are taken over first. A person who saves TODO.md in the middle is not overwritten:
+// fn is called again on what is there then, so it must do nothing but change the
+// Board. When fn fails nothing is written.
+func (s *Store) Change(ctx context.Context, fn func(*Board) error) (*Board, error) {
+	if err := s.o.Disk.MkdirAll(filepath.Join(s.dir, journalDir), 0o755); err != nil {
+		return nil, fmt.Errorf("change tasks: %w", err)
+	}
+	// What lies there for the moment of a change is nothing for the user's git.
+	ignore := filepath.Join(s.dir, journalDir, ".gitignore")
+	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := s.o.Disk.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
+			return nil, fmt.Errorf("change tasks: %w", err)
+		}
+	}
+	d, err := s.o.Disk.OpenDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("change tasks: %w", err)
+	}
+	defer d.Close()
+	for range tries {
+		b, err := s.try(ctx, d, fn)
+		if !errors.Is(err, errAgain) {
+			return b, err
+		}
+	}
+	return nil, fmt.Errorf("change tasks in %s: %w", s.dir, ErrBusy)
+}
+
+// journalDir is where package durable keeps a change of several files.
+const journalDir = ".reprise-journal"
+
+var errAgain = errors.New("TODO.md was saved by somebody else")
+
+func (s *Store) try(ctx context.Context, d *durable.Dir, fn func(*Board) error) (*Board, error) {
+	c, err := d.BeginContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("change tasks: %w", err)
+	}
+	defer c.Abort()
+	todo, state, err := files(d)
+	if err != nil {
+		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
+	}
+	b, err := s.read(d, todo, state)
+	if err != nil {
+		return nil, err
+	}
+	if err := fn(b); err != nil {
+		return b, err
+	}
+	newState, err := b.State.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	newTodo := b.Todo.Bytes()
+	changed := 0
+	for name, f := range map[string][2][]byte{todoFile: {todo, newTodo}, stateFile: {state, newState}} {
+		if !bytes.Equal(f[0], f[1]) {
+			c.Write(name, f[1], 0o644)
+			changed++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.writes)) {
+		changed++
+		if data := b.writes[name]; data != nil {
+			c.Write(name, data, 0o644)
+		} else {
+			c.Remove(name)
+		}
+	}
+	if changed == 0 || len(todo) == 0 && len(state) == 0 && len(b.State.Tasks) == 0 && len(b.writes) == 0 {
+		return b, nil
+	}
+	now, err := readMaybe(d, todoFile)
+	if err != nil {
+		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
+	}
+	if !bytes.Equal(now, todo) {
+		return nil, errAgain
+	}
+	if err := c.Commit(); err != nil && !errors.Is(err, durable.ErrPending) {
+		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
+	}
+	return b, nil
+}
+
+// Read is a file below specs/ as it is, or as it will be.
+func (b *Board) Read(name string) ([]byte, error) {
+	if data, ok := b.writes[name]; ok {
+		if data == nil {
+			return nil, fs.ErrNotExist
+		}
+		return data, nil
+	}
+	if b.dir == nil {
+		return nil, fs.ErrNotExist
+	}
+	return b.dir.ReadFile(name)
+}
+
+// Write changes a file below specs/ together with the list.
+func (b *Board) Write(name string, data []byte) { b.writes[name] = data }

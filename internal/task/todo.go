@@ -1,0 +1,440 @@
+package task
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"reprise/internal/mdfile"
+)
+
+// Todo is TODO.md taken apart. It is not safe for use by several goroutines.
+//
+// A task is a heading with a number, "### 12. Title" of any level, and what follows
+// it up to the next heading of the same or a higher level. Its fields are the items
+// of the list under the heading ("- **Status**: [PLANNED]"); what is no field is the
+// person's own. A heading without a number that has a field Status, Priority,
+// Effort or Language is a new task that has none yet.
+type Todo struct {
+	file     *mdfile.File
+	Sections []*Section
+	edits    []*edit
+	grown    bool // there were edits that the text has by now
+}
+
+// Section is one task's part of TODO.md.
+type Section struct {
+	Number int // 0 = a person wrote it and it has none yet
+	Title  string
+	Level  int // of its heading, 1–6
+	Line   int // of its heading, from 1
+	Fields []Field
+
+	head, text, end int // heading, what follows it, the end
+	deep            int // end of what comes before a heading within it
+	after           int // where a further field goes
+	bullet          string
+	renamed         *edit
+}
+
+// Field is one line of a task's list.
+type Field struct {
+	Name  string // as it is known, "status", or as it stands in lower case
+	Value string
+	Line  int
+
+	from, to int   // bytes of the value, or of nothing where the line is to be written
+	pending  *edit // of this field, when there is one
+}
+
+// edit puts text in the place of some bytes.
+type edit struct {
+	from, to int
+	text     string
+	line     bool // it adds a field's line
+}
+
+// The fields that the program knows, in the order in which it writes them, with
+// how they are spelt in TODO.md.
+var fieldNames = []struct{ key, shown string }{
+	{"effort", "Effort"}, {"status", "Status"}, {"priority", "Priority"}, {"language", "Language"},
+	{"depends", "Depends on"}, {"started", "Started"}, {"completed", "Completed"}, {"abandoned", "Abandoned"},
+	{"blocked", "Blocked by"}, {"research", "Research"}, {"plan", "Plan"}, {"summary", "Summary"},
+}
+
+var fieldAliases = map[string]string{
+	"depends on": "depends", "dependencies": "depends", "dependency": "depends", "depend on": "depends", "requires": "depends",
+	"blocked by": "blocked", "blocker": "blocked", "blocked on": "blocked", "lang": "language", "prio": "priority",
+	"state": "status", "estimate": "effort", "estimated effort": "effort", "done": "completed", "finished": "completed",
+	"report": "research", "reports": "research",
+}
+
+var patterns = sync.OnceValue(func() (p struct{ heading, field *regexp.Regexp }) {
+	p.heading = regexp.MustCompile(`^(?:\[[ xX]\]\s*)?(?:[Tt]ask\s+)?#?(\d{1,9})(?:[.:)]|\s+[-–—])(?:\s+(.*))?$`)
+	p.field = regexp.MustCompile(`^([ \t]{0,3}[-*+][ \t]+)(?:\[[ xX]\][ \t]+)?(?:\*\*|__)?([A-Za-z][A-Za-z ]{0,30}?)(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*(.*?)[ \t]*$`)
+	return p
+})
+
+// ParseTodo takes the text of TODO.md apart. Any bytes of text will do; the error
+// is [mdfile.ErrNotText].
+func ParseTodo(data []byte) (*Todo, error) {
+	f, err := mdfile.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	t := &Todo{file: f}
+	all := f.Sections()
+	for i, s := range all {
+		if s.Level == 0 {
+			continue
+		}
+		sec := &Section{Title: s.Heading, Level: s.Level, Line: s.Line, head: s.Start, text: s.Text, deep: s.End, end: len(data)}
+		for _, later := range all[i+1:] {
+			if later.Level <= s.Level {
+				sec.end = later.Start
+				break
+			}
+		}
+		if m := patterns().heading.FindStringSubmatch(s.Heading); m != nil {
+			if n, _ := strconv.Atoi(m[1]); n > 0 {
+				sec.Number, sec.Title = n, m[2]
+			}
+		}
+		sec.readFields(f)
+		if sec.Number > 0 || sec.isNew() {
+			t.Sections = append(t.Sections, sec)
+		}
+	}
+	t.within()
+	return t, nil
+}
+
+// within leaves out headings inside a task's section: they are parts of it, even
+// where they begin with a number. A heading without fields is a task only where it
+// has the level of those with fields; of the third where none has any.
+func (t *Todo) within() {
+	end, level := 0, 3
+	if i := slices.IndexFunc(t.Sections, func(s *Section) bool { return len(s.Fields) > 0 }); i >= 0 {
+		level = t.Sections[i].Level
+	}
+	t.Sections = slices.DeleteFunc(t.Sections, func(s *Section) bool {
+		if s.head < end {
+			return true
+		}
+		if len(s.Fields) == 0 && s.Level != level {
+			return true // "## 1. Overview"
+		}
+		end = s.end
+		return false
+	})
+}
+
+func (s *Section) isNew() bool {
+	return slices.ContainsFunc(s.Fields, func(f Field) bool {
+		switch f.Name {
+		case "status", "priority", "effort", "language":
+			return true
+		}
+		return false
+	})
+}
+
+// readFields reads the list under the heading. It ends where something else than an
+// item, its continuation or a blank line stands.
+func (s *Section) readFields(f *mdfile.File) {
+	src := f.Bytes()
+	s.after = s.text
+	nl := lineEnd(f)
+	line := s.Line + bytes.Count(src[s.head:s.text], []byte{nl})
+	for at := s.text; at < s.deep; {
+		stop := at + bytes.IndexByte(src[at:s.deep], nl) + 1
+		if stop == at {
+			stop = s.deep
+		}
+		text := strings.TrimRight(string(src[at:stop]), "\r\n")
+		m := patterns().field.FindStringSubmatchIndex(text)
+		switch {
+		case m != nil:
+			name := strings.ToLower(strings.Join(strings.Fields(text[m[4]:m[5]]), " "))
+			s.Fields = append(s.Fields, Field{Name: cmp.Or(fieldAliases[name], name), Value: text[m[6]:m[7]], Line: line, from: at + m[6], to: at + m[7]})
+			s.after, s.bullet = stop, text[m[2]:m[3]]
+		case strings.TrimSpace(text) == "":
+		case isItem(text), len(s.Fields) > 0 && indented(text):
+			s.after = stop
+		default:
+			return
+		}
+		at = stop
+		line++
+	}
+}
+
+func isItem(text string) bool {
+	t := strings.TrimLeft(text, " \t")
+	return len(t) > 1 && strings.IndexByte("-*+", t[0]) >= 0 && (t[1] == ' ' || t[1] == '\t')
+}
+
+func indented(text string) bool { return text[0] == '\t' || strings.HasPrefix(text, "  ") }
+
+// Bytes is the text with all edits done.
+func (t *Todo) Bytes() []byte {
+	list := make([]edit, 0, len(t.edits))
+	for _, e := range t.edits {
+		list = append(list, *e)
+	}
+	return splice(t.file.Bytes(), list)
+}
+
+// splice does edits to a text. One within what another takes out is lost with it.
+func splice(src []byte, edits []edit) []byte {
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		if e.from < at {
+			continue
+		}
+		out.Write(src[at:e.from])
+		out.WriteString(e.text)
+		at = e.to
+	}
+	out.Write(src[at:])
+	return out.Bytes()
+}
+
+// Changed reports whether there is any edit.
+func (t *Todo) Changed() bool { return t.grown || len(t.edits) > 0 }
+
+// Find is the first section of a number; nil without one.
+func (t *Todo) Find(number int) *Section {
+	for _, s := range t.Sections {
+		if s.Number == number {
+			return s
+		}
+	}
+	return nil
+}
+
+// Value is a field's value and whether the field is there.
+func (s *Section) Value(name string) (string, bool) {
+	for _, f := range s.Fields {
+		if f.Name == name {
+			return f.Value, true
+		}
+	}
+	return "", false
+}
+
+// Set gives a field of a section another value, or adds it where it belongs among
+// the others. An empty value takes the line away.
+func (t *Todo) Set(s *Section, name, value string) {
+	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		if value != "" {
+			t.add(s, name, value)
+		}
+		return
+	}
+	f := &s.Fields[i]
+	if f.Value == value {
+		return
+	}
+	f.Value = value
+	src := t.file.Bytes()
+	added := f.pending != nil && f.pending.line
+	switch {
+	case value == "":
+		t.drop(f.pending)
+		if !added {
+			t.edits = append(t.edits, &edit{from: bytes.LastIndexByte(src[:f.from], lineEnd(t.file)) + 1, to: t.lineEnd(f.to)})
+		}
+		s.Fields = slices.Delete(s.Fields, i, i+1)
+	case added:
+		f.pending.text = t.fieldLine(s, f.from, name, value)
+	default:
+		if f.from > 0 && src[f.from-1] != ' ' && src[f.from-1] != '\t' {
+			value = " " + value // behind "- **Plan**:"
+		}
+		if f.pending == nil {
+			f.pending = &edit{from: f.from, to: f.to}
+			t.edits = append(t.edits, f.pending)
+		}
+		f.pending.text = value
+	}
+}
+
+func (t *Todo) add(s *Section, name, value string) {
+	at := t.place(s, name)
+	e := &edit{at, at, t.fieldLine(s, at, name, value), true}
+	t.edits = append(t.edits, e)
+	s.Fields = append(s.Fields, Field{Name: name, Value: value, from: at, to: at, pending: e})
+}
+
+func (t *Todo) drop(e *edit) {
+	t.edits = slices.DeleteFunc(t.edits, func(o *edit) bool { return o == e })
+}
+
+func (t *Todo) fieldLine(s *Section, at int, name, value string) string {
+	return t.lead(at) + cmp.Or(s.bullet, "- ") + "**" + shownName(name) + "**: " + value + t.eol()
+}
+
+// lead begins a line where the text before has not ended its own.
+func (t *Todo) lead(at int) string {
+	src := t.file.Bytes()
+	if at == 0 || src[at-1] == '\n' || src[at-1] == '\r' {
+		return ""
+	}
+	if slices.ContainsFunc(t.edits, func(e *edit) bool { return e.from == at && e.line }) {
+		return "" // another one does
+	}
+	return t.eol()
+}
+
+func (t *Todo) eol() string { return t.file.EOL() }
+
+// lineEnd is the byte that ends a line: a carriage return in a file that has nothing
+// else.
+func lineEnd(f *mdfile.File) byte {
+	if f.EOL() == "\r" {
+		return '\r'
+	}
+	return '\n'
+}
+
+// place is where a further field goes: behind those that come before it in the
+// order of the known ones, else behind the last.
+func (t *Todo) place(s *Section, name string) int {
+	rank := fieldRank(name)
+	at := -1
+	for _, f := range s.Fields {
+		if r := fieldRank(f.Name); r >= 0 && r < rank {
+			if at = f.from; f.pending == nil || !f.pending.line {
+				at = t.lineEnd(f.to)
+			}
+		}
+	}
+	if at < 0 {
+		at = s.text
+		if len(s.Fields) > 0 {
+			at = bytes.LastIndexByte(t.file.Bytes()[:s.Fields[0].from], lineEnd(t.file)) + 1
+		}
+	}
+	return at
+}
+
+func (t *Todo) lineEnd(at int) int {
+	if n := bytes.IndexByte(t.file.Bytes()[at:], lineEnd(t.file)); n >= 0 {
+		return at + n + 1
+	}
+	return len(t.file.Bytes())
+}
+
+func fieldRank(name string) int {
+	for i, f := range fieldNames {
+		if f.key == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func shownName(key string) string {
+	for _, f := range fieldNames {
+		if f.key == key {
+			return f.shown
+		}
+	}
+	return key
+}
+
+// SetHeading gives a section a number and a title. The rest of the heading's line
+// (its level, closing #) is written anew.
+func (t *Todo) SetHeading(s *Section, number int, title string) {
+	if s.Number == number && s.Title == title {
+		return
+	}
+	src := t.file.Bytes()
+	end := s.text
+	for end > s.head && (src[end-1] == '\n' || src[end-1] == '\r') {
+		end--
+	}
+	t.drop(s.renamed)
+	s.renamed = &edit{from: s.head, to: end, text: heading(s.Level, number, title)}
+	t.edits = append(t.edits, s.renamed)
+	s.Number, s.Title = number, title
+}
+
+func heading(level, number int, title string) string {
+	marks := strings.Repeat("#", level)
+	if strings.HasSuffix(title, "#") { // would count as the heading's own end
+		title += " " + marks
+	}
+	return fmt.Sprintf("%s %d. %s", marks, number, title)
+}
+
+// Remove takes a section out, and returns its text.
+func (t *Todo) Remove(s *Section) []byte {
+	text := bytes.Clone(t.file.Bytes()[s.head:s.end])
+	t.drop(s.renamed)
+	t.edits = append(t.edits, &edit{from: s.head, to: s.end})
+	t.Sections = slices.DeleteFunc(t.Sections, func(o *Section) bool { return o == s })
+	return text
+}
+
+// Text is a section's text as it was read.
+func (t *Todo) Text(s *Section) []byte { return t.file.Bytes()[s.head:s.end] }
+
+// Body is what a section says behind its fields.
+func (t *Todo) Body(s *Section) string {
+	return strings.TrimSpace(string(t.file.Bytes()[s.after:s.end]))
+}
+
+// Append adds a task behind the last one, or, in a list without any, at the end of
+// the file. fields are in the order in which they are to stand. Sections that were
+// found before are void after it. The error is [mdfile.ErrNotText].
+func (t *Todo) Append(number int, title string, fields [][2]string, body string) error {
+	src := t.file.Bytes()
+	level, at := 3, len(src)
+	if n := len(t.Sections); n > 0 {
+		level, at = t.Sections[n-1].Level, t.Sections[n-1].end
+	}
+	var b strings.Builder
+	if at > 0 && !bytes.HasSuffix(src[:at], []byte{lineEnd(t.file)}) {
+		b.WriteString("\n")
+	}
+	if at > 0 && !t.endsBlank(at) {
+		b.WriteString("\n")
+	}
+	if at == 0 {
+		b.WriteString("# TODO\n\n")
+	}
+	b.WriteString(heading(level, number, title) + "\n\n")
+	for _, f := range fields {
+		if f[1] != "" {
+			b.WriteString("- **" + shownName(f[0]) + "**: " + f[1] + "\n")
+		}
+	}
+	if body = strings.TrimSpace(body); body != "" {
+		b.WriteString("\n" + body + "\n")
+	}
+	if at < len(src) {
+		b.WriteString("\n")
+	}
+	t.edits = append(t.edits, &edit{from: at, to: at, text: strings.ReplaceAll(b.String(), "\n", t.eol())})
+	again, err := ParseTodo(t.Bytes())
+	if err != nil {
+		return fmt.Errorf("task %d: %w", number, err)
+	}
+	*t = Todo{file: again.file, Sections: again.Sections, grown: true}
+	return nil
+}
+
+func (t *Todo) endsBlank(at int) bool {
+	return bytes.HasSuffix(t.file.Bytes()[:at], []byte(t.eol()+t.eol()))
+}
