@@ -59,6 +59,10 @@ type Task struct {
 	MaxBudgetUSD float64       // 0: no limit of ours
 	Timeout      time.Duration // the run's own limit; 0: unknown. Bounds the client's retries
 
+	// Work makes the run one of the loop's: an agent that works by itself, with nobody's
+	// settings but those given here, and goes on as the client it is.
+	Work *Work
+
 	// Isolated makes the run one bare question: no hooks, no tools, no tool
 	// servers, nobody's instructions but SystemPrompt. Limits of the client's
 	// own, MaxTurns and MaxBudgetUSD, hold as they do for any run.
@@ -73,6 +77,22 @@ type Task struct {
 	// the script player.
 	Self string
 	Env  []string // environment the child starts from, "NAME=value"
+}
+
+// Work is what a run of the loop has of its own.
+type Work struct {
+	// AllowedTools are the tools that need no approval, as the client spells them.
+	AllowedTools []string
+	// Resume is the client's session to go on with; "" begins a new one.
+	Resume string
+	// Hooks are command lines by the client's name of an event, as a shell takes them.
+	// They stand in place of the user's.
+	Hooks map[string]string
+	// Settings are keys of the client's settings file that it cannot do without, such
+	// as how it gets at its key.
+	Settings map[string]json.RawMessage
+	// Vars are variables of the environment, "NAME=value".
+	Vars []string
 }
 
 // Isolation is what a bare question has of its own.
@@ -124,7 +144,10 @@ type Stream interface {
 type Progress struct {
 	Messages  int    `json:"messages"`
 	ToolCalls int    `json:"tool_calls"`
-	Retry     *Retry `json:"retry,omitempty"` // set while the client waits to ask its model again
+	LastTool  string `json:"last_tool,omitempty"`
+	// Tokens is what the messages so far have used. The result may correct it.
+	Tokens int64  `json:"tokens,omitempty"`
+	Retry  *Retry `json:"retry,omitempty"` // set while the client waits to ask its model again
 	// ResultSeen says that the final result has come: whoever runs the
 	// process should give it a deadline now, for it may live on.
 	ResultSeen bool   `json:"result_seen"`
@@ -162,6 +185,11 @@ type Usage struct {
 	CacheReadTokens     int64 `json:"cache_read_tokens"`
 }
 
+// Sum is all of them together.
+func (u Usage) Sum() int64 {
+	return u.InputTokens + u.OutputTokens + u.CacheCreationTokens + u.CacheReadTokens
+}
+
 // Denial is a tool call that the client did not permit.
 type Denial struct {
 	Tool   string `json:"tool"`
@@ -180,6 +208,8 @@ type Result struct {
 	IsError        bool    `json:"is_error"`
 	APIStatus      int     `json:"api_status,omitempty"`
 	TerminalReason string  `json:"terminal_reason,omitempty"`
+	Subtype        string  `json:"subtype,omitempty"`     // as the client calls the kind of result; never to be judged by alone
+	StopReason     string  `json:"stop_reason,omitempty"` // why the model ended its last message
 	NumTurns       int     `json:"num_turns"`
 	CostUSD        float64 `json:"cost_usd"` // of the session; cumulative over resume and fork
 	Usage          Usage   `json:"usage"`

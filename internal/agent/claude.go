@@ -59,13 +59,7 @@ func (claude) Command(t Task) (Command, error) {
 	}
 	// Every flag in its = form: several flags take a list and would swallow
 	// whatever follows.
-	args := []string{
-		"-p", "--output-format=stream-json", "--verbose",
-		"--session-id=" + t.SessionID,
-		"--system-prompt-file=" + filepath.Join(t.RunDir, systemFile),
-		"--settings=" + filepath.Join(t.RunDir, settingsFile),
-		"--setting-sources=user", "--strict-mcp-config",
-	}
+	args := append([]string{"-p", "--output-format=stream-json", "--verbose"}, t.claudeKind()...)
 	args = append(args, claudeLimits(t)...)
 	for _, d := range append([]string{t.WorkDir}, t.openDirs()...) {
 		args = append(args, "--add-dir="+d)
@@ -84,6 +78,9 @@ func (claude) Command(t Task) (Command, error) {
 	}
 	env, err := t.environ(append(dirs, "CLAUDE_CODE_MAX_RETRIES="+strconv.Itoa(claudeRetries(t)), "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1")...)
+	if t.Work != nil {
+		env = append(env, t.Work.Vars...)
+	}
 	if err != nil {
 		return Command{}, err
 	}
@@ -104,6 +101,27 @@ func (claude) Command(t Task) (Command, error) {
 			policyFile:   append(policy, '\n'),
 		},
 	}, nil
+}
+
+// claudeKind are the flags that tell a loop's run from one that another agent
+// started. The first is the client as it is, with a little more in its system prompt
+// and nobody's settings: a server or hook of the user's that hangs would stall it. The
+// second answers a question for its caller, who may have set it up for that.
+func (t Task) claudeKind() []string {
+	prompt, settings := filepath.Join(t.RunDir, systemFile), "--settings="+filepath.Join(t.RunDir, settingsFile)
+	session := "--session-id=" + t.SessionID
+	w := t.Work
+	if w == nil {
+		return []string{session, "--system-prompt-file=" + prompt, settings, "--setting-sources=user", "--strict-mcp-config"}
+	}
+	if w.Resume != "" {
+		session = "--resume=" + w.Resume
+	}
+	args := []string{session, "--append-system-prompt-file=" + prompt, settings, "--setting-sources=", "--strict-mcp-config"}
+	if len(w.AllowedTools) > 0 {
+		args = append(args, "--allowedTools="+strings.Join(w.AllowedTools, ","))
+	}
+	return args
 }
 
 // claudeLimits are the flags of model, turns and money.
@@ -217,7 +235,23 @@ func claudeSettings(t Task, pol guard.Policy) ([]byte, error) {
 		hooks = append(hooks, claudeHook{Type: "command", Command: t.GuardHook, Timeout: hookTimeout})
 	}
 	s.Hooks = map[string][]claudeMatcher{"PreToolUse": {{Matcher: "*", Hooks: hooks}}}
-	out, err := json.MarshalIndent(s, "", "  ")
+	var doc any = s
+	if t.Work != nil {
+		for event, command := range t.Work.Hooks {
+			if event == "PreToolUse" && command == t.GuardHook {
+				continue // it stands there already
+			}
+			s.Hooks[event] = append(s.Hooks[event], claudeMatcher{Matcher: "*", Hooks: []claudeHook{{Type: "command", Command: command, Timeout: hookTimeout}}})
+		}
+		all := map[string]any{"disableAllHooks": false, "permissions": s.Permissions, "hooks": s.Hooks}
+		for key, value := range t.Work.Settings {
+			if _, ours := all[key]; !ours {
+				all[key] = value
+			}
+		}
+		doc = all
+	}
+	out, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode settings: %w", err)
 	}

@@ -30,6 +30,9 @@ func (generic) Command(t Task) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
+	if t.Work != nil {
+		extra = append(extra, t.Work.Vars...)
+	}
 	env, err := t.environ(extra...)
 	if err != nil {
 		return Command{}, err
@@ -77,6 +80,12 @@ func (script) Command(t Task) (Command, error) {
 	extra, err := t.plainEnv()
 	if err != nil {
 		return Command{}, err
+	}
+	if t.Work != nil {
+		extra = append(extra, t.Work.Vars...)
+		if t.Work.Resume != "" {
+			extra = append(extra, ResumeVar+"="+t.Work.Resume)
+		}
 	}
 	if t.MemoryDir != "" {
 		// Named so that a script can try to reach it; that it cannot is for

@@ -36,8 +36,11 @@ type claudeStream struct {
 	stray   []byte // what was not JSON: errors from before the session
 	lines   int
 	lastMsg string // id of the assistant message seen last; one message is several lines
-	apiText bool   // the last assistant text was the client's own error message
-	result  *claudeResult
+	// msgTokens is how many tokens that message has used so far.
+	msgTokens  int64
+	stopReason string
+	apiText    bool // the last assistant text was the client's own error message
+	result     *claudeResult
 }
 
 // claudeResult is a result line.
@@ -170,6 +173,16 @@ func (s *claudeStream) assistant(o object) {
 	if id := msg.str("id"); id == "" || id != s.lastMsg {
 		s.p.Messages++
 		s.lastMsg = clip(id, 200)
+		s.msgTokens = 0
+	}
+	// Each line of a message has the message's usage as it is by then.
+	if u := msg.obj("usage"); u != nil {
+		now := readUsage(u).Sum()
+		s.p.Tokens += now - s.msgTokens
+		s.msgTokens = now
+	}
+	if why := msg.str("stop_reason"); why != "" {
+		s.stopReason = clip(why, 100)
 	}
 	// A subagent's words are not the run's, but its calls are.
 	var parent string
@@ -191,6 +204,7 @@ func (s *claudeStream) assistant(o object) {
 		case "tool_use", "server_tool_use", "mcp_tool_use":
 			s.p.ToolCalls++
 			name := clip(b.str("name"), 200)
+			s.p.LastTool = name
 			if _, known := s.tools[name]; !known && len(s.tools) >= maxToolNames {
 				name = "(other)"
 			}
@@ -205,6 +219,13 @@ func (s *claudeStream) note(msg string) {
 	}
 }
 
+func readUsage(u object) Usage {
+	return Usage{
+		InputTokens: int64(u.int("input_tokens")), OutputTokens: int64(u.int("output_tokens")),
+		CacheCreationTokens: int64(u.int("cache_creation_input_tokens")), CacheReadTokens: int64(u.int("cache_read_input_tokens")),
+	}
+}
+
 func readResult(o object, cut bool) *claudeResult {
 	c := &claudeResult{subtype: o.str("subtype"), terminal: o.str("terminal_reason"), cut: cut}
 	c.isError, c.judged = o.isTrue("is_error")
@@ -214,11 +235,8 @@ func readResult(o object, cut bool) *claudeResult {
 	_, c.hasTurns = o.num("num_turns")
 	c.r.NumTurns = o.int("num_turns")
 	c.r.CostUSD, _ = o.num("total_cost_usd")
-	u := o.obj("usage")
-	c.r.Usage = Usage{
-		InputTokens: int64(u.int("input_tokens")), OutputTokens: int64(u.int("output_tokens")),
-		CacheCreationTokens: int64(u.int("cache_creation_input_tokens")), CacheReadTokens: int64(u.int("cache_read_input_tokens")),
-	}
+	c.r.Usage = readUsage(o.obj("usage"))
+	c.r.Subtype = clip(c.subtype, 100)
 	c.r.Text = o.str("result")
 	c.hasText = c.r.Text != ""
 	if so := bytes.TrimSpace(o["structured_output"]); len(so) > 0 && string(so) != "null" && len(so) <= MaxText {
@@ -261,7 +279,7 @@ func (s *claudeStream) Finish(e Exit) Result {
 	if r.SessionID == "" {
 		r.SessionID = s.p.SessionID
 	}
-	r.Retries = s.retries
+	r.Retries, r.StopReason = s.retries, s.stopReason
 	r.Errors = append(append([]string(nil), r.Errors...), s.errs...)
 	r.Tools = make(map[string]int, len(s.tools))
 	for k, v := range s.tools {

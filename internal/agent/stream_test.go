@@ -118,7 +118,7 @@ func TestClaudeStreamResult(t *testing.T) {
 	got := s.Finish(Exit{})
 	want := Result{
 		OK: true, Reason: "2 tool calls were denied: Bash ×2", Text: "I could not.", SessionID: "0b6c1d1e-4f00-4a10-9a55-2f1f3a7f0001",
-		TerminalReason: "completed", NumTurns: 3, CostUSD: 0.0125, Usage: Usage{InputTokens: 210, OutputTokens: 42, CacheCreationTokens: 5, CacheReadTokens: 7},
+		TerminalReason: "completed", Subtype: "success", NumTurns: 3, CostUSD: 0.0125, Usage: Usage{InputTokens: 210, OutputTokens: 42, CacheCreationTokens: 5, CacheReadTokens: 7},
 		PermissionDenials: []Denial{
 			{Tool: "Bash", UseID: "t1", Input: `{"command":"rm x"}`, Reason: "This command requires approval"},
 			{Tool: "Bash", UseID: "t2", Input: `{"command":"rm y"}`},
@@ -138,9 +138,9 @@ func TestClaudeStreamResult(t *testing.T) {
 func TestClaudeStreamProgress(t *testing.T) {
 	tests := map[string]Progress{
 		"plain":              {Messages: 1, ResultSeen: true, LastText: "All done."},
-		"tool-call":          {Messages: 3, ToolCalls: 2, ResultSeen: true, LastText: "All done."},
+		"tool-call":          {Messages: 3, ToolCalls: 2, LastTool: "Read", ResultSeen: true, LastText: "All done."},
 		"content-string":     {Messages: 1, ResultSeen: true, LastText: "Said as a string."},
-		"subagent":           {Messages: 4, ToolCalls: 2, ResultSeen: true, LastText: "Outer words."},
+		"subagent":           {Messages: 4, ToolCalls: 2, LastTool: "Bash", ResultSeen: true, LastText: "Outer words."},
 		"still-retrying":     {Retry: &Retry{Attempt: 2, MaxAttempts: 10, DelayMS: 1200, Status: 529, Error: "rate_limit"}},
 		"retries-then-fine":  {Messages: 1, ResultSeen: true, LastText: "All done."},
 		"retries-then-error": {Messages: 1, ResultSeen: true, LastText: "API Error: 429"},
@@ -377,4 +377,63 @@ func FuzzTextLine(f *testing.F) {
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// TestClaudeStreamTokens: each line of a message has the usage of the whole message as
+// it is by then, so that it is not to be counted line by line.
+func TestClaudeStreamTokens(t *testing.T) {
+	s := newClaudeStream()
+	for _, line := range []string{
+		`{"type":"assistant","message":{"id":"m1","stop_reason":null,"usage":{"input_tokens":100,"output_tokens":1,"cache_read_input_tokens":10},"content":[{"type":"text","text":"a"}]}}`,
+		`{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":100,"output_tokens":21,"cache_read_input_tokens":10},"content":[{"type":"tool_use","name":"Edit"}]}}`,
+		`{"type":"assistant","message":{"id":"m2","stop_reason":"refusal","usage":{"input_tokens":7,"output_tokens":3},"content":[]}}`,
+	} {
+		s.Line([]byte(line), false)
+	}
+	if p := s.Progress(); p.Tokens != 131+10 || p.LastTool != "Edit" {
+		t.Errorf("%+v", p)
+	}
+	if r := s.Finish(Exit{}); r.StopReason != "refusal" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestClaudeWork: the loop's run is the client as it is, with nobody's settings.
+func TestClaudeWork(t *testing.T) {
+	dir := t.TempDir()
+	task := Task{
+		RunID: "run-aaaaaaaaaa", SessionID: "0b6c1d1e-4f00-4a10-9a55-2f1f3a7f0001", RunDir: dir, Prompt: "begin", SystemPrompt: "bootstrap",
+		WorkDir: dir, Program: filepath.Join(dir, "claude"), Self: filepath.Join(dir, "reprise"), GuardHook: "guard", Env: []string{"PATH=/bin"},
+		Work: &Work{
+			AllowedTools: []string{"Bash", "Read"}, Hooks: map[string]string{"PreToolUse": "guard", "Stop": "record"},
+			Settings: map[string]json.RawMessage{"apiKeyHelper": json.RawMessage(`"key"`), "hooks": json.RawMessage(`{}`)}, Vars: []string{"ITERATION=3"},
+		},
+	}
+	c, err := claude{}.Command(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--session-id=" + task.SessionID, "--append-system-prompt-file=" + filepath.Join(dir, "system.md"), "--setting-sources=", "--strict-mcp-config", "--allowedTools=Bash,Read"} {
+		if !slices.Contains(c.Args, want) {
+			t.Errorf("%q lacks %s", c.Args, want)
+		}
+	}
+	if !slices.Contains(c.Env, "ITERATION=3") {
+		t.Errorf("environment %q", c.Env)
+	}
+	var s struct {
+		Helper string                     `json:"apiKeyHelper"`
+		Hooks  map[string][]claudeMatcher `json:"hooks"`
+		Off    *bool                      `json:"disableAllHooks"`
+	}
+	if err := json.Unmarshal(c.Files["settings.json"], &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Helper != "key" || s.Off == nil || *s.Off || len(s.Hooks["Stop"]) != 1 || len(s.Hooks["PreToolUse"]) != 1 || len(s.Hooks["PreToolUse"][0].Hooks) != 2 {
+		t.Errorf("settings %s", c.Files["settings.json"])
+	}
+	task.Work.Resume = "0b6c1d1e-4f00-4a10-9a55-2f1f3a7f0002"
+	if c, err = (claude{}).Command(task); err != nil || !slices.Contains(c.Args, "--resume="+task.Work.Resume) || slices.Contains(c.Args, "--session-id="+task.SessionID) {
+		t.Errorf("%q %v", c.Args, err)
+	}
 }

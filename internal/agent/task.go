@@ -26,6 +26,8 @@ const (
 	AddDirsVar      = "REPRISE_ADD_DIRS"
 	MemoryDirVar    = "REPRISE_MEMORY_DIR"
 	SystemPromptVar = "REPRISE_SYSTEM_PROMPT_FILE"
+	// ResumeVar is the session that the script client is to go on with.
+	ResumeVar = "REPRISE_RESUME_SESSION"
 )
 
 // MaxDepth is how many runs may stand inside one another: a run that a person
@@ -199,7 +201,7 @@ func (t Task) environ(extra ...string) ([]string, error) {
 		set = append(set, ParentRunVar+"="+parent)
 	}
 	set = append(set, extra...)
-	own := map[string]bool{RunIDVar: true, DepthVar: true, ParentRunVar: true, SessionVar: true, ModelVar: true, AddDirsVar: true, MemoryDirVar: true, SystemPromptVar: true}
+	own := map[string]bool{RunIDVar: true, DepthVar: true, ParentRunVar: true, SessionVar: true, ModelVar: true, AddDirsVar: true, MemoryDirVar: true, SystemPromptVar: true, ResumeVar: true}
 	for _, kv := range set {
 		name, _, _ := strings.Cut(kv, "=")
 		own[name] = true

@@ -73,6 +73,7 @@ type Record struct {
 	TimeoutSeconds  float64 `json:"timeout_seconds"` // counted from StartedAt; 0 means none
 	MaxOutputTokens int     `json:"max_output_tokens"`
 	AllowMemoryRead bool    `json:"allow_memory_read"`
+	AllowStateWrite bool    `json:"allow_state_write,omitempty"` // the state of the run's own agent, as proposals
 
 	Command   Launch    `json:"command"`
 	Logs      Logs      `json:"logs"`
@@ -126,6 +127,8 @@ type Heartbeat struct {
 	LastCheck    time.Time `json:"last_check"`
 	MessageCount int       `json:"message_count"`
 	ToolCalls    int       `json:"tool_calls"`
+	LastTool     string    `json:"last_tool,omitempty"`
+	Tokens       int64     `json:"tokens,omitempty"` // as far as its messages tell
 	OutputBytes  int64     `json:"output_bytes"`
 	Retrying     string    `json:"retrying,omitempty"` // set while the client waits out an API error
 }

@@ -73,6 +73,9 @@ type Request struct {
 	Timeout         time.Duration
 	MaxOutputTokens int
 	AllowMemoryRead bool
+	// AllowStateWrite lets the run's tools write the log, the learnings and the
+	// decisions of its own agent: proposals, which somebody else promotes.
+	AllowStateWrite bool
 	Client          string // claude, script or generic; "" takes the default
 	Program         string // client program; "" takes the configured one
 	ScriptFile      string // script client only
@@ -85,6 +88,18 @@ type Request struct {
 	Origin string   // for the record: mcp, cli, demo, …
 	// Question makes the run one bare question to a model: see Question.
 	Question *Question
+	// Work makes the run one of the loop's: see Work.
+	Work *Work
+}
+
+// Work is a run that goes on for as long as its item takes, as the client that it is:
+// SystemPrompt is added to the client's own, and the preamble for spawned agents is
+// left out.
+type Work struct {
+	agent.Work
+	MaxTurns     int           // 0: no limit
+	MaxBudgetUSD float64       // 0: no limit
+	Grace        time.Duration // between asking it to end and killing it; 0: the manager's
 }
 
 // Question is a run without its user's settings, hooks, tools and servers, in an
@@ -517,6 +532,9 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 		return Record{}, err
 	}
 	sessionID := newUUID()
+	if req.Work != nil && req.Work.Resume != "" {
+		sessionID = req.Work.Resume
+	}
 	task := m.task(req, adapter, program, id, sessionID)
 	cmd, err := adapter.Command(task)
 	if err != nil {
@@ -551,6 +569,10 @@ func (m *Manager) task(req Request, adapter agent.Adapter, program, id, sessionI
 		ProtectDirs: m.opt.ProtectDirs, Timeout: req.Timeout, ScriptFile: req.ScriptFile,
 		Program: program, Self: self, Env: req.Env, GuardHook: m.opt.GuardHook,
 	}
+	if w := req.Work; w != nil {
+		task.Work, task.SystemPrompt = &w.Work, req.SystemPrompt
+		task.MaxTurns, task.MaxBudgetUSD = w.MaxTurns, w.MaxBudgetUSD
+	}
 	if q := req.Question; q != nil {
 		task.Isolated = &agent.Isolation{Schema: q.Schema}
 		task.SystemPrompt, task.WorkDir = req.SystemPrompt, filepath.Join(dir, emptyDir)
@@ -566,6 +588,9 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 		return Record{}, fmt.Errorf("start run: %w", err)
 	}
 	launch := Launch{Path: cmd.Path, Args: cmd.Args, EventsDir: m.opt.EventsDir, Outbox: m.opt.Outbox, GraceSeconds: m.opt.Grace.Seconds(), ResultPatienceSeconds: m.opt.ResultPatience.Seconds()}
+	if req.Work != nil && req.Work.Grace > 0 {
+		launch.GraceSeconds = req.Work.Grace.Seconds()
+	}
 	if err := m.sandbox(&launch, req.AllowMemoryRead); err != nil {
 		return Record{}, err
 	}
@@ -579,7 +604,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 		Client: client, SessionID: sessionID, Project: m.opt.Project, Model: req.Model, WorkDir: cmd.Dir,
 		Origin: req.Origin, Purpose: purpose, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: path,
 		Spawner: &spawner, TimeoutSeconds: req.Timeout.Seconds(), MaxOutputTokens: req.MaxOutputTokens,
-		AllowMemoryRead: req.AllowMemoryRead, Command: launch,
+		AllowMemoryRead: req.AllowMemoryRead, AllowStateWrite: req.AllowStateWrite, Command: launch,
 		Logs: Logs{Stdout: filepath.Join(dir, stdoutFile), Stderr: filepath.Join(dir, stderrFile)},
 		dir:  dir,
 		disk: m.opt.Disk,

@@ -224,13 +224,17 @@ func (s *supervisor) look(ctx context.Context) {
 // run: it is noted in supervisor.log and tried again.
 func (s *supervisor) beat(p agent.Progress, now time.Time) {
 	s.lastBeat = now
-	s.r.Heartbeat = Heartbeat{LastCheck: now.UTC(), MessageCount: p.Messages, ToolCalls: p.ToolCalls, OutputBytes: s.tail.Offset()}
+	s.r.Heartbeat = heartbeat(p, s.tail.Offset(), now)
 	if p.Retry != nil {
 		s.r.Heartbeat.Retrying = fmt.Sprintf("attempt %d of %d, status %d, waiting %d ms", p.Retry.Attempt, p.Retry.MaxAttempts, p.Retry.Status, p.Retry.DelayMS)
 	}
 	if err := s.r.writeHot(); err != nil {
 		fmt.Fprintln(os.Stderr, "write heartbeat:", err)
 	}
+}
+
+func heartbeat(p agent.Progress, output int64, now time.Time) Heartbeat {
+	return Heartbeat{LastCheck: now.UTC(), MessageCount: p.Messages, ToolCalls: p.ToolCalls, LastTool: p.LastTool, Tokens: p.Tokens, OutputBytes: output}
 }
 
 // drain feeds the stream what the agent has written since the last time, up to
@@ -355,7 +359,7 @@ func (s *supervisor) end(ctx context.Context, to Status, reason string, exit age
 	}
 	now := s.opt.Now()
 	p := s.stream.Progress()
-	s.r.Heartbeat = Heartbeat{LastCheck: now.UTC(), MessageCount: p.Messages, ToolCalls: p.ToolCalls, OutputBytes: sizeOf(s.r.Logs.Stdout)}
+	s.r.Heartbeat = heartbeat(p, sizeOf(s.r.Logs.Stdout), now)
 	// The record that follows acknowledges the output, so the output must last.
 	for _, f := range s.output {
 		if sizeOf(f.Name()) == 0 {
