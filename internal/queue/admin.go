@@ -190,11 +190,7 @@ func (q *Files) Edit(ctx context.Context, id string, e Edit) (Item, error) {
 			to.priority, to.edits = it.Urgency(), it.edits
 			return it, c, q.arrive(&p, &it, &to)
 		}
-		out, c, err := q.rewrite(&p, it, c)
-		if err != nil && was.state == Ready {
-			_ = q.opt.Disk.Rename(q.path(&p), q.path(&was)) // else the next sweep does it
-		}
-		return out, c, err
+		return q.rewrite(&p, it, c)
 	})
 }
 

@@ -1,0 +1,191 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Problem is something in the queue's directory that is not as it should be.
+type Problem struct {
+	Where string `json:"where"`
+	What  string `json:"what"`
+	// Mended says that it was put right.
+	Mended bool `json:"mended"`
+}
+
+// Report is what Check found.
+type Report struct {
+	Items    int
+	States   map[State]int
+	Problems []Problem
+}
+
+// staleTemp is how old a half-written file is that nobody writes any more.
+const staleTemp = time.Hour
+
+// Check looks at every file of the queue, which nothing else does. With mend it puts
+// right what can be put right without losing anything: changes that a crash left half
+// done, items whose file says another thing than its name, and temporary files that
+// killed processes left. What is foreign or damaged is named and left alone.
+func (q *Files) Check(ctx context.Context, mend bool) (Report, error) {
+	rep := Report{States: map[State]int{}}
+	if mend {
+		if _, err := q.Reclaim(ctx); err != nil {
+			return rep, err
+		}
+		unlock, err := q.lock(ctx)
+		if err != nil {
+			return rep, err
+		}
+		defer unlock()
+	}
+	c := &checker{q: q, rep: &rep, mend: mend, items: map[string]Item{}, places: map[string][]place{}}
+	for _, s := range States() {
+		if err := ctx.Err(); err != nil {
+			return rep, err
+		}
+		if err := c.directory(s); err != nil {
+			return rep, err
+		}
+	}
+	for _, id := range slices.Sorted(keys(c.places)) {
+		c.item(id)
+	}
+	c.cycles()
+	return rep, nil
+}
+
+func keys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+type checker struct {
+	q      *Files
+	rep    *Report
+	mend   bool
+	items  map[string]Item
+	places map[string][]place
+}
+
+func (c *checker) problem(where, format string, args ...any) *Problem {
+	c.rep.Problems = append(c.rep.Problems, Problem{Where: where, What: fmt.Sprintf(format, args...)})
+	return &c.rep.Problems[len(c.rep.Problems)-1]
+}
+
+// directory looks at the names of one state.
+func (c *checker) directory(s State) error {
+	list, trouble, err := c.q.places(s)
+	if err != nil {
+		return err
+	}
+	for _, t := range trouble {
+		c.problem(t.Where, "%s; it is left alone", t.Why)
+	}
+	if c.mend {
+		removed, err := c.q.opt.Disk.RemoveStale(c.q.dir(s), c.q.now().Add(-staleTemp))
+		for _, n := range removed {
+			c.problem(filepath.Join(c.q.dir(s), n), "half written by a process that was killed").Mended = true
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, p := range list {
+		it, err := c.q.read(&p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has moved on
+		}
+		if err != nil {
+			c.problem(c.q.path(&p), "%v; it is left alone", err)
+			continue
+		}
+		c.rep.Items++
+		c.rep.States[s]++
+		c.items[p.id] = it
+		c.places[p.id] = append(c.places[p.id], p)
+	}
+	return nil
+}
+
+// item compares what an item's file says with where it is.
+func (c *checker) item(id string) {
+	q := c.q
+	places := c.places[id]
+	if len(places) > 1 {
+		now := q.newest(places) // one that moved while we looked is in one place only
+		for _, p := range places {
+			if is, err := q.read(&p); err == nil && is.ID == id && p != now && c.stays(&p) {
+				c.problem(q.path(&p), "a copy of %s, which is %s; remove it if it is not wanted", id, now.state)
+			}
+		}
+		return
+	}
+	p, it := places[0], c.items[id]
+	if p.state != Ready && (p.state != Blocked || p.why == whyParked) {
+		return
+	}
+	to, err := q.belongs(&p, &it)
+	if err != nil {
+		c.problem(q.path(&p), "%v", err)
+		return
+	}
+	if p.state == Blocked && to.state == Blocked {
+		_, err := q.find(p.waits)
+		if errors.Is(err, ErrNotFound) {
+			c.problem(q.path(&p), "it waits for %s, which is not in the queue: add that, or edit what %s depends on", p.waits, id)
+		}
+	}
+	if to == p || !c.stays(&p) {
+		return
+	}
+	pr := c.problem(q.path(&p), "its file says that it should be %s", filepath.Join(string(to.state), to.name()))
+	if c.mend {
+		if err := q.arrive(&p, &it, &to); err != nil {
+			pr.What += ": " + err.Error()
+		} else {
+			pr.Mended = true
+		}
+	}
+}
+
+// stays reports whether an item is still where it was.
+func (c *checker) stays(p *place) bool {
+	_, err := c.q.read(p)
+	return err == nil
+}
+
+// cycles finds items that wait for each other, which only a hand can have made.
+func (c *checker) cycles() {
+	state := map[string]int{} // 1 on the way, 2 looked at
+	for _, root := range slices.Sorted(keys(c.items)) {
+		var way []string
+		at := root
+		for at != "" && state[at] == 0 {
+			state[at] = 1
+			way = append(way, at)
+			it := c.items[at]
+			at = ""
+			if it.State == Blocked {
+				at = it.Waits
+			}
+		}
+		if i := slices.Index(way, at); at != "" && i >= 0 {
+			c.problem(filepath.Join(c.q.dir(Blocked), at), "%s wait for each other: edit what one of them depends on", strings.Join(way[i:], ", "))
+		}
+		for _, w := range way {
+			state[w] = 2
+		}
+	}
+}
