@@ -31,11 +31,12 @@ type Budgets struct {
 	Failure int
 	Core    int
 	Index   int
+	State   int // 0 = as much as is left
 }
 
 // DefaultBudgets are the limits where the settings say nothing.
 func DefaultBudgets() Budgets {
-	return Budgets{Start: 1500, Prompt: 500, Failure: 300, Core: 600, Index: 300}
+	return Budgets{Start: 1500, Prompt: 500, Failure: 300, Core: 600, Index: 300, State: 350}
 }
 
 // File is a curated file of memory.
@@ -319,15 +320,19 @@ func (b *builder) state(ctx context.Context) {
 		b.trouble("state", err)
 		return
 	}
-	p := Part{Name: "state", Budget: b.left}
+	budget := b.left
+	if most := b.o.Budgets.State; most > 0 {
+		budget = min(budget, most) // recall comes after it, from what is left
+	}
+	p := Part{Name: "state", Budget: budget}
 	var text strings.Builder
-	left := b.left - 4
+	left := budget - 4
 	for _, l := range lines {
 		l = "- " + flat(l) + "\n"
 		n := mdfile.Tokens(l)
 		if n > left {
-			p.Cut = "there is more state"
-			break
+			p.Cut = "there is more: state_context, or `reprise log`"
+			continue // a shorter one may fit
 		}
 		left -= n
 		text.WriteString(l)

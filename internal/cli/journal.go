@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/redact"
+	"reprise/internal/session"
 	"reprise/internal/staterepo"
 	"reprise/internal/term"
 )
@@ -26,7 +28,14 @@ type journal struct {
 }
 
 func (a *App) journal(ctx context.Context) (*journal, error) {
-	repo, access, err := a.ensureState(ctx)
+	access, err := a.stateAccess()
+	if err == nil {
+		err = access.MayWrite()
+	}
+	if err != nil {
+		return nil, err
+	}
+	repo, err := a.ensuredState(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +68,8 @@ func journalCommand(app *App, use, short string, entry func(text string) mdfile.
 }
 
 func (j *journal) add(ctx context.Context, app *App, e mdfile.Entry, asJSON bool) error {
+	branch, _ := app.codeHead(ctx)
+	e.Evidence = append(slices.Clone(e.Evidence), session.Whence(app.Env.Get(sessionVar), branch)...)
 	added, err := j.tree.Add(ctx, j.access, e)
 	if err != nil {
 		return stateError(err)

@@ -12,6 +12,7 @@ import (
 	"reprise/internal/mcpserver"
 	"reprise/internal/proc"
 	"reprise/internal/redact"
+	"reprise/internal/session"
 )
 
 // legacyVar switches the protocol revisions without a handshake off, for a
@@ -64,10 +65,10 @@ beyond this machine put a proxy in front of it, or a tunnel.`,
 	f := cmd.Flags()
 	f.StringVar(&o.HTTP, "http", "", "serve over HTTP on `ADDRESS` instead (without one: http.addr of the settings)")
 	f.Lookup("http").NoOptDefVal = fromSettings
-	f.StringVar(&o.Toolsets, "toolsets", "default", "tools to offer: default, all, or some of runs,memory")
+	f.StringVar(&o.Toolsets, "toolsets", "default", "tools to offer: default, all, or some of runs,memory,state")
 	f.BoolVar(&o.ReadOnly, "read-only", false, "offer only the tools that change nothing")
 	f.BoolVar(&o.NoAuth, "no-auth", false, "with --http on a loopback address: let every program on this machine in")
-	offer(cmd, "toolsets", "default", "all", "runs", "memory")
+	offer(cmd, "toolsets", "default", "all", "runs", "memory", "state")
 	cmd.AddCommand(newMCPTokenCmd(app), newMCPInstallCmd(app), newMCPUninstallCmd(app))
 	return cmd
 }
@@ -101,12 +102,20 @@ func runMCP(ctx context.Context, app *App, o MCPOptions) error {
 	if err != nil {
 		return err
 	}
-	server, err := mcpserver.New(mcpserver.Deps{
+	deps := mcpserver.Deps{
 		Runs: runs, Memory: memory, Search: searcher{app}, Reader: reader,
 		Settings: home.Settings, Source: home.Source, Log: log, Now: app.Env.Now, Version: Version(),
 		Toolsets: mcpserver.ParseToolsets(o.Toolsets), ReadOnly: o.ReadOnly, MemoryAccess: access, InProject: home.Project != nil,
 		LegacyOnly: app.Env.Get(legacyVar) != "", Redact: redact.New().String,
-	})
+		Projects: func() []string { return session.OtherProjects(home) },
+	}
+	if home.Project != nil {
+		if deps.StateAccess, err = app.stateAccess(); err != nil {
+			return err
+		}
+		deps.State = app.desk(home, deps.StateAccess)
+	}
+	server, err := mcpserver.New(deps)
 	if err != nil {
 		return exitWith(ExitUsage, err)
 	}

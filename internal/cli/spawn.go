@@ -25,6 +25,7 @@ type SpawnOptions struct {
 	Timeout         time.Duration
 	MaxOutputTokens int
 	AllowMemoryRead bool
+	AllowStateWrite bool
 	Key             string
 	Detach          bool
 	JSON            bool
@@ -63,6 +64,7 @@ reprise-script-RUN.txt, into its working directory; --dir names another one.`,
 	f.DurationVar(&o.Timeout, "timeout", 0, "longest `TIME` the run may take, as 90s or 30m (default: sub_agent.default_timeout_seconds)")
 	f.IntVar(&o.MaxOutputTokens, "max-output-tokens", 0, "cut the answer after `N` tokens (default: sub_agent.default_max_output_tokens)")
 	f.BoolVar(&o.AllowMemoryRead, "allow-memory-read", false, "let the agent read the memory directory")
+	f.BoolVar(&o.AllowStateWrite, "allow-state-write", false, "let the agent log, learn and decide in the state of its own; what it keeps is promoted by others")
 	f.StringVar(&o.Key, "idempotency-key", "", "a second spawn with the same `KEY` returns the first one's run")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the run's id and return; the run lives on")
 	f.BoolVar(&o.JSON, "json", false, "print the result for programs")
@@ -86,7 +88,7 @@ func runSpawn(ctx context.Context, app *App, o SpawnOptions) error {
 	}
 	req := run.Request{
 		Task: o.Task, SystemPrompt: o.SystemPrompt, Model: o.Model, WorkDir: app.abs(o.WorkDir),
-		Timeout: o.Timeout, MaxOutputTokens: o.MaxOutputTokens, AllowMemoryRead: o.AllowMemoryRead,
+		Timeout: o.Timeout, MaxOutputTokens: o.MaxOutputTokens, AllowMemoryRead: o.AllowMemoryRead, AllowStateWrite: o.AllowStateWrite,
 		Client: o.Agent, IdempotencyKey: o.Key, Detach: o.Detach, Origin: "cli",
 	}
 	for _, dir := range o.AddDirs {

@@ -69,30 +69,36 @@ func (a *App) ensureState(ctx context.Context) (*staterepo.Repo, memory.Access, 
 	if err != nil {
 		return nil, access, err
 	}
+	repo, err := a.ensuredState(ctx)
+	return repo, access, err
+}
+
+// ensuredState is [App.ensureState] for one who may write.
+func (a *App) ensuredState(ctx context.Context) (*staterepo.Repo, error) {
 	repo, err := a.State()
 	if err != nil {
-		return nil, access, err
+		return nil, err
 	}
 	home, err := a.Home()
 	if err != nil {
-		return nil, access, err
+		return nil, err
 	}
 	if err := home.Paths.Claim(ctx, home.Project, "", a.Now()); err != nil {
-		return nil, access, conflict(err)
+		return nil, conflict(err)
 	}
 	made, err := repo.Ensure(ctx)
 	a.noteState(made.Repaired)
 	if err != nil {
-		return nil, access, stateError(err)
+		return nil, stateError(err)
 	}
 	if made.New {
 		s, err := repo.Global().Save(ctx, "", "What was there before")
 		a.noteState(s.Notes)
 		if err != nil {
-			return nil, access, stateError(err)
+			return nil, stateError(err)
 		}
 	}
-	return repo, access, nil
+	return repo, nil
 }
 
 func (a *App) noteState(notes []string) {

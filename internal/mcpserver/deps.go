@@ -71,10 +71,16 @@ type Deps struct {
 	// MemoryAccess is what this server's program may do with the memory: a
 	// server inside a spawned run serves no more of it than the run was given.
 	MemoryAccess memory.Access
-	// InProject says that the server was started inside a project, where the
-	// state toolset, once there is one, takes the place of the tools that
-	// write blocks.
+	// InProject says that the server was started inside a project, where by default
+	// the state toolset takes the place of the tools that write blocks.
 	InProject bool
+	// State is the state of the agent that works here; nil outside any project.
+	// StateAccess is what this server's program may do with it.
+	State       StateService
+	StateAccess memory.Access
+	// Projects are the other projects that there are, named where a search finds
+	// nothing: the name of the one that is worked in may be misspelt. nil = none.
+	Projects func() []string
 	// LegacyOnly refuses the protocol revisions without a handshake. It is an
 	// escape for a client whose support of them is broken.
 	LegacyOnly bool

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"reprise/internal/session"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -52,6 +54,9 @@ func TestWire(t *testing.T) {
 			w := newWorld(t, func(d *Deps) {
 				d.Now = func() time.Time { return epoch }
 				d.Settings.SubAgent.SyncWindowSeconds = 0
+				if filepath.Base(file) == "state.txtar" {
+					inProject(&fakeState{state: session.State{Project: "shop", Agent: "ann", Log: []session.Noted{}, Decisions: []session.Noted{}, Learnings: []session.Noted{}, Open: []session.Noted{}, Handoffs: []session.Noted{}}})(d)
+				}
 			})
 			p := w.serve(t.Context())
 			var out bytes.Buffer

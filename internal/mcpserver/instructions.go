@@ -29,6 +29,11 @@ Read further blocks when the topic changes. What memory says was true when it wa
 Write as you go, without announcing it: a changed status or fact with update_memory_block (with if_hash from memory_read), a new project or topic with create_memory_block, and with append_episodic_log what was done, every half hour or so and before the end. Keep core short. No secrets. Do not use a cloud sandbox's file tools for memory: its files are gone with the session.
 `)
 	}
+	if has["state_log"] {
+		b.WriteString(`
+State of this project: state_context first; then state_log for each step that others would ask about, state_learn for what holds next time, state_decide for a choice with its alternatives, state_handoff to hand work over or take it.
+`)
+	}
 	if has["spawn_agent"] {
 		b.WriteString(`
 Agents: spawn_agent hands a focused task to a separate agent, which sees only the text you give it. It answers within 25 seconds, with the result or with status running and a job_id; then call check_agent with wait_seconds 50 until the status is another one. Give an idempotency_key when you may have to repeat a call. A collected result stays in the record that the answer names. Agents cannot write memory: note yourself what matters of their findings. They are stopped when this server ends.

@@ -14,10 +14,11 @@ import (
 const (
 	ToolsetRuns   = "runs"
 	ToolsetMemory = "memory"
+	ToolsetState  = "state"
 )
 
 // Toolsets are the names that --toolsets takes, beside default and all.
-func Toolsets() []string { return []string{ToolsetRuns, ToolsetMemory} }
+func Toolsets() []string { return []string{ToolsetRuns, ToolsetMemory, ToolsetState} }
 
 // tool is one line of the inventory: what clients see, which toolset it
 // belongs to, and what it does.
@@ -27,6 +28,7 @@ type tool struct {
 	about   string // under 600 characters, with the reason to call it first
 	toolset string
 	more    bool // only with --toolsets, not by default
+	outside bool // inside a project only with --toolsets: the state tools are in its place
 
 	reads       bool // changes nothing that outlives the server
 	destructive bool // may undo or replace something
@@ -39,6 +41,10 @@ type tool struct {
 
 // inventory is every tool there is. The order is the order of the list.
 func inventory() []tool {
+	return slices.Concat(mainTools(), stateTools())
+}
+
+func mainTools() []tool {
 	return []tool{
 		{
 			name: "spawn_agent", title: "Spawn an agent", toolset: ToolsetRuns, open: true, destructive: true,
@@ -79,17 +85,17 @@ func inventory() []tool {
 			params: appendParams(), do: (*Server).appendFile,
 		},
 		{
-			name: "create_memory_block", title: "Create a memory block", toolset: ToolsetMemory, repeatable: true,
+			name: "create_memory_block", title: "Create a memory block", toolset: ToolsetMemory, outside: true, repeatable: true,
 			about:  "Start a new memory block when a project or topic begins that deserves its own file. Checks the name, writes front matter and adds the index row. For one-off matters use append_episodic_log.",
 			params: createParams(), do: (*Server).createBlock,
 		},
 		{
-			name: "update_memory_block", title: "Update a memory block", toolset: ToolsetMemory, destructive: true, repeatable: true,
+			name: "update_memory_block", title: "Update a memory block", toolset: ToolsetMemory, outside: true, destructive: true, repeatable: true,
 			about:  "Keep a memory block true when something it says has changed: replace its whole content, or one passage (old_text, new_text). Keeps front matter, updates date and index row. Pass if_hash from memory_read so that nobody's change is lost.",
 			params: updateParams(), do: (*Server).updateBlock,
 		},
 		{
-			name: "append_episodic_log", title: "Append to the episodic log", toolset: ToolsetMemory,
+			name: "append_episodic_log", title: "Append to the episodic log", toolset: ToolsetMemory, outside: true,
 			about:  "Note what happened in this session: every 30 to 60 minutes of work and before it ends. Adds a dated entry to this month's episodic block and creates that if need be.",
 			params: episodeParams(), do: (*Server).appendEpisode,
 		},
@@ -110,16 +116,25 @@ func (t tool) definition() *mcp.Tool {
 	}
 }
 
-// allowed reports whether the tool goes beyond what the program may do with the
-// memory.
-func (t tool) allowed(a memory.Access) bool {
-	switch {
-	case t.toolset != ToolsetMemory || a == memory.FullAccess:
-		return true
-	case a == memory.ReadAccess:
-		return t.reads
+// allowed reports whether the tool keeps to what the program may do with the memory
+// and the state.
+func (t tool) allowed(d Deps) bool {
+	access := memory.FullAccess
+	switch t.toolset {
+	case ToolsetMemory:
+		access = d.MemoryAccess
+	case ToolsetState:
+		access = d.StateAccess
 	}
-	return false
+	return access == memory.FullAccess || access == memory.ReadAccess && t.reads
+}
+
+// usual reports whether the tool is offered where nobody asked for others.
+func (t tool) usual(d Deps) bool {
+	if t.toolset == ToolsetState && !d.InProject || t.outside && d.InProject {
+		return false
+	}
+	return !t.more
 }
 
 // ParseToolsets splits the value of --toolsets.
@@ -144,7 +159,7 @@ func choose(d Deps) ([]tool, error) {
 			}
 		case name == "default":
 			for _, t := range all {
-				want[t.name] = want[t.name] || !t.more
+				want[t.name] = want[t.name] || t.usual(d)
 			}
 		case slices.Contains(Toolsets(), name):
 			for _, t := range all {
@@ -156,7 +171,7 @@ func choose(d Deps) ([]tool, error) {
 	}
 	var out []tool
 	for _, t := range all {
-		if want[t.name] && (t.reads || !d.ReadOnly) && t.allowed(d.MemoryAccess) {
+		if want[t.name] && (t.reads || !d.ReadOnly) && t.allowed(d) {
 			out = append(out, t)
 		}
 	}

@@ -157,6 +157,9 @@ func parseArgs(tool string, params []param, raw json.RawMessage) (args, error) {
 		for i, p := range params {
 			names[i] = p.name
 		}
+		if len(names) == 0 {
+			names = []string{"none"}
+		}
 		unknown := clip(slices.Min(slices.Collect(maps.Keys(given))), 60)
 		return nil, fmt.Errorf("%s: unknown parameter %q: it takes %s", tool, unknown, strings.Join(names, ", "))
 	}

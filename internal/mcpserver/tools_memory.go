@@ -48,8 +48,11 @@ func searchParams() []param {
 }
 
 type searchAnswer struct {
-	Results  []recall.Hit `json:"results"`
-	Warnings []string     `json:"warnings,omitempty"`
+	Results []recall.Hit `json:"results"`
+	// Projects are the other ones, where nothing was found: a project's name may be
+	// misspelt.
+	Projects []string `json:"other_projects,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // maxDamage is how many places that could not be read are named beside results.
@@ -75,6 +78,10 @@ func (s *Server) memorySearch(c *call) (any, error) {
 			break
 		}
 		out.Results = append(out.Results, h)
+	}
+	if len(hits) == 0 && s.deps.Projects != nil {
+		names := s.deps.Projects()
+		out.Projects = names[:min(len(names), 20)]
 	}
 	damage, err := s.deps.Search.Damage(c.ctx, s.deps.Reader)
 	if err != nil {

@@ -57,7 +57,7 @@ func Open(o Options) *Memory {
 	x.Sources = append(x.Sources, recall.Source{Entries: entryFiles(home, "")})
 	logs := []learn.Log{{Dir: home.Paths.Events("")}}
 	for _, name := range Projects(home) {
-		x.Sources = append(x.Sources, recall.Source{Project: name, Dir: home.Paths.ProjectMemory(name), Entries: entryFiles(home, name)})
+		x.Sources = append(x.Sources, recall.Source{Project: name, Dir: home.Paths.ProjectMemory(name), Entries: entryFiles(home, name), Come: agentFiles(home, name)})
 		logs = append(logs, learn.Log{Project: name, Dir: home.Paths.Events(name)})
 	}
 	if o.Build {
@@ -127,6 +127,7 @@ func Reader(home *config.Home, env config.Env) recall.Reader {
 	r := recall.Reader{Agent: env.Get(hook.AgentVar), Role: env.Get(hook.RoleVar)}
 	if home.Project != nil {
 		r.Project = home.Project.Name
+		r.Keeps, _ = desk(home, env)
 	}
 	for _, dir := range config.Places(home.Paths, home.Project, env.Dir) {
 		if p := recall.Place(dir); p != "" {
@@ -163,8 +164,8 @@ func (m *Memory) Brief() brief.Options {
 		return func(ctx context.Context) ([]brief.File, error) { return m.curated(ctx, name) }
 	}
 	return brief.Options{
-		Budgets: brief.Budgets{Start: set.SessionStartTokens, Prompt: set.PromptTokens, Failure: set.FailureTokens, Core: set.CoreTokens, Index: set.IndexTokens},
-		Core:    curated("core.md"), Index: curated("index.md"),
+		Budgets: brief.Budgets{Start: set.SessionStartTokens, Prompt: set.PromptTokens, Failure: set.FailureTokens, Core: set.CoreTokens, Index: set.IndexTokens, State: set.StateTokens},
+		Core:    curated("core.md"), Index: curated("index.md"), State: m.stateLines,
 		Recall: m.Index.Recall, Top: m.Index.Top, KnownFix: m.knownFix, Now: m.o.Env.Now,
 	}
 }

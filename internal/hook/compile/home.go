@@ -28,6 +28,7 @@ type project struct{ Name, Root, Main string }
 
 func encodeHome(h *config.Home) (string, error) {
 	out := home{Index: index, Settings: h.Settings}
+	out.Settings.Hooks.State = h.StateHooks() // as the project has them, once it is approved
 	if p := h.Project; p != nil {
 		out.Project = &project{p.Name, p.Root, p.Main}
 	}

@@ -1,0 +1,231 @@
+package session
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/config"
+	"reprise/internal/learn/scopes"
+	"reprise/internal/mdfile"
+	"reprise/internal/recall"
+	"reprise/internal/staterepo"
+)
+
+// AgentDirVar names the directory of an agent's state, where it is not the one of
+// the checkout around the working directory.
+const AgentDirVar = "REPRISE_AGENT_DIR"
+
+// entryNames are the files of entries in an agent's state.
+var entryNames = [...]string{"changelog.md", "decisions.md", "learnings.md"}
+
+// AgentEntry is what a file of an agent's entries is called in the index.
+func AgentEntry(agent, name string) string { return "agent-" + agent + "/" + name }
+
+// agentFiles are the entries of the agents of a project that work on this machine.
+// What an agent did is for all to find; what it learnt and decided is its own
+// until it is promoted.
+func agentFiles(home *config.Home, project string) func() []recall.EntryFile {
+	return func() []recall.EntryFile {
+		var out []recall.EntryFile
+		at := staterepo.Checkouts(home.Paths.ProjectDir(project))
+		for _, agent := range slices.Sorted(maps.Keys(at)) {
+			for _, name := range entryNames {
+				out = append(out, recall.EntryFile{
+					Name: AgentEntry(agent, name), Path: filepath.Join(at[agent], name), Class: recall.ClassState,
+					Parse: func(data []byte) ([]recall.Doc, error) { return agentDocs(agent, data), nil },
+				})
+			}
+		}
+		return out
+	}
+}
+
+// agentDocs are the documents of an agent's entries. What it copied from what all
+// share is there already.
+func agentDocs(agent string, data []byte) []recall.Doc {
+	f := mdfile.ParseEntries(data)
+	states := mdfile.Resolve(f.Entries)
+	var out []recall.Doc
+	seen := map[string]bool{}
+	for _, e := range f.Entries {
+		st := states[e.ID]
+		if e.Type == mdfile.TypeTombstone || st.Status == mdfile.StatusRetired || e.Agent != "" && e.Agent != agent || seen[e.ID] {
+			continue
+		}
+		seen[e.ID] = true
+		e.Agent = agent
+		d := scopes.EntryDoc(e, st)
+		if d.Class != recall.ClassState && len(d.ACL) == 0 {
+			d.ACL = []string{"agent:" + agent}
+			d.Importance -= 0.1 // nobody else has looked at it yet
+		}
+		d.Data = []byte("type:" + e.Type)
+		out = append(out, d)
+	}
+	return out
+}
+
+// EntryType is the type of the entry that a document was made of, "" for what is
+// none of the agents'.
+func EntryType(d *recall.Doc) string {
+	if typ, ok := bytes.CutPrefix(d.Data, []byte("type:")); ok {
+		return string(typ)
+	}
+	switch d.Class {
+	case recall.ClassDecision:
+		return mdfile.TypeDecision
+	case recall.ClassLearning:
+		return mdfile.TypeLearning
+	}
+	return ""
+}
+
+// desk is where the agent that works in a directory has its state, and its name;
+// "" where there is none yet. No process is started.
+func desk(home *config.Home, env config.Env) (agent, dir string) {
+	if home.Project == nil {
+		return "", ""
+	}
+	if dir = env.Get(AgentDirVar); dir == "" {
+		dir = config.AgentDir(home.Project, env.Dir)
+	}
+	for name, at := range staterepo.Checkouts(home.Paths.ProjectDir(home.Project.Name)) {
+		if samePath(at, dir) {
+			return name, dir
+		}
+	}
+	return "", ""
+}
+
+func samePath(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// entryLog is a file of entries of which a few are wanted: a log may have ten
+// thousand, and a session's start has no time to parse them all.
+type entryLog struct {
+	name, agent string
+	data        []byte
+	pieces      [][]byte
+}
+
+// readLog reads a file of entries; one that is not there holds none.
+func readLog(dir, name, agent string) (*entryLog, error) {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, &fs.PathError{Op: "read state", Path: filepath.Join(dir, name), Err: err}
+	}
+	return &entryLog{name: name, agent: agent, data: data, pieces: pieces(data)}, nil
+}
+
+// pieces are the stretches of a file that begin where an entry does. Whether one
+// does begin there is seen when the piece is parsed.
+func pieces(data []byte) [][]byte {
+	var out [][]byte
+	start, fence := -1, -1
+	for at := 0; at < len(data); {
+		end := len(data)
+		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		line := bytes.TrimRight(data[at:end], "\r\n")
+		begins := -1
+		switch {
+		case bytes.Equal(line, []byte("---")):
+			fence = at
+		case fence >= 0 && (bytes.HasPrefix(line, []byte("id:")) || bytes.HasPrefix(line, []byte("timestamp:")) || bytes.HasPrefix(line, []byte("type:")) || bytes.HasPrefix(line, []byte("agent:"))):
+			begins, fence = fence, -1
+		case bytes.HasPrefix(line, []byte("## 2")):
+			begins, fence = at, -1
+		default:
+			fence = -1
+		}
+		if begins >= 0 {
+			if start >= 0 {
+				out = append(out, data[start:begins])
+			}
+			start = begins
+		}
+		at = end
+	}
+	if start >= 0 {
+		out = append(out, data[start:])
+	}
+	return out
+}
+
+// last are the newest entries of the log, at most n, the newest first, that hold
+// and are wanted. mark is something that stands in each of them, "" for none: what
+// does not have it is not parsed.
+func (l *entryLog) last(n int, mark string, want func(*mdfile.Entry) bool) []mdfile.Entry {
+	var out []mdfile.Entry
+	for i := len(l.pieces) - 1; i >= 0 && len(out) < n; i-- {
+		if mark != "" && !bytes.Contains(l.pieces[i], []byte(mark)) {
+			continue
+		}
+		for _, e := range slices.Backward(mdfile.ParseEntries(l.pieces[i]).Entries) {
+			if e.Type == mdfile.TypeTombstone || e.Problem != "" {
+				continue
+			}
+			if e.Agent == "" {
+				e.Agent = l.agent
+			}
+			if want(&e) && !l.replaced(e.ID) && len(out) < n {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// replaced says that another entry took the place of one, or a tombstone.
+func (l *entryLog) replaced(id string) bool {
+	return bytes.Contains(l.data, []byte("supersedes: "+id))
+}
+
+// sessionMark and branchMark stand in the evidence of an entry: in which session,
+// and on which branch of the code, it was written.
+const (
+	sessionMark = "session:"
+	branchMark  = "branch:"
+)
+
+// Whence is the evidence of an entry that is written in a session, on a branch of
+// the code; each may be "".
+func Whence(session, branch string) []string {
+	var out []string
+	for _, m := range [...][2]string{{sessionMark, session}, {branchMark, branch}} {
+		if m[1] != "" && !strings.ContainsAny(m[1], "\r\n\x00") {
+			out = append(out, m[0]+m[1])
+		}
+	}
+	return out
+}
+
+// branchOf is the branch that an entry was written on, "" where that is not known.
+func branchOf(e *mdfile.Entry) string {
+	for _, m := range e.Evidence {
+		if b, ok := strings.CutPrefix(m, branchMark); ok {
+			return b
+		}
+	}
+	return ""
+}
+
+// newestFirst puts entries in order of time, the newest first.
+func newestFirst(list []mdfile.Entry) {
+	slices.SortStableFunc(list, func(a, b mdfile.Entry) int { return b.Time.Compare(a.Time) })
+}
