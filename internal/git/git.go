@@ -84,6 +84,7 @@ type Git struct {
 	workTree string // GIT_WORK_TREE
 	bare     string // the repository, where refs and objects may be read as files
 	theirs   bool   // see OfUser
+	asUser   bool   // see AsUser
 }
 
 // New returns a Git for dir. A program that is missing is an error of each call,
@@ -113,6 +114,15 @@ func New(dir string, o Options) *Git {
 func (g *Git) OfUser() *Git {
 	h := *g
 	h.theirs = true
+	return &h
+}
+
+// AsUser returns a Git that does to the user's own code what the user would do: all
+// of their settings count, hooks and signing too. Only what would wait for a person
+// is answered.
+func (g *Git) AsUser() *Git {
+	h := *g
+	h.theirs, h.asUser = true, true
 	return &h
 }
 
@@ -203,6 +213,9 @@ func (g *Git) env() []string {
 
 // settings overrule the user's for one command.
 func (g *Git) settings() []string {
+	if g.asUser {
+		return []string{"-c", "core.quotePath=false", "-c", "core.pager=cat", "-c", "core.editor=true", "-c", "core.askPass=", "-c", "color.ui=false", "-c", "advice.detachedHead=false"}
+	}
 	null := os.DevNull
 	var args []string
 	if !g.theirs {
