@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 )
 
 // ErrNothingToCommit says that none of the files differs from the last commit.
