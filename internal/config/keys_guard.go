@@ -65,7 +65,8 @@ var guardRules = [...]string{
 	"prompt-expansion", "protected-file", "push-over-protected", "reads-outside", "reads-secret", "recursion!", "refused-option", "removes",
 	"removes-repository", "repository-config", "rule!", "secret-leaves", "shows-environment", "syntax!", "too-deep!", "too-large!", "too-many-words!",
 	"too-much!", "types-into-program", "unknown-directory", "unknown-operand", "unknown-option", "unknown-program", "unknown-subcommand",
-	"unknown-syntax!", "unknown-tool", "unset-path", "writes", "writes-outside",
+	"unknown-syntax!", "unknown-tool", "unset-path", "workspace-gone!", "writes", "writes-outside",
+	"wrong-checkout!",
 }
 
 // GuardRules are the names of the guard's built-in rules, sorted, each with whether

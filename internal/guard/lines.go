@@ -54,6 +54,9 @@ func (r *Rules) Lines() []string {
 	if r.Home != "" {
 		out = append(out, "home "+r.Home)
 	}
+	if r.Workspace != "" {
+		out = append(out, "workspace "+r.Workspace)
+	}
 	for _, l := range r.lists() {
 		for _, v := range *l.at {
 			out = append(out, l.name+" "+v)
@@ -82,6 +85,8 @@ func ParseLines(lines []string) (r Rules, ok bool) {
 			r.WaitMS = n
 		case "home":
 			r.Home = v
+		case "workspace":
+			r.Workspace = v
 		case string(Allow), string(Ask), string(Deny):
 			parts := strings.SplitN(v, "\t", 3)
 			if len(parts) != 3 {

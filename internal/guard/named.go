@@ -73,15 +73,17 @@ func BuiltIn() []Named {
 		{"unknown-syntax", Ask, "a form of the grammar that is not known", true},
 		{"unknown-tool", Ask, "a tool of which nothing is known", false},
 		{"unset-path", Deny, "removing below a variable that may be empty", false},
+		{"workspace-gone", Deny, "the workspace that the session was started in is gone", true},
 		{"writes", Ask, "a file of the project is written by a command", false},
 		{"writes-outside", Deny, "something outside the project is written or removed", false},
+		{"wrong-checkout", Deny, "another checkout of the repository than the session's workspace is changed", true},
 	}
 }
 
 // fixed reports whether a built-in rule cannot be loosened.
 func fixed(name string) bool {
 	switch name {
-	case "dynamic-command", "guard-failed", "memory", "odd-bytes", "recursion", "rule", "syntax", "too-deep", "too-large", "too-many-words", "too-much", "unknown-syntax":
+	case "dynamic-command", "guard-failed", "memory", "odd-bytes", "recursion", "rule", "syntax", "too-deep", "too-large", "too-many-words", "too-much", "unknown-syntax", "workspace-gone", "wrong-checkout":
 		return true
 	}
 	return false

@@ -24,6 +24,8 @@ type Rules struct {
 	WaitMS int
 	Roots  []string // directories of the work, absolute, first the one of the project
 	Home   string   // "" where it is not known
+	// Workspace is the workspace that the session works in, "" for none; see [Rules.In].
+	Workspace string
 	// Env tells the value of a variable of the agent's environment.
 	Env      func(name string) string
 	Hosts    []string // that may be read from: example.org, *.example.org

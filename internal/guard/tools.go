@@ -221,6 +221,8 @@ func (a *analysis) file(name string, st *state, u use) {
 			}
 			a.give("reads-secret", Ask, name, how+secret, "leave files that hold secrets to the user")
 		case u.read || a.root(p) != "" || a.agentsOwn(p):
+		case a.checkout(p) != "":
+			a.elsewhere(name, a.checkout(p))
 		case a.r.Home != "" && inside(p, Resolve(a.r.Home)), inside(p, "/tmp"), inside(p, "/var/folders"), inside(p, "/private/tmp"):
 			a.give("writes-outside", Ask, name, "it writes to "+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
 		default:

@@ -18,6 +18,7 @@ type analysis struct {
 	granted  bool // something is allowed because the settings say so
 	steps    int
 	ownDirs  []string
+	common   string // git directory of the workspace's repository
 	depth    int
 	text     string  // the text that is being looked at, for showing what was written
 	cur      current // the simple command that is being looked at

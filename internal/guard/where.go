@@ -231,6 +231,12 @@ func repositoryItself(p string) bool {
 
 // outside judges a path that lies in none of the roots.
 func (a *analysis) outside(w word, p string, u use) bool {
+	if top := a.checkout(p); top != "" {
+		if !u.read {
+			a.elsewhere(w.shown(), top)
+		}
+		return !u.read
+	}
 	if u.read {
 		a.give("reads-outside", Ask, w.shown(), "it reads "+shown(p)+", outside the project", "read what is in the project, or add its directory to guard.roots")
 		return true

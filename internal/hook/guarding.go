@@ -92,6 +92,12 @@ func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {
 			j = g.Say(ev, guard.Verdict{Decision: guard.Ask, Rule: "guard-failed", Reason: "the guard failed at this call, so it cannot tell; please report this [guard-failed]"})
 		}
 	}()
+	ws := g.workspace()
+	if ws != "" {
+		if why := guard.Gone(ws); why != "" {
+			return g.Say(ev, guard.GoneVerdict(why))
+		}
+	}
 	rules := g.Rules
 	rules.Unattended = g.unattended()
 	rules.Env = g.Get
@@ -104,6 +110,9 @@ func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {
 				rules.Roots = append(rules.Roots, d)
 			}
 		}
+	}
+	if ws != "" {
+		rules = rules.In(ws) // over what else it was given
 	}
 	call := guard.Call{Kind: ev.Tool, Name: ev.ToolName, Cwd: ev.Cwd}
 	if call.Cwd == "" {
@@ -160,10 +169,26 @@ func (g *Guarding) Patience(ev dialect.Event) time.Duration {
 	return min(max(client-5*time.Second, 0), max(time.Duration(g.Rules.WaitMS)*time.Millisecond, 0)+2*time.Second)
 }
 
+// workspace is the one that the session works in, "" for none. What its environment
+// says comes first: that is where whoever started it put it.
+func (g *Guarding) workspace() string {
+	if g.Get != nil {
+		if dir := g.Get(WorkspaceVar); filepath.IsAbs(dir) {
+			return filepath.Clean(dir)
+		}
+	}
+	return g.Rules.Workspace
+}
+
 // Failed is what is said of a call that could not even be read.
 func (g *Guarding) Failed(ev dialect.Event, what string) Judged {
 	if g.Rules.Off {
 		return Judged{Said: guard.None}
+	}
+	if ws := g.workspace(); ws != "" {
+		if why := guard.Gone(ws); why != "" { // which may be all that is wrong
+			return g.Say(ev, guard.GoneVerdict(why))
+		}
 	}
 	return g.Say(ev, guard.Verdict{Decision: guard.Ask, Rule: "guard-failed", Reason: what + ", so that it cannot be judged [guard-failed]"})
 }

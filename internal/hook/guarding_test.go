@@ -50,3 +50,58 @@ func TestDirectoriesOfRuns(t *testing.T) {
 		}
 	}
 }
+
+// A session that was started in a workspace is held to it, by its environment or by
+// what the rules know of its directory; where that is gone nothing is done any more,
+// and where the guard is off nothing is said.
+func TestSessionsOfWorkspaces(t *testing.T) {
+	root := guard.Resolve(t.TempDir())
+	main, ws := filepath.Join(root, "main"), filepath.Join(root, "ws")
+	for name, text := range map[string]string{
+		"main/.git/config": "", "main/.git/worktrees/ws/commondir": "../..\n", "ws/.git": "gitdir: " + main + "/.git/worktrees/ws\n",
+	} {
+		name = filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := filepath.Join(root, "gone")
+	for _, tt := range []struct {
+		env     map[string]string
+		known   string // by the rules
+		cwd     string
+		command string
+		want    guard.Decision
+		rule    string
+	}{
+		{nil, "", main, "echo x > x", guard.Allow, ""},
+		{map[string]string{WorkspaceVar: ws}, "", ws, "echo x > x", guard.Allow, ""},
+		{map[string]string{WorkspaceVar: ws}, "", main, "echo x > x", guard.Deny, "wrong-checkout"},
+		{map[string]string{WorkspaceVar: ws, RunVar: "run-abcdefghij", AddDirsVar: main}, "", ws, "echo x > " + main + "/x", guard.Deny, "wrong-checkout"},
+		{nil, ws, ws, "echo x > ../main/x", guard.Deny, "wrong-checkout"},
+		{nil, ws, ws, "cat ../main/x", guard.Allow, ""},
+		{map[string]string{WorkspaceVar: gone}, ws, main, "cat x", guard.Deny, "workspace-gone"},
+		{nil, gone, main, "cat x", guard.Deny, "workspace-gone"},
+		{map[string]string{WorkspaceVar: "relative"}, "", main, "echo x > x", guard.Allow, ""},
+	} {
+		g := &Guarding{Rules: guard.Rules{Roots: []string{main}, Writes: true, Workspace: tt.known}, Dir: main, Get: func(n string) string { return tt.env[n] }}
+		input, err := json.Marshal(map[string]string{"command": tt.command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev := dialect.Event{Client: "claude", Kind: dialect.ToolBefore, Tool: "shell", ToolName: "Bash", Input: input, Cwd: tt.cwd}
+		if j := g.Judge(t.Context(), ev); j.Said != tt.want || tt.rule != "" && j.Verdict.Rule != tt.rule {
+			t.Errorf("%v %s: %s: %s, want %s: %s", tt.env, tt.known, tt.command, j.Said, tt.want, j.Verdict.Reason)
+		}
+		if j := g.Failed(ev, "no plan"); (j.Verdict.Rule == "workspace-gone") != (tt.rule == "workspace-gone") {
+			t.Errorf("%v: %s", tt.env, j.Verdict.Reason)
+		}
+		g.Rules.Off = true
+		if j := g.Judge(t.Context(), ev); j.Said != guard.None {
+			t.Errorf("off: %v", j)
+		}
+	}
+}

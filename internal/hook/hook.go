@@ -31,6 +31,9 @@ const (
 	RoleVar = "AGENT_ROLE"
 	// AgentVar is the name of the agent that works here.
 	AgentVar = "REPRISE_AGENT"
+	// WorkspaceVar is the worktree that the session was started in, where that is a
+	// workspace: it writes in no other checkout, and stops where that is gone.
+	WorkspaceVar = "REPRISE_WORKSPACE"
 )
 
 // ClockBack is what reprise's log says where the clock was set back.

@@ -373,25 +373,6 @@ func samePath(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// At is the workspace that dir lies in, of those that a project's data directory has
-// records of; nil where it lies in none. It reads the records only.
-func At(projectDir, dir string) *Workspace {
-	list, err := os.ReadDir(filepath.Join(projectDir, "workspaces"))
-	if err != nil {
-		return nil
-	}
-	for _, e := range list {
-		if !strings.HasSuffix(e.Name(), recordSuffix) {
-			continue
-		}
-		w, err := readRecord(filepath.Join(projectDir, "workspaces", e.Name()))
-		if err == nil && within(dir, w.Dir) {
-			return &w
-		}
-	}
-	return nil
-}
-
 // within says that path is dir or lies below it.
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)

@@ -8,6 +8,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/guard"
+	"reprise/internal/workspace/find"
 )
 
 // Guard are the guard's rules as settings and project have them. What a project
@@ -48,6 +49,9 @@ func Guard(home *config.Home, env config.Env, program string) guard.Rules {
 		}
 	}
 	r.Own = own(home, program)
+	if p := home.Project; p != nil {
+		_, r.Workspace = find.Of(home.Paths.ProjectDir(p.Name), guard.Resolve(env.Dir))
+	}
 	if j := home.Settings.Judge; s.Judge != "off" && j.Client != "" && slices.Contains(j.Purposes, "guard") {
 		r.Full, r.WaitMS = true, j.TimeoutSeconds*1000
 	}
