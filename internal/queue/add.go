@@ -35,13 +35,23 @@ func (q *Files) Add(ctx context.Context, items ...Item) ([]Added, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Added, len(items))
+	a := adder{q: q, items: items, out: make([]Added, len(items))}
 	for wave := range slices.Chunk(order, addTogether) {
-		if err := q.addSome(ctx, items, wave, out); err != nil {
+		if err := a.some(ctx, wave); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return a.out, nil
+}
+
+// adder adds the items of one call.
+type adder struct {
+	q     *Files
+	items []Item
+	out   []Added
+	// ids are those of all items that are not settled, as of the count of arrivals.
+	ids   map[string]bool
+	count time.Time
 }
 
 // prepare fills in what the queue knows of a new item.
@@ -180,32 +190,32 @@ func topological(items []Item, within [][]int) ([]int, error) {
 	return order, nil
 }
 
-// addSome adds a few items under the lock.
-func (q *Files) addSome(ctx context.Context, items []Item, wave []int, out []Added) error {
-	unlock, err := q.lock(ctx)
+// some adds a few items under the lock.
+func (a *adder) some(ctx context.Context, wave []int) error {
+	unlock, err := a.q.lock(ctx)
 	if err != nil {
 		return err
 	}
-	changes, err := q.addLocked(items, wave, out)
+	changes, err := a.locked(wave)
 	unlock()
 	for _, c := range changes {
-		q.record(ctx, c)
+		a.q.record(ctx, c)
 	}
 	return err
 }
 
-func (q *Files) addLocked(items []Item, wave []int, out []Added) ([]Change, error) {
-	known, err := q.ids()
-	if err != nil {
+func (a *adder) locked(wave []int) ([]Change, error) {
+	q, items, out := a.q, a.items, a.out
+	if err := a.look(); err != nil {
 		return nil, err
 	}
 	var fresh []int
 	for _, i := range wave {
 		id := items[i].ID
-		if is, err := q.present(known, id); err != nil {
+		if is, err := q.present(a.ids, id); err != nil {
 			return nil, err
 		} else if !is {
-			known[id] = true
+			a.ids[id] = true
 			fresh = append(fresh, i)
 			continue
 		}
@@ -217,6 +227,7 @@ func (q *Files) addLocked(items []Item, wave []int, out []Added) ([]Change, erro
 	}
 	places := make([]place, len(fresh))
 	var changes []Change
+	var err error
 	// Those that wait come last: what they wait for is then in the queue.
 	for _, blocked := range []bool{false, true} {
 		var now []int
@@ -248,7 +259,11 @@ func (q *Files) addLocked(items []Item, wave []int, out []Added) ([]Change, erro
 	if len(changes) == 0 {
 		return nil, nil
 	}
-	return changes, q.arrived()
+	if err := q.arrived(); err != nil {
+		return changes, err
+	}
+	a.count, err = q.arrivals()
+	return changes, err
 }
 
 // writeAll writes some new items side by side, and waits until they last.
@@ -288,19 +303,29 @@ func (q *Files) writeAll(items []Item, fresh []int, places []place, now []int) e
 	return nil
 }
 
-// ids are those of all items that are not settled, by names alone.
-func (q *Files) ids() (map[string]bool, error) {
-	ids := map[string]bool{}
-	for _, s := range []State{Ready, Claimed, Blocked, Ready} { // one claimed meanwhile is seen
-		list, _, err := q.places(s)
+// look lists the ids that there are, by names alone, unless nothing has arrived since
+// the last look: who moves on without arriving keeps its id.
+func (a *adder) look() error {
+	count, err := a.q.arrivals()
+	if err != nil {
+		return err
+	}
+	if a.ids != nil && count.Equal(a.count) {
+		return nil
+	}
+	a.ids, a.count = map[string]bool{}, count
+	for _, s := range []State{Ready, Claimed, Blocked, Ready} { // one that moves meanwhile is seen
+		list, err := names(a.q.dir(s))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, p := range list {
-			ids[p.id] = true
+		for _, n := range list {
+			if id, ok := strings.CutSuffix(n[strings.LastIndexByte(n, '~')+1:], suffix); ok {
+				a.ids[id] = true
+			}
 		}
 	}
-	return ids, nil
+	return nil
 }
 
 func (q *Files) present(known map[string]bool, id string) (bool, error) {
