@@ -98,6 +98,7 @@ learn: {promote: off, project_sessions: 3, global_projects: 4, min_confidence: 7
 qa: {auto: context, ttl_days: 9, threshold: 99}
 judge: {client: script, program: /p, model: m, script_file: /j.yaml, purposes: [guard], timeout_seconds: 9, budget_usd_per_day: 0.25, budget_usd_per_question: 2, calls_per_day: 8, cache_hours: 0}
 guard: {mode: warn, profile: unattended, project_code: allow, writes: allow, mcp: allow, judge: both, pending: on, pending_ms: 1000, roots: [/other], hosts: ["*.example.org"], protected_branches: [next], loosen: [git-settings], allow: ["make ..."], ask: [git commit], deny: ["docker *"]}
+loop: {max_iterations: 1, max_hours: 2, max_tokens: 3, budget_usd: 4, item_usd: 0.5, turns: 6, timeout_seconds: 7, stall_seconds: 18, delay_seconds: 9, backoff_seconds: 10, on_interrupt: skip, integrate: merge, allowed_tools: [Read], run_days: 11, run_mb: 12, notify_desktop: on, notify_command: "say hi", notify_webhook: "https://a.example/x", notify_secret_var: S, notify_mail: a@b.example, notify_per_hour: 13}
 gates: {stop: off, subagent: off, when: claimed, max_blocks: 1, timeout_seconds: 60, profile: deep, sandbox: off, tests: off, regressions: project, tasks: off, review: on}
 delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0, block: 4}, free: [notes/, /abs/x.md]}
 `)
@@ -123,6 +124,7 @@ delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0,
 		Guard: Guard{"warn", "unattended", "allow", "allow", "allow", "both", "on", 1000, []string{"/other"}, []string{"*.example.org"}, []string{"next"},
 			[]string{"git-settings"}, []string{"make ..."}, []string{"git commit"}, []string{"docker *"}},
 		Delegation: Delegation{3, 1, 2, 0, 4, []string{"notes/", "/abs/x.md"}},
+		Loop:       Loop{1, 2, 3, 4, 0.5, 6, 7, 18, 9, 10, "skip", "merge", []string{"Read"}, 11, 12, "on", "say hi", "https://a.example/x", "S", "a@b.example", 13},
 		Gates:      Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -264,6 +266,26 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	}
 	for _, k := range gateKeys() {
 		ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
+	}
+	for _, k := range loopKeys() {
+		switch k.name {
+		case "loop.budget_usd", "loop.item_usd":
+			ways[k.name] = []map[string]string{{"null": "", "text": "many", "negative": "-1", "list": "[1]", "not a number": ".nan"}}
+		case "loop.max_tokens":
+			ways[k.name] = []map[string]string{{"null": "", "zero": "0", "text": "many", "float": "1.5", "overflow": "99999999999999999999999"}}
+		case "loop.on_interrupt", "loop.integrate", "loop.notify_desktop":
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
+		case "loop.allowed_tools":
+			ways[k.name] = []map[string]string{{"null": "", "text": "a", "number": "5", "section": "{a: b}", "number in": "[5]", "null in": "[~]", "empty in": `[""]`}}
+		case "loop.notify_command", "loop.notify_secret_var":
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "control": `"a\nb"`}}
+		case "loop.notify_webhook":
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "no scheme": "a.example", "other": "ftp://a.example"}}
+		case "loop.notify_mail":
+			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "no address": "me", "option": "-f@a", "two": `"a@b, c@d"`}}
+		default:
+			ways[k.name] = []map[string]string{ints}
+		}
 	}
 	for _, k := range delegationKeys() {
 		ways[k.name] = []map[string]string{ints, {"1001": "1001"}}

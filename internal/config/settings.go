@@ -15,6 +15,7 @@ type Settings struct {
 	Hooks      Hooks
 	Guard      Guard
 	Gates      Gates
+	Loop       Loop
 	Delegation Delegation
 	Tools      [len(toolKinds)]Tool
 	Profiles   [len(roles)]Profile
@@ -167,6 +168,7 @@ func Default(p Paths) Settings {
 		Guard:      DefaultGuard(),
 		QA:         QA{Auto: "on", TTLDays: 30, Threshold: 75},
 		Gates:      defaultGates(),
+		Loop:       defaultLoop(),
 		Delegation: defaultDelegation(),
 	}
 	for i := range s.Tools {

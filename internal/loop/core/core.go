@@ -105,6 +105,9 @@ type Item struct {
 type Claim struct {
 	Item  Item  `json:"item"`
 	Fence int64 `json:"fence"`
+	// Token is the right to speak about the claim, which means something to the queue
+	// alone.
+	Token string `json:"token,omitempty"`
 }
 
 // Continuation is what a new run of an item goes on from.
@@ -120,9 +123,11 @@ type Continuation struct {
 type Slot struct {
 	Step Step `json:"step"`
 	// Seq numbers what was asked last; an answer with another number is late.
-	Seq   int64  `json:"seq"`
-	Claim Claim  `json:"claim,omitzero"`
-	Run   string `json:"run,omitempty"`
+	Seq   int64 `json:"seq"`
+	Claim Claim `json:"claim,omitzero"`
+	// Iteration is the how-manieth item it is that the loop has begun.
+	Iteration int    `json:"iteration,omitempty"`
+	Run       string `json:"run,omitempty"`
 	// From is what the run goes on from, nil for a beginning.
 	From *Continuation `json:"from,omitempty"`
 	// Reserved is the money that is set aside for the run.

@@ -261,3 +261,63 @@ func TestLateWord(t *testing.T) {
 		t.Errorf("a claim that comes too late is kept: %+v", c.out)
 	}
 }
+
+// TestIdentical: what fails three times in the same way is given up, and three items
+// that do so are a person's.
+func TestIdentical(t *testing.T) {
+	crash := Outcome{Run: "run-1", Class: Crashed, Turns: 1, Signature: "exit 3"}
+	s, c := table(t, DefaultLimits())
+	s.Items = map[string]Memory{"a": {Failure: "crash: exit 3", Identical: 2}}
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: crash})
+	if h := c.did(OpSettle).How; h.Fate != GiveUp {
+		t.Errorf("the third time: %+v", h)
+	}
+	s, c = table(t, DefaultLimits())
+	s.Items = map[string]Memory{"a": {Failure: "crash: exit 4", Identical: 2}}
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: crash})
+	if h := c.did(OpSettle).How; h.Fate != Retry {
+		t.Errorf("another failure: %+v", h)
+	}
+	s, c = table(t, DefaultLimits())
+	s.Failure, s.Same = "crash: exit 3", []string{"b", "c"}
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: crash})
+	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	if s.Phase != Waiting || s.Interrupt.Kind != ByIdentical {
+		t.Errorf("three items: %s %+v", s.Phase, s.Interrupt)
+	}
+}
+
+// TestShortMoney: a run that had less than an item may cost, because the loop has no
+// more, does not count against its item.
+func TestShortMoney(t *testing.T) {
+	l := DefaultLimits()
+	l.MaxUSD = 4
+	s, c := table(t, l)
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: BudgetUsed, Turns: 4, Cost: 4}})
+	if h := c.did(OpSettle).How; h.Fate != Release || h.Class != LoopBudget {
+		t.Errorf("%+v", h)
+	}
+	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	if s.Phase != Waiting || s.Interrupt.Kind != ByBudget {
+		t.Errorf("%s %+v", s.Phase, s.Interrupt)
+	}
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+	more := l
+	more.MaxUSD = 9
+	c.t += time.Minute
+	s = c.apply(t, s, Resumed{More: &more})
+	if s.Phase != Working || c.did(OpClaim) == nil {
+		t.Errorf("with more money: %s %+v", s.Phase, c.out)
+	}
+}
+
+// TestLimitOutlivesSuccess: another worker's success does not end a rate limit.
+func TestLimitOutlivesSuccess(t *testing.T) {
+	s, c := table(t, DefaultLimits())
+	s.HoldUntil, s.HoldWall = time.Hour, epoch.Add(time.Hour)
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: good})
+	s = c.apply(t, s, Verified{Slot: 0, Seq: s.Slots[0].Seq, Gate: GatePassed})
+	if s.HoldUntil != time.Hour || s.HoldWall.IsZero() {
+		t.Errorf("it is held until %s, %s", s.HoldUntil, s.HoldWall)
+	}
+}

@@ -199,6 +199,7 @@ func (s *State) claimed(e Claimed, out *[]Action) {
 		return
 	}
 	s.Iterations++
+	p.Iteration = s.Iterations
 	s.to(p, Preparing)
 	s.ask(e.Slot, out)
 }

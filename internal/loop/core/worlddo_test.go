@@ -347,6 +347,10 @@ func (w *world) checkOut(e Event) {
 			if _, first := e.(Claimed); first && !w.s.mayBegin() {
 				w.fail("a workspace is made while the loop is %s", w.s.Phase)
 			}
+		case OpSettle:
+			if w.s.Slots[a.Slot].Lost && !again {
+				w.fail("the queue is told of %v, which was lost", a.Claim)
+			}
 		case OpLaunch:
 			if again && w.held(a.Claim) == nil {
 				w.fail("a run is launched for %v, which is somebody else's by now", a.Claim)
