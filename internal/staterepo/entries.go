@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"reprise/internal/git"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 )
@@ -72,7 +72,10 @@ func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (A
 	if out.Added, err = t.Entries(access).Add(ctx, e); err != nil {
 		return out, err
 	}
-	out.Saved, err = t.Save(ctx, e.Agent, titled(e))
+	t.wrote(out.File)
+	if out.Saved, err = t.Save(ctx, e.Agent, titled(e)); err == nil && !out.Existing {
+		t.changed(ctx, Change{Op: "add", Commit: out.Saved.Commit, ID: out.ID, Type: e.Type, Title: e.Title(), Files: []string{out.File}})
+	}
 	return out, err
 }
 
@@ -140,7 +143,14 @@ func (t *Tree) entriesOnDisk() ([]LogEntry, error) {
 	return logOf(t.Branch, files), nil
 }
 
-func entryFiles() []string { return []string{"changelog.md", "decisions.md", "learnings.md"} }
+func entryFiles() []string { return []string{logFile, "decisions.md", "learnings.md"} }
+
+// wrote tells whoever wants to know that a file in the checkout is another.
+func (t *Tree) wrote(name string) {
+	if t.r.o.AfterWrite != nil {
+		t.r.o.AfterWrite(filepath.Join(t.Dir, filepath.FromSlash(name)))
+	}
+}
 
 func logOf(branch string, files map[string][]byte) []LogEntry {
 	var out []LogEntry
@@ -217,17 +227,9 @@ func (r *Repo) agentLog(ctx context.Context, a AgentInfo) ([]LogEntry, error) {
 	if a.Dir != "" {
 		return (&Tree{r: r, Branch: branch, Dir: a.Dir}).entriesOnDisk()
 	}
-	files := map[string][]byte{}
-	var names []string
-	for _, name := range entryFiles() {
-		names = append(names, a.Commit+":"+name)
-	}
-	list, err := r.git.Objects(ctx, names...)
+	files, err := r.agentFiles(ctx, a, entryFiles()...)
 	if err != nil {
 		return nil, err
-	}
-	for i, name := range entryFiles() {
-		files[name] = list[i].Data
 	}
 	return logOf(branch, files), nil
 }
@@ -249,9 +251,13 @@ func (t *Tree) Write(ctx context.Context, access memory.Access, name, text, mess
 	if err := d.WriteFile(name, []byte(text), filePerm); err != nil {
 		return Saved{}, fmt.Errorf("write %s: %w", name, err)
 	}
-	s, err := t.save(ctx, d, t.Agent(), message)
+	t.wrote(name)
+	s, err := t.save(ctx, d, cmp.Or(t.Agent(), t.r.o.By), message)
 	if err != nil {
 		return s, fmt.Errorf("write %s: it is on disk, but not committed: %w", name, err)
+	}
+	if len(s.Changed) > 0 {
+		t.changed(ctx, Change{Op: "write", Commit: s.Commit, Files: s.Changed})
 	}
 	return s, nil
 }
@@ -363,11 +369,15 @@ func (r *Repo) Handoffs(ctx context.Context, agent string) ([]Handoff, error) {
 	if err != nil {
 		return nil, err
 	}
-	return handoffsIn(all, agent), nil
+	claims, err := r.claims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return handoffsIn(all, agent, claims), nil
 }
 
-func handoffsIn(all []LogEntry, agent string) []Handoff {
-	taken := map[string]string{} // the first who accepted, in order of time
+func handoffsIn(all []LogEntry, agent string, claims map[string]string) []Handoff {
+	taken := maps.Clone(claims) // else the first who accepted, in order of time
 	for _, e := range all {
 		for _, id := range e.DependsOn {
 			if e.Type == mdfile.TypeStart && taken[id] == "" {
@@ -386,8 +396,8 @@ func handoffsIn(all []LogEntry, agent string) []Handoff {
 }
 
 // Accept takes a handoff for the agent: an entry in its log says so, and whoever
-// comes later is refused (ErrTaken). On one machine a ref decides the race; between
-// machines that have not exchanged yet, the earlier entry counts.
+// comes later is refused (ErrTaken). Between machines the one that exchanges first
+// has it, and [Repo.Sync] tells the other.
 func (t *Tree) Accept(ctx context.Context, access memory.Access, id string) (Added, error) {
 	if err := access.MayWrite(); err != nil {
 		return Added{}, err
@@ -412,31 +422,7 @@ func (t *Tree) Accept(ctx context.Context, access memory.Access, id string) (Add
 	if h.AcceptedBy != "" && h.AcceptedBy != t.Agent() {
 		return Added{}, fmt.Errorf("accept handoff: %w, by %s", ErrTaken, h.AcceptedBy)
 	}
-	// The claim is a ref to the name of who has it.
-	name, err := t.r.git.Store("blob", []byte(t.Agent()))
-	if err != nil {
-		return Added{}, fmt.Errorf("accept handoff: %w", err)
-	}
-	claim := "refs/reprise/handoff/" + h.ID
-	for err = git.ErrLocked; errors.Is(err, git.ErrLocked); {
-		if err = t.r.git.MoveRef(ctx, claim, name, "", "reprise: accepted"); err == nil || !isRace(err) {
-			break
-		}
-		has, rerr := t.r.git.Objects(ctx, claim)
-		switch {
-		case rerr != nil:
-			err = rerr
-		case string(has[0].Data) == t.Agent(): // we were killed before the entry
-			err = nil
-		case has[0].Kind != "":
-			err = fmt.Errorf("%w, by %s", ErrTaken, has[0].Data)
-		default:
-			if perr := pause(ctx, 1); perr != nil {
-				err = perr
-			}
-		}
-	}
-	if err != nil {
+	if err := t.claim(ctx, h); err != nil {
 		return Added{}, fmt.Errorf("accept handoff: %w", err)
 	}
 	return t.Add(ctx, access, mdfile.Entry{

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"reprise/internal/git"
 	"reprise/internal/mdfile"
 )
 
@@ -29,6 +28,7 @@ func (r *Repo) Consolidate(ctx context.Context, agent string) error {
 	if err := r.git.MoveRef(ctx, doneRefs+t.Branch, list[0].ID, list[1].ID, "reprise: consolidated"); err != nil {
 		return fmt.Errorf("consolidate: %w", err)
 	}
+	t.changed(ctx, Change{Op: "consolidate", Commit: list[0].ID})
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 			continue
 		}
 		t := &Tree{r: r, Branch: agentPrefix + a.Name}
-		item := GCItem{Agent: a.Name, Commit: refs[t.ref()], Kept: keptRefs + t.Branch + "/" + refs[t.ref()][:12]}
+		item := GCItem{Agent: a.Name, Commit: refs[t.ref()], Kept: t.kept(refs[t.ref()])}
 		switch done := refs[doneRefs+t.Branch]; {
 		case a.Dir != "":
 			item.Why = "it works in " + filepath.Dir(filepath.Dir(a.Dir))
@@ -127,6 +127,7 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 			if err := r.collect(ctx, t, item, refs); err != nil {
 				return out, fmt.Errorf("collect %s: %w", t.Branch, err)
 			}
+			t.changed(ctx, Change{Op: "collect", Commit: item.Commit})
 		}
 		out = append(out, item)
 	}
@@ -143,24 +144,9 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 // collect takes one branch away; what keeps it comes first. After a kill in the
 // middle the next call goes on.
 func (r *Repo) collect(ctx context.Context, t *Tree, item GCItem, refs map[string]string) error {
-	if err := r.git.MoveRef(ctx, item.Kept, item.Commit, "", "reprise: gc"); err != nil && !isRace(err) {
-		return err
-	}
-	has, err := r.tip(ctx, item.Kept)
-	if err != nil || has != item.Commit {
-		return fmt.Errorf("%s is at %s and not at %s: %w", item.Kept, has, item.Commit, git.ErrMoved)
-	}
 	// On the remote first: as long as the branch is here, gc comes back to it.
-	if url, err := r.Remote(ctx); err != nil {
+	if err := r.keep(ctx, t, item.Commit, item.Kept, refs); err != nil {
 		return err
-	} else if url != "" && refs[tracking+t.Branch] != "" {
-		lease := t.ref() + ":" + refs[tracking+t.Branch]
-		if err := r.git.PushRefs(ctx, remoteName, []string{lease}, item.Kept+":"+item.Kept, ":"+t.ref()); err != nil {
-			return err
-		}
-		if err := r.git.DropRef(ctx, tracking+t.Branch, refs[tracking+t.Branch]); err != nil && !isRace(err) {
-			return err
-		}
 	}
 	if err := r.o.Disk.RemoveAll(t.admin()); err != nil {
 		return err
@@ -168,5 +154,8 @@ func (r *Repo) collect(ctx context.Context, t *Tree, item GCItem, refs map[strin
 	if err := r.git.DropRef(ctx, t.ref(), item.Commit); err != nil {
 		return err
 	}
-	return r.git.DropRef(ctx, doneRefs+t.Branch, item.Commit)
+	if done := refs[doneRefs+t.Branch]; done != "" {
+		return r.git.DropRef(ctx, doneRefs+t.Branch, done)
+	}
+	return nil
 }

@@ -28,7 +28,11 @@ func (o Options) MergeFile(name string, base, ours, theirs []byte) (merged []byt
 	if entryFile(name) {
 		// Edits were settled where they were made; what was committed by hand
 		// is settled here, with a time that is the same wherever it is done.
-		return mdfile.MergeEntries(settledAlike(ours, base), settledAlike(theirs, base)), ""
+		a, b := settledAlike(ours, base), settledAlike(theirs, base)
+		if name == logFile {
+			return mergeLog(a, b), ""
+		}
+		return mdfile.MergeEntries(a, b), ""
 	}
 	m := mdfile.TextMerge{}
 	ok := false
@@ -266,10 +270,8 @@ func (t *Tree) mergeOnce(ctx context.Context, their, message string, out *Merged
 		return retry(err)
 	}
 	out.Commit = target
-	if t.r.o.AfterWrite != nil {
-		for _, f := range files {
-			t.r.o.AfterWrite(filepath.Join(t.Dir, filepath.FromSlash(f)))
-		}
+	for _, f := range files {
+		t.wrote(f)
 	}
 	return false, t.index(ctx, target, next)
 }

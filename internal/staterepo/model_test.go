@@ -198,6 +198,8 @@ func (m *model) step(s store, agent string) {
 	case op < 7 && len(f.Entries) > 0: // cut out by hand
 		e := f.Entries[m.r.IntN(len(f.Entries))]
 		s.write(name, string(f.Bytes()[:e.Start])+string(f.Bytes()[e.End:]))
+	case op < 8 && m.r.IntN(2) == 0: // as after an aggregation
+		s.write(logFile, string(withTable([]byte(s.read(logFile)))))
 	case op < 8: // a note by hand, above everything
 		s.write(name, fmt.Sprintf("# Note %d\n\n", m.n)+s.read(name))
 	default:

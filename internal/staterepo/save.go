@@ -424,9 +424,7 @@ func (t *Tree) settle(ctx context.Context, d *durable.Dir, now, old *version) ([
 		now.files[name] = git.Entry{Mode: git.ModeFile, ID: git.BlobID(s.Data)}
 		now.data[name] = s.Data
 		notes = append(notes, name+": "+s.String())
-		if t.r.o.AfterWrite != nil {
-			t.r.o.AfterWrite(filepath.Join(t.Dir, name))
-		}
+		t.wrote(name)
 	}
 	return notes, nil
 }

@@ -70,8 +70,14 @@ type Options struct {
 	// Merge merges a file of the memory; ok false leaves it to be merged by lines.
 	// conflicts is how many places stand there twice. May be nil.
 	Merge func(path string, base, ours, theirs []byte) (merged []byte, conflicts int, ok bool)
-	// AfterWrite is told of each file that a merge changed on disk. May be nil.
+	// AfterWrite is told of each file that a merge, or this package, changed on disk.
+	// May be nil.
 	AfterWrite func(path string)
+	// By is who commits to what all agents share, where a call does not say; "" is a
+	// person.
+	By string
+	// Changed is told of each change that was committed. May be nil.
+	Changed func(ctx context.Context, c Change)
 }
 
 // Repo is a project's state repository. It holds nothing open and is safe for use

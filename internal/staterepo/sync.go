@@ -74,6 +74,7 @@ func (r *Repo) sync(ctx context.Context, dir Direction, out *Synced) error {
 		}
 		if len(s.Changed) > 0 {
 			out.commit(t.Branch, s.Commit)
+			t.changed(ctx, Change{Op: "commit", Commit: s.Commit, Files: s.Changed})
 		}
 	}
 	if out.Remote, err = r.Remote(ctx); err != nil {
@@ -82,6 +83,9 @@ func (r *Repo) sync(ctx context.Context, dir Direction, out *Synced) error {
 	if out.Remote == "" {
 		if dir != Both {
 			return fmt.Errorf("%w; `reprise state init --remote URL` names one", ErrNoRemote)
+		}
+		if err := r.aggregateIn(ctx, out); err != nil {
+			return err
 		}
 		out.Notes = append(out.Notes, "no remote is set, so this stays on this machine; `reprise state init --remote URL` names one")
 		return nil
@@ -93,10 +97,18 @@ func (r *Repo) sync(ctx context.Context, dir Direction, out *Synced) error {
 		if err := r.fetch(ctx, trees, dir, out); err != nil {
 			return err
 		}
+		lost, err := r.lostClaims(ctx, trees)
+		out.Notices = append(out.Notices, lost...)
+		if err != nil {
+			return err
+		}
+		if err := r.aggregateIn(ctx, out); err != nil {
+			return err
+		}
 		if dir&Push == 0 {
 			return nil
 		}
-		err := r.push(ctx, trees, out)
+		err = r.push(ctx, trees, out)
 		if !errors.Is(err, git.ErrRejected) && !errors.Is(err, git.ErrLocked) {
 			return err
 		}
@@ -104,6 +116,17 @@ func (r *Repo) sync(ctx context.Context, dir Direction, out *Synced) error {
 			return fmt.Errorf("it is committed here, but not sent: %w: %w", ErrBusy, err)
 		}
 	}
+}
+
+// aggregateIn brings the agents' logs together, as a part of an exchange.
+func (r *Repo) aggregateIn(ctx context.Context, out *Synced) error {
+	s, came, err := r.Aggregate(ctx)
+	out.Notes = append(out.Notes, s.Notes...)
+	if came && err == nil {
+		out.commit(GlobalBranch, s.Commit)
+		r.Global().changed(ctx, Change{Op: "aggregate", Commit: s.Commit, Files: s.Changed})
+	}
+	return err
 }
 
 // trees are the checkouts on this machine, global first.
@@ -138,7 +161,7 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 	if err != nil {
 		return err
 	}
-	err = r.git.FetchRefs(ctx, remoteName, "+"+heads+GlobalBranch+"*:"+tracking+GlobalBranch+"*", "+"+heads+agentPrefix+"*:"+tracking+agentPrefix+"*", "+"+keptRefs+"*:"+keptRefs+"*")
+	err = r.git.FetchRefs(ctx, remoteName, "+"+heads+GlobalBranch+"*:"+tracking+GlobalBranch+"*", "+"+heads+agentPrefix+"*:"+tracking+agentPrefix+"*", "+"+keptRefs+"*:"+keptRefs+"*", "+"+claimRefs+"*:"+claimsThere+"*")
 	if err != nil {
 		return err
 	}
@@ -160,6 +183,7 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 		out.Notices = append(out.Notices, m.Notices...)
 		if m.Merged {
 			out.commit(t.Branch, m.Commit).Merged = true
+			t.changed(ctx, Change{Op: "merge", Commit: m.Commit})
 		}
 	}
 	for ref, id := range after {
@@ -174,7 +198,7 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 
 // push sends what the remote does not have yet.
 func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
-	local, err := r.git.Refs(ctx, heads, tracking, keptRefs)
+	local, err := r.git.Refs(ctx, heads, tracking, claimRefs, claimsThere)
 	if err != nil {
 		return err
 	}
@@ -187,10 +211,11 @@ func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
 		}
 		specs, sent = append(specs, id+":"+t.ref()), append(sent, t.Branch)
 	}
-	if len(specs) == 0 {
+	claims, leases := claimsToSend(local)
+	if len(specs)+len(claims) == 0 {
 		return nil
 	}
-	if err := r.git.PushRefs(ctx, remoteName, nil, specs...); err != nil {
+	if err := r.git.PushRefs(ctx, remoteName, leases, append(specs, claims...)...); err != nil {
 		return err
 	}
 	for i, branch := range sent {

@@ -333,6 +333,8 @@ type AgentInfo struct {
 	Commit string `json:"commit"`
 	Dir    string `json:"dir,omitempty"` // where it is checked out on this machine; "" = nowhere
 	Here   bool   `json:"here"`          // the branch is here, not only known from the remote
+	// Consolidated says that all of it that is to last is on global; see [Repo.Consolidate].
+	Consolidated bool `json:"consolidated,omitempty"`
 }
 
 // Agents lists the agents that have state, those of other machines too as far as
@@ -341,7 +343,7 @@ func (r *Repo) Agents(ctx context.Context) ([]AgentInfo, error) {
 	if !r.Exists() {
 		return nil, nil
 	}
-	refs, err := r.git.Refs(ctx, heads+agentPrefix+"*", tracking+agentPrefix+"*")
+	refs, err := r.git.Refs(ctx, heads+agentPrefix+"*", tracking+agentPrefix+"*", doneRefs)
 	if err != nil {
 		return nil, err
 	}
@@ -354,6 +356,7 @@ func (r *Repo) Agents(ctx context.Context) ([]AgentInfo, error) {
 		} else if at := t.where(); at != "" && fileExists(filepath.Join(at, ".git")) {
 			a.Dir = at
 		}
+		a.Consolidated = refs[doneRefs+t.Branch] == a.Commit
 		out = append(out, a)
 	}
 	return out, nil

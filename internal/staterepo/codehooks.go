@@ -1,0 +1,303 @@
+package staterepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/durable"
+	"reprise/internal/git"
+)
+
+// The hooks of git in the code's repository: small scripts that start reprise in
+// the background and give its own hook of that name, if the user has one, its turn
+// and the last word. Git waits for neither reprise nor its answer.
+
+const (
+	hookMark   = "# Written by reprise; `reprise state hooks remove` takes it out.\n"
+	hookAside  = ".before-reprise"         // the user's hook, while ours has its name
+	hooksOwn   = "reprise-hooks"           // the directory of hooks, where the user's lie elsewhere
+	hooksWere  = "reprise.hookspathbefore" // setting: the core.hooksPath that ours took the place of
+	hooksLocal = "reprise.hookspathlocal"  // as it stood in the repository's own configuration, if it did
+)
+
+// CodeHooks are the hooks that reprise has a use for.
+func CodeHooks() []string { return []string{"post-checkout", "post-commit"} }
+
+// HookState is how it stands about one hook of the code's repository.
+type HookState struct {
+	Name      string `json:"name"`
+	File      string `json:"file"`
+	Installed bool   `json:"installed"`
+	Chained   string `json:"chained,omitempty"` // the user's hook, which ours runs
+	// Problem is set where something else took our place since.
+	Problem string `json:"problem,omitempty"`
+}
+
+// codeHooks is where the hooks of a repository are.
+type codeHooks struct {
+	g      *git.Git
+	disk   durable.Disk
+	common string // the repository's directory
+	theirs string // what core.hooksPath names, but for ours; "" = it is not set
+	local  string // that value, as it stands in the repository's own configuration
+	own    bool   // core.hooksPath names our directory
+}
+
+func (o Options) codeHooks(ctx context.Context, dir string) (*codeHooks, error) {
+	h := &codeHooks{g: git.New(dir, o.Git).OfUser(), disk: o.Disk}
+	out, err := h.g.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return nil, fmt.Errorf("look for the code's repository: %w", err)
+	}
+	h.common = strings.TrimRight(string(out), "\r\n")
+	get := func(args ...string) (string, error) {
+		out, err := h.g.Run(ctx, append([]string{"config"}, args...)...)
+		var e *git.Error
+		if errors.As(err, &e) && e.Code == 1 {
+			return "", nil
+		}
+		return strings.TrimRight(string(out), "\r\n"), err
+	}
+	if h.local, err = get("--local", "--get", "core.hooksPath"); err != nil {
+		return nil, fmt.Errorf("look for hooks: %w", err)
+	}
+	if h.own = samePathText(h.local, filepath.Join(h.common, hooksOwn)); h.own {
+		if h.theirs, err = get("--local", "--get", hooksWere); err != nil {
+			return nil, fmt.Errorf("look for hooks: %w", err)
+		}
+		if h.local, err = get("--local", "--get", hooksLocal); err != nil {
+			return nil, fmt.Errorf("look for hooks: %w", err)
+		}
+		return h, nil
+	}
+	all, err := get("--show-scope", "--type=path", "--get-all", "core.hooksPath")
+	if err != nil {
+		return nil, fmt.Errorf("look for hooks: %w", err)
+	}
+	for line := range strings.Lines(all) { // the last one counts
+		if scope, val, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "\t"); ok && scope != "command" { // that is ours
+			h.theirs = val
+		}
+	}
+	return h, nil
+}
+
+func samePathText(a, b string) bool {
+	return a != "" && filepath.Clean(filepath.FromSlash(a)) == filepath.Clean(filepath.FromSlash(b))
+}
+
+// dir is where our scripts go: beside the user's, or in a directory of our own
+// where core.hooksPath names one that other repositories share or that is tracked.
+func (h *codeHooks) dir() string {
+	if h.theirs == "" {
+		return filepath.Join(h.common, "hooks")
+	}
+	return filepath.Join(h.common, hooksOwn)
+}
+
+// user is the user's hook of a name, as a path in a shell's quotes, and whether
+// there is one now. Git takes a relative core.hooksPath from the top of the checkout,
+// where it also starts hooks.
+func (h *codeHooks) user(name string) string {
+	if h.theirs == "" {
+		return filepath.Join(h.common, "hooks", name+hookAside)
+	}
+	return filepath.Join(filepath.FromSlash(h.theirs), name)
+}
+
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// script is our hook of a name. program is what it starts, "" for one that only
+// hands on to the user's.
+func (h *codeHooks) script(name, program string) []byte {
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\n" + hookMark)
+	if program != "" {
+		run := "(" + quoted(filepath.ToSlash(program)) + " state hooks run " + name + ` "$@" </dev/null >/dev/null 2>&1 &)` + "\n"
+		if name == "post-checkout" {
+			run = `[ "$3" = 1 ] && ` + run // not of files alone
+		}
+		b.WriteString(run)
+	}
+	user := quoted(filepath.ToSlash(h.user(name)))
+	b.WriteString("if [ -x " + user + " ]; then exec " + user + " \"$@\"; fi\nexit 0\n")
+	return []byte(b.String())
+}
+
+func isOurHook(path string) (bool, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return strings.Contains(string(data[:min(len(data), 200)]), strings.TrimSuffix(hookMark, "\n")), err
+}
+
+// InstallCodeHooks puts hooks into the repository of the code around dir, which
+// start program. A hook of the user's stays and has its turn. What is installed
+// already is brought up to date.
+func (o Options) InstallCodeHooks(ctx context.Context, dir, program string, names []string) ([]HookState, error) {
+	h, err := o.codeHooks(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("install hooks: %w", err)
+	}
+	if err := h.disk.MkdirAll(h.dir(), 0o755); err != nil {
+		return nil, fmt.Errorf("install hooks: %w", err)
+	}
+	write := func(name, program string) error {
+		at := filepath.Join(h.dir(), name)
+		mine, err := isOurHook(at)
+		if err != nil {
+			return err
+		}
+		if !mine && h.theirs == "" && fileExists(at) {
+			if aside := at + hookAside; fileExists(aside) {
+				return fmt.Errorf("%s is there already, and so is %s: something took our place since; look at both, and keep one as %s", aside, at, name)
+			}
+			if err := h.disk.Rename(at, at+hookAside); err != nil {
+				return err
+			}
+		}
+		return h.disk.WriteFile(at, h.script(name, program), 0o755)
+	}
+	for _, name := range names {
+		if !slices.Contains(CodeHooks(), name) {
+			return nil, fmt.Errorf("install hooks: there is no use for %s", name)
+		}
+		if err := write(name, program); err != nil {
+			return nil, fmt.Errorf("install hook %s: %w", name, err)
+		}
+	}
+	if h.theirs != "" {
+		if err := h.handOn(ctx, write); err != nil {
+			return nil, fmt.Errorf("install hooks: %w", err)
+		}
+		if err := h.takeOver(ctx); err != nil {
+			return nil, fmt.Errorf("install hooks: %w", err)
+		}
+	}
+	return o.LookAtCodeHooks(ctx, dir)
+}
+
+// handOn makes scripts for the user's other hooks in the directory that
+// core.hooksPath names: git will not look there while ours is named.
+func (h *codeHooks) handOn(ctx context.Context, write func(name, program string) error) error {
+	at := filepath.FromSlash(h.theirs)
+	if !filepath.IsAbs(at) {
+		top, err := h.g.Run(ctx, "rev-parse", "--show-toplevel")
+		if err != nil {
+			return err
+		}
+		at = filepath.Join(strings.TrimRight(string(top), "\r\n"), at)
+	}
+	list, err := os.ReadDir(at)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range list {
+		if name := e.Name(); !e.IsDir() && isHookName(name) && !fileExists(filepath.Join(h.dir(), name)) {
+			if err := write(name, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isHookName says that git may look for a file of this name among hooks.
+func isHookName(name string) bool {
+	for _, c := range []byte(name) {
+		if !(c >= 'a' && c <= 'z' || c == '-') {
+			return false
+		}
+	}
+	return name != "" && name != "fsmonitor-watchman"
+}
+
+func (h *codeHooks) takeOver(ctx context.Context) error {
+	if h.own {
+		return nil
+	}
+	if _, err := h.g.Run(ctx, "config", "--local", hooksWere, h.theirs); err != nil {
+		return err
+	}
+	if h.local != "" {
+		if _, err := h.g.Run(ctx, "config", "--local", hooksLocal, h.local); err != nil {
+			return err
+		}
+	}
+	_, err := h.g.Run(ctx, "config", "--local", "core.hooksPath", filepath.ToSlash(filepath.Join(h.common, hooksOwn)))
+	return err
+}
+
+// RemoveCodeHooks takes our hooks out and leaves all as it was before.
+func (o Options) RemoveCodeHooks(ctx context.Context, dir string) ([]HookState, error) {
+	h, err := o.codeHooks(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("remove hooks: %w", err)
+	}
+	if h.own {
+		args := []string{"config", "--local", "core.hooksPath", h.local}
+		if h.local == "" {
+			args = []string{"config", "--local", "--unset", "core.hooksPath"}
+		}
+		if _, err := h.g.Run(ctx, args...); err != nil {
+			return nil, fmt.Errorf("remove hooks: %w", err)
+		}
+		// With the section goes its heading.
+		if _, err := h.g.Run(ctx, "config", "--local", "--remove-section", "reprise"); err != nil {
+			return nil, fmt.Errorf("remove hooks: %w", err)
+		}
+	}
+	if err := h.disk.RemoveAll(filepath.Join(h.common, hooksOwn)); err != nil {
+		return nil, fmt.Errorf("remove hooks: %w", err)
+	}
+	for _, name := range CodeHooks() {
+		at := filepath.Join(h.common, "hooks", name)
+		mine, err := isOurHook(at)
+		if err != nil {
+			return nil, fmt.Errorf("remove hook %s: %w", name, err)
+		}
+		switch aside := fileExists(at + hookAside); {
+		case aside && (mine || !fileExists(at)): // or killed before ours was there
+			err = h.disk.Rename(at+hookAside, at)
+		case mine:
+			err = h.disk.Remove(at)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("remove hook %s: %w", name, err)
+		}
+	}
+	return o.LookAtCodeHooks(ctx, dir)
+}
+
+// LookAtCodeHooks says which hooks are in the repository of the code around dir.
+func (o Options) LookAtCodeHooks(ctx context.Context, dir string) ([]HookState, error) {
+	h, err := o.codeHooks(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("look at hooks: %w", err)
+	}
+	var out []HookState
+	for _, name := range CodeHooks() {
+		s := HookState{Name: name, File: filepath.Join(h.dir(), name)}
+		if s.Installed, err = isOurHook(s.File); err != nil {
+			return nil, fmt.Errorf("look at hook %s: %w", name, err)
+		}
+		if user := h.user(name); s.Installed && fileExists(user) {
+			s.Chained = user
+		}
+		switch left := fileExists(filepath.Join(h.common, "hooks", name+hookAside)); {
+		case left && !s.Installed:
+			s.Problem = "another hook took the place of ours; the one from before is " + name + hookAside
+		case s.Installed && h.theirs != "" && !h.own:
+			s.Problem = "core.hooksPath names another directory since; `reprise state hooks install` puts it right"
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}

@@ -1,0 +1,302 @@
+package staterepo_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reprise/internal/git"
+	"reprise/internal/mdfile"
+	"reprise/internal/memory"
+	"reprise/internal/staterepo"
+)
+
+func (m *machine) add(t *staterepo.Tree, e mdfile.Entry) staterepo.Added {
+	m.t.Helper()
+	a, err := t.Add(m.t.Context(), memory.FullAccess, e)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return a
+}
+
+func (m *machine) handoffs(agent string) []staterepo.Handoff {
+	m.t.Helper()
+	list, err := m.repo.Handoffs(m.t.Context(), agent)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return list
+}
+
+// What all agents logged comes together on global, with who is at what, the same on
+// each machine; the team sees it, and a handoff that two accepted before they
+// exchanged belongs to the one who exchanged first, whatever their clocks said.
+func TestTeam(t *testing.T) {
+	t.Parallel()
+	m, o := emptyPair.pair(t)
+	one, two := m.agent("one"), o.agent("two")
+	left := m.add(one, mdfile.Entry{Type: mdfile.TypeHandoff, Text: "Continue with the API | tests", Time: at(1)})
+	m.add(one, mdfile.Entry{Type: mdfile.TypeEnd, Text: "Stopped here", Time: at(2)})
+	m.sync()
+	o.sync()
+	three := m.agent("three")
+	for _, h := range o.handoffs("") {
+		if h.AcceptedBy != "" {
+			t.Errorf("%+v", h)
+		}
+	}
+	o.write(two.Dir, "context.md", "# The API tests\n")
+	// Both accept: three a minute earlier by its clock, two exchanges first.
+	if _, err := three.Accept(t.Context(), memory.FullAccess, left.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := two.Accept(t.Context(), memory.FullAccess, left.ID[:8]); err != nil {
+		t.Fatal(err)
+	}
+	o.sync()
+	s := m.sync()
+	if len(s.Notices) != 1 || !strings.Contains(s.Notices[0], "had been accepted by two") {
+		t.Errorf("%+v", s)
+	}
+	if text := m.read(three.Dir, "changelog.md"); strings.Count(text, "handoff-lost:") != 1 {
+		t.Error(text)
+	}
+	o.sync()
+	if s := m.sync(); len(s.Notices) > 0 {
+		t.Errorf("told twice: %+v", s)
+	}
+	for _, x := range []*machine{m, o} {
+		if list := x.handoffs(""); len(list) != 1 || list[0].AcceptedBy != "two" {
+			t.Errorf("%+v", list)
+		}
+	}
+	if _, err := three.Accept(t.Context(), memory.FullAccess, left.ID); !errors.Is(err, staterepo.ErrTaken) {
+		t.Errorf("%v", err)
+	}
+	log := m.read(m.repo.Global().Dir, "changelog.md")
+	if log != o.read(o.repo.Global().Dir, "changelog.md") {
+		t.Errorf("%s\n----\n%s", log, o.read(o.repo.Global().Dir, "changelog.md"))
+	}
+	for _, want := range []string{"# Changelog\n\n<!-- reprise: agents -->\n| Agent |", "| one | completed | 2026-11-28 10:00 | Stopped here |", "| two | in_progress |", "| three | blocked |"} {
+		if strings.Count(log, want) != 1 {
+			t.Errorf("no %q in\n%s", want, log)
+		}
+	}
+	team, err := m.repo.Team(t.Context())
+	if err != nil || len(team) != 3 {
+		t.Fatal(team, err)
+	}
+	for _, x := range team {
+		want := map[string]string{"one": "completed Stopped here true", "two": "in_progress The API tests false", "three": "blocked Not ours: handoff " + left.ID + " is two's true"}[x.Agent]
+		if got := fmt.Sprint(x.Status, " ", x.On, " ", x.Here); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	whole(m, "in the end")
+}
+
+// The table is no entry, and no merge doubles it.
+func TestLogTable(t *testing.T) {
+	t.Parallel()
+	o := staterepo.Options{}
+	plain := "# Changelog\n" + entry(1, "one", mdfile.TypeImplement, "First")
+	a := "# Changelog\n\nBy hand.\n\n<!-- reprise: agents -->\n| Agent |\n<!-- /reprise: agents -->\n" + entry(1, "one", mdfile.TypeImplement, "First")
+	b := "# Changelog\n\n<!-- reprise: agents -->\nold\n<!-- /reprise: agents -->\n\n<!-- reprise: agents -->\nno end\n" + entry(2, "two", mdfile.TypeEnd, "Says\n<!-- reprise: agents -->\nitself")
+	for _, pair := range [][2]string{{a, b}, {b, a}, {plain, b}} {
+		got, notice := o.MergeFile("changelog.md", nil, []byte(pair[0]), []byte(pair[1]))
+		text := string(got)
+		if notice != "" || strings.Count(text, "| two | completed | 2026-11-28 10:00 | Says |") != 1 || strings.Count(text, "<!-- reprise: agents -->") != 2 ||
+			!strings.Contains(text, "Says\n<!-- reprise: agents -->\nitself") || strings.Contains(text, "old\n") {
+			t.Errorf("%s %s", notice, text)
+		}
+		again, _ := o.MergeFile("changelog.md", nil, got, []byte(pair[1]))
+		if string(again) != text {
+			t.Errorf("again:\n%s\n----\n%s", text, again)
+		}
+	}
+	// An agent's own log has none.
+	if got, _ := o.MergeFile("changelog.md", nil, []byte(plain), []byte(entry(2, "two", mdfile.TypeEnd, "Done"))); strings.Contains(string(got), "<!--") {
+		t.Errorf("%s", got)
+	}
+}
+
+// State can be forked, begun anew and archived; nothing of it is lost, and no
+// exchange brings it back.
+func TestForkResetArchive(t *testing.T) {
+	t.Parallel()
+	m, _ := emptyPair.pair(t)
+	ctx := t.Context()
+	one := m.agent("one")
+	m.write(one.Dir, "scratch.md", "thinking\n")
+	m.write(one.Dir, "notes/n.md", "note\n")
+	m.add(one, mdfile.Entry{Type: mdfile.TypeLearning, Text: "The port of staging is 5432", Time: at(1)})
+	m.sync()
+	if _, err := m.repo.Fork(ctx, "one", "two"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.repo.Fork(ctx, "one", "two"); !errors.Is(err, staterepo.ErrBranchExists) {
+		t.Errorf("%v", err)
+	}
+	if _, err := m.repo.Fork(ctx, "nobody", "x"); !errors.Is(err, staterepo.ErrNoAgent) {
+		t.Errorf("%v", err)
+	}
+	two, err := m.repo.CreateAgent(ctx, "two", filepath.Join(m.dir, "two", ".reprise", "agent"), true)
+	if err != nil || m.read(two.Dir, "scratch.md") != "thinking\n" {
+		t.Fatal(err)
+	}
+	kept, err := one.Reset(ctx, memory.FullAccess)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string) {
+		t.Helper()
+		if m.read(one.Dir, "scratch.md") != "" || m.read(one.Dir, "learnings.md") != "# Learnings\n" {
+			t.Errorf("%s: %q %q", when, m.read(one.Dir, "scratch.md"), m.read(one.Dir, "learnings.md"))
+		}
+		if _, err := os.Stat(filepath.Join(one.Dir, "notes", "n.md")); err == nil {
+			t.Errorf("%s: a note is there", when)
+		}
+		if got := m.gitIn(one.Dir, "status", "--porcelain"); got != "" {
+			t.Errorf("%s: %s", when, got)
+		}
+		if got := m.gitIn(m.repo.Dir(), "show", kept+":notes/n.md"); got != "note\n" {
+			t.Errorf("%s: %q", when, got)
+		}
+	}
+	check("at once")
+	m.sync()
+	m.sync()
+	check("after exchanges")
+	if refs := m.gitIn(filepath.Join(m.dir, "remote.git"), "for-each-ref", "--format=%(refname)"); !strings.Contains(refs, kept) {
+		t.Errorf("the remote has %s", refs)
+	}
+	// Archiving leaves an agent that works, and takes one that does not.
+	if _, err := m.repo.Archive(ctx, "two"); !errors.Is(err, staterepo.ErrBranchExists) {
+		t.Errorf("%v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(m.dir, "two")); err != nil {
+		t.Fatal(err)
+	}
+	item, err := m.repo.Archive(ctx, "two")
+	if err != nil || !strings.HasPrefix(item.Kept, "refs/reprise/kept/agent-two/") {
+		t.Fatal(item, err)
+	}
+	m.sync()
+	if list, err := m.repo.Agents(ctx); err != nil || len(list) != 1 || list[0].Name != "one" {
+		t.Errorf("%v %v", list, err)
+	}
+	if got := m.gitIn(m.repo.Dir(), "show", item.Kept+":scratch.md"); got != "thinking\n" {
+		t.Errorf("%q", got)
+	}
+	whole(m, "in the end")
+}
+
+// An entry of what all share, or of another agent, can be read and copied; it stays
+// one entry. An artifact is kept under its name, and not replaced unasked.
+func TestCopyAndArtifacts(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	ctx := t.Context()
+	one, two := m.agent("one"), m.agent("two")
+	m.write(m.repo.Global().Dir, "decisions.md", "# Decisions\n"+entry(1, "user", mdfile.TypeDecision, "Use RS256"))
+	m.save(m.repo.Global(), "", "")
+	shared, err := m.repo.Log(ctx, staterepo.Everyone)
+	if err != nil || len(shared) != 1 {
+		t.Fatal(shared, err)
+	}
+	other := m.add(two, mdfile.Entry{Type: mdfile.TypeLearning, Text: "The port is 1", Time: at(2)})
+	for _, id := range []string{shared[0].ID, other.ID, other.ID} {
+		e, _, err := one.Copy(ctx, memory.FullAccess, id[:10])
+		if err != nil || e.ID != id {
+			t.Fatal(e, err)
+		}
+	}
+	if _, _, err := one.Copy(ctx, memory.FullAccess, "e-none"); !errors.Is(err, staterepo.ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+	if strings.Count(m.read(one.Dir, "decisions.md"), "Use RS256") != 1 || strings.Count(m.read(one.Dir, "learnings.md"), "The port is 1") != 1 {
+		t.Error(m.read(one.Dir, "decisions.md"), m.read(one.Dir, "learnings.md"))
+	}
+	if all, err := m.repo.Log(ctx, staterepo.Everyone); err != nil || len(all) != 2 {
+		t.Errorf("%v %v", all, err)
+	}
+	if _, err := one.AddArtifact(ctx, memory.FullAccess, "plan.bin", []byte("a\x00b"), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.AddArtifact(ctx, memory.FullAccess, "plan.bin", []byte("c"), false); !errors.Is(err, staterepo.ErrArtifact) {
+		t.Errorf("%v", err)
+	}
+	if _, err := one.AddArtifact(ctx, memory.FullAccess, "plan.bin", []byte("c"), true); err != nil || m.read(one.Dir, "artifacts/plan.bin") != "c" {
+		t.Errorf("%v", err)
+	}
+	for _, bad := range []string{"../x", "a:b", "CON", "", "x.lock"} {
+		if _, err := one.AddArtifact(ctx, memory.FullAccess, bad, []byte("c"), true); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+// A branch's file is made once, follows the branch when that is renamed or rebased,
+// and keeps what people wrote.
+func TestBranchContext(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	m.ensure()
+	dir := m.code("code")
+	code := git.New(dir, git.Options{Vars: m.vars})
+	to := func(branch, agent string) (staterepo.BranchContext, bool) {
+		t.Helper()
+		b, made, err := m.repo.Switched(t.Context(), memory.FullAccess, code, branch, agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b, made
+	}
+	m.gitIn(dir, "checkout", "-qb", "pers/Add auth"[:8]+"-auth")
+	b, made := to("pers/Add-auth", "one")
+	if !made || b.File != "branches/pers/Add-auth.md" || b.Agent != "one" || b.Status != "in_progress" || b.Created.IsZero() {
+		t.Errorf("%v %+v", made, b)
+	}
+	if _, err := m.repo.WriteBranch(t.Context(), memory.FullAccess, "pers/Add-auth", "## Context\n\nSigned tokens.", ""); err != nil {
+		t.Fatal(err)
+	}
+	// A rebase changes its commits and not its name; a rename is in the reflog.
+	m.gitIn(dir, "commit", "-qm", "more", "--allow-empty")
+	m.gitIn(dir, "rebase", "-q", "--root", "--force-rebase")
+	if b, made = to("pers/Add-auth", "one"); made || b.Text != "## Context\n\nSigned tokens." {
+		t.Errorf("%v %+v", made, b)
+	}
+	m.gitIn(dir, "branch", "-m", "auth")
+	m.gitIn(dir, "branch", "-m", "auth-2")
+	if b, made = to("auth-2", "two"); made || b.Text != "## Context\n\nSigned tokens." || b.Branch != "auth-2" || b.Agent != "two" || strings.Join(b.Was, " ") != "pers/Add-auth" {
+		t.Errorf("%v %+v", made, b)
+	}
+	if _, err := os.Stat(filepath.Join(m.repo.Global().Dir, "branches", "pers", "Add-auth.md")); err == nil {
+		t.Error("the old name has a file still")
+	}
+	// One that is there again under the old name is another branch.
+	m.gitIn(dir, "branch", "-m", "auth-3")
+	m.gitIn(dir, "branch", "auth-2", "trunk")
+	if b, made = to("auth-3", ""); !made {
+		t.Errorf("%+v", b)
+	}
+	if b, err := m.repo.WriteBranch(t.Context(), memory.FullAccess, "auth-3", "", "completed"); err != nil || b.Status != "completed" {
+		t.Errorf("%+v %v", b, err)
+	}
+	list, err := m.repo.Branches()
+	if err != nil || len(list) != 2 || list[0].Branch != "auth-2" || list[1].Status != "completed" {
+		t.Errorf("%+v %v", list, err)
+	}
+	if got := m.gitIn(m.repo.Global().Dir, "status", "--porcelain"); got != "" {
+		t.Error(got)
+	}
+	for branch, want := range map[string]string{"main": "branches/main.md", "a/b": "branches/a/b.md", "x.md/y": "branches/x%2Emd/y.md", `a"b|c`: "branches/a%22b%7Cc.md", "aux": "branches/%61u%78.md", "größe/ß": "branches/größe/ß.md", "nul/x": "branches/%6Eu%6C/x.md"} {
+		if got := staterepo.BranchFile(branch); got != want {
+			t.Errorf("%s: %s, want %s", branch, got, want)
+		}
+	}
+}
