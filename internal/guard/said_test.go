@@ -17,24 +17,137 @@ import (
 // that can stand in a line; answer is all that it says.
 type question struct{ about, text string }
 
-// answer is what is said: of a command every finding with its rule and word, so
-// that a rule which another one stands in for is missed all the same.
-func (q question) answer(p project) string {
+// line is the question as it stands in testdata/questions.txt.
+func (q question) line() string {
+	return q.about + " " + strings.ReplaceAll(strings.Trim(strconv.Quote(q.text), `"`), `\"`, `"`)
+}
+
+// asked is where questions are put: a project with all kinds of places in it, and a
+// world with a memory directory.
+type asked struct {
+	project
+	world
+	short *strings.Replacer
+}
+
+// newAsked makes both, with links, repositories and settings beside what corpora
+// suppose.
+func newAsked(t testing.TB) asked {
+	t.Helper()
+	p := newProject(t)
+	for path, text := range map[string]string{
+		"bare/HEAD": "ref: refs/heads/main\n", "bare/config": "[core]\nbare = true\n", "bare/objects/x": "", "bare/refs/x": "",
+		"tree/.git": "gitdir: ../store/worktrees/t\n", "store/worktrees/t/commondir": "../..\n", "store/worktrees/t/HEAD": "ref: refs/heads/main\n", "store/config": "[core]\nfsmonitor = ./x\n",
+		"far/.git": "gitdir: " + p.dir + "/apart\n", "apart/HEAD": "ref: refs/heads/feature\n", "apart/config.worktree": "[core]\nfsmonitor = ./x\n",
+		"detached/.git/HEAD": "0123456789012345678901234567890123456789\n", "feature/.git/HEAD": "ref: refs/heads/feature\n", "headless/.git/x": "", "stray/.git": "nothing\n", "stray/x": "",
+		"included": "[core]\nfsmonitor = ./x\n", "hooked/.git/HEAD": "ref: refs/heads/feature\n", "hooked/.git/config": "[core]\nhooksPath = ../.husky\n", "deep/a/b": "", "own/x": "", "dash/-x": "", "s.env": "", "lock": "", "two words": "",
+	} {
+		path = filepath.Join(p.dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"inner": "sub", "sub/up": "..", "loop": "loop", "tosettings": ".claude/settings.json", "tosecret": ".env", "nowhere": "../outside/none", "deep/far": "../../../outside", "deep/home": p.home} {
+		if err := os.Symlink(target, filepath.Join(p.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t)
+	return asked{p, w, strings.NewReplacer(p.dir, "PROJECT", p.outside, "OUTSIDE", p.home, "HOME", filepath.Dir(p.outside), "ROOT", w.mem, "MEM", w.work, "WORK", w.home, "HOMEDIR", w.root, "WORLD")}
+}
+
+// under are the rules by which commands are judged beside the usual ones.
+func (p asked) under(name string) *Rules {
+	r := p.rules()
+	switch name {
+	case "free": // what a user may let
+		r.Writes, r.ProjectCode, r.MCP, r.Hosts, r.Own, r.Branches = true, true, true, []string{"example.org", "*.example.net"}, []string{p.dir + "/own"}, []string{"next", "rel-*"}
+	case "env":
+		r.Env = func(n string) string {
+			return map[string]string{"CDPATH": "/x", "TMPDIR": "/tmp/x", "FOO": "x", "n": "1"}[n]
+		}
+	case "homeless":
+		r.Home, r.Env = "", nil
+	case "placeless":
+		r.Roots = nil
+	case "ruled":
+		for _, shape := range []string{"allow make ...", "ask make x", "deny make x y", "allow git log *", "allow frobnicate", "deny curl * http*x", "allow r*m -rf sub", "deny fr*b*z", "allow mcp__ok__*", "deny mcp__no__*", "ask Frob"} {
+			d, s, _ := strings.Cut(shape, " ")
+			r.List = append(r.List, Rule{Decision: Decision(d), Shape: s, From: "here"})
+		}
+		r.List[2].Why = "not that"
+	case "explained":
+		r.Explain, r.Writes = true, true
+	case "loose":
+		for _, n := range BuiltIn() {
+			r.Loose = append(r.Loose, n.Name)
+		}
+	case "unattended":
+		r.Unattended = true
+	}
+	return r
+}
+
+// said is all of a verdict: every finding with its rule and word, so that a rule
+// which another one stands in for is missed all the same.
+func (p asked) said(v Verdict) string {
+	var b strings.Builder
+	b.WriteString(string(v.Decision))
+	if v.Let {
+		b.WriteString(" (let)")
+	}
+	for _, part := range v.Parts {
+		fmt.Fprintf(&b, " | %s %s %q %s; %s", part.Decision, part.Rule, part.Word, part.Reason, part.Instead)
+		if part.From != "" {
+			b.WriteString(" from " + part.From)
+		}
+	}
+	if len(v.Parts) == 0 && v.Reason != "" {
+		b.WriteString(" | " + v.Reason)
+	}
+	return p.short.Replace(b.String())
+}
+
+// answer asks.
+func (q question) answer(p asked) string {
+	fields := strings.Split(q.text, "\t")
 	switch q.about {
 	case "command":
-		v := p.rules().Command(q.text, p.dir)
-		var b strings.Builder
-		b.WriteString(string(v.Decision))
-		for _, part := range v.Parts {
-			fmt.Fprintf(&b, " | %s %s %q %s; %s", part.Decision, part.Rule, part.Word, part.Reason, part.Instead)
+		return p.said(p.rules().Command(q.text, p.dir))
+	case "free", "env", "homeless", "placeless", "ruled", "explained", "loose":
+		return p.said(p.under(q.about).Command(q.text, p.dir))
+	case "in": // DIRECTORY, COMMAND
+		return p.said(p.rules().Command(fields[1], filepath.Join(p.dir, fields[0])))
+	case "nowhere":
+		return p.said(p.rules().Command(q.text, ""))
+	case "git": // SETTINGS, COMMAND
+		file := filepath.Join(p.dir, ".git", "config")
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(fields[0], ";;", "\n")), 0o644); err != nil {
+			return err.Error()
 		}
-		return strings.NewReplacer(p.dir, "PROJECT", p.outside, "OUTSIDE", p.home, "HOME", filepath.Dir(p.outside), "ROOT").Replace(b.String())
+		out := p.said(p.rules().Command(fields[1], p.dir))
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			return err.Error()
+		}
+		return out
+	case "closed", "readable": // COMMAND, as a run that may not read memory, or not change it
+		return p.said(Memory(p.policy(q.about == "readable"), bash(p.fill(q.text))))
+	case "closed-tool", "readable-tool": // NAME, INPUT
+		return p.said(Memory(p.policy(q.about == "readable-tool"), ToolCall{Name: fields[0], Input: []byte(p.fill(fields[1]))}))
+	case "tool", "free-tool", "ruled-tool", "unattended-tool", "homeless-tool": // KIND, NAME, and texts by name
+		r := p.under(strings.TrimSuffix(q.about, "-tool"))
+		return p.said(r.Judge(toolCall{kind: fields[0], name: fields[1], texts: fields[2:]}.call(p.dir)))
 	case "sed":
 		what, file := filter.Sed(q.text)
 		return fmt.Sprintf("%s %q", what, file)
 	case "awk":
 		what, file := filter.Awk(q.text)
 		return fmt.Sprintf("%s %q", what, file)
+	case "jq":
+		return fmt.Sprint(filter.Query(q.text))
 	case "path":
 		bad, what := names.Protected(q.text)
 		return fmt.Sprintf("%v %q, holds %v, secret %q", bad, what, names.Holds(q.text), names.Secret(q.text))
@@ -44,7 +157,8 @@ func (q question) answer(p project) string {
 	return "?"
 }
 
-// questions are the lines of testdata/questions.txt, and the commands of the corpora.
+// questions are the lines of testdata/questions.txt, the commands of the corpora,
+// the calls of tools, and those that concern a memory directory.
 func questions(t testing.TB) []question {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "questions.txt"))
@@ -63,6 +177,18 @@ func questions(t testing.TB) []question {
 	for _, c := range append(readCorpus(t, "bypasses.jsonl"), hard(t)...) {
 		out = append(out, question{"command", c.Command})
 	}
+	for _, c := range toolCalls() {
+		text := strings.Join(append([]string{c.kind, c.name}, c.texts...), "\t")
+		out = append(out, question{"tool", text}, question{"free-tool", text})
+		if c.kind == "mcp" || c.kind == "other" {
+			out = append(out, question{"unattended-tool", text})
+		}
+	}
+	for _, list := range [][]string{reaches, harmless} {
+		for _, c := range list {
+			out = append(out, question{"closed", c}, question{"readable", c})
+		}
+	}
 	return out
 }
 
@@ -72,7 +198,7 @@ func TestSaid(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("where the file system folds case, names are said otherwise")
 	}
-	p := newProject(t)
+	p := newAsked(t)
 	var b strings.Builder
 	for _, q := range questions(t) {
 		fmt.Fprintf(&b, "%s %q\n\t%s\n", q.about, q.text, q.answer(p))

@@ -1,12 +1,20 @@
 // Mutate takes the guard's rules away one by one, and says which of them no test
-// would miss: go run ./script/mutate [-v] [FILE.go ...]
+// would miss: go run ./script/mutate [-v] [-hunt FILE] [FILE.go ...]
 //
 // A mutant is the analyser with one condition taken for true or for false, one call
 // left out, one name taken from a list, or one entry of the table of programs made
 // milder. All of them are compiled into one test program (go test -overlay; nothing
 // in the tree is written) with a switch that says which is on, so that one costs
-// milliseconds. Each is given the same cases as the package's own tests; it is
-// killed by the first that comes out otherwise, by a panic, or by not ending. A file's name narrows it to that file.
+// milliseconds. Each is given those cases of the package's own tests in which the
+// changed place decides something; it is killed by the first that comes out
+// otherwise, by a panic, or by not ending. A file's name narrows it to that file.
+//
+// What survives is either listed in internal/guard/testdata/equivalent.txt, with the
+// reason why no answer can tell it, or it is a rule that no test would miss: then the
+// exit code is 1. With -hunt the survivors are given a large number of generated
+// commands, and a few of these that kill as many as can be are written to FILE, in
+// the form of internal/guard/testdata/questions.txt. Whoever puts them there has to
+// look at what is said of them.
 package main
 
 import (
@@ -29,137 +37,236 @@ import (
 
 // stalled is how long a mutant may be silent before it counts as one that does not
 // end.
-const stalled = 30 * time.Second
+const stalled = 60 * time.Second
 
-// mutation is one change at one place.
-type mutation struct{ At, What string }
+// mutation is one change at one place. Name says which without the line's number,
+// so that it stays the same where other things change.
+type mutation struct{ At, What, Name string }
 
 func main() {
 	verbose := flag.Bool("v", false, "list every mutant with what became of it")
+	hunt := flag.String("hunt", "", "write commands that kill survivors to `FILE`")
+	most := flag.Int("most", 400, "with -hunt: commands that a survivor is given at most")
 	flag.Parse()
-	if err := run(*verbose, flag.Args()); err != nil {
+	if *hunt == "" {
+		*most = 0
+	}
+	ok, err := run(*verbose, *hunt, *most, flag.Args())
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
+	}
+	if err != nil || !ok {
 		os.Exit(1)
 	}
 }
 
-func run(verbose bool, only []string) error {
+func run(verbose bool, hunt string, most int, only []string) (bool, error) {
 	top, err := filepath.Abs(".")
 	if err != nil {
-		return err
+		return false, err
 	}
 	tmp, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer os.RemoveAll(tmp)
 	overlay, list, err := instrument(top, tmp, only)
 	if err != nil {
-		return err
+		return false, err
 	}
 	data, err := json.Marshal(map[string]any{"Replace": overlay})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := os.WriteFile(filepath.Join(tmp, "overlay.json"), data, 0o600); err != nil {
-		return err
+		return false, err
 	}
-	program := filepath.Join(tmp, "guard.test")
-	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(tmp, "overlay.json"), "-o", program, "./internal/guard")
+	t := trial{program: filepath.Join(tmp, "guard.test"), dir: filepath.Join(top, "internal", "guard"), n: len(list), most: most, results: map[int]string{}, killers: map[int][]string{}}
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(tmp, "overlay.json"), "-o", t.program, "./internal/guard")
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build: %w\n%s", err, out)
+		return false, fmt.Errorf("build: %w\n%s", err, out)
 	}
-	results, table, err := try(program, filepath.Join(top, "internal", "guard"), len(list))
+	reasons, err := equivalent(filepath.Join(t.dir, "testdata", "equivalent.txt"))
 	if err != nil {
-		return err
+		return false, err
 	}
-	report(list, results, verbose)
-	fmt.Print(table)
-	return nil
+	if err := t.all(); err != nil {
+		return false, err
+	}
+	if hunt != "" {
+		if err := os.WriteFile(hunt, []byte(strings.Join(t.cover(), "\n")+"\n"), 0o600); err != nil {
+			return false, err
+		}
+	}
+	return report(list, t.results, reasons, len(only) == 0, verbose), nil
 }
 
-func report(list []mutation, results map[int]string, verbose bool) {
-	killed := 0
+// equivalent reads the mutants that no answer can tell, by name: after a line that
+// begins with # and gives the reason come those that it is the reason for.
+func equivalent(file string) (map[string]string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	reason := ""
+	for _, l := range strings.Split(string(data), "\n") {
+		if why, ok := strings.CutPrefix(l, "# "); ok {
+			reason = why
+		} else if l != "" {
+			out[l] = reason
+		}
+	}
+	return out, nil
+}
+
+// report prints what became of the mutants, and returns whether each is killed or
+// listed, and none is listed that is killed.
+func report(list []mutation, results map[int]string, reasons map[string]string, whole, verbose bool) bool {
+	killed, listed, wrong := 0, 0, 0
+	known := map[string]bool{}
 	for i, m := range list {
 		r := results[i+1]
-		if r != "survived" {
+		dead := r != "survived" && !strings.HasPrefix(r, "not reached") && !strings.HasPrefix(r, "survived,")
+		_, here := reasons[m.Name]
+		known[m.Name] = true
+		switch {
+		case dead && here:
+			r = "listed in equivalent.txt, and " + r
+			wrong++
+		case dead:
 			killed++
+		case here:
+			r = "equivalent"
+			listed++
 		}
-		if verbose || r == "survived" {
-			fmt.Printf("%s: %s: %s\n", r, m.At, m.What)
+		if verbose || !dead && !here || dead && here {
+			fmt.Printf("%s: %s: %s\n", r, m.At, m.Name)
 		}
 	}
-	fmt.Printf("analyser: %d mutants, %d killed, %d survive\n", len(list), killed, len(list)-killed)
+	if whole {
+		for name := range reasons {
+			if !known[name] {
+				wrong++
+				fmt.Printf("listed in equivalent.txt, and not there: %s\n", name)
+			}
+		}
+	}
+	survive := len(list) - killed - listed
+	fmt.Printf("analyser: %d mutants, %d killed, %d equivalent, %d survive\n", len(list), killed, listed, survive)
+	return survive == 0 && wrong == 0
 }
 
-// try runs every mutant, and returns what became of each and what the program says
-// of the table.
-func try(program, dir string, n int) (results map[int]string, table string, err error) {
-	results = map[int]string{}
-	for next := 1; next <= n; {
-		last, tail, err := part(program, dir, next, n, results)
+// trial is one run over all mutants.
+type trial struct {
+	program, dir string
+	n, most      int
+	results      map[int]string
+	killers      map[int][]string // what kills survivors
+}
+
+// all runs every mutant.
+func (t *trial) all() error {
+	for next := 1; next <= t.n; {
+		last, err := t.part(next)
 		if err != nil {
-			return nil, "", err
+			return err
 		}
-		table += tail
-		if last > n {
+		if last > t.n {
 			break
 		}
-		if last < next { // the first one was silent
-			last = next
-		} else if last++; results[last] != "" {
-			return nil, "", fmt.Errorf("mutant %d: it came twice", last)
+		if last++; t.results[last] != "" {
+			return fmt.Errorf("mutant %d: it came twice", last)
 		}
-		if last <= n {
-			results[last] = "does not end, or ends the program"
-		}
+		t.results[last] = "killed: it does not end, or ends the program"
 		next = last + 1
 	}
-	return results, table, nil
+	return nil
 }
 
 // part runs mutants from one on until the program ends or is silent; last is the
 // last one that it told of, n+1 where it came to its end.
-func part(program, dir string, from, n int, results map[int]string) (last int, tail string, err error) {
+func (t *trial) part(from int) (last int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "-test.run", "^TestMutants$", "-test.timeout", "0")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), fmt.Sprintf("MUTANTS=%d-%d", from, n))
+	cmd := exec.CommandContext(ctx, t.program, "-test.run", "^TestMutants$", "-test.timeout", "0")
+	cmd.Dir = t.dir
+	cmd.Env = append(os.Environ(), fmt.Sprintf("MUTANTS=%d-%d-%d", from, t.n, t.most))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return 0, "", err
+		return 0, err
 	}
 	if err := cmd.Start(); err != nil {
-		return 0, "", err
+		return 0, err
 	}
 	watch := time.AfterFunc(2*stalled, cancel)
 	last = from - 1
-	for s := bufio.NewScanner(out); s.Scan(); {
+	s := bufio.NewScanner(out)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
 		watch.Reset(stalled)
 		word, rest, _ := strings.Cut(s.Text(), " ")
+		id, what, _ := strings.Cut(rest, " ")
 		switch word {
 		case "mutant":
-			id, what, _ := strings.Cut(rest, " ")
 			if last, err = strconv.Atoi(id); err != nil {
-				return 0, "", err
+				return 0, err
 			}
-			results[last] = what
-			if last%100 == 0 {
-				fmt.Fprintf(os.Stderr, "%d of %d\n", last, n)
+			t.results[last] = what
+			if last%200 == 0 {
+				fmt.Fprintf(os.Stderr, "%d of %d\n", last, t.n)
 			}
-		case "table":
-			tail += rest + "\n"
+		case "killer":
+			n, err := strconv.Atoi(id)
+			if err != nil {
+				return 0, err
+			}
+			t.killers[n] = append(t.killers[n], what)
 		case "broken":
 			cancel()
-			return 0, "", fmt.Errorf("without any mutation: %s", rest)
+			return 0, fmt.Errorf("without any mutation: %s", rest)
 		}
 	}
 	watch.Stop()
 	if cmd.Wait() == nil {
-		last = n + 1
+		last = t.n + 1
 	}
-	return last, tail, nil
+	return last, nil
+}
+
+// cover are few candidates that kill every mutant that some of them kills.
+func (t *trial) cover() (out []string) {
+	by := map[string][]int{}
+	for id, list := range t.killers {
+		for _, c := range list {
+			by[c] = append(by[c], id)
+		}
+	}
+	done := map[int]bool{}
+	for {
+		best, most := "", 0
+		for c, ids := range by {
+			n := 0
+			for _, id := range ids {
+				if !done[id] {
+					n++
+				}
+			}
+			if n > most || n == most && n > 0 && (len(c) < len(best) || len(c) == len(best) && c < best) {
+				best, most = c, n
+			}
+			if n == 0 {
+				delete(by, c)
+			}
+		}
+		if most == 0 {
+			return out
+		}
+		out = append(out, best)
+		for _, id := range by[best] {
+			done[id] = true
+		}
+	}
 }
 
 // instrument writes the changed files, and returns which takes the place of which,
@@ -220,7 +327,9 @@ type mutator struct {
 	first int // number before the first
 	list  []mutation
 	edits []edit
-	bytes bool // characters in cases are bytes
+	bytes bool   // characters in cases are bytes
+	fn    string // the function that it is in
+	names map[string]int
 }
 
 func mutateFile(name string, src []byte, first int) (string, []mutation, error) {
@@ -229,9 +338,10 @@ func mutateFile(name string, src []byte, first int) (string, []mutation, error) 
 	if err != nil {
 		return "", nil, err
 	}
-	m := &mutator{fset: fset, name: name, src: src, first: first, bytes: strings.Contains(name, "filter")}
+	m := &mutator{fset: fset, name: name, src: src, first: first, names: map[string]int{}, bytes: strings.Contains(name, "filter")}
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && !shows(fn.Name.Name) {
+			m.fn = fn.Name.Name
 			ast.Inspect(fn.Body, m.visit)
 		}
 	}
@@ -268,7 +378,11 @@ func (m *mutator) text(n ast.Node) string {
 }
 
 func (m *mutator) add(n ast.Node, what string) int {
-	m.list = append(m.list, mutation{fmt.Sprintf("%s:%d", m.name, m.fset.Position(n.Pos()).Line), what + " " + m.text(n)})
+	name := filepath.Base(m.name) + " " + m.fn + ": " + what + " " + m.text(n)
+	if m.names[name]++; m.names[name] > 1 {
+		name = fmt.Sprintf("%s (%d)", name, m.names[name])
+	}
+	m.list = append(m.list, mutation{fmt.Sprintf("%s:%d", m.name, m.fset.Position(n.Pos()).Line), what + " " + m.text(n), name})
 	return m.first + len(m.list)
 }
 
@@ -289,7 +403,14 @@ func (m *mutator) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.IfStmt:
 		m.condition(n.Cond)
+	case *ast.RangeStmt:
+		m.edits = append(m.edits, edit{m.offset(n.Body.Lbrace) + 1, " mutant.Tick(); "})
+	case *ast.ForStmt:
+		m.edits = append(m.edits, edit{m.offset(n.Body.Lbrace) + 1, " mutant.Tick(); "})
 	case *ast.SwitchStmt:
+		if n.Tag != nil {
+			m.around(n.Tag, "mutant.Tag(", ")")
+		}
 		for _, c := range n.Body.List {
 			for _, x := range c.(*ast.CaseClause).List {
 				m.caseOf(x, n.Tag == nil)
@@ -299,14 +420,14 @@ func (m *mutator) visit(n ast.Node) bool {
 		if a, ok := n.Type.(*ast.ArrayType); ok {
 			if id, ok := a.Elt.(*ast.Ident); ok && id.Name == "string" {
 				for _, x := range n.Elts {
-					m.literal(x)
+					m.literal(x, "Name")
 				}
 			}
 		}
 	case *ast.CallExpr:
 		if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "in" {
 			for _, x := range n.Args {
-				m.literal(x)
+				m.literal(x, "Name")
 			}
 		}
 	case *ast.ExprStmt:
@@ -329,39 +450,84 @@ func (m *mutator) caseOf(x ast.Expr, condition bool) {
 		m.condition(x)
 		return
 	}
-	m.literal(x)
+	m.literal(x, "Case")
 }
 
-// literal is one name of a list.
-func (m *mutator) literal(x ast.Expr) {
+// literal is one name of a list, or of a switch.
+func (m *mutator) literal(x ast.Expr, as string) {
 	l, ok := x.(*ast.BasicLit)
 	switch {
 	case !ok:
 	case l.Kind == token.STRING:
-		m.around(x, fmt.Sprintf("mutant.Name(%d, ", m.add(x, "without the name")), ")")
+		m.around(x, fmt.Sprintf("mutant.%s(%d, ", as, m.add(x, "without the name")), ")")
 	case l.Kind == token.CHAR && m.bytes:
 		m.around(x, fmt.Sprintf("mutant.Byte(%d, ", m.add(x, "without the letter")), ")")
 	}
 }
 
-const mutantPackage = `// Package mutant says which mutation is on.
+const mutantPackage = `// Package mutant says which mutation is on, and notes which would have made a
+// difference to what is asked.
 package mutant
 
+// Active is the mutation that is on, 0 for none.
 var Active int
 
+// Hits has a bit for each mutation that would have changed something at its place;
+// nil where that is not noted.
+var Hits []uint64
+
+var (
+	ticks int
+	tag   string
+)
+
+func hit(id int) { Hits[id/64] |= 1 << (id % 64) }
+
 func If(never, always int, c bool) bool {
-	switch Active {
-	case never:
+	switch {
+	case Active == never:
 		return false
-	case always:
+	case Active == always:
 		return true
+	case Hits == nil:
+	case c:
+		hit(never)
+	default:
+		hit(always)
 	}
 	return c
 }
 
-func Keep(id int) bool { return Active != id }
+func Keep(id int) bool {
+	if Hits != nil {
+		hit(id)
+	}
+	return Active != id
+}
 
 func Name(id int, s string) string {
+	if Hits != nil {
+		hit(id)
+	}
+	if Active == id {
+		return "\x00none\x00"
+	}
+	return s
+}
+
+// Tag notes what a switch compares with.
+func Tag[T any](v T) T {
+	if Hits != nil {
+		tag, _ = any(v).(string)
+	}
+	return v
+}
+
+// Case is Name in a switch.
+func Case(id int, s string) string {
+	if Hits != nil && s == tag {
+		hit(id)
+	}
 	if Active == id {
 		return "\x00none\x00"
 	}
@@ -369,10 +535,23 @@ func Name(id int, s string) string {
 }
 
 func Byte(id int, b byte) byte {
+	if Hits != nil {
+		hit(id)
+	}
 	if Active == id {
 		return 0
 	}
 	return b
+}
+
+// Start begins a question.
+func Start() { ticks = 0 }
+
+// Tick ends a loop that does not end.
+func Tick() {
+	if ticks++; ticks > 3_000_000 {
+		panic("it does not end")
+	}
 }
 `
 
@@ -380,8 +559,12 @@ const mutantsTest = `package guard
 
 import (
 	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -393,39 +576,110 @@ import (
 func bounded() {
 	for range time.Tick(50 * time.Millisecond) {
 		var m runtime.MemStats
-		if runtime.ReadMemStats(&m); m.HeapAlloc > 600<<20 {
+		if runtime.ReadMemStats(&m); m.HeapAlloc > 1200<<20 {
 			os.Exit(3)
 		}
 	}
 }
 
 func TestMutants(t *testing.T) {
-	var from, to int
-	if _, err := fmt.Sscanf(os.Getenv("MUTANTS"), "%d-%d", &from, &to); err != nil {
+	var from, to, most int
+	if _, err := fmt.Sscanf(os.Getenv("MUTANTS"), "%d-%d-%d", &from, &to, &most); err != nil {
 		t.Fatal(err)
 	}
 	go bounded()
-	cases := mutationCases(t)
-	try := func() (what string) {
+	seed := maphash.MakeSeed()
+	say := func(f func() string) (h uint64, panics bool) {
 		defer func() {
 			if p := recover(); p != nil {
-				what = fmt.Sprint("killed by a panic")
+				panics = true
 			}
 		}()
-		for _, c := range cases {
-			if !c.holds() {
-				return "killed by " + c.name
+		mutant.Start()
+		return maphash.String(seed, f()), false
+	}
+	// What is said without any mutation, and which mutations each case and each
+	// candidate can tell of at all.
+	by := make([][]int, to+1)
+	reach := func(i int, f func() string, most int, seen []int) uint64 {
+		mutant.Hits = make([]uint64, to/64+1)
+		h, panics := say(f)
+		if panics {
+			fmt.Println("broken", i)
+			t.FailNow()
+		}
+		for k, w := range mutant.Hits {
+			for ; w != 0; w &= w - 1 {
+				id := k*64 + bits.TrailingZeros64(w)
+				if id > to {
+					continue
+				}
+				if seen[id]++; len(by[id]) < most {
+					by[id] = append(by[id], i)
+				} else if at := rand.IntN(seen[id]); at < most {
+					by[id][at] = i
+				}
 			}
 		}
-		return "survived"
+		mutant.Hits = nil
+		return h
 	}
-	if what := try(); what != "survived" {
-		fmt.Println("broken", what)
-		t.FailNow()
+	cases := mutationCases(t)
+	want := make([]uint64, len(cases))
+	for i, c := range cases {
+		want[i] = reach(i, c.say, 1<<30, make([]int, to+1))
+	}
+	for i, c := range cases {
+		if h, _ := say(c.say); h != want[i] {
+			fmt.Println("broken", c.name, "is answered otherwise the second time")
+			t.FailNow()
+		}
+	}
+	caseBy := by
+	var others []mutationCase
+	if most > 0 {
+		others = mutationCandidates(t)
+	}
+	by = make([][]int, to+1)
+	seen := make([]int, to+1)
+	otherWant := make([]uint64, len(others))
+	for i, c := range others {
+		otherWant[i] = reach(i, c.say, most, seen)
+		if i%10000 == 0 {
+			fmt.Println("alive")
+		}
 	}
 	for id := from; id <= to; id++ {
 		mutant.Active = id
-		fmt.Println("mutant", id, try())
+		what := "survived"
+		if len(caseBy[id]) == 0 {
+			what = "not reached"
+		}
+		for _, i := range caseBy[id] {
+			if h, panics := say(cases[i].say); panics {
+				what = "killed by a panic"
+			} else if h != want[i] {
+				what = "killed by " + cases[i].name
+			} else {
+				continue
+			}
+			break
+		}
+		if most > 0 && !strings.HasPrefix(what, "killed") {
+			n := 0
+			for _, i := range by[id] {
+				if h, panics := say(others[i].say); panics || h != otherWant[i] {
+					fmt.Println("killer", id, others[i].name)
+					if n++; n >= 60 {
+						break
+					}
+				}
+			}
+			if len(by[id]) == 0 {
+				what += ", not reached by any candidate"
+			}
+		}
+		fmt.Println("mutant", id, what)
 	}
 	mutant.Active = 0
 }
