@@ -50,10 +50,11 @@ type Board struct {
 	// Taken is what the program made of edits by hand, Problems what it left alone.
 	Taken, Problems []Finding
 
-	twice  []*Section // sections whose number another one has
-	now    time.Time
-	dir    *durable.Dir
-	writes map[string][]byte // other files, by their name below specs/; nil = removed
+	twice    []*Section // sections whose number another one has
+	now      time.Time
+	failures *Failures
+	dir      func() (d *durable.Dir, done func(), err error) // specs/; nil = there is none
+	writes   map[string][]byte                               // other files, by their name below specs/; nil = removed
 }
 
 // ErrBusy says that TODO.md or state.json was being changed by somebody else, again
@@ -86,13 +87,22 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 			return nil, fmt.Errorf("read tasks in %s: %w", s.dir, err)
 		}
 		if bytes.Equal(todo, again) && bytes.Equal(state, state2) {
-			return s.read(d, todo, state)
+			return s.read(s.reopen, todo, state)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("read tasks in %s: %w", s.dir, ErrBusy)
+}
+
+// reopen is the directory for a Board that outlives the look at the list.
+func (s *Store) reopen() (*durable.Dir, func(), error) {
+	d, err := s.o.Disk.OpenDir(s.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, func() { d.Close() }, nil
 }
 
 func files(d *durable.Dir) (todo, state []byte, err error) {
@@ -110,7 +120,7 @@ func readMaybe(d *durable.Dir, name string) ([]byte, error) {
 	return data, err
 }
 
-func (s *Store) read(d *durable.Dir, todo, state []byte) (*Board, error) {
+func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte) (*Board, error) {
 	b := &Board{now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}}
 	var err error
 	if b.Todo, err = ParseTodo(todo); err != nil {
@@ -167,12 +177,20 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, fn func(*Board) error) 
 	if err != nil {
 		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
 	}
-	b, err := s.read(d, todo, state)
+	b, err := s.read(func() (*durable.Dir, func(), error) { return d, func() {}, nil }, todo, state)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { b.dir = s.reopen }()
 	if err := fn(b); err != nil {
 		return b, err
+	}
+	if l := b.failures; l != nil && l.dirty {
+		data, err := l.Bytes(b.now)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(errorsFile, data)
 	}
 	newState, err := b.State.Bytes()
 	if err != nil {
@@ -221,7 +239,12 @@ func (b *Board) Read(name string) ([]byte, error) {
 	if b.dir == nil {
 		return nil, fs.ErrNotExist
 	}
-	return b.dir.ReadFile(name)
+	d, done, err := b.dir()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return d.ReadFile(name)
 }
 
 // Write changes a file below specs/ together with the list.

@@ -1,0 +1,139 @@
+package task
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// Names below specs/archive/: what has ended, with its section of TODO.md and its
+// entry of state.json. The folders of tasks move there.
+const archiveDir = "archive"
+
+// Archive takes tasks that have ended out of the list: their sections, as they
+// stand, go to archive/TODO.md, what state.json knows of them to archive/state.json,
+// and their folders below archive/. It returns their numbers. only, when it is not
+// empty, names those to take.
+func (b *Board) Archive(only ...int) ([]*Task, error) {
+	data, err := b.Read(path.Join(archiveDir, stateFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	kept, err := ParseState(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path.Join(archiveDir, stateFile), err)
+	}
+	var gone []*Task
+	want := only
+	if len(want) == 0 {
+		for _, n := range b.State.Numbers() {
+			if b.State.Tasks[n].Status.Ended() {
+				want = append(want, n)
+			}
+		}
+	}
+	var text bytes.Buffer
+	for _, n := range want {
+		t, err := b.Task(n)
+		if err != nil {
+			return nil, err
+		}
+		if !t.Status.Ended() {
+			return nil, fmt.Errorf("task %d is %s: only what is completed or abandoned is archived", n, t.Status.Words())
+		}
+		if s := b.Todo.Find(n); s != nil {
+			text.Write(bytes.TrimRight(b.Todo.Remove(s), "\r\n"))
+			text.WriteString("\n\n")
+		}
+		if err := b.move(t); err != nil {
+			return nil, err
+		}
+		kept.Tasks[n] = t
+		delete(b.State.Tasks, n)
+		gone = append(gone, t)
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	kept.Next = max(kept.Next, b.State.Next)
+	old, err := b.Read(path.Join(archiveDir, todoFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		old, err = []byte("# Archive\n\n"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasSuffix(old, []byte("\n\n")) {
+		old = append(bytes.Clone(old), '\n')
+	}
+	b.Write(path.Join(archiveDir, todoFile), append(old, text.Bytes()...))
+	state, err := kept.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	b.Write(path.Join(archiveDir, stateFile), state)
+	return gone, nil
+}
+
+// move puts a task's folder below archive/.
+func (b *Board) move(t *Task) error {
+	names, err := b.walk(t.Folder())
+	if err != nil {
+		return fmt.Errorf("archive task %d: %w", t.Number, err)
+	}
+	for _, name := range names {
+		data, err := b.Read(name)
+		if err != nil {
+			return fmt.Errorf("archive task %d: %w", t.Number, err)
+		}
+		b.Write(path.Join(archiveDir, name), data)
+		b.writes[name] = nil
+	}
+	for _, list := range [][]string{t.Research, t.Plans} {
+		for i := range list {
+			list[i] = path.Join(archiveDir, list[i])
+		}
+	}
+	if t.Summary != "" {
+		t.Summary = path.Join(archiveDir, t.Summary)
+	}
+	return nil
+}
+
+// walk are the files below a folder of specs/.
+func (b *Board) walk(dir string) ([]string, error) {
+	if b.dir == nil {
+		return nil, nil
+	}
+	d, done, err := b.dir()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	list, err := d.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range list {
+		name := path.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			below, err := b.walk(name)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, below...)
+		case e.Type().IsRegular():
+			out = append(out, name)
+		default:
+			return nil, fmt.Errorf("%s is neither a file nor a directory: take it away first", name)
+		}
+	}
+	return out, nil
+}
