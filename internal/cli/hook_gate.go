@@ -161,13 +161,17 @@ func whileParentLives(ctx context.Context) (context.Context, func()) {
 // an earlier one found.
 func (k *gatekeeper) afterFailure(ctx context.Context, g *verify.Gate, t verify.Turn) string {
 	told := k.told(ctx, g, t)
-	_, err := proc.Start(proc.Cmd{
-		Path: k.app.Program, Dir: k.dir, Env: k.app.Environ, NewSession: true,
-		Args: []string{
-			"verify", "--if-free", "--trigger", verify.ToolFailure, "--profile", "quick", "--session", t.Session, "--client", t.Client,
-			"--timeout-seconds", fmt.Sprint(int(g.Timeout / time.Second)),
-		},
-	})
+	args := []string{
+		"verify", "--if-free", "--trigger", verify.ToolFailure, "--profile", "quick", "--session", t.Session, "--client", t.Client,
+		"--timeout-seconds", fmt.Sprint(int(g.Timeout / time.Second)),
+	}
+	// What the session committed is its own work, too.
+	if base, err := g.BaseOf(ctx, t); err != nil {
+		k.warn("what was there when the session began is not known", err)
+	} else if base != "" {
+		args = append(args, "--base", base)
+	}
+	_, err := proc.Start(proc.Cmd{Path: k.app.Program, Dir: k.dir, Env: k.app.Environ, NewSession: true, Args: args})
 	if err != nil {
 		k.warn("nothing is verified after the failure", err)
 	}

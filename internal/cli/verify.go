@@ -35,6 +35,9 @@ its index and its repository are not touched. Which profile is used goes by how 
 changed, unless --profile, REPRISE_VERIFY_PROFILE, the setting gates.profile or
 verify.profile says which. docs/gates.md has the settings.
 
+A required check that fails is a failure, in a clean checkout too. With --base, a check
+that failed at that commit in the same way is excused, if anything changed since.
+
 A repository brings its checks along, so they run only after you have approved the
 file with "reprise trust".
 
@@ -44,7 +47,7 @@ found out, 3 when there is nothing to check, 4 when the checks are not approved.
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.profile, "profile", "", "quick, standard or deep")
-	fl.StringVar(&f.base, "base", "", "`COMMIT` that the change is seen against; default: HEAD")
+	fl.StringVar(&f.base, "base", "", "`COMMIT` where the work began: what failed there, too, is excused; default: the change is seen against HEAD, and nothing is excused")
 	fl.IntVar(&f.timeout, "timeout-seconds", 0, "time for all checks together; 0 is no more than each one's own")
 	fl.BoolVar(&f.asJSON, "json", false, "print the result for programs")
 	fl.StringVar(&f.trigger, "trigger", verify.Manual, "what it is for")
@@ -216,7 +219,11 @@ func printResult(app *App, r *verify.Result, whole bool) {
 	mark := map[verify.Status]string{
 		verify.Passed: style.Green("passed"), verify.Failed: style.Red("failed"), verify.Error: style.Yellow("error"), verify.Skipped: style.Dim("skipped"),
 	}
-	fmt.Fprintf(app.Out, "%s  %s  %s: %s\n", r.ID, mark[r.Status], r.Profile, term.SafeLine(r.Why))
+	fmt.Fprintf(app.Out, "%s  %s", r.ID, mark[r.Status])
+	if r.Profile != "" { // else it failed before one was chosen
+		fmt.Fprintf(app.Out, "  %s: %s", r.Profile, term.SafeLine(r.Why))
+	}
+	fmt.Fprintln(app.Out)
 	if r.Reused != "" {
 		fmt.Fprintf(app.Out, "  the very same tree passed in %s\n", r.Reused)
 	}
@@ -230,7 +237,7 @@ func printResult(app *App, r *verify.Result, whole bool) {
 			note = " (" + c.Level + ")"
 		}
 		if c.AtBase != "" {
-			note += " (at the base: " + string(c.AtBase) + ")"
+			note += " (at the base: " + string(c.AtBase) + ifKnown(c.Excused, ", so it is excused", "") + ")"
 		}
 		fmt.Fprintf(app.Out, "  %s %s %6s  %s%s\n", padRight(term.SafeLine(c.Name), width), mark[c.Status], (time.Duration(c.DurationMS) * time.Millisecond).Round(100*time.Millisecond), style.Dim(term.SafeLine(c.Command)), note)
 		switch {
@@ -315,7 +322,7 @@ func printPlan(app *App, home *config.Home, trust config.Trust, p verify.Plan) {
 		if base == "" {
 			base = "nothing, for nothing was ever committed"
 		}
-		line("change", "%d files, %d lines since %s", p.Risk.Files, p.Risk.Lines, clipText(base, 40))
+		line("change", "%s, %s since %s", count(p.Risk.Files, "file"), count(p.Risk.Lines, "line"), clipText(base, 40))
 	}
 	for _, path := range p.Risk.Protected {
 		line("protected", "%s", path)

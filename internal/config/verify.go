@@ -121,6 +121,21 @@ func (v *Verify) ChecksOf(profile string) []Check {
 	return out
 }
 
+// Used is the profile whose checks [Verify.ChecksOf] gives for one: itself, or the
+// next larger one where nothing up to it is defined.
+func (v *Verify) Used(profile string) string {
+	if v == nil {
+		return profile
+	}
+	n := slices.Index(verifyProfiles[:], profile)
+	for i, list := range v.Checks {
+		if len(list) > 0 {
+			return verifyProfiles[max(i, n)]
+		}
+	}
+	return profile
+}
+
 // projectVerify reads what a project says of checks.
 func (d *document) projectVerify(n ast.Node) *Verify {
 	entries, ok := d.mapping("verify", n)

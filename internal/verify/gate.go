@@ -177,17 +177,62 @@ func (g *Gate) spare(ctx context.Context, v *Verifier, t Turn, st *gateState, cl
 	if !l.Settled || g.Verifier.Checks.Empty() {
 		return "", nil
 	}
-	profile := config.VerifyProfiles()[0]
-	for _, w := range g.Wishes {
-		if w.Profile != "" && w.Profile != "auto" {
-			profile = w.Profile
-			break
-		}
-	}
-	if r := g.Verifier.Store.green(v.tree.Top, stamp, "", g.Verifier.Config, profile); r != nil && !g.open(ctx, t) {
+	if r := g.green(ctx, v, t, st, stamp); r != nil && !g.open(ctx, t) {
 		return "nothing changed since " + r.ID + " passed", nil
 	}
 	return "", nil
+}
+
+// green is a verification of the tree as it is that says all that a look would: it
+// passed against the same base, or soundly, under a profile that covers the one of
+// this change, and with the same gates. Without a look at what changed, one of less,
+// a subagent's or the agent's own, would do for one of more.
+func (g *Gate) green(ctx context.Context, v *Verifier, t Turn, st *gateState, stamp string) *Result {
+	w := sought{dir: v.tree.Top, stamp: stamp, config: g.Verifier.Config, base: g.base(ctx, v, st), excused: g.on("regressions"), gates: g.looked(t)}
+	if w.base == "" && v.tree.Git {
+		head, err := v.tree.Head(ctx)
+		if err != nil {
+			return nil
+		}
+		w.base = head
+	}
+	w.profile = config.VerifyProfiles()[0]
+	if g.Verifier.Store.green(w) == nil {
+		return nil // and there is no need to see what changed
+	}
+	plan, err := v.Explain(ctx, Request{Base: w.base, Wishes: g.Wishes}, v.o.Snapshots)
+	if err != nil {
+		return nil
+	}
+	w.profile = plan.Profile
+	return g.Verifier.Store.green(w)
+}
+
+// base is the commit at which the session began, "" where that is not known.
+func (g *Gate) base(ctx context.Context, v *Verifier, st *gateState) string {
+	if b := st.Baseline; b != nil && b.Dir == v.tree.Top && v.tree.Has(ctx, b.Commit) {
+		return b.Commit
+	}
+	return ""
+}
+
+// BaseOf is the commit at which a session began, "" where that is not known.
+func (g *Gate) BaseOf(ctx context.Context, t Turn) (base string, err error) {
+	v, err := g.tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	err = g.Verifier.Store.change(ctx, t, func(s *gateState, _ found) { base = g.base(ctx, v, s) })
+	return base, err
+}
+
+// looked are the gates that cost something to look at: what they said of the very
+// same change need not be asked again.
+func (g *Gate) looked(t Turn) []string {
+	if g.on("review") && !t.Subagent && g.Reviews != nil {
+		return []string{"review"}
+	}
+	return nil
 }
 
 // Tell is what a verification after a failed tool found, for the session's agent:
@@ -227,13 +272,10 @@ func (g *Gate) open(ctx context.Context, t Turn) bool {
 
 // look verifies, and decides.
 func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how found, claim done.Claim) (Verdict, error) {
-	base := ""
-	if st.Baseline != nil && st.Baseline.Dir == v.tree.Top && v.tree.Has(ctx, st.Baseline.Commit) {
-		base = st.Baseline.Commit
-	}
+	base := g.base(ctx, v, &st)
 	req := Request{
 		Trigger: Stop, Claim: string(claim), Session: t.Session, Client: t.Client, Run: t.Run, Agent: t.Agent, Wishes: g.Wishes, Base: base,
-		Regressions: g.on("regressions"), Reuse: true, NoChecks: !g.on("tests"),
+		Regressions: g.on("regressions"), Reuse: true, NoChecks: !g.on("tests"), gates: g.looked(t),
 	}
 	if t.Subagent {
 		req.Trigger = SubagentStop
@@ -242,7 +284,8 @@ func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how 
 		if g.on("tasks") {
 			g.tasks(ctx, t, r)
 		}
-		if g.on("review") && !t.Subagent && len(r.Blocking()) == 0 && r.Status == Passed && r.Reused == "" {
+		if len(g.looked(t)) > 0 && len(r.Blocking()) == 0 && r.Status == Passed && !slices.Contains(r.Gates, "review") {
+			r.Gates = append(r.Gates, "review")
 			g.review(ctx, v, r)
 		}
 	}
@@ -410,9 +453,6 @@ type Reviews interface {
 // review asks reviewers, the cheapest that is good enough first, and stronger
 // ones where it is unsure or does not answer.
 func (g *Gate) review(ctx context.Context, v *Verifier, r *Result) {
-	if g.Reviews == nil {
-		return
-	}
 	diff, err := v.tree.Diff(ctx, r.Base, v.o.Snapshots, maxDiff)
 	if err != nil {
 		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "review", Message: "there is nothing to show to a reviewer: " + err.Error()})

@@ -110,6 +110,75 @@ func TestGateOfASession(t *testing.T) {
 	}
 }
 
+// What somebody verified against another base, under a smaller profile or without the
+// gates that are on says nothing of what the session did.
+func TestGateTakesNoLesserAnswer(t *testing.T) {
+	t.Parallel()
+	w, g := gated(t)
+	w.commit()
+	g.begin(t, w, turn(""))
+	w.put("broken", "x")
+	w.commit()
+	if v := g.end(t, turn("All done.")); !v.Block {
+		t.Errorf("committed, and broken: %+v", v)
+	}
+	w.put("a.txt", "changed\n")
+	// Its own failure, seen from its own commit, is excused there.
+	if r := w.run(Request{Trigger: Manual, Base: "HEAD", Regressions: true}); r.Status != Passed || !r.Checks[0].Excused {
+		t.Fatalf("%s %+v", r.Status, r.Checks)
+	}
+	settle(w)
+	if v := g.end(t, turn("All done.")); !v.Block {
+		t.Errorf("it passed against another base: %+v", v)
+	}
+	if base, err := g.BaseOf(context.Background(), turn("")); err != nil || base != w.git("rev-parse", "HEAD~1") {
+		t.Errorf("the session's base: %q, %v", base, err)
+	}
+	w.put("small", "x")
+	if err := os.Remove(filepath.Join(w.work, "broken")); err != nil {
+		t.Fatal(err)
+	}
+	// What passes soundly passes against any base, but for no larger profile.
+	w.o.Checks.Checks[1] = []config.Check{{Name: "more", Shell: "! test -e small", Dir: ".", TimeoutSeconds: 20}}
+	w.o.Checks.Risk[1] = config.Risk{Files: 2}
+	settle(w)
+	if r := w.run(Request{Trigger: Manual, Base: "HEAD", Wishes: []Wish{{By: "x", Profile: "quick"}}}); r.Status != Passed {
+		t.Fatalf("%s %+v", r.Status, r.Checks)
+	}
+	g.Verifier = w.o
+	if v := g.end(t, turn("All done.")); !v.Block || !strings.Contains(v.Reason, `"more"`) {
+		t.Errorf("the change asks for more than what passed: %+v", v)
+	}
+	w.put("small2", "x")
+	if err := os.Remove(filepath.Join(w.work, "small")); err != nil {
+		t.Fatal(err)
+	}
+	settle(w)
+	if r := w.run(Request{Trigger: Manual, Base: "HEAD", Wishes: []Wish{{By: "x", Profile: "deep"}}}); r.Status != Passed {
+		t.Fatalf("%s %+v", r.Status, r.Checks)
+	}
+	if v := g.end(t, turn("All done.")); v.Block || v.Result != nil {
+		t.Errorf("all of it passed: %+v", v)
+	}
+	// Nobody reviewed it yet.
+	w.put("made", "x")
+	settle(w)
+	if r := w.run(Request{Trigger: Manual, Wishes: []Wish{{By: "x", Profile: "deep"}}}); r.Status != Passed {
+		t.Fatalf("%s %+v", r.Status, r.Checks)
+	}
+	g.Off, g.Reviewers, g.Reviews = nil, []Reviewer{{"cheap", 1, "deep"}}, fakeReviews{"cheap": {Verdict: "reject", Findings: []string{"a placeholder"}}}
+	if v := g.end(t, turn("All done.")); !v.Block || v.Result.Reused == "" {
+		t.Errorf("it was not reviewed: %+v", v)
+	}
+	g.Reviews = fakeReviews{"cheap": {Verdict: "approve"}}
+	if v := g.end(t, turn("All done.")); v.Block || v.Result == nil || !slices.Equal(v.Result.Gates, []string{"review"}) {
+		t.Errorf("it is approved: %+v", v)
+	}
+	if v := g.end(t, turn("All done.")); v.Block || v.Result != nil {
+		t.Errorf("nothing changed since: %+v", v)
+	}
+}
+
 // What the agent says of itself decides whether there is something to look at.
 func TestGateAndClaims(t *testing.T) {
 	t.Parallel()
@@ -379,6 +448,20 @@ func TestChoose(t *testing.T) {
 		if got := protected([]string{tc.pattern}, tc.path); got != tc.want {
 			t.Errorf("%+v: %v", tc, got)
 		}
+	}
+}
+
+// A result says which checks ran, not which would have if there were any.
+func TestChooseWhatIsDefined(t *testing.T) {
+	v := &config.Verify{}
+	v.Checks[1] = []config.Check{{Name: "x"}}
+	for wish, want := range map[string]string{"quick": "standard", "standard": "standard", "deep": "deep", "": "standard"} {
+		if got, why := Choose(v, RiskSeen{Known: true, Files: 1, Lines: 1}, Wish{"they say so", wish}); got != want || strings.Contains(why, "no check is") != (wish == "quick" || wish == "") {
+			t.Errorf("%q: %s, %s", wish, got, why)
+		}
+	}
+	if got, why := Choose(v, RiskSeen{Known: true, Files: 1, Lines: 1}); why != "a small change: 1 file, 1 line; no check is quick, so it is standard" {
+		t.Errorf("%s, %s", got, why)
 	}
 }
 

@@ -211,6 +211,7 @@ func tellingLines(text string, n int) []string {
 		if l == "" || strings.HasPrefix(l, "[… ") {
 			continue
 		}
+		l = strings.ReplaceAll(l, "\t", " ") // it stands in a line of ours
 		if last = append(last, l); len(last) > n {
 			last = last[1:]
 		}

@@ -56,8 +56,17 @@ func protected(patterns []string, p string) bool {
 }
 
 // Choose picks a profile: the first wish, else by the risk of the change. What
-// cannot be compared with anything gets the middle one.
+// cannot be compared with anything gets the middle one. Where nothing is defined up
+// to it, it is the larger one whose checks then run.
 func Choose(v *config.Verify, risk RiskSeen, wishes ...Wish) (profile, why string) {
+	profile, why = choose(v, risk, wishes)
+	if used := v.Used(profile); used != profile {
+		return used, why + "; no check is " + profile + ", so it is " + used
+	}
+	return profile, why
+}
+
+func choose(v *config.Verify, risk RiskSeen, wishes []Wish) (profile, why string) {
 	for _, w := range wishes {
 		if w.Profile != "" && w.Profile != "auto" {
 			return w.Profile, w.By
@@ -74,12 +83,22 @@ func Choose(v *config.Verify, risk RiskSeen, wishes ...Wish) (profile, why strin
 		t := v.Risk[i]
 		switch {
 		case t.Files > 0 && risk.Files >= t.Files:
-			return profiles[i], fmt.Sprintf("%d files changed, from %d on it is %s", risk.Files, t.Files, profiles[i])
+			return profiles[i], fmt.Sprintf("%s changed, from %d on it is %s", several(risk.Files, "file"), t.Files, profiles[i])
 		case t.Lines > 0 && risk.Lines >= t.Lines:
-			return profiles[i], fmt.Sprintf("%d lines changed, from %d on it is %s", risk.Lines, t.Lines, profiles[i])
+			return profiles[i], fmt.Sprintf("%s changed, from %d on it is %s", several(risk.Lines, "line"), t.Lines, profiles[i])
 		}
 	}
-	return profiles[0], fmt.Sprintf("a small change: %d files, %d lines", risk.Files, risk.Lines)
+	if risk.Files == 0 {
+		return profiles[0], "nothing changed"
+	}
+	return profiles[0], fmt.Sprintf("a small change: %s, %s", several(risk.Files, "file"), several(risk.Lines, "line"))
+}
+
+func several(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // covers reports whether what passed under one profile has passed under the

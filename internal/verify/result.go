@@ -57,6 +57,8 @@ type Result struct {
 	Checks []CheckResult `json:"checks"`
 	Issues []Issue       `json:"issues"`
 	Next   []string      `json:"next_steps"`
+	// Gates are those beside the checks that were looked at: tasks, review.
+	Gates []string `json:"gates,omitempty"`
 	// Reused is the id of an earlier verification of the very same tree whose
 	// answer this is.
 	Reused string `json:"reused,omitempty"`
@@ -104,13 +106,16 @@ type CheckResult struct {
 	// New are failures that it does not have there.
 	AtBase Status   `json:"at_base,omitempty"`
 	New    []string `json:"new_failures,omitempty"`
+	// Excused says that a failure is not held against the work: its base fails in
+	// the same way.
+	Excused bool `json:"excused,omitempty"`
 
 	running bool // something of it may still be at work
 }
 
 // blocking reports whether the check says that the work is not done.
 func (c *CheckResult) blocking() bool {
-	return c.Status == Failed && c.Level == levelRequired && (c.AtBase != Failed || len(c.New) > 0)
+	return c.Status == Failed && c.Level == levelRequired && !c.Excused
 }
 
 const (

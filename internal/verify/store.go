@@ -182,20 +182,45 @@ func (s Store) List(n int) (list []*Result, bad int, err error) {
 	return list, bad, nil
 }
 
-// green is the newest result that says of a tree, seen by its stamp or by its
-// hash, that it passes under the profile. An empty stamp or hash fits nothing.
-func (s Store) green(dir, stamp, hash, conf, profile string) *Result {
+// sought is what an earlier verification must say for its answer to be taken: of a
+// tree, seen by its stamp or by its hash (an empty one fits nothing), under these
+// checks, under a profile that covers this one. What was excused because its base
+// failed in the same way counts for that base alone, and only where excuses count.
+type sought struct {
+	dir, stamp, hash, config, profile string
+	base                              string
+	excused                           bool
+	gates                             []string // that must have been looked at, too
+}
+
+// green is the newest result that says that a tree passes.
+func (s Store) green(w sought) *Result {
 	list, _, err := s.List(20)
 	if err != nil {
 		return nil // then it is looked at anew
 	}
 	for _, r := range list {
-		if r.Status == Passed && r.Config == conf && covers(r.Profile, profile) &&
-			(stamp != "" && r.Stamp == stamp && r.Dir == dir || hash != "" && r.Tree == hash) {
+		same := w.stamp != "" && r.Stamp == w.stamp && r.Dir == w.dir || w.hash != "" && r.Tree == w.hash
+		if !same || r.Status != Passed || r.Config != w.config || !covers(r.Profile, w.profile) {
+			continue
+		}
+		alike := r.Base == w.base && w.excused
+		looked := !slices.ContainsFunc(w.gates, func(g string) bool { return r.Base != w.base || !slices.Contains(r.Gates, g) })
+		if looked && (alike || sound(list, r)) {
 			return r
 		}
 	}
 	return nil
+}
+
+// sound reports whether everything required passed by itself, with nothing excused.
+// An answer that was taken from another of the list is what that one is.
+func sound(list []*Result, r *Result) bool {
+	if r.Reused != "" {
+		i := slices.IndexFunc(list, func(o *Result) bool { return o.ID == r.Reused && o.Reused == "" })
+		return i >= 0 && sound(list, list[i])
+	}
+	return len(r.Checks) > 0 && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Level == levelRequired && c.Status != Passed })
 }
 
 // atBase is how a check went at a commit.

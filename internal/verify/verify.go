@@ -126,18 +126,33 @@ type Request struct {
 	Agent   string
 	Wishes  []Wish // for a profile, the first that is one counts
 	Base    string // a commit to compare with; "" is HEAD
-	// Regressions holds a failure that the base has, too, against nobody.
+	// Regressions looks how what fails went at the base. Whether that excuses it is
+	// said by [Request.excuses].
 	Regressions bool
 	// Reuse takes the answer of an earlier verification of the very same tree, if
 	// that passed.
 	Reuse bool
 	// NoChecks runs none: only what else there is to look at counts.
 	NoChecks bool
+	// gates must have been looked at in an earlier verification whose answer is taken.
+	gates []string
 
 	// more adds issues when the checks are through, decide says what comes of all
 	// of them, before the result is saved.
 	more   func(context.Context, *Result)
 	decide func(*Result)
+}
+
+// excuses reports whether a failure that the base has, too, is held against nobody.
+// That is for work which began somewhere: a session's, or what changed since a commit
+// that was named. Whoever verifies without a base, or with nothing changed since, as
+// in CI, asks whether the tree is sound, and it is not.
+func (req Request) excuses(risk RiskSeen) bool {
+	switch req.Trigger {
+	case Stop, SubagentStop, ToolFailure:
+		return req.Regressions
+	}
+	return req.Regressions && req.Base != "" && risk.Known && risk.Files > 0
 }
 
 // Plan is what a verification would do.
@@ -261,15 +276,28 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 	for _, n := range snap.Notes {
 		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tree", Message: v.redact("not in the snapshot: " + n)})
 	}
-	if old := v.o.Store.green(r.Dir, "", r.Tree, r.Config, r.Profile); req.Reuse && old != nil {
-		r.Status, r.Reused = Passed, old.ID
-		return nil
+	excuses := req.excuses(r.Risk)
+	if req.Reuse {
+		w := sought{hash: r.Tree, config: r.Config, profile: r.Profile, base: r.Base, excused: excuses, gates: req.gates}
+		old := v.o.Store.green(w)
+		if old == nil && len(req.gates) > 0 {
+			w.gates = nil // the checks need not run again
+			old = v.o.Store.green(w)
+		}
+		if old != nil {
+			r.Status, r.Reused = Passed, old.ID
+			if len(w.gates) > 0 {
+				r.Gates = slices.Clone(w.gates)
+			}
+			return nil
+		}
 	}
 	if err := v.checks(ctx, r, snap); err != nil {
 		return err
 	}
-	if req.Regressions {
-		v.regressions(ctx, r)
+	// With nothing changed the base is this very tree.
+	if req.Regressions && (excuses || r.Risk.Files > 0) {
+		v.regressions(ctx, r, excuses)
 	}
 	v.sameTree(ctx, r, snap)
 	r.settle()
@@ -365,8 +393,9 @@ func (v *Verifier) renew(ctx context.Context, snap *tree.Snapshot, r *Result) er
 	return nil
 }
 
-// regressions looks how the checks that failed went at the base.
-func (v *Verifier) regressions(ctx context.Context, r *Result) {
+// regressions looks how the checks that failed went at the base, and excuses those
+// that failed there in the same way.
+func (v *Verifier) regressions(ctx context.Context, r *Result, excuses bool) {
 	if r.Base == "" || !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.blocking() }) {
 		return
 	}
@@ -409,6 +438,7 @@ func (v *Verifier) regressions(ctx context.Context, r *Result) {
 		res.AtBase = was.Status
 		if was.Status == Failed {
 			res.New = newIn(res.Failures, was.Failures)
+			res.Excused = excuses && len(res.New) == 0
 		}
 	}
 }
@@ -491,8 +521,10 @@ func (r *Result) issueOf(c *CheckResult) {
 		} else if c.AtBase == Passed {
 			is.Gate = "regressions"
 			what += "; it passed at the base"
+		} else if c.AtBase == Failed {
+			what += "; it failed at the base, too"
 		}
-	case c.AtBase == Failed:
+	case c.Excused:
 		what += "; it failed at the base in the same way, so it is not held against this work"
 	default:
 		what += "; it is advisory"
@@ -507,7 +539,7 @@ func (r *Result) nextSteps() {
 		switch {
 		case c.blocking():
 			r.Next = append(r.Next, "make it pass: "+c.Command)
-		case c.Status == Failed && c.AtBase == Failed:
+		case c.Excused:
 			r.Next = append(r.Next, "failed before this work, too: "+c.Command)
 		case c.Status == Error && c.Problem != "":
 			r.Next = append(r.Next, "see why the check "+c.Name+" cannot be run")

@@ -245,15 +245,21 @@ func TestRegressions(t *testing.T) {
 	w.put("results.txt", "--- FAIL: TestOld (0.0s)\nok two\n")
 	base := w.commit()
 	w.put("a.txt", "changed\n")
-	r := w.run(Request{Trigger: Manual, Regressions: true})
+	r := w.run(Request{Trigger: Manual, Base: base, Regressions: true})
 	if r.Status != Passed || r.Checks[0].AtBase != Failed || len(r.Blocking()) != 0 {
 		t.Errorf("it failed before, too: %s %+v", r.Status, r.Checks[0])
 	}
 	if r.Base != base {
 		t.Errorf("base %q", r.Base)
 	}
+	if r := w.run(Request{Trigger: Manual, Regressions: true}); r.Status != Failed || r.Checks[0].AtBase != Failed {
+		t.Errorf("nobody said where the work began: %s %+v", r.Status, r.Checks[0])
+	}
+	if r := w.run(Request{Trigger: Stop, Regressions: true}); r.Status != Passed || !r.Checks[0].Excused {
+		t.Errorf("a session's work began somewhere: %s %+v", r.Status, r.Checks[0])
+	}
 	w.put("results.txt", "--- FAIL: TestOld (0.0s)\n--- FAIL: TestNew (0.0s)\n")
-	r = w.run(Request{Trigger: Manual, Regressions: true})
+	r = w.run(Request{Trigger: Manual, Base: base, Regressions: true})
 	if r.Status != Failed || !slices.Equal(r.Checks[0].New, []string{"TestNew"}) {
 		t.Errorf("one is new: %s %+v", r.Status, r.Checks[0])
 	}
@@ -262,8 +268,23 @@ func TestRegressions(t *testing.T) {
 		t.Errorf("without a look at the base: %s %+v", r.Status, r.Checks[0])
 	}
 	w.put("results.txt", "ok\n")
-	if r = w.run(Request{Trigger: Manual, Regressions: true}); r.Status != Passed {
+	if r = w.run(Request{Trigger: Manual, Base: base, Regressions: true}); r.Status != Passed {
 		t.Errorf("mended: %s", r.Status)
+	}
+}
+
+// A clean checkout of what is broken, as CI has it, does not pass: there is no work
+// that its failure could be older than.
+func TestCommittedFailureIsAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sh("tests", "! test -e broken"))
+	w.put("broken", "x")
+	head := w.commit()
+	for _, req := range []Request{{Trigger: Manual}, {Trigger: Manual, Base: head}, {Trigger: TaskPhase}, {Trigger: Manual, Base: "HEAD"}} {
+		req.Regressions = true
+		if r := w.run(req); r.Status != Failed || len(r.Blocking()) != 1 || r.Risk.Files != 0 || r.Checks[0].Excused {
+			t.Errorf("%+v: %s %+v", req, r.Status, r.Issues)
+		}
 	}
 }
 
