@@ -88,6 +88,7 @@ func commands(app *App) []*cobra.Command {
 		newNoteCmd(app),
 		newCheckpointCmd(app),
 		newHandoffCmd(app),
+		newWorkspaceCmd(app),
 		newPolicyCmd(app),
 		newMetricsCmd(app),
 		newQACmd(app),

@@ -137,6 +137,9 @@ func (a *App) ownTree(ctx context.Context) (*staterepo.Tree, error) {
 // makeAgent makes an agent's state at dir. Without a name it takes that of the
 // environment, the worktree's or the machine's, with a number where that is in use.
 func (a *App) makeAgent(ctx context.Context, repo *staterepo.Repo, home *config.Home, dir, name string, attach bool) (*staterepo.Tree, error) {
+	if err := a.workspaceThere(); err != nil {
+		return nil, err
+	}
 	root := config.CheckoutRoot(home.Project, a.Env.Dir)
 	if a.Env.Get(agentDirVar) == "" {
 		if err := config.HideAgentDir(root); err != nil {

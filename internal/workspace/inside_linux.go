@@ -10,8 +10,11 @@ import (
 
 // inside names processes that have their working directory in dir: an agent or a
 // shell that somebody started there by hand. Those of others cannot be seen, and
-// have no work there. At most three are named.
-func inside(dir, _ string) []string {
+// have no work there. own is this process's. At most three are named.
+func inside(dir, own string) []string {
+	if within(own, dir) {
+		return []string{"this command was started in it"}
+	}
 	list, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
