@@ -177,3 +177,31 @@ type WorkData struct {
 	Note     string `json:"note,omitempty"`
 	Run      string `json:"run,omitempty"`
 }
+
+// StateData is the data of state.changed: what was committed to the state of a
+// project or of one of its agents.
+type StateData struct {
+	Op     string   `json:"op"`               // add, write, copy, commit, merge, aggregate, branch, consolidate, fork, reset, archive, collect, purge
+	Agent  string   `json:"agent,omitempty"`  // whose state it is, empty for what all share
+	Commit string   `json:"commit,omitempty"` // that the branch is at since
+	ID     string   `json:"id,omitempty"`     // of the entry
+	Type   string   `json:"type,omitempty"`   // of the entry
+	Title  string   `json:"title,omitempty"`  // of the entry, in one line
+	Files  []string `json:"files,omitempty"`
+}
+
+// TaskData is the data of task.changed: what happened to a task of the project's
+// list.
+type TaskData struct {
+	Number    int      `json:"number"`
+	Op        string   `json:"op"` // added, status, edited, report, plan, phase, archived
+	Title     string   `json:"title,omitempty"`
+	From      string   `json:"from,omitempty"` // status before
+	To        string   `json:"to,omitempty"`   // status since
+	Phase     int      `json:"phase,omitempty"`
+	Operation string   `json:"operation,omitempty"` // research, plan, implement, revise
+	Session   string   `json:"session,omitempty"`   // sess_…, of the delegation
+	Reason    string   `json:"reason,omitempty"`
+	Files     []string `json:"files,omitempty"` // below specs/
+	ByHand    bool     `json:"by_hand,omitempty"`
+}

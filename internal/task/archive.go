@@ -52,6 +52,7 @@ func (b *Board) Archive(only ...int) ([]*Task, error) {
 		}
 		kept.Tasks[n] = t
 		delete(b.State.Tasks, n)
+		b.changed(t, Change{Op: "archived", From: t.Status})
 		gone = append(gone, t)
 	}
 	if len(gone) == 0 {

@@ -92,6 +92,7 @@ func (b *Board) adopt(s *Section) {
 		b.Todo.Set(s, "status", NotStarted.Marker())
 	}
 	b.took(s, "new: %s", s.Title)
+	b.changed(b.State.Tasks[s.Number], Change{Op: "added", To: NotStarted})
 }
 
 // compare takes a section's fields over into its task.
@@ -194,7 +195,11 @@ func (b *Board) become(t *Task, s Status) {
 		t.Abandoned = &now
 	case InProgress, Partial, Blocked, NotStarted, Researched, Planned:
 	}
+	from := t.Status
 	t.Status, t.Updated = s, &now
+	if from != s {
+		b.changed(t, Change{Op: "status", From: from, To: s})
+	}
 }
 
 // dates writes a task's times into its section.
@@ -341,6 +346,7 @@ func (b *Board) Add(d Draft) (*Task, error) {
 	err := b.Todo.Append(n, t.Title, [][2]string{
 		{"effort", t.Effort}, {"status", t.Status.Marker()}, {"priority", t.Priority}, {"language", t.Language}, {"depends", dependsText(t.DependsOn)},
 	}, d.Body)
+	b.changed(t, Change{Op: "added", To: NotStarted})
 	return t, err
 }
 
@@ -363,6 +369,7 @@ func (b *Board) Edit(n int, d Draft) error {
 	if err := b.depend(t, d.DependsOn); err != nil {
 		return err
 	}
+	b.changed(t, Change{Op: "edited"})
 	s := b.Todo.Find(n)
 	if s == nil {
 		return nil

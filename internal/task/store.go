@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -49,12 +50,37 @@ type Board struct {
 	State *State
 	// Taken is what the program made of edits by hand, Problems what it left alone.
 	Taken, Problems []Finding
+	// Changes are what happened to tasks, in order.
+	Changes []Change
 
+	taking   bool       // what a person did is being taken over
 	twice    []*Section // sections whose number another one has
 	now      time.Time
 	failures *Failures
 	dir      func() (d *durable.Dir, done func(), err error) // specs/; nil = there is none
 	writes   map[string][]byte                               // other files, by their name below specs/; nil = removed
+}
+
+// Change is one thing that happened to a task.
+type Change struct {
+	Number   int
+	Op       string // added, status, edited, report, plan, phase, archived
+	Title    string
+	From, To Status
+	Phase    int
+	Operation, Session,
+	Reason string
+	Files  []string
+	ByHand bool // a person did it in TODO.md
+}
+
+func (b *Board) changed(t *Task, c Change) {
+	c.Number, c.Title = t.Number, t.Title
+	if t.Operation != nil && c.Session == "" {
+		c.Operation, c.Session = t.Operation.Name, t.Operation.Session
+	}
+	c.ByHand = c.ByHand || b.taking
+	b.Changes = append(b.Changes, c)
 }
 
 // ErrBusy says that TODO.md or state.json was being changed by somebody else, again
@@ -129,7 +155,9 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte)
 	if b.State, err = ParseState(state); err != nil {
 		return nil, fmt.Errorf("%s: %w; mend it by hand, or set it aside and run `reprise task check --fix`, which makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
 	}
+	b.taking = true
 	b.takeOver()
+	b.taking = false
 	return b, nil
 }
 
@@ -249,3 +277,13 @@ func (b *Board) Read(name string) ([]byte, error) {
 
 // Write changes a file below specs/ together with the list.
 func (b *Board) Write(name string, data []byte) { b.writes[name] = data }
+
+// Files are the names, relative to the project's root and with slashes, of what this
+// Board changed: the list, and what belongs to it.
+func (b *Board) Files() []string {
+	out := []string{path.Join(specsDir, todoFile), path.Join(specsDir, stateFile)}
+	for _, name := range slices.Sorted(maps.Keys(b.writes)) {
+		out = append(out, path.Join(specsDir, name))
+	}
+	return out
+}

@@ -77,6 +77,7 @@ func (b *Board) AddReport(n int, text []byte) (name string, err error) {
 	b.Write(name, text)
 	t.Research = append(t.Research, name)
 	b.link(t, "research", name)
+	b.changed(t, Change{Op: "report", Files: []string{name}})
 	b.end(t, "completed", 0, "", name)
 	b.set(t, Researched, "")
 	return name, nil
@@ -113,6 +114,7 @@ func (b *Board) addPlan(t *Task, text []byte) error {
 	b.Write(name, text)
 	t.Plans = append(t.Plans, name)
 	b.link(t, "plan", name)
+	b.changed(t, Change{Op: "plan", Files: []string{name}})
 	return nil
 }
 
@@ -154,6 +156,7 @@ func (b *Board) SetPhase(n, phase int, to Status, reason string) (*Task, error) 
 		return nil, err
 	}
 	b.Write(name, p.Bytes())
+	b.changed(t, Change{Op: "phase", Phase: phase, To: to, Reason: oneLine(reason)})
 	switch {
 	case to == InProgress && t.Status != InProgress:
 		if !t.Status.CanBecome(InProgress) {
