@@ -18,7 +18,7 @@ import (
 
 func newContextCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{Use: "context", Short: "See what sessions are told, and say what is to be passed on"}
-	cmd.AddCommand(newContextShowCmd(app), newContextSetCmd(app), newContextPromoteCmd(app))
+	cmd.AddCommand(newContextShowCmd(app), newContextSetCmd(app), newContextPromoteCmd(app), newContextSuggestionsCmd(app))
 	return cmd
 }
 

@@ -29,7 +29,7 @@ func (a *App) hookHandlers(warn func(what string, err error)) hook.Handlers {
 
 // Kinds are the events that the index is needed for.
 func (h *handlers) Kinds() []dialect.Kind {
-	return append(session.Told(), dialect.Response, dialect.SessionEnd)
+	return append(session.Told(), dialect.Response, dialect.SessionEnd, dialect.CompactBefore)
 }
 
 // Context says what is remembered of the moment.
@@ -80,6 +80,12 @@ func (h *handlers) Job(ctx context.Context, ev dialect.Event) error {
 	}
 	if err := h.organize(ctx, ev, string(ev.Kind)); err != nil {
 		return err
+	}
+	if err := h.notice(ctx, ev); err != nil {
+		h.warn("nothing is said about the state of the agent", err)
+	}
+	if ev.Kind == dialect.CompactBefore {
+		return nil // the client waits, and so does the model
 	}
 	if err := h.tune(ctx, began); err != nil || ev.Kind != dialect.SessionEnd {
 		return err

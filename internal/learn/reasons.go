@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/event"
 	"reprise/internal/recall"
 )
 
@@ -304,6 +305,23 @@ func (o *Organizer) SessionStats(ctx context.Context, fn func(Stats) bool) error
 		}
 	}
 	return nil
+}
+
+// StatsOf are the figures of one session, as far as its log was taken in.
+func (o *Organizer) StatsOf(ctx context.Context, client, session string) (Stats, error) {
+	key, _ := sessionKey(&event.Event{Client: client, Session: session})
+	var st Stats
+	err := o.store.View(ctx, func(tx Tx) error {
+		b, ok, err := tx.Load(bucketStats, key)
+		if ok && json.Unmarshal(b, &st) != nil {
+			st = Stats{} // of another version: the next fold writes it anew
+		}
+		return err
+	})
+	if err != nil {
+		return Stats{}, fmt.Errorf("read figures of a session: %w", err)
+	}
+	return st, nil
 }
 
 // UsageOf is what became of an item that recall can serve: an entry, a block's

@@ -10,6 +10,7 @@ import (
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/learn/improve"
+	"reprise/internal/mdfile"
 )
 
 // ToolAsk is a client's asking tool about to run: of all tools the only one that
@@ -50,11 +51,28 @@ func (t *Teller) Tell(ctx context.Context, ev dialect.Event) (dialect.Decision, 
 	if err != nil {
 		return dialect.Decision{}, err
 	}
-	b, err := brief.Make(ctx, t.Memory.Brief(), r)
-	if err != nil || b.Text == "" && len(b.Withheld) == 0 {
+	from := t.Memory.Brief()
+	says := t.stateSays(ctx, ev)
+	if says != "" { // all that is told shares one budget
+		budget := from.Budgets.Prompt
+		if startsAnew(at) {
+			budget = from.Budgets.Start
+		}
+		r.MaxTokens = max(budget-mdfile.Tokens(says), 1)
+	}
+	b, err := brief.Make(ctx, from, r)
+	if err != nil && says == "" {
 		return dialect.Decision{}, err
 	}
-	return dialect.Decision{Context: b.Text}, t.served(ctx, ev, r, b)
+	if err != nil { // what was said once is not said again
+		t.Warn("nothing is said of memory, for what there is to say could not be worked out", err)
+		return dialect.Decision{Context: says}, nil
+	}
+	d := dialect.Decision{Context: b.Text + says}
+	if b.Text == "" && len(b.Withheld) == 0 {
+		return d, nil
+	}
+	return d, t.served(ctx, ev, r, b)
 }
 
 // catchUp works out what earlier sessions left, where there is anything that this

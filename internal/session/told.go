@@ -94,7 +94,8 @@ func ForgetTold(state, client, session string) error {
 }
 
 // SweepTold removes the notes of sessions in which nothing has happened for long:
-// what they were told, and what their events belong to.
+// what they were told, what their events belong to, and what is to be said and was
+// left of their agent's state.
 func SweepTold(state string, now time.Time) error {
 	dir := filepath.Join(state, "sessions")
 	list, err := os.ReadDir(dir)
@@ -105,7 +106,7 @@ func SweepTold(state string, now time.Time) error {
 		return err
 	}
 	for _, e := range list {
-		if ext := filepath.Ext(e.Name()); ext != toldExt && ext != hook.TurnExt {
+		if ext := filepath.Ext(e.Name()); ext != toldExt && ext != hook.TurnExt && ext != noteExt && ext != leftExt {
 			continue
 		}
 		info, err := e.Info()
