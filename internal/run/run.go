@@ -17,6 +17,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -100,6 +101,7 @@ type Work struct {
 	MaxTurns     int           // 0: no limit
 	MaxBudgetUSD float64       // 0: no limit
 	Grace        time.Duration // between asking it to end and killing it; 0: the manager's
+	Session      string        // id of a new session, a UUID; "" makes one
 }
 
 // Question is a run without its user's settings, hooks, tools and servers, in an
@@ -449,76 +451,6 @@ func (m *Manager) Start(ctx context.Context, req Request) (Record, error) {
 	return m.startOnce(ctx, req)
 }
 
-// keyDoc is a file in <runs>/.keys: which run a key belongs to.
-type keyDoc struct {
-	V     int       `json:"v"`
-	Key   string    `json:"key"`
-	RunID string    `json:"run_id"`
-	Hash  string    `json:"request_sha256"`
-	At    time.Time `json:"at"`
-}
-
-// startOnce starts a run for a key, or returns the run that has it. The key's
-// file is written before the run exists, so that a crash between the two can
-// only leave a key whose run was never made, and that one is made then.
-func (m *Manager) startOnce(ctx context.Context, req Request) (Record, error) {
-	sum := sha256.Sum256([]byte(req.IdempotencyKey))
-	dir := filepath.Join(m.opt.Dir, ".keys")
-	if err := m.opt.Disk.MkdirAll(dir, 0o700); err != nil {
-		return Record{}, fmt.Errorf("start run: %w", err)
-	}
-	path := filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
-	unlock, err := m.opt.Disk.Lock(ctx, strings.TrimSuffix(path, ".json")+".lock")
-	if err != nil {
-		return Record{}, fmt.Errorf("start run: lock idempotency key: %w", err)
-	}
-	defer unlock()
-
-	hash := requestHash(req)
-	doc, err := readKey(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		doc = keyDoc{V: formatVersion, Key: req.IdempotencyKey, RunID: newID(), Hash: hash, At: m.opt.Now().UTC()}
-		out, err := encode(doc)
-		if err != nil {
-			return Record{}, fmt.Errorf("start run: %w", err)
-		}
-		if err := m.opt.Disk.WriteFile(path, out, 0o600); err != nil {
-			return Record{}, fmt.Errorf("start run: write idempotency key: %w", err)
-		}
-		return m.start(ctx, req, doc.RunID)
-	}
-	if err != nil {
-		return Record{}, fmt.Errorf("start run: %w", err)
-	}
-	if doc.Hash != hash {
-		return Record{}, fmt.Errorf("start run: %w: it started %s; use a new key for a new task", ErrKeyReused, doc.RunID)
-	}
-	if r, err := m.Get(doc.RunID); err == nil || !errors.Is(err, ErrNotFound) {
-		return r, err
-	}
-	return m.start(ctx, req, doc.RunID)
-}
-
-func readKey(path string) (keyDoc, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return keyDoc{}, fmt.Errorf("read idempotency key: %w", err)
-	}
-	var doc keyDoc
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return keyDoc{}, fmt.Errorf("idempotency key file %s is not valid JSON (%w): remove it to use the key again", path, err)
-	}
-	return doc, nil
-}
-
-// requestHash tells a repeated request from another one with the same key.
-func requestHash(req Request) string {
-	req.Env, req.IdempotencyKey, req.Origin = nil, "", ""
-	data, _ := json.Marshal(req) // strings, numbers and bools: cannot fail
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
 func (m *Manager) start(ctx context.Context, req Request, id string) (Record, error) {
 	if req.ScriptFile == "" {
 		req.ScriptFile = m.opt.ScriptFile
@@ -532,8 +464,8 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 		return Record{}, err
 	}
 	sessionID := newUUID()
-	if req.Work != nil && req.Work.Resume != "" {
-		sessionID = req.Work.Resume
+	if w := req.Work; w != nil {
+		sessionID = cmp.Or(w.Resume, w.Session, sessionID)
 	}
 	task := m.task(req, adapter, program, id, sessionID)
 	cmd, err := adapter.Command(task)

@@ -1,0 +1,379 @@
+package loop
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+	"reprise/internal/run"
+)
+
+// Names of the files that the loop adds to a run's directory.
+const (
+	iterationFile = "iteration.json"
+	toolsFile     = "tools.jsonl"
+	errorsFile    = "errors.jsonl"
+	contextFile   = "context.json"
+	summaryFile   = "summary.md"
+)
+
+// Iteration is one line of iterations.jsonl, and iteration.json in the run's directory:
+// what one claim of an item came to.
+type Iteration struct {
+	V         int       `json:"v"`
+	Loop      string    `json:"loop"`
+	N         int       `json:"iteration"`
+	Worker    int       `json:"worker"`
+	Item      string    `json:"item"`
+	Title     string    `json:"title,omitempty"`
+	Fence     int64     `json:"fence"`
+	Run       string    `json:"run,omitempty"`
+	Session   string    `json:"session,omitempty"`
+	Resumed   string    `json:"resumed,omitempty"` // the run that it went on from
+	Started   time.Time `json:"started,omitzero"`
+	Ended     time.Time `json:"ended"`
+	Seconds   float64   `json:"seconds"`
+	Fate      core.Fate `json:"fate"`
+	Class     string    `json:"class,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Completed bool      `json:"completed"`
+	Succeeded bool      `json:"succeeded"`
+	Verified  core.Gate `json:"verified,omitempty"`
+	Interrupt string    `json:"interrupt,omitempty"`
+	Turns     int       `json:"turns"`
+	ToolCalls int       `json:"tool_calls"`
+	CostUSD   float64   `json:"cost_usd"`
+	Tokens    int64     `json:"tokens"`
+	Branch    string    `json:"branch,omitempty"`
+	Place     string    `json:"place,omitempty"`
+	Note      string    `json:"note,omitempty"` // what was done with the work
+	Answer    string    `json:"answer,omitempty"`
+	Summary   string    `json:"summary,omitempty"` // the agent's last words, cut
+}
+
+// Context is context.json: what is kept of a run whose work goes on later.
+type Context struct {
+	V            int             `json:"v"`
+	Item         queue.Item      `json:"item"`
+	Run          string          `json:"run"`
+	Session      string          `json:"session"`
+	Why          string          `json:"why"`
+	Place        Place           `json:"place"`
+	ChangedFiles []string        `json:"changed_files"`
+	OpenFiles    []string        `json:"open_files"` // that its tools touched last
+	Diff         string          `json:"diff,omitempty"`
+	LastMessages []string        `json:"last_messages"`
+	Plan         json.RawMessage `json:"plan,omitempty"` // its own list, where the client has one
+	Gate         core.Gate       `json:"gate,omitempty"`
+	GateText     string          `json:"gate_text,omitempty"`
+	Asks         string          `json:"asks,omitempty"`
+	At           time.Time       `json:"at"`
+}
+
+// archive keeps what there is to know of an iteration, and sees to its place.
+func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
+	s := l.State()
+	p := s.Slots[a.Slot]
+	it := l.iteration(ctx, a, &s, &p)
+	item, err := l.opt.Queue.Get(ctx, a.Claim.Item.ID)
+	if err == nil {
+		it.Title = item.Title
+	} else {
+		item = queue.Item{ID: a.Claim.Item.ID}
+	}
+	place, placed := l.placed(a.Claim)
+	if placed {
+		it.Branch, it.Place = place.Branch, place.Dir
+	}
+	r, err := l.opt.Runs.Get(a.Run)
+	ran := a.Run != "" && err == nil
+	if ran {
+		l.fill(&it, r, p.From)
+		if err := l.preserve(ctx, a, r, item, place, &p); err != nil {
+			if passing(err) {
+				return broken(a, err)
+			}
+			l.warn("keep the context of "+r.ID, err)
+		}
+	}
+	if placed && a.How.Fate != core.Drop {
+		note, conflict, err := l.opt.Places.Finish(ctx, place, item, a.How.Fate)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && passing(err):
+			return broken(a, err)
+		case err != nil:
+			l.warn("finish the work on "+item.ID, err)
+			note = join(note, "what was made could not be put in its place: "+oneLine(err.Error(), 300))
+		case conflict:
+			note = join(note, l.conflict(ctx, item, place, a.Claim.Fence))
+		}
+		it.Note = note
+	}
+	if err := l.store.record(ctx, it); err != nil {
+		return broken(a, err)
+	}
+	if ran {
+		if data, err := encode(it); err == nil {
+			l.try(ctx, "keep the iteration", func() error {
+				return l.opt.Disk.WriteFile(filepath.Join(r.Dir(), iterationFile), data, 0o600)
+			})
+		}
+	}
+	l.mu.Lock()
+	delete(l.places, placeKey(a.Claim))
+	delete(l.asked, a.Run)
+	delete(l.ours, a.Run)
+	l.mu.Unlock()
+	l.try(ctx, "remove the claim's directory", func() error { return l.opt.Disk.RemoveAll(l.asks(a.Claim)) })
+	return core.Archived{Slot: a.Slot, Seq: a.Seq}
+}
+
+func (l *Loop) placed(c core.Claim) (Place, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, ok := l.places[placeKey(c)]
+	return p, ok
+}
+
+func (l *Loop) iteration(ctx context.Context, a core.Action, s *core.State, p *core.Slot) Iteration {
+	h := a.How
+	it := Iteration{
+		V: 1, Loop: s.Loop, N: p.Iteration, Worker: a.Slot + 1, Item: a.Claim.Item.ID, Fence: a.Claim.Fence, Run: a.Run,
+		Ended: l.opt.Now().UTC(), Fate: h.Fate, Class: string(h.Class), Reason: clip(h.Reason, 2000), Completed: h.Completed, Succeeded: h.Succeeded,
+		Verified: h.Verified, Interrupt: h.Interrupt,
+	}
+	if o := p.Outcome; o != nil {
+		it.Turns, it.CostUSD, it.Tokens, it.Session = o.Turns, o.Cost, o.Tokens, o.Session
+	}
+	if p.From != nil {
+		it.Answer = p.From.Answer
+	}
+	return it
+}
+
+func (l *Loop) fill(it *Iteration, r run.Record, from *core.Continuation) {
+	it.Started, it.Session, it.ToolCalls = r.StartedAt, r.SessionID, r.Heartbeat.ToolCalls
+	it.Seconds = r.Elapsed(l.opt.Now()).Seconds()
+	if from != nil {
+		it.Resumed = from.Run
+	}
+	if r.Result != nil {
+		it.Summary = clip(strings.TrimSpace(r.Result.Text), 2000)
+	}
+}
+
+// conflict puts an item into the queue for what could not be merged.
+func (l *Loop) conflict(ctx context.Context, item queue.Item, p Place, fence int64) string {
+	urgent := max(item.Urgency()-1, 0)
+	n := queue.Item{
+		Key: fmt.Sprintf("merge:%s:%d", item.ID, fence), Title: clip("Merge the branch "+p.Branch+": "+item.Title, 400), Priority: &urgent,
+		Body:   fmt.Sprintf("The work on %s is done on the branch %s, and could not be merged into the branch that it began at, because both changed the same places, or the checks fail on the merge. Merge it by hand: bring that branch into yours, settle the conflicts in the sense of both, and see that the checks pass.", item.ID, p.Branch),
+		Labels: item.Labels, Source: "loop", Agent: item.Agent,
+	}
+	added, err := l.opt.Queue.Add(ctx, n)
+	if err != nil {
+		l.warn("add an item for a conflict", err)
+		return "it conflicts, and no item could be added for that"
+	}
+	return "it conflicts; " + added[0].Item.ID + " is to merge it"
+}
+
+// preserve writes, into the run's directory, its tool calls and errors line by line, and
+// of one whose work goes on what the next session has to know.
+func (l *Loop) preserve(ctx context.Context, a core.Action, r run.Record, item queue.Item, place Place, p *core.Slot) error {
+	said := readStream(r.Logs.Stdout)
+	for name, data := range map[string][]byte{toolsFile: said.tools.Bytes(), errorsFile: said.errors.Bytes()} {
+		if len(data) == 0 {
+			continue
+		}
+		if err := l.opt.Disk.WriteFileHot(filepath.Join(r.Dir(), name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{askFile, errorFile} {
+		if text, err := readSmall(filepath.Join(l.asks(a.Claim), name), maxAsk); err == nil {
+			if err := l.opt.Disk.WriteFileHot(filepath.Join(r.Dir(), name), []byte(text), 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	if a.How.Fate == core.Done || a.How.Fate == core.Drop {
+		return nil
+	}
+	c := Context{
+		V: 1, Item: item, Run: r.ID, Session: r.SessionID, Why: failure(a.How), Place: place, LastMessages: said.messages, OpenFiles: said.files,
+		Plan: said.plan, Gate: p.Verified, GateText: p.GateText, At: l.opt.Now().UTC(),
+	}
+	if o := p.Outcome; o != nil {
+		c.Asks = cmp.Or(o.Asks, o.Reported)
+	}
+	if w, err := l.opt.Places.Look(ctx, place); err == nil {
+		c.ChangedFiles, c.Diff = w.Files, w.Diff
+	}
+	data, err := encode(c)
+	if err != nil {
+		return err
+	}
+	if err := l.opt.Disk.WriteFile(filepath.Join(r.Dir(), contextFile), data, 0o600); err != nil {
+		return err
+	}
+	return l.opt.Disk.WriteFile(filepath.Join(r.Dir(), summaryFile), []byte(c.summary()), 0o600)
+}
+
+// summary is the context for people, and for the session that goes on.
+func (c *Context) summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s: %s\n\nRun %s, session %s, stopped at %s.\n\nWhy: %s\n", c.Item.ID, c.Item.Title, c.Run, c.Session, c.At.Format(time.RFC3339), c.Why)
+	if c.Asks != "" {
+		fmt.Fprintf(&b, "\n## What it asks\n\n%s\n", c.Asks)
+	}
+	if c.GateText != "" {
+		fmt.Fprintf(&b, "\n## What the checks say\n\n%s\n", c.GateText)
+	}
+	if len(c.ChangedFiles) > 0 {
+		fmt.Fprintf(&b, "\n## Changed files, in %s\n\n", c.Place.Dir)
+		for _, f := range c.ChangedFiles {
+			fmt.Fprintf(&b, "- %s\n", f)
+		}
+	}
+	if len(c.Plan) > 0 {
+		fmt.Fprintf(&b, "\n## Its plan\n\n")
+		for _, line := range planLines(c.Plan) {
+			fmt.Fprintf(&b, "- %s\n", line)
+		}
+	}
+	if len(c.LastMessages) > 0 {
+		fmt.Fprintf(&b, "\n## What it said last\n\n%s\n", c.LastMessages[len(c.LastMessages)-1])
+	}
+	fmt.Fprintf(&b, "\nGo on with `reprise loop resume --answer \"…\"`.\n")
+	return b.String()
+}
+
+func planLines(raw json.RawMessage) (out []string) {
+	var list []struct {
+		Content, Status string
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	for _, t := range list {
+		out = append(out, oneLine(t.Status+": "+t.Content, 300))
+	}
+	return out
+}
+
+// stream is what is taken out of a run's output.
+type stream struct {
+	tools, errors bytes.Buffer
+	messages      []string // the last few
+	files         []string // that its tools named last
+	plan          json.RawMessage
+}
+
+// Bounds on what is taken out.
+const (
+	maxStream   = 64 << 20
+	maxLine     = 4 << 20
+	keepLast    = 5
+	keepFiles   = 20
+	maxToolText = 2 << 10
+)
+
+// readStream takes a run's output apart. Lines that are none of ours are passed over.
+func readStream(path string) *stream {
+	var s stream
+	f, err := os.Open(path)
+	if err != nil {
+		return &s
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return &s
+	} else if info.Size() > maxStream {
+		_, _ = f.Seek(-maxStream, 2) // the end is what matters
+	}
+	sc := bufio.NewScanner(f)
+	sc.Buffer(make([]byte, 64<<10), maxLine)
+	for sc.Scan() {
+		s.line(sc.Bytes())
+	}
+	return &s
+}
+
+func (s *stream) line(data []byte) {
+	var l struct {
+		Type      string `json:"type"`
+		Subtype   string `json:"subtype"`
+		Timestamp string `json:"timestamp"`
+		IsError   bool   `json:"is_error"`
+		Message   struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"message"`
+	}
+	if json.Unmarshal(data, &l) != nil {
+		return
+	}
+	if l.Type == "result" && l.IsError || l.Type == "system" && (l.Subtype == "permission_denied" || l.Subtype == "api_retry") {
+		s.errors.WriteString(clip(string(bytes.TrimSpace(data)), maxToolText*4) + "\n")
+	}
+	var blocks []struct {
+		Type    string          `json:"type"`
+		Text    string          `json:"text"`
+		Name    string          `json:"name"`
+		ID      string          `json:"id"`
+		UseID   string          `json:"tool_use_id"`
+		Input   json.RawMessage `json:"input"`
+		IsError bool            `json:"is_error"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(l.Message.Content, &blocks) != nil {
+		return
+	}
+	for _, b := range blocks {
+		switch {
+		case b.Type == "text" && l.Type == "assistant" && strings.TrimSpace(b.Text) != "":
+			s.messages = append(s.messages, clip(b.Text, 4000))
+			if n := len(s.messages); n > keepLast {
+				s.messages = s.messages[n-keepLast:]
+			}
+		case b.Type == "tool_use":
+			s.tool(l.Timestamp, b.Name, b.ID, b.Input)
+		case b.Type == "tool_result" && b.IsError:
+			line, _ := json.Marshal(map[string]any{"tool_use_id": b.UseID, "error": clip(string(b.Content), maxToolText), "at": l.Timestamp})
+			s.errors.Write(append(line, '\n'))
+		}
+	}
+}
+
+func (s *stream) tool(at, name, id string, input json.RawMessage) {
+	line, _ := json.Marshal(map[string]any{"tool": name, "id": id, "input": clip(string(input), maxToolText), "at": at})
+	s.tools.Write(append(line, '\n'))
+	var in struct {
+		Path  string          `json:"file_path"`
+		Todos json.RawMessage `json:"todos"`
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return
+	}
+	if in.Path != "" {
+		s.files = append(slices.DeleteFunc(s.files, func(f string) bool { return f == in.Path }), in.Path)
+		if n := len(s.files); n > keepFiles {
+			s.files = s.files[n-keepFiles:]
+		}
+	}
+	if name == "TodoWrite" && len(in.Todos) > 0 {
+		s.plan = slices.Clone(in.Todos)
+	}
+}

@@ -1,0 +1,220 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	_ "embed" // the bootstrap
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+	"reprise/internal/run"
+)
+
+//go:embed bootstrap.md
+var bootstrap string
+
+// Bootstrap is the template that holds where a project has none of its own.
+func Bootstrap() string { return bootstrap }
+
+// BootstrapError says what is wrong with a template.
+type BootstrapError struct {
+	Line    int // from 1; 0 where it is about the whole
+	Problem string
+}
+
+func (e *BootstrapError) Error() string {
+	if e.Line == 0 {
+		return "bootstrap template: " + e.Problem
+	}
+	return fmt.Sprintf("bootstrap template, line %d: %s", e.Line, e.Problem)
+}
+
+// maxBootstrap bounds what a session's system prompt is made of, in bytes.
+const maxBootstrap = 1 << 20
+
+// Variables are the names that a template may use, in order.
+func Variables() []string {
+	return slices.Sorted(maps.Keys(values(facts{})))
+}
+
+// facts are what a session is told.
+type facts struct {
+	project, actor, session string
+	iteration               int
+	item                    queue.Item
+	place                   Place
+	asks                    string // directory
+	previous                string
+	minutes, turns          int
+	usd                     float64
+	gates                   string
+	answer                  string
+	rig                     string
+}
+
+func values(f facts) map[string]string {
+	return map[string]string{
+		"SESSION_ID": f.session, "ITERATION": strconv.Itoa(f.iteration), "WORK_ITEM": f.item.ID, "RIG": cmp.Or(f.rig, f.project),
+		"PROJECT": f.project, "ACTOR": f.actor, "TITLE": f.item.Title, "BODY": indent(cmp.Or(f.item.Body, f.item.Title)),
+		"LABELS":  cmp.Or(strings.Join(f.item.Labels, ", "), "none"),
+		"ATTEMPT": strconv.Itoa(f.item.Attempts + 1), "MAX_ATTEMPTS": strconv.Itoa(f.item.Limit()),
+		"SOURCE": cmp.Or(f.item.Source, "none"), "TASK": cmp.Or(f.item.Task, "none"),
+		"WORKSPACE": f.place.Dir, "BRANCH": cmp.Or(f.place.Branch, "none"), "BASE": cmp.Or(f.place.Base, "none"),
+		"INTERRUPT_FILE": filepath.Join(f.asks, askFile), "ERROR_FILE": filepath.Join(f.asks, errorFile),
+		"PREVIOUS": cmp.Or(f.previous, "Nobody has worked on this item before."),
+		"ANSWER":   f.answer, "GATES": cmp.Or(f.gates, "The project's own checks, where it has any."),
+		"MINUTES": strconv.Itoa(f.minutes), "TURNS": strconv.Itoa(f.turns), "BUDGET_USD": strconv.FormatFloat(f.usd, 'f', 2, 64),
+	}
+}
+
+// indent sets an item's text off from the template around it: headings in it must not
+// look like ours.
+func indent(text string) string {
+	return "   > " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n   > ")
+}
+
+// render fills a template in. It is strict: a variable that there is not is an error,
+// for the session would otherwise begin with a hole in what it is told. What is filled
+// in is not looked at again.
+func render(template string, vars map[string]string) (string, error) {
+	if strings.TrimSpace(template) == "" {
+		return "", &BootstrapError{Problem: "it is empty"}
+	}
+	if len(template) > maxBootstrap {
+		return "", &BootstrapError{Problem: fmt.Sprintf("it has %d bytes, the most is %d", len(template), maxBootstrap)}
+	}
+	var b strings.Builder
+	rest, line := template, 1
+	for {
+		before, after, ok := strings.Cut(rest, "{{")
+		b.WriteString(before)
+		line += strings.Count(before, "\n")
+		if !ok {
+			return b.String(), nil
+		}
+		name, tail, ok := strings.Cut(after, "}}")
+		if !ok || strings.ContainsAny(name, "\n{") {
+			return "", &BootstrapError{line, `"{{" has no "}}" on its line`}
+		}
+		value, known := vars[strings.TrimSpace(name)]
+		if !known {
+			return "", &BootstrapError{line, fmt.Sprintf("there is no variable %q; there are %s", strings.TrimSpace(name), strings.Join(slices.Sorted(maps.Keys(vars)), ", "))}
+		}
+		b.WriteString(value)
+		rest = tail
+	}
+}
+
+// CheckTemplate says what is wrong with a template, before anything is begun by it.
+func CheckTemplate(template string) error {
+	_, err := render(template, values(facts{}))
+	return err
+}
+
+// request is what a claim's run is started with.
+func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) {
+	it, err := l.opt.Queue.Get(ctx, a.Claim.Item.ID)
+	if err != nil {
+		return run.Request{}, err
+	}
+	p, err := l.place(ctx, a.Claim)
+	if err != nil {
+		return run.Request{}, err
+	}
+	l.mu.Lock()
+	loopID, iteration := l.s.Loop, l.s.Slots[a.Slot].Iteration
+	l.mu.Unlock()
+	f := facts{
+		project: l.opt.Project, actor: l.opt.Actor, session: sessionOf(loopID, a.Claim), iteration: iteration, item: it, place: p,
+		asks: l.asks(a.Claim), turns: l.opt.Turns, minutes: int(a.Time / time.Minute), usd: a.USD, rig: lookEnv(l.opt.Env, "BD_RIG"),
+	}
+	resume := ""
+	if c := a.From; c != nil {
+		f.answer, f.previous = c.Answer, l.previous(c)
+		if !c.Fresh && c.Session != "" {
+			resume, f.session = c.Session, c.Session
+		}
+	}
+	prompt, err := render(cmp.Or(l.opt.Template, bootstrap), values(f))
+	if err != nil {
+		return run.Request{}, err
+	}
+	req := run.Request{
+		Task: firstWords(it, a.From, resume != ""), SystemPrompt: prompt, Model: l.opt.Model, WorkDir: p.Dir, AddDirs: []string{l.asks(a.Claim)},
+		Timeout: a.Time, Client: l.opt.Client, ScriptFile: l.opt.ScriptFile, IdempotencyKey: runKey(a.Claim), Detach: true,
+		Env: l.opt.Env, Origin: "loop",
+		Work: &run.Work{
+			Work:     agent.Work{AllowedTools: l.opt.Tools, Resume: resume, Vars: l.vars(f)},
+			MaxTurns: l.opt.Turns, MaxBudgetUSD: a.USD, Grace: StopGrace, Session: f.session,
+		},
+	}
+	if l.opt.Configure != nil {
+		l.opt.Configure(&req)
+	}
+	return req, nil
+}
+
+// firstWords are what a session begins with: short, for the rest is in its system
+// prompt. A session that is gone on with has that already.
+func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
+	var b strings.Builder
+	if resumed {
+		fmt.Fprintf(&b, "Go on with the item %s: %s\n", it.ID, it.Title)
+	} else {
+		fmt.Fprintf(&b, "You were started by the loop. Read what you were told of this session, and begin the work on the item %s: %s\n", it.ID, it.Title)
+	}
+	if from != nil && from.Answer != "" {
+		fmt.Fprintf(&b, "\nA person has answered what you asked:\n%s\n", from.Answer)
+	}
+	if resumed && it.LastError != "" {
+		fmt.Fprintf(&b, "\nWhy it was not done the last time:\n%s\n", it.LastError)
+	}
+	return b.String()
+}
+
+// vars are the variables of a session's environment: those of the spawning design, our
+// own, and the names that older harnesses read.
+func (l *Loop) vars(f facts) []string {
+	ask := filepath.Join(f.asks, askFile)
+	out := []string{
+		"SESSION_ID=" + f.session, "HARNESS_SESSION=true", "INTERRUPT_FILE=" + ask, "ERROR_FILE=" + filepath.Join(f.asks, errorFile),
+		"ITERATION=" + strconv.Itoa(f.iteration), "WORK_ITEM=" + f.item.ID, "REPRISE_ACTOR=" + f.actor,
+		"BD_ACTOR=" + cmp.Or(lookEnv(l.opt.Env, "BD_ACTOR"), f.actor), "BD_RIG=" + cmp.Or(f.rig, f.project),
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.place.Vars)) {
+		out = append(out, name+"="+f.place.Vars[name])
+	}
+	return out
+}
+
+func lookEnv(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// previous is what a new session is told of the one before.
+func (l *Loop) previous(c *core.Continuation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Another session has worked on this item before you (%s); it ended so: %s.\nIts changes are in your workspace.\n", c.Run, cmp.Or(c.Why, "unknown"))
+	if c.Answer != "" {
+		fmt.Fprintf(&b, "\nA person has said to it:\n\n%s\n", indent(c.Answer))
+	}
+	if r, err := l.opt.Runs.Get(c.Run); err == nil {
+		if text, err := readSmall(filepath.Join(r.Dir(), summaryFile), 8<<10); err == nil {
+			fmt.Fprintf(&b, "\nWhat was kept of it, for you to judge:\n\n%s\n", indent(text))
+		}
+	}
+	return b.String()
+}

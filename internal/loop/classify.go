@@ -1,0 +1,204 @@
+package loop
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/loop/core"
+	"reprise/internal/run"
+)
+
+// judge is how a run ended, as its record and its client's result tell it.
+func judge(r run.Record) core.Outcome {
+	o := core.Outcome{Run: r.ID, Session: r.SessionID, Completed: r.Status == run.Completed, Reason: r.StatusReason}
+	res := r.Result
+	if res != nil {
+		o.OK, o.Turns = res.OK, res.NumTurns
+		if res.Reason != "" && !strings.Contains(o.Reason, res.Reason) {
+			o.Reason = join(o.Reason, res.Reason)
+		}
+	}
+	if o.Turns == 0 && r.Heartbeat.MessageCount > 0 && !o.OK {
+		o.Turns = r.Heartbeat.MessageCount // it spoke, and did not live to count
+	}
+	switch {
+	case r.Status == run.TimedOut:
+		o.Class = core.TimedOut
+	case r.Status == run.Killed, r.Status == run.Interrupted:
+		o.Class = core.Cancelled
+	case o.Completed && o.OK && res.StopReason == "refusal":
+		o.OK, o.Class = false, core.Refused
+	case o.Completed && o.OK:
+		o.Reason = strings.TrimSpace(o.Reason) // such as tools that were denied, which is no failure
+	default:
+		o.Class = failed(r, res, &o)
+	}
+	if o.Class != core.None {
+		o.Signature = signature(o.Reason)
+	}
+	return o
+}
+
+// failed is the class of a run that ended badly by itself.
+func failed(r run.Record, res *agent.Result, o *core.Outcome) core.Class {
+	text := strings.ToLower(o.Reason)
+	if res != nil {
+		text += "\n" + strings.ToLower(clip(res.Text, 4000)+"\n"+strings.Join(res.Errors, "\n"))
+	}
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	status := 0
+	var subtype, stop string
+	if res != nil {
+		status, subtype, stop = res.APIStatus, res.Subtype, res.StopReason
+	}
+	switch {
+	case status == 401, status == 403, has("invalid api key", "please run /login", "not logged in", "authentication_error", "oauth token has expired", "401 unauthorized", "no sign of a login"):
+		return core.AuthFailed
+	case status == 429, has("usage limit reached", "rate_limit_error", "rate limit", "quota exceeded", "resource_exhausted"):
+		o.Reset = resetTime(text, statusTime(r))
+		return core.RateLimited
+	case has("prompt is too long", "context window", "context length", "context_length_exceeded", "maximum context", "input is too long"), stop == "model_context_window_exceeded":
+		return core.ContextFull
+	case subtype == "error_max_turns", has("maximum number of turns"):
+		return core.TurnsUsed
+	case subtype == "error_max_budget_usd", has("reached maximum budget"):
+		return core.BudgetUsed
+	case stop == "refusal":
+		return core.Refused
+	case status >= 400, has("the model's api failed", "overloaded_error", "connection error", "econnrefused", "econnreset", "etimedout"):
+		return core.APIError
+	case strings.HasPrefix(text, "failed to start agent"):
+		return core.SpawnFailed
+	case !o.Completed && (res == nil || res.Subtype == ""):
+		return core.Crashed
+	}
+	return core.None // the core tells what is missing
+}
+
+func statusTime(r run.Record) time.Time {
+	if r.EndedAt != nil {
+		return *r.EndedAt
+	}
+	return r.StatusUpdatedAt
+}
+
+// startClass is why a run could not be started.
+func startClass(err error) core.Class {
+	var b *BootstrapError
+	text := strings.ToLower(err.Error())
+	switch {
+	case errors.As(err, &b):
+		return core.BadBootstrap
+	case strings.Contains(text, "no sign of a login"), strings.Contains(text, "not logged in"):
+		return core.AuthFailed
+	}
+	return core.SpawnFailed
+}
+
+// The forms in which services say until when they want to be left alone. They are
+// compiled when the first rate limit is met.
+var resetForms = sync.OnceValue(func() (f struct{ epoch, in, clock *regexp.Regexp }) {
+	f.epoch = regexp.MustCompile(`limit reached\|(\d{10})\b`)
+	f.in = regexp.MustCompile(`(?:try again|retry|retry-after|resets?)(?: after)?(?: in)?:? (\d+(?:\.\d+)?) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?\b`)
+	f.clock = regexp.MustCompile(`resets?(?: at)? (\d{1,2})(?::(\d{2}))? ?(am|pm)?\b`)
+	return f
+})
+
+// resetTime is when a rate limit is over, by what was said at a time; zero where that
+// says nothing.
+func resetTime(text string, at time.Time) time.Time {
+	f := resetForms()
+	if m := f.epoch.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.ParseInt(m[1], 10, 64)
+		return time.Unix(n, 0).UTC()
+	}
+	if m := f.in.FindStringSubmatch(text); m != nil && (m[2] != "" || !f.clock.MatchString(text)) {
+		n, _ := strconv.ParseFloat(m[1], 64)
+		unit := time.Second
+		switch {
+		case strings.HasPrefix(m[2], "ms"), strings.HasPrefix(m[2], "milli"):
+			unit = time.Millisecond
+		case strings.HasPrefix(m[2], "m"):
+			unit = time.Minute
+		case strings.HasPrefix(m[2], "h"):
+			unit = time.Hour
+		}
+		return at.Add(time.Duration(min(n, 1e6) * float64(unit))).UTC()
+	}
+	if m := f.clock.FindStringSubmatch(text); m != nil {
+		return clockTime(m, at)
+	}
+	return time.Time{}
+}
+
+// clockTime is the next time that a clock on the wall shows what was said, "3pm".
+func clockTime(m []string, at time.Time) time.Time {
+	hour, _ := strconv.Atoi(m[1])
+	minute := 0
+	if m[2] != "" {
+		minute, _ = strconv.Atoi(m[2])
+	}
+	switch {
+	case m[3] == "pm" && hour < 12:
+		hour += 12
+	case m[3] == "am" && hour == 12:
+		hour = 0
+	}
+	if hour > 23 || minute > 59 {
+		return time.Time{}
+	}
+	local := at.Local()
+	t := time.Date(local.Year(), local.Month(), local.Day(), hour, minute, 0, 0, local.Location())
+	if !t.After(local) {
+		t = t.AddDate(0, 0, 1)
+	}
+	return t.UTC()
+}
+
+// signature makes failures comparable: what differs from one run to the next, such as
+// ids, numbers and paths, is taken out.
+func signature(reason string) string {
+	var b strings.Builder
+	digit := false
+	for _, w := range strings.Fields(strings.ToLower(reason)) {
+		if strings.ContainsAny(w, `/\`) || strings.HasPrefix(w, "run-") {
+			w = "…"
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		for _, r := range w {
+			if r >= '0' && r <= '9' {
+				if !digit {
+					b.WriteByte('#')
+				}
+				digit = true
+				continue
+			}
+			digit = false
+			b.WriteRune(r)
+		}
+		digit = false
+		if b.Len() > 200 {
+			break
+		}
+	}
+	return clip(b.String(), 200)
+}
+
+// resumable reports whether a new run can go on in the session of this one.
+func resumable(r run.Record) bool {
+	return (r.Client == agent.KindClaude || r.Client == agent.KindScript) && r.SessionID != "" && r.Heartbeat.MessageCount > 0
+}

@@ -1,0 +1,324 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+	"reprise/internal/run"
+)
+
+// do does one action, in a goroutine of its own: it may take long.
+func (l *Loop) do(ctx context.Context, a core.Action) {
+	l.actions.Go(func() {
+		if e := l.act(ctx, a); e != nil {
+			l.send(ctx, e)
+		}
+	})
+}
+
+// act does an action and returns its answer, nil where there is none (yet).
+func (l *Loop) act(ctx context.Context, a core.Action) core.Event {
+	switch a.Op {
+	case core.OpClaim:
+		return l.claim(ctx, a)
+	case core.OpPrepare:
+		return l.prepare(ctx, a)
+	case core.OpLaunch:
+		return l.launch(ctx, a)
+	case core.OpWatch:
+		return l.watch(ctx, a)
+	case core.OpStop:
+		return l.stop(ctx, a)
+	case core.OpVerify:
+		return l.verify(ctx, a)
+	case core.OpSettle:
+		return l.settle(ctx, a)
+	case core.OpArchive:
+		return l.archive(ctx, a)
+	case core.OpRelease:
+		l.try(ctx, "give back a claim", func() error {
+			_, err := l.opt.Queue.Release(ctx, queue.Token(a.Claim.Token), "claimed by a loop that went on without it")
+			return err
+		})
+	case core.OpUnpark:
+		_, err := l.opt.Queue.Unpark(ctx, a.Item, "a person has answered")
+		if err != nil && !errors.Is(err, queue.ErrState) && !errors.Is(err, queue.ErrNotFound) {
+			l.warn("put an item back", err)
+			return core.Broken{Slot: -1, Err: err.Error()}
+		}
+		return core.Unparked{Item: a.Item}
+	case core.OpNotify:
+		l.notify(ctx, a)
+	case core.OpRaise:
+		l.try(ctx, "make the interrupt visible", func() error { return l.store.raise(a.Kind + ": " + a.Text) })
+	case core.OpLower:
+		l.try(ctx, "take the interrupt away", l.store.lower)
+	case core.OpFinish:
+		l.try(ctx, "keep the figures", func() error { return l.store.writeMetrics(l.State()) })
+	}
+	return nil
+}
+
+// try does what has no answer, a few times where it cannot be done.
+func (l *Loop) try(ctx context.Context, what string, f func() error) {
+	for wait := 50 * time.Millisecond; ; wait *= 4 {
+		err := f()
+		if err == nil {
+			return
+		}
+		if lostClaim(err) || wait > 20*time.Second {
+			l.warn(what, err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (l *Loop) warn(what string, err error) { l.opt.Log.Warn(what, "error", err.Error()) }
+
+func broken(a core.Action, err error) core.Event {
+	return core.Broken{Slot: a.Slot, Seq: a.Seq, Err: err.Error()}
+}
+
+func (l *Loop) claimOptions(slot int) queue.ClaimOptions {
+	return queue.ClaimOptions{Worker: fmt.Sprintf("loop/%d", slot+1), Lease: Lease, Labels: l.opt.Labels, Agent: l.opt.Client}
+}
+
+func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
+	c, err := l.opt.Queue.Claim(ctx, l.claimOptions(a.Slot))
+	if errors.Is(err, queue.ErrEmpty) {
+		e := core.Claimed{Slot: a.Slot, Seq: a.Seq}
+		if e.Empty, e.NextIn, err = l.outlook(ctx); err != nil {
+			return broken(a, err)
+		}
+		l.await(ctx)
+		return e
+	}
+	if err != nil {
+		l.warn("claim", err)
+		return broken(a, err)
+	}
+	claim := core.Claim{Item: core.Item{ID: c.Item.ID, NoChangeOK: c.Item.NoChangeOK}, Fence: int64(c.Fence), Token: string(c.Token)}
+	return core.Claimed{Slot: a.Slot, Seq: a.Seq, Claim: &claim}
+}
+
+// outlook says whether anything may still become ready, and when.
+func (l *Loop) outlook(ctx context.Context) (empty bool, next time.Duration, err error) {
+	list, err := l.opt.Queue.List(ctx, queue.Filter{States: []queue.State{queue.Ready, queue.Claimed}, Labels: l.opt.Labels})
+	if err != nil {
+		return false, 0, err
+	}
+	empty = true
+	for _, it := range list.Items {
+		if it.Agent != "" && l.opt.Client != "" && it.Agent != l.opt.Client {
+			continue
+		}
+		empty = false
+		if it.State == queue.Ready {
+			if d := max(it.NotBefore.Sub(l.opt.Now()), 10*time.Millisecond); next == 0 || d < next {
+				next = d
+			}
+		}
+	}
+	return empty, next, nil
+}
+
+// await has one goroutine wait for the queue, and tell the core once.
+func (l *Loop) await(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting {
+		return
+	}
+	l.waiting = true
+	l.actions.Go(func() {
+		err := l.opt.Queue.Wait(ctx, l.claimOptions(0))
+		l.mu.Lock()
+		l.waiting = false
+		l.mu.Unlock()
+		if err == nil {
+			l.send(ctx, core.QueueChanged{})
+		} else if ctx.Err() == nil {
+			l.warn("wait for work", err) // the core looks again by itself
+		}
+	})
+}
+
+func (l *Loop) prepare(ctx context.Context, a core.Action) core.Event {
+	if _, err := l.place(ctx, a.Claim); err != nil {
+		l.warn("prepare a workspace", err)
+		if passing(err) {
+			return broken(a, err)
+		}
+		return core.Prepared{Slot: a.Slot, Seq: a.Seq, Err: oneLine(err.Error(), 500)}
+	}
+	return core.Prepared{Slot: a.Slot, Seq: a.Seq}
+}
+
+// place is where a claim is worked on: made once in this process, and found again by
+// the next.
+func (l *Loop) place(ctx context.Context, c core.Claim) (Place, error) {
+	l.mu.Lock()
+	p, ok := l.places[placeKey(c)]
+	l.mu.Unlock()
+	if ok {
+		return p, nil
+	}
+	it, err := l.opt.Queue.Get(ctx, c.Item.ID)
+	if err != nil {
+		return Place{}, err
+	}
+	if p, err = l.opt.Places.Prepare(ctx, it, c.Fence); err != nil {
+		return Place{}, err
+	}
+	l.mu.Lock()
+	l.places[placeKey(c)] = p
+	l.mu.Unlock()
+	return p, l.opt.Disk.MkdirAll(l.asks(c), 0o700)
+}
+
+// verify has the work checked. What cannot be found out counts as failed: nobody
+// could say that it passes.
+func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
+	e := core.Verified{Slot: a.Slot, Seq: a.Seq, Gate: core.GateNone}
+	if l.opt.Check == nil {
+		return e
+	}
+	p, err := l.place(ctx, a.Claim)
+	if err != nil {
+		return broken(a, err)
+	}
+	r, err := l.opt.Runs.Get(a.Run)
+	if err != nil {
+		return broken(a, err)
+	}
+	got, err := l.opt.Check(ctx, p, r)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		if passing(err) {
+			return broken(a, err)
+		}
+		got = Checked{Gate: core.GateFailed, Text: "the checks could not be run: " + err.Error()}
+	}
+	e.Gate, e.Text = got.Gate, clip(got.Text, 4000)
+	return e
+}
+
+// settle tells the queue how an iteration ended.
+func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
+	e := core.Settled{Slot: a.Slot, Seq: a.Seq}
+	t, h, reason := queue.Token(a.Claim.Token), a.How, clip(a.How.Reason, 2000)
+	outcome := l.outcome(a)
+	var it queue.Item
+	var err error
+	switch h.Fate {
+	case core.Done:
+		it, err = l.opt.Queue.Done(ctx, t, outcome)
+	case core.Retry:
+		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), Outcome: outcome})
+	case core.GiveUp:
+		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), Permanent: true, Outcome: outcome})
+	case core.Park:
+		it, err = l.opt.Queue.Park(ctx, a.Claim.Item.ID, t, string(h.Class)+": "+reason)
+	default:
+		if h.Delay > 0 {
+			it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), Free: true, RetryAfter: h.Delay})
+		} else {
+			it, err = l.opt.Queue.Release(ctx, t, string(h.Class)+": "+reason)
+		}
+	}
+	switch {
+	case err == nil:
+		e.GaveUp = it.State == queue.Dead
+	case lostClaim(err):
+		e.Lost = true
+	default:
+		l.warn("settle "+a.Claim.Item.ID, err)
+		return broken(a, err)
+	}
+	return e
+}
+
+func failure(h *core.Settle) string {
+	if h.Reason == "" {
+		return string(h.Class)
+	}
+	return string(h.Class) + ": " + clip(h.Reason, 2000)
+}
+
+// outcome is what is kept with the item.
+func (l *Loop) outcome(a core.Action) queue.Outcome {
+	o := queue.Outcome{Run: a.Run}
+	if a.Run == "" {
+		return o
+	}
+	r, err := l.opt.Runs.Get(a.Run)
+	if err != nil {
+		return o
+	}
+	o.Session = r.SessionID
+	if r.Result != nil {
+		o.Summary = clip(strings.TrimSpace(r.Result.Text), 1000)
+	}
+	o.Data, _ = json.Marshal(map[string]any{"completed": a.How.Completed, "succeeded": a.How.Succeeded, "verified": a.How.Verified})
+	return o
+}
+
+// stop tells a run to stop. Whoever watches it hears of its end, unless nobody knew
+// yet that it runs.
+func (l *Loop) stop(ctx context.Context, a core.Action) core.Event {
+	id := a.Run
+	if id == "" {
+		r, err := l.opt.Runs.ByKey(runKey(a.Claim))
+		if errors.Is(err, run.ErrNotFound) {
+			return core.Exited{Slot: a.Slot}
+		}
+		if err != nil {
+			return broken(a, err)
+		}
+		id = r.ID
+	}
+	// The stop itself must go on when the loop is told to leave at once: half a stop
+	// would be a run that nobody keeps the context of.
+	stop := l.opt.Runs.Cancel
+	if a.Keep {
+		stop = l.opt.Runs.Interrupt
+	}
+	r, err := stop(ctx, id, a.Text)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.warn("stop "+id, err) // the core asks again
+		}
+		return nil
+	}
+	if a.Run == "" && r.Status.Settled() {
+		return core.Exited{Slot: a.Slot, Outcome: l.ended(ctx, a, r)}
+	}
+	return nil
+}
+
+func (l *Loop) notify(ctx context.Context, a core.Action) {
+	if l.opt.Notify == nil {
+		return
+	}
+	n := Notice{Kind: a.Kind, Text: clip(a.Text, 2000), Project: l.opt.Project, Loop: l.State().Loop, Item: a.Item, At: l.opt.Now().UTC()}
+	// Told even by a loop that is just ending.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	if err := l.opt.Notify(ctx, n); err != nil {
+		l.warn("notify", err)
+		l.tell("notify", a.Slot, "it could not be told: "+err.Error())
+	}
+}

@@ -1,0 +1,199 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"reprise/internal/loop/core"
+)
+
+// lookAgain is how often requests are looked for where the system tells nothing of
+// new files, or might not.
+const lookAgain = 30 * time.Second
+
+// requests hears what people want: the files in requests/, and interrupt.txt, which may
+// be made and removed by hand.
+func (l *Loop) requests(ctx context.Context) {
+	every := lookAgain
+	var told <-chan fsnotify.Event
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer w.Close()
+		err = errors.Join(w.Add(l.opt.Dir), w.Add(filepath.Join(l.opt.Dir, requestsDir)))
+		told = w.Events
+	}
+	if err != nil {
+		every = WatchEvery
+		l.warn("watch the loop's directory", err)
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	l.listen(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			l.listen(ctx)
+		case e, ok := <-told:
+			if !ok {
+				told = nil
+				ticker.Reset(WatchEvery)
+				continue
+			}
+			if filepath.Base(e.Name) == interruptFile || filepath.Base(filepath.Dir(e.Name)) == requestsDir && e.Has(fsnotify.Create) {
+				l.listen(ctx)
+			}
+		}
+	}
+}
+
+// listen looks once.
+func (l *Loop) listen(ctx context.Context) {
+	list, bad := l.store.take()
+	for _, err := range bad {
+		l.warn("requests", err)
+	}
+	for _, r := range list {
+		l.obey(ctx, r)
+	}
+	s := l.State()
+	why, err := readSmall(filepath.Join(l.opt.Dir, interruptFile), maxAsk)
+	there := !errors.Is(err, fs.ErrNotExist)
+	switch {
+	case there && s.Phase != core.Waiting && !l.store.wasRaised():
+		l.store.mu.Lock()
+		l.store.raised = true // whoever answers removes it
+		l.store.mu.Unlock()
+		l.send(ctx, core.Interrupted{Why: orElse(strings.TrimSpace(why), "a person has put "+interruptFile+" there")})
+	case !there && s.Phase == core.Waiting && l.store.wasRaised():
+		if _, err := os.Lstat(l.opt.Dir); err != nil {
+			return // the directory cannot be read, which is no answer
+		}
+		l.store.mu.Lock()
+		l.store.raised = false
+		l.store.mu.Unlock()
+		l.tell("resume", -1, "the interrupt file was removed")
+		l.send(ctx, core.Resumed{})
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// obey does what a request asks for.
+func (l *Loop) obey(ctx context.Context, r Request) {
+	s := l.State()
+	if r.Loop != "" && r.Loop != s.Loop {
+		l.tell("request", -1, fmt.Sprintf("%s is for %s, which is over: dropped", r.Kind, r.Loop))
+		return
+	}
+	l.tell("request", -1, strings.TrimSpace(r.Kind+" "+oneLine(r.Why+" "+r.Answer, 300)))
+	switch r.Kind {
+	case "interrupt":
+		l.send(ctx, core.Interrupted{Why: orElse(r.Why, "a person wants to look")})
+	case "pause":
+		l.send(ctx, core.PauseAsked{})
+	case "stop":
+		l.send(ctx, core.StopAsked{Why: orElse(r.Why, "a person stopped it"), Drain: r.Drain})
+	case "resume":
+		e := core.Resumed{Answer: r.Answer, Items: r.Items}
+		if m := r.More; m != nil {
+			more := s.Limits
+			more.MaxUSD, more.MaxTokens = more.MaxUSD+m.USD, more.MaxTokens+m.Tokens
+			more.MaxIterations, more.MaxTime = more.MaxIterations+m.Iterations, more.MaxTime+m.Time
+			e.More = &more
+		}
+		l.send(ctx, e)
+	default:
+		l.tell("request", -1, fmt.Sprintf("%q is no request that a loop knows", oneLine(r.Kind, 40)))
+	}
+}
+
+// tell puts a line into the audit.
+func (l *Loop) tell(op string, slot int, text string) {
+	s := l.State()
+	line := Line{V: 1, At: l.opt.Now().UTC(), Loop: s.Loop, Op: op, Text: text, Worker: slot + 1}
+	if slot >= 0 && slot < len(s.Slots) {
+		p := &s.Slots[slot]
+		line.Iteration, line.Item, line.Run = p.Iteration, p.Claim.Item.ID, p.Run
+	}
+	l.put(line)
+}
+
+func (l *Loop) put(line Line) {
+	l.store.add(line)
+	if l.opt.Say != nil {
+		l.opt.Say(line)
+	}
+}
+
+// audit tells of an event, and of what was begun because of it. Progress is not told:
+// it would be most of the file.
+func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
+	switch e := e.(type) {
+	case core.Claimed:
+		if e.Claim != nil {
+			l.tell("claimed", e.Slot, fmt.Sprintf("%s, under number %d", e.Claim.Item.ID, e.Claim.Fence))
+		}
+	case core.Prepared:
+		if e.Err != "" {
+			l.tell("workspace", e.Slot, "it has none: "+e.Err)
+		}
+	case core.Launched:
+		if e.Class == core.None {
+			l.tell("launched", e.Slot, e.Run)
+		} else {
+			l.tell("launch failed", e.Slot, string(e.Class)+": "+e.Err)
+		}
+	case core.AgentAsks:
+		l.tell("asks", e.Slot, e.Why)
+	case core.Exited:
+		o := e.Outcome
+		l.tell("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %d turns, changed %v, %.2f USD, %d tokens %s", o.Completed, o.OK, o.Turns, o.Changed, o.Cost, o.Tokens, join(string(o.Class), oneLine(o.Reason, 300)))))
+	case core.Verified:
+		l.tell("checked", e.Slot, strings.TrimSpace(string(e.Gate)+" "+oneLine(e.Text, 300)))
+	case core.LeaseLost:
+		l.tell("lease lost", e.Slot, e.Item)
+	case core.Broken:
+		l.tell("put off", e.Slot, e.Err)
+	case core.Interrupted:
+		l.tell("interrupt", -1, e.Why)
+	case core.Resumed:
+		l.tell("resumed", -1, e.Answer)
+	case core.PauseAsked:
+		l.tell("paused", -1, "")
+	case core.StopAsked:
+		l.tell("stop", -1, e.Why)
+	}
+	for _, a := range out {
+		switch a.Op {
+		case core.OpStop:
+			l.tell("stopping", a.Slot, a.Text)
+		case core.OpSettle, core.OpArchive:
+			h := a.How
+			if _, settled := e.(core.Settled); a.Op == core.OpArchive && (settled || h.Fate == core.Drop) {
+				l.tell("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), join(string(h.Class), oneLine(h.Reason, 300)))))
+			}
+		case core.OpNotify:
+			l.tell("person", a.Slot, a.Kind+": "+a.Text)
+		case core.OpFinish:
+			l.tell("finished", -1, a.Text)
+		}
+	}
+	if s := l.State(); s.Phase != before {
+		l.tell("phase", -1, strings.TrimSpace(string(s.Phase)+" "+s.Reason))
+	}
+}

@@ -1,0 +1,394 @@
+// Package loop keeps agents going on what is in the queue: it claims an item, gives
+// it a place to work, starts a run, watches it, has the work checked, settles the
+// item and keeps what there is to know of it, until a ceiling is reached or a person
+// has to decide something.
+//
+// What is done next is decided by package core, which is pure; this package does it.
+// It owns one directory, <data>/projects/<name>/loop: loop.json (the core's state),
+// audit.jsonl, iterations.jsonl, metrics.json, interrupt.txt (there while a person must
+// decide), requests/ (what people want of a loop that runs), asks/ (one directory a
+// claim, in which its run can ask), and loop.lock. In the directories of its runs it
+// writes iteration.json, tools.jsonl, errors.jsonl, context.json, summary.md, and a
+// copy of what the run asked.
+//
+// It takes loop.lock, which one loop of a project holds for as long as it lives; the
+// locks of queue, runs and workspaces come after it.
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+	"reprise/internal/run"
+)
+
+// Names of the files in a loop's directory.
+const (
+	stateFile      = "loop.json"
+	auditFile      = "audit.jsonl"
+	iterationsFile = "iterations.jsonl"
+	metricsFile    = "metrics.json"
+	interruptFile  = "interrupt.txt"
+	requestsDir    = "requests"
+	asksDir        = "asks"
+	lockFile       = "loop.lock"
+	ownerFile      = "owner.json"
+)
+
+// Times of a loop.
+const (
+	// WatchEvery is how often a run's record is looked at.
+	WatchEvery = 2 * time.Second
+	// Lease is how long a claim holds that nobody renews, and renewEvery how often
+	// it is renewed.
+	Lease      = 60 * time.Second
+	renewEvery = 15 * time.Second
+	// StopGrace is the time between asking an agent to end and killing it.
+	StopGrace = 30 * time.Second
+)
+
+// ErrRuns says that a loop of the project runs already.
+var ErrRuns = errors.New("a loop of this project runs already")
+
+// Runs starts runs and answers for them; *run.Manager does.
+type Runs interface {
+	Start(ctx context.Context, req run.Request) (run.Record, error)
+	ByKey(key string) (run.Record, error)
+	Get(id string) (run.Record, error)
+	Settle(ctx context.Context, id string) (run.Record, error)
+	Wait(ctx context.Context, id string) (run.Record, error)
+	Cancel(ctx context.Context, id, reason string) (run.Record, error)
+	Interrupt(ctx context.Context, id, reason string) (run.Record, error)
+}
+
+// Place is where an item is worked on.
+type Place struct {
+	Name   string            `json:"name"`
+	Dir    string            `json:"dir"`  // where the agent begins
+	Top    string            `json:"top"`  // of the working tree
+	Base   string            `json:"base"` // the commit that the work began at, "" outside git
+	Branch string            `json:"branch,omitempty"`
+	Vars   map[string]string `json:"-"` // of the environment of who works there
+}
+
+// Work is what has become of a place.
+type Work struct {
+	Changed bool
+	Files   []string // a few of them
+	Diff    string   // cut
+}
+
+// Places gives items a place to work.
+type Places interface {
+	// Prepare makes an item's place, or goes on with the one that it has.
+	Prepare(ctx context.Context, item queue.Item, fence int64) (Place, error)
+	// Look says what has changed there since the work began.
+	Look(ctx context.Context, p Place) (Work, error)
+	// Finish is for the end of an iteration: of an item that is done the work is kept
+	// where the settings want it. Done twice, it does no harm. note says what was done
+	// with it; a conflict is one for the next item.
+	Finish(ctx context.Context, p Place, item queue.Item, fate core.Fate) (note string, conflict bool, err error)
+}
+
+// Checked is what the project's checks say of a place.
+type Checked struct {
+	Gate core.Gate
+	Text string // what failed
+	ID   string // of the verification
+}
+
+// Notice is what a person is told.
+type Notice struct {
+	Kind    string    `json:"kind"`
+	Text    string    `json:"text"`
+	Project string    `json:"project"`
+	Loop    string    `json:"loop"`
+	Item    string    `json:"item,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// Options are a loop's world.
+type Options struct {
+	Dir     string
+	Project string
+	Queue   queue.Queue
+	Runs    Runs
+	Places  Places
+	// Check has the project's checks run in a place; nil: there are none.
+	Check func(ctx context.Context, p Place, run run.Record) (Checked, error)
+
+	Client     string // "" is the default one
+	ScriptFile string
+	Model      string
+	Labels     []string // only items that have all of these
+	Turns      int
+	Tools      []string
+	Template   string // of the bootstrap; "" is the embedded one
+	Actor      string
+	Env        []string // that agents start from
+	// Configure adds to a request what a client needs beside; nil is nothing.
+	Configure func(*run.Request)
+	// Unattended says that nobody is there: what is not certain is refused.
+	Unattended bool
+
+	Limits core.Limits
+	Disk   durable.Disk
+	Now    func() time.Time
+	Log    *slog.Logger
+	// Notify tells a person; nil is nobody.
+	Notify func(context.Context, Notice) error
+	// Say is told each line of the audit, for a terminal; nil is nobody.
+	Say func(Line)
+}
+
+// Loop is one night's work.
+type Loop struct {
+	opt   Options
+	store *store
+
+	base   time.Duration // of the loop's clock when this process began
+	began  time.Time     // with a monotonic reading
+	events chan core.Event
+
+	mu     sync.Mutex // of what follows, which goroutines besides the driver read
+	s      core.State
+	places map[string]Place // by claim
+	asked  map[string]bool  // runs that have asked already
+	ours   map[string]bool  // runs that this process started
+
+	actions sync.WaitGroup
+	waiting bool  // somebody waits for the queue
+	saved   int64 // revision of the state on disk
+}
+
+// New is a loop that has not begun.
+func New(opt Options) *Loop {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Loop{
+		opt: opt, store: newStore(opt.Dir, opt.Disk, opt.Now), events: make(chan core.Event, 256),
+		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{},
+	}
+}
+
+// Run works until the loop has ended, and says how it stands then. The first value
+// from stop ends it gracefully: what runs is stopped and given back. The end of ctx, or
+// a second value, leaves everything as it is, for the next loop to go on with.
+func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) {
+	unlock, err := l.store.lock()
+	if err != nil {
+		return core.State{}, err
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := l.begin(ctx); err != nil {
+		return core.State{}, err
+	}
+	var helpers sync.WaitGroup
+	helpers.Go(func() { l.renew(ctx) })
+	helpers.Go(func() { l.requests(ctx) })
+	err = l.drive(ctx, stop)
+	cancel()
+	l.actions.Wait()
+	helpers.Wait()
+	return l.State(), errors.Join(err, l.store.flush(context.WithoutCancel(ctx)))
+}
+
+// State is the loop's state as it is.
+func (l *Loop) State() core.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.s.Clone()
+}
+
+// begin takes up the loop that was there, or begins a new one.
+func (l *Loop) begin(ctx context.Context) error {
+	old, err := l.store.state()
+	if err != nil {
+		return err
+	}
+	l.began = time.Now()
+	now := core.Time{Wall: l.opt.Now().UTC()}
+	switch {
+	case old == nil:
+		l.s = core.New(newID(), l.opt.Limits, now)
+	case old.Phase == core.Finished:
+		l.s = core.New(newID(), l.opt.Limits, now)
+		l.s.Items = old.Items // what is set aside stays, with what was said to it
+	default:
+		l.s = *old
+		l.base = old.Now.Loop
+		l.adopt(l.opt.Limits)
+	}
+	if err := l.store.own(l.s.Loop); err != nil {
+		return err
+	}
+	held := l.held(ctx)
+	if _, err := l.opt.Queue.Reclaim(ctx); err != nil {
+		return fmt.Errorf("look after the queue: %w", err)
+	}
+	if l.s.Phase == core.Waiting {
+		if err := l.store.raise(l.s.Interrupt.Why); err != nil {
+			return err
+		}
+	} else if err := l.store.lower(); err != nil {
+		return err
+	}
+	l.tell("loop", -1, fmt.Sprintf("%s begins, with %d workers", l.s.Loop, len(l.s.Slots)))
+	return l.step(ctx, core.Started{Claims: held})
+}
+
+// adopt takes new limits for a loop that goes on. It keeps at least the workers that
+// have something to do.
+func (l *Loop) adopt(n core.Limits) {
+	l.s.Limits = n
+	for len(l.s.Slots) < n.Workers {
+		l.s.Slots = append(l.s.Slots, core.Slot{Step: core.Idle})
+	}
+	for len(l.s.Slots) > n.Workers && l.s.Slots[len(l.s.Slots)-1].Step == core.Idle {
+		l.s.Slots = l.s.Slots[:len(l.s.Slots)-1]
+	}
+}
+
+// held are the claims of the state that are still good. A claim that the loop made
+// and did not live to write down ends with its lease.
+func (l *Loop) held(ctx context.Context) (out []core.Claim) {
+	for _, c := range l.s.Claims() {
+		if _, err := l.opt.Queue.Extend(ctx, queue.Token(c.Token), Lease); err == nil || !lostClaim(err) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func lostClaim(err error) bool {
+	return errors.Is(err, queue.ErrLost) || errors.Is(err, queue.ErrNotFound) || errors.Is(err, queue.ErrState) || errors.Is(err, queue.ErrDamaged)
+}
+
+// now is the time on both clocks. The loop's own goes on where it was when it was
+// written down last, and stands still while no loop runs.
+func (l *Loop) now() core.Time {
+	return core.Time{Loop: l.base + time.Since(l.began), Wall: l.opt.Now().UTC()}
+}
+
+// drive gives the core what happens and does what it says.
+func (l *Loop) drive(ctx context.Context, stop <-chan string) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	stopping := false
+	for l.s.Phase != core.Finished {
+		at, ok := l.s.Wake()
+		timer.Stop()
+		if ok {
+			timer.Reset(max(at-l.now().Loop, 0))
+		}
+		var e core.Event
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case why := <-stop:
+			if stopping {
+				return fmt.Errorf("left at once: %s; what runs goes on, and `reprise loop run` takes it up", why)
+			}
+			stopping = true
+			e = core.StopAsked{Why: why}
+		case e = <-l.events:
+		case <-timer.C:
+			e = core.Tick{}
+		}
+		if err := l.step(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step gives the core one event. The state is on disk before anything is done by it.
+func (l *Loop) step(ctx context.Context, e core.Event) error {
+	var out []core.Action
+	l.mu.Lock()
+	before := l.s.Phase
+	l.s.Advance(l.now(), e, &out)
+	l.mu.Unlock()
+	l.audit(e, before, out)
+	if err := l.save(ctx); err != nil {
+		return err
+	}
+	for _, a := range out {
+		l.do(ctx, a)
+	}
+	return nil
+}
+
+// save writes the state, and on a disk that is full tries until it can: nothing that is
+// not written down is done.
+func (l *Loop) save(ctx context.Context) error {
+	wait := 100 * time.Millisecond
+	for l.s.Rev != l.saved {
+		err := l.store.save(l.s)
+		if err == nil {
+			l.saved = l.s.Rev
+			return nil
+		}
+		l.opt.Log.Error("keep the loop's state", "error", err.Error(), "again_in", wait.String())
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the loop's state could not be kept: %w", err)
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 10*time.Second)
+	}
+	return nil
+}
+
+// renew keeps the leases of what the loop holds.
+func (l *Loop) renew(ctx context.Context) {
+	ticker := time.NewTicker(renewEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		s := l.State()
+		for i := range s.Slots {
+			p := &s.Slots[i]
+			if p.Claim.Fence == 0 || p.Lost || p.Step == core.Archiving {
+				continue
+			}
+			_, err := l.opt.Queue.Extend(ctx, queue.Token(p.Claim.Token), Lease)
+			switch {
+			case err == nil || ctx.Err() != nil:
+			case lostClaim(err):
+				l.send(ctx, core.LeaseLost{Slot: i, Item: p.Claim.Item.ID, Fence: p.Claim.Fence})
+			default:
+				l.opt.Log.Warn("renew a lease", "item", p.Claim.Item.ID, "error", err.Error())
+			}
+		}
+	}
+}
+
+// send hands an event to the driver.
+func (l *Loop) send(ctx context.Context, e core.Event) {
+	select {
+	case l.events <- e:
+	case <-ctx.Done():
+	}
+}
+
+// placeKey names a claim in this process.
+func placeKey(c core.Claim) string { return fmt.Sprintf("%s-%d", c.Item.ID, c.Fence) }
+
+// asks is the directory in which the run of a claim can ask for a person.
+func (l *Loop) asks(c core.Claim) string { return filepath.Join(l.opt.Dir, asksDir, placeKey(c)) }

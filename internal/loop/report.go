@@ -1,0 +1,239 @@
+package loop
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/loop/core"
+	"reprise/internal/mdfile"
+)
+
+// record adds an iteration to the list of all.
+func (s *store) record(ctx context.Context, it Iteration) error {
+	line, err := json.Marshal(it)
+	if err != nil {
+		return err
+	}
+	if err := s.disk.Append(ctx, s.path(iterationsFile), append(line, '\n'), 0o600); err != nil {
+		return fmt.Errorf("keep an iteration: %w", err)
+	}
+	return nil
+}
+
+// Iterations are those of a loop, or with "" of all loops there were, in their order. A
+// line that cannot be read is counted and passed over. One that was written twice,
+// because its loop died in the middle, counts once.
+func Iterations(dir, loop string) (out []Iteration, bad int, err error) {
+	at := map[string]int{}
+	bad, err = readLines(filepath.Join(dir, iterationsFile), func(data []byte) error {
+		var it Iteration
+		if err := json.Unmarshal(data, &it); err != nil {
+			return err
+		}
+		if loop != "" && it.Loop != loop {
+			return nil
+		}
+		key := fmt.Sprintf("%s/%s/%d", it.Loop, it.Item, it.Fence)
+		if i, twice := at[key]; twice {
+			out[i] = it
+			return nil
+		}
+		at[key] = len(out)
+		out = append(out, it)
+		return nil
+	})
+	return out, bad, err
+}
+
+// Audit are the lines of the audit, of a loop or with "" of all.
+func Audit(dir, loop string) (out []Line, bad int, err error) {
+	bad, err = readLines(filepath.Join(dir, auditFile), func(data []byte) error {
+		var l Line
+		if err := json.Unmarshal(data, &l); err != nil {
+			return err
+		}
+		if loop == "" || l.Loop == loop {
+			out = append(out, l)
+		}
+		return nil
+	})
+	return out, bad, err
+}
+
+// AuditFile is where the audit of the loop in a directory is.
+func AuditFile(dir string) string { return filepath.Join(dir, auditFile) }
+
+func readLines(path string, each func([]byte) error) (bad int, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 64<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 && each(line) != nil {
+			bad++
+		}
+		if errors.Is(err, io.EOF) {
+			return bad, nil
+		}
+		if err != nil {
+			return bad, err
+		}
+	}
+}
+
+// Metrics are a loop's figures.
+type Metrics struct {
+	V             int        `json:"v"`
+	Loop          string     `json:"loop"`
+	Phase         core.Phase `json:"phase"`
+	Began         time.Time  `json:"began"`
+	WorkedSeconds float64    `json:"worked_seconds"`
+	Workers       int        `json:"workers"`
+	Busy          int        `json:"busy"`
+	Iterations    int        `json:"iterations"`
+	core.Tally
+	CostUSD       float64 `json:"cost_usd"`
+	Tokens        int64   `json:"tokens"`
+	MaxIterations int     `json:"max_iterations"`
+	MaxUSD        float64 `json:"max_usd"`
+	MaxTokens     int64   `json:"max_tokens"`
+	MaxSeconds    float64 `json:"max_seconds"`
+	FailuresInRow int     `json:"failures_in_row"`
+}
+
+// MetricsOf are the figures of a state.
+func MetricsOf(s core.State) Metrics {
+	return Metrics{
+		V: 1, Loop: s.Loop, Phase: s.Phase, Began: s.Began.Wall, WorkedSeconds: s.Worked.Seconds(), Workers: len(s.Slots), Busy: s.Busy(),
+		Iterations: s.Iterations, Tally: s.Tally, CostUSD: s.CostUSD, Tokens: s.Tokens,
+		MaxIterations: s.Limits.MaxIterations, MaxUSD: s.Limits.MaxUSD, MaxTokens: s.Limits.MaxTokens, MaxSeconds: s.Limits.MaxTime.Seconds(),
+		FailuresInRow: s.Row,
+	}
+}
+
+func (s *store) writeMetrics(st core.State) error { return s.writeJSON(metricsFile, MetricsOf(st)) }
+
+// Prometheus writes the figures as Prometheus reads them (text format 0.0.4).
+func (m Metrics) Prometheus(w io.Writer, project string) error {
+	var b strings.Builder
+	label := fmt.Sprintf("project=%q", project)
+	one := func(name, kind, help string, v float64, more ...string) {
+		fmt.Fprintf(&b, "# HELP reprise_loop_%s %s\n# TYPE reprise_loop_%s %s\n", name, help, name, kind)
+		fmt.Fprintf(&b, "reprise_loop_%s{%s} %g\n", name, strings.Join(append([]string{label}, more...), ","), v)
+	}
+	one("iterations_total", "counter", "Items begun.", float64(m.Iterations))
+	fmt.Fprintf(&b, "# HELP reprise_loop_items_total Iterations by how they ended.\n# TYPE reprise_loop_items_total counter\n")
+	for _, t := range []struct {
+		fate string
+		n    int
+	}{{"done", m.Done}, {"failed", m.Failed}, {"given_up", m.GivenUp}, {"parked", m.Parked}, {"released", m.Released}, {"lost", m.Lost}} {
+		fmt.Fprintf(&b, "reprise_loop_items_total{%s,fate=%q} %d\n", label, t.fate, t.n)
+	}
+	one("interrupts_total", "counter", "Decisions that a person had to make.", float64(m.Interrupts))
+	one("rate_limited_total", "counter", "Runs that ended at a rate limit.", float64(m.RateLimited))
+	one("cost_usd_total", "counter", "US dollars.", m.CostUSD)
+	one("tokens_total", "counter", "Tokens.", float64(m.Tokens))
+	one("worked_seconds_total", "counter", "Seconds of work.", m.WorkedSeconds)
+	one("workers", "gauge", "Workers.", float64(m.Workers))
+	one("workers_busy", "gauge", "Workers that have something to do.", float64(m.Busy))
+	one("failures_in_row", "gauge", "Failures since the last success.", float64(m.FailuresInRow))
+	fmt.Fprintf(&b, "# HELP reprise_loop_phase 1 for the phase that the loop is in.\n# TYPE reprise_loop_phase gauge\n")
+	for _, p := range []core.Phase{core.Working, core.Paused, core.Waiting, core.Draining, core.Stopping, core.Finished} {
+		v := 0
+		if p == m.Phase {
+			v = 1
+		}
+		fmt.Fprintf(&b, "reprise_loop_phase{%s,phase=%q} %d\n", label, p, v)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Report is what a loop has done, in a page of markdown for who comes in the morning:
+// what needs a person first.
+func Report(project string, s core.State, its []Iteration) string {
+	var b strings.Builder
+	m := MetricsOf(s)
+	last := map[string]Iteration{}
+	for _, it := range its {
+		last[it.Item] = it
+	}
+	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
+	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d items, and cost %.2f of at most %.2f USD and %d tokens.\n",
+		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), s.Phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, m.Tokens)
+	fmt.Fprintf(&b, "\n| done | tried again | given up | set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
+		m.Done, m.Failed, m.GivenUp, m.Parked, m.Released, m.Lost)
+	section := func(title string, want func(Iteration) bool, line func(Iteration) string) {
+		var list []Iteration
+		for _, it := range last {
+			if want(it) {
+				list = append(list, it)
+			}
+		}
+		if len(list) == 0 {
+			return
+		}
+		slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
+		fmt.Fprintf(&b, "\n## %s\n\n", title)
+		for _, it := range list {
+			fmt.Fprintf(&b, "- **%s** %s — %s\n", it.Item, mdfile.EscapeCell(it.Title), line(it))
+		}
+	}
+	if s.Interrupt != nil {
+		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n\nAnswer with `reprise loop resume --answer \"…\"`.\n", s.Interrupt.Kind, mdfile.EscapeCell(s.Interrupt.Why))
+	}
+	section("Needs a person", func(it Iteration) bool { return it.Fate == core.Park },
+		func(it Iteration) string {
+			return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", orElse(it.Interrupt, it.Class), oneLine(it.Reason, 400), it.Run))
+		})
+	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
+		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", it.Class, oneLine(it.Reason, 400), it.Run))
+	})
+	section("Done", func(it Iteration) bool { return it.Fate == core.Done }, doneLine)
+	section("Not done yet", func(it Iteration) bool {
+		return it.Fate == core.Retry || it.Fate == core.Release || it.Fate == core.Drop
+	},
+		func(it Iteration) string {
+			return mdfile.EscapeCell(fmt.Sprintf("%s, %s: %s", it.Fate, it.Class, oneLine(it.Reason, 200)))
+		})
+	return b.String()
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + mdfile.EscapeCell(oneLine(reason, 300)) + ")"
+}
+
+func doneLine(it Iteration) string {
+	parts := []string{fmt.Sprintf("%s, %d turns, %.2f USD", time.Duration(it.Seconds*float64(time.Second)).Round(time.Second), it.Turns, it.CostUSD), "checks: " + orElse(string(it.Verified), "none")}
+	if it.Branch != "" {
+		parts = append(parts, "branch "+it.Branch)
+	}
+	if it.Note != "" {
+		parts = append(parts, it.Note)
+	}
+	line := mdfile.EscapeCell(strings.Join(parts, "; "))
+	if it.Summary != "" {
+		line += "\n  " + mdfile.EscapeCell(oneLine(it.Summary, 300))
+	}
+	return line
+}

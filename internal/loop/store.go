@@ -1,0 +1,298 @@
+package loop
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+)
+
+// Line is one line of audit.jsonl: something that happened, or was begun.
+type Line struct {
+	V         int       `json:"v"`
+	At        time.Time `json:"at"`
+	Loop      string    `json:"loop"`
+	Iteration int       `json:"iteration,omitempty"`
+	Worker    int       `json:"worker,omitempty"` // from 1; 0 is the loop itself
+	Item      string    `json:"item,omitempty"`
+	Run       string    `json:"run,omitempty"`
+	Op        string    `json:"op"`
+	Text      string    `json:"text,omitempty"`
+}
+
+// Owner is who runs the loop; owner.json.
+type Owner struct {
+	V       int       `json:"v"`
+	Loop    string    `json:"loop"`
+	Process proc.ID   `json:"process"`
+	Since   time.Time `json:"since"`
+}
+
+// store is a loop's directory.
+type store struct {
+	dir  string
+	disk durable.Disk
+	now  func() time.Time
+
+	mu     sync.Mutex
+	lines  bytes.Buffer // of the audit, not on disk yet
+	timer  *time.Timer
+	raised bool
+}
+
+// flushAfter is how long a line of the audit may not be on disk yet: a loop with
+// many workers would otherwise wait for the disk at each.
+const flushAfter = 200 * time.Millisecond
+
+func newStore(dir string, disk durable.Disk, now func() time.Time) *store {
+	return &store{dir: dir, disk: disk, now: now}
+}
+
+func (s *store) path(name string) string { return filepath.Join(s.dir, name) }
+
+// newID names a night's work.
+func newID() string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
+	var b [10]byte
+	rand.Read(b[:]) // never fails
+	for i := range b {
+		b[i] = alphabet[b[i]&31]
+	}
+	return "loop-" + string(b[:])
+}
+
+// lock takes the one right to be the project's loop. It ends with the process, however
+// that ends, so that a dead loop keeps nobody out.
+func (s *store) lock() (func() error, error) {
+	for _, dir := range []string{s.dir, s.path(requestsDir), s.path(asksDir)} {
+		if err := s.disk.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the loop's directory: %w", err)
+		}
+	}
+	unlock, err := s.disk.TryLock(s.path(lockFile))
+	if errors.Is(err, durable.ErrLocked) {
+		who := "another process"
+		if o, err := readOwner(s.dir); err == nil {
+			who = fmt.Sprintf("process %d, since %s", o.Process.PID, o.Since.Local().Format("15:04"))
+		}
+		return nil, fmt.Errorf("%w (%s): `reprise loop status` shows it, `reprise loop stop` ends it", ErrRuns, who)
+	}
+	return unlock, err
+}
+
+func (s *store) own(loop string) error {
+	self, err := proc.Self()
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(ownerFile, Owner{V: 1, Loop: loop, Process: self, Since: s.now().UTC()})
+}
+
+func readOwner(dir string) (o Owner, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, ownerFile))
+	if err != nil {
+		return o, err
+	}
+	return o, json.Unmarshal(data, &o)
+}
+
+func (s *store) writeJSON(name string, v any) error {
+	data, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return s.disk.WriteFileHot(s.path(name), data, 0o600)
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// state is what is on disk of the last loop; nil where there was none.
+func (s *store) state() (*core.State, error) { return ReadState(s.dir) }
+
+// ReadState is the state of the loop in a directory; nil where there was none.
+func ReadState(dir string) (*core.State, error) {
+	path := filepath.Join(dir, stateFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the loop's state: %w", err)
+	}
+	var st core.State
+	if err := json.Unmarshal(data, &st); err != nil {
+		return nil, fmt.Errorf("read the loop's state %s: it is not valid JSON (%w); move it away to begin anew: items that it holds are given back when their leases end", path, err)
+	}
+	if st.V > core.Version {
+		return nil, fmt.Errorf("read the loop's state %s: it has format %d, this program knows up to %d: use a newer reprise", path, st.V, core.Version)
+	}
+	return &st, nil
+}
+
+func (s *store) save(st core.State) error { return s.writeJSON(stateFile, st) }
+
+// raise makes an interrupt visible; removing the file is an answer.
+func (s *store) raise(why string) error {
+	s.mu.Lock()
+	s.raised = true
+	s.mu.Unlock()
+	return s.disk.WriteFile(s.path(interruptFile), []byte(strings.TrimSpace(why)+"\n"), 0o600)
+}
+
+func (s *store) lower() error {
+	s.mu.Lock()
+	was := s.raised
+	s.raised = false
+	s.mu.Unlock()
+	if !was {
+		return nil
+	}
+	err := s.disk.Remove(s.path(interruptFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// wasRaised reports whether the interrupt file is this loop's own.
+func (s *store) wasRaised() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.raised
+}
+
+// add puts a line into the audit; it is on disk a moment later.
+func (s *store) add(l Line) {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return // strings and numbers: cannot fail
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines.Write(data)
+	s.lines.WriteByte('\n')
+	if s.timer == nil {
+		s.timer = time.AfterFunc(flushAfter, func() { _ = s.flush(context.Background()) }) // what fails stays for the next
+	}
+}
+
+// flush writes what of the audit is not on disk yet. What cannot be written is kept for
+// later, up to a bound.
+func (s *store) flush(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer = nil
+	if s.lines.Len() == 0 {
+		return nil
+	}
+	if err := s.disk.Append(ctx, s.path(auditFile), s.lines.Bytes(), 0o600); err != nil {
+		if s.lines.Len() > 1<<20 {
+			s.lines.Reset()
+		}
+		return fmt.Errorf("write the loop's audit: %w", err)
+	}
+	s.lines.Reset()
+	return nil
+}
+
+// Request is what somebody wants of a loop that runs, or of the next one.
+type Request struct {
+	V    int    `json:"v"`
+	Kind string `json:"kind"` // interrupt, resume, pause, stop
+	// Loop is the loop that is meant; a request for another is dropped. "" is whichever
+	// reads it.
+	Loop   string    `json:"loop,omitempty"`
+	Why    string    `json:"why,omitempty"`
+	Answer string    `json:"answer,omitempty"`
+	Items  []string  `json:"items,omitempty"`
+	Drain  bool      `json:"drain,omitempty"`
+	More   *More     `json:"more,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// More are higher ceilings.
+type More struct {
+	USD        float64       `json:"usd,omitempty"`
+	Tokens     int64         `json:"tokens,omitempty"`
+	Iterations int           `json:"iterations,omitempty"`
+	Time       time.Duration `json:"time_ns,omitempty"`
+}
+
+// Ask leaves a request for the loop in a directory.
+func Ask(disk durable.Disk, dir string, r Request) error {
+	r.V = 1
+	if err := disk.MkdirAll(filepath.Join(dir, requestsDir), 0o700); err != nil {
+		return err
+	}
+	data, err := encode(r)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s-%s.json", r.At.UTC().Format("20060102T150405.000000000"), strings.TrimPrefix(newID(), "loop-"))
+	return disk.WriteFile(filepath.Join(dir, requestsDir, name), data, 0o600)
+}
+
+// Running reports whether a loop runs in a directory, and who it is.
+func Running(disk durable.Disk, dir string) (bool, Owner, error) {
+	held, err := disk.IsLocked(filepath.Join(dir, lockFile))
+	if err != nil || !held {
+		return false, Owner{}, err
+	}
+	o, err := readOwner(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // it is just beginning
+	}
+	return true, o, err
+}
+
+// take takes the requests out of their directory, the oldest first. One that cannot be
+// read is removed, and said.
+func (s *store) take() (out []Request, bad []error) {
+	entries, err := os.ReadDir(s.path(requestsDir))
+	if err != nil {
+		return nil, []error{err}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		if durable.IsTemp(e.Name()) || !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		path := filepath.Join(s.path(requestsDir), e.Name())
+		text, err := readSmall(path, 256<<10)
+		var r Request
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &r)
+		}
+		if rmErr := s.disk.Remove(path); rmErr != nil {
+			bad = append(bad, rmErr)
+			continue // it would be done again
+		}
+		if err != nil {
+			bad = append(bad, fmt.Errorf("read request %s: %w", e.Name(), err))
+			continue
+		}
+		out = append(out, r)
+	}
+	return out, bad
+}

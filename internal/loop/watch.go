@@ -1,0 +1,243 @@
+package loop
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"reprise/internal/loop/core"
+	"reprise/internal/run"
+)
+
+// runKey makes the run of a claim one that is started once.
+func runKey(c core.Claim) string { return fmt.Sprintf("loop:%s:%d", c.Item.ID, c.Fence) }
+
+// sessionOf is the id of the session that a claim's run begins: the same however often
+// the run is asked for.
+func sessionOf(loop string, c core.Claim) string {
+	b := sha256.Sum256([]byte(loop + "\x00" + runKey(c)))
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// launch starts the run of a claim, or finds the one that was started for it.
+func (l *Loop) launch(ctx context.Context, a core.Action) core.Event {
+	e := core.Launched{Slot: a.Slot, Seq: a.Seq}
+	r, err := l.opt.Runs.ByKey(runKey(a.Claim))
+	if err == nil {
+		e.Run = r.ID
+		return e
+	}
+	if !errors.Is(err, run.ErrNotFound) {
+		return broken(a, err)
+	}
+	req, err := l.request(ctx, a)
+	if err == nil {
+		r, err = l.opt.Runs.Start(ctx, req)
+	}
+	switch {
+	case err == nil:
+		e.Run = r.ID
+		l.mu.Lock()
+		l.ours[r.ID] = true
+		l.mu.Unlock()
+	case ctx.Err() != nil:
+		return nil // whoever comes next finds out whether it was started
+	case passing(err):
+		return broken(a, err)
+	default:
+		e.Class, e.Err = startClass(err), oneLine(err.Error(), 1000)
+		l.warn("start a run", err)
+	}
+	return e
+}
+
+// watch follows a run to its end. It looks at the record every two seconds; the end of
+// a run that this process started it hears of at once.
+func (l *Loop) watch(ctx context.Context, a core.Action) core.Event {
+	over := make(chan struct{})
+	l.mu.Lock()
+	ours := l.ours[a.Run]
+	l.mu.Unlock()
+	if ours {
+		l.actions.Go(func() {
+			defer close(over)
+			if _, err := l.opt.Runs.Wait(ctx, a.Run); err != nil && ctx.Err() == nil {
+				l.warn("wait for "+a.Run, err)
+			}
+		})
+	}
+	ticker := time.NewTicker(WatchEvery)
+	defer ticker.Stop()
+	var seen run.Heartbeat
+	for {
+		r, err := l.opt.Runs.Settle(ctx, a.Run)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, run.ErrNotFound):
+			return core.Exited{Slot: a.Slot, Run: a.Run, Outcome: core.Outcome{Run: a.Run, Class: core.Crashed, Reason: "its record is gone"}}
+		case err != nil:
+			l.warn("look at "+a.Run, err)
+		case r.Status.Settled():
+			return core.Exited{Slot: a.Slot, Run: a.Run, Outcome: l.ended(ctx, a, r)}
+		default:
+			l.look(ctx, a, r, &seen)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-over:
+			over = nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// look tells the core what is new of a run that goes on.
+func (l *Loop) look(ctx context.Context, a core.Action, r run.Record, seen *run.Heartbeat) {
+	h := r.Heartbeat
+	if h.OutputBytes != seen.OutputBytes || h.ToolCalls != seen.ToolCalls || h.Retrying != seen.Retrying {
+		*seen = h
+		l.send(ctx, core.Progress{Slot: a.Slot, Run: a.Run, Tokens: h.Tokens})
+	}
+	why := l.asking(a.Claim, askFile)
+	if why == "" {
+		why = l.asking(a.Claim, errorFile)
+	}
+	l.mu.Lock()
+	first := why != "" && !l.asked[a.Run]
+	if first {
+		l.asked[a.Run] = true
+	}
+	l.mu.Unlock()
+	if first {
+		l.send(ctx, core.AgentAsks{Slot: a.Slot, Run: a.Run, Why: why})
+	}
+}
+
+// Names of the files by which a run asks for a person, or says that it went wrong.
+const (
+	askFile   = "interrupt.txt"
+	errorFile = "error.txt"
+)
+
+// maxAsk bounds what is read of such a file.
+const maxAsk = 8 << 10
+
+// asking is what a run has written there, "" for nothing.
+func (l *Loop) asking(c core.Claim, name string) string {
+	text, err := readSmall(filepath.Join(l.asks(c), name), maxAsk)
+	if err != nil {
+		return ""
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return "it asks, and does not say what" // the file alone asks
+	}
+	return text
+}
+
+// readSmall reads the beginning of a regular file. An agent can put anything in its
+// place.
+func readSmall(path string, most int) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("read %s: it is no file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b := make([]byte, most)
+	n, err := f.Read(b)
+	if n == 0 && err != nil && info.Size() > 0 {
+		return "", err
+	}
+	return strings.ToValidUTF8(string(b[:n]), "\uFFFD"), nil
+}
+
+// ended is how a run ended: what its record says, what has changed in its place, and
+// what it has left for a person.
+func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outcome {
+	o := judge(r)
+	o.Asks, o.Reported = l.asking(a.Claim, askFile), l.asking(a.Claim, errorFile)
+	if res := r.Result; res != nil {
+		o.Cost, o.Tokens = res.CostUSD, res.Usage.Sum()
+		// A client counts the whole session; of that, the runs before are paid for.
+		if from := l.from(a); from != nil && from.Session != "" && from.Session == r.SessionID {
+			if before, err := l.opt.Runs.Get(from.Run); err == nil && before.Result != nil {
+				o.Cost = max(0, o.Cost-before.Result.CostUSD)
+			}
+		}
+	}
+	o.Tokens = max(o.Tokens, r.Heartbeat.Tokens)
+	p, err := l.place(ctx, a.Claim)
+	if err == nil {
+		var w Work
+		if w, err = l.opt.Places.Look(ctx, p); err == nil {
+			o.Changed = w.Changed
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		l.warn("see what "+r.ID+" changed", err)
+		o.Reason = join(o.Reason, "what it changed could not be seen: "+oneLine(err.Error(), 200))
+	}
+	if resumable(r) {
+		o.Resumable = true
+	}
+	return o
+}
+
+// from is what the slot's run went on from.
+func (l *Loop) from(a core.Action) *core.Continuation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.Slot < 0 || a.Slot >= len(l.s.Slots) {
+		return nil
+	}
+	return l.s.Slots[a.Slot].From
+}
+
+// passing reports whether what failed may work later: a full disk, a file system
+// that is not there for a moment.
+func passing(err error) bool {
+	for _, e := range []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// clip cuts a text to about n bytes, at a rune.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// oneLine is a text for a list.
+func oneLine(s string, n int) string { return clip(strings.Join(strings.Fields(s), " "), n) }
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
