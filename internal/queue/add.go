@@ -59,7 +59,7 @@ func (q *Files) prepare(it *Item, created time.Time) error {
 	n := Item{
 		V: version, ID: it.ID, Key: it.Key, Title: strings.TrimSpace(it.Title), Body: it.Body, Labels: unique(it.Labels),
 		DependsOn: unique(it.DependsOn), MaxAttempts: it.MaxAttempts, Source: it.Source, Task: it.Task, Agent: it.Agent,
-		NoChangeOK: it.NoChangeOK, Data: it.Data, Created: created, extra: it.extra,
+		NoChangeOK: it.NoChangeOK, Data: it.Data, Created: created, Parked: it.Parked, extra: it.extra,
 	}
 	if it.Priority != nil {
 		p := *it.Priority
@@ -69,6 +69,8 @@ func (q *Files) prepare(it *Item, created time.Time) error {
 		n.NotBefore = stamp(it.NotBefore)
 	}
 	switch {
+	case n.ID != "" && n.Key != "":
+		return invalid("%s has the key %s, too: one of them names it, and makes adding it again harmless", n.ID, cut(n.Key, 100))
 	case n.ID != "":
 	case n.Key != "":
 		n.ID = keyID(n.Key)
@@ -86,6 +88,9 @@ func (q *Files) prepare(it *Item, created time.Time) error {
 		return err
 	}
 	n.DependsOn = deps
+	if n.Parked {
+		n.Reason = "waits for somebody to look at it"
+	}
 	n.note(Entry{At: created, Op: OpAdd, By: q.opt.Actor})
 	data, err := encode(&n)
 	if err != nil {
@@ -237,8 +242,11 @@ func (a *adder) locked(wave []int) ([]Change, error) {
 			if err != nil {
 				return changes, err
 			}
-			if waits != "" != blocked {
+			if (waits != "" || it.Parked) != blocked {
 				continue
+			}
+			if it.Parked {
+				waits = ""
 			}
 			p := place{priority: it.Urgency(), created: max(0, it.Created.UnixMicro()), id: it.ID}
 			if places[n] = p.ready(it.NotBefore); blocked {
@@ -344,15 +352,9 @@ func (q *Files) present(known map[string]bool, id string) (bool, error) {
 func (q *Files) sameItem(items []Item, fresh []int, i int) (Item, error) {
 	for _, n := range fresh {
 		if items[n].ID == items[i].ID {
-			if items[n].Key != items[i].Key {
-				return Item{}, invalid("the id %s is given twice", items[i].ID)
-			}
 			return items[n], nil
 		}
 	}
 	_, it, err := q.get(items[i].ID)
-	if err == nil && it.Key != items[i].Key && items[i].Key != "" {
-		return Item{}, fmt.Errorf("%w: the id %s belongs to an item with another key", ErrState, items[i].ID)
-	}
 	return it, err
 }

@@ -21,9 +21,9 @@ type Problem struct {
 
 // Report is what Check found.
 type Report struct {
-	Items    int
-	States   map[State]int
-	Problems []Problem
+	Items    int           `json:"items"`
+	States   map[State]int `json:"states"`
+	Problems []Problem     `json:"problems"`
 }
 
 // staleTemp is how old a half-written file is that nobody writes any more.

@@ -45,7 +45,7 @@ func claimA(ctx context.Context, q *queue.Files) error {
 }
 
 func doneA(ctx context.Context, q *queue.Files) error {
-	_, err := q.Done(ctx, "a#1", queue.Outcome{Summary: "yes"})
+	_, err := q.Done(ctx, "a@1", queue.Outcome{Summary: "yes"})
 	return err
 }
 
@@ -68,7 +68,7 @@ func is(s queue.State) func(queue.Item) bool {
 
 func failA(permanent bool) func(context.Context, *queue.Files) error {
 	return func(ctx context.Context, q *queue.Files) error {
-		_, err := q.Fail(ctx, "a#1", queue.Failure{Error: "no", Permanent: permanent})
+		_, err := q.Fail(ctx, "a@1", queue.Failure{Error: "no", Permanent: permanent})
 		return err
 	}
 }
@@ -80,25 +80,25 @@ func parkA(ctx context.Context, q *queue.Files) error {
 
 var crashes = []crash{
 	{"add", nothing, func(ctx context.Context, q *queue.Files) error {
-		_, err := q.Add(ctx, queue.Item{ID: "d", Title: "d", DependsOn: []string{"e"}}, queue.Item{ID: "e", Key: "key", Title: "e"}, queue.Item{ID: "f", Title: "f"})
+		_, err := q.Add(ctx, queue.Item{ID: "d", Title: "d", DependsOn: []string{"e"}}, queue.Item{ID: "e", Title: "e"}, queue.Item{ID: "f", Title: "f"})
 		return err
 	}, is(queue.Ready), 3, false, false},
 	{"claim", nothing, claimA, is(queue.Claimed), 0, false, false},
 	{"done", claimA, doneA, func(it queue.Item) bool { return it.State == queue.Done && it.Result.Summary == "yes" }, 0, false, false},
 	{"fail", claimA, failA(false), func(it queue.Item) bool { return it.State == queue.Ready && it.Attempts == 1 && it.LastError == "no" }, 0, false, false},
 	{"die", claimA, failA(true), is(queue.Dead), 0, false, true},
-	{"release", claimA, func(ctx context.Context, q *queue.Files) error { _, err := q.Release(ctx, "a#1", ""); return err }, is(queue.Ready), 0, false, true},
+	{"release", claimA, func(ctx context.Context, q *queue.Files) error { _, err := q.Release(ctx, "a@1", ""); return err }, is(queue.Ready), 0, false, true},
 	{"extend", claimA, func(ctx context.Context, q *queue.Files) error {
-		_, err := q.Extend(ctx, "a#1", 2*time.Hour)
+		_, err := q.Extend(ctx, "a@1", 2*time.Hour)
 		return err
 	}, func(it queue.Item) bool {
 		return it.State == queue.Claimed && it.Claim.Until.After(night.Add(time.Hour))
 	}, 0, false, true},
 	{"progress", claimA, func(ctx context.Context, q *queue.Files) error {
-		return q.Progress(ctx, "a#1", queue.Progress{StepsCompleted: 1, StepsTotal: 2})
+		return q.Progress(ctx, "a@1", queue.Progress{StepsCompleted: 1, StepsTotal: 2})
 	}, func(it queue.Item) bool { return it.Progress != nil && it.Progress.StepsTotal == 2 }, 0, false, true},
 	{"park", nothing, parkA, is(queue.Blocked), 0, false, true},
-	{"park claimed", claimA, func(ctx context.Context, q *queue.Files) error { _, err := q.Park(ctx, "a", "a#1", "why"); return err }, is(queue.Blocked), 0, false, true},
+	{"park claimed", claimA, func(ctx context.Context, q *queue.Files) error { _, err := q.Park(ctx, "a", "a@1", "why"); return err }, is(queue.Blocked), 0, false, true},
 	{"unpark", parkA, func(ctx context.Context, q *queue.Files) error { _, err := q.Unpark(ctx, "a", ""); return err }, is(queue.Ready), 0, false, true},
 	{"retry", then(claimA, failA(true)), func(ctx context.Context, q *queue.Files) error { _, err := q.Retry(ctx, "a", ""); return err }, func(it queue.Item) bool { return it.State == queue.Ready && it.Attempts == 0 }, 0, false, false},
 	{"drop", nothing, func(ctx context.Context, q *queue.Files) error { _, err := q.Drop(ctx, "a", ""); return err }, is(queue.Dead), 0, false, false},
@@ -115,7 +115,7 @@ var crashes = []crash{
 		if _, err := q.Claim(ctx, queue.ClaimOptions{ID: "b"}); err != nil {
 			return err
 		}
-		_, err := q.Done(ctx, "b#1", queue.Outcome{})
+		_, err := q.Done(ctx, "b@1", queue.Outcome{})
 		return err
 	}), func(ctx context.Context, _ *queue.Files) error { return nil }, is(queue.Done), 0, true, true},
 }
@@ -245,7 +245,7 @@ func TestFullDiskThenSaidAgain(t *testing.T) {
 		if err := doneA(t.Context(), full); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("done on a full disk: %v", err)
 		}
-		if _, err := full.Extend(t.Context(), "a#1", time.Hour); err != nil {
+		if _, err := full.Extend(t.Context(), "a@1", time.Hour); err != nil {
 			t.Fatalf("a lease is extended without space: %v", err)
 		}
 		if _, err := full.Claim(t.Context(), queue.ClaimOptions{ID: "c"}); err != nil {

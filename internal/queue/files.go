@@ -299,11 +299,18 @@ func (q *Files) newest(list []place) place {
 
 // token is the right to speak about an item under a fencing number.
 func token(id string, fence uint64) Token {
-	return Token(id + "#" + strconv.FormatUint(fence, 10))
+	return Token(id + "@" + strconv.FormatUint(fence, 10))
+}
+
+// IsToken reports whether a text looks like a token of a queue of files, and not like
+// an id or a key.
+func IsToken(s string) bool {
+	_, _, err := parseToken(Token(s))
+	return err == nil
 }
 
 func parseToken(t Token) (id string, fence uint64, err error) {
-	id, n, ok := strings.Cut(string(t), "#")
+	id, n, ok := strings.Cut(string(t), "@")
 	fence, nerr := strconv.ParseUint(n, 10, 64)
 	if !ok || nerr != nil || CheckID(id) != nil {
 		return "", 0, fmt.Errorf("%w: %q is no token of this queue", ErrLost, cut(string(t), 100))

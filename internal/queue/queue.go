@@ -96,7 +96,8 @@ type Item struct {
 	// ID names the item: lower-case letters, digits, ".", "_" and "-", at most 60.
 	// Left empty when it is added, it is made from the key, or by chance.
 	ID string `json:"id"`
-	// Key makes adding idempotent: a second item with the same key is not added.
+	// Key makes adding idempotent: a second item with the same key is not added. An
+	// item that is given an id has none, for the id does the same.
 	Key   string `json:"key,omitempty"`
 	Title string `json:"title"`
 	// Body is what is to be done, as the agent gets it. It may be markdown.
@@ -122,6 +123,8 @@ type Item struct {
 	Data json.RawMessage `json:"data,omitempty"`
 	// NotBefore is when it becomes ready; the queue sets it after a failure.
 	NotBefore time.Time `json:"not_before,omitzero"`
+	// Parked, when it is added, lets it wait until a person unparks it.
+	Parked bool `json:"-"`
 
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`

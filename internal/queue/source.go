@@ -1,0 +1,297 @@
+package queue
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Where items come from. What is read here was written by others: it becomes the text
+// of an item, and its Source says where it is from.
+
+// line is an item as a line of JSONL has it: what an adder says of one, no more.
+type line struct {
+	ID          string          `json:"id"`
+	Key         string          `json:"key"`
+	Title       string          `json:"title"`
+	Body        string          `json:"body"`
+	Priority    *int            `json:"priority"`
+	Labels      []string        `json:"labels"`
+	DependsOn   []string        `json:"depends_on"`
+	NotBefore   time.Time       `json:"not_before"`
+	MaxAttempts int             `json:"max_attempts"`
+	Task        string          `json:"task"`
+	Agent       string          `json:"agent"`
+	NoChangeOK  bool            `json:"no_change_ok"`
+	Source      string          `json:"source"`
+	Data        json.RawMessage `json:"data"`
+}
+
+// ParseJSONL reads items, one JSON object a line. A field that is not known is an
+// error, which names the line; blank lines are passed over.
+func ParseJSONL(r io.Reader, name string) ([]Item, error) {
+	var items []Item
+	in := bufio.NewReader(r)
+	for n := 1; ; n++ {
+		text, err := in.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		if len(text) > MaxItemBytes+1<<16 {
+			return nil, invalid("%s:%d: %d bytes in one line", name, n, len(text))
+		}
+		if n == 1 {
+			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+		}
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			var l line
+			dec := json.NewDecoder(bytes.NewReader(text))
+			dec.DisallowUnknownFields()
+			if derr := dec.Decode(&l); derr != nil {
+				return nil, invalid("%s:%d: %w", name, n, derr)
+			}
+			if dec.More() {
+				return nil, invalid("%s:%d: more than one JSON value", name, n)
+			}
+			it := Item{
+				ID: l.ID, Key: l.Key, Title: l.Title, Body: l.Body, Priority: l.Priority, Labels: l.Labels, DependsOn: l.DependsOn,
+				NotBefore: l.NotBefore, MaxAttempts: l.MaxAttempts, Task: l.Task, Agent: l.Agent, NoChangeOK: l.NoChangeOK,
+				Source: l.Source, Data: l.Data,
+			}
+			if it.Source == "" {
+				it.Source = "jsonl:" + cut(name, maxKey/2)
+			}
+			items = append(items, it)
+		}
+		if err == io.EOF {
+			return items, nil
+		}
+	}
+}
+
+// ParseMarkdown reads the items of a markdown list: each list item of the outermost
+// level is one, what is indented beneath it its body. "[x]" marks what is done
+// already, which is passed over; "(P1)" at the beginning or end gives the priority,
+// and words with "#" at the end give labels. name is where the list is from; with the
+// title it is the key, so that reading the list again adds only what is new in it.
+func ParseMarkdown(data []byte, name string) []Item {
+	var items []Item
+	var body []string
+	done, open, fence, indent := false, false, "", 0
+	flush := func() {
+		if open && !done {
+			items[len(items)-1].Body = strings.Trim(strings.Join(body, "\n"), "\n")
+		}
+		body = nil
+	}
+	outer := -1
+	all := strings.ToValidUTF8(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), "\uFFFD")
+	for _, text := range strings.Split(strings.ReplaceAll(all, "\r\n", "\n"), "\n") {
+		text = strings.TrimRight(text, " \t\r")
+		rest := strings.TrimLeft(text, " \t")
+		depth := columns(text[:len(text)-len(rest)])
+		if fence == "" {
+			if mark, width, ok := listItem(rest); ok && (outer < 0 || depth <= outer+1) {
+				flush()
+				outer, open, indent = max(outer, 0), true, depth+width
+				if outer == 0 {
+					outer = depth
+				}
+				it, isDone := fromLine(mark, name)
+				if done = isDone || it.Title == ""; !done {
+					items = append(items, it)
+				}
+				continue
+			}
+			if rest != "" && depth == 0 && open { // a paragraph or heading ends the list
+				flush()
+				open = false
+			}
+		}
+		if f := fenceOf(rest); f != "" && (fence == "" || strings.HasPrefix(rest, fence)) {
+			if fence == "" {
+				fence = f
+			} else {
+				fence = ""
+			}
+		}
+		if open {
+			body = append(body, dedent(text, indent))
+		}
+	}
+	flush()
+	number := map[string]int{}
+	for i := range items {
+		key := "markdown:" + name + "#" + items[i].Title
+		if number[key]++; number[key] > 1 {
+			key += " (" + strconv.Itoa(number[key]) + ")"
+		}
+		if len(key) > maxKey {
+			sum := sha256.Sum256([]byte(key))
+			key = cut(key, maxKey-20) + hex.EncodeToString(sum[:8])
+		}
+		items[i].Key = key
+	}
+	return items
+}
+
+// listItem takes the bullet or number off a line; width is how far its text is
+// indented by that.
+func listItem(s string) (text string, width int, ok bool) {
+	for _, bullet := range []string{"- ", "* ", "+ "} {
+		if rest, is := strings.CutPrefix(s, bullet); is {
+			return strings.TrimSpace(rest), 2, true
+		}
+	}
+	n := 0
+	for n < len(s) && n < 9 && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	if n > 0 && n+1 < len(s) && (s[n] == '.' || s[n] == ')') && s[n+1] == ' ' {
+		return strings.TrimSpace(s[n+2:]), n + 2, true
+	}
+	return "", 0, false
+}
+
+func columns(space string) int {
+	n := 0
+	for _, c := range space {
+		if c == '\t' {
+			n += 4 - n%4
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+func dedent(s string, n int) string {
+	col := 0
+	for i, c := range s {
+		if col >= n || c != ' ' && c != '\t' {
+			return s[i:]
+		}
+		if c == '\t' {
+			col += 4 - col%4
+		} else {
+			col++
+		}
+	}
+	return ""
+}
+
+func fenceOf(s string) string {
+	for _, f := range []string{"```", "~~~"} {
+		if strings.HasPrefix(s, f) {
+			return f
+		}
+	}
+	return ""
+}
+
+// fromLine makes an item of a list item's first line.
+func fromLine(s, name string) (it Item, done bool) {
+	if len(s) >= 3 && s[0] == '[' && s[2] == ']' && (len(s) == 3 || s[3] == ' ') && strings.ContainsRune(" xX", rune(s[1])) {
+		done = s[1] != ' '
+		s = strings.TrimSpace(s[3:])
+	}
+	for {
+		head, last := "", s
+		if i := strings.LastIndexByte(s, ' '); i >= 0 {
+			head, last = strings.TrimSpace(s[:i]), s[i+1:]
+		}
+		if p, ok := priorityOf(strings.Trim(last, "()")); ok && strings.HasPrefix(last, "(") && head != "" {
+			it.Priority = &p
+		} else if label := strings.TrimPrefix(last, "#"); label != last && oneLine(label) != "" && head != "" && !isNumber(label) {
+			it.Labels = append([]string{oneLine(label)}, it.Labels...)
+		} else {
+			break
+		}
+		s = head
+	}
+	if first, rest, found := strings.Cut(s, " "); found && strings.HasPrefix(first, "(") && strings.HasSuffix(first, ")") {
+		if p, ok := priorityOf(strings.Trim(first, "()")); ok {
+			it.Priority, s = &p, strings.TrimSpace(rest)
+		}
+	}
+	it.Title, it.Source = oneLine(s), "markdown:"+cut(name, maxKey/2)
+	return it, done
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
+}
+
+// priorityOf reads "P2".
+func priorityOf(s string) (int, bool) {
+	if len(s) == 2 && (s[0] == 'P' || s[0] == 'p') && s[1] >= '0' && s[1] <= '9' {
+		return int(s[1] - '0'), true
+	}
+	return 0, false
+}
+
+// oneLine is a title of what may have control characters, or be too long.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return cut(strings.Join(strings.Fields(s), " "), maxTitle)
+}
+
+// GitHubFields are the fields that ParseGitHub wants of `gh issue list --json`.
+const GitHubFields = "number,title,body,labels,url"
+
+// ParseGitHub reads what `gh issue list --json number,title,body,labels,url` printed.
+// An issue's address is its key, its labels are the item's, and a label "P1" is its
+// priority.
+func ParseGitHub(data []byte) ([]Item, error) {
+	var issues []struct {
+		Number int                     `json:"number"`
+		Title  string                  `json:"title"`
+		Body   string                  `json:"body"`
+		Labels []struct{ Name string } `json:"labels"`
+		URL    string                  `json:"url"`
+	}
+	if err := json.Unmarshal(data, &issues); err != nil {
+		return nil, invalid("gh did not print a list of issues: %w", err)
+	}
+	items := make([]Item, 0, len(issues))
+	for _, i := range issues {
+		u, err := url.Parse(i.URL)
+		parts := []string{}
+		if err == nil {
+			parts = strings.Split(strings.Trim(u.Path, "/"), "/")
+		}
+		if len(parts) != 4 || i.Number <= 0 {
+			return nil, invalid("the issue %d has the address %q, which is none of an issue", i.Number, cut(i.URL, 200))
+		}
+		name := fmt.Sprintf("github:%s/%s#%d", parts[0], parts[1], i.Number)
+		if u.Host != "github.com" {
+			name = "github:" + u.Host + "/" + strings.TrimPrefix(name, "github:")
+		}
+		it := Item{Key: name, Source: name, Title: oneLine(i.Title), Body: strings.ToValidUTF8(strings.ReplaceAll(i.Body, "\r\n", "\n"), "\uFFFD")}
+		for _, l := range i.Labels {
+			if p, ok := priorityOf(l.Name); ok {
+				it.Priority = &p
+			}
+			if name := oneLine(l.Name); name != "" {
+				it.Labels = append(it.Labels, name)
+			}
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}

@@ -1,0 +1,112 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reprise/internal/queue"
+)
+
+func TestParseJSONL(t *testing.T) {
+	items, err := queue.ParseJSONL(strings.NewReader("\ufeff{\"title\":\"one\",\"priority\":0,\"labels\":[\"a\"],\"not_before\":\"2026-03-01T23:00:00Z\",\"data\":{\"n\":1}}\r\n\n{\"key\":\"k\",\"title\":\"two\",\"depends_on\":[\"x\"],\"source\":\"mine\"}"), "in.jsonl")
+	if err != nil || len(items) != 2 {
+		t.Fatal(items, err)
+	}
+	one, two := items[0], items[1]
+	if one.Title != "one" || one.Urgency() != 0 || one.NotBefore.Hour() != 23 || string(one.Data) != `{"n":1}` || one.Source != "jsonl:in.jsonl" {
+		t.Errorf("%+v", one)
+	}
+	if two.Key != "k" || two.Source != "mine" || two.DependsOn[0] != "x" {
+		t.Errorf("%+v", two)
+	}
+	for _, bad := range []string{`{"title":"a"} {"title":"b"}`, `{"titel":"a"}`, `[]`, `{"title":`, `{"fence":3,"title":"a"}`} {
+		if _, err := queue.ParseJSONL(strings.NewReader("{\"title\":\"good\"}\n"+bad), "in.jsonl"); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "in.jsonl:2") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+func TestParseMarkdown(t *testing.T) {
+	text := strings.ReplaceAll(`# To do
+
+Some words.
+
+- [ ] First thing (P1) #ui #api
+  Why it matters.
+
+  - a detail
+  |||go
+  - not an item
+  |||
+- [x] Done already
+  with a body
+* Plain bullet
+1. (P0) Numbered
+10) Also numbered, see #12
+- [ ]
+- First thing
+
+A paragraph ends it.
+
+    - code, or a list within nothing
+- [ ] Tab
+	indented	body
+`, "|||", "```")
+	got := ""
+	for _, it := range queue.ParseMarkdown([]byte(text), "TODO.md") {
+		got += fmt.Sprintf("%s|%d|%v|%q\n", it.Key, it.Urgency(), it.Labels, it.Body)
+	}
+	want := "markdown:TODO.md#First thing|1|[ui api]|\"Why it matters.\\n\\n- a detail\\n```go\\n- not an item\\n```\"\n" +
+		"markdown:TODO.md#Plain bullet|5|[]|\"\"\n" +
+		"markdown:TODO.md#Numbered|0|[]|\"\"\n" +
+		"markdown:TODO.md#Also numbered, see #12|5|[]|\"\"\n" +
+		"markdown:TODO.md#First thing (2)|5|[]|\"\"\n" +
+		"markdown:TODO.md#Tab|5|[]|\"indented\\tbody\"\n"
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestParseGitHub(t *testing.T) {
+	items, err := queue.ParseGitHub([]byte(`[{"number":7,"title":"Fix\tit","body":"a\r\nb","labels":[{"name":"bug"},{"name":"P1"}],"url":"https://github.com/o/r/issues/7"},
+		{"number":8,"title":"x","url":"https://ghe.example/o/r/issues/8"}]`))
+	if err != nil || len(items) != 2 {
+		t.Fatal(items, err)
+	}
+	if it := items[0]; it.Key != "github:o/r#7" || it.Title != "Fix it" || it.Body != "a\nb" || it.Urgency() != 1 || fmt.Sprint(it.Labels) != "[bug P1]" {
+		t.Errorf("%+v", it)
+	}
+	if it := items[1]; it.Key != "github:ghe.example/o/r#8" {
+		t.Errorf("%+v", it)
+	}
+	for _, bad := range []string{"", "{}", `[{"number":1,"title":"x","url":"https://github.com/o"}]`, `[{"title":"x","url":"https://github.com/o/r/issues/1"}]`} {
+		if _, err := queue.ParseGitHub([]byte(bad)); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// Whatever a list holds, its items can be added, and again without adding any.
+func FuzzMarkdownList(f *testing.F) {
+	f.Add("- a\n- [ ] b (P3) #x\n\t- c\n```\n- d\n")
+	f.Add("1. \xff\x00\n2) (P1) (P2) #a #b\n* #\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 4096 {
+			return
+		}
+		items := queue.ParseMarkdown([]byte(text), "f.md")
+		q := queue.Open(queue.Options{Dir: filepath.Join(t.TempDir(), "queue"), Now: at(0), Disk: unsynced(), Host: "vm"})
+		for range 2 {
+			if _, err := q.Add(t.Context(), items...); err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+		}
+		l, err := q.List(t.Context(), queue.Filter{})
+		if err != nil || len(l.Items) != len(items) {
+			t.Fatalf("%q: %d items, want %d (%v)", text, len(l.Items), len(items), err)
+		}
+	})
+}
