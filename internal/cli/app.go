@@ -89,6 +89,7 @@ func commands(app *App) []*cobra.Command {
 		newCheckpointCmd(app),
 		newHandoffCmd(app),
 		newWorkspaceCmd(app),
+		newTaskCmd(app),
 		newPolicyCmd(app),
 		newMetricsCmd(app),
 		newQACmd(app),

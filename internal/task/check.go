@@ -16,6 +16,8 @@ type Report struct {
 	Left   []Finding `json:"left,omitempty"`
 	// Damaged is where a state.json that could not be read was put.
 	Damaged string `json:"damaged,omitempty"`
+	// Changes are what happened to tasks by it.
+	Changes []Change `json:"-"`
 }
 
 // Agrees reports whether the two files said the same.
@@ -46,7 +48,7 @@ func (s *Store) Fix(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Mended = slices.Concat(b.Taken, r.Mended)
+	r.Mended, r.Changes = slices.Concat(b.Taken, r.Mended), b.Changes
 	return r, nil
 }
 

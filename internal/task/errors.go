@@ -176,8 +176,7 @@ func signature(kind, message string) string {
 const maxMessage = 2000
 
 // Record notes a failure: as another time of one that is known, or as a new one. A
-// failure that comes again after its fix says that the fix did not hold. The same
-// event told twice (same session, command and second) counts once.
+// failure that comes again after its fix says that the fix did not hold.
 func (l *Failures) Record(f Failure, now time.Time) *Failure {
 	f.Message = sign.Clip(oneLine(f.Message), maxMessage)
 	if f.Timestamp.IsZero() {
@@ -190,9 +189,6 @@ func (l *Failures) Record(f Failure, now time.Time) *Failure {
 	for _, known := range l.List {
 		if known.Type != f.Type || known.Signature != f.Signature {
 			continue
-		}
-		if known.LastSeen.Equal(f.Timestamp) && known.Context == f.Context {
-			return known
 		}
 		known.Count++
 		known.Message, known.Context = f.Message, f.Context

@@ -22,13 +22,13 @@ type Plan struct {
 // Phase is one phase: a heading "### Phase 2: Title [NOT STARTED]" of any level and
 // what follows it. The marker may stand in a field Status below the heading, too.
 type Phase struct {
-	Number    int
-	Title     string
-	Status    Status
-	DependsOn []int // numbers of phases; empty = none is named
-	Files     []string
-	Line      int
-	Text      string // what the phase says, heading included
+	Number    int      `json:"number"`
+	Title     string   `json:"title"`
+	Status    Status   `json:"status"`
+	DependsOn []int    `json:"depends_on,omitempty"` // numbers of phases; empty = none is named
+	Files     []string `json:"files,omitempty"`
+	Line      int      `json:"line"`
+	Text      string   `json:"-"` // what the phase says, heading included
 
 	from, to int // bytes of the marker; the end of the heading where there is none
 }

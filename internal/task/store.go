@@ -153,7 +153,7 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte)
 		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, todoFile), err)
 	}
 	if b.State, err = ParseState(state); err != nil {
-		return nil, fmt.Errorf("%s: %w; mend it by hand, or set it aside and run `reprise task check --fix`, which makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
+		return nil, fmt.Errorf("%s: %w; mend it by hand, or `reprise task check --fix` sets it aside and makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
 	}
 	b.taking = true
 	b.takeOver()

@@ -147,7 +147,6 @@ func TestFailures(t *testing.T) {
 	}
 	change(t, s, record(BuildError, "/home/a/x.go:12: undefined: foo", 1))
 	change(t, s, record(BuildError, "/home/b/x.go:99: undefined: foo", 2))
-	change(t, s, record(BuildError, "/home/b/x.go:99: undefined: foo", 2)) // told twice
 	change(t, s, record(Timeout, "research took longer than 1h0m0s", 3))
 	groups := func() []Group {
 		b, err := s.Load(context.Background())
