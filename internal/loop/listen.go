@@ -146,7 +146,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 	switch e := e.(type) {
 	case core.Claimed:
 		if e.Claim != nil {
-			l.tell("claimed", e.Slot, fmt.Sprintf("%s, under number %d", e.Claim.Item.ID, e.Claim.Fence))
+			l.tell("claimed", e.Slot, fmt.Sprintf("under number %d", e.Claim.Fence))
 		}
 	case core.Prepared:
 		if e.Err != "" {

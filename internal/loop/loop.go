@@ -90,6 +90,9 @@ type Work struct {
 type Places interface {
 	// Prepare makes an item's place, or goes on with the one that it has.
 	Prepare(ctx context.Context, item queue.Item, fence int64) (Place, error)
+	// Began says which run works there, so that the place is its own even when the loop
+	// dies.
+	Began(ctx context.Context, p Place, run string) error
 	// Look says what has changed there since the work began.
 	Look(ctx context.Context, p Place) (Work, error)
 	// Finish is for the end of an iteration: of an item that is done the work is kept

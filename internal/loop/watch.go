@@ -48,6 +48,11 @@ func (l *Loop) launch(ctx context.Context, a core.Action) core.Event {
 		l.mu.Lock()
 		l.ours[r.ID] = true
 		l.mu.Unlock()
+		if p, ok := l.placed(a.Claim); ok {
+			if err := l.opt.Places.Began(ctx, p, r.ID); err != nil {
+				l.warn("note that "+r.ID+" works in "+p.Name, err)
+			}
+		}
 	case ctx.Err() != nil:
 		return nil // whoever comes next finds out whether it was started
 	case passing(err):

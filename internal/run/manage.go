@@ -502,3 +502,23 @@ func (m *Manager) dropKey(base string) error {
 	}
 	return nil
 }
+
+// Remove removes one run that has ended, as GC does. A run that has not is refused; so is
+// one that was interrupted, for it may be gone on with, unless that is over.
+func (m *Manager) Remove(ctx context.Context, id string) error {
+	r, err := m.Settle(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !r.Status.Settled() {
+		return fmt.Errorf("remove run %s: it is %s", id, r.Status)
+	}
+	trash := filepath.Join(filepath.Dir(r.dir), ".trash-"+r.ID)
+	if err := m.opt.Disk.Rename(r.dir, trash); err != nil {
+		return fmt.Errorf("remove run %s: %w", id, err)
+	}
+	if err := m.opt.Disk.RemoveAll(trash); err != nil {
+		return fmt.Errorf("remove run %s: %w", id, err) // the next GC does
+	}
+	return nil
+}

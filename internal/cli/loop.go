@@ -1,0 +1,450 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/agent"
+	"reprise/internal/config"
+	"reprise/internal/git"
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+	"reprise/internal/run"
+	"reprise/internal/setup"
+	"reprise/internal/term"
+	"reprise/internal/verify"
+)
+
+func newLoopCmd(app *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "loop", Short: "Keep agents going on what is in the queue, and stop when a person should look",
+		Long: `The loop claims an item of the queue, gives it a worktree of its own, starts an agent
+on it, watches, has the project's checks run, settles the item and goes on, until the
+queue is empty, a ceiling is reached or a person must decide. docs/loop.md has the whole.`,
+	}
+	cmd.AddCommand(newLoopRunCmd(app), newLoopStatusCmd(app), newLoopInterruptCmd(app), newLoopResumeCmd(app), newLoopPauseCmd(app), newLoopStopCmd(app),
+		newLoopLogsCmd(app), newLoopAuditCmd(app), newLoopMetricsCmd(app), newLoopReportCmd(app), newLoopBootstrapCmd(app), newLoopGCCmd(app))
+	return cmd
+}
+
+// loopDir is the directory of the loop of the project around the working directory.
+func (a *App) loopDir() (*config.Home, string, error) {
+	home, err := a.Home()
+	if err != nil {
+		return nil, "", err
+	}
+	if home.Project == nil {
+		return nil, "", exitWith(ExitNotFound, errors.New("there is no project here; `reprise init` makes one"))
+	}
+	return home, filepath.Join(home.Paths.ProjectDir(home.Project.Name), "loop"), nil
+}
+
+type loopFlags struct {
+	agent, script, model, onInterrupt, integrate, base string
+	workers, maxIterations, turns                      int
+	budget, itemUSD, maxHours                          float64
+	maxTokens                                          int64
+	labels                                             []string
+	untilEmpty, unattended, inPlace, quiet             bool
+	delay, stall, timeout, backoffMax, backoffUnit     time.Duration
+}
+
+func newLoopRunCmd(app *App) *cobra.Command {
+	var f loopFlags
+	cmd := &cobra.Command{
+		Use: "run", Args: cobra.NoArgs, Short: "Work through the queue",
+		Long: `Work through the queue. Each ceiling has a default, which the section "loop" of the
+settings or a flag changes; none can be switched off. A loop that died is gone on with:
+runs that live are watched on, and nothing that was settled is done again.
+
+Ctrl-C ends it gracefully: agents are stopped, what they have is kept, and their items
+are given back. A second Ctrl-C leaves at once; the agents go on, and the next
+"reprise loop run" takes them up.
+
+With --unattended nobody is asked: what must be decided is set aside, and a client with
+hooks is started only after it was seen that the guard's hook really keeps it from what
+is refused.
+
+Ends with 0 when the loop came to its end, 1 when it could not go on, 4 when a loop of
+the project runs already.`,
+		Example: `  reprise loop run --until-empty --agent script
+  reprise loop run --workers 4 --unattended --budget-usd 20 --max-hours 6`,
+		Annotations: map[string]string{ownsSignals: "yes"},
+		RunE:        func(cmd *cobra.Command, _ []string) error { return runLoop(cmd.Context(), app, cmd, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.agent, "agent", "", "`CLIENT` that works: claude or script; default: sub_agent.agent of the settings")
+	fl.StringVar(&f.script, "agent-script", "", "`FILE` of steps for the script client")
+	fl.StringVar(&f.model, "model", "", "`MODEL`, as the client spells it")
+	fl.IntVar(&f.workers, "workers", 1, "items worked on at the same time")
+	fl.IntVar(&f.maxIterations, "max-iterations", 0, "items to begin at most (default: loop.max_iterations, 500)")
+	fl.Float64Var(&f.budget, "budget-usd", 0, "US dollars to spend at most (default: loop.budget_usd, 50)")
+	fl.Float64Var(&f.itemUSD, "item-usd", 0, "US dollars that one run may cost (default: loop.item_usd, 10)")
+	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "tokens to use at most (default: loop.max_tokens)")
+	fl.Float64Var(&f.maxHours, "max-hours", 0, "hours to work at most (default: loop.max_hours, 8)")
+	fl.IntVar(&f.turns, "max-turns", 0, "turns that one run may have (default: loop.turns, 50)")
+	fl.DurationVar(&f.timeout, "timeout", 0, "the longest that one run may take (default: loop.timeout_seconds, 1h)")
+	fl.DurationVar(&f.stall, "stall", 0, "how long a run may say nothing (default: loop.stall_seconds, 10m)")
+	fl.DurationVar(&f.delay, "delay", -1, "between two items of a worker (default: loop.delay_seconds, 5s)")
+	fl.BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left to do")
+	fl.StringVar(&f.onInterrupt, "on-interrupt", "", "when a person must decide: wait, or skip (set the item aside and go on)")
+	fl.StringVar(&f.integrate, "integrate", "", "what becomes of a finished branch: keep, merge or pr")
+	fl.StringVar(&f.base, "base", "", "`COMMIT` that work begins at (default: what is checked out)")
+	fl.StringArrayVar(&f.labels, "label", nil, "only items with this `LABEL`; may be repeated")
+	fl.BoolVar(&f.inPlace, "in-place", false, "work in the project's own directory, with one worker and no worktrees")
+	fl.BoolVar(&f.unattended, "unattended", false, "nobody is there: skip what must be decided, and prove the guard first")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print no line for each thing that happens")
+	fl.DurationVar(&f.backoffUnit, "backoff-unit", time.Second, "")
+	_ = fl.MarkHidden("backoff-unit") // it was defined just above
+	offer(cmd, "agent", "claude", "script")
+	offer(cmd, "on-interrupt", "wait", "skip")
+	offer(cmd, "integrate", "keep", "merge", "pr")
+	return cmd
+}
+
+// limits are the ceilings by settings and flags.
+func (f *loopFlags) limits(set config.Loop) (core.Limits, error) {
+	l := core.DefaultLimits()
+	l.Workers, l.UntilEmpty, l.BackoffUnit = f.workers, f.untilEmpty, f.backoffUnit
+	l.MaxIterations = cmp.Or(f.maxIterations, set.MaxIterations)
+	l.MaxUSD, l.ItemUSD = cmp.Or(f.budget, set.BudgetUSD), cmp.Or(f.itemUSD, set.ItemUSD)
+	l.MaxTokens = cmp.Or(f.maxTokens, int64(set.MaxTokens))
+	l.MaxTime = time.Duration(cmp.Or(f.maxHours, float64(set.MaxHours)) * float64(time.Hour))
+	seconds := func(flag time.Duration, n int) time.Duration {
+		if flag > 0 {
+			return flag
+		}
+		return time.Duration(n) * time.Second
+	}
+	l.ItemTimeout, l.Stall = seconds(f.timeout, set.TimeoutSeconds), seconds(f.stall, set.StallSeconds)
+	l.Delay, l.BackoffMax = time.Duration(set.DelaySeconds)*time.Second, time.Duration(set.BackoffSeconds)*time.Second
+	if f.delay >= 0 {
+		l.Delay = f.delay
+	}
+	l.OnInterrupt = core.OnInterrupt(cmp.Or(f.onInterrupt, set.OnInterrupt))
+	if f.unattended && f.onInterrupt == "" {
+		l.OnInterrupt = core.Skip
+	}
+	switch {
+	case l.Workers < 1 || l.Workers > 100:
+		return l, usagef("--workers %d is not between 1 and 100", l.Workers)
+	case l.MaxIterations < 1 || l.MaxTokens < 1 || !(l.MaxUSD > 0) || !(l.ItemUSD > 0) || l.MaxTime <= 0 || l.MaxTime > 31*24*time.Hour:
+		return l, usagef("a ceiling is zero, negative or too large: every loop ends some time")
+	case l.OnInterrupt != core.Wait && l.OnInterrupt != core.Skip:
+		return l, usagef("--on-interrupt %q is neither wait nor skip", clipText(string(l.OnInterrupt), 40))
+	case l.BackoffUnit <= 0 || l.ItemTimeout <= 0 || l.Stall <= 0:
+		return l, usagef("a time is zero or negative")
+	}
+	return l, nil
+}
+
+func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) error {
+	home, dir, err := app.loopDir()
+	if err != nil {
+		return err
+	}
+	if app.Env.Get(proc.RunIDVar) != "" {
+		return exitWith(ExitConflict, errors.New("a run cannot start a loop: the loop that it is part of goes on by itself; add items with `reprise queue add`"))
+	}
+	limits, err := f.limits(home.Settings.Loop)
+	if err != nil {
+		return err
+	}
+	opt, err := app.loopOptions(ctx, home, dir, &f, limits)
+	if err != nil {
+		return err
+	}
+	if !f.quiet {
+		opt.Say = func(l loop.Line) { fmt.Fprintln(app.Out, lineText(app.Style(), l)) }
+	}
+	stop := make(chan string)
+	if app.Signals != nil {
+		signals := app.Signals()
+		go func() {
+			for {
+				select {
+				case sig := <-signals:
+					select {
+					case stop <- fmt.Sprintf("stopped by signal (%s)", sig):
+					case <-ctx.Done():
+						return
+					}
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	s, err := loop.New(opt).Run(ctx, stop)
+	if errors.Is(err, loop.ErrRuns) {
+		return exitWith(ExitConflict, err)
+	}
+	if err != nil {
+		return err
+	}
+	t := s.Tally
+	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD. `reprise loop report` has more.\n",
+		orDash(s.Reason), t.Done, t.Failed, t.GivenUp, t.Parked, s.CostUSD)
+	return nil
+}
+
+func orDash(s string) string { return cmp.Or(s, "-") }
+
+// loopOptions are a loop's world.
+func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f *loopFlags, limits core.Limits) (loop.Options, error) {
+	set := home.Settings.Loop
+	opt := loop.Options{
+		Dir: dir, Project: home.Project.Name, Client: cmp.Or(f.agent, scriptClient(f.script), home.Settings.SubAgent.Agent), Model: f.model, Labels: f.labels,
+		Turns: cmp.Or(f.turns, set.Turns), Tools: set.AllowedTools, Actor: cmp.Or(a.Env.Get("BD_ACTOR"), "harness-agent"), Env: a.Environ,
+		Unattended: f.unattended, Limits: limits, Now: a.Env.Now,
+	}
+	if opt.Client != agent.KindClaude && opt.Client != agent.KindScript && opt.Client != agent.KindGeneric {
+		return opt, usagef("--agent %q cannot work in a loop: use claude or script (the others are asked single questions only)", clipText(opt.Client, 40))
+	}
+	if f.script != "" {
+		opt.ScriptFile = a.abs(f.script)
+	}
+	var err error
+	if opt.Log, err = a.Logger(); err != nil {
+		return opt, err
+	}
+	if opt.Template, err = bootstrapOf(home); err != nil {
+		return opt, err
+	}
+	runs, err := a.Runs()
+	if err != nil {
+		return opt, err
+	}
+	opt.Runs = runs
+	q, err := a.writableQueue(ctx, proc.ID{})
+	if err != nil {
+		return opt, err
+	}
+	opt.Queue = q
+	opt.Configure = func(r *run.Request) { a.configureWork(home, r) }
+	check, err := a.loopCheck(home)
+	if err != nil {
+		return opt, err
+	}
+	if check != nil {
+		opt.Check = check
+	}
+	if opt.Places, err = a.loopPlaces(ctx, home, dir, f, check); err != nil {
+		return opt, err
+	}
+	if f.unattended {
+		if err := a.proveGuard(ctx, opt.Client); err != nil {
+			return opt, err
+		}
+	}
+	if n := a.notifier(set); n.Any() {
+		opt.Notify = n.Send
+	}
+	return opt, nil
+}
+
+func scriptClient(file string) string {
+	if file != "" {
+		return agent.KindScript
+	}
+	return ""
+}
+
+// maxTemplate bounds a project's own bootstrap.
+const maxTemplate = 1 << 20
+
+// bootstrapOf is the project's own template, "" where it has none. It is looked through
+// before anything is begun by it.
+func bootstrapOf(home *config.Home) (string, error) {
+	path := filepath.Join(home.Project.Root, ".reprise", "bootstrap.md")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the bootstrap template: %w", err)
+	}
+	if len(data) > maxTemplate {
+		return "", fmt.Errorf("the bootstrap template %s has %d bytes, the most is %d", path, len(data), maxTemplate)
+	}
+	if err := loop.CheckTemplate(string(data)); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return string(data), nil
+}
+
+// configureWork gives a run of Claude what stands in place of its user's settings: our
+// hooks, and how it gets at its key.
+func (a *App) configureWork(home *config.Home, r *run.Request) {
+	if r.Client != agent.KindClaude {
+		return
+	}
+	s := setup.Setup{Where: setup.Where{Env: a.Env}}
+	program, word := setup.Beside(a.Program, setup.HookProgram), "claude-code"
+	if info, err := os.Stat(program); err != nil || !info.Mode().IsRegular() {
+		program, word = a.Program, "hook claude-code"
+	}
+	r.Work.Hooks = map[string]string{}
+	for _, event := range setup.HookEvents("claude-code") {
+		r.Work.Hooks[event] = s.HookCommand(program, word, event)
+	}
+	r.Work.Settings = a.claudeKeys()
+}
+
+// claudeKeys are the settings of the user's client without which it cannot ask its model.
+func (a *App) claudeKeys() map[string]json.RawMessage {
+	path, err := setup.Where{Env: a.Env}.HookFile("claude-code", setup.User)
+	if err != nil {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(data, &all) != nil {
+		return nil
+	}
+	out := map[string]json.RawMessage{}
+	for _, key := range []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "forceLoginMethod"} {
+		if v, ok := all[key]; ok {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// loopCheck has the project's checks run in a place; nil where it has none, or none that
+// the user has approved.
+func (a *App) loopCheck(home *config.Home) (func(context.Context, loop.Place, run.Record) (loop.Checked, error), error) {
+	home, trust, err := verifyHome(a)
+	if err != nil {
+		return nil, err
+	}
+	wishes, err := a.verifyWishes(home, trust, "")
+	if err != nil {
+		return nil, err
+	}
+	if trust.Says.Verify.Empty() {
+		return nil, nil
+	}
+	if !trust.Approved {
+		fmt.Fprintf(a.Err, "note: the checks of %s are not approved, so none is run; `reprise trust` approves them\n", home.Project.File())
+		return nil, nil
+	}
+	return func(ctx context.Context, p loop.Place, r run.Record) (loop.Checked, error) {
+		v, err := verify.New(ctx, a.verifyOptions(home, trust, p.Dir))
+		if err != nil {
+			return loop.Checked{}, err
+		}
+		res, err := v.Run(ctx, verify.Request{
+			Trigger: verify.Manual, Session: r.SessionID, Client: r.Client, Run: r.ID, Wishes: wishes, Base: p.Base,
+			Regressions: home.Settings.Gates.Off("regressions", nil) == "",
+		})
+		if err != nil {
+			return loop.Checked{}, err
+		}
+		return verified(res), nil
+	}, nil
+}
+
+func verified(r *verify.Result) loop.Checked {
+	c := loop.Checked{Gate: core.GatePassed, ID: r.ID}
+	switch r.Status {
+	case verify.Passed:
+		return c
+	case verify.Skipped:
+		c.Gate = core.GateNone
+		return c
+	}
+	c.Gate = core.GateFailed
+	var b strings.Builder
+	fmt.Fprintf(&b, "verification %s: %s\n", r.ID, r.Status)
+	for _, i := range r.Blocking() {
+		fmt.Fprintf(&b, "- %s %s: %s\n", i.Gate, i.Check, i.Message)
+	}
+	for _, ch := range r.Checks {
+		for _, line := range ch.Lines[:min(len(ch.Lines), 10)] {
+			fmt.Fprintf(&b, "  %s: %s\n", ch.Name, line)
+		}
+	}
+	c.Text = strings.TrimSpace(b.String())
+	return c
+}
+
+// loopPlaces is where items are worked on.
+func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *loopFlags, check func(context.Context, loop.Place, run.Record) (loop.Checked, error)) (loop.Places, error) {
+	opts := git.Options{Vars: a.Env.Vars}
+	root := home.Project.Root
+	_, gitErr := git.New(root, opts).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
+	if f.inPlace || gitErr != nil {
+		if f.workers > 1 {
+			return nil, usagef("--workers %d need worktrees, and here there are none (--in-place, or the project is in no git repository with a commit): use one worker", f.workers)
+		}
+		if !f.inPlace {
+			fmt.Fprintln(a.Err, "note: the project is in no git repository with a commit, so items are worked on in its own directory")
+		}
+		return &loop.InPlace{Dir: root, Git: opts, Keep: filepath.Join(dir, "before")}, nil
+	}
+	if _, _, err := a.ensureState(ctx); err != nil {
+		return nil, err
+	}
+	ws, err := a.Workspaces()
+	if err != nil {
+		return nil, err
+	}
+	t := &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Base: f.base, Carry: carried(home), Integrate: cmp.Or(f.integrate, home.Settings.Loop.Integrate)}
+	if !slices.Contains([]string{loop.KeepBranch, loop.MergeBranch, loop.PullRequest}, t.Integrate) {
+		return nil, usagef("--integrate %q is none of keep, merge, pr", clipText(t.Integrate, 40))
+	}
+	if check != nil {
+		t.Check = func(ctx context.Context, p loop.Place) (loop.Checked, error) { return check(ctx, p, run.Record{}) }
+	}
+	if t.Integrate == loop.PullRequest {
+		t.GH = a.pullRequest()
+	}
+	return t, nil
+}
+
+// proveGuard wants it seen that the client's hooks keep it from what is refused. The
+// script client has no hooks, and does what its author wrote.
+func (a *App) proveGuard(ctx context.Context, client string) error {
+	name := map[string]string{agent.KindClaude: "claude-code"}[client]
+	if name == "" {
+		return nil
+	}
+	for _, found := range guardEnforced(a) {
+		if found.Status == setup.Fail {
+			return exitWith(ExitConflict, fmt.Errorf("no loop without a person while the guard is off: %s; %s", found.Message, found.Remedy))
+		}
+	}
+	program := setup.Beside(a.Program, setup.HookProgram)
+	fmt.Fprintf(a.Err, "Proving that the guard keeps %s from what is refused …\n", name)
+	for _, found := range liveGuard(ctx, a, setup.InstalledHooks{Client: name, Scope: setup.User, Program: program}) {
+		if found.Status == setup.Fail {
+			return exitWith(ExitConflict, fmt.Errorf("no loop without a person: %s; %s", found.Message, found.Remedy))
+		}
+	}
+	return nil
+}
+
+// lineText is a line of the audit for people.
+func lineText(style term.Style, l loop.Line) string {
+	who := "loop"
+	if l.Worker > 0 {
+		who = fmt.Sprintf("worker %d", l.Worker)
+	}
+	return fmt.Sprintf("%s %s %s %s", style.Dim(l.At.Local().Format("15:04:05")), style.Dim(fmt.Sprintf("%-9s", who)), l.Op, firstLine(strings.TrimSpace(l.Item+" "+l.Text), 400))
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/loop"
+	"reprise/internal/proc"
+	"reprise/internal/queue"
+)
+
+// notifyTime bounds one way of telling a person.
+const notifyTime = 15 * time.Second
+
+// notifier tells a person what a loop needs, as the user's settings say.
+func (a *App) notifier(set config.Loop) *loop.Notifier {
+	n := &loop.Notifier{
+		Desktop: set.NotifyDesktop == "on", Command: set.NotifyCommand, Webhook: set.NotifyWebhook, Mail: set.NotifyMail, PerHour: set.NotifyPerHour,
+		GOOS: a.Env.GOOS, Env: a.Environ, Now: a.Env.Now, LookPath: a.lookPath, Run: runWithInput, Post: post,
+	}
+	if set.NotifySecretVar != "" {
+		n.Secret = a.Env.Get(set.NotifySecretVar)
+	}
+	return n
+}
+
+func (a *App) lookPath(name string) (string, error) {
+	return proc.LookPath(name, a.Env.Vars, a.Env.GOOS)
+}
+
+// runWithInput runs a short program and fails as it does.
+func runWithInput(ctx context.Context, c proc.Cmd, input string) error {
+	ctx, cancel := context.WithTimeout(ctx, notifyTime)
+	defer cancel()
+	if input == "" {
+		out, err := proc.Run(ctx, c, 4<<10)
+		return exitError(c, out.Exit, string(out.Stderr), err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	c.Stdin = r
+	p, err := proc.Start(c)
+	r.Close()
+	if err != nil {
+		w.Close()
+		return err
+	}
+	go func() {
+		_, _ = io.WriteString(w, input) // a program that reads no further says so by its exit
+		w.Close()
+	}()
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_, _ = proc.StopTree(stop, p.ID(), "", time.Second)
+		return ctx.Err()
+	}
+	exit, err := p.Wait()
+	return exitError(c, exit, "", err)
+}
+
+func exitError(c proc.Cmd, exit proc.Exit, stderr string, err error) error {
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("%s ended with exit code %d %s", filepath.Base(c.Path), exit.Code, firstLine(stderr, 200))
+	}
+	return err
+}
+
+// post posts to a webhook. Answers other than 2xx are errors; redirects are not followed,
+// for a signed body is for one receiver.
+func post(ctx context.Context, url string, header map[string]string, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, notifyTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("User-Agent", "reprise/"+Version())
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // the connection is of no more use
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return fmt.Errorf("it answered %s", res.Status)
+	}
+	return nil
+}
+
+// pullRequest makes pull requests by the gh program; nil where that is not there.
+func (a *App) pullRequest() func(context.Context, loop.Place, queue.Item) (string, error) {
+	gh, err := a.lookPath("gh")
+	if err != nil {
+		return nil
+	}
+	return func(ctx context.Context, p loop.Place, item queue.Item) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+		defer cancel()
+		out, err := proc.Run(ctx, proc.Cmd{
+			Path: gh, Args: []string{"pr", "create", "--head", p.Branch, "--title", item.Title, "--body", item.Body}, Env: a.Environ, Dir: p.Top,
+		}, 64<<10)
+		if err := exitError(proc.Cmd{Path: gh}, out.Exit, string(out.Stderr), err); err != nil {
+			return "", err
+		}
+		return strings.TrimSpace(string(out.Stdout)), nil
+	}
+}

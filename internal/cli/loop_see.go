@@ -1,0 +1,414 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/durable"
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+	"reprise/internal/run"
+	"reprise/internal/term"
+)
+
+// loopView is what there is to see of a loop.
+type loopView struct {
+	Running   bool            `json:"running"`
+	PID       int             `json:"pid,omitempty"`
+	Metrics   loop.Metrics    `json:"metrics"`
+	Reason    string          `json:"reason,omitempty"`
+	Interrupt *core.Interrupt `json:"interrupt,omitempty"`
+	HoldUntil *time.Time      `json:"hold_until,omitempty"`
+	HoldWhy   string          `json:"hold_why,omitempty"`
+	Workers   []workerView    `json:"workers"`
+	Parked    []string        `json:"parked,omitempty"`
+}
+
+type workerView struct {
+	Worker    int     `json:"worker"`
+	Step      string  `json:"step"`
+	Iteration int     `json:"iteration,omitempty"`
+	Item      string  `json:"item,omitempty"`
+	Run       string  `json:"run,omitempty"`
+	Seconds   float64 `json:"seconds,omitempty"`
+	Messages  int     `json:"messages,omitempty"`
+	ToolCalls int     `json:"tool_calls,omitempty"`
+	LastTool  string  `json:"last_tool,omitempty"`
+	Tokens    int64   `json:"tokens,omitempty"`
+	LastCheck string  `json:"last_check,omitempty"`
+	Waiting   string  `json:"waiting,omitempty"`
+	Stop      string  `json:"stop,omitempty"`
+}
+
+// view looks at a loop: its state, and the records of its runs, which are newer.
+func (a *App) view() (loopView, error) {
+	dir, s, err := a.loopState()
+	if err != nil {
+		return loopView{}, err
+	}
+	running, owner, err := loop.Running(durable.Disk{}, dir)
+	if err != nil {
+		return loopView{}, err
+	}
+	runs, err := a.Runs()
+	if err != nil {
+		return loopView{}, err
+	}
+	v := loopView{Running: running, Metrics: loop.MetricsOf(s), Reason: s.Reason, Interrupt: s.Interrupt, HoldWhy: s.HoldWhy}
+	if running {
+		v.PID = owner.Process.PID
+	}
+	if s.Phase == core.Working && s.HoldUntil > s.Now.Loop {
+		at := s.Now.Wall.Add(s.HoldUntil - s.Now.Loop)
+		v.HoldUntil = &at
+	} else {
+		v.HoldWhy = ""
+	}
+	for i := range s.Slots {
+		p := &s.Slots[i]
+		w := workerView{Worker: i + 1, Step: string(p.Step), Iteration: p.Iteration, Item: p.Claim.Item.ID, Run: p.Run, Stop: string(p.Stop)}
+		if r, err := runs.Get(p.Run); err == nil {
+			h := r.Heartbeat
+			w.Seconds = r.Elapsed(a.Now()).Seconds()
+			w.Messages, w.ToolCalls, w.LastTool, w.Tokens, w.Waiting = h.MessageCount, h.ToolCalls, h.LastTool, h.Tokens, h.Retrying
+			if !h.LastCheck.IsZero() {
+				w.LastCheck = h.LastCheck.Format(time.RFC3339)
+			}
+		}
+		v.Workers = append(v.Workers, w)
+	}
+	for id, m := range s.Items {
+		if m.Parked {
+			v.Parked = append(v.Parked, id)
+		}
+	}
+	return v, nil
+}
+
+func newLoopStatusCmd(app *App) *cobra.Command {
+	var asJSON, watch bool
+	cmd := &cobra.Command{
+		Use: "status", Args: cobra.NoArgs, Short: "What the loop is doing: workers, items, time, tokens, cost, last tool",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch && !asJSON {
+				return app.watchLoop(cmd.Context())
+			}
+			v, err := app.view()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(app.Out, v)
+			}
+			return app.printView(&v)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it anew every two seconds, until the loop has ended or Ctrl-C")
+	return cmd
+}
+
+// watchLoop shows a loop until it has ended. At a terminal each view is drawn over the
+// last one.
+func (a *App) watchLoop(ctx context.Context) error {
+	for {
+		v, err := a.view()
+		if err != nil {
+			return err
+		}
+		if a.OutIsTerminal {
+			fmt.Fprint(a.Out, "\x1b[H\x1b[2J")
+		}
+		if err := a.printView(&v); err != nil {
+			return err
+		}
+		if !v.Running {
+			return nil
+		}
+		if err := pause(ctx, loop.WatchEvery); err != nil {
+			return nil // Ctrl-C is how one stops looking
+		}
+	}
+}
+
+func (a *App) printView(v *loopView) error {
+	style, m := a.Style(), v.Metrics
+	state := string(m.Phase)
+	switch {
+	case m.Phase == core.Finished:
+		state = style.Dim(state)
+	case !v.Running:
+		state = style.Red(state + ", and nobody runs it: `reprise loop run` goes on with it")
+	case m.Phase == core.Waiting || m.Phase == core.Paused:
+		state = style.Yellow(state)
+	default:
+		state = style.Green(state)
+	}
+	fmt.Fprintf(a.Out, "%s %s", style.Bold(m.Loop), state)
+	if v.Reason != "" {
+		fmt.Fprintf(a.Out, " (%s)", firstLine(v.Reason, 200))
+	}
+	fmt.Fprintf(a.Out, "\n%d of %d items begun, %s of %s, %.2f of %.2f USD, %d of %d tokens\n", m.Iterations, m.MaxIterations,
+		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, m.Tokens, m.MaxTokens)
+	fmt.Fprintf(a.Out, "done %d, tried again %d, given up %d, set aside %d, given back %d\n", m.Done, m.Failed, m.GivenUp, m.Parked, m.Released)
+	if v.HoldUntil != nil {
+		fmt.Fprintf(a.Out, "%s nothing is begun until %s: %s\n", style.Yellow("holding"), v.HoldUntil.Local().Format("15:04:05"), firstLine(v.HoldWhy, 200))
+	}
+	if i := v.Interrupt; i != nil {
+		fmt.Fprintf(a.Out, "%s %s: %s\n  answer with `reprise loop resume --answer \"…\"`\n", style.Yellow("waits for a person"), i.Kind, firstLine(i.Why, 400))
+	}
+	if len(v.Parked) > 0 {
+		fmt.Fprintf(a.Out, "set aside: %s\n", strings.Join(v.Parked, ", "))
+	}
+	table := term.NewTable(style, "WORKER", "STEP", "ITEM", "RUN", "TIME", "TOKENS", "TOOLS", "LAST TOOL").MaxWidth(a.Columns)
+	for _, w := range v.Workers {
+		step := w.Step
+		if w.Stop != "" {
+			step += " (stopping)"
+		}
+		took := ""
+		if w.Seconds > 0 {
+			took = ago(time.Duration(w.Seconds * float64(time.Second)))
+		}
+		table.Row(fmt.Sprint(w.Worker), step, w.Item, w.Run, took, zeroEmpty(w.Tokens), zeroEmpty(int64(w.ToolCalls)), firstLine(strings.TrimSpace(w.LastTool+" "+w.Waiting), 60))
+	}
+	return table.Write(a.Out)
+}
+
+func zeroEmpty(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func newLoopLogsCmd(app *App) *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs", Args: cobra.NoArgs, Short: "What the loop does, line by line, as JSON",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, dir, err := app.loopDir()
+			if err != nil {
+				return err
+			}
+			var ended func() (bool, error)
+			if follow {
+				ended = func() (bool, error) {
+					running, _, err := loop.Running(durable.Disk{}, dir)
+					return !running, err
+				}
+			}
+			err = copyFile(cmd.Context(), app, loop.AuditFile(dir), ended)
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the loop has ended")
+	return cmd
+}
+
+func newLoopAuditCmd(app *App) *cobra.Command {
+	var asJSON, all bool
+	var item string
+	cmd := &cobra.Command{
+		Use: "audit", Args: cobra.NoArgs, Short: "Every operation of the last loop",
+		RunE: func(*cobra.Command, []string) error {
+			dir, s, err := app.loopState()
+			if err != nil {
+				return err
+			}
+			id := s.Loop
+			if all {
+				id = ""
+			}
+			lines, bad, err := loop.Audit(dir, id)
+			if err != nil {
+				return err
+			}
+			if bad > 0 {
+				fmt.Fprintf(app.Err, "note: %s of the audit cannot be read\n", count(bad, "line"))
+			}
+			kept := lines[:0]
+			for _, l := range lines {
+				if item == "" || l.Item == item {
+					kept = append(kept, l)
+				}
+			}
+			if asJSON {
+				return printJSON(app.Out, kept)
+			}
+			for _, l := range kept {
+				fmt.Fprintln(app.Out, l.At.Local().Format("2006-01-02 ")+lineText(app.Style(), l))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines for programs")
+	cmd.Flags().BoolVar(&all, "all", false, "of all loops there were")
+	cmd.Flags().StringVar(&item, "item", "", "only of this `ITEM`")
+	return cmd
+}
+
+func newLoopMetricsCmd(app *App) *cobra.Command {
+	var asJSON, prometheus bool
+	cmd := &cobra.Command{
+		Use: "metrics", Args: cobra.NoArgs, Short: "Figures of the last loop, as JSON or for Prometheus",
+		RunE: func(*cobra.Command, []string) error {
+			_, s, err := app.loopState()
+			if err != nil {
+				return err
+			}
+			if prometheus {
+				home, err := app.Home()
+				if err != nil {
+					return err
+				}
+				return loop.MetricsOf(s).Prometheus(app.Out, home.Project.Name)
+			}
+			return printJSON(app.Out, loop.MetricsOf(s))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", true, "as JSON, which is the default")
+	cmd.Flags().BoolVar(&prometheus, "prometheus", false, "as Prometheus reads it (text format 0.0.4)")
+	return cmd
+}
+
+func newLoopReportCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "report", Args: cobra.NoArgs, Short: "What the last loop has done, in a page of markdown",
+		RunE: func(*cobra.Command, []string) error {
+			dir, s, err := app.loopState()
+			if err != nil {
+				return err
+			}
+			its, bad, err := loop.Iterations(dir, s.Loop)
+			if err != nil {
+				return err
+			}
+			if bad > 0 {
+				fmt.Fprintf(app.Err, "note: %s cannot be read\n", count(bad, "iteration"))
+			}
+			if asJSON {
+				return printJSON(app.Out, map[string]any{"metrics": loop.MetricsOf(s), "reason": s.Reason, "interrupt": s.Interrupt, "iterations": its})
+			}
+			home, err := app.Home()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(app.Out, loop.Report(home.Project.Name, s, its))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+func newLoopBootstrapCmd(app *App) *cobra.Command {
+	var variables bool
+	cmd := &cobra.Command{
+		Use: "bootstrap", Args: cobra.NoArgs, Short: "Print the template of what each session is told",
+		Long: `Print the template of what each session is told: the project's .reprise/bootstrap.md, or
+the one that reprise has. A project's own begins best as a copy of that.`,
+		RunE: func(*cobra.Command, []string) error {
+			if variables {
+				for _, name := range loop.Variables() {
+					fmt.Fprintln(app.Out, name)
+				}
+				return nil
+			}
+			home, _, err := app.loopDir()
+			if err != nil {
+				return err
+			}
+			own, err := bootstrapOf(home)
+			if err != nil {
+				return err
+			}
+			if own == "" {
+				own = loop.Bootstrap()
+			}
+			_, err = fmt.Fprint(app.Out, own)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&variables, "variables", false, "print the names that a template may use")
+	return cmd
+}
+
+func newLoopGCCmd(app *App) *cobra.Command {
+	var dry, asJSON bool
+	var days, mb int
+	cmd := &cobra.Command{
+		Use: "gc", Args: cobra.NoArgs, Short: "Remove files of loops' runs that are old, or take too much space",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			home, dir, err := app.loopDir()
+			if err != nil {
+				return err
+			}
+			set := home.Settings.Loop
+			if !cmd.Flags().Changed("days") {
+				days = set.RunDays
+			}
+			if !cmd.Flags().Changed("mb") {
+				mb = set.RunMB
+			}
+			if days < 0 || mb < 0 {
+				return usagef("--days and --mb cannot be negative")
+			}
+			runs, err := app.Runs()
+			if err != nil {
+				return err
+			}
+			list, err := runs.List(cmd.Context())
+			if err != nil && len(list) == 0 {
+				return err
+			}
+			s, err := loop.ReadState(dir)
+			if err != nil {
+				return err
+			}
+			old := loop.Sweep(ofProject(list, home.Project.Name), s, loop.Retention{Age: time.Duration(days) * 24 * time.Hour, Size: int64(mb) << 20}, app.Now())
+			if asJSON {
+				return printJSON(app.Out, map[string]any{"dry_run": dry, "removed": old, "error": nil})
+			}
+			var bytes int64
+			for _, o := range old {
+				if !dry {
+					if err := runs.Remove(cmd.Context(), o.Run); err != nil {
+						return err
+					}
+				}
+				bytes += o.Bytes
+				fmt.Fprintf(app.Out, "%s %s %d bytes (%s)\n", o.Run, o.Ended.Local().Format("2006-01-02"), o.Bytes, o.Why)
+			}
+			verb := "removed"
+			if dry {
+				verb = "would be removed"
+			}
+			fmt.Fprintf(app.Err, "%s %s, %d bytes.\n", count(len(old), "run"), verb, bytes)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "say what would be removed, for programs; removes nothing")
+	cmd.Flags().IntVar(&days, "days", 0, "days that runs are kept (default: loop.run_days, 30)")
+	cmd.Flags().IntVar(&mb, "mb", 0, "megabytes that they may take together, 0 is no bound (default: loop.run_mb, 2048)")
+	return cmd
+}
+
+func ofProject(list []run.Record, project string) (out []run.Record) {
+	for _, r := range list {
+		if r.Project == project {
+			out = append(out, r)
+		}
+	}
+	return out
+}

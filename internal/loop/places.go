@@ -1,0 +1,364 @@
+package loop
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"reprise/internal/durable"
+	"reprise/internal/git"
+	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+	"reprise/internal/queue"
+	"reprise/internal/workspace"
+)
+
+// What becomes of the branch of an item that is done.
+const (
+	KeepBranch  = "keep"
+	MergeBranch = "merge" // into the branch that the main checkout has, after the checks have passed on the merge
+	PullRequest = "pr"    // pushed, and a pull request by the gh program
+)
+
+const (
+	maxDiff      = 64 << 10
+	maxFilesTold = 100
+)
+
+// Worktrees gives each item a worktree of its own.
+type Worktrees struct {
+	Workspaces *workspace.Manager
+	Git        git.Options
+	Root       string   // the project's, from which worktrees come
+	Base       string   // revision that work begins at; "" is the HEAD of Root
+	Carry      []string // directories that git ignores and that come along
+	Integrate  string
+	// Check has the project's checks run, for a merge; nil: there are none.
+	Check func(ctx context.Context, p Place) (Checked, error)
+	// GH makes a pull request of a branch that was pushed; nil: it cannot be made.
+	GH func(ctx context.Context, p Place, item queue.Item) (url string, err error)
+
+	mu     sync.Mutex // one merge at a time; and of leases
+	leases map[string]*workspace.Lease
+}
+
+// placeName is the name of an item's workspace and of the agent in it.
+func placeName(id string) string { return "loop-" + id }
+
+// Prepare makes the item's worktree, or takes up the one that an earlier try has left.
+func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Place, error) {
+	self, err := proc.Self()
+	if err != nil {
+		return Place{}, err
+	}
+	made, err := t.Workspaces.Prepare(ctx, workspace.CreateOptions{
+		Name: placeName(item.ID), From: t.Root, Base: t.Base, Attach: true, Carry: t.Carry,
+	}, workspace.Holder{Process: self, What: "loop"})
+	if err != nil {
+		return Place{}, err
+	}
+	t.mu.Lock()
+	if t.leases == nil {
+		t.leases = map[string]*workspace.Lease{}
+	}
+	t.leases[made.Name] = made.Lease
+	t.mu.Unlock()
+	w := made.Workspace
+	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Vars: map[string]string{}}
+	for _, v := range w.Vars() {
+		p.Vars[v[0]] = v[1]
+	}
+	return p, nil
+}
+
+// Began adds the run to the lease.
+func (t *Worktrees) Began(ctx context.Context, p Place, run string) error {
+	t.mu.Lock()
+	l := t.leases[p.Name]
+	t.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	return l.Add(ctx, workspace.Holder{Run: run, What: "loop"})
+}
+
+// Look compares the worktree with where the work began.
+func (t *Worktrees) Look(ctx context.Context, p Place) (Work, error) {
+	return lookGit(ctx, git.New(p.Top, t.Git), p.Base)
+}
+
+func lookGit(ctx context.Context, g *git.Git, base string) (w Work, err error) {
+	status, err := g.Run(ctx, "status", "--porcelain=v1", "--untracked-files=normal", "--no-renames")
+	if err != nil {
+		return w, err
+	}
+	names, err := g.Run(ctx, "diff", "--name-only", "--no-renames", base, "--")
+	if err != nil {
+		return w, err
+	}
+	seen := map[string]bool{}
+	add := func(name string) {
+		if name != "" && !seen[name] {
+			seen[name] = true
+			w.Files = append(w.Files, name)
+		}
+	}
+	for line := range strings.Lines(string(names)) {
+		add(strings.TrimSpace(line))
+	}
+	for line := range strings.Lines(string(status)) {
+		if len(line) > 3 {
+			add(strings.TrimSpace(line[3:]))
+		}
+	}
+	w.Changed = len(w.Files) > 0
+	w.Files = w.Files[:min(len(w.Files), maxFilesTold)]
+	if w.Changed {
+		diff, err := g.Run(ctx, "diff", "--no-renames", base, "--")
+		if err != nil {
+			return w, err
+		}
+		w.Diff = clip(string(diff), maxDiff)
+	}
+	return w, nil
+}
+
+// Finish keeps what was made. The worktree of an item that is done goes, its branch
+// stays; that of one which is not done stays, for who goes on.
+func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate core.Fate) (note string, conflict bool, err error) {
+	if fate != core.Done {
+		return "", false, t.release(ctx, p)
+	}
+	if note, err = commitLeft(ctx, git.New(p.Top, t.Git), item); err != nil {
+		return note, false, errors.Join(err, t.release(ctx, p))
+	}
+	merged := false
+	switch t.Integrate {
+	case MergeBranch:
+		merged, conflict, err = t.merge(ctx, p)
+		switch {
+		case err != nil:
+			return note, false, errors.Join(err, t.release(ctx, p))
+		case merged:
+			note = join(note, "merged")
+		case conflict:
+			return note, true, t.release(ctx, p)
+		}
+	case PullRequest:
+		note = join(note, t.pull(ctx, p, item))
+	}
+	if err := t.remove(ctx, p, merged); err != nil {
+		note = join(note, "its worktree stays: "+oneLine(err.Error(), 200))
+	}
+	return note, false, nil
+}
+
+// commitLeft commits what the agent did not, so that its branch has all of the work.
+func commitLeft(ctx context.Context, g *git.Git, item queue.Item) (string, error) {
+	if _, err := g.Run(ctx, "add", "--all"); err != nil {
+		return "", err
+	}
+	staged, err := g.Run(ctx, "diff", "--cached", "--name-only")
+	if err != nil || len(bytes.TrimSpace(staged)) == 0 {
+		return "", err
+	}
+	args := append(g.Identity(ctx), "commit", "--quiet", "--message="+item.Title+"\n\nWhat the session for "+item.ID+" left uncommitted.")
+	if _, err := g.Run(ctx, args...); err != nil {
+		return "", err
+	}
+	return "what was left uncommitted is committed", nil
+}
+
+// merge brings the base into the work, has that checked, and moves the base's branch
+// forward. The main checkout is touched by a fast-forward only, which git refuses where
+// somebody has changed the same files there.
+func (t *Worktrees) merge(ctx context.Context, p Place) (merged, conflict bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	main, here := git.New(t.Root, t.Git), git.New(p.Top, t.Git)
+	base, err := main.Branch(ctx)
+	if err != nil {
+		return false, false, fmt.Errorf("the main checkout is on no branch, so there is nothing to merge into: %w", err)
+	}
+	if base == p.Branch {
+		return true, false, nil
+	}
+	args := append(here.Identity(ctx), "merge", "--no-edit", "--quiet", base)
+	if _, err := here.Run(ctx, args...); err != nil {
+		if _, abortErr := here.Run(ctx, "merge", "--abort"); abortErr != nil {
+			return false, false, errors.Join(err, abortErr)
+		}
+		return false, true, nil
+	}
+	if t.Check != nil {
+		got, err := t.Check(ctx, p)
+		if err != nil {
+			return false, false, err
+		}
+		if got.Gate == core.GateFailed {
+			return false, true, nil
+		}
+	}
+	if _, err := main.Run(ctx, "merge", "--ff-only", "--quiet", p.Branch); err != nil {
+		return false, false, fmt.Errorf("move %s forward: %w", base, err)
+	}
+	return true, false, nil
+}
+
+// pull pushes the branch and asks for it to be taken. What cannot be done is said; the
+// branch is there all the same.
+func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) string {
+	if t.GH == nil {
+		return "no pull request: gh is not there"
+	}
+	if _, err := git.New(p.Top, t.Git).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", p.Branch); err != nil {
+		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200)
+	}
+	url, err := t.GH(ctx, p, item)
+	if err != nil {
+		return "no pull request: " + oneLine(err.Error(), 200)
+	}
+	return "pull request " + url
+}
+
+func (t *Worktrees) lease(p Place) *workspace.Lease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.leases[p.Name]
+	delete(t.leases, p.Name)
+	return l
+}
+
+func (t *Worktrees) release(ctx context.Context, p Place) error {
+	if l := t.lease(p); l != nil {
+		return l.Release(ctx)
+	}
+	return nil
+}
+
+func (t *Worktrees) remove(ctx context.Context, p Place, merged bool) error {
+	o := workspace.RemoveOptions{Save: true, DeleteBranch: merged}
+	var err error
+	if l := t.lease(p); l != nil {
+		if _, err = l.Remove(ctx, o); err != nil {
+			return errors.Join(err, l.Release(ctx))
+		}
+		return nil
+	}
+	_, err = t.Workspaces.Remove(ctx, p.Name, o)
+	if errors.Is(err, workspace.ErrNotFound) {
+		return nil // done before
+	}
+	return err
+}
+
+// InPlace has every item worked on in one directory. There can be one worker only.
+type InPlace struct {
+	Dir  string
+	Git  git.Options
+	Keep string // directory for what the directory looked like before
+	Disk durable.Disk
+}
+
+func (t *InPlace) before(p Place) string { return filepath.Join(t.Keep, p.Name+".before") }
+
+// Prepare notes what the directory is like.
+func (t *InPlace) Prepare(ctx context.Context, item queue.Item, _ int64) (Place, error) {
+	p := Place{Name: placeName(item.ID), Dir: t.Dir, Top: t.Dir}
+	g := git.New(t.Dir, t.Git)
+	if head, err := g.Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
+		p.Base = strings.TrimSpace(string(head))
+		p.Branch, _ = g.Branch(ctx) // "" is a checkout of no branch
+	}
+	before := t.before(p)
+	if _, err := os.Lstat(before); err == nil {
+		return p, nil // what an earlier try has changed counts, too
+	}
+	sum, err := t.print(ctx)
+	if err != nil {
+		return p, err
+	}
+	if err := t.Disk.MkdirAll(t.Keep, 0o700); err != nil {
+		return p, err
+	}
+	return p, t.Disk.WriteFile(before, []byte(sum), 0o600)
+}
+
+// Began has nothing to do: there is one worker.
+func (t *InPlace) Began(context.Context, Place, string) error { return nil }
+
+// Look compares the directory with what it was like.
+func (t *InPlace) Look(ctx context.Context, p Place) (Work, error) {
+	var w Work
+	now, err := t.print(ctx)
+	if err != nil {
+		return w, err
+	}
+	was, err := os.ReadFile(t.before(p))
+	if err != nil {
+		return w, err
+	}
+	w.Changed = string(was) != now
+	if w.Changed && p.Base != "" {
+		if seen, err := lookGit(ctx, git.New(p.Top, t.Git), p.Base); err == nil {
+			w.Files, w.Diff = seen.Files, seen.Diff
+		}
+	}
+	return w, nil
+}
+
+// Finish has nothing to put anywhere: the work is where it should be.
+func (t *InPlace) Finish(_ context.Context, p Place, _ queue.Item, fate core.Fate) (string, bool, error) {
+	if fate != core.Done && fate != core.GiveUp {
+		return "", false, nil
+	}
+	err := t.Disk.Remove(t.before(p))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return "", false, err
+}
+
+// maxWalk bounds how many files are looked at outside git.
+const maxWalk = 100_000
+
+// print is a fingerprint of the directory: names, sizes and times of files, without
+// reading them.
+func (t *InPlace) print(ctx context.Context) (string, error) {
+	h := sha256.New()
+	n := 0
+	err := filepath.WalkDir(t.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if path == t.Dir {
+				return err
+			}
+			return nil // what cannot be looked at does not count
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || d.Name() == ".reprise") {
+			return fs.SkipDir
+		}
+		if n++; n > maxWalk {
+			return fs.SkipAll
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() {
+			fmt.Fprintf(h, "%s\x00%d\x00%d\x00", path, info.Size(), info.ModTime().UnixNano())
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return "", err
+	}
+	if head, err := git.New(t.Dir, t.Git).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
+		h.Write(head)
+	}
+	return cmp.Or(hex.EncodeToString(h.Sum(nil)), "empty"), nil
+}
