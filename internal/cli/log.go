@@ -40,7 +40,7 @@ as they were when ` + "`reprise state pull`" + ` last looked.`,
 	f.BoolVar(&o.graph, "graph", false, "draw who goes on from what")
 	f.BoolVar(&o.asJSON, "json", false, "print them for programs")
 	offer(cmd, "type", staterepo.Types()...)
-	cmd.AddCommand(newLogAddCmd(app))
+	cmd.AddCommand(newLogAddCmd(app), newLogShowCmd(app), newLogCopyCmd(app))
 	return cmd
 }
 
@@ -123,7 +123,7 @@ func showActive(app *App, list []staterepo.LogEntry) {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(last[b].Time.Compare(last[a].Time), cmp.Compare(a, b)) })
 	for _, n := range names {
 		e := last[n]
-		fmt.Fprintf(app.Out, "%s  %s  %s ago  %s\n", app.Style().Bold(term.SafeLine(n)), statusOf(e), ago(app.Now().Sub(e.Time)), term.SafeLine(clipText(e.Title(), 60)))
+		fmt.Fprintf(app.Out, "%s  %s  %s ago  %s\n", app.Style().Bold(term.SafeLine(n)), staterepo.StatusOf(e.Entry), ago(app.Now().Sub(e.Time)), term.SafeLine(clipText(e.Title(), 60)))
 	}
 	if len(names) > 0 {
 		fmt.Fprintln(app.Out)
@@ -131,17 +131,6 @@ func showActive(app *App, list []staterepo.LogEntry) {
 }
 
 func agentOf(e staterepo.LogEntry) string { return strings.TrimPrefix(e.Branch, "agent-") }
-
-// statusOf is how far an agent has come by an entry of its own.
-func statusOf(e staterepo.LogEntry) string {
-	switch {
-	case e.Type == mdfile.TypeEnd:
-		return "completed"
-	case slices.Contains(staterepo.Statuses(), e.Status):
-		return e.Status
-	}
-	return "in_progress"
-}
 
 func printLog(app *App, list []staterepo.LogEntry, graph bool) {
 	style := app.Style()
@@ -206,4 +195,64 @@ last entry. MESSAGE of - reads standard input.`
 	offer(cmd, "type", staterepo.Types()...)
 	offer(cmd, "status", staterepo.Statuses()...)
 	return cmd
+}
+
+func newLogShowCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show ID", Args: cobra.ExactArgs(1), Short: "Show one entry, of what all share or of any agent",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			repo, err := app.State()
+			if err != nil {
+				return err
+			}
+			e, err := repo.Entry(cmd.Context(), args[0])
+			if err == nil && app.may() != nil && !app.may()(e.ACL) {
+				err = fmt.Errorf("%w: %s", staterepo.ErrUnknown, args[0])
+			}
+			if err != nil {
+				return stateError(err)
+			}
+			if asJSON {
+				return printJSON(app.Out, e)
+			}
+			_, text := e.Render()
+			fmt.Fprintf(app.Out, "%s\n%s", app.Style().Dim(e.Branch+":"+e.File), term.SafeText(string(text)))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+func newLogCopyCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "copy ID", Args: cobra.ExactArgs(1), Short: "Copy an entry, of what all share or of another agent, into the log of the agent that works here",
+		Long: `Copy an entry, of what all share or of another agent, into the files of the agent
+that works here. It keeps its id, and so is one entry still.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j, err := app.journal(cmd.Context())
+			if err != nil {
+				return err
+			}
+			e, err := j.repo.Entry(cmd.Context(), args[0])
+			if err == nil && app.may() != nil && !app.may()(e.ACL) {
+				err = fmt.Errorf("%w: %s", staterepo.ErrUnknown, args[0])
+			}
+			if err != nil {
+				return stateError(err)
+			}
+			e, s, err := j.tree.Copy(cmd.Context(), j.access, e.ID)
+			if err != nil {
+				return stateError(err)
+			}
+			app.noteState(s.Notes)
+			done := "copied"
+			if len(s.Changed) == 0 {
+				done = "already there"
+			}
+			fmt.Fprintf(app.Out, "%s %s  %s\n", done, e.ID, app.Style().Dim("(agent "+j.tree.Agent()+", "+e.File+")"))
+			return nil
+		},
+	}
 }

@@ -103,6 +103,7 @@ func (a *App) scopesFor(person bool) (*scopes.Scopes, error) {
 			Off: set.Promote == "off", ProjectSessions: set.ProjectSessions, GlobalProjects: set.GlobalProjects, MinConfidence: float64(set.MinConfidence) / 100,
 		},
 		Retention: retention,
+		Holders:   a.stateHolds,
 	}), nil
 }
 

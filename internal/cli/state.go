@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/event"
 	"reprise/internal/git"
 	"reprise/internal/hook"
 	"reprise/internal/memory"
@@ -50,7 +51,32 @@ func (a *App) stateOf(home *config.Home, project string) (*staterepo.Repo, error
 				index.TouchIn(project, name)
 			}
 		},
+		By:      a.writer(),
+		Changed: func(ctx context.Context, c staterepo.Change) { a.stateChanged(ctx, project, c) },
 	}), nil
+}
+
+// writer is who writes here: the agent's name, "" for a person.
+func (a *App) writer() string {
+	if a.person() {
+		return ""
+	}
+	return a.Env.Get(hook.AgentVar)
+}
+
+// stateChanged records what was committed to a project's state. That it cannot be
+// logged is a note: the state is what counts, and it is written.
+func (a *App) stateChanged(ctx context.Context, project string, c staterepo.Change) {
+	data, err := jsonData(event.StateData{Op: c.Op, Agent: c.Agent, Commit: c.Commit, ID: c.ID, Type: c.Type, Title: clipText(c.Title, 200), Files: c.Files[:min(len(c.Files), 20)]})
+	if err == nil {
+		var broker *event.Broker
+		if broker, err = a.Broker(event.Event{Agent: a.Env.Get(hook.AgentVar)}); err == nil {
+			_, err = broker.Record(ctx, event.Event{Scope: event.ScopeProject, Project: project, Type: event.StateChanged, Data: data, Outcome: "success"})
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(a.Err, "note: the change is made, but the event of it is not logged: %v\n", err)
+	}
 }
 
 // mayWriteState refuses a run that may not write the memory: state is part of it.
@@ -180,7 +206,7 @@ func stateError(err error) error {
 		return exitWith(ExitNotFound, err)
 	case errors.Is(err, staterepo.ErrName), errors.Is(err, staterepo.ErrType):
 		return exitWith(ExitUsage, err)
-	case errors.Is(err, staterepo.ErrBranchExists), errors.Is(err, staterepo.ErrBusy), errors.Is(err, staterepo.ErrTaken), errors.Is(err, staterepo.ErrCheckpoint):
+	case errors.Is(err, staterepo.ErrBranchExists), errors.Is(err, staterepo.ErrBusy), errors.Is(err, staterepo.ErrTaken), errors.Is(err, staterepo.ErrCheckpoint), errors.Is(err, staterepo.ErrArtifact):
 		return exitWith(ExitConflict, err)
 	}
 	return memoryError(err)
@@ -192,7 +218,9 @@ func newStateCmd(app *App) *cobra.Command {
 		newStateSyncCmd(app, "sync", "Commit, and exchange with the remote", staterepo.Both),
 		newStateSyncCmd(app, "pull", "Bring in what the remote has", staterepo.Pull),
 		newStateSyncCmd(app, "push", "Send what the remote does not have; what came in meanwhile is merged first", staterepo.Push),
-		newStateFsckCmd(app), newStateGCCmd(app))
+		newStateFsckCmd(app), newStateGCCmd(app), newStatePlanCmd(app), newStateBranchCmd(app),
+		newStateForkCmd(app), newStateResetCmd(app), newStateArchiveCmd(app), newStateHooksCmd(app), newStateMetricsCmd(app),
+		newStateHoldersCmd(app), newStateCICmd(app))
 	return cmd
 }
 
@@ -323,6 +351,9 @@ func newStateShowCmd(app *App) *cobra.Command {
 				case where == "":
 					where = "checked out nowhere"
 				}
+				if a.Consolidated {
+					where += "  (consolidated)"
+				}
 				fmt.Fprintf(app.Out, "  agent   %s  %.12s  %s\n", app.Style().Bold(term.SafeLine(a.Name)), a.Commit, term.SafeLine(where))
 			}
 			return nil
@@ -440,14 +471,23 @@ func newStateFsckCmd(app *App) *cobra.Command {
 }
 
 func newStateGCCmd(app *App) *cobra.Command {
-	var really, asJSON bool
+	var really, asJSON, repos bool
+	var unused string
 	cmd := &cobra.Command{
 		Use: "gc", Args: cobra.NoArgs, Short: "Take away branches of agents that are consolidated and work nowhere any more",
 		Long: `Say which branches of agents could go, and with --yes take them away. Only those go
 whose agent works nowhere on this machine and of which all that is to last is on
 global (` + "`reprise context promote`" + ` marks them). Each is kept under
-refs/reprise/kept/, here and on the remote, so that nothing is lost.`,
+refs/reprise/kept/, here and on the remote, so that nothing is lost.
+
+--repos looks at the repositories of all projects: one of which no checkout is there
+any more, where no agent works and nothing was committed for --unused, could go. With
+--yes it becomes one file below archive/ of reprise's data, which
+` + "`git clone FILE`" + ` opens; what is in the project's global/ stays where it is.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if repos {
+				return collectRepos(cmd.Context(), app, unused, really, asJSON)
+			}
 			repo, err := app.State()
 			if err != nil {
 				return err
@@ -486,6 +526,8 @@ refs/reprise/kept/, here and on the remote, so that nothing is lost.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&really, "yes", "y", false, "do it")
+	cmd.Flags().BoolVar(&repos, "repos", false, "look at the repositories of projects that are gone")
+	cmd.Flags().StringVar(&unused, "unused", "90d", "with --repos: only those to which nothing was committed for this `TIME`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	return cmd
 }

@@ -203,3 +203,13 @@ func NormaliseRemote(address string) string {
 	}
 	return strings.ToLower(host) + "/" + path
 }
+
+// ClaimedRoots are the main checkouts that a project's name stands for on this
+// machine, as far as they are known; they need not be there any more.
+func (paths Paths) ClaimedRoots(name string) ([]string, error) {
+	c, err := readClaim(paths, name)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	return slices.Clone(c.Roots), nil
+}

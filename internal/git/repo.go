@@ -222,6 +222,25 @@ func (g *Git) Ahead(ctx context.Context, rev string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(out)))
 }
 
+// Note is what is noted about a commit under refs/notes/NAME, "" for nothing.
+func (g *Git) Note(ctx context.Context, name, commit string) (string, error) {
+	out, err := g.Run(ctx, "notes", "--ref="+name, "show", commit)
+	var e *Error
+	if errors.As(err, &e) && e.Code == 1 && strings.Contains(e.Stderr, "no note found") {
+		return "", nil
+	}
+	return string(out), err
+}
+
+// AddNote adds text to what is noted about a commit under refs/notes/NAME.
+func (g *Git) AddNote(ctx context.Context, name, commit, text string) error {
+	args := append(g.Identity(ctx), "notes", "--ref="+name, "append", "-m", text, commit)
+	if _, err := g.Run(ctx, args...); err != nil {
+		return fmt.Errorf("note about %s: %w", commit, err)
+	}
+	return nil
+}
+
 func splitNUL(b []byte) []string {
 	var out []string
 	for s := range strings.SplitSeq(string(b), "\x00") {

@@ -124,6 +124,7 @@ func agentTable(entries []mdfile.Entry) string {
 // StatusOf is how far an agent has come by an entry of its own.
 func StatusOf(e mdfile.Entry) string {
 	switch {
+	case e.Type == mdfile.TypeHandoff: // its status is that of what was handed on
 	case slices.Contains(Statuses(), e.Status):
 		return e.Status
 	case e.Type == mdfile.TypeEnd:

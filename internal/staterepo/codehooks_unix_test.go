@@ -14,19 +14,6 @@ import (
 	"reprise/internal/staterepo"
 )
 
-// code makes a repository of code with a commit.
-func (m *machine) code(name string) string {
-	m.t.Helper()
-	dir := filepath.Join(m.dir, name)
-	m.write(dir, "a.txt", "a\n")
-	m.gitIn(dir, "init", "-q", "-b", "trunk")
-	m.gitIn(dir, "config", "user.name", "P")
-	m.gitIn(dir, "config", "user.email", "p@example.org")
-	m.gitIn(dir, "add", ".")
-	m.gitIn(dir, "commit", "-qm", "first")
-	return dir
-}
-
 // shot is everything below a directory, with modes and contents.
 func shot(t *testing.T, dir string) string {
 	t.Helper()

@@ -8,8 +8,9 @@
 // by [Tree.Save], and nothing that is not committed yet is ever overwritten.
 //
 // Files it may write: state.git; in a checked-out directory its .git, what a new
-// one begins with, and what a merge brings. Everything goes through durable or
-// the git program.
+// one begins with, and what a merge brings; where the user asks for it, hooks in the
+// repository of the code, and a bundle of a repository that goes. Everything goes
+// through durable or the git program.
 //
 // Locks, in this order: sync.lock in the project's directory (one exchange with a
 // remote at a time), state.lock beside it (making the repository and its

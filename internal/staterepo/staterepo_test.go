@@ -131,6 +131,19 @@ func (m *machine) gitIn(dir string, args ...string) string {
 	return string(out)
 }
 
+// code makes a repository of code with a commit.
+func (m *machine) code(name string) string {
+	m.t.Helper()
+	dir := filepath.Join(m.dir, name)
+	m.write(dir, "a.txt", "a\n")
+	m.gitIn(dir, "init", "-q", "-b", "trunk")
+	m.gitIn(dir, "config", "user.name", "P")
+	m.gitIn(dir, "config", "user.email", "p@example.org")
+	m.gitIn(dir, "add", ".")
+	m.gitIn(dir, "commit", "-qm", "first")
+	return dir
+}
+
 func entry(sec int, agent, typ, text string) string {
 	_, raw := mdfile.Entry{Type: typ, Time: at(sec), Agent: agent, Text: text}.Render()
 	return "\n" + string(raw)

@@ -356,6 +356,15 @@ func (s *Scopes) gitKeeps(ctx context.Context, list []Found, c *Change) error {
 		if text == "" {
 			continue
 		}
+		if f.Project != "" && s.o.Holders != nil {
+			held, err := s.o.Holders(ctx, f.Project, text)
+			if err != nil {
+				c.Warnings = append(c.Warnings, "could not look for what of the state holds it: "+err.Error())
+			}
+			if len(held) > 0 {
+				c.Warnings = append(c.Warnings, "the history of the project's state still holds it: "+strings.Join(held, "; ")+"; `reprise state find` has more about it")
+			}
+		}
 		st := s.o.Global
 		if f.Project != "" {
 			if st = s.o.Blocks(f.Project); st == nil {
