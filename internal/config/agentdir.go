@@ -56,7 +56,7 @@ func HideAgentDir(root string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep %s out of git: %w", ignoreLine, err)
 	}
-	if err == nil && bytes.Equal(withIgnoreLine(data), data) {
+	if err == nil && bytes.Equal(withIgnoreLine(data, ignoreLine), data) {
 		return nil
 	}
 	return ExcludeAgentDir(root)
@@ -65,7 +65,7 @@ func HideAgentDir(root string) error {
 // ExcludeAgentDir adds the line to the info/exclude of the repository that root
 // is in, unless it is there.
 func ExcludeAgentDir(root string) error {
-	file, err := excludeFile(root)
+	file, top, err := excludeFile(root)
 	if err != nil || file == "" {
 		return err
 	}
@@ -73,7 +73,11 @@ func ExcludeAgentDir(root string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep %s out of git: %w", ignoreLine, err)
 	}
-	next := withIgnoreLine(data)
+	line := ignoreLine
+	if top != root {
+		line = "**/" + ignoreLine // a slash within ties a line to the top
+	}
+	next := withIgnoreLine(data, line)
 	if bytes.Equal(next, data) {
 		return nil
 	}
@@ -86,29 +90,30 @@ func ExcludeAgentDir(root string) error {
 	return nil
 }
 
-// excludeFile is the info/exclude that git reads for dir; "" outside git.
-func excludeFile(dir string) (string, error) {
+// excludeFile is the info/exclude that git reads for dir, and the top of its working
+// tree; "" outside git.
+func excludeFile(dir string) (file, top string, err error) {
 	for d := dir; ; d = filepath.Dir(d) {
 		dot := filepath.Join(d, ".git")
 		fi, err := os.Stat(dot)
 		switch {
 		case err == nil && fi.IsDir():
-			return filepath.Join(dot, "info", "exclude"), nil
+			return filepath.Join(dot, "info", "exclude"), d, nil
 		case err == nil:
 			gitdir, ok := pointer(dot, "gitdir: ")
 			if !ok {
-				return "", nil
+				return "", "", nil
 			}
 			gitdir = absolute(d, gitdir)
 			if common, ok := pointer(filepath.Join(gitdir, "commondir"), ""); ok {
 				gitdir = absolute(gitdir, common)
 			}
-			return filepath.Join(gitdir, "info", "exclude"), nil
+			return filepath.Join(gitdir, "info", "exclude"), d, nil
 		case !errors.Is(err, fs.ErrNotExist) && !notDir(err):
-			return "", fmt.Errorf("keep %s out of git: %w", ignoreLine, err)
+			return "", "", fmt.Errorf("keep %s out of git: %w", ignoreLine, err)
 		}
 		if d == filepath.Dir(d) {
-			return "", nil
+			return "", "", nil
 		}
 	}
 }

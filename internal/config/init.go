@@ -96,7 +96,7 @@ func addIgnoreLine(root string) error {
 		}
 		perm = info.Mode().Perm()
 	}
-	next := withIgnoreLine(data)
+	next := withIgnoreLine(data, ignoreLine)
 	if bytes.Equal(next, data) {
 		return nil
 	}
@@ -106,8 +106,17 @@ func addIgnoreLine(root string) error {
 	return nil
 }
 
-func withIgnoreLine(data []byte) []byte {
+// withIgnoreLine adds a line that ignores an agent's state, unless one of the usual
+// forms is there.
+func withIgnoreLine(data []byte, add string) []byte {
 	for line := range bytes.Lines(data) {
+		switch strings.TrimRight(string(line), " \t\r\n") {
+		case add, "**/.reprise/agent/":
+			return data
+		}
+		if add != ignoreLine {
+			continue // the others count in one directory only
+		}
 		switch strings.TrimRight(string(line), " \t\r\n") {
 		case ".reprise/agent/", ".reprise/agent", "/.reprise/agent/", "/.reprise/agent", ".reprise/agent/*", "/.reprise/agent/*", ".reprise/agent/**":
 			return data
@@ -121,7 +130,7 @@ func withIgnoreLine(data []byte) []byte {
 	if len(out) > 0 && out[len(out)-1] != '\n' {
 		out = append(out, eol...)
 	}
-	return append(out, ignoreLine+eol...)
+	return append(out, add+eol...)
 }
 
 // InitRoot is where `reprise init` makes a project of dir: the root of the

@@ -1,0 +1,236 @@
+package workspace_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"reprise/internal/workspace"
+)
+
+// The user's own settings of git do what they like: hooks that fail, signing, a
+// monitor, templates, line ends, another first branch. Nothing of it runs or shows.
+func TestOddSettings(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("hooks are shell scripts here")
+	}
+	p := newPlace(t)
+	hook := "#!/bin/sh\necho ran >> '" + p.dir + "/ran'\nexit 1\n"
+	for _, name := range []string{"post-checkout", "pre-commit", "reference-transaction", "post-commit", "fsmonitor"} {
+		p.write(p.dir, "hooks/"+name, hook)
+		if err := os.Chmod(filepath.Join(p.dir, "hooks", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.write(p.code, "unix.txt", "a\nb\n")
+	p.commit(p.code, "line ends")
+	p.write(p.vars["HOME"], ".gitignore_global", "*.mine\n")
+	p.write(p.vars["HOME"], ".gitconfig", `[core]
+	autocrlf = true
+	hooksPath = `+p.dir+`/hooks
+	fsmonitor = `+p.dir+`/hooks/fsmonitor
+	excludesFile = ~/.gitignore_global
+	splitIndex = true
+[commit]
+	gpgSign = true
+[gpg]
+	program = /nowhere
+[init]
+	templateDir = `+p.dir+`/hooks
+	defaultBranch = main
+[user]
+	useConfigOnly = true
+[worktree]
+	guessRemote = true
+[branch]
+	autoSetupMerge = always
+[advice]
+	detachedHead = true
+[status]
+	showUntrackedFiles = no
+	short = true
+[diff]
+	noprefix = true
+	external = /nowhere
+[submodule]
+	recurse = true
+`)
+	m := p.manager()
+	c := p.create(workspace.CreateOptions{Name: "auth"})
+	if got := p.read(c.Dir, "unix.txt"); got != "a\r\nb\r\n" {
+		t.Errorf("%q", got)
+	}
+	d, err := m.Detail(t.Context(), "auth")
+	if err != nil || d.Changed != 0 || d.Untracked != 0 {
+		t.Errorf("%+v %v", d, err)
+	}
+	p.write(c.Dir, "unix.txt", "a\r\nc\r\n")
+	p.write(c.Dir, "x.mine", "ignored by the user's own list\n")
+	p.write(c.Dir, "new.txt", "n\r\n")
+	r, err := m.Remove(t.Context(), "auth", workspace.RemoveOptions{Save: true})
+	if err != nil || p.read(r.Kept, "x.mine") == "" {
+		t.Fatalf("%+v %v", r, err)
+	}
+	back, err := m.Restore(t.Context(), workspace.RestoreOptions{Name: "auth"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.read(back.Dir, "unix.txt") + p.read(back.Dir, "new.txt") + p.read(back.Dir, "x.mine"); got != "a\r\nc\r\nn\r\nignored by the user's own list\n" {
+		t.Errorf("%q", got)
+	}
+	if got := p.read(p.dir, "ran"); !strings.HasPrefix(got, "(") {
+		t.Errorf("a program of the settings ran: %s", got)
+	}
+}
+
+// Where it may be begun: a linked worktree, a detached HEAD, a directory within the
+// project, a repository whose project is a part of it, a bare one.
+func TestBeginnings(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	ctx := t.Context()
+	p.git(p.code, "worktree", "add", "-q", "-b", "side", filepath.Join(p.dir, "side"))
+	side := p.commit(filepath.Join(p.dir, "side"), "of the side")
+	p.from = filepath.Join(p.dir, "side")
+	c := p.create(workspace.CreateOptions{Name: "of-side", From: p.from})
+	if c.Base != side || c.Dir != filepath.Join(p.dir, "shop.workspaces", "of-side") {
+		t.Errorf("%+v", c)
+	}
+	p.git(p.from, "checkout", "-q", "--detach")
+	if c := p.create(workspace.CreateOptions{Name: "detached", From: p.from}); c.Base != side || c.Branch != "detached" {
+		t.Errorf("%+v", c)
+	}
+	// In a workspace, another one.
+	p.from = c.Root()
+	if c := p.create(workspace.CreateOptions{Name: "of-ws", From: c.AgentDir}); c.Base != side || c.Dir != filepath.Join(p.dir, "shop.workspaces", "of-ws") {
+		t.Errorf("%+v", c)
+	}
+	p.from = ""
+	m := p.manager()
+	for name, o := range map[string]workspace.CreateOptions{
+		"is checked out in":       {Name: "x1", Branch: "trunk"},
+		"differs in case only":    {Name: "x2", Branch: "Trunk"},
+		"no name for a branch":    {Name: "x3", Branch: "-x"},
+		"that git does not allow": {Name: "x4", Branch: "a..b"},
+		"there is no commit":      {Name: "x5", Base: "--help"},
+		"no absolute path":        {Name: "x6", Dir: "relative"},
+		"has files in it":         {Name: "x7", Dir: p.code},
+		"must not change":         {Name: "x8", Dir: filepath.Join(p.code, ".git", "x")},
+		"lies together with":      {Name: "x9", Dir: filepath.Join(c.Dir, "inner")},
+	} {
+		if _, err := m.Create(ctx, o); err == nil || !strings.Contains(err.Error(), name) && name != "there is no commit" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if list, _ := m.List(); len(list) != 3 {
+			t.Errorf("%s left something", name)
+		}
+	}
+	// A branch that is named is gone on with; one that is checked out nowhere.
+	p.git(p.code, "branch", "feature/old", "trunk")
+	o, err := m.Create(ctx, workspace.CreateOptions{Name: "old", Branch: "feature/old"})
+	if err != nil || o.NewBranch {
+		t.Errorf("%+v %v", o, err)
+	}
+	if r, err := m.Remove(ctx, "old", workspace.RemoveOptions{}); err != nil || r.BranchGone {
+		t.Errorf("a branch that was there before is gone: %+v %v", r, err)
+	}
+	// Locked, it stays.
+	p.git(p.code, "worktree", "lock", "--reason", "on a stick", c.Dir)
+	if _, err := m.Remove(ctx, "of-side", workspace.RemoveOptions{Save: true}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "on a stick") {
+		t.Error(err)
+	}
+	// Another project's name at the base is another project.
+	p.write(p.code, ".reprise/project.yaml", "v: 1\nname: shop2\n")
+	p.commit(p.code, "renamed")
+	p.write(p.code, ".reprise/project.yaml", "v: 1\nname: shop\n")
+	if _, err := p.manager().Create(ctx, workspace.CreateOptions{Name: "renamed"}); err == nil || !strings.Contains(err.Error(), `called "shop2"`) {
+		t.Error(err)
+	}
+	if list := p.git(p.code, "worktree", "list"); strings.Contains(list, "renamed") {
+		t.Error(list)
+	}
+}
+
+// A part of a repository is a project, and so is a submodule; a bare repository has
+// nothing but worktrees.
+func TestKindsOfRepositories(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	t.Run("part", func(t *testing.T) {
+		mono := filepath.Join(p.dir, "mono")
+		p.write(mono, "services/pay/.reprise/project.yaml", "v: 1\nname: pay\n")
+		p.write(mono, "services/pay/go.mod", "module pay\n")
+		p.git(mono, "init", "-q", ".")
+		p.commit(mono, "first")
+		q := *p
+		q.t, q.from = t, filepath.Join(mono, "services", "pay")
+		c := q.create(workspace.CreateOptions{Name: "a", From: q.from})
+		if c.Sub != "services/pay" || c.AgentDir != filepath.Join(c.Dir, "services", "pay", ".reprise", "agent") || q.git(c.Dir, "status", "--porcelain") != "" {
+			t.Errorf("%+v", c)
+		}
+		if _, err := q.manager().Remove(t.Context(), "a", workspace.RemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("bare", func(t *testing.T) {
+		bare := filepath.Join(p.dir, "lib", "lib.git")
+		p.git(p.dir, "clone", "-q", "--bare", p.code, bare)
+		p.git(bare, "worktree", "add", "-q", filepath.Join(p.dir, "lib", "main"), "trunk")
+		q := *p
+		q.t, q.from = t, filepath.Join(p.dir, "lib", "main")
+		c := q.create(workspace.CreateOptions{Name: "b", From: q.from})
+		if c.Dir != filepath.Join(p.dir, "lib", "shop.workspaces", "b") {
+			t.Errorf("%+v", c)
+		}
+		if _, err := q.manager().Remove(t.Context(), "b", workspace.RemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("submodule", func(t *testing.T) {
+		super := filepath.Join(p.dir, "super")
+		p.git(p.dir, "init", "-q", super)
+		p.git(super, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", p.code, "lib")
+		p.commit(super, "with a submodule")
+		q := *p
+		q.t, q.from = t, filepath.Join(super, "lib")
+		c := q.create(workspace.CreateOptions{Name: "c", From: q.from})
+		if c.Dir != filepath.Join(p.dir, "shop.workspaces", "c") || q.read(c.Dir, "main.go") != "package main\n" {
+			t.Errorf("%+v", c)
+		}
+		if _, err := q.manager().Remove(t.Context(), "c", workspace.RemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+		// And one in a workspace: its work is nobody else's.
+		p.write(super, ".reprise/project.yaml", "v: 1\nname: super\n")
+		p.commit(super, "a project")
+		q.from = super
+		c = q.create(workspace.CreateOptions{Name: "d"})
+		if !strings.Contains(strings.Join(c.Notes, ""), "submodules are not checked out") {
+			t.Error(c.Notes)
+		}
+		q.git(c.Dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+		q.write(c.Dir, "lib/new.go", "package new\n")
+		if _, err := q.manager().Remove(t.Context(), "d", workspace.RemoveOptions{Save: true}); err == nil || !strings.Contains(err.Error(), "submodule with work") {
+			t.Error(err)
+		}
+		if err := os.Remove(filepath.Join(c.Dir, "lib", "new.go")); err != nil {
+			t.Fatal(err)
+		}
+		q.write(c.Dir, "clone/.git/HEAD", "ref: refs/heads/x\n")
+		q.git(c.Dir, "init", "-q", "clone")
+		q.write(c.Dir, "clone/x", "x")
+		if _, err := q.manager().Remove(t.Context(), "d", workspace.RemoveOptions{Save: true}); err == nil || !strings.Contains(err.Error(), "repository of its own") {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(filepath.Join(c.Dir, "clone")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.manager().Remove(t.Context(), "d", workspace.RemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
