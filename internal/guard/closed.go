@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"reprise/internal/guard/reading"
 )
 
 // closing judges a command by the directories that are closed to a run: each of its
@@ -39,6 +41,9 @@ func (g *judge) shell(command string) string {
 		f := a.parse(command)
 		if f == nil {
 			return
+		}
+		if why := reading.Doubt(f, command); why != "" {
+			a.doubted(why, command, st)
 		}
 		if !c.leaves(f) {
 			c.been = slices.Clone(g.cwds)

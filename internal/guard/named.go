@@ -49,6 +49,7 @@ func BuiltIn() []Named {
 		{"prompt-expansion", Ask, "a value is expanded as a prompt", false},
 		{"protected-file", Deny, "settings and hooks of agents, of git, of shells, of reprise; keys", false},
 		{"push-over-protected", Deny, "a protected branch is pushed over or removed", false},
+		{"read-two-ways", Ask, "shells read a part of the command otherwise than its parser", true},
 		{"reads-outside", Ask, "a file outside the project is read", false},
 		{"reads-secret", Ask, "a secret is read", false},
 		{"recursion", Ask, "a function calls itself", true},
@@ -83,7 +84,7 @@ func BuiltIn() []Named {
 // fixed reports whether a built-in rule cannot be loosened.
 func fixed(name string) bool {
 	switch name {
-	case "dynamic-command", "guard-failed", "memory", "odd-bytes", "recursion", "rule", "syntax", "too-deep", "too-large", "too-many-words", "too-much", "unknown-syntax", "workspace-gone", "wrong-checkout":
+	case "dynamic-command", "guard-failed", "memory", "odd-bytes", "read-two-ways", "recursion", "rule", "syntax", "too-deep", "too-large", "too-many-words", "too-much", "unknown-syntax", "workspace-gone", "wrong-checkout":
 		return true
 	}
 	return false

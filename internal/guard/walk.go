@@ -8,6 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"reprise/internal/guard/names"
+	"reprise/internal/guard/reading"
 )
 
 // analysis is the judging of one call.
@@ -152,8 +153,23 @@ func (a *analysis) shellText(text string, st *state) source {
 	if f == nil {
 		return source{there: true}
 	}
+	if why := reading.Doubt(f, text); why != "" {
+		a.doubted(why, text, st)
+	}
 	a.text = text
 	return a.stmts(f.Stmts, st)
+}
+
+// doubted is for a text that a shell reads otherwise than the parser: it is asked
+// about, and what the shell may make of it is looked at as well.
+func (a *analysis) doubted(why, text string, st *state) {
+	a.give("read-two-ways", Ask, "", "shells read "+why+" otherwise than it seems", "write it without the backslash, or the command on one line")
+	for _, other := range reading.Readings(text) {
+		if f := a.parse(other); f != nil {
+			a.text = other
+			a.stmts(f.Stmts, st.fork())
+		}
+	}
 }
 
 // parse reads a text, nil where it cannot be read; that is then noted.

@@ -1,0 +1,99 @@
+package guard
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// wholes are texts that each shell reads, of words that no shell knows and that name
+// no program; pieces are what shells and the parser may read in different ways when
+// they come to stand anywhere in them.
+var (
+	wholes = []string{
+		"m1", "m2 x; m3", "m1 && m2", "m1 || m2 # c", "echo \"a $(m3) b\"", "echo 'm4'", "x=$(m5)", "echo `m6`", "{ m7; }", "(m8)", "if m1; then m2; else m3; fi", "case x in x) m4;; esac", "for x in a b; do m5; done", "[[ x == x ]] && m6",
+		"echo <<E\nm1\nE\nm2", "echo <<'E'\nm1\nE\nm2", "echo <<-E\n\tm1\n\tE\nm2", "echo <<E\n$(m3)\nE", "echo <<E <<F\na\nE\nm1\nF\nm2", "echo $((1+2)); m4", "echo ${x:-m1}; m2", "echo ${x:-$(m3)}", "f() { m4; }; f", "a=(m1 m2); m3", "! m1", "m1 | m2", "m1 \\\n  x", "echo \"a\\\nb\"; m2",
+		"echo $'a\\'b'; m1", "echo \"'\"; m2; echo \"'\"", "echo \"${x:-'}\"; m3; echo \"'}\"", "m1 <<< x", "echo \"`m1 \\\"x\\\"`\"", "time m1", "echo a#b; m2", "[[ a =~ (b|c) ]]; m3", "echo @(a|b); m4", "echo {m1,m2}; m3", "x[0]=1; m4", "while m1; do :; done", "echo \"$(echo \"m1\")\"; m2", "(( 1 < 2 )) && m1", "echo ${#x} m1; m2", "echo \"$(case x in x) m1;; esac)\"", "echo $(# c)\nm2\n)", "let 1+1; m1", "echo ${x//\\}/b}; m2", "echo ${x/'/'/\"/\"}; m3", "echo \\\\\nm4", "m1 2>&1; m2", "echo <(m3)", "m1& m2", "m1;;m2", "echo \"a\\\\\"; m2 \"\"", "select x in; do m1; done",
+	}
+	pieces = []string{"\\\n", "\\\n", "\n", "\n", " ", "\t", "#", " #", " # c\\\n", "\\", "\\\\", "$", "(", ")", "`", "\"", "'", "E", "E\n", "\nE\n", "<<E\n", "<<\\E\n", "<<'E F'\nE F\n", "<<\"E\"\nE\n", "$'", "{", "}", ";", "&", "|", "!", "[[ ", " ]]", "${", "${x#", "}", "$((", "))", "=", "=(", "*", "~", "$#", "<", "m9", " m9", ";m9\n", "f()", "x", "0", "%", ",", "\\'", "\\\"", "[", "]", "@(", "-", "esac", " in ", "do ", "\\$", "$\"", "$(", "^", ":", "\v", "\u00a0", "é"}
+)
+
+// snippets are n texts that were put together and that the guard thinks it can read:
+// all that it says of them is which programs it does not know.
+func snippets(p project, r *rand.Rand, n int) (texts []string, said []Verdict) {
+	for len(texts) < n {
+		text := wholes[r.IntN(len(wholes))]
+		for range r.IntN(3) {
+			text += []string{"\n", "; ", " && ", "\n\n", " ", "\\\n"}[r.IntN(6)] + wholes[r.IntN(len(wholes))]
+		}
+		for range 1 + r.IntN(4) {
+			i := r.IntN(len(text) + 1)
+			text = text[:i] + pieces[r.IntN(len(pieces))] + text[min(len(text), i+r.IntN(2)*r.IntN(3)):]
+		}
+		v := p.judge(text)
+		if !slices.ContainsFunc(v.Parts, func(p Part) bool { return p.Rule != "unknown-program" }) {
+			texts, said = append(texts, text), append(said, v)
+		}
+	}
+	return texts, said
+}
+
+// trying gives each of the texts that it reads to a shell that finds no program, and
+// says after each which words it took for one.
+const trying = `PATH=/none; set -f; while IFS= read -r -d '' s; do eval "$s" </dev/null >/dev/null; wait; unset -f f x E F : echo m0 m1 m2 m3 m4 m5 m6 m7 m8 m9; unset a x; printf '\001' >&2; done`
+
+// What a shell takes for a command the guard has seen as one, or the text is not
+// allowed for another reason: bash itself is asked, with texts that do nothing.
+func TestShellAndParserReadTheSame(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash to compare with")
+	}
+	n, seed := 100, uint64(1)
+	if long() {
+		n, seed = 4_000, rand.Uint64()
+		t.Logf("seed %d", seed)
+	}
+	p := newProject(t)
+	r := rand.New(rand.NewPCG(seed, 2))
+	texts, said := snippets(p, r, n)
+	cmd := exec.Command(bash, "-c", trying)
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"LC_ALL=C"}
+	cmd.Stdin = strings.NewReader(strings.Join(texts, "\x00") + "\x00")
+	var heard bytes.Buffer
+	cmd.Stderr = &heard
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	answers := strings.Split(heard.String(), "\x01")
+	if len(answers) != n+1 {
+		t.Fatalf("%d answers to %d texts", len(answers)-1, n)
+	}
+	notFound := regexp.MustCompile(`(?m): (m[0-9]): command not found$`)
+	ran := 0
+	for i, text := range texts {
+		var words []string
+		for _, m := range notFound.FindAllStringSubmatch(answers[i], -1) {
+			words = append(words, m[1])
+		}
+		if len(words) == 0 {
+			continue
+		}
+		ran++
+		for _, w := range words {
+			if !slices.ContainsFunc(said[i].Parts, func(p Part) bool { return p.Word == w }) {
+				t.Errorf("%s: bash runs %s, which the guard has not seen", strconv.Quote(text), w)
+			}
+		}
+	}
+	t.Logf("%d of %d texts ran something", ran, n)
+	if ran < n/3 {
+		t.Errorf("only %d of %d texts ran anything", ran, n)
+	}
+}
