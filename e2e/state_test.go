@@ -1,0 +1,137 @@
+//go:build unix
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/internal/fakemodel"
+)
+
+// as runs the client as an agent of that name.
+func (h *home) as(agent, prompt string, o sessionOptions) session {
+	h.t.Helper()
+	env := h.env
+	defer func() { h.env = env }()
+	h.env = append(slices.Clone(env), "REPRISE_AGENT="+agent)
+	return h.claude(prompt, o)
+}
+
+// gitIn runs git in a directory as the user does.
+func (h *home) gitIn(dir string, args ...string) string {
+	h.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = dir, append(slices.Clone(h.env), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=u", "GIT_AUTHOR_EMAIL=u@example.org", "GIT_COMMITTER_NAME=u", "GIT_COMMITTER_EMAIL=u@example.org")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// The real client works with the state of a project: what one session logs, learns,
+// decides and hands over is in its files and commits, and a session of another
+// agent, in a worktree of its own, is told of it at its start, takes the handoff and
+// finds the learning once a person promoted it.
+func TestStateTools(t *testing.T) {
+	inItsOwnStep(t)
+	t.Parallel()
+	one := func(turn int) fakemodel.When { return fakemodel.When{Task: "Conversation one", Turn: turn} }
+	two := func(turn int, result string) fakemodel.When {
+		return fakemodel.When{Task: "Conversation two", Turn: turn, Result: result}
+	}
+	m := model(t,
+		rule("context", one(1), call(tool+"state_context", map[string]any{})),
+		rule("log", one(2), call(tool+"state_log", map[string]any{"message": "Validate the expiry of tokens.", "type": "implement", "status": "completed"})),
+		rule("work as a learning", one(3), call(tool+"state_learn", map[string]any{"insight": "Added function ValidateToken"})),
+		rule("learn", fakemodel.When{Task: "Conversation one", Turn: 4, Result: "call state_log with it"}, call(tool+"state_learn", map[string]any{"insight": "Tokens need both checks, expiry and signature.", "context": "the bug in the login"})),
+		rule("decide", one(5), call(tool+"state_decide", map[string]any{"decision": "Use RS256", "over": []any{"HS256", "sessions"}, "because": "the public key is enough to check it"})),
+		rule("hand over", one(6), call(tool+"state_handoff", map[string]any{"text": "Write the API tests; the fixtures are done."})),
+		rule("end", one(7), say("All is noted.")),
+
+		rule("second context", two(1, ""), call(tool+"state_context", map[string]any{})),
+		rule("take", two(2, `"handoffs_waiting":\[\{"id":"(?P<id>e-[0-9a-f]+)"`), call(tool+"state_handoff", map[string]any{"accept": "${id}"})),
+		rule("take again", two(3, "the fixtures are done"), call(tool+"state_search", map[string]any{"query": "token signature", "type": "learning"})),
+		rule("second end", two(4, "Tokens need both checks"), say("Found: both checks.")),
+	)
+	h := newClaudeHome(t, m, nil)
+	h.gitIn(h.work, "init", "-q", "-b", "ann/auth")
+	h.must("init", "--yes", "--name", "shop")
+	h.gitIn(h.work, "add", "-A")
+	h.gitIn(h.work, "commit", "-qm", "begin")
+	h.must("setup", "--yes", "claude-code")
+
+	s := h.as("ann", "Conversation one: note what was done.", sessionOptions{})
+	wants(t, s, "All is noted.")
+	var ours []string
+	for _, n := range s.toolNames() {
+		if name, ok := strings.CutPrefix(n, tool); ok {
+			ours = append(ours, name)
+		}
+	}
+	if len(ours) > 12 || !slices.Contains(ours, "state_decide") || slices.Contains(ours, "create_memory_block") {
+		t.Errorf("tools by default: %q", ours)
+	}
+
+	// Its own repository, with what was said as files and a commit for each.
+	desk := filepath.Join(h.work, ".reprise", "agent")
+	for file, words := range map[string][]string{
+		"changelog.md": {"type: implement", "status: completed", "Validate the expiry of tokens.", "type: handoff", "Write the API tests"},
+		"learnings.md": {"Tokens need both checks, expiry and signature.", "Context: the bug in the login", "branch:ann/auth", "session:"},
+		"decisions.md": {"decision: Use RS256", `alternatives: ["HS256","sessions"]`, "the public key is enough"},
+	} {
+		text := h.read(filepath.Join(desk, file))
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s has no %q:\n%s", file, w, text)
+			}
+		}
+		if strings.Contains(text, "ValidateToken") {
+			t.Errorf("%s has what was refused", file)
+		}
+	}
+	log := h.gitIn(desk, "log", "--format=%an: %s")
+	for _, want := range []string{"ann: implement: Validate the expiry of tokens.", "ann: learning: Tokens need both checks", "ann: decision: Use RS256", "ann: handoff: Write the API tests"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no commit %q in\n%s", want, log)
+		}
+	}
+	if branch := strings.TrimSpace(h.gitIn(desk, "rev-parse", "--abbrev-ref", "HEAD")); branch != "agent-ann" {
+		t.Errorf("the state is on branch %q", branch)
+	}
+	if status := h.gitIn(h.work, "status", "--porcelain"); status != "" {
+		t.Errorf("the code's git sees\n%s", status)
+	}
+	if got := h.must("context", "suggestions"); !strings.Contains(got, "Tokens need both checks") || !strings.Contains(got, "context promote e-") {
+		t.Errorf("suggestions:\n%s", got)
+	}
+
+	// A person promotes; another agent works elsewhere.
+	h.must("context", "promote", "--all")
+	h.gitIn(h.work, "worktree", "add", "-q", "-b", "ben/tests", filepath.Join(filepath.Dir(h.work), "ben"))
+	h.work = filepath.Join(filepath.Dir(h.work), "ben")
+	before := len(m.Requests())
+	s = h.as("ben", "Conversation two: go on with what waits.", sessionOptions{
+		servers: map[string]any{"reprise": map[string]any{"command": program("reprise"), "args": []string{"mcp", "--toolsets", "default,state"}}},
+	})
+	wants(t, s, "Found: both checks.")
+	allUsed(t, m)
+	told := ""
+	for _, q := range m.Requests()[before:] {
+		told += q.Text()
+	}
+	if !strings.Contains(told, "handoff from ann waits") {
+		t.Error("the second session's start did not tell of the handoff")
+	}
+	if got := h.must("handoff"); got != "" {
+		t.Errorf("the handoff still waits: %s", got)
+	}
+	if text := h.read(filepath.Join(h.work, ".reprise", "agent", "changelog.md")); !strings.Contains(text, "Accepted: Write the API tests") {
+		t.Errorf("ben's log:\n%s", text)
+	}
+}
