@@ -30,6 +30,7 @@ func AgentEntry(agent, name string) string { return "agent-" + agent + "/" + nam
 // What an agent did is for all to find; what it learnt and decided is its own
 // until it is promoted.
 func agentFiles(home *config.Home, project string) func() []recall.EntryFile {
+	all := filepath.Join(home.Paths.ProjectGlobal(project), "changelog.md")
 	return func() []recall.EntryFile {
 		var out []recall.EntryFile
 		at := staterepo.Checkouts(home.Paths.ProjectDir(project))
@@ -37,7 +38,13 @@ func agentFiles(home *config.Home, project string) func() []recall.EntryFile {
 			for _, name := range entryNames {
 				out = append(out, recall.EntryFile{
 					Name: AgentEntry(agent, name), Path: filepath.Join(at[agent], name), Class: recall.ClassState,
-					Parse: func(data []byte) ([]recall.Doc, error) { return agentDocs(agent, data), nil },
+					Parse: func(data []byte) ([]recall.Doc, error) {
+						shared, err := os.ReadFile(all)
+						if err != nil && !os.IsNotExist(err) {
+							return nil, err
+						}
+						return agentDocs(agent, data, idsIn(shared)), nil
+					},
 				})
 			}
 		}
@@ -45,16 +52,27 @@ func agentFiles(home *config.Home, project string) func() []recall.EntryFile {
 	}
 }
 
-// agentDocs are the documents of an agent's entries. What it copied from what all
-// share is there already.
-func agentDocs(agent string, data []byte) []recall.Doc {
+// idsIn are the ids of the entries of a file, without parsing them.
+func idsIn(data []byte) map[string]bool {
+	out := map[string]bool{}
+	for line := range bytes.Lines(data) {
+		if id, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
+			out[string(bytes.TrimSpace(id))] = true
+		}
+	}
+	return out
+}
+
+// agentDocs are the documents of an agent's entries. What is of others, or is in
+// the log of all since the last exchange, is there already: a document is of one file.
+func agentDocs(agent string, data []byte, shared map[string]bool) []recall.Doc {
 	f := mdfile.ParseEntries(data)
 	states := mdfile.Resolve(f.Entries)
 	var out []recall.Doc
 	seen := map[string]bool{}
 	for _, e := range f.Entries {
 		st := states[e.ID]
-		if e.Type == mdfile.TypeTombstone || st.Status == mdfile.StatusRetired || e.Agent != "" && e.Agent != agent || seen[e.ID] {
+		if e.Type == mdfile.TypeTombstone || st.Status == mdfile.StatusRetired || e.Agent != "" && e.Agent != agent || seen[e.ID] || shared[e.ID] {
 			continue
 		}
 		seen[e.ID] = true
@@ -64,7 +82,6 @@ func agentDocs(agent string, data []byte) []recall.Doc {
 			d.ACL = []string{"agent:" + agent}
 			d.Importance -= 0.1 // nobody else has looked at it yet
 		}
-		d.Data = []byte("type:" + e.Type)
 		out = append(out, d)
 	}
 	return out
@@ -73,10 +90,10 @@ func agentDocs(agent string, data []byte) []recall.Doc {
 // EntryType is the type of the entry that a document was made of, "" for what is
 // none of the agents'.
 func EntryType(d *recall.Doc) string {
-	if typ, ok := bytes.CutPrefix(d.Data, []byte("type:")); ok {
-		return string(typ)
-	}
 	switch d.Class {
+	case recall.ClassState:
+		typ, _ := bytes.CutPrefix(d.Data, []byte(scopes.TypeData))
+		return string(typ)
 	case recall.ClassDecision:
 		return mdfile.TypeDecision
 	case recall.ClassLearning:

@@ -104,8 +104,11 @@ func entryFiles(home *config.Home, project string) []recall.EntryFile {
 	var out []recall.EntryFile
 	for _, name := range e.Files() {
 		class := recall.ClassLearning
-		if filepath.Base(name) == "decisions.md" {
+		switch filepath.Base(name) {
+		case "decisions.md":
 			class = recall.ClassDecision
+		case "changelog.md":
+			class = recall.ClassState
 		}
 		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: scopes.EntryDocs})
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"reprise/internal/config"
-	"reprise/internal/git"
 	"reprise/internal/mdfile"
 	"reprise/internal/recall"
 	"reprise/internal/staterepo"
@@ -73,7 +72,7 @@ type Asking struct {
 }
 
 // State looks up where the work of the agent stands that works here. It writes
-// nothing and, unless agents of other machines are known, starts no process.
+// nothing and starts no process.
 func (m *Memory) State(ctx context.Context, ask Asking) (State, error) {
 	home := m.o.Home
 	st := State{Log: []Noted{}, Decisions: []Noted{}, Learnings: []Noted{}, Open: []Noted{}, Handoffs: []Noted{}}
@@ -84,6 +83,9 @@ func (m *Memory) State(ctx context.Context, ask Asking) (State, error) {
 	st.Agent, st.Dir = desk(home, m.o.Env)
 	dir := home.Paths.ProjectDir(st.Project)
 	v := &stateView{ask: ask, st: &st, global: home.Paths.ProjectGlobal(st.Project)}
+	if err := ctx.Err(); err != nil {
+		return st, err
+	}
 	if err := v.own(); err != nil {
 		return st, fmt.Errorf("look up state: %w", err)
 	}
@@ -92,19 +94,14 @@ func (m *Memory) State(ctx context.Context, ask Asking) (State, error) {
 	}
 	if st.Branch != "" {
 		var err error
-		if st.About, err = readText(v.global, branchFile(st.Branch)); err != nil {
+		if st.About, err = readText(v.global, filepath.FromSlash(staterepo.BranchFile(st.Branch))); err != nil {
 			return st, fmt.Errorf("look up state: %w", err)
 		}
 	}
-	if err := v.handoffs(ctx, m, dir); err != nil {
+	if err := v.handoffs(dir); err != nil {
 		return st, fmt.Errorf("look for handoffs: %w", err)
 	}
 	return st, nil
-}
-
-// branchFile is where what is known of a branch of the code stands.
-func branchFile(branch string) string {
-	return filepath.Join("branches", filepath.FromSlash(branch)+".md")
 }
 
 // stateView collects a State.
@@ -230,26 +227,12 @@ func (v *stateView) decisions() error {
 	return nil
 }
 
-// handoffs are those that wait for the agent, of agents on this machine by their
-// files, and where there are others by the repository.
-func (v *stateView) handoffs(ctx context.Context, m *Memory, dir string) error {
-	var list []mdfile.Entry
-	if remoteAgents(dir) {
-		repo := staterepo.New(staterepo.Options{Dir: dir, Project: v.st.Project, Git: git.Options{Vars: m.o.Env.Vars}, Now: m.o.Env.Now})
-		all, err := repo.Handoffs(ctx, v.st.Agent)
-		if err != nil {
-			return err
-		}
-		for _, h := range all {
-			if h.AcceptedBy == "" {
-				list = append(list, h.Entry)
-			}
-		}
-	} else {
-		var err error
-		if list, err = v.handoffsHere(dir); err != nil {
-			return err
-		}
+// handoffs are those that wait for the agent: of agents on this machine by their
+// files, of others by what the last exchange brought.
+func (v *stateView) handoffs(dir string) error {
+	list, err := v.handoffsHere(dir)
+	if err != nil {
+		return err
 	}
 	newestFirst(list)
 	for _, e := range list {
@@ -287,18 +270,6 @@ func (v *stateView) handoffsHere(dir string) ([]mdfile.Entry, error) {
 		}
 	}
 	return out, nil
-}
-
-// remoteAgents says that the repository knows agents of other machines.
-func remoteAgents(dir string) bool {
-	const refs = "refs/remotes/origin/"
-	state := filepath.Join(dir, "state.git")
-	list, err := os.ReadDir(filepath.Join(state, filepath.FromSlash(refs)))
-	if err == nil && slices.ContainsFunc(list, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "agent-") }) {
-		return true
-	}
-	packed, err := os.ReadFile(filepath.Join(state, "packed-refs"))
-	return err == nil && bytes.Contains(packed, []byte(" "+refs+"agent-"))
 }
 
 // noted is an entry as it is told.

@@ -259,6 +259,10 @@ func (s *Scopes) entries(project string) (*memory.Entries, error) {
 	return nil, fmt.Errorf("%w: there is no project %s", memory.ErrNotFound, project)
 }
 
+// TypeData stands before the type of an entry of a log in the Data of its document:
+// they share one class.
+const TypeData = "type:"
+
 // EntryDoc is an entry as it can be recalled, with what has become of it.
 func EntryDoc(e mdfile.Entry, st mdfile.State) recall.Doc {
 	d := recall.Doc{
@@ -270,7 +274,7 @@ func EntryDoc(e mdfile.Entry, st mdfile.State) recall.Doc {
 	case mdfile.TypePreference:
 		d.Class, d.Importance = recall.ClassProfile, 0.8
 	case mdfile.TypeStart, mdfile.TypePlan, mdfile.TypeImplement, mdfile.TypeError, mdfile.TypeHandoff, mdfile.TypeEnd:
-		d.Class, d.Importance = recall.ClassState, 0.4
+		d.Class, d.Importance, d.Data = recall.ClassState, 0.4, []byte(TypeData+e.Type)
 	default:
 		d.Class = recall.ClassLearning
 	}
