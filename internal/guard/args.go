@@ -353,6 +353,9 @@ func (a *analysis) here(st *state) {
 // judgeUnknown judges an option that the table does not have.
 func (a *analysis) judgeUnknown(p *know.Program, o option) {
 	if p.Any {
+		if manyWords(o.w) {
+			a.give("dynamic-option", Ask, o.w.shown(), "how many words this is is only known when it runs", "put it in double quotes")
+		}
 		return
 	}
 	switch {
@@ -363,6 +366,12 @@ func (a *analysis) judgeUnknown(p *know.Program, o option) {
 	case o.short && o.opt.Effect == know.Flag && !weighty(o.opt.Kind):
 		a.give("abbreviated-option", Ask, o.w.shown(), "an option that is abbreviated may be another one than it looks", "write it in full: "+o.opt.Name)
 	}
+}
+
+// manyWords reports whether a word may turn out to be several, of which nothing is
+// known.
+func manyWords(w word) bool {
+	return w.split && !w.known() && w.origin != numbers && w.origin != fewWords
 }
 
 func weighty(k know.Kind) bool {
@@ -395,6 +404,10 @@ func (a *analysis) judgeOption(o option, st *state) {
 		a.give("needs-a-person", Ask, o.w.shown(), name+" does more than read", "leave it out, or allow it by a rule")
 	}
 	if o.given {
+		if manyWords(o.arg) && (o.opt.Kind == know.Text || o.opt.Kind == know.Number) {
+			// The second of them is an operand, or a program's name.
+			a.give("dynamic-option", Ask, o.arg.shown(), "how many words this is is only known when it runs", "put it in double quotes")
+		}
 		a.judgeArg(o.opt.Kind, o.arg, st)
 	} else if o.opt.Arg == know.Required {
 		a.give("unknown-option", Ask, o.w.shown(), name+" lacks its argument", "write it out")
@@ -472,8 +485,11 @@ func hostOf(s string) string {
 	if _, rest, ok := strings.Cut(s, "://"); ok {
 		s = rest
 	}
-	if i := strings.IndexAny(s, "/?#\\"); i >= 0 {
+	if i := strings.IndexAny(s, "/?#"); i >= 0 {
 		s = s[:i]
+	}
+	if strings.Contains(s, `\`) {
+		return "" // some end the host there, others take it for a part of the user's name
 	}
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		s = s[i+1:]

@@ -442,8 +442,8 @@ func (a *analysis) testCommand(argv []word, st *state) source {
 			}
 			continue
 		}
-		if !w.known() && w.dashed && i+2 < len(argv) && (argv[0].text == "test" || argv[i+2].text != "]") && i == 0 && len(argv) <= 4 && w.text == unknown && w.split {
-			a.give("dynamic-option", Ask, w.shown(), "it may be an option, which is only known when it runs", "put it in double quotes")
+		if manyWords(w) {
+			a.give("dynamic-option", Ask, w.shown(), "how many words this is is only known when it runs, and -v among them evaluates the next", "put it in double quotes")
 		}
 	}
 	return source{}

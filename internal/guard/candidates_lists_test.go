@@ -146,10 +146,11 @@ func (c *hunter) lines() {
 			c.add("readable", w.wrap("touch MEM/core.md"))
 		}
 	}
-	deep := "ls"
-	for range 16 {
-		deep = "eval " + quote(deep)
-		c.add("command", deep)
+	for _, long := range split(`70000␟x 120␟( 160␟( 20␟echo␣$( 13␟echo␣$( 14␟eval␣ 13␟env␣ 14␟env␣ 160␟if␣ 160␟!␣ 13␟f␣()␣{␣ 16␟x=$x$x;x=x$x; 16␟x=$x$x; 16␟x=$y$x$x; 13␟{a,b} 12␟{a,b} 500␟x=1; 30000␟x 300␟ls; 300␟a=b; 200␟x␣&&␣ 160␟[ 20␟bash␣-c␣ 13␟nice␣ 14␟command␣ 13␟find␣.␣-exec␣ 13␟xargs␣`) {
+		n, s, _ := strings.Cut(strings.ReplaceAll(long, "␣", " "), "␟")
+		for _, rest := range []string{"%ls", "%echo $x", "echo %", "%", "ls %", "ls > %", "x=%; echo $x$x$x", "x=%; y=$x$x$x; x+=$x; ls $y", "cat <<< %", "%ls | sh", "echo % | sh", "echo % | xargs rm", "x=%; x+=$x; x+=$x; $x", "% `ls`", "%ls )", "%)))", "f() { %; }", "f() { ls; }; f %", "cat $(echo %; echo %; echo %)"} {
+			c.add("long", n+"\t"+s+"\t"+rest)
+		}
 	}
 	for _, s := range []string{strings.Repeat("(", 100) + "ls" + strings.Repeat(")", 100), strings.Repeat("(", 160) + "ls" + strings.Repeat(")", 160), strings.Repeat("echo $(", 13) + "ls" + strings.Repeat(")", 13), strings.Repeat("x", maxText+1), "ls \xff", "ls \x00", "ls \u200b", "l\u202es", "ls é", "ls \u00a0", strings.Repeat("env ", 13) + "ls", strings.Repeat("f() { ", 13) + "ls; }", "f(){ g; }; g(){ h; }; h(){ i; }; i(){ j; }; j(){ k; }; k(){ l; }; l(){ m; }; m(){ n; }; n(){ o; }; o(){ p; }; p(){ q; }; q(){ r; }; r(){ ls; }; f", "echo $((" + strings.Repeat("1?2:", 200) + "3))", "echo $((" + strings.Repeat("a=", 200) + "3))", "echo {" + strings.Repeat("{a,b}", 13) + ",c}", "echo " + strings.Repeat("{a,b}", 13), strings.Repeat("x=$x$x;", 20) + "echo $x", "x=aaaaaaaaaaaaaaaa; " + strings.Repeat("x=$x$x;", 20) + "echo $x", "x=$y; " + strings.Repeat("x=$x$x;", 20) + "echo $x", "a=b; b=a; echo $((a))", "a=b; b=c; c=1; echo $((a))", "x=1; x+=" + strings.Repeat("1", 60000), strings.Repeat("if ", 160) + "ls", strings.Repeat("! ", 160) + "ls", "echo " + strings.Repeat("`", 30), "foo=bar; declare -q", "ls (", "ls &| cat", "ls &!", "function f; ls", "for x in a; { ls; }", "repeat 3 ls", "x=${(f)y}", "echo ${x:h}", "echo =ls", "ls |& cat", "ls <<<x >&2", "case x in (x) ls;; esac", "select x; do ls; done", "for x do ls; done", "echo ${!x@}", "echo ${x@A}", "time -p ls", "! ! ls", "coproc { ls; }", "[[ a < b ]]", "[[ a =~ (b) ]]", "[[ ! a -nt b ]]", "((a?b:c))", "((a,b))", "((-a))", "((a**2))", "((~a))", "(( (a) ))", "((a=b=1))", "echo $[1+1]", "echo $(<f)", "echo ${ ls; }", "echo ${| ls; }", "> x", "< f", ">& x", "2>x ls", "x=1 > y", "ls;;"} {
 		for _, w := range split("command closed readable free") {
@@ -195,6 +196,25 @@ func (c *hunter) tools() {
 		for _, v := range values {
 			c.add("tool", "other\tfrob\t"+n+"\t"+v)
 			c.add("tool", "write\tWrite\t"+n+"\t"+v)
+		}
+	}
+}
+
+// workspaces are what a session in one of several checkouts does.
+func (c *hunter) workspaces() {
+	paths := split(`f ../f ../ws2/f ../lost/f ../odd/f ../own/f ../../work/project/f ../../work/project/in/f ../../work/project/.git/x ../none/x ~/x ~/.bashrc .env ../ws2/.env sub/x /etc/x . .. $x ../ws2/$x ../../work/project/.claude/settings.json ../../work/project/* ../../work/project`)
+	for _, p := range paths {
+		for _, head := range split("cat touch rm rm\\ -r ls tee cp\\ f mv\\ f ln\\ -s\\ x ls\\ > cd git\\ -C ./") {
+			c.add("workspace", head+" "+p)
+			for _, dir := range split("ws ws2 lost odd own none . ws/.git") {
+				c.add("odd-workspace", dir+"\t"+head+" "+p)
+			}
+		}
+		c.add("workspace", "cd "+p+" && touch f")
+		c.add("workspace", "cd "+p+" && git commit -m x")
+		for _, kind := range split("read write edit mcp other search") {
+			c.add("workspace-tool", kind+"\tX\tpath\t"+p)
+			c.add("workspace-tool", kind+"\tX\tfile_path\t"+p)
 		}
 	}
 }

@@ -24,6 +24,9 @@ type hunter struct {
 }
 
 func (c *hunter) add(about, text string) {
+	if len(text) > 1000 {
+		return // it could stand in no list
+	}
 	if c.keep > 1 && about != "sed" && about != "awk" && about != "jq" && c.r.IntN(c.keep) > 0 {
 		return
 	}
@@ -33,28 +36,38 @@ func (c *hunter) add(about, text string) {
 	}
 }
 
-// mutationCandidates are the candidates as cases.
+// mutationCandidates are the candidates as cases, from a file where one is named.
 //
 //lint:ignore U1000 called by the test that script/mutate lays over this package
-func mutationCandidates(t *testing.T) []mutationCase {
+func mutationCandidates(t *testing.T, from string) []mutationCase {
 	p := newAsked(t)
 	c := &hunter{t: t, r: rand.New(rand.NewPCG(20261128, 1)), seen: map[string]bool{}}
+	if from != "" {
+		c.list = readQuestions(t, from)
+	} else {
+		c.generate()
+	}
+	out := make([]mutationCase, len(c.list))
+	for i, q := range c.list {
+		out[i] = mutationCase{q.line(), func() string { return q.answer(p) }}
+	}
+	return out
+}
+
+func (c *hunter) generate() {
 	c.literals()
-	c.keep = 2 // of what follows there is enough
+	c.workspaces()
+	c.repositories()
+	c.keep = 3 // of what follows there is enough
 	c.words()
 	c.statements()
 	c.programs()
 	c.specials()
 	c.lines()
 	c.tools()
-	c.repositories()
 	c.filters()
+	c.keep = 8
 	c.memory()
-	out := make([]mutationCase, len(c.list))
-	for i, q := range c.list {
-		out[i] = mutationCase{q.line(), func() string { return q.answer(p) }}
-	}
-	return out
 }
 
 func (c *hunter) of(list []string) string { return list[c.r.IntN(len(list))] }

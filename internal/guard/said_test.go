@@ -19,7 +19,8 @@ type question struct{ about, text string }
 
 // line is the question as it stands in testdata/questions.txt.
 func (q question) line() string {
-	return q.about + " " + strings.ReplaceAll(strings.Trim(strconv.Quote(q.text), `"`), `\"`, `"`)
+	text := strconv.Quote(q.text)
+	return q.about + " " + strings.ReplaceAll(text[1:len(text)-1], `\"`, `"`)
 }
 
 // asked is where questions are put: a project with all kinds of places in it, and a
@@ -40,6 +41,7 @@ func newAsked(t testing.TB) asked {
 		"tree/.git": "gitdir: ../store/worktrees/t\n", "store/worktrees/t/commondir": "../..\n", "store/worktrees/t/HEAD": "ref: refs/heads/main\n", "store/config": "[core]\nfsmonitor = ./x\n",
 		"far/.git": "gitdir: " + p.dir + "/apart\n", "apart/HEAD": "ref: refs/heads/feature\n", "apart/config.worktree": "[core]\nfsmonitor = ./x\n",
 		"detached/.git/HEAD": "0123456789012345678901234567890123456789\n", "feature/.git/HEAD": "ref: refs/heads/feature\n", "headless/.git/x": "", "stray/.git": "nothing\n", "stray/x": "",
+		"../../outside/ws/.git": "gitdir: " + p.dir + "/.git/worktrees/ws\n", ".git/worktrees/ws/commondir": "../..\n", "../../outside/ws/f": "", "../../outside/ws2/.git": "gitdir: ../../work/project/.git/worktrees/ws\n", "../../outside/lost/.git": "gitdir: ../nothing\n", "../../outside/odd/.git": "x\n", "../../outside/own/.git/config": "", "in/.git": "gitdir: " + p.dir + "/.git/worktrees/ws\n",
 		"included": "[core]\nfsmonitor = ./x\n", "hooked/.git/HEAD": "ref: refs/heads/feature\n", "hooked/.git/config": "[core]\nhooksPath = ../.husky\n", "deep/a/b": "", "own/x": "", "dash/-x": "", "s.env": "", "lock": "", "two words": "",
 	} {
 		path = filepath.Join(p.dir, path)
@@ -117,10 +119,29 @@ func (q question) answer(p asked) string {
 	switch q.about {
 	case "command":
 		return p.said(p.rules().Command(q.text, p.dir))
+	case "long": // NUMBER, TEXT, and a command in which % stands for the text that often
+		n, err := strconv.Atoi(fields[0])
+		if err != nil {
+			return err.Error()
+		}
+		return p.said(p.rules().Command(strings.ReplaceAll(fields[2], "%", strings.Repeat(fields[1], n)), p.dir))
 	case "free", "env", "homeless", "placeless", "ruled", "explained", "loose":
 		return p.said(p.under(q.about).Command(q.text, p.dir))
 	case "in": // DIRECTORY, COMMAND
 		return p.said(p.rules().Command(fields[1], filepath.Join(p.dir, fields[0])))
+	case "workspace", "odd-workspace": // as a session that was started in a worktree, or in what is said to be one
+		dir := filepath.Join(p.outside, "ws")
+		if q.about == "odd-workspace" {
+			dir = filepath.Join(p.outside, fields[0])
+			fields = fields[1:]
+		}
+		r := p.rules()
+		r.Writes, r.Roots = true, append(r.Roots, p.outside+"/own", p.outside+"/ws/sub", p.project.home)
+		in := r.In(dir)
+		return p.short.Replace(strings.Join(append(in.Roots, in.Workspace, Gone(dir), p.said(in.Command(fields[0], dir))), "; "))
+	case "workspace-tool":
+		in := p.rules().In(p.outside + "/ws")
+		return p.said(in.Judge(toolCall{kind: fields[0], name: fields[1], texts: fields[2:]}.call(p.outside + "/ws")))
 	case "nowhere":
 		return p.said(p.rules().Command(q.text, ""))
 	case "git": // SETTINGS, COMMAND
@@ -157,15 +178,14 @@ func (q question) answer(p asked) string {
 	return "?"
 }
 
-// questions are the lines of testdata/questions.txt, the commands of the corpora,
-// the calls of tools, and those that concern a memory directory.
-func questions(t testing.TB) []question {
+// readQuestions are the lines of a file: what is asked about, and the text with the
+// escapes of Go.
+func readQuestions(t testing.TB, file string) (out []question) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "questions.txt"))
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []question
 	for _, l := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 		about, text, _ := strings.Cut(l, " ")
 		text, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `"`, `\"`) + `"`)
@@ -174,6 +194,14 @@ func questions(t testing.TB) []question {
 		}
 		out = append(out, question{about, text})
 	}
+	return out
+}
+
+// questions are the lines of testdata/questions.txt, the commands of the corpora,
+// the calls of tools, and those that concern a memory directory.
+func questions(t testing.TB) []question {
+	t.Helper()
+	out := readQuestions(t, filepath.Join("testdata", "questions.txt"))
 	for _, c := range append(readCorpus(t, "bypasses.jsonl"), hard(t)...) {
 		out = append(out, question{"command", c.Command})
 	}
