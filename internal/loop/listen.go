@@ -36,7 +36,7 @@ func (l *Loop) requests(ctx context.Context) {
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	l.listen(ctx)
+	l.listen(ctx) // what came before the watching began
 	for {
 		select {
 		case <-ctx.Done():
@@ -134,7 +134,9 @@ func (l *Loop) tell(op string, slot int, text string) {
 }
 
 func (l *Loop) put(line Line) {
-	l.store.add(line)
+	if err := l.store.add(context.Background(), line); err != nil {
+		l.warn("write the loop's audit", err)
+	}
 	if l.opt.Say != nil {
 		l.opt.Say(line)
 	}

@@ -204,7 +204,7 @@ func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) 
 	cancel()
 	l.actions.Wait()
 	helpers.Wait()
-	return l.State(), errors.Join(err, l.store.flush(context.WithoutCancel(ctx)))
+	return l.State(), err
 }
 
 // State is the loop's state as it is.
@@ -248,6 +248,7 @@ func (l *Loop) begin(ctx context.Context) error {
 		return err
 	}
 	l.tell("loop", -1, fmt.Sprintf("%s begins, with %d workers", l.s.Loop, len(l.s.Slots)))
+	l.listen(ctx) // what was asked while no loop ran comes before anything that follows
 	return l.step(ctx, core.Started{Claims: held})
 }
 

@@ -49,14 +49,9 @@ type store struct {
 	now  func() time.Time
 
 	mu     sync.Mutex
-	lines  bytes.Buffer // of the audit, not on disk yet
-	timer  *time.Timer
+	lines  bytes.Buffer // of the audit, that could not be written
 	raised bool
 }
-
-// flushAfter is how long a line of the audit may not be on disk yet: a loop with
-// many workers would otherwise wait for the disk at each.
-const flushAfter = 200 * time.Millisecond
 
 func newStore(dir string, disk durable.Disk, now func() time.Time) *store {
 	return &store{dir: dir, disk: disk, now: now}
@@ -182,38 +177,23 @@ func (s *store) wasRaised() bool {
 	return s.raised
 }
 
-// add puts a line into the audit; it is on disk a moment later.
-func (s *store) add(l Line) {
+// add puts a line into the audit. It is with the system when add returns, so that a
+// loop that is killed has said what it did; only a power cut can lose the last lines. What
+// cannot be written is kept for the next time, up to a bound.
+func (s *store) add(ctx context.Context, l Line) error {
 	data, err := json.Marshal(l)
 	if err != nil {
-		return // strings and numbers: cannot fail
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines.Write(data)
 	s.lines.WriteByte('\n')
-	if s.timer == nil {
-		s.timer = time.AfterFunc(flushAfter, func() { _ = s.flush(context.Background()) }) // what fails stays for the next
+	err = s.disk.AppendNextHot(ctx, s.path(auditFile), 0o600, func(func() ([]byte, error)) ([]byte, error) { return s.lines.Bytes(), nil })
+	if err == nil || s.lines.Len() > 1<<20 {
+		s.lines.Reset()
 	}
-}
-
-// flush writes what of the audit is not on disk yet. What cannot be written is kept for
-// later, up to a bound.
-func (s *store) flush(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.timer = nil
-	if s.lines.Len() == 0 {
-		return nil
-	}
-	if err := s.disk.Append(ctx, s.path(auditFile), s.lines.Bytes(), 0o600); err != nil {
-		if s.lines.Len() > 1<<20 {
-			s.lines.Reset()
-		}
-		return fmt.Errorf("write the loop's audit: %w", err)
-	}
-	s.lines.Reset()
-	return nil
+	return err
 }
 
 // Request is what somebody wants of a loop that runs, or of the next one.
