@@ -59,7 +59,7 @@ func (q *Files) prepare(it *Item, created time.Time) error {
 	n := Item{
 		V: version, ID: it.ID, Key: it.Key, Title: strings.TrimSpace(it.Title), Body: it.Body, Labels: unique(it.Labels),
 		DependsOn: unique(it.DependsOn), MaxAttempts: it.MaxAttempts, Source: it.Source, Task: it.Task, Agent: it.Agent,
-		NoChangeOK: it.NoChangeOK, Data: it.Data, Created: created, Parked: it.Parked, extra: it.extra,
+		NoChangeOK: it.NoChangeOK, Data: it.Data, Created: created, Parked: it.Parked,
 	}
 	if it.Priority != nil {
 		p := *it.Priority

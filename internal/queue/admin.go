@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -370,13 +369,23 @@ func (q *Files) GC(ctx context.Context, r Retention) ([]Item, error) {
 	if r.DoneAfter < 0 || r.DeadAfter < 0 || r.Keep < 0 {
 		return nil, invalid("retention is never negative")
 	}
-	if !r.DryRun {
-		unlock, err := q.lock(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer unlock()
+	if r.DryRun {
+		return q.old(ctx, &r)
 	}
+	unlock, err := q.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := q.removeOld(ctx, &r)
+	unlock()
+	for _, it := range gone {
+		q.record(ctx, Change{Op: OpRemove, Item: it, From: it.State, By: q.opt.Actor})
+	}
+	return gone, err
+}
+
+// old are the settled items that may go.
+func (q *Files) old(ctx context.Context, r *Retention) ([]Item, error) {
 	l, err := q.List(ctx, Filter{})
 	if err != nil {
 		return nil, err
@@ -384,15 +393,15 @@ func (q *Files) GC(ctx context.Context, r Retention) ([]Item, error) {
 	now := q.now()
 	var gone []Item
 	needed := map[string]bool{}
+	for _, it := range l.Items {
+		if it.State != Done && it.State != Dead {
+			need(needed, it)
+		}
+	}
 	for _, s := range []State{Dead, Done} { // what a dead one that stays depends on stays, too
 		after := r.DoneAfter
 		if s == Dead {
 			after = r.DeadAfter
-			for _, it := range l.Items {
-				if it.State != Done && it.State != Dead {
-					need(needed, it)
-				}
-			}
 		}
 		n := 0
 		for _, it := range l.Items {
@@ -407,25 +416,29 @@ func (q *Files) GC(ctx context.Context, r Retention) ([]Item, error) {
 			}
 		}
 	}
-	if r.DryRun || len(gone) == 0 {
-		return gone, nil
+	return gone, nil
+}
+
+func (q *Files) removeOld(ctx context.Context, r *Retention) (gone []Item, err error) {
+	old, err := q.old(ctx, r)
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range []State{Done, Dead} {
 		var names []string
-		for _, it := range gone {
+		var items []Item
+		for _, it := range old {
 			if it.State == s {
-				names = append(names, it.ID+suffix)
+				names, items = append(names, it.ID+suffix), append(items, it)
 			}
 		}
 		if len(names) == 0 {
 			continue
 		}
 		if err := q.opt.Disk.RemoveSeveral(q.dir(s), names); err != nil {
-			return nil, fmt.Errorf("queue: remove from %s: %w", filepath.Join(q.opt.Dir, string(s)), err)
+			return gone, fmt.Errorf("queue: remove from %s: %w", q.dir(s), err)
 		}
-	}
-	for _, it := range gone {
-		q.record(ctx, Change{Op: OpRemove, Item: it, From: it.State, By: q.opt.Actor})
+		gone = append(gone, items...)
 	}
 	return gone, nil
 }

@@ -124,7 +124,7 @@ func (q *Files) pick(opt *ClaimOptions, now time.Time, take bool) (p place, foun
 		x.ripen(now)
 		for i := 0; i < len(x.due); i++ {
 			p := x.due[i]
-			if p.notBefor > now.UnixMilli() || x.damaged[p.name()] != "" || opt.ID != "" && opt.ID != p.id {
+			if p.notBefor > now.UnixMilli() || len(x.damaged) > 0 && x.damaged[p.name()] != "" || opt.ID != "" && opt.ID != p.id {
 				continue
 			}
 			ok, gone := q.fits(&p, opt)

@@ -55,10 +55,14 @@ func encode(it *Item) ([]byte, error) {
 	if err := enc.Encode(s); err != nil {
 		return nil, err
 	}
-	if len(it.extra) == 0 {
+	if it.raw == nil {
 		return b.Bytes(), nil
 	}
-	return withExtra(b.Bytes(), it.extra)
+	extra, err := unknown(it.raw)
+	if err != nil || len(extra) == 0 {
+		return b.Bytes(), err
+	}
+	return withExtra(b.Bytes(), extra)
 }
 
 // withExtra puts fields before an object's end.
@@ -74,39 +78,48 @@ func withExtra(data []byte, extra map[string]json.RawMessage) ([]byte, error) {
 	return slices.Concat(head, []byte(",\n"), bytes.TrimPrefix(more.Bytes(), []byte("{\n"))), nil
 }
 
-// decode reads an item's file. Fields that this version does not know are kept.
+// decode reads an item's file. Fields that this version does not know are kept: the
+// bytes are looked through for them when the item is written again.
 func decode(data []byte) (Item, error) {
-	var v struct {
-		V *int `json:"v"`
-	}
-	if err := json.Unmarshal(data, &v); err != nil {
-		return Item{}, fmt.Errorf("%w: it is no JSON object: %w", ErrDamaged, err)
-	}
-	switch {
-	case v.V == nil:
-		return Item{}, fmt.Errorf("%w: it has no \"v\"", ErrDamaged)
-	case *v.V != version:
-		return Item{}, fmt.Errorf("%w: its version is %d and this program knows %d", ErrDamaged, *v.V, version)
-	}
 	var s stored
-	if err := json.Unmarshal(data, &s); err != nil {
-		return Item{}, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	it := s.Item
-	it.moving, it.edits = s.Moving, s.Edits
-	if err := json.Unmarshal(data, &it.extra); err != nil {
-		return Item{}, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	known := knownFields()
-	for name := range it.extra {
-		if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
-			delete(it.extra, name)
+	err := json.Unmarshal(data, &s)
+	if err != nil {
+		var v struct {
+			V int `json:"v"`
+		}
+		if json.Unmarshal(data, &v) == nil && v.V > version {
+			s.V = v.V
 		}
 	}
+	switch {
+	case s.V > version:
+		return Item{}, fmt.Errorf("%w: its version is %d and this program knows %d", ErrDamaged, s.V, version)
+	case err != nil:
+		return Item{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	case s.V != version:
+		return Item{}, fmt.Errorf("%w: it has no \"v\" that is %d", ErrDamaged, version)
+	}
+	it := s.Item
+	it.moving, it.edits, it.raw = s.Moving, s.Edits, data
 	if err := it.check(); err != nil {
 		return Item{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return it, nil
+}
+
+// unknown are the fields of an item's file that this version does not know.
+func unknown(data []byte) (map[string]json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, err
+	}
+	known := knownFields()
+	for name := range all {
+		if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+			delete(all, name)
+		}
+	}
+	return all, nil
 }
 
 // knownFields are the names of an item's fields in its file.

@@ -156,7 +156,7 @@ type Item struct {
 	// same.
 	edits  uint64
 	moving *moving
-	extra  map[string]json.RawMessage // fields that this version does not know
+	raw    []byte // of its file, for the fields that this version does not know
 }
 
 // Urgency is the item's priority as a number.

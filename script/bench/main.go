@@ -2,7 +2,7 @@
 // prints markdown tables: go run ./script/bench [-n 20] [-only start,hooks]
 // With more to set, go run ./script/bench recall [-docs 100000] measures the
 // search index, go run ./script/bench import [-mb 100] the taking in of
-// transcripts.
+// transcripts, go run ./script/bench queue [-workers 8] claims of work items.
 //
 // Everything is measured beside a yardstick of the same run, for two cores that
 // others share make bare numbers worth little. It writes only below a temporary
@@ -27,13 +27,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && (os.Args[1] == "recall" || os.Args[1] == "ask" || os.Args[1] == "import") {
+	if len(os.Args) > 1 && slices.Contains([]string{"recall", "ask", "import", "queue", "queue-worker"}, os.Args[1]) {
 		run := func(args []string) error { return recallBench(args, os.Stdout) }
 		switch os.Args[1] {
 		case "ask":
 			run = ask
 		case "import":
 			run = func(args []string) error { return importBench(args, os.Stdout) }
+		case "queue":
+			run = func(args []string) error { return queueBench(args, os.Stdout) }
+		case "queue-worker":
+			run = queueWorker
 		}
 		if err := run(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)

@@ -1,0 +1,441 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/event"
+	"reprise/internal/hook"
+	"reprise/internal/proc"
+	"reprise/internal/queue"
+	"reprise/internal/term"
+)
+
+func newQueueCmd(app *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "queue", Short: "What is to be done: add work items, look at them, claim and settle them",
+		Long: `What is to be done, for loops, scripts and people. Items are plain files in the
+project's data directory, whose directory is their state; outside any project the
+queue is the global one.
+
+An item is claimed under a lease and a fencing number, which stand in its token.
+Whoever claims one extends the lease, and settles the item by its token; a word
+under a claim that was lost is refused.`,
+	}
+	cmd.AddCommand(newQueueAddCmd(app), newQueueListCmd(app), newQueueNextCmd(app), newQueueShowCmd(app), newQueueHistoryCmd(app),
+		newQueueClaimCmd(app), newQueueExtendCmd(app), newQueueProgressCmd(app), newQueueDoneCmd(app), newQueueFailCmd(app),
+		newQueueReleaseCmd(app), newQueueParkCmd(app), newQueueUnparkCmd(app), newQueueRetryCmd(app), newQueueDropCmd(app),
+		newQueueEditCmd(app), newQueueGCCmd(app), newQueueCheckCmd(app))
+	return cmd
+}
+
+// Queue is the work queue of the project around the working directory, or of the
+// global scope. What its bound claims end with is a process, this one where none is
+// given.
+func (a *App) Queue(bound proc.ID) (*queue.Files, error) {
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	project := ""
+	if home.Project != nil {
+		if err := config.CheckName(home.Paths, home.Project); err != nil {
+			return nil, conflict(err)
+		}
+		project = home.Project.Name
+	}
+	self, err := proc.Self()
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	if bound.IsZero() {
+		bound = self
+	}
+	return queue.Open(queue.Options{
+		Dir: home.Paths.Queue(project), Now: a.Env.Now, Host: a.Hostname, Process: bound, Boot: self.Boot,
+		Actor: a.actor(), Record: a.recordWork(project),
+	}), nil
+}
+
+// actor is who works here, for histories.
+func (a *App) actor() string {
+	return cmp.Or(a.Env.Get(proc.RunIDVar), a.Env.Get(hook.AgentVar), "user")
+}
+
+// recordWork records changes of work items as events.
+func (a *App) recordWork(project string) func(context.Context, queue.Change) {
+	return func(ctx context.Context, c queue.Change) {
+		d := event.WorkData{
+			ID: c.Item.ID, Op: c.Op, Title: c.Item.Title, Key: c.Item.Key, From: string(c.From), To: string(c.To), Fence: c.Fence,
+			Attempts: c.Item.Attempts, By: c.By, Note: c.Note,
+		}
+		if r := c.Item.Result; r != nil {
+			d.Run = r.Run
+		}
+		data, err := jsonData(d)
+		if err == nil {
+			var b *event.Broker
+			if b, err = a.Broker(); err == nil {
+				_, err = b.Record(ctx, event.Event{Type: event.WorkChanged, Project: project, Task: c.Item.Task, Data: data})
+			}
+		}
+		if err != nil {
+			fmt.Fprintf(a.Err, "note: %s was %s, which could not be recorded as an event: %v\n", c.Item.ID, c.Op, err)
+		}
+	}
+}
+
+// writableQueue is the queue for a command that changes it, and claims the project's
+// name.
+func (a *App) writableQueue(ctx context.Context, bound proc.ID) (*queue.Files, error) {
+	q, err := a.Queue(bound)
+	if err != nil {
+		return nil, err
+	}
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	if home.Project != nil {
+		if err := home.Paths.Claim(ctx, home.Project, "", a.Now()); err != nil {
+			return nil, conflict(err)
+		}
+	}
+	return q, nil
+}
+
+// queueError gives an error of the queue its exit code.
+func queueError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, queue.ErrNotFound), errors.Is(err, queue.ErrEmpty):
+		return exitWith(ExitNotFound, err)
+	case errors.Is(err, queue.ErrLost), errors.Is(err, queue.ErrState), errors.Is(err, queue.ErrCycle):
+		return exitWith(ExitConflict, err)
+	case errors.Is(err, queue.ErrInvalid):
+		return exitWith(ExitUsage, err)
+	}
+	return err
+}
+
+// workItem is an item for programs.
+type workItem struct {
+	queue.Item
+	State queue.State `json:"state"`
+	// Claim is there while it is claimed, Token only for the one who claimed it now.
+	Claim *queue.Holder `json:"claim,omitempty"`
+	Token queue.Token   `json:"token,omitempty"`
+	// WaitsFor is the item that a blocked one waits for; a parked one has Parked.
+	WaitsFor string `json:"waits_for,omitempty"`
+	Parked   bool   `json:"parked,omitempty"`
+	New      *bool  `json:"new,omitempty"` // of one that was to be added
+}
+
+func workDoc(it queue.Item) workItem {
+	return workItem{Item: it, State: it.State, Claim: it.Claim, WaitsFor: it.Waits, Parked: it.State == queue.Blocked && it.Waits == ""}
+}
+
+func (a *App) sayTrouble(list []queue.Trouble) {
+	for _, t := range list {
+		fmt.Fprintf(a.Err, "note: %s: %s\n", term.SafeLine(t.Where), term.SafeLine(t.Why))
+	}
+	if len(list) > 0 {
+		fmt.Fprintln(a.Err, "note: these files are left alone; `reprise queue check` says more")
+	}
+}
+
+func newQueueListCmd(app *App) *cobra.Command {
+	var f queue.Filter
+	var states []string
+	var all, asJSON bool
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Args: cobra.NoArgs, Short: "List work items, in the order in which they would be claimed",
+		Long: `List work items in the order in which they would be claimed. Without --state or
+--all those that are done or dead are left out.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, s := range states {
+				if !slices.Contains(queue.States(), queue.State(s)) {
+					return usagef("--state %s: there are %s", s, joinStates())
+				}
+				f.States = append(f.States, queue.State(s))
+			}
+			if len(states) == 0 && !all {
+				f.States = []queue.State{queue.Ready, queue.Claimed, queue.Blocked}
+			}
+			q, err := app.Queue(proc.ID{})
+			if err != nil {
+				return err
+			}
+			l, err := q.List(cmd.Context(), f)
+			if err != nil {
+				return queueError(err)
+			}
+			total := len(l.Items)
+			if limit > 0 && total > limit {
+				l.Items = l.Items[:limit]
+			}
+			if asJSON {
+				docs := make([]workItem, len(l.Items))
+				for i, it := range l.Items {
+					docs[i] = workDoc(it)
+				}
+				return printJSON(app.Out, struct {
+					Items    []workItem      `json:"items"`
+					Total    int             `json:"total"`
+					Problems []queue.Trouble `json:"problems"`
+				}{docs, total, append([]queue.Trouble{}, l.Trouble...)})
+			}
+			app.sayTrouble(l.Trouble)
+			if total == 0 {
+				fmt.Fprintln(app.Err, "No work item here. `reprise queue add TITLE` adds one.")
+				return nil
+			}
+			return app.printItems(l.Items, total)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&states, "state", nil, "only items in this `STATE`, can be repeated: "+joinStates())
+	fl.BoolVar(&all, "all", false, "those that are done or dead, too")
+	fl.StringSliceVarP(&f.Labels, "label", "l", nil, "only items with this `LABEL`, can be repeated")
+	fl.StringVar(&f.Task, "task", "", "only items of this `TASK`")
+	fl.IntVarP(&limit, "limit", "n", 0, "at most `N` (0: all)")
+	fl.BoolVar(&asJSON, "json", false, "print them for programs")
+	cmd.MarkFlagsMutuallyExclusive("state", "all")
+	offer(cmd, "state", strings.Split(joinStates(), ", ")...)
+	return cmd
+}
+
+func joinStates() string {
+	var names []string
+	for _, s := range queue.States() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *App) printItems(items []queue.Item, total int) error {
+	style := a.Style()
+	t := term.NewTable(style, "ITEM", "STATE", "P", "TITLE", "DETAIL").MaxWidth(a.Columns)
+	colour := map[queue.State]func(string) string{
+		queue.Ready: style.Green, queue.Claimed: style.Blue, queue.Blocked: style.Yellow, queue.Dead: style.Red, queue.Done: style.Dim,
+	}
+	for _, it := range items {
+		title := it.Title
+		for _, l := range it.Labels {
+			title += " #" + l
+		}
+		t.Row(it.ID, colour[it.State](string(it.State)), fmt.Sprint(it.Urgency()), term.Cut(title, 60), strings.Join(a.detail(&it), "; "))
+	}
+	if err := t.Write(a.Out); err != nil {
+		return err
+	}
+	if total > len(items) {
+		fmt.Fprintf(a.Err, "%d of %s.\n", len(items), count(total, "item"))
+	}
+	return nil
+}
+
+// detail says in a few words how an item stands.
+func (a *App) detail(it *queue.Item) []string {
+	var d []string
+	now := a.Now()
+	switch it.State {
+	case queue.Ready:
+		if it.NotBefore.After(now) {
+			d = append(d, "in "+ago(it.NotBefore.Sub(now)))
+		}
+	case queue.Claimed:
+		who := cmp.Or(it.Claim.Worker, "somebody")
+		if left := it.Claim.Until.Sub(now); left > 0 {
+			d = append(d, fmt.Sprintf("%s has it for %s more, number %d", who, ago(left), it.Claim.Fence))
+		} else {
+			d = append(d, fmt.Sprintf("the lease of %s ran out, number %d", who, it.Claim.Fence))
+		}
+	case queue.Blocked:
+		if it.Waits != "" {
+			d = append(d, "waits for "+it.Waits)
+		} else {
+			d = append(d, "parked: "+cmp.Or(it.Reason, "no reason given"))
+		}
+	case queue.Done:
+		if it.Result != nil && it.Result.Summary != "" {
+			d = append(d, firstLine(it.Result.Summary, 80))
+		}
+	case queue.Dead:
+		d = append(d, it.Reason)
+	}
+	if p := it.Progress; p != nil && it.State == queue.Claimed {
+		d = append(d, progressText(p))
+	}
+	if it.Attempts > 0 && it.State != queue.Done {
+		d = append(d, fmt.Sprintf("failed %d of %d: %s", it.Attempts, it.Limit(), firstLine(it.LastError, 60)))
+	}
+	if it.Lost > 0 && it.State != queue.Done {
+		d = append(d, fmt.Sprintf("worker lost %d times", it.Lost))
+	}
+	return d
+}
+
+func progressText(p *queue.Progress) string {
+	s := fmt.Sprintf("step %d", p.StepsCompleted)
+	if p.StepsTotal > 0 {
+		s += fmt.Sprintf(" of %d", p.StepsTotal)
+	}
+	if p.CurrentStep != "" {
+		s += ": " + p.CurrentStep
+	}
+	return s
+}
+
+func newQueueNextCmd(app *App) *cobra.Command {
+	var opt queue.ClaimOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "next", Args: cobra.NoArgs, Short: "Show the item that would be claimed, without claiming it",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q, err := app.Queue(proc.ID{})
+			if err != nil {
+				return err
+			}
+			it, err := q.Next(cmd.Context(), opt)
+			if err != nil {
+				return queueError(err)
+			}
+			return app.showItem(workDoc(it), asJSON)
+		},
+	}
+	wanted(cmd, &opt)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+// wanted adds the flags that say which item is asked for.
+func wanted(cmd *cobra.Command, opt *queue.ClaimOptions) {
+	cmd.Flags().StringSliceVarP(&opt.Labels, "label", "l", nil, "only an item with this `LABEL`, can be repeated")
+	cmd.Flags().StringVar(&opt.Agent, "agent", "", "only an item that is meant for this `CLIENT`, or for any")
+}
+
+func newQueueShowCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show ITEM", Args: cobra.ExactArgs(1), Short: "Show one item, by its id or key", ValidArgsFunction: completeItems(app),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := app.Queue(proc.ID{})
+			if err != nil {
+				return err
+			}
+			it, err := q.Get(cmd.Context(), args[0])
+			if err != nil {
+				return queueError(err)
+			}
+			return app.showItem(workDoc(it), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+func (a *App) showItem(d workItem, asJSON bool) error {
+	if asJSON {
+		return printJSON(a.Out, d)
+	}
+	it, style := &d.Item, a.Style()
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(a.Out, "%-11s %s\n", name, term.SafeLine(value))
+		}
+	}
+	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(it.ID), term.SafeLine(it.Title))
+	field("token", string(d.Token))
+	field("state", strings.Join(append([]string{string(it.State)}, a.detail(it)...), "; "))
+	field("priority", fmt.Sprint(it.Urgency()))
+	field("labels", strings.Join(it.Labels, ", "))
+	field("key", it.Key)
+	field("source", it.Source)
+	field("task", it.Task)
+	field("agent", it.Agent)
+	field("depends on", strings.Join(it.DependsOn, ", "))
+	if !it.NotBefore.IsZero() {
+		field("not before", it.NotBefore.Format(time.RFC3339))
+	}
+	field("created", it.Created.Format(time.RFC3339))
+	if r := it.Result; r != nil {
+		field("run", r.Run)
+		field("session", r.Session)
+		field("result", r.Summary)
+		field("artifacts", strings.Join(r.Artifacts, ", "))
+	}
+	if it.Body != "" {
+		fmt.Fprintf(a.Out, "\n%s\n", strings.TrimRight(term.SafeText(it.Body), "\n"))
+	}
+	return nil
+}
+
+func newQueueHistoryCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "history ITEM", Args: cobra.ExactArgs(1), Short: "Show what became of an item, from its adding on", ValidArgsFunction: completeItems(app),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := app.Queue(proc.ID{})
+			if err != nil {
+				return err
+			}
+			it, err := q.Get(cmd.Context(), args[0])
+			if err != nil {
+				return queueError(err)
+			}
+			list := it.History
+			if it.Claim != nil { // the claim that there is now is written when it ends
+				list = append(list, queue.Entry{At: it.Claim.Since, Op: queue.OpClaim, By: it.Claim.Worker, Fence: it.Claim.Fence})
+			}
+			if asJSON {
+				return printJSON(app.Out, append([]queue.Entry{}, list...))
+			}
+			if it.Forgotten > 0 {
+				fmt.Fprintf(app.Err, "%s before these are not kept.\n", count(it.Forgotten, "entry"))
+			}
+			t := term.NewTable(app.Style(), "TIME", "WHAT", "BY", "NUMBER", "NOTE").MaxWidth(app.Columns)
+			for _, e := range list {
+				number := ""
+				if e.Fence > 0 {
+					number = fmt.Sprint(e.Fence)
+				}
+				t.Row(e.At.Local().Format(time.DateTime), e.Op, e.By, number, firstLine(e.Note, 120))
+			}
+			return t.Write(app.Out)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+// completeItems offers the ids of items that are not settled.
+func completeItems(app *App) completer {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 && !strings.Contains(cmd.Use, "...") {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		q, err := app.Queue(proc.ID{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		l, _ := q.List(cmd.Context(), queue.Filter{}) // what can be read is offered
+		var words []string
+		for _, it := range l.Items {
+			if it.State != queue.Done && !slices.Contains(args, it.ID) {
+				words = append(words, cobra.CompletionWithDesc(it.ID, string(it.State)+": "+firstLine(it.Title, 50)))
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
