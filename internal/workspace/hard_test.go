@@ -138,6 +138,27 @@ func TestBeginnings(t *testing.T) {
 	if r, err := m.Remove(ctx, "old", workspace.RemoveOptions{}); err != nil || r.BranchGone {
 		t.Errorf("a branch that was there before is gone: %+v %v", r, err)
 	}
+	// Moved, it is followed.
+	to := filepath.Join(p.dir, "moved")
+	if err := os.Rename(c.Dir, to); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := m.Get("of-side"); err != nil || m.Look(w).Status != "missing" {
+		t.Errorf("%+v %v", w, err)
+	}
+	p.git(p.code, "worktree", "repair", to)
+	w, err := m.Get("of-side")
+	if err != nil || w.Dir != to || m.Look(w).Status != "ready" {
+		t.Errorf("%+v %v", w, err)
+	}
+	p.write(w.AgentDir, "scratch.md", "after the move\n")
+	if _, err := m.Losses(ctx, "of-side"); err != nil {
+		t.Error(err)
+	}
+	if got := p.git(w.AgentDir, "show", "HEAD:scratch.md"); got != "after the move\n" {
+		t.Error(got)
+	}
+	c.Dir = to
 	// Locked, it stays.
 	p.git(p.code, "worktree", "lock", "--reason", "on a stick", c.Dir)
 	if _, err := m.Remove(ctx, "of-side", workspace.RemoveOptions{Save: true}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "on a stick") {

@@ -149,7 +149,7 @@ func (m *Manager) remove(ctx context.Context, name string, o RemoveOptions, own 
 	if err != nil {
 		return fail(err)
 	}
-	o.At, o.Done = m.now(), nil
+	o.At, o.Done = m.o.Env.Now().UTC().Truncate(time.Millisecond), nil
 	w, err = m.change(ctx, name, func(w *Workspace) error {
 		if w.State != Ready {
 			return ErrBusy
@@ -328,7 +328,7 @@ func gone(w *Workspace) string {
 // carryOut does a removal that is written down, from wherever it was left.
 func (m *Manager) carryOut(ctx context.Context, w Workspace) (Removed, error) {
 	if w.Removal == nil {
-		w.Removal = &RemoveOptions{Save: true, At: m.now()}
+		w.Removal = &RemoveOptions{Save: true, At: m.o.Env.Now().UTC().Truncate(time.Millisecond)}
 	}
 	if w.Removal.Done == nil || m.here(&w) { // somebody may have worked there since
 		done, err := m.salvage(ctx, &w)

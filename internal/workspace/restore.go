@@ -69,10 +69,28 @@ func (m *Manager) ListSaved(ctx context.Context, name string) ([]Saved, error) {
 	return list, nil
 }
 
+// keptDirs are kept/NAME/TIME, the newest first: what was kept later takes the
+// nearest ref after it.
+func (m *Manager) keptDirs() ([]string, error) {
+	names, err := os.ReadDir(m.keptDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []string
+	for _, n := range names {
+		times, terr := os.ReadDir(filepath.Join(m.keptDir(), n.Name()))
+		err = errors.Join(err, terr)
+		for _, t := range slices.Backward(times) {
+			out = append(out, filepath.Join(m.keptDir(), n.Name(), t.Name()))
+		}
+	}
+	return out, err
+}
+
 // addKept finds the directories of ignored files. What was kept in one removal
 // belongs together.
 func (m *Manager) addKept(list *[]Saved, name string) error {
-	dirs, err := filepath.Glob(filepath.Join(m.keptDir(), "*", "*"))
+	dirs, err := m.keptDirs()
 	if err != nil {
 		return err
 	}
@@ -96,10 +114,12 @@ func (m *Manager) addKept(list *[]Saved, name string) error {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(*list, func(s Saved) bool {
-			d := s.At.Sub(at)
-			return s.Workspace == ws && s.Kept == "" && d >= 0 && d < time.Minute
-		})
+		i := -1
+		for n, s := range *list { // the first ref that was made after it
+			if s.Workspace == ws && s.Kept == "" && !s.At.Before(at) && s.At.Sub(at) < time.Hour && (i < 0 || s.At.Before((*list)[i].At)) {
+				i = n
+			}
+		}
 		if i < 0 {
 			*list = append(*list, Saved{Workspace: ws, At: at})
 			i = len(*list) - 1
@@ -194,7 +214,19 @@ func (m *Manager) restoreBranch(ctx context.Context, c *CreateOptions, s Saved) 
 		return err
 	}
 	g := m.git(from.top)
-	if c.Branch != "" {
+	if c.Branch == "" { // it was on none: a new one, where it was
+		c.Branch = c.Name
+		for n := 1; ; n++ {
+			at, err := g.Resolve(ctx, "refs/heads/"+c.Branch)
+			if err != nil {
+				return err
+			}
+			if at == "" {
+				break
+			}
+			c.Branch = fmt.Sprintf("%s-restored-%d", c.Name, n)
+		}
+	} else {
 		at, err := g.Resolve(ctx, "refs/heads/"+c.Branch)
 		if err != nil || at != "" {
 			return err

@@ -118,6 +118,9 @@ func (m *Manager) sameSaved(ctx context.Context, w *Workspace, s saved) (string,
 		return "", err
 	}
 	for ref := range refs {
+		if w.Removal == nil || ref < savedRefs+w.Name+"/"+w.Removal.At.UTC().Format(stampForm) {
+			continue // of an earlier removal, and belongs to what that kept beside it
+		}
 		list, err := g.Objects(ctx, ref, ref+"^2", ref+"^3")
 		if err != nil {
 			return "", err
@@ -370,4 +373,4 @@ func (m *Manager) keptAt(w *Workspace) string {
 }
 
 // stampForm is a time in names of refs and directories: their order is that of time.
-const stampForm = "20060102T150405Z"
+const stampForm = "20060102T150405.000Z"

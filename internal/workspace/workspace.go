@@ -78,9 +78,10 @@ type Workspace struct {
 	Name    string `json:"name"` // of the agent, too
 	Project string `json:"project"`
 	State   State  `json:"state"`
-	Dir     string `json:"dir"`           // top of the code's worktree, without symbolic links
-	Sub     string `json:"sub,omitempty"` // the project's root below it, with slashes
-	Common  string `json:"common"`        // the code repository's git directory
+	Dir     string `json:"dir"`             // top of the code's worktree, without symbolic links
+	Sub     string `json:"sub,omitempty"`   // the project's root below it, with slashes
+	Common  string `json:"common"`          // the code repository's git directory
+	Admin   string `json:"admin,omitempty"` // what that has of the worktree: worktrees/ID in it
 	Branch  string `json:"branch"`
 	// NewBranch says that the branch was made for the workspace; Base is the commit
 	// that it began at.
@@ -195,7 +196,23 @@ func readRecord(file string) (Workspace, error) {
 	if w.V > version {
 		return w, fmt.Errorf("read workspace: %s is of format %d, which this reprise does not know; install a newer one", file, w.V)
 	}
+	w.follow()
 	return w, nil
+}
+
+// follow finds a worktree that was moved with git (or by hand, and repaired with it).
+// Git uses the names in worktrees/ again, so it must be on the same branch.
+func (w *Workspace) follow() {
+	if w.State != Ready || w.Admin == "" || adminOf(w.Dir) != "" || headRef(w.Admin) != "refs/heads/"+w.Branch {
+		return
+	}
+	at := checkedOut(w.Admin)
+	if at == "" || adminOf(at) != w.Admin {
+		return
+	}
+	if rel, err := filepath.Rel(w.Dir, w.AgentDir); err == nil {
+		w.Dir, w.AgentDir = at, filepath.Join(at, rel)
+	}
 }
 
 func (m *Manager) write(w *Workspace) error {
