@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -182,7 +183,12 @@ func MergeEntries(a, b []byte) []byte {
 		}
 		return ParseEntries(data)
 	}
-	fa, fb := asText(a), asText(b)
+	// Both at once: logs of thousands of entries are united while somebody waits.
+	var fa, fb *EntryFile
+	var both sync.WaitGroup
+	both.Go(func() { fa = asText(a) })
+	fb = asText(b)
+	both.Wait()
 	gone := Retired(append(slices.Clone(fa.Entries), fb.Entries...))
 	if fa.has(gone) || fb.has(gone) {
 		return union(fa, fb, gone)

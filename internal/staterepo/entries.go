@@ -87,9 +87,34 @@ func titled(e mdfile.Entry) string {
 	return e.Type + ": " + string(title)
 }
 
+// tailSize is how much of the end of a log is read where only its last entries
+// count: a log may have ten thousand, and parsing them takes longer than the rest
+// of logging.
+const tailSize = 64 << 10
+
+// lately are the agent's last entries of each file.
+func (t *Tree) lately() ([]LogEntry, error) {
+	files := map[string][]byte{}
+	for _, name := range entryFiles() {
+		text, err := t.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		if cut := len(text) - tailSize; cut > 0 {
+			at := strings.Index(text[cut:], "\n---\nid: ")
+			if at < 0 {
+				return t.entriesOnDisk()
+			}
+			text = text[cut+at+1:]
+		}
+		files[name] = []byte(text)
+	}
+	return logOf(t.Branch, files), nil
+}
+
 // related checks the entries that an entry names, and gives it its parent.
 func (t *Tree) related(ctx context.Context, e *mdfile.Entry) error {
-	own, err := t.entriesOnDisk()
+	own, err := t.lately()
 	if err != nil {
 		return err
 	}

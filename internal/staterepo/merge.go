@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"reprise/internal/durable"
@@ -28,7 +29,11 @@ func (o Options) MergeFile(name string, base, ours, theirs []byte) (merged []byt
 	if entryFile(name) {
 		// Edits were settled where they were made; what was committed by hand
 		// is settled here, with a time that is the same wherever it is done.
-		a, b := settledAlike(ours, base), settledAlike(theirs, base)
+		var a, b []byte
+		var both sync.WaitGroup
+		both.Go(func() { a = settledAlike(ours, base) })
+		b = settledAlike(theirs, base)
+		both.Wait()
 		if name == logFile {
 			return mergeLog(a, b), ""
 		}

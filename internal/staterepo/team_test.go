@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"reprise/internal/event"
 	"reprise/internal/git"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
@@ -298,5 +300,67 @@ func TestBranchContext(t *testing.T) {
 		if got := staterepo.BranchFile(branch); got != want {
 			t.Errorf("%s: %s, want %s", branch, got, want)
 		}
+	}
+}
+
+// Of a long log only the end is read for an entry's parent, and all of it for what
+// stands farther up.
+func TestParentInALongLog(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	a := m.agent("one")
+	var b strings.Builder
+	b.WriteString("# Changelog\n")
+	for n := range 900 {
+		b.WriteString(entry(n, "one", mdfile.TypeImplement, fmt.Sprintf("Entry %d.", n)))
+	}
+	m.write(a.Dir, "changelog.md", b.String())
+	m.save(a, "one", "")
+	all := mdfile.ParseEntries([]byte(b.String())).Entries
+	added := m.add(a, mdfile.Entry{Type: mdfile.TypeImplement, Text: "Last", Time: at(1000), DependsOn: []string{all[0].ID}})
+	if added.Parent != all[899].ID {
+		t.Errorf("parent %s, want %s", added.Parent, all[899].ID)
+	}
+	if _, err := a.Add(t.Context(), memory.FullAccess, mdfile.Entry{Type: mdfile.TypeImplement, Text: "x", DependsOn: []string{"e-0000000000000000"}}); !errors.Is(err, staterepo.ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What is used is counted from events, whatever their order.
+func TestAdoption(t *testing.T) {
+	t.Parallel()
+	ev := func(session string, typ event.Type, data string) event.Event {
+		return event.Event{Session: session, Type: typ, Data: []byte(data)}
+	}
+	list := []event.Event{
+		ev("s1", "tool.called", `{"tool":"mcp","name":"mcp__reprise__state_learn"}`),
+		ev("s1", "tool.called", `{"tool":"shell","name":"Bash"}`),
+		ev("s1", "state.changed", `{"op":"add","type":"learning","id":"e-1111111111111111"}`),
+		ev("s1", "recall.served", `{"at":"prompt","items":[{"id":"e-1111111111111111"}]}`),
+		ev("s2", "recall.served", `{"at":"prompt","items":[{"id":"e-1111111111111111"},{"id":"x"}]}`),
+		ev("s3", "recall.served", `{"at":"prompt","held_out":true,"items":[{"id":"e-2222222222222222"}]}`),
+		ev("s2", "recall.used", `{"id":"e-1111111111111111","how":"mentioned"}`),
+		ev("s2", "recall.used", `{"id":"e-2222222222222222","how":"useless"}`),
+		ev("s2", "tool.succeeded", `{"tool":"mcp","name":"reprise.state_search","output":"{\"results\":[{\"id\":\"e-1\"}]}"}`),
+		ev("s2", "tool.succeeded", `{"tool":"mcp","name":"mcp__reprise__memory_search","output":"{\"results\":[]}"}`),
+	}
+	log := []staterepo.LogEntry{
+		{Entry: mdfile.Entry{ID: "e-1111111111111111", Type: mdfile.TypeLearning, Text: "The port is 1"}},
+		{Entry: mdfile.Entry{ID: "e-2222222222222222", Type: mdfile.TypeDecision, Decision: "Use RS256"}},
+		{Entry: mdfile.Entry{ID: "e-3333333333333333", Type: mdfile.TypeEnd}},
+	}
+	for range 2 {
+		m := staterepo.Adopted(func(yield func(e event.Event, err error) bool) {
+			for _, e := range list {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}, log)
+		got := fmt.Sprint(m.Sessions, m.Tools, m.Writes, m.Lasting, m.Read, m.Used, m.Top, m.Searches, m.Hits)
+		if want := "3 [{state_learn 1}] [{learning 1}] 2 1 1 [{e-1111111111111111 The port is 1 1 1}] 2 1"; got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+		slices.Reverse(list)
 	}
 }
