@@ -16,6 +16,7 @@ type option struct {
 	w     word // as it stands in the command
 	arg   word // its argument
 	given bool // there is one
+	name  bool // it is a file's name, by a pattern
 }
 
 // args are a program's arguments as they were understood.
@@ -74,7 +75,7 @@ func (g *args) informs() bool {
 
 // parseArgs takes a program's arguments apart. What it cannot understand is in
 // the options with no opt.
-func (a *analysis) parseArgs(p *know.Program, argv []word, _ *state) (g args) {
+func (a *analysis) parseArgs(p *know.Program, argv []word, st *state) (g args) {
 	g = args{name: p.Name, ended: -1, options: a.options[len(a.options):]}
 	// The options of a command are kept in one place, which is used again for
 	// the next: see known.
@@ -102,6 +103,9 @@ func (a *analysis) parseArgs(p *know.Program, argv []word, _ *state) (g args) {
 			if !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Ask }) {
 				g.options = append(g.options, option{w: w})
 			}
+		case !p.Any && a.optional(w, st):
+			g.operands = append(g.operands, w)
+			g.options = append(g.options, option{w: w, name: true})
 		case p.Style == know.Single && strings.HasPrefix(w.text, "(") || w.text == "!" || w.text == ")":
 			if p.Name != "find" && p.Name != "gfind" {
 				g.operands = append(g.operands, w)
@@ -288,6 +292,12 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 		}
 		a.judgeArg(op.Kind, w, st)
 		g.count(a, op.Kind, w)
+		if w.several() && !op.Rest {
+			// The second of its words is what the next operand is.
+			if next := p.OperandAt(i+1, n+1, g.has); next != nil && next.Kind != op.Kind && weighty(next.Kind) {
+				a.judgeArg(next.Kind, w, st)
+			}
+		}
 		if p.Base == know.Net {
 			a.sends(w, st)
 		}
@@ -359,6 +369,8 @@ func (a *analysis) judgeUnknown(p *know.Program, o option) {
 		return
 	}
 	switch {
+	case o.opt == nil && o.name:
+		a.give("dynamic-option", Ask, o.w.shown(), "it may stand for a name that begins with a dash, which the program takes for an option", "put -- or ./ before it")
 	case o.opt == nil && !o.w.known():
 		a.give("dynamic-option", Ask, o.w.shown(), "it may be an option, which is only known when it runs", "put -- before it, or write it out")
 	case o.opt == nil:

@@ -307,6 +307,8 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 // evaluated in its turn.
 func (a *analysis) evaluated(w word, st *state) {
 	switch {
+	case a.fromNames(w, st):
+		a.give("data-evaluated", Ask, w.shown(), "the shell evaluates the name of a file as a calculation, and a subscript in it can run commands", "use a plain number or name")
 	case w.origin == numbers && !strings.ContainsAny(strings.ReplaceAll(w.text, unknown, ""), "[$`"):
 	case w.known() && !strings.ContainsAny(w.text, "[$`\\"):
 		a.evaluatedNames(w.text, st)

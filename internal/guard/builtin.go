@@ -14,8 +14,12 @@ import (
 // none, or that is as names.Cosmetic as the program of its name.
 func builtin(name string) func(*analysis, []word, *state) source {
 	switch name {
-	case ":", "true", "false", "echo", "jobs", "wait", "return", "exit", "break", "continue", "shift", "times", "dirs", "type", "disown", "bg", "fg":
+	case ":", "true", "false", "echo", "wait", "return", "exit", "break", "continue", "shift", "times", "dirs", "type", "disown", "bg", "fg":
 		return (*analysis).saying
+	case "jobs":
+		return (*analysis).jobs
+	case "history":
+		return (*analysis).history
 	case "printf":
 		return (*analysis).printf
 	case "pwd":
@@ -32,7 +36,7 @@ func builtin(name string) func(*analysis, []word, *state) source {
 		return (*analysis).sourced
 	case "command", "builtin", "exec":
 		return (*analysis).running
-	case "alias", "unalias", "bind", "complete", "compopt", "fc", "history", "suspend", "logout", "caller", "compgen", "newgrp", "disable", "emulate", "autoload", "zmodload", "zcompile", "noglob", "nocorrect", "sched", "vared", "zle":
+	case "alias", "unalias", "bind", "complete", "compopt", "fc", "suspend", "logout", "caller", "compgen", "newgrp", "disable", "emulate", "autoload", "zmodload", "zcompile", "noglob", "nocorrect", "sched", "vared", "zle":
 		return (*analysis).asked
 	case "trap":
 		return (*analysis).trap
@@ -67,12 +71,20 @@ func (a *analysis) saying(argv []word, st *state) source {
 	for _, w := range argv[1:] {
 		a.says(w, st)
 	}
-	if argv[0].text == "wait" {
+	switch argv[0].text {
+	case "wait":
 		for i, w := range argv[1:] {
-			if w.text == "-p" && i+2 < len(argv) {
+			// The name may be glued to it, and other letters may stand before it.
+			if at := strings.IndexByte(w.text, 'p'); at < 0 || !strings.HasPrefix(w.text, "-") {
+				continue
+			} else if name := w.text[at+1:]; name != "" {
+				a.subscript(word{text: name, src: w.src})
+			} else if i+2 < len(argv) {
 				a.subscript(argv[i+2])
 			}
 		}
+	case "exit", "return", "shift", "break", "continue":
+		a.calculations(argv[1:])
 	}
 	out := source{there: true, what: argv[0].text}
 	if argv[0].text != "echo" {
@@ -110,6 +122,42 @@ func (a *analysis) saying(argv []word, st *state) source {
 	return out
 }
 
+// calculations looks for words that zsh takes for calculations where bash wants a
+// number: a subscript in them runs commands.
+func (a *analysis) calculations(list []word) {
+	for _, w := range list {
+		if i := strings.IndexByte(w.text, '['); i >= 0 && strings.ContainsAny(w.text[i:], "$`") {
+			a.give("data-evaluated", Ask, w.shown(), "zsh evaluates this as a calculation, and a subscript in it runs commands", "use a plain number")
+		}
+	}
+}
+
+// jobs lists, and with -x runs a command.
+func (a *analysis) jobs(argv []word, st *state) source {
+	for i, w := range argv[1:] {
+		switch {
+		case !w.known():
+			a.give("dynamic-option", Ask, w.shown(), "it may be an option, and jobs -x runs a command", "write it out")
+		case strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "x"):
+			a.give("option-runs", Ask, w.shown(), "it runs a command", "run the command by itself")
+			if rest := argv[i+2:]; len(rest) > 0 {
+				return a.nested(rest, st)
+			}
+		}
+	}
+	return source{there: true}
+}
+
+// history without options shows what was run.
+func (a *analysis) history(argv []word, st *state) source {
+	for _, w := range argv[1:] {
+		if w.text == "" || strings.Trim(w.text, "0123456789") != "" {
+			return a.asked(argv, st)
+		}
+	}
+	return source{there: true}
+}
+
 // says judges a word that is printed.
 func (a *analysis) says(w word, st *state) {
 	if w.secret {
@@ -133,6 +181,9 @@ func (a *analysis) printf(argv []word, st *state) source {
 	}
 	for _, w := range args {
 		a.says(w, st)
+	}
+	if len(args) > 0 && args[0].text != "%s" && args[0].text != `%s\n` {
+		a.calculations(args[1:])
 	}
 	out := source{there: true, what: "printf"}
 	if len(args) > 0 && args[0].text == "--" {
@@ -294,7 +345,7 @@ func (a *analysis) eval(argv []word, st *state) source {
 		if w.made && computed.text == "" {
 			computed = w
 		}
-		if !w.known() || w.split || w.glob && strings.ContainsAny(w.text, "*?[") && w.made {
+		if !w.known() || w.split || w.named || w.glob && strings.ContainsAny(w.text, "*?[") && w.made {
 			a.give("dynamic-command", Deny, w.shown(), "a command is put together while it runs and evaluated", "write the command out")
 			st.forget(a)
 			return source{there: true}
@@ -434,7 +485,8 @@ names:
 	return source{}
 }
 
-func (a *analysis) testCommand(argv []word, st *state) source {
+func (a *analysis) testCommand(argv []word, _ *state) source {
+	a.calculations(argv[1:])
 	for i, w := range argv[1:] {
 		if w.text == "-v" || w.text == "-R" {
 			if i+2 < len(argv) && argv[i+2].text != "]" {

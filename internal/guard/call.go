@@ -434,16 +434,23 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 	if args.outer != nil && (args.has("--name-only") || args.has("--name-status")) {
 		produces = know.Paths
 	}
+	if forged(p, &args) {
+		return out
+	}
 	if args.outer != nil && args.name == "rev-parse" && len(args.operands) == 0 && len(args.options) == 1 && args.options[0].w.text == "--show-toplevel" && len(st.cwds) == 1 && len(args.outer.options) == 0 {
 		if top := gitTop(st.cwds[0]); top != "" {
 			out.fixed, out.text = true, top+"\n"
 		}
 		return out
 	}
+	if args.name == "dirname" && len(args.operands) == 1 && len(args.options) == 0 && args.operands[0].known() && args.operands[0].text != "" {
+		out.fixed, out.text = true, filepath.Dir(args.operands[0].text)+"\n"
+		return out
+	}
 	switch produces {
 	case know.Paths:
 		out.origin = paths
-		out.dotted = args.name == "find" && args.dottedOperands()
+		out.dotted = args.name == "find" && args.dottedOperands() && !args.has("-printf")
 	case know.Numbers:
 		out.origin = numbers
 	case know.Lines:
@@ -451,7 +458,7 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 		n := len(args.operands)
 		switch args.name {
 		case "grep", "egrep", "fgrep", "rg", "ggrep":
-			if args.has("-c") || args.has("--count") {
+			if (args.has("-c") || args.has("--count")) && counts(&args) {
 				out.origin = numbers
 			}
 			if files {

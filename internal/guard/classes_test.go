@@ -75,6 +75,12 @@ func TestRepositorySettings(t *testing.T) {
 		"included itself":         {"[include]\npath = config\n", "git status", Ask},
 		"included on condition":   {"[includeIf \"gitdir:/\"]\npath = ../evil.config\n", "git status", Ask},
 		"only its version":        {"[core]\nfsmonitor = ./x\n", "git --version", Allow},
+		"a promisor's program":    {"[remote \"o\"]\npromisor = true\nuploadpack = ./x\n", "git show", Ask},
+		"an address as a command": {"[remote \"o\"]\nurl = ext::./x\n", "git log -p", Ask},
+		"a viewer of help":        {"[man \"x\"]\ncmd = ./x\n", "git help log", Ask},
+		"a browser of help":       {"[browser \"x\"]\ncmd = ./x\n", "git help -a log", Ask},
+		"a tree elsewhere":        {"[core]\nworktree = ../../../outside\n", "git grep x", Ask},
+		"a tree here":             {"[core]\nworktree = ..\n", "git grep x", Allow},
 		"too large":               {"[core]\n" + strings.Repeat("#\n", maxGitConfig), "git status", Ask},
 	} {
 		t.Run(name, func(t *testing.T) {

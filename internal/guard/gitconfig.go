@@ -19,12 +19,16 @@ const (
 // repository judges what git would run here because the repository's own settings
 // say so: they lie in the tree that the agent works in, and git status alone runs
 // core.fsmonitor. The user's settings are the user's.
-func (a *analysis) repository(p *know.Program, w word, st *state) {
+func (a *analysis) repository(p *know.Program, w word, given []word, st *state) {
 	switch p.Name {
-	case "version", "help", "config", "list", "get", "check-ref-format":
+	case "version", "config", "list", "get", "check-ref-format":
 		return
+	case "help":
+		if len(given) == 0 {
+			return
+		}
 	}
-	for _, dir := range st.cwds {
+	for _, dir := range a.allRepositories(st.cwds, given) {
 		if f := a.gitSettings(dir); f.key != "" {
 			a.give("repository-config", Ask, w.shown(), "the repository's own settings name a program, which git would run ("+shown(f.key+"="+f.value)+")", "have the user look at the repository's settings")
 			return
@@ -58,7 +62,7 @@ func (a *analysis) gitSettings(dir string) gitFound {
 	}
 	var f gitFound
 	if git, common := gitDirs(dir); git != "" {
-		r := configReader{a: a, found: &f, top: filepath.Dir(git)}
+		r := configReader{a: a, found: &f, top: filepath.Dir(git), git: git}
 		r.file(filepath.Join(common, "config"))
 		r.file(filepath.Join(git, "config.worktree"))
 		if r.ssh != "" && r.promisor {
@@ -137,7 +141,7 @@ func firstLine(path string) string {
 type configReader struct {
 	a        *analysis
 	found    *gitFound
-	top      string // of the working tree
+	top, git string // the working tree and the repository's own directory
 	read     int
 	promisor bool
 	ssh      string
@@ -254,8 +258,16 @@ func (r *configReader) setting(key, v, path string) {
 	case key == "core.hookspath":
 		r.hooks = v
 		return
-	case key == "core.sshcommand", key == "core.gitproxy":
+	case key == "core.sshcommand", key == "core.gitproxy", first == "remote" && (name == "uploadpack" || name == "proxy"):
 		r.ssh = v
+		return
+	case key == "core.worktree":
+		if p := r.a.physical(r.git, v); r.a.root(p) == "" {
+			r.found.key, r.found.value = key, v
+		}
+		return
+	case strings.HasPrefix(strings.ToLower(v), "ext::"), first == "url" && strings.Contains(strings.ToLower(key), "ext::"):
+		r.found.key, r.found.value = key, v
 		return
 	case key == "extensions.partialclone", name == "promisor":
 		r.promisor = v != "false"
@@ -270,7 +282,8 @@ func (r *configReader) setting(key, v, path string) {
 		}
 	case key == "core.fsmonitor", key == "diff.external", key == "gpg.program", first == "gpg" && name == "program", key == "core.editor", key == "sequence.editor", key == "core.askpass", key == "core.alternaterefscommand", key == "interactive.difffilter",
 		first == "diff" && (name == "command" || name == "textconv"), first == "merge" && name == "driver", first == "tar" && name == "command", first == "trailer" && (name == "command" || name == "cmd"),
-		first == "protocol" && name == "allow" && v != "never" && v != "user", first == "remote" && name == "vcs":
+		first == "protocol" && name == "allow" && v != "never" && v != "user", first == "remote" && name == "vcs",
+		(first == "man" || first == "browser" || first == "difftool" || first == "mergetool") && (name == "cmd" || name == "path"):
 	default:
 		return
 	}

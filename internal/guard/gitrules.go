@@ -31,7 +31,7 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 			}
 		}
 	}
-	a.repository(p, word{text: g.name}, at)
+	a.repository(p, word{text: g.name}, g.operands, at)
 	a.gitFiles(p, g, at)
 	switch p.Name {
 	case "push":

@@ -9,8 +9,8 @@ import (
 // sed judges a program for sed: addresses and commands that only choose, print
 // and replace are fine.
 func (a *analysis) sed(w word, st *state) {
-	if !w.known() {
-		if w.origin == numbers {
+	if named := a.fromNames(w, st); named || !w.known() {
+		if w.origin == numbers && !named {
 			// A number in a program is a line.
 			w.text = strings.ReplaceAll(w.text, unknown, "1")
 		} else {
@@ -36,8 +36,8 @@ func (a *analysis) sed(w word, st *state) {
 // awk judges a program for awk: filters and calculations are fine; what runs
 // commands, reads other files or writes is not.
 func (a *analysis) awk(w word, st *state) {
-	if !w.known() {
-		if w.origin == numbers || w.origin == fewWords {
+	if named := a.fromNames(w, st); named || !w.known() {
+		if (w.origin == numbers || w.origin == fewWords) && !named {
 			w.text = strings.ReplaceAll(w.text, unknown, "1")
 		} else {
 			a.give("dynamic-program", Ask, w.shown(), "the program for awk is only known when it runs", "give values by -v")

@@ -33,6 +33,12 @@ func special(name string) func(*analysis, []word, *state) source {
 		return (*analysis).watch
 	case "kill":
 		return (*analysis).kill
+	case "jq", "gojq", "jaq":
+		return (*analysis).jq
+	case "cargo", "rustc", "rustdoc", "yarn":
+		return (*analysis).toolchain
+	case "stty":
+		return (*analysis).terminal
 	}
 	return nil
 }
@@ -62,6 +68,8 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).inPlace
 	case "jq", "gojq", "jaq", "yq":
 		return (*analysis).query
+	case "gofmt", "goimports", "gofumpt", "date", "nm", "objdump", "readelf", "size", "strings", "addr2line", "c++filt", "otool", "xmllint", "man", "info", "ps", "getent", "ldd", "npx", "bunx", "pnpx":
+		return (*analysis).operandsOf
 	case "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "pico", "micro", "hx":
 		return (*analysis).edits
 	case "less", "more", "zless", "zmore":
@@ -70,7 +78,7 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).tar
 	case "ln", "link":
 		return (*analysis).linked
-	case "pgrep", "pidof", "pidwait", "ps", "grep", "egrep", "fgrep", "rg", "awk", "gawk", "mawk":
+	case "pgrep", "pidof", "pidwait", "grep", "egrep", "fgrep", "rg", "awk", "gawk", "mawk":
 		return (*analysis).aimed
 	case "chmod", "chown", "chgrp", "chattr":
 		return (*analysis).modes
@@ -174,6 +182,9 @@ func (a *analysis) find(argv []word, st *state) source {
 				break
 			}
 			inner := placed(argv[i+1:end], "{}")
+			for k := range inner {
+				inner[k].split = inner[k].split || inner[k].text == unknown && end < len(argv) && argv[end].text == "+"
+			}
 			if inner[0].text == unknown {
 				inner[0].made = true
 			}
@@ -202,6 +213,8 @@ func (a *analysis) find(argv []word, st *state) source {
 				q := a.physical(base, w.text)
 				switch bad, what := a.protected(q, use{gone: true}); {
 				case !w.known():
+				case wholly(plain) && a.root(q) != "" && (q == a.root(q) || repositoryItself(q)):
+					a.give("removes-repository", Deny, w.shown(), "it removes the whole of the work", "name what is to go")
 				case a.root(q) == "":
 					a.outside(w, q, use{gone: true})
 				case bad:
@@ -373,7 +386,7 @@ func (a *analysis) shell(argv []word, st *state) source {
 	case script && len(args) == 0:
 		return source{there: true}
 	case script:
-		if !args[0].known() || args[0].split {
+		if !args[0].known() || args[0].split || args[0].pattern() {
 			a.give("dynamic-command", Deny, args[0].shown(), "a command is put together while it runs and given to a shell", "write the command out")
 			return source{there: true}
 		}
@@ -432,7 +445,16 @@ func (a *analysis) fed(w word, inner, st *state) source {
 
 // busybox judges busybox, whose first word is a program's name.
 func (a *analysis) busybox(argv []word, st *state) source {
-	if len(argv) == 1 || strings.HasPrefix(argv[1].text, "--") {
+	if len(argv) == 1 || len(argv) == 2 && (argv[1].text == "--help" || argv[1].text == "--list" || argv[1].text == "--list-full") {
+		return source{there: true}
+	}
+	if strings.HasPrefix(argv[1].text, "-") {
+		a.give("writes", Ask, argv[1].shown(), "it installs its programs", "name one of its programs")
+		for _, w := range argv[2:] {
+			if !strings.HasPrefix(w.text, "-") {
+				a.path(w, use{}, st)
+			}
+		}
 		return source{there: true}
 	}
 	return a.nested(argv[1:], st)
@@ -638,6 +660,9 @@ func (a *analysis) tar(_ *know.Program, g args, st *state) {
 		case o.opt == nil || !o.given:
 		case makes && (o.opt.Name == "-f" || o.opt.Name == "--file") && o.arg.text != "-":
 			a.path(o.arg, use{}, st)
+		case (o.opt.Name == "-f" || o.opt.Name == "--file") && remote(o.arg.text):
+			a.reaches(o.arg.text)
+			a.give("network", Ask, o.w.shown(), "a colon in an archive's name stands after another machine's", "write ./ before it")
 		case takes && (o.opt.Name == "-C" || o.opt.Name == "--directory"):
 			a.path(o.arg, use{}, st)
 		}

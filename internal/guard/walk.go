@@ -31,11 +31,14 @@ type analysis struct {
 	called   map[*syntax.Stmt]bool
 	// repositories are what was found in the settings of git, by directory.
 	repositories map[string]gitFound
-	spare        []*state        // see borrow
-	closing      *closing        // nil: nothing is closed
-	integers     map[string]bool // variables whose values the shell evaluates
-	aims         Part            // what looks for the processes of agents, and what ends processes that are not known
+	nestedIn     map[string][]string // repositories in others, by the index that has them
+	listed       map[string][]string // names in directories
+	spare        []*state            // see borrow
+	closing      *closing            // nil: nothing is closed
+	integers     map[string]bool     // variables whose values the shell evaluates
+	aims         Part                // what looks for the processes of agents, and what ends processes that are not known
 	ends         Part
+	wrote        bool // a part of the command may have made files
 }
 
 // tooMuch ends an analysis that goes beyond its bounds.
@@ -690,10 +693,25 @@ func (a *analysis) uncalled() {
 	}
 }
 
+// multiplies reports whether a function starts something beside itself.
+func multiplies(body *syntax.Stmt) bool {
+	found := false
+	syntax.Walk(body, func(n syntax.Node) bool {
+		if s, ok := n.(*syntax.Stmt); ok && s.Background {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
 // callFunction judges a function with the arguments that it is given.
 func (a *analysis) callFunction(f *function, args []word, st *state) source {
 	for _, c := range st.calls {
 		if c == f.name {
+			if multiplies(f.body) {
+				a.give("destructive", Deny, f.name, "a function starts itself again and again, beside itself", "write it without")
+			}
 			a.give("recursion", Ask, f.name, "a function calls itself", "write it without")
 			return source{there: true}
 		}

@@ -3,6 +3,7 @@ package guard
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"reprise/internal/guard/names"
@@ -130,17 +131,14 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	if !filepath.IsAbs(full) {
 		full = base + "/" + full
 	}
-	found, err := filepath.Glob(full)
-	if err != nil {
-		return false
+	if argv := a.cur.argv; len(argv) > 1 && argv[0].text == "ls" && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-d" }) && strings.HasSuffix(w.text, "/") {
+		return false // the names themselves are listed, and not where they lead
 	}
+	found := a.matches(full)
 	a.step(len(found))
 	for n, f := range found {
 		if n >= maxMatches {
 			break
-		}
-		if dotted(full, f) {
-			continue
 		}
 		if a.one(w, a.physical("", f), u) {
 			return true
@@ -207,6 +205,7 @@ func (a *analysis) one(w word, p string, u use) bool {
 		a.give("removes", Ask, w.shown(), "it removes or moves files", "let the user do it, or allow it by a rule")
 		return true
 	}
+	a.wrote = true
 	if a.r.Writes {
 		a.granted = true
 		return false
@@ -262,10 +261,21 @@ func (a *analysis) reaches(what string) {
 	}
 }
 
+// maxPath is Linux's PATH_MAX, the longest path that a call of it takes, in bytes;
+// other systems take less.
+const maxPath = 4096
+
 // physical is where a path leads as the kernel goes it: link by link, and ..
 // from where a link led to. What is not there is kept as it is written. base is
 // resolved already.
 func (a *analysis) physical(base, p string) string {
+	if len(p) > maxPath {
+		// The kernel takes none as long as that: nothing is opened by it.
+		if !filepath.IsAbs(p) {
+			p = base + string(filepath.Separator) + p
+		}
+		return filepath.Clean(p)
+	}
 	if strings.HasPrefix(p, "/dev/fd/") && !strings.Contains(p, "..") || p == "/dev/stdin" || p == "/dev/stdout" || p == "/dev/stderr" {
 		return p // the command's own, not this program's
 	}
@@ -290,6 +300,7 @@ func (a *analysis) follow(at, rest string, links int) string {
 			continue
 		}
 		next := strings.TrimSuffix(at, sep) + sep + name
+		a.step(1 + len(next)/128)
 		target := a.link(next)
 		if target == "" {
 			at = next
@@ -316,6 +327,7 @@ func (a *analysis) link(path string) string {
 	if t, ok := a.links[path]; ok {
 		return t
 	}
+	a.step(6 + len(path)/512)
 	t, err := os.Readlink(path)
 	if err != nil {
 		t = ""

@@ -43,6 +43,7 @@ type word struct {
 	process process
 	net     bool // what it stands for comes from another machine
 	secret  bool // a variable in it has a name that says that it holds a secret
+	named   bool // a name that a pattern stood for is in it
 }
 
 func (w word) known() bool { return !strings.Contains(w.text, unknown) }
@@ -244,6 +245,9 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 		b.w.net = b.a.inner(p.Stmts, b.st).net
 		b.text("/dev/fd/63", true)
 	case *syntax.ExtGlob:
+		if qualifier(p.Pattern.Value, b.split) {
+			b.a.give("unknown-syntax", Ask, b.src, "zsh takes what stands in the brackets after a pattern for conditions, which can run commands", "write the names out, or use find")
+		}
 		b.w.glob = true
 		b.have = true
 		b.cur.WriteString("*")
@@ -251,6 +255,12 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 		b.a.give("unknown-syntax", Ask, b.src, "a part of this word is in a form that the guard does not know", "write it more plainly")
 		b.dark(anything, quoted)
 	}
+}
+
+// qualifier reports whether zsh may take the brackets after a pattern for conditions
+// on files. What has alternatives is a pattern for it, too.
+func qualifier(s string, files bool) bool {
+	return strings.ContainsAny(s, ":'\"$`") || strings.HasPrefix(s, "+") || files && !strings.Contains(s, "|")
 }
 
 // output adds what a command substitution prints.
@@ -453,6 +463,11 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 	var other word
 	if p.Exp != nil && p.Exp.Word != nil {
 		other = a.value(p.Exp.Word, st)
+		for _, part := range p.Exp.Word.Parts {
+			if l, ok := part.(*syntax.Lit); ok && !quoted && strings.Contains(l.Value, "(") {
+				a.give("unknown-syntax", Ask, b.src, "zsh takes what stands in the brackets after a pattern for conditions, which can run commands", "put it in double quotes")
+			}
+		}
 	}
 	if p.Exp != nil && p.Exp.Op == syntax.OtherParamOps {
 		if other.text == "P" || !other.known() {
@@ -533,6 +548,11 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 			b.w.certain = true // the shell stops where it is empty
 		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			if n := names.Variable(name); n == names.Steering || n == names.Loading {
+				cur := b.a.cur
+				b.a.assignment(name, other, true, st)
+				b.a.cur = cur
+			}
 			b.a.gets(name, value{known: true, w: other}, st)
 			st.bind(b.a, name, value{})
 			b.dark(anything, quoted)
@@ -552,14 +572,16 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 	switch {
 	case v.known && v.w.known():
 		if v.w.glob && !quoted {
-			b.w.made = true
+			b.w.made, b.w.named = true, true
 			b.text(v.w.text, false)
 			return
 		}
+		b.w.named = b.w.named || v.w.pattern()
 		b.expansion(v.w.text, quoted)
 	case v.known:
 		// Known in part.
 		b.w.made, b.w.origin, b.some = true, v.w.origin, true
+		b.w.named = b.w.named || v.w.named
 		b.w.dashed = b.w.dashed || b.cur.Len() == 0 && v.w.dashed
 		b.w.split = b.w.split || !quoted && b.split
 		b.have = true

@@ -1,0 +1,110 @@
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// put writes files into the project, with the directories that they are in.
+func (p project) put(t *testing.T, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		name = filepath.Join(p.dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (p project) wants(t *testing.T, list map[string]Decision) {
+	t.Helper()
+	for c, want := range list {
+		if v := p.judge(c); v.Decision != want {
+			t.Errorf("%s, want %s: %s\n\t%s", v.Decision, want, c, v.Reason)
+		}
+	}
+}
+
+// Where a name begins with a dash, a pattern that stands for it may give a program an
+// option; where none does, nothing is said, for patterns are used all day.
+func TestNamesThatAreOptions(t *testing.T) {
+	p := newProject(t)
+	list := []string{"sort *", "sort -u *", "sort ?*", "git diff *", "git log *", "git grep x *", "rg x *", "find * -name x", `for f in *; do sort "$f"; done`, "for f in *; do rg x $f; done", `for f in *; do git diff "$f"; done`, `for f in *; do find "$f" -name x; done`}
+	fine := map[string]Decision{"sort -- *": Allow, "sort ./*": Allow, "sort src/*": Allow, "sort *.md": Allow, "git diff -- *": Allow, "cat *": Allow, "grep -n x *.md": Allow, `for f in ./*; do sort "$f"; done`: Allow, `for f in *; do sort -- "$f"; done`: Allow}
+	if err := os.Remove(filepath.Join(p.dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	want := func(d Decision) map[string]Decision {
+		m := map[string]Decision{}
+		for _, c := range list {
+			m[c] = d
+		}
+		return m
+	}
+	p.wants(t, want(Allow))
+	p.wants(t, fine)
+	p.put(t, map[string]string{"-oPWNED": "", "--pre=evil": ""})
+	p.wants(t, want(Ask))
+	p.wants(t, fine)
+	// What the command itself may write counts like what is there.
+	p = newProject(t)
+	r := p.rules()
+	r.Writes = true
+	for c, want := range map[string]Decision{"sort *.md": Allow, "touch x; sort *": Ask} {
+		if v := r.Command(c, p.dir); v.Decision != want {
+			t.Errorf("%s, want %s: %s: %s", v.Decision, want, c, v.Reason)
+		}
+	}
+}
+
+// Repositories in a repository have settings of their own, which git follows when it
+// looks into them from outside.
+func TestNestedRepositories(t *testing.T) {
+	const evil = "[core]\n\tfsmonitor = ./x\n"
+	index := func(mode string) string {
+		var b strings.Builder
+		for _, e := range []struct{ mode, name string }{{"\x00\x00\x81\xa4", "f"}, {mode, "sub/mod"}} {
+			b.WriteString(strings.Repeat("\x00", 24) + e.mode + strings.Repeat("\x00", 32) + "\x00" + string(rune(len(e.name))) + e.name)
+			for n := 62 + len(e.name); ; {
+				b.WriteByte(0)
+				if n++; n%8 == 0 {
+					break
+				}
+			}
+		}
+		return "DIRC\x00\x00\x00\x02\x00\x00\x00\x02" + b.String() + strings.Repeat("x", 20)
+	}
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  Decision
+	}{
+		"a submodule":          {map[string]string{".git/index": index("\x00\x00\xe0\x00"), "sub/mod/.git": "gitdir: ../../.git/modules/m", ".git/modules/m/HEAD": "x", ".git/modules/m/config": evil}, Ask},
+		"a nested repository":  {map[string]string{".git/index": index("\x00\x00\xe0\x00"), "sub/mod/.git/HEAD": "x", "sub/mod/.git/config": evil}, Ask},
+		"a harmless one":       {map[string]string{".git/index": index("\x00\x00\xe0\x00"), "sub/mod/.git/HEAD": "x", "sub/mod/.git/config": "[core]\n"}, Allow},
+		"one that git has not": {map[string]string{".git/index": index("\x00\x00\x81\xa4"), "sub/mod/.git/HEAD": "x", "sub/mod/.git/config": evil}, Allow},
+		"no index":             {map[string]string{".git/index": "DIRC"}, Allow},
+		"an index cut off":     {map[string]string{".git/index": index("\x00\x00\xe0\x00")[:100]}, Allow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			p.put(t, tt.files)
+			p.wants(t, map[string]Decision{"git status": tt.want, "cd src && git diff": tt.want, "git describe --dirty": tt.want, "git --version": Allow})
+			if strings.Contains(name, "has not") {
+				p.wants(t, map[string]Decision{"git add sub/mod": Ask, "git add f": Allow})
+			}
+		})
+	}
+}
+
+// A project's files may say which compiler or package manager it is.
+func TestToolchainsOfTheProject(t *testing.T) {
+	p := newProject(t)
+	p.wants(t, map[string]Decision{"cargo --version": Allow, "cargo tree": Allow, "rustc -V": Allow, "yarn --version": Allow})
+	p.put(t, map[string]string{".cargo/config.toml": "", ".yarnrc.yml": ""})
+	p.wants(t, map[string]Decision{"cargo --version": Ask, "cd src && cargo tree": Ask, "cargo metadata --no-deps": Ask, "yarn --version": Ask, "yarn list": Ask})
+}

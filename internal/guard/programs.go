@@ -1,0 +1,199 @@
+package guard
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/guard/know"
+)
+
+// remote reports whether tar takes an archive's name for one on another machine.
+func remote(name string) bool {
+	host, _, ok := strings.Cut(name, ":")
+	return ok && !strings.Contains(host, "/")
+}
+
+// wholly reports whether find is to remove all that it finds, without a condition.
+func wholly(argv []word) bool {
+	deletes := slices.ContainsFunc(argv, func(w word) bool { return w.text == "-delete" })
+	return deletes && !slices.ContainsFunc(argv, func(w word) bool {
+		switch w.text {
+		case "-delete", "-depth", "-d", "-print", "-print0", "-xdev", "-mount", "-true", "-H", "-L", "-P":
+			return false
+		}
+		return strings.HasPrefix(w.text, "-") || w.text == "!" || w.text == "("
+	})
+}
+
+// jq judges jq, some of whose options take two arguments: a name, and a value or a
+// file.
+func (a *analysis) jq(argv []word, st *state) source {
+	plain := []word{argv[0]}
+	for i := 1; i < len(argv); i++ {
+		switch w := argv[i]; w.text {
+		case "--arg", "--argjson", "--slurpfile", "--rawfile":
+			if i+2 >= len(argv) {
+				a.give("unknown-option", Ask, w.shown(), w.text+" lacks its arguments", "write them out")
+				break
+			}
+			if argv[i+1].several() || argv[i+2].several() {
+				a.give("dynamic-option", Ask, w.shown(), "how many words follow is only known when it runs", "put them in double quotes")
+			}
+			if strings.HasSuffix(w.text, "file") {
+				a.path(argv[i+2], use{read: true}, st)
+			}
+			i += 2
+		case "--":
+			plain = append(plain, argv[i:]...)
+			i = len(argv)
+		default:
+			plain = append(plain, w)
+		}
+	}
+	return a.known(know.Find(argv[0].text), plain, st)
+}
+
+// toolchain judges compilers and package managers that a file in the project may turn
+// to another program, even where they are asked for their version only.
+func (a *analysis) toolchain(argv []word, st *state) source {
+	files := []string{"rust-toolchain", "rust-toolchain.toml", ".cargo/config", ".cargo/config.toml"}
+	if argv[0].text == "yarn" {
+		files = []string{".yarnrc", ".yarnrc.yml"}
+	}
+	for _, dir := range st.cwds {
+		for ; a.root(dir) != ""; dir = filepath.Dir(dir) {
+			a.step(8)
+			for _, f := range files {
+				if isThere(filepath.Join(dir, f)) {
+					a.projectCode(argv[0], "it may run what the project's "+f+" names")
+					files = nil
+				}
+			}
+		}
+	}
+	return a.known(orUnknown(argv[0].text), argv, st)
+}
+
+// orUnknown is a program of the table, or one of which nothing is known.
+func orUnknown(name string) *know.Program {
+	if p := know.Find(name); p != nil {
+		return p
+	}
+	return &know.Program{Name: name, Base: know.Exec, Why: "it compiles the project"}
+}
+
+// terminal judges stty: to look is fine.
+func (a *analysis) terminal(argv []word, st *state) source {
+	for _, w := range argv[1:] {
+		switch w.text {
+		case "size", "speed", "-a", "--all", "-g":
+		default:
+			return a.known(know.Find("stty"), argv, st)
+		}
+	}
+	return source{there: true}
+}
+
+// operandsOf judges operands by what only their text tells.
+func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
+	for i, w := range g.operands {
+		switch g.name {
+		case "gofmt", "goimports", "gofumpt":
+			if g.has("-w") {
+				a.path(w, use{}, st)
+			}
+		case "date":
+			if !strings.HasPrefix(w.text, "+") {
+				a.give("needs-a-person", Ask, w.shown(), "it sets the clock", "write + before a format")
+			}
+		case "nm", "objdump", "readelf", "size", "strings", "addr2line", "c++filt", "otool":
+			if strings.HasPrefix(w.text, "@") {
+				a.give("option-config", Ask, w.shown(), "it takes its options from a file", "write the options out")
+			}
+		case "xmllint":
+			a.addressed(w)
+		case "man", "info":
+			if strings.Contains(w.text, "/") || !w.known() {
+				a.path(w, use{read: true}, st)
+			}
+		case "ps":
+			a.processOptions(w)
+		case "getent":
+			if i == 0 {
+				a.database(w)
+			}
+		case "ldd":
+			if _, ok := a.installed(w.text, st); !ok {
+				a.projectCode(w, "it may run the program")
+			}
+		}
+	}
+	for _, o := range g.options {
+		switch {
+		case g.name == "xmllint" && o.given:
+			a.addressed(o.arg)
+		case g.name == "ps":
+			a.processOptions(o.w)
+			if !strings.HasPrefix(o.w.text, "-") {
+				a.processOptions(o.arg) // ps u takes no argument
+			}
+		}
+	}
+	switch g.name {
+	case "ps":
+		a.aimed(nil, g, st)
+	case "npx", "bunx", "pnpx":
+		a.packagedAgent(st)
+	}
+}
+
+// addressed is for what a program takes for a file or for an address.
+func (a *analysis) addressed(w word) {
+	if !strings.Contains(w.text, "://") {
+		return
+	}
+	a.reaches(w.text)
+	if !w.known() || !a.r.hostAllowed(hostOf(w.text)) {
+		a.give("network", Ask, w.shown(), "it reads from another machine", "use a host that guard.hosts names")
+	}
+}
+
+// processOptions looks for ps's e without a dash, which shows environments.
+func (a *analysis) processOptions(w word) {
+	if w.text != "" && w.text[0] != '-' && strings.Contains(w.text, "e") && strings.Trim(w.text, "abcefghjlmnrsuvwxyzACHLMSTVXZ") == "" || w.text == "-E" {
+		a.give("shows-environment", Ask, w.shown(), "it prints the environment of processes, secrets among it", "leave the e out, or write -e")
+		a.reads("ps")
+	}
+}
+
+// database judges which of the system's databases getent is to ask.
+func (a *analysis) database(w word) {
+	switch w.text {
+	case "passwd", "group", "services", "protocols", "rpc", "ethers", "aliases", "netgroup", "initgroups", "networks":
+	case "shadow", "gshadow":
+		a.reads(w.shown())
+		a.give("reads-secret", Ask, w.shown(), "it reads secrets of the system", "leave it out")
+	default:
+		a.reaches("getent")
+		a.give("network", Ask, w.shown(), "it may ask a name server", "let the user do it")
+	}
+}
+
+// packagedAgent judges an agent that is started through a package manager.
+func (a *analysis) packagedAgent(st *state) {
+	argv := a.cur.argv
+	for i, w := range argv[min(1, len(argv)):] {
+		name := filepath.Base(w.text)
+		switch {
+		case w.text == "@anthropic-ai/claude-code":
+			name = "claude"
+		case strings.HasPrefix(w.text, "-"):
+			continue
+		}
+		if name, _, _ = strings.Cut(name, "@"); agent(name) {
+			a.nested(append([]word{{text: name, src: w.src}}, argv[i+2:]...), st)
+		}
+		return
+	}
+}
