@@ -36,6 +36,9 @@ its branch away.`,
 			if all && len(args) > 0 {
 				return usagef("--all is all of them: leave the IDs out")
 			}
+			if len(args) == 1 && agent == "" && !drop {
+				return promoteOne(cmd.Context(), app, args[0], "", asJSON)
+			}
 			return promoteOwn(cmd.Context(), app, agent, args, all, drop, asJSON)
 		},
 	}

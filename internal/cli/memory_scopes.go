@@ -168,23 +168,20 @@ func memoryPromote(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "promote [ID]", Args: cobra.MaximumNArgs(1), Short: "Lift something to the project or to all projects; without an ID, run the gates",
-		Long: `With an ID: make an entry of it in a wider scope, because you say so.
+		Long: `With an ID: make an entry of it in a wider scope, because you say so; of what an agent
+of this project keeps for itself, one of the project (as ` + "`reprise context promote`" + ` does).
 
 Without one: what was seen to work often enough becomes an entry (settings
 learn.project_sessions, learn.global_projects and learn.min_confidence). This also
 happens at the end of sessions. What was demoted or forgotten by hand does not
 come back, and what reads like an instruction to a model is left to you.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return promoteOne(cmd.Context(), app, args[0], to, asJSON)
+			}
 			s, err := app.Scopes()
 			if err != nil {
 				return err
-			}
-			if len(args) == 1 {
-				c, err := s.PromoteItem(cmd.Context(), args[0], to)
-				if err != nil {
-					return memoryError(err)
-				}
-				return changed(app, c, asJSON)
 			}
 			if to != "" {
 				return usagef("promote: --to needs an ID")
