@@ -291,10 +291,7 @@ func Awk(s string) (what, file string) {
 				i++
 			}
 			switch word := s[start : i+1]; word {
-			case "system", "getline", "close", "fflush", "load", "ENVIRON", "PROCINFO", "ARGV", "ARGC", "FUNCTAB", "SYMTAB", "include", "stopme":
-				if word == "close" || word == "fflush" {
-					break
-				}
+			case "system", "getline", "load", "ENVIRON", "PROCINFO", "ARGV", "ARGC", "FUNCTAB", "SYMTAB", "include", "stopme":
 				if word == "ENVIRON" {
 					return "its program reads the environment, secrets among it", ""
 				}

@@ -52,7 +52,7 @@ func Protected(p string) (bool, string) {
 		return true, "Claude Code's settings or hooks"
 	case in(".codex"), in(".gemini") && (base == "settings.json" || base == "oauth_creds.json" || base == "trustedfolders.json"), in(".gemini/hooks", ".gemini/extensions", ".gemini/policies"):
 		return true, "an agent's settings or hooks"
-	case in(".copilot"), in(".github/hooks"), base == "mcp.json" && in(".cursor", ".vscode", ".gemini", ".copilot"), base == "hooks.json" && in(".cursor", ".claude", ".windsurf"):
+	case in(".copilot"), in(".github/hooks"), base == "mcp.json" && in(".cursor", ".vscode", ".gemini"), base == "hooks.json" && in(".cursor", ".claude", ".windsurf"):
 		return true, "an agent's settings or hooks"
 	case base == ".mcp.json":
 		return true, "the tool servers of an agent"
@@ -66,7 +66,7 @@ func Protected(p string) (bool, string) {
 		return true, "the system's configuration"
 	}
 	switch base {
-	case ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xinitrc", ".xprofile", ".xsession", ".pam_environment", ".netrc", ".pgpass", ".git-credentials", ".ssh", ".gnupg", ".aws", "authorized_keys", ".hushlogin", ".lesskey":
+	case ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xinitrc", ".xprofile", ".xsession", ".pam_environment", ".netrc", ".pgpass", ".git-credentials", "authorized_keys", ".hushlogin", ".lesskey":
 		return true, "what a shell or a login reads"
 	}
 	return false, ""
@@ -138,10 +138,10 @@ func Variable(name string) Weight {
 		"GIT_PAGER_IN_USE", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
 		"GOOS", "GOARCH", "CGO_ENABLED", "GOMAXPROCS", "GOGC", "GOTRACEBACK", "GOEXPERIMENT", "NODE_ENV", "SOURCE_DATE_EPOCH", "MANWIDTH", "SYSTEMD_COLORS", "SYSTEMD_PAGER_DISABLED", "HISTCONTROL", "PAGERLESS":
 		return Cosmetic
-	case "PATH", "IFS", "CDPATH", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS0", "PS1", "PS2", "PS3", "PS4", "HOME", "SHELL", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "FPATH",
-		"PAGER", "MANPAGER", "BROWSER", "EDITOR", "VISUAL", "FCEDIT", "PROMPT_COMMAND", "EXECIGNORE", "GLOBIGNORE", "HISTFILE", "INPUTRC", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "LD", "AR", "RUSTC",
-		"TAR_OPTIONS", "GZIP", "XZ_OPT", "GREP_OPTIONS", "ZIPOPT", "UNZIP", "TERMINFO", "TERMCAP", "LOCPATH", "NLSPATH", "GCONV_PATH", "HOSTALIASES", "RESOLV_HOST_CONF", "IFS_OLD",
-		"GROFF_TMAC_PATH", "MANPATH", "MANOPT", "COLUMN", "AWKPATH", "AWKLIBPATH", "POSIXLY", "SSLKEYLOGFILE", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "WGETRC", "CURL_HOME", "NETRC", "SUDO_ASKPASS", "TZDIR":
+	case "IFS", "ENV", "PS0", "PS1", "PS2", "PS3", "PS4", "HOME", "SHELL", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD",
+		"BROWSER", "VISUAL", "FCEDIT", "EXECIGNORE", "GLOBIGNORE", "HISTFILE", "CC", "CXX", "LD", "AR",
+		"GZIP", "XZ_OPT", "ZIPOPT", "UNZIP", "TERMINFO", "TERMCAP", "HOSTALIASES", "RESOLV_HOST_CONF", "IFS_OLD",
+		"MANOPT", "COLUMN", "POSIXLY", "SSLKEYLOGFILE", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "SUDO_ASKPASS", "TZDIR":
 		return Steering
 	}
 	if strings.HasPrefix(name, "LC_") {
@@ -156,7 +156,7 @@ func Variable(name string) Weight {
 	case "GIT_ALLOW_PROTOCOL", "CLAUDECODE", "AGENT_ROLE", "ANTHROPIC_BASE_URL", "SESSION_ID", "PROMPT_COMMANDS", "GIT_PROTOCOL_FROM_USER":
 		return Loading
 	}
-	for _, p := range [...]string{"GIT_", "SSH_", "PYTHON", "PERL", "RUBY", "NODE_", "NPM_", "npm_", "YARN_", "JAVA_", "JDK_", "_JAVA", "LESS", "BASH", "ZDOTDIR", "RIPGREP_", "CARGO", "RUST", "GO", "DOTNET_", "LUA_", "PHP", "GEM_", "BUNDLE_", "PIP_", "UV_", "POETRY_", "VIRTUAL_ENV", "CONDA_", "MAVEN_", "GRADLE_", "XDG_", "GTK_", "QT_", "GIO_", "DBUS_", "GPG", "GNUPG", "AWS_", "AZURE_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "FZF_", "BAT_", "RSYNC_", "CVS", "SVN_", "HG", "OPENSSL_", "CURL_", "TEX", "MAGICK_", "PKG_", "CMAKE", "JQ_", "DELTA_", "ACLOCAL", "VIM", "EMACS", "NVIM", "TMUX", "PROMPT", "READLINE"} {
+	for _, p := range [...]string{"GIT_", "SSH_", "PYTHON", "PERL", "RUBY", "NODE_", "NPM_", "npm_", "YARN_", "JAVA_", "JDK_", "_JAVA", "LESS", "BASH", "ZDOTDIR", "RIPGREP_", "CARGO", "RUST", "GO", "DOTNET_", "LUA_", "PHP", "GEM_", "BUNDLE_", "PIP_", "UV_", "POETRY_", "VIRTUAL_ENV", "CONDA_", "MAVEN_", "GRADLE_", "XDG_", "GTK_", "QT_", "GIO_", "DBUS_", "GPG", "GNUPG", "AWS_", "AZURE_", "OPENAI_", "ANTHROPIC_", "FZF_", "BAT_", "RSYNC_", "CVS", "SVN_", "HG", "OPENSSL_", "CURL_", "TEX", "MAGICK_", "PKG_", "CMAKE", "JQ_", "DELTA_", "ACLOCAL", "VIM", "EMACS", "NVIM", "TMUX", "PROMPT", "READLINE"} {
 		if strings.HasPrefix(name, p) {
 			return Steering
 		}
