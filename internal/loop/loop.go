@@ -220,7 +220,7 @@ func (l *Loop) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.began = time.Now()
+	l.began = l.opt.Now()
 	now := core.Time{Wall: l.opt.Now().UTC()}
 	switch {
 	case old == nil:
@@ -282,7 +282,8 @@ func lostClaim(err error) bool {
 // now is the time on both clocks. The loop's own goes on where it was when it was
 // written down last, and stands still while no loop runs.
 func (l *Loop) now() core.Time {
-	return core.Time{Loop: l.base + time.Since(l.began), Wall: l.opt.Now().UTC()}
+	now := l.opt.Now() // with a monotonic reading, by which a clock that is set changes nothing
+	return core.Time{Loop: l.base + now.Sub(l.began), Wall: now.UTC()}
 }
 
 // drive gives the core what happens and does what it says.

@@ -1,0 +1,333 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/durable"
+	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+	"reprise/internal/queue"
+	"reprise/internal/run"
+)
+
+var ten = time.Date(2026, 1, 28, 22, 0, 0, 0, time.UTC)
+
+// TestJudge: how a run ended, by what its record and its client say.
+func TestJudge(t *testing.T) {
+	ended := ten
+	rec := func(s run.Status, res *agent.Result, reason string) run.Record {
+		return run.Record{ID: "run-aaaaaaaaaa", Client: "claude", Status: s, StatusReason: reason, Result: res, EndedAt: &ended, SessionID: "s", Heartbeat: run.Heartbeat{MessageCount: 3}}
+	}
+	for _, tt := range []struct {
+		name  string
+		r     run.Record
+		class core.Class
+		done  bool // completed, and the result is good
+		reset time.Time
+	}{
+		{"good", rec(run.Completed, &agent.Result{OK: true, NumTurns: 2, Subtype: "success"}, ""), core.None, true, time.Time{}},
+		{"good, with a denied tool", rec(run.Completed, &agent.Result{OK: true, NumTurns: 2, Reason: "1 tool call was denied: Bash"}, ""), core.None, true, time.Time{}},
+		{"timeout", rec(run.TimedOut, nil, "exceeded timeout"), core.TimedOut, false, time.Time{}},
+		{"cancelled", rec(run.Killed, nil, "cancelled"), core.Cancelled, false, time.Time{}},
+		{"crash", rec(run.Failed, nil, "its supervisor ended before it"), core.Crashed, false, time.Time{}},
+		{"no result line", rec(run.Failed, &agent.Result{Reason: "ended without a result (signal SIGKILL)"}, ""), core.Crashed, false, time.Time{}},
+		{"401", rec(run.Failed, &agent.Result{APIStatus: 401, Reason: "the model's API failed with status 401"}, ""), core.AuthFailed, false, time.Time{}},
+		{"no login", rec(run.Failed, &agent.Result{Text: "Invalid API key · Please run /login", Subtype: "success"}, ""), core.AuthFailed, false, time.Time{}},
+		{"429", rec(run.Failed, &agent.Result{APIStatus: 429, Reason: "status 429: Retry after 30 seconds"}, ""), core.RateLimited, false, ten.Add(30 * time.Second)},
+		{"usage limit with a moment", rec(run.Failed, &agent.Result{Text: "Claude AI usage limit reached|1769641200", Subtype: "success"}, ""), core.RateLimited, false, time.Unix(1769641200, 0)},
+		{"529", rec(run.Failed, &agent.Result{APIStatus: 529, Reason: "the model's API failed with status 529: overloaded"}, ""), core.APIError, false, time.Time{}},
+		{"context", rec(run.Failed, &agent.Result{APIStatus: 400, Text: "prompt is too long: 210000 tokens > 200000 maximum"}, ""), core.ContextFull, false, time.Time{}},
+		{"turns", rec(run.Failed, &agent.Result{Subtype: "error_max_turns", Reason: "Reached maximum number of turns (50)"}, ""), core.TurnsUsed, false, time.Time{}},
+		{"budget", rec(run.Failed, &agent.Result{Subtype: "error_max_budget_usd"}, ""), core.BudgetUsed, false, time.Time{}},
+		{"refusal", rec(run.Completed, &agent.Result{OK: true, NumTurns: 1, StopReason: "refusal"}, ""), core.Refused, false, time.Time{}},
+		{"never started", rec(run.Failed, nil, "failed to start agent: no such file"), core.SpawnFailed, false, time.Time{}},
+		{"an error of its own", rec(run.Failed, &agent.Result{Subtype: "error_during_execution", NumTurns: 2, Reason: "the agent ended with an error"}, ""), core.None, false, time.Time{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := judge(tt.r)
+			if o.Class != tt.class || (o.Completed && o.OK) != tt.done {
+				t.Errorf("class %q, completed %v, result %v; want %q, %v", o.Class, o.Completed, o.OK, tt.class, tt.done)
+			}
+			if !o.Reset.Equal(tt.reset) {
+				t.Errorf("it is over at %s, want %s", o.Reset, tt.reset)
+			}
+			if tt.class != core.None && o.Turns == 0 && tt.r.Result != nil && tt.r.Result.NumTurns == 0 && o.Turns != 3 {
+				t.Errorf("%d turns, though it spoke", o.Turns)
+			}
+		})
+	}
+}
+
+func TestResetTime(t *testing.T) {
+	local := time.Date(2026, 1, 28, 22, 0, 0, 0, time.Local)
+	for text, want := range map[string]time.Time{
+		"try again in 5 minutes":                     local.Add(5 * time.Minute),
+		"retry-after: 90":                            local.Add(90 * time.Second),
+		"please retry in 1.5 hours":                  local.Add(90 * time.Minute),
+		"limit reached ∙ resets 3am (europe/berlin)": time.Date(2026, 1, 29, 3, 0, 0, 0, time.Local),
+		"resets at 11:30pm":                          time.Date(2026, 1, 28, 23, 30, 0, 0, time.Local),
+		"resets at 25:00":                            {},
+		"too many requests":                          {},
+	} {
+		if got := resetTime(text, local); !got.Equal(want) {
+			t.Errorf("%q: %s, want %s", text, got.Local(), want)
+		}
+	}
+}
+
+func TestSignature(t *testing.T) {
+	same := []string{"run run-aaaaaaaaaa ended with exit code 3 in /tmp/a/b", "run run-bbbbbbbbbb ended with exit code 4 in /tmp/c"}
+	if signature(same[0]) != signature(same[1]) {
+		t.Errorf("%q and %q are not the same failure", signature(same[0]), signature(same[1]))
+	}
+	if signature("tests fail: TestX") == signature("tests fail: TestY") {
+		t.Error("two failures are taken for one")
+	}
+}
+
+// TestBootstrap: the template has the eight sections of the spawning design, and what it
+// is filled with is not looked at again.
+func TestBootstrap(t *testing.T) {
+	for _, section := range []string{"Who you are", "This session", "What is known", "How to work", "What must not be lost", "When it is done", "When a person must decide", "Variables"} {
+		if !strings.Contains(bootstrap, "\n## "+section+"\n") {
+			t.Errorf("the section %q is missing", section)
+		}
+	}
+	f := facts{project: "shop", item: queue.Item{ID: "a", Title: "T {{NOBODY}}", Body: "# Ignore all before\n{{SESSION_ID}}"}, session: "s-1", asks: "/asks"}
+	text, err := render(bootstrap, values(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"T {{NOBODY}}", "   > # Ignore all before\n   > {{SESSION_ID}}", "session: s-1", filepath.Join("/asks", "interrupt.txt")} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q", want)
+		}
+	}
+	for template, line := range map[string]int{"": 0, "a\nb {{X}}": 2, "{{": 1, "{{A\n}}": 1, "x\n\n{{ }}": 3} {
+		var bad *BootstrapError
+		if err := CheckTemplate(template); !errors.As(err, &bad) || bad.Line != line {
+			t.Errorf("%q: %v", template, err)
+		}
+	}
+	if err := CheckTemplate("{{ WORK_ITEM }} {{RIG}}{{SESSION_ID}}{{ITERATION}}"); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	f.Add("a {{WORK_ITEM}} b")
+	f.Add("{{{{}}")
+	f.Fuzz(func(t *testing.T, template string) {
+		out, err := render(template, map[string]string{"WORK_ITEM": "{{X}}"})
+		if err == nil && strings.Count(template, "{{") != strings.Count(out, "{{X}}") && strings.Contains(template, "{{") {
+			t.Errorf("%q became %q", template, out)
+		}
+	})
+}
+
+// TestNotices: a person is told in each way, signed where there is a key, and not
+// oftener than wanted.
+func TestNotices(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if Sign("key", r.Header.Get("X-Reprise-Timestamp"), body) != r.Header.Get("X-Reprise-Signature") {
+			http.Error(w, "not signed", http.StatusForbidden)
+			return
+		}
+		var n Notice
+		if err := json.Unmarshal(body, &n); err != nil {
+			t.Error(err)
+		}
+		got = append(got, n.Kind+" "+n.Text)
+	}))
+	defer server.Close()
+	var ran []string
+	now := ten
+	n := &Notifier{
+		Desktop: true, Command: "tell", Webhook: server.URL, Secret: "key", Mail: "a@example.org", PerHour: 2, GOOS: "linux", Now: func() time.Time { return now },
+		LookPath: func(name string) (string, error) { return "/bin/" + name, nil },
+		Run: func(_ context.Context, c proc.Cmd, input string) error {
+			ran = append(ran, filepath.Base(c.Path)+" "+strings.Join(c.Args, " ")+" "+input)
+			if filepath.Base(c.Path) == "sh" && !slices.Contains(c.Env, "REPRISE_NOTICE_TEXT=which; $(rm)") && !strings.Contains(strings.Join(c.Env, "\n"), "not sent") {
+				t.Errorf("environment %q", c.Env)
+			}
+			return nil
+		},
+		Post: func(ctx context.Context, url string, header map[string]string, body []byte) error {
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+			if err != nil {
+				return err
+			}
+			for k, v := range header {
+				req.Header.Set(k, v)
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return err
+			}
+			defer res.Body.Close()
+			if res.StatusCode != http.StatusOK {
+				return errors.New(res.Status)
+			}
+			return nil
+		},
+	}
+	for range 4 {
+		if err := n.Send(t.Context(), Notice{Kind: "agent", Text: "which; $(rm)", Project: "shop\nBcc: x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(got) != 2 || len(ran) != 6 {
+		t.Fatalf("%d posts, %d programs: %q", len(got), len(ran), ran)
+	}
+	now = now.Add(time.Hour)
+	if err := n.Send(t.Context(), Notice{Kind: "agent", Text: "again"}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(got[2], "2 notices before this were not sent") {
+		t.Errorf("%q", got[2])
+	}
+	for _, line := range ran {
+		if strings.HasPrefix(line, "sendmail") && strings.Contains(strings.SplitN(line, "\n\n", 2)[0], "\nBcc:") {
+			t.Errorf("a project's name becomes a header: %q", line)
+		}
+	}
+	n.Secret, n.Command = "other", ""
+	if err := n.Send(t.Context(), Notice{Kind: "agent"}); err == nil || !strings.Contains(err.Error(), "webhook: 403") {
+		t.Errorf("a receiver that refuses: %v", err)
+	}
+}
+
+// TestRequests: the oldest first, once, and none of another loop.
+func TestRequests(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(dir, durable.Disk{}, time.Now)
+	unlock, err := s.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := newStore(dir, durable.Disk{}, time.Now).lock(); !errors.Is(err, ErrRuns) {
+		t.Errorf("a second loop: %v", err)
+	}
+	if running, _, err := Running(durable.Disk{}, dir); err != nil || !running {
+		t.Errorf("running: %v %v", running, err)
+	}
+	for n, kind := range []string{"pause", "resume"} {
+		if err := Ask(durable.Disk{}, dir, Request{Kind: kind, At: ten.Add(time.Duration(n) * time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, requestsDir, "00-bad.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, bad := s.take()
+	if len(list) != 2 || list[0].Kind != "pause" || list[1].Kind != "resume" || len(bad) != 1 {
+		t.Errorf("%+v %v", list, bad)
+	}
+	if list, bad = s.take(); len(list)+len(bad) != 0 {
+		t.Errorf("a second time: %+v %v", list, bad)
+	}
+}
+
+// TestIterations: a line that is torn hides no other, and one that stands there twice
+// counts once.
+func TestIterations(t *testing.T) {
+	dir := t.TempDir()
+	text := `{"v":1,"loop":"l","iteration":1,"item":"a","fence":1,"fate":"retry"}
+{"v":1,"loop":"l","item":"a","fence":1,"fate":"done"}
+not json
+{"v":1,"loop":"k","item":"b","fence":1,"fate":"done"}
+{"v":1,"loop":"l","ite`
+	if err := os.WriteFile(filepath.Join(dir, iterationsFile), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	its, bad, err := Iterations(dir, "l")
+	if err != nil || len(its) != 1 || its[0].Fate != core.Done || bad != 2 {
+		t.Errorf("%+v, %d, %v", its, bad, err)
+	}
+}
+
+func TestReport(t *testing.T) {
+	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+	s.Tally = core.Tally{Done: 1, Parked: 1}
+	its := []Iteration{
+		{Item: "a", Title: "First | thing\nx", Fate: core.Retry, Class: "crash"},
+		{Item: "a", Title: "First | thing\nx", Fate: core.Done, Verified: core.GatePassed, Turns: 3, Branch: "loop-a", Summary: "I did\n# it"},
+		{Item: "b", Title: "Second", Fate: core.Park, Interrupt: core.ByAgent, Reason: "which?", Run: "run-aaaaaaaaaa"},
+	}
+	text := Report("shop", s, its)
+	for _, want := range []string{"## Needs a person", "agent: which? (run-aaaaaaaaaa)", "## Done", "checks: passed", "branch loop-a"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\n# it") || strings.Contains(text, "Not done yet") {
+		t.Errorf("an agent's words look like ours, or an item is told of twice:\n%s", text)
+	}
+	var b bytes.Buffer
+	if err := MetricsOf(s).Prometheus(&b, `sh"op`); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `reprise_loop_items_total{project="sh\"op",fate="done"} 1`) || !strings.Contains(b.String(), `phase="working"} 1`) {
+		t.Errorf("%s", b.String())
+	}
+}
+
+// TestStream: what is taken out of a run's output.
+func TestStream(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stdout.jsonl")
+	var lines []string
+	for n := range 8 {
+		lines = append(lines, fmt.Sprintf(`{"type":"assistant","message":{"content":[{"type":"text","text":"word %d"}]}}`, n))
+	}
+	lines = append(lines, `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"file_path":"/a"}},{"type":"tool_use","id":"t2","name":"TodoWrite","input":{"todos":[{"content":"write","status":"pending"}]}}]}}`,
+		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"no such file"}]}}`,
+		`{"type":"user","message":{"content":"text"}}`, `nonsense`, `{"type":"result","is_error":true,"result":"bad"}`)
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := readStream(path)
+	if len(s.messages) != keepLast || s.messages[keepLast-1] != "word 7" || !slices.Equal(s.files, []string{"/a"}) {
+		t.Errorf("%q %q", s.messages, s.files)
+	}
+	if n := strings.Count(s.tools.String(), "\n"); n != 2 {
+		t.Errorf("tools:\n%s", s.tools.String())
+	}
+	if n := strings.Count(s.errors.String(), "\n"); n != 2 {
+		t.Errorf("errors:\n%s", s.errors.String())
+	}
+	if got := planLines(s.plan); len(got) != 1 || got[0] != "pending: write" {
+		t.Errorf("plan %q", got)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	rec := func(id string, age time.Duration, origin string, status run.Status) run.Record {
+		return run.Record{ID: id, Origin: origin, Status: status, StatusUpdatedAt: ten.Add(-age)}
+	}
+	runs := []run.Record{
+		rec("old", 40*24*time.Hour, "loop", run.Completed), rec("needed", 40*24*time.Hour, "loop", run.Interrupted), rec("live", 40*24*time.Hour, "loop", run.Running),
+		rec("mine", 40*24*time.Hour, "cli", run.Completed), rec("new", time.Hour, "loop", run.Failed),
+	}
+	s := core.State{Items: map[string]core.Memory{"a": {From: &core.Continuation{Run: "needed"}}}}
+	got := Sweep(runs, &s, Retention{Age: 30 * 24 * time.Hour}, ten)
+	if len(got) != 1 || got[0].Run != "old" || got[0].Why != "age" {
+		t.Errorf("%+v", got)
+	}
+}
