@@ -100,8 +100,8 @@ var crashes = []crash{
 	{"park", nothing, parkA, is(queue.Blocked), 0, false, true},
 	{"park claimed", claimA, func(ctx context.Context, q *queue.Files) error { _, err := q.Park(ctx, "a", "a@1", "why"); return err }, is(queue.Blocked), 0, false, true},
 	{"unpark", parkA, func(ctx context.Context, q *queue.Files) error { _, err := q.Unpark(ctx, "a", ""); return err }, is(queue.Ready), 0, false, true},
-	{"retry", then(claimA, failA(true)), func(ctx context.Context, q *queue.Files) error { _, err := q.Retry(ctx, "a", ""); return err }, func(it queue.Item) bool { return it.State == queue.Ready && it.Attempts == 0 }, 0, false, false},
-	{"drop", nothing, func(ctx context.Context, q *queue.Files) error { _, err := q.Drop(ctx, "a", ""); return err }, is(queue.Dead), 0, false, false},
+	{"retry", then(claimA, failA(true)), func(ctx context.Context, q *queue.Files) error { _, err := q.Retry(ctx, "a", ""); return err }, func(it queue.Item) bool { return it.State == queue.Ready && it.Attempts == 0 }, 0, false, true},
+	{"drop", nothing, func(ctx context.Context, q *queue.Files) error { _, err := q.Drop(ctx, "a", ""); return err }, is(queue.Dead), 0, false, true},
 	{"edit", nothing, func(ctx context.Context, q *queue.Files) error {
 		nine := 9
 		_, err := q.Edit(ctx, "a", queue.Edit{Priority: &nine})
@@ -110,7 +110,7 @@ var crashes = []crash{
 	{"edit to wait", nothing, func(ctx context.Context, q *queue.Files) error {
 		_, err := q.Edit(ctx, "a", queue.Edit{DependsOn: &[]string{"c"}})
 		return err
-	}, is(queue.Blocked), 0, false, false},
+	}, is(queue.Blocked), 0, false, true},
 	{"gc", then(claimA, doneA, func(ctx context.Context, q *queue.Files) error {
 		if _, err := q.Claim(ctx, queue.ClaimOptions{ID: "b"}); err != nil {
 			return err

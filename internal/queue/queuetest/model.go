@@ -20,7 +20,7 @@ import (
 // REPRISE_QUEUE_SEED=N does again what a failure was reported with;
 // REPRISE_LONG_TESTS makes it longer.
 func model(e *env) {
-	nights, steps := 3, 150
+	nights, steps := 2, 120
 	if os.Getenv("REPRISE_LONG_TESTS") != "" {
 		nights, steps = 60, 400
 	}
@@ -63,7 +63,6 @@ func model(e *env) {
 // entry is an item of the model.
 type entry struct {
 	id        string
-	key       string
 	priority  int
 	created   int
 	deps      []string
