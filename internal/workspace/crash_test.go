@@ -52,7 +52,7 @@ func TestCrashWhileCreating(t *testing.T) {
 	t.Parallel()
 	o := workspace.CreateOptions{Name: "auth", Branch: "feature/auth", Carry: []string{"node_modules"}}
 	durabletest.Scenario{
-		Sample: sample(2),
+		Sample: sample(1),
 		Prepare: func(t *testing.T, dir string) {
 			p := on(t, dir, durable.Disk{})
 			p.prepare()
@@ -147,7 +147,7 @@ func TestFailingWhileCreating(t *testing.T) {
 func TestCrashWhileRemoving(t *testing.T) {
 	t.Parallel()
 	durabletest.Scenario{
-		Sample: sample(2),
+		Sample: sample(1),
 		Prepare: func(t *testing.T, dir string) {
 			p := on(t, dir, durable.Disk{})
 			p.prepare()

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"reprise/internal/config"
 	"reprise/internal/git"
@@ -464,6 +463,3 @@ func (m *Manager) disown(ctx context.Context, name string) error {
 }
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
-
-// busyTime is how long another process that makes or removes a workspace is waited for.
-const busyTime = 10 * time.Second

@@ -17,7 +17,7 @@ import (
 // workspace, or comes back by restoring, or its commit can be reached from a ref.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
-	rounds, steps := 1, 14
+	rounds, steps := 1, 8
 	if os.Getenv("REPRISE_LONG_TESTS") != "" {
 		rounds, steps = 10, 80
 	}
