@@ -21,6 +21,7 @@ import (
 	"reprise/internal/hook"
 	"reprise/internal/hook/compile"
 	"reprise/internal/hook/plan"
+	"reprise/internal/redact"
 	"reprise/internal/session"
 )
 
@@ -149,7 +150,9 @@ type hookRun struct {
 	made  *compile.Made
 	guard *hook.Guarding
 	lost  bool // the event was not recorded
-	mu    sync.Mutex
+	// broken is why the settings or the project's file cannot be read.
+	broken string
+	mu     sync.Mutex
 }
 
 func (h *hookRun) warn(what string, err error) {
@@ -219,9 +222,12 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	if err != nil {
 		h.warn("the settings or the project cannot be read; "+ifKnown(h.made != nil, "the event is recorded as before", "the event is not recorded"), err)
 	}
+	if err != nil {
+		h.broken = brokenText(err)
+	}
 	if h.made == nil {
 		h.lost = true
-		return h.refuse("the settings cannot be read")
+		return h.unread(ctx, ev, env)
 	}
 	h.app.home = h.made.Home // nil only where nothing else than recording is left to do
 	if h.made.Home != nil {
@@ -247,6 +253,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	if hook.Judges(ev.Kind) {
 		h.guard = h.guarding(p, env)
+		h.guard.Broken = h.broken
 		r.Guard = h.guard
 	}
 	if p.Rules.Gates(string(ev.Kind)) {
@@ -270,7 +277,37 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		h.warn("the event was not recorded", err)
 		return dialect.Encode(ev, dialect.Decision{Permission: d.Permission, Reason: d.Reason}).Stdout
 	}
+	if h.broken != "" && ev.Kind == dialect.SessionStart {
+		d.Context = strings.TrimPrefix(d.Context+"\n"+brokenNotice(h.broken), "\n")
+	}
 	return dialect.Encode(ev, d).Stdout
+}
+
+// unread answers an event where no rules are known at all: a call by those that are
+// built in, of which none allows, and the start of a session by saying so.
+func (h *hookRun) unread(ctx context.Context, ev dialect.Event, env config.Env) []byte {
+	switch {
+	case hook.Judges(ev.Kind):
+		h.guard = h.guarding(nil, env)
+		h.guard.Broken = h.broken
+		j := h.guard.Judge(ctx, ev)
+		return dialect.Encode(ev, j.Decision).Stdout
+	case ev.Kind == dialect.SessionStart:
+		return dialect.Encode(ev, dialect.Decision{Context: brokenNotice(h.broken)}).Stdout
+	}
+	return nil
+}
+
+// brokenText is an error of settings in one line, without secrets: it goes to the
+// model and into the log.
+func brokenText(err error) string {
+	text, _ := redact.New().String(strings.Join(strings.Fields(err.Error()), " "))
+	return "the settings cannot be read (" + clipText(text, 300) + ")"
+}
+
+// brokenNotice is what a session is told whose settings cannot be read.
+func brokenNotice(broken string) string {
+	return "reprise: " + broken + ". Until the user has mended them, nothing is remembered or told, and every tool call is asked about, or refused where nobody is there. Tell the user; `reprise doctor` says more."
 }
 
 // readPayload reads what a client sends. mark is that of what was cut of it.

@@ -30,6 +30,10 @@ type Guarding struct {
 	// Get is the environment that the client gave its hooks, which is that of its
 	// tools.
 	Get func(string) string
+	// Broken is why the settings, or the project's file, cannot be read, "" where they
+	// can. The rules are then those of before or the built-in ones, and what the user
+	// forbids is not known: nothing is allowed.
+	Broken string
 	// Unsure has what is asked about looked at by somebody else: a judge, or the
 	// queue for the user. nil: nobody.
 	Unsure func(ctx context.Context, ev dialect.Event, v guard.Verdict) guard.Verdict
@@ -128,7 +132,10 @@ func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {
 	if !whole && v.Decision != guard.Deny {
 		v = guard.Verdict{Decision: guard.Ask, Rule: "too-much", Reason: "the tool's input is in no form that can be read whole [too-much]"}
 	}
-	if g.Unsure != nil && v.Decision == guard.Ask && !rules.Warn {
+	if g.Broken != "" && v.Decision != guard.Deny {
+		v = guard.Verdict{Decision: guard.Ask, Rule: "guard-failed", Reason: "which rules there are is not known, for " + g.Broken + " [guard-failed]"}
+	}
+	if g.Unsure != nil && g.Broken == "" && v.Decision == guard.Ask && !rules.Warn {
 		v = g.Unsure(ctx, ev, v)
 	}
 	return g.Say(ev, v)

@@ -1,9 +1,11 @@
 package hook
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"reprise/internal/agent/dialect"
@@ -102,6 +104,45 @@ func TestSessionsOfWorkspaces(t *testing.T) {
 		g.Rules.Off = true
 		if j := g.Judge(t.Context(), ev); j.Said != guard.None {
 			t.Errorf("off: %v", j)
+		}
+	}
+}
+
+// Where the settings cannot be read nobody knows what the user forbids: nothing is
+// allowed, not by the rules of before either, and what these refuse stays refused.
+func TestBrokenSettings(t *testing.T) {
+	rules := guard.Rules{
+		Roots: []string{t.TempDir()}, Writes: true, ProjectCode: true, MCP: true,
+		List: []guard.Rule{{Decision: guard.Allow, Shape: "make ..."}, {Decision: guard.Deny, Shape: "ls sub"}},
+	}
+	for _, unattended := range []bool{false, true} {
+		rules.Unattended = unattended
+		g := &Guarding{Rules: rules, Dir: rules.Roots[0], Get: func(string) string { return "" }, Broken: "the settings cannot be read (config.yaml:3: x)"}
+		g.Unsure = func(context.Context, dialect.Event, guard.Verdict) guard.Verdict {
+			t.Error("somebody is asked by settings that are not known")
+			return guard.Verdict{}
+		}
+		for _, kind := range []dialect.Kind{dialect.ToolBefore, dialect.PermissionAsked} {
+			for command, want := range map[string]guard.Decision{"wc -l f": guard.Ask, "make x": guard.Ask, "touch f": guard.Ask, "ls sub": guard.Deny, "rm -rf /": guard.Deny} {
+				if unattended {
+					want = guard.Deny
+				}
+				input, err := json.Marshal(map[string]string{"command": command})
+				if err != nil {
+					t.Fatal(err)
+				}
+				j := g.Judge(t.Context(), dialect.Event{Client: "claude", Kind: kind, Tool: "shell", ToolName: "Bash", Input: input})
+				if j.Said != want || kind == dialect.PermissionAsked && j.Decision.Permission == dialect.Allow {
+					t.Errorf("%s, %s, unattended %v: %s, %+v", kind, command, unattended, j.Said, j.Decision)
+				}
+				if want == guard.Ask && !strings.Contains(j.Verdict.Reason, "config.yaml:3") {
+					t.Errorf("%s does not say what is broken", j.Verdict.Reason)
+				}
+			}
+			j := g.Judge(t.Context(), dialect.Event{Client: "claude", Kind: kind, Tool: "other", ToolName: "mcp__x__get", Input: []byte(`{}`)})
+			if j.Said == guard.Allow || j.Said == guard.None {
+				t.Errorf("a tool of MCP: %s", j.Said)
+			}
 		}
 	}
 }

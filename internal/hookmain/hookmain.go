@@ -331,7 +331,10 @@ func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 	var judged hook.Judged
 	if p.guard != nil {
 		// The guard says by itself what can be said here: silence would let the
-		// tool run.
+		// tool run. Without a plan that holds it does not know what the user forbids.
+		if p.plan == nil {
+			p.guard.Broken = "reprise could not look at the settings"
+		}
 		judged = p.guard.Judge(context.Background(), *ev)
 		if !p.said {
 			p.say(dialect.Encode(*ev, judged.Decision).Stdout)
