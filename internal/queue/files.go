@@ -54,8 +54,6 @@ type Files struct {
 	seen  map[string]time.Time // claims whose lease was found out of order, and since when
 }
 
-var _ Queue = (*Files)(nil)
-
 const (
 	dirPerm  = 0o700
 	filePerm = 0o600

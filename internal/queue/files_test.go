@@ -11,6 +11,8 @@ import (
 	"reprise/internal/queue/queuetest"
 )
 
+var _ queue.Queue = (*queue.Files)(nil)
+
 // unsynced does not wait for the disk: what these tests ask needs no power cut.
 func unsynced() durable.Disk {
 	return durable.NewDisk(func(s durable.Step) *durable.Fault {
