@@ -45,7 +45,6 @@ type witem struct {
 	lease    time.Time
 	readyAt  time.Time
 	attempts int
-	doneBy   int64 // fencing numbers that ended it
 	dones    int
 	last     int64 // fencing number settled last, and how
 	lastDead bool
