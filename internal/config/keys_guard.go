@@ -62,7 +62,7 @@ var guardRules = [...]string{
 	"destructive", "dynamic-command!", "dynamic-name", "dynamic-option", "dynamic-path", "dynamic-program", "ends-supervisor", "environment",
 	"environment-loads", "function-name", "git-settings", "guard-failed!", "hidden-character", "limits-dropped", "loads-code", "memory!", "nameref",
 	"needs-a-person", "network", "network-to-shell", "odd-bytes!", "option-config", "option-runs", "other-shell", "program-runs", "project-code",
-	"prompt-expansion", "protected-file", "push-over-protected", "reads-outside", "reads-secret", "recursion!", "refused-option", "removes",
+	"prompt-expansion", "protected-file", "push-over-protected", "read-two-ways!", "reads-outside", "reads-secret", "recursion!", "refused-option", "removes",
 	"removes-repository", "repository-config", "rule!", "secret-leaves", "shows-environment", "syntax!", "too-deep!", "too-large!", "too-many-words!",
 	"too-much!", "types-into-program", "unknown-directory", "unknown-operand", "unknown-option", "unknown-program", "unknown-subcommand",
 	"unknown-syntax!", "unknown-tool", "unset-path", "workspace-gone!", "writes", "writes-outside",
