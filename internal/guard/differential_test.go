@@ -54,7 +54,7 @@ func TestShellAndParserReadTheSame(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no bash to compare with")
 	}
-	n, seed := 100, uint64(1)
+	n, seed := 60, uint64(1)
 	if long() {
 		n, seed = 4_000, rand.Uint64()
 		t.Logf("seed %d", seed)
