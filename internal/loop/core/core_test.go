@@ -95,6 +95,10 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("it is to be %q (%s), want %q", a.How.Fate, a.How.Class, tt.fate)
 			}
 			s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+			if c.did(OpNotify) != nil {
+				t.Error("a person is told before what there is to know is kept")
+			}
+			s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
 			if s.Phase != tt.phase {
 				t.Errorf("the loop is %s (%s), want %s", s.Phase, s.Reason, tt.phase)
 			}
@@ -149,10 +153,10 @@ func TestThreeFields(t *testing.T) {
 	s = c.apply(t, s, Exited{Slot: 0, Run: "run-2", Outcome: second})
 	s = c.apply(t, s, Verified{Slot: 0, Seq: s.Slots[0].Seq, Gate: GateFailed, Text: "TestX fails"})
 	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
 	if s.Phase != Waiting || s.Interrupt.Kind != ByGate || len(s.Interrupt.Items) != 1 {
 		t.Fatalf("the second time: %s %+v", s.Phase, s.Interrupt)
 	}
-	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
 	s = c.apply(t, s, Resumed{Answer: "TestX is wrong, change it"})
 	if a := c.did(OpUnpark); a == nil || a.Item != "a" || s.Items["a"].From.Answer == "" {
 		t.Fatalf("the answer does not reach the item: %+v, %+v", c.out, s.Items)
@@ -185,6 +189,7 @@ func TestBackoff(t *testing.T) {
 	s.Failing, s.Row = []string{"b", "c", "d", "e"}, 4
 	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: Crashed, Turns: 1}})
 	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
 	if s.Phase != Waiting || s.Interrupt.Kind != ByFailing {
 		t.Errorf("five in a row: %s %+v", s.Phase, s.Interrupt)
 	}
@@ -282,6 +287,7 @@ func TestIdentical(t *testing.T) {
 	s.Failure, s.Same = "crash: exit 3", []string{"b", "c"}
 	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: crash})
 	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
 	if s.Phase != Waiting || s.Interrupt.Kind != ByIdentical {
 		t.Errorf("three items: %s %+v", s.Phase, s.Interrupt)
 	}
@@ -298,10 +304,10 @@ func TestShortMoney(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
 	if s.Phase != Waiting || s.Interrupt.Kind != ByBudget {
 		t.Errorf("%s %+v", s.Phase, s.Interrupt)
 	}
-	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
 	more := l
 	more.MaxUSD = 9
 	c.t += time.Minute

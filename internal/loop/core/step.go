@@ -114,8 +114,12 @@ func (s *State) answered(e Event, out *[]Action) {
 	case Archived:
 		if p := s.slot(e.Slot, e.Seq, Archiving); p != nil {
 			s.Rev++
+			set, id, answer := *p.Settle, p.Claim.Item.ID, p.Answer
 			*p = Slot{Step: Idle, Seq: p.Seq, NextAt: s.Now.Loop + s.Limits.Delay}
 			s.LookAt = 0 // what it was may have let something else become ready
+			if set.Fate != Drop {
+				s.consequences(id, answer, set, out)
+			}
 		}
 	}
 }
@@ -354,12 +358,11 @@ func (s *State) settled(e Settled, out *[]Action) {
 		m.Parked = true
 		s.keep(id, m)
 	}
-	set, answer := *p.Settle, p.Answer
 	s.archive(e.Slot, out)
-	s.consequences(id, answer, set, out)
 }
 
-// consequences are what the end of an iteration means for the loop.
+// consequences are what the end of an iteration means for the loop. They come last: who
+// is told of an interrupt finds everything kept.
 func (s *State) consequences(id, answer string, set Settle, out *[]Action) {
 	switch {
 	case set.Interrupt == ByPerson:
@@ -368,6 +371,7 @@ func (s *State) consequences(id, answer string, set Settle, out *[]Action) {
 		} else {
 			s.unpark(id, answer, out) // the person has answered meanwhile
 		}
+	case set.Interrupt != "" && !s.Items[id].Parked: // somebody has answered already
 	case set.Interrupt != "":
 		s.raise(set.Interrupt, set.Reason, id, out)
 	case set.Class == AuthFailed:
