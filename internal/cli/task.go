@@ -34,6 +34,7 @@ disagree.`,
 		RunE: onlyCommands,
 	}
 	cmd.AddCommand(newTaskNewCmd(app), newTaskListCmd(app), newTaskShowCmd(app), newTaskEditCmd(app),
+		newTaskResearchCmd(app), newTaskPlanCmd(app), newTaskReviseCmd(app), newTaskImplementCmd(app),
 		newTaskBlockCmd(app), newTaskAbandonCmd(app), newTaskRecoverCmd(app), newTaskPhaseCmd(app),
 		newTaskCheckCmd(app), newTaskTodoCmd(app), newTaskErrorsCmd(app))
 	return cmd

@@ -208,7 +208,7 @@ func (l *Failures) Record(f Failure, now time.Time) *Failure {
 }
 
 func (f *Failure) again(at time.Time) {
-	if n := len(f.Fixes); n > 0 && f.Fixes[n-1].Failed == nil && at.After(f.Fixes[n-1].At) {
+	if n := len(f.Fixes); n > 0 && f.Fixes[n-1].Failed == nil && !at.Before(f.Fixes[n-1].At) {
 		f.Fixes[n-1].Failed = &at
 		if f.FixStatus == Fixed {
 			f.FixStatus = Recurred

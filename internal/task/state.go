@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"reprise/internal/proc"
 )
 
 // stateVersion is of state.json.
@@ -65,6 +67,10 @@ type Operation struct {
 	// From is the status that the task goes back to when the step comes to nothing.
 	From  Status `json:"from"`
 	Phase int    `json:"phase,omitempty"`
+	// Owner is the process that began it and Run the agent's, for who asks whether
+	// they are still there.
+	Owner *proc.ID `json:"owner,omitempty"`
+	Run   string   `json:"run,omitempty"`
 }
 
 // State is state.json.

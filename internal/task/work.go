@@ -75,12 +75,7 @@ func (b *Board) AddReport(n int, text []byte) (name string, err error) {
 	}
 	name = b.fresh(t, "reports", "research")
 	b.Write(name, text)
-	t.Research = append(t.Research, name)
-	b.link(t, "research", name)
-	b.changed(t, Change{Op: "report", Files: []string{name}})
-	b.end(t, "completed", 0, "", name)
-	b.set(t, Researched, "")
-	return name, nil
+	return name, b.adoptReport(t, name)
 }
 
 // AddPlan files a plan, as plans/implementation-NNN.md; an earlier one stays as it
@@ -90,16 +85,29 @@ func (b *Board) AddPlan(n int, text []byte) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := b.addPlan(t, text); err != nil {
+	name = b.fresh(t, "plans", "implementation")
+	b.Write(name, text)
+	if err := b.adoptPlan(t, name); err != nil {
+		delete(b.writes, name)
 		return "", err
 	}
-	name = t.Plans[len(t.Plans)-1]
-	b.end(t, "completed", 0, "", name)
-	b.set(t, Planned, "")
 	return name, nil
 }
 
 func (b *Board) addPlan(t *Task, text []byte) error {
+	if err := checkPlan(t, text); err != nil {
+		return err
+	}
+	name := b.fresh(t, "plans", "implementation")
+	b.Write(name, text)
+	t.Plans = append(t.Plans, name)
+	b.link(t, "plan", name)
+	b.changed(t, Change{Op: "plan", Files: []string{name}})
+	return nil
+}
+
+// checkPlan says what of a plan cannot be worked with.
+func checkPlan(t *Task, text []byte) error {
 	p, err := ParsePlan(text)
 	if err == nil {
 		err = p.Check()
@@ -110,11 +118,6 @@ func (b *Board) addPlan(t *Task, text []byte) error {
 	if err != nil {
 		return fmt.Errorf("plan of task %d: %w", t.Number, err)
 	}
-	name := b.fresh(t, "plans", "implementation")
-	b.Write(name, text)
-	t.Plans = append(t.Plans, name)
-	b.link(t, "plan", name)
-	b.changed(t, Change{Op: "plan", Files: []string{name}})
 	return nil
 }
 
@@ -137,6 +140,19 @@ func (b *Board) Plan(t *Task) (p *Plan, name string, err error) {
 // SetPhase gives a phase of a task's plan a status, and the task the one that goes
 // with it: in progress as soon as one phase is, completed with the last.
 func (b *Board) SetPhase(n, phase int, to Status, reason string) (*Task, error) {
+	t, err := b.movePhase(n, phase, to, reason)
+	if err != nil || to != Completed {
+		return t, err
+	}
+	p, _, err := b.Plan(t)
+	if err == nil && p.Next() == nil {
+		err = b.Complete(n, nil)
+	}
+	return t, err
+}
+
+// movePhase is SetPhase without the end of the task.
+func (b *Board) movePhase(n, phase int, to Status, reason string) (*Task, error) {
 	t, err := b.Task(n)
 	if err != nil {
 		return nil, err
@@ -171,9 +187,6 @@ func (b *Board) SetPhase(n, phase int, to Status, reason string) (*Task, error) 
 	}
 	if to == Completed {
 		b.end(t, "completed", phase, "", name)
-		if p.Next() == nil {
-			return t, b.Complete(n, nil)
-		}
 	}
 	return t, nil
 }
@@ -194,9 +207,10 @@ func (b *Board) Complete(n int, summary []byte) error {
 		t.Summary = name
 		b.link(t, "summary", name)
 	}
-	if t.Operation != nil {
+	if t.Operation != nil && t.Operation.Phase == 0 {
 		b.end(t, "completed", 0, "")
 	}
+	t.Operation = nil
 	b.set(t, Completed, "")
 	l, err := b.Failures()
 	if err != nil {

@@ -42,7 +42,7 @@
 //
 // Sizes take B, kB, MB and GB (powers of 1000). {{.RunID}}, {{.SessionID}},
 // {{.Task}}, {{.WorkDir}}, {{.MemoryDir}} and {{.Model}} are replaced in all
-// texts and paths. If no step has ended the run, a good result with the last
+// texts and paths; in a step of a task {{.Delegation}} and {{.Artifact}}, too. If no step has ended the run, a good result with the last
 // text that was said is written and the exit code is 0.
 package scripted
 
@@ -109,7 +109,7 @@ func Play(sio IO, args []string) int {
 	}
 	p.init()
 	if file == "" {
-		steps = defaultSteps()
+		steps = defaultSteps(p.Env)
 	}
 	for _, s := range steps {
 		if _, marker := s.do.(*whenStep); p.skip && !marker {
@@ -208,7 +208,8 @@ func newPlayer(sio IO) *player {
 // init announces the session and makes the task known to the templates.
 func (p *player) init() {
 	p.replace = strings.NewReplacer("{{.RunID}}", p.run, "{{.SessionID}}", p.session, "{{.Task}}", p.task,
-		"{{.WorkDir}}", p.Dir, "{{.MemoryDir}}", p.memory, "{{.Model}}", p.model)
+		"{{.WorkDir}}", p.Dir, "{{.MemoryDir}}", p.memory, "{{.Model}}", p.model,
+		"{{.Delegation}}", proc.EnvValue(p.Env, delegationVar), "{{.Artifact}}", proc.EnvValue(p.Env, artifactVar))
 	p.emit(map[string]any{"type": "system", "subtype": "init", "cwd": p.Dir, "model": p.model, "tools": []string{"Read", "Write", "Bash"}, "mcp_servers": []string{}, "permissionMode": "default"})
 }
 
@@ -315,11 +316,35 @@ func (p *player) sleep(d time.Duration) {
 	<-t.C
 }
 
+// What a step of a task's work tells its agent: which delegation it is, and which file
+// it is to write; none where it changes the project's own files.
+const (
+	delegationVar = "REPRISE_DELEGATION"
+	artifactVar   = "REPRISE_ARTIFACT"
+)
+
 // defaultSteps is what is played without a file: a small, harmless piece of
 // work with something to show for it.
-func defaultSteps() []step {
-	return []step{
-		{name: "write", do: &writeStep{Path: "reprise-script-{{.RunID}}.txt", Content: "Written by the script agent in run {{.RunID}}.\nTask:\n{{.Task}}\n"}},
-		{name: "say", do: &sayStep{"Script agent: task received, reprise-script-{{.RunID}}.txt written."}},
+func defaultSteps(env []string) []step {
+	if proc.EnvValue(env, delegationVar) == "" {
+		return []step{
+			{name: "write", do: &writeStep{Path: "reprise-script-{{.RunID}}.txt", Content: "Written by the script agent in run {{.RunID}}.\nTask:\n{{.Task}}\n"}},
+			{name: "say", do: &sayStep{"Script agent: task received, reprise-script-{{.RunID}}.txt written."}},
+		}
 	}
+	if proc.EnvValue(env, artifactVar) == "" {
+		return []step{
+			{name: "write", do: &writeStep{Path: "reprise-script-{{.RunID}}.txt", Content: "Written by the script agent in run {{.RunID}}.\n"}},
+			{name: "say", do: &sayStep{delegateAnswer("reprise-script-{{.RunID}}.txt")}},
+		}
+	}
+	return []step{
+		{name: "write", do: &writeStep{Path: "{{.Artifact}}", Content: "# Written by the script agent\n\n### Phase 1: Write a file [NOT STARTED]\n\n- **Done when**: it is there\n"}},
+		{name: "say", do: &sayStep{delegateAnswer("{{.Artifact}}")}},
+	}
+}
+
+// delegateAnswer is the last message of a step of a task.
+func delegateAnswer(file string) string {
+	return `{"status":"completed","summary":"The script agent wrote a file.","artifacts":["` + file + `"],"metadata":{"session_id":"{{.Delegation}}","agent_type":"script","delegation_depth":1,"delegation_path":[]},"errors":[],"next_steps":""}`
 }

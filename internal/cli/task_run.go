@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/run"
+	"reprise/internal/task"
+	"reprise/internal/term"
+	"reprise/internal/verify"
+)
+
+// flowFlags are those of commands that have an agent work at a task.
+type flowFlags struct {
+	agent, script, model string
+	timeout              time.Duration
+	noCommit, noVerify   bool
+	asJSON               bool
+}
+
+func (f *flowFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.agent, "agent", "", "`CLIENT` to start (default: the language's, else sub_agent.agent of the settings)")
+	fl.StringVar(&f.script, "agent-script", "", "`FILE` of steps for the script client")
+	fl.StringVar(&f.model, "model", "", "`MODEL`, as the client spells it")
+	fl.DurationVar(&f.timeout, "timeout", 0, "longest `TIME` of one step (default: research 1h, plan 30m, a phase 2h)")
+	fl.BoolVar(&f.asJSON, "json", false, "print how it went for programs")
+	noCommit(cmd, &f.noCommit)
+	offer(cmd, "agent", "claude", "codex", "gemini", "copilot", "script")
+}
+
+// taskFlow is the work at tasks of the project around the working directory.
+func (a *App) taskFlow(f flowFlags) (*task.Flow, error) {
+	store, project, err := a.Tasks()
+	if err != nil {
+		return nil, err
+	}
+	runs, err := a.Runs()
+	if err != nil {
+		return nil, err
+	}
+	if f.timeout < 0 {
+		return nil, usagef("--timeout %s is negative", f.timeout)
+	}
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	flow := &task.Flow{
+		Store: store, Root: project.Main, Runs: runs, Now: a.Env.Now, Routes: task.Routes(),
+		Client: f.agent, Model: f.model, Tools: home.Settings.Loop.AllowedTools, Timeout: f.timeout,
+		From:    task.ParsePath(a.Env.Get(task.PathVar)),
+		Changed: func(ctx context.Context, b *task.Board) { a.tasksChanged(ctx, project.Name, b.Changes) },
+		Say:     func(format string, args ...any) { fmt.Fprintln(a.Err, term.SafeLine(fmt.Sprintf(format, args...))) },
+	}
+	if f.script != "" {
+		flow.Script = a.abs(f.script)
+		if flow.Client == "" {
+			flow.Client = "script"
+		}
+	}
+	if !f.noCommit {
+		flow.Commit = func(ctx context.Context, message string, files []string) {
+			a.commitTasks(ctx, store, project, message, files)
+		}
+	}
+	if !f.noVerify {
+		flow.Verify = a.verifyPhase
+	}
+	return flow, nil
+}
+
+// verifyPhase runs the project's checks after a phase. Where there are none, or none
+// that the user approved, nothing is said to have failed.
+func (a *App) verifyPhase(ctx context.Context, profile string) (string, error) {
+	home, trust, wishes, err := verifyAsked(a, profile)
+	if errors.Is(err, verify.ErrNoChecks) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !trust.Approved {
+		return "", notTrusted(home)
+	}
+	v, err := verify.New(ctx, a.verifyOptions(home, trust, home.Project.Main))
+	if err != nil {
+		return "", err
+	}
+	r, err := v.Run(ctx, verify.Request{Trigger: verify.TaskPhase, Wishes: wishes})
+	if err != nil {
+		return "", err
+	}
+	if r.Status == verify.Passed {
+		return "", nil
+	}
+	var said []string
+	for _, c := range r.Checks {
+		if c.Status != verify.Passed && c.Level == "required" {
+			said = append(said, fmt.Sprintf("%s %s %s", c.Name, c.Status, strings.Join(c.Lines[:min(len(c.Lines), 3)], " / ")))
+		}
+	}
+	return fmt.Sprintf("%s (`reprise verify show %s` has the rest)", strings.Join(said, "; "), r.ID), nil
+}
+
+// stepCommand is a command that has one agent do one step of a task.
+func stepCommand(app *App, use, short string, do func(ctx context.Context, f *task.Flow, n int, focus string) (task.StepResult, error)) *cobra.Command {
+	var f flowFlags
+	cmd := &cobra.Command{
+		Use: use, Args: cobra.MinimumNArgs(1), Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := taskNumber(args[0])
+			if err != nil {
+				return err
+			}
+			flow, err := app.taskFlow(f)
+			if err != nil {
+				return err
+			}
+			r, err := do(cmd.Context(), flow, n, strings.Join(args[1:], " "))
+			if err != nil {
+				return flowError(err)
+			}
+			return app.showSteps([]task.StepResult{r}, f.asJSON)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func newTaskResearchCmd(app *App) *cobra.Command {
+	cmd := stepCommand(app, "research N [FOCUS]", "Have an agent look into a task, and file its report",
+		func(ctx context.Context, f *task.Flow, n int, focus string) (task.StepResult, error) {
+			return f.Research(ctx, n, focus)
+		})
+	cmd.Long = `Have an agent look into task N, above all at FOCUS, and file what it found as
+specs/NNN_slug/reports/research-NNN.md. The task is then researched. An agent that
+ends without a report, or says that it failed, leaves the task as it was.`
+	return cmd
+}
+
+func newTaskPlanCmd(app *App) *cobra.Command {
+	return stepCommand(app, "plan N [FOCUS]", "Have an agent plan a task in phases",
+		func(ctx context.Context, f *task.Flow, n int, focus string) (task.StepResult, error) {
+			return f.Plan(ctx, n, false, focus)
+		})
+}
+
+func newTaskReviseCmd(app *App) *cobra.Command {
+	return stepCommand(app, "revise N [WHY]", "Have an agent write a task's plan anew; the old one stays beside it",
+		func(ctx context.Context, f *task.Flow, n int, focus string) (task.StepResult, error) {
+			return f.Plan(ctx, n, true, focus)
+		})
+}
+
+func newTaskImplementCmd(app *App) *cobra.Command {
+	var f flowFlags
+	var phase int
+	var all bool
+	cmd := &cobra.Command{
+		Use: "implement N", Args: cobra.ExactArgs(1), Short: "Have an agent carry out the next phase of a task's plan, or all of them",
+		Long: `Have an agent carry out the first phase of the plan of task N that is not completed,
+check the project after it (` + "`reprise verify`" + `), and commit what it changed. With
+--all-phases go on until one is not completed. What was left in the middle is taken up
+where it was left.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := taskNumber(args[0])
+			if err != nil {
+				return err
+			}
+			flow, err := app.taskFlow(f)
+			if err != nil {
+				return err
+			}
+			list, err := flow.Implement(cmd.Context(), n, phase, all)
+			if err != nil && len(list) == 0 {
+				return flowError(err)
+			}
+			if serr := app.showSteps(list, f.asJSON); err == nil {
+				return serr
+			}
+			return flowError(err)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().IntVar(&phase, "phase", 0, "only this `PHASE`")
+	cmd.Flags().BoolVar(&all, "all-phases", false, "go on with the phases after it")
+	cmd.Flags().BoolVar(&f.noVerify, "no-verify", false, "do not run the project's checks after a phase")
+	cmd.MarkFlagsMutuallyExclusive("phase", "all-phases")
+	return cmd
+}
+
+// flowError gives an error of a step its exit code.
+func flowError(err error) error {
+	if errors.Is(err, run.ErrBadRequest) {
+		return exitWith(ExitUsage, err)
+	}
+	var deep *task.DelegationError
+	if errors.As(err, &deep) {
+		return exitWith(ExitConflict, err)
+	}
+	return taskError(err)
+}
+
+// showSteps says how steps went, and ends the program by it.
+func (a *App) showSteps(list []task.StepResult, asJSON bool) error {
+	code := ExitOK
+	for _, r := range list {
+		if r.Status != "completed" {
+			code = ExitFailure
+		}
+	}
+	if asJSON {
+		if err := printJSON(a.Out, list); err != nil {
+			return err
+		}
+		return exitWithCode(code)
+	}
+	style := a.Style()
+	for _, r := range list {
+		what := r.Op
+		if r.Phase > 0 {
+			what = fmt.Sprintf("%s phase %d", what, r.Phase)
+		}
+		colour := style.Yellow
+		if r.Status == "completed" {
+			colour = style.Green
+		}
+		fmt.Fprintf(a.Out, "task %d: %s %s", r.Number, what, colour(r.Status))
+		if r.Reason != "" {
+			fmt.Fprintf(a.Out, ": %s", term.SafeLine(r.Reason))
+		}
+		fmt.Fprintln(a.Out)
+		if r.Summary != "" {
+			fmt.Fprint(a.Out, indent(term.SafeText(r.Summary), "  "))
+			fmt.Fprintln(a.Out)
+		}
+		for _, f := range r.Files {
+			fmt.Fprintf(a.Out, "  %s\n", term.SafeLine(f))
+		}
+		if r.Next != "" {
+			fmt.Fprintf(a.Out, "  next: %s\n", term.SafeLine(r.Next))
+		}
+		if how := r.Recovery(); how != "" {
+			fmt.Fprintf(a.Out, "  %s\n", how)
+		}
+	}
+	return exitWithCode(code)
+}

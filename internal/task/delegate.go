@@ -1,0 +1,243 @@
+package task
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxDepth is how deep delegations may stand in one another: a command's agent has
+// depth 1, and one of depth 3 hands nothing further.
+const MaxDepth = 3
+
+// Timeouts of operations. What is not done by then is partial, not failed.
+func Timeouts(op string) time.Duration {
+	switch op {
+	case OpResearch:
+		return time.Hour
+	case OpPlan, OpRevise:
+		return 30 * time.Minute
+	case OpImplement:
+		return 2 * time.Hour
+	}
+	return 5 * time.Minute
+}
+
+// Variables of the environment that an agent of a delegation has.
+const (
+	DelegationVar = "REPRISE_DELEGATION"      // sess_…
+	PathVar       = "REPRISE_DELEGATION_PATH" // names of agents, joined by commas
+	ArtifactVar   = "REPRISE_ARTIFACT"        // where it is to write what it found
+)
+
+// Delegation is who does a step, and through whom it came to them.
+type Delegation struct {
+	Session string        `json:"session_id"`
+	Agent   string        `json:"agent_type"`
+	Path    []string      `json:"delegation_path"` // from the outermost, the agent last
+	Timeout time.Duration `json:"-"`
+}
+
+// Depth is how deep it stands.
+func (d Delegation) Depth() int { return len(d.Path) - 1 }
+
+// DelegationError says why a step is not handed on.
+type DelegationError struct {
+	Type string // CycleDetected or MaxDepthExceeded
+	Path []string
+}
+
+func (e *DelegationError) Error() string {
+	if e.Type == CycleDetected {
+		return fmt.Sprintf("delegation goes round in a circle: %s", strings.Join(e.Path, " → "))
+	}
+	return fmt.Sprintf("delegation is more than %d deep: %s; do this step yourself", MaxDepth, strings.Join(e.Path, " → "))
+}
+
+// NewSession is the id of a delegation: sess_, the seconds since 1970, and six random
+// digits and letters.
+func NewSession(now time.Time) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	for i := range b {
+		b[i] = letters[int(b[i])%len(letters)]
+	}
+	return fmt.Sprintf("sess_%d_%s", now.Unix(), b[:])
+}
+
+// Delegate hands a step to an agent. from is the path of who hands it on, as its
+// environment has it; empty is the program itself.
+func Delegate(from []string, agent, session string, timeout time.Duration) (Delegation, error) {
+	if len(from) == 0 {
+		from = []string{"orchestrator"}
+	}
+	path := append(slices.Clone(from), agent)
+	d := Delegation{Session: session, Agent: agent, Path: path, Timeout: timeout}
+	if slices.Contains(from, agent) {
+		return d, &DelegationError{CycleDetected, path}
+	}
+	if d.Depth() > MaxDepth {
+		return d, &DelegationError{MaxDepthExceeded, path}
+	}
+	return d, nil
+}
+
+// ParsePath reads a path from the environment.
+func ParsePath(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+// Return is what an agent says at the end of a step.
+type Return struct {
+	Status    string      `json:"status"`
+	Summary   string      `json:"summary"`
+	Artifacts []string    `json:"artifacts"`
+	Metadata  ReturnAbout `json:"metadata"`
+	Errors    []ReturnErr `json:"errors"`
+	NextSteps string      `json:"next_steps"`
+}
+
+// ReturnAbout is who says it.
+type ReturnAbout struct {
+	Session  string   `json:"session_id"`
+	Duration float64  `json:"duration_seconds,omitempty"`
+	Agent    string   `json:"agent_type"`
+	Depth    int      `json:"delegation_depth"`
+	Path     []string `json:"delegation_path"`
+}
+
+// ReturnErr is one thing that went wrong.
+type ReturnErr struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// UnmarshalJSON takes a bare text for an error without a type, which agents like to
+// write.
+func (e *ReturnErr) UnmarshalJSON(data []byte) error {
+	type plain ReturnErr
+	if json.Unmarshal(data, (*plain)(e)) == nil {
+		return nil
+	}
+	e.Type = "unknown"
+	return json.Unmarshal(data, &e.Message)
+}
+
+// maxSummary is in characters.
+const maxSummary = 1000
+
+var session = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sess_\d{1,12}_[a-z0-9]{6}$`) })
+
+// ParseReturn reads an agent's last words: a JSON object, alone, in a fence, or behind
+// other words. The error says what is amiss, for the agent to mend.
+func ParseReturn(text string, d Delegation, root string) (Return, error) {
+	r, err := findReturn(text)
+	if err != nil {
+		return Return{}, err
+	}
+	return r, r.check(d, root)
+}
+
+func findReturn(text string) (Return, error) {
+	first := errors.New("there is no JSON object in it")
+	for at := strings.LastIndexByte(text, '{'); at >= 0; at = strings.LastIndexByte(text[:at], '{') {
+		if !strings.Contains(text[at:], `"status"`) {
+			continue
+		}
+		var r Return
+		dec := json.NewDecoder(strings.NewReader(text[at:]))
+		if err := dec.Decode(&r); err != nil {
+			var syntax *json.SyntaxError
+			if !errors.As(err, &syntax) {
+				first = fmt.Errorf("it is not in the form that was asked for: %w", err)
+			}
+			continue
+		}
+		if r.Status != "" {
+			return r, nil
+		}
+	}
+	return Return{}, first
+}
+
+func (r Return) check(d Delegation, root string) error {
+	var wrong []string
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	if !slices.Contains([]string{"completed", "failed", "partial", "blocked"}, r.Status) {
+		say("status is %q, not completed, failed, partial or blocked", r.Status)
+	}
+	switch n := utf8.RuneCountInString(strings.TrimSpace(r.Summary)); {
+	case n == 0:
+		say("summary is empty")
+	case n > maxSummary:
+		say("summary has %d characters, at most %d are read", n, maxSummary)
+	}
+	switch {
+	case !session().MatchString(r.Metadata.Session):
+		say("metadata.session_id is %q, not %s", r.Metadata.Session, d.Session)
+	case r.Metadata.Session != d.Session:
+		say("metadata.session_id is %s, which is another session's: this one is %s", r.Metadata.Session, d.Session)
+	}
+	for _, a := range r.Artifacts {
+		if err := Inside(root, a); err != nil {
+			say("%v", err)
+		}
+	}
+	if wrong == nil {
+		return nil
+	}
+	return errors.New(strings.Join(wrong, "; "))
+}
+
+// Inside says what is wrong with a file that an agent names: it must exist, below
+// root, by way of no link that leads out.
+func Inside(root, name string) error {
+	p := filepath.FromSlash(name)
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(root, p)
+	}
+	real, err := filepath.EvalSymlinks(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("artifact %s does not exist", name)
+	}
+	if err != nil {
+		return fmt.Errorf("artifact %s: %w", name, err)
+	}
+	top, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(top, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("artifact %s lies outside of the project", name)
+	}
+	if fi, err := os.Stat(real); err == nil && fi.IsDir() {
+		return fmt.Errorf("artifact %s is a directory: name the files", name)
+	}
+	return nil
+}
+
+// ReturnSchema is the JSON Schema of a Return, for clients that can be held to one.
+func ReturnSchema(session string) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteString(`{"type":"object","required":["status","summary","artifacts","metadata"],"properties":{` +
+		`"status":{"enum":["completed","failed","partial","blocked"]},"summary":{"type":"string","minLength":1,"maxLength":` + strconv.Itoa(maxSummary) + `},` +
+		`"artifacts":{"type":"array","items":{"type":"string"}},"next_steps":{"type":"string"},` +
+		`"errors":{"type":"array","items":{"type":"object","required":["type","message"],"properties":{"type":{"type":"string"},"message":{"type":"string"}}}},` +
+		`"metadata":{"type":"object","required":["session_id"],"properties":{"session_id":{"const":"` + session + `"},"duration_seconds":{"type":"number"},` +
+		`"agent_type":{"type":"string"},"delegation_depth":{"type":"integer"},"delegation_path":{"type":"array","items":{"type":"string"}}}}}}`)
+	return b.Bytes()
+}
