@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	mdLink = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
-	mdCode = regexp.MustCompile("`([^`\n]+)`")
+	mdLink  = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	mdCode  = regexp.MustCompile("`([^`\n]+)`")
 	mdBlock = regexp.MustCompile(`(?m)^(?: {4}|\t).*$`) // indented code
 	// namedPath is a path of this tree in code: a directory of ours, then names.
 	namedPath = regexp.MustCompile(`^(?:cmd|docs|e2e|internal|script|testdata)(?:/[A-Za-z0-9_.-]+)+/?$`)
