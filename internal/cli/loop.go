@@ -58,7 +58,7 @@ type loopFlags struct {
 	maxTokens                                          int64
 	labels                                             []string
 	untilEmpty, unattended, inPlace, quiet             bool
-	delay, stall, timeout, backoffMax, backoffUnit     time.Duration
+	delay, stall, timeout, backoffUnit                 time.Duration
 }
 
 func newLoopRunCmd(app *App) *cobra.Command {
@@ -234,7 +234,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	}
 	opt.Queue = q
 	opt.Configure = func(r *run.Request) { a.configureWork(home, r) }
-	check, err := a.loopCheck(home)
+	check, err := a.loopCheck()
 	if err != nil {
 		return opt, err
 	}
@@ -328,7 +328,7 @@ func (a *App) claudeKeys() map[string]json.RawMessage {
 
 // loopCheck has the project's checks run in a place; nil where it has none, or none that
 // the user has approved.
-func (a *App) loopCheck(home *config.Home) (func(context.Context, loop.Place, run.Record) (loop.Checked, error), error) {
+func (a *App) loopCheck() (func(context.Context, loop.Place, run.Record) (loop.Checked, error), error) {
 	home, trust, err := verifyHome(a)
 	if err != nil {
 		return nil, err
