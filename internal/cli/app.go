@@ -140,11 +140,39 @@ func (a *App) Home() (*config.Home, error) {
 		return a.home, nil
 	}
 	home, err := config.Open(a.Env, a.ConfigFlag)
+	var taken *config.NameTakenError
+	if errors.As(err, &taken) && a.sameHistory(taken) {
+		home, err = config.Open(a.Env, a.ConfigFlag)
+	}
 	if err != nil {
 		return nil, err
 	}
 	a.home = home
 	return home, nil
+}
+
+// sameHistory lets a clone have its project's name that only git can tell to be
+// one: both checkouts begin with the same commit. It is written down, so that the
+// programs which do not ask git know it too.
+func (a *App) sameHistory(taken *config.NameTakenError) bool {
+	ctx := context.Background()
+	commit := rootCommit(ctx, a, taken.Root)
+	if commit == "" || commit != rootCommit(ctx, a, taken.By) {
+		return false
+	}
+	paths, err := config.FindPaths(a.Env)
+	if err != nil {
+		return false
+	}
+	for _, root := range []string{taken.By, taken.Root} { // the older one first: it says which commit the name's is
+		env := a.Env
+		env.Dir = root
+		p, err := config.FindProject(env, root)
+		if err != nil || p == nil || p.Name != taken.Name || paths.Claim(ctx, p, commit, a.Now()) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Logger is reprise's own log. Its file is made at the first line.

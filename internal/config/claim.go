@@ -35,8 +35,8 @@ type NameTakenError struct {
 }
 
 func (e *NameTakenError) Error() string {
-	return fmt.Sprintf("project name %q is taken by %s, and %s is not a clone of it; "+
-		"give this one another name in %s, or, if the other is gone for good, remove it first",
+	return fmt.Sprintf("project name %q is taken by %s, and nothing shows that %s is a clone of it; "+
+		"if it is one, run `reprise init --yes` there; if not, give this one another name in %s",
 		e.Name, e.By, e.Root, ProjectFile(e.Root))
 }
 
@@ -47,7 +47,8 @@ func claimFile(paths Paths, name string) string {
 // CheckName tells whether p's name stands for another project on this machine
 // (*NameTakenError). It reads, and never writes. Two checkouts are the same
 // project when they are the same directory, worktrees of one repository, clones
-// with the same origin, or when the directory that had the name is gone.
+// with the same origin, one the origin of the other, or when the directory that
+// had the name is gone.
 func CheckName(paths Paths, p *Project) error { return paths.CheckClaim(p, "") }
 
 // CheckClaim is CheckName that also knows the id of the repository's first
@@ -64,11 +65,12 @@ func (c *claim) check(p *Project, rootCommit string) error {
 	if rootCommit != "" && rootCommit == c.RootCommit {
 		return nil
 	}
-	if remote := originOf(p.Main); remote != "" && remote == c.Remote {
+	remote := originOf(p.Main)
+	if remote != "" && remote == c.Remote {
 		return nil
 	}
 	for _, root := range slices.Backward(c.Roots) {
-		if sameFile(root, p.Main) {
+		if sameFile(root, p.Main) || related(root, originOf(root), p.Main, remote) {
 			return nil
 		}
 	}
@@ -154,6 +156,15 @@ func (paths Paths) Claim(ctx context.Context, p *Project, rootCommit string, now
 
 func (c *claim) has(p *Project) bool {
 	return c != nil && slices.ContainsFunc(c.Roots, func(r string) bool { return sameFile(r, p.Main) })
+}
+
+// related tells whether two checkouts have one origin by now, which the register
+// need not know yet, or one is the origin of the other.
+func related(a, originA, b, originB string) bool {
+	of := func(origin, root string) bool {
+		return filepath.IsAbs(origin) && sameFile(strings.TrimSuffix(filepath.Clean(origin), string(filepath.Separator)+".git"), root)
+	}
+	return originA != "" && originA == originB || of(originA, b) || of(originB, a)
 }
 
 // originOf reads the origin's address out of a checkout's .git/config and

@@ -422,6 +422,27 @@ func TestClaim(t *testing.T) {
 	if err := claim(local, ""); err != nil {
 		t.Errorf("known now: %v", err)
 	}
+	late := project(t, mkdir(t, env.Dir, "late"), "lib")
+	write(t, filepath.Join(late, ".git", "config"), "[core]\n\tbare = false\n")
+	if err := claim(late, ""); err != nil {
+		t.Fatal(err)
+	}
+	for name, url := range map[string]string{"of it": late, "of its .git": filepath.Join(late, ".git")} {
+		p := project(t, mkdir(t, env.Dir, name), "lib")
+		origin(p, url)
+		if err := claim(p, ""); err != nil {
+			t.Errorf("a clone %s: %v", name, err)
+		}
+	}
+	other := project(t, mkdir(t, env.Dir, "other"), "lib")
+	origin(other, "https://example.org/lib")
+	if err := claim(other, ""); !errors.As(err, &taken) || !strings.Contains(err.Error(), "reprise init --yes") {
+		t.Errorf("one with another origin: %v", err)
+	}
+	origin(late, "git@example.org:lib")
+	if err := claim(other, ""); err != nil {
+		t.Errorf("the first got its origin after its name: %v", err)
+	}
 	for _, dir := range []string{one, clone, local} {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
