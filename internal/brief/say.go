@@ -8,8 +8,15 @@ import (
 	"reprise/internal/recall"
 )
 
-// summaryMost is the most bytes of a summary in a brief.
-const summaryMost = 480
+const (
+	// summaryMost is the most bytes of a summary or a turn in a brief.
+	summaryMost = 480
+	// answerLeast is how many characters an answer has that says more than that
+	// it is done.
+	answerLeast = 16
+
+	asked = "Asked: " // what the text of a turn begins with
+)
 
 // says is the text of a recalled thing, each thing once: what was worked out
 // from events has in its title all that there is to tell, and its text is the
@@ -23,10 +30,10 @@ func says(r recall.Result, others []recall.Result) string {
 	case title == "":
 	case r.Class == recall.ClassPattern, r.Class == recall.ClassAntiPattern:
 		return title
+	case r.Class == recall.ClassEpisode && strings.HasPrefix(r.Text, asked):
+		return turn(r.Text)
 	case r.Class == recall.ClassEpisode && r.Confidence > 0 && (len(r.Keys) > 0 || r.Author == "user"):
 		return title
-	case r.Class == recall.ClassEpisode && strings.HasPrefix(text, "Asked: "):
-		return text // begins with what the title is
 	case r.Class == recall.ClassSummary && strings.HasPrefix(r.Text, "Task: "):
 		return summary(title, r.Text, others)
 	case !strings.Contains(text, title):
@@ -50,7 +57,7 @@ func summary(title, text string, others []recall.Result) string {
 		switch {
 		case isTask:
 			title += ": " + task
-		case counts.MatchString(line), isAnswer && utf8.RuneCountInString(answer) < 16, line == "", saidBy(line, others):
+		case counts.MatchString(line), isAnswer && utf8.RuneCountInString(answer) < answerLeast, line == "", saidBy(line, others):
 		default:
 			kept = append(kept, line)
 		}
@@ -58,11 +65,26 @@ func summary(title, text string, others []recall.Result) string {
 	if len(kept) == 0 {
 		return ""
 	}
-	out := title + ". " + strings.Join(kept, " ⏎ ")
-	if len(out) > summaryMost {
-		out = strings.ToValidUTF8(out[:summaryMost], "") + "…"
+	return atMost(title + ". " + strings.Join(kept, " ⏎ "))
+}
+
+// turn is a prompt with what came of it. One of which nothing is known but what
+// was asked, and perhaps which commands ran, teaches nothing.
+func turn(text string) string {
+	for line := range strings.SplitSeq(text, "\n") {
+		answer, isAnswer := strings.CutPrefix(line, "Answered: ")
+		if isAnswer && utf8.RuneCountInString(answer) >= answerLeast || strings.HasPrefix(line, "Edited: ") || strings.HasPrefix(line, "The turn ended by an error") {
+			return atMost(text)
+		}
 	}
-	return out
+	return ""
+}
+
+func atMost(s string) string {
+	if len(s) > summaryMost {
+		return strings.ToValidUTF8(s[:summaryMost], "") + "…"
+	}
+	return s
 }
 
 // saidBy says that another result, and no summary, has nearly all words of a line

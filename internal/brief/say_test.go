@@ -48,3 +48,31 @@ func TestOneThingOneLine(t *testing.T) {
 		}
 	}
 }
+
+// What was asked alone is no memory: a prompt is answered with what came of
+// earlier ones. The key is the one that every episode has.
+func TestBarePrompts(t *testing.T) {
+	turn := func(id, text string) recall.Result {
+		r := doc(id, "Asked: tidy the cart\n"+text)
+		r.Class, r.Title, r.Confidence, r.Keys, r.Author = recall.ClassEpisode, "tidy the cart", 0.4, []string{"c-1"}, "user"
+		return r
+	}
+	none := turn("ep-none", "")
+	none.Text = "Asked: tidy the cart"
+	o := Options{Budgets: DefaultBudgets(), Recall: answers(none, turn("ep-done", "Answered: Done."), turn("ep-ran", "Ran: `ls`"),
+		turn("ep-told", "Answered: The sum is kept in cents now."), turn("ep-edit", "Edited: cart.py"), turn("ep-broke", "The turn ended by an error: rate limit"))}
+	b, err := Make(t.Context(), o, Request{At: Prompt, Text: "tidy the cart please"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"ep-none", "ep-done", "ep-ran"} {
+		if strings.Contains(b.Text, id) || b.Dropped[id] != "empty" {
+			t.Errorf("%s is told:\n%s", id, b.Text)
+		}
+	}
+	for _, want := range []string{"⏎ Answered: The sum", "⏎ Edited: cart.py", "⏎ The turn ended"} {
+		if !strings.Contains(b.Text, want) {
+			t.Errorf("%q is not told:\n%s", want, b.Text)
+		}
+	}
+}
