@@ -218,7 +218,7 @@ func join(d, c dialect.Decision) dialect.Decision {
 }
 
 // Judges reports whether an event asks whether a tool may run.
-func Judges(k dialect.Kind) bool { return k == dialect.ToolBefore || k == dialect.PermissionAsked }
+func Judges(k dialect.Kind) bool { return k.Judged() }
 
 // lines puts two texts below each other.
 func lines(a, b string) string {

@@ -128,6 +128,15 @@ func (d Doctor) hooksOf(h InstalledHooks) []Finding {
 	default:
 		out = one(OK, "", "%s: %d hooks", where, len(h.Hooks))
 	}
+	var short []string
+	for _, x := range h.Hooks {
+		if x.short(h.Client) {
+			short = append(short, fmt.Sprintf("%s after %g s in place of %d", x.Event, x.Seconds, hookTimeout(h.Client, x.Event)))
+		}
+	}
+	if len(short) > 0 {
+		out = append(out, one(Warn, again, "%s: the client gives up too early on %s, and then does what it would do without the hook", where, strings.Join(short, ", "))...)
+	}
 	if h.Client == "codex" {
 		out = append(out, d.codexTrust(h)...)
 	}

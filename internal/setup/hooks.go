@@ -22,10 +22,16 @@ func HookClients() []string { return []string{"claude-code", "codex", "gemini", 
 // a last resort, well above the hook program's own deadline for the event: a
 // client that cuts a hook off lets the tool run.
 func hookTimeout(client, event string) int {
-	if ms := dialect.GateMS(hookWord(client), event); ms > 0 {
+	word := hookWord(client)
+	if ms := dialect.GateMS(word, event); ms > 0 {
 		return ms/1000 + 15
 	}
-	return max(10, dialect.DeadlineMS(hookWord(client), event)/1000+8)
+	if dialect.Judged(word, event) {
+		// The guard may let a call wait for a person until shortly before the time
+		// that the client grants of itself, so a shorter one must not be written.
+		return max(10, (dialect.ClientMS(word, event)+999)/1000)
+	}
+	return max(10, dialect.DeadlineMS(word, event)/1000+8)
 }
 
 // hookSpec is one hook that is put into a client.
@@ -484,6 +490,14 @@ func stripOwn(e any, client string) bool {
 type Hook struct {
 	Event   string `json:"event"`
 	Command string `json:"command"`
+	// Seconds is after how long the client gives up on it; 0 where the client's
+	// own default holds.
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+// short reports whether the client gives up on the hook before we may be through.
+func (h Hook) short(client string) bool {
+	return h.Seconds > 0 && h.Seconds < float64(hookTimeout(client, h.Event))
 }
 
 // FindHooks are our hooks in a client's file, in the order of [HookEvents]. An
@@ -511,7 +525,10 @@ func FindHooks(file, client string) ([]Hook, error) {
 		if !ok {
 			continue
 		}
-		var h struct{ Command, Bash, Powershell string }
+		var h struct {
+			Command, Bash, Powershell string
+			Timeout, TimeoutSec       any // what is no number the client has to complain of
+		}
 		std := v.Clone()
 		std.Standardize()
 		std.BeforeExtra, std.AfterExtra = nil, nil
@@ -520,10 +537,22 @@ func FindHooks(file, client string) ([]Hook, error) {
 		}
 		for _, c := range []string{h.Command, h.Bash, h.Powershell} {
 			if c != "" {
-				out = append(out, Hook{Event: event, Command: c})
+				out = append(out, Hook{Event: event, Command: c, Seconds: seconds(client, h.Timeout, h.TimeoutSec)})
 				break
 			}
 		}
 	}
 	return out, nil
+}
+
+// seconds is a hook's timeout as a client counts it; 0 where there is none.
+func seconds(client string, timeout, timeoutSec any) float64 {
+	v, _ := timeout.(float64)
+	if client == "copilot" && timeoutSec != nil {
+		v, _ = timeoutSec.(float64)
+	}
+	if m := dialect.ManifestOf(hookWord(client)); m != nil && m.Unit == "ms" {
+		v /= 1000
+	}
+	return v
 }

@@ -196,6 +196,16 @@ func GateMS(client, name string) int {
 	return 0
 }
 
+// Judged reports whether events of the kind ask whether a tool may run: silence
+// lets it.
+func (k Kind) Judged() bool { return k == ToolBefore || k == PermissionAsked }
+
+// Judged is [Kind.Judged] of the client's event of that name.
+func Judged(client, name string) bool {
+	s := specOf(client, name)
+	return s != nil && s.Kind.Judged()
+}
+
 // Our own deadlines, in milliseconds. A tool waits for its hooks, so they get
 // little; a session's start and a prompt may look something up; a gate before
 // the end of a turn runs tests, and gets what its client grants less some.
