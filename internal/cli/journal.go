@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -377,7 +378,11 @@ for the agent that works here; ` + "`reprise handoff accept ID`" + ` takes one, 
 			}
 			n := e
 			n.Text = text
-			return j.add(ctx, app, n, asJSON)
+			if err := j.add(ctx, app, n, asJSON); err != nil || asJSON {
+				return err
+			}
+			fmt.Fprintf(app.Out, "It waits for %s; `reprise state sync` brings it to other machines.\n", term.SafeLine(cmp.Or(n.To, "whoever takes it")))
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&e.To, "to", "", "the `AGENT` that it is for (default: anyone)")

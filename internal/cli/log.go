@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,8 +88,12 @@ func showLog(cmd *cobra.Command, app *App, o logOptions, args []string) error {
 	if o.limit > 0 && len(list) > o.limit {
 		list = list[len(list)-o.limit:]
 	}
+	shown, err := withClaims(ctx, repo, list)
+	if err != nil {
+		return stateError(err)
+	}
 	if o.asJSON {
-		return printJSON(app.Out, append([]staterepo.LogEntry{}, list...))
+		return printJSON(app.Out, shown)
 	}
 	if o.all {
 		showActive(app, all)
@@ -96,7 +101,7 @@ func showLog(cmd *cobra.Command, app *App, o logOptions, args []string) error {
 	if len(list) == 0 {
 		return emptyLog(app, o)
 	}
-	printLog(app, list, o.graph)
+	printLog(app, shown, o.graph)
 	return nil
 }
 
@@ -106,6 +111,29 @@ func emptyLog(app *App, o logOptions) error {
 	}
 	fmt.Fprintln(app.Err, "no entries")
 	return nil
+}
+
+// withClaims are the entries with who has accepted what: a handoff's own status is
+// that of the moment when it was left.
+func withClaims(ctx context.Context, repo *staterepo.Repo, list []staterepo.LogEntry) ([]staterepo.Handoff, error) {
+	taken := map[string]string{}
+	if slices.ContainsFunc(list, func(e staterepo.LogEntry) bool { return e.Type == mdfile.TypeHandoff }) {
+		handoffs, err := repo.Handoffs(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range handoffs {
+			taken[h.ID] = h.AcceptedBy
+		}
+	}
+	out := []staterepo.Handoff{}
+	for _, e := range list {
+		if taken[e.ID] != "" && e.Status == "pending" {
+			e.Status = "in_progress"
+		}
+		out = append(out, staterepo.Handoff{LogEntry: e, AcceptedBy: taken[e.ID]})
+	}
+	return out, nil
 }
 
 // showActive is the table of agents: what each was last at.
@@ -132,7 +160,7 @@ func showActive(app *App, list []staterepo.LogEntry) {
 
 func agentOf(e staterepo.LogEntry) string { return strings.TrimPrefix(e.Branch, "agent-") }
 
-func printLog(app *App, list []staterepo.LogEntry, graph bool) {
+func printLog(app *App, list []staterepo.Handoff, graph bool) {
 	style := app.Style()
 	var lanes []string
 	for _, e := range list {
@@ -163,7 +191,10 @@ func printLog(app *App, list []staterepo.LogEntry, graph bool) {
 			before[e.Branch] = e.ID
 		}
 		status := ""
-		if slices.Contains(staterepo.Statuses(), e.Status) {
+		switch {
+		case e.AcceptedBy != "":
+			status = " accepted by " + term.SafeLine(e.AcceptedBy)
+		case slices.Contains(staterepo.Statuses(), e.Status):
 			status = " " + e.Status
 		}
 		if e.State.Status != mdfile.StatusActive {
@@ -172,7 +203,7 @@ func printLog(app *App, list []staterepo.LogEntry, graph bool) {
 		if e.To != "" {
 			status += " → " + term.SafeLine(e.To)
 		}
-		fmt.Fprintf(app.Out, "%s%s  %s  %s  %s%s  %s%s\n", prefix, e.Time.Format("2006-01-02 15:04"), style.Dim(e.ID), term.SafeLine(cmp.Or(e.Agent, agentOf(e))),
+		fmt.Fprintf(app.Out, "%s%s  %s  %s  %s%s  %s%s\n", prefix, e.Time.Format("2006-01-02 15:04"), style.Dim(e.ID), term.SafeLine(cmp.Or(e.Agent, agentOf(e.LogEntry))),
 			style.Cyan(term.SafeLine(e.Type)), term.SafeLine(status), term.SafeLine(e.Title()), style.Dim(term.SafeLine(links)))
 	}
 }
@@ -213,11 +244,19 @@ func newLogShowCmd(app *App) *cobra.Command {
 			if err != nil {
 				return stateError(err)
 			}
+			shown, err := withClaims(cmd.Context(), repo, []staterepo.LogEntry{e})
+			if err != nil {
+				return stateError(err)
+			}
+			e, by := shown[0].LogEntry, shown[0].AcceptedBy
 			if asJSON {
-				return printJSON(app.Out, e)
+				return printJSON(app.Out, shown[0])
 			}
 			_, text := e.Render()
 			fmt.Fprintf(app.Out, "%s\n%s", app.Style().Dim(e.Branch+":"+e.File), term.SafeText(string(text)))
+			if by != "" {
+				fmt.Fprintf(app.Out, "%s\n", app.Style().Dim("accepted by "+term.SafeLine(by)))
+			}
 			return nil
 		},
 	}
