@@ -75,6 +75,10 @@ func (j *job) read() {
 }
 
 func (j *job) run(ctx context.Context, sub string) error {
+	// Before anything is looked up in it.
+	if err := j.snap.Intact(); err != nil {
+		return err
+	}
 	dir, err := j.dir(sub)
 	if err != nil {
 		return err

@@ -292,7 +292,9 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 			return nil
 		}
 	}
-	if err := v.checks(ctx, r, snap); err != nil {
+	if err := v.checks(ctx, r, snap); errors.Is(err, tree.ErrReplaced) {
+		return nil // said, as a failure
+	} else if err != nil {
 		return err
 	}
 	// With nothing changed the base is this very tree.
@@ -308,7 +310,7 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 // is known to have ended.
 func (v *Verifier) release(snap *tree.Snapshot, r *Result) {
 	let := snap.Remove
-	if v.o.Keep && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.running }) {
+	if v.o.Keep && snap.Intact() == nil && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.running }) {
 		let = snap.Release
 	}
 	if err := let(); err != nil {
@@ -343,6 +345,10 @@ func (v *Verifier) checks(ctx context.Context, r *Result, snap *tree.Snapshot) e
 		}
 		v.o.Step("check " + c.Name)
 		res := v.check(ctx, c, snap, v.sub, r.ID)
+		if err := snap.Intact(); err != nil {
+			r.replaced(res, list[i+1:], err)
+			return err
+		}
 		dirty, err := v.changes(ctx, snap, &res)
 		r.Checks = append(r.Checks, res)
 		switch {
@@ -357,6 +363,19 @@ func (v *Verifier) checks(ctx context.Context, r *Result, snap *tree.Snapshot) e
 		}
 	}
 	return nil
+}
+
+// replaced notes the check that put something else in the place of its copy of the
+// tree, and that none of the others runs: it would run there.
+func (r *Result) replaced(res CheckResult, rest []config.Check, err error) {
+	res.Status, res.Problem = Failed, strings.TrimPrefix(res.Problem+"; "+err.Error(), "; ")
+	r.Checks = append(r.Checks, res)
+	for _, c := range rest {
+		r.Checks = append(r.Checks, CheckResult{Name: c.Name, Command: c.Command(), Level: levelOf(c), Status: Skipped, Problem: "a check before it replaced the directory that it would have run in"})
+	}
+	r.Status, r.Stamp = Failed, ""
+	r.Issues = append(r.Issues, Issue{Level: blocking, Gate: "tree",
+		Message: fmt.Sprintf("the check %s replaced the directory that it ran in, and checks must not reach any other: correct its command (%s)", res.Name, res.Command)})
 }
 
 // changes looks at what a check did to its snapshot.
@@ -427,6 +446,10 @@ func (v *Verifier) regressions(ctx context.Context, r *Result, excuses bool) {
 				}
 			}
 			b := v.check(ctx, c, snap, v.sub, id)
+			if err := snap.Intact(); err != nil {
+				v.o.Warn("how checks went at the base is not known: "+c.Name, err)
+				return
+			}
 			if b.Status == Error {
 				continue
 			}

@@ -239,6 +239,54 @@ func TestChecksThatMisbehave(t *testing.T) {
 	}
 }
 
+// A check that puts a link to the real tree, or anything else, in the place of its
+// copy has failed, and no other check runs: it would run there. The same goes
+// for checks at the base, which then excuse nothing.
+func TestReplacedCopyEndsTheVerification(t *testing.T) {
+	for name, line := range map[string]string{
+		"a link to the tree":        `cd / && rm -rf "$OLDPWD" && ln -s "$HOME/work" "$OLDPWD"`,
+		"another directory":         `up=$(dirname "$PWD") && mkdir ../other && cd / && mv "$OLDPWD" "$OLDPWD-old" && mv "$up/other" "$OLDPWD"`,
+		"the directory above":       `up=$(dirname "$PWD") && cd / && mv "$up" "$up-old" && mkdir -p "$HOME/x" && ln -s "$HOME/x" "$up" && ln -s "$HOME/work" "$HOME/x/tree"`,
+		"a link, and it fails":      `cd / && rm -rf "$OLDPWD" && ln -s "$HOME/work" "$OLDPWD"; exit 1`,
+		"a file":                    `cd / && rm -rf "$OLDPWD" && echo x > "$OLDPWD"`,
+		"a link that leads nowhere": `cd / && rm -rf "$OLDPWD" && ln -s /nowhere "$OLDPWD"`,
+	} {
+		for _, keep := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", kept ", keep), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, sh("x", line), sh("after", "echo evil > a.txt"))
+				w.o.Sandbox, w.o.Keep = "off", keep
+				w.commit()
+				w.put("d/b.txt", "changed\n")
+				r := w.run(Request{Trigger: Stop, Regressions: true})
+				if r.Status != Failed || len(r.Blocking()) == 0 || !strings.Contains(fmt.Sprint(r.Issues), "replaced the directory") {
+					t.Errorf("%s %+v", r.Status, r.Issues)
+				}
+				if len(r.Checks) != 2 || r.Checks[0].Status != Failed || r.Checks[1].Status != Skipped {
+					t.Errorf("%+v", r.Checks)
+				}
+				if _, err := os.Stat(filepath.Join(w.work, "a.txt")); err != nil {
+					t.Error(err)
+				}
+				for _, name := range w.left() {
+					if strings.HasSuffix(name, "-old") { // where the check put it
+						_ = os.RemoveAll(filepath.Join(w.o.Snapshots, name))
+					}
+				}
+			})
+		}
+	}
+	t.Run("at the base", func(t *testing.T) {
+		w := newWorld(t, sh("x", `test -e new || { cd / && rm -rf "$OLDPWD" && ln -s "$HOME/work" "$OLDPWD"; }; exit 1`), sh("y", "test -e new || echo evil > a.txt; exit 1"))
+		w.o.Sandbox = "off"
+		w.commit()
+		w.put("new", "x")
+		if r := w.run(Request{Trigger: Stop, Regressions: true}); r.Status != Failed || r.Checks[0].Excused || r.Checks[1].AtBase != "" {
+			t.Errorf("%s %+v", r.Status, r.Checks)
+		}
+	})
+}
+
 func TestRegressions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sh("tests", "cat results.txt; ! grep -q FAIL results.txt"))

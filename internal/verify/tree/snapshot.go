@@ -54,6 +54,8 @@ type Snapshot struct {
 	sums  map[string][]byte // of the files, where they are known
 	moved []Entry           // what was carried along
 
+	places []place // what the copy stands in, the outermost first
+
 	slot    bool // Root is a slot
 	stale   bool // the copy may hold what an earlier snapshot, or try, left
 	foreign bool // Root is somebody else's
@@ -124,8 +126,63 @@ func (t Tree) snapshot(ctx context.Context, o SnapshotOptions) (s *Snapshot, err
 	if s.Listing, err = s.Tree.List(ctx, o.Now()); err != nil {
 		return s, err
 	}
+	if err := s.remember(o.Dir); err != nil {
+		return s, err
+	}
 	o.Step("made")
 	return s, nil
+}
+
+// ErrReplaced says that a snapshot's directory is not the one that was made: what
+// works in it by its path works somewhere else, perhaps in the real tree.
+var ErrReplaced = errors.New("the directory of the copy was replaced")
+
+// place is a directory as it was when the snapshot was made.
+type place struct {
+	dir string
+	fi  fs.FileInfo
+}
+
+// remember notes which directories the snapshot is in. They are looked at by
+// their real path: what leads to them from above was there before any check.
+func (s *Snapshot) remember(dir string) error {
+	for _, d := range []string{dir, s.Root, s.Tree.Top} {
+		look := os.Lstat
+		if d == dir {
+			look = os.Stat // a cache may well be reached through a link
+		}
+		fi, err := look(d)
+		if err != nil {
+			return err
+		}
+		if !os.SameFile(fi, fi) { // on Windows this reads which file it is, now and not later
+			return fmt.Errorf("%s: it cannot be told which directory it is", d)
+		}
+		s.places = append(s.places, place{d, fi})
+	}
+	return nil
+}
+
+// Intact is [ErrReplaced] where the snapshot's path leads to anything but the
+// directory that was made for it. One that is gone leads nowhere, and is intact.
+func (s *Snapshot) Intact() error {
+	for i, p := range s.places {
+		look := os.Lstat
+		if i == 0 {
+			look = os.Stat
+		}
+		fi, err := look(p.dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%w, or cannot be looked at: %w", ErrReplaced, err)
+		}
+		if !fi.IsDir() || !os.SameFile(fi, p.fi) {
+			return ErrReplaced
+		}
+	}
+	return nil
 }
 
 // fromTree copies what the tree is now.
