@@ -31,11 +31,13 @@ recorded and the next one knows; its MCP server; and the skill that says how to
 use it. Without CLIENT, every client found on this machine.
 
 CLIENT is one of ` + strings.Join(setup.Clients(), ", ") + `.
-The last three have no hooks that reprise knows; they get the server.
+Of these ` + strings.Join(withoutHooks(), ", ") + ` have no hooks that reprise
+knows; they get the server.
 
 Everything else in the files stays as it is, to the byte, and doing it again
-changes nothing. At a terminal it asks first; --dry-run shows the difference. --remove takes it all out
-again: where nothing else was changed since, the files are what they were before.`,
+changes nothing. At a terminal it asks first; --dry-run shows the difference.
+--remove takes it all out again: where nothing else was changed since, the files
+are what they were before.`,
 		Example: `  reprise setup --dry-run
   reprise setup claude-code codex
   reprise setup --remove`,
@@ -54,6 +56,11 @@ again: where nothing else was changed since, the files are what they were before
 	f.BoolVar(&o.noHooks, "no-hooks", false, "leave the hooks out")
 	f.BoolVar(&o.noSkill, "no-skill", false, "leave the skill out")
 	return cmd
+}
+
+// withoutHooks are the clients that have none.
+func withoutHooks() []string {
+	return slices.DeleteFunc(setup.Clients(), func(c string) bool { return slices.Contains(setup.HookClients(), c) })
 }
 
 func runSetup(ctx context.Context, app *App, o setupOptions, args []string) error {
