@@ -19,7 +19,8 @@ const (
 	// about four characters; also what a lean instructions file should not pass.
 	InstructionsBudget = 500
 
-	beginMark = "<!-- reprise:begin (managed by `reprise mcp install`; edit outside these lines) -->"
+	// beginMark's words may change: the section is found by how it begins.
+	beginMark = "<!-- reprise:begin (managed by `reprise setup --with-instructions`; edit outside these lines) -->"
 	endMark   = "<!-- reprise:end -->"
 )
 

@@ -410,7 +410,11 @@ func TestInstructions(t *testing.T) {
 				t.Errorf("again: %+v %v", changes, err)
 			}
 			// An old section is replaced where it is.
-			put(t, target.Doc, strings.Replace(with, "spawn_agent", "old_words", 1)+"after\n")
+			if !strings.Contains(with, "managed by `reprise setup --with-instructions`") {
+				t.Errorf("the mark names another command: %q", with)
+			}
+			was := strings.Replace(with, "reprise setup --with-instructions", "reprise mcp install", 1)
+			put(t, target.Doc, strings.Replace(was, "spawn_agent", "old_words", 1)+"after\n")
 			if _, err := s.Install(t.Context(), req); err != nil || get(t, target.Doc) != with+"after\n" {
 				t.Errorf("%v %q", err, get(t, target.Doc))
 			}
