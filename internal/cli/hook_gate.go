@@ -49,7 +49,8 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 		k.warn("no gate", err)
 		return dialect.Decision{}
 	}
-	g.Tasks = ownList{events: home.EventsDir(), client: ev.Client, now: k.app.Env.Now}
+	list := ownList{events: home.EventsDir(), client: ev.Client, now: k.app.Env.Now}
+	g.Tasks = list
 	t := verify.Turn{Client: ev.Client, Session: ev.Session, Run: k.app.Env.Get(hook.RunVar), Text: ev.Text, Active: ev.StopActive, Busy: ev.Busy}
 	switch ev.Kind {
 	case dialect.SessionStart, dialect.SubagentStarted:
@@ -65,7 +66,7 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 		if home.Settings.Gates.Subagent == "off" {
 			break
 		}
-		t.Subagent, t.Agent = true, ev.Agent
+		t.Subagent, t.Agent, t.Prompt = true, ev.Agent, list.prompt(t.Session)
 		return k.end(ctx, g, t, ev)
 	case dialect.Response:
 		if home.Settings.Gates.Stop == "off" {
@@ -74,6 +75,7 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 		if t.Text == "" && ev.Client == "copilot" {
 			t.Text = lastWords(ev.Transcript)
 		}
+		t.Prompt = list.prompt(t.Session)
 		return k.end(ctx, g, t, ev)
 	case dialect.ToolFailed:
 		return dialect.Decision{Context: k.afterFailure(ctx, g, t)}

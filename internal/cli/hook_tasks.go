@@ -46,6 +46,16 @@ func (l ownList) Current(_ context.Context, session string) (verify.Task, bool, 
 	return verify.Task{Open: open}, len(open) > 0, nil
 }
 
+// prompt is the id of the session's last prompt, "" where there is none.
+func (l ownList) prompt(session string) (id string) {
+	for e, err := range event.ReadSince(l.events, l.now().Add(-listAge)) {
+		if err == nil && e.Type == event.PromptSubmitted && e.Session == session && e.Client == l.client {
+			id = e.ID
+		}
+	}
+	return id
+}
+
 // openSteps are the steps that a call of a client's own tool leaves open; ok says
 // whether it is such a call. The forms are those of TodoWrite (Claude Code),
 // update_plan (Codex), write_todos (Gemini CLI) and update_todo (Copilot CLI).

@@ -42,6 +42,9 @@ type Turn struct {
 	// Active is the client's word that this turn goes on only because it was kept
 	// from ending.
 	Active bool
+	// Prompt tells the user's last prompt from others, as by the id of its event; ""
+	// where none is known.
+	Prompt string
 	// Busy says that other subagents of the session are still at work: the tree is
 	// then not what anybody made of it.
 	Busy bool
@@ -134,9 +137,7 @@ func (g *Gate) End(ctx context.Context, t Turn) (Verdict, error) {
 	var st gateState
 	var how found
 	err := g.Verifier.Store.change(ctx, t, func(s *gateState, f found) {
-		if !t.Active {
-			s.Blocks = 0
-		}
+		s.turn(t, f)
 		st, how = *s, f
 	})
 	if err != nil {

@@ -257,6 +257,41 @@ func TestGateNeverLoops(t *testing.T) {
 	}
 }
 
+// A client that says of every end of a turn that it was not kept before gains no
+// blocks by it: the user's prompts are what turns begin with.
+func TestGateCountsByPrompts(t *testing.T) {
+	t.Parallel()
+	w, g := gated(t)
+	w.put("broken", "x")
+	end := func(prompt string, active bool) bool {
+		tn := turn("All done.")
+		tn.Prompt, tn.Active = prompt, active
+		return g.end(t, tn).Block
+	}
+	for i, tc := range []struct {
+		prompt string
+		active bool
+		want   bool
+	}{
+		{"p1", false, true}, {"p1", false, true}, {"p1", false, false}, {"p1", true, false}, {"p1", false, false},
+		{"", false, false},                                            // the log cannot be read just now
+		{"p2", false, true}, {"p2", true, true}, {"p2", false, false}, // another turn
+		{"p3", true, false}, {"p3", false, false}, // what the client made of the block is no turn of the user's
+		{"p4", false, true},
+	} {
+		if got := end(tc.prompt, tc.active); got != tc.want {
+			t.Errorf("%d: %+v: kept %t", i, tc, got)
+		}
+	}
+	// Lost: what was said before counts until the user says something.
+	if err := os.Remove(filepath.Join(w.o.Store.gates(), gateKey(turn(""))+".json")); err != nil {
+		t.Fatal(err)
+	}
+	if end("p4", false) || !end("p5", false) {
+		t.Error("after the count was lost")
+	}
+}
+
 func edit(file, old, new string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -23,10 +23,32 @@ type gateState struct {
 	Session  string    `json:"session"`
 	Agent    string    `json:"agent,omitempty"`
 	Baseline *baseline `json:"baseline,omitempty"`
-	Blocks   int       `json:"blocks"`         // in this turn
-	Total    int       `json:"total"`          // in the session
-	Told     string    `json:"told,omitempty"` // verification after a failure that was told last
+	Blocks   int       `json:"blocks"`           // in this turn
+	Total    int       `json:"total"`            // in the session
+	Prompt   string    `json:"prompt,omitempty"` // event of the prompt that the turn began with
+	Told     string    `json:"told,omitempty"`   // verification after a failure that was told last
 	Sum      string    `json:"sum"`
+}
+
+// turn begins to count anew where the end is one of another turn. A turn begins with
+// a prompt: clients that say of every end that they were not kept before would be
+// kept for ever otherwise. Only where no prompt is known does their word count. How
+// often a turn was kept of which the count is lost is not known, so that stays what
+// the results say.
+func (s *gateState) turn(t Turn, how found) {
+	switch {
+	case t.Prompt == "" && s.Prompt == "":
+		if !t.Active {
+			s.Blocks = 0
+		}
+	case t.Prompt == "" || t.Prompt == s.Prompt:
+	default:
+		// A prompt may also be what the client makes of the reason of a block.
+		if !t.Active && how == intact {
+			s.Blocks = 0
+		}
+		s.Prompt = t.Prompt
+	}
 }
 
 // baseline is what the tree was when a session began.
