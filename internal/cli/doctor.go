@@ -112,7 +112,7 @@ func doctor(app *App) (setup.Doctor, error) {
 			d.More = append(d.More, setup.Check{Name: "judge", Run: app.checkJudge})
 		}
 		d.More = append(d.More, app.memoryChecks(home)...)
-		d.More = append(d.More, setup.Check{Name: "gates", Run: app.checkGates}, setup.Check{Name: "delegation", Run: app.checkDelegation})
+		d.More = append(d.More, setup.Check{Name: "guard", Run: app.checkGuardMode}, setup.Check{Name: "gates", Run: app.checkGates}, setup.Check{Name: "delegation", Run: app.checkDelegation})
 		d.Waiting = func() (waiting, bad int, err error) {
 			broker, err := app.Broker()
 			if err != nil {

@@ -92,6 +92,19 @@ func guardEnforced(app *App) []setup.Finding {
 	return []setup.Finding{{Status: setup.OK, Message: "verdicts are enforced"}}
 }
 
+// checkGuardMode is guardEnforced among all the other checks: who set the mode is
+// reminded of it.
+func (a *App) checkGuardMode(context.Context) []setup.Finding {
+	r, err := a.guardRules()
+	switch {
+	case err != nil:
+		return one(setup.Warn, "`reprise guard rules` says what is wrong", "which rules there are is not known: %v", err)
+	case r.Off || r.Warn:
+		return one(setup.Warn, "set guard.mode to enforce", "guard.mode is %s, so nothing is refused", guardMode(r))
+	}
+	return one(setup.OK, "", "verdicts are enforced")
+}
+
 // liveGuard has a client asked, by a stand-in for its model, to run what is
 // refused, and looks whether it ran and whether the model was told why.
 func liveGuard(ctx context.Context, app *App, h setup.InstalledHooks) []setup.Finding {

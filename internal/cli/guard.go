@@ -107,6 +107,9 @@ tool's input (JSON) instead of a command.`,
 			}
 			if client != "" {
 				v.Answer = clientAnswer(client, got, r.Unattended)
+				if v.Mode != "enforce" && !strings.HasPrefix(v.Answer, "nothing") {
+					v.Answer = fmt.Sprintf("nothing: guard.mode is %s; with enforce it would be %s", v.Mode, v.Answer)
+				}
 			}
 			if asJSON {
 				return printJSON(app.Out, v)
@@ -180,7 +183,7 @@ func printGuardVerdict(w io.Writer, v guardVerdict) {
 	if v.Answer != "" {
 		fmt.Fprintf(w, "%s is told %s\n", v.Client, v.Answer)
 	}
-	if v.Mode != "enforce" {
+	if v.Mode != "enforce" && !strings.Contains(v.Answer, "guard.mode") {
 		fmt.Fprintf(w, "guard.mode is %s: verdicts are not enforced\n", v.Mode)
 	}
 }

@@ -124,11 +124,13 @@ func proposals(where []eventLog, r *guard.Rules, least int) ([]proposal, error) 
 	}
 	found := map[string]*proposal{}
 	for key, a := range waiting {
+		counted := map[string]bool{} // a call that has a shape several times is one approval
 		for _, c := range a.commands {
 			shape := shapeOf(c, r)
-			if shape == "" {
+			if shape == "" || counted[shape] {
 				continue
 			}
+			counted[shape] = true
 			p := found[shape]
 			if p == nil {
 				p = &proposal{Shape: shape}
@@ -191,20 +193,24 @@ func shapeOf(command string, r *guard.Rules) string {
 				return ""
 			}
 		}
-		return strings.Join(shape, " ")
+		return unlisted(strings.Join(shape, " "), r)
 	}
 	for _, w := range shape {
 		if strings.ContainsAny(w, "'\"…*$;&|<>()`") {
 			return ""
 		}
 	}
-	text := strings.Join(shape, " ") + " ..."
+	return unlisted(strings.Join(shape, " ")+" ...", r)
+}
+
+// unlisted is a shape that no rule has yet, or "".
+func unlisted(shape string, r *guard.Rules) string {
 	for _, rule := range r.List {
-		if rule.Shape == text {
+		if rule.Shape == shape {
 			return ""
 		}
 	}
-	return text
+	return shape
 }
 
 // writeProposals puts rules into the user's settings.
@@ -245,7 +251,7 @@ func writeProposals(cmd *cobra.Command, app *App, list []proposal, yes bool) err
 	if err := durable.WriteFile(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the rules: %w", err)
 	}
-	fmt.Fprintf(app.Out, "%d rules were added to %s.\n", len(shapes), term.SafeLine(file))
+	fmt.Fprintf(app.Out, "Added %s to %s.\n", count(len(shapes), "rule"), term.SafeLine(file))
 	return nil
 }
 

@@ -68,6 +68,8 @@ type Judged struct {
 	// Said is the verdict as it counts: where nobody can be asked, asking is
 	// refusing.
 	Said guard.Decision
+	// Noted says that verdicts are noted and not enforced: what was judged ran.
+	Noted bool
 }
 
 // Quiet reports whether the guard knows by itself, and not because the user's
@@ -150,6 +152,7 @@ func (g *Guarding) Say(ev dialect.Event, v guard.Verdict) Judged {
 		reason += ". Nobody is there to be asked, so it is refused."
 	}
 	if g.Rules.Warn {
+		j.Noted = true
 		return j
 	}
 	d := dialect.Decision{Reason: reason}
@@ -229,10 +232,12 @@ func (j *Judged) Line(ev *dialect.Event, who Who) (quick.Event, bool) {
 	if ev.ToolID != "" {
 		e.Evidence = append(e.Evidence, "tool:"+ev.ToolID)
 	}
-	switch j.Said {
-	case guard.Deny:
+	switch {
+	case j.Said == guard.Deny && j.Noted:
+		e.Outcome = "would be denied"
+	case j.Said == guard.Deny:
 		e.Outcome = "denied"
-	case guard.Allow:
+	case j.Said == guard.Allow:
 		e.Outcome = "success"
 	}
 	d := newData()
@@ -246,6 +251,9 @@ func (j *Judged) Line(ev *dialect.Event, who Who) (quick.Event, bool) {
 	}
 	if j.Verdict.By != "" {
 		by, instead = j.Verdict.By, guard.Ask
+	}
+	if j.Noted {
+		d.must("mode", "warn")
 	}
 	d.must("by", by)
 	if instead != guard.None {
