@@ -16,6 +16,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/config/place"
 	"reprise/internal/delegation"
+	"reprise/internal/guard"
 	"reprise/internal/hook"
 	"reprise/internal/hook/plan"
 )
@@ -136,6 +137,55 @@ func TestRepositoryRulesNeedTrust(t *testing.T) {
 	w.write("shop/.reprise/project.yaml", "v: 1\nname: shop\nhooks: {off: [prompt, response]}\n")
 	if !on() {
 		t.Error("an approval counts for another text")
+	}
+}
+
+// Checks that the user approved may be run by agents as they stand there, be they
+// lists or lines. What means something to a shell is no plain command.
+func TestTrustedChecksAreAllowed(t *testing.T) {
+	w := newWorld(t)
+	w.write("shop/.reprise/project.yaml", `v: 1
+name: shop
+verify:
+  profiles:
+    quick:
+      - run: [go, vet, ./...]
+      - run: python3 -m unittest
+      - run: go test  -count=1 ./...
+      - run: |
+          script/test --all
+      - run: A=1 make test
+      - run: make && make test
+      - run: echo $HOME
+      - run: cat "a b"
+      - run: ls *.go
+      - run: make ...
+      - run: =make
+      - run: "make a\nmake b"
+`)
+	m, err := w.make("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Guard(m.Home, w.env, w.path("bin/reprise")).List; len(got) != 0 {
+		t.Errorf("not approved: %+v", got)
+	}
+	tr, err := m.Home.Paths.Trust(m.Home.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Home.Paths.Approve(t.Context(), m.Home.Project, tr, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range Guard(m.Home, w.env, w.path("bin/reprise")).List {
+		if r.Decision != guard.Allow {
+			t.Errorf("%+v", r)
+		}
+		got = append(got, r.Shape)
+	}
+	if want := []string{"go vet ./...", "python3 -m unittest", "go test -count=1 ./...", "script/test --all"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -115,7 +115,9 @@ func own(home *config.Home, program string) []string {
 }
 
 // checks are the shapes of a trusted project's checks: what the user approved to
-// be run for it may be run by its agents, word by word.
+// be run for it may be run by its agents, word by word. A line for the shell counts
+// where it is nothing but words; others are asked about, for what they do depends on
+// where they are run.
 func checks(v *config.Verify) []string {
 	var out []string
 	if v == nil {
@@ -123,11 +125,34 @@ func checks(v *config.Verify) []string {
 	}
 	for _, list := range v.Checks {
 		for _, c := range list {
-			plain := len(c.Argv) > 0 && !slices.ContainsFunc(c.Argv, func(w string) bool { return w == "" || strings.ContainsAny(w, " *\t\n") || w == "..." })
-			if shape := strings.Join(c.Argv, " "); plain && !slices.Contains(out, shape) {
+			argv := c.Argv
+			if c.Shell != "" {
+				argv = plainWords(c.Shell)
+			}
+			plain := len(argv) > 0 && !slices.ContainsFunc(argv, func(w string) bool { return w == "" || strings.ContainsAny(w, " *\t\n") || w == "..." })
+			if shape := strings.Join(argv, " "); plain && !slices.Contains(out, shape) {
 				out = append(out, shape)
 			}
 		}
 	}
 	return out
+}
+
+// plainWords are the words of a line that any shell takes as they stand there; nil
+// where one means something to it.
+func plainWords(line string) []string {
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(" \t_-./:@+,=", r)
+	}
+	line = strings.Trim(line, " \t\n") // a block of text in YAML ends in a line's end
+	if strings.ContainsFunc(line, special) {
+		return nil
+	}
+	words := strings.Fields(line)
+	for i, w := range words {
+		if i == 0 && strings.Contains(w, "=") || w[0] == '=' { // sets a variable; zsh looks up a program
+			return nil
+		}
+	}
+	return words
 }
