@@ -96,13 +96,15 @@ func (j *journal) added(app *App, a staterepo.Added, asJSON bool) error {
 
 // keep is `learn` and `decide`: what a person says is the project's at once, what an
 // agent says is its own until it is promoted. Outside a project it is everyone's.
-func keep(cmd *cobra.Command, app *App, n scopes.Note, asJSON bool) error {
+// Where it says for whom it is, it is kept as `memory learn` and `memory decide` do.
+func keep(cmd *cobra.Command, app *App, n scopes.Note, to noteFor, asJSON bool) error {
 	ctx := cmd.Context()
 	home, err := app.Home()
 	if err != nil {
 		return err
 	}
-	if !app.person() && home.Project != nil {
+	said := to.global || to.project != "" || n.Private
+	if !app.person() && home.Project != nil && !said {
 		j, err := app.journal(ctx)
 		if err != nil {
 			return err
@@ -110,8 +112,10 @@ func keep(cmd *cobra.Command, app *App, n scopes.Note, asJSON bool) error {
 		e := mdfile.Entry{Type: n.Type, Text: n.Text, Decision: n.Decision, Alternatives: n.Alternatives, Rationale: n.Rationale, Source: "agent", Confidence: 0.6}
 		return j.add(ctx, app, e, asJSON)
 	}
-	if home.Project != nil {
-		n.Project = home.Project.Name
+	if n.Project, err = noteProject(app, to.global, to.project); err != nil {
+		return err
+	}
+	if home.Project != nil && n.Project == home.Project.Name {
 		if _, _, err := app.ensureState(ctx); err != nil && !errors.Is(err, git.ErrNotInstalled) {
 			return err
 		}
@@ -153,6 +157,8 @@ func (a *App) saveGlobal(ctx context.Context, project, message string) {
 func newLearnCmd(app *App) *cobra.Command {
 	var asJSON bool
 	var about string
+	var to noteFor
+	n := scopes.Note{Type: mdfile.TypeLearning}
 	cmd := &cobra.Command{
 		Use: "learn INSIGHT", Args: cobra.ExactArgs(1), Short: "Keep something that was learnt",
 		Long: `Keep something that was learnt: an agent (REPRISE_AGENT) in its own learnings.md,
@@ -168,13 +174,12 @@ What was only done is a log entry: ` + "`reprise log add`" + `.`,
 			if err != nil {
 				return err
 			}
-			if about != "" {
-				text = strings.TrimSpace(text) + "\n\nContext: " + strings.TrimSpace(about)
-			}
-			return keep(cmd, app, scopes.Note{Type: mdfile.TypeLearning, Text: text}, asJSON)
+			n.Text = withContext(text, about)
+			return keep(cmd, app, n, to, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&about, "context", "", "what prompted it")
+	learnFlags(cmd, &about)
+	noteFlags(cmd, &n, &to)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
 	return cmd
 }
@@ -182,6 +187,7 @@ What was only done is a log entry: ` + "`reprise log add`" + `.`,
 func newDecideCmd(app *App) *cobra.Command {
 	n := scopes.Note{Type: mdfile.TypeDecision}
 	var asJSON bool
+	var to noteFor
 	cmd := &cobra.Command{
 		Use: "decide DECISION", Args: cobra.ExactArgs(1), Short: "Keep a decision, with what was decided against and why",
 		Example: `  reprise decide "Use RS256" --over HS256 --over sessions --because "the public key is enough to check it"`,
@@ -189,12 +195,11 @@ func newDecideCmd(app *App) *cobra.Command {
 			if n.Decision, err = textArg(cmd.Context(), app, args[0]); err != nil {
 				return err
 			}
-			return keep(cmd, app, n, asJSON)
+			return keep(cmd, app, n, to, asJSON)
 		},
 	}
-	cmd.Flags().StringArrayVar(&n.Alternatives, "over", nil, "what was decided against; may be given several times")
-	cmd.Flags().StringVar(&n.Rationale, "because", "", "why")
-	cmd.Flags().StringVar(&n.Text, "text", "", "more about it, in markdown")
+	decideFlags(cmd, &n)
+	noteFlags(cmd, &n, &to)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
 	return cmd
 }

@@ -44,53 +44,84 @@ func noteProject(app *App, global bool, project string) (string, error) {
 	return home.Project.Name, nil
 }
 
-func noteFlags(cmd *cobra.Command, n *scopes.Note, global *bool, project *string) {
-	cmd.Flags().BoolVar(global, "global", false, "for all projects")
-	cmd.Flags().StringVar(project, "project", "", "for this `PROJECT` (default: the one around the working directory, else all)")
+// noteFor is for which scope a note is, as its flags say.
+type noteFor struct {
+	global  bool
+	project string
+}
+
+func noteFlags(cmd *cobra.Command, n *scopes.Note, to *noteFor) {
+	cmd.Flags().BoolVar(&to.global, "global", false, "for all projects")
+	cmd.Flags().StringVar(&to.project, "project", "", "for this `PROJECT` (default: the one around the working directory, else all)")
 	cmd.Flags().BoolVar(&n.Private, "private", false, "for the agent alone that writes it")
 	cmd.MarkFlagsMutuallyExclusive("global", "project")
 }
 
+// learnFlags and decideFlags are what `learn` and `decide` take, here and as commands
+// of their own: whoever knows one of the two has to learn nothing for the other.
+func learnFlags(cmd *cobra.Command, about *string) {
+	cmd.Flags().StringVar(about, "context", "", "what prompted it")
+}
+
+func withContext(text, about string) string {
+	if about = strings.TrimSpace(about); about == "" {
+		return text
+	}
+	return strings.TrimSpace(text) + "\n\nContext: " + about
+}
+
+func decideFlags(cmd *cobra.Command, n *scopes.Note) {
+	f := cmd.Flags()
+	f.StringVar(&n.Rationale, "because", "", "why")
+	f.StringArrayVar(&n.Alternatives, "over", nil, "what was decided against; may be given several times")
+	f.StringVar(&n.Text, "text", "", "more about it, in markdown")
+	f.StringVar(&n.Rationale, "rationale", "", "the same as --because")
+	f.StringArrayVar(&n.Alternatives, "alternative", nil, "the same as --over")
+	for _, two := range [...][2]string{{"because", "rationale"}, {"over", "alternative"}} {
+		cmd.MarkFlagsMutuallyExclusive(two[0], two[1])
+	}
+}
+
 func memoryLearn(app *App) *cobra.Command {
 	var n scopes.Note
-	var global bool
-	var project string
+	var to noteFor
+	var about string
 	cmd := scopesCommand(app, "learn TEXT", "Keep something that was learnt", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (c scopes.Change, err error) {
 		if n.Text, err = textArg(ctx, app, args[0]); err != nil {
 			return c, err
 		}
-		if n.Project, err = noteProject(app, global, project); err != nil {
+		n.Text = withContext(n.Text, about)
+		if n.Project, err = noteProject(app, to.global, to.project); err != nil {
 			return c, err
 		}
 		return s.Learn(ctx, n)
 	})
 	cmd.Long = `Add an entry to the project's learnings.md, or outside a project and with --global
 to the block reference-learned of the global memory. What says otherwise is shown.
-TEXT of - reads standard input.`
+TEXT of - reads standard input. ` + "`reprise learn`" + ` is the same for a person; an agent's
+goes into its own state there, until it is promoted.`
 	cmd.Example = `  reprise memory learn "The port of billing is 6543"
   reprise memory learn --global "Run the linter before a commit"`
-	noteFlags(cmd, &n, &global, &project)
+	learnFlags(cmd, &about)
+	noteFlags(cmd, &n, &to)
 	return cmd
 }
 
 func memoryDecide(app *App) *cobra.Command {
 	n := scopes.Note{Type: mdfile.TypeDecision}
-	var global bool
-	var project string
+	var to noteFor
 	cmd := scopesCommand(app, "decide DECISION", "Keep a decision, with what was decided against and why", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (c scopes.Change, err error) {
 		if n.Decision, err = textArg(ctx, app, args[0]); err != nil {
 			return c, err
 		}
-		if n.Project, err = noteProject(app, global, project); err != nil {
+		if n.Project, err = noteProject(app, to.global, to.project); err != nil {
 			return c, err
 		}
 		return s.Learn(ctx, n)
 	})
-	cmd.Example = `  reprise memory decide "Use pnpm" --rationale "one store for all checkouts" --alternative npm --alternative yarn`
-	cmd.Flags().StringVar(&n.Rationale, "rationale", "", "why")
-	cmd.Flags().StringArrayVar(&n.Alternatives, "alternative", nil, "what was decided against; may be given several times")
-	cmd.Flags().StringVar(&n.Text, "text", "", "more about it, in markdown")
-	noteFlags(cmd, &n, &global, &project)
+	cmd.Example = `  reprise memory decide "Use pnpm" --because "one store for all checkouts" --over npm --over yarn`
+	decideFlags(cmd, &n)
+	noteFlags(cmd, &n, &to)
 	return cmd
 }
 
