@@ -50,6 +50,8 @@ type delegationView struct {
 	Sessions []delegationSession     `json:"sessions"`
 	Damaged  []delegationDamagedFile `json:"damaged"`
 	Runs     []delegationRun         `json:"runs"`
+	// Unknown is what AGENT_ROLE says here where that is no role.
+	Unknown string `json:"unknown_role,omitempty"`
 }
 
 type delegationRole struct {
@@ -119,6 +121,9 @@ func (a *App) delegation(ctx context.Context, prefix string) (delegationView, er
 	}
 	rules := delegationRules(home.Settings.Delegation)
 	v := delegationView{Dir: delegation.Beside(home.EventsDir()).Dir, Tiers: rules.Tiers, Depth: run.MaxDepth, Free: rules.Free}
+	if role := a.Env.Get(hook.RoleVar); role != "" && !slices.Contains(config.Roles(), role) {
+		v.Unknown = role
+	}
 	for _, role := range config.Roles() {
 		l, _ := rules.Of(role)
 		v.Roles = append(v.Roles, delegationRole{role, l.Warn, l.Block, rules.Below(role)})
@@ -155,6 +160,10 @@ func (a *App) delegation(ctx context.Context, prefix string) (delegationView, er
 
 func showDelegation(app *App, v delegationView) error {
 	style := app.Style()
+	if v.Unknown != "" {
+		fmt.Fprintf(app.Err, "%s %s is %q here, which is no role: nothing of such a session is counted; there are %s\n",
+			style.Yellow("warning:"), hook.RoleVar, clipText(v.Unknown, 40), strings.Join(config.Roles(), ", "))
+	}
 	limit := func(n int) string { return ifKnown(n > 0, fmt.Sprint(n), "none") }
 	table := term.NewTable(style, "ROLE", "TOLD FROM", "REFUSED AFTER", "STARTS").MaxWidth(app.Columns)
 	for _, r := range v.Roles {

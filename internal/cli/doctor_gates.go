@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/config"
+	"reprise/internal/hook"
 	"reprise/internal/setup"
 	"reprise/internal/verify"
 )
@@ -97,13 +99,13 @@ func (a *App) checkDelegation(ctx context.Context) []setup.Finding {
 	for _, d := range v.Damaged {
 		out = append(out, one(setup.Warn, "nothing is to be done: it is counted anew from the event log at the session's next call", "%s: %s", d.File, d.Problem)...)
 	}
-	role := a.Env.Get("AGENT_ROLE")
+	role := a.Env.Get(hook.RoleVar)
+	if v.Unknown != "" {
+		out = append(out, one(setup.Warn, "set it to one of "+strings.Join(config.Roles(), ", ")+", or unset it", "%s is %q here, which is no role: nothing of such a session is counted", hook.RoleVar, clipText(role, 40))...)
+	}
 	for _, r := range v.Roles {
 		if r.Role == role && (r.Warn > 0 || r.Block > 0) {
 			out = append(out, one(setup.Info, "", "AGENT_ROLE is %s here: sessions started in this shell are told from call %d of their own work on, and refused after %d", role, r.Warn, r.Block)...)
-		}
-		if r.Warn > r.Block && r.Block > 0 {
-			out = append(out, one(setup.Warn, "set delegation."+strings.ReplaceAll(r.Role, "-", "_")+".warn below block", "a %s is refused before it is told", r.Role)...)
 		}
 	}
 	if len(out) == 0 {

@@ -120,6 +120,7 @@ func (l *loader) walk(entries []entry, table map[string]key, sections map[string
 
 // together checks what no single key can say.
 func (l *loader) together(at map[string]ast.Node) {
+	l.delegation(at)
 	o := l.out.HTTP.OAuth
 	if o == (OAuth{}) || len(l.errs) > 0 {
 		return
@@ -127,6 +128,24 @@ func (l *loader) together(at map[string]ast.Node) {
 	for _, k := range []struct{ name, value string }{{"issuer", o.Issuer}, {"audience", o.Audience}} {
 		if k.value == "" {
 			l.add(at["http.oauth"], "http.oauth."+k.name, "is missing", "set issuer and audience, or remove the section")
+		}
+	}
+}
+
+// delegation refuses limits by which a session is refused before it is told.
+func (l *loader) delegation(at map[string]ast.Node) {
+	d := l.out.Delegation
+	for _, k := range []struct {
+		name        string
+		warn, block int
+	}{{"delegation.conductor", d.ConductorWarn, d.ConductorBlock}, {"delegation.section_leader", d.SectionLeaderWarn, d.SectionLeaderBlock}} {
+		node, key := at[k.name+".block"], k.name+".block"
+		if node == nil {
+			node, key = at[k.name+".warn"], k.name+".warn"
+		}
+		if node != nil && k.block > 0 && k.warn > k.block {
+			l.add(node, key, fmt.Sprintf("refuses after %d calls a session that is told from call %d on", k.block, k.warn),
+				fmt.Sprintf("set %s.warn to %d or less, or %s.block to %d or more", k.name, k.block, k.name, k.warn))
 		}
 	}
 }

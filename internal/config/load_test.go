@@ -365,6 +365,8 @@ func TestWrongFiles(t *testing.T) {
 		{"not UTF-8", "memory:\n  # caf\xe9\n", 2, 8, "", "not UTF-8"},
 		{"UTF-16", "\xff\xfem\x00", 1, 1, "", "UTF-16"},
 		{"NUL", "memory:\x00\n", 1, 8, "", "NUL"},
+		{"refused before told", "delegation:\n  conductor: {warn: 8, block: 2}\n", 2, 24, "delegation.conductor.block", "conductor.block to 8 or more"},
+		{"told later than refused by default", "delegation:\n  section_leader:\n    warn: 21\n", 3, 5, "delegation.section_leader.warn", "refuses after 20"},
 		{"half of OAuth", "http:\n  oauth:\n    issuer: https://a.example\n", 2, 3, "http.oauth.audience", "is missing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
