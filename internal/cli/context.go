@@ -100,6 +100,11 @@ func contextShow(ctx context.Context, app *App, r brief.Request, client string, 
 	if explain {
 		explainBrief(app, b)
 	}
+	for _, p := range b.Parts {
+		if p.Cut != "" && (p.Name == "core" || p.Name == "index") {
+			fmt.Fprintf(app.Err, "%s.md is cut: a session's start tells up to %d tokens of it (recall.%[1]s_tokens), whatever the file itself may have\n", p.Name, p.Budget)
+		}
+	}
 	for _, t := range b.Troubles {
 		fmt.Fprintf(app.Err, "%s %s\n", app.Style().Yellow("warning:"), term.SafeLine(t))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/memory"
@@ -334,15 +335,25 @@ func showHits(app *App, hits []recall.Hit) {
 	}
 }
 
+// toldAtStart says how much of a file a session is told when it starts, which has a
+// budget of its own.
+func toldAtStart(tokens, budget int) string {
+	if tokens > budget {
+		return fmt.Sprintf("; a session's start tells the first %d", budget)
+	}
+	return fmt.Sprintf("; a session's start tells up to %d", budget)
+}
+
 // checked is what `memory check --json` prints.
 type checked struct {
 	memory.Report
 	Projects []memory.Report `json:"projects,omitempty"`
 }
 
-func showReport(app *App, r memory.Report) {
+func showReport(app *App, r memory.Report, set config.Recall) {
 	if r.Project == "" {
-		fmt.Fprintf(app.Out, "core.md   %5d of %d tokens\nindex.md  %5d of %d tokens\nblocks    %5d\n", r.CoreTokens, r.CoreBudget, r.IndexTokens, r.IndexBudget, r.Blocks)
+		fmt.Fprintf(app.Out, "core.md   %5d of %d tokens%s\nindex.md  %5d of %d tokens%s\nblocks    %5d\n", r.CoreTokens, r.CoreBudget, toldAtStart(r.CoreTokens, set.CoreTokens),
+			r.IndexTokens, r.IndexBudget, toldAtStart(r.IndexTokens, set.IndexTokens), r.Blocks)
 	} else {
 		fmt.Fprintf(app.Out, "project %s: %s\n", r.Project, count(r.Blocks, "block"))
 	}
@@ -389,8 +400,12 @@ warnings alone end with 0.`,
 			case asJSON:
 				err = printJSON(app.Out, checked{reports[0], reports[1:]})
 			default:
+				home, err := app.Home()
+				if err != nil {
+					return err
+				}
 				for _, r := range reports {
-					showReport(app, r)
+					showReport(app, r, home.Settings.Recall)
 				}
 			}
 			if err == nil && !ok {

@@ -218,7 +218,7 @@ func (k *checker) core() {
 		}
 	}
 	sort.SliceStable(parts, func(i, j int) bool { return parts[i].tokens > parts[j].tokens })
-	problem := fmt.Sprintf("about %d tokens, %d over the budget of %d; it is loaded in every session", k.r.CoreTokens, over, CoreBudget)
+	problem := fmt.Sprintf("about %d tokens, %d over the budget of %d; every session is told its beginning", k.r.CoreTokens, over, CoreBudget)
 	if len(parts) == 0 {
 		k.find(LevelWarning, "core.budget", coreFile, 0, problem, "shorten it, or give it headings and move sections into blocks")
 		return
@@ -353,7 +353,7 @@ func (k *checker) rows(t indexTable) {
 func (k *checker) longIndex(t indexTable) {
 	const short = 60 // characters that a summary can do with
 	over := k.r.IndexTokens - IndexBudget
-	problem := fmt.Sprintf("about %d tokens, %d over the budget of %d; it is loaded in every session", k.r.IndexTokens, over, IndexBudget)
+	problem := fmt.Sprintf("about %d tokens, %d over the budget of %d; every session is told its beginning", k.r.IndexTokens, over, IndexBudget)
 	rows := slices.Clone(t.Rows)
 	length := func(r mdfile.Row) int { return utf8.RuneCountInString(t.cell(r, t.summary)) }
 	sort.SliceStable(rows, func(i, j int) bool { return length(rows[i]) > length(rows[j]) })

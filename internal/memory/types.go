@@ -24,8 +24,8 @@ import (
 
 // Sizes and budgets. Token counts are the estimates of mdfile.Tokens.
 const (
-	CoreBudget      = 1000    // tokens of core.md, always loaded
-	IndexBudget     = 800     // tokens of index.md, always loaded
+	CoreBudget      = 1000    // tokens of core.md, of which a session's start tells the first
+	IndexBudget     = 800     // tokens of index.md, likewise
 	MaxContent      = 1 << 20 // bytes of one block's content in one call
 	MaxFile         = 8 << 20 // bytes of a file that is read whole
 	MaxAppend       = 4 << 20 // bytes of one append
