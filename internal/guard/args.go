@@ -445,7 +445,7 @@ func (a *analysis) judgeArg(k know.Kind, w word, st *state) {
 	case know.Delete:
 		a.path(w, use{gone: true}, st)
 	case know.Exec, know.Script:
-		a.give("option-runs", Ask, w.shown(), "it names code or a program that is run", "leave it out")
+		a.give("option-runs", Ask, w.shown(), "it names code or a program that is run", "leave it out, or let the user run it")
 	case know.Config:
 		a.give("option-config", Ask, w.shown(), "it gives the program settings, which may name programs to run", "leave it out")
 	case know.Shell:

@@ -276,6 +276,9 @@ func (a *analysis) wordsOf(argv []word, st *state) {
 
 // known judges a command whose program stands in the table.
 func (a *analysis) known(p *know.Program, argv []word, st *state) source {
+	if a.ownRun(argv, st) {
+		return source{there: true}
+	}
 	name := argv[0].text
 	mark := len(a.options)
 	defer func() { a.options = a.options[:mark] }()
