@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/internal/workspace"
 )
@@ -254,4 +255,47 @@ func TestKindsOfRepositories(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Git believes a file to be the one it knows by size and time in seconds, and reads
+// those that were changed in the second in which the index was written. A copy of the
+// index that is younger made it believe them all, and a change was lost.
+func TestChangeInTheSecondOfTheIndex(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(p.vars["HOME"], ".gitconfig", "[core]\n\ttrustctime = false\n")
+	p.write(p.code, "a.txt", "one\n")
+	p.git(p.code, "add", "--all")
+	p.commit(p.code, "a file")
+	m := p.manager()
+	c := p.create(workspace.CreateOptions{Name: "auth"})
+	file := filepath.Join(c.Dir, "a.txt")
+	index := strings.TrimSpace(p.git(c.Dir, "rev-parse", "--path-format=absolute", "--git-path", "index"))
+	then := time.Now().Add(-10 * time.Second)
+	at := func(name string) {
+		t.Helper()
+		if err := os.Chtimes(name, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at(file)
+	p.git(c.Dir, "update-index", "--refresh")
+	if err := os.WriteFile(file, []byte("two\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	at(file)
+	at(index)
+	if d, err := m.Detail(t.Context(), "auth"); err != nil || d.Changed != 1 {
+		t.Errorf("%+v %v", d, err)
+	}
+	if _, err := m.Remove(t.Context(), "auth", workspace.RemoveOptions{Save: true}); err != nil {
+		t.Fatal(err)
+	}
+	back, err := m.Restore(t.Context(), workspace.RestoreOptions{Name: "auth"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.read(back.Dir, "a.txt"); got != "two\n" {
+		t.Errorf("%q", got)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 )
 
@@ -159,14 +160,24 @@ func copyIndex(gitDir, index, own string) error {
 		names = append(names, shared...)
 	}
 	for _, name := range names {
-		data, err := os.ReadFile(name)
+		fi, err := os.Stat(name)
+		var data []byte
+		if err == nil {
+			data, err = os.ReadFile(name)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // nothing was ever added
 		}
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(own, filepath.Base(name)), data, 0o600); err != nil {
+		to := filepath.Join(own, filepath.Base(name))
+		if err := os.WriteFile(to, data, 0o600); err != nil {
+			return err
+		}
+		// By the index's time git knows which files it has to read, because they were
+		// changed in the second in which it was written and may look as they did.
+		if err := (durable.Disk{}).Touch(to, fi.ModTime()); err != nil {
 			return err
 		}
 	}
