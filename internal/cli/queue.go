@@ -325,18 +325,24 @@ func wanted(cmd *cobra.Command, opt *queue.ClaimOptions) {
 	cmd.Flags().StringVar(&opt.Agent, "agent", "", "only an item that is meant for this `CLIENT`, or for any")
 }
 
+// queueItem is the item of an id or a key.
+func (a *App) queueItem(ctx context.Context, ref string) (queue.Item, error) {
+	q, err := a.Queue(proc.ID{})
+	if err != nil {
+		return queue.Item{}, err
+	}
+	it, err := q.Get(ctx, ref)
+	return it, queueError(err)
+}
+
 func newQueueShowCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show ITEM", Args: cobra.ExactArgs(1), Short: "Show one item, by its id or key", ValidArgsFunction: completeItems(app),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := app.Queue(proc.ID{})
+			it, err := app.queueItem(cmd.Context(), args[0])
 			if err != nil {
 				return err
-			}
-			it, err := q.Get(cmd.Context(), args[0])
-			if err != nil {
-				return queueError(err)
 			}
 			return app.showItem(workDoc(it), asJSON)
 		},
@@ -386,13 +392,9 @@ func newQueueHistoryCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history ITEM", Args: cobra.ExactArgs(1), Short: "Show what became of an item, from its adding on", ValidArgsFunction: completeItems(app),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := app.Queue(proc.ID{})
+			it, err := app.queueItem(cmd.Context(), args[0])
 			if err != nil {
 				return err
-			}
-			it, err := q.Get(cmd.Context(), args[0])
-			if err != nil {
-				return queueError(err)
 			}
 			list := it.History
 			if it.Claim != nil { // the claim that there is now is written when it ends

@@ -53,6 +53,15 @@ func (a *App) Tasks() (*task.Store, *config.Project, error) {
 	return task.New(home.Project.Main, task.Options{Now: a.Env.Now}), home.Project, nil
 }
 
+// loadTasks is the list as it stands, to be looked at.
+func (a *App) loadTasks(ctx context.Context) (*task.Board, error) {
+	store, _, err := a.Tasks()
+	if err != nil {
+		return nil, err
+	}
+	return store.Load(ctx)
+}
+
 // taskChange is a change of the list with what follows it: events, and a commit.
 type taskChange struct {
 	message  func(*task.Board) string // of the commit; empty = none
@@ -264,11 +273,7 @@ func newTaskListCmd(app *App) *cobra.Command {
 				}
 				want[status] = true
 			}
-			store, _, err := app.Tasks()
-			if err != nil {
-				return err
-			}
-			b, err := store.Load(cmd.Context())
+			b, err := app.loadTasks(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -374,11 +379,7 @@ func newTaskShowCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store, _, err := app.Tasks()
-			if err != nil {
-				return err
-			}
-			b, err := store.Load(cmd.Context())
+			b, err := app.loadTasks(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -268,11 +268,7 @@ func newTaskErrorsCmd(app *App) *cobra.Command {
 whether an earlier fix held. With --fix make a task whose plan has a phase for each
 cause that is not fixed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, _, err := app.Tasks()
-			if err != nil {
-				return err
-			}
-			b, err := store.Load(cmd.Context())
+			b, err := app.loadTasks(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -228,16 +226,4 @@ func Inside(root, name string) error {
 		return fmt.Errorf("artifact %s is a directory: name the files", name)
 	}
 	return nil
-}
-
-// ReturnSchema is the JSON Schema of a Return, for clients that can be held to one.
-func ReturnSchema(session string) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteString(`{"type":"object","required":["status","summary","artifacts","metadata"],"properties":{` +
-		`"status":{"enum":["completed","failed","partial","blocked"]},"summary":{"type":"string","minLength":1,"maxLength":` + strconv.Itoa(maxSummary) + `},` +
-		`"artifacts":{"type":"array","items":{"type":"string"}},"next_steps":{"type":"string"},` +
-		`"errors":{"type":"array","items":{"type":"object","required":["type","message"],"properties":{"type":{"type":"string"},"message":{"type":"string"}}}},` +
-		`"metadata":{"type":"object","required":["session_id"],"properties":{"session_id":{"const":"` + session + `"},"duration_seconds":{"type":"number"},` +
-		`"agent_type":{"type":"string"},"delegation_depth":{"type":"integer"},"delegation_path":{"type":"array","items":{"type":"string"}}}}}}`)
-	return b.Bytes()
 }

@@ -277,14 +277,23 @@ func (s *step) previous() string {
 	return ""
 }
 
-// prompt is what the agent is asked. A variable that is missing is a slip of this
-// package.
+// prompt is what the agent is asked.
 func (s *step) prompt() string {
 	name := s.op
 	if name == OpRevise {
 		name = OpPlan
 	}
-	pathJSON, _ := json.Marshal(s.d.Path)
+	text := s.render("common") + s.render(name)
+	if s.route.Guidance != "" {
+		text += s.route.Guidance + "\n\n"
+	}
+	return text + s.render("answer")
+}
+
+// render is one of the prompts with what it says of this step. A variable that is
+// missing is a slip of this package.
+func (s *step) render(name string) string {
+	pathJSON, _ := json.Marshal(s.d.Path) // texts alone
 	data := map[string]any{
 		"Agent": s.d.Agent, "Number": s.task.Number, "Title": s.task.Title, "Operation": s.what(), "Language": cmp.Or(s.task.Language, DefaultLanguage),
 		"Session": s.d.Session, "Path": strings.Join(s.d.Path, " → "), "PathJSON": string(pathJSON), "Depth": s.d.Depth(), "Timeout": s.d.Timeout.String(),
@@ -295,14 +304,9 @@ func (s *step) prompt() string {
 		data["Phase"], data["PhaseText"] = s.phase.Number, s.phase.Text
 	}
 	var out strings.Builder
-	for _, part := range []string{"common", name, "answer"} {
-		t := template.Must(template.New(part+".md").Option("missingkey=error").ParseFS(prompts, "prompts/"+part+".md"))
-		if err := t.Execute(&out, data); err != nil {
-			panic(err)
-		}
-		if part == name && s.route.Guidance != "" {
-			out.WriteString(s.route.Guidance + "\n\n")
-		}
+	t := template.Must(template.New(name+".md").Option("missingkey=error").ParseFS(prompts, "prompts/"+name+".md"))
+	if err := t.Execute(&out, data); err != nil {
+		panic(err)
 	}
 	return out.String()
 }
@@ -375,14 +379,7 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 	req.IdempotencyKey += "-again"
 	req.Timeout = Timeouts("")
 	req.Work.Resume = rec.SessionID
-	req.Task = fmt.Sprintf("Your last message cannot be used: %v.\n\nIt was:\n\n%s\n\nSay the same again in the right form.\n", err, clip(rec.Result.Text, 4000))
-	answer := template.Must(template.New("answer.md").ParseFS(prompts, "prompts/answer.md"))
-	var b strings.Builder
-	pathJSON, _ := json.Marshal(s.d.Path)
-	if terr := answer.Execute(&b, map[string]any{"Session": s.d.Session, "Agent": s.d.Agent, "Depth": s.d.Depth(), "PathJSON": string(pathJSON)}); terr != nil {
-		panic(terr)
-	}
-	req.Task += b.String()
+	req.Task = fmt.Sprintf("Your last message cannot be used: %v.\n\nIt was:\n\n%s\n\nSay the same again in the right form.\n", err, clip(rec.Result.Text, 4000)) + s.render("answer")
 	again, serr := s.f.Runs.Start(ctx, req)
 	if serr == nil {
 		if again = s.wait(ctx, again); again.Status == run.Completed && again.Result != nil {
@@ -531,10 +528,7 @@ func (s *step) record(b *Board, t *Task, res *StepResult) error {
 			return err
 		}
 	}
-	if found && s.op == OpResearch { // part of a report is better than none
-		t.Research = append(t.Research, s.artifact)
-		b.link(t, "research", s.artifact)
-	}
+	s.keepPart(b, t)
 	reason := cmp.Or(res.Reason, res.Summary)
 	status := res.Status
 	if s.op != OpImplement && status == "partial" {
@@ -546,10 +540,7 @@ func (s *step) record(b *Board, t *Task, res *StepResult) error {
 // outOfTime leaves a task in progress, without anybody who works at it: what was
 // done is there, and the next who begins goes on.
 func (s *step) outOfTime(b *Board, t *Task, res StepResult) {
-	if s.op == OpResearch && s.fileThere(b) {
-		t.Research = append(t.Research, s.artifact)
-		b.link(t, "research", s.artifact)
-	}
+	s.keepPart(b, t)
 	b.end(t, "partial", res.Phase, res.Reason)
 	t.Operation = nil
 }
@@ -565,6 +556,15 @@ func (r StepResult) Recovery() string {
 		return fmt.Sprintf("`reprise task revise %d` tries again", r.Number)
 	}
 	return fmt.Sprintf("`reprise task %s %d` tries again", r.Op, r.Number)
+}
+
+// keepPart files what research wrote before it was cut short: part of a report is
+// better than none.
+func (s *step) keepPart(b *Board, t *Task) {
+	if s.op == OpResearch && s.fileThere(b) {
+		t.Research = append(t.Research, s.artifact)
+		b.link(t, "research", s.artifact)
+	}
 }
 
 func (s *step) fileThere(b *Board) bool {
