@@ -46,4 +46,15 @@ func TestCodeBranch(t *testing.T) {
 	for _, none := range []string{"plain", "detached", "reftable", "empty", "missing"} {
 		is(none, "")
 	}
+
+	const loose, packed, detached = "1111111111111111111111111111111111111111", "2222222222222222222222222222222222222222", "0123456789012345678901234567890123456789"
+	write("main/.git/refs/heads/ann/add-auth", loose+"\n")
+	write("main/.git/packed-refs", "# pack-refs with: peeled fully-peeled sorted\n"+detached+" refs/heads/ann/add-auth\n"+packed+" refs/heads/other\n^"+loose+"\n")
+	for at, want := range map[string][2]string{
+		"main/a": {"ann/add-auth", loose}, "wt": {"other", packed}, "detached": {"", detached}, "plain": {}, "reftable": {}, "empty": {},
+	} {
+		if branch, commit := CodeHead(filepath.Join(dir, filepath.FromSlash(at))); branch != want[0] || commit != want[1] {
+			t.Errorf("in %s: %q %q, not %q", at, branch, commit, want)
+		}
+	}
 }

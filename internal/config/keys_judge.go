@@ -63,20 +63,27 @@ func checkPurpose(_ Env, text string) (string, string, string) {
 func usdKey(name, doc string, field func(*Settings) *float64, hi float64) key {
 	return key{name, doc,
 		func(l *loader, n ast.Node) {
-			remedy := fmt.Sprintf("write an amount from 0 to %v, such as 0.50", hi)
-			switch n.(type) {
-			case *ast.IntegerNode, *ast.FloatNode:
-			default:
-				l.add(n, name, "is "+describe(n)+", not an amount of money", remedy)
-				return
+			if v, ok := l.usd(name, n, hi); ok {
+				*field(&l.out) = v
 			}
-			text := strings.TrimSpace(n.GetToken().Value)
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil || math.IsNaN(v) || v < 0 || v > hi || strings.Trim(text, "0123456789.") != "" || len(text) > 1 && text[0] == '0' && text[1] != '.' {
-				l.add(n, name, clip(text)+" is not an amount of money that it can have", remedy)
-				return
-			}
-			*field(&l.out) = v
 		},
 		func(s Settings) any { return *field(&s) }}
+}
+
+// usd is an amount of money from 0 to hi, written in plain decimal.
+func (d *document) usd(name string, n ast.Node, hi float64) (float64, bool) {
+	remedy := fmt.Sprintf("write an amount from 0 to %v, such as 0.50", hi)
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+	default:
+		d.add(n, name, "is "+describe(n)+", not an amount of money", remedy)
+		return 0, false
+	}
+	text := strings.TrimSpace(n.GetToken().Value)
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || v < 0 || v > hi || strings.Trim(text, "0123456789.") != "" || len(text) > 1 && text[0] == '0' && text[1] != '.' {
+		d.add(n, name, clip(text)+" is not an amount of money that it can have", remedy)
+		return 0, false
+	}
+	return v, true
 }

@@ -99,6 +99,8 @@ qa: {auto: context, ttl_days: 9, threshold: 99}
 judge: {client: script, program: /p, model: m, script_file: /j.yaml, purposes: [guard], timeout_seconds: 9, budget_usd_per_day: 0.25, budget_usd_per_question: 2, calls_per_day: 8, cache_hours: 0}
 guard: {mode: warn, profile: unattended, project_code: allow, writes: allow, mcp: allow, judge: both, pending: on, pending_ms: 1000, roots: [/other], hosts: ["*.example.org"], protected_branches: [next], loosen: [git-settings], allow: ["make ..."], ask: [git commit], deny: ["docker *"]}
 loop: {max_iterations: 1, max_hours: 2, max_tokens: 3, budget_usd: 4, item_usd: 0.5, turns: 6, timeout_seconds: 7, stall_seconds: 18, delay_seconds: 9, backoff_seconds: 10, on_interrupt: skip, integrate: merge, allowed_tools: [Read], run_days: 11, run_mb: 12, notify_desktop: on, notify_command: "say hi", notify_webhook: "https://a.example/x", notify_secret_var: S, notify_mail: a@b.example, notify_per_hour: 13}
+routes: {go: {client: codex, model: m, tools: [a, b], turns: 1, budget_usd: 0.5, timeout_seconds: 2}, ui: {client: gemini}}
+tasks: {commit: off, parallel: 5}
 gates: {stop: off, subagent: off, when: claimed, max_blocks: 1, timeout_seconds: 60, profile: deep, sandbox: off, tests: off, regressions: project, tasks: off, review: on}
 delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0, block: 4}, free: [notes/, /abs/x.md]}
 `)
@@ -125,6 +127,8 @@ delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0,
 			[]string{"git-settings"}, []string{"make ..."}, []string{"git commit"}, []string{"docker *"}},
 		Delegation: Delegation{3, 1, 2, 0, 4, []string{"notes/", "/abs/x.md"}},
 		Loop:       Loop{1, 2, 3, 4, 0.5, 6, 7, 18, 9, 10, "skip", "merge", []string{"Read"}, 11, 12, "on", "say hi", "https://a.example/x", "S", "a@b.example", 13},
+		Routes:     []Route{{"go", "codex", "m", []string{"a", "b"}, 1, 0.5, 2, RouteWork{}}, {Label: "ui", Client: "gemini"}},
+		Tasks:      Tasks{"off", 5},
 		Gates:      Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -290,6 +294,9 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	for _, k := range delegationKeys() {
 		ways[k.name] = []map[string]string{ints, {"1001": "1001"}}
 	}
+	ways["routes"] = []map[string]string{{"text": "a", "number": "5", "list": "[a]", "route is text": "{a: b}", "unknown": "{a: {b: 1}}"}}
+	ways["tasks.commit"] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
+	ways["tasks.parallel"] = []map[string]string{ints, {"33": "33"}}
 	ways["delegation.tiers"] = []map[string]string{ints, {"1": "1", "4": "4"}}
 	ways["delegation.free"] = []map[string]string{{"text": "docs/", "nothing": `[""]`, "all": `["./"]`, "root": "[/]", "above": `["../x/"]`}}
 	ways["gates.max_blocks"] = []map[string]string{ints, {"6": "6"}}

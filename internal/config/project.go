@@ -41,6 +41,8 @@ type Project struct {
 	Guard *ProjectGuard
 	// Verify are the file's checks, nil where it has none; among them, too.
 	Verify *Verify
+	// Routes are how the loop's runs go, by label; among them, too. See [RouteOf].
+	Routes []Route
 }
 
 // File is the project's settings file.
@@ -185,6 +187,8 @@ func ParseProject(file string, data []byte) (*Project, error) {
 				p.RoleHooksOff = d.projectProfiles(e.value)
 			case "verify":
 				p.Verify = d.projectVerify(e.value)
+			case "routes":
+				p.Routes = d.routes(e.value)
 			}
 		}
 	}

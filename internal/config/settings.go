@@ -16,6 +16,8 @@ type Settings struct {
 	Guard      Guard
 	Gates      Gates
 	Loop       Loop
+	Routes     []Route
+	Tasks      Tasks
 	Delegation Delegation
 	Tools      [len(toolKinds)]Tool
 	Profiles   [len(roles)]Profile
@@ -169,6 +171,7 @@ func Default(p Paths) Settings {
 		QA:         QA{Auto: "on", TTLDays: 30, Threshold: 75},
 		Gates:      defaultGates(),
 		Loop:       defaultLoop(),
+		Tasks:      defaultTasks(),
 		Delegation: defaultDelegation(),
 	}
 	for i := range s.Tools {
