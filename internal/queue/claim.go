@@ -77,6 +77,7 @@ func (q *Files) take(ctx context.Context, p *place, opt *ClaimOptions) (Claim, b
 	if err := q.move(p, &to); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			if _, serr := os.Lstat(q.path(p)); errors.Is(serr, fs.ErrNotExist) {
+				q.contended(true)
 				return Claim{}, false, nil
 			}
 		}
@@ -84,6 +85,7 @@ func (q *Files) take(ctx context.Context, p *place, opt *ClaimOptions) (Claim, b
 		q.forget()
 		return Claim{}, false, err
 	}
+	q.contended(false)
 	q.locate(&it, &to)
 	q.record(ctx, Change{Op: OpClaim, Item: it, From: Ready, To: Claimed, Fence: to.fence, By: opt.Worker})
 	return Claim{Item: it, Token: token(it.ID, to.fence), Fence: to.fence, Until: time.UnixMilli(to.until).UTC()}, true, nil
@@ -191,7 +193,8 @@ func (q *Files) claimOf(id string, fence uint64) (place, error) {
 	return q.find(id)
 }
 
-// Extend renews a lease by a rename.
+// Extend renews a lease by a rename. A claim that ends with a process ends, from then on,
+// with the one of this queue where there is one: it was taken over.
 func (q *Files) Extend(ctx context.Context, t Token, lease time.Duration) (time.Time, error) {
 	if lease == 0 {
 		lease = DefaultLease
@@ -202,6 +205,9 @@ func (q *Files) Extend(ctx context.Context, t Token, lease time.Duration) (time.
 	it, err := q.held(ctx, t, "", func(p place, it Item) (Item, Change, error) {
 		to := p
 		to.until, to.lease = millis(q.now().Add(lease)), lease.Milliseconds()
+		if p.holder != "" && !q.opt.Process.IsZero() {
+			to.holder = holderName(q.machine, q.opt.Process)
+		}
 		if to != p {
 			if err := q.move(&p, &to); err != nil {
 				return Item{}, Change{}, err

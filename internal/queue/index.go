@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,12 @@ type index struct {
 	later    []place // that had to wait when they were listed, the soonest first
 	labels   map[string]*Item
 	damaged  map[string]string // name → why it is passed over
+	spread   int               // how many names behind the first are as good, because others try for that
 }
+
+// maxSpread bounds it. Of twice as many names as there are workers hardly two take the
+// same.
+const maxSpread = 31
 
 // recheck is how long a change of ready/ that was not made by this program may stay
 // unseen while there is something to claim.
@@ -86,7 +92,7 @@ func (q *Files) refresh(now time.Time, empty bool) error {
 		return err
 	}
 	was := x.damaged
-	*x = index{known: true, arrivals: count, dirTime: dirTime, listed: now, labels: x.labels, damaged: map[string]string{}}
+	*x = index{known: true, arrivals: count, dirTime: dirTime, listed: now, labels: x.labels, damaged: map[string]string{}, spread: x.spread}
 	for _, p := range list {
 		if why, ok := was[p.name()]; ok {
 			x.damaged[p.name()] = why // looked at again below, when nothing else is there
@@ -112,7 +118,8 @@ func (x *index) ripen(now time.Time) {
 }
 
 // pick takes the first name that fits out of the index. found is false when there is
-// none.
+// none. Where others were faster lately it is one of the first names, by chance, and of
+// the same priority: else all workers would try for one name, of whom one gets it.
 func (q *Files) pick(opt *ClaimOptions, now time.Time, take bool) (p place, found bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,30 +129,56 @@ func (q *Files) pick(opt *ClaimOptions, now time.Time, take bool) (p place, foun
 		}
 		x := &q.index
 		x.ripen(now)
+		at, behind := -1, 0
+		if take && x.spread > 0 {
+			behind = rand.IntN(x.spread + 1)
+		}
 		for i := 0; i < len(x.due); i++ {
-			p := x.due[i]
+			p := &x.due[i]
+			if at >= 0 && p.priority != x.due[at].priority {
+				break
+			}
 			if p.notBefor > now.UnixMilli() || len(x.damaged) > 0 && x.damaged[p.name()] != "" || opt.ID != "" && opt.ID != p.id {
 				continue
 			}
-			ok, gone := q.fits(&p, opt)
-			if gone || ok && take {
+			ok, gone := q.fits(p, opt)
+			if gone {
 				x.drop(i)
 				i--
 			}
 			if ok {
-				return p, true, nil
+				if at = i; behind == 0 {
+					break
+				}
+				behind--
 			}
+		}
+		if at >= 0 {
+			p := x.due[at]
+			if take {
+				x.drop(at)
+			}
+			return p, true, nil
 		}
 	}
 	return p, false, nil
 }
 
+// drop takes a name out, which is one of the first.
 func (x *index) drop(i int) {
-	if i == 0 {
-		x.due = x.due[1:]
-		return
+	copy(x.due[1:i+1], x.due[:i])
+	x.due = x.due[1:]
+}
+
+// contended keeps how often others were faster.
+func (q *Files) contended(lost bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if lost {
+		q.index.spread = min(2*q.index.spread+1, maxSpread)
+	} else {
+		q.index.spread -= (q.index.spread + 7) / 8
 	}
-	x.due = slices.Delete(x.due, i, i+1)
 }
 
 // fits looks whether an item has the labels that are asked for. What a file of one

@@ -220,6 +220,50 @@ func TestWhoseClaimIsOver(t *testing.T) {
 	}
 }
 
+// A claim that is bound to a process goes with the process that extends it, as a loop does
+// that takes over from one that died; what is bound to none stays so, and a program that
+// only extends for somebody else leaves it with him.
+func TestTakenOver(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "queue")
+	first, second := proc.ID{PID: 70001, Start: 1, Boot: "b"}, proc.ID{PID: 70002, Start: 2, Boot: "b"}
+	dead := map[int]bool{}
+	open := func(p proc.ID) *queue.Files {
+		return queue.Open(queue.Options{Dir: dir, Now: at(0), Disk: unsynced(), Host: "vm", Process: p, Boot: "b", Alive: func(id proc.ID) bool { return !dead[id.PID] }})
+	}
+	a, b, nobody := open(first), open(second), open(proc.ID{})
+	if _, err := a.Add(t.Context(), queue.Item{ID: "bound", Title: "x", Priority: new(1)}, queue.Item{ID: "loose", Title: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := a.Claim(t.Context(), queue.ClaimOptions{ID: "bound", Bound: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loose, err := a.Claim(t.Context(), queue.ClaimOptions{ID: "loose"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(q *queue.Files, c queue.Claim, want int) {
+		t.Helper()
+		if _, err := q.Extend(t.Context(), c.Token, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if it, err := q.Get(t.Context(), c.Item.ID); err != nil || it.Claim.PID != want {
+			t.Fatalf("%s is process %d's, want %d (%v)", it.ID, it.Claim.PID, want, err)
+		}
+	}
+	has(nobody, bound, first.PID)
+	dead[first.PID] = true
+	has(b, bound, second.PID)
+	has(b, loose, 0)
+	if got, err := nobody.Reclaim(t.Context()); err != nil || len(got) > 0 {
+		t.Fatal(got, err)
+	}
+	dead[second.PID] = true
+	if got, err := nobody.Reclaim(t.Context()); err != nil || len(got) != 1 || got[0].ID != "bound" {
+		t.Fatal(got, err)
+	}
+}
+
 // Ten thousand items: a claim lists no directory. A file that a hand has put there, of
 // which nothing tells, is seen when the clock has moved on, and not by each claim.
 func TestTenThousandItems(t *testing.T) {

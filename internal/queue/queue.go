@@ -348,7 +348,8 @@ type Change struct {
 // last; one that failed has changed nothing, or all of it: asking again does no harm.
 //
 // Order: of the items that are ready and whose time has come, the most urgent is
-// claimed first, and of equally urgent ones the oldest.
+// claimed first, and of equally urgent ones the oldest. Of workers that try for the same
+// item one gets it, and the others may then take one of the next that are as urgent.
 //
 // An id that is not there is [ErrNotFound]; what the item's state does not allow is
 // [ErrState]; a token whose claim is over is [ErrLost].
@@ -364,7 +365,8 @@ type Queue interface {
 	// Next is the item that Claim would take now.
 	Next(ctx context.Context, opt ClaimOptions) (Item, error)
 	// Extend makes the lease end at the given time from now, DefaultLease for 0.
-	// A lease that ran out can be extended as long as nobody took the item.
+	// A lease that ran out can be extended as long as nobody took the item. A bound
+	// claim is from then on bound to the caller's process, where the backend knows that.
 	Extend(ctx context.Context, token Token, lease time.Duration) (until time.Time, err error)
 	// Progress notes how far the work is.
 	Progress(ctx context.Context, token Token, p Progress) error

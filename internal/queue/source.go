@@ -24,7 +24,7 @@ type line struct {
 	Key         string          `json:"key"`
 	Title       string          `json:"title"`
 	Body        string          `json:"body"`
-	Priority    *int            `json:"priority"`
+	Priority    anyPriority     `json:"priority"`
 	Labels      []string        `json:"labels"`
 	DependsOn   []string        `json:"depends_on"`
 	NotBefore   time.Time       `json:"not_before"`
@@ -63,7 +63,7 @@ func ParseJSONL(r io.Reader, name string) ([]Item, error) {
 				return nil, invalid("%s:%d: more than one JSON value", name, n)
 			}
 			it := Item{
-				ID: l.ID, Key: l.Key, Title: l.Title, Body: l.Body, Priority: l.Priority, Labels: l.Labels, DependsOn: l.DependsOn,
+				ID: l.ID, Key: l.Key, Title: l.Title, Body: l.Body, Priority: l.Priority.n, Labels: l.Labels, DependsOn: l.DependsOn,
 				NotBefore: l.NotBefore, MaxAttempts: l.MaxAttempts, Task: l.Task, Agent: l.Agent, NoChangeOK: l.NoChangeOK,
 				Source: l.Source, Data: l.Data,
 			}
@@ -80,8 +80,8 @@ func ParseJSONL(r io.Reader, name string) ([]Item, error) {
 
 // ParseMarkdown reads the items of a markdown list: each list item of the outermost
 // level is one, what is indented beneath it its body. "[x]" marks what is done
-// already, which is passed over; "(P1)" at the beginning or end gives the priority,
-// and words with "#" at the end give labels. name is where the list is from; with the
+// already, which is passed over; "(P1)" or "(high)" at the beginning or end gives the
+// priority, and words with "#" at the end give labels. name is where the list is from; with the
 // title it is the key, so that reading the list again adds only what is new in it.
 func ParseMarkdown(data []byte, name string) []Item {
 	var items []Item
@@ -209,7 +209,7 @@ func fromLine(s, name string) (it Item, done bool) {
 		if i := strings.LastIndexByte(s, ' '); i >= 0 {
 			head, last = strings.TrimSpace(s[:i]), s[i+1:]
 		}
-		if p, ok := priorityOf(strings.Trim(last, "()")); ok && strings.HasPrefix(last, "(") && head != "" {
+		if p, ok := inParentheses(last); ok && head != "" {
 			it.Priority = &p
 		} else if label := strings.TrimPrefix(last, "#"); label != last && oneLine(label) != "" && head != "" && !isNumber(label) {
 			it.Labels = append([]string{oneLine(label)}, it.Labels...)
@@ -218,8 +218,8 @@ func fromLine(s, name string) (it Item, done bool) {
 		}
 		s = head
 	}
-	if first, rest, found := strings.Cut(s, " "); found && strings.HasPrefix(first, "(") && strings.HasSuffix(first, ")") {
-		if p, ok := priorityOf(strings.Trim(first, "()")); ok {
+	if first, rest, found := strings.Cut(s, " "); found {
+		if p, ok := inParentheses(first); ok {
 			it.Priority, s = &p, strings.TrimSpace(rest)
 		}
 	}
@@ -232,12 +232,28 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// priorityOf reads "P2".
-func priorityOf(s string) (int, bool) {
-	if len(s) == 2 && (s[0] == 'P' || s[0] == 'p') && s[1] >= '0' && s[1] <= '9' {
-		return int(s[1] - '0'), true
+// inParentheses reads "(P2)" and "(high)". A number alone is none: it may mean anything.
+func inParentheses(s string) (int, bool) {
+	word, ok := strings.CutPrefix(s, "(")
+	if ok {
+		word, ok = strings.CutSuffix(word, ")")
 	}
-	return 0, false
+	if !ok || isNumber(word) {
+		return 0, false
+	}
+	n, err := ParsePriority(word)
+	return n, err == nil
+}
+
+// priorityLabel reads a label of an issue: "P2", "priority: high" or "priority/high".
+func priorityLabel(s string) (int, bool) {
+	word, named := strings.CutPrefix(strings.ToLower(s), "priority")
+	word = strings.TrimLeft(word, " :/-")
+	if !named && (len(s) != 2 || isNumber(s)) {
+		return 0, false
+	}
+	n, err := ParsePriority(word)
+	return n, err == nil
 }
 
 // oneLine is a title of what may have control characters, or be too long.
@@ -255,8 +271,8 @@ func oneLine(s string) string {
 const GitHubFields = "number,title,body,labels,url"
 
 // ParseGitHub reads what `gh issue list --json number,title,body,labels,url` printed.
-// An issue's address is its key, its labels are the item's, and a label "P1" is its
-// priority.
+// An issue's address is its key, its labels are the item's, and a label "P1" or
+// "priority: high" is its priority.
 func ParseGitHub(data []byte) ([]Item, error) {
 	var issues []struct {
 		Number int                     `json:"number"`
@@ -284,7 +300,7 @@ func ParseGitHub(data []byte) ([]Item, error) {
 		}
 		it := Item{Key: name, Source: name, Title: oneLine(i.Title), Body: strings.ToValidUTF8(strings.ReplaceAll(i.Body, "\r\n", "\n"), "\uFFFD")}
 		for _, l := range i.Labels {
-			if p, ok := priorityOf(l.Name); ok {
+			if p, ok := priorityLabel(l.Name); ok {
 				it.Priority = &p
 			}
 			if name := oneLine(l.Name); name != "" {

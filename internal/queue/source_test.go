@@ -110,3 +110,38 @@ func FuzzMarkdownList(f *testing.F) {
 		}
 	})
 }
+
+// Priorities are written in one way wherever people write them.
+func TestPriorities(t *testing.T) {
+	for text, want := range map[string]int{"0": 0, "9": 9, "P3": 3, "p3": 3, "critical": 0, " High ": 2, "medium": 5, "LOW": 8, "10": -1, "-1": -1, "": -1, "p": -1, "p10": -1, "urgent": -1, "+1": -1} {
+		n, err := queue.ParsePriority(text)
+		if err != nil {
+			n = -1
+		}
+		if n != want || want < 0 && !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%q is %d (%v), want %d", text, n, err, want)
+		}
+	}
+	for n, want := range []string{"critical", "critical", "high", "high", "high", "medium", "medium", "medium", "low", "low"} {
+		if got := queue.PriorityWord(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+	items, err := queue.ParseJSONL(strings.NewReader(`{"title":"a","priority":"high"}`+"\n"+`{"title":"b","priority":7}`+"\n"+`{"title":"c"}`), "x")
+	if err != nil || *items[0].Priority != 2 || *items[1].Priority != 7 || items[2].Priority != nil {
+		t.Fatal(items, err)
+	}
+	if _, err := queue.ParseJSONL(strings.NewReader(`{"title":"a","priority":"soon"}`), "x"); !errors.Is(err, queue.ErrInvalid) {
+		t.Fatal(err)
+	}
+	list := queue.ParseMarkdown([]byte("- (high) one\n- two (low) #x\n- three (5)\n- (see 4) four\n"), "x")
+	if *list[0].Priority != 2 || list[0].Title != "one" || *list[1].Priority != 8 || list[2].Priority != nil || list[2].Title != "three (5)" || list[3].Priority != nil {
+		t.Fatal(list)
+	}
+	issues, err := queue.ParseGitHub([]byte(`[{"number":1,"title":"a","labels":[{"name":"priority: high"}],"url":"https://github.com/o/r/issues/1"},
+		{"number":2,"title":"b","labels":[{"name":"P0"},{"name":"5"}],"url":"https://github.com/o/r/issues/2"},
+		{"number":3,"title":"c","labels":[{"name":"high"},{"name":"42"}],"url":"https://github.com/o/r/issues/3"}]`))
+	if err != nil || *issues[0].Priority != 2 || *issues[1].Priority != 0 || issues[2].Priority != nil {
+		t.Fatal(issues, err)
+	}
+}
