@@ -45,6 +45,8 @@ func infoOf(k *unix.KinfoProc) info {
 		// The structure has no number of the session, only a pointer.
 		start: uint64(k.Proc.P_starttime.Sec)*1e6 + uint64(k.Proc.P_starttime.Usec),
 		ended: k.Proc.P_stat == zombie,
+		// NODEV of <sys/param.h>.
+		terminal: k.Eproc.Tdev != -1,
 	}
 }
 

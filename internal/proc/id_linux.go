@@ -84,7 +84,7 @@ func goneErr(path string, err error) error {
 }
 
 // parseStat reads the fields of proc_pid_stat(5): pid (1), comm (2), state (3),
-// ppid (4), pgrp (5), session (6), starttime (22). The name is in parentheses
+// ppid (4), pgrp (5), session (6), tty_nr (7), starttime (22). The name is in parentheses
 // and may hold anything, parentheses and newlines included, so counting starts
 // after the last one.
 func parseStat(b []byte) (info, error) {
@@ -107,6 +107,7 @@ func parseStat(b []byte) (info, error) {
 	}
 	in.pid = num(strings.TrimSpace(string(b[:open])))
 	in.ppid, in.pgrp, in.session = num(f[1]), num(f[2]), num(f[3])
+	in.terminal = f[4] != "0"
 	in.ended = f[0] == "Z" || f[0] == "X" || f[0] == "x"
 	if err != nil {
 		return info{}, err
@@ -164,7 +165,8 @@ func eachProcess(fn func(info), gone func(pid int)) error {
 const environBuf = 64 << 10
 
 // environOf reads the environment a process was started with, as
-// "NAME=value" entries divided by NUL. It grows *buf as needed.
+// "NAME=value" entries divided by NUL. It grows *buf as needed. One that cannot be
+// asked now, as it is becoming another program, answers ErrGone like one that ended.
 func environOf(in info, buf *[]byte) ([]byte, error) {
 	path := "/proc/" + strconv.Itoa(in.pid) + "/environ"
 	if len(*buf) == 0 {
@@ -174,6 +176,9 @@ func environOf(in info, buf *[]byte) ([]byte, error) {
 		n, err := readProc(path, *buf)
 		if err != nil {
 			return nil, err
+		}
+		if n == 0 && betweenPrograms(in.pid) {
+			return nil, ErrGone
 		}
 		if n < len(*buf) || len(*buf) >= 64<<20 {
 			return (*buf)[:n], nil
@@ -213,4 +218,17 @@ func signalID(id ID, sig os.Signal) error {
 		return err
 	}
 	return nil
+}
+
+// betweenPrograms reports whether a process without an environment has none for the
+// moment only: in the middle of an exec the end of its environment in memory, field
+// 51 of proc_pid_stat(5), is not set yet. One that was started with none has it.
+func betweenPrograms(pid int) bool {
+	var buf [1024]byte
+	n, err := readProc("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
+	if err != nil {
+		return true
+	}
+	f := strings.Fields(string(buf[bytes.LastIndexByte(buf[:n], ')')+1 : n]))
+	return len(f) > 48 && f[48] == "0"
 }

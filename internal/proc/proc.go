@@ -102,6 +102,7 @@ type info struct {
 	pid, ppid, pgrp, session int
 	start                    uint64
 	ended                    bool // zombie or dead
+	terminal                 bool // it has a controlling one
 }
 
 // Cmd says what to start. Nothing is taken from the calling process but its
