@@ -63,7 +63,7 @@ that did not read the memory at their start, and of more than %d that wrote
 nothing. Calls to other servers are not in this log. Ends with 1 if a session
 is flagged.`, loadAfter, persistAfter),
 		RunE: func(*cobra.Command, []string) error {
-			from, err := sinceTime(since, app.Now())
+			from, err := pastTime(app, "--since", since)
 			if err != nil {
 				return err
 			}
@@ -91,29 +91,6 @@ is flagged.`, loadAfter, persistAfter),
 	cmd.Flags().StringVar(&file, "log", "", "log file (default: reprise's own; rotated ones beside it are read too)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	return cmd
-}
-
-func sinceTime(s string, now time.Time) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{"2006-01-02", time.RFC3339} {
-		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
-			return t, nil
-		}
-	}
-	text := s
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		text = days + "h"
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return time.Time{}, usagef("--since %q is no time: give 36h, 7d or 2026-02-21", s)
-	}
-	if text != s {
-		d *= 24
-	}
-	return now.Add(-d), nil
 }
 
 // readCompliance reads the log with its rotated files, the oldest first. A line

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,16 +26,22 @@ it with what ` + "`reprise config show`" + ` prints, and keep the lines that you
 func newConfigShowCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show", Args: cobra.NoArgs, Short: "Print every setting as it is in force, and where it is from",
+		Use: "show [NAME...]", Short: "Print every setting as it is in force, and where it is from",
 		Long: `Print every setting as it is in force, with what it means and where its value
-is from. What is printed is itself a valid settings file.`,
-		RunE: func(*cobra.Command, []string) error {
+is from. What is printed is itself a valid settings file. With NAME only that
+setting, or that section.`,
+		Example: `  reprise config show
+  reprise config show loop guard.mode`,
+		RunE: func(_ *cobra.Command, names []string) error {
 			paths, err := config.FindPaths(app.Env)
 			if err != nil {
 				return err
 			}
 			items, source, err := config.Explain(app.Env, paths, app.ConfigFlag)
 			if err != nil {
+				return err
+			}
+			if items, err = settingsNamed(items, names); err != nil {
 				return err
 			}
 			if asJSON {
@@ -51,6 +58,30 @@ is from. What is printed is itself a valid settings file.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
 	return cmd
+}
+
+// settingsNamed are the items with one of the names, or in a section of that name;
+// without names all.
+func settingsNamed(items []config.Item, names []string) ([]config.Item, error) {
+	if len(names) == 0 {
+		return items, nil
+	}
+	found := map[string]bool{}
+	kept := slices.DeleteFunc(items, func(it config.Item) bool {
+		keep := false
+		for _, n := range names {
+			if it.Key == n || strings.HasPrefix(it.Key, n+".") {
+				found[n], keep = true, true
+			}
+		}
+		return !keep
+	})
+	for _, n := range names {
+		if !found[n] {
+			return nil, usagef("there is no setting and no section %q; `reprise config show` prints all", clipText(n, 60))
+		}
+	}
+	return kept, nil
 }
 
 // settingsYAML writes the items as a settings file. Empty texts are commented

@@ -148,6 +148,15 @@ func (l *live) client(ctx context.Context, server *fakemodel.Server) error {
 	}
 	vars := plainVars(l.app)
 	vars["HOME"], vars["USERPROFILE"], vars["REPRISE_HOME"] = l.path("home"), l.path("home"), l.path("data")
+	// Clients leave things in the directory for temporary files: sockets, caches of
+	// compiled code, logs. They go with the rest.
+	tmp := l.path("tmp")
+	if err := durable.MkdirAll(tmp, 0o700); err != nil {
+		return err
+	}
+	for _, v := range []string{"TMPDIR", "TEMP", "TMP", "CLAUDE_CODE_TMPDIR"} {
+		vars[v] = tmp
+	}
 	for _, line := range trial.Env {
 		k, v, _ := strings.Cut(line, "=")
 		vars[k] = v

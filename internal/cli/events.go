@@ -146,8 +146,8 @@ func (f *eventFilter) prepare(app *App) (err error) {
 		return err
 	}
 	f.client = quick.Client(f.client)
-	if f.from, err = whenIs(app, "--since", f.since); err == nil {
-		f.to, err = whenIs(app, "--until", f.until)
+	if f.from, err = pastTime(app, "--since", f.since); err == nil {
+		f.to, err = pastTime(app, "--until", f.until)
 	}
 	f.text = strings.ToLower(f.text)
 	return err
@@ -156,30 +156,6 @@ func (f *eventFilter) prepare(app *App) (err error) {
 func isOfType(have event.Type, asked string) bool {
 	asked = strings.TrimSuffix(asked, ".*")
 	return string(have) == asked || strings.HasPrefix(string(have), asked+".")
-}
-
-// whenIs reads a time as people say it; "" is the zero time.
-func whenIs(app *App, flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if d, err := time.ParseDuration(days + "h"); err == nil {
-			return app.Now().Add(-24 * d), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil {
-		return app.Now().Add(-d.Abs()), nil
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
-	}
-	for _, layout := range []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, usagef("%s %q is no time: say 2026-11-28, 2026-11-28T09:30, 3h or 2d", flag, text)
 }
 
 // seesEvents says which events may be shown here: all to a person; to an agent

@@ -47,7 +47,7 @@ taken out, as from everything that is recorded.`,
 					return usagef("--client %q is none of %s", c, strings.Join(transcript.Clients(), ", "))
 				}
 			}
-			from, err := sinceTime(since, app.Now())
+			from, err := pastTime(app, "--since", since)
 			if err != nil {
 				return err
 			}

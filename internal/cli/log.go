@@ -51,7 +51,7 @@ func showLog(cmd *cobra.Command, app *App, o logOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	from, err := sinceTime(o.since, app.Now())
+	from, err := pastTime(app, "--since", o.since)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ type installOptions struct {
 	filesystem   []string
 	instructions bool
 	dryRun       bool
+	full         bool // new files are shown to their end
 	asJSON       bool
 }
 
@@ -64,6 +65,7 @@ func (o *installOptions) common(cmd *cobra.Command) {
 	f.StringVar(&o.scope, "scope", "", "user, local or project (default: user)")
 	offer(cmd, "scope", "user", "local", "project")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be changed, and change nothing")
+	f.BoolVar(&o.full, "full", false, "with --dry-run: show new files to their end")
 	f.BoolVar(&o.asJSON, "json", false, "print the changes for programs")
 }
 
@@ -98,6 +100,21 @@ func mcpInstall(cmd *cobra.Command, app *App, o installOptions, name string, ins
 	return err
 }
 
+// wholeFileLines are shown of the difference where a file comes or goes as a whole:
+// the texts for models are long, and the same for every client.
+const wholeFileLines = 20
+
+// firstLines cuts a text after so many lines and says how many were left out.
+func firstLines(text string, most int) (head string, left int) {
+	n := 0
+	for line := range strings.Lines(text) {
+		if n++; n <= most {
+			head += line
+		}
+	}
+	return head, max(n-most, 0)
+}
+
 func setupFor(app *App, home *config.Home) setup.Setup {
 	root := app.Env.Dir
 	if home.Project != nil {
@@ -119,7 +136,7 @@ func printChanges(app *App, o installOptions, changes []setup.Change) error {
 		if o.dryRun && action != "unchanged" {
 			action = "would be " + action
 		}
-		fmt.Fprintf(app.Out, "%s: %s\n", term.SafeLine(c.File), style.Bold(action))
+		fmt.Fprintf(app.Out, "%s: %s (%s)\n", term.SafeLine(c.File), style.Bold(action), c.What)
 		if c.Real != "" {
 			fmt.Fprintf(app.Out, "  it is a link to %s\n", term.SafeLine(c.Real))
 		}
@@ -127,7 +144,14 @@ func printChanges(app *App, o installOptions, changes []setup.Change) error {
 			fmt.Fprintf(app.Out, "  backup: %s\n", term.SafeLine(c.Backup))
 		}
 		if c.Diff != "" {
-			fmt.Fprint(app.Out, style.Diff(term.SafeText(c.Diff)))
+			text, left := c.Diff, 0
+			if c.Action != "changed" && !o.full {
+				text, left = firstLines(c.Diff, wholeFileLines)
+			}
+			fmt.Fprint(app.Out, style.Diff(term.SafeText(text)))
+			if left > 0 {
+				fmt.Fprintln(app.Out, style.Dim(fmt.Sprintf("  … and %s of this file; --full shows them", count(left, "line"))))
+			}
 		}
 		for _, w := range c.Warnings {
 			fmt.Fprintf(app.Err, "%s %s\n", style.Yellow("warning:"), term.SafeLine(w))

@@ -24,7 +24,7 @@ to end, organised, told something that was remembered, and used it.`,
 		Example: `  reprise metrics --since 30d
   reprise metrics --by client --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := sinceTime(since, app.Now())
+			from, err := pastTime(app, "--since", since)
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ to end, organised, told something that was remembered, and used it.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "", "only sessions that began since this `TIME`: 30d, 12h, or a date")
+	cmd.Flags().StringVar(&since, "since", "", "only sessions that began since this `TIME`: 30d, 12h, yesterday or a date")
 	cmd.Flags().StringVar(&by, "by", "", "apart for each client, role or project")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the figures for programs")
 	offer(cmd, "by", "client", "role", "project")
@@ -84,7 +84,7 @@ func showMetrics(app *App, m improve.Metrics) {
 		if c.Asked+c.Answered > 0 {
 			fmt.Fprintf(app.Out, "  questions: the user answered %d, memory %d\n", c.Asked, c.Answered)
 		}
-		fmt.Fprintf(app.Out, "  %-24s %18s %18s   %s\n", "", fmt.Sprintf("with (n=%d)", g.With.Sessions), fmt.Sprintf("without (n=%d)", g.Without.Sessions), "difference")
+		fmt.Fprintf(app.Out, "  %-21s %14s %14s   %s\n", "", fmt.Sprintf("with (n=%d)", g.With.Sessions), fmt.Sprintf("without (n=%d)", g.Without.Sessions), "difference")
 		lift := func(name string) string {
 			for _, l := range g.Lifts {
 				if l.Name == name && g.With.Sessions > 0 && g.Without.Sessions > 0 {
@@ -105,7 +105,7 @@ func showMetrics(app *App, m improve.Metrics) {
 			}
 			return fmt.Sprintf("%.2f ± %.2f", m.Mean, m.Half)
 		}
-		fmt.Fprintf(app.Out, "  %-24s %18s %18s   %s\n", "ended well", share(g.With), share(g.Without), lift("success rate"))
+		fmt.Fprintf(app.Out, "  %-21s %14s %14s   %s\n", "ended well", share(g.With), share(g.Without), lift("success rate"))
 		for _, row := range []struct {
 			name string
 			a, b improve.Mean
@@ -113,7 +113,7 @@ func showMetrics(app *App, m improve.Metrics) {
 			{"retries", g.With.Retries, g.Without.Retries}, {"corrections by the user", g.With.Corrections, g.Without.Corrections},
 			{"tool calls", g.With.Calls, g.Without.Calls}, {"failed calls", g.With.Failures, g.Without.Failures}, {"tokens told", g.With.Tokens, g.Without.Tokens},
 		} {
-			fmt.Fprintf(app.Out, "  %-24s %18s %18s   %s\n", row.name, mean(g.With, row.a), mean(g.Without, row.b), lift(row.name))
+			fmt.Fprintf(app.Out, "  %-21s %14s %14s   %s\n", row.name, mean(g.With, row.a), mean(g.Without, row.b), lift(row.name))
 		}
 		if g.With.Items > 0 {
 			fmt.Fprintf(app.Out, "  recall hits: %.0f %% of %s told were used\n", 100*g.With.Hits, count(g.With.Items, "item"))

@@ -86,9 +86,9 @@ func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 		o.item.Priority = &o.priority
 	}
 	if o.notBefore != "" {
-		at, err := comingTime(o.notBefore, app.Now())
+		at, err := comingTime(app, "--not-before", o.notBefore)
 		if err != nil {
-			return usagef("--not-before %s: %w", o.notBefore, err)
+			return err
 		}
 		o.item.NotBefore = at
 	}
@@ -279,20 +279,4 @@ func (o *queueAdd) report(app *App, added []queue.Added) error {
 		fmt.Fprintf(app.Err, "%s added, %d there already.\n", count(fresh, "item"), len(added)-fresh)
 	}
 	return nil
-}
-
-// comingTime is a time to come: a duration from now, or a date.
-func comingTime(s string, now time.Time) (time.Time, error) {
-	if d, err := time.ParseDuration(s); err == nil {
-		if d < 0 {
-			return time.Time{}, errors.New("it lies in the past")
-		}
-		return now.Add(d), nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, errors.New("that is no duration such as 90m or 12h, and no date such as 2026-03-01 or \"2026-03-01 22:00\"")
 }

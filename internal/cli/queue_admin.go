@@ -122,8 +122,8 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 			if given("not-before") {
 				at := time.Time{}
 				if notBefore != "" {
-					if at, err = comingTime(notBefore, app.Now()); err != nil {
-						return usagef("--not-before %s: %w", notBefore, err)
+					if at, err = comingTime(app, "--not-before", notBefore); err != nil {
+						return err
 					}
 				}
 				e.NotBefore = &at

@@ -48,6 +48,7 @@ are what they were before.`,
 	f.StringVar(&o.scope, "scope", setup.User, "user (everywhere) or project (everybody in this project; the files are committed)")
 	offer(cmd, "scope", setup.User, setup.Project)
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be changed, and change nothing")
+	f.BoolVar(&o.full, "full", false, "with --dry-run: show new files to their end")
 	f.BoolVar(&o.asJSON, "json", false, "print the changes for programs")
 	f.BoolVar(&o.remove, "remove", false, "take reprise out again")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do it without asking")

@@ -341,9 +341,9 @@ func newArtifactCmd(app *App) *cobra.Command {
 
 // collectRepos is `state gc --repos`.
 func collectRepos(ctx context.Context, app *App, unused string, really, asJSON bool) error {
-	since, err := sinceTime(unused, app.Now())
+	since, err := pastTime(app, "--unused", unused)
 	if err != nil {
-		return usagef("--unused %q is no time: give 90d or 2026-02-21", clipText(unused, 40))
+		return err
 	}
 	if really {
 		if _, err := app.mayWriteState(); err != nil {

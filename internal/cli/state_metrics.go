@@ -19,7 +19,7 @@ func newStateMetricsCmd(app *App) *cobra.Command {
 agents called, what was written, which learnings and decisions were put into a later
 session or used there, and how many searches found something.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := sinceTime(since, app.Now())
+			from, err := pastTime(app, "--since", since)
 			if err != nil {
 				return err
 			}

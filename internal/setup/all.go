@@ -96,6 +96,7 @@ func (s Setup) installHooks(ctx context.Context, a All) (Change, error) {
 		}
 	})
 	if err == nil {
+		ch.What = "hooks"
 		ch.Warnings = s.hookWarnings(a)
 	}
 	return ch, err
@@ -151,6 +152,7 @@ func (s Setup) installSkill(ctx context.Context, a All) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	ch.What = "skill"
 	if warning != "" {
 		ch.Warnings = append(ch.Warnings, warning)
 	}
@@ -212,6 +214,10 @@ func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
 			}
 		})
 		if herr == nil {
+			ch.What = "hooks"
+			if hookFile == t.File {
+				ch.What = "hooks and MCP server"
+			}
 			changes = append(changes, ch)
 		}
 		err = errors.Join(err, herr)
@@ -292,6 +298,7 @@ func (s Setup) removeSkill(ctx context.Context, a All) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	ch.What = "skill"
 	if warning != "" {
 		ch.Warnings = append(ch.Warnings, warning)
 	}

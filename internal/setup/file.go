@@ -26,6 +26,7 @@ const maxSettings = 64 << 20
 // Change is what was done, or would be done, to one file.
 type Change struct {
 	File     string   `json:"file"`             // as the client knows it
+	What     string   `json:"what"`             // of reprise is in it: "MCP server", "hooks", "hooks and MCP server", "skill" or "instructions"
 	Real     string   `json:"real,omitempty"`   // where a symbolic link leads, if it is one
 	Action   string   `json:"action"`           // "created", "changed", "removed" or "unchanged"
 	Backup   string   `json:"backup,omitempty"` // copy of what was there

@@ -118,7 +118,7 @@ func (s Setup) Install(ctx context.Context, r Request) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch.Warnings = warnings
+	ch.What, ch.Warnings = "MCP server", warnings
 	changes = append(changes, ch)
 	if r.Instructions {
 		ch, err := s.changer(t, r.DryRun).apply(ctx, t.Doc, perm(t.Scope), func(in input) ([]byte, bool, error) {
@@ -128,6 +128,7 @@ func (s Setup) Install(ctx context.Context, r Request) ([]Change, error) {
 		if err != nil {
 			return changes, err
 		}
+		ch.What = "instructions"
 		changes = append(changes, ch)
 	}
 	return changes, nil
@@ -318,6 +319,7 @@ func (s Setup) Uninstall(ctx context.Context, r Request) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	ch.What = "MCP server"
 	changes := []Change{ch}
 	if t.Doc == "" {
 		return changes, nil
@@ -336,6 +338,7 @@ func (s Setup) Uninstall(ctx context.Context, r Request) ([]Change, error) {
 		return changes, err
 	}
 	if doc.Action != "unchanged" {
+		doc.What = "instructions"
 		changes = append(changes, doc)
 	}
 	return changes, nil
