@@ -400,7 +400,7 @@ func (a *analysis) judgeOption(o option, st *state) {
 		effect = o.opt.Kind // it does that without being told where
 	}
 	switch effect {
-	case know.Flag:
+	case know.Flag, know.Follow: // what follows links is looked at with all that it is given
 	case know.Deny:
 		a.give("refused-option", Deny, o.w.shown(), name+" switches off what the user relies on", "leave it out")
 	case know.Exec, know.Script, know.Shell:

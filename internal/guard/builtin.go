@@ -117,7 +117,7 @@ func (a *analysis) saying(argv []word, st *state) source {
 		out.origin, out.dotted = words[0].origin, !words[0].dashed
 	}
 	if len(words) == 1 && words[0].glob && words[0].known() {
-		out.origin = paths
+		out.origin = a.globbed(argv[0].text, words[0], st)
 	}
 	return out
 }
@@ -206,7 +206,7 @@ func (a *analysis) printf(argv []word, st *state) source {
 			if w := args[1]; w.text == unknown || w.glob && w.known() {
 				out.origin, out.dotted = w.origin, !w.dashed
 				if w.glob {
-					out.origin = paths
+					out.origin = a.globbed("printf", w, st)
 				}
 			}
 		}

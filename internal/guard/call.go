@@ -319,6 +319,7 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 		a.base(p, argv[0], name, args)
 	}
 	a.judgeArgs(p, &args, st)
+	a.follows(p, &args, st)
 	if !first {
 		a.base(p, argv[0], name, args)
 	}
@@ -452,7 +453,7 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 	}
 	switch produces {
 	case know.Paths:
-		out.origin = paths
+		out.origin = a.lists(&args, st)
 		out.dotted = args.name == "find" && args.dottedOperands() && !args.has("-printf")
 	case know.Numbers:
 		out.origin = numbers

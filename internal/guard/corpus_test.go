@@ -17,7 +17,7 @@ func newProject(t testing.TB) project {
 	t.Helper()
 	root := Resolve(t.TempDir())
 	p := project{filepath.Join(root, "work", "project"), filepath.Join(root, "outside"), filepath.Join(root, "home")}
-	for _, d := range []string{p.dir, p.outside, p.home, filepath.Join(p.dir, "sub"), filepath.Join(p.dir, "m"), filepath.Join(p.dir, ".git", "hooks"), filepath.Join(p.dir, ".claude"), filepath.Join(p.dir, "src")} {
+	for _, d := range []string{p.dir, p.outside, p.home, filepath.Join(p.dir, "sub"), filepath.Join(p.dir, "m"), filepath.Join(p.dir, ".git", "hooks"), filepath.Join(p.dir, ".git", "objects"), filepath.Join(p.dir, ".git", "refs"), filepath.Join(p.dir, ".claude"), filepath.Join(p.dir, "src")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -210,9 +210,6 @@ func (a *analysis) match(dir string, parts []string, out *[]string) {
 		return
 	}
 	for _, name := range a.names(dir) {
-		if len(*out) >= maxMatches {
-			return
-		}
 		if ok, err := filepath.Match(parts[0], name); err != nil {
 			return
 		} else if !ok || dotted(parts[0], name) {

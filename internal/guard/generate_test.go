@@ -128,7 +128,7 @@ func (g *generator) option() string {
 		}
 		o := p.Opts[g.IntN(len(p.Opts))]
 		switch {
-		case o.Effect != know.Flag:
+		case o.Effect != know.Flag && o.Effect != know.Follow: // what links lead to depends on the place
 		case o.Kind == know.Write || o.Kind == know.Delete || o.Kind == know.Exec || o.Kind == know.Script || o.Kind == know.Shell || o.Kind == know.Config || o.Kind == know.Ask || o.Kind == know.Deny:
 		default:
 			continue

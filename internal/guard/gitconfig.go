@@ -61,10 +61,10 @@ func (a *analysis) gitSettings(dir string) gitFound {
 		return f
 	}
 	var f gitFound
-	if git, common := gitDirs(dir); git != "" {
-		r := configReader{a: a, found: &f, top: filepath.Dir(git), git: git}
-		r.file(filepath.Join(common, "config"))
-		r.file(filepath.Join(git, "config.worktree"))
+	for _, git := range gitDirs(dir) {
+		r := configReader{a: a, found: &f, top: filepath.Dir(git.own), git: git.own}
+		r.file(filepath.Join(git.common, "config"))
+		r.file(filepath.Join(git.own, "config.worktree"))
 		if r.ssh != "" && r.promisor {
 			// Objects that are not there are fetched when they are looked at.
 			f.key, f.value = "core.sshcommand", r.ssh
@@ -82,33 +82,51 @@ func (a *analysis) gitSettings(dir string) gitFound {
 	return f
 }
 
-// gitDirs are the directory of the repository that a directory is in and the one
-// that it shares with others, "" where there is none. A bare repository, which may
-// lie anywhere in a tree, counts as it does for git.
-func gitDirs(dir string) (git, common string) {
+// gitDir is where a repository has its own files, and those that it shares with others.
+type gitDir struct {
+	own, common string
+	top         string // of the working tree; "" of a bare one
+}
+
+// gitDirs are the repository that a directory is in. A bare one, which may lie
+// anywhere in a tree, counts as it does for git. Where git may not take a .git for a
+// repository it goes on upwards, and what it finds there counts, too.
+func gitDirs(dir string) (out []gitDir) {
 	for d := dir; ; d = filepath.Dir(d) {
+		g := gitDir{top: d}
 		if info, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			git = filepath.Join(d, ".git")
+			g.own = filepath.Join(d, ".git")
 			if !info.IsDir() {
-				if to := firstLine(git); strings.HasPrefix(to, "gitdir:") {
-					git = joined(d, strings.TrimSpace(to[len("gitdir:"):]))
+				if to := firstLine(g.own); strings.HasPrefix(to, "gitdir:") {
+					g.own = joined(d, strings.TrimSpace(to[len("gitdir:"):]))
 				}
 			}
-			break
+		} else if isFile(filepath.Join(d, "HEAD")) && isDir(filepath.Join(d, "objects")) && isDir(filepath.Join(d, "refs")) {
+			g.own, g.top = d, ""
 		}
-		if isFile(filepath.Join(d, "HEAD")) && isDir(filepath.Join(d, "objects")) && isDir(filepath.Join(d, "refs")) {
-			git = d
-			break
+		if g.own != "" {
+			g.common = g.own
+			if to := firstLine(filepath.Join(g.own, "commondir")); to != "" {
+				g.common = joined(g.own, to)
+			}
+			if out = append(out, g); g.certain() {
+				return out
+			}
 		}
 		if d == filepath.Dir(d) {
-			return "", ""
+			return out
 		}
 	}
-	common = git
-	if to := firstLine(filepath.Join(git, "commondir")); to != "" {
-		common = joined(git, to)
+}
+
+// certain reports whether git takes it for a repository: it wants a HEAD that names a
+// branch or a commit, objects and refs.
+func (g gitDir) certain() bool {
+	head := firstLine(filepath.Join(g.own, "HEAD"))
+	if !strings.HasPrefix(head, "ref: refs/") && (len(head) != 40 && len(head) != 64 || strings.Trim(head, "0123456789abcdef") != "") {
+		return false
 	}
-	return git, common
+	return isDir(filepath.Join(g.common, "objects")) && isDir(filepath.Join(g.common, "refs"))
 }
 
 func isDir(path string) bool {

@@ -19,15 +19,16 @@ const (
 func (a *analysis) allRepositories(dirs []string, given []word) []string {
 	out := dirs
 	for _, dir := range dirs {
-		git, _ := gitDirs(dir)
-		if git == "" {
-			continue
-		}
-		top := gitTop(dir)
-		for _, p := range a.gitlinks(filepath.Join(git, "index")) {
-			if top != "" && len(out) < len(dirs)+maxNestedRepositories {
-				out = append(out[:len(out):len(out)], a.physical(top, p))
+		found := gitDirs(dir)
+		for _, git := range found {
+			for _, p := range a.gitlinks(filepath.Join(git.own, "index")) {
+				if git.top != "" && len(out) < len(dirs)+maxNestedRepositories {
+					out = append(out[:len(out):len(out)], a.physical(git.top, p))
+				}
 			}
+		}
+		if len(found) == 0 {
+			continue
 		}
 		for _, w := range given {
 			if p := a.physical(dir, w.text); w.known() && w.text != "" && len(w.text) < maxPath && isThere(filepath.Join(p, ".git")) {
@@ -43,19 +44,44 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// gitlinks are the paths of repositories that an index has: entries of mode 160000.
-// The format is that of gitformat-index(5).
-// What version 4 shortens is not read.
+// Modes of an index's entries that are no files: other repositories, and symbolic links.
+const (
+	modeRepository = 0o160000
+	modeLink       = 0o120000
+)
+
+// gitlinks are the paths of repositories that an index has.
 func (a *analysis) gitlinks(path string) (out []string) {
 	if list, ok := a.nestedIn[path]; ok {
 		return list
 	}
-	defer func() {
-		if a.nestedIn == nil {
-			a.nestedIn = map[string][]string{}
+	out = indexed(path, modeRepository, maxNestedRepositories)
+	if a.nestedIn == nil {
+		a.nestedIn = map[string][]string{}
+	}
+	a.nestedIn[path] = out
+	return out
+}
+
+// maxIndexLinks is how many links of an index are looked at.
+const maxIndexLinks = 5000
+
+// indexLinks are the symbolic links that git has of the tree that a directory is in.
+func (a *analysis) indexLinks(dir string) (out []string) {
+	for _, git := range gitDirs(dir) {
+		if git.top == "" {
+			continue
 		}
-		a.nestedIn[path] = out
-	}()
+		for _, p := range indexed(filepath.Join(git.own, "index"), modeLink, maxIndexLinks) {
+			out = append(out, below(git.top, p))
+		}
+	}
+	return out
+}
+
+// indexed are the paths of the entries of an index that have a mode, as many as are
+// wanted. The format is that of gitformat-index(5), in its versions 2 to 4.
+func indexed(path string, mode uint32, most int) (out []string) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -66,27 +92,77 @@ func (a *analysis) gitlinks(path string) (out []string) {
 		return nil
 	}
 	data, err := io.ReadAll(f)
-	if err != nil || len(data) < 12 || string(data[:4]) != "DIRC" || !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) {
+	if err != nil || len(data) < 12 || string(data[:4]) != "DIRC" || !bytes.Contains(data, binary.BigEndian.AppendUint32(nil, mode)) {
 		return nil
 	}
 	version, n := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
-	if version > 3 {
-		return nil
-	}
-	for at := 12; n > 0 && at+62 < len(data) && len(out) < maxNestedRepositories; n-- {
+	var name []byte
+	id := idLength(data)
+	for at := 12; n > 0 && at+42+id < len(data) && len(out) < most; n-- {
 		e := data[at:]
-		name := 62
-		if e[60]&0x40 != 0 {
-			name += 2
+		start := 42 + id // times, device, mode and so on; the id; flags
+		if e[start-2]&0x40 != 0 {
+			start += 2 // more flags
 		}
-		end := bytes.IndexByte(e[min(name, len(e)):], 0)
+		if version >= 4 {
+			cut, length := stripped(e[min(start, len(e)):])
+			start += length
+			if cut > len(name) {
+				break
+			}
+			name = name[:len(name)-cut]
+		} else {
+			name = nil
+		}
+		end := bytes.IndexByte(e[min(start, len(e)):], 0)
 		if end < 0 {
 			break
 		}
-		if binary.BigEndian.Uint32(e[24:]) == 0o160000 {
-			out = append(out, string(e[name:name+end]))
+		name = append(name, e[start:start+end]...)
+		if binary.BigEndian.Uint32(e[24:]) == mode {
+			out = append(out, string(name))
 		}
-		at += (name + end + 8) &^ 7
+		if at += start + end + 1; version < 4 {
+			at += (8 - (start+end+1)%8) % 8
+		}
 	}
 	return out
+}
+
+// idLength is the length of object ids in an index: its first entry tells, as the
+// flags after the id have the length of its name.
+func idLength(data []byte) int {
+	for _, id := range [...]int{20, 32} {
+		start := 12 + 42 + id
+		if start >= len(data) {
+			break
+		}
+		flags := binary.BigEndian.Uint16(data[start-2:])
+		if flags&0x4000 != 0 {
+			start += 2
+		}
+		if binary.BigEndian.Uint32(data[4:]) >= 4 {
+			_, n := stripped(data[min(start, len(data)):])
+			start += n
+		}
+		length := int(flags & 0xfff)
+		if end := bytes.IndexByte(data[min(start, len(data)):], 0); end == length || end > length && length == 0xfff {
+			return id
+		}
+	}
+	return 20
+}
+
+// stripped reads the number by which a name of version 4 begins: how many bytes of
+// the name before it go. It is coded as offsets in a pack are.
+func stripped(b []byte) (cut, length int) {
+	for i, c := range b {
+		if i > 0 {
+			cut++
+		}
+		if cut = cut<<7 | int(c&0x7f); c&0x80 == 0 || i > 4 {
+			return cut, i + 1
+		}
+	}
+	return 0, len(b)
 }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -31,6 +30,7 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 			}
 		}
 	}
+	a.gitIn = at.cwds
 	a.repository(p, word{text: g.name}, g.operands, at)
 	a.gitFiles(p, g, at)
 	switch p.Name {
@@ -191,49 +191,30 @@ func (a *analysis) push(g args, st *state) {
 	}
 }
 
-// branch is the branch that is checked out, "" where it cannot be told.
+// branch is the branch that is checked out, "" where it cannot be told. Of several
+// that it may be one that is protected counts.
 func (a *analysis) branch(st *state) string {
 	if len(st.cwds) != 1 {
 		return ""
 	}
-	top := gitTop(st.cwds[0])
-	if top == "" {
-		return ""
-	}
-	dir := filepath.Join(top, ".git")
-	if isFile(dir) {
-		data, err := os.ReadFile(dir)
-		if err != nil || len(data) > 4096 {
-			return ""
+	first := ""
+	for _, g := range gitDirs(st.cwds[0]) {
+		name, ok := strings.CutPrefix(firstLine(filepath.Join(g.own, "HEAD")), "ref: refs/heads/")
+		if ok && a.r.protectedBranch(name) {
+			return name
 		}
-		dir = strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir:"))
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(top, dir)
+		if ok && first == "" {
+			first = name
 		}
 	}
-	file := filepath.Join(dir, "HEAD")
-	if !isFile(file) {
-		return ""
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
-	name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: refs/heads/")
-	if !ok {
-		return ""
-	}
-	return name
+	return first
 }
 
-// gitTop is the top of the working tree that a directory is in, "" outside any.
+// gitTop is the top of the working tree that a directory is in, "" where there is
+// none, or it cannot be told for certain.
 func gitTop(dir string) string {
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			return d
-		}
-		if d == filepath.Dir(d) {
-			return ""
-		}
+	if found := gitDirs(dir); len(found) == 1 && found[0].certain() {
+		return found[0].top
 	}
+	return ""
 }

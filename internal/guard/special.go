@@ -166,6 +166,7 @@ func (a *analysis) envProgram(argv []word, st *state) source {
 // find judges find: what its -exec runs is taken out first.
 func (a *analysis) find(argv []word, st *state) source {
 	p := know.Find("find")
+	listed := a.finds(argv, st)
 	var plain []word
 	gone := false
 	for i := 0; i < len(argv); i++ {
@@ -181,7 +182,7 @@ func (a *analysis) find(argv []word, st *state) source {
 				a.give("dynamic-command", Deny, argv[i].shown(), "it lacks the command that it runs", "write it out")
 				break
 			}
-			inner := placed(argv[i+1:end], "{}")
+			inner := placed(argv[i+1:end], "{}", listed)
 			for k := range inner {
 				inner[k].split = inner[k].split || inner[k].text == unknown && end < len(argv) && argv[end].text == "+"
 			}
@@ -226,18 +227,22 @@ func (a *analysis) find(argv []word, st *state) source {
 			}
 		}
 	}
-	return a.known(p, plain, st)
+	out := a.known(p, plain, st)
+	if out.origin.names() {
+		out.origin = listed
+	}
+	return out
 }
 
 // placed puts the name of a file, which is not known, in place of a mark.
-func placed(argv []word, mark string) []word {
+func placed(argv []word, mark string, listed origin) []word {
 	out := slices.Clone(argv)
 	for i, w := range out {
 		if !strings.Contains(w.text, mark) {
 			continue
 		}
 		out[i].text = strings.ReplaceAll(w.text, mark, unknown)
-		out[i].origin = paths
+		out[i].origin = listed
 	}
 	return out
 }
@@ -252,20 +257,24 @@ func (a *analysis) fd(argv []word, st *state) source {
 			if len(rest) == 0 {
 				break
 			}
-			inner := placed(rest, "{}")
+			out := a.known(p, argv[:i], st)
+			listed := out.origin
+			if !listed.names() {
+				listed = a.anywhere(st)
+			}
+			inner := placed(rest, "{}", listed)
 			if !slices.ContainsFunc(inner, func(w word) bool { return !w.known() }) {
-				inner = append(inner, word{text: unknown, origin: paths, made: true})
+				inner = append(inner, word{text: unknown, origin: listed, made: true})
 			}
 			for k := range inner {
 				for _, m := range []string{"{/}", "{//}", "{.}", "{/.}"} {
 					if strings.Contains(inner[k].text, m) {
-						inner[k].text, inner[k].origin = strings.ReplaceAll(inner[k].text, m, unknown), paths
+						inner[k].text, inner[k].origin = strings.ReplaceAll(inner[k].text, m, unknown), a.anywhere(st)
 					}
 				}
 			}
-			c := st.fork()
-			a.nested(inner, c)
-			return a.known(p, argv[:i], st)
+			a.nested(inner, st.fork())
+			return out
 		}
 	}
 	return a.known(p, argv, st)

@@ -204,8 +204,8 @@ func (s source) and(t source) source {
 		return s
 	}
 	out := source{there: true, file: s.file && t.file, net: s.net || t.net, what: t.what}
-	if s.origin == t.origin && !s.fixed && !t.fixed {
-		out.origin, out.dotted = s.origin, s.dotted && t.dotted
+	if o := s.origin.with(t.origin); !s.fixed && !t.fixed {
+		out.origin, out.dotted = o, o != anything && s.dotted && t.dotted
 	}
 	return out
 }

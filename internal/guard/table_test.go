@@ -108,6 +108,9 @@ func (p project) asked(e entry, opts []know.Opt, operands bool) []string {
 			// Beside a host that is allowed the option alone decides.
 			look(o.Name+" beside a host", "http://localhost/", o.Name, "http://127.0.0.1/")
 		}
+		if o.Effect == know.Follow {
+			look(o.Name+" among links", o.Name, "-r", "x", ".")
+		}
 		switch {
 		case o.Arg == know.None:
 			look(o.Name, o.Name)
@@ -142,6 +145,9 @@ func (p project) askedOperands(e entry, look func(label string, words ...string)
 		look(fmt.Sprintf("(%d plain)", n), strings.Split("f sub README.md", " ")[:n]...)
 		look(fmt.Sprintf("(%d outside)", n), strings.Split("/etc/a /etc/b /etc/c", " ")[:n]...)
 		look(fmt.Sprintf("(last outside of %d)", n), append(strings.Split("f sub README.md", " ")[:n-1], "/etc/c")...)
+	}
+	if len(e.p.Follows) > 0 {
+		look("(among links)", "f", ".")
 	}
 	if e.p.Wraps {
 		look("(wraps)", strings.Repeat("1 ", e.p.Skip)+"touch x")
@@ -262,6 +268,9 @@ func each(p *know.Program, try func(what string, o *know.Opt, change func() func
 	with := func(change func()) func() func() { return func() func() { change(); return restore } }
 	if p.Base != know.Flag {
 		try("without its base", nil, with(func() { p.Base = know.Flag }))
+	}
+	if len(p.Follows) > 0 {
+		try("where it follows no links", nil, with(func() { p.Follows = nil }))
 	}
 	if p.Wraps {
 		try("where it wraps nothing", nil, with(func() { p.Wraps = false }))

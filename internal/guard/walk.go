@@ -38,7 +38,10 @@ type analysis struct {
 	integers     map[string]bool     // variables whose values the shell evaluates
 	aims         Part                // what looks for the processes of agents, and what ends processes that are not known
 	ends         Part
-	wrote        bool // a part of the command may have made files
+	wrote        bool     // a part of the command may have made files
+	walked       int      // what looking for links has cost
+	gitIn        []string // where the last command of git worked
+	listings     []*listing
 }
 
 // tooMuch ends an analysis that goes beyond its bounds.

@@ -52,8 +52,9 @@ func (a *analysis) darkPath(w word, u use, st *state) {
 		v.text = strings.ReplaceAll(w.text, unknown, "0")
 		v.made = true
 		a.each(v, u, st, false)
-	case w.origin == paths && u.read && start == "":
-	case w.origin == paths && start == "" && !u.read:
+	case w.origin.names() && u.read && start == "":
+		a.opens(w)
+	case w.origin.names() && start == "" && !u.read:
 		if u.gone {
 			a.give("removes", Ask, w.shown(), "it removes or moves files that are only known when it runs", "name the files")
 			return
@@ -104,9 +105,6 @@ func (a *analysis) each(w word, u use, st *state, glob bool) {
 	}
 }
 
-// maxMatches is how many names of a pattern are looked at one by one.
-const maxMatches = 200
-
 // pattern judges what a pattern may stand for: where its constant beginning
 // leads, and each name that it matches now.
 func (a *analysis) pattern(w word, base string, u use) bool {
@@ -124,6 +122,9 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 			}
 		}
 	}
+	if strings.Contains(w.text, "**") && a.anyDepth(w, top, u) {
+		return true
+	}
 	if a.one(word{text: w.text, src: w.src, glob: true}, top, use{read: u.read, shallow: true, gone: u.gone, top: true}) {
 		return true
 	}
@@ -136,10 +137,7 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	}
 	found := a.matches(full)
 	a.step(len(found))
-	for n, f := range found {
-		if n >= maxMatches {
-			break
-		}
+	for _, f := range found {
 		if a.one(w, a.physical("", f), u) {
 			return true
 		}

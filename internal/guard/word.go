@@ -10,8 +10,9 @@ import (
 	"reprise/internal/guard/names"
 )
 
-// origin is what is known of the parts of a word that are not known.
-type origin uint8
+// origin is what is known of the parts of a word that are not known. Of names of
+// files the bits above the lowest two say in which listings they stand.
+type origin uint64
 
 const (
 	anything origin = iota
@@ -19,6 +20,20 @@ const (
 	numbers
 	fewWords // one of a few harmless words
 )
+
+// names reports whether it is names of files.
+func (o origin) names() bool { return o&3 == paths }
+
+// with is what is known where a part is of the one or of the other.
+func (o origin) with(p origin) origin {
+	switch {
+	case o == p:
+		return o
+	case o.names() && p.names():
+		return o | p
+	}
+	return anything
+}
 
 // process is whose number a word is.
 type process uint8
@@ -168,8 +183,10 @@ func (b *wordBuilder) text(s string, quoted bool) {
 
 // dark adds something that is not known.
 func (b *wordBuilder) dark(o origin, quoted bool) {
-	if b.some && b.w.origin != o {
-		b.mixed = true
+	if b.some {
+		if o = o.with(b.w.origin); o == anything {
+			b.mixed = true
+		}
 	}
 	b.some, b.w.origin, b.w.made = true, o, true
 	if b.cur.Len() == 0 {
@@ -270,7 +287,7 @@ func (b *wordBuilder) output(out source, quoted bool) {
 		b.expansion(strings.TrimRight(out.text, "\n"), quoted)
 	default:
 		b.dark(out.origin, quoted)
-		if out.origin == paths && out.dotted {
+		if out.origin.names() && out.dotted {
 			b.w.dashed = false
 		}
 	}
@@ -559,8 +576,11 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 			return
 		case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 			o := v.origin
-			if v.known || o == fewWords {
+			switch {
+			case v.known || o == fewWords:
 				o = anything
+			case o.names():
+				o = b.a.anywhere(st) // another name than the one that was listed
 			}
 			b.dark(o, quoted)
 			return
@@ -592,7 +612,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 	default:
 		b.w.process = max(b.w.process, v.w.process)
 		b.dark(v.origin, quoted)
-		if v.origin == paths && v.dotted {
+		if v.origin.names() && v.dotted {
 			b.w.dashed = false
 		}
 	}

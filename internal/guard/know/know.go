@@ -33,11 +33,12 @@ const (
 	Sed         // a program for sed
 	Awk         // a program for awk
 	Number      // a number
+	Follow      // it follows symbolic links on its way down
 )
 
 // KindNames are the words for kinds in the YAML files, in their order.
 func KindNames() []string {
-	return []string{"flag", "text", "read", "write", "delete", "dir", "exec", "script", "shell", "net", "config", "ask", "deny", "name", "sed", "awk", "number"}
+	return []string{"flag", "text", "read", "write", "delete", "dir", "exec", "script", "shell", "net", "config", "ask", "deny", "name", "sed", "awk", "number", "follow"}
 }
 
 func (k Kind) String() string { return KindNames()[k] }
@@ -126,6 +127,9 @@ type Program struct {
 	Produces Produces
 	// Cwd says that it works in the current directory without being told so.
 	Cwd bool
+	// Follows says that it follows symbolic links on its way down but for these
+	// options; nil: it does not, unless an option says so.
+	Follows []string
 }
 
 // Find is what is known of a program by its name, nil where nothing is.

@@ -17,6 +17,7 @@
 //	  produces: paths what its lines are: paths, numbers or lines (of its input)
 //	  cwd: true       it works in the current directory unless told otherwise
 //	  bare: true      it may be started without a subcommand
+//	  follows: OPTIONS it follows links on its way down but for these options
 //	  subs: {NAME…: …}  subcommands, each like a program
 //	  use: [NAME]     sets of options under "sets" that it has, too
 //
@@ -57,6 +58,7 @@ type entry struct {
 	Cwd      bool             `yaml:"cwd"`
 	Bare     bool             `yaml:"bare"`
 	Use      []string         `yaml:"use"`
+	Follows  string           `yaml:"follows"`
 	Subs     map[string]entry `yaml:"subs"`
 }
 
@@ -140,6 +142,9 @@ func (f *file) programs(entries map[string]entry) ([]know.Program, error) {
 
 func (f *file) program(e entry) (know.Program, error) {
 	p := know.Program{Any: e.Any, Why: e.Why, Cwd: e.Cwd, Bare: e.Bare}
+	if e.Follows != "" {
+		p.Follows = strings.Fields(e.Follows)
+	}
 	var err error
 	word := func(what, text string, names []string) int {
 		i := slices.Index(names, text)
@@ -304,6 +309,9 @@ func write(b *bytes.Buffer, p know.Program) {
 	}
 	if p.Why != "" {
 		fmt.Fprintf(b, "Why: %q,", p.Why)
+	}
+	if len(p.Follows) > 0 {
+		fmt.Fprintf(b, "Follows: %#v,", p.Follows)
 	}
 	if len(p.Opts) > 0 {
 		b.WriteString("Opts: []Opt{")

@@ -1,0 +1,417 @@
+package guard
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/guard/know"
+	"reprise/internal/guard/names"
+)
+
+// A tree that agents work in may hold symbolic links that lead out of it: whoever
+// follows them on its way down (grep -R, find -L), or opens a name that another
+// command listed (find . | xargs cat), reads what the link leads to. So the tree is
+// looked through for such links, as far as can be done while a tool waits; where it
+// is larger, it is asked about.
+
+// Costs of looking for links, in parts of maxWalk. A directory is opened and closed,
+// a link is read and followed.
+const (
+	walkName    = 1
+	walkDir     = 10
+	walkLink    = 6
+	walkForever = 1 << 20 // levels: as far down as there is something
+)
+
+// maxWalk is what one call may spend on looking for links: with 20,000 names in 2,000
+// directories it takes some 30 ms. Tests make it smaller.
+var maxWalk = 40_000
+
+// walk is one look through directories.
+type walk struct {
+	a      *analysis
+	levels int  // how far down; 1 are the names in the directory itself
+	follow bool // into directories that links lead to, as far as they are in the work
+	// skip says of a directory that nothing in it counts, see of a link that it
+	// settles the matter; path is as it would be written, at where it really is.
+	skip func(path string) bool
+	see  func(path, at string, link bool) bool
+	been []string
+}
+
+// down looks through a directory; path is how it is written. It returns whether
+// something settled the matter.
+func (w *walk) down(path, at string, levels int) (settled bool) {
+	if w.a.walked += walkDir; w.a.walked > maxWalk || slices.Contains(w.been, at) {
+		return false
+	}
+	if w.follow {
+		w.been = append(w.been, at)
+	}
+	f, err := os.Open(at)
+	if err != nil {
+		return false // what cannot be read is not read by others either
+	}
+	var list []fs.DirEntry
+	for err == nil && w.a.walked <= maxWalk {
+		var some []fs.DirEntry
+		some, err = f.ReadDir(1000)
+		list = append(list, some...)
+		w.a.walked += walkName * len(some)
+	}
+	f.Close()
+	for _, e := range list {
+		p, q := below(path, e.Name()), below(at, e.Name())
+		switch {
+		case w.a.walked > maxWalk:
+			return false
+		case e.Type()&fs.ModeSymlink != 0:
+			w.a.walked += walkLink
+			if w.see(p, q, true) {
+				return true
+			}
+			if !w.follow || levels <= 1 {
+				continue
+			}
+			if to := w.a.leads(q); w.a.root(to) != "" && isDir(to) && w.down(p, to, levels-1) {
+				return true
+			}
+		case !e.IsDir():
+			if w.see(p, q, false) {
+				return true
+			}
+		case levels > 1 && (w.skip == nil || !w.skip(p)) && w.down(p, q, levels-1):
+			return true
+		}
+	}
+	return false
+}
+
+// leads is where a link leads. Its steps are counted by the walk.
+func (a *analysis) leads(link string) string {
+	before := a.steps
+	to := a.physical("", link)
+	a.steps = before
+	return to
+}
+
+// out reports whether a link leads to what reading would be asked about for, and that
+// is there: nothing is read by others.
+func (a *analysis) out(to string) bool {
+	if a.root(to) != "" || system(to) || a.checkout(to) != "" {
+		return false
+	}
+	_, err := os.Lstat(to)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// tree looks through a directory for a link that leads out; keep says which links
+// count, dirs whether those do that lead to directories. It returns what is wrong, ""
+// where nothing is.
+func (a *analysis) tree(path, at string, w walk, dirs bool, keep func(path string) bool) string {
+	if a.root(at) == "" || !isDir(at) || w.skip != nil && w.skip(path) {
+		return "" // judged by its own path, or nothing in it counts
+	}
+	why := ""
+	w.a = a
+	w.see = func(p, q string, link bool) bool {
+		if !link || !keep(p) {
+			return false
+		}
+		if to := a.leads(q); a.out(to) && (dirs || !isDir(to)) {
+			why = "the link " + shown(p) + " leads to " + shown(to) + ", outside the project"
+		}
+		return why != ""
+	}
+	w.down(path, at, w.levels)
+	if why == "" && a.walked > maxWalk {
+		why = shown(path) + " holds more than is looked through for links that lead out of the project"
+	}
+	return why
+}
+
+// follows judges a program that goes down into directories and follows the links
+// that it meets there.
+func (a *analysis) follows(p *know.Program, g *args, st *state) {
+	by, instead := "", ""
+	for _, o := range g.options {
+		if o.opt != nil && o.opt.Effect == know.Follow {
+			if o.opt.Name == "-S" && !g.has("-r") && !g.has("--recursive") {
+				continue // of a grep that only follows with -r
+			}
+			by, instead = o.opt.Name, "leave "+o.opt.Name+" out"
+		}
+	}
+	if by == "" {
+		if len(p.Follows) == 0 || slices.ContainsFunc(p.Follows, g.has) {
+			return
+		}
+		by, instead = g.name, "add "+p.Follows[0]
+	}
+	w := walk{levels: walkForever, follow: true}
+	switch g.name {
+	case "ls", "dir", "vdir", "diff", "colordiff":
+		if !g.has("-R") && !g.has("-r") && !g.has("--recursive") || g.name != "diff" && g.name != "colordiff" && !g.has("-R") && !g.has("--recursive") {
+			w.levels = 1
+		}
+	}
+	look := func(path, at string) bool {
+		why := a.tree(path, at, w, true, func(string) bool { return true })
+		switch {
+		case why == "":
+		case g.has("-delete"), g.name == "chmod", g.name == "chown", g.name == "chgrp", g.name == "chattr", g.name == "setfacl":
+			a.give("writes-outside", Deny, by, by+" follows links, and "+why, instead)
+		default:
+			a.give("reads-outside", Ask, by, by+" follows links, and "+why, instead+", or name what is to be read")
+		}
+		return why != ""
+	}
+	given := a.placesOf(p, g)
+	for _, v := range given {
+		for _, base := range a.bases(v.text, st) {
+			var found []string
+			switch {
+			case !v.known():
+				found = st.cwds // it may be any of what is there
+			case v.glob && strings.ContainsAny(v.text, "*?["):
+				found = a.matches(joined(base, v.text))
+			default:
+				found = []string{a.physical(base, v.text)}
+			}
+			for _, at := range found {
+				if look(v.shown(), a.physical("", at)) {
+					return
+				}
+			}
+		}
+	}
+	if len(given) > 0 || !p.Cwd && !strings.HasSuffix(p.Name, "grep") {
+		return
+	}
+	for _, dir := range st.cwds {
+		if look(".", dir) {
+			return
+		}
+	}
+}
+
+// placesOf are the files and directories that a program is given.
+func (a *analysis) placesOf(p *know.Program, g *args) (out []word) {
+	place := func(k know.Kind) bool { return k == know.Read || k == know.Dir || k == know.Write || k == know.Delete }
+	for i, v := range g.operands {
+		if op := p.OperandAt(i, len(g.operands), g.has); op != nil && place(op.Kind) {
+			out = append(out, v)
+		}
+	}
+	for _, o := range g.options {
+		if o.opt != nil && o.given && place(o.opt.Kind) && o.opt.Name != "-f" && o.opt.Name != "--file" {
+			out = append(out, o.arg)
+		}
+	}
+	return out
+}
+
+// listing is a list of names that a command writes out, for others to open.
+type listing struct {
+	what  string  // the command
+	trees []place // directories
+	w     walk
+	keep  func(path string) bool // nil: all
+	links []string               // names one by one
+	only  string                 // how to leave links out
+	known [4]*string             // what is wrong, by what is done with the names
+}
+
+// place is a directory as it is written, and where it really is.
+type place struct{ path, at string }
+
+// list notes a listing; what comes out of it is of its origin.
+func (a *analysis) list(l listing) origin {
+	a.listings = append(a.listings, &l)
+	return paths | 1<<min(len(a.listings)+1, 63)
+}
+
+// here are the directories that a command may be in.
+func (st *state) here() (out []place) {
+	for _, dir := range st.cwds {
+		out = append(out, place{".", dir})
+	}
+	return out
+}
+
+// anywhere is the origin of names that may be any below the current directory.
+func (a *analysis) anywhere(st *state) origin {
+	return a.list(listing{what: "the command", trees: st.here(), w: walk{levels: walkForever}, only: "name the files"})
+}
+
+// lists notes what the names that a program writes out may be.
+func (a *analysis) lists(g *args, st *state) origin {
+	l := listing{what: g.name, w: walk{levels: walkForever}, only: "list with find -type f"}
+	switch g.name {
+	case "find", "gfind":
+		return paths // noted by finds
+	case "fd", "fdfind":
+		for _, o := range g.options {
+			if o.opt != nil && (o.opt.Name == "-t" || o.opt.Name == "--type") && (o.arg.text == "f" || o.arg.text == "file" || o.arg.text == "d" || o.arg.text == "directory") {
+				return paths
+			}
+		}
+		l.only = "give fd -t f"
+	case "ls", "dir", "vdir":
+		if !g.has("-R") && !g.has("--recursive") {
+			l.w.levels = 1
+		}
+	}
+	if g.outer != nil && g.root() == "git" {
+		l.only = "name the files"
+		for _, dir := range a.gitIn {
+			l.links = append(l.links, a.indexLinks(dir)...)
+		}
+		return a.list(l)
+	}
+	for _, v := range g.operands {
+		for _, base := range a.bases(v.text, st) {
+			if at := a.physical(base, v.text); v.known() && isDir(at) {
+				l.trees = append(l.trees, place{v.text, at})
+			}
+		}
+	}
+	if len(l.trees) == 0 {
+		l.trees = st.here()
+	}
+	return a.list(l)
+}
+
+// finds notes what find lists: links are among it where its conditions let them.
+func (a *analysis) finds(argv []word, st *state) origin {
+	e, dirs := findExpression(argv)
+	l := listing{what: "find", w: walk{levels: e.levels, skip: e.skips}, keep: e.lists, only: "add -type f to find"}
+	for _, v := range dirs {
+		if !v.known() {
+			l.trees = append(l.trees, st.here()...)
+			continue
+		}
+		for _, base := range a.bases(v.text, st) {
+			l.trees = append(l.trees, place{v.text, a.physical(base, v.text)})
+		}
+	}
+	return a.list(l)
+}
+
+// globbed notes the names that a pattern stands for and that are written out.
+func (a *analysis) globbed(what string, w word, st *state) origin {
+	l := listing{what: what, w: walk{levels: walkForever}, only: "list with find -type f"}
+	for _, base := range a.bases(w.text, st) {
+		l.links = append(l.links, a.matches(joined(base, w.text))...)
+		if strings.Contains(w.text, "**") {
+			l.trees = append(l.trees, place{".", base})
+		}
+	}
+	return a.list(l)
+}
+
+// opens judges a name that another command wrote out, and that is read now: it may
+// be a link that leads out. Where more stands beside it, it is another name than the
+// one that was listed, and may lie in a directory that a link leads to.
+func (a *analysis) opens(w word) {
+	exact, dirs := strings.Trim(w.text, unknown) == "", a.entersDirs()
+	for i, l := range a.listings {
+		if w.origin>>min(i+2, 63)&1 == 0 {
+			continue
+		}
+		if why := a.leadingOut(l, exact, dirs || !exact); why != "" {
+			a.give("reads-outside", Ask, w.shown(), "of the names that "+l.what+" lists one may be a link, and "+why, l.only)
+			return
+		}
+	}
+}
+
+// leadingOut says what is wrong with the names of a listing, looked for once.
+func (a *analysis) leadingOut(l *listing, exact, dirs bool) string {
+	n := 0
+	if exact {
+		n = 1
+	}
+	if dirs {
+		n += 2
+	}
+	if l.known[n] != nil {
+		return *l.known[n]
+	}
+	why := ""
+	keep := func(p string) bool { return true }
+	w := l.w
+	if exact && l.keep != nil {
+		keep = l.keep
+	} else if !exact {
+		w.skip = nil
+	}
+	for _, t := range l.trees {
+		if why == "" {
+			why = a.tree(t.path, t.at, w, dirs, keep)
+		}
+	}
+	for _, q := range l.links {
+		a.walked += walkLink
+		if to := a.leads(q); why == "" && a.out(to) && (dirs || !isDir(to)) {
+			why = "the link " + shown(q) + " leads to " + shown(to) + ", outside the project"
+		}
+	}
+	l.known[n] = &why
+	return why
+}
+
+// entersDirs reports whether the command that is looked at may go into a directory
+// that it is given: others, as cat, read files only.
+func (a *analysis) entersDirs() bool {
+	argv := a.cur.argv
+	if len(argv) == 0 {
+		return true
+	}
+	p := know.Find(argv[0].text)
+	if p == nil || p.Cwd || len(p.Follows) > 0 || p.Base != know.Flag || len(p.Subs) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(argv[1:], func(w word) bool {
+		return strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "recur") || strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "rRd")
+	})
+}
+
+// anyDepth judges a pattern with **, which stands for any number of directories for
+// zsh and, with globstar, for bash: links and secrets in them count by their names.
+func (a *analysis) anyDepth(w word, top string, u use) bool {
+	rest := w.text[strings.Index(w.text, "**"):]
+	last := rest[strings.LastIndexByte(rest, '/')+1:]
+	through := strings.Count(rest, "/") > 1 || strings.HasPrefix(rest, "***")
+	fits := func(p string) bool {
+		name := p[strings.LastIndexByte(p, '/')+1:]
+		ok, err := filepath.Match(last, name)
+		return err != nil || ok && !dotted(last, name) || last == ""
+	}
+	done := false
+	l := walk{a: a, levels: walkForever, follow: strings.HasPrefix(rest, "***")}
+	l.see = func(p, q string, link bool) bool {
+		switch {
+		case link && (through || fits(p)):
+			if to := a.leads(q); a.out(to) || !u.read {
+				done = a.one(w, to, u)
+			}
+		case !link && u.read && fits(p) && names.Secret(q) != "":
+			done = a.one(w, q, u)
+		}
+		return done
+	}
+	if a.root(top) == "" {
+		return false
+	}
+	l.down(top, top, l.levels)
+	if !done && a.walked > maxWalk {
+		a.give("reads-outside", Ask, w.shown(), shown(top)+" holds more than is looked through for links that lead out of the project", "name the files, or use find -type f")
+		return true
+	}
+	return done
+}
