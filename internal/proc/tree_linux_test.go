@@ -478,3 +478,25 @@ func TestSweepRefusesBadMarkers(t *testing.T) {
 		}
 	}
 }
+
+// A process that becomes another program again and again has no environment for a
+// part of the time, and is found all the same.
+func TestStopTreeFindsOneBetweenPrograms(t *testing.T) {
+	script := t.TempDir() + "/again"
+	if err := os.WriteFile(script, []byte("exec sh "+script+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		marker := newMarker(t)
+		c, w := newPipe(t)
+		p := startSh(t, "setsid sh -c 'echo up; exec sh "+script+"' & exit 0", marker, w, nil)
+		c.up(t, 1)
+		if _, err := p.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := StopTree(deadline(t), p.ID(), marker, 0); err != nil || st.Killed != 1 {
+			t.Fatalf("StopTree: %+v, %v", st, err)
+		}
+		c.gone(t)
+	}
+}

@@ -281,7 +281,7 @@ func instrument(top, tmp string, only []string) (map[string]string, []mutation, 
 		overlay[filepath.Join(top, name)] = to
 		return os.WriteFile(to, []byte(text), 0o600)
 	}
-	for _, dir := range []string{"internal/guard", "internal/guard/filter", "internal/guard/names"} {
+	for _, dir := range []string{"internal/guard", "internal/guard/filter", "internal/guard/names", "internal/guard/reading"} {
 		files, err := filepath.Glob(filepath.Join(top, dir, "*.go"))
 		if err != nil {
 			return nil, nil, err
