@@ -253,12 +253,10 @@ func (o ops) removeAllSync(name string) error {
 func (k Disk) Rename(old, new string) error { return k.ops().renameSync(old, new) }
 
 func (o ops) renameSync(old, new string) error {
-	fi, err := o.lstat(old)
-	if err != nil {
-		return fmt.Errorf("rename: %w", err)
-	}
-	if !fi.IsDir() {
-		if _, err := o.regular(new); err != nil {
+	if _, err := o.regular(new); err != nil {
+		if fi, oerr := o.lstat(old); oerr != nil {
+			return fmt.Errorf("rename: %w", oerr)
+		} else if !fi.IsDir() {
 			return fmt.Errorf("rename %s to %s: target is %w", o.show(old), o.show(new), err)
 		}
 	}
