@@ -13,6 +13,10 @@ import (
 // vanished workers.
 const sweepEvery = time.Second
 
+// lookAnew is how many names a claim may find taken by others before it looks whether
+// something more urgent has come.
+const lookAnew = 16
+
 // Claim takes the first item that fits, by one rename.
 func (q *Files) Claim(ctx context.Context, opt ClaimOptions) (Claim, error) {
 	if opt.Lease == 0 {
@@ -25,11 +29,11 @@ func (q *Files) Claim(ctx context.Context, opt ClaimOptions) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
-	for {
+	for try := 0; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return Claim{}, fmt.Errorf("claim: %w", err)
 		}
-		p, found, err := q.pick(&opt, q.now(), true)
+		p, found, err := q.pick(&opt, q.now(), true, try%lookAnew != 0)
 		if err != nil {
 			return Claim{}, err
 		}
@@ -121,7 +125,7 @@ func (q *Files) Next(ctx context.Context, opt ClaimOptions) (Item, error) {
 		if err := ctx.Err(); err != nil {
 			return Item{}, err
 		}
-		p, found, err := q.pick(&opt, q.now(), false)
+		p, found, err := q.pick(&opt, q.now(), false, false)
 		if err != nil {
 			return Item{}, err
 		}

@@ -51,7 +51,9 @@ type Files struct {
 	index index
 	dirs  bool // the directories are there
 	swept time.Time
-	seen  map[string]time.Time // claims whose lease was found out of order, and since when
+	// sweepTook is how long the last look for something to sweep took.
+	sweepTook time.Duration
+	seen      map[string]time.Time // claims whose lease was found out of order, and since when
 }
 
 const (
@@ -116,6 +118,9 @@ func (q *Files) make() error {
 func (q *Files) read(p *place) (Item, error) {
 	path := q.path(p)
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Item{}, err // as usual as can be: another worker has it
+	}
 	if err != nil {
 		return Item{}, fmt.Errorf("read item: %w", err)
 	}

@@ -21,8 +21,9 @@ type index struct {
 	arrivals time.Time // of the counter, when the directory was listed
 	dirTime  time.Time // of the directory, at the same moment
 	listed   time.Time
-	due      []place // in order
-	later    []place // that had to wait when they were listed, the soonest first
+	took     time.Duration // to list it
+	due      []place       // in order
+	later    []place       // that had to wait when they were listed, the soonest first
 	labels   map[string]*Item
 	damaged  map[string]string // name → why it is passed over
 	spread   int               // how many names behind the first are as good, because others try for that
@@ -33,8 +34,12 @@ type index struct {
 const maxSpread = 31
 
 // recheck is how long a change of ready/ that was not made by this program may stay
-// unseen while there is something to claim.
-const recheck = 2 * time.Second
+// unseen while there is something to claim; in a large queue it is longer, so that no
+// worker spends more than a hundredth of its time with listing.
+const (
+	recheck = 2 * time.Second
+	seldom  = 100
+)
 
 // arrivals is the counter. A queue without one has had no arrivals.
 func (q *Files) arrivals() (time.Time, error) {
@@ -74,7 +79,7 @@ func (q *Files) refresh(now time.Time, empty bool) error {
 		return err
 	}
 	if x.known && count.Equal(x.arrivals) {
-		if age := now.Sub(x.listed); !empty && age >= 0 && age < recheck {
+		if age := now.Sub(x.listed); !empty && age >= 0 && age < max(recheck, seldom*x.took) {
 			return nil
 		}
 		fi, err := os.Stat(q.dir(Ready))
@@ -87,12 +92,14 @@ func (q *Files) refresh(now time.Time, empty bool) error {
 	if fi, err := os.Stat(q.dir(Ready)); err == nil {
 		dirTime = fi.ModTime()
 	}
+	began := q.now()
 	list, _, err := q.places(Ready)
 	if err != nil {
 		return err
 	}
 	was := x.damaged
 	*x = index{known: true, arrivals: count, dirTime: dirTime, listed: now, labels: x.labels, damaged: map[string]string{}, spread: x.spread}
+	defer func() { x.took = q.since(began) }()
 	for _, p := range list {
 		if why, ok := was[p.name()]; ok {
 			x.damaged[p.name()] = why // looked at again below, when nothing else is there
@@ -107,6 +114,11 @@ func (q *Files) refresh(now time.Time, empty bool) error {
 	return nil
 }
 
+// since is how long something took, as far as a clock that may be set tells.
+func (q *Files) since(began time.Time) time.Duration {
+	return min(max(q.now().Sub(began), 0), time.Second)
+}
+
 // ripen moves what had to wait among what is due.
 func (x *index) ripen(now time.Time) {
 	for len(x.later) > 0 && x.later[0].notBefor <= now.UnixMilli() {
@@ -119,13 +131,17 @@ func (x *index) ripen(now time.Time) {
 
 // pick takes the first name that fits out of the index. found is false when there is
 // none. Where others were faster lately it is one of the first names, by chance, and of
-// the same priority: else all workers would try for one name, of whom one gets it.
-func (q *Files) pick(opt *ClaimOptions, now time.Time, take bool) (p place, found bool, err error) {
+// the same priority: else all workers would try for one name, of whom one gets it. With
+// fresh the index is as it was a moment ago, and is looked up to date only when nothing
+// is found.
+func (q *Files) pick(opt *ClaimOptions, now time.Time, take, fresh bool) (p place, found bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, empty := range []bool{false, true} {
-		if err := q.refresh(now, empty); err != nil {
-			return p, false, err
+		if !fresh || empty || !q.index.known {
+			if err := q.refresh(now, empty); err != nil {
+				return p, false, err
+			}
 		}
 		x := &q.index
 		x.ripen(now)

@@ -18,9 +18,9 @@ const grace = 2 * DefaultRenew
 func (q *Files) sweepSometimes(ctx context.Context) (done bool, err error) {
 	now := q.now()
 	q.mu.Lock()
-	age := now.Sub(q.swept)
+	age, every := now.Sub(q.swept), max(sweepEvery, seldom*q.sweepTook)
 	q.mu.Unlock()
-	if age >= 0 && age < sweepEvery {
+	if age >= 0 && age < every {
 		return false, nil
 	}
 	_, err = q.Reclaim(ctx)
@@ -30,8 +30,9 @@ func (q *Files) sweepSometimes(ctx context.Context) (done bool, err error) {
 // Reclaim sweeps: claims that are over, what a crash left half done, and items that
 // wait for one that is done by now.
 func (q *Files) Reclaim(ctx context.Context) ([]Item, error) {
+	began := q.now()
 	q.mu.Lock()
-	q.swept = q.now()
+	q.swept = began
 	q.mu.Unlock()
 	over, err := q.over()
 	if err != nil {
@@ -41,6 +42,9 @@ func (q *Files) Reclaim(ctx context.Context) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.mu.Lock()
+	q.sweepTook = q.since(began)
+	q.mu.Unlock()
 	if len(over)+len(stuck) == 0 {
 		return nil, nil // and the lock was not needed
 	}

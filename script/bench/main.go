@@ -56,7 +56,7 @@ func main() {
 }
 
 // names are what can be measured, in the order of the report.
-var names = []string{"start", "call", "spawn", "supervisor", "small", "hooks", "sessions", "import", "recall"}
+var names = []string{"start", "call", "spawn", "supervisor", "small", "hooks", "sessions", "loop", "idle", "many", "import", "recall"}
 
 // row is one line of the table.
 type row struct {
@@ -96,7 +96,8 @@ func bench(n int, only string, keep bool, out io.Writer) error {
 		return err
 	}
 	table := map[string]func() ([]row, error){
-		"start": r.coldStart, "call": r.roundTrip, "spawn": r.spawn, "supervisor": r.supervisor, "small": r.hookStart, "hooks": r.hooks, "sessions": r.sessions,
+		"start": r.coldStart, "call": r.roundTrip, "spawn": r.spawn, "supervisor": r.supervisor, "small": r.hookStart, "hooks": r.hooks, "sessions": r.sessions, "state": r.state,
+		"loop": r.loopItems, "idle": r.loopIdle, "many": r.loopMany,
 	}
 	fmt.Fprintf(out, "%s %s/%s, %d CPUs, medians of %d, load %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), n, load())
 	head := "| what | measured | yardstick in the same run | aim |\n|---|---|---|---|\n"
@@ -176,8 +177,12 @@ type peer struct {
 }
 
 func (r *rig) start(path string, args ...string) (*peer, error) {
+	return startIn(r.dir, r.env, path, args...)
+}
+
+func startIn(dir string, env []string, path string, args ...string) (*peer, error) {
 	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Env, cmd.Stderr = r.dir, r.env, os.Stderr
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, env, os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -397,16 +402,19 @@ func (r *rig) supervisor() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	field := func(name string) string {
-		for line := range strings.Lines(string(status)) {
-			if rest, ok := strings.CutPrefix(line, name+":"); ok {
-				kb, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB")) // 0 shows
-				return fmt.Sprintf("%.1f MB", float64(kb)/1024)
-			}
-		}
-		return "?"
-	}
+	field := func(name string) string { return statusField(string(status), name) }
 	return []row{{"memory of a run's supervisor (RSS)", field("VmRSS"), "of it private: " + field("RssAnon"), "≤ 12 MB"}}, p.end()
+}
+
+// statusField is a size in /proc/PID/status.
+func statusField(status, name string) string {
+	for line := range strings.Lines(status) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			kb, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB")) // 0 shows
+			return fmt.Sprintf("%.1f MB", float64(kb)/1024)
+		}
+	}
+	return "?"
 }
 
 // hookStart is what each tool call of an agent pays for.

@@ -24,7 +24,9 @@ import (
 
 // queueBench is "bench queue": worker processes that claim items until none is left,
 // from the queue of files and from one in SQLite, by turns in the same run. Nothing is
-// settled: a claim is what is measured. "bench queue-worker" is such a process.
+// settled: a claim is what is measured. Beside them there is what a claim is made of, and
+// no more: each worker renames files of its own, and syncs. "bench queue-worker" is such
+// a process.
 func queueBench(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("queue", flag.ContinueOnError)
 	workers := flags.Int("workers", 8, "worker processes")
@@ -34,69 +36,79 @@ func queueBench(args []string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "%s %s/%s, %d CPUs, %d workers, %d items, load %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *workers, *items, load())
-	fmt.Fprint(out, "| queue | claims a second, by round | claimed twice | against SQLite, synced |\n|---|---|---|---|\n")
-	ways := []string{"files", "files, not synced", "sqlite, synced", "sqlite, synced at checkpoints"}
+	fmt.Fprint(out, "| queue | claims a second, by round | processor time a claim | claimed twice | against SQLite, synced | against bare renames |\n|---|---|---|---|---|---|\n")
+	ways := []string{"files", "files, not synced", "sqlite, synced", "sqlite, synced at checkpoints", bareRenames}
 	rates := map[string][]float64{}
+	used := map[string]time.Duration{}
 	twice := map[string]int{}
 	for range *rounds {
 		for _, way := range ways {
-			rate, double, err := claimAll(way, *workers, *items)
+			rate, cpu, double, err := claimAll(way, *workers, *items)
 			if err != nil {
 				return fmt.Errorf("%s: %w", way, err)
 			}
 			rates[way] = append(rates[way], rate)
+			used[way] += cpu / time.Duration(*items**rounds)
 			twice[way] += double
 		}
 	}
 	for _, way := range ways {
 		var each []string
-		ratio := 0.0
+		against := map[string]float64{}
 		for i, r := range rates[way] {
 			each = append(each, fmt.Sprintf("%.0f", r))
-			ratio += r / rates["sqlite, synced"][i] / float64(*rounds)
+			for _, other := range []string{"sqlite, synced", bareRenames} {
+				against[other] += r / rates[other][i] / float64(*rounds)
+			}
 		}
-		fmt.Fprintf(out, "| %s | %s | %d | %.2f × |\n", way, strings.Join(each, ", "), twice[way], ratio)
+		fmt.Fprintf(out, "| %s | %s | %s | %d | %.2f × | %.2f × |\n", way, strings.Join(each, ", "), used[way].Round(time.Microsecond), twice[way], against["sqlite, synced"], against[bareRenames])
 	}
 	return nil
 }
 
-// claimAll fills a queue, lets the workers empty it, and says how fast they were.
-func claimAll(way string, workers, items int) (rate float64, double int, err error) {
+// bareRenames is a rename and the syncing of both directories, by workers that do not
+// meet: the most that a durable claim by rename can reach.
+const bareRenames = "bare renames, synced"
+
+// claimAll fills a queue, lets the workers empty it, and says how fast they were and what
+// processor time they took.
+func claimAll(way string, workers, items int) (rate float64, cpu time.Duration, double int, err error) {
 	dir, err := os.MkdirTemp("", "reprise-bench-")
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	defer os.RemoveAll(dir)
 	if err := fillQueue(way, dir, items); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	seen := map[string]bool{}
 	var outs []*bufio.Scanner
 	var starts []io.WriteCloser
-	for range workers {
-		cmd := exec.Command(self, "queue-worker", way, dir)
+	var cmds []*exec.Cmd
+	for n := range workers {
+		cmd := exec.Command(self, "queue-worker", way, dir, strconv.Itoa(n), strconv.Itoa(workers))
 		cmd.Stderr = os.Stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 		pipe, err := cmd.StdoutPipe()
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 		if err := cmd.Start(); err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
-		defer func() { _ = cmd.Wait() }()
+		defer func() { _ = cmd.Wait() }() // again, where it is waited for below
 		s := bufio.NewScanner(pipe)
 		if !s.Scan() || s.Text() != "ready" {
-			return 0, 0, errors.New("a worker did not start")
+			return 0, 0, 0, errors.New("a worker did not start")
 		}
-		outs, starts = append(outs, s), append(starts, in)
+		outs, starts, cmds = append(outs, s), append(starts, in), append(cmds, cmd)
 	}
 	begin := time.Now()
 	for _, in := range starts {
@@ -108,7 +120,7 @@ func claimAll(way string, workers, items int) (rate float64, double int, err err
 			if at, ok := strings.CutPrefix(s.Text(), "end "); ok {
 				ns, err := strconv.ParseInt(at, 10, 64)
 				if err != nil {
-					return 0, 0, err
+					return 0, 0, 0, err
 				}
 				if t := time.Unix(0, ns); t.After(last) {
 					last = t
@@ -122,19 +134,33 @@ func claimAll(way string, workers, items int) (rate float64, double int, err err
 		}
 	}
 	if len(seen) != items {
-		return 0, 0, fmt.Errorf("%d of %d items were claimed", len(seen), items)
+		return 0, 0, 0, fmt.Errorf("%d of %d items were claimed", len(seen), items)
 	}
-	return float64(items) / last.Sub(begin).Seconds(), double, nil
+	for _, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			return 0, 0, 0, err
+		}
+		cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	return float64(items) / last.Sub(begin).Seconds(), cpu, double, nil
 }
 
 // claimer claims one item, or says that there is none.
 type claimer func() (id string, ok bool, err error)
 
 func queueWorker(args []string) error {
-	if len(args) != 2 {
-		return errors.New("usage: queue-worker WAY DIR")
+	if len(args) != 4 {
+		return errors.New("usage: queue-worker WAY DIR NUMBER WORKERS")
 	}
-	claim, err := openClaimer(args[0], args[1])
+	number, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	workers, err := strconv.Atoi(args[3])
+	if err != nil {
+		return err
+	}
+	claim, err := openClaimer(args[0], args[1], number, workers)
 	if err != nil {
 		return err
 	}
@@ -203,7 +229,42 @@ func openSQLite(way, dir string) (*sqlite3.Conn, error) {
 	return c, c.Exec("PRAGMA busy_timeout = 60000; PRAGMA journal_mode = WAL; PRAGMA synchronous = " + sync)
 }
 
-func openClaimer(way, dir string) (claimer, error) {
+// renamer renames the files that are its own, one a call.
+func renamer(dir string, number, workers int) (claimer, error) {
+	from, to := filepath.Join(dir, "queue", "ready"), filepath.Join(dir, "queue", "claimed")
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return nil, err
+	}
+	return func() (string, bool, error) {
+		if number >= len(entries) {
+			return "", false, nil
+		}
+		name := entries[number].Name()
+		number += workers
+		err := os.Rename(filepath.Join(from, name), filepath.Join(to, name))
+		for _, d := range []string{to, from} {
+			if err == nil {
+				err = syncDir(d)
+			}
+		}
+		return name, err == nil, err
+	}, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+func openClaimer(way, dir string, number, workers int) (claimer, error) {
+	if way == bareRenames {
+		return renamer(dir, number, workers)
+	}
 	if strings.HasPrefix(way, "sqlite") {
 		c, err := openSQLite(way, dir)
 		if err != nil {
