@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/learn/scopes"
 	"reprise/internal/mdfile"
 	"reprise/internal/staterepo"
 	"reprise/internal/term"
@@ -69,19 +70,7 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		return stateError(err)
 	}
 	if !all && len(ids) == 0 && !drop {
-		if asJSON {
-			return printJSON(app.Out, append([]staterepo.LogEntry{}, list...))
-		}
-		for _, e := range list {
-			fmt.Fprintf(app.Out, "%s  %s  %s\n", e.ID, e.Type, term.SafeLine(e.Title()))
-			if d := staterepo.CheckLearning(e.Text); e.Type == mdfile.TypeLearning && d.Why != "" {
-				fmt.Fprintf(app.Out, "  %s\n", app.Style().Dim(d.Why))
-			}
-		}
-		if len(list) == 0 {
-			fmt.Fprintln(app.Err, "nothing is left to promote")
-		}
-		return nil
+		return listUnpromoted(ctx, app, list, asJSON)
 	}
 	if _, err := app.mayWriteState(); err != nil {
 		return err
@@ -115,6 +104,69 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		return nil
 	}
 	return stateError(repo.Consolidate(ctx, agent))
+}
+
+// toPromote is an entry with what it would meet among what the project says.
+type toPromote struct {
+	staterepo.LogEntry
+	Doubt string `json:"doubt,omitempty"` // why it may be no learning
+	scopes.Prospect
+}
+
+// listUnpromoted shows what of an agent's is not the project's, with what the project
+// says already and what says otherwise.
+func listUnpromoted(ctx context.Context, app *App, list []staterepo.LogEntry, asJSON bool) error {
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	s, err := app.Scopes()
+	if err != nil {
+		return err
+	}
+	own := make([]mdfile.Entry, len(list))
+	for i, e := range list {
+		own[i] = e.Entry
+	}
+	meets, err := s.Prospects(ctx, home.Project.Name, own)
+	if err != nil {
+		return memoryError(err)
+	}
+	out := make([]toPromote, len(list))
+	for i, e := range list {
+		out[i] = toPromote{LogEntry: e, Prospect: meets[i]}
+		if e.Type == mdfile.TypeLearning {
+			out[i].Doubt = staterepo.CheckLearning(e.Text).Why
+		}
+	}
+	if asJSON {
+		return printJSON(app.Out, out)
+	}
+	for _, p := range out {
+		fmt.Fprintf(app.Out, "%s  %s  %s\n", p.ID, p.Type, term.SafeLine(p.Title()))
+		if p.Doubt != "" {
+			fmt.Fprintf(app.Out, "  %s\n", app.Style().Dim(p.Doubt))
+		}
+		if p.Same != "" {
+			fmt.Fprintf(app.Out, "  %s\n", app.Style().Dim("the project says this already: "+p.Same))
+		}
+		for _, c := range p.Conflicts {
+			for _, o := range append([]scopes.Statement{c.Winner}, c.Losers...) {
+				if o.ID == p.ID {
+					continue
+				}
+				then := "it would hold and this would not"
+				if c.Winner.ID == p.ID {
+					then = "this would hold in its place"
+				}
+				fmt.Fprintf(app.Out, "  %s %s %s: %s (%s, %s); %s\n", app.Style().Yellow("says otherwise:"), term.SafeLine(c.Subject), term.SafeLine(c.Attribute), term.SafeLine(o.Value), o.ID, term.SafeLine(o.Source), then)
+			}
+		}
+	}
+	if len(out) == 0 {
+		fmt.Fprintln(app.Err, "nothing is left to promote")
+	}
+	return nil
 }
 
 func chosenEntries(list []staterepo.LogEntry, ids []string, all bool) ([]staterepo.LogEntry, error) {

@@ -216,9 +216,16 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		env.Dir = hook.StartDir(&ev, env.Get, h.app.Env.Dir)
 	}
 	handlers := h.app.hookHandlers(h.warn)
-	h.made, err = compile.Make(compile.Options{
+	compiled := compile.Options{
 		Env: env, Flag: h.app.ConfigFlag, Host: h.app.Hostname, Program: h.app.Program, Hand: handKinds(handlers), Tell: tellKinds(handlers),
-	})
+	}
+	h.made, err = compile.Make(compiled)
+	// Git is asked where a session or a turn begins, and not at each call of a tool:
+	// another project of that name would pay for it each time.
+	var taken *config.NameTakenError
+	if (ev.Kind == dialect.SessionStart || ev.Kind == dialect.Prompt) && errors.As(err, &taken) && h.app.sameHistory(taken) {
+		h.made, err = compile.Make(compiled)
+	}
 	if err != nil {
 		h.warn("the settings or the project cannot be read; "+ifKnown(h.made != nil, "the event is recorded as before", "the event is not recorded"), err)
 	}

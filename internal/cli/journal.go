@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/config"
 	"reprise/internal/git"
 	"reprise/internal/hook"
 	"reprise/internal/learn/scopes"
@@ -346,9 +347,12 @@ func (a *App) codeHead(ctx context.Context) (branch, commit string) {
 	if err != nil || home.Project == nil {
 		return "", ""
 	}
-	g := git.New(home.Project.Root, git.Options{Vars: a.Env.Vars})
+	if branch, commit = config.CodeHead(a.Env.Dir); commit != "" {
+		return branch, commit
+	}
+	g := git.New(config.CheckoutRoot(home.Project, a.Env.Dir), git.Options{Vars: a.Env.Vars})
 	if commit, err = g.Resolve(ctx, "HEAD"); err != nil {
-		return "", ""
+		return branch, ""
 	}
 	branch, _ = g.Branch(ctx) // none where it is detached
 	return branch, commit

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,13 +13,14 @@ import (
 )
 
 func newTeamCmd(app *App) *cobra.Command {
-	var asJSON, fetch bool
+	var asJSON, fetch, all bool
 	cmd := &cobra.Command{
 		Use: "team", Args: cobra.NoArgs, Short: "Show who works on the project, on what, and what waits to be taken",
 		Long: `Show the agents of the project, those of other machines as they were when
 ` + "`reprise state pull`" + ` last looked: what each is at and on which branches of the code, how
 far it has come, when it last wrote, and the handoffs that nobody took yet. --fetch
-looks at the remote first.`,
+looks at the remote first. An agent that works nowhere any more, and of whom everything
+that is to last is the project's, is only shown with --all.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			repo, err := app.State()
@@ -47,20 +49,27 @@ looks at the remote first.`,
 				}
 				list[i].Open = open
 			}
+			over := 0
+			if !all {
+				n := len(list)
+				list = slices.DeleteFunc(list, func(m staterepo.Member) bool { return m.Over() })
+				over = n - len(list)
+			}
 			if asJSON {
 				return printJSON(app.Out, append([]staterepo.Member{}, list...))
 			}
-			showTeam(app, list)
+			showTeam(app, list, over)
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	cmd.Flags().BoolVar(&all, "all", false, "those whose work is over, too")
 	cmd.Flags().BoolVar(&fetch, "fetch", false, "bring in what the remote has first")
 	return cmd
 }
 
-func showTeam(app *App, list []staterepo.Member) {
-	if len(list) == 0 {
+func showTeam(app *App, list []staterepo.Member, over int) {
+	if len(list)+over == 0 {
 		fmt.Fprintln(app.Err, "no agent has state yet")
 	}
 	style := app.Style()
@@ -70,15 +79,24 @@ func showTeam(app *App, list []staterepo.Member) {
 			when = ago(app.Now().Sub(m.Last)) + " ago"
 		}
 		where := "elsewhere"
-		if m.Here {
+		switch {
+		case m.Here:
 			where = "here"
+		case m.Nowhere:
+			where = "nowhere any more"
 		}
 		fmt.Fprintf(app.Out, "%s  %s  %s  %s  %s\n", style.Bold(term.SafeLine(m.Agent)), term.SafeLine(cmp.Or(m.Status, "–")), when, where, term.SafeLine(m.On))
 		if len(m.Branches) > 0 {
 			fmt.Fprintf(app.Out, "  on %s\n", term.SafeLine(strings.Join(m.Branches, ", ")))
 		}
+		if m.Left > 0 {
+			fmt.Fprintf(app.Out, "  left to promote: %d; `reprise context promote --agent %s` lists them\n", m.Left, m.Agent)
+		}
 		for _, h := range m.Open {
 			fmt.Fprintf(app.Out, "  %s %s → %s  %s\n", style.Yellow("waits:"), h.ID, term.SafeLine(cmp.Or(h.To, "anyone")), term.SafeLine(clipText(h.Title(), 80)))
 		}
+	}
+	if over > 0 {
+		fmt.Fprintf(app.Err, "%d more whose work is over; --all shows them\n", over)
 	}
 }

@@ -228,6 +228,24 @@ func (o ops) removeSync(name string) error {
 	return nil
 }
 
+// RemoveHot is [Disk.Remove] without the wait for the directory: after a power cut the
+// file may be there again.
+func (k Disk) RemoveHot(path string) error {
+	if err := k.ops().removeFile(path); err != nil {
+		return fmt.Errorf("remove: %w", err)
+	}
+	return nil
+}
+
+// LinkHot gives a file a second name, without the wait for the directory. A name that
+// is there is fs.ErrExist; not every file system has this.
+func (k Disk) LinkHot(old, new string) error {
+	if err := k.Step(OpCreate, new); err != nil {
+		return err
+	}
+	return os.Link(old, new)
+}
+
 // RemoveAll is the package's [RemoveAll] on this disk.
 func (k Disk) RemoveAll(path string) error {
 	if c := filepath.Clean(path); path == "" || c == "." || c == ".." || c == filepath.Dir(c) {

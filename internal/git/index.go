@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -48,24 +49,91 @@ func (g *Git) WriteIndex(admin string, files map[string]Entry) (err error) {
 	}
 	sum := sha1.Sum(b.Bytes())
 	b.Write(sum[:])
-	index := filepath.Join(admin, "index")
-	f, err := g.o.Disk.CreateHot(index+".lock", 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("write index: %w", ErrLocked)
-	}
-	if err != nil {
-		return fmt.Errorf("write index: %w", err)
-	}
-	_, err = f.Write(b.Bytes())
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = g.o.Disk.Rename(index+".lock", index)
-	}
-	if err != nil {
-		_ = durable.Remove(index + ".lock")
+	if err := g.putIndex(admin, b.Bytes()); err != nil {
 		return fmt.Errorf("write index: %w", err)
 	}
 	return nil
+}
+
+// putIndex puts an index in its place under git's own lock. The lock is a second name
+// of a file of ours, so that one that was left by a process that died is known to be
+// ours: the caller keeps two of us apart, and git has no part in that file.
+func (g *Git) putIndex(admin string, data []byte) error {
+	index, own := filepath.Join(admin, "index"), filepath.Join(admin, "reprise-index.new")
+	disk, lock := g.o.Disk, index+".lock"
+	if sameFile(own, lock) {
+		if err := disk.RemoveHot(lock); err != nil {
+			return err
+		}
+	}
+	if err := disk.RemoveHot(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := createHot(disk, own, data); err != nil {
+		return err
+	}
+	err := disk.LinkHot(own, lock)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // the file system has no second names
+		err = createHot(disk, lock, data)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		err = ErrLocked
+	case err == nil:
+		if err = disk.Rename(lock, index); err != nil {
+			_ = disk.RemoveHot(lock)
+		}
+	}
+	_ = disk.RemoveHot(own) // if it stays, the next one removes it
+	return err
+}
+
+// createHot makes a file that must not be there.
+func createHot(disk durable.Disk, path string, data []byte) error {
+	f, err := disk.CreateHot(path, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = disk.RemoveHot(path)
+	}
+	return err
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Lstat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Lstat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// CopyIndex copies an index to another name, with its time: a file that was changed in
+// the second in which the index was written may look as it did, and git knows by that
+// time that it has to read such a file. It says whether there was one; a repository in
+// which nothing was ever added has none.
+func CopyIndex(disk durable.Disk, from, to string) (bool, error) {
+	fi, err := os.Stat(from)
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(from)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("copy index: %w", err)
+	}
+	if err := disk.WriteFileHot(to, data, 0o600); err != nil {
+		return false, fmt.Errorf("copy index: %w", err)
+	}
+	if err := disk.Touch(to, fi.ModTime()); err != nil {
+		return false, fmt.Errorf("copy index: %w", err)
+	}
+	return true, nil
 }

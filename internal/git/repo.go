@@ -183,19 +183,30 @@ func (g *Git) IsAncestor(ctx context.Context, a, b string) (bool, error) {
 	return err == nil, err
 }
 
+// RemoteRef asks a remote what it has a ref at, "" where it has no such ref. name is
+// the ref's whole name.
+func (g *Git) RemoteRef(ctx context.Context, remote, name string) (string, error) {
+	out, err := g.run(ctx, g.o.Remote, nil, "ls-remote", "--exit-code", "--", remote, name)
+	var e *Error
+	if errors.As(err, &e) && e.Code == 2 {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask remote %s: %w", remote, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if id, ref, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "\t"); ok && ref == name {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
 // Fetch brings one branch of a remote into refs/remotes/<remote>/<branch>. A
 // branch that the remote does not have is no error: found is false.
 func (g *Git) Fetch(ctx context.Context, remote, branch string) (found bool, err error) {
-	out, err := g.run(ctx, g.o.Remote, nil, "ls-remote", "--exit-code", "--heads", "--", remote, "refs/heads/"+branch)
-	var e *Error
-	if errors.As(err, &e) && e.Code == 2 {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("ask remote %s: %w", remote, err)
-	}
-	if len(strings.Fields(string(out))) == 0 {
-		return false, nil
+	if id, err := g.RemoteRef(ctx, remote, "refs/heads/"+branch); id == "" {
+		return false, err
 	}
 	_, err = g.run(ctx, g.o.Remote, nil, "fetch", "--quiet", "--no-tags", "--", remote,
 		"+refs/heads/"+branch+":refs/remotes/"+remote+"/"+branch)

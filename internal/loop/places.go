@@ -246,7 +246,7 @@ func (t *Worktrees) release(ctx context.Context, p Place) error {
 }
 
 func (t *Worktrees) remove(ctx context.Context, p Place, merged bool) error {
-	o := workspace.RemoveOptions{Save: true, DeleteBranch: merged}
+	o := workspace.RemoveOptions{Save: true, DeleteBranch: merged, Ended: true}
 	var err error
 	if l := t.lease(p); l != nil {
 		if _, err = l.Remove(ctx, o); err != nil {

@@ -273,9 +273,17 @@ type Member struct {
 	Entries  int       `json:"entries"`
 	Here     bool      `json:"here"` // works on this machine
 	Dir      string    `json:"dir,omitempty"`
+	// Nowhere says that it is of this machine and works in no checkout any more. Left
+	// is how many of its learnings and decisions are not the project's then.
+	Nowhere bool `json:"nowhere,omitempty"`
+	Left    int  `json:"unpromoted,omitempty"`
 	// Consolidated says that all of it that is to last is on global.
 	Consolidated bool `json:"consolidated,omitempty"`
 }
+
+// Over says that nothing is to be expected of an agent any more, and nothing of it is
+// left to be looked at.
+func (m *Member) Over() bool { return m.Nowhere && m.Consolidated && len(m.Open) == 0 }
 
 // Team is who works on the project and on what, the latest first, as far as the
 // remote was fetched.
@@ -297,9 +305,13 @@ func (r *Repo) Team(ctx context.Context) ([]Member, error) {
 		return nil, fmt.Errorf("look for the team: %w", err)
 	}
 	handoffs := handoffsIn(all, "", claims)
+	shared, err := r.promoted()
+	if err != nil {
+		return nil, fmt.Errorf("look for the team: %w", err)
+	}
 	var out []Member
 	for _, a := range agents {
-		m := Member{Agent: a.Name, Here: a.Dir != "", Dir: a.Dir, Consolidated: a.Consolidated, Branches: []string{}, Open: []Handoff{}}
+		m := Member{Agent: a.Name, Here: a.Dir != "", Dir: a.Dir, Nowhere: a.Here && a.Dir == "", Consolidated: a.Consolidated, Branches: []string{}, Open: []Handoff{}}
 		for _, e := range all {
 			if e.Agent == a.Name {
 				m.Entries++
@@ -315,6 +327,13 @@ func (r *Repo) Team(ctx context.Context) ([]Member, error) {
 				m.On = shortTitle(mdfile.Entry{Text: line}, 120)
 				break
 			}
+		}
+		if m.Nowhere {
+			own, err := r.agentLog(ctx, a)
+			if err != nil {
+				return nil, fmt.Errorf("look for the team: %w", err)
+			}
+			m.Left = len(slices.DeleteFunc(own, shared.has))
 		}
 		for _, b := range branches {
 			if b.Agent == a.Name && b.Status != "completed" {

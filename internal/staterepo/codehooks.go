@@ -47,9 +47,11 @@ type codeHooks struct {
 	theirs string // what core.hooksPath names, but for ours; "" = it is not set
 	local  string // that value, as it stands in the repository's own configuration
 	own    bool   // core.hooksPath names our directory
+	noted  bool   // the settings of ours are there, in which that is written down
 }
 
 func (o Options) codeHooks(ctx context.Context, dir string) (*codeHooks, error) {
+	o.Git.Disk = o.Disk
 	h := &codeHooks{g: git.New(dir, o.Git).OfUser(), disk: o.Disk}
 	out, err := h.g.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
@@ -64,16 +66,24 @@ func (o Options) codeHooks(ctx context.Context, dir string) (*codeHooks, error) 
 		}
 		return strings.TrimRight(string(out), "\r\n"), err
 	}
-	if h.local, err = get("--local", "--get", "core.hooksPath"); err != nil {
+	// What was there before is written down first and forgotten last: by that what a
+	// killed command has left is known.
+	set, err := get("--local", "--null", "--get-regexp", `^(core\.hookspath|reprise\.hookspath.*)$`)
+	if err != nil {
 		return nil, fmt.Errorf("look for hooks: %w", err)
 	}
+	found := map[string]string{}
+	for kv := range strings.SplitSeq(set, "\x00") {
+		if key, val, ok := strings.Cut(kv, "\n"); ok {
+			found[strings.ToLower(key)] = val
+		}
+	}
+	_, were := found[hooksWere]
+	_, local := found[hooksLocal]
+	h.noted = were || local
+	h.local = found["core.hookspath"]
 	if h.own = samePathText(h.local, filepath.Join(h.common, hooksOwn)); h.own {
-		if h.theirs, err = get("--local", "--get", hooksWere); err != nil {
-			return nil, fmt.Errorf("look for hooks: %w", err)
-		}
-		if h.local, err = get("--local", "--get", hooksLocal); err != nil {
-			return nil, fmt.Errorf("look for hooks: %w", err)
-		}
+		h.theirs, h.local = found[hooksWere], found[hooksLocal]
 		return h, nil
 	}
 	all, err := get("--show-scope", "--type=path", "--get-all", "core.hooksPath")
@@ -155,11 +165,11 @@ func (o Options) InstallCodeHooks(ctx context.Context, dir, program string, name
 		if err != nil {
 			return err
 		}
+		if err := h.sweep(at); err != nil {
+			return err
+		}
 		if !mine && h.theirs == "" && fileExists(at) {
-			if aside := at + hookAside; fileExists(aside) {
-				return fmt.Errorf("%s is there already, and so is %s: something took our place since; look at both, and keep one as %s", aside, at, name)
-			}
-			if err := h.disk.Rename(at, at+hookAside); err != nil {
+			if err := h.setAside(at); err != nil {
 				return err
 			}
 		}
@@ -182,6 +192,51 @@ func (o Options) InstallCodeHooks(ctx context.Context, dir, program string, name
 		}
 	}
 	return o.LookAtCodeHooks(ctx, dir)
+}
+
+// sweep removes half-written files that a killed command has left of a hook. There is
+// no lock: one would stay in the user's repository for good. Two commands at once make
+// one of them fail at worst.
+func (h *codeHooks) sweep(at string) error {
+	for _, path := range [...]string{at, at + hookAside} {
+		if err := h.disk.RemoveTemps(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// setAside gives the user's hook a second name. It keeps the first one until ours
+// takes that, so that a kill in between leaves git a hook. Only what is no plain file,
+// such as a link, is moved.
+func (h *codeHooks) setAside(at string) error {
+	aside := at + hookAside
+	fi, err := os.Lstat(at)
+	if err != nil {
+		return err
+	}
+	if fileExists(aside) && !sameHook(at, aside) {
+		return fmt.Errorf("%s is there already, and so is %s: something took our place since; look at both, and keep one as %s", aside, at, filepath.Base(at))
+	}
+	if !fi.Mode().IsRegular() {
+		return h.disk.Rename(at, aside)
+	}
+	data, err := os.ReadFile(at)
+	if err != nil {
+		return err
+	}
+	return h.disk.WriteFile(aside, data, fi.Mode().Perm())
+}
+
+// sameHook says that two names stand for the same script: a command that was killed
+// has left both.
+func sameHook(a, b string) bool {
+	x, err := os.ReadFile(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.ReadFile(b)
+	return err == nil && string(x) == string(y)
 }
 
 // handOn makes scripts for the user's other hooks in the directory that
@@ -223,15 +278,26 @@ func (h *codeHooks) takeOver(ctx context.Context) error {
 	if h.own {
 		return nil
 	}
-	if _, err := h.g.Run(ctx, "config", "--local", hooksWere, h.theirs); err != nil {
-		return err
+	if h.noted {
+		if err := h.forgetNotes(ctx); err != nil { // they are of another time
+			return err
+		}
 	}
 	if h.local != "" {
 		if _, err := h.g.Run(ctx, "config", "--local", hooksLocal, h.local); err != nil {
 			return err
 		}
 	}
+	if _, err := h.g.Run(ctx, "config", "--local", hooksWere, h.theirs); err != nil {
+		return err
+	}
 	_, err := h.g.Run(ctx, "config", "--local", "core.hooksPath", filepath.ToSlash(filepath.Join(h.common, hooksOwn)))
+	return err
+}
+
+// forgetNotes removes our settings, and with the section its heading.
+func (h *codeHooks) forgetNotes(ctx context.Context) error {
+	_, err := h.g.Run(ctx, "config", "--local", "--remove-section", "reprise")
 	return err
 }
 
@@ -249,8 +315,9 @@ func (o Options) RemoveCodeHooks(ctx context.Context, dir string) ([]HookState, 
 		if _, err := h.g.Run(ctx, args...); err != nil {
 			return nil, fmt.Errorf("remove hooks: %w", err)
 		}
-		// With the section goes its heading.
-		if _, err := h.g.Run(ctx, "config", "--local", "--remove-section", "reprise"); err != nil {
+	}
+	if h.noted {
+		if err := h.forgetNotes(ctx); err != nil {
 			return nil, fmt.Errorf("remove hooks: %w", err)
 		}
 	}
@@ -260,11 +327,14 @@ func (o Options) RemoveCodeHooks(ctx context.Context, dir string) ([]HookState, 
 	for _, name := range CodeHooks() {
 		at := filepath.Join(h.common, "hooks", name)
 		mine, err := isOurHook(at)
+		if err == nil {
+			err = h.sweep(at)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("remove hook %s: %w", name, err)
 		}
 		switch aside := fileExists(at + hookAside); {
-		case aside && (mine || !fileExists(at)): // or killed before ours was there
+		case aside && (mine || !fileExists(at) || sameHook(at, at+hookAside)): // or killed before ours was there
 			err = h.disk.Rename(at+hookAside, at)
 		case mine:
 			err = h.disk.Remove(at)
@@ -292,6 +362,8 @@ func (o Options) LookAtCodeHooks(ctx context.Context, dir string) ([]HookState, 
 			s.Chained = user
 		}
 		switch left := fileExists(filepath.Join(h.common, "hooks", name+hookAside)); {
+		case left && !s.Installed && (!fileExists(s.File) || sameHook(s.File, s.File+hookAside)):
+			s.Problem = "putting ours in was cut off; `reprise state hooks install` goes on, and remove takes it back"
 		case left && !s.Installed:
 			s.Problem = "another hook took the place of ours; the one from before is " + name + hookAside
 		case s.Installed && h.theirs != "" && !h.own:

@@ -28,11 +28,12 @@ func sample(n int) int {
 	return n
 }
 
-// on is a machine in a directory that is there already, with a disk.
+// on is a machine in a directory that is there already, with a disk. Its clock stands,
+// so that objects get the same names each time, and a change has the same steps.
 func on(t testing.TB, dir string, disk durable.Disk) *machine {
 	m := &machine{t: t, dir: dir, vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}}
 	o := m.options()
-	o.Disk = disk
+	o.Disk, o.Now = disk, func() time.Time { return at(30) }
 	m.repo = staterepo.New(o)
 	return m
 }
@@ -142,13 +143,26 @@ func TestCrashWhileLogging(t *testing.T) {
 func TestCrashWhileSyncing(t *testing.T) {
 	t.Parallel()
 	needGit(t)
+	kinds := map[string]staterepo.Direction{"both": staterepo.Both}
+	if long() {
+		kinds["pull"], kinds["push"] = staterepo.Pull, staterepo.Push
+	}
+	for name, way := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			syncCrash(t, way)
+		})
+	}
+}
+
+func syncCrash(t *testing.T, way staterepo.Direction) {
 	durabletest.Scenario{
 		Sample: sample(1),
 		Prepare: func(t *testing.T, dir string) {
 			twoSides.in(t, dir)
 		},
 		Act: func(disk durable.Disk, dir string) error {
-			_, err := on(t, dir, disk).repo.Sync(t.Context(), staterepo.Both)
+			_, err := on(t, dir, disk).repo.Sync(t.Context(), way)
 			return err
 		},
 		Check: func(t *testing.T, dir string, _ error, step string) {

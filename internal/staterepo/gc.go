@@ -38,23 +38,97 @@ func (r *Repo) Unpromoted(ctx context.Context, agent string) ([]LogEntry, error)
 	if err != nil {
 		return nil, err
 	}
+	p, err := r.promoted()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, p.has), nil
+}
+
+// promoted is what global has of agents' entries, or has forgotten.
+type promoted struct{ there, gone map[string]bool }
+
+func (r *Repo) promoted() (promoted, error) {
+	p := promoted{there: map[string]bool{}}
 	shared, err := r.Global().entriesOnDisk()
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	gone, err := r.Global().tombstones()
-	if err != nil {
-		return nil, err
-	}
-	there := map[string]bool{}
 	for _, e := range shared {
-		there[e.ID] = true
-		there[strings.TrimPrefix(e.Source, "entry:")] = true
+		p.there[e.ID] = true
+		p.there[strings.TrimPrefix(e.Source, "entry:")] = true
 	}
-	return slices.DeleteFunc(list, func(e LogEntry) bool {
-		lasting := e.Type == mdfile.TypeLearning || e.Type == mdfile.TypeDecision || e.Type == mdfile.TypePreference
-		return !lasting || e.State.Status != mdfile.StatusActive || there[e.ID] || gone[e.ID]
-	}), nil
+	p.gone, err = r.Global().tombstones()
+	return p, err
+}
+
+// has says that nothing would be lost with an agent's entry: it is not one that is to
+// last, holds no more, or is on global.
+func (p promoted) has(e LogEntry) bool {
+	lasting := e.Type == mdfile.TypeLearning || e.Type == mdfile.TypeDecision || e.Type == mdfile.TypePreference
+	return !lasting || e.State.Status != mdfile.StatusActive || p.there[e.ID] || p.gone[e.ID]
+}
+
+// Conclude ends an agent whose work is done and that works nowhere on this machine any
+// more: what it logged is brought together on global, and where everything that is to
+// last is there, its branch is marked as consolidated and taken away as gc does. One
+// that was exchanged is only marked, since gc asks the remote, and nobody should have
+// to wait for that here. left is how many learnings and decisions keep the agent from
+// all this: somebody has to look at them first. An agent that there is none of is no
+// error.
+func (r *Repo) Conclude(ctx context.Context, agent string) (left int, err error) {
+	if left, err = r.conclude(ctx, agent); err != nil {
+		return left, fmt.Errorf("conclude agent %s: %w", agent, err)
+	}
+	return left, nil
+}
+
+func (r *Repo) conclude(ctx context.Context, agent string) (int, error) {
+	if err := CheckName(agent); err != nil || !r.Exists() {
+		return 0, err
+	}
+	t := &Tree{r: r, Branch: agentPrefix + agent}
+	if id, err := r.tip(ctx, t.ref()); err != nil || id == "" {
+		return 0, err
+	}
+	s, came, err := r.Aggregate(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if came {
+		r.Global().changed(ctx, Change{Op: "aggregate", Commit: s.Commit, Files: s.Changed})
+	}
+	list, err := r.Unpromoted(ctx, agent)
+	if err != nil || len(list) > 0 {
+		return len(list), err
+	}
+	if err := r.Consolidate(ctx, agent); err != nil {
+		return 0, err
+	}
+	unlock, err := r.lock(ctx, "state.lock")
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	refs, err := r.git.Refs(ctx, t.ref(), tracking+t.Branch, doneRefs+t.Branch)
+	if err != nil {
+		return 0, err
+	}
+	tip := refs[t.ref()]
+	if tip == "" || refs[doneRefs+t.Branch] != tip || refs[tracking+t.Branch] != "" || t.works() {
+		return 0, nil // somebody goes on with it, or gc is to see to it
+	}
+	if err := r.collect(ctx, t, GCItem{Agent: agent, Commit: tip, Kept: t.kept(tip)}, refs); err != nil {
+		return 0, err
+	}
+	t.changed(ctx, Change{Op: "collect", Commit: tip})
+	return 0, nil
+}
+
+// works says that the branch is checked out on this machine.
+func (t *Tree) works() bool {
+	at := t.where()
+	return at != "" && fileExists(filepath.Join(at, ".git"))
 }
 
 func (t *Tree) tombstones() (map[string]bool, error) {

@@ -204,7 +204,18 @@ func (r *Repo) keep(ctx context.Context, t *Tree, commit, kept string, refs map[
 	if err != nil || url == "" {
 		return err
 	}
-	if err := r.git.PushRefs(ctx, remoteName, []string{t.ref() + ":" + there}, kept+":"+kept, ":"+t.ref()); err != nil {
+	err = r.git.PushRefs(ctx, remoteName, []string{t.ref() + ":" + there}, kept+":"+kept, ":"+t.ref())
+	if errors.Is(err, git.ErrRejected) {
+		// By one that was killed right after this, the branch is gone there already.
+		at, rerr := r.git.RemoteRef(ctx, remoteName, t.ref())
+		switch {
+		case rerr != nil:
+			err = rerr
+		case at == "":
+			err = r.git.PushRefs(ctx, remoteName, nil, kept+":"+kept)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.git.DropRef(ctx, tracking+t.Branch, there); err != nil && !isRace(err) {
@@ -347,7 +358,15 @@ type Unused struct {
 func (r *Repo) Retire(ctx context.Context, roots []string, since time.Time, bundle string) (Unused, error) {
 	u := Unused{Project: r.o.Project, Dir: r.Dir()}
 	if !r.Exists() {
-		return u, nil
+		if bundle == "" || !fileExists(r.abs(goneDir)) {
+			return u, nil
+		}
+		unlock, err := r.lock(ctx, "state.lock")
+		if err != nil {
+			return u, fmt.Errorf("put state of %s away: %w", u.Project, err)
+		}
+		defer unlock()
+		return u, r.removeLeft(&Made{})
 	}
 	agents, err := r.Agents(ctx)
 	if err != nil {
@@ -401,7 +420,14 @@ func (r *Repo) bundle(ctx context.Context, file string) error {
 	if err := r.o.Disk.MkdirAll(filepath.Dir(file), dirPerm); err != nil {
 		return err
 	}
-	tmp := file + ".tmp"
+	// Under a name that is always the same, so that what a killed one left is in
+	// nobody's way; git locks it by a file beside it.
+	tmp := r.abs("state.bundle.tmp")
+	for _, left := range [...]string{tmp, tmp + ".lock", r.abs(goneDir)} {
+		if err := r.o.Disk.RemoveAll(left); err != nil {
+			return err
+		}
+	}
 	if _, err := r.git.Run(ctx, "bundle", "create", "--quiet", tmp, "--all"); err != nil {
 		return err
 	}
@@ -411,8 +437,8 @@ func (r *Repo) bundle(ctx context.Context, file string) error {
 	if err := r.o.Disk.Rename(tmp, file); err != nil {
 		return err
 	}
-	if err := r.o.Disk.Rename(r.Dir(), r.Dir()+".gone"); err != nil {
+	if err := r.o.Disk.Rename(r.Dir(), r.abs(goneDir)); err != nil {
 		return err
 	}
-	return r.o.Disk.RemoveAll(r.Dir() + ".gone")
+	return r.o.Disk.RemoveAll(r.abs(goneDir))
 }

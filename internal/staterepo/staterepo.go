@@ -124,7 +124,7 @@ type Made struct {
 func (r *Repo) Ensure(ctx context.Context) (Made, error) {
 	var made Made
 	g := r.Global()
-	if r.Exists() && g.linked() && !fileExists(r.abs(newDir)) {
+	if r.Exists() && g.linked() && !fileExists(r.abs(newDir)) && !fileExists(r.abs(goneDir)) {
 		return made, nil
 	}
 	if !r.git.Installed() {
@@ -158,19 +158,19 @@ func (r *Repo) lock(ctx context.Context, name string) (func() error, error) {
 	return r.o.Disk.Lock(ctx, r.abs(name))
 }
 
-const newDir = "state.git.new" // the repository while it is being made
+const (
+	newDir  = "state.git.new"  // the repository while it is being made
+	goneDir = "state.git.gone" // the repository, put into a bundle, while it is being removed
+)
 
 // ensureBare makes the repository beside its place and moves it there whole.
 func (r *Repo) ensureBare(ctx context.Context, made *Made) error {
-	if r.Exists() {
-		return r.removeNew(made)
+	if err := r.removeLeft(made); err != nil || r.Exists() {
+		return err
 	}
 	if fi, err := os.Lstat(r.Dir()); err == nil {
 		return fmt.Errorf("%s is there and is no repository (%s); move it away once you have looked at it", r.Dir(), fi.Mode().Type())
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := r.removeNew(made); err != nil {
 		return err
 	}
 	dir := r.abs(newDir)
@@ -195,12 +195,18 @@ func (r *Repo) ensureBare(ctx context.Context, made *Made) error {
 	return r.o.Disk.Rename(dir, r.Dir())
 }
 
-func (r *Repo) removeNew(made *Made) error {
-	if !fileExists(r.abs(newDir)) {
-		return nil
+// removeLeft removes what a killed command has left beside the repository.
+func (r *Repo) removeLeft(made *Made) error {
+	for _, left := range [...][2]string{{newDir, "making"}, {goneDir, "removing"}} {
+		if !fileExists(r.abs(left[0])) {
+			continue
+		}
+		made.Repaired = append(made.Repaired, "what was left of "+left[1]+" the repository was removed")
+		if err := r.o.Disk.RemoveAll(r.abs(left[0])); err != nil {
+			return err
+		}
 	}
-	made.Repaired = append(made.Repaired, "what was left of making the repository was removed")
-	return r.o.Disk.RemoveAll(r.abs(newDir))
+	return nil
 }
 
 // settings of the repository. They are for people who run git there by hand; what

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -209,13 +210,17 @@ func (p *template) in(t testing.TB, dir string) (a, b *machine) {
 		t.Fatal(err)
 	}
 	for _, d := range []string{dir, there(dir)} {
-		config := filepath.Join(d, "data", "projects", "shop", "state.git", "config")
-		text, err := os.ReadFile(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(config, bytes.ReplaceAll(text, []byte(from), []byte(dir)), 0o600); err != nil {
-			t.Fatal(err)
+		repo := filepath.Join(d, "data", "projects", "shop", "state.git")
+		links, _ := filepath.Glob(filepath.Join(repo, "worktrees", "*", "gitdir"))
+		desks, _ := filepath.Glob(filepath.Join(d, "code of *", ".reprise", "agent", ".git"))
+		for _, file := range slices.Concat(links, desks, []string{filepath.Join(repo, "config"), filepath.Join(d, "data", "projects", "shop", "global", ".git")}) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte(from), []byte(dir)), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	a, b = on(t, dir, durable.Disk{}), on(t, there(dir), durable.Disk{})
@@ -229,12 +234,16 @@ func (p *template) pair(t testing.TB) (a, b *machine) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not here")
 	}
-	return p.in(t, fastDir(t))
+	a, b = p.in(t, fastDir(t))
+	for _, m := range []*machine{a, b} {
+		m.repo = staterepo.New(m.options()) // whose clock goes
+	}
+	return a, b
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, p := range []*template{&emptyPair, &twoSides} {
+	for _, p := range []*template{&emptyPair, &twoSides, &withAgent} {
 		if p.dir != "" {
 			_ = os.RemoveAll(p.dir)
 		}

@@ -353,8 +353,8 @@ func (r *Repo) Agents(ctx context.Context) ([]AgentInfo, error) {
 		a := AgentInfo{Name: name, Commit: refs[t.ref()], Here: refs[t.ref()] != ""}
 		if !a.Here {
 			a.Commit = refs[tracking+t.Branch]
-		} else if at := t.where(); at != "" && fileExists(filepath.Join(at, ".git")) {
-			a.Dir = at
+		} else if t.works() {
+			a.Dir = t.where()
 		}
 		a.Consolidated = refs[doneRefs+t.Branch] == a.Commit
 		out = append(out, a)

@@ -396,8 +396,14 @@ func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o Create
 			return err
 		}
 	}
-	if _, err := os.Stat(filepath.Join(w.Dir, ".gitmodules")); err == nil {
-		out.Notes = append(out.Notes, "its submodules are not checked out; `git submodule update --init` in "+w.Dir+" does that")
+	have := []string{from.top}
+	if top := mainTop(w.Common); top != "" && top != from.top {
+		have = append(have, top)
+	}
+	notes, err := m.addSubmodules(ctx, w.Dir, have)
+	out.Notes = append(out.Notes, notes...)
+	if err != nil {
+		return err
 	}
 	return m.belongs(w)
 }

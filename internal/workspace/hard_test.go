@@ -230,11 +230,21 @@ func TestKindsOfRepositories(t *testing.T) {
 		p.write(super, ".reprise/project.yaml", "v: 1\nname: super\n")
 		p.commit(super, "a project")
 		q.from = super
+		// It comes from the checkout, whatever has become of where that was cloned from.
+		far := q.git(filepath.Join(super, "lib"), "config", "remote.origin.url")
+		q.git(filepath.Join(super, "lib"), "config", "remote.origin.url", "https://example.invalid/lib")
 		c = q.create(workspace.CreateOptions{Name: "d"})
-		if !strings.Contains(strings.Join(c.Notes, ""), "submodules are not checked out") {
-			t.Error(c.Notes)
+		lib := filepath.Join(c.Dir, "lib")
+		if len(c.Notes) > 0 || q.read(lib, "main.go") != "package main\n" || q.git(c.Dir, "status", "--porcelain") != "" {
+			t.Error(c.Notes, q.git(c.Dir, "status", "--porcelain"))
 		}
-		q.git(c.Dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+		if url := q.git(lib, "config", "remote.origin.url"); url != "https://example.invalid/lib\n" {
+			t.Error(url)
+		}
+		if a, b := q.git(lib, "rev-parse", "origin/trunk"), q.git(filepath.Join(super, "lib"), "rev-parse", "origin/trunk"); a != b {
+			t.Error(a, b)
+		}
+		q.git(filepath.Join(super, "lib"), "config", "remote.origin.url", strings.TrimSpace(far))
 		q.write(c.Dir, "lib/new.go", "package new\n")
 		if _, err := q.manager().Remove(t.Context(), "d", workspace.RemoveOptions{Save: true}); err == nil || !strings.Contains(err.Error(), "submodule with work") {
 			t.Error(err)
@@ -297,5 +307,82 @@ func TestChangeInTheSecondOfTheIndex(t *testing.T) {
 	}
 	if got := p.read(back.Dir, "a.txt"); got != "two\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Submodules come along with theirs, as far as they are here. A commit that only the
+// main checkout's own has is in no danger from the workspace; one that it does not have
+// is.
+func TestSubmodules(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	ctx := t.Context()
+	allow := []string{"-c", "protocol.file.allow=always"}
+	repo := func(name string, subs ...string) string {
+		dir := filepath.Join(p.dir, name)
+		p.write(dir, name+".txt", name+"\n")
+		p.git(dir, "init", "-q", "-b", "trunk", ".")
+		for _, s := range subs {
+			p.git(dir, append(allow, "submodule", "--quiet", "add", filepath.Join(p.dir, s), "parts/"+s)...)
+		}
+		p.commit(dir, "first")
+		return dir
+	}
+	repo("inner")
+	repo("öuter", "inner")
+	repo("absent")
+	super := repo("super", "öuter", "absent")
+	p.git(super, append(allow, "submodule", "--quiet", "update", "--init", "--recursive", "parts/öuter")...)
+	p.git(super, "submodule", "--quiet", "deinit", "-f", "parts/absent")
+	if err := os.RemoveAll(filepath.Join(super, ".git", "modules", "parts", "absent")); err != nil {
+		t.Fatal(err)
+	}
+	p.write(super, ".reprise/project.yaml", "v: 1\nname: super\n")
+	// The recorded commit of one was never pushed.
+	outer := filepath.Join(super, "parts", "öuter")
+	p.write(outer, "more.txt", "more\n")
+	p.commit(outer, "not pushed")
+	p.commit(super, "a project")
+	for _, gone := range []string{"inner", "öuter", "absent"} {
+		if err := os.RemoveAll(filepath.Join(p.dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.from = super
+	c := p.create(workspace.CreateOptions{Name: "a"})
+	for name, want := range map[string]string{"parts/öuter/öuter.txt": "öuter\n", "parts/öuter/more.txt": "more\n", "parts/öuter/parts/inner/inner.txt": "inner\n"} {
+		if got := p.read(c.Dir, name); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if notes := strings.Join(c.Notes, "\n"); len(c.Notes) != 1 || !strings.Contains(notes, "submodules parts/absent are not checked out") {
+		t.Error(notes)
+	}
+	if got := p.git(c.Dir, "status", "--porcelain"); got != "" {
+		t.Error(got)
+	}
+	// From within the workspace, another one.
+	p.from = c.Dir
+	if b := p.create(workspace.CreateOptions{Name: "b", From: c.Dir}); p.read(b.Dir, "parts/öuter/parts/inner/inner.txt") != "inner\n" {
+		t.Error(b.Notes)
+	}
+	p.from = super
+	m := p.manager()
+	if r, err := m.Remove(ctx, "b", workspace.RemoveOptions{}); err != nil {
+		t.Errorf("%+v %v", r, err)
+	}
+	inner := filepath.Join(c.Dir, "parts", "öuter", "parts", "inner")
+	p.write(inner, "own.txt", "own\n")
+	p.commit(inner, "of the workspace")
+	p.git(filepath.Dir(filepath.Dir(inner)), "add", "parts/inner")
+	p.commit(filepath.Dir(filepath.Dir(inner)), "with it")
+	p.commit(c.Dir, "with both")
+	if _, err := m.Remove(ctx, "a", workspace.RemoveOptions{Save: true}); err == nil || !strings.Contains(err.Error(), "submodule with work") {
+		t.Error(err)
+	}
+	p.git(outer, append(allow, "fetch", "-q", "--no-recurse-submodules", filepath.Join(c.Dir, "parts", "öuter"), "HEAD:refs/heads/brought")...)
+	p.git(filepath.Join(outer, "parts", "inner"), append(allow, "fetch", "-q", "--no-recurse-submodules", inner, "HEAD:refs/heads/brought")...)
+	if _, err := m.Remove(ctx, "a", workspace.RemoveOptions{Save: true}); err != nil {
+		t.Error(err)
 	}
 }

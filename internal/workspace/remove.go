@@ -26,6 +26,8 @@ type RemoveOptions struct {
 	// DeleteBranch takes the code branch away, too, also where it has commits of its
 	// own: these are kept under the ref.
 	DeleteBranch bool `json:"delete_branch,omitempty"`
+	// Ended says that the agent's work is done, too: see [staterepo.Repo.Conclude].
+	Ended bool `json:"ended,omitempty"`
 
 	// At and Done are of a removal that is under way: when it began, and what it has
 	// kept.
@@ -287,38 +289,6 @@ func (m *Manager) stateLosses(ctx context.Context, w *Workspace) ([]Loss, error)
 	}}, nil
 }
 
-// submodules are those with work that only the workspace has.
-func (m *Manager) submodules(ctx context.Context, w *Workspace) ([]string, error) {
-	if list, err := os.ReadDir(filepath.Join(adminOf(w.Dir), "modules")); err != nil || len(list) == 0 {
-		return nil, nil // none was ever checked out
-	}
-	out, err := m.git(w.Dir).Run(ctx, "ls-files", "--stage", "-z")
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for f := range strings.SplitSeq(string(out), "\x00") {
-		info, name, ok := strings.Cut(f, "\t")
-		dir := filepath.Join(w.Dir, filepath.FromSlash(name))
-		if !ok || !strings.HasPrefix(info, git.ModeRepo+" ") || adminOf(dir) == "" {
-			continue
-		}
-		g := m.git(dir)
-		state, err := g.Run(ctx, "--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none")
-		if err != nil {
-			return nil, err
-		}
-		ahead, err := g.Run(ctx, "rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes")
-		if err != nil {
-			return nil, err
-		}
-		if len(state)+len(ahead) > 0 {
-			found = append(found, name)
-		}
-	}
-	return found, nil
-}
-
 // gone is where a worktree lies while it is deleted: by one rename a workspace is
 // there whole, or not at all.
 func gone(w *Workspace) string {
@@ -570,6 +540,16 @@ func (m *Manager) deleteAll(ctx context.Context, w *Workspace, out *Removed) err
 	}
 	if err := m.o.State.Detach(ctx, w.Name, w.AgentDir); err != nil {
 		return err
+	}
+	if w.Removal != nil && w.Removal.Ended {
+		// What the agent knows is kept either way.
+		left, err := m.o.State.Conclude(ctx, w.Name)
+		switch {
+		case err != nil:
+			out.Notes = append(out.Notes, "agent "+w.Name+" stays in the team: "+err.Error())
+		case left > 0:
+			out.Notes = append(out.Notes, fmt.Sprintf("agent %s stays in the team, with %d learnings and decisions to promote (`reprise context promote --agent %s`)", w.Name, left, w.Name))
+		}
 	}
 	if err := m.o.Disk.Step("remove", aside); err != nil {
 		return err

@@ -265,10 +265,7 @@ type extras struct {
 // content is no loss.
 func (m *Manager) extras(w *Workspace, k *work) (extras, error) {
 	var x extras
-	main := ""
-	if filepath.Base(w.Common) == ".git" {
-		main = filepath.Dir(w.Common)
-	}
+	main := mainTop(w.Common)
 	for _, name := range k.ignored {
 		if !strings.HasSuffix(name, "/") {
 			m.extra(&x, w, main, name)

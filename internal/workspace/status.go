@@ -2,9 +2,7 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -88,26 +86,12 @@ func headRef(admin string) string {
 
 // copyIndex copies the index and unmarks the files that git would pass over.
 func (m *Manager) copyIndex(ctx context.Context, g *git.Git, dir string, k *work) error {
-	from := filepath.Join(k.admin, "index")
-	fi, err := os.Stat(from)
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(from)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = m.o.Disk.RemoveAll(k.index)
-		return err
-	}
+	there, err := git.CopyIndex(m.o.Disk, filepath.Join(k.admin, "index"), k.index)
 	if err != nil {
 		return err
 	}
-	if err := m.o.Disk.WriteFileHot(k.index, data, 0o600); err != nil {
-		return err
-	}
-	// A file that was changed in the second in which the index was written may look
-	// as it did. Git knows by the index's own time that it has to read such a file.
-	if err := m.o.Disk.Touch(k.index, fi.ModTime()); err != nil {
-		return err
+	if !there {
+		return m.o.Disk.RemoveAll(k.index)
 	}
 	out, err := g.Run(ctx, "ls-files", "-v", "-z")
 	if err != nil {

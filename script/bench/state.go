@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -185,4 +186,22 @@ func (r *rig) stateMerge(p stateProject) (time.Duration, error) {
 	began := time.Now()
 	err = p.run(r.reprise, "merge-driver", filepath.Join(p.work, "base"), ours, filepath.Join(p.work, "side1"), "changelog.md")
 	return time.Since(began), err
+}
+
+// startIn starts a server in a directory, with an environment of its own.
+func startIn(dir string, env []string, path string, args ...string) (*peer, error) {
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, env, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &peer{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}, nil
 }

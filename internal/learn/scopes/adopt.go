@@ -3,11 +3,53 @@ package scopes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"reprise/internal/event"
 	"reprise/internal/mdfile"
+	"reprise/internal/memory"
 )
+
+// adopted is an agent's own entry as it is a project's.
+func adopted(own mdfile.Entry) mdfile.Entry {
+	n := own
+	n.Source, n.ACL, n.Status, n.Supersedes, n.Parent, n.DependsOn, n.Time = "entry:"+own.ID, nil, "", "", "", nil, time.Time{}
+	return n
+}
+
+// Prospect is what an agent's own entry would meet if it became the project's.
+type Prospect struct {
+	Same      string     `json:"same,omitempty"` // id of what says the same there already
+	Conflicts []Conflict `json:"conflicts,omitempty"`
+}
+
+// Prospects look what an agent's own entries would meet, each by itself, among what the
+// project and the reader's other memory say. They change nothing.
+func (s *Scopes) Prospects(ctx context.Context, project string, own []mdfile.Entry) ([]Prospect, error) {
+	e, err := s.entries(project)
+	if err != nil {
+		return nil, err
+	}
+	list, err := e.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Prospect, len(own))
+	for n, o := range own {
+		x := adopted(o)
+		if i := slices.IndexFunc(list, func(i memory.Item) bool { return saysSame(i, x) }); i >= 0 {
+			out[n].Same = list[i].ID
+			continue
+		}
+		x.ID, x.Time = o.ID, s.o.Now() // it would be promoted now
+		d := foundEntry(project, memory.Item{Entry: x, File: "agent-" + o.Agent, State: mdfile.State{Status: mdfile.StatusActive}}).Doc
+		if out[n].Conflicts, err = s.against(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
 
 // Adopt makes an entry of a project of one that an agent wrote for itself, in a
 // file that is none of the project's. What the project says already in other words
@@ -20,8 +62,7 @@ func (s *Scopes) Adopt(ctx context.Context, project string, own mdfile.Entry) (C
 	if !visible(s.o.Who, own.ACL) {
 		return Change{}, fmt.Errorf("promote %s: nothing that you may see has this id", own.ID)
 	}
-	n := own
-	n.Source, n.ACL, n.Status, n.Supersedes, n.Parent, n.DependsOn, n.Time = "entry:"+own.ID, nil, "", "", "", nil, time.Time{}
+	n := adopted(own)
 	var warnings []string
 	if w := instructs(entryText(n)); w != "" {
 		warnings = append(warnings, fmt.Sprintf("it reads like an instruction to a model (%q): look at it, `reprise memory demote` takes it back", w))

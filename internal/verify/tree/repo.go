@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -160,24 +159,7 @@ func copyIndex(gitDir, index, own string) error {
 		names = append(names, shared...)
 	}
 	for _, name := range names {
-		fi, err := os.Stat(name)
-		var data []byte
-		if err == nil {
-			data, err = os.ReadFile(name)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // nothing was ever added
-		}
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(own, filepath.Base(name))
-		if err := os.WriteFile(to, data, 0o600); err != nil {
-			return err
-		}
-		// By the index's time git knows which files it has to read, because they were
-		// changed in the second in which it was written and may look as they did.
-		if err := (durable.Disk{}).Touch(to, fi.ModTime()); err != nil {
+		if _, err := git.CopyIndex(durable.Disk{}, name, filepath.Join(own, filepath.Base(name))); err != nil {
 			return err
 		}
 	}
