@@ -38,8 +38,8 @@ under a claim that was lost is refused.`,
 }
 
 // Queue is the work queue of the project around the working directory, or of the
-// global scope. What its bound claims end with is a process, this one where none is
-// given.
+// global scope. bound is the process that its bound claims end with, the zero ID where
+// none is made or taken over.
 func (a *App) Queue(bound proc.ID) (*queue.Files, error) {
 	home, err := a.Home()
 	if err != nil {
@@ -55,9 +55,6 @@ func (a *App) Queue(bound proc.ID) (*queue.Files, error) {
 	self, err := proc.Self()
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
-	}
-	if bound.IsZero() {
-		bound = self
 	}
 	return queue.Open(queue.Options{
 		Dir: home.Paths.Queue(project), Now: a.Env.Now, Host: a.Hostname, Process: bound, Boot: self.Boot,
@@ -364,7 +361,7 @@ func (a *App) showItem(d workItem, asJSON bool) error {
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(it.ID), term.SafeLine(it.Title))
 	field("token", string(d.Token))
 	field("state", strings.Join(append([]string{string(it.State)}, a.detail(it)...), "; "))
-	field("priority", fmt.Sprint(it.Urgency()))
+	field("priority", fmt.Sprintf("%d (%s)", it.Urgency(), queue.PriorityWord(it.Urgency())))
 	field("labels", strings.Join(it.Labels, ", "))
 	field("key", it.Key)
 	field("source", it.Source)

@@ -23,11 +23,13 @@ const maxList = 256 << 20
 
 type queueAdd struct {
 	item      queue.Item
-	priority  int
+	priority  string
 	notBefore string
 	jsonl     string
 	markdown  string
 	github    bool
+	task      int
+	phase     int
 	repo      string
 	ghLabels  []string
 	ghLimit   int
@@ -35,15 +37,19 @@ type queueAdd struct {
 	asJSON    bool
 }
 
+// priorityHelp says what --priority takes.
+const priorityHelp = "from 0, the most urgent, to 9, or critical (0), high (2), medium (5, the default) or low (8)"
+
 func newQueueAddCmd(app *App) *cobra.Command {
 	var o queueAdd
 	cmd := &cobra.Command{
 		Use: "add [TITLE]", Args: cobra.MaximumNArgs(1), Short: "Add work items: one by flags, or those of a list",
-		Long: `Add a work item, or those of a list: JSONL (one object a line), a markdown list, or
-the open issues of a repository on GitHub, through gh.
+		Long: `Add a work item, or those of a list: JSONL (one object a line), a markdown list,
+the open issues of a repository on GitHub, through gh, or the phases of a task's plan
+that are not completed.
 
 An item with a key is added once: when one with that key is there, in whatever
-state, it is left as it is. Items of markdown lists and issues have keys, so a
+state, it is left as it is. Items of markdown lists, issues and phases have keys, so a
 list can be added again and again. For these, --priority, --label and the other
 flags count where the list says nothing.
 
@@ -52,14 +58,15 @@ somebody has looked at it (` + "`reprise queue unpark`" + `).`,
 		Example: `  reprise queue add "Fix the login" --body - --priority 1 --label auth
   reprise queue add --from tasks.jsonl
   reprise queue add --from-markdown TODO.md --label night
-  reprise queue add --from-github --gh-label agent --parked`,
+  reprise queue add --from-github --gh-label agent --parked
+  reprise queue add --from-task 12`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.item.Body, "body", "", "what is to be done, at length; - reads standard input")
 	f.StringVar(&o.item.ID, "id", "", "its `ID`, such as issue-123; left out, one is made")
 	f.StringVar(&o.item.Key, "key", "", "add nothing when an item with this `KEY` is there")
-	f.IntVarP(&o.priority, "priority", "p", queue.DefaultPriority, "from 0, the most urgent, to 9")
+	f.StringVarP(&o.priority, "priority", "p", "", priorityHelp)
 	f.StringSliceVarP(&o.item.Labels, "label", "l", nil, "a `LABEL`, can be repeated")
 	f.StringSliceVar(&o.item.DependsOn, "depends-on", nil, "the `ITEM` (id or key) that must be done before, can be repeated")
 	f.StringVar(&o.notBefore, "not-before", "", "not before this `TIME`: a duration from now such as 2h, or a date")
@@ -71,19 +78,25 @@ somebody has looked at it (` + "`reprise queue unpark`" + `).`,
 	f.StringVar(&o.jsonl, "from", "", "add the items of this `FILE` of JSONL; - is standard input")
 	f.StringVar(&o.markdown, "from-markdown", "", "add the items of the list in this `FILE` of markdown; - is standard input")
 	f.BoolVar(&o.github, "from-github", false, "add the open issues of the repository here, through gh")
+	f.IntVar(&o.task, "from-task", 0, "add the phases of task `N` that are left to do")
+	f.IntVar(&o.phase, "phase", 0, "with --from-task: only this phase")
 	f.StringVar(&o.repo, "repo", "", "with --from-github: the `OWNER/NAME` of another repository")
 	f.StringSliceVar(&o.ghLabels, "gh-label", nil, "with --from-github: only issues with this `LABEL`, can be repeated")
 	f.IntVar(&o.ghLimit, "gh-limit", 100, "with --from-github: at most `N` issues")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be added")
 	f.BoolVar(&o.asJSON, "json", false, "print the items for programs")
-	cmd.MarkFlagsMutuallyExclusive("from", "from-markdown", "from-github")
+	cmd.MarkFlagsMutuallyExclusive("from", "from-markdown", "from-github", "from-task")
 	return cmd
 }
 
 func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 	ctx := cmd.Context()
 	if cmd.Flags().Changed("priority") {
-		o.item.Priority = &o.priority
+		n, err := queue.ParsePriority(o.priority)
+		if err != nil {
+			return queueError(err)
+		}
+		o.item.Priority = &n
 	}
 	if o.notBefore != "" {
 		at, err := comingTime(app, "--not-before", o.notBefore)
@@ -92,14 +105,16 @@ func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 		}
 		o.item.NotBefore = at
 	}
-	list := o.jsonl != "" || o.markdown != "" || o.github
+	list := o.jsonl != "" || o.markdown != "" || o.github || o.task != 0
 	switch {
 	case list && len(args) > 0:
 		return usagef("a title and a list: give one of them")
 	case !list && len(args) == 0:
-		return usagef("what is to be added? Give a title, --from, --from-markdown or --from-github")
+		return usagef("what is to be added? Give a title, --from, --from-markdown, --from-github or --from-task")
 	case list && (o.item.ID != "" || o.item.Key != "" || o.item.Body != ""):
 		return usagef("--id, --key and --body are of one item, and a list has several")
+	case o.task < 0 || o.phase < 0 || o.task == 0 && o.phase != 0:
+		return usagef("--from-task and --phase are numbers of a task and of one of its phases")
 	case !o.github && (o.repo != "" || len(o.ghLabels) > 0):
 		return usagef("--repo and --gh-label go with --from-github")
 	}
@@ -135,6 +150,8 @@ func (o *queueAdd) items(ctx context.Context, app *App, args []string) ([]queue.
 	switch {
 	case o.github:
 		items, err = app.issues(ctx, o)
+	case o.task != 0:
+		items, err = app.phaseItems(ctx, o.task, o.phase)
 	case o.markdown != "":
 		var data, name string
 		if data, name, err = app.listFile(ctx, o.markdown, "a markdown list"); err == nil {

@@ -84,7 +84,8 @@ func newQueueDropCmd(app *App) *cobra.Command {
 
 func newQueueEditCmd(app *App) *cobra.Command {
 	var title, body, agent, notBefore string
-	var priority, attempts int
+	var priority string
+	var attempts int
 	var labels, addLabels, removeLabels, depends []string
 	var e queue.Edit
 	cmd := &cobra.Command{
@@ -108,7 +109,11 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 				e.Body = &body
 			}
 			if given("priority") {
-				e.Priority = &priority
+				n, err := queue.ParsePriority(priority)
+				if err != nil {
+					return queueError(err)
+				}
+				e.Priority = &n
 			}
 			if given("max-attempts") {
 				e.MaxAttempts = &attempts
@@ -151,7 +156,7 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 	f := cmd.Flags()
 	f.StringVar(&title, "title", "", "another title")
 	f.StringVar(&body, "body", "", "another body; - reads standard input")
-	f.IntVarP(&priority, "priority", "p", queue.DefaultPriority, "from 0, the most urgent, to 9")
+	f.StringVarP(&priority, "priority", "p", "", priorityHelp)
 	f.StringSliceVarP(&labels, "label", "l", nil, "these `LABELS` in place of those it has")
 	f.StringSliceVar(&addLabels, "add-label", nil, "a `LABEL` more")
 	f.StringSliceVar(&removeLabels, "remove-label", nil, "this `LABEL` no more")

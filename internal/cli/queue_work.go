@@ -32,14 +32,11 @@ machine. Nothing ready ends with 3, and with --wait, when time runs out, with 5.
 			if len(args) > 0 {
 				opt.ID = args[0]
 			}
-			var bound proc.ID
-			if pid != 0 {
-				id, err := proc.Identify(pid)
-				if err != nil {
-					return usagef("--pid %d: %w", pid, err)
-				}
-				bound, opt.Bound = id, true
+			bound, err := boundTo(pid)
+			if err != nil {
+				return err
 			}
+			opt.Bound = pid != 0
 			q, err := app.writableQueue(cmd.Context(), bound)
 			if err != nil {
 				return err
@@ -69,6 +66,18 @@ machine. Nothing ready ends with 3, and with --wait, when time runs out, with 5.
 	f.DurationVar(&wait, "wait", 0, "wait so long for an item to be ready")
 	f.BoolVar(&asJSON, "json", false, "print the item for programs")
 	return cmd
+}
+
+// boundTo is the process that a claim is to end with, the zero ID for none.
+func boundTo(pid int) (proc.ID, error) {
+	if pid == 0 {
+		return proc.ID{}, nil
+	}
+	id, err := proc.Identify(pid)
+	if err != nil {
+		return id, usagef("--pid %d: %w", pid, err)
+	}
+	return id, nil
 }
 
 func claimOrWait(ctx context.Context, q queue.Queue, opt queue.ClaimOptions, wait time.Duration) (queue.Claim, error) {
@@ -107,13 +116,21 @@ func tokenArg(ctx context.Context, q queue.Queue, arg string) (queue.Token, erro
 	return "", exitWith(ExitConflict, fmt.Errorf("%s is claimed by %s under number %d: whose claim that is says so with the token that the claim gave", it.ID, cmp.Or(it.Claim.Worker, "somebody"), it.Claim.Fence))
 }
 
-// tokenCommand is a command about a claim.
-func tokenCommand(app *App, use, short string, do func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error)) *cobra.Command {
+// tokenCommand is a command about a claim. pid, where there is one, is the process that
+// the claim ends with from then on.
+func tokenCommand(app *App, use, short string, pid *int, do func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use, Args: cobra.ExactArgs(1), Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := app.writableQueue(cmd.Context(), proc.ID{})
+			var bound proc.ID
+			if pid != nil {
+				var err error
+				if bound, err = boundTo(*pid); err != nil {
+					return err
+				}
+			}
+			q, err := app.writableQueue(cmd.Context(), bound)
 			if err != nil {
 				return err
 			}
@@ -138,19 +155,21 @@ func tokenCommand(app *App, use, short string, do func(ctx context.Context, q *q
 
 func newQueueExtendCmd(app *App) *cobra.Command {
 	var lease time.Duration
-	cmd := tokenCommand(app, "extend TOKEN", "Keep a claim for longer", func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
+	var pid int
+	cmd := tokenCommand(app, "extend TOKEN", "Keep a claim for longer", &pid, func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
 		until, err := q.Extend(ctx, t, lease)
 		return struct {
 			Until time.Time `json:"until"`
 		}{until}, "until " + until.Format(time.RFC3339), err
 	})
 	cmd.Flags().DurationVar(&lease, "lease", queue.DefaultLease, "how long from now")
+	cmd.Flags().IntVar(&pid, "pid", 0, "a claim that ends with a process ends with this one from now on")
 	return cmd
 }
 
 func newQueueProgressCmd(app *App) *cobra.Command {
 	var p queue.Progress
-	cmd := tokenCommand(app, "progress TOKEN", "Say how far the work on an item is", func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
+	cmd := tokenCommand(app, "progress TOKEN", "Say how far the work on an item is", nil, func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
 		return p, progressText(&p), q.Progress(ctx, t, p)
 	})
 	cmd.Flags().IntVar(&p.StepsCompleted, "completed", 0, "steps that are done")
@@ -233,7 +252,7 @@ func doneToken(ctx context.Context, app *App, q *queue.Files, arg string) (queue
 func newQueueFailCmd(app *App) *cobra.Command {
 	var f queue.Failure
 	var data string
-	cmd := tokenCommand(app, "fail TOKEN", "Say that the work on an item failed", func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
+	cmd := tokenCommand(app, "fail TOKEN", "Say that the work on an item failed", nil, func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
 		f.Outcome.Data = json.RawMessage(data)
 		it, err := q.Fail(ctx, t, f)
 		if err != nil {
@@ -255,7 +274,7 @@ default); then it is dead until somebody retries it.`, queue.MaxBackoff, queue.D
 
 func newQueueReleaseCmd(app *App) *cobra.Command {
 	var reason string
-	cmd := tokenCommand(app, "release TOKEN", "Give an item back as if it had not been claimed", func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
+	cmd := tokenCommand(app, "release TOKEN", "Give an item back as if it had not been claimed", nil, func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
 		it, err := q.Release(ctx, t, reason)
 		if err != nil {
 			return nil, "", err
