@@ -172,7 +172,7 @@ func showDelegation(app *App, v delegationView) error {
 	if err := table.Write(app.Out); err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Out, "%d tiers. Runs may stand %d deep. Free for all: %s\n\n", v.Tiers, v.Depth, term.SafeLine(strings.Join(v.Free, " ")))
+	fmt.Fprintf(app.Out, "%d tiers. Runs may stand %d deep.\n%s\n\n", v.Tiers, v.Depth, wrapList("Free for all: ", v.Free, " ", app.Columns))
 	if len(v.Sessions) == 0 {
 		fmt.Fprintln(app.Out, "No session of a conductor or section leader is counted here.")
 	} else {
@@ -182,7 +182,7 @@ func showDelegation(app *App, v delegationView) error {
 			if s.Block > 0 {
 				own += fmt.Sprintf(" of %d", s.Block)
 			}
-			table.Row(term.SafeLine(s.Session), s.Client, s.Role, own, fmt.Sprint(s.Total), fmt.Sprint(s.Delegated), fmt.Sprint(s.Refused))
+			table.Row(app.sessionCell(s.Session), s.Client, s.Role, own, fmt.Sprint(s.Total), fmt.Sprint(s.Delegated), fmt.Sprint(s.Refused))
 		}
 		if err := table.Write(app.Out); err != nil {
 			return err
@@ -195,6 +195,15 @@ func showDelegation(app *App, v delegationView) error {
 		fmt.Fprintf(app.Out, "%s (%s) was started by %s\n", r.ID, r.Status, strings.Join(r.Path, " → "))
 	}
 	return nil
+}
+
+// sessionCell is a session's id as a table has room for it: the beginning is enough to
+// name one.
+func (a *App) sessionCell(id string) string {
+	if a.Columns > 0 && a.Columns < wideEnough {
+		return id[:min(len(id), 8)]
+	}
+	return id
 }
 
 func delegationReset(app *App) *cobra.Command {

@@ -63,7 +63,14 @@ and the exit code is 0 only where none of them ran it.`,
 				}
 				return doctorExit(found)
 			}
-			found := setup.Diagnose(cmd.Context(), checks, func(of []setup.Finding) { printFindings(app, of) })
+			heading := ""
+			found := setup.Diagnose(cmd.Context(), checks, func(of []setup.Finding) {
+				if heading != of[0].Check { // several checks in a row may be about the same
+					heading = of[0].Check
+					fmt.Fprintln(app.Out, app.Style().Bold(heading))
+				}
+				printFindings(app, of)
+			})
 			printVerdict(app, found)
 			return doctorExit(found)
 		},
@@ -194,7 +201,6 @@ func printFindings(app *App, found []setup.Finding) {
 	mark := map[setup.Status]string{
 		setup.OK: style.Green("ok  "), setup.Info: style.Dim("info"), setup.Warn: style.Yellow("warn"), setup.Fail: style.Red("FAIL"),
 	}
-	fmt.Fprintln(app.Out, style.Bold(found[0].Check))
 	for _, f := range found {
 		fmt.Fprintf(app.Out, "  %s  %s\n", mark[f.Status], term.SafeLine(f.Message))
 		if f.Remedy != "" {

@@ -100,7 +100,9 @@ func gatesOf(app *App, home *config.Home, trust config.Trust) (gatesView, error)
 
 func printGates(app *App, v gatesView) {
 	fmt.Fprintf(app.Out, "%s\n", term.SafeLine(v.Works))
-	line := func(name, value string) { fmt.Fprintf(app.Out, "  %-16s %s\n", name, term.SafeLine(value)) }
+	line := func(name, value string) {
+		fmt.Fprintln(app.Out, wrapList(fmt.Sprintf("  %-16s ", name), strings.Fields(value), " ", app.Columns))
+	}
 	line("end of turn", v.Stop)
 	line("end of subagent", v.Subagent)
 	line("when", v.When)
@@ -115,7 +117,7 @@ func printGates(app *App, v gatesView) {
 		if s.Total == 0 && s.Problem == "" {
 			continue
 		}
-		what := fmt.Sprintf("%s %s: kept %s, %d in this turn", s.Client, s.Session, count(s.Total, "time"), s.Blocks)
+		what := fmt.Sprintf("%s %s: kept %s, %d in this turn", s.Client, app.sessionCell(s.Session), count(s.Total, "time"), s.Blocks)
 		if s.Problem != "" {
 			what = "its note was " + s.Problem
 		}

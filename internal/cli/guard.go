@@ -338,8 +338,7 @@ func newGuardRulesCmd(app *App) *cobra.Command {
 			if asJSON {
 				return printJSON(app.Out, v)
 			}
-			printRules(app.Out, v)
-			return nil
+			return printRules(app, v)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
@@ -374,34 +373,66 @@ func list(l []string) []string {
 	return l
 }
 
-func printRules(w io.Writer, v guardRulesView) {
-	source := v.Source
+func printRules(app *App, v guardRulesView) error {
+	w, source := app.Out, v.Source
 	if source == "" {
 		source = "defaults; there is no settings file"
 	}
-	fmt.Fprintf(w, "mode %s, profile %s, project code: %s, writes: %s (%s)\n", v.Mode, v.Profile, v.ProjectCode, v.Writes, term.SafeLine(source))
+	fmt.Fprintf(w, "mode %s, profile %s, project code: %s, writes: %s\n", v.Mode, v.Profile, v.ProjectCode, v.Writes)
+	fmt.Fprintf(w, "settings: %s\n", term.SafeLine(source))
 	for _, l := range []struct {
 		what string
 		list []string
 	}{{"roots", v.Roots}, {"hosts", v.Hosts}, {"protected branches", v.Branches}, {"reprise's own", v.Own}, {"loosened", v.Loose}} {
 		if len(l.list) > 0 {
-			fmt.Fprintf(w, "%s: %s\n", l.what, term.SafeLine(strings.Join(l.list, ", ")))
+			fmt.Fprintln(w, wrapList(l.what+": ", l.list, ", ", app.Columns))
 		}
 	}
 	fmt.Fprintln(w)
+	table := term.NewTable(app.Style()).MaxWidth(app.Columns)
 	for _, r := range v.Rules {
-		fmt.Fprintf(w, "%-5s  %s  (%s)\n", r.Decision, term.SafeLine(r.Shape), term.SafeLine(r.From))
+		table.Row(r.Decision, r.Shape, r.From)
 	}
 	for _, k := range v.Inert {
-		fmt.Fprintf(w, "inert  %s of the project: a repository loosens nothing\n", k)
+		table.Row("inert", k+" of the project", "a repository loosens nothing")
 	}
+	if err := table.Write(w); err != nil {
+		return err
+	}
+	if len(v.Rules)+len(v.Inert) > 0 {
+		fmt.Fprintln(w)
+	}
+	table = term.NewTable(app.Style(), "BUILT IN", "RULE", "WHAT").MaxWidth(app.Columns)
 	for _, n := range v.BuiltIn {
 		fixed := ""
 		if n.Fixed {
 			fixed = ", fixed"
 		}
-		fmt.Fprintf(w, "%-5s  %s: %s (built in%s)\n", n.Decision, n.Name, n.What, fixed)
+		table.Row(string(n.Decision)+fixed, n.Name, n.What)
 	}
+	return table.Write(w)
+}
+
+// wrapList is a list in lines of a width, 0 for one line; what is wider than that by
+// itself stands alone.
+func wrapList(head string, list []string, between string, width int) string {
+	lines, at := []string{head}, term.Width(head)
+	for i, item := range list {
+		item = term.SafeLine(item)
+		if i < len(list)-1 {
+			item += between
+		}
+		if n := term.Width(strings.TrimRight(item, " ")); width > 0 && i > 0 && at+n > width {
+			lines = append(lines, "  ")
+			at = 2
+		}
+		lines[len(lines)-1] += item
+		at += term.Width(item)
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 var errNoConsent = errors.New("nothing was written; pass --yes to write it without being asked")

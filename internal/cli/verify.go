@@ -368,23 +368,32 @@ func verifyList(app *App) *cobra.Command {
 				}
 				return printJSON(app.Out, list)
 			}
-			style := app.Style()
-			for _, r := range list {
-				blocked := ""
-				if r.Blocked {
-					blocked = "  blocked"
-				}
-				fmt.Fprintf(app.Out, "%s  %s  %-13s %-8s %-7s %s%s\n", r.ID, style.Dim(r.Started.Local().Format("2006-01-02 15:04")), r.Trigger, r.Profile, r.Status, term.SafeLine(r.Client), blocked)
-			}
 			if len(list) == 0 {
 				fmt.Fprintln(app.Err, "nothing was verified here yet")
+				return nil
 			}
-			return nil
+			return listVerifications(app, list)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
 	cmd.Flags().IntVarP(&most, "number", "n", 20, "at most so many")
 	return cmd
+}
+
+func listVerifications(app *App, list []*verify.Result) error {
+	style, format := app.Style(), "2006-01-02 15:04"
+	if app.Columns > 0 && app.Columns < wideEnough {
+		format = "01-02 15:04"
+	}
+	table := term.NewTable(style, "ID", "STARTED", "TRIGGER", "PROFILE", "STATUS", "CLIENT").MaxWidth(app.Columns)
+	for _, r := range list {
+		client := r.Client
+		if r.Blocked {
+			client = strings.TrimSpace(client + " blocked")
+		}
+		table.Row(r.ID, style.Dim(r.Started.Local().Format(format)), r.Trigger, r.Profile, string(r.Status), client)
+	}
+	return table.Write(app.Out)
 }
 
 func verifyShow(app *App) *cobra.Command {

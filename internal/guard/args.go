@@ -302,13 +302,20 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 			a.sends(w, st)
 		}
 	}
-	switch g.name {
-	case "curl", "wget", "ping", "dig", "host", "nslookup", "http", "xh":
-		g.hostsAllowed = g.hosts > 0 && g.hosts == g.allowedHosts
-	}
+	g.hostsAllowed = byHost(g.name) && g.hosts > 0 && g.hosts == g.allowedHosts
 	if p.Cwd && !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Read }) || p.Cwd && n == 0 || g.outer != nil && (g.root() == "git" || g.root() == "go") {
 		a.here(st)
 	}
+}
+
+// byHost reports whether a program only asks the hosts that it is given, so that
+// guard.hosts decides about it.
+func byHost(name string) bool {
+	switch name {
+	case "curl", "wget", "ping", "dig", "host", "nslookup", "http", "xh":
+		return true
+	}
+	return false
 }
 
 // sends looks for secrets in what a program sends to another machine: the name

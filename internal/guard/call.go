@@ -147,14 +147,10 @@ func (a *analysis) program(argv []word, st *state) source {
 	if d, from, ok := a.byRule(argv); ok {
 		switch d {
 		case Allow:
-			a.give("rule", Allow, argv[0].text, "a rule of the settings allows it", "")
+			a.ruled(from, argv[0].shown())
 			return a.allowed(argv, st)
 		default:
-			p := Part{Command: a.cur.String(), Decision: d, Rule: "rule", Word: argv[0].shown(), Reason: "a rule of the settings says so", From: from.From, Depth: a.depth}
-			if from.Why != "" {
-				p.Reason = from.Why
-			}
-			a.parts = append(a.parts, p)
+			a.ruled(from, argv[0].shown())
 		}
 	}
 	name := argv[0].text
@@ -220,6 +216,21 @@ func (a *analysis) projectCode(w word, reason string) {
 		d = Allow
 	}
 	a.give("project-code", d, w.shown(), reason+", and what that does is not looked at", "let the user run it, or allow it by guard.project_code or a rule")
+}
+
+// ruled notes what a rule of the settings comes to, with the rule itself.
+func (a *analysis) ruled(r Rule, text string) {
+	if r.Decision == Allow {
+		a.granted = true
+		if !a.r.Explain {
+			return
+		}
+	}
+	p := Part{Command: a.cur.String(), Decision: r.Decision, Rule: "rule", Word: text, Reason: r.Why, From: r.From, Depth: a.depth}
+	if p.Reason == "" {
+		p.Reason = "the rule " + string(r.Decision) + " " + shown(r.Shape) + " says so"
+	}
+	a.parts = append(a.parts, p)
 }
 
 // byRule is what the settings' rules say of a command: the strictest that fits.
@@ -363,7 +374,11 @@ func (a *analysis) base(p *know.Program, w word, name string, args args) {
 	case know.Net:
 		a.reaches(name)
 		if !args.hostsAllowed {
-			a.give("network", Ask, w.shown(), why, "use a host that guard.hosts names, or let the user do it")
+			instead := "let the user do it, or allow it by a rule"
+			if args.hosts > args.allowedHosts && byHost(args.name) {
+				instead = "have the user add the host to guard.hosts"
+			}
+			a.give("network", Ask, w.shown(), why, instead)
 		}
 	case know.Config:
 		a.give("changes-settings", Ask, w.shown(), why, "let the user do it")

@@ -65,7 +65,8 @@ func (e *expression) lists(path string) bool {
 // skips reports whether nothing below a directory is listed.
 func (e *expression) skips(path string) bool {
 	e.at, e.path, e.dir, e.beyond, e.pruned = 0, path, true, false, false
-	if e.list(yes); e.pruned && !e.late {
+	e.list(yes)
+	if e.pruned && !e.late {
 		return true
 	}
 	e.at, e.dir, e.beyond = 0, false, true // a link anywhere below it

@@ -155,7 +155,7 @@ func (a *analysis) addressed(w word) {
 	}
 	a.reaches(w.text)
 	if !w.known() || !a.r.hostAllowed(hostOf(w.text)) {
-		a.give("network", Ask, w.shown(), "it reads from another machine", "use a host that guard.hosts names")
+		a.give("network", Ask, w.shown(), "it reads from another machine", "have the user add the host to guard.hosts")
 	}
 }
 

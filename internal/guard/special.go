@@ -216,6 +216,8 @@ func (a *analysis) find(argv []word, st *state) source {
 				case !w.known():
 				case wholly(plain) && a.root(q) != "" && (q == a.root(q) || repositoryItself(q)):
 					a.give("removes-repository", Deny, w.shown(), "it removes the whole of the work", "name what is to go")
+				case q == filepath.Dir(q):
+					a.give("destructive", Deny, w.shown(), "it removes the whole file system", "name what is to go")
 				case a.root(q) == "":
 					a.outside(w, q, use{gone: true})
 				case bad:
@@ -512,7 +514,7 @@ func (a *analysis) watch(argv []word, st *state) source {
 func (a *analysis) removes(_ *know.Program, g args, st *state) {
 	for _, w := range g.operands {
 		// The whole of the work, but for what begins with a dot.
-		if w.glob && strings.Trim(w.text, "./*") == "" && strings.HasSuffix(w.text, "*") && len(st.cwds) == 1 && !strings.Contains(w.text, "..") && slices.Contains(a.roots, st.cwds[0]) {
+		if w.glob && strings.Trim(w.text, "./*") == "" && strings.HasSuffix(w.text, "*") && w.text[0] != '/' && len(st.cwds) == 1 && !strings.Contains(w.text, "..") && slices.Contains(a.roots, st.cwds[0]) {
 			a.give("removes-repository", Deny, w.shown(), "it removes the whole of the work", "name what is to go")
 		}
 	}

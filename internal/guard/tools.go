@@ -64,10 +64,10 @@ func (r *Rules) Judge(c Call) Verdict {
 func (a *analysis) tool(c *Call) bool {
 	st := a.start(c.Cwd)
 	if d, rule, ok := a.byRule([]word{{text: c.Name}}); ok {
+		a.ruled(rule, c.Name)
 		if d == Allow {
 			return true
 		}
-		a.parts = append(a.parts, Part{Command: c.Name, Decision: d, Rule: "rule", Word: c.Name, Reason: "a rule of the settings says so", From: rule.From})
 	}
 	switch c.Kind {
 	case "shell":
@@ -286,7 +286,7 @@ func (a *analysis) address(url string) bool {
 	case a.r.hostAllowed(host):
 		return true
 	default:
-		a.give("network", Ask, host, "it reaches another machine", "use a host that guard.hosts names, or let the user do it")
+		a.give("network", Ask, host, "it reaches another machine", "have the user add the host to guard.hosts")
 	}
 	return false
 }

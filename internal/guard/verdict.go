@@ -79,7 +79,10 @@ func (p Part) sentence() string {
 	if p.Instead != "" {
 		b.WriteString("; " + p.Instead)
 	}
-	if p.Rule != "" {
+	switch {
+	case p.Rule != "" && p.From != "":
+		b.WriteString(" [" + p.Rule + ": " + p.From + "]")
+	case p.Rule != "":
 		b.WriteString(" [" + p.Rule + "]")
 	}
 	return b.String()

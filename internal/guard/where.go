@@ -167,8 +167,16 @@ func (a *analysis) one(w word, p string, u use) bool {
 		if device(p) {
 			return false
 		}
+		if u.gone && p == filepath.Dir(p) {
+			a.give("destructive", Deny, w.shown(), "it removes the whole file system", "name what is to go")
+			return true
+		}
 		if bad, what := a.protected(p, u); bad {
-			a.give("protected-file", Deny, w.shown(), "it changes "+what, "leave these files to the user")
+			how := "it changes "
+			if u.gone {
+				how = "it removes or moves "
+			}
+			a.give("protected-file", Deny, w.shown(), how+what, "leave these files to the user")
 			return true
 		}
 	}
@@ -208,7 +216,7 @@ func (a *analysis) one(w word, p string, u use) bool {
 		a.granted = true
 		return false
 	}
-	a.give("writes", Ask, w.shown(), "it writes a file", "use the client's own tool for writing files, or allow it by guard.writes")
+	a.give("writes", Ask, w.shown(), "it writes a file", "use the client's own tool for writing files, or have the user set guard.writes to allow")
 	return true
 }
 
@@ -235,7 +243,7 @@ func (a *analysis) outside(w word, p string, u use) bool {
 		return !u.read
 	}
 	if u.read {
-		a.give("reads-outside", Ask, w.shown(), "it reads "+shown(p)+", outside the project", "read what is in the project, or add its directory to guard.roots")
+		a.give("reads-outside", Ask, w.shown(), "it reads "+shown(p)+", outside the project", "read what is in the project, or have the user add its directory to guard.roots")
 		return true
 	}
 	what := "it writes to "
@@ -340,6 +348,9 @@ func (a *analysis) link(path string) string {
 // protected reports whether a resolved path is one that agents do not change:
 // what decides about agents, and what runs or opens doors by itself later.
 func (a *analysis) protected(p string, u use) (bool, string) {
+	if a.r.Home != "" && u.gone && !u.top && inside(Resolve(a.r.Home), p) {
+		return true, "the home directory"
+	}
 	for _, d := range a.own() {
 		if inside(p, d) || u.gone && !u.top && inside(d, p) {
 			return true, "reprise's own files"
@@ -350,9 +361,6 @@ func (a *analysis) protected(p string, u use) (bool, string) {
 	}
 	if names.Holds(p) && !(a.cur.argv != nil && a.cur.argv[0].text == "mkdir") && (!u.top || u.gone) {
 		return true, "the settings of an agent"
-	}
-	if a.r.Home != "" && u.gone && !u.top && inside(Resolve(a.r.Home), p) {
-		return true, "the home directory"
 	}
 	return false, ""
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"reprise/internal/config"
@@ -26,17 +27,21 @@ func Guard(home *config.Home, env config.Env, program string) guard.Rules {
 	}
 	r.Roots = roots(home, env)
 	add := func(d guard.Decision, shapes []string, from string) {
-		for _, shape := range shapes {
+		key, file, listed := strings.Cut(from, " in ")
+		for i, shape := range shapes {
+			if listed {
+				from = key + "[" + strconv.Itoa(i) + "] in " + file
+			}
 			r.List = append(r.List, guard.Rule{Decision: d, Shape: shape, From: from})
 		}
 	}
-	add(guard.Deny, s.Deny, "guard.deny of the settings")
-	add(guard.Ask, s.Ask, "guard.ask of the settings")
-	add(guard.Allow, s.Allow, "guard.allow of the settings")
+	add(guard.Deny, s.Deny, "guard.deny in "+home.Source)
+	add(guard.Ask, s.Ask, "guard.ask in "+home.Source)
+	add(guard.Allow, s.Allow, "guard.allow in "+home.Source)
 	if p := home.Project; p != nil {
 		if g := p.Guard; g != nil {
-			add(guard.Deny, g.Deny, "guard.deny of the project")
-			add(guard.Ask, g.Ask, "guard.ask of the project")
+			add(guard.Deny, g.Deny, "guard.deny in "+p.File())
+			add(guard.Ask, g.Ask, "guard.ask in "+p.File())
 			if len(g.Branches) > 0 {
 				if len(r.Branches) == 0 {
 					r.Branches = guard.UsualBranches()
