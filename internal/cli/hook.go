@@ -187,6 +187,18 @@ func (h *hookRun) plainLogger() *slog.Logger {
 	return log
 }
 
+// compile makes the plan for an event. Whether a clone that only has the project's name
+// is one, git is asked where a session or a turn begins, and not at each call of a tool:
+// another project of that name would pay for it each time.
+func (h *hookRun) compile(ev *dialect.Event, o compile.Options) (*compile.Made, error) {
+	made, err := compile.Make(o)
+	var taken *config.NameTakenError
+	if (ev.Kind == dialect.SessionStart || ev.Kind == dialect.Prompt) && errors.As(err, &taken) && h.app.sameHistory(taken) {
+		return compile.Make(o)
+	}
+	return made, err
+}
+
 // do deals with the event and returns the answer as the client wants it.
 func (h *hookRun) do(ctx context.Context) []byte {
 	input, mark, err := readPayload(h.app.In)
@@ -216,16 +228,9 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		env.Dir = hook.StartDir(&ev, env.Get, h.app.Env.Dir)
 	}
 	handlers := h.app.hookHandlers(h.warn)
-	compiled := compile.Options{
+	h.made, err = h.compile(&ev, compile.Options{
 		Env: env, Flag: h.app.ConfigFlag, Host: h.app.Hostname, Program: h.app.Program, Hand: handKinds(handlers), Tell: tellKinds(handlers),
-	}
-	h.made, err = compile.Make(compiled)
-	// Git is asked where a session or a turn begins, and not at each call of a tool:
-	// another project of that name would pay for it each time.
-	var taken *config.NameTakenError
-	if (ev.Kind == dialect.SessionStart || ev.Kind == dialect.Prompt) && errors.As(err, &taken) && h.app.sameHistory(taken) {
-		h.made, err = compile.Make(compiled)
-	}
+	})
 	if err != nil {
 		h.warn("the settings or the project cannot be read; "+ifKnown(h.made != nil, "the event is recorded as before", "the event is not recorded"), err)
 	}

@@ -180,23 +180,6 @@ func (r *rig) start(path string, args ...string) (*peer, error) {
 	return startIn(r.dir, r.env, path, args...)
 }
 
-func startIn(dir string, env []string, path string, args ...string) (*peer, error) {
-	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, env, os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return &peer{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}, nil
-}
-
 func (p *peer) call(method string, params any) (json.RawMessage, error) {
 	p.id++
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": p.id, "method": method, "params": params})
