@@ -187,6 +187,11 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 			}
 		}()
 	}
+	sendRest, err := app.traced(&opt)
+	if err != nil {
+		return err
+	}
+	defer sendRest()
 	s, err := loop.New(opt).Run(ctx, stop)
 	if errors.Is(err, loop.ErrRuns) {
 		return exitWith(ExitConflict, err)
@@ -228,7 +233,11 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		return opt, err
 	}
 	opt.Runs = runs
-	q, err := a.writableQueue(ctx, proc.ID{})
+	self, err := proc.Self()
+	if err != nil {
+		return opt, err
+	}
+	q, err := a.writableQueue(ctx, self)
 	if err != nil {
 		return opt, err
 	}

@@ -97,9 +97,11 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	}
 	r, err := l.opt.Runs.Get(a.Run)
 	ran := a.Run != "" && err == nil
+	var said *stream
 	if ran {
 		l.fill(&it, r, p.From)
-		if err := l.preserve(ctx, a, r, item, place, &p); err != nil {
+		said = readStream(r.Logs.Stdout)
+		if err := l.preserve(ctx, a, r, said, item, place, &p); err != nil {
 			if passing(err) {
 				return broken(a, err)
 			}
@@ -130,6 +132,9 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 				return l.opt.Disk.WriteFile(filepath.Join(r.Dir(), iterationFile), data, 0o600)
 			})
 		}
+		l.trace(ctx, it, item, &r, said)
+	} else {
+		l.trace(ctx, it, item, nil, nil)
 	}
 	l.mu.Lock()
 	delete(l.places, placeKey(a.Claim))
@@ -192,8 +197,7 @@ func (l *Loop) conflict(ctx context.Context, item queue.Item, p Place, fence int
 
 // preserve writes, into the run's directory, its tool calls and errors line by line, and
 // of one whose work goes on what the next session has to know.
-func (l *Loop) preserve(ctx context.Context, a core.Action, r run.Record, item queue.Item, place Place, p *core.Slot) error {
-	said := readStream(r.Logs.Stdout)
+func (l *Loop) preserve(ctx context.Context, a core.Action, r run.Record, said *stream, item queue.Item, place Place, p *core.Slot) error {
 	for name, data := range map[string][]byte{toolsFile: said.tools.Bytes(), errorsFile: said.errors.Bytes()} {
 		if len(data) == 0 {
 			continue
@@ -280,6 +284,17 @@ type stream struct {
 	messages      []string // the last few
 	files         []string // that its tools named last
 	plan          json.RawMessage
+	calls         []toolCall // the first of them
+	results       map[string]toolResult
+}
+
+// toolCall is a call of a tool, and toolResult what came back under the call's id, with
+// the client's own times.
+type toolCall struct{ name, id, at string }
+
+type toolResult struct {
+	at     string
+	failed bool
 }
 
 // Bounds on what is taken out.
@@ -350,14 +365,30 @@ func (s *stream) line(data []byte) {
 			}
 		case b.Type == "tool_use":
 			s.tool(l.Timestamp, b.Name, b.ID, b.Input)
-		case b.Type == "tool_result" && b.IsError:
+		case b.Type == "tool_result":
+			s.result(l.Timestamp, b.UseID, b.IsError)
+			if !b.IsError {
+				continue
+			}
 			line, _ := json.Marshal(map[string]any{"tool_use_id": b.UseID, "error": clip(string(b.Content), maxToolText), "at": l.Timestamp})
 			s.errors.Write(append(line, '\n'))
 		}
 	}
 }
 
+func (s *stream) result(at, id string, failed bool) {
+	if s.results == nil {
+		s.results = map[string]toolResult{}
+	}
+	if len(s.results) < maxToolSpans {
+		s.results[id] = toolResult{at, failed}
+	}
+}
+
 func (s *stream) tool(at, name, id string, input json.RawMessage) {
+	if len(s.calls) < maxToolSpans {
+		s.calls = append(s.calls, toolCall{name, id, at})
+	}
 	line, _ := json.Marshal(map[string]any{"tool": name, "id": id, "input": clip(string(input), maxToolText), "at": at})
 	s.tools.Write(append(line, '\n'))
 	var in struct {

@@ -91,7 +91,7 @@ func broken(a core.Action, err error) core.Event {
 }
 
 func (l *Loop) claimOptions(slot int) queue.ClaimOptions {
-	return queue.ClaimOptions{Worker: fmt.Sprintf("loop/%d", slot+1), Lease: Lease, Labels: l.opt.Labels, Agent: l.opt.Client}
+	return queue.ClaimOptions{Worker: fmt.Sprintf("loop/%d", slot+1), Bound: true, Lease: Lease, Labels: l.opt.Labels, Agent: l.opt.Client}
 }
 
 func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {

@@ -148,6 +148,9 @@ type Options struct {
 	Log    *slog.Logger
 	// Notify tells a person; nil is nobody.
 	Notify func(context.Context, Notice) error
+	// Trace is given the spans of each iteration that has ended, and does not wait for
+	// who gets them; nil is nobody.
+	Trace func(context.Context, []Span) error
 	// Say is told each line of the audit, for a terminal; nil is nobody.
 	Say func(Line)
 }
