@@ -14,26 +14,36 @@ import (
 // is a verdict and a command, with \n, \t and \\ for what they say.
 func TestClasses(t *testing.T) {
 	p := newProject(t)
+	of := map[string]int{}
+	for _, c := range classes(t) {
+		of[c.ID]++
+		if v := p.judge(c.Command); v.Decision != c.Want {
+			t.Errorf("%s: %s, want %s: %s\n\t%s", c.ID, v.Decision, c.Want, c.Command, v.Reason)
+		}
+	}
+	if len(of) < 14 {
+		t.Errorf("only %d classes", len(of))
+	}
+}
+
+// classes are the commands of testdata/classes.txt, with their class as id.
+func classes(t testing.TB) (out []corpusCase) {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "classes.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	unescape := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`)
-	class, of := "", map[string]int{}
+	class := ""
 	for _, l := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 		if name, ok := strings.CutPrefix(l, "# "); ok {
 			class = name
 			continue
 		}
 		want, c, _ := strings.Cut(l, " ")
-		of[class]++
-		if v := p.judge(unescape.Replace(c)); string(v.Decision) != want {
-			t.Errorf("%s: %s, want %s: %s\n\t%s", class, v.Decision, want, c, v.Reason)
-		}
+		out = append(out, corpusCase{ID: class, Command: unescape.Replace(c), Want: Decision(want)})
 	}
-	if len(of) < 14 {
-		t.Errorf("only %d classes", len(of))
-	}
+	return out
 }
 
 // What a repository's own settings have git run is asked about at the commands of

@@ -12,7 +12,7 @@ import (
 )
 
 // linked is a project with these links in it, by where they lead.
-func linked(t *testing.T, links map[string]string) project {
+func linked(t testing.TB, links map[string]string) project {
 	t.Helper()
 	p := newProject(t)
 	if err := os.Remove(filepath.Join(p.dir, "out")); err != nil {
@@ -55,6 +55,14 @@ var following = []string{
 	"find -files0-from x", "chmod -R -L go-r src", "cp -rL src copy", "tar -chf x.tar src", "zip -r x.zip src",
 }
 
+// notFollowing does neither, or can meet no such link there.
+var notFollowing = []string{
+	"grep -r x .", "grep -rn x src", "rg x", "find . -name x", "fd x", "ls -R", "ls -L vendor", "tree", "du -sh .", "diff -r --no-dereference src vendor", "diff -r vendor sub", "grep -R x vendor", "find -L vendor",
+	"find . -type f | xargs cat", "find . -type f -exec cat {} +", "find . -name '*.go' | xargs wc -l", "find . -name '*.go' -not -path './vendor/*' | xargs wc -l", "find . \\( -name '*.go' -o -name '*.md' \\) | xargs cat",
+	"find . -type d -exec ls {} +", "find vendor | xargs cat", "find . -path ./src -prune -o -name 'l*' -print | xargs cat", "find . -not -path './src/*' | xargs cat", "find . -maxdepth 2 | xargs cat",
+	"rg --files | xargs wc -l", "grep -rl x . | xargs head", "fd -t f . | xargs cat", "ls vendor | xargs echo", "cat **/*.go", "ls **/*.go", "wc -l src/**/*.go", "for f in $(find . -type f); do cat \"$f\"; done", "git ls-files | xargs wc -l",
+}
+
 // Programs that follow links on their way down, and those that open what others
 // list, are asked about where a link leads out of the project, and not where none
 // does.
@@ -86,12 +94,7 @@ func TestLinksThatLeadOut(t *testing.T) {
 // What does not follow links, or cannot meet one, is not asked about for links.
 func TestLinksThatAreNotFollowed(t *testing.T) {
 	p := linked(t, map[string]string{"src/a/link": "OUT/secret", "src/a/l2": "OUT"})
-	for _, c := range []string{
-		"grep -r x .", "grep -rn x src", "rg x", "find . -name x", "fd x", "ls -R", "ls -L vendor", "tree", "du -sh .", "diff -r --no-dereference src vendor", "diff -r vendor sub", "grep -R x vendor", "find -L vendor",
-		"find . -type f | xargs cat", "find . -type f -exec cat {} +", "find . -name '*.go' | xargs wc -l", "find . -name '*.go' -not -path './vendor/*' | xargs wc -l", "find . \\( -name '*.go' -o -name '*.md' \\) | xargs cat",
-		"find . -type d -exec ls {} +", "find vendor | xargs cat", "find . -path ./src -prune -o -name 'l*' -print | xargs cat", "find . -not -path './src/*' | xargs cat", "find . -maxdepth 2 | xargs cat",
-		"rg --files | xargs wc -l", "grep -rl x . | xargs head", "fd -t f . | xargs cat", "ls vendor | xargs echo", "cat **/*.go", "ls **/*.go", "wc -l src/**/*.go", "for f in $(find . -type f); do cat \"$f\"; done", "git ls-files | xargs wc -l",
-	} {
+	for _, c := range notFollowing {
 		if v := p.judge(c); !let(v) {
 			t.Errorf("%q: %s", c, v.Reason)
 		}
@@ -150,64 +153,77 @@ func TestPatternsOfManyNames(t *testing.T) {
 // What git has of links and of other repositories is read from its index in each of
 // its versions and with each of its ids.
 func TestIndexVersions(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
+	found := indexes(t)
+	if len(found) == 0 {
 		t.Skip("no git")
 	}
-	for _, format := range []string{"sha1", "sha256"} {
-		for _, version := range []string{"2", "3", "4"} {
-			t.Run(format+" "+version, func(t *testing.T) {
-				p := linked(t, map[string]string{"src/a/link": "OUT/secret", "src/a/other": "../../f"})
-				if err := os.RemoveAll(filepath.Join(p.dir, ".git")); err != nil {
-					t.Fatal(err)
-				}
-				run := func(dir string, args ...string) {
-					t.Helper()
-					cmd := exec.Command(git, append([]string{"-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"}, args...)...)
-					cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "GIT_CONFIG_NOSYSTEM=1"}
-					if out, err := cmd.CombinedOutput(); err != nil {
-						t.Fatalf("git %q: %v\n%s", args, err, out)
-					}
-				}
-				run(p.dir, "init", "-q", "--object-format="+format)
-				nested := filepath.Join(p.dir, "nested")
-				if err := os.Mkdir(nested, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				run(nested, "init", "-q", "--object-format="+format)
-				run(nested, "commit", "-q", "--allow-empty", "-m", "x")
-				run(p.dir, "add", "-A")
-				if version == "3" {
-					if err := os.WriteFile(filepath.Join(p.dir, "late"), nil, 0o644); err != nil {
-						t.Fatal(err)
-					}
-					run(p.dir, "add", "-N", "late") // what is only meant to be added needs version 3
-				}
-				run(p.dir, "update-index", "--index-version", version)
-				index := filepath.Join(p.dir, ".git", "index")
-				if data, err := os.ReadFile(index); err != nil || fmt.Sprint(binary.BigEndian.Uint32(data[4:])) != version {
-					t.Fatalf("the index is not of version %s: %v", version, err)
-				}
-				if got := indexed(index, modeLink, 9); !slices.Equal(got, []string{"src/a/link", "src/a/other"}) {
-					t.Errorf("links: %q", got)
-				}
-				if got := indexed(index, modeRepository, 9); !slices.Equal(got, []string{"nested"}) {
-					t.Errorf("repositories: %q", got)
-				}
-				for _, c := range []string{"git ls-files | xargs cat", "git diff --name-only | xargs cat", "for f in $(git ls-files); do head \"$f\"; done"} {
-					if v := p.judge(c); let(v) {
-						t.Errorf("%q is allowed", c)
-					}
-				}
-				if err := os.WriteFile(filepath.Join(nested, ".git", "config"), []byte("[core]\nfsmonitor = ./x\n"), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				if v := p.judge("git status"); v.Decision != Ask {
-					t.Errorf("a program in the settings of a repository inside: %s", v.Decision)
-				}
-			})
+	for index, version := range found {
+		if data, err := os.ReadFile(index); err != nil || fmt.Sprint(binary.BigEndian.Uint32(data[4:])) != version {
+			t.Fatalf("the index is not of version %s: %v", version, err)
+		}
+		if got := indexed(index, modeLink, 9); !slices.Equal(got, []string{"src/a/link", "src/a/other"}) {
+			t.Errorf("%s: links: %q", index, got)
+		}
+		if got := indexed(index, modeRepository, 9); !slices.Equal(got, []string{"nested"}) {
+			t.Errorf("%s: repositories: %q", index, got)
+		}
+		p := project{dir: filepath.Dir(filepath.Dir(index))}
+		for _, c := range []string{"git ls-files | xargs cat", "git diff --name-only | xargs cat", "for f in $(git ls-files); do head \"$f\"; done"} {
+			if v := p.judge(c); let(v) {
+				t.Errorf("%q is allowed", c)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(p.dir, "nested", ".git", "config"), []byte("[core]\nfsmonitor = ./x\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if v := p.judge("git status"); v.Decision != Ask {
+			t.Errorf("a program in the settings of a repository inside: %s", v.Decision)
 		}
 	}
+}
+
+// indexes are indexes of git of each version, with each kind of ids, each of a
+// project with two links and a repository in it; empty where there is no git.
+func indexes(t testing.TB) map[string]string {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for _, format := range []string{"sha1", "sha256"} {
+		for _, version := range []string{"2", "3", "4"} {
+			p := linked(t, map[string]string{"src/a/link": "OUT/secret", "src/a/other": "../../f"})
+			if err := os.RemoveAll(filepath.Join(p.dir, ".git")); err != nil {
+				t.Fatal(err)
+			}
+			run := func(dir string, args ...string) {
+				t.Helper()
+				cmd := exec.Command(git, append([]string{"-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"}, args...)...)
+				cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "GIT_CONFIG_NOSYSTEM=1"}
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("git %q: %v\n%s", args, err, out)
+				}
+			}
+			run(p.dir, "init", "-q", "--object-format="+format)
+			nested := filepath.Join(p.dir, "nested")
+			if err := os.Mkdir(nested, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			run(nested, "init", "-q", "--object-format="+format)
+			run(nested, "commit", "-q", "--allow-empty", "-m", "x")
+			run(p.dir, "add", "-A")
+			if version == "3" {
+				if err := os.WriteFile(filepath.Join(p.dir, "late"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				run(p.dir, "add", "-N", "late") // what is only meant to be added needs version 3
+			}
+			run(p.dir, "update-index", "--index-version", version)
+			out[filepath.Join(p.dir, ".git", "index")] = version
+		}
+	}
+	return out
 }
 
 // Where git passes over a .git that is no repository, the one above counts.

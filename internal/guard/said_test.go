@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,9 @@ func (q question) line() string {
 type asked struct {
 	project
 	world
-	short *strings.Replacer
+	short  *strings.Replacer
+	others map[string]asked // projects with something in them, by what
+	make   func() project
 }
 
 // newAsked makes both, with links, repositories and settings beside what corpora
@@ -58,7 +61,33 @@ func newAsked(t testing.TB) asked {
 		}
 	}
 	w := newWorld(t)
-	return asked{p, w, strings.NewReplacer(p.dir, "PROJECT", p.outside, "OUTSIDE", p.home, "HOME", filepath.Dir(p.outside), "ROOT", w.mem, "MEM", w.work, "WORK", w.home, "HOMEDIR", w.root, "WORLD")}
+	return asked{p, w, strings.NewReplacer(p.dir, "PROJECT", p.outside, "OUTSIDE", p.home, "HOME", filepath.Dir(p.outside), "ROOT", w.mem, "MEM", w.work, "WORK", w.home, "HOMEDIR", w.root, "WORLD"), map[string]asked{}, func() project { return linked(t, nil) }}
+}
+
+// with is a project of its own with what is named in it: NAME, NAME=TEXT or
+// NAME->WHERE a link leads, divided by semicolons.
+func (p asked) with(what string) asked {
+	if q, ok := p.others[what]; ok {
+		return q
+	}
+	q := asked{project: p.make(), world: p.world}
+	q.short = strings.NewReplacer(q.dir, "PROJECT", q.outside, "OUTSIDE", q.project.home, "HOME")
+	for _, one := range strings.Split(what, ";") {
+		name, text, _ := strings.Cut(one, "=")
+		name, target, link := strings.Cut(name, "->")
+		name = filepath.Join(q.dir, name)
+		err := os.MkdirAll(filepath.Dir(name), 0o755)
+		if link {
+			err = errors.Join(err, os.Symlink(strings.ReplaceAll(target, "OUT", q.outside), name))
+		} else {
+			err = errors.Join(err, os.WriteFile(name, []byte(text), 0o644))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	p.others[what] = q
+	return q
 }
 
 // under are the rules by which commands are judged beside the usual ones.
@@ -127,6 +156,9 @@ func (q question) answer(p asked) string {
 		return p.said(p.rules().Command(strings.ReplaceAll(fields[2], "%", strings.Repeat(fields[1], n)), p.dir))
 	case "free", "env", "homeless", "placeless", "ruled", "explained", "loose":
 		return p.said(p.under(q.about).Command(q.text, p.dir))
+	case "with", "free-with": // WHAT, COMMAND
+		o := p.with(fields[0])
+		return o.said(o.under(strings.TrimSuffix(q.about, "-with")).Command(fields[1], o.dir))
 	case "in": // DIRECTORY, COMMAND
 		return p.said(p.rules().Command(fields[1], filepath.Join(p.dir, fields[0])))
 	case "workspace", "odd-workspace": // as a session that was started in a worktree, or in what is said to be one

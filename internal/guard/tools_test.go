@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -171,6 +172,22 @@ func mutationCases(t *testing.T) []mutationCase {
 		if r.Command(c, p.dir).Decision == Allow {
 			decision("everyday", c)
 		}
+	}
+	for _, c := range classes(t) {
+		decision("class", c.Command)
+	}
+	for _, world := range []string{"f", "src/a/link->OUT/secret;src/a/l2->OUT", "src/a/link->../../f;src/up->..;src/tool->/usr/bin/env", "src/a/in->../../vendor;vendor/link->OUT/secret"} {
+		for _, c := range append(slices.Clone(following), notFollowing...) {
+			out = append(out, mutationCase{"linked " + c, func() string {
+				o := p.with(world)
+				r := o.rules()
+				r.Writes = true
+				return string(r.Command(c, o.dir).Decision)
+			}})
+		}
+	}
+	for file := range indexes(t) {
+		out = append(out, mutationCase{"index", func() string { return fmt.Sprint(indexed(file, modeLink, 9), indexed(file, modeRepository, 9)) }})
 	}
 	for _, w := range wrappings() {
 		c := w.wrap("touch PWNED")
