@@ -27,6 +27,8 @@ func (r *rig) hooks() ([]row, error) {
 		return fmt.Appendf(nil, `{"session_id":"5a13438d-5a8e-41c4-808c-4bfdd26a2a8d","transcript_path":"/home/dev/.claude/projects/x/5a13438d.jsonl","cwd":%q,"prompt_id":"6dff36d8","permission_mode":"default","hook_event_name":%q,"tool_name":"Bash","tool_input":{"command":"go test ./..."},"tool_use_id":"toolu_1"%s}`, work, event, more)
 	}
 	pre := payload("PreToolUse", "")
+	// 8 kB of what agents run all day, each part of which is allowed.
+	long := bytes.Replace(pre, []byte("go test ./..."), []byte(strings.TrimSuffix(strings.Repeat("ls -la sub | grep -v x && git log --oneline -3; ", 8000/48), "; ")), 1)
 	post := payload("PostToolUse", `,"tool_response":{"stdout":"ok  \treprise/internal/hook\t0.3s","stderr":"","interrupted":false},"duration_ms":242`)
 	// The first hooks have a plan made, which lasts once the programs that it
 	// names are two seconds old.
@@ -49,10 +51,10 @@ func (r *rig) hooks() ([]row, error) {
 			}
 		}
 		for _, e := range []struct {
-			event string
-			in    []byte
-		}{{"PreToolUse", pre}, {"PostToolUse", post}} {
-			row, err := r.hookRow(env, e.event, e.in, size)
+			event, of string
+			in        []byte
+		}{{"PreToolUse", "", pre}, {"PostToolUse", "", post}, {"PreToolUse", " of a command of 8 kB", long}} {
+			row, err := r.hookRow(env, e.event, e.in, e.of+", "+size)
 			if err != nil {
 				return nil, err
 			}
@@ -96,7 +98,7 @@ func (r *rig) hookRow(env []string, event string, in []byte, size string) (row, 
 	}
 	a, b := median(ours), median(empty)
 	return row{
-		"`reprise-hook claude " + event + "`, " + size,
+		"`reprise-hook claude " + event + "`" + size,
 		fmt.Sprintf("%s, p95 %s, %.1f MB", ms(a), ms(part(ours, 95)), mine),
 		fmt.Sprintf("an empty Go program: %s, p95 %s, %.1f MB, so %s (%s at the quickest tenth of each)",
 			ms(b), ms(part(empty, 95)), base, ratio(a, b), ratio(part(ours, 10), part(empty, 10))),
