@@ -5,7 +5,7 @@
 //
 // For as long as it is told it kills, with SIGKILL, the loop, supervisors and agents, one
 // by one and all at once, lets processes stand still for a while, begins the loop anew
-// with a clock that is wrong by up to ten minutes, and is the person who answers
+// with a clock that was set, by more than a lease forward or by a little back, and is the person who answers
 // interrupts. Then it lets the loop come to its end in peace. After that every item must
 // be done or dead, exactly once, with what was made of it on its branch; each claim must
 // have had one run at most; and no process, lease or worktree may be left.

@@ -290,7 +290,9 @@ func (w *world) blow() error {
 func (w *world) again() error {
 	time.Sleep(time.Duration(w.rand.Int64N(int64(1200 * time.Millisecond))))
 	if w.rand.IntN(2) == 0 {
-		w.ahead = time.Duration(w.rand.Int64N(int64(20*time.Minute))) - 10*time.Minute
+		// Forward by more than a lease, and back by a little: what is to wait until a time
+		// waits longer by as much as the clock goes back.
+		w.ahead += time.Duration(w.rand.Int64N(int64(110*time.Second))) - 20*time.Second
 		w.blows["clock set"]++
 	}
 	return w.start()
@@ -349,7 +351,6 @@ func (w *world) unpark() error {
 
 // finish lets the loop come to its end, answering as often as it asks.
 func (w *world) finish(until time.Time) error {
-	w.ahead = 0
 	rounds := 0
 	for {
 		if w.loop == nil {
