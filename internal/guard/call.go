@@ -457,7 +457,7 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 		return out
 	}
 	if args.outer != nil && args.name == "rev-parse" && len(args.operands) == 0 && len(args.options) == 1 && args.options[0].w.text == "--show-toplevel" && len(st.cwds) == 1 && len(args.outer.options) == 0 {
-		if top := gitTop(st.cwds[0]); top != "" {
+		if top := a.gitTop(st.cwds[0]); top != "" {
 			out.fixed, out.text = true, top+"\n"
 		}
 		return out

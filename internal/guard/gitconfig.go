@@ -28,6 +28,10 @@ func (a *analysis) repository(p *know.Program, w word, given []word, st *state) 
 			return
 		}
 	}
+	plain := len(given) == 0 && len(st.cwds) == 1
+	if plain && a.harmlessIn[st.cwds[0]] {
+		return
+	}
 	for _, dir := range a.allRepositories(st.cwds, given) {
 		if f := a.gitSettings(dir); f.key != "" {
 			a.give("repository-config", Ask, w.shown(), "the repository's own settings name a program, which git would run ("+shown(f.key+"="+f.value)+")", "have the user look at the repository's settings")
@@ -35,7 +39,15 @@ func (a *analysis) repository(p *know.Program, w word, given []word, st *state) 
 		} else if f.hooks != "" && hooked(p.Name) {
 			a.projectCode(w, "it runs the hooks in "+shown(f.hooks))
 			return
+		} else if f.hooks != "" {
+			plain = false // others run them
 		}
+	}
+	if plain {
+		if a.harmlessIn == nil {
+			a.harmlessIn = map[string]bool{}
+		}
+		a.harmlessIn[st.cwds[0]] = true
 	}
 }
 
@@ -61,7 +73,7 @@ func (a *analysis) gitSettings(dir string) gitFound {
 		return f
 	}
 	var f gitFound
-	for _, git := range gitDirs(dir) {
+	for _, git := range a.gitDirs(dir) {
 		r := configReader{a: a, found: &f, top: filepath.Dir(git.own), git: git.own}
 		r.file(filepath.Join(git.common, "config"))
 		r.file(filepath.Join(git.own, "config.worktree"))
@@ -86,12 +98,24 @@ func (a *analysis) gitSettings(dir string) gitFound {
 type gitDir struct {
 	own, common string
 	top         string // of the working tree; "" of a bare one
+	sure        bool   // that git takes it for a repository
 }
 
 // gitDirs are the repository that a directory is in. A bare one, which may lie
 // anywhere in a tree, counts as it does for git. Where git may not take a .git for a
 // repository it goes on upwards, and what it finds there counts, too.
-func gitDirs(dir string) (out []gitDir) {
+func (a *analysis) gitDirs(dir string) []gitDir {
+	if found, ok := a.gitAt[dir]; ok {
+		return found
+	}
+	if a.gitAt == nil {
+		a.gitAt = map[string][]gitDir{}
+	}
+	a.gitAt[dir] = findGitDirs(dir)
+	return a.gitAt[dir]
+}
+
+func findGitDirs(dir string) (out []gitDir) {
 	for d := dir; ; d = filepath.Dir(d) {
 		g := gitDir{top: d}
 		if info, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
@@ -109,7 +133,8 @@ func gitDirs(dir string) (out []gitDir) {
 			if to := firstLine(filepath.Join(g.own, "commondir")); to != "" {
 				g.common = joined(g.own, to)
 			}
-			if out = append(out, g); g.certain() {
+			g.sure = g.certain()
+			if out = append(out, g); g.sure {
 				return out
 			}
 		}

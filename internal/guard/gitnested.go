@@ -19,7 +19,7 @@ const (
 func (a *analysis) allRepositories(dirs []string, given []word) []string {
 	out := dirs
 	for _, dir := range dirs {
-		found := gitDirs(dir)
+		found := a.gitDirs(dir)
 		for _, git := range found {
 			for _, p := range a.gitlinks(filepath.Join(git.own, "index")) {
 				if git.top != "" && len(out) < len(dirs)+maxNestedRepositories {
@@ -68,7 +68,7 @@ const maxIndexLinks = 5000
 
 // indexLinks are the symbolic links that git has of the tree that a directory is in.
 func (a *analysis) indexLinks(dir string) (out []string) {
-	for _, git := range gitDirs(dir) {
+	for _, git := range a.gitDirs(dir) {
 		if git.top == "" {
 			continue
 		}

@@ -198,7 +198,7 @@ func (a *analysis) branch(st *state) string {
 		return ""
 	}
 	first := ""
-	for _, g := range gitDirs(st.cwds[0]) {
+	for _, g := range a.gitDirs(st.cwds[0]) {
 		name, ok := strings.CutPrefix(firstLine(filepath.Join(g.own, "HEAD")), "ref: refs/heads/")
 		if ok && a.r.protectedBranch(name) {
 			return name
@@ -212,8 +212,8 @@ func (a *analysis) branch(st *state) string {
 
 // gitTop is the top of the working tree that a directory is in, "" where there is
 // none, or it cannot be told for certain.
-func gitTop(dir string) string {
-	if found := gitDirs(dir); len(found) == 1 && found[0].certain() {
+func (a *analysis) gitTop(dir string) string {
+	if found := a.gitDirs(dir); len(found) == 1 && found[0].sure {
 		return found[0].top
 	}
 	return ""

@@ -219,11 +219,13 @@ func (a *analysis) placesOf(p *know.Program, g *args) (out []word) {
 type listing struct {
 	what  string  // the command
 	trees []place // directories
-	w     walk
-	keep  func(path string) bool // nil: all
-	links []string               // names one by one
-	only  string                 // how to leave links out
-	known [4]*string             // what is wrong, by what is done with the names
+	// instead are directories that count where none of these is there.
+	instead []place
+	w       walk
+	keep    func(path string) bool // nil: all
+	links   []string               // names one by one
+	only    string                 // how to leave links out
+	known   [4]*string             // what is wrong, by what is done with the names
 }
 
 // place is a directory as it is written, and where it really is.
@@ -275,14 +277,12 @@ func (a *analysis) lists(g *args, st *state) origin {
 	}
 	for _, v := range g.operands {
 		for _, base := range a.bases(v.text, st) {
-			if at := a.physical(base, v.text); v.known() && isDir(at) {
-				l.trees = append(l.trees, place{v.text, at})
+			if v.known() {
+				l.trees = append(l.trees, place{v.text, a.physical(base, v.text)})
 			}
 		}
 	}
-	if len(l.trees) == 0 {
-		l.trees = st.here()
-	}
+	l.instead = st.here()
 	return a.list(l)
 }
 
@@ -350,7 +350,11 @@ func (a *analysis) leadingOut(l *listing, exact, dirs bool) string {
 	} else if !exact {
 		w.skip = nil
 	}
-	for _, t := range l.trees {
+	trees := slices.DeleteFunc(slices.Clone(l.trees), func(t place) bool { return !isDir(t.at) })
+	if len(trees) == 0 {
+		trees = l.instead
+	}
+	for _, t := range trees {
 		if why == "" {
 			why = a.tree(t.path, t.at, w, dirs, keep)
 		}

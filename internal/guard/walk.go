@@ -41,6 +41,8 @@ type analysis struct {
 	wrote        bool     // a part of the command may have made files
 	walked       int      // what looking for links has cost
 	gitIn        []string // where the last command of git worked
+	gitAt        map[string][]gitDir
+	harmlessIn   map[string]bool // directories in which git runs no program of the repository's settings
 	listings     []*listing
 }
 
