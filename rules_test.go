@@ -116,7 +116,7 @@ var layers = [][]string{
 	{"durable", "proc", "mdfile", "redact", "term", "fact"},
 	{"event", "git", "config", "logfile"},
 	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation"},
-	{"loop", "task", "hook", "setup", "brief", "judge", "transcript", "session"},
+	{"loop", "task", "hook", "setup", "brief", "judge", "transcript", "session", "meta", "refresh"},
 	{"mcpserver", "web", "fakemodel"},
 	{"cli", "hookmain", "recallmain", "runmain"},
 }

@@ -104,6 +104,7 @@ func commands(app *App) []*cobra.Command {
 		newImportCmd(app),
 		newHookCmd(app),
 		newComplianceCmd(app),
+		newRefreshCmd(app),
 		newDoctorCmd(app),
 		newConfigCmd(app),
 		newPathsCmd(app),

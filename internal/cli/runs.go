@@ -480,7 +480,7 @@ func newRunsGCCmd(app *App) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&older, "older", 30*24*time.Hour, "only runs that ended longer ago than this `TIME`")
+	cmd.Flags().DurationVar(&older, "older", runsKept, "only runs that ended longer ago than this `TIME`")
 	cmd.Flags().Lookup("older").DefValue = "720h, 30 days"
 	return cmd
 }

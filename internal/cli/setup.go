@@ -19,6 +19,7 @@ type setupOptions struct {
 	remove                  bool
 	yes                     bool
 	noMCP, noHooks, noSkill bool
+	noCommands              bool
 }
 
 func newSetupCmd(app *App) *cobra.Command {
@@ -27,8 +28,9 @@ func newSetupCmd(app *App) *cobra.Command {
 		Use:   "setup [CLIENT...]",
 		Short: "Put reprise's hooks, MCP server and skill into your clients",
 		Long: `Put reprise into agent clients in one go: its hooks, so that sessions are
-recorded and the next one knows; its MCP server; and the skill that says how to
-use it. Without CLIENT, every client found on this machine.
+recorded and the next one knows; its MCP server; the skill that says how to use it;
+and the commands of the task list (/reprise:research and so on). Without CLIENT,
+every client found on this machine.
 
 CLIENT is one of ` + strings.Join(setup.Clients(), ", ") + `.
 Of these ` + strings.Join(withoutHooks(), ", ") + ` have no hooks that reprise
@@ -56,6 +58,7 @@ are what they were before.`,
 	f.BoolVar(&o.noMCP, "no-mcp", false, "leave the MCP server out")
 	f.BoolVar(&o.noHooks, "no-hooks", false, "leave the hooks out")
 	f.BoolVar(&o.noSkill, "no-skill", false, "leave the skill out")
+	f.BoolVar(&o.noCommands, "no-commands", false, "leave the slash commands and agents out")
 	return cmd
 }
 
@@ -98,6 +101,7 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 				Request: setup.Request{Client: client, Scope: o.scope, Program: app.Program, MemoryDir: home.MemoryDir(),
 					Instructions: o.instructions, DryRun: dry},
 				HookProgram: setup.Beside(app.Program, setup.HookProgram), Skill: skill, NoMCP: o.noMCP, NoHooks: o.noHooks,
+				Commands: !o.noCommands,
 			}
 			if app.ConfigFlag != "" {
 				a.ConfigFile = home.Source

@@ -36,7 +36,7 @@ disagree.`,
 	cmd.AddCommand(newTaskNewCmd(app), newTaskListCmd(app), newTaskShowCmd(app), newTaskEditCmd(app),
 		newTaskResearchCmd(app), newTaskPlanCmd(app), newTaskReviseCmd(app), newTaskImplementCmd(app),
 		newTaskBlockCmd(app), newTaskAbandonCmd(app), newTaskRecoverCmd(app), newTaskPhaseCmd(app),
-		newTaskCheckCmd(app), newTaskTodoCmd(app), newTaskErrorsCmd(app))
+		newTaskCheckCmd(app), newTaskTodoCmd(app), newTaskErrorsCmd(app), newTaskMetaCmd(app), newTaskContextCmd(app))
 	return cmd
 }
 

@@ -17,6 +17,8 @@ type All struct {
 	Skill       string // text of SKILL.md; "" for none
 	NoMCP       bool
 	NoHooks     bool
+	// Commands are put in too: slash commands and agents for the list of tasks.
+	Commands bool
 }
 
 // SkillFile is where a client finds the skill; "" for a client without skills.
@@ -45,7 +47,10 @@ func (w Where) SkillFile(client string) (string, error) {
 // changed where they are already. When something fails, the changes that were
 // made are given with the error, and doing it again goes on from there.
 func (s Setup) InstallAll(ctx context.Context, a All) ([]Change, error) {
-	var changes []Change
+	changes, plugin, err := s.pluginThere(a)
+	if plugin || err != nil {
+		return changes, err
+	}
 	if !a.NoMCP && slices.Contains(Scopes(a.Client), a.scope()) {
 		ch, err := s.Install(ctx, a.Request)
 		changes = append(changes, ch...)
@@ -63,6 +68,11 @@ func (s Setup) InstallAll(ctx context.Context, a All) ([]Change, error) {
 	ch, err := s.installSkill(ctx, a)
 	if ch != nil {
 		changes = append(changes, *ch)
+	}
+	if err == nil {
+		var more []Change
+		more, err = s.installCommands(ctx, a)
+		changes = append(changes, more...)
 	}
 	return changes, err
 }
@@ -136,14 +146,20 @@ func (s Setup) installSkill(ctx context.Context, a All) (*Change, error) {
 	if err != nil || file == "" {
 		return nil, err
 	}
+	return s.installFile(ctx, a, file, a.Skill, "skill")
+}
+
+// installFile writes a file that is reprise's as a whole. One that somebody else has
+// written, or changed since, is left alone, with a warning.
+func (s Setup) installFile(ctx context.Context, a All, file, text, what string) (*Change, error) {
 	var warning string
 	ch, err := s.skillChanger(a).apply(ctx, file, 0o644, func(in input) ([]byte, bool, error) {
 		warning = ""
-		if in.exists && !bytes.Equal(in.text, []byte(a.Skill)) && !ownSkill(in) {
-			warning = "there is a skill that reprise did not write, or that was changed since; it is left alone"
+		if in.exists && !bytes.Equal(in.text, []byte(text)) && !ownSkill(in) {
+			warning = "there is a " + what + " that reprise did not write, or that was changed since; it is left alone"
 			return in.text, false, nil
 		}
-		return []byte(a.Skill), false, nil
+		return []byte(text), false, nil
 	}, func(n *note) {
 		if warning == "" {
 			n.Entries[skillKey(a.Client)] = made{}
@@ -152,7 +168,7 @@ func (s Setup) installSkill(ctx context.Context, a All) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch.What = "skill"
+	ch.What = what
 	if warning != "" {
 		ch.Warnings = append(ch.Warnings, warning)
 	}
@@ -191,8 +207,9 @@ func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
 	}
 	// In the reverse order of the install, so that directories are empty when
 	// their turn comes.
-	var changes []Change
+	changes, cerr := s.removeCommands(ctx, a)
 	ch, err := s.removeSkill(ctx, a)
+	err = errors.Join(cerr, err)
 	if ch != nil {
 		changes = append(changes, *ch)
 	}
@@ -275,6 +292,12 @@ func (s Setup) removeSkill(ctx context.Context, a All) (*Change, error) {
 	if err != nil || file == "" {
 		return nil, err
 	}
+	return s.removeFile(ctx, a, file, "skill")
+}
+
+// removeFile takes out a file that [Setup.installFile] wrote, if it is still so and no
+// other client reads it.
+func (s Setup) removeFile(ctx context.Context, a All, file, what string) (*Change, error) {
 	var warning string
 	ch, err := s.skillChanger(a).apply(ctx, file, 0o644, func(in input) ([]byte, bool, error) {
 		warning = ""
@@ -287,7 +310,7 @@ func (s Setup) removeSkill(ctx context.Context, a All) (*Change, error) {
 		case len(in.note.Entries) > 1: // another client reads it too
 			return in.text, false, nil
 		case !ownSkill(in):
-			warning = "the skill was changed since it was written; it is left there"
+			warning = "the " + what + " was changed since it was written; it is left there"
 			return in.text, false, nil
 		}
 		if old, gone, ok := in.note.restore(in.raw, skillKey(a.Client)); ok {
@@ -298,7 +321,7 @@ func (s Setup) removeSkill(ctx context.Context, a All) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch.What = "skill"
+	ch.What = what
 	if warning != "" {
 		ch.Warnings = append(ch.Warnings, warning)
 	}
