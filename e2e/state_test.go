@@ -135,3 +135,31 @@ func TestStateTools(t *testing.T) {
 		t.Errorf("ben's log:\n%s", text)
 	}
 }
+
+// What an agent of each client logs, by the tool and by the command, says in which of
+// the client's sessions that was.
+func TestStateSaysTheSession(t *testing.T) {
+	inItsOwnStep(t)
+	tools := map[string]string{"codex": "mcp__reprise__state_log", "gemini": "mcp_reprise_state_log", "copilot": "reprise-state_log"}
+	for name, tool := range tools {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ours := "reprise"
+			if name == "codex" { // its shell is a login shell, with the system's PATH
+				ours = program(ours)
+			}
+			h := newHome(t, nil)
+			h.gitIn(h.work, "init", "-q")
+			h.must("init", "--yes", "--name", "shop")
+			h.must("setup", "--yes", name)
+			r := h.agent(name, "Note it.", nil,
+				rule("tool", fakemodel.When{Turn: 1}, call(tool, map[string]any{"message": "By the tool."})),
+				rule("command", fakemodel.When{Turn: 2}, shell(ours+" log add 'By the command.'")),
+				rule("end", fakemodel.When{Turn: 3}, say("Noted.")))
+			text := h.read(filepath.Join(h.work, ".reprise", "agent", "changelog.md"))
+			if r.id == "" || strings.Count(text, "session:"+r.id) != 2 || !strings.Contains(text, "By the tool.") || !strings.Contains(text, "By the command.") {
+				t.Errorf("session %s:\n%s\n%s", r.id, text, r.out)
+			}
+		})
+	}
+}

@@ -71,7 +71,7 @@ func journalCommand(app *App, use, short string, entry func(text string) mdfile.
 
 func (j *journal) add(ctx context.Context, app *App, e mdfile.Entry, asJSON bool) error {
 	branch, _ := app.codeHead(ctx)
-	e.Evidence = append(slices.Clone(e.Evidence), session.Whence(app.Env.Get(sessionVar), branch)...)
+	e.Evidence = append(slices.Clone(e.Evidence), session.Whence(app.clientSession(app.Now().Add(-turnAtMost))(ctx), branch)...)
 	added, err := j.tree.Add(ctx, j.access, e)
 	if err != nil {
 		return stateError(err)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"sync"
+	"time"
 
 	"reprise/internal/config"
 	"reprise/internal/memory"
@@ -12,8 +13,21 @@ import (
 	"reprise/internal/staterepo"
 )
 
-// sessionVar is the session that a client says its tools and servers belong to.
-const sessionVar = "CLAUDE_CODE_SESSION_ID"
+// turnAtMost is how long a turn of a client is looked back for that has started a
+// command.
+const turnAtMost = time.Hour
+
+// clientSession tells the client's session of a call or a command, of those that have
+// been at work since.
+func (a *App) clientSession(since time.Time) func(ctx context.Context) string {
+	return func(ctx context.Context) string {
+		paths, err := config.FindPaths(a.Env)
+		if err != nil {
+			return ""
+		}
+		return session.ClientSession(ctx, a.Env.Get, paths.State, since)
+	}
+}
 
 // desk is the state of the agent that works here, for tools.
 func (a *App) desk(home *config.Home, access memory.Access) *session.Desk {
@@ -36,7 +50,8 @@ func (a *App) desk(home *config.Home, access memory.Access) *session.Desk {
 			}
 			return j.repo, j.tree, nil
 		},
-		Access: access, Session: a.Env.Get(sessionVar), Since: a.Now(), Redact: redacted,
+		Access: access, Since: a.Now(), Redact: redacted,
+		Session: a.clientSession(a.Now().Add(-time.Minute)), // a session's start and that of its servers are one
 		Reader: func() recall.Reader { return session.Reader(home, a.Env) },
 		Code:   a.codeHead,
 	}

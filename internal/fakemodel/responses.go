@@ -144,6 +144,10 @@ func (responsesAPI) items(q *Request, a Answer) []map[string]any {
 			item["type"], item["input"] = "custom_tool_call", call.Input["input"]
 		} else {
 			item["type"], item["arguments"] = "function_call", encode(call.input())
+			// Codex offers the tools of a server as one, and takes calls of them so.
+			if at := strings.LastIndex(call.Tool, "__"); strings.HasPrefix(call.Tool, "mcp__") && at > len("mcp_") {
+				item["namespace"], item["name"] = call.Tool[:at], call.Tool[at+len("__"):]
+			}
 		}
 		out = append(out, item)
 	}

@@ -1,8 +1,10 @@
 package hook
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"reprise/internal/agent/dialect"
 	"reprise/internal/durable"
@@ -40,6 +42,33 @@ func readTurn(state, client, session, agent string) (began, prompt string) {
 	}
 	began, prompt, _ = strings.Cut(rest[:len(rest)-1], "\n")
 	return idOrNone(began), idOrNone(prompt)
+}
+
+// OnlySession is the session of a client that has had a prompt, or begun, since a time,
+// where that is only one; else "". By that a client's session is known to what the
+// client starts without saying so.
+func OnlySession(state, client string, since time.Time) string {
+	list, err := os.ReadDir(filepath.Join(state, "sessions"))
+	if err != nil {
+		return ""
+	}
+	found := ""
+	for _, e := range list {
+		info, err := e.Info()
+		if filepath.Ext(e.Name()) != TurnExt || err != nil || info.ModTime().Before(since) {
+			continue
+		}
+		data, err := plan.ReadFile(filepath.Join(state, "sessions", e.Name()), 4096)
+		head := strings.SplitN(string(data), "\n", 4)
+		if err != nil || len(head) < 4 || head[0] != client || head[2] != "" {
+			continue
+		}
+		if found != "" && found != head[1] {
+			return ""
+		}
+		found = head[1]
+	}
+	return found
 }
 
 // idOrNone is a text if it has the form of an event's id.

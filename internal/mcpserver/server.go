@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"reprise/internal/session"
 )
 
 // Server is one MCP server. It may serve stdio once, or HTTP to many.
@@ -107,6 +109,7 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 			s.logError(ctx, t.name, err)
 			return failure(err), nil
 		}
+		ctx = session.WithCaller(ctx, callerOf(req))
 		v, err := t.do(s, &call{ctx: ctx, args: a, req: req, server: s})
 		if err == nil {
 			res, err = success(v)
@@ -119,6 +122,26 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		}
 		return res, nil
 	}
+}
+
+// callerOf is what a call says of its client: by the handshake or, since there is none,
+// by each call. Codex adds its session.
+func callerOf(req *mcp.CallToolRequest) session.Caller {
+	name := ""
+	if req.Session != nil && req.Session.InitializeParams() != nil && req.Session.InitializeParams().ClientInfo != nil {
+		name = req.Session.InitializeParams().ClientInfo.Name
+	}
+	if req.Params == nil {
+		return session.Caller{Client: session.ClientNamed(name)}
+	}
+	if info, ok := req.Params.Meta["io.modelcontextprotocol/clientInfo"].(map[string]any); ok && name == "" {
+		name, _ = info["name"].(string)
+	}
+	c := session.Caller{Client: session.ClientNamed(name)}
+	if id, ok := req.Params.Meta["sessionId"].(string); ok && c.Client == "codex" && len(id) <= 100 {
+		c.Session = id
+	}
+	return c
 }
 
 // wait waits for done, until ctx ends, and keeps the client informed.

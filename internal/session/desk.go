@@ -28,9 +28,9 @@ type Desk struct {
 	Access memory.Access
 	// Reader is who asks; it is another one once the agent's state was made.
 	Reader func() recall.Reader
-	// Session is the client's session, "" where it does not say; Since is when the
-	// client came.
-	Session string
+	// Session is the client's session that a call is of, "" where that is not known;
+	// Since is when the client came.
+	Session func(ctx context.Context) string
 	Since   time.Time
 	Redact  func(string) string
 	// Code is the branch and the commit of the code, "" where there is none.
@@ -58,7 +58,7 @@ func (d *Desk) State(ctx context.Context) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	return m.State(ctx, Asking{Reader: d.Reader(), Session: d.Session, Since: d.Since})
+	return m.State(ctx, Asking{Reader: d.Reader(), Session: d.Session(ctx), Since: d.Since})
 }
 
 // Add writes an entry into the agent's files and commits it.
@@ -68,7 +68,7 @@ func (d *Desk) Add(ctx context.Context, e mdfile.Entry) (Wrote, error) {
 		return Wrote{}, err
 	}
 	branch, _ := d.Code(ctx)
-	e.Evidence = append(e.Evidence, Whence(d.Session, branch)...)
+	e.Evidence = append(e.Evidence, Whence(d.Session(ctx), branch)...)
 	a, err := tree.Add(ctx, d.Access, e)
 	if err != nil {
 		return Wrote{}, err

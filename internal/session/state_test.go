@@ -32,6 +32,8 @@ type agentAt struct {
 	repo *staterepo.Repo
 	mem  *Memory
 	desk *Desk
+
+	session string // of the client
 }
 
 func (w *world) agent(name string) *agentAt {
@@ -69,11 +71,12 @@ func (a *agentAt) open() {
 	m := a.mem
 	a.w.t.Cleanup(func() { m.Close() })
 	a.desk = &Desk{
-		Memory: func() (*Memory, error) { return a.mem, nil },
-		Open:   func(context.Context) (*staterepo.Repo, *staterepo.Tree, error) { return a.repo, a.tree, nil },
-		Reader: func() recall.Reader { return Reader(&home, a.env) },
-		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[secret]") },
-		Code:   func(context.Context) (string, string) { return config.CodeBranch(a.env.Dir), "c0ffee" },
+		Memory:  func() (*Memory, error) { return a.mem, nil },
+		Open:    func(context.Context) (*staterepo.Repo, *staterepo.Tree, error) { return a.repo, a.tree, nil },
+		Reader:  func() recall.Reader { return Reader(&home, a.env) },
+		Session: func(context.Context) string { return a.session },
+		Redact:  func(s string) string { return strings.ReplaceAll(s, "hunter2", "[secret]") },
+		Code:    func(context.Context) (string, string) { return config.CodeBranch(a.env.Dir), "c0ffee" },
 	}
 }
 
@@ -130,7 +133,7 @@ func TestState(t *testing.T) {
 	ann := w.agent("ann")
 	ctx := t.Context()
 	wrote := must[Wrote](t)
-	ann.desk.Session = "s1"
+	ann.session = "s1"
 	for i := range 7 {
 		wrote(ann.desk.Add(ctx, mdfile.Entry{Type: mdfile.TypeImplement, Text: fmt.Sprint("step ", i), Status: "completed"}))
 	}
@@ -184,7 +187,7 @@ func TestState(t *testing.T) {
 		t.Errorf("decisions: %s", got)
 	}
 	// Another session has learnt nothing yet.
-	ann.desk.Session = "s2"
+	ann.session = "s2"
 	if st := must[State](t)(ann.desk.State(ctx)); len(st.Learnings) != 0 {
 		t.Errorf("%+v", st.Learnings)
 	}
