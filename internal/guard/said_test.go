@@ -71,7 +71,7 @@ func (p asked) with(what string) asked {
 		return q
 	}
 	q := asked{project: p.make(), world: p.world}
-	q.short = strings.NewReplacer(q.dir, "PROJECT", q.outside, "OUTSIDE", q.project.home, "HOME")
+	q.short = strings.NewReplacer(q.dir, "PROJECT", q.outside, "OUTSIDE", q.project.home, "HOME", filepath.Dir(q.outside), "ROOT")
 	for _, one := range strings.Split(what, ";") {
 		name, text, _ := strings.Cut(one, "=")
 		name, target, link := strings.Cut(name, "->")
