@@ -220,7 +220,7 @@ func (d *demo) environ() []string {
 func (d *demo) connect(ctx context.Context) error {
 	d.steps.Step("Start the MCP server, as a client would")
 	d.steps.Command("reprise mcp")
-	peer, err := startPeer(ctx, d.app, []string{"mcp", "--toolsets", "all"}, d.environ(), d.path("project"))
+	peer, err := startPeer(ctx, d.app, d.app.Program, []string{"mcp", "--toolsets", "all"}, d.environ(), d.path("project"))
 	if err != nil {
 		return err
 	}
@@ -406,7 +406,7 @@ func (d *demo) restart(ctx context.Context) error {
 		return err
 	}
 	d.steps.OK("the server was gone %s after the end of its input", ago(took))
-	if d.peer, err = startPeer(ctx, d.app, []string{"mcp"}, d.environ(), d.path("project")); err != nil {
+	if d.peer, err = startPeer(ctx, d.app, d.app.Program, []string{"mcp"}, d.environ(), d.path("project")); err != nil {
 		return err
 	}
 	d.steps.OK("a new server, a new session")

@@ -59,8 +59,8 @@ func (r toolResult) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// startPeer starts the server and shakes hands.
-func startPeer(ctx context.Context, app *App, args, env []string, dir string) (*mcpPeer, error) {
+// startPeer starts a server and shakes hands.
+func startPeer(ctx context.Context, app *App, program string, args, env []string, dir string) (*mcpPeer, error) {
 	serverIn, ourOut, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start MCP server: %w", err)
@@ -72,7 +72,7 @@ func startPeer(ctx context.Context, app *App, args, env []string, dir string) (*
 		return nil, fmt.Errorf("start MCP server: %w", err)
 	}
 	defer serverOut.Close()
-	p, err := proc.Start(proc.Cmd{Path: app.Program, Args: args, Env: env, Dir: dir, Stdin: serverIn, Stdout: serverOut, Stderr: nil})
+	p, err := proc.Start(proc.Cmd{Path: program, Args: args, Env: env, Dir: dir, Stdin: serverIn, Stdout: serverOut, Stderr: nil})
 	if err != nil {
 		ourOut.Close()
 		ourIn.Close()
@@ -85,7 +85,7 @@ func startPeer(ctx context.Context, app *App, args, env []string, dir string) (*
 	peer.unwatch = context.AfterFunc(ctx, func() { _ = ourIn.SetReadDeadline(time.Unix(1, 0)) })
 	if _, err := peer.call("initialize", map[string]any{
 		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
-		"clientInfo": map[string]string{"name": "reprise-demo", "version": Version()},
+		"clientInfo": map[string]string{"name": "reprise", "version": Version()},
 	}); err != nil {
 		peer.stop(time.Second)
 		return nil, err

@@ -14,6 +14,8 @@ import (
 type installOptions struct {
 	scope        string
 	filesystem   []string
+	servers      []string // of the project, to be copied
+	verify       bool
 	instructions bool
 	dryRun       bool
 	full         bool // new files are shown to their end
@@ -35,7 +37,8 @@ The scope says for whom the entry counts: user (everywhere, the default), local
 (Claude Code: in this directory) or project (everybody; the file is committed).`,
 		Example: `  reprise mcp install claude-code
   reprise mcp install codex --dry-run
-  reprise mcp install claude-desktop --with-filesystem ~/notes`,
+  reprise mcp install claude-desktop --with-filesystem ~/notes
+  reprise mcp install claude-code --scope user --with-server lean-lsp --verify`,
 		Args: cobra.ExactArgs(1), ValidArgs: setup.Clients(),
 		RunE: func(cmd *cobra.Command, args []string) error { return mcpInstall(cmd, app, o, args[0], true) },
 	}
@@ -43,6 +46,8 @@ The scope says for whom the entry counts: user (everywhere, the default), local
 	o.common(cmd)
 	f.StringArrayVar(&o.filesystem, "with-filesystem", nil, "also add the filesystem server with this `DIR` allowed (can be given again; needs npx)")
 	f.BoolVar(&o.instructions, "with-instructions", false, "also put a short section about reprise into the client's instructions file")
+	f.StringArrayVar(&o.servers, "with-server", nil, "also copy the server `NAME` of the project's own settings: agents within a session of Claude Code do not get those (can be given again)")
+	f.BoolVar(&o.verify, "verify", false, "then start each of the servers as the client would, and see that it answers")
 	return cmd
 }
 
@@ -84,7 +89,7 @@ func mcpInstall(cmd *cobra.Command, app *App, o installOptions, name string, ins
 	}
 	req := setup.Request{
 		Client: client, Scope: o.scope, Program: app.Program, Filesystem: o.filesystem,
-		MemoryDir: home.MemoryDir(), Instructions: o.instructions, DryRun: o.dryRun,
+		MemoryDir: home.MemoryDir(), Instructions: o.instructions, DryRun: o.dryRun, Copy: o.servers,
 	}
 	if app.ConfigFlag != "" {
 		req.ConfigFile = home.Source
@@ -96,6 +101,9 @@ func mcpInstall(cmd *cobra.Command, app *App, o installOptions, name string, ins
 	changes, err := do(cmd.Context(), req)
 	if perr := printChanges(app, o, changes); err == nil {
 		err = perr
+	}
+	if err == nil && install && o.verify && !o.dryRun {
+		return verifyServers(cmd.Context(), app, s, client, o)
 	}
 	return err
 }

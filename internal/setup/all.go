@@ -255,9 +255,10 @@ func (t Target) removeBoth(in input, shared bool) (text []byte, gone bool, keys 
 	for _, e := range HookEvents(t.Client) {
 		keys = append(keys, hookKey(e))
 	}
-	server := strings.Join(t.path(Name), "\x1f")
 	if shared {
-		keys = append(keys, server, strings.Join(t.path(FilesystemName), "\x1f"))
+		for _, name := range t.ownNames(in.note) {
+			keys = append(keys, strings.Join(t.path(name), "\x1f"))
+		}
 	}
 	if old, gone, ok := in.note.restore(in.raw, keys...); ok {
 		clean := true
@@ -274,10 +275,7 @@ func (t Target) removeBoth(in input, shared bool) (text []byte, gone bool, keys 
 	if err != nil || !shared {
 		return text, false, keys, err
 	}
-	names := []string{Name}
-	if _, own := in.note.Entries[strings.Join(t.path(FilesystemName), "\x1f")]; own {
-		names = append(names, FilesystemName)
-	}
+	names := t.ownNames(in.note)
 	rest := in
 	rest.text, rest.raw = text, nil // not restored: that was tried for all of it
 	text, _, err = t.uninstall(rest, names, &keys)

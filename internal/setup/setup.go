@@ -59,6 +59,9 @@ type Request struct {
 	MemoryDir    string // must be inside one of Filesystem
 	Instructions bool
 	DryRun       bool
+	// Copy are names of servers in the project's own settings (.mcp.json) that are put
+	// beside reprise's, as they stand there.
+	Copy []string
 }
 
 // carried are the variables that decide where reprise's files are. A client
@@ -102,6 +105,13 @@ func (s Setup) Install(ctx context.Context, r Request) ([]Change, error) {
 	if fsServer != nil {
 		add = append(add, *fsServer)
 	}
+	for _, name := range r.Copy {
+		srv, err := s.copied(r.Client, name)
+		if err != nil {
+			return nil, err
+		}
+		add = append(add, srv)
+	}
 	var changes []Change
 	made := map[string]made{}
 	ch, err := s.changer(t, r.DryRun).apply(ctx, t.File, perm(t.Scope), func(in input) ([]byte, bool, error) {
@@ -132,6 +142,44 @@ func (s Setup) Install(ctx context.Context, r Request) ([]Change, error) {
 		changes = append(changes, ch)
 	}
 	return changes, nil
+}
+
+// copied is a server of the project's settings, to be put elsewhere as it is: agents
+// that Claude Code starts within a session do not get the servers of .mcp.json.
+func (s Setup) copied(client, name string) (Server, error) {
+	from, err := Locate(s.Where, client, Project)
+	if err != nil {
+		return Server{}, fmt.Errorf("copy server %s: %w", name, err)
+	}
+	if name == Name {
+		return Server{}, fmt.Errorf("copy server %s: that is reprise's own entry, which is put in anyway", name)
+	}
+	e, ok, err := Find(from, name)
+	switch {
+	case err != nil:
+		return Server{}, fmt.Errorf("copy server %s from %s: %w", name, from.File, err)
+	case !ok:
+		return Server{}, fmt.Errorf("copy server %s: %s has none of that name", name, from.File)
+	case e.Command == "":
+		return Server{}, fmt.Errorf("copy server %s: in %s it has no command, and only servers that are started can be copied", name, from.File)
+	}
+	srv := Server{Name: name, Command: e.Command, Args: e.Args}
+	for _, k := range slices.Sorted(maps.Keys(e.Env)) {
+		srv.Env = append(srv.Env, member{k, e.Env[k]})
+	}
+	return srv, nil
+}
+
+// ownNames are the servers that a note says were put in, reprise's own first.
+func (t Target) ownNames(n *note) []string {
+	names := []string{Name}
+	prefix := strings.Join(t.Keys, "\x1f") + "\x1f"
+	for _, key := range slices.Sorted(maps.Keys(n.Entries)) {
+		if name, ok := strings.CutPrefix(key, prefix); ok && name != Name && !strings.Contains(name, "\x1f") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // instructionsMade marks an instructions section in a note: nothing is around
@@ -305,11 +353,7 @@ func (s Setup) Uninstall(ctx context.Context, r Request) ([]Change, error) {
 		if !in.exists {
 			return nil, true, nil
 		}
-		names := []string{Name}
-		if _, own := in.note.Entries[strings.Join(t.path(FilesystemName), "\x1f")]; own {
-			names = append(names, FilesystemName)
-		}
-		text, gone, err := t.uninstall(in, names, &undone)
+		text, gone, err := t.uninstall(in, t.ownNames(in.note), &undone)
 		return text, gone, err
 	}, func(n *note) {
 		for _, k := range undone {
