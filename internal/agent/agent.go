@@ -22,7 +22,7 @@ const (
 	KindScript  = "script"
 	KindGeneric = "generic"
 
-	// Those that are asked bare questions only.
+	// Those that are asked bare questions, or work in a loop.
 	KindCodex   = "codex"
 	KindGemini  = "gemini"
 	KindCopilot = "copilot"
@@ -93,6 +93,15 @@ type Work struct {
 	Settings map[string]json.RawMessage
 	// Vars are variables of the environment, "NAME=value".
 	Vars []string
+	// Servers are the tool servers of the run, as the client's own file of them has
+	// them, which stand in place of the user's; for claude. nil: none.
+	Servers json.RawMessage
+	// HomeFiles are what the home of a client has that gets one of its own (codex,
+	// gemini, copilot), by path below it: its settings, hooks and servers.
+	HomeFiles map[string][]byte
+	// Home is that of the session to go on with, as Command.Home was; "" makes one in
+	// the run's directory.
+	Home string
 }
 
 // Isolation is what a bare question has of its own.
@@ -112,6 +121,9 @@ type Command struct {
 	// Files are written with mode 0600 before the start; names are relative
 	// to RunDir.
 	Files map[string][]byte
+	// Home is the home that the client was given in place of the user's, where its
+	// session is; "" is none.
+	Home string
 }
 
 // Adapter is one client.
@@ -233,7 +245,7 @@ func For(kind string) (Adapter, error) {
 	case KindGeneric:
 		return generic{}, nil
 	case KindCodex, KindGemini, KindCopilot:
-		return bare{kind}, nil
+		return other{kind}, nil
 	}
 	return nil, fmt.Errorf("find adapter for %q: %w: use %s, %s or %s", kind, ErrUnknownClient, KindClaude, KindScript, KindGeneric)
 }

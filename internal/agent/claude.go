@@ -93,14 +93,15 @@ func (claude) Command(t Task) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	return Command{
-		Path: t.Program, Args: args, Env: env, Dir: t.WorkDir,
-		Files: map[string][]byte{
-			systemFile:   []byte(t.SystemPrompt),
-			settingsFile: settings,
-			policyFile:   append(policy, '\n'),
-		},
-	}, nil
+	files := map[string][]byte{
+		systemFile:   []byte(t.SystemPrompt),
+		settingsFile: settings,
+		policyFile:   append(policy, '\n'),
+	}
+	if t.Work != nil && len(t.Work.Servers) > 0 {
+		files[serversFile] = t.Work.Servers
+	}
+	return Command{Path: t.Program, Args: args, Env: env, Dir: t.WorkDir, Files: files}, nil
 }
 
 // claudeKind are the flags that tell a loop's run from one that another agent
@@ -118,6 +119,9 @@ func (t Task) claudeKind() []string {
 		session = "--resume=" + w.Resume
 	}
 	args := []string{session, "--append-system-prompt-file=" + prompt, settings, "--setting-sources=", "--strict-mcp-config"}
+	if len(w.Servers) > 0 {
+		args = append(args, "--mcp-config="+filepath.Join(t.RunDir, serversFile))
+	}
 	if len(w.AllowedTools) > 0 {
 		args = append(args, "--allowedTools="+strings.Join(w.AllowedTools, ","))
 	}

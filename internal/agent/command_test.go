@@ -401,7 +401,11 @@ func TestBareStream(t *testing.T) {
 		{"timed out", gemini[:2], Exit{TimedOut: true}, false, "", "stopped at its time limit"}, {"cancelled", nil, Exit{Cancelled: true}, false, "", "cancelled"},
 		{"after its result", copilot, Exit{AfterResult: true, Signal: "SIGTERM"}, true, `{"a":1}`, ""},
 	} {
-		a, err := For(KindGemini)
+		kind := KindGemini
+		if strings.Contains(strings.Join(c.lines, ""), `"c1"`) {
+			kind = KindCopilot
+		}
+		a, err := For(kind)
 		if err != nil {
 			t.Fatal(err)
 		}

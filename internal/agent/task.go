@@ -40,6 +40,7 @@ const (
 	systemFile   = "system.md"
 	settingsFile = "settings.json"
 	policyFile   = "policy.json"
+	serversFile  = "mcp.json"
 )
 
 // Policy is what the run's own tools may not touch: the memory directory

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +21,6 @@ import (
 	"reprise/internal/loop/core"
 	"reprise/internal/proc"
 	"reprise/internal/run"
-	"reprise/internal/setup"
 	"reprise/internal/term"
 	"reprise/internal/verify"
 )
@@ -35,7 +33,8 @@ on it, watches, has the project's checks run, settles the item and goes on, unti
 queue is empty, a ceiling is reached or a person must decide. docs/loop.md has the whole.`,
 	}
 	cmd.AddCommand(newLoopRunCmd(app), newLoopStatusCmd(app), newLoopInterruptCmd(app), newLoopResumeCmd(app), newLoopPauseCmd(app), newLoopStopCmd(app),
-		newLoopLogsCmd(app), newLoopAuditCmd(app), newLoopMetricsCmd(app), newLoopReportCmd(app), newLoopBootstrapCmd(app), newLoopGCCmd(app))
+		newLoopLogsCmd(app), newLoopAuditCmd(app), newLoopMetricsCmd(app), newLoopReportCmd(app), newLoopBootstrapCmd(app), newLoopGCCmd(app),
+		newLoopAskCmd(app), newLoopProgressCmd(app))
 	return cmd
 }
 
@@ -85,7 +84,7 @@ the project runs already.`,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return runLoop(cmd.Context(), app, cmd, f) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.agent, "agent", "", "`CLIENT` that works: claude or script; default: sub_agent.agent of the settings")
+	fl.StringVar(&f.agent, "agent", "", "`CLIENT` that works: claude, codex, gemini, copilot or script (default: what the item or its route says, else sub_agent.agent)")
 	fl.StringVar(&f.script, "agent-script", "", "`FILE` of steps for the script client")
 	fl.StringVar(&f.model, "model", "", "`MODEL`, as the client spells it")
 	fl.IntVar(&f.workers, "workers", 1, "items worked on at the same time")
@@ -108,7 +107,7 @@ the project runs already.`,
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print no line for each thing that happens")
 	fl.DurationVar(&f.backoffUnit, "backoff-unit", time.Second, "")
 	_ = fl.MarkHidden("backoff-unit") // it was defined just above
-	offer(cmd, "agent", "claude", "script")
+	offer(cmd, "agent", config.RouteClients()...)
 	offer(cmd, "on-interrupt", "wait", "skip")
 	offer(cmd, "integrate", "keep", "merge", "pr")
 	return cmd
@@ -211,17 +210,20 @@ func orDash(s string) string { return cmp.Or(s, "-") }
 func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f *loopFlags, limits core.Limits) (loop.Options, error) {
 	set := home.Settings.Loop
 	opt := loop.Options{
-		Dir: dir, Project: home.Project.Name, Client: cmp.Or(f.agent, scriptClient(f.script), home.Settings.SubAgent.Agent), Model: f.model, Labels: f.labels,
-		Turns: cmp.Or(f.turns, set.Turns), Tools: set.AllowedTools, Actor: cmp.Or(a.Env.Get("BD_ACTOR"), "harness-agent"), Env: a.Environ,
-		Unattended: f.unattended, Limits: limits, Now: a.Env.Now,
+		Dir: dir, Project: home.Project.Name, Only: cmp.Or(f.agent, scriptClient(f.script)), Client: home.Settings.SubAgent.Agent, Labels: f.labels,
+		Actor: cmp.Or(a.Env.Get("BD_ACTOR"), "harness-agent"), Env: a.Environ, Program: a.Program, Limits: limits, Now: a.Env.Now,
 	}
-	if opt.Client != agent.KindClaude && opt.Client != agent.KindScript && opt.Client != agent.KindGeneric {
-		return opt, usagef("--agent %q cannot work in a loop: use claude or script (the others are asked single questions only)", clipText(opt.Client, 40))
+	if err := loopClient(cmp.Or(opt.Only, opt.Client)); err != nil {
+		return opt, err
 	}
+	route, clients, err := a.loopRoute(home, f)
+	if err != nil {
+		return opt, err
+	}
+	opt.Route = route
 	if f.script != "" {
 		opt.ScriptFile = a.abs(f.script)
 	}
-	var err error
 	if opt.Log, err = a.Logger(); err != nil {
 		return opt, err
 	}
@@ -242,7 +244,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		return opt, err
 	}
 	opt.Queue = q
-	opt.Configure = func(r *run.Request) { a.configureWork(home, r) }
+	opt.Configure = a.newWorker(home).configure
 	check, err := a.loopCheck()
 	if err != nil {
 		return opt, err
@@ -254,8 +256,22 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		return opt, err
 	}
 	if f.unattended {
-		if err := a.proveGuard(ctx, opt.Client); err != nil {
-			return opt, err
+		if opt.Only != "" {
+			clients = nil
+		}
+		proved := map[string]bool{}
+		opt.Prove = func(ctx context.Context, client string) error { // the loop asks for one at a time
+			if proved[client] {
+				return nil
+			}
+			err := a.proveGuard(ctx, client)
+			proved[client] = err == nil
+			return err
+		}
+		for _, client := range append(clients, cmp.Or(opt.Only, opt.Client)) {
+			if err := opt.Prove(ctx, client); err != nil {
+				return opt, err
+			}
 		}
 	}
 	if n := a.notifier(set); n.Any() {
@@ -292,47 +308,6 @@ func bootstrapOf(home *config.Home) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return string(data), nil
-}
-
-// configureWork gives a run of Claude what stands in place of its user's settings: our
-// hooks, and how it gets at its key.
-func (a *App) configureWork(home *config.Home, r *run.Request) {
-	if r.Client != agent.KindClaude {
-		return
-	}
-	s := setup.Setup{Where: setup.Where{Env: a.Env}}
-	program, word := setup.Beside(a.Program, setup.HookProgram), "claude-code"
-	if info, err := os.Stat(program); err != nil || !info.Mode().IsRegular() {
-		program, word = a.Program, "hook claude-code"
-	}
-	r.Work.Hooks = map[string]string{}
-	for _, event := range setup.HookEvents("claude-code") {
-		r.Work.Hooks[event] = s.HookCommand(program, word, event)
-	}
-	r.Work.Settings = a.claudeKeys()
-}
-
-// claudeKeys are the settings of the user's client without which it cannot ask its model.
-func (a *App) claudeKeys() map[string]json.RawMessage {
-	path, err := setup.Where{Env: a.Env}.HookFile("claude-code", setup.User)
-	if err != nil {
-		return nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	var all map[string]json.RawMessage
-	if json.Unmarshal(data, &all) != nil {
-		return nil
-	}
-	out := map[string]json.RawMessage{}
-	for _, key := range []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "forceLoginMethod"} {
-		if v, ok := all[key]; ok {
-			out[key] = v
-		}
-	}
-	return out
 }
 
 // loopCheck has the project's checks run in a place; nil where it has none, or none that
@@ -425,28 +400,6 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 		t.GH = a.pullRequest()
 	}
 	return t, nil
-}
-
-// proveGuard wants it seen that the client's hooks keep it from what is refused. The
-// script client has no hooks, and does what its author wrote.
-func (a *App) proveGuard(ctx context.Context, client string) error {
-	name := map[string]string{agent.KindClaude: "claude-code"}[client]
-	if name == "" {
-		return nil
-	}
-	for _, found := range guardEnforced(a) {
-		if found.Status == setup.Fail {
-			return exitWith(ExitConflict, fmt.Errorf("no loop without a person while the guard is off: %s; %s", found.Message, found.Remedy))
-		}
-	}
-	program := setup.Beside(a.Program, setup.HookProgram)
-	fmt.Fprintf(a.Err, "Proving that the guard keeps %s from what is refused …\n", name)
-	for _, found := range liveGuard(ctx, a, setup.InstalledHooks{Client: name, Scope: setup.User, Program: program}) {
-		if found.Status == setup.Fail {
-			return exitWith(ExitConflict, fmt.Errorf("no loop without a person: %s; %s", found.Message, found.Remedy))
-		}
-	}
-	return nil
 }
 
 // lineText is a line of the audit for people.

@@ -12,6 +12,8 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+	"reprise/internal/queue"
 	"reprise/internal/run"
 	"reprise/internal/term"
 )
@@ -43,6 +45,8 @@ type workerView struct {
 	LastCheck string  `json:"last_check,omitempty"`
 	Waiting   string  `json:"waiting,omitempty"`
 	Stop      string  `json:"stop,omitempty"`
+	// Progress is how far the run says that it is.
+	Progress *queue.Progress `json:"progress,omitempty"`
 }
 
 // view looks at a loop: its state, and the records of its runs, which are newer.
@@ -69,6 +73,10 @@ func (a *App) view() (loopView, error) {
 	} else {
 		v.HoldWhy = ""
 	}
+	q, err := a.Queue(proc.ID{})
+	if err != nil {
+		return loopView{}, err
+	}
 	for i := range s.Slots {
 		p := &s.Slots[i]
 		w := workerView{Worker: i + 1, Step: string(p.Step), Iteration: p.Iteration, Item: p.Claim.Item.ID, Run: p.Run, Stop: string(p.Stop)}
@@ -78,6 +86,11 @@ func (a *App) view() (loopView, error) {
 			w.Messages, w.ToolCalls, w.LastTool, w.Tokens, w.Waiting = h.MessageCount, h.ToolCalls, h.LastTool, h.Tokens, h.Retrying
 			if !h.LastCheck.IsZero() {
 				w.LastCheck = h.LastCheck.Format(time.RFC3339)
+			}
+		}
+		if p.Claim.Fence != 0 {
+			if it, err := q.Get(context.Background(), p.Claim.Item.ID); err == nil && it.Fence == uint64(p.Claim.Fence) {
+				w.Progress = it.Progress
 			}
 		}
 		v.Workers = append(v.Workers, w)
@@ -175,7 +188,10 @@ func (a *App) printView(v *loopView) error {
 		if w.Seconds > 0 {
 			took = ago(time.Duration(w.Seconds * float64(time.Second)))
 		}
-		table.Row(fmt.Sprint(w.Worker), step, w.Item, w.Run, took, zeroEmpty(w.Tokens), zeroEmpty(int64(w.ToolCalls)), firstLine(strings.TrimSpace(w.LastTool+" "+w.Waiting), 60))
+		if p := w.Progress; p != nil {
+			step += fmt.Sprintf(" %d/%d %s", p.StepsCompleted, p.StepsTotal, firstLine(p.CurrentStep, 40))
+		}
+		table.Row(fmt.Sprint(w.Worker), strings.TrimSpace(step), w.Item, w.Run, took, zeroEmpty(w.Tokens), zeroEmpty(int64(w.ToolCalls)), firstLine(strings.TrimSpace(w.LastTool+" "+w.Waiting), 60))
 	}
 	return table.Write(a.Out)
 }

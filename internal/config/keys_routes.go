@@ -1,7 +1,9 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,31 +38,42 @@ func routeKeys() []key {
 	return []key{{
 		"routes", "by label of an item: client, model, tools, turns, budget_usd and timeout_seconds of its runs; the first that fits an item counts",
 		func(l *loader, n ast.Node) { l.out.Routes = l.routes(n) },
-		func(s Settings) any {
-			out := []string{}
-			for _, r := range s.Routes {
-				out = append(out, r.String())
-			}
-			return out
-		},
+		func(s Settings) any { return routeMap(s.Routes) },
 	}}
 }
 
-// String is the route in one line.
-func (r Route) String() string {
-	parts := []string{r.Label + ":"}
-	add := func(name, value string) {
-		if value != "" && value != "0" {
-			parts = append(parts, name+"="+value)
+// routeMap are routes as the settings have them, in their order, as JSON.
+type routeMap []Route
+
+// MarshalJSON implements json.Marshaler.
+func (m routeMap) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, r := range m {
+		if i > 0 {
+			b.WriteByte(',')
 		}
+		label, err := json.Marshal(r.Label)
+		if err != nil {
+			return nil, err
+		}
+		fields, err := json.Marshal(struct {
+			Client  string   `json:"client,omitempty"`
+			Model   string   `json:"model,omitempty"`
+			Tools   []string `json:"tools,omitempty"`
+			Turns   int      `json:"turns,omitempty"`
+			USD     float64  `json:"budget_usd,omitempty"`
+			Timeout int      `json:"timeout_seconds,omitempty"`
+		}{r.Client, r.Model, r.Tools, r.Turns, r.BudgetUSD, r.TimeoutSeconds})
+		if err != nil {
+			return nil, err
+		}
+		b.Write(label)
+		b.WriteByte(':')
+		b.Write(fields)
 	}
-	add("client", r.Client)
-	add("model", r.Model)
-	add("tools", strings.Join(r.Tools, ","))
-	add("turns", fmt.Sprint(r.Turns))
-	add("budget_usd", fmt.Sprint(r.BudgetUSD))
-	add("timeout_seconds", fmt.Sprint(r.TimeoutSeconds))
-	return strings.Join(parts, " ")
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
 
 // routes reads a section of routes, of the user's settings or of a project's file.

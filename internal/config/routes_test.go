@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +41,25 @@ func TestRouteOf(t *testing.T) {
 	}
 	if all.Tools[0] != "Bash" || user[1].Tools[0] != "Read" {
 		t.Error("what was given has changed")
+	}
+}
+
+// What is shown of routes can be read again.
+func TestRoutesShown(t *testing.T) {
+	routes := []Route{{Label: "ui", Client: "gemini"}, {Label: "go", Client: "codex", Model: "m", Tools: []string{"a"}, Turns: 1, BudgetUSD: 0.5, TimeoutSeconds: 2}}
+	data, err := json.Marshal(routeMap(routes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := testEnv(t)
+	for _, text := range []string{"routes: " + string(data) + "\n", "routes: {}\n"} {
+		s, _, err := Load(env, testPaths(t, env), write(t, filepath.Join(env.Dir, "c.yaml"), text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(routes, s.Routes); diff != "" && len(s.Routes) > 0 {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/agent"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -58,7 +59,9 @@ type Iteration struct {
 	Place     string    `json:"place,omitempty"`
 	Note      string    `json:"note,omitempty"` // what was done with the work
 	Answer    string    `json:"answer,omitempty"`
-	Summary   string    `json:"summary,omitempty"` // the agent's last words, cut
+	// Transcript is the client's own file of the session, where there is one.
+	Transcript string `json:"transcript,omitempty"`
+	Summary    string `json:"summary,omitempty"` // the agent's last words, cut
 }
 
 // Context is context.json: what is kept of a run whose work goes on later.
@@ -140,6 +143,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	delete(l.places, placeKey(a.Claim))
 	delete(l.asked, a.Run)
 	delete(l.ours, a.Run)
+	delete(l.steps, placeKey(a.Claim))
 	l.mu.Unlock()
 	l.try(ctx, "remove the claim's directory", func() error { return l.opt.Disk.RemoveAll(l.asks(a.Claim)) })
 	return core.Archived{Slot: a.Slot, Seq: a.Seq}
@@ -177,6 +181,7 @@ func (l *Loop) fill(it *Iteration, r run.Record, from *core.Continuation) {
 	if r.Result != nil {
 		it.Summary = clip(strings.TrimSpace(r.Result.Text), 2000)
 	}
+	it.Transcript = agent.Transcript(r.Client, r.Command.Home, r.SessionID, l.opt.Env)
 }
 
 // conflict puts an item into the queue for what could not be merged.

@@ -6,6 +6,7 @@ import (
 	_ "embed" // the bootstrap
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -58,6 +59,7 @@ type facts struct {
 	gates                   string
 	answer                  string
 	rig                     string
+	program                 string // reprise
 }
 
 func values(f facts) map[string]string {
@@ -69,9 +71,10 @@ func values(f facts) map[string]string {
 		"SOURCE": cmp.Or(f.item.Source, "none"), "TASK": cmp.Or(f.item.Task, "none"),
 		"WORKSPACE": f.place.Dir, "BRANCH": cmp.Or(f.place.Branch, "none"), "BASE": cmp.Or(f.place.Base, "none"),
 		"INTERRUPT_FILE": filepath.Join(f.asks, askFile), "ERROR_FILE": filepath.Join(f.asks, errorFile),
-		"PREVIOUS": cmp.Or(f.previous, "Nobody has worked on this item before."),
-		"ANSWER":   f.answer, "GATES": cmp.Or(f.gates, "The project's own checks, where it has any."),
-		"MINUTES": strconv.Itoa(f.minutes), "TURNS": strconv.Itoa(f.turns), "BUDGET_USD": strconv.FormatFloat(f.usd, 'f', 2, 64),
+		"PROGRESS_FILE": filepath.Join(f.asks, progressFile),
+		"PREVIOUS":      cmp.Or(f.previous, "Nobody has worked on this item before."),
+		"ANSWER":        f.answer, "GATES": cmp.Or(f.gates, "The project's own checks, where it has any."),
+		"MINUTES": strconv.Itoa(f.minutes), "TURNS": strconv.Itoa(f.turns), "REPRISE": cmp.Or(f.program, "reprise"), "BUDGET_USD": strconv.FormatFloat(f.usd, 'f', 2, 64),
 	}
 }
 
@@ -132,15 +135,24 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 	l.mu.Lock()
 	loopID, iteration := l.s.Loop, l.s.Slots[a.Slot].Iteration
 	l.mu.Unlock()
+	r := l.route(it)
+	if r.USD > 0 {
+		a.USD = min(a.USD, r.USD)
+	}
+	if r.Timeout > 0 {
+		a.Time = min(a.Time, r.Timeout)
+	}
 	f := facts{
 		project: l.opt.Project, actor: l.opt.Actor, session: sessionOf(loopID, a.Claim), iteration: iteration, item: it, place: p,
-		asks: l.asks(a.Claim), turns: l.opt.Turns, minutes: int(a.Time / time.Minute), usd: a.USD, rig: lookEnv(l.opt.Env, "BD_RIG"),
+		asks: l.asks(a.Claim), turns: r.Turns, minutes: int(a.Time / time.Minute), usd: a.USD, rig: lookEnv(l.opt.Env, "BD_RIG"), program: l.opt.Program,
 	}
-	resume := ""
+	resume, home := "", ""
 	if c := a.From; c != nil {
 		f.answer, f.previous = c.Answer, l.previous(c)
 		if !c.Fresh && c.Session != "" {
-			resume, f.session = c.Session, c.Session
+			if before, err := l.opt.Runs.Get(c.Run); err == nil && before.Client == clientOf(r.Client) && homeIsThere(before) {
+				resume, f.session, home = c.Session, c.Session, before.Command.Home
+			}
 		}
 	}
 	prompt, err := render(cmp.Or(l.opt.Template, bootstrap), values(f))
@@ -148,19 +160,46 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 		return run.Request{}, err
 	}
 	req := run.Request{
-		Task: firstWords(it, a.From, resume != ""), SystemPrompt: prompt, Model: l.opt.Model, WorkDir: p.Dir, AddDirs: []string{l.asks(a.Claim)},
-		Timeout: a.Time, Client: l.opt.Client, ScriptFile: l.opt.ScriptFile, IdempotencyKey: runKey(a.Claim), Detach: true,
+		Task: firstWords(it, a.From, resume != ""), SystemPrompt: prompt, Model: r.Model, WorkDir: p.Dir, AddDirs: []string{l.asks(a.Claim)},
+		Timeout: a.Time, Client: r.Client, ScriptFile: l.opt.ScriptFile, IdempotencyKey: runKey(a.Claim), Detach: true,
 		Env: l.opt.Env, Origin: "loop",
+		// What it logs, learns and decides are proposals, on the branch of its own agent.
+		AllowStateWrite: true,
 		Work: &run.Work{
-			Work:     agent.Work{AllowedTools: l.opt.Tools, Resume: resume, Vars: l.vars(f)},
-			MaxTurns: l.opt.Turns, MaxBudgetUSD: a.USD, Grace: StopGrace, Session: f.session,
+			Work:     agent.Work{AllowedTools: r.Tools, Resume: resume, Home: home, Vars: l.vars(f)},
+			MaxTurns: r.Turns, MaxBudgetUSD: a.USD, Grace: StopGrace, Session: f.session,
 		},
 	}
 	if l.opt.Configure != nil {
-		l.opt.Configure(&req)
+		if err := l.opt.Configure(&req); err != nil {
+			return req, err
+		}
 	}
 	return req, nil
 }
+
+// route is how the runs of an item go.
+func (l *Loop) route(it queue.Item) Route {
+	var r Route
+	if l.opt.Route != nil {
+		r = l.opt.Route(it)
+	}
+	r.Client = cmp.Or(l.opt.Only, it.Agent, r.Client, l.opt.Client)
+	return r
+}
+
+// homeIsThere reports whether the home is there in which the session of a run is. It is
+// in the directory of the first run of the session, unless that was removed.
+func homeIsThere(r run.Record) bool {
+	if r.Command.Home == "" {
+		return true
+	}
+	info, err := os.Stat(r.Command.Home)
+	return err == nil && info.IsDir()
+}
+
+// clientOf is the client as the record of a run has it.
+func clientOf(name string) string { return cmp.Or(name, agent.KindClaude) }
 
 // firstWords are what a session begins with: short, for the rest is in its system
 // prompt. A session that is gone on with has that already.
@@ -186,7 +225,7 @@ func (l *Loop) vars(f facts) []string {
 	ask := filepath.Join(f.asks, askFile)
 	out := []string{
 		"SESSION_ID=" + f.session, "HARNESS_SESSION=true", "INTERRUPT_FILE=" + ask, "ERROR_FILE=" + filepath.Join(f.asks, errorFile),
-		"ITERATION=" + strconv.Itoa(f.iteration), "WORK_ITEM=" + f.item.ID, "REPRISE_ACTOR=" + f.actor,
+		"PROGRESS_FILE=" + filepath.Join(f.asks, progressFile), "ITERATION=" + strconv.Itoa(f.iteration), "WORK_ITEM=" + f.item.ID, "REPRISE_ACTOR=" + f.actor,
 		"BD_ACTOR=" + cmp.Or(lookEnv(l.opt.Env, "BD_ACTOR"), f.actor), "BD_RIG=" + cmp.Or(f.rig, f.project),
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.place.Vars)) {

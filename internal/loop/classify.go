@@ -64,12 +64,12 @@ func failed(r run.Record, res *agent.Result, o *core.Outcome) core.Class {
 		status, subtype, stop = res.APIStatus, res.Subtype, res.StopReason
 	}
 	switch {
-	case status == 401, status == 403, has("invalid api key", "please run /login", "not logged in", "authentication_error", "oauth token has expired", "401 unauthorized", "no sign of a login"):
+	case status == 401, status == 403, has("invalid api key", "please run /login", "not logged in", "authentication_error", "oauth token has expired", "401 unauthorized", "invalid_api_key", "unauthenticated", "no sign of a login"):
 		return core.AuthFailed
 	case status == 429, has("usage limit reached", "rate_limit_error", "rate limit", "quota exceeded", "resource_exhausted"):
 		o.Reset = resetTime(text, statusTime(r))
 		return core.RateLimited
-	case has("prompt is too long", "context window", "context length", "context_length_exceeded", "maximum context", "input is too long"), stop == "model_context_window_exceeded":
+	case has("prompt is too long", "prompt as too long", "context window", "context length", "context_length_exceeded", "maximum context", "input is too long"), stop == "model_context_window_exceeded":
 		return core.ContextFull
 	case subtype == "error_max_turns", has("maximum number of turns"):
 		return core.TurnsUsed
@@ -200,5 +200,9 @@ func signature(reason string) string {
 
 // resumable reports whether a new run can go on in the session of this one.
 func resumable(r run.Record) bool {
-	return (r.Client == agent.KindClaude || r.Client == agent.KindScript) && r.SessionID != "" && r.Heartbeat.MessageCount > 0
+	switch r.Client {
+	case agent.KindClaude, agent.KindScript, agent.KindCodex, agent.KindGemini, agent.KindCopilot:
+		return r.SessionID != "" && r.Heartbeat.MessageCount > 0
+	}
+	return false
 }

@@ -55,14 +55,23 @@ func (l *Loop) act(ctx context.Context, a core.Action) core.Event {
 		return core.Unparked{Item: a.Item}
 	case core.OpNotify:
 		l.notify(ctx, a)
-	case core.OpRaise:
-		l.try(ctx, "make the interrupt visible", func() error { return l.store.raise(a.Kind + ": " + a.Text) })
-	case core.OpLower:
-		l.try(ctx, "take the interrupt away", l.store.lower)
+	case core.OpRaise, core.OpLower:
+		l.try(ctx, "show whether a person is waited for", l.signal)
 	case core.OpFinish:
 		l.try(ctx, "keep the figures", func() error { return l.store.writeMetrics(l.State()) })
 	}
 	return nil
+}
+
+// signal has the interrupt file there or not, as the state is by now: actions are done
+// side by side, and the one that was asked for first may come last.
+func (l *Loop) signal() error {
+	l.signals.Lock()
+	defer l.signals.Unlock()
+	if s := l.State(); s.Phase == core.Waiting {
+		return l.store.raise(s.Interrupt.Kind + ": " + s.Interrupt.Why)
+	}
+	return l.store.lower()
 }
 
 // try does what has no answer, a few times where it cannot be done.
@@ -91,7 +100,7 @@ func broken(a core.Action, err error) core.Event {
 }
 
 func (l *Loop) claimOptions(slot int) queue.ClaimOptions {
-	return queue.ClaimOptions{Worker: fmt.Sprintf("loop/%d", slot+1), Bound: true, Lease: Lease, Labels: l.opt.Labels, Agent: l.opt.Client}
+	return queue.ClaimOptions{Worker: fmt.Sprintf("loop/%d", slot+1), Bound: true, Lease: Lease, Labels: l.opt.Labels, Agent: l.opt.Only}
 }
 
 func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
@@ -120,7 +129,7 @@ func (l *Loop) outlook(ctx context.Context) (empty bool, next time.Duration, err
 	}
 	empty = true
 	for _, it := range list.Items {
-		if it.Agent != "" && l.opt.Client != "" && it.Agent != l.opt.Client {
+		if it.Agent != "" && l.opt.Only != "" && it.Agent != l.opt.Only {
 			continue
 		}
 		empty = false

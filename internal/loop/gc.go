@@ -40,6 +40,12 @@ func Sweep(runs []run.Record, s *core.State, r Retention, now time.Time) (out []
 			needed[s.Slots[i].Run] = true
 		}
 	}
+	// A session lives in the home of the first run that it had.
+	for _, rec := range runs {
+		if needed[rec.ID] && rec.Command.Home != "" {
+			needed[filepath.Base(filepath.Dir(rec.Command.Home))] = true
+		}
+	}
 	var rest []Old
 	var total int64
 	for _, rec := range runs {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -65,22 +63,11 @@ func (l *Loop) listen(ctx context.Context) {
 	for _, r := range list {
 		l.obey(ctx, r)
 	}
-	s := l.State()
-	why, err := readSmall(filepath.Join(l.opt.Dir, interruptFile), maxAsk)
-	there := !errors.Is(err, fs.ErrNotExist)
+	made, removed, why := l.store.handmade(l.State().Phase == core.Waiting)
 	switch {
-	case there && s.Phase != core.Waiting && !l.store.wasRaised():
-		l.store.mu.Lock()
-		l.store.raised = true // whoever answers removes it
-		l.store.mu.Unlock()
+	case made:
 		l.send(ctx, core.Interrupted{Why: orElse(strings.TrimSpace(why), "a person has put "+interruptFile+" there")})
-	case !there && s.Phase == core.Waiting && l.store.wasRaised():
-		if _, err := os.Lstat(l.opt.Dir); err != nil {
-			return // the directory cannot be read, which is no answer
-		}
-		l.store.mu.Lock()
-		l.store.raised = false
-		l.store.mu.Unlock()
+	case removed:
 		l.tell("resume", -1, "the interrupt file was removed")
 		l.send(ctx, core.Resumed{})
 	}
@@ -195,7 +182,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 			l.tell("finished", -1, a.Text)
 		}
 	}
-	if s := l.State(); s.Phase != before {
+	if s := l.State(); s.Phase != before && s.Phase != core.Finished { // of its end is told above
 		l.tell("phase", -1, strings.TrimSpace(string(s.Phase)+" "+s.Reason))
 	}
 }

@@ -101,6 +101,16 @@ type Places interface {
 	Finish(ctx context.Context, p Place, item queue.Item, fate core.Fate) (note string, conflict bool, err error)
 }
 
+// Route is how the runs of an item go.
+type Route struct {
+	Client  string // "" is the default one
+	Model   string
+	Tools   []string      // that need no approval, as the client spells them
+	Turns   int           // 0: no limit
+	USD     float64       // 0: as much as the loop gives; never more than that
+	Timeout time.Duration // 0: as long as the loop gives; never longer
+}
+
 // Checked is what the project's checks say of a place.
 type Checked struct {
 	Gate core.Gate
@@ -128,20 +138,22 @@ type Options struct {
 	// Check has the project's checks run in a place; nil: there are none.
 	Check func(ctx context.Context, p Place, run run.Record) (Checked, error)
 
-	Client     string // "" is the default one
+	Client     string // of items that name none, and whose route names none
+	Only       string // client of all items: others are left for others; "" is any
 	ScriptFile string
-	Model      string
 	Labels     []string // only items that have all of these
-	Turns      int
-	Tools      []string
-	Template   string // of the bootstrap; "" is the embedded one
-	Actor      string
-	Env        []string // that agents start from
+	// Route says how the runs of an item go; nil: the client, and no limits but the
+	// core's.
+	Route    func(queue.Item) Route
+	Template string // of the bootstrap; "" is the embedded one
+	Program  string // of reprise, as a session can call it
+	Actor    string
+	Env      []string // that agents start from
 	// Configure adds to a request what a client needs beside; nil is nothing.
-	Configure func(*run.Request)
-	// Unattended says that nobody is there: what is not certain is refused.
-	Unattended bool
-
+	Configure func(*run.Request) error
+	// Prove is asked before the first run of a client whether it may work here, such as
+	// by a proof that the guard keeps it from what is refused; nil: it may.
+	Prove  func(ctx context.Context, client string) error
 	Limits core.Limits
 	Disk   durable.Disk
 	Now    func() time.Time
@@ -166,9 +178,15 @@ type Loop struct {
 
 	mu     sync.Mutex // of what follows, which goroutines besides the driver read
 	s      core.State
-	places map[string]Place // by claim
-	asked  map[string]bool  // runs that have asked already
-	ours   map[string]bool  // runs that this process started
+	places map[string]Place  // by claim
+	asked  map[string]bool   // runs that have asked already
+	ours   map[string]bool   // runs that this process started
+	steps  map[string]string // what was noted last of how far a claim's work is
+
+	proving sync.Mutex       // held while a client is proved
+	proved  map[string]error // what came of that
+
+	signals sync.Mutex // held while the interrupt file is made or removed
 
 	actions sync.WaitGroup
 	waiting bool  // somebody waits for the queue
@@ -182,7 +200,7 @@ func New(opt Options) *Loop {
 	}
 	return &Loop{
 		opt: opt, store: newStore(opt.Dir, opt.Disk, opt.Now), events: make(chan core.Event, 256),
-		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{},
+		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{}, steps: map[string]string{}, proved: map[string]error{},
 	}
 }
 

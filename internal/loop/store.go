@@ -48,9 +48,11 @@ type store struct {
 	disk durable.Disk
 	now  func() time.Time
 
-	mu     sync.Mutex
-	lines  bytes.Buffer // of the audit, that could not be written
-	raised bool
+	mu    sync.Mutex
+	lines bytes.Buffer // of the audit, that could not be written
+
+	flag   sync.Mutex // of the interrupt file
+	raised bool       // it is there, and known
 }
 
 func newStore(dir string, disk durable.Disk, now func() time.Time) *store {
@@ -149,32 +151,48 @@ func (s *store) save(st core.State) error { return s.writeJSON(stateFile, st) }
 
 // raise makes an interrupt visible; removing the file is an answer.
 func (s *store) raise(why string) error {
-	s.mu.Lock()
+	s.flag.Lock()
+	defer s.flag.Unlock()
+	if err := s.disk.WriteFile(s.path(interruptFile), []byte(strings.TrimSpace(why)+"\n"), 0o600); err != nil {
+		return err
+	}
 	s.raised = true
-	s.mu.Unlock()
-	return s.disk.WriteFile(s.path(interruptFile), []byte(strings.TrimSpace(why)+"\n"), 0o600)
+	return nil
 }
 
 func (s *store) lower() error {
-	s.mu.Lock()
-	was := s.raised
+	s.flag.Lock()
+	defer s.flag.Unlock()
+	if !s.raised {
+		return nil
+	}
+	if err := s.disk.Remove(s.path(interruptFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	s.raised = false
-	s.mu.Unlock()
-	if !was {
-		return nil
-	}
-	err := s.disk.Remove(s.path(interruptFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return nil
 }
 
-// wasRaised reports whether the interrupt file is this loop's own.
-func (s *store) wasRaised() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.raised
+// handmade is what a person has put into the interrupt file, or that a person has taken
+// it away: each is told once. The file is looked at under the lock under which the loop
+// itself makes and removes it, or its own would be taken for a person's.
+func (s *store) handmade(waiting bool) (made, removed bool, why string) {
+	s.flag.Lock()
+	defer s.flag.Unlock()
+	why, err := readSmall(s.path(interruptFile), maxAsk)
+	there := !errors.Is(err, fs.ErrNotExist)
+	switch {
+	case there && !waiting && !s.raised:
+		s.raised = true // whoever answers removes it
+		return true, false, why
+	case !there && waiting && s.raised:
+		if _, err := os.Lstat(s.dir); err != nil {
+			return false, false, "" // the directory cannot be read, which is no answer
+		}
+		s.raised = false
+		return false, true, ""
+	}
+	return false, false, ""
 }
 
 // add puts a line into the audit. It is with the system when add returns, so that a

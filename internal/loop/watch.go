@@ -3,16 +3,20 @@ package loop
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/queue"
 	"reprise/internal/run"
 )
 
@@ -40,6 +44,9 @@ func (l *Loop) launch(ctx context.Context, a core.Action) core.Event {
 	}
 	req, err := l.request(ctx, a)
 	if err == nil {
+		err = l.prove(ctx, clientOf(req.Client))
+	}
+	if err == nil {
 		r, err = l.opt.Runs.Start(ctx, req)
 	}
 	switch {
@@ -62,6 +69,23 @@ func (l *Loop) launch(ctx context.Context, a core.Action) core.Event {
 		l.warn("start a run", err)
 	}
 	return e
+}
+
+// prove asks once whether a client may work here.
+func (l *Loop) prove(ctx context.Context, client string) error {
+	if l.opt.Prove == nil {
+		return nil
+	}
+	l.proving.Lock()
+	defer l.proving.Unlock()
+	err, known := l.proved[client]
+	if !known {
+		if err = l.opt.Prove(ctx, client); ctx.Err() != nil {
+			return ctx.Err() // which says nothing about it
+		}
+		l.proved[client] = err
+	}
+	return err
 }
 
 // watch follows a run to its end. It looks at the record every two seconds; the end of
@@ -113,6 +137,7 @@ func (l *Loop) look(ctx context.Context, a core.Action, r run.Record, seen *run.
 		*seen = h
 		l.send(ctx, core.Progress{Slot: a.Slot, Run: a.Run, Tokens: h.Tokens})
 	}
+	l.progress(ctx, a)
 	why := l.asking(a.Claim, askFile)
 	if why == "" {
 		why = l.asking(a.Claim, errorFile)
@@ -133,6 +158,62 @@ const (
 	askFile   = "interrupt.txt"
 	errorFile = "error.txt"
 )
+
+// progressFile is where a run says how far it is.
+const progressFile = "progress.json"
+
+// progress tells the queue how far a run says that it is. What is no progress is
+// passed over: it is the agent's own account, and nothing is decided by it.
+func (l *Loop) progress(ctx context.Context, a core.Action) {
+	text, err := readSmall(filepath.Join(l.asks(a.Claim), progressFile), maxAsk)
+	if err != nil {
+		return
+	}
+	key := placeKey(a.Claim)
+	l.mu.Lock()
+	same := l.steps[key] == text
+	l.steps[key] = text
+	l.mu.Unlock()
+	if same {
+		return
+	}
+	p, err := ParseProgress(text)
+	if err == nil {
+		err = l.opt.Queue.Progress(ctx, queue.Token(a.Claim.Token), p)
+	}
+	if err != nil && ctx.Err() == nil {
+		l.warn("note how far "+a.Claim.Item.ID+" is", err)
+	}
+}
+
+// ParseProgress reads how far a piece of work is: JSON with steps_completed,
+// steps_total and current_step, or as people write it, "3/10 what is being done".
+func ParseProgress(text string) (queue.Progress, error) {
+	var p queue.Progress
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") {
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			return p, fmt.Errorf("read progress: %w", err)
+		}
+		p.Updated = time.Time{} // the queue's own
+	} else {
+		steps, step, _ := strings.Cut(text, " ")
+		done, total, ok := strings.Cut(steps, "/")
+		var errs error
+		var err error
+		p.StepsCompleted, err = strconv.Atoi(done)
+		errs = errors.Join(errs, err)
+		p.StepsTotal, err = strconv.Atoi(total)
+		if errs = errors.Join(errs, err); !ok || errs != nil {
+			return p, fmt.Errorf("read progress %q: write it as 3/10 and what is being done, or as JSON", oneLine(text, 60))
+		}
+		p.CurrentStep = oneLine(step, 200)
+	}
+	if p.StepsCompleted < 0 || p.StepsTotal < 0 || p.StepsTotal > 0 && p.StepsCompleted > p.StepsTotal {
+		return p, fmt.Errorf("read progress: %d of %d steps cannot be", p.StepsCompleted, p.StepsTotal)
+	}
+	return p, nil
+}
 
 // maxAsk bounds what is read of such a file.
 const maxAsk = 8 << 10
@@ -175,6 +256,7 @@ func readSmall(path string, most int) (string, error) {
 // ended is how a run ended: what its record says, what has changed in its place, and
 // what it has left for a person.
 func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outcome {
+	l.progress(ctx, a) // what it said last
 	o := judge(r)
 	o.Asks, o.Reported = l.asking(a.Claim, askFile), l.asking(a.Claim, errorFile)
 	if res := r.Result; res != nil {
@@ -183,10 +265,18 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outc
 		if from := l.from(a); from != nil && from.Session != "" && from.Session == r.SessionID {
 			if before, err := l.opt.Runs.Get(from.Run); err == nil && before.Result != nil {
 				o.Cost = max(0, o.Cost-before.Result.CostUSD)
+				if r.Client == agent.KindCodex { // tokens, too
+					o.Tokens = max(0, o.Tokens-before.Result.Usage.Sum())
+				}
 			}
 		}
 	}
-	o.Tokens = max(o.Tokens, r.Heartbeat.Tokens)
+	if u, ok := agent.SessionUsage(r.Client, agent.Transcript(r.Client, r.Command.Home, r.SessionID, l.opt.Env)); ok {
+		o.Tokens = u.Sum()
+	}
+	if r.Client != agent.KindCodex {
+		o.Tokens = max(o.Tokens, r.Heartbeat.Tokens)
+	}
 	p, err := l.place(ctx, a.Claim)
 	if err == nil {
 		var w Work

@@ -100,6 +100,9 @@ type Record struct {
 type Launch struct {
 	Path string   `json:"path"`
 	Args []string `json:"args"`
+	// Home is the home that the client was given in place of the user's; a session is
+	// gone on with where it is.
+	Home string `json:"home,omitempty"`
 	// Sandbox says how the memory directory is kept from the run: "landlock",
 	// or why only the client's own rules stand before it.
 	Sandbox   string   `json:"sandbox"`

@@ -349,7 +349,7 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 		return a, m.opt.Program, nil, err
 	case agent.KindClaude, agent.KindGeneric:
 	case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
-		return m.bareClient(kind, req.Program)
+		return m.otherClient(kind, req.Program)
 	default:
 		_, err := agent.For(kind)
 		return nil, "", nil, fmt.Errorf("start run: %w: %w", ErrBadRequest, err)
@@ -381,8 +381,8 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 	return a, path, notes, err
 }
 
-// bareClient is a client that is asked bare questions only.
-func (m *Manager) bareClient(kind, program string) (agent.Adapter, string, []string, error) {
+// otherClient is a client that is asked bare questions, or works in a loop.
+func (m *Manager) otherClient(kind, program string) (agent.Adapter, string, []string, error) {
 	a, err := agent.For(kind)
 	if err != nil {
 		return nil, "", nil, err
@@ -392,7 +392,7 @@ func (m *Manager) bareClient(kind, program string) (agent.Adapter, string, []str
 	}
 	path, err := m.opt.LookPath(program)
 	if err != nil {
-		return nil, "", nil, fmt.Errorf("failed to start agent: %w; install %s, or set judge.program in the settings", err, kind)
+		return nil, "", nil, fmt.Errorf("failed to start agent: %w; install %s, or put it into PATH (for questions, judge.program of the settings names it)", err, kind)
 	}
 	return a, path, nil, nil
 }
@@ -519,7 +519,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
 	}
-	launch := Launch{Path: cmd.Path, Args: cmd.Args, EventsDir: m.opt.EventsDir, Outbox: m.opt.Outbox, GraceSeconds: m.opt.Grace.Seconds(), ResultPatienceSeconds: m.opt.ResultPatience.Seconds()}
+	launch := Launch{Path: cmd.Path, Args: cmd.Args, Home: cmd.Home, EventsDir: m.opt.EventsDir, Outbox: m.opt.Outbox, GraceSeconds: m.opt.Grace.Seconds(), ResultPatienceSeconds: m.opt.ResultPatience.Seconds()}
 	if req.Work != nil && req.Work.Grace > 0 {
 		launch.GraceSeconds = req.Work.Grace.Seconds()
 	}
