@@ -56,7 +56,7 @@ func main() {
 }
 
 // names are what can be measured, in the order of the report.
-var names = []string{"start", "call", "spawn", "supervisor", "small", "hooks", "sessions", "loop", "idle", "many", "import", "recall"}
+var names = []string{"start", "call", "spawn", "supervisor", "small", "hooks", "sessions", "state", "loop", "idle", "many", "import", "recall"}
 
 // row is one line of the table.
 type row struct {
