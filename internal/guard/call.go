@@ -112,7 +112,7 @@ func (a *analysis) exec(argv []word, st *state) source {
 	case !w.known(), w.made && !constantStart(w):
 		a.give("dynamic-command", Deny, w.shown(), "which program this runs is only known when it runs", "write the program's name")
 		return source{there: true}
-	case w.glob && strings.ContainsAny(w.text, "*?[") && w.text != "[":
+	case w.glob && strings.ContainsAny(w.text, "*?[") && w.text != "[" && w.text != "[[":
 		a.give("dynamic-command", Deny, w.shown(), "a pattern stands where a program's name should", "write the program's name")
 		return source{there: true}
 	case w.text == "":

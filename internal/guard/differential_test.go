@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"os/exec"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // wholes are texts that each shell reads, of words that no shell knows and that name
@@ -25,7 +27,7 @@ var (
 
 // snippets are n texts that were put together and that the guard thinks it can read:
 // all that it says of them is which programs it does not know.
-func snippets(p project, r *rand.Rand, n int) (texts []string, said []Verdict) {
+func snippets(r *rand.Rand, n int, judge func(text string) Verdict) (texts []string, said []Verdict) {
 	for len(texts) < n {
 		text := wholes[r.IntN(len(wholes))]
 		for range r.IntN(3) {
@@ -35,7 +37,7 @@ func snippets(p project, r *rand.Rand, n int) (texts []string, said []Verdict) {
 			i := r.IntN(len(text) + 1)
 			text = text[:i] + pieces[r.IntN(len(pieces))] + text[min(len(text), i+r.IntN(2)*r.IntN(3)):]
 		}
-		v := p.judge(text)
+		v := judge(text)
 		if !slices.ContainsFunc(v.Parts, func(p Part) bool { return p.Rule != "unknown-program" }) {
 			texts, said = append(texts, text), append(said, v)
 		}
@@ -61,7 +63,7 @@ func TestShellAndParserReadTheSame(t *testing.T) {
 	}
 	p := newProject(t)
 	r := rand.New(rand.NewPCG(seed, 2))
-	texts, said := snippets(p, r, n)
+	texts, said := snippets(r, n, p.judge)
 	cmd := exec.Command(bash, "-c", trying)
 	cmd.Dir = t.TempDir()
 	cmd.Env = []string{"LC_ALL=C"}
@@ -95,5 +97,43 @@ func TestShellAndParserReadTheSame(t *testing.T) {
 	t.Logf("%d of %d texts ran something", ran, n)
 	if ran < n/3 {
 		t.Errorf("only %d of %d texts ran anything", ran, n)
+	}
+}
+
+// The same for what is given to dash, which knows POSIX only and is /bin/sh on many
+// systems, and for zsh: each reads some of bash's own forms otherwise.
+func TestOtherShellsAndParserReadTheSame(t *testing.T) {
+	for _, shell := range []struct{ name, not string }{{"dash", `(?m): (m[0-9]): not found$`}, {"zsh", `(?m): command not found: (m[0-9])$`}} {
+		t.Run(shell.name, func(t *testing.T) {
+			program, err := exec.LookPath(shell.name)
+			if err != nil {
+				t.Skipf("there is no %s to compare with", shell.name)
+			}
+			n, seed := 60, uint64(1)
+			if long() {
+				n, seed = 4_000, rand.Uint64()
+				t.Logf("seed %d", seed)
+			}
+			p := newProject(t)
+			texts, said := snippets(rand.New(rand.NewPCG(seed, 3)), n, func(text string) Verdict { return p.judge(shell.name + " -c " + quote(text)) })
+			notFound := regexp.MustCompile(shell.not)
+			ran := 0
+			for i, text := range texts {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				cmd := exec.CommandContext(ctx, program, "-c", "PATH=/none; set -f; eval \"$1\"", "sh", text)
+				cmd.Dir, cmd.Env = t.TempDir(), []string{"LC_ALL=C"}
+				heard, _ := cmd.CombinedOutput() // that nothing is found is what it is to say
+				cancel()
+				for _, m := range notFound.FindAllStringSubmatch(string(heard), -1) {
+					ran++
+					if !slices.ContainsFunc(said[i].Parts, func(p Part) bool { return p.Word == m[1] }) {
+						t.Errorf("%s: %s runs %s, which the guard has not seen", strconv.Quote(text), shell.name, m[1])
+					}
+				}
+			}
+			if ran < n/3 {
+				t.Errorf("only %d commands were run by %d texts", ran, n)
+			}
+		})
 	}
 }

@@ -29,6 +29,8 @@ type expression struct {
 	path   string // that it is asked about
 	beyond bool   // any link below path is meant
 	pruned bool
+	acts   bool // something in it says what to do with a name; else those are listed for which it holds
+	out    bool // that is come to
 }
 
 // findExpression takes find's words apart: its conditions and its directories.
@@ -58,8 +60,8 @@ func findExpression(argv []word) (e *expression, dirs []word) {
 
 // lists reports whether a link at a path may be listed.
 func (e *expression) lists(path string) bool {
-	e.at, e.path, e.dir, e.beyond = 0, path, false, false
-	return e.list(yes) > no
+	e.path, e.dir, e.beyond = path, false, false
+	return e.listed()
 }
 
 // skips reports whether nothing below a directory is listed.
@@ -69,8 +71,16 @@ func (e *expression) skips(path string) bool {
 	if e.pruned && !e.late {
 		return true
 	}
-	e.at, e.dir, e.beyond = 0, false, true // a link anywhere below it
-	return e.list(yes) == no
+	e.dir, e.beyond = false, true // a link anywhere below it
+	return !e.listed()
+}
+
+// listed reports whether what it is asked about may be written out, or given to a
+// command.
+func (e *expression) listed() bool {
+	e.at, e.acts, e.out = 0, false, false
+	v := e.list(yes)
+	return e.out || !e.acts && v > no
 }
 
 // list is conditions with -o or a comma between them; reach says whether it comes
@@ -128,6 +138,7 @@ func (e *expression) one(reach truth) truth {
 			e.at++
 		}
 		e.at++
+		e.acts, e.out = true, e.out || reach > no
 		return maybe
 	}
 	p := know.Find("find").Opt(w.text)
@@ -150,7 +161,10 @@ func (e *expression) holds(name string, arg word, reach truth) truth {
 			e.levels = min(n, walkForever)
 		}
 		return yes
-	case "-print", "-print0", "-printf", "-ls", "-true", "-mount", "-xdev", "-noleaf", "-daystart", "-regextype":
+	case "-print", "-print0", "-printf", "-ls":
+		e.acts, e.out = true, e.out || reach > no
+		return yes
+	case "-true", "-mount", "-xdev":
 		return yes
 	case "-false":
 		return no

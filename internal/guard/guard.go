@@ -11,8 +11,10 @@ package guard
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -167,8 +169,8 @@ func (g *judge) anyString(v any, depth int) string {
 			}
 		}
 	case map[string]any:
-		for _, x := range v {
-			if why := g.anyString(x, depth+1); why != "" {
+		for _, name := range slices.Sorted(maps.Keys(v)) { // so that the same call is answered the same
+			if why := g.anyString(v[name], depth+1); why != "" {
 				return why
 			}
 		}

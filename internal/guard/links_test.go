@@ -49,8 +49,8 @@ var following = []string{
 	"find . | xargs cat", "find . -name 'l*' | xargs cat", "find src -exec cat {} +", "find . ! -type d -exec cat {} \\;", "find . -name '*.go' -o -name 'lin?' | xargs head",
 	"find . -iname LINK -print0 | xargs -0 cat", "for f in $(find src); do cat \"$f\"; done", "find src | while read -r f; do cat \"$f\"; done", "cat $(find . -name link)",
 	"find . -not -name '*.go' | xargs cat", "find . -path '*/a/*' | xargs cat", "find . -maxdepth 9 | xargs cat", "find . -newer f | xargs cat", "find . -regex '.*k' | xargs cat",
-	"find . -type f,l | xargs cat", "find . \\( -name node_modules -prune \\) -o -print | xargs cat", "find . ! -type d -prune -o -name link -print | xargs cat",
-	"find . -name vendor -prune -o -name link -exec cat {} +", "find . -exec cat {} \\; -exec echo -maxdepth 1 \\;", "find . -depth -name a -prune -o -name link -print | xargs cat", "find . -maxdepth 1 -maxdepth 9 | xargs cat",
+	"find . -type f,l | xargs cat", "find . \\( -name node_modules -prune \\) -o -print | xargs cat", "find . ! -type d -name src -prune -o -name link -print | xargs cat",
+	"find . -name vendor -prune -o -name link -exec cat {} +", "find . -exec cat {} \\; -exec echo -maxdepth 1 \\;", "find . -depth -name a -prune -o -name link -print | xargs cat", "find . -maxdepth 1 -maxdepth 9 | xargs cat", "find . ! -print | xargs cat", "find . ! -exec cat {} \\;", "find . -name src -prune -o -name link -depth -print | xargs cat", "find . -name link -exec false {} \\; -o -false | xargs cat", "find . -print , -false | xargs cat",
 	"ls src/a | xargs cat", "ls -R | xargs cat", "cd src/a && ls | xargs -n1 cat", "fd . | xargs cat", "fd . -x cat", "fd . src -X head", "echo src/a/* | xargs cat", "printf '%s\\n' src/a/* | xargs cat", "cat $(ls src/a)",
 	"find -files0-from x", "chmod -R -L go-r src", "cp -rL src copy", "tar -chf x.tar src", "zip -r x.zip src",
 }
@@ -59,7 +59,7 @@ var following = []string{
 var notFollowing = []string{
 	"grep -r x .", "grep -rn x src", "rg x", "find . -name x", "fd x", "ls -R", "ls -L vendor", "tree", "du -sh .", "diff -r --no-dereference src vendor", "diff -r vendor sub", "grep -R x vendor", "find -L vendor",
 	"find . -type f | xargs cat", "find . -type f -exec cat {} +", "find . -name '*.go' | xargs wc -l", "find . -name '*.go' -not -path './vendor/*' | xargs wc -l", "find . \\( -name '*.go' -o -name '*.md' \\) | xargs cat",
-	"find . -type d -exec ls {} +", "find vendor | xargs cat", "find . -path ./src -prune -o -name 'l*' -print | xargs cat", "find . -not -path './src/*' | xargs cat", "find . -maxdepth 2 | xargs cat",
+	"find . -type d -exec ls {} +", "find vendor | xargs cat", "find . -path ./src -prune -o -name 'l*' -print | xargs cat", "find . -not -path './src/*' | xargs cat", "find . -maxdepth 2 | xargs cat", "find . -name link -o -name '*.go' -print | xargs cat", "find . -name src -prune -o -print | xargs cat",
 	"rg --files | xargs wc -l", "grep -rl x . | xargs head", "fd -t f . | xargs cat", "ls vendor | xargs echo", "cat **/*.go", "ls **/*.go", "wc -l src/**/*.go", "for f in $(find . -type f); do cat \"$f\"; done", "git ls-files | xargs wc -l",
 }
 

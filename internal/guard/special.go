@@ -393,6 +393,7 @@ func (a *analysis) shell(argv []word, st *state) source {
 	}
 	inner := st.fork()
 	inner.funcs, inner.args, inner.argsKnown = nil, nil, true
+	inner.posix = argv[0].text != "bash" && argv[0].text != "zsh" && argv[0].text != "rbash"
 	switch {
 	case script && len(args) == 0:
 		return source{there: true}
@@ -507,7 +508,9 @@ func (a *analysis) watch(argv []word, st *state) source {
 	if g.has("-x") || g.has("--exec") {
 		return a.nested(g.operands, st)
 	}
-	return a.eval(append([]word{argv[0]}, g.operands...), st.fork())
+	by := st.fork()
+	by.posix = true // it runs sh
+	return a.eval(append([]word{argv[0]}, g.operands...), by)
 }
 
 // removes judges the words of rm beyond their paths.

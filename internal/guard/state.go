@@ -55,6 +55,7 @@ type state struct {
 	in        source     // standard input
 	cleared   bool       // the environment was taken away
 	lost      bool       // any variable may have changed
+	posix     bool       // the shell may be one that knows POSIX only
 	changed   []string
 }
 

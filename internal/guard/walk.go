@@ -165,7 +165,56 @@ func (a *analysis) shellText(text string, st *state) source {
 		a.doubted(why, text, st)
 	}
 	a.text = text
+	if st.posix && unlikePOSIX(text) {
+		a.posixly(text, st.fork())
+	}
 	return a.stmts(f.Stmts, st)
+}
+
+// unlikePOSIX reports whether a text has something in it that bash reads and that a
+// shell which knows POSIX only, such as dash, may read otherwise.
+func unlikePOSIX(text string) bool {
+	for _, s := range [...]string{"$'", "$\"", "<(", ">(", "=(", "&>", "|&", "[[", "((", "{", "@(", "+(", "?(", "*(", "!(", "<<<", "$[", "function", "select", "coproc", "time", ";&"} {
+		if strings.Contains(text, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// posixly judges a text as a shell reads it that knows POSIX only.
+func (a *analysis) posixly(text string, st *state) {
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
+	if err != nil || quotesInQuotes(f) {
+		a.give("read-two-ways", Ask, "", "sh reads this otherwise than bash, or not at all", "run it by bash -c")
+		if err != nil {
+			return
+		}
+	}
+	a.stmts(f.Stmts, st)
+}
+
+// quotesInQuotes reports whether a text has a single quote inside "${x:-…}": in dash
+// it is a letter like others.
+func quotesInQuotes(f *syntax.File) bool {
+	found := false
+	syntax.Walk(f, func(n syntax.Node) bool {
+		q, ok := n.(*syntax.DblQuoted)
+		if !ok {
+			return !found
+		}
+		for _, p := range q.Parts {
+			if x, ok := p.(*syntax.ParamExp); ok && x.Exp != nil && x.Exp.Word != nil {
+				syntax.Walk(x.Exp.Word, func(n syntax.Node) bool {
+					_, single := n.(*syntax.SglQuoted)
+					found = found || single
+					return !found
+				})
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // doubted is for a text that a shell reads otherwise than the parser: it is asked
