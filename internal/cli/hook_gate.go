@@ -14,6 +14,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/hook"
 	"reprise/internal/proc"
+	"reprise/internal/task"
 	"reprise/internal/verify"
 )
 
@@ -50,7 +51,7 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 		return dialect.Decision{}
 	}
 	list := ownList{events: home.EventsDir(), client: ev.Client, now: k.app.Env.Now}
-	g.Tasks = list
+	g.Tasks = gateTasks{own: list, load: k.app.tasksOf(home), delegation: k.app.Env.Get(task.DelegationVar)}
 	t := verify.Turn{Client: ev.Client, Session: ev.Session, Run: k.app.Env.Get(hook.RunVar), Text: ev.Text, Active: ev.StopActive, Busy: ev.Busy}
 	switch ev.Kind {
 	case dialect.SessionStart, dialect.SubagentStarted:

@@ -3,13 +3,58 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/task"
 	"reprise/internal/verify"
 )
+
+// gateTasks is what a session works at: the step of a task of the project that was begun
+// for it, else the list that its agent keeps itself.
+type gateTasks struct {
+	own        ownList
+	load       func(context.Context) (*task.Board, error)
+	delegation string // sess_… of the step that this run does, "" outside one
+}
+
+// Current is the step with what it takes to be done. A step that was begun inside the
+// session and not finished is open; the acceptance criteria of a task count with its
+// last phase. A list that cannot be read is said by the gate, and keeps nobody.
+func (g gateTasks) Current(ctx context.Context, session string) (verify.Task, bool, error) {
+	out, ok, err := g.own.Current(ctx, session)
+	b, berr := g.load(ctx)
+	if berr != nil {
+		return out, ok, errors.Join(err, berr)
+	}
+	if b == nil {
+		return out, ok, err
+	}
+	for _, n := range b.State.Numbers() {
+		t := b.State.Tasks[n]
+		for _, o := range t.Operations {
+			inside := o.By == "client:"+session
+			if !inside && (g.delegation == "" || o.Session != g.delegation) {
+				continue
+			}
+			out.ID, out.Title = strconv.Itoa(n), t.Title
+			if inside {
+				out.Open = append(out.Open, fmt.Sprintf("%s was begun in this session and is not ended: end it with task_finish (session_id %s), or with task_cancel", o.Name, o.Session))
+			}
+			if o.Name == task.OpImplement && o.Place == "" && b.LastPhase(t, o.Phase) {
+				for _, c := range b.Criteria(t) {
+					out.Criteria = append(out.Criteria, verify.Criterion{Text: clipText(c.Text, 200), Met: c.Met})
+				}
+			}
+			return out, true, err
+		}
+	}
+	return out, ok, err
+}
 
 // ownList is the list of things to do that an agent keeps with its client's own
 // tool, as the event log has it: what it wrote down in this very turn is what it

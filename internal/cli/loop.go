@@ -255,6 +255,9 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	if opt.Places, err = a.loopPlaces(ctx, home, dir, f, check); err != nil {
 		return opt, err
 	}
+	if err := a.loopTasks(ctx, home, &opt); err != nil {
+		return opt, err
+	}
 	if f.unattended {
 		if opt.Only != "" {
 			clients = nil

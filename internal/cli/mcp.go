@@ -65,10 +65,10 @@ beyond this machine put a proxy in front of it, or a tunnel.`,
 	f := cmd.Flags()
 	f.StringVar(&o.HTTP, "http", "", "serve over HTTP on `ADDRESS` instead (without one: http.addr of the settings)")
 	f.Lookup("http").NoOptDefVal = fromSettings
-	f.StringVar(&o.Toolsets, "toolsets", "default", "tools to offer: default, all, or some of runs,memory,state")
+	f.StringVar(&o.Toolsets, "toolsets", "default", "tools to offer: default, all, or some of runs,memory,state,loop,tasks")
 	f.BoolVar(&o.ReadOnly, "read-only", false, "offer only the tools that change nothing")
 	f.BoolVar(&o.NoAuth, "no-auth", false, "with --http on a loopback address: let every program on this machine in")
-	offer(cmd, "toolsets", "default", "all", "runs", "memory", "state")
+	offer(cmd, "toolsets", append([]string{"default", "all"}, mcpserver.Toolsets()...)...)
 	cmd.AddCommand(newMCPTokenCmd(app), newMCPInstallCmd(app), newMCPUninstallCmd(app), newMCPVerifyCmd(app))
 	return cmd
 }
@@ -114,6 +114,10 @@ func runMCP(ctx context.Context, app *App, o MCPOptions) error {
 			return err
 		}
 		deps.State = app.desk(home, deps.StateAccess)
+		deps.Tasks, deps.TaskAccess = app.newTaskDesk(), app.taskAccess()
+	}
+	if l := app.loopSession(); l != nil {
+		deps.Loop = l
 	}
 	server, err := mcpserver.New(deps)
 	if err != nil {

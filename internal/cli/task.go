@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +36,8 @@ disagree.`,
 		RunE: onlyCommands,
 	}
 	cmd.AddCommand(newTaskNewCmd(app), newTaskListCmd(app), newTaskShowCmd(app), newTaskEditCmd(app),
-		newTaskResearchCmd(app), newTaskPlanCmd(app), newTaskReviseCmd(app), newTaskImplementCmd(app),
+		newTaskResearchCmd(app), newTaskPlanCmd(app), newTaskReviseCmd(app), newTaskImplementCmd(app), newTaskReviewCmd(app), newTaskRunCmd(app),
+		newTaskBeginCmd(app), newTaskFinishCmd(app), newTaskCancelCmd(app), newTaskDepsCmd(app),
 		newTaskBlockCmd(app), newTaskAbandonCmd(app), newTaskRecoverCmd(app), newTaskPhaseCmd(app),
 		newTaskCheckCmd(app), newTaskTodoCmd(app), newTaskErrorsCmd(app), newTaskMetaCmd(app), newTaskContextCmd(app))
 	return cmd
@@ -62,6 +65,17 @@ func (a *App) loadTasks(ctx context.Context) (*task.Board, error) {
 	return store.Load(ctx)
 }
 
+// tasksOf loads the list of a project that has one, for a hook; nil where there is none.
+func (a *App) tasksOf(home *config.Home) func(context.Context) (*task.Board, error) {
+	return func(ctx context.Context) (*task.Board, error) {
+		store := task.New(home.Project.Main, task.Options{Now: a.Env.Now})
+		if _, err := os.Stat(store.Dir()); err != nil {
+			return nil, nil
+		}
+		return store.Load(ctx)
+	}
+}
+
 // taskChange is a change of the list with what follows it: events, and a commit.
 type taskChange struct {
 	message  func(*task.Board) string // of the commit; empty = none
@@ -85,7 +99,7 @@ func (a *App) changeTasks(ctx context.Context, c taskChange, fn func(*task.Board
 	}
 	a.tasksChanged(ctx, project.Name, b.Changes)
 	if msg := c.message(b); msg != "" && !c.noCommit && len(b.Changes) > 0 {
-		a.commitTasks(ctx, store, project, msg, b.Files())
+		a.commitTasks(ctx, store, project.Main, msg, b.Files())
 	}
 	return b, nil
 }
@@ -96,7 +110,7 @@ func taskError(err error) error {
 	switch {
 	case errors.Is(err, task.ErrNoTask):
 		return exitWith(ExitNotFound, fmt.Errorf("%w; `reprise task list` shows them", err))
-	case errors.As(err, &legal), errors.Is(err, task.ErrOperation), errors.Is(err, task.ErrBusy):
+	case errors.As(err, &legal), errors.Is(err, task.ErrOperation), errors.Is(err, task.ErrBusy), errors.Is(err, task.ErrLimit), errors.Is(err, task.ErrWaits):
 		return exitWith(ExitConflict, err)
 	}
 	return err
@@ -125,20 +139,23 @@ func (a *App) tasksChanged(ctx context.Context, project string, list []task.Chan
 	}
 }
 
-// commitTasks commits files of the list, and nothing else of the user's. A commit
+// commitTasks commits files of a checkout, and nothing else of the user's. A commit
 // that fails is a note and stands in errors.json: the task goes on without it.
-func (a *App) commitTasks(ctx context.Context, store *task.Store, project *config.Project, message string, files []string) {
-	top := config.GitMain(project.Main)
+func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message string, files []string) {
+	if home, err := a.Home(); err != nil || home.Settings.Tasks.Commit == "off" || len(files) == 0 {
+		return
+	}
+	top := gitTop(dir)
 	if top == "" {
 		return
 	}
-	below, err := filepath.Rel(top, project.Main)
+	below, err := filepath.Rel(top, dir)
 	if err == nil {
 		paths := make([]string, 0, len(files))
 		for _, f := range files {
 			paths = append(paths, path.Join(filepath.ToSlash(below), f))
 		}
-		_, err = git.New(top, git.Options{Vars: a.Env.Vars}).CommitOnly(ctx, message+"\n", paths)
+		err = commitWhenFree(ctx, git.New(top, git.Options{Vars: a.Env.Vars}), message+"\n", paths)
 	}
 	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
 		return
@@ -153,6 +170,34 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, project *confi
 	})
 	if rerr != nil {
 		fmt.Fprintf(a.Err, "note: that it was not is not in errors.json either: %v\n", rerr)
+	}
+}
+
+// gitTop is the top of the checkout that a directory lies in, a linked worktree's, too;
+// "" outside git.
+func gitTop(dir string) string {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return ""
+		}
+	}
+}
+
+// commitWhenFree commits, and tries again for a while where another git is at work.
+func commitWhenFree(ctx context.Context, g *git.Git, message string, paths []string) error {
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		_, err := g.CommitOnly(ctx, message, paths)
+		if !errors.Is(err, git.ErrLocked) || wait > 2*time.Second {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
 	}
 }
 
@@ -277,17 +322,24 @@ func newTaskListCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := []taskDoc{}
+			var list []*task.Task
 			for _, n := range b.State.Numbers() {
 				t := b.State.Tasks[n]
 				if len(want) > 0 && want[t.Status] || len(want) == 0 && (all || !t.Status.Ended()) {
-					list = append(list, taskView(t, b))
+					list = append(list, t)
 				}
 			}
-			if asJSON {
-				return printJSON(app.Out, list)
+			if !asJSON {
+				task.SortByWork(list)
 			}
-			return printTasks(app, list, len(b.State.Tasks))
+			docs := []taskDoc{}
+			for _, t := range list {
+				docs = append(docs, taskView(t, b))
+			}
+			if asJSON {
+				return printJSON(app.Out, docs)
+			}
+			return printTasks(app, docs, len(b.State.Tasks))
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "status", nil, "only those of this `STATUS`")
@@ -318,13 +370,6 @@ func printTasks(app *App, list []taskDoc, all int) error {
 		}
 		return nil
 	}
-	order := []task.Status{task.InProgress, task.Partial, task.Planned, task.Researched, task.NotStarted, task.Blocked, task.Completed, task.Abandoned}
-	slices.SortStableFunc(list, func(a, b taskDoc) int {
-		if d := slices.Index(order, a.Status) - slices.Index(order, b.Status); d != 0 {
-			return d
-		}
-		return priorityRank(a) - priorityRank(b)
-	})
 	style := app.Style()
 	table := term.NewTable(style, "TASK", "STATUS", "PRIORITY", "LANGUAGE", "TITLE").MaxWidth(app.Columns).AlignRight(0)
 	for _, t := range list {
@@ -338,13 +383,6 @@ func printTasks(app *App, list []taskDoc, all int) error {
 		table.Row(strconv.Itoa(t.Number), taskStatusCell(style, t.Status), t.Priority, t.Language, term.SafeLine(title))
 	}
 	return table.Write(app.Out)
-}
-
-func priorityRank(t taskDoc) int {
-	if at := slices.Index(task.Priorities, t.Priority); at >= 0 {
-		return at
-	}
-	return len(task.Priorities)
 }
 
 func numbersText(list []int) string {
@@ -400,9 +438,9 @@ func newTaskShowCmd(app *App) *cobra.Command {
 			if asJSON {
 				return printJSON(app.Out, struct {
 					Task       taskDoc        `json:"task"`
-					Phases     []task.Phase   `json:"phases"`
+					Phases     []phaseDoc     `json:"phases"`
 					Operations []task.Outcome `json:"operations"`
-				}{taskView(t, b), phases, own})
+				}{taskView(t, b), phaseDocs(phases, own), own})
 			}
 			showTask(app.Out, app.Style(), taskView(t, b), b, phases, own)
 			return nil
@@ -410,6 +448,21 @@ func newTaskShowCmd(app *App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	return cmd
+}
+
+// phaseDoc is a phase with how long was worked at it.
+type phaseDoc struct {
+	task.Phase
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+func phaseDocs(phases []task.Phase, own []task.Outcome) []phaseDoc {
+	times := task.PhaseTimes(own)
+	out := []phaseDoc{}
+	for _, p := range phases {
+		out = append(out, phaseDoc{p, times[p.Number].Seconds()})
+	}
+	return out
 }
 
 func showTask(w io.Writer, style term.Style, t taskDoc, b *task.Board, phases []task.Phase, own []task.Outcome) {
@@ -431,16 +484,25 @@ func showTask(w io.Writer, style term.Style, t taskDoc, b *task.Board, phases []
 		line("depends on", numbersText(t.DependsOn))
 		line("waits for", numbersText(t.Waits))
 	}
-	if o := t.Operation; o != nil {
-		line("now", fmt.Sprintf("%s by %s since %s", o.Name, o.Session, o.Started.Local().Format("2006-01-02 15:04")))
+	for _, o := range t.Operations {
+		what := o.Name
+		if o.Phase > 0 {
+			what = fmt.Sprintf("%s phase %d", what, o.Phase)
+		}
+		line("now", fmt.Sprintf("%s by %s since %s", what, o.Session, o.Started.Local().Format("2006-01-02 15:04")))
 	}
 	for _, f := range slices.Concat(t.Research, t.Plans, []string{t.Summary}) {
 		if f != "" {
 			line("file", "specs/"+f)
 		}
 	}
+	times := task.PhaseTimes(own)
 	for _, p := range phases {
-		fmt.Fprintf(w, "  %-10s %d %s %s\n", "phase", p.Number, term.SafeLine(p.Title), style.Dim(p.Status.Marker()))
+		took := ""
+		if d := times[p.Number]; d > 0 {
+			took = " " + ago(d)
+		}
+		fmt.Fprintf(w, "  %-10s %d %s %s%s\n", "phase", p.Number, term.SafeLine(p.Title), style.Dim(p.Status.Marker()), took)
 	}
 	for _, o := range own {
 		what := o.Op

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/event"
 	"reprise/internal/redact"
 	"reprise/internal/task"
 	"reprise/internal/term"
@@ -225,12 +227,7 @@ func newTaskTodoCmd(app *App) *cobra.Command {
 			}
 			var gone []*task.Task
 			errDry := errors.New("dry run")
-			c.message = func(*task.Board) string {
-				if len(gone) == 0 {
-					return ""
-				}
-				return "todo: clean " + count(len(gone), "completed task")
-			}
+			c.message = func(*task.Board) string { return task.TodoMessage(gone) }
 			_, err := app.changeTasks(cmd.Context(), c, func(b *task.Board) (err error) {
 				if gone, err = b.Archive(only...); err == nil && dry {
 					return errDry
@@ -264,15 +261,12 @@ func newTaskErrorsCmd(app *App) *cobra.Command {
 	var c taskChange
 	cmd := &cobra.Command{
 		Use: "errors", Args: cobra.NoArgs, Short: "What went wrong, by kind and cause; whether fixes held; a task that fixes it",
-		Long: `Group what specs/errors.json holds by kind and cause: how often and since when, and
-whether an earlier fix held. With --fix make a task whose plan has a phase for each
+		Long: `Draw what went wrong from the events of runs, checks, the loop and hooks into
+specs/errors.json, and group what that holds by kind and cause: how often and since when,
+and whether an earlier fix held. With --fix make a task whose plan has a phase for each
 cause that is not fixed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := app.loadTasks(cmd.Context())
-			if err != nil {
-				return err
-			}
-			l, err := b.Failures()
+			l, err := app.drawnFailures(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -283,21 +277,13 @@ cause that is not fixed.`,
 				}
 				return printErrors(app, groups)
 			}
-			open := slices.DeleteFunc(slices.Clone(groups), func(g task.Group) bool { return g.FixStatus == task.Fixed || g.FixStatus == task.FixBegun })
+			open := task.OpenGroups(groups)
 			if len(open) == 0 {
 				fmt.Fprintln(app.Out, "nothing is left to fix")
 				return nil
 			}
 			var made *task.Task
-			c.message = func(*task.Board) string {
-				n, kind := 0, open[0].Type
-				for _, g := range open {
-					if n += g.Count; g.Type != kind {
-						kind = ""
-					}
-				}
-				return fmt.Sprintf("errors: create fix plan for %d %s (task %d)", n, strings.TrimSpace(kind+" errors"), made.Number)
-			}
+			c.message = func(*task.Board) string { return task.FixMessage(open, made.Number) }
 			if _, err := app.changeTasks(cmd.Context(), c, func(b *task.Board) (err error) { made, err = b.FixPlan(open); return err }); err != nil {
 				return err
 			}
@@ -311,6 +297,59 @@ cause that is not fixed.`,
 	noCommit(cmd, &c.noCommit)
 	cmd.AddCommand(newTaskErrorsAddCmd(app))
 	return cmd
+}
+
+// drawnFailures are what errors.json holds, with the failures that events tell of since
+// it was looked at last. Where it cannot be written they are shown all the same.
+func (a *App) drawnFailures(ctx context.Context) (*task.Failures, error) {
+	store, _, err := a.Tasks()
+	if err != nil {
+		return nil, err
+	}
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	b, err := store.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := b.Failures()
+	if err != nil {
+		return nil, err
+	}
+	var list []event.Event
+	for e, err := range event.ReadSince(home.EventsDir(), l.DrawFrom(a.Now())) {
+		if err != nil {
+			fmt.Fprintf(a.Err, "note: %v\n", err)
+			continue
+		}
+		if e.Project == "" || e.Project == home.Project.Name {
+			list = append(list, e)
+		}
+	}
+	events := func(yield func(event.Event, error) bool) {
+		for _, e := range list {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	if n, err := l.Draw(events, a.Now()); err != nil || n == 0 {
+		return l, err
+	}
+	_, err = store.Change(ctx, func(b *task.Board) error {
+		fresh, err := b.Failures()
+		if err == nil {
+			_, err = fresh.Draw(events, a.Now())
+			l = fresh
+		}
+		return err
+	})
+	if err != nil {
+		fmt.Fprintf(a.Err, "note: what events tell of is shown, and not kept: %v\n", err)
+	}
+	return l, nil
 }
 
 func newTaskErrorsAddCmd(app *App) *cobra.Command {

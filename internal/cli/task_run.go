@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type flowFlags struct {
 	timeout              time.Duration
 	noCommit, noVerify   bool
 	asJSON               bool
+	parallel             int // phases and tasks side by side; 0 or 1: one after the other
 }
 
 func (f *flowFlags) add(cmd *cobra.Command) {
@@ -35,7 +37,7 @@ func (f *flowFlags) add(cmd *cobra.Command) {
 }
 
 // taskFlow is the work at tasks of the project around the working directory.
-func (a *App) taskFlow(f flowFlags) (*task.Flow, error) {
+func (a *App) taskFlow(ctx context.Context, f flowFlags) (*task.Flow, error) {
 	store, project, err := a.Tasks()
 	if err != nil {
 		return nil, err
@@ -51,12 +53,22 @@ func (a *App) taskFlow(f flowFlags) (*task.Flow, error) {
 	if err != nil {
 		return nil, err
 	}
+	routes, servers, err := a.taskRoutes(home)
+	if err != nil {
+		return nil, err
+	}
 	flow := &task.Flow{
-		Store: store, Root: project.Main, Runs: runs, Now: a.Env.Now, Routes: task.Routes(),
+		Store: store, Root: project.Main, Runs: runs, Now: a.Env.Now, Routes: routes, Server: servers,
 		Client: f.agent, Model: f.model, Tools: home.Settings.Loop.AllowedTools, Timeout: f.timeout,
-		From:    task.ParsePath(a.Env.Get(task.PathVar)),
-		Changed: func(ctx context.Context, b *task.Board) { a.tasksChanged(ctx, project.Name, b.Changes) },
-		Say:     func(format string, args ...any) { fmt.Fprintln(a.Err, term.SafeLine(fmt.Sprintf(format, args...))) },
+		From:     task.ParsePath(a.Env.Get(task.PathVar)),
+		Changed:  func(ctx context.Context, b *task.Board) { a.tasksChanged(ctx, project.Name, b.Changes) },
+		Say:      func(format string, args ...any) { fmt.Fprintln(a.Err, term.SafeLine(fmt.Sprintf(format, args...))) },
+		Prebuild: a.prebuild,
+	}
+	worker := a.newWorker(home)
+	flow.Configure = func(r *run.Request) error {
+		r.Client = cmp.Or(r.Client, home.Settings.SubAgent.Agent)
+		return worker.configure(r)
 	}
 	if f.script != "" {
 		flow.Script = a.abs(f.script)
@@ -65,19 +77,24 @@ func (a *App) taskFlow(f flowFlags) (*task.Flow, error) {
 		}
 	}
 	if !f.noCommit {
-		flow.Commit = func(ctx context.Context, message string, files []string) {
-			a.commitTasks(ctx, store, project, message, files)
+		flow.Commit = func(ctx context.Context, dir, message string, files []string) {
+			a.commitTasks(ctx, store, dir, message, files)
 		}
 	}
 	if !f.noVerify {
 		flow.Verify = a.verifyPhase
+	}
+	if f.parallel > 1 {
+		if flow.Places, err = a.taskPlaces(ctx, home, f.noVerify); err != nil {
+			return nil, err
+		}
 	}
 	return flow, nil
 }
 
 // verifyPhase runs the project's checks after a phase. Where there are none, or none
 // that the user approved, nothing is said to have failed.
-func (a *App) verifyPhase(ctx context.Context, profile string) (string, error) {
+func (a *App) verifyPhase(ctx context.Context, dir, profile string) (string, error) {
 	home, trust, wishes, err := verifyAsked(a, profile)
 	if errors.Is(err, verify.ErrNoChecks) {
 		return "", nil
@@ -88,7 +105,7 @@ func (a *App) verifyPhase(ctx context.Context, profile string) (string, error) {
 	if !trust.Approved {
 		return "", notTrusted(home)
 	}
-	v, err := verify.New(ctx, a.verifyOptions(home, trust, home.Project.Main))
+	v, err := verify.New(ctx, a.verifyOptions(home, trust, dir))
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +135,7 @@ func stepCommand(app *App, use, short string, do func(ctx context.Context, f *ta
 			if err != nil {
 				return err
 			}
-			flow, err := app.taskFlow(f)
+			flow, err := app.taskFlow(cmd.Context(), f)
 			if err != nil {
 				return err
 			}
@@ -161,37 +178,90 @@ func newTaskReviseCmd(app *App) *cobra.Command {
 func newTaskImplementCmd(app *App) *cobra.Command {
 	var f flowFlags
 	var phase int
-	var all bool
+	var all, parallel bool
 	cmd := &cobra.Command{
 		Use: "implement N", Args: cobra.ExactArgs(1), Short: "Have an agent carry out the next phase of a task's plan, or all of them",
 		Long: `Have an agent carry out the first phase of the plan of task N that is not completed,
 check the project after it (` + "`reprise verify`" + `), and commit what it changed. With
---all-phases go on until one is not completed. What was left in the middle is taken up
-where it was left.`,
+--all-phases go on until one is not completed. With --parallel phases that do not wait for
+each other (a plan says so) are worked at side by side, each in a worktree of its own, and
+brought back one after the other, with the checks run on the merge. What was left in the
+middle is taken up where it was left.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := taskNumber(args[0])
 			if err != nil {
 				return err
 			}
-			flow, err := app.taskFlow(f)
+			if f.parallel, err = app.sideBySide(parallel); err != nil {
+				return err
+			}
+			flow, err := app.taskFlow(cmd.Context(), f)
 			if err != nil {
 				return err
 			}
-			list, err := flow.Implement(cmd.Context(), n, phase, all)
-			if err != nil && len(list) == 0 {
-				return flowError(err)
+			var list []task.StepResult
+			if parallel {
+				list, err = flow.Phases(cmd.Context(), n, f.parallel)
+			} else {
+				list, err = flow.Implement(cmd.Context(), n, phase, all)
 			}
-			if serr := app.showSteps(list, f.asJSON); err == nil {
-				return serr
-			}
-			return flowError(err)
+			return app.showFlow(list, err, f.asJSON)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&phase, "phase", 0, "only this `PHASE`")
 	cmd.Flags().BoolVar(&all, "all-phases", false, "go on with the phases after it")
 	cmd.Flags().BoolVar(&f.noVerify, "no-verify", false, "do not run the project's checks after a phase")
+	cmd.Flags().BoolVar(&parallel, "parallel", false, "all phases, those that do not wait for each other side by side (tasks.parallel of them)")
 	cmd.MarkFlagsMutuallyExclusive("phase", "all-phases")
+	cmd.MarkFlagsMutuallyExclusive("phase", "parallel")
+	return cmd
+}
+
+// sideBySide is how many phases or tasks are worked at at once.
+func (a *App) sideBySide(parallel bool) (int, error) {
+	if !parallel {
+		return 1, nil
+	}
+	home, err := a.Home()
+	if err != nil {
+		return 0, err
+	}
+	return home.Settings.Tasks.Parallel, nil
+}
+
+// showFlow says how steps went, and what kept further ones from being begun.
+func (a *App) showFlow(list []task.StepResult, err error, asJSON bool) error {
+	if err != nil && len(list) == 0 {
+		return flowError(err)
+	}
+	serr := a.showSteps(list, asJSON)
+	if err == nil {
+		return serr
+	}
+	return flowError(err)
+}
+
+func newTaskReviewCmd(app *App) *cobra.Command {
+	var f flowFlags
+	cmd := &cobra.Command{
+		Use: "review [SCOPE]", Short: "Have an agent look through the project, and make tasks of what it finds",
+		Long: `Have an agent look through the project, or what of it SCOPE names (a directory, a
+subject), and file its report as specs/reviews/review-NNN.md. Each finding becomes a task
+of its severity, unless there is one of that name already.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flow, err := app.taskFlow(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			r, err := flow.Review(cmd.Context(), strings.Join(args, " "))
+			if err != nil {
+				return flowError(err)
+			}
+			return app.showSteps([]task.StepResult{r}, f.asJSON)
+		},
+	}
+	f.add(cmd)
 	return cmd
 }
 
@@ -231,7 +301,10 @@ func (a *App) showSteps(list []task.StepResult, asJSON bool) error {
 		if r.Status == "completed" {
 			colour = style.Green
 		}
-		fmt.Fprintf(a.Out, "task %d: %s %s", r.Number, what, colour(r.Status))
+		if r.Number > 0 {
+			what = fmt.Sprintf("task %d: %s", r.Number, what)
+		}
+		fmt.Fprintf(a.Out, "%s %s", what, colour(r.Status))
 		if r.Reason != "" {
 			fmt.Fprintf(a.Out, ": %s", term.SafeLine(r.Reason))
 		}
@@ -242,6 +315,9 @@ func (a *App) showSteps(list []task.StepResult, asJSON bool) error {
 		}
 		for _, f := range r.Files {
 			fmt.Fprintf(a.Out, "  %s\n", term.SafeLine(f))
+		}
+		if len(r.Made) > 0 {
+			fmt.Fprintf(a.Out, "  tasks: %s\n", numbersText(r.Made))
 		}
 		if r.Next != "" {
 			fmt.Fprintf(a.Out, "  next: %s\n", term.SafeLine(r.Next))

@@ -78,6 +78,12 @@ type Deps struct {
 	// StateAccess is what this server's program may do with it.
 	State       StateService
 	StateAccess memory.Access
+	// Loop is the loop that started this session; nil: none did.
+	Loop LoopService
+	// Tasks are the project's; nil outside any. TaskAccess is what this server's program
+	// may do with them: a run does what it was started for, and moves no task.
+	Tasks      TaskService
+	TaskAccess memory.Access
 	// Projects are the other projects that there are, named where a search finds
 	// nothing: the name of the one that is worked in may be misspelt. nil = none.
 	Projects func() []string

@@ -33,7 +33,7 @@ func TestToolsets(t *testing.T) {
 		{"all", false, memory.NoAccess, "spawn_agent check_agent cancel_agent list_agents"},
 		{"all", false, memory.FullAccess, "spawn_agent check_agent cancel_agent list_agents memory_search memory_read append_file create_memory_block update_memory_block append_episodic_log"},
 	} {
-		tools, err := choose(Deps{Toolsets: ParseToolsets(c.sets), ReadOnly: c.read, MemoryAccess: c.access, StateAccess: memory.NoAccess})
+		tools, err := choose(Deps{Toolsets: ParseToolsets(c.sets), ReadOnly: c.read, MemoryAccess: c.access, StateAccess: memory.NoAccess, TaskAccess: memory.NoAccess})
 		if err != nil {
 			t.Fatal(err)
 		}

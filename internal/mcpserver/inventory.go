@@ -15,10 +15,14 @@ const (
 	ToolsetRuns   = "runs"
 	ToolsetMemory = "memory"
 	ToolsetState  = "state"
+	ToolsetTasks  = "tasks"
+	ToolsetLoop   = "loop" // only in a session that the loop started
 )
 
 // Toolsets are the names that --toolsets takes, beside default and all.
-func Toolsets() []string { return []string{ToolsetRuns, ToolsetMemory, ToolsetState} }
+func Toolsets() []string {
+	return []string{ToolsetRuns, ToolsetMemory, ToolsetState, ToolsetLoop, ToolsetTasks}
+}
 
 // tool is one line of the inventory: what clients see, which toolset it
 // belongs to, and what it does.
@@ -41,7 +45,7 @@ type tool struct {
 
 // inventory is every tool there is. The order is the order of the list.
 func inventory() []tool {
-	return slices.Concat(mainTools(), stateTools())
+	return slices.Concat(mainTools(), stateTools(), loopTools(), taskTools())
 }
 
 func mainTools() []tool {
@@ -125,6 +129,12 @@ func (t tool) allowed(d Deps) bool {
 		access = d.MemoryAccess
 	case ToolsetState:
 		access = d.StateAccess
+	case ToolsetTasks:
+		access = d.TaskAccess
+	case ToolsetLoop:
+		if d.Loop == nil {
+			access = memory.NoAccess
+		}
 	}
 	return access == memory.FullAccess || access == memory.ReadAccess && t.reads
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/memory"
+	"reprise/internal/task"
 )
 
 // A call that each tool takes, as it is on the wire.
@@ -41,8 +42,25 @@ func validCalls(dir string) map[string]map[string]any {
 		"state_checkpoint":    {"name": "n", "message": "m"},
 		"state_note":          {"name": "n", "text": "t"},
 		"state_artifact":      {"name": "n.md", "text": "t"},
+		"loop_ask":            {"question": "q", "broken": true},
+		"loop_progress":       {"steps_completed": 1, "steps_total": 2, "current_step": "s"},
+		"task_list":           {"status": []string{"planned"}, "all": true},
+		"task_show":           {"number": 1},
+		"task_new":            {"title": "t", "body": "b", "priority": "high", "language": "go", "effort": "1 h", "depends_on": []string{"1"}},
+		"task_set":            {"number": 1, "status": "blocked", "reason": "r"},
+		"task_begin":          {"operation": "research", "number": 1, "focus": "f"},
+		"task_finish":         {"session_id": "sess_1_abcdef", "answer": "a"},
+		"task_cancel":         {"session_id": "sess_1_abcdef", "reason": "r", "status": "failed"},
+		"task_todo":           {"numbers": []string{"1"}},
+		"task_errors":         {"types": []string{"timeout"}, "fix": true},
 	}
 }
+
+// fakeLoop stands in for the loop that started a session.
+type fakeLoop struct{}
+
+func (fakeLoop) Ask(string, bool) error          { return nil }
+func (fakeLoop) Progress(int, int, string) error { return nil }
 
 // replacement is the second form of update_memory_block.
 func replacement() map[string]any {
@@ -56,13 +74,16 @@ func replacement() map[string]any {
 func TestEveryParameterIsChecked(t *testing.T) {
 	t.Parallel()
 	f := &fakeState{}
-	w := newWorld(t, func(d *Deps) { inProject(f)(d); d.Toolsets = []string{"all"} })
+	w := newWorld(t, func(d *Deps) { inProject(f)(d); d.Toolsets, d.Loop = []string{"all"}, fakeLoop{} })
 	dir := t.TempDir()
 	calls := validCalls(dir)
 	checked := 0
 	for _, tl := range inventory() {
 		for _, p := range tl.params {
 			base := calls[tl.name]
+			if p.name == "phase" {
+				base = mapWith(base, "phase")
+			}
 			if _, ok := base[p.name]; !ok && tl.name == "state_handoff" {
 				base = map[string]any{"accept": "e-1"}
 			} else if !ok {
@@ -196,7 +217,22 @@ func encodeWith(t *testing.T, base map[string]any, name, raw string) json.RawMes
 func TestValidCallsAreTaken(t *testing.T) {
 	t.Parallel()
 	for name, c := range validCalls(t.TempDir()) {
-		w := newWorld(t, func(d *Deps) { inProject(&fakeState{})(d); d.Toolsets = []string{"all"} })
+		if name == "task_finish" || name == "task_cancel" || name == "task_todo" {
+			continue // they need a step that was begun, or a task that has ended: TestTaskTools
+		}
+		tasks := newDesk(t)
+		if _, err := tasks.Store.Change(t.Context(), func(b *task.Board) error {
+			title := "First"
+			_, err := b.Add(task.Draft{Title: &title})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, func(d *Deps) {
+			inProject(&fakeState{})(d)
+			withTasks(tasks)(d)
+			d.Toolsets, d.Loop = []string{"all"}, fakeLoop{}
+		})
 		w.good(t.Context(), "spawn_agent", map[string]any{"task": "fail first"}) // run-aaaaaaaaab
 		w.good(t.Context(), name, c)
 	}
@@ -214,7 +250,7 @@ func TestValidCallsAreTaken(t *testing.T) {
 // Arguments that are no object, and parameters that do not exist.
 func TestArgumentsAsAWhole(t *testing.T) {
 	f := &fakeState{}
-	w := newWorld(t, func(d *Deps) { inProject(f)(d); d.Toolsets = []string{"all"} })
+	w := newWorld(t, func(d *Deps) { inProject(f)(d); d.Toolsets, d.Loop = []string{"all"}, fakeLoop{} })
 	for _, tl := range inventory() {
 		for _, raw := range []string{`[]`, `"x"`, `7`, `true`} {
 			if msg := w.bad(t.Context(), tl.name, json.RawMessage(raw)); !strings.Contains(msg, "object") {

@@ -138,3 +138,14 @@ func (b *Board) walk(dir string) ([]string, error) {
 	}
 	return out, nil
 }
+
+// TodoMessage is the subject of the commit that archives tasks, "" where there are none.
+func TodoMessage(gone []*Task) string {
+	switch len(gone) {
+	case 0:
+		return ""
+	case 1:
+		return "todo: clean 1 completed task"
+	}
+	return fmt.Sprintf("todo: clean %d completed tasks", len(gone))
+}

@@ -280,8 +280,8 @@ func (b *Board) Recover(n int) error {
 	}
 	to := t.Before
 	switch {
-	case t.Status == InProgress && t.Operation != nil:
-		to = t.Operation.From
+	case t.Status == InProgress && len(t.Operations) > 0:
+		to = t.Operations[0].From
 	case t.Status == Completed, t.Status == Partial && to == "":
 		to = Partial
 	case t.Status != Blocked && t.Status != Abandoned && t.Status != InProgress && t.Status != Partial:
@@ -290,7 +290,7 @@ func (b *Board) Recover(n int) error {
 	if to == "" {
 		to = NotStarted
 	}
-	t.Operation = nil
+	t.Operations = nil
 	b.set(t, to, "")
 	return nil
 }
@@ -474,4 +474,13 @@ func (b *Board) Waits(t *Task) []int {
 		}
 	}
 	return out
+}
+
+// SortByWork puts tasks in the order in which people look at them: what is being worked
+// on first, then what is next, the most urgent first.
+func SortByWork(list []*Task) {
+	order := []Status{InProgress, Partial, Planned, Researched, NotStarted, Blocked, Completed, Abandoned}
+	slices.SortStableFunc(list, func(a, b *Task) int {
+		return cmp.Or(slices.Index(order, a.Status)-slices.Index(order, b.Status), rankOf(a)-rankOf(b))
+	})
 }

@@ -27,6 +27,8 @@ func Timeouts(op string) time.Duration {
 		return time.Hour
 	case OpPlan, OpRevise:
 		return 30 * time.Minute
+	case OpReview:
+		return time.Hour
 	case OpImplement:
 		return 2 * time.Hour
 	}
@@ -141,12 +143,14 @@ var session = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // ParseReturn reads an agent's last words: a JSON object, alone, in a fence, or behind
 // other words. The error says what is amiss, for the agent to mend.
-func ParseReturn(text string, d Delegation, root string) (Return, error) {
+// roots are the directories in which files that it names may lie; relative names are
+// looked for in the first.
+func ParseReturn(text string, d Delegation, roots ...string) (Return, error) {
 	r, err := findReturn(text)
 	if err != nil {
 		return Return{}, err
 	}
-	return r, r.check(d, root)
+	return r, r.check(d, roots)
 }
 
 func findReturn(text string) (Return, error) {
@@ -171,7 +175,7 @@ func findReturn(text string) (Return, error) {
 	return Return{}, first
 }
 
-func (r Return) check(d Delegation, root string) error {
+func (r Return) check(d Delegation, roots []string) error {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	if !slices.Contains([]string{"completed", "failed", "partial", "blocked"}, r.Status) {
@@ -190,7 +194,13 @@ func (r Return) check(d Delegation, root string) error {
 		say("metadata.session_id is %s, which is another session's: this one is %s", r.Metadata.Session, d.Session)
 	}
 	for _, a := range r.Artifacts {
-		if err := Inside(root, a); err != nil {
+		err := Inside(roots[0], a)
+		for _, root := range roots[1:] {
+			if err != nil && filepath.IsAbs(filepath.FromSlash(a)) {
+				err = Inside(root, a)
+			}
+		}
+		if err != nil {
 			say("%v", err)
 		}
 	}

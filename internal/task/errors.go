@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/internal/learn/sign"
+	"reprise/internal/redact"
 )
 
 // errorsFile is below specs/; its schema is the one of the first tools that kept
@@ -178,7 +179,7 @@ const maxMessage = 2000
 // Record notes a failure: as another time of one that is known, or as a new one. A
 // failure that comes again after its fix says that the fix did not hold.
 func (l *Failures) Record(f Failure, now time.Time) *Failure {
-	f.Message = sign.Clip(oneLine(f.Message), maxMessage)
+	f.Message, _ = redact.New().String(sign.Clip(oneLine(f.Message), maxMessage)) // errors.json is committed
 	if f.Timestamp.IsZero() {
 		f.Timestamp = now
 	}
@@ -360,4 +361,20 @@ func fixPlan(t *Task, groups []Group) []byte {
 		fmt.Fprintf(&b, "- done when: a test fails without the fix and passes with it\n")
 	}
 	return []byte(b.String())
+}
+
+// OpenGroups are those that are neither fixed nor about to be.
+func OpenGroups(groups []Group) []Group {
+	return slices.DeleteFunc(slices.Clone(groups), func(g Group) bool { return g.FixStatus == Fixed || g.FixStatus == FixBegun })
+}
+
+// FixMessage is the subject of the commit of a plan that is to end groups of failures.
+func FixMessage(groups []Group, number int) string {
+	n, kind := 0, groups[0].Type
+	for _, g := range groups {
+		if n += g.Count; g.Type != kind {
+			kind = ""
+		}
+	}
+	return fmt.Sprintf("errors: create fix plan for %d %s (task %d)", n, strings.TrimSpace(kind+" errors"), number)
 }

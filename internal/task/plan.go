@@ -112,11 +112,7 @@ func (ph *Phase) links() {
 		}
 	}
 	if m := re.files.FindStringSubmatch(ph.Text); m != nil {
-		for _, name := range strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ';' }) {
-			if name = strings.Trim(strings.TrimSpace(name), "`"); name != "" {
-				ph.Files = append(ph.Files, name)
-			}
-		}
+		ph.Files = filesOf(m[1])
 	}
 }
 

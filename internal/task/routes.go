@@ -1,8 +1,15 @@
 package task
 
-import "cmp"
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 
-// Route is who works at tasks of a language.
+	"reprise/internal/config"
+)
+
+// Route is who works at tasks of a language, and how.
 type Route struct {
 	Language string
 	Client   string            // "" = the settings' default
@@ -12,13 +19,22 @@ type Route struct {
 	Servers  []string          // MCP servers that it should have, such as lean-lsp
 	// Guidance is what an agent of that language is told beside its step.
 	Guidance string
+	Tools    []string // that need no approval; nil = the flow's
+	Env      []string // NAME=value
+	// Concurrent is how many phases may be worked at at once, Turns and BudgetUSD bound
+	// one run; 0 is no limit.
+	Concurrent, Turns int
+	BudgetUSD         float64
+	Prebuild          config.Check // what runs before the work at a phase
 }
 
 // Routes are those that are shipped. Any other language is worked at as "general".
 func Routes() map[string]Route {
-	general := map[string]string{OpResearch: "researcher", OpPlan: "planner", OpRevise: "planner", OpImplement: "implementer", "review": "reviewer", "errors": "error-analyst"}
+	general := map[string]string{OpResearch: "researcher", OpPlan: "planner", OpRevise: "planner", OpImplement: "implementer", OpReview: "reviewer", "errors": "error-analyst"}
 	named := func(prefix string) map[string]string {
-		return map[string]string{OpResearch: prefix + "-research-agent", OpPlan: "planner", OpRevise: "planner", OpImplement: prefix + "-implementation-agent", "review": "reviewer", "errors": "error-analyst"}
+		own := maps.Clone(general)
+		own[OpResearch], own[OpImplement] = prefix+"-research-agent", prefix+"-implementation-agent"
+		return own
 	}
 	out := map[string]Route{}
 	for _, r := range []Route{
@@ -29,11 +45,59 @@ func Routes() map[string]Route {
 		{Language: "typescript", Agents: general, Guidance: "Use the scripts of package.json to check types, lint and test; keep the lockfile as it is."},
 		{Language: "rust", Agents: general, Guidance: "Run cargo fmt, clippy and the tests of the crates you touch."},
 		{Language: "latex", Agents: named("latex"), Guidance: "Build the document twice and read the log: no undefined reference, no overfull box that was not there."},
-		{Language: "lean", Agents: named("lean"), Servers: []string{"lean-lsp"}, Guidance: "Ask lean-lsp for goals and diagnostics after each step; leave no sorry behind. Without that server build with lake and say so."},
+		{Language: "lean", Agents: named("lean"), Servers: []string{"lean-lsp"}, Guidance: "Ask lean-lsp for goals and diagnostics after each step; leave no sorry behind. For what the library has, use its search tools (local search, Loogle, LeanSearch), and the web where they find nothing."},
 	} {
 		out[r.Language] = r
 	}
 	return out
+}
+
+// Routed are the shipped routes with what the user's settings and an approved project
+// say of them. What neither says stays. A label that is no shipped language is a
+// language of its own, worked at as general where it says nothing.
+// tools are those that need no approval where nothing is said of them.
+func Routed(tools []string, user, project []config.Route) map[string]Route {
+	out := Routes()
+	for _, list := range [][]config.Route{user, project} {
+		for _, r := range list {
+			name := strings.ToLower(r.Label)
+			if _, known := out[name]; !known {
+				own := out[DefaultLanguage]
+				own.Language = name
+				out[name] = own
+			}
+		}
+	}
+	for name, r := range out {
+		said := config.RouteOf(config.Route{Tools: tools}, user, project, []string{name})
+		out[name] = r.with(said)
+	}
+	return out
+}
+
+// with is the route with what settings say of it.
+func (r Route) with(said config.Route) Route {
+	r.Client, r.Model = cmp.Or(said.Client, r.Client), cmp.Or(said.Model, r.Model)
+	r.Turns, r.BudgetUSD, r.Tools = said.Turns, said.BudgetUSD, said.Tools
+	w := said.Work
+	if len(w.Agents) > 0 {
+		r.Agents = maps.Clone(r.Agents)
+		maps.Copy(r.Agents, w.Agents)
+	}
+	if w.Servers != nil {
+		r.Servers = nil
+		for _, s := range w.Servers {
+			r.Servers = append(r.Servers, s.Name)
+		}
+	}
+	if w.Prompt != "" {
+		r.Guidance = strings.TrimSpace(r.Guidance + "\n\n" + w.Prompt)
+	}
+	r.Verify, r.Concurrent, r.Prebuild, r.Env = w.Verify, w.Concurrent, w.Prebuild, slices.Clone(w.Env)
+	if r.Verify == "auto" {
+		r.Verify = ""
+	}
+	return r
 }
 
 // RouteOf is the route of a language among routes.

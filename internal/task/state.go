@@ -50,7 +50,7 @@ type Task struct {
 	Before Status `json:"status_before,omitempty"`
 	Reason string `json:"reason,omitempty"` // why it is blocked, partial or abandoned
 
-	Operation *Operation `json:"operation,omitempty"` // what is being done to it now
+	Operations []*Operation `json:"operations,omitempty"` // what is being done to it now: one step, or phases side by side
 
 	Research []string `json:"research,omitempty"` // paths below specs/, the latest last
 	Plans    []string `json:"plans,omitempty"`
@@ -61,22 +61,65 @@ type Task struct {
 
 // Operation is a step of a task's work that somebody has begun.
 type Operation struct {
-	Name    string    `json:"name"`    // "research", "plan", "implement"
+	Name    string    `json:"name"`    // "research", "plan", "revise", "implement", "review"
 	Session string    `json:"session"` // sess_…, of the delegation
 	Started time.Time `json:"started"`
 	// From is the status that the task goes back to when the step comes to nothing.
-	From  Status `json:"from"`
+	From  Status `json:"from,omitempty"`
 	Phase int    `json:"phase,omitempty"`
+	// Agent does it, and Path is through whom it came to that one, outermost first.
+	Agent string   `json:"agent,omitempty"`
+	Path  []string `json:"path,omitempty"`
+	Focus string   `json:"focus,omitempty"`
+	// Artifact is the file below specs/ that the agent is to write.
+	Artifact string `json:"artifact,omitempty"`
+	// Place is the checkout that it works in, "" for the main one.
+	Place string `json:"place,omitempty"`
+	// By is on whose behalf: "client:SESSION" or "item:ID" of the queue.
+	By string `json:"by,omitempty"`
+	// Until is when it is out of time; who has no process that can be looked for is
+	// taken for gone then.
+	Until time.Time `json:"until,omitzero"`
+	// Mended says that one answer in a wrong form was refused.
+	Mended bool `json:"mended,omitempty"`
 	// Owner is the process that began it and Run the agent's, for who asks whether
 	// they are still there.
 	Owner *proc.ID `json:"owner,omitempty"`
 	Run   string   `json:"run,omitempty"`
 }
 
+// Op is the operation of a session, nil where that works at something else.
+func (t *Task) Op(session string) *Operation {
+	for _, o := range t.Operations {
+		if o.Session == session {
+			return o
+		}
+	}
+	return nil
+}
+
+// opAt is the operation on a phase; of phase 0, on the task as a whole.
+func (t *Task) opAt(phase int) *Operation {
+	for _, o := range t.Operations {
+		if o.Phase == phase {
+			return o
+		}
+	}
+	return nil
+}
+
+func (t *Task) dropOp(session string) {
+	t.Operations = slices.DeleteFunc(t.Operations, func(o *Operation) bool { return o.Session == session })
+	if len(t.Operations) == 0 {
+		t.Operations = nil
+	}
+}
+
 // State is state.json.
 type State struct {
-	Next  int // the next number to be given; never given before
-	Tasks map[int]*Task
+	Next    int // the next number to be given; never given before
+	Tasks   map[int]*Task
+	Reviews []*Review // the latest last
 
 	extra map[string]json.RawMessage // what other programs keep there
 }
@@ -138,7 +181,7 @@ func knownTask() map[string]bool {
 	return map[string]bool{
 		"title": true, "slug": true, "status": true, "priority": true, "language": true, "effort": true,
 		"effort_hours": true, "depends_on": true, "created": true, "started": true, "completed": true,
-		"abandoned": true, "updated": true, "status_before": true, "reason": true, "operation": true,
+		"abandoned": true, "updated": true, "status_before": true, "reason": true, "operations": true,
 		"research": true, "plans": true, "summary": true,
 	}
 }
@@ -151,9 +194,10 @@ func ParseState(data []byte) (*State, error) {
 		return s, nil
 	}
 	var f struct {
-		V     int              `json:"v"`
-		Next  int              `json:"next_number"`
-		Tasks map[string]*Task `json:"tasks"`
+		V       int              `json:"v"`
+		Next    int              `json:"next_number"`
+		Tasks   map[string]*Task `json:"tasks"`
+		Reviews []*Review        `json:"reviews"`
 	}
 	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &f); err != nil {
 		return nil, fmt.Errorf("%w: %w%s", ErrDamaged, err, where(data, err))
@@ -179,7 +223,13 @@ func ParseState(data []byte) (*State, error) {
 		s.Next = max(s.Next, n+1)
 	}
 	s.Next = max(s.Next, f.Next)
-	if err := unknown(data, map[string]bool{"v": true, "next_number": true, "tasks": true}, &s.extra); err != nil {
+	for _, r := range f.Reviews {
+		if r == nil || r.Number < 1 {
+			return nil, fmt.Errorf("%w: a review without a number", ErrDamaged)
+		}
+		s.Reviews = append(s.Reviews, r)
+	}
+	if err := unknown(data, map[string]bool{"v": true, "next_number": true, "tasks": true, "reviews": true}, &s.extra); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return s, nil
@@ -219,7 +269,15 @@ func (s *State) Bytes() ([]byte, error) {
 		}
 		fmt.Fprintf(&b, `"%d":%s`, n, data)
 	}
-	b.WriteString("}}")
+	b.WriteByte('}')
+	if len(s.Reviews) > 0 {
+		list, err := json.Marshal(s.Reviews)
+		if err != nil {
+			return nil, fmt.Errorf("write state.json: reviews: %w", err)
+		}
+		fmt.Fprintf(&b, `,"reviews":%s`, list)
+	}
+	b.WriteByte('}')
 	data := b.Bytes()
 	if len(s.extra) > 0 {
 		var err error

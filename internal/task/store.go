@@ -76,8 +76,8 @@ type Change struct {
 
 func (b *Board) changed(t *Task, c Change) {
 	c.Number, c.Title = t.Number, t.Title
-	if t.Operation != nil && c.Session == "" {
-		c.Operation, c.Session = t.Operation.Name, t.Operation.Session
+	if o := t.opAt(c.Phase); o != nil && c.Session == "" {
+		c.Operation, c.Session = o.Name, o.Session
 	}
 	c.ByHand = c.ByHand || b.taking
 	b.Changes = append(b.Changes, c)
@@ -281,9 +281,11 @@ func (b *Board) Write(name string, data []byte) { b.writes[name] = data }
 // Files are the names, relative to the project's root and with slashes, of what this
 // Board changed: the list, and what belongs to it.
 func (b *Board) Files() []string {
-	out := []string{path.Join(specsDir, todoFile), path.Join(specsDir, stateFile)}
+	out := []string{path.Join(specsDir, todoFile), path.Join(specsDir, stateFile), path.Join(specsDir, errorsFile)}
 	for _, name := range slices.Sorted(maps.Keys(b.writes)) {
-		out = append(out, path.Join(specsDir, name))
+		if name != errorsFile {
+			out = append(out, path.Join(specsDir, name))
+		}
 	}
 	return out
 }

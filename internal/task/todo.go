@@ -151,6 +151,7 @@ func (s *Section) readFields(f *mdfile.File) {
 	s.after = s.text
 	nl := lineEnd(f)
 	line := s.Line + bytes.Count(src[s.head:s.text], []byte{nl})
+	apart := false // there was a blank line behind a field: a list of something else may begin
 	for at := s.text; at < s.deep; {
 		stop := at + bytes.IndexByte(src[at:s.deep], nl) + 1
 		if stop == at {
@@ -158,12 +159,19 @@ func (s *Section) readFields(f *mdfile.File) {
 		}
 		text := strings.TrimRight(string(src[at:stop]), "\r\n")
 		m := patterns().field.FindStringSubmatchIndex(text)
+		name := ""
+		if m != nil {
+			name = strings.ToLower(strings.Join(strings.Fields(text[m[4]:m[5]]), " "))
+			name = cmp.Or(fieldAliases[name], name)
+		}
 		switch {
+		case apart && strings.TrimSpace(text) != "" && (m == nil || fieldRank(name) < 0):
+			return
 		case m != nil:
-			name := strings.ToLower(strings.Join(strings.Fields(text[m[4]:m[5]]), " "))
-			s.Fields = append(s.Fields, Field{Name: cmp.Or(fieldAliases[name], name), Value: text[m[6]:m[7]], Line: line, from: at + m[6], to: at + m[7]})
+			s.Fields = append(s.Fields, Field{Name: name, Value: text[m[6]:m[7]], Line: line, from: at + m[6], to: at + m[7]})
 			s.after, s.bullet = stop, text[m[2]:m[3]]
 		case strings.TrimSpace(text) == "":
+			apart = len(s.Fields) > 0
 		case isItem(text), len(s.Fields) > 0 && indented(text):
 			s.after = stop
 		default:

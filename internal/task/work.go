@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -17,49 +20,87 @@ const (
 	OpPlan      = "plan"
 	OpImplement = "implement"
 	OpRevise    = "revise"
+	OpReview    = "review"
 )
+
+// Operations are those that a task's work is made of.
+func Operations() []string { return []string{OpResearch, OpPlan, OpRevise, OpImplement} }
 
 // ErrOperation says that somebody else works at the task.
 var ErrOperation = errors.New("somebody works at it")
 
-// Begin starts an operation: the task is in progress, for the session that is named.
-// Going on with an operation of the same session changes nothing. Another one's is
-// refused unless takeOver is set, which is for those who know that it is dead.
-func (b *Board) Begin(n int, op, session string, takeOver bool) (*Task, error) {
+// Begin starts an operation: the task is in progress, for the session that want names.
+// Where that session, or somebody on the same behalf, works at the very step already,
+// it goes on with what it has. Other work at the task is refused, unless dead says that
+// nobody does it any more, or both are at phases that do not wait for each other.
+func (b *Board) Begin(n int, want Operation, dead func(*Operation) bool) (*Operation, error) {
 	t, err := b.Task(n)
 	if err != nil {
 		return nil, err
 	}
-	if o := t.Operation; o != nil && t.Status == InProgress {
-		if o.Session == session && o.Name == op {
-			return t, nil
-		}
-		if !takeOver {
+	if t.Status != InProgress {
+		t.Operations = nil // a person took it away from them
+	}
+	from := t.Status
+	if from == InProgress || from == Blocked {
+		from = cmp.Or(t.Before, b.rest(t))
+	}
+	for _, o := range slices.Clone(t.Operations) {
+		switch {
+		case o.Name == want.Name && o.Phase == want.Phase && (o.Session == want.Session || o.By != "" && o.By == want.By):
+			return o, nil
+		case dead != nil && dead(o):
+			from = o.From
+			t.dropOp(o.Session)
+		case o.Phase > 0 && want.Phase > 0 && o.Phase != want.Phase && b.besides(t, want.Phase):
+			from = o.From
+		default:
 			return nil, fmt.Errorf("%w: task %d: %s by %s since %s; `reprise task recover %d` takes it away from them", ErrOperation, n, o.Name, o.Session, stamp(&o.Started), n)
 		}
-		t.Operation = nil
-		b.set(t, o.From, "")
 	}
-	if waits := b.Waits(t); op == OpImplement && len(waits) > 0 {
-		return nil, fmt.Errorf("task %d waits for task %s", n, join(waits))
+	if waits := b.Waits(t); want.Name == OpImplement && len(waits) > 0 {
+		return nil, fmt.Errorf("task %d %w task %s", n, ErrWaits, join(waits))
 	}
 	if !t.Status.CanBecome(InProgress) {
 		return nil, &TransitionError{Number: n, From: t.Status, To: InProgress}
 	}
-	from := t.Status
-	if from == InProgress || from == Blocked {
-		from = cmp.Or(t.Before, NotStarted)
-	}
+	want.Started, want.From = b.now, from
+	t.Operations = append(t.Operations, &want)
 	b.set(t, InProgress, "")
-	t.Operation = &Operation{Name: op, Session: session, Started: b.now, From: from}
-	return t, nil
+	return &want, nil
+}
+
+// ErrWaits says that something comes before a task or a phase.
+var ErrWaits = errors.New("waits for")
+
+// besides reports whether a phase may be worked at while others are.
+func (b *Board) besides(t *Task, phase int) bool {
+	p, _, err := b.Plan(t)
+	return err == nil && slices.ContainsFunc(p.Ready(), func(ph *Phase) bool { return ph.Number == phase })
+}
+
+// rest is what a task is whose work stopped in the middle, by what there is of it.
+func (b *Board) rest(t *Task) Status {
+	p, _, err := b.Plan(t)
+	switch {
+	case err == nil && slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Status != NotStarted }):
+		return Partial
+	case len(t.Plans) > 0:
+		return Planned
+	case len(t.Research) > 0:
+		return Researched
+	}
+	return NotStarted
 }
 
 // Outcome is how an operation ended.
 type Outcome struct {
 	Op      string    `json:"operation"`
 	Session string    `json:"session,omitempty"`
-	Status  string    `json:"status"` // completed, partial, failed, blocked
+	Agent   string    `json:"agent,omitempty"`
+	Run     string    `json:"run,omitempty"`
+	By      string    `json:"by,omitempty"` // on whose behalf, see Operation
+	Status  string    `json:"status"`       // completed, partial, failed, blocked
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
 	Phase   int       `json:"phase,omitempty"`
@@ -75,7 +116,7 @@ func (b *Board) AddReport(n int, text []byte) (name string, err error) {
 	}
 	name = b.fresh(t, "reports", "research")
 	b.Write(name, text)
-	return name, b.adoptReport(t, name)
+	return name, b.adoptReport(t, t.opAt(0), name)
 }
 
 // AddPlan files a plan, as plans/implementation-NNN.md; an earlier one stays as it
@@ -87,7 +128,7 @@ func (b *Board) AddPlan(n int, text []byte) (name string, err error) {
 	}
 	name = b.fresh(t, "plans", "implementation")
 	b.Write(name, text)
-	if err := b.adoptPlan(t, name); err != nil {
+	if err := b.adoptPlan(t, t.opAt(0), name); err != nil {
 		delete(b.writes, name)
 		return "", err
 	}
@@ -182,13 +223,45 @@ func (b *Board) movePhase(n, phase int, to Status, reason string) (*Task, error)
 	case to == Blocked || to == Partial:
 		b.set(t, to, reason)
 	}
-	if t.Operation != nil && to == InProgress {
-		t.Operation.Phase = phase
-	}
 	if to == Completed {
-		b.end(t, "completed", phase, "", name)
+		b.end(t, t.opAt(phase), "completed", phase, "", name)
 	}
 	return t, nil
+}
+
+// endPhase ends the work of an operation at a phase. While others work at the task
+// it is in progress; then it is what the worst of its phases is.
+func (b *Board) endPhase(t *Task, o *Operation, status, reason string) error {
+	p, name, err := b.Plan(t)
+	if err != nil {
+		return err
+	}
+	to := Partial // of one that failed, too: something of it may be there
+	switch status {
+	case "completed":
+		to = Completed
+	case "blocked":
+		to = Blocked
+	}
+	if err := p.SetStatus(o.Phase, to); err != nil {
+		return err
+	}
+	b.Write(name, p.Bytes())
+	b.changed(t, Change{Op: "phase", Phase: o.Phase, To: to, Reason: oneLine(reason)})
+	b.end(t, o, status, o.Phase, reason, name)
+	if len(t.Operations) > 0 {
+		return nil
+	}
+	has := func(s Status) bool {
+		return slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Status == s })
+	}
+	switch {
+	case has(Blocked):
+		b.set(t, Blocked, reason)
+	case has(Partial):
+		b.set(t, Partial, reason)
+	}
+	return nil
 }
 
 // Complete ends a task, with a summary where there is one, and settles what it was
@@ -207,10 +280,9 @@ func (b *Board) Complete(n int, summary []byte) error {
 		t.Summary = name
 		b.link(t, "summary", name)
 	}
-	if t.Operation != nil && t.Operation.Phase == 0 {
-		b.end(t, "completed", 0, "")
+	for _, o := range slices.Clone(t.Operations) {
+		b.end(t, o, "completed", o.Phase, "")
 	}
-	t.Operation = nil
 	b.set(t, Completed, "")
 	l, err := b.Failures()
 	if err != nil {
@@ -223,25 +295,29 @@ func (b *Board) Complete(n int, summary []byte) error {
 // Stop ends an operation that did not come to its end. What was found stays; the
 // task is in progress no more: partial where something was done, else what it was
 // before.
-func (b *Board) Stop(n int, status, reason string) error {
+func (b *Board) Stop(n int, session, status, reason string) error {
 	t, err := b.Task(n)
 	if err != nil {
 		return err
 	}
-	from := NotStarted
-	if t.Operation != nil {
-		from = t.Operation.From
+	o := t.Op(session)
+	if o == nil {
+		return fmt.Errorf("%w: nobody of the session %s works at task %d", ErrOperation, session, n)
 	}
-	b.end(t, status, 0, reason)
+	if !slices.Contains([]string{"failed", "partial", "blocked"}, status) {
+		return fmt.Errorf("an operation ends completed, partial, failed or blocked, not %q", status)
+	}
+	if o.Phase > 0 {
+		return b.endPhase(t, o, status, reason)
+	}
+	b.end(t, o, status, 0, reason)
 	switch status {
 	case "blocked":
 		b.set(t, Blocked, reason)
 	case "partial":
 		b.set(t, Partial, reason)
-	case "failed":
-		b.set(t, from, "")
 	default:
-		return fmt.Errorf("an operation ends completed, partial, failed or blocked, not %q", status)
+		b.set(t, o.From, "")
 	}
 	return nil
 }
@@ -271,21 +347,19 @@ type ownState struct {
 	Operations []Outcome `json:"operations"`
 }
 
-// end notes in the task's folder how an operation went.
-func (b *Board) end(t *Task, status string, phase int, reason string, files ...string) {
-	o := Outcome{Status: status, Phase: phase, Reason: oneLine(reason), Files: files, Started: b.now, Ended: b.now}
-	if op := t.Operation; op != nil {
-		o.Op, o.Session, o.Started = op.Name, op.Session, op.Started
-	}
-	if phase == 0 {
-		t.Operation = nil
+// end notes in the task's folder how an operation went, which is then over. o is nil
+// for what a person did.
+func (b *Board) end(t *Task, o *Operation, status string, phase int, reason string, files ...string) {
+	out := Outcome{Status: status, Phase: phase, Reason: oneLine(reason), Files: files, Started: b.now, Ended: b.now}
+	if o != nil {
+		out.Op, out.Session, out.Agent, out.Run, out.By, out.Started = o.Name, o.Session, o.Agent, o.Run, o.By, o.Started
+		t.dropOp(o.Session)
 	}
 	own, err := b.Own(t)
 	if err != nil {
 		return // it is told by a check; what is noted there is no reason to stop
 	}
-	own = append(own, o)
-	data, err := json.MarshalIndent(ownState{V: 1, Number: t.Number, Operations: own}, "", "  ")
+	data, err := json.MarshalIndent(ownState{V: 1, Number: t.Number, Operations: append(own, out)}, "", "  ")
 	if err != nil {
 		return
 	}
@@ -333,4 +407,33 @@ func lower(title string) string {
 		return title
 	}
 	return strings.ToLower(word[:1]) + title[1:]
+}
+
+// Criterion is a box in a task's text: something that must hold before it is done.
+type Criterion struct {
+	Text string
+	Met  bool
+}
+
+var box = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ \t]*[-*+][ \t]+\[([ xX])\][ \t]+(.+?)[ \t]*$`) })
+
+// Criteria are the boxes in the text of a task, ticked or not.
+func (b *Board) Criteria(t *Task) []Criterion {
+	sec := b.Todo.Find(t.Number)
+	if sec == nil {
+		return nil
+	}
+	var out []Criterion
+	for line := range strings.Lines(b.Todo.Body(sec)) {
+		if m := box().FindStringSubmatch(strings.TrimRight(line, "\r\n")); m != nil {
+			out = append(out, Criterion{Text: m[2], Met: m[1] != " "})
+		}
+	}
+	return out
+}
+
+// LastPhase reports whether every other phase of a task's plan is completed.
+func (b *Board) LastPhase(t *Task, phase int) bool {
+	p, _, err := b.Plan(t)
+	return err == nil && !slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Number != phase && !ph.Status.Ended() })
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"reprise/internal/durable"
 )
 
 func refused(t *testing.T, s *Store, want string, fn func(*Board) error) {
@@ -24,10 +22,19 @@ func refused(t *testing.T, s *Store, want string, fn func(*Board) error) {
 }
 
 func TestResearchPlanImplement(t *testing.T) {
-	s := storeIn(t.TempDir(), durable.Disk{})
+	s := storeIn(t.TempDir(), unsynced())
 	change(t, s, add("Fix the login", "Later"))
 	begin := func(n int, op, session string) func(*Board) error {
-		return func(b *Board) error { _, err := b.Begin(n, op, session, false); return err }
+		return func(b *Board) error {
+			want := Operation{Name: op, Session: session}
+			if op == OpImplement {
+				if p, _, err := b.Plan(b.State.Tasks[n]); err == nil {
+					want.Phase = p.Next().Number
+				}
+			}
+			_, err := b.Begin(n, want, nil)
+			return err
+		}
 	}
 	phase := func(n int, to Status) func(*Board) error {
 		return func(b *Board) error { _, err := b.SetPhase(1, n, to, "why"); return err }
@@ -47,11 +54,12 @@ func TestResearchPlanImplement(t *testing.T) {
 	change(t, s, begin(1, OpImplement, "sess_3_cccccc"))
 	change(t, s, phase(1, InProgress))
 	change(t, s, phase(1, Completed))
+	change(t, s, begin(1, OpImplement, "sess_3_cccccc"))
 	change(t, s, phase(2, InProgress))
 	refused(t, s, "no phase 3", phase(3, Completed))
 
 	// Interrupted, taken away from who is dead, and gone on with at phase 2.
-	change(t, s, func(b *Board) error { return b.Stop(1, "partial", "timeout of 2 h") })
+	change(t, s, func(b *Board) error { return b.Stop(1, "sess_3_cccccc", "partial", "timeout of 2 h") })
 	if got := text(t, s, "TODO.md"); !strings.Contains(got, "[PARTIAL]") {
 		t.Error(got)
 	}
@@ -82,22 +90,22 @@ func TestResearchPlanImplement(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, err := b.Own(b.State.Tasks[1])
-	if err != nil || len(own) != 6 || own[0].Op != OpResearch || own[3].Status != "partial" || own[3].Reason != "timeout of 2 h" || own[5].Session != "sess_4_dddddd" {
+	if err != nil || len(own) != 5 || own[0].Op != OpResearch || own[3].Status != "partial" || own[3].Reason != "timeout of 2 h" || own[4].Session != "sess_4_dddddd" {
 		t.Errorf("%+v, %v", own, err)
 	}
-	if b.State.Tasks[1].Operation != nil {
+	if len(b.State.Tasks[1].Operations) > 0 {
 		t.Error("nobody works at it")
 	}
 	refused(t, s, "take it up again first", begin(1, OpPlan, "sess_5_eeeeee"))
 	change(t, s, begin(2, OpImplement, "sess_5_eeeeee"))
-	change(t, s, func(b *Board) error { return b.Stop(2, "failed", "no") })
+	change(t, s, func(b *Board) error { return b.Stop(2, "sess_5_eeeeee", "failed", "no") })
 	if b := change(t, s, func(b *Board) error { return nil }); b.State.Tasks[2].Status != NotStarted {
 		t.Error(b.State.Tasks[2].Status)
 	}
 }
 
 func TestArchive(t *testing.T) {
-	s := storeIn(t.TempDir(), durable.Disk{})
+	s := storeIn(t.TempDir(), unsynced())
 	change(t, s, add("One", "Two", "Three"))
 	write(t, s, "TODO.md", strings.Replace(text(t, s, "TODO.md"), "### 2. Two", "A remark on One.\n\n### 2. Two", 1))
 	change(t, s, func(b *Board) error { _, err := b.AddReport(1, []byte("# Found\n")); return err })
@@ -133,7 +141,7 @@ func TestArchive(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	s := storeIn(t.TempDir(), durable.Disk{})
+	s := storeIn(t.TempDir(), unsynced())
 	change(t, s, add("One"))
 	day := func(n int) time.Time { return clock().AddDate(0, 0, n) }
 	record := func(kind, message string, n int) func(*Board) error {
