@@ -21,13 +21,13 @@ func forged(p *know.Program, g *args) bool {
 		return len(g.operands) > 0 || any("--files0-from")
 	case "pgrep", "pidof", "pidwait":
 		return any("-a", "-l", "-d", "--list-full", "--list-name", "--delimiter")
-	case "find", "gfind":
+	case "find":
 		for _, o := range g.options {
 			if o.opt != nil && (o.opt.Name == "-ls" || o.opt.Name == "-printf" && !plainFormat(o.arg.text)) {
 				return true
 			}
 		}
-	case "fd", "fdfind":
+	case "fd":
 		return any("--format", "-l", "--list-details", "--path-separator", "--hyperlink")
 	case "ls", "dir", "vdir":
 		return p.Name == "vdir" || slices.ContainsFunc(g.options, func(o option) bool { return o.opt == nil || o.short || !listsNames(o.opt.Name) })

@@ -254,9 +254,7 @@ func (a *analysis) anywhere(st *state) origin {
 func (a *analysis) lists(g *args, st *state) origin {
 	l := listing{what: g.name, w: walk{levels: walkForever}, only: "list with find -type f"}
 	switch g.name {
-	case "find", "gfind":
-		return paths // noted by finds
-	case "fd", "fdfind":
+	case "fd":
 		for _, o := range g.options {
 			if o.opt != nil && (o.opt.Name == "-t" || o.opt.Name == "--type") && (o.arg.text == "f" || o.arg.text == "file" || o.arg.text == "d" || o.arg.text == "directory") {
 				return paths

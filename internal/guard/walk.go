@@ -165,25 +165,17 @@ func (a *analysis) shellText(text string, st *state) source {
 		a.doubted(why, text, st)
 	}
 	a.text = text
-	if st.posix && unlikePOSIX(text) {
-		a.posixly(text, st.fork())
+	first, posix := len(a.parts), st.fork()
+	out := a.stmts(f.Stmts, st)
+	if st.posix {
+		a.posixly(text, posix, first)
 	}
-	return a.stmts(f.Stmts, st)
+	return out
 }
 
-// unlikePOSIX reports whether a text has something in it that bash reads and that a
-// shell which knows POSIX only, such as dash, may read otherwise.
-func unlikePOSIX(text string) bool {
-	for _, s := range [...]string{"$'", "$\"", "<(", ">(", "=(", "&>", "|&", "[[", "((", "{", "@(", "+(", "?(", "*(", "!(", "<<<", "$[", "function", "select", "coproc", "time", ";&"} {
-		if strings.Contains(text, s) {
-			return true
-		}
-	}
-	return false
-}
-
-// posixly judges a text as a shell reads it that knows POSIX only.
-func (a *analysis) posixly(text string, st *state) {
+// posixly judges a text as a shell reads it that knows POSIX only; from is where what
+// was found in bash's reading begins.
+func (a *analysis) posixly(text string, st *state, from int) {
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
 	if err != nil || quotesInQuotes(f) {
 		a.give("read-two-ways", Ask, "", "sh reads this otherwise than bash, or not at all", "run it by bash -c")
@@ -191,7 +183,15 @@ func (a *analysis) posixly(text string, st *state) {
 			return
 		}
 	}
+	n := len(a.parts)
 	a.stmts(f.Stmts, st)
+	again := slices.Clone(a.parts[n:])
+	a.parts = a.parts[:n]
+	for _, p := range again { // mostly both readings are one, and what was found is found again
+		if !slices.Contains(a.parts[from:], p) {
+			a.parts = append(a.parts, p)
+		}
+	}
 }
 
 // quotesInQuotes reports whether a text has a single quote inside "${x:-…}": in dash
