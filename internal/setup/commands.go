@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/proc"
 	"reprise/plugin"
 )
 
@@ -109,9 +110,17 @@ func tomlText(s string) string {
 // installCommands puts the commands in. What is done to their files is told as one
 // change of their directory, and apart only where one is left alone.
 func (s Setup) installCommands(ctx context.Context, a All) ([]Change, error) {
-	return s.eachCommand(ctx, a, false, func(file, text string) (*Change, error) {
+	out, err := s.eachCommand(ctx, a, false, func(file, text string) (*Change, error) {
 		return s.installFile(ctx, a, file, text, commandsWord)
 	})
+	if len(out) > 0 {
+		// They call the program by its name: a path in them would be another file on
+		// each machine, and more to read for a model.
+		if _, err := proc.LookPath(Name, s.Env.Vars, s.Env.GOOS); err != nil {
+			out[0].Warnings = append(out[0].Warnings, "the commands call "+Name+", which is not in PATH: put the directory of "+a.Program+" there")
+		}
+	}
+	return out, err
 }
 
 func (s Setup) removeCommands(ctx context.Context, a All) ([]Change, error) {
