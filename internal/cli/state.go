@@ -278,7 +278,13 @@ checkout is gone.`,
 			fmt.Fprintf(app.Out, "state of project %s: %s\n", app.Style().Bold(home.Project.Name), term.SafeLine(repo.Dir()))
 			fmt.Fprintf(app.Out, "  global  %s\n", term.SafeLine(repo.Global().Dir))
 			fmt.Fprintf(app.Out, "  agent   %s, %s\n", t.Agent(), term.SafeLine(t.Dir))
-			return showRemote(ctx, app, repo)
+			if !cmd.Flags().Changed("remote") {
+				if remote, err = repo.Remote(ctx); err != nil {
+					return stateError(err)
+				}
+			}
+			showRemote(app, remote)
+			return nil
 		},
 	}
 	f := cmd.Flags()
@@ -301,16 +307,11 @@ func (a *App) hideAgentDir(home *config.Home, how string) error {
 	return usagef("--ignore %q: there are gitignore and exclude", clipText(how, 40))
 }
 
-func showRemote(ctx context.Context, app *App, repo *staterepo.Repo) error {
-	url, err := repo.Remote(ctx)
-	if err != nil {
-		return stateError(err)
-	}
+func showRemote(app *App, url string) {
 	if url == "" {
 		url = "none"
 	}
 	fmt.Fprintf(app.Out, "  remote  %s\n", term.SafeLine(app.plainURL(url)))
-	return nil
 }
 
 func newStateShowCmd(app *App) *cobra.Command {
@@ -340,9 +341,7 @@ func newStateShowCmd(app *App) *cobra.Command {
 				return printJSON(app.Out, map[string]any{"repository": repo.Dir(), "global": repo.Global().Dir, "remote": app.plainURL(url), "agents": agents})
 			}
 			fmt.Fprintf(app.Out, "%s\n  global  %s\n", term.SafeLine(repo.Dir()), term.SafeLine(repo.Global().Dir))
-			if err := showRemote(cmd.Context(), app, repo); err != nil {
-				return err
-			}
+			showRemote(app, url)
 			for _, a := range agents {
 				where := a.Dir
 				switch {

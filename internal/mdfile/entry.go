@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"hash"
 	"regexp"
 	"slices"
@@ -110,11 +109,14 @@ func sumID(h hash.Hash) string {
 // entryHash is everything of the hash but the text, which comes last so that
 // the end of a text can be found by its hash.
 func entryHash(e Entry) hash.Hash {
-	h := sha256.New()
+	// Logs have entries by the thousand, and each is hashed when it is read.
+	b := make([]byte, 0, 256+len(e.Decision)+len(e.Rationale))
 	put := func(name string, values ...string) {
 		for _, v := range values {
 			if v != "" {
-				fmt.Fprintf(h, "%s:%d:%s\n", name, len(v), v)
+				b = append(append(b, name...), ':')
+				b = append(strconv.AppendInt(b, int64(len(v)), 10), ':')
+				b = append(append(b, v...), '\n')
 			}
 		}
 	}
@@ -137,12 +139,17 @@ func entryHash(e Entry) hash.Hash {
 	put("supersedes", e.Supersedes)
 	put("evidence", e.Evidence...)
 	put("acl", e.ACL...)
+	h := sha256.New()
+	h.Write(b)
 	return h
 }
 
 // normalText is a text as it is hashed: line ends and white space at the ends of
 // lines do not count, nor do blank lines around it.
 func normalText(s string) string {
+	if isNormal(s) {
+		return strings.Trim(s, "\n")
+	}
 	var b strings.Builder
 	blank := 0
 	for line := range strings.Lines(s) {
@@ -158,6 +165,28 @@ func normalText(s string) string {
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+// isNormal says that a text has no white space at the ends of lines, as nearly every
+// text; then nothing but blank lines around it has to go.
+func isNormal(s string) bool {
+	if strings.IndexByte(s, '\r') >= 0 {
+		return false
+	}
+	for rest := s; ; {
+		i := strings.IndexByte(rest, '\n')
+		end := i
+		if i < 0 {
+			end = len(rest)
+		}
+		if end > 0 && (rest[end-1] == ' ' || rest[end-1] == '\t') {
+			return false
+		}
+		if i < 0 {
+			return true
+		}
+		rest = rest[i+1:]
+	}
 }
 
 // Render is the entry as it stands in a file, with the id that its content
@@ -421,11 +450,29 @@ type entryParser struct {
 	src    []byte
 	lines  []line
 	fences []int // lines that are "---"
+	last   header
+}
+
+// header is the front matter that a fence opens.
+type header struct {
+	fence int // its number and one; 0 = none was read
+	e     Entry
+	body  int
+	ok    bool
 }
 
 // header reads the front matter that fence number n opens, if it does. body is
-// the first line after it.
+// the first line after it. The last answer is kept: where an entry ends is asked before
+// the next one is read.
 func (p *entryParser) header(n int) (e Entry, body int, ok bool) {
+	if p.last.fence != n+1 {
+		p.last.fence = n + 1
+		p.last.e, p.last.body, p.last.ok = p.readHeader(n)
+	}
+	return p.last.e, p.last.body, p.last.ok
+}
+
+func (p *entryParser) readHeader(n int) (e Entry, body int, ok bool) {
 	defer func() {
 		if ok {
 			e.cleaned()

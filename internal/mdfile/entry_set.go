@@ -174,21 +174,36 @@ func withLF(text []byte) []byte {
 // same paragraphs come out. A file that already has all that the other has
 // comes back as it is.
 func MergeEntries(a, b []byte) []byte {
-	if bytes.Equal(a, b) {
-		return a
-	}
-	asText := func(data []byte) *EntryFile {
-		if crOnly(data) {
-			data = withLF(data)
+	out, _ := MergeSettled(Settled{Data: a}, Settled{Data: b})
+	return out
+}
+
+// MergeSettled is [MergeEntries] of what was settled just now, and gives the entries of
+// both sides too, those of tombstones among them.
+func MergeSettled(sa, sb Settled) ([]byte, []Entry) {
+	asText := func(s Settled) *EntryFile {
+		if s.file != nil && !crOnly(s.Data) {
+			return s.file
 		}
-		return ParseEntries(data)
+		if crOnly(s.Data) {
+			s.Data = withLF(s.Data)
+		}
+		return ParseEntries(s.Data)
 	}
 	// Both at once: logs of thousands of entries are united while somebody waits.
 	var fa, fb *EntryFile
 	var both sync.WaitGroup
-	both.Go(func() { fa = asText(a) })
-	fb = asText(b)
+	both.Go(func() { fa = asText(sa) })
+	fb = asText(sb)
 	both.Wait()
+	all := append(slices.Clone(fa.Entries), fb.Entries...)
+	if bytes.Equal(sa.Data, sb.Data) {
+		return sa.Data, all
+	}
+	return mergeFiles(sa.Data, sb.Data, fa, fb), all
+}
+
+func mergeFiles(a, b []byte, fa, fb *EntryFile) []byte {
 	gone := Retired(append(slices.Clone(fa.Entries), fb.Entries...))
 	if fa.has(gone) || fb.has(gone) {
 		return union(fa, fb, gone)
@@ -223,6 +238,13 @@ func (f *EntryFile) set() (entries, paragraphs map[string]bool) {
 
 // covers says that f has all that g has.
 func (f *EntryFile) covers(g *EntryFile) bool {
+	ids := make(map[string]bool, len(f.Entries)) // quicker told than what stands there
+	for _, e := range f.Entries {
+		ids[e.ID] = true
+	}
+	if slices.ContainsFunc(g.Entries, func(e Entry) bool { return !ids[e.ID] }) {
+		return false
+	}
 	e, p := f.set()
 	ge, gp := g.set()
 	for k := range ge {
@@ -275,6 +297,7 @@ func (f *EntryFile) pieces() (head []string, list []piece) {
 	if bytes.HasPrefix(f.src, bom) {
 		at = len(bom)
 	}
+	list = make([]piece, 0, len(f.Entries))
 	for i, e := range f.Entries {
 		if p := free(at, e.Start); i == 0 {
 			head = p
@@ -293,13 +316,17 @@ func (f *EntryFile) pieces() (head []string, list []piece) {
 }
 
 func union(fa, fb *EntryFile, gone map[string]bool) []byte {
-	headA, a := fa.pieces()
+	var headA []string
+	var a []piece
+	var both sync.WaitGroup
+	both.Go(func() { headA, a = fa.pieces() })
 	headB, b := fb.pieces()
+	both.Wait()
 	heads := [][]string{headA, headB}
-	by := map[string]*piece{}
+	by := make(map[string]*piece, len(a)+len(b))
 	free := map[string][][]string{} // by raw entry
 	edited := map[string]bool{}
-	var all []*piece
+	all := make([]*piece, 0, len(a)+len(b))
 	for _, list := range [][]piece{a, b} {
 		for i := range list {
 			p := &list[i]
@@ -314,7 +341,9 @@ func union(fa, fb *EntryFile, gone map[string]bool) []byte {
 				by[p.raw] = p
 				all = append(all, p)
 			}
-			free[p.raw] = append(free[p.raw], p.free)
+			if len(p.free) > 0 {
+				free[p.raw] = append(free[p.raw], p.free)
+			}
 		}
 	}
 	slices.SortFunc(all, func(x, y *piece) int {

@@ -15,6 +15,8 @@ type Settled struct {
 	Superseded []string // ids of entries that were edited: as they were again, each with a new one that replaces it
 	Retired    []string // ids of entries that were cut out: each has a tombstone now
 	Restored   []string // ids of entries that were missing, too many at once to believe that they were meant to
+
+	file *EntryFile // Data taken apart; nil where that was not done
 }
 
 // Changed says that the file is another one than before.
@@ -47,6 +49,7 @@ func SettleEdits(data, base []byte, now time.Time) Settled {
 	if f.Foreign || old.Foreign {
 		return out
 	}
+	out.file = f
 	if now.IsZero() {
 		for _, e := range f.Entries {
 			if e.Time.After(now) {
@@ -63,7 +66,9 @@ func SettleEdits(data, base []byte, now time.Time) Settled {
 	if out.edits(f, old, known, now); len(out.Superseded) > 0 {
 		f = ParseEntries(out.Data)
 	}
-	out.missing(f, old, known, now)
+	if out.missing(f, old, known, now); out.Changed() {
+		out.file = nil
+	}
 	return out
 }
 

@@ -136,7 +136,6 @@ func samePath(a, b string) bool {
 type entryLog struct {
 	name, agent string
 	data        []byte
-	pieces      [][]byte
 }
 
 // readLog reads a file of entries; one that is not there holds none.
@@ -145,55 +144,75 @@ func readLog(dir, name, agent string) (*entryLog, error) {
 	if err != nil && !os.IsNotExist(err) {
 		return nil, &fs.PathError{Op: "read state", Path: filepath.Join(dir, name), Err: err}
 	}
-	return &entryLog{name: name, agent: agent, data: data, pieces: pieces(data)}, nil
+	return &entryLog{name: name, agent: agent, data: data}, nil
 }
 
-// pieces are the stretches of a file that begin where an entry does. Whether one
-// does begin there is seen when the piece is parsed.
-func pieces(data []byte) [][]byte {
-	var out [][]byte
-	start, fence := -1, -1
-	for at := 0; at < len(data); {
-		end := len(data)
-		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
-			end = at + i + 1
-		}
-		line := bytes.TrimRight(data[at:end], "\r\n")
-		begins := -1
-		switch {
-		case bytes.Equal(line, []byte("---")):
-			fence = at
-		case fence >= 0 && (bytes.HasPrefix(line, []byte("id:")) || bytes.HasPrefix(line, []byte("timestamp:")) || bytes.HasPrefix(line, []byte("type:")) || bytes.HasPrefix(line, []byte("agent:"))):
-			begins, fence = fence, -1
-		case bytes.HasPrefix(line, []byte("## 2")):
-			begins, fence = at, -1
-		default:
-			fence = -1
-		}
-		if begins >= 0 {
-			if start >= 0 {
-				out = append(out, data[start:begins])
-			}
-			start = begins
-		}
-		at = end
+// begins says whether a line that begins at data[at] is one that opens an entry, as far
+// as can be told without parsing it: a fence with a key of an entry's below it, or the
+// heading of the short form.
+func begins(data []byte, at int) bool {
+	rest := data[at:]
+	if bytes.HasPrefix(rest, []byte("## 2")) {
+		return true
 	}
-	if start >= 0 {
-		out = append(out, data[start:])
+	line, rest, ok := bytes.Cut(rest, []byte("\n"))
+	if !ok || string(bytes.TrimRight(line, "\r")) != "---" {
+		return false
 	}
-	return out
+	for _, key := range [...]string{"id:", "timestamp:", "type:", "agent:"} {
+		if bytes.HasPrefix(rest, []byte(key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// before is where the last entry begins that begins before end, -1 for none. Whether one
+// does begin there is seen when it is parsed.
+func before(data []byte, end int) int {
+	for end > 0 {
+		at := bytes.LastIndex(data[:end], []byte("\n---"))
+		from := max(at, 0)
+		if i := bytes.LastIndex(data[from:end], []byte("\n## 2")); i >= 0 {
+			at = from + i
+		}
+		if at < 0 {
+			break
+		}
+		if begins(data, at+1) {
+			return at + 1
+		}
+		end = at
+	}
+	if begins(data, 0) {
+		return 0
+	}
+	return -1
 }
 
 // last are the newest entries of the log, at most n, the newest first, that hold
 // and are wanted. mark is something that stands in each of them, "" for none: what
-// does not have it is not parsed.
+// does not have it is not parsed. The log is read from its end, no farther than it has
+// to be.
 func (l *entryLog) last(n int, mark string, want func(*mdfile.Entry) bool) []mdfile.Entry {
 	var out []mdfile.Entry
-	for i := len(l.pieces) - 1; i >= 0 && len(out) < n; i-- {
-		if mark != "" && !bytes.Contains(l.pieces[i], []byte(mark)) {
-			continue
+	for end := len(l.data); end > 0 && len(out) < n; {
+		from := end
+		if mark != "" { // what comes after the last mark is of no interest
+			if from = bytes.LastIndex(l.data[:end], []byte(mark)); from < 0 {
+				break
+			}
+			if next := after(l.data, from); next < end {
+				end = next
+			}
 		}
-		for _, e := range slices.Backward(mdfile.ParseEntries(l.pieces[i]).Entries) {
+		at := before(l.data, from)
+		if at < 0 {
+			break
+		}
+		piece := l.data[at:end]
+		end = at
+		for _, e := range slices.Backward(mdfile.ParseEntries(piece).Entries) {
 			if e.Type == mdfile.TypeTombstone || e.Problem != "" {
 				continue
 			}
@@ -206,6 +225,20 @@ func (l *entryLog) last(n int, mark string, want func(*mdfile.Entry) bool) []mdf
 		}
 	}
 	return out
+}
+
+// after is where the next entry begins behind at, the log's end for none.
+func after(data []byte, at int) int {
+	for at < len(data) {
+		i := bytes.IndexByte(data[at:], '\n')
+		if i < 0 {
+			break
+		}
+		if at += i + 1; begins(data, at) {
+			return at
+		}
+	}
+	return len(data)
 }
 
 // replaced says that another entry took the place of one, or a tombstone.

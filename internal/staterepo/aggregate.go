@@ -24,15 +24,29 @@ const (
 	tableEnd   = "<!-- /reprise: agents -->"
 )
 
+// firstEntry is where the first entry of a log begins, its length where it has none.
+// The table stands at the top, and of a long log no more than that is read.
+func firstEntry(data []byte) int {
+	for n := tailSize; ; n *= 4 {
+		n = min(n, len(data))
+		f := mdfile.ParseEntries(data[:n])
+		switch {
+		case f.Foreign:
+			return len(data)
+		case len(f.Entries) > 1 || len(f.Entries) > 0 && n == len(data): // else it may be cut off
+			return f.Entries[0].Start
+		case n == len(data):
+			return n
+		}
+	}
+}
+
 // withoutTable is a log without the table of agents.
 func withoutTable(data []byte) []byte {
 	if !bytes.Contains(data, []byte(tableBegin)) {
 		return data
 	}
-	head := len(data)
-	if f := mdfile.ParseEntries(data); !f.Foreign && len(f.Entries) > 0 {
-		head = f.Entries[0].Start // what stands in an entry is its own
-	}
+	head := firstEntry(data) // what stands in an entry is its own
 	for at := 0; ; {
 		i := bytes.Index(data[at:head], []byte(tableBegin))
 		if i < 0 {
@@ -66,7 +80,11 @@ func withTable(data []byte) []byte {
 	if f.Foreign {
 		return data
 	}
-	table := agentTable(f.Entries)
+	return tabled(data, agentTable(f.Entries))
+}
+
+// tabled puts a table at the top of a log that has none.
+func tabled(data []byte, table string) []byte {
 	if table == "" {
 		return data
 	}
@@ -142,13 +160,16 @@ func shortTitle(e mdfile.Entry, most int) string {
 }
 
 // mergeLog unites two logs; the table, where one of them has it, is made anew.
-func mergeLog(a, b []byte) []byte {
+func mergeLog(base, a, b []byte) []byte {
 	x, y := withoutTable(a), withoutTable(b)
-	m := mdfile.MergeEntries(x, y)
+	m, entries := mergeSettled(base, x, y)
 	if len(x) == len(a) && len(y) == len(b) {
 		return m
 	}
-	return withTable(m)
+	if slices.ContainsFunc(entries, func(e mdfile.Entry) bool { return e.Edited || e.Problem != "" }) {
+		return withTable(m) // what such an entry comes to is seen in the whole alone
+	}
+	return tabled(m, agentTable(entries))
 }
 
 // Aggregate brings what the agents logged, those of other machines too as far as

@@ -29,15 +29,11 @@ func (o Options) MergeFile(name string, base, ours, theirs []byte) (merged []byt
 	if entryFile(name) {
 		// Edits were settled where they were made; what was committed by hand
 		// is settled here, with a time that is the same wherever it is done.
-		var a, b []byte
-		var both sync.WaitGroup
-		both.Go(func() { a = settledAlike(ours, base) })
-		b = settledAlike(theirs, base)
-		both.Wait()
 		if name == logFile {
-			return mergeLog(a, b), ""
+			return mergeLog(base, ours, theirs), ""
 		}
-		return mdfile.MergeEntries(a, b), ""
+		out, _ := mergeSettled(base, ours, theirs)
+		return out, ""
 	}
 	m := mdfile.TextMerge{}
 	ok := false
@@ -53,9 +49,15 @@ func (o Options) MergeFile(name string, base, ours, theirs []byte) (merged []byt
 	return m.Data, notice
 }
 
-// settledAlike settles hand edits of entries that came with a commit.
-func settledAlike(data, base []byte) []byte {
-	return mdfile.SettleEdits(data, base, time.Time{}).Data
+// mergeSettled unites two files of entries whose edits it settles first, and gives the
+// entries of both.
+func mergeSettled(base, ours, theirs []byte) ([]byte, []mdfile.Entry) {
+	var a mdfile.Settled
+	var both sync.WaitGroup
+	both.Go(func() { a = mdfile.SettleEdits(ours, base, time.Time{}) })
+	b := mdfile.SettleEdits(theirs, base, time.Time{})
+	both.Wait()
+	return mdfile.MergeSettled(a, b)
 }
 
 // loader gives the content of files by id.
