@@ -113,7 +113,7 @@ func (st *state) lookup(a *analysis, name string) value {
 		if a.r.Home != "" {
 			return value{known: true, w: word{text: a.r.Home, made: true}}
 		}
-	case "TMPDIR":
+	case "TMPDIR", "INTERRUPT_FILE", "ERROR_FILE", "PROGRESS_FILE": // the last three are of a session that the loop started
 		if v := a.r.env(name); filepath.IsAbs(v) {
 			return value{known: true, w: word{text: v, made: true}}
 		}
