@@ -77,8 +77,14 @@ func (g *Git) Remote(ctx context.Context, branch string) (string, error) {
 // name or address configured; nil when they have.
 func (g *Git) Identity(ctx context.Context) []string {
 	var args []string
+	has := map[string]string{}
+	out, _ := g.Run(ctx, "config", "-z", "--get-regexp", `^user\.(name|email)$`) // fails where neither is set
+	for _, kv := range splitNUL(out) {
+		name, value, _ := strings.Cut(kv, "\n")
+		has[name] = strings.TrimSpace(value)
+	}
 	for _, kv := range [][2]string{{"user.name", "reprise"}, {"user.email", "reprise@localhost"}} {
-		if out, err := g.Run(ctx, "config", "--get", kv[0]); err != nil || strings.TrimSpace(string(out)) == "" {
+		if has[kv[0]] == "" {
 			args = append(args, "-c", kv[0]+"="+kv[1])
 		}
 	}

@@ -94,7 +94,16 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	} else {
 		item = queue.Item{ID: a.Claim.Item.ID}
 	}
-	place, placed := l.placed(a.Claim)
+	place, placed, err := l.workplace(ctx, a)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if passing(err) {
+			return broken(a, err)
+		}
+		l.warn("find the workspace of "+item.ID+" again", err)
+	}
 	if placed {
 		it.Branch, it.Place = place.Branch, place.Dir
 	}
@@ -147,6 +156,18 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	l.mu.Unlock()
 	l.try(ctx, "remove the claim's directory", func() error { return l.opt.Disk.RemoveAll(l.asks(a.Claim)) })
 	return core.Archived{Slot: a.Slot, Seq: a.Seq}
+}
+
+// workplace is where an iteration was worked on. A loop that took over from one that died
+// finds it again, or what was made there would be left lying: not committed, not merged,
+// and its worktree never removed.
+func (l *Loop) workplace(ctx context.Context, a core.Action) (Place, bool, error) {
+	p, ok := l.placed(a.Claim)
+	if ok || a.Run == "" || a.How.Fate == core.Drop {
+		return p, ok, nil
+	}
+	p, err := l.place(ctx, a.Claim)
+	return p, err == nil, err
 }
 
 func (l *Loop) placed(c core.Claim) (Place, bool) {

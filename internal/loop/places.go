@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -101,19 +102,26 @@ func lookGit(ctx context.Context, g *git.Git, base string) (w Work, err error) {
 	if err != nil {
 		return w, err
 	}
-	names, err := g.Run(ctx, "diff", "--name-only", "--no-renames", base, "--")
+	diff, err := g.Run(ctx, "diff", "--raw", "--patch", "--no-renames", base, "--")
 	if err != nil {
 		return w, err
 	}
+	// Lines of what changed, a blank one, and then how.
+	names, patch, _ := strings.Cut(string(diff), "\n\n")
 	seen := map[string]bool{}
 	add := func(name string) {
+		if plain, err := strconv.Unquote(name); err == nil { // one with a space, or what is rarer
+			name = plain
+		}
 		if name != "" && !seen[name] {
 			seen[name] = true
 			w.Files = append(w.Files, name)
 		}
 	}
-	for line := range strings.Lines(string(names)) {
-		add(strings.TrimSpace(line))
+	for line := range strings.Lines(names) {
+		if _, name, ok := strings.Cut(line, "\t"); ok && line[0] == ':' {
+			add(strings.TrimSpace(name))
+		}
 	}
 	for line := range strings.Lines(string(status)) {
 		if len(line) > 3 {
@@ -122,13 +130,7 @@ func lookGit(ctx context.Context, g *git.Git, base string) (w Work, err error) {
 	}
 	w.Changed = len(w.Files) > 0
 	w.Files = w.Files[:min(len(w.Files), maxFilesTold)]
-	if w.Changed {
-		diff, err := g.Run(ctx, "diff", "--no-renames", base, "--")
-		if err != nil {
-			return w, err
-		}
-		w.Diff = clip(string(diff), maxDiff)
-	}
+	w.Diff = clip(patch, maxDiff)
 	return w, nil
 }
 
