@@ -342,7 +342,7 @@ func (a *analysis) sends(w word, st *state) {
 func (g *args) count(a *analysis, k know.Kind, w word) {
 	switch k {
 	case know.Write, know.Delete:
-		g.judged = true
+		g.judged = g.judged || w.text != "" // an empty name is nothing that could be judged
 	case know.Net:
 		g.hosts++
 		if w.known() && a.r.hostAllowed(hostOf(w.text)) {

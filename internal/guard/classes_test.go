@@ -49,10 +49,25 @@ func classes(t testing.TB) (out []corpusCase) {
 // What a repository's own settings have git run is asked about at the commands of
 // git that would run it; nothing is said of what is harmless.
 func TestRepositorySettings(t *testing.T) {
-	for name, tt := range map[string]struct {
-		config, command string
-		want            Decision
-	}{
+	for name, tt := range repositorySettings() {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			p.put(t, map[string]string{".git/config": tt.config, "evil.config": "[core]\nfsmonitor = ./x\n"})
+			if v := p.judge(tt.command); v.Decision != tt.want {
+				t.Errorf("%s, want %s: %s", v.Decision, tt.want, v.Reason)
+			}
+		})
+	}
+}
+
+// settingOf are settings of a repository, and what is said of a command there.
+type settingOf struct {
+	config, command string
+	want            Decision
+}
+
+func repositorySettings() map[string]settingOf {
+	return map[string]settingOf{
 		"none":                    {"[core]\n\tbare = false\n", "git status", Allow},
 		"fsmonitor":               {"[core]\n\tfsmonitor = touch PWNED\n", "git status", Ask},
 		"fsmonitor in a subdir":   {"[core]\nfsmonitor=./x\n", "cd sub && git diff", Ask},
@@ -92,18 +107,6 @@ func TestRepositorySettings(t *testing.T) {
 		"a tree elsewhere":        {"[core]\nworktree = ../../../outside\n", "git grep x", Ask},
 		"a tree here":             {"[core]\nworktree = ..\n", "git grep x", Allow},
 		"too large":               {"[core]\n" + strings.Repeat("#\n", maxGitConfig), "git status", Ask},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newProject(t)
-			for path, text := range map[string]string{".git/config": tt.config, "evil.config": "[core]\nfsmonitor = ./x\n"} {
-				if err := os.WriteFile(filepath.Join(p.dir, path), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if v := p.judge(tt.command); v.Decision != tt.want {
-				t.Errorf("%s, want %s: %s", v.Decision, tt.want, v.Reason)
-			}
-		})
 	}
 }
 

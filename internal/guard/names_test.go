@@ -30,11 +30,14 @@ func (p project) wants(t *testing.T, list map[string]Decision) {
 	}
 }
 
+// optionNames are commands in which a pattern may stand for an option.
+var optionNames = []string{"sort *", "sort -u *", "sort ?*", "git diff *", "git log *", "git grep x *", "rg x *", "find * -name x", `for f in *; do sort "$f"; done`, "for f in *; do rg x $f; done", `for f in *; do git diff "$f"; done`, `for f in *; do find "$f" -name x; done`}
+
 // Where a name begins with a dash, a pattern that stands for it may give a program an
 // option; where none does, nothing is said, for patterns are used all day.
 func TestNamesThatAreOptions(t *testing.T) {
 	p := newProject(t)
-	list := []string{"sort *", "sort -u *", "sort ?*", "git diff *", "git log *", "git grep x *", "rg x *", "find * -name x", `for f in *; do sort "$f"; done`, "for f in *; do rg x $f; done", `for f in *; do git diff "$f"; done`, `for f in *; do find "$f" -name x; done`}
+	list := optionNames
 	fine := map[string]Decision{"sort -- *": Allow, "sort ./*": Allow, "sort src/*": Allow, "sort *.md": Allow, "git diff -- *": Allow, "cat *": Allow, "grep -n x *.md": Allow, `for f in ./*; do sort "$f"; done`: Allow, `for f in *; do sort -- "$f"; done`: Allow}
 	if err := os.Remove(filepath.Join(p.dir, "out")); err != nil {
 		t.Fatal(err)
@@ -65,6 +68,25 @@ func TestNamesThatAreOptions(t *testing.T) {
 // Repositories in a repository have settings of their own, which git follows when it
 // looks into them from outside.
 func TestNestedRepositories(t *testing.T) {
+	for name, tt := range nested() {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			p.put(t, tt.files)
+			p.wants(t, map[string]Decision{"git status": tt.want, "cd src && git diff": tt.want, "git describe --dirty": tt.want, "git --version": Allow})
+			if strings.Contains(name, "has not") {
+				p.wants(t, map[string]Decision{"git add sub/mod": Ask, "git add f": Allow})
+			}
+		})
+	}
+}
+
+// repositories are files of a project, and what is said of looking into them.
+type repositories struct {
+	files map[string]string
+	want  Decision
+}
+
+func nested() map[string]repositories {
 	const evil = "[core]\n\tfsmonitor = ./x\n"
 	index := func(mode string) string {
 		var b strings.Builder
@@ -79,25 +101,13 @@ func TestNestedRepositories(t *testing.T) {
 		}
 		return "DIRC\x00\x00\x00\x02\x00\x00\x00\x02" + b.String() + strings.Repeat("x", 20)
 	}
-	for name, tt := range map[string]struct {
-		files map[string]string
-		want  Decision
-	}{
+	return map[string]repositories{
 		"a submodule":          {map[string]string{".git/index": index("\x00\x00\xe0\x00"), "sub/mod/.git": "gitdir: ../../.git/modules/m", ".git/modules/m/HEAD": "x", ".git/modules/m/config": evil}, Ask},
 		"a nested repository":  {map[string]string{".git/index": index("\x00\x00\xe0\x00"), "sub/mod/.git/HEAD": "x", "sub/mod/.git/config": evil}, Ask},
 		"a harmless one":       {map[string]string{".git/index": index("\x00\x00\xe0\x00"), "sub/mod/.git/HEAD": "x", "sub/mod/.git/config": "[core]\n"}, Allow},
 		"one that git has not": {map[string]string{".git/index": index("\x00\x00\x81\xa4"), "sub/mod/.git/HEAD": "x", "sub/mod/.git/config": evil}, Allow},
 		"no index":             {map[string]string{".git/index": "DIRC"}, Allow},
 		"an index cut off":     {map[string]string{".git/index": index("\x00\x00\xe0\x00")[:100]}, Allow},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newProject(t)
-			p.put(t, tt.files)
-			p.wants(t, map[string]Decision{"git status": tt.want, "cd src && git diff": tt.want, "git describe --dirty": tt.want, "git --version": Allow})
-			if strings.Contains(name, "has not") {
-				p.wants(t, map[string]Decision{"git add sub/mod": Ask, "git add f": Allow})
-			}
-		})
 	}
 }
 

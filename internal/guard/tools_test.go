@@ -186,6 +186,7 @@ func mutationCases(t *testing.T) []mutationCase {
 			}})
 		}
 	}
+	out = append(out, unitCases(t, p)...)
 	for file := range indexes(t) {
 		out = append(out, mutationCase{"index", func() string { return fmt.Sprint(indexed(file, modeLink, 9), indexed(file, modeRepository, 9)) }})
 	}

@@ -1,0 +1,94 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a policy covers, and what touches it, counts by the paths as they are written
+// and by where they lead.
+func TestCoversAndTouching(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Symlink(w.mem, filepath.Join(w.work, "to-memory")); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	p := Policy{WorkDir: w.work, DenyAll: []string{w.mem}, DenyWrite: []string{filepath.Join(w.work, "kept")}, Home: w.home}
+	touching := p.Touching()
+	for path, want := range map[string][2]bool{
+		w.mem: {true, true}, w.mem + "/x/y": {true, true}, filepath.Dir(w.mem): {false, true}, w.mem + "-other": {false, false}, w.work + "/to-memory": {true, true}, w.work + "/to-memory/x": {true, true},
+		w.work + "/kept": {false, true}, w.work + "/kept/x": {false, true}, w.work: {false, true}, w.work + "/other": {false, false}, "": {false, false}, "/": {false, true},
+	} {
+		d, covers := p.Covers(path)
+		if got := [2]bool{covers, touching(path)}; got != want {
+			t.Errorf("%s: covers and touching are %v, want %v", path, got, want)
+		}
+		if covers && d != w.mem {
+			t.Errorf("%s: covered by %s", path, d)
+		}
+	}
+}
+
+// unitCases are cases about parts of the guard that no command tells of.
+func unitCases(t *testing.T, p asked) (out []mutationCase) {
+	add := func(name string, say func() string) { out = append(out, mutationCase{name, say}) }
+	add("fixed rules", func() string {
+		var b strings.Builder
+		for _, n := range BuiltIn() {
+			fmt.Fprint(&b, n.Name, fixed(n.Name), n.Fixed)
+		}
+		return b.String()
+	})
+	for _, path := range []string{p.mem, p.mem + "/x", filepath.Dir(p.mem), p.mem + "-other", p.work, "", "/", p.work + "/x"} {
+		add("covers "+path, func() string {
+			d, ok := p.policy(false).Covers(path)
+			return fmt.Sprint(d, ok, p.policy(true).Touching()(path), p.policy(false).Touching()(path), Resolve(path))
+		})
+	}
+	for _, c := range []string{"grep -R x .", "find . | xargs cat", "cat **/*.go", "grep -R x src", "find . -type f | xargs cat"} {
+		add("in a large tree: "+c, func() string {
+			defer func(old int) { maxWalk = old }(maxWalk)
+			maxWalk = 60
+			return p.said(p.rules().Command(c, p.dir))
+		})
+	}
+	for name, tt := range nested() {
+		o := newProject(t)
+		o.put(t, tt.files)
+		for _, c := range []string{"git status", "cd src && git diff", "git status; git diff", "git add sub/mod", "git add f"} {
+			add("nested: "+name+": "+c, func() string { return string(o.judge(c).Decision) })
+		}
+	}
+	for name, tt := range repositorySettings() {
+		o := newProject(t)
+		o.put(t, map[string]string{".git/config": tt.config, "evil.config": "[core]\n\tfsmonitor = ./x\n"})
+		add("settings: "+name, func() string { return string(o.judge(tt.command).Decision) })
+	}
+	many := newProject(t)
+	many.put(t, map[string]string{"-oPWNED": "", "--pre=evil": ""})
+	for _, c := range optionNames {
+		add("names that are options: "+c, func() string { return string(many.judge(c).Decision) })
+	}
+	for _, text := range []string{"a\xffb", "a\x00b", "ls \xc3\x28", "ls é"} {
+		add(fmt.Sprintf("bytes %q", text), func() string { return p.said(p.rules().Command(text, p.dir)) })
+	}
+	deep := `"x"`
+	for range 120 {
+		deep = "[" + deep + "]"
+	}
+	for _, in := range []string{`{"a":` + deep + `}`, `{"a":"` + strings.Repeat("y", 5000) + `"}`, `{"a":"x\u0000"}`, `{"a":"` + p.mem + `\n"}`, `{"a":[]}`, `{"a":1}`} {
+		add("odd tool", func() string {
+			return string(Memory(p.policy(false), ToolCall{Name: "frob", Input: []byte(in)}).Decision)
+		})
+	}
+	add("cwd", func() string {
+		v := Memory(p.policy(false), ToolCall{Name: "Bash", Input: []byte(`{"command":"cat x"}`), Cwd: p.mem})
+		return string(v.Decision) + string(Memory(p.policy(false), ToolCall{Name: "Read", Input: []byte(`{"file_path":"x"}`), Cwd: p.mem}).Decision)
+	})
+	add("long word", func() string {
+		return Memory(p.policy(false), bash("cat "+p.mem+"/"+strings.Repeat("x", 300))).Reason
+	})
+	return out
+}
