@@ -39,7 +39,9 @@ func (m *Manager) Tmux(ctx context.Context, w Workspace, environ []string) (made
 	run := func(args ...string) (proc.Output, error) {
 		bound, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		return proc.Run(bound, proc.Cmd{Path: path, Args: args, Env: environ, Dir: w.Root()}, 64<<10)
+		// The first session brings the server of all with it, which stays where it was
+		// started: not in a workspace, or that could not be taken away.
+		return proc.Run(bound, proc.Cmd{Path: path, Args: args, Env: environ, Dir: "/"}, 64<<10)
 	}
 	name := w.TmuxName()
 	out, err := run("has-session", "-t", "="+name)
