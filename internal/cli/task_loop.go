@@ -208,10 +208,10 @@ func (p *taskPlaces) Prepare(ctx context.Context, it queue.Item, fence int64) (l
 // possible waits while what comes before the step is being put in its place: an item is
 // done a moment before its work is merged.
 func (p *taskPlaces) possible(ctx context.Context, w task.Want) error {
-	deadline := time.Now().Add(waitForMerge)
+	deadline := p.app.Env.Now().Add(waitForMerge)
 	for {
 		err := p.flow.Could(ctx, w)
-		if !errors.Is(err, task.ErrWaits) && !errors.Is(err, task.ErrLimit) || time.Now().After(deadline) {
+		if !errors.Is(err, task.ErrWaits) && !errors.Is(err, task.ErrLimit) || p.app.Env.Now().After(deadline) {
 			return err
 		}
 		select {

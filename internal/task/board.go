@@ -343,11 +343,11 @@ func (b *Board) Add(d Draft) (*Task, error) {
 	if err := b.depend(t, d.DependsOn); err != nil {
 		return nil, err
 	}
-	err := b.Todo.Append(n, t.Title, [][2]string{
+	b.Todo.Append(n, t.Title, [][2]string{
 		{"effort", t.Effort}, {"status", t.Status.Marker()}, {"priority", t.Priority}, {"language", t.Language}, {"depends", dependsText(t.DependsOn)},
 	}, d.Body)
 	b.changed(t, Change{Op: "added", To: NotStarted})
-	return t, err
+	return t, nil
 }
 
 func dependsText(list []int) string {

@@ -79,10 +79,7 @@ func (b *Board) mend() (r Report) {
 	}
 	for _, n := range b.State.Numbers() {
 		if t := b.State.Tasks[n]; b.Todo.Find(n) == nil {
-			if err := b.writeBack(t); err != nil {
-				b.problem(Finding{Number: n, What: err.Error()})
-				continue
-			}
+			b.writeBack(t)
 			took(n, stateFile, "it stands in TODO.md again, as %s; `reprise task abandon %d` gives it up, `reprise task todo` takes away what has ended", t.Status.Words(), n)
 		}
 	}
@@ -92,7 +89,7 @@ func (b *Board) mend() (r Report) {
 }
 
 // writeBack puts a task into TODO.md as state.json has it.
-func (b *Board) writeBack(t *Task) error {
+func (b *Board) writeBack(t *Task) {
 	at := func(name string) string {
 		if len(t.paths(name)) == 0 {
 			return ""
@@ -103,7 +100,7 @@ func (b *Board) writeBack(t *Task) error {
 	if t.Status == Blocked {
 		blocked = t.Reason
 	}
-	return b.Todo.Append(t.Number, t.Title, [][2]string{
+	b.Todo.Append(t.Number, t.Title, [][2]string{
 		{"effort", t.Effort}, {"status", t.Status.Marker()}, {"priority", t.Priority}, {"language", t.Language},
 		{"depends", dependsText(t.DependsOn)}, {"started", stamp(t.Started)}, {"completed", stamp(t.Completed)},
 		{"abandoned", stamp(t.Abandoned)}, {"blocked", blocked}, {"research", at("research")}, {"plan", at("plan")}, {"summary", at("summary")},

@@ -193,19 +193,35 @@ func ParseState(data []byte) (*State, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return s, nil
 	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var f struct {
-		V       int              `json:"v"`
-		Next    int              `json:"next_number"`
-		Tasks   map[string]*Task `json:"tasks"`
-		Reviews []*Review        `json:"reviews"`
+		V       int                   `json:"v"`
+		Next    int                   `json:"next_number"`
+		Tasks   map[string]*plainTask `json:"tasks"`
+		Reviews []*Review             `json:"reviews"`
 	}
-	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &f); err != nil {
+	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("%w: %w%s", ErrDamaged, err, where(data, err))
+	}
+	// What other programs keep there is kept, and is looked for only where there is
+	// any: a long list is read at each command.
+	var more struct {
+		Tasks map[string]*Task `json:"tasks"`
+	}
+	strange := strangeKeys(data)
+	if strange {
+		if err := json.Unmarshal(data, &more); err != nil {
+			return nil, fmt.Errorf("%w: %w%s", ErrDamaged, err, where(data, err))
+		}
 	}
 	if f.V > stateVersion {
 		return nil, fmt.Errorf("state.json is of version %d, which this program does not know: use the newer reprise", f.V)
 	}
-	for k, t := range f.Tasks {
+	for k, plain := range f.Tasks {
+		t := (*Task)(plain)
+		if strange {
+			t = more.Tasks[k]
+		}
 		n, err := strconv.Atoi(k)
 		if err != nil || n < 1 || t == nil {
 			return nil, fmt.Errorf("%w: %q is no number of a task", ErrDamaged, k)
@@ -229,10 +245,53 @@ func ParseState(data []byte) (*State, error) {
 		}
 		s.Reviews = append(s.Reviews, r)
 	}
-	if err := unknown(data, map[string]bool{"v": true, "next_number": true, "tasks": true, "reviews": true}, &s.extra); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if strange {
+		if err := unknown(data, knownState(), &s.extra); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
 	}
 	return s, nil
+}
+
+func knownState() map[string]bool {
+	return map[string]bool{"v": true, "next_number": true, "tasks": true, "reviews": true}
+}
+
+// strangeKeys reports whether a state.json, which is valid JSON, has a field that this
+// program does not know, at its top or in a task.
+func strangeKeys(data []byte) bool {
+	top, of := knownState(), knownTask()
+	depth, tasks := 0, false // tasks: within the object of that name
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 2 {
+				tasks = false
+			}
+		case '"':
+			from := i + 1
+			for i++; data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+			name := data[from:i]
+			at := i + 1
+			for at < len(data) && (data[at] == ' ' || data[at] == '\n' || data[at] == '\t' || data[at] == '\r') {
+				at++
+			}
+			switch isKey := at < len(data) && data[at] == ':'; {
+			case !isKey:
+			case depth == 1 && !top[string(name)], depth == 3 && tasks && !of[string(name)]:
+				return true
+			case depth == 1:
+				tasks = string(name) == "tasks"
+			}
+		}
+	}
+	return false
 }
 
 // where gives the line and column of a JSON error.

@@ -24,7 +24,7 @@ type Todo struct {
 	file     *mdfile.File
 	Sections []*Section
 	edits    []*edit
-	grown    bool // there were edits that the text has by now
+	found    map[int]*Section // by number; nil where it is to be made anew
 }
 
 // Section is one task's part of TODO.md.
@@ -40,6 +40,7 @@ type Section struct {
 	after           int // where a further field goes
 	bullet          string
 	renamed         *edit
+	added           *added // nil for a section of the file
 }
 
 // Field is one line of a task's list.
@@ -57,6 +58,7 @@ type edit struct {
 	from, to int
 	text     string
 	line     bool // it adds a field's line
+	section  bool // it adds a section
 }
 
 // The fields that the program knows, in the order in which it writes them, with
@@ -158,7 +160,7 @@ func (s *Section) readFields(f *mdfile.File) {
 			stop = s.deep
 		}
 		text := strings.TrimRight(string(src[at:stop]), "\r\n")
-		m := patterns().field.FindStringSubmatchIndex(text)
+		m := fieldAt(text)
 		name := ""
 		if m != nil {
 			name = strings.ToLower(strings.Join(strings.Fields(text[m[4]:m[5]]), " "))
@@ -182,6 +184,27 @@ func (s *Section) readFields(f *mdfile.File) {
 	}
 }
 
+// fieldAt finds the field in a line, as the pattern of fields does: the ends of bullet,
+// name and value. The form in which the program writes is found by hand, for a long list
+// has many of them.
+func fieldAt(text string) []int {
+	const open, colon = "- **", "**: "
+	if rest, ok := strings.CutPrefix(text, open); ok {
+		n := 0
+		for n < len(rest) && n < 31 && (rest[n] >= 'a' && rest[n] <= 'z' || rest[n] >= 'A' && rest[n] <= 'Z' || n > 0 && rest[n] == ' ') {
+			n++
+		}
+		if value, ok := strings.CutPrefix(rest[n:], colon); ok && n > 0 && rest[n-1] != ' ' && value != "" && strings.Trim(value, " \t") == value {
+			from := len(open) + n + len(colon)
+			return []int{0, len(text), 0, 2, len(open), len(open) + n, from, len(text)}
+		}
+	}
+	if !strings.Contains(text, ":") {
+		return nil
+	}
+	return patterns().field.FindStringSubmatchIndex(text)
+}
+
 func isItem(text string) bool {
 	t := strings.TrimLeft(text, " \t")
 	return len(t) > 1 && strings.IndexByte("-*+", t[0]) >= 0 && (t[1] == ' ' || t[1] == '\t')
@@ -201,7 +224,15 @@ func (t *Todo) Bytes() []byte {
 // splice does edits to a text. One within what another takes out is lost with it.
 func splice(src []byte, edits []edit) []byte {
 	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	rank := func(e edit) int { // what belongs to a section stands before the next one
+		if e.section {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), rank(a)-rank(b))
+	})
 	var out bytes.Buffer
 	at := 0
 	for _, e := range edits {
@@ -217,16 +248,17 @@ func splice(src []byte, edits []edit) []byte {
 }
 
 // Changed reports whether there is any edit.
-func (t *Todo) Changed() bool { return t.grown || len(t.edits) > 0 }
+func (t *Todo) Changed() bool { return len(t.edits) > 0 }
 
 // Find is the first section of a number; nil without one.
 func (t *Todo) Find(number int) *Section {
-	for _, s := range t.Sections {
-		if s.Number == number {
-			return s
+	if t.found == nil {
+		t.found = map[int]*Section{}
+		for _, s := range slices.Backward(t.Sections) {
+			t.found[s.Number] = s
 		}
 	}
-	return nil
+	return t.found[number]
 }
 
 // Value is a field's value and whether the field is there.
@@ -242,6 +274,10 @@ func (s *Section) Value(name string) (string, bool) {
 // Set gives a field of a section another value, or adds it where it belongs among
 // the others. An empty value takes the line away.
 func (t *Todo) Set(s *Section, name, value string) {
+	if s.added != nil {
+		t.setAdded(s, name, value)
+		return
+	}
 	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 	if i < 0 {
 		if value != "" {
@@ -279,7 +315,7 @@ func (t *Todo) Set(s *Section, name, value string) {
 
 func (t *Todo) add(s *Section, name, value string) {
 	at := t.place(s, name)
-	e := &edit{at, at, t.fieldLine(s, at, name, value), true}
+	e := &edit{from: at, to: at, text: t.fieldLine(s, at, name, value), line: true}
 	t.edits = append(t.edits, e)
 	s.Fields = append(s.Fields, Field{Name: name, Value: value, from: at, to: at, pending: e})
 }
@@ -364,7 +400,15 @@ func shownName(key string) string {
 // SetHeading gives a section a number and a title. The rest of the heading's line
 // (its level, closing #) is written anew.
 func (t *Todo) SetHeading(s *Section, number int, title string) {
+	if s.Number != number {
+		t.found = nil
+	}
 	if s.Number == number && s.Title == title {
+		return
+	}
+	if s.added != nil {
+		s.Number, s.Title = number, title
+		t.write(s)
 		return
 	}
 	src := t.file.Bytes()
@@ -388,59 +432,120 @@ func heading(level, number int, title string) string {
 
 // Remove takes a section out, and returns its text.
 func (t *Todo) Remove(s *Section) []byte {
-	text := bytes.Clone(t.file.Bytes()[s.head:s.end])
-	t.drop(s.renamed)
-	t.edits = append(t.edits, &edit{from: s.head, to: s.end})
+	text := bytes.Clone(t.Text(s))
+	t.found = nil
+	if t.drop(s.renamed); s.added != nil {
+		t.drop(s.added.edit)
+	} else {
+		t.edits = append(t.edits, &edit{from: s.head, to: s.end})
+	}
 	t.Sections = slices.DeleteFunc(t.Sections, func(o *Section) bool { return o == s })
 	return text
 }
 
 // Text is a section's text as it was read.
-func (t *Todo) Text(s *Section) []byte { return t.file.Bytes()[s.head:s.end] }
+func (t *Todo) Text(s *Section) []byte {
+	if s.added != nil {
+		return []byte(strings.ReplaceAll(s.words(), "\n", t.eol()))
+	}
+	return t.file.Bytes()[s.head:s.end]
+}
 
 // Body is what a section says behind its fields.
 func (t *Todo) Body(s *Section) string {
+	if s.added != nil {
+		return s.added.body
+	}
 	return strings.TrimSpace(string(t.file.Bytes()[s.after:s.end]))
 }
 
 // Append adds a task behind the last one, or, in a list without any, at the end of
-// the file. fields are in the order in which they are to stand. Sections that were
-// found before are void after it. The error is [mdfile.ErrNotText].
-func (t *Todo) Append(number int, title string, fields [][2]string, body string) error {
+// the file. fields are in the order in which they are to stand.
+func (t *Todo) Append(number int, title string, fields [][2]string, body string) {
 	src := t.file.Bytes()
 	level, at := 3, len(src)
-	if n := len(t.Sections); n > 0 {
-		level, at = t.Sections[n-1].Level, t.Sections[n-1].end
-	}
-	var b strings.Builder
-	if at > 0 && !bytes.HasSuffix(src[:at], []byte{lineEnd(t.file)}) {
-		b.WriteString("\n")
-	}
-	if at > 0 && !t.endsBlank(at) {
-		b.WriteString("\n")
-	}
-	if at == 0 {
-		b.WriteString("# TODO\n\n")
-	}
-	b.WriteString(heading(level, number, title) + "\n\n")
-	for _, f := range fields {
-		if f[1] != "" {
-			b.WriteString("- **" + shownName(f[0]) + "**: " + f[1] + "\n")
+	n := &added{body: strings.TrimSpace(body)}
+	if last := len(t.Sections); last > 0 {
+		s := t.Sections[last-1]
+		if level, at = s.Level, s.end; s.added != nil {
+			n.before = s.added.between
 		}
 	}
-	if body = strings.TrimSpace(body); body != "" {
-		b.WriteString("\n" + body + "\n")
+	switch first := !slices.ContainsFunc(t.edits, func(e *edit) bool { return e.from == at && e.section }); {
+	case !first:
+	case at == 0:
+		n.before = "# TODO\n\n"
+	case !bytes.HasSuffix(src[:at], []byte{lineEnd(t.file)}):
+		n.before = "\n\n"
+	case !t.endsBlank(at):
+		n.before = "\n"
 	}
 	if at < len(src) {
-		b.WriteString("\n")
+		n.after = "\n"
+	} else {
+		n.between = "\n"
 	}
-	t.edits = append(t.edits, &edit{from: at, to: at, text: strings.ReplaceAll(b.String(), "\n", t.eol())})
-	again, err := ParseTodo(t.Bytes())
-	if err != nil {
-		return fmt.Errorf("task %d: %w", number, err)
+	s := &Section{Number: number, Title: title, Level: level, end: at, added: n}
+	for _, f := range fields {
+		if f[1] != "" {
+			s.Fields = append(s.Fields, Field{Name: f[0], Value: f[1]})
+		}
 	}
-	*t = Todo{file: again.file, Sections: again.Sections, grown: true}
-	return nil
+	n.edit = &edit{from: at, to: at, section: true}
+	t.edits = append(t.edits, n.edit)
+	t.Sections = append(t.Sections, s)
+	if t.found != nil && t.found[number] == nil {
+		t.found[number] = s
+	}
+	t.write(s)
+}
+
+// added is what of a section is known that stands in no file yet.
+type added struct {
+	edit *edit
+	body string
+	// before and after are the line ends around it; between those before one that
+	// comes behind it.
+	before, after, between string
+}
+
+// write puts an added section into words.
+func (t *Todo) write(s *Section) {
+	n := s.added
+	text := s.words()
+	n.edit.text = strings.ReplaceAll(n.before+text+n.after, "\n", t.eol())
+}
+
+func (s *Section) words() string {
+	var b strings.Builder
+	b.WriteString(heading(s.Level, s.Number, s.Title) + "\n\n")
+	for _, f := range s.Fields {
+		b.WriteString("- **" + shownName(f.Name) + "**: " + f.Value + "\n")
+	}
+	if s.added.body != "" {
+		b.WriteString("\n" + s.added.body + "\n")
+	}
+	return b.String()
+}
+
+// setAdded is Set for a section that stands in no file yet.
+func (t *Todo) setAdded(s *Section, name, value string) {
+	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
+	switch {
+	case i >= 0 && value == "":
+		s.Fields = slices.Delete(s.Fields, i, i+1)
+	case i >= 0:
+		s.Fields[i].Value = value
+	case value != "":
+		at := 0
+		for j, f := range s.Fields {
+			if fieldRank(f.Name) < fieldRank(name) {
+				at = j + 1
+			}
+		}
+		s.Fields = slices.Insert(s.Fields, at, Field{Name: name, Value: value})
+	}
+	t.write(s)
 }
 
 func (t *Todo) endsBlank(at int) bool {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -130,14 +131,26 @@ func TestAppend(t *testing.T) {
 		"## 3. a\n- Status: x\n# End": "## 3. a\n- Status: x\n\n## 4. New\n\n- **Status**: [NOT STARTED]\n\n# End",
 	} {
 		todo := parse(t, text)
-		if err := todo.Append(4, "New", [][2]string{{"status", "[NOT STARTED]"}, {"effort", ""}}, ""); err != nil {
-			t.Fatal(err)
-		}
+		todo.Append(4, "New", [][2]string{{"status", "[NOT STARTED]"}, {"effort", ""}}, "")
 		if got := string(todo.Bytes()); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 		if todo.Find(4) == nil || !todo.Changed() {
 			t.Errorf("%q: it is not found", text)
+		}
+		// What is changed of it, and added behind it, is as if it had been read.
+		again := parse(t, want)
+		for _, to := range []*Todo{todo, again} {
+			to.Set(to.Find(4), "status", "[PLANNED]")
+			to.Set(to.Find(4), "effort", "3 hours")
+			to.Set(to.Find(4), "effort", "")
+			to.Set(to.Find(4), "plan", "[p](p)")
+			to.SetHeading(to.Find(4), 4, "Newer")
+			to.Append(5, "Next", [][2]string{{"status", "x"}}, "Said.")
+			to.Append(6, "Last", [][2]string{{"status", "x"}}, "")
+		}
+		if got, want := string(todo.Bytes()), string(again.Bytes()); got != want || strings.Count(got, "### ")+strings.Count(got, "## ") < 3 {
+			t.Errorf("%q: got\n%q, and when it is read between\n%q", text, got, want)
 		}
 	}
 }
@@ -208,6 +221,19 @@ func BenchmarkTodo5000(b *testing.B) {
 	for b.Loop() {
 		if todo, err := ParseTodo(data); err != nil || len(todo.Sections) != 5000 {
 			b.Fatal(err)
+		}
+	}
+}
+
+// What is found by hand is what the pattern finds.
+func TestFieldAt(t *testing.T) {
+	for _, line := range []string{
+		"- **Status**: [PLANNED]", "- **Depends on**: 1, 2", "- **Status:** x", "* Status: x", "- **Status**:  x", "- **Status**: x ", "- **Status**: ",
+		"- ** Status**: x", "- **Status **: x", "- **A very long name that is none of a field**: x", "- **Plan**: [a](b): c", "- [ ] **Status**: x", "text: x", "- no field",
+		"- **St4tus**: x", "- **Status**:x", "  - **Status**: x",
+	} {
+		if got, want := fieldAt(line), patterns().field.FindStringSubmatchIndex(line); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%q: got %v, want %v", line, got, want)
 		}
 	}
 }
