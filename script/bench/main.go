@@ -56,7 +56,7 @@ func main() {
 }
 
 // names are what can be measured, in the order of the report.
-var names = []string{"start", "call", "spawn", "supervisor", "small", "hooks", "sessions", "state", "loop", "idle", "many", "import", "recall"}
+var names = []string{"start", "call", "spawn", "supervisor", "small", "hooks", "sessions", "state", "tasks", "loop", "idle", "many", "import", "recall"}
 
 // row is one line of the table.
 type row struct {
@@ -97,7 +97,7 @@ func bench(n int, only string, keep bool, out io.Writer) error {
 	}
 	table := map[string]func() ([]row, error){
 		"start": r.coldStart, "call": r.roundTrip, "spawn": r.spawn, "supervisor": r.supervisor, "small": r.hookStart, "hooks": r.hooks, "sessions": r.sessions, "state": r.state,
-		"loop": r.loopItems, "idle": r.loopIdle, "many": r.loopMany,
+		"tasks": r.tasks, "loop": r.loopItems, "idle": r.loopIdle, "many": r.loopMany,
 	}
 	fmt.Fprintf(out, "%s %s/%s, %d CPUs, medians of %d, load %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), n, load())
 	head := "| what | measured | yardstick in the same run | aim |\n|---|---|---|---|\n"
