@@ -148,11 +148,20 @@ func readMaybe(d *durable.Dir, name string) ([]byte, error) {
 
 func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte) (*Board, error) {
 	b := &Board{now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}}
+	// Both take their time where there are thousands of tasks.
+	var todoErr error
+	parsed := make(chan struct{})
+	go func() {
+		defer close(parsed)
+		b.Todo, todoErr = ParseTodo(todo)
+	}()
 	var err error
-	if b.Todo, err = ParseTodo(todo); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, todoFile), err)
+	b.State, err = ParseState(state)
+	<-parsed
+	if todoErr != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, todoFile), todoErr)
 	}
-	if b.State, err = ParseState(state); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w; mend it by hand, or `reprise task check --fix` sets it aside and makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
 	}
 	b.taking = true

@@ -102,10 +102,8 @@ func ParseTodo(data []byte) (*Todo, error) {
 				break
 			}
 		}
-		if m := patterns().heading.FindStringSubmatch(s.Heading); m != nil {
-			if n, _ := strconv.Atoi(m[1]); n > 0 {
-				sec.Number, sec.Title = n, m[2]
-			}
+		if n, title := numbered(s.Heading); n > 0 {
+			sec.Number, sec.Title = n, title
 		}
 		sec.readFields(f)
 		if sec.Number > 0 || sec.isNew() {
@@ -114,6 +112,21 @@ func ParseTodo(data []byte) (*Todo, error) {
 	}
 	t.within()
 	return t, nil
+}
+
+// numbered takes the number off a heading; 0 where it has none. "12. Title" is found by
+// hand, for a long list has many of them.
+func numbered(text string) (int, string) {
+	if number, title, ok := strings.Cut(text, ". "); ok && len(number) <= 9 && number != "" && strings.Trim(number, "0123456789") == "" && title != "" && title[0] != ' ' && title[0] != '\t' {
+		n, _ := strconv.Atoi(number)
+		return n, title
+	}
+	m := patterns().heading.FindStringSubmatch(text)
+	if m == nil {
+		return 0, ""
+	}
+	n, _ := strconv.Atoi(m[1])
+	return n, m[2]
 }
 
 // within leaves out headings inside a task's section: they are parts of it, even
