@@ -51,7 +51,7 @@ func stepRules(uses int) []fakemodel.Rule {
 // withTask is a project with a script that is wrong and a task to mend it.
 func withTask(t *testing.T, client string, rules ...fakemodel.Rule) (*home, *fakemodel.Server) {
 	t.Helper()
-	h, m := looped(t, client, settings{"sub_agent": map[string]any{"agent": client}}, rules...)
+	h, m := looped(t, client, settings{"sub_agent": map[string]any{"agent": client}, "guard": map[string]any{"mcp": "allow"}}, rules...)
 	h.write(filepath.Join(h.work, "add.sh"), "expr \"$1\" - \"$2\"\n")
 	h.git("add", "-A")
 	h.git("commit", "-q", "-m", "two")
@@ -212,5 +212,34 @@ func TestTaskWithCodex(t *testing.T) {
 	}
 	if got := h.taskOutcome(); !strings.Contains(got, "== status\n== log\none\ntwo\ntask 1: create Mend add\ntask 1: complete research\ntask 1: create implementation plan\ntask 1 phase 1: mend the sum\ntask 1 phase 2: test it\ntask 1: mend add") {
 		t.Error(got)
+	}
+}
+
+// A task in Lean is worked at with the server that its language asks for, by whatever
+// answers under that name; where there is none, it is worked at without, and that is noted.
+func TestTaskWithLeanServer(t *testing.T) {
+	inItsOwnStep(t)
+	t.Parallel()
+	task := `(?s)Session: (?P<sid>sess_\d+_[a-z0-9]{6}).*Find out what has to be known`
+	h, m := withTask(t, "claude",
+		fakemodel.Rule{Name: "ask the server", When: fakemodel.When{Task: task, Turn: 1, Offers: []string{"mcp__lean-lsp__state_context"}}, Say: call("mcp__lean-lsp__state_context", map[string]any{})},
+		fakemodel.Rule{Name: "write", When: fakemodel.When{Task: task, Turn: 2}, Say: shell(taskReport)},
+		fakemodel.Rule{Name: "say", When: fakemodel.When{Task: task, Turn: 3}, Say: say(answerOf("specs/001_mend_add/reports/research-001.md"))})
+	h.env = append(h.env, "ENABLE_TOOL_SEARCH=false")
+	h.must("task", "edit", "1", "--language", "lean")
+	project := h.read(filepath.Join(h.work, ".reprise", "project.yaml"))
+	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), project+"routes:\n  lean:\n    servers:\n      lean-lsp: {command: ["+program("reprise")+", mcp, --toolsets, state]}\n")
+	h.must("trust", "--yes")
+	free := turn(t)
+	defer free()
+	r := h.reprise("task", "research", "1")
+	if r.code != 0 || !strings.Contains(r.out, "research completed") || strings.Contains(r.err, "is not there") || !strings.Contains(r.err, "lean-research-agent") {
+		t.Errorf("%s%s", r.out, r.err)
+	}
+	if n := len(m.Matching(func(q *fakemodel.Request) bool { return q.Turn() == 2 && strings.Contains(q.Results(), "focus") })); n == 0 {
+		t.Errorf("the server did not answer\n%s", strings.Join(texts(m), "\n--\n"))
+	}
+	if out := h.must("task", "errors"); strings.Contains(out, "tool_failure") {
+		t.Error(out)
 	}
 }

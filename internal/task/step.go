@@ -476,6 +476,8 @@ func (s *step) request() (run.Request, error) {
 	req := run.Request{
 		Task: b.Prompt, WorkDir: s.dir(), Client: cmp.Or(s.f.Client, s.route.Client), Model: b.Model,
 		ScriptFile: s.f.Script, Timeout: s.d.Timeout, Origin: "task", IdempotencyKey: s.d.Session, Work: w,
+		// What it logs, learns and decides are proposals, on the branch of its own agent.
+		AllowStateWrite: true,
 	}
 	if s.f.Configure != nil {
 		if err := s.f.Configure(&req); err != nil {
