@@ -300,12 +300,7 @@ func (f *Flow) Could(ctx context.Context, w Want) error {
 	if waits := b.Waits(t); len(waits) > 0 {
 		return fmt.Errorf("task %d %w task %s", w.Number, ErrWaits, join(waits))
 	}
-	for _, o := range t.Operations {
-		if w.By != "" && o.By == w.By {
-			return nil // it has begun already
-		}
-	}
-	return b.room(t, RouteOf(f.Routes, t.Language), f.dead)
+	return b.room(t, w.Phase, w.By, RouteOf(f.Routes, t.Language), f.dead)
 }
 
 // Equip gives a run that does a step what the route of its language wants it to have.

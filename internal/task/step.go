@@ -144,7 +144,7 @@ func (s *step) beginTask(b *Board, t *Task, phase int, want Operation) (*Operati
 			return nil, err
 		}
 		want.Phase = ph.Number
-		if err := b.room(t, s.route, s.f.dead); err != nil {
+		if err := b.room(t, ph.Number, want.By, s.route, s.f.dead); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +167,7 @@ func (s *step) beginTask(b *Board, t *Task, phase int, want Operation) (*Operati
 var ErrLimit = errors.New("as many as may are at work")
 
 // room refuses a phase where as many of the language as may are at work.
-func (b *Board) room(t *Task, r Route, dead func(*Operation) bool) error {
+func (b *Board) room(t *Task, phase int, by string, r Route, dead func(*Operation) bool) error {
 	if r.Concurrent <= 0 {
 		return nil
 	}
@@ -177,7 +177,8 @@ func (b *Board) room(t *Task, r Route, dead func(*Operation) bool) error {
 			continue
 		}
 		for _, o := range other.Operations {
-			if o.Name == OpImplement && !dead(o) {
+			own := other == t && o.Phase == phase && by != "" && o.By == by
+			if o.Name == OpImplement && !own && !dead(o) {
 				n++
 			}
 		}
