@@ -13,21 +13,24 @@ func TestLoopFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []string{"work", "asks"} {
-		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+	for _, d := range []string{"work", "data/asks/one-1"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	work := filepath.Join(dir, "work")
-	rules := Rules{Roots: []string{work, filepath.Join(dir, "asks")}, Home: dir, Writes: true, Unattended: true}
+	rules := Rules{Roots: []string{work, filepath.Join(dir, "data", "asks", "one-1")}, Own: []string{filepath.Join(dir, "data")}, Home: dir, Writes: true, Unattended: true}
 	for _, c := range []struct {
 		file, command string
 		want          Decision
 	}{
-		{"asks/interrupt.txt", `echo "which of the two?" > "$INTERRUPT_FILE"`, Allow},
-		{"asks/error.txt", `echo "it is broken" > "$ERROR_FILE"`, Allow},
-		{"asks/progress.json", `echo "3/10 looking" > "$PROGRESS_FILE"`, Allow},
-		{"asks/interrupt.txt", `INTERRUPT_FILE=$X; echo x > "$INTERRUPT_FILE"`, Ask},
+		{"data/asks/one-1/interrupt.txt", `echo "which of the two?" > "$INTERRUPT_FILE"`, Allow},
+		{"data/asks/one-1/error.txt", `echo "it is broken" > "$ERROR_FILE"`, Allow},
+		{"data/asks/one-1/progress.json", `echo "3/10 looking" > "$PROGRESS_FILE"`, Allow},
+		{"data/asks/one-1/interrupt.txt", `INTERRUPT_FILE=$X; echo x > "$INTERRUPT_FILE"`, Ask},
+		{"data/asks/one-1/interrupt.txt", "rm $INTERRUPT_FILE", Deny},
+		{"data/asks/one-1/interrupt.txt", `echo x > "$INTERRUPT_FILE.2"`, Deny},
+		{"data/loop.json", `echo x > "$INTERRUPT_FILE"`, Deny},
 		{"elsewhere/interrupt.txt", `echo x > "$INTERRUPT_FILE"`, Deny},
 		{"", `echo x > "$INTERRUPT_FILE"`, Ask},
 	} {

@@ -351,6 +351,9 @@ func (a *analysis) protected(p string, u use) (bool, string) {
 	if a.r.Home != "" && u.gone && !u.top && inside(Resolve(a.r.Home), p) {
 		return true, "the home directory"
 	}
+	if !u.gone && a.loopFile(p) {
+		return false, ""
+	}
 	for _, d := range a.own() {
 		if inside(p, d) || u.gone && !u.top && inside(d, p) {
 			return true, "reprise's own files"
@@ -363,6 +366,21 @@ func (a *analysis) protected(p string, u use) (bool, string) {
 		return true, "the settings of an agent"
 	}
 	return false, ""
+}
+
+// loopFile reports whether a path is one of the files by which a session that the loop
+// started asks and tells. They lie among reprise's own, in a directory for that claim
+// alone, and the loop names them in the session's environment.
+func (a *analysis) loopFile(p string) bool {
+	if filepath.Base(filepath.Dir(filepath.Dir(p))) != "asks" {
+		return false
+	}
+	for _, name := range [...]string{"INTERRUPT_FILE", "ERROR_FILE", "PROGRESS_FILE"} {
+		if v := a.r.env(name); v != "" && filepath.IsAbs(v) && Resolve(v) == p {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *analysis) own() []string {
