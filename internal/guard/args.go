@@ -107,7 +107,7 @@ func (a *analysis) parseArgs(p *know.Program, argv []word, st *state) (g args) {
 			g.operands = append(g.operands, w)
 			g.options = append(g.options, option{w: w, name: true})
 		case p.Style == know.Single && strings.HasPrefix(w.text, "(") || w.text == "!" || w.text == ")":
-			if p.Name != "find" && p.Name != "gfind" {
+			if p.Name != "find" {
 				g.operands = append(g.operands, w)
 			}
 		default:

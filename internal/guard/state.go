@@ -33,7 +33,6 @@ type binding struct {
 	name string
 	v    value
 	next *binding
-	n    int
 }
 
 type function struct {
@@ -54,7 +53,6 @@ type state struct {
 	stack     [][]string // of pushd
 	in        source     // standard input
 	cleared   bool       // the environment was taken away
-	lost      bool       // any variable may have changed
 	posix     bool       // the shell may be one that knows POSIX only
 	changed   []string
 }
@@ -80,12 +78,8 @@ func (st *state) fork() *state {
 }
 
 func (st *state) bind(a *analysis, name string, v value) {
-	n := 1
-	if st.vars != nil {
-		n = st.vars.n + 1
-	}
 	a.step(1)
-	st.vars = &binding{name: name, v: v, next: st.vars, n: n}
+	st.vars = &binding{name: name, v: v, next: st.vars}
 }
 
 // lookup is what is known of a variable.
@@ -95,9 +89,6 @@ func (st *state) lookup(a *analysis, name string) value {
 		if b.name == name || b.name == "" {
 			return b.v
 		}
-	}
-	if st.lost {
-		return value{}
 	}
 	if a.closing != nil {
 		if v, ok := a.closing.g.vars[name]; ok {
@@ -142,9 +133,7 @@ func (st *state) join(a *analysis, branches ...*state) {
 		}
 		st.stay(b.cwds)
 		st.linked = st.linked || b.linked
-		if b.funcs != st.funcs {
-			st.funcs = b.funcs
-		}
+		st.funcs = b.funcs
 	}
 	for _, name := range st.changed {
 		number := a.numeric(name, st) || a.isUnset(name, st)

@@ -171,13 +171,8 @@ func (b *wordBuilder) text(s string, quoted bool) {
 	if !quoted && strings.ContainsAny(s, "*?[") {
 		b.w.glob = true
 	}
-	if quoted && strings.ContainsAny(s, `*?[\`) {
-		// A quoted pattern character stands for itself; where the word turns
-		// out to be a pattern, it is compared as one that matches anything,
-		// which is the safer side.
-		b.cur.WriteString(s)
-		return
-	}
+	// A quoted pattern character stands for itself; where the word turns out to be a
+	// pattern, it is compared as one that matches anything, which is the safer side.
 	b.cur.WriteString(s)
 }
 
