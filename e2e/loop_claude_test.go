@@ -37,6 +37,9 @@ func looped(t *testing.T, client string, extra settings, rules ...fakemodel.Rule
 	}
 	h.env = append(h.env, trial.Env...)
 	h.env = append(h.env, "PATH="+strings.Join([]string{programs, filepath.Dir(path), os.Getenv("PATH")}, string(os.PathListSeparator)))
+	// A run may make nothing in the directories above the memory, which a user's client
+	// has made before.
+	h.write(filepath.Join(h.dir, ".claude", "settings.json"), "{}")
 	if client == "codex" {
 		h.write(filepath.Join(h.dir, ".codex", "config.toml"), "model = \"fake-model\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\nbase_url = \""+m.URL+
 			"/v1\"\nenv_key = \"REPRISE_FAKE_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n[mcp_servers.hangs]\ncommand = \"sleep\"\nargs = [\"1000\"]\n")
@@ -140,7 +143,7 @@ func TestLoopSession(t *testing.T) {
 	linuxOnly(t, "processes are looked at in /proc")
 	go_ := filepath.Join(t.TempDir(), "go")
 	h, m := looped(t, "claude", nil,
-		on("issue-123", 1, bash(`echo "in $SESSION_ID $HARNESS_SESSION $ITERATION $WORK_ITEM $BD_ACTOR $BD_RIG"; ls -l "$(dirname "$INTERRUPT_FILE")"; pwd`)),
+		on("issue-123", 1, bash(`echo "in $SESSION_ID $HARNESS_SESSION $ITERATION $WORK_ITEM $BD_ACTOR $BD_RIG"; pwd`)),
 		on("issue-123", 2, bash("echo '2/3 Implementing the login' > \"$PROGRESS_FILE\"")),
 		on("issue-123", 3, call("Write", map[string]any{"file_path": "login.txt", "content": "login\n"})),
 		on("issue-123", 4, bash("while test ! -f "+go_+"; do /bin/sleep 0.1; done; git add login.txt && git commit -qm 'Add the login'")),

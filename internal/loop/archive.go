@@ -112,7 +112,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	var said *stream
 	if ran {
 		l.fill(&it, r, p.From)
-		said = readStream(r.Logs.Stdout)
+		said = readStream(r.Client, r.Logs.Stdout)
 		if err := l.preserve(ctx, a, r, said, item, place, &p); err != nil {
 			if passing(err) {
 				return broken(a, err)
@@ -310,6 +310,7 @@ type stream struct {
 	messages      []string // the last few
 	files         []string // that its tools named last
 	plan          json.RawMessage
+	more          bool       // the last message may go on
 	calls         []toolCall // the first of them
 	results       map[string]toolResult
 }
@@ -333,7 +334,7 @@ const (
 )
 
 // readStream takes a run's output apart. Lines that are none of ours are passed over.
-func readStream(path string) *stream {
+func readStream(client, path string) *stream {
 	var s stream
 	f, err := os.Open(path)
 	if err != nil {
@@ -348,7 +349,12 @@ func readStream(path string) *stream {
 	sc := bufio.NewScanner(f)
 	sc.Buffer(make([]byte, 64<<10), maxLine)
 	for sc.Scan() {
-		s.line(sc.Bytes())
+		switch client {
+		case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
+			s.other(agent.ReadLine(client, sc.Bytes()))
+		default:
+			s.line(sc.Bytes())
+		}
 	}
 	return &s
 }
@@ -425,12 +431,17 @@ func (s *stream) tool(at, name, id string, input json.RawMessage) {
 		return
 	}
 	if in.Path != "" {
-		s.files = append(slices.DeleteFunc(s.files, func(f string) bool { return f == in.Path }), in.Path)
-		if n := len(s.files); n > keepFiles {
-			s.files = s.files[n-keepFiles:]
-		}
+		s.touched(in.Path)
 	}
 	if name == "TodoWrite" && len(in.Todos) > 0 {
 		s.plan = slices.Clone(in.Todos)
+	}
+}
+
+// touched keeps which files were named last.
+func (s *stream) touched(file string) {
+	s.files = append(slices.DeleteFunc(s.files, func(f string) bool { return f == file }), file)
+	if n := len(s.files); n > keepFiles {
+		s.files = s.files[n-keepFiles:]
 	}
 }

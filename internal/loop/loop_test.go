@@ -302,7 +302,7 @@ func TestStream(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := readStream(path)
+	s := readStream("claude", path)
 	if len(s.messages) != keepLast || s.messages[keepLast-1] != "word 7" || !slices.Equal(s.files, []string{"/a"}) {
 		t.Errorf("%q %q", s.messages, s.files)
 	}

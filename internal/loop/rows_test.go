@@ -525,3 +525,30 @@ func TestNightPersonInterrupts(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// What is taken out of the output of the other clients.
+func TestStreamOthers(t *testing.T) {
+	for client, text := range map[string]string{
+		"codex": `{"type":"thread.started","thread_id":"t"}
+{"type":"item.completed","item":{"id":"item_0","type":"error","message":"a warning"}}
+{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"go test","status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"go test","aggregated_output":"FAIL","exit_code":3,"status":"failed"}}
+{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"All done."}}`,
+		"gemini": `{"type":"tool_use","tool_name":"run_shell_command","tool_id":"c1","parameters":{"command":"go test"}}
+{"type":"tool_result","tool_id":"c1","status":"error","output":"FAIL"}
+{"type":"message","role":"assistant","content":"All ","delta":true}
+{"type":"message","role":"assistant","content":"done.","delta":true}`,
+		"copilot": `{"type":"tool.execution_start","data":{"toolCallId":"c1","toolName":"bash","arguments":{"command":"go test"}}}
+{"type":"tool.execution_complete","data":{"toolCallId":"c1","success":false,"error":{"message":"FAIL"}}}
+{"type":"assistant.message","data":{"content":"All done.","toolRequests":[]}}`,
+	} {
+		path := filepath.Join(t.TempDir(), "stdout.jsonl")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := readStream(client, path)
+		if len(s.messages) != 1 || s.messages[0] != "All done." || strings.Count(s.tools.String(), "\n") != 1 || !strings.Contains(s.tools.String(), "go test") || strings.Count(s.errors.String(), "\n") != 1 || !strings.Contains(s.errors.String(), "FAIL") {
+			t.Errorf("%s: %q\n%s%s", client, s.messages, s.tools.String(), s.errors.String())
+		}
+	}
+}

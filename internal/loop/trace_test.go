@@ -56,7 +56,7 @@ func traced(t *testing.T) (Iteration, queue.Item, run.Record, *stream) {
 	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return it, item, r, readStream(path)
+	return it, item, r, readStream("claude", path)
 }
 
 // TestSpans: an iteration is told as OpenTelemetry's conventions want it, the same again by
