@@ -363,9 +363,7 @@ func collectRepos(ctx context.Context, app *App, unused string, really, asJSON b
 		if err != nil {
 			return err
 		}
-		if !repo.Exists() {
-			continue
-		}
+		there := repo.Exists()
 		roots, err := home.Paths.ClaimedRoots(name)
 		if err != nil {
 			return conflict(err)
@@ -378,7 +376,9 @@ func collectRepos(ctx context.Context, app *App, unused string, really, asJSON b
 		if err != nil {
 			return stateError(err)
 		}
-		out = append(out, u)
+		if there { // else what a killed command had left of it is gone now
+			out = append(out, u)
+		}
 	}
 	if asJSON {
 		return printJSON(app.Out, out)
