@@ -40,6 +40,7 @@ func looped(t *testing.T, client string, extra settings, rules ...fakemodel.Rule
 	// A run may make nothing in the directories above the memory, which a user's client
 	// has made before.
 	h.write(filepath.Join(h.dir, ".claude", "settings.json"), "{}")
+	h.write(filepath.Join(h.dir, ".cache", "keep"), "")
 	if client == "codex" {
 		h.write(filepath.Join(h.dir, ".codex", "config.toml"), "model = \"fake-model\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\nbase_url = \""+m.URL+
 			"/v1\"\nenv_key = \"REPRISE_FAKE_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n[mcp_servers.hangs]\ncommand = \"sleep\"\nargs = [\"1000\"]\n")

@@ -11,6 +11,14 @@ import (
 	"reprise/internal/fakemodel"
 )
 
+// modelOf names a model where the client would otherwise ask one which to use.
+func modelOf(client string) []string {
+	if client == "gemini" {
+		return []string{"--model", "gemini-2.5-pro"}
+	}
+	return nil
+}
+
 // Each client works in a loop, unattended: that the guard keeps it from what is refused is
 // seen first, then it does an item, with its user's servers and hooks left out. What is
 // refused does not run, the environment and the bootstrap reach it, tokens are counted.
@@ -27,7 +35,7 @@ func TestLoopClients(t *testing.T) {
 			h.must("queue", "add", "--id", "one", "Do the work")
 			free := turn(t)
 			defer free()
-			_, errs := h.beside("loop", "run", "--agent", name, "--until-empty", "--unattended", "--delay", "0s").wait()
+			_, errs := h.beside(append([]string{"loop", "run", "--agent", name, "--until-empty", "--unattended", "--delay", "0s"}, modelOf(name)...)...).wait()
 			if !strings.Contains(errs, "1 done") || !strings.Contains(errs, "Proving that the guard keeps "+name) {
 				t.Fatalf("%s\n%s\n%s", errs, h.must("loop", "report"), h.must("loop", "audit"))
 			}
@@ -86,7 +94,7 @@ func TestLoopClientsResume(t *testing.T) {
 			h.must("queue", "add", "--id", "one", "Choose")
 			free := turn(t)
 			defer free()
-			l := h.beside("loop", "run", "--agent", name, "--until-empty", "--delay", "0s")
+			l := h.beside(append([]string{"loop", "run", "--agent", name, "--until-empty", "--delay", "0s"}, modelOf(name)...)...)
 			until(t, 2*time.Minute, "a loop that waits for a person", func() bool {
 				s := h.reprise("loop", "status").out
 				return strings.Contains(s, "waits for a person") && strings.Contains(s, "set aside: one")

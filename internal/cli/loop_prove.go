@@ -126,6 +126,9 @@ func (a *App) proofRun(ctx context.Context, client string, at func(...string) st
 		Task: "Say where you are.", SystemPrompt: "This is a check.", WorkDir: at("work"), Timeout: liveTime, Client: client, Env: lines, Origin: "check",
 		Work: &run.Work{Work: agent.Work{AllowedTools: home.Settings.Loop.AllowedTools}, MaxTurns: 10, MaxBudgetUSD: 1},
 	}
+	if client == agent.KindGemini {
+		req.Model = "gemini-2.5-pro" // without one it asks a model which to use
+	}
 	if err := w.configure(&req); err != nil {
 		return run.Record{}, err
 	}
