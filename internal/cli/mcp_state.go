@@ -52,8 +52,8 @@ func (a *App) desk(home *config.Home, access memory.Access) *session.Desk {
 		},
 		Access: access, Since: a.Now(), Redact: redacted,
 		Session: a.clientSession(a.Now().Add(-time.Minute)), // a session's start and that of its servers are one
-		Reader: func() recall.Reader { return session.Reader(home, a.Env) },
-		Code:   a.codeHead,
+		Reader:  func() recall.Reader { return session.Reader(home, a.Env) },
+		Code:    a.codeHead,
 	}
 }
 
