@@ -368,15 +368,17 @@ func TestLoopInterrupt(t *testing.T) {
 // A failed check is told to the same session, which mends it.
 func TestLoopChecksFail(t *testing.T) {
 	inItsOwnStep(t)
-	h, m := looped(t, "claude", nil,
+	// To remove a file is asked about, unless the user allows it; and the gate at the end
+	// of a turn would have it mended within the first session.
+	h, m := looped(t, "claude", settings{"guard": map[string]any{"allow": []string{"rm -f broken"}}, "gates": map[string]any{"stop": "off"}},
 		on("one", 1, bash("touch broken work.txt")),
 		on("one", 2, say("Done.")),
-		fakemodel.Rule{Name: "told", When: fakemodel.When{User: "the file broken is there"}, Say: bash("git rm -qf broken 2>/dev/null; rm -f broken; echo gone")},
+		fakemodel.Rule{Name: "told", When: fakemodel.When{User: "the file broken is there"}, Say: bash("rm -f broken && echo gone")},
 		fakemodel.Rule{Name: "end", When: fakemodel.When{Result: "gone"}, Say: say("It is mended.")})
 	h.must("queue", "add", "--id", "one", "Work")
 	free := turn(t)
 	defer free()
-	_, errs := h.beside("loop", "run", "--agent", "claude", "--until-empty", "--delay", "0s", "--backoff-unit", "1ms").wait()
+	_, errs := h.beside("loop", "run", "--agent", "claude", "--until-empty", "--delay", "0s", "--backoff-unit", "1ms", "--on-interrupt", "skip").wait()
 	allUsed(t, m)
 	dirs := h.loopRuns()
 	if len(dirs) != 2 || !strings.Contains(errs, "1 done, 1 tried again") {

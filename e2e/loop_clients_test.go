@@ -51,6 +51,10 @@ func TestLoopClients(t *testing.T) {
 					t.Errorf("the model was not told %q", want)
 				}
 			}
+			calls := 3
+			if name == "codex" {
+				calls = 2 // its stream says nothing of a call that a hook refused
+			}
 			dir := h.loopRuns()[0]
 			var it struct {
 				Completed, Succeeded bool
@@ -61,10 +65,10 @@ func TestLoopClients(t *testing.T) {
 				ToolCalls            int `json:"tool_calls"`
 			}
 			unmarshal(t, h.read(filepath.Join(dir, "iteration.json")), &it)
-			if !it.Completed || !it.Succeeded || it.Verified != "passed" || it.Session == "" || it.Tokens == 0 || it.Turns == 0 || it.ToolCalls != 3 || it.Summary != "All done here." {
+			if !it.Completed || !it.Succeeded || it.Verified != "passed" || it.Session == "" || it.Tokens == 0 || it.Turns == 0 || it.ToolCalls != calls || it.Summary != "All done here." {
 				t.Errorf("iteration: %+v", it)
 			}
-			if len(lines(h.read(filepath.Join(dir, "tools.jsonl")))) != 3 {
+			if len(lines(h.read(filepath.Join(dir, "tools.jsonl")))) != calls {
 				t.Errorf("tools.jsonl: %s", h.read(filepath.Join(dir, "tools.jsonl")))
 			}
 			if it.Transcript == "" || !strings.Contains(h.read(it.Transcript), "All done here.") {

@@ -185,8 +185,8 @@ func (w *world) left() (int, error) {
 
 // report is what came of it all.
 type report struct {
-	done, dead, waiting, runs, attempts, lost, loops int
-	wrong                                            []string
+	done, dead, waiting, runs, attempts, lost int
+	wrong                                     []string
 }
 
 func (r *report) bad(format string, args ...any) {
