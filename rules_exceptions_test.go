@@ -10,7 +10,6 @@ var fileWriters = exceptions{
 	"internal/verify/tree":         "copies trees into throwaway places: nothing there has to outlive anything, and a wait for the disk at each of thousands of files would",
 	"internal/cli/doctor_live.go":  "makes a throwaway home in which a client shows that its hooks work",
 	"internal/cli/doctor_guard.go": "the same, for what is refused",
-	"internal/cli/loop_prove.go":   "the same, for a client as the loop starts it",
 	"internal/cli/loop_client.go":  "makes a throwaway home of which a client's settings for a run are read",
 }
 

@@ -16,14 +16,8 @@ import (
 	"reprise/internal/fakemodel"
 )
 
-// gated is a user with a project whose one check is that there is no file named
-// broken, approved, with the hooks of a client put in by `reprise setup`.
-func gated(t *testing.T, client string) *home {
-	t.Helper()
-	h := newHome(t, nil)
-	h.git("init", "-q", "-b", "main")
-	h.must("init", "--yes", "--name", "shop")
-	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), `v: 1
+// wholeProject has one check: that there is no file named broken.
+const wholeProject = `v: 1
 name: shop
 verify:
   profiles:
@@ -31,7 +25,16 @@ verify:
       - name: whole
         run: |
           if test -e broken; then echo "error: the file broken is there" >&2; exit 4; fi
-`)
+`
+
+// gated is a user with a project whose one check is that there is no file named
+// broken, approved, with the hooks of a client put in by `reprise setup`.
+func gated(t *testing.T, client string) *home {
+	t.Helper()
+	h := newHome(t, nil)
+	h.git("init", "-q", "-b", "main")
+	h.must("init", "--yes", "--name", "shop")
+	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), wholeProject)
 	h.write(filepath.Join(h.work, "kept.txt"), "kept\n")
 	h.must("trust", "--yes")
 	h.git("add", "-A")

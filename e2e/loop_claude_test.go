@@ -48,15 +48,7 @@ func looped(t *testing.T, client string, extra settings, rules ...fakemodel.Rule
 	h.write(filepath.Join(h.dir, ".gitconfig"), "[user]\n\tname = A\n\temail = a@example.org\n")
 	h.git("init", "-q", "-b", "main")
 	h.must("init", "--yes", "--name", "shop")
-	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), `v: 1
-name: shop
-verify:
-  profiles:
-    quick:
-      - name: whole
-        run: |
-          if test -e broken; then echo "error: the file broken is there" >&2; exit 4; fi
-`)
+	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), wholeProject)
 	h.must("trust", "--yes")
 	h.git("add", "-A")
 	h.git("commit", "-q", "-m", "one")

@@ -134,42 +134,57 @@ func liveGuard(ctx context.Context, app *App, h setup.InstalledHooks) []setup.Fi
 
 // refuses says why the client's hook does not refuse, "" where it does.
 func (l *live) refuses(ctx context.Context) (why string, err error) {
-	dir, err := os.MkdirTemp("", "reprise-doctor-")
+	return refusalTrial("reprise-doctor-", l.app.Env.Now, func(dir string, server *fakemodel.Server) (string, error) {
+		l.dir = dir
+		return "", l.client(ctx, server)
+	})
+}
+
+// refusalTrial has a client asked, by a stand-in for its model, for what is allowed and
+// for what is refused, in a directory that is made for it and goes with it: home, work
+// and data are there. start runs the client, and says what it told besides. why is what
+// was wrong, "" where nothing was.
+func refusalTrial(pattern string, now func() time.Time, start func(dir string, server *fakemodel.Server) (said string, err error)) (why string, err error) {
+	dir, err := os.MkdirTemp("", pattern)
 	if err != nil {
 		return "", err
 	}
-	if l.dir, err = filepath.EvalSymlinks(dir); err != nil {
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", err
 	}
 	defer func() { _ = durable.RemoveAll(dir) }()
-	for _, d := range []string{"home", "work", "data/memory/blocks"} {
-		if err := durable.MkdirAll(l.path(d), 0o700); err != nil {
+	work := filepath.Join(dir, "work")
+	for _, d := range []string{filepath.Join(dir, "home"), work, filepath.Join(dir, "data", "memory", "blocks")} {
+		if err := durable.MkdirAll(d, 0o700); err != nil {
 			return "", err
 		}
 	}
 	server, err := fakemodel.Start(fakemodel.Script{Rules: []fakemodel.Rule{
 		calling("allowed", fakemodel.When{Turn: 1}, fakemodel.Shell("pwd")),
 		calling("refused", fakemodel.When{Turn: 2}, fakemodel.Shell("echo x > ../canary")),
-	}, Otherwise: &fakemodel.Answer{Text: "done"}}, l.app.Env.Now)
+	}, Otherwise: &fakemodel.Answer{Text: "done"}}, now)
 	if err != nil {
 		return "", err
 	}
 	defer server.Close()
-	if err := l.client(ctx, server); err != nil {
+	said, err := start(dir, server)
+	if err != nil {
 		return "", err
 	}
 	told := func(text string) bool {
 		return slices.ContainsFunc(server.Requests(), func(q *fakemodel.Request) bool { return strings.Contains(q.Text(), text) })
 	}
-	if _, err := os.Lstat(l.path("canary")); err == nil {
+	if _, err := os.Lstat(filepath.Join(dir, "canary")); err == nil {
 		return "what is refused RAN: its hook does not block", nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if !told("writes-outside") {
+	switch {
+	case !told("writes-outside") && said != "":
+		return "what is refused did not run, but the model was not told why: " + said, nil
+	case !told("writes-outside"):
 		return "what is refused did not run, but the model was not told why", nil
-	}
-	if !told(l.path("work")) {
+	case !told(work):
 		return "what is allowed did not run", nil
 	}
 	return "", nil

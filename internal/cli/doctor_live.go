@@ -95,6 +95,33 @@ func plainVars(app *App) map[string]string {
 	return vars
 }
 
+// trialVars are the variables of a client that is tried in dir: home, data and tmp, which
+// is made, are there.
+func trialVars(app *App, trial fakemodel.Trial, dir string) (map[string]string, error) {
+	vars, home := plainVars(app), filepath.Join(dir, "home")
+	vars["HOME"], vars["USERPROFILE"], vars["REPRISE_HOME"] = home, home, filepath.Join(dir, "data")
+	for _, line := range trial.Env {
+		k, v, _ := strings.Cut(line, "=")
+		vars[k] = v
+	}
+	// Clients leave things in the directory for temporary files: sockets, caches of
+	// compiled code, logs. They go with the rest.
+	tmp := filepath.Join(dir, "tmp")
+	for _, v := range []string{"TMPDIR", "TEMP", "TMP", "CLAUDE_CODE_TMPDIR"} {
+		vars[v] = tmp
+	}
+	return vars, durable.MkdirAll(tmp, 0o700)
+}
+
+// varLines are variables as a process takes them, in order.
+func varLines(vars map[string]string) []string {
+	var lines []string
+	for _, k := range slices.Sorted(maps.Keys(vars)) {
+		lines = append(lines, k+"="+vars[k])
+	}
+	return lines
+}
+
 type live struct {
 	app           *App
 	h             setup.InstalledHooks
@@ -146,20 +173,9 @@ func (l *live) client(ctx context.Context, server *fakemodel.Server) error {
 	if err != nil {
 		return err
 	}
-	vars := plainVars(l.app)
-	vars["HOME"], vars["USERPROFILE"], vars["REPRISE_HOME"] = l.path("home"), l.path("home"), l.path("data")
-	// Clients leave things in the directory for temporary files: sockets, caches of
-	// compiled code, logs. They go with the rest.
-	tmp := l.path("tmp")
-	if err := durable.MkdirAll(tmp, 0o700); err != nil {
+	vars, err := trialVars(l.app, trial, l.dir)
+	if err != nil {
 		return err
-	}
-	for _, v := range []string{"TMPDIR", "TEMP", "TMP", "CLAUDE_CODE_TMPDIR"} {
-		vars[v] = tmp
-	}
-	for _, line := range trial.Env {
-		k, v, _ := strings.Cut(line, "=")
-		vars[k] = v
 	}
 	env := config.Env{Vars: map[string]string{"HOME": vars["HOME"], "USERPROFILE": vars["USERPROFILE"]}, Dir: l.path("work"), GOOS: l.app.Env.GOOS, Now: l.app.Env.Now}
 	s := setup.Setup{
@@ -179,11 +195,7 @@ func (l *live) client(ctx context.Context, server *fakemodel.Server) error {
 			return err
 		}
 	}
-	var lines []string
-	for _, k := range slices.Sorted(maps.Keys(vars)) {
-		lines = append(lines, k+"="+vars[k])
-	}
-	out, err := proc.Run(ctx, proc.Cmd{Path: l.program, Args: trial.Argv(livePrompt, trial.Trust...), Env: lines, Dir: l.path("work"), NewSession: true}, 256<<10)
+	out, err := proc.Run(ctx, proc.Cmd{Path: l.program, Args: trial.Argv(livePrompt, trial.Trust...), Env: varLines(vars), Dir: l.path("work"), NewSession: true}, 256<<10)
 	if err != nil {
 		return err
 	}

@@ -237,22 +237,28 @@ func writeIn(dir, name string, data []byte) error {
 	return durable.WriteFile(filepath.Join(dir, name), data, 0o600)
 }
 
+// projectRoutes are the routes of the project, once its file is approved; before, they
+// are said not to count.
+func (a *App) projectRoutes(home *config.Home, trust config.Trust) []config.Route {
+	if trust.Approved {
+		return trust.Says.Routes
+	}
+	if len(trust.Says.Routes) > 0 {
+		fmt.Fprintf(a.Err, "note: the routes of %s are not approved, so they do not count; `reprise trust` approves them\n", home.Project.File())
+	}
+	return nil
+}
+
 // loopRoute says how the runs of an item go, by the routes of the settings and, once its
 // file is approved, of the project.
 func (a *App) loopRoute(home *config.Home, f *loopFlags) (func(queue.Item) loop.Route, []string, error) {
 	set := home.Settings
 	all := config.Route{Model: f.model, Tools: set.Loop.AllowedTools, Turns: cmp.Or(f.turns, set.Loop.Turns)}
-	var project []config.Route
 	trust, err := home.Paths.Trust(home.Project)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
-	case len(trust.Says.Routes) == 0:
-	case trust.Approved:
-		project = trust.Says.Routes
-	default:
-		fmt.Fprintf(a.Err, "note: the routes of %s are not approved, so they do not count; `reprise trust` approves them\n", home.Project.File())
 	}
+	project := a.projectRoutes(home, trust)
 	var clients []string
 	for _, r := range slices.Concat(set.Routes, project) {
 		if r.Client != "" && !slices.Contains(clients, r.Client) {

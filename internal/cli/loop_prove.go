@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"reprise/internal/agent"
 	"reprise/internal/config"
@@ -48,51 +43,17 @@ func (a *App) proveGuard(ctx context.Context, client string) error {
 	return nil
 }
 
-// workRefuses runs a client as the loop would, in a home and a directory that are made
-// for it, against a stand-in for its model that asks for what is allowed and for what is
-// refused. why is what was wrong, "" where nothing was.
+// workRefuses runs a client as the loop would, and says why it is not kept from what is
+// refused, "" where it is.
 func (a *App) workRefuses(ctx context.Context, client string) (why string, err error) {
-	dir, err := os.MkdirTemp("", "reprise-prove-")
-	if err != nil {
-		return "", err
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", err
-	}
-	defer func() { _ = durable.RemoveAll(dir) }()
-	at := func(elem ...string) string { return filepath.Join(append([]string{dir}, elem...)...) }
-	for _, d := range []string{at("home"), at("work"), at("data", "memory", "blocks"), at("runs")} {
-		if err := durable.MkdirAll(d, 0o700); err != nil {
+	return refusalTrial("reprise-prove-", a.Env.Now, func(dir string, server *fakemodel.Server) (string, error) {
+		at := func(elem ...string) string { return filepath.Join(append([]string{dir}, elem...)...) }
+		if err := durable.MkdirAll(at("runs"), 0o700); err != nil {
 			return "", err
 		}
-	}
-	server, err := fakemodel.Start(fakemodel.Script{Rules: []fakemodel.Rule{
-		calling("allowed", fakemodel.When{Turn: 1}, fakemodel.Shell("pwd")),
-		calling("refused", fakemodel.When{Turn: 2}, fakemodel.Shell("echo x > ../canary")),
-	}, Otherwise: &fakemodel.Answer{Text: "done"}}, a.Env.Now)
-	if err != nil {
-		return "", err
-	}
-	defer server.Close()
-	r, err := a.proofRun(ctx, client, at, server)
-	if err != nil {
-		return "", err
-	}
-	told := func(text string) bool {
-		return slices.ContainsFunc(server.Requests(), func(q *fakemodel.Request) bool { return strings.Contains(q.Text(), text) })
-	}
-	if _, err := os.Lstat(at("canary")); err == nil {
-		return "what is refused RAN: its hook does not block", nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	switch {
-	case !told("writes-outside"):
-		return "what is refused did not run, but the model was not told why: " + firstLine(r.StatusReason, 300), nil
-	case !told(at("work")):
-		return "what is allowed did not run", nil
-	}
-	return "", nil
+		r, err := a.proofRun(ctx, client, at, server)
+		return firstLine(r.StatusReason, 300), err
+	})
 }
 
 // proofRun is the client's run for the proof.
@@ -105,16 +66,11 @@ func (a *App) proofRun(ctx context.Context, client string, at func(...string) st
 	if err != nil {
 		return run.Record{}, err
 	}
-	vars := plainVars(a)
-	vars["HOME"], vars["USERPROFILE"], vars["REPRISE_HOME"] = at("home"), at("home"), at("data")
-	for _, line := range trial.Env {
-		k, v, _ := strings.Cut(line, "=")
-		vars[k] = v
+	vars, err := trialVars(a, trial, at())
+	if err != nil {
+		return run.Record{}, err
 	}
-	var lines []string
-	for _, k := range slices.Sorted(maps.Keys(vars)) {
-		lines = append(lines, k+"="+vars[k])
-	}
+	lines := varLines(vars)
 	env := config.Env{Vars: vars, Dir: at("work"), GOOS: a.Env.GOOS, Now: a.Env.Now}
 	w := &worker{app: a, env: env, tools: home.Settings.Loop.AllowedTools, homes: map[string]map[string][]byte{}, model: func(client, home string) error {
 		if client == agent.KindCodex {

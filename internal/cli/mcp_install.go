@@ -74,18 +74,26 @@ func (o *installOptions) common(cmd *cobra.Command) {
 	f.BoolVar(&o.asJSON, "json", false, "print the changes for programs")
 }
 
-func mcpInstall(cmd *cobra.Command, app *App, o installOptions, name string, install bool) error {
-	client, err := setup.Canonical(name)
-	if err != nil {
-		return usagef("%w", err)
+// namedClient is a client by the name that was given, with a setup that knows where its
+// settings of the scope are.
+func namedClient(app *App, name, scope string) (client string, home *config.Home, s setup.Setup, err error) {
+	if client, err = setup.Canonical(name); err != nil {
+		return "", nil, s, usagef("%w", err)
 	}
-	home, err := app.Home()
+	if home, err = app.Home(); err != nil {
+		return "", nil, s, err
+	}
+	s = setupFor(app, home)
+	if _, err := setup.Locate(s.Where, client, scope); err != nil {
+		return "", nil, s, usagef("%w", err)
+	}
+	return client, home, s, nil
+}
+
+func mcpInstall(cmd *cobra.Command, app *App, o installOptions, name string, install bool) error {
+	client, home, s, err := namedClient(app, name, o.scope)
 	if err != nil {
 		return err
-	}
-	s := setupFor(app, home)
-	if _, err := setup.Locate(s.Where, client, o.scope); err != nil {
-		return usagef("%w", err)
 	}
 	req := setup.Request{
 		Client: client, Scope: o.scope, Program: app.Program, Filesystem: o.filesystem,

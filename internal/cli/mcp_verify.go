@@ -28,17 +28,9 @@ func newMCPVerifyCmd(app *App) *cobra.Command {
 for its tools. With --with-server NAME look at that one, too, whoever's it is.`,
 		Example: "  reprise mcp verify claude-code\n  reprise mcp verify claude-code --with-server lean-lsp",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := setup.Canonical(args[0])
-			if err != nil {
-				return usagef("%w", err)
-			}
-			home, err := app.Home()
+			client, _, s, err := namedClient(app, args[0], o.scope)
 			if err != nil {
 				return err
-			}
-			s := setupFor(app, home)
-			if _, err := setup.Locate(s.Where, client, o.scope); err != nil {
-				return usagef("%w", err)
 			}
 			return verifyServers(cmd.Context(), app, s, client, o)
 		},

@@ -52,9 +52,10 @@ type loopTasks struct {
 	queue  queue.Queue
 	runs   loop.Runs
 
+	merges mergeChecks
+
 	mu     sync.Mutex
 	briefs map[string]task.Brief // by the place's directory
-	failed map[string]string     // what the checks on a merge said, by the place's name
 }
 
 // loopTasks makes a loop work at steps of tasks as such.
@@ -71,7 +72,7 @@ func (a *App) loopTasks(ctx context.Context, home *config.Home, opt *loop.Option
 		changed(ctx, b)
 	}
 	flow.Say = func(format string, args ...any) { opt.Log.Info(fmt.Sprintf(format, args...)) }
-	t := &loopTasks{app: a, flow: flow, check: opt.Check, queue: opt.Queue, runs: opt.Runs, places: opt.Places, briefs: map[string]task.Brief{}, failed: map[string]string{}}
+	t := &loopTasks{app: a, flow: flow, check: opt.Check, queue: opt.Queue, runs: opt.Runs, places: opt.Places, briefs: map[string]task.Brief{}}
 	configure := opt.Configure
 	opt.Configure = func(r *run.Request) error {
 		if configure != nil {
@@ -95,15 +96,7 @@ func (t *loopTasks) merging(places loop.Places) loop.Places {
 	}
 	m := &loop.Worktrees{Workspaces: trees.Workspaces, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch}
 	if trees.Check != nil {
-		m.Check = func(ctx context.Context, p loop.Place) (loop.Checked, error) {
-			got, err := trees.Check(ctx, p)
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			if delete(t.failed, p.Name); err == nil && got.Gate == core.GateFailed {
-				t.failed[p.Name] = got.Text
-			}
-			return got, err
-		}
+		m.Check = t.merges.kept(trees.Check)
 	}
 	return m
 }
@@ -265,12 +258,7 @@ func (p *taskPlaces) Finish(ctx context.Context, place loop.Place, it queue.Item
 			if err != nil || !conflict {
 				return "", err
 			}
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if text := p.failed[place.Name]; text != "" {
-				return "the checks fail on the merge: " + text, nil
-			}
-			return fmt.Sprintf("what was done conflicts with the main checkout; it is on the branch %s, in %s", place.Branch, place.Dir), nil
+			return p.merges.conflict(place), nil
 		})
 		if err == nil {
 			err = p.goOn(ctx, it, r)

@@ -24,16 +24,50 @@ import (
 	"reprise/internal/queue"
 	"reprise/internal/run"
 	"reprise/internal/task"
+	"reprise/internal/verify"
 )
 
 // phasePlaces are worktrees for phases that are worked at side by side. They are made,
 // merged and removed as the loop's are.
 type phasePlaces struct {
-	trees *loop.Worktrees
+	trees  *loop.Worktrees
+	merges mergeChecks
 
 	mu     sync.Mutex
 	opened map[string]loop.Place
-	failed map[string]string // what the checks on a merge said, by place
+}
+
+// mergeChecks keeps why the checks on merges failed, which the places only tell as a
+// conflict. The zero value is ready.
+type mergeChecks struct {
+	mu     sync.Mutex
+	failed map[string]string // what they said, by the place's name
+}
+
+// kept is check with what it says kept.
+func (m *mergeChecks) kept(check func(context.Context, loop.Place) (loop.Checked, error)) func(context.Context, loop.Place) (loop.Checked, error) {
+	return func(ctx context.Context, p loop.Place) (loop.Checked, error) {
+		got, err := check(ctx, p)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if delete(m.failed, p.Name); err == nil && got.Gate == core.GateFailed {
+			if m.failed == nil {
+				m.failed = map[string]string{}
+			}
+			m.failed[p.Name] = got.Text
+		}
+		return got, err
+	}
+}
+
+// conflict says why what was done in a place is not in the main checkout.
+func (m *mergeChecks) conflict(p loop.Place) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if text := m.failed[p.Name]; text != "" {
+		return "the checks fail on the merge: " + text
+	}
+	return fmt.Sprintf("what was done conflicts with the main checkout; it is on the branch %s, in %s", p.Branch, p.Dir)
 }
 
 // taskPlaces are the places of phases of the project around the working directory.
@@ -53,7 +87,7 @@ func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) 
 	if err != nil {
 		return nil, err
 	}
-	p := &phasePlaces{opened: map[string]loop.Place{}, failed: map[string]string{}}
+	p := &phasePlaces{opened: map[string]loop.Place{}}
 	p.trees = &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Carry: carried(home), Integrate: loop.MergeBranch}
 	if noVerify {
 		return p, nil
@@ -63,15 +97,7 @@ func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) 
 		return nil, err
 	}
 	if check != nil {
-		p.trees.Check = func(ctx context.Context, pl loop.Place) (loop.Checked, error) {
-			got, err := check(ctx, pl, run.Record{})
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if delete(p.failed, pl.Name); err == nil && got.Gate == core.GateFailed {
-				p.failed[pl.Name] = got.Text
-			}
-			return got, err
-		}
+		p.trees.Check = p.merges.kept(func(ctx context.Context, pl loop.Place) (loop.Checked, error) { return check(ctx, pl, run.Record{}) })
 	}
 	return p, nil
 }
@@ -105,12 +131,7 @@ func (p *phasePlaces) Close(ctx context.Context, place task.Place, done bool, me
 	if err != nil || !conflict {
 		return "", err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if text := p.failed[pl.Name]; text != "" {
-		return "the checks fail on the merge: " + text, nil
-	}
-	return fmt.Sprintf("what was done conflicts with the main checkout; it is on the branch %s, in %s", pl.Branch, pl.Dir), nil
+	return p.merges.conflict(pl), nil
 }
 
 // taskRoutes are who works at what, and how MCP servers that they name are started.
@@ -119,14 +140,7 @@ func (a *App) taskRoutes(home *config.Home) (map[string]task.Route, func(string)
 	if err != nil && trust.Hash == "" {
 		return nil, nil, err
 	}
-	var project []config.Route
-	switch {
-	case len(trust.Says.Routes) == 0:
-	case trust.Approved:
-		project = trust.Says.Routes
-	default:
-		fmt.Fprintf(a.Err, "note: the routes of %s are not approved, so they do not count; `reprise trust` approves them\n", home.Project.File())
-	}
+	project := a.projectRoutes(home, trust)
 	user := home.Settings.Routes
 	named := map[string]json.RawMessage{}
 	for _, list := range [][]config.Route{project, user} {
@@ -234,24 +248,18 @@ func (a *App) serverThere(def json.RawMessage) error {
 // maxPrebuild bounds what is kept of what a prebuild said.
 const maxPrebuild = 64 << 10
 
-// prebuild runs what a route wants run before a phase.
+// prebuild runs what a route wants run before a phase, started as a check of the
+// project is.
 func (a *App) prebuild(ctx context.Context, dir string, r task.Route) error {
 	c := r.Prebuild
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.TimeoutSeconds)*time.Second)
 	defer cancel()
-	argv := c.Argv
-	switch {
-	case c.Shell == "":
-	case runtime.GOOS == "windows":
-		argv = []string{"cmd.exe", "/D", "/S", "/C", c.Shell}
-	default:
-		argv = []string{"sh", "-c", c.Shell}
-	}
-	program, err := proc.LookPath(argv[0], a.Env.Vars, runtime.GOOS)
+	env := append(slices.Clone(a.Environ), r.Env...)
+	program, args, err := verify.Argv(c, dir, env, a.Env.GOOS)
 	if err != nil {
 		return err
 	}
-	out, err := proc.Run(ctx, proc.Cmd{Path: program, Args: argv[1:], Dir: dir, Env: append(slices.Clone(a.Environ), r.Env...)}, maxPrebuild)
+	out, err := proc.Run(ctx, proc.Cmd{Path: program, Args: args, Dir: dir, Env: env}, maxPrebuild)
 	if err == nil && out.Exit.Code != 0 {
 		err = fmt.Errorf("%s ended with %d: %s", c.Command(), out.Exit.Code, clipText(lastLine(string(out.Stderr)+string(out.Stdout)), 300))
 	}

@@ -59,13 +59,7 @@ func ParsePlan(data []byte) (*Plan, error) {
 		if m == nil {
 			continue
 		}
-		end := len(data)
-		for _, later := range all[i+1:] {
-			if later.Level <= s.Level {
-				end = later.Start
-				break
-			}
-		}
+		end := sectionEnd(all, i, len(data))
 		ph := Phase{Title: m[2], Status: NotStarted, Line: s.Line, Text: string(data[s.Start:end])}
 		ph.Number, _ = strconv.Atoi(m[1])
 		if line, twice := seen[ph.Number]; twice {

@@ -172,13 +172,7 @@ func ParseFindings(data []byte) ([]Found, error) {
 		if m == nil {
 			continue
 		}
-		end := len(data)
-		for _, later := range all[i+1:] {
-			if later.Level <= s.Level {
-				end = later.Start
-				break
-			}
-		}
+		end := sectionEnd(all, i, len(data))
 		f := Found{Title: sign.Clip(oneLine(m[1]), 200), Severity: DefaultPriority}
 		var rest []string
 		for line := range strings.Lines(string(data[s.Text:end])) {

@@ -95,13 +95,7 @@ func ParseTodo(data []byte) (*Todo, error) {
 		if s.Level == 0 {
 			continue
 		}
-		sec := &Section{Title: s.Heading, Level: s.Level, Line: s.Line, head: s.Start, text: s.Text, deep: s.End, end: len(data)}
-		for _, later := range all[i+1:] {
-			if later.Level <= s.Level {
-				sec.end = later.Start
-				break
-			}
-		}
+		sec := &Section{Title: s.Heading, Level: s.Level, Line: s.Line, head: s.Start, text: s.Text, deep: s.End, end: sectionEnd(all, i, len(data))}
 		if n, title := numbered(s.Heading); n > 0 {
 			sec.Number, sec.Title = n, title
 		}
@@ -112,6 +106,17 @@ func ParseTodo(data []byte) (*Todo, error) {
 	}
 	t.within()
 	return t, nil
+}
+
+// sectionEnd is where the i-th section ends with all that is under its heading: at the
+// next heading of its level or above, else at end.
+func sectionEnd(all []mdfile.Section, i, end int) int {
+	for _, later := range all[i+1:] {
+		if later.Level <= all[i].Level {
+			return later.Start
+		}
+	}
+	return end
 }
 
 // numbered takes the number off a heading; 0 where it has none. "12. Title" is found by

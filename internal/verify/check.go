@@ -85,7 +85,7 @@ func (j *job) run(ctx context.Context, sub string) error {
 	}
 	env := j.v.environ(j.snap, dir, j.id)
 	cmd := proc.Cmd{Env: env, Dir: dir, NewSession: true}
-	if cmd.Path, cmd.Args, err = j.argv(dir, env); err != nil {
+	if cmd.Path, cmd.Args, err = Argv(j.c, dir, env, j.v.o.Env.GOOS); err != nil {
 		j.res.Status = Failed // what was to be run is not there: the check does not pass
 		j.res.Exit = 127
 		return err
@@ -167,28 +167,29 @@ func (j *job) dir(sub string) (string, error) {
 	return real, nil
 }
 
-// argv is the program and its arguments.
-func (j *job) argv(dir string, env []string) (string, []string, error) {
-	goos := j.v.o.Env.GOOS
-	if j.c.Shell != "" {
+// Argv is the program that runs a check in the directory dir, and its arguments. A
+// program named with a path is of that directory, another is looked for in the PATH of
+// env. The error says what is not there.
+func Argv(c config.Check, dir string, env []string, goos string) (program string, args []string, err error) {
+	if c.Shell != "" {
 		if goos == "windows" {
 			shell, err := proc.LookPath("cmd.exe", config.ParseVars(env, goos), goos)
-			return shell, []string{"/D", "/S", "/C", j.c.Shell}, err
+			return shell, []string{"/D", "/S", "/C", c.Shell}, err
 		}
-		return "/bin/sh", []string{"-c", j.c.Shell}, nil
+		return "/bin/sh", []string{"-c", c.Shell}, nil
 	}
-	name := j.c.Argv[0]
+	name := c.Argv[0]
 	if strings.ContainsAny(name, `/\`) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, filepath.FromSlash(name))
 		}
 		if fi, err := os.Stat(name); err != nil || fi.IsDir() {
-			return "", nil, fmt.Errorf("there is no program %s", j.c.Argv[0])
+			return "", nil, fmt.Errorf("there is no program %s", c.Argv[0])
 		}
-		return name, j.c.Argv[1:], nil
+		return name, c.Argv[1:], nil
 	}
 	path, err := proc.LookPath(name, config.ParseVars(env, goos), goos)
-	return path, j.c.Argv[1:], err
+	return path, c.Argv[1:], err
 }
 
 // wait waits for the check's end, or for a reason to end it; most is how many
