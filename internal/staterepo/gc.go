@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/git"
 	"reprise/internal/mdfile"
 )
 
@@ -88,7 +89,8 @@ func (r *Repo) conclude(ctx context.Context, agent string) (int, error) {
 		return 0, err
 	}
 	t := &Tree{r: r, Branch: agentPrefix + agent}
-	if id, err := r.tip(ctx, t.ref()); err != nil || id == "" {
+	id, err := r.tip(ctx, t.ref())
+	if err != nil || id == "" {
 		return 0, err
 	}
 	s, came, err := r.Aggregate(ctx)
@@ -102,9 +104,6 @@ func (r *Repo) conclude(ctx context.Context, agent string) (int, error) {
 	if err != nil || len(list) > 0 {
 		return len(list), err
 	}
-	if err := r.Consolidate(ctx, agent); err != nil {
-		return 0, err
-	}
 	unlock, err := r.lock(ctx, "state.lock")
 	if err != nil {
 		return 0, err
@@ -114,15 +113,36 @@ func (r *Repo) conclude(ctx context.Context, agent string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	tip := refs[t.ref()]
-	if tip == "" || refs[doneRefs+t.Branch] != tip || refs[tracking+t.Branch] != "" || t.works() {
-		return 0, nil // somebody goes on with it, or gc is to see to it
+	if refs[t.ref()] != id {
+		return 0, nil // somebody goes on with it
 	}
-	if err := r.collect(ctx, t, GCItem{Agent: agent, Commit: tip, Kept: t.kept(tip)}, refs); err != nil {
+	if refs[tracking+t.Branch] != "" || t.works() {
+		return 0, r.Consolidate(ctx, agent) // gc is to see to the rest
+	}
+	item := GCItem{Agent: agent, Commit: id, Kept: t.kept(id)}
+	if err := r.collectHere(ctx, t, item, refs); err != nil {
 		return 0, err
 	}
-	t.changed(ctx, Change{Op: "collect", Commit: tip})
+	t.changed(ctx, Change{Op: "consolidate", Commit: id})
+	t.changed(ctx, Change{Op: "collect", Commit: id})
 	return 0, nil
+}
+
+// collectHere is collect for a branch that was never exchanged: its refs change in one
+// step, and in one process.
+func (r *Repo) collectHere(ctx context.Context, t *Tree, item GCItem, refs map[string]string) error {
+	if err := r.o.Disk.RemoveAll(t.admin()); err != nil {
+		return err
+	}
+	moves := []git.RefMove{{Ref: item.Kept, New: item.Commit}, {Ref: t.ref(), Old: item.Commit}}
+	if done := refs[doneRefs+t.Branch]; done != "" {
+		moves = append(moves, git.RefMove{Ref: doneRefs + t.Branch, Old: done})
+	}
+	err := r.git.MoveRefs(ctx, "reprise: kept", moves...)
+	if isRace(err) { // such as one that is kept already: step by step
+		return r.collect(ctx, t, item, refs)
+	}
+	return err
 }
 
 // works says that the branch is checked out on this machine.

@@ -250,6 +250,10 @@ func (t *Tree) create(ctx context.Context, attach bool) error {
 		if err := t.link(); err != nil {
 			return err
 		}
+		// With what it begins with, so that the branch moves once.
+		if have, err = t.first(have); err != nil {
+			return err
+		}
 		if err := r.git.MoveRef(ctx, t.ref(), have, "", "reprise: made"); err != nil {
 			return err
 		}
@@ -257,6 +261,20 @@ func (t *Tree) create(ctx context.Context, attach bool) error {
 		return err
 	}
 	return t.fill(ctx, have)
+}
+
+// first is the commit of what a new agent begins with, upon the one that all have in
+// common. No ref names it yet.
+func (t *Tree) first(root string) (string, error) {
+	files := map[string]git.Entry{}
+	for name, text := range seeds() {
+		id, err := t.r.git.Store("blob", []byte(text))
+		if err != nil {
+			return "", err
+		}
+		files[name] = git.Entry{Mode: git.ModeFile, ID: id}
+	}
+	return t.commit(files, []string{root}, "", "State of agent "+t.Agent())
 }
 
 // empty refuses a directory with files that are not ours to mix with.
