@@ -20,7 +20,7 @@ func (a *analysis) call(c *syntax.CallExpr, st *state) source {
 		}
 		return source{}
 	}
-	argv := make([]word, 0, len(c.Args))
+	argv := a.room(len(c.Args))
 	for _, w := range c.Args {
 		if text, ok := plainWord(w); ok {
 			argv = append(argv, word{text: text})
@@ -38,6 +38,16 @@ func (a *analysis) call(c *syntax.CallExpr, st *state) source {
 		return source{there: true}
 	}
 	return a.exec(argv, st)
+}
+
+// room is a place for so many words. They are made together, for commands are many.
+func (a *analysis) room(n int) []word {
+	if n > cap(a.words)-len(a.words) {
+		a.words = make([]word, 0, max(n, min(128, 2*cap(a.words)), 8))
+	}
+	k := len(a.words)
+	a.words = a.words[:k+n]
+	return a.words[k : k : k+n]
 }
 
 // prefix judges an assignment that stands before a command: it is in that

@@ -205,6 +205,6 @@ func fold(s string) string {
 // inside reports whether path is dir or lies below it.
 func inside(path, dir string) bool {
 	path, dir = fold(path), fold(dir)
-	sep := string(filepath.Separator)
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, sep)+sep)
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator)))
+	return path == dir || ok && rest != "" && rest[0] == filepath.Separator
 }

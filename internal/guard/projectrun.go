@@ -16,6 +16,11 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 		a.give("project-code", Ask, argv[0].shown(), "it runs tests, and not plainly those of the project alone", "name files of the project and usual options, or let the user run it")
 		return false
 	}
+	switch argv[0].text {
+	case "pytest", "py.test", "node", "nodejs", "python", "python2", "python3":
+	default:
+		return false
+	}
 	if len(argv) < 2 && !tests || slices.ContainsFunc(argv, func(w word) bool { return !plain(w) }) || !a.ours(".", st) {
 		return false
 	}
@@ -44,8 +49,6 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 		case !a.ownFile(words[0].text, st, ".py"):
 			return false
 		}
-	default:
-		return false
 	}
 	a.wordsOf(argv[1:], st)
 	a.projectCode(argv[0], "it runs the project's code")

@@ -24,6 +24,7 @@ type analysis struct {
 	text     string  // the text that is being looked at, for showing what was written
 	cur      current // the simple command that is being looked at
 	links    map[string]string
+	words    []word   // see room
 	options  []option // of the commands that are being judged
 	secret   Part     // what reads a secret, and what reaches the network: together they are a leak
 	net      Part
@@ -42,6 +43,7 @@ type analysis struct {
 	walked       int      // what looking for links has cost
 	gitIn        []string // where the last command of git worked
 	gitAt        map[string][]gitDir
+	harmless     []string        // see one
 	harmlessIn   map[string]bool // directories in which git runs no program of the repository's settings
 	listings     []*listing
 }
@@ -467,7 +469,7 @@ func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
 		b := chain[i]
 		if b.Op == syntax.AndStmt {
 			if skipped == nil && !a.works(last, st) {
-				skipped = st.fork()
+				skipped = a.borrow(st)
 			}
 			last = b.Y
 		} else {
@@ -481,6 +483,7 @@ func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
 	}
 	if skipped != nil {
 		a.rejoin(st, skipped)
+		a.giveBack(skipped)
 	}
 	return out
 }

@@ -160,9 +160,24 @@ func dotted(pattern, name string) bool {
 	return false
 }
 
-// one judges one resolved path; it reports whether something was found.
+// keptHarmless is how many paths are known for harmless to read at a time.
+const keptHarmless = 8
+
+// one judges one resolved path; it reports whether something was found. What is
+// harmless to read is remembered: most commands read where they are.
 func (a *analysis) one(w word, p string, u use) bool {
 	a.step(2)
+	if u.read && slices.Contains(a.harmless, p) {
+		return false
+	}
+	found := a.judgePath(w, p, u)
+	if u == (use{read: true}) && !found && len(a.harmless) < keptHarmless {
+		a.harmless = append(a.harmless, p)
+	}
+	return found
+}
+
+func (a *analysis) judgePath(w word, p string, u use) bool {
 	if !u.read {
 		if device(p) {
 			return false

@@ -100,8 +100,14 @@ func plainWord(w *syntax.Word) (string, bool) {
 		return "", false
 	}
 	l, ok := w.Parts[0].(*syntax.Lit)
-	if !ok || l.Value == "" || l.Value[0] == '~' || strings.ContainsAny(l.Value, `\*?[{`) {
+	if !ok || l.Value == "" || l.Value[0] == '~' {
 		return "", false
+	}
+	for i := range len(l.Value) {
+		switch l.Value[i] {
+		case '\\', '*', '?', '[', '{':
+			return "", false
+		}
 	}
 	return l.Value, true
 }
