@@ -255,6 +255,12 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	if opt.Places, err = a.loopPlaces(ctx, home, dir, f, check); err != nil {
 		return opt, err
 	}
+	if t, ok := opt.Places.(*loop.Worktrees); ok {
+		opt.Before, opt.After = t.Mend, t.Wait
+		t.Left = func(name string, err error) {
+			opt.Log.Warn("take a worktree away", "workspace", name, "error", err.Error())
+		}
+	}
 	if err := a.loopTasks(ctx, home, &opt); err != nil {
 		return opt, err
 	}

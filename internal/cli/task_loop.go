@@ -94,7 +94,7 @@ func (t *loopTasks) merging(places loop.Places) loop.Places {
 	if !ok {
 		return places
 	}
-	m := &loop.Worktrees{Workspaces: trees.Workspaces, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch}
+	m := &loop.Worktrees{Workspaces: trees.Workspaces, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch, Left: trees.Left}
 	if trees.Check != nil {
 		m.Check = t.merges.kept(trees.Check)
 	}
@@ -228,8 +228,8 @@ func (p *taskPlaces) Began(ctx context.Context, place loop.Place, id string) err
 }
 
 // Look is as without tasks.
-func (p *taskPlaces) Look(ctx context.Context, place loop.Place) (loop.Work, error) {
-	return p.places.Look(ctx, place)
+func (p *taskPlaces) Look(ctx context.Context, place loop.Place, detail bool) (loop.Work, error) {
+	return p.places.Look(ctx, place, detail)
 }
 
 // Finish ends the step by what became of the item.

@@ -346,6 +346,12 @@ func (g *Git) looseFiles(rev string) (map[string]Entry, bool) {
 	return files, walk("", top.Data, 0)
 }
 
+// Contains says that a commit is in the history of a tip, as far as files near the tip
+// tell; false says nothing.
+func (g *Git) Contains(tip, commit string) bool {
+	return g.bare != "" && isID(tip) && isID(commit) && g.ahead(commit, tip)
+}
+
 // near is how many commits are looked through here for whether one is in the
 // history of another.
 const near = 256

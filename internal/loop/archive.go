@@ -249,7 +249,7 @@ func (l *Loop) preserve(ctx context.Context, a core.Action, r run.Record, said *
 	if o := p.Outcome; o != nil {
 		c.Asks = cmp.Or(o.Asks, o.Reported)
 	}
-	if w, err := l.opt.Places.Look(ctx, place); err == nil {
+	if w, err := l.opt.Places.Look(ctx, place, true); err == nil {
 		c.ChangedFiles, c.Diff = w.Files, w.Diff
 	}
 	data, err := encode(c)

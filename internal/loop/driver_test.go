@@ -372,7 +372,7 @@ func (f *fakePlaces) change(item string) {
 	f.changed[item] = true
 }
 
-func (f *fakePlaces) Look(_ context.Context, p Place) (Work, error) {
+func (f *fakePlaces) Look(_ context.Context, p Place, _ bool) (Work, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return Work{Changed: f.changed[filepath.Base(p.Dir)], Files: []string{"a.go"}}, nil

@@ -93,8 +93,9 @@ type Places interface {
 	// Began says which run works there, so that the place is its own even when the loop
 	// dies.
 	Began(ctx context.Context, p Place, run string) error
-	// Look says what has changed there since the work began.
-	Look(ctx context.Context, p Place) (Work, error)
+	// Look says whether something has changed there since the work began, and with detail
+	// which files, and how.
+	Look(ctx context.Context, p Place, detail bool) (Work, error)
 	// Finish is for the end of an iteration: of an item that is done the work is kept
 	// where the settings want it. Done twice, it does no harm. note says what was done
 	// with it; a conflict is one for the next item.
@@ -153,7 +154,12 @@ type Options struct {
 	Configure func(*run.Request) error
 	// Prove is asked before the first run of a client whether it may work here, such as
 	// by a proof that the guard keeps it from what is refused; nil: it may.
-	Prove  func(ctx context.Context, client string) error
+	Prove func(ctx context.Context, client string) error
+	// Before is done once the loop has the right to be the project's; what cannot be done
+	// is logged. After is done when it has ended, and waits for what is still being done
+	// beside it. nil is nothing.
+	Before func(ctx context.Context) error
+	After  func()
 	Limits core.Limits
 	Disk   durable.Disk
 	Now    func() time.Time
@@ -215,6 +221,14 @@ func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) 
 	defer unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if l.opt.Before != nil {
+		if err := l.opt.Before(ctx); err != nil {
+			l.warn("finish what an earlier loop was at", err)
+		}
+	}
+	if l.opt.After != nil {
+		defer l.opt.After()
+	}
 	if err := l.begin(ctx); err != nil {
 		return core.State{}, err
 	}

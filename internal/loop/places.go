@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,9 +49,25 @@ type Worktrees struct {
 	// GH makes a pull request of a branch that was pushed; nil: it cannot be made.
 	GH func(ctx context.Context, p Place, item queue.Item) (url string, err error)
 
-	mu     sync.Mutex // one merge at a time; and of leases
-	leases map[string]*workspace.Lease
+	// Left is told of a worktree that could not be taken away when its item was done;
+	// nil is nobody.
+	Left func(name string, err error)
+
+	merging  sync.Mutex // held while one is merged
+	mu       sync.Mutex // of what follows
+	leases   map[string]*workspace.Lease
+	identity []string // of who commits what was left, once it was asked for
+	asked    bool
 }
+
+// Mend finishes what a loop was at that died, such as the removal of a worktree.
+func (t *Worktrees) Mend(ctx context.Context) error {
+	_, err := t.Workspaces.Mend(ctx)
+	return err
+}
+
+// Wait waits for the worktrees that are being taken away.
+func (t *Worktrees) Wait() { t.Workspaces.Wait() }
 
 // placeName is the name of an item's workspace and of the agent in it.
 func placeName(id string) string { return "loop-" + id }
@@ -62,7 +79,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 		return Place{}, err
 	}
 	made, err := t.Workspaces.Prepare(ctx, workspace.CreateOptions{
-		Name: placeName(item.ID), From: t.Root, Base: t.Base, Attach: true, Carry: t.Carry,
+		Name: placeName(item.ID), From: t.Root, Base: t.Base, Attach: true, Carry: t.Carry, Unread: true,
 	}, workspace.Holder{Process: self, What: "loop"})
 	if err != nil {
 		return Place{}, err
@@ -93,8 +110,40 @@ func (t *Worktrees) Began(ctx context.Context, p Place, run string) error {
 }
 
 // Look compares the worktree with where the work began.
-func (t *Worktrees) Look(ctx context.Context, p Place) (Work, error) {
-	return lookGit(ctx, git.New(p.Top, t.Git), p.Base)
+func (t *Worktrees) Look(ctx context.Context, p Place, detail bool) (Work, error) {
+	g := git.New(p.Top, t.Git)
+	if detail {
+		return lookGit(ctx, g, p.Base)
+	}
+	changed, err := changedGit(ctx, g, p.Base)
+	return Work{Changed: changed}, err
+}
+
+// changedGit says whether a working tree differs from a commit. What was committed and
+// taken back again is no difference.
+func changedGit(ctx context.Context, g *git.Git, base string) (bool, error) {
+	status, err := g.Run(ctx, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--no-renames")
+	if err != nil {
+		return false, err
+	}
+	head := ""
+	for line := range strings.Lines(string(status)) {
+		if !strings.HasPrefix(line, "#") {
+			return true, nil
+		}
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "# branch.oid "); ok {
+			head = id
+		}
+	}
+	if head == base {
+		return false, nil
+	}
+	_, err = g.Run(ctx, "diff", "--quiet", "--no-renames", base, "--")
+	var e *git.Error
+	if errors.As(err, &e) && e.Code == 1 {
+		return true, nil
+	}
+	return false, err
 }
 
 func lookGit(ctx context.Context, g *git.Git, base string) (w Work, err error) {
@@ -140,7 +189,7 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 	if fate != core.Done {
 		return "", false, t.release(ctx, p)
 	}
-	if note, err = commitLeft(ctx, git.New(p.Top, t.Git), item); err != nil {
+	if note, err = t.commitLeft(ctx, p, item); err != nil {
 		return note, false, errors.Join(err, t.release(ctx, p))
 	}
 	merged := false
@@ -165,27 +214,42 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 }
 
 // commitLeft commits what the agent did not, so that its branch has all of the work.
-func commitLeft(ctx context.Context, g *git.Git, item queue.Item) (string, error) {
+func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item) (string, error) {
+	g := git.New(p.Top, t.Git)
+	status, err := g.Run(ctx, "status", "--porcelain=v1", "--untracked-files=normal", "--no-renames")
+	if err != nil || len(bytes.TrimSpace(status)) == 0 {
+		return "", err
+	}
 	if _, err := g.Run(ctx, "add", "--all"); err != nil {
 		return "", err
 	}
-	staged, err := g.Run(ctx, "diff", "--cached", "--name-only")
-	if err != nil || len(bytes.TrimSpace(staged)) == 0 {
-		return "", err
-	}
-	args := append(g.Identity(ctx), "commit", "--quiet", "--message="+item.Title+"\n\nWhat the session for "+item.ID+" left uncommitted.")
+	args := append(t.who(ctx), "commit", "--quiet", "--message="+item.Title+"\n\nWhat the session for "+item.ID+" left uncommitted.")
 	if _, err := g.Run(ctx, args...); err != nil {
+		if staged, serr := g.Staged(ctx); serr == nil && len(staged) == 0 {
+			return "", nil // it differed in what git does not keep
+		}
 		return "", err
 	}
 	return "what was left uncommitted is committed", nil
+}
+
+// who are the arguments of a commit by the loop. All worktrees have the same settings.
+func (t *Worktrees) who(ctx context.Context) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.asked {
+		t.identity = git.New(t.Root, t.Git).Identity(ctx)
+		t.asked = ctx.Err() == nil
+	}
+	return slices.Clone(t.identity)
 }
 
 // merge brings the base into the work, has that checked, and moves the base's branch
 // forward. The main checkout is touched by a fast-forward only, which git refuses where
 // somebody has changed the same files there.
 func (t *Worktrees) merge(ctx context.Context, p Place) (merged, conflict bool, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.merging.Lock()
+	defer t.merging.Unlock()
 	main, here := git.New(t.Root, t.Git), git.New(p.Top, t.Git)
 	base, err := main.Branch(ctx)
 	if err != nil {
@@ -194,7 +258,7 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (merged, conflict bool, 
 	if base == p.Branch {
 		return true, false, nil
 	}
-	args := append(here.Identity(ctx), "merge", "--no-edit", "--quiet", base)
+	args := append(t.who(ctx), "merge", "--no-edit", "--quiet", base)
 	if _, err := here.Run(ctx, args...); err != nil {
 		if _, abortErr := here.Run(ctx, "merge", "--abort"); abortErr != nil {
 			return false, false, errors.Join(err, abortErr)
@@ -247,16 +311,26 @@ func (t *Worktrees) release(ctx context.Context, p Place) error {
 	return nil
 }
 
+// remove takes a worktree away beside what comes next: nothing that an item needs waits
+// for it, and should the loop die, the next one finishes it.
 func (t *Worktrees) remove(ctx context.Context, p Place, merged bool) error {
 	o := workspace.RemoveOptions{Save: true, DeleteBranch: merged, Ended: true}
-	var err error
 	if l := t.lease(p); l != nil {
-		if _, err = l.Remove(ctx, o); err != nil {
+		err := l.RemoveLater(ctx, o, func(_ workspace.Removed, err error) {
+			if err == nil {
+				return
+			}
+			if t.Left != nil {
+				t.Left(p.Name, err)
+			}
+			_ = l.Release(context.WithoutCancel(ctx)) // of one that stays nobody is the holder any more
+		})
+		if err != nil {
 			return errors.Join(err, l.Release(ctx))
 		}
 		return nil
 	}
-	_, err = t.Workspaces.Remove(ctx, p.Name, o)
+	_, err := t.Workspaces.Remove(ctx, p.Name, o)
 	if errors.Is(err, workspace.ErrNotFound) {
 		return nil // done before
 	}
@@ -299,7 +373,7 @@ func (t *InPlace) Prepare(ctx context.Context, item queue.Item, _ int64) (Place,
 func (t *InPlace) Began(context.Context, Place, string) error { return nil }
 
 // Look compares the directory with what it was like.
-func (t *InPlace) Look(ctx context.Context, p Place) (Work, error) {
+func (t *InPlace) Look(ctx context.Context, p Place, detail bool) (Work, error) {
 	var w Work
 	now, err := t.print(ctx)
 	if err != nil {
@@ -310,7 +384,7 @@ func (t *InPlace) Look(ctx context.Context, p Place) (Work, error) {
 		return w, err
 	}
 	w.Changed = string(was) != now
-	if w.Changed && p.Base != "" {
+	if detail && w.Changed && p.Base != "" {
 		if seen, err := lookGit(ctx, git.New(p.Top, t.Git), p.Base); err == nil {
 			w.Files, w.Diff = seen.Files, seen.Diff
 		}

@@ -280,7 +280,7 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outc
 	p, err := l.place(ctx, a.Claim)
 	if err == nil {
 		var w Work
-		if w, err = l.opt.Places.Look(ctx, p); err == nil {
+		if w, err = l.opt.Places.Look(ctx, p, false); err == nil {
 			o.Changed = w.Changed
 		}
 	}

@@ -38,6 +38,9 @@ type CreateOptions struct {
 	Carry []string
 	// Holder, where it is set, takes a lease of the new workspace.
 	Holder *Holder
+	// Unread says that nobody reads the notes: what in the checkout is not in the
+	// workspace is not looked for.
+	Unread bool
 }
 
 // Created is a new workspace.
@@ -132,17 +135,9 @@ func (m *Manager) plan(ctx context.Context, o CreateOptions) (w Workspace, from 
 		return w, from, fmt.Errorf("%w: %q is no revision", ErrRefused, base)
 	}
 	g := m.git(from.top)
-	out, err := g.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir", base+"^{commit}")
+	common, commit, err := m.begin(ctx, g, from.top, base)
 	if err != nil {
-		return w, from, m.noBase(ctx, g, from.top, base, err)
-	}
-	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
-	if len(lines) != 2 {
-		return w, from, fmt.Errorf("%w: git's answer was not understood: %q", ErrRefused, out)
-	}
-	common := filepath.FromSlash(lines[0])
-	if real, err := filepath.EvalSymlinks(common); err == nil {
-		common = real
+		return w, from, err
 	}
 	sub, err := filepath.Rel(from.top, from.root)
 	if err != nil || sub == "." {
@@ -154,7 +149,7 @@ func (m *Manager) plan(ctx context.Context, o CreateOptions) (w Workspace, from 
 	}
 	w = Workspace{
 		V: version, Name: o.Name, Project: m.o.Project.Name, State: Making, Sub: filepath.ToSlash(sub), Common: common,
-		Base: lines[1], StateRepo: m.o.State.Dir(), CreatedAt: m.now(), By: &self,
+		Base: commit, StateRepo: m.o.State.Dir(), CreatedAt: m.now(), By: &self,
 	}
 	if w.Dir, err = m.place(ctx, &w, o, from); err != nil {
 		return w, from, err
@@ -164,6 +159,29 @@ func (m *Manager) plan(ctx context.Context, o CreateOptions) (w Workspace, from 
 		return w, from, err
 	}
 	return w, from, m.planAgent(ctx, &w, o)
+}
+
+// begin is the git directory of a checkout's repository, and the commit that a revision
+// stands for there.
+func (m *Manager) begin(ctx context.Context, g *git.Git, top, base string) (common, commit string, err error) {
+	if base == "HEAD" {
+		if common, commit, ok := m.beginsAt(ctx, top); ok {
+			return common, commit, nil
+		}
+	}
+	out, err := g.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir", base+"^{commit}")
+	if err != nil {
+		return "", "", m.noBase(ctx, g, top, base, err)
+	}
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	if len(lines) != 2 {
+		return "", "", fmt.Errorf("%w: git's answer was not understood: %q", ErrRefused, out)
+	}
+	common = filepath.FromSlash(lines[0])
+	if real, err := filepath.EvalSymlinks(common); err == nil {
+		common = real
+	}
+	return common, lines[1], nil
 }
 
 // origin finds the checkout around a directory.
@@ -263,6 +281,10 @@ func (m *Manager) planBranch(ctx context.Context, g *git.Git, w *Workspace, o Cr
 	}
 	if why := badBranch(w.Branch); why != "" {
 		return fmt.Errorf("%w: %q is no name for a branch: it %s", ErrRefused, w.Branch, why)
+	}
+	if m.unused(ctx, w.Common, w.Branch) {
+		w.NewBranch = true
+		return nil
 	}
 	out, err := g.Run(ctx, "for-each-ref", "--ignore-case", "--format=%(objectname)%00%(refname)%00%(worktreepath)", "refs/heads/"+w.Branch, "refs/remotes/*/"+w.Branch)
 	if err != nil {
@@ -364,7 +386,13 @@ func (m *Manager) claim(ctx context.Context, w *Workspace) error {
 // build does what the record says.
 func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o CreateOptions, out *Created) error {
 	dirty := make(chan string, 1)
-	go func() { dirty <- m.dirty(ctx, from.top) }()
+	go func() {
+		if o.Unread {
+			dirty <- ""
+			return
+		}
+		dirty <- m.dirty(ctx, from.top)
+	}()
 	args := []string{"worktree", "add", "--quiet"}
 	if w.NewBranch {
 		// Without upstream: nothing that an agent pushes goes to the base by itself.

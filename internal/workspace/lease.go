@@ -139,6 +139,32 @@ func (l *Lease) Remove(ctx context.Context, o RemoveOptions) (Removed, error) {
 	return l.m.remove(ctx, l.name, o, l.held)
 }
 
+// RemoveLater is Remove beside what the caller does next. When it returns without an
+// error the removal is written down: should the process end before it is done, the next
+// command that makes or removes workspaces finishes it. then is told what came of it;
+// [Manager.Wait] waits for all that were begun. The end of ctx does not end it.
+func (l *Lease) RemoveLater(ctx context.Context, o RemoveOptions, then func(Removed, error)) error {
+	w, notes, done, err := l.m.beginRemoval(ctx, l.name, o, l.held)
+	if err != nil {
+		return err
+	}
+	if done != nil {
+		then(*done, nil)
+		return nil
+	}
+	l.m.later.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gitTime)
+		defer cancel()
+		out, err := l.m.endRemoval(ctx, w)
+		out.Notes = append(notes, out.Notes...)
+		then(out, err)
+	})
+	return nil
+}
+
+// Wait waits for the removals that this manager does beside other work.
+func (m *Manager) Wait() { m.later.Wait() }
+
 // Keep says that a workspace is to stay although its work is done, and why; "" takes
 // that back. Nothing else is changed: it keeps programs that clean up from it, and
 // not people.

@@ -117,12 +117,38 @@ func (m *Manager) Remove(ctx context.Context, name string, o RemoveOptions) (Rem
 }
 
 func (m *Manager) remove(ctx context.Context, name string, o RemoveOptions, own []Holder) (Removed, error) {
-	fail := func(err error) (Removed, error) {
-		return Removed{}, fmt.Errorf("remove workspace %s: %w", name, err)
+	w, notes, done, err := m.beginRemoval(ctx, name, o, own)
+	if err != nil || done != nil {
+		return deref(done), err
 	}
-	done, err := m.mend(ctx)
-	var notes []string
-	for _, d := range done {
+	out, err := m.endRemoval(ctx, w)
+	if err == nil {
+		out.Notes = append(notes, out.Notes...)
+	}
+	return out, err
+}
+
+func deref(r *Removed) Removed {
+	if r == nil {
+		return Removed{}
+	}
+	return *r
+}
+
+func removalError(name string, err error) error {
+	var l *LossError
+	if errors.As(err, &l) {
+		return err // it names the workspace
+	}
+	return fmt.Errorf("remove workspace %s: %w", name, err)
+}
+
+// beginRemoval writes down that a workspace is taken away, after a look at what stands
+// against it. From then on it is finished by whoever comes next, should this process end.
+// done is what became of one whose removal had been cut off, and was finished just now.
+func (m *Manager) beginRemoval(ctx context.Context, name string, o RemoveOptions, own []Holder) (w Workspace, notes []string, done *Removed, err error) {
+	mended, err := m.mend(ctx)
+	for _, d := range mended {
 		notes = append(notes, d.notes...)
 		if d.name == name {
 			out := Removed{Name: name}
@@ -130,26 +156,21 @@ func (m *Manager) remove(ctx context.Context, name string, o RemoveOptions, own 
 				out = *d.gone
 			}
 			out.Notes = notes
-			return out, nil
+			return w, notes, &out, nil
 		}
 	}
 	if err != nil {
-		return fail(err)
+		return w, notes, nil, removalError(name, err)
 	}
-	w, err := m.Get(name)
-	if err != nil {
-		return fail(err)
+	if w, err = m.Get(name); err != nil {
+		return w, notes, nil, removalError(name, err)
 	}
 	if err := m.removable(ctx, &w, o, own); err != nil {
-		var l *LossError
-		if errors.As(err, &l) {
-			return Removed{}, err
-		}
-		return fail(err)
+		return w, notes, nil, removalError(name, err)
 	}
 	self, err := proc.Self()
 	if err != nil {
-		return fail(err)
+		return w, notes, nil, removalError(name, err)
 	}
 	o.At, o.Done = m.o.Env.Now().UTC().Truncate(time.Millisecond), nil
 	w, err = m.change(ctx, name, func(w *Workspace) error {
@@ -163,13 +184,16 @@ func (m *Manager) remove(ctx context.Context, name string, o RemoveOptions, own 
 		return nil
 	})
 	if err != nil {
-		return fail(err)
+		return w, notes, nil, removalError(name, err)
 	}
+	return w, notes, nil, nil
+}
+
+func (m *Manager) endRemoval(ctx context.Context, w Workspace) (Removed, error) {
 	out, err := m.carryOut(ctx, w)
 	if err != nil {
-		return fail(err)
+		return out, removalError(w.Name, err)
 	}
-	out.Notes = append(notes, out.Notes...)
 	return out, nil
 }
 
@@ -199,6 +223,9 @@ func (m *Manager) removable(ctx context.Context, w *Workspace, o RemoveOptions, 
 		}
 		if data, err := os.ReadFile(filepath.Join(adminOf(w.Dir), "locked")); err == nil {
 			return fmt.Errorf("%w: the worktree is locked (%s); `git worktree unlock %s` unlocks it", ErrRefused, strings.TrimSpace(string(data)), w.Dir)
+		}
+		if o.Save {
+			return nil // what cannot be kept is found when the rest is, and then nothing is taken away
 		}
 		losses, _, err = m.losses(ctx, w, o)
 	} else {
@@ -370,6 +397,11 @@ func (m *Manager) salvage(ctx context.Context, w *Workspace) (*Removed, error) {
 	}
 	if err := m.planBranchEnd(ctx, w, out, &heads); err != nil {
 		return nil, err
+	}
+	if !out.BranchGone {
+		// Most of what the worktree names is on its own branch, which stays.
+		g := m.repo(w)
+		heads = slices.DeleteFunc(heads, func(id string) bool { return g.Contains(out.BranchAt, id) })
 	}
 	lost, err := m.lost(ctx, w, heads, exceptBranch(w, out))
 	if err != nil {

@@ -63,8 +63,11 @@ func (m *Manager) look(ctx context.Context, w *Workspace) (*work, error) {
 			k.changed = append(k.changed, name)
 		}
 	}
-	if k.head, err = g.Resolve(ctx, "HEAD"); err != nil {
-		return nil, err
+	var known bool
+	if k.head, known = m.headIn(ctx, w.Common, k.admin); !known {
+		if k.head, err = g.Resolve(ctx, "HEAD"); err != nil {
+			return nil, err
+		}
 	}
 	k.branch = headRef(k.admin)
 	k.heads = ownHeads(k.admin)

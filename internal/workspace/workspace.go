@@ -27,6 +27,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"reprise/internal/config"
@@ -144,10 +145,13 @@ type Options struct {
 
 // Manager looks after the workspaces of one project. It holds nothing open and is
 // safe for use by several goroutines and processes.
-type Manager struct{ o Options }
+type Manager struct {
+	o     Options
+	later sync.WaitGroup // removals that nobody waits for
+}
 
 // New returns the workspaces of a project. It touches nothing.
-func New(o Options) *Manager { return &Manager{o} }
+func New(o Options) *Manager { return &Manager{o: o} }
 
 func (m *Manager) dir() string {
 	return filepath.Join(m.o.Paths.ProjectDir(m.o.Project.Name), "workspaces")
