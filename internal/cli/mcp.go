@@ -69,7 +69,7 @@ beyond this machine put a proxy in front of it, or a tunnel.`,
 	f.BoolVar(&o.ReadOnly, "read-only", false, "offer only the tools that change nothing")
 	f.BoolVar(&o.NoAuth, "no-auth", false, "with --http on a loopback address: let every program on this machine in")
 	offer(cmd, "toolsets", append([]string{"default", "all"}, mcpserver.Toolsets()...)...)
-	cmd.AddCommand(newMCPTokenCmd(app), newMCPInstallCmd(app), newMCPUninstallCmd(app), newMCPVerifyCmd(app))
+	cmd.AddCommand(newMCPTokenCmd(app), newMCPInstallCmd(app), newMCPUninstallCmd(app), newMCPVerifyCmd(app), newMCPBundleCmd(app))
 	return cmd
 }
 

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/durable"
+	"reprise/internal/mcpserver/bundle"
+)
+
+// beside are the programs that reprise starts, which lie where it lies.
+var beside = []string{"reprise-hook", "reprise-recall", "reprise-supervise"}
+
+func newMCPBundleCmd(app *App) *cobra.Command {
+	var program, system, version, out string
+	cmd := &cobra.Command{
+		Use: "bundle", Args: cobra.NoArgs, Short: "Pack the server for Claude Desktop (.mcpb)",
+		Long: `Pack this program and those that lie beside it as an MCP bundle, which Claude
+Desktop installs when it is opened. Without --output it is in reprise's cache
+directory; its path is printed.
+
+With --program and --os it packs programs that were built for another system.`,
+		Example: `  reprise mcp bundle -o reprise.mcpb`,
+		RunE: func(*cobra.Command, []string) error {
+			if (program == "") != (system == "") {
+				return usagef("--program and --os go together: which program, and which system it is for")
+			}
+			if program == "" {
+				program, system = app.Program, runtime.GOOS
+			}
+			data, err := packBundle(app.abs(program), system, version)
+			if err != nil {
+				return err
+			}
+			if out == "-" {
+				_, err := app.Out.Write(data)
+				return err
+			}
+			path := app.abs(out)
+			if out == "" {
+				home, err := app.Home()
+				if err != nil {
+					return err
+				}
+				if err := durable.MkdirAll(home.Paths.Cache, 0o700); err != nil {
+					return err
+				}
+				path = filepath.Join(home.Paths.Cache, "reprise.mcpb")
+			}
+			if err := durable.WriteFile(path, data, 0o644); err != nil {
+				if errors.Is(err, fs.ErrNotExist) {
+					return exitWith(ExitNotFound, err)
+				}
+				return err
+			}
+			if _, err = fmt.Fprintln(app.Out, path); err == nil && app.OutIsTerminal {
+				fmt.Fprintln(app.Err, "Next: open it with Claude Desktop.")
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", "", "`FILE` to write; - is standard output (default: reprise.mcpb in the cache directory)")
+	f.StringVar(&program, "program", "", "pack this `FILE`, a build of reprise, and the other programs beside it")
+	f.StringVar(&system, "os", "", "the `SYSTEM` that --program was built for: darwin, linux or windows")
+	f.StringVar(&version, "as-version", Version(), "the `VERSION` that the bundle says it has")
+	offer(cmd, "os", "darwin", "linux", "windows")
+	return cmd
+}
+
+// packBundle packs the program at path and those of ours that lie beside it.
+func packBundle(path, system, version string) ([]byte, error) {
+	files := []string{path}
+	for _, name := range beside {
+		name = filepath.Join(filepath.Dir(path), name+filepath.Ext(path))
+		switch _, err := os.Stat(name); {
+		case err == nil:
+			files = append(files, name)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	o := bundle.Options{Version: version, GOOS: system}
+	for i, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, exitWith(ExitNotFound, err)
+			}
+			return nil, err
+		}
+		defer f.Close()
+		base := filepath.Base(name)
+		if i == 0 {
+			base = "reprise"
+			if strings.EqualFold(system, "windows") {
+				base += ".exe"
+			}
+		}
+		o.Programs = append(o.Programs, bundle.Program{Name: base, Data: f})
+	}
+	var b bytes.Buffer
+	if err := bundle.Write(&b, o); err != nil {
+		return nil, usagef("%w", err)
+	}
+	return b.Bytes(), nil
+}
