@@ -96,52 +96,52 @@ func oneLine(s string) string {
 // EntryID is the id that the content gives an entry: "e-" and 16 hex digits of
 // a SHA-256 over all fields but ID and Status.
 func EntryID(e Entry) string {
-	h := entryHash(e)
-	h.Write([]byte(normalText(e.Text)))
-	return sumID(h)
+	sum := sha256.Sum256(append(appendHashed(nil, &e), normalText(e.Text)...))
+	return "e-" + hex.EncodeToString(sum[:idBytes])
 }
 
-func sumID(h hash.Hash) string {
-	var sum [sha256.Size]byte
-	return "e-" + hex.EncodeToString(h.Sum(sum[:0])[:8])
-}
+const idBytes = 8 // of the hash
 
-// entryHash is everything of the hash but the text, which comes last so that
-// the end of a text can be found by its hash.
-func entryHash(e Entry) hash.Hash {
+// appendHashed appends everything that is hashed of an entry but the text, which comes
+// last so that the end of a text can be found by its hash.
+func appendHashed(b []byte, e *Entry) []byte {
 	// Logs have entries by the thousand, and each is hashed when it is read.
-	b := make([]byte, 0, 256+len(e.Decision)+len(e.Rationale))
-	put := func(name string, values ...string) {
+	b = slices.Grow(b, 256+len(e.Decision)+len(e.Rationale))
+	put := func(name, v string) {
+		if v != "" {
+			b = append(append(b, name...), ':')
+			b = append(strconv.AppendInt(b, int64(len(v)), 10), ':')
+			b = append(append(b, v...), '\n')
+		}
+	}
+	list := func(name string, values []string) {
 		for _, v := range values {
-			if v != "" {
-				b = append(append(b, name...), ':')
-				b = append(strconv.AppendInt(b, int64(len(v)), 10), ':')
-				b = append(append(b, v...), '\n')
-			}
+			put(name, v)
 		}
 	}
 	put("v", "1")
 	if !e.Time.IsZero() {
-		put("timestamp", e.Time.UTC().Format(time.RFC3339Nano))
+		var room [64]byte
+		at := e.Time.UTC().AppendFormat(room[:0], time.RFC3339Nano)
+		b = append(strconv.AppendInt(append(b, "timestamp:"...), int64(len(at)), 10), ':')
+		b = append(append(b, at...), '\n')
 	}
 	put("agent", e.Agent)
 	put("type", e.Type)
 	put("to", e.To)
 	put("parent", e.Parent)
-	put("depends_on", e.DependsOn...)
+	list("depends_on", e.DependsOn)
 	put("decision", e.Decision)
-	put("alternatives", e.Alternatives...)
+	list("alternatives", e.Alternatives)
 	put("rationale", e.Rationale)
 	put("source", e.Source)
 	if e.Confidence != 0 {
 		put("confidence", strconv.FormatFloat(e.Confidence, 'g', -1, 64))
 	}
 	put("supersedes", e.Supersedes)
-	put("evidence", e.Evidence...)
-	put("acl", e.ACL...)
-	h := sha256.New()
-	h.Write(b)
-	return h
+	list("evidence", e.Evidence)
+	list("acl", e.ACL)
+	return b
 }
 
 // normalText is a text as it is hashed: line ends and white space at the ends of
@@ -333,7 +333,7 @@ func ParseEntries(data []byte) *EntryFile {
 	if bytes.HasPrefix(data, bom) {
 		first = len(bom)
 	}
-	p := entryParser{src: data, lines: make([]line, 0, bytes.Count(data, []byte("\n"))+1)}
+	p := entryParser{src: data, lines: make([]line, 0, bytes.Count(data, []byte("\n"))+1), sum: sha256.New()}
 	f.Entries = make([]Entry, 0, bytes.Count(data, []byte("\n---\n"))/2+1)
 	for l := range lines(data, first) {
 		p.lines = append(p.lines, l)
@@ -344,17 +344,18 @@ func ParseEntries(data []byte) *EntryFile {
 	free := first
 	for next := 0; next < len(p.fences); {
 		at := p.fences[next]
-		e, body, ok := p.header(next)
-		if !ok {
+		h := p.header(next)
+		if !h.ok {
 			next++
 			continue
 		}
 		start := p.lines[at].start
 		p.free(f, free, start)
+		f.Entries = append(f.Entries, h.e)
+		e, body := &f.Entries[len(f.Entries)-1], h.body
 		limit, after := p.bodyEnd(next, body)
 		e.Line, e.Start = at+1, start
-		e.End = p.text(&e, body, limit)
-		f.Entries = append(f.Entries, e)
+		e.End = p.text(e, body, limit)
 		free, next = e.End, after
 	}
 	p.free(f, free, len(data))
@@ -439,7 +440,7 @@ func shortHeading(b []byte) (Entry, bool) {
 	when := "2" + string(bytes.TrimRight(rest[:at], " "))
 	for _, dash := range []string{"-", "–", "—"} {
 		if t, ok := strings.CutSuffix(when, " "+dash); ok && len(t) > len(time.DateOnly) {
-			err := entryTime(&e, strings.TrimSpace(t))
+			err := entryTimeText(&e, t)
 			return e, err == nil
 		}
 	}
@@ -451,63 +452,69 @@ type entryParser struct {
 	lines  []line
 	fences []int // lines that are "---"
 	last   header
+
+	// What is used for each entry again.
+	sum    hash.Hash
+	buf    []byte // to be hashed
+	out    [sha256.Size]byte
+	is     [idBytes]byte // what the id says that the hash is,
+	hashed bool          // if it says it
 }
 
 // header is the front matter that a fence opens.
 type header struct {
 	fence int // its number and one; 0 = none was read
 	e     Entry
-	body  int
+	body  int // the first line after it
 	ok    bool
 }
 
-// header reads the front matter that fence number n opens, if it does. body is
-// the first line after it. The last answer is kept: where an entry ends is asked before
-// the next one is read.
-func (p *entryParser) header(n int) (e Entry, body int, ok bool) {
+// header reads the front matter that fence number n opens, if it does. The last answer
+// is kept, and is good until the next one: where an entry ends is asked before that is
+// read.
+func (p *entryParser) header(n int) *header {
 	if p.last.fence != n+1 {
-		p.last.fence = n + 1
-		p.last.e, p.last.body, p.last.ok = p.readHeader(n)
+		p.last = header{fence: n + 1}
+		p.last.body, p.last.ok = p.readHeader(n, &p.last.e)
 	}
-	return p.last.e, p.last.body, p.last.ok
+	return &p.last
 }
 
-func (p *entryParser) readHeader(n int) (e Entry, body int, ok bool) {
-	defer func() {
-		if ok {
-			e.cleaned()
-		}
-	}()
+func (p *entryParser) readHeader(n int, e *Entry) (body int, ok bool) {
 	open := p.fences[n]
 	if open+1 >= len(p.lines) || !p.entryKey(open+1) {
-		return e, 0, false
+		return 0, false
 	}
 	closed := len(p.lines)
 	if n+1 < len(p.fences) && p.fences[n+1]-open <= maxHeaderLines {
 		closed = p.fences[n+1]
-		good := p.decode(&e, open+1, closed) == ""
-		if good && (e.ID != "" || e.Type != "") && !p.opens(n+1) {
-			return e, closed + 1, true
+		problem, tidy := p.decode(e, open+1, closed)
+		if problem == "" && (e.ID != "" || e.Type != "") && !p.opens(n+1) {
+			if !tidy {
+				e.cleaned()
+			}
+			return closed + 1, true
 		}
 	}
 	// Unclosed, or not to be read: what looks like keys is the header.
-	e = Entry{}
+	*e = Entry{}
 	end := open + 1
 	for end < closed && end-open <= maxHeaderLines && p.keyLine(end) {
 		end++
 	}
-	if p.decode(&e, open+1, end) != "" {
-		p.lenient(&e, open+1, end)
+	if problem, _ := p.decode(e, open+1, end); problem != "" {
+		p.lenient(e, open+1, end)
 	}
 	if e.ID == "" {
-		return e, 0, false
+		return 0, false
 	}
 	e.Problem = "its front matter is not closed by a line of ---"
 	body = end
 	if closed < len(p.lines) && !p.opens(n+1) {
 		e.Problem, body = "its front matter cannot be read", closed+1
 	}
-	return e, body, true
+	e.cleaned()
+	return body, true
 }
 
 // opens says that fence n opens a front matter of an entry that can be read.
@@ -516,7 +523,8 @@ func (p *entryParser) opens(n int) bool {
 		return false
 	}
 	var e Entry
-	return p.decode(&e, p.fences[n]+1, p.fences[n+1]) == "" && (e.ID != "" || e.Type != "")
+	problem, _ := p.decode(&e, p.fences[n]+1, p.fences[n+1])
+	return problem == "" && (e.ID != "" || e.Type != "")
 }
 
 func (p *entryParser) raw(i int) []byte { return p.src[p.lines[i].start:p.lines[i].end] }
@@ -553,7 +561,7 @@ func (p *entryParser) bodyEnd(n, body int) (limit, next int) {
 		if p.fences[next] < body {
 			continue
 		}
-		if _, _, ok := p.header(next); ok {
+		if p.header(next).ok {
 			return p.fences[next], next
 		}
 	}
@@ -569,8 +577,10 @@ func (p *entryParser) text(e *Entry, body, limit int) int {
 		first++
 	}
 	after := p.lines[body-1].next
-	h := entryHash(*e)
-	if e.Problem == "" && sumID(h) == e.ID { // an entry without a text
+	p.hashed = e.hashed(&p.is) && e.Problem == "" // else it is what it is
+	p.sum.Reset()
+	p.buf = appendHashed(p.buf[:0], e)
+	if p.hashIs() { // an entry without a text
 		return after
 	}
 	blank, end := 0, first
@@ -582,14 +592,14 @@ func (p *entryParser) text(e *Entry, body, limit int) int {
 		}
 		if i > first {
 			for range blank + 1 {
-				h.Write([]byte("\n"))
+				p.buf = append(p.buf, '\n')
 			}
 		}
 		blank = 0
-		h.Write(t)
+		p.buf = append(p.buf, t...)
 		end = i + 1
 		last := i+1 == limit || len(trimRight(p.raw(i+1))) == 0 || bytes.IndexByte(p.raw(i+1), 0) >= 0 // what a power cut leaves
-		if last && e.Problem == "" && sumID(h) == e.ID {
+		if last && p.hashIs() {
 			e.Text = p.body(first, end)
 			return p.lines[end-1].next
 		}
@@ -611,6 +621,27 @@ func (p *entryParser) text(e *Entry, body, limit int) int {
 		return after
 	}
 	return p.lines[end-1].next
+}
+
+// hashed puts the hash that an entry's id says into sum; ok false where it says none.
+func (e *Entry) hashed(sum *[idBytes]byte) (ok bool) {
+	id, ok := strings.CutPrefix(e.ID, "e-")
+	if !ok || len(id) != 2*idBytes || id != strings.ToLower(id) {
+		return false
+	}
+	_, err := hex.Decode(sum[:], []byte(id))
+	return err == nil
+}
+
+// hashIs hashes what is in the buffer, and all that was before, and says whether it
+// comes to what the entry's id says.
+func (p *entryParser) hashIs() bool {
+	if !p.hashed {
+		return false
+	}
+	p.sum.Write(p.buf)
+	p.buf = p.buf[:0]
+	return bytes.Equal(p.sum.Sum(p.out[:0])[:idBytes], p.is[:])
 }
 
 func (p *entryParser) body(first, end int) string {

@@ -17,10 +17,14 @@ type State struct {
 }
 
 // Resolve works out the state of every item that the entries name: those of the
-// set itself and others (blocks, episodes) that they replace or retire. It
-// depends on the set alone, not on the order.
-func Resolve(entries []Entry) map[string]State {
-	states := map[string]State{}
+// set itself and others (blocks, episodes) that they replace or retire. The set may
+// come in several lists. What comes out depends on the set alone, not on the order.
+func Resolve(lists ...[]Entry) map[string]State {
+	n := 0
+	for _, l := range lists {
+		n += len(l)
+	}
+	states := make(map[string]State, n)
 	worse := func(id string, s State) {
 		old, ok := states[id]
 		if !ok || rank(s.Status) > rank(old.Status) ||
@@ -28,26 +32,32 @@ func Resolve(entries []Entry) map[string]State {
 			states[id] = s
 		}
 	}
-	for _, e := range entries {
-		if e.Type != TypeTombstone {
-			worse(e.ID, State{Status: knownStatus(e.Status)})
-		}
-		if e.Supersedes == "" || e.Supersedes == e.ID {
-			continue
-		}
-		if e.Type == TypeTombstone {
-			worse(e.Supersedes, State{StatusRetired, e.ID, e.Time})
-			for _, old := range e.DependsOn {
-				worse(old, State{StatusSuperseded, e.ID, e.Time})
+	for _, entries := range lists {
+		for i := range entries {
+			e := &entries[i]
+			if e.Type != TypeTombstone {
+				worse(e.ID, State{Status: knownStatus(e.Status)})
 			}
-			continue
+			if e.Supersedes == "" || e.Supersedes == e.ID {
+				continue
+			}
+			if e.Type == TypeTombstone {
+				worse(e.Supersedes, State{StatusRetired, e.ID, e.Time})
+				for _, old := range e.DependsOn {
+					worse(old, State{StatusSuperseded, e.ID, e.Time})
+				}
+				continue
+			}
+			worse(e.Supersedes, State{StatusSuperseded, e.ID, e.Time})
 		}
-		worse(e.Supersedes, State{StatusSuperseded, e.ID, e.Time})
 	}
 	return states
 }
 
 func knownStatus(s string) string {
+	if s == StatusActive {
+		return s
+	}
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "", StatusActive, "accepted", "current":
 		return StatusActive
@@ -72,12 +82,16 @@ func rank(status string) int {
 // Retired are the ids that tombstones among the entries name.
 func Retired(entries []Entry) map[string]bool {
 	gone := map[string]bool{}
-	for _, e := range entries {
-		if e.Type == TypeTombstone && e.Supersedes != "" {
+	addRetired(gone, entries)
+	return gone
+}
+
+func addRetired(gone map[string]bool, entries []Entry) {
+	for i := range entries {
+		if e := &entries[i]; e.Type == TypeTombstone && e.Supersedes != "" {
 			gone[e.Supersedes] = true
 		}
 	}
-	return gone
 }
 
 // Without returns the file without the entries of these ids. Nothing else of it
@@ -130,7 +144,12 @@ func (f *EntryFile) Cut(gone func(*Entry) bool) (rest []byte, cut [][]byte) {
 }
 
 func (f *EntryFile) has(gone map[string]bool) bool {
-	return slices.ContainsFunc(f.Entries, func(e Entry) bool { return gone[e.ID] && e.Type != TypeTombstone })
+	for i := range f.Entries {
+		if e := &f.Entries[i]; len(gone) > 0 && gone[e.ID] && e.Type != TypeTombstone {
+			return true
+		}
+	}
+	return false
 }
 
 // WithEntry returns the file with an entry added at its end.
@@ -174,13 +193,13 @@ func withLF(text []byte) []byte {
 // same paragraphs come out. A file that already has all that the other has
 // comes back as it is.
 func MergeEntries(a, b []byte) []byte {
-	out, _ := MergeSettled(Settled{Data: a}, Settled{Data: b})
+	out, _, _ := MergeSettled(Settled{Data: a}, Settled{Data: b})
 	return out
 }
 
 // MergeSettled is [MergeEntries] of what was settled just now, and gives the entries of
 // both sides too, those of tombstones among them.
-func MergeSettled(sa, sb Settled) ([]byte, []Entry) {
+func MergeSettled(sa, sb Settled) (merged []byte, ours, theirs []Entry) {
 	asText := func(s Settled) *EntryFile {
 		if s.file != nil && !crOnly(s.Data) {
 			return s.file
@@ -196,15 +215,15 @@ func MergeSettled(sa, sb Settled) ([]byte, []Entry) {
 	both.Go(func() { fa = asText(sa) })
 	fb = asText(sb)
 	both.Wait()
-	all := append(slices.Clone(fa.Entries), fb.Entries...)
 	if bytes.Equal(sa.Data, sb.Data) {
-		return sa.Data, all
+		return sa.Data, fa.Entries, fb.Entries
 	}
-	return mergeFiles(sa.Data, sb.Data, fa, fb), all
+	return mergeFiles(sa.Data, sb.Data, fa, fb), fa.Entries, fb.Entries
 }
 
 func mergeFiles(a, b []byte, fa, fb *EntryFile) []byte {
-	gone := Retired(append(slices.Clone(fa.Entries), fb.Entries...))
+	gone := Retired(fa.Entries)
+	addRetired(gone, fb.Entries)
 	if fa.has(gone) || fb.has(gone) {
 		return union(fa, fb, gone)
 	}
@@ -219,14 +238,11 @@ func mergeFiles(a, b []byte, fa, fb *EntryFile) []byte {
 	return union(fa, fb, nil)
 }
 
-func (f *EntryFile) raw(e Entry) string {
-	return normalText(string(f.src[e.Start:e.End]))
-}
-
 func (f *EntryFile) set() (entries, paragraphs map[string]bool) {
-	entries, paragraphs = map[string]bool{}, map[string]bool{}
-	for _, e := range f.Entries {
-		entries[f.raw(e)] = true
+	entries, paragraphs = make(map[string]bool, len(f.Entries)), map[string]bool{}
+	text := string(f.src) // one for all of them
+	for i := range f.Entries {
+		entries[normalText(text[f.Entries[i].Start:f.Entries[i].End])] = true
 	}
 	for _, r := range f.Free {
 		for _, p := range paragraphsOf(f.src[r[0]:r[1]]) {
@@ -239,11 +255,13 @@ func (f *EntryFile) set() (entries, paragraphs map[string]bool) {
 // covers says that f has all that g has.
 func (f *EntryFile) covers(g *EntryFile) bool {
 	ids := make(map[string]bool, len(f.Entries)) // quicker told than what stands there
-	for _, e := range f.Entries {
-		ids[e.ID] = true
+	for i := range f.Entries {
+		ids[f.Entries[i].ID] = true
 	}
-	if slices.ContainsFunc(g.Entries, func(e Entry) bool { return !ids[e.ID] }) {
-		return false
+	for i := range g.Entries {
+		if !ids[g.Entries[i].ID] {
+			return false
+		}
 	}
 	e, p := f.set()
 	ge, gp := g.set()
@@ -269,6 +287,9 @@ func paragraphsOf(b []byte) []string {
 			cur = nil
 		}
 	}
+	if len(bytes.Trim(b, " \t\r\n")) == 0 { // between entries, as nearly always
+		return nil
+	}
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimRight(line, " \t\r\n")
 		if line == "" {
@@ -283,95 +304,119 @@ func paragraphsOf(b []byte) []string {
 
 // piece is an entry with the free text that follows it.
 type piece struct {
-	e    Entry
+	e    *Entry
 	raw  string
-	free []string // paragraphs
+	free [][]string // paragraphs, of each place where the entry stands
 }
 
-// pieces takes a file apart for a union. What stands before the first entry is
-// head; what follows an entry whose end cannot be told (edited by hand) has
+// pieces takes a file apart for a union, in order of time. What stands before the first
+// entry is head; what follows an entry whose end cannot be told (edited by hand) has
 // become a part of that entry.
-func (f *EntryFile) pieces() (head []string, list []piece) {
-	free := func(from, to int) []string { return paragraphsOf(f.src[from:to]) }
+func (f *EntryFile) pieces() (head []string, list []*piece) {
 	at := 0
 	if bytes.HasPrefix(f.src, bom) {
 		at = len(bom)
 	}
-	list = make([]piece, 0, len(f.Entries))
-	for i, e := range f.Entries {
-		if p := free(at, e.Start); i == 0 {
+	all := make([]piece, len(f.Entries))
+	list = make([]*piece, len(f.Entries))
+	text := string(f.src) // one for all of them
+	free := func(i, to int) {
+		switch p := paragraphsOf(f.src[at:to]); {
+		case i < 0:
 			head = p
-		} else {
-			list[i-1].free = p
+		case len(p) > 0:
+			all[i].free = [][]string{p}
 		}
-		list = append(list, piece{e: e, raw: f.raw(e)})
-		at = e.End
 	}
-	if n := len(list); n == 0 {
-		head = free(at, len(f.src))
-	} else {
-		list[n-1].free = free(at, len(f.src))
+	for i := range f.Entries {
+		e := &f.Entries[i]
+		free(i-1, e.Start)
+		all[i].e, all[i].raw = e, normalText(text[e.Start:e.End])
+		list[i], at = &all[i], e.End
+	}
+	free(len(all)-1, len(f.src))
+	if !slices.IsSortedFunc(list, inTime) { // as the last union left it
+		slices.SortStableFunc(list, inTime)
 	}
 	return head, list
 }
 
+func inTime(x, y *piece) int {
+	return cmp.Or(x.e.Time.Compare(y.e.Time), cmp.Compare(x.e.ID, y.e.ID), cmp.Compare(x.raw, y.raw))
+}
+
+// united merges two lists that are in order. What stands in both, or twice in one, is
+// there once, with the text behind it of each place.
+func united(a, b []*piece) []*piece {
+	out := make([]*piece, 0, len(a)+len(b))
+	for len(a)+len(b) > 0 {
+		from := &a
+		if len(a) == 0 || len(b) > 0 && inTime(b[0], a[0]) < 0 {
+			from = &b
+		}
+		p := (*from)[0]
+		*from = (*from)[1:]
+		if n := len(out); n > 0 && out[n-1].raw == p.raw {
+			out[n-1].free = append(out[n-1].free, p.free...)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
 func union(fa, fb *EntryFile, gone map[string]bool) []byte {
 	var headA []string
-	var a []piece
+	var a []*piece
 	var both sync.WaitGroup
 	both.Go(func() { headA, a = fa.pieces() })
 	headB, b := fb.pieces()
 	both.Wait()
 	heads := [][]string{headA, headB}
-	by := make(map[string]*piece, len(a)+len(b))
-	free := map[string][][]string{} // by raw entry
-	edited := map[string]bool{}
-	all := make([]*piece, 0, len(a)+len(b))
-	for _, list := range [][]piece{a, b} {
-		for i := range list {
-			p := &list[i]
-			if gone[p.e.ID] && p.e.Type != TypeTombstone {
-				heads = append(heads, p.free)
-				continue
+	if len(gone) > 0 {
+		retired := func(p *piece) bool {
+			was := gone[p.e.ID] && p.e.Type != TypeTombstone
+			if was {
+				heads = append(heads, p.free...)
 			}
+			return was
+		}
+		a, b = slices.DeleteFunc(a, retired), slices.DeleteFunc(b, retired)
+	}
+	all := united(a, b)
+	edited := map[string]bool{}
+	for _, list := range [][]*piece{a, b} {
+		for _, p := range list {
 			if p.e.Edited || p.e.Problem != "" {
 				edited[p.e.ID] = true
 			}
-			if by[p.raw] == nil {
-				by[p.raw] = p
-				all = append(all, p)
-			}
-			if len(p.free) > 0 {
-				free[p.raw] = append(free[p.raw], p.free)
+		}
+	}
+	if len(edited) > 0 {
+		for _, p := range all {
+			if edited[p.e.ID] { // text behind an edited entry would be taken for a part of it
+				heads = append(heads, p.free...)
+				p.free = nil
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y *piece) int {
-		return cmp.Or(x.e.Time.Compare(y.e.Time), cmp.Compare(x.e.ID, y.e.ID), cmp.Compare(x.raw, y.raw))
-	})
-	for _, p := range all {
-		if edited[p.e.ID] { // text behind an edited entry would be taken for a part of it
-			heads = append(heads, free[p.raw]...)
-			free[p.raw] = nil
-		}
-	}
-	var out bytes.Buffer
+	out := make([]byte, 0, len(fa.src)+len(fb.src)+len(all))
 	put := func(s string) {
-		if out.Len() > 0 {
-			out.WriteString("\n")
+		if len(out) > 0 {
+			out = append(out, '\n')
 		}
-		out.WriteString(s + "\n")
+		out = append(append(out, s...), '\n')
 	}
 	for _, s := range joinParagraphs(heads) {
 		put(s)
 	}
 	for _, p := range all {
 		put(p.raw)
-		for _, s := range joinParagraphs(free[p.raw]) {
+		for _, s := range joinParagraphs(p.free) {
 			put(s)
 		}
 	}
-	return out.Bytes()
+	return out
 }
 
 // joinParagraphs keeps the longest text in its order and adds what only the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,15 +52,15 @@ func SettleEdits(data, base []byte, now time.Time) Settled {
 	}
 	out.file = f
 	if now.IsZero() {
-		for _, e := range f.Entries {
-			if e.Time.After(now) {
-				now = e.Time
+		for i := range f.Entries {
+			if at := f.Entries[i].Time; at.After(now) {
+				now = at
 			}
 		}
 	}
-	known := map[string]Entry{}
-	for _, e := range old.Entries {
-		if !e.Edited && e.Problem == "" {
+	known := make(map[string]*Entry, len(old.Entries))
+	for i := range old.Entries {
+		if e := &old.Entries[i]; !e.Edited && e.Problem == "" {
 			known[e.ID] = e
 		}
 	}
@@ -73,11 +74,14 @@ func SettleEdits(data, base []byte, now time.Time) Settled {
 }
 
 // edits puts edited entries back and adds what they were edited to.
-func (s *Settled) edits(f, old *EntryFile, known map[string]Entry, now time.Time) {
+func (s *Settled) edits(f, old *EntryFile, known map[string]*Entry, now time.Time) {
 	var next []byte
 	var added [][]byte
 	at := 0
 	whole := map[string]bool{}
+	if !slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Edited }) {
+		return
+	}
 	for _, e := range f.Entries {
 		if !e.Edited && e.Problem == "" {
 			whole[e.ID] = true
@@ -118,17 +122,21 @@ func (s *Settled) edits(f, old *EntryFile, known map[string]Entry, now time.Time
 }
 
 // missing deals with entries of the base that are not in the file.
-func (s *Settled) missing(f, old *EntryFile, known map[string]Entry, now time.Time) {
-	here := map[string]bool{}
-	for _, e := range f.Entries {
-		here[e.ID] = true
+func (s *Settled) missing(f, old *EntryFile, known map[string]*Entry, now time.Time) {
+	if len(known) == 0 {
+		return
+	}
+	here := make(map[string]bool, len(f.Entries))
+	for i := range f.Entries {
+		here[f.Entries[i].ID] = true
 	}
 	gone := Retired(f.Entries)
 	var lost []Entry
-	for _, e := range old.Entries {
+	for i := range old.Entries {
+		e := &old.Entries[i]
 		if _, ok := known[e.ID]; ok && !here[e.ID] && !gone[e.ID] {
 			here[e.ID] = true
-			lost = append(lost, e)
+			lost = append(lost, *e)
 		}
 	}
 	stays := len(f.Entries) > 0 || len(lost) <= 1

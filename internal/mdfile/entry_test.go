@@ -270,3 +270,34 @@ func FuzzEntries(f *testing.F) {
 		}
 	})
 }
+
+// What is read and united by the ten thousand makes little rubbish: how long either
+// takes depends on the machine, how often memory is asked for does not.
+func TestEntriesAreLean(t *testing.T) {
+	const n = 1000
+	log := func(agent string) []byte {
+		b := []byte("# Changelog\n")
+		parent := ""
+		for i := range n {
+			e, raw := Entry{
+				Type: TypeImplement, Status: "completed", Agent: agent, Parent: parent, Time: time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC),
+				Evidence: []string{"branch:main", "session:5a13438d"}, Text: fmt.Sprintf("Step %d\n\nThe handler of route %d says \"no\".", i, i%97),
+			}.Render()
+			b = append(append(b, '\n'), raw...)
+			parent = e.ID
+		}
+		return b
+	}
+	a, b := log("ann"), log("ben")
+	for what, c := range map[string]struct {
+		most float64 // for each entry
+		do   func()
+	}{
+		"parse": {4, func() { ParseEntries(a) }},
+		"merge": {9, func() { MergeEntries(a, b) }},
+	} {
+		if got := testing.AllocsPerRun(3, c.do) / n; got > c.most {
+			t.Errorf("%s: memory is asked for %.1f times for each entry, at most %.0f are meant", what, got, c.most)
+		}
+	}
+}

@@ -182,4 +182,14 @@ func lines(src []byte, from int) func(yield func(line) bool) {
 	}
 }
 
-func trimRight(b []byte) []byte { return bytes.TrimRight(b, " \t\r") }
+func trimRight(b []byte) []byte { return b[:trimmed(b)] }
+
+// trimmed is how long a line is without the white space at its end. bytes.TrimRight
+// would build a set of these bytes for each line.
+func trimmed[T string | []byte](b T) int {
+	n := len(b)
+	for n > 0 && (b[n-1] == ' ' || b[n-1] == '\t' || b[n-1] == '\r') {
+		n--
+	}
+	return n
+}

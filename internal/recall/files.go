@@ -430,13 +430,22 @@ func (x *Index) lookBehind(ctx context.Context, p *place, dirs [2]int64) {
 }
 
 // manyRestats is how many files with new times and old content are worth a
-// write of the index; until then the times are noted in memory only.
-const manyRestats = 256
+// write of the index, and how many bytes of them: until then the times are noted in
+// memory only, and the next process reads the files again.
+const (
+	manyRestats  = 256
+	manyRestated = 256 << 10
+)
 
 // change is what a write does: names anew, names out, and new times.
-type change struct{ dirty, gone, restat []string }
+type change struct {
+	dirty, gone, restat []string
+	restated            int // bytes of what has new times only
+}
 
-func (c change) small() bool { return len(c.dirty)+len(c.gone) == 0 && len(c.restat) <= manyRestats }
+func (c change) small() bool {
+	return len(c.dirty)+len(c.gone) == 0 && len(c.restat) <= manyRestats && c.restated <= manyRestated
+}
 
 // apply brings files into the open index.
 func (x *Index) apply(ctx context.Context, p *place, hints map[string]hint, dirty, gone []string) error {
@@ -511,9 +520,10 @@ func (x *Index) settle(p *place, hints map[string]hint, names, gone []string) (c
 			p.files[n] = f
 		}
 		ch.restat = append(ch.restat, n)
+		ch.restated += len(data)
 	}
 	if x.db.path == "" {
-		ch.restat = nil
+		ch.restat, ch.restated = nil, 0
 	}
 	return ch, nil
 }

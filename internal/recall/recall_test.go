@@ -184,6 +184,36 @@ func TestModificationTimeIsNotTruth(t *testing.T) {
 	}
 }
 
+// TestLargeFileIsHashedOnce: what a process found out about a large file that had new
+// times and the old content is known to the next one, which needs not read it again. A
+// hook is a process for each event, and a log has megabytes.
+func TestLargeFileIsHashedOnce(t *testing.T) {
+	for _, size := range []int{1 << 10, manyRestated + 1} {
+		x, dir := newIndex(t)
+		write(t, dir, "blocks/reference-log.md", "# Log\n\nkumquat\n"+strings.Repeat("\nline\n", size/6+1))
+		search(t, x, "kumquat") // it has just been written, so that the hint cannot be believed
+		later := func() time.Time { return time.Now().Add(time.Hour) }
+		known := func() bool {
+			y := Open(Options{MemoryDir: dir, IndexFile: x.o.IndexFile, Now: later})
+			defer y.Close()
+			f, ok, err := file{}, false, error(nil)
+			if _, err = y.Search(t.Context(), Query{Text: "loaves"}); err == nil {
+				y.places[0].files = nil
+				f, ok, err = y.fileOf(y.places[0], "blocks/reference-log.md") // as it is stored
+			}
+			if err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			return f.trusted(f.withRegular())
+		}
+		// The first of them reads it; a small one is read by the next as well, which
+		// costs less than a write of the index.
+		if got, want := known(), size > manyRestated; got != want {
+			t.Errorf("a file of %d bytes: the next process believes its hint: %v, want %v", size, got, want)
+		}
+	}
+}
+
 func (f file) withRegular() hint { h := f.hint; h.regular = true; return h }
 
 // TestLargeMemoryLooksLess: where looking at all files is slow, what Touch names

@@ -199,7 +199,7 @@ func (l *entryLog) last(n int, mark string, want func(*mdfile.Entry) bool) []mdf
 	for end := len(l.data); end > 0 && len(out) < n; {
 		from := end
 		if mark != "" { // what comes after the last mark is of no interest
-			if from = bytes.LastIndex(l.data[:end], []byte(mark)); from < 0 {
+			if from = lastIndex(l.data[:end], []byte(mark)); from < 0 {
 				break
 			}
 			if next := after(l.data, from); next < end {
@@ -225,6 +225,25 @@ func (l *entryLog) last(n int, mark string, want func(*mdfile.Entry) bool) []mdf
 		}
 	}
 	return out
+}
+
+// lastIndex is bytes.LastIndex for what stands far from the end, or nowhere: that looks
+// at each byte alone, bytes.Index at many at once.
+func lastIndex(data, mark []byte) int {
+	for size, end := 4<<10, len(data); ; size *= 2 {
+		begin, last := max(end-size, 0), -1
+		for at := begin; ; at = last + 1 {
+			i := bytes.Index(data[at:min(end+len(mark)-1, len(data))], mark)
+			if i < 0 {
+				break
+			}
+			last = at + i
+		}
+		if last >= 0 || begin == 0 {
+			return last
+		}
+		end = begin
+	}
 }
 
 // after is where the next entry begins behind at, the log's end for none.

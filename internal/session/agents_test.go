@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -57,6 +58,27 @@ func TestLastOfALog(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Fatalf("seed %d, %q: %v, want %v in\n%s", seed, mark, got, want, text)
 			}
+		}
+	}
+}
+
+// lastIndex gives what bytes.LastIndex gives, wherever the last of them stands: across
+// the ends of the pieces that it looks at, too.
+func TestLastIndex(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 9))
+	mark := []byte("type: handoff")
+	for n := range 400 {
+		data := []byte(strings.Repeat("type: hand\n", r.IntN(3000)))
+		for range n % 4 {
+			at := r.IntN(len(data) + 1)
+			if edge := len(data) - 4<<10 + r.IntN(2*len(mark)) - len(mark); n%2 == 0 && edge > 0 {
+				at = edge
+			}
+			data = slices.Insert(data, at, mark...)
+		}
+		if got, want := lastIndex(data, mark), bytes.LastIndex(data, mark); got != want {
+			t.Fatalf("case %d of %d bytes: %d, want %d", n, len(data), got, want)
 		}
 	}
 }

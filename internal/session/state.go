@@ -82,7 +82,7 @@ func (m *Memory) State(ctx context.Context, ask Asking) (State, error) {
 	st.Project, st.Branch = home.Project.Name, config.CodeBranch(m.o.Env.Dir)
 	st.Agent, st.Dir = desk(home, m.o.Env)
 	dir := home.Paths.ProjectDir(st.Project)
-	v := &stateView{ask: ask, st: &st, global: home.Paths.ProjectGlobal(st.Project)}
+	v := &stateView{ask: ask, st: &st, global: home.Paths.ProjectGlobal(st.Project), read: map[string]*entryLog{}}
 	if err := ctx.Err(); err != nil {
 		return st, err
 	}
@@ -110,6 +110,20 @@ type stateView struct {
 	st     *State
 	global string // directory of what all share
 	logs   []*entryLog
+	read   map[string]*entryLog // by path: a log may have megabytes, and is asked for more than once
+}
+
+// log is a file of entries, as [readLog] reads it.
+func (v *stateView) log(dir, name, agent string) (*entryLog, error) {
+	path := filepath.Join(dir, name)
+	if l := v.read[path]; l != nil {
+		return l, nil
+	}
+	l, err := readLog(dir, name, agent)
+	if err == nil {
+		v.read[path] = l
+	}
+	return l, err
 }
 
 // own is what the agent has for itself.
@@ -130,7 +144,7 @@ func (v *stateView) own() (err error) {
 	}
 	var log, open []mdfile.Entry
 	for _, name := range entryNames {
-		l, err := readLog(st.Dir, name, st.Agent)
+		l, err := v.log(st.Dir, name, st.Agent)
 		if err != nil {
 			return err
 		}
@@ -189,7 +203,7 @@ func (v *stateView) decisions() error {
 	st := v.st
 	var of, others []mdfile.Entry
 	shared := map[string]bool{}
-	global, err := readLog(v.global, "decisions.md", "")
+	global, err := v.log(v.global, "decisions.md", "")
 	if err != nil {
 		return err
 	}
@@ -248,7 +262,7 @@ func (v *stateView) handoffsHere(dir string) ([]mdfile.Entry, error) {
 	at[""] = v.global
 	var logs []*entryLog
 	for _, agent := range slices.Sorted(maps.Keys(at)) {
-		l, err := readLog(at[agent], "changelog.md", agent)
+		l, err := v.log(at[agent], "changelog.md", agent)
 		if err != nil {
 			return nil, err
 		}

@@ -162,10 +162,11 @@ func shortTitle(e mdfile.Entry, most int) string {
 // mergeLog unites two logs; the table, where one of them has it, is made anew.
 func mergeLog(base, a, b []byte) []byte {
 	x, y := withoutTable(a), withoutTable(b)
-	m, entries := mergeSettled(base, x, y)
+	m, here, there := mergeSettled(base, x, y)
 	if len(x) == len(a) && len(y) == len(b) {
 		return m
 	}
+	entries := slices.Concat(here, there)
 	if slices.ContainsFunc(entries, func(e mdfile.Entry) bool { return e.Edited || e.Problem != "" }) {
 		return withTable(m) // what such an entry comes to is seen in the whole alone
 	}

@@ -72,35 +72,60 @@ func byPlumbing(b *testing.B, m *machine, data []byte) {
 	git(nil, "update-ref", "refs/heads/plumbing", commit, tip)
 }
 
-// BenchmarkMerge unites two logs of 10,000 entries each.
+// BenchmarkMerge unites two logs of 10,000 entries each, in turn with two of 1,000: a
+// ratio of 10 is what a merge that goes through them once comes to, on a busy machine too.
+//
+//	go test ./internal/staterepo -run XX -bench 'Merge|Context' -benchtime 25x
 func BenchmarkMerge(b *testing.B) {
-	sides := make([]bytes.Buffer, 2)
-	for n := range 10_000 {
-		for s := range sides {
-			sides[s].WriteString(entry(n, fmt.Sprint("agent", s), mdfile.TypeImplement, fmt.Sprintf("Entry %d of %d.", n, s)))
+	logs := func(entries int) func() {
+		sides := make([]bytes.Buffer, 2)
+		for n := range entries {
+			for s := range sides {
+				sides[s].WriteString(entry(n, fmt.Sprint("agent", s), mdfile.TypeImplement, fmt.Sprintf("Entry %d of %d.", n, s)))
+			}
+		}
+		return func() {
+			merged, _ := staterepo.Options{}.MergeFile("changelog.md", nil, sides[0].Bytes(), sides[1].Bytes())
+			if len(merged) < sides[0].Len()+sides[1].Len()-100 {
+				b.Fatal("something is lost")
+			}
 		}
 	}
-	for b.Loop() {
-		merged, _ := staterepo.Options{}.MergeFile("changelog.md", nil, sides[0].Bytes(), sides[1].Bytes())
-		if len(merged) < sides[0].Len()+sides[1].Len()-100 {
-			b.Fatal("something is lost")
-		}
-	}
+	inTurn(b, "merge", logs(10_000), logs(1_000))
 }
 
-// BenchmarkContext reads an agent's log of 10,000 entries.
+// BenchmarkContext reads an agent's log of 10,000 entries, in turn with one of 1,000.
 func BenchmarkContext(b *testing.B) {
-	m := newMachine(b, nil)
-	a := m.agent("one")
-	var text bytes.Buffer
-	for n := range 10_000 {
-		text.WriteString(entry(n, "one", mdfile.TypeImplement, fmt.Sprintf("Entry %d.", n)))
-	}
-	m.write(a.Dir, "changelog.md", text.String())
-	m.save(a, "one", "")
-	for b.Loop() {
-		if list, err := m.repo.Log(b.Context(), "one"); err != nil || len(list) != 10_000 {
-			b.Fatal(len(list), err)
+	read := func(entries int) func() {
+		m := newMachine(b, nil)
+		a := m.agent("one")
+		var text bytes.Buffer
+		for n := range entries {
+			text.WriteString(entry(n, "one", mdfile.TypeImplement, fmt.Sprintf("Entry %d.", n)))
+		}
+		m.write(a.Dir, "changelog.md", text.String())
+		m.save(a, "one", "")
+		return func() {
+			if list, err := m.repo.Log(b.Context(), "one"); err != nil || len(list) != entries {
+				b.Fatal(len(list), err)
+			}
 		}
 	}
+	inTurn(b, "log", read(10_000), read(1_000))
+}
+
+// inTurn times the same done with ten times as much, turn by turn with less.
+func inTurn(b *testing.B, unit string, much, less func()) {
+	var long, short time.Duration
+	for range b.N {
+		start := time.Now()
+		much()
+		long += time.Since(start)
+		start = time.Now()
+		less()
+		short += time.Since(start)
+	}
+	b.ReportMetric(float64(long.Microseconds())/1000/float64(b.N), "ms/"+unit)
+	b.ReportMetric(float64(long)/float64(short), "ratio")
+	b.ReportMetric(0, "ns/op")
 }

@@ -178,32 +178,51 @@ func (t *Tree) wrote(name string) {
 }
 
 func logOf(branch string, files map[string][]byte) []LogEntry {
-	var out []LogEntry
-	var all []mdfile.Entry
-	for name, data := range files {
-		for _, e := range mdfile.ParseEntries(data).Entries {
-			all = append(all, e)
-			if e.Type == mdfile.TypeTombstone {
+	var lists [][]mdfile.Entry
+	n := 0
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		list := mdfile.ParseEntries(files[name]).Entries
+		lists, n = append(lists, list), n+len(list)
+	}
+	states := mdfile.Resolve(lists...)
+	out := make([]LogEntry, 0, n)
+	for i, list := range lists {
+		for j := range list {
+			if list[j].Type == mdfile.TypeTombstone {
 				continue
 			}
-			if e.Agent == "" && branch != GlobalBranch {
+			out = append(out, LogEntry{Entry: list[j], Branch: branch, File: names[i]})
+			e := &out[len(out)-1]
+			if e.State = states[e.ID]; e.Agent == "" && branch != GlobalBranch {
 				e.Agent = strings.TrimPrefix(branch, agentPrefix) // the short form does not say
 			}
-			out = append(out, LogEntry{Entry: e, Branch: branch, File: name})
 		}
 	}
-	states := mdfile.Resolve(all)
-	for i := range out {
-		out[i].State = states[out[i].ID]
-	}
-	sortLog(out)
-	return out
+	return inOrder(out)
 }
 
-func sortLog(list []LogEntry) {
-	slices.SortStableFunc(list, func(a, b LogEntry) int {
+// inOrder puts a log in order of time. Where it is not, references to entries are put
+// in order: they are large, and there may be ten thousand.
+func inOrder(list []LogEntry) []LogEntry {
+	order := func(a, b *LogEntry) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Branch, b.Branch))
-	})
+	}
+	refs := make([]*LogEntry, len(list))
+	sorted := true
+	for i := range list {
+		refs[i] = &list[i]
+		sorted = sorted && (i == 0 || order(refs[i-1], refs[i]) <= 0)
+	}
+	if sorted {
+		return list
+	}
+	slices.SortStableFunc(refs, order)
+	out := make([]LogEntry, len(list))
+	for i, e := range refs {
+		out[i] = *e
+	}
+	return out
 }
 
 // Everyone in place of an agent's name is all of them, and what they share.
@@ -238,13 +257,16 @@ func (r *Repo) Log(ctx context.Context, agent string) ([]LogEntry, error) {
 	if !found {
 		return nil, fmt.Errorf("%w: %q; `reprise log --all` shows who there is", ErrNoAgent, agent)
 	}
-	sortLog(out)
-	seen := map[string]bool{}
-	return slices.DeleteFunc(out, func(e LogEntry) bool {
-		was := seen[e.ID]
-		seen[e.ID] = true
-		return was
-	}), nil
+	out = inOrder(out)
+	seen := make(map[string]bool, len(out))
+	once := out[:0]
+	for i := range out {
+		if id := out[i].ID; !seen[id] {
+			seen[id] = true
+			once = append(once, out[i])
+		}
+	}
+	return once, nil
 }
 
 func (r *Repo) agentLog(ctx context.Context, a AgentInfo) ([]LogEntry, error) {

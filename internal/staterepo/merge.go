@@ -32,7 +32,7 @@ func (o Options) MergeFile(name string, base, ours, theirs []byte) (merged []byt
 		if name == logFile {
 			return mergeLog(base, ours, theirs), ""
 		}
-		out, _ := mergeSettled(base, ours, theirs)
+		out, _, _ := mergeSettled(base, ours, theirs)
 		return out, ""
 	}
 	m := mdfile.TextMerge{}
@@ -51,7 +51,7 @@ func (o Options) MergeFile(name string, base, ours, theirs []byte) (merged []byt
 
 // mergeSettled unites two files of entries whose edits it settles first, and gives the
 // entries of both.
-func mergeSettled(base, ours, theirs []byte) ([]byte, []mdfile.Entry) {
+func mergeSettled(base, ours, theirs []byte) (merged []byte, here, there []mdfile.Entry) {
 	var a mdfile.Settled
 	var both sync.WaitGroup
 	both.Go(func() { a = mdfile.SettleEdits(ours, base, time.Time{}) })
