@@ -271,33 +271,8 @@ func noCommit(cmd *cobra.Command, to *bool) {
 	cmd.Flags().BoolVar(to, "no-commit", false, "do not commit what changes in specs/")
 }
 
-// taskDoc is a task as --json prints it.
-type taskDoc struct {
-	Number int
-	*task.Task
-	Folder string
-	Waits  []int
-}
-
-// MarshalJSON puts the number first and the task's own fields after it.
-func (d taskDoc) MarshalJSON() ([]byte, error) {
-	own, err := d.Task.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	rest, err := jsonData(struct {
-		Number int    `json:"number"`
-		Folder string `json:"folder"`
-		Waits  []int  `json:"waits_for,omitempty"`
-	}{d.Number, d.Folder, d.Waits})
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(rest[:len(rest)-1], []byte(","), own[1:]), nil
-}
-
-func taskView(t *task.Task, b *task.Board) taskDoc {
-	d := taskDoc{Number: t.Number, Task: t, Folder: path.Join("specs", t.Folder())}
+func taskView(t *task.Task, b *task.Board) task.Named {
+	d := task.Named{Task: t}
 	if b != nil {
 		d.Waits = b.Waits(t)
 	}
@@ -332,12 +307,16 @@ func newTaskListCmd(app *App) *cobra.Command {
 			if !asJSON {
 				task.SortByWork(list)
 			}
-			docs := []taskDoc{}
+			docs := make([]task.Named, 0, len(list))
 			for _, t := range list {
 				docs = append(docs, taskView(t, b))
 			}
 			if asJSON {
-				return printJSON(app.Out, docs)
+				data, err := task.MarshalList(docs)
+				if err == nil {
+					_, err = app.Out.Write(data)
+				}
+				return err
 			}
 			return printTasks(app, docs, len(b.State.Tasks))
 		},
@@ -361,7 +340,7 @@ func statusWords() string {
 	return strings.Join(out, ", ")
 }
 
-func printTasks(app *App, list []taskDoc, all int) error {
+func printTasks(app *App, list []task.Named, all int) error {
 	if len(list) == 0 {
 		if all > 0 {
 			fmt.Fprintf(app.Err, "none of %s; --all shows those that have ended\n", count(all, "task"))
@@ -437,7 +416,7 @@ func newTaskShowCmd(app *App) *cobra.Command {
 			}
 			if asJSON {
 				return printJSON(app.Out, struct {
-					Task       taskDoc        `json:"task"`
+					Task       task.Named     `json:"task"`
 					Phases     []phaseDoc     `json:"phases"`
 					Operations []task.Outcome `json:"operations"`
 				}{taskView(t, b), phaseDocs(phases, own), own})
@@ -465,7 +444,7 @@ func phaseDocs(phases []task.Phase, own []task.Outcome) []phaseDoc {
 	return out
 }
 
-func showTask(w io.Writer, style term.Style, t taskDoc, b *task.Board, phases []task.Phase, own []task.Outcome) {
+func showTask(w io.Writer, style term.Style, t task.Named, b *task.Board, phases []task.Phase, own []task.Outcome) {
 	fmt.Fprintf(w, "%s\n", style.Bold(fmt.Sprintf("%d. %s", t.Number, term.SafeLine(t.Title))))
 	line := func(name, value string) {
 		if value != "" {

@@ -1,10 +1,10 @@
 package durable
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,11 +69,15 @@ func (d *Dir) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
+	// Room for all of it at once: a long file would be copied again and again.
+	var room bytes.Buffer
+	if fi, err := f.Stat(); err == nil && fi.Size() < 1<<30 {
+		room.Grow(int(fi.Size()) + bytes.MinRead)
+	}
+	if _, err := room.ReadFrom(f); err != nil {
 		return nil, fmt.Errorf("read file: %w", err)
 	}
-	return data, nil
+	return room.Bytes(), nil
 }
 
 // Open opens a regular file for reading; see [Dir.ReadFile].

@@ -446,7 +446,9 @@ func (b *Board) depend(t *Task, on *[]int) error {
 func (b *Board) deps() map[int][]int {
 	deps := map[int][]int{}
 	for n, t := range b.State.Tasks {
-		deps[n] = t.DependsOn
+		if len(t.DependsOn) > 0 { // who waits for nothing is in no circle
+			deps[n] = t.DependsOn
+		}
 	}
 	return deps
 }

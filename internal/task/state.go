@@ -139,11 +139,9 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes what is known in its order, then the rest.
 func (t *Task) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal((*plainTask)(t))
-	if err != nil || len(t.extra) == 0 {
-		return data, err
-	}
-	return withExtra(data, t.extra)
+	w := writer{}
+	w.task(t, "\n", false)
+	return w.b, w.err
 }
 
 func withExtra(data []byte, extra map[string]json.RawMessage) ([]byte, error) {
@@ -189,11 +187,18 @@ func knownTask() map[string]bool {
 // ParseState reads state.json. No bytes are an empty state. The error is
 // [ErrDamaged], with the place.
 func ParseState(data []byte) (*State, error) {
-	s := &State{Next: 1, Tasks: map[int]*Task{}}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return s, nil
+		return &State{Next: 1, Tasks: map[int]*Task{}}, nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if s, ok := quickState(data); ok {
+		return s, nil
+	}
+	return slowState(data)
+}
+
+func slowState(data []byte) (*State, error) {
+	s := &State{Next: 1, Tasks: map[int]*Task{}}
 	var f struct {
 		V       int                   `json:"v"`
 		Next    int                   `json:"next_number"`
@@ -316,40 +321,24 @@ func (s *State) Numbers() []int { return slices.Sorted(maps.Keys(s.Tasks)) }
 
 // Bytes is state.json, a line a field, tasks by number.
 func (s *State) Bytes() ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"v":%d,"next_number":%d,"tasks":{`, stateVersion, s.Next)
-	for i, n := range s.Numbers() {
-		if i > 0 {
-			b.WriteByte(',')
+	w := writer{b: make([]byte, 0, 4096+400*len(s.Tasks))}
+	w.object("\n", func() {
+		w.key("v").integer(stateVersion)
+		w.key("next_number").integer(s.Next)
+		w.key("tasks").object("\n  ", func() {
+			for _, n := range s.Numbers() {
+				w.key(strconv.Itoa(n)).task(s.Tasks[n], "\n    ", false)
+			}
+		})
+		if len(s.Reviews) > 0 {
+			w.key("reviews").value(s.Reviews)
 		}
-		data, err := json.Marshal(s.Tasks[n])
-		if err != nil {
-			return nil, fmt.Errorf("write state.json: task %d: %w", n, err)
-		}
-		fmt.Fprintf(&b, `"%d":%s`, n, data)
+		w.extra(s.extra)
+	})
+	if w.err != nil {
+		return nil, fmt.Errorf("write state.json: %w", w.err)
 	}
-	b.WriteByte('}')
-	if len(s.Reviews) > 0 {
-		list, err := json.Marshal(s.Reviews)
-		if err != nil {
-			return nil, fmt.Errorf("write state.json: reviews: %w", err)
-		}
-		fmt.Fprintf(&b, `,"reviews":%s`, list)
-	}
-	b.WriteByte('}')
-	data := b.Bytes()
-	if len(s.extra) > 0 {
-		var err error
-		if data, err = withExtra(data, s.extra); err != nil {
-			return nil, fmt.Errorf("write state.json: %w", err)
-		}
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, data, "", "  "); err != nil {
-		return nil, fmt.Errorf("write state.json: %w", err)
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return append(w.b, '\n'), nil
 }
 
 // Folder is the task's folder below specs/: 012_add_login.

@@ -83,6 +83,9 @@ var said = map[string]Status{
 // "[IN PROGRESS]", "in_progress", "In-Progress", "done". What follows a marker
 // ("[BLOCKED] by the vendor") is passed over. ok is false for other words.
 func ParseStatus(text string) (s Status, ok bool) {
+	if s, ok := exactStatus(text); ok {
+		return s, true
+	}
 	text = strings.TrimSpace(text)
 	if rest, in := strings.CutPrefix(text, "["); in {
 		if inner, _, closed := strings.Cut(rest, "]"); closed {
@@ -96,4 +99,32 @@ func ParseStatus(text string) (s Status, ok bool) {
 	}
 	s, ok = said[strings.ReplaceAll(word, "_", "")]
 	return s, ok
+}
+
+// exactStatus is a status or a marker as this program writes them, which a long list has
+// by the thousand.
+func exactStatus(text string) (Status, bool) {
+	switch s := Status(text); s {
+	case NotStarted, InProgress, Researched, Planned, Partial, Blocked, Completed, Abandoned:
+		return s, true
+	}
+	switch text {
+	case "[NOT STARTED]":
+		return NotStarted, true
+	case "[IN PROGRESS]":
+		return InProgress, true
+	case "[RESEARCHED]":
+		return Researched, true
+	case "[PLANNED]":
+		return Planned, true
+	case "[PARTIAL]":
+		return Partial, true
+	case "[BLOCKED]":
+		return Blocked, true
+	case "[COMPLETED]":
+		return Completed, true
+	case "[ABANDONED]":
+		return Abandoned, true
+	}
+	return "", false
 }

@@ -102,17 +102,14 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 	}
 	defer d.Close()
 	for range tries {
+		before := look(d)
 		todo, state, err := files(d)
 		if err != nil {
 			return nil, fmt.Errorf("read tasks in %s: %w", s.dir, err)
 		}
-		// A change by the program moves both files; a look between the two sees the
-		// second one move.
-		again, state2, err := files(d)
-		if err != nil {
-			return nil, fmt.Errorf("read tasks in %s: %w", s.dir, err)
-		}
-		if bytes.Equal(todo, again) && bytes.Equal(state, state2) {
+		// A change by the program puts other files in the place of both, one after the
+		// other. Where both are what they were before, they belong together.
+		if before.same(look(d)) {
 			return s.read(s.reopen, todo, state)
 		}
 		if err := ctx.Err(); err != nil {
@@ -120,6 +117,33 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 		}
 	}
 	return nil, fmt.Errorf("read tasks in %s: %w", s.dir, ErrBusy)
+}
+
+// looked is what can be seen of TODO.md and state.json without reading them; nil stands
+// for one that is not there.
+type looked [2]fs.FileInfo
+
+func look(d *durable.Dir) (l looked) {
+	for i, name := range []string{todoFile, stateFile} {
+		if fi, err := d.Stat(name); err == nil {
+			l[i] = fi
+		}
+	}
+	return l
+}
+
+// same reports whether the files are still those that they were.
+func (l looked) same(m looked) bool {
+	for i := range l {
+		a, b := l[i], m[i]
+		if (a == nil) != (b == nil) {
+			return false
+		}
+		if a != nil && (!os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime())) {
+			return false
+		}
+	}
+	return true
 }
 
 // reopen is the directory for a Board that outlives the look at the list.

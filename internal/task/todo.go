@@ -91,6 +91,7 @@ func ParseTodo(data []byte) (*Todo, error) {
 	}
 	t := &Todo{file: f}
 	all := f.Sections()
+	text := string(data) // of which fields and titles are parts
 	for i, s := range all {
 		if s.Level == 0 {
 			continue
@@ -99,7 +100,7 @@ func ParseTodo(data []byte) (*Todo, error) {
 		if n, title := numbered(s.Heading); n > 0 {
 			sec.Number, sec.Title = n, title
 		}
-		sec.readFields(f)
+		sec.readFields(text, lineEnd(f))
 		if sec.Number > 0 || sec.isNew() {
 			t.Sections = append(t.Sections, sec)
 		}
@@ -166,28 +167,28 @@ func (s *Section) isNew() bool {
 
 // readFields reads the list under the heading. It ends where something else than an
 // item, its continuation or a blank line stands.
-func (s *Section) readFields(f *mdfile.File) {
-	src := f.Bytes()
+func (s *Section) readFields(src string, nl byte) {
 	s.after = s.text
-	nl := lineEnd(f)
-	line := s.Line + bytes.Count(src[s.head:s.text], []byte{nl})
+	line := s.Line + strings.Count(src[s.head:s.text], string(nl))
 	apart := false // there was a blank line behind a field: a list of something else may begin
 	for at := s.text; at < s.deep; {
-		stop := at + bytes.IndexByte(src[at:s.deep], nl) + 1
+		stop := at + strings.IndexByte(src[at:s.deep], nl) + 1
 		if stop == at {
 			stop = s.deep
 		}
-		text := strings.TrimRight(string(src[at:stop]), "\r\n")
-		m := fieldAt(text)
+		text := strings.TrimRight(src[at:stop], "\r\n")
+		m, found := fieldAt(text)
 		name := ""
-		if m != nil {
-			name = strings.ToLower(strings.Join(strings.Fields(text[m[4]:m[5]]), " "))
-			name = cmp.Or(fieldAliases[name], name)
+		if found {
+			name = fieldName(text[m[4]:m[5]])
 		}
 		switch {
-		case apart && strings.TrimSpace(text) != "" && (m == nil || fieldRank(name) < 0):
+		case apart && strings.TrimSpace(text) != "" && (!found || fieldRank(name) < 0):
 			return
-		case m != nil:
+		case found:
+			if s.Fields == nil {
+				s.Fields = make([]Field, 0, 4)
+			}
 			s.Fields = append(s.Fields, Field{Name: name, Value: text[m[6]:m[7]], Line: line, from: at + m[6], to: at + m[7]})
 			s.after, s.bullet = stop, text[m[2]:m[3]]
 		case strings.TrimSpace(text) == "":
@@ -202,25 +203,43 @@ func (s *Section) readFields(f *mdfile.File) {
 	}
 }
 
+// fieldName is a field's name as it is known; of another one, its own in lower case.
+func fieldName(text string) string {
+	for _, f := range fieldNames {
+		if f.shown == text {
+			return f.key
+		}
+	}
+	name := strings.ToLower(strings.Join(strings.Fields(text), " "))
+	return cmp.Or(fieldAliases[name], name)
+}
+
 // fieldAt finds the field in a line, as the pattern of fields does: the ends of bullet,
 // name and value. The form in which the program writes is found by hand, for a long list
 // has many of them.
-func fieldAt(text string) []int {
+func fieldAt(text string) (at [8]int, ok bool) {
 	const open, colon = "- **", "**: "
 	if rest, ok := strings.CutPrefix(text, open); ok {
 		n := 0
 		for n < len(rest) && n < 31 && (rest[n] >= 'a' && rest[n] <= 'z' || rest[n] >= 'A' && rest[n] <= 'Z' || n > 0 && rest[n] == ' ') {
 			n++
 		}
-		if value, ok := strings.CutPrefix(rest[n:], colon); ok && n > 0 && rest[n-1] != ' ' && value != "" && strings.Trim(value, " \t") == value {
+		if value, ok := strings.CutPrefix(rest[n:], colon); ok && n > 0 && rest[n-1] != ' ' && value != "" && !blankEnds(value) {
 			from := len(open) + n + len(colon)
-			return []int{0, len(text), 0, 2, len(open), len(open) + n, from, len(text)}
+			return [8]int{0, len(text), 0, 2, len(open), len(open) + n, from, len(text)}, true
 		}
 	}
 	if !strings.Contains(text, ":") {
-		return nil
+		return at, false
 	}
-	return patterns().field.FindStringSubmatchIndex(text)
+	m := patterns().field.FindStringSubmatchIndex(text)
+	copy(at[:], m)
+	return at, m != nil
+}
+
+func blankEnds(s string) bool {
+	blank := func(c byte) bool { return c == ' ' || c == '\t' }
+	return blank(s[0]) || blank(s[len(s)-1])
 }
 
 func isItem(text string) bool {

@@ -232,7 +232,8 @@ func TestFieldAt(t *testing.T) {
 		"- ** Status**: x", "- **Status **: x", "- **A very long name that is none of a field**: x", "- **Plan**: [a](b): c", "- [ ] **Status**: x", "text: x", "- no field",
 		"- **St4tus**: x", "- **Status**:x", "  - **Status**: x",
 	} {
-		if got, want := fieldAt(line), patterns().field.FindStringSubmatchIndex(line); fmt.Sprint(got) != fmt.Sprint(want) {
+		got, ok := fieldAt(line)
+		if want := patterns().field.FindStringSubmatchIndex(line); ok != (want != nil) || ok && fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%q: got %v, want %v", line, got, want)
 		}
 	}

@@ -11,6 +11,9 @@ import (
 // Width is the number of columns that s takes on a terminal: wide characters
 // count two, combining ones none, colour sequences none.
 func Width(s string) int {
+	if clean(s, false) { // as most cells of most tables
+		return len(s)
+	}
 	w := 0
 	for i := 0; i < len(s); {
 		if n := sgrLen(s[i:]); n > 0 {
