@@ -117,6 +117,11 @@ func (a *App) pullRequest() func(context.Context, loop.Place, queue.Item) (strin
 			Path: gh, Args: []string{"pr", "create", "--head", p.Branch, "--title", item.Title, "--body", item.Body}, Env: a.Environ, Dir: p.Top,
 		}, 64<<10)
 		if err := exitError(proc.Cmd{Path: gh}, out.Exit, string(out.Stderr), err); err != nil {
+			// A loop that died right after it had made one asks for it again.
+			there, verr := proc.Run(ctx, proc.Cmd{Path: gh, Args: []string{"pr", "view", p.Branch, "--json", "url", "--jq", ".url"}, Env: a.Environ, Dir: p.Top}, 64<<10)
+			if url := strings.TrimSpace(string(there.Stdout)); verr == nil && there.Exit.Code == 0 && strings.HasPrefix(url, "https://") {
+				return url, nil
+			}
 			return "", err
 		}
 		return strings.TrimSpace(string(out.Stdout)), nil

@@ -88,7 +88,7 @@ func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) 
 		return nil, err
 	}
 	p := &phasePlaces{opened: map[string]loop.Place{}}
-	p.trees = &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Carry: carried(home), Integrate: loop.MergeBranch}
+	p.trees = &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Carry: carried(home), Integrate: loop.MergeBranch, KeepConflicting: true}
 	if noVerify {
 		return p, nil
 	}
@@ -128,6 +128,7 @@ func (p *phasePlaces) Close(ctx context.Context, place task.Place, done bool, me
 		fate = core.Done
 	}
 	_, conflict, err := p.trees.Finish(ctx, pl, queue.Item{ID: place.Name, Title: message}, fate)
+	p.trees.Wait() // the command may end right after this
 	if err != nil || !conflict {
 		return "", err
 	}

@@ -131,7 +131,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 			l.warn("finish the work on "+item.ID, err)
 			note = join(note, "what was made could not be put in its place: "+oneLine(err.Error(), 300))
 		case conflict:
-			note = join(note, l.conflict(ctx, item, place, a.Claim.Fence))
+			note = join(note, l.conflict(ctx, item, place, a.Claim.Fence, note))
 		}
 		it.Note = note
 	}
@@ -206,19 +206,19 @@ func (l *Loop) fill(it *Iteration, r run.Record, from *core.Continuation) {
 }
 
 // conflict puts an item into the queue for what could not be merged.
-func (l *Loop) conflict(ctx context.Context, item queue.Item, p Place, fence int64) string {
+func (l *Loop) conflict(ctx context.Context, item queue.Item, p Place, fence int64, why string) string {
 	urgent := max(item.Urgency()-1, 0)
 	n := queue.Item{
 		Key: fmt.Sprintf("merge:%s:%d", item.ID, fence), Title: clip("Merge the branch "+p.Branch+": "+item.Title, 400), Priority: &urgent,
-		Body:   fmt.Sprintf("The work on %s is done on the branch %s, and could not be merged into the branch that it began at, because both changed the same places, or the checks fail on the merge. Merge it by hand: bring that branch into yours, settle the conflicts in the sense of both, and see that the checks pass.", item.ID, p.Branch),
+		Body:   fmt.Sprintf("The work on %s is done on the branch %s, and could not be merged into the branch that it began at, because both changed the same places, or the checks fail on the merge. Merge it by hand: bring that branch into yours, settle the conflicts in the sense of both, and see that the checks pass.\n\nWhat was found: %s.", item.ID, p.Branch, why),
 		Labels: item.Labels, Source: "loop", Agent: item.Agent,
 	}
 	added, err := l.opt.Queue.Add(ctx, n)
 	if err != nil {
 		l.warn("add an item for a conflict", err)
-		return "it conflicts, and no item could be added for that"
+		return "no item could be added to merge it"
 	}
-	return "it conflicts; " + added[0].Item.ID + " is to merge it"
+	return added[0].Item.ID + " is to merge it"
 }
 
 // preserve writes, into the run's directory, its tool calls and errors line by line, and

@@ -46,6 +46,9 @@ type Worktrees struct {
 	Integrate  string
 	// Check has the project's checks run, for a merge; nil: there are none.
 	Check func(ctx context.Context, p Place) (Checked, error)
+	// KeepConflicting leaves the worktree of what could not be merged, for who goes on with
+	// it there. Otherwise only its branch stays.
+	KeepConflicting bool
 	// GH makes a pull request of a branch that was pushed; nil: it cannot be made.
 	GH func(ctx context.Context, p Place, item queue.Item) (url string, err error)
 
@@ -195,13 +198,17 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 	merged := false
 	switch t.Integrate {
 	case MergeBranch:
-		merged, conflict, err = t.merge(ctx, p)
+		why, err := t.merge(ctx, p)
+		merged, conflict = why == "", why != ""
 		switch {
 		case err != nil:
 			return note, false, errors.Join(err, t.release(ctx, p))
 		case merged:
 			note = join(note, "merged")
-		case conflict:
+		default:
+			note = join(note, why)
+		}
+		if conflict && t.KeepConflicting {
 			return note, true, t.release(ctx, p)
 		}
 	case PullRequest:
@@ -210,7 +217,7 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 	if err := t.remove(ctx, p, merged); err != nil {
 		note = join(note, "its worktree stays: "+oneLine(err.Error(), 200))
 	}
-	return note, false, nil
+	return note, conflict, nil
 }
 
 // commitLeft commits what the agent did not, so that its branch has all of the work.
@@ -246,38 +253,39 @@ func (t *Worktrees) who(ctx context.Context) []string {
 
 // merge brings the base into the work, has that checked, and moves the base's branch
 // forward. The main checkout is touched by a fast-forward only, which git refuses where
-// somebody has changed the same files there.
-func (t *Worktrees) merge(ctx context.Context, p Place) (merged, conflict bool, err error) {
+// somebody has changed the same files there. why says what stands against it, "" when it
+// was done.
+func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) {
 	t.merging.Lock()
 	defer t.merging.Unlock()
 	main, here := git.New(t.Root, t.Git), git.New(p.Top, t.Git)
 	base, err := main.Branch(ctx)
 	if err != nil {
-		return false, false, fmt.Errorf("the main checkout is on no branch, so there is nothing to merge into: %w", err)
+		return "", fmt.Errorf("the main checkout is on no branch, so there is nothing to merge into: %w", err)
 	}
 	if base == p.Branch {
-		return true, false, nil
+		return "", nil
 	}
 	args := append(t.who(ctx), "merge", "--no-edit", "--quiet", base)
 	if _, err := here.Run(ctx, args...); err != nil {
 		if _, abortErr := here.Run(ctx, "merge", "--abort"); abortErr != nil {
-			return false, false, errors.Join(err, abortErr)
+			return "", errors.Join(err, abortErr)
 		}
-		return false, true, nil
+		return "it conflicts", nil
 	}
 	if t.Check != nil {
 		got, err := t.Check(ctx, p)
 		if err != nil {
-			return false, false, err
+			return "", err
 		}
 		if got.Gate == core.GateFailed {
-			return false, true, nil
+			return "the checks fail on the merge: " + oneLine(got.Text, 600), nil
 		}
 	}
 	if _, err := main.Run(ctx, "merge", "--ff-only", "--quiet", p.Branch); err != nil {
-		return false, false, fmt.Errorf("move %s forward: %w", base, err)
+		return "", fmt.Errorf("move %s forward: %w", base, err)
 	}
-	return true, false, nil
+	return "", nil
 }
 
 // pull pushes the branch and asks for it to be taken. What cannot be done is said; the
