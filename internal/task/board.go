@@ -49,7 +49,10 @@ func (b *Board) takeOver() {
 	for _, s := range b.Todo.Sections {
 		switch o := owner[s.Number]; {
 		case s.Number == 0:
-			b.number(s)
+			if !b.number(s) {
+				b.problem(Finding{Line: s.Line, What: fmt.Sprintf("%q gets no number: %v", s.Title, errNoNumber)})
+				continue
+			}
 		case o != s:
 			b.twice = append(b.twice, s)
 			b.problem(Finding{Number: s.Number, Line: s.Line, What: fmt.Sprintf("the number stands in line %d, too; take it away from one of them and that gets a new one", o.Line)})
@@ -73,14 +76,33 @@ func (b *Board) took(s *Section, format string, args ...any) {
 	b.Taken = append(b.Taken, Finding{Number: s.Number, Line: s.Line, What: fmt.Sprintf(format, args...), Took: todoFile})
 }
 
-// number gives a new task that a person wrote its number.
-func (b *Board) number(s *Section) {
+// maxNumber is the highest number of a task: as many digits as are read in a heading.
+const maxNumber = 999_999_999
+
+var errNoNumber = fmt.Errorf("the highest number that a task may have, %d, was given: give that task another one in TODO.md, and set next_number in state.json", maxNumber)
+
+// free is the next number to be given, 0 where none is left.
+func (b *Board) free() int {
 	n := b.State.Next
 	for b.Todo.Find(n) != nil {
 		n++
 	}
+	if n < 1 || n > maxNumber {
+		return 0
+	}
+	return n
+}
+
+// number gives a new task that a person wrote its number, and reports whether there was
+// one.
+func (b *Board) number(s *Section) bool {
+	n := b.free()
+	if n == 0 {
+		return false
+	}
 	b.Todo.SetHeading(s, n, s.Title)
 	b.adopt(s)
+	return true
 }
 
 // adopt makes a task of a section that state.json does not know.
@@ -328,9 +350,9 @@ func (b *Board) Add(d Draft) (*Task, error) {
 	if d.Title == nil || oneLine(*d.Title) == "" {
 		return nil, errors.New("a task needs a title")
 	}
-	n := b.State.Next
-	for b.Todo.Find(n) != nil {
-		n++
+	n := b.free()
+	if n == 0 {
+		return nil, errNoNumber
 	}
 	now := b.now
 	t := &Task{Number: n, Status: NotStarted, Priority: DefaultPriority, Language: DefaultLanguage, Created: &now}

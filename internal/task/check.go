@@ -59,11 +59,14 @@ func (b *Board) mend() (r Report) {
 	}
 	for _, s := range b.twice {
 		n := s.Number
-		b.number(s)
+		if !b.number(s) {
+			r.Left = append(r.Left, Finding{Number: n, Line: s.Line, What: fmt.Sprintf("the second task of that number gets no other: %v", errNoNumber)})
+			continue
+		}
 		b.compare(s)
 		took(n, todoFile, "the second task of that number is now %d: %s", s.Number, s.Title)
 	}
-	b.twice, b.Problems = nil, nil
+	b.twice, b.Problems = nil, slices.DeleteFunc(b.Problems, func(f Finding) bool { return f.Number > 0 }) // what is without a number stays so
 	for _, s := range b.Todo.Sections {
 		t := b.State.Tasks[s.Number]
 		if v, ok := s.Value("status"); t != nil && ok {
@@ -84,7 +87,7 @@ func (b *Board) mend() (r Report) {
 		}
 	}
 	b.checkDeps()
-	r.Left = b.Problems
+	r.Left = append(r.Left, b.Problems...)
 	return r
 }
 

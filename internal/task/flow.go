@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -307,17 +308,32 @@ func (f *Flow) Could(ctx context.Context, w Want) error {
 func (f *Flow) Equip(req *run.Request, b Brief) {
 	r := RouteOf(f.Routes, b.Language)
 	req.Work.Vars = slices.Concat(req.Work.Vars, b.Vars(), r.Env)
-	if req.Client != "" && req.Client != agent.KindClaude {
-		return // how others are given a server is not known here
-	}
 	servers := map[string]json.RawMessage{}
 	for _, name := range b.Servers {
 		if def, err := f.Server(name); err == nil {
 			servers[name] = def
-			req.Work.AllowedTools = append(slices.Clip(req.Work.AllowedTools), "mcp__"+name)
 		}
 	}
-	req.Work.Servers = withServers(req.Work.Servers, servers)
+	if len(servers) == 0 {
+		return
+	}
+	switch req.Client {
+	case "", agent.KindClaude:
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			req.Work.AllowedTools = append(slices.Clip(req.Work.AllowedTools), "mcp__"+name)
+		}
+		req.Work.Servers = withServers(req.Work.Servers, servers)
+	case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
+		files, err := serverFiles(req.Client, req.Work.HomeFiles, servers)
+		if err != nil {
+			f.Say("note: %v; the work goes on without", err)
+			return
+		}
+		req.Work.HomeFiles = files
+		if req.Client == agent.KindCopilot && len(req.Work.AllowedTools) > 0 {
+			req.Work.AllowedTools = append(slices.Clip(req.Work.AllowedTools), slices.Sorted(maps.Keys(servers))...)
+		}
+	}
 }
 
 // Read reads an answer, says what is wrong with it, and changes nothing.

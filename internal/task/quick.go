@@ -239,7 +239,7 @@ func (q *quick) words() (list []string) {
 // entry is one task below its number.
 func (q *quick) entry(s *State, key string) {
 	n, err := strconv.Atoi(key)
-	if err != nil || n < 1 || strconv.Itoa(n) != key || s.Tasks[n] != nil {
+	if err != nil || n < 1 || n > maxNumber || strconv.Itoa(n) != key || s.Tasks[n] != nil {
 		q.bad = true
 		return
 	}

@@ -228,7 +228,7 @@ func slowState(data []byte) (*State, error) {
 			t = more.Tasks[k]
 		}
 		n, err := strconv.Atoi(k)
-		if err != nil || n < 1 || t == nil {
+		if err != nil || n < 1 || n > maxNumber || t == nil {
 			return nil, fmt.Errorf("%w: %q is no number of a task", ErrDamaged, k)
 		}
 		if t.Status == "" {

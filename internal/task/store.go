@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"reprise/internal/durable"
@@ -188,10 +190,45 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; mend it by hand, or `reprise task check --fix` sets it aside and makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
 	}
+	if len(state) == 0 {
+		b.State.Next = max(b.State.Next, b.given()+1)
+	}
 	b.taking = true
 	b.takeOver()
 	b.taking = false
 	return b, nil
+}
+
+// given is the highest number that the archive and the names of folders tell of, for a
+// state.json that is gone: what was given once is not given again.
+func (b *Board) given() int {
+	if b.dir == nil {
+		return 0
+	}
+	d, done, err := b.dir()
+	if err != nil {
+		return 0 // said by whatever is read next
+	}
+	defer done()
+	highest := 0
+	if data, err := readMaybe(d, path.Join(archiveDir, stateFile)); err == nil {
+		if kept, err := ParseState(data); err == nil {
+			highest = kept.Next - 1
+		}
+	}
+	for _, dir := range []string{".", archiveDir} {
+		entries, err := d.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			number, _, ok := strings.Cut(e.Name(), "_")
+			if n, err := strconv.Atoi(number); ok && err == nil && e.IsDir() && n <= maxNumber {
+				highest = max(highest, n)
+			}
+		}
+	}
+	return highest
 }
 
 // Change lets fn change the list, and writes what it changed as one. Edits by hand

@@ -1,0 +1,74 @@
+package task
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A number that was given is not given again, though state.json is lost: the archive and
+// the folders tell of it.
+func TestNumbersOutliveState(t *testing.T) {
+	for name, left := range map[string]func(t *testing.T, s *Store){
+		"archive": func(t *testing.T, s *Store) {
+			change(t, s, func(b *Board) error {
+				if err := b.SetStatus(3, Completed, ""); err != nil {
+					return err
+				}
+				_, err := b.Archive()
+				return err
+			})
+		},
+		"folder": func(t *testing.T, s *Store) {
+			if err := os.MkdirAll(filepath.Join(s.Dir(), "003_third"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			change(t, s, func(b *Board) error { b.Todo.Remove(b.Todo.Find(3)); delete(b.State.Tasks, 3); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := storeIn(t.TempDir(), unsynced())
+			change(t, s, add("First", "Second", "Third"))
+			left(t, s)
+			if err := os.Remove(filepath.Join(s.Dir(), "state.json")); err != nil {
+				t.Fatal(err)
+			}
+			b := change(t, s, add("Fourth"))
+			if b.State.Tasks[4] == nil || b.State.Tasks[3] != nil {
+				t.Errorf("the new task is among %v", b.State.Numbers())
+			}
+		})
+	}
+}
+
+// Beyond the highest number none is given: it could not be read back.
+func TestNumbersEnd(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("First"))
+	write(t, s, "TODO.md", text(t, s, "TODO.md")+"\n### 999999999. By hand\n\n- **Status**: [PLANNED]\n")
+	title := "Second"
+	_, err := s.Change(context.Background(), func(b *Board) error { _, err := b.Add(Draft{Title: &title}); return err })
+	if err == nil || !strings.Contains(err.Error(), "999999999") {
+		t.Errorf("%v", err)
+	}
+	// Headings without a number stay as they are, and a check says why.
+	write(t, s, "TODO.md", text(t, s, "TODO.md")+"\n### Another\n\n- **Status**: [PLANNED]\n\n### 1. The first again\n\n- **Status**: [PLANNED]\n")
+	rep, err := s.Fix(context.Background())
+	if err != nil || len(rep.Left) != 2 || !strings.Contains(rep.Left[0].What+rep.Left[1].What, "gets no") {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	if got := text(t, s, "TODO.md"); !strings.Contains(got, "### Another\n") || strings.Count(got, "### 1. ") != 2 {
+		t.Error(got)
+	}
+	b, err := s.Load(context.Background())
+	if err != nil || b.State.Tasks[999999999] == nil || len(b.State.Tasks) != 2 {
+		t.Errorf("%v, %v", b.State.Numbers(), err)
+	}
+	// A state.json that names more is not believed.
+	write(t, s, "state.json", `{"v":1,"next_number":4,"tasks":{"1000000000":{"title":"x","slug":"x","status":"planned"}}}`)
+	if _, err := s.Load(context.Background()); err == nil || !strings.Contains(err.Error(), "1000000000") {
+		t.Errorf("%v", err)
+	}
+}
