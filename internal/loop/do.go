@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,6 +188,9 @@ func (l *Loop) place(ctx context.Context, c core.Claim) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
+	if err := l.inPlace(ctx, it.DependsOn); err != nil {
+		return Place{}, err
+	}
 	if p, err = l.opt.Places.Prepare(ctx, it, c.Fence); err != nil {
 		return Place{}, err
 	}
@@ -194,6 +198,30 @@ func (l *Loop) place(ctx context.Context, c core.Claim) (Place, error) {
 	l.places[placeKey(c)] = p
 	l.mu.Unlock()
 	return p, l.opt.Disk.MkdirAll(l.asks(c), 0o700)
+}
+
+// inPlace waits while what an item builds on is being put where it belongs: in the queue
+// that is done a moment before its work is merged, and a worktree that is made in between
+// would lack it.
+func (l *Loop) inPlace(ctx context.Context, on []string) error {
+	if len(on) == 0 {
+		return nil
+	}
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		s := l.State()
+		if !slices.ContainsFunc(s.Slots, func(p core.Slot) bool {
+			return (p.Step == core.Settling || p.Step == core.Archiving) && slices.Contains(on, p.Claim.Item.ID)
+		}) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
 }
 
 // verify has the work checked. What cannot be found out counts as failed: nobody

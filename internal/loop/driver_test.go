@@ -350,6 +350,7 @@ type fakePlaces struct {
 	fail     []error // of the next preparations
 	changed  map[string]bool
 	finished []string
+	hold     map[string]chan struct{} // items whose end waits for it
 }
 
 func (f *fakePlaces) Prepare(_ context.Context, it queue.Item, _ int64) (Place, error) {
@@ -360,6 +361,7 @@ func (f *fakePlaces) Prepare(_ context.Context, it queue.Item, _ int64) (Place, 
 		f.fail = f.fail[1:]
 		return Place{}, err
 	}
+	f.finished = append(f.finished, it.ID+" prepared")
 	dir := filepath.Join(f.dir, it.ID)
 	return Place{Name: "loop-" + it.ID, Dir: dir, Top: dir, Branch: "loop-" + it.ID}, os.MkdirAll(dir, 0o700)
 }
@@ -379,6 +381,9 @@ func (f *fakePlaces) Look(_ context.Context, p Place, _ bool) (Work, error) {
 }
 
 func (f *fakePlaces) Finish(_ context.Context, p Place, it queue.Item, fate core.Fate) (string, bool, error) {
+	if hold := f.hold[it.ID]; hold != nil {
+		<-hold
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.finished = append(f.finished, it.ID+" "+string(fate))

@@ -417,6 +417,35 @@ func TestNightLeaseLost(t *testing.T) {
 	n.over()
 }
 
+// What an item builds on is merged before its own place is made, though the queue has it
+// as done before that. Others do not wait.
+func TestNightBuildsOnWhatIsMerged(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	hold := make(chan struct{})
+	n.place.hold = map[string]chan struct{}{"base": hold}
+	n.opt.Limits.Workers = 3
+	for _, it := range []queue.Item{{ID: "base", Title: "x"}, {ID: "upon", Title: "x", DependsOn: []string{"base"}}, {ID: "other", Title: "x"}} {
+		if _, err := n.queue.Add(t.Context(), it); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.begin()
+	s := n.until("at what builds on it", func(s core.State) bool {
+		return s.Tally.Done == 2 && slices.ContainsFunc(s.Slots, func(p core.Slot) bool { return p.Claim.Item.ID == "upon" && p.Step == core.Preparing })
+	})
+	if !slices.ContainsFunc(s.Slots, func(p core.Slot) bool { return p.Claim.Item.ID == "base" && p.Step == core.Archiving }) {
+		t.Errorf("%+v", s.Slots)
+	}
+	close(hold)
+	n.end()
+	n.want("base done, other done, upon done")
+	at := func(what string) int { return slices.Index(n.place.finished, what) }
+	if at("upon prepared") < at("base done") {
+		t.Errorf("%q", n.place.finished)
+	}
+}
+
 // What a run says of its progress stands with its item.
 func TestNightProgress(t *testing.T) {
 	t.Parallel()
