@@ -422,7 +422,7 @@ func (g *Git) FetchRefs(ctx context.Context, remote string, specs ...string) err
 	return nil
 }
 
-// PushRefs sends refs to a remote, by refspecs; never by force. leases are
+// PushRefs sends refs to a remote, by refspecs; by force only what says so. leases are
 // --force-with-lease arguments for refs that are to be removed there.
 func (g *Git) PushRefs(ctx context.Context, remote string, leases []string, specs ...string) error {
 	args := []string{"push", "--quiet", "--no-verify"}

@@ -295,8 +295,9 @@ type Member struct {
 	Entries  int       `json:"entries"`
 	Here     bool      `json:"here"` // works on this machine
 	Dir      string    `json:"dir,omitempty"`
-	// Nowhere says that it is of this machine and works in no checkout any more. Left
-	// is how many of its learnings and decisions are not the project's then.
+	// Nowhere says that it works in no checkout any more, on no machine, as far as the
+	// remote was told. Left is how many of its learnings and decisions are not the
+	// project's then.
 	Nowhere bool `json:"nowhere,omitempty"`
 	Left    int  `json:"unpromoted,omitempty"`
 	// Consolidated says that all of it that is to last is on global.
@@ -333,7 +334,10 @@ func (r *Repo) Team(ctx context.Context) ([]Member, error) {
 	}
 	var out []Member
 	for _, a := range agents {
-		m := Member{Agent: a.Name, Here: a.Dir != "", Dir: a.Dir, Nowhere: a.Here && a.Dir == "", Consolidated: a.Consolidated, Branches: []string{}, Open: []Handoff{}}
+		if err := r.follow(ctx, &a); err != nil {
+			return nil, fmt.Errorf("look for the team: %w", err)
+		}
+		m := Member{Agent: a.Name, Here: a.Dir != "", Dir: a.Dir, Nowhere: a.Ended, Consolidated: a.Consolidated, Branches: []string{}, Open: []Handoff{}}
 		for _, e := range all {
 			if e.Agent == a.Name {
 				m.Entries++

@@ -1,6 +1,7 @@
 package staterepo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -16,20 +17,21 @@ import (
 // is added to it.
 func (r *Repo) Consolidate(ctx context.Context, agent string) error {
 	t := &Tree{r: r, Branch: agentPrefix + agent}
-	list, err := r.git.Objects(ctx, t.ref(), doneRefs+t.Branch)
+	list, err := r.git.Objects(ctx, t.ref(), tracking+t.Branch, doneRefs+t.Branch)
 	if err != nil {
 		return err
 	}
-	if list[0].ID == "" {
+	tip, done := cmp.Or(list[0].ID, list[1].ID), list[2].ID // one of another machine is as it was fetched
+	if tip == "" {
 		return fmt.Errorf("consolidate: %w: %q", ErrNoAgent, agent)
 	}
-	if list[0].ID == list[1].ID {
+	if tip == done {
 		return nil
 	}
-	if err := r.git.MoveRef(ctx, doneRefs+t.Branch, list[0].ID, list[1].ID, "reprise: consolidated"); err != nil {
+	if err := r.git.MoveRef(ctx, doneRefs+t.Branch, tip, done, "reprise: consolidated"); err != nil {
 		return fmt.Errorf("consolidate: %w", err)
 	}
-	t.changed(ctx, Change{Op: "consolidate", Commit: list[0].ID})
+	t.changed(ctx, Change{Op: "consolidate", Commit: tip})
 	return nil
 }
 
@@ -186,13 +188,13 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 		return nil, fmt.Errorf("collect: %w", err)
 	}
 	defer unlock()
-	refs, err := r.git.Refs(ctx, heads, tracking, doneRefs)
+	refs, err := r.git.Refs(ctx, heads, tracking, doneRefs, doneThere, keptRefs)
 	if err != nil {
 		return nil, err
 	}
 	for ref, id := range refs {
 		branch, ok := strings.CutPrefix(ref, doneRefs)
-		if ok && really && refs[heads+branch] == "" { // killed before the last step
+		if ok && really && refs[heads+branch] == "" && refs[tracking+branch] == "" { // killed before the last step
 			if err := r.git.DropRef(ctx, ref, id); err != nil {
 				return nil, err
 			}
@@ -205,9 +207,15 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 		}
 		t := &Tree{r: r, Branch: agentPrefix + a.Name}
 		item := GCItem{Agent: a.Name, Commit: refs[t.ref()], Kept: t.kept(refs[t.ref()])}
-		switch done := refs[doneRefs+t.Branch]; {
+		done := refs[doneRefs+t.Branch]
+		if a.Consolidated { // here, or by somebody elsewhere
+			done = item.Commit
+		}
+		switch {
 		case a.Dir != "":
 			item.Why = "it works in " + filepath.Dir(filepath.Dir(a.Dir))
+		case refs[item.Kept] == item.Commit:
+			item.Remove, item.Why = true, "taken away on another machine; kept as "+item.Kept
 		case done == "":
 			item.Why = "it is not consolidated: `reprise context promote --agent " + a.Name + "` looks at what is to be kept"
 		case done != item.Commit:

@@ -54,6 +54,9 @@ const (
 	pendingRefs  = "refs/reprise/merge/"        // a merge that is being put into a checkout
 	doneRefs     = "refs/reprise/consolidated/" // an agent's branch as it was when all of it was on global
 	keptRefs     = "refs/reprise/kept/"         // branches that gc took away
+	endedRefs    = "refs/reprise/ended/"        // on the remote: a branch as it was when its agent worked nowhere any more
+	endedThere   = "refs/reprise/there/ended/"  // the remote's, as they were last fetched
+	doneThere    = "refs/reprise/there/consolidated/"
 )
 
 const (

@@ -39,8 +39,8 @@ type Commit struct {
 }
 
 // Sync commits what is in the checkouts on this machine and exchanges it with the
-// remote: the branch global, and the branches of the agents that work here. Those
-// of agents elsewhere are fetched and left alone. Where others push at the same
+// remote: the branch global, and the branches of the agents that work here or ended
+// here. Those of agents elsewhere are fetched and left alone. Where others push at the same
 // time, it fetches, merges and pushes again. Without a remote it commits only,
 // and is ErrNoRemote unless the direction is Both.
 func (r *Repo) Sync(ctx context.Context, dir Direction) (Synced, error) {
@@ -161,17 +161,23 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 	if err != nil {
 		return err
 	}
-	err = r.git.FetchRefs(ctx, remoteName, "+"+heads+GlobalBranch+"*:"+tracking+GlobalBranch+"*", "+"+heads+agentPrefix+"*:"+tracking+agentPrefix+"*", "+"+keptRefs+"*:"+keptRefs+"*", "+"+claimRefs+"*:"+claimsThere+"*")
+	err = r.git.FetchRefs(ctx, remoteName, "+"+heads+GlobalBranch+"*:"+tracking+GlobalBranch+"*", "+"+heads+agentPrefix+"*:"+tracking+agentPrefix+"*", "+"+keptRefs+"*:"+keptRefs+"*", "+"+claimRefs+"*:"+claimsThere+"*",
+		"+"+endedRefs+"*:"+endedThere+"*", "+"+doneRefs+"*:"+doneThere+"*")
 	if err != nil {
 		return err
 	}
-	after, err := r.git.Refs(ctx, heads, tracking)
+	after, err := r.git.Refs(ctx, heads, tracking, keptRefs, endedThere)
 	if err != nil {
 		return err
 	}
 	for _, t := range trees {
 		their := after[tracking+t.Branch]
 		delete(after, tracking+t.Branch)
+		if tip := after[t.ref()]; tip != "" && tip == after[endedThere+t.Branch] {
+			if err := t.goOn(ctx, tip); err != nil {
+				return err
+			}
+		}
 		if their == "" || their == after[t.ref()] || their == before[tracking+t.Branch] && dir&Pull == 0 && out.Rounds == 1 {
 			continue
 		}
@@ -187,7 +193,18 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 		}
 	}
 	for ref, id := range after {
-		if name, ok := strings.CutPrefix(ref, tracking+agentPrefix); ok && id != before[ref] {
+		name, ok := strings.CutPrefix(ref, tracking+agentPrefix)
+		if !ok {
+			continue
+		}
+		if t := (&Tree{r: r, Branch: agentPrefix + name}); after[t.kept(id)] == id {
+			// It was taken away elsewhere, and what keeps it came.
+			if err := r.git.DropRef(ctx, ref, id); err != nil && !isRace(err) {
+				return err
+			}
+			continue
+		}
+		if id != before[ref] {
 			out.Fetched = append(out.Fetched, name)
 		}
 	}
@@ -196,12 +213,94 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 	return nil
 }
 
-// push sends what the remote does not have yet.
-func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
-	local, err := r.git.Refs(ctx, heads, tracking, claimRefs, claimsThere)
+// goOn tells the other machines that an agent works here, of which the remote says that
+// it ended: with a commit that changes nothing, since what is said holds for the one that
+// it was said of.
+func (t *Tree) goOn(ctx context.Context, tip string) error {
+	d, c, err := t.open(ctx)
 	if err != nil {
 		return err
 	}
+	defer d.Close()
+	defer c.Abort()
+	files, err := t.r.git.Files(ctx, tip)
+	if err != nil {
+		return err
+	}
+	id, err := t.commit(files, []string{tip}, "reprise", "The agent goes on")
+	if err != nil {
+		return err
+	}
+	if err := t.r.git.MoveRef(ctx, t.ref(), id, tip, "reprise: goes on"); err != nil && !isRace(err) {
+		return err
+	}
+	return nil
+}
+
+// gone are the branches of agents that work nowhere on this machine any more, and are to
+// be on the remote as they are here: what they wrote last was committed when their
+// checkout went. One that goes on elsewhere, or was taken away there, is left.
+func (r *Repo) gone(ctx context.Context, local map[string]string) ([]*Tree, error) {
+	agents, err := r.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Tree
+	for _, a := range agents {
+		t := &Tree{r: r, Branch: agentPrefix + a.Name}
+		if !a.Here || a.Dir != "" || local[t.kept(a.Commit)] == a.Commit || a.tracked == "" && a.Consolidated {
+			continue
+		}
+		if a.tracked != "" && a.tracked != a.Commit {
+			base, err := r.git.MergeBase(ctx, a.Commit, a.tracked)
+			if err != nil {
+				return nil, err
+			}
+			if base != a.tracked {
+				continue
+			}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// marksToSend are the refspecs of what is said of agents that work nowhere any more.
+// Nothing is lost where one takes another's place: it holds for the commit that it names,
+// as long as that is the branch's. So they stay where a branch goes, too.
+func marksToSend(gone []*Tree, local map[string]string) (specs []string) {
+	send := func(ref, tip, there string) {
+		if tip != there {
+			specs = append(specs, "+"+tip+":"+ref)
+		}
+	}
+	for _, t := range gone {
+		tip := local[t.ref()]
+		send(endedRefs+t.Branch, tip, local[endedThere+t.Branch])
+		if local[doneRefs+t.Branch] == tip {
+			send(doneRefs+t.Branch, tip, local[doneThere+t.Branch])
+		}
+	}
+	for ref, tip := range local { // somebody looked here at what is left of one elsewhere
+		if branch, ok := strings.CutPrefix(ref, doneRefs); ok && local[heads+branch] == "" && local[tracking+branch] == tip {
+			send(ref, tip, local[doneThere+branch])
+		}
+	}
+	slices.Sort(specs)
+	return specs
+}
+
+// push sends what the remote does not have yet.
+func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
+	local, err := r.git.Refs(ctx, heads, tracking, claimRefs, claimsThere, keptRefs, doneRefs, endedThere, doneThere)
+	if err != nil {
+		return err
+	}
+	gone, err := r.gone(ctx, local)
+	if err != nil {
+		return err
+	}
+	trees = append(slices.Clone(trees), gone...)
 	var specs []string
 	var sent []string
 	for _, t := range trees {
@@ -212,6 +311,7 @@ func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
 		specs, sent = append(specs, id+":"+t.ref()), append(sent, t.Branch)
 	}
 	claims, leases := claimsToSend(local)
+	claims = append(claims, marksToSend(gone, local)...)
 	if len(specs)+len(claims) == 0 {
 		return nil
 	}

@@ -101,6 +101,113 @@ func TestTeam(t *testing.T) {
 	whole(m, "in the end")
 }
 
+// An agent that works nowhere any more is known as such on the other machines: what it
+// wrote last comes along, and that nothing of it is left to promote. Who goes on with it
+// elsewhere is at work again, and one that was taken away goes from everybody's team.
+func TestEndTravels(t *testing.T) {
+	t.Parallel()
+	m, o := emptyPair.pair(t)
+	ctx := t.Context()
+	one := m.agent("one")
+	m.add(one, mdfile.Entry{Type: mdfile.TypeImplement, Text: "The parser", Time: at(1)})
+	m.sync()
+	o.sync()
+	seen := func(x *machine, want string) {
+		t.Helper()
+		list, err := x.repo.Team(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, a := range list {
+			got += fmt.Sprintf("%s here=%v nowhere=%v left=%d over=%v %s; ", a.Agent, a.Here, a.Nowhere, a.Left, a.Over(), a.On)
+		}
+		if got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	seen(o, "one here=false nowhere=false left=0 over=false The parser; ")
+	// Its last words are committed when its checkout goes, after the last exchange.
+	m.add(one, mdfile.Entry{Type: mdfile.TypeLearning, Text: "Tabs count as eight columns", Time: at(2)})
+	if err := os.RemoveAll(filepath.Dir(filepath.Dir(one.Dir))); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.repo.Detach(ctx, "one", one.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := m.repo.Conclude(ctx, "one"); err != nil || left != 1 {
+		t.Fatal(left, err)
+	}
+	m.sync()
+	o.sync()
+	ended := "one here=false nowhere=true left=1 over=false Tabs count as eight columns; "
+	seen(m, ended)
+	seen(o, ended)
+	// Somebody looked at what was left, elsewhere.
+	if err := o.repo.Consolidate(ctx, "one"); err != nil {
+		t.Fatal(err)
+	}
+	o.sync()
+	m.sync()
+	if items, err := m.repo.GC(ctx, false); err != nil || len(items) != 1 || !items[0].Remove {
+		t.Fatalf("%+v %v", items, err)
+	}
+	ended = strings.Replace(ended, "over=false", "over=true", 1)
+	seen(m, ended)
+	seen(o, ended)
+	if s := m.sync(); len(s.Commits) > 0 {
+		t.Errorf("sent again: %+v", s)
+	}
+	// It goes on elsewhere, and has written nothing yet.
+	two, err := o.repo.CreateAgent(ctx, "one", filepath.Join(o.dir, "again", ".reprise", "agent"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		o.sync()
+		m.sync()
+	}
+	seen(o, "one here=true nowhere=false left=0 over=false Tabs count as eight columns; ")
+	seen(m, "one here=false nowhere=false left=0 over=false Tabs count as eight columns; ")
+	if s := o.sync(); len(s.Commits) > 0 {
+		t.Errorf("it is at work again for the second time: %+v", s)
+	}
+	// It ends there, and is taken away.
+	if err := os.RemoveAll(filepath.Dir(filepath.Dir(two.Dir))); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.repo.Detach(ctx, "one", two.Dir); err != nil {
+		t.Fatal(err)
+	}
+	o.sync()
+	m.sync()
+	seen(m, "one here=false nowhere=true left=1 over=false Tabs count as eight columns; ")
+	if err := o.repo.Consolidate(ctx, "one"); err != nil {
+		t.Fatal(err)
+	}
+	if items, err := o.repo.GC(ctx, true); err != nil || len(items) != 1 || !items[0].Remove {
+		t.Fatalf("%+v %v", items, err)
+	}
+	third := newMachine(t, nil)
+	third.remote(filepath.Join(m.dir, "remote.git"))
+	for range 2 {
+		m.sync()
+		third.sync()
+		o.sync()
+	}
+	seen(third, "")
+	seen(o, "")
+	if refs := m.gitIn(m.repo.Dir(), "for-each-ref", "--format=%(refname)", "refs/remotes/origin/agent-one"); refs != "" {
+		t.Errorf("the first machine still has %s", refs)
+	}
+	if refs := m.gitIn(filepath.Join(m.dir, "remote.git"), "for-each-ref", "--format=%(refname)", "refs/heads/agent-*"); refs != "" {
+		t.Errorf("the remote has %s", refs)
+	}
+	if text := m.gitIn(m.repo.Dir(), "log", "--all", "--format=%H", "-S", "Tabs count"); text == "" {
+		t.Error("what it learnt is lost")
+	}
+}
+
 // The table is no entry, and no merge doubles it.
 func TestLogTable(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"reprise/internal/git"
@@ -351,8 +352,15 @@ type AgentInfo struct {
 	Commit string `json:"commit"`
 	Dir    string `json:"dir,omitempty"` // where it is checked out on this machine; "" = nowhere
 	Here   bool   `json:"here"`          // the branch is here, not only known from the remote
+	// Ended says that it works in no checkout any more: of this machine, or as the
+	// machine that it worked on told the remote.
+	Ended bool `json:"ended,omitempty"`
 	// Consolidated says that all of it that is to last is on global; see [Repo.Consolidate].
 	Consolidated bool `json:"consolidated,omitempty"`
+
+	tracked string    // the remote's branch, "" for none
+	endedAt string    // the commit that the remote was told so of
+	doneAt  [2]string // those that were consolidated, as is known here and as the remote has it
 }
 
 // Agents lists the agents that have state, those of other machines too as far as
@@ -361,23 +369,47 @@ func (r *Repo) Agents(ctx context.Context) ([]AgentInfo, error) {
 	if !r.Exists() {
 		return nil, nil
 	}
-	refs, err := r.git.Refs(ctx, heads+agentPrefix+"*", tracking+agentPrefix+"*", doneRefs)
+	refs, err := r.git.Refs(ctx, heads+agentPrefix+"*", tracking+agentPrefix+"*", doneRefs, endedThere, doneThere)
 	if err != nil {
 		return nil, err
 	}
 	var out []AgentInfo
 	for _, name := range sortedAgents(refs) {
 		t := &Tree{r: r, Branch: agentPrefix + name}
-		a := AgentInfo{Name: name, Commit: refs[t.ref()], Here: refs[t.ref()] != ""}
-		if !a.Here {
-			a.Commit = refs[tracking+t.Branch]
-		} else if t.works() {
-			a.Dir = t.where()
+		a := AgentInfo{
+			Name: name, Commit: refs[t.ref()], Here: refs[t.ref()] != "",
+			tracked: refs[tracking+t.Branch], endedAt: refs[endedThere+t.Branch], doneAt: [2]string{refs[doneRefs+t.Branch], refs[doneThere+t.Branch]},
 		}
-		a.Consolidated = refs[doneRefs+t.Branch] == a.Commit
+		if !a.Here {
+			a.asThere()
+		} else {
+			if t.works() {
+				a.Dir = t.where()
+			}
+			a.Ended, a.Consolidated = a.Dir == "", slices.Contains(a.doneAt[:], a.Commit)
+		}
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// asThere makes it what the remote says of the agent.
+func (a *AgentInfo) asThere() {
+	a.Here, a.Commit = false, a.tracked
+	a.Ended, a.Consolidated = a.endedAt == a.tracked, slices.Contains(a.doneAt[:], a.tracked)
+}
+
+// follow is asThere for an agent that went on with its work on another machine, after
+// it left this one.
+func (r *Repo) follow(ctx context.Context, a *AgentInfo) error {
+	if !a.Here || a.Dir != "" || a.tracked == "" || a.tracked == a.Commit {
+		return nil
+	}
+	base, err := r.git.MergeBase(ctx, a.Commit, a.tracked)
+	if err == nil && base == a.Commit {
+		a.asThere()
+	}
+	return err
 }
 
 func readSmall(path string) (string, error) {
