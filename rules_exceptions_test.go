@@ -24,6 +24,7 @@ var ambient = exceptions{
 	"internal/config/env.go":       "config.OSEnv reads the process's environment, directory and clock once, for main",
 	"internal/cli/osapp.go":        "cli.OSApp makes the App of the real process, for main",
 	"internal/mcpserver/http.go":   "deadlines of connections are instants of the machine's clock",
+	"internal/web/live.go":         "the same",
 }
 
 var packageState = exceptions{}

@@ -1,0 +1,263 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"reprise/internal/agent"
+	"reprise/internal/durable"
+	"reprise/internal/run"
+)
+
+const (
+	// window is how much of a run's output a page shows, in bytes of the stream.
+	window = 512 << 10
+	// maxOutputLine is how long a line may be to be looked at.
+	maxOutputLine = 1 << 20
+	maxShown      = 4 << 10 // of a tool's input or answer, in bytes
+	maxSaid       = 64 << 10
+)
+
+// said is one thing that a run's output tells.
+type said struct {
+	Kind string // text, tool, answer, failed, error, line
+	Name string // of a tool
+	Text string
+	Cut  bool
+}
+
+// piece is a part of an output that begins and ends at line ends.
+type piece struct {
+	From, To int64 // bytes from the beginning of the file
+	Size     int64 // of the file
+	Said     []said
+}
+
+// Later says that there is more after the piece.
+func (p piece) Later() bool { return p.To < p.Size }
+
+// openOutput opens what a run's client wrote. The agent can write in its run's
+// directory: only a regular file within it is opened. nil means that there is none yet.
+func openOutput(r run.Record, name string) (io.ReadSeekCloser, error) {
+	d, err := durable.OpenDir(r.Dir())
+	if err != nil {
+		return nil, fmt.Errorf("read the output of %s: %w", r.ID, err)
+	}
+	defer d.Close()
+	f, err := d.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the output of %s: %w", r.ID, err)
+	}
+	return f, nil
+}
+
+// readOutput reads about a window of a run's output, from an offset at which a line
+// begins, or the last window where from is negative. With ended a last line without
+// its end counts.
+func readOutput(r run.Record, from int64, ended bool) (piece, error) {
+	f, err := openOutput(r, filepath.Base(r.Logs.Stdout))
+	if err != nil || f == nil {
+		return piece{}, err
+	}
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
+	}
+	p := piece{From: from, Size: end}
+	middle := false
+	if from < 0 {
+		p.From = max(0, end-window)
+		middle = p.From > 0
+	}
+	p.From = min(p.From, end)
+	if _, err := f.Seek(p.From, io.SeekStart); err != nil {
+		return piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, window))
+	if err != nil {
+		return piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
+	}
+	if middle {
+		skip := bytes.IndexByte(data, '\n') + 1
+		data, p.From = data[skip:], p.From+int64(skip)
+	}
+	atEnd := p.From+int64(len(data)) >= end
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	switch {
+	case atEnd && ended:
+		whole = len(data)
+	case whole == 0 && len(data) >= window:
+		whole = len(data) // a line longer than a window is shown in parts, and makes no sense as JSON
+	}
+	p.To = p.From + int64(whole)
+	var lines outputLines
+	for line := range bytes.Lines(data[:whole]) {
+		lines.add(r.Client, bytes.TrimRight(line, "\r\n"))
+	}
+	p.Said = lines.said
+	return p, nil
+}
+
+// outputLines makes of a client's lines what people read.
+type outputLines struct {
+	said []said
+	more bool
+}
+
+func (o *outputLines) put(s said) {
+	most := maxShown
+	if s.Kind == "text" {
+		most = maxSaid
+	}
+	if len(s.Text) > most {
+		s.Text, s.Cut = strings.ToValidUTF8(s.Text[:most], ""), true
+	}
+	o.said = append(o.said, s)
+}
+
+func (o *outputLines) add(client string, line []byte) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	switch client {
+	case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
+		if json.Valid(line) {
+			o.other(agent.ReadLine(client, line))
+			return
+		}
+	}
+	o.claude(line)
+}
+
+func (o *outputLines) other(l agent.Said) {
+	if l.Text != "" {
+		if n := len(o.said); l.More && o.more && n > 0 && o.said[n-1].Kind == "text" && len(o.said[n-1].Text) < maxSaid {
+			o.said[n-1].Text += l.Text
+		} else {
+			o.put(said{Kind: "text", Text: l.Text})
+		}
+	}
+	o.more = l.More
+	if l.Tool != "" {
+		o.put(said{Kind: "tool", Name: l.Tool, Text: l.Input})
+	}
+	switch {
+	case l.Back && l.Failed:
+		o.put(said{Kind: "failed", Text: l.Error})
+	case l.Error != "":
+		o.put(said{Kind: "error", Text: l.Error})
+	}
+}
+
+// claude reads a line as Claude Code and the scripted client write it; what is no such
+// line is shown as it is.
+func (o *outputLines) claude(line []byte) {
+	var l struct {
+		Type    string `json:"type"`
+		Subtype string `json:"subtype"`
+		IsError bool   `json:"is_error"`
+		Result  string `json:"result"`
+		Error   string `json:"error"`
+		Tool    string `json:"tool_name"`
+		Said    string `json:"message_text"`
+		Message struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(line, &l); err != nil || l.Type == "" {
+		if !json.Valid(line) {
+			o.put(said{Kind: "line", Text: string(line)})
+		}
+		return
+	}
+	switch {
+	case l.Type == "result" && l.IsError:
+		o.put(said{Kind: "error", Text: l.Result})
+	case l.Type == "system" && l.Subtype == "api_retry":
+		o.put(said{Kind: "error", Text: "the client asks the model again: " + l.Error})
+	case l.Type == "system" && l.Subtype == "permission_denied":
+		o.put(said{Kind: "error", Text: "not permitted: " + l.Tool})
+	}
+	var text string
+	if json.Unmarshal(l.Message.Content, &text) == nil {
+		if text != "" && l.Type == "assistant" {
+			o.put(said{Kind: "text", Text: text})
+		}
+		return
+	}
+	var blocks []struct {
+		Type    string          `json:"type"`
+		Text    string          `json:"text"`
+		Name    string          `json:"name"`
+		Input   json.RawMessage `json:"input"`
+		IsError bool            `json:"is_error"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(l.Message.Content, &blocks) != nil {
+		return
+	}
+	for _, b := range blocks {
+		switch {
+		case b.Type == "text" && l.Type == "assistant" && strings.TrimSpace(b.Text) != "":
+			o.put(said{Kind: "text", Text: b.Text})
+		case b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use":
+			o.put(said{Kind: "tool", Name: b.Name, Text: inputText(b.Input)})
+		case b.Type == "tool_result":
+			kind := "answer"
+			if b.IsError {
+				kind = "failed"
+			}
+			o.put(said{Kind: kind, Text: contentText(b.Content)})
+		}
+	}
+}
+
+// inputText is a tool's input as people read it: of one with a single text that text,
+// else JSON.
+func inputText(raw json.RawMessage) string {
+	var m map[string]any
+	if json.Unmarshal(raw, &m) == nil {
+		if s, ok := m["command"].(string); ok {
+			return s
+		}
+		if s, ok := m["file_path"].(string); ok && len(m) == 1 {
+			return s
+		}
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") == nil {
+		return b.String()
+	}
+	return string(raw)
+}
+
+// contentText is the text of a tool's answer: one text, or those of a list.
+func contentText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var list []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return string(raw)
+	}
+	var parts []string
+	for _, p := range list {
+		if p.Text != "" {
+			parts = append(parts, p.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}

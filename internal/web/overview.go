@@ -1,0 +1,73 @@
+package web
+
+import (
+	"net/http"
+
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+	"reprise/internal/run"
+)
+
+// recentRuns is how many runs the overview lists.
+const recentRuns = 8
+
+func (s *Server) overviewRoutes() { s.mux.HandleFunc("GET /{$}", s.overview) }
+
+// matter is something that waits for a person.
+type matter struct {
+	Tone, Text, Path, Act string
+}
+
+type overviewPage struct {
+	Matters []matter
+	Active  []runRow
+	Recent  []runRow
+	Runs    int
+	Loop    loopView
+	Queue   map[string]int
+	HasWork bool
+	Next    string // the item that would be claimed
+	Trouble []string
+}
+
+func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
+	p := overviewPage{Queue: map[string]int{}, HasWork: s.deps.Queue != nil, Loop: s.loopView()}
+	list, err := s.deps.Runs.List(r.Context())
+	if err != nil {
+		p.Trouble = append(p.Trouble, err.Error())
+	}
+	p.Runs = len(list)
+	for _, rec := range list {
+		switch {
+		case !rec.Status.Settled():
+			p.Active = append(p.Active, s.runRow(rec))
+		case len(p.Recent) < recentRuns:
+			p.Recent = append(p.Recent, s.runRow(rec))
+		}
+		if rec.Status == run.Interrupted {
+			p.Matters = append(p.Matters, matter{"warn", "Run " + rec.ID + " was interrupted: " + oneLine(160, rec.StatusReason), "/runs/" + rec.ID, "Look at it"})
+		}
+	}
+	if i := p.Loop.Interrupt; i != nil && p.Loop.State.Phase != core.Finished {
+		p.Matters = append([]matter{{"warn", "The loop waits for your answer: " + oneLine(200, i.Why), "/work#answer", "Answer"}}, p.Matters...)
+	}
+	if p.Loop.Trouble != "" {
+		p.Trouble = append(p.Trouble, p.Loop.Trouble)
+	}
+	if s.deps.Queue != nil {
+		items, err := s.deps.Queue.List(r.Context(), queue.Filter{})
+		if err != nil {
+			p.Trouble = append(p.Trouble, err.Error())
+		}
+		for _, it := range items.Items {
+			p.Queue[string(it.State)]++
+			if p.Next == "" && it.State == queue.Ready {
+				p.Next = it.Title
+			}
+		}
+		if n := p.Queue["dead"]; n > 0 {
+			p.Matters = append(p.Matters, matter{"bad", plural(n, "item") + " given up", "/work#dead", "See why"})
+		}
+	}
+	s.show(w, r, "overview", s.view(r, "overview", "Overview", p))
+}

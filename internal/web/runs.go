@@ -1,0 +1,328 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/run"
+)
+
+// runsPerPage is how many runs a page of the list has.
+const runsPerPage = 50
+
+// followEvery is how often a run's output is looked at while a page of it is open.
+const followEvery = 250 * time.Millisecond
+
+// maxPrompt is how much of what a run was asked is shown, in bytes.
+const maxPrompt = 64 << 10
+
+func (s *Server) runRoutes() {
+	s.mux.HandleFunc("GET /runs", s.runList)
+	s.mux.HandleFunc("GET /runs/{id}", s.runShow)
+	s.mux.HandleFunc("GET /runs/{id}/stream", s.runStream)
+	s.mux.HandleFunc("POST /runs/{id}/stop", s.runStop)
+	s.mux.HandleFunc("POST /runs/{id}/extend", s.runExtend)
+}
+
+// runRow is a run in a list.
+type runRow struct {
+	run.Record
+	Task    string
+	Elapsed time.Duration
+	Cost    float64
+	Tokens  int64
+	Class   string // of its colour
+}
+
+func (s *Server) runRow(r run.Record) runRow {
+	row := runRow{Record: r, Elapsed: r.Elapsed(s.deps.Now()), Class: runClass(r.Status), Tokens: r.Heartbeat.Tokens}
+	if task, err := r.TaskStart(); err == nil {
+		row.Task = ownTask(r.Origin, task)
+	} else {
+		row.Task = "(its task cannot be read)"
+	}
+	if r.Result != nil {
+		row.Cost = r.Result.CostUSD
+		row.Tokens = max(row.Tokens, r.Result.Usage.Sum())
+	}
+	return row
+}
+
+// ownTask is what a run of the loop is about, without what all of them are told first.
+func ownTask(origin, task string) string {
+	if _, item, ok := strings.Cut(task, " the work on the item "); ok && origin == "loop" {
+		if _, title, ok := strings.Cut(item, ": "); ok {
+			return title
+		}
+	}
+	return task
+}
+
+// runClass is the tone of a state: good, bad, busy or still.
+func runClass(s run.Status) string {
+	switch s {
+	case run.Completed:
+		return "good"
+	case run.Failed, run.TimedOut, run.Killed:
+		return "bad"
+	case run.Interrupted:
+		return "warn"
+	case run.Spawning, run.Running, run.Completing:
+	}
+	return "busy"
+}
+
+type runListPage struct {
+	Rows        []runRow
+	Status      string
+	Statuses    []string
+	Total, Kept int
+	From        int
+	Next, Prev  int // first row of the page after and before, -1 without one
+	Trouble     string
+}
+
+func (s *Server) runList(w http.ResponseWriter, r *http.Request) {
+	list, err := s.deps.Runs.List(r.Context())
+	p := runListPage{Total: len(list), Status: r.URL.Query().Get("status"), Next: -1, Prev: -1}
+	for _, st := range []run.Status{run.Running, run.Completed, run.Failed, run.Interrupted, run.TimedOut, run.Killed} {
+		p.Statuses = append(p.Statuses, string(st))
+	}
+	if err != nil {
+		p.Trouble = err.Error() // what cannot be read does not hide the others
+	}
+	if p.Status != "" {
+		list = slices.DeleteFunc(list, func(r run.Record) bool { return string(r.Status) != p.Status })
+	}
+	p.Kept = len(list)
+	p.From = max(0, min(number(r, "from"), len(list)))
+	if p.From > 0 {
+		p.Prev = max(0, p.From-runsPerPage)
+	}
+	if p.From+runsPerPage < len(list) {
+		p.Next = p.From + runsPerPage
+	}
+	for _, rec := range list[p.From:min(len(list), p.From+runsPerPage)] {
+		p.Rows = append(p.Rows, s.runRow(rec))
+	}
+	s.show(w, r, "runs", s.view(r, "runs", "Runs", p))
+}
+
+// number is a whole number of the query, 0 where it has none.
+func number(r *http.Request, name string) int {
+	n, err := strconv.Atoi(r.URL.Query().Get(name))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+type runPage struct {
+	Run      runRow
+	Prompt   string
+	Output   piece
+	Earlier  int64 // where the page before begins, -1 without one
+	Latest   bool  // the output's end is shown, and is followed
+	Answer   string
+	Cut      bool
+	Errors   string // end of standard error
+	Settled  bool
+	Trouble  []string
+	Tools    []toolCount
+	CanReply bool // its item waits for a person at the loop
+}
+
+type toolCount struct {
+	Name  string
+	Calls int
+}
+
+func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
+	rec, err := s.deps.Runs.Settle(r.Context(), r.PathValue("id"))
+	if err != nil {
+		s.runFail(w, r, err)
+		return
+	}
+	p := runPage{Run: s.runRow(rec), Earlier: -1, Latest: true, Settled: rec.Status.Settled(), CanReply: rec.Status == run.Interrupted && s.deps.LoopDir != ""}
+	from := int64(-1)
+	if text := r.URL.Query().Get("from"); text != "" {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+			from = n
+		}
+	}
+	if p.Output, err = readOutput(rec, from, p.Settled); err != nil {
+		p.Trouble = append(p.Trouble, err.Error())
+	}
+	p.Latest = !p.Output.Later() || from < 0
+	if p.Output.From > 0 {
+		p.Earlier = 0
+		if p.Output.From > window {
+			p.Earlier = p.Output.From - window
+		}
+	}
+	p.Prompt = headOf(rec, "prompt.md", maxPrompt)
+	p.Errors = tailOf(rec, filepath.Base(rec.Logs.Stderr))
+	if p.Settled {
+		if out, err := s.deps.Runs.Output(rec.ID, 0); err == nil {
+			p.Answer, p.Cut = out.Text, out.Truncated
+		} else {
+			p.Trouble = append(p.Trouble, err.Error())
+		}
+	}
+	if rec.Result != nil {
+		for name, n := range rec.Result.Tools {
+			p.Tools = append(p.Tools, toolCount{name, n})
+		}
+		slices.SortFunc(p.Tools, func(a, b toolCount) int {
+			if a.Calls != b.Calls {
+				return b.Calls - a.Calls
+			}
+			return bytes.Compare([]byte(a.Name), []byte(b.Name))
+		})
+	}
+	s.show(w, r, "run", s.view(r, "runs", rec.ID, p))
+}
+
+// headOf is the beginning of a file of a run, "" where it cannot be read.
+func headOf(rec run.Record, name string, most int) string {
+	d, err := durable.OpenDir(rec.Dir())
+	if err != nil {
+		return ""
+	}
+	defer d.Close()
+	f, err := d.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	buf := make([]byte, most)
+	n, _ := f.Read(buf) // an empty file has no beginning
+	return string(buf[:n])
+}
+
+// tailOf is the end of a file of a run, "" where it cannot be read.
+func tailOf(rec run.Record, name string) string {
+	d, err := durable.OpenDir(rec.Dir())
+	if err != nil {
+		return ""
+	}
+	defer d.Close()
+	f, err := d.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	const most = 8 << 10
+	buf := make([]byte, most)
+	n, _ := f.ReadAt(buf, max(0, info.Size()-most)) // the end of the file comes with an error
+	return string(buf[:n])
+}
+
+func (s *Server) runFail(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, run.ErrNotFound):
+		s.fail(w, r, http.StatusNotFound, err)
+	case errors.Is(err, run.ErrBadRequest), errors.Is(err, run.ErrTransition):
+		s.fail(w, r, http.StatusConflict, err)
+	default:
+		s.fail(w, r, http.StatusInternalServerError, err)
+	}
+}
+
+// runStream sends what a run's client writes, as it comes, from the offset that the
+// page or the last event had, until the run has ended.
+func (s *Server) runStream(w http.ResponseWriter, r *http.Request) {
+	rec, err := s.deps.Runs.Get(r.PathValue("id"))
+	if err != nil {
+		s.runFail(w, r, err)
+		return
+	}
+	from, err := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
+	if last, lerr := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64); lerr == nil {
+		from, err = last, nil
+	}
+	if err != nil || from < 0 {
+		s.fail(w, r, http.StatusBadRequest, fmt.Errorf("from %.40q is no place in an output", r.URL.Query().Get("from")))
+		return
+	}
+	out, closed, err := openStream(w, &s.streams)
+	if err != nil {
+		s.fail(w, r, http.StatusServiceUnavailable, err)
+		return
+	}
+	defer closed()
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	idle := time.Duration(0)
+	for {
+		// Asked before the output is read: what was written before the end is read after it.
+		if rec, err = s.deps.Runs.Get(rec.ID); err != nil {
+			return
+		}
+		settled := rec.Status.Settled()
+		p, err := readOutput(rec, from, settled)
+		if err != nil {
+			return
+		}
+		if p.To > from {
+			if from, idle = p.To, 0; len(p.Said) > 0 {
+				body, err := s.pages.execute("run", "said", p.Said)
+				if err != nil || out.event("output", strconv.FormatInt(from, 10), string(body)) != nil {
+					return
+				}
+			}
+			if p.Later() {
+				continue
+			}
+		}
+		if settled {
+			_ = out.event("ended", strconv.FormatInt(from, 10), string(rec.Status)) // the page may be closed
+			return
+		}
+		if idle += followEvery; idle >= beatEvery {
+			if idle = 0; out.beat() != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Server) runStop(w http.ResponseWriter, r *http.Request) {
+	rec, err := s.deps.Runs.Cancel(r.Context(), r.PathValue("id"), "stopped on the dashboard")
+	if err != nil {
+		s.runFail(w, r, err)
+		return
+	}
+	s.done(w, r, "/runs/"+rec.ID, "stopped")
+}
+
+func (s *Server) runExtend(w http.ResponseWriter, r *http.Request) {
+	minutes, err := strconv.Atoi(r.PostForm.Get("minutes"))
+	if err != nil || minutes < 1 || minutes > 24*60 {
+		s.fail(w, r, http.StatusBadRequest, errors.New("give the minutes as a number from 1 to 1440"))
+		return
+	}
+	id := r.PathValue("id")
+	if err := s.deps.Runs.Extend(r.Context(), id, time.Duration(minutes)*time.Minute); err != nil {
+		s.runFail(w, r, err)
+		return
+	}
+	s.done(w, r, "/runs/"+id, "extended")
+}

@@ -1,0 +1,209 @@
+package web
+
+import (
+	"context"
+	"encoding/binary"
+	"hash"
+	"hash/fnv"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Times of looking for what has changed on disk.
+const (
+	lookEvery = time.Second
+	// restFactor is how much longer than a look the rest after it is at least, so that
+	// looking costs no more than a thousandth of a processor however much there is to
+	// look at.
+	restFactor = 1000
+)
+
+// source is something on disk that pages show.
+type source struct {
+	topic string
+	look  func(*looker)
+}
+
+// looker makes a number of the identities of files: another number, another content.
+type looker struct{ h hash.Hash64 }
+
+// file adds a file's name, identity, size and time. One that is not there counts, too.
+func (l *looker) file(path string) {
+	info, err := os.Lstat(path)
+	l.add(path, info, err)
+}
+
+func (l *looker) add(name string, info fs.FileInfo, err error) {
+	_, _ = l.h.Write([]byte(name)) // a hash takes everything
+	if err != nil {
+		_, _ = l.h.Write([]byte{0})
+		return
+	}
+	var b [24]byte
+	binary.LittleEndian.PutUint64(b[0:], uint64(info.Size()))
+	binary.LittleEndian.PutUint64(b[8:], uint64(info.ModTime().UnixNano()))
+	binary.LittleEndian.PutUint64(b[16:], uint64(info.Mode()))
+	_, _ = l.h.Write(b[:])
+}
+
+// dir adds a directory and, with deep, what lies directly in it.
+func (l *looker) dir(path string, deep bool) {
+	l.file(path)
+	if !deep {
+		return
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return // that it is not there was added above
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		l.add(filepath.Join(path, e.Name()), info, err)
+	}
+}
+
+// each adds a file of each directory in one.
+func (l *looker) each(path, file string) {
+	l.file(path)
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			l.file(filepath.Join(path, e.Name(), file))
+		}
+	}
+}
+
+// watcher tells those who listen what has changed on disk. It looks only while
+// somebody listens: files are compared by identity, size and time, which also sees
+// what a person's editor or another program has written.
+type watcher struct {
+	now     func() time.Time
+	sources []source
+
+	mu      sync.Mutex
+	subs    map[*listener]bool
+	looking bool
+}
+
+// listener is one page that is open.
+type listener struct {
+	wake chan struct{} // of capacity 1
+
+	mu      sync.Mutex
+	changed map[string]bool
+}
+
+// take is what has changed since it was last called.
+func (l *listener) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	topics := slices.Sorted(maps.Keys(l.changed))
+	clear(l.changed)
+	return topics
+}
+
+func (l *listener) tell(topics []string) {
+	l.mu.Lock()
+	for _, t := range topics {
+		l.changed[t] = true
+	}
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default: // it has not yet looked at the last one
+	}
+}
+
+func newWatcher(now func() time.Time, sources []source) *watcher {
+	return &watcher{now: now, sources: sources, subs: map[*listener]bool{}}
+}
+
+// listen begins to listen, until leave. What has changed before is not told.
+func (w *watcher) listen(ctx context.Context) (l *listener, leave func()) {
+	l = &listener{wake: make(chan struct{}, 1), changed: map[string]bool{}}
+	w.mu.Lock()
+	w.subs[l] = true
+	begin := !w.looking
+	w.looking = true
+	w.mu.Unlock()
+	if begin {
+		go w.loop(context.WithoutCancel(ctx), w.signs())
+	}
+	return l, func() {
+		w.mu.Lock()
+		delete(w.subs, l)
+		w.mu.Unlock()
+	}
+}
+
+// signs are the numbers of all sources as they are now.
+func (w *watcher) signs() []uint64 {
+	out := make([]uint64, len(w.sources))
+	for i, s := range w.sources {
+		l := looker{fnv.New64a()}
+		s.look(&l)
+		out[i] = l.h.Sum64()
+	}
+	return out
+}
+
+// loop looks until nobody listens.
+func (w *watcher) loop(ctx context.Context, last []uint64) {
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		w.mu.Lock()
+		if len(w.subs) == 0 {
+			w.looking = false
+			w.mu.Unlock()
+			return
+		}
+		subs := slices.Collect(maps.Keys(w.subs))
+		w.mu.Unlock()
+		began := w.now()
+		now := w.signs()
+		var topics []string
+		for i := range now {
+			if now[i] != last[i] {
+				topics = append(topics, w.sources[i].topic)
+			}
+		}
+		last = now
+		if len(topics) > 0 {
+			for _, l := range subs {
+				l.tell(topics)
+			}
+		}
+		timer.Reset(rest(w.now().Sub(began)))
+	}
+}
+
+// rest is how long to rest after a look.
+func rest(took time.Duration) time.Duration { return max(lookEvery, restFactor*took) }
+
+// sources are what the pages show.
+func (s *Server) sources() []source {
+	d := &s.deps
+	list := []source{{"runs", func(l *looker) { l.each(d.Runs.Dir(), "run.json") }}}
+	if d.LoopDir != "" {
+		queueDir := filepath.Join(filepath.Dir(d.LoopDir), "queue")
+		list = append(list, source{"loop", func(l *looker) { l.dir(d.LoopDir, true) }}, source{"queue", func(l *looker) {
+			for _, state := range queueStates() {
+				l.dir(filepath.Join(queueDir, state), true)
+			}
+		}})
+	}
+	return list
+}

@@ -1,0 +1,419 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+)
+
+// settledShown is how many items that are done or dead a page lists.
+const settledShown = 50
+
+func queueStates() []string {
+	var out []string
+	for _, s := range queue.States() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+func (s *Server) workRoutes() {
+	s.mux.HandleFunc("GET /work", s.workShow)
+	s.mux.HandleFunc("GET /work/items/{id}", s.itemShow)
+	s.mux.HandleFunc("POST /work/items/{id}/{op}", s.itemChange)
+	s.mux.HandleFunc("POST /work/add", s.itemAdd)
+	if s.deps.LoopDir != "" {
+		s.mux.HandleFunc("POST /work/loop/{op}", s.loopAsk)
+	}
+}
+
+// loopView is what there is to see of the project's loop.
+type loopView struct {
+	Ever      bool // there was one
+	Running   bool
+	PID       int
+	State     core.State
+	Metrics   loop.Metrics
+	Interrupt *core.Interrupt
+	Asked     time.Time // when the interrupt came
+	HoldUntil time.Time
+	Workers   []workerRow
+	Parked    []string
+	Trouble   string
+	Budget    []gauge
+}
+
+// gauge is how much of a ceiling is used up.
+type gauge struct {
+	Name, Used, Of string
+	Part           float64 // 0 to 1
+}
+
+type workerRow struct {
+	N             int
+	Step          string
+	Item, Run     string
+	Elapsed       time.Duration
+	Tokens        int64
+	Calls         int
+	Tool, Waiting string
+	Stopping      bool
+}
+
+func (s *Server) loopView() loopView {
+	var v loopView
+	dir := s.deps.LoopDir
+	if dir == "" {
+		return v
+	}
+	state, err := loop.ReadState(dir)
+	if err != nil {
+		v.Trouble = err.Error()
+		return v
+	}
+	running, owner, err := loop.Running(durable.Disk{}, dir)
+	if err != nil {
+		v.Trouble = err.Error()
+	}
+	v.Running = running
+	if running {
+		v.PID = owner.Process.PID
+	}
+	if state == nil {
+		return v
+	}
+	v.Ever, v.State, v.Metrics, v.Interrupt = true, *state, loop.MetricsOf(*state), state.Interrupt
+	if state.Interrupt != nil {
+		v.Asked = state.Interrupt.At.Wall
+	}
+	if state.Phase == core.Working && state.HoldUntil > state.Now.Loop {
+		v.HoldUntil = state.Now.Wall.Add(state.HoldUntil - state.Now.Loop)
+	}
+	for i := range state.Slots {
+		p := &state.Slots[i]
+		w := workerRow{N: i + 1, Step: string(p.Step), Item: p.Claim.Item.ID, Run: p.Run, Stopping: p.Stop != ""}
+		if r, err := s.deps.Runs.Get(p.Run); err == nil {
+			w.Elapsed, w.Tokens, w.Calls, w.Tool, w.Waiting = r.Elapsed(s.deps.Now()), r.Heartbeat.Tokens, r.Heartbeat.ToolCalls, r.Heartbeat.LastTool, r.Heartbeat.Retrying
+		}
+		v.Workers = append(v.Workers, w)
+	}
+	for id, m := range state.Items {
+		if m.Parked {
+			v.Parked = append(v.Parked, id)
+		}
+	}
+	slices.Sort(v.Parked)
+	m := v.Metrics
+	v.Budget = []gauge{
+		{"Items begun", num(m.Iterations), num(m.MaxIterations), part(float64(m.Iterations), float64(m.MaxIterations))},
+		{"Time", took(seconds(m.WorkedSeconds)), took(seconds(m.MaxSeconds)), part(m.WorkedSeconds, m.MaxSeconds)},
+		{"US dollars", usd(m.CostUSD), usd(m.MaxUSD), part(m.CostUSD, m.MaxUSD)},
+		{"Tokens", num(m.Tokens), num(m.MaxTokens), part(float64(m.Tokens), float64(m.MaxTokens))},
+	}
+	return v
+}
+
+func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
+
+func part(used, of float64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return max(0, min(1, used/of))
+}
+
+// lane are the items of one priority that are ready.
+type lane struct {
+	Priority int
+	Word     string
+	Items    []itemRow
+}
+
+type itemRow struct {
+	queue.Item
+	Detail string
+	Runs   string // run that it came to, or that works at it
+}
+
+type workPage struct {
+	Loop    loopView
+	Lanes   []lane
+	Claimed []itemRow
+	Blocked []itemRow
+	Dead    []itemRow
+	Done    []itemRow
+	Counts  map[string]int
+	Trouble []queue.Trouble
+	Levels  []level
+}
+
+// level is a priority that a form offers.
+type level struct {
+	N    int
+	Name string
+}
+
+func levels() []level {
+	var out []level
+	for n := range queue.MaxPriority + 1 {
+		name := fmt.Sprint(n)
+		if w := queue.PriorityWord(n); n == 0 || w != queue.PriorityWord(n-1) {
+			name += " " + w
+		}
+		out = append(out, level{n, name})
+	}
+	return out
+}
+
+func (s *Server) workShow(w http.ResponseWriter, r *http.Request) {
+	list, err := s.deps.Queue.List(r.Context(), queue.Filter{})
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	p := workPage{Loop: s.loopView(), Counts: map[string]int{}, Trouble: list.Trouble, Levels: levels()}
+	byLane := map[int]*lane{}
+	for _, n := range []int{0, 2, 5, 8} { // of each word one, so that there is a place to drop an item on
+		byLane[n] = &lane{Priority: n, Word: queue.PriorityWord(n)}
+	}
+	for _, it := range list.Items {
+		p.Counts[string(it.State)]++
+		row := s.itemRow(it)
+		switch it.State {
+		case queue.Ready:
+			n := it.Urgency()
+			if byLane[n] == nil {
+				byLane[n] = &lane{Priority: n, Word: queue.PriorityWord(n)}
+			}
+			byLane[n].Items = append(byLane[n].Items, row)
+		case queue.Claimed:
+			p.Claimed = append(p.Claimed, row)
+		case queue.Blocked:
+			p.Blocked = append(p.Blocked, row)
+		case queue.Dead:
+			if len(p.Dead) < settledShown {
+				p.Dead = append(p.Dead, row)
+			}
+		case queue.Done:
+			if len(p.Done) < settledShown {
+				p.Done = append(p.Done, row)
+			}
+		}
+	}
+	for n := range queue.MaxPriority + 1 {
+		if byLane[n] != nil {
+			p.Lanes = append(p.Lanes, *byLane[n])
+		}
+	}
+	s.show(w, r, "work", s.view(r, "work", "Loop & queue", p))
+}
+
+func (s *Server) itemRow(it queue.Item) itemRow {
+	row := itemRow{Item: it}
+	now := s.deps.Now()
+	var d []string
+	switch it.State {
+	case queue.Ready:
+		if it.NotBefore.After(now) {
+			d = append(d, "not before "+took(it.NotBefore.Sub(now))+" from now")
+		}
+	case queue.Claimed:
+		who := it.Claim.Worker
+		if who == "" {
+			who = "somebody"
+		}
+		if left := it.Claim.Until.Sub(now); left > 0 {
+			d = append(d, who+" has it")
+		} else {
+			d = append(d, "the lease of "+who+" ran out")
+		}
+		if pr := it.Progress; pr != nil {
+			d = append(d, fmt.Sprintf("step %d of %d %s", pr.StepsCompleted, pr.StepsTotal, pr.CurrentStep))
+		}
+	case queue.Blocked:
+		if it.Waits != "" {
+			d = append(d, "waits for "+it.Waits)
+		} else if it.Reason != "" {
+			d = append(d, "set aside: "+it.Reason)
+		} else {
+			d = append(d, "set aside")
+		}
+	case queue.Dead:
+		d = append(d, it.Reason)
+	case queue.Done:
+		if it.Result != nil {
+			d = append(d, it.Result.Summary)
+		}
+	}
+	if it.Attempts > 0 && it.State != queue.Done {
+		d = append(d, fmt.Sprintf("failed %d of %d: %s", it.Attempts, it.Limit(), oneLine(120, it.LastError)))
+	}
+	if it.Result != nil {
+		row.Runs = it.Result.Run
+	}
+	row.Detail = strings.Join(slices.DeleteFunc(d, func(s string) bool { return s == "" }), "; ")
+	return row
+}
+
+type itemPage struct {
+	Item   itemRow
+	Levels []level
+	Data   string
+}
+
+func (s *Server) itemShow(w http.ResponseWriter, r *http.Request) {
+	it, err := s.deps.Queue.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		s.workFail(w, r, err)
+		return
+	}
+	p := itemPage{Item: s.itemRow(it), Levels: levels(), Data: string(it.Data)}
+	s.show(w, r, "item", s.view(r, "work", it.Title, p))
+}
+
+func (s *Server) workFail(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		s.fail(w, r, http.StatusNotFound, err)
+	case errors.Is(err, queue.ErrState), errors.Is(err, queue.ErrLost), errors.Is(err, queue.ErrCycle):
+		s.fail(w, r, http.StatusConflict, err)
+	case errors.Is(err, queue.ErrInvalid):
+		s.fail(w, r, http.StatusBadRequest, err)
+	default:
+		s.fail(w, r, http.StatusInternalServerError, err)
+	}
+}
+
+// itemChange is a person's change of an item: the same as by `reprise queue`.
+func (s *Server) itemChange(w http.ResponseWriter, r *http.Request) {
+	ctx, q, id := r.Context(), s.deps.Queue, r.PathValue("id")
+	why := strings.TrimSpace(r.PostForm.Get("why"))
+	if why == "" {
+		why = "on the dashboard"
+	}
+	if err := s.deps.Claim(ctx); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	var err error
+	note := ""
+	switch r.PathValue("op") {
+	case "priority":
+		var n int
+		if n, err = queue.ParsePriority(r.PostForm.Get("priority")); err == nil {
+			_, err = q.Edit(ctx, id, queue.Edit{Priority: &n, Note: why})
+		}
+		note = "moved"
+	case "retry":
+		_, err = q.Retry(ctx, id, why)
+		note = "retried"
+	case "park":
+		_, err = q.Park(ctx, id, "", why)
+		note = "parked"
+	case "unpark":
+		_, err = q.Unpark(ctx, id, why)
+		note = "unparked"
+	case "drop":
+		_, err = q.Drop(ctx, id, why)
+		note = "dropped"
+	default:
+		s.fail(w, r, http.StatusNotFound, errors.New("there is no such change of an item"))
+		return
+	}
+	if err != nil {
+		s.workFail(w, r, err)
+		return
+	}
+	s.done(w, r, back(r, "/work"), note)
+}
+
+// back is where a form wants to return to: a page of ours by its fixed name.
+func back(r *http.Request, other string) string {
+	if r.PostForm.Get("back") == "item" {
+		return "/work/items/" + r.PathValue("id")
+	}
+	return other
+}
+
+func (s *Server) itemAdd(w http.ResponseWriter, r *http.Request) {
+	it := queue.Item{Title: strings.TrimSpace(r.PostForm.Get("title")), Body: normal(r.PostForm.Get("body")), Source: "dashboard"}
+	n, err := queue.ParsePriority(r.PostForm.Get("priority"))
+	if err != nil {
+		s.workFail(w, r, err)
+		return
+	}
+	it.Priority = &n
+	if err := s.deps.Claim(r.Context()); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	if _, err := s.deps.Queue.Add(r.Context(), it); err != nil {
+		s.workFail(w, r, err)
+		return
+	}
+	s.done(w, r, "/work", "added")
+}
+
+// normal is a form's text with the line ends that files have; browsers send others.
+func normal(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// loopAsk leaves a request for the loop, as `reprise loop` does.
+func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
+	dir := s.deps.LoopDir
+	running, owner, err := loop.Running(durable.Disk{}, dir)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	req := loop.Request{At: s.deps.Now()}
+	note, needed := "", true
+	switch r.PathValue("op") {
+	case "pause":
+		req.Kind, note = "pause", "paused"
+	case "stop":
+		req.Kind, req.Why, req.Drain, note = "stop", "a person stopped it on the dashboard", r.PostForm.Get("drain") != "", "stopping"
+	case "interrupt":
+		if req.Kind, req.Why, note = "interrupt", strings.TrimSpace(r.PostForm.Get("why")), "interrupt"; req.Why == "" {
+			s.fail(w, r, http.StatusBadRequest, errors.New("say why: it is what the agents and the report are told"))
+			return
+		}
+	case "resume":
+		req.Kind, req.Answer, note, needed = "resume", strings.TrimSpace(normal(r.PostForm.Get("answer"))), "resumed", false
+		if item := r.PostForm.Get("item"); item != "" {
+			req.Items = []string{item}
+		}
+		if !running {
+			note = "waits"
+		}
+	default:
+		s.fail(w, r, http.StatusNotFound, errors.New("there is no such request of a loop"))
+		return
+	}
+	if !running && needed {
+		s.fail(w, r, http.StatusConflict, errors.New("no loop of this project runs; `reprise loop run` starts one"))
+		return
+	}
+	if running {
+		req.Loop = owner.Loop // a loop that begins meanwhile is not meant
+	}
+	if err := s.deps.Claim(r.Context()); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	if err := loop.Ask(durable.Disk{}, dir, req); err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	s.done(w, r, "/work", note)
+}
+
+// Urgency is the item's priority as a number.
+func (r itemRow) Urgency() int { return r.Item.Urgency() }
