@@ -108,6 +108,7 @@ func commands(app *App) []*cobra.Command {
 		newRefreshCmd(app),
 		newDoctorCmd(app),
 		newBugReportCmd(app),
+		newBugReportCmd(app),
 		newConfigCmd(app),
 		newPathsCmd(app),
 		newVersionCmd(app),

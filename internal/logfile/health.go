@@ -23,44 +23,57 @@ type Health struct {
 	Lost   int // lines that LostMessage lines say could not be written
 }
 
-// tailBytes is how much of the log's end Check reads.
+// tailBytes is how much of the log's end is read.
 const tailBytes = 4 << 20
 
 // Check looks at the end of the log at path. It writes nothing.
 func Check(path string) (Health, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Health{}, nil
+	var h Health
+	info, err := eachLine(path, h.count)
+	if info != nil {
+		h.Exists, h.Bytes = true, info.Size()
 	}
 	if err != nil {
-		return Health{}, fmt.Errorf("check log: %w", err)
+		return h, fmt.Errorf("check log: %w", err)
+	}
+	return h, nil
+}
+
+// eachLine calls look with each whole line of the file's last tailBytes. No file is
+// no lines, and no info.
+func eachLine(path string, look func(line []byte)) (fs.FileInfo, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return Health{}, fmt.Errorf("check log: %w", err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return Health{}, fmt.Errorf("check log: %s is not a regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	h := Health{Exists: true, Bytes: info.Size()}
 	start := max(info.Size()-tailBytes, 0)
 	r := bufio.NewReaderSize(io.NewSectionReader(f, start, info.Size()-start), 64<<10)
 	if start > 0 {
 		if _, err := r.ReadBytes('\n'); err != nil { // the rest of a line
-			return h, nil
+			return info, nil
 		}
 	}
 	for {
 		line, err := r.ReadBytes('\n')
 		if len(line) > 0 {
-			h.count(line)
+			look(line)
 		}
 		if errors.Is(err, io.EOF) {
-			return h, nil
+			return info, nil
 		}
 		if err != nil {
-			return h, fmt.Errorf("check log: %w", err)
+			return info, err
 		}
 	}
 }

@@ -384,3 +384,31 @@ func BenchmarkLine(b *testing.B) {
 		log.Info("tool call received", "tool", "spawn_agent", "task", "do something", "elapsed", time.Second)
 	}
 }
+
+func TestTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reprise.log")
+	if lines, err := Tail(path, 3, func(string) bool { return true }); err != nil || len(lines) != 0 {
+		t.Errorf("no log: %v, %v", lines, err)
+	}
+	text := `{"ts":"2026-01-02T03:04:05Z","level":"warn","msg":"first"}
+{"ts":"2026-01-02T03:04:06Z","level":"info","msg":"told"}
+no json
+{"ts":"2026-01-02T03:04:07Z","level":"error","msg":"second"}
+{"ts":"2026-01-02T03:04:08Z","level":"error","msg":"third"`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := Tail(path, 2, func(level string) bool { return level != "info" })
+	if err != nil || len(lines) != 2 {
+		t.Fatalf("got %v, %v", lines, err)
+	}
+	if l := lines[0]; l.Msg != "second" || l.Time != "2026-01-02T03:04:07Z" || l.Level != "error" {
+		t.Errorf("the last line but one: %+v", l)
+	}
+	if l := lines[1]; l.Level != "" || !strings.HasSuffix(l.Text, `"third"`) {
+		t.Errorf("half a line is not kept as it is: %+v", l)
+	}
+	if lines, err := Tail(path, -1, func(string) bool { return true }); err != nil || len(lines) != 0 {
+		t.Errorf("fewer than none: %v, %v", lines, err)
+	}
+}
