@@ -108,7 +108,6 @@ func commands(app *App) []*cobra.Command {
 		newRefreshCmd(app),
 		newDoctorCmd(app),
 		newBugReportCmd(app),
-		newBugReportCmd(app),
 		newConfigCmd(app),
 		newPathsCmd(app),
 		newVersionCmd(app),
