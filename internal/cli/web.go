@@ -93,6 +93,11 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	if p := home.Project; p != nil {
 		d.Project, d.Root = p.Name, p.Root
 		d.LoopDir = filepath.Join(home.Paths.ProjectDir(p.Name), "loop")
+		store, _, err := a.Tasks()
+		if err != nil {
+			return d, err
+		}
+		d.Tasks = store
 		d.Claim = func(ctx context.Context) error { return conflict(home.Paths.Claim(ctx, p, "", a.Now())) }
 	}
 	return d, nil

@@ -18,6 +18,7 @@ import (
 
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/task"
 )
 
 var testNow = time.Now
@@ -52,7 +53,7 @@ type house struct {
 func open(t *testing.T, change func(*Deps)) *house {
 	t.Helper()
 	h := &house{t: t, dir: filepath.Join(t.TempDir(), "shop")}
-	for _, d := range []string{"runs", "queue", "loop"} {
+	for _, d := range []string{"runs", "queue", "loop", "code"} {
 		if err := os.MkdirAll(filepath.Join(h.dir, d), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -62,6 +63,7 @@ func open(t *testing.T, change func(*Deps)) *house {
 		Runs:    run.New(run.Options{Dir: filepath.Join(h.dir, "runs"), Now: testNow, Hostname: "host"}),
 		Queue:   queue.Open(queue.Options{Dir: filepath.Join(h.dir, "queue"), Now: testNow, Host: "host", Actor: "user"}),
 		LoopDir: filepath.Join(h.dir, "loop"),
+		Tasks:   task.New(filepath.Join(h.dir, "code"), task.Options{Now: testNow}),
 	}
 	if change != nil {
 		change(&h.deps)

@@ -56,6 +56,8 @@ type Deps struct {
 	Queue queue.Queue
 	// LoopDir is the directory of the project's loop, "" outside any project.
 	LoopDir string
+	// Tasks are the project's; nil outside any project.
+	Tasks TaskService
 }
 
 // Options say where the dashboard listens.
@@ -76,6 +78,7 @@ type Server struct {
 	nav   []navItem
 	// streams is how many answers of events are open.
 	streams atomic.Int32
+	boards  boards
 }
 
 // New makes a dashboard. It reads nothing yet.
@@ -112,6 +115,7 @@ func (s *Server) parts() []page {
 		{"overview", "Overview", true, (*Server).overviewRoutes},
 		{"runs", "Runs", true, (*Server).runRoutes},
 		{"work", "Loop & queue", d.Queue != nil, (*Server).workRoutes},
+		{"tasks", "Tasks", d.Tasks != nil, (*Server).taskRoutes},
 	}
 }
 

@@ -205,5 +205,8 @@ func (s *Server) sources() []source {
 			}
 		}})
 	}
+	if d.Tasks != nil {
+		list = append(list, source{"tasks", taskLook(d.Tasks.Dir())})
+	}
 	return list
 }
