@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,9 @@ project says already is not said twice, and what says otherwise is shown.
 
 --done says that what is left is not worth keeping. An agent of whom nothing is left
 is marked as consolidated: once it works nowhere any more, ` + "`reprise state gc`" + ` takes
-its branch away.`,
+its branch away.
+
+--json prints what became of one ID; of several, or with --all, a list of these.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
 				return usagef("--all is all of them: leave the IDs out")
@@ -88,15 +91,17 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		return err
 	}
 	left := len(list)
+	done := []scopes.Change{}
 	for _, e := range chosen {
 		c, err := s.Adopt(ctx, home.Project.Name, e.Entry)
-		if err != nil {
-			return memoryError(err)
+		if err != nil { // what was done before it is told all the same
+			return errors.Join(promotedSay(app, done, len(ids) == 1, asJSON), memoryError(err))
 		}
 		left--
-		if err := changed(app, c, asJSON); err != nil {
-			return err
-		}
+		done = append(done, c)
+	}
+	if err := promotedSay(app, done, len(ids) == 1, asJSON); err != nil {
+		return err
 	}
 	app.saveGlobal(ctx, home.Project.Name, fmt.Sprintf("Promote %d of agent %s", len(chosen), agent))
 	if left > 0 && !drop {
@@ -104,6 +109,20 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		return nil
 	}
 	return stateError(repo.Consolidate(ctx, agent))
+}
+
+// promotedSay tells what was promoted: for programs one value, a list unless one item
+// alone was asked for.
+func promotedSay(app *App, done []scopes.Change, one, asJSON bool) error {
+	if asJSON && (!one || len(done) == 0) {
+		return printJSON(app.Out, done)
+	}
+	for _, c := range done {
+		if err := changed(app, c, asJSON); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // toPromote is an entry with what it would meet among what the project says.
