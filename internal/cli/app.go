@@ -35,11 +35,13 @@ type App struct {
 	InIsTerminal  bool
 	OutIsTerminal bool
 	Columns       int // of the terminal that Out is; 0 where it is none
-	Env           config.Env
-	Environ       []string // the environment as lines, what agents start from
-	Program       string   // absolute path of this program
-	Hostname      string
-	PID           int
+	// Size is how large that is now; nil where it is none.
+	Size     func() (columns, rows int)
+	Env      config.Env
+	Environ  []string // the environment as lines, what agents start from
+	Program  string   // absolute path of this program
+	Hostname string
+	PID      int
 	// ConfigFlag is --config.
 	ConfigFlag string
 	// ProtectStdout points the process's own standard output elsewhere, so

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/run"
-	"reprise/internal/term"
 )
 
 // loopView is what there is to see of a loop.
@@ -62,6 +60,9 @@ func (a *App) view() (loopView, error) {
 	runs, err := a.Runs()
 	if err != nil {
 		return loopView{}, err
+	}
+	if running && (s.Phase == core.Working || s.Phase == core.Draining) {
+		s.Worked += min(max(a.Now().Sub(s.Now.Wall), 0), loop.Lease) // since it was written down
 	}
 	v := loopView{Running: running, Metrics: loop.MetricsOf(s), Reason: s.Reason, Interrupt: s.Interrupt, HoldWhy: s.HoldWhy}
 	if running {
@@ -118,89 +119,13 @@ func newLoopStatusCmd(app *App) *cobra.Command {
 			if asJSON {
 				return printJSON(app.Out, v)
 			}
-			return app.printView(&v)
+			_, err = fmt.Fprint(app.Out, app.viewText(&v, app.Columns))
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it anew every two seconds, until the loop has ended or Ctrl-C")
 	return cmd
-}
-
-// watchLoop shows a loop until it has ended. At a terminal each view is drawn over the
-// last one.
-func (a *App) watchLoop(ctx context.Context) error {
-	for {
-		v, err := a.view()
-		if err != nil {
-			return err
-		}
-		if a.OutIsTerminal {
-			fmt.Fprint(a.Out, "\x1b[H\x1b[2J")
-		}
-		if err := a.printView(&v); err != nil {
-			return err
-		}
-		if !v.Running {
-			return nil
-		}
-		if err := pause(ctx, loop.WatchEvery); err != nil {
-			return nil // Ctrl-C is how one stops looking
-		}
-	}
-}
-
-func (a *App) printView(v *loopView) error {
-	style, m := a.Style(), v.Metrics
-	state := string(m.Phase)
-	switch {
-	case m.Phase == core.Finished:
-		state = style.Dim(state)
-	case !v.Running:
-		state = style.Red(state + ", and nobody runs it: `reprise loop run` goes on with it")
-	case m.Phase == core.Waiting || m.Phase == core.Paused:
-		state = style.Yellow(state)
-	default:
-		state = style.Green(state)
-	}
-	fmt.Fprintf(a.Out, "%s %s", style.Bold(m.Loop), state)
-	if v.Reason != "" {
-		fmt.Fprintf(a.Out, " (%s)", firstLine(v.Reason, 200))
-	}
-	fmt.Fprintf(a.Out, "\n%d of %d items begun, %s of %s, %.2f of %.2f USD, %d of %d tokens\n", m.Iterations, m.MaxIterations,
-		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, m.Tokens, m.MaxTokens)
-	fmt.Fprintf(a.Out, "done %d, tried again %d, given up %d, set aside %d, given back %d\n", m.Done, m.Failed, m.GivenUp, m.Parked, m.Released)
-	if v.HoldUntil != nil {
-		fmt.Fprintf(a.Out, "%s nothing is begun until %s: %s\n", style.Yellow("holding"), v.HoldUntil.Local().Format("15:04:05"), firstLine(v.HoldWhy, 200))
-	}
-	if i := v.Interrupt; i != nil {
-		fmt.Fprintf(a.Out, "%s %s: %s\n  answer with `reprise loop resume --answer \"…\"`\n", style.Yellow("waits for a person"), i.Kind, firstLine(i.Why, 400))
-	}
-	if len(v.Parked) > 0 {
-		fmt.Fprintf(a.Out, "set aside: %s\n", strings.Join(v.Parked, ", "))
-	}
-	table := term.NewTable(style, "WORKER", "STEP", "ITEM", "RUN", "TIME", "TOKENS", "TOOLS", "LAST TOOL").MaxWidth(a.Columns)
-	for _, w := range v.Workers {
-		step := w.Step
-		if w.Stop != "" {
-			step += " (stopping)"
-		}
-		took := ""
-		if w.Seconds > 0 {
-			took = ago(time.Duration(w.Seconds * float64(time.Second)))
-		}
-		if p := w.Progress; p != nil {
-			step += fmt.Sprintf(" %d/%d %s", p.StepsCompleted, p.StepsTotal, firstLine(p.CurrentStep, 40))
-		}
-		table.Row(fmt.Sprint(w.Worker), strings.TrimSpace(step), w.Item, w.Run, took, zeroEmpty(w.Tokens), zeroEmpty(int64(w.ToolCalls)), firstLine(strings.TrimSpace(w.LastTool+" "+w.Waiting), 60))
-	}
-	return table.Write(a.Out)
-}
-
-func zeroEmpty(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 func newLoopLogsCmd(app *App) *cobra.Command {

@@ -30,6 +30,15 @@ func protectStdout() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
+// terminalSize is that of standard output, zeros where it is no terminal any more.
+func terminalSize() (columns, rows int) {
+	columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return columns, rows
+}
+
 // OSApp is the App of the real process. Only main calls it.
 func OSApp() (*App, error) {
 	env, err := config.OSEnv()
@@ -56,6 +65,7 @@ func OSApp() (*App, error) {
 		InIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		Columns:       columns,
+		Size:          terminalSize,
 		Env:           env, Environ: os.Environ(), Program: program, Hostname: host, PID: os.Getpid(),
 		ProtectStdout: protectStdout,
 		Signals:       subscribe,

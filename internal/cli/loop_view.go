@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+	"reprise/internal/term"
+)
+
+// watchLoop shows a loop until it has ended. At a terminal each view is drawn over the
+// last one, line by line and in one write, so that nothing flickers, and as large as the
+// terminal is by then.
+func (a *App) watchLoop(ctx context.Context) error {
+	for first := true; ; first = false {
+		v, err := a.view()
+		if err != nil {
+			return err
+		}
+		columns, rows := a.Columns, 0
+		if a.OutIsTerminal && a.Size != nil {
+			columns, rows = a.Size()
+		}
+		text := a.viewText(&v, columns)
+		if a.OutIsTerminal {
+			text = overdraw(fitRows(text, columns, rows), first)
+		}
+		if _, err := fmt.Fprint(a.Out, text); err != nil {
+			return err
+		}
+		if !v.Running {
+			return nil
+		}
+		if err := pause(ctx, loop.WatchEvery); err != nil {
+			if a.OutIsTerminal {
+				fmt.Fprintln(a.Out) // after the ^C that the terminal shows
+			}
+			return nil // Ctrl-C is how one stops looking
+		}
+	}
+}
+
+// overdraw is a view that is drawn over the one before: each line and the rest of the
+// screen is cleared after it is written, and not before.
+func overdraw(view string, first bool) string {
+	var b strings.Builder
+	if first {
+		b.WriteString("\x1b[2J")
+	}
+	b.WriteString("\x1b[H")
+	for line := range strings.Lines(view) {
+		b.WriteString(strings.TrimSuffix(line, "\n") + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	return b.String()
+}
+
+// fitRows leaves out what would scroll the view away; 0 rows leave out nothing. The
+// cursor has a row of its own.
+func fitRows(view string, columns, rows int) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(view, "\n"), "\n")
+	if rows < 2 || len(lines) < rows {
+		return view
+	}
+	keep := max(rows-2, 0)
+	return strings.Join(lines[:keep], "") + term.Cut(fmt.Sprintf("… and %d lines more", len(lines)-keep), max(columns, 1)) + "\n"
+}
+
+// wrapLine breaks a line between words so that none is wider than the terminal; 0
+// columns break nothing. What continues is indented.
+func wrapLine(line string, columns int) string {
+	if columns <= 0 || term.Width(line) <= columns {
+		return line + "\n"
+	}
+	var b strings.Builder
+	now := ""
+	for _, word := range strings.Fields(line) {
+		switch {
+		case now == "":
+			now = word
+		case term.Width(now)+1+term.Width(word) <= columns:
+			now += " " + word
+		default:
+			b.WriteString(term.Cut(now, columns) + "\n")
+			now = "  " + word
+		}
+	}
+	return b.String() + term.Cut(now, columns) + "\n"
+}
+
+// viewText is a view for people, no wider than so many columns; 0 is as wide as it gets.
+func (a *App) viewText(v *loopView, columns int) string {
+	style, m := a.Style(), v.Metrics
+	var b strings.Builder
+	say := func(format string, args ...any) { b.WriteString(wrapLine(fmt.Sprintf(format, args...), columns)) }
+	state := string(m.Phase)
+	switch {
+	case m.Phase == core.Finished:
+		state = style.Dim(state)
+	case !v.Running:
+		state = style.Red(state + ", and nobody runs it: `reprise loop run` goes on with it")
+	case m.Phase == core.Waiting || m.Phase == core.Paused:
+		state = style.Yellow(state)
+	default:
+		state = style.Green(state)
+	}
+	why := ""
+	if v.Reason != "" {
+		why = fmt.Sprintf(" (%s)", firstLine(v.Reason, 200))
+	}
+	say("%s %s%s", style.Bold(m.Loop), state, why)
+	say("%d of %d items begun, %s of %s, %.2f of %.2f USD, %d of %d tokens", m.Iterations, m.MaxIterations,
+		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, m.Tokens, m.MaxTokens)
+	say("done %d, tried again %d, given up %d, set aside %d, given back %d", m.Done, m.Failed, m.GivenUp, m.Parked, m.Released)
+	if v.HoldUntil != nil {
+		say("%s nothing is begun until %s: %s", style.Yellow("holding"), v.HoldUntil.Local().Format("15:04:05"), firstLine(v.HoldWhy, 200))
+	}
+	if i := v.Interrupt; i != nil {
+		say("%s %s: %s", style.Yellow("waits for a person"), i.Kind, firstLine(i.Why, 400))
+		b.WriteString("  answer with `reprise loop resume --answer \"…\"`\n")
+	}
+	if len(v.Parked) > 0 {
+		say("set aside: %s", strings.Join(v.Parked, ", "))
+	}
+	b.WriteString(a.workersText(v.Workers, columns))
+	return b.String()
+}
+
+// workersText is a table of the workers, with how far each says that it is below it. What
+// matters least is left out where the terminal is narrow.
+func (a *App) workersText(workers []workerView, columns int) string {
+	roomy := columns == 0 || columns >= wideEnough
+	narrow := columns > 0 && columns < 70
+	head := []string{"WORKER", "STEP", "ITEM"}
+	if roomy {
+		head = append(head, "RUN")
+	}
+	head = append(head, "TIME")
+	if !narrow {
+		head = append(head, "TOKENS")
+	}
+	if roomy {
+		head = append(head, "TOOLS")
+	}
+	head = append(head, "LAST TOOL")
+	var rows [][]string
+	for _, w := range workers {
+		step := w.Step
+		if w.Stop != "" {
+			step = "stopping"
+		}
+		took := ""
+		if w.Seconds > 0 {
+			took = ago(time.Duration(w.Seconds * float64(time.Second)))
+		}
+		item := w.Item
+		if columns > 0 {
+			item = term.Cut(item, max(columns/4, 8))
+		}
+		row := []string{fmt.Sprint(w.Worker), step, item}
+		if roomy {
+			row = append(row, w.Run)
+		}
+		row = append(row, took)
+		if !narrow {
+			row = append(row, zeroEmpty(w.Tokens))
+		}
+		if roomy {
+			row = append(row, zeroEmpty(int64(w.ToolCalls)))
+		}
+		rows = append(rows, append(row, firstLine(strings.TrimSpace(w.LastTool+" "+w.Waiting), 60)))
+	}
+	table := term.NewTable(a.Style(), head...).MaxWidth(columns)
+	for _, r := range rows {
+		table.Row(r...)
+	}
+	var lines strings.Builder
+	_ = table.Write(&lines) // into memory
+	var b strings.Builder
+	for i, line := range strings.SplitAfter(strings.TrimSuffix(lines.String(), "\n"), "\n") {
+		line = strings.TrimSuffix(line, "\n")
+		if columns > 0 {
+			line = term.Cut(line, columns)
+		}
+		b.WriteString(line + "\n")
+		if i == 0 || i > len(workers) {
+			continue
+		}
+		if p := workers[i-1].Progress; p != nil {
+			told := "        " + term.SafeLine(strings.TrimSpace(fmt.Sprintf("%d/%d %s", p.StepsCompleted, p.StepsTotal, firstLine(p.CurrentStep, 200))))
+			if columns > 0 {
+				told = term.Cut(told, columns)
+			}
+			b.WriteString(told + "\n")
+		}
+	}
+	return b.String()
+}
+
+func zeroEmpty(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+	"reprise/internal/term"
+)
+
+func busyView(workers int) *loopView {
+	v := &loopView{Running: true, Metrics: loop.Metrics{Loop: "loop-aaaaaaaaaa", Phase: core.Waiting, MaxSeconds: 28800, MaxUSD: 50, MaxTokens: 50_000_000, MaxIterations: 500},
+		Interrupt: &core.Interrupt{Kind: core.ByAgent, Why: "Keep the old endpoint for a release, or drop it now? Eine Frage mit Umläuten: größer, schöner, 中文字符 und ein sehrlangesWortohneeineinzigesLeerzeichenwasesauchgibtundnochmehr"},
+		Parked:    []string{"item-with-a-long-name-1", "item-with-a-long-name-2", "item-with-a-long-name-3", "item-with-a-long-name-4"}}
+	for i := range workers {
+		v.Workers = append(v.Workers, workerView{Worker: i + 1, Step: "preparing", Stop: "stall", Item: fmt.Sprintf("item-with-a-long-name-%d", i), Run: "run-aaaaaaaaaa", Seconds: 12345, ToolCalls: 1234,
+			Tokens: 12_345_678, LastTool: "mcp__reprise__state_context", Progress: &queue.Progress{StepsCompleted: 3, StepsTotal: 10, CurrentStep: "Implementing the \x1b[31mlogin of users, and their \x07logout"}})
+	}
+	return v
+}
+
+// The view of a loop fits the terminal, however narrow, and nothing that an agent says
+// reaches it as more than text.
+func TestLoopViewFits(t *testing.T) {
+	for _, columns := range []int{0, 30, 40, 59, 60, 80, 109, 110, 200} {
+		app := &App{}
+		text := app.viewText(busyView(3), columns)
+		for line := range strings.Lines(text) {
+			if w := term.Width(strings.TrimSuffix(line, "\n")); columns > 0 && w > columns {
+				if !strings.Contains(line, "reprise loop resume") { // what is to be typed is never cut
+					t.Errorf("%d of %d columns: %q", w, columns, line)
+				}
+			}
+		}
+		for _, want := range []string{"waits for a person", "3/10 Implementing", "set aside", "LAST TOOL"} {
+			if !strings.Contains(text, want) && (columns == 0 || columns >= 59) {
+				t.Errorf("at %d columns it lacks %q:\n%s", columns, want, text)
+			}
+		}
+		if strings.ContainsAny(text, "\x1b\x07") {
+			t.Errorf("control characters: %q", text)
+		}
+		if has := strings.Contains(text, "run-aaaaaaaaaa"); has != (columns == 0 || columns >= wideEnough) {
+			t.Errorf("at %d columns, names of runs: %v", columns, has)
+		}
+	}
+	app := &App{}
+	if text := app.viewText(busyView(50), 100); strings.Count(fitRows(text, 100, 24), "\n") != 23 || !strings.Contains(fitRows(text, 100, 24), "lines more") {
+		t.Errorf("50 workers on 24 rows:\n%s", fitRows(text, 100, 24))
+	}
+	short := app.viewText(busyView(1), 100)
+	if got := fitRows(short, 100, 40); got != short {
+		t.Errorf("it is cut although there is room:\n%s", got)
+	}
+}
+
+// A view is drawn over the one before in one write, and nothing is cleared before what
+// takes its place is there.
+func TestLoopViewOverdraws(t *testing.T) {
+	first, next := overdraw("a\nb\n", true), overdraw("a\n", false)
+	if first != "\x1b[2J\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J" || next != "\x1b[Ha\x1b[K\n\x1b[J" {
+		t.Errorf("%q\n%q", first, next)
+	}
+	var out bytes.Buffer
+	app := &App{Out: &out}
+	if text := app.viewText(&loopView{Metrics: loop.Metrics{Loop: "loop-x", Phase: core.Finished}}, 0); strings.Contains(text, "\x1b") {
+		t.Errorf("%q", text)
+	}
+}
