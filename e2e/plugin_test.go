@@ -66,7 +66,7 @@ func TestTaskByCommands(t *testing.T) {
 	}
 }
 
-// The same commands in the other clients' own forms: the first step, each.
+// The same commands in the other clients' own forms.
 func TestTaskCommandsOfOtherClients(t *testing.T) {
 	inItsOwnStep(t)
 	for client, prompt := range map[string]string{"codex": "$reprise-research 1", "gemini": "/reprise:research 1"} {
@@ -81,7 +81,15 @@ func TestTaskCommandsOfOtherClients(t *testing.T) {
 			if !strings.Contains(r.text, "It is done.") || !r.told("agent/researcher") {
 				t.Errorf("%s said %q\n%s", client, r.text, r.out)
 			}
-			if list := h.must("task", "list"); !strings.Contains(list, "researched") {
+			for _, s := range taskSteps()[1:] { // to the end, as by any other way
+				if r := h.agent(client, strings.Replace(prompt, "research", s[0], 1), nil, byCommand(s[0], "reprise task begin NUMBER "+s[0], s[1], s[2])...); !strings.Contains(r.text, "It is done.") {
+					t.Errorf("%s: %s said %q\n%s", client, s[0], r.text, r.out)
+				}
+			}
+			if got := h.taskOutcome(); !strings.HasSuffix(got, stepSubjects) {
+				t.Errorf("%s: it came to\n%s", client, got)
+			}
+			if list := h.must("task", "list", "--all"); !strings.Contains(list, "completed") {
 				t.Errorf("after %s: %s", prompt, list)
 			}
 			if text := h.read(filepath.Join(h.work, filepath.FromSlash(s[2]))); !strings.Contains(text, "add.sh subtracts") {

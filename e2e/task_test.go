@@ -31,6 +31,14 @@ func answerOf(files ...string) string {
 	return `{"status":"completed","summary":"Done.","artifacts":[` + strings.Join(files, ",") + `],"metadata":{"session_id":"${sid}"}}`
 }
 
+// structuredAnswer is an agent's last words where its client holds it to a form.
+func structuredAnswer(files ...string) fakemodel.Answer {
+	return call("StructuredOutput", map[string]any{
+		"status": "completed", "summary": "Done.", "artifacts": files, "errors": []any{}, "next_steps": "",
+		"metadata": map[string]any{"session_id": "${sid}", "agent_type": "a", "delegation_depth": 1, "delegation_path": []any{}},
+	})
+}
+
 // stepRules are the turns of the runs that do the steps, two each.
 func stepRules(uses int) []fakemodel.Rule {
 	var out []fakemodel.Rule
@@ -43,6 +51,7 @@ func stepRules(uses int) []fakemodel.Rule {
 		task := `(?s)Session: (?P<sid>sess_\d+_[a-z0-9]{6}).*` + s.about
 		out = append(out,
 			fakemodel.Rule{Name: s.about, When: fakemodel.When{Task: task, Turn: 1}, Uses: uses, Say: shell(s.does)},
+			fakemodel.Rule{Name: s.about + ", said in the form", When: fakemodel.When{Task: task, Offers: []string{"StructuredOutput"}}, Uses: uses, Say: structuredAnswer(s.file)},
 			fakemodel.Rule{Name: s.about + ", said", When: fakemodel.When{Task: task}, Uses: uses, Say: say(answerOf(s.file))})
 	}
 	return out
@@ -89,7 +98,7 @@ func TestTaskThreeWays(t *testing.T) {
 	t.Parallel()
 	outcome := map[string]string{}
 
-	h, _ := withTask(t, "claude", stepRules(1)...)
+	h, m := withTask(t, "claude", stepRules(1)...)
 	free := turn(t)
 	if out := h.must("task", "research", "1"); !strings.Contains(out, "research completed") {
 		t.Error(out)
@@ -101,6 +110,9 @@ func TestTaskThreeWays(t *testing.T) {
 		t.Error(out)
 	}
 	outcome["runs"] = h.taskOutcome()
+	if n := len(m.Matching(func(q *fakemodel.Request) bool { return q.Offers("StructuredOutput") })); n == 0 {
+		t.Error("no run was held to the form of the answer")
+	}
 	for _, want := range []string{"### 1. Mend add", "[COMPLETED]", "Phase 2: Test it [COMPLETED]", "specs/001_mend_add/summaries/implementation-summary-001.md",
 		"task 1: create Mend add\ntask 1: complete research\ntask 1: create implementation plan\ntask 1 phase 1: mend the sum\ntask 1 phase 2: test it\ntask 1: mend add"} {
 		if !strings.Contains(outcome["runs"], want) {

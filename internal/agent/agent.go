@@ -102,6 +102,10 @@ type Work struct {
 	// Home is that of the session to go on with, as Command.Home was; "" makes one in
 	// the run's directory.
 	Home string
+	// Schema is the JSON Schema of the last answer, an object, for the clients that can
+	// hold their model to one (claude, codex); whoever reads the answer checks it all the
+	// same. nil: none.
+	Schema json.RawMessage
 }
 
 // Isolation is what a bare question has of its own.

@@ -125,6 +125,9 @@ func (t Task) claudeKind() []string {
 	if len(w.AllowedTools) > 0 {
 		args = append(args, "--allowedTools="+strings.Join(w.AllowedTools, ","))
 	}
+	if len(w.Schema) > 0 {
+		args = append(args, "--json-schema="+string(w.Schema))
+	}
 	return args
 }
 

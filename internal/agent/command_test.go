@@ -418,3 +418,33 @@ func TestBareStream(t *testing.T) {
 		}
 	}
 }
+
+// A form that the last answer is to have reaches the clients that can hold their model to
+// one, when a session is gone on with, too.
+func TestWorkSchema(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		kind, resume, flag string
+		file               bool
+	}{
+		{KindClaude, "", `--json-schema={"type":"object"}`, false}, {KindClaude, "6b8f5a0e-0000-4000-8000-000000000000", `--json-schema={"type":"object"}`, false},
+		{KindCodex, "", "--output-schema=" + filepath.Join(dir, "schema.json"), true}, {KindCodex, "abc", "--output-schema=" + filepath.Join(dir, "schema.json"), true},
+		{KindGemini, "", "", false},
+	} {
+		a, _ := For(c.kind)
+		cmd, err := a.Command(Task{
+			Prompt: "x", RunID: "run-1", RunDir: dir, WorkDir: dir, Program: "/bin/true", Self: "/bin/true", SessionID: "6b8f5a0e-0000-4000-8000-000000000000",
+			Env: []string{"HOME=" + dir, "CODEX_API_KEY=k", "GEMINI_API_KEY=k"}, Work: &Work{Schema: []byte(`{"type":"object"}`), Resume: c.resume},
+		})
+		if err != nil {
+			t.Errorf("%s: %v", c.kind, err)
+			continue
+		}
+		if c.flag != "" && !slices.Contains(cmd.Args, c.flag) {
+			t.Errorf("%s: no %s in %q", c.kind, c.flag, cmd.Args)
+		}
+		if got := string(cmd.Files["schema.json"]); (got == `{"type":"object"}`) != c.file {
+			t.Errorf("%s: the file of the schema holds %q", c.kind, got)
+		}
+	}
+}

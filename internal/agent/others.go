@@ -65,6 +65,9 @@ func (o other) work(t Task) (Command, error) {
 		return Command{}, err
 	}
 	files := map[string][]byte{systemFile: []byte(t.SystemPrompt)}
+	if o.kind == KindCodex && len(w.Schema) > 0 {
+		files[schemaFile] = w.Schema
+	}
 	if fresh {
 		for name, data := range maps.All(w.HomeFiles) {
 			files[filepath.Join(ownHome, name)] = data
@@ -105,6 +108,9 @@ func (o other) argv(t Task, home string) (args, vars []string, err error) {
 			"-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false")
 		if t.Model != "" {
 			args = append(args, "--model="+t.Model)
+		}
+		if len(w.Schema) > 0 {
+			args = append(args, "--output-schema="+filepath.Join(t.RunDir, schemaFile))
 		}
 		if w.Resume != "" {
 			args = append(args, w.Resume)

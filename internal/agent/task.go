@@ -41,6 +41,7 @@ const (
 	settingsFile = "settings.json"
 	policyFile   = "policy.json"
 	serversFile  = "mcp.json"
+	schemaFile   = "schema.json"
 )
 
 // Policy is what the run's own tools may not touch: the memory directory

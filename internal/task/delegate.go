@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"reprise/internal/agent"
 )
 
 // MaxDepth is how deep delegations may stand in one another: a command's agent has
@@ -117,6 +119,29 @@ type ReturnAbout struct {
 	Agent    string   `json:"agent_type"`
 	Depth    int      `json:"delegation_depth"`
 	Path     []string `json:"delegation_path"`
+}
+
+// returnSchema is the form of a Return for clients that can hold their model to one. It
+// stays within what the strictest of them takes: every field is required, no further one
+// is allowed, and lengths are not said. What it cannot say is checked all the same.
+func returnSchema() json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{` +
+		`"status":{"type":"string","enum":["completed","partial","blocked","failed"]},"summary":{"type":"string"},` +
+		`"artifacts":{"type":"array","items":{"type":"string"}},` +
+		`"metadata":{"type":"object","properties":{"session_id":{"type":"string"},"agent_type":{"type":"string"},"delegation_depth":{"type":"integer"},"delegation_path":{"type":"array","items":{"type":"string"}}},` +
+		`"required":["session_id","agent_type","delegation_depth","delegation_path"],"additionalProperties":false},` +
+		`"errors":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"message":{"type":"string"}},"required":["type","message"],"additionalProperties":false}},` +
+		`"next_steps":{"type":"string"}},` +
+		`"required":["status","summary","artifacts","metadata","errors","next_steps"],"additionalProperties":false}`)
+}
+
+// LastWords is what an agent said at its end: the answer by the schema where its client
+// gave one, else its text.
+func LastWords(r *agent.Result) string {
+	if len(r.Structured) > 0 {
+		return string(r.Structured)
+	}
+	return r.Text
 }
 
 // ReturnErr is one thing that went wrong.

@@ -34,7 +34,7 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 	if rec.Result == nil {
 		return Return{Status: "partial"}, "the agent said nothing at its end", DelegationHang
 	}
-	ret, err := ParseReturn(rec.Result.Text, s.d, s.roots()...)
+	ret, err := ParseReturn(LastWords(rec.Result), s.d, s.roots()...)
 	if err == nil {
 		return ret, "", ""
 	}
@@ -43,7 +43,7 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 	req.IdempotencyKey += "-again"
 	req.Timeout = Timeouts("")
 	req.Work.Resume, req.Work.Home = rec.SessionID, rec.Command.Home
-	req.Task = fmt.Sprintf("Your last message cannot be used: %v.\n\nIt was:\n\n%s\n\nSay the same again in the right form.\n", err, sign.Clip(rec.Result.Text, 4000)) + s.render("answer")
+	req.Task = fmt.Sprintf("Your last message cannot be used: %v.\n\nIt was:\n\n%s\n\nSay the same again in the right form.\n", err, sign.Clip(LastWords(rec.Result), 4000)) + s.render("answer")
 	var again run.Record
 	if serr == nil {
 		again, serr = s.f.Runs.Start(ctx, req)
@@ -51,13 +51,13 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 	if serr == nil {
 		if again = s.wait(ctx, again); again.Status == run.Completed && again.Result != nil {
 			var aerr error
-			if ret, aerr = ParseReturn(again.Result.Text, s.d, s.roots()...); aerr == nil {
+			if ret, aerr = ParseReturn(LastWords(again.Result), s.d, s.roots()...); aerr == nil {
 				return ret, "", ""
 			}
 			err = aerr
 		}
 	}
-	return Return{Status: "partial", Summary: sign.Clip(oneLine(rec.Result.Text), maxSummary)}, "the agent's answer is not in order: " + err.Error(), ValidationFailed
+	return Return{Status: "partial", Summary: sign.Clip(oneLine(LastWords(rec.Result)), maxSummary)}, "the agent's answer is not in order: " + err.Error(), ValidationFailed
 }
 
 // end brings the list up to how the step went, commits it, and notes what went wrong.

@@ -307,6 +307,7 @@ func (f *Flow) Could(ctx context.Context, w Want) error {
 // Equip gives a run that does a step what the route of its language wants it to have.
 func (f *Flow) Equip(req *run.Request, b Brief) {
 	r := RouteOf(f.Routes, b.Language)
+	req.Work.Schema = returnSchema()
 	req.Work.Vars = slices.Concat(req.Work.Vars, b.Vars(), r.Env)
 	servers := map[string]json.RawMessage{}
 	for _, name := range b.Servers {
