@@ -202,6 +202,9 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 	}
 	var out []GCItem
 	for _, a := range agents {
+		if err := r.follow(ctx, &a); err != nil {
+			return nil, err
+		}
 		if !a.Here {
 			continue
 		}

@@ -1,6 +1,7 @@
 package staterepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,6 +200,9 @@ func (r *Repo) keep(ctx context.Context, t *Tree, commit, kept string, refs map[
 	there := refs[tracking+t.Branch]
 	if there == "" {
 		return nil
+	}
+	if base, err := r.git.MergeBase(ctx, commit, there); err != nil || base != there {
+		return cmp.Or(err, fmt.Errorf("%w: another machine went on with %s; if it works here, `reprise state sync` brings that in, else see to it there", ErrBusy, t.Branch))
 	}
 	url, err := r.Remote(ctx)
 	if err != nil || url == "" {

@@ -57,6 +57,7 @@ const (
 	endedRefs    = "refs/reprise/ended/"        // on the remote: a branch as it was when its agent worked nowhere any more
 	endedThere   = "refs/reprise/there/ended/"  // the remote's, as they were last fetched
 	doneThere    = "refs/reprise/there/consolidated/"
+	formerRefs   = "refs/reprise/former/" // agents of other machines as a remote had them that is none any more
 )
 
 const (
@@ -287,6 +288,9 @@ func (r *Repo) SetRemote(ctx context.Context, url string) error {
 	case url == "":
 		_, err = r.git.Run(ctx, "config", "--remove-section", "remote."+remoteName)
 	default:
+		if err := r.forgetRemote(ctx); err != nil {
+			return fmt.Errorf("set remote: %w", err)
+		}
 		if _, err = r.git.Run(ctx, "config", "remote."+remoteName+".url", url); err == nil {
 			_, err = r.git.Run(ctx, "config", "remote."+remoteName+".fetch", "+"+heads+"*:"+tracking+"*")
 		}
@@ -295,6 +299,31 @@ func (r *Repo) SetRemote(ctx context.Context, url string) error {
 		return fmt.Errorf("set remote: %w", err)
 	}
 	return nil
+}
+
+// forgetRemote forgets what a remote had: another one has to be sent all of it. What is
+// of agents of other machines is kept under [formerRefs], since it may be nowhere else.
+// After a kill in the middle the next exchange brings it back.
+func (r *Repo) forgetRemote(ctx context.Context) error {
+	refs, err := r.git.Refs(ctx, heads, tracking, claimsThere, endedThere, doneThere, formerRefs)
+	if err != nil {
+		return err
+	}
+	var moves []git.RefMove
+	for ref, id := range refs {
+		branch, tracked := strings.CutPrefix(ref, tracking)
+		if strings.HasPrefix(ref, heads) || strings.HasPrefix(ref, formerRefs) {
+			continue
+		}
+		if former := formerRefs + branch + "/" + id[:12]; tracked && refs[heads+branch] == "" && refs[former] == "" {
+			moves = append(moves, git.RefMove{Ref: former, New: id})
+		}
+		moves = append(moves, git.RefMove{Ref: ref, Old: id})
+	}
+	if len(moves) == 0 {
+		return nil
+	}
+	return r.git.MoveRefs(ctx, "reprise: another remote", moves...)
 }
 
 // Remote is the address of the repository that state is exchanged with, "" for none.

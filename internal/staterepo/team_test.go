@@ -208,6 +208,77 @@ func TestEndTravels(t *testing.T) {
 	}
 }
 
+// A new remote is sent all that the old one had, and what only the old one had of others
+// stays here.
+func TestAnotherRemote(t *testing.T) {
+	t.Parallel()
+	m, o := emptyPair.pair(t)
+	m.agent("one")
+	two := o.agent("two")
+	m.sync()
+	o.add(two, mdfile.Entry{Type: mdfile.TypeLearning, Text: "Only the old remote has this", Time: at(1)})
+	o.sync()
+	m.sync()
+	url := filepath.Join(m.dir, "other.git")
+	m.gitIn(m.dir, "init", "-q", "--bare", url)
+	m.remote(url)
+	m.sync()
+	if refs := m.gitIn(url, "for-each-ref", "--format=%(refname)"); refs != "refs/heads/agent-one\nrefs/heads/global\n" {
+		t.Errorf("the new remote has %s", refs)
+	}
+	for _, dir := range []string{m.repo.Dir(), url} {
+		if a, b := m.gitIn(dir, "rev-parse", "global"), m.gitIn(m.repo.Dir(), "rev-parse", "global"); a != b {
+			t.Errorf("global is at %s, want %s", a, b)
+		}
+	}
+	if refs := m.gitIn(m.repo.Dir(), "for-each-ref", "--format=%(refname)", "refs/reprise/former"); !strings.HasPrefix(refs, "refs/reprise/former/agent-two/") {
+		t.Errorf("%q", refs)
+	}
+	o.remote(url)
+	o.sync()
+	m.sync()
+	list, err := m.repo.Log(t.Context(), "two")
+	if err != nil || len(list) != 1 {
+		t.Errorf("%v %v", list, err)
+	}
+}
+
+// What another machine wrote in an agent's name since it left this one is not taken from
+// the remote by whoever takes the agent away here.
+func TestTakenAwayTooLate(t *testing.T) {
+	t.Parallel()
+	m, o := emptyPair.pair(t)
+	ctx := t.Context()
+	one := m.agent("one")
+	m.sync()
+	if err := os.RemoveAll(filepath.Dir(filepath.Dir(one.Dir))); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.repo.Detach(ctx, "one", one.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.repo.Consolidate(ctx, "one"); err != nil {
+		t.Fatal(err)
+	}
+	o.sync()
+	two, err := o.repo.CreateAgent(ctx, "one", filepath.Join(o.dir, "again", ".reprise", "agent"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.add(two, mdfile.Entry{Type: mdfile.TypeLearning, Text: "Learnt elsewhere", Time: at(1)})
+	o.sync()
+	m.sync()
+	if _, err := m.repo.Archive(ctx, "one"); !errors.Is(err, staterepo.ErrBusy) {
+		t.Errorf("archive: %v", err)
+	}
+	if items, err := m.repo.GC(ctx, true); err != nil || len(items) > 0 {
+		t.Errorf("gc: %+v %v", items, err)
+	}
+	if text := m.gitIn(filepath.Join(m.dir, "remote.git"), "show", "agent-one:learnings.md"); !strings.Contains(text, "Learnt elsewhere") {
+		t.Errorf("the remote has %q", text)
+	}
+}
+
 // The table is no entry, and no merge doubles it.
 func TestLogTable(t *testing.T) {
 	t.Parallel()
