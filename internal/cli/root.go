@@ -110,7 +110,7 @@ func readsMemory(cmd *cobra.Command) bool {
 		cmd = cmd.Parent()
 	}
 	switch cmd.Name() {
-	case "memory", "recall", "context", "events", "index", "qa", "policy", "metrics", "mcp", "import":
+	case "memory", "recall", "context", "events", "index", "qa", "policy", "metrics", "mcp", "import", "web":
 		return true
 	}
 	return false

@@ -12,7 +12,9 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/durable"
+	"reprise/internal/learn/scopes"
 	"reprise/internal/proc"
+	"reprise/internal/recall"
 	"reprise/internal/web"
 )
 
@@ -90,6 +92,9 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	if d.Queue, err = a.Queue(proc.ID{}); err != nil {
 		return d, err
 	}
+	if d.Memory, err = a.webMemory(home); err != nil {
+		return d, err
+	}
 	if p := home.Project; p != nil {
 		d.Project, d.Root = p.Name, p.Root
 		d.LoopDir = filepath.Join(home.Paths.ProjectDir(p.Name), "loop")
@@ -101,6 +106,48 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 		d.Claim = func(ctx context.Context) error { return conflict(home.Paths.Claim(ctx, p, "", a.Now())) }
 	}
 	return d, nil
+}
+
+// webMemory is the memory for the dashboard. What of it is opened late in a command is
+// opened here, before requests come side by side.
+func (a *App) webMemory(home *config.Home) (*web.Remembering, error) {
+	files, err := a.Layers()
+	if err != nil {
+		return nil, err
+	}
+	known, err := a.Remembered()
+	if err != nil {
+		return nil, err
+	}
+	knowledge, err := a.Scopes()
+	if err != nil {
+		return nil, err
+	}
+	m := &web.Remembering{Files: files, Knowledge: knowledge, Ready: a.finishForgetting, Saved: func(ctx context.Context, c scopes.Change) {
+		a.saveGlobal(ctx, c.Project, c.Op+": "+c.Text)
+	}}
+	m.Recall = func(ctx context.Context, q recall.Question) (recall.Answer, error) {
+		reader, err := a.reader()
+		if err != nil {
+			return recall.Answer{}, err
+		}
+		reader.All, reader.Wide = q.All, q.Wide
+		q.Reader = reader
+		if _, err := known.Organizer.Run(ctx, 0); err != nil {
+			return recall.Answer{}, err
+		}
+		if q.Policy, err = known.Policy(ctx, q.Reader, q.AsOf); err != nil {
+			return recall.Answer{}, err
+		}
+		return known.Index.Recall(ctx, q)
+	}
+	for _, l := range files {
+		m.Dirs = append(m.Dirs, l.Store.Dir(), filepath.Join(l.Store.Dir(), "blocks"))
+		if l.Entries != nil {
+			m.Dirs = append(m.Dirs, l.Entries.Dir())
+		}
+	}
+	return m, nil
 }
 
 // openLink opens a link in the user's browser. The link does not stand on a command

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +59,8 @@ type Deps struct {
 	LoopDir string
 	// Tasks are the project's; nil outside any project.
 	Tasks TaskService
+	// Memory is what is remembered; nil where this program may not read it.
+	Memory *Remembering
 }
 
 // Options say where the dashboard listens.
@@ -79,6 +82,8 @@ type Server struct {
 	// streams is how many answers of events are open.
 	streams atomic.Int32
 	boards  boards
+	// thinking is held while memory is asked, or changed by its knowledge.
+	thinking sync.Mutex
 }
 
 // New makes a dashboard. It reads nothing yet.
@@ -116,6 +121,7 @@ func (s *Server) parts() []page {
 		{"runs", "Runs", true, (*Server).runRoutes},
 		{"work", "Loop & queue", d.Queue != nil, (*Server).workRoutes},
 		{"tasks", "Tasks", d.Tasks != nil, (*Server).taskRoutes},
+		{"memory", "Memory", d.Memory != nil, (*Server).memoryRoutes},
 	}
 }
 

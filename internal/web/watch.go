@@ -208,5 +208,12 @@ func (s *Server) sources() []source {
 	if d.Tasks != nil {
 		list = append(list, source{"tasks", taskLook(d.Tasks.Dir())})
 	}
+	if d.Memory != nil {
+		list = append(list, source{"memory", func(l *looker) {
+			for _, dir := range d.Memory.Dirs {
+				l.dir(dir, true)
+			}
+		}})
+	}
 	return list
 }

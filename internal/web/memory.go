@@ -1,0 +1,364 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"reprise/internal/learn/scopes"
+	"reprise/internal/mdfile"
+	"reprise/internal/memory"
+	"reprise/internal/recall"
+	"reprise/internal/term"
+)
+
+const (
+	// foundMost is how many results a search shows.
+	foundMost    = 20
+	foundTokens  = 4000
+	allLines     = 1 << 30
+	maxQuestion  = 2000
+	diffsContext = 3
+)
+
+// MemoryService is what the pages need of memory.Layers.
+type MemoryService interface {
+	Read(ctx context.Context, scope, name string, offset, limit int) (memory.Doc, bool, error)
+	List(ctx context.Context, scope string) ([]memory.BlockInfo, error)
+	// Create and Update change the global memory.
+	Create(ctx context.Context, b memory.CreateBlock) (memory.Written, error)
+	Update(ctx context.Context, b memory.UpdateBlock) (memory.Written, error)
+	Check(ctx context.Context) ([]memory.Report, error)
+}
+
+// Knowledge finds and changes what is remembered, wherever it stands; scopes.Scopes is
+// one.
+type Knowledge interface {
+	Why(ctx context.Context, id string) (scopes.Account, error)
+	Correct(ctx context.Context, id, part, text string) (scopes.Change, error)
+	Forget(ctx context.Context, id string, o scopes.Forgetting) (scopes.Change, error)
+	PromoteItem(ctx context.Context, id, to string) (scopes.Change, error)
+	Demote(ctx context.Context, id, reason string) (scopes.Change, error)
+}
+
+// Remembering is the memory as the pages use it. Recall and Knowledge are called one at
+// a time.
+type Remembering struct {
+	Files MemoryService
+	// Recall answers a question by the policy in force, with what its scores are made of.
+	Recall    func(ctx context.Context, q recall.Question) (recall.Answer, error)
+	Knowledge Knowledge
+	// Ready finishes what a forgetting that was killed has left, before anything is shown.
+	Ready func(ctx context.Context) error
+	// Saved is told of a change by Knowledge.
+	Saved func(ctx context.Context, c scopes.Change)
+	// Dirs are the directories whose files are watched.
+	Dirs []string
+}
+
+func (s *Server) memoryRoutes() {
+	s.mux.HandleFunc("GET /memory", s.remembered(s.memoryShow))
+	s.mux.HandleFunc("GET /memory/block/{scope}/{name}", s.remembered(s.blockShow))
+	s.mux.HandleFunc("GET /memory/edit/{name}", s.remembered(s.blockEdit))
+	s.mux.HandleFunc("POST /memory/edit/{name}", s.remembered(s.blockSave))
+	s.mux.HandleFunc("POST /memory/create", s.remembered(s.blockCreate))
+	s.mux.HandleFunc("GET /memory/item/{id}", s.remembered(s.itemWhy))
+	s.mux.HandleFunc("POST /memory/item/{id}/{op}", s.remembered(s.knowledgeChange))
+}
+
+// remembered finishes what is to be forgotten before a page shows anything.
+func (s *Server) remembered(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if ready := s.deps.Memory.Ready; ready != nil {
+			s.thinking.Lock()
+			err := ready(r.Context())
+			s.thinking.Unlock()
+			if err != nil {
+				s.fail(w, r, http.StatusInternalServerError, err)
+				return
+			}
+		}
+		next(w, r)
+	}
+}
+
+type signalRow struct {
+	Name  string
+	Value float64
+}
+
+type foundRow struct {
+	recall.Result
+	Signals []signalRow
+}
+
+type memoryPage struct {
+	Question string
+	AsOf     string
+	All      bool
+	Asked    bool
+	Found    []foundRow
+	Dropped  map[string]int
+	Policy   string
+	Tokens   int
+	Blocks   []memory.BlockInfo
+	Reports  []memory.Report
+	Trouble  []string
+}
+
+func (s *Server) memoryShow(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	p := memoryPage{Question: strings.TrimSpace(q.Get("q")), AsOf: strings.TrimSpace(q.Get("as-of")), All: q.Get("all") != ""}
+	if len(p.Question) > maxQuestion {
+		p.Question = strings.ToValidUTF8(p.Question[:maxQuestion], "")
+	}
+	if p.Question != "" {
+		s.ask(r.Context(), &p)
+	}
+	var err error
+	if p.Blocks, err = s.deps.Memory.Files.List(r.Context(), ""); err != nil && !errors.Is(err, memory.ErrNotFound) {
+		p.Trouble = append(p.Trouble, err.Error())
+	}
+	if p.Reports, err = s.deps.Memory.Files.Check(r.Context()); err != nil && !errors.Is(err, memory.ErrNotFound) {
+		p.Trouble = append(p.Trouble, err.Error())
+	}
+	s.show(w, r, "memory", s.view(r, "memory", "Memory", p))
+}
+
+// ask answers the page's question.
+func (s *Server) ask(ctx context.Context, p *memoryPage) {
+	question := recall.Question{Text: p.Question, Max: foundMost, MaxTokens: foundTokens, Explain: true}
+	question.All, question.Wide = p.All, p.All
+	if p.AsOf != "" {
+		day, err := time.Parse(time.DateOnly, p.AsOf)
+		if err != nil {
+			p.Trouble = append(p.Trouble, fmt.Sprintf("As of %.40q is no date: write 2026-09-01.", p.AsOf))
+			return
+		}
+		question.AsOf = day.Add(24*time.Hour - time.Nanosecond) // the end of that day
+	}
+	s.thinking.Lock()
+	answer, err := s.deps.Memory.Recall(ctx, question)
+	s.thinking.Unlock()
+	if err != nil {
+		p.Trouble = append(p.Trouble, err.Error())
+		return
+	}
+	p.Asked, p.Policy, p.Tokens, p.Dropped = true, answer.Policy, answer.Tokens, map[string]int{}
+	for _, why := range answer.Dropped {
+		p.Dropped[why]++
+	}
+	for _, res := range answer.Results {
+		row := foundRow{Result: res}
+		for _, name := range slices.Sorted(maps.Keys(res.Signals)) {
+			row.Signals = append(row.Signals, signalRow{name, res.Signals[name]})
+		}
+		p.Found = append(p.Found, row)
+	}
+}
+
+type blockPage struct {
+	Doc         memory.Doc
+	Front, Body string
+	Editable    bool
+	Why         string // why it is not
+}
+
+func (s *Server) blockShow(w http.ResponseWriter, r *http.Request) {
+	doc, _, err := s.deps.Memory.Files.Read(r.Context(), r.PathValue("scope"), r.PathValue("name"), 0, allLines)
+	if err != nil {
+		s.memoryFail(w, r, err)
+		return
+	}
+	p := blockPage{Doc: doc, Body: doc.Content}
+	if f, err := mdfile.Parse([]byte(doc.Content)); err == nil {
+		p.Front, p.Body = string(f.FrontMatter()), string(f.Body())
+	}
+	p.Editable, p.Why = editable(doc)
+	s.show(w, r, "block", s.view(r, "memory", doc.Name, p))
+}
+
+// editable says whether a file can be edited in a form without losing any of it: a
+// browser sends back what it shows, and what cannot be seen is not shown as it is.
+func editable(d memory.Doc) (bool, string) {
+	switch {
+	case d.Scope == memory.ScopeProject:
+		return false, "A project's own memory is edited in its files, and its entries by what agents and people learn."
+	case len(d.Damage) > 0 || d.Private > 0:
+		return false, "Parts of this file are not shown here: edit the file itself."
+	case term.SafeText(d.Content) != d.Content:
+		return false, "The file has characters that cannot be seen, or line ends of another system: edit the file itself, so that none is changed unseen."
+	case len(d.Content) > memory.MaxContent:
+		return false, "The file is too long for a form: edit the file itself."
+	}
+	return true, ""
+}
+
+type editPage struct {
+	Name, Hash, Text string
+	// Theirs is what the file holds now, where it changed since the form was made, and
+	// Diff what is different in Text.
+	Conflict bool
+	Theirs   string
+	Diff     []diffLine
+	Trouble  string
+}
+
+// diffLine is a line of a comparison: kind is "+", "-", "@" or " ".
+type diffLine struct{ Kind, Text string }
+
+func (s *Server) blockEdit(w http.ResponseWriter, r *http.Request) {
+	doc, _, err := s.deps.Memory.Files.Read(r.Context(), memory.ScopeGlobal, r.PathValue("name"), 0, allLines)
+	if err != nil {
+		s.memoryFail(w, r, err)
+		return
+	}
+	if ok, why := editable(doc); !ok {
+		s.fail(w, r, http.StatusConflict, errors.New(why))
+		return
+	}
+	s.show(w, r, "edit", s.view(r, "memory", "Edit "+doc.Name, editPage{Name: doc.Name, Hash: doc.Hash, Text: doc.Content}))
+}
+
+// blockSave writes an edit, by the checks of `memory update --if-hash`. What cannot be
+// written comes back with the form, so that nothing that was typed is lost.
+func (s *Server) blockSave(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	p := editPage{Name: name, Hash: r.PostForm.Get("hash"), Text: normal(r.PostForm.Get("text"))}
+	if p.Hash == "" {
+		s.fail(w, r, http.StatusBadRequest, errors.New("the form does not say which version of the file it is about: load the page anew"))
+		return
+	}
+	written, err := s.deps.Memory.Files.Update(r.Context(), memory.UpdateBlock{Name: name, Content: p.Text, IfHash: p.Hash})
+	var stale *memory.StaleError
+	switch {
+	case errors.As(err, &stale):
+		p.Conflict, p.Theirs, p.Hash = true, stale.Current.Content, stale.Have
+		p.Diff = diffOf(p.Theirs, p.Text)
+		s.showAs(w, r, http.StatusConflict, "edit", s.view(r, "memory", "Edit "+name, p))
+		return
+	case errors.Is(err, memory.ErrNotFound):
+		p.Trouble = err.Error() + "; what you wrote is still in the form"
+		s.showAs(w, r, http.StatusNotFound, "edit", s.view(r, "memory", "Edit "+name, p))
+		return
+	case err != nil:
+		p.Trouble = err.Error()
+		s.showAs(w, r, http.StatusUnprocessableEntity, "edit", s.view(r, "memory", "Edit "+name, p))
+		return
+	}
+	note := "saved"
+	if written.Unchanged {
+		note = "unchanged"
+	}
+	s.done(w, r, "/memory/block/"+memory.ScopeGlobal+"/"+url.PathEscape(written.Name), note)
+}
+
+// diffOf compares two texts line by line.
+func diffOf(old, text string) []diffLine {
+	var out []diffLine
+	diff, err := udiff.ToUnified("", "", old, udiff.Strings(old, text), diffsContext)
+	if err != nil {
+		return []diffLine{{"@", "the texts cannot be compared: " + err.Error()}}
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(diff, "\n"), "\n") {
+		if i < 2 || line == "" {
+			continue // names of files
+		}
+		out = append(out, diffLine{line[:1], line[1:]})
+	}
+	return out
+}
+
+func (s *Server) blockCreate(w http.ResponseWriter, r *http.Request) {
+	b := memory.CreateBlock{Name: strings.TrimSpace(r.PostForm.Get("name")), Content: normal(r.PostForm.Get("text")), Summary: strings.TrimSpace(r.PostForm.Get("summary"))}
+	written, err := s.deps.Memory.Files.Create(r.Context(), b)
+	if err != nil {
+		s.memoryFail(w, r, err)
+		return
+	}
+	s.done(w, r, "/memory/block/"+memory.ScopeGlobal+"/"+url.PathEscape(written.Name), "created")
+}
+
+func (s *Server) memoryFail(w http.ResponseWriter, r *http.Request, err error) {
+	status := http.StatusInternalServerError
+	switch {
+	case errors.Is(err, memory.ErrNotFound):
+		status = http.StatusNotFound
+	case errors.Is(err, memory.ErrStale), errors.Is(err, memory.ErrExists), errors.Is(err, memory.ErrDenied), errors.Is(err, memory.ErrRetired):
+		status = http.StatusConflict
+	case errors.Is(err, memory.ErrName), errors.Is(err, memory.ErrContent), errors.Is(err, memory.ErrFormat), errors.Is(err, memory.ErrTooLarge), errors.Is(err, memory.ErrOutside):
+		status = http.StatusBadRequest
+	}
+	s.fail(w, r, status, err)
+}
+
+type whyPage struct {
+	ID      string
+	Account scopes.Account
+	File    string // page of the file that it stands in
+}
+
+func (s *Server) itemWhy(w http.ResponseWriter, r *http.Request) {
+	s.thinking.Lock()
+	account, err := s.deps.Memory.Knowledge.Why(r.Context(), r.PathValue("id"))
+	s.thinking.Unlock()
+	if err != nil {
+		s.memoryFail(w, r, err)
+		return
+	}
+	s.show(w, r, "why", s.view(r, "memory", "Why it is remembered", whyPage{ID: r.PathValue("id"), Account: account}))
+}
+
+func (s *Server) knowledgeChange(w http.ResponseWriter, r *http.Request) {
+	ctx, k, id := r.Context(), s.deps.Memory.Knowledge, r.PathValue("id")
+	if err := s.deps.Claim(ctx); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	text := strings.TrimSpace(normal(r.PostForm.Get("text")))
+	s.thinking.Lock()
+	defer s.thinking.Unlock()
+	var c scopes.Change
+	var err error
+	note := ""
+	switch r.PathValue("op") {
+	case "correct":
+		if note = "corrected"; text == "" {
+			s.fail(w, r, http.StatusBadRequest, errors.New("write what holds instead"))
+			return
+		}
+		c, err = k.Correct(ctx, id, "", text)
+	case "promote":
+		note = "promoted"
+		c, err = k.PromoteItem(ctx, id, r.PostForm.Get("to"))
+	case "demote":
+		note = "demoted"
+		c, err = k.Demote(ctx, id, text)
+	case "forget":
+		note = "forgotten"
+		c, err = k.Forget(ctx, id, scopes.Forgetting{Reason: text})
+	default:
+		s.fail(w, r, http.StatusNotFound, errors.New("there is no such change of what is remembered"))
+		return
+	}
+	if err != nil {
+		s.memoryFail(w, r, err)
+		return
+	}
+	if s.deps.Memory.Saved != nil {
+		s.deps.Memory.Saved(ctx, c)
+	}
+	to := "/memory"
+	if note != "forgotten" && c.ID != "" {
+		to = "/memory/item/" + url.PathEscape(c.ID)
+	}
+	s.done(w, r, to, note)
+}

@@ -1,0 +1,240 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/learn"
+	"reprise/internal/learn/scopes"
+	"reprise/internal/memory"
+	"reprise/internal/recall"
+)
+
+// knowing answers as the scopes do, and keeps what was asked of it.
+type knowing struct{ asked []string }
+
+func (k *knowing) Why(_ context.Context, id string) (scopes.Account, error) {
+	if id != "e-1" {
+		return scopes.Account{}, fmt.Errorf("%s: %w", id, memory.ErrNotFound)
+	}
+	return scopes.Account{Status: "active", Reasons: learn.Reasons{Doc: recall.Doc{ID: "e-1", Title: hostile, Text: hostile, Source: hostile, Project: "shop"},
+		Signals: []learn.Signal{{Name: "recency", Value: 0.5, Weight: 0.25, Because: hostile}}}}, nil
+}
+
+func (k *knowing) Correct(_ context.Context, id, part, text string) (scopes.Change, error) {
+	k.asked = append(k.asked, "correct "+id+" "+part+text)
+	return scopes.Change{ID: "e-1"}, nil
+}
+
+func (k *knowing) Forget(_ context.Context, id string, o scopes.Forgetting) (scopes.Change, error) {
+	k.asked = append(k.asked, "forget "+id+" "+o.Reason)
+	return scopes.Change{ID: id}, nil
+}
+
+func (k *knowing) PromoteItem(_ context.Context, id, to string) (scopes.Change, error) {
+	k.asked = append(k.asked, "promote "+id+" "+to)
+	return scopes.Change{ID: id}, nil
+}
+
+func (k *knowing) Demote(_ context.Context, id, reason string) (scopes.Change, error) {
+	k.asked = append(k.asked, "demote "+id)
+	return scopes.Change{}, fmt.Errorf("%s: %w", id, memory.ErrNotFound)
+}
+
+// remembering is a house with a memory in which there is one block.
+func remembering(t *testing.T) (*house, *knowing, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "memory")
+	store := memory.New(memory.Options{Dir: dir, Now: testNow, Git: memory.GitOptions{Off: true}})
+	if _, err := store.Create(context.Background(), memory.CreateBlock{Name: "reference-deploy", Content: "# Deploy\n\nThe port is **5432**.\n", Summary: "How to deploy"}); err != nil {
+		t.Fatal(err)
+	}
+	k := &knowing{}
+	asked := []recall.Question{}
+	h := open(t, func(d *Deps) {
+		d.Memory = &Remembering{Files: memory.Layers{{Store: store}}, Knowledge: k, Dirs: []string{dir, filepath.Join(dir, "blocks")},
+			Recall: func(_ context.Context, q recall.Question) (recall.Answer, error) {
+				asked = append(asked, q)
+				if !q.AsOf.IsZero() && q.AsOf.Before(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
+					return recall.Answer{}, nil
+				}
+				return recall.Answer{Results: []recall.Result{{Doc: recall.Doc{ID: "e-1", Title: hostile, Class: "learning"}, Snippet: hostile, Score: 0.75, Signals: map[string]float64{"words": 0.5}}},
+					Dropped: map[string]string{"x": "threshold"}, Policy: "default"}, nil
+			}}
+	})
+	return h, k, filepath.Join(dir, "blocks", "reference-deploy.md")
+}
+
+var (
+	hashValue = regexp.MustCompile(`name="hash" value="([^"]+)"`)
+	textValue = regexp.MustCompile(`(?s)<textarea id="text"[^>]*>\n(.*?)</textarea>`)
+)
+
+// form is the hash and the text that an edit form holds.
+func form(t *testing.T, body string) (hash, text string) {
+	t.Helper()
+	h, x := hashValue.FindStringSubmatch(body), textValue.FindStringSubmatch(body)
+	if h == nil || x == nil {
+		t.Fatalf("there is no form in\n%s", body)
+	}
+	return html.UnescapeString(h[1]), html.UnescapeString(x[1])
+}
+
+func TestMemoryIsEdited(t *testing.T) {
+	h, _, file := remembering(t)
+	if body := h.page("/memory"); !strings.Contains(body, "How to deploy") {
+		t.Error("the block is not listed")
+	}
+	if body := h.page("/memory/block/global/reference-deploy.md"); !strings.Contains(body, "<strong>5432</strong>") || !strings.Contains(body, "created:") {
+		t.Error("the block is not rendered with its front matter")
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, text := form(t, h.page("/memory/edit/reference-deploy.md"))
+	if text != string(before) {
+		t.Errorf("the form holds %q, the file %q", text, before)
+	}
+	// Saved as it came, as a browser sends it, the file stays as it was.
+	code, to := h.send("/memory/edit/reference-deploy.md", url.Values{"hash": {hash}, "text": {strings.ReplaceAll(text, "\n", "\r\n")}})
+	if after, _ := os.ReadFile(file); code != http.StatusSeeOther || !strings.Contains(to, "done=unchanged") || string(after) != string(before) {
+		t.Errorf("saving what came: %d %s, the file is %q", code, to, after)
+	}
+	code, to = h.send("/memory/edit/reference-deploy.md", url.Values{"hash": {hash}, "text": {strings.Replace(text, "5432", "6543", 1)}})
+	if after, _ := os.ReadFile(file); code != http.StatusSeeOther || !strings.Contains(to, "done=saved") || !strings.Contains(string(after), "6543") {
+		t.Errorf("saving a change: %d %s, the file is %q", code, to, after)
+	}
+}
+
+// The file changes while somebody writes: both texts are shown, neither is lost, and
+// what was merged can be saved.
+func TestConflictLosesNothing(t *testing.T) {
+	h, _, file := remembering(t)
+	hash, text := form(t, h.page("/memory/edit/reference-deploy.md"))
+	theirs := strings.Replace(text, "5432", "7777", 1) + "\nBy hand: <script>alert(1)</script>\n"
+	if err := os.WriteFile(file, []byte(theirs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mine := strings.Replace(text, "5432", "6543", 1) + "\nMine.\n"
+	code, body := h.send("/memory/edit/reference-deploy.md", url.Values{"hash": {hash}, "text": {mine}})
+	if code != http.StatusConflict {
+		t.Fatalf("saving over a change: %d, want 409", code)
+	}
+	if now, _ := os.ReadFile(file); string(now) != theirs {
+		t.Fatalf("the file that somebody else wrote is %q now", now)
+	}
+	checkHarmless(t, "conflict", body)
+	fresh, kept := form(t, body)
+	if kept != mine {
+		t.Errorf("the form holds %q, what was typed is %q", kept, mine)
+	}
+	if fresh == hash || !strings.Contains(body, "By hand: &lt;script&gt;") || !strings.Contains(body, "<del>-The port is **7777**.</del>") || !strings.Contains(body, "<ins>+Mine.</ins>") {
+		t.Error("the page does not show both, compared")
+	}
+	// It changes once more: refused again.
+	if err := os.WriteFile(file, []byte(theirs+"\nMore.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, body = h.send("/memory/edit/reference-deploy.md", url.Values{"hash": {fresh}, "text": {mine}})
+	if code != http.StatusConflict {
+		t.Fatalf("saving over a second change: %d, want 409", code)
+	}
+	fresh, _ = form(t, body)
+	code, _ = h.send("/memory/edit/reference-deploy.md", url.Values{"hash": {fresh}, "text": {mine + "More.\n"}})
+	if now, _ := os.ReadFile(file); code != http.StatusSeeOther || !strings.Contains(string(now), "Mine.") || !strings.Contains(string(now), "More.") {
+		t.Errorf("saving what was merged: %d, the file is %q", code, now)
+	}
+}
+
+func TestEditIsChecked(t *testing.T) {
+	h, _, file := remembering(t)
+	hash, text := form(t, h.page("/memory/edit/reference-deploy.md"))
+	before, _ := os.ReadFile(file)
+	for name, row := range map[string]struct {
+		form url.Values
+		want int
+	}{
+		"no version":       {url.Values{"text": {text}}, http.StatusBadRequest},
+		"no text":          {url.Values{"hash": {hash}, "text": {""}}, http.StatusUnprocessableEntity},
+		"bad front matter": {url.Values{"hash": {hash}, "text": {"---\ntags: [a\n---\nkept words\n"}}, http.StatusUnprocessableEntity},
+		"too long":         {url.Values{"hash": {hash}, "text": {strings.Repeat("x", memory.MaxContent+1)}}, http.StatusUnprocessableEntity},
+	} {
+		code, body := h.send("/memory/edit/reference-deploy.md", row.form)
+		if after, _ := os.ReadFile(file); code != row.want || string(after) != string(before) {
+			t.Errorf("%s: %d, want %d; the file is %.80q", name, code, row.want, after)
+		}
+		if name == "bad front matter" && !strings.Contains(body, "kept words") {
+			t.Error("what was refused is not in the form any more")
+		}
+	}
+	// What a form would change unseen is not offered to be edited.
+	for name, text := range map[string]string{"an invisible character": "# A\n\nab\u200bc\n", "other line ends": "# A\r\n\r\nb\r\n", "bytes that are no text": "# A\n\n\xff\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := h.get("/memory/edit/reference-deploy.md"); code != http.StatusConflict {
+			t.Errorf("a file with %s: %d, want 409", name, code)
+		}
+		if body := h.page("/memory/block/global/reference-deploy.md"); strings.Contains(body, ">Edit</a>") {
+			t.Errorf("a file with %s is offered to be edited", name)
+		}
+	}
+	for _, path := range []string{"/memory/block/global/none", "/memory/edit/none", "/memory/block/global/..%2f..%2fetc", "/memory/item/none"} {
+		if code, _ := h.get(path); code == http.StatusOK || code >= 500 {
+			t.Errorf("GET %s: %d", path, code)
+		}
+	}
+	code, _ := h.send("/memory/create", url.Values{"name": {"reference-new"}, "text": {"# New\r\n"}})
+	if data, err := os.ReadFile(filepath.Join(filepath.Dir(file), "reference-new.md")); code != http.StatusSeeOther || err != nil || !strings.Contains(string(data), "# New\n") {
+		t.Errorf("making a block: %d %q %v", code, data, err)
+	}
+	if code, _ := h.send("/memory/create", url.Values{"name": {"../x"}, "text": {"y"}}); code != http.StatusBadRequest {
+		t.Errorf("a block with a name that leads out: %d, want 400", code)
+	}
+}
+
+func TestMemoryIsAsked(t *testing.T) {
+	h, k, _ := remembering(t)
+	body := h.page("/memory?q=" + url.QueryEscape("which port "+hostile))
+	for _, want := range []string{"0.75", "0.500", "by policy default", "1 by threshold", "/memory/item/e-1"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the answer does not show %q", want)
+		}
+	}
+	checkHarmless(t, "an answer", body)
+	if body := h.page("/memory?q=x&as-of=2025-05-05"); !strings.Contains(body, "Nothing that is remembered fits as of 2025-05-05") {
+		t.Error("what was known at a day is not asked for")
+	}
+	if body := h.page("/memory?q=x&as-of=yesterday"); !strings.Contains(body, "is no date") {
+		t.Error("a day that is none is not refused")
+	}
+	why := h.page("/memory/item/e-1")
+	checkHarmless(t, "why", why)
+	if !strings.Contains(why, "recency") {
+		t.Error("the page does not say what the importance is made of")
+	}
+	for path, want := range map[string]int{"correct": http.StatusSeeOther, "forget": http.StatusSeeOther, "promote": http.StatusSeeOther, "demote": http.StatusNotFound, "x": http.StatusNotFound} {
+		if code, body := h.send("/memory/item/e-1/"+path, url.Values{"text": {"words"}, "to": {"global"}}); code != want {
+			t.Errorf("%s: %d, want %d: %s", path, code, want, body)
+		}
+	}
+	got := strings.Join(k.asked, ", ")
+	for _, want := range []string{"correct e-1 words", "forget e-1 words", "promote e-1 global", "demote e-1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("of the memory was asked %q, which lacks %q", got, want)
+		}
+	}
+	if code, _ := h.send("/memory/item/e-1/correct", url.Values{}); code != http.StatusBadRequest {
+		t.Errorf("a correction without words: %d, want 400", code)
+	}
+}
