@@ -217,7 +217,7 @@ func (d *Dir) Rename(old, new string) error {
 	if err != nil {
 		return fmt.Errorf("rename: %w", err)
 	}
-	return d.o.renameSync(o, n)
+	return d.o.renameSync(o, n, true)
 }
 
 // Create is [Create] within the directory.

@@ -268,9 +268,14 @@ func (o ops) removeAllSync(name string) error {
 }
 
 // Rename is the package's [Rename] on this disk.
-func (k Disk) Rename(old, new string) error { return k.ops().renameSync(old, new) }
+func (k Disk) Rename(old, new string) error { return k.ops().renameSync(old, new, true) }
 
-func (o ops) renameSync(old, new string) error {
+// RenameInto is [Disk.Rename] that waits for the directory of the new name only. Where
+// the file system has a journal that is all of the change. On one without, a power cut
+// may leave both names: the caller has to tell which of them counts.
+func (k Disk) RenameInto(old, new string) error { return k.ops().renameSync(old, new, false) }
+
+func (o ops) renameSync(old, new string, both bool) error {
 	if _, err := o.regular(new); err != nil {
 		if fi, oerr := o.lstat(old); oerr != nil {
 			return fmt.Errorf("rename: %w", oerr)
@@ -283,7 +288,7 @@ func (o ops) renameSync(old, new string) error {
 	}
 	// The new name first: between the two a power cut may leave both names, never none.
 	dirs := []string{filepath.Dir(new)}
-	if d := filepath.Dir(old); d != dirs[0] {
+	if d := filepath.Dir(old); both && d != dirs[0] {
 		dirs = append(dirs, d)
 	}
 	for _, d := range dirs {

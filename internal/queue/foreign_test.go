@@ -197,6 +197,48 @@ func TestCopiedByHand(t *testing.T) {
 	}
 }
 
+// Where a power cut left the name that a claim had taken away, the claim counts: the item
+// is not given to another, and when the claim has ended it goes on as it should.
+func TestReadyNameOfWhatIsClaimed(t *testing.T) {
+	dir := t.TempDir()
+	ctx := t.Context()
+	q := files(unsynced(), dir, at(0))
+	if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "a"}, queue.Item{ID: "b", Title: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	path := one(t, filepath.Join(dir, "queue", "ready"), "~a.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := q.Claim(ctx, queue.ClaimOptions{ID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, string(data))
+	after := files(unsynced(), dir, at(0))
+	if got, err := after.Claim(ctx, queue.ClaimOptions{}); err != nil || got.Item.ID != "b" {
+		t.Fatalf("%+v %v", got.Item.ID, err)
+	}
+	if got, err := after.Claim(ctx, queue.ClaimOptions{}); !errors.Is(err, queue.ErrEmpty) {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if it, err := after.Get(ctx, "a"); err != nil || it.State != queue.Claimed || it.Fence != c.Fence {
+		t.Fatalf("%+v %v", it, err)
+	}
+	rep, err := after.Check(ctx, true)
+	if err != nil || len(rep.Problems) != 1 || rep.Problems[0].Where != path {
+		t.Fatalf("%+v %v", rep, err)
+	}
+	if _, err := after.Release(ctx, c.Token, ""); err != nil {
+		t.Fatal(err)
+	}
+	again, err := files(unsynced(), dir, at(0)).Claim(ctx, queue.ClaimOptions{ID: "a"})
+	if err != nil || again.Fence != c.Fence+1 {
+		t.Fatalf("%+v %v", again, err)
+	}
+}
+
 // Items that a hand made wait for each other are named.
 func TestCycleByHand(t *testing.T) {
 	dir := t.TempDir()

@@ -25,6 +25,7 @@ type index struct {
 	due      []place       // in order
 	later    []place       // that had to wait when they were listed, the soonest first
 	labels   map[string]*Item
+	looked   bool              // for ready names of what is claimed, once in a process
 	damaged  map[string]string // name → why it is passed over
 	spread   int               // how many names behind the first are as good, because others try for that
 }
@@ -98,7 +99,12 @@ func (q *Files) refresh(now time.Time, empty bool) error {
 		return err
 	}
 	was := x.damaged
-	*x = index{known: true, arrivals: count, dirTime: dirTime, listed: now, labels: x.labels, damaged: map[string]string{}, spread: x.spread}
+	if !x.looked {
+		if was, err = q.twice(list); err != nil {
+			return err
+		}
+	}
+	*x = index{known: true, arrivals: count, dirTime: dirTime, listed: now, labels: x.labels, looked: true, damaged: map[string]string{}, spread: x.spread}
 	defer func() { x.took = q.since(began) }()
 	for _, p := range list {
 		if why, ok := was[p.name()]; ok {
@@ -112,6 +118,29 @@ func (q *Files) refresh(now time.Time, empty bool) error {
 	}
 	slices.SortFunc(x.later, func(a, b place) int { return int(min(max(a.notBefor-b.notBefor, -1), 1)) })
 	return nil
+}
+
+// twice names the ready places of items that are claimed under a higher number. A claim
+// waits for the disk in claimed/ only, and after a power cut on a file system without a
+// journal the name that it had before may be there, too. Such names are passed over: the
+// claim, or what became of it, counts. Names do not come again, so one look is enough for
+// a process.
+func (q *Files) twice(ready []place) (map[string]string, error) {
+	claimed, _, err := q.places(Claimed)
+	if err != nil || len(claimed) == 0 {
+		return nil, err
+	}
+	number := make(map[string]uint64, len(claimed))
+	for _, p := range claimed {
+		number[p.id] = max(number[p.id], p.fence)
+	}
+	out := map[string]string{}
+	for _, p := range ready {
+		if n := number[p.id]; n > p.fence {
+			out[p.name()] = fmt.Sprintf("the item is claimed under number %d", n)
+		}
+	}
+	return out, nil
 }
 
 // since is how long something took, as far as a clock that may be set tells.

@@ -76,6 +76,7 @@ func TestProcessesTogether(t *testing.T) {
 	}
 	type word struct{ what, id string }
 	words := make(chan word)
+	var begin []io.Writer // they begin together, or some would find nothing left
 	for w := range workers {
 		name := fmt.Sprint("w", w)
 		if w < victims {
@@ -93,11 +94,12 @@ func TestProcessesTogether(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		begin = append(begin, in)
 		go func() {
 			defer in.Close()
 			s := bufio.NewScanner(out)
 			for s.Scan() {
-				if what, id, ok := strings.Cut(s.Text(), " "); ok && (what == "done" || what == "hold") {
+				if what, id, ok := strings.Cut(s.Text(), " "); ok && (what == "ready" || what == "done" || what == "hold") {
 					words <- word{what, id}
 					if what == "hold" { // it waits to be killed with a claim in hand
 						_ = cmd.Process.Kill()
@@ -110,9 +112,17 @@ func TestProcessesTogether(t *testing.T) {
 	}
 	done := map[string]int{}
 	held := map[string]int{} // times: what one victim had may have gone to another
-	kills := 0
+	kills, ready := 0, 0
 	for ended := 0; ended < workers; {
 		switch w := <-words; w.what {
+		case "ready":
+			if ready++; ready == workers {
+				for _, in := range begin {
+					if _, err := in.Write([]byte{1}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
 		case "done":
 			done[w.id]++
 		case "hold":
@@ -146,6 +156,10 @@ func TestProcessesTogether(t *testing.T) {
 func workOff(t *testing.T, dir, name string) {
 	q := worker(t, dir, unsynced())
 	ctx := t.Context()
+	fmt.Println("ready", name)
+	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	for n := 0; ; n++ {
 		c, err := q.Claim(ctx, queue.ClaimOptions{Worker: name, Bound: true})
 		if errors.Is(err, queue.ErrEmpty) {
