@@ -190,11 +190,11 @@ func (r *Repo) fsckEntries(ctx context.Context, _ bool) (out []Problem, err erro
 		there[e.ID] = true
 	}
 	for _, t := range r.known() {
-		gone, err := t.tombstones()
+		list, err := t.withTombstones()
 		if err != nil {
 			return out, err
 		}
-		for id := range gone {
+		for id := range mdfile.Retired(list) {
 			there[id] = true
 		}
 	}

@@ -3,7 +3,9 @@ package staterepo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,17 +54,40 @@ func (r *Repo) Unpromoted(ctx context.Context, agent string) ([]LogEntry, error)
 type promoted struct{ there, gone map[string]bool }
 
 func (r *Repo) promoted() (promoted, error) {
-	p := promoted{there: map[string]bool{}}
-	shared, err := r.Global().entriesOnDisk()
-	if err != nil {
-		return p, err
+	all, err := r.Global().withTombstones()
+	return promotedIn(all), err
+}
+
+// withTombstones are the entries of a checkout with the tombstones among them, none
+// where there is no checkout yet.
+func (t *Tree) withTombstones() ([]mdfile.Entry, error) {
+	var all []mdfile.Entry
+	for _, name := range entryFiles() {
+		text, err := t.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, mdfile.ParseEntries([]byte(text)).Entries...)
 	}
-	for _, e := range shared {
-		p.there[e.ID] = true
-		p.there[strings.TrimPrefix(e.Source, "entry:")] = true
+	return all, nil
+}
+
+func promotedIn(shared []mdfile.Entry) promoted {
+	p := promoted{there: make(map[string]bool, len(shared)), gone: mdfile.Retired(shared)}
+	for i := range shared {
+		e := &shared[i]
+		from, made := strings.CutPrefix(e.Source, "entry:")
+		switch {
+		case e.Type != mdfile.TypeTombstone:
+			p.there[e.ID], p.there[from] = true, true
+		case made: // what was promoted and then forgotten is not left to be promoted
+			p.gone[from] = true
+		}
 	}
-	p.gone, err = r.Global().tombstones()
-	return p, err
+	return p
 }
 
 // has says that nothing would be lost with an agent's entry: it is not one that is to
@@ -151,18 +176,6 @@ func (r *Repo) collectHere(ctx context.Context, t *Tree, item GCItem, refs map[s
 func (t *Tree) works() bool {
 	at := t.where()
 	return at != "" && fileExists(filepath.Join(at, ".git"))
-}
-
-func (t *Tree) tombstones() (map[string]bool, error) {
-	var all []mdfile.Entry
-	for _, name := range entryFiles() {
-		text, err := t.Read(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, mdfile.ParseEntries([]byte(text)).Entries...)
-	}
-	return mdfile.Retired(all), nil
 }
 
 // GCItem is a branch that gc looked at.
