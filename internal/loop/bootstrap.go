@@ -72,7 +72,7 @@ func values(f facts) map[string]string {
 		"WORKSPACE": f.place.Dir, "BRANCH": cmp.Or(f.place.Branch, "none"), "BASE": cmp.Or(f.place.Base, "none"),
 		"INTERRUPT_FILE": filepath.Join(f.asks, askFile), "ERROR_FILE": filepath.Join(f.asks, errorFile),
 		"PROGRESS_FILE": filepath.Join(f.asks, progressFile),
-		"PREVIOUS":      cmp.Or(f.previous, "Nobody has worked on this item before."),
+		"PREVIOUS":      strings.TrimSpace(cmp.Or(f.previous, "Nobody has worked on this item before.") + "\n\n" + buildsOn(f.item, f.place)),
 		"ANSWER":        f.answer, "GATES": cmp.Or(f.gates, "The project's own checks, where it has any."),
 		"MINUTES": strconv.Itoa(f.minutes), "TURNS": strconv.Itoa(f.turns), "REPRISE": cmp.Or(f.program, "reprise"), "BUDGET_USD": strconv.FormatFloat(f.usd, 'f', 2, 64),
 	}

@@ -71,12 +71,15 @@ type Runs interface {
 
 // Place is where an item is worked on.
 type Place struct {
-	Name   string            `json:"name"`
-	Dir    string            `json:"dir"`  // where the agent begins
-	Top    string            `json:"top"`  // of the working tree
-	Base   string            `json:"base"` // the commit that the work began at, "" outside git
-	Branch string            `json:"branch,omitempty"`
-	Vars   map[string]string `json:"-"` // of the environment of who works there
+	Name   string `json:"name"`
+	Dir    string `json:"dir"`  // where the agent begins
+	Top    string `json:"top"`  // of the working tree
+	Base   string `json:"base"` // the commit that the work began at, "" outside git
+	Branch string `json:"branch,omitempty"`
+	// Unmerged are branches that the item builds on and that are not in its place, because
+	// they conflict with the rest.
+	Unmerged []string          `json:"unmerged,omitempty"`
+	Vars     map[string]string `json:"-"` // of the environment of who works there
 }
 
 // Work is what has become of a place.

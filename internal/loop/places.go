@@ -81,8 +81,12 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	if err != nil {
 		return Place{}, err
 	}
+	base, left, err := t.begin(ctx, item)
+	if err != nil {
+		return Place{}, fmt.Errorf("find where the work on %s begins: %w", item.ID, err)
+	}
 	made, err := t.Workspaces.Prepare(ctx, workspace.CreateOptions{
-		Name: placeName(item.ID), From: t.Root, Base: t.Base, Attach: true, Carry: t.Carry, Unread: true,
+		Name: placeName(item.ID), From: t.Root, Base: base, Attach: true, Carry: t.Carry, Unread: true,
 	}, workspace.Holder{Process: self, What: "loop"})
 	if err != nil {
 		return Place{}, err
@@ -94,7 +98,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	t.leases[made.Name] = made.Lease
 	t.mu.Unlock()
 	w := made.Workspace
-	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Vars: map[string]string{}}
+	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Vars: map[string]string{}}
 	for _, v := range w.Vars() {
 		p.Vars[v[0]] = v[1]
 	}

@@ -1,0 +1,121 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"reprise/internal/git"
+	"reprise/internal/queue"
+)
+
+// begin is the commit that a new worktree of an item begins at, "" for what is checked
+// out: with what the items made that it depends on, where that is on branches of their
+// own. left are those of these branches that do not go together with the others: who works
+// on the item has to merge them.
+func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, left []string, err error) {
+	if len(item.DependsOn) == 0 && t.Base == "" {
+		return "", nil, nil
+	}
+	g := git.New(t.Root, t.Git)
+	tips, err := t.tips(ctx, g, append([]string{item.ID}, item.DependsOn...))
+	if err != nil {
+		return "", nil, err
+	}
+	if own := tips[item.ID]; own.local {
+		return "", nil, nil // of an earlier try, which is gone on with
+	}
+	now, err := g.Resolve(ctx, cmp.Or(t.Base, "HEAD"))
+	if err != nil || now == "" {
+		return t.Base, nil, err // whoever makes the worktree says what is wrong with it
+	}
+	first := true
+	for _, id := range item.DependsOn {
+		tip, ok := tips[id]
+		if !ok {
+			continue // it made nothing, or its branch went when it had been merged
+		}
+		next, err := t.joined(ctx, g, now, tip.commit, fmt.Sprintf("Bring %s together for %s", tip.name, item.ID))
+		switch {
+		case err != nil:
+			return "", nil, err
+		case next != "":
+			now = next
+		case first:
+			now = tip.commit // what it builds on counts for more than what came meanwhile
+		default:
+			left = append(left, tip.name)
+		}
+		first = false
+	}
+	return now, left, nil
+}
+
+// tip is where the branch of an item is.
+type tip struct {
+	commit, name string
+	local        bool
+}
+
+// tips are those of items that have a branch, here or at a remote.
+func (t *Worktrees) tips(ctx context.Context, g *git.Git, ids []string) (map[string]tip, error) {
+	args := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
+	for _, id := range ids {
+		args = append(args, "refs/heads/"+placeName(id), "refs/remotes/*/"+placeName(id))
+	}
+	out, err := g.Run(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	tips := map[string]tip{}
+	for line := range strings.Lines(string(out)) {
+		commit, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, local := strings.CutPrefix(ref, "refs/heads/")
+		name = strings.TrimPrefix(name, "refs/remotes/")
+		for _, id := range ids {
+			if branch := placeName(id); name != branch && (local || !strings.HasSuffix(name, "/"+branch)) {
+				continue
+			}
+			if have, ok := tips[id]; !ok || local && !have.local {
+				tips[id] = tip{commit, name, local}
+			}
+		}
+	}
+	return tips, nil
+}
+
+// joined is a commit with the history of both, "" where they conflict. Nothing is checked
+// out for that.
+func (t *Worktrees) joined(ctx context.Context, g *git.Git, a, b, message string) (string, error) {
+	base, err := g.MergeBase(ctx, a, b)
+	switch {
+	case err != nil:
+		return "", err
+	case base == b:
+		return a, nil
+	case base == a:
+		return b, nil
+	}
+	tree, conflicts, err := g.MergeTree(ctx, a, b)
+	if err != nil || len(conflicts) > 0 {
+		return "", err
+	}
+	return g.CommitTree(ctx, t.who(ctx), tree, message, a, b)
+}
+
+// buildsOn is what a session is told of the items that its own builds on.
+func buildsOn(item queue.Item, p Place) string {
+	if len(item.DependsOn) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "This item builds on %s, which are done.", strings.Join(item.DependsOn, ", "))
+	if p.Branch != "" {
+		b.WriteString(" What they made is in your place.")
+	}
+	if len(p.Unmerged) > 0 {
+		fmt.Fprintf(&b, " But for %s: that conflicts with the rest. Merge it first, and settle the conflicts in the sense of both.", strings.Join(p.Unmerged, ", "))
+	}
+	return b.String()
+}
