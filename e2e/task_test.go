@@ -60,7 +60,7 @@ func stepRules(uses int) []fakemodel.Rule {
 // withTask is a project with a script that is wrong and a task to mend it.
 func withTask(t *testing.T, client string, rules ...fakemodel.Rule) (*home, *fakemodel.Server) {
 	t.Helper()
-	h, m := looped(t, client, settings{"sub_agent": map[string]any{"agent": client}, "guard": map[string]any{"mcp": "allow"}}, rules...)
+	h, m := looped(t, client, settings{"sub_agent": map[string]any{"agent": client}, "guard": map[string]any{"mcp": "allow", "allow": []string{"reprise task ..."}}}, rules...)
 	h.write(filepath.Join(h.work, "add.sh"), "expr \"$1\" - \"$2\"\n")
 	h.git("add", "-A")
 	h.git("commit", "-q", "-m", "two")

@@ -43,6 +43,9 @@ func (b *Board) Archive(only ...int) ([]*Task, error) {
 		if !t.Status.Ended() {
 			return nil, fmt.Errorf("task %d is %s: only what is completed or abandoned is archived", n, t.Status.Words())
 		}
+		if err := b.unarchived(t, kept); err != nil {
+			return nil, err
+		}
 		if s := b.Todo.Find(n); s != nil {
 			text.Write(bytes.TrimRight(b.Todo.Remove(s), "\r\n"))
 			text.WriteString("\n\n")
@@ -76,6 +79,23 @@ func (b *Board) Archive(only ...int) ([]*Task, error) {
 	}
 	b.Write(path.Join(archiveDir, stateFile), state)
 	return gone, nil
+}
+
+// unarchived refuses a task whose number or folder the archive has already: it would
+// write over what is kept there.
+func (b *Board) unarchived(t *Task, kept *State) error {
+	there := ""
+	if old := kept.Tasks[t.Number]; old != nil {
+		there = fmt.Sprintf("a task of that number, %q", old.Title)
+	} else if names, err := b.walk(path.Join(archiveDir, t.Folder())); err != nil {
+		return fmt.Errorf("archive task %d: %w", t.Number, err)
+	} else if len(names) > 0 {
+		there = path.Join(specsDir, archiveDir, t.Folder())
+	}
+	if there == "" {
+		return nil
+	}
+	return fmt.Errorf("archive task %d: the archive has %s, which nothing is written over: give this one another number in TODO.md, or move what is there", t.Number, there)
 }
 
 // move puts a task's folder below archive/.

@@ -83,7 +83,7 @@ var errNoNumber = fmt.Errorf("the highest number that a task may have, %d, was g
 
 // free is the next number to be given, 0 where none is left.
 func (b *Board) free() int {
-	n := b.State.Next
+	n := max(b.State.Next, b.given()+1)
 	for b.Todo.Find(n) != nil {
 		n++
 	}

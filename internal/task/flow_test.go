@@ -100,7 +100,7 @@ func TestPhasesBesideEachOther(t *testing.T) {
 		if err := b.Edit(1, Draft{Language: ptr("go")}); err != nil {
 			return err
 		}
-		_, err := b.AddPlan(1, []byte("### Phase 1: a\n### Phase 2: b\n### Phase 3: c\n### Phase 4: d\n**Depends on**: 1, 2\n"))
+		_, err := b.AddPlan(1, []byte("### Phase 1: a\n### Phase 2: b\n**Depends on**: none\n### Phase 3: c\n**Depends on**: none\n### Phase 4: d\n**Depends on**: 1, 2\n"))
 		return err
 	})
 	begin := func(phase int) (Brief, error) {

@@ -72,3 +72,31 @@ func TestNumbersEnd(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What the archive has is not written over, though its number was given a second time.
+func TestArchiveIsNotWrittenOver(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("Same title"))
+	gone := func(b *Board) error {
+		if err := b.SetStatus(1, Abandoned, ""); err != nil {
+			return err
+		}
+		b.Write("001_same_title/reports/research-001.md", []byte("mine\n"))
+		return nil
+	}
+	change(t, s, gone)
+	archive := func(b *Board) error { _, err := b.Archive(); return err }
+	change(t, s, archive)
+	write(t, s, "TODO.md", text(t, s, "TODO.md")+"\n### 1. Same title\n\n- **Status**: [ABANDONED]\n")
+	if _, err := s.Change(context.Background(), archive); err == nil || !strings.Contains(err.Error(), "the archive has") {
+		t.Errorf("%v", err)
+	}
+	if got := text(t, s, "archive/001_same_title/reports/research-001.md"); got != "mine\n" {
+		t.Errorf("the archived report is %q", got)
+	}
+	// Without the record, its folder says so.
+	write(t, s, "archive/state.json", "{}")
+	if _, err := s.Change(context.Background(), archive); err == nil || !strings.Contains(err.Error(), "specs/archive/001_same_title") {
+		t.Errorf("%v", err)
+	}
+}

@@ -30,7 +30,8 @@ type Phase struct {
 	Line      int      `json:"line"`
 	Text      string   `json:"-"` // what the phase says, heading included
 
-	from, to int // bytes of the marker; the end of the heading where there is none
+	from, to int  // bytes of the marker; the end of the heading where there is none
+	says     bool // it says what it depends on, be it nothing
 }
 
 var phasePatterns = sync.OnceValue(func() (p struct{ heading, marker, status, depends, files, number *regexp.Regexp }) {
@@ -99,6 +100,7 @@ func (p *Plan) mark(ph *Phase, data []byte, s mdfile.Section, end int) {
 func (ph *Phase) links() {
 	re := phasePatterns()
 	if m := re.depends.FindStringSubmatch(ph.Text); m != nil {
+		ph.says = true
 		for _, n := range re.number.FindAllString(m[1], -1) {
 			if v, _ := strconv.Atoi(n); v != ph.Number && !slices.Contains(ph.DependsOn, v) {
 				ph.DependsOn = append(ph.DependsOn, v)
@@ -131,19 +133,13 @@ func (p *Plan) Next() *Phase {
 }
 
 // Ready are the phases that can be worked on now, side by side: not ended, and all
-// that they depend on complete. A plan in which no phase names what it depends on is
-// worked through in order, so that one phase is ready.
+// that they depend on complete. A phase that does not say what it depends on comes after
+// the one before it.
 func (p *Plan) Ready() []*Phase {
-	if !slices.ContainsFunc(p.Phases, func(ph Phase) bool { return len(ph.DependsOn) > 0 }) {
-		if n := p.Next(); n != nil {
-			return []*Phase{n}
-		}
-		return nil
-	}
 	var out []*Phase
 	for i := range p.Phases {
 		ph := &p.Phases[i]
-		ready := !ph.Status.Ended()
+		ready := !ph.Status.Ended() && (ph.says || i == 0 || p.Phases[i-1].Status.Ended())
 		for _, n := range ph.DependsOn {
 			if d := p.Phase(n); d == nil || d.Status != Completed {
 				ready = false

@@ -42,7 +42,7 @@ func TestPlan(t *testing.T) {
 		t.Error(err)
 	}
 	ready := p.Ready()
-	if len(ready) != 2 || ready[0].Number != 2 || ready[1].Number != 4 {
+	if len(ready) != 1 || ready[0].Number != 2 { // 4 says nothing, so it comes after 3
 		t.Errorf("ready %+v", ready)
 	}
 	for n, s := range map[int]Status{1: NotStarted, 2: Completed, 3: Completed, 4: InProgress} {
@@ -91,5 +91,29 @@ func TestPlanInOrder(t *testing.T) {
 	}
 	if p.Next() != nil || p.Ready() != nil {
 		t.Error("all is done")
+	}
+}
+
+// A phase that does not say what it depends on is never worked at beside the one before
+// it, whatever it says of its files; one that says "none" is.
+func TestPhasesSideBySide(t *testing.T) {
+	for text, want := range map[string]string{
+		"### Phase 1: a\n- **Files**: a\n### Phase 2: b\n- **Files**: b\n":                                           "1",
+		"### Phase 1: a\n### Phase 2: b\n### Phase 3: c\n**Depends on**: 1, 2\n":                                     "1",
+		"### Phase 1: a\n### Phase 2: b\n- **Depends on**: none\n### Phase 3: c\n":                                   "1, 2",
+		"### Phase 1: a [COMPLETED]\n### Phase 2: b\n- **Depends on**: Phase 1\n### Phase 3: c\n**Depends on**: 1\n": "2, 3",
+		"### Phase 1: a [COMPLETED]\n### Phase 2: b [BLOCKED]\n### Phase 3: c\n":                                     "2",
+	} {
+		p, err := ParsePlan([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, ph := range p.Ready() {
+			got = append(got, ph.Number)
+		}
+		if join(got) != want {
+			t.Errorf("%q: ready are %s, not %s", text, join(got), want)
+		}
 	}
 }

@@ -56,6 +56,7 @@ type Board struct {
 	Changes []Change
 
 	taking   bool       // what a person did is being taken over
+	highest  int        // number that was given, by the archive and folders; 0 = not looked for
 	twice    []*Section // sections whose number another one has
 	now      time.Time
 	failures *Failures
@@ -190,18 +191,22 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; mend it by hand, or `reprise task check --fix` sets it aside and makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
 	}
-	if len(state) == 0 {
-		b.State.Next = max(b.State.Next, b.given()+1)
-	}
 	b.taking = true
 	b.takeOver()
 	b.taking = false
 	return b, nil
 }
 
-// given is the highest number that the archive and the names of folders tell of, for a
-// state.json that is gone: what was given once is not given again.
+// given is the highest number that the archive and the names of folders tell of: what was
+// given once is not given again, though state.json was lost, or is an older one.
 func (b *Board) given() int {
+	if b.highest == 0 {
+		b.highest = b.lookForNumbers()
+	}
+	return b.highest
+}
+
+func (b *Board) lookForNumbers() int {
 	if b.dir == nil {
 		return 0
 	}
