@@ -273,9 +273,7 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 		a.judgeOption(o, st)
 		if o.opt != nil && o.given {
 			g.count(a, o.opt.Kind, o.arg)
-			if o.opt.Kind == know.Net && p.Base != know.Net && !(o.arg.known() && a.r.hostAllowed(hostOf(o.arg.text))) {
-				a.give("network", Ask, o.w.shown(), "it reaches another machine", "leave it out")
-			}
+			a.elsewhereBy(p, o)
 			if p.Base == know.Net && o.opt.Name != "-H" && o.opt.Name != "--header" {
 				a.sends(o.arg, st)
 			}
@@ -305,6 +303,14 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 	g.hostsAllowed = byHost(g.name) && g.hosts > 0 && g.hosts == g.allowedHosts
 	if p.Cwd && !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Read }) || p.Cwd && n == 0 || g.outer != nil && (g.root() == "git" || g.root() == "go") {
 		a.here(st)
+	}
+}
+
+// elsewhereBy judges an option that names another machine, of a program that else
+// stays on this one.
+func (a *analysis) elsewhereBy(p *know.Program, o option) {
+	if o.opt != nil && o.given && o.opt.Kind == know.Net && p.Base != know.Net && !(o.arg.known() && a.r.hostAllowed(hostOf(o.arg.text))) {
+		a.give("network", Ask, o.w.shown(), "it reaches another machine", "leave it out")
 	}
 }
 

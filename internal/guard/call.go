@@ -361,6 +361,7 @@ func (a *analysis) outerOptions(program string, outer *args, st *state) {
 		for _, o := range outer.options {
 			if p != nil {
 				a.judgeUnknown(p, o)
+				a.elsewhereBy(p, o)
 			}
 			a.judgeOption(o, st)
 		}

@@ -168,7 +168,7 @@ func (a *analysis) names(dir string) []string {
 	}
 	a.listed[dir] = nil
 	a.step(60)
-	f, err := os.Open(dir)
+	f, err := openNow(dir)
 	if err != nil {
 		return nil
 	}

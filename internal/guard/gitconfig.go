@@ -168,15 +168,29 @@ func joined(dir, p string) string {
 
 // firstLine is the first line of a small file, "" where there is none.
 func firstLine(path string) string {
-	if !isFile(path) && !isFile(Resolve(path)) {
-		return ""
-	}
-	data, err := os.ReadFile(path)
-	if err != nil || len(data) > 4096 {
-		return ""
-	}
+	data, _ := smallFile(path)
 	line, _, _ := strings.Cut(string(data), "\n")
 	return strings.TrimSpace(line)
+}
+
+// maxSmall is the size in bytes beyond which a file is none of git's one-line files.
+const maxSmall = 4096
+
+// smallFile is what a small regular file holds; ok is false for anything else.
+func smallFile(path string) (data []byte, ok bool) {
+	f, err := openNow(path)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
+	data, err = io.ReadAll(io.LimitReader(f, maxSmall+1))
+	if err != nil || len(data) > maxSmall {
+		return nil, false
+	}
+	return data, true
 }
 
 // configReader reads git's settings as far as they name programs. The format is
@@ -195,7 +209,7 @@ func (r *configReader) file(path string) {
 	if r.found.key != "" {
 		return
 	}
-	f, err := os.Open(path)
+	f, err := openNow(path)
 	if err != nil {
 		return // what is not there, or not to be read, git does not use either
 	}

@@ -82,7 +82,7 @@ func (a *analysis) indexLinks(dir string) (out []string) {
 // indexed are the paths of the entries of an index that have a mode, as many as are
 // wanted. The format is that of gitformat-index(5), in its versions 2 to 4.
 func indexed(path string, mode uint32, most int) (out []string) {
-	f, err := os.Open(path)
+	f, err := openNow(path)
 	if err != nil {
 		return nil
 	}

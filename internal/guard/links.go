@@ -52,7 +52,7 @@ func (w *walk) down(path, at string, levels int) (settled bool) {
 	if w.follow {
 		w.been = append(w.been, at)
 	}
-	f, err := os.Open(at)
+	f, err := openNow(at)
 	if err != nil {
 		return false // what cannot be read is not read by others either
 	}

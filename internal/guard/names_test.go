@@ -115,6 +115,8 @@ func nested() map[string]repositories {
 func TestToolchainsOfTheProject(t *testing.T) {
 	p := newProject(t)
 	p.wants(t, map[string]Decision{"cargo --version": Allow, "cargo tree": Allow, "rustc -V": Allow, "yarn --version": Allow})
-	p.put(t, map[string]string{".cargo/config.toml": "", ".yarnrc.yml": ""})
+	p.wants(t, map[string]Decision{"pnpm ls": Allow})
+	p.put(t, map[string]string{".cargo/config.toml": "", ".yarnrc.yml": "", ".pnpmfile.cjs": ""})
+	p.wants(t, map[string]Decision{"pnpm ls": Ask, "pnpm --version": Ask})
 	p.wants(t, map[string]Decision{"cargo --version": Ask, "cd src && cargo tree": Ask, "cargo metadata --no-deps": Ask, "yarn --version": Ask, "yarn list": Ask})
 }

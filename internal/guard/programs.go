@@ -58,8 +58,11 @@ func (a *analysis) jq(argv []word, st *state) source {
 // to another program, even where they are asked for their version only.
 func (a *analysis) toolchain(argv []word, st *state) source {
 	files := []string{"rust-toolchain", "rust-toolchain.toml", ".cargo/config", ".cargo/config.toml"}
-	if argv[0].text == "yarn" {
+	switch argv[0].text {
+	case "yarn":
 		files = []string{".yarnrc", ".yarnrc.yml"}
+	case "pnpm": // it loads its hooks whatever it is asked, and may change itself for another version
+		files = []string{".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", ".npmrc", "pnpm-workspace.yaml"}
 	}
 	for _, dir := range st.cwds {
 		for ; a.root(dir) != ""; dir = filepath.Dir(dir) {

@@ -35,7 +35,7 @@ func special(name string) func(*analysis, []word, *state) source {
 		return (*analysis).kill
 	case "jq", "gojq", "jaq":
 		return (*analysis).jq
-	case "cargo", "rustc", "rustdoc", "yarn":
+	case "cargo", "rustc", "rustdoc", "yarn", "pnpm":
 		return (*analysis).toolchain
 	case "stty":
 		return (*analysis).terminal

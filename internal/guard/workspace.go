@@ -92,8 +92,8 @@ func commonDir(dot string) string {
 
 // pointer is the path that one of git's one-line files names.
 func pointer(file, prefix string) string {
-	data, err := os.ReadFile(file)
-	if err != nil || len(data) > 4096 {
+	data, ok := smallFile(file)
+	if !ok {
 		return ""
 	}
 	path, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
