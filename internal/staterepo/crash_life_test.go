@@ -91,6 +91,50 @@ func TestCrashWhileResetting(t *testing.T) {
 	}.CrashAtEachStep(t)
 }
 
+// An agent's new name is its only one, or the old one is, and nothing of it is lost.
+func TestCrashWhileRenaming(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	durabletest.Scenario{
+		Sample:  sample(1),
+		Prepare: func(t *testing.T, dir string) { withAgent.in(t, dir) },
+		Act: func(disk durable.Disk, dir string) error {
+			_, err := on(t, dir, disk).own("one").Rename(t.Context(), memory.FullAccess, "uno")
+			return err
+		},
+		Check: func(t *testing.T, dir string, err error, step string) {
+			m := on(t, dir, durable.Disk{})
+			one := m.own("one")
+			if one.Agent() != "uno" {
+				if err == nil || one.Agent() != "one" {
+					t.Errorf("%s: the agent is %s", step, one.Agent())
+				}
+				if one, err = one.Rename(t.Context(), memory.FullAccess, "uno"); err != nil {
+					t.Fatalf("%s: again: %v", step, err)
+				}
+			}
+			m.add(one, mdfile.Entry{Type: mdfile.TypeImplement, Text: "Goes on", Time: at(2)})
+			m.sync()
+			list, err := m.repo.Agents(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range list {
+				if (a.Name == "uno") != (a.Dir != "") {
+					t.Errorf("%s: %+v", step, a)
+				}
+			}
+			if text := m.gitIn(filepath.Join(dir, "remote.git"), "show", "agent-uno:learnings.md"); !strings.Contains(text, learnt) {
+				t.Errorf("%s: the remote has %q", step, text)
+			}
+			if got := m.gitIn(one.Dir, "status", "--porcelain"); got != "" {
+				t.Errorf("%s: status: %s", step, got)
+			}
+			whole(m, step)
+		},
+	}.CrashAtEachStep(t)
+}
+
 // What an archiving takes away here and on the remote is kept in both, and nothing
 // brings it back.
 func TestCrashWhileArchiving(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
+	"reprise/internal/git"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 )
@@ -292,6 +294,9 @@ func (t *Tree) Write(ctx context.Context, access memory.Access, name, text, mess
 	}
 	defer d.Close()
 	defer c.Abort()
+	if err := t.keepEdit(ctx, d, name, text); err != nil {
+		return Saved{}, fmt.Errorf("write %s: %w", name, err)
+	}
 	if err := d.MkdirAll(dirOf(name), dirPerm); err != nil {
 		return Saved{}, fmt.Errorf("write %s: %w", name, err)
 	}
@@ -307,6 +312,24 @@ func (t *Tree) Write(ctx context.Context, access memory.Access, name, text, mess
 		t.changed(ctx, Change{Op: "write", Commit: s.Commit, Files: s.Changed})
 	}
 	return s, nil
+}
+
+// keepEdit commits what somebody wrote into a file by hand and that is about to be
+// replaced: what is not committed yet is never overwritten.
+func (t *Tree) keepEdit(ctx context.Context, d *durable.Dir, name, text string) error {
+	old, err := d.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && string(old) == text {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	was, err := t.r.git.Objects(ctx, t.ref()+":"+name)
+	if err != nil || was[0].ID == git.BlobID(old) {
+		return err
+	}
+	_, err = t.save(ctx, d, "", "")
+	return err
 }
 
 func dirOf(name string) string {

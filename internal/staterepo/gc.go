@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -175,7 +176,14 @@ func (r *Repo) collectHere(ctx context.Context, t *Tree, item GCItem, refs map[s
 // works says that the branch is checked out on this machine.
 func (t *Tree) works() bool {
 	at := t.where()
-	return at != "" && fileExists(filepath.Join(at, ".git"))
+	if at == "" {
+		return false
+	}
+	link, err := readSmall(filepath.Join(at, ".git"))
+	if err != nil {
+		return fileExists(filepath.Join(at, ".git")) // it cannot be read
+	}
+	return path.Base(filepath.ToSlash(strings.TrimRight(link, "\r\n"))) == t.Branch // else another agent's by now
 }
 
 // GCItem is a branch that gc looked at.
@@ -195,6 +203,11 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 	agents, err := r.Agents(ctx)
 	if err != nil || !r.Exists() {
 		return nil, err
+	}
+	if really { // what they logged is with all before a branch goes
+		if _, _, err := r.Aggregate(ctx); err != nil {
+			return nil, err
+		}
 	}
 	unlock, err := r.lock(ctx, "state.lock")
 	if err != nil {
@@ -227,11 +240,21 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 		if a.Consolidated { // here, or by somebody elsewhere
 			done = item.Commit
 		}
+		left := 0
+		if done == "" && a.Dir == "" {
+			list, err := r.Unpromoted(ctx, a.Name)
+			if err != nil {
+				return nil, err
+			}
+			left = len(list)
+		}
 		switch {
 		case a.Dir != "":
 			item.Why = "it works in " + filepath.Dir(filepath.Dir(a.Dir))
 		case refs[item.Kept] == item.Commit:
 			item.Remove, item.Why = true, "taken away on another machine; kept as "+item.Kept
+		case done == "" && left == 0:
+			item.Why = "nobody has said that it is over: nothing is left to promote, `reprise context promote --agent " + a.Name + " --done` marks it"
 		case done == "":
 			item.Why = "it is not consolidated: `reprise context promote --agent " + a.Name + "` looks at what is to be kept"
 		case done != item.Commit:

@@ -53,6 +53,80 @@ func (r *Repo) Fork(ctx context.Context, from, name string) (string, error) {
 	return tip, nil
 }
 
+// Rename gives the agent that works in a checkout another name: its branch, and who writes
+// there from now on. What it wrote stays under the old name. After a kill in the middle
+// another call goes on.
+func (t *Tree) Rename(ctx context.Context, access memory.Access, name string) (*Tree, error) {
+	if err := access.MayWrite(); err != nil {
+		return nil, err
+	}
+	next, err := t.rename(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("rename agent %s: %w", t.Agent(), err)
+	}
+	return next, nil
+}
+
+func (t *Tree) rename(ctx context.Context, name string) (*Tree, error) {
+	r, next := t.r, &Tree{r: t.r, Branch: agentPrefix + name, Dir: t.Dir}
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	if t.Branch == GlobalBranch {
+		return nil, errors.New("what all agents share has no other name")
+	}
+	s, err := t.Save(ctx, t.Agent(), "Before the agent's new name")
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := r.lock(ctx, "state.lock")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	refs, err := r.git.Refs(ctx, t.ref(), next.ref(), tracking+t.Branch, tracking+next.Branch, doneRefs+t.Branch)
+	if err != nil {
+		return nil, err
+	}
+	at := refs[next.ref()]
+	if tracked := refs[tracking+next.Branch]; tracked != "" || at != "" && (at != s.Commit || next.works() && !next.isAt(t.Dir)) {
+		return nil, fmt.Errorf("%w: %s; take another name", ErrBranchExists, next.Branch)
+	}
+	if refs[t.ref()] != s.Commit {
+		return nil, fmt.Errorf("%w: %s; try again", ErrBusy, t.Branch)
+	}
+	if at == "" {
+		if err := r.git.MoveRef(ctx, next.ref(), s.Commit, "", "reprise: renamed from "+t.Branch); err != nil {
+			return nil, err
+		}
+	}
+	if err := next.link(); err != nil {
+		return nil, err
+	}
+	if err := r.o.Disk.RemoveAll(t.admin()); err != nil {
+		return nil, err
+	}
+	namesake, err := t.namesake(ctx, s.Commit, refs[tracking+t.Branch])
+	if err != nil {
+		return nil, err
+	}
+	if refs[tracking+t.Branch] != "" && !namesake { // the remote has it under the old name
+		if err := r.keep(ctx, t, s.Commit, t.kept(s.Commit), refs); err != nil {
+			return nil, err
+		}
+	}
+	moves := []git.RefMove{{Ref: t.ref(), Old: s.Commit}}
+	if done := refs[doneRefs+t.Branch]; done != "" {
+		moves = append(moves, git.RefMove{Ref: doneRefs + t.Branch, Old: done})
+	}
+	if err := r.git.MoveRefs(ctx, "reprise: renamed", moves...); err != nil {
+		return nil, err
+	}
+	next.changed(ctx, Change{Op: "rename", Commit: s.Commit})
+	_, err = next.Save(ctx, "", "")
+	return next, err
+}
+
 // saveAgent commits what an agent has on disk, where it works on this machine.
 func (r *Repo) saveAgent(ctx context.Context, name string) error {
 	agents, err := r.Agents(ctx)

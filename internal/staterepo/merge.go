@@ -136,6 +136,12 @@ func (o Options) mergeBoth(out *merged, name string, e [3]git.Entry, own func(st
 	}
 	beside := ""
 	switch {
+	case own(name) && e[0].ID == "" && blank(data[2]): // as it was made there
+		out.files[name] = e[1]
+		return nil
+	case own(name) && e[0].ID == "" && blank(data[1]):
+		out.files[name] = e[2]
+		return nil
 	case own(name):
 		beside = path.Join("notes", strings.TrimSuffix(name, ".md")+"-from-"+e[2].ID[:8]+".md")
 	case !entryFile(name) && (!isText(data[1]) || !isText(data[2])):
@@ -159,6 +165,8 @@ func (o Options) mergeBoth(out *merged, name string, e [3]git.Entry, own func(st
 	}
 	return nil
 }
+
+func blank(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }
 
 func isText(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) < 0 }
 

@@ -28,6 +28,9 @@ type Synced struct {
 	Rounds  int      `json:"rounds"`             // exchanges it took: more than one where others pushed at the same time
 	Notes   []string `json:"notes,omitempty"`
 	Notices []string `json:"notices,omitempty"` // what a person has to look at
+	// Namesakes are the agents of this machine that were left out, since another machine
+	// has one of the same name.
+	Namesakes []string `json:"namesakes,omitempty"`
 }
 
 // Commit is a branch with the commit that it is at.
@@ -173,10 +176,19 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 	for _, t := range trees {
 		their := after[tracking+t.Branch]
 		delete(after, tracking+t.Branch)
-		if tip := after[t.ref()]; tip != "" && tip == after[endedThere+t.Branch] {
+		tip := after[t.ref()]
+		if tip != "" && tip == after[endedThere+t.Branch] {
 			if err := t.goOn(ctx, tip); err != nil {
 				return err
 			}
+		}
+		namesake, err := t.namesake(ctx, tip, their)
+		if err != nil {
+			return err
+		}
+		if namesake {
+			out.clash(t.Agent())
+			continue
 		}
 		if their == "" || their == after[t.ref()] || their == before[tracking+t.Branch] && dir&Pull == 0 && out.Rounds == 1 {
 			continue
@@ -211,6 +223,40 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 	slices.Sort(out.Fetched)
 	out.Fetched = slices.Compact(out.Fetched)
 	return nil
+}
+
+// namesake says that the remote's branch is of another agent, which another machine gave
+// the same name: the two have nothing in common but what every branch begins with.
+func (t *Tree) namesake(ctx context.Context, ours, theirs string) (bool, error) {
+	if t.Branch == GlobalBranch || ours == "" || theirs == "" || ours == theirs {
+		return false, nil
+	}
+	base, err := t.r.git.MergeBase(ctx, ours, theirs)
+	if err != nil || base == ours || base == theirs {
+		return false, err
+	}
+	if base == "" {
+		return true, nil
+	}
+	files, err := t.r.git.Files(ctx, base)
+	if err != nil {
+		return false, err
+	}
+	begin := seeds()
+	for name, e := range files {
+		if text, ok := begin[name]; !ok || e.ID != git.BlobID([]byte(text)) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// clash notes that an agent is left out of the exchange.
+func (s *Synced) clash(agent string) {
+	if !slices.Contains(s.Namesakes, agent) {
+		s.Namesakes = append(s.Namesakes, agent)
+		s.Notices = append(s.Notices, "another machine has an agent "+agent+", too, so the one here is not exchanged; `reprise state rename NAME` gives it a name of its own")
+	}
 }
 
 // goOn tells the other machines that an agent works here, of which the remote says that
@@ -305,6 +351,9 @@ func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
 	var sent []string
 	for _, t := range trees {
 		id := local[t.ref()]
+		if slices.Contains(out.Namesakes, t.Agent()) {
+			continue
+		}
 		if id == "" || id == local[tracking+t.Branch] {
 			continue
 		}

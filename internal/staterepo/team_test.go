@@ -208,6 +208,58 @@ func TestEndTravels(t *testing.T) {
 	}
 }
 
+// Two machines whose agents have the same name, as where both are called so, do not come
+// to have one agent: the second is told, and another name is all that it takes.
+func TestNamesakes(t *testing.T) {
+	t.Parallel()
+	m, o := emptyPair.pair(t)
+	ctx := t.Context()
+	first, second := m.agent("vm"), o.agent("vm")
+	m.write(first.Dir, "scratch.md", "of the first\n")
+	m.add(first, mdfile.Entry{Type: mdfile.TypeLearning, Text: "The first learnt this", Time: at(1)})
+	m.sync()
+	o.write(second.Dir, "scratch.md", "of the second\n")
+	o.add(second, mdfile.Entry{Type: mdfile.TypeLearning, Text: "The second learnt that", Time: at(2)})
+	for range 2 {
+		if s := o.sync(); len(s.Notices) != 1 || !strings.Contains(s.Notices[0], "state rename") || len(s.Namesakes) != 1 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if s := m.sync(); len(s.Notices) > 0 {
+		t.Errorf("%+v", s)
+	}
+	if text := o.read(second.Dir, "scratch.md") + o.read(second.Dir, "learnings.md"); strings.Contains(text, "first") || !strings.Contains(text, "second learnt") {
+		t.Error(text)
+	}
+	for _, bad := range []string{"vm", "Up per", ""} {
+		if _, err := second.Rename(ctx, memory.FullAccess, bad); err == nil {
+			t.Errorf("it was given the name %q", bad)
+		}
+	}
+	third, err := second.Rename(ctx, memory.FullAccess, "vm-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := o.sync(); len(s.Notices) > 0 {
+		t.Errorf("%+v", s)
+	}
+	m.sync()
+	if got := m.gitIn(filepath.Join(m.dir, "remote.git"), "for-each-ref", "--format=%(refname)", "refs/heads"); got != "refs/heads/agent-vm\nrefs/heads/agent-vm-2\nrefs/heads/global\n" {
+		t.Error(got)
+	}
+	if m.read(first.Dir, "scratch.md") != "of the first\n" || o.read(third.Dir, "scratch.md") != "of the second\n" {
+		t.Error("a scratch.md is another one's")
+	}
+	left, err := m.repo.Unpromoted(ctx, "vm-2")
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v %v", left, err)
+	}
+	if found, err := o.repo.Open(ctx, third.Dir); err != nil || found.Agent() != "vm-2" {
+		t.Errorf("%v %v", found, err)
+	}
+	whole(o, "in the end")
+}
+
 // A new remote is sent all that the old one had, and what only the old one had of others
 // stays here.
 func TestAnotherRemote(t *testing.T) {

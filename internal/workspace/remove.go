@@ -573,6 +573,15 @@ func (m *Manager) deleteAll(ctx context.Context, w *Workspace, out *Removed) err
 	if err := m.o.State.Detach(ctx, w.Name, w.AgentDir); err != nil {
 		return err
 	}
+	if w.Removal != nil && !w.Removal.Ended {
+		// An agent that has nothing to be promoted is over with its workspace, until
+		// somebody goes on with it; its branch stays until `state gc`.
+		if list, err := m.o.State.Unpromoted(ctx, w.Name); err == nil && len(list) == 0 {
+			if err := m.o.State.Consolidate(ctx, w.Name); err != nil && !errors.Is(err, staterepo.ErrNoAgent) {
+				out.Notes = append(out.Notes, "agent "+w.Name+" stays in the team: "+err.Error())
+			}
+		}
+	}
 	if w.Removal != nil && w.Removal.Ended {
 		// What the agent knows is kept either way.
 		left, err := m.o.State.Conclude(ctx, w.Name)
