@@ -12,6 +12,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/durable"
+	"reprise/internal/event"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/proc"
 	"reprise/internal/recall"
@@ -82,6 +83,7 @@ func runWeb(ctx context.Context, app *App, f webFlags) error {
 // webDeps is what the dashboard shows and changes.
 func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	d := web.Deps{Version: Version(), Now: a.Env.Now}
+	d.Events = &web.Log{Dir: home.EventsDir(), What: func(e event.Event) string { return eventWhat(e, 200) }}
 	var err error
 	if d.Log, err = a.Logger(); err != nil {
 		return d, err

@@ -49,6 +49,9 @@ func (v view) With(data any) view {
 	return v
 }
 
+// Tone is the tone in which an outcome is shown.
+func (view) Tone(outcome string) string { return outcomeClass(outcome) }
+
 func parsePages(now func() time.Time) (*pages, error) {
 	shared, err := template.New("layout").Funcs(funcs(now)).ParseFS(files, "templates/layout.html", "templates/parts.html")
 	if err != nil {

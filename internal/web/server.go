@@ -61,6 +61,8 @@ type Deps struct {
 	Tasks TaskService
 	// Memory is what is remembered; nil where this program may not read it.
 	Memory *Remembering
+	// Events is the project's log, or the global one; nil where it may not be read.
+	Events *Log
 }
 
 // Options say where the dashboard listens.
@@ -82,6 +84,7 @@ type Server struct {
 	// streams is how many answers of events are open.
 	streams atomic.Int32
 	boards  boards
+	tail    tail
 	// thinking is held while memory is asked, or changed by its knowledge.
 	thinking sync.Mutex
 }
@@ -122,6 +125,7 @@ func (s *Server) parts() []page {
 		{"work", "Loop & queue", d.Queue != nil, (*Server).workRoutes},
 		{"tasks", "Tasks", d.Tasks != nil, (*Server).taskRoutes},
 		{"memory", "Memory", d.Memory != nil, (*Server).memoryRoutes},
+		{"events", "Events", d.Events != nil, (*Server).eventRoutes},
 	}
 }
 

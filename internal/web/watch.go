@@ -215,5 +215,8 @@ func (s *Server) sources() []source {
 			}
 		}})
 	}
+	if d.Events != nil {
+		list = append(list, source{"events", func(l *looker) { l.dir(d.Events.Dir, true) }})
+	}
 	return list
 }

@@ -1,0 +1,250 @@
+// Uses the dashboard as a person does, in a real browser: node check.mjs DIR
+// DIR is what `seed` made. Prints a line for each thing that was looked at, and ends
+// with 1 at the first that is not as it should be.
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const dir = process.argv[2];
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const env = { LANG: "C.UTF-8" };
+for (const line of readFileSync(join(dir, "env"), "utf8").split("\n")) {
+  for (const [, name, value] of line.matchAll(/([A-Z_]+)=(\S+)/g)) env[name] = value;
+}
+const shop = join(dir, "shop");
+const children = [];
+
+function start(...args) {
+  const child = spawn(join(env.PATH.split(":")[0], "reprise"), args, { cwd: shop, env });
+  child.out = "";
+  child.err = "";
+  child.stdout.on("data", (d) => (child.out += d));
+  child.stderr.on("data", (d) => (child.err += d));
+  child.ended = new Promise((done) => child.on("close", done));
+  children.push(child);
+  return child;
+}
+
+function reprise(...args) {
+  const r = spawnSync(join(env.PATH.split(":")[0], "reprise"), args, { cwd: shop, env, encoding: "utf8" });
+  assert.equal(r.status, 0, `reprise ${args.join(" ")}: ${r.stderr}`);
+  return r.stdout;
+}
+
+async function until(what, fn, seconds = 60) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const got = await fn();
+    if (got) return got;
+    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s`);
+    await new Promise((r) => setTimeout(r, 50));
+  }
+}
+
+const say = (what) => console.log("ok " + what);
+const web = start("web");
+const link = (await until("the link", () => web.out.includes("\n") && web.out)).trim();
+const base = link.split("/?")[0];
+const origin = new URL(link).origin;
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+
+// What a page may not do, whatever it shows.
+const amiss = [];
+function watch(page) {
+  page.on("console", (m) => m.type() === "error" && amiss.push(`${page.url()}: ${m.text()}`));
+  page.on("pageerror", (e) => amiss.push(`${page.url()}: ${e}`));
+  page.on("dialog", (d) => amiss.push(`${page.url()}: a dialog: ${d.message()}`));
+  page.on("request", (r) => r.url().startsWith(base + "/") || amiss.push(`a request to ${r.url()}`));
+  return page;
+}
+
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
+  const page = watch(await context.newPage());
+  await page.goto(link);
+  await page.waitForURL(base + "/");
+  const [cookie] = await context.cookies(base + "/");
+  assert.ok(cookie.httpOnly && cookie.sameSite === "Strict" && cookie.path === base.slice(origin.length) + "/", "the cookie");
+  say("the link lets in");
+
+  const failed = JSON.parse(reprise("runs", "list", "--json")).find((r) => r.status === "completed");
+  const event = JSON.parse(reprise("events", "tail", "--json", "-n", "1").trim().split("\n").pop());
+  const known = JSON.parse(reprise("recall", "port of billing", "--json")).results[0];
+  const pages = [
+    "/", "/runs", "/runs?status=failed", "/runs/" + failed.id, "/work", "/work/items/broken", "/tasks", "/tasks?view=list", "/tasks/1",
+    "/memory", "/memory?q=port+of+billing", "/memory/block/global/reference-deploy.md", "/memory/edit/reference-deploy.md", "/memory/item/" + known.id,
+    "/events", "/events?type=work", "/events/" + event.id, "/events/verify",
+  ];
+  const violations = [];
+  for (const path of pages) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      const answer = await page.goto(base + path);
+      assert.equal(answer.status(), 200, path);
+      assert.ok(!(await page.title()).includes("taken"), `${path}: a script of a text ran`);
+      // The policy lets no script in but the server's own, so axe comes by the driver.
+      const found = await page.evaluate(axe + "; axe.run(document, { resultTypes: ['violations'] })");
+      const bad = found.violations.map((v) => `${path} in ${colorScheme}: ${v.impact} ${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" | ")} ${v.nodes[0].failureSummary}`);
+      violations.push(...bad);
+    }
+    await page.setViewportSize({ width: 390, height: 844 });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${path} is wider than a phone`);
+    await page.setViewportSize({ width: 1280, height: 860 });
+  }
+  assert.deepEqual(violations, []);
+  say(`${pages.length} pages: axe finds nothing, in light and dark; none is wider than a phone`);
+
+  const plain = await browser.newContext({ javaScriptEnabled: false, storageState: await context.storageState() });
+  const still = watch(await plain.newPage());
+  for (const path of pages) {
+    await still.goto(base + path);
+    assert.ok((await still.textContent("h1")).trim(), path);
+  }
+  await still.goto(base + "/work");
+  const row = still.locator("[data-item]", { hasText: "Tidy the old branches" });
+  await row.locator("select").selectOption("9");
+  await row.getByRole("button").click();
+  assert.match(await still.textContent(".note"), /new priority/);
+  assert.match(reprise("queue", "list"), /ready +9 +Tidy/);
+  await plain.close();
+  say("pages are read, and an item is moved, without JavaScript");
+
+  // Keyboard only: to the content past the navigation, and an item moved.
+  await page.goto(base + "/work");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+  const select = page.getByLabel("Priority of Look at the slow test");
+  for (let i = 0; i < 80 && !(await select.evaluate((e) => e === document.activeElement)); i++) {
+    await page.keyboard.press("Tab");
+    const seen = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+    assert.notEqual(seen, "none", "where the keyboard is cannot be seen");
+  }
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/done=moved/);
+  assert.match(reprise("queue", "list"), /ready +4 +Look at the slow test/);
+  say("an item is moved by the keyboard alone");
+
+  await page.goto(base + "/work");
+  await page.waitForFunction(() => document.querySelector("[data-item]")?.draggable);
+  await page.locator("[data-item]", { hasText: "Write how to deploy" }).dragTo(page.locator('[data-priority="8"]'));
+  await page.waitForURL(/done=moved/);
+  assert.match(reprise("queue", "list"), /ready +8 +Write how to deploy/);
+  say("an item is moved by dragging");
+
+  // A run, as it goes.
+  writeFileSync(join(dir, "slow.yaml"), `steps:
+  - say: "the first **words** <script>document.title='taken in'</script>"
+  - wait_for: {file: "${join(dir, "go")}", timeout: 60s}
+  - say: "the last words"
+`);
+  const run = start("spawn", "--agent", "script", "--agent-script", join(dir, "slow.yaml"), "go slowly");
+  await page.goto(base + "/");
+  await page.locator("section", { hasText: "At work now" }).getByRole("link", { name: /run-/ }).first().click();
+  await page.locator("#stream >> text=the first words").waitFor();
+  assert.equal(await page.locator("#stream >> text=the last words").count(), 0);
+  await page.evaluate(() => (window.same = true));
+  writeFileSync(join(dir, "go"), "");
+  await page.locator("#stream >> text=the last words").waitFor();
+  await page.locator(".lead .tag.good").waitFor();
+  assert.ok(await page.evaluate(() => window.same), "the page was loaded anew");
+  await run.ended;
+  say("a run's output and its end are shown as they come");
+
+  // One who stops.
+  const stopped = start("spawn", "--agent", "script", "--agent-script", join(dir, "stop.yaml"), "never ends");
+  writeFileSync(join(dir, "stop.yaml"), "steps:\n  - sleep: 60s\n");
+  await page.goto(base + "/runs");
+  await page.locator("tr", { hasText: "never ends" }).getByRole("link").first().click();
+  await page.getByRole("button", { name: "Stop the run" }).click();
+  await page.locator(".tag.bad", { hasText: "killed" }).waitFor();
+  await stopped.ended;
+  say("a run is stopped");
+
+  // The loop asks, a person answers, it goes on.
+  await page.goto(base + "/work");
+  const loop = start("loop", "run", "--agent-script", join(dir, "steps.yaml"), "--until-empty", "--delay", "0s");
+  await page.getByRole("heading", { name: "It waits for you" }).waitFor({ timeout: 60000 });
+  assert.match(await page.textContent("#answer"), /Change all of them/);
+  await page.getByLabel("Your answer").fill("Only the new one.");
+  await page.getByRole("button", { name: "Answer and go on" }).click();
+  await page.waitForURL(/done=resumed/);
+  await loop.ended;
+  await page.locator(".panel .tag", { hasText: "finished" }).waitFor();
+  assert.match(reprise("queue", "list", "--all"), /ask +done/);
+  say("an interrupt is answered, and the loop goes on");
+
+  // Somebody else writes while one edits.
+  const block = join(env.REPRISE_HOME, "memory", "blocks", "reference-deploy.md");
+  await page.goto(base + "/memory/edit/reference-deploy.md");
+  const text = page.locator("#text");
+  await text.fill((await text.inputValue()).replace("6543", "7000") + "Mine.\n");
+  writeFileSync(block, readFileSync(block, "utf8") + "\nTheirs.\n");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("text=nothing is lost").waitFor();
+  assert.match(readFileSync(block, "utf8"), /Theirs\.\n$/);
+  assert.match(await text.inputValue(), /7000[\s\S]*Mine\./);
+  await text.fill((await text.inputValue()) + "Theirs.\n");
+  await page.getByRole("button", { name: "Save over it" }).click();
+  await page.waitForURL(/done=saved/);
+  assert.match(readFileSync(block, "utf8"), /7000[\s\S]*Mine\.\nTheirs\./);
+  // What is changed by hand shows by itself.
+  writeFileSync(block, readFileSync(block, "utf8").replace("Mine.", "Changed by hand."));
+  await page.locator("text=Changed by hand.").waitFor();
+  say("a conflict is shown and merged; a change by hand shows by itself");
+
+  await page.goto(base + "/memory?q=port+of+billing");
+  await page.getByRole("link", { name: /The port of billing is 6543/ }).click();
+  await page.getByLabel("What holds instead").fill("The port of billing is 7654");
+  await page.getByRole("button", { name: "Correct it" }).click();
+  await page.waitForURL(/done=corrected/);
+  assert.match(reprise("recall", "port of billing"), /7654/);
+  say("what is remembered is corrected");
+
+  // Another page of this browser, on another port of this machine.
+  const before = reprise("queue", "list", "--all", "--json");
+  let asked = "";
+  const evil = createServer((req, res) => {
+    asked += JSON.stringify(req.headers);
+    res.setHeader("content-type", "text/html");
+    res.end(`<form method="post" action="${base}/work/items/broken/retry"><input name="csrf" value="x"></form>
+      <script>fetch("${base}/work", { credentials: "include" }).then((r) => r.text()).then((t) => (document.title = "read " + t.length), () => document.forms[0].submit());</script>`);
+  }).listen(0, "127.0.0.1");
+  await until("the other server", () => evil.listening);
+  const strange = await context.newPage();
+  const answered = strange.waitForResponse((r) => r.url().endsWith("/retry"));
+  await strange.goto(`http://127.0.0.1:${evil.address().port}/`);
+  assert.equal((await answered).status(), 403);
+  assert.ok(!asked.includes(cookie.value), "another port was sent the cookie");
+  assert.equal(reprise("queue", "list", "--all", "--json"), before);
+  await strange.close();
+  evil.close();
+  const out = await browser.newContext();
+  for (const path of ["/", "/static/style.css", "/static/app.js", "/live", "/runs"]) {
+    assert.equal((await out.request.get(base + path)).status(), 403, path);
+  }
+  assert.equal((await out.request.get(link)).status(), 403, "the link a second time");
+  say("other pages change and read nothing, and nothing is there without the cookie");
+
+  await page.goto(base + "/runs");
+  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? -1);
+  const served = await page.evaluate(() => { const n = performance.getEntriesByType("navigation")[0]; return n.responseEnd - n.requestStart; });
+  console.log(`first paint ${paint.toFixed(0)} ms, server ${served.toFixed(0)} ms`);
+  assert.deepEqual(amiss.filter((a) => !a.includes("404") && !a.includes("favicon") && !a.includes("409 (Conflict)")), []);
+  say("no page asked elsewhere, and none had an error");
+} finally {
+  await browser.close();
+  for (const c of children) if (c.exitCode === null) c.kill("SIGINT");
+  await Promise.all(children.map((c) => c.ended));
+}
+assert.equal(web.exitCode, 0, web.err);
