@@ -97,6 +97,7 @@ the project runs already.`,
 	fl.DurationVar(&f.timeout, "timeout", 0, "the longest that one run may take (default: loop.timeout_seconds, 1h)")
 	fl.DurationVar(&f.stall, "stall", 0, "how long a run may say nothing (default: loop.stall_seconds, 10m)")
 	fl.DurationVar(&f.delay, "delay", -1, "between two items of a worker (default: loop.delay_seconds, 5s)")
+	fl.Lookup("delay").DefValue = "" // what is not given is told in the text
 	fl.BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left to do")
 	fl.StringVar(&f.onInterrupt, "on-interrupt", "", "when a person must decide: wait, or skip (set the item aside and go on)")
 	fl.StringVar(&f.integrate, "integrate", "", "what becomes of a finished branch: keep, merge or pr")
@@ -198,9 +199,14 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	if err != nil {
 		return err
 	}
-	t := s.Tally
+	t, aside := s.Tally, 0
+	for _, m := range s.Items {
+		if m.Parked {
+			aside++
+		}
+	}
 	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD. `reprise loop report` has more.\n",
-		orDash(s.Reason), t.Done, t.Failed, t.GivenUp, t.Parked, s.CostUSD)
+		orDash(s.Reason), t.Done, t.Failed, t.GivenUp, aside, s.CostUSD)
 	return nil
 }
 
@@ -235,6 +241,9 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		return opt, err
 	}
 	opt.Runs = runs
+	if err := a.canWork(ctx, runs, &opt, clients); err != nil {
+		return opt, err
+	}
 	self, err := proc.Self()
 	if err != nil {
 		return opt, err
@@ -287,6 +296,19 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		opt.Notify = n.Send
 	}
 	return opt, nil
+}
+
+// canWork finds out before anything begins whether the client is there that works: each
+// item would find the same. Where routes name others, items may do without it, and it is
+// only said.
+func (a *App) canWork(ctx context.Context, runs *run.Manager, opt *loop.Options, routed []string) error {
+	client := cmp.Or(opt.Only, opt.Client)
+	_, _, err := runs.Client(ctx, run.Request{Client: client, ScriptFile: opt.ScriptFile, Env: opt.Env})
+	if err != nil && opt.Only == "" && len(routed) > 0 && ctx.Err() == nil {
+		fmt.Fprintf(a.Err, "note: items without a route cannot be worked on: %v\n", err)
+		return nil
+	}
+	return err
 }
 
 func scriptClient(file string) string {
@@ -406,7 +428,9 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 		t.Check = func(ctx context.Context, p loop.Place) (loop.Checked, error) { return check(ctx, p, run.Record{}) }
 	}
 	if t.Integrate == loop.PullRequest {
-		t.GH = a.pullRequest()
+		if t.GH = a.pullRequest(); t.GH == nil {
+			return nil, exitWith(ExitUsage, errors.New("--integrate pr needs the gh program, and that is not in PATH; install it, or keep the branches (--integrate keep)"))
+		}
 	}
 	return t, nil
 }

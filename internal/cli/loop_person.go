@@ -75,6 +75,9 @@ loop. Where no loop runs, the answer waits for the next one.`,
 				r.More = &more
 			}
 			r.Kind = "resume"
+			if err := app.awaited(&r); err != nil {
+				return err
+			}
 			running, err := app.askLoop(r, false)
 			if err != nil {
 				return err
@@ -95,6 +98,19 @@ loop. Where no loop runs, the answer waits for the next one.`,
 	f.IntVar(&more.Iterations, "more-iterations", 0, "items more that it may begin")
 	f.Float64Var(&hours, "more-hours", 0, "hours more that it may work")
 	return cmd
+}
+
+// awaited wants something to be there that a resume is for, where no loop runs.
+func (a *App) awaited(r *loop.Request) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	waits := v.Running || v.Interrupt != nil || len(v.Parked) > 0 || v.Metrics.Phase != core.Finished
+	if !waits {
+		return exitWith(ExitNotFound, fmt.Errorf("no loop of this project runs, and nothing waits for an answer"))
+	}
+	return nil
 }
 
 func newLoopPauseCmd(app *App) *cobra.Command {

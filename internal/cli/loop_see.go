@@ -97,9 +97,14 @@ func (a *App) view() (loopView, error) {
 		v.Workers = append(v.Workers, w)
 	}
 	for id, m := range s.Items {
-		if m.Parked {
-			v.Parked = append(v.Parked, id)
+		if !m.Parked {
+			continue
 		}
+		// Somebody may have dropped it, or put it back, while no loop ran.
+		if it, err := q.Get(context.Background(), id); err == nil && it.State != queue.Blocked || errors.Is(err, queue.ErrNotFound) {
+			continue
+		}
+		v.Parked = append(v.Parked, id)
 	}
 	return v, nil
 }
@@ -133,7 +138,7 @@ func newLoopLogsCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs", Args: cobra.NoArgs, Short: "What the loop does, line by line, as JSON",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, dir, err := app.loopDir()
+			dir, _, err := app.loopState()
 			if err != nil {
 				return err
 			}

@@ -194,10 +194,17 @@ func newQueueListCmd(app *App) *cobra.Command {
 			}
 			app.sayTrouble(l.Trouble)
 			if total == 0 {
-				fmt.Fprintln(app.Err, "No work item here. `reprise queue add TITLE` adds one.")
-				return nil
+				return app.noItems(cmd.Context(), q)
 			}
-			return app.printItems(l.Items, total)
+			app.nameDead(cmd.Context(), q, l.Items)
+			if err := app.printItems(l.Items, total); err != nil || len(f.States) != 3 || len(states) > 0 {
+				return err
+			}
+			all, err := q.List(cmd.Context(), queue.Filter{States: []queue.State{queue.Dead}, Labels: f.Labels, Task: f.Task})
+			if n := len(all.Items); err == nil && n > 0 {
+				fmt.Fprintf(app.Err, "%d dead (`--state dead`).\n", n)
+			}
+			return queueError(err)
 		},
 	}
 	fl := cmd.Flags()
@@ -210,6 +217,43 @@ func newQueueListCmd(app *App) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("state", "all")
 	offer(cmd, "state", strings.Split(joinStates(), ", ")...)
 	return cmd
+}
+
+// noItems says what there is where nothing is that was asked for.
+func (a *App) noItems(ctx context.Context, q *queue.Files) error {
+	l, err := q.List(ctx, queue.Filter{})
+	if err != nil {
+		return queueError(err)
+	}
+	if len(l.Items) == 0 {
+		fmt.Fprintln(a.Err, "No work item here. `reprise queue add TITLE` adds one.")
+		return nil
+	}
+	n := map[queue.State]int{}
+	for _, it := range l.Items {
+		n[it.State]++
+	}
+	var parts []string
+	for _, s := range queue.States() {
+		if n[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s (`--state %s`)", n[s], s, s))
+		}
+	}
+	fmt.Fprintf(a.Err, "No item like that; there are %s.\n", strings.Join(parts, ", "))
+	return nil
+}
+
+// nameDead has items that wait for a dead one say so, in the field that their detail shows.
+func (a *App) nameDead(ctx context.Context, q *queue.Files, items []queue.Item) {
+	for i := range items {
+		it := &items[i]
+		if it.State != queue.Blocked || it.Waits == "" {
+			continue
+		}
+		if on, err := q.Get(ctx, it.Waits); err == nil && on.State == queue.Dead {
+			it.Waits += ", which is dead (`reprise queue retry " + it.Waits + "`)"
+		}
+	}
 }
 
 func joinStates() string {
@@ -275,7 +319,11 @@ func (a *App) detail(it *queue.Item) []string {
 		d = append(d, progressText(p))
 	}
 	if it.Attempts > 0 && it.State != queue.Done {
-		d = append(d, fmt.Sprintf("failed %d of %d: %s", it.Attempts, it.Limit(), firstLine(it.LastError, 60)))
+		failed := fmt.Sprintf("failed %d of %d", it.Attempts, it.Limit())
+		if it.LastError != "" {
+			failed += ": " + firstLine(it.LastError, 60)
+		}
+		d = append(d, failed)
 	}
 	if it.Lost > 0 && it.State != queue.Done {
 		d = append(d, fmt.Sprintf("worker lost %d times", it.Lost))

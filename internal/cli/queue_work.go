@@ -179,8 +179,8 @@ func newQueueProgressCmd(app *App) *cobra.Command {
 }
 
 // outcomeFlags adds the flags that say what work came to.
-func outcomeFlags(cmd *cobra.Command, o *queue.Outcome, data *string) {
-	cmd.Flags().StringVar(&o.Summary, "summary", "", "what it came to, in a few words")
+func outcomeFlags(cmd *cobra.Command, o *queue.Outcome, data *string, letter string) {
+	cmd.Flags().StringVarP(&o.Summary, "summary", letter, "", "what it came to, in a few words")
 	cmd.Flags().StringVar(&o.Run, "run", "", "the `RUN` that did it")
 	cmd.Flags().StringVar(&o.Session, "session", "", "the client's `SESSION`")
 	cmd.Flags().StringSliceVar(&o.Artifacts, "artifact", nil, "a `FILE` that was made, can be repeated")
@@ -227,7 +227,7 @@ and nobody is at it. What waited for it and nothing else is then ready.`,
 			return nil
 		},
 	}
-	outcomeFlags(cmd, &o, &data)
+	outcomeFlags(cmd, &o, &data, "m")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the item for programs")
 	return cmd
 }
@@ -264,11 +264,13 @@ func newQueueFailCmd(app *App) *cobra.Command {
 	cmd.Long = fmt.Sprintf(`Say that the work on an item failed. It is tried again after 2, 4, 8 … seconds, at
 most %s, until it has failed as often as it may (--max-attempts of the item, %d by
 default); then it is dead until somebody retries it.`, queue.MaxBackoff, queue.DefaultMaxAttempts)
-	cmd.Flags().StringVarP(&f.Error, "error", "m", "", "why")
+	cmd.Flags().StringVarP(&f.Error, "reason", "m", "", "why")
+	cmd.Flags().StringVar(&f.Error, "error", "", "")
+	_ = cmd.Flags().MarkHidden("error") // the same, by another name; it was defined just above
 	cmd.Flags().BoolVar(&f.Permanent, "permanent", false, "trying again is of no use: it is dead at once")
 	cmd.Flags().DurationVar(&f.RetryAfter, "retry-after", 0, "try again after so long")
 	cmd.Flags().BoolVar(&f.Free, "free", false, "it was not the item's fault, and does not count")
-	outcomeFlags(cmd, &f.Outcome, &data)
+	outcomeFlags(cmd, &f.Outcome, &data, "")
 	return cmd
 }
 

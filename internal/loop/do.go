@@ -108,9 +108,10 @@ func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
 	c, err := l.opt.Queue.Claim(ctx, l.claimOptions(a.Slot))
 	if errors.Is(err, queue.ErrEmpty) {
 		e := core.Claimed{Slot: a.Slot, Seq: a.Seq}
-		if e.Empty, e.NextIn, err = l.outlook(ctx); err != nil {
+		if e.Empty, e.NextIn, e.Left, err = l.outlook(ctx); err != nil {
 			return broken(a, err)
 		}
+		l.idles(&e)
 		l.await(ctx)
 		return e
 	}
@@ -120,27 +121,6 @@ func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
 	}
 	claim := core.Claim{Item: core.Item{ID: c.Item.ID, NoChangeOK: c.Item.NoChangeOK}, Fence: int64(c.Fence), Token: string(c.Token)}
 	return core.Claimed{Slot: a.Slot, Seq: a.Seq, Claim: &claim}
-}
-
-// outlook says whether anything may still become ready, and when.
-func (l *Loop) outlook(ctx context.Context) (empty bool, next time.Duration, err error) {
-	list, err := l.opt.Queue.List(ctx, queue.Filter{States: []queue.State{queue.Ready, queue.Claimed}, Labels: l.opt.Labels})
-	if err != nil {
-		return false, 0, err
-	}
-	empty = true
-	for _, it := range list.Items {
-		if it.Agent != "" && l.opt.Only != "" && it.Agent != l.opt.Only {
-			continue
-		}
-		empty = false
-		if it.State == queue.Ready {
-			if d := max(it.NotBefore.Sub(l.opt.Now()), 10*time.Millisecond); next == 0 || d < next {
-				next = d
-			}
-		}
-	}
-	return empty, next, nil
 }
 
 // await has one goroutine wait for the queue, and tell the core once.

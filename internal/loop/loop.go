@@ -190,6 +190,7 @@ type Loop struct {
 	places map[string]Place  // by claim
 	asked  map[string]bool   // runs that have asked already
 	ours   map[string]bool   // runs that this process started
+	idle   string            // why nothing is ready, as it was told last
 	steps  map[string]string // what was noted last of how far a claim's work is
 
 	proving sync.Mutex       // held while a client is proved
@@ -265,7 +266,7 @@ func (l *Loop) begin(ctx context.Context) error {
 		l.s = core.New(newID(), l.opt.Limits, now)
 	case old.Phase == core.Finished:
 		l.s = core.New(newID(), l.opt.Limits, now)
-		l.s.Items = old.Items // what is set aside stays, with what was said to it
+		l.s.Items = l.kept(ctx, old.Items)
 	default:
 		l.s = *old
 		l.base = old.Now.Loop
@@ -288,6 +289,20 @@ func (l *Loop) begin(ctx context.Context) error {
 	l.tell("loop", -1, fmt.Sprintf("%s begins, with %d workers", l.s.Loop, len(l.s.Slots)))
 	l.listen(ctx) // what was asked while no loop ran comes before anything that follows
 	return l.step(ctx, core.Started{Claims: held})
+}
+
+// kept are the items that stay set aside, with what was said to them: those that the queue
+// still has, and has not ended meanwhile.
+func (l *Loop) kept(ctx context.Context, items map[string]core.Memory) map[string]core.Memory {
+	out := map[string]core.Memory{}
+	for id, m := range items {
+		it, err := l.opt.Queue.Get(ctx, id)
+		if errors.Is(err, queue.ErrNotFound) || err == nil && (it.State == queue.Done || it.State == queue.Dead) {
+			continue
+		}
+		out[id] = m
+	}
+	return out
 }
 
 // adopt takes new limits for a loop that goes on. It keeps at least the workers that

@@ -326,7 +326,9 @@ func (q *Files) Fail(ctx context.Context, t Token, f Failure) (Item, error) {
 		var to place
 		if f.Permanent || it.Attempts >= it.Limit() {
 			to = p.settled(Dead)
-			it.Reason = fmt.Sprintf("failed %d times", it.Attempts)
+			if it.Reason = fmt.Sprintf("failed %d times", it.Attempts); it.Attempts == 1 {
+				it.Reason = "failed once"
+			}
 			if f.Permanent {
 				it.Reason = "failed for good"
 			}

@@ -154,8 +154,11 @@ func (r Record) path(name string) string { return filepath.Join(r.dir, name) }
 
 // Elapsed is how long the run took, or has taken by now.
 func (r Record) Elapsed(now time.Time) time.Duration {
-	if r.EndedAt != nil {
+	switch {
+	case r.EndedAt != nil:
 		now = *r.EndedAt
+	case r.Status == Interrupted && !r.StatusUpdatedAt.IsZero():
+		now = r.StatusUpdatedAt // its process has ended, though it may be gone on with
 	}
 	return max(0, now.Sub(r.StartedAt))
 }

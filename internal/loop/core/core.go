@@ -272,6 +272,8 @@ type State struct {
 	// LookAt is when an empty queue is looked at again.
 	LookAt time.Duration `json:"look_at,omitempty"`
 	Empty  bool          `json:"empty,omitempty"` // the queue said that nothing is left, not even later
+	// Left is what the queue has although nothing of it is ready, for people.
+	Left string `json:"left,omitempty"`
 
 	Interrupt *Interrupt        `json:"interrupt,omitempty"`
 	Items     map[string]Memory `json:"items,omitempty"`

@@ -16,13 +16,15 @@ type (
 	QueueChanged struct{}
 
 	// Claimed answers a Claim. Without a Claim nothing was ready: then Empty says
-	// that nothing will be, and NextIn when something will be, 0 if that is not known.
+	// that nothing will be, and NextIn when something will be, 0 if that is not known; Left
+	// says what there is all the same, "" for nothing.
 	Claimed struct {
 		Slot   int
 		Seq    int64
 		Claim  *Claim
 		Empty  bool
 		NextIn time.Duration
+		Left   string
 	}
 	// Prepared answers a Prepare.
 	Prepared struct {

@@ -182,14 +182,14 @@ func (s *State) claimed(e Claimed, out *[]Action) {
 	if e.Claim == nil {
 		s.Rev++
 		*p = Slot{Step: Idle, Seq: p.Seq}
-		s.Empty = e.Empty
+		s.Empty, s.Left = e.Empty, e.Left
 		s.LookAt = s.Now.Loop + s.Limits.IdleWait
 		if e.NextIn > 0 {
 			s.LookAt = min(s.LookAt, s.Now.Loop+e.NextIn)
 		}
 		return
 	}
-	s.Empty = false
+	s.Empty, s.Left = false, ""
 	p.Claim = *e.Claim
 	p.Lost = false
 	m := s.Items[p.Claim.Item.ID]

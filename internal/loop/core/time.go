@@ -195,7 +195,9 @@ func (s *State) end(out *[]Action) {
 		if !s.Limits.UntilEmpty || !s.Empty {
 			return
 		}
-		reason = "the queue is empty"
+		if reason = "the queue is empty"; s.Left != "" {
+			reason = "nothing is left that can be done: " + s.Left
+		}
 	default:
 		return
 	}
