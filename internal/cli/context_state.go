@@ -108,7 +108,13 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		fmt.Fprintf(app.Err, "note: %d left; --done says that the rest is not to be kept\n", left)
 		return nil
 	}
-	return stateError(repo.Consolidate(ctx, agent))
+	if err := repo.Consolidate(ctx, agent); err != nil {
+		return stateError(err)
+	}
+	if !asJSON {
+		fmt.Fprintf(app.Err, "agent %s is consolidated: once it works nowhere any more, `reprise state gc` takes its branch away\n", agent)
+	}
+	return nil
 }
 
 // promotedSay tells what was promoted: for programs one value, a list unless one item

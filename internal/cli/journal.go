@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,10 +43,29 @@ func (a *App) journal(ctx context.Context) (*journal, error) {
 		return nil, err
 	}
 	t, err := a.agentTree(ctx, repo, true)
+	if err == nil {
+		err = a.saysSo(t)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &journal{repo: repo, tree: t, access: access}, nil
+}
+
+// saysSo refuses to write in the name of the agent that works here for another one, which
+// REPRISE_AGENT names.
+func (a *App) saysSo(t *staterepo.Tree) error {
+	want := config.NameFrom(a.Env.Get(hook.AgentVar))
+	if want == "" || staterepo.CheckName(want) != nil || t.Agent() == want {
+		return nil
+	}
+	if n, ok := strings.CutPrefix(t.Agent(), want+"-"); ok {
+		if _, err := strconv.Atoi(n); err == nil { // the name was in use, see makeAgent
+			return nil
+		}
+	}
+	return exitWith(ExitConflict, fmt.Errorf("the agent that works here is %s, and %s says %s: unset it to write as %s, or give %s a place of its own (`reprise workspace create %s`, or another directory in %s)",
+		t.Agent(), hook.AgentVar, want, t.Agent(), want, want, agentDirVar))
 }
 
 // journalCommand is what commands that add an entry have in common.
@@ -224,6 +244,9 @@ func newTextCmd(app *App, use, file, short string) *cobra.Command {
 				fmt.Fprint(app.Out, term.SafeText(text))
 				return nil
 			}
+			if err := noCommand(cmd, args[0]); err != nil && !add {
+				return err
+			}
 			text, err := textArg(ctx, app, args[0])
 			if err != nil {
 				return err
@@ -255,12 +278,20 @@ func (j *journal) write(ctx context.Context, app *App, file, text string) error 
 	if len(text) > memory.MaxContent {
 		return usagef("the text has %d bytes, at most %d are allowed", len(text), memory.MaxContent)
 	}
-	s, err := j.tree.Write(ctx, j.access, file, redacted(text), strings.TrimSuffix(file, ".md"))
+	old, err := j.tree.Read(file)
+	if err != nil {
+		return stateError(err)
+	}
+	text = redacted(text)
+	s, err := j.tree.Write(ctx, j.access, file, text, strings.TrimSuffix(file, ".md"))
 	if err != nil {
 		return stateError(err)
 	}
 	app.noteState(s.Notes)
 	fmt.Fprintf(app.Out, "%s  %s\n", file, app.Style().Dim("(agent "+j.tree.Agent()+")"))
+	if !strings.HasPrefix(text, strings.TrimRight(old, "\n")) {
+		app.sayReplaced(s, j.tree.Dir, file, old, text)
+	}
 	return nil
 }
 
@@ -274,6 +305,7 @@ func newScratchCmd(app *App) *cobra.Command {
 	cmd := newTextCmd(app, "scratch [TEXT]", "scratch.md", "Show the working notes of the agent that works here, or write them")
 	cmd.Long = `Show scratch.md of the agent that works here, or put TEXT in its place. TEXT of -
 reads standard input. It is that agent's alone: no merge changes it.`
+	addShow(cmd, "show", "Show the working notes of the agent that works here")
 	return cmd
 }
 
@@ -321,6 +353,9 @@ refs/reprise/checkpoint/AGENT/NAME of the state repository.`,
 				}
 				return nil
 			}
+			if err := noCommand(cmd, args[0]); err != nil {
+				return err
+			}
 			j, err := app.journal(ctx)
 			if err != nil {
 				return err
@@ -337,6 +372,7 @@ refs/reprise/checkpoint/AGENT/NAME of the state repository.`,
 		},
 	}
 	cmd.Flags().StringVarP(&message, "message", "m", "", "what it is for")
+	addShow(cmd, "list", "List the save points of the agent that works here")
 	return cmd
 }
 
@@ -372,6 +408,9 @@ for the agent that works here; ` + "`reprise handoff accept ID`" + ` takes one, 
 			if len(args) == 0 {
 				return listHandoffs(ctx, app, asJSON)
 			}
+			if err := noCommand(cmd, args[0]); err != nil {
+				return err
+			}
 			text, err := textArg(ctx, app, args[0])
 			if err != nil {
 				return err
@@ -396,6 +435,7 @@ for the agent that works here; ` + "`reprise handoff accept ID`" + ` takes one, 
 	}
 	cmd.Flags().StringVar(&e.To, "to", "", "the `AGENT` that it is for (default: anyone)")
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print the answer for programs")
+	addShow(cmd, "list", "List what waits for the agent that works here")
 	cmd.AddCommand(&cobra.Command{
 		Use: "accept ID", Args: cobra.ExactArgs(1), Short: "Take a handoff, so that nobody else does",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
+
+	"reprise/internal/memory"
 )
 
 // promoteOne promotes one item by its id, whichever command it was given to: an
@@ -24,6 +28,9 @@ func promoteOne(ctx context.Context, app *App, id, to string, asJSON bool) error
 		return err
 	}
 	c, err := s.PromoteItem(ctx, id, to)
+	if errors.Is(err, memory.ErrNotFound) {
+		return exitWith(ExitNotFound, fmt.Errorf("promote: nothing has the id %s: `reprise context promote` lists what of the agent that works here can be promoted, `reprise memory list` blocks, `reprise recall` both", clipText(id, 40)))
+	}
 	if err != nil {
 		return memoryError(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -204,7 +205,7 @@ func stateError(err error) error {
 		return nil
 	case errors.Is(err, staterepo.ErrNoAgent), errors.Is(err, staterepo.ErrUnknown):
 		return exitWith(ExitNotFound, err)
-	case errors.Is(err, staterepo.ErrName), errors.Is(err, staterepo.ErrType):
+	case errors.Is(err, staterepo.ErrName), errors.Is(err, staterepo.ErrType), errors.Is(err, staterepo.ErrStatus):
 		return exitWith(ExitUsage, err)
 	case errors.Is(err, staterepo.ErrBranchExists), errors.Is(err, staterepo.ErrBusy), errors.Is(err, staterepo.ErrTaken), errors.Is(err, staterepo.ErrCheckpoint), errors.Is(err, staterepo.ErrArtifact):
 		return exitWith(ExitConflict, err)
@@ -219,7 +220,7 @@ func newStateCmd(app *App) *cobra.Command {
 		newStateSyncCmd(app, "pull", "Bring in what the remote has", staterepo.Pull),
 		newStateSyncCmd(app, "push", "Send what the remote does not have; what came in meanwhile is merged first", staterepo.Push),
 		newStateFsckCmd(app), newStateGCCmd(app), newStatePlanCmd(app), newStateBranchCmd(app),
-		newStateForkCmd(app), newStateResetCmd(app), newStateArchiveCmd(app), newStateHooksCmd(app), newStateMetricsCmd(app),
+		newStateForkCmd(app), newStateRenameCmd(app), newStateResetCmd(app), newStateArchiveCmd(app), newStateHooksCmd(app), newStateMetricsCmd(app),
 		newStateHoldersCmd(app), newStateCICmd(app))
 	return cmd
 }
@@ -239,7 +240,8 @@ With --remote they are exchanged with another repository by ` + "`reprise state 
 
 An agent's name is that of REPRISE_AGENT, of the linked worktree, or of this
 machine. One that is in use is refused; --attach goes on with its branch where its
-checkout is gone.`,
+checkout is gone. Where another machine has an agent of the same name, the one here is
+not exchanged until ` + "`reprise state rename`" + ` gave it another.`,
 		Example: `  reprise state init
   reprise state init --remote git@example.org:team/shop-state.git
   reprise state init --agent tidy --ignore exclude`,
@@ -250,6 +252,9 @@ checkout is gone.`,
 				return err
 			}
 			if cmd.Flags().Changed("remote") {
+				if strings.HasPrefix(remote, "./") || strings.HasPrefix(remote, "../") || remote == "." || remote == ".." {
+					remote = filepath.Join(app.Env.Dir, remote) // git would take it from its own directory
+				}
 				if err := repo.SetRemote(ctx, remote); err != nil {
 					return stateError(err)
 				}
@@ -273,7 +278,7 @@ checkout is gone.`,
 					return err
 				}
 			case agent != "" && agent != t.Agent():
-				return exitWith(ExitConflict, fmt.Errorf("the agent that works here is %s already; a linked worktree of the code gives another one a place", t.Agent()))
+				return exitWith(ExitConflict, fmt.Errorf("the agent that works here is %s already; `reprise state rename %s` gives it that name, and a linked worktree of the code gives another one a place", t.Agent(), agent))
 			}
 			fmt.Fprintf(app.Out, "state of project %s: %s\n", app.Style().Bold(home.Project.Name), term.SafeLine(repo.Dir()))
 			fmt.Fprintf(app.Out, "  global  %s\n", term.SafeLine(repo.Global().Dir))
@@ -345,6 +350,8 @@ func newStateShowCmd(app *App) *cobra.Command {
 			for _, a := range agents {
 				where := a.Dir
 				switch {
+				case !a.Here && a.Ended:
+					where = "of another machine, and works nowhere any more"
 				case !a.Here:
 					where = "on another machine"
 				case where == "":

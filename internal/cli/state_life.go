@@ -19,6 +19,7 @@ import (
 	"reprise/internal/session"
 	"reprise/internal/staterepo"
 	"reprise/internal/term"
+	"reprise/internal/workspace/find"
 )
 
 func newStatePlanCmd(app *App) *cobra.Command {
@@ -45,6 +46,9 @@ exchange leaves both versions there under a notice.`,
 				fmt.Fprint(app.Out, term.SafeText(text))
 				return nil
 			}
+			if err := noCommand(cmd, args[0]); err != nil && !add {
+				return err
+			}
 			text, err := textArg(ctx, app, args[0])
 			if err != nil {
 				return err
@@ -53,11 +57,11 @@ exchange leaves both versions there under a notice.`,
 			if err != nil {
 				return err
 			}
-			if add {
-				old, err := repo.Global().Read("plan.md")
-				if err != nil {
-					return stateError(err)
-				}
+			was, err := repo.Global().Read("plan.md")
+			if err != nil {
+				return stateError(err)
+			}
+			if old := was; add {
 				if old = strings.TrimRight(old, "\n"); old != "" {
 					text = old + "\n\n" + text
 				}
@@ -71,10 +75,14 @@ exchange leaves both versions there under a notice.`,
 			}
 			app.noteState(s.Notes)
 			fmt.Fprintf(app.Out, "plan.md  %s\n", app.Style().Dim("(of all agents)"))
+			if !add {
+				app.sayReplaced(s, repo.Global().Dir, "plan.md", was, text)
+			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&add, "add", false, "put it behind what is there, in place of replacing that")
+	addShow(cmd, "show", "Show the project's plan")
 	return cmd
 }
 
@@ -89,6 +97,14 @@ survives rebases; where the branch was renamed, it moves along. It is made by th
 first TEXT, and where git's hooks are installed (` + "`reprise state hooks`" + `) by a switch to
 the branch.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if err := noCommand(cmd, args[0]); err != nil {
+					return err
+				}
+				if err := app.noBranch(cmd, args[0]); err != nil {
+					return err
+				}
+			}
 			return branchContext(cmd.Context(), app, args, status, all, asJSON)
 		},
 	}
@@ -96,7 +112,70 @@ the branch.`,
 	cmd.Flags().BoolVar(&all, "all", false, "list all branches of which something is known")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	offer(cmd, "status", staterepo.Statuses()...)
+	cmd.AddCommand(newBranchShowCmd(app))
 	return cmd
+}
+
+func newBranchShowCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show [NAME]", Args: cobra.MaximumNArgs(1), Short: "Show what is known of a branch of the code, by default of the one that is checked out here",
+		RunE: func(_ *cobra.Command, args []string) error {
+			repo, err := app.State()
+			if err != nil {
+				return err
+			}
+			list, err := repo.Branches()
+			if err != nil {
+				return stateError(err)
+			}
+			name, err := app.codeBranch()
+			if len(args) > 0 {
+				name, err = args[0], nil
+			}
+			if err != nil {
+				return err
+			}
+			return showBranch(app, list, name, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+// codeBranch is the branch of the code around the working directory.
+func (a *App) codeBranch() (string, error) {
+	name := config.CodeBranch(a.Env.Dir)
+	if name == "" {
+		return "", exitWith(ExitNotFound, fmt.Errorf("the code here is on no branch: it is no git repository, or HEAD is at a commit"))
+	}
+	return name, nil
+}
+
+// noBranch refuses a text that is the name of a branch: who gives one wants to see what
+// is known of it.
+func (a *App) noBranch(cmd *cobra.Command, text string) error {
+	if text == "-" || strings.ContainsAny(text, " \t\r\n") {
+		return nil
+	}
+	id, err := git.New(a.Env.Dir, git.Options{Vars: a.Env.Vars}).Resolve(cmd.Context(), "refs/heads/"+text)
+	if err != nil || id == "" {
+		return nil //nolint:nilerr // no branch, or nothing that git can tell of
+	}
+	return usagef("%s is a branch of the code, so nothing was written: `%s show %s` shows what is known of it, and TEXT is what is to be known of the branch that is checked out", term.SafeLine(text), cmd.CommandPath(), shellWords([]string{text}))
+}
+
+func showBranch(app *App, list []staterepo.BranchContext, name string, asJSON bool) error {
+	i := slices.IndexFunc(list, func(b staterepo.BranchContext) bool { return b.File == staterepo.BranchFile(name) })
+	if i < 0 {
+		fmt.Fprintf(app.Err, "nothing is known of branch %s yet\n", term.SafeLine(name))
+		return nil
+	}
+	if asJSON {
+		return printJSON(app.Out, list[i])
+	}
+	fmt.Fprintf(app.Out, "%s  %s  %s\n\n%s\n", app.Style().Bold(term.SafeLine(name)), term.SafeLine(list[i].Status), app.Style().Dim(list[i].File), term.SafeText(list[i].Text))
+	return nil
 }
 
 func branchContext(ctx context.Context, app *App, args []string, status string, all, asJSON bool) error {
@@ -120,21 +199,12 @@ func branchContext(ctx context.Context, app *App, args []string, status string, 
 		}
 		return nil
 	}
-	name := config.CodeBranch(app.Env.Dir)
-	if name == "" {
-		return exitWith(ExitNotFound, fmt.Errorf("the code here is on no branch: it is no git repository, or HEAD is at a commit"))
+	name, err := app.codeBranch()
+	if err != nil {
+		return err
 	}
-	i := slices.IndexFunc(list, func(b staterepo.BranchContext) bool { return b.File == staterepo.BranchFile(name) })
 	if len(args) == 0 && status == "" {
-		if i < 0 {
-			fmt.Fprintf(app.Err, "nothing is known of branch %s yet\n", term.SafeLine(name))
-			return nil
-		}
-		if asJSON {
-			return printJSON(app.Out, list[i])
-		}
-		fmt.Fprintf(app.Out, "%s  %s  %s\n\n%s\n", app.Style().Bold(term.SafeLine(name)), term.SafeLine(list[i].Status), app.Style().Dim(list[i].File), term.SafeText(list[i].Text))
-		return nil
+		return showBranch(app, list, name, asJSON)
 	}
 	text := ""
 	if len(args) > 0 {
@@ -153,6 +223,9 @@ func branchContext(ctx context.Context, app *App, args []string, status string, 
 		return printJSON(app.Out, b)
 	}
 	fmt.Fprintf(app.Out, "%s  %s\n", b.File, app.Style().Dim("(of all agents)"))
+	if i := slices.IndexFunc(list, func(x staterepo.BranchContext) bool { return x.File == b.File }); i >= 0 && text != "" && list[i].Text != b.Text {
+		fmt.Fprintf(app.Err, "what stood there: git -C %s log -p -- %s\n", shellWords([]string{repo.Global().Dir}), shellWords([]string{b.File}))
+	}
 	return nil
 }
 
@@ -214,6 +287,42 @@ func (a *App) agentNamed(ctx context.Context, repo *staterepo.Repo, name string)
 	return t.Agent(), nil
 }
 
+func newStateRenameCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "rename NAME", Args: cobra.ExactArgs(1), Short: "Give the agent that works here another name",
+		Long: `Give the agent that works here another name, as where another machine has one of the
+same name. What it wrote stays under the old name, and handoffs to that one do, too. An
+agent of a workspace has the workspace's name.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			repo, access, err := app.ensureState(ctx)
+			if err != nil {
+				return err
+			}
+			home, err := app.Home()
+			if err != nil {
+				return err
+			}
+			t, err := app.agentTree(ctx, repo, false)
+			if err != nil {
+				return err
+			}
+			if t == nil {
+				return stateError(fmt.Errorf("rename: %w works here", staterepo.ErrNoAgent))
+			}
+			if name, _ := find.Of(home.Paths.ProjectDir(home.Project.Name), t.Dir); name != "" {
+				return exitWith(ExitConflict, fmt.Errorf("rename: %s is the agent of workspace %s; make another workspace, and go on there", t.Agent(), name))
+			}
+			next, err := t.Rename(ctx, access, args[0])
+			if err != nil {
+				return stateError(err)
+			}
+			fmt.Fprintf(app.Out, "agent %s is %s now\n", t.Agent(), next.Agent())
+			return nil
+		},
+	}
+}
+
 func newStateResetCmd(app *App) *cobra.Command {
 	var really bool
 	cmd := &cobra.Command{
@@ -259,8 +368,15 @@ func (a *App) unpromoted(ctx context.Context, repo *staterepo.Repo, name string)
 	for _, e := range list {
 		fmt.Fprintf(a.Out, "%s  %s  %s\n", e.ID, e.Type, term.SafeLine(e.Title()))
 	}
-	fmt.Fprintf(a.Err, "%d learnings and decisions of %s are not the project's; `reprise context promote` makes them that. Nothing was changed; pass --yes to do it\n", len(list), name)
-	return nil
+	left := "nothing of " + name + " is left to promote"
+	if len(list) > 0 {
+		left = fmt.Sprintf("of %s, %d learnings and decisions are not the project's", name, len(list))
+		if len(list) == 1 {
+			left = "of " + name + ", one learning or decision is not the project's"
+		}
+		left += "; `reprise context promote --agent " + name + "` gives them to all"
+	}
+	return exitWith(ExitConflict, fmt.Errorf("%s. Nothing was changed; pass --yes to do it", left))
 }
 
 func newStateArchiveCmd(app *App) *cobra.Command {

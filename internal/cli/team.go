@@ -2,12 +2,15 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/config"
+	"reprise/internal/git"
 	"reprise/internal/staterepo"
 	"reprise/internal/term"
 )
@@ -32,7 +35,10 @@ that is to last is the project's, is only shown with --all.`,
 					return err
 				}
 				if _, err := repo.Sync(ctx, staterepo.Pull); err != nil {
-					return stateError(err)
+					if !errors.Is(err, git.ErrNetwork) && !errors.Is(err, git.ErrAuth) && !errors.Is(err, git.ErrTimeout) && !errors.Is(err, git.ErrNotRepo) {
+						return stateError(err)
+					}
+					fmt.Fprintf(app.Err, "warning: this is as it was last fetched: %v\n", err)
 				}
 			}
 			list, err := repo.Team(ctx)
@@ -73,6 +79,10 @@ func showTeam(app *App, list []staterepo.Member, over int) {
 		fmt.Fprintln(app.Err, "no agent has state yet")
 	}
 	style := app.Style()
+	desk := app.Env.Get(agentDirVar)
+	if home, err := app.Home(); desk == "" && err == nil && home.Project != nil {
+		desk = config.AgentDir(home.Project, app.Env.Dir)
+	}
 	for _, m := range list {
 		when := "never"
 		if !m.Last.IsZero() {
@@ -80,12 +90,15 @@ func showTeam(app *App, list []staterepo.Member, over int) {
 		}
 		where := "elsewhere"
 		switch {
-		case m.Here:
+		case m.Here && m.Dir == desk:
 			where = "here"
+		case m.Here:
+			where = "on this machine"
 		case m.Nowhere:
 			where = "nowhere any more"
 		}
-		fmt.Fprintf(app.Out, "%s  %s  %s  %s  %s\n", style.Bold(term.SafeLine(m.Agent)), term.SafeLine(cmp.Or(m.Status, "–")), when, where, term.SafeLine(m.On))
+		line := fmt.Sprintf("%s  %s  %s  %s  %s", style.Bold(term.SafeLine(m.Agent)), term.SafeLine(cmp.Or(m.Status, "–")), when, where, term.SafeLine(m.On))
+		fmt.Fprintln(app.Out, strings.TrimRight(line, " "))
 		if len(m.Branches) > 0 {
 			fmt.Fprintf(app.Out, "  on %s\n", term.SafeLine(strings.Join(m.Branches, ", ")))
 		}

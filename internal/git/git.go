@@ -276,7 +276,13 @@ func (g *Git) run(ctx context.Context, limit time.Duration, in []byte, args ...s
 	if in != nil {
 		cmd.Stdin = bytes.NewReader(in)
 	}
-	cmd.WaitDelay = 2 * time.Second // a child of a killed git may hold the pipes
+	// A child of a killed git may hold the pipes. What a local one says is waited for as
+	// long as for itself: on a machine without time, or one that slept in between, it
+	// comes late, and the command was done.
+	cmd.WaitDelay = 2 * time.Second
+	if limit == g.o.Local {
+		cmd.WaitDelay = limit
+	}
 	err := cmd.Run()
 	if err == nil {
 		if out.cut {

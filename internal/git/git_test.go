@@ -118,3 +118,22 @@ func TestIdentityOnlyWhenMissing(t *testing.T) {
 		t.Errorf("both configured: %v", got)
 	}
 }
+
+// What git says late, for a machine without time or one that slept, is what it said: it
+// has done what it was to do, and a caller that was told otherwise would do it again.
+func TestLateWords(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a script stands for git")
+	}
+	dir := t.TempDir()
+	slow := filepath.Join(dir, "slow")
+	// A child holds the output for longer than a killed git's would be waited for.
+	if err := os.WriteFile(slow, []byte("#!/bin/sh\n(sleep 2.5; echo late) &\necho soon\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := New(dir, Options{Program: slow, Vars: map[string]string{"PATH": os.Getenv("PATH")}}).Run(t.Context(), "x")
+	if err != nil || string(out) != "soon\nlate\n" {
+		t.Errorf("%q %v", out, err)
+	}
+}

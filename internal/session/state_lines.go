@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/internal/recall"
+	"reprise/internal/staterepo"
 )
 
 // How much of each is told in one line of a session's start, in characters.
@@ -105,12 +106,14 @@ func branchText(text string) string {
 					break
 				}
 			}
-			if next == "" || strings.HasPrefix(next, "#") {
+			if next == "" || strings.HasPrefix(next, "#") || next == staterepo.BranchPlaceholder {
 				continue // nobody has written anything there
 			}
 			l = strings.TrimLeft(l, "# ") + ":"
 		}
-		out = append(out, l)
+		if strings.TrimSpace(l) != staterepo.BranchPlaceholder {
+			out = append(out, l)
+		}
 	}
 	return strings.TrimSpace(strings.Join(out, "\n"))
 }

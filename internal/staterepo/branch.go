@@ -135,10 +135,13 @@ func branchHead(data []byte) (head, body string) {
 	return string(h), string(b)
 }
 
+// BranchPlaceholder stands in a new branch's file until somebody says it.
+const BranchPlaceholder = "What this branch is for."
+
 const branchSeed = `
 ## Context
 
-What this branch is for.
+` + BranchPlaceholder + `
 
 ## Plan
 

@@ -22,6 +22,7 @@ import (
 // What callers tell apart with errors.Is.
 var (
 	ErrType    = errors.New("not a type of entry")
+	ErrStatus  = errors.New("not a status")
 	ErrUnknown = errors.New("no such entry is known here")
 	ErrTaken   = errors.New("the handoff was accepted already")
 )
@@ -64,7 +65,7 @@ func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (A
 		return out, fmt.Errorf("log: %w: %q; there are %s", ErrType, e.Type, strings.Join(Types(), ", "))
 	}
 	if e.Status != "" && !slices.Contains(Statuses(), e.Status) {
-		return out, fmt.Errorf("log: status %q is none; there are %s", e.Status, strings.Join(Statuses(), ", "))
+		return out, fmt.Errorf("log: %w: %q; there are %s", ErrStatus, e.Status, strings.Join(Statuses(), ", "))
 	}
 	e.Agent = cmp.Or(e.Agent, t.Agent())
 	if err := t.related(ctx, &e); err != nil {

@@ -293,8 +293,11 @@ func (r *Repo) keep(ctx context.Context, t *Tree, commit, kept string, refs map[
 			err = r.git.PushRefs(ctx, remoteName, nil, kept+":"+kept)
 		}
 	}
+	if errors.Is(err, git.ErrRejected) {
+		return fmt.Errorf("%w in %s; run `reprise state sync` first", git.ErrRejected, t.Branch)
+	}
 	if err != nil {
-		return err
+		return away(err)
 	}
 	if err := r.git.DropRef(ctx, tracking+t.Branch, there); err != nil && !isRace(err) {
 		return err

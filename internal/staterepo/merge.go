@@ -44,7 +44,11 @@ func (o Options) MergeFile(name string, base, ours, theirs []byte) (merged []byt
 		m = mdfile.MergeText(base, ours, theirs)
 	}
 	if m.Conflicts > 0 {
-		notice = fmt.Sprintf("%s: %d places were changed here and elsewhere; both versions stand there", name, m.Conflicts)
+		places := "a place was"
+		if m.Conflicts > 1 {
+			places = fmt.Sprintf("%d places were", m.Conflicts)
+		}
+		notice = fmt.Sprintf("%s: %s changed here and elsewhere; both versions stand there", name, places)
 	}
 	return m.Data, notice
 }

@@ -38,7 +38,7 @@ import (
 // What callers tell apart with errors.Is.
 var (
 	ErrBranchExists = errors.New("an agent of this name has its state already")
-	ErrName         = errors.New("not a name for an agent")
+	ErrName         = errors.New("not a name that can be used everywhere")
 	ErrNoAgent      = errors.New("no such agent")
 	ErrNoRemote     = errors.New("no remote is set")
 	ErrBusy         = errors.New("others kept changing the branch")

@@ -58,7 +58,14 @@ func (r *Repo) Sync(ctx context.Context, dir Direction) (Synced, error) {
 		return out, fmt.Errorf("sync state: %w", err)
 	}
 	defer unlock()
-	if err := r.sync(ctx, dir, &out); err != nil {
+	err = r.sync(ctx, dir, &out)
+	said := map[string]bool{} // a checkout is committed more than once
+	out.Notes = slices.DeleteFunc(out.Notes, func(n string) bool {
+		was := said[n]
+		said[n] = true
+		return was
+	})
+	if err != nil {
 		return out, fmt.Errorf("sync state: %w", err)
 	}
 	return out, nil
@@ -98,7 +105,7 @@ func (r *Repo) sync(ctx context.Context, dir Direction, out *Synced) error {
 			return err
 		}
 		if err := r.fetch(ctx, trees, dir, out); err != nil {
-			return err
+			return away(err)
 		}
 		lost, err := r.lostClaims(ctx, trees)
 		out.Notices = append(out.Notices, lost...)
@@ -113,12 +120,30 @@ func (r *Repo) sync(ctx context.Context, dir Direction, out *Synced) error {
 		}
 		err = r.push(ctx, trees, out)
 		if !errors.Is(err, git.ErrRejected) && !errors.Is(err, git.ErrLocked) {
-			return err
+			return away(err)
 		}
 		if out.Rounds >= tries {
 			return fmt.Errorf("it is committed here, but not sent: %w: %w", ErrBusy, err)
 		}
 	}
+}
+
+// away says of a remote that could not be exchanged with why, and that nothing is lost by
+// it; git's own words are for those who know its commands.
+func away(err error) error {
+	var e *git.Error
+	if !errors.As(err, &e) || !slices.ContainsFunc([]error{git.ErrNetwork, git.ErrAuth, git.ErrNotRepo, git.ErrTimeout}, func(k error) bool { return errors.Is(err, k) }) {
+		return err
+	}
+	why := ""
+	for line := range strings.Lines(e.Stderr) {
+		for _, prefix := range []string{"fatal: ", "error: ", "ERROR: ", "ssh: "} {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(line), prefix); ok && why == "" {
+				why = " (" + rest + ")"
+			}
+		}
+	}
+	return fmt.Errorf("%w%s; everything is committed here, and the next `reprise state sync` sends it; `reprise state show` says which remote it is", e.Kind, why)
 }
 
 // aggregateIn brings the agents' logs together, as a part of an exchange.

@@ -443,7 +443,11 @@ func (m *Manager) dirty(ctx context.Context, top string) string {
 	if err != nil || n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d uncommitted changes in %s are not in the workspace", n, top)
+	what := "an uncommitted change in " + top + " is"
+	if n > 1 {
+		what = fmt.Sprintf("%d uncommitted changes in %s are", n, top)
+	}
+	return what + " not in the workspace"
 }
 
 // belongs wants the new worktree to be part of the project: its own project file may
