@@ -64,7 +64,8 @@ func (m routeMap) MarshalJSON() ([]byte, error) {
 			Turns   int      `json:"turns,omitempty"`
 			USD     float64  `json:"budget_usd,omitempty"`
 			Timeout int      `json:"timeout_seconds,omitempty"`
-		}{r.Client, r.Model, r.Tools, r.Turns, r.BudgetUSD, r.TimeoutSeconds})
+			workDoc
+		}{r.Client, r.Model, r.Tools, r.Turns, r.BudgetUSD, r.TimeoutSeconds, r.Work.doc()})
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +75,45 @@ func (m routeMap) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
+}
+
+// workDoc is how a route's tasks go, as the settings have it.
+type workDoc struct {
+	Agents     map[string]string `json:"agents,omitempty"`
+	Prompt     string            `json:"prompt,omitempty"`
+	Servers    any               `json:"servers,omitempty"`
+	Verify     string            `json:"verify,omitempty"`
+	Concurrent int               `json:"concurrent,omitempty"`
+	Prebuild   any               `json:"prebuild,omitempty"`
+	Env        []string          `json:"env,omitempty"`
+}
+
+func (w RouteWork) doc() workDoc {
+	d := workDoc{Agents: w.Agents, Prompt: w.Prompt, Verify: w.Verify, Concurrent: w.Concurrent, Env: w.Env}
+	switch {
+	case w.Prebuild.Shell != "":
+		d.Prebuild = w.Prebuild.Shell
+	case len(w.Prebuild.Argv) > 0:
+		d.Prebuild = w.Prebuild.Argv
+	}
+	if len(w.Servers) == 0 {
+		return d
+	}
+	names, started := []string{}, map[string]any{}
+	for _, s := range w.Servers {
+		names, started[s.Name] = append(names, s.Name), nil
+		if len(s.Command) > 0 {
+			started[s.Name] = struct {
+				Command []string `json:"command"`
+				Env     []string `json:"env,omitempty"`
+			}{s.Command, s.Env}
+		}
+	}
+	d.Servers = names
+	if slices.ContainsFunc(w.Servers, func(s Server) bool { return len(s.Command) > 0 }) {
+		d.Servers = started
+	}
+	return d
 }
 
 // routes reads a section of routes, of the user's settings or of a project's file.

@@ -46,7 +46,10 @@ func TestRouteOf(t *testing.T) {
 
 // What is shown of routes can be read again.
 func TestRoutesShown(t *testing.T) {
-	routes := []Route{{Label: "ui", Client: "gemini"}, {Label: "go", Client: "codex", Model: "m", Tools: []string{"a"}, Turns: 1, BudgetUSD: 0.5, TimeoutSeconds: 2}}
+	routes := []Route{{Label: "ui", Client: "gemini"},
+		{Label: "lean", Work: RouteWork{Agents: map[string]string{"implement": "lean-implementer"}, Prompt: "Mind the proofs.", Servers: []Server{{Name: "lean-lsp"}}, Verify: "deep", Concurrent: 1,
+			Prebuild: Check{Shell: "lake build", Dir: ".", TimeoutSeconds: maxCheckSeconds}, Env: []string{"LEAN=1"}}},
+		{Label: "rust", Work: RouteWork{Servers: []Server{{Name: "ra", Command: []string{"ra", "--stdio"}, Env: []string{"A=b"}}}, Prebuild: Check{Argv: []string{"cargo", "build"}, Dir: ".", TimeoutSeconds: maxCheckSeconds}}}, {Label: "go", Client: "codex", Model: "m", Tools: []string{"a"}, Turns: 1, BudgetUSD: 0.5, TimeoutSeconds: 2}}
 	data, err := json.Marshal(routeMap(routes))
 	if err != nil {
 		t.Fatal(err)
