@@ -7,9 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"reprise/internal/git"
+	"reprise/internal/mdfile"
+	"reprise/internal/memory"
 )
 
 // gitClone is a clone of the model on real git: files on disk, and a repository.
@@ -34,11 +38,148 @@ func (c *gitClone) write(name, text string) {
 	}
 }
 
+// gitDesk is an agent of the model on real git. It works on one clone at a time.
+type gitDesk struct {
+	name  string
+	on    int
+	tree  *Tree             // nil while it works nowhere
+	wrote map[string]string // id of each acknowledged entry → its type
+	n     int
+}
+
+// gitModel is the agents of the model on real git.
+type gitModel struct {
+	*model
+	dir    string
+	clones []*gitClone
+	desks  []*gitDesk
+}
+
+// do is one operation of an agent's: it writes, ends, goes on here or elsewhere, is
+// promoted, or its branch is taken away. Some are given up in the middle.
+func (g *gitModel) do(d *gitDesk) {
+	t, c := g.t, g.clones[d.on]
+	ctx := t.Context()
+	if g.r.IntN(6) == 0 {
+		cut, cancel := context.WithTimeout(ctx, time.Duration(g.r.IntN(4000))*time.Microsecond)
+		defer cancel()
+		ctx = cut
+	}
+	op := g.r.IntN(10)
+	switch {
+	case d.tree == nil && op < 6:
+		g.attach(d, g.r.IntN(len(g.clones)))
+	case d.tree != nil && op < 5:
+		g.n++
+		typ := [...]string{mdfile.TypeImplement, mdfile.TypeLearning, mdfile.TypeDecision}[g.r.IntN(3)]
+		if a, err := d.tree.Add(ctx, memory.FullAccess, mdfile.Entry{Type: typ, Agent: d.name, Time: g.tick(), Text: fmt.Sprintf("Of %s, number %d.", d.name, g.n)}); err == nil {
+			d.wrote[a.ID] = typ
+		}
+	case d.tree != nil && op < 7:
+		if _, err := d.tree.Save(t.Context(), "", ""); err != nil { // as the removal of a workspace does
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Dir(d.tree.Dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.repo.Detach(t.Context(), d.name, d.tree.Dir); err != nil {
+			t.Fatal(err)
+		}
+		d.tree = nil
+		_, _ = c.repo.Conclude(ctx, d.name)
+	case op < 9:
+		g.promoteOn(ctx, d, c)
+	default:
+		_, _ = c.repo.GC(ctx, true)
+	}
+}
+
+// attach lets an agent work on a clone: where it was, or where its branch came to. Where
+// it is not to be had there it begins on no other, as a person would be refused.
+func (g *gitModel) attach(d *gitDesk, on int) {
+	d.n++
+	at := filepath.Join(g.dir, fmt.Sprint("code", on), fmt.Sprint(d.name, d.n), "agent")
+	tree, err := g.clones[on].repo.CreateAgent(g.t.Context(), d.name, at, true)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	d.tree, d.on = tree, on
+}
+
+// promoteOn gives some of what is left to all, and marks the branch where nothing is.
+func (g *gitModel) promoteOn(ctx context.Context, d *gitDesk, c *gitClone) {
+	left, err := c.repo.Unpromoted(ctx, d.name)
+	if err != nil {
+		return
+	}
+	for i, e := range left {
+		if i > 0 && g.r.IntN(3) == 0 {
+			return
+		}
+		shared := e.Entry
+		shared.Source, shared.Time, shared.Parent = "entry:"+e.ID, g.tick(), ""
+		shared, raw := shared.Render()
+		c.write(e.File, string(mdfile.ParseEntries([]byte(c.read(e.File))).WithEntry(raw)))
+		if _, err := c.repo.Global().Save(g.t.Context(), "", ""); err != nil {
+			g.t.Fatal(err)
+		}
+		g.entries[shared.ID] = shared.Title()
+	}
+	_ = c.repo.Consolidate(ctx, d.name)
+}
+
+// checkDesks: what an agent wrote is in some branch of its clone's, or in one that is
+// kept, and what is to last is on global or is left.
+func (g *gitModel) checkDesks(what string) {
+	g.t.Helper()
+	for _, d := range g.desks {
+		have, open := map[string]bool{}, map[string]bool{}
+		for _, c := range g.clones {
+			refs, err := c.repo.git.Refs(g.t.Context(), heads, tracking, keptRefs)
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			for ref, id := range refs {
+				if !strings.Contains(ref, agentPrefix+d.name) {
+					continue
+				}
+				list, err := c.repo.git.Objects(g.t.Context(), id+":"+logFile, id+":decisions.md", id+":learnings.md")
+				if err != nil {
+					g.t.Fatal(err)
+				}
+				for _, o := range list {
+					for _, e := range mdfile.ParseEntries(o.Data).Entries {
+						have[e.ID] = true
+					}
+				}
+			}
+			if left, err := c.repo.Unpromoted(g.t.Context(), d.name); err == nil {
+				for _, e := range left {
+					open[e.ID] = true
+				}
+			}
+		}
+		shared, err := g.clones[0].repo.Global().withTombstones()
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		p := promotedIn(shared)
+		for id, typ := range d.wrote {
+			if !have[id] {
+				g.t.Errorf("%s: %s %s of %s is in no branch", what, typ, id, d.name)
+			}
+			if !p.there[id] && !p.gone[id] && !open[id] {
+				g.t.Errorf("%s: %s %s of %s is neither on global nor left to be promoted", what, typ, id, d.name)
+			}
+		}
+	}
+}
+
 // TestModelOnGit does what TestModel does with files, git and a remote. Some
-// exchanges are given up in the middle, as by a lost connection.
+// exchanges and operations are given up in the middle, as by a lost connection.
 func TestModelOnGit(t *testing.T) {
 	t.Parallel()
-	clones, ops := 2, 10
+	clones, ops := 2, 24
 	if seeds0(0, 1) == 1 {
 		clones, ops = 3, 60
 	}
@@ -74,6 +215,12 @@ func TestModelOnGit(t *testing.T) {
 			}
 			list = append(list, c)
 		}
+		all := &gitModel{model: m, dir: dir, clones: list}
+		for i := range 5 {
+			d := &gitDesk{name: fmt.Sprintf("desk%d", i), wrote: map[string]string{}}
+			all.attach(d, i%len(list))
+			all.desks = append(all.desks, d)
+		}
 		sync := func(c *gitClone) {
 			if _, err := c.repo.Sync(t.Context(), Both); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
@@ -81,9 +228,11 @@ func TestModelOnGit(t *testing.T) {
 		}
 		for range ops {
 			c := list[m.r.IntN(len(list))]
-			switch m.r.IntN(10) {
+			switch m.r.IntN(18) {
 			case 0:
 				sync(c)
+			case 2, 3, 4, 5, 6, 7, 8, 9, 10:
+				all.do(all.desks[m.r.IntN(len(all.desks))])
 			case 1:
 				ctx, cancel := context.WithTimeout(t.Context(), 1) // given up
 				_, _ = c.repo.Sync(ctx, Both)
@@ -108,6 +257,7 @@ func TestModelOnGit(t *testing.T) {
 				}
 			}
 		}
+		all.checkDesks(fmt.Sprintf("seed %d", seed))
 		if t.Failed() {
 			return
 		}
