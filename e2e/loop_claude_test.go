@@ -445,3 +445,51 @@ func TestLoopService(t *testing.T) {
 		})
 	}
 }
+
+// A session says how far it is, and asks, by the tools of the loop's own server: what it
+// said stands with the item, and the same session goes on with the answer.
+func TestLoopTools(t *testing.T) {
+	inItsOwnStep(t)
+	h, _ := looped(t, "claude", nil,
+		on("issue-8", 1, call("ToolSearch", map[string]any{"query": "select:" + tool + "loop_progress," + tool + "loop_ask"})),
+		on("issue-8", 2, call(tool+"loop_progress", map[string]any{"steps_completed": 1, "steps_total": 4, "current_step": "Reading the login"})),
+		on("issue-8", 3, call(tool+"loop_ask", map[string]any{"question": "Keep the old login for a release?"})),
+		on("issue-8", 4, say("I have asked.")), // unless it is stopped before that
+		fakemodel.Rule{Name: "answered", When: fakemodel.When{User: "drop it now"}, Say: bash("echo dropped > login.txt; cat login.txt")},
+		fakemodel.Rule{Name: "end", When: fakemodel.When{Result: "dropped"}, Say: say("The old login is gone.")})
+	h.must("queue", "add", "--id", "issue-8", "Mend the login")
+	free := turn(t)
+	defer free()
+	l := h.beside("loop", "run", "--agent", "claude", "--until-empty", "--delay", "0s")
+	until(t, 2*time.Minute, "a loop that waits for a person", func() bool {
+		s := h.reprise("loop", "status").out
+		return strings.Contains(s, "waits for a person") && strings.Contains(s, "set aside: issue-8")
+	})
+	var it struct {
+		Progress struct {
+			Done  int    `json:"steps_completed"`
+			Total int    `json:"steps_total"`
+			Step  string `json:"current_step"`
+		} `json:"progress"`
+	}
+	unmarshal(t, h.must("queue", "show", "issue-8", "--json"), &it)
+	if it.Progress.Done != 1 || it.Progress.Total != 4 || it.Progress.Step != "Reading the login" {
+		t.Errorf("how far it said it is: %+v", it.Progress)
+	}
+	if why := h.read(h.project("loop", "interrupt.txt")); !strings.Contains(why, "Keep the old login for a release?") {
+		t.Errorf("it asks %q", why)
+	}
+	dirs := h.loopRuns()
+	var first struct {
+		SessionID string `json:"session_id"`
+	}
+	unmarshal(t, h.read(filepath.Join(dirs[0], "run.json")), &first)
+	h.must("loop", "resume", "--answer", "drop it now")
+	l.wait()
+	if dirs = h.loopRuns(); len(dirs) != 2 || !strings.Contains(h.read(filepath.Join(dirs[1], "run.json")), "--resume="+first.SessionID) {
+		t.Errorf("%d runs; another session was answered", len(dirs))
+	}
+	if h.gitIn(h.work, "show", "loop-issue-8:login.txt") != "dropped\n" {
+		t.Error("its work is not on its branch")
+	}
+}

@@ -38,7 +38,7 @@ steps:
   - fork: {escape: session, count: 1, for: 600s}
   - fork: {escape: daemon, count: 2, for: 600s, ignore: [SIGTERM]}
   - when: "write"
-  - shell: {command: "test \"$(cat work.txt 2>/dev/null)\" = \"$WORK_ITEM\" || echo \"$WORK_ITEM\" >> work.txt"}
+  - shell: {command: "grep -qx \"$WORK_ITEM\" work.txt 2>/dev/null || echo \"$WORK_ITEM\" >> work.txt"}
   - when: "say that it failed"
   - result: {text: "it cannot be done", is_error: true}
   - when: "kill yourself"

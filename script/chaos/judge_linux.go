@@ -330,7 +330,8 @@ func (w *world) judgeRuns(rep *report) error {
 	return nil
 }
 
-// judgePlaces: what was done is on its branch, once, and no worktree of it is left.
+// judgePlaces: what was done is on its branch, once, upon what it builds on, and no
+// worktree of it is left.
 func (w *world) judgePlaces(rep *report) error {
 	items, err := w.list()
 	if err != nil {
@@ -340,13 +341,17 @@ func (w *world) judgePlaces(rep *report) error {
 	if err != nil {
 		return fmt.Errorf("git worktree list: %w\n%s", err, trees)
 	}
+	want := map[string]string{}
+	for _, it := range w.items {
+		want[it.ID] = strings.Join(append(slices.Clone(it.DependsOn), it.ID), "\n")
+	}
 	for _, it := range items {
 		if it.State != queue.Done {
 			continue
 		}
 		text, err := w.run("git", "show", "loop-"+it.ID+":work.txt")
-		if err != nil || strings.TrimSpace(text) != it.ID {
-			rep.bad("the branch of %s has %q: %v", it.ID, strings.TrimSpace(text), err)
+		if err != nil || strings.TrimSpace(text) != want[it.ID] {
+			rep.bad("the branch of %s has %q and not %q: %v", it.ID, strings.TrimSpace(text), want[it.ID], err)
 		}
 		if strings.Contains(trees, "/loop-"+it.ID+"\n") {
 			rep.bad("%s is done, and its worktree is left", it.ID)
