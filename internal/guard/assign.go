@@ -14,7 +14,7 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 	for _, r := range s.Redirs {
 		a.step(1)
 		if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
-			st.bind(a, strings.Trim(r.N.Value, "{}"), value{origin: numbers})
+			a.counted(strings.Trim(r.N.Value, "{}"), st)
 		}
 		first := r.N == nil || r.N.Value == "0" || r.N.Value == "1"
 		switch r.Op {
@@ -227,7 +227,7 @@ func anyGlob(list []word) bool {
 // declare judges export, declare, local and their like.
 func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 	variant := c.Variant.Value
-	exported, integer, nameref := variant == "export", false, false
+	exported, integer, nameref, whole, fixed := variant == "export", false, false, false, variant == "readonly"
 	a.cur = current{text: a.source(c)}
 	count := 0
 	for _, n := range c.Args {
@@ -249,7 +249,13 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 						integer = true
 					case 'n':
 						nameref = true
-					case 'p', 'a', 'A', 'r', 'g', 'l', 'u':
+					case 'g':
+						whole = true
+					case 'r':
+						fixed = true
+					case 'p', 'a', 'A':
+					case 'l', 'u', 'c':
+						a.give("declare-option", Ask, w.text, "this option changes what is assigned", "leave it out")
 					case 'f', 'F', 't', 'I':
 						a.give("declare-option", Ask, w.text, "this option makes functions or traces known to other commands", "leave it out")
 					default:
@@ -270,6 +276,7 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 					name, v := strings.TrimSuffix(name, "+"), value{known: true, w: word{text: val, src: w.src}}
 					a.assignment(name, v.w, exported, st)
 					a.isInteger(name, integer)
+					a.locals = append(a.locals, name)
 					a.gets(name, v, st)
 					st.bind(a, name, v)
 				}
@@ -284,13 +291,19 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 		if n.Name == nil {
 			continue
 		}
+		if fixed {
+			defer a.fix(n.Name.Value)
+		}
 		if nameref {
 			a.give("nameref", Ask, n.Name.Value, "a reference hides which variable is meant", "use the variable itself")
 		}
 		a.isInteger(n.Name.Value, integer)
+		if len(st.calls) > 0 {
+			a.locals = append(a.locals, n.Name.Value)
+		}
 		if integer && n.Value != nil {
 			a.evaluated(a.value(n.Value, st), st)
-			st.bind(a, n.Name.Value, value{origin: numbers})
+			a.counted(n.Name.Value, st)
 			continue
 		}
 		if n.Naked && exported {
@@ -299,7 +312,34 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 			continue
 		}
 		a.assign(n, exported, st)
+		if n.Naked && variant != "readonly" {
+			a.lost(n.Name.Value, st)
+			switch { // in a function it is another variable from here on
+			case len(st.calls) == 0:
+			case st.posix || whole: // dash keeps the value, and -g means the one outside
+				st.bind(a, n.Name.Value, value{})
+			default:
+				st.bind(a, n.Name.Value, value{known: true})
+			}
+		}
 	}
+}
+
+// fix notes a variable that no assignment changes any more; the shell goes on after one
+// that failed, at least with the next line.
+func (a *analysis) fix(name string) {
+	if a.fixed == nil {
+		a.fixed = map[string]bool{}
+	}
+	a.fixed[name] = true
+}
+
+// counted judges that a variable gets a number.
+func (a *analysis) counted(name string, st *state) {
+	if names.Variable(name) != names.Cosmetic {
+		a.assignment(name, word{text: unknown}, false, st)
+	}
+	st.bind(a, name, value{origin: numbers})
 }
 
 // evaluated judges a value that the shell evaluates as arithmetic: text in it
@@ -397,10 +437,7 @@ func (a *analysis) arith(x syntax.ArithmExpr, st *state) {
 		if w, ok := x.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
 			switch x.Op {
 			case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn, syntax.AndAssgn, syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
-				if names.Variable(w.Lit()) != names.Cosmetic {
-					a.assignment(w.Lit(), word{text: unknown}, false, st)
-				}
-				st.bind(a, w.Lit(), value{origin: numbers})
+				a.counted(w.Lit(), st)
 			}
 		}
 	case *syntax.UnaryArithm:

@@ -40,8 +40,10 @@ func builtin(name string) func(*analysis, []word, *state) source {
 		return (*analysis).asked
 	case "trap":
 		return (*analysis).trap
-	case "read", "mapfile", "readarray":
+	case "read":
 		return (*analysis).read
+	case "mapfile", "readarray":
+		return (*analysis).readLines
 	case "test", "[":
 		return (*analysis).testCommand
 	case "unset":
@@ -66,6 +68,20 @@ func builtin(name string) func(*analysis, []word, *state) source {
 	return nil
 }
 
+// leaves notes what holds where a loop or a function is left early, and takes shift's
+// arguments away.
+func (a *analysis) leaves(argv []word, st *state) {
+	switch {
+	case argv[0].text == "exit":
+	case argv[0].text != "shift":
+		a.left = append(a.left, st.fork())
+	case len(argv) == 1 && st.argsKnown && len(st.args) > 0 && !st.args[0].several():
+		st.args = st.args[1:]
+	default:
+		st.args, st.argsKnown = nil, false
+	}
+}
+
 // saying is for commands that only say something, or move on in the script.
 func (a *analysis) saying(argv []word, st *state) source {
 	for _, w := range argv[1:] {
@@ -78,13 +94,14 @@ func (a *analysis) saying(argv []word, st *state) source {
 			if at := strings.IndexByte(w.text, 'p'); at < 0 || !strings.HasPrefix(w.text, "-") {
 				continue
 			} else if name := w.text[at+1:]; name != "" {
-				a.subscript(word{text: name, src: w.src})
+				a.name(word{text: name, src: w.src}, st, value{origin: numbers})
 			} else if i+2 < len(argv) {
-				a.subscript(argv[i+2])
+				a.name(argv[i+2], st, value{origin: numbers})
 			}
 		}
 	case "exit", "return", "shift", "break", "continue":
 		a.calculations(argv[1:])
+		a.leaves(argv, st)
 	}
 	out := source{there: true, what: argv[0].text}
 	if argv[0].text != "echo" {
@@ -417,7 +434,30 @@ run:
 	if len(rest) == 0 {
 		return source{}
 	}
+	if w := rest[0]; name != "exec" && w.known() && !w.made && builtin(w.text) != nil {
+		return a.behind(rest, st)
+	}
 	return a.nested(rest, st)
+}
+
+// behind judges one of the shell's own commands behind command or builtin: what it
+// changes is changed here.
+func (a *analysis) behind(argv []word, st *state) source {
+	if a.depth++; a.depth > maxDepth {
+		a.depth--
+		a.give("too-deep", Ask, argv[0].shown(), "commands start commands, deeper than is followed", "run the inner command by itself")
+		return source{there: true}
+	}
+	cur := a.cur
+	a.cur = commandOf(argv)
+	if a.closing != nil {
+		a.closing.command(a, argv, st, false)
+	}
+	a.step(2)
+	out := a.program(argv, st)
+	a.cur = cur
+	a.depth--
+	return out
 }
 
 func (a *analysis) asked(argv []word, _ *state) source {
@@ -437,7 +477,17 @@ func (a *analysis) trap(argv []word, st *state) source {
 		a.give("dynamic-command", Deny, args[0].shown(), "a command is put together while it runs and run later", "write the command out")
 		return source{}
 	}
-	a.shellText(args[0].text, st.fork())
+	inner := st.fork()
+	a.shellText(args[0].text, inner)
+	if !slices.Equal(inner.cwds, st.cwds) || inner.vars != st.vars {
+		a.give("dynamic-name", Ask, args[0].shown(), "the trap changes the directory or a variable at a time that is not known", "write it where it is to happen")
+	}
+	// When it runs, the command may be elsewhere, and its variables others.
+	n, later := len(a.parts), st.fork()
+	later.cwds = nil
+	later.forget(a)
+	a.shellText(args[0].text, later)
+	a.onlyNew(0, n)
 	return source{}
 }
 
@@ -485,6 +535,43 @@ names:
 	return source{}
 }
 
+// readLines judges mapfile, whose options are others than those of read: -t takes no
+// argument, and -s does.
+func (a *analysis) readLines(argv []word, st *state) source {
+	name := word{text: "MAPFILE"}
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		if w.text == "--" || !strings.HasPrefix(w.text, "-") || len(w.text) == 1 {
+			if w.text == "--" {
+				i++
+			}
+			if i < len(argv) {
+				name = argv[i]
+			}
+			break
+		}
+	letters:
+		for k := 1; k < len(w.text); k++ {
+			switch c := w.text[k]; c {
+			case 't':
+				continue
+			case 'C':
+				a.give("option-runs", Ask, w.shown(), "it runs a command for each line", "use a loop")
+			case 'd', 'n', 'O', 's', 'u', 'c':
+			default:
+				a.give("unknown-option", Ask, w.shown(), "it is not known what this option does", "leave it out")
+				break letters
+			}
+			if k == len(w.text)-1 {
+				i++ // its argument is the next word
+			}
+			break
+		}
+	}
+	a.name(name, st, value{})
+	return source{}
+}
+
 func (a *analysis) testCommand(argv []word, _ *state) source {
 	a.calculations(argv[1:])
 	for i, w := range argv[1:] {
@@ -511,10 +598,22 @@ func (a *analysis) unset(argv []word, st *state) source {
 			a.give("environment-loads", Deny, w.text, "the variable decides about the guard and its limits", "leave it as it is")
 		}
 		if syntax.ValidName(w.text) {
+			a.lost(w.text, st)
 			st.bind(a, w.text, value{})
 		}
 	}
 	return source{}
+}
+
+// lost judges that a variable has no value any more: without PATH a shell takes a
+// program's name for that of a file where it is.
+func (a *analysis) lost(name string, st *state) {
+	switch {
+	case name == "PATH":
+		a.assignment(name, word{}, false, st)
+	case ownValue(name):
+		a.give("environment", Ask, name, "it takes from the variable what the shell gives it", "leave it as it is")
+	}
 }
 
 func (a *analysis) getopts(argv []word, st *state) source {
@@ -606,6 +705,9 @@ func (a *analysis) let(argv []word, st *state) source {
 func (a *analysis) declareWords(argv []word, st *state) source {
 	for _, w := range argv[1:] {
 		name, v, ok := strings.Cut(w.text, "=")
+		if argv[0].text == "readonly" || slices.ContainsFunc(argv, func(w word) bool { return w.text != "" && w.text[0] == '-' && strings.Contains(w.text, "r") }) {
+			defer a.fix(strings.TrimSuffix(name, "+"))
+		}
 		switch {
 		case strings.HasPrefix(w.text, "-") && w.known():
 			if strings.Trim(w.text, "-xgrap") != "" {
@@ -613,9 +715,15 @@ func (a *analysis) declareWords(argv []word, st *state) source {
 			}
 		case !ok:
 			a.subscript(w)
+			if argv[0].text != "export" && argv[0].text != "readonly" && syntax.ValidName(w.text) {
+				a.lost(w.text, st)
+				a.locals = append(a.locals, w.text)
+				st.bind(a, w.text, value{})
+			}
 		default:
 			a.subscript(word{text: strings.TrimSuffix(name, "+"), src: w.src})
 			a.assignment(strings.TrimSuffix(name, "+"), word{text: v}, true, st)
+			a.locals = append(a.locals, strings.TrimSuffix(name, "+"))
 			st.bind(a, strings.TrimSuffix(name, "+"), value{})
 		}
 	}

@@ -77,8 +77,39 @@ func (st *state) fork() *state {
 	return &c
 }
 
+// bound reports whether something was assigned to a variable, or may have been.
+func (st *state) bound(name string) bool {
+	for b := st.vars; b != nil; b = b.next {
+		if b.name == name || b.name == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// number reports whether a value is known to be one.
+func (v value) number() bool {
+	return v.list == nil && (!v.known && v.origin == numbers || v.known && v.w.known() && v.w.text != "" && strings.Trim(v.w.text, "0123456789") == "")
+}
+
+// ownValue reports whether a variable has a value that the shell gives it, whatever is
+// assigned.
+func ownValue(name string) bool {
+	switch name {
+	case "UID", "EUID", "PPID", "GROUPS", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "EPOCHREALTIME", "HISTCMD", "DIRSTACK", "FUNCNAME", "PIPESTATUS", "_":
+		return true
+	}
+	return strings.HasPrefix(name, "BASH_") || name == "BASHPID" || strings.HasPrefix(name, "COMP_")
+}
+
 func (st *state) bind(a *analysis, name string, v value) {
 	a.step(1)
+	switch {
+	case a.fixed[name], ownValue(name) && !v.number():
+		v = value{}
+	case ownValue(name):
+		v = value{origin: numbers}
+	}
 	st.vars = &binding{name: name, v: v, next: st.vars}
 }
 
@@ -134,6 +165,9 @@ func (st *state) join(a *analysis, branches ...*state) {
 		st.stay(b.cwds)
 		st.linked = st.linked || b.linked
 		st.funcs = b.funcs
+		if !sameArgs(st, b) {
+			st.args, st.argsKnown = nil, false
+		}
 	}
 	for _, name := range st.changed {
 		number := a.numeric(name, st) || a.isUnset(name, st)

@@ -7,7 +7,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"reprise/internal/guard/names"
 	"reprise/internal/guard/reading"
 )
 
@@ -44,6 +43,9 @@ type analysis struct {
 	gitIn        []string // where the last command of git worked
 	gitAt        map[string][]gitDir
 	harmless     []string        // see one
+	locals       []string        // variables of the functions that it is in
+	left         []*state        // where loops and functions were left early
+	fixed        map[string]bool // variables that were made readonly
 	harmlessIn   map[string]bool // directories in which git runs no program of the repository's settings
 	listings     []*listing
 }
@@ -187,13 +189,7 @@ func (a *analysis) posixly(text string, st *state, from int) {
 	}
 	n := len(a.parts)
 	a.stmts(f.Stmts, st)
-	again := slices.Clone(a.parts[n:])
-	a.parts = a.parts[:n]
-	for _, p := range again { // mostly both readings are one, and what was found is found again
-		if !slices.Contains(a.parts[from:], p) {
-			a.parts = append(a.parts, p)
-		}
-	}
+	a.onlyNew(from, n) // mostly both readings are one, and what was found is found again
 }
 
 // quotesInQuotes reports whether a text has a single quote inside "${x:-…}": in dash
@@ -368,6 +364,11 @@ func (a *analysis) stmt(s *syntax.Stmt, st *state) source {
 	if s.Background {
 		at = st.fork()
 	}
+	var before *state
+	if mayFail(s) {
+		before = at.fork()
+		defer func() { a.mayEnd(at, before, []*state{before.fork()}) }()
+	}
 	in, redirected := a.redirects(s, at)
 	if in.there {
 		keep := at.in
@@ -386,6 +387,20 @@ func (a *analysis) stmt(s *syntax.Stmt, st *state) source {
 	return out
 }
 
+// mayFail reports whether a statement may not run at all, because what it is redirected
+// to cannot be opened. The shell then goes on with the next one.
+func mayFail(s *syntax.Stmt) bool {
+	return slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool {
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			return false
+		case syntax.DplIn, syntax.DplOut:
+			return r.Word.Lit() != "1" && r.Word.Lit() != "2" && r.Word.Lit() != "-"
+		}
+		return r.Word.Lit() != "/dev/null"
+	})
+}
+
 func (a *analysis) command(c syntax.Command, st *state) source {
 	switch c := c.(type) {
 	case *syntax.CallExpr:
@@ -401,11 +416,7 @@ func (a *analysis) command(c syntax.Command, st *state) source {
 	case *syntax.WhileClause:
 		a.indirect()
 		a.unsure(st, c)
-		a.stmts(c.Cond, st)
-		body := st.fork()
-		out := a.stmts(c.Do, body)
-		st.join(a, body)
-		return out
+		return a.loop(c.Cond, c.Do, st)
 	case *syntax.ForClause:
 		a.indirect()
 		return a.forClause(c, st)
@@ -544,6 +555,9 @@ func (a *analysis) rejoin(st, early *state) {
 	if after := st.cwds; !slices.Equal(after, early.cwds) && (len(after) != 1 || len(early.cwds) != 1 || !a.exists(after[0])) {
 		st.stay(early.cwds) // cd into a directory that is there works
 	}
+	if !sameArgs(st, early) {
+		st.args, st.argsKnown = nil, false
+	}
 	for _, n := range list {
 		v := value{}
 		if a.numeric(n, st) && (a.numeric(n, early) || a.isUnset(n, early)) {
@@ -555,8 +569,7 @@ func (a *analysis) rejoin(st, early *state) {
 
 // numeric reports whether a variable is known to hold a number.
 func (a *analysis) numeric(name string, st *state) bool {
-	v := st.lookup(a, name)
-	return v.list == nil && (!v.known && v.origin == numbers || v.known && v.w.known() && v.w.text != "" && strings.Trim(v.w.text, "0123456789") == "")
+	return st.lookup(a, name).number()
 }
 
 // pipe judges the commands of a pipe, each in a shell of its own.
@@ -617,99 +630,6 @@ func (a *analysis) caseClause(c *syntax.CaseClause, st *state) source {
 	return out
 }
 
-// forClause judges a loop once for each of a few values that are known, and
-// else once for all.
-func (a *analysis) forClause(c *syntax.ForClause, st *state) source {
-	switch l := c.Loop.(type) {
-	case *syntax.CStyleLoop:
-		for _, x := range []syntax.ArithmExpr{l.Init, l.Cond, l.Post} {
-			if x != nil {
-				a.arith(x, st)
-			}
-		}
-		a.unsure(st, c)
-		if b, ok := l.Init.(*syntax.BinaryArithm); ok {
-			if w, ok := b.X.(*syntax.Word); ok {
-				st.bind(a, w.Lit(), value{origin: numbers})
-			}
-		}
-	case *syntax.WordIter:
-		return a.forWords(c, l, st)
-	default:
-		a.give("unknown-syntax", Ask, "", "this kind of loop is not known", "write it more plainly")
-	}
-	body := st.fork()
-	out := a.stmts(c.Do, body)
-	st.join(a, body)
-	return out
-}
-
-const maxTurns = 12
-
-func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) source {
-	var items []word
-	for _, w := range l.Items {
-		items = append(items, a.fields(w, st)...)
-	}
-	if a.closing != nil {
-		for _, it := range items {
-			a.closing.text(a, it, st)
-		}
-	}
-	if !l.InPos.IsValid() {
-		items = []word{{text: unknown, split: true, made: true, dashed: true}}
-		if st.argsKnown {
-			items = st.args
-		}
-	}
-	if names.Variable(l.Name.Value) != names.Cosmetic {
-		a.assignment(l.Name.Value, word{text: unknown}, false, st)
-	}
-	a.unsure(st, c)
-	var out source
-	body := st.fork()
-	for i, it := range items {
-		if i >= maxTurns {
-			// The others are looked at as one that is not known, but where they
-			// come from counts.
-			a.loopValue(body, l.Name.Value, mixed(items[i:]))
-			out = out.and(a.stmts(c.Do, body))
-			break
-		}
-		a.loopValue(body, l.Name.Value, it)
-		out = out.and(a.stmts(c.Do, body))
-		a.unsure(body, c)
-	}
-	if len(items) == 0 {
-		out = a.stmts(c.Do, body)
-	}
-	st.join(a, body)
-	return out
-}
-
-func (a *analysis) loopValue(st *state, name string, it word) {
-	a.gets(name, value{known: !it.split, w: it, origin: it.origin}, st)
-	switch {
-	case it.split && it.text == unknown:
-		st.bind(a, name, value{origin: it.origin, dotted: !it.dashed})
-	case it.glob:
-		st.bind(a, name, value{known: true, w: word{text: it.text, src: it.src, glob: true, made: true}})
-	default:
-		st.bind(a, name, value{known: true, w: it})
-	}
-}
-
-// mixed is a word that stands for any of these.
-func mixed(list []word) word {
-	out := word{text: unknown, split: true, made: true, origin: fewWords, dashed: false}
-	for _, w := range list {
-		if !w.known() || strings.ContainsAny(w.text, "/.~$*?[") || strings.HasPrefix(w.text, "-") {
-			return word{text: unknown, split: true, made: true, dashed: true}
-		}
-	}
-	return out
-}
-
 // funcDecl notes a function. What it does is judged where it is called, with
 // its arguments; one that is not called by name is judged at the end.
 func (a *analysis) funcDecl(c *syntax.FuncDecl, st *state) {
@@ -744,6 +664,7 @@ func (a *analysis) uncalled() {
 		a.text = d.text
 		d.st.args, d.st.argsKnown = nil, false
 		a.unsure(d.st, d.body)
+		d.st.calls = append(d.st.calls, "")
 		a.stmt(d.body, d.st)
 	}
 }
@@ -758,6 +679,17 @@ func multiplies(body *syntax.Stmt) bool {
 		return !found
 	})
 	return found
+}
+
+// mayEnd makes a state that of what may have ended early, in any of these states; it
+// began in before.
+func (a *analysis) mayEnd(st, before *state, early []*state) {
+	if len(early) == 0 {
+		return
+	}
+	whole := st.fork()
+	*st = *before
+	st.join(a, append(slices.Clone(early), whole)...)
 }
 
 // callFunction judges a function with the arguments that it is given.
@@ -784,7 +716,18 @@ func (a *analysis) callFunction(f *function, args []word, st *state) source {
 	oldArgs, oldKnown, oldCalls := st.args, st.argsKnown, st.calls
 	st.args, st.argsKnown = args, true
 	st.calls = append(append([]string(nil), st.calls...), f.name)
+	mark, before, n := len(a.locals), st.fork(), len(a.left)
 	out := a.stmt(f.body, st)
+	a.mayEnd(st, before, a.left[n:])
+	a.left = a.left[:n]
 	st.args, st.argsKnown, st.calls = oldArgs, oldKnown, oldCalls
+	for _, name := range a.locals[mark:] { // it has again what it had, as far as that can be told
+		v := value{}
+		if (a.numeric(name, st) || a.isUnset(name, st)) && (a.numeric(name, before) || a.isUnset(name, before)) {
+			v.origin = numbers
+		}
+		st.bind(a, name, v)
+	}
+	a.locals = a.locals[:mark]
 	return out
 }

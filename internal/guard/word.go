@@ -538,9 +538,14 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		b.w.process = ownProcess
 		b.dark(numbers, quoted)
 		return
-	case "#", "?", "$", "BASHPID", "UID", "EUID", "RANDOM", "LINENO", "SECONDS", "EPOCHSECONDS", "SHLVL", "BASH_SUBSHELL", "COLUMNS", "LINES", "OPTIND":
+	case "#", "?", "$":
 		b.dark(numbers, quoted)
 		return
+	case "BASHPID", "UID", "EUID", "RANDOM", "LINENO", "SECONDS", "EPOCHSECONDS", "SHLVL", "BASH_SUBSHELL", "COLUMNS", "LINES", "OPTIND":
+		if !st.bound(name) { // most of them can be given another value
+			b.dark(numbers, quoted)
+			return
+		}
 	case "@", "*":
 		if st.argsKnown && (quoted && name == "@" || !quoted) && exp == nil {
 			for i, item := range st.args {
