@@ -76,10 +76,13 @@ func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (A
 		return out, err
 	}
 	t.wrote(out.File)
-	if out.Saved, err = t.Save(ctx, e.Agent, titled(e)); err == nil && !out.Existing {
+	if out.Saved, err = t.Save(ctx, e.Agent, titled(e)); err != nil {
+		return out, fmt.Errorf("entry %s is in %s, but not committed, which the next command does: %w", out.ID, out.File, err)
+	}
+	if !out.Existing {
 		t.changed(ctx, Change{Op: "add", Commit: out.Saved.Commit, ID: out.ID, Type: e.Type, Title: e.Title(), Files: []string{out.File}})
 	}
-	return out, err
+	return out, nil
 }
 
 func titled(e mdfile.Entry) string {
@@ -512,8 +515,8 @@ func Checkouts(dir string) map[string]string {
 	}
 	for _, e := range list {
 		t := &Tree{r: r, Branch: e.Name()}
-		if at := t.where(); strings.HasPrefix(e.Name(), agentPrefix) && at != "" && fileExists(filepath.Join(at, ".git")) {
-			out[t.Agent()] = at
+		if strings.HasPrefix(e.Name(), agentPrefix) && t.works() {
+			out[t.Agent()] = t.where()
 		}
 	}
 	return out

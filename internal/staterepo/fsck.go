@@ -161,7 +161,12 @@ func (r *Repo) reflog(t *Tree) []string {
 }
 
 func (r *Repo) fsckObjects(ctx context.Context, _ bool) (out []Problem, err error) {
-	_, err = r.git.Run(ctx, "fsck", "--no-dangling", "--no-progress", "--connectivity-only")
+	// What somebody writes while git looks is no damage: that is gone when it looks again.
+	for range 3 {
+		if _, err = r.git.Run(ctx, "fsck", "--no-dangling", "--no-progress", "--connectivity-only"); err == nil {
+			return nil, nil
+		}
+	}
 	var e *git.Error
 	if !errors.As(err, &e) || e.Code <= 0 {
 		return nil, err
@@ -198,6 +203,9 @@ func (r *Repo) fsckEntries(ctx context.Context, _ bool) (out []Problem, err erro
 			there[id] = true
 		}
 	}
+	if err := r.keptEntries(ctx, there); err != nil {
+		return out, err
+	}
 	for _, e := range all {
 		where := fmt.Sprintf("%s:%s:%d", e.Branch, e.File, e.Line)
 		if e.Problem != "" {
@@ -213,4 +221,28 @@ func (r *Repo) fsckEntries(ctx context.Context, _ bool) (out []Problem, err erro
 		}
 	}
 	return out, nil
+}
+
+// keptEntries adds the entries of what was taken away: others may name them still.
+func (r *Repo) keptEntries(ctx context.Context, there map[string]bool) error {
+	refs, err := r.git.Refs(ctx, keptRefs)
+	if err != nil {
+		return err
+	}
+	var ask []string
+	for _, id := range refs {
+		for _, name := range entryFiles() {
+			ask = append(ask, id+":"+name)
+		}
+	}
+	list, err := r.git.Objects(ctx, ask...)
+	if err != nil {
+		return nil //nolint:nilerr // what cannot be read of it is told where objects are looked at
+	}
+	for _, o := range list {
+		for _, e := range mdfile.ParseEntries(o.Data).Entries {
+			there[e.ID] = true
+		}
+	}
+	return nil
 }

@@ -19,6 +19,17 @@ import (
 // is on global: only such a branch may gc take away, and only as long as nothing
 // is added to it.
 func (r *Repo) Consolidate(ctx context.Context, agent string) error {
+	for try := 0; ; try++ { // two may look at the same agent at once
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+		if err := r.consolidate(ctx, agent); !isRace(err) || try >= tries {
+			return err
+		}
+	}
+}
+
+func (r *Repo) consolidate(ctx context.Context, agent string) error {
 	t := &Tree{r: r, Branch: agentPrefix + agent}
 	list, err := r.git.Objects(ctx, t.ref(), tracking+t.Branch, doneRefs+t.Branch)
 	if err != nil {
@@ -183,7 +194,8 @@ func (t *Tree) works() bool {
 	if err != nil {
 		return fileExists(filepath.Join(at, ".git")) // it cannot be read
 	}
-	return path.Base(filepath.ToSlash(strings.TrimRight(link, "\r\n"))) == t.Branch // else another agent's by now
+	other := path.Base(filepath.ToSlash(strings.TrimRight(link, "\r\n")))
+	return other == t.Branch || !strings.HasPrefix(other, agentPrefix) // else it is another agent's by now
 }
 
 // GCItem is a branch that gc looked at.
@@ -231,10 +243,10 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 		if err := r.follow(ctx, &a); err != nil {
 			return nil, err
 		}
-		if !a.Here {
+		t := &Tree{r: r, Branch: agentPrefix + a.Name}
+		if !a.Here || refs[t.ref()] == "" { // another one took it away meanwhile
 			continue
 		}
-		t := &Tree{r: r, Branch: agentPrefix + a.Name}
 		item := GCItem{Agent: a.Name, Commit: refs[t.ref()], Kept: t.kept(refs[t.ref()])}
 		done := refs[doneRefs+t.Branch]
 		if a.Consolidated { // here, or by somebody elsewhere

@@ -75,44 +75,61 @@ func (t *Tree) rename(ctx context.Context, name string) (*Tree, error) {
 	if t.Branch == GlobalBranch {
 		return nil, errors.New("what all agents share has no other name")
 	}
-	s, err := t.Save(ctx, t.Agent(), "Before the agent's new name")
-	if err != nil {
-		return nil, err
-	}
 	unlock, err := r.lock(ctx, "state.lock")
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	if err := t.renameLocked(ctx, next); err != nil {
+		return nil, err
+	}
+	_, err = next.Save(ctx, "", "") // what was written while it was renamed
+	return next, err
+}
+
+// renameLocked does it with the checkout's lock held, so that nobody commits to the old
+// branch meanwhile.
+func (t *Tree) renameLocked(ctx context.Context, next *Tree) error {
+	r := t.r
+	d, c, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	defer c.Abort()
+	s, err := t.save(ctx, d, t.Agent(), "Before the agent's new name")
+	if err != nil {
+		return err
+	}
 	refs, err := r.git.Refs(ctx, t.ref(), next.ref(), tracking+t.Branch, tracking+next.Branch, doneRefs+t.Branch)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	at := refs[next.ref()]
 	if tracked := refs[tracking+next.Branch]; tracked != "" || at != "" && (at != s.Commit || next.works() && !next.isAt(t.Dir)) {
-		return nil, fmt.Errorf("%w: %s; take another name", ErrBranchExists, next.Branch)
+		return fmt.Errorf("%w: %s; take another name", ErrBranchExists, next.Branch)
 	}
 	if refs[t.ref()] != s.Commit {
-		return nil, fmt.Errorf("%w: %s; try again", ErrBusy, t.Branch)
+		return fmt.Errorf("%w: %s; try again", ErrBusy, t.Branch)
 	}
 	if at == "" {
 		if err := r.git.MoveRef(ctx, next.ref(), s.Commit, "", "reprise: renamed from "+t.Branch); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := next.link(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.o.Disk.RemoveAll(t.admin()); err != nil {
-		return nil, err
+		return err
 	}
 	namesake, err := t.namesake(ctx, s.Commit, refs[tracking+t.Branch])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if refs[tracking+t.Branch] != "" && !namesake { // the remote has it under the old name
 		if err := r.keep(ctx, t, s.Commit, t.kept(s.Commit), refs); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	moves := []git.RefMove{{Ref: t.ref(), Old: s.Commit}}
@@ -120,11 +137,10 @@ func (t *Tree) rename(ctx context.Context, name string) (*Tree, error) {
 		moves = append(moves, git.RefMove{Ref: doneRefs + t.Branch, Old: done})
 	}
 	if err := r.git.MoveRefs(ctx, "reprise: renamed", moves...); err != nil {
-		return nil, err
+		return err
 	}
 	next.changed(ctx, Change{Op: "rename", Commit: s.Commit})
-	_, err = next.Save(ctx, "", "")
-	return next, err
+	return nil
 }
 
 // saveAgent commits what an agent has on disk, where it works on this machine.

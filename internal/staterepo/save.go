@@ -254,6 +254,9 @@ func (t *Tree) read(ctx context.Context, dirs []string) (*version, error) {
 		return nil, err
 	}
 	if list[0].Kind != "commit" {
+		if now, err := t.r.Find(t.Dir); err == nil && now != nil && now.Branch != t.Branch {
+			return nil, fmt.Errorf("%w: the agent that works in %s is %s by now; run it again", ErrBusy, t.Dir, now.Agent())
+		}
 		return nil, fmt.Errorf("branch %s is not there; `reprise state fsck --repair` makes it from what is on disk", t.Branch)
 	}
 	v := &version{commit: list[0].ID, files: map[string]git.Entry{}, data: map[string][]byte{}, trees: map[string]bool{}}

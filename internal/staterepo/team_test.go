@@ -254,6 +254,10 @@ func TestNamesakes(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Errorf("%v %v", left, err)
 	}
+	// A command that began before it was renamed is told so.
+	if _, err := second.Save(ctx, "", ""); !errors.Is(err, staterepo.ErrBusy) {
+		t.Errorf("%v", err)
+	}
 	if found, err := o.repo.Open(ctx, third.Dir); err != nil || found.Agent() != "vm-2" {
 		t.Errorf("%v %v", found, err)
 	}
