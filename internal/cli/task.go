@@ -33,7 +33,6 @@ disagree.`,
 		Example: `  reprise task new "Fix the login" --priority high --language go
   reprise task list
   reprise task block 3 "no access yet"`,
-		RunE: onlyCommands,
 	}
 	cmd.AddCommand(newTaskNewCmd(app), newTaskListCmd(app), newTaskShowCmd(app), newTaskEditCmd(app),
 		newTaskResearchCmd(app), newTaskPlanCmd(app), newTaskReviseCmd(app), newTaskImplementCmd(app), newTaskReviewCmd(app), newTaskRunCmd(app),
@@ -62,7 +61,8 @@ func (a *App) loadTasks(ctx context.Context) (*task.Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Load(ctx)
+	b, err := store.Load(ctx)
+	return b, taskError(err)
 }
 
 // tasksOf loads the list of a project that has one, for a hook; nil where there is none.
@@ -107,7 +107,14 @@ func (a *App) changeTasks(ctx context.Context, c taskChange, fn func(*task.Board
 // taskError gives an error of the list its exit code.
 func taskError(err error) error {
 	var legal *task.TransitionError
+	var draft *task.DraftError
 	switch {
+	case errors.As(err, &draft):
+		return exitWith(ExitUsage, err)
+	case errors.Is(err, task.ErrNoStep):
+		return exitWith(ExitNotFound, err)
+	case errors.Is(err, task.ErrNoPlan), errors.Is(err, task.ErrNothingLeft), errors.Is(err, task.ErrEnded), errors.Is(err, task.ErrConflict):
+		return exitWith(ExitConflict, err)
 	case errors.Is(err, task.ErrNoTask):
 		return exitWith(ExitNotFound, fmt.Errorf("%w; `reprise task list` shows them", err))
 	case errors.As(err, &legal), errors.Is(err, task.ErrOperation), errors.Is(err, task.ErrBusy), errors.Is(err, task.ErrLimit), errors.Is(err, task.ErrWaits):
@@ -160,6 +167,7 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message s
 	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
 		return
 	}
+	err = commitProblem(err)
 	fmt.Fprintf(a.Err, "note: not committed: %v\n", err)
 	_, rerr := store.Change(ctx, func(b *task.Board) error {
 		l, lerr := b.Failures()
@@ -171,6 +179,18 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message s
 	if rerr != nil {
 		fmt.Fprintf(a.Err, "note: that it was not is not in errors.json either: %v\n", rerr)
 	}
+}
+
+// commitProblem says in a line why git did not commit.
+func commitProblem(err error) error {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "cannot do a partial commit during a"):
+		return errors.New("a merge is going on in this checkout; what changed in specs/ goes into its commit: add it there")
+	case strings.Contains(text, "Please tell me who you are"), strings.Contains(text, "empty ident name"), strings.Contains(text, "unable to auto-detect email"):
+		return errors.New("git does not know who you are: `git config user.name NAME` and `git config user.email ADDRESS` tell it")
+	}
+	return err
 }
 
 // gitTop is the top of the checkout that a directory lies in, a linked worktree's, too;

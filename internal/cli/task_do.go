@@ -38,12 +38,16 @@ func newTaskEditCmd(app *App) *cobra.Command {
 				return usagef("nothing to change: name what with --title, --status, --priority, --language, --effort or --depends-on")
 			}
 			c.message = func(*task.Board) string { return fmt.Sprintf("task %d: edit", n) }
-			_, err = app.changeTasks(cmd.Context(), c, func(b *task.Board) error {
+			b, err := app.changeTasks(cmd.Context(), c, func(b *task.Board) error {
 				if err := b.Edit(n, draft); err != nil || to == "" {
 					return err
 				}
 				return b.SetStatus(n, to, "")
 			})
+			if err == nil {
+				t := b.State.Tasks[n]
+				fmt.Fprintf(app.Out, "task %d is changed: %s (%s)\n", n, term.SafeLine(t.Title), t.Status.Words())
+			}
 			return err
 		},
 	}
@@ -169,7 +173,7 @@ func newTaskCheckCmd(app *App) *cobra.Command {
 			}
 			r, err := look(cmd.Context())
 			if err != nil {
-				return err
+				return taskError(err)
 			}
 			if fix {
 				app.tasksChanged(cmd.Context(), project.Name, r.Changes)
@@ -395,7 +399,7 @@ func printErrors(app *App, groups []task.Group) error {
 		if g.FixTask > 0 {
 			fix = fmt.Sprintf("%s (task %d)", fix, g.FixTask)
 		}
-		table.Row(g.Type, fmt.Sprint(g.Count), g.LastSeen.Local().Format("2006-01-02 15:04"), fix, term.SafeLine(g.Message))
+		table.Row(g.Type, fmt.Sprint(g.Count), g.LastSeen.Local().Format("01-02 15:04"), fix, term.SafeLine(g.Message))
 	}
 	return table.Write(app.Out)
 }

@@ -140,7 +140,7 @@ func (t *loopTasks) refused(ctx context.Context, b task.Brief, r run.Record) str
 	if r.Result == nil {
 		return ""
 	}
-	ret, err := t.flow.Read(ctx, b.Session, r.Result.Text)
+	ret, err := t.flow.Read(ctx, b.Session, task.LastWords(r.Result))
 	switch {
 	case err != nil:
 		return err.Error()
@@ -299,7 +299,7 @@ func (p *taskPlaces) answer(it queue.Item) string {
 	if err != nil || r.Result == nil {
 		return it.Result.Summary
 	}
-	return r.Result.Text
+	return task.LastWords(r.Result)
 }
 
 // goOn adds the phases of a plan that was just made.

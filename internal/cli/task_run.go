@@ -38,6 +38,11 @@ func (f *flowFlags) add(cmd *cobra.Command) {
 
 // taskFlow is the work at tasks of the project around the working directory.
 func (a *App) taskFlow(ctx context.Context, f flowFlags) (*task.Flow, error) {
+	if f.agent != "" {
+		if err := loopClient(f.agent); err != nil {
+			return nil, err
+		}
+	}
 	store, project, err := a.Tasks()
 	if err != nil {
 		return nil, err

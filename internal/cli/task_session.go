@@ -44,7 +44,7 @@ func newTaskBeginCmd(app *App) *cobra.Command {
 	var phase int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "begin {N OPERATION | review} [FOCUS]", Args: cobra.MinimumNArgs(1), Short: "Begin a step that you do yourself: print what is to be done",
+		Use: "begin N|review [OPERATION] [FOCUS]", Args: cobra.MinimumNArgs(1), Short: "Begin a step that you do yourself: print what is to be done",
 		Long: `Begin a step of task N (research, plan, revise or implement), or a review, that is done
 here and not by a run: the task is in progress, and what has to be done is printed, with
 the place to write to and the form of the answer. ` + "`reprise task finish`" + ` ends it.`,

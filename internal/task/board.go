@@ -276,7 +276,20 @@ func (b *Board) Task(n int) (*Task, error) {
 	if t := b.State.Tasks[n]; t != nil {
 		return t, nil
 	}
+	if b.archived(n) {
+		return nil, fmt.Errorf("%w any more: %d is in specs/archive/", ErrNoTask, n)
+	}
 	return nil, fmt.Errorf("%w: %d", ErrNoTask, n)
+}
+
+// archived reports whether the archive has a task of a number.
+func (b *Board) archived(n int) bool {
+	data, err := b.Read(path.Join(archiveDir, stateFile))
+	if err != nil {
+		return false
+	}
+	kept, err := ParseState(data)
+	return err == nil && kept.Tasks[n] != nil
 }
 
 // SetStatus changes a task's status where that is legal, in both files. reason is
@@ -345,10 +358,15 @@ type Draft struct {
 	Body                              string // new tasks only
 }
 
+// DraftError says what of a draft can be no task's.
+type DraftError struct{ Problem string }
+
+func (e *DraftError) Error() string { return e.Problem }
+
 // Add makes a task and gives it the next number.
 func (b *Board) Add(d Draft) (*Task, error) {
 	if d.Title == nil || oneLine(*d.Title) == "" {
-		return nil, errors.New("a task needs a title")
+		return nil, &DraftError{"a task needs a title"}
 	}
 	n := b.free()
 	if n == 0 {
@@ -417,20 +435,20 @@ func (b *Board) Edit(n int, d Draft) error {
 func (b *Board) fill(t *Task, d Draft) error {
 	if d.Title != nil {
 		if t.Title = oneLine(*d.Title); t.Title == "" {
-			return errors.New("a task needs a title")
+			return &DraftError{"a task needs a title"}
 		}
 	}
 	if d.Priority != nil {
 		p := priorityOf(*d.Priority)
 		if p == "" {
-			return fmt.Errorf("priority %q is none of %s", *d.Priority, strings.Join(Priorities, ", "))
+			return &DraftError{fmt.Sprintf("priority %q is none of %s", *d.Priority, strings.Join(Priorities, ", "))}
 		}
 		t.Priority = p
 	}
 	if d.Language != nil {
 		l := strings.ToLower(oneLine(*d.Language))
 		if strings.ContainsAny(l, "[]*`") || len(l) > 40 {
-			return fmt.Errorf("language %q: give one word, such as go or markdown", *d.Language)
+			return &DraftError{fmt.Sprintf("language %q: give one word, such as go or markdown", *d.Language)}
 		}
 		t.Language = l
 	}
@@ -450,7 +468,7 @@ func (b *Board) depend(t *Task, on *[]int) error {
 	}
 	for _, n := range *on {
 		if n == t.Number {
-			return fmt.Errorf("task %d cannot depend on itself", n)
+			return &DraftError{fmt.Sprintf("task %d cannot depend on itself", n)}
 		}
 		if b.State.Tasks[n] == nil {
 			return fmt.Errorf("depends on task %d: %w", n, ErrNoTask)

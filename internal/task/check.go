@@ -35,6 +35,10 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 // Fix brings the two files into agreement and says which side it took. A state.json
 // that cannot be read is set aside, beside it, and made anew from TODO.md.
 func (s *Store) Fix(ctx context.Context) (Report, error) {
+	settled, changes, _, err := s.settleConflict(ctx)
+	if err != nil {
+		return settled, err
+	}
 	var r Report
 	b, err := s.Change(ctx, func(b *Board) error { r = b.mend(); return nil })
 	if errors.Is(err, ErrDamaged) {
@@ -48,7 +52,7 @@ func (s *Store) Fix(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Mended, r.Changes = slices.Concat(b.Taken, r.Mended), b.Changes
+	r.Mended, r.Changes = slices.Concat(settled.Mended, b.Taken, r.Mended), slices.Concat(changes, b.Changes)
 	return r, nil
 }
 

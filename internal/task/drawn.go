@@ -82,8 +82,12 @@ func (l *Failures) Draw(events iter.Seq2[event.Event, error], now time.Time) (n 
 			continue
 		}
 		seen = append(seen, e)
-		if known[e.ID] || e.Type == event.RunChanged && runs[e.Run] {
+		// What a step noted itself, and the item whose run failed, count once.
+		if run := f.Context.Run; known[e.ID] || (e.Type == event.RunChanged || e.Type == event.WorkChanged) && run != "" && runs[run] {
 			continue
+		}
+		if f.Context.Run != "" && e.Type == event.RunChanged {
+			runs[f.Context.Run] = true
 		}
 		l.Record(f, e.TS)
 		n++
@@ -137,10 +141,14 @@ func failureOf(e event.Event) (Failure, bool) {
 		return f, true
 	case event.WorkChanged:
 		var w event.WorkData
-		if json.Unmarshal(e.Data, &w) != nil || w.To != "dead" || w.From == "dead" {
-			return f, false
+		if json.Unmarshal(e.Data, &w) != nil || w.To != "dead" || w.From == "dead" || w.Op == "dropped" {
+			return f, false // what a person dropped is no failure
 		}
-		f.Type, f.Message, f.Context.Command, f.Context.Run = DelegationHang, "work item given up: "+w.Title+": "+w.Note, "loop", w.Run
+		f.Message = w.Title + ": the work item was given up"
+		if w.Note != "" {
+			f.Message = w.Note + ": the work item was given up: " + w.Title
+		}
+		f.Type, f.Context.Command, f.Context.Run = endedBadly(w.Note), "loop", w.Run
 		return f, true
 	case event.ToolFailed:
 		var t event.ToolData
@@ -163,10 +171,7 @@ func runFailure(e event.Event, f Failure) (Failure, bool) {
 	f.Context.Command = "run"
 	switch r.Status {
 	case "failed":
-		f.Type, f.Message = DelegationHang, r.Reason
-		if strings.HasPrefix(r.Reason, "failed to start") {
-			f.Type = ToolFailure
-		}
+		f.Type, f.Message = endedBadly(r.Reason), r.Reason
 	case "timeout":
 		f.Type, f.Message = Timeout, r.Reason
 	default: // a person who stopped it, or that it was killed with its starter, is no failure
@@ -176,6 +181,21 @@ func runFailure(e event.Event, f Failure) (Failure, bool) {
 		f.Message = "the run ended " + r.Status
 	}
 	return f, true
+}
+
+// endedBadly is the kind of a run's or item's bad end, by what is said of it: an agent that
+// gave nothing back hung; a program that crashed or did not start failed.
+func endedBadly(reason string) string {
+	low := strings.ToLower(reason)
+	switch {
+	case strings.Contains(low, "timed out"), strings.Contains(low, "timeout"), strings.Contains(low, "took longer"):
+		return Timeout
+	case strings.Contains(low, "without a result (exit code 0"):
+		return DelegationHang
+	case strings.Contains(low, "crash"), strings.Contains(low, "failed to start"), strings.Contains(low, "without a result ("):
+		return ToolFailure
+	}
+	return DelegationHang
 }
 
 func toolFailure(t event.ToolData, f Failure) (Failure, bool) {

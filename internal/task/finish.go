@@ -301,7 +301,7 @@ func (s *step) finish(ctx context.Context, res *StepResult) error {
 			}
 		}
 		if open > 0 {
-			res.Next = strings.TrimSpace(res.Next + fmt.Sprintf(" %d boxes of the task's text are not ticked: see whether that holds.", open))
+			res.Next = strings.TrimSpace(res.Next + fmt.Sprintf(" Boxes of the task's text that are not ticked: %d. See whether that holds.", open))
 		}
 		done = true
 		return b.Complete(t.Number, b.summary(t, p, name))

@@ -138,7 +138,7 @@ func TestPhasesBesideEachOther(t *testing.T) {
 	if r, err := f.Finish(ctx, two.Session, answer(two, "failed")); err != nil || r.Status != "completed" {
 		t.Errorf("what has ended stays: %+v, %v", r, err)
 	}
-	if _, err := f.Finish(ctx, "sess_1_nobody", "{}"); !errors.Is(err, ErrOperation) {
+	if _, err := f.Finish(ctx, "sess_1_nobody", "{}"); !errors.Is(err, ErrNoStep) {
 		t.Error(err)
 	}
 	// Who is out of time, and cannot be looked for, is taken for gone.

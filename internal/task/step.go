@@ -281,7 +281,7 @@ func (f *Flow) find(ctx context.Context, session string) (s *step, done StepResu
 			}
 		}
 	}
-	return nil, done, fmt.Errorf("%w: no step of a session %q was begun, or it was taken over", ErrOperation, sign.Clip(session, 40))
+	return nil, done, fmt.Errorf("%w: none of a session %q was begun, or it was taken over; `reprise task show N` names those of a task", ErrNoStep, sign.Clip(session, 40))
 }
 
 // operation is that of a session, of a task or, for 0, of a review.

@@ -174,6 +174,9 @@ func readMaybe(d *durable.Dir, name string) ([]byte, error) {
 }
 
 func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte) (*Board, error) {
+	if line := conflictAt(todo); line > 0 {
+		return nil, fmt.Errorf("%s, line %d: %w", filepath.Join(s.dir, todoFile), line, ErrConflict)
+	}
 	b := &Board{now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}}
 	// Both take their time where there are thousands of tasks.
 	var todoErr error
@@ -195,6 +198,30 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte)
 	b.takeOver()
 	b.taking = false
 	return b, nil
+}
+
+// ErrConflict says that TODO.md holds the two sides of a merge. Which of them counts is
+// for a person, or for [Store.Fix], to say; nothing is written into the middle of them.
+var ErrConflict = errors.New("here begins a conflict of a merge that is not settled; `reprise task check --fix` keeps the tasks of both sides, or settle it by hand")
+
+// conflictAt is the line at which a conflict of a merge begins, 0 where there is none.
+func conflictAt(text []byte) int {
+	if !bytes.Contains(text, []byte("<<<<<<< ")) {
+		return 0
+	}
+	begin, number, middle := 0, 0, false
+	for l := range bytes.Lines(text) {
+		number++
+		switch {
+		case bytes.HasPrefix(l, []byte("<<<<<<< ")):
+			begin, middle = number, false
+		case begin > 0 && bytes.Equal(bytes.TrimRight(l, "\r\n"), []byte("=======")):
+			middle = true
+		case middle && bytes.HasPrefix(l, []byte(">>>>>>> ")):
+			return begin
+		}
+	}
+	return 0
 }
 
 // given is the highest number that the archive and the names of folders tell of: what was

@@ -70,6 +70,15 @@ func (b *Board) Begin(n int, want Operation, dead func(*Operation) bool) (*Opera
 	return &want, nil
 }
 
+// ErrEnded says that a task has ended, so that nothing of it moves any more.
+var ErrEnded = errors.New("it has ended")
+
+// ErrNoPlan says that a task has no plan yet.
+var ErrNoPlan = errors.New("has no plan")
+
+// ErrNoStep says that no step of a session is known.
+var ErrNoStep = errors.New("no such step")
+
 // ErrWaits says that something comes before a task or a phase.
 var ErrWaits = errors.New("waits for")
 
@@ -165,7 +174,7 @@ func checkPlan(t *Task, text []byte) error {
 // Plan is a task's latest plan and its name below specs/.
 func (b *Board) Plan(t *Task) (p *Plan, name string, err error) {
 	if len(t.Plans) == 0 {
-		return nil, "", fmt.Errorf("task %d has no plan; `reprise task plan %d` makes one", t.Number, t.Number)
+		return nil, "", fmt.Errorf("task %d %w; `reprise task plan %d` makes one", t.Number, ErrNoPlan, t.Number)
 	}
 	name = t.Plans[len(t.Plans)-1]
 	data, err := b.Read(name)
@@ -205,6 +214,9 @@ func (b *Board) movePhase(n, phase int, to Status, reason string) (*Task, error)
 	ph := p.Phase(phase)
 	if ph == nil {
 		return nil, fmt.Errorf("%s has no phase %d", name, phase)
+	}
+	if t.Status.Ended() && to != ph.Status {
+		return nil, fmt.Errorf("%w: task %d is %s; take it up again first with `reprise task recover %d`", ErrEnded, n, t.Status.Words(), n)
 	}
 	if !ph.Status.CanBecome(to) && ph.Status != Completed {
 		return nil, fmt.Errorf("phase %d of task %d is %s and cannot become %s", phase, n, ph.Status.Words(), to.Words())

@@ -1,0 +1,266 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/internal/durable"
+)
+
+// sides are the two texts that a file with conflicts of a merge was made from, as far as
+// it tells: ours is that of the branch that was merged into. What stands between lines of
+// ||||||| and ======= is neither's.
+func sides(text []byte) (ours, theirs []byte) {
+	const both, first, base, second = 0, 1, 2, 3
+	at := both
+	for l := range bytes.Lines(text) {
+		switch line := bytes.TrimRight(l, "\r\n"); {
+		case at == both && bytes.HasPrefix(line, []byte("<<<<<<< ")):
+			at = first
+			continue
+		case at == first && bytes.HasPrefix(line, []byte("||||||| ")):
+			at = base
+			continue
+		case (at == first || at == base) && string(line) == "=======":
+			at = second
+			continue
+		case at == second && bytes.HasPrefix(line, []byte(">>>>>>> ")):
+			at = both
+			continue
+		}
+		if at == both || at == first {
+			ours = append(ours, l...)
+		}
+		if at == both || at == second {
+			theirs = append(theirs, l...)
+		}
+	}
+	return ours, theirs
+}
+
+// settleConflict ends the conflicts that a merge left in TODO.md and state.json: the
+// tasks of both sides stay. One that both sides know is what the side says that changed
+// it last; where both gave a number to a task of their own, the other side's gets a new
+// one, with its folder. done is false where there is no conflict.
+func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change, done bool, err error) {
+	if err := s.o.Disk.MkdirAll(s.dir, 0o755); err != nil {
+		return r, nil, false, err
+	}
+	d, err := s.o.Disk.OpenDir(s.dir)
+	if err != nil {
+		return r, nil, false, err
+	}
+	defer d.Close()
+	c, err := d.BeginContext(ctx)
+	if err != nil {
+		return r, nil, false, err
+	}
+	defer c.Abort()
+	todo, state, err := files(d)
+	if err != nil || conflictAt(todo) == 0 {
+		return r, nil, false, err
+	}
+	todoOurs, todoTheirs := sides(todo)
+	stateOurs, stateTheirs := sides(state)
+	lasting := func() (*durable.Dir, func(), error) { return d, func() {}, nil }
+	stateOurs, stateTheirs = oneOfEach(stateOurs, todoOurs), oneOfEach(stateTheirs, todoTheirs)
+	open := func() (b [2]*Board, err error) {
+		for i, texts := range [2][2][]byte{{todoOurs, stateOurs}, {todoTheirs, stateTheirs}} {
+			b[i], err = s.read(lasting, texts[0], texts[1])
+			if errors.Is(err, ErrDamaged) { // TODO.md says what a person has to know
+				b[i], err = s.read(lasting, texts[0], nil)
+			}
+			if err != nil {
+				return b, fmt.Errorf("a side of the conflict in %s cannot be read, so it has to be settled by hand: %w", path.Join(specsDir, todoFile), err)
+			}
+		}
+		return b, nil
+	}
+	b, err := open()
+	if err != nil {
+		return r, nil, false, err
+	}
+	ours, theirs := b[0], b[1]
+	took := func(n int, format string, args ...any) {
+		r.Mended = append(r.Mended, Finding{Number: n, What: fmt.Sprintf(format, args...), Took: todoFile})
+	}
+	ours.State.Next = max(ours.State.Next, theirs.State.Next)
+	for _, n := range theirs.State.Numbers() {
+		t, own := theirs.State.Tasks[n], ours.State.Tasks[n]
+		sec := theirs.Todo.Find(n)
+		if sec == nil || own == nil && ours.archived(n) {
+			continue // a person took it out there, or it has ended here
+		}
+		if own != nil && sameTask(own, t) {
+			if later(t, own) && ours.replaceBy(own, t, theirs.Todo, sec) {
+				took(n, "the other side changed it last: it is %s", t.Status.Words())
+			}
+			continue
+		}
+		if own != nil {
+			if err := ours.renumber(t, sec, own.Slug == t.Slug); err != nil {
+				return r, nil, false, err
+			}
+			took(n, "both sides gave this number: %q is %d since", t.Title, t.Number)
+			changes = append(changes, Change{Number: t.Number, Op: "added", Title: t.Title, To: t.Status})
+		} else {
+			took(n, "kept, as the other side has it: %s", t.Title)
+		}
+		ours.State.Tasks[t.Number] = t
+		ours.State.Next = max(ours.State.Next, t.Number+1)
+		ours.Todo.Append(t.Number, t.Title, fieldsOf(sec), theirs.Todo.Body(sec))
+	}
+	newState, err := ours.State.Bytes()
+	if err != nil {
+		return r, nil, false, err
+	}
+	c.Write(todoFile, ours.Todo.Bytes(), 0o644)
+	c.Write(stateFile, newState, 0o644)
+	for name, data := range ours.writes {
+		if data == nil {
+			c.Remove(name)
+		} else {
+			c.Write(name, data, 0o644)
+		}
+	}
+	if err := c.Commit(); err != nil {
+		return r, nil, false, fmt.Errorf("settle the conflict in %s: %w", s.dir, err)
+	}
+	took(0, "the conflict of a merge is settled: `git add specs` and go on with the merge")
+	return r, changes, true, nil
+}
+
+// later reports whether a was changed after b; in the same second, whether it is further.
+func later(a, b *Task) bool {
+	switch {
+	case a.Updated == nil:
+		return false
+	case b.Updated == nil, a.Updated.After(*b.Updated):
+		return true
+	}
+	return a.Updated.Equal(*b.Updated) && slices.Index(Statuses(), a.Status) > slices.Index(Statuses(), b.Status)
+}
+
+// oneOfEach takes out of a state.json in which numbers stand twice, as git leaves it where
+// it found no conflict, the entries whose titles are not those of TODO.md. What cannot be
+// read stays as it is.
+func oneOfEach(state, todo []byte) []byte {
+	var all map[string]json.RawMessage
+	t, err := ParseTodo(todo)
+	if err != nil || json.Unmarshal(state, &all) != nil {
+		return state
+	}
+	dec := json.NewDecoder(bytes.NewReader(all["tasks"]))
+	if _, err := dec.Token(); err != nil {
+		return state
+	}
+	kept, twice := map[string]json.RawMessage{}, false
+	for dec.More() {
+		key, err := dec.Token()
+		var entry json.RawMessage
+		if err != nil || dec.Decode(&entry) != nil {
+			return state
+		}
+		name, _ := key.(string)
+		if _, again := kept[name]; again {
+			twice = true
+			var about struct {
+				Title string `json:"title"`
+			}
+			n, _ := strconv.Atoi(name)
+			if sec := t.Find(n); json.Unmarshal(entry, &about) != nil || sec == nil || sec.Title != about.Title {
+				continue
+			}
+		}
+		kept[name] = entry
+	}
+	if !twice {
+		return state
+	}
+	if all["tasks"], err = json.Marshal(kept); err != nil {
+		return state
+	}
+	out, err := json.Marshal(all)
+	if err != nil {
+		return state
+	}
+	return out
+}
+
+// sameTask reports whether two sides mean the same task by a number: it was made once.
+func sameTask(a, b *Task) bool {
+	return a.Slug == b.Slug && (a.Created == nil || b.Created == nil || a.Created.Equal(*b.Created))
+}
+
+func fieldsOf(s *Section) (out [][2]string) {
+	for _, f := range s.Fields {
+		if fieldRank(f.Name) >= 0 {
+			out = append(out, [2]string{f.Name, f.Value})
+		}
+	}
+	return out
+}
+
+// replaceBy gives a task what another side says of it.
+func (b *Board) replaceBy(own, t *Task, from *Todo, sec *Section) bool {
+	mine := b.Todo.Find(own.Number)
+	if mine == nil || bytes.Equal(b.Todo.Text(mine), from.Text(sec)) {
+		*own = *t
+		return false
+	}
+	*own = *t
+	if mine.Title != sec.Title {
+		b.Todo.SetHeading(mine, own.Number, sec.Title)
+	}
+	for _, f := range fieldNames {
+		value, _ := sec.Value(f.key)
+		b.Todo.Set(mine, f.key, value)
+	}
+	return true
+}
+
+// renumber gives a task of another side the next number, and its folder that name, unless
+// that is shared with the task that keeps the number.
+func (b *Board) renumber(t *Task, sec *Section, shared bool) error {
+	n := b.free()
+	if n == 0 {
+		return errNoNumber
+	}
+	old := t.Folder()
+	t.Number = n
+	if shared {
+		return nil
+	}
+	names, err := b.walk(old)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		data, err := b.Read(name)
+		if err != nil {
+			return err
+		}
+		b.Write(t.Folder()+strings.TrimPrefix(name, old), data)
+		b.writes[name] = nil
+	}
+	move := func(text string) string { return strings.ReplaceAll(text, old+"/", t.Folder()+"/") }
+	for _, list := range [][]string{t.Research, t.Plans} {
+		for i := range list {
+			list[i] = move(list[i])
+		}
+	}
+	t.Summary = move(t.Summary)
+	for i := range sec.Fields {
+		if slices.Contains([]string{"research", "plan", "summary"}, sec.Fields[i].Name) {
+			sec.Fields[i].Value = move(sec.Fields[i].Value)
+		}
+	}
+	return nil
+}
