@@ -657,7 +657,7 @@ func (a *analysis) set(argv []word, st *state) source {
 func (a *analysis) shopt(argv []word, _ *state) source {
 	for _, w := range argv[1:] {
 		switch w.text {
-		case "-s", "-u", "-q", "-p", "nullglob", "globstar", "extglob", "nocaseglob", "failglob", "inherit_errexit", "lastpipe", "nocasematch", "globasciiranges", "checkwinsize":
+		case "-s", "-u", "-q", "-p", "nullglob", "globstar", "extglob", "failglob", "inherit_errexit", "lastpipe", "nocasematch", "globasciiranges", "checkwinsize":
 		default:
 			a.give("changes-shell", Ask, w.shown(), "this option changes what later words mean", "leave it out")
 		}

@@ -64,19 +64,24 @@ func TestShellAndParserReadTheSame(t *testing.T) {
 	p := newProject(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	texts, said := snippets(r, n, p.judge)
-	cmd := exec.Command(bash, "-c", trying)
-	cmd.Dir = t.TempDir()
-	cmd.Env = []string{"LC_ALL=C"}
-	cmd.Stdin = strings.NewReader(strings.Join(texts, "\x00") + "\x00")
-	var heard bytes.Buffer
-	cmd.Stderr = &heard
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	answersTo := func(texts ...string) []string {
+		cmd := exec.Command(bash, "-c", trying)
+		cmd.Dir = dir
+		cmd.Env = []string{"LC_ALL=C"}
+		cmd.Stdin = strings.NewReader(strings.Join(texts, "\x00") + "\x00")
+		var heard bytes.Buffer
+		cmd.Stderr = &heard
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		answers := strings.Split(heard.String(), "\x01")
+		if len(answers) != len(texts)+1 {
+			t.Fatalf("%d answers to %d texts", len(answers)-1, len(texts))
+		}
+		return answers
 	}
-	answers := strings.Split(heard.String(), "\x01")
-	if len(answers) != n+1 {
-		t.Fatalf("%d answers to %d texts", len(answers)-1, n)
-	}
+	answers := answersTo(texts...)
 	notFound := regexp.MustCompile(`(?m): (m[0-9]): command not found$`)
 	ran := 0
 	for i, text := range texts {
@@ -89,7 +94,9 @@ func TestShellAndParserReadTheSame(t *testing.T) {
 		}
 		ran++
 		for _, w := range words {
-			if !slices.ContainsFunc(said[i].Parts, func(p Part) bool { return p.Word == w }) {
+			seen := slices.ContainsFunc(said[i].Parts, func(p Part) bool { return p.Word == w })
+			// No shell waits for what stands in <(…): it may be heard after the texts that follow.
+			if !seen && strings.Contains(answersTo(text)[0], ": "+w+": ") {
 				t.Errorf("%s: bash runs %s, which the guard has not seen", strconv.Quote(text), w)
 			}
 		}
