@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -228,19 +229,40 @@ func newLoopMetricsCmd(app *App) *cobra.Command {
 
 func newLoopReportCmd(app *App) *cobra.Command {
 	var asJSON bool
+	var id string
+	var since time.Duration
 	cmd := &cobra.Command{
 		Use: "report", Args: cobra.NoArgs, Short: "What the last loop has done, in a page of markdown",
+		Example: `  reprise loop report
+  reprise loop report --since 12h`,
 		RunE: func(*cobra.Command, []string) error {
 			dir, s, err := app.loopState()
 			if err != nil {
 				return err
 			}
-			its, bad, err := loop.Iterations(dir, s.Loop)
+			past := id != "" || since > 0
+			from := s.Loop
+			if past {
+				from = id
+			}
+			its, bad, err := loop.Iterations(dir, from)
 			if err != nil {
 				return err
 			}
+			if since > 0 {
+				its = slices.DeleteFunc(its, func(it loop.Iteration) bool { return it.Ended.Before(app.Now().Add(-since)) })
+			}
+			if id != "" && len(its) == 0 {
+				return exitWith(ExitNotFound, fmt.Errorf("no iteration of a loop %s is kept", id))
+			}
+			if !past && s.Iterations == 0 {
+				fmt.Fprintln(app.Err, "note: this loop began nothing; `reprise loop report --since 24h` has what those before it did")
+			}
 			if bad > 0 {
 				fmt.Fprintf(app.Err, "note: %s cannot be read\n", count(bad, "iteration"))
+			}
+			if past && asJSON {
+				return printJSON(app.Out, map[string]any{"iterations": append([]loop.Iteration{}, its...)})
 			}
 			if asJSON {
 				return printJSON(app.Out, map[string]any{"metrics": loop.MetricsOf(s), "reason": s.Reason, "interrupt": s.Interrupt, "iterations": its})
@@ -249,11 +271,17 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(app.Out, loop.Report(home.Project.Name, s, its))
+			text := loop.Report(home.Project.Name, s, its)
+			if past {
+				text = loop.Past(home.Project.Name, its)
+			}
+			_, err = fmt.Fprint(app.Out, text)
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	cmd.Flags().StringVar(&id, "loop", "", "of this `LOOP`, such as one that the audit names")
+	cmd.Flags().DurationVar(&since, "since", 0, "of all loops, in so long")
 	return cmd
 }
 

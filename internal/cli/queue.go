@@ -270,12 +270,20 @@ func (a *App) printItems(items []queue.Item, total int) error {
 	colour := map[queue.State]func(string) string{
 		queue.Ready: style.Green, queue.Claimed: style.Blue, queue.Blocked: style.Yellow, queue.Dead: style.Red, queue.Done: style.Dim,
 	}
+	room := 60
+	if a.Columns > 0 { // as much for what is said of an item as for its title
+		widest := 0
+		for _, it := range items {
+			widest = max(widest, len(it.ID))
+		}
+		room = min(60, max(16, (a.Columns-widest-18)/2))
+	}
 	for _, it := range items {
 		title := it.Title
 		for _, l := range it.Labels {
 			title += " #" + l
 		}
-		t.Row(it.ID, colour[it.State](string(it.State)), fmt.Sprint(it.Urgency()), term.Cut(title, 60), strings.Join(a.detail(&it), "; "))
+		t.Row(it.ID, colour[it.State](string(it.State)), fmt.Sprint(it.Urgency()), term.Cut(title, room), strings.Join(a.detail(&it), "; "))
 	}
 	if err := t.Write(a.Out); err != nil {
 		return err

@@ -48,7 +48,7 @@ func (l *Loop) act(ctx context.Context, a core.Action) core.Event {
 			return err
 		})
 	case core.OpUnpark:
-		_, err := l.opt.Queue.Unpark(ctx, a.Item, "a person has answered")
+		_, err := l.opt.Queue.Unpark(ctx, a.Item, "a person lets it go on")
 		if err != nil && !errors.Is(err, queue.ErrState) && !errors.Is(err, queue.ErrNotFound) {
 			l.warn("put an item back", err)
 			return core.Broken{Slot: -1, Err: err.Error()}
@@ -272,7 +272,18 @@ func failure(h *core.Settle) string {
 	if h.Reason == "" {
 		return string(h.Class)
 	}
+	if strings.HasPrefix(h.Reason, string(h.Class)) {
+		return clip(h.Reason, 2000)
+	}
 	return string(h.Class) + ": " + clip(h.Reason, 2000)
+}
+
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // outcome is what is kept with the item.

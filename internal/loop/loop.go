@@ -286,7 +286,7 @@ func (l *Loop) begin(ctx context.Context) error {
 	} else if err := l.store.lower(); err != nil {
 		return err
 	}
-	l.tell("loop", -1, fmt.Sprintf("%s begins, with %d workers", l.s.Loop, len(l.s.Slots)))
+	l.tell("loop", -1, fmt.Sprintf("%s begins, with %s", l.s.Loop, plural(len(l.s.Slots), "worker")))
 	l.listen(ctx) // what was asked while no loop ran comes before anything that follows
 	return l.step(ctx, core.Started{Claims: held})
 }

@@ -171,15 +171,54 @@ func (m Metrics) Prometheus(w io.Writer, project string) error {
 func Report(project string, s core.State, its []Iteration) string {
 	var b strings.Builder
 	m := MetricsOf(s)
-	last := map[string]Iteration{}
-	for _, it := range its {
-		last[it.Item] = it
-	}
 	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
 	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d items, and cost %.2f of at most %.2f USD and %d tokens.\n",
 		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), s.Phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, m.Tokens)
 	fmt.Fprintf(&b, "\n| done | tried again | given up | set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		m.Done, m.Failed, m.GivenUp, m.Parked, m.Released, m.Lost)
+	if s.Interrupt != nil {
+		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n\nAnswer with `reprise loop resume --answer \"…\"`.\n", s.Interrupt.Kind, mdfile.EscapeCell(s.Interrupt.Why))
+	}
+	sections(&b, its)
+	return b.String()
+}
+
+// Past is a report of iterations that loops have left, whichever these were.
+func Past(project string, its []Iteration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
+	if len(its) == 0 {
+		b.WriteString("Nothing was worked on.\n")
+		return b.String()
+	}
+	loops, cost, tokens, n := map[string]bool{}, 0.0, int64(0), map[core.Fate]int{}
+	first, last := its[0].Ended, its[0].Ended
+	for _, it := range its {
+		loops[it.Loop] = true
+		cost, tokens = cost+it.CostUSD, tokens+it.Tokens
+		n[it.Fate]++
+		if it.Ended.Before(first) {
+			first = it.Ended
+		}
+		if it.Ended.After(last) {
+			last = it.Ended
+		}
+	}
+	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %d tokens.\n", plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
+		plural(len(its), "iteration"), cost, tokens)
+	fmt.Fprintf(&b, "\n| done | tried again | given up | set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
+		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
+	sections(&b, its)
+	return b.String()
+}
+
+// sections are the items by how they stand, each by the last that was done at it: what
+// needs a person first.
+func sections(b *strings.Builder, its []Iteration) {
+	last := map[string]Iteration{}
+	for _, it := range its {
+		last[it.Item] = it
+	}
 	section := func(title string, want func(Iteration) bool, line func(Iteration) string) {
 		var list []Iteration
 		for _, it := range last {
@@ -191,20 +230,21 @@ func Report(project string, s core.State, its []Iteration) string {
 			return
 		}
 		slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
-		fmt.Fprintf(&b, "\n## %s\n\n", title)
+		fmt.Fprintf(b, "\n## %s\n\n", title)
 		for _, it := range list {
-			fmt.Fprintf(&b, "- **%s** %s — %s\n", it.Item, mdfile.EscapeCell(it.Title), line(it))
+			fmt.Fprintf(b, "- **%s** %s — %s\n", it.Item, mdfile.EscapeCell(it.Title), line(it))
 		}
-	}
-	if s.Interrupt != nil {
-		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n\nAnswer with `reprise loop resume --answer \"…\"`.\n", s.Interrupt.Kind, mdfile.EscapeCell(s.Interrupt.Why))
 	}
 	section("Needs a person", func(it Iteration) bool { return it.Fate == core.Park },
 		func(it Iteration) string {
 			return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", orElse(it.Interrupt, it.Class), oneLine(it.Reason, 400), it.Run))
 		})
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
-		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", it.Class, oneLine(it.Reason, 400), it.Run))
+		line := fmt.Sprintf("%s: %s (%s)", it.Class, oneLine(it.Reason, 400), it.Run)
+		if it.Branch != "" && it.Place != "" {
+			line += "; what it made stays in " + it.Place
+		}
+		return mdfile.EscapeCell(line)
 	})
 	section("Done", func(it Iteration) bool { return it.Fate == core.Done }, doneLine)
 	section("Not done yet", func(it Iteration) bool {
@@ -213,7 +253,6 @@ func Report(project string, s core.State, its []Iteration) string {
 		func(it Iteration) string {
 			return mdfile.EscapeCell(fmt.Sprintf("%s, %s: %s", it.Fate, it.Class, oneLine(it.Reason, 200)))
 		})
-	return b.String()
 }
 
 func because(reason string) string {
@@ -224,7 +263,7 @@ func because(reason string) string {
 }
 
 func doneLine(it Iteration) string {
-	parts := []string{fmt.Sprintf("%s, %d turns, %.2f USD", time.Duration(it.Seconds*float64(time.Second)).Round(time.Second), it.Turns, it.CostUSD), "checks: " + orElse(string(it.Verified), "none")}
+	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", time.Duration(it.Seconds*float64(time.Second)).Round(time.Second), plural(it.Turns, "turn"), it.CostUSD), "checks: " + orElse(string(it.Verified), "none")}
 	if it.Branch != "" {
 		parts = append(parts, "branch "+it.Branch)
 	}

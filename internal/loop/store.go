@@ -180,6 +180,10 @@ func (s *store) handmade(waiting bool) (made, removed bool, why string) {
 	s.flag.Lock()
 	defer s.flag.Unlock()
 	why, err := readSmall(s.path(interruptFile), maxAsk)
+	for n := 0; n < 5 && err == nil && strings.TrimSpace(why) == "" && !waiting && !s.raised; n++ {
+		time.Sleep(40 * time.Millisecond) // it was made just now, and is being written
+		why, err = readSmall(s.path(interruptFile), maxAsk)
+	}
 	there := !errors.Is(err, fs.ErrNotExist)
 	switch {
 	case there && !waiting && !s.raised:
