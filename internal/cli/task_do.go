@@ -292,6 +292,7 @@ cause that is not fixed.`,
 				return err
 			}
 			fmt.Fprintf(app.Out, "task %d: %s, with a plan of %s\n", made.Number, term.SafeLine(made.Title), count(len(open), "phase"))
+			fmt.Fprintf(app.Out, "`reprise task revise %d` has the error-analyst look for the causes and plan by them\n", made.Number)
 			return nil
 		},
 	}

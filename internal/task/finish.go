@@ -275,6 +275,13 @@ func (b *Board) adoptPlan(t *Task, o *Operation, name string) error {
 	}
 	t.Plans = append(t.Plans, name)
 	b.link(t, "plan", name)
+	if b.mendsErrors(t) {
+		for _, f := range b.failures.List {
+			if f.FixTask == t.Number && f.FixStatus == FixBegun {
+				f.FixPlan, b.failures.dirty = name, true
+			}
+		}
+	}
 	b.changed(t, Change{Op: "plan", Files: []string{name}})
 	b.end(t, o, "completed", 0, "", name)
 	b.set(t, Planned, "")

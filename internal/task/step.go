@@ -86,6 +86,9 @@ func (f *Flow) begin(ctx context.Context, w Want) (*step, error) {
 		}
 		s.route = RouteOf(f.Routes, language)
 		agentName = s.route.Agent(w.Op)
+		if t != nil && (w.Op == OpPlan || w.Op == OpRevise) && b.mendsErrors(t) {
+			agentName = s.route.Agent("errors")
+		}
 		limit := cmp.Or(f.Timeout, Timeouts(w.Op))
 		d, err := Delegate(f.From, agentName, NewSession(f.Now()), limit)
 		if err != nil {
@@ -115,6 +118,13 @@ func (f *Flow) begin(ctx context.Context, w Want) (*step, error) {
 	f.Changed(ctx, b)
 	s.lookForServers(ctx)
 	return s, nil
+}
+
+// mendsErrors reports whether a task is there to end errors: its plan is the matter of who
+// finds their causes.
+func (b *Board) mendsErrors(t *Task) bool {
+	l, err := b.Failures()
+	return err == nil && slices.ContainsFunc(l.List, func(f *Failure) bool { return f.FixTask == t.Number })
 }
 
 // settleTime is how long a run whose starter was killed may take to its end: it is asked
