@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,6 +98,9 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	if d.Memory, err = a.webMemory(home); err != nil {
 		return d, err
 	}
+	if d.Guard, err = a.webGuard(home); err != nil {
+		return d, err
+	}
 	if p := home.Project; p != nil {
 		d.Project, d.Root = p.Name, p.Root
 		d.LoopDir = filepath.Join(home.Paths.ProjectDir(p.Name), "loop")
@@ -150,6 +154,40 @@ func (a *App) webMemory(home *config.Home) (*web.Remembering, error) {
 		}
 	}
 	return m, nil
+}
+
+// webGuard is what waits for the person's word, for the dashboard.
+func (a *App) webGuard(home *config.Home) (*web.Guard, error) {
+	q, err := a.pendingQueue()
+	if err != nil {
+		return nil, err
+	}
+	g := &web.Guard{Mode: home.Settings.Guard.Mode, Dir: q.dir}
+	g.Waiting = func() ([]web.Waiting, error) {
+		list, err := q.list()
+		var out []web.Waiting
+		for _, c := range list {
+			out = append(out, web.Waiting{ID: c.ID, Client: c.Client, Tool: c.Tool, Input: c.Input, Cwd: c.Cwd, Rule: c.Rule, Reason: c.Reason,
+				Session: c.Session, Run: c.Run, Since: c.At, Until: c.Until})
+		}
+		return out, err
+	}
+	g.Answer = func(id string, allow bool, why string) error {
+		list, err := q.list()
+		if err != nil {
+			return err
+		}
+		// The whole id: what was shown is what is answered.
+		if !slices.ContainsFunc(list, func(c pendingCall) bool { return c.ID == id }) {
+			return errors.New("this call does not wait any more: it was answered, or its time was over")
+		}
+		answer := "deny"
+		if allow {
+			answer = "allow"
+		}
+		return q.answer(id, answer, why)
+	}
+	return g, nil
 }
 
 // openLink opens a link in the user's browser. The link does not stand on a command

@@ -20,6 +20,8 @@ var notes = map[string]string{
 	"dropped":   "The item was given up.",
 	"added":     "The item was added.",
 	"same":      "An item with this key is in the queue already; nothing was added.",
+	"approved":  "The call was let through.",
+	"denied":    "The call was refused.",
 	"saved":     "Saved.",
 	"unchanged": "The file says that already; nothing was changed.",
 	"created":   "The block was made.",

@@ -223,8 +223,8 @@ func (g *gate) enter(w http.ResponseWriter, r *http.Request, token string) (int,
 	// cookie; a page of our own begins anew.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	to := (&url.URL{Path: g.base + "/"}).EscapedPath()
-	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><title>reprise</title>`+
-		`<meta http-equiv="refresh" content="0;url=%s"><p><a href="%s">Open the dashboard</a></p></html>`, to, to)
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><title>reprise</title><link rel="icon" href="%sstatic/icon.svg">`+
+		`<meta http-equiv="refresh" content="0;url=%s"><p><a href="%s">Open the dashboard</a></p></html>`, to, to, to)
 	return http.StatusOK, nil
 }
 

@@ -54,6 +54,15 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	if p.Loop.Trouble != "" {
 		p.Trouble = append(p.Trouble, p.Loop.Trouble)
 	}
+	if s.deps.Guard != nil {
+		waiting, err := s.deps.Guard.Waiting()
+		if err != nil {
+			p.Trouble = append(p.Trouble, err.Error())
+		}
+		if n := len(waiting); n > 0 {
+			p.Matters = append([]matter{{"warn", plural(n, "call") + " of an agent waits for your word", "/guard", "Look"}}, p.Matters...)
+		}
+	}
 	if s.deps.Queue != nil {
 		items, err := s.deps.Queue.List(r.Context(), queue.Filter{})
 		if err != nil {

@@ -63,6 +63,8 @@ type Deps struct {
 	Memory *Remembering
 	// Events is the project's log, or the global one; nil where it may not be read.
 	Events *Log
+	// Guard is nil where there is none to be shown.
+	Guard *Guard
 }
 
 // Options say where the dashboard listens.
@@ -126,6 +128,7 @@ func (s *Server) parts() []page {
 		{"tasks", "Tasks", d.Tasks != nil, (*Server).taskRoutes},
 		{"memory", "Memory", d.Memory != nil, (*Server).memoryRoutes},
 		{"events", "Events", d.Events != nil, (*Server).eventRoutes},
+		{"guard", "Guard", d.Guard != nil, (*Server).guardRoutes},
 	}
 }
 

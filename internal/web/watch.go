@@ -21,6 +21,12 @@ const (
 	// looking costs no more than a thousandth of a processor however much there is to
 	// look at.
 	restFactor = 1000
+	// restMost keeps what changed from being told much too late where there is very
+	// much to look at; a look that takes 5 ms is as long as that.
+	restMost = 5 * time.Second
+	// looksCompared are the looks of which the quickest counts: on a busy machine one
+	// takes longer than it costs.
+	looksCompared = 8
 )
 
 // source is something on disk that pages show.
@@ -159,6 +165,7 @@ func (w *watcher) signs() []uint64 {
 func (w *watcher) loop(ctx context.Context, last []uint64) {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
+	var looks []time.Duration
 	for {
 		select {
 		case <-ctx.Done():
@@ -186,12 +193,17 @@ func (w *watcher) loop(ctx context.Context, last []uint64) {
 				l.tell(topics)
 			}
 		}
-		timer.Reset(rest(w.now().Sub(began)))
+		if looks = append(looks, w.now().Sub(began)); len(looks) > looksCompared {
+			looks = looks[1:]
+		}
+		timer.Reset(rest(slices.Min(looks)))
 	}
 }
 
-// rest is how long to rest after a look.
-func rest(took time.Duration) time.Duration { return max(lookEvery, restFactor*took) }
+// rest is how long to rest after a look that costs so much.
+func rest(cost time.Duration) time.Duration {
+	return min(max(lookEvery, restFactor*cost), restMost)
+}
 
 // sources are what the pages show.
 func (s *Server) sources() []source {
@@ -217,6 +229,9 @@ func (s *Server) sources() []source {
 	}
 	if d.Events != nil {
 		list = append(list, source{"events", func(l *looker) { l.dir(d.Events.Dir, true) }})
+	}
+	if d.Guard != nil {
+		list = append(list, source{"guard", func(l *looker) { l.dir(d.Guard.Dir, true) }})
 	}
 	return list
 }

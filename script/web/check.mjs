@@ -80,7 +80,7 @@ try {
   const pages = [
     "/", "/runs", "/runs?status=failed", "/runs/" + failed.id, "/work", "/work/items/broken", "/tasks", "/tasks?view=list", "/tasks/1",
     "/memory", "/memory?q=port+of+billing", "/memory/block/global/reference-deploy.md", "/memory/edit/reference-deploy.md", "/memory/item/" + known.id,
-    "/events", "/events?type=work", "/events/" + event.id, "/events/verify",
+    "/events", "/events?type=work", "/events/" + event.id, "/events/verify", "/guard",
   ];
   const violations = [];
   for (const path of pages) {
@@ -162,8 +162,8 @@ try {
   say("a run's output and its end are shown as they come");
 
   // One who stops.
+  writeFileSync(join(dir, "stop.yaml"), `steps:\n  - wait_for: {file: "${join(dir, "never")}", timeout: 100s}\n`);
   const stopped = start("spawn", "--agent", "script", "--agent-script", join(dir, "stop.yaml"), "never ends");
-  writeFileSync(join(dir, "stop.yaml"), "steps:\n  - sleep: 60s\n");
   await page.goto(base + "/runs");
   await page.locator("tr", { hasText: "never ends" }).getByRole("link").first().click();
   await page.getByRole("button", { name: "Stop the run" }).click();

@@ -1,0 +1,132 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/event"
+)
+
+// decisionsShown is how many of the guard's decisions a page lists.
+const decisionsShown = 100
+
+// Waiting is a call of an agent that waits for a person's word.
+type Waiting struct {
+	ID, Client, Tool string
+	// Input is whole, but for secrets: nobody approves what is not seen.
+	Input, Cwd, Rule, Reason string
+	Session, Run             string
+	Since, Until             time.Time // after Until it is refused
+}
+
+// Guard is the guard as the pages use it.
+type Guard struct {
+	Mode string // enforce, warn or off
+	// Waiting are the calls that wait now, the oldest first.
+	Waiting func() ([]Waiting, error)
+	// Answer lets a call run, or refuses it; why is told to the agent. The error says so
+	// where it does not wait any more.
+	Answer func(id string, allow bool, why string) error
+	// Dir is the directory of what waits.
+	Dir string
+}
+
+func (s *Server) guardRoutes() {
+	s.mux.HandleFunc("GET /guard", s.guardShow)
+	s.mux.HandleFunc("POST /guard/{id}/{answer}", s.guardAnswer)
+}
+
+type guardPage struct {
+	Mode      string
+	Waiting   []Waiting
+	Decisions []decisionRow
+	Counts    []outcomeCount
+	Trouble   string
+}
+
+type decisionRow struct {
+	event.Event
+	What, Verdict, By, Rule, Reason, Class string
+}
+
+// decisionOf is a decision as its event has it.
+func decisionOf(e event.Event) decisionRow {
+	d := decisionRow{Event: e}
+	var data struct {
+		Verdict string `json:"verdict"`
+		By      string `json:"by"`
+		Rule    string `json:"rule"`
+		Reason  string `json:"reason"`
+	}
+	if json.Unmarshal(e.Data, &data) == nil {
+		d.Verdict, d.By, d.Rule, d.Reason = data.Verdict, data.By, data.Rule, data.Reason
+	}
+	switch d.Verdict {
+	case "allow":
+		d.Class = "good"
+	case "deny":
+		d.Class = "bad"
+	default:
+		d.Class = "warn"
+	}
+	return d
+}
+
+type outcomeCount struct {
+	Outcome string
+	N       int
+}
+
+func (s *Server) guardShow(w http.ResponseWriter, r *http.Request) {
+	p := guardPage{Mode: s.deps.Guard.Mode}
+	var err error
+	if p.Waiting, err = s.deps.Guard.Waiting(); err != nil {
+		p.Trouble = err.Error()
+	}
+	if s.deps.Events != nil {
+		err = s.tail.look(s.deps.Events.Dir, func(t *tail) {
+			counts := map[string]int{}
+			for i := len(t.events) - 1; i >= 0; i-- {
+				e := &t.events[i].Event
+				if e.Type != event.PermissionDecided {
+					continue
+				}
+				d := decisionOf(*e)
+				counts[d.Verdict]++
+				if len(p.Decisions) < decisionsShown {
+					d.What = s.deps.Events.What(*e)
+					p.Decisions = append(p.Decisions, d)
+				}
+			}
+			for outcome, n := range counts {
+				p.Counts = append(p.Counts, outcomeCount{outcome, n})
+			}
+		})
+		if err != nil {
+			p.Trouble = err.Error()
+		}
+	}
+	slices.SortFunc(p.Counts, func(a, b outcomeCount) int { return strings.Compare(a.Outcome, b.Outcome) })
+	s.show(w, r, "guard", s.view(r, "guard", "Guard", p))
+}
+
+func (s *Server) guardAnswer(w http.ResponseWriter, r *http.Request) {
+	answer := r.PathValue("answer")
+	if answer != "approve" && answer != "deny" {
+		s.fail(w, r, http.StatusNotFound, errors.New("a call is approved or denied"))
+		return
+	}
+	if err := s.deps.Guard.Answer(r.PathValue("id"), answer == "approve", strings.TrimSpace(r.PostForm.Get("why"))); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	note := "denied"
+	if answer == "approve" {
+		note = "approved"
+	}
+	s.done(w, r, "/guard", note)
+}
