@@ -50,6 +50,9 @@ func sides(text []byte) (ours, theirs []byte) {
 // it last; where both gave a number to a task of their own, the other side's gets a new
 // one, with its folder. done is false where there is no conflict.
 func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change, done bool, err error) {
+	if err := s.within(); err != nil {
+		return r, nil, false, err
+	}
 	if err := s.o.Disk.MkdirAll(s.dir, 0o755); err != nil {
 		return r, nil, false, err
 	}

@@ -100,3 +100,31 @@ func TestArchiveIsNotWrittenOver(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A specs/ that leads out of the project is neither read nor written; one that leads to
+// another place within it is the user's own way to have it.
+func TestSpecsThatLeadOut(t *testing.T) {
+	for name, within := range map[string]bool{"out": false, "within": true} {
+		root, other := t.TempDir(), t.TempDir()
+		if within {
+			other = filepath.Join(root, "docs", "specs")
+			if err := os.MkdirAll(other, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(other, filepath.Join(root, "specs")); err != nil {
+			t.Skip("no links here: ", err)
+		}
+		s := storeIn(root, unsynced())
+		title := "First"
+		_, err := s.Change(context.Background(), func(b *Board) error { _, err := b.Add(Draft{Title: &title}); return err })
+		_, lerr := s.Load(context.Background())
+		_, ferr := s.Fix(context.Background())
+		if (err == nil) != within || (lerr == nil) != within || (ferr == nil) != within {
+			t.Errorf("%s: %v, %v, %v", name, err, lerr, ferr)
+		}
+		if list, _ := os.ReadDir(other); !within && len(list) > 0 {
+			t.Errorf("%s: %v were written", name, list)
+		}
+	}
+}

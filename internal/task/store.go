@@ -96,6 +96,9 @@ const tries = 5
 // Load reads the list without changing anything. What a person edited is taken over
 // into the Board, not into the files. Where there is no list, it is empty.
 func (s *Store) Load(ctx context.Context) (*Board, error) {
+	if err := s.within(); err != nil {
+		return nil, fmt.Errorf("read tasks: %w", err)
+	}
 	d, err := s.o.Disk.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.read(nil, nil, nil)
@@ -120,6 +123,23 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 		}
 	}
 	return nil, fmt.Errorf("read tasks in %s: %w", s.dir, ErrBusy)
+}
+
+// within refuses a specs/ that leads out of the project: a repository that brings such a
+// link along would have files written wherever it likes.
+func (s *Store) within() error {
+	real, err := filepath.EvalSymlinks(s.dir)
+	if err != nil {
+		return nil // not there, or said by who opens it
+	}
+	top, err := filepath.EvalSymlinks(filepath.Dir(s.dir))
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("%s leads to %s, outside of the project: put a directory in its place", s.dir, real)
+	}
+	return nil
 }
 
 // looked is what can be seen of TODO.md and state.json without reading them; nil stands
@@ -268,6 +288,9 @@ func (b *Board) lookForNumbers() int {
 // fn is called again on what is there then, so it must do nothing but change the
 // Board. When fn fails nothing is written.
 func (s *Store) Change(ctx context.Context, fn func(*Board) error) (*Board, error) {
+	if err := s.within(); err != nil {
+		return nil, fmt.Errorf("change tasks: %w", err)
+	}
 	if err := s.o.Disk.MkdirAll(filepath.Join(s.dir, journalDir), 0o755); err != nil {
 		return nil, fmt.Errorf("change tasks: %w", err)
 	}
