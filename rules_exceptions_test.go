@@ -32,7 +32,6 @@ var packageState = exceptions{}
 // largePackages hold more lines than one package should.
 var largePackages = exceptions{
 	"internal/guard":  "a walk over the shell's grammar, whose parts share one state; filters, names and the table of programs are packages of their own",
-	"internal/task":   "the list and the steps of its tasks: each step changes the list, its plan and its files as one, through the same board",
 	"internal/learn":  "the fold is one function of the log, whose parts share a session's records; signatures, scopes and improvement are packages of their own",
 	"internal/recall": "database, planner and ranking share one state; words and dates are a package of their own",
 	"internal/cli":    "one file a command: whoever works on one needs to know App and that file",
