@@ -49,7 +49,9 @@ func TestTaskLoopKilledInPhaseTwo(t *testing.T) {
 	free := turn(t)
 	defer free()
 	asked := func(about string) int {
-		return len(m.Matching(func(q *fakemodel.Request) bool { return strings.Contains(q.Task(), about) && q.Turn() == 1 && !q.Side() }))
+		return len(m.Matching(func(q *fakemodel.Request) bool {
+			return strings.Contains(q.Task(), about) && q.Turn() == 1 && !q.Side()
+		}))
 	}
 	b := h.beside("task", "run", "1", "--loop", "--delay", "0s")
 	until(t, 3*time.Minute, "the agent of phase 2 at work", func() bool { return asked("Carry out phase 2 of") > 0 })
