@@ -244,7 +244,7 @@ func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 	case core.Done:
 		it, err = l.opt.Queue.Done(ctx, t, outcome)
 	case core.Retry:
-		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), Outcome: outcome})
+		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), RetryAfter: h.Delay, Outcome: outcome})
 	case core.GiveUp:
 		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), Permanent: true, Outcome: outcome})
 	case core.Park:

@@ -188,6 +188,8 @@ type Memory struct {
 	Continues int           `json:"continues,omitempty"`
 	From      *Continuation `json:"from,omitempty"`
 	Parked    bool          `json:"parked,omitempty"`
+	// Starts counts starts of it in a row that failed, so that no run came of them.
+	Starts int `json:"starts,omitempty"`
 }
 
 // Interrupt is what a person must decide.
@@ -259,7 +261,11 @@ type State struct {
 	// Spawning counts starts that failed since the last success, whichever item
 	// they were for; Row counts all that backoff goes by.
 	Spawning int `json:"spawning,omitempty"`
-	Row      int `json:"row,omitempty"`
+	// Starting are the different items whose start failed since a run began last, and
+	// Launched says that one ever did: then what fails with one item alone is the item's.
+	Starting []string `json:"starting,omitempty"`
+	Launched bool     `json:"launched,omitempty"`
+	Row      int      `json:"row,omitempty"`
 	// Failure is the signature of the last failure, Same the different items that
 	// had it one after the other.
 	Failure string   `json:"failure,omitempty"`
@@ -299,6 +305,7 @@ func (s State) Clone() State {
 		p.From, p.Outcome, p.Settle = clone(p.From), clone(p.Outcome), clone(p.Settle)
 	}
 	s.Failing, s.Same, s.Unpark = slices.Clone(s.Failing), slices.Clone(s.Same), slices.Clone(s.Unpark)
+	s.Starting = slices.Clone(s.Starting)
 	s.Items = maps.Clone(s.Items)
 	if s.Interrupt = clone(s.Interrupt); s.Interrupt != nil {
 		s.Interrupt.Items = slices.Clone(s.Interrupt.Items)

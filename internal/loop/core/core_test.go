@@ -327,3 +327,54 @@ func TestLimitOutlivesSuccess(t *testing.T) {
 		t.Errorf("it is held until %s, %s", s.HoldUntil, s.HoldWall)
 	}
 }
+
+// An item that can never be started costs no other item anything: it waits by itself, its
+// starts are counted, and it is given up where others are started meanwhile.
+func TestStartsOfOneItem(t *testing.T) {
+	t.Parallel()
+	for _, on := range []OnInterrupt{Wait, Skip} {
+		l := DefaultLimits()
+		l.OnInterrupt = on
+		s := New("l", l, Time{Wall: epoch})
+		fail := func(id string, launched bool) Settle {
+			s.Launched = s.Launched || launched
+			p := &Slot{Claim: Claim{Item: Item{ID: id}, Fence: 1}, Outcome: &Outcome{Class: SpawnFailed, Reason: "no"}}
+			set, over := s.afterRun(p)
+			if !over {
+				t.Fatal("a start that failed is checked")
+			}
+			s.remember(p, &set)
+			return set
+		}
+		for n, want := range []Settle{
+			{Fate: Retry, Delay: 2 * time.Second}, {Fate: Retry, Delay: 4 * time.Second}, {Fate: GiveUp},
+		} {
+			if got := fail("bad", true); got.Fate != want.Fate || got.Delay != want.Delay {
+				t.Errorf("%s, start %d: %s after %s, want %s after %s", on, n+1, got.Fate, got.Delay, want.Fate, want.Delay)
+			}
+			if s.HoldUntil != 0 || s.Spawning != 0 || s.Interrupt != nil {
+				t.Errorf("%s, start %d: others wait for it: %s, %d", on, n+1, s.HoldUntil, s.Spawning)
+			}
+		}
+		// With another that fails, too, it may be the client: all wait, and nothing is counted.
+		if got := fail("other", true); got.Fate != Release || s.HoldUntil == 0 || s.Spawning != 1 {
+			t.Errorf("%s: the second item: %s, %s, %d", on, got.Fate, s.HoldUntil, s.Spawning)
+		}
+	}
+}
+
+// Where nothing can be started and nobody is asked, items are set aside some time.
+func TestNothingStartsUnattended(t *testing.T) {
+	t.Parallel()
+	l := DefaultLimits()
+	l.OnInterrupt = Skip
+	s := New("l", l, Time{Wall: epoch})
+	for n := 1; n <= l.MaxFailing; n++ {
+		p := &Slot{Claim: Claim{Item: Item{ID: "a"}, Fence: int64(n)}, Outcome: &Outcome{Class: SpawnFailed, Reason: "no"}}
+		set, _ := s.afterRun(p)
+		s.remember(p, &set)
+		if want := map[bool]Fate{true: Park, false: Release}[n == l.MaxFailing]; set.Fate != want {
+			t.Errorf("start %d: %s, want %s", n, set.Fate, want)
+		}
+	}
+}

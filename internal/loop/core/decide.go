@@ -110,7 +110,9 @@ func (s *State) afterStop(p *Slot, set *Settle) {
 func (s *State) classify(p *Slot, set *Settle) {
 	o, item := p.Outcome, p.Claim.Item
 	switch o.Class {
-	case SpawnFailed, BadBootstrap, BadWorkspace, APIError, RateLimited, AuthFailed:
+	case SpawnFailed, BadWorkspace:
+		s.unstarted(p, set)
+	case BadBootstrap, APIError, RateLimited, AuthFailed:
 		set.Fate = Release // it is not the item's fault
 	case ContextFull, TurnsUsed:
 		set.Fate = Release
@@ -190,6 +192,19 @@ func (s *State) remember(p *Slot, set *Settle) {
 	m := s.Items[id]
 	m.Parked = false
 	s.continuation(p, set, &m)
+	starts := m.Starts
+	m.Starts = 0
+	switch o := p.Outcome; {
+	case set.Class == SpawnFailed || set.Class == BadWorkspace:
+		m.Starts = starts + 1
+		s.keep(id, m)
+		s.startFailed(id, set)
+		return
+	case o == nil || o.Run == "":
+		m.Starts = starts // which this says nothing about
+	default:
+		s.Starting, s.Launched = nil, true
+	}
 	switch set.Fate {
 	case Done:
 		delete(s.Items, id)
@@ -285,8 +300,48 @@ func (s *State) released(p *Slot, set *Settle, m *Memory) {
 			s.HoldWall = reset
 			s.HoldUntil = s.Now.Loop + min(max(reset.Sub(s.Now.Wall), s.Limits.BackoffUnit), s.Limits.MaxTime)
 		}
-	case APIError, SpawnFailed, BadBootstrap, BadWorkspace:
+	case APIError, BadBootstrap:
 		s.Spawning++
+		s.backOff(set.Reason)
+	}
+}
+
+// alone reports whether of all items only this one cannot be started.
+func (s *State) alone(id string) bool {
+	return s.Launched && (len(s.Starting) == 0 || len(s.Starting) == 1 && s.Starting[0] == id)
+}
+
+// unstarted says what becomes of an item no run of which could be started. Where others
+// can be, it counts as an attempt; where that is not known, or nothing can be started, it
+// is not the item's fault. Either way the item itself waits, and the others do not wait for
+// it: one that cannot be started must not cost the night.
+func (s *State) unstarted(p *Slot, set *Settle) {
+	id := p.Claim.Item.ID
+	n := s.Items[id].Starts + 1
+	set.Fate, set.Delay = Release, s.Limits.BackoffMax
+	if n < 32 {
+		set.Delay = min(set.Delay, s.Limits.BackoffUnit<<n)
+	}
+	switch {
+	case s.alone(id) && n >= s.Limits.MaxIdentical:
+		set.Fate, set.Delay = GiveUp, 0
+		set.Reason = fmt.Sprintf("it could not be started %d times: %s", n, set.Reason)
+	case s.alone(id):
+		set.Fate = Retry
+	case s.Limits.OnInterrupt == Skip && n >= s.Limits.MaxFailing:
+		set.Fate, set.Delay, set.Interrupt = Park, 0, ByFailing // or a loop that asks nobody would go on with it for ever
+	}
+}
+
+// startFailed counts a start that failed against the whole, unless it is one item's alone.
+func (s *State) startFailed(id string, set *Settle) {
+	alone := s.alone(id)
+	s.Starting = with(s.Starting, id)
+	if alone {
+		return
+	}
+	s.Spawning++
+	if len(s.Starting) > 1 {
 		s.backOff(set.Reason)
 	}
 }

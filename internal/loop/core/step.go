@@ -226,7 +226,9 @@ func (s *State) prepared(e Prepared, out *[]Action) {
 	case p.Lost:
 		s.settle(e.Slot, Settle{Fate: Drop, Class: LeaseGone, Reason: "the claim was lost before it was begun"}, out)
 	case e.Err != "":
-		s.settle(e.Slot, Settle{Fate: Release, Class: BadWorkspace, Reason: e.Err}, out)
+		set := Settle{Class: BadWorkspace, Reason: e.Err}
+		s.unstarted(p, &set)
+		s.settle(e.Slot, set, out)
 	case !s.mayBegin():
 		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.Reason}, out)
 	default:
@@ -493,7 +495,7 @@ func (s *State) unpark(id, answer string, out *[]Action) {
 		from.Answer = answer
 		m.From = &from
 	}
-	m.Parked, m.GateFails, m.Continues, m.Identical, m.Failure = false, 0, 0, 0, ""
+	m.Parked, m.GateFails, m.Continues, m.Identical, m.Failure, m.Starts = false, 0, 0, 0, "", 0
 	s.keep(id, m)
 	s.Unpark = with(s.Unpark, id)
 	s.Rev++
