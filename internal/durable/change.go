@@ -44,6 +44,7 @@ type Change struct {
 	unlock func() error
 	order  []string
 	edits  map[string]edit
+	old    map[string]string // hashes of what files are expected to hold
 	err    error
 	done   bool
 }
@@ -67,7 +68,17 @@ type journalEdit struct {
 	Staged string `json:"staged,omitempty"` // file in the journal directory
 	SHA256 string `json:"sha256,omitempty"`
 	Size   int64  `json:"size,omitempty"`
+	// Old is the hash of what the change was made from, "-" for no file; empty where
+	// whatever is there is replaced.
+	Old string `json:"old,omitempty"`
 }
+
+// Versions of journal.json: the second has files with what they held before, which a
+// program that knows only the first must not carry out.
+const (
+	journalPlain   = 1
+	journalGuarded = 2
+)
 
 func inJournal(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
@@ -127,7 +138,7 @@ func (c *Change) Abort() error {
 }
 
 // Commit makes the change. On an error that is not [ErrPending] nothing
-// happened. A file that exists keeps its permission bits; directories that are
+// happened; [ErrChanged] is that of a file that holds something else than expected. A file that exists keeps its permission bits; directories that are
 // missing are made.
 func (c *Change) Commit() (err error) {
 	if c.done {
@@ -142,13 +153,16 @@ func (c *Change) Commit() (err error) {
 	if c.err != nil {
 		return fmt.Errorf("commit change: %w", c.err)
 	}
-	switch len(c.order) {
-	case 0:
+	switch {
+	case len(c.order) == 0:
 		return nil
-	case 1:
+	case len(c.order) == 1 && len(c.old) == 0:
 		return c.one(c.order[0])
 	}
 	j, err := c.stage()
+	if err == nil {
+		err = c.d.expected(j)
+	}
 	if err != nil {
 		c.d.dropStaged()
 		return fmt.Errorf("commit change of %s (nothing was changed): %w", c.d.path, err)
@@ -160,8 +174,29 @@ func (c *Change) Commit() (err error) {
 		c.d.dropStaged()
 		return fmt.Errorf("commit change of %s (nothing was changed): %w", c.d.path, err)
 	}
-	if err := c.d.apply(j); err != nil {
+	refused, err := c.d.apply(j)
+	if err == nil && refused {
+		if err = c.d.drop(false); err == nil {
+			return fmt.Errorf("commit change of %s (nothing was changed): %w", c.d.path, ErrChanged)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("commit change of %s: %w: %w", c.d.path, ErrPending, err)
+	}
+	return nil
+}
+
+// expected refuses a change whose files hold something else than expected, before there
+// is a journal.
+func (d *Dir) expected(j journal) error {
+	list, err := d.guards(j)
+	if err != nil {
+		return err
+	}
+	for _, g := range list {
+		if g.now != g.e.Old {
+			return fmt.Errorf("%s: %w", g.e.Name, ErrChanged)
+		}
 	}
 	return nil
 }
@@ -198,7 +233,7 @@ func (c *Change) one(name string) error {
 // stage writes the new contents into the journal directory, so that they last.
 func (c *Change) stage() (journal, error) {
 	d := c.d
-	j := journal{V: 1, ID: randomName(16)}
+	j := journal{V: journalPlain, ID: randomName(16)}
 	for i, name := range c.order {
 		n, err := d.local(name)
 		if err != nil {
@@ -222,9 +257,11 @@ func (c *Change) stage() (journal, error) {
 		if _, err := d.o.writeTemp(inJournalDir(staged), e.data, e.perm, old); err != nil {
 			return j, fmt.Errorf("%s: %w", name, err)
 		}
-		sum := sha256.Sum256(e.data)
+		if c.old[name] != "" {
+			j.V = journalGuarded
+		}
 		j.Edits = append(j.Edits, journalEdit{
-			Name: name, Staged: staged, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(e.data)),
+			Name: name, Staged: staged, SHA256: sumOf(e.data), Size: int64(len(e.data)), Old: c.old[name],
 		})
 	}
 	return j, d.o.syncDir(journalDir)
@@ -251,8 +288,16 @@ func (d *Dir) forgetJournal() error {
 	return d.o.syncDir(journalDir)
 }
 
-// apply carries out a journal; it can be repeated after any crash.
-func (d *Dir) apply(j journal) error {
+// apply carries out a journal; it can be repeated after any crash. A journal that is
+// refused is not carried out at all, and still there.
+func (d *Dir) apply(j journal) (refused bool, err error) {
+	if refused, err := d.putGuarded(j); err != nil || refused {
+		return refused, err
+	}
+	return false, d.applyRest(j)
+}
+
+func (d *Dir) applyRest(j journal) error {
 	dirs := map[string]bool{}
 	for _, e := range j.Edits {
 		n, err := d.target(e.Name)
@@ -260,6 +305,9 @@ func (d *Dir) apply(j journal) error {
 			return err
 		}
 		dirs[filepath.Dir(n)] = true
+		if e.Old != "" {
+			continue // it is there
+		}
 		if e.Remove {
 			if err := d.o.removeFile(n); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -278,7 +326,14 @@ func (d *Dir) apply(j journal) error {
 			return err
 		}
 	}
-	return d.forgetJournal()
+	if err := d.forgetJournal(); err != nil || j.V != journalGuarded {
+		return err
+	}
+	if err := d.keepLate(j); err != nil {
+		return err
+	}
+	d.dropStaged()
+	return nil
 }
 
 // moveStaged puts a content in its place, unless it is there already.
@@ -330,7 +385,11 @@ func (d *Dir) recoverLocked() error {
 		return fmt.Errorf("recover %s: its journal %s cannot be used (move it away once you have looked at it): %w",
 			d.path, d.o.show(inJournalDir(journalFile)), err)
 	}
-	if err := d.apply(j); err != nil {
+	refused, err := d.apply(j)
+	if err == nil && refused {
+		err = d.drop(true)
+	}
+	if err != nil {
 		return fmt.Errorf("recover %s: finish the recorded change: %w", d.path, err)
 	}
 	d.dropStaged()
@@ -344,7 +403,7 @@ func (d *Dir) parseJournal(data []byte) (journal, error) {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return j, err
 	}
-	if j.V != 1 {
+	if j.V != journalPlain && j.V != journalGuarded {
 		return j, fmt.Errorf("version %d is not one that this program knows", j.V)
 	}
 	for _, e := range j.Edits {
@@ -356,6 +415,9 @@ func (d *Dir) parseJournal(data []byte) (journal, error) {
 		}
 		if strings.ContainsAny(e.Staged, `/\`) || filepath.Ext(e.Staged) != stagedExt {
 			return j, fmt.Errorf("%q is no content of the journal", e.Staged)
+		}
+		if e.Old != "" {
+			continue // what stands there may be the old content, or what somebody saved
 		}
 		content, err := d.ReadFile(journalDir + "/" + e.Staged)
 		if errors.Is(err, fs.ErrNotExist) {

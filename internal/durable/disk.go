@@ -80,6 +80,7 @@ type base interface {
 	path(name string) string // for the lock library, which opens by path
 	openFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	rename(old, new string) error
+	link(old, new string) error
 	remove(name string) error
 	removeAll(name string) error
 	mkdir(name string, perm fs.FileMode) error
@@ -95,6 +96,7 @@ func (osBase) openFile(name string, flag int, perm fs.FileMode) (*os.File, error
 	return openPlain(name, flag, perm)
 }
 func (osBase) rename(old, new string) error              { return os.Rename(old, new) }
+func (osBase) link(old, new string) error                { return os.Link(old, new) }
 func (osBase) remove(name string) error                  { return os.Remove(name) }
 func (osBase) removeAll(name string) error               { return os.RemoveAll(name) }
 func (osBase) mkdir(name string, perm fs.FileMode) error { return os.Mkdir(name, perm) }
@@ -109,6 +111,7 @@ func (b rootBase) openFile(name string, flag int, perm fs.FileMode) (*os.File, e
 	return b.root.OpenFile(name, flag, perm)
 }
 func (b rootBase) rename(old, new string) error              { return b.root.Rename(old, new) }
+func (b rootBase) link(old, new string) error                { return b.root.Link(old, new) }
 func (b rootBase) remove(name string) error                  { return b.root.Remove(name) }
 func (b rootBase) removeAll(name string) error               { return b.root.RemoveAll(name) }
 func (b rootBase) mkdir(name string, perm fs.FileMode) error { return b.root.Mkdir(name, perm) }

@@ -4,9 +4,10 @@
 // and beside them: a temporary file `.<name>.<random>.tmp` while a file is
 // being replaced, `<name>.lock` for appends (never removed, because removing a
 // lock file lets two holders lock two different inodes of one name),
-// `<name>.torn` with what a crash left behind of an append, and
+// `<name>.torn` with what a crash left behind of an append,
 // `.reprise-journal/` in a directory in which several files are changed at
-// once.
+// once, and `<name>.kept-<random>` with what somebody wrote into a guarded file
+// (see [Change.Expect]) in the very moment in which it was replaced.
 //
 // It takes these locks: `<name>.lock` during an append, and
 // `.reprise-journal/lock` from [Dir.Begin] until [Change.Commit] or

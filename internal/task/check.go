@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"reprise/internal/durable"
 )
 
 // Report is what a check found. Mended are the disagreements that it put right,
@@ -29,7 +32,49 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return Report{Left: slices.Concat(b.Taken, b.Problems)}, nil
+	left, err := s.leftovers(false)
+	if err != nil {
+		return Report{}, err
+	}
+	return Report{Left: slices.Concat(b.Taken, b.Problems, left)}, nil
+}
+
+// leftovers tells of changes that were not made, and of edits that stand beside TODO.md
+// because they came in the very moment of a change. The first can be forgotten.
+func (s *Store) leftovers(forget bool) (out []Finding, err error) {
+	d, err := s.o.Disk.OpenDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Dropped()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 {
+		f := Finding{What: fmt.Sprintf("a command was killed in the middle, and a list was edited before the next one: what you saved is kept, and what the command was to change in specs/ (%s) was not done", strings.Join(names, ", ")), Took: todoFile}
+		if out = append(out, f); forget {
+			if err := d.ForgetDropped(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if forget {
+		return out, nil
+	}
+	entries, err := d.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if durable.IsKept(e.Name(), todoFile) || durable.IsKept(e.Name(), stateFile) {
+			out = append(out, Finding{What: fmt.Sprintf("specs/%s was saved in the very moment of a command: bring what is new in it into the file itself, then remove it", e.Name())})
+		}
+	}
+	return out, nil
 }
 
 // Fix brings the two files into agreement and says which side it took. A state.json
@@ -52,6 +97,15 @@ func (s *Store) Fix(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
+	dropped, err := s.leftovers(true)
+	if err != nil {
+		return r, err
+	}
+	beside, err := s.leftovers(false)
+	if err != nil {
+		return r, err
+	}
+	r.Mended, r.Left = slices.Concat(r.Mended, dropped), slices.Concat(r.Left, beside)
 	r.Mended, r.Changes = slices.Concat(settled.Mended, b.Taken, r.Mended), slices.Concat(changes, b.Changes)
 	return r, nil
 }

@@ -126,6 +126,8 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 	}
 	c.Write(todoFile, ours.Todo.Bytes(), 0o644)
 	c.Write(stateFile, newState, 0o644)
+	c.Expect(todoFile, todo)
+	c.Expect(stateFile, state)
 	for name, data := range ours.writes {
 		if data == nil {
 			c.Remove(name)

@@ -166,9 +166,9 @@ func (s *step) beginTask(b *Board, t *Task, phase int, want Operation) (*Operati
 	case OpImplement:
 		_, err = b.SetPhase(t.Number, want.Phase, InProgress, "")
 	case OpResearch:
-		o.Artifact = b.fresh(t, "reports", "research")
+		o.Artifact, err = b.fresh(t, "reports", "research")
 	case OpPlan, OpRevise:
-		o.Artifact = b.fresh(t, "plans", "implementation")
+		o.Artifact, err = b.fresh(t, "plans", "implementation")
 	}
 	return o, err
 }

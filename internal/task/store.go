@@ -91,7 +91,7 @@ func (b *Board) changed(t *Task, c Change) {
 var ErrBusy = errors.New("it is being changed by somebody else at the same moment; try again")
 
 // tries is how often a change begins anew because a person saved TODO.md meanwhile.
-const tries = 5
+const tries = 20
 
 // Load reads the list without changing anything. What a person edited is taken over
 // into the Board, not into the files. Where there is no list, it is empty.
@@ -354,6 +354,7 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, fn func(*Board) error) 
 	for name, f := range map[string][2][]byte{todoFile: {todo, newTodo}, stateFile: {state, newState}} {
 		if !bytes.Equal(f[0], f[1]) {
 			c.Write(name, f[1], 0o644)
+			c.Expect(name, f[0]) // a person may be saving it
 			changed++
 		}
 	}
@@ -368,14 +369,11 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, fn func(*Board) error) 
 	if changed == 0 || len(todo) == 0 && len(state) == 0 && len(b.State.Tasks) == 0 && len(b.writes) == 0 {
 		return b, nil
 	}
-	now, err := readMaybe(d, todoFile)
-	if err != nil {
-		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
-	}
-	if !bytes.Equal(now, todo) {
+	err = c.Commit()
+	if errors.Is(err, durable.ErrChanged) {
 		return nil, errAgain
 	}
-	if err := c.Commit(); err != nil && !errors.Is(err, durable.ErrPending) {
+	if err != nil && !errors.Is(err, durable.ErrPending) {
 		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
 	}
 	return b, nil

@@ -123,7 +123,9 @@ func (b *Board) AddReport(n int, text []byte) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	name = b.fresh(t, "reports", "research")
+	if name, err = b.fresh(t, "reports", "research"); err != nil {
+		return "", err
+	}
 	b.Write(name, text)
 	return name, b.adoptReport(t, t.opAt(0), name)
 }
@@ -135,7 +137,9 @@ func (b *Board) AddPlan(n int, text []byte) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	name = b.fresh(t, "plans", "implementation")
+	if name, err = b.fresh(t, "plans", "implementation"); err != nil {
+		return "", err
+	}
 	b.Write(name, text)
 	if err := b.adoptPlan(t, t.opAt(0), name); err != nil {
 		delete(b.writes, name)
@@ -148,7 +152,10 @@ func (b *Board) addPlan(t *Task, text []byte) error {
 	if err := checkPlan(t, text); err != nil {
 		return err
 	}
-	name := b.fresh(t, "plans", "implementation")
+	name, err := b.fresh(t, "plans", "implementation")
+	if err != nil {
+		return err
+	}
 	b.Write(name, text)
 	t.Plans = append(t.Plans, name)
 	b.link(t, "plan", name)
@@ -287,7 +294,10 @@ func (b *Board) Complete(n int, summary []byte) error {
 		return &TransitionError{Number: n, From: t.Status, To: Completed}
 	}
 	if summary != nil {
-		name := b.fresh(t, "summaries", "implementation-summary")
+		name, err := b.fresh(t, "summaries", "implementation-summary")
+		if err != nil {
+			return err
+		}
 		b.Write(name, summary)
 		t.Summary = name
 		b.link(t, "summary", name)
@@ -343,11 +353,14 @@ func (b *Board) link(t *Task, field, name string) {
 
 // fresh is the next free name of a kind of files of a task. Its folder is made when
 // the file is written.
-func (b *Board) fresh(t *Task, dir, kind string) string {
+func (b *Board) fresh(t *Task, dir, kind string) (string, error) {
 	for i := 1; ; i++ {
 		name := path.Join(t.Folder(), dir, fmt.Sprintf("%s-%03d.md", kind, i))
-		if _, err := b.Read(name); errors.Is(err, fs.ErrNotExist) {
-			return name
+		switch _, err := b.Read(name); {
+		case errors.Is(err, fs.ErrNotExist):
+			return name, nil
+		case err != nil: // it may be so for every name, as where the folder is a link that leads out
+			return "", fmt.Errorf("find a free name in %s: %w; put that in order and try again", path.Join(specsDir, t.Folder(), dir), err)
 		}
 	}
 }

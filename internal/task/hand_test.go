@@ -1,0 +1,114 @@
+package task
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/durable/durabletest"
+)
+
+// save is what an editor does: another file in the place of TODO.md.
+func save(t *testing.T, s *Store, content string) {
+	t.Helper()
+	write(t, s, "TODO.md.swp", content)
+	if err := os.Rename(filepath.Join(s.Dir(), "TODO.md.swp"), filepath.Join(s.Dir(), "TODO.md")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A person saves TODO.md at one moment after the other of a command: what was saved is
+// there in the end, and so is what the command did.
+func TestSavedDuringChange(t *testing.T) {
+	for n := 0; ; n++ {
+		dir := t.TempDir()
+		quiet := storeIn(dir, unsynced())
+		change(t, quiet, add("First"))
+		at, saved := 0, false
+		s := storeIn(dir, durable.NewDisk(func(durable.Step) *durable.Fault {
+			if at++; at == n+1 {
+				saved = true
+				save(t, quiet, text(t, quiet, "TODO.md")+"\nA line of a person.\n")
+			}
+			return nil
+		}))
+		change(t, s, add("Second"))
+		if !saved {
+			if n < 5 {
+				t.Errorf("only %d steps", n)
+			}
+			return
+		}
+		if got := text(t, quiet, "TODO.md"); !strings.Contains(got, "A line of a person.") || !strings.Contains(got, "### 2. Second") {
+			t.Errorf("saved before step %d:\n%s", n, got)
+		}
+		if r, err := quiet.Check(context.Background()); err != nil || !r.Agrees() {
+			t.Errorf("saved before step %d: %+v, %v", n, r, err)
+		}
+	}
+}
+
+// What a person writes after a command was killed, before the next one, stays; that the
+// command's change was not made is said by the check, until --fix.
+func TestSavedAfterKill(t *testing.T) {
+	said := 0
+	durabletest.Scenario{
+		Prepare: func(t *testing.T, dir string) { change(t, storeIn(dir, durable.Disk{}), add("First")) },
+		Act: func(disk durable.Disk, dir string) error {
+			_, err := storeIn(dir, disk).Change(context.Background(), add("Second"))
+			return err
+		},
+		Check: func(t *testing.T, dir string, err error, at string) {
+			s := storeIn(dir, durable.Disk{})
+			save(t, s, text(t, s, "TODO.md")+"\nA line of a person.\n")
+			r, cerr := s.Check(context.Background())
+			if cerr != nil {
+				t.Fatalf("%s: %v", at, cerr)
+			}
+			for _, f := range r.Left {
+				if strings.Contains(f.What, "was killed in the middle") {
+					said++
+				}
+			}
+			change(t, s, add("Third"))
+			if got := text(t, s, "TODO.md"); !strings.Contains(got, "A line of a person.") || !strings.Contains(got, "Third") {
+				t.Errorf("%s: lost:\n%s", at, got)
+			}
+			if _, err := s.Fix(context.Background()); err != nil {
+				t.Fatalf("%s: %v", at, err)
+			}
+			if r, err := s.Check(context.Background()); err != nil || !r.Agrees() {
+				t.Errorf("%s: after --fix: %+v, %v", at, r, err)
+			}
+		},
+	}.CrashAtEachStep(t)
+	if said == 0 {
+		t.Error("nothing was said of a change that was not made")
+	}
+}
+
+// A task's folder that leads out of the project is an error, not one more name to try.
+func TestNoFreeName(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("One"))
+	if err := os.Symlink(t.TempDir(), filepath.Join(s.Dir(), "001_one")); err != nil {
+		t.Skip(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Change(context.Background(), func(b *Board) error { _, err := b.AddReport(1, []byte("# R\n")); return err })
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "001_one") {
+			t.Errorf("%v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it looks for a name for ever")
+	}
+}
