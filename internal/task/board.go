@@ -234,8 +234,15 @@ func (b *Board) dates(s *Section, t *Task) {
 		if v, ok := s.Value(f.name); ok && f.at != nil && v != "" && f.name == "started" {
 			continue // a person's own stays
 		}
-		b.Todo.Set(s, f.name, text)
+		b.Todo.SetOwn(s, f.name, text, isStamp)
 	}
+}
+
+// isStamp reports whether the program may have written a value: people say when in other
+// words.
+func isStamp(value string) bool {
+	at, err := time.Parse(time.RFC3339, value)
+	return err == nil && stamp(&at) == value
 }
 
 func stamp(at *time.Time) string {
@@ -331,6 +338,7 @@ func (b *Board) Recover(n int) error {
 }
 
 func (b *Board) set(t *Task, to Status, reason string) {
+	was := t.Reason
 	b.become(t, to)
 	if to == Blocked || to == Partial || to == Abandoned {
 		t.Reason = oneLine(reason)
@@ -344,7 +352,7 @@ func (b *Board) set(t *Task, to Status, reason string) {
 	if to == Blocked {
 		blocked = t.Reason
 	}
-	b.Todo.Set(s, "blocked", blocked)
+	b.Todo.SetOwn(s, "blocked", blocked, func(v string) bool { return v == was })
 	b.dates(s, t)
 }
 

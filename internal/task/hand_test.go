@@ -112,3 +112,41 @@ func TestNoFreeName(t *testing.T) {
 		t.Fatal("it looks for a name for ever")
 	}
 }
+
+// Lines of a person that have a field's name, or another name of it, stay: only what the
+// program wrote is replaced or taken away.
+func TestLinesOfAPerson(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("One"))
+	mine := []string{"- Done: parser, by Anna", "- Report: see mail of Bo", "- Plan: ask Cy first", "- Abandoned: never", "- Blocker: the mail of Di"}
+	write(t, s, "TODO.md", strings.Replace(text(t, s, "TODO.md"), "- **Language**", strings.Join(mine, "\n")+"\n- **Language**", 1))
+	holds := func(when string) {
+		t.Helper()
+		for _, line := range mine {
+			if !strings.Contains(text(t, s, "TODO.md"), line+"\n") {
+				t.Errorf("%s: %q is gone:\n%s", when, line, text(t, s, "TODO.md"))
+			}
+		}
+	}
+	change(t, s, func(b *Board) error { _, err := b.AddReport(1, []byte("# R\n")); return err })
+	change(t, s, func(b *Board) error {
+		_, err := b.AddPlan(1, []byte("# Plan\n\n### Phase 1: Do it [NOT STARTED]\n"))
+		return err
+	})
+	holds("report and plan")
+	change(t, s, status(1, Blocked, "no access"))
+	if got := text(t, s, "TODO.md"); !strings.Contains(got, "**Blocked by**: no access") || !strings.Contains(got, "[research-001.md](001_one/") {
+		t.Errorf("the program's own lines are missing:\n%s", got)
+	}
+	change(t, s, func(b *Board) error { return b.Recover(1) })
+	change(t, s, status(1, Completed, ""))
+	holds("completed")
+	if got := text(t, s, "TODO.md"); strings.Contains(got, "no access") || strings.Count(got, "**Completed**: 2026-11-28T12:00:00Z") != 1 {
+		t.Errorf("the program's own lines are not as they should be:\n%s", got)
+	}
+	change(t, s, func(b *Board) error { return b.Recover(1) })
+	holds("recovered")
+	if got := text(t, s, "TODO.md"); strings.Contains(got, "**Completed**:") {
+		t.Errorf("a task that is taken up again is said to be completed:\n%s", got)
+	}
+}

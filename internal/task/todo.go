@@ -311,11 +311,24 @@ func (s *Section) Value(name string) (string, bool) {
 // Set gives a field of a section another value, or adds it where it belongs among
 // the others. An empty value takes the line away.
 func (t *Todo) Set(s *Section, name, value string) {
+	t.set(s, name, value, slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name }))
+}
+
+// SetOwn is Set for a field that people write, too: only a value for which own holds is
+// replaced or taken away, and one that is empty filled. Beside what a person wrote there,
+// a line of the program's own is added.
+func (t *Todo) SetOwn(s *Section, name, value string, own func(value string) bool) {
+	t.set(s, name, value, slices.IndexFunc(s.Fields, func(f Field) bool {
+		return f.Name == name && (f.Value != "" && own(f.Value) || f.Value == "" && value != "")
+	}))
+}
+
+// set gives the i-th field another value; i < 0 adds it.
+func (t *Todo) set(s *Section, name, value string, i int) {
 	if s.added != nil {
-		t.setAdded(s, name, value)
+		t.setAdded(s, name, value, i)
 		return
 	}
-	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 	if i < 0 {
 		if value != "" {
 			t.add(s, name, value)
@@ -566,8 +579,7 @@ func (s *Section) words() string {
 }
 
 // setAdded is Set for a section that stands in no file yet.
-func (t *Todo) setAdded(s *Section, name, value string) {
-	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
+func (t *Todo) setAdded(s *Section, name, value string, i int) {
 	switch {
 	case i >= 0 && value == "":
 		s.Fields = slices.Delete(s.Fields, i, i+1)

@@ -347,7 +347,9 @@ func (b *Board) Stop(n int, session, status, reason string) error {
 // link names a task's file in TODO.md.
 func (b *Board) link(t *Task, field, name string) {
 	if s := b.Todo.Find(t.Number); s != nil {
-		b.Todo.Set(s, field, link(name))
+		b.Todo.SetOwn(s, field, link(name), func(v string) bool {
+			return strings.HasPrefix(v, "[") && strings.Contains(v, "]("+t.Folder()+"/") && strings.IndexByte(v, ')') == len(v)-1
+		})
 	}
 }
 
