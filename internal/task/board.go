@@ -14,6 +14,9 @@ import (
 // ErrNoTask says that there is no task of a number.
 var ErrNoTask = errors.New("no such task")
 
+// ErrTwice says that a number stands at two tasks in TODO.md.
+var ErrTwice = errors.New("stands twice in TODO.md")
+
 // Finding is a place where TODO.md and state.json did not say the same.
 type Finding struct {
 	Number int    `json:"number,omitempty"`
@@ -46,6 +49,7 @@ func (b *Board) takeOver() {
 			owner[s.Number] = s
 		}
 	}
+	b.Todo.prefer = owner
 	for _, s := range b.Todo.Sections {
 		switch o := owner[s.Number]; {
 		case s.Number == 0:
@@ -278,8 +282,14 @@ func priorityOf(text string) string {
 	return ""
 }
 
-// Task is the task of a number. The error is [ErrNoTask].
+// Task is the task of a number. The error is [ErrNoTask], or [ErrTwice] where it cannot
+// be told which one is meant.
 func (b *Board) Task(n int) (*Task, error) {
+	for _, s := range b.twice {
+		if s.Number == n && b.Todo.Find(n) != nil {
+			return nil, fmt.Errorf("task %d %w, in lines %d and %d: take the number away from one of them, which then gets a new one, or `reprise task check --fix` does that to the second", n, ErrTwice, b.Todo.Find(n).Line, s.Line)
+		}
+	}
 	if t := b.State.Tasks[n]; t != nil {
 		return t, nil
 	}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,5 +149,38 @@ func TestLinesOfAPerson(t *testing.T) {
 	holds("recovered")
 	if got := text(t, s, "TODO.md"); strings.Contains(got, "**Completed**:") {
 		t.Errorf("a task that is taken up again is said to be completed:\n%s", got)
+	}
+}
+
+// Of a number that stands twice it cannot be told which task a command means: it is
+// refused, with what to do, and neither section changes. The one whose title the list
+// knows keeps the number.
+func TestNumberTwice(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("One", "Two"))
+	own, rest, _ := strings.Cut(text(t, s, "TODO.md"), "### 1. One")
+	write(t, s, "TODO.md", own+"### 1. Another\n\n- **Status**: [COMPLETED]\n\nNot mine.\n\n### 1. One"+rest)
+	before := text(t, s, "TODO.md")
+	for name, fn := range map[string]func(*Board) error{
+		"status":  status(1, Completed, ""),
+		"edit":    func(b *Board) error { return b.Edit(1, Draft{Effort: ptr("2 h")}) },
+		"archive": func(b *Board) error { _, err := b.Archive(1); return err },
+		"report":  func(b *Board) error { _, err := b.AddReport(1, []byte("# R\n")); return err },
+	} {
+		if _, err := s.Change(context.Background(), fn); !errors.Is(err, ErrTwice) || !strings.Contains(err.Error(), "check --fix") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if text(t, s, "TODO.md") != before {
+		t.Errorf("it was changed:\n%s", text(t, s, "TODO.md"))
+	}
+	r, err := s.Check(context.Background())
+	if err != nil || len(r.Left) == 0 {
+		t.Errorf("the check says %+v, %v", r, err)
+	}
+	change(t, s, status(2, Completed, "")) // others go on
+	b := change(t, s, func(b *Board) error { b.mend(); return nil })
+	if got := b.State.Tasks[1]; got.Title != "One" || got.Status != NotStarted || b.State.Tasks[3] == nil || b.State.Tasks[3].Title != "Another" {
+		t.Errorf("after --fix: %+v", b.State.Tasks)
 	}
 }

@@ -25,6 +25,7 @@ type Todo struct {
 	Sections []*Section
 	edits    []*edit
 	found    map[int]*Section // by number; nil where it is to be made anew
+	prefer   map[int]*Section // of several of a number, the one that has it by right
 }
 
 // Section is one task's part of TODO.md.
@@ -287,12 +288,14 @@ func splice(src []byte, edits []edit) []byte {
 // Changed reports whether there is any edit.
 func (t *Todo) Changed() bool { return len(t.edits) > 0 }
 
-// Find is the first section of a number; nil without one.
+// Find is the section of a number, of several the preferred or first; nil without one.
 func (t *Todo) Find(number int) *Section {
 	if t.found == nil {
 		t.found = map[int]*Section{}
 		for _, s := range slices.Backward(t.Sections) {
-			t.found[s.Number] = s
+			if o := t.found[s.Number]; o == nil || o != t.prefer[s.Number] {
+				t.found[s.Number] = s
+			}
 		}
 	}
 	return t.found[number]
