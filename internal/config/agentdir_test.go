@@ -75,7 +75,7 @@ func TestHideAgentDir(t *testing.T) {
 	main := filepath.Join(base, "main")
 	exclude := filepath.Join(main, ".git", "info", "exclude")
 	put(t, filepath.Join(main, ".git", "HEAD"), "ref: refs/heads/trunk\n")
-	put(t, filepath.Join(main, ".gitignore"), "x\n.reprise/agent/\n")
+	put(t, filepath.Join(main, ".gitignore"), "x\n.reprise/agent\n")
 	beside := filepath.Join(base, "worktree")
 	linkedAt(t, main, beside, "beside")
 	module := filepath.Join(main, "module")
@@ -99,7 +99,7 @@ func TestHideAgentDir(t *testing.T) {
 		}
 	}
 	for _, file := range []string{exclude, filepath.Join(main, ".git", "modules", "module", "info", "exclude")} {
-		if strings.Count(read(file), ".reprise/agent/") != 1 {
+		if strings.Count(read(file), ".reprise/agent\n") != 1 {
 			t.Errorf("%s: %q", file, read(file))
 		}
 	}
@@ -108,7 +108,7 @@ func TestHideAgentDir(t *testing.T) {
 	if err := HideAgentDir(plain); err != nil {
 		t.Error(err)
 	}
-	if err := IgnoreAgentDir(plain); err != nil || read(filepath.Join(plain, ".gitignore")) != ".reprise/agent/\n" {
+	if err := IgnoreAgentDir(plain); err != nil || read(filepath.Join(plain, ".gitignore")) != ".reprise/agent\n" {
 		t.Errorf("%v", err)
 	}
 }

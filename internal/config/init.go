@@ -12,8 +12,9 @@ import (
 	"reprise/internal/durable"
 )
 
-// ignoreLine keeps an agent's own state out of the project's history.
-const ignoreLine = ".reprise/agent/"
+// ignoreLine keeps an agent's own state out of the project's history. Without a slash at
+// the end it counts for a symbolic link of that name, too, which must never be committed.
+const ignoreLine = ".reprise/agent"
 
 // InitProject makes root a project: it adds the ignore line to root's
 // .gitignore, every other byte of which stays, and writes
@@ -111,14 +112,14 @@ func addIgnoreLine(root string) error {
 func withIgnoreLine(data []byte, add string) []byte {
 	for line := range bytes.Lines(data) {
 		switch strings.TrimRight(string(line), " \t\r\n") {
-		case add, "**/.reprise/agent/":
+		case add, "**/" + ignoreLine:
 			return data
 		}
 		if add != ignoreLine {
 			continue // the others count in one directory only
 		}
 		switch strings.TrimRight(string(line), " \t\r\n") {
-		case ".reprise/agent/", ".reprise/agent", "/.reprise/agent/", "/.reprise/agent", ".reprise/agent/*", "/.reprise/agent/*", ".reprise/agent/**":
+		case ignoreLine, "/" + ignoreLine:
 			return data
 		}
 	}

@@ -309,16 +309,18 @@ func TestInitProject(t *testing.T) {
 		return string(data)
 	}
 	for _, tc := range []struct{ name, before, after string }{
-		{"none", "", ".reprise/agent/\n"},
-		{"lines", "a\nb\n", "a\nb\n.reprise/agent/\n"},
-		{"no last newline", "a\nb", "a\nb\n.reprise/agent/\n"},
-		{"CRLF", "a\r\nb\r\n", "a\r\nb\r\n.reprise/agent/\r\n"},
-		{"CRLF without the last", "a\r\nb", "a\r\nb\r\n.reprise/agent/\r\n"},
-		{"there", "a\n.reprise/agent/\nb", "a\n.reprise/agent/\nb"},
+		{"none", "", ".reprise/agent\n"},
+		{"lines", "a\nb\n", "a\nb\n.reprise/agent\n"},
+		{"no last newline", "a\nb", "a\nb\n.reprise/agent\n"},
+		{"CRLF", "a\r\nb\r\n", "a\r\nb\r\n.reprise/agent\r\n"},
+		{"CRLF without the last", "a\r\nb", "a\r\nb\r\n.reprise/agent\r\n"},
+		{"there", "a\n.reprise/agent\nb", "a\n.reprise/agent\nb"},
+		// Such a line leaves a symbolic link of that name to be committed.
+		{"directories only", ".reprise/agent/\n", ".reprise/agent/\n.reprise/agent\n"},
 		{"there otherwise", "/.reprise/agent\r\n", "/.reprise/agent\r\n"},
-		{"commented out", "#.reprise/agent/\n", "#.reprise/agent/\n.reprise/agent/\n"},
-		{"bytes that are no text", "\xff\xfe\x00\n", "\xff\xfe\x00\n.reprise/agent/\n"},
-		{"byte order mark", "\ufeffa\n", "\ufeffa\n.reprise/agent/\n"},
+		{"commented out", "#.reprise/agent\n", "#.reprise/agent\n.reprise/agent\n"},
+		{"bytes that are no text", "\xff\xfe\x00\n", "\xff\xfe\x00\n.reprise/agent\n"},
+		{"byte order mark", "\ufeffa\n", "\ufeffa\n.reprise/agent\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			root := mkdir(t, t.TempDir(), "My App")

@@ -111,6 +111,9 @@ func desk(home *config.Home, env config.Env) (agent, dir string) {
 	if dir = env.Get(AgentDirVar); dir == "" {
 		dir = config.AgentDir(home.Project, env.Dir)
 	}
+	if staterepo.NoLink(dir) != nil {
+		return "", "" // a committed link must not make one agent of another
+	}
 	for name, at := range staterepo.Checkouts(home.Paths.ProjectDir(home.Project.Name)) {
 		if samePath(at, dir) {
 			return name, dir

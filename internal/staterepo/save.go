@@ -53,6 +53,9 @@ func (t *Tree) Save(ctx context.Context, by, message string) (Saved, error) {
 
 // open takes the checkout's change lock.
 func (t *Tree) open(ctx context.Context) (*durable.Dir, *durable.Change, error) {
+	if err := NoLink(t.Dir); err != nil {
+		return nil, nil, err
+	}
 	d, err := t.r.o.Disk.OpenDir(t.Dir)
 	if err != nil {
 		return nil, nil, err

@@ -41,6 +41,7 @@ var (
 	ErrName         = errors.New("not a name that can be used everywhere")
 	ErrNoAgent      = errors.New("no such agent")
 	ErrNoRemote     = errors.New("no remote is set")
+	ErrLink         = errors.New("a symbolic link is where the agent's state goes")
 	ErrBusy         = errors.New("others kept changing the branch")
 )
 

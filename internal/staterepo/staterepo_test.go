@@ -374,6 +374,51 @@ func TestNamesThatAreTaken(t *testing.T) {
 	}
 }
 
+// A clone may have a symbolic link committed where the agent's state goes: what is
+// written through it would land wherever its author wanted.
+func TestLinkWhereTheStateGoes(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	ctx := t.Context()
+	for _, tc := range []struct{ at, name string }{{".reprise/agent", "one"}, {".reprise", "two"}} {
+		victim, code := filepath.Join(m.dir, "victim-"+tc.name), filepath.Join(m.dir, "code-"+tc.name)
+		link := filepath.Join(code, filepath.FromSlash(tc.at))
+		for _, dir := range []string{victim, filepath.Dir(link)} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(victim, link); err != nil {
+			t.Skip("no symbolic links here: ", err)
+		}
+		dir := filepath.Join(code, ".reprise", "agent")
+		_, err := m.repo.CreateAgent(ctx, tc.name, dir, true)
+		_, oerr := m.repo.Open(ctx, dir)
+		for _, err := range []error{err, oerr} {
+			if !errors.Is(err, staterepo.ErrLink) || !strings.Contains(err.Error(), link) || !strings.Contains(err.Error(), victim) {
+				t.Errorf("%s: %v", tc.at, err)
+			}
+		}
+		if list, err := os.ReadDir(victim); err != nil || len(list) != 0 {
+			t.Errorf("%s: %v in the other directory (%v)", tc.at, list, err)
+		}
+		if m.gitIn(m.repo.Dir(), "for-each-ref", "refs/heads/agent-"+tc.name) != "" {
+			t.Errorf("%s: a branch was made", tc.at)
+		}
+		to := m.agent("good-" + tc.name).Dir
+		if tc.at == ".reprise" {
+			to = filepath.Dir(to)
+		}
+		if err := errors.Join(os.Remove(link), os.Symlink(to, link)); err != nil {
+			t.Fatal(err)
+		}
+		// A link to another agent's checkout makes nobody that agent.
+		if tr, err := m.repo.Open(ctx, dir); !errors.Is(err, staterepo.ErrLink) {
+			t.Errorf("%s: %v %v", tc.at, tr, err)
+		}
+	}
+}
+
 // The code checkout or all of reprise's data may move: the links are mended.
 func TestMovedDirectories(t *testing.T) {
 	t.Parallel()

@@ -62,8 +62,36 @@ func (t *Tree) linked() bool {
 	return true
 }
 
+// NoLink refuses a checkout at, or directly below, a symbolic link: the code's repository
+// may have one committed at .reprise or .reprise/agent, and what is written through it
+// lands wherever its author wanted. Only the two last parts of the path are of the
+// repository; what leads to the checkout of the code is the user's own.
+func NoLink(dir string) error {
+	look := []string{dir}
+	if above := filepath.Dir(dir); filepath.Base(above) == ".reprise" {
+		look = []string{above, dir}
+	}
+	for _, path := range look {
+		fi, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if fi.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 { // irregular: a junction of Windows
+			to, _ := os.Readlink(path)
+			return fmt.Errorf("%w: %s leads to %q, and an agent's state is kept in the checkout itself; remove it (`git rm --cached` where it is committed), and reprise makes a directory there", ErrLink, path, to)
+		}
+	}
+	return nil
+}
+
 // link writes the ends; the checkout's own is the last.
 func (t *Tree) link() error {
+	if err := NoLink(t.Dir); err != nil {
+		return err
+	}
 	for _, dir := range []string{t.admin(), t.Dir} {
 		if err := t.r.o.Disk.MkdirAll(dir, dirPerm); err != nil {
 			return err
@@ -125,6 +153,9 @@ func seeds() map[string]string {
 // Find is the agent's state that is checked out at dir; nil when there is none of
 // this repository.
 func (r *Repo) Find(dir string) (*Tree, error) {
+	if err := NoLink(dir); err != nil {
+		return nil, fmt.Errorf("look at the agent's state: %w", err)
+	}
 	data, err := os.ReadFile(filepath.Join(dir, ".git"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -221,6 +252,9 @@ func (t *Tree) create(ctx context.Context, attach bool) error {
 	r := t.r
 	refs, err := r.git.Refs(ctx, t.ref(), tracking+t.Branch)
 	if err != nil {
+		return err
+	}
+	if err := NoLink(t.Dir); err != nil { // before there is a branch for it
 		return err
 	}
 	at := t.where()
