@@ -1,7 +1,8 @@
 // Package git runs the git program and understands its answers.
 //
 // The git program writes the repository it is pointed at; beside it, this package
-// itself writes loose objects below objects/, and nothing else. It takes no lock:
+// itself writes loose objects below objects/, and removes locks that killed gits left in
+// a repository of reprise's own. It takes no lock:
 // two calls on one worktree must be kept apart by the caller, because git's own
 // index.lock makes the second one fail.
 //
@@ -70,6 +71,9 @@ type Options struct {
 	Remote  time.Duration // bound of fetch and push; 0 = 2 min
 	MaxOut  int           // bytes of output kept; 0 = 4 MiB
 	Disk    durable.Disk  // where objects are stored; zero = the real disk
+	// Now, where it is set, says that the repository is reprise's own: a command that
+	// fails at a lock which a killed git left removes it and is done again.
+	Now func() time.Time
 }
 
 // Git runs commands in one directory.
@@ -261,6 +265,14 @@ func (g *Git) RunInput(ctx context.Context, in []byte, args ...string) ([]byte, 
 }
 
 func (g *Git) run(ctx context.Context, limit time.Duration, in []byte, args ...string) ([]byte, error) {
+	out, err := g.runOnce(ctx, limit, in, args...)
+	if err != nil && g.unlocked(err) {
+		return g.runOnce(ctx, limit, in, args...)
+	}
+	return out, err
+}
+
+func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args ...string) ([]byte, error) {
 	if g.err != nil {
 		return nil, g.err
 	}

@@ -9,15 +9,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"reprise/internal/durable"
 )
 
 // A commit by git's own commands is five processes. Loose objects have had one
@@ -434,24 +431,4 @@ func (g *Git) PushRefs(ctx context.Context, remote string, leases []string, spec
 		return fmt.Errorf("push to %s: %w", remote, err)
 	}
 	return nil
-}
-
-// StaleLock removes a lock file that a killed git left: path is that of what is
-// locked. It counts as left behind when it is older than age and has not changed
-// since; git holds one for moments. It says whether it removed one.
-func (g *Git) StaleLock(path string, now time.Time, age time.Duration) (bool, error) {
-	fi, err := os.Lstat(path + ".lock")
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look at git's lock: %w", err)
-	}
-	if now.Sub(fi.ModTime()) < age {
-		return false, nil
-	}
-	if err := durable.Remove(path + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("remove git's lock: %w", err)
-	}
-	return true, nil
 }

@@ -362,3 +362,55 @@ func needGit(t *testing.T) {
 		t.Skip("git is not here")
 	}
 }
+
+// Every lock that a killed git can leave is removed by the next command that fails at it,
+// and by fsck: before, one of them stopped all commits for good. A young one is another's.
+func TestLocksThatWereLeft(t *testing.T) {
+	t.Parallel()
+	remote := t.TempDir()
+	m := newMachine(t, nil)
+	m.gitIn(remote, "init", "-q", "--bare")
+	a := m.agent("one")
+	m.remote(remote)
+	m.sync()
+	for _, name := range []string{
+		"HEAD.lock", "refs/heads/global.lock", "refs/heads/agent-one.lock", "packed-refs.lock", "config.lock",
+		"refs/reprise/consolidated/agent-one.lock", "refs/reprise/merge/global.lock", "refs/remotes/origin/global.lock", "refs/remotes/origin/agent-one.lock",
+		"worktrees/agent-one/HEAD.lock", "worktrees/agent-one/index.lock", "worktrees/global/HEAD.lock", "objects/info/commit-graph.lock",
+	} {
+		path := filepath.Join(m.repo.Dir(), filepath.FromSlash(name))
+		plant := func(age time.Duration) {
+			m.write(filepath.Dir(path), filepath.Base(path), "")
+			when := m.options().Now().Add(-age)
+			if err := os.Chtimes(path, when, when); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plant(time.Second)
+		for _, repair := range []bool{false, true} {
+			if list, err := m.repo.Fsck(t.Context(), repair); err != nil || len(list) != 1 || list[0].Where != path || list[0].Repaired {
+				t.Errorf("%s, young: %v %v", name, list, err)
+			}
+		}
+		plant(time.Hour)
+		if list, err := m.repo.Fsck(t.Context(), true); err != nil || len(list) != 1 || !list[0].Repaired {
+			t.Errorf("%s, old: %v %v", name, list, err)
+		}
+		plant(time.Hour)
+		m.write(m.repo.Global().Dir, "plan.md", name+"\n")
+		m.write(a.Dir, "scratch.md", name+"\n")
+		m.sync()
+		if err := m.repo.Consolidate(t.Context(), "one"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		m.remote(remote + "/.")
+		m.remote(remote)
+		m.sync()
+		if got := m.gitIn(remote, "show", "global:plan.md") + m.gitIn(remote, "show", "agent-one:scratch.md"); got != name+"\n"+name+"\n" {
+			t.Errorf("%s: the remote has %q", name, got)
+		}
+		if list, err := m.repo.Fsck(t.Context(), true); err != nil {
+			t.Errorf("%s, then: %v %v", name, list, err)
+		}
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"reprise/internal/git"
 	"reprise/internal/mdfile"
@@ -40,30 +39,21 @@ func (r *Repo) Fsck(ctx context.Context, repair bool) ([]Problem, error) {
 	return out, nil
 }
 
-func (r *Repo) fsckLocks(ctx context.Context, repair bool) (out []Problem, err error) {
-	paths := []string{filepath.Join(r.Dir(), "packed-refs"), filepath.Join(r.Dir(), "config")}
-	refs, err := r.git.Refs(ctx)
+func (r *Repo) fsckLocks(_ context.Context, repair bool) (out []Problem, err error) {
+	list, err := r.git.Locks()
 	if err != nil {
 		return nil, err
 	}
-	for ref := range refs {
-		paths = append(paths, filepath.Join(r.Dir(), filepath.FromSlash(ref)))
-	}
-	for _, t := range r.known() {
-		paths = append(paths, filepath.Join(t.admin(), "index"), filepath.Join(t.admin(), "HEAD"), filepath.Join(r.Dir(), filepath.FromSlash(t.ref())))
-	}
-	slices.Sort(paths)
-	for _, p := range slices.Compact(paths) {
-		if !fileExists(p + ".lock") {
-			continue
+	var gone []string
+	if repair {
+		if gone, err = r.git.RemoveLeft(); err != nil {
+			return nil, err
 		}
-		problem := Problem{Where: p + ".lock", Problem: "git's lock is there", Remedy: "a killed git leaves one; `reprise state fsck --repair` removes it when it is older than a minute"}
-		if repair {
-			if problem.Repaired, err = r.git.StaleLock(p, r.o.Now(), time.Minute); err != nil {
-				return out, err
-			}
-		}
-		out = append(out, problem)
+	}
+	for _, l := range list {
+		p := Problem{Where: l.Path, Problem: "git's lock is there", Remedy: "a killed git leaves one; `reprise state fsck --repair`, and any command that fails at it, removes it when it is older than a minute and no git from before it works there"}
+		p.Repaired = slices.Contains(gone, l.Path)
+		out = append(out, p)
 	}
 	return out, nil
 }

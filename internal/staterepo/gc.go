@@ -287,7 +287,12 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 	if really {
 		// Objects that no ref names are left for two weeks: a command may be about
 		// to name them.
-		if _, err := r.git.Run(ctx, "gc", "--quiet", "--prune=2.weeks.ago"); err != nil {
+		_, err := r.git.Run(ctx, "gc", "--quiet", "--prune=2.weeks.ago")
+		var e *git.Error
+		if errors.As(err, &e) && strings.Contains(e.Stderr, "gc is already running") {
+			err = nil // another command's, or that of a killed one, does just that
+		}
+		if err != nil {
 			return out, fmt.Errorf("pack the repository: %w", err)
 		}
 	}

@@ -82,21 +82,17 @@ func (t *Tree) save(ctx context.Context, d *durable.Dir, by, message string) (Sa
 			out.Notes = append(out.Notes, s.Notes...)
 		}
 		switch {
-		case errors.Is(err, git.ErrMoved):
-		case errors.Is(err, git.ErrLocked):
-			gone, lerr := t.r.git.StaleLock(filepath.Join(t.r.Dir(), filepath.FromSlash(t.ref())), t.r.o.Now(), time.Minute)
-			if lerr != nil {
-				return out, lerr
-			}
-			if gone {
-				out.Notes = append(out.Notes, "a lock that a killed git had left on "+t.Branch+" was removed")
-			}
+		case isRace(err):
 		default:
 			s.Notes = out.Notes
 			return s, err
 		}
 	}
-	return out, fmt.Errorf("%w: %s; the files are as they were written, and the next command commits them", ErrBusy, t.Branch)
+	why := ""
+	if locks, err := t.r.git.Locks(); err == nil && len(locks) > 0 {
+		why = "; git's lock " + locks[0].Path + " is there, and where a killed git left it, it is removed once it is a minute old"
+	}
+	return out, fmt.Errorf("%w: %s; the files are as they were written, and the next command commits them%s", ErrBusy, t.Branch, why)
 }
 
 // pause waits a little before another try, longer each time, and never as long
@@ -450,8 +446,10 @@ func (t *Tree) index(ctx context.Context, commit string, files map[string]git.En
 	if err != nil || strings.TrimSpace(string(head)) != "ref: "+t.ref() {
 		return nil // someone looks at another commit there
 	}
-	if _, err := t.r.git.StaleLock(filepath.Join(t.admin(), "index"), t.r.o.Now(), time.Minute); err != nil {
-		return err
+	if fileExists(filepath.Join(t.admin(), "index.lock")) {
+		if _, err := t.r.git.RemoveLeft(); err != nil {
+			return err
+		}
 	}
 	for _, e := range files {
 		if e.Mode == git.ModeTree { // a directory that this system cannot have

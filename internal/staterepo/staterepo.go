@@ -101,7 +101,7 @@ func New(o Options) *Repo {
 	if o.Git.MaxOut == 0 {
 		o.Git.MaxOut = 256 << 20
 	}
-	o.Git.Disk = o.Disk
+	o.Git.Disk, o.Git.Now = o.Disk, o.Now
 	r := &Repo{o: o}
 	r.git = git.NewBare(r.Dir(), o.Git)
 	return r

@@ -1,0 +1,103 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"reprise/internal/durable"
+)
+
+// A git that is killed leaves its lock files, and every later one fails at them. Git
+// holds one for moments, so one that is old was left, unless its maker was stopped or
+// slept: where that can be seen (Linux), a git that was there before the lock keeps it.
+const (
+	leftAge     = time.Minute
+	leftUnknown = 10 * time.Minute // where it cannot be seen who works in the repository
+)
+
+// Lock is a lock file of git's in a repository.
+type Lock struct {
+	Path  string
+	Since time.Time
+	// Left says that whoever made it is gone: it is old, and no git that was started
+	// before it works in the repository.
+	Left bool
+}
+
+// Locks are git's lock files in this bare repository, those of its worktrees, refs and
+// packs too.
+func (g *Git) Locks() ([]Lock, error) {
+	var out []Lock
+	err := filepath.WalkDir(g.bare, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && len(d.Name()) == 2 && filepath.Base(filepath.Dir(path)) == "objects" {
+			return fs.SkipDir // loose objects, which have none
+		}
+		if !d.Type().IsRegular() || !strings.HasSuffix(path, ".lock") {
+			return nil
+		}
+		fi, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		out = append(out, Lock{Path: path, Since: fi.ModTime(), Left: g.left(fi)})
+		return nil
+	})
+	return out, err
+}
+
+// left says that a lock was left by a git that is no more.
+func (g *Git) left(fi fs.FileInfo) bool {
+	if g.o.Now == nil {
+		return false
+	}
+	age := g.o.Now().Sub(fi.ModTime())
+	if age < leftAge {
+		return false
+	}
+	working, known := gitsIn(g.bare, fi.ModTime())
+	if !known {
+		return age >= leftUnknown
+	}
+	return !working
+}
+
+// RemoveLeft removes the locks that were left, and names them.
+func (g *Git) RemoveLeft() ([]string, error) {
+	list, err := g.Locks()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, l := range list {
+		if !l.Left {
+			continue
+		}
+		if err := durable.Remove(l.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return out, err
+		}
+		out = append(out, l.Path)
+	}
+	return out, nil
+}
+
+// unlocked says that a command failed at a lock that was left, and that it is gone now.
+func (g *Git) unlocked(err error) bool {
+	var e *Error
+	if g.o.Now == nil || g.bare == "" || !errors.As(err, &e) || !strings.Contains(e.Stderr, "File exists") {
+		return false
+	}
+	gone, rerr := g.RemoveLeft()
+	return rerr == nil && len(gone) > 0
+}

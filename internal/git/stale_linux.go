@@ -1,0 +1,70 @@
+package git
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// clockTick is the unit of times in /proc/PID/stat, in all of Linux's ABIs for programs.
+const clockTick = time.Second / 100
+
+// gitsIn says whether a git that was started before then works in a repository, or in
+// one of its checkouts, and whether that could be found out.
+func gitsIn(bare string, then time.Time) (working, known bool) {
+	up, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return false, false
+	}
+	first, _, _ := strings.Cut(string(up), " ")
+	sec, err := strconv.ParseFloat(first, 64)
+	list, lerr := os.ReadDir("/proc")
+	if err != nil || lerr != nil {
+		return false, false
+	}
+	boot := time.Now().Add(-time.Duration(sec * float64(time.Second)))
+	for _, e := range list {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		dir := filepath.Join("/proc", e.Name())
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		if err != nil {
+			continue // ended meanwhile
+		}
+		open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+		if open < 0 || end < open || !bytes.HasPrefix(stat[open+1:end], []byte("git")) {
+			continue
+		}
+		field := strings.Fields(string(stat[end+1:])) // from the third field on, the state
+		if len(field) < 20 || field[0] == "Z" {
+			continue
+		}
+		ticks, err := strconv.ParseInt(field[19], 10, 64)
+		if err == nil && boot.Add(time.Duration(ticks)*clockTick).After(then.Add(2*time.Second)) {
+			continue // it came later than the lock
+		}
+		if at, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && worksIn(at, bare) {
+			return true, true
+		}
+		env, _ := os.ReadFile(filepath.Join(dir, "environ")) // of somebody else's it cannot be read
+		for kv := range bytes.SplitSeq(env, []byte{0}) {
+			if at, ok := bytes.CutPrefix(kv, []byte("GIT_DIR=")); ok && worksIn(string(at), bare) {
+				return true, true
+			}
+		}
+	}
+	return false, true
+}
+
+// worksIn says that a directory is of the repository, or a checkout of it.
+func worksIn(dir, bare string) bool {
+	if rel, err := filepath.Rel(bare, dir); err == nil && filepath.IsLocal(rel) {
+		return true
+	}
+	link, err := os.ReadFile(filepath.Join(dir, ".git"))
+	return err == nil && strings.HasPrefix(string(link), "gitdir: "+bare+string(filepath.Separator))
+}
