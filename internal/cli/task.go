@@ -52,7 +52,7 @@ func (a *App) Tasks() (*task.Store, *config.Project, error) {
 	if home.Project == nil {
 		return nil, nil, exitWith(ExitNotFound, errors.New("there is no project here; `reprise init` makes one"))
 	}
-	return task.New(home.Project.Main, task.Options{Now: a.Env.Now}), home.Project, nil
+	return a.taskStore(home.Project.Main), home.Project, nil
 }
 
 // loadTasks is the list as it stands, to be looked at.
@@ -68,7 +68,7 @@ func (a *App) loadTasks(ctx context.Context) (*task.Board, error) {
 // tasksOf loads the list of a project that has one, for a hook; nil where there is none.
 func (a *App) tasksOf(home *config.Home) func(context.Context) (*task.Board, error) {
 	return func(ctx context.Context) (*task.Board, error) {
-		store := task.New(home.Project.Main, task.Options{Now: a.Env.Now})
+		store := a.taskStore(home.Project.Main)
 		if _, err := os.Stat(store.Dir()); err != nil {
 			return nil, nil
 		}
@@ -114,7 +114,7 @@ func taskError(err error) error {
 	case errors.Is(err, task.ErrNoStep):
 		return exitWith(ExitNotFound, err)
 	case errors.Is(err, task.ErrNoPlan), errors.Is(err, task.ErrNothingLeft), errors.Is(err, task.ErrEnded), errors.Is(err, task.ErrConflict),
-		errors.Is(err, task.ErrTwice):
+		errors.Is(err, task.ErrTwice), errors.Is(err, task.ErrLost):
 		return exitWith(ExitConflict, err)
 	case errors.Is(err, task.ErrNoTask):
 		return exitWith(ExitNotFound, fmt.Errorf("%w; `reprise task list` shows them", err))
@@ -163,7 +163,12 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message s
 		for _, f := range files {
 			paths = append(paths, path.Join(filepath.ToSlash(below), f))
 		}
-		err = commitWhenFree(ctx, git.New(top, git.Options{Vars: a.Env.Vars}), message+"\n", paths)
+		g := git.New(top, git.Options{Vars: a.Env.Vars})
+		if what := underWay(ctx, g); what != "" {
+			fmt.Fprintf(a.Err, "note: not committed: %v\n", errUnderWay(what))
+			return
+		}
+		err = oneAtATime(ctx, store, func() error { return commitWhenFree(ctx, g, message+"\n", paths) })
 	}
 	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
 		return
@@ -187,7 +192,7 @@ func commitProblem(err error) error {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "cannot do a partial commit during a"):
-		return errors.New("a merge is going on in this checkout; what changed in specs/ goes into its commit: add it there")
+		return errUnderWay("merge")
 	case strings.Contains(text, "Please tell me who you are"), strings.Contains(text, "empty ident name"), strings.Contains(text, "unable to auto-detect email"):
 		return errors.New("git does not know who you are: `git config user.name NAME` and `git config user.email ADDRESS` tell it")
 	}

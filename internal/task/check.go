@@ -85,13 +85,13 @@ func (s *Store) Fix(ctx context.Context) (Report, error) {
 		return settled, err
 	}
 	var r Report
-	b, err := s.Change(ctx, func(b *Board) error { r = b.mend(); return nil })
+	b, err := s.change(ctx, true, func(b *Board) error { r = b.mend(); return nil })
 	if errors.Is(err, ErrDamaged) {
 		aside := filepath.Join(s.dir, stateFile+s.o.Now().UTC().Format(".20060102T150405Z.damaged"))
 		if rerr := s.o.Disk.Rename(filepath.Join(s.dir, stateFile), aside); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			return r, fmt.Errorf("%w; it cannot be set aside: %w", err, rerr)
 		}
-		b, err = s.Change(ctx, func(b *Board) error { r = b.mend(); return nil })
+		b, err = s.change(ctx, true, func(b *Board) error { r = b.mend(); return nil })
 		r.Damaged = aside
 	}
 	if err != nil {

@@ -184,3 +184,51 @@ func TestNumberTwice(t *testing.T) {
 		t.Errorf("after --fix: %+v", b.State.Tasks)
 	}
 }
+
+// A list that is gone while the last commit has it is not taken for empty.
+func TestListLost(t *testing.T) {
+	dir := t.TempDir()
+	committed := true
+	s := New(dir, Options{Disk: unsynced(), Now: clock, Committed: func(_ context.Context, name string) bool { return committed && name == "specs/state.json" }})
+	for range 2 { // without specs/, and with an empty one
+		if _, err := s.Load(context.Background()); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "git checkout HEAD -- specs") {
+			t.Errorf("load: %v", err)
+		}
+		if _, err := s.Change(context.Background(), add("One")); !errors.Is(err, ErrLost) {
+			t.Errorf("change: %v", err)
+		}
+		if _, err := s.Fix(context.Background()); !errors.Is(err, ErrLost) {
+			t.Errorf("fix: %v", err)
+		}
+		if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, s, "TODO.md", "# TODO\n\n### 4. Here\n\n- **Status**: [PLANNED]\n")
+	if _, err := s.Change(context.Background(), add("One")); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "--fix") {
+		t.Errorf("state.json alone: %v", err)
+	}
+	if _, err := s.Fix(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if b := change(t, s, add("One")); b.State.Tasks[4] == nil || b.State.Tasks[5] == nil {
+		t.Errorf("%v", b.State.Numbers())
+	}
+	committed = false
+	if _, err := New(t.TempDir(), s.o).Load(context.Background()); err != nil {
+		t.Errorf("a project without a list: %v", err)
+	}
+}
+
+// git can take the list back to an older one; a number that was given is given all the same.
+func TestNumbersOutliveGit(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("One"))
+	todo, state := text(t, s, "TODO.md"), text(t, s, "state.json")
+	change(t, s, add("Two", "Three"))
+	write(t, s, "TODO.md", todo)
+	write(t, s, "state.json", state)
+	if b := change(t, s, add("Four")); b.State.Tasks[4] == nil {
+		t.Errorf("the new task is among %v", b.State.Numbers())
+	}
+}

@@ -29,6 +29,9 @@ const (
 type Options struct {
 	Disk durable.Disk
 	Now  func() time.Time // required
+	// Committed reports whether the last commit has a file of the project, named from
+	// its root and with slashes. nil: nothing is committed.
+	Committed func(ctx context.Context, name string) bool
 }
 
 // Store is the list of tasks of one project.
@@ -44,6 +47,25 @@ func New(root string, o Options) *Store {
 
 // Dir is the directory specs/.
 func (s *Store) Dir() string { return s.dir }
+
+// CommitLock is the lock under which what changes in specs/ is committed.
+func (s *Store) CommitLock() string { return filepath.Join(s.dir, journalDir, "commit.lock") }
+
+// ErrLost says that the list is gone from the checkout and that git has it: numbers
+// would be given again, and the list be committed over.
+var ErrLost = errors.New("it is not there, and the last commit has it")
+
+// lost refuses to take a list for empty that is only gone. anew: what is left of it may
+// do, for TODO.md tells of most.
+func (s *Store) lost(ctx context.Context, todo, state []byte, anew bool) error {
+	if state != nil || todo != nil && anew || s.o.Committed == nil || !s.o.Committed(ctx, path.Join(specsDir, stateFile)) {
+		return nil
+	}
+	if todo == nil {
+		return fmt.Errorf("%s: %w: `git checkout HEAD -- specs` brings it back; or commit that it is removed, to begin anew", s.dir, ErrLost)
+	}
+	return fmt.Errorf("%s: %w: `git checkout HEAD -- specs/%s` brings it back, `reprise task check --fix` makes it anew from TODO.md", filepath.Join(s.dir, stateFile), ErrLost, stateFile)
+}
 
 // Board is TODO.md and state.json as they were read, with what was taken over from
 // one into the other, and the changes that are to be written.
@@ -101,6 +123,9 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 	}
 	d, err := s.o.Disk.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := s.lost(ctx, nil, nil, false); err != nil {
+			return nil, err
+		}
 		return s.read(nil, nil, nil)
 	}
 	if err != nil {
@@ -116,6 +141,9 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 		// A change by the program puts other files in the place of both, one after the
 		// other. Where both are what they were before, they belong together.
 		if before.same(look(d)) {
+			if err := s.lost(ctx, todo, state, false); err != nil {
+				return nil, err
+			}
 			return s.read(s.reopen, todo, state)
 		}
 		if err := ctx.Err(); err != nil {
@@ -268,6 +296,13 @@ func (b *Board) lookForNumbers() int {
 			highest = kept.Next - 1
 		}
 	}
+	if data, err := readMaybe(d, path.Join(journalDir, givenFile)); err == nil {
+		for line := range strings.Lines(string(data)) {
+			if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n <= maxNumber {
+				highest = max(highest, n)
+			}
+		}
+	}
 	for _, dir := range []string{".", archiveDir} {
 		entries, err := d.ReadDir(dir)
 		if err != nil {
@@ -288,8 +323,18 @@ func (b *Board) lookForNumbers() int {
 // fn is called again on what is there then, so it must do nothing but change the
 // Board. When fn fails nothing is written.
 func (s *Store) Change(ctx context.Context, fn func(*Board) error) (*Board, error) {
+	return s.change(ctx, false, fn)
+}
+
+// change is Change; anew says that a state.json that is gone may be made anew.
+func (s *Store) change(ctx context.Context, anew bool, fn func(*Board) error) (*Board, error) {
 	if err := s.within(); err != nil {
 		return nil, fmt.Errorf("change tasks: %w", err)
+	}
+	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
+		if err := s.lost(ctx, nil, nil, anew); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.o.Disk.MkdirAll(filepath.Join(s.dir, journalDir), 0o755); err != nil {
 		return nil, fmt.Errorf("change tasks: %w", err)
@@ -307,7 +352,7 @@ func (s *Store) Change(ctx context.Context, fn func(*Board) error) (*Board, erro
 	}
 	defer d.Close()
 	for range tries {
-		b, err := s.try(ctx, d, fn)
+		b, err := s.try(ctx, d, anew, fn)
 		if !errors.Is(err, errAgain) {
 			return b, err
 		}
@@ -318,9 +363,13 @@ func (s *Store) Change(ctx context.Context, fn func(*Board) error) (*Board, erro
 // journalDir is where package durable keeps a change of several files.
 const journalDir = ".reprise-journal"
 
+// givenFile has, in journalDir and so outside git, the numbers that were given in this
+// checkout, a line each.
+const givenFile = "given"
+
 var errAgain = errors.New("TODO.md was saved by somebody else")
 
-func (s *Store) try(ctx context.Context, d *durable.Dir, fn func(*Board) error) (*Board, error) {
+func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, fn func(*Board) error) (*Board, error) {
 	c, err := d.BeginContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("change tasks: %w", err)
@@ -330,10 +379,14 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, fn func(*Board) error) 
 	if err != nil {
 		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
 	}
+	if err := s.lost(ctx, todo, state, anew); err != nil {
+		return nil, err
+	}
 	b, err := s.read(func() (*durable.Dir, func(), error) { return d, func() {}, nil }, todo, state)
 	if err != nil {
 		return nil, err
 	}
+	before := b.State.Next
 	defer func() { b.dir = s.reopen }()
 	if err := fn(b); err != nil {
 		return b, err
@@ -375,6 +428,12 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, fn func(*Board) error) 
 	}
 	if err != nil && !errors.Is(err, durable.ErrPending) {
 		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
+	}
+	if b.State.Next > before {
+		// git may take the list back to an older one, and the numbers are given all the same.
+		if err := s.o.Disk.Append(context.WithoutCancel(ctx), filepath.Join(s.dir, journalDir, givenFile), []byte(strconv.Itoa(b.State.Next-1)+"\n"), 0o644); err != nil {
+			return nil, fmt.Errorf("change tasks in %s: it is done, but which numbers were given is not noted: %w", s.dir, err)
+		}
 	}
 	return b, nil
 }
