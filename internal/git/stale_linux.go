@@ -15,17 +15,18 @@ const clockTick = time.Second / 100
 // gitsIn says whether a git that was started before then works in a repository, or in
 // one of its checkouts, and whether that could be found out.
 func gitsIn(bare string, then time.Time) (working, known bool) {
-	up, err := os.ReadFile("/proc/uptime")
+	stat, err := os.ReadFile("/proc/stat")
+	_, at, ok := bytes.Cut(stat, []byte("\nbtime ")) // when the machine began, in seconds
+	list, lerr := os.ReadDir("/proc")
+	if err != nil || lerr != nil || !ok {
+		return false, false
+	}
+	line, _, _ := bytes.Cut(at, []byte("\n"))
+	sec, err := strconv.ParseInt(string(line), 10, 64)
 	if err != nil {
 		return false, false
 	}
-	first, _, _ := strings.Cut(string(up), " ")
-	sec, err := strconv.ParseFloat(first, 64)
-	list, lerr := os.ReadDir("/proc")
-	if err != nil || lerr != nil {
-		return false, false
-	}
-	boot := time.Now().Add(-time.Duration(sec * float64(time.Second)))
+	boot := time.Unix(sec, 0)
 	for _, e := range list {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
 			continue

@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -241,4 +242,54 @@ func TestGitKilledInTheMiddle(t *testing.T) {
 	}
 	p.nothing("auth", "killed")
 	p.whole("killed")
+}
+
+// One workspace that cannot be taken back is in nobody's way but its own: before, a lock
+// that a killed git had left in the code's repository kept all others from being made.
+func TestOneThatStaysUnfinished(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	m := p.manager()
+	ctx := t.Context()
+	if _, err := m.Create(ctx, workspace.CreateOptions{Name: "stuck"}); err != nil {
+		t.Fatal(err)
+	}
+	p.record("stuck", func(w map[string]any) { w["state"], w["by"] = "making", nil })
+	lock := filepath.Join(p.code, ".git", "refs", "heads", "stuck.lock")
+	p.write(filepath.Dir(lock), filepath.Base(lock), "")
+	c, err := m.Create(ctx, workspace.CreateOptions{Name: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "workspace stuck stays unfinished") || !strings.Contains(notes, lock) {
+		t.Error(notes)
+	}
+	if out, err := m.Remove(ctx, "other", workspace.RemoveOptions{}); err != nil || !strings.Contains(strings.Join(out.Notes, "\n"), lock) {
+		t.Error(out, err)
+	}
+	if _, err := m.Remove(ctx, "stuck", workspace.RemoveOptions{}); err == nil || !strings.Contains(err.Error(), lock) || !strings.Contains(err.Error(), "remove that file") {
+		t.Error(err)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Remove(ctx, "stuck", workspace.RemoveOptions{}); err != nil {
+		t.Error(err)
+	}
+	p.nothing("stuck", "at last")
+}
+
+// record changes a workspace's record, as a crash would have left it.
+func (p *place) record(name string, change func(map[string]any)) {
+	p.t.Helper()
+	file := filepath.Join(p.dir, "reprise", "projects", "shop", "workspaces", name+".json")
+	data, err := os.ReadFile(file)
+	w := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(data, &w)
+	}
+	change(w)
+	if data, merr := json.Marshal(w); merr != nil || err != nil || os.WriteFile(file, data, 0o600) != nil {
+		p.t.Fatal(err, merr)
+	}
 }

@@ -14,7 +14,8 @@ import (
 
 // Mend finishes what commands left that were killed: a making is taken back, a
 // removal gone on with. It says what it did, one sentence each. Commands that make or
-// remove workspaces do it first.
+// remove workspaces do it first. One that cannot be finished is in nobody's way but its
+// own: that is a note, too, and the next command tries again.
 func (m *Manager) Mend(ctx context.Context) ([]string, error) {
 	done, err := m.mend(ctx)
 	var notes []string
@@ -29,6 +30,7 @@ type mended struct {
 	name  string
 	notes []string
 	gone  *Removed // of a removal that was gone on with
+	err   error    // why it could not be finished
 }
 
 func (m *Manager) mend(ctx context.Context) ([]mended, error) {
@@ -37,20 +39,22 @@ func (m *Manager) mend(ctx context.Context) ([]mended, error) {
 		return nil, err
 	}
 	var out []mended
-	var errs []error
 	for _, name := range names {
 		if w, err := readRecord(m.file(name)); err != nil || !abandoned(&w) {
 			continue // one that cannot be read is in nobody's way but its own
 		}
 		d, err := m.mendOne(ctx, name)
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
 		if err != nil {
-			errs = append(errs, err)
+			d = &mended{name: name, err: err, notes: []string{"workspace " + name + " stays unfinished, and the next command tries again: " + err.Error()}}
 		}
 		if d != nil {
 			out = append(out, *d)
 		}
 	}
-	return out, errors.Join(errs...)
+	return out, nil
 }
 
 // abandoned says that whoever made or removed the workspace is gone.
@@ -144,10 +148,20 @@ func (m *Manager) takeBack(ctx context.Context, w Workspace) (notes []string, er
 // dropBranch removes the code branch, if it is at the commit.
 func (m *Manager) dropBranch(ctx context.Context, w *Workspace, at string) error {
 	err := m.repo(w).DropRef(ctx, "refs/heads/"+w.Branch, at)
-	if errors.Is(err, git.ErrMoved) {
-		return err
+	if errors.Is(err, git.ErrLocked) {
+		// The repository is the user's, and so may be the lock: it is never removed here.
+		for _, name := range []string{"refs/heads/" + w.Branch, "packed-refs", "HEAD"} {
+			if path := filepath.Join(w.Common, filepath.FromSlash(name)+".lock"); fileThere(path) {
+				return fmt.Errorf("branch %s cannot be removed, for %s is there; if no git is at work in the repository, a killed one left it: remove that file (%w)", w.Branch, path, git.ErrLocked)
+			}
+		}
 	}
 	return err
+}
+
+func fileThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // repo is the code repository, by its git directory: also where no checkout is left.

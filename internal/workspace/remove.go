@@ -150,6 +150,9 @@ func (m *Manager) beginRemoval(ctx context.Context, name string, o RemoveOptions
 	mended, err := m.mend(ctx)
 	for _, d := range mended {
 		notes = append(notes, d.notes...)
+		if d.name == name && d.err != nil {
+			return w, notes[:len(notes)-1], nil, removalError(name, d.err)
+		}
 		if d.name == name {
 			out := Removed{Name: name}
 			if d.gone != nil {
