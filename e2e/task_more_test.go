@@ -126,7 +126,7 @@ func TestOtherCommandsInSession(t *testing.T) {
 		"confirm": "yes",
 	}
 	asked := regexp.MustCompile(`"key": "([^"]+)"`)
-	put := fakemodel.Rule{Name: "answer", When: fakemodel.When{Result: `"next": \{`}, Uses: -1, Reply: func(q *fakemodel.Request) fakemodel.Answer {
+	put := fakemodel.Rule{Name: "answer", When: fakemodel.When{Result: `"next": \{`}, Uses: 60, Reply: func(q *fakemodel.Request) fakemodel.Answer {
 		m := asked.FindStringSubmatch(q.Results())
 		if m == nil {
 			return say("no question in " + q.Results())

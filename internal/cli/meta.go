@@ -19,6 +19,7 @@ import (
 type metaOptions struct {
 	answers, answer, dir             string
 	status, restart, undo, dry, json bool
+	answered                         bool // --answer was given, if only with an empty text
 }
 
 func newTaskMetaCmd(app *App) *cobra.Command {
@@ -35,11 +36,14 @@ one), or go step by step: --status says what is asked next, --answer TEXT answer
 		Example: `  reprise task meta
   reprise task meta --answers answers.yaml --dry-run
   reprise task meta --undo`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runMeta(cmd.Context(), app, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.answered = cmd.Flags().Changed("answer")
+			return runMeta(cmd.Context(), app, o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.answers, "answers", "", "take the answers from this `FILE` of YAML; - reads standard input")
-	f.StringVar(&o.answer, "answer", "", "answer the next question with this `TEXT`")
+	f.StringVar(&o.answer, "answer", "", "answer the next question with this `TEXT`; an empty one takes what is usual")
 	f.BoolVar(&o.status, "status", false, "say what is asked next, and what was answered so far")
 	f.BoolVar(&o.restart, "restart", false, "forget the answers so far and begin anew")
 	f.StringVar(&o.dir, "dir", "", "build in this `DIR` (default: the project, else the working directory)")
@@ -141,7 +145,7 @@ func (m *interviewing) run(ctx context.Context, begun bool) error {
 		if missing := meta.Missing(raw, m.have); len(missing) > 0 && !(len(missing) == 1 && missing[0] == "confirm" && o.dry) {
 			return usagef("%s: it does not say %s", o.answers, strings.Join(missing, ", "))
 		}
-	case o.answer != "":
+	case o.answered:
 		q := meta.Next(m.iv.Answers, m.have)
 		if q == nil {
 			return exitWith(ExitConflict, errors.New("nothing is asked any more; --restart begins anew"))
