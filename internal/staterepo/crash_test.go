@@ -414,3 +414,40 @@ func TestLocksThatWereLeft(t *testing.T) {
 		}
 	}
 }
+
+// What killed commands were writing is taken away by fsck --repair and gc once it is old.
+func TestTempsThatWereLeft(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	a := m.agent("one")
+	name := ".x.md." + strings.Repeat("a", 16) + ".tmp"
+	for n := 1; !durable.IsTemp(name); n++ {
+		if name = ".x.md." + strings.Repeat("a", n) + ".tmp"; n > 64 {
+			t.Fatal("no name is one of a temporary file")
+		}
+	}
+	objects, err := filepath.Glob(filepath.Join(m.repo.Dir(), "objects", "??"))
+	if err != nil || len(objects) == 0 {
+		t.Fatal(objects, err)
+	}
+	for _, clean := range []func() error{
+		func() error { _, err := m.repo.Fsck(t.Context(), true); return err },
+		func() error { _, err := m.repo.GC(t.Context(), true); return err },
+	} {
+		for _, dir := range []string{m.repo.Global().Dir, a.Dir, filepath.Join(a.Dir, "notes"), objects[0]} {
+			for age, stays := range map[time.Duration]bool{time.Minute: true, 2 * time.Hour: false} {
+				m.write(dir, name, "half")
+				path, when := filepath.Join(dir, name), m.options().Now().Add(-age)
+				if err := os.Chtimes(path, when, when); err != nil {
+					t.Fatal(err)
+				}
+				if err := clean(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := os.Stat(path); (err == nil) != stays {
+					t.Errorf("%s, %s old: %v", path, age, err)
+				}
+			}
+		}
+	}
+}

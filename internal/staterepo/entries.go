@@ -71,8 +71,12 @@ func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (A
 	if err := t.related(ctx, &e); err != nil {
 		return out, fmt.Errorf("log: %w", err)
 	}
-	var err error
-	if out.Added, err = t.Entries(access).Add(ctx, e); err != nil {
+	waits, err := t.uncommitted(ctx, e)
+	if err != nil {
+		return out, fmt.Errorf("log: %w", err)
+	}
+	same := func(old memory.Item, _ mdfile.Entry) bool { return slices.Contains(waits, old.ID) }
+	if out.Added, err = t.Entries(access).AddOnce(ctx, e, same); err != nil {
 		return out, err
 	}
 	t.wrote(out.File)
@@ -83,6 +87,28 @@ func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (A
 		t.changed(ctx, Change{Op: "add", Commit: out.Saved.Commit, ID: out.ID, Type: e.Type, Title: e.Title(), Files: []string{out.File}})
 	}
 	return out, nil
+}
+
+// uncommitted are the agent's entries that say what e says and are on disk only: of a
+// command that could not commit, which is now given again.
+func (t *Tree) uncommitted(ctx context.Context, e mdfile.Entry) (ids []string, err error) {
+	own, err := t.lately()
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range own {
+		if x.Type != e.Type || x.Agent != e.Agent || x.To != e.To || strings.TrimSpace(x.Text) != strings.TrimSpace(e.Text) || strings.TrimSpace(x.Decision) != strings.TrimSpace(e.Decision) {
+			continue
+		}
+		list, err := t.r.git.Objects(ctx, t.ref()+":"+x.File)
+		if err != nil {
+			return nil, err
+		}
+		if !strings.Contains(string(list[0].Data), "id: "+x.ID) {
+			ids = append(ids, x.ID)
+		}
+	}
+	return ids, nil
 }
 
 func titled(e mdfile.Entry) string {

@@ -36,6 +36,11 @@ func (r *Repo) Fsck(ctx context.Context, repair bool) ([]Problem, error) {
 		}
 		out = append(out, list...)
 	}
+	if repair {
+		if err := r.removeTemps(); err != nil {
+			return out, fmt.Errorf("check state: %w", err)
+		}
+	}
 	return out, nil
 }
 

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"reprise/internal/git"
 	"reprise/internal/mdfile"
@@ -285,6 +287,9 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 		out = append(out, item)
 	}
 	if really {
+		if err := r.removeTemps(); err != nil {
+			return out, err
+		}
 		// Objects that no ref names are left for two weeks: a command may be about
 		// to name them.
 		_, err := r.git.Run(ctx, "gc", "--quiet", "--prune=2.weeks.ago")
@@ -314,6 +319,44 @@ func (r *Repo) collect(ctx context.Context, t *Tree, item GCItem, refs map[strin
 	}
 	if done := refs[doneRefs+t.Branch]; done != "" {
 		return r.git.DropRef(ctx, doneRefs+t.Branch, done)
+	}
+	return nil
+}
+
+// tempAge is how old a file that is being written must be to count as left by a killed
+// command: writing one takes moments.
+const tempAge = time.Hour
+
+// removeTemps removes the temporary files that killed commands have left in the
+// project's directory, the repository's objects, and the checkouts on this machine.
+func (r *Repo) removeTemps() error {
+	dirs := []string{r.o.Dir, r.Dir()}
+	objects := filepath.Join(r.Dir(), "objects")
+	list, err := os.ReadDir(objects)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range list {
+		dirs = append(dirs, filepath.Join(objects, e.Name()))
+	}
+	for _, t := range r.known() {
+		if NoLink(t.Dir) != nil {
+			continue
+		}
+		err := filepath.WalkDir(t.Dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, path)
+			}
+			return nil // what cannot be looked at stays
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, dir := range dirs {
+		if _, err := r.o.Disk.RemoveStale(dir, r.o.Now().Add(-tempAge)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package staterepo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/internal/event"
 	"reprise/internal/git"
@@ -596,5 +598,61 @@ func TestAdoption(t *testing.T) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 		slices.Reverse(list)
+	}
+}
+
+// An entry that could not be committed is told with its id, and the same command given
+// again commits it and writes no second one. The same words later are another entry.
+func TestEntryThatWasNotCommitted(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	a := m.agent("one")
+	e := mdfile.Entry{Type: "implement", Text: "Validate the token.", Time: at(1)}
+	lock := filepath.Join(m.repo.Dir(), "refs", "heads", "agent-one.lock")
+	m.write(filepath.Dir(lock), filepath.Base(lock), "")
+	now := m.options().Now() // a young lock: it may be another's
+	if err := os.Chtimes(lock, now, now); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	got, err := a.Add(ctx, memory.FullAccess, e)
+	if err == nil || got.ID == "" || !strings.Contains(err.Error(), got.ID) || !strings.Contains(err.Error(), "not committed") {
+		t.Fatal(got.ID, err)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	e.Time = at(5)
+	again := m.add(a, e)
+	if again.ID != got.ID || !again.Existing || again.Saved.Commit == "" {
+		t.Errorf("%+v", again)
+	}
+	if n := strings.Count(m.gitIn(a.Dir, "show", "HEAD:changelog.md"), e.Text); n != 1 {
+		t.Errorf("it is there %d times", n)
+	}
+	e.Time = at(9)
+	if later := m.add(a, e); later.ID == got.ID || later.Existing {
+		t.Errorf("%+v", later)
+	}
+}
+
+// Several who mark the same agent at once: each finds it marked, and none fails.
+func TestManyConsolidate(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	a := m.agent("one")
+	for round := range 3 {
+		m.write(a.Dir, "scratch.md", strings.Repeat("x", round+1))
+		m.save(a, "", "")
+		errs := make(chan error)
+		for range 8 {
+			go func() { errs <- m.repo.Consolidate(t.Context(), "one") }()
+		}
+		for range 8 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

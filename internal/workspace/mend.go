@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"reprise/internal/git"
 	"reprise/internal/proc"
@@ -37,6 +38,9 @@ func (m *Manager) mend(ctx context.Context) ([]mended, error) {
 	names, err := m.names()
 	if err != nil {
 		return nil, err
+	}
+	if len(names) > 0 { // records that a killed command was writing; they are in nobody's way
+		_, _ = m.o.Disk.RemoveStale(m.dir(), m.o.Env.Now().Add(-time.Hour))
 	}
 	var out []mended
 	for _, name := range names {
