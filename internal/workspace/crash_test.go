@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -291,5 +292,32 @@ func (p *place) record(name string, change func(map[string]any)) {
 	change(w)
 	if data, merr := json.Marshal(w); merr != nil || err != nil || os.WriteFile(file, data, 0o600) != nil {
 		p.t.Fatal(err, merr)
+	}
+}
+
+// Of several that make one workspace, one does, and the others are told that it is there
+// or being made: not that there is a branch of that name.
+func TestManyMakersOfOne(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, name := range []string{"a1", "a2", "a3"} {
+		errs := make(chan error)
+		for range 6 {
+			go func() {
+				_, err := p.manager().Create(t.Context(), workspace.CreateOptions{Name: name})
+				errs <- err
+			}()
+		}
+		made := 0
+		for range 6 {
+			if err := <-errs; err == nil {
+				made++
+			} else if !errors.Is(err, workspace.ErrExists) {
+				t.Error(err)
+			}
+		}
+		if made != 1 {
+			t.Errorf("%s was made %d times", name, made)
+		}
 	}
 }

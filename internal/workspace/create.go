@@ -68,6 +68,11 @@ func (m *Manager) Create(ctx context.Context, o CreateOptions) (Created, error) 
 	}
 	w, from, err := m.plan(ctx, o)
 	if err != nil {
+		// Another process may have begun meanwhile to make just this one: then that is
+		// why there is a branch, and no advice about branches helps.
+		if there := m.unclaimed(o.Name); there != nil {
+			err = there
+		}
 		return out, fmt.Errorf("make workspace %s: %w", o.Name, err)
 	}
 	if err := m.claim(ctx, &w); err != nil {
@@ -118,10 +123,7 @@ type origin struct {
 
 // plan works out what is to be made and finds what stands against it.
 func (m *Manager) plan(ctx context.Context, o CreateOptions) (w Workspace, from origin, err error) {
-	if old, err := readRecord(m.file(o.Name)); !isNotFound(err) {
-		if err == nil {
-			err = fmt.Errorf("%w: %s, in %s (%s)", ErrExists, o.Name, old.Dir, m.Look(old).Status)
-		}
+	if err := m.unclaimed(o.Name); err != nil {
 		return w, from, err
 	}
 	if from, err = m.origin(o.From); err != nil {
@@ -159,6 +161,18 @@ func (m *Manager) plan(ctx context.Context, o CreateOptions) (w Workspace, from 
 		return w, from, err
 	}
 	return w, from, m.planAgent(ctx, &w, o)
+}
+
+// unclaimed wants no record of that name.
+func (m *Manager) unclaimed(name string) error {
+	old, err := readRecord(m.file(name))
+	switch {
+	case isNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("%w: %s, in %s (%s)", ErrExists, name, old.Dir, m.Look(old).Status)
 }
 
 // begin is the git directory of a checkout's repository, and the commit that a revision
