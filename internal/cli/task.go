@@ -114,7 +114,7 @@ func taskError(err error) error {
 	case errors.Is(err, task.ErrNoStep):
 		return exitWith(ExitNotFound, err)
 	case errors.Is(err, task.ErrNoPlan), errors.Is(err, task.ErrNothingLeft), errors.Is(err, task.ErrEnded), errors.Is(err, task.ErrConflict),
-		errors.Is(err, task.ErrTwice), errors.Is(err, task.ErrLost):
+		errors.Is(err, task.ErrTwice), errors.Is(err, task.ErrLost), errors.Is(err, task.ErrReadBack):
 		return exitWith(ExitConflict, err)
 	case errors.Is(err, task.ErrNoTask):
 		return exitWith(ExitNotFound, fmt.Errorf("%w; `reprise task list` shows them", err))

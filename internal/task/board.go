@@ -66,9 +66,17 @@ func (b *Board) takeOver() {
 		}
 		b.compare(s)
 	}
+	hidden := -1
 	for _, n := range b.State.Numbers() {
 		if b.Todo.Find(n) == nil {
-			b.problem(Finding{Number: n, What: fmt.Sprintf("it is %s in state.json and does not stand in TODO.md", b.State.Tasks[n].Status.Words())})
+			why := ""
+			if hidden < 0 {
+				hidden = openAt(b.Todo.file.Bytes())
+			}
+			if hidden > 0 {
+				why = fmt.Sprintf(": the fence or comment that begins in line %d there is not closed, close it", hidden)
+			}
+			b.problem(Finding{Number: n, What: fmt.Sprintf("it is %s in state.json and does not stand in TODO.md%s", b.State.Tasks[n].Status.Words(), why)})
 		}
 	}
 	b.checkDeps()
@@ -396,6 +404,14 @@ func (b *Board) Add(d Draft) (*Task, error) {
 		return nil, err
 	}
 	t.Slug = Slug(t.Title)
+	level := 3
+	if last := len(b.Todo.Sections); last > 0 {
+		level = b.Todo.Sections[last-1].Level
+	}
+	body, err := bodyText(d.Body, level)
+	if err != nil {
+		return nil, err
+	}
 	b.State.Tasks[n] = t
 	b.State.Next = n + 1
 	if err := b.depend(t, d.DependsOn); err != nil {
@@ -403,7 +419,7 @@ func (b *Board) Add(d Draft) (*Task, error) {
 	}
 	b.Todo.Append(n, t.Title, [][2]string{
 		{"effort", t.Effort}, {"status", t.Status.Marker()}, {"priority", t.Priority}, {"language", t.Language}, {"depends", dependsText(t.DependsOn)},
-	}, d.Body)
+	}, body)
 	b.changed(t, Change{Op: "added", To: NotStarted})
 	return t, nil
 }
@@ -451,6 +467,13 @@ func (b *Board) Edit(n int, d Draft) error {
 }
 
 func (b *Board) fill(t *Task, d Draft) error {
+	for what, text := range map[string]*string{"the title": d.Title, "the language": d.Language, "the effort": d.Effort} {
+		if text != nil {
+			if err := checkText(what, *text); err != nil {
+				return err
+			}
+		}
+	}
 	if d.Title != nil {
 		if t.Title = oneLine(*d.Title); t.Title == "" {
 			return &DraftError{"a task needs a title"}

@@ -232,3 +232,64 @@ func TestNumbersOutliveGit(t *testing.T) {
 		t.Errorf("the new task is among %v", b.State.Numbers())
 	}
 }
+
+// Whatever is given as a text, the list is read again as it was meant: no task, field or
+// heading comes of it, and none is hidden by it.
+func TestTextIsText(t *testing.T) {
+	for name, body := range map[string]string{
+		"a task":          "Before.\n\n### 50. Evil\n\n- **Status**: [COMPLETED]\n",
+		"a field":         "- Depends on: 1\n- Priority: critical\n",
+		"a top heading":   "## Top\n\nMore.\n\n# Higher\n",
+		"an open fence":   "```go\nfunc main() {",
+		"waves":           "~~~~\nx",
+		"an open comment": "<!-- left open",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := storeIn(t.TempDir(), unsynced())
+			change(t, s, add("One"))
+			change(t, s, func(b *Board) error { _, err := b.Add(Draft{Title: ptr("Two"), Body: body}); return err })
+			b := change(t, s, add("Three"))
+			if got := b.State.Tasks; len(got) != 3 || got[3] == nil || len(got[2].DependsOn) > 0 || got[2].Priority != DefaultPriority {
+				t.Errorf("%v in\n%s", b.State.Numbers(), text(t, s, "TODO.md"))
+			}
+			if r, err := s.Check(context.Background()); err != nil || !r.Agrees() {
+				t.Errorf("%+v, %v in\n%s", r, err, text(t, s, "TODO.md"))
+			}
+		})
+	}
+	s := storeIn(t.TempDir(), unsynced())
+	var draft *DraftError
+	for _, d := range []Draft{{Title: ptr("bad\xff")}, {Title: ptr("Two"), Body: "a\x00b"}, {Title: ptr("Two"), Effort: ptr("\xfe")}} {
+		if _, err := s.Change(context.Background(), func(b *Board) error { _, err := b.Add(d); return err }); !errors.As(err, &draft) {
+			t.Errorf("%+v: %v", d, err)
+		}
+	}
+	if _, err := s.Change(context.Background(), add("Two")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A fence that a person left open hides what comes behind it: nothing is written into it,
+// again and again, and the line is said.
+func TestOpenFence(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("One"))
+	write(t, s, "TODO.md", text(t, s, "TODO.md")+"\n```\nleft open\n")
+	before := text(t, s, "TODO.md")
+	if _, err := s.Change(context.Background(), add("Two")); !errors.Is(err, ErrReadBack) || !strings.Contains(err.Error(), "line 9") {
+		t.Errorf("%v in\n%s", err, before)
+	}
+	if text(t, s, "TODO.md") != before {
+		t.Errorf("it was changed:\n%s", text(t, s, "TODO.md"))
+	}
+	// One that hides a task is said by the check, and --fix piles nothing up behind it.
+	write(t, s, "TODO.md", strings.Replace(strings.TrimSuffix(before, "```\nleft open\n"), "### 1.", "```\n### 1.", 1))
+	r, err := s.Check(context.Background())
+	if err != nil || len(r.Left) != 1 || !strings.Contains(r.Left[0].What, "begins in line 3") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	before = text(t, s, "TODO.md")
+	if _, err := s.Fix(context.Background()); !errors.Is(err, ErrReadBack) || text(t, s, "TODO.md") != before {
+		t.Errorf("--fix: %v\n%s", err, text(t, s, "TODO.md"))
+	}
+}

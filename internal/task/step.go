@@ -511,10 +511,29 @@ func withServers(file json.RawMessage, servers map[string]json.RawMessage) json.
 	if doc.Servers == nil {
 		doc.Servers = map[string]json.RawMessage{}
 	}
-	maps.Copy(doc.Servers, servers)
+	for name, def := range servers {
+		doc.Servers[name] = waitedFor(def)
+	}
 	out, err := json.Marshal(doc)
 	if err != nil {
 		return file
+	}
+	return out
+}
+
+// waitedFor is how a server is started, with the word that makes Claude Code wait for it
+// (alwaysLoad of its MCP settings: five seconds at most) before it asks its model: a
+// server that comes later is not among the tools of the first turn, and the model goes on
+// without it. What a person has said there stays.
+func waitedFor(def json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(def, &all) != nil || all["alwaysLoad"] != nil {
+		return def
+	}
+	all["alwaysLoad"] = json.RawMessage("true")
+	out, err := json.Marshal(all)
+	if err != nil {
+		return def
 	}
 	return out
 }

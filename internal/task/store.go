@@ -403,6 +403,11 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, fn func(*Boa
 		return nil, err
 	}
 	newTodo := b.Todo.Bytes()
+	if !bytes.Equal(newTodo, todo) {
+		if err := b.Todo.readBack(newTodo); err != nil {
+			return nil, err
+		}
+	}
 	changed := 0
 	for name, f := range map[string][2][]byte{todoFile: {todo, newTodo}, stateFile: {state, newState}} {
 		if !bytes.Equal(f[0], f[1]) {
