@@ -52,3 +52,14 @@ func TestServersOfOtherClients(t *testing.T) {
 		}
 	}
 }
+
+// Claude Code waits for the servers of a route, unless a person has said otherwise.
+func TestServersAreWaitedFor(t *testing.T) {
+	got := string(withServers(json.RawMessage(`{"mcpServers":{"own":{"command":"a"}}}`), map[string]json.RawMessage{
+		"b": json.RawMessage(`{"command":"b","later":{"x":1}}`), "c": json.RawMessage(`{"command":"c","alwaysLoad":false}`),
+	}))
+	want := `{"mcpServers":{"b":{"alwaysLoad":true,"command":"b","later":{"x":1}},"c":{"command":"c","alwaysLoad":false},"own":{"command":"a"}}}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
