@@ -128,6 +128,9 @@ func newTaskCancelCmd(app *App) *cobra.Command {
 			if asJSON {
 				return printJSON(app.Out, r)
 			}
+			if r.Before {
+				return exitWith(ExitConflict, fmt.Errorf("the step of %s ended before, %s: nothing is changed", args[0], r.Status))
+			}
 			fmt.Fprintf(app.Out, "%s was given up; the task is %s\n", args[0], cmpWords(r.Task))
 			return nil
 		},

@@ -141,6 +141,8 @@ type StepResult struct {
 	Task Status `json:"task_status,omitempty"`
 	// Made are the tasks that came of it.
 	Made []int `json:"tasks,omitempty"`
+	// Before says that the step had ended before it was to be cancelled: nothing changed.
+	Before bool `json:"ended_before,omitempty"`
 }
 
 // Recovery says how to go on with what was left in the middle; "" where nothing was.
@@ -364,6 +366,7 @@ func (e *AnswerError) Error() string {
 func (f *Flow) Cancel(ctx context.Context, session, status, reason string) (StepResult, error) {
 	s, done, err := f.find(ctx, session)
 	if err != nil || s == nil {
+		done.Before = err == nil
 		return done, err
 	}
 	return s.end(ctx, s.record(ctx), Return{Status: cmp.Or(status, "failed")}, cmp.Or(oneLine(reason), "it was given up"), "")

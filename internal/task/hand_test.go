@@ -293,3 +293,13 @@ func TestOpenFence(t *testing.T) {
 		t.Errorf("--fix: %v\n%s", err, text(t, s, "TODO.md"))
 	}
 }
+
+// A number that no phase can have is said, not cut short.
+func TestPhaseNumbers(t *testing.T) {
+	for number, ok := range map[string]bool{"1": true, "9999": true, "0": false, "10000": false, "99999": false, "99999999999999999999": false} {
+		p, err := ParsePlan([]byte("# Plan\n\n### Phase " + number + ": Do it\n"))
+		if (err == nil) != ok || ok && itoa(p.Phases[0].Number) != number {
+			t.Errorf("phase %s: %v", number, err)
+		}
+	}
+}

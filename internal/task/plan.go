@@ -35,7 +35,7 @@ type Phase struct {
 }
 
 var phasePatterns = sync.OnceValue(func() (p struct{ heading, marker, status, depends, files, number *regexp.Regexp }) {
-	p.heading = regexp.MustCompile(`^(?i:phase)\s+(\d{1,4})\s*[:.\-–—]?\s*(.*)$`)
+	p.heading = regexp.MustCompile(`^(?i:phase)\s+(\d+)\s*[:.\-–—]?\s*(.*)$`)
 	p.marker = regexp.MustCompile(`\[[A-Za-z][A-Za-z _-]{2,20}\]`)
 	p.status = regexp.MustCompile(`(?m)^[ \t]*(?:[-*+][ \t]+)?\*\*Status:?\*\*:?[ \t]*(\[[A-Za-z _-]+\])`)
 	p.depends = regexp.MustCompile(`(?mi)^[ \t]*(?:[-*+][ \t]+)?\*\*(?:Depends on|Dependencies|Requires):?\*\*:?[ \t]*(.*)$`)
@@ -43,6 +43,10 @@ var phasePatterns = sync.OnceValue(func() (p struct{ heading, marker, status, de
 	p.number = regexp.MustCompile(`\d{1,4}`)
 	return p
 })
+
+// maxPhase is the highest number of a phase: as many digits as are read where one phase
+// depends on others.
+const maxPhase = 9999
 
 // ParsePlan takes a plan apart. The error is [mdfile.ErrNotText], or says which
 // number two phases have.
@@ -62,7 +66,9 @@ func ParsePlan(data []byte) (*Plan, error) {
 		}
 		end := sectionEnd(all, i, len(data))
 		ph := Phase{Title: m[2], Status: NotStarted, Line: s.Line, Text: string(data[s.Start:end])}
-		ph.Number, _ = strconv.Atoi(m[1])
+		if ph.Number, err = strconv.Atoi(m[1]); err != nil || ph.Number < 1 || ph.Number > maxPhase {
+			return nil, fmt.Errorf("%q, line %d: phases have numbers from 1 to %d: give it another one", s.Heading, s.Line, maxPhase)
+		}
 		if line, twice := seen[ph.Number]; twice {
 			return nil, fmt.Errorf("phase %d stands in lines %d and %d: give each phase a number of its own", ph.Number, line, s.Line)
 		}
