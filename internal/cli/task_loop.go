@@ -232,6 +232,15 @@ func (p *taskPlaces) Look(ctx context.Context, place loop.Place, detail bool) (l
 	return p.places.Look(ctx, place, detail)
 }
 
+// Keep is for items that are no step; the work of a step is kept when the step ends.
+func (p *taskPlaces) Keep(ctx context.Context, place loop.Place, it queue.Item) (string, error) {
+	k, ok := p.places.(loop.Keeper)
+	if _, step := p.brief(place.Dir); step || !ok {
+		return "", nil
+	}
+	return k.Keep(ctx, place, it)
+}
+
 // Finish ends the step by what became of the item.
 func (p *taskPlaces) Finish(ctx context.Context, place loop.Place, it queue.Item, fate core.Fate) (string, bool, error) {
 	b, ok := p.brief(place.Dir)

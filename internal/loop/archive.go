@@ -129,7 +129,9 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 			return broken(a, err)
 		case err != nil:
 			l.warn("finish the work on "+item.ID, err)
-			note = join(note, "what was made could not be put in its place: "+oneLine(err.Error(), 300))
+			why := "what was made could not be put in its place: " + oneLine(err.Error(), 300)
+			l.tell("keep", a.Slot, why)
+			note = join(note, why)
 		case conflict:
 			note = join(note, l.conflict(ctx, item, place, a.Claim.Fence, note))
 		}

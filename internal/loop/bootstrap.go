@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
@@ -155,12 +157,16 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 			}
 		}
 	}
-	prompt, err := render(cmp.Or(l.opt.Template, bootstrap), values(f))
+	vars := values(f)
+	for name, v := range vars {
+		vars[name] = plain(v)
+	}
+	prompt, err := render(cmp.Or(l.opt.Template, bootstrap), vars)
 	if err != nil {
 		return run.Request{}, err
 	}
 	req := run.Request{
-		Task: firstWords(it, a.From, resume != ""), SystemPrompt: prompt, Model: r.Model, WorkDir: p.Dir, AddDirs: []string{l.asks(a.Claim)},
+		Task: plain(firstWords(it, a.From, resume != "")), SystemPrompt: prompt, Model: r.Model, WorkDir: p.Dir, AddDirs: []string{l.asks(a.Claim)},
 		Timeout: a.Time, Client: r.Client, ScriptFile: l.opt.ScriptFile, IdempotencyKey: runKey(a.Claim), Detach: true,
 		Env: l.opt.Env, Origin: "loop",
 		// What it logs, learns and decides are proposals, on the branch of its own agent.
@@ -176,6 +182,22 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 		}
 	}
 	return req, nil
+}
+
+// plain is a text without the bytes that no program takes as an argument, or that do
+// something to a terminal: what a session is told comes from outputs of others, too.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case r == '\r':
+			return -1
+		case unicode.IsControl(r):
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // route is how the runs of an item go.

@@ -208,12 +208,12 @@ func (l *Loop) inPlace(ctx context.Context, on []string) error {
 // could say that it passes.
 func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	e := core.Verified{Slot: a.Slot, Seq: a.Seq, Gate: core.GateNone}
-	if l.opt.Check == nil {
-		return e
-	}
 	p, err := l.place(ctx, a.Claim)
 	if err != nil {
 		return broken(a, err)
+	}
+	if l.opt.Check == nil {
+		return l.secured(ctx, a, e, p)
 	}
 	r, err := l.opt.Runs.Get(a.Run)
 	if err != nil {
@@ -230,6 +230,24 @@ func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 		got = Checked{Gate: core.GateFailed, Text: "the checks could not be run: " + err.Error()}
 	}
 	e.Gate, e.Text = got.Gate, clip(got.Text, 4000)
+	return l.secured(ctx, a, e, p)
+}
+
+// secured has work that passes the checks kept, before the queue is told that it is done:
+// what cannot be kept does not pass.
+func (l *Loop) secured(ctx context.Context, a core.Action, e core.Verified, p Place) core.Event {
+	if e.Gate == core.GateFailed {
+		return e
+	}
+	wrong, err := l.keep(ctx, a.Claim, a.Slot, p)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return broken(a, err)
+	case wrong != "":
+		e.Gate, e.Text = core.GateFailed, wrong
+	}
 	return e
 }
 

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -85,6 +84,9 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	if err != nil {
 		return Place{}, fmt.Errorf("find where the work on %s begins: %w", item.ID, err)
 	}
+	if err := t.renewed(ctx, placeName(item.ID)); err != nil {
+		return Place{}, fmt.Errorf("make the worktree of %s anew: %w", item.ID, err)
+	}
 	made, err := t.Workspaces.Prepare(ctx, workspace.CreateOptions{
 		Name: placeName(item.ID), From: t.Root, Base: base, Attach: true, Carry: t.Carry, Unread: true,
 	}, workspace.Holder{Process: self, What: "loop"})
@@ -118,6 +120,9 @@ func (t *Worktrees) Began(ctx context.Context, p Place, run string) error {
 
 // Look compares the worktree with where the work began.
 func (t *Worktrees) Look(ctx context.Context, p Place, detail bool) (Work, error) {
+	if _, err := os.Lstat(p.Top); errors.Is(err, fs.ErrNotExist) {
+		return Work{}, fmt.Errorf("its worktree %s is gone", p.Top)
+	}
 	g := git.New(p.Top, t.Git)
 	if detail {
 		return lookGit(ctx, g, p.Base)
@@ -196,7 +201,7 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 	if fate != core.Done {
 		return "", false, t.release(ctx, p)
 	}
-	if note, err = t.commitLeft(ctx, p, item); err != nil {
+	if note, err = t.Keep(ctx, p, item); err != nil { // again, where it was kept before it was called done
 		return note, false, errors.Join(err, t.release(ctx, p))
 	}
 	merged := false
@@ -222,26 +227,6 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 		note = join(note, "its worktree stays: "+oneLine(err.Error(), 200))
 	}
 	return note, conflict, nil
-}
-
-// commitLeft commits what the agent did not, so that its branch has all of the work.
-func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item) (string, error) {
-	g := git.New(p.Top, t.Git)
-	status, err := g.Run(ctx, "status", "--porcelain=v1", "--untracked-files=normal", "--no-renames")
-	if err != nil || len(bytes.TrimSpace(status)) == 0 {
-		return "", err
-	}
-	if _, err := g.Run(ctx, "add", "--all"); err != nil {
-		return "", err
-	}
-	args := append(t.who(ctx), "commit", "--quiet", "--message="+item.Title+"\n\nWhat the session for "+item.ID+" left uncommitted.")
-	if _, err := g.Run(ctx, args...); err != nil {
-		if staged, serr := g.Staged(ctx); serr == nil && len(staged) == 0 {
-			return "", nil // it differed in what git does not keep
-		}
-		return "", err
-	}
-	return "what was left uncommitted is committed", nil
 }
 
 // who are the arguments of a commit by the loop. All worktrees have the same settings.
@@ -288,6 +273,14 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) 
 	}
 	if _, err := main.Run(ctx, "merge", "--ff-only", "--quiet", p.Branch); err != nil {
 		return "", fmt.Errorf("move %s forward: %w", base, err)
+	}
+	// What is called merged is there: anybody may have moved the branch meanwhile.
+	work, err := here.Resolve(ctx, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if ok, err := isAncestor(ctx, main, work, "HEAD"); err != nil || !ok {
+		return "", errors.Join(fmt.Errorf("%s has not got %s of %s after the merge", base, work, p.Branch), err)
 	}
 	return "", nil
 }

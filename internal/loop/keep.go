@@ -1,0 +1,257 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+	"reprise/internal/git"
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+	"reprise/internal/workspace"
+)
+
+// Keeper is for places from which work has to be brought somewhere before anybody may
+// call it done. A [Places] that is none has nothing of the kind.
+type Keeper interface {
+	// Keep brings all of the work to the item's branch. note says what had to be done for
+	// that. An [UnkeptError] says why it cannot be: then nothing was changed, and nothing
+	// is lost.
+	Keep(ctx context.Context, p Place, item queue.Item) (note string, err error)
+}
+
+// UnkeptError is work that is not as it can be kept.
+type UnkeptError struct{ Why string }
+
+func (e *UnkeptError) Error() string { return e.Why }
+
+func unkept(format string, args ...any) error { return &UnkeptError{fmt.Sprintf(format, args...)} }
+
+// keep has the work of a claim kept, and says what is wrong with it where it cannot be:
+// what is done in the queue is what others build on.
+func (l *Loop) keep(ctx context.Context, c core.Claim, slot int, p Place) (wrong string, err error) {
+	k, ok := l.opt.Places.(Keeper)
+	if !ok {
+		return "", nil
+	}
+	item, err := l.opt.Queue.Get(ctx, c.Item.ID)
+	if err != nil {
+		return "", err
+	}
+	note, err := k.Keep(ctx, p, item)
+	if note != "" {
+		l.tell("keep", slot, note)
+	}
+	if err == nil {
+		return "", nil
+	}
+	if ctx.Err() != nil || passing(err) {
+		return "", err
+	}
+	l.warn("keep the work on "+item.ID, err)
+	wrong = "what was made cannot be kept: " + oneLine(err.Error(), 600)
+	l.tell("keep", slot, wrong)
+	return wrong, nil
+}
+
+// Keep brings the item's branch to where the work is, and commits what was left.
+func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (string, error) {
+	g := git.New(p.Top, t.Git)
+	if _, err := os.Lstat(p.Top); errors.Is(err, fs.ErrNotExist) {
+		return "", unkept("its worktree %s is gone", p.Top)
+	}
+	unmerged, err := g.Run(ctx, "ls-files", "--unmerged", "-z")
+	if err != nil {
+		return "", err
+	}
+	if names := unmergedNames(unmerged); len(names) > 0 {
+		return "", unkept("a merge in its worktree is not settled; these have conflicts: %s", strings.Join(names[:min(len(names), 10)], ", "))
+	}
+	note, err := t.onBranch(ctx, g, p)
+	if err != nil {
+		return note, err
+	}
+	left, err := t.commitLeft(ctx, p, item)
+	return join(note, left), err
+}
+
+func unmergedNames(out []byte) (names []string) {
+	for rec := range bytes.SplitSeq(out, []byte{0}) {
+		if _, name, ok := strings.Cut(string(rec), "\t"); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// onBranch brings the place's branch to what is checked out there: who worked there may
+// have left it, and what is merged is the branch. It only ever moves forward.
+func (t *Worktrees) onBranch(ctx context.Context, g *git.Git, p Place) (note string, err error) {
+	if p.Branch == "" {
+		return "", nil
+	}
+	ref := "refs/heads/" + p.Branch
+	head, err := g.Resolve(ctx, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if head == "" {
+		return "", unkept("its worktree is on a branch without a commit; the work belongs on %s", p.Branch)
+	}
+	now := "no branch, at " + head[:min(len(head), 12)]
+	if on, err := g.Run(ctx, "symbolic-ref", "--quiet", "HEAD"); err == nil {
+		if now = strings.TrimSpace(string(on)); now == ref {
+			return "", nil
+		}
+		now = "the branch " + strings.TrimPrefix(now, "refs/heads/")
+	}
+	tip, err := g.Resolve(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	from, name := tip, p.Branch
+	if tip == "" { // the branch is gone: then it counts where the work began
+		from, name = p.Base, "the commit that it began at"
+	}
+	ok, err := isAncestor(ctx, g, from, head)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", unkept("its worktree is on %s, which does not go on from %s; bring the work to the branch %s", now, name, p.Branch)
+	}
+	was := tip
+	if was == "" {
+		was = strings.Repeat("0", len(head))
+	}
+	if _, err := g.Run(ctx, "update-ref", "-m", "loop: work that was done elsewhere", ref, head, was); err != nil {
+		return "", err
+	}
+	// What is checked out is the same commit: neither files nor index change.
+	if _, err := g.Run(ctx, "symbolic-ref", "-m", "loop: back on the branch", "HEAD", ref); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("its worktree was on %s; %s was brought there", now, p.Branch), nil
+}
+
+// isAncestor reports whether a commit is in the history of another.
+func isAncestor(ctx context.Context, g *git.Git, old, young string) (bool, error) {
+	_, err := g.Run(ctx, "merge-base", "--is-ancestor", old, young)
+	var e *git.Error
+	if errors.As(err, &e) && e.Code == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// agentPath is where the state of the agent is checked out in a worktree, as git spells
+// it. It has a repository of its own, and is never part of the work.
+func (t *Worktrees) agentPath(p Place) string {
+	sub, err := filepath.Rel(p.Top, config.AgentDirIn(p.Dir))
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(sub)
+}
+
+// commitLeft commits what the agent did not, so that its branch has all of the work.
+func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item) (string, error) {
+	g := git.New(p.Top, t.Git)
+	own := t.agentPath(p)
+	status, err := g.Run(ctx, "status", "--porcelain=v1", "--untracked-files=normal", "--no-renames", "--", ".", ":(top,exclude,literal)"+own)
+	if err != nil {
+		return "", err
+	}
+	committed, err := t.committedAgent(ctx, g, p, own)
+	if err != nil || len(bytes.TrimSpace(status)) == 0 && !committed {
+		return "", err
+	}
+	// All of it: to exclude a path that is ignored is an error to git.
+	if _, err := g.Run(ctx, "add", "--all"); err != nil {
+		return "", err
+	}
+	staged, err := g.Run(ctx, "diff", "--cached", "--raw", "--no-renames", "--no-abbrev", "-z")
+	if err != nil {
+		return "", err
+	}
+	if inner := slices.DeleteFunc(t.repositories(p, staged), func(n string) bool { return n == own }); len(inner) > 0 {
+		_, err := g.Run(ctx, append([]string{"reset", "--quiet", "--"}, inner...)...)
+		return "", errors.Join(unkept("there is a repository of its own in it, whose files git would not keep: %s; remove its .git, or move it away", strings.Join(inner, ", ")), err)
+	}
+	if committed || bytes.Contains(staged, []byte("\x00"+own+"\x00")) {
+		if _, err := g.Run(ctx, "rm", "-r", "--cached", "--quiet", "--force", "--ignore-unmatch", "--", ":(top,literal)"+own); err != nil {
+			return "", err
+		}
+	}
+	args := append(t.who(ctx), "commit", "--quiet", "--message="+item.Title+"\n\nWhat the session for "+item.ID+" left uncommitted.")
+	if _, err := g.Run(ctx, args...); err != nil {
+		if staged, serr := g.Staged(ctx); serr == nil && len(staged) == 0 {
+			return "", nil // it differed in what git does not keep
+		}
+		return "", err
+	}
+	return "what was left uncommitted is committed", nil
+}
+
+// committedAgent reports whether the agent has committed the place of its own state, such
+// as when it had put a link there.
+func (t *Worktrees) committedAgent(ctx context.Context, g *git.Git, p Place, own string) (bool, error) {
+	if info, err := os.Lstat(filepath.Join(p.Top, filepath.FromSlash(own))); err == nil && info.IsDir() {
+		return false, nil // as it was made
+	}
+	out, err := g.Run(ctx, "ls-tree", "--name-only", "-z", "HEAD", "--", own)
+	return len(out) > 0, err
+}
+
+// repositories are those that an add has found in the worktree and that are no submodules
+// of the project: of them git keeps the name of a commit only.
+func (t *Worktrees) repositories(p Place, raw []byte) (out []string) {
+	if _, err := os.Lstat(filepath.Join(p.Top, ".gitmodules")); err == nil {
+		return nil
+	}
+	fields := strings.Split(string(raw), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		if strings.HasPrefix(fields[i], ":000000 160000 ") {
+			out = append(out, fields[i+1])
+		}
+	}
+	return out
+}
+
+// renewed takes a worktree away that is gone, or is none any more, so that it can be made
+// anew: what git still has of it is kept, and what lies in its place is moved aside.
+func (t *Worktrees) renewed(ctx context.Context, name string) error {
+	w, err := t.Workspaces.Get(name)
+	if err != nil || t.Workspaces.Look(w).Status != "missing" {
+		return nil // Prepare says what is wrong with it
+	}
+	if _, err := os.Lstat(w.Dir); err == nil {
+		if err := t.aside(w.Dir); err != nil {
+			return err
+		}
+	}
+	_, err = t.Workspaces.Remove(ctx, name, workspace.RemoveOptions{Save: true})
+	if errors.Is(err, workspace.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// aside renames a directory to a name that is free.
+func (t *Worktrees) aside(dir string) error {
+	for n := 1; n < 1000; n++ {
+		to := fmt.Sprintf("%s.broken-%d", dir, n)
+		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			return durable.Rename(dir, to)
+		}
+	}
+	return fmt.Errorf("%s is no worktree any more, and there are too many copies of it beside it", dir)
+}
