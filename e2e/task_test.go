@@ -236,7 +236,7 @@ func TestTaskWithLeanServer(t *testing.T) {
 	h, m := withTask(t, "claude",
 		fakemodel.Rule{Name: "ask the server", When: fakemodel.When{Task: task, Turn: 1, Offers: []string{"mcp__lean-lsp__state_context"}}, Say: call("mcp__lean-lsp__state_context", map[string]any{})},
 		fakemodel.Rule{Name: "write", When: fakemodel.When{Task: task, Turn: 2}, Say: shell(taskReport)},
-		fakemodel.Rule{Name: "say", When: fakemodel.When{Task: task, Turn: 3}, Say: say(answerOf("specs/001_mend_add/reports/research-001.md"))})
+		fakemodel.Rule{Name: "say", When: fakemodel.When{Task: task, Turn: 3}, Say: structuredAnswer("specs/001_mend_add/reports/research-001.md")})
 	h.env = append(h.env, "ENABLE_TOOL_SEARCH=false")
 	h.must("task", "edit", "1", "--language", "lean")
 	project := h.read(filepath.Join(h.work, ".reprise", "project.yaml"))

@@ -140,8 +140,10 @@ func (f *loopFlags) limits(set config.Loop) (core.Limits, error) {
 	switch {
 	case l.Workers < 1 || l.Workers > 100:
 		return l, usagef("--workers %d is not between 1 and 100", l.Workers)
-	case l.MaxIterations < 1 || l.MaxTokens < 1 || !(l.MaxUSD > 0) || !(l.ItemUSD > 0) || l.MaxTime <= 0 || l.MaxTime > 31*24*time.Hour:
+	case l.MaxIterations < 1 || l.MaxTokens < 1 || !dollars(l.MaxUSD) || !dollars(l.ItemUSD) || l.MaxTime <= 0 || l.MaxTime > 31*24*time.Hour:
 		return l, usagef("a ceiling is zero, negative or too large: every loop ends some time")
+	case f.turns < 0:
+		return l, usagef("--max-turns %d: give how many turns a run may have", f.turns)
 	case l.OnInterrupt != core.Wait && l.OnInterrupt != core.Skip:
 		return l, usagef("--on-interrupt %q is neither wait nor skip", clipText(string(l.OnInterrupt), 40))
 	case l.BackoffUnit <= 0 || l.ItemTimeout <= 0 || l.Stall <= 0:
@@ -150,7 +152,28 @@ func (f *loopFlags) limits(set config.Loop) (core.Limits, error) {
 	return l, nil
 }
 
+// dollars says that a ceiling of money is one: the most is more than anybody would let
+// a loop spend, and less than what a file of JSON cannot hold.
+func dollars(usd float64) bool { return usd > 0 && usd <= 1e6 }
+
+// ceilings are the flags of `loop run` for which 0 would be what the settings say, and
+// nobody who writes it means that.
+var ceilings = []string{"max-iterations", "budget-usd", "item-usd", "max-tokens", "max-hours", "max-turns"}
+
+// noZero refuses a ceiling of zero.
+func noZero(cmd *cobra.Command) error {
+	for _, name := range ceilings {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "0" {
+			return usagef("--%s 0: a loop that may do nothing is none; leave it out for what the settings say", name)
+		}
+	}
+	return nil
+}
+
 func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) error {
+	if err := noZero(cmd); err != nil {
+		return err
+	}
 	home, dir, err := app.loopDir()
 	if err != nil {
 		return err

@@ -162,7 +162,7 @@ func newQueueExtendCmd(app *App) *cobra.Command {
 			Until time.Time `json:"until"`
 		}{until}, "until " + until.Format(time.RFC3339), err
 	})
-	cmd.Flags().DurationVar(&lease, "lease", queue.DefaultLease, "how long from now")
+	cmd.Flags().DurationVar(&lease, "lease", 0, "how long from now (default: as long as the claim had)")
 	cmd.Flags().IntVar(&pid, "pid", 0, "a claim that ends with a process ends with this one from now on")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -405,3 +406,32 @@ func asks(name, text string) func(run.Request) {
 }
 
 var errNoProgram = errors.New("failed to start agent: claude was not found")
+
+// Where the state cannot be kept nothing begins, and who asks twice for the end is let go.
+func TestLeftAtOnceWhereNothingCanBeKept(t *testing.T) {
+	n := newNight(t)
+	n.add("a")
+	tried := make(chan struct{}, 100)
+	n.opt.Disk = durable.NewDisk(func(s durable.Step) *durable.Fault {
+		if s.Op != durable.OpWrite || !strings.Contains(filepath.Base(s.Path), stateFile) {
+			return nil
+		}
+		select {
+		case tried <- struct{}{}:
+		default:
+		}
+		return &durable.Fault{Err: syscall.ENOSPC}
+	})
+	n.begin()
+	<-tried
+	n.stop <- "once"
+	n.stop <- "twice"
+	select {
+	case err := <-n.done:
+		if err == nil || !strings.Contains(err.Error(), "left at once: twice") || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("it was left with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the loop is not left")
+	}
+}

@@ -181,6 +181,12 @@ type Loop struct {
 	opt   Options
 	store *store
 
+	// Of the driver alone: who asks for the end, that somebody has, and what for, until
+	// the core is told.
+	ends     <-chan string
+	stopping bool
+	stopDue  *string
+
 	base   time.Duration // of the loop's clock when this process began
 	began  time.Time     // with a monotonic reading
 	events chan core.Event
@@ -223,6 +229,7 @@ func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) 
 		return core.State{}, err
 	}
 	defer unlock()
+	l.ends = stop
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if l.opt.Before != nil {
@@ -239,7 +246,7 @@ func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) 
 	var helpers sync.WaitGroup
 	helpers.Go(func() { l.renew(ctx) })
 	helpers.Go(func() { l.requests(ctx) })
-	err = l.drive(ctx, stop)
+	err = l.drive(ctx)
 	cancel()
 	l.actions.Wait()
 	helpers.Wait()
@@ -340,10 +347,9 @@ func (l *Loop) now() core.Time {
 }
 
 // drive gives the core what happens and does what it says.
-func (l *Loop) drive(ctx context.Context, stop <-chan string) error {
+func (l *Loop) drive(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	stopping := false
 	for l.s.Phase != core.Finished {
 		at, ok := l.s.Wake()
 		timer.Stop()
@@ -351,15 +357,21 @@ func (l *Loop) drive(ctx context.Context, stop <-chan string) error {
 			timer.Reset(max(at-l.now().Loop, 0))
 		}
 		var e core.Event
+		if why := l.stopDue; why != nil {
+			l.stopDue = nil
+			if err := l.step(ctx, core.StopAsked{Why: *why}); err != nil {
+				return err
+			}
+			continue
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case why := <-stop:
-			if stopping {
-				return fmt.Errorf("left at once: %s; what runs goes on, and `reprise loop run` takes it up", why)
+		case why := <-l.ends:
+			if err := l.askedToStop(why); err != nil {
+				return err
 			}
-			stopping = true
-			e = core.StopAsked{Why: why}
+			continue
 		case e = <-l.events:
 		case <-timer.C:
 			e = core.Tick{}
@@ -388,8 +400,18 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 	return nil
 }
 
+// askedToStop notes that the loop shall end; asked once more it is left at once, which
+// is the error.
+func (l *Loop) askedToStop(why string) error {
+	if l.stopping {
+		return fmt.Errorf("left at once: %s; what runs goes on, and `reprise loop run` takes it up", why)
+	}
+	l.stopping, l.stopDue = true, &why
+	return nil
+}
+
 // save writes the state, and on a disk that is full tries until it can: nothing that is
-// not written down is done.
+// not written down is done. Who asks twice for the loop's end does not wait for that.
 func (l *Loop) save(ctx context.Context) error {
 	wait := 100 * time.Millisecond
 	for l.s.Rev != l.saved {
@@ -402,6 +424,10 @@ func (l *Loop) save(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the loop's state could not be kept: %w", err)
+		case why := <-l.ends:
+			if stop := l.askedToStop(why); stop != nil {
+				return fmt.Errorf("%w; the loop's state could not be kept: %w", stop, err)
+			}
 		case <-time.After(wait):
 		}
 		wait = min(2*wait, 10*time.Second)

@@ -203,15 +203,17 @@ func (q *Files) claimOf(id string, fence uint64) (place, error) {
 // Extend renews a lease by a rename. A claim that ends with a process ends, from then on,
 // with the one of this queue where there is one: it was taken over.
 func (q *Files) Extend(ctx context.Context, t Token, lease time.Duration) (time.Time, error) {
-	if lease == 0 {
-		lease = DefaultLease
-	}
-	if lease < time.Second || lease > MaxLease {
+	if lease != 0 && lease < time.Second || lease > MaxLease {
 		return time.Time{}, invalid("a lease of %s; it is from 1s to %s", lease, MaxLease)
 	}
 	it, err := q.held(ctx, t, "", func(p place, it Item) (Item, Change, error) {
 		to := p
-		to.until, to.lease = millis(q.now().Add(lease)), lease.Milliseconds()
+		if lease != 0 {
+			to.lease = lease.Milliseconds()
+		} else if to.lease <= 0 {
+			to.lease = DefaultLease.Milliseconds()
+		}
+		to.until = millis(q.now().Add(time.Duration(to.lease) * time.Millisecond))
 		if p.holder != "" && !q.opt.Process.IsZero() {
 			to.holder = holderName(q.machine, q.opt.Process)
 		}

@@ -364,7 +364,8 @@ type Queue interface {
 	Claim(ctx context.Context, opt ClaimOptions) (Claim, error)
 	// Next is the item that Claim would take now.
 	Next(ctx context.Context, opt ClaimOptions) (Item, error)
-	// Extend makes the lease end at the given time from now, DefaultLease for 0.
+	// Extend makes the lease end at the given time from now; 0 is as long as it was
+	// given for last.
 	// A lease that ran out can be extended as long as nobody took the item. A bound
 	// claim is from then on bound to the caller's process, where the backend knows that.
 	Extend(ctx context.Context, token Token, lease time.Duration) (until time.Time, err error)

@@ -408,11 +408,15 @@ func extend(e *env) {
 	id := e.one("x")
 	c := e.claim(queue.ClaimOptions{Lease: 10 * time.Second})
 	other := e.open()
-	for range 5 {
+	for n := range 5 {
 		e.clock.Add(9 * time.Second)
 		_, err := other.Claim(e.Context(), queue.ClaimOptions{})
 		e.is(err, queue.ErrEmpty)
-		until, err := e.Extend(e.Context(), c.Token, 10*time.Second)
+		as := 10 * time.Second
+		if n%2 == 0 {
+			as = 0 // as long as before
+		}
+		until, err := e.Extend(e.Context(), c.Token, as)
 		e.ok(err)
 		if !until.Equal(e.clock.Now().Add(10 * time.Second)) {
 			e.Fatalf("extended until %s at %s", until, e.clock.Now())
