@@ -85,9 +85,6 @@ func TestOtherCommandsInSession(t *testing.T) {
 	t.Parallel()
 	h, _ := withTask(t, "claude")
 	h.must("setup", "claude-code", "--yes")
-	runs := func(command string) fakemodel.Answer {
-		return fakemodel.Answer{Calls: []fakemodel.Call{fakemodel.Shell(command)}}
-	}
 	calls := func(prompt string, rules ...fakemodel.Rule) {
 		t.Helper()
 		r := h.agent("claude", prompt, nil, append(rules, rule("said", fakemodel.When{}, say("It is done.")))...)
@@ -99,24 +96,24 @@ func TestOtherCommandsInSession(t *testing.T) {
 	h.must("task", "new", "Given up")
 	h.must("task", "abandon", "2")
 	calls("/reprise:todo",
-		rule("look", fakemodel.When{Body: "reprise task todo --dry-run", Turn: 1}, runs("reprise task todo --dry-run")),
-		rule("do", fakemodel.When{Result: `would be archived: task 2`}, runs("reprise task todo")))
+		rule("look", fakemodel.When{Body: "reprise task todo --dry-run", Turn: 1}, shell("reprise task todo --dry-run")),
+		rule("do", fakemodel.When{Result: `would be archived: task 2`}, shell("reprise task todo")))
 	if text := h.read(filepath.Join(h.work, "specs/archive/TODO.md")); !strings.Contains(text, "### 2. Given up") {
 		t.Errorf("archived is %q", text)
 	}
 
 	h.must("task", "errors", "add", "timeout", "too late by 5 s", "--task", "1")
 	calls("/reprise:errors fix",
-		rule("look", fakemodel.When{Body: "reprise task errors --json", Turn: 1}, runs("reprise task errors --json")),
-		rule("fix", fakemodel.When{Result: `"type": "timeout"`}, runs("reprise task errors --fix --type timeout")))
+		rule("look", fakemodel.When{Body: "reprise task errors --json", Turn: 1}, shell("reprise task errors --json")),
+		rule("fix", fakemodel.When{Result: `"type": "timeout"`}, shell("reprise task errors --fix --type timeout")))
 	if out := h.must("task", "show", "3"); !strings.Contains(out, "Fix timeout errors") || !strings.Contains(out, "planned") {
 		t.Error(out)
 	}
 
 	finding := `mkdir -p specs/reviews && printf '# Looked at add.sh\n\n### Finding: It subtracts\n\n- **Severity**: high\n- **Files**: add.sh\n\nRun it.\n' > specs/reviews/review-001.md`
 	calls("/reprise:review add.sh",
-		rule("begin", fakemodel.When{Body: "reprise task begin review", Turn: 1}, runs("reprise task begin review add.sh")),
-		rule("work", fakemodel.When{Result: `Session: (?P<sid>sess_\d+_[a-z0-9]{6})`}, runs(finding+" && reprise task finish ${sid} <<'END'\n"+answerOf("specs/reviews/review-001.md")+"\nEND")))
+		rule("begin", fakemodel.When{Body: "reprise task begin review", Turn: 1}, shell("reprise task begin review add.sh")),
+		rule("work", fakemodel.When{Result: `Session: (?P<sid>sess_\d+_[a-z0-9]{6})`}, shell(finding+" && reprise task finish ${sid} <<'END'\n"+answerOf("specs/reviews/review-001.md")+"\nEND")))
 	if out := h.must("task", "list"); !strings.Contains(out, "It subtracts") {
 		t.Error(out)
 	}
@@ -140,9 +137,9 @@ func TestOtherCommandsInSession(t *testing.T) {
 		case said == "" && strings.Contains(m[1], "more"):
 			said = "no"
 		}
-		return runs(`reprise task meta --answer "` + said + `" --json`)
+		return shell(`reprise task meta --answer "` + said + `" --json`)
 	}}
-	calls("/reprise:meta", rule("look", fakemodel.When{Body: "reprise task meta --status --json", Turn: 1}, runs("reprise task meta --status --json")), put)
+	calls("/reprise:meta", rule("look", fakemodel.When{Body: "reprise task meta --status --json", Turn: 1}, shell("reprise task meta --status --json")), put)
 	if _, err := os.Stat(filepath.Join(h.work, ".claude", "agents", "contract-desk-orchestrator.md")); err != nil {
 		t.Error(err, h.must("task", "meta", "--status"))
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
-	"reprise/internal/durable"
 	"reprise/internal/logfile"
 	"reprise/internal/redact"
 	"reprise/internal/setup"
@@ -45,15 +44,7 @@ names. Read it before you give it away: messages may quote what you would not.`,
 				_, err := fmt.Fprint(app.Out, text)
 				return err
 			}
-			path := app.abs(out)
-			if err := durable.WriteFile(path, []byte(text), 0o600); err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					return exitWith(ExitNotFound, err)
-				}
-				return err
-			}
-			_, err := fmt.Fprintln(app.Out, path)
-			return err
+			return app.writeOutput(out, []byte(text), 0o600)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write it to `FILE` (default: standard output)")

@@ -40,31 +40,7 @@ With --program and --os it packs programs that were built for another system.`,
 			if err != nil {
 				return err
 			}
-			if out == "-" {
-				_, err := app.Out.Write(data)
-				return err
-			}
-			path := app.abs(out)
-			if out == "" {
-				home, err := app.Home()
-				if err != nil {
-					return err
-				}
-				if err := durable.MkdirAll(home.Paths.Cache, 0o700); err != nil {
-					return err
-				}
-				path = filepath.Join(home.Paths.Cache, "reprise.mcpb")
-			}
-			if err := durable.WriteFile(path, data, 0o644); err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					return exitWith(ExitNotFound, err)
-				}
-				return err
-			}
-			if _, err = fmt.Fprintln(app.Out, path); err == nil && app.OutIsTerminal {
-				fmt.Fprintln(app.Err, "Next: open it with Claude Desktop.")
-			}
-			return err
+			return app.writePacked(out, "reprise.mcpb", data, "open it with Claude Desktop.")
 		},
 	}
 	f := cmd.Flags()
@@ -112,4 +88,45 @@ func packBundle(path, system, version string) ([]byte, error) {
 		return nil, usagef("%w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// writePacked writes what was packed for a client to the file out (- is standard output),
+// without one under name into the cache directory, and prints the path. At a terminal it
+// says what is next.
+func (a *App) writePacked(out, name string, data []byte, next string) error {
+	if out == "-" {
+		_, err := a.Out.Write(data)
+		return err
+	}
+	if out == "" {
+		home, err := a.Home()
+		if err != nil {
+			return err
+		}
+		if err := durable.MkdirAll(home.Paths.Cache, 0o700); err != nil {
+			return err
+		}
+		out = filepath.Join(home.Paths.Cache, name)
+	}
+	if err := a.writeOutput(out, data, 0o644); err != nil {
+		return err
+	}
+	if a.OutIsTerminal {
+		fmt.Fprintln(a.Err, "Next: "+next)
+	}
+	return nil
+}
+
+// writeOutput writes a file that was named on the command line, and prints its path. A
+// directory that is not there is exit code 3.
+func (a *App) writeOutput(file string, data []byte, perm fs.FileMode) error {
+	path := a.abs(file)
+	if err := durable.WriteFile(path, data, perm); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return exitWith(ExitNotFound, err)
+		}
+		return err
+	}
+	_, err := fmt.Fprintln(a.Out, path)
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -633,34 +632,11 @@ so that it does not turn up among a project's files; its path is printed.`,
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				if err := durable.MkdirAll(home.Paths.Cache, 0o700); err != nil {
-					return err
-				}
-				out = filepath.Join(home.Paths.Cache, memory.SkillName+".zip")
-			}
 			var b bytes.Buffer
 			if err := memory.PackSkill(&b, flavour, home.MemoryDir()); err != nil {
 				return usagef("%w", err)
 			}
-			if out == "-" {
-				_, err := app.Out.Write(b.Bytes())
-				return err
-			}
-			path := out
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(app.Env.Dir, path)
-			}
-			if err := durable.WriteFile(path, b.Bytes(), 0o644); err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					return exitWith(ExitNotFound, err)
-				}
-				return err
-			}
-			if _, err = fmt.Fprintln(app.Out, path); err == nil && app.OutIsTerminal {
-				fmt.Fprintln(app.Err, "Next: upload it in Claude under Settings > Capabilities.")
-			}
-			return err
+			return app.writePacked(out, memory.SkillName+".zip", b.Bytes(), "upload it in Claude under Settings > Capabilities.")
 		},
 	}
 	defer func() { offer(cmd, "flavour", memory.FlavourReprise, memory.FlavourFilesystem) }()
