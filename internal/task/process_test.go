@@ -18,6 +18,37 @@ import (
 	"reprise/internal/durable"
 )
 
+// The first changes of a project, several at once, on which a list is made: each is
+// made, and none takes from another what it is writing.
+func TestFirstChangesAtOnce(t *testing.T) {
+	for range 40 {
+		dir := t.TempDir()
+		begin := make(chan struct{})
+		said := make(chan error, 6)
+		for i := range cap(said) {
+			s := storeIn(dir, unsynced())
+			go func() {
+				<-begin
+				_, err := s.Change(context.Background(), add(fmt.Sprint("Task ", i)))
+				said <- err
+			}()
+		}
+		close(begin)
+		for range cap(said) {
+			if err := <-said; err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := storeIn(dir, unsynced()).Load(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(b.State.Tasks); n != cap(said) {
+			t.Fatalf("%d tasks were made and %d are there", cap(said), n)
+		}
+	}
+}
+
 // Four processes change tasks at once, each is killed without warning and begun anew,
 // and a person edits the list meanwhile: the files agree or the check says where they do
 // not, no number is given twice, and no line of the person is lost.

@@ -339,13 +339,6 @@ func (s *Store) change(ctx context.Context, anew bool, fn func(*Board) error) (*
 	if err := s.o.Disk.MkdirAll(filepath.Join(s.dir, journalDir), 0o755); err != nil {
 		return nil, fmt.Errorf("change tasks: %w", err)
 	}
-	// What lies there for the moment of a change is nothing for the user's git.
-	ignore := filepath.Join(s.dir, journalDir, ".gitignore")
-	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
-		if err := s.o.Disk.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
-			return nil, fmt.Errorf("change tasks: %w", err)
-		}
-	}
 	d, err := s.o.Disk.OpenDir(s.dir)
 	if err != nil {
 		return nil, fmt.Errorf("change tasks: %w", err)
@@ -375,6 +368,9 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, fn func(*Boa
 		return nil, fmt.Errorf("change tasks: %w", err)
 	}
 	defer c.Abort()
+	if err := s.ignoreJournal(); err != nil {
+		return nil, fmt.Errorf("change tasks: %w", err)
+	}
 	todo, state, err := files(d)
 	if err != nil {
 		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
@@ -441,6 +437,17 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, fn func(*Boa
 		}
 	}
 	return b, nil
+}
+
+// ignoreJournal keeps the journal's directory, in which things lie for the moment of a
+// change, from the user's git. The caller holds the change lock: who takes it clears the
+// directory of temporary files, this one's among them.
+func (s *Store) ignoreJournal() error {
+	ignore := filepath.Join(s.dir, journalDir, ".gitignore")
+	if _, err := os.Lstat(ignore); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.o.Disk.WriteFile(ignore, []byte("*\n"), 0o644)
 }
 
 // Read is a file below specs/ as it is, or as it will be.
