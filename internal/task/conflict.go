@@ -76,9 +76,9 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 	stateOurs, stateTheirs = oneOfEach(stateOurs, todoOurs), oneOfEach(stateTheirs, todoTheirs)
 	open := func() (b [2]*Board, err error) {
 		for i, texts := range [2][2][]byte{{todoOurs, stateOurs}, {todoTheirs, stateTheirs}} {
-			b[i], err = s.read(lasting, texts[0], texts[1])
+			b[i], err = s.read(lasting, texts[0], texts[1], nil)
 			if errors.Is(err, ErrDamaged) { // TODO.md says what a person has to know
-				b[i], err = s.read(lasting, texts[0], nil)
+				b[i], err = s.read(lasting, texts[0], nil, nil)
 			}
 			if err != nil {
 				return b, fmt.Errorf("a side of the conflict in %s cannot be read, so it has to be settled by hand: %w", path.Join(specsDir, todoFile), err)

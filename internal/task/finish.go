@@ -376,6 +376,11 @@ func (s *step) message(res StepResult) string {
 	return Message(&s.task, s.o.Name, res.Phase, title)
 }
 
+// wholeMessage is message for the step as it ends well.
+func (s *step) wholeMessage() string {
+	return s.message(StepResult{Op: s.o.Name, Phase: s.o.Phase, Status: "completed"})
+}
+
 // commit commits what the step made, with the list.
 func (s *step) commit(ctx context.Context, b *Board, res StepResult) {
 	files := b.Files()

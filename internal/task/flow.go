@@ -122,6 +122,9 @@ type Brief struct {
 	Tools    []string  `json:"tools,omitempty"`
 	Servers  []string  `json:"mcp_servers,omitempty"`
 	Prompt   string    `json:"prompt"`
+
+	// Message is that of the commit of what is done in a place of its own.
+	Message string `json:"-"`
 }
 
 // StepResult is how a step went.
@@ -261,7 +264,7 @@ func (f *Flow) FinishIn(ctx context.Context, session, answer string, integrate f
 	}
 	if integrate != nil {
 		s.integrate = func(ctx context.Context, done bool) (string, error) {
-			return integrate(ctx, s.message(StepResult{Op: s.o.Name, Phase: s.o.Phase, Status: "completed"}), done)
+			return integrate(ctx, s.wholeMessage(), done)
 		}
 	}
 	ret, perr := ParseReturn(answer, s.d, s.roots()...)

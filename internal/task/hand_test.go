@@ -231,6 +231,60 @@ func TestNumbersOutliveGit(t *testing.T) {
 	if b := change(t, s, add("Four")); b.State.Tasks[4] == nil {
 		t.Errorf("the new task is among %v", b.State.Numbers())
 	}
+	// The number of a task that a person wrote, too.
+	write(t, s, "TODO.md", text(t, s, "TODO.md")+"\n### Five\n- **Status**: todo\n")
+	change(t, s, status(1, Planned, ""))
+	write(t, s, "TODO.md", todo)
+	write(t, s, "state.json", state)
+	if b := change(t, s, add("Six")); b.State.Tasks[6] == nil {
+		t.Errorf("the new task is among %v", b.State.Numbers())
+	}
+}
+
+// A number that the list ever showed is given, at whatever step the command was killed
+// that gave it, and though git takes the list back to an older one. A change that is made
+// anew because a person saved the file leaves no number out.
+func TestNumbersOutliveKillAndGit(t *testing.T) {
+	durabletest.Scenario{
+		Prepare: func(t *testing.T, dir string) { change(t, storeIn(dir, durable.Disk{}), add("One")) },
+		Act: func(disk durable.Disk, dir string) error {
+			_, err := storeIn(dir, disk).Change(context.Background(), add("Two"))
+			return err
+		},
+		Check: func(t *testing.T, dir string, _ error, at string) {
+			s := storeIn(dir, durable.Disk{})
+			b, err := s.Load(context.Background())
+			if err != nil {
+				t.Fatalf("%s: %v", at, err)
+			}
+			shown := b.State.Next
+			b.State.Next = 2
+			delete(b.State.Tasks, 2)
+			old, err := b.State.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			todo, _, _ := strings.Cut(text(t, s, "TODO.md"), "### 2.")
+			write(t, s, "TODO.md", todo)
+			write(t, s, "state.json", string(old))
+			b = change(t, s, add("Three"))
+			if n := b.State.Next - 1; n < shown {
+				t.Errorf("%s: %d is given again", at, n)
+			}
+		},
+	}.CrashAtEachStep(t)
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("One"))
+	times := 0
+	b := change(t, s, func(b *Board) error {
+		if times++; times < 4 {
+			save(t, s, text(t, s, "TODO.md")+"\nSaved.\n")
+		}
+		return add("Two")(b)
+	})
+	if b.State.Tasks[2] == nil || times != 4 {
+		t.Errorf("after %d times: %v", times, b.State.Numbers())
+	}
 }
 
 // Whatever is given as a text, the list is read again as it was meant: no task, field or

@@ -452,7 +452,7 @@ func (s *step) brief() Brief {
 	b := Brief{
 		Number: s.number(), Title: s.task.Title, Op: s.o.Name, Phase: s.o.Phase, Session: s.d.Session, Agent: s.d.Agent, Path: s.d.Path,
 		Depth: s.d.Depth(), Timeout: s.d.Timeout.Seconds(), Until: s.o.Until, Dir: s.dir(), Language: s.task.Language,
-		Model: cmp.Or(s.f.Model, s.route.Model), Tools: s.route.Tools, Prompt: s.prompt(),
+		Model: cmp.Or(s.f.Model, s.route.Model), Tools: s.route.Tools, Prompt: s.prompt(), Message: s.wholeMessage(),
 	}
 	if s.review != nil {
 		b.Title = fmt.Sprintf("Review %d of %s", s.review.Number, s.about)

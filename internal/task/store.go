@@ -77,8 +77,10 @@ type Board struct {
 	// Changes are what happened to tasks, in order.
 	Changes []Change
 
+	was      int        // state.json's next number as it was read
 	taking   bool       // what a person did is being taken over
 	highest  int        // number that was given, by the archive and folders; 0 = not looked for
+	noted    *noted     // numbers that this change says were given, though nothing came of it yet
 	twice    []*Section // sections whose number another one has
 	now      time.Time
 	failures *Failures
@@ -126,7 +128,7 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 		if err := s.lost(ctx, nil, nil, false); err != nil {
 			return nil, err
 		}
-		return s.read(nil, nil, nil)
+		return s.read(nil, nil, nil, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read tasks: %w", err)
@@ -144,7 +146,7 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 			if err := s.lost(ctx, todo, state, false); err != nil {
 				return nil, err
 			}
-			return s.read(s.reopen, todo, state)
+			return s.read(s.reopen, todo, state, nil)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -221,11 +223,11 @@ func readMaybe(d *durable.Dir, name string) ([]byte, error) {
 	return data, err
 }
 
-func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte) (*Board, error) {
+func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte, own *noted) (*Board, error) {
 	if line := conflictAt(todo); line > 0 {
 		return nil, fmt.Errorf("%s, line %d: %w", filepath.Join(s.dir, todoFile), line, ErrConflict)
 	}
-	b := &Board{now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}}
+	b := &Board{now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}, noted: own}
 	// Both take their time where there are thousands of tasks.
 	var todoErr error
 	parsed := make(chan struct{})
@@ -242,6 +244,7 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; mend it by hand, or `reprise task check --fix` sets it aside and makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
 	}
+	b.was = b.State.Next
 	b.taking = true
 	b.takeOver()
 	b.taking = false
@@ -298,7 +301,7 @@ func (b *Board) lookForNumbers() int {
 	}
 	if data, err := readMaybe(d, path.Join(journalDir, givenFile)); err == nil {
 		for line := range strings.Lines(string(data)) {
-			if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n <= maxNumber {
+			if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n <= maxNumber && !b.noted.has(n) {
 				highest = max(highest, n)
 			}
 		}
@@ -344,8 +347,9 @@ func (s *Store) change(ctx context.Context, anew bool, fn func(*Board) error) (*
 		return nil, fmt.Errorf("change tasks: %w", err)
 	}
 	defer d.Close()
+	own := &noted{}
 	for range tries {
-		b, err := s.try(ctx, d, anew, fn)
+		b, err := s.try(ctx, d, anew, own, fn)
 		if !errors.Is(err, errAgain) {
 			return b, err
 		}
@@ -360,9 +364,30 @@ const journalDir = ".reprise-journal"
 // checkout, a line each.
 const givenFile = "given"
 
+// noted are numbers that a change noted as given in tries of which nothing came.
+type noted struct{ numbers []int }
+
+func (n *noted) has(number int) bool { return n != nil && slices.Contains(n.numbers, number) }
+
+// note says that numbers up to the one before next are given. The caller holds the change
+// lock and has changed nothing yet: who is killed in between has left a number out, while
+// one that was noted afterwards might never be, and be given again once git has taken the
+// list back to an older one.
+func (s *Store) note(ctx context.Context, own *noted, next int) error {
+	if own.has(next - 1) {
+		return nil
+	}
+	err := s.o.Disk.Append(context.WithoutCancel(ctx), filepath.Join(s.dir, journalDir, givenFile), []byte(strconv.Itoa(next-1)+"\n"), 0o644)
+	if err != nil {
+		return fmt.Errorf("nothing is changed: which numbers are given cannot be noted: %w", err)
+	}
+	own.numbers = append(own.numbers, next-1)
+	return nil
+}
+
 var errAgain = errors.New("TODO.md was saved by somebody else")
 
-func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, fn func(*Board) error) (*Board, error) {
+func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, own *noted, fn func(*Board) error) (*Board, error) {
 	c, err := d.BeginContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("change tasks: %w", err)
@@ -378,11 +403,10 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, fn func(*Boa
 	if err := s.lost(ctx, todo, state, anew); err != nil {
 		return nil, err
 	}
-	b, err := s.read(func() (*durable.Dir, func(), error) { return d, func() {}, nil }, todo, state)
+	b, err := s.read(func() (*durable.Dir, func(), error) { return d, func() {}, nil }, todo, state, own)
 	if err != nil {
 		return nil, err
 	}
-	before := b.State.Next
 	defer func() { b.dir = s.reopen }()
 	if err := fn(b); err != nil {
 		return b, err
@@ -423,18 +447,17 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, fn func(*Boa
 	if changed == 0 || len(todo) == 0 && len(state) == 0 && len(b.State.Tasks) == 0 && len(b.writes) == 0 {
 		return b, nil
 	}
+	if b.State.Next > b.was {
+		if err := s.note(ctx, own, b.State.Next); err != nil {
+			return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
+		}
+	}
 	err = c.Commit()
 	if errors.Is(err, durable.ErrChanged) {
 		return nil, errAgain
 	}
 	if err != nil && !errors.Is(err, durable.ErrPending) {
 		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
-	}
-	if b.State.Next > before {
-		// git may take the list back to an older one, and the numbers are given all the same.
-		if err := s.o.Disk.Append(context.WithoutCancel(ctx), filepath.Join(s.dir, journalDir, givenFile), []byte(strconv.Itoa(b.State.Next-1)+"\n"), 0o644); err != nil {
-			return nil, fmt.Errorf("change tasks in %s: it is done, but which numbers were given is not noted: %w", s.dir, err)
-		}
 	}
 	return b, nil
 }
