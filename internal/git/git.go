@@ -6,10 +6,11 @@
 // two calls on one worktree must be kept apart by the caller, because git's own
 // index.lock makes the second one fail.
 //
-// The program runs with an environment of its own: nothing that git reads from
-// the caller's GIT_* variables, no prompt, no pager, no editor, and with those
-// settings of the user switched off that would run a program or change bytes
-// (hooks, signing, line end conversion, file system monitor).
+// The program runs with an environment of its own: of the caller's GIT_* variables only
+// those that say where the user's settings are and how a remote is reached (inside a hook
+// of git's the others name a repository that is not ours), no prompt, no pager, no
+// editor, and with those settings of the user switched off that would run a program or
+// change bytes (hooks, signing, line end conversion, file system monitor).
 package git
 
 import (
@@ -183,12 +184,14 @@ func executable(p string) bool {
 }
 
 // kept are the variables that git and its children (ssh, credential stores,
-// proxies) need; no GIT_ variable but the user's choice of ssh is among them.
+// proxies) need. Of git's own, these are how a remote is reached and which files the
+// user's settings are in; none that names a repository, an index or a worktree.
 var kept = []string{
 	"PATH", "Path", "HOME", "USER", "LOGNAME", "USERNAME", "USERPROFILE", "HOMEDRIVE", "HOMEPATH",
 	"APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "SYSTEMROOT", "SystemRoot", "WINDIR", "COMSPEC", "PATHEXT",
 	"TMPDIR", "TEMP", "TMP", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "SSH_AGENT_PID",
-	"GIT_SSH", "GIT_SSH_COMMAND", "GNUPGHOME", "DBUS_SESSION_BUS_ADDRESS",
+	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY", "GIT_SSL_NO_VERIFY", "GIT_PROXY_SSL_CAINFO",
+	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GNUPGHOME", "DBUS_SESSION_BUS_ADDRESS",
 	"http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
 	"SSL_CERT_FILE", "SSL_CERT_DIR",
 }

@@ -182,7 +182,7 @@ var ErrMoved = errors.New("the branch has moved")
 // at this moment ErrLocked.
 func (g *Git) MoveRef(ctx context.Context, ref, id, old, why string) error {
 	if old == "" {
-		old = strings.Repeat("0", 2*sha1.Size)
+		old = strings.Repeat("0", len(id)) // the user's repository may be one of SHA-256
 	}
 	_, err := g.Run(ctx, "update-ref", "--create-reflog", "-m", why, ref, id, old)
 	return movedError(err)
@@ -194,7 +194,6 @@ type RefMove struct{ Ref, New, Old string }
 // MoveRefs changes several refs, all or none, with the errors of [Git.MoveRef].
 func (g *Git) MoveRefs(ctx context.Context, why string, moves ...RefMove) error {
 	var in strings.Builder
-	zero := strings.Repeat("0", 2*sha1.Size)
 	for _, m := range moves {
 		if strings.ContainsAny(m.Ref, " \n\x00") {
 			return fmt.Errorf("move ref: %q is no name of one", m.Ref)
@@ -203,7 +202,7 @@ func (g *Git) MoveRefs(ctx context.Context, why string, moves ...RefMove) error 
 			fmt.Fprintf(&in, "delete %s %s\n", m.Ref, m.Old)
 			continue
 		}
-		fmt.Fprintf(&in, "update %s %s %s\n", m.Ref, m.New, cmp.Or(m.Old, zero))
+		fmt.Fprintf(&in, "update %s %s %s\n", m.Ref, m.New, cmp.Or(m.Old, strings.Repeat("0", len(m.New))))
 	}
 	_, err := g.RunInput(ctx, []byte(in.String()), "update-ref", "--create-reflog", "-m", why, "--stdin")
 	return movedError(err)

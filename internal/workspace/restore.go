@@ -195,6 +195,9 @@ func (m *Manager) restore(ctx context.Context, o RestoreOptions) (out Restored, 
 		if _, err := m.git(out.Dir).Run(ctx, "stash", "apply", "--quiet", "--index", s.Commit); err != nil {
 			return out, fmt.Errorf("the workspace is there, in %s, but what was kept does not fit on branch %s, which has moved on: %w; `git stash apply %s` in it tries again", out.Dir, out.Branch, err, s.Ref)
 		}
+		if err := m.putOutside(ctx, out.Dir, s.Commit); err != nil {
+			return out, fmt.Errorf("the workspace is there, in %s, but not all that was kept in %s: %w", out.Dir, s.Ref, err)
+		}
 	}
 	if s.Kept != "" {
 		if err := m.putBack(s.Kept, out.Dir); err != nil {
@@ -202,6 +205,28 @@ func (m *Manager) restore(ctx context.Context, o RestoreOptions) (out Restored, 
 		}
 	}
 	return out, nil
+}
+
+// putOutside puts the files of a stash into a worktree that git left out when it was
+// applied: where something was staged, it passes over what lies outside of a sparse
+// checkout.
+func (m *Manager) putOutside(ctx context.Context, dir, stash string) error {
+	g := m.git(dir)
+	out, err := g.Run(ctx, "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames", "--diff-filter=d", stash+"^1", stash)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		if name != "" && !fileThere(filepath.Join(dir, filepath.FromSlash(name))) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	_, err = g.RunInput(ctx, nul(missing), "--literal-pathspecs", "restore", "--quiet", "--source="+stash, "--worktree", "--ignore-skip-worktree-bits", "--pathspec-from-file=-", "--pathspec-file-nul")
+	return err
 }
 
 // restoreBranch decides whether the branch is gone on with or made anew where it was.

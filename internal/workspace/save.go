@@ -47,7 +47,9 @@ func (m *Manager) save(ctx context.Context, w *Workspace, k *work, lost []string
 		return "", err
 	}
 	if len(k.changed) > 0 {
-		if _, err := g.RunInput(ctx, nul(k.changed), "--literal-pathspecs", "add", "-u", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		// --sparse: what lies outside of a sparse checkout and was changed all the same is
+		// work, too.
+		if _, err := g.RunInput(ctx, nul(k.changed), "--literal-pathspecs", "add", "-u", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 			return "", fmt.Errorf("keep changed files: %w", err)
 		}
 	}
