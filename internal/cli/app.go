@@ -70,6 +70,8 @@ type App struct {
 func commands(app *App) []*cobra.Command {
 	return []*cobra.Command{
 		newDemoCmd(app),
+		newStatusCmd(app),
+		newWatchCmd(app),
 		newInitCmd(app),
 		newSetupCmd(app),
 		newTrustCmd(app),

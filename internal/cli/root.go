@@ -148,7 +148,7 @@ func newRoot(app *App) *cobra.Command {
 recorded and the next one is told what matters, memory is plain markdown, and
 agents run in the background over MCP.
 
-Start with:
+` + "`reprise`" + ` alone says where things stand (see ` + "`reprise status`" + `). Start with:
   reprise demo           the main job, shown step by step, no account needed
   reprise setup          connect your clients (claude-code, codex, gemini, copilot, …)
   reprise import --help  take in the sessions and notes that you have
@@ -157,6 +157,8 @@ Start with:
 A command ends with 0 when it is done, 1 when it went wrong, 2 when its words are
 off, 3 when what was named is not there, 4 when it was refused because something
 changed, exists or is held, and 5 when time ran out.`,
+		Args:          onlyCommands,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), app, false) },
 		Version:       Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

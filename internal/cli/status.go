@@ -1,0 +1,523 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+	"reprise/internal/queue"
+	"reprise/internal/run"
+	"reprise/internal/setup"
+	"reprise/internal/task"
+	"reprise/internal/term"
+)
+
+// standing is where things stand: what `reprise` with nothing shows. It is told from
+// records and names of files; no index, no event log and no client is opened for it.
+type standing struct {
+	V       int            `json:"v"` // 1
+	Version string         `json:"version"`
+	Dir     string         `json:"directory"`
+	Project *standProject  `json:"project"` // null outside any project
+	Clients []standClient  `json:"clients"` // those that are on this machine or connected
+	Runs    []standRun     `json:"runs"`    // alive, newest first
+	Loop    *standLoop     `json:"loop"`    // null where there was none
+	Queue   map[string]int `json:"queue"`   // items by state
+	Tasks   map[string]int `json:"tasks"`   // tasks by status
+	Night   *standNight    `json:"last_day"`
+	Waits   []standWait    `json:"waits"` // for a person, the most pressing first
+	Next    []standNext    `json:"next"`  // three at most
+	Notes   []string       `json:"notes"` // what could not be looked at
+	Memory  standMemory    `json:"memory"`
+
+	nextTask *task.Task
+	nextOp   string
+}
+
+type standProject struct {
+	Name string `json:"name"`
+	Root string `json:"root"`
+}
+
+type standClient struct {
+	Client    string `json:"client"`
+	Found     bool   `json:"found"`     // its program or its directory is here
+	Connected bool   `json:"connected"` // it has reprise's hooks, or the server where it has no hooks
+}
+
+type standRun struct {
+	ID      string  `json:"id"`
+	Status  string  `json:"status"`
+	Client  string  `json:"client"`
+	Project string  `json:"project,omitempty"`
+	Seconds float64 `json:"seconds"`
+	Task    string  `json:"task"`
+	Tool    string  `json:"last_tool,omitempty"`
+}
+
+type standLoop struct {
+	Running  bool       `json:"running"`
+	Phase    core.Phase `json:"phase"`
+	Begun    int        `json:"iterations"`
+	Of       int        `json:"max_iterations"`
+	Done     int        `json:"done"`
+	CostUSD  float64    `json:"cost_usd"`
+	MaxUSD   float64    `json:"max_usd"`
+	Parked   int        `json:"parked"`
+	EndedWhy string     `json:"reason,omitempty"`
+}
+
+// standNight is what the loop came to in the last 24 hours.
+type standNight struct {
+	Items   int     `json:"items"`
+	Done    int     `json:"done"`
+	Other   int     `json:"not_done"`
+	CostUSD float64 `json:"cost_usd"`
+	Tokens  int64   `json:"tokens"`
+}
+
+type standWait struct {
+	Text    string `json:"text"`
+	Command string `json:"command"`
+}
+
+type standNext struct {
+	Command string `json:"command"`
+	Why     string `json:"why"`
+}
+
+// standMemory is what there is of memory, counted by files.
+type standMemory struct {
+	Blocks int `json:"blocks"`
+}
+
+// lastDay is how far "last night" reaches back.
+const lastDay = 24 * time.Hour
+
+func newStatusCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "status", Args: cobra.NoArgs, Short: "Where things stand, and the three likely next commands",
+		Long: `Say where things stand: the project, the clients, runs that are alive, the loop, the
+queue, the tasks, what the last 24 hours came to, what waits for a person, and the
+three commands that are likely next. ` + "`reprise`" + ` with nothing shows the same.`,
+		Example: `  reprise status
+  reprise status --json`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), app, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+func showStatus(ctx context.Context, app *App, asJSON bool) error {
+	s, err := app.standing(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(app.Out, s)
+	}
+	_, err = fmt.Fprint(app.Out, app.standingText(&s, app.Columns))
+	return err
+}
+
+// standing looks at everything once. What cannot be looked at is a note, and the rest
+// is shown: this is what one calls when something is off.
+func (a *App) standing(ctx context.Context) (standing, error) {
+	s := standing{V: 1, Version: Version(), Dir: a.Env.Dir, Clients: []standClient{}, Runs: []standRun{}, Queue: map[string]int{},
+		Tasks: map[string]int{}, Waits: []standWait{}, Next: []standNext{}, Notes: []string{}}
+	home, err := a.Home()
+	if err != nil {
+		return s, fmt.Errorf("%w\n`reprise doctor` says more", err)
+	}
+	if p := home.Project; p != nil {
+		s.Project = &standProject{p.Name, p.Root}
+	}
+	note := func(what string, err error) {
+		if err != nil && ctx.Err() == nil {
+			s.Notes = append(s.Notes, what+": "+firstLine(err.Error(), 300))
+		}
+	}
+	note("clients", a.standClients(&s, home))
+	note("calls that wait", a.standGuard(&s))
+	note("loop", a.standLoop(&s, home))
+	note("runs", a.standRuns(ctx, &s))
+	note("queue", a.standQueue(&s))
+	note("tasks", a.standTasks(ctx, &s, home))
+	note("project", a.standTrust(&s, home))
+	s.Memory = standMemory{Blocks: blocksIn(home)}
+	s.Next = nextCommands(&s)
+	return s, ctx.Err()
+}
+
+func (a *App) standClients(s *standing, home *config.Home) error {
+	su := setupFor(a, home)
+	hooks, err := su.Installed()
+	for _, c := range setup.Clients() {
+		one := standClient{Client: c, Found: su.Found(c, a.lookPath)}
+		one.Connected = slices.ContainsFunc(hooks, func(h setup.InstalledHooks) bool { return h.Client == c })
+		if !one.Connected && !slices.Contains(setup.HookClients(), c) {
+			if t, err := setup.Locate(su.Where, c, setup.User); err == nil {
+				_, one.Connected, _ = setup.Find(t, setup.Name) // doctor says what is wrong with the file
+			}
+		}
+		if one.Found || one.Connected {
+			s.Clients = append(s.Clients, one)
+		}
+	}
+	d := setup.Doctor{Setup: su}
+	for _, h := range hooks {
+		if list, err := d.Unaccepted(h); err == nil && len(list) > 0 {
+			s.Waits = append(s.Waits, standWait{count(len(list), "hook") + " of Codex: it asks once whether you trust them", "codex"})
+		}
+	}
+	return err
+}
+
+func (a *App) standGuard(s *standing) error {
+	q, err := a.pendingQueue()
+	if err != nil {
+		return err
+	}
+	list, err := q.list()
+	for _, c := range list {
+		s.Waits = append(s.Waits, standWait{fmt.Sprintf("a call of %s: %s %s", c.Client, c.Tool, firstLine(c.Input, 100)), "reprise guard pending"})
+	}
+	return err
+}
+
+func (a *App) standLoop(s *standing, home *config.Home) error {
+	if home.Project == nil {
+		return nil
+	}
+	dir := filepath.Join(home.Paths.ProjectDir(home.Project.Name), "loop")
+	st, err := loop.ReadState(dir)
+	if err != nil || st == nil {
+		return err
+	}
+	running, _, err := loop.Running(durable.Disk{}, dir)
+	m := loop.MetricsOf(*st)
+	l := &standLoop{Running: running, Phase: m.Phase, Begun: m.Iterations, Of: m.MaxIterations, Done: m.Done, CostUSD: m.CostUSD, MaxUSD: m.MaxUSD, EndedWhy: st.Reason}
+	for _, mem := range st.Items {
+		if mem.Parked {
+			l.Parked++
+		}
+	}
+	s.Loop = l
+	if i := st.Interrupt; i != nil && st.Phase != core.Finished {
+		s.Waits = append(s.Waits, standWait{"the loop asks: " + firstLine(i.Why, 200), "reprise loop resume --answer \"…\""})
+	}
+	if l.Parked > 0 && st.Phase == core.Finished {
+		s.Waits = append(s.Waits, standWait{count(l.Parked, "item") + " set aside by the loop", "reprise queue list --state blocked"})
+	}
+	its, _, itErr := loop.Iterations(dir, "")
+	n := standNight{}
+	for _, it := range its {
+		if it.Ended.Before(a.Now().Add(-lastDay)) {
+			continue
+		}
+		n.Items++
+		n.CostUSD += it.CostUSD
+		n.Tokens += it.Tokens
+		if it.Fate == core.Done {
+			n.Done++
+		} else {
+			n.Other++
+		}
+	}
+	if n.Items > 0 {
+		s.Night = &n
+	}
+	return errors.Join(err, itErr)
+}
+
+func (a *App) standRuns(ctx context.Context, s *standing) error {
+	runs, err := a.Runs()
+	if err != nil {
+		return err
+	}
+	list, err := runs.List(ctx)
+	for _, r := range list {
+		if r.Status == run.Interrupted {
+			s.Waits = append(s.Waits, standWait{r.ID + " was interrupted: " + firstLine(r.StatusReason, 120), "reprise runs show " + r.ID})
+		}
+		if !r.Status.Settled() {
+			s.Runs = append(s.Runs, standRun{r.ID, string(r.Status), r.Client, r.Project, r.Elapsed(a.Now()).Seconds(), taskCell(r, 100), r.Heartbeat.LastTool})
+		}
+	}
+	return err
+}
+
+func (a *App) standQueue(s *standing) error {
+	q, err := a.Queue(proc.ID{})
+	if err != nil {
+		return err
+	}
+	n, err := q.Count()
+	for state, k := range n {
+		s.Queue[string(state)] = k
+	}
+	if k := n[queue.Dead]; k > 0 {
+		s.Waits = append(s.Waits, standWait{count(k, "item") + " of the queue given up", "reprise queue list --state dead"})
+	}
+	return err
+}
+
+func (a *App) standTasks(ctx context.Context, s *standing, home *config.Home) error {
+	if home.Project == nil {
+		return nil
+	}
+	b, err := a.tasksOf(home)(ctx)
+	if err != nil || b == nil {
+		return err
+	}
+	var open []*task.Task
+	for _, n := range b.State.Numbers() {
+		t := b.State.Tasks[n]
+		s.Tasks[string(t.Status)]++
+		if !t.Status.Ended() {
+			open = append(open, t)
+		}
+	}
+	if n := s.Tasks[string(task.Blocked)]; n > 0 {
+		s.Waits = append(s.Waits, standWait{count(n, "task") + " blocked", "reprise task list --status blocked"})
+	}
+	task.SortByWork(open)
+	for _, t := range open {
+		if op := b.NextOp(t); op != "" && t.Status != task.Blocked && len(t.Operations) == 0 && len(b.Waits(t)) == 0 {
+			s.nextTask, s.nextOp = t, op
+			break
+		}
+	}
+	return nil
+}
+
+func (a *App) standTrust(s *standing, home *config.Home) error {
+	if home.Project == nil {
+		return nil
+	}
+	t, err := home.Paths.Trust(home.Project)
+	if len(t.Asks) > 0 && !t.Approved {
+		s.Waits = append(s.Waits, standWait{"the project's settings ask for " + strings.Join(t.Asks, ", ") + ", and do nothing until you approve them", "reprise trust"})
+	}
+	return err
+}
+
+// blocksIn counts the blocks of the user's memory and of the project's.
+func blocksIn(home *config.Home) int {
+	n := 0
+	dirs := []string{home.MemoryDir()}
+	if home.Project != nil {
+		dirs = append(dirs, home.Paths.ProjectMemory(home.Project.Name))
+	}
+	for _, dir := range dirs {
+		list, err := os.ReadDir(filepath.Join(dir, "blocks"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue // `reprise memory check` says why
+		}
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), ".md") {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// nextCommands are the three commands that are likely next, the likeliest first: what
+// waits for a person, then what is not set up, then what there is to be done, then what
+// there is to look at.
+func nextCommands(s *standing) []standNext {
+	var list []standNext
+	add := func(command, why string) {
+		if len(list) < 3 && !slices.ContainsFunc(list, func(n standNext) bool { return n.Command == command }) {
+			list = append(list, standNext{command, why})
+		}
+	}
+	for _, w := range s.Waits {
+		if len(list) < 2 { // a third place for what is not a trouble
+			add(w.Command, "it waits for you")
+		}
+	}
+	connected := func(c standClient) bool { return c.Connected }
+	var here []string
+	for _, c := range s.Clients {
+		if !c.Connected {
+			here = append(here, c.Client)
+		}
+	}
+	switch {
+	case s.Project == nil && slices.ContainsFunc(s.Clients, connected):
+		add("reprise init", "make this directory a project")
+	case s.Project == nil && len(here) > 0:
+		add("reprise init", "make this directory a project, and connect "+strings.Join(here, ", "))
+	case s.Project == nil:
+		add("reprise demo", "see it work, without an account")
+		add("reprise init", "make this directory a project")
+	case len(here) > 0 && !slices.ContainsFunc(s.Clients, connected):
+		add("reprise setup", "connect "+strings.Join(here, ", "))
+	}
+	if s.Loop != nil && s.Loop.Running || len(s.Runs) > 0 {
+		add("reprise watch", "look on")
+	}
+	if s.Night != nil {
+		add("reprise loop report --since 24h", "read what the last day came to")
+	}
+	if s.Queue[string(queue.Ready)] > 0 && (s.Loop == nil || !s.Loop.Running) {
+		add("reprise loop run", "have agents work on the queue")
+	}
+	if s.nextTask != nil {
+		add(fmt.Sprintf("reprise task %s %d", s.nextOp, s.nextTask.Number), "go on with: "+s.nextTask.Title)
+	}
+	if s.Project != nil && len(s.Tasks) == 0 {
+		add(`reprise task new "…"`, "begin a list of tasks")
+	}
+	if slices.ContainsFunc(s.Clients, connected) {
+		add("reprise context show", "see what the next session is told")
+	}
+	add("reprise doctor", "see whether all is well")
+	add("reprise recall \"…\"", "ask what is remembered")
+	add("reprise web --open", "the same in a browser")
+	return list
+}
+
+// standingText is the page for people, no wider than so many columns; 0 is as wide as
+// it gets.
+func (a *App) standingText(s *standing, columns int) string {
+	style := a.Style()
+	var b strings.Builder
+	row := func(label, text string) {
+		if columns > 0 {
+			text = term.Cut(text, max(columns-11, 1))
+		}
+		b.WriteString(strings.TrimRight(style.Dim(fmt.Sprintf("%-9s", label))+"  "+text, " ") + "\n")
+	}
+	title := style.Bold("no project here") + "  " + term.SafeLine(s.Dir)
+	if s.Project != nil {
+		title = style.Bold(s.Project.Name) + "  " + term.SafeLine(s.Project.Root)
+	}
+	if columns > 0 {
+		title = term.Cut(title, columns)
+	}
+	b.WriteString(title + "\n\n")
+	row("clients", clientsText(s.Clients))
+	row("runs", runsText(s.Runs))
+	for i, r := range s.Runs {
+		if i == 3 {
+			row("", fmt.Sprintf("… and %d more", len(s.Runs)-i))
+			break
+		}
+		row("", term.SafeLine(strings.TrimSpace(fmt.Sprintf("%s %s %s  %s", r.ID, r.Client, ago(time.Duration(r.Seconds*float64(time.Second))), r.Task))))
+	}
+	if s.Project != nil {
+		row("loop", loopText(s.Loop))
+	}
+	row("queue", statesText(s.Queue, []string{"ready", "claimed", "blocked", "dead"}, "empty"))
+	if s.Project != nil {
+		var order []string
+		for _, st := range task.Statuses() {
+			if !st.Ended() {
+				order = append(order, string(st))
+			}
+		}
+		none := "none yet"
+		if len(s.Tasks) > 0 {
+			none = "none open"
+		}
+		row("tasks", statesText(s.Tasks, order, none))
+	}
+	row("memory", count(s.Memory.Blocks, "block"))
+	if n := s.Night; n != nil {
+		row("last day", fmt.Sprintf("%s: %d done, %d not, %.2f USD, %d tokens", count(n.Items, "item"), n.Done, n.Other, n.CostUSD, n.Tokens))
+	}
+	if len(s.Waits) > 0 {
+		b.WriteString("\n" + style.Yellow("waits for you") + "\n")
+		t := term.NewTable(style).MaxWidth(columns)
+		for i, w := range s.Waits {
+			if i == 5 {
+				t.Row("  …", fmt.Sprintf("and %d more", len(s.Waits)-i))
+				break
+			}
+			t.Row("  "+style.Cyan(w.Command), w.Text)
+		}
+		_ = t.Write(&b) // into memory
+	}
+	b.WriteString("\n" + style.Bold("next") + "\n")
+	t := term.NewTable(style).MaxWidth(columns)
+	for _, n := range s.Next {
+		t.Row("  "+style.Cyan(n.Command), n.Why)
+	}
+	_ = t.Write(&b)
+	for _, n := range s.Notes {
+		b.WriteString(style.Yellow("note: ") + term.SafeLine(n) + "\n")
+	}
+	return b.String()
+}
+
+func clientsText(list []standClient) string {
+	var on, off []string
+	for _, c := range list {
+		if c.Connected {
+			on = append(on, c.Client)
+		} else {
+			off = append(off, c.Client)
+		}
+	}
+	switch {
+	case len(list) == 0:
+		return "none found"
+	case len(off) == 0:
+		return strings.Join(on, ", ") + " connected"
+	case len(on) == 0:
+		return strings.Join(off, ", ") + " found, not connected"
+	}
+	return strings.Join(on, ", ") + " connected; " + strings.Join(off, ", ") + " found, not connected"
+}
+
+func runsText(list []standRun) string {
+	if len(list) == 0 {
+		return "none alive"
+	}
+	return fmt.Sprintf("%d alive", len(list))
+}
+
+func loopText(l *standLoop) string {
+	if l == nil {
+		return "none yet"
+	}
+	figures := fmt.Sprintf("%d of %d items begun, %d done, %.2f of %.2f USD", l.Begun, l.Of, l.Done, l.CostUSD, l.MaxUSD)
+	switch {
+	case l.Running:
+		return string(l.Phase) + ": " + figures
+	case l.Phase == core.Finished:
+		return "not running; the last one: " + figures
+	}
+	return "stopped in the middle (" + string(l.Phase) + "): " + figures
+}
+
+// statesText are counts in an order; what is none is left out.
+func statesText(n map[string]int, order []string, none string) string {
+	var list []string
+	for _, s := range order {
+		if n[s] > 0 {
+			list = append(list, fmt.Sprintf("%d %s", n[s], strings.ReplaceAll(s, "_", " ")))
+		}
+	}
+	if len(list) == 0 {
+		return none
+	}
+	return strings.Join(list, ", ")
+}
