@@ -409,9 +409,11 @@ func (g *Git) InitBare(ctx context.Context, branch string) error {
 	return nil
 }
 
-// FetchRefs brings refs of a remote here, by refspecs.
+// FetchRefs makes the right sides of refspecs what the remote has of the left ones:
+// refs that it has no more go here, too, whatever the user's fetch.prune says. So they
+// must be copies, and nothing else.
 func (g *Git) FetchRefs(ctx context.Context, remote string, specs ...string) error {
-	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--", remote}, specs...)
+	args := append([]string{"fetch", "--quiet", "--prune", "--no-prune-tags", "--no-tags", "--no-write-fetch-head", "--refmap=", "--", remote}, specs...)
 	if _, err := g.run(ctx, g.o.Remote, nil, args...); err != nil {
 		return fmt.Errorf("fetch from %s: %w", remote, err)
 	}

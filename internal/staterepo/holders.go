@@ -36,7 +36,7 @@ func (r *Repo) Holders(ctx context.Context, text string) ([]Holder, error) {
 	}
 	var out []Holder
 	for ref, id := range refs {
-		if strings.HasPrefix(ref, claimRefs) || strings.HasPrefix(ref, claimsThere) {
+		if strings.HasPrefix(ref, claimRefs) || strings.HasPrefix(ref, claimsThere) || strings.HasPrefix(ref, headsThere) || strings.HasPrefix(ref, keptThere) {
 			continue
 		}
 		// Commits that put it in or took it out; git looks for it as it stands.

@@ -58,7 +58,9 @@ const (
 	endedRefs    = "refs/reprise/ended/"        // on the remote: a branch as it was when its agent worked nowhere any more
 	endedThere   = "refs/reprise/there/ended/"  // the remote's, as they were last fetched
 	doneThere    = "refs/reprise/there/consolidated/"
-	formerRefs   = "refs/reprise/former/" // agents of other machines as a remote had them that is none any more
+	headsThere   = "refs/reprise/there/heads/"
+	keptThere    = "refs/reprise/there/kept/"
+	formerRefs   = "refs/reprise/former/" // agents of other machines as a remote had them that has them no more
 )
 
 const (
@@ -306,7 +308,7 @@ func (r *Repo) SetRemote(ctx context.Context, url string) error {
 // of agents of other machines is kept under [formerRefs], since it may be nowhere else.
 // After a kill in the middle the next exchange brings it back.
 func (r *Repo) forgetRemote(ctx context.Context) error {
-	refs, err := r.git.Refs(ctx, heads, tracking, claimsThere, endedThere, doneThere, formerRefs)
+	refs, err := r.git.Refs(ctx, heads, tracking, claimsThere, endedThere, doneThere, headsThere, keptThere, formerRefs)
 	if err != nil {
 		return err
 	}

@@ -189,9 +189,12 @@ func (r *Repo) fetch(ctx context.Context, trees []*Tree, dir Direction, out *Syn
 	if err != nil {
 		return err
 	}
-	err = r.git.FetchRefs(ctx, remoteName, "+"+heads+GlobalBranch+"*:"+tracking+GlobalBranch+"*", "+"+heads+agentPrefix+"*:"+tracking+agentPrefix+"*", "+"+keptRefs+"*:"+keptRefs+"*", "+"+claimRefs+"*:"+claimsThere+"*",
+	err = r.git.FetchRefs(ctx, remoteName, "+"+heads+GlobalBranch+"*:"+headsThere+GlobalBranch+"*", "+"+heads+agentPrefix+"*:"+headsThere+agentPrefix+"*", "+"+keptRefs+"*:"+keptThere+"*", "+"+claimRefs+"*:"+claimsThere+"*",
 		"+"+endedRefs+"*:"+endedThere+"*", "+"+doneRefs+"*:"+doneThere+"*")
 	if err != nil {
+		return err
+	}
+	if err := r.takeOver(ctx, out); err != nil {
 		return err
 	}
 	after, err := r.git.Refs(ctx, heads, tracking, keptRefs, endedThere)
