@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// readInput reads standard input to its end, or until there is too much of it.
+// readInput reads standard input to its end, and refuses more of it than most bytes.
 // At a terminal it says that it is waiting, and for what. A request to stop
 // ends it at once: the read itself cannot be taken back, and goes on unseen for
 // as long as the process lives.
@@ -15,9 +15,12 @@ func readInput(ctx context.Context, app *App, what string, most int64) (string, 
 	if app.InIsTerminal {
 		fmt.Fprintf(app.Err, "Type %s. A line with only %s ends it, Ctrl-C gives up.\n", what, endOfInput(app.Env.GOOS))
 	}
-	data, err := interruptible(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(app.In, most)) })
+	data, err := interruptible(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(app.In, most+1)) })
 	if err != nil {
 		return "", fmt.Errorf("read %s from standard input: %w", what, err)
+	}
+	if int64(len(data)) > most { // a part of it might be taken for the whole
+		return "", usagef("read %s from standard input: it is longer than %d bytes, the most that are read", what, most)
 	}
 	return string(data), nil
 }

@@ -16,9 +16,6 @@ import (
 	"reprise/internal/term"
 )
 
-// maxAnswer is the longest answer of an agent that is read, in bytes.
-const maxAnswer = 1 << 20
-
 // sessionFlow is the work at tasks inside a session: a person's client, or an agent of
 // it, does what a run would do elsewhere.
 func (a *App) sessionFlow(ctx context.Context, noCommit bool) (*task.Flow, task.Want, error) {
@@ -95,7 +92,7 @@ all of it is committed. An answer that is not in order is refused once.`,
 			if err != nil {
 				return err
 			}
-			text, err := readInput(cmd.Context(), app, "answer", maxAnswer)
+			text, err := readInput(cmd.Context(), app, "answer", task.MaxAnswer)
 			if err != nil {
 				return err
 			}

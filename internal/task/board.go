@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strconv"
@@ -120,13 +121,72 @@ func (b *Board) number(s *Section) bool {
 // adopt makes a task of a section that state.json does not know.
 func (b *Board) adopt(s *Section) {
 	now := b.now
-	b.State.Tasks[s.Number] = &Task{Number: s.Number, Title: s.Title, Slug: Slug(s.Title), Status: NotStarted, Created: &now, Updated: &now}
+	t := &Task{Number: s.Number, Title: s.Title, Slug: Slug(s.Title), Status: NotStarted, Created: &now, Updated: &now}
+	b.State.Tasks[s.Number] = t
+	b.adoptFolder(t)
 	b.State.Next = max(b.State.Next, s.Number+1)
 	if _, ok := s.Value("status"); !ok {
 		b.Todo.Set(s, "status", NotStarted.Marker())
 	}
 	b.took(s, "new: %s", s.Title)
 	b.changed(b.State.Tasks[s.Number], Change{Op: "added", To: NotStarted})
+}
+
+// adoptFolder gives a task the folder that there is of its number, with the files in it:
+// of a state.json that was lost, more is left than TODO.md says.
+func (b *Board) adoptFolder(t *Task) {
+	if b.dir == nil {
+		return
+	}
+	if b.folders == nil {
+		b.folders = map[int]string{}
+		for name := range b.names(".") {
+			number, slug, ok := strings.Cut(name, "_")
+			if n, err := strconv.Atoi(number); ok && err == nil {
+				if b.folders[n] != "" {
+					slug = "" // of several it cannot be told which
+				}
+				b.folders[n] = slug
+			}
+		}
+	}
+	if b.folders[t.Number] == "" {
+		return
+	}
+	t.Slug = b.folders[t.Number]
+	files := func(dir string) (out []string) {
+		for name, file := range b.names(path.Join(t.Folder(), dir)) {
+			if file && strings.HasSuffix(name, ".md") {
+				out = append(out, path.Join(t.Folder(), dir, name))
+			}
+		}
+		return out
+	}
+	t.Research, t.Plans = files("reports"), files("plans")
+	if list := files("summaries"); len(list) > 0 {
+		t.Summary = list[len(list)-1]
+	}
+}
+
+// names are what is in a directory below specs/, in their order, each with whether it is a
+// file; nothing where that cannot be told.
+func (b *Board) names(dir string) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		d, done, err := b.dir()
+		if err != nil {
+			return
+		}
+		defer done()
+		list, err := d.ReadDir(dir)
+		if err != nil {
+			return
+		}
+		for _, e := range list {
+			if !yield(e.Name(), e.Type().IsRegular()) {
+				return
+			}
+		}
+	}
 }
 
 // compare takes a section's fields over into its task.

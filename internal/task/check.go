@@ -36,7 +36,32 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return Report{Left: slices.Concat(b.Taken, b.Problems, left)}, nil
+	return Report{Left: slices.Concat(b.Taken, b.Problems, b.checkPlans(), left)}, nil
+}
+
+// checkPlans tells of plans, of tasks that have not ended, that cannot be worked with, or
+// have a marker that is no status: a person's words, which only a person can settle.
+func (b *Board) checkPlans() (out []Finding) {
+	for _, n := range b.State.Numbers() {
+		t := b.State.Tasks[n]
+		if t.Status.Ended() || len(t.Plans) == 0 {
+			continue
+		}
+		p, name, err := b.Plan(t)
+		if err == nil {
+			err = p.Check()
+		}
+		if err != nil {
+			out = append(out, Finding{Number: n, What: fmt.Sprintf("its plan cannot be worked with: %v", err)})
+			continue
+		}
+		for _, ph := range p.Phases {
+			if ph.Unknown != "" {
+				out = append(out, Finding{Number: n, What: fmt.Sprintf("phase %d is marked %s in specs/%s, line %d, which is none of %s: it counts as not started; put one of these in its place", ph.Number, ph.Unknown, name, ph.Line, markers())})
+			}
+		}
+	}
+	return out
 }
 
 // leftovers tells of changes that were not made, and of edits that stand beside TODO.md
@@ -105,7 +130,7 @@ func (s *Store) Fix(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Mended, r.Left = slices.Concat(r.Mended, dropped), slices.Concat(r.Left, beside)
+	r.Mended, r.Left = slices.Concat(r.Mended, dropped), slices.Concat(r.Left, b.checkPlans(), beside)
 	r.Mended, r.Changes = slices.Concat(settled.Mended, b.Taken, r.Mended), slices.Concat(changes, b.Changes)
 	return r, nil
 }
@@ -117,6 +142,11 @@ func (b *Board) mend() (r Report) {
 	}
 	for _, s := range b.twice {
 		n := s.Number
+		if own := b.Todo.Find(n); own != nil && own != s && own.Title == s.Title && b.Todo.says(own, s) {
+			b.Todo.Remove(s)
+			took(n, todoFile, "it stood there twice, in lines %d and %d, in the same words: the second is taken away", own.Line, s.Line)
+			continue
+		}
 		if !b.number(s) {
 			r.Left = append(r.Left, Finding{Number: n, Line: s.Line, What: fmt.Sprintf("the second task of that number gets no other: %v", errNoNumber)})
 			continue
@@ -147,6 +177,27 @@ func (b *Board) mend() (r Report) {
 	b.checkDeps()
 	r.Left = append(r.Left, b.Problems...)
 	return r
+}
+
+// says reports whether a section has every line of another one of its title, but for
+// fields as the program writes them.
+func (t *Todo) says(s, other *Section) bool {
+	lines := map[string]bool{}
+	for l := range strings.Lines(string(t.Text(s))) {
+		lines[strings.TrimSpace(l)] = true
+	}
+	own := map[string]bool{}
+	for _, f := range other.Fields {
+		if fieldRank(f.Name) >= 0 {
+			own["- **"+shownName(f.Name)+"**: "+f.Value] = true
+		}
+	}
+	for l := range strings.Lines(string(t.Text(other))) {
+		if l = strings.TrimSpace(l); l != "" && !lines[l] && !own[l] {
+			return false
+		}
+	}
+	return true
 }
 
 // writeBack puts a task into TODO.md as state.json has it.

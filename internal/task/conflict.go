@@ -67,13 +67,19 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 	}
 	defer c.Abort()
 	todo, state, err := files(d)
-	if err != nil || conflictAt(todo) == 0 {
+	if err != nil || conflictAt(todo) == 0 && conflictAt(state) == 0 && twiceIn(state) == 0 {
 		return r, nil, false, err
 	}
 	todoOurs, todoTheirs := sides(todo)
 	stateOurs, stateTheirs := sides(state)
 	lasting := func() (*durable.Dir, func(), error) { return d, func() {}, nil }
-	stateOurs, stateTheirs = oneOfEach(stateOurs, todoOurs), oneOfEach(stateTheirs, todoTheirs)
+	if conflictAt(todo) > 0 {
+		stateOurs, stateTheirs = oneOfEach(stateOurs, todoOurs), oneOfEach(stateTheirs, todoTheirs)
+	} else { // git put the sections of both into TODO.md by itself
+		stateOurs = choose(stateOurs, func(int, stateEntry) bool { return false })
+		stateTheirs = choose(stateTheirs, func(int, stateEntry) bool { return true })
+	}
+	ourNumbers, theirNumbers := numbersIn(stateOurs), numbersIn(stateTheirs)
 	open := func() (b [2]*Board, err error) {
 		for i, texts := range [2][2][]byte{{todoOurs, stateOurs}, {todoTheirs, stateTheirs}} {
 			b[i], err = s.read(lasting, texts[0], texts[1], nil)
@@ -101,6 +107,13 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 		if sec == nil || own == nil && ours.archived(n) {
 			continue // a person took it out there, or it has ended here
 		}
+		if own != nil && own.Title == t.Title && ourNumbers[n] != theirNumbers[n] {
+			if theirNumbers[n] { // of ours nothing but the section is known, which is the same one
+				ours.State.Tasks[n] = t
+				ours.compare(ours.Todo.Find(n))
+			}
+			continue
+		}
 		if own != nil && sameTask(own, t) {
 			if later(t, own) && ours.replaceBy(own, t, theirs.Todo, sec) {
 				took(n, "the other side changed it last: it is %s", t.Status.Words())
@@ -118,7 +131,9 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 		}
 		ours.State.Tasks[t.Number] = t
 		ours.State.Next = max(ours.State.Next, t.Number+1)
-		ours.Todo.Append(t.Number, t.Title, fieldsOf(sec), theirs.Todo.Body(sec))
+		if !ours.renumberTwin(n, t, sec) {
+			ours.Todo.Append(t.Number, t.Title, fieldsOf(sec), theirs.Todo.Body(sec))
+		}
 	}
 	newState, err := ours.State.Bytes()
 	if err != nil {
@@ -135,11 +150,45 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 			c.Write(name, data, 0o644)
 		}
 	}
+	if ours.State.Next > ours.was {
+		if err := s.note(ctx, &noted{}, ours.State.Next); err != nil {
+			return r, nil, false, fmt.Errorf("settle the conflict in %s: %w", s.dir, err)
+		}
+	}
 	if err := c.Commit(); err != nil {
 		return r, nil, false, fmt.Errorf("settle the conflict in %s: %w", s.dir, err)
 	}
 	took(0, "the conflict of a merge is settled: `git add specs` and go on with the merge")
 	return r, changes, true, nil
+}
+
+// numbersIn are the numbers that a state.json knows.
+func numbersIn(state []byte) map[int]bool {
+	out := map[int]bool{}
+	if st, err := ParseState(state); err == nil {
+		for n := range st.Tasks {
+			out[n] = true
+		}
+	}
+	return out
+}
+
+// renumberTwin gives the section of another side's task its new number where it stands in
+// the same list, and reports whether it does.
+func (b *Board) renumberTwin(old int, t *Task, theirs *Section) bool {
+	i := slices.IndexFunc(b.twice, func(s *Section) bool { return s.Number == old && s.Title == t.Title })
+	if i < 0 {
+		return false
+	}
+	own := b.twice[i]
+	b.twice = slices.Delete(b.twice, i, i+1)
+	b.Todo.SetHeading(own, t.Number, own.Title)
+	for _, name := range []string{"research", "plan", "summary"} {
+		if v, ok := theirs.Value(name); ok {
+			b.Todo.Set(own, name, v)
+		}
+	}
+	return true
 }
 
 // later reports whether a was changed after b; in the same second, whether it is further.
@@ -153,42 +202,66 @@ func later(a, b *Task) bool {
 	return a.Updated.Equal(*b.Updated) && slices.Index(Statuses(), a.Status) > slices.Index(Statuses(), b.Status)
 }
 
-// oneOfEach takes out of a state.json in which numbers stand twice, as git leaves it where
-// it found no conflict, the entries whose titles are not those of TODO.md. What cannot be
-// read stays as it is.
-func oneOfEach(state, todo []byte) []byte {
-	var all map[string]json.RawMessage
-	t, err := ParseTodo(todo)
-	if err != nil || json.Unmarshal(state, &all) != nil {
-		return state
+// stateEntry is one entry of the tasks of a state.json.
+type stateEntry struct {
+	key string
+	raw json.RawMessage
+}
+
+// stateEntries are the entries of the tasks of a state.json, those of a number that stands
+// twice among them, and the rest of it; nil where it cannot be read.
+func stateEntries(state []byte) (list []stateEntry, all map[string]json.RawMessage) {
+	if json.Unmarshal(state, &all) != nil {
+		return nil, nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(all["tasks"]))
 	if _, err := dec.Token(); err != nil {
-		return state
+		return nil, nil
 	}
-	kept, twice := map[string]json.RawMessage{}, false
 	for dec.More() {
 		key, err := dec.Token()
-		var entry json.RawMessage
-		if err != nil || dec.Decode(&entry) != nil {
-			return state
+		var e stateEntry
+		if err != nil || dec.Decode(&e.raw) != nil {
+			return nil, nil
 		}
-		name, _ := key.(string)
-		if _, again := kept[name]; again {
-			twice = true
-			var about struct {
-				Title string `json:"title"`
-			}
-			n, _ := strconv.Atoi(name)
-			if sec := t.Find(n); json.Unmarshal(entry, &about) != nil || sec == nil || sec.Title != about.Title {
-				continue
-			}
-		}
-		kept[name] = entry
+		e.key, _ = key.(string)
+		list = append(list, e)
 	}
-	if !twice {
+	return list, all
+}
+
+// twiceIn is a number that has two entries in a state.json, 0 where there is none.
+func twiceIn(state []byte) int {
+	list, _ := stateEntries(state)
+	seen := map[int]bool{}
+	for _, e := range list {
+		n, err := strconv.Atoi(e.key)
+		if err == nil && seen[n] {
+			return n
+		}
+		seen[n] = true
+	}
+	return 0
+}
+
+// choose makes a state.json with one entry a number: better reports whether a further one
+// takes the place of that before it.
+func choose(state []byte, better func(number int, e stateEntry) bool) []byte {
+	list, all := stateEntries(state)
+	kept := map[string]json.RawMessage{}
+	for _, e := range list {
+		n, _ := strconv.Atoi(e.key)
+		if key := strconv.Itoa(n); n > 0 {
+			e.key = key
+		}
+		if _, again := kept[e.key]; !again || better(n, e) {
+			kept[e.key] = e.raw
+		}
+	}
+	if len(kept) == len(list) {
 		return state
 	}
+	var err error
 	if all["tasks"], err = json.Marshal(kept); err != nil {
 		return state
 	}
@@ -197,6 +270,23 @@ func oneOfEach(state, todo []byte) []byte {
 		return state
 	}
 	return out
+}
+
+// oneOfEach takes out of a state.json in which numbers stand twice, as git leaves it where
+// it found no conflict, the entries whose titles are not those of TODO.md. What cannot be
+// read stays as it is.
+func oneOfEach(state, todo []byte) []byte {
+	t, err := ParseTodo(todo)
+	if err != nil {
+		return state
+	}
+	return choose(state, func(n int, e stateEntry) bool {
+		var about struct {
+			Title string `json:"title"`
+		}
+		sec := t.Find(n)
+		return json.Unmarshal(e.raw, &about) == nil && sec != nil && sec.Title == about.Title
+	})
 }
 
 // sameTask reports whether two sides mean the same task by a number: it was made once.

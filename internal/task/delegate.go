@@ -178,12 +178,22 @@ func ParseReturn(text string, d Delegation, roots ...string) (Return, error) {
 	return r, r.check(d, roots)
 }
 
+// MaxAnswer is the longest answer of an agent that is read, in bytes: all that belongs
+// into one takes a few thousand.
+const MaxAnswer = 1 << 20
+
+// answerTries is at how many places of a text an answer is looked for: braces may stand
+// there by the ten thousand.
+const answerTries = 1000
+
 func findReturn(text string) (Return, error) {
+	if len(text) > MaxAnswer {
+		return Return{}, fmt.Errorf("it is longer than %d bytes, the most that are read: write what is long into a file and name that in artifacts", MaxAnswer)
+	}
 	first := errors.New("there is no JSON object in it")
-	for at := strings.LastIndexByte(text, '{'); at >= 0; at = strings.LastIndexByte(text[:at], '{') {
-		if !strings.Contains(text[at:], `"status"`) {
-			continue
-		}
+	end := max(0, strings.LastIndex(text, `"status"`)) // an answer begins before that
+	at := strings.LastIndexByte(text[:end], '{')
+	for n := 0; at >= 0 && n < answerTries; n++ {
 		var r Return
 		dec := json.NewDecoder(strings.NewReader(text[at:]))
 		if err := dec.Decode(&r); err != nil {
@@ -191,11 +201,10 @@ func findReturn(text string) (Return, error) {
 			if !errors.As(err, &syntax) {
 				first = fmt.Errorf("it is not in the form that was asked for: %w", err)
 			}
-			continue
-		}
-		if r.Status != "" {
+		} else if r.Status != "" {
 			return r, nil
 		}
+		at = strings.LastIndexByte(text[:at], '{')
 	}
 	return Return{}, first
 }
@@ -257,8 +266,22 @@ func Inside(root, name string) error {
 	if err != nil || !filepath.IsLocal(rel) {
 		return fmt.Errorf("artifact %s lies outside of the project", name)
 	}
-	if fi, err := os.Stat(real); err == nil && fi.IsDir() {
-		return fmt.Errorf("artifact %s is a directory: name the files", name)
+	if named, err := filepath.Rel(root, p); err == nil && kept(named) || kept(rel) {
+		return fmt.Errorf("artifact %s belongs to git or to this program: name the files that the work is in", name)
+	}
+	if fi, err := os.Stat(real); err == nil && !fi.Mode().IsRegular() {
+		if fi.IsDir() {
+			return fmt.Errorf("artifact %s is a directory: name the files", name)
+		}
+		return fmt.Errorf("artifact %s is no regular file", name)
 	}
 	return nil
+}
+
+// kept reports whether a name below a checkout is git's own, a submodule's or a linked
+// worktree's with it, or one of those that this program keeps for itself. Some file
+// systems ignore case.
+func kept(rel string) bool {
+	parts := strings.Split(strings.ToLower(filepath.ToSlash(rel)), "/")
+	return slices.Contains(parts, ".git") || slices.Contains(parts, journalDir) || len(parts) > 1 && parts[0] == ".reprise" && parts[1] == "agent"
 }

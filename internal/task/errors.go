@@ -114,6 +114,7 @@ type Failures struct {
 	List  []*Failure
 	extra map[string]json.RawMessage
 	dirty bool
+	dirs  [][2]string // of this machine, which messages do not name
 }
 
 // ErrErrorsDamaged says that errors.json cannot be read.
@@ -179,7 +180,7 @@ const maxMessage = 2000
 // Record notes a failure: as another time of one that is known, or as a new one. A
 // failure that comes again after its fix says that the fix did not hold.
 func (l *Failures) Record(f Failure, now time.Time) *Failure {
-	f.Message, _ = redact.New().String(sign.Clip(oneLine(f.Message), maxMessage)) // errors.json is committed
+	f.Message, _ = redact.New().String(sign.Clip(withoutDirs(oneLine(f.Message), l.dirs), maxMessage)) // errors.json is committed
 	if f.Timestamp.IsZero() {
 		f.Timestamp = now
 	}
@@ -307,6 +308,7 @@ func (b *Board) Failures() (*Failures, error) {
 		if b.failures, err = ParseFailures(data); err != nil {
 			return nil, err
 		}
+		b.failures.dirs = b.dirs
 	}
 	return b.failures, nil
 }

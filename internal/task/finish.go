@@ -63,6 +63,7 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 // end brings the list up to how the step went, commits it, and notes what went wrong.
 func (s *step) end(ctx context.Context, rec run.Record, ret Return, why, kind string) (StepResult, error) {
 	res := StepResult{Number: s.number(), Op: s.o.Name, Status: ret.Status, Session: s.d.Session, Run: rec.ID, Summary: ret.Summary, Files: ret.Artifacts, Reason: why, Next: ret.NextSteps}
+	res.Reason, res.Summary, res.Next = s.plain(res.Reason), s.plain(res.Summary), s.plain(res.Next)
 	if s.phase != nil {
 		res.Phase = s.phase.Number
 	}
@@ -70,14 +71,14 @@ func (s *step) end(ctx context.Context, rec run.Record, ret Return, why, kind st
 		res.Cost = rec.Result.CostUSD
 	}
 	if kind == "" && len(ret.Errors) > 0 {
-		res.Reason = ret.Errors[0].Message
+		res.Reason = s.plain(ret.Errors[0].Message)
 	}
 	if failed := s.verify(ctx, res.Status); failed != "" {
-		res.Status, res.Reason, kind = "partial", "the checks fail: "+failed, BuildError
+		res.Status, res.Reason, kind = "partial", "the checks fail: "+s.plain(failed), BuildError
 	}
 	if s.o.Name == OpImplement {
 		if refused := s.bringBack(ctx, res); refused != "" {
-			res.Status, res.Reason, kind = "partial", refused, cmp.Or(kind, BuildError)
+			res.Status, res.Reason, kind = "partial", s.plain(refused), cmp.Or(kind, BuildError)
 		}
 	}
 	b, err := s.f.Store.Change(ctx, func(b *Board) error {
@@ -88,6 +89,10 @@ func (s *step) end(ctx context.Context, rec run.Record, ret Return, why, kind st
 		if err := s.fetch(b); err != nil {
 			return err
 		}
+		if res.Status == "completed" && s.tooLong() {
+			s.refuseLong(&res)
+		}
+		s.plainArtifact(b)
 		if s.review != nil {
 			s.endReview(b, &res)
 		} else if t := b.State.Tasks[s.number()]; kind == Timeout {
@@ -186,7 +191,8 @@ func (s *step) fetch(b *Board) error {
 	}
 	file := filepath.Join(s.o.Place, filepath.FromSlash(name))
 	if fi, err := os.Stat(file); err != nil || fi.Size() > maxArtifact {
-		return fmt.Errorf("%s: is longer than %d bytes, or cannot be looked at: %w", file, maxArtifact, err)
+		s.long = err == nil
+		return err // one that is too long is refused where it is filed
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -196,12 +202,48 @@ func (s *step) fetch(b *Board) error {
 	return nil
 }
 
-// maxArtifact bounds a report or plan that is taken over, in bytes.
+// maxArtifact bounds a report or plan that is filed, and any file that is committed
+// because an agent named it, in bytes: what is longer was not meant to be kept in git.
 const maxArtifact = 8 << 20
+
+// tooLong reports whether the file that the step was to write is too long to be filed.
+func (s *step) tooLong() bool {
+	if s.o.Artifact == "" || s.long {
+		return s.long
+	}
+	fi, err := os.Stat(filepath.Join(s.f.Store.dir, filepath.FromSlash(s.o.Artifact)))
+	return err == nil && fi.Size() > maxArtifact
+}
+
+// refuseLong makes partial what came to a file that is too long to be filed; it stays
+// where it is, and is not committed.
+func (s *step) refuseLong(res *StepResult) {
+	res.Status, res.Reason = "partial", fmt.Sprintf("%s is longer than %d bytes, the most that is filed: cut it down to what matters, and do the step again", path.Join(specsDir, s.o.Artifact), maxArtifact)
+}
+
+// plain is a text without the directories that this machine has the work in: what goes
+// into specs/ is committed, and read elsewhere.
+func (s *step) plain(text string) string {
+	return withoutDirs(text, append(s.f.Store.dirs(), [2]string{s.o.Place, ""}))
+}
+
+// plainArtifact does that to the file that the agent wrote.
+func (s *step) plainArtifact(b *Board) {
+	if s.o.Artifact == "" || s.tooLong() {
+		return
+	}
+	data, err := b.Read(s.o.Artifact)
+	if err != nil {
+		return // said where it is filed
+	}
+	if text := s.plain(string(data)); text != string(data) {
+		b.Write(s.o.Artifact, []byte(text))
+	}
+}
 
 // tidy takes away what was taken over: the branch of the place must not bring it, too.
 func (s *step) tidy() {
-	if s.o.Place == "" || s.o.Artifact == "" {
+	if s.o.Place == "" || s.o.Artifact == "" || s.long {
 		return
 	}
 	file := filepath.Join(s.o.Place, specsDir, filepath.FromSlash(s.o.Artifact))
@@ -228,11 +270,13 @@ func (s *step) settle(b *Board, t *Task, o *Operation, res *StepResult) error {
 		return b.endPhase(t, o, "completed", "")
 	}
 	s.keepPart(b, t, o)
-	status := res.Status
-	if o.Name != OpImplement && status == "partial" {
-		status = "failed" // nothing of it counts: the task is what it was before
+	reason := cmp.Or(res.Reason, res.Summary)
+	if o.Name != OpImplement && res.Status == "partial" { // nothing of it counts: the task is what it was before
+		b.end(t, o, res.Status, 0, reason)
+		b.set(t, o.From, "")
+		return nil
 	}
-	return b.Stop(t.Number, o.Session, status, cmp.Or(res.Reason, res.Summary))
+	return b.Stop(t.Number, o.Session, res.Status, reason)
 }
 
 // outOfTime leaves a task in progress, without anybody who works at it: what was
@@ -252,6 +296,9 @@ func (s *step) keepPart(b *Board, t *Task, o *Operation) {
 }
 
 func (s *step) fileThere(b *Board) bool {
+	if s.tooLong() {
+		return false
+	}
 	data, err := b.Read(s.o.Artifact)
 	return err == nil && strings.TrimSpace(string(data)) != ""
 }
@@ -384,12 +431,18 @@ func (s *step) wholeMessage() string {
 // commit commits what the step made, with the list.
 func (s *step) commit(ctx context.Context, b *Board, res StepResult) {
 	files := b.Files()
-	if s.o.Artifact != "" {
+	if s.o.Artifact != "" && !s.tooLong() {
 		files = append(files, path.Join(specsDir, s.o.Artifact))
 	}
 	msg := s.message(res)
 	if s.o.Place == "" {
-		files = append(files, s.named(s.f.Root, res)...)
+		for _, name := range s.named(s.f.Root, res) {
+			if fi, err := os.Stat(filepath.Join(s.f.Root, filepath.FromSlash(name))); err == nil && fi.Size() > maxArtifact {
+				s.f.Say("note: %s: %s is not committed: it has %d MB, more than %d; commit it yourself if it belongs into git", s.name(), name, fi.Size()>>20, maxArtifact>>20)
+				continue
+			}
+			files = append(files, name)
+		}
 	} else if s.phase != nil {
 		msg += ", on record" // the work itself is another commit, of the place's branch
 	}

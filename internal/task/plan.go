@@ -29,14 +29,18 @@ type Phase struct {
 	Files     []string `json:"files,omitempty"`
 	Line      int      `json:"line"`
 	Text      string   `json:"-"` // what the phase says, heading included
+	// Unknown is a marker that is no status, with its brackets: the phase counts as not
+	// started.
+	Unknown string `json:"unknown_marker,omitempty"`
 
 	from, to int  // bytes of the marker; the end of the heading where there is none
 	says     bool // it says what it depends on, be it nothing
 }
 
-var phasePatterns = sync.OnceValue(func() (p struct{ heading, marker, status, depends, files, number *regexp.Regexp }) {
+var phasePatterns = sync.OnceValue(func() (p struct{ heading, marker, atEnd, status, depends, files, number *regexp.Regexp }) {
 	p.heading = regexp.MustCompile(`^(?i:phase)\s+(\d+)\s*[:.\-–—]?\s*(.*)$`)
 	p.marker = regexp.MustCompile(`\[[A-Za-z][A-Za-z _-]{2,20}\]`)
+	p.atEnd = regexp.MustCompile(`\[[A-Z][A-Z _-]{2,20}\][ \t#]*[\r\n]*$`) // other words in brackets are a part of the title
 	p.status = regexp.MustCompile(`(?m)^[ \t]*(?:[-*+][ \t]+)?\*\*Status:?\*\*:?[ \t]*(\[[A-Za-z _-]+\])`)
 	p.depends = regexp.MustCompile(`(?mi)^[ \t]*(?:[-*+][ \t]+)?\*\*(?:Depends on|Dependencies|Requires):?\*\*:?[ \t]*(.*)$`)
 	p.files = regexp.MustCompile(`(?mi)^[ \t]*(?:[-*+][ \t]+)?\*\*(?:Files|Touches)[^*\n]*:?\*\*:?[ \t]*(.*)$`)
@@ -97,6 +101,10 @@ func (p *Plan) mark(ph *Phase, data []byte, s mdfile.Section, end int) {
 			ph.Status, ph.from, ph.to = status, s.Text+at[2], s.Text+at[3]
 			return
 		}
+		ph.Unknown = string(data[s.Text+at[2] : s.Text+at[3]])
+	}
+	if m := re.atEnd.Find(heading); m != nil && ph.Unknown == "" {
+		ph.Unknown = strings.TrimRight(string(m), " \t#\r\n")
 	}
 	ph.from = s.Start + len(strings.TrimRight(string(heading), "\r\n# \t"))
 	ph.to = ph.from

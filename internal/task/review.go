@@ -81,6 +81,9 @@ func (s *step) endReview(b *Board, res *StepResult) {
 	}
 	now := b.now
 	r.Ended, r.Operation, r.Status, r.Reason = &now, nil, res.Status, oneLine(res.Reason)
+	if s.tooLong() {
+		return // it says so
+	}
 	text, err := b.Read(s.o.Artifact)
 	if err != nil || strings.TrimSpace(string(text)) == "" {
 		if res.Status == "completed" {

@@ -127,6 +127,10 @@ type State struct {
 // ErrDamaged says that state.json cannot be read.
 var ErrDamaged = errors.New("state.json cannot be read")
 
+// ErrDoubled says that state.json has two entries of a number, which git leaves where both
+// sides of a merge gave it.
+var ErrDoubled = errors.New("has two entries, as a merge leaves them; `reprise task check --fix` keeps the tasks of both")
+
 type plainTask Task
 
 // UnmarshalJSON keeps what it does not know.
@@ -218,6 +222,9 @@ func slowState(data []byte) (*State, error) {
 		if err := json.Unmarshal(data, &more); err != nil {
 			return nil, fmt.Errorf("%w: %w%s", ErrDamaged, err, where(data, err))
 		}
+	}
+	if n := twiceIn(data); n > 0 {
+		return nil, fmt.Errorf("task %d %w", n, ErrDoubled)
 	}
 	if f.V > stateVersion {
 		return nil, fmt.Errorf("state.json is of version %d, which this program does not know: use the newer reprise", f.V)

@@ -35,6 +35,7 @@ type step struct {
 	criteria bool
 	absent   []string // MCP servers of the route that there are not
 	vars     []string // of the environment of the agent, beside the delegation's own
+	long     bool     // what it wrote in a place of its own is too long to be filed
 	// integrate brings what was done to the main checkout, and says why it could not;
 	// nil where that is where it was done.
 	integrate func(ctx context.Context, done bool) (refused string, err error)

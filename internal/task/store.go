@@ -32,6 +32,9 @@ type Options struct {
 	// Committed reports whether the last commit has a file of the project, named from
 	// its root and with slashes. nil: nothing is committed.
 	Committed func(ctx context.Context, name string) bool
+	// Home is the user's own directory, which is written as ~ in what goes into specs/;
+	// empty is none.
+	Home string
 }
 
 // Store is the list of tasks of one project.
@@ -47,6 +50,12 @@ func New(root string, o Options) *Store {
 
 // Dir is the directory specs/.
 func (s *Store) Dir() string { return s.dir }
+
+// dirs are the directories of this machine that what goes into specs/ does not name, each
+// with what stands for it.
+func (s *Store) dirs() [][2]string {
+	return [][2]string{{filepath.Dir(s.dir), ""}, {s.o.Home, "~"}}
+}
 
 // CommitLock is the lock under which what changes in specs/ is committed.
 func (s *Store) CommitLock() string { return filepath.Join(s.dir, journalDir, "commit.lock") }
@@ -77,13 +86,15 @@ type Board struct {
 	// Changes are what happened to tasks, in order.
 	Changes []Change
 
-	was      int        // state.json's next number as it was read
-	taking   bool       // what a person did is being taken over
-	highest  int        // number that was given, by the archive and folders; 0 = not looked for
-	noted    *noted     // numbers that this change says were given, though nothing came of it yet
-	twice    []*Section // sections whose number another one has
+	was      int            // state.json's next number as it was read
+	taking   bool           // what a person did is being taken over
+	highest  int            // number that was given, by the archive and folders; 0 = not looked for
+	folders  map[int]string // parts of their names behind the number; nil = not looked for
+	noted    *noted         // numbers that this change says were given, though nothing came of it yet
+	twice    []*Section     // sections whose number another one has
 	now      time.Time
 	failures *Failures
+	dirs     [][2]string                                     // see [Store.dirs]
 	dir      func() (d *durable.Dir, done func(), err error) // specs/; nil = there is none
 	writes   map[string][]byte                               // other files, by their name below specs/; nil = removed
 }
@@ -227,7 +238,10 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte,
 	if line := conflictAt(todo); line > 0 {
 		return nil, fmt.Errorf("%s, line %d: %w", filepath.Join(s.dir, todoFile), line, ErrConflict)
 	}
-	b := &Board{now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}, noted: own}
+	if line := conflictAt(state); line > 0 {
+		return nil, fmt.Errorf("%s, line %d: %w", filepath.Join(s.dir, stateFile), line, ErrConflict)
+	}
+	b := &Board{dirs: s.dirs(), now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}, noted: own}
 	// Both take their time where there are thousands of tasks.
 	var todoErr error
 	parsed := make(chan struct{})
@@ -241,6 +255,9 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte,
 	if todoErr != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, todoFile), todoErr)
 	}
+	if errors.Is(err, ErrDoubled) {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, stateFile), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; mend it by hand, or `reprise task check --fix` sets it aside and makes it anew from TODO.md", filepath.Join(s.dir, stateFile), err)
 	}
@@ -251,7 +268,7 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte,
 	return b, nil
 }
 
-// ErrConflict says that TODO.md holds the two sides of a merge. Which of them counts is
+// ErrConflict says that TODO.md or state.json holds the two sides of a merge. Which of them counts is
 // for a person, or for [Store.Fix], to say; nothing is written into the middle of them.
 var ErrConflict = errors.New("here begins a conflict of a merge that is not settled; `reprise task check --fix` keeps the tasks of both sides, or settle it by hand")
 
