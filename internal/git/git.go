@@ -35,6 +35,7 @@ var (
 	ErrNotRepo      = errors.New("not a git repository")
 	ErrConflict     = errors.New("both sides changed the same lines")
 	ErrRejected     = errors.New("the remote has newer work")
+	ErrForbidden    = errors.New("the remote does not let branches be removed")
 	ErrAuth         = errors.New("the remote refused the login")
 	ErrNetwork      = errors.New("the remote could not be reached")
 	ErrLocked       = errors.New("another git is at work in the repository")
@@ -344,6 +345,8 @@ func kindOf(msg string) error {
 		return false
 	}
 	switch {
+	case has("deletion prohibited", "deletion of the current branch prohibited"):
+		return ErrForbidden
 	case has("hook declined", "aborted by hook", "bad config", "does not support push options"):
 		return nil // it says what it is, and trying again does not help
 	case has("not a git repository"):

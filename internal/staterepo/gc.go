@@ -279,10 +279,14 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 		if !item.Remove {
 			item.Kept = ""
 		} else if really {
-			if err := r.collect(ctx, t, item, refs); err != nil {
+			switch err := r.collect(ctx, t, item, refs); {
+			case errors.Is(err, git.ErrForbidden): // in the way of no other
+				item.Remove, item.Kept, item.Why = false, "", err.Error()
+			case err != nil:
 				return out, fmt.Errorf("collect %s: %w", t.Branch, err)
+			default:
+				t.changed(ctx, Change{Op: "collect", Commit: item.Commit})
 			}
-			t.changed(ctx, Change{Op: "collect", Commit: item.Commit})
 		}
 		out = append(out, item)
 	}

@@ -309,10 +309,12 @@ func (r *Repo) keep(ctx context.Context, t *Tree, commit, kept string, refs map[
 			err = r.git.PushRefs(ctx, remoteName, nil, kept+":"+kept)
 		}
 	}
-	if errors.Is(err, git.ErrRejected) {
+	switch {
+	case errors.Is(err, git.ErrRejected):
 		return fmt.Errorf("%w in %s; run `reprise state sync` first", git.ErrRejected, t.Branch)
-	}
-	if err != nil {
+	case errors.Is(err, git.ErrForbidden):
+		return fmt.Errorf("%w (receive.denyDeletes there, or a protected branch), so %s stays; allow it there for agent-*", git.ErrForbidden, t.Branch)
+	case err != nil:
 		return away(err)
 	}
 	if err := r.git.DropRef(ctx, tracking+t.Branch, there); err != nil && !isRace(err) {

@@ -398,6 +398,17 @@ func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
 	for i, branch := range sent {
 		id, _, _ := strings.Cut(specs[i], ":")
 		out.commit(branch, id).Pushed = true
+		// Git notes what it sent by itself, unless the user's settings have their own view
+		// of what a remote's branches are called here.
+		at, err := r.tip(ctx, tracking+branch)
+		if err != nil {
+			return err
+		}
+		if at != id {
+			if err := r.git.MoveRef(ctx, tracking+branch, id, at, "reprise: sent"); err != nil && !isRace(err) {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 func TestPruneTakesNothing(t *testing.T) {
 	t.Parallel()
 	m, o := emptyPair.pair(t)
-	m.write(m.vars["HOME"], ".gitconfig", "[fetch]\n\tprune = true\n\tpruneTags = true\n[remote \"origin\"]\n\tprune = true\n\ttagOpt = --tags\n\tfetch = +refs/pull/*/head:refs/remotes/origin/pr/*\n")
+	m.write(m.vars["HOME"], ".gitconfig", "[fetch]\n\tprune = true\n\tpruneTags = true\n[remote \"origin\"]\n\tprune = true\n\ttagOpt = --tags\n\tfetch = +refs/*:refs/*\n")
 	ctx := t.Context()
 	gone := m.agent("gone")
 	m.add(gone, mdfile.Entry{Type: mdfile.TypeLearning, Text: "Of one that went before it was exchanged", Time: at(1)})
@@ -93,5 +93,38 @@ func TestBranchRemovedOnTheRemote(t *testing.T) {
 	}
 	for _, x := range []*machine{m, o} {
 		whole(x, "in the end")
+	}
+}
+
+// A remote that lets no branch be removed keeps gc from that branch alone, and says why.
+func TestRemoteThatForbids(t *testing.T) {
+	t.Parallel()
+	m, _ := emptyPair.pair(t)
+	ctx := t.Context()
+	remote := filepath.Join(m.dir, "remote.git")
+	for _, name := range []string{"a-sent", "b-own"} {
+		a := m.agent(name)
+		if name == "a-sent" {
+			m.sync()
+		}
+		if err := os.RemoveAll(filepath.Dir(filepath.Dir(a.Dir))); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.repo.Consolidate(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.gitIn(remote, "config", "receive.denyDeletes", "true")
+	items, err := m.repo.GC(ctx, true)
+	if err != nil || len(items) != 2 || items[0].Remove || !strings.Contains(items[0].Why, "denyDeletes") || !items[1].Remove {
+		t.Fatalf("%+v %v", items, err)
+	}
+	whole(m, "forbidden")
+	m.gitIn(remote, "config", "receive.denyDeletes", "false")
+	if items, err = m.repo.GC(ctx, true); err != nil || len(items) != 1 || !items[0].Remove {
+		t.Errorf("%+v %v", items, err)
+	}
+	if refs := m.gitIn(remote, "for-each-ref", "--format=%(refname)"); strings.Contains(refs, "heads/agent-a-sent") || !strings.Contains(refs, "refs/reprise/kept/agent-a-sent/") {
+		t.Error(refs)
 	}
 }
