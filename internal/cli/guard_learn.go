@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -219,10 +220,7 @@ func writeProposals(cmd *cobra.Command, app *App, list []proposal, yes bool) err
 	if err != nil {
 		return err
 	}
-	file := home.Source
-	if file == "" {
-		file = home.Paths.ConfigFile
-	}
+	file := cmp.Or(home.Source, home.Paths.ConfigFile)
 	if !yes {
 		if !app.InIsTerminal || !app.OutIsTerminal {
 			return usagef("nobody can be asked here: %w", errNoConsent)
@@ -233,13 +231,22 @@ func writeProposals(cmd *cobra.Command, app *App, list []proposal, yes bool) err
 			return exitWith(ExitConflict, errNoConsent)
 		}
 	}
-	old, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write the rules: %w", err)
-	}
 	var shapes []string
 	for _, p := range list {
 		shapes = append(shapes, p.Shape)
+	}
+	if err := allowShapes(home, file, shapes); err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Out, "Added %s to %s.\n", count(len(shapes), "rule"), term.SafeLine(file))
+	return nil
+}
+
+// allowShapes adds rules to guard.allow in the file of settings.
+func allowShapes(home *config.Home, file string, shapes []string) error {
+	old, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write the rules: %w", err)
 	}
 	text, ok := addAllowed(string(old), shapes)
 	if ok {
@@ -251,7 +258,6 @@ func writeProposals(cmd *cobra.Command, app *App, list []proposal, yes bool) err
 	if err := durable.WriteFile(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the rules: %w", err)
 	}
-	fmt.Fprintf(app.Out, "Added %s to %s.\n", count(len(shapes), "rule"), term.SafeLine(file))
 	return nil
 }
 

@@ -237,13 +237,6 @@ func policyHistory(app *App) *cobra.Command {
 	return cmd
 }
 
-// policyDelta is one value that two policies do not share.
-type policyDelta struct {
-	Name string  `json:"name"`
-	From float64 `json:"from"`
-	To   float64 `json:"to"`
-}
-
 func policyDiff(app *App) *cobra.Command {
 	var scope policyScope
 	var asJSON bool
@@ -287,7 +280,7 @@ what holds where nothing was learnt.`,
 					two[i] = *v.Policy
 				}
 			}
-			list := deltas(two[0], two[1])
+			list := improve.Differences(two[0], two[1])
 			if asJSON {
 				return printJSON(app.Out, map[string]any{"from": names[0], "to": names[1], "changes": list})
 			}
@@ -308,35 +301,6 @@ what holds where nothing was learnt.`,
 	scope.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	return cmd
-}
-
-func deltas(a, b recall.Policy) []policyDelta {
-	list := []policyDelta{}
-	put := func(name string, from, to float64) {
-		if from != to {
-			list = append(list, policyDelta{name, from, to})
-		}
-	}
-	put("threshold", a.Threshold, b.Threshold)
-	put("diversity", a.Diversity, b.Diversity)
-	std := recall.DefaultPolicy()
-	for _, k := range slices.Sorted(maps.Keys(std.TopK)) {
-		put("top_k."+k, float64(a.TopK[k]), float64(b.TopK[k]))
-	}
-	for _, k := range slices.Sorted(maps.Keys(std.Budget)) {
-		put("budget."+string(k), float64(a.Budget[k]), float64(b.Budget[k]))
-	}
-	for _, name := range recall.WeightNames() {
-		s, _ := recall.StandardWeight(name)
-		of := func(p recall.Policy) float64 {
-			if v, ok := p.Weights[name]; ok {
-				return v
-			}
-			return s
-		}
-		put("weights."+name, of(a), of(b))
-	}
-	return list
 }
 
 func policyRollback(app *App) *cobra.Command {

@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"html"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
 	"reprise/internal/durable"
-	"reprise/internal/event"
-	"reprise/internal/learn/scopes"
 	"reprise/internal/proc"
-	"reprise/internal/recall"
 	"reprise/internal/web"
 )
 
@@ -79,115 +75,6 @@ func runWeb(ctx context.Context, app *App, f webFlags) error {
 		}
 		fmt.Fprintf(app.Err, "A browser was let in. For another: %s\n", link)
 	}})
-}
-
-// webDeps is what the dashboard shows and changes.
-func (a *App) webDeps(home *config.Home) (web.Deps, error) {
-	d := web.Deps{Version: Version(), Now: a.Env.Now}
-	d.Events = &web.Log{Dir: home.EventsDir(), What: func(e event.Event) string { return eventWhat(e, 200) }}
-	var err error
-	if d.Log, err = a.Logger(); err != nil {
-		return d, err
-	}
-	if d.Runs, err = a.Runs(); err != nil {
-		return d, err
-	}
-	if d.Queue, err = a.Queue(proc.ID{}); err != nil {
-		return d, err
-	}
-	if d.Memory, err = a.webMemory(home); err != nil {
-		return d, err
-	}
-	if d.Guard, err = a.webGuard(home); err != nil {
-		return d, err
-	}
-	if p := home.Project; p != nil {
-		d.Project, d.Root = p.Name, p.Root
-		d.LoopDir = filepath.Join(home.Paths.ProjectDir(p.Name), "loop")
-		store, _, err := a.Tasks()
-		if err != nil {
-			return d, err
-		}
-		d.Tasks = store
-		d.Claim = func(ctx context.Context) error { return conflict(home.Paths.Claim(ctx, p, "", a.Now())) }
-	}
-	return d, nil
-}
-
-// webMemory is the memory for the dashboard. What of it is opened late in a command is
-// opened here, before requests come side by side.
-func (a *App) webMemory(home *config.Home) (*web.Remembering, error) {
-	files, err := a.Layers()
-	if err != nil {
-		return nil, err
-	}
-	known, err := a.Remembered()
-	if err != nil {
-		return nil, err
-	}
-	knowledge, err := a.Scopes()
-	if err != nil {
-		return nil, err
-	}
-	m := &web.Remembering{Files: files, Knowledge: knowledge, Ready: a.finishForgetting, Saved: func(ctx context.Context, c scopes.Change) {
-		a.saveGlobal(ctx, c.Project, c.Op+": "+c.Text)
-	}}
-	m.Recall = func(ctx context.Context, q recall.Question) (recall.Answer, error) {
-		reader, err := a.reader()
-		if err != nil {
-			return recall.Answer{}, err
-		}
-		reader.All, reader.Wide = q.All, q.Wide
-		q.Reader = reader
-		if _, err := known.Organizer.Run(ctx, 0); err != nil {
-			return recall.Answer{}, err
-		}
-		if q.Policy, err = known.Policy(ctx, q.Reader, q.AsOf); err != nil {
-			return recall.Answer{}, err
-		}
-		return known.Index.Recall(ctx, q)
-	}
-	for _, l := range files {
-		m.Dirs = append(m.Dirs, l.Store.Dir(), filepath.Join(l.Store.Dir(), "blocks"))
-		if l.Entries != nil {
-			m.Dirs = append(m.Dirs, l.Entries.Dir())
-		}
-	}
-	return m, nil
-}
-
-// webGuard is what waits for the person's word, for the dashboard.
-func (a *App) webGuard(home *config.Home) (*web.Guard, error) {
-	q, err := a.pendingQueue()
-	if err != nil {
-		return nil, err
-	}
-	g := &web.Guard{Mode: home.Settings.Guard.Mode, Dir: q.dir}
-	g.Waiting = func() ([]web.Waiting, error) {
-		list, err := q.list()
-		var out []web.Waiting
-		for _, c := range list {
-			out = append(out, web.Waiting{ID: c.ID, Client: c.Client, Tool: c.Tool, Input: c.Input, Cwd: c.Cwd, Rule: c.Rule, Reason: c.Reason,
-				Session: c.Session, Run: c.Run, Since: c.At, Until: c.Until})
-		}
-		return out, err
-	}
-	g.Answer = func(id string, allow bool, why string) error {
-		list, err := q.list()
-		if err != nil {
-			return err
-		}
-		// The whole id: what was shown is what is answered.
-		if !slices.ContainsFunc(list, func(c pendingCall) bool { return c.ID == id }) {
-			return errors.New("this call does not wait any more: it was answered, or its time was over")
-		}
-		answer := "deny"
-		if allow {
-			answer = "allow"
-		}
-		return q.answer(id, answer, why)
-	}
-	return g, nil
 }
 
 // openLink opens a link in the user's browser. The link does not stand on a command

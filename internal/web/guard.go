@@ -33,11 +33,26 @@ type Guard struct {
 	Answer func(id string, allow bool, why string) error
 	// Dir is the directory of what waits.
 	Dir string
+	// Proposals are rules that what a person approved before speaks for.
+	Proposals func() ([]Proposal, error)
+	// Allow puts rules that were proposed into the user's settings.
+	Allow func(shapes []string) error
+}
+
+// Proposal is a rule that would spare a person questions.
+type Proposal struct {
+	Shape    string
+	Approved int // calls that ran after they were asked about
+	Example  string
+	Rules    []string // built-in rules that asked
+	Last     time.Time
 }
 
 func (s *Server) guardRoutes() {
 	s.mux.HandleFunc("GET /guard", s.guardShow)
 	s.mux.HandleFunc("POST /guard/{id}/{answer}", s.guardAnswer)
+	s.mux.HandleFunc("GET /guard/rules", s.rulesShow)
+	s.mux.HandleFunc("POST /guard/rules", s.rulesAllow)
 }
 
 type guardPage struct {
@@ -129,4 +144,44 @@ func (s *Server) guardAnswer(w http.ResponseWriter, r *http.Request) {
 		note = "approved"
 	}
 	s.done(w, r, "/guard", note)
+}
+
+type rulesPage struct {
+	Proposals []Proposal
+	Trouble   string
+}
+
+func (s *Server) rulesShow(w http.ResponseWriter, r *http.Request) {
+	var p rulesPage
+	var err error
+	if p.Proposals, err = s.deps.Guard.Proposals(); err != nil {
+		p.Trouble = err.Error()
+	}
+	s.show(w, r, "rules", s.view(r, "guard", "Rules that would spare you questions", p))
+}
+
+// rulesAllow takes the rules that a person chose over, of those that are proposed now:
+// a form cannot bring another one in.
+func (s *Server) rulesAllow(w http.ResponseWriter, r *http.Request) {
+	chosen := r.PostForm["rule"]
+	if len(chosen) == 0 {
+		s.fail(w, r, http.StatusBadRequest, errors.New("choose at least one rule"))
+		return
+	}
+	list, err := s.deps.Guard.Proposals()
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	for _, shape := range chosen {
+		if !slices.ContainsFunc(list, func(p Proposal) bool { return p.Shape == shape }) {
+			s.fail(w, r, http.StatusConflict, errors.New("one of the rules is not proposed any more: load the page anew"))
+			return
+		}
+	}
+	if err := s.deps.Guard.Allow(chosen); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	s.done(w, r, "/guard", "allowed")
 }

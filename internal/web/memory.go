@@ -13,6 +13,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"reprise/internal/learn"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
@@ -60,6 +61,9 @@ type Remembering struct {
 	Ready func(ctx context.Context) error
 	// Saved is told of a change by Knowledge.
 	Saved func(ctx context.Context, c scopes.Change)
+	// Sessions calls fn with the figures of each session, until it says false. nil where
+	// there are none. It is called one at a time with Recall and Knowledge.
+	Sessions func(ctx context.Context, fn func(learn.Stats) bool) error
 	// Dirs are the directories whose files are watched.
 	Dirs []string
 }

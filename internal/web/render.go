@@ -52,6 +52,9 @@ func (v view) With(data any) view {
 // Tone is the tone in which an outcome is shown.
 func (view) Tone(outcome string) string { return outcomeClass(outcome) }
 
+// Stands is the tone in which the status of an entry or agent is shown.
+func (view) Stands(status string) string { return statusTone(status) }
+
 func parsePages(now func() time.Time) (*pages, error) {
 	shared, err := template.New("layout").Funcs(funcs(now)).ParseFS(files, "templates/layout.html", "templates/parts.html")
 	if err != nil {

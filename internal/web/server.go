@@ -65,6 +65,10 @@ type Deps struct {
 	Events *Log
 	// Guard is nil where there is none to be shown.
 	Guard *Guard
+	// State is what the project's agents know; nil outside any project.
+	State *State
+	// Policy is what recall ranks by; nil where the memory may not be read.
+	Policy *Policies
 }
 
 // Options say where the dashboard listens.
@@ -86,6 +90,7 @@ type Server struct {
 	// streams is how many answers of events are open.
 	streams atomic.Int32
 	boards  boards
+	known   known
 	tail    tail
 	// thinking is held while memory is asked, or changed by its knowledge.
 	thinking sync.Mutex
@@ -127,8 +132,11 @@ func (s *Server) parts() []page {
 		{"work", "Loop & queue", d.Queue != nil, (*Server).workRoutes},
 		{"tasks", "Tasks", d.Tasks != nil, (*Server).taskRoutes},
 		{"memory", "Memory", d.Memory != nil, (*Server).memoryRoutes},
+		{"state", "State", d.State != nil, (*Server).stateRoutes},
 		{"events", "Events", d.Events != nil, (*Server).eventRoutes},
 		{"guard", "Guard", d.Guard != nil, (*Server).guardRoutes},
+		{"policy", "Policy", d.Policy != nil, (*Server).policyRoutes},
+		{"figures", "Figures", true, (*Server).figureRoutes},
 	}
 }
 

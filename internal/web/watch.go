@@ -230,6 +230,9 @@ func (s *Server) sources() []source {
 	if d.Events != nil {
 		list = append(list, source{"events", func(l *looker) { l.dir(d.Events.Dir, true) }})
 	}
+	if d.State != nil {
+		list = append(list, source{"state", s.stateLook()})
+	}
 	if d.Guard != nil {
 		list = append(list, source{"guard", func(l *looker) { l.dir(d.Guard.Dir, true) }})
 	}

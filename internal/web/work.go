@@ -1,10 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,8 +18,12 @@ import (
 	"reprise/internal/queue"
 )
 
-// settledShown is how many items that are done or dead a page lists.
-const settledShown = 50
+const (
+	// itemsShown is how many items of a state, or of a priority, the page shows; the rest
+	// are on a list of their own, itemsPerPage at a time.
+	itemsShown   = 25
+	itemsPerPage = 100
+)
 
 func queueStates() []string {
 	var out []string
@@ -27,6 +35,7 @@ func queueStates() []string {
 
 func (s *Server) workRoutes() {
 	s.mux.HandleFunc("GET /work", s.workShow)
+	s.mux.HandleFunc("GET /work/items", s.itemList)
 	s.mux.HandleFunc("GET /work/items/{id}", s.itemShow)
 	s.mux.HandleFunc("POST /work/items/{id}/{op}", s.itemChange)
 	s.mux.HandleFunc("POST /work/add", s.itemAdd)
@@ -135,6 +144,7 @@ type lane struct {
 	Priority int
 	Word     string
 	Items    []itemRow
+	Count    int // with those that are not shown
 }
 
 type itemRow struct {
@@ -180,32 +190,34 @@ func (s *Server) workShow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := workPage{Loop: s.loopView(), Counts: map[string]int{}, Trouble: list.Trouble, Levels: levels()}
+	put := func(rows *[]itemRow, it queue.Item) {
+		if len(*rows) < itemsShown {
+			*rows = append(*rows, s.itemRow(it))
+		}
+	}
 	byLane := map[int]*lane{}
 	for _, n := range []int{0, 2, 5, 8} { // of each word one, so that there is a place to drop an item on
 		byLane[n] = &lane{Priority: n, Word: queue.PriorityWord(n)}
 	}
 	for _, it := range list.Items {
 		p.Counts[string(it.State)]++
-		row := s.itemRow(it)
 		switch it.State {
 		case queue.Ready:
 			n := it.Urgency()
 			if byLane[n] == nil {
 				byLane[n] = &lane{Priority: n, Word: queue.PriorityWord(n)}
 			}
-			byLane[n].Items = append(byLane[n].Items, row)
+			if byLane[n].Count++; len(byLane[n].Items) < itemsShown {
+				byLane[n].Items = append(byLane[n].Items, s.itemRow(it))
+			}
 		case queue.Claimed:
-			p.Claimed = append(p.Claimed, row)
+			put(&p.Claimed, it)
 		case queue.Blocked:
-			p.Blocked = append(p.Blocked, row)
+			put(&p.Blocked, it)
 		case queue.Dead:
-			if len(p.Dead) < settledShown {
-				p.Dead = append(p.Dead, row)
-			}
+			put(&p.Dead, it)
 		case queue.Done:
-			if len(p.Done) < settledShown {
-				p.Done = append(p.Done, row)
-			}
+			put(&p.Done, it)
 		}
 	}
 	for n := range queue.MaxPriority + 1 {
@@ -261,6 +273,40 @@ func (s *Server) itemRow(it queue.Item) itemRow {
 	}
 	row.Detail = strings.Join(slices.DeleteFunc(d, func(s string) bool { return s == "" }), "; ")
 	return row
+}
+
+type itemListPage struct {
+	State      string
+	States     []string
+	Rows       []itemRow
+	Total      int
+	Prev, Next int // first row of the page before and after, -1 without one
+}
+
+// itemList is every item in one state, page by page.
+func (s *Server) itemList(w http.ResponseWriter, r *http.Request) {
+	p := itemListPage{State: r.URL.Query().Get("state"), States: queueStates(), Prev: -1, Next: -1}
+	if !slices.Contains(p.States, p.State) {
+		p.State = string(queue.Ready)
+	}
+	list, err := s.deps.Queue.List(r.Context(), queue.Filter{States: []queue.State{queue.State(p.State)}})
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	p.Total = len(list.Items)
+	from := max(0, min(number(r, "from"), p.Total))
+	to := min(p.Total, from+itemsPerPage)
+	for _, it := range list.Items[from:to] {
+		p.Rows = append(p.Rows, s.itemRow(it))
+	}
+	if from > 0 {
+		p.Prev = max(0, from-itemsPerPage)
+	}
+	if to < p.Total {
+		p.Next = to
+	}
+	s.show(w, r, "items", s.view(r, "work", "Items", p))
 }
 
 type itemPage struct {
@@ -390,6 +436,13 @@ func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
 		if item := r.PostForm.Get("item"); item != "" {
 			req.Items = []string{item}
 		}
+		if req.More, err = more(r.PostForm); err != nil {
+			s.fail(w, r, http.StatusBadRequest, err)
+			return
+		}
+		if req.More != nil {
+			note = "raised"
+		}
 		if !running {
 			note = "waits"
 		}
@@ -413,6 +466,34 @@ func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.done(w, r, "/work", note)
+}
+
+// more is by how much a form raises the ceilings of a loop; nil where it does not.
+func more(form url.Values) (*loop.More, error) {
+	var m loop.More
+	value := func(name string, most float64) (float64, error) {
+		text := strings.TrimSpace(form.Get(name))
+		if text == "" {
+			return 0, nil
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || f < 0 || f > most || math.IsNaN(f) {
+			return 0, fmt.Errorf("%.40q is no number of more %s, from 0 to %g: a ceiling can be raised only", text, name, most)
+		}
+		return f, nil
+	}
+	items, err := value("items", 1e6)
+	usd, uerr := value("usd", 1e6)
+	tokens, terr := value("tokens", 1e12)
+	hours, herr := value("hours", 24*366)
+	if err := cmp.Or(err, uerr, terr, herr); err != nil {
+		return nil, err
+	}
+	m.USD, m.Tokens, m.Iterations, m.Time = usd, int64(tokens), int(items), time.Duration(hours*float64(time.Hour))
+	if m == (loop.More{}) {
+		return nil, nil
+	}
+	return &m, nil
 }
 
 // Urgency is the item's priority as a number.

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/event"
+	"reprise/internal/git"
+	"reprise/internal/learn"
+	"reprise/internal/learn/scopes"
+	"reprise/internal/proc"
+	"reprise/internal/recall"
+	"reprise/internal/staterepo"
+	"reprise/internal/web"
+)
+
+// webDeps is what the dashboard shows and changes.
+func (a *App) webDeps(home *config.Home) (web.Deps, error) {
+	d := web.Deps{Version: Version(), Now: a.Env.Now}
+	d.Events = &web.Log{Dir: home.EventsDir(), What: func(e event.Event) string { return eventWhat(e, 200) }}
+	var err error
+	if d.Log, err = a.Logger(); err != nil {
+		return d, err
+	}
+	if d.Runs, err = a.Runs(); err != nil {
+		return d, err
+	}
+	if d.Queue, err = a.Queue(proc.ID{}); err != nil {
+		return d, err
+	}
+	if d.Memory, err = a.webMemory(home); err != nil {
+		return d, err
+	}
+	if d.Guard, err = a.webGuard(home); err != nil {
+		return d, err
+	}
+	if d.Policy, err = a.webPolicy(home); err != nil {
+		return d, err
+	}
+	if p := home.Project; p != nil {
+		d.Project, d.Root = p.Name, p.Root
+		d.LoopDir = filepath.Join(home.Paths.ProjectDir(p.Name), "loop")
+		store, _, err := a.Tasks()
+		if err != nil {
+			return d, err
+		}
+		d.Tasks = store
+		if d.State, err = a.webState(home); err != nil {
+			return d, err
+		}
+		d.Claim = func(ctx context.Context) error { return conflict(home.Paths.Claim(ctx, p, "", a.Now())) }
+	}
+	return d, nil
+}
+
+// webMemory is the memory for the dashboard. What of it is opened late in a command is
+// opened here, before requests come side by side.
+func (a *App) webMemory(home *config.Home) (*web.Remembering, error) {
+	files, err := a.Layers()
+	if err != nil {
+		return nil, err
+	}
+	known, err := a.Remembered()
+	if err != nil {
+		return nil, err
+	}
+	knowledge, err := a.Scopes()
+	if err != nil {
+		return nil, err
+	}
+	m := &web.Remembering{Files: files, Knowledge: knowledge, Ready: a.finishForgetting, Saved: func(ctx context.Context, c scopes.Change) {
+		a.saveGlobal(ctx, c.Project, c.Op+": "+c.Text)
+	}}
+	m.Sessions = func(ctx context.Context, fn func(learn.Stats) bool) error {
+		if _, err := known.Organizer.Run(ctx, known.Budget()); err != nil {
+			return err
+		}
+		return known.Organizer.SessionStats(ctx, func(s learn.Stats) bool {
+			return home.Project != nil && s.Project != home.Project.Name || fn(s)
+		})
+	}
+	m.Recall = func(ctx context.Context, q recall.Question) (recall.Answer, error) {
+		reader, err := a.reader()
+		if err != nil {
+			return recall.Answer{}, err
+		}
+		reader.All, reader.Wide = q.All, q.Wide
+		q.Reader = reader
+		if _, err := known.Organizer.Run(ctx, 0); err != nil {
+			return recall.Answer{}, err
+		}
+		if q.Policy, err = known.Policy(ctx, q.Reader, q.AsOf); err != nil {
+			return recall.Answer{}, err
+		}
+		return known.Index.Recall(ctx, q)
+	}
+	for _, l := range files {
+		m.Dirs = append(m.Dirs, l.Store.Dir(), filepath.Join(l.Store.Dir(), "blocks"))
+		if l.Entries != nil {
+			m.Dirs = append(m.Dirs, l.Entries.Dir())
+		}
+	}
+	return m, nil
+}
+
+// webGuard is what waits for the person's word, for the dashboard.
+func (a *App) webGuard(home *config.Home) (*web.Guard, error) {
+	q, err := a.pendingQueue()
+	if err != nil {
+		return nil, err
+	}
+	g := &web.Guard{Mode: home.Settings.Guard.Mode, Dir: q.dir}
+	g.Waiting = func() ([]web.Waiting, error) {
+		list, err := q.list()
+		var out []web.Waiting
+		for _, c := range list {
+			out = append(out, web.Waiting{ID: c.ID, Client: c.Client, Tool: c.Tool, Input: c.Input, Cwd: c.Cwd, Rule: c.Rule, Reason: c.Reason,
+				Session: c.Session, Run: c.Run, Since: c.At, Until: c.Until})
+		}
+		return out, err
+	}
+	g.Answer = func(id string, allow bool, why string) error {
+		list, err := q.list()
+		if err != nil {
+			return err
+		}
+		// The whole id: what was shown is what is answered.
+		if !slices.ContainsFunc(list, func(c pendingCall) bool { return c.ID == id }) {
+			return errors.New("this call does not wait any more: it was answered, or its time was over")
+		}
+		answer := "deny"
+		if allow {
+			answer = "allow"
+		}
+		return q.answer(id, answer, why)
+	}
+	rules, err := a.guardRules()
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var allowed []string // since the settings were read
+	g.Proposals = func() ([]web.Proposal, error) {
+		name := ""
+		if home.Project != nil {
+			name = home.Project.Name
+		}
+		list, err := proposals([]eventLog{{name, home.EventsDir()}}, rules, 2)
+		mu.Lock()
+		defer mu.Unlock()
+		var out []web.Proposal
+		for _, p := range list {
+			if !slices.Contains(allowed, p.Shape) {
+				out = append(out, web.Proposal{Shape: p.Shape, Approved: p.Approved, Example: p.Example, Rules: p.Rules, Last: p.Last})
+			}
+		}
+		return out, err
+	}
+	g.Allow = func(shapes []string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		err := allowShapes(home, cmp.Or(home.Source, home.Paths.ConfigFile), shapes)
+		if err == nil {
+			allowed = append(allowed, shapes...)
+		}
+		return err
+	}
+	return g, nil
+}
+
+// webState is what the project's agents know, for the dashboard.
+func (a *App) webState(home *config.Home) (*web.State, error) {
+	repo, err := a.State()
+	if err != nil {
+		return nil, err
+	}
+	keeper, err := a.Scopes()
+	if err != nil {
+		return nil, err
+	}
+	name := home.Project.Name
+	s := &web.State{Repo: repo, Shared: home.Paths.ProjectGlobal(name)}
+	s.Keep = func(ctx context.Context, n scopes.Note) (scopes.Change, error) {
+		if _, _, err := a.ensureState(ctx); err != nil && !errors.Is(err, git.ErrNotInstalled) {
+			return scopes.Change{}, err
+		}
+		n.Project = name
+		c, err := keeper.Learn(ctx, n)
+		if err == nil {
+			a.saveGlobal(ctx, name, c.Op+": "+c.Text)
+		}
+		return c, err
+	}
+	s.Promote = func(ctx context.Context, agent, id string) (scopes.Change, error) {
+		list, err := repo.Unpromoted(ctx, agent)
+		if err != nil {
+			return scopes.Change{}, err
+		}
+		i := slices.IndexFunc(list, func(e staterepo.LogEntry) bool { return e.ID == id })
+		if i < 0 {
+			return scopes.Change{}, fmt.Errorf("%w: agent %s has no such entry that is not the project's already", staterepo.ErrUnknown, agent)
+		}
+		c, err := keeper.Adopt(ctx, name, list[i].Entry)
+		if err == nil {
+			a.saveGlobal(ctx, name, "Promote 1 of agent "+agent)
+		}
+		return c, err
+	}
+	return s, nil
+}
+
+// webPolicy is what recall ranks by, for the dashboard.
+func (a *App) webPolicy(home *config.Home) (*web.Policies, error) {
+	known, err := a.Remembered()
+	if err != nil {
+		return nil, err
+	}
+	tuner, err := a.tuner()
+	if err != nil {
+		return nil, err
+	}
+	var scope learn.PolicyScope
+	if home.Project != nil {
+		scope.Project = home.Project.Name
+	}
+	return &web.Policies{
+		All: func(ctx context.Context) ([]learn.PolicyVersion, error) {
+			if _, err := known.Organizer.Run(ctx, known.Budget()); err != nil {
+				return nil, err
+			}
+			return known.Organizer.Policies(ctx)
+		},
+		InForce: func(ctx context.Context) (recall.Policy, error) {
+			return known.Organizer.PolicyFor(ctx, scope, time.Time{})
+		},
+		Rollback: tuner.Rollback,
+	}, nil
+}

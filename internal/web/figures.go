@@ -1,0 +1,328 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/event"
+	"reprise/internal/learn"
+)
+
+// mostSeries are the lines of a chart; what is beyond is drawn as one.
+const mostSeries = 5
+
+func (s *Server) figureRoutes() { s.mux.HandleFunc("GET /figures", s.figureShow) }
+
+// figure is one measure over time.
+type figure struct {
+	ID, Name string
+	What     string // what is measured, in a sentence
+	Chart    chart
+	Table    table
+	Empty    string // why there is nothing to show
+}
+
+// table is a chart as text: a row for each span of time, a column for each line.
+type table struct {
+	Heads []string
+	Rows  []tableRow
+}
+
+type tableRow struct {
+	Name  string
+	Cells []string
+}
+
+type figuresPage struct {
+	By      string // client or agent
+	Days    int
+	Spans   []int
+	Figures []figure
+	Trouble []string
+}
+
+// sample is one value of a measure: of a rate its weight is how many it is of.
+type sample struct {
+	at            time.Time
+	group         string
+	value, weight float64
+}
+
+// measure is how samples come to a figure.
+type measure struct {
+	id, name, what, empty string
+	fold                  string // mean, sum, median
+	max                   float64
+	show                  func(float64) string
+	samples               []sample
+}
+
+func (s *Server) figureShow(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	p := figuresPage{By: q.Get("by"), Days: number(r, "days"), Spans: []int{7, 30, 90}}
+	if p.By != "agent" {
+		p.By = "client"
+	}
+	if !slices.Contains(p.Spans, p.Days) {
+		p.Days = 30
+	}
+	list, trouble := s.measures(r.Context(), p.By)
+	p.Trouble = trouble
+	spans := spansOf(s.deps.Now(), p.Days)
+	for _, m := range list {
+		p.Figures = append(p.Figures, m.figure(spans))
+	}
+	s.show(w, r, "figures", s.view(r, "figures", "Figures", p))
+}
+
+// span is a part of the time that a chart shows.
+type span struct {
+	from, to time.Time
+	name     string
+}
+
+// spansOf divides the last days: by days, and a quarter of a year by weeks.
+func spansOf(now time.Time, days int) []span {
+	n, step := days, 1
+	if days > 60 {
+		n, step = (days+6)/7, 7
+	}
+	local := now.Local()
+	end := time.Date(local.Year(), local.Month(), local.Day()+1, 0, 0, 0, 0, local.Location())
+	var out []span
+	for i := n - 1; i >= 0; i-- {
+		to := end.AddDate(0, 0, -i*step)
+		from := to.AddDate(0, 0, -step)
+		name := from.Format("2 Jan")
+		if step > 1 {
+			name += " – " + to.AddDate(0, 0, -1).Format("2 Jan")
+		}
+		out = append(out, span{from, to, name})
+	}
+	return out
+}
+
+// measures gathers what there is, by client or by agent.
+func (s *Server) measures(ctx context.Context, by string) (list []*measure, trouble []string) {
+	percent := func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }
+	count := func(f float64) string { return fmt.Sprintf("%.1f", f) }
+	runs := &measure{id: "runs", name: "Runs that ended well", what: "Of the runs that ended, those whose work was done.", empty: "No run has ended in this time.", fold: "mean", max: 1, show: percent}
+	well := &measure{id: "sessions", name: "Sessions that ended well", what: "Of the sessions whose outcome is known: by verification, or where there is none by corrections and failures that stayed.", empty: "No session with a known outcome in this time.", fold: "mean", max: 1, show: percent}
+	retries := &measure{id: "retries", name: "Retries", what: "Failed calls that were made again with the same input, a session.", empty: "No session with tool calls in this time.", fold: "mean", show: count}
+	cost := &measure{id: "cost", name: "Cost", what: "US dollars, as clients told them, all runs together.", empty: "No run in this time told what it cost.", fold: "sum", show: usd}
+	tokens := &measure{id: "tokens", name: "Tokens put in", what: "What a session was told of what is remembered, in tokens.", empty: "No session was told anything in this time.", fold: "mean", show: func(f float64) string { return num(int64(f + .5)) }}
+	hits := &measure{id: "hits", name: "Recall hits", what: "Of what sessions were told, what was mentioned later or said to be useful.", empty: "Nothing was told in this time.", fold: "mean", max: 1, show: percent}
+	waits := &measure{id: "latency", name: "Hook latency", what: "How long a prompt or a session's start waited for what is remembered, from the record of it to the record of the answer: the one in the middle.", empty: "No hook answered in this time.", fold: "median", show: func(f float64) string { return took(time.Duration(f * float64(time.Millisecond))) }}
+	list = []*measure{runs, well, retries, cost, tokens, hits, waits}
+
+	agents := map[string]string{} // of a session and of a run
+	if s.deps.Events != nil {
+		if err := s.tail.look(s.deps.Events.Dir, func(t *tail) { waits.samples = latencies(t.events, by, agents) }); err != nil {
+			trouble = append(trouble, err.Error())
+		}
+	}
+	group := func(client, session, run string) string {
+		if by == "client" {
+			return orNone(client, "no client")
+		}
+		name := agents["session "+session]
+		if name == "" {
+			name = agents["run "+run]
+		}
+		return orNone(name, "no agent")
+	}
+	records, err := s.deps.Runs.List(ctx)
+	if err != nil {
+		trouble = append(trouble, err.Error())
+	}
+	for _, rec := range records {
+		if rec.EndedAt == nil || rec.Origin == "judge" {
+			continue
+		}
+		g := group(rec.Client, rec.SessionID, rec.ID)
+		good := 0.0
+		if rec.Status == "completed" {
+			good = 1
+		}
+		if rec.Status.Done() {
+			runs.samples = append(runs.samples, sample{*rec.EndedAt, g, good, 1})
+		}
+		if rec.Result != nil && rec.Result.CostUSD > 0 {
+			cost.samples = append(cost.samples, sample{*rec.EndedAt, g, rec.Result.CostUSD, 1})
+		}
+	}
+	if s.deps.Memory != nil && s.deps.Memory.Sessions != nil {
+		s.thinking.Lock()
+		err := s.deps.Memory.Sessions(ctx, func(st learn.Stats) bool {
+			g := group(st.Client, st.Session, "")
+			add := func(m *measure, value, weight float64) {
+				if weight > 0 {
+					m.samples = append(m.samples, sample{st.Start, g, value, weight})
+				}
+			}
+			switch st.Outcome {
+			case "good":
+				add(well, 1, 1)
+			case "corrected", "failed", "error":
+				add(well, 0, 1)
+			}
+			if st.Calls > 0 {
+				add(retries, float64(st.Retries), 1)
+			}
+			if st.Recalls > 0 && !st.HeldOut {
+				add(tokens, float64(st.Tokens), 1)
+				add(hits, float64(min(st.Used, st.Served))/float64(max(st.Served, 1)), float64(st.Served))
+			}
+			return true
+		})
+		s.thinking.Unlock()
+		if err != nil {
+			trouble = append(trouble, err.Error())
+		}
+	}
+	return list, trouble
+}
+
+func orNone(name, none string) string {
+	if name == "" {
+		return "(" + none + ")"
+	}
+	return name
+}
+
+// latencies are how long what is remembered was waited for, and agents become the names
+// of sessions' and runs' agents.
+func latencies(events []logged, by string, agents map[string]string) []sample {
+	var out []sample
+	began := map[string]time.Time{}
+	for i := range events {
+		e := &events[i].Event
+		if e.Agent != "" {
+			if e.Session != "" {
+				agents["session "+e.Session] = e.Agent
+			}
+			if e.Run != "" {
+				agents["run "+e.Run] = e.Agent
+			}
+		}
+		switch e.Type {
+		case event.PromptSubmitted, event.SessionStarted:
+			began[e.ID] = e.TS
+		case event.RecallServed:
+			at, ok := began[e.Parent]
+			var d event.ServedData
+			if !ok || json.Unmarshal(e.Data, &d) != nil || d.At != "prompt" && d.At != "session_start" {
+				continue
+			}
+			delete(began, e.Parent) // what is told later in the turn is no wait for it
+			name := e.Client
+			if by == "agent" {
+				name = e.Agent
+			}
+			if wait := e.TS.Sub(at); wait >= 0 {
+				out = append(out, sample{e.TS, orNone(name, "no "+by), float64(wait) / float64(time.Millisecond), 1})
+			}
+		}
+	}
+	return out
+}
+
+// figure is the measure over spans of time: a line for each group, the ones with the
+// most in them first, and the rest together.
+func (m *measure) figure(spans []span) figure {
+	f := figure{ID: m.id, Name: m.name, What: m.what}
+	weight := map[string]float64{}
+	var within []sample
+	for _, v := range m.samples {
+		if !v.at.Before(spans[0].from) && v.at.Before(spans[len(spans)-1].to) {
+			within = append(within, v)
+			weight[v.group] += v.weight
+		}
+	}
+	if len(within) == 0 {
+		f.Empty = m.empty
+		return f
+	}
+	names := slices.SortedFunc(maps.Keys(weight), func(a, b string) int {
+		if weight[a] != weight[b] {
+			if weight[a] > weight[b] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	if len(names) > mostSeries {
+		names = append(names[:mostSeries-1:mostSeries-1], "others")
+	}
+	cells := map[string][][]sample{}
+	for _, n := range names {
+		cells[n] = make([][]sample, len(spans))
+	}
+	for _, v := range within {
+		i := slices.IndexFunc(spans, func(s span) bool { return v.at.Before(s.to) })
+		if cells[v.group] == nil {
+			v.group = "others"
+		}
+		cells[v.group][i] = append(cells[v.group][i], v)
+	}
+	f.Table.Heads = append([]string{"Time"}, names...)
+	var lines []series
+	for _, n := range names {
+		l := series{name: n}
+		for _, c := range cells[n] {
+			l.values = append(l.values, m.fold1(c))
+		}
+		lines = append(lines, l)
+	}
+	for i, sp := range spans {
+		row := tableRow{Name: sp.name}
+		some := false
+		for j := range names {
+			text := "–"
+			if v := lines[j].values[i]; v != nil {
+				text, some = m.show(*v), true
+				if n := len(cells[names[j]][i]); m.fold != "sum" {
+					text += fmt.Sprintf(" (n = %d)", n)
+				}
+			}
+			row.Cells = append(row.Cells, text)
+		}
+		if some { // what is empty throughout says nothing
+			f.Table.Rows = append(f.Table.Rows, row)
+		}
+	}
+	f.Chart = chartOf(spans, lines, m.max, m.show)
+	return f
+}
+
+// fold1 makes one value of samples; nil of none.
+func (m *measure) fold1(list []sample) *float64 {
+	if len(list) == 0 {
+		return nil
+	}
+	var sum, weight float64
+	for _, v := range list {
+		sum += v.value * v.weight
+		weight += v.weight
+	}
+	switch m.fold {
+	case "sum":
+	case "median":
+		values := make([]float64, len(list))
+		for i, v := range list {
+			values[i] = v.value
+		}
+		slices.Sort(values)
+		sum = values[len(values)/2]
+	default:
+		sum /= weight
+	}
+	return &sum
+}

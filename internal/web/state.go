@@ -1,0 +1,574 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"reprise/internal/learn/scopes"
+	"reprise/internal/mdfile"
+	"reprise/internal/memory"
+	"reprise/internal/staterepo"
+)
+
+const (
+	entriesPerPage = 50
+	stepsPerPage   = 50
+	maxDiff        = 256 << 10 // bytes of a diff that a page shows
+)
+
+// StateService is what the pages need of staterepo.Repo.
+type StateService interface {
+	Exists() bool
+	Dir() string
+	Team(ctx context.Context) ([]staterepo.Member, error)
+	Log(ctx context.Context, agent string) ([]staterepo.LogEntry, error)
+	Handoffs(ctx context.Context, agent string) ([]staterepo.Handoff, error)
+	Unpromoted(ctx context.Context, agent string) ([]staterepo.LogEntry, error)
+	History(ctx context.Context, agent, from string, most int) ([]staterepo.Step, error)
+	Diff(ctx context.Context, commit string) (staterepo.Step, string, error)
+}
+
+// State is what a project's agents know, as the pages use it.
+type State struct {
+	Repo StateService
+	// Shared is the directory of what all agents share.
+	Shared string
+	// Keep keeps a learning or a decision of the person, for the project, at once. Keep
+	// and Promote are called one at a time.
+	Keep func(ctx context.Context, n scopes.Note) (scopes.Change, error)
+	// Promote gives an agent's own learning or decision to the project.
+	Promote func(ctx context.Context, agent, id string) (scopes.Change, error)
+}
+
+func (s *Server) stateRoutes() {
+	s.mux.HandleFunc("GET /state", s.stateShow)
+	s.mux.HandleFunc("GET /state/entries/{id}", s.entryShow)
+	s.mux.HandleFunc("GET /state/history", s.historyShow)
+	s.mux.HandleFunc("GET /state/commits/{id}", s.commitShow)
+	s.mux.HandleFunc("POST /state/{op}", s.stateChange)
+}
+
+// known keeps the state as it was read last, for as long as its files are the same:
+// reading it starts git several times.
+type known struct {
+	mu   sync.Mutex
+	read bool
+	sign uint64
+	team []staterepo.Member
+	log  []staterepo.Handoff // every entry once, with who accepted it, by time
+	left map[string]string   // ids of what can be promoted, with whose it is
+}
+
+// stateLook looks at what the state is read from: the refs, and the files of those who
+// work on this machine.
+func (s *Server) stateLook() func(*looker) {
+	repo, shared := s.deps.State.Repo.Dir(), s.deps.State.Shared
+	return func(l *looker) {
+		l.file(filepath.Join(repo, "packed-refs"))
+		for _, refs := range []string{"heads", "remotes/origin", "reprise/handoff", "reprise/claims", "reprise/consolidated"} {
+			l.dir(filepath.Join(repo, "refs", filepath.FromSlash(refs)), true)
+		}
+		l.dir(shared, true)
+		l.dir(filepath.Join(shared, "branches"), true)
+		places := staterepo.Checkouts(filepath.Dir(repo))
+		for _, name := range slices.Sorted(maps.Keys(places)) {
+			l.dir(places[name], true)
+		}
+	}
+}
+
+// state is what the agents know, as it is on disk.
+func (s *Server) state(ctx context.Context) (team []staterepo.Member, log []staterepo.Handoff, left map[string]string, err error) {
+	c, repo := &s.known, s.deps.State.Repo
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !repo.Exists() {
+		return nil, nil, nil, nil
+	}
+	l := looker{fnv.New64a()}
+	s.stateLook()(&l)
+	sign := l.h.Sum64() // looked at before it is read: what is written meanwhile is read the next time
+	if c.read && sign == c.sign {
+		return c.team, c.log, c.left, nil
+	}
+	if team, err = repo.Team(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	entries, err := repo.Log(ctx, staterepo.Everyone)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	handoffs, err := repo.Handoffs(ctx, "")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	taken := map[string]string{}
+	for _, h := range handoffs {
+		taken[h.ID] = h.AcceptedBy
+	}
+	left = map[string]string{}
+	for _, e := range entries {
+		log = append(log, staterepo.Handoff{LogEntry: e, AcceptedBy: taken[e.ID]})
+	}
+	for _, m := range team {
+		list, err := repo.Unpromoted(ctx, m.Agent)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		for _, e := range list {
+			left[e.ID] = m.Agent
+		}
+	}
+	c.team, c.log, c.left, c.sign, c.read = team, log, left, sign, true
+	return team, log, left, nil
+}
+
+type memberRow struct {
+	staterepo.Member
+	Class, Where string
+}
+
+// entryRow is an entry in a list.
+type entryRow struct {
+	staterepo.Handoff
+	Who   string // whose log it stands in, "" of what all share
+	Title string
+	How   string // how it stands
+	Class string // of that
+	From  []entryLink
+	Mine  string // the agent whose own it is still, which could give it to the project
+}
+
+type entryLink struct{ Word, ID, Title string }
+
+type statePage struct {
+	There    bool
+	Team     []memberRow
+	Over     int
+	Open     []entryRow
+	Taken    []entryRow
+	Entries  []entryRow
+	Graph    graph
+	Total    int
+	Kept     int
+	Agents   []string
+	Types    []string
+	Agent    string
+	Type     string
+	Newer    string
+	Older    string
+	Left     int
+	ShowOver bool
+}
+
+func whose(e staterepo.LogEntry) string {
+	if e.Branch == staterepo.GlobalBranch {
+		return ""
+	}
+	return strings.TrimPrefix(e.Branch, "agent-")
+}
+
+func statusTone(status string) string {
+	switch status {
+	case "completed":
+		return "good"
+	case "blocked", "failed":
+		return "bad"
+	case "in_progress":
+		return "busy"
+	case "pending":
+		return "warn"
+	}
+	return ""
+}
+
+// entryRows are entries as pages list them; all is where what they name is looked up.
+func entryRows(list, all []staterepo.Handoff, left map[string]string) []entryRow {
+	titles := map[string]string{}
+	for _, e := range all {
+		titles[e.ID] = e.Title()
+	}
+	var out []entryRow
+	for _, e := range list {
+		row := entryRow{Handoff: e, Who: whose(e.LogEntry), Title: e.Title(), Mine: left[e.ID]}
+		switch {
+		case e.AcceptedBy != "":
+			row.How, row.Class = "taken by "+e.AcceptedBy, "good"
+		case e.Type == mdfile.TypeHandoff:
+			row.How, row.Class = "waits", "warn"
+		case e.State.Status != mdfile.StatusActive && e.State.Status != "":
+			row.How, row.Class = e.State.Status, "warn"
+		case slices.Contains(staterepo.Statuses(), e.Status):
+			row.How, row.Class = e.Status, statusTone(e.Status)
+		}
+		if e.Parent != "" {
+			row.From = append(row.From, entryLink{"goes on from", e.Parent, titles[e.Parent]})
+		}
+		for _, id := range e.DependsOn {
+			row.From = append(row.From, entryLink{"needs", id, titles[id]})
+		}
+		if e.Supersedes != "" {
+			row.From = append(row.From, entryLink{"in place of", e.Supersedes, titles[e.Supersedes]})
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func (s *Server) stateShow(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	p := statePage{There: s.deps.State.Repo.Exists(), Agent: q.Get("agent"), Type: q.Get("type"), Types: staterepo.Types(), ShowOver: q.Get("over") != ""}
+	team, log, left, err := s.state(r.Context())
+	if err != nil {
+		s.stateFail(w, r, err)
+		return
+	}
+	for _, m := range team {
+		p.Agents = append(p.Agents, m.Agent)
+		p.Left += m.Left
+		if m.Over() && !p.ShowOver {
+			p.Over++
+			continue
+		}
+		row := memberRow{Member: m, Class: statusTone(m.Status), Where: "elsewhere"}
+		switch {
+		case m.Here:
+			row.Where = "on this machine"
+		case m.Nowhere:
+			row.Where = "nowhere any more"
+		}
+		p.Team = append(p.Team, row)
+	}
+	slices.Sort(p.Agents)
+	var open, taken, kept []staterepo.Handoff
+	for _, e := range slices.Backward(log) {
+		if e.Type == mdfile.TypeHandoff {
+			if e.AcceptedBy == "" {
+				open = append(open, e)
+			} else {
+				taken = append(taken, e)
+			}
+		}
+		if (p.Agent == "" || e.Agent == p.Agent || whose(e.LogEntry) == p.Agent) && (p.Type == "" || e.Type == p.Type) {
+			kept = append(kept, e)
+		}
+	}
+	p.Open, p.Taken = entryRows(open, log, left), entryRows(taken[:min(len(taken), 20)], log, left)
+	p.Total, p.Kept = len(log), len(kept)
+	from := max(0, min(number(r, "from"), len(kept)))
+	page := kept[from:min(len(kept), from+entriesPerPage)]
+	p.Entries, p.Graph = entryRows(page, log, left), graphOf(page)
+	link := func(from int) string {
+		v := url.Values{}
+		for name, value := range map[string]string{"agent": p.Agent, "type": p.Type} {
+			if value != "" {
+				v.Set(name, value)
+			}
+		}
+		v.Set("from", fmt.Sprint(from))
+		return "?" + v.Encode() + "#timeline"
+	}
+	if from > 0 {
+		p.Newer = link(max(0, from-entriesPerPage))
+	}
+	if from+entriesPerPage < len(kept) {
+		p.Older = link(from + entriesPerPage)
+	}
+	s.show(w, r, "state", s.view(r, "state", "State", p))
+}
+
+type entryPage struct {
+	Row      entryRow
+	Children []entryLink
+	Memory   bool // there is an account of why it is remembered
+}
+
+func (s *Server) entryShow(w http.ResponseWriter, r *http.Request) {
+	_, log, left, err := s.state(r.Context())
+	if err != nil {
+		s.stateFail(w, r, err)
+		return
+	}
+	id := r.PathValue("id")
+	i := slices.IndexFunc(log, func(e staterepo.Handoff) bool { return e.ID == id })
+	if i < 0 {
+		s.fail(w, r, http.StatusNotFound, errors.New("no agent has an entry with this id, as far as is known here"))
+		return
+	}
+	p := entryPage{Row: entryRows(log[i:i+1], log, left)[0]}
+	for _, e := range log {
+		switch {
+		case e.Parent == id:
+			p.Children = append(p.Children, entryLink{"gone on with in", e.ID, e.Title()})
+		case slices.Contains(e.DependsOn, id):
+			p.Children = append(p.Children, entryLink{"needed by", e.ID, e.Title()})
+		case e.Supersedes == id:
+			p.Children = append(p.Children, entryLink{"replaced by", e.ID, e.Title()})
+		}
+	}
+	p.Memory = s.deps.Memory != nil && p.Row.Who == "" && (p.Row.Type == mdfile.TypeLearning || p.Row.Type == mdfile.TypeDecision)
+	s.show(w, r, "entry", s.view(r, "state", cmp.Or(oneLine(80, p.Row.Title), id), p))
+}
+
+type historyPage struct {
+	Agent string
+	Steps []staterepo.Step
+	Older string
+}
+
+func (s *Server) historyShow(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	p := historyPage{Agent: q.Get("agent")}
+	steps, err := s.deps.State.Repo.History(r.Context(), p.Agent, q.Get("from"), stepsPerPage+1)
+	if err != nil {
+		s.stateFail(w, r, err)
+		return
+	}
+	if len(steps) > stepsPerPage {
+		p.Older = "?" + url.Values{"agent": {p.Agent}, "from": {steps[stepsPerPage].Commit}}.Encode()
+		steps = steps[:stepsPerPage]
+	}
+	for _, st := range steps {
+		if len(st.Parents) > 0 { // what every repository begins with says nothing
+			p.Steps = append(p.Steps, st)
+		}
+	}
+	name := p.Agent
+	if name == "" {
+		name = "what all share"
+	}
+	s.show(w, r, "history", s.view(r, "state", "History of "+name, p))
+}
+
+type commitPage struct {
+	Step  staterepo.Step
+	Files []fileDiff
+	Cut   bool
+}
+
+// fileDiff is what a commit changed in a file.
+type fileDiff struct {
+	Name  string
+	Lines []diffLine
+}
+
+func (s *Server) commitShow(w http.ResponseWriter, r *http.Request) {
+	step, diff, err := s.deps.State.Repo.Diff(r.Context(), r.PathValue("id"))
+	if err != nil {
+		s.stateFail(w, r, err)
+		return
+	}
+	p := commitPage{Step: step}
+	if len(diff) > maxDiff {
+		diff, p.Cut = strings.ToValidUTF8(diff[:maxDiff], ""), true
+	}
+	p.Files = filesOf(diff)
+	s.show(w, r, "commit", s.view(r, "state", oneLine(80, step.Message), p))
+}
+
+// filesOf divides a diff by its files; their names are read where git wrote them, from
+// the lines that begin with --- and +++.
+func filesOf(diff string) []fileDiff {
+	var out []fileDiff
+	head := false
+	for line := range strings.Lines(diff) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			out, head = append(out, fileDiff{Name: strings.TrimPrefix(line, "diff --git ")}), true
+		case len(out) == 0:
+		case head && (strings.HasPrefix(line, "+++ b/") || strings.HasPrefix(line, "--- a/")):
+			out[len(out)-1].Name = line[len("+++ b/"):]
+		case head && !strings.HasPrefix(line, "@@"):
+			// index, mode, /dev/null
+			if strings.HasPrefix(line, "Binary files") {
+				out[len(out)-1].Lines = append(out[len(out)-1].Lines, diffLine{"@", line})
+			}
+		default:
+			head = false
+			kind := " "
+			if line != "" {
+				kind, line = line[:1], line[1:]
+			}
+			out[len(out)-1].Lines = append(out[len(out)-1].Lines, diffLine{kind, line})
+		}
+	}
+	return out
+}
+
+// stateChange is what a person adds: what was learnt, what was decided, what of an
+// agent's is the project's from now on.
+func (s *Server) stateChange(w http.ResponseWriter, r *http.Request) {
+	text := func(name string) string { return strings.TrimSpace(normal(r.PostForm.Get(name))) }
+	op := r.PathValue("op")
+	if op != "learn" && op != "decide" && op != "promote" {
+		s.fail(w, r, http.StatusNotFound, errors.New("there is no such change of what agents know"))
+		return
+	}
+	if text("text") == "" && op != "promote" {
+		s.fail(w, r, http.StatusBadRequest, errors.New("write down what is to be kept"))
+		return
+	}
+	if err := s.deps.Claim(r.Context()); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	s.thinking.Lock()
+	defer s.thinking.Unlock()
+	var c scopes.Change
+	var err error
+	note := ""
+	switch op {
+	case "learn":
+		note = "learnt"
+		c, err = s.deps.State.Keep(r.Context(), scopes.Note{Type: mdfile.TypeLearning, Text: text("text")})
+	case "decide":
+		note = "decided"
+		n := scopes.Note{Type: mdfile.TypeDecision, Decision: text("text"), Rationale: text("because")}
+		for line := range strings.Lines(text("over")) {
+			if line = strings.TrimSpace(line); line != "" {
+				n.Alternatives = append(n.Alternatives, line)
+			}
+		}
+		c, err = s.deps.State.Keep(r.Context(), n)
+	case "promote":
+		note = "promoted"
+		c, err = s.deps.State.Promote(r.Context(), text("agent"), text("id"))
+	}
+	if err != nil {
+		s.stateFail(w, r, err)
+		return
+	}
+	if c.Existing {
+		note = "known"
+	}
+	s.done(w, r, "/state", note)
+}
+
+func (s *Server) stateFail(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, staterepo.ErrNoAgent), errors.Is(err, staterepo.ErrUnknown), errors.Is(err, memory.ErrNotFound):
+		s.fail(w, r, http.StatusNotFound, err)
+	case errors.Is(err, memory.ErrContent), errors.Is(err, memory.ErrFormat), errors.Is(err, memory.ErrTooLarge):
+		s.fail(w, r, http.StatusBadRequest, err)
+	case errors.Is(err, memory.ErrDenied), errors.Is(err, memory.ErrRetired), errors.Is(err, staterepo.ErrBusy):
+		s.fail(w, r, http.StatusConflict, err)
+	default:
+		s.fail(w, r, http.StatusInternalServerError, err)
+	}
+}
+
+// The graph beside the timeline, in the stylesheet's pixels: each entry is as high as a
+// row of the list.
+const (
+	graphRow  = 56
+	graphLane = 16
+	graphDot  = 5
+	mostLanes = 8
+)
+
+// graph is the lines that join the entries of a timeline, from the newest at the top.
+type graph struct {
+	W, H  int
+	Lines []graphLine
+	Dots  []graphPoint
+	Lanes []graphName
+}
+
+type graphLine struct {
+	D     string // path
+	Class string
+}
+
+type graphPoint struct {
+	X, Y, R int
+	Class   string
+}
+
+type graphName struct {
+	Class, Name string
+}
+
+// graphOf draws entries, the newest first: a lane for each agent, a line along it, and
+// lines across to what an entry goes on from or needs. What lies on an older page is
+// shown by a line that leaves at the bottom.
+func graphOf(list []staterepo.Handoff) graph {
+	var g graph
+	if len(list) == 0 {
+		return g
+	}
+	lanes, first, last := map[string]int{}, map[int]int{}, map[int]int{} // by agent; the rows of a lane
+	row := map[string]int{}
+	lane := func(e staterepo.Handoff) int {
+		who := whose(e.LogEntry)
+		n, ok := lanes[who]
+		if !ok {
+			if n = len(lanes); n >= mostLanes {
+				return mostLanes - 1
+			}
+			lanes[who] = n
+			name := who
+			if name == "" {
+				name = "shared"
+			}
+			g.Lanes = append(g.Lanes, graphName{fmt.Sprintf("lane%d", n), name})
+		}
+		return n
+	}
+	x := func(lane int) int { return graphLane/2 + lane*graphLane }
+	y := func(row int) int { return graphRow/2 + row*graphRow }
+	for i, e := range list {
+		row[e.ID] = i
+		n := lane(e)
+		if _, ok := first[n]; !ok {
+			first[n] = i
+		}
+		last[n] = i
+		g.Dots = append(g.Dots, graphPoint{x(n), y(i), graphDot, fmt.Sprintf("lane%d", n)})
+	}
+	g.W, g.H = graphLane*max(1, min(len(lanes), mostLanes)), graphRow*len(list)
+	for n, from := range first {
+		if to := last[n]; to > from {
+			g.Lines = append(g.Lines, graphLine{fmt.Sprintf("M%d %dV%d", x(n), y(from), y(to)), fmt.Sprintf("lane%d", n)})
+		}
+	}
+	slices.SortFunc(g.Lines, func(a, b graphLine) int { return cmp.Compare(a.Class, b.Class) })
+	for i, e := range list {
+		own := lane(e)
+		join := func(id, class string) {
+			j, here := row[id]
+			if !here || j <= i {
+				return
+			}
+			other := lane(list[j])
+			if other == own && class == "" {
+				return // along the lane already
+			}
+			middle := (y(i) + y(j)) / 2
+			if other == own {
+				side := x(own) + graphLane*2/3
+				g.Lines = append(g.Lines, graphLine{fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x(own), y(i), side, middle, side, middle, x(own), y(j)), class})
+				return
+			}
+			g.Lines = append(g.Lines, graphLine{fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x(own), y(i), x(own), middle, x(other), middle, x(other), y(j)), strings.TrimSpace(fmt.Sprintf("lane%d %s", own, class))})
+		}
+		join(e.Parent, "")
+		for _, id := range e.DependsOn {
+			join(id, "needs")
+		}
+		if e.Supersedes != "" {
+			join(e.Supersedes, "needs")
+		}
+	}
+	return g
+}
