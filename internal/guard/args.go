@@ -55,14 +55,14 @@ func (g *args) informs() bool {
 		return false
 	}
 	for _, o := range g.options {
-		if o.opt == nil || o.short {
+		if o.opt == nil || o.short || o.opt.Arg == know.Required || o.given {
 			return false
 		}
 		switch o.opt.Name {
-		case "--version", "--help", "-version", "-V", "-vV", "-VV":
+		case "--version", "--help", "-version", "-help", "-V", "-vV", "-VV":
 		case "-v":
 			switch g.name {
-			case "node", "npm", "pnpm", "yarn", "bun", "tsc", "perl", "ruby", "php":
+			case "node", "npm", "pnpm", "yarn", "bun", "tsc", "perl", "ruby", "php", "lua", "luajit", "julia":
 			default:
 				return false
 			}

@@ -311,7 +311,11 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 		args = a.parseArgs(p, before.rest, st)
 		args.outer = &before
 	}
-	if args.informs() {
+	informs := args.informs()
+	if informs || turnedAlways(argv[0].text) || a.managed(argv[0].text) {
+		a.turned(argv[0], st)
+	}
+	if informs {
 		return source{there: true}
 	}
 	if len(p.Subs) > 0 && p.Base == know.Flag && len(p.Operands) == 0 && (len(args.operands) > 0 || !p.Bare) {

@@ -337,7 +337,8 @@ func (r *configReader) setting(key, v, path string) {
 		if strings.HasPrefix(v, "git-lfs ") && !strings.ContainsAny(v, ";&|$`<>\n") {
 			return
 		}
-	case key == "core.fsmonitor", key == "diff.external", key == "gpg.program", first == "gpg" && name == "program", key == "core.editor", key == "sequence.editor", key == "core.askpass", key == "core.alternaterefscommand", key == "interactive.difffilter",
+	case key == "core.fsmonitor", key == "diff.external", key == "gpg.program", first == "gpg" && (name == "program" || name == "defaultkeycommand"), first == "hook" && name == "command",
+		first == "lfs" && (name == "clean" || name == "smudge" || name == "path" || name == "standalonetransferagent"), key == "core.editor", key == "sequence.editor", key == "core.askpass", key == "core.alternaterefscommand", key == "interactive.difffilter",
 		first == "diff" && (name == "command" || name == "textconv"), first == "merge" && name == "driver", first == "tar" && name == "command", first == "trailer" && (name == "command" || name == "cmd"),
 		first == "protocol" && name == "allow" && v != "never" && v != "user", first == "remote" && name == "vcs",
 		(first == "man" || first == "browser" || first == "difftool" || first == "mergetool") && (name == "cmd" || name == "path"):

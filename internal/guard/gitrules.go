@@ -174,8 +174,10 @@ func (a *analysis) push(g args, st *state) {
 		if dst == "HEAD" || dst == "@" {
 			dst = a.branch(st)
 		}
-		dst = strings.TrimPrefix(dst, "refs/heads/")
+		dst = strings.TrimPrefix(strings.TrimPrefix(dst, "refs/"), "heads/")
 		switch {
+		case f && colon && src == "" && dst == "":
+			deny(w, "it pushes over every branch that both have, protected ones among them")
 		case !w.known() && (f || gone):
 			a.give("dynamic-option", Ask, w.shown(), "which branch this goes over is only known when it runs", "write it out")
 		case (gone || colon && src == "") && a.r.protectedBranch(dst):

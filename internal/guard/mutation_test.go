@@ -66,6 +66,13 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 		o.put(t, map[string]string{".git/config": tt.config, "evil.config": "[core]\n\tfsmonitor = ./x\n"})
 		add("settings: "+name, func() string { return string(o.judge(tt.command).Decision) })
 	}
+	for file, c := range turningFiles() {
+		o := newProject(t)
+		add("turned without "+file, func() string { return string(o.judge(c).Decision) })
+		q := newProject(t)
+		q.put(t, map[string]string{file: ""})
+		add("turned by "+file, func() string { return string(q.judge(c).Decision) + string(q.judge("cd src && "+c).Decision) })
+	}
 	many := newProject(t)
 	many.put(t, map[string]string{"-oPWNED": "", "--pre=evil": ""})
 	for _, c := range optionNames {

@@ -119,4 +119,61 @@ func TestToolchainsOfTheProject(t *testing.T) {
 	p.put(t, map[string]string{".cargo/config.toml": "", ".yarnrc.yml": "", ".pnpmfile.cjs": ""})
 	p.wants(t, map[string]Decision{"pnpm ls": Ask, "pnpm --version": Ask})
 	p.wants(t, map[string]Decision{"cargo --version": Ask, "cd src && cargo tree": Ask, "cargo metadata --no-deps": Ask, "yarn --version": Ask, "yarn list": Ask})
+	for file, c := range turningFiles() {
+		q := newProject(t)
+		q.wants(t, map[string]Decision{c: Allow})
+		q.put(t, map[string]string{file: ""})
+		q.wants(t, map[string]Decision{c: Ask, "cd src && " + c: Ask, "cat f": Allow})
+	}
+}
+
+// turningFiles are files by which a program runs the project's code although it is
+// asked for its version only, as each program's own documents tell. rustup, for one,
+// starts the compiler that it would use; flake8 loads its plugins to say their versions.
+func turningFiles() map[string]string {
+	return map[string]string{
+		"rust-toolchain.toml": "rustup --version", "rust-toolchain": "rustfmt --version", ".cargo/config": "rustc --version", ".yarnrc": "yarn -v", "pnpm-workspace.yaml": "pnpm -v",
+		"tools/bazel": "bazel --version", ".bazelversion": "bazelisk --help", ".bazeliskrc": "bazel --help", ".mvn/jvm.config": "mvn --version", ".sbtopts": "sbt --version", "project/build.sbt": "sbt --help",
+		"project.clj": "lein --version", "profiles.clj": "lein --help", "global.json": "dotnet --version", "toxfile.py": "tox --version", ".flake8": "flake8 --version", "setup.cfg": "flake8 --help", ".tflint.hcl": "tflint --version",
+		".rubocop": "rubocop --version", ".poetry/plugins/x": "poetry --version", ".pdm-plugins/x": "pdm --version", "vendor/composer/installed.json": "composer --version", ".bundle/config": "bundle --version",
+		"ansible.cfg": "ansible --version", ".erlang": "elixir --version", ".iex.exs": "iex --version",
+	}
+}
+
+// A manager of versions stands in for programs by files of their names, and a file of
+// the project may tell it a directory in which the real one is.
+func TestManagedPrograms(t *testing.T) {
+	p := newProject(t)
+	shims := filepath.Join(p.home, ".asdf", "shims")
+	for _, name := range []string{"node", "jq"} {
+		if err := os.MkdirAll(shims, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(shims, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := p.rules()
+	r.Env = func(n string) string {
+		return map[string]string{"PATH": strings.Join([]string{shims, "/usr/bin"}, string(filepath.ListSeparator))}[n]
+	}
+	want := func(list map[string]Decision) {
+		t.Helper()
+		for c, d := range list {
+			if v := r.Command(c, p.dir); v.Decision != d {
+				t.Errorf("%s, want %s: %s: %s", v.Decision, d, c, v.Reason)
+			}
+		}
+	}
+	want(map[string]Decision{"node --version": Allow, "jq . f": Allow, "cat f": Allow})
+	p.put(t, map[string]string{".tool-versions": "nodejs 22.1.0\njq 1.7\n"})
+	want(map[string]Decision{"node --version": Allow, "jq . f": Allow})
+	p.put(t, map[string]string{".tool-versions": "nodejs path:./evil\n"})
+	want(map[string]Decision{"node --version": Ask, "cd sub && jq . g": Ask, "cat f": Allow})
+	p.put(t, map[string]string{".tool-versions": "", "mise.toml": "[tools]\njq = \"path:./evil\"\n"})
+	want(map[string]Decision{"node --version": Ask, "jq . f": Ask, "cat f": Allow})
+	p.put(t, map[string]string{"mise.toml": strings.Repeat("#", maxSmall+1)})
+	want(map[string]Decision{"jq . f": Ask})
+	// Without shims nothing stands in for a program.
+	p.wants(t, map[string]Decision{"node --version": Allow, "jq . f": Allow})
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,27 +56,120 @@ func (a *analysis) jq(argv []word, st *state) source {
 }
 
 // toolchain judges compilers and package managers that a file in the project may turn
-// to another program, even where they are asked for their version only.
+// to another program, whatever they are asked.
 func (a *analysis) toolchain(argv []word, st *state) source {
-	files := []string{"rust-toolchain", "rust-toolchain.toml", ".cargo/config", ".cargo/config.toml"}
-	switch argv[0].text {
+	return a.known(orUnknown(argv[0].text), argv, st)
+}
+
+// turnedAlways reports whether a program may be turned to another one whatever it is
+// asked, by the files that [turning] tells.
+func turnedAlways(name string) bool {
+	switch name {
+	case "cargo", "rustc", "rustdoc", "yarn", "pnpm":
+		return true
+	}
+	return false
+}
+
+// turning are the files of a project by which a program runs the project's code, or
+// another program, even where it is asked for its version or its help only.
+func turning(name string) []string {
+	switch name {
+	case "cargo", "rustc", "rustdoc", "rustup", "rustfmt":
+		return []string{"rust-toolchain", "rust-toolchain.toml", ".cargo/config", ".cargo/config.toml"}
 	case "yarn":
-		files = []string{".yarnrc", ".yarnrc.yml"}
+		return []string{".yarnrc", ".yarnrc.yml"}
 	case "pnpm": // it loads its hooks whatever it is asked, and may change itself for another version
-		files = []string{".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", ".npmrc", "pnpm-workspace.yaml"}
+		return []string{".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", ".npmrc", "pnpm-workspace.yaml"}
+	case "bazel", "bazelisk": // both start tools/bazel in their own place; the rest says which bazel is fetched
+		return []string{"tools/bazel", "tools/bazel.exe", "tools/bazel.bat", ".bazelversion", ".bazeliskrc"}
+	case "mvn", "mvnw":
+		return []string{".mvn"}
+	case "sbt":
+		return []string{".sbtopts", ".jvmopts", "project"}
+	case "lein":
+		return []string{"project.clj", "profiles.clj"}
+	case "dotnet": // it may name a directory of the project as the place of the SDK
+		return []string{"global.json"}
+	case "tox":
+		return []string{"toxfile.py"}
+	case "flake8": // it says the versions of its plugins, which it has loaded for that
+		return []string{".flake8", "setup.cfg", "tox.ini"}
+	case "tflint":
+		return []string{".tflint.hcl", ".tflint.d"}
+	case "rubocop":
+		return []string{".rubocop"}
+	case "poetry":
+		return []string{".poetry"}
+	case "pdm":
+		return []string{".pdm-plugins"}
+	case "composer":
+		return []string{"vendor/composer/installed.json"}
+	case "bundle", "bundler":
+		return []string{".bundle"}
+	case "ansible", "ansible-playbook":
+		return []string{"ansible.cfg"}
+	case "elixir", "iex", "erl":
+		return []string{".erlang", ".iex.exs"}
+	}
+	return nil
+}
+
+// turned judges a program that a file of the project turns to something else: one by
+// its own files, and any that a manager of versions stands in for, where a file of the
+// project says in which directory that one finds it.
+func (a *analysis) turned(w word, st *state) {
+	files := turning(w.text)
+	managed := a.managed(w.text)
+	if files == nil && !managed {
+		return
 	}
 	for _, dir := range st.cwds {
 		for ; a.root(dir) != ""; dir = filepath.Dir(dir) {
 			a.step(8)
 			for _, f := range files {
 				if isThere(filepath.Join(dir, f)) {
-					a.projectCode(argv[0], "it may run what the project's "+f+" names")
-					files = nil
+					a.projectCode(w, "it may run what the project's "+f+" names")
+					return
+				}
+			}
+			for _, f := range [...]string{".tool-versions", "mise.toml", ".mise.toml"} {
+				if managed && elsewhere(filepath.Join(dir, f)) {
+					a.projectCode(w, "the project's "+f+" says which program this is")
+					return
 				}
 			}
 		}
 	}
-	return a.known(orUnknown(argv[0].text), argv, st)
+}
+
+// managed reports whether a program of that name is one by which a manager of versions
+// finds the real one: a file among its shims.
+func (a *analysis) managed(name string) bool {
+	if a.shims == nil {
+		a.shims = []string{}
+		for _, d := range filepath.SplitList(a.r.env("PATH")) {
+			if filepath.Base(d) == "shims" {
+				a.shims = append(a.shims, d)
+			}
+		}
+	}
+	for _, d := range a.shims {
+		if isThere(filepath.Join(d, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere reports whether a file of versions names a directory in place of one, or is
+// no plain small file.
+func elsewhere(path string) bool {
+	if !isThere(path) {
+		return false
+	}
+	data, ok := smallFile(path)
+	return !ok || bytes.Contains(data, []byte("path:"))
 }
 
 // orUnknown is a program of the table, or one of which nothing is known.
@@ -136,6 +230,8 @@ func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
 		switch {
 		case g.name == "xmllint" && o.given:
 			a.addressed(o.arg)
+		case g.name == "objdump" && o.opt != nil && (o.opt.Name == "-S" || o.opt.Name == "--source"):
+			a.give("needs-a-person", Ask, o.w.shown(), "it prints the files that a program says it was made from, wherever they lie", "leave it out")
 		case g.name == "ps":
 			a.processOptions(o.w)
 			if !strings.HasPrefix(o.w.text, "-") {
@@ -149,6 +245,23 @@ func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
 	case "npx", "bunx", "pnpx":
 		a.packagedAgent(st)
 	}
+}
+
+// asksGit has the settings of a repository judged for a command of go that asks git
+// about it: go list says which commit a program is made from, and has git look whether
+// all of it is committed.
+func (a *analysis) asksGit(p *know.Program, g args, st *state) {
+	if p.Name != "list" || g.has("-m") {
+		return
+	}
+	at := st
+	for _, o := range g.options {
+		if o.opt != nil && o.opt.Name == "-C" {
+			at = at.fork()
+			a.chdir(o.arg, at)
+		}
+	}
+	a.repository(&know.Program{Name: "status"}, word{text: g.root()}, nil, at)
 }
 
 // addressed is for what a program takes for a file or for an address.

@@ -48,6 +48,8 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 	switch name {
 	case "git":
 		return (*analysis).git
+	case "go":
+		return (*analysis).asksGit
 	case "kill", "pkill", "killall", "skill":
 		return (*analysis).kills
 	case "rm", "shred", "unlink", "rmdir":

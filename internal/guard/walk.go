@@ -48,6 +48,7 @@ type analysis struct {
 	fixed        map[string]bool // variables that were made readonly
 	harmlessIn   map[string]bool // directories in which git runs no program of the repository's settings
 	listings     []*listing
+	shims        []string // directories of managers of versions in PATH; nil: not looked at
 }
 
 // tooMuch ends an analysis that goes beyond its bounds.
