@@ -12,6 +12,7 @@ import (
 
 	"reprise/internal/event"
 	"reprise/internal/learn"
+	"reprise/internal/run"
 )
 
 // mostSeries are the lines of a chart; what is beyond is drawn as one.
@@ -72,9 +73,9 @@ func (s *Server) figureShow(w http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(p.Spans, p.Days) {
 		p.Days = 30
 	}
-	list, trouble := s.measures(r.Context(), p.By)
-	p.Trouble = trouble
 	spans := spansOf(s.deps.Now(), p.Days)
+	list, trouble := s.measures(r.Context(), p.By, spans[0].from)
+	p.Trouble = trouble
 	for _, m := range list {
 		p.Figures = append(p.Figures, m.figure(spans))
 	}
@@ -108,8 +109,8 @@ func spansOf(now time.Time, days int) []span {
 	return out
 }
 
-// measures gathers what there is, by client or by agent.
-func (s *Server) measures(ctx context.Context, by string) (list []*measure, trouble []string) {
+// measures gathers what there is since then, by client or by agent.
+func (s *Server) measures(ctx context.Context, by string, since time.Time) (list []*measure, trouble []string) {
 	percent := func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }
 	count := func(f float64) string { return fmt.Sprintf("%.1f", f) }
 	runs := &measure{id: "runs", name: "Runs that ended well", what: "Of the runs that ended, those whose work was done.", empty: "No run has ended in this time.", fold: "mean", max: 1, show: percent}
@@ -153,8 +154,11 @@ func (s *Server) measures(ctx context.Context, by string) (list []*measure, trou
 		if rec.Status.Done() {
 			runs.samples = append(runs.samples, sample{*rec.EndedAt, g, good, 1})
 		}
-		if rec.Result != nil && rec.Result.CostUSD > 0 {
-			cost.samples = append(cost.samples, sample{*rec.EndedAt, g, rec.Result.CostUSD, 1})
+		if rec.EndedAt.Before(since) {
+			continue
+		}
+		if usd := s.costOf(rec); usd > 0 {
+			cost.samples = append(cost.samples, sample{*rec.EndedAt, g, usd, 1})
 		}
 	}
 	if s.deps.Memory != nil && s.deps.Memory.Sessions != nil {
@@ -187,6 +191,21 @@ func (s *Server) measures(ctx context.Context, by string) (list []*measure, trou
 		}
 	}
 	return list, trouble
+}
+
+// costOf is what a run that has ended cost, in US dollars; it is read once.
+func (s *Server) costOf(rec run.Record) float64 {
+	if usd, ok := s.costs.Load(rec.ID); ok {
+		return usd.(float64)
+	}
+	usd := 0.0
+	if whole, err := s.deps.Runs.Get(rec.ID); err == nil && whole.Result != nil {
+		usd = whole.Result.CostUSD
+	}
+	if rec.Status.Done() {
+		s.costs.Store(rec.ID, usd)
+	}
+	return usd
 }
 
 func orNone(name, none string) string {

@@ -53,3 +53,28 @@ func TestGuardReadOnly(t *testing.T) {
 		t.Error("there is a form where nothing may be changed")
 	}
 }
+
+// Only rules that are proposed can be taken over, and only those that were ticked.
+func TestProposedRulesAreTakenOver(t *testing.T) {
+	var allowed []string
+	h := open(t, func(d *Deps) {
+		d.Guard = &Guard{Mode: "enforce", Dir: t.TempDir(), Waiting: func() ([]Waiting, error) { return nil, nil },
+			Proposals: func() ([]Proposal, error) {
+				return []Proposal{{Shape: "npm test ...", Approved: 4, Example: hostile, Last: testNow()}, {Shape: "make lint", Approved: 2}}, nil
+			},
+			Allow: func(shapes []string) error { allowed = append(allowed, shapes...); return nil }}
+	})
+	body := h.page("/guard/rules")
+	checkHarmless(t, "/guard/rules", body)
+	if strings.Contains(body, "checked") || strings.Count(body, `type="checkbox"`) != 2 {
+		t.Error("rules are ticked before a person did, or not offered")
+	}
+	for _, bad := range []url.Values{{}, {"rule": {"rm ..."}}, {"rule": {"make lint", "*"}}} {
+		if code, _ := h.send("/guard/rules", bad); code < 400 || allowed != nil {
+			t.Errorf("%v: %d, allowed %q", bad, code, allowed)
+		}
+	}
+	if code, to := h.send("/guard/rules", url.Values{"rule": {"make lint"}}); code != http.StatusSeeOther || !strings.Contains(to, "done=allowed") || strings.Join(allowed, ",") != "make lint" {
+		t.Errorf("%d %s, allowed %q", code, to, allowed)
+	}
+}

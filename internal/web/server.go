@@ -91,6 +91,7 @@ type Server struct {
 	streams atomic.Int32
 	boards  boards
 	known   known
+	costs   sync.Map // by a run's id, of those that have ended
 	tail    tail
 	// thinking is held while memory is asked, or changed by its knowledge.
 	thinking sync.Mutex

@@ -1,0 +1,215 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/event"
+	"reprise/internal/learn"
+	"reprise/internal/learn/improve"
+	"reprise/internal/recall"
+	"reprise/internal/run"
+)
+
+// row is the cells of a table's row as text.
+func row(t *testing.T, body, figure, day string) []string {
+	t.Helper()
+	_, part, ok := strings.Cut(body, `id="f-`+figure+`"`)
+	if part, _, _ = strings.Cut(part, "</section>"); !ok {
+		t.Fatalf("there is no figure %s", figure)
+	}
+	m := regexp.MustCompile(`<tr><th scope="row">` + day + `</th>((?:<td>[^<]*</td>)+)</tr>`).FindStringSubmatch(part)
+	if m == nil {
+		t.Fatalf("%s has no row for %s:\n%s", figure, day, part)
+	}
+	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(m[1], "<td>"), "</td>"), "</td><td>")
+}
+
+func TestFigures(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "events")
+	noon := func(daysAgo int) time.Time {
+		n := testNow()
+		return time.Date(n.Year(), n.Month(), n.Day()-daysAgo, 12, 0, 0, 0, n.Location())
+	}
+	sessions := []learn.Stats{
+		{Session: "s1", Client: "claude", Start: noon(1), Outcome: "good", Calls: 4, Retries: 1, Recalls: 1, Served: 4, Used: 3, Tokens: 100},
+		{Session: "s2", Client: "claude", Start: noon(1), Outcome: "failed", Calls: 2, Retries: 3, Recalls: 1, Served: 4, Used: 0, Tokens: 300},
+		{Session: "s3", Client: hostile, Start: noon(1), Outcome: "unknown"},
+		{Session: "s4", Client: "claude", Start: noon(400), Outcome: "good", Calls: 1},
+	}
+	h := open(t, func(d *Deps) {
+		d.Events = &Log{Dir: dir, What: func(event.Event) string { return "" }}
+		d.Memory = &Remembering{Sessions: func(_ context.Context, fn func(learn.Stats) bool) error {
+			for _, s := range sessions {
+				if !fn(s) {
+					break
+				}
+			}
+			return nil
+		}}
+	})
+	at := noon(1)
+	broker := event.NewBroker(event.BrokerOptions{Events: func(string) string { return dir }, Host: "host", Now: func() time.Time { return at }})
+	add := func(e event.Event, later time.Duration) event.Event {
+		t.Helper()
+		at = noon(1).Add(later)
+		e.Scope, e.Project, e.Client, e.Session, e.Agent = event.ScopeProject, "shop", "claude", "s1", "tidy"
+		got, err := broker.Record(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for i, wait := range []time.Duration{10, 30, 500} {
+		begin := time.Duration(i) * time.Minute
+		p := add(event.Event{Type: event.PromptSubmitted, Data: data(map[string]string{"text": "x"})}, begin)
+		add(event.Event{Type: event.RecallServed, Parent: p.ID, Data: data(event.ServedData{At: "prompt", Tokens: 5})}, begin+wait*time.Millisecond)
+		add(event.Event{Type: event.RecallServed, Parent: p.ID, Data: data(event.ServedData{At: "tool_failure", Tokens: 5})}, begin+30*time.Second)
+	}
+	for i, st := range []run.Status{run.Completed, run.Completed, run.Failed} {
+		h.runRecord(fmt.Sprintf("run-aaaaaaaaa%c", 'a'+i), func(r *run.Record) {
+			end := noon(1)
+			r.Status, r.Client, r.EndedAt, r.StartedAt, r.SessionID = st, "claude", &end, end.Add(-time.Minute), "s1"
+		}, "")
+		writeResult(t, h, fmt.Sprintf("run-aaaaaaaaa%c", 'a'+i), agent.Result{CostUSD: 0.25})
+	}
+	day := noon(1).Format("2 Jan")
+	body := h.page("/figures")
+	checkHarmless(t, "/figures", body)
+	for figure, want := range map[string]string{
+		"runs": "67 % (n = 3)", "sessions": "50 % (n = 2)", "retries": "2.0 (n = 2)", "cost": "0.75", "tokens": "200 (n = 2)", "hits": "38 % (n = 2)", "latency": "30 ms (n = 3)",
+	} {
+		if got := row(t, body, figure, day)[0]; got != want {
+			t.Errorf("%s is %q, want %q", figure, got, want)
+		}
+	}
+	if strings.Contains(body, "NaN") {
+		t.Error("the page has a number that is none")
+	}
+	body = h.page("/figures?by=agent&days=7")
+	if got := row(t, body, "runs", day)[0]; !strings.Contains(body, "<th scope=\"col\">tidy</th>") || got != "67 % (n = 3)" {
+		t.Errorf("by agent: %q", got)
+	}
+	for _, odd := range []string{"?days=-1", "?days=1000000", "?by=<script>"} {
+		checkHarmless(t, odd, h.page("/figures"+odd))
+	}
+	sessions = nil
+	for i := range 12 {
+		sessions = append(sessions, learn.Stats{Session: fmt.Sprint(i), Client: fmt.Sprint("client", i), Start: noon(2), Outcome: "good"})
+	}
+	if body := h.page("/figures"); !strings.Contains(body, "<th scope=\"col\">others</th>") {
+		t.Error("a chart of twelve clients has a line for each")
+	}
+}
+
+// writeResult is what a run came to, as its supervisor writes it.
+func writeResult(t *testing.T, h *house, id string, r agent.Result) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(h.dir, "runs", id, "result.json"), data(r), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every point of a chart lies within it, whatever the values are.
+func TestChartStaysWithinItself(t *testing.T) {
+	now := time.Date(2026, 11, 29, 3, 0, 0, 0, time.Local)
+	for _, days := range []int{7, 30, 90} {
+		spans := spansOf(now, days)
+		if !spans[len(spans)-1].to.After(now) || !spans[0].from.Before(now.AddDate(0, 0, -days+1)) {
+			t.Errorf("%d days are from %s to %s", days, spans[0].from, spans[len(spans)-1].to)
+		}
+		for i := 1; i < len(spans); i++ {
+			if !spans[i].from.Equal(spans[i-1].to) {
+				t.Errorf("between %s and %s something is missing", spans[i-1].name, spans[i].name)
+			}
+		}
+		for _, top := range []float64{0, 0.004, 1, 7, 99.5, 123456, 3e12} {
+			l := series{name: "x", values: make([]*float64, len(spans))}
+			for i := range spans {
+				v := top * float64(i) / float64(len(spans)-1)
+				l.values[i] = &v
+			}
+			c := chartOf(spans, []series{l, {name: "none", values: make([]*float64, len(spans))}}, 0, func(f float64) string { return fmt.Sprint(f) })
+			if len(c.Grid) < 2 || len(c.Grid) > chartTicks+2 {
+				t.Errorf("a scale to %g has %d lines", top, len(c.Grid))
+			}
+			for _, tick := range c.Grid {
+				if tick.Y < 0 || tick.Y > chartH {
+					t.Errorf("a line of a scale to %g lies at %d", top, tick.Y)
+				}
+			}
+			for _, pair := range regexp.MustCompile(`[ML](-?[\d.]+|NaN|[+-]Inf) (-?[\d.]+|NaN|[+-]Inf)`).FindAllStringSubmatch(c.Lines[0].Path, -1) {
+				var x, y float64
+				if _, err := fmt.Sscan(pair[1]+" "+pair[2], &x, &y); err != nil || math.IsNaN(y) || x < chartLeft || x > chartW || y < 0 || y > chartH-chartBottom+1 {
+					t.Errorf("a point of a scale to %g lies at %s", top, pair[0])
+				}
+			}
+		}
+	}
+}
+
+func TestPolicyShowsWhatJustifiedIt(t *testing.T) {
+	p := recall.DefaultPolicy()
+	p.ID, p.Threshold = "e-two", p.Threshold*1.1
+	all := []learn.PolicyVersion{
+		{ID: "e-one", Time: testNow().Add(-time.Hour), PolicyChange: learn.PolicyChange{Op: learn.PolicyLearnt, For: learn.PolicyScope{Project: "shop"}, Version: 1, Parent: "default", Policy: &recall.Policy{ID: "e-one"}, Reason: hostile,
+			Replay: &learn.Replay{Recalls: 40, Uses: 12, Before: learn.Score{Total: .5, Tokens: 100}, After: learn.Score{Total: .75, Tokens: 120}}}},
+		{ID: "e-two", Time: testNow(), PolicyChange: learn.PolicyChange{Op: learn.PolicyRollback, For: learn.PolicyScope{Project: "shop", Role: "musician"}, Version: 2, Parent: "e-one", Policy: &p}},
+	}
+	var asked []string
+	h := open(t, func(d *Deps) {
+		d.Policy = &Policies{
+			All:     func(context.Context) ([]learn.PolicyVersion, error) { return all, nil },
+			InForce: func(context.Context) (recall.Policy, error) { return p, nil },
+			Rollback: func(_ context.Context, s learn.PolicyScope, id, why string) (learn.PolicyVersion, error) {
+				if why == "twice" {
+					return learn.PolicyVersion{}, fmt.Errorf("%w: it is in force", improve.ErrPolicy)
+				}
+				asked = append(asked, fmt.Sprint(s.Project, " ", s.Role, " ", id, " ", why))
+				return learn.PolicyVersion{}, nil
+			},
+		}
+	})
+	body := h.page("/policy")
+	checkHarmless(t, "/policy", body)
+	for _, want := range []string{"0.5000 → 0.7500", "40 recalls", "threshold", "in force"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("/policy does not show %q", want)
+		}
+	}
+	body = h.page("/policy/e-one")
+	checkHarmless(t, "a version", body)
+	for _, want := range []string{"40 past recalls", "12 things had been used", ">better<", ">worse<", "Put it in force again"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the version does not show %q", want)
+		}
+	}
+	if body := h.page("/policy/e-two"); strings.Contains(body, "Put it in force again") || !strings.Contains(body, "None: somebody went back to it") {
+		t.Error("the one in force is offered to go back to, or its replay is not said to be missing")
+	}
+	if code, _ := h.get("/policy/e-nothing"); code != http.StatusNotFound {
+		t.Errorf("no such version: %d", code)
+	}
+	if code, to := h.send("/policy/e-one/rollback", url.Values{"why": {"it was better"}}); code != http.StatusSeeOther || !strings.Contains(to, "done=rolled") {
+		t.Errorf("%d %s", code, to)
+	}
+	if code, _ := h.send("/policy/default/rollback", url.Values{}); code != http.StatusSeeOther {
+		t.Error(code)
+	}
+	if code, _ := h.send("/policy/e-one/rollback", url.Values{"why": {"twice"}}); code != http.StatusConflict {
+		t.Error(code)
+	}
+	if got := strings.Join(asked, ", "); got != "shop  e-one it was better, shop musician default on the dashboard" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,57 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reprise/internal/queue"
+)
+
+func TestCeilingsAreRaised(t *testing.T) {
+	h := open(t, nil)
+	for _, bad := range []url.Values{{"usd": {"-1"}}, {"tokens": {"many"}}, {"hours": {"1e9"}}, {"items": {"NaN"}}, {"usd": {"Inf"}}} {
+		if code, body := h.send("/work/loop/resume", bad); code != http.StatusBadRequest {
+			t.Errorf("%v: %d %s", bad, code, body)
+		}
+	}
+	if found, _ := filepath.Glob(filepath.Join(h.deps.LoopDir, "requests", "*")); len(found) != 0 {
+		t.Fatalf("a bad form left %q", found)
+	}
+	if code, _ := h.send("/work/loop/resume", url.Values{"usd": {"12.5"}, "hours": {"0.5"}, "tokens": {"1000"}, "items": {""}}); code != http.StatusSeeOther {
+		t.Fatal(code)
+	}
+	found, _ := filepath.Glob(filepath.Join(h.deps.LoopDir, "requests", "*"))
+	if len(found) != 1 {
+		t.Fatalf("%d requests", len(found))
+	}
+	data, err := os.ReadFile(found[0])
+	if err != nil || !strings.Contains(string(data), `"usd": 12.5`) || !strings.Contains(string(data), `"time_ns": 1800000000000`) || strings.Contains(string(data), "iterations") {
+		t.Errorf("%s (%v)", data, err)
+	}
+}
+
+// A queue of many is shown in parts, and every item can be reached.
+func TestManyItemsAreDivided(t *testing.T) {
+	h := open(t, nil)
+	var items []queue.Item
+	for i := range itemsPerPage + 5 {
+		items = append(items, queue.Item{ID: fmt.Sprintf("i-%d", i), Title: fmt.Sprintf("Item of many %d.", i)})
+	}
+	h.add(items...)
+	body := h.page("/work")
+	if n := strings.Count(body, `data-item="`); n != itemsShown || !strings.Contains(body, "All 105 that are ready") {
+		t.Errorf("the page has %d items, want %d and a link to all", n, itemsShown)
+	}
+	first, second := h.page("/work/items?state=ready"), h.page("/work/items?state=ready&from=100")
+	if a, b := strings.Count(first, "Item of many"), strings.Count(second, "Item of many"); a != itemsPerPage || b != 5 {
+		t.Errorf("the pages have %d and %d items, want %d and 5", a, b, itemsPerPage)
+	}
+	if !strings.Contains(h.page("/work/items?state=dead"), "No item is in this state") || !strings.Contains(h.page("/work/items?state=<x>&from=-3"), "Item of many 0.") {
+		t.Error("an odd address is no list")
+	}
+}
