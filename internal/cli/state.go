@@ -207,7 +207,7 @@ func stateError(err error) error {
 		return exitWith(ExitNotFound, err)
 	case errors.Is(err, staterepo.ErrName), errors.Is(err, staterepo.ErrType), errors.Is(err, staterepo.ErrStatus):
 		return exitWith(ExitUsage, err)
-	case errors.Is(err, staterepo.ErrBranchExists), errors.Is(err, staterepo.ErrLink), errors.Is(err, staterepo.ErrBusy), errors.Is(err, staterepo.ErrTaken), errors.Is(err, staterepo.ErrCheckpoint), errors.Is(err, staterepo.ErrArtifact):
+	case errors.Is(err, staterepo.ErrBranchExists), errors.Is(err, staterepo.ErrLink), errors.Is(err, staterepo.ErrBusy), errors.Is(err, staterepo.ErrHeld), errors.Is(err, staterepo.ErrTaken), errors.Is(err, staterepo.ErrCheckpoint), errors.Is(err, staterepo.ErrArtifact):
 		return exitWith(ExitConflict, err)
 	}
 	return memoryError(err)

@@ -48,10 +48,16 @@ type Error struct {
 	Code   int      // exit code; -1 = it did not end by itself
 	Stderr string   // at most 4 KiB
 	Kind   error    // one of the errors above, or nil
+	Lock   string   // git's lock file that was in its way, "" for none
+
+	held string // about that lock, for people
 }
 
 func (e *Error) Error() string {
 	msg := strings.TrimSpace(e.Stderr)
+	if e.held != "" {
+		return fmt.Sprintf("git %s: %s", strings.Join(e.Args, " "), e.held)
+	}
 	if msg == "" {
 		msg = fmt.Sprintf("exit code %d", e.Code)
 	}
@@ -315,6 +321,9 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 		e.Code = exit.ExitCode()
 	}
 	e.Kind = kindOf(e.Stderr + "\n" + tail(out.String(), 2000))
+	if e.Lock = lockIn(e.Stderr, g.dir); e.Lock != "" {
+		e.held = g.heldBy(e.Lock)
+	}
 	switch {
 	case bound.Err() != nil:
 		e.Kind = ErrTimeout
@@ -355,7 +364,7 @@ func kindOf(msg string) error {
 		return ErrConflict
 	case has("[rejected]", "[remote rejected]"):
 		return ErrRejected
-	case has("index.lock': File exists", "Another git process"): // of a ref, too
+	case has(".lock': File exists", "Another git process"), has("could not lock config file") && has(": File exists"): // of a ref, too
 		return ErrLocked
 	case has("non-fast-forward", "fetch first", "failed to update ref", "cannot lock ref"):
 		return ErrRejected

@@ -2,7 +2,9 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -90,6 +92,38 @@ func (g *Git) RemoveLeft() ([]string, error) {
 		out = append(out, l.Path)
 	}
 	return out, nil
+}
+
+// lockIn is the lock file that git's words say is there already, "" where they say
+// nothing of one. git was started in dir.
+func lockIn(stderr, dir string) string {
+	path := ""
+	if _, rest, ok := strings.Cut(stderr, "Unable to create '"); ok {
+		path, _, _ = strings.Cut(rest, ".lock': File exists")
+	} else if _, rest, ok := strings.Cut(stderr, "could not lock config file "); ok {
+		path, _, _ = strings.Cut(rest, ": File exists")
+	}
+	if path == "" || strings.Contains(path, "\n") {
+		return ""
+	}
+	if path = filepath.FromSlash(path) + ".lock"; !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return path
+}
+
+// heldBy says who may hold a lock and what to do: git's own words are for those who know
+// what it keeps in which file.
+func (g *Git) heldBy(lock string) string {
+	age := ""
+	if fi, err := os.Stat(lock); err == nil {
+		age = fmt.Sprintf(", since %s", fi.ModTime().UTC().Format(time.RFC3339))
+	}
+	s := "git's lock " + lock + " is there" + age + ": another git is at work in the repository, such as that of an editor, and it helps to wait for it; or one that was killed left it"
+	if g.o.Now != nil {
+		return s + ", and then it is removed by the next command once it is a minute old"
+	}
+	return s + ": remove that file if no git runs there"
 }
 
 // unlocked says that a command failed at a lock that was left, and that it is gone now.

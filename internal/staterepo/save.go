@@ -88,11 +88,11 @@ func (t *Tree) save(ctx context.Context, d *durable.Dir, by, message string) (Sa
 			return s, err
 		}
 	}
-	why := ""
+	const still = "the files are as they were written, and the next command commits them"
 	if locks, err := t.r.git.Locks(); err == nil && len(locks) > 0 {
-		why = "; git's lock " + locks[0].Path + " is there, and where a killed git left it, it is removed once it is a minute old"
+		return out, fmt.Errorf("%w: %s is there since %s; %s. Another git is at work there, such as one that was started by hand; or a killed one left it, and then it is removed once it is a minute old", ErrHeld, locks[0].Path, locks[0].Since.UTC().Format(time.RFC3339), still)
 	}
-	return out, fmt.Errorf("%w: %s; the files are as they were written, and the next command commits them%s", ErrBusy, t.Branch, why)
+	return out, fmt.Errorf("%w: %s; %s", ErrBusy, t.Branch, still)
 }
 
 // pause waits a little before another try, longer each time, and never as long

@@ -43,6 +43,7 @@ var (
 	ErrNoRemote     = errors.New("no remote is set")
 	ErrLink         = errors.New("a symbolic link is where the agent's state goes")
 	ErrBusy         = errors.New("others kept changing the branch")
+	ErrHeld         = errors.New("a lock of git's is held")
 )
 
 // Names of branches and directories.
