@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -147,58 +146,6 @@ func (a *App) tasksChanged(ctx context.Context, project string, list []task.Chan
 	}
 }
 
-// commitTasks commits files of a checkout, and nothing else of the user's. A commit
-// that fails is a note and stands in errors.json: the task goes on without it.
-func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message string, files []string) {
-	if home, err := a.Home(); err != nil || home.Settings.Tasks.Commit == "off" || len(files) == 0 {
-		return
-	}
-	top := gitTop(dir)
-	if top == "" {
-		return
-	}
-	below, err := filepath.Rel(top, dir)
-	if err == nil {
-		paths := make([]string, 0, len(files))
-		for _, f := range files {
-			paths = append(paths, path.Join(filepath.ToSlash(below), f))
-		}
-		g := git.New(top, git.Options{Vars: a.Env.Vars})
-		if what := underWay(ctx, g); what != "" {
-			fmt.Fprintf(a.Err, "note: not committed: %v\n", errUnderWay(what))
-			return
-		}
-		err = oneAtATime(ctx, store, func() error { return commitWhenFree(ctx, g, message+"\n", paths) })
-	}
-	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
-		return
-	}
-	err = commitProblem(err)
-	fmt.Fprintf(a.Err, "note: not committed: %v\n", err)
-	_, rerr := store.Change(ctx, func(b *task.Board) error {
-		l, lerr := b.Failures()
-		if lerr == nil {
-			l.Record(task.Failure{Type: task.CommitFailure, Message: err.Error(), Context: task.Context{Command: "commit"}}, a.Now())
-		}
-		return lerr
-	})
-	if rerr != nil {
-		fmt.Fprintf(a.Err, "note: that it was not is not in errors.json either: %v\n", rerr)
-	}
-}
-
-// commitProblem says in a line why git did not commit.
-func commitProblem(err error) error {
-	text := err.Error()
-	switch {
-	case strings.Contains(text, "cannot do a partial commit during a"):
-		return errUnderWay("merge")
-	case strings.Contains(text, "Please tell me who you are"), strings.Contains(text, "empty ident name"), strings.Contains(text, "unable to auto-detect email"):
-		return errors.New("git does not know who you are: `git config user.name NAME` and `git config user.email ADDRESS` tell it")
-	}
-	return err
-}
-
 // gitTop is the top of the checkout that a directory lies in, a linked worktree's, too;
 // "" outside git.
 func gitTop(dir string) string {
@@ -337,6 +284,13 @@ func newTaskListCmd(app *App) *cobra.Command {
 			for _, t := range list {
 				docs = append(docs, taskView(t, b))
 			}
+			if all {
+				archived, err := archivedTasks(b, want)
+				if err != nil {
+					return err
+				}
+				docs = append(docs, archived...)
+			}
 			if asJSON {
 				data, err := task.MarshalList(docs)
 				if err == nil {
@@ -348,7 +302,7 @@ func newTaskListCmd(app *App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "status", nil, "only those of this `STATUS`")
-	cmd.Flags().BoolVar(&all, "all", false, "those that have ended, too")
+	cmd.Flags().BoolVar(&all, "all", false, "those that have ended, and those of the archive, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
 	var words []string
 	for _, s := range task.Statuses() {
@@ -356,6 +310,21 @@ func newTaskListCmd(app *App) *cobra.Command {
 	}
 	offer(cmd, "status", words...)
 	return cmd
+}
+
+// archivedTasks are those of the archive of some statuses, or all.
+func archivedTasks(b *task.Board, want map[task.Status]bool) ([]task.Named, error) {
+	shelf, err := b.Shelf()
+	if err != nil {
+		return nil, fmt.Errorf("read specs/archive: %w", err)
+	}
+	var out []task.Named
+	for _, n := range shelf.State.Numbers() {
+		if t := shelf.State.Tasks[n]; len(want) == 0 || want[t.Status] {
+			out = append(out, task.Named{Task: t, Archived: true})
+		}
+	}
+	return out, nil
 }
 
 func statusWords() string {
@@ -385,7 +354,11 @@ func printTasks(app *App, list []task.Named, all int) error {
 		case t.Reason != "":
 			title += " — " + t.Reason
 		}
-		table.Row(strconv.Itoa(t.Number), taskStatusCell(style, t.Status), t.Priority, t.Language, term.SafeLine(title))
+		status := taskStatusCell(style, t.Status)
+		if t.Archived {
+			status = style.Dim(t.Status.Words() + ", archived")
+		}
+		table.Row(strconv.Itoa(t.Number), status, t.Priority, t.Language, term.SafeLine(title))
 	}
 	return table.Write(app.Out)
 }
@@ -427,9 +400,15 @@ func newTaskShowCmd(app *App) *cobra.Command {
 				return err
 			}
 			t, err := b.Task(n)
+			archived := false
+			if shelf, serr := b.Shelf(); errors.Is(err, task.ErrNoTask) && serr == nil && shelf.State.Tasks[n] != nil {
+				b, t, err, archived = shelf, shelf.State.Tasks[n], nil, true
+			}
 			if err != nil {
 				return taskError(err)
 			}
+			view := taskView(t, b)
+			view.Archived = archived
 			own, err := b.Own(t)
 			if err != nil {
 				fmt.Fprintf(app.Err, "note: %v\n", err)
@@ -445,9 +424,9 @@ func newTaskShowCmd(app *App) *cobra.Command {
 					Task       task.Named     `json:"task"`
 					Phases     []phaseDoc     `json:"phases"`
 					Operations []task.Outcome `json:"operations"`
-				}{taskView(t, b), phaseDocs(phases, own), own})
+				}{view, phaseDocs(phases, own), own})
 			}
-			showTask(app.Out, app.Style(), taskView(t, b), b, phases, own)
+			showTask(app.Out, app.Style(), view, b, phases, own)
 			return nil
 		},
 	}
@@ -480,6 +459,9 @@ func showTask(w io.Writer, style term.Style, t task.Named, b *task.Board, phases
 	status := t.Status.Words()
 	if t.Reason != "" {
 		status += ": " + t.Reason
+	}
+	if t.Archived {
+		status += " (archived)"
 	}
 	line("status", status)
 	line("priority", t.Priority)
@@ -518,7 +500,11 @@ func showTask(w io.Writer, style term.Style, t task.Named, b *task.Board, phases
 		if d := o.Ended.Sub(o.Started); d > 0 {
 			took = " in " + ago(d)
 		}
-		line("done", strings.TrimSpace(fmt.Sprintf("%s %s%s %s", what, o.Status, took, o.Reason)))
+		reason := ""
+		if o.Reason != "" {
+			reason = ": " + o.Reason
+		}
+		line("done", fmt.Sprintf("%s %s%s%s", what, o.Status, took, reason))
 	}
 	if s := b.Todo.Find(t.Number); s != nil {
 		if body := b.Todo.Body(s); body != "" {

@@ -1,22 +1,26 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/task"
+	"reprise/internal/term"
 )
 
 // taskStore is the list of tasks of a checkout.
 func (a *App) taskStore(main string) *task.Store {
-	return task.New(main, task.Options{Now: a.Env.Now, Committed: func(ctx context.Context, name string) bool {
+	return task.New(main, task.Options{Now: a.Env.Now, Home: cmp.Or(a.Env.Get("HOME"), a.Env.Get("USERPROFILE")), Committed: func(ctx context.Context, name string) bool {
 		top := gitTop(main)
 		if top == "" {
 			return false
@@ -48,13 +52,21 @@ func underWay(ctx context.Context, g *git.Git) string {
 	return ""
 }
 
+// errGoingOn is what [errUnderWay] says, for who asks.
+var errGoingOn = errors.New("nothing is committed in the middle of it")
+
 // errUnderWay says why nothing is committed just now.
 func errUnderWay(what string) error {
 	if what == "merge" {
-		return fmt.Errorf("a merge is going on in this checkout; what changed in specs/ goes into its commit: add it there")
+		return underWayError("a merge is going on in this checkout; what changed in specs/ goes into its commit: add it there")
 	}
-	return fmt.Errorf("a %s is going on in this checkout and would take the commit along; once it is over, the next command that changes specs/ commits this, too; what is not committed is gone after `git %s --abort`", what, what)
+	return underWayError(fmt.Sprintf("a %s is going on in this checkout and would take the commit along; once it is over, the next command that changes specs/ commits this, too; what is not committed is gone after `git %s --abort`", what, what))
 }
+
+type underWayError string
+
+func (e underWayError) Error() string        { return string(e) }
+func (e underWayError) Is(target error) bool { return target == errGoingOn }
 
 // commitPatience is how long a commit waits for those of other commands.
 const commitPatience = 30 * time.Second
@@ -68,4 +80,160 @@ func oneAtATime(ctx context.Context, store *task.Store, commit func() error) err
 		defer func() { _ = unlock() }() // it ends with the process
 	}
 	return commit()
+}
+
+// commitTasks commits files of a checkout, and nothing else of the user's, with what of
+// the list could not be committed before. A commit that fails is a note and stands in
+// errors.json: the task goes on without it.
+func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message string, files []string) {
+	if home, err := a.Home(); err != nil || home.Settings.Tasks.Commit == "off" || len(files) == 0 {
+		return
+	}
+	top := gitTop(dir)
+	if top == "" {
+		return
+	}
+	below, err := filepath.Rel(top, dir)
+	if err == nil {
+		g := git.New(top, git.Options{Vars: a.Env.Vars})
+		err = oneAtATime(ctx, store, func() error {
+			return a.commitFiles(ctx, g, store, taskCommit{filepath.ToSlash(below), dir == filepath.Dir(store.Dir()), message, files})
+		})
+	}
+	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
+		return
+	}
+	fmt.Fprintf(a.Err, "note: not committed: %v\n", err)
+	if errors.Is(err, errGoingOn) {
+		return
+	}
+	_, rerr := store.Change(ctx, func(b *task.Board) error {
+		l, lerr := b.Failures()
+		if lerr == nil {
+			l.Record(task.Failure{Type: task.CommitFailure, Message: err.Error(), Context: task.Context{Command: "commit"}}, a.Now())
+		}
+		return lerr
+	})
+	if rerr != nil {
+		fmt.Fprintf(a.Err, "note: that it was not is not in errors.json either: %v\n", rerr)
+	}
+}
+
+// taskCommit is what is to be committed for tasks.
+type taskCommit struct {
+	below   string // of the checkout's top the project lies in, with slashes
+	main    bool   // it is the main checkout, which has the list
+	message string
+	files   []string // relative to the project, with slashes
+}
+
+// commitFiles commits with the commit lock held. What cannot be committed is noted, and
+// taken along by the next commit of the list.
+func (a *App) commitFiles(ctx context.Context, g *git.Git, store *task.Store, c taskCommit) error {
+	if what := underWay(ctx, g); what != "" {
+		return a.missed(ctx, store, c, errUnderWay(what))
+	}
+	paths := func(files []string) (out []string) {
+		for _, f := range files {
+			out = append(out, path.Join(c.below, f))
+		}
+		return out
+	}
+	also := a.leftBehind(ctx, g, store, c)
+	if len(also) > 0 {
+		named := also[:min(len(also), 20)]
+		message := c.message + "\n\nWith what could not be committed before: " + strings.Join(named, ", ")
+		err := commitWhenFree(ctx, g, message+"\n", paths(slices.Concat(c.files, also)))
+		if err == nil || errors.Is(err, git.ErrNothingToCommit) {
+			if cerr := store.Committed(); cerr != nil {
+				fmt.Fprintf(a.Err, "note: what is committed is still noted as missing: %v\n", cerr)
+			}
+			return err
+		}
+		// What was left behind may be why, as where a hook refuses it again.
+	}
+	err := commitWhenFree(ctx, g, c.message+"\n", paths(c.files))
+	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
+		return err
+	}
+	return a.missed(ctx, store, c, commitProblem(err))
+}
+
+// missed notes what was not committed, and gives back why.
+func (a *App) missed(ctx context.Context, store *task.Store, c taskCommit, why error) error {
+	if !c.main {
+		return why // it stays in its checkout, which is committed as a whole in the end
+	}
+	if err := store.Missed(ctx, c.files); err != nil {
+		fmt.Fprintf(a.Err, "note: what was not committed is not noted for the next commit: %v\n", err)
+	}
+	return why
+}
+
+// leftBehind are files that an earlier commit was to have and has not, relative to the
+// project: those that the list names, and what was noted of the work beside it.
+func (a *App) leftBehind(ctx context.Context, g *git.Git, store *task.Store, c taskCommit) []string {
+	if !c.main {
+		return nil
+	}
+	out, err := g.AsUser().Run(ctx, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", ":(top,literal)"+path.Join(c.below, "specs"))
+	if err != nil {
+		return nil // said by the commit
+	}
+	also, err := store.Unmissed()
+	if err != nil {
+		fmt.Fprintf(a.Err, "note: what was not committed before cannot be read: %v\n", err)
+	}
+	var b *task.Board
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		if len(line) < 4 {
+			continue
+		}
+		name := strings.TrimPrefix(line[3:], strings.TrimPrefix(c.below+"/", "./"))
+		if slices.Contains(c.files, name) || slices.Contains(also, name) {
+			continue
+		}
+		if b == nil {
+			if b, err = store.Load(ctx); err != nil {
+				return nil // said by whoever reads it next
+			}
+		}
+		if b.Keeps(name) {
+			also = append(also, name)
+		}
+	}
+	return slices.DeleteFunc(also, func(name string) bool { return slices.Contains(c.files, name) })
+}
+
+// commitProblem says in a line why git did not commit.
+func commitProblem(err error) error {
+	var said *git.Error
+	if !errors.As(err, &said) {
+		return err
+	}
+	text := said.Stderr
+	switch {
+	case strings.Contains(text, "cannot do a partial commit during a"):
+		return errUnderWay("merge")
+	case strings.Contains(text, "Please tell me who you are"), strings.Contains(text, "empty ident name"), strings.Contains(text, "unable to auto-detect email"):
+		return errors.New("git does not know who you are: `git config user.name NAME` and `git config user.email ADDRESS` tell it")
+	case errors.Is(err, git.ErrLocked):
+		return errors.New("another git was at work in this checkout all the while; the next command that changes specs/ commits it")
+	}
+	last := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		for _, mark := range []string{"fatal: ", "error: "} {
+			if rest, ok := strings.CutPrefix(line, mark); ok {
+				return fmt.Errorf("git says: %s", term.SafeLine(clipText(rest, 200)))
+			}
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	if last == "" {
+		return fmt.Errorf("git ended with exit code %d; a hook of the repository may have refused it", said.Code)
+	}
+	return fmt.Errorf("git, or a hook of the repository, says: %s", term.SafeLine(clipText(last, 200)))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,6 +75,9 @@ func (a *App) taskFlow(ctx context.Context, f flowFlags) (*task.Flow, error) {
 	flow.Configure = func(r *run.Request) error {
 		r.Client = cmp.Or(r.Client, home.Settings.SubAgent.Agent)
 		return worker.configure(r)
+	}
+	if !f.asJSON { // whole tasks take hours: each step is told as it ends
+		flow.Ended = a.showStep
 	}
 	if f.script != "" {
 		flow.Script = a.abs(f.script)
@@ -145,10 +149,7 @@ func stepCommand(app *App, use, short string, do func(ctx context.Context, f *ta
 				return err
 			}
 			r, err := do(cmd.Context(), flow, n, strings.Join(args[1:], " "))
-			if err != nil {
-				return flowError(err)
-			}
-			return app.showSteps([]task.StepResult{r}, f.asJSON)
+			return app.showFlow([]task.StepResult{r}, err, f.asJSON)
 		},
 	}
 	f.add(cmd)
@@ -235,16 +236,19 @@ func (a *App) sideBySide(parallel bool) (int, error) {
 	return home.Settings.Tasks.Parallel, nil
 }
 
-// showFlow says how steps went, and what kept further ones from being begun.
+// showFlow ends the program by how steps went, of which a person was told as they ended,
+// and says what kept further ones from being begun.
 func (a *App) showFlow(list []task.StepResult, err error, asJSON bool) error {
-	if err != nil && len(list) == 0 {
+	list = slices.DeleteFunc(list, func(r task.StepResult) bool { return r.Status == "" }) // none was done
+	if asJSON && (err == nil || len(list) > 0) {
+		if perr := printJSON(a.Out, list); perr != nil {
+			return perr
+		}
+	}
+	if err != nil {
 		return flowError(err)
 	}
-	serr := a.showSteps(list, asJSON)
-	if err == nil {
-		return serr
-	}
-	return flowError(err)
+	return exitWithCode(codeOf(list))
 }
 
 func newTaskReviewCmd(app *App) *cobra.Command {
@@ -260,10 +264,7 @@ of its severity, unless there is one of that name already.`,
 				return err
 			}
 			r, err := flow.Review(cmd.Context(), strings.Join(args, " "))
-			if err != nil {
-				return flowError(err)
-			}
-			return app.showSteps([]task.StepResult{r}, f.asJSON)
+			return app.showFlow([]task.StepResult{r}, err, f.asJSON)
 		},
 	}
 	f.add(cmd)
@@ -282,54 +283,57 @@ func flowError(err error) error {
 	return taskError(err)
 }
 
+func codeOf(list []task.StepResult) int {
+	if slices.ContainsFunc(list, func(r task.StepResult) bool { return r.Status != "completed" }) {
+		return ExitFailure
+	}
+	return ExitOK
+}
+
 // showSteps says how steps went, and ends the program by it.
 func (a *App) showSteps(list []task.StepResult, asJSON bool) error {
-	code := ExitOK
-	for _, r := range list {
-		if r.Status != "completed" {
-			code = ExitFailure
-		}
-	}
 	if asJSON {
-		if err := printJSON(a.Out, list); err != nil {
-			return err
-		}
-		return exitWithCode(code)
+		return a.showFlow(list, nil, true)
 	}
-	style := a.Style()
 	for _, r := range list {
-		what := r.Op
-		if r.Phase > 0 {
-			what = fmt.Sprintf("%s phase %d", what, r.Phase)
-		}
-		colour := style.Yellow
-		if r.Status == "completed" {
-			colour = style.Green
-		}
-		if r.Number > 0 {
-			what = fmt.Sprintf("task %d: %s", r.Number, what)
-		}
-		fmt.Fprintf(a.Out, "%s %s", what, colour(r.Status))
-		if r.Reason != "" {
-			fmt.Fprintf(a.Out, ": %s", term.SafeLine(r.Reason))
-		}
-		fmt.Fprintln(a.Out)
-		if r.Summary != "" {
-			fmt.Fprint(a.Out, indent(term.SafeText(r.Summary), "  "))
-			fmt.Fprintln(a.Out)
-		}
-		for _, f := range r.Files {
-			fmt.Fprintf(a.Out, "  %s\n", term.SafeLine(f))
-		}
-		if len(r.Made) > 0 {
-			fmt.Fprintf(a.Out, "  tasks: %s\n", numbersText(r.Made))
-		}
-		if r.Next != "" {
-			fmt.Fprintf(a.Out, "  next: %s\n", term.SafeLine(r.Next))
-		}
-		if how := r.Recovery(); how != "" {
-			fmt.Fprintf(a.Out, "  %s\n", how)
-		}
+		a.showStep(r)
 	}
-	return exitWithCode(code)
+	return exitWithCode(codeOf(list))
+}
+
+// showStep says how a step went.
+func (a *App) showStep(r task.StepResult) {
+	style := a.Style()
+	what := r.Op
+	if r.Phase > 0 {
+		what = fmt.Sprintf("%s phase %d", what, r.Phase)
+	}
+	colour := style.Yellow
+	if r.Status == "completed" {
+		colour = style.Green
+	}
+	if r.Number > 0 {
+		what = fmt.Sprintf("task %d: %s", r.Number, what)
+	}
+	fmt.Fprintf(a.Out, "%s %s", what, colour(r.Status))
+	if r.Reason != "" {
+		fmt.Fprintf(a.Out, ": %s", term.SafeLine(r.Reason))
+	}
+	fmt.Fprintln(a.Out)
+	if r.Summary != "" {
+		fmt.Fprint(a.Out, indent(term.SafeText(r.Summary), "  "))
+		fmt.Fprintln(a.Out)
+	}
+	for _, f := range r.Files {
+		fmt.Fprintf(a.Out, "  %s\n", term.SafeLine(f))
+	}
+	if len(r.Made) > 0 {
+		fmt.Fprintf(a.Out, "  tasks: %s\n", numbersText(r.Made))
+	}
+	if r.Next != "" {
+		fmt.Fprintf(a.Out, "  next: %s\n", term.SafeLine(r.Next))
+	}
+	if how := r.Recovery(); how != "" {
+		fmt.Fprintf(a.Out, "  %s\n", how)
+	}
 }

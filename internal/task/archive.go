@@ -78,6 +78,7 @@ func (b *Board) Archive(only ...int) ([]*Task, error) {
 		return nil, err
 	}
 	b.Write(path.Join(archiveDir, stateFile), state)
+	b.shelf = nil
 	return gone, nil
 }
 

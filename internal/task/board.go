@@ -369,12 +369,8 @@ func (b *Board) Task(n int) (*Task, error) {
 
 // archived reports whether the archive has a task of a number.
 func (b *Board) archived(n int) bool {
-	data, err := b.Read(path.Join(archiveDir, stateFile))
-	if err != nil {
-		return false
-	}
-	kept, err := ParseState(data)
-	return err == nil && kept.Tasks[n] != nil
+	shelf, err := b.Shelf()
+	return err == nil && shelf.State.Tasks[n] != nil
 }
 
 // SetStatus changes a task's status where that is legal, in both files. reason is

@@ -55,6 +55,8 @@ type Flow struct {
 	Commit  func(ctx context.Context, dir, message string, files []string)
 	Verify  func(ctx context.Context, dir, profile string) (failed string, err error)
 	Say     func(format string, args ...any)
+	// Ended is told how each step went as soon as it has ended, one at a time; nil: nobody is.
+	Ended func(StepResult)
 	// Configure adds to a request what a client needs beside; nil is nothing.
 	Configure func(*run.Request) error
 	// Server finds how an MCP server is started, as clients' settings have it. The
@@ -67,8 +69,8 @@ type Flow struct {
 	// is none but the main one.
 	Places Places
 
-	// commits keeps commits and merges of this process apart.
-	commits sync.Mutex
+	// commits keeps commits and merges of this process apart, and telling what Ended of them.
+	commits, telling sync.Mutex
 }
 
 // Places makes checkouts for phases, and brings back what was done in them.
@@ -230,12 +232,22 @@ func (s *step) run(ctx context.Context) (StepResult, error) {
 		rec, err = f.Runs.Start(ctx, req)
 	}
 	if err != nil {
-		return s.end(context.WithoutCancel(ctx), run.Record{}, Return{Status: "failed"}, "no agent could be started: "+err.Error(), ToolFailure)
+		return s.told(s.end(context.WithoutCancel(ctx), run.Record{}, Return{Status: "failed"}, "no agent could be started: "+err.Error(), ToolFailure))
 	}
 	s.note(ctx, rec.ID)
 	rec = s.wait(ctx, rec)
 	ret, why, kind := s.judge(ctx, &rec)
-	return s.end(context.WithoutCancel(ctx), rec, ret, why, kind)
+	return s.told(s.end(context.WithoutCancel(ctx), rec, ret, why, kind))
+}
+
+// told tells how a step went.
+func (s *step) told(r StepResult, err error) (StepResult, error) {
+	if err == nil && s.f.Ended != nil {
+		s.f.telling.Lock()
+		defer s.f.telling.Unlock()
+		s.f.Ended(r)
+	}
+	return r, err
 }
 
 // Begin begins a step that somebody else does: an agent in a session, or a work item's

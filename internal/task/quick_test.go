@@ -117,7 +117,7 @@ func TestListKeepsWhatOthersAdd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := MarshalList([]Named{{s.Tasks[2], []int{5}}})
+	data, err := MarshalList([]Named{{Task: s.Tasks[2], Waits: []int{5}}})
 	if err != nil {
 		t.Fatal(err)
 	}

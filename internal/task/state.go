@@ -144,7 +144,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes what is known in its order, then the rest.
 func (t *Task) MarshalJSON() ([]byte, error) {
 	w := writer{}
-	w.task(t, "\n", false)
+	w.task(t, "\n")
 	return w.b, w.err
 }
 
@@ -334,7 +334,7 @@ func (s *State) Bytes() ([]byte, error) {
 		w.key("next_number").integer(s.Next)
 		w.key("tasks").object("\n  ", func() {
 			for _, n := range s.Numbers() {
-				w.key(strconv.Itoa(n)).task(s.Tasks[n], "\n    ", false)
+				w.key(strconv.Itoa(n)).task(s.Tasks[n], "\n    ")
 			}
 		})
 		if len(s.Reviews) > 0 {

@@ -95,6 +95,8 @@ type Board struct {
 	now      time.Time
 	failures *Failures
 	dirs     [][2]string                                     // see [Store.dirs]
+	shelf    *Board                                          // the archive, once it was looked at
+	below    string                                          // directory below specs/ in which the folders of its tasks are
 	dir      func() (d *durable.Dir, done func(), err error) // specs/; nil = there is none
 	writes   map[string][]byte                               // other files, by their name below specs/; nil = removed
 }

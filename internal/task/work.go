@@ -395,7 +395,7 @@ func (b *Board) end(t *Task, o *Operation, status string, phase int, reason stri
 
 // Own are the operations of a task so far, the latest last.
 func (b *Board) Own(t *Task) ([]Outcome, error) {
-	data, err := b.Read(path.Join(t.Folder(), stateFile))
+	data, err := b.Read(path.Join(b.below, t.Folder(), stateFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

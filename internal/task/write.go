@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -133,15 +134,26 @@ func (w *writer) maybeTime(name string, at *time.Time) {
 	w.b = append(data, '"')
 }
 
-// task is a task as state.json has it; named also has what else a program may want that
-// knows the task from nowhere else.
-func (w *writer) task(t *Task, lead string, named bool, waits ...int) {
-	w.object(lead, func() {
-		if named {
-			w.key("number").integer(t.Number)
-			w.key("folder").text(specsDir + "/" + t.Folder())
-			w.maybeIntegers("waits_for", waits)
+// named is a task with what else a program may want that knows it from nowhere else.
+func (w *writer) named(d Named, lead string) {
+	w.taskAfter(d.Task, lead, func() {
+		w.key("number").integer(d.Number)
+		if d.Archived {
+			w.key("folder").text(path.Join(specsDir, archiveDir, d.Folder()))
+			w.key("archived").value(true)
+		} else {
+			w.key("folder").text(specsDir + "/" + d.Folder())
 		}
+		w.maybeIntegers("waits_for", d.Waits)
+	})
+}
+
+// task is a task as state.json has it.
+func (w *writer) task(t *Task, lead string) { w.taskAfter(t, lead, func() {}) }
+
+func (w *writer) taskAfter(t *Task, lead string, before func()) {
+	w.object(lead, func() {
+		before()
 		w.key("title").text(t.Title)
 		w.key("slug").text(t.Slug)
 		w.key("status").text(string(t.Status))
@@ -176,12 +188,14 @@ func (w *writer) task(t *Task, lead string, named bool, waits ...int) {
 type Named struct {
 	*Task
 	Waits []int
+	// Archived says that it was taken out of the list.
+	Archived bool
 }
 
 // MarshalJSON puts the number first and the task's own fields after it.
 func (d Named) MarshalJSON() ([]byte, error) {
 	w := writer{}
-	w.task(d.Task, "\n", true, d.Waits...)
+	w.named(d, "\n")
 	return w.b, w.err
 }
 
@@ -194,7 +208,7 @@ func MarshalList(list []Named) ([]byte, error) {
 			w.b = append(w.b, ',')
 		}
 		w.b = append(w.b, "\n  "...)
-		w.task(d.Task, "\n  ", true, d.Waits...)
+		w.named(d, "\n  ")
 	}
 	if len(list) > 0 {
 		w.b = append(w.b, '\n')
