@@ -249,6 +249,9 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 		if !a.Here || refs[t.ref()] == "" { // another one took it away meanwhile
 			continue
 		}
+		if a.Dir == "" && t.works() { // somebody went on with it meanwhile
+			a.Dir = t.where()
+		}
 		item := GCItem{Agent: a.Name, Commit: refs[t.ref()], Kept: t.kept(refs[t.ref()])}
 		done := refs[doneRefs+t.Branch]
 		if a.Consolidated { // here, or by somebody elsewhere

@@ -188,7 +188,12 @@ func (r *Repo) Archive(ctx context.Context, name string) (GCItem, error) {
 		return item, fmt.Errorf("archive: %w", err)
 	}
 	t := &Tree{r: r, Branch: agentPrefix + name}
-	item.Commit = refs[t.ref()]
+	switch item.Commit = refs[t.ref()]; { // as it is by now: others may have been quicker
+	case item.Commit == "":
+		return item, fmt.Errorf("archive: %w: %q was taken away at this moment", ErrNoAgent, name)
+	case t.works():
+		return item, fmt.Errorf("archive: %w: it works in %s since this moment", ErrBranchExists, t.where())
+	}
 	item.Kept, item.Remove = t.kept(item.Commit), true
 	item.Why = "kept as " + item.Kept
 	if err := r.collect(ctx, t, item, refs); err != nil {
