@@ -194,6 +194,8 @@ func TestDraw(t *testing.T) {
 		ev(event.VerificationFinished, event.VerificationData{Status: "failed", Checks: []event.CheckData{{Name: "unit", Status: "failed"}}}),
 		ev(event.VerificationFinished, event.VerificationData{Status: "passed"}),
 		ev(event.WorkChanged, event.WorkData{Title: "x", From: "claimed", To: "dead", Note: "no"}),
+		ev(event.WorkChanged, event.WorkData{Title: "dropped by a person", From: "ready", To: "dead", Op: "dropped"}),
+		ev(event.WorkChanged, event.WorkData{Title: "dropped while it was tried", From: "claimed", To: "dead", Op: "dropped", Note: "not wanted"}),
 		ev(event.ToolFailed, event.ToolData{Tool: "shell", Name: "Bash", Error: "exit 1: a test fails"}),
 		ev(event.ToolFailed, event.ToolData{Tool: "shell", Name: "Bash", ExitCode: &code, Error: "lake: not found"}),
 		ev(event.ToolFailed, event.ToolData{Tool: "mcp", Name: "mcp__lean-lsp__goal", Error: "closed"}),
