@@ -8,8 +8,8 @@ import (
 
 // The measures of a chart, in the units of its own view.
 const (
-	chartW, chartH        = 640, 210
-	chartLeft, chartRight = 56, 10
+	chartW, chartH        = 460, 200
+	chartLeft, chartRight = 56, 8
 	chartTop, chartBottom = 10, 26
 	chartTicks            = 4 // lines across, at most
 	chartDays             = 6 // names along the bottom, at most
@@ -25,10 +25,10 @@ type series struct {
 // chart is a drawing of lines over time, for a template. Its text alternative is a table.
 type chart struct {
 	W, H  int
+	Left  int // where the lines across begin
 	Grid  []chartTick
 	Below []chartTick
 	Lines []chartLine
-	There bool
 }
 
 type chartTick struct {
@@ -54,7 +54,7 @@ type chartMark struct {
 // chartOf draws lines. With top the scale ends there, else at a round number above the
 // highest value.
 func chartOf(spans []span, lines []series, top float64, show func(float64) string) chart {
-	c := chart{W: chartW, H: chartH, There: true}
+	c := chart{W: chartW, H: chartH, Left: chartLeft}
 	for _, l := range lines {
 		for _, v := range l.values {
 			if v != nil {

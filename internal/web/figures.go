@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/run"
+	"reprise/internal/term"
 )
 
 // mostSeries are the lines of a chart; what is beyond is drawn as one.
@@ -88,12 +91,17 @@ type span struct {
 	name     string
 }
 
-// spansOf divides the last days: by days, and a quarter of a year by weeks.
+// spansOf divides the last days: a week by days, a month by three days, a quarter of a
+// year by weeks, for single days of few sessions say little.
 func spansOf(now time.Time, days int) []span {
-	n, step := days, 1
-	if days > 60 {
-		n, step = (days+6)/7, 7
+	step := 1
+	switch {
+	case days > 60:
+		step = 7
+	case days > 14:
+		step = 3
 	}
+	n := (days + step - 1) / step
 	local := now.Local()
 	end := time.Date(local.Year(), local.Month(), local.Day()+1, 0, 0, 0, 0, local.Location())
 	var out []span
@@ -112,14 +120,14 @@ func spansOf(now time.Time, days int) []span {
 // measures gathers what there is since then, by client or by agent.
 func (s *Server) measures(ctx context.Context, by string, since time.Time) (list []*measure, trouble []string) {
 	percent := func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }
-	count := func(f float64) string { return fmt.Sprintf("%.1f", f) }
+	count := func(f float64) string { return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64) }
 	runs := &measure{id: "runs", name: "Runs that ended well", what: "Of the runs that ended, those whose work was done.", empty: "No run has ended in this time.", fold: "mean", max: 1, show: percent}
 	well := &measure{id: "sessions", name: "Sessions that ended well", what: "Of the sessions whose outcome is known: by verification, or where there is none by corrections and failures that stayed.", empty: "No session with a known outcome in this time.", fold: "mean", max: 1, show: percent}
 	retries := &measure{id: "retries", name: "Retries", what: "Failed calls that were made again with the same input, a session.", empty: "No session with tool calls in this time.", fold: "mean", show: count}
-	cost := &measure{id: "cost", name: "Cost", what: "US dollars, as clients told them, all runs together.", empty: "No run in this time told what it cost.", fold: "sum", show: usd}
+	cost := &measure{id: "cost", name: "Cost", what: "US dollars, as clients told them, all runs together.", empty: "No run in this time told what it cost.", fold: "sum", show: term.USD}
 	tokens := &measure{id: "tokens", name: "Tokens put in", what: "What a session was told of what is remembered, in tokens.", empty: "No session was told anything in this time.", fold: "mean", show: func(f float64) string { return num(int64(f + .5)) }}
 	hits := &measure{id: "hits", name: "Recall hits", what: "Of what sessions were told, what was mentioned later or said to be useful.", empty: "Nothing was told in this time.", fold: "mean", max: 1, show: percent}
-	waits := &measure{id: "latency", name: "Hook latency", what: "How long a prompt or a session's start waited for what is remembered, from the record of it to the record of the answer: the one in the middle.", empty: "No hook answered in this time.", fold: "median", show: func(f float64) string { return took(time.Duration(f * float64(time.Millisecond))) }}
+	waits := &measure{id: "latency", name: "Hook latency", what: "How long a prompt or a session's start waited for what is remembered, from the record of it to the record of the answer: the one in the middle.", empty: "No hook answered in this time.", fold: "median", show: func(f float64) string { return term.Took(time.Duration(f * float64(time.Millisecond))) }}
 	list = []*measure{runs, well, retries, cost, tokens, hits, waits}
 
 	agents := map[string]string{} // of a session and of a run

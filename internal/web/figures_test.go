@@ -84,7 +84,7 @@ func TestFigures(t *testing.T) {
 		writeResult(t, h, fmt.Sprintf("run-aaaaaaaaa%c", 'a'+i), agent.Result{CostUSD: 0.25})
 	}
 	day := noon(1).Format("2 Jan")
-	body := h.page("/figures")
+	body := h.page("/figures?days=7")
 	checkHarmless(t, "/figures", body)
 	for figure, want := range map[string]string{
 		"runs": "67 % (n = 3)", "sessions": "50 % (n = 2)", "retries": "2.0 (n = 2)", "cost": "0.75", "tokens": "200 (n = 2)", "hits": "38 % (n = 2)", "latency": "30 ms (n = 3)",

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"strconv"
 	"strings"
 	"time"
+
+	"reprise/internal/term"
 )
 
 // notes are what pages say after a change; addresses name them by a word.
@@ -47,16 +48,16 @@ func funcs(now func() time.Time) template.FuncMap {
 		"when":    when,
 		"moment":  moment,
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"since":   func(t time.Time) string { return since(now().Sub(t)) },
-		"took":    took,
-		"usd":     usd,
+		"since":   func(t time.Time) string { return term.Ago(now().Sub(t)) },
+		"took":    term.Took,
+		"usd":     term.USD,
 		"num":     num,
-		"size":    size,
+		"size":    term.Size,
 		"oneline": oneLine,
 		"gist": func(n int, s string) string {
 			return oneLine(n, strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 4*n)], "")), " "))
 		},
-		"plural":   plural,
+		"plural":   term.Plural,
 		"join":     strings.Join,
 		"markdown": markdown,
 		"words":    func(s string) string { return strings.ReplaceAll(s, "_", " ") },
@@ -86,70 +87,17 @@ func moment(t time.Time) string {
 	return t.Local().Format("Monday 2 January 2006, 15:04:05 MST")
 }
 
-// since is how long ago something was, in a few words.
-func since(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "in " + took(-d)
-	case d < 5*time.Second:
-		return "just now"
-	}
-	return took(d) + " ago"
-}
-
-// took is a length of time in one or two units.
-func took(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
-	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
-}
-
-func usd(f float64) string {
-	switch {
-	case f == 0:
-		return "0"
-	case f < 0.01:
-		return strconv.FormatFloat(f, 'f', 4, 64)
-	}
-	return strconv.FormatFloat(f, 'f', 2, 64)
-}
-
-// num is a whole number with its thousands apart.
+// num is a whole number of a template, with its thousands apart.
 func num(v any) string {
-	var n int64
 	switch v := v.(type) {
 	case int:
-		n = int64(v)
+		return term.Num(int64(v))
 	case int64:
-		n = v
+		return term.Num(v)
 	case uint64:
-		n = int64(min(v, math.MaxInt64))
-	default:
-		return fmt.Sprint(v)
+		return term.Num(int64(min(v, math.MaxInt64)))
 	}
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "\u202f" + s[i:]
-	}
-	return s
-}
-
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	return fmt.Sprint(v)
 }
 
 // oneLine is the first line of a text that says something, of at most n characters.
@@ -159,11 +107,4 @@ func oneLine(n int, s string) string {
 		return string(r[:n-1]) + "…"
 	}
 	return s
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return num(n) + " " + one + "s"
 }

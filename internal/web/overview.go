@@ -6,6 +6,7 @@ import (
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/term"
 )
 
 // recentRuns is how many runs the overview lists.
@@ -60,7 +61,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			p.Trouble = append(p.Trouble, err.Error())
 		}
 		if n := len(waiting); n > 0 {
-			p.Matters = append([]matter{{"warn", plural(n, "call") + " of an agent waits for your word", "/guard", "Look"}}, p.Matters...)
+			p.Matters = append([]matter{{"warn", term.Plural(n, "call") + " of an agent waits for your word", "/guard", "Look"}}, p.Matters...)
 		}
 	}
 	if s.deps.Queue != nil {
@@ -75,7 +76,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if n := p.Queue["dead"]; n > 0 {
-			p.Matters = append(p.Matters, matter{"bad", plural(n, "item") + " given up", "/work#dead", "See why"})
+			p.Matters = append(p.Matters, matter{"bad", term.Plural(n, "item") + " given up", "/work#dead", "See why"})
 		}
 	}
 	s.show(w, r, "overview", s.view(r, "overview", "Overview", p))

@@ -38,7 +38,8 @@ type policyRow struct {
 
 type policyPage struct {
 	Rows    []policyRow
-	InForce string // id
+	InForce string              // id
+	Version learn.PolicyVersion // that is in force, where it was learnt
 	Values  []valueRow
 }
 
@@ -82,6 +83,9 @@ func (s *Server) policyShow(w http.ResponseWriter, r *http.Request) {
 	p := policyPage{InForce: now.ID, Values: valueRows(recall.DefaultPolicy(), now)}
 	for _, v := range slices.Backward(all) {
 		row := policyRow{PolicyVersion: v, InForce: v.ID == now.ID}
+		if row.InForce {
+			p.Version = v
+		}
 		if v.Replay != nil {
 			row.Gain = v.Replay.After.Total - v.Replay.Before.Total
 		}

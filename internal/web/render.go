@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/queue"
 	"reprise/internal/term"
 )
 
@@ -51,6 +52,9 @@ func (v view) With(data any) view {
 
 // Tone is the tone in which an outcome is shown.
 func (view) Tone(outcome string) string { return outcomeClass(outcome) }
+
+// Acts says whether a person can do something about items in a state, in a list of them.
+func (view) Acts(state queue.State) bool { return state == queue.Dead || state == queue.Blocked }
 
 // Stands is the tone in which the status of an entry or agent is shown.
 func (view) Stands(status string) string { return statusTone(status) }

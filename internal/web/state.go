@@ -194,9 +194,10 @@ func statusTone(status string) string {
 
 // entryRows are entries as pages list them; all is where what they name is looked up.
 func entryRows(list, all []staterepo.Handoff, left map[string]string) []entryRow {
-	titles := map[string]string{}
+	titles, before, last := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, e := range all {
 		titles[e.ID] = e.Title()
+		before[e.ID], last[e.Branch] = last[e.Branch], e.ID
 	}
 	var out []entryRow
 	for _, e := range list {
@@ -211,7 +212,7 @@ func entryRows(list, all []staterepo.Handoff, left map[string]string) []entryRow
 		case slices.Contains(staterepo.Statuses(), e.Status):
 			row.How, row.Class = e.Status, statusTone(e.Status)
 		}
-		if e.Parent != "" {
+		if e.Parent != "" && e.Parent != before[e.ID] { // that it goes on from the one before says nothing
 			row.From = append(row.From, entryLink{"goes on from", e.Parent, titles[e.Parent]})
 		}
 		for _, id := range e.DependsOn {

@@ -16,6 +16,7 @@ import (
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
+	"reprise/internal/term"
 )
 
 const (
@@ -123,8 +124,8 @@ func (s *Server) loopView() loopView {
 	m := v.Metrics
 	v.Budget = []gauge{
 		{"Items begun", num(m.Iterations), num(m.MaxIterations), part(float64(m.Iterations), float64(m.MaxIterations))},
-		{"Time", took(seconds(m.WorkedSeconds)), took(seconds(m.MaxSeconds)), part(m.WorkedSeconds, m.MaxSeconds)},
-		{"US dollars", usd(m.CostUSD), usd(m.MaxUSD), part(m.CostUSD, m.MaxUSD)},
+		{"Time", term.Took(seconds(m.WorkedSeconds)), term.Took(seconds(m.MaxSeconds)), part(m.WorkedSeconds, m.MaxSeconds)},
+		{"US dollars", term.USD(m.CostUSD), term.USD(m.MaxUSD), part(m.CostUSD, m.MaxUSD)},
 		{"Tokens", num(m.Tokens), num(m.MaxTokens), part(float64(m.Tokens), float64(m.MaxTokens))},
 	}
 	return v
@@ -235,7 +236,7 @@ func (s *Server) itemRow(it queue.Item) itemRow {
 	switch it.State {
 	case queue.Ready:
 		if it.NotBefore.After(now) {
-			d = append(d, "not before "+took(it.NotBefore.Sub(now))+" from now")
+			d = append(d, "not before "+term.Took(it.NotBefore.Sub(now))+" from now")
 		}
 	case queue.Claimed:
 		who := it.Claim.Worker
@@ -259,13 +260,13 @@ func (s *Server) itemRow(it queue.Item) itemRow {
 			d = append(d, "set aside")
 		}
 	case queue.Dead:
-		d = append(d, it.Reason)
+		d = append(d, it.Reason, oneLine(160, it.LastError))
 	case queue.Done:
 		if it.Result != nil {
 			d = append(d, it.Result.Summary)
 		}
 	}
-	if it.Attempts > 0 && it.State != queue.Done {
+	if it.Attempts > 0 && it.State != queue.Done && it.State != queue.Dead {
 		d = append(d, fmt.Sprintf("failed %d of %d: %s", it.Attempts, it.Limit(), oneLine(120, it.LastError)))
 	}
 	if it.Result != nil {

@@ -76,12 +76,12 @@ function path(part, el) {
 
 const find = (part, selector) => part.querySelector(selector);
 
-// Times that are told by how long ago they were go on.
+// Times that are told by how long ago they were go on, in the words of term.Ago.
 function since(seconds) {
   if (seconds < 5) return "just now";
-  if (seconds < 60) return `${seconds.toFixed(1)} s ago`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s ago`;
-  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds / 60) % 60)} min ago`;
+  if (seconds < 60) return `${Math.floor(seconds)} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h ago`;
   return `${Math.floor(seconds / 86400)} days ago`;
 }
 
