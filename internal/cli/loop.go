@@ -292,6 +292,8 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		t.Left = func(name string, err error) {
 			opt.Log.Warn("take a worktree away", "workspace", name, "error", err.Error())
 		}
+		t.Unlocked = func(path string) { opt.Log.Warn("a lock that a killed git left was removed", "file", path) }
+		opt.Root, opt.Strayed = t.Root, t.Strayed
 	}
 	if err := a.loopTasks(ctx, home, &opt); err != nil {
 		return opt, err

@@ -94,7 +94,7 @@ func (t *loopTasks) merging(places loop.Places) loop.Places {
 	if !ok {
 		return places
 	}
-	m := &loop.Worktrees{Workspaces: trees.Workspaces, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch, KeepConflicting: true, Left: trees.Left}
+	m := &loop.Worktrees{Workspaces: trees.Workspaces, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch, KeepConflicting: true, Left: trees.Left, Unlocked: trees.Unlocked}
 	if trees.Check != nil {
 		m.Check = t.merges.kept(trees.Check)
 	}
@@ -232,11 +232,16 @@ func (p *taskPlaces) Look(ctx context.Context, place loop.Place, detail bool) (l
 	return p.places.Look(ctx, place, detail)
 }
 
-// Keep is for items that are no step; the work of a step is kept when the step ends.
+// Keep is as without tasks; the commit of what a phase left is named after the phase. What
+// research and plans write is taken over into the main checkout, and is no part of a branch.
 func (p *taskPlaces) Keep(ctx context.Context, place loop.Place, it queue.Item) (string, error) {
-	k, ok := p.places.(loop.Keeper)
-	if _, step := p.brief(place.Dir); step || !ok {
+	b, step := p.brief(place.Dir)
+	k, ok := p.inner(it).(loop.Keeper)
+	if !ok || step && b.Op != task.OpImplement {
 		return "", nil
+	}
+	if step {
+		it.Title = b.Message
 	}
 	return k.Keep(ctx, place, it)
 }
@@ -280,7 +285,7 @@ func (p *taskPlaces) Finish(ctx context.Context, place loop.Place, it queue.Item
 		if fate == core.Park {
 			status = "blocked"
 		}
-		if r, err = p.flow.Cancel(ctx, b.Session, status, it.LastError+it.Reason); err != nil {
+		if r, err = p.flow.Cancel(ctx, b.Session, status, whyEnded(&it)); err != nil {
 			break
 		}
 		note, _, err = p.merging.Finish(ctx, place, it, fate)
@@ -297,6 +302,14 @@ func (p *taskPlaces) Finish(ctx context.Context, place loop.Place, it queue.Item
 		note = strings.TrimPrefix(note+"; ", "; ") + fmt.Sprintf("%s of task %d is %s", r.Op, r.Number, r.Status)
 	}
 	return note, false, nil
+}
+
+// whyEnded is why an item ended that was not done.
+func whyEnded(it *queue.Item) string {
+	if it.Reason == "" || it.LastError == "" || strings.HasPrefix(it.Reason, it.LastError) {
+		return cmp.Or(it.Reason, it.LastError)
+	}
+	return it.LastError + " (" + it.Reason + ")"
 }
 
 // answer is what the run of an item said last.

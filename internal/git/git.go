@@ -219,6 +219,9 @@ func (g *Git) env() []string {
 	if g.workTree != "" {
 		env = append(env, "GIT_WORK_TREE="+g.workTree)
 	}
+	if g.asUser {
+		env = append(env, "GIT_REFLOG_ACTION="+Action)
+	}
 	return append(env, "LC_ALL=C", "LANG=C", "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "GIT_PAGER=cat", "PAGER=cat",
 		"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", "GIT_MERGE_AUTOEDIT=no", "SSH_ASKPASS_REQUIRE=never",
 		// Never a repository above the directory: the memory may lie in one of the user's.

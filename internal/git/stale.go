@@ -126,6 +126,46 @@ func (g *Git) heldBy(lock string) string {
 	return s + ": remove that file if no git runs there"
 }
 
+// LockedAt is the lock file at which a command has failed, "" where it did not fail at one.
+func LockedAt(err error) string {
+	var e *Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Lock
+}
+
+// TakeLeft removes one lock file of this bare repository, which may be a user's, if it is
+// at least so old and whoever made it is gone. Where it cannot be seen who works in the
+// repository that goes by age alone, and then only in a linked worktree: another's git may
+// hold the main checkout for as long as its editor is open.
+func (g *Git) TakeLeft(path string, least time.Duration, now time.Time) (gone bool, err error) {
+	rel, err := filepath.Rel(g.bare, path)
+	if err != nil || !filepath.IsLocal(rel) || !strings.HasSuffix(path, ".lock") {
+		return false, err
+	}
+	fi, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	age := now.Sub(fi.ModTime())
+	if !fi.Mode().IsRegular() || age < least {
+		return false, nil
+	}
+	working, known := gitsIn(g.bare, fi.ModTime())
+	linked := strings.HasPrefix(filepath.ToSlash(rel), "worktrees/")
+	if working || !known && (!linked || age < leftUnknown) {
+		return false, nil
+	}
+	if err := durable.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, nil
+}
+
 // unlocked says that a command failed at a lock that was left, and that it is gone now.
 func (g *Git) unlocked(err error) bool {
 	var e *Error

@@ -2,6 +2,8 @@ package git
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,6 +29,7 @@ func gitsIn(bare string, then time.Time) (working, known bool) {
 		return false, false
 	}
 	boot := time.Unix(sec, 0)
+	unseen := false
 	for _, e := range list {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
 			continue
@@ -48,9 +51,11 @@ func gitsIn(bare string, then time.Time) (working, known bool) {
 		if err == nil && boot.Add(time.Duration(ticks)*clockTick).After(then.Add(2*time.Second)) {
 			continue // it came later than the lock
 		}
-		if at, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && worksIn(at, bare) {
+		at, err := os.Readlink(filepath.Join(dir, "cwd"))
+		if err == nil && worksIn(at, bare) {
 			return true, true
 		}
+		unseen = unseen || errors.Is(err, fs.ErrPermission)  // somebody else's git
 		env, _ := os.ReadFile(filepath.Join(dir, "environ")) // of somebody else's it cannot be read
 		for kv := range bytes.SplitSeq(env, []byte{0}) {
 			if at, ok := bytes.CutPrefix(kv, []byte("GIT_DIR=")); ok && worksIn(string(at), bare) {
@@ -58,14 +63,30 @@ func gitsIn(bare string, then time.Time) (working, known bool) {
 			}
 		}
 	}
-	return false, true
+	return false, !unseen
 }
 
-// worksIn says that a directory is of the repository, or a checkout of it.
+// worksIn says that a directory is of the repository, or in a checkout of it.
 func worksIn(dir, bare string) bool {
+	if !filepath.IsAbs(dir) {
+		return false
+	}
 	if rel, err := filepath.Rel(bare, dir); err == nil && filepath.IsLocal(rel) {
 		return true
 	}
-	link, err := os.ReadFile(filepath.Join(dir, ".git"))
-	return err == nil && strings.HasPrefix(string(link), "gitdir: "+bare+string(filepath.Separator))
+	for {
+		dot := filepath.Join(dir, ".git")
+		if fi, err := os.Lstat(dot); err == nil {
+			if fi.IsDir() {
+				return dot == filepath.Clean(bare)
+			}
+			link, err := os.ReadFile(dot)
+			return err == nil && strings.HasPrefix(string(link), "gitdir: "+bare+string(filepath.Separator))
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
 }

@@ -104,12 +104,16 @@ func (t *Worktrees) joined(ctx context.Context, g *git.Git, a, b, message string
 	return g.CommitTree(ctx, t.who(ctx), tree, message, a, b)
 }
 
-// buildsOn is what a session is told of the items that its own builds on.
+// buildsOn is what a session is told of its place: of what became of that, and of the items
+// that its own builds on.
 func buildsOn(item queue.Item, p Place) string {
-	if len(item.DependsOn) == 0 {
-		return ""
-	}
 	var b strings.Builder
+	if p.Note != "" {
+		fmt.Fprintf(&b, "Mind your place: %s.\n\n", p.Note)
+	}
+	if len(item.DependsOn) == 0 {
+		return b.String()
+	}
 	fmt.Fprintf(&b, "This item builds on %s, which are done.", strings.Join(item.DependsOn, ", "))
 	if p.Branch != "" {
 		b.WriteString(" What they made is in your place.")

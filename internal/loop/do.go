@@ -145,12 +145,16 @@ func (l *Loop) await(ctx context.Context) {
 }
 
 func (l *Loop) prepare(ctx context.Context, a core.Action) core.Event {
-	if _, err := l.place(ctx, a.Claim); err != nil {
+	p, err := l.place(ctx, a.Claim)
+	if err != nil {
 		l.warn("prepare a workspace", err)
 		if passing(err) {
 			return broken(a, err)
 		}
 		return core.Prepared{Slot: a.Slot, Seq: a.Seq, Err: oneLine(err.Error(), 500)}
+	}
+	if p.Note != "" {
+		l.tell("workspace", a.Slot, p.Note)
 	}
 	return core.Prepared{Slot: a.Slot, Seq: a.Seq}
 }
@@ -212,12 +216,16 @@ func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	if err != nil {
 		return broken(a, err)
 	}
-	if l.opt.Check == nil {
-		return l.secured(ctx, a, e, p)
-	}
 	r, err := l.opt.Runs.Get(a.Run)
 	if err != nil {
 		return broken(a, err)
+	}
+	if wrong := l.astray(a.Slot, r, p); wrong != "" {
+		e.Gate, e.Text = core.GateFailed, wrong
+		return e
+	}
+	if l.opt.Check == nil {
+		return l.secured(ctx, a, e, p)
 	}
 	got, err := l.opt.Check(ctx, p, r)
 	if ctx.Err() != nil {

@@ -63,7 +63,16 @@ func (l *Loop) keep(ctx context.Context, c core.Claim, slot int, p Place) (wrong
 }
 
 // Keep brings the item's branch to where the work is, and commits what was left.
-func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (string, error) {
+func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (note string, err error) {
+	err = t.patiently(ctx, func() error {
+		said, err := t.keepNow(ctx, p, item)
+		note = join(note, said)
+		return err
+	})
+	return note, err
+}
+
+func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (string, error) {
 	g := git.New(p.Top, t.Git)
 	if _, err := os.Lstat(p.Top); errors.Is(err, fs.ErrNotExist) {
 		return "", unkept("its worktree %s is gone", p.Top)
@@ -176,6 +185,9 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item) (s
 	}
 	// All of it: to exclude a path that is ignored is an error to git.
 	if _, err := g.Run(ctx, "add", "--all"); err != nil {
+		if name, ok := noCommitIn(err); ok {
+			return "", unkeptInner(name)
+		}
 		return "", err
 	}
 	staged, err := g.Run(ctx, "diff", "--cached", "--raw", "--no-renames", "--no-abbrev", "-z")
@@ -184,7 +196,7 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item) (s
 	}
 	if inner := slices.DeleteFunc(t.repositories(p, staged), func(n string) bool { return n == own }); len(inner) > 0 {
 		_, err := g.Run(ctx, append([]string{"reset", "--quiet", "--"}, inner...)...)
-		return "", errors.Join(unkept("there is a repository of its own in it, whose files git would not keep: %s; remove its .git, or move it away", strings.Join(inner, ", ")), err)
+		return "", errors.Join(unkeptInner(strings.Join(inner, ", ")), err)
 	}
 	if committed || bytes.Contains(staged, []byte("\x00"+own+"\x00")) {
 		if _, err := g.Run(ctx, "rm", "-r", "--cached", "--quiet", "--force", "--ignore-unmatch", "--", ":(top,literal)"+own); err != nil {
@@ -199,6 +211,20 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item) (s
 		return "", err
 	}
 	return "what was left uncommitted is committed", nil
+}
+
+func unkeptInner(names string) error {
+	return unkept("there is a repository of its own in it, whose files git would not keep: %s; remove its .git, or move it away", names)
+}
+
+// noCommitIn is the repository without a commit at which an add has failed.
+func noCommitIn(err error) (name string, ok bool) {
+	var e *git.Error
+	if !errors.As(err, &e) {
+		return "", false
+	}
+	before, _, ok := strings.Cut(e.Stderr, "' does not have a commit checked out")
+	return strings.TrimSuffix(before[strings.LastIndexByte(before, '\'')+1:], "/"), ok
 }
 
 // committedAgent reports whether the agent has committed the place of its own state, such
@@ -227,31 +253,38 @@ func (t *Worktrees) repositories(p Place, raw []byte) (out []string) {
 }
 
 // renewed takes a worktree away that is gone, or is none any more, so that it can be made
-// anew: what git still has of it is kept, and what lies in its place is moved aside.
-func (t *Worktrees) renewed(ctx context.Context, name string) error {
+// anew: what git still has of it is kept, and what lies in its place is moved aside. note
+// says what who goes on there should know, "" where nothing was done.
+func (t *Worktrees) renewed(ctx context.Context, name string) (note string, err error) {
 	w, err := t.Workspaces.Get(name)
 	if err != nil || t.Workspaces.Look(w).Status != "missing" {
-		return nil // Prepare says what is wrong with it
+		return "", nil // Prepare says what is wrong with it
 	}
+	note = fmt.Sprintf("its worktree was gone, and was made anew from the branch %s", w.Branch)
 	if _, err := os.Lstat(w.Dir); err == nil {
-		if err := t.aside(w.Dir); err != nil {
-			return err
+		to, err := t.aside(w.Dir)
+		if err != nil {
+			return "", err
 		}
+		note = fmt.Sprintf("its worktree was none any more, and was made anew from the branch %s; the files as they were, with what had not been committed, are in %s", w.Branch, to)
 	}
-	_, err = t.Workspaces.Remove(ctx, name, workspace.RemoveOptions{Save: true})
+	gone, err := t.Workspaces.Remove(ctx, name, workspace.RemoveOptions{Save: true})
 	if errors.Is(err, workspace.ErrNotFound) {
-		return nil
+		return "", nil
 	}
-	return err
+	if gone.Saved != "" {
+		note += "; what was staged is kept as " + gone.Saved
+	}
+	return note, err
 }
 
 // aside renames a directory to a name that is free.
-func (t *Worktrees) aside(dir string) error {
+func (t *Worktrees) aside(dir string) (to string, err error) {
 	for n := 1; n < 1000; n++ {
-		to := fmt.Sprintf("%s.broken-%d", dir, n)
+		to = fmt.Sprintf("%s.broken-%d", dir, n)
 		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			return durable.Rename(dir, to)
+			return to, durable.Rename(dir, to)
 		}
 	}
-	return fmt.Errorf("%s is no worktree any more, and there are too many copies of it beside it", dir)
+	return "", fmt.Errorf("%s is no worktree any more, and there are too many copies of it beside it", dir)
 }

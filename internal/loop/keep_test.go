@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
@@ -26,6 +28,7 @@ func TestKeep(t *testing.T) {
 		want     string // of the note, or with a "!" of the error
 		has      string // file that the branch has then
 		not      string // path that it has not
+		linux    bool   // it can be seen there only
 	}{
 		{name: "as it should be", do: "echo 1 > new && " + commit, has: "new"},
 		{name: "uncommitted", do: "echo 1 > new", want: "left uncommitted is committed", has: "new"},
@@ -38,14 +41,18 @@ func TestKeep(t *testing.T) {
 		{name: "orphan", do: "git checkout -q --orphan o && echo 1 > new && " + commit, want: "!does not go on from loop-a"},
 		{name: "orphan without a commit", do: "git checkout -q --orphan o", want: "!without a commit"},
 		{name: "unmerged", do: "echo 1 > f && " + commit + " && git checkout -q -b other HEAD~1 && echo 2 > f && " + commit + " && git checkout -q loop-a; git -c user.name=a -c user.email=a@x merge -q other", want: "!these have conflicts: f"},
-		{name: "locked", do: `echo 1 > new; touch .git/index.lock`, want: "!index.lock"},
-		{name: "empty repository in it", do: "git init -q sub", want: "!sub"},
+		{name: "locked", do: `echo 1 > new; touch .git/index.lock`, want: "!remove that file if no git runs there"},
+		{name: "locked by one that was killed", do: `echo 1 > new; touch -d '5 minutes ago' .git/index.lock`, want: "committed", has: "new", linux: true},
+		{name: "empty repository in it", do: "git init -q sub", want: "!repository of its own in it, whose files git would not keep: sub;"},
 		{name: "repository in it", do: "git init -q sub && cd sub && echo 1 > x && " + commit, want: "!repository of its own in it", not: "sub"},
 		{name: "a link for its state", do: "echo 1 > new; mkdir -p .reprise; ln -s / .reprise/agent", want: "committed", has: "new", not: ".reprise/agent"},
 		{name: "a link for its state, committed", do: "echo 1 > new; mkdir -p .reprise; ln -s / .reprise/agent; git add -f .reprise/agent; " + commit, want: "committed", has: "new", not: ".reprise/agent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.linux && runtime.GOOS != "linux" {
+				t.Skip("only Linux tells who works in a repository")
+			}
 			dir := t.TempDir()
 			sh := func(script string) string {
 				cmd := exec.Command("sh", "-c", script)
@@ -57,7 +64,7 @@ func TestKeep(t *testing.T) {
 			p := Place{Name: "loop-a", Dir: dir, Top: dir, Branch: "loop-a", Base: sh("git rev-parse HEAD")}
 			said := sh(c.do)
 			before := sh("git rev-parse loop-a")
-			w := &Worktrees{Root: dir}
+			w := &Worktrees{Root: dir, Patience: time.Millisecond}
 			note, err := w.Keep(t.Context(), p, queue.Item{ID: "a", Title: "A"})
 			if text, bad := strings.CutPrefix(c.want, "!"); bad {
 				if err == nil || !strings.Contains(err.Error(), text) {

@@ -78,8 +78,11 @@ type Place struct {
 	Branch string `json:"branch,omitempty"`
 	// Unmerged are branches that the item builds on and that are not in its place, because
 	// they conflict with the rest.
-	Unmerged []string          `json:"unmerged,omitempty"`
-	Vars     map[string]string `json:"-"` // of the environment of who works there
+	Unmerged []string `json:"unmerged,omitempty"`
+	// Note is what happened to the place since the work on the item was begun, for who goes
+	// on with it.
+	Note string            `json:"note,omitempty"`
+	Vars map[string]string `json:"-"` // of the environment of who works there
 }
 
 // Work is what has become of a place.
@@ -155,6 +158,10 @@ type Options struct {
 	Env      []string // that agents start from
 	// Configure adds to a request what a client needs beside; nil is nothing.
 	Configure func(*run.Request) error
+	// Root is the main checkout, and Strayed says what came into it since a moment that the
+	// loop did not put there; nil: nobody knows.
+	Root    string
+	Strayed func(since time.Time) []Stray
 	// Prove is asked before the first run of a client whether it may work here, such as
 	// by a proof that the guard keeps it from what is refused; nil: it may.
 	Prove func(ctx context.Context, client string) error
@@ -199,6 +206,8 @@ type Loop struct {
 	idle   string            // why nothing is ready, as it was told last
 	steps  map[string]string // what was noted last of how far a claim's work is
 
+	strayed map[string]string // commits that came into the main checkout, and the run in whose time
+
 	proving sync.Mutex       // held while a client is proved
 	proved  map[string]error // what came of that
 
@@ -217,6 +226,7 @@ func New(opt Options) *Loop {
 	return &Loop{
 		opt: opt, store: newStore(opt.Dir, opt.Disk, opt.Now), events: make(chan core.Event, 256),
 		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{}, steps: map[string]string{}, proved: map[string]error{},
+		strayed: map[string]string{},
 	}
 }
 

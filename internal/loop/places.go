@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
@@ -54,6 +55,11 @@ type Worktrees struct {
 	// Left is told of a worktree that could not be taken away when its item was done;
 	// nil is nobody.
 	Left func(name string, err error)
+	// Unlocked is told of a lock file of a killed git that was taken away; nil is nobody.
+	Unlocked func(path string)
+	// Patience is how long a lock of another git is waited for; 0 is a little longer than
+	// it takes to tell one that was left.
+	Patience time.Duration
 
 	merging  sync.Mutex // held while one is merged
 	mu       sync.Mutex // of what follows
@@ -84,15 +90,21 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	if err != nil {
 		return Place{}, fmt.Errorf("find where the work on %s begins: %w", item.ID, err)
 	}
-	if err := t.renewed(ctx, placeName(item.ID)); err != nil {
+	note, err := t.renewed(ctx, placeName(item.ID))
+	if err != nil {
 		return Place{}, fmt.Errorf("make the worktree of %s anew: %w", item.ID, err)
 	}
-	made, err := t.Workspaces.Prepare(ctx, workspace.CreateOptions{
-		Name: placeName(item.ID), From: t.Root, Base: base, Attach: true, Carry: t.Carry, Unread: true,
-	}, workspace.Holder{Process: self, What: "loop"})
+	var made workspace.Created
+	err = t.patiently(ctx, func() error {
+		made, err = t.Workspaces.Prepare(ctx, workspace.CreateOptions{
+			Name: placeName(item.ID), From: t.Root, Base: base, Attach: true, Carry: t.Carry, Unread: true,
+		}, workspace.Holder{Process: self, What: "loop"})
+		return err
+	})
 	if err != nil {
 		return Place{}, err
 	}
+	t.unlock(made.Admin)
 	t.mu.Lock()
 	if t.leases == nil {
 		t.leases = map[string]*workspace.Lease{}
@@ -100,7 +112,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	t.leases[made.Name] = made.Lease
 	t.mu.Unlock()
 	w := made.Workspace
-	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Vars: map[string]string{}}
+	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Note: note, Vars: map[string]string{}}
 	for _, v := range w.Vars() {
 		p.Vars[v[0]] = v[1]
 	}
@@ -256,7 +268,11 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) 
 		return "", nil
 	}
 	args := append(t.who(ctx), "merge", "--no-edit", "--quiet", base)
-	if _, err := here.Run(ctx, args...); err != nil {
+	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })
+	if git.LockedAt(err) != "" {
+		return "", err
+	}
+	if err != nil {
 		if _, abortErr := here.Run(ctx, "merge", "--abort"); abortErr != nil {
 			return "", errors.Join(err, abortErr)
 		}
@@ -271,7 +287,8 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) 
 			return "the checks fail on the merge: " + oneLine(got.Text, 600), nil
 		}
 	}
-	if _, err := main.Run(ctx, "merge", "--ff-only", "--quiet", p.Branch); err != nil {
+	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, "merge", "--ff-only", "--quiet", p.Branch); return err })
+	if err != nil {
 		return "", fmt.Errorf("move %s forward: %w", base, err)
 	}
 	// What is called merged is there: anybody may have moved the branch meanwhile.

@@ -283,6 +283,9 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outc
 		if w, err = l.opt.Places.Look(ctx, p, false); err == nil {
 			o.Changed = w.Changed
 		}
+		if err == nil && !w.Changed {
+			l.missed(r, p, &o)
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		l.warn("see what "+r.ID+" changed", err)

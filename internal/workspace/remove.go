@@ -393,10 +393,19 @@ func (m *Manager) salvage(ctx context.Context, w *Workspace) (*Removed, error) {
 		if len(x.dropped)+len(x.large) > 0 {
 			out.Notes = append(out.Notes, "not kept, for tools fill them again: "+strings.Join(append(x.dropped, x.large...), " "))
 		}
-	} else if k, err = m.lookGone(ctx, w); err != nil {
-		return nil, err
 	} else {
+		if fileThere(w.AgentDir) {
+			if err := m.saveAgent(ctx, w); err != nil {
+				return nil, err
+			}
+		}
+		if k, err = m.lookGone(ctx, w); err != nil {
+			return nil, err
+		}
 		heads = k.heads
+		if fileThere(w.Dir) {
+			out.Notes = append(out.Notes, w.Dir+" is no worktree of the repository any more, and was left as it is: take what is of use, and remove it")
+		}
 	}
 	if err := m.planBranchEnd(ctx, w, out, &heads); err != nil {
 		return nil, err

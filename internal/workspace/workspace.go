@@ -328,10 +328,11 @@ func (m *Manager) Look(w Workspace) Info {
 	return i
 }
 
-// here says that the worktree is where the record has it.
+// here says that the worktree is where the record has it, and that the repository has not
+// lost what it keeps of it.
 func (m *Manager) here(w *Workspace) bool {
 	admin := adminOf(w.Dir)
-	return admin != "" && filepath.Dir(filepath.Dir(admin)) == filepath.Clean(w.Common)
+	return admin != "" && filepath.Dir(filepath.Dir(admin)) == filepath.Clean(w.Common) && fileThere(filepath.Join(admin, "HEAD"))
 }
 
 // adminOf is the git directory that the worktree at dir names as its own, "" where

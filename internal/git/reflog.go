@@ -1,0 +1,90 @@
+package git
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Move is one line of a reflog: a checkout's HEAD went from one commit to another.
+type Move struct {
+	Old, New string
+	At       time.Time // to the second
+	// What is who moved it and what for, such as "commit: Fix the login". What this package
+	// commits for a user begins with [Action].
+	What string
+}
+
+// Action is how a reflog names what reprise committed for a user.
+const Action = "reprise"
+
+// maxReflog bounds how much of the end of a reflog is read, in bytes.
+const maxReflog = 256 << 10
+
+// Moves are the moves of the HEAD of the checkout around a directory since a moment, the
+// oldest first. There are none where git keeps no reflog.
+func Moves(dir string, since time.Time) []Move {
+	admin := adminAround(dir)
+	if admin == "" {
+		return nil
+	}
+	f, err := os.Open(filepath.Join(admin, "logs", "HEAD"))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	from := max(0, fi.Size()-maxReflog)
+	data := make([]byte, fi.Size()-from)
+	n, _ := f.ReadAt(data, from)
+	data = data[:n]
+	if from > 0 {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	since = since.Truncate(time.Second)
+	var out []Move
+	for line := range strings.Lines(string(data)) {
+		who, what, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		f := strings.Fields(who)
+		if len(f) < 4 || !isID(f[0]) || !isID(f[1]) {
+			continue
+		}
+		sec, err := strconv.ParseInt(f[len(f)-2], 10, 64)
+		if at := time.Unix(sec, 0); err == nil && !at.Before(since) {
+			out = append(out, Move{Old: f[0], New: f[1], At: at, What: what})
+		}
+	}
+	return out
+}
+
+// adminAround is the git directory of the checkout around a directory, "" for none.
+func adminAround(dir string) string {
+	for {
+		dot := filepath.Join(dir, ".git")
+		if fi, err := os.Lstat(dot); err == nil {
+			if fi.IsDir() {
+				return dot
+			}
+			link, err := os.ReadFile(dot)
+			path, ok := strings.CutPrefix(strings.TrimRight(string(link), "\r\n"), "gitdir: ")
+			if err != nil || !ok {
+				return ""
+			}
+			if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
+				path = filepath.Join(dir, path)
+			}
+			return path
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,89 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"reprise/internal/git"
+)
+
+// A git that was killed leaves its lock, and every later one fails at that: an agent is
+// killed with its git, and a person's may be, too.
+const (
+	// lockAge is how old a lock must be before anybody may think of taking it away, and
+	// ownLockAge the same in a worktree of an item, where nobody else has anything to do.
+	lockAge    = time.Minute
+	ownLockAge = 2 * time.Second
+	// lockPatience is how long a lock is waited for that is somebody's, or too new to tell.
+	lockPatience = lockAge + 15*time.Second
+)
+
+// patiently does what git refuses while somebody else's git is at work: it waits for that,
+// and takes away a lock that was left.
+func (t *Worktrees) patiently(ctx context.Context, f func() error) error {
+	patience := t.Patience
+	if patience == 0 {
+		patience = lockPatience
+	}
+	var waited time.Duration
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := f()
+		if !errors.Is(err, git.ErrLocked) && git.LockedAt(err) == "" {
+			return err
+		}
+		path := git.LockedAt(err)
+		if path != "" && t.takeLeft(path, lockAge) {
+			continue
+		}
+		if waited >= patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(wait):
+			waited += wait
+		}
+	}
+}
+
+// takeLeft takes a lock away that a killed git has left, and says so.
+func (t *Worktrees) takeLeft(path string, least time.Duration) bool {
+	common := filepath.Dir(path)
+	for {
+		if _, err := os.Lstat(filepath.Join(common, "objects")); err == nil {
+			break
+		}
+		up := filepath.Dir(common)
+		if up == common {
+			return false
+		}
+		common = up
+	}
+	gone, err := git.NewBare(common, t.Git).TakeLeft(path, least, time.Now())
+	if gone && err == nil && t.Unlocked != nil {
+		t.Unlocked(path)
+	}
+	return gone && err == nil
+}
+
+// unlock takes away the locks that gits of an earlier try have left in an item's worktree:
+// an agent whose git fails at one could not do anything.
+func (t *Worktrees) unlock(admin string) {
+	if admin == "" {
+		return
+	}
+	list, err := os.ReadDir(admin)
+	if err != nil {
+		return // whoever works there finds out
+	}
+	for _, e := range list {
+		if strings.HasSuffix(e.Name(), ".lock") && e.Type().IsRegular() {
+			t.takeLeft(filepath.Join(admin, e.Name()), ownLockAge)
+		}
+	}
+}
