@@ -158,10 +158,10 @@ type Options struct {
 	Env      []string // that agents start from
 	// Configure adds to a request what a client needs beside; nil is nothing.
 	Configure func(*run.Request) error
-	// Root is the main checkout, and Strayed says what came into it since a moment that the
-	// loop did not put there; nil: nobody knows.
+	// Root is the main checkout, and Strayed says what came into it since a run began in a
+	// place that the loop did not put there; nil: nobody knows.
 	Root    string
-	Strayed func(since time.Time) []Stray
+	Strayed func(p Place, since time.Time) []Stray
 	// Prove is asked before the first run of a client whether it may work here, such as
 	// by a proof that the guard keeps it from what is refused; nil: it may.
 	Prove func(ctx context.Context, client string) error

@@ -25,10 +25,17 @@ type Stray struct {
 // maxStrays are told of.
 const maxStrays = 5
 
-// Strayed are the stray commits since a moment.
-func (t *Worktrees) Strayed(since time.Time) []Stray {
+// Strayed are the stray commits since a moment, and since the work of a place was begun.
+func (t *Worktrees) Strayed(p Place, since time.Time) []Stray {
+	moves := git.Moves(t.Root, since)
+	for i := len(moves) - 1; i >= 0; i-- {
+		if moves[i].New == p.Base { // the times of moves are whole seconds
+			moves = moves[i+1:]
+			break
+		}
+	}
 	var out []Stray
-	for _, m := range git.Moves(t.Root, since) {
+	for _, m := range moves {
 		how, _, _ := strings.Cut(m.What, ":")
 		word, _, _ := strings.Cut(how, " ")
 		switch word {
@@ -41,11 +48,11 @@ func (t *Worktrees) Strayed(since time.Time) []Stray {
 
 // strays are the stray commits of the time of a run that were not told of before. made says
 // that the run has made them, as its own output shows.
-func (l *Loop) strays(r run.Record) (list []Stray, made bool) {
+func (l *Loop) strays(r run.Record, p Place) (list []Stray, made bool) {
 	if l.opt.Strayed == nil || r.StartedAt.IsZero() {
 		return nil, false
 	}
-	list = l.opt.Strayed(r.StartedAt)
+	list = l.opt.Strayed(p, r.StartedAt)
 	l.mu.Lock()
 	list = slices.DeleteFunc(list, func(s Stray) bool { told, ok := l.strayed[s.Commit]; return ok && told != r.ID })
 	for _, s := range list {
@@ -122,7 +129,7 @@ func (l *Loop) strayText(list []Stray, made bool, p Place) string {
 // astray fails the work of a run that has committed in the main checkout: what it made is
 // not, or not all, on the item's branch.
 func (l *Loop) astray(slot int, r run.Record, p Place) (wrong string) {
-	list, made := l.strays(r)
+	list, made := l.strays(r, p)
 	if len(list) == 0 {
 		return ""
 	}
@@ -137,7 +144,7 @@ func (l *Loop) astray(slot int, r run.Record, p Place) (wrong string) {
 // missed says of a run that has changed nothing in its place whether it may have worked in
 // the main checkout.
 func (l *Loop) missed(r run.Record, p Place, o *core.Outcome) {
-	list, made := l.strays(r)
+	list, made := l.strays(r, p)
 	if len(list) == 0 {
 		return
 	}
