@@ -286,6 +286,19 @@ func unmarshal(t *testing.T, text string, v any) {
 	}
 }
 
+// untilAsked waits until the loop of h waits for a person about the item id, and shows it.
+func untilAsked(t *testing.T, h *home, id string) {
+	t.Helper()
+	until(t, 2*time.Minute, "a loop that waits for a person", func() bool {
+		s := h.reprise("loop", "status").out
+		if !strings.Contains(s, "waits for a person") || !strings.Contains(s, "set aside: "+id) {
+			return false
+		}
+		_, err := os.Stat(h.project("loop", "interrupt.txt")) // made once the state is kept
+		return err == nil
+	})
+}
+
 // The interrupt of the spawning design, with Claude Code: the session asks by its file, is
 // stopped, kept, told of; a person answers, and the same session goes on.
 func TestLoopInterrupt(t *testing.T) {
@@ -299,10 +312,7 @@ func TestLoopInterrupt(t *testing.T) {
 	free := turn(t)
 	defer free()
 	l := h.beside("loop", "run", "--agent", "claude", "--until-empty", "--delay", "0s")
-	until(t, 2*time.Minute, "a loop that waits for a person", func() bool {
-		s := h.reprise("loop", "status").out
-		return strings.Contains(s, "waits for a person") && strings.Contains(s, "set aside: issue-7")
-	})
+	untilAsked(t, h, "issue-7")
 	dir := h.loopRuns()[0]
 	var r struct {
 		Status    string `json:"status"`
@@ -461,10 +471,7 @@ func TestLoopTools(t *testing.T) {
 	free := turn(t)
 	defer free()
 	l := h.beside("loop", "run", "--agent", "claude", "--until-empty", "--delay", "0s")
-	until(t, 2*time.Minute, "a loop that waits for a person", func() bool {
-		s := h.reprise("loop", "status").out
-		return strings.Contains(s, "waits for a person") && strings.Contains(s, "set aside: issue-8")
-	})
+	untilAsked(t, h, "issue-8")
 	var it struct {
 		Progress struct {
 			Done  int    `json:"steps_completed"`

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"reprise/internal/fakemodel"
 )
@@ -99,10 +98,7 @@ func TestLoopClientsResume(t *testing.T) {
 			free := turn(t)
 			defer free()
 			l := h.beside(append([]string{"loop", "run", "--agent", name, "--until-empty", "--delay", "0s"}, modelOf(name)...)...)
-			until(t, 2*time.Minute, "a loop that waits for a person", func() bool {
-				s := h.reprise("loop", "status").out
-				return strings.Contains(s, "waits for a person") && strings.Contains(s, "set aside: one")
-			})
+			untilAsked(t, h, "one")
 			h.must("loop", "resume", "--answer", "to the left")
 			l.wait()
 			if h.gitIn(h.work, "show", "loop-one:answer.txt") != "left\n" {
