@@ -87,7 +87,7 @@ func TestFigures(t *testing.T) {
 	body := h.page("/figures?days=7")
 	checkHarmless(t, "/figures", body)
 	for figure, want := range map[string]string{
-		"runs": "67 % (n = 3)", "sessions": "50 % (n = 2)", "retries": "2.0 (n = 2)", "cost": "0.75", "tokens": "200 (n = 2)", "hits": "38 % (n = 2)", "latency": "30 ms (n = 3)",
+		"runs": "67 % (n = 3)", "sessions": "50 % (n = 2)", "retries": "2 (n = 2)", "cost": "0.75", "tokens": "200 (n = 2)", "hits": "38 % (n = 2)", "latency": "30 ms (n = 3)",
 	} {
 		if got := row(t, body, figure, day)[0]; got != want {
 			t.Errorf("%s is %q, want %q", figure, got, want)
