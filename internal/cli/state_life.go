@@ -290,9 +290,11 @@ func (a *App) agentNamed(ctx context.Context, repo *staterepo.Repo, name string)
 func newStateRenameCmd(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "rename NAME", Args: cobra.ExactArgs(1), Short: "Give the agent that works here another name",
-		Long: `Give the agent that works here another name, as where another machine has one of the
-same name. What it wrote stays under the old name, and handoffs to that one do, too. An
-agent of a workspace has the workspace's name.`,
+		Long: `Give the agent that works here another name, as where another machine has one
+of the same name. What it wrote stays as it is; an entry of its log says what it
+was called, so that ` + "`reprise team`" + ` shows one agent, and handoffs for the old name
+reach it as long as no other agent has that name. An agent of a workspace has the
+workspace's name.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			repo, access, err := app.ensureState(ctx)

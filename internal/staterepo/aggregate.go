@@ -123,6 +123,12 @@ func agentTable(entries []mdfile.Entry) string {
 	if len(last) == 0 {
 		return ""
 	}
+	for _, e := range entries { // who has another name now is no second agent
+		old, renamed := strings.CutPrefix(e.Source, renamedSource)
+		if was, ok := last[old]; renamed && ok && old != e.Agent && was.Time.Before(e.Time) {
+			delete(last, old)
+		}
+	}
 	var list []mdfile.Entry
 	for _, e := range last {
 		list = append(list, e)
@@ -327,7 +333,11 @@ func (r *Repo) Team(ctx context.Context) ([]Member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for the team: %w", err)
 	}
-	handoffs := handoffsIn(all, "", claims)
+	called, err := r.names(ctx, agents, all)
+	if err != nil {
+		return nil, fmt.Errorf("look for the team: %w", err)
+	}
+	handoffs := handoffsIn(all, "", claims, called)
 	shared, err := r.promoted()
 	if err != nil {
 		return nil, fmt.Errorf("look for the team: %w", err)
@@ -339,7 +349,7 @@ func (r *Repo) Team(ctx context.Context) ([]Member, error) {
 		}
 		m := Member{Agent: a.Name, Here: a.Dir != "", Dir: a.Dir, Nowhere: a.Ended, Consolidated: a.Consolidated, Branches: []string{}, Open: []Handoff{}}
 		for _, e := range all {
-			if e.Agent == a.Name {
+			if called.of(&e) == a.Name {
 				m.Entries++
 				m.Last, m.Status, m.On = e.Time, StatusOf(e.Entry), shortTitle(e.Entry, 120)
 			}
@@ -362,14 +372,14 @@ func (r *Repo) Team(ctx context.Context) ([]Member, error) {
 			m.Left = len(slices.DeleteFunc(own, shared.has))
 		}
 		for _, b := range branches {
-			if b.Agent == a.Name && b.Status != "completed" {
+			if called.called(b.Agent) == a.Name && b.Status != "completed" {
 				m.Branches = append(m.Branches, b.Branch)
 			}
 		}
 		for _, h := range handoffs {
 			switch {
 			case h.AcceptedBy != "":
-			case h.Agent == a.Name:
+			case called.of(&h.LogEntry) == a.Name:
 				m.Open = append(m.Open, h)
 			case h.To == a.Name:
 				m.Waiting++

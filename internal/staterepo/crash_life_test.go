@@ -105,13 +105,14 @@ func TestCrashWhileRenaming(t *testing.T) {
 		Check: func(t *testing.T, dir string, err error, step string) {
 			m := on(t, dir, durable.Disk{})
 			one := m.own("one")
-			if one.Agent() != "uno" {
-				if err == nil || one.Agent() != "one" {
-					t.Errorf("%s: the agent is %s", step, one.Agent())
-				}
-				if one, err = one.Rename(t.Context(), memory.FullAccess, "uno"); err != nil {
-					t.Fatalf("%s: again: %v", step, err)
-				}
+			if one.Agent() != "uno" && (err == nil || one.Agent() != "one") {
+				t.Errorf("%s: the agent is %s", step, one.Agent())
+			}
+			if one, err = one.Rename(t.Context(), memory.FullAccess, "uno"); err != nil {
+				t.Fatalf("%s: again: %v", step, err)
+			}
+			if text := m.read(one.Dir, "changelog.md"); strings.Count(text, "Called uno from now on, and one before.") != 1 {
+				t.Errorf("%s: %s", step, text)
 			}
 			m.add(one, mdfile.Entry{Type: mdfile.TypeImplement, Text: "Goes on", Time: at(2)})
 			m.sync()

@@ -287,7 +287,7 @@ func (r *Repo) Log(ctx context.Context, agent string) ([]LogEntry, error) {
 		out = append(out, list...)
 	}
 	if !found {
-		return nil, fmt.Errorf("%w: %q; `reprise log --all` shows who there is", ErrNoAgent, agent)
+		return nil, r.noAgent(ctx, agents, agent)
 	}
 	out = inOrder(out)
 	seen := make(map[string]bool, len(out))
@@ -299,6 +299,16 @@ func (r *Repo) Log(ctx context.Context, agent string) ([]LogEntry, error) {
 		}
 	}
 	return once, nil
+}
+
+// noAgent says that there is no agent of a name, and what it is called now.
+func (r *Repo) noAgent(ctx context.Context, agents []AgentInfo, agent string) error {
+	if all, err := r.Log(ctx, Everyone); err == nil {
+		if n, err := r.names(ctx, agents, all); err == nil && n.now[agent] != "" {
+			return fmt.Errorf("%w: %q, which is called %s now", ErrNoAgent, agent, n.now[agent])
+		}
+	}
+	return fmt.Errorf("%w: %q; `reprise log --all` shows who there is", ErrNoAgent, agent)
 }
 
 func (r *Repo) agentLog(ctx context.Context, a AgentInfo) ([]LogEntry, error) {
@@ -473,10 +483,18 @@ func (r *Repo) Handoffs(ctx context.Context, agent string) ([]Handoff, error) {
 	if err != nil {
 		return nil, err
 	}
-	return handoffsIn(all, agent, claims), nil
+	agents, err := r.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.names(ctx, agents, all)
+	if err != nil {
+		return nil, err
+	}
+	return handoffsIn(all, agent, claims, n), nil
 }
 
-func handoffsIn(all []LogEntry, agent string, claims map[string]string) []Handoff {
+func handoffsIn(all []LogEntry, agent string, claims map[string]string, n names) []Handoff {
 	taken := maps.Clone(claims) // else the first who accepted, in order of time
 	for _, e := range all {
 		for _, id := range e.DependsOn {
@@ -487,10 +505,11 @@ func handoffsIn(all []LogEntry, agent string, claims map[string]string) []Handof
 	}
 	var out []Handoff
 	for _, e := range all {
+		e.To = n.called(e.To)
 		if e.Type != mdfile.TypeHandoff || agent != "" && e.To != "" && e.To != agent || e.State.Status == mdfile.StatusRetired {
 			continue
 		}
-		out = append(out, Handoff{LogEntry: e, AcceptedBy: taken[e.ID]})
+		out = append(out, Handoff{LogEntry: e, AcceptedBy: n.called(taken[e.ID])})
 	}
 	return out
 }

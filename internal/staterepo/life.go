@@ -54,20 +54,21 @@ func (r *Repo) Fork(ctx context.Context, from, name string) (string, error) {
 }
 
 // Rename gives the agent that works in a checkout another name: its branch, and who writes
-// there from now on. What it wrote stays under the old name. After a kill in the middle
-// another call goes on.
+// there from now on. What it wrote stays as it is, and an entry of its log says what it was
+// called, so that the team shows the two as one. After a kill in the middle another call
+// goes on.
 func (t *Tree) Rename(ctx context.Context, access memory.Access, name string) (*Tree, error) {
 	if err := access.MayWrite(); err != nil {
 		return nil, err
 	}
-	next, err := t.rename(ctx, name)
+	next, err := t.rename(ctx, access, name)
 	if err != nil {
 		return nil, fmt.Errorf("rename agent %s: %w", t.Agent(), err)
 	}
 	return next, nil
 }
 
-func (t *Tree) rename(ctx context.Context, name string) (*Tree, error) {
+func (t *Tree) rename(ctx context.Context, access memory.Access, name string) (*Tree, error) {
 	r, next := t.r, &Tree{r: t.r, Branch: agentPrefix + name, Dir: t.Dir}
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -75,16 +76,57 @@ func (t *Tree) rename(ctx context.Context, name string) (*Tree, error) {
 	if t.Branch == GlobalBranch {
 		return nil, errors.New("what all agents share has no other name")
 	}
-	unlock, err := r.lock(ctx, "state.lock")
+	old := t.Agent()
+	if t.Branch == next.Branch { // it is called so already: by a call that was cut off, maybe
+		if old = r.calledBefore(next); old == "" {
+			return nil, fmt.Errorf("%w: it is called %s already", ErrName, name)
+		}
+	} else {
+		unlock, err := r.lock(ctx, "state.lock")
+		if err != nil {
+			return nil, err
+		}
+		err = t.renameLocked(ctx, next)
+		if err = errors.Join(err, unlock()); err != nil {
+			return nil, err
+		}
+	}
+	return next, next.sayRenamed(ctx, access, old)
+}
+
+// renamedSource is the source of the entry that says what an agent was called before.
+const renamedSource = "renamed:"
+
+const renamedReason = "reprise: renamed from "
+
+// calledBefore is the name that the agent had before its last one, as the branch's reflog
+// tells; "" for none.
+func (r *Repo) calledBefore(t *Tree) string {
+	text, err := readSmall(filepath.Join(r.Dir(), "logs", filepath.FromSlash(t.ref())))
 	if err != nil {
-		return nil, err
+		return "" // there is none
 	}
-	defer unlock()
-	if err := t.renameLocked(ctx, next); err != nil {
-		return nil, err
+	old := ""
+	for line := range strings.Lines(text) {
+		if _, branch, ok := strings.Cut(strings.TrimSpace(line), renamedReason+agentPrefix); ok {
+			old = branch
+		}
 	}
-	_, err = next.Save(ctx, "", "") // what was written while it was renamed
-	return next, err
+	return old
+}
+
+// sayRenamed writes the entry, once, and commits what was written meanwhile.
+func (t *Tree) sayRenamed(ctx context.Context, access memory.Access, old string) error {
+	own, err := t.entriesOnDisk()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(own, func(e LogEntry) bool { return e.Source == renamedSource+old }) {
+		_, err = t.Save(ctx, "", "")
+		return err
+	}
+	_, err = t.Add(ctx, access, mdfile.Entry{Type: mdfile.TypeStart, Text: "Called " + t.Agent() + " from now on, and " + old + " before.", Source: renamedSource + old, Time: t.r.o.Now()})
+	return err
 }
 
 // renameLocked does it with the checkout's lock held, so that nobody commits to the old
@@ -113,7 +155,7 @@ func (t *Tree) renameLocked(ctx context.Context, next *Tree) error {
 		return fmt.Errorf("%w: %s; try again", ErrBusy, t.Branch)
 	}
 	if at == "" {
-		if err := r.git.MoveRef(ctx, next.ref(), s.Commit, "", "reprise: renamed from "+t.Branch); err != nil {
+		if err := r.git.MoveRef(ctx, next.ref(), s.Commit, "", renamedReason+t.Branch); err != nil {
 			return err
 		}
 	}

@@ -64,6 +64,7 @@ func (g *gitModel) do(d *gitDesk) {
 		cut, cancel := context.WithTimeout(ctx, time.Duration(g.r.IntN(4000))*time.Microsecond)
 		defer cancel()
 		ctx = cut
+		defer g.minutePasses(c)
 	}
 	op := g.r.IntN(10)
 	switch {
@@ -91,6 +92,21 @@ func (g *gitModel) do(d *gitDesk) {
 		g.promoteOn(ctx, d, c)
 	default:
 		_, _ = c.repo.GC(ctx, true)
+	}
+}
+
+// minutePasses makes the locks old that a git left which was killed just now: the next
+// command at each removes it.
+func (g *gitModel) minutePasses(c *gitClone) {
+	locks, err := c.repo.git.Locks()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, l := range locks {
+		then := g.now.Add(-time.Hour)
+		if err := os.Chtimes(l.Path, then, then); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			g.t.Fatal(err)
+		}
 	}
 }
 
@@ -193,6 +209,9 @@ func TestModelOnGit(t *testing.T) {
 		remote := filepath.Join(dir, "remote.git")
 		if err := os.Mkdir(remote, 0o700); err != nil {
 			t.Fatal(err)
+		}
+		if testing.Verbose() {
+			t.Logf("seed %d", seed)
 		}
 		g := git.NewBare(remote, o.Git)
 		if !g.Installed() {
