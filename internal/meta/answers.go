@@ -77,13 +77,59 @@ type Answers struct {
 	} `json:"domain" yaml:"domain"`
 	Type         string        `json:"type,omitempty" yaml:"type"`
 	UseCases     []UseCase     `json:"use_cases" yaml:"use_cases"`
-	Agents       int           `json:"agents,omitempty" yaml:"agents"`
+	Agents       Agents        `json:"agents,omitempty" yaml:"agents"`
 	Knowledge    []string      `json:"knowledge,omitempty" yaml:"knowledge"`
 	State        string        `json:"state,omitempty" yaml:"state"`
 	Integrations []Integration `json:"integrations,omitempty" yaml:"integrations"`
 	Files        string        `json:"files,omitempty" yaml:"files"`
 	Commands     []Command     `json:"commands,omitempty" yaml:"commands"`
-	Confirm      *bool         `json:"confirm,omitempty" yaml:"confirm"`
+	Confirm      *YesNo        `json:"confirm,omitempty" yaml:"confirm"`
+}
+
+// Agents is how many agents there are to be, 0 where it was not said.
+type Agents int
+
+// UnmarshalYAML says which number it is that cannot be.
+func (n *Agents) UnmarshalYAML(data []byte) error {
+	said := scalar(data)
+	v, err := strconv.Atoi(said)
+	if err != nil {
+		return fmt.Errorf("agents: %q is no whole number; 1 to %d can be kept in view", said, maxAgents)
+	}
+	*n = Agents(v)
+	return n.check()
+}
+
+func (n Agents) check() error {
+	if n < 1 || n > maxAgents {
+		return fmt.Errorf("agents: %d; 1 to %d can be kept in view", n, maxAgents)
+	}
+	return nil
+}
+
+// YesNo is an answer that people write as yes or as true.
+type YesNo bool
+
+// UnmarshalYAML takes both.
+func (b *YesNo) UnmarshalYAML(data []byte) error {
+	switch said := scalar(data); strings.ToLower(said) {
+	case "yes", "true", "y":
+		*b = true
+	case "no", "false", "n":
+		*b = false
+	default:
+		return fmt.Errorf("confirm: %q is neither yes nor no", said)
+	}
+	return nil
+}
+
+// scalar is a value of YAML that is a word or number, as a person reads it.
+func scalar(data []byte) string {
+	text := strings.TrimSpace(string(data))
+	if len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0] {
+		return text[1 : len(text)-1]
+	}
+	return text
 }
 
 var (
@@ -137,7 +183,7 @@ func ParseAnswers(data []byte) (map[string]string, error) {
 		}
 	}
 	if a.Agents != 0 {
-		put("agents", strconv.Itoa(a.Agents))
+		put("agents", strconv.Itoa(int(a.Agents)))
 	}
 	put("knowledge", strings.Join(a.Knowledge, ", "))
 	put("state", a.State)
@@ -157,7 +203,7 @@ func ParseAnswers(data []byte) (map[string]string, error) {
 	}
 	put("commands", strings.Join(list, "; "))
 	if a.Confirm != nil {
-		put("confirm", yesNo(*a.Confirm))
+		put("confirm", yesNo(bool(*a.Confirm)))
 	}
 	return raw, nil
 }
@@ -217,7 +263,7 @@ func Build(raw map[string]string) (Answers, error) {
 		if err != nil {
 			return a, fmt.Errorf("agents: %q is no number", s)
 		}
-		a.Agents = n
+		a.Agents = Agents(n)
 	}
 	a.Knowledge = words(raw["knowledge"])
 	for _, p := range list(raw["integrations"]) {
@@ -233,7 +279,7 @@ func Build(raw map[string]string) (Answers, error) {
 		a.Commands = append(a.Commands, Command{strings.TrimPrefix(strings.TrimSpace(name), "/"), strings.TrimSpace(of)})
 	}
 	if s := raw["confirm"]; s != "" {
-		yes := s == "yes"
+		yes := YesNo(s == "yes")
 		a.Confirm = &yes
 	}
 	return a, nil

@@ -51,7 +51,7 @@ func divide(a Answers, prefix string) []Agent {
 	slices.SortStableFunc(order, func(x, y UseCase) int {
 		return slices.Index(complexities, y.Complexity) - slices.Index(complexities, x.Complexity)
 	})
-	n := min(max(1, a.Agents), len(order))
+	n := min(max(1, int(a.Agents)), len(order))
 	groups := make([][]UseCase, n)
 	for i, u := range order {
 		groups[min(i, n-1)] = append(groups[min(i, n-1)], u)

@@ -136,8 +136,8 @@ func check(raw map[string]string, key string) error {
 		return checkNames(a)
 	case strings.HasPrefix(key, "use_cases.") && strings.HasSuffix(key, ".needs"):
 		return checkNeeds(a)
-	case key == "agents" && (a.Agents < 1 || a.Agents > maxAgents):
-		return fmt.Errorf("%d agents; 1 to %d can be kept in view", a.Agents, maxAgents)
+	case key == "agents":
+		return a.Agents.check()
 	case key == "knowledge":
 		for _, k := range a.Knowledge {
 			if !slices.Contains(knowledge, k) {

@@ -110,6 +110,21 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 			t.Errorf("%q was taken as answers", bad)
 		}
 	}
+	// A number that cannot be is named, and so is what it is the number of.
+	for said, want := range map[string]string{
+		"0": "agents: 0; 1 to 7", "-1": "agents: -1; 1 to 7", "50": "agents: 50; 1 to 7", "99999999999999999999": `agents: "99999999999999999999" is no whole number`,
+		"2.5": `agents: "2.5" is no whole number`, "abc": `agents: "abc" is no whole number`,
+	} {
+		if _, err := meta.ParseAnswers([]byte("agents: " + said + "\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("agents: %s: %v", said, err)
+		}
+	}
+	for said, want := range map[string]string{"yes": "yes", "true": "yes", "No": "no", `"no"`: "no", "perhaps": ""} {
+		given, err := meta.ParseAnswers([]byte("confirm: " + said + "\n"))
+		if given["confirm"] != want || (err == nil) != (want != "") {
+			t.Errorf("confirm: %s: %q, %v", said, given["confirm"], err)
+		}
+	}
 	circle := strings.Replace(answers, "complexity: complex}", "complexity: complex, needs: [Track deadlines]}", 1)
 	given, err := meta.ParseAnswers([]byte(circle))
 	if err == nil {
