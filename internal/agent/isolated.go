@@ -11,7 +11,8 @@ import (
 //     CLAUDE.md and no .mcp.json of anybody. disableAllHooks, in the one source
 //     that is left, is for the settings that an organisation manages.
 //   - --tools= offers nothing but StructuredOutput, by which --json-schema has
-//     the answer given.
+//     the answer given, and DeferredToolPlaceholder, the client's stand-in for
+//     tools that it has none of, which does nothing.
 //   - --disable-slash-commands leaves out skills and commands, and
 //     --no-session-persistence the transcript, which would be imported later as
 //     if somebody had worked there.

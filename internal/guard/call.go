@@ -312,9 +312,11 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 		args.outer = &before
 	}
 	informs := args.informs()
-	if informs || turnedAlways(argv[0].text) || a.managed(argv[0].text) {
-		a.turned(argv[0], st)
+	var files []string
+	if informs || turnedAlways(argv[0].text) {
+		files = turning(argv[0].text)
 	}
+	a.turned(argv[0], files, st)
 	if informs {
 		return source{there: true}
 	}

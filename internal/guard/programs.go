@@ -118,14 +118,9 @@ func turning(name string) []string {
 // turned judges a program that a file of the project turns to something else: one by
 // its own files, and any that a manager of versions stands in for, where a file of the
 // project says in which directory that one finds it.
-func (a *analysis) turned(w word, st *state) {
-	files := turning(w.text)
-	managed := a.managed(w.text)
-	if files == nil && !managed {
-		return
-	}
+func (a *analysis) turned(w word, files []string, st *state) {
 	for _, dir := range st.cwds {
-		for ; a.root(dir) != ""; dir = filepath.Dir(dir) {
+		for ; files != nil && a.root(dir) != ""; dir = filepath.Dir(dir) {
 			a.step(8)
 			for _, f := range files {
 				if isThere(filepath.Join(dir, f)) {
@@ -133,19 +128,20 @@ func (a *analysis) turned(w word, st *state) {
 					return
 				}
 			}
-			for _, f := range [...]string{".tool-versions", "mise.toml", ".mise.toml"} {
-				if managed && elsewhere(filepath.Join(dir, f)) {
-					a.projectCode(w, "the project's "+f+" says which program this is")
-					return
-				}
-			}
+		}
+	}
+	for _, dir := range st.cwds {
+		if f := a.versions(dir); f != "" && a.managed(w.text) {
+			a.projectCode(w, "the project's "+f+" says which program this is")
+			return
 		}
 	}
 }
 
-// managed reports whether a program of that name is one by which a manager of versions
-// finds the real one: a file among its shims.
-func (a *analysis) managed(name string) bool {
+// versions is the file of the project by which a manager of versions takes a program
+// from a directory that the file names, "" where there is none, or no manager. It is
+// looked for once a directory.
+func (a *analysis) versions(dir string) string {
 	if a.shims == nil {
 		a.shims = []string{}
 		for _, d := range filepath.SplitList(a.r.env("PATH")) {
@@ -154,6 +150,31 @@ func (a *analysis) managed(name string) bool {
 			}
 		}
 	}
+	if len(a.shims) == 0 {
+		return ""
+	}
+	found, ok := a.versionsIn[dir]
+	if ok {
+		return found
+	}
+	for up := dir; found == "" && a.root(up) != ""; up = filepath.Dir(up) {
+		a.step(8)
+		for _, f := range [...]string{".tool-versions", "mise.toml", ".mise.toml"} {
+			if elsewhere(filepath.Join(up, f)) {
+				found = f
+			}
+		}
+	}
+	if a.versionsIn == nil {
+		a.versionsIn = map[string]string{}
+	}
+	a.versionsIn[dir] = found
+	return found
+}
+
+// managed reports whether a program of that name is one by which a manager of versions
+// finds the real one: a file among its shims.
+func (a *analysis) managed(name string) bool {
 	for _, d := range a.shims {
 		if isThere(filepath.Join(d, name)) {
 			return true

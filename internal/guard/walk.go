@@ -48,7 +48,8 @@ type analysis struct {
 	fixed        map[string]bool // variables that were made readonly
 	harmlessIn   map[string]bool // directories in which git runs no program of the repository's settings
 	listings     []*listing
-	shims        []string // directories of managers of versions in PATH; nil: not looked at
+	shims        []string          // directories of managers of versions in PATH; nil: not looked at
+	versionsIn   map[string]string // what versions found, by directory
 }
 
 // tooMuch ends an analysis that goes beyond its bounds.
