@@ -1,14 +1,12 @@
 package loop
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"reprise/internal/config"
@@ -69,58 +67,107 @@ func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (note st
 		note = join(note, said)
 		return err
 	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kept == nil {
+		t.kept = map[string]bool{}
+	}
+	t.kept[p.Name] = err == nil
 	return note, err
 }
 
 func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (string, error) {
-	g := git.New(p.Top, t.Git)
+	o := t.Git
+	o.MaxOut = maxStatus
+	g := git.New(p.Top, o)
 	if _, err := os.Lstat(p.Top); errors.Is(err, fs.ErrNotExist) {
 		return "", unkept("its worktree %s is gone", p.Top)
 	}
-	unmerged, err := g.Run(ctx, "ls-files", "--unmerged", "-z")
+	own := t.agentPath(p)
+	s, err := lookWhole(ctx, g, own)
 	if err != nil {
 		return "", err
 	}
-	if names := unmergedNames(unmerged); len(names) > 0 {
-		return "", unkept("a merge in its worktree is not settled; these have conflicts: %s", strings.Join(names[:min(len(names), 10)], ", "))
+	if len(s.unmerged) > 0 {
+		return "", unkept("a merge in its worktree is not settled; these have conflicts: %s", strings.Join(s.unmerged[:min(len(s.unmerged), 10)], ", "))
 	}
-	note, err := t.onBranch(ctx, g, p)
+	note, err := t.onBranch(ctx, g, p, s)
 	if err != nil {
 		return note, err
 	}
-	left, err := t.commitLeft(ctx, p, item)
+	left, err := t.commitLeft(ctx, p, item, s, own)
 	return join(note, left), err
 }
 
-func unmergedNames(out []byte) (names []string) {
-	for rec := range bytes.SplitSeq(out, []byte{0}) {
-		if _, name, ok := strings.Cut(string(rec), "\t"); ok && !slices.Contains(names, name) {
-			names = append(names, name)
+// maxStatus bounds what git may say of a worktree, in bytes: an agent can make many files.
+const maxStatus = 256 << 20
+
+// whole is all that git says of a worktree at once.
+type whole struct {
+	head     string   // commit, "" before the first one
+	branch   string   // short, "" for none
+	unmerged []string // paths
+	changed  bool     // something but the place of the agent's state differs
+	inner    []string // repositories of their own that are new in it
+	own      bool     // the place of the agent's state is new in it, and not ignored
+}
+
+func lookWhole(ctx context.Context, g *git.Git, own string) (w whole, err error) {
+	out, err := g.Run(ctx, "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
+	if err != nil {
+		return w, err
+	}
+	for rec := range strings.SplitSeq(string(out), "\x00") {
+		kind, rest, _ := strings.Cut(rec, " ")
+		switch kind {
+		case "#":
+			if id, ok := strings.CutPrefix(rest, "branch.oid "); ok && id != "(initial)" {
+				w.head = id
+			}
+			if name, ok := strings.CutPrefix(rest, "branch.head "); ok && name != "(detached)" {
+				w.branch = name
+			}
+		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
+			if f := strings.SplitN(rest, " ", 10); len(f) == 10 {
+				w.unmerged = append(w.unmerged, f[9])
+			}
+		case "1": // XY sub mH mI mW hH hI path
+			f := strings.SplitN(rest, " ", 8)
+			if len(f) != 8 {
+				continue
+			}
+			w.add(f[7], f[2] == "000000" && f[3] == git.ModeRepo, own)
+		case "?":
+			w.add(strings.TrimSuffix(rest, "/"), strings.HasSuffix(rest, "/"), own) // a directory that it does not look into
 		}
 	}
-	return names
+	return w, nil
+}
+
+func (w *whole) add(name string, repository bool, own string) {
+	switch {
+	case name == own || strings.HasPrefix(name, own+"/"):
+		w.own = true
+		return
+	case repository:
+		w.inner = append(w.inner, name)
+	}
+	w.changed = true
 }
 
 // onBranch brings the place's branch to what is checked out there: who worked there may
 // have left it, and what is merged is the branch. It only ever moves forward.
-func (t *Worktrees) onBranch(ctx context.Context, g *git.Git, p Place) (note string, err error) {
-	if p.Branch == "" {
+func (t *Worktrees) onBranch(ctx context.Context, g *git.Git, p Place, s whole) (note string, err error) {
+	if p.Branch == "" || s.branch == p.Branch && s.head != "" {
 		return "", nil
 	}
-	ref := "refs/heads/" + p.Branch
-	head, err := g.Resolve(ctx, "HEAD")
-	if err != nil {
-		return "", err
-	}
-	if head == "" {
+	if s.head == "" {
 		return "", unkept("its worktree is on a branch without a commit; the work belongs on %s", p.Branch)
 	}
+	ref, head := "refs/heads/"+p.Branch, s.head
 	now := "no branch, at " + head[:min(len(head), 12)]
-	if on, err := g.Run(ctx, "symbolic-ref", "--quiet", "HEAD"); err == nil {
-		if now = strings.TrimSpace(string(on)); now == ref {
-			return "", nil
-		}
-		now = "the branch " + strings.TrimPrefix(now, "refs/heads/")
+	if s.branch != "" {
+		now = "the branch " + s.branch
 	}
 	tip, err := g.Resolve(ctx, ref)
 	if err != nil {
@@ -130,7 +177,7 @@ func (t *Worktrees) onBranch(ctx context.Context, g *git.Git, p Place) (note str
 	if tip == "" { // the branch is gone: then it counts where the work began
 		from, name = p.Base, "the commit that it began at"
 	}
-	ok, err := isAncestor(ctx, g, from, head)
+	ok, err := g.IsAncestor(ctx, from, head)
 	if err != nil {
 		return "", err
 	}
@@ -151,16 +198,6 @@ func (t *Worktrees) onBranch(ctx context.Context, g *git.Git, p Place) (note str
 	return fmt.Sprintf("its worktree was on %s; %s was brought there", now, p.Branch), nil
 }
 
-// isAncestor reports whether a commit is in the history of another.
-func isAncestor(ctx context.Context, g *git.Git, old, young string) (bool, error) {
-	_, err := g.Run(ctx, "merge-base", "--is-ancestor", old, young)
-	var e *git.Error
-	if errors.As(err, &e) && e.Code == 1 {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // agentPath is where the state of the agent is checked out in a worktree, as git spells
 // it. It has a repository of its own, and is never part of the work.
 func (t *Worktrees) agentPath(p Place) string {
@@ -172,16 +209,15 @@ func (t *Worktrees) agentPath(p Place) string {
 }
 
 // commitLeft commits what the agent did not, so that its branch has all of the work.
-func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item) (string, error) {
+func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s whole, own string) (string, error) {
 	g := git.New(p.Top, t.Git)
-	own := t.agentPath(p)
-	status, err := g.Run(ctx, "status", "--porcelain=v1", "--untracked-files=normal", "--no-renames", "--", ".", ":(top,exclude,literal)"+own)
-	if err != nil {
+	committed, err := t.committedAgent(ctx, g, p, own)
+	if err != nil || !s.changed && !committed {
 		return "", err
 	}
-	committed, err := t.committedAgent(ctx, g, p, own)
-	if err != nil || len(bytes.TrimSpace(status)) == 0 && !committed {
-		return "", err
+	if _, err := os.Lstat(filepath.Join(p.Top, ".gitmodules")); len(s.inner) > 0 && err != nil {
+		// Of them git keeps the name of a commit only; with that file they are submodules.
+		return "", unkeptInner(strings.Join(s.inner, ", "))
 	}
 	// All of it: to exclude a path that is ignored is an error to git.
 	if _, err := g.Run(ctx, "add", "--all"); err != nil {
@@ -190,15 +226,7 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item) (s
 		}
 		return "", err
 	}
-	staged, err := g.Run(ctx, "diff", "--cached", "--raw", "--no-renames", "--no-abbrev", "-z")
-	if err != nil {
-		return "", err
-	}
-	if inner := slices.DeleteFunc(t.repositories(p, staged), func(n string) bool { return n == own }); len(inner) > 0 {
-		_, err := g.Run(ctx, append([]string{"reset", "--quiet", "--"}, inner...)...)
-		return "", errors.Join(unkeptInner(strings.Join(inner, ", ")), err)
-	}
-	if committed || bytes.Contains(staged, []byte("\x00"+own+"\x00")) {
+	if committed || s.own {
 		if _, err := g.Run(ctx, "rm", "-r", "--cached", "--quiet", "--force", "--ignore-unmatch", "--", ":(top,literal)"+own); err != nil {
 			return "", err
 		}
@@ -235,21 +263,6 @@ func (t *Worktrees) committedAgent(ctx context.Context, g *git.Git, p Place, own
 	}
 	out, err := g.Run(ctx, "ls-tree", "--name-only", "-z", "HEAD", "--", own)
 	return len(out) > 0, err
-}
-
-// repositories are those that an add has found in the worktree and that are no submodules
-// of the project: of them git keeps the name of a commit only.
-func (t *Worktrees) repositories(p Place, raw []byte) (out []string) {
-	if _, err := os.Lstat(filepath.Join(p.Top, ".gitmodules")); err == nil {
-		return nil
-	}
-	fields := strings.Split(string(raw), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		if strings.HasPrefix(fields[i], ":000000 160000 ") {
-			out = append(out, fields[i+1])
-		}
-	}
-	return out
 }
 
 // renewed takes a worktree away that is gone, or is none any more, so that it can be made

@@ -64,7 +64,8 @@ type Worktrees struct {
 	merging  sync.Mutex // held while one is merged
 	mu       sync.Mutex // of what follows
 	leases   map[string]*workspace.Lease
-	identity []string // of who commits what was left, once it was asked for
+	kept     map[string]bool // places in which nobody has worked since they were kept
+	identity []string        // of who commits what was left, once it was asked for
 	asked    bool
 }
 
@@ -110,6 +111,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 		t.leases = map[string]*workspace.Lease{}
 	}
 	t.leases[made.Name] = made.Lease
+	delete(t.kept, made.Name)
 	t.mu.Unlock()
 	w := made.Workspace
 	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Note: note, Vars: map[string]string{}}
@@ -213,8 +215,13 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 	if fate != core.Done {
 		return "", false, t.release(ctx, p)
 	}
-	if note, err = t.Keep(ctx, p, item); err != nil { // again, where it was kept before it was called done
-		return note, false, errors.Join(err, t.release(ctx, p))
+	t.mu.Lock()
+	kept := t.kept[p.Name]
+	t.mu.Unlock()
+	if !kept { // by a loop that died, or nobody asked
+		if note, err = t.Keep(ctx, p, item); err != nil {
+			return note, false, errors.Join(err, t.release(ctx, p))
+		}
 	}
 	merged := false
 	switch t.Integrate {
@@ -296,7 +303,7 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) 
 	if err != nil {
 		return "", err
 	}
-	if ok, err := isAncestor(ctx, main, work, "HEAD"); err != nil || !ok {
+	if ok, err := main.IsAncestor(ctx, work, "HEAD"); err != nil || !ok {
 		return "", errors.Join(fmt.Errorf("%s has not got %s of %s after the merge", base, work, p.Branch), err)
 	}
 	return "", nil

@@ -96,6 +96,9 @@ func (m *Manager) copyIndex(ctx context.Context, g *git.Git, dir string, k *work
 	if !there {
 		return m.o.Disk.RemoveAll(k.index)
 	}
+	if git.PlainIndex(k.index) {
+		return nil
+	}
 	out, err := g.Run(ctx, "ls-files", "-v", "-z")
 	if err != nil {
 		return err
