@@ -43,7 +43,7 @@ func (f Finding) String() string {
 // takeOver brings state.json up to what a person wrote in TODO.md: that file is the
 // person's, and where the two differ somebody edited it.
 func (b *Board) takeOver() {
-	owner := map[int]*Section{}
+	owner := make(map[int]*Section, len(b.Todo.Sections))
 	for _, s := range b.Todo.Sections {
 		o := owner[s.Number]
 		if t := b.State.Tasks[s.Number]; o == nil || t != nil && o.Title != t.Title && s.Title == t.Title {
@@ -67,18 +67,14 @@ func (b *Board) takeOver() {
 		}
 		b.compare(s)
 	}
-	hidden := -1
-	for _, n := range b.State.Numbers() {
-		if b.Todo.Find(n) == nil {
-			why := ""
-			if hidden < 0 {
-				hidden = openAt(b.Todo.file.Bytes())
+	why := ""
+	for i, n := range b.State.which(func(t *Task) bool { return b.Todo.Find(t.Number) == nil }) {
+		if i == 0 {
+			if line := openAt(b.Todo.file.Bytes()); line > 0 {
+				why = fmt.Sprintf(": the fence or comment that begins in line %d there is not closed, close it", line)
 			}
-			if hidden > 0 {
-				why = fmt.Sprintf(": the fence or comment that begins in line %d there is not closed, close it", hidden)
-			}
-			b.problem(Finding{Number: n, What: fmt.Sprintf("it is %s in state.json and does not stand in TODO.md%s", b.State.Tasks[n].Status.Words(), why)})
 		}
+		b.problem(Finding{Number: n, What: fmt.Sprintf("it is %s in state.json and does not stand in TODO.md%s", b.State.Tasks[n].Status.Words(), why)})
 	}
 	b.checkDeps()
 }
@@ -592,7 +588,7 @@ func (b *Board) deps() map[int][]int {
 
 // checkDeps finds what a hand edit made of dependencies.
 func (b *Board) checkDeps() {
-	for _, n := range b.State.Numbers() {
+	for _, n := range b.State.which(func(t *Task) bool { return len(t.DependsOn) > 0 }) {
 		for _, d := range b.State.Tasks[n].DependsOn {
 			if b.State.Tasks[d] == nil && d >= b.State.Next {
 				b.problem(Finding{Number: n, What: fmt.Sprintf("it depends on task %d, which there is not", d)})

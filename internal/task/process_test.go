@@ -71,34 +71,10 @@ func TestProcessesAtOnce(t *testing.T) {
 		change(t, s, add("First"))
 		r := rand.New(rand.NewPCG(uint64(round), 7))
 		said := make(chan string, 1000)
-		begin := func(name string) (*exec.Cmd, func()) {
-			cmd := exec.Command(self, "-test.run=^TestProcessesAtOnce$", "-test.count=1", "child", dir, name)
-			out, err := cmd.StdoutPipe()
-			if err == nil {
-				err = cmd.Start()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				for in := bufio.NewScanner(out); in.Scan(); {
-					if strings.HasPrefix(in.Text(), "made ") || strings.HasPrefix(in.Text(), "wrong ") {
-						said <- in.Text()
-					}
-				}
-			}()
-			return cmd, func() {
-				_ = cmd.Process.Kill() // it may have ended
-				<-ended
-				_ = cmd.Wait()
-			}
-		}
+		begin := func(name string) func() { return worker(t, self, dir, name, said) }
 		var stops []func()
 		for i := range 4 {
-			_, stop := begin(fmt.Sprint(i))
-			stops = append(stops, stop)
+			stops = append(stops, begin(fmt.Sprint(i)))
 		}
 		made := map[string]string{} // by number
 		drain := func() {
@@ -120,7 +96,7 @@ func TestProcessesAtOnce(t *testing.T) {
 			switch i := r.IntN(4); r.IntN(3) {
 			case 0:
 				stops[i]()
-				_, stops[i] = begin(fmt.Sprintf("%d-%d", i, step))
+				stops[i] = begin(fmt.Sprintf("%d-%d", i, step))
 			default:
 				line := fmt.Sprintf("By hand %d in round %d.", step, round)
 				saveByHand(t, s, line)
@@ -156,6 +132,34 @@ func TestProcessesAtOnce(t *testing.T) {
 		if len(made) == 0 || len(hand) == 0 {
 			t.Errorf("round %d: %d made, %d by hand: nothing was tried", round, len(made), len(hand))
 		}
+	}
+}
+
+// worker is a process that changes the tasks in dir until it is stopped, without warning,
+// and says which it made.
+func worker(t *testing.T, self, dir, name string, said chan<- string) (stop func()) {
+	t.Helper()
+	cmd := exec.Command(self, "-test.run=^TestProcessesAtOnce$", "-test.count=1", "child", dir, name)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for in := bufio.NewScanner(out); in.Scan(); {
+			if strings.HasPrefix(in.Text(), "made ") || strings.HasPrefix(in.Text(), "wrong ") {
+				said <- in.Text()
+			}
+		}
+	}()
+	return func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-ended
+		_ = cmd.Wait()
 	}
 }
 
@@ -201,15 +205,27 @@ func unsynced() durable.Disk {
 func work(t *testing.T, dir, name string) {
 	s := storeIn(dir, unsynced())
 	r := rand.New(rand.NewPCG(uint64(os.Getpid()), 3))
+	free := strings.HasPrefix(name, "free") // a person writes whatever they like
+	most := 5                               // statuses that are given
+	if free {
+		most = 8
+	}
 	for i := 0; ; i++ {
 		title := fmt.Sprintf("By-%s-%d", name, i)
 		n := 0
 		_, err := s.Change(context.Background(), func(b *Board) error {
 			list := b.State.Numbers()
-			pick := list[r.IntN(len(list))]
+			pick := 0
+			if len(list) > 0 {
+				pick = list[r.IntN(len(list))]
+			}
 			if i%3 > 0 {
-				_ = b.SetStatus(pick, Statuses()[r.IntN(5)], "") // it may be refused
+				_ = b.SetStatus(pick, Statuses()[r.IntN(most)], "") // it may be refused
 				return nil
+			}
+			if free && i%21 == 0 {
+				_, err := b.Archive()
+				return err
 			}
 			task, err := b.Add(Draft{Title: &title})
 			if err == nil {
@@ -219,6 +235,7 @@ func work(t *testing.T, dir, name string) {
 		})
 		switch {
 		case errors.Is(err, ErrBusy):
+		case free && (errors.Is(err, ErrReadBack) || errors.Is(err, ErrTwice) || errors.Is(err, ErrNoTask)): // what the person has to settle
 		case err != nil:
 			fmt.Println("wrong", err)
 			return

@@ -326,6 +326,18 @@ func where(data []byte, err error) string {
 // Numbers are the numbers of all tasks, ascending.
 func (s *State) Numbers() []int { return slices.Sorted(maps.Keys(s.Tasks)) }
 
+// which are the numbers of the tasks that are meant, ascending.
+func (s *State) which(meant func(t *Task) bool) []int {
+	var out []int
+	for n, t := range s.Tasks {
+		if meant(t) {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Bytes is state.json, a line a field, tasks by number.
 func (s *State) Bytes() ([]byte, error) {
 	w := writer{b: make([]byte, 0, 4096+400*len(s.Tasks))}
@@ -384,6 +396,9 @@ func Slug(title string) string {
 // hours reads an effort: "3 hours", "90 min", "2 days" (of eight hours), "1-2 h"
 // (the larger); 0 where it is no such thing.
 func hours(effort string) float64 {
+	if effort == "" {
+		return 0
+	}
 	text := strings.ToLower(strings.TrimSpace(effort))
 	i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsLetter(r) })
 	number, unit := text, ""

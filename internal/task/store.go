@@ -437,15 +437,21 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, own *noted, 
 		}
 		b.Write(errorsFile, data)
 	}
+	newTodo := b.Todo.Bytes()
+	readBack := make(chan error, 1) // it takes as long as reading does
+	go func() {
+		if bytes.Equal(newTodo, todo) {
+			readBack <- nil
+			return
+		}
+		readBack <- b.Todo.readBack(newTodo)
+	}()
 	newState, err := b.State.Bytes()
+	if rerr := <-readBack; err == nil {
+		err = rerr
+	}
 	if err != nil {
 		return nil, err
-	}
-	newTodo := b.Todo.Bytes()
-	if !bytes.Equal(newTodo, todo) {
-		if err := b.Todo.readBack(newTodo); err != nil {
-			return nil, err
-		}
 	}
 	changed := 0
 	for name, f := range map[string][2][]byte{todoFile: {todo, newTodo}, stateFile: {state, newState}} {

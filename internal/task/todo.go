@@ -291,7 +291,7 @@ func (t *Todo) Changed() bool { return len(t.edits) > 0 }
 // Find is the section of a number, of several the preferred or first; nil without one.
 func (t *Todo) Find(number int) *Section {
 	if t.found == nil {
-		t.found = map[int]*Section{}
+		t.found = make(map[int]*Section, len(t.Sections))
 		for _, s := range slices.Backward(t.Sections) {
 			if o := t.found[s.Number]; o == nil || o != t.prefer[s.Number] {
 				t.found[s.Number] = s
