@@ -263,6 +263,16 @@ func eventWhat(e event.Event, most int) string {
 		add(text("at"))
 		add(count(len(items), "item"))
 		add(text("query"))
+	case e.Type == event.PermissionDecided:
+		add(text("name"))
+		list, _ := data["commands"].([]any)
+		for _, c := range list {
+			s, _ := c.(string)
+			add(s)
+		}
+		if len(list) == 0 {
+			add(text("reason"))
+		}
 	case e.Type == event.DelegationCounted:
 		work, _ := data["work"].(float64)
 		add(fmt.Sprintf("%s: %s since it last delegated", text("what"), count(int(work), "call")))
@@ -274,7 +284,13 @@ func eventWhat(e event.Event, most int) string {
 			add("→ " + text("answer"))
 		}
 	default:
-		for _, name := range []string{"op", "status", "name", "file", "source", "trigger", "phase", "text", "summary", "id", "reason", "error"} {
+		if n, ok := data["number"].(float64); ok {
+			add(fmt.Sprintf("%.0f", n))
+		}
+		for _, name := range []string{"op", "status", "name", "file", "source", "trigger", "phase", "title", "text", "summary", "id", "reason", "error"} {
+			if name == "id" && text("title") != "" {
+				continue // what it is called says more
+			}
 			add(text(name))
 		}
 	}

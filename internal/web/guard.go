@@ -12,7 +12,7 @@ import (
 )
 
 // decisionsShown is how many of the guard's decisions a page lists.
-const decisionsShown = 100
+const decisionsShown = 50
 
 // Waiting is a call of an agent that waits for a person's word.
 type Waiting struct {

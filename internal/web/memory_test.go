@@ -206,7 +206,7 @@ func TestEditIsChecked(t *testing.T) {
 func TestMemoryIsAsked(t *testing.T) {
 	h, k, _ := remembering(t)
 	body := h.page("/memory?q=" + url.QueryEscape("which port "+hostile))
-	for _, want := range []string{"0.75", "0.500", "by policy default", "1 by threshold", "/memory/item/e-1"} {
+	for _, want := range []string{"0.75", "0.500", "by the default policy", "1 by threshold", "/memory/item/e-1"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the answer does not show %q", want)
 		}

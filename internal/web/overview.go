@@ -6,6 +6,7 @@ import (
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/task"
 	"reprise/internal/term"
 )
 
@@ -28,7 +29,13 @@ type overviewPage struct {
 	Queue   map[string]int
 	HasWork bool
 	Next    string // the item that would be claimed
+	Tasks   *taskCard
 	Trouble []string
+}
+
+// taskCard is how the list of tasks stands.
+type taskCard struct {
+	At, Open, Waiting, Done int
 }
 
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
@@ -77,6 +84,28 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		}
 		if n := p.Queue["dead"]; n > 0 {
 			p.Matters = append(p.Matters, matter{"bad", term.Plural(n, "item") + " given up", "/work#dead", "See why"})
+		}
+	}
+	if s.deps.Tasks != nil {
+		err := s.withBoard(r.Context(), func(b *task.Board) error {
+			p.Tasks = &taskCard{}
+			for _, t := range b.State.Tasks {
+				switch t.Status {
+				case task.InProgress:
+					p.Tasks.At++
+				case task.Blocked, task.Partial:
+					p.Tasks.Waiting++
+				case task.Completed:
+					p.Tasks.Done++
+				case task.NotStarted, task.Researched, task.Planned:
+					p.Tasks.Open++
+				case task.Abandoned:
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			p.Trouble = append(p.Trouble, err.Error())
 		}
 	}
 	s.show(w, r, "overview", s.view(r, "overview", "Overview", p))

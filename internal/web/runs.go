@@ -188,7 +188,7 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 			return bytes.Compare([]byte(a.Name), []byte(b.Name))
 		})
 	}
-	s.show(w, r, "run", s.view(r, "runs", rec.ID, p))
+	s.show(w, r, "run", s.view(r, "runs", oneLine(80, p.Run.Task), p))
 }
 
 // headOf is the beginning of a file of a run, "" where it cannot be read.

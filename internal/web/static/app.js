@@ -180,5 +180,7 @@ function drag(root) {
   }
 }
 
+// On a phone the parts stand in one line that scrolls.
+document.querySelector(".side nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 drag(document);
 listen();
