@@ -104,7 +104,10 @@ func (h *home) types(t *testing.T) []string {
 func TestJudgeIsIsolated(t *testing.T) {
 	inItsOwnStep(t)
 	t.Parallel()
-	m := model(t, fakemodel.Rule{Name: "answer", When: fakemodel.When{Offers: []string{"StructuredOutput"}}, Uses: -1, Say: structured("hello")})
+	m := model(t,
+		// The client's stand-in for tools that it does not have is none: it cannot be called.
+		fakemodel.Rule{Name: "stand-in", When: fakemodel.When{Offers: []string{"DeferredToolPlaceholder"}}, Uses: 1, Say: call("DeferredToolPlaceholder", map[string]any{"command": "touch sprung"})},
+		fakemodel.Rule{Name: "answer", When: fakemodel.When{Offers: []string{"StructuredOutput"}}, Uses: -1, Say: structured("hello")})
 	h, sprung := newJudged(t, m, nil)
 	free := turn(t)
 	out := h.must("judge", "ask", "--schema", "word.json", "--json", "/clear @"+filepath.Join(h.dir, "diary.txt"))
@@ -116,10 +119,18 @@ func TestJudgeIsIsolated(t *testing.T) {
 		t.Errorf("sprung: %v, %v", left, err)
 	}
 	requests := m.Matching(func(q *fakemodel.Request) bool { return q.Wire != "" })
-	if len(requests) != 1 {
+	if len(requests) != 2 {
 		t.Fatalf("%d requests", len(requests))
 	}
+	if !strings.Contains(string(requests[1].Body), "No such tool available: DeferredToolPlaceholder") {
+		t.Errorf("the stand-in was called, and the model told %s", requests[1].Body)
+	}
 	q := requests[0]
+	for _, tool := range q.Tools {
+		if tool != "DeferredToolPlaceholder" && tool != "StructuredOutput" {
+			t.Errorf("it has the tools %v", q.Tools)
+		}
+	}
 	body := string(q.Body)
 	for _, word := range []string{"password of", "content of the diary", "mcp__"} {
 		if strings.Contains(body, word) {

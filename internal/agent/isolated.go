@@ -12,7 +12,7 @@ import (
 //     that is left, is for the settings that an organisation manages.
 //   - --tools= offers nothing but StructuredOutput, by which --json-schema has
 //     the answer given, and DeferredToolPlaceholder, the client's stand-in for
-//     tools that it has none of, which does nothing.
+//     tools that it has none of: a call of it is "no such tool".
 //   - --disable-slash-commands leaves out skills and commands, and
 //     --no-session-persistence the transcript, which would be imported later as
 //     if somebody had worked there.
