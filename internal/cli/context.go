@@ -27,15 +27,15 @@ func newContextShowCmd(app *App) *cobra.Command {
 	var prompt, failure, command, client string
 	cmd := &cobra.Command{
 		Use: "show", Args: cobra.NoArgs, Short: "Show exactly what a session would be told now, and what it costs",
-		Long: `Show exactly what a session in this directory would be told now: at its start, or
-with --prompt along with a prompt, or with --failure when a command fails with such
-an output. Nothing is recorded.
+		Long: `Show exactly what a session in this directory would be told now: at its start,
+or with --prompt along with a prompt, or with --failure when a command fails
+with such an output. Nothing is recorded.
 
 --explain shows the parts with their budgets, what each line costs and why it is
 there, and what was left out.`,
 		Example: `  reprise context show --explain
   reprise context show --prompt "deploy the shop to staging"
-  reprise context show --command "go test ./..." --failure "dial tcp 127.0.0.1:5432: connect: connection refused"`,
+  reprise context show --command "go test ./..." --failure "connection refused"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := brief.Request{At: brief.SessionStart}
 			switch {
@@ -132,6 +132,10 @@ func explainBrief(app *App, b brief.Brief) {
 			var why []string
 			for _, k := range slices.Sorted(maps.Keys(l.Signals)) {
 				why = append(why, fmt.Sprintf("%s %.2f", k, l.Signals[k]))
+			}
+			if name == "" && len(why) == 0 { // of the state: what it says is all that there is to tell
+				fmt.Fprintf(app.Out, "  %4d  %s\n", l.Tokens, term.SafeLine(clipText(strings.TrimLeft(strings.TrimSpace(l.Text), "- "), 70)))
+				continue
 			}
 			fmt.Fprintf(app.Out, "  %4d  %s  %s  %s\n", l.Tokens, term.SafeLine(string(l.Class)), term.SafeLine(name), style.Dim(strings.Join(why, " ")))
 		}

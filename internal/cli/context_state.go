@@ -17,8 +17,8 @@ import (
 
 func newContextSetCmd(app *App) *cobra.Command {
 	cmd := newTextCmd(app, "set [TEXT]", "context.md", "Show what the agent that works here is at, or set it")
-	cmd.Long = `Show context.md of the agent that works here, or put TEXT in its place: what it is
-at, for who comes next. TEXT of - reads standard input.`
+	cmd.Long = `Show context.md of the agent that works here, or put TEXT in its place: what it
+is at, for who comes next. TEXT of - reads standard input.`
 	return cmd
 }
 
@@ -26,14 +26,14 @@ func newContextPromoteCmd(app *App) *cobra.Command {
 	var agent string
 	var all, drop, asJSON bool
 	cmd := &cobra.Command{
-		Use: "promote [ID ...]", Short: "Give an agent's learnings and decisions to all who work on the project",
+		Use: "promote [ID ...]", Short: "Give an agent's learnings and decisions to the whole project",
 		Long: `Without an ID: list the learnings and decisions of an agent that are not the
 project's yet. With IDs, or --all: make entries of the project of them. What the
 project says already is not said twice, and what says otherwise is shown.
 
---done says that what is left is not worth keeping. An agent of whom nothing is left
-is marked as consolidated: once it works nowhere any more, ` + "`reprise state gc`" + ` takes
-its branch away.
+--done says that what is left is not worth keeping. An agent of whom nothing is
+left is marked as consolidated: once it works nowhere any more,
+` + "`reprise state gc`" + ` takes its branch away.
 
 --json prints what became of one ID; of several, or with --all, a list of these.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -159,7 +159,7 @@ func listUnpromoted(ctx context.Context, app *App, list []staterepo.LogEntry, as
 	}
 	out := make([]toPromote, len(list))
 	for i, e := range list {
-		out[i] = toPromote{LogEntry: e, Prospect: meets[i]}
+		out[i] = toPromote{LogEntry: e.Shown(), Prospect: meets[i]}
 		if e.Type == mdfile.TypeLearning {
 			out[i].Doubt = staterepo.CheckLearning(e.Text).Why
 		}

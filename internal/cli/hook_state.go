@@ -23,11 +23,11 @@ func (h *handlers) notice(ctx context.Context, ev dialect.Event) error {
 func newContextSuggestionsCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "suggestions", Args: cobra.NoArgs, Short: "Show what the last session left to promote, to learn from, or to hand over",
-		Long: `Show what the last session of the agent that works here left: learnings and decisions
-that are not the project's yet, failures that were fixed, corrections by the user,
-and work that its log does not end; each with the events and entries that it is
-known from. Nothing is done with it.`,
+		Use: "suggestions", Args: cobra.NoArgs, Short: "Show what the last session left to promote, learn or hand over",
+		Long: `Show what the last session of the agent that works here left: learnings and
+decisions that are not the project's yet, failures that were fixed, corrections
+by the user, and work that its log does not end; each with the events and
+entries that it is known from. Nothing is done with it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := app.Remembered()
 			if err != nil {

@@ -102,6 +102,7 @@ func (j *journal) add(ctx context.Context, app *App, e mdfile.Entry, asJSON bool
 func (j *journal) added(app *App, a staterepo.Added, asJSON bool) error {
 	app.noteState(a.Saved.Notes)
 	if asJSON {
+		a.Item.Entry = staterepo.ShownEntry(a.Item.Entry)
 		return printJSON(app.Out, a)
 	}
 	done := "logged"
@@ -182,14 +183,15 @@ func newLearnCmd(app *App) *cobra.Command {
 	n := scopes.Note{Type: mdfile.TypeLearning}
 	cmd := &cobra.Command{
 		Use: "learn INSIGHT", Args: cobra.ExactArgs(1), Short: "Keep something that was learnt",
-		Long: `Keep something that was learnt: an agent (REPRISE_AGENT) in its own learnings.md,
-until ` + "`reprise context promote`" + ` gives it to all, a person at once in the project's.
+		Long: `Keep something that was learnt: an agent (REPRISE_AGENT) in its own
+learnings.md, until ` + "`reprise context promote`" + ` gives it to all, a person at once
+in the project's.
 
 Good ones say what to do or to expect, and hold next time:
   Run the linter before a commit: the hook rejects it otherwise.
   workspace.go is where to begin: everything else calls it.
 What was only done is a log entry: ` + "`reprise log add`" + `.`,
-		Example: `  reprise learn "Tokens need both checks, expiry and signature" --context "the bug of last week"`,
+		Example: `  reprise learn "Tokens need both checks" --context "the bug of last week"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := textArg(cmd.Context(), app, args[0])
 			if err != nil {
@@ -211,7 +213,7 @@ func newDecideCmd(app *App) *cobra.Command {
 	var to noteFor
 	cmd := &cobra.Command{
 		Use: "decide DECISION", Args: cobra.ExactArgs(1), Short: "Keep a decision, with what was decided against and why",
-		Example: `  reprise decide "Use RS256" --over HS256 --over sessions --because "the public key is enough to check it"`,
+		Example: `  reprise decide "Use RS256" --over HS256 --because "a public key is enough"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if n.Decision, err = textArg(cmd.Context(), app, args[0]); err != nil {
 				return err
@@ -303,8 +305,8 @@ func redacted(text string) string {
 
 func newScratchCmd(app *App) *cobra.Command {
 	cmd := newTextCmd(app, "scratch [TEXT]", "scratch.md", "Show the working notes of the agent that works here, or write them")
-	cmd.Long = `Show scratch.md of the agent that works here, or put TEXT in its place. TEXT of -
-reads standard input. It is that agent's alone: no merge changes it.`
+	cmd.Long = `Show scratch.md of the agent that works here, or put TEXT in its place. TEXT of
+- reads standard input. It is that agent's alone: no merge changes it.`
 	addShow(cmd, "show", "Show the working notes of the agent that works here")
 	return cmd
 }
@@ -334,9 +336,9 @@ func newCheckpointCmd(app *App) *cobra.Command {
 	var message string
 	cmd := &cobra.Command{
 		Use: "checkpoint [NAME]", Args: cobra.MaximumNArgs(1), Short: "Keep where the agent is under a name, or list these save points",
-		Long: `Keep scratch.md and context.md as they are, and which commit of the code it is, in
-checkpoints/NAME.md. The state of that moment can also be had as a whole: it is
-refs/reprise/checkpoint/AGENT/NAME of the state repository.`,
+		Long: `Keep scratch.md and context.md as they are, and which commit of the code it is,
+in checkpoints/NAME.md. The state of that moment can also be had as a whole: it
+is refs/reprise/checkpoint/AGENT/NAME of the state repository.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if len(args) == 0 {
@@ -399,9 +401,10 @@ func newHandoffCmd(app *App) *cobra.Command {
 	e := mdfile.Entry{Type: mdfile.TypeHandoff, Status: "pending"}
 	cmd := &cobra.Command{
 		Use: "handoff [TEXT]", Args: cobra.MaximumNArgs(1), Short: "Leave work for another agent, or list what waits for this one",
-		Long: `With TEXT: leave work for the agent of --to, or for anyone. Without: list what waits
-for the agent that works here; ` + "`reprise handoff accept ID`" + ` takes one, once.`,
-		Example: `  reprise handoff --to tester "Continue with the API tests; the fixtures are done"
+		Long: `With TEXT: leave work for the agent of --to, or for anyone. Without: list what
+waits for the agent that works here; ` + "`reprise handoff accept ID`" + ` takes one,
+once.`,
+		Example: `  reprise handoff --to tester "Go on with the API tests; fixtures are done"
   reprise handoff accept e-3f9a2c0d`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -25,9 +25,9 @@ func newLogCmd(app *App) *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
 		Use: "log [AGENT]", Args: cobra.MaximumNArgs(1), Short: "Show what agents did, decided and learnt, or add to it",
-		Long: `Show the log of the agent that works here, of another AGENT, or with --all of all of
-them, with what they share and who is at what. Agents of other machines are shown
-as they were when ` + "`reprise state pull`" + ` last looked.`,
+		Long: `Show the log of the agent that works here, of another AGENT, or with --all of
+all of them, with what they share and who is at what. Agents of other machines
+are shown as they were when ` + "`reprise state pull`" + ` last looked.`,
 		Example: `  reprise log --all --since 2d
   reprise log tidy --type decision --type handoff
   reprise log add "Validate the token's expiry" --status completed`,
@@ -93,6 +93,9 @@ func showLog(cmd *cobra.Command, app *App, o logOptions, args []string) error {
 		return stateError(err)
 	}
 	if o.asJSON {
+		for i := range shown {
+			shown[i].LogEntry = shown[i].Shown()
+		}
 		return printJSON(app.Out, shown)
 	}
 	if o.all {
@@ -151,7 +154,7 @@ func showActive(app *App, list []staterepo.LogEntry) {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(last[b].Time.Compare(last[a].Time), cmp.Compare(a, b)) })
 	for _, n := range names {
 		e := last[n]
-		fmt.Fprintf(app.Out, "%s  %s  %s ago  %s\n", app.Style().Bold(term.SafeLine(n)), staterepo.StatusOf(e.Entry), ago(app.Now().Sub(e.Time)), term.SafeLine(clipText(e.Title(), 60)))
+		fmt.Fprintf(app.Out, "%s  %s  %s  %s\n", app.Style().Bold(term.SafeLine(n)), staterepo.StatusOf(e.Entry), term.Ago(app.Now().Sub(e.Time)), term.SafeLine(clipText(e.Title(), 60)))
 	}
 	if len(names) > 0 {
 		fmt.Fprintln(app.Out)
@@ -216,8 +219,8 @@ func newLogAddCmd(app *App) *cobra.Command {
 		return n
 	})
 	cmd.Long = `Add an entry to changelog.md of the agent that works here (a decision to
-decisions.md, a learning to learnings.md), and commit it. Its parent is the agent's
-last entry. MESSAGE of - reads standard input.`
+decisions.md, a learning to learnings.md), and commit it. Its parent is the
+agent's last entry. MESSAGE of - reads standard input.`
 	f := cmd.Flags()
 	f.StringVar(&e.Type, "type", e.Type, strings.Join(staterepo.Types(), ", "))
 	f.StringVar(&e.Status, "status", "", strings.Join(staterepo.Statuses(), ", "))
@@ -250,6 +253,7 @@ func newLogShowCmd(app *App) *cobra.Command {
 			}
 			e, by := shown[0].LogEntry, shown[0].AcceptedBy
 			if asJSON {
+				shown[0].LogEntry = e.Shown()
 				return printJSON(app.Out, shown[0])
 			}
 			_, text := e.Render()
@@ -266,9 +270,9 @@ func newLogShowCmd(app *App) *cobra.Command {
 
 func newLogCopyCmd(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "copy ID", Args: cobra.ExactArgs(1), Short: "Copy an entry, of what all share or of another agent, into the log of the agent that works here",
-		Long: `Copy an entry, of what all share or of another agent, into the files of the agent
-that works here. It keeps its id, and so is one entry still.`,
+		Use: "copy ID", Args: cobra.ExactArgs(1), Short: "Copy an entry of all, or of another agent, into this agent's log",
+		Long: `Copy an entry, of what all share or of another agent, into the files of the
+agent that works here. It keeps its id, and so is one entry still.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := app.journal(cmd.Context())
 			if err != nil {

@@ -218,7 +218,7 @@ func newStateCmd(app *App) *cobra.Command {
 	cmd.AddCommand(newStateInitCmd(app), newStateShowCmd(app),
 		newStateSyncCmd(app, "sync", "Commit, and exchange with the remote", staterepo.Both),
 		newStateSyncCmd(app, "pull", "Bring in what the remote has", staterepo.Pull),
-		newStateSyncCmd(app, "push", "Send what the remote does not have; what came in meanwhile is merged first", staterepo.Push),
+		newStateSyncCmd(app, "push", "Send what the remote lacks; what came in is merged first", staterepo.Push),
 		newStateFsckCmd(app), newStateGCCmd(app), newStatePlanCmd(app), newStateBranchCmd(app),
 		newStateForkCmd(app), newStateRenameCmd(app), newStateResetCmd(app), newStateArchiveCmd(app), newStateHooksCmd(app), newStateMetricsCmd(app),
 		newStateHoldersCmd(app), newStateCICmd(app))
@@ -231,17 +231,17 @@ func newStateInitCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init", Args: cobra.NoArgs, Short: "Make the repository and the state of the agent that works here",
 		Long: `Make the project's state repository and check the agent's branch out at
-.reprise/agent, where the code's git does not see it. Both are also made when they
-are first needed; doing it again changes nothing.
+.reprise/agent, where the code's git does not see it. Both are also made when
+they are first needed; doing it again changes nothing.
 
-What all agents share is the branch global, checked out among reprise's own data.
-With --remote they are exchanged with another repository by ` + "`reprise state sync`" + `;
---remote "" forgets it.
+What all agents share is the branch global, checked out among reprise's own
+data. With --remote they are exchanged with another repository by
+` + "`reprise state sync`" + `; --remote "" forgets it.
 
 An agent's name is that of REPRISE_AGENT, of the linked worktree, or of this
-machine. One that is in use is refused; --attach goes on with its branch where its
-checkout is gone. Where another machine has an agent of the same name, the one here is
-not exchanged until ` + "`reprise state rename`" + ` gave it another.`,
+machine. One that is in use is refused; --attach goes on with its branch where
+its checkout is gone. Where another machine has an agent of the same name, the
+one here is not exchanged until ` + "`reprise state rename`" + ` gave it another.`,
 		Example: `  reprise state init
   reprise state init --remote git@example.org:team/shop-state.git
   reprise state init --agent tidy --ignore exclude`,
@@ -375,10 +375,10 @@ func newStateSyncCmd(app *App, use, short string, dir staterepo.Direction) *cobr
 		Use: use, Args: cobra.NoArgs, Short: short,
 		Long: short + `.
 
-What is on disk is committed first, edits by hand too. Entries of both sides unite;
-of text that both sides changed in the same place both versions stay, under a
-notice. An agent's scratch.md and context.md are its own. Where others push at the
-same time, it fetches, merges and pushes again.`,
+What is on disk is committed first, edits by hand too. Entries of both sides
+unite; of text that both sides changed in the same place both versions stay,
+under a notice. An agent's scratch.md and context.md are its own. Where others
+push at the same time, it fetches, merges and pushes again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			repo, _, err := app.ensureState(cmd.Context())
 			if err != nil {
@@ -480,15 +480,15 @@ func newStateGCCmd(app *App) *cobra.Command {
 	var really, asJSON, repos bool
 	var unused string
 	cmd := &cobra.Command{
-		Use: "gc", Args: cobra.NoArgs, Short: "Take away branches of agents that are consolidated and work nowhere any more",
-		Long: `Say which branches of agents could go, and with --yes take them away. Only those go
-whose agent works nowhere on this machine and of which all that is to last is on
-global (` + "`reprise context promote`" + ` marks them). Each is kept under
+		Use: "gc", Args: cobra.NoArgs, Short: "Take away branches of consolidated agents that work nowhere",
+		Long: `Say which branches of agents could go, and with --yes take them away. Only those
+go whose agent works nowhere on this machine and of which all that is to last is
+on global (` + "`reprise context promote`" + ` marks them). Each is kept under
 refs/reprise/kept/, here and on the remote, so that nothing is lost.
 
---repos looks at the repositories of all projects: one of which no checkout is there
-any more, where no agent works and nothing was committed for --unused, could go. With
---yes it becomes one file below archive/ of reprise's data, which
+--repos looks at the repositories of all projects: one of which no checkout is
+there any more, where no agent works and nothing was committed for --unused,
+could go. With --yes it becomes one file below archive/ of reprise's data, which
 ` + "`git clone FILE`" + ` opens; what is in the project's global/ stays where it is.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if repos {

@@ -18,13 +18,14 @@ func newStateHoldersCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "find TEXT", Args: cobra.ExactArgs(1), Short: "Show which branches of the state hold a text, or held it",
-		Long: `Show the branches in whose history TEXT stands as it is written, with how many commits
-put it in or took it out: those of agents, what was collected, begun anew or
-checkpointed, and what the remote has. TEXT of - reads standard input.
+		Long: `Show the branches in whose history TEXT stands as it is written, with how many
+commits put it in or took it out: those of agents, what was collected, begun
+anew or checkpointed, and what the remote has. TEXT of - reads standard input.
 
-Commits are not rewritten: every clone would bring the old ones back with its next
-exchange. To be rid of a text for good, forget it (` + "`reprise memory forget --purge`" + `),
-let all exchange, and let each project's state begin as a new repository.`,
+Commits are not rewritten: every clone would bring the old ones back with its
+next exchange. To be rid of a text for good, forget it
+(` + "`reprise memory forget --purge`" + `), let all exchange, and let each project's
+state begin as a new repository.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := textArg(cmd.Context(), app, args[0])
 			if err != nil {
@@ -90,12 +91,12 @@ func (a *App) stateHolds(ctx context.Context, project, text string) ([]string, e
 func newStateCICmd(app *App) *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
-		Use: "ci [COMMIT]", Args: cobra.MaximumNArgs(1), Short: "Show or add what continuous integration says of a commit of the code",
-		Long: `Show what is noted about a commit of the code (default: HEAD), or with --set add to
-it: build status, approvals, and what else belongs to that very commit. It is a git
-note (refs/notes/reprise-ci) in the code's repository, which rebases do not carry
-along; what is to last stands in ` + "`reprise state branch`" + `. Git exchanges notes only when
-told to: git push origin refs/notes/reprise-ci`,
+		Use: "ci [COMMIT]", Args: cobra.MaximumNArgs(1), Short: "Show or add what continuous integration says of a commit",
+		Long: `Show what is noted about a commit of the code (default: HEAD), or with --set add
+to it: build status, approvals, and what else belongs to that very commit. It is
+a git note (refs/notes/reprise-ci) in the code's repository, which rebases do
+not carry along; what is to last stands in ` + "`reprise state branch`" + `. Git exchanges
+notes only when told to: git push origin refs/notes/reprise-ci`,
 		Example: `  reprise state ci --set build=passed --set "approved=by two"
   reprise state ci HEAD~1`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -34,12 +34,13 @@ func newStateHooksCmd(app *App) *cobra.Command {
 	}
 	options := func() staterepo.Options { return staterepo.Options{Git: git.Options{Vars: app.Env.Vars}} }
 	cmd := &cobra.Command{
-		Use: "hooks", Args: cobra.NoArgs, Short: "Show git's own hooks in the code's repository, put them in or take them out",
-		Long: `Show which of git's hooks in the code's repository start reprise. None does unless it
-was installed: post-checkout notes which branch of the code is worked on, and
-post-commit that something was committed. They start reprise in the background, so
-that git waits for nothing, and then give the user's hook of that name its turn,
-whose word counts; also where core.hooksPath names another directory.`,
+		Use: "hooks", Args: cobra.NoArgs, Short: "Show git's hooks in the code's repository, put them in or out",
+		Long: `Show which of git's hooks in the code's repository start reprise. None does
+unless it was installed: post-checkout notes which branch of the code is worked
+on, and post-commit that something was committed. They start reprise in the
+background, so that git waits for nothing, and then give the user's hook of that
+name its turn, whose word counts; also where core.hooksPath names another
+directory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := options().LookAtCodeHooks(cmd.Context(), app.Env.Dir)
 			if err != nil {

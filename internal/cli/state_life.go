@@ -26,9 +26,9 @@ func newStatePlanCmd(app *App) *cobra.Command {
 	var add bool
 	cmd := &cobra.Command{
 		Use: "plan [TEXT]", Args: cobra.MaximumNArgs(1), Short: "Show the project's plan, or write it",
-		Long: `Show plan.md, which all agents share, or put TEXT in its place; --add puts TEXT behind
-what is there. TEXT of - reads standard input. Where two changed the same place, an
-exchange leaves both versions there under a notice.`,
+		Long: `Show plan.md, which all agents share, or put TEXT in its place; --add puts TEXT
+behind what is there. TEXT of - reads standard input. Where two changed the same
+place, an exchange leaves both versions there under a notice.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if len(args) == 0 {
@@ -91,11 +91,11 @@ func newStateBranchCmd(app *App) *cobra.Command {
 	var status string
 	cmd := &cobra.Command{
 		Use: "branch [TEXT]", Args: cobra.MaximumNArgs(1), Short: "Show what is known of the code's branch, or write it",
-		Long: `Show what is known of the branch of the code that is checked out here, or put TEXT in
-its place. It stands in branches/NAME.md of what all agents share, so that it
-survives rebases; where the branch was renamed, it moves along. It is made by the
-first TEXT, and where git's hooks are installed (` + "`reprise state hooks`" + `) by a switch to
-the branch.`,
+		Long: `Show what is known of the branch of the code that is checked out here, or put
+TEXT in its place. It stands in branches/NAME.md of what all agents share, so
+that it survives rebases; where the branch was renamed, it moves along. It is
+made by the first TEXT, and where git's hooks are installed
+(` + "`reprise state hooks`" + `) by a switch to the branch.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if err := noCommand(cmd, args[0]); err != nil {
@@ -119,7 +119,7 @@ the branch.`,
 func newBranchShowCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show [NAME]", Args: cobra.MaximumNArgs(1), Short: "Show what is known of a branch of the code, by default of the one that is checked out here",
+		Use: "show [NAME]", Args: cobra.MaximumNArgs(1), Short: "Show what is known of a branch of the code (default: the one here)",
 		RunE: func(_ *cobra.Command, args []string) error {
 			repo, err := app.State()
 			if err != nil {
@@ -249,8 +249,8 @@ func newStateForkCmd(app *App) *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use: "fork NAME", Args: cobra.ExactArgs(1), Short: "Make an agent's state that goes on from another one's",
-		Long: `Make the branch of an agent NAME that begins with all that the agent of --from has
-(default: the one that works here). In the checkout that NAME is to work in,
+		Long: `Make the branch of an agent NAME that begins with all that the agent of --from
+has (default: the one that works here). In the checkout that NAME is to work in,
 ` + "`reprise state init --agent NAME --attach`" + ` then goes on with it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			repo, _, err := app.ensureState(cmd.Context())
@@ -290,11 +290,11 @@ func (a *App) agentNamed(ctx context.Context, repo *staterepo.Repo, name string)
 func newStateRenameCmd(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "rename NAME", Args: cobra.ExactArgs(1), Short: "Give the agent that works here another name",
-		Long: `Give the agent that works here another name, as where another machine has one
-of the same name. What it wrote stays as it is; an entry of its log says what it
-was called, so that ` + "`reprise team`" + ` shows one agent, and handoffs for the old name
-reach it as long as no other agent has that name. An agent of a workspace has the
-workspace's name.`,
+		Long: `Give the agent that works here another name, as where another machine has one of
+the same name. What it wrote stays as it is; an entry of its log says what it
+was called, so that ` + "`reprise team`" + ` shows one agent, and handoffs for the old
+name reach it as long as no other agent has that name. An agent of a workspace
+has the workspace's name.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			repo, access, err := app.ensureState(ctx)
@@ -329,9 +329,9 @@ func newStateResetCmd(app *App) *cobra.Command {
 	var really bool
 	cmd := &cobra.Command{
 		Use: "reset", Args: cobra.NoArgs, Short: "Let the agent that works here begin anew",
-		Long: `Let the agent that works here begin anew, with empty files. What it had is kept under
-refs/reprise/kept/, here and on the remote; what was promoted stays with all. What
-is not promoted yet is listed first, and only --yes does it.`,
+		Long: `Let the agent that works here begin anew, with empty files. What it had is kept
+under refs/reprise/kept/, here and on the remote; what was promoted stays with
+all. What is not promoted yet is listed first, and only --yes does it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			repo, access, err := app.ensureState(ctx)
@@ -384,10 +384,11 @@ func (a *App) unpromoted(ctx context.Context, repo *staterepo.Repo, name string)
 func newStateArchiveCmd(app *App) *cobra.Command {
 	var really bool
 	cmd := &cobra.Command{
-		Use: "archive AGENT", Args: cobra.ExactArgs(1), Short: "Take the branch of an agent that works nowhere any more away, and keep it",
-		Long: `Take the branch of an agent away that works nowhere on this machine any more, whether
-it was consolidated or not, and keep it under refs/reprise/kept/, here and on the
-remote. What is not promoted yet is listed first, and only --yes does it.`,
+		Use: "archive AGENT", Args: cobra.ExactArgs(1), Short: "Take away the branch of an agent that works nowhere, and keep it",
+		Long: `Take the branch of an agent away that works nowhere on this machine any more,
+whether it was consolidated or not, and keep it under refs/reprise/kept/, here
+and on the remote. What is not promoted yet is listed first, and only --yes does
+it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			repo, _, err := app.ensureState(cmd.Context())
 			if err != nil {
@@ -414,8 +415,9 @@ func newArtifactCmd(app *App) *cobra.Command {
 	var replace bool
 	add := &cobra.Command{
 		Use: "add FILE", Args: cobra.ExactArgs(1), Short: "Keep a copy of a file in the agent's artifacts/",
-		Long: `Keep a copy of FILE in artifacts/ of the agent that works here, under its own name or
---name, and commit it. A text with a secret in it is refused: state is exchanged.`,
+		Long: `Keep a copy of FILE in artifacts/ of the agent that works here, under its own
+name or --name, and commit it. A text with a secret in it is refused: state is
+exchanged.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := args[0]
 			if !filepath.IsAbs(path) {

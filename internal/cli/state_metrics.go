@@ -14,10 +14,10 @@ func newStateMetricsCmd(app *App) *cobra.Command {
 	var since string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "metrics", Args: cobra.NoArgs, Short: "Show whether the state is used: tools called, learnings read again, hits of searches",
-		Long: `Show, from the project's events, whether the state is used: which of reprise's tools
-agents called, what was written, which learnings and decisions were put into a later
-session or used there, and how many searches found something.`,
+		Use: "metrics", Args: cobra.NoArgs, Short: "Show whether the state is used: tools, learnings, searches",
+		Long: `Show, from the project's events, whether the state is used: which of reprise's
+tools agents called, what was written, which learnings and decisions were put
+into a later session or used there, and how many searches found something.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from, err := pastTime(app, "--since", since)
 			if err != nil {

@@ -20,10 +20,11 @@ func newTeamCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "team", Args: cobra.NoArgs, Short: "Show who works on the project, on what, and what waits to be taken",
 		Long: `Show the agents of the project, those of other machines as they were when
-` + "`reprise state pull`" + ` last looked: what each is at and on which branches of the code, how
-far it has come, when it last wrote, and the handoffs that nobody took yet. --fetch
-looks at the remote first. An agent that works nowhere any more, and of whom everything
-that is to last is the project's, is only shown with --all.`,
+` + "`reprise state pull`" + ` last looked: what each is at and on which branches of the
+code, how far it has come, when it last wrote, and the handoffs that nobody took
+yet. --fetch looks at the remote first. An agent that works nowhere any more,
+and of whom everything that is to last is the project's, is only shown with
+--all.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			repo, err := app.State()
@@ -64,8 +65,7 @@ that is to last is the project's, is only shown with --all.`,
 			if asJSON {
 				return printJSON(app.Out, append([]staterepo.Member{}, list...))
 			}
-			showTeam(app, list, over)
-			return nil
+			return showTeam(app, list, over)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
@@ -74,7 +74,7 @@ that is to last is the project's, is only shown with --all.`,
 	return cmd
 }
 
-func showTeam(app *App, list []staterepo.Member, over int) {
+func showTeam(app *App, list []staterepo.Member, over int) error {
 	if len(list)+over == 0 {
 		fmt.Fprintln(app.Err, "no agent has state yet")
 	}
@@ -83,10 +83,11 @@ func showTeam(app *App, list []staterepo.Member, over int) {
 	if home, err := app.Home(); desk == "" && err == nil && home.Project != nil {
 		desk = config.AgentDir(home.Project, app.Env.Dir)
 	}
+	table := term.NewTable(style, "AGENT", "STATUS", "WROTE", "WHERE", "BRANCHES", "AT WORK ON").MaxWidth(app.Columns)
 	for _, m := range list {
 		when := "never"
 		if !m.Last.IsZero() {
-			when = ago(app.Now().Sub(m.Last)) + " ago"
+			when = term.Ago(app.Now().Sub(m.Last))
 		}
 		where := "elsewhere"
 		switch {
@@ -97,19 +98,25 @@ func showTeam(app *App, list []staterepo.Member, over int) {
 		case m.Nowhere:
 			where = "nowhere any more"
 		}
-		line := fmt.Sprintf("%s  %s  %s  %s  %s", style.Bold(term.SafeLine(m.Agent)), term.SafeLine(cmp.Or(m.Status, "–")), when, where, term.SafeLine(m.On))
-		fmt.Fprintln(app.Out, strings.TrimRight(line, " "))
-		if len(m.Branches) > 0 {
-			fmt.Fprintf(app.Out, "  on %s\n", term.SafeLine(strings.Join(m.Branches, ", ")))
+		table.Row(style.Bold(term.SafeLine(m.Agent)), term.SafeLine(cmp.Or(m.Status, "–")), when, where, term.SafeLine(cmp.Or(strings.Join(m.Branches, ", "), "–")), term.SafeLine(cmp.Or(m.On, "–")))
+	}
+	if len(list) > 0 {
+		if err := table.Write(app.Out); err != nil {
+			return err
 		}
-		if m.Left > 0 {
-			fmt.Fprintf(app.Out, "  left to promote: %d; `reprise context promote --agent %s` lists them\n", m.Left, m.Agent)
-		}
+	}
+	for _, m := range list {
 		for _, h := range m.Open {
-			fmt.Fprintf(app.Out, "  %s %s → %s  %s\n", style.Yellow("waits:"), h.ID, term.SafeLine(cmp.Or(h.To, "anyone")), term.SafeLine(clipText(h.Title(), 80)))
+			fmt.Fprintf(app.Out, "%s %s → %s  %s  %s\n", style.Yellow("waits:"), h.ID, term.SafeLine(cmp.Or(h.To, "anyone")), term.SafeLine(clipText(h.Title(), 80)), style.Dim("from "+term.SafeLine(m.Agent)))
+		}
+	}
+	for _, m := range list {
+		if m.Left > 0 {
+			fmt.Fprintf(app.Out, "of %s is left to promote: %d; `reprise context promote --agent %s` lists them\n", m.Agent, m.Left, m.Agent)
 		}
 	}
 	if over > 0 {
 		fmt.Fprintf(app.Err, "%d more whose work is over; --all shows them\n", over)
 	}
+	return nil
 }

@@ -73,9 +73,10 @@ func workspaceError(err error) error {
 func newWorkspaceCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "workspace", Aliases: []string{"ws"}, Short: "Places for agents to work in: a worktree of the code, with the agent's state in it",
-		Long: `A workspace is a git worktree of the project on a branch of its own, and in it, at
-.reprise/agent, the state of the agent that works there. Both are made in one step and
-taken away in one step; what is in a workspace and nowhere else is never lost by that.`,
+		Long: `A workspace is a git worktree of the project on a branch of its own, and in it,
+at .reprise/agent, the state of the agent that works there. Both are made in one
+step and taken away in one step; what is in a workspace and nowhere else is
+never lost by that.`,
 	}
 	cmd.AddCommand(newWorkspaceCreateCmd(app), newWorkspaceListCmd(app), newWorkspaceShowCmd(app), newWorkspaceEnvCmd(app), newWorkspaceEnterCmd(app),
 		newWorkspaceRemoveCmd(app), newWorkspaceSavedCmd(app), newWorkspaceRestoreCmd(app))
@@ -87,16 +88,16 @@ func newWorkspaceCreateCmd(app *App) *cobra.Command {
 	var tmux, noCarry, asJSON bool
 	var path string
 	cmd := &cobra.Command{
-		Use: "create NAME", Args: cobra.ExactArgs(1), Short: "Make a workspace: branch, worktree and the agent's state, or nothing of it",
-		Long: `Make a workspace for the agent NAME (lower-case letters, digits, - _ .). The worktree
-goes to PROJECT.workspaces/NAME beside the main checkout, or to --path; its branch has
-the workspace's name, or is --branch, which is gone on with where it exists. It begins
-at the commit that is checked out here, or at --base; changes that are not committed do
-not come along, nor does what git ignores, but for the directories that "carry" of the
-approved project file or --carry names.
+		Use: "create NAME", Args: cobra.ExactArgs(1), Short: "Make one: branch, worktree and the agent's state, or nothing of it",
+		Long: `Make a workspace for the agent NAME (lower-case letters, digits, - _ .). The
+worktree goes to PROJECT.workspaces/NAME beside the main checkout, or to --path;
+its branch has the workspace's name, or is --branch, which is gone on with where
+it exists. It begins at the commit that is checked out here, or at --base;
+changes that are not committed do not come along, nor does what git ignores, but
+for the directories that "carry" of the approved project file or --carry names.
 
-A command that is killed leaves nothing: the next one that makes or removes a workspace
-takes back what there was, and says so.`,
+A command that is killed leaves nothing: the next one that makes or removes a
+workspace takes back what there was, and says so.`,
 		Example: `  reprise workspace create auth
   reprise workspace create auth --base origin/main --branch feature/auth --tmux
   eval "$(reprise workspace env auth)"`,
@@ -219,10 +220,25 @@ func whoWorks(i workspace.Info) string {
 	for _, h := range i.Live {
 		who = append(who, h.String())
 	}
-	if len(who) == 0 && i.Kept != "" {
+	who = append(who, i.Inside...)
+	switch {
+	case len(who) == 0 && i.Kept != "":
 		return "kept: " + i.Kept
+	case len(who) == 0:
+		return "nobody"
 	}
 	return strings.Join(who, ", ")
+}
+
+// unpromoted says how much of an agent's is not the project's.
+func unpromoted(n int) string {
+	switch n {
+	case 0:
+		return "nothing left to promote"
+	case 1:
+		return "1 learning or decision not promoted"
+	}
+	return fmt.Sprintf("%d learnings and decisions not promoted", n)
 }
 
 // completeWorkspaces offers the names of workspaces.
@@ -308,11 +324,14 @@ func showWorkspace(app *App, d *workspace.Detail) {
 		line("now on", "%s", on)
 	}
 	if d.Head != "" {
-		line("work", "%d commits since %.12s, %d of them nowhere else; %d files changed, %d untracked", d.Commits, d.Base, d.Own, d.Changed, d.Untracked)
+		line("work", "%s since %.12s, %d of them nowhere else; %s changed, %d untracked", term.Plural(d.Commits, "commit"), d.Base, d.Own, term.Plural(d.Changed, "file"), d.Untracked)
 	}
-	line("agent", "%s, %d learnings and decisions not promoted", d.AgentBranch(), d.Unpromoted)
+	line("agent", "%s, %s", d.AgentBranch(), unpromoted(d.Unpromoted))
 	line("state", "%s", d.AgentDir)
 	line("made", "%s", d.CreatedAt.Format("2006-01-02 15:04:05Z"))
+	for _, who := range d.Inside {
+		line("at work", "%s", who)
+	}
 	for _, h := range d.Live {
 		line("at work", "%s, since %s", h, h.Since.Format("2006-01-02 15:04:05Z"))
 	}
@@ -329,16 +348,17 @@ func newWorkspaceRemoveCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "remove NAME", Aliases: []string{"rm"}, Args: cobra.ExactArgs(1), Short: "Take a workspace away, without losing what is in it", ValidArgsFunction: completeWorkspaces(app),
-		Long: `Take a workspace away: the worktree, the checkout of the agent's state, and the code
-branch where it was made for the workspace and all its commits are elsewhere, too. The
-agent's branch always stays (` + "`reprise state gc`" + ` sees to it once it is consolidated).
+		Long: `Take a workspace away: the worktree, the checkout of the agent's state, and the
+code branch where it was made for the workspace and all its commits are
+elsewhere, too. The agent's branch always stays (` + "`reprise state gc`" + ` sees to it
+once it is consolidated).
 
-What is in the workspace and nowhere else is listed, and nothing is done. With --yes it
-is kept, and the workspace goes: changed and untracked files and commits on no branch
-under refs/reprise/saved/NAME/, in the form of a stash; files that git ignores among
-reprise's data. ` + "`reprise workspace restore`" + ` brings it back, and so does
-` + "`git stash apply REF`" + `. Directories that tools fill again (node_modules, target and
-their like) are not kept.
+What is in the workspace and nowhere else is listed, and nothing is done. With
+--yes it is kept, and the workspace goes: changed and untracked files and
+commits on no branch under refs/reprise/saved/NAME/, in the form of a stash;
+files that git ignores among reprise's data. ` + "`reprise workspace restore`" + ` brings
+it back, and so does ` + "`git stash apply REF`" + `. Directories that tools fill again
+(node_modules, target and their like) are not kept.
 
 A workspace that somebody works in is refused, whatever is passed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,9 +19,9 @@ func newWorkspaceEnvCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "env [NAME]", Args: cobra.MaximumNArgs(1), Short: "Print a workspace's variables for a shell", ValidArgsFunction: completeWorkspaces(app),
 		Long: `Print the variables of who works in a workspace, as assignments that the shell
-evaluates. Whoever has REPRISE_WORKSPACE among them is held to the workspace by the
-guard: no write in another checkout of the repository, and none at all once the
-workspace is gone.`,
+evaluates. Whoever has REPRISE_WORKSPACE among them is held to the workspace by
+the guard: no write in another checkout of the repository, and none at all once
+the workspace is gone.`,
 		Example: `  eval "$(reprise workspace env auth)"
   reprise workspace env auth --shell fish | source
   reprise workspace env auth --shell powershell | Invoke-Expression`,
@@ -81,9 +81,9 @@ func newWorkspaceEnterCmd(app *App) *cobra.Command {
 	var tmux bool
 	cmd := &cobra.Command{
 		Use: "enter NAME [-- COMMAND ...]", Short: "Start a shell or a command in a workspace", ValidArgsFunction: completeWorkspaces(app),
-		Long: `Start your shell in a workspace, or COMMAND, with the workspace's variables. As long
-as it runs nobody takes the workspace away. The exit code is that of what was started.
-With --tmux it is a tmux session, which goes on when you leave it.`,
+		Long: `Start your shell in a workspace, or COMMAND, with the workspace's variables. As
+long as it runs nobody takes the workspace away. The exit code is that of what
+was started. With --tmux it is a tmux session, which goes on when you leave it.`,
 		Example: `  reprise workspace enter auth
   reprise workspace enter auth -- claude
   reprise workspace enter auth --tmux`,

@@ -44,6 +44,25 @@ type LogEntry struct {
 	Branch string       `json:"branch"`
 	File   string       `json:"file"`
 	State  mdfile.State `json:"-"`
+	// Holds is, in what [LogEntry.Shown] gives, whether it still holds: active,
+	// superseded or retired.
+	Holds string `json:"holds,omitempty"`
+}
+
+// Shown is the entry as programs are shown it. In its file the status of what is to last
+// is that it holds, and that of work how far it has come; here each has a field of its own,
+// and status is one of [Statuses] or missing.
+func (e LogEntry) Shown() LogEntry {
+	e.Holds, e.Entry = e.State.Status, ShownEntry(e.Entry)
+	return e
+}
+
+// ShownEntry is the entry without a status that is none of [Statuses].
+func ShownEntry(e mdfile.Entry) mdfile.Entry {
+	if !slices.Contains(Statuses(), e.Status) {
+		e.Status = ""
+	}
+	return e
 }
 
 // Entries are the agent's entries on disk.

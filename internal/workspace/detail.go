@@ -28,6 +28,7 @@ func (m *Manager) Detail(ctx context.Context, name string) (Detail, error) {
 		return Detail{}, err
 	}
 	d := Detail{Info: m.Look(w)}
+	m.lookInside(&d.Info)
 	if w.State == Ready {
 		list, err := m.o.State.Unpromoted(ctx, w.Name)
 		if err != nil {

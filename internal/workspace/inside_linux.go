@@ -13,7 +13,7 @@ import (
 // have no work there. own is this process's. At most three are named.
 func inside(dir, own string) []string {
 	if within(own, dir) {
-		return []string{"this command was started in it"}
+		return []string{"this command"}
 	}
 	list, err := os.ReadDir("/proc")
 	if err != nil {
@@ -29,7 +29,7 @@ func inside(dir, own string) []string {
 			continue
 		}
 		name, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm")) // without it the number has to do
-		if out = append(out, fmt.Sprintf("process %s (%s) is in it", e.Name(), strings.TrimSpace(string(name)))); len(out) == 3 {
+		if out = append(out, fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(name)), e.Name())); len(out) == 3 {
 			break
 		}
 	}

@@ -6,7 +6,7 @@ package workspace
 // not tell it cheaply.
 func inside(dir, own string) []string {
 	if within(own, dir) {
-		return []string{"this command was started in it"}
+		return []string{"this command"}
 	}
 	return nil
 }

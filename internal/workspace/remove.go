@@ -222,7 +222,7 @@ func (m *Manager) removable(ctx context.Context, w *Workspace, o RemoveOptions, 
 	var err error
 	if m.here(w) {
 		if who := inside(w.Dir, m.o.Env.Dir); len(who) > 0 {
-			return fmt.Errorf("%w: %s; leave the directory first", ErrLive, strings.Join(who, ", "))
+			return fmt.Errorf("%w: %s has its directory there; leave it first", ErrLive, strings.Join(who, ", "))
 		}
 		if data, err := os.ReadFile(filepath.Join(adminOf(w.Dir), "locked")); err == nil {
 			return fmt.Errorf("%w: the worktree is locked (%s); `git worktree unlock %s` unlocks it", ErrRefused, strings.TrimSpace(string(data)), w.Dir)
@@ -315,8 +315,23 @@ func (m *Manager) stateLosses(ctx context.Context, w *Workspace) ([]Loss, error)
 	}
 	return []Loss{{
 		Kind: "learnings", Items: items, Save: "stays on branch " + w.AgentBranch(),
-		What: fmt.Sprintf("%d learnings and decisions that are not promoted (`reprise context promote --agent %s`)", len(list), w.Name),
+		What: fmt.Sprintf("%s not promoted (`reprise context promote --agent %s`)", lasting(len(list)), w.Name),
 	}}, nil
+}
+
+// lasting and files are so many of these, in words.
+func lasting(n int) string {
+	if n == 1 {
+		return "1 learning or decision"
+	}
+	return fmt.Sprintf("%d learnings and decisions", n)
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file is"
+	}
+	return fmt.Sprintf("%d files are", n)
 }
 
 // gone is where a worktree lies while it is deleted: by one rename a workspace is
@@ -388,7 +403,7 @@ func (m *Manager) salvage(ctx context.Context, w *Workspace) (*Removed, error) {
 			if err := m.keep(w, x.files, out.Kept); err != nil {
 				return nil, fmt.Errorf("keep ignored files: %w", err)
 			}
-			out.Notes = append(out.Notes, fmt.Sprintf("%d files that git ignores are kept in %s", len(x.files), out.Kept))
+			out.Notes = append(out.Notes, fmt.Sprintf("of what git ignores, %s kept in %s", files(len(x.files)), out.Kept))
 		}
 		if len(x.dropped)+len(x.large) > 0 {
 			out.Notes = append(out.Notes, "not kept, for tools fill them again: "+strings.Join(append(x.dropped, x.large...), " "))
@@ -601,7 +616,7 @@ func (m *Manager) deleteAll(ctx context.Context, w *Workspace, out *Removed) err
 		case err != nil:
 			out.Notes = append(out.Notes, "agent "+w.Name+" stays in the team: "+err.Error())
 		case left > 0:
-			out.Notes = append(out.Notes, fmt.Sprintf("agent %s stays in the team, with %d learnings and decisions to promote (`reprise context promote --agent %s`)", w.Name, left, w.Name))
+			out.Notes = append(out.Notes, fmt.Sprintf("agent %s stays in the team, with %s to promote (`reprise context promote --agent %s`)", w.Name, lasting(left), w.Name))
 		}
 	}
 	if err := m.o.Disk.Step("remove", aside); err != nil {

@@ -266,6 +266,9 @@ type Info struct {
 	Status string `json:"status"`
 	// Live are the holders that are there now.
 	Live []Holder `json:"live"`
+	// Inside are processes that have their directory there and hold no lease, as far as
+	// [Manager.List] and [Manager.Detail] see them: a session that somebody started there.
+	Inside []string `json:"inside,omitempty"`
 	// Note says what to do about it, "" for nothing.
 	Note string `json:"note,omitempty"`
 }
@@ -283,7 +286,9 @@ func (m *Manager) List() ([]Info, error) {
 		case err != nil:
 			errs = append(errs, err)
 		default:
-			out = append(out, m.Look(w))
+			i := m.Look(w)
+			m.lookInside(&i)
+			out = append(out, i)
 		}
 	}
 	return out, errors.Join(append(errs, err)...)
@@ -326,6 +331,13 @@ func (m *Manager) Look(w Workspace) Info {
 		i.Status = "live"
 	}
 	return i
+}
+
+// lookInside adds who works in a workspace without a lease of it.
+func (m *Manager) lookInside(i *Info) {
+	if i.Status == string(Ready) && len(i.Live) == 0 {
+		i.Inside = inside(i.Dir, m.o.Env.Dir)
+	}
 }
 
 // here says that the worktree is where the record has it, and that the repository has not

@@ -251,7 +251,7 @@ func TestNothingIsLost(t *testing.T) {
 	if !errors.As(err, &loss) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"3 changed files", "main.go", "staged.txt", ".gitignore", "1 untracked file\n", "new dir/ü.txt", "1 learnings", "Prices are cents", "--yes"} {
+	for _, want := range []string{"3 changed files", "main.go", "staged.txt", ".gitignore", "1 untracked file\n", "new dir/ü.txt", "1 learning or decision not promoted", "Prices are cents", "--yes"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
