@@ -62,6 +62,10 @@ func (b *Board) takeOver() {
 			b.twice = append(b.twice, s)
 			b.problem(Finding{Number: s.Number, Line: s.Line, What: fmt.Sprintf("the number stands in line %d, too; take it away from one of them and that gets a new one", o.Line)})
 			continue
+		case b.State.Tasks[s.Number] == nil && b.archived(s.Number):
+			b.shelved = append(b.shelved, s)
+			b.problem(Finding{Number: s.Number, Line: s.Line, What: "it is in specs/archive/ and stands here again; take the section away, or its number, and it is a new task"})
+			continue
 		case b.State.Tasks[s.Number] == nil:
 			b.adopt(s)
 		}

@@ -142,7 +142,7 @@ func (b *Board) mend() (r Report) {
 	}
 	for _, s := range b.twice {
 		n := s.Number
-		if own := b.Todo.Find(n); own != nil && own != s && own.Title == s.Title && b.Todo.says(own, s) {
+		if own := b.Todo.Find(n); own != nil && own != s && own.Title == s.Title && b.Todo.says(b.Todo.Text(own), s) {
 			b.Todo.Remove(s)
 			took(n, todoFile, "it stood there twice, in lines %d and %d, in the same words: the second is taken away", own.Line, s.Line)
 			continue
@@ -154,6 +154,23 @@ func (b *Board) mend() (r Report) {
 		b.compare(s)
 		took(n, todoFile, "the second task of that number is now %d: %s", s.Number, s.Title)
 	}
+	for _, s := range b.shelved {
+		n := s.Number
+		if shelf, err := b.Shelf(); err == nil {
+			if kept := shelf.Todo.Find(n); kept != nil && b.Todo.says(shelf.Todo.Text(kept), s) {
+				b.Todo.Remove(s)
+				took(n, stateFile, "it is in specs/archive/ with all that stood here: the section is taken away")
+				continue
+			}
+		}
+		if !b.number(s) {
+			r.Left = append(r.Left, Finding{Number: n, Line: s.Line, What: fmt.Sprintf("it is in specs/archive/, and what stands here gets no other number: %v", errNoNumber)})
+			continue
+		}
+		b.compare(s)
+		took(n, todoFile, "it is in specs/archive/ with other words: what stands here is task %d now: %s", s.Number, s.Title)
+	}
+	b.shelved = nil
 	b.twice, b.Problems = nil, slices.DeleteFunc(b.Problems, func(f Finding) bool { return f.Number > 0 }) // what is without a number stays so
 	for _, s := range b.Todo.Sections {
 		t := b.State.Tasks[s.Number]
@@ -179,11 +196,11 @@ func (b *Board) mend() (r Report) {
 	return r
 }
 
-// says reports whether a section has every line of another one of its title, but for
-// fields as the program writes them.
-func (t *Todo) says(s, other *Section) bool {
+// says reports whether a text has every line of a section, but for fields as the program
+// writes them.
+func (t *Todo) says(text []byte, other *Section) bool {
 	lines := map[string]bool{}
-	for l := range strings.Lines(string(t.Text(s))) {
+	for l := range strings.Lines(string(text)) {
 		lines[strings.TrimSpace(l)] = true
 	}
 	own := map[string]bool{}

@@ -257,3 +257,66 @@ func TestRouted(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// The form that clients hold their models to is the one that is read: the same fields, the
+// same statuses; and an answer that fills it is in order.
+func TestReturnSchema(t *testing.T) {
+	type node struct {
+		Properties map[string]node `json:"properties"`
+		Items      *node           `json:"items"`
+		Required   []string        `json:"required"`
+		Enum       []string        `json:"enum"`
+		More       *bool           `json:"additionalProperties"`
+	}
+	var schema node
+	if err := json.Unmarshal(returnSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	d := Delegation{Session: "sess_1_abcdef"}
+	for _, status := range schema.Properties["status"].Enum {
+		r := Return{Status: status, Summary: "So.", Artifacts: []string{}, Metadata: ReturnAbout{Session: d.Session, Path: []string{"orchestrator", "a"}}, Errors: []ReturnErr{{"timeout", "late"}}}
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseReturn(string(data), d, t.TempDir()); err != nil {
+			t.Errorf("%s: %v", status, err)
+		}
+		var all map[string]any
+		if err := json.Unmarshal(data, &all); err != nil {
+			t.Fatal(err)
+		}
+		var compare func(where string, n node, v any)
+		compare = func(where string, n node, v any) {
+			switch v := v.(type) {
+			case map[string]any:
+				if n.More == nil || *n.More || len(n.Required) != len(n.Properties) {
+					t.Errorf("%s: further fields are let in, or some may be left out", where)
+				}
+				for name, below := range v {
+					if _, ok := n.Properties[name]; !ok {
+						t.Errorf("%s: %s is read, and is not in the schema", where, name)
+					}
+					compare(where+"."+name, n.Properties[name], below)
+				}
+				for name := range n.Properties {
+					if _, ok := v[name]; !ok {
+						t.Errorf("%s: %s is in the schema, and is not read", where, name)
+					}
+				}
+			case []any:
+				if n.Items == nil {
+					t.Errorf("%s: no form of its items", where)
+					return
+				}
+				for _, item := range v {
+					compare(where, *n.Items, item)
+				}
+			}
+		}
+		compare("answer", schema, all)
+	}
+	if got := len(schema.Properties["status"].Enum); got != 4 {
+		t.Errorf("%d statuses", got)
+	}
+}

@@ -357,3 +357,35 @@ func TestPhaseNumbers(t *testing.T) {
 		}
 	}
 }
+
+// An editor that saves an older text brings back the section of a task that was archived
+// meanwhile: it is no new task of that number. What the archive has all of is taken away
+// again, and what it has not becomes a task of its own.
+func TestArchivedStandsAgain(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("One", "Two", "Three"))
+	change(t, s, status(1, Completed, ""))
+	change(t, s, status(2, Abandoned, ""))
+	old := text(t, s, "TODO.md")
+	change(t, s, func(b *Board) error { _, err := b.Archive(); return err })
+	save(t, s, strings.Replace(old, "### 3.", "Written meanwhile.\n\n### 3.", 1))
+	change(t, s, status(3, Completed, ""))
+	if b := change(t, s, func(b *Board) error { _, err := b.Archive(); return err }); len(b.State.Tasks) != 0 {
+		t.Errorf("%v", b.State.Numbers())
+	}
+	if _, err := s.Change(context.Background(), status(1, Planned, "")); !errors.Is(err, ErrNoTask) {
+		t.Error(err)
+	}
+	if r, err := s.Check(context.Background()); err != nil || len(r.Left) != 2 || !strings.Contains(r.Left[0].What, "in specs/archive/ and stands here again") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := s.Fix(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(t, s, "TODO.md"); strings.Contains(got, "One") || !strings.Contains(got, "### 4. Two\n") || !strings.Contains(got, "Written meanwhile.") {
+		t.Error(got)
+	}
+	if r, err := s.Check(context.Background()); err != nil || !r.Agrees() {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

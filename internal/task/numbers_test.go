@@ -88,6 +88,7 @@ func TestArchiveIsNotWrittenOver(t *testing.T) {
 	archive := func(b *Board) error { _, err := b.Archive(); return err }
 	change(t, s, archive)
 	write(t, s, "TODO.md", text(t, s, "TODO.md")+"\n### 1. Same title\n\n- **Status**: [ABANDONED]\n")
+	write(t, s, "state.json", `{"v":1,"next_number":2,"tasks":{"1":{"title":"Same title","slug":"same_title","status":"abandoned"}}}`)
 	if _, err := s.Change(context.Background(), archive); err == nil || !strings.Contains(err.Error(), "the archive has") {
 		t.Errorf("%v", err)
 	}

@@ -92,6 +92,7 @@ type Board struct {
 	folders  map[int]string // parts of their names behind the number; nil = not looked for
 	noted    *noted         // numbers that this change says were given, though nothing came of it yet
 	twice    []*Section     // sections whose number another one has
+	shelved  []*Section     // sections of tasks that were archived
 	now      time.Time
 	failures *Failures
 	dirs     [][2]string                                     // see [Store.dirs]
