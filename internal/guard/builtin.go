@@ -125,9 +125,14 @@ func (a *analysis) saying(argv []word, st *state) source {
 		}
 	}
 	out.text = b.String()
-	if escapes && strings.Contains(out.text, `\`) {
-		s, ok := ansiQuoted(out.text)
-		out.text, out.fixed = s, out.fixed && ok
+	// What a backslash means to echo is another thing in each shell: bash wants -e, dash
+	// and zsh do not. Where they come to the same it is followed.
+	if plain, any := plainEscapes(out.text); any {
+		out.doubt = !plain || !escapes
+		if escapes {
+			s, ok := ansiQuoted(out.text)
+			out.text, out.fixed = s, out.fixed && ok
+		}
 	}
 	out.text += "\n"
 	if len(words) == 1 && !out.fixed && words[0].text == unknown {
@@ -137,6 +142,25 @@ func (a *analysis) saying(argv []word, st *state) source {
 		out.origin = a.globbed(argv[0].text, words[0], st)
 	}
 	return out
+}
+
+// plainEscapes tells of a text whether it has a backslash with a letter, a digit or
+// another backslash, to which echo and printf of some shell give a meaning, and whether
+// each of these means the same in all of them.
+func plainEscapes(s string) (plain, any bool) {
+	plain = true
+	for i := 0; i+1 < len(s); i++ {
+		if s[i] != '\\' {
+			continue
+		}
+		switch i++; s[i] {
+		case 'n', 't', 'r', 'a', 'b', 'f', 'v', '\\':
+			any = true
+		case 'c', 'e', 'E', 'x', 'u', 'U', '0', '1', '2', '3', '4', '5', '6', '7', '"', '\'', '?':
+			plain, any = false, true
+		}
+	}
+	return plain, any
 }
 
 // calculations looks for words that zsh takes for calculations where bash wants a
@@ -209,7 +233,9 @@ func (a *analysis) printf(argv []word, st *state) source {
 	switch {
 	case len(args) == 0:
 	case args[0].known() && !strings.Contains(strings.ReplaceAll(args[0].text, "%%", ""), "%"):
+		plain, _ := plainEscapes(args[0].text)
 		out.text, out.fixed = ansiQuoted(strings.ReplaceAll(args[0].text, "%%", "%"))
+		out.doubt = !plain
 	case args[0].known() && (args[0].text == `%s\n` || args[0].text == "%s" || args[0].text == `%s\0` || args[0].text == "%s\n"):
 		end := strings.NewReplacer(`\n`, "\n", `\0`, "\n").Replace(args[0].text[2:])
 		out.fixed = true

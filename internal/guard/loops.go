@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"reprise/internal/guard/names"
 )
 
 // forClause judges a loop once for each of a few values that are known, and
@@ -15,9 +13,7 @@ func (a *analysis) forClause(c *syntax.ForClause, st *state) source {
 	switch l := c.Loop.(type) {
 	case *syntax.CStyleLoop:
 		for _, x := range []syntax.ArithmExpr{l.Init, l.Cond, l.Post} {
-			if x != nil {
-				a.arith(x, st)
-			}
+			a.arith(x, st)
 		}
 		a.unsure(st, c)
 		if b, ok := l.Init.(*syntax.BinaryArithm); ok {
@@ -94,9 +90,7 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 			items = st.args
 		}
 	}
-	if names.Variable(l.Name.Value) != names.Cosmetic {
-		a.assignment(l.Name.Value, word{text: unknown}, false, st)
-	}
+	a.assignment(l.Name.Value, word{text: unknown}, false, st)
 	if c.Select {
 		st.bind(a, "REPLY", value{})
 	}
@@ -118,7 +112,6 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 		} else {
 			out = out.and(a.stmts(c.Do, body))
 		}
-		a.unsure(body, c)
 		st.join(a, early()...) // it may go on with the next from where it was left
 		*body = *st
 	}

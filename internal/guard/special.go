@@ -296,7 +296,7 @@ var xargsProgram = know.Program{Name: "xargs", Wraps: true, Opts: []know.Opt{
 // xargs judges the command that xargs puts together from its standard input.
 func (a *analysis) xargs(argv []word, st *state) source {
 	g := a.parseArgs(&xargsProgram, argv[1:], st)
-	mark := ""
+	mark, ends := "", ""
 	in := st.in
 	for _, o := range g.options {
 		a.judgeUnknown(&xargsProgram, o)
@@ -313,7 +313,17 @@ func (a *analysis) xargs(argv []word, st *state) source {
 			}
 		case "-a", "--arg-file":
 			in = source{there: true}
+		case "-0", "--null":
+			ends = `\0`
+		case "-d", "--delimiter":
+			if ends = o.arg.text; ends == "" {
+				ends = unknown // which is no character
+			}
 		}
+	}
+	given, fixed := []string(nil), false
+	if in.fixed && !in.doubt {
+		given, fixed = xargsWords(in.text, ends)
 	}
 	inner := slices.Clone(g.operands)
 	if len(inner) == 0 {
@@ -326,14 +336,14 @@ func (a *analysis) xargs(argv []word, st *state) source {
 				inner[i].text = strings.ReplaceAll(w.text, mark, unknown)
 				inner[i].origin, inner[i].made = in.origin, true
 				inner[i].dashed = strings.HasPrefix(w.text, mark) && !in.dotted
-				if in.fixed && strings.Count(strings.TrimSpace(in.text), "\n") == 0 {
+				if fixed && strings.Count(strings.TrimSpace(in.text), "\n") == 0 && (ends == "" || len(given) == 1) {
 					inner[i] = word{text: strings.ReplaceAll(w.text, mark, strings.TrimSpace(in.text)), made: true}
 				}
 			}
 		}
-	case in.fixed:
-		for _, f := range strings.Fields(in.text) {
-			inner = append(inner, word{text: strings.Trim(f, `"'`), made: true})
+	case fixed:
+		for _, f := range given {
+			inner = append(inner, word{text: f, made: true})
 		}
 	default:
 		inner = append(inner, word{text: unknown, split: true, made: true, origin: in.origin, dashed: !in.dotted})
@@ -341,6 +351,27 @@ func (a *analysis) xargs(argv []word, st *state) source {
 	c := st.fork()
 	c.in = source{}
 	return a.nested(inner, c)
+}
+
+// xargsWords are the words that xargs makes of a text, where that is plain: without an
+// option to say what ends a word it takes quotes and backslashes out itself.
+func xargsWords(text, ends string) (list []string, ok bool) {
+	switch {
+	case ends == "":
+		return strings.Fields(text), !strings.ContainsAny(text, `\'"`)
+	case ends == `\0`, ends == `\n`: // what has such an end is a line here
+		ends = "\n"
+	case ends == `\t`:
+		ends = "\t"
+	case len(ends) != 1 || ends == unknown:
+		return nil, false
+	}
+	for _, f := range strings.Split(text, ends) {
+		if f = strings.TrimSuffix(f, "\n"); f != "" {
+			list = append(list, f)
+		}
+	}
+	return list, true
 }
 
 // shell judges bash and its like: -c, a script, or what they are given to read.
@@ -446,6 +477,9 @@ func (a *analysis) fed(w word, inner, st *state) source {
 		cur := a.cur
 		out := a.shellText(in.text, inner)
 		a.cur = cur
+		if in.doubt {
+			a.give("read-two-ways", Ask, w.shown(), "what a backslash means to echo and printf is another thing in each shell", "give it the command by a here-document")
+		}
 		return out
 	case in.net:
 		a.give("network-to-shell", Deny, w.shown(), "it runs what comes from another machine", "save it into a file, and let the user look at it")

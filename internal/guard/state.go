@@ -209,6 +209,7 @@ type source struct {
 	there  bool // there is something to read
 	fixed  bool // text is all of it
 	text   string
+	doubt  bool // another shell writes another text
 	origin origin
 	dotted bool // paths that begin with ./ or an absolute directory
 	file   bool // it is what stands in files of the work
@@ -225,6 +226,7 @@ func (s source) and(t source) source {
 		return s
 	case s.fixed && t.fixed && len(s.text)+len(t.text) <= maxText:
 		s.text += t.text
+		s.doubt = s.doubt || t.doubt
 		return s
 	}
 	out := source{there: true, file: s.file && t.file, net: s.net || t.net, what: t.what}

@@ -284,7 +284,7 @@ func qualifier(s string, files bool) bool {
 // output adds what a command substitution prints.
 func (b *wordBuilder) output(out source, quoted bool) {
 	switch {
-	case out.fixed:
+	case out.fixed && !out.doubt:
 		b.expansion(strings.TrimRight(out.text, "\n"), quoted)
 	default:
 		b.dark(out.origin, quoted)
