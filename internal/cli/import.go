@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,41 +52,7 @@ taken out, as from everything that is recorded.`,
 			if err != nil {
 				return err
 			}
-			home, err := app.Home()
-			if err != nil {
-				return err
-			}
-			places, err := transcript.FindPlaces(app.Env)
-			if err != nil {
-				return err
-			}
-			found := transcript.Find(places, clients)
-			defer found.Close()
-			report, err := transcript.Import(cmd.Context(), transcript.Options{
-				Found: found, Since: from, Project: project, DryRun: dryRun,
-				StateDir: filepath.Join(home.Paths.State, "import"), Now: app.Now,
-				Resolve:  func(cwd string) string { return projectOf(app, home, cwd) },
-				Log:      func(ctx context.Context) iter.Seq2[transcript.LogEvent, error] { return allEvents(ctx, home) },
-				Append:   appender(app, home),
-				Progress: importProgress(app, asJSON),
-			})
-			if asJSON {
-				if perr := printJSON(app.Out, report); perr != nil {
-					return errors.Join(err, perr)
-				}
-			} else {
-				showImport(app, report)
-			}
-			if errors.Is(err, durable.ErrLocked) {
-				return exitWith(ExitConflict, err)
-			}
-			if err != nil {
-				return fmt.Errorf("%w\nWhat was added stays; the same command goes on from there", err)
-			}
-			if len(report.Problems) > 0 {
-				return exitWithCode(ExitFailure)
-			}
-			return nil
+			return importTranscripts(cmd.Context(), app, importOptions{clients: clients, since: from, project: project, dryRun: dryRun, asJSON: asJSON})
 		},
 	}
 	f := cmd.Flags()
@@ -95,6 +62,52 @@ taken out, as from everything that is recorded.`,
 	f.BoolVar(&dryRun, "dry-run", false, "read and count, and write nothing")
 	f.BoolVar(&asJSON, "json", false, "print the report for programs")
 	return cmd
+}
+
+// importOptions say which past sessions are taken in.
+type importOptions struct {
+	clients        []string
+	since          time.Time
+	project        string
+	dryRun, asJSON bool
+}
+
+func importTranscripts(ctx context.Context, app *App, o importOptions) error {
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	places, err := transcript.FindPlaces(app.Env)
+	if err != nil {
+		return err
+	}
+	found := transcript.Find(places, o.clients)
+	defer found.Close()
+	report, err := transcript.Import(ctx, transcript.Options{
+		Found: found, Since: o.since, Project: o.project, DryRun: o.dryRun,
+		StateDir: filepath.Join(home.Paths.State, "import"), Now: app.Now,
+		Resolve:  func(cwd string) string { return projectOf(app, home, cwd) },
+		Log:      func(ctx context.Context) iter.Seq2[transcript.LogEvent, error] { return allEvents(ctx, home) },
+		Append:   appender(app, home),
+		Progress: importProgress(app, o.asJSON),
+	})
+	if o.asJSON {
+		if perr := printJSON(app.Out, report); perr != nil {
+			return errors.Join(err, perr)
+		}
+	} else {
+		showImport(app, report)
+	}
+	if errors.Is(err, durable.ErrLocked) {
+		return exitWith(ExitConflict, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nWhat was added stays; the same command goes on from there", err)
+	}
+	if len(report.Problems) > 0 {
+		return exitWithCode(ExitFailure)
+	}
+	return nil
 }
 
 // projectOf is the name of the project that a directory belongs to, as far as

@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
 	"reprise/internal/proc"
 	"reprise/internal/setup"
 	"reprise/internal/term"
+	"reprise/internal/transcript"
 )
 
 func newInitCmd(app *App) *cobra.Command {
@@ -26,8 +29,10 @@ func newInitCmd(app *App) *cobra.Command {
 working tree the project is its top. Nothing else is touched, no client's
 settings either; doing it again changes nothing.
 
---yes consents to exactly that without asking. At a terminal it also offers to go
-on with ` + "`reprise setup`" + `, which connects your clients.`,
+--yes consents to exactly that without asking. At a terminal it shows what would be
+written, and then offers to go on: to connect the clients that it finds, as
+` + "`reprise setup`" + ` does, and to take in their past sessions, as
+` + "`reprise import transcripts`" + ` does. Each is asked about, and shown, on its own.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return initProject(cmd.Context(), app, name, yes) },
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the project's name (default: made of the directory's name)")
@@ -73,16 +78,81 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 	style := app.Style()
 	if existing != nil {
 		fmt.Fprintf(app.Out, "%s is project %s already.\n", term.SafeLine(made.Root), style.Bold(made.Name))
+		if !yes && app.InIsTerminal && app.OutIsTerminal {
+			return offerMore(ctx, app)
+		}
 		return nil
 	}
 	fmt.Fprintf(app.Out, "%s is now project %s.\n", term.SafeLine(made.Root), style.Bold(made.Name))
 	fmt.Fprintf(app.Out, "  commit %s and .gitignore\n", ".reprise/project.yaml")
 	fmt.Fprintf(app.Out, "  its data are in %s\n", term.SafeLine(paths.ProjectDir(made.Name)))
 	if !yes && app.InIsTerminal && app.OutIsTerminal {
-		return offerSetup(ctx, app)
+		return offerMore(ctx, app)
 	}
 	fmt.Fprintf(app.Out, "Next: %s connects your clients.\n", style.Cyan("reprise setup"))
 	return nil
+}
+
+// offerMore goes on with what makes a first day: the clients, and what they have from
+// before. What is declined there is no failure of init.
+func offerMore(ctx context.Context, app *App) error {
+	if err := offerSetup(ctx, app); err != nil {
+		var exit *ExitError
+		if !errors.As(err, &exit) || exit.Code != ExitConflict {
+			return err
+		}
+		fmt.Fprintf(app.Out, "Not connected: %v. Later: %s.\n", err, app.Style().Cyan("reprise setup"))
+	}
+	if err := offerImport(ctx, app); err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Out, "See whether all is well: %s\n", app.Style().Cyan("reprise doctor"))
+	return nil
+}
+
+// offerImport asks whether to take in the clients' past sessions, where there are any.
+func offerImport(ctx context.Context, app *App) error {
+	places, err := transcript.FindPlaces(app.Env)
+	if err != nil {
+		return err
+	}
+	found := transcript.Find(places, nil)
+	defer found.Close()
+	n, bytes := map[string]int{}, int64(0)
+	for _, src := range found.Sources {
+		n[src.Client]++
+		bytes += src.Size
+	}
+	if len(n) == 0 {
+		return nil
+	}
+	var list []string
+	for _, client := range transcript.Clients() {
+		if n[client] > 0 {
+			list = append(list, fmt.Sprintf("%d of %s", n[client], client))
+		}
+	}
+	fmt.Fprintf(app.Out, "There are transcripts of past sessions: %s (%.1f MB). Take in what happened in them? They are only read. [y/N] ",
+		strings.Join(list, ", "), float64(bytes)/1e6)
+	yes, err := app.sayYes(ctx)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		fmt.Fprintf(app.Out, "Later: %s.\n", app.Style().Cyan("reprise import transcripts"))
+		return nil
+	}
+	return importTranscripts(ctx, app, importOptions{})
+}
+
+// sayYes reads the answer to a question whose answer is no where nothing is said.
+func (a *App) sayYes(ctx context.Context) (bool, error) {
+	line, err := a.ask(ctx)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return (err == nil || line != "") && (answer == "y" || answer == "yes"), nil
 }
 
 // offerSetup asks whether to go on with the user's clients, where there are any
@@ -108,11 +178,11 @@ func offerSetup(ctx context.Context, app *App) error {
 		return nil
 	}
 	fmt.Fprintf(app.Out, "Put reprise into %s too? It shows the changes first. [y/N] ", strings.Join(clients, ", "))
-	line, err := app.ask(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	yes, err := app.sayYes(ctx)
+	if err != nil {
+		return err
 	}
-	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil && line == "" || answer != "y" && answer != "yes" {
+	if !yes {
 		fmt.Fprintf(app.Out, "Later: %s.\n", app.Style().Cyan("reprise setup"))
 		return nil
 	}
@@ -134,7 +204,15 @@ func askInit(ctx context.Context, app *App, p *config.Project) error {
 		return usagef("nobody can be asked here: pass --yes to make %s the project %q", p.Root, p.Name)
 	}
 	fmt.Fprintf(app.Out, "Make %s the project %s?\n", term.SafeLine(p.Root), app.Style().Bold(p.Name))
-	fmt.Fprintf(app.Out, "  writes .reprise/project.yaml and one line of .gitignore\nProceed? [Y/n] ")
+	edits, err := config.InitEdits(p)
+	if err != nil {
+		return err
+	}
+	for _, e := range edits {
+		name := filepath.ToSlash(strings.TrimPrefix(e.File, p.Root+string(filepath.Separator)))
+		fmt.Fprint(app.Out, app.Style().Diff(term.SafeText(udiff.Unified(name, name, e.Before, e.After))))
+	}
+	fmt.Fprint(app.Out, "Proceed? [Y/n] ")
 	line, err := app.ask(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()

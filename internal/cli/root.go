@@ -175,6 +175,7 @@ changed, exists or is held, and 5 when time ran out.`,
 	root.SetHelpCommand(newHelpCmd(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	withExamples(root, examples())
 	finish(root)
 	return root
 }

@@ -41,8 +41,8 @@ changes nothing. At a terminal it asks first; --dry-run shows the difference.
 --remove takes it all out again: where nothing else was changed since, the files
 are what they were before.`,
 		Example: `  reprise setup --dry-run
-  reprise setup claude-code codex
-  reprise setup --remove`,
+  reprise setup claude-code codex --yes
+  reprise setup --remove --yes`,
 		ValidArgs: setup.Clients(),
 		RunE:      func(cmd *cobra.Command, args []string) error { return runSetup(cmd.Context(), app, o, args) },
 	}

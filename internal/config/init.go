@@ -159,6 +159,27 @@ func InitRoot(env Env, dir string) (root string, existing *Project, err error) {
 	return top, nil, nil
 }
 
+// Edit is what would become of one file.
+type Edit struct {
+	File          string
+	Before, After string // Before is "" where there is none yet
+}
+
+// InitEdits are the files that InitProject would write for a project that is not there
+// yet, with nothing written.
+func InitEdits(p *Project) ([]Edit, error) {
+	ignore := filepath.Join(p.Root, ".gitignore")
+	data, err := os.ReadFile(ignore)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("add %s to .gitignore: %w", ignoreLine, err)
+	}
+	edits := []Edit{{ProjectFile(p.Root), "", string(projectText(p.Name))}}
+	if next := withIgnoreLine(data, ignoreLine); !bytes.Equal(next, data) {
+		edits = append(edits, Edit{ignore, string(data), string(next)})
+	}
+	return edits, nil
+}
+
 // Prospect is the project that InitProject would make of root, with nothing
 // written yet.
 func Prospect(root, name string) (*Project, error) {
