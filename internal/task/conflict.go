@@ -70,70 +70,13 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 	if err != nil || conflictAt(todo) == 0 && conflictAt(state) == 0 && twiceIn(state) == 0 {
 		return r, nil, false, err
 	}
-	todoOurs, todoTheirs := sides(todo)
-	stateOurs, stateTheirs := sides(state)
-	lasting := func() (*durable.Dir, func(), error) { return d, func() {}, nil }
-	if conflictAt(todo) > 0 {
-		stateOurs, stateTheirs = oneOfEach(stateOurs, todoOurs), oneOfEach(stateTheirs, todoTheirs)
-	} else { // git put the sections of both into TODO.md by itself
-		stateOurs = choose(stateOurs, func(int, stateEntry) bool { return false })
-		stateTheirs = choose(stateTheirs, func(int, stateEntry) bool { return true })
-	}
-	ourNumbers, theirNumbers := numbersIn(stateOurs), numbersIn(stateTheirs)
-	open := func() (b [2]*Board, err error) {
-		for i, texts := range [2][2][]byte{{todoOurs, stateOurs}, {todoTheirs, stateTheirs}} {
-			b[i], err = s.read(lasting, texts[0], texts[1], nil)
-			if errors.Is(err, ErrDamaged) { // TODO.md says what a person has to know
-				b[i], err = s.read(lasting, texts[0], nil, nil)
-			}
-			if err != nil {
-				return b, fmt.Errorf("a side of the conflict in %s cannot be read, so it has to be settled by hand: %w", path.Join(specsDir, todoFile), err)
-			}
-		}
-		return b, nil
-	}
-	b, err := open()
+	u, err := s.openSides(d, todo, state)
 	if err != nil {
 		return r, nil, false, err
 	}
-	ours, theirs := b[0], b[1]
-	took := func(n int, format string, args ...any) {
-		r.Mended = append(r.Mended, Finding{Number: n, What: fmt.Sprintf(format, args...), Took: todoFile})
-	}
-	ours.State.Next = max(ours.State.Next, theirs.State.Next)
-	for _, n := range theirs.State.Numbers() {
-		t, own := theirs.State.Tasks[n], ours.State.Tasks[n]
-		sec := theirs.Todo.Find(n)
-		if sec == nil || own == nil && ours.archived(n) {
-			continue // a person took it out there, or it has ended here
-		}
-		if own != nil && own.Title == t.Title && ourNumbers[n] != theirNumbers[n] {
-			if theirNumbers[n] { // of ours nothing but the section is known, which is the same one
-				ours.State.Tasks[n] = t
-				ours.compare(ours.Todo.Find(n))
-			}
-			continue
-		}
-		if own != nil && sameTask(own, t) {
-			if later(t, own) && ours.replaceBy(own, t, theirs.Todo, sec) {
-				took(n, "the other side changed it last: it is %s", t.Status.Words())
-			}
-			continue
-		}
-		if own != nil {
-			if err := ours.renumber(t, sec, own.Slug == t.Slug); err != nil {
-				return r, nil, false, err
-			}
-			took(n, "both sides gave this number: %q is %d since", t.Title, t.Number)
-			changes = append(changes, Change{Number: t.Number, Op: "added", Title: t.Title, To: t.Status})
-		} else {
-			took(n, "kept, as the other side has it: %s", t.Title)
-		}
-		ours.State.Tasks[t.Number] = t
-		ours.State.Next = max(ours.State.Next, t.Number+1)
-		if !ours.renumberTwin(n, t, sec) {
-			ours.Todo.Append(t.Number, t.Title, fieldsOf(sec), theirs.Todo.Body(sec))
-		}
+	ours := u.ours
+	if err := u.unite(); err != nil {
+		return r, nil, false, err
 	}
 	newState, err := ours.State.Bytes()
 	if err != nil {
@@ -158,8 +101,90 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 	if err := c.Commit(); err != nil {
 		return r, nil, false, fmt.Errorf("settle the conflict in %s: %w", s.dir, err)
 	}
-	took(0, "the conflict of a merge is settled: `git add specs` and go on with the merge")
-	return r, changes, true, nil
+	u.took(0, "the conflict of a merge is settled: `git add specs` and go on with the merge")
+	return u.report, u.changes, true, nil
+}
+
+// union makes one list of the two sides of a merge: it becomes ours.
+type union struct {
+	ours, theirs *Board
+	// What state.json knew of each; the others were taken over from TODO.md.
+	ourNumbers, theirNumbers map[int]bool
+	report                   Report
+	changes                  []Change
+}
+
+// openSides reads the two sides of what a merge left.
+func (s *Store) openSides(d *durable.Dir, todo, state []byte) (*union, error) {
+	todoOurs, todoTheirs := sides(todo)
+	stateOurs, stateTheirs := sides(state)
+	if conflictAt(todo) > 0 {
+		stateOurs, stateTheirs = oneOfEach(stateOurs, todoOurs), oneOfEach(stateTheirs, todoTheirs)
+	} else { // git put the sections of both into TODO.md by itself
+		stateOurs = choose(stateOurs, func(int, stateEntry) bool { return false })
+		stateTheirs = choose(stateTheirs, func(int, stateEntry) bool { return true })
+	}
+	lasting := func() (*durable.Dir, func(), error) { return d, func() {}, nil }
+	u := &union{ourNumbers: numbersIn(stateOurs), theirNumbers: numbersIn(stateTheirs)}
+	for _, side := range []struct {
+		to          **Board
+		todo, state []byte
+	}{{&u.ours, todoOurs, stateOurs}, {&u.theirs, todoTheirs, stateTheirs}} {
+		b, err := s.read(lasting, side.todo, side.state, nil)
+		if errors.Is(err, ErrDamaged) { // TODO.md says what a person has to know
+			b, err = s.read(lasting, side.todo, nil, nil)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("a side of the conflict in %s cannot be read, so it has to be settled by hand: %w", path.Join(specsDir, todoFile), err)
+		}
+		*side.to = b
+	}
+	return u, nil
+}
+
+func (u *union) took(n int, format string, args ...any) {
+	u.report.Mended = append(u.report.Mended, Finding{Number: n, What: fmt.Sprintf(format, args...), Took: todoFile})
+}
+
+// unite brings the other side's tasks into ours.
+func (u *union) unite() error {
+	ours, theirs := u.ours, u.theirs
+	ours.State.Next = max(ours.State.Next, theirs.State.Next)
+	for _, n := range theirs.State.Numbers() {
+		t, own := theirs.State.Tasks[n], ours.State.Tasks[n]
+		sec := theirs.Todo.Find(n)
+		if sec == nil || own == nil && ours.archived(n) {
+			continue // a person took it out there, or it has ended here
+		}
+		if own != nil && own.Title == t.Title && u.ourNumbers[n] != u.theirNumbers[n] {
+			if u.theirNumbers[n] { // of ours nothing but the section is known, which is the same one
+				ours.State.Tasks[n] = t
+				ours.compare(ours.Todo.Find(n))
+			}
+			continue
+		}
+		if own != nil && sameTask(own, t) {
+			if later(t, own) && ours.replaceBy(own, t, theirs.Todo, sec) {
+				u.took(n, "the other side changed it last: it is %s", t.Status.Words())
+			}
+			continue
+		}
+		if own != nil {
+			if err := ours.renumber(t, sec, own.Slug == t.Slug); err != nil {
+				return err
+			}
+			u.took(n, "both sides gave this number: %q is %d since", t.Title, t.Number)
+			u.changes = append(u.changes, Change{Number: t.Number, Op: "added", Title: t.Title, To: t.Status})
+		} else {
+			u.took(n, "kept, as the other side has it: %s", t.Title)
+		}
+		ours.State.Tasks[t.Number] = t
+		ours.State.Next = max(ours.State.Next, t.Number+1)
+		if !ours.renumberTwin(n, t, sec) {
+			ours.Todo.Append(t.Number, t.Title, fieldsOf(sec), theirs.Todo.Body(sec))
+		}
+	}
+	return nil
 }
 
 // numbersIn are the numbers that a state.json knows.
