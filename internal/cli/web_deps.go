@@ -32,6 +32,7 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	if d.Runs, err = a.Runs(); err != nil {
 		return d, err
 	}
+	d.RunDirs = func() []string { return a.otherRuns(home) }
 	if d.Queue, err = a.Queue(proc.ID{}); err != nil {
 		return d, err
 	}

@@ -109,12 +109,14 @@ func (t *tail) read(dir string) error {
 // eventFilter is which events a page is about.
 type eventFilter struct {
 	Type, Client, Session, Run, Outcome, Text string
+	words                                     []byte // Text in small letters
 	from, to                                  time.Time
 	Since, Until                              string
 }
 
 func filterOf(q url.Values) (eventFilter, error) {
 	f := eventFilter{Type: q.Get("type"), Client: q.Get("client"), Session: q.Get("session"), Run: q.Get("run"), Outcome: q.Get("outcome"), Text: strings.TrimSpace(q.Get("text")), Since: q.Get("since"), Until: q.Get("until")}
+	f.words = bytes.ToLower([]byte(f.Text))
 	var err error
 	for _, d := range []struct {
 		text string
@@ -145,7 +147,7 @@ func (f *eventFilter) keeps(e *event.Event) bool {
 		!f.to.IsZero() && !e.TS.Before(f.to):
 		return false
 	}
-	return f.Text == "" || bytes.Contains(bytes.ToLower(e.Data), bytes.ToLower([]byte(f.Text)))
+	return f.Text == "" || bytes.Contains(bytes.ToLower(e.Data), f.words)
 }
 
 // query is the filter as part of an address.

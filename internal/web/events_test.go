@@ -16,7 +16,7 @@ import (
 )
 
 // logging is a house with a log of its project.
-func logging(t *testing.T) (*house, func(...event.Event), string) {
+func logging(t testing.TB) (*house, func(...event.Event), string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "events")
 	log := event.Open(dir, "host", testNow)

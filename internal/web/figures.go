@@ -146,7 +146,7 @@ func (s *Server) measures(ctx context.Context, by string, since time.Time) (list
 		}
 		return orNone(name, "no agent")
 	}
-	records, err := s.deps.Runs.List(ctx)
+	records, err := s.allRuns(ctx)
 	if err != nil {
 		trouble = append(trouble, err.Error())
 	}

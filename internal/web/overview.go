@@ -40,7 +40,7 @@ type taskCard struct {
 
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	p := overviewPage{Queue: map[string]int{}, HasWork: s.deps.Queue != nil, Loop: s.loopView()}
-	list, err := s.deps.Runs.List(r.Context())
+	list, err := s.allRuns(r.Context())
 	if err != nil {
 		p.Trouble = append(p.Trouble, err.Error())
 	}
@@ -72,7 +72,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if s.deps.Queue != nil {
-		items, err := s.deps.Queue.List(r.Context(), queue.Filter{})
+		items, err := s.allItems(r.Context())
 		if err != nil {
 			p.Trouble = append(p.Trouble, err.Error())
 		}

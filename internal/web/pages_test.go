@@ -42,7 +42,7 @@ func (noRuns) Dir() string                                         { return "" }
 
 // house is a dashboard that serves, and a browser that was let in.
 type house struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string // of the project's data
 	base string
 	http *http.Client
@@ -50,7 +50,7 @@ type house struct {
 }
 
 // open serves a dashboard over a project's data directory.
-func open(t *testing.T, change func(*Deps)) *house {
+func open(t testing.TB, change func(*Deps)) *house {
 	t.Helper()
 	h := &house{t: t, dir: filepath.Join(t.TempDir(), "shop")}
 	for _, d := range []string{"runs", "queue", "loop", "code"} {

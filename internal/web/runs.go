@@ -91,7 +91,7 @@ type runListPage struct {
 }
 
 func (s *Server) runList(w http.ResponseWriter, r *http.Request) {
-	list, err := s.deps.Runs.List(r.Context())
+	list, err := s.allRuns(r.Context())
 	p := runListPage{Total: len(list), Status: r.URL.Query().Get("status"), Next: -1, Prev: -1}
 	for _, st := range []run.Status{run.Running, run.Completed, run.Failed, run.Interrupted, run.TimedOut, run.Killed} {
 		p.Statuses = append(p.Statuses, string(st))
@@ -100,7 +100,7 @@ func (s *Server) runList(w http.ResponseWriter, r *http.Request) {
 		p.Trouble = err.Error() // what cannot be read does not hide the others
 	}
 	if p.Status != "" {
-		list = slices.DeleteFunc(list, func(r run.Record) bool { return string(r.Status) != p.Status })
+		list = slices.DeleteFunc(slices.Clone(list), func(r run.Record) bool { return string(r.Status) != p.Status })
 	}
 	p.Kept = len(list)
 	p.From = max(0, min(number(r, "from"), len(list)))

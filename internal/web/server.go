@@ -53,8 +53,10 @@ type Deps struct {
 	// Claim registers the project's name before the first change; nil does nothing.
 	Claim func(context.Context) error
 
-	Runs  RunService
-	Queue queue.Queue
+	Runs RunService
+	// RunDirs are directories beside Runs.Dir that Runs lists, too; nil is none.
+	RunDirs func() []string
+	Queue   queue.Queue
 	// LoopDir is the directory of the project's loop, "" outside any project.
 	LoopDir string
 	// Tasks are the project's; nil outside any project.
@@ -91,8 +93,11 @@ type Server struct {
 	streams atomic.Int32
 	boards  boards
 	known   known
-	costs   sync.Map // by a run's id, of those that have ended
-	tail    tail
+	// keptRuns and keptItems are what was read of runs and of the queue.
+	keptRuns  kept[[]run.Record]
+	keptItems kept[queue.Listing]
+	costs     sync.Map // by a run's id, of those that have ended
+	tail      tail
 	// thinking is held while memory is asked, or changed by its knowledge.
 	thinking sync.Mutex
 }

@@ -208,14 +208,9 @@ func rest(cost time.Duration) time.Duration {
 // sources are what the pages show.
 func (s *Server) sources() []source {
 	d := &s.deps
-	list := []source{{"runs", func(l *looker) { l.each(d.Runs.Dir(), "run.json") }}}
+	list := []source{{"runs", s.runLook}}
 	if d.LoopDir != "" {
-		queueDir := filepath.Join(filepath.Dir(d.LoopDir), "queue")
-		list = append(list, source{"loop", func(l *looker) { l.dir(d.LoopDir, true) }}, source{"queue", func(l *looker) {
-			for _, state := range queueStates() {
-				l.dir(filepath.Join(queueDir, state), true)
-			}
-		}})
+		list = append(list, source{"loop", func(l *looker) { l.dir(d.LoopDir, true) }}, source{"queue", s.queueLook()})
 	}
 	if d.Tasks != nil {
 		list = append(list, source{"tasks", taskLook(d.Tasks.Dir())})

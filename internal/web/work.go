@@ -185,7 +185,7 @@ func levels() []level {
 }
 
 func (s *Server) workShow(w http.ResponseWriter, r *http.Request) {
-	list, err := s.deps.Queue.List(r.Context(), queue.Filter{})
+	list, err := s.allItems(r.Context())
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
@@ -290,15 +290,16 @@ func (s *Server) itemList(w http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(p.States, p.State) {
 		p.State = string(queue.Ready)
 	}
-	list, err := s.deps.Queue.List(r.Context(), queue.Filter{States: []queue.State{queue.State(p.State)}})
+	list, err := s.allItems(r.Context())
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}
-	p.Total = len(list.Items)
+	items := slices.DeleteFunc(slices.Clone(list.Items), func(it queue.Item) bool { return string(it.State) != p.State })
+	p.Total = len(items)
 	from := max(0, min(number(r, "from"), p.Total))
 	to := min(p.Total, from+itemsPerPage)
-	for _, it := range list.Items[from:to] {
+	for _, it := range items[from:to] {
 		p.Rows = append(p.Rows, s.itemRow(it))
 	}
 	if from > 0 {

@@ -72,22 +72,30 @@ try {
   await page.waitForURL(base + "/");
   const [cookie] = await context.cookies(base + "/");
   assert.ok(cookie.httpOnly && cookie.sameSite === "Strict" && cookie.path === base.slice(origin.length) + "/", "the cookie");
-  say("the link lets in");
+  assert.ok(!(await page.evaluate(() => location.href + document.referrer)).includes("token="), "the token is in the address or the referrer");
+  await page.goBack().catch(() => {});
+  assert.ok(!page.url().includes("token="), "the token is in the history: " + page.url());
+  await page.goto(base + "/");
+  say("the link lets in, and its token stays nowhere");
 
   const failed = JSON.parse(reprise("runs", "list", "--json")).find((r) => r.status === "completed");
   const event = JSON.parse(reprise("events", "tail", "--json", "-n", "1").trim().split("\n").pop());
   const known = JSON.parse(reprise("recall", "port of billing", "--json")).results[0];
+  const entry = JSON.parse(reprise("log", "--all", "--json", "--type", "learning")).find((e) => e.branch === "agent-tidy");
+  const policies = JSON.parse(reprise("policy", "history", "--json"));
   const pages = [
     "/", "/runs", "/runs?status=failed", "/runs/" + failed.id, "/work", "/work/items/broken", "/tasks", "/tasks?view=list", "/tasks/1",
     "/memory", "/memory?q=port+of+billing", "/memory/block/global/reference-deploy.md", "/memory/edit/reference-deploy.md", "/memory/item/" + known.id,
     "/events", "/events?type=work", "/events/" + event.id, "/events/verify", "/guard",
+    "/guard/rules", "/work/items?state=ready", "/state", "/state?agent=tidy", "/state/entries/" + entry.id, "/state/history?agent=tidy", "/policy", "/policy/" + policies[0].id,
+    "/figures", "/figures?days=90&by=agent", "/nothing",
   ];
   const violations = [];
   for (const path of pages) {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       const answer = await page.goto(base + path);
-      assert.equal(answer.status(), 200, path);
+      assert.equal(answer.status(), path === "/nothing" ? 404 : 200, path);
       assert.ok(!(await page.title()).includes("taken"), `${path}: a script of a text ran`);
       // The policy lets no script in but the server's own, so axe comes by the driver.
       const found = await page.evaluate(axe + "; axe.run(document, { resultTypes: ['violations'] })");
@@ -142,6 +150,55 @@ try {
   assert.match(reprise("queue", "list"), /ready +8 +Write how to deploy/);
   say("an item is moved by dragging");
 
+  // What agents know: the graph, a diff, something to keep, an agent's own made the project's.
+  await page.goto(base + "/state");
+  assert.ok((await page.locator(".graph circle").count()) >= 9, "the graph's entries");
+  await page.getByRole("link", { name: "Changes of tidy" }).click();
+  await page.locator("td a").first().click();
+  assert.match(await page.textContent("pre.diff ins"), /^\+/);
+  await page.goto(base + "/state");
+  await page.getByLabel("What to do or to expect").fill("Ask <b>Ada</b> before a Friday");
+  await page.locator("form", { hasText: "A learning" }).getByRole("button").click();
+  await page.waitForURL(/done=learnt/);
+  await page.locator(".timeline >> text=Ask <b>Ada</b> before a Friday").waitFor();
+  assert.match(reprise("log", "--all"), /Ask <b>Ada<\/b> before a Friday/);
+  await page.goto(base + "/state/entries/" + entry.id);
+  await page.getByRole("button", { name: "Give it to the project" }).click();
+  await page.waitForURL(/done=promoted/);
+  await page.goto(base + "/state/entries/" + entry.id);
+  assert.equal(await page.getByRole("button", { name: "Give it to the project" }).count(), 0);
+  say("what agents know is shown as a graph, with its changes; a learning is kept, and an agent's promoted");
+
+  // What an agent writes meanwhile shows by itself.
+  await page.goto(base + "/state");
+  const wrote = spawnSync(join(env.PATH.split(":")[0], "reprise"), ["log", "add", "A last look"], { cwd: shop, env: { ...env, REPRISE_AGENT: "tidy", REPRISE_AGENT_DIR: join(dir, "places/tidy/.reprise/agent") }, encoding: "utf8" });
+  assert.equal(wrote.status, 0, wrote.stderr);
+  await page.locator(".timeline >> text=A last look").waitFor();
+  say("what an agent logs shows by itself");
+
+  await page.goto(base + "/guard/rules");
+  await page.getByLabel("make deploy-staging ...").check();
+  await page.getByRole("button", { name: "Allow what is ticked" }).click();
+  await page.waitForURL(/done=allowed/);
+  assert.match(reprise("guard", "rules"), /make deploy-staging \.\.\./);
+  await page.goto(base + "/guard/rules");
+  assert.equal(await page.getByLabel("make deploy-staging ...").count(), 0);
+  say("a proposed rule is taken over");
+
+  await page.goto(base + "/policy/" + policies.at(-1).id);
+  assert.match(await page.textContent("main"), /60 past recalls/);
+  await page.getByLabel("Why; it is kept in the log").fill("it was steadier");
+  await page.getByRole("button", { name: "Put it in force again" }).click();
+  await page.waitForURL(/done=rolled/);
+  assert.equal(JSON.parse(reprise("policy", "history", "--json"))[0].reason, "it was steadier");
+  say("an earlier policy is put in force again");
+
+  await page.goto(base + "/figures");
+  assert.equal(await page.locator("svg.chart").count(), 7);
+  await page.getByText("Hook latency as a table").click();
+  assert.match(await page.locator("details[open] table").textContent(), /ms \(n = /);
+  say("figures are drawn, and stand in tables");
+
   // A run, as it goes.
   writeFileSync(join(dir, "slow.yaml"), `steps:
   - say: "the first **words** <script>document.title='taken in'</script>"
@@ -171,15 +228,22 @@ try {
   await stopped.ended;
   say("a run is stopped");
 
-  // The loop asks, a person answers, it goes on.
+  // The loop asks, a person raises its ceiling and answers, it goes on.
   await page.goto(base + "/work");
   const loop = start("loop", "run", "--agent-script", join(dir, "steps.yaml"), "--until-empty", "--delay", "0s");
   await page.getByRole("heading", { name: "It waits for you" }).waitFor({ timeout: 60000 });
   assert.match(await page.textContent("#answer"), /Change all of them/);
+  const items = page.locator(".gauges li", { hasText: "Items begun" });
+  const most = await items.textContent();
   await page.getByLabel("Your answer").fill("Only the new one.");
+  await page.locator("#answer").getByText("And raise the ceilings").click();
+  await page.locator("#answer").getByLabel("More items").fill("7");
   await page.getByRole("button", { name: "Answer and go on" }).click();
-  await page.waitForURL(/done=resumed/);
+  await page.waitForURL(/done=raised/);
   await loop.ended;
+  await page.goto(base + "/work");
+  assert.notEqual(await items.textContent(), most);
+  assert.match(await items.textContent(), /of 507/);
   await page.locator(".panel .tag", { hasText: "finished" }).waitFor();
   assert.match(reprise("queue", "list", "--all"), /ask +done/);
   say("an interrupt is answered, and the loop goes on");

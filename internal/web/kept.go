@@ -1,0 +1,79 @@
+package web
+
+import (
+	"context"
+	"hash/fnv"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"reprise/internal/queue"
+	"reprise/internal/run"
+)
+
+// kept is something that was read from files, for as long as these are the same: to
+// look at names, sizes and times costs a tenth of reading.
+type kept[T any] struct {
+	mu    sync.Mutex
+	sign  uint64
+	good  bool
+	value T
+}
+
+// get is the value as it is on disk. read says whether it may be kept. What is returned
+// is shared, and must not be changed.
+func (k *kept[T]) get(look func(*looker), read func() (value T, keep bool, err error)) (T, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l := looker{fnv.New64a()}
+	look(&l)
+	sign := l.h.Sum64() // looked at before it is read: what is written meanwhile is read the next time
+	if k.good && sign == k.sign {
+		return k.value, nil
+	}
+	value, keep, err := read()
+	k.value, k.sign, k.good = value, sign, keep && err == nil
+	return value, err
+}
+
+// allRuns is every run, the newest first. One that has not ended is looked at each
+// time, for its supervisor may have died.
+func (s *Server) allRuns(ctx context.Context) ([]run.Record, error) {
+	return s.keptRuns.get(s.runLook, func() ([]run.Record, bool, error) {
+		list, err := s.deps.Runs.List(ctx)
+		return list, !slices.ContainsFunc(list, func(r run.Record) bool { return !r.Status.Settled() }), err
+	})
+}
+
+// runLook looks at the record of every run.
+func (s *Server) runLook(l *looker) {
+	dirs := []string{s.deps.Runs.Dir()}
+	if s.deps.RunDirs != nil {
+		dirs = append(dirs, s.deps.RunDirs()...)
+	}
+	for _, dir := range dirs {
+		l.each(dir, "run.json")
+	}
+}
+
+// allItems is the whole queue, in the order in which items are claimed.
+func (s *Server) allItems(ctx context.Context) (queue.Listing, error) {
+	if s.deps.LoopDir == "" {
+		return s.deps.Queue.List(ctx, queue.Filter{})
+	}
+	return s.keptItems.get(s.queueLook(), func() (queue.Listing, bool, error) {
+		list, err := s.deps.Queue.List(ctx, queue.Filter{})
+		return list, len(list.Trouble) == 0, err
+	})
+}
+
+// queueLook looks at every item's file: its name, size and time.
+func (s *Server) queueLook() func(*looker) {
+	dir := filepath.Join(filepath.Dir(s.deps.LoopDir), "queue")
+	return func(l *looker) {
+		l.file(filepath.Join(dir, "arrivals"))
+		for _, state := range queueStates() {
+			l.dir(filepath.Join(dir, state), true)
+		}
+	}
+}
