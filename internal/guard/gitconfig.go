@@ -337,7 +337,7 @@ func (r *configReader) setting(key, v, path string) {
 		if strings.HasPrefix(v, "git-lfs ") && !strings.ContainsAny(v, ";&|$`<>\n") {
 			return
 		}
-	case key == "core.fsmonitor", key == "diff.external", key == "gpg.program", first == "gpg" && (name == "program" || name == "defaultkeycommand"), first == "hook" && name == "command",
+	case key == "core.fsmonitor", key == "diff.external", first == "gpg" && (name == "program" || name == "defaultkeycommand"), first == "hook" && name == "command",
 		first == "lfs" && (name == "clean" || name == "smudge" || name == "path" || name == "standalonetransferagent"), key == "core.editor", key == "sequence.editor", key == "core.askpass", key == "core.alternaterefscommand", key == "interactive.difffilter",
 		first == "diff" && (name == "command" || name == "textconv"), first == "merge" && name == "driver", first == "tar" && name == "command", first == "trailer" && (name == "command" || name == "cmd"),
 		first == "protocol" && name == "allow" && v != "never" && v != "user", first == "remote" && name == "vcs",
@@ -358,7 +358,7 @@ func harmlessPager(v string) bool {
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(v), " ")
 	switch word {
-	case "", "cat", "less", "more", "delta", "bat", "true", "false":
+	case "cat", "less", "more", "delta", "bat":
 		return true
 	}
 	return false

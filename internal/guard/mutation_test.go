@@ -73,6 +73,31 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 		q.put(t, map[string]string{file: ""})
 		add("turned by "+file, func() string { return string(q.judge(c).Decision) + string(q.judge("cd src && "+c).Decision) })
 	}
+	managed, r := managedProject(t)
+	for _, file := range []string{".tool-versions", "mise.toml", ".mise.toml"} {
+		for _, text := range []string{"jq path:./x\n", "jq 1.7\n", strings.Repeat("#", maxSmall+1)} {
+			for _, c := range []string{"jq . f; cd sub; jq . g", "cat f", "node --version"} {
+				add("managed by "+file+": "+c, func() string {
+					managed.put(t, map[string]string{file: text})
+					defer os.Remove(filepath.Join(managed.dir, file))
+					return managed.judgeBy(r, c)
+				})
+			}
+		}
+	}
+	add("managed by nothing", func() string { return managed.judgeBy(r, "jq . f") })
+	for file, name := range map[string]string{"interrupt.txt": "INTERRUPT_FILE", "error.txt": "ERROR_FILE", "progress.json": "PROGRESS_FILE"} {
+		loop := *r
+		loop.Own, loop.Writes = []string{managed.outside}, true
+		loop.Roots = append(loop.Roots, filepath.Join(managed.outside, "asks"))
+		loop.Env = func(n string) string {
+			if n == name {
+				return filepath.Join(managed.outside, "asks", file)
+			}
+			return ""
+		}
+		add("the loop's "+name, func() string { return managed.judgeBy(&loop, `echo x > "$`+name+`"`) })
+	}
 	many := newProject(t)
 	many.put(t, map[string]string{"-oPWNED": "", "--pre=evil": ""})
 	for _, c := range optionNames {

@@ -143,20 +143,7 @@ func turningFiles() map[string]string {
 // A manager of versions stands in for programs by files of their names, and a file of
 // the project may tell it a directory in which the real one is.
 func TestManagedPrograms(t *testing.T) {
-	p := newProject(t)
-	shims := filepath.Join(p.home, ".asdf", "shims")
-	for _, name := range []string{"node", "jq"} {
-		if err := os.MkdirAll(shims, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(shims, name), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := p.rules()
-	r.Env = func(n string) string {
-		return map[string]string{"PATH": strings.Join([]string{shims, "/usr/bin"}, string(filepath.ListSeparator))}[n]
-	}
+	p, r := managedProject(t)
 	want := func(list map[string]Decision) {
 		t.Helper()
 		for c, d := range list {
@@ -176,4 +163,30 @@ func TestManagedPrograms(t *testing.T) {
 	want(map[string]Decision{"jq . f": Ask})
 	// Without shims nothing stands in for a program.
 	p.wants(t, map[string]Decision{"node --version": Allow, "jq . f": Allow})
+}
+
+// managedProject is a project where a manager of versions stands in for node and jq.
+func managedProject(t *testing.T) (project, *Rules) {
+	t.Helper()
+	p := newProject(t)
+	shims := filepath.Join(p.home, ".asdf", "shims")
+	for _, name := range []string{"node", "jq"} {
+		if err := os.MkdirAll(shims, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(shims, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := p.rules()
+	r.Env = func(n string) string {
+		return map[string]string{"PATH": strings.Join([]string{shims, "/usr/bin"}, string(filepath.ListSeparator))}[n]
+	}
+	return p, r
+}
+
+// judgeBy is what is said of a command by these rules.
+func (p project) judgeBy(r *Rules, c string) string {
+	v := r.Command(c, p.dir)
+	return string(v.Decision) + " " + v.Reason
 }

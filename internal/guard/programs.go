@@ -55,12 +55,6 @@ func (a *analysis) jq(argv []word, st *state) source {
 	return a.known(know.Find(argv[0].text), plain, st)
 }
 
-// toolchain judges compilers and package managers that a file in the project may turn
-// to another program, whatever they are asked.
-func (a *analysis) toolchain(argv []word, st *state) source {
-	return a.known(orUnknown(argv[0].text), argv, st)
-}
-
 // turnedAlways reports whether a program may be turned to another one whatever it is
 // asked, by the files that [turning] tells.
 func turnedAlways(name string) bool {
@@ -191,14 +185,6 @@ func elsewhere(path string) bool {
 	}
 	data, ok := smallFile(path)
 	return !ok || bytes.Contains(data, []byte("path:"))
-}
-
-// orUnknown is a program of the table, or one of which nothing is known.
-func orUnknown(name string) *know.Program {
-	if p := know.Find(name); p != nil {
-		return p
-	}
-	return &know.Program{Name: name, Base: know.Exec, Why: "it compiles the project"}
 }
 
 // terminal judges stty: to look is fine.

@@ -35,8 +35,6 @@ func special(name string) func(*analysis, []word, *state) source {
 		return (*analysis).kill
 	case "jq", "gojq", "jaq":
 		return (*analysis).jq
-	case "cargo", "rustc", "rustdoc", "yarn", "pnpm":
-		return (*analysis).toolchain
 	case "stty":
 		return (*analysis).terminal
 	}
@@ -74,7 +72,7 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).operandsOf
 	case "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "pico", "micro", "hx":
 		return (*analysis).edits
-	case "less", "more", "zless", "zmore":
+	case "less", "more":
 		return (*analysis).pager
 	case "tar", "bsdtar", "gtar":
 		return (*analysis).tar
