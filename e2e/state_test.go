@@ -57,7 +57,13 @@ func TestStateTools(t *testing.T) {
 		rule("second context", two(1, ""), call(tool+"state_context", map[string]any{})),
 		rule("take", two(2, `"handoffs_waiting":\[\{"id":"(?P<id>e-[0-9a-f]+)"`), call(tool+"state_handoff", map[string]any{"accept": "${id}"})),
 		rule("take again", two(3, "the fixtures are done"), call(tool+"state_search", map[string]any{"query": "token signature", "type": "learning"})),
-		rule("second end", two(4, "Tokens need both checks"), say("Found: both checks.")),
+		rule("scratch", two(4, "Tokens need both checks"), call(tool+"state_scratch", map[string]any{"text": "Look at the fixtures first."})),
+		rule("focus", two(5, ""), call(tool+"state_focus", map[string]any{"text": "The API tests."})),
+		rule("note", two(6, ""), call(tool+"state_note", map[string]any{"name": "flaky", "text": "The login test fails now and then."})),
+		rule("artifact", two(7, ""), call(tool+"state_artifact", map[string]any{"name": "coverage.md", "text": "# Coverage\n\n80 of 100"})),
+		rule("checkpoint", two(8, ""), call(tool+"state_checkpoint", map[string]any{"name": "before-the-rewrite", "message": "All tests pass."})),
+		rule("all of it", two(9, ""), call(tool+"state_context", map[string]any{})),
+		rule("second end", two(10, "The API tests"), say("Found: both checks.")),
 	)
 	h := newClaudeHome(t, m, nil)
 	h.gitIn(h.work, "init", "-q", "-b", "ann/auth")
@@ -121,6 +127,28 @@ func TestStateTools(t *testing.T) {
 	})
 	wants(t, s, "Found: both checks.")
 	allUsed(t, m)
+	// Every tool that there is for state was called, in one session or the other.
+	for _, n := range s.toolNames() {
+		name, ok := strings.CutPrefix(n, tool+"state_")
+		if ok && !slices.Contains([]string{"context", "log", "learn", "decide", "handoff", "search", "scratch", "focus", "note", "artifact", "checkpoint"}, name) {
+			t.Errorf("state_%s is offered and not called here", name)
+		}
+	}
+	theirs := filepath.Join(h.work, ".reprise", "agent")
+	for file, want := range map[string]string{
+		"scratch.md": "Look at the fixtures first.", "context.md": "The API tests.", "notes/flaky.md": "The login test fails now and then.",
+		"artifacts/coverage.md": "80 of 100", "checkpoints/before-the-rewrite.md": "All tests pass.",
+	} {
+		if text := h.read(filepath.Join(theirs, filepath.FromSlash(file))); !strings.Contains(text, want) {
+			t.Errorf("%s has no %q:\n%s", file, want, text)
+		}
+	}
+	if got := h.gitIn(theirs, "status", "--porcelain") + h.gitIn(theirs, "log", "-1", "--format=%an"); got != "ben\n" {
+		t.Errorf("not all is committed as ben's: %s", got)
+	}
+	if text := h.read(filepath.Join(theirs, "checkpoints", "before-the-rewrite.md")); !strings.Contains(text, "Look at the fixtures first.") {
+		t.Errorf("the checkpoint has not what was noted:\n%s", text)
+	}
 	told := ""
 	for _, q := range m.Requests()[before:] {
 		told += q.Text()
