@@ -2,9 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/logfile"
 	"reprise/internal/redact"
 	"reprise/internal/setup"
@@ -86,7 +85,7 @@ func bugReport(cmd *cobra.Command, app *App, lines int) string {
 
 	b.WriteString("\n## What there is\n\n| where | files | bytes |\n|---|---|---|\n")
 	for _, p := range []place{{Name: "data", Path: paths.Data}, {Name: "state", Path: paths.State}, {Name: "cache", Path: paths.Cache}} {
-		files, size, err := measure(p.Path)
+		files, size, err := durable.Size(p.Path)
 		if err != nil {
 			fmt.Fprintf(&b, "| %s | %v | |\n", p.Name, err)
 			continue
@@ -141,24 +140,6 @@ func lastLines(app *App, paths config.Paths, n int) string {
 	}
 	b.WriteString("```\n")
 	return b.String()
-}
-
-// measure counts the files below dir and their bytes. What goes away meanwhile does
-// not count; no directory is nothing.
-func measure(dir string) (files int, size int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		if info, err := d.Info(); err == nil {
-			files, size = files+1, size+info.Size()
-		}
-		return nil
-	})
-	return files, size, err
 }
 
 // naming gives what is somebody's own another name.

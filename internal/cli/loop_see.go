@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/term"
+	"reprise/internal/workspace"
 )
 
 // loopView is what there is to see of a loop.
@@ -26,6 +29,7 @@ type loopView struct {
 	Interrupt *core.Interrupt `json:"interrupt,omitempty"`
 	HoldUntil *time.Time      `json:"hold_until,omitempty"`
 	HoldWhy   string          `json:"hold_why,omitempty"`
+	Left      string          `json:"left,omitempty"` // what the queue has, of which nothing is ready
 	Workers   []workerView    `json:"workers"`
 	Parked    []string        `json:"parked,omitempty"`
 }
@@ -68,6 +72,9 @@ func (a *App) view() (loopView, error) {
 	v := loopView{Running: running, Metrics: loop.MetricsOf(s), Reason: s.Reason, Interrupt: s.Interrupt, HoldWhy: s.HoldWhy}
 	if running {
 		v.PID = owner.Process.PID
+	}
+	if s.Phase == core.Working && s.Busy() == 0 {
+		v.Left = s.Left
 	}
 	if s.Phase == core.Working && s.HoldUntil > s.Now.Loop {
 		at := s.Now.Wall.Add(s.HoldUntil - s.Now.Loop)
@@ -318,10 +325,17 @@ the one that reprise has. A project's own begins best as a copy of that.`,
 }
 
 func newLoopGCCmd(app *App) *cobra.Command {
-	var dry, asJSON bool
+	var dry, asJSON, places bool
 	var days, mb int
 	cmd := &cobra.Command{
 		Use: "gc", Args: cobra.NoArgs, Short: "Remove files of loops' runs that are old, or take too much space",
+		Long: `Remove files of loops' runs that are old, or take too much space. With --workspaces also
+the worktrees of items that have ended and still have one, such as those that were given
+up: where nothing is in them that is nowhere else. What is not committed there, what an
+agent learnt and nobody promoted, and who works there keeps one, and it is said. A branch
+with commits of its own always stays. --dry-run says first what would go.`,
+		Example: `  reprise loop gc --dry-run
+  reprise loop gc --workspaces --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, dir, err := app.loopDir()
 			if err != nil {
@@ -350,8 +364,15 @@ func newLoopGCCmd(app *App) *cobra.Command {
 				return err
 			}
 			old := loop.Sweep(ofProject(list, home.Project.Name), s, loop.Retention{Age: time.Duration(days) * 24 * time.Hour, Size: int64(mb) << 20}, app.Now())
+			var ended []loop.OldPlace
+			var ws *workspace.Manager
+			if places {
+				if ws, ended, err = app.endedPlaces(cmd.Context()); err != nil {
+					return err
+				}
+			}
 			if asJSON {
-				return printJSON(app.Out, map[string]any{"dry_run": dry, "removed": old, "error": nil})
+				return printJSON(app.Out, map[string]any{"dry_run": dry, "removed": old, "workspaces": ended, "error": nil})
 			}
 			var bytes int64
 			for _, o := range old {
@@ -368,14 +389,52 @@ func newLoopGCCmd(app *App) *cobra.Command {
 				verb = "would be removed"
 			}
 			fmt.Fprintf(app.Err, "%s %s, %d bytes.\n", count(len(old), "run"), verb, bytes)
-			return nil
+			return app.removePlaces(cmd.Context(), ws, ended, dry)
 		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
+	cmd.Flags().BoolVar(&places, "workspaces", false, "also worktrees of items that have ended, where nothing is lost by it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "say what would be removed, for programs; removes nothing")
 	cmd.Flags().IntVar(&days, "days", 0, "days that runs are kept (default: loop.run_days, 30)")
 	cmd.Flags().IntVar(&mb, "mb", 0, "megabytes that they may take together, 0 is no bound (default: loop.run_mb, 2048)")
 	return cmd
+}
+
+// endedPlaces are the workspaces of items that have ended.
+func (a *App) endedPlaces(ctx context.Context) (*workspace.Manager, []loop.OldPlace, error) {
+	ws, err := a.Workspaces()
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := a.Queue(proc.ID{})
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := loop.EndedPlaces(ctx, ws, q)
+	return ws, list, err
+}
+
+// removePlaces takes those away that may go, and says of the others why they stay.
+func (a *App) removePlaces(ctx context.Context, ws *workspace.Manager, list []loop.OldPlace, dry bool) error {
+	for _, p := range list {
+		state := cmp.Or(string(p.State), "not in the queue")
+		switch {
+		case p.Stays != "":
+			fmt.Fprintf(a.Out, "%s (item %s, %s) stays: %s\n", p.Workspace, p.Item, state, term.SafeLine(p.Stays))
+		case dry:
+			fmt.Fprintf(a.Out, "%s (item %s, %s) would be removed\n", p.Workspace, p.Item, state)
+		default:
+			gone, err := ws.Remove(ctx, p.Workspace, workspace.RemoveOptions{Ended: true})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "%s (item %s, %s) removed\n", p.Workspace, p.Item, state)
+			for _, n := range gone.Notes {
+				fmt.Fprintf(a.Out, "  %s\n", term.SafeLine(n))
+			}
+		}
+	}
+	return nil
 }
 
 func ofProject(list []run.Record, project string) (out []run.Record) {

@@ -118,6 +118,9 @@ func (a *App) viewText(v *loopView, columns int) string {
 	if v.HoldUntil != nil {
 		say("%s nothing is begun until %s: %s", style.Yellow("holding"), v.HoldUntil.Local().Format("15:04:05"), firstLine(v.HoldWhy, 200))
 	}
+	if v.Left != "" {
+		say("nothing is ready: %s", firstLine(v.Left, 200))
+	}
 	if i := v.Interrupt; i != nil {
 		say("%s %s: %s", style.Yellow("waits for a person"), i.Kind, firstLine(i.Why, 400))
 		b.WriteString("  answer with `reprise loop resume --answer \"…\"`\n")

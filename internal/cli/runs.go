@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/loop"
 	"reprise/internal/run"
 	"reprise/internal/term"
 )
@@ -33,13 +35,14 @@ type runJSON struct {
 	MCPStatus      string  `json:"mcp_status"`
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	Dir            string  `json:"directory"`
+	Item           string  `json:"item,omitempty"` // of the queue, where a loop started it
 	Result         any     `json:"result,omitempty"`
 	Output         *string `json:"output,omitempty"`
 	Truncated      bool    `json:"output_truncated,omitempty"`
 }
 
 func runDoc(app *App, r run.Record, out *run.Output) runJSON {
-	doc := runJSON{Record: r, MCPStatus: r.MCPStatus(), ElapsedSeconds: r.Elapsed(app.Now()).Seconds(), Dir: r.Dir()}
+	doc := runJSON{Record: r, MCPStatus: r.MCPStatus(), ElapsedSeconds: r.Elapsed(app.Now()).Seconds(), Dir: r.Dir(), Item: loop.ItemOf(r)}
 	if task, err := r.TaskStart(); err == nil {
 		doc.Task = task // a record without its task is still a record
 	}
@@ -128,9 +131,18 @@ func printRuns(app *App, list []run.Record, asJSON bool) error {
 		return nil
 	}
 	style := app.Style()
-	table := term.NewTable(style, "RUN", "STATUS", "CLIENT", "STARTED", "TOOK", "TASK").MaxWidth(app.Columns)
+	head := []string{"RUN", "STATUS", "CLIENT", "STARTED", "TOOK", "TASK"}
+	items := slices.ContainsFunc(list, func(r run.Record) bool { return loop.ItemOf(r) != "" })
+	if items { // what a loop's runs are told begins alike
+		head = slices.Insert(head, 5, "ITEM")
+	}
+	table := term.NewTable(style, head...).MaxWidth(app.Columns)
 	for _, r := range list {
-		table.Row(r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04"), ago(r.Elapsed(app.Now())), taskAndReason(r))
+		row := []string{r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04"), ago(r.Elapsed(app.Now())), taskAndReason(r)}
+		if items {
+			row = slices.Insert(row, 5, orDash(loop.ItemOf(r)))
+		}
+		table.Row(row...)
 	}
 	return table.Write(app.Out)
 }
@@ -245,6 +257,7 @@ func showRun(app *App, r run.Record, out run.Output) error {
 	}
 	line("status", status)
 	line("task", taskCell(r, max(app.Columns-13, 60)))
+	line("item", loop.ItemOf(r))
 	line("project", r.Project)
 	line("client", strings.TrimSpace(r.Client+" "+r.Model))
 	line("directory", r.WorkDir)

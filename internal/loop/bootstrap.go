@@ -223,6 +223,10 @@ func homeIsThere(r run.Record) bool {
 // clientOf is the client as the record of a run has it.
 func clientOf(name string) string { return cmp.Or(name, agent.KindClaude) }
 
+// unanswered is what a session is told that asked, and that a person let go on without a
+// word: silence is not consent.
+const unanswered = "What was asked has no answer: a person let the work go on without one. Decide it yourself, on the safe side, or ask again if it cannot be done without."
+
 // firstWords are what a session begins with: short, for the rest is in its system
 // prompt. A session that is gone on with has that already.
 func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
@@ -232,8 +236,12 @@ func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
 	} else {
 		fmt.Fprintf(&b, "You were started by the loop. Read what you were told of this session, and begin the work on the item %s: %s\n", it.ID, it.Title)
 	}
-	if from != nil && from.Answer != "" {
+	switch {
+	case from == nil:
+	case from.Answer != "":
 		fmt.Fprintf(&b, "\nA person has answered what you asked:\n%s\n", from.Answer)
+	case from.Why == string(core.Asked) || from.Why == string(core.Reported):
+		b.WriteString("\n" + unanswered + "\n")
 	}
 	if resumed && it.LastError != "" {
 		fmt.Fprintf(&b, "\nWhy it was not done the last time:\n%s\n", it.LastError)
@@ -271,6 +279,9 @@ func (l *Loop) previous(c *core.Continuation) string {
 	fmt.Fprintf(&b, "Another session has worked on this item before you (%s); it ended so: %s.\nIts changes are in your workspace.\n", c.Run, cmp.Or(c.Why, "unknown"))
 	if c.Answer != "" {
 		fmt.Fprintf(&b, "\nA person has said to it:\n\n%s\n", indent(c.Answer))
+	}
+	if c.Answer == "" && (c.Why == string(core.Asked) || c.Why == string(core.Reported)) {
+		b.WriteString("\n" + unanswered + "\n")
 	}
 	if r, err := l.opt.Runs.Get(c.Run); err == nil {
 		if text, err := readSmall(filepath.Join(r.Dir(), summaryFile), 8<<10); err == nil {

@@ -132,7 +132,9 @@ func (l *Loop) await(ctx context.Context) {
 	}
 	l.waiting = true
 	l.actions.Go(func() {
-		err := l.opt.Queue.Wait(ctx, l.claimOptions(0))
+		what := l.claimOptions(0)
+		what.Arrivals = true // which change what is waited for, and until when
+		err := l.opt.Queue.Wait(ctx, what)
 		l.mu.Lock()
 		l.waiting = false
 		l.mu.Unlock()

@@ -2,13 +2,18 @@ package loop
 
 import (
 	"cmp"
-	"io/fs"
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/loop/core"
+	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/workspace"
 )
 
 // Retention says which runs of loops may go.
@@ -52,7 +57,8 @@ func Sweep(runs []run.Record, s *core.State, r Retention, now time.Time) (out []
 		if rec.Origin != "loop" || !rec.Status.Settled() || needed[rec.ID] {
 			continue
 		}
-		o := Old{Run: rec.ID, Dir: rec.Dir(), Ended: rec.StatusUpdatedAt, Bytes: sizeOf(rec.Dir())}
+		o := Old{Run: rec.ID, Dir: rec.Dir(), Ended: rec.StatusUpdatedAt}
+		_, o.Bytes, _ = durable.Size(o.Dir) // what cannot be looked at takes no space
 		if r.Age > 0 && now.Sub(o.Ended) > r.Age {
 			o.Why = "age"
 			out = append(out, o)
@@ -74,14 +80,58 @@ func Sweep(runs []run.Record, s *core.State, r Retention, now time.Time) (out []
 	return out
 }
 
-func sizeOf(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				n += info.Size()
-			}
+// OldPlace is the workspace of an item that has ended.
+type OldPlace struct {
+	Workspace string      `json:"workspace"`
+	Dir       string      `json:"directory"`
+	Branch    string      `json:"branch"`
+	Item      string      `json:"item"`
+	State     queue.State `json:"state,omitempty"` // of the item; "" where the queue has it no more
+	// Stays says why it must stay: somebody works there, or has put in it what is nowhere
+	// else. "" is one that may go.
+	Stays string `json:"stays,omitempty"`
+}
+
+// EndedPlaces are the workspaces of items that have ended, and were not taken away: those of
+// items that were given up or dropped, and what a removal has left. Commits stay on their
+// branches whatever becomes of the workspace.
+func EndedPlaces(ctx context.Context, w *workspace.Manager, q queue.Queue) (out []OldPlace, err error) {
+	list, err := w.List()
+	for _, i := range list {
+		id, ok := strings.CutPrefix(i.Name, placeName(""))
+		if !ok {
+			continue
 		}
-		return nil // what cannot be looked at takes no space
-	})
-	return n
+		it, gerr := q.Get(ctx, id)
+		switch {
+		case errors.Is(gerr, queue.ErrNotFound):
+		case gerr != nil:
+			err = errors.Join(err, gerr)
+			continue
+		case it.State != queue.Dead && it.State != queue.Done:
+			continue
+		}
+		o := OldPlace{Workspace: i.Name, Dir: i.Dir, Branch: i.Branch, Item: id, State: it.State}
+		switch {
+		case i.Kept != "":
+			o.Stays = "it is to be kept: " + i.Kept
+		case len(i.Live) > 0:
+			o.Stays = "somebody works there: " + i.Live[0].String()
+		case i.Status != string(workspace.Ready) && i.Status != "missing":
+			o.Stays = i.Status
+		default:
+			losses, lerr := w.Losses(ctx, i.Name)
+			if lerr != nil {
+				err = errors.Join(err, lerr)
+				continue
+			}
+			var what []string
+			for _, l := range losses {
+				what = append(what, l.What)
+			}
+			o.Stays = strings.Join(what, "; ")
+		}
+		out = append(out, o)
+	}
+	return out, err
 }

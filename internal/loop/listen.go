@@ -68,7 +68,7 @@ func (l *Loop) listen(ctx context.Context) {
 	case made:
 		l.send(ctx, core.Interrupted{Why: orElse(strings.TrimSpace(why), "a person has put "+interruptFile+" there")})
 	case removed:
-		l.tell("resume", -1, "the interrupt file was removed")
+		l.tell("request", -1, interruptFile+" was removed, so it goes on without an answer")
 		l.send(ctx, core.Resumed{})
 	}
 }
@@ -161,7 +161,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 	case core.Interrupted:
 		l.tell("interrupt", -1, e.Why)
 	case core.Resumed:
-		l.tell("resumed", -1, e.Answer)
+		l.tell("resumed", -1, orElse(e.Answer, "without an answer"))
 	case core.PauseAsked:
 		l.tell("paused", -1, "")
 	case core.StopAsked:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
@@ -153,6 +154,27 @@ func TestNightWaitsForWork(t *testing.T) {
 	n.add("late")
 	n.until("done with it", func(s core.State) bool { return s.Tally.Done == 1 })
 	n.over()
+}
+
+// What comes and may not be begun yet is noticed when it comes, and begun when it may be.
+func TestNightNoticesWhatComesLater(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.opt.Limits.UntilEmpty, n.opt.Limits.IdleWait = false, time.Hour
+	n.begin()
+	n.until("idle", func(s core.State) bool { return s.Empty })
+	for id, d := range map[string]time.Duration{"far": time.Hour, "near": 300 * time.Millisecond} {
+		if _, err := n.queue.Add(t.Context(), queue.Item{ID: id, Title: "x", NotBefore: time.Now().Add(d)}); err != nil {
+			t.Fatal(err)
+		}
+		n.until("waiting for "+id, func(s core.State) bool { return strings.Contains(s.Left, id+" waits until") || s.Tally.Done == 1 })
+	}
+	s := n.until("done with it", func(s core.State) bool { return s.Tally.Done == 1 && strings.Contains(s.Left, "far waits until") })
+	if s.Empty {
+		t.Errorf("nothing is said to be left: %+v", s)
+	}
+	n.over()
+	n.want("far ready, near done")
 }
 
 // What a failed run of a class leads to, and how the next one goes on.
@@ -578,6 +600,71 @@ func TestStreamOthers(t *testing.T) {
 		s := readStream(client, path)
 		if len(s.messages) != 1 || s.messages[0] != "All done." || strings.Count(s.tools.String(), "\n") != 1 || !strings.Contains(s.tools.String(), "go test") || strings.Count(s.errors.String(), "\n") != 1 || !strings.Contains(s.errors.String(), "FAIL") {
 			t.Errorf("%s: %q\n%s%s", client, s.messages, s.tools.String(), s.errors.String())
+		}
+	}
+}
+
+// The file that says that a person is waited for is removed, and nobody has answered: the
+// work goes on, and neither the log nor the session takes that for an answer.
+func TestNightGoesOnUnanswered(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range map[string]bool{"INTERRUPT_FILE": false, "ERROR_FILE": true} {
+		t.Run(name, func(t *testing.T) {
+			n := newNight(t, play{hang: true, do: asks(name, "which of the two?"), change: true})
+			n.add("a")
+			n.begin()
+			n.waits(core.ByAgent, "a")
+			if err := os.Remove(filepath.Join(n.opt.Dir, interruptFile)); err != nil {
+				t.Fatal(err)
+			}
+			s := n.end()
+			n.want("a done")
+			last := n.runs.requests()[1]
+			told := last.Task
+			if fresh {
+				told = last.SystemPrompt
+			}
+			if strings.Contains(last.Task, "has answered") || !strings.Contains(told, "has no answer") {
+				t.Errorf("the session is told\n%s", told)
+			}
+			lines, _, err := Audit(n.opt.Dir, s.Loop)
+			said := ""
+			for _, l := range lines {
+				said += l.Op + " " + l.Text + "\n"
+			}
+			if err != nil || !strings.Contains(said, "request interrupt.txt was removed, so it goes on without an answer\nresumed without an answer\n") {
+				t.Errorf("%v\n%s", err, said)
+			}
+		})
+	}
+}
+
+// What the checks say may have any bytes in it: what a session is told of them has none that
+// no program takes as an argument, nor any that does something to a terminal.
+func TestNightChecksSayBytes(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	fails := 1
+	n.check = func(string) Checked {
+		if fails--; fails >= 0 {
+			return Checked{Gate: core.GateFailed, Text: "TestLogin\x00fails \x1b[31mred\x1b[0m \xff\xfe end\r\nnext"}
+		}
+		return Checked{Gate: core.GatePassed}
+	}
+	if _, err := n.queue.Add(t.Context(), queue.Item{ID: "a", Title: "Do\x07 it", Body: "with \x00 in it", MaxAttempts: 9}); err != nil {
+		t.Fatal(err)
+	}
+	n.all()
+	n.want("a done")
+	reqs := n.runs.requests()
+	if len(reqs) != 2 || !strings.Contains(reqs[1].Task, "TestLogin") || !strings.Contains(reqs[1].Task, "end\nnext") {
+		t.Fatalf("%d runs: %q", len(reqs), reqs[len(reqs)-1].Task)
+	}
+	for _, r := range reqs {
+		for _, text := range []string{r.Task, r.SystemPrompt} {
+			if i := strings.IndexAny(text, "\x00\x07\x1b\r"); i >= 0 || !utf8.ValidString(text) {
+				t.Errorf("it is told %q", text[max(i-20, 0):])
+			}
 		}
 	}
 }

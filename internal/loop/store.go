@@ -149,7 +149,8 @@ func ReadState(dir string) (*core.State, error) {
 
 func (s *store) save(st core.State) error { return s.writeJSON(stateFile, st) }
 
-// raise makes an interrupt visible; removing the file is an answer.
+// raise makes an interrupt visible. Removing the file lets the loop go on, which answers
+// nothing.
 func (s *store) raise(why string) error {
 	s.flag.Lock()
 	defer s.flag.Unlock()

@@ -23,6 +23,16 @@ import (
 // runKey makes the run of a claim one that is started once.
 func runKey(c core.Claim) string { return fmt.Sprintf("loop:%s:%d", c.Item.ID, c.Fence) }
 
+// ItemOf is the item that a run of a loop was started for, "" for any other run.
+func ItemOf(r run.Record) string {
+	rest, ok := strings.CutPrefix(r.Key, "loop:")
+	at := strings.LastIndexByte(rest, ':')
+	if !ok || at < 0 || r.Origin != "loop" {
+		return ""
+	}
+	return rest[:at]
+}
+
 // sessionOf is the id of the session that a claim's run begins: the same however often
 // the run is asked for.
 func sessionOf(loop string, c core.Claim) string {

@@ -277,6 +277,9 @@ type ClaimOptions struct {
 	ID     string
 	Labels []string
 	Agent  string
+	// Arrivals, in a wait, asks to be told also of what came and has to wait for its time,
+	// where the backend can tell that at once.
+	Arrivals bool
 }
 
 // Added says what became of an item that was to be added.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"reprise/internal/durable"
 )
 
 const (
@@ -20,8 +23,9 @@ const (
 	lookPoll = 2 * time.Second
 )
 
-// Wait waits until something may be claimed. The system tells it of new files, and
-// timers of the times that names have.
+// Wait waits until something may be claimed, or with opt.Arrivals until something has come
+// that may not yet. The system tells it of new files, and timers of the times that names
+// have.
 func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 	longest := lookAgain
 	var told <-chan fsnotify.Event
@@ -38,6 +42,7 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 	if err != nil {
 		longest, told, failed = lookPoll, nil, nil // such as no watches left: then by looking
 	}
+	arrived := false
 	for {
 		if _, err := q.Reclaim(ctx); err != nil {
 			return err
@@ -45,6 +50,9 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 		_, err := q.Next(ctx, opt)
 		if !errors.Is(err, ErrEmpty) {
 			return err
+		}
+		if arrived && opt.Arrivals {
+			return nil
 		}
 		sleep, err := q.until(longest)
 		if err != nil {
@@ -62,7 +70,8 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 				if !ok {
 					told, longest = nil, lookPoll
 				}
-				again = !ok || e.Has(fsnotify.Create)
+				arrived = ok && e.Has(fsnotify.Create) && !durable.IsTemp(filepath.Base(e.Name))
+				again = !ok || arrived
 			case <-failed: // more came than could be told
 				again = true
 			}
