@@ -143,6 +143,10 @@ func away(err error) error {
 			}
 		}
 	}
+	if _, rest, ok := strings.Cut(e.Stderr, "dubious ownership in repository at '"); ok {
+		path, _, _ := strings.Cut(rest, "'")
+		return fmt.Errorf("%w: git takes no repository that belongs to another user, %s, unless `git config --global --add safe.directory %s` was said; everything is committed here, and the next `reprise state sync` sends it", e.Kind, path, path)
+	}
 	return fmt.Errorf("%w%s; everything is committed here, and the next `reprise state sync` sends it; `reprise state show` says which remote it is", e.Kind, why)
 }
 
