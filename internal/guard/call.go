@@ -463,6 +463,23 @@ func (a *analysis) execProgram(argv []word, st *state) source {
 	return out
 }
 
+// dirname is what the program of that name says of a path: unlike filepath.Dir it
+// takes no dots out, and passes over slashes at the end.
+func dirname(path string) string {
+	rest := strings.TrimRight(path, "/")
+	if rest == "" {
+		return "/"
+	}
+	i := strings.LastIndexByte(rest, '/')
+	if i < 0 {
+		return "."
+	}
+	if dir := strings.TrimRight(rest[:i], "/"); dir != "" {
+		return dir
+	}
+	return "/"
+}
+
 // output is what is known of what the program writes out.
 func (a *analysis) output(p *know.Program, args args, st *state) source {
 	out := source{there: true, what: args.name, net: p.Base == know.Net || st.in.net}
@@ -480,7 +497,7 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 		return out
 	}
 	if args.name == "dirname" && len(args.operands) == 1 && len(args.options) == 0 && args.operands[0].known() && args.operands[0].text != "" {
-		out.fixed, out.text = true, filepath.Dir(args.operands[0].text)+"\n"
+		out.fixed, out.text = true, dirname(args.operands[0].text)+"\n"
 		return out
 	}
 	switch produces {

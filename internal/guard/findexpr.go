@@ -26,6 +26,7 @@ type expression struct {
 
 	at     int
 	dir    bool   // it is asked about a directory, and not about a link
+	file   bool   // it is asked about files in place of links
 	path   string // that it is asked about
 	beyond bool   // any link below path is meant
 	pruned bool
@@ -175,6 +176,13 @@ func (e *expression) holds(name string, arg word, reach truth) truth {
 	switch {
 	case !arg.known() || arg.text == "":
 		return maybe
+	case name == "-type" && e.file && !e.dir:
+		if strings.Contains(arg.text, "f") {
+			return yes
+		} else if !strings.Contains(arg.text, "d") {
+			return no
+		}
+		return maybe // the name of a directory that a file is in
 	case name == "-type" && !e.dir:
 		if strings.Contains(arg.text, "l") {
 			return yes

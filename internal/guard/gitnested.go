@@ -82,6 +82,12 @@ func (a *analysis) indexLinks(dir string) (out []string) {
 // indexed are the paths of the entries of an index that have a mode, as many as are
 // wanted. The format is that of gitformat-index(5), in its versions 2 to 4.
 func indexed(path string, mode uint32, most int) (out []string) {
+	return indexedBy(path, most, func(m uint32, _ []byte) bool { return m == mode }, binary.BigEndian.AppendUint32(nil, mode)...)
+}
+
+// indexedBy are the paths of the entries of an index that are wanted; an index that has
+// not these bytes has none.
+func indexedBy(path string, most int, wanted func(mode uint32, name []byte) bool, has ...byte) (out []string) {
 	f, err := openNow(path)
 	if err != nil {
 		return nil
@@ -92,7 +98,7 @@ func indexed(path string, mode uint32, most int) (out []string) {
 		return nil
 	}
 	data, err := io.ReadAll(f)
-	if err != nil || len(data) < 12 || string(data[:4]) != "DIRC" || !bytes.Contains(data, binary.BigEndian.AppendUint32(nil, mode)) {
+	if err != nil || len(data) < 12 || string(data[:4]) != "DIRC" || !bytes.Contains(data, has) {
 		return nil
 	}
 	version, n := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
@@ -119,7 +125,7 @@ func indexed(path string, mode uint32, most int) (out []string) {
 			break
 		}
 		name = append(name, e[start:start+end]...)
-		if binary.BigEndian.Uint32(e[24:]) == mode {
+		if wanted(binary.BigEndian.Uint32(e[24:]), name) {
 			out = append(out, string(name))
 		}
 		if at += start + end + 1; version < 4 {

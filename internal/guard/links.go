@@ -225,7 +225,12 @@ type listing struct {
 	keep    func(path string) bool // nil: all
 	links   []string               // names one by one
 	only    string                 // how to leave links out
-	known   [4]*string             // what is wrong, by what is done with the names
+	whole   bool                   // each name stays one word, whatever is in it
+	files   *expression            // of find, asked about files; nil: all
+	// linkless says that no links are among the names.
+	linkless bool
+	indexes  []string   // of git, whose names are listed
+	known    [4]*string // what is wrong, by what is done with the names
 }
 
 // place is a directory as it is written, and where it really is.
@@ -247,7 +252,7 @@ func (st *state) here() (out []place) {
 
 // anywhere is the origin of names that may be any below the current directory.
 func (a *analysis) anywhere(st *state) origin {
-	return a.list(listing{what: "the command", trees: st.here(), w: walk{levels: walkForever}, only: "name the files"})
+	return a.list(listing{what: "the command", trees: st.here(), w: walk{levels: walkForever}, only: "name the files", whole: true})
 }
 
 // lists notes what the names that a program writes out may be.
@@ -257,7 +262,7 @@ func (a *analysis) lists(g *args, st *state) origin {
 	case "fd":
 		for _, o := range g.options {
 			if o.opt != nil && (o.opt.Name == "-t" || o.opt.Name == "--type") && (o.arg.text == "f" || o.arg.text == "file" || o.arg.text == "d" || o.arg.text == "directory") {
-				return paths
+				l.linkless = true
 			}
 		}
 		l.only = "give fd -t f"
@@ -267,12 +272,18 @@ func (a *analysis) lists(g *args, st *state) origin {
 		}
 	}
 	if g.outer != nil && g.root() == "git" {
-		l.only = "name the files"
+		l.only, l.whole = "name the files", g.has("-z")
 		for _, dir := range a.gitIn {
 			l.links = append(l.links, a.indexLinks(dir)...)
+			for _, git := range a.gitDirs(dir) {
+				if !l.whole && git.top != "" {
+					l.indexes = append(l.indexes, filepath.Join(git.own, "index"))
+				}
+			}
 		}
 		return a.list(l)
 	}
+	l.whole = g.has("-0") || g.has("--print0")
 	for _, v := range g.operands {
 		for _, base := range a.bases(v.text, st) {
 			if v.known() {
@@ -284,10 +295,74 @@ func (a *analysis) lists(g *args, st *state) origin {
 	return a.list(l)
 }
 
-// finds notes what find lists: links are among it where its conditions let them.
-func (a *analysis) finds(argv []word, st *state) origin {
+// breaks reports whether a name that is taken apart at blanks, or out of which quotes
+// and backslashes are taken, comes to words that lead elsewhere or are options: a file
+// "passwd" in a directory "a /etc" is one, and so is "x -oy".
+func breaks(name string) bool {
+	if !strings.ContainsAny(name, " \t\n\r'\"\\") {
+		return false
+	}
+	plain := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(name)
+	for i, w := range strings.Fields(plain) {
+		if i > 0 && strings.ContainsAny(w[:1], "/-~") || slices.Contains(strings.Split(w, "/"), "..") {
+			return true
+		}
+	}
+	return false
+}
+
+const brokenReason = " comes to other words where it is taken apart at blanks and quotes"
+
+func brokenName(name string) string { return shown(name) + brokenReason }
+
+// broken looks through a directory for a name that [breaks] and is listed. It has as
+// much to spend as the look for links.
+func (a *analysis) broken(t place, l *listing) string {
+	if a.root(t.at) == "" {
+		return ""
+	}
+	why, before := "", a.walked
+	a.walked = a.named
+	w := walk{a: a, levels: l.w.levels, see: func(p, _ string, _ bool) bool {
+		if breaks(p) && (l.files == nil || l.files.lists(p)) {
+			why = brokenName(p)
+		}
+		return why != ""
+	}}
+	if l.files != nil {
+		w.skip = l.files.skips
+	}
+	if w.skip == nil || !w.skip(t.path) {
+		w.down(t.path, t.at, w.levels)
+	}
+	if why == "" && a.walked > maxWalk {
+		why = shown(t.path) + " holds more than is looked through for a name that" + brokenReason
+	}
+	a.named, a.walked = a.walked, before
+	return why
+}
+
+// brokenIn is a name in an index that [breaks], "" where there is none. It is looked
+// for once an index.
+func (a *analysis) brokenIn(index string) string {
+	if name, ok := a.brokenNames[index]; ok {
+		return name
+	}
+	found := indexedBy(index, 1, func(_ uint32, name []byte) bool { return breaks(string(name)) })
+	if a.brokenNames == nil {
+		a.brokenNames = map[string]string{}
+	}
+	a.brokenNames[index] = strings.Join(found, "")
+	return a.brokenNames[index]
+}
+
+// finds notes what find lists: links are among it where its conditions let them. What
+// it lists is taken apart by others, unless it ends each name with a NUL.
+func (a *analysis) finds(argv []word, st *state, whole bool) origin {
 	e, dirs := findExpression(argv)
-	l := listing{what: "find", w: walk{levels: e.levels, skip: e.skips}, keep: e.lists, only: "add -type f to find"}
+	files, _ := findExpression(argv)
+	files.file = true
+	l := listing{whole: whole, files: files, what: "find", w: walk{levels: e.levels, skip: e.skips}, keep: e.lists, only: "add -type f to find"}
 	for _, v := range dirs {
 		if !v.known() {
 			l.trees = append(l.trees, st.here()...)
@@ -302,7 +377,7 @@ func (a *analysis) finds(argv []word, st *state) origin {
 
 // globbed notes the names that a pattern stands for and that are written out.
 func (a *analysis) globbed(what string, w word, st *state) origin {
-	l := listing{what: what, w: walk{levels: walkForever}, only: "list with find -type f"}
+	l := listing{what: what, w: walk{levels: walkForever}, only: "list with find -type f", whole: true}
 	for _, base := range a.bases(w.text, st) {
 		l.links = append(l.links, a.matches(joined(base, w.text))...)
 		if strings.Contains(w.text, "**") {
@@ -322,6 +397,10 @@ func (a *analysis) opens(w word) {
 			continue
 		}
 		if why := a.leadingOut(l, exact, dirs || !exact); why != "" {
+			if strings.HasSuffix(why, brokenReason) {
+				a.give("reads-outside", Ask, w.shown(), "among the names that "+l.what+" lists "+why, "list and read them with an end that no name has (-print0, -z, xargs -0)")
+				return
+			}
 			a.give("reads-outside", Ask, w.shown(), "of the names that "+l.what+" lists one may be a link, and "+why, l.only)
 			return
 		}
@@ -353,8 +432,16 @@ func (a *analysis) leadingOut(l *listing, exact, dirs bool) string {
 		trees = l.instead
 	}
 	for _, t := range trees {
-		if why == "" {
+		if why == "" && !l.linkless {
 			why = a.tree(t.path, t.at, w, dirs, keep)
+		}
+		if why == "" && !l.whole {
+			why = a.broken(t, l)
+		}
+	}
+	for _, index := range l.indexes {
+		if name := a.brokenIn(index); why == "" && name != "" {
+			why = brokenName(name)
 		}
 	}
 	for _, q := range l.links {

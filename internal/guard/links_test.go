@@ -123,7 +123,7 @@ func TestLinksInALargeTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for c, want := range map[string]Decision{"grep -R x .": Ask, "grep -R x src": Allow, "find . | xargs cat": Ask, "find . -type f | xargs cat": Allow, "find . -not -path './vendor/*' | xargs cat": Allow,
+	for c, want := range map[string]Decision{"grep -R x .": Ask, "grep -R x src": Allow, "find . | xargs cat": Ask, "find . -type f | xargs cat": Ask, "find . -type f -print0 | xargs -0 cat": Allow, "find . -type f -exec cat {} +": Allow, "find . -not -path './vendor/*' | xargs cat": Allow,
 		"find . -name vendor -prune -o -name '*.go' -print | xargs cat": Allow, "cat **/*.go": Ask, "grep -r x .": Allow} {
 		if v := p.judge(c); v.Decision != want {
 			t.Errorf("%s: %s, want %s: %s", c, v.Decision, want, v.Reason)

@@ -190,3 +190,37 @@ func (p project) judgeBy(r *Rules, c string) string {
 	v := r.Command(c, p.dir)
 	return string(v.Decision) + " " + v.Reason
 }
+
+// A name with blanks or quotes in it is other words for who takes lists of names apart.
+// That is asked about where such words would lead elsewhere or be options, and where
+// nothing keeps the names whole.
+func TestNamesThatBreak(t *testing.T) {
+	lists := []string{"find . -type f | xargs cat", "find . -name '*' -type f | xargs -n1 wc -l", "for f in $(find . -type f); do cat $f; done", "find . -type f | while read -r f; do cat \"$f\"; done", "fd -t f . | xargs cat", "ls -R | xargs cat"}
+	whole := []string{"find . -type f -exec cat {} +", "find . -type f -exec cat {} \\;", "find . -type f -print0 | xargs -0 cat", "grep -r x .", "cat *", "ls -la"}
+	want := func(d Decision, list []string) map[string]Decision {
+		m := map[string]Decision{}
+		for _, c := range list {
+			m[c] = d
+		}
+		return m
+	}
+	for name, d := range map[string]Decision{
+		"a b/c d.md": Allow, "it's.md": Allow, "x y": Allow, "a- b": Allow,
+		"a /etc/passwd": Ask, "x -oPWNED": Ask, "a ../x": Ask, `\../x`: Ask, "'..'/x": Ask, `"."./x`: Ask, "a\n/x": Ask, "a\t~/x": Ask,
+	} {
+		p := newProject(t)
+		if err := os.RemoveAll(filepath.Join(p.dir, "out")); err != nil {
+			t.Fatal(err)
+		}
+		p.put(t, map[string]string{name: "x"})
+		for _, c := range lists[:3] {
+			if v := p.judge(c); v.Decision != d {
+				t.Errorf("%q: %s, want %s: %s: %s", name, v.Decision, d, c, v.Reason)
+			}
+		}
+		p.wants(t, want(Allow, whole))
+		if d == Ask {
+			p.wants(t, want(Ask, lists))
+		}
+	}
+}

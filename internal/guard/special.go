@@ -166,7 +166,7 @@ func (a *analysis) envProgram(argv []word, st *state) source {
 // find judges find: what its -exec runs is taken out first.
 func (a *analysis) find(argv []word, st *state) source {
 	p := know.Find("find")
-	listed := a.finds(argv, st)
+	listed := a.finds(argv, st, true)
 	var plain []word
 	gone := false
 	for i := 0; i < len(argv); i++ {
@@ -231,7 +231,7 @@ func (a *analysis) find(argv []word, st *state) source {
 	}
 	out := a.known(p, plain, st)
 	if out.origin.names() {
-		out.origin = listed
+		out.origin = a.finds(argv, st, slices.ContainsFunc(argv, func(w word) bool { return w.text == "-print0" }))
 	}
 	return out
 }

@@ -40,6 +40,7 @@ type analysis struct {
 	ends         Part
 	wrote        bool     // a part of the command may have made files
 	walked       int      // what looking for links has cost
+	named        int      // and looking for names
 	gitIn        []string // where the last command of git worked
 	gitAt        map[string][]gitDir
 	harmless     []string        // see one
@@ -50,6 +51,7 @@ type analysis struct {
 	listings     []*listing
 	shims        []string          // directories of managers of versions in PATH; nil: not looked at
 	versionsIn   map[string]string // what versions found, by directory
+	brokenNames  map[string]string // see brokenIn
 }
 
 // tooMuch ends an analysis that goes beyond its bounds.
