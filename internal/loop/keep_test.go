@@ -32,6 +32,7 @@ func TestKeep(t *testing.T) {
 	}{
 		{name: "as it should be", do: "echo 1 > new && " + commit, has: "new"},
 		{name: "uncommitted", do: "echo 1 > new", want: "left uncommitted is committed", has: "new"},
+		{name: "files removed", do: "echo 1 > new && " + commit + " && rm f new && echo 2 > other", want: "left uncommitted is committed", has: "other", not: "f\n"},
 		{name: "detached", do: "git checkout -q --detach && echo 1 > new && " + commit, want: "no branch", has: "new"},
 		{name: "another branch", do: "git checkout -q -b sw && echo 1 > new && " + commit, want: "the branch sw", has: "new"},
 		{name: "both branches", do: "echo 1 > one && " + commit + " && git checkout -q -b sw && echo 1 > new && " + commit, want: "the branch sw", has: "one"},

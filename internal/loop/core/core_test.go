@@ -223,6 +223,30 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
+// TestDelay: between two items of a worker there is the delay, and no longer.
+func TestDelay(t *testing.T) {
+	l := DefaultLimits()
+	if l.Delay != 5*time.Second {
+		t.Errorf("%s by default", l.Delay)
+	}
+	s, c := table(t, l)
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: good})
+	s = c.apply(t, s, Verified{Slot: 0, Seq: s.Slots[0].Seq, Gate: GatePassed})
+	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+	ended := c.t
+	c.t = ended + l.Delay - 2*time.Second // and a second that the event takes
+	if s = c.apply(t, s, Tick{}); c.did(OpClaim) != nil {
+		t.Errorf("the next is claimed %s after the last", c.t-ended)
+	}
+	if at, ok := s.Wake(); !ok || at != ended+l.Delay {
+		t.Errorf("it is woken at %s (%v), want %s", at, ok, ended+l.Delay)
+	}
+	if s = c.apply(t, s, Tick{}); c.did(OpClaim) == nil {
+		t.Errorf("nothing is claimed %s after the last: %+v", c.t-ended, s)
+	}
+}
+
 // TestStallIsNoTimeout: silence and length are two things.
 func TestStallIsNoTimeout(t *testing.T) {
 	s, c := table(t, DefaultLimits())

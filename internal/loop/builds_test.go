@@ -1,0 +1,116 @@
+package loop
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/internal/git"
+	"reprise/internal/queue"
+)
+
+// sheller runs shell commands in a directory, with git as nobody has set it up.
+func sheller(t *testing.T, dir string) func(script string) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not here")
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no shell here")
+	}
+	return func(script string) string {
+		t.Helper()
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@x", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@x")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+}
+
+// TestBegin: an item begins with all that the items have made on which it builds, as far as
+// that is on branches of their own, and with what is checked out.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	file := func(branch, name, text string) string {
+		return "git checkout -q " + branch + " && echo " + text + " > " + name + " && git add -A && git commit -qm " + name + " && git checkout -q trunk;"
+	}
+	for _, c := range []struct {
+		name, do string
+		on       []string
+		has      []string // branches that are in the history of where it begins
+		left     []string
+		none     bool // it begins at what is checked out, whatever that is
+	}{
+		{name: "nothing", none: true},
+		{name: "it made nothing", on: []string{"a"}, has: []string{"trunk"}},
+		{name: "ahead", do: "git branch loop-a;" + file("loop-a", "a", "1"), on: []string{"a"}, has: []string{"loop-a", "trunk"}},
+		{name: "merged", do: "git branch loop-a;" + file("loop-a", "a", "1") + "git merge -q loop-a;" + file("trunk", "t", "1"), on: []string{"a"}, has: []string{"loop-a", "trunk"}},
+		{name: "beside", do: "git branch loop-a;" + file("loop-a", "a", "1") + file("trunk", "t", "1"), on: []string{"a"}, has: []string{"loop-a", "trunk"}},
+		{name: "two", do: "git branch loop-a; git branch loop-b;" + file("loop-a", "a", "1") + file("loop-b", "b", "1"), on: []string{"a", "b"}, has: []string{"loop-a", "loop-b", "trunk"}},
+		{name: "one on the other", do: "git branch loop-a;" + file("loop-a", "a", "1") + "git branch loop-b loop-a;" + file("loop-b", "b", "1"), on: []string{"a", "b"}, has: []string{"loop-a", "loop-b"}},
+		{name: "two that conflict", do: "git branch loop-a; git branch loop-b;" + file("loop-a", "f", "1") + file("loop-b", "f", "2"), on: []string{"a", "b"}, has: []string{"loop-a", "trunk"}, left: []string{"loop-b"}},
+		{name: "in conflict with what came meanwhile", do: "git branch loop-a;" + file("loop-a", "f", "1") + file("trunk", "f", "2"), on: []string{"a"}, has: []string{"loop-a"}},
+		{name: "at a remote only", do: "git branch loop-a;" + file("loop-a", "a", "1") + "git update-ref refs/remotes/origin/loop-a loop-a; git branch -qD loop-a", on: []string{"a"}, has: []string{"origin/loop-a", "trunk"}},
+		{name: "of an earlier try", do: "git branch loop-a; git branch loop-x;" + file("loop-a", "a", "1"), on: []string{"a"}, none: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			sh := sheller(t, dir)
+			sh("git init -q -b trunk && git commit -q --allow-empty -m x;" + c.do)
+			w := &Worktrees{Root: dir}
+			base, left, err := w.begin(t.Context(), queue.Item{ID: "x", DependsOn: c.on})
+			if err != nil || !slices.Equal(left, c.left) || (base == "") != c.none {
+				t.Fatalf("%q, left %q, %v", base, left, err)
+			}
+			for _, branch := range c.has {
+				sh("git merge-base --is-ancestor " + branch + " " + base)
+			}
+			if status := sh("git status --porcelain; git symbolic-ref HEAD"); status != "refs/heads/trunk" {
+				t.Errorf("the main checkout is left as %q", status)
+			}
+		})
+	}
+}
+
+// TestMergedIsThere: what somebody takes back in the moment of its merge is not called
+// merged.
+func TestMergedIsThere(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for git is a shell script")
+	}
+	dir := t.TempDir()
+	root, place := filepath.Join(dir, "shop"), filepath.Join(dir, "place")
+	sh := sheller(t, dir)
+	sh("git init -q -b trunk shop && cd shop && git commit -q --allow-empty -m x && git worktree add -q -b loop-a ../place && cd ../place && echo 1 > f && git add f && git commit -qm f")
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "git")
+	script := "#!/bin/sh\n" + real + " \"$@\" || exit\ncase \"$*\" in *--ff-only*) " + real + " reset -q --hard HEAD~1;; esac\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}
+	p := Place{Name: "loop-a", Dir: place, Top: place, Branch: "loop-a"}
+	w := &Worktrees{Root: root, Git: git.Options{Vars: vars, Program: program}}
+	if why, err := w.merge(t.Context(), p); err == nil || why != "" || !strings.Contains(err.Error(), "after the merge") {
+		t.Errorf("%q, %v", why, err)
+	}
+	w.Git.Program = ""
+	if why, err := w.merge(t.Context(), p); err != nil || why != "" {
+		t.Errorf("%q, %v", why, err)
+	}
+	sh("cd shop && git merge-base --is-ancestor loop-a trunk")
+}
