@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -64,6 +65,13 @@ func runWeb(ctx context.Context, app *App, f webFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.open {
+		defer func() {
+			if err := durable.Remove(linkFile(home)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				fmt.Fprintf(app.Err, "note: the page that led to the link is left, and leads nowhere any more: %v\n", err)
+			}
+		}()
+	}
 	return server.Serve(ctx, web.Options{Listen: f.listen, Ready: func(link string, first bool) {
 		if first {
 			fmt.Fprintln(app.Out, link)
@@ -80,7 +88,7 @@ func runWeb(ctx context.Context, app *App, f webFlags) error {
 // openLink opens a link in the user's browser. The link does not stand on a command
 // line, which everybody on the machine can read, but in a file that the user alone can.
 func (a *App) openLink(ctx context.Context, home *config.Home, link string) {
-	file := filepath.Join(home.Paths.State, "web.html")
+	file := linkFile(home)
 	err := durable.MkdirAll(filepath.Dir(file), 0o700)
 	if err == nil {
 		to := html.EscapeString(link)
@@ -93,6 +101,9 @@ func (a *App) openLink(ctx context.Context, home *config.Home, link string) {
 		fmt.Fprintf(a.Err, "note: no browser was opened (%v): open the link yourself\n", err)
 	}
 }
+
+// linkFile is the page that leads a browser to the dashboard's link.
+func linkFile(home *config.Home) string { return filepath.Join(home.Paths.State, "web.html") }
 
 // openFile has the desktop open a file.
 func (a *App) openFile(ctx context.Context, file string) error {

@@ -300,10 +300,6 @@ try {
   assert.equal((await out.request.get(link)).status(), 403, "the link a second time");
   say("other pages change and read nothing, and nothing is there without the cookie");
 
-  await page.goto(base + "/runs");
-  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? -1);
-  const served = await page.evaluate(() => { const n = performance.getEntriesByType("navigation")[0]; return n.responseEnd - n.requestStart; });
-  console.log(`first paint ${paint.toFixed(0)} ms, server ${served.toFixed(0)} ms`);
   assert.deepEqual(amiss.filter((a) => !a.includes("404") && !a.includes("favicon") && !a.includes("409 (Conflict)")), []);
   say("no page asked elsewhere, and none had an error");
 } finally {

@@ -1,9 +1,13 @@
-// Takes pictures of the dashboard's pages: node shots.mjs LINK DIR [PAGE ...]
-// Each page in light, in dark and as wide as a phone.
+// Takes pictures of the dashboard's pages: node shots.mjs [--keep] LINK DIR [PAGE ...]
+// Each page in light, in dark and as wide as a phone, whole; with --keep in light alone,
+// as much of it as a window shows, for documents.
 import { mkdirSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-const [link, dir, ...pages] = process.argv.slice(2);
+const args = process.argv.slice(2);
+const keep = args[0] === "--keep" && args.shift();
+const [link, dir, ...pages] = args;
+const looks = keep ? [["", 1180, "light"]] : [["-light", 1280, "light"], ["-dark", 1280, "dark"], ["-phone", 390, "light"]];
 if (!link || !dir) {
   console.error("usage: shots.mjs LINK DIR [PAGE ...]");
   process.exit(2);
@@ -21,13 +25,13 @@ try {
   const base = page.url().replace(/\/$/, "");
   for (const path of pages.length ? pages : ["/"]) {
     const name = path.replace(/[^a-z0-9]+/gi, "-").replace(/^-|-$/g, "") || "overview";
-    for (const [kind, width, scheme] of [["light", 1280, "light"], ["dark", 1280, "dark"], ["phone", 390, "light"]]) {
-      await page.setViewportSize({ width, height: 860 });
+    for (const [kind, width, scheme] of looks) {
+      await page.setViewportSize({ width, height: keep ? 760 : 860 });
       await page.emulateMedia({ colorScheme: scheme });
       await page.goto(base + path);
-      await page.screenshot({ path: `${dir}/${name}-${kind}.png`, fullPage: true });
+      await page.screenshot({ path: `${dir}/${name}${kind}.png`, fullPage: !keep });
       const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
-      if (wide) console.error(`${name}-${kind}: the page is wider than its window`);
+      if (wide) console.error(`${name}${kind}: the page is wider than its window`);
     }
   }
 } finally {
