@@ -141,6 +141,10 @@ func (m *Manager) plan(ctx context.Context, o CreateOptions) (w Workspace, from 
 	if err != nil {
 		return w, from, err
 	}
+	if fileThere(filepath.Join(common, "reftable")) {
+		// What a worktree's own files say of its branch is not so there.
+		return w, from, fmt.Errorf("%w: %s keeps its refs in a reftable, and reprise reads files; `git refs migrate --ref-format=files` in it makes them such", ErrRefused, from.top)
+	}
 	sub, err := filepath.Rel(from.top, from.root)
 	if err != nil || sub == "." {
 		sub = ""

@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,4 +145,20 @@ func (p *place) cycle() {
 	if got := p.git(p.code, "worktree", "prune", "--dry-run", "--verbose") + p.git(p.code, "status", "--porcelain"); got != "" {
 		t.Error(got)
 	}
+}
+
+// A repository whose refs are in a reftable is refused with what to do: its files say that
+// every worktree is on a branch that there is not. (Git makes such a one from 2.45 on; of it
+// only the directory is seen here.)
+func TestReftableIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(p.code, ".git/reftable/tables.list", "")
+	if _, err := p.manager().Create(t.Context(), workspace.CreateOptions{Name: "auth"}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "git refs migrate") {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(filepath.Join(p.code, ".git", "reftable")); err != nil {
+		t.Fatal(err)
+	}
+	p.nothing("auth", "refused")
 }
