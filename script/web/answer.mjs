@@ -11,13 +11,19 @@ const browser = await chromium.launch({
 });
 try {
   const page = await browser.newPage();
-  page.setDefaultTimeout(120000);
+  page.setDefaultTimeout(150000);
   await page.goto(link);
   await page.waitForURL((u) => !u.search);
   const base = page.url().replace(/\/$/, "");
   // The overview says that somebody waits, by itself.
   const matter = page.locator(".matters li", { hasText: "waits for your word" });
-  await matter.waitFor();
+  await matter.waitFor().catch(async (err) => {
+    for (const path of ["/runs", "/guard", "/events"]) {
+      await page.goto(base + path);
+      console.log(path + "\n" + (await page.textContent("main")).replace(/\s+/g, " ").slice(0, 1500));
+    }
+    throw err;
+  });
   console.log("ok the overview says that a call waits");
   await matter.getByRole("link").click();
   const ask = page.locator("article.ask", { hasText: words });
