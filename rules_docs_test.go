@@ -15,6 +15,9 @@ var (
 	mdBlock = regexp.MustCompile(`(?m)^(?: {4}|\t).*$`) // indented code
 	// namedPath is a path of this tree in code: a directory of ours, then names.
 	namedPath = regexp.MustCompile(`^(?:cmd|docs|e2e|internal|script|testdata)(?:/[A-Za-z0-9_.-]+)+/?$`)
+	// namedTest is a test in code: what a document says is held by it must be there.
+	namedTest = regexp.MustCompile(`^(?:Test|Fuzz)[A-Z][A-Za-z0-9_]*$`)
+	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z][A-Za-z0-9_]*)\(`)
 	namedFile = regexp.MustCompile(`^[a-z0-9_]+(?:_test)?\.go$`)
 )
 
@@ -22,9 +25,18 @@ var (
 // it, and are the first sign that the rest is out of date, too.
 func TestRuleDocumentsNameWhatIsThere(t *testing.T) {
 	files := tracked(t)
-	base := map[string]bool{}
+	base, tests := map[string]bool{}, map[string]bool{}
 	for _, name := range files {
 		base[path.Base(name)] = true
+		if strings.HasSuffix(name, "_test.go") {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range testFunc.FindAllStringSubmatch(string(data), -1) {
+				tests[m[1]] = true
+			}
+		}
 	}
 	named := 0
 	for _, doc := range files {
@@ -52,6 +64,11 @@ func TestRuleDocumentsNameWhatIsThere(t *testing.T) {
 			switch {
 			case namedPath.MatchString(m[1]):
 				there(m[1])
+			case namedTest.MatchString(m[1]):
+				named++
+				if !tests[m[1]] {
+					t.Errorf("%s names %s, and no test is called that", doc, m[1])
+				}
 			case namedFile.MatchString(m[1]):
 				named++
 				if !base[m[1]] {

@@ -111,6 +111,7 @@ func commands(app *App) []*cobra.Command {
 		newComplianceCmd(app),
 		newRefreshCmd(app),
 		newDoctorCmd(app),
+		newUpgradeCmd(app),
 		newBugReportCmd(app),
 		newConfigCmd(app),
 		newPathsCmd(app),

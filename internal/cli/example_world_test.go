@@ -44,6 +44,7 @@ var exampleSetting = []string{
 	`printf 'v: 1\nname: shop\nverify:\n  profiles:\n    quick:\n      - name: test\n        run: "true"\n    standard:\n      - name: test\n        run: "true"\n' > .reprise/project.yaml`,
 	`git add --all && git commit --quiet -m Shop && git commit --quiet --allow-empty -m "The login"`,
 	`reprise memory learn "billing is 5432"`,
+	`reprise memory learn "The staging port is 6543"`,
 	`reprise memory learn --global "Run the linter before a commit"`,
 	`reprise state init --agent tidy && reprise decide "Use cookies" && reprise log add "Made the form" && reprise log tidy`,
 	`reprise queue add "Fix the login" --id login && reprise queue add "Write its tests" --id tests --depends-on login`,
@@ -79,8 +80,14 @@ func newExampleWorld(t *testing.T) *exampleWorld {
 		t.Fatal(err)
 	}
 	w := &exampleWorld{root: filepath.Join(dir, "world"), kept: filepath.Join(dir, "kept")}
-	for _, d := range []string{"home", "shop", "bin"} {
-		if err := os.MkdirAll(filepath.Join(w.root, d), 0o755); err != nil {
+	for _, d := range []string{"world/home", "world/shop", "bin"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The hook program stands beside this one, as where both were installed.
+	for _, name := range []string{"reprise", "reprise-hook"} {
+		if err := linkSelf(filepath.Join(dir, "bin", name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +106,7 @@ func newExampleWorld(t *testing.T) *exampleWorld {
 func (w *exampleWorld) begin() {
 	w.vars = map[string]string{
 		"HOME": filepath.Join(w.root, "home"), "PWD": filepath.Join(w.root, "shop"), "NO_COLOR": "1", "LANG": "C.UTF-8", "TMPDIR": os.TempDir(),
-		"PATH": filepath.Dir(program) + string(os.PathListSeparator) + os.Getenv("PATH"), "EDITOR": "true", "SHELL": "/bin/true",
+		"PATH": filepath.Join(filepath.Dir(w.root), "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "EDITOR": "true", "SHELL": "/bin/true",
 	}
 }
 
@@ -209,7 +216,7 @@ func (w *exampleWorld) main(ctx context.Context, args []string, out *bytes.Buffe
 	environ := w.environ()
 	env := config.Env{Vars: config.ParseVars(environ, "linux"), Dir: w.vars["PWD"], GOOS: "linux", Now: time.Now}
 	return cli.Main(ctx, args, &cli.App{
-		In: strings.NewReader(""), Out: out, Err: out, Env: env, Environ: environ, Program: program, Hostname: "machine", PID: os.Getpid(),
+		In: strings.NewReader(""), Out: out, Err: out, Env: env, Environ: environ, Program: filepath.Join(filepath.Dir(w.root), "bin", "reprise"), Hostname: "machine", PID: os.Getpid(),
 	})
 }
 

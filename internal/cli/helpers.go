@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,13 +75,19 @@ func exitWithCode(code int) error {
 }
 
 func newVersionCmd(app *App) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "version", Args: cobra.NoArgs, Short: "Say which build this is",
 		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return printJSON(app.Out, map[string]any{"v": 1, "version": Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+			}
 			_, err := fmt.Fprintf(app.Out, "reprise %s\n", Version())
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
 }
 
 // printJSON writes v for programs: two spaces of indent, characters as they are.

@@ -52,7 +52,8 @@ that it can be seen. A client sends it as "Authorization: Bearer TOKEN".`,
 }
 
 func newMCPTokenListCmd(app *App) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tokens by name",
 		Args:  cobra.NoArgs,
@@ -64,6 +65,13 @@ func newMCPTokenListCmd(app *App) *cobra.Command {
 			tokens, err := app.tokens(home).List()
 			if err != nil {
 				return err
+			}
+			if asJSON {
+				docs := make([]map[string]any, 0, len(tokens))
+				for _, t := range tokens {
+					docs = append(docs, map[string]any{"name": t.Name, "created": t.Created.UTC()})
+				}
+				return printJSON(app.Out, docs)
 			}
 			if len(tokens) == 0 {
 				fmt.Fprintln(app.Err, "No tokens. `reprise mcp token create NAME` makes one.")
@@ -77,6 +85,8 @@ func newMCPTokenListCmd(app *App) *cobra.Command {
 			return w.Flush()
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print them for programs")
+	return cmd
 }
 
 func newMCPTokenRevokeCmd(app *App) *cobra.Command {

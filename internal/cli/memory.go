@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -620,7 +621,7 @@ func installTimer(app *App, every time.Duration, dry bool) error {
 }
 
 func memoryPackSkill(app *App) *cobra.Command {
-	var flavour, out string
+	var flavour, out, dir string
 	cmd := &cobra.Command{
 		Use: "pack-skill", Args: cobra.NoArgs, Short: "Write the skill that teaches a client to use the memory",
 		Long: `Write a zip with one SKILL.md, for Claude's Settings > Capabilities. The flavour
@@ -633,7 +634,7 @@ so that it does not turn up among a project's files; its path is printed.`,
 				return err
 			}
 			var b bytes.Buffer
-			if err := memory.PackSkill(&b, flavour, home.MemoryDir()); err != nil {
+			if err := memory.PackSkill(&b, flavour, cmp.Or(dir, home.MemoryDir())); err != nil {
 				return usagef("%w", err)
 			}
 			return app.writePacked(out, memory.SkillName+".zip", b.Bytes(), "upload it in Claude under Settings > Capabilities.")
@@ -641,6 +642,7 @@ so that it does not turn up among a project's files; its path is printed.`,
 	}
 	defer func() { offer(cmd, "flavour", memory.FlavourReprise, memory.FlavourFilesystem) }()
 	cmd.Flags().StringVar(&flavour, "flavour", memory.FlavourReprise, "reprise or filesystem")
+	cmd.Flags().StringVar(&dir, "directory", "", "what the skill calls the memory directory (default: where it is here)")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write; - is standard output (default: "+memory.SkillName+".zip in the cache directory)")
 	return cmd
 }
