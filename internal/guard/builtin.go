@@ -139,7 +139,7 @@ func (a *analysis) saying(argv []word, st *state) source {
 		out.origin, out.dotted = words[0].origin, !words[0].dashed
 	}
 	if len(words) == 1 && words[0].glob && words[0].known() {
-		out.origin = a.globbed(argv[0].text, words[0], st)
+		out.origin = a.globbed(argv[0].text, words[0], false, st)
 	}
 	return out
 }
@@ -249,7 +249,7 @@ func (a *analysis) printf(argv []word, st *state) source {
 			if w := args[1]; w.text == unknown || w.glob && w.known() {
 				out.origin, out.dotted = w.origin, !w.dashed
 				if w.glob {
-					out.origin = a.globbed("printf", w, st)
+					out.origin = a.globbed("printf", w, strings.HasSuffix(args[0].text, `\0`), st)
 				}
 			}
 		}
@@ -522,6 +522,9 @@ func (a *analysis) read(argv []word, st *state) source {
 	v := value{origin: anything}
 	if st.in.there {
 		v = value{origin: st.in.origin, dotted: st.in.dotted}
+		if !slices.ContainsFunc(argv, func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "d") }) {
+			a.apart(st.in.origin)
+		}
 	}
 	rest := argv[1:]
 	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") && len(rest[0].text) > 1 {

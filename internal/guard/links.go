@@ -226,6 +226,7 @@ type listing struct {
 	links   []string               // names one by one
 	only    string                 // how to leave links out
 	whole   bool                   // each name stays one word, whatever is in it
+	nul     bool                   // so it is for who reads up to a NUL
 	files   *expression            // of find, asked about files; nil: all
 	// linkless says that no links are among the names.
 	linkless bool
@@ -272,18 +273,20 @@ func (a *analysis) lists(g *args, st *state) origin {
 		}
 	}
 	if g.outer != nil && g.root() == "git" {
-		l.only, l.whole = "name the files", g.has("-z")
+		l.only, l.nul = "name the files", g.has("-z")
+		l.whole = l.nul
 		for _, dir := range a.gitIn {
 			l.links = append(l.links, a.indexLinks(dir)...)
 			for _, git := range a.gitDirs(dir) {
-				if !l.whole && git.top != "" {
+				if git.top != "" {
 					l.indexes = append(l.indexes, filepath.Join(git.own, "index"))
 				}
 			}
 		}
 		return a.list(l)
 	}
-	l.whole = g.has("-0") || g.has("--print0")
+	l.nul = g.has("-0") || g.has("--print0")
+	l.whole = l.nul
 	for _, v := range g.operands {
 		for _, base := range a.bases(v.text, st) {
 			if v.known() {
@@ -293,6 +296,15 @@ func (a *analysis) lists(g *args, st *state) origin {
 	}
 	l.instead = st.here()
 	return a.list(l)
+}
+
+// apart notes that names are read by somebody who does not take them up to a NUL.
+func (a *analysis) apart(o origin) {
+	for i, l := range a.listings {
+		if o.names() && o>>min(i+2, 63)&1 != 0 && l.nul {
+			l.whole, l.known = false, [4]*string{}
+		}
+	}
 }
 
 // breaks reports whether a name that is taken apart at blanks, or out of which quotes
@@ -362,7 +374,7 @@ func (a *analysis) finds(argv []word, st *state, whole bool) origin {
 	e, dirs := findExpression(argv)
 	files, _ := findExpression(argv)
 	files.file = true
-	l := listing{whole: whole, files: files, what: "find", w: walk{levels: e.levels, skip: e.skips}, keep: e.lists, only: "add -type f to find"}
+	l := listing{whole: whole, nul: whole, files: files, what: "find", w: walk{levels: e.levels, skip: e.skips}, keep: e.lists, only: "add -type f to find"}
 	for _, v := range dirs {
 		if !v.known() {
 			l.trees = append(l.trees, st.here()...)
@@ -376,8 +388,8 @@ func (a *analysis) finds(argv []word, st *state, whole bool) origin {
 }
 
 // globbed notes the names that a pattern stands for and that are written out.
-func (a *analysis) globbed(what string, w word, st *state) origin {
-	l := listing{what: what, w: walk{levels: walkForever}, only: "list with find -type f", whole: true}
+func (a *analysis) globbed(what string, w word, nul bool, st *state) origin {
+	l := listing{what: what, w: walk{levels: walkForever}, only: "list with find -type f", whole: nul, nul: nul}
 	for _, base := range a.bases(w.text, st) {
 		l.links = append(l.links, a.matches(joined(base, w.text))...)
 		if strings.Contains(w.text, "**") {
@@ -439,7 +451,15 @@ func (a *analysis) leadingOut(l *listing, exact, dirs bool) string {
 			why = a.broken(t, l)
 		}
 	}
+	for _, q := range l.links {
+		if name := filepath.Base(q); why == "" && !l.whole && breaks(name) {
+			why = brokenName(name)
+		}
+	}
 	for _, index := range l.indexes {
+		if l.whole {
+			break
+		}
 		if name := a.brokenIn(index); why == "" && name != "" {
 			why = brokenName(name)
 		}

@@ -195,8 +195,8 @@ func (p project) judgeBy(r *Rules, c string) string {
 // That is asked about where such words would lead elsewhere or be options, and where
 // nothing keeps the names whole.
 func TestNamesThatBreak(t *testing.T) {
-	lists := []string{"find . -type f | xargs cat", "find . -name '*' -type f | xargs -n1 wc -l", "for f in $(find . -type f); do cat $f; done", "find . -type f | while read -r f; do cat \"$f\"; done", "fd -t f . | xargs cat", "ls -R | xargs cat"}
-	whole := []string{"find . -type f -exec cat {} +", "find . -type f -exec cat {} \\;", "find . -type f -print0 | xargs -0 cat", "grep -r x .", "cat *", "ls -la"}
+	lists := []string{"find . -type f | xargs cat", "find . -name '*' -type f | xargs -n1 wc -l", "for f in $(find . -type f); do cat $f; done", "find . -type f | while read -r f; do cat \"$f\"; done", "fd -t f . | xargs cat", "ls -R | xargs cat", "find . -type f -print0 | xargs cat", "for f in $(find . -type f -print0); do cat $f; done", "find . -name zz -print0 -o -type f -print | xargs cat", "fd -0 . | xargs cat"}
+	whole := []string{"find . -type f -exec cat {} +", "find . -type f -exec cat {} \\;", "find . -type f -print0 | xargs -0 cat", "find . -type f -print0 | while read -r -d '' f; do cat \"$f\"; done", "fd -0 -t f . | xargs -0 cat", "grep -r x .", "cat *", "ls -la"}
 	want := func(d Decision, list []string) map[string]Decision {
 		m := map[string]Decision{}
 		for _, c := range list {

@@ -167,6 +167,9 @@ func (a *analysis) envProgram(argv []word, st *state) source {
 func (a *analysis) find(argv []word, st *state) source {
 	p := know.Find("find")
 	listed := a.finds(argv, st, true)
+	if n := len(a.listings); n > 0 {
+		a.listings[n-1].nul = false // -exec gives each name as it is
+	}
 	var plain []word
 	gone := false
 	for i := 0; i < len(argv); i++ {
@@ -311,13 +314,16 @@ func (a *analysis) xargs(argv []word, st *state) source {
 			}
 		case "-a", "--arg-file":
 			in = source{there: true}
-		case "-0", "--null":
-			ends = `\0`
+		case "-0", "--null", number.Name:
+			ends = `\0` // alone it looks like a number, of which xargs takes no other
 		case "-d", "--delimiter":
 			if ends = o.arg.text; ends == "" {
 				ends = unknown // which is no character
 			}
 		}
+	}
+	if ends != `\0` {
+		a.apart(in.origin)
 	}
 	given, fixed := []string(nil), false
 	if in.fixed && !in.doubt {

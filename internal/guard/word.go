@@ -287,6 +287,7 @@ func (b *wordBuilder) output(out source, quoted bool) {
 	case out.fixed && !out.doubt:
 		b.expansion(strings.TrimRight(out.text, "\n"), quoted)
 	default:
+		b.a.apart(out.origin)
 		b.dark(out.origin, quoted)
 		if out.origin.names() && out.dotted {
 			b.w.dashed = false
