@@ -11,13 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
 	"reprise/internal/event"
-	"reprise/internal/git"
 	"reprise/internal/hook"
 	"reprise/internal/task"
 	"reprise/internal/term"
@@ -156,21 +154,6 @@ func gitTop(dir string) string {
 		}
 		if d == filepath.Dir(d) {
 			return ""
-		}
-	}
-}
-
-// commitWhenFree commits, and tries again for a while where another git is at work.
-func commitWhenFree(ctx context.Context, g *git.Git, message string, paths []string) error {
-	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		_, err := g.CommitOnly(ctx, message, paths)
-		if !errors.Is(err, git.ErrLocked) || wait > 2*time.Second {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(wait):
 		}
 	}
 }

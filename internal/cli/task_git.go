@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -82,6 +83,68 @@ func oneAtATime(ctx context.Context, store *task.Store, commit func() error) err
 	return commit()
 }
 
+// changedUnderGit is how often a commit is begun anew because files were changed while git
+// read them.
+const changedUnderGit = 5
+
+// commitWhenFree commits, and tries again for a while where another git is at work, or
+// where another command changed the list while this one's was read: git reads each file
+// twice, for the commit and for the user's index, and says nothing where it finds the
+// first as it was committed.
+func commitWhenFree(ctx context.Context, g *git.Git, top, message string, paths []string) error {
+	again := 0
+	for wait := 50 * time.Millisecond; ; {
+		before := lookAt(top, paths)
+		_, err := g.CommitOnly(ctx, message, paths)
+		var said *git.Error
+		switch {
+		case err == nil && before.same(lookAt(top, paths)):
+			return nil
+		case err == nil: // what stands in the index may be another version than that in the commit
+			literal := make([]string, 0, len(paths))
+			for _, p := range paths {
+				literal = append(literal, ":(top,literal)"+p)
+			}
+			_, err = g.AsUser().Run(ctx, append([]string{"reset", "--quiet", "--"}, literal...)...)
+			return err
+		case errors.As(err, &said) && said.Code == 1 && strings.TrimSpace(said.Stderr) == "" && again < changedUnderGit:
+			again++
+			continue
+		case !errors.Is(err, git.ErrLocked) || wait > 2*time.Second:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+		wait *= 2
+	}
+}
+
+// lookedAt is what can be seen of files without reading them; nil is for none.
+type lookedAt []fs.FileInfo
+
+func lookAt(top string, paths []string) (l lookedAt) {
+	for _, p := range paths {
+		fi, err := os.Lstat(filepath.Join(top, filepath.FromSlash(p)))
+		if err != nil {
+			fi = nil
+		}
+		l = append(l, fi)
+	}
+	return l
+}
+
+func (l lookedAt) same(m lookedAt) bool {
+	return slices.EqualFunc(l, m, func(a, b fs.FileInfo) bool {
+		if a == nil || b == nil {
+			return a == b
+		}
+		return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+	})
+}
+
 // commitTasks commits files of a checkout, and nothing else of the user's, with what of
 // the list could not be committed before. A commit that fails is a note and stands in
 // errors.json: the task goes on without it.
@@ -97,7 +160,7 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message s
 	if err == nil {
 		g := git.New(top, git.Options{Vars: a.Env.Vars})
 		err = oneAtATime(ctx, store, func() error {
-			return a.commitFiles(ctx, g, store, taskCommit{filepath.ToSlash(below), dir == filepath.Dir(store.Dir()), message, files})
+			return a.commitFiles(ctx, g, store, taskCommit{top, filepath.ToSlash(below), dir == filepath.Dir(store.Dir()), message, files})
 		})
 	}
 	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
@@ -121,6 +184,7 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message s
 
 // taskCommit is what is to be committed for tasks.
 type taskCommit struct {
+	top     string // of the checkout
 	below   string // of the checkout's top the project lies in, with slashes
 	main    bool   // it is the main checkout, which has the list
 	message string
@@ -143,7 +207,7 @@ func (a *App) commitFiles(ctx context.Context, g *git.Git, store *task.Store, c 
 	if len(also) > 0 {
 		named := also[:min(len(also), 20)]
 		message := c.message + "\n\nWith what could not be committed before: " + strings.Join(named, ", ")
-		err := commitWhenFree(ctx, g, message+"\n", paths(slices.Concat(c.files, also)))
+		err := commitWhenFree(ctx, g, c.top, message+"\n", paths(slices.Concat(c.files, also)))
 		if err == nil || errors.Is(err, git.ErrNothingToCommit) {
 			if cerr := store.Committed(); cerr != nil {
 				fmt.Fprintf(a.Err, "note: what is committed is still noted as missing: %v\n", cerr)
@@ -152,7 +216,7 @@ func (a *App) commitFiles(ctx context.Context, g *git.Git, store *task.Store, c 
 		}
 		// What was left behind may be why, as where a hook refuses it again.
 	}
-	err := commitWhenFree(ctx, g, c.message+"\n", paths(c.files))
+	err := commitWhenFree(ctx, g, c.top, c.message+"\n", paths(c.files))
 	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
 		return err
 	}

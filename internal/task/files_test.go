@@ -160,6 +160,18 @@ func TestNoMachinePaths(t *testing.T) {
 	if got, want := text(t, f.Store, "001_one/reports/research-001.md"), "# Found\n\nSee login.go:12, and (.).\nRead ~/notes.md.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	place := filepath.Join(f.Store.o.Home, "places", "p1")
+	if _, err := f.Begin(context.Background(), Want{Op: OpPlan, Number: 1, Place: place}); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(t, f.Store, "state.json"); strings.Contains(got, f.Store.o.Home) || !strings.Contains(got, `"~/places/p1"`) {
+		t.Error(got)
+	}
+	if b, err := f.Store.Load(context.Background()); err != nil {
+		t.Error(err)
+	} else if s, _, err := f.find(context.Background(), b.State.Tasks[1].Operations[0].Session); err != nil || s.dir() != place {
+		t.Errorf("%v, %v", s, err)
+	}
 	change(t, f.Store, func(b *Board) error {
 		l, err := b.Failures()
 		if err == nil {

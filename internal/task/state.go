@@ -73,7 +73,8 @@ type Operation struct {
 	Focus string   `json:"focus,omitempty"`
 	// Artifact is the file below specs/ that the agent is to write.
 	Artifact string `json:"artifact,omitempty"`
-	// Place is the checkout that it works in, "" for the main one.
+	// Place is the checkout that it works in, "" for the main one; below the user's own
+	// directory it begins with ~, for state.json is committed.
 	Place string `json:"place,omitempty"`
 	// By is on whose behalf: "client:SESSION" or "item:ID" of the queue.
 	By string `json:"by,omitempty"`

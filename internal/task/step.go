@@ -94,7 +94,7 @@ func (f *Flow) begin(ctx context.Context, w Want) (*step, error) {
 		if err != nil {
 			return err
 		}
-		want := Operation{Name: w.Op, Session: d.Session, Agent: agentName, Path: d.Path, Focus: oneLine(w.Focus), Place: w.Place, By: w.By}
+		want := Operation{Name: w.Op, Session: d.Session, Agent: agentName, Path: d.Path, Focus: oneLine(w.Focus), By: w.By}
 		var o *Operation
 		if w.Op == OpReview {
 			o, err = s.beginReview(b, want)
@@ -104,7 +104,7 @@ func (f *Flow) begin(ctx context.Context, w Want) (*step, error) {
 		if err != nil {
 			return err
 		}
-		o.Owner, o.Until, o.Place = w.Owner, b.now.Add(limit), w.Place
+		o.Owner, o.Until, o.Place = w.Owner, b.now.Add(limit), f.Store.shortPlace(w.Place)
 		s.fill(b, t, o, limit)
 		return nil
 	})
@@ -230,6 +230,7 @@ func (b *Board) phase(t *Task, number int) (*Phase, string, error) {
 // fill gathers what the step is about.
 func (s *step) fill(b *Board, t *Task, o *Operation, limit time.Duration) {
 	s.o = *o
+	s.o.Place = s.f.Store.longPlace(o.Place)
 	s.d = Delegation{Session: o.Session, Agent: o.Agent, Path: o.Path, Timeout: limit}
 	if t == nil {
 		s.about = cmp.Or(o.Focus, "the whole project")

@@ -57,6 +57,22 @@ func (s *Store) dirs() [][2]string {
 	return [][2]string{{filepath.Dir(s.dir), ""}, {s.o.Home, "~"}}
 }
 
+// shortPlace is a checkout as state.json names it, see [Operation], and longPlace the same
+// as the machine does.
+func (s *Store) shortPlace(place string) string {
+	if rel, err := filepath.Rel(s.o.Home, place); place != "" && s.o.Home != "" && err == nil && filepath.IsLocal(rel) {
+		return "~/" + filepath.ToSlash(rel)
+	}
+	return place
+}
+
+func (s *Store) longPlace(place string) string {
+	if below, ok := strings.CutPrefix(place, "~/"); ok && s.o.Home != "" {
+		return filepath.Join(s.o.Home, filepath.FromSlash(below))
+	}
+	return place
+}
+
 // CommitLock is the lock under which what changes in specs/ is committed.
 func (s *Store) CommitLock() string { return filepath.Join(s.dir, journalDir, "commit.lock") }
 
