@@ -3,16 +3,12 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-
-	"reprise/internal/fakemodel"
 )
 
 // chromium is the browser that Debian ships, or skips the test, or fails it where
@@ -78,59 +74,4 @@ func webKit(t *testing.T) string {
 		t.Skip("script/web is not installed: script/test installs it (npm, 18 MB)")
 	}
 	return kit
-}
-
-// A call of the real client waits for a person, who sees it in the browser and lets it
-// run; the run goes on with it, and its end is seen there, too.
-func TestDashboardAnswersAClientThatWaits(t *testing.T) {
-	inItsOwnStep(t)
-	linuxOnly(t, "the browser is Debian's")
-	browser, kit := chromium(t), webKit(t)
-	m := model(t,
-		rule("asked about", fakemodel.When{Task: "Agent: work", Turn: 1}, call("Bash", map[string]any{"command": "./make-canary now"})),
-		rule("end", fakemodel.When{Task: "Agent: work", Turn: 2}, say("the canary sings")))
-	h := newClaudeHome(t, m, settings{"guard": map[string]any{"pending": "on"}})
-	h.write(filepath.Join(h.work, "make-canary"), "#!/bin/sh\necho made > canary\n")
-	if err := os.Chmod(filepath.Join(h.work, "make-canary"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	h.must("init", "--yes", "--name", "shop")
-	free := turn(t)
-	defer free()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	web := exec.CommandContext(ctx, program("reprise"), "web")
-	web.Dir, web.Env, web.WaitDelay = h.work, h.env, 10*time.Second
-	out, err := web.StdoutPipe()
-	if err == nil {
-		err = web.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the dashboard printed no link: %v", err)
-	}
-	spawned := h.beside("spawn", "--timeout", "150s", "Agent: work")
-	c := exec.CommandContext(ctx, "node", filepath.Join(kit, "answer.mjs"), strings.TrimSpace(link), "make-canary", "the canary sings")
-	c.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + os.TempDir(), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "CHROMIUM=" + browser}
-	c.WaitDelay = 10 * time.Second
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("answer.mjs: %v\n%s", err, out)
-	}
-	spawned.wait()
-	if got := h.read(filepath.Join(h.work, "canary")); got != "made\n" {
-		t.Errorf("the call made %q", got)
-	}
-	allUsed(t, m)
-	if events := h.must("events", "list", "--type", "permission.decided", "--json"); !strings.Contains(events, "make-canary") {
-		t.Errorf("what was decided: %s", events)
-	}
-	if err := web.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := web.Wait(); err != nil {
-		t.Errorf("the dashboard ended with %v", err)
-	}
 }

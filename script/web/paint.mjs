@@ -5,7 +5,7 @@
 import { chromium } from "playwright-core";
 
 const given = process.argv.slice(2).map((a) => a.match(/^([^=]+)=(http.*)$/).slice(1));
-const paths = ["/", "/runs", "/work", "/tasks", "/tasks?view=list", "/events", "/figures", "/state"];
+const paths = process.env.PAGES?.split(" ") ?? ["/", "/runs", "/work", "/tasks", "/tasks?view=list", "/events", "/figures", "/state"];
 const median = (list) => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
