@@ -123,7 +123,7 @@ func TestSettingsAsGitReadsThem(t *testing.T) {
 		git, ok := gitReads(t, file)
 		ours, oursOK := gitSettingsOf(text)
 		if ok != oursOK || ok && !sameSettings(git, ours) {
-			t.Errorf("%q:\ngit has %q (%v)\nhere    %q (%v)", text, git, ok, ours, oursOK)
+			t.Errorf("%q:\ngit has %q (%v)\nhere    %+v (%v)", text, git, ok, ours, oursOK)
 		}
 		if ok {
 			sound++

@@ -433,6 +433,7 @@ func (a *analysis) shell(argv []word, st *state) source {
 	inner.posix = argv[0].text != "bash" && argv[0].text != "zsh" && argv[0].text != "rbash"
 	switch {
 	case script && len(args) == 0:
+		a.give("unknown-option", Ask, argv[0].shown(), "-c lacks the command that is to be run", "write it out")
 		return source{there: true}
 	case script:
 		if !args[0].known() || args[0].split || args[0].pattern() {
