@@ -445,7 +445,7 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 	if err != nil {
 		return nil, err
 	}
-	t := &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Base: f.base, Carry: carried(home), Integrate: cmp.Or(f.integrate, home.Settings.Loop.Integrate)}
+	t := &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Now: a.Env.Now, Base: f.base, Carry: carried(home), Integrate: cmp.Or(f.integrate, home.Settings.Loop.Integrate)}
 	if !slices.Contains([]string{loop.KeepBranch, loop.MergeBranch, loop.PullRequest}, t.Integrate) {
 		return nil, usagef("--integrate %q is none of keep, merge, pr", clipText(t.Integrate, 40))
 	}

@@ -88,7 +88,7 @@ func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) 
 		return nil, err
 	}
 	p := &phasePlaces{opened: map[string]loop.Place{}}
-	p.trees = &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Carry: carried(home), Integrate: loop.MergeBranch, KeepConflicting: true}
+	p.trees = &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Now: a.Env.Now, Carry: carried(home), Integrate: loop.MergeBranch, KeepConflicting: true}
 	if noVerify {
 		return p, nil
 	}

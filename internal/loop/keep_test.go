@@ -65,7 +65,7 @@ func TestKeep(t *testing.T) {
 			p := Place{Name: "loop-a", Dir: dir, Top: dir, Branch: "loop-a", Base: sh("git rev-parse HEAD")}
 			said := sh(c.do)
 			before := sh("git rev-parse loop-a")
-			w := &Worktrees{Root: dir, Patience: time.Millisecond}
+			w := &Worktrees{Root: dir, Patience: time.Millisecond, Now: time.Now}
 			note, err := w.Keep(t.Context(), p, queue.Item{ID: "a", Title: "A"})
 			if text, bad := strings.CutPrefix(c.want, "!"); bad {
 				if err == nil || !strings.Contains(err.Error(), text) {

@@ -53,6 +53,9 @@ func (t *Worktrees) patiently(ctx context.Context, f func() error) error {
 
 // takeLeft takes a lock away that a killed git has left, and says so.
 func (t *Worktrees) takeLeft(path string, least time.Duration) bool {
+	if t.Now == nil {
+		return false // how old it is cannot be told
+	}
 	common := filepath.Dir(path)
 	for {
 		if _, err := os.Lstat(filepath.Join(common, "objects")); err == nil {
@@ -64,7 +67,7 @@ func (t *Worktrees) takeLeft(path string, least time.Duration) bool {
 		}
 		common = up
 	}
-	gone, err := git.NewBare(common, t.Git).TakeLeft(path, least, time.Now())
+	gone, err := git.NewBare(common, t.Git).TakeLeft(path, least, t.Now())
 	if gone && err == nil && t.Unlocked != nil {
 		t.Unlocked(path)
 	}

@@ -57,6 +57,8 @@ type Worktrees struct {
 	Left func(name string, err error)
 	// Unlocked is told of a lock file of a killed git that was taken away; nil is nobody.
 	Unlocked func(path string)
+	// Now is the clock by which a lock is old.
+	Now func() time.Time
 	// Patience is how long a lock of another git is waited for; 0 is a little longer than
 	// it takes to tell one that was left.
 	Patience time.Duration

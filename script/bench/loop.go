@@ -219,7 +219,8 @@ func (r *rig) loopMany() ([]row, error) {
 	if err := os.WriteFile(steps, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := s.command(r.reprise, "loop", "run", "--agent-script", steps, "--workers", strconv.Itoa(many), "--until-empty", "--delay", "0s", "-q")
+	cmd := s.command(r.reprise, "loop", "run", "--agent-script", steps, "--workers", strconv.Itoa(many), "--until-empty", "--delay", "0s", "-q",
+		"--item-usd", "1") // which is set aside for each run, of 50 in all
 	cmd.Stderr = os.Stderr
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
