@@ -447,7 +447,7 @@ func savedText(s workspace.Saved) string {
 		parts = append(parts, s.Ref)
 	}
 	if s.Kept != "" {
-		parts = append(parts, fmt.Sprintf("%s (%d bytes that git ignores)", s.Kept, s.Bytes))
+		parts = append(parts, fmt.Sprintf("%s (%d bytes that git ignores, or that submodules had)", s.Kept, s.Bytes))
 	}
 	return strings.Join(parts, " and ")
 }

@@ -52,7 +52,7 @@ type Removed struct {
 
 // Loss is something that is in a workspace and nowhere else.
 type Loss struct {
-	// Kind is changed, untracked, commits, learnings, locked, ignored, repository
+	// Kind is changed, untracked, commits, stash, learnings, locked, ignored, repository
 	// or submodule.
 	Kind  string   `json:"kind"`
 	What  string   `json:"what"` // for people
@@ -272,6 +272,13 @@ func (m *Manager) losses(ctx context.Context, w *Workspace, o RemoveOptions) ([]
 		add("commits", lost, "commit on no branch, with what leads to it", "commits on no branch, with what leads to them", "kept under a ref")
 	}
 	add("repository", k.repos, "repository of its own in it; move it away", "repositories of their own in it; move them away", "")
+	subs, err := m.submodules(ctx, w, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.modules, err = m.modules(ctx, w, k); err != nil {
+		return nil, nil, err
+	}
 	x, err := m.extras(w, k)
 	if err != nil {
 		return nil, nil, err
@@ -280,10 +287,10 @@ func (m *Manager) losses(ctx context.Context, w *Workspace, o RemoveOptions) ([]
 		add("ignored", x.large, "ignored file or directory that is too large to be kept; move it away, or pass --drop-ignored",
 			"ignored files and directories that are too large to be kept; move them away, or pass --drop-ignored", "")
 	}
-	subs, err := m.submodules(ctx, w)
-	if err != nil {
-		return nil, nil, err
-	}
+	broken, stashes, branches := moduleLosses(k.modules, subs)
+	add("stash", stashes, "stash of a submodule", "stashes of submodules", "kept as a git bundle")
+	add("commits", branches, "branch of a submodule, with commits that are nowhere else", "branches of submodules, with commits that are nowhere else", "kept as a git bundle")
+	add("submodule", broken, "submodule that cannot be kept; move it away", "submodules that cannot be kept; move them away", "")
 	add("submodule", subs, "submodule with work that its remote does not have; push it first", "submodules with work that their remotes do not have; push them first", "")
 	state, err := m.stateLosses(ctx, w)
 	return append(out, state...), k, err
@@ -422,6 +429,9 @@ func (m *Manager) salvage(ctx context.Context, w *Workspace) (*Removed, error) {
 			out.Notes = append(out.Notes, w.Dir+" is no worktree of the repository any more, and was left as it is: take what is of use, and remove it")
 		}
 	}
+	if err := m.salvageModules(ctx, w, k, out); err != nil {
+		return nil, err
+	}
 	if err := m.planBranchEnd(ctx, w, out, &heads); err != nil {
 		return nil, err
 	}
@@ -438,6 +448,17 @@ func (m *Manager) salvage(ctx context.Context, w *Workspace) (*Removed, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// salvageModules keeps what submodules have in git directories that go.
+func (m *Manager) salvageModules(ctx context.Context, w *Workspace, k *work, out *Removed) error {
+	labels, err := m.keepModules(ctx, k.modules, m.keptAt(w))
+	if err != nil || len(labels) == 0 {
+		return err
+	}
+	out.Kept = m.keptAt(w)
+	out.Notes = append(out.Notes, fmt.Sprintf("stashes, branches and what was amended or reset away in submodule %s are kept as git bundles in %s", strings.Join(labels, ", "), filepath.Join(out.Kept, modulesDir)))
+	return nil
 }
 
 func exceptBranch(w *Workspace, out *Removed) string {
@@ -522,6 +543,13 @@ func (m *Manager) lookGone(ctx context.Context, w *Workspace) (*work, error) {
 	k := &work{admin: findAdmin(w.Common, w.Dir)}
 	if k.admin == "" {
 		return k, nil // that is gone, too
+	}
+	var err error
+	if k.modules, err = m.modules(ctx, w, k); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(k.modules, func(x *module) bool { return x.broken != "" }); i >= 0 {
+		return nil, fmt.Errorf("submodule %s cannot be kept: %s; its git directory is %s: move it away", k.modules[i].label, k.modules[i].broken, k.modules[i].dir)
 	}
 	k.branch, k.heads = headRef(k.admin), ownHeads(k.admin)
 	if k.branch == "" {

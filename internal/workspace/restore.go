@@ -21,7 +21,8 @@ type Saved struct {
 	Commit    string    `json:"commit,omitempty"` // in the form of a stash
 	Branch    string    `json:"branch,omitempty"` // that it was on, "" for none
 	At        time.Time `json:"at"`
-	// Kept is a directory with files that git ignores, of the same removal.
+	// Kept is a directory with files that git ignores, of the same removal, and what its
+	// submodules had.
 	Kept  string `json:"kept,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"` // of these
 }
@@ -203,6 +204,11 @@ func (m *Manager) restore(ctx context.Context, o RestoreOptions) (out Restored, 
 		if err := m.putBack(s.Kept, out.Dir); err != nil {
 			return out, fmt.Errorf("the workspace is there, but files that git ignores could not be put back from %s: %w", s.Kept, err)
 		}
+		notes, err := m.putModulesBack(ctx, s.Kept, out.Dir)
+		if err != nil {
+			return out, fmt.Errorf("the workspace is there, but what was kept of its submodules could not be put back from %s: %w", s.Kept, err)
+		}
+		out.Notes = append(out.Notes, notes...)
 	}
 	return out, nil
 }
@@ -267,6 +273,9 @@ func (m *Manager) restoreBranch(ctx context.Context, c *CreateOptions, s Saved) 
 // putBack copies kept files into a workspace; what is there stays.
 func (m *Manager) putBack(from, to string) error {
 	return filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && p == filepath.Join(from, modulesDir) {
+			return fs.SkipDir // see putModulesBack
+		}
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -26,6 +26,10 @@ type work struct {
 	// heads are commits that only the worktree's own files name: an unfinished merge
 	// or rebase, the reflog.
 	heads []string
+	// within are the git directories of submodules that are checked out, and modules
+	// those that go with the worktree.
+	within  []module
+	modules []*module
 }
 
 func (k *work) clean() bool { return len(k.changed)+len(k.untried) == 0 }

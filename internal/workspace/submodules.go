@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -146,11 +147,11 @@ func (m *Manager) addSubmodule(ctx context.Context, dir, path, name, source stri
 }
 
 // submodules are those with work that only the workspace has: not committed, or in
-// commits that neither their remote has, as far as is known there, nor the main
-// checkout's own.
-func (m *Manager) submodules(ctx context.Context, w *Workspace) ([]string, error) {
-	if list, err := os.ReadDir(filepath.Join(adminOf(w.Dir), "modules")); err != nil || len(list) == 0 {
-		return nil, nil //nolint:nilerr // none was ever checked out
+// commits of their branches that neither their remote has, as far as is known there, nor
+// the main checkout's own. What git ignores in them is added to what it ignores in k.
+func (m *Manager) submodules(ctx context.Context, w *Workspace, k *work) ([]string, error) {
+	if !fileThere(filepath.Join(k.admin, "modules")) && noLinks(k.index) {
+		return nil, nil
 	}
 	paths, err := m.links(ctx, w.Dir)
 	if err != nil {
@@ -158,11 +159,11 @@ func (m *Manager) submodules(ctx context.Context, w *Workspace) ([]string, error
 	}
 	var found []string
 	for _, path := range paths {
-		dir, main := filepath.Join(w.Dir, filepath.FromSlash(path)), ""
+		main := ""
 		if top := mainTop(w.Common); top != "" {
 			main = filepath.Join(top, filepath.FromSlash(path))
 		}
-		own, err := m.ownWork(ctx, dir, main)
+		own, err := m.ownWork(ctx, k, filepath.Join(w.Dir, filepath.FromSlash(path)), main, path)
 		if err != nil {
 			return nil, err
 		}
@@ -173,22 +174,47 @@ func (m *Manager) submodules(ctx context.Context, w *Workspace) ([]string, error
 	return found, nil
 }
 
+// noLinks says that an index has no entry of another repository for sure, also none
+// that .gitmodules does not name.
+func noLinks(index string) bool {
+	data, err := os.ReadFile(index)
+	if errors.Is(err, os.ErrNotExist) {
+		return true
+	}
+	return err == nil && git.PlainIndex(index) && !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) // the mode, as the index has it
+}
+
 // ownWork says whether a submodule, or one in it, has work that is nowhere else; main is
-// where another checkout has the same one, "" for nowhere.
-func (m *Manager) ownWork(ctx context.Context, dir, main string) (bool, error) {
-	if gitDirOf(dir) == "" {
+// where another checkout has the same one, "" for nowhere, and name its path from the top.
+func (m *Manager) ownWork(ctx context.Context, k *work, dir, main, name string) (bool, error) {
+	admin := gitDirOf(dir)
+	if admin == "" {
 		return false, nil
 	}
+	k.within = append(k.within, module{dir: admin, key: "in/" + name, label: name})
+	inner := &work{admin: admin, index: filepath.Join(admin, "reprise-index")}
 	g := m.git(dir)
-	state, err := g.Run(ctx, "--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none")
-	if err != nil || len(state) > 0 {
+	// As in the workspace itself, no file is passed over because it is marked.
+	if err := m.copyIndex(ctx, g.WithIndex(inner.index), dir, inner); err != nil {
 		return true, err
+	}
+	state, err := g.WithIndex(inner.index).Run(ctx, "-c", "core.splitIndex=false", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=none", "--no-renames")
+	if err != nil {
+		return true, err
+	}
+	own := false
+	for f := range strings.SplitSeq(string(state), "\x00") {
+		if file, ok := strings.CutPrefix(f, "!! "); ok {
+			k.ignored = append(k.ignored, name+"/"+file)
+		} else if f != "" {
+			own = true
+		}
 	}
 	ahead, err := g.Run(ctx, "rev-list", "HEAD", "--branches", "--not", "--remotes")
 	if err != nil {
 		return true, err
 	}
-	if ids := strings.Fields(string(ahead)); len(ids) > 0 {
+	if ids := strings.Fields(string(ahead)); len(ids) > 0 && !own {
 		if main == "" || gitDirOf(main) == "" {
 			return true, nil
 		}
@@ -197,18 +223,20 @@ func (m *Manager) ownWork(ctx context.Context, dir, main string) (bool, error) {
 			return true, ctx.Err() // it does not even know the commit
 		}
 	}
-	inner, err := m.links(ctx, dir)
+	links, err := m.links(ctx, dir)
 	if err != nil {
 		return true, err
 	}
-	for _, path := range inner {
+	for _, path := range links {
 		at := ""
 		if main != "" {
 			at = filepath.Join(main, filepath.FromSlash(path))
 		}
-		if own, err := m.ownWork(ctx, filepath.Join(dir, filepath.FromSlash(path)), at); own || err != nil {
-			return own, err
+		theirs, err := m.ownWork(ctx, k, filepath.Join(dir, filepath.FromSlash(path)), at, name+"/"+path)
+		if err != nil {
+			return true, err
 		}
+		own = own || theirs
 	}
-	return false, nil
+	return own, nil
 }
