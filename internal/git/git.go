@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"reprise/internal/durable"
+	"reprise/internal/proc"
 )
 
 // What callers tell apart with errors.Is.
@@ -296,6 +297,8 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 	defer cancel()
 	cmd := exec.CommandContext(bound, g.path, append(g.settings(), args...)...)
 	cmd.Dir, cmd.Env = g.dir, g.env()
+	started := make(chan proc.ID, 1)
+	cmd.Cancel = func() error { return endGit(cmd.Process, <-started) }
 	out, errOut := &capped{max: g.o.MaxOut}, &capped{max: 4096}
 	cmd.Stdout, cmd.Stderr = out, errOut
 	if in != nil {
@@ -308,7 +311,14 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 	if limit == g.o.Local {
 		cmd.WaitDelay = limit
 	}
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		// It was not waited for yet, so that its number is its own; of one that has ended
+		// already there is no name, and nothing to end.
+		id, _ := proc.Identify(cmd.Process.Pid)
+		started <- id
+		err = cmd.Wait()
+	}
 	if err == nil {
 		if out.cut {
 			return nil, &Error{Args: args, Stderr: fmt.Sprintf("more than %d bytes of output", g.o.MaxOut)}
@@ -337,6 +347,26 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 		}
 	}
 	return out.Bytes(), e
+}
+
+// How long a git that is cut off has to clean up, and how long it is then tried to kill it.
+const (
+	cleanUp  = 5 * time.Second
+	killTime = 5 * time.Second
+)
+
+// endGit ends a git and what it runs, such as a hook: one that is killed leaves its lock
+// files, and every later git in the repository fails at them. Asked to end (SIGTERM) it
+// removes them, but goes without its hook, which is asked, too. Who does not end in time
+// is killed. What the git then said of itself counts: it may just have been done.
+func endGit(p *os.Process, id proc.ID) error {
+	if !id.IsZero() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanUp+killTime)
+		defer cancel()
+		_, _ = proc.StopTree(ctx, id, "", cleanUp) // what it could not end is killed below, or by nobody
+	}
+	_ = p.Kill() // it has ended, as a rule
+	return os.ErrProcessDone
 }
 
 func tail(s string, n int) string {
