@@ -1,27 +1,19 @@
 package guard
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"reprise/internal/guard/know"
-)
-
-// Bounds of what is read of a repository's settings.
-const (
-	maxGitConfig = 256 << 10 // bytes of a file; a larger one is asked about
-	maxIncludes  = 8         // files
 )
 
 // repository judges what git would run here because the repository's own settings
 // say so: they lie in the tree that the agent works in, and git status alone runs
-// core.fsmonitor. The user's settings are the user's.
-func (a *analysis) repository(p *know.Program, w word, given []word, st *state) {
-	switch p.Name {
-	case "version", "config", "list", "get", "check-ref-format":
+// core.fsmonitor. The user's settings are the user's. The command is git's own, as
+// stash of git stash list.
+func (a *analysis) repository(command string, w word, given []word, st *state) {
+	switch command {
+	case "version", "check-ref-format":
 		return
 	case "help":
 		if len(given) == 0 {
@@ -33,15 +25,22 @@ func (a *analysis) repository(p *know.Program, w word, given []word, st *state) 
 		return
 	}
 	for _, dir := range a.allRepositories(st.cwds, given) {
-		if f := a.gitSettings(dir); f.key != "" {
-			a.give("repository-config", Ask, w.shown(), "the repository's own settings name a program, which git would run ("+shown(f.key+"="+f.value)+")", "have the user look at the repository's settings")
+		f := a.gitSettings(dir)
+		if why := f.reason(command); why != "" {
+			a.give("repository-config", Ask, w.shown(), why, "have the user look at the repository's settings")
 			return
-		} else if f.hooks != "" && hooked(p.Name) {
+		}
+		switch hooks := f.hooks != "" && hooked(command); {
+		case command == "config":
+		case f.always != "":
+			a.projectCode(w, "it runs the hook "+shown(f.always))
+			return
+		case hooks:
 			a.projectCode(w, "it runs the hooks in "+shown(f.hooks))
 			return
-		} else if f.hooks != "" {
-			plain = false // others run them
 		}
+		// Of others not everything is harmless.
+		plain = plain && f.nothing()
 	}
 	if plain {
 		if a.harmlessIn == nil {
@@ -54,7 +53,7 @@ func (a *analysis) repository(p *know.Program, w word, given []word, st *state) 
 // hooked reports whether a command of git runs hooks.
 func hooked(name string) bool {
 	switch name {
-	case "commit", "merge", "rebase", "checkout", "switch", "pull", "push", "am", "cherry-pick", "revert", "clone", "worktree", "gc":
+	case "commit", "merge", "rebase", "checkout", "switch", "pull", "push", "am", "cherry-pick", "revert", "clone", "worktree", "gc", "fetch", "maintenance", "submodule", "bisect", "subtree":
 		return true
 	}
 	return false
@@ -62,8 +61,42 @@ func hooked(name string) bool {
 
 // gitFound is what stands in the settings of a repository.
 type gitFound struct {
-	key, value string // the first that names a program
-	hooks      string // a directory of hooks that lies in the work
+	key, value string            // the first that names a program
+	unread     string            // why the settings are not known to the end
+	elsewhere  string            // a working tree that is not in the work
+	pager      string            // one that git config runs, too
+	hooks      string            // a directory of hooks that lies in the work
+	always     string            // a hook that reading commands run, too
+	aliases    map[string]string // commands of git's or the user's that are others here
+}
+
+func (f *gitFound) nothing() bool {
+	return f.reason("") == "" && f.pager == "" && f.hooks == "" && f.always == "" && len(f.aliases) == 0
+}
+
+// reason is what a command of git is asked about for, "" for nothing.
+func (f *gitFound) reason(command string) string {
+	key, value := f.key, f.value
+	if command == "config" {
+		key, value = "", ""
+	}
+	if alias, ok := f.aliases[command]; ok && key == "" {
+		// Git prefers its own command of the name, where it has one.
+		key, value = "alias."+command, alias
+	}
+	if key == "" && f.pager != "" {
+		key, value, _ = strings.Cut(f.pager, "=")
+	}
+	switch {
+	case key != "":
+		return "the repository's own settings name a program, which git would run (" + shown(key+"="+value) + ")"
+	case command == "config": // it shows what is there, from a tree or not
+	case f.unread != "":
+		return "the repository's own settings cannot be followed to the end: " + f.unread
+	case f.elsewhere != "":
+		return "the repository's own settings have git look at files outside the project (" + shown("core.worktree="+f.elsewhere) + ")"
+	}
+	return ""
 }
 
 // gitSettings looks into the settings of the repository that a directory is in,
@@ -74,18 +107,12 @@ func (a *analysis) gitSettings(dir string) gitFound {
 	}
 	var f gitFound
 	for _, git := range a.gitDirs(dir) {
-		r := configReader{a: a, found: &f, top: filepath.Dir(git.own), git: git.own}
+		r := configReader{a: a, found: &f, git: git.own}
+		r.see = r.setting
 		r.file(filepath.Join(git.common, "config"))
 		r.file(filepath.Join(git.own, "config.worktree"))
-		if r.ssh != "" && r.promisor {
-			// Objects that are not there are fetched when they are looked at.
-			f.key, f.value = "core.sshcommand", r.ssh
-		}
-		if r.hooks != "" {
-			if p := a.physical(r.top, r.hooks); a.root(p) != "" && !strings.Contains(p, "/.git/") {
-				f.hooks = r.hooks
-			}
-		}
+		r.fetched(git)
+		r.hooksOf(git)
 	}
 	if a.repositories == nil {
 		a.repositories = map[string]gitFound{}
@@ -191,175 +218,4 @@ func smallFile(path string) (data []byte, ok bool) {
 		return nil, false
 	}
 	return data, true
-}
-
-// configReader reads git's settings as far as they name programs. The format is
-// that of git-config(1), "CONFIGURATION FILE".
-type configReader struct {
-	a        *analysis
-	found    *gitFound
-	top, git string // the working tree and the repository's own directory
-	read     int
-	promisor bool
-	ssh      string
-	hooks    string
-}
-
-func (r *configReader) file(path string) {
-	if r.found.key != "" {
-		return
-	}
-	f, err := openNow(path)
-	if err != nil {
-		return // what is not there, or not to be read, git does not use either
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		r.found.key = path
-		return
-	}
-	if r.read++; r.read > maxIncludes {
-		r.found.key = "include.path"
-		return
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxGitConfig+1))
-	if err != nil || len(data) > maxGitConfig {
-		r.found.key = path
-		return
-	}
-	r.a.step(len(data) / 256)
-	section := ""
-	for len(data) > 0 && r.found.key == "" {
-		var line []byte
-		line, data, _ = bytes.Cut(data, []byte("\n"))
-		text := strings.TrimSpace(string(line))
-		if strings.HasPrefix(text, "[") {
-			end := headerEnd(text)
-			section = sectionName(text[1:end])
-			text = strings.TrimSpace(text[min(end+1, len(text)):])
-		}
-		for strings.HasSuffix(text, `\`) && len(data) > 0 {
-			line, data, _ = bytes.Cut(data, []byte("\n"))
-			text = text[:len(text)-1] + strings.TrimRight(string(line), "\r")
-		}
-		if text == "" || text[0] == '#' || text[0] == ';' {
-			continue
-		}
-		name, v, given := strings.Cut(text, "=")
-		if !given {
-			v = "true"
-		}
-		r.setting(section+"."+strings.ToLower(strings.TrimSpace(name)), configValue(v), path)
-	}
-}
-
-// headerEnd is where a section's header ends: at the first ] that is not in quotes.
-func headerEnd(s string) int {
-	quoted := false
-	for i := 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && quoted:
-			i++
-		case s[i] == '"':
-			quoted = !quoted
-		case s[i] == ']' && !quoted:
-			return i
-		}
-	}
-	return len(s)
-}
-
-// sectionName is a header's text as settings are named: in lower case, and what
-// stands in quotes as it is.
-func sectionName(s string) string {
-	name, sub, quoted := strings.Cut(s, `"`)
-	name = strings.ToLower(strings.TrimSpace(name))
-	if !quoted {
-		return name
-	}
-	return name + "." + strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(sub), `"`), `\`, "")
-}
-
-// configValue is a value without its quotes and what follows as a comment.
-func configValue(s string) string {
-	var b strings.Builder
-	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\' && i+1 < len(s):
-			i++
-			b.WriteByte(s[i])
-		case c == '"':
-			quoted = !quoted
-		case (c == '#' || c == ';') && !quoted:
-			return strings.TrimSpace(b.String())
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// setting judges one setting.
-func (r *configReader) setting(key, v, path string) {
-	first, _, _ := strings.Cut(key, ".")
-	name := key[strings.LastIndexByte(key, '.')+1:]
-	plain := v == "" || v == "true" || v == "false"
-	switch {
-	case key == "include.path", first == "includeif" && name == "path":
-		if h := r.a.r.Home; h != "" && strings.HasPrefix(v, "~/") {
-			v = h + v[1:]
-		}
-		r.file(joined(filepath.Dir(path), v))
-		return
-	case key == "core.hookspath":
-		r.hooks = v
-		return
-	case key == "core.sshcommand", key == "core.gitproxy", first == "remote" && (name == "uploadpack" || name == "proxy"):
-		r.ssh = v
-		return
-	case key == "core.worktree":
-		if p := r.a.physical(r.git, v); r.a.root(p) == "" {
-			r.found.key, r.found.value = key, v
-		}
-		return
-	case strings.HasPrefix(strings.ToLower(v), "ext::"), first == "url" && strings.Contains(strings.ToLower(key), "ext::"):
-		r.found.key, r.found.value = key, v
-		return
-	case key == "extensions.partialclone", name == "promisor":
-		r.promisor = v != "false"
-		return
-	case key == "core.pager" || first == "pager":
-		if harmlessPager(v) {
-			return
-		}
-	case first == "filter" && (name == "clean" || name == "smudge" || name == "process"):
-		if strings.HasPrefix(v, "git-lfs ") && !strings.ContainsAny(v, ";&|$`<>\n") {
-			return
-		}
-	case key == "core.fsmonitor", key == "diff.external", first == "gpg" && (name == "program" || name == "defaultkeycommand"), first == "hook" && name == "command",
-		first == "lfs" && (name == "clean" || name == "smudge" || name == "path" || name == "standalonetransferagent"), key == "core.editor", key == "sequence.editor", key == "core.askpass", key == "core.alternaterefscommand", key == "interactive.difffilter",
-		first == "diff" && (name == "command" || name == "textconv"), first == "merge" && name == "driver", first == "tar" && name == "command", first == "trailer" && (name == "command" || name == "cmd"),
-		first == "protocol" && name == "allow" && v != "never" && v != "user", first == "remote" && name == "vcs",
-		(first == "man" || first == "browser" || first == "difftool" || first == "mergetool") && (name == "cmd" || name == "path"):
-	default:
-		return
-	}
-	if plain && name != "allow" {
-		return
-	}
-	r.found.key, r.found.value = key, v
-}
-
-// harmlessPager reports whether a pager is one that only shows.
-func harmlessPager(v string) bool {
-	if strings.ContainsAny(v, ";&|$`<>()/\n+'\"") {
-		return false
-	}
-	word, _, _ := strings.Cut(strings.TrimSpace(v), " ")
-	switch word {
-	case "cat", "less", "more", "delta", "bat":
-		return true
-	}
-	return false
 }

@@ -21,9 +21,21 @@ var oddSettings = []string{
 	"\n", "\n\t", "\n", "\r\n", "\r", "\v", "\f", " ", "\t", "\ufeff", "\xef\xbb", "é", "\xff", "%", "~",
 }
 
-// oddText is a text of such pieces, mostly one that git can read.
+// soundSettings are those of them after which git mostly can go on.
+var soundSettings = []string{
+	"v w", "  v\t\tw  ", "x=y", "./evil.sh", "\\\\", "\\\n", "\\\r\n", "\\n", "\\t", "\\\"", "\"\"", "\"a # b\"", " # c", " # c \\", "; c \\\\", "\n[core]\n fsmonitor = ", "\n[x \"a\\\"B\"] y=", "\r", "\v", "é", "\xff", "\n\ty-1 = ", "\n# c \\\n y = ", "\r\ny = ",
+}
+
+// oddText is a text of such pieces; of two in three git can make something.
 func oddText(r *rand.Rand) string {
 	var b strings.Builder
+	if r.IntN(3) > 0 {
+		b.WriteString("[x]\ny = ")
+		for range 2 + r.IntN(9) {
+			b.WriteString(soundSettings[r.IntN(len(soundSettings))])
+		}
+		return b.String()
+	}
 	if r.IntN(4) == 0 {
 		b.WriteString("\ufeff")
 	}
@@ -136,4 +148,59 @@ func TestSettingsAsGitReadsThem(t *testing.T) {
 	}
 }
 
-var _ = fmt.Sprint
+// Files that others include are read in the order in which git reads them, and what
+// only git can find is said to be unread.
+func TestIncludesAsGitFollowsThem(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	paths := []string{"b", "./b", "sub/../b", "sub/c", "~/b", "~/sub/c", "none", "\"b\"", "\"sub/c\" # x", "su\\\nb/c", "b ; c", "DIR/sub/c", "sub//c", "\\\"b\\\"", "b\\\\", "é"}
+	unknown := []string{"~root/b", "%(prefix)/b", "b\tc"}
+	r := rand.New(rand.NewPCG(3, 4))
+	followed := 0
+	for range 60 {
+		dir := Resolve(t.TempDir())
+		text := func(n int) string {
+			var b strings.Builder
+			for range n {
+				fmt.Fprintf(&b, "[x]\n\ty = %d\n[include]\n\tpath = %s\n", r.IntN(9), strings.ReplaceAll(paths[r.IntN(len(paths))], "DIR", dir))
+			}
+			return b.String()
+		}
+		if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range map[string]string{"config": text(1 + r.IntN(3)), "b": "[b]\n\tz = b\n", "sub/c": "[c]\n\tz\n[include]\npath=d\npath = ../b\n", "sub/d": "[d \"e\"] z = \"d\"\n", "\"b\"": "[q]\nz = q\n", "b\\": "[s]\nz = s\n", "é": "[e]z=1"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := filepath.Join(dir, "config")
+		git, ok := gitReads(t, file, "--includes")
+		var found gitFound
+		var ours []gitSetting
+		reader := configReader{a: &analysis{r: &Rules{Roots: []string{dir}, Home: dir}}, found: &found, see: func(s gitSetting) { ours = append(ours, s) }}
+		reader.file(file)
+		if !ok {
+			t.Fatalf("git gave up: %q", git)
+		}
+		if reader.read > maxIncludes {
+			continue
+		}
+		if !sameSettings(git, ours) || found.unread != "" {
+			data, _ := os.ReadFile(file)
+			t.Errorf("%q:\ngit has %q\nhere    %+v %s", data, git, ours, found.unread)
+		}
+		followed += reader.read - 1
+	}
+	if followed < 60 {
+		t.Errorf("only %d files were included", followed)
+	}
+	for _, u := range unknown {
+		p := newProject(t)
+		p.put(t, map[string]string{".git/config": "[include]\n\tpath = " + u + "\n"})
+		if v := p.judge("git status"); v.Decision != Ask || !strings.Contains(v.Reason, "cannot be followed") {
+			t.Errorf("%s: %s %s", u, v.Decision, v.Reason)
+		}
+	}
+}

@@ -12,16 +12,15 @@ import (
 // push goes over, paths of commands that read files outside the repository.
 func (a *analysis) git(p *know.Program, g args, st *state) {
 	at := st
-	if g.outer != nil {
-		for _, o := range g.outer.options {
-			if o.opt == nil {
+	command := p.Name // git's own: stash of git stash list
+	for outer := g.outer; outer != nil; outer = outer.outer {
+		for _, o := range outer.options {
+			switch {
+			case o.opt == nil:
 				a.give("unknown-option", Ask, o.w.shown(), "it is not known what this option of git does", "leave it out")
-				continue
-			}
-			switch o.opt.Name {
-			case "-c", "--config-env":
+			case outer.outer == nil && (o.opt.Name == "-c" || o.opt.Name == "--config-env"):
 				a.gitConfig(o)
-			case "-C":
+			case outer.outer == nil && o.opt.Name == "-C":
 				at = at.fork()
 				a.chdir(o.arg, at)
 				a.here(at)
@@ -29,9 +28,12 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 				a.judgeOption(o, st)
 			}
 		}
+		if outer.outer != nil {
+			command = outer.name
+		}
 	}
 	a.gitIn = at.cwds
-	a.repository(p, word{text: g.name}, g.operands, at)
+	a.repository(command, word{text: g.name}, g.operands, at)
 	a.gitFiles(p, g, at)
 	switch p.Name {
 	case "push":

@@ -268,7 +268,7 @@ func (a *analysis) asksGit(p *know.Program, g args, st *state) {
 			a.chdir(o.arg, at)
 		}
 	}
-	a.repository(&know.Program{Name: "status"}, word{text: g.root()}, nil, at)
+	a.repository("status", word{text: g.root()}, nil, at)
 }
 
 // addressed is for what a program takes for a file or for an address.
