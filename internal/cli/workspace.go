@@ -356,9 +356,10 @@ once it is consolidated).
 What is in the workspace and nowhere else is listed, and nothing is done. With
 --yes it is kept, and the workspace goes: changed and untracked files and
 commits on no branch under refs/reprise/saved/NAME/, in the form of a stash;
-files that git ignores among reprise's data. ` + "`reprise workspace restore`" + ` brings
-it back, and so does ` + "`git stash apply REF`" + `. Directories that tools fill again
-(node_modules, target and their like) are not kept.
+files that git ignores, and stashes and branches of submodules, among
+reprise's data. ` + "`reprise workspace restore`" + ` brings it back, and so does
+` + "`git stash apply REF`" + `. Directories that tools fill again (node_modules, target and
+their like) are not kept.
 
 A workspace that somebody works in is refused, whatever is passed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -387,6 +388,9 @@ A workspace that somebody works in is refused, whatever is passed.`,
 				fmt.Fprintf(app.Out, "  branch  %s is gone; it was at %.12s\n", term.SafeLine(r.Branch), r.BranchAt)
 			default:
 				fmt.Fprintf(app.Out, "  branch  %s stays, at %.12s\n", term.SafeLine(r.Branch), r.BranchAt)
+			}
+			if r.AgentBranch != "" {
+				fmt.Fprintf(app.Out, "  agent   branch %s of its state stays; `reprise workspace create %s --attach` goes on with it\n", r.AgentBranch, r.Name)
 			}
 			return nil
 		},

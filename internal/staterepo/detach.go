@@ -70,9 +70,24 @@ func (t *Tree) takeBack(ctx context.Context, dir string) error {
 	if t.where() != "" && !t.isAt(dir) {
 		return nil // somebody else's
 	}
-	files, err := t.r.git.Files(ctx, tip)
+	same, err := t.asSeeded(ctx, tip)
 	if err != nil {
 		return err
+	}
+	if !same {
+		return t.detach(dir) // it was worked in
+	}
+	if err := t.r.git.DropRef(ctx, t.ref(), tip); err != nil && !isRace(err) {
+		return err
+	}
+	return t.detach(dir)
+}
+
+// asSeeded says that a commit holds nothing but what every agent begins with.
+func (t *Tree) asSeeded(ctx context.Context, tip string) (bool, error) {
+	files, err := t.r.git.Files(ctx, tip)
+	if err != nil {
+		return false, err
 	}
 	ids := make([]string, 0, len(files))
 	names := make([]string, 0, len(files))
@@ -81,16 +96,28 @@ func (t *Tree) takeBack(ctx context.Context, dir string) error {
 	}
 	blobs, err := t.r.git.Objects(ctx, ids...)
 	if err != nil {
-		return err
+		return false, err
 	}
 	begin := seeds()
 	for i, name := range names {
 		if text, ok := begin[name]; !ok || text != string(blobs[i].Data) {
-			return t.detach(dir) // it was worked in
+			return false, nil
 		}
 	}
-	if err := t.r.git.DropRef(ctx, t.ref(), tip); err != nil && !isRace(err) {
-		return err
+	return true, nil
+}
+
+// Branch is what there is of an agent's branch on this machine: whether it exists, and
+// whether anything was written to it since it was made.
+func (r *Repo) Branch(ctx context.Context, agent string) (exists, written bool, err error) {
+	if err := CheckName(agent); err != nil || !r.Exists() {
+		return false, false, err
 	}
-	return t.detach(dir)
+	t := &Tree{r: r, Branch: agentPrefix + agent}
+	tip, err := r.tip(ctx, t.ref())
+	if err != nil || tip == "" {
+		return false, false, err
+	}
+	same, err := t.asSeeded(ctx, tip)
+	return true, !same, err
 }

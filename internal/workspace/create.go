@@ -366,6 +366,10 @@ func (m *Manager) planAgent(ctx context.Context, w *Workspace, o CreateOptions) 
 		if a.Dir != "" {
 			return fmt.Errorf("%w: agent %s has its state in %s; take another name", staterepo.ErrBranchExists, a.Name, a.Dir)
 		}
+		// One that nothing was written to is as good as none.
+		if exists, written, err := m.o.State.Branch(ctx, a.Name); err != nil || exists && !written {
+			return err
+		}
 		if !o.Attach {
 			return fmt.Errorf("%w: branch agent-%s, of an earlier workspace; pass --attach to go on with it, or take another name", staterepo.ErrBranchExists, a.Name)
 		}

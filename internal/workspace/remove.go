@@ -44,10 +44,13 @@ type Removed struct {
 	// Kept is the directory that files are in now that git ignores.
 	Kept string `json:"kept,omitempty"`
 	// Branch stays, unless BranchGone; BranchAt is the commit it was at.
-	Branch     string   `json:"branch"`
-	BranchAt   string   `json:"branch_at,omitempty"`
-	BranchGone bool     `json:"branch_gone"`
-	Notes      []string `json:"notes,omitempty"`
+	Branch     string `json:"branch"`
+	BranchAt   string `json:"branch_at,omitempty"`
+	BranchGone bool   `json:"branch_gone"`
+	// AgentBranch is the branch of the agent's state where that stays with what was
+	// written to it, "" where nothing was, or it is gone.
+	AgentBranch string   `json:"agent_branch,omitempty"`
+	Notes       []string `json:"notes,omitempty"`
 }
 
 // Loss is something that is in a workspace and nowhere else.
@@ -646,6 +649,9 @@ func (m *Manager) deleteAll(ctx context.Context, w *Workspace, out *Removed) err
 		case left > 0:
 			out.Notes = append(out.Notes, fmt.Sprintf("agent %s stays in the team, with %s to promote (`reprise context promote --agent %s`)", w.Name, lasting(left), w.Name))
 		}
+	}
+	if _, written, err := m.o.State.Branch(ctx, w.Name); err == nil && written {
+		out.AgentBranch = w.AgentBranch()
 	}
 	if err := m.o.Disk.Step("remove", aside); err != nil {
 		return err

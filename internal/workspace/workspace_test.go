@@ -210,7 +210,26 @@ func TestCreateAndRemove(t *testing.T) {
 	if strings.Contains(p.refs(), "auth") {
 		t.Error(p.refs())
 	}
-	// The agent's branch stays; its name is taken up again only when that is said.
+	if r.AgentBranch != "" {
+		t.Error(r.AgentBranch)
+	}
+	// The agent's branch stays. Where nothing was written to it, that is as good as none,
+	// also after the directory went by hand.
+	for range 2 {
+		c = p.create(workspace.CreateOptions{Name: "auth"})
+		if err := os.RemoveAll(c.Dir); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = p.manager().Remove(t.Context(), "auth", workspace.RemoveOptions{}); err != nil || r.AgentBranch != "" {
+			t.Errorf("%+v %v", r, err)
+		}
+	}
+	c = p.create(workspace.CreateOptions{Name: "auth"})
+	p.write(c.AgentDir, "scratch.md", "thinking\n")
+	if r, err = p.manager().Remove(t.Context(), "auth", workspace.RemoveOptions{}); err != nil || r.AgentBranch != "agent-auth" {
+		t.Errorf("%+v %v", r, err)
+	}
+	// Else its name is taken up again only when that is said.
 	if _, err := p.manager().Create(t.Context(), workspace.CreateOptions{Name: "auth"}); !errors.Is(err, staterepo.ErrBranchExists) {
 		t.Error(err)
 	}
