@@ -134,13 +134,31 @@ func projectAt(root string) (*Project, error) {
 	}
 	p, err := ParseProject(file, data)
 	if err != nil {
-		return nil, err
+		return nil, ofLink(root, file, err)
 	}
 	p.Root, p.Main = root, root
 	if _, main, err := gitTop(root); err == nil && main != "" {
 		p.Main = main
 	}
 	return p, nil
+}
+
+// ofLink is what is wrong with a project file. One that is a link to somewhere else, or
+// lies in a directory that is, may show any file of the user's: a repository brings it
+// along. So nothing of its text is repeated, which would be in every log.
+func ofLink(root, file string, err error) error {
+	real, lerr := filepath.EvalSymlinks(file)
+	top, rerr := filepath.EvalSymlinks(root)
+	if lerr == nil && rerr == nil {
+		rel, relErr := filepath.Rel(top, real)
+		if first, _, _ := strings.Cut(filepath.ToSlash(rel), "/"); relErr == nil && filepath.IsLocal(rel) && first != ".git" {
+			return err
+		}
+	}
+	return &Error{
+		File: file, Problem: fmt.Sprintf("is a link to %s, which is no file of the project and holds no settings of one", real),
+		Remedy: "put the file itself there, or remove the link",
+	}
 }
 
 // askingKeys are settings by which a repository could have something run, or

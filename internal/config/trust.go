@@ -50,7 +50,7 @@ func (paths Paths) Trust(p *Project) (Trust, error) {
 	}
 	now, err := ParseProject(p.File(), text)
 	if err != nil {
-		return Trust{}, err
+		return Trust{}, ofLink(p.Root, p.File(), err)
 	}
 	t := Trust{Asks: now.Asks, Says: now, Text: string(text), Hash: fmt.Sprintf("%x", sha256.Sum256(text))}
 	data, err := os.ReadFile(paths.trustFile(p))
