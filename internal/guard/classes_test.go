@@ -115,6 +115,45 @@ func repositorySettings() map[string]settingOf {
 		"a browser of help":       {"[browser \"x\"]\ncmd = ./x\n", "git help -a log", Ask},
 		"a tree elsewhere":        {"[core]\nworktree = ../../../outside\n", "git grep x", Ask},
 		"a tree here":             {"[core]\nworktree = ..\n", "git grep x", Allow},
+		"a backslash escaped":     {"[x]\n\ty = \\\\\n[core]\n\tfsmonitor = ./x\n", "git status", Ask},
+		"a comment's backslash":   {"[x]\n# c \\\n[core]\n\tfsmonitor = ./x\n", "git status", Ask},
+		"a line gone on with":     {"[x]\n\ty = \\\n[core]\n\tfsmonitor = ./x\n", "git status", Allow},
+		"not git's":               {"[core]\n\t= x\n", "git status", Ask},
+		"not git's, only listed":  {"[core]\n\t= x\n", "git config --list", Allow},
+		"another user's file":     {"[include]\n\tpath = ~root/x\n", "git status", Ask},
+		"a file of git's place":   {"[include]\n\tpath = %(prefix)/x\n", "git status", Ask},
+		"an optional file":        {"[include]\n\tpath = :(optional)x\n", "git status", Ask},
+		"a blank that may be two": {"[include]\n\tpath = a\tb\n", "git status", Ask},
+		"the user's own file":     {"[include]\n\tpath = ~/more\n", "git status", Allow},
+		"hooks of git's place":    {"[core]\n\thooksPath = %(prefix)/x\n", "git commit -m x", Ask},
+		"hooks, taken back":       {"[core]\n\thooksPath = .husky\n\thooksPath = /none\n", "git commit -m x", Ask},
+		"a filter alone promises": {"[core]\nsshCommand = ./x\n[remote \"o\"]\nurl = ssh://a/b\npartialclonefilter = blob:none\n", "git show", Ask},
+		"a promise stays":         {"[core]\nsshCommand = ./x\n[remote \"o\"]\npromisor = yes\npromisor = no\n[remote \"p\"]\npromisor = false\n", "git show", Ask},
+		"a promise without value": {"[core]\nsshCommand = ./x\n[remote \"o\"]\nurl = https://a/b\npromisor\n", "git show", Ask},
+		"no promise":              {"[core]\nsshCommand = ./x\n[remote \"o\"]\npromisor = no\npromisor = OFF\npromisor = 0\npromisor =\npromisor = false\n", "git show", Allow},
+		"no proxy takes back":     {"[core]\nsshCommand = ./x\n[remote \"o\"]\nurl = ssh://a/b\npromisor = true\n[remote \"p\"]\nproxy =\n", "git show", Ask},
+		"a usual partial clone":   {"[remote \"o\"]\nurl = https://example.org/a/b.git\npromisor = true\npartialclonefilter = blob:none\n[remote \"p\"]\nurl = ../p\n", "git log -p", Allow},
+		"one over ssh":            {"[remote \"o\"]\nurl = git@example.org:a/b.git\npromisor = true\n[url \"git@example.org:\"]\ninsteadOf = https://example.org/\n", "git log -p", Allow},
+		"one with a known keeper": {"[remote \"o\"]\nurl = https://example.org/a/b\npromisor = true\n[credential]\nhelper = osxkeychain\n", "git log -p", Allow},
+		"a keeper of passwords":   {"[remote \"o\"]\nurl = https://example.org/a/b\npromisor = true\n[credential]\nhelper = store --file=x\n", "git log -p", Ask},
+		"a keeper for one":        {"[remote \"o\"]\nurl = https://example.org/a/b\npromisor = true\n[credential \"https://example.org\"]\nhelper = !./x\n", "git log -p", Ask},
+		"a keeper, all there":     {"[remote \"o\"]\nurl = https://example.org/a/b\n[credential]\nhelper = !./x\n", "git log -p", Allow},
+		"cookies are written":     {"[remote \"o\"]\nurl = https://example.org/a/b\npromisor = true\n[http]\ncookieFile = x\nsaveCookies = true\n", "git log -p", Ask},
+		"cookies are read":        {"[remote \"o\"]\nurl = https://example.org/a/b\npromisor = true\n[http]\ncookieFile = x\n", "git log -p", Allow},
+		"a directory promises":    {"[remote \"o\"]\nurl = ./b\npromisor = true\n", "git log -p", Ask},
+		"a helper promises":       {"[remote \"o\"]\nurl = foo::b\npromisor = true\n", "git log -p", Ask},
+		"a scheme promises":       {"[remote \"o\"]\nurl = foo://b\npromisor = true\n", "git log -p", Ask},
+		"a name promises":         {"[remote \"./b\"]\npromisor = true\n", "git log -p", Ask},
+		"an address turned":       {"[remote \"o\"]\nurl = https://a/b\npromisor = true\n[url \"foo::\"]\ninsteadOf = https://\n", "git log -p", Ask},
+		"below a command":         {"[diff]\nexternal = ./x\n", "git stash list -p", Ask},
+		"below another":           {"[core]\nfsmonitor = ./x\n", "git worktree list", Ask},
+		"a pager of settings":     {"[core]\npager = ./x\n", "git config list", Ask},
+		"no pager of settings":    {"[core]\nfsmonitor = ./x\n", "git config list", Allow},
+		"an alias of one's own":   {"[alias]\nst = !./x\n", "git status", Allow},
+		"an alias of a command":   {"[alias]\nWhatChanged = !./x\n", "git whatchanged", Ask},
+		"monitor: yes":            {"[core]\nfsmonitor = Yes\n", "git status", Allow},
+		"a submodule's update":    {"[submodule \"x\"]\nupdate = !./x\n", "git status", Ask},
+		"a submodule, usual":      {"[submodule \"x\"]\nupdate = rebase\nactive = true\n", "git status", Allow},
 		"too large":               {"[core]\n" + strings.Repeat("#\n", maxGitConfig), "git status", Ask},
 	}
 }
@@ -141,5 +180,36 @@ func TestOtherRepositories(t *testing.T) {
 		if v := p.judge(c); v.Decision != want {
 			t.Errorf("%s: %s, want %s: %s", c, v.Decision, want, v.Reason)
 		}
+	}
+}
+
+// A hook that git runs when it writes its index is run by commands that only read, too:
+// git status looks again at what has changed, and notes it. The user's own settings are
+// not the repository's.
+func TestHooksOfReading(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  Decision
+		named string
+	}{
+		"none":                  {map[string]string{".git/hooks/pre-commit": "", ".git/hooks/post-index-change.sample": ""}, Allow, ""},
+		"git's own":             {map[string]string{".git/hooks/post-index-change": ""}, Ask, "post-index-change"},
+		"of references":         {map[string]string{".git/hooks/reference-transaction": ""}, Ask, "reference-transaction"},
+		"of the work":           {map[string]string{".git/config": "[core]\nhooksPath = .husky/_\n", ".husky/_/post-index-change": ""}, Ask, "post-index-change"},
+		"of the work, as usual": {map[string]string{".git/config": "[core]\nhooksPath = .husky/_\n", ".husky/_/pre-commit": "", ".husky/_/post-checkout": ""}, Allow, ""},
+		"in a nested .git":      {map[string]string{".git/config": "[core]\nhooksPath = sub/.git/h\n", "sub/.git/h/post-index-change": ""}, Ask, "post-index-change"},
+		"the user's own keeper": {map[string]string{"../../home/.gitconfig": "[credential]\nhelper = !./x\n[core]\nfsmonitor = ./x\n", ".git/config": "[remote \"o\"]\nurl = https://example.org/a/b\npromisor = true\n"}, Allow, ""},
+	} {
+		p := newProject(t)
+		p.put(t, tt.files)
+		for _, c := range []string{"git status", "git diff", "git describe --dirty", "go list ./...", "cd sub && git status"} {
+			if name == "in a nested .git" && strings.HasPrefix(c, "cd") {
+				continue
+			}
+			if v := p.judge(c); v.Decision != tt.want || !strings.Contains(v.Reason, tt.named) {
+				t.Errorf("%s: %s: %s, want %s: %s", name, c, v.Decision, tt.want, v.Reason)
+			}
+		}
+		p.wants(t, map[string]Decision{"git config --list": Allow, "git --version": Allow})
 	}
 }

@@ -88,6 +88,10 @@ func (f *gitFound) reason(command string) string {
 		key, value, _ = strings.Cut(f.pager, "=")
 	}
 	switch {
+	case strings.HasSuffix(key, ".url"), strings.HasSuffix(key, ".insteadof"), strings.HasSuffix(key, ".proxy"):
+		return "objects that are missing here git would fetch by an address that the repository's own settings name (" + shown(key+"="+value) + ")"
+	case strings.HasSuffix(key, ".cookiefile"):
+		return "the repository's own settings name a file, which git would write (" + shown(key+"="+value) + ")"
 	case key != "":
 		return "the repository's own settings name a program, which git would run (" + shown(key+"="+value) + ")"
 	case command == "config": // it shows what is there, from a tree or not

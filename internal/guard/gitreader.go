@@ -248,7 +248,7 @@ func (r *configReader) fetched(git gitDir) {
 	}
 	for _, u := range r.bases {
 		if !usualAddress(u) {
-			r.found.key, r.found.value = "url."+u+".insteadof", ""
+			r.found.key = "url." + u + ".insteadof"
 			return
 		}
 	}
