@@ -100,7 +100,7 @@ func (a *analysis) saying(argv []word, st *state) source {
 			}
 		}
 	case "exit", "return", "shift", "break", "continue":
-		a.calculations(argv[1:])
+		a.calculations(argv[1:], st)
 		a.leaves(argv, st)
 	}
 	out := source{there: true, what: argv[0].text}
@@ -163,16 +163,6 @@ func plainEscapes(s string) (plain, any bool) {
 	return plain, any
 }
 
-// calculations looks for words that zsh takes for calculations where bash wants a
-// number: a subscript in them runs commands.
-func (a *analysis) calculations(list []word) {
-	for _, w := range list {
-		if i := strings.IndexByte(w.text, '['); i >= 0 && strings.ContainsAny(w.text[i:], "$`") {
-			a.give("data-evaluated", Ask, w.shown(), "zsh evaluates this as a calculation, and a subscript in it runs commands", "use a plain number")
-		}
-	}
-}
-
 // jobs lists, and with -x runs a command.
 func (a *analysis) jobs(argv []word, st *state) source {
 	for i, w := range argv[1:] {
@@ -223,9 +213,7 @@ func (a *analysis) printf(argv []word, st *state) source {
 	for _, w := range args {
 		a.says(w, st)
 	}
-	if len(args) > 0 && args[0].text != "%s" && args[0].text != `%s\n` {
-		a.calculations(args[1:])
-	}
+	a.formatted(args, st)
 	out := source{there: true, what: "printf"}
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
@@ -602,7 +590,7 @@ func (a *analysis) readLines(argv []word, st *state) source {
 }
 
 func (a *analysis) testCommand(argv []word, _ *state) source {
-	a.calculations(argv[1:])
+	a.plainNumbers(argv[1:])
 	for i, w := range argv[1:] {
 		if w.text == "-v" || w.text == "-R" {
 			if i+2 < len(argv) && argv[i+2].text != "]" {
