@@ -97,7 +97,7 @@ func (a *App) changeTasks(ctx context.Context, c taskChange, fn func(*task.Board
 	}
 	a.tasksChanged(ctx, project.Name, b.Changes)
 	if msg := c.message(b); msg != "" && !c.noCommit && len(b.Changes) > 0 {
-		a.commitTasks(ctx, store, project.Main, msg, b.Files())
+		return b, a.commitTasks(ctx, store, project.Main, msg, b.Files())
 	}
 	return b, nil
 }

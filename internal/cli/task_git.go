@@ -91,7 +91,7 @@ const changedUnderGit = 5
 // where another command changed the list while this one's was read: git reads each file
 // twice, for the commit and for the user's index, and says nothing where it finds the
 // first as it was committed.
-func commitWhenFree(ctx context.Context, g *git.Git, top, message string, paths []string) error {
+func (a *App) commitWhenFree(ctx context.Context, g *git.Git, top, message string, paths []string) error {
 	again := 0
 	for wait := 50 * time.Millisecond; ; {
 		before := lookAt(top, paths)
@@ -110,7 +110,11 @@ func commitWhenFree(ctx context.Context, g *git.Git, top, message string, paths 
 		case errors.As(err, &said) && said.Code == 1 && strings.TrimSpace(said.Stderr) == "" && again < changedUnderGit:
 			again++
 			continue
-		case !errors.Is(err, git.ErrLocked) || wait > 2*time.Second:
+		case !errors.Is(err, git.ErrLocked):
+			return err
+		case a.takeLeft(git.LockedAt(err)):
+			continue
+		case wait > 2*time.Second:
 			return err
 		}
 		select {
@@ -120,6 +124,25 @@ func commitWhenFree(ctx context.Context, g *git.Git, top, message string, paths 
 		}
 		wait *= 2
 	}
+}
+
+// leftLock is how old a lock of git's must be before it is thought of as left.
+const leftLock = time.Minute
+
+// takeLeft takes a lock away that a killed git left in a user's repository.
+func (a *App) takeLeft(lock string) bool {
+	repository := ""
+	if lock != "" {
+		repository = git.RepositoryOf(lock)
+	}
+	if repository == "" {
+		return false
+	}
+	gone, err := git.NewBare(repository, git.Options{Vars: a.Env.Vars}).TakeLeft(lock, leftLock, a.Env.Now())
+	if gone && err == nil {
+		fmt.Fprintf(a.Err, "note: %s is taken away: the git that made it is gone\n", lock)
+	}
+	return gone && err == nil
 }
 
 // lookedAt is what can be seen of files without reading them; nil is for none.
@@ -148,13 +171,14 @@ func (l lookedAt) same(m lookedAt) bool {
 // commitTasks commits files of a checkout, and nothing else of the user's, with what of
 // the list could not be committed before. A commit that fails is a note and stands in
 // errors.json: the task goes on without it.
-func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message string, files []string) {
+// The error says that the command was stopped before it was committed.
+func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message string, files []string) error {
 	if home, err := a.Home(); err != nil || home.Settings.Tasks.Commit == "off" || len(files) == 0 {
-		return
+		return nil
 	}
 	top := gitTop(dir)
 	if top == "" {
-		return
+		return nil
 	}
 	below, err := filepath.Rel(top, dir)
 	if err == nil {
@@ -164,11 +188,15 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message s
 		})
 	}
 	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
-		return
+		return nil
+	}
+	if ctx.Err() != nil { // who stops a command knows it, and nothing went wrong
+		subject, _, _ := strings.Cut(message, "\n")
+		return fmt.Errorf("%w, before git had committed %q: what changed in specs/ is kept, and the next command that changes it commits this, too", context.Cause(ctx), subject)
 	}
 	fmt.Fprintf(a.Err, "note: not committed: %v\n", err)
 	if errors.Is(err, errGoingOn) {
-		return
+		return nil
 	}
 	_, rerr := store.Change(ctx, func(b *task.Board) error {
 		l, lerr := b.Failures()
@@ -180,6 +208,7 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message s
 	if rerr != nil {
 		fmt.Fprintf(a.Err, "note: that it was not is not in errors.json either: %v\n", rerr)
 	}
+	return nil
 }
 
 // taskCommit is what is to be committed for tasks.
@@ -207,7 +236,7 @@ func (a *App) commitFiles(ctx context.Context, g *git.Git, store *task.Store, c 
 	if len(also) > 0 {
 		named := also[:min(len(also), 20)]
 		message := c.message + "\n\nWith what could not be committed before: " + strings.Join(named, ", ")
-		err := commitWhenFree(ctx, g, c.top, message+"\n", paths(slices.Concat(c.files, also)))
+		err := a.commitWhenFree(ctx, g, c.top, message+"\n", paths(slices.Concat(c.files, also)))
 		if err == nil || errors.Is(err, git.ErrNothingToCommit) {
 			if cerr := store.Committed(); cerr != nil {
 				fmt.Fprintf(a.Err, "note: what is committed is still noted as missing: %v\n", cerr)
@@ -216,7 +245,7 @@ func (a *App) commitFiles(ctx context.Context, g *git.Git, store *task.Store, c 
 		}
 		// What was left behind may be why, as where a hook refuses it again.
 	}
-	err := commitWhenFree(ctx, g, c.top, c.message+"\n", paths(c.files))
+	err := a.commitWhenFree(ctx, g, c.top, c.message+"\n", paths(c.files))
 	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
 		return err
 	}
@@ -228,7 +257,7 @@ func (a *App) missed(ctx context.Context, store *task.Store, c taskCommit, why e
 	if !c.main {
 		return why // it stays in its checkout, which is committed as a whole in the end
 	}
-	if err := store.Missed(ctx, c.files); err != nil {
+	if err := store.Missed(context.WithoutCancel(ctx), c.files); err != nil {
 		fmt.Fprintf(a.Err, "note: what was not committed is not noted for the next commit: %v\n", err)
 	}
 	return why
@@ -282,7 +311,7 @@ func commitProblem(err error) error {
 	case strings.Contains(text, "Please tell me who you are"), strings.Contains(text, "empty ident name"), strings.Contains(text, "unable to auto-detect email"):
 		return errors.New("git does not know who you are: `git config user.name NAME` and `git config user.email ADDRESS` tell it")
 	case errors.Is(err, git.ErrLocked):
-		return errors.New("another git was at work in this checkout all the while; the next command that changes specs/ commits it")
+		return fmt.Errorf("%s; the next command that changes specs/ commits it", cmp.Or(term.SafeLine(said.Held()), "another git was at work in this checkout all the while"))
 	}
 	last := ""
 	for line := range strings.Lines(text) {

@@ -87,7 +87,9 @@ func (a *App) taskFlow(ctx context.Context, f flowFlags) (*task.Flow, error) {
 	}
 	if !f.noCommit {
 		flow.Commit = func(ctx context.Context, dir, message string, files []string) {
-			a.commitTasks(ctx, store, dir, message, files)
+			if err := a.commitTasks(ctx, store, dir, message, files); err != nil {
+				fmt.Fprintf(a.Err, "note: %v\n", err)
+			}
 		}
 	}
 	if !f.noVerify {

@@ -41,6 +41,7 @@ func (g *Git) CommitOnly(ctx context.Context, message string, paths []string) (i
 	if len(changed) == 0 {
 		return "", ErrNothingToCommit
 	}
+	before, _ := u.Resolve(ctx, "HEAD") // none before the first commit
 	if len(fresh) > 0 {
 		if _, err := u.Run(ctx, append([]string{"add", "--intent-to-add", "--"}, fresh...)...); err != nil {
 			return "", err
@@ -53,7 +54,28 @@ func (g *Git) CommitOnly(ctx context.Context, message string, paths []string) (i
 	}
 	// Hooks and signing may take their time.
 	if _, err := u.run(ctx, g.o.Remote, []byte(message), append([]string{"commit", "--quiet", "--only", "--file=-", "--"}, changed...)...); err != nil {
-		return "", err
+		return u.madeSince(context.WithoutCancel(ctx), before, changed, err)
 	}
 	return u.Resolve(ctx, "HEAD")
+}
+
+// madeSince is the commit that a git made before it was cut off, as in a hook that comes
+// after it; where there is none, the error that it ended with.
+func (g *Git) madeSince(ctx context.Context, before string, paths []string, failed error) (string, error) {
+	var e *Error
+	if errors.As(failed, &e) && e.Code >= 0 {
+		return "", failed // it ended by itself
+	}
+	id, err := g.Resolve(ctx, "HEAD")
+	if err != nil || id == before {
+		return "", failed
+	}
+	if _, err := g.Run(ctx, append([]string{"diff", "--quiet", "HEAD", "--"}, paths...)...); err != nil {
+		return "", failed // somebody else's
+	}
+	// It may have been cut off before it wrote the index.
+	if _, err := g.Run(ctx, append([]string{"reset", "--quiet", "--"}, paths...)...); err != nil {
+		return "", err
+	}
+	return id, nil
 }

@@ -126,6 +126,23 @@ func (g *Git) heldBy(lock string) string {
 	return s + ": remove that file if no git runs there"
 }
 
+// Held says of a command that failed at a lock file which one it is, since when it is there,
+// who may hold it and what to do; "" where it did not fail at one.
+func (e *Error) Held() string { return e.held }
+
+// RepositoryOf is the repository directory that a file of git's lies in, such as a lock of a
+// linked worktree's; "" where it lies in none.
+func RepositoryOf(path string) string {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, "objects")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
 // LockedAt is the lock file at which a command has failed, "" where it did not fail at one.
 func LockedAt(err error) string {
 	var e *Error

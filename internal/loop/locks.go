@@ -56,16 +56,9 @@ func (t *Worktrees) takeLeft(path string, least time.Duration) bool {
 	if t.Now == nil {
 		return false // how old it is cannot be told
 	}
-	common := filepath.Dir(path)
-	for {
-		if _, err := os.Lstat(filepath.Join(common, "objects")); err == nil {
-			break
-		}
-		up := filepath.Dir(common)
-		if up == common {
-			return false
-		}
-		common = up
+	common := git.RepositoryOf(path)
+	if common == "" {
+		return false
 	}
 	gone, err := git.NewBare(common, t.Git).TakeLeft(path, least, t.Now())
 	if gone && err == nil && t.Unlocked != nil {
