@@ -116,6 +116,9 @@ func TestToolchainsOfTheProject(t *testing.T) {
 	p := newProject(t)
 	p.wants(t, map[string]Decision{"cargo --version": Allow, "cargo tree": Allow, "rustc -V": Allow, "yarn --version": Allow})
 	p.wants(t, map[string]Decision{"pnpm ls": Allow})
+	q := newProject(t)
+	q.put(t, map[string]string{".corepack.env": "", "package.json": `{"packageManager": "pnpm@9.0.0"}`})
+	q.wants(t, map[string]Decision{"pnpm ls": Ask, "pnpm --version": Ask, "npm --version": Allow})
 	p.put(t, map[string]string{".cargo/config.toml": "", ".yarnrc.yml": "", ".pnpmfile.cjs": ""})
 	p.wants(t, map[string]Decision{"pnpm ls": Ask, "pnpm --version": Ask})
 	p.wants(t, map[string]Decision{"cargo --version": Ask, "cd src && cargo tree": Ask, "cargo metadata --no-deps": Ask, "yarn --version": Ask, "yarn list": Ask})
@@ -132,7 +135,7 @@ func TestToolchainsOfTheProject(t *testing.T) {
 // starts the compiler that it would use; flake8 loads its plugins to say their versions.
 func turningFiles() map[string]string {
 	return map[string]string{
-		"rust-toolchain.toml": "rustup --version", "rust-toolchain": "rustfmt --version", ".cargo/config": "rustc --version", ".yarnrc": "yarn -v", "pnpm-workspace.yaml": "pnpm -v",
+		"rust-toolchain.toml": "rustup --version", "rust-toolchain": "rustfmt --version", ".cargo/config": "rustc --version", ".yarnrc": "yarn -v", "pnpm-workspace.yaml": "pnpm -v", ".corepack.env": "yarn --version",
 		"tools/bazel": "bazel --version", ".bazelversion": "bazelisk --help", ".bazeliskrc": "bazel --help", ".mvn/jvm.config": "mvn --version", ".sbtopts": "sbt --version", "project/build.sbt": "sbt --help",
 		"project.clj": "lein --version", "profiles.clj": "lein --help", "global.json": "dotnet --version", "toxfile.py": "tox --version", ".flake8": "flake8 --version", "setup.cfg": "flake8 --help", ".tflint.hcl": "tflint --version",
 		".rubocop": "rubocop --version", ".poetry/plugins/x": "poetry --version", ".pdm-plugins/x": "pdm --version", "vendor/composer/installed.json": "composer --version", ".bundle/config": "bundle --version",

@@ -71,10 +71,10 @@ func turning(name string) []string {
 	switch name {
 	case "cargo", "rustc", "rustdoc", "rustup", "rustfmt":
 		return []string{"rust-toolchain", "rust-toolchain.toml", ".cargo/config", ".cargo/config.toml"}
-	case "yarn":
-		return []string{".yarnrc", ".yarnrc.yml"}
+	case "yarn": // corepack, which may stand in for it, reads from where it fetches it
+		return []string{".yarnrc", ".yarnrc.yml", ".corepack.env"}
 	case "pnpm": // it loads its hooks whatever it is asked, and may change itself for another version
-		return []string{".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", ".npmrc", "pnpm-workspace.yaml"}
+		return []string{".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", ".npmrc", "pnpm-workspace.yaml", ".corepack.env"}
 	case "bazel", "bazelisk": // both start tools/bazel in their own place; the rest says which bazel is fetched
 		return []string{"tools/bazel", "tools/bazel.exe", "tools/bazel.bat", ".bazelversion", ".bazeliskrc"}
 	case "mvn", "mvnw":
