@@ -379,8 +379,13 @@ A workspace that somebody works in is refused, whatever is passed.`,
 				return printJSON(app.Out, r)
 			}
 			fmt.Fprintf(app.Out, "removed workspace %s\n", app.Style().Bold(r.Name))
-			if r.Saved != "" {
-				fmt.Fprintf(app.Out, "  kept    %s\n  back    reprise workspace restore %s\n", r.Saved, r.Name)
+			for _, kept := range []string{r.Saved, r.Kept} {
+				if kept != "" {
+					fmt.Fprintf(app.Out, "  kept    %s\n", kept)
+				}
+			}
+			if r.Saved != "" || r.Kept != "" {
+				fmt.Fprintf(app.Out, "  back    reprise workspace restore %s\n", r.Name)
 			}
 			switch {
 			case r.Branch == "" || r.BranchAt == "":

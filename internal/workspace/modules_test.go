@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/internal/durable"
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/workspace"
 )
 
@@ -247,4 +249,54 @@ func TestStashOfEmbedded(t *testing.T) {
 	if notes := strings.Join(back.Notes, "\n"); err != nil || !strings.Contains(notes, "own.bundle") {
 		t.Error(notes, err)
 	}
+}
+
+// Killed at any step of a removal, a submodule's stash is in the submodule still or in a
+// bundle that another clone can read.
+func TestCrashWhileKeepingSubmodules(t *testing.T) {
+	t.Parallel()
+	durabletest.Scenario{
+		Sample: sample(2),
+		Prepare: func(t *testing.T, dir string) {
+			p := on(t, dir, durable.Disk{})
+			p.prepare()
+			inner := filepath.Join(p.dir, "inner")
+			p.git(p.dir, "init", "-q", "-b", "trunk", inner)
+			p.commit(inner, "first")
+			p.sub(p.code, inner, "lib")
+			p.commit(p.code, "with a submodule")
+			sub := filepath.Join(p.create(workspace.CreateOptions{Name: "auth"}).Dir, "lib")
+			p.write(sub, "x", "precious\n")
+			p.git(sub, "stash", "-q", "-u")
+		},
+		Act: func(disk durable.Disk, dir string) error {
+			_, err := on(t, dir, disk).manager().Remove(t.Context(), "auth", workspace.RemoveOptions{Save: true})
+			return err
+		},
+		Check: func(t *testing.T, dir string, err error, step string) {
+			p := on(t, dir, durable.Disk{})
+			m := p.manager()
+			p.died("auth")
+			if _, err := m.Mend(t.Context()); err != nil {
+				t.Errorf("%s: %v", step, err)
+			}
+			if w, err := m.Get("auth"); err == nil {
+				if got := p.git(filepath.Join(w.Dir, "lib"), "show", "stash^3:x"); got != "precious\n" {
+					t.Errorf("%s: %q", step, got)
+				}
+				if _, err := m.Remove(t.Context(), "auth", workspace.RemoveOptions{Save: true}); err != nil {
+					t.Errorf("%s: %v", step, err)
+				}
+			}
+			list, err := m.ListSaved(t.Context(), "auth")
+			if err != nil || len(list) == 0 || list[0].Kept == "" {
+				t.Fatalf("%s: %+v %v", step, list, err)
+			}
+			inner := filepath.Join(p.dir, "inner")
+			p.git(inner, "fetch", "-q", filepath.Join(list[0].Kept, ".git", "modules", "lib.bundle"), "refs/reprise/kept/stash-0000:refs/brought")
+			if got := p.git(inner, "show", "refs/brought^3:x"); got != "precious\n" {
+				t.Errorf("%s: %q", step, got)
+			}
+		},
+	}.CrashAtEachStep(t)
 }

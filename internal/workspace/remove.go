@@ -89,7 +89,7 @@ func (e *LossError) Error() string {
 		savable = savable && l.Save != ""
 	}
 	if savable {
-		b.WriteString("\npass --yes to keep it under a ref and remove the workspace, or save it first")
+		b.WriteString("\npass --yes to keep it and remove the workspace, or save it first")
 	} else {
 		b.WriteString("\nsee to these first; what can be kept is kept with --yes")
 	}
