@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,9 +23,17 @@ func TestRunsAreGuarded(t *testing.T) {
 				rule("outside", fakemodel.When{Task: "Agent: work", Turn: 1}, call("Bash", map[string]any{"command": "echo x > ../canary"})),
 				rule("inside", fakemodel.When{Task: "Agent: work", Turn: 2}, call("Bash", map[string]any{"command": "echo x > canary"})),
 				rule("reads", fakemodel.When{Task: "Agent: work", Turn: 3}, call("Bash", map[string]any{"command": "echo seen | wc -c"})),
-				rule("end", fakemodel.When{Task: "Agent: work", Turn: 4}, say("done")))
-			h := newClaudeHome(t, m, settings{"guard": map[string]any{"writes": "ask"}})
+				rule("own", fakemodel.When{Task: "Agent: work", Turn: 4}, call("Bash", map[string]any{"command": "./make-canary now"})),
+				rule("end", fakemodel.When{Task: "Agent: work", Turn: 5}, say("done")))
+			// The homes of other tests let the project's code run; this one is as a user
+			// has it who changed nothing.
+			h := newClaudeHome(t, m, settings{"guard": map[string]any{"writes": "ask", "project_code": "ask", "allow": []string{}}})
 			h.must("init", "--yes", "--name", "shop")
+			own := filepath.Join(h.work, "make-canary")
+			h.write(own, "#!/bin/sh\necho x > canary\n")
+			if err := os.Chmod(own, 0o755); err != nil {
+				t.Fatal(err)
+			}
 			if installed {
 				h.must("setup", "--yes", "claude-code")
 			}
@@ -42,11 +51,11 @@ func TestRunsAreGuarded(t *testing.T) {
 			absent(t, filepath.Join(filepath.Dir(h.work), "canary"))
 			absent(t, filepath.Join(h.work, "canary"))
 			events := h.must("events", "list", "--type", "permission.decided", "--json")
-			if strings.Count(events, `"type": "permission.decided"`) != 2 || !strings.Contains(events, "writes-outside") || !strings.Contains(events, `"instead_of": "ask"`) {
+			if strings.Count(events, `"type": "permission.decided"`) != 3 || !strings.Contains(events, "writes-outside") || !strings.Contains(events, "project-code") || !strings.Contains(events, `"instead_of": "ask"`) {
 				t.Errorf("what was decided: %s", events)
 			}
 			calls := h.must("events", "list", "--type", "tool.called", "--json")
-			if strings.Count(calls, `"type": "tool.called"`) != 3 {
+			if strings.Count(calls, `"type": "tool.called"`) != 4 {
 				t.Errorf("what was called: %s", calls)
 			}
 		})
