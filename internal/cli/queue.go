@@ -197,8 +197,14 @@ func newQueueListCmd(app *App) *cobra.Command {
 				return app.noItems(cmd.Context(), q)
 			}
 			app.nameDead(cmd.Context(), q, l.Items)
-			if err := app.printItems(l.Items, total); err != nil || len(f.States) != 3 || len(states) > 0 {
+			if err := app.printItems(l.Items, total); err != nil {
 				return err
+			}
+			if slices.ContainsFunc(l.Items, func(it queue.Item) bool { return it.State == queue.Dead && !it.Dropped() }) {
+				fmt.Fprintln(app.Err, "`reprise queue retry ITEM` gives a dead item its attempts again; `reprise queue drop ITEM -m WHY` says that it is not needed.")
+			}
+			if len(f.States) != 3 || len(states) > 0 {
+				return nil
 			}
 			all, err := q.List(cmd.Context(), queue.Filter{States: []queue.State{queue.Dead}, Labels: f.Labels, Task: f.Task})
 			if n := len(all.Items); err == nil && n > 0 {
@@ -326,7 +332,7 @@ func (a *App) detail(it *queue.Item) []string {
 	if p := it.Progress; p != nil && it.State == queue.Claimed {
 		d = append(d, progressText(p))
 	}
-	if it.Attempts > 0 && it.State != queue.Done {
+	if it.Attempts > 0 && it.State != queue.Done && !it.Dropped() {
 		failed := fmt.Sprintf("failed %d of %d", it.Attempts, it.Limit())
 		if it.LastError != "" {
 			failed += ": " + firstLine(it.LastError, 60)

@@ -292,6 +292,9 @@ func (o *queueAdd) report(app *App, added []queue.Added) error {
 		}
 		fmt.Fprintf(app.Out, "%s %s (%s): %s\n", a.Item.ID, verb, a.Item.State, term.SafeLine(a.Item.Title))
 	}
+	if home, err := app.Home(); err == nil && home.Project == nil && fresh > 0 {
+		fmt.Fprintln(app.Err, "note: this is the global queue, for there is no project here; a loop works on a project's (`reprise init`)")
+	}
 	if len(added) != 1 {
 		fmt.Fprintf(app.Err, "%s added, %d there already.\n", count(fresh, "item"), len(added)-fresh)
 	}

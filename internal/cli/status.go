@@ -155,7 +155,7 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 	note("calls that wait", a.standGuard(&s))
 	note("loop", a.standLoop(&s, home))
 	note("runs", a.standRuns(ctx, &s))
-	note("queue", a.standQueue(&s))
+	note("queue", a.standQueue(ctx, &s))
 	note("tasks", a.standTasks(ctx, &s, home))
 	note("project", a.standTrust(&s, home))
 	s.Memory = standMemory{Blocks: blocksIn(home)}
@@ -261,7 +261,7 @@ func (a *App) standRuns(ctx context.Context, s *standing) error {
 	return err
 }
 
-func (a *App) standQueue(s *standing) error {
+func (a *App) standQueue(ctx context.Context, s *standing) error {
 	q, err := a.Queue(proc.ID{})
 	if err != nil {
 		return err
@@ -270,10 +270,27 @@ func (a *App) standQueue(s *standing) error {
 	for state, k := range n {
 		s.Queue[string(state)] = k
 	}
-	if k := n[queue.Dead]; k > 0 {
+	if k := a.givenUp(ctx, q, n[queue.Dead]); k > 0 {
 		s.Waits = append(s.Waits, standWait{count(k, "item") + " of the queue given up", "reprise queue list --state dead"})
 	}
 	return err
+}
+
+// givenUp is how many of the dead items wait for a person: those that nobody has dropped.
+func (a *App) givenUp(ctx context.Context, q *queue.Files, dead int) int {
+	if dead == 0 {
+		return 0
+	}
+	l, err := q.List(ctx, queue.Filter{States: []queue.State{queue.Dead}})
+	if err != nil {
+		return dead // what cannot be read is looked at
+	}
+	for _, it := range l.Items {
+		if it.Dropped() {
+			dead--
+		}
+	}
+	return dead
 }
 
 func (a *App) standTasks(ctx context.Context, s *standing, home *config.Home) error {

@@ -140,18 +140,22 @@ func (q *Files) hold(p place) (place, error) {
 	return to, q.move(&p, &to)
 }
 
-// Drop ends an item that nobody is at.
+// Drop ends an item that nobody is at, or says of a dead one that it is not needed.
 func (q *Files) Drop(ctx context.Context, id, reason string) (Item, error) {
 	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
-		if p.state != Ready && p.state != Blocked {
+		if p.state == Claimed || p.state == Done {
 			return Item{}, Change{}, wrongState(&it, "dropped")
+		}
+		it.Reason = cut(cmp.Or(reason, "dropped"), maxNote)
+		it.note(Entry{At: q.now(), Op: OpDrop, By: q.opt.Actor, Note: reason})
+		if p.state == Dead {
+			it.edits = max(it.edits, p.edits) + 1
+			return it, Change{Op: OpDrop, Note: reason}, q.write(&p, &it)
 		}
 		p, err := q.hold(p)
 		if err != nil {
 			return Item{}, Change{}, err
 		}
-		it.Reason = cut(cmp.Or(reason, "dropped"), maxNote)
-		it.note(Entry{At: q.now(), Op: OpDrop, By: q.opt.Actor, Note: reason})
 		it.moving = &moving{To: Dead, Fence: p.fence}
 		if err := q.write(&p, &it); err != nil {
 			return Item{}, Change{}, err

@@ -108,7 +108,9 @@ func (c *checker) directory(s State) error {
 			continue // it has moved on
 		}
 		if err != nil {
-			c.problem(c.q.path(&p), "%v; it is left alone", err)
+			// The path stands in front of it already.
+			what := strings.ReplaceAll(err.Error(), c.q.path(&p)+": ", "")
+			c.problem(c.q.path(&p), "%s; it is left alone: restore or mend the file (its format is in docs/format.md), or move it away, which gives the item up", what)
 			continue
 		}
 		c.rep.Items++

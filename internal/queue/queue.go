@@ -16,6 +16,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -165,6 +166,20 @@ func (i *Item) Urgency() int {
 		return DefaultPriority
 	}
 	return *i.Priority
+}
+
+// Dropped reports whether the item is dead because somebody said that it is not needed,
+// so that it waits for nobody.
+func (i *Item) Dropped() bool {
+	if i.State != Dead {
+		return false
+	}
+	for _, e := range slices.Backward(i.History) {
+		if e.Op != OpEdit {
+			return e.Op == OpDrop
+		}
+	}
+	return false
 }
 
 // Limit is how often the item may fail.
@@ -389,7 +404,8 @@ type Queue interface {
 	Unpark(ctx context.Context, id, reason string) (Item, error)
 	// Retry gives a dead item all its attempts again.
 	Retry(ctx context.Context, id, reason string) (Item, error)
-	// Drop ends an item that is ready or blocked as dead.
+	// Drop ends an item that is ready or blocked as dead, and says of a dead one that it
+	// is not needed ([Item.Dropped]).
 	Drop(ctx context.Context, id, reason string) (Item, error)
 	// Edit changes an item that is ready, blocked or dead. What would be a cycle is
 	// ErrCycle.

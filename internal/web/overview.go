@@ -76,14 +76,18 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			p.Trouble = append(p.Trouble, err.Error())
 		}
+		given := 0
 		for _, it := range items.Items {
 			p.Queue[string(it.State)]++
+			if it.State == queue.Dead && !it.Dropped() {
+				given++
+			}
 			if p.Next == "" && it.State == queue.Ready {
 				p.Next = it.Title
 			}
 		}
-		if n := p.Queue["dead"]; n > 0 {
-			p.Matters = append(p.Matters, matter{"bad", term.Plural(n, "item") + " given up", "/work#dead", "See why"})
+		if given > 0 {
+			p.Matters = append(p.Matters, matter{"bad", term.Plural(given, "item") + " given up", "/work#dead", "See why"})
 		}
 	}
 	if s.deps.Tasks != nil {

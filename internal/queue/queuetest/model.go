@@ -465,7 +465,7 @@ func (w *world) doDrop() {
 	}
 	w.note("drop %s", it.id)
 	_, err := w.handle().Drop(w.Context(), it.id, "")
-	if it.state != queue.Ready && it.state != queue.Blocked {
+	if it.state == queue.Claimed || it.state == queue.Done {
 		w.want("drop", err, queue.ErrState)
 		return
 	}
