@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +13,8 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+	"reprise/internal/term"
 )
 
 // ask leaves a request for the project's loop. needed says that one must run.
@@ -53,46 +58,49 @@ removing it resumes.`,
 }
 
 func newLoopResumeCmd(app *App) *cobra.Command {
-	var r loop.Request
+	var say loop.Said
 	var more loop.More
 	var hours float64
 	cmd := &cobra.Command{
 		Use: "resume", Args: cobra.NoArgs, Short: "Answer what the loop waits for, and let it go on",
 		Long: `Let a loop go on that waits for a person or was paused. What was set aside is taken up
 again, in the same session where the client can do that, else in a new one that is told
-what was kept; --answer is told to it. With --item only that item is taken up.
+what was kept; --answer is told to it, beside the question. "reprise loop status" lists
+the questions that are open.
+
+An answer is for one question: where more than one is open, --item says which. One that
+comes before the item's next session has begun still reaches it, and the last counts.
+What an agent asks goes without an answer only with --no-answer.
 
 --more-usd, --more-tokens, --more-iterations and --more-hours raise the ceilings of this
-loop. Where no loop runs, the answer waits for the next one.`,
+loop. Where no loop runs, what you say waits for the next one.
+
+Ends with 2 when it is not clear which question is meant, or one would go without an
+answer, and with 3 when nothing waits for it.`,
 		Example: `  reprise loop resume --answer "Use the second; the first is deprecated."
+  reprise loop resume --item login --answer "Yes."
   reprise loop resume --more-usd 20`,
-		RunE: func(_ *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if more.USD < 0 || more.Tokens < 0 || more.Iterations < 0 || hours < 0 {
 				return usagef("a ceiling can be raised only")
 			}
 			more.Time = time.Duration(hours * float64(time.Hour))
 			if more != (loop.More{}) {
-				r.More = &more
+				say.More = &more
 			}
-			r.Kind = "resume"
-			if err := app.awaited(&r); err != nil {
-				return err
+			if cmd.Flags().Changed("answer") && strings.TrimSpace(say.Answer) == "" {
+				return usagef("the answer is empty; to let the work go on without one, say --no-answer")
 			}
-			running, err := app.askLoop(r, false)
-			if err != nil {
-				return err
+			if say.Answer != "" && say.NoAnswer {
+				return usagef("--answer and --no-answer contradict each other")
 			}
-			if running {
-				fmt.Fprintln(app.Out, "asked: the loop goes on")
-			} else {
-				fmt.Fprintln(app.Out, "no loop runs: the next `reprise loop run` begins with this answer")
-			}
-			return nil
+			return app.resumeLoop(cmd.Context(), say)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.Answer, "answer", "", "`TEXT` for the agents that go on")
-	f.StringArrayVar(&r.Items, "item", nil, "only this `ITEM`; may be repeated")
+	f.StringVar(&say.Answer, "answer", "", "`TEXT` for the agent that asked")
+	f.StringArrayVar(&say.Items, "item", nil, "only this `ITEM`; may be repeated")
+	f.BoolVar(&say.NoAnswer, "no-answer", false, "what agents ask goes on without an answer, and they are told so")
 	f.Float64Var(&more.USD, "more-usd", 0, "US dollars more that the loop may cost")
 	f.Int64Var(&more.Tokens, "more-tokens", 0, "tokens more that it may use")
 	f.IntVar(&more.Iterations, "more-iterations", 0, "items more that it may begin")
@@ -100,17 +108,73 @@ loop. Where no loop runs, the answer waits for the next one.`,
 	return cmd
 }
 
-// awaited wants something to be there that a resume is for, where no loop runs.
-func (a *App) awaited(r *loop.Request) error {
-	v, err := a.view()
+// resumeLoop leaves what a person says for the loop that runs, or for the next one.
+func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
+	dir, s, err := a.loopState()
 	if err != nil {
 		return err
 	}
-	waits := v.Running || v.Interrupt != nil || len(v.Parked) > 0 || v.Metrics.Phase != core.Finished
-	if !waits {
-		return exitWith(ExitNotFound, fmt.Errorf("no loop of this project runs, and nothing waits for an answer"))
+	list, err := a.questions(ctx, dir, &s)
+	if err != nil {
+		return err
+	}
+	running, owner, err := loop.Running(durable.Disk{}, dir)
+	if err != nil {
+		return err
+	}
+	if !running && s.Phase == core.Finished && len(list) == 0 {
+		return exitWith(ExitNotFound, errors.New("no loop of this project runs, and nothing waits for an answer"))
+	}
+	requests, err := loop.Requests(&s, list, say)
+	switch {
+	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered):
+		return exitWith(ExitUsage, err)
+	case errors.Is(err, loop.ErrNothingWaits):
+		return exitWith(ExitNotFound, err)
+	case err != nil:
+		return err
+	}
+	for _, r := range requests {
+		if running && r.Answer == "" {
+			r.Loop = owner.Loop // a loop that begins meanwhile is not meant; an answer is for its question
+		}
+		r.At = a.Now()
+		if err := loop.Ask(durable.Disk{}, dir, r); err != nil {
+			return err
+		}
+		a.resumeSaid(&r, list, running)
 	}
 	return nil
+}
+
+// resumeSaid tells what becomes of what a person has said.
+func (a *App) resumeSaid(r *loop.Request, list []loop.Question, running bool) {
+	to := ""
+	if r.Answer != "" && len(r.Items) > 0 {
+		to = " to " + r.Items[0]
+		if i := slices.IndexFunc(list, func(q loop.Question) bool { return q.Item == r.Items[0] }); i >= 0 && list[i].Why != "" {
+			to += " (" + term.SafeLine(firstLine(list[i].Why, 100)) + ")"
+		}
+	}
+	switch {
+	case running && r.Answer != "":
+		fmt.Fprintf(a.Out, "asked: the loop goes on with this answer%s\n", to)
+	case running:
+		fmt.Fprintln(a.Out, "asked: the loop goes on")
+	case r.Answer != "":
+		fmt.Fprintf(a.Out, "no loop runs: the next `reprise loop run` begins with this answer%s\n", to)
+	default:
+		fmt.Fprintln(a.Out, "no loop runs: the next `reprise loop run` goes on so")
+	}
+}
+
+// questions are what waits for a person, and what was answered and not told yet.
+func (a *App) questions(ctx context.Context, dir string, s *core.State) ([]loop.Question, error) {
+	q, err := a.Queue(proc.ID{})
+	if err != nil {
+		return nil, err
+	}
+	return loop.Questions(ctx, dir, s, q)
 }
 
 func newLoopPauseCmd(app *App) *cobra.Command {

@@ -32,6 +32,8 @@ type loopView struct {
 	Left      string          `json:"left,omitempty"` // what the queue has, of which nothing is ready
 	Workers   []workerView    `json:"workers"`
 	Parked    []string        `json:"parked,omitempty"`
+	// Questions are what waits for a person, and what was answered and not told yet.
+	Questions []loop.Question `json:"questions,omitempty"`
 }
 
 type workerView struct {
@@ -104,15 +106,13 @@ func (a *App) view() (loopView, error) {
 		}
 		v.Workers = append(v.Workers, w)
 	}
-	for id, m := range s.Items {
-		if !m.Parked {
-			continue
+	if v.Questions, err = loop.Questions(context.Background(), dir, &s, q); err != nil {
+		return loopView{}, err
+	}
+	for _, one := range v.Questions {
+		if s.Items[one.Item].Parked { // whatever was said to it meanwhile
+			v.Parked = append(v.Parked, one.Item)
 		}
-		// Somebody may have dropped it, or put it back, while no loop ran.
-		if it, err := q.Get(context.Background(), id); err == nil && it.State != queue.Blocked || errors.Is(err, queue.ErrNotFound) {
-			continue
-		}
-		v.Parked = append(v.Parked, id)
 	}
 	return v, nil
 }
@@ -280,7 +280,7 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			}
 			text := loop.Report(home.Project.Name, s, its)
 			if past {
-				text = loop.Past(home.Project.Name, its)
+				text = loop.Past(home.Project.Name, s, its)
 			}
 			_, err = fmt.Fprint(app.Out, text)
 			return err
@@ -297,7 +297,9 @@ func newLoopBootstrapCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bootstrap", Args: cobra.NoArgs, Short: "Print the template of what each session is told",
 		Long: `Print the template of what each session is told: the project's .reprise/bootstrap.md, or
-the one that reprise has. A project's own begins best as a copy of that.`,
+the one that reprise has, also where that file is empty. A project's own begins best as
+a copy of that.`,
+		Example: `  reprise loop bootstrap > .reprise/bootstrap.md`,
 		RunE: func(*cobra.Command, []string) error {
 			if variables {
 				for _, name := range loop.Variables() {

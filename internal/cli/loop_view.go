@@ -123,10 +123,21 @@ func (a *App) viewText(v *loopView, columns int) string {
 	}
 	if i := v.Interrupt; i != nil {
 		say("%s %s: %s", style.Yellow("waits for a person"), i.Kind, firstLine(i.Why, 400))
-		b.WriteString("  answer with `reprise loop resume --answer \"…\"`\n")
+		if len(i.Items) == 0 {
+			say("  let it go on with `reprise loop resume`")
+		}
 	}
 	if len(v.Parked) > 0 {
 		say("set aside: %s", strings.Join(v.Parked, ", "))
+	}
+	for _, q := range v.Questions {
+		switch {
+		case q.Open():
+			say("  %s (%s): %s", q.Item, q.Kind, firstLine(q.Why, 400))
+			b.WriteString("    answer with `" + q.Command() + "`\n")
+		case q.Answer != "":
+			say("  %s is answered: %s", q.Item, firstLine(q.Answer, 200))
+		}
 	}
 	b.WriteString(a.workersText(v.Workers, columns))
 	return b.String()

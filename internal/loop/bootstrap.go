@@ -239,6 +239,9 @@ func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
 	switch {
 	case from == nil:
 	case from.Answer != "":
+		if from.Asked != "" {
+			fmt.Fprintf(&b, "\nWhat a person was asked:\n%s\n", indent(clip(from.Asked, maxAsk)))
+		}
 		fmt.Fprintf(&b, "\nA person has answered what you asked:\n%s\n", from.Answer)
 	case from.Why == string(core.Asked) || from.Why == string(core.Reported):
 		b.WriteString("\n" + unanswered + "\n")
@@ -276,7 +279,12 @@ func lookEnv(env []string, name string) string {
 // previous is what a new session is told of the one before.
 func (l *Loop) previous(c *core.Continuation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Another session has worked on this item before you (%s); it ended so: %s.\nIts changes are in your workspace.\n", c.Run, cmp.Or(c.Why, "unknown"))
+	if c.Run != "" {
+		fmt.Fprintf(&b, "Another session has worked on this item before you (%s); it ended so: %s.\nIts changes are in your workspace.\n", c.Run, cmp.Or(c.Why, "unknown"))
+	}
+	if c.Asked != "" {
+		fmt.Fprintf(&b, "\nWhat a person was asked then:\n\n%s\n", indent(clip(c.Asked, maxAsk)))
+	}
 	if c.Answer != "" {
 		fmt.Fprintf(&b, "\nA person has said to it:\n\n%s\n", indent(c.Answer))
 	}

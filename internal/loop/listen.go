@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ func (l *Loop) listen(ctx context.Context) {
 		l.send(ctx, core.Interrupted{Why: orElse(strings.TrimSpace(why), "a person has put "+interruptFile+" there")})
 	case removed:
 		l.tell("request", -1, interruptFile+" was removed, so it goes on without an answer")
-		l.send(ctx, core.Resumed{})
+		l.send(ctx, core.Resumed{NoAnswer: true})
 	}
 }
 
@@ -84,6 +85,9 @@ func orElse(s, other string) string {
 func (l *Loop) obey(ctx context.Context, r Request) {
 	s := l.State()
 	if r.Loop != "" && r.Loop != s.Loop {
+		if r.name != "" {
+			l.try(ctx, "take a request away", func() error { return l.store.done(r.name) })
+		}
 		l.tell("request", -1, fmt.Sprintf("%s is for %s, which is over: dropped", r.Kind, r.Loop))
 		return
 	}
@@ -96,7 +100,7 @@ func (l *Loop) obey(ctx context.Context, r Request) {
 	case "stop":
 		l.send(ctx, core.StopAsked{Why: orElse(r.Why, "a person stopped it"), Drain: r.Drain})
 	case "resume":
-		e := core.Resumed{Answer: r.Answer, Items: r.Items}
+		e := core.Resumed{Answer: r.Answer, Items: r.Items, Number: r.Number, NoAnswer: r.NoAnswer, Request: r.name}
 		if m := r.More; m != nil {
 			more := s.Limits
 			more.MaxUSD, more.MaxTokens = more.MaxUSD+m.USD, more.MaxTokens+m.Tokens
@@ -118,6 +122,11 @@ func (l *Loop) tell(op string, slot int, text string) {
 		line.Iteration, line.Item, line.Run = p.Iteration, p.Claim.Item.ID, p.Run
 	}
 	l.put(line)
+}
+
+// tellOf puts a line into the audit that is about an item, and no worker.
+func (l *Loop) tellOf(op, item, text string) {
+	l.put(Line{V: 1, At: l.opt.Now().UTC(), Loop: l.State().Loop, Op: op, Item: item, Text: text})
 }
 
 func (l *Loop) put(line Line) {
@@ -161,7 +170,9 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 	case core.Interrupted:
 		l.tell("interrupt", -1, e.Why)
 	case core.Resumed:
-		l.tell("resumed", -1, orElse(e.Answer, "without an answer"))
+		if !slices.ContainsFunc(out, func(a core.Action) bool { return a.Op == core.OpRefuse }) {
+			l.tellOf("resumed", strings.Join(e.Items, ", "), orElse(e.Answer, "without an answer"))
+		}
 	case core.PauseAsked:
 		l.tell("paused", -1, "")
 	case core.StopAsked:
@@ -177,7 +188,15 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 				l.tell("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), join(string(h.Class), oneLine(h.Reason, 300)))))
 			}
 		case core.OpNotify:
-			l.tell("person", a.Slot, a.Kind+": "+a.Text)
+			text := a.Kind + ": " + a.Text
+			if a.Item != "" {
+				text = oneLine(text, 300) + " → " + AnswerCommand(a.Item)
+			}
+			l.tellOf("person", a.Item, text)
+		case core.OpRefuse:
+			if e, ok := e.(core.Resumed); ok {
+				l.tellOf("refused", strings.Join(e.Items, ", "), fmt.Sprintf("the answer %q: %s", oneLine(e.Answer, 200), a.Text))
+			}
 		case core.OpFinish:
 			l.tell("finished", -1, a.Text)
 		}

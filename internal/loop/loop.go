@@ -404,6 +404,9 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 	if err := l.save(ctx); err != nil {
 		return err
 	}
+	if r, ok := e.(core.Resumed); ok && r.Request != "" {
+		l.try(ctx, "take a request away", func() error { return l.store.done(r.Request) })
+	}
 	for _, a := range out {
 		l.do(ctx, a)
 	}

@@ -177,14 +177,18 @@ func Report(project string, s core.State, its []Iteration) string {
 	fmt.Fprintf(&b, "\n| done | tried again | given up | set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		m.Done, m.Failed, m.GivenUp, m.Parked, m.Released, m.Lost)
 	if s.Interrupt != nil {
-		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n\nAnswer with `reprise loop resume --answer \"…\"`.\n", s.Interrupt.Kind, mdfile.EscapeCell(s.Interrupt.Why))
+		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", s.Interrupt.Kind, mdfile.EscapeCell(s.Interrupt.Why))
+		if len(s.Interrupt.Items) == 0 {
+			b.WriteString("\nLet it go on with `reprise loop resume`.\n")
+		}
 	}
-	sections(&b, its)
+	sections(&b, s, its)
 	return b.String()
 }
 
 // Past is a report of iterations that loops have left, whichever these were.
-func Past(project string, its []Iteration) string {
+// s is how the last one stands.
+func Past(project string, s core.State, its []Iteration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
 	if len(its) == 0 {
@@ -208,13 +212,13 @@ func Past(project string, its []Iteration) string {
 		plural(len(its), "iteration"), cost, tokens)
 	fmt.Fprintf(&b, "\n| done | tried again | given up | set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
-	sections(&b, its)
+	sections(&b, s, its)
 	return b.String()
 }
 
 // sections are the items by how they stand, each by the last that was done at it: what
 // needs a person first.
-func sections(b *strings.Builder, its []Iteration) {
+func sections(b *strings.Builder, s core.State, its []Iteration) {
 	last := map[string]Iteration{}
 	for _, it := range its {
 		last[it.Item] = it
@@ -237,8 +241,13 @@ func sections(b *strings.Builder, its []Iteration) {
 	}
 	section("Needs a person", func(it Iteration) bool { return it.Fate == core.Park },
 		func(it Iteration) string {
-			return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", orElse(it.Interrupt, it.Class), oneLine(it.Reason, 400), it.Run))
+			line := mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", orElse(it.Interrupt, it.Class), oneLine(it.Reason, 400), it.Run))
+			if s.Items[it.Item].Parked {
+				line += "\n  Answer with `" + AnswerCommand(it.Item) + "`."
+			}
+			return line
 		})
+	answered(b, s, its)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
 		line := fmt.Sprintf("%s: %s (%s)", it.Class, oneLine(it.Reason, 400), it.Run)
 		if it.Branch != "" && it.Place != "" {
@@ -253,6 +262,30 @@ func sections(b *strings.Builder, its []Iteration) {
 		func(it Iteration) string {
 			return mdfile.EscapeCell(fmt.Sprintf("%s, %s: %s", it.Fate, it.Class, oneLine(it.Reason, 200)))
 		})
+}
+
+// answered is what agents asked, and what a person said to it.
+func answered(b *strings.Builder, s core.State, its []Iteration) {
+	its = slices.Clone(its)
+	slices.SortStableFunc(its, func(a, b Iteration) int { return a.Ended.Compare(b.Ended) })
+	title := "\n## Asked and answered\n\n"
+	for n, it := range its {
+		if it.Interrupt != core.ByAgent {
+			continue
+		}
+		said := "not answered yet"
+		if f := s.Items[it.Item].From; f != nil && f.Number == it.Fence && f.Answer != "" {
+			said = "answered: " + oneLine(f.Answer, 400)
+		}
+		if next := slices.IndexFunc(its[n+1:], func(later Iteration) bool { return later.Item == it.Item && later.Run != "" }); next >= 0 {
+			said = "it went on without an answer"
+			if a := its[n+1+next].Answer; a != "" {
+				said = "answered: " + oneLine(a, 400)
+			}
+		}
+		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, it.Item, mdfile.EscapeCell(oneLine(it.Reason, 400)), mdfile.EscapeCell(said))
+		title = ""
+	}
 }
 
 func because(reason string) string {

@@ -44,6 +44,8 @@ type Owner struct {
 
 // store is a loop's directory.
 type store struct {
+	taken sync.Map // names of requests that are being done, and stay until the state on disk has them
+
 	dir  string
 	disk durable.Disk
 	now  func() time.Time
@@ -225,13 +227,19 @@ type Request struct {
 	Kind string `json:"kind"` // interrupt, resume, pause, stop
 	// Loop is the loop that is meant; a request for another is dropped. "" is whichever
 	// reads it.
-	Loop   string    `json:"loop,omitempty"`
-	Why    string    `json:"why,omitempty"`
-	Answer string    `json:"answer,omitempty"`
-	Items  []string  `json:"items,omitempty"`
-	Drain  bool      `json:"drain,omitempty"`
-	More   *More     `json:"more,omitempty"`
-	At     time.Time `json:"at"`
+	Loop   string   `json:"loop,omitempty"`
+	Why    string   `json:"why,omitempty"`
+	Answer string   `json:"answer,omitempty"`
+	Items  []string `json:"items,omitempty"`
+	// Number is that of the question, or of the interrupt, that an answer is for. NoAnswer
+	// says that what agents ask may go without one.
+	Number   int64     `json:"number,omitempty"`
+	NoAnswer bool      `json:"no_answer,omitempty"`
+	Drain    bool      `json:"drain,omitempty"`
+	More     *More     `json:"more,omitempty"`
+	At       time.Time `json:"at"`
+
+	name string // of its file
 }
 
 // More are higher ceilings.
@@ -270,7 +278,8 @@ func Running(disk durable.Disk, dir string) (bool, Owner, error) {
 }
 
 // take takes the requests out of their directory, the oldest first. One that cannot be
-// read is removed, and said.
+// read is removed, and said. What a person answers stays there until it is in the state on
+// disk, see [store.done]: a loop that is killed in between must not lose it.
 func (s *store) take() (out []Request, bad []error) {
 	entries, err := os.ReadDir(s.path(requestsDir))
 	if err != nil {
@@ -281,11 +290,20 @@ func (s *store) take() (out []Request, bad []error) {
 		if durable.IsTemp(e.Name()) || !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
+		if s.isTaken(e.Name()) {
+			continue
+		}
 		path := filepath.Join(s.path(requestsDir), e.Name())
 		text, err := readSmall(path, 256<<10)
 		var r Request
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &r)
+		}
+		if err == nil && r.Kind == "resume" {
+			r.name = e.Name()
+			s.taken.Store(r.name, true)
+			out = append(out, r)
+			continue
 		}
 		if rmErr := s.disk.Remove(path); rmErr != nil {
 			bad = append(bad, rmErr)
@@ -298,4 +316,18 @@ func (s *store) take() (out []Request, bad []error) {
 		out = append(out, r)
 	}
 	return out, bad
+}
+
+func (s *store) isTaken(name string) bool {
+	_, ok := s.taken.Load(name)
+	return ok
+}
+
+// done takes a request away that the state on disk has.
+func (s *store) done(name string) error {
+	err := s.disk.Remove(filepath.Join(s.path(requestsDir), name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -115,8 +115,12 @@ type Continuation struct {
 	Run     string `json:"run"`               // the run before
 	Session string `json:"session,omitempty"` // of the client; "" where it must not be resumed
 	Why     string `json:"why,omitempty"`     // the run ended so
+	Asked   string `json:"asked,omitempty"`   // what a person was asked when the item was set aside
 	Answer  string `json:"answer,omitempty"`  // a person's
-	Fresh   bool   `json:"fresh,omitempty"`   // a new session, because the old one is full or is not to be trusted
+	// Number is that of the question that Answer is for, or may still be given for; 0
+	// where there is none.
+	Number int64 `json:"number,omitempty"`
+	Fresh  bool  `json:"fresh,omitempty"` // a new session, because the old one is full or is not to be trusted
 }
 
 // Slot is one worker.
@@ -188,6 +192,12 @@ type Memory struct {
 	Continues int           `json:"continues,omitempty"`
 	From      *Continuation `json:"from,omitempty"`
 	Parked    bool          `json:"parked,omitempty"`
+	// Kind and Asked are what a person must decide of an item that is set aside, and
+	// Number tells that question from every other one of the item: it is the number of the
+	// claim that ended in it. States of older programs lack all three.
+	Kind   string `json:"kind,omitempty"`
+	Asked  string `json:"asked,omitempty"`
+	Number int64  `json:"number,omitempty"`
 	// Starts counts starts of it in a row that failed, so that no run came of them.
 	Starts int `json:"starts,omitempty"`
 }
@@ -199,7 +209,9 @@ type Interrupt struct {
 	Items []string `json:"items,omitempty"` // set aside because of it
 	// Halt says that nothing may go on meanwhile, not even what runs.
 	Halt bool `json:"halt,omitempty"`
-	At   Time `json:"at"`
+	// Number tells a person's interrupt from every other one of this loop.
+	Number int64 `json:"number,omitempty"`
+	At     Time  `json:"at"`
 }
 
 // Kinds of interrupt.
@@ -281,8 +293,13 @@ type State struct {
 	// Left is what the queue has although nothing of it is ready, for people.
 	Left string `json:"left,omitempty"`
 
-	Interrupt *Interrupt        `json:"interrupt,omitempty"`
-	Items     map[string]Memory `json:"items,omitempty"`
+	Interrupt *Interrupt `json:"interrupt,omitempty"`
+	// Open are items whose question the loop has not waited for to the end, because another
+	// was answered: before it ends it waits for them again.
+	Open []string `json:"open,omitempty"`
+	// Heard are the last requests of people that were done, so that none is done twice.
+	Heard []string          `json:"heard,omitempty"`
+	Items map[string]Memory `json:"items,omitempty"`
 	// Unpark are items that are to be put back into the queue.
 	Unpark   []string      `json:"unpark,omitempty"`
 	UnparkAt time.Duration `json:"unpark_at,omitempty"` // when it is tried again
@@ -305,7 +322,7 @@ func (s State) Clone() State {
 		p.From, p.Outcome, p.Settle = clone(p.From), clone(p.Outcome), clone(p.Settle)
 	}
 	s.Failing, s.Same, s.Unpark = slices.Clone(s.Failing), slices.Clone(s.Same), slices.Clone(s.Unpark)
-	s.Starting = slices.Clone(s.Starting)
+	s.Starting, s.Open, s.Heard = slices.Clone(s.Starting), slices.Clone(s.Open), slices.Clone(s.Heard)
 	s.Items = maps.Clone(s.Items)
 	if s.Interrupt = clone(s.Interrupt); s.Interrupt != nil {
 		s.Interrupt.Items = slices.Clone(s.Interrupt.Items)

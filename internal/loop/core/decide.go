@@ -190,7 +190,7 @@ func (s *State) settle(i int, set Settle, out *[]Action) {
 func (s *State) remember(p *Slot, set *Settle) {
 	id := p.Claim.Item.ID
 	m := s.Items[id]
-	m.Parked = false
+	m.Parked, m.Kind, m.Asked, m.Number = false, "", "", 0
 	s.continuation(p, set, &m)
 	starts := m.Starts
 	m.Starts = 0
@@ -218,7 +218,7 @@ func (s *State) remember(p *Slot, set *Settle) {
 	case Release:
 		s.released(p, set, &m)
 	case Drop:
-		m.From = nil // whoever has the item now goes on in its own way
+		m.From = undelivered(p) // whoever has the item now goes on in its own way
 	}
 	if set.Class == GateFail {
 		m.GateFails++
@@ -260,7 +260,18 @@ func (s *State) continuation(p *Slot, set *Settle, m *Memory) {
 	} else {
 		c.Fresh = true
 	}
+	if f := p.From; f != nil && c.Fresh && set.Fate != Park {
+		c.Asked, c.Answer, c.Number = f.Asked, f.Answer, f.Number // which the next session does not know of
+	}
 	m.From = &c
+}
+
+// undelivered is what a person has answered and no session was told, nil for nothing.
+func undelivered(p *Slot) *Continuation {
+	if f := p.From; f != nil && f.Answer != "" && (p.Outcome == nil || p.Outcome.Run == "") {
+		return &Continuation{Run: f.Run, Why: f.Why, Fresh: true, Asked: f.Asked, Answer: f.Answer, Number: f.Number}
+	}
+	return nil
 }
 
 // failure counts an item's failure, against it and against the whole.

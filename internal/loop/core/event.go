@@ -101,12 +101,21 @@ type (
 
 	// Interrupted is a person's wish that everything stops and waits.
 	Interrupted struct{ Why string }
-	// Resumed is a person's answer. Items names what it is for; none means all that
-	// was set aside by the interrupt. More raises ceilings.
+	// Resumed is a person's answer, or lets work go on without one. Items names what it is
+	// for. Without Items an answer is for the one question that is open, or for all that a
+	// person's interrupt stopped; where that is not one thing, the answer is refused. Without
+	// an answer, and without Items, all goes on that was set aside by the interrupt, but
+	// what an agent has asked only with NoAnswer.
 	Resumed struct {
 		Answer string
 		Items  []string
-		More   *Limits
+		// Number is that of the question, or of the interrupt, that the answer was given for; an
+		// answer for another is refused. 0 is whichever there is.
+		Number   int64
+		NoAnswer bool
+		More     *Limits // raises ceilings
+		// Request names what the person left for the loop, "" for nothing: it is done once.
+		Request string
 	}
 	// PauseAsked is a person's wish that nothing new is begun.
 	PauseAsked struct{}
@@ -156,6 +165,7 @@ const (
 	OpNotify  Op = "notify"  // a person; no answer
 	OpRaise   Op = "raise"   // the interrupt is made visible; no answer
 	OpLower   Op = "lower"   // it is over; no answer
+	OpRefuse  Op = "refuse"  // an answer that is for nothing that is open is told to be so; no answer
 	OpFinish  Op = "finish"  // the loop has ended; no answer
 )
 
@@ -173,7 +183,7 @@ type Action struct {
 	How   *Settle       // OpSettle, OpArchive
 	Item  string        // OpUnpark
 	Kind  string        // OpNotify, OpRaise
-	Text  string        // OpNotify, OpRaise, OpStop, OpFinish: why
+	Text  string        // OpNotify, OpRaise, OpStop, OpRefuse, OpFinish: why
 }
 
 // Fate is what becomes of an item when an iteration ends.

@@ -27,7 +27,7 @@ var mutants = []struct{ file, old, new string }{
 	{"step.go", "if e.Lost {", "if e.Lost && !(@) {"},
 	{"step.go", "m.Parked = true", "m.Parked = !(@)"},
 	{"step.go", "if s.Interrupt == nil {\n\t\ts.Interrupt = &Interrupt{Kind: kind", "if s.Interrupt == nil && !(@) {\n\t\ts.Interrupt = &Interrupt{Kind: kind"},
-	{"step.go", "if s.Phase == Waiting {\n\t\ts.Interrupt = nil", "if s.Phase == Waiting && !(@) {\n\t\ts.Interrupt = nil"},
+	{"answer.go", "if s.Phase == Waiting {\n\t\ts.Interrupt = nil", "if s.Phase == Waiting && !(@) {\n\t\ts.Interrupt = nil"},
 	{"step.go", "if s.Interrupt != nil {\n\t\ts.Interrupt = nil\n\t\t*out", "if s.Interrupt != nil && !(@) {\n\t\ts.Interrupt = nil\n\t\t*out"},
 	{"step.go", "s.stopAll(StopPerson, why, out)", "if !(@) { s.stopAll(StopPerson, why, out) }"},
 	{"step.go", "p.StallAt = s.Now.Loop + s.Limits.Stall\n\ts.ask", "if !(@) { p.StallAt = s.Now.Loop + s.Limits.Stall }\n\ts.ask"},

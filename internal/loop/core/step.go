@@ -1,9 +1,6 @@
 package core
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Apply is what follows from an event that happened at a moment: a new state and
 // what is to be done. The state that is given is not changed.
@@ -192,6 +189,9 @@ func (s *State) claimed(e Claimed, out *[]Action) {
 	s.Empty, s.Left = false, ""
 	p.Claim = *e.Claim
 	p.Lost = false
+	if !s.held(e.Slot, p.Claim.Item.ID) {
+		s.letGo(p.Claim.Item.ID) // somebody has put it back into the queue beside us
+	}
 	m := s.Items[p.Claim.Item.ID]
 	p.From = m.From
 	if s.held(e.Slot, p.Claim.Item.ID) {
@@ -358,6 +358,7 @@ func (s *State) settled(e Settled, out *[]Action) {
 		s.Tally.Parked++
 		m := s.Items[id]
 		m.Parked = true
+		m.Kind, m.Asked, m.Number = p.Settle.Interrupt, p.Settle.Reason, p.Claim.Fence
 		s.keep(id, m)
 	}
 	s.archive(e.Slot, out)
@@ -430,7 +431,8 @@ func (s *State) halt(why string, out *[]Action) {
 	if s.Interrupt == nil {
 		s.Interrupt = &Interrupt{Kind: ByPerson, Why: why, At: s.Now}
 	}
-	s.Interrupt.Halt = true
+	s.Seq++
+	s.Interrupt.Halt, s.Interrupt.Number = true, s.Seq
 	s.phase(Waiting, ByPerson+": "+why)
 	*out = append(*out, Action{Op: OpRaise, Slot: -1, Kind: ByPerson, Text: why}, Action{Op: OpNotify, Slot: -1, Kind: ByPerson, Text: why})
 	s.stopAll(StopPerson, why, out)
@@ -442,64 +444,6 @@ func (s *State) stopAll(why StopWhy, words string, out *[]Action) {
 			s.stop(i, why, words, out)
 		}
 	}
-}
-
-func (s *State) resume(e Resumed, out *[]Action) {
-	s.Rev++
-	if e.More != nil {
-		l, m := &s.Limits, e.More
-		l.MaxIterations, l.MaxTokens = max(l.MaxIterations, m.MaxIterations), max(l.MaxTokens, m.MaxTokens)
-		l.MaxUSD, l.ItemUSD, l.MaxTime = max(l.MaxUSD, m.MaxUSD), max(l.ItemUSD, m.ItemUSD), max(l.MaxTime, m.MaxTime)
-	}
-	items := slices.Clone(e.Items)
-	if s.Interrupt != nil && len(items) == 0 {
-		items = append(items, s.Interrupt.Items...)
-	}
-	if s.Phase == Working && len(items) == 0 {
-		for id, m := range s.Items {
-			if m.Parked {
-				items = append(items, id)
-			}
-		}
-		slices.Sort(items)
-	}
-	for _, id := range items {
-		s.unpark(id, e.Answer, out)
-	}
-	if s.Phase == Waiting {
-		s.Interrupt = nil
-		for i := range s.Slots { // those that are still being stopped
-			s.Slots[i].Answer = e.Answer
-		}
-		s.Failing, s.Same, s.Spawning, s.Row = nil, nil, 0, 0
-		s.HoldUntil, s.HoldWall, s.HoldWhy = 0, time.Time{}, ""
-		*out = append(*out, Action{Op: OpLower, Slot: -1})
-	}
-	if s.Phase == Waiting || s.Phase == Paused {
-		s.phase(Working, "")
-	}
-	s.LookAt, s.Empty = 0, false
-}
-
-// unpark puts an item back into the queue, with a person's answer for its next run.
-func (s *State) unpark(id, answer string, out *[]Action) {
-	m := s.Items[id]
-	if !m.Parked {
-		return
-	}
-	if answer != "" {
-		from := Continuation{Fresh: true}
-		if m.From != nil {
-			from = *m.From
-		}
-		from.Answer = answer
-		m.From = &from
-	}
-	m.Parked, m.GateFails, m.Continues, m.Identical, m.Failure, m.Starts = false, 0, 0, 0, "", 0
-	s.keep(id, m)
-	s.Unpark = with(s.Unpark, id)
-	s.Rev++
-	*out = append(*out, Action{Op: OpUnpark, Slot: -1, Item: id})
 }
 
 func (s *State) unparked(id string) {

@@ -192,7 +192,7 @@ func (s *State) end(out *[]Action) {
 	switch s.Phase {
 	case Draining, Stopping:
 	case Working:
-		if !s.Limits.UntilEmpty || !s.Empty {
+		if !s.Limits.UntilEmpty || !s.Empty || s.waitAgain(out) {
 			return
 		}
 		if reason = "the queue is empty"; s.Left != "" {

@@ -1,0 +1,241 @@
+package core
+
+import (
+	"slices"
+	"time"
+)
+
+// heardMost bounds how many requests are remembered as done: those whose file may be there
+// still because their driver died before it took it away.
+const heardMost = 64
+
+// resume lets go on what waits for a person, with an answer or without one. An answer
+// reaches the question that it was given for, or is refused: then nothing else of the
+// request is done either, but that ceilings are raised.
+func (s *State) resume(e Resumed, out *[]Action) {
+	if e.Request != "" {
+		if slices.Contains(s.Heard, e.Request) {
+			return
+		}
+		s.Heard = append(slices.Clip(s.Heard), e.Request)
+		s.Heard = s.Heard[max(0, len(s.Heard)-heardMost):]
+	}
+	s.Rev++
+	if e.More != nil {
+		l, m := &s.Limits, e.More
+		l.MaxIterations, l.MaxTokens = max(l.MaxIterations, m.MaxIterations), max(l.MaxTokens, m.MaxTokens)
+		l.MaxUSD, l.ItemUSD, l.MaxTime = max(l.MaxUSD, m.MaxUSD), max(l.ItemUSD, m.ItemUSD), max(l.MaxTime, m.MaxTime)
+	}
+	items, halted, why := s.meant(e)
+	if why != "" {
+		*out = append(*out, Action{Op: OpRefuse, Slot: -1, Text: why})
+		return
+	}
+	late := e.Answer != "" && !halted
+	for _, id := range items {
+		if s.Items[id].Parked {
+			s.unpark(id, e.Answer, out)
+			late = false
+		} else if e.Answer != "" {
+			s.give(id, e.Answer)
+		}
+	}
+	if late {
+		return // what it is for has gone on already, and has the answer now
+	}
+	s.goOn(e, halted, out)
+	s.LookAt, s.Empty = 0, false
+}
+
+// meant are the items that a request is for; halted says that it is for a person's
+// interrupt. why is why an answer is refused, "" where it is not.
+func (s *State) meant(e Resumed) (items []string, halted bool, why string) {
+	halt := s.Interrupt != nil && s.Interrupt.Halt
+	switch {
+	case e.Answer == "" && len(e.Items) > 0:
+		return e.Items, false, ""
+	case e.Answer == "":
+		items = s.parked()
+		if s.Interrupt != nil {
+			items = slices.Clone(s.Interrupt.Items)
+		} else if s.Phase != Working {
+			items = nil
+		}
+		if !e.NoAnswer {
+			items = slices.DeleteFunc(items, func(id string) bool { return s.Items[id].Kind == ByAgent })
+		}
+		return items, halt, ""
+	case len(e.Items) > 0:
+		for _, id := range e.Items {
+			if why := s.answerable(id, e); why != "" {
+				return nil, false, why
+			}
+		}
+		return e.Items, false, ""
+	case halt && (e.Number == 0 || e.Number == s.Interrupt.Number):
+		for _, id := range s.Interrupt.Items {
+			if s.Items[id].Kind == ByPerson {
+				items = append(items, id)
+			} else if e.Number == 0 && s.Items[id].Parked {
+				return nil, false, "it does not say whether it is for the interrupt or for what " + id + " asks"
+			}
+		}
+		return items, true, ""
+	case e.Number != 0:
+		return nil, false, "the interrupt that it was given for is over"
+	}
+	if items = s.parked(); s.Interrupt != nil && len(s.Interrupt.Items) > 0 {
+		items = slices.DeleteFunc(items, func(id string) bool { return !slices.Contains(s.Interrupt.Items, id) })
+	}
+	switch len(items) {
+	case 0:
+		return nil, false, "nothing waits for it"
+	case 1:
+		return items, false, ""
+	}
+	return nil, false, "more than one question is open, and it does not say which it is for"
+}
+
+// parked are the items that are set aside, by name.
+func (s *State) parked() (items []string) {
+	for id, m := range s.Items {
+		if m.Parked {
+			items = append(items, id)
+		}
+	}
+	slices.Sort(items)
+	return items
+}
+
+// answerable is why an answer cannot be given to an item, "" where it can. One that goes on
+// already, and whose session has not begun, is given it in time.
+func (s *State) answerable(id string, e Resumed) string {
+	m := s.Items[id]
+	if m.Parked {
+		if e.Number != 0 && m.Number != 0 && e.Number != m.Number {
+			return "what " + id + " asks now is another question than it was given for"
+		}
+		return ""
+	}
+	f := m.From
+	if s.Begun(id) || f == nil || f.Number == 0 || e.Number != 0 && e.Number != f.Number {
+		return "nothing of " + id + " waits for it: the session that it was for has begun without it, or there is none"
+	}
+	return ""
+}
+
+// Begun reports whether a session of an item may have been started that does not know of
+// what is answered now.
+func (s *State) Begun(id string) bool {
+	return slices.ContainsFunc(s.Slots, func(p Slot) bool {
+		return p.Claim.Fence != 0 && p.Claim.Item.ID == id && (p.Step == Launching || p.Step == Running || p.Step == Verifying)
+	})
+}
+
+// give tells the next session of an item, which has not begun, what a person has answered.
+func (s *State) give(id, answer string) {
+	m := s.Items[id]
+	answered := *m.From
+	answered.Answer = answer
+	m.From = &answered
+	s.keep(id, m)
+	for i := range s.Slots {
+		if p := &s.Slots[i]; p.Step == Preparing && p.Claim.Item.ID == id {
+			p.From = &answered
+		}
+	}
+}
+
+// goOn has the loop work again after a person has said something. Questions of agents that
+// nobody has answered keep it waiting, unless the person has answered another.
+func (s *State) goOn(e Resumed, halted bool, out *[]Action) {
+	if s.Phase == Waiting {
+		open := slices.DeleteFunc(slices.Clone(s.Interrupt.Items), func(id string) bool { return !s.Items[id].Parked })
+		if halted {
+			for i := range s.Slots { // those that are still being stopped
+				if s.Slots[i].Stop == StopPerson {
+					s.Slots[i].Answer = e.Answer
+				}
+			}
+		}
+		if e.Answer == "" && len(e.Items) == 0 && len(open) > 0 {
+			s.wait(open, out)
+			return
+		}
+		s.Open = open
+	}
+	if s.Phase == Waiting {
+		s.Interrupt = nil
+		s.Failing, s.Same, s.Spawning, s.Row = nil, nil, 0, 0
+		s.HoldUntil, s.HoldWall, s.HoldWhy = 0, time.Time{}, ""
+		*out = append(*out, Action{Op: OpLower, Slot: -1})
+	}
+	if s.Phase == Waiting || s.Phase == Paused {
+		s.phase(Working, "")
+	}
+}
+
+// wait has the loop wait for the questions of items.
+func (s *State) wait(items []string, out *[]Action) {
+	m := s.Items[items[0]]
+	i := Interrupt{Kind: m.Kind, Why: m.Asked, Items: items, At: s.Now}
+	if s.Interrupt != nil {
+		i.At = s.Interrupt.At
+	}
+	s.Interrupt, s.Open = &i, nil
+	s.phase(Waiting, i.Kind+": "+i.Why)
+	*out = append(*out, Action{Op: OpRaise, Slot: -1, Kind: i.Kind, Text: i.Why, Item: items[0]})
+}
+
+// waitAgain has a loop that would end wait for the questions that are still open, where
+// it is to wait for a person.
+func (s *State) waitAgain(out *[]Action) bool {
+	open := slices.DeleteFunc(slices.Clone(s.Open), func(id string) bool { return !s.Items[id].Parked })
+	if len(open) == 0 || s.Limits.OnInterrupt != Wait {
+		return false
+	}
+	s.wait(open, out)
+	return true
+}
+
+// unpark puts an item back into the queue, with a person's answer for its next run.
+func (s *State) unpark(id, answer string, out *[]Action) {
+	if !s.Items[id].Parked {
+		return
+	}
+	s.letGo(id)
+	m := s.Items[id]
+	if answer != "" {
+		from := Continuation{Fresh: true}
+		if m.From != nil {
+			from = *m.From
+		}
+		from.Answer = answer
+		m.From = &from
+	}
+	s.keep(id, m)
+	s.Unpark = with(s.Unpark, id)
+	s.Rev++
+	*out = append(*out, Action{Op: OpUnpark, Slot: -1, Item: id})
+}
+
+// letGo notes of an item that it is set aside no more. Until its next session begins its
+// question can still be answered.
+func (s *State) letGo(id string) {
+	m := s.Items[id]
+	if !m.Parked {
+		return
+	}
+	if m.Number != 0 {
+		from := Continuation{Fresh: true}
+		if m.From != nil {
+			from = *m.From
+		}
+		from.Asked, from.Answer, from.Number = m.Asked, "", m.Number
+		m.From = &from
+	}
+	m.Parked, m.Kind, m.Asked, m.Number = false, "", "", 0
+	m.GateFails, m.Continues, m.Identical, m.Failure, m.Starts = 0, 0, 0, "", 0
+	s.keep(id, m)
+	s.Rev++
+}

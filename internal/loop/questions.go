@@ -1,0 +1,238 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/durable"
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+)
+
+// What can be wrong with what a person says to a loop. Who says it is told the rest in
+// words.
+var (
+	// ErrWhich says that more than one question is open, and not which is meant.
+	ErrWhich = errors.New("more than one question is open")
+	// ErrUnanswered says that a question would go without an answer.
+	ErrUnanswered = errors.New("a question would go without an answer")
+	// ErrNothingWaits says that nothing waits for what was said.
+	ErrNothingWaits = errors.New("nothing waits for this")
+)
+
+// Question is what a person must decide of an item, or has decided and no session was told
+// yet.
+type Question struct {
+	Item  string `json:"item"`
+	Title string `json:"title,omitempty"`
+	Kind  string `json:"kind"` // as an interrupt has it
+	Why   string `json:"why"`
+	// Number tells the question from others of the item; 0 in states of older programs.
+	Number int64 `json:"number,omitempty"`
+	// Answer is what a person has answered, which the item's next session is told.
+	Answer string `json:"answer,omitempty"`
+	// Going says that the item goes on, and that its next session has not begun.
+	Going bool `json:"going,omitempty"`
+}
+
+// Open says that nobody has decided yet.
+func (q *Question) Open() bool { return q.Answer == "" && !q.Going }
+
+// Asked says that an agent asks, so that silence is no answer.
+func (q *Question) Asked() bool { return q.Kind == core.ByAgent }
+
+// Command is how it is answered in a terminal.
+func (q *Question) Command() string { return AnswerCommand(q.Item) }
+
+// AnswerCommand is how the question of an item is answered in a terminal.
+func AnswerCommand(item string) string {
+	return fmt.Sprintf("reprise loop resume --item %s --answer \"…\"", item)
+}
+
+// Questions are what waits for a person by a state, and what was answered and not told
+// yet, by item. dir is the loop's directory, in which answers lie that no loop has read.
+// Whoever somebody has dropped, or worked on otherwise, waits for nobody.
+func Questions(ctx context.Context, dir string, s *core.State, q queue.Queue) ([]Question, error) {
+	if s == nil {
+		return nil, nil
+	}
+	var out []Question
+	for id, m := range s.Items {
+		if one, ok := questionOf(ctx, s, q, id, m); ok {
+			out = append(out, one)
+		}
+	}
+	slices.SortFunc(out, func(a, b Question) int { return cmp.Compare(a.Item, b.Item) })
+	requests, err := pending(dir)
+	for _, r := range requests {
+		for i := range out {
+			out[i].heard(&r)
+		}
+	}
+	return out, err
+}
+
+func questionOf(ctx context.Context, s *core.State, q queue.Queue, id string, m core.Memory) (one Question, ok bool) {
+	it, err := q.Get(ctx, id)
+	there := err == nil
+	if errors.Is(err, queue.ErrNotFound) || there && (it.State == queue.Done || it.State == queue.Dead) {
+		return one, false
+	}
+	one = Question{Item: id, Title: it.Title, Kind: m.Kind, Why: m.Asked, Number: m.Number}
+	if f := m.From; !m.Parked {
+		if f == nil || f.Number == 0 || s.Begun(id) {
+			return one, false
+		}
+		one.Why, one.Number, one.Answer, one.Going = f.Asked, f.Number, f.Answer, true
+		return one, true
+	}
+	if i := s.Interrupt; m.Kind == "" && i != nil && slices.Contains(i.Items, id) { // of an older program
+		one.Kind, one.Why = i.Kind, i.Why
+	}
+	one.Kind, one.Why = cmp.Or(one.Kind, "set aside"), cmp.Or(one.Why, it.Reason)
+	one.Going = there && it.State != queue.Blocked // somebody has put it back
+	return one, true
+}
+
+// heard takes into account what a person has left for the loop, and no loop has read.
+func (q *Question) heard(r *Request) {
+	switch {
+	case r.Kind != "resume":
+	case len(r.Items) > 0 && (!slices.Contains(r.Items, q.Item) || r.Number != 0 && q.Number != 0 && r.Number != q.Number):
+	case r.Answer != "":
+		if len(r.Items) > 0 || q.Kind == core.ByPerson {
+			q.Answer = r.Answer
+		}
+	case r.NoAnswer || len(r.Items) > 0 || !q.Asked():
+		q.Going = true
+	}
+}
+
+// pending are the requests that no loop has done yet, the oldest first. What cannot be read
+// is left to the loop, which says so.
+func pending(dir string) ([]Request, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, requestsDir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var out []Request
+	for _, e := range entries { // by name, which begins with the time
+		if durable.IsTemp(e.Name()) || !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		var r Request
+		text, err := readSmall(filepath.Join(dir, requestsDir, e.Name()), 256<<10)
+		if err == nil && json.Unmarshal([]byte(text), &r) == nil {
+			out = append(out, r)
+		}
+	}
+	return out, err
+}
+
+// Said is what a person says to a loop that waits.
+type Said struct {
+	Answer   string
+	Items    []string // none is whatever is open, where that is one thing
+	NoAnswer bool     // what agents ask may go without an answer
+	More     *More
+}
+
+// Requests are what a loop is to be asked for so that it does what a person says; an answer
+// is for one question each. The error is one of those above where it cannot be said so.
+func Requests(s *core.State, list []Question, say Said) ([]Request, error) {
+	if say.Answer == "" {
+		return silent(s, list, say)
+	}
+	to, all, err := addressed(s, list, say)
+	if err != nil {
+		return nil, err
+	}
+	if all {
+		return []Request{{Kind: "resume", Answer: say.Answer, Number: s.Interrupt.Number, More: say.More}}, nil
+	}
+	var out []Request
+	for _, q := range to {
+		out = append(out, Request{Kind: "resume", Answer: say.Answer, Items: []string{q.Item}, Number: q.Number})
+	}
+	out[0].More = say.More
+	return out, nil
+}
+
+// addressed are the questions that an answer is for; all says that it is for everything that
+// a person's interrupt has stopped, or is stopping.
+func addressed(s *core.State, list []Question, say Said) (to []Question, all bool, err error) {
+	var open []Question
+	for _, q := range list {
+		if q.Open() {
+			open = append(open, q)
+		}
+	}
+	if len(say.Items) > 0 {
+		for _, id := range say.Items {
+			i := slices.IndexFunc(list, func(q Question) bool { return q.Item == id })
+			if i < 0 {
+				return nil, false, fmt.Errorf("%w: no question of %s is open%s", ErrNothingWaits, id, listed(open))
+			}
+			to = append(to, list[i])
+		}
+		return to, false, nil
+	}
+	ofPerson := func(q Question) bool { return q.Kind == core.ByPerson && q.Why == open[0].Why }
+	same := len(open) > 0 && !slices.ContainsFunc(open, func(q Question) bool { return !ofPerson(q) })
+	if i := s.Interrupt; i != nil && i.Halt && s.Phase == core.Waiting && (same || len(open) == 0) {
+		return nil, true, nil
+	}
+	if len(open) == 1 || same {
+		return open, false, nil
+	}
+	if len(open) == 0 { // what goes on can still be told, until its session begins
+		switch {
+		case len(list) == 1:
+			return list, false, nil
+		case len(list) > 1:
+			return nil, false, fmt.Errorf("%w: say by --item which it is for%s", ErrWhich, listed(list))
+		case s.Interrupt != nil:
+			return nil, false, fmt.Errorf("%w: the loop waits, but no session would be told (%s: %s); `reprise loop resume` without an answer lets it go on", ErrNothingWaits, s.Interrupt.Kind, oneLine(s.Interrupt.Why, 200))
+		}
+		return nil, false, fmt.Errorf("%w: no question is open", ErrNothingWaits)
+	}
+	return nil, false, fmt.Errorf("%w: say by --item which the answer is for%s", ErrWhich, listed(open))
+}
+
+// silent is for who lets a loop go on without an answer.
+func silent(s *core.State, list []Question, say Said) ([]Request, error) {
+	r := Request{Kind: "resume", Items: say.Items, NoAnswer: say.NoAnswer, More: say.More}
+	var asked []Question
+	for _, q := range list {
+		if q.Open() && q.Asked() && (len(say.Items) == 0 || slices.Contains(say.Items, q.Item)) {
+			asked = append(asked, q)
+		}
+	}
+	for _, id := range say.Items {
+		if !slices.ContainsFunc(list, func(q Question) bool { return q.Item == id }) {
+			return nil, fmt.Errorf("%w: %s is not set aside", ErrNothingWaits, id)
+		}
+	}
+	// A pause ends, and a ceiling is raised, beside what is open.
+	beside := len(say.Items) == 0 && (say.More != nil || s.Phase == core.Paused)
+	if len(asked) > 0 && !say.NoAnswer && !beside {
+		return nil, fmt.Errorf("%w: answer it, or let the work go on without one by --no-answer%s", ErrUnanswered, listed(asked))
+	}
+	return []Request{r}, nil
+}
+
+// listed are questions for people, each with how it is answered.
+func listed(list []Question) string {
+	var b strings.Builder
+	for _, q := range list {
+		fmt.Fprintf(&b, "\n  %s: %s\n    %s", q.Item, oneLine(q.Why, 300), q.Command())
+	}
+	return b.String()
+}
