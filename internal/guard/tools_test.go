@@ -196,3 +196,38 @@ func mutationCases(t *testing.T) []mutationCase {
 	}
 	return out
 }
+
+// The grammar of PowerShell and of cmd is not read: a command in it is asked about as
+// soon as a byte is in it that may mean something to them, and so is whatever starts one
+// of them from another shell.
+func TestOtherShellsAreAskedAbout(t *testing.T) {
+	p := newProject(t)
+	judge := func(tool, command string) Verdict {
+		return p.rules().Judge((toolCall{"shell", tool, texts("command", command), Ask}).call(p.dir))
+	}
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=, "
+	for c := range rune(256) {
+		for _, command := range []string{"git status" + string(c), string(c) + "git status", "git status " + string(c) + "f", "git " + string(c) + " status"} {
+			if v := judge("PowerShell", command); v.Decision == Allow && !strings.ContainsRune(plain, c) {
+				t.Errorf("%q is allowed", command)
+			}
+		}
+	}
+	for command, want := range map[string]Decision{
+		"git status": Allow, "git log --oneline -5": Allow, "Get-Content f": Ask, "git status; Remove-Item f": Ask, "git status | Out-File f": Ask, "git status > f": Ask, "& git status": Ask,
+		"git status `\n f": Ask, "$x": Ask, "@(git status)": Ask, "{git status}": Ask, "iex f": Ask, "Invoke-Expression f": Ask, "Start-Process f": Ask, "git status %x%": Ask, "git status ^f": Ask, "git status && del f": Ask, "del f": Ask,
+		"cmd /c git status": Ask, "powershell git status": Ask, "rm -rf /": Ask, "git push -f origin main": Deny,
+	} {
+		if v := judge("PowerShell", command); v.Decision != want {
+			t.Errorf("PowerShell: %q: %s, want %s: %s", command, v.Decision, want, v.Reason)
+		}
+	}
+	for _, command := range []string{
+		"cmd /c dir", "cmd.exe /c dir", "cmd /k git status", "cmd //c 'git status & del f'", "cmd", "powershell -Command ls", "powershell.exe -c 'git status'", "pwsh -c 'git status'", "pwsh -File f.ps1", "pwsh", "powershell -EncodedCommand AAAA",
+		"timeout 5 cmd /c dir", "sh -c 'pwsh -c ls'", "find . -exec cmd /c type {} ';'", "echo ls | pwsh", "C:/Windows/System32/cmd.exe /c dir",
+	} {
+		if v := judge("Bash", command); v.Decision != Ask && v.Decision != Deny {
+			t.Errorf("Bash: %q: %s", command, v.Decision)
+		}
+	}
+}
