@@ -333,7 +333,11 @@ func (c *claudeResult) verdict() string {
 		}
 		return join(": ", "the model's API failed", clip(c.r.Text, 500))
 	case c.isError, strings.HasPrefix(c.subtype, "error"):
-		return join(": ", "the agent ended with an error", join(", ", c.subtype, c.terminalUnless("completed"), strings.Join(c.r.Errors, ", "), clip(c.r.Text, 500)))
+		kind := c.subtype
+		if kind == "success" { // what the client says where the model's service failed
+			kind = ""
+		}
+		return join(": ", "the agent ended with an error", join(", ", kind, c.terminalUnless("completed"), strings.Join(c.r.Errors, ", "), clip(c.r.Text, 500)))
 	case c.terminal != "" && c.terminal != "completed":
 		return "the agent stopped early: " + clip(c.terminal, 200)
 	case c.r.NumTurns < 1:

@@ -247,6 +247,7 @@ func TestCutLines(t *testing.T) {
 		{"long message, then a result", `{"type":"assistant","message":{"content":[{"type":"text","text":"` + long + `"}]}}` + "\n" + `{"type":"result","is_error":false,"num_turns":1,"result":"short"}`, true, "", "short"},
 		{"long result, verdict before it", `{"type":"result","is_error":false,"num_turns":1,"terminal_reason":"completed","result":"` + long + `"}`, true, "", "long long"},
 		{"long result, verdict behind it", `{"type":"result","result":"` + long + `","is_error":false,"num_turns":1}`, false, "verdict lay behind", "long long"},
+		{"an error that calls itself success", `{"type":"result","subtype":"success","is_error":true,"num_turns":1,"result":"it failed"}`, false, "the agent ended with an error: it failed", "it failed"},
 		{"long bad result", `{"type":"result","is_error":true,"num_turns":1,"result":"` + long + `"}`, false, "ended with an error", "long long"},
 		{"long junk", long, false, "without a result", ""},
 		{"escape cut in half", `{"type":"result","is_error":false,"num_turns":1,"result":"` + strings.Repeat(`\ud83d\ude00`, 4000) + `"}`, true, "", "😀"},

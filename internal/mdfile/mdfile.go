@@ -33,7 +33,7 @@ type File struct {
 // the first bad byte; anything else is a File whose Bytes are data.
 func Parse(data []byte) (*File, error) {
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return nil, fmt.Errorf("parse markdown: %w: NUL at byte %d", ErrNotText, i)
+		return nil, fmt.Errorf("parse markdown: %w: NUL in line %d, at byte %d of the file", ErrNotText, bytes.Count(data[:i], []byte("\n"))+1, i)
 	}
 	if !utf8.Valid(data) {
 		i := 0
@@ -44,7 +44,7 @@ func Parse(data []byte) (*File, error) {
 			}
 			i += n
 		}
-		return nil, fmt.Errorf("parse markdown: %w: bad byte 0x%02x at byte %d", ErrNotText, data[i], i)
+		return nil, fmt.Errorf("parse markdown: %w: bad byte 0x%02x in line %d, at byte %d of the file", ErrNotText, data[i], bytes.Count(data[:i], []byte("\n"))+1, i)
 	}
 	f := &File{src: data}
 	f.measure()

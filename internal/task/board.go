@@ -51,6 +51,7 @@ func (b *Board) takeOver() {
 		}
 	}
 	b.Todo.prefer = owner
+	last, reach := b.reach()
 	for _, s := range b.Todo.Sections {
 		switch o := owner[s.Number]; {
 		case s.Number == 0:
@@ -65,6 +66,9 @@ func (b *Board) takeOver() {
 		case b.State.Tasks[s.Number] == nil && b.archived(s.Number):
 			b.shelved = append(b.shelved, s)
 			b.problem(Finding{Number: s.Number, Line: s.Line, What: "it is in specs/archive/ and stands here again; take the section away, or its number, and it is a new task"})
+			continue
+		case b.State.Tasks[s.Number] == nil && s.Number > reach:
+			b.problem(Finding{Line: s.Line, What: fmt.Sprintf("the number %d is far beyond the last one, %d, and all later tasks would come after it; it is not taken over: take the number away and the task gets the next one, or set next_number in specs/state.json to %d if it is meant", s.Number, last, s.Number)})
 			continue
 		case b.State.Tasks[s.Number] == nil:
 			b.adopt(s)
@@ -81,6 +85,43 @@ func (b *Board) takeOver() {
 		b.problem(Finding{Number: n, What: fmt.Sprintf("it is %s in state.json and does not stand in TODO.md%s", b.State.Tasks[n].Status.Words(), why)})
 	}
 	b.checkDeps()
+}
+
+// A number in TODO.md that state.json does not know is taken over where it is at most so
+// far beyond the last one: a slip of the finger would use up all the numbers there are.
+// A list that is new may begin anywhere, a date as a number included.
+const (
+	maxJump  = 10_000
+	maxFirst = 99_999_999
+)
+
+// reach is the last number that there is, and the highest that is taken over from TODO.md.
+func (b *Board) reach() (last, reach int) {
+	for _, s := range b.Todo.Sections {
+		if b.State.Tasks[s.Number] == nil && s.Number > last {
+			last = s.Number
+		}
+	}
+	if last < b.State.Next+maxJump {
+		return b.State.Next - 1, last // as nearly always: nothing is far
+	}
+	numbers := make([]int, 0, len(b.Todo.Sections))
+	for _, s := range b.Todo.Sections {
+		numbers = append(numbers, s.Number)
+	}
+	slices.Sort(numbers)
+	last = max(b.State.Next-1, b.given())
+	reach = last + maxJump
+	if last == 0 {
+		reach = maxFirst
+	}
+	for _, n := range numbers {
+		if n <= reach {
+			last = max(last, n)
+			reach = max(reach, n+maxJump)
+		}
+	}
+	return last, min(reach, maxNumber)
 }
 
 func (b *Board) problem(f Finding) { b.Problems = append(b.Problems, f) }

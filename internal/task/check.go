@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,20 +106,27 @@ func (s *Store) leftovers(forget bool) (out []Finding, err error) {
 // Fix brings the two files into agreement and says which side it took. A state.json
 // that cannot be read is set aside, beside it, and made anew from TODO.md.
 func (s *Store) Fix(ctx context.Context) (Report, error) {
+	var r Report
 	settled, changes, _, err := s.settleConflict(ctx)
+	if fi, lerr := os.Lstat(filepath.Join(s.dir, stateFile)); errors.Is(err, ErrDamaged) && lerr == nil && fi.Mode().Type()&^fs.ModeSymlink != 0 { // no file
+		if r.Damaged, err = s.setAside(err); err != nil {
+			return r, err
+		}
+		settled, changes, _, err = s.settleConflict(ctx)
+	}
 	if err != nil {
+		settled.Damaged = r.Damaged
 		return settled, err
 	}
-	var r Report
+	damaged := r.Damaged
 	b, err := s.change(ctx, true, func(b *Board) error { r = b.mend(); return nil })
 	if errors.Is(err, ErrDamaged) {
-		aside := filepath.Join(s.dir, stateFile+s.o.Now().UTC().Format(".20060102T150405Z.damaged"))
-		if rerr := s.o.Disk.Rename(filepath.Join(s.dir, stateFile), aside); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-			return r, fmt.Errorf("%w; it cannot be set aside: %w", err, rerr)
+		if damaged, err = s.setAside(err); err != nil {
+			return r, err
 		}
 		b, err = s.change(ctx, true, func(b *Board) error { r = b.mend(); return nil })
-		r.Damaged = aside
 	}
+	r.Damaged = damaged
 	if err != nil {
 		return r, err
 	}
@@ -133,6 +141,15 @@ func (s *Store) Fix(ctx context.Context) (Report, error) {
 	r.Mended, r.Left = slices.Concat(r.Mended, dropped), slices.Concat(r.Left, b.checkPlans(), beside)
 	r.Mended, r.Changes = slices.Concat(settled.Mended, b.Taken, r.Mended), slices.Concat(changes, b.Changes)
 	return r, nil
+}
+
+// setAside puts a state.json that cannot be read beside itself, and says where.
+func (s *Store) setAside(why error) (string, error) {
+	aside := filepath.Join(s.dir, stateFile+s.o.Now().UTC().Format(".20060102T150405Z.damaged"))
+	if err := s.o.Disk.Rename(filepath.Join(s.dir, stateFile), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w; it cannot be set aside: %w", why, err)
+	}
+	return aside, nil
 }
 
 // mend does what taking over left.

@@ -184,18 +184,24 @@ func runFailure(e event.Event, f Failure) (Failure, bool) {
 }
 
 // endedBadly is the kind of a run's or item's bad end, by what is said of it: an agent that
-// gave nothing back hung; a program that crashed or did not start failed.
+// gave nothing back hung; one that ended with an error, as where its model's service failed,
+// and a program that crashed or did not start, failed.
 func endedBadly(reason string) string {
 	low := strings.ToLower(reason)
-	switch {
-	case strings.Contains(low, "timed out"), strings.Contains(low, "timeout"), strings.Contains(low, "took longer"):
-		return Timeout
-	case strings.Contains(low, "without a result (exit code 0"):
-		return DelegationHang
-	case strings.Contains(low, "crash"), strings.Contains(low, "failed to start"), strings.Contains(low, "without a result ("):
-		return ToolFailure
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 	}
-	return DelegationHang
+	switch {
+	case has("ended with an error"): // its words may speak of anything
+		return ToolFailure
+	case has("timed out", "timeout", "took longer", "time limit"):
+		return Timeout
+	case has("crash", "failed to start"):
+		return ToolFailure
+	case has("without a result (exit code 0", "without an answer", "said nothing", "no change", "stall", "lease ran out"), strings.TrimSpace(reason) == "":
+		return DelegationHang
+	}
+	return ToolFailure
 }
 
 func toolFailure(t event.ToolData, f Failure) (Failure, bool) {

@@ -240,3 +240,67 @@ func TestUnknownMarkers(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// What stands in the place of a file and is none, or leads out of specs/, is named with what
+// to do; a state.json of that sort is set aside by a check that mends.
+func TestNotAFile(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte("hidden words"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		make func(file string) error
+		of   string
+		want []string
+		mend bool
+	}{
+		{"TODO.md a link out", func(f string) error { return os.Symlink(outside, f) }, "TODO.md", []string{"TODO.md is a link to " + outside, "in its place"}, false},
+		{"TODO.md a link up", func(f string) error { return os.Symlink(filepath.Join("..", "x"), f) }, "TODO.md", []string{"TODO.md is a link to ", "in its place"}, false},
+		{"TODO.md a directory", func(f string) error { return os.Mkdir(f, 0o755) }, "TODO.md", []string{"TODO.md is a directory", "move it away"}, false},
+		{"TODO.md not text", func(f string) error { return os.WriteFile(f, []byte("# TODO\n\ncaf\xe9\n"), 0o644) }, "TODO.md", []string{"0xe9 in line 3", "save the file as UTF-8"}, false},
+		{"TODO.md with a NUL", func(f string) error { return os.WriteFile(f, []byte("# TODO\n\x00\n"), 0o644) }, "TODO.md", []string{"NUL in line 2", "save the file as UTF-8"}, false},
+		{"state.json a link out", func(f string) error { return os.Symlink(outside, f) }, "state.json", []string{"state.json is a link to ", "in its place"}, false},
+		{"state.json a directory", func(f string) error { return os.Mkdir(f, 0o755) }, "state.json", []string{"state.json", "a directory", "task check --fix` sets it aside"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := storeIn(t.TempDir(), unsynced())
+			change(t, s, add("First"))
+			file := filepath.Join(s.Dir(), c.of)
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.make(file); err != nil {
+				t.Skip(err) // no links here
+			}
+			_, loaded := s.Load(context.Background())
+			_, changed := s.Change(context.Background(), add("Second"))
+			for _, err := range []error{loaded, changed} {
+				if err == nil {
+					t.Fatal("it is read")
+				}
+				for _, want := range c.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%v\nsays nothing of %q", err, want)
+					}
+				}
+				if strings.Contains(err.Error(), "escapes") || strings.Contains(err.Error(), "hidden") {
+					t.Error(err)
+				}
+			}
+			rep, err := s.Fix(context.Background())
+			if (err == nil) != c.mend || (rep.Damaged != "") != c.mend {
+				t.Fatalf("mended: %+v, %v", rep, err)
+			}
+			if !c.mend {
+				return
+			}
+			if fi, err := os.Stat(rep.Damaged); err != nil || !fi.IsDir() {
+				t.Errorf("what was there is not beside it: %v", err)
+			}
+			if b, err := s.Load(context.Background()); err != nil || b.State.Tasks[1] == nil {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

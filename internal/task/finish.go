@@ -29,7 +29,7 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 		if ctx.Err() != nil {
 			return Return{Status: "partial"}, "it was stopped by the person who began it", ""
 		}
-		return Return{Status: "failed"}, cmp.Or(rec.StatusReason, "the run ended "+string(rec.Status)), DelegationHang
+		return Return{Status: "failed"}, cmp.Or(rec.StatusReason, "the run ended "+string(rec.Status)), endedBadly(rec.StatusReason)
 	}
 	if rec.Result == nil {
 		return Return{Status: "partial"}, "the agent said nothing at its end", DelegationHang

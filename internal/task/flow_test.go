@@ -232,6 +232,32 @@ func TestDraw(t *testing.T) {
 	}
 }
 
+// TestEndedBadly: that an agent hung is for one that gave nothing back; reasons are those
+// that runs and the loop give.
+func TestEndedBadly(t *testing.T) {
+	for _, c := range []struct{ reason, want string }{
+		{"the agent ended with an error: 429, timeout of the proxy", ToolFailure},
+		{"the agent ended with an error: it failed", ToolFailure},
+		{"the agent ended with an error", ToolFailure},
+		{"the model's API failed with status 529: overloaded", ToolFailure},
+		{"reported success, but the process ended with exit code 1", ToolFailure},
+		{"the agent stopped early: refusal", ToolFailure},
+		{"failed 2 of 2: result: the agent ended with an error: it failed", ToolFailure},
+		{"failed 2 of 2: crash: ended without a result (signal SIGKILL)", ToolFailure},
+		{"ended without a result (exit code 1): no login", ToolFailure},
+		{"failed to start: no such program", ToolFailure},
+		{"stopped at its time limit", Timeout},
+		{"ended without a result (exit code 0)", DelegationHang},
+		{"the agent ended without an answer", DelegationHang},
+		{"failed 2 of 2: no change", DelegationHang},
+		{"", DelegationHang},
+	} {
+		if got := endedBadly(c.reason); got != c.want {
+			t.Errorf("%q: %s, not %s", c.reason, got, c.want)
+		}
+	}
+}
+
 func TestFindings(t *testing.T) {
 	got, err := ParseFindings([]byte("# Review\n\n### Finding: low one\n- **Severity**: low\n\n### Finding 2: Keys [x] are logged\n- **Severity**: `critical`\n- **Language**: Go\n- **Files**: `a.go`, b.go\n\nSeen.\n#### 5. no task\n## Other\n### Finding\n"))
 	if err != nil || len(got) != 2 || got[0].Title != "Keys [x] are logged" || got[0].Severity != "critical" || got[0].Language != "go" || len(got[0].Files) != 2 || !strings.Contains(got[0].Text, "    #### 5. no task") {

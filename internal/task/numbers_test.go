@@ -47,6 +47,7 @@ func TestNumbersOutliveState(t *testing.T) {
 func TestNumbersEnd(t *testing.T) {
 	s := storeIn(t.TempDir(), unsynced())
 	change(t, s, add("First"))
+	write(t, s, "state.json", strings.Replace(text(t, s, "state.json"), `"next_number": 2`, `"next_number": 999999999`, 1)) // it is meant
 	write(t, s, "TODO.md", text(t, s, "TODO.md")+"\n### 999999999. By hand\n\n- **Status**: [PLANNED]\n")
 	title := "Second"
 	_, err := s.Change(context.Background(), func(b *Board) error { _, err := b.Add(Draft{Title: &title}); return err })
@@ -127,5 +128,54 @@ func TestSpecsThatLeadOut(t *testing.T) {
 		if list, _ := os.ReadDir(other); !within && len(list) > 0 {
 			t.Errorf("%s: %v were written", name, list)
 		}
+	}
+}
+
+// A number far beyond the last one, as by a slip of the finger, is not taken over: later
+// tasks would come after it, until none is left. It stays as it stands, and is told of.
+func TestFarNumber(t *testing.T) {
+	for _, c := range []struct {
+		name, first, number string
+		next                int // number of the task made then
+		told                bool
+	}{
+		{"the highest", "First", "999999999", 2, true},
+		{"a date", "First", "20261128", 2, true},
+		{"a gap", "First", "5000", 5001, false},
+		{"a new list that begins with a date", "", "20261128", 20261129, false},
+		{"a new list that begins at the end", "", "999999999", 1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := storeIn(t.TempDir(), unsynced())
+			todo := "# TODO\n"
+			if c.first != "" {
+				change(t, s, add(c.first))
+				todo = text(t, s, "TODO.md")
+			} else if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			section := "\n### " + c.number + ". By hand\n\n- **Status**: [PLANNED]\n"
+			write(t, s, "TODO.md", todo+section)
+			rep, err := s.Fix(context.Background())
+			if err != nil || (len(rep.Left) == 1 && strings.Contains(rep.Left[0].What, c.number+" is far beyond")) != c.told {
+				t.Fatalf("%+v, %v", rep, err)
+			}
+			var made *Task
+			title := "Next"
+			change(t, s, func(b *Board) (err error) { made, err = b.Add(Draft{Title: &title}); return err })
+			if made.Number != c.next {
+				t.Errorf("the next one has the number %d, not %d", made.Number, c.next)
+			}
+			if got := text(t, s, "TODO.md"); c.told && !strings.Contains(got, strings.TrimSpace(section)) {
+				t.Errorf("what the person wrote is another:\n%s", got)
+			}
+			write(t, s, "TODO.md", strings.Replace(text(t, s, "TODO.md"), "### "+c.number+".", "###", 1))
+			if !c.told {
+				return
+			}
+			if b := change(t, s, func(*Board) error { return nil }); b.State.Tasks[c.next+1] == nil || b.State.Tasks[c.next+1].Status != Planned {
+				t.Errorf("without its number it does not get the next one: %v", b.State.Numbers())
+			}
+		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reprise/internal/durable"
+	"reprise/internal/mdfile"
 )
 
 // Names below the project's checkout.
@@ -168,7 +169,7 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 		before := look(d)
 		todo, state, err := files(d)
 		if err != nil {
-			return nil, fmt.Errorf("read tasks in %s: %w", s.dir, err)
+			return nil, fmt.Errorf("read tasks: %w", err)
 		}
 		// A change by the program puts other files in the place of both, one after the
 		// other. Where both are what they were before, they belong together.
@@ -250,7 +251,45 @@ func readMaybe(d *durable.Dir, name string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return data, err
+	return data, unread(d, name, err)
+}
+
+// unread says of a file below specs/ that cannot be read because of what it is, a link out
+// of specs/ or no file at all, what it is and what to do. Other errors stay as they are.
+func unread(d *durable.Dir, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	at := ""
+	for part := range strings.SplitSeq(name, "/") {
+		at = path.Join(at, part)
+		file := filepath.Join(d.Path(), filepath.FromSlash(at))
+		fi, lerr := os.Lstat(file)
+		switch {
+		case lerr != nil:
+			return err
+		case fi.Mode()&fs.ModeSymlink != 0:
+			to, lerr := os.Readlink(file)
+			if lerr != nil {
+				return err
+			}
+			return fmt.Errorf("%s is a link to %s, which cannot be read from here, for links are not followed out of specs/: put what is to be read itself in its place", file, to)
+		case at != name || fi.Mode().IsRegular() || fi.IsDir() && name != todoFile && name != stateFile:
+		case name == stateFile:
+			return fmt.Errorf("%s: %w: it is %s; `reprise task check --fix` sets it aside and makes it anew from TODO.md", file, ErrDamaged, kindOf(fi.Mode()))
+		default:
+			return fmt.Errorf("%s is %s, and not a file: move it away, and put the file in its place", file, kindOf(fi.Mode()))
+		}
+	}
+	return err
+}
+
+// kindOf names what is no regular file.
+func kindOf(m fs.FileMode) string {
+	if m.IsDir() {
+		return "a directory"
+	}
+	return "a device, a pipe or a socket"
 }
 
 func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte, own *noted) (*Board, error) {
@@ -271,6 +310,9 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte,
 	var err error
 	b.State, err = ParseState(state)
 	<-parsed
+	if errors.Is(todoErr, mdfile.ErrNotText) {
+		return nil, fmt.Errorf("%s: %w; put that line right, or save the file as UTF-8 (`git show HEAD:specs/%s` shows the last one that was committed)", filepath.Join(s.dir, todoFile), todoErr, todoFile)
+	}
 	if todoErr != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, todoFile), todoErr)
 	}
@@ -434,7 +476,7 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, own *noted, 
 	}
 	todo, state, err := files(d)
 	if err != nil {
-		return nil, fmt.Errorf("change tasks in %s: %w", s.dir, err)
+		return nil, fmt.Errorf("change tasks: %w", err)
 	}
 	if err := s.lost(ctx, todo, state, anew); err != nil {
 		return nil, err
@@ -531,7 +573,8 @@ func (b *Board) Read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer done()
-	return d.ReadFile(name)
+	data, err := d.ReadFile(name)
+	return data, unread(d, name, err)
 }
 
 // Write changes a file below specs/ together with the list.
