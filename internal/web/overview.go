@@ -56,9 +56,14 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			p.Matters = append(p.Matters, matter{"warn", "Run " + rec.ID + " was interrupted: " + oneLine(160, rec.StatusReason), "/runs/" + rec.ID, "Look at it"})
 		}
 	}
-	if i := p.Loop.Interrupt; i != nil && p.Loop.State.Phase != core.Finished {
-		p.Matters = append([]matter{{"warn", "The loop waits for your answer: " + oneLine(200, i.Why), "/work#answer", "Answer"}}, p.Matters...)
+	var asks []matter
+	for _, q := range p.Loop.Open {
+		asks = append(asks, matter{"warn", "The loop waits for your answer about " + q.Item + ": " + oneLine(200, q.Why), "/work#answer-" + q.Item, "Answer"})
 	}
+	if i := p.Loop.Interrupt; i != nil && len(asks) == 0 && p.Loop.State.Phase != core.Finished {
+		asks = append(asks, matter{"warn", "The loop waits for you: " + oneLine(200, i.Why), "/work#answer", "Look at it"})
+	}
+	p.Matters = append(asks, p.Matters...)
 	if p.Loop.Trouble != "" {
 		p.Trouble = append(p.Trouble, p.Loop.Trouble)
 	}

@@ -364,6 +364,7 @@ func TestItemsAreChanged(t *testing.T) {
 // An answer is a request that the loop, or the next one, takes from its directory.
 func TestLoopIsAnswered(t *testing.T) {
 	h := open(t, nil)
+	h.asks("one")
 	code, to := h.send("/work/loop/resume", url.Values{"answer": {"the\r\nsecond"}})
 	if code != http.StatusSeeOther || !strings.Contains(to, "done=waits") {
 		t.Fatalf("resume: %d %s", code, to)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -57,6 +58,8 @@ type loopView struct {
 	HoldUntil time.Time
 	Workers   []workerRow
 	Parked    []string
+	Open      []loop.Question // what waits for a person
+	Given     []loop.Question // what is answered, and no session was told yet
 	Trouble   string
 	Budget    []gauge
 }
@@ -121,6 +124,20 @@ func (s *Server) loopView() loopView {
 		}
 	}
 	slices.Sort(v.Parked)
+	if s.deps.Queue != nil {
+		list, err := loop.Questions(context.Background(), dir, state, s.deps.Queue)
+		if err != nil {
+			v.Trouble = err.Error()
+		}
+		for _, q := range list {
+			switch {
+			case q.Open():
+				v.Open = append(v.Open, q)
+			case q.Answer != "":
+				v.Given = append(v.Given, q)
+			}
+		}
+	}
 	m := v.Metrics
 	v.Budget = []gauge{
 		{"Items begun", num(m.Iterations), num(m.MaxIterations), part(float64(m.Iterations), float64(m.MaxIterations))},
@@ -422,6 +439,7 @@ func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req := loop.Request{At: s.deps.Now()}
+	var answers []loop.Request
 	note, needed := "", true
 	switch r.PathValue("op") {
 	case "pause":
@@ -434,15 +452,14 @@ func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	case "resume":
-		req.Kind, req.Answer, note, needed = "resume", strings.TrimSpace(normal(r.PostForm.Get("answer"))), "resumed", false
-		if item := r.PostForm.Get("item"); item != "" {
-			req.Items = []string{item}
-		}
-		if req.More, err = more(r.PostForm); err != nil {
-			s.fail(w, r, http.StatusBadRequest, err)
+		note, needed = "resumed", false
+		var raised bool
+		var code int
+		if answers, raised, code, err = s.resumeAsked(r); err != nil {
+			s.fail(w, r, code, err)
 			return
 		}
-		if req.More != nil {
+		if raised {
 			note = "raised"
 		}
 		if !running {
@@ -463,11 +480,45 @@ func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusConflict, err)
 		return
 	}
-	if err := loop.Ask(durable.Disk{}, dir, req); err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
-		return
+	if answers == nil {
+		answers = []loop.Request{req}
+	}
+	for _, one := range answers {
+		one.At = req.At
+		if one.Answer == "" {
+			one.Loop = req.Loop // an answer is for its question, whichever loop reads it
+		}
+		if err := loop.Ask(durable.Disk{}, dir, one); err != nil {
+			s.fail(w, r, http.StatusInternalServerError, err)
+			return
+		}
 	}
 	s.done(w, r, "/work", note)
+}
+
+// resumeAsked are the requests of who answers, or lets the loop go on. code is the status
+// that goes with the error.
+func (s *Server) resumeAsked(r *http.Request) (out []loop.Request, raised bool, code int, err error) {
+	say := loop.Said{Answer: strings.TrimSpace(normal(r.PostForm.Get("answer"))), NoAnswer: r.PostForm.Get("no_answer") != ""}
+	if item := r.PostForm.Get("item"); item != "" {
+		say.Items = []string{item}
+	}
+	if say.More, err = more(r.PostForm); err != nil {
+		return nil, false, http.StatusBadRequest, err
+	}
+	state, err := loop.ReadState(s.deps.LoopDir)
+	if err != nil {
+		return nil, false, http.StatusInternalServerError, err
+	}
+	if state == nil {
+		return nil, false, http.StatusConflict, errors.New("there has been no loop here yet, so nothing waits for an answer")
+	}
+	list, err := loop.Questions(r.Context(), s.deps.LoopDir, state, s.deps.Queue)
+	if err != nil {
+		return nil, false, http.StatusInternalServerError, err
+	}
+	out, err = loop.Requests(state, list, say)
+	return out, say.More != nil, http.StatusConflict, err
 }
 
 // more is by how much a form raises the ceilings of a loop; nil where it does not.

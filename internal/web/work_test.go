@@ -14,6 +14,7 @@ import (
 
 func TestCeilingsAreRaised(t *testing.T) {
 	h := open(t, nil)
+	h.asks("one") // which stays open
 	for _, bad := range []url.Values{{"usd": {"-1"}}, {"tokens": {"many"}}, {"hours": {"1e9"}}, {"items": {"NaN"}}, {"usd": {"Inf"}}} {
 		if code, body := h.send("/work/loop/resume", bad); code != http.StatusBadRequest {
 			t.Errorf("%v: %d %s", bad, code, body)
