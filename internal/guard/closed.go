@@ -129,7 +129,7 @@ func (c *closing) command(a *analysis, argv []word, st *state, function bool) {
 			wu.shallow = true // the place that things go to is not gone down into
 		}
 		c.say(c.word(a, w, wu, st))
-		if reading {
+		if reading { // else it was said above
 			c.keep(&c.taken, c.word(a, w, use{shallow: wu.shallow}, st))
 		}
 	}
@@ -146,9 +146,6 @@ func (c *closing) keep(at *string, why string) {
 // where judges a command by where it runs: in a directory that must not change only
 // reading is allowed, and above a closed one nothing that goes down by itself.
 func (c *closing) where(prog string, args []string, u use, st *state) {
-	if prog == "cd" || prog == "pushd" {
-		return
-	}
 	for _, dir := range c.dirs(st) {
 		u.shallow = !recursive(prog, args)
 		for i, op := range operands(args) {

@@ -75,28 +75,28 @@ func Memory(p Policy, call ToolCall) Verdict {
 
 // fileTool is a tool of the client that works on named files.
 type fileTool struct {
-	keys    []string // arguments that are paths
-	read    bool     // only reads
-	recurse bool     // goes down from a directory; without an argument from the current one
+	key     string // the argument that is a path, or a pattern of paths
+	read    bool   // only reads
+	recurse bool   // goes down from the directory path; without one from the current one
 }
 
 // fileToolOf is a tool by its name; ok is false for what is none.
 func fileToolOf(name string) (t fileTool, ok bool) {
 	switch name {
 	case "Read":
-		return fileTool{keys: []string{"file_path"}, read: true}, true
+		return fileTool{key: "file_path", read: true}, true
 	case "NotebookRead":
-		return fileTool{keys: []string{"notebook_path"}, read: true}, true
+		return fileTool{key: "notebook_path", read: true}, true
 	case "LS":
-		return fileTool{keys: []string{"path"}, read: true}, true
+		return fileTool{key: "path", read: true}, true
 	case "Glob":
-		return fileTool{keys: []string{"path", "pattern"}, read: true, recurse: true}, true
+		return fileTool{key: "pattern", read: true, recurse: true}, true
 	case "Grep":
-		return fileTool{keys: []string{"path", "glob"}, read: true, recurse: true}, true
+		return fileTool{key: "glob", read: true, recurse: true}, true
 	case "Write", "Edit", "MultiEdit":
-		return fileTool{keys: []string{"file_path"}}, true
+		return fileTool{key: "file_path"}, true
 	case "NotebookEdit":
-		return fileTool{keys: []string{"notebook_path"}}, true
+		return fileTool{key: "notebook_path"}, true
 	}
 	return fileTool{}, false
 }
@@ -116,33 +116,22 @@ func proseTool(name string) bool {
 
 func (g *judge) fileTool(t fileTool, in map[string]any) string {
 	base := g.cwds[0]
-	if dir, ok := in["path"].(string); ok && t.recurse {
-		base = g.abs(base, dir)
-	}
-	u := use{read: t.read, shallow: !t.recurse}
 	if t.recurse {
-		if why := g.path(base, base, u); why != "" {
+		dir, _ := in["path"].(string)
+		base = g.abs(base, dir)
+		if why := g.path(base, base, use{read: t.read}); why != "" {
 			return why
 		}
 	}
-	for _, key := range t.keys {
-		v, ok := in[key].(string)
-		if !ok || v == "" || (key == "path" && t.recurse) {
-			continue
-		}
-		if !t.recurse {
-			// A file's name is taken as it is, * and all.
-			if why := g.path(g.abs(base, v), v, u); why != "" {
-				return why
-			}
-			continue
-		}
-		u.shallow = true // the pattern narrows what base spans
-		if why := g.pattern(g.abs(base, v), v, u); why != "" {
-			return why
-		}
+	v, _ := in[t.key].(string)
+	u := use{read: t.read, shallow: true}
+	switch {
+	case v == "":
+		return ""
+	case !t.recurse: // a file's name is taken as it is, * and all
+		return g.path(g.abs(base, v), v, u)
 	}
-	return ""
+	return g.pattern(g.abs(base, v), v, u) // it narrows what base spans
 }
 
 // anyString looks at every text in the arguments of a tool that is not known.

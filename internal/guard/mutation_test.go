@@ -119,6 +119,9 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 		v := Memory(p.policy(false), ToolCall{Name: "Bash", Input: []byte(`{"command":"cat x"}`), Cwd: p.mem})
 		return string(v.Decision) + string(Memory(p.policy(false), ToolCall{Name: "Read", Input: []byte(`{"file_path":"x"}`), Cwd: p.mem}).Decision)
 	})
+	for _, b := range beginnings {
+		add("begun in "+b.dir+": "+b.input, func() string { return b.said(p.world) })
+	}
 	add("long word", func() string {
 		return Memory(p.policy(false), bash("cat "+p.mem+"/"+strings.Repeat("x", 300))).Reason
 	})
