@@ -97,7 +97,13 @@ func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) 
 		return nil, err
 	}
 	if check != nil {
-		p.trees.Check = p.merges.kept(func(ctx context.Context, pl loop.Place) (loop.Checked, error) { return check(ctx, pl, run.Record{}) })
+		p.trees.Check = p.merges.kept(func(ctx context.Context, pl loop.Place) (loop.Checked, error) {
+			c, err := check(ctx, pl, run.Record{})
+			if err == nil && c.ID != "" {
+				fmt.Fprintf(a.Err, "checks of the merge: %s (`reprise verify show %s`)\n", c.Gate, c.ID)
+			}
+			return c, err
+		})
 	}
 	return p, nil
 }

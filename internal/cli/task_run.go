@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/agent"
 	"reprise/internal/run"
 	"reprise/internal/task"
 	"reprise/internal/term"
@@ -76,6 +77,14 @@ func (a *App) taskFlow(ctx context.Context, f flowFlags) (*task.Flow, error) {
 		r.Client = cmp.Or(r.Client, home.Settings.SubAgent.Agent)
 		return worker.configure(r)
 	}
+	flow.Able = func(ctx context.Context, client string) error {
+		client = cmp.Or(client, home.Settings.SubAgent.Agent)
+		if client == agent.KindScript {
+			return nil // it is this program
+		}
+		_, _, err := runs.Client(ctx, run.Request{Client: client})
+		return err
+	}
 	if !f.asJSON { // whole tasks take hours: each step is told as it ends
 		flow.Ended = a.showStep
 	}
@@ -108,6 +117,7 @@ func (a *App) taskFlow(ctx context.Context, f flowFlags) (*task.Flow, error) {
 func (a *App) verifyPhase(ctx context.Context, dir, profile string) (string, error) {
 	home, trust, wishes, err := verifyAsked(a, profile)
 	if errors.Is(err, verify.ErrNoChecks) {
+		fmt.Fprintln(a.Err, "checks: the project has none, so nothing was checked (`reprise verify explain` says where they are looked for)")
 		return "", nil
 	}
 	if err != nil {
@@ -124,6 +134,7 @@ func (a *App) verifyPhase(ctx context.Context, dir, profile string) (string, err
 	if err != nil {
 		return "", err
 	}
+	fmt.Fprintf(a.Err, "checks: %s (`reprise verify show %s`)\n", term.SafeLine(checksLine(r.Checks)), r.ID)
 	if r.Status == verify.Passed {
 		return "", nil
 	}
@@ -134,6 +145,19 @@ func (a *App) verifyPhase(ctx context.Context, dir, profile string) (string, err
 		}
 	}
 	return fmt.Sprintf("%s (`reprise verify show %s` has the rest)", strings.Join(said, "; "), r.ID), nil
+}
+
+// checksLine says in a line how checks went.
+func checksLine(list []verify.CheckResult) string {
+	var said []string
+	for _, c := range list {
+		s := fmt.Sprintf("%s %s", c.Name, c.Status)
+		if c.Level != "required" {
+			s += ", advisory"
+		}
+		said = append(said, s)
+	}
+	return cmp.Or(strings.Join(said, "; "), "none ran")
 }
 
 // stepCommand is a command that has one agent do one step of a task.

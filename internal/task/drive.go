@@ -230,6 +230,9 @@ func (f *Flow) apart(ctx context.Context, n, phase int) (StepResult, error) {
 	if err != nil {
 		return StepResult{}, fmt.Errorf("tell who works: %w", err)
 	}
+	if err := f.able(ctx, n); err != nil {
+		return StepResult{}, err
+	}
 	f.commits.Lock()
 	place, err := f.Places.Open(ctx, fmt.Sprintf("task-%03d-p%d", n, phase))
 	f.commits.Unlock()

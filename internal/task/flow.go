@@ -59,6 +59,9 @@ type Flow struct {
 	Ended func(StepResult)
 	// Configure adds to a request what a client needs beside; nil is nothing.
 	Configure func(*run.Request) error
+	// Able says why a client, "" for the usual one, could not be started; nil: it is not
+	// asked.
+	Able func(ctx context.Context, client string) error
 	// Server finds how an MCP server is started, as clients' settings have it. The
 	// error says that there is none, or that its program is not there. nil: there are
 	// none.
@@ -214,11 +217,34 @@ func (f *Flow) do(ctx context.Context, w Want) (StepResult, error) {
 		return StepResult{}, fmt.Errorf("tell who works: %w", err)
 	}
 	w.Owner = &owner
+	if err := f.able(ctx, w.Number); err != nil {
+		return StepResult{}, err
+	}
 	s, err := f.begin(ctx, w)
 	if err != nil {
 		return StepResult{}, err
 	}
 	return s.run(ctx)
+}
+
+// able finds out before anything changes whether the client is there that is to work at a
+// task, or at a review (0): a step that nobody began is no step that failed.
+func (f *Flow) able(ctx context.Context, number int) error {
+	if f.Able == nil {
+		return nil
+	}
+	language := DefaultLanguage
+	if number > 0 {
+		b, err := f.Store.Load(ctx)
+		if err != nil || b.State.Tasks[number] == nil {
+			return nil // said where the step is begun
+		}
+		language = b.State.Tasks[number].Language
+	}
+	if err := f.Able(ctx, cmp.Or(f.Client, RouteOf(f.Routes, language).Client)); err != nil {
+		return fmt.Errorf("nothing is begun: %w", err)
+	}
+	return nil
 }
 
 // run has the step done, and ends it.
