@@ -534,11 +534,15 @@ func (b *Board) Edit(n int, d Draft) error {
 	if err != nil {
 		return err
 	}
+	was := *t
 	if err := b.fill(t, d); err != nil {
 		return err
 	}
 	if err := b.depend(t, d.DependsOn); err != nil {
 		return err
+	}
+	if t.Title == was.Title && t.Priority == was.Priority && t.Language == was.Language && t.Effort == was.Effort && slices.Equal(t.DependsOn, was.DependsOn) {
+		t.Updated = was.Updated // what it was already is nothing to commit
 	}
 	b.changed(t, Change{Op: "edited"})
 	s := b.Todo.Find(n)

@@ -446,3 +446,22 @@ func TestSlugAndHours(t *testing.T) {
 		}
 	}
 }
+
+// An edit to what a task is already changes no byte, however much later it comes: there
+// would be something to commit.
+func TestEditToTheSame(t *testing.T) {
+	now := clock()
+	s := New(t.TempDir(), Options{Disk: unsynced(), Now: func() time.Time { now = now.Add(time.Hour); return now }})
+	change(t, s, add("First"))
+	before := text(t, s, "state.json") + text(t, s, "TODO.md")
+	title, priority, effort := "First", "medium", "2 h"
+	edit := func(d Draft) { change(t, s, func(b *Board) error { return b.Edit(1, d) }) }
+	edit(Draft{Title: &title, Priority: &priority})
+	if got := text(t, s, "state.json") + text(t, s, "TODO.md"); got != before {
+		t.Errorf("it is now\n%s\nand was\n%s", got, before)
+	}
+	edit(Draft{Effort: &effort})
+	if got := text(t, s, "state.json") + text(t, s, "TODO.md"); got == before {
+		t.Error("an edit that changes something is not written")
+	}
+}
