@@ -112,7 +112,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 		why = fmt.Sprintf(" (%s)", firstLine(v.Reason, 200))
 	}
 	say("%s %s%s", style.Bold(m.Loop), state, why)
-	say("%d of %d items begun, %s of %s, %.2f of %.2f USD, %d of %d tokens", m.Iterations, m.MaxIterations,
+	say("%d of %d attempts begun, %s of %s, %.2f of %.2f USD, %d of %d tokens", m.Iterations, m.MaxIterations,
 		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, m.Tokens, m.MaxTokens)
 	say("done %d, tried again %d, given up %d, set aside %d, given back %d", m.Done, m.Failed, m.GivenUp, m.Parked, m.Released)
 	if v.HoldUntil != nil {

@@ -78,15 +78,20 @@ type standLoop struct {
 	MaxUSD   float64    `json:"max_usd"`
 	Parked   int        `json:"parked"`
 	EndedWhy string     `json:"reason,omitempty"`
+	// Questions are what waits for a person, and what was answered and not told yet; Said
+	// is how many of them wait for the next loop alone.
+	Questions []loop.Question `json:"questions,omitempty"`
+	Said      int             `json:"said,omitempty"`
 }
 
 // standNight is what the loop came to in the last 24 hours.
 type standNight struct {
-	Items   int     `json:"items"`
-	Done    int     `json:"done"`
-	Other   int     `json:"not_done"`
-	CostUSD float64 `json:"cost_usd"`
-	Tokens  int64   `json:"tokens"`
+	Items    int     `json:"items"`
+	Attempts int     `json:"attempts"` // at these items
+	Done     int     `json:"done"`
+	Other    int     `json:"not_done"`
+	CostUSD  float64 `json:"cost_usd"`
+	Tokens   int64   `json:"tokens"`
 }
 
 type standWait struct {
@@ -153,7 +158,7 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 	}
 	note("clients", a.standClients(&s, home))
 	note("calls that wait", a.standGuard(&s))
-	note("loop", a.standLoop(&s, home))
+	note("loop", a.standLoop(ctx, &s, home))
 	note("runs", a.standRuns(ctx, &s))
 	note("queue", a.standQueue(ctx, &s))
 	note("tasks", a.standTasks(ctx, &s, home))
@@ -199,7 +204,7 @@ func (a *App) standGuard(s *standing) error {
 	return err
 }
 
-func (a *App) standLoop(s *standing, home *config.Home) error {
+func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) error {
 	if home.Project == nil {
 		return nil
 	}
@@ -211,28 +216,39 @@ func (a *App) standLoop(s *standing, home *config.Home) error {
 	running, _, err := loop.Running(durable.Disk{}, dir)
 	m := loop.MetricsOf(*st)
 	l := &standLoop{Running: running, Phase: m.Phase, Begun: m.Iterations, Of: m.MaxIterations, Done: m.Done, CostUSD: m.CostUSD, MaxUSD: m.MaxUSD, EndedWhy: st.Reason}
-	for _, mem := range st.Items {
-		if mem.Parked {
+	s.Loop = l
+	l.Questions, err = a.questions(ctx, dir, st)
+	open := 0
+	for _, q := range l.Questions {
+		switch {
+		case q.Open():
+			open++
+			s.Waits = append(s.Waits, standWait{fmt.Sprintf("the loop asks about %s: %s", q.Item, firstLine(q.Why, 200)), q.Command()})
+		case !running:
+			l.Said++
+		}
+		if st.Items[q.Item].Parked {
 			l.Parked++
 		}
 	}
-	s.Loop = l
-	if i := st.Interrupt; i != nil && st.Phase != core.Finished {
-		s.Waits = append(s.Waits, standWait{"the loop asks: " + firstLine(i.Why, 200), "reprise loop resume --answer \"…\""})
-	}
-	if l.Parked > 0 && st.Phase == core.Finished {
-		s.Waits = append(s.Waits, standWait{count(l.Parked, "item") + " set aside by the loop", "reprise queue list --state blocked"})
+	if i := st.Interrupt; i != nil && open == 0 && l.Said == 0 && st.Phase != core.Finished {
+		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), "reprise loop resume"})
 	}
 	its, _, itErr := loop.Iterations(dir, "")
 	n := standNight{}
+	last := map[string]core.Fate{} // an item has as many iterations as attempts, and counts once
 	for _, it := range its {
 		if it.Ended.Before(a.Now().Add(-lastDay)) {
 			continue
 		}
-		n.Items++
+		n.Attempts++
 		n.CostUSD += it.CostUSD
 		n.Tokens += it.Tokens
-		if it.Fate == core.Done {
+		last[it.Item] = it.Fate
+	}
+	for _, fate := range last {
+		n.Items++
+		if fate == core.Done {
 			n.Done++
 		} else {
 			n.Other++
@@ -251,7 +267,7 @@ func (a *App) standRuns(ctx context.Context, s *standing) error {
 	}
 	list, err := runs.List(ctx)
 	for _, r := range list {
-		if r.Status == run.Interrupted {
+		if r.Status == run.Interrupted && r.Origin != "loop" { // those of the loop are questions of items
 			s.Waits = append(s.Waits, standWait{r.ID + " was interrupted: " + firstLine(r.StatusReason, 120), "reprise runs show " + r.ID})
 		}
 		if !r.Status.Settled() {
@@ -393,7 +409,10 @@ func nextCommands(s *standing) []standNext {
 	if s.Night != nil {
 		add("reprise loop report --since 24h", "read what the last day came to")
 	}
-	if s.Queue[string(queue.Ready)] > 0 && (s.Loop == nil || !s.Loop.Running) {
+	if s.Loop != nil && s.Loop.Said > 0 && !s.Loop.Running {
+		add("reprise loop run", "have agents go on with what you answered")
+	}
+	if s.Project != nil && s.Queue[string(queue.Ready)] > 0 && (s.Loop == nil || !s.Loop.Running) {
 		add("reprise loop run", "have agents work on the queue")
 	}
 	if s.nextTask != nil {
@@ -458,7 +477,7 @@ func (a *App) standingText(s *standing, columns int) string {
 	}
 	row("memory", count(s.Memory.Blocks, "block"))
 	if n := s.Night; n != nil {
-		row("last day", fmt.Sprintf("%s: %d done, %d not, %.2f USD, %d tokens", count(n.Items, "item"), n.Done, n.Other, n.CostUSD, n.Tokens))
+		row("last day", fmt.Sprintf("%s in %s: %d done, %d not, %.2f USD, %d tokens", count(n.Items, "item"), count(n.Attempts, "attempt"), n.Done, n.Other, n.CostUSD, n.Tokens))
 	}
 	if len(s.Waits) > 0 {
 		b.WriteString("\n" + style.Yellow("waits for you") + "\n")
@@ -515,11 +534,14 @@ func loopText(l *standLoop) string {
 	if l == nil {
 		return "none yet"
 	}
-	figures := fmt.Sprintf("%d of %d items begun, %d done, %.2f of %.2f USD", l.Begun, l.Of, l.Done, l.CostUSD, l.MaxUSD)
+	figures := fmt.Sprintf("%d of %d attempts begun, %d done, %.2f of %.2f USD", l.Begun, l.Of, l.Done, l.CostUSD, l.MaxUSD)
 	switch {
 	case l.Running:
 		return string(l.Phase) + ": " + figures
 	case l.Phase == core.Finished:
+		if l.Said > 0 {
+			return "not running; the next one begins with what you said about " + count(l.Said, "item")
+		}
 		return "not running; the last one: " + figures
 	}
 	return "stopped in the middle (" + string(l.Phase) + "): " + figures
