@@ -119,6 +119,11 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 		v := Memory(p.policy(false), ToolCall{Name: "Bash", Input: []byte(`{"command":"cat x"}`), Cwd: p.mem})
 		return string(v.Decision) + string(Memory(p.policy(false), ToolCall{Name: "Read", Input: []byte(`{"file_path":"x"}`), Cwd: p.mem}).Decision)
 	})
+	add("a home elsewhere", func() string {
+		r := p.rules()
+		r.Home = "/nowhere/home" // not below the directories of what is temporary
+		return p.said(r.Judge(toolCall{kind: "write", name: "Write", texts: texts("file_path", "~/x")}.call(p.dir)))
+	})
 	for _, b := range beginnings {
 		add("begun in "+b.dir+": "+b.input, func() string { return b.said(p.world) })
 	}

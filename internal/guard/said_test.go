@@ -174,6 +174,8 @@ func (q question) answer(p asked) string {
 	case "workspace-tool":
 		in := p.rules().In(p.outside + "/ws")
 		return p.said(in.Judge(toolCall{kind: fields[0], name: fields[1], texts: fields[2:]}.call(p.outside + "/ws")))
+	case "nowhere-tool": // where the directory is not known
+		return p.said(p.rules().Judge(toolCall{kind: fields[0], name: fields[1], texts: fields[2:]}.call("")))
 	case "nowhere":
 		return p.said(p.rules().Command(q.text, ""))
 	case "git": // SETTINGS, COMMAND

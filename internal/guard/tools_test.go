@@ -52,6 +52,19 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// Beside the project, the home may be written in once somebody was asked; what is
+// nobody's is refused.
+func TestFilesOfTheHomeAreAskedAbout(t *testing.T) {
+	p := newProject(t)
+	r := p.rules()
+	r.Home = "/nowhere/home" // not below the directories of what is temporary
+	for file, want := range map[string]Decision{"~/x": Ask, "/nowhere/home/x": Ask, "/nowhere/x": Deny, "/nowhere/homes/x": Deny} {
+		if v := r.Judge(toolCall{"write", "Write", texts("file_path", file), want}.call(p.dir)); v.Decision != want {
+			t.Errorf("%s: %s, want %s: %s", file, v.Decision, want, v.Reason)
+		}
+	}
+}
+
 // setting is a command under settings.
 type setting struct {
 	name    string
