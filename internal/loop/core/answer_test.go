@@ -1,0 +1,76 @@
+package core
+
+import (
+	"slices"
+	"testing"
+)
+
+// asked is a loop that waits for the questions of two items.
+func asked() State {
+	l := DefaultLimits()
+	l.Workers, l.UntilEmpty = 2, true
+	s := New("loop-1", l, Time{})
+	for n, id := range []string{"a", "b"} {
+		s.Items[id] = Memory{Parked: true, Kind: ByAgent, Asked: "which " + id, Number: int64(n + 3), From: &Continuation{Run: "run-" + id, Session: "s"}}
+	}
+	s.Interrupt = &Interrupt{Kind: ByAgent, Why: "which a", Items: []string{"a", "b"}}
+	s.Phase = Waiting
+	return s
+}
+
+// TestAnswerReachesItsQuestion: an answer reaches exactly the question that it was given
+// for, or is refused, and then nothing changes.
+func TestAnswerReachesItsQuestion(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		say   []Resumed
+		a, b  string // what is answered to each
+		open  []string
+		fails bool // the last is refused
+	}{
+		{"to which it is not said", []Resumed{{Answer: "yes"}}, "", "", []string{"a", "b"}, true},
+		{"to one", []Resumed{{Answer: "yes", Items: []string{"a"}, Number: 3}}, "yes", "", []string{"b"}, false},
+		{"to the only one that is left", []Resumed{{Answer: "yes", Items: []string{"a"}}, {Answer: "no"}}, "yes", "no", nil, false},
+		{"to another question of the item", []Resumed{{Answer: "yes", Items: []string{"a"}, Number: 2}}, "", "", []string{"a", "b"}, true},
+		{"to an item that asks nothing", []Resumed{{Answer: "yes", Items: []string{"c"}}}, "", "", []string{"a", "b"}, true},
+		{"to an interrupt that is over", []Resumed{{Answer: "yes", Number: 9}}, "", "", []string{"a", "b"}, true},
+		{"silence", []Resumed{{}}, "", "", []string{"a", "b"}, false},
+		{"silence that is meant", []Resumed{{NoAnswer: true}}, "", "", nil, false},
+		{"after it was let go", []Resumed{{NoAnswer: true}, {Answer: "late", Items: []string{"b"}, Number: 4}}, "", "late", nil, false},
+		{"the last counts", []Resumed{{Answer: "x", Items: []string{"a"}}, {Answer: "y", Items: []string{"a"}}}, "y", "", []string{"b"}, false},
+		{"a request that is heard twice", []Resumed{{Answer: "x", Items: []string{"a"}, Request: "1"}, {Answer: "y", Items: []string{"a"}, Request: "2"}, {Answer: "x", Items: []string{"a"}, Request: "1"}}, "y", "", []string{"b"}, false},
+	} {
+		s := asked()
+		var out []Action
+		for _, e := range c.say {
+			s, out = Apply(s, Time{}, e)
+		}
+		refused := slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpRefuse })
+		if refused != c.fails {
+			t.Errorf("%s: refused %v: %+v", c.name, refused, out)
+		}
+		for id, want := range map[string]string{"a": c.a, "b": c.b} {
+			f := s.Items[id].From
+			if f == nil || f.Answer != want || want != "" && f.Asked != "which "+id {
+				t.Errorf("%s: %s goes on from %+v, want the answer %q beside its question", c.name, id, f, want)
+			}
+		}
+		if got := s.parked(); !slices.Equal(got, c.open) {
+			t.Errorf("%s: open are %v, want %v", c.name, got, c.open)
+		}
+	}
+}
+
+// TestOpenQuestionKeepsTheLoop: a loop in which one of two questions was answered goes on,
+// and does not end before the other is.
+func TestOpenQuestionKeepsTheLoop(t *testing.T) {
+	s, _ := Apply(asked(), Time{}, Resumed{Answer: "yes", Items: []string{"a"}})
+	if s.Phase != Working {
+		t.Fatalf("it is %s", s.Phase)
+	}
+	delete(s.Items, "a")
+	s.Unpark, s.Empty, s.LookAt = nil, true, 1<<40
+	if s, _ = Apply(s, Time{}, Tick{}); s.Phase != Waiting || !slices.Equal(s.Interrupt.Items, []string{"b"}) || s.Interrupt.Why != "which b" {
+		t.Fatalf("it is %s, for %+v", s.Phase, s.Interrupt)
+	}
+}
