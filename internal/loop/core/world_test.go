@@ -392,7 +392,7 @@ func (w *world) person() {
 				w.event(StopAsked{Why: "enough"})
 				return
 			}
-			w.event(Resumed{Answer: "go on", More: &more})
+			w.event(Resumed{NoAnswer: true, More: &more})
 		case Working:
 			if !w.s.Limits.UntilEmpty || w.steps > 1500 {
 				w.event(StopAsked{Why: "enough", Drain: w.pick(2) == 0})
@@ -414,7 +414,22 @@ func (w *world) person() {
 			w.items = append(w.items, witem{state: "ready", readyAt: w.wall()})
 			w.event(QueueChanged{})
 		}
+	case 4, 5:
+		w.answer()
 	default:
 		w.event(Resumed{Answer: "go on"})
 	}
 }
+
+// answer is a person's word to one of the questions that are open, which names it, so that
+// it can be seen where it comes to.
+func (w *world) answer() {
+	open := w.s.parked()
+	if len(open) == 0 {
+		return
+	}
+	id := open[w.pick(len(open))]
+	w.event(Resumed{Answer: answerPrefix + id, Items: []string{id}, Number: w.s.Items[id].Number})
+}
+
+const answerPrefix = "answer of "

@@ -2,6 +2,7 @@ package core
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
@@ -98,6 +99,9 @@ func (w *world) launch(a Action, wait time.Duration) {
 			w.later(wait, Launched{Slot: a.Slot, Seq: a.Seq, Run: runName(n)})
 			return
 		}
+	}
+	if f := a.From; f != nil && strings.HasPrefix(f.Answer, answerPrefix) && f.Answer != answerPrefix+a.Claim.Item.ID {
+		w.fail("the run of %s is told what was answered to another: %s", a.Claim.Item.ID, f.Answer)
 	}
 	w.mayLaunch(a)
 	if w.chance(0.05) {
