@@ -210,6 +210,9 @@ func (s *State) unpark(id, answer string, out *[]Action) {
 		if m.From != nil {
 			from = *m.From
 		}
+		if from.Answer != "" {
+			answer = from.Answer + "\n\n" + answer
+		}
 		from.Answer = answer
 		m.From = &from
 	}
@@ -231,7 +234,9 @@ func (s *State) letGo(id string) {
 		if m.From != nil {
 			from = *m.From
 		}
-		from.Asked, from.Answer, from.Number = m.Asked, "", m.Number
+		if from.Number = m.Number; from.Answer == "" { // else no session was told of that yet
+			from.Asked = m.Asked
+		}
 		m.From = &from
 	}
 	m.Parked, m.Kind, m.Asked, m.Number = false, "", "", 0

@@ -74,3 +74,14 @@ func TestOpenQuestionKeepsTheLoop(t *testing.T) {
 		t.Fatalf("it is %s, for %+v", s.Phase, s.Interrupt)
 	}
 }
+
+// TestUntoldAnswerStays: an item that is set aside again before a session could be told
+// what was answered keeps the answer.
+func TestUntoldAnswerStays(t *testing.T) {
+	s := asked()
+	s.Items["a"] = Memory{Parked: true, Kind: ByFailing, Asked: "no client", Number: 5, From: &Continuation{Run: "run-a", Asked: "which a", Answer: "yes", Number: 3}}
+	s, _ = Apply(s, Time{}, Resumed{Items: []string{"a"}, NoAnswer: true})
+	if f := s.Items["a"].From; f == nil || f.Answer != "yes" || f.Asked != "which a" {
+		t.Fatalf("it goes on from %+v", f)
+	}
+}
