@@ -58,6 +58,7 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 	if err != nil {
 		return err
 	}
+	named := agent
 	if agent == "" {
 		t, err := app.agentTree(ctx, repo, false)
 		if err != nil {
@@ -66,6 +67,9 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		if t == nil {
 			return stateError(fmt.Errorf("promote: %w works here; --agent names another", staterepo.ErrNoAgent))
 		}
+		if err := app.saysSo(t); err != nil {
+			return err
+		}
 		agent = t.Agent()
 	}
 	list, err := repo.Unpromoted(ctx, agent)
@@ -73,7 +77,7 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		return stateError(err)
 	}
 	if !all && len(ids) == 0 && !drop {
-		return listUnpromoted(ctx, app, list, asJSON)
+		return listUnpromoted(ctx, app, named, list, asJSON)
 	}
 	if _, err := app.mayWriteState(); err != nil {
 		return err
@@ -103,6 +107,7 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 	if err := promotedSay(app, done, len(ids) == 1, asJSON); err != nil {
 		return err
 	}
+	sayDoubts(app, chosen, done)
 	app.saveGlobal(ctx, home.Project.Name, fmt.Sprintf("Promote %d of agent %s", len(chosen), agent))
 	if left > 0 && !drop {
 		fmt.Fprintf(app.Err, "note: %d left; --done says that the rest is not to be kept\n", left)
@@ -115,6 +120,19 @@ func promoteOwn(ctx context.Context, app *App, agent string, ids []string, all, 
 		fmt.Fprintf(app.Err, "agent %s is consolidated: once it works nowhere any more, `reprise state gc` takes its branch away\n", agent)
 	}
 	return nil
+}
+
+// sayDoubts names what was promoted although it may be no learning, with how it is taken
+// back.
+func sayDoubts(app *App, own []staterepo.LogEntry, done []scopes.Change) {
+	for i, e := range own {
+		if e.Type != mdfile.TypeLearning {
+			continue
+		}
+		if why := staterepo.CheckLearning(e.Text).Why; why != "" {
+			fmt.Fprintf(app.Err, "note: %s is the project's now, though of it: %s; `reprise memory forget %s` takes it out\n", done[i].ID, why, done[i].ID)
+		}
+	}
 }
 
 // promotedSay tells what was promoted: for programs one value, a list unless one item
@@ -139,8 +157,8 @@ type toPromote struct {
 }
 
 // listUnpromoted shows what of an agent's is not the project's, with what the project
-// says already and what says otherwise.
-func listUnpromoted(ctx context.Context, app *App, list []staterepo.LogEntry, asJSON bool) error {
+// says already and what says otherwise, and what next. The agent is "" where none was named.
+func listUnpromoted(ctx context.Context, app *App, agent string, list []staterepo.LogEntry, asJSON bool) error {
 	home, err := app.Home()
 	if err != nil {
 		return err
@@ -190,7 +208,13 @@ func listUnpromoted(ctx context.Context, app *App, list []staterepo.LogEntry, as
 	}
 	if len(out) == 0 {
 		fmt.Fprintln(app.Err, "nothing is left to promote")
+		return nil
 	}
+	of := ""
+	if agent != "" {
+		of = " --agent " + agent
+	}
+	fmt.Fprintf(app.Err, "Next: `reprise context promote%s ID` gives one of them to the project, --all all of them; --done says that the rest is not to be kept.\n", of)
 	return nil
 }
 

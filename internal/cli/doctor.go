@@ -2,14 +2,18 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/redact"
@@ -179,20 +183,71 @@ func (l lazyMemory) Check(ctx context.Context) (memory.Report, error) {
 	return all, nil
 }
 
-// programVersion is the first line that a program says to --version.
+// programVersion is the first line that a program says to --version. It is asked in a home
+// that is made for it and removed again: some clients unpack themselves or make their
+// settings directory for that question. One of an npm package is not even asked, since its
+// version stands beside it.
 func programVersion(ctx context.Context, app *App, program string) (string, error) {
-	out, err := proc.Run(ctx, proc.Cmd{Path: program, Args: []string{"--version"}, Env: app.Environ, Dir: app.Env.Dir}, 64<<10)
+	if v := packageVersion(program); v != "" {
+		return v, nil
+	}
+	dir, err := os.MkdirTemp("", "reprise-doctor-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = durable.RemoveAll(dir) }()
+	vars := plainVars(app)
+	for _, name := range []string{"HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TMPDIR", "TEMP", "TMP"} {
+		vars[name] = dir
+	}
+	v, err := askVersion(ctx, varLines(vars), dir, program)
+	var says *silentError
+	if err == nil || !errors.As(err, &says) {
+		return v, err
+	}
+	// Starters of version managers find the program by the user's own home.
+	return askVersion(ctx, app.Environ, app.Env.Dir, program)
+}
+
+// silentError is an answer that has no version in it.
+type silentError struct{ why string }
+
+func (e *silentError) Error() string { return e.why }
+
+func askVersion(ctx context.Context, env []string, dir, program string) (string, error) {
+	out, err := proc.Run(ctx, proc.Cmd{Path: program, Args: []string{"--version"}, Env: env, Dir: dir}, 64<<10)
 	if err != nil {
 		return "", err
 	}
 	if out.Exit.Code != 0 {
-		return "", fmt.Errorf("exit code %d: %s", out.Exit.Code, firstLine(string(out.Stderr), 200))
+		return "", &silentError{fmt.Sprintf("exit code %d: %s", out.Exit.Code, firstLine(string(out.Stderr), 200))}
 	}
 	line := firstLine(string(out.Stdout), 100)
 	if line == "" {
-		return "", errors.New("it says nothing")
+		return "", &silentError{"it says nothing"}
 	}
 	return line, nil
+}
+
+// packageVersion is the version of the npm package that a program belongs to, "" where it
+// belongs to none or that says no version.
+func packageVersion(program string) string {
+	path, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return ""
+	}
+	for dir := filepath.Dir(path); strings.Contains(filepath.ToSlash(dir), "/node_modules/") && filepath.Base(dir) != "node_modules"; dir = filepath.Dir(dir) {
+		info, err := os.Stat(filepath.Join(dir, "package.json"))
+		if err != nil || info.Size() > 1<<20 {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "package.json"))
+		var p struct{ Name, Version string }
+		if err == nil && json.Unmarshal(data, &p) == nil && p.Name != "" && p.Version != "" {
+			return firstLine(p.Version+" ("+p.Name+")", 100)
+		}
+	}
+	return ""
 }
 
 // printFindings prints what one check found, at once: some checks take seconds.

@@ -109,7 +109,7 @@ func examplesOfRuns() map[string]string {
 		"reprise queue unpark":   "reprise queue unpark docs",
 		"reprise loop":           "reprise loop run --agent script --until-empty\nreprise loop report",
 		"reprise loop audit":     "reprise loop audit\nreprise loop audit --item login --json",
-		"reprise loop bootstrap": "reprise loop bootstrap > bootstrap.md && mv bootstrap.md .reprise/\nreprise loop bootstrap --variables",
+		"reprise loop bootstrap": "reprise loop bootstrap > .reprise/bootstrap.md\nreprise loop bootstrap --variables",
 		"reprise loop gc":        "reprise loop gc --dry-run",
 		"reprise loop interrupt": "reprise loop interrupt \"The staging server is being moved\"",
 		"reprise loop logs":      "reprise loop logs",

@@ -166,8 +166,12 @@ func printGuardVerdict(w io.Writer, v guardVerdict) {
 			if p.Word != "" {
 				word = term.SafeLine(p.Word) + ": "
 			}
-			fmt.Fprintf(w, "       %s%s [%s]\n", word, term.SafeLine(p.Reason), p.Rule)
-			if p.Instead != "" {
+			// What decides is told whole in the last line, and once is enough.
+			decides := string(p.Decision) == v.Decision && p.Rule == v.Rule && p.Word == v.Word && strings.Contains(v.Reason, p.Reason)
+			if !decides {
+				fmt.Fprintf(w, "       %s%s [%s]\n", word, term.SafeLine(p.Reason), p.Rule)
+			}
+			if p.Instead != "" && !decides {
 				fmt.Fprintf(w, "       would pass: %s\n", term.SafeLine(p.Instead))
 			}
 			if p.From != "" {

@@ -74,7 +74,7 @@ func journalCommand(app *App, use, short string, entry func(text string) mdfile.
 	cmd := &cobra.Command{
 		Use: use, Args: cobra.ExactArgs(1), Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := textArg(cmd.Context(), app, args[0])
+			text, err := saidArg(cmd.Context(), app, args[0])
 			if err != nil {
 				return err
 			}
@@ -193,7 +193,7 @@ Good ones say what to do or to expect, and hold next time:
 What was only done is a log entry: ` + "`reprise log add`" + `.`,
 		Example: `  reprise learn "Tokens need both checks" --context "the bug of last week"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := textArg(cmd.Context(), app, args[0])
+			text, err := saidArg(cmd.Context(), app, args[0])
 			if err != nil {
 				return err
 			}
@@ -215,7 +215,7 @@ func newDecideCmd(app *App) *cobra.Command {
 		Use: "decide DECISION", Args: cobra.ExactArgs(1), Short: "Keep a decision, with what was decided against and why",
 		Example: `  reprise decide "Use RS256" --over HS256 --because "a public key is enough"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if n.Decision, err = textArg(cmd.Context(), app, args[0]); err != nil {
+			if n.Decision, err = saidArg(cmd.Context(), app, args[0]); err != nil {
 				return err
 			}
 			return keep(cmd, app, n, to, asJSON)
@@ -319,7 +319,7 @@ func newNoteCmd(app *App) *cobra.Command {
 			if err := staterepo.CheckName(name); err != nil {
 				return usagef("%w", err)
 			}
-			text, err := textArg(cmd.Context(), app, args[1])
+			text, err := saidArg(cmd.Context(), app, args[1])
 			if err != nil {
 				return err
 			}
@@ -414,7 +414,7 @@ once.`,
 			if err := noCommand(cmd, args[0]); err != nil {
 				return err
 			}
-			text, err := textArg(ctx, app, args[0])
+			text, err := saidArg(ctx, app, args[0])
 			if err != nil {
 				return err
 			}
@@ -465,8 +465,14 @@ func listHandoffs(ctx context.Context, app *App, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	name := ""
+	name := config.NameFrom(app.Env.Get(hook.AgentVar)) // who will work here, as journal says
+	if staterepo.CheckName(name) != nil {
+		name = ""
+	}
 	if t != nil {
+		if err := app.saysSo(t); err != nil {
+			return err
+		}
 		name = t.Agent()
 	}
 	list, err := repo.Handoffs(ctx, name)

@@ -97,7 +97,7 @@ the project runs already.`,
 	fl.DurationVar(&f.timeout, "timeout", 0, "the longest that one run may take (default: loop.timeout_seconds, 1h)")
 	fl.DurationVar(&f.stall, "stall", 0, "how long a run may say nothing (default: loop.stall_seconds, 10m)")
 	fl.DurationVar(&f.delay, "delay", -1, "between two items of a worker (default: loop.delay_seconds, 5s)")
-	fl.Lookup("delay").DefValue = "" // what is not given is told in the text
+	fl.Lookup("delay").DefValue = "0s" // which help leaves out: what is not given is told in the text
 	fl.BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left to do")
 	fl.StringVar(&f.onInterrupt, "on-interrupt", "", "when a person must decide: wait, or skip (set the item aside and go on)")
 	fl.StringVar(&f.integrate, "integrate", "", "what becomes of a finished branch: keep, merge or pr")
@@ -346,7 +346,7 @@ func scriptClient(file string) string {
 // maxTemplate bounds a project's own bootstrap.
 const maxTemplate = 1 << 20
 
-// bootstrapOf is the project's own template, "" where it has none. It is looked through
+// bootstrapOf is the project's own template, "" where it has none or an empty one. It is looked through
 // before anything is begun by it.
 func bootstrapOf(home *config.Home) (string, error) {
 	path := filepath.Join(home.Project.Root, ".reprise", "bootstrap.md")
@@ -359,6 +359,10 @@ func bootstrapOf(home *config.Home) (string, error) {
 	}
 	if len(data) > maxTemplate {
 		return "", fmt.Errorf("the bootstrap template %s has %d bytes, the most is %d", path, len(data), maxTemplate)
+	}
+	// `reprise loop bootstrap > .reprise/bootstrap.md` finds it empty: the shell made it.
+	if strings.TrimSpace(string(data)) == "" {
+		return "", nil
 	}
 	if err := loop.CheckTemplate(string(data)); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)

@@ -299,7 +299,6 @@ func newLoopBootstrapCmd(app *App) *cobra.Command {
 		Long: `Print the template of what each session is told: the project's .reprise/bootstrap.md, or
 the one that reprise has, also where that file is empty. A project's own begins best as
 a copy of that.`,
-		Example: `  reprise loop bootstrap > .reprise/bootstrap.md`,
 		RunE: func(*cobra.Command, []string) error {
 			if variables {
 				for _, name := range loop.Variables() {

@@ -86,6 +86,15 @@ func textArg(ctx context.Context, app *App, text string) (string, error) {
 	return readInput(ctx, app, "the text", memory.MaxAppend+1)
 }
 
+// saidArg is textArg for what has to say something: there is nothing to keep of blanks.
+func saidArg(ctx context.Context, app *App, text string) (string, error) {
+	text, err := textArg(ctx, app, text)
+	if err == nil && strings.TrimSpace(text) == "" {
+		return "", usagef("the text is empty: say what is to be kept")
+	}
+	return text, err
+}
+
 func memoryInit(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "init", Args: cobra.NoArgs, Short: "Make what is missing of the memory; change nothing that is there",

@@ -47,7 +47,7 @@ words, from prompts and corrections: keep them, say them better, or drop them.`,
 		return s.DropPreference(ctx, args[0])
 	})
 	edit := scopesCommand(app, "edit ID TEXT", "Say a preference or a suggestion better, and keep it", cobra.ExactArgs(2), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
-		text, err := textArg(ctx, app, args[1])
+		text, err := saidArg(ctx, app, args[1])
 		if err != nil {
 			return scopes.Change{}, err
 		}

@@ -87,7 +87,7 @@ func memoryLearn(app *App) *cobra.Command {
 	var to noteFor
 	var about string
 	cmd := scopesCommand(app, "learn TEXT", "Keep something that was learnt", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (c scopes.Change, err error) {
-		if n.Text, err = textArg(ctx, app, args[0]); err != nil {
+		if n.Text, err = saidArg(ctx, app, args[0]); err != nil {
 			return c, err
 		}
 		n.Text = withContext(n.Text, about)
@@ -111,7 +111,7 @@ func memoryDecide(app *App) *cobra.Command {
 	n := scopes.Note{Type: mdfile.TypeDecision}
 	var to noteFor
 	cmd := scopesCommand(app, "decide DECISION", "Keep a decision, with what was decided against and why", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (c scopes.Change, err error) {
-		if n.Decision, err = textArg(ctx, app, args[0]); err != nil {
+		if n.Decision, err = saidArg(ctx, app, args[0]); err != nil {
 			return c, err
 		}
 		if n.Project, err = noteProject(app, to.global, to.project); err != nil {
@@ -128,7 +128,7 @@ func memoryDecide(app *App) *cobra.Command {
 func memoryCorrect(app *App) *cobra.Command {
 	var find string
 	cmd := scopesCommand(app, "correct [ID] TEXT", "Put what holds in the place of what does not", cobra.RangeArgs(1, 2), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
-		text, err := textArg(ctx, app, args[len(args)-1])
+		text, err := saidArg(ctx, app, args[len(args)-1])
 		if err != nil {
 			return scopes.Change{}, err
 		}

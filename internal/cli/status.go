@@ -17,6 +17,8 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/mdfile"
+	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -106,7 +108,8 @@ type standNext struct {
 
 // standMemory is what there is of memory, counted by files.
 type standMemory struct {
-	Blocks int `json:"blocks"`
+	Blocks  int `json:"blocks"`
+	Entries int `json:"entries"` // learnings and decisions that hold, of the project's and the user's
 }
 
 // lastDay is how far "last night" reaches back.
@@ -163,7 +166,7 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 	note("queue", a.standQueue(ctx, &s))
 	note("tasks", a.standTasks(ctx, &s, home))
 	note("project", a.standTrust(&s, home))
-	s.Memory = standMemory{Blocks: blocksIn(home)}
+	s.Memory = standMemory{Blocks: blocksIn(home), Entries: entriesIn(home)}
 	s.Next = nextCommands(&s)
 	return s, ctx.Err()
 }
@@ -370,19 +373,52 @@ func blocksIn(home *config.Home) int {
 	return n
 }
 
-// nextCommands are the three commands that are likely next, the likeliest first: what
-// waits for a person, then what is not set up, then what there is to be done, then what
-// there is to look at.
+// entriesIn counts the learnings and decisions that hold: the project's, and those that
+// the user keeps for all projects.
+func entriesIn(home *config.Home) int {
+	blocks := filepath.Join(home.MemoryDir(), "blocks")
+	files := []string{filepath.Join(blocks, "reference-learned.md"), filepath.Join(blocks, "decisions.md")}
+	if home.Project != nil {
+		dir := home.Paths.ProjectGlobal(home.Project.Name)
+		files = append(files, filepath.Join(dir, "learnings.md"), filepath.Join(dir, "decisions.md"))
+	}
+	var all []mdfile.Entry
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil || info.Size() > memory.MaxFile {
+			continue // `reprise memory check` says why
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		all = append(all, mdfile.ParseEntries(data).Entries...)
+	}
+	n, states := 0, mdfile.Resolve(all)
+	for _, e := range all {
+		if (e.Type == mdfile.TypeLearning || e.Type == mdfile.TypeDecision) && states[e.ID].Status == mdfile.StatusActive {
+			n++
+		}
+	}
+	return n
+}
+
+func lasting(n int) string {
+	if n == 1 {
+		return "1 learning or decision"
+	}
+	return fmt.Sprintf("%d learnings and decisions", n)
+}
+
+// nextCommands are the three commands that are likely next, the likeliest first: what is
+// not set up, then what there is to be done, then what there is to look at. What waits for
+// a person is not among them: it has its command beside it.
 func nextCommands(s *standing) []standNext {
 	var list []standNext
 	add := func(command, why string) {
-		if len(list) < 3 && !slices.ContainsFunc(list, func(n standNext) bool { return n.Command == command }) {
+		if len(list) < 3 && !slices.ContainsFunc(list, func(n standNext) bool { return n.Command == command }) &&
+			!slices.ContainsFunc(s.Waits, func(w standWait) bool { return w.Command == command }) {
 			list = append(list, standNext{command, why})
-		}
-	}
-	for _, w := range s.Waits {
-		if len(list) < 2 { // a third place for what is not a trouble
-			add(w.Command, "it waits for you")
 		}
 	}
 	connected := func(c standClient) bool { return c.Connected }
@@ -475,7 +511,7 @@ func (a *App) standingText(s *standing, columns int) string {
 		}
 		row("tasks", statesText(s.Tasks, order, none))
 	}
-	row("memory", count(s.Memory.Blocks, "block"))
+	row("memory", count(s.Memory.Blocks, "block")+", "+lasting(s.Memory.Entries))
 	if n := s.Night; n != nil {
 		row("last day", fmt.Sprintf("%s in %s: %d done, %d not, %.2f USD, %d tokens", count(n.Items, "item"), count(n.Attempts, "attempt"), n.Done, n.Other, n.CostUSD, n.Tokens))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -329,6 +330,17 @@ func (s Setup) removeFile(ctx context.Context, a All, file, what string) (*Chang
 	return &ch, nil
 }
 
+// usedGemini reports whether a .gemini is that of somebody who uses Gemini CLI: it makes
+// the directory when it only says its version, with lists of its own in it, and other
+// programs put theirs beside them.
+func usedGemini(dir string) bool {
+	list, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(list, func(e os.DirEntry) bool {
+		name := e.Name()
+		return !strings.HasPrefix(name, "projects.json") && name != "tmp" && name != "history" && name != "antigravity"
+	})
+}
+
 // Found reports whether a client is on this machine: its program in PATH, or
 // its settings directory.
 func (s Setup) Found(client string, lookPath func(string) (string, error)) bool {
@@ -343,7 +355,8 @@ func (s Setup) Found(client string, lookPath func(string) (string, error)) bool 
 	}
 	dirs := map[string]string{"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "copilot": ".copilot", "cursor": ".cursor"}
 	if d := dirs[client]; d != "" {
-		return isDir(filepath.Join(home, d))
+		d = filepath.Join(home, d)
+		return isDir(d) && (client != "gemini" || usedGemini(d))
 	}
 	t, err := Locate(s.Where, client, User)
 	return err == nil && isDir(filepath.Dir(t.File))

@@ -460,16 +460,42 @@ func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o Create
 
 // dirty is a note about changes in the checkout that the workspace does not have.
 func (m *Manager) dirty(ctx context.Context, top string) string {
-	out, err := m.git(top).Run(ctx, "--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames")
-	n := strings.Count(string(out), "\x00")
-	if err != nil || n == 0 {
+	out, err := m.git(top).Run(ctx, "--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames")
+	if err != nil {
+		return ""
+	}
+	n, fresh := 0, 0
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		switch {
+		case strings.HasPrefix(line, "?? .reprise/agent"): // has one of its own
+		case strings.HasPrefix(line, "??"):
+			fresh++
+		case line != "":
+			n++
+		}
+	}
+	also := ""
+	if fresh > 0 {
+		also = fmt.Sprintf("; nor is what git does not know yet: %s", newFiles(fresh))
+	}
+	if n == 0 && fresh > 0 {
+		return fmt.Sprintf("what git does not know yet in %s is not in the workspace: %s", top, newFiles(fresh))
+	}
+	if n == 0 {
 		return ""
 	}
 	what := "an uncommitted change in " + top + " is"
 	if n > 1 {
 		what = fmt.Sprintf("%d uncommitted changes in %s are", n, top)
 	}
-	return what + " not in the workspace"
+	return what + " not in the workspace" + also
+}
+
+func newFiles(n int) string {
+	if n == 1 {
+		return "1 new file or directory"
+	}
+	return fmt.Sprintf("%d new files or directories", n)
 }
 
 // belongs wants the new worktree to be part of the project: its own project file may
