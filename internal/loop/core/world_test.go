@@ -46,7 +46,8 @@ type witem struct {
 	readyAt  time.Time
 	attempts int
 	dones    int
-	last     int64 // fencing number settled last, and how
+	answer   string // that a person has given, and that its next run must be told
+	last     int64  // fencing number settled last, and how
 	lastDead bool
 	rival    time.Duration // when the rival is done with it
 }
@@ -430,6 +431,9 @@ func (w *world) answer() {
 	}
 	id := open[w.pick(len(open))]
 	w.event(Resumed{Answer: answerPrefix + id, Items: []string{id}, Number: w.s.Items[id].Number})
+	if m := w.s.Items[id]; !m.Parked && m.From != nil && m.From.Answer == answerPrefix+id { // it is kept
+		w.items[itemIndex(id)].answer = m.From.Answer
+	}
 }
 
 const answerPrefix = "answer of "

@@ -108,6 +108,12 @@ func (w *world) launch(a Action, wait time.Duration) {
 		w.later(wait, Launched{Slot: a.Slot, Seq: a.Seq, Class: []Class{SpawnFailed, BadBootstrap, AuthFailed}[w.pick(3)], Err: "no client"})
 		return
 	}
+	if want := w.items[i].answer; want != "" {
+		if a.From == nil || !strings.Contains(a.From.Answer, want) {
+			w.fail("a run of %s is not told what a person has answered: %+v", a.Claim.Item.ID, a.From)
+		}
+		w.items[i].answer = ""
+	}
 	r := wrun{item: i, fence: a.Claim.Fence, live: true, may: a.USD}
 	w.destiny(&r, a)
 	w.runs = append(w.runs, r)
