@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
-	"reprise/internal/durable"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/redact"
@@ -191,11 +190,11 @@ func programVersion(ctx context.Context, app *App, program string) (string, erro
 	if v := packageVersion(program); v != "" {
 		return v, nil
 	}
-	dir, err := os.MkdirTemp("", "reprise-doctor-")
+	dir, drop, err := throwaway("reprise-doctor-")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = durable.RemoveAll(dir) }()
+	defer drop()
 	vars := plainVars(app)
 	for _, name := range []string{"HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TMPDIR", "TEMP", "TMP"} {
 		vars[name] = dir

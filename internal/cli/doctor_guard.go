@@ -145,14 +145,11 @@ func (l *live) refuses(ctx context.Context) (why string, err error) {
 // and data are there. start runs the client, and says what it told besides. why is what
 // was wrong, "" where nothing was.
 func refusalTrial(pattern string, now func() time.Time, start func(dir string, server *fakemodel.Server) (said string, err error)) (why string, err error) {
-	dir, err := os.MkdirTemp("", pattern)
+	dir, drop, err := throwaway(pattern)
 	if err != nil {
 		return "", err
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", err
-	}
-	defer func() { _ = durable.RemoveAll(dir) }()
+	defer drop()
 	work := filepath.Join(dir, "work")
 	for _, d := range []string{filepath.Join(dir, "home"), work, filepath.Join(dir, "data", "memory", "blocks")} {
 		if err := durable.MkdirAll(d, 0o700); err != nil {

@@ -69,14 +69,11 @@ func liveHooks(ctx context.Context, app *App, h setup.InstalledHooks) []setup.Fi
 
 // probeHooks runs the programs of a client's hooks.
 func probeHooks(ctx context.Context, app *App, h setup.InstalledHooks) ([]setup.HookProof, error) {
-	dir, err := os.MkdirTemp("", "reprise-doctor-")
+	dir, drop, err := throwaway("reprise-doctor-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = durable.RemoveAll(dir) }()
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, err
-	}
+	defer drop()
 	p := setup.Prober{Dir: dir}
 	for k, v := range plainVars(app) {
 		p.Env = append(p.Env, k+"="+v)
@@ -130,17 +127,29 @@ type live struct {
 	proofs        []setup.HookProof
 }
 
+// throwaway makes a directory for a trial, by its path without links, that goes with drop.
+func throwaway(pattern string) (dir string, drop func(), err error) {
+	made, err := os.MkdirTemp("", pattern)
+	if err != nil {
+		return "", nil, err
+	}
+	drop = func() { _ = durable.RemoveAll(made) }
+	if dir, err = filepath.EvalSymlinks(made); err != nil {
+		drop()
+		return "", nil, err
+	}
+	return dir, drop, nil
+}
+
 func (l *live) path(elem ...string) string { return filepath.Join(append([]string{l.dir}, elem...)...) }
 
 func (l *live) run(ctx context.Context) ([]setup.Finding, error) {
-	dir, err := os.MkdirTemp("", "reprise-doctor-")
+	dir, drop, err := throwaway("reprise-doctor-")
 	if err != nil {
 		return nil, err
 	}
-	if l.dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, err
-	}
-	defer func() { _ = durable.RemoveAll(dir) }()
+	defer drop()
+	l.dir = dir
 	for _, d := range []string{"home", "work", "data/memory/blocks"} {
 		if err := durable.MkdirAll(l.path(d), 0o700); err != nil {
 			return nil, err

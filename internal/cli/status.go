@@ -216,11 +216,12 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 	if err != nil || st == nil {
 		return err
 	}
-	running, _, err := loop.Running(durable.Disk{}, dir)
+	running, _, runErr := loop.Running(durable.Disk{}, dir)
 	m := loop.MetricsOf(*st)
 	l := &standLoop{Running: running, Phase: m.Phase, Begun: m.Iterations, Of: m.MaxIterations, Done: m.Done, CostUSD: m.CostUSD, MaxUSD: m.MaxUSD, EndedWhy: st.Reason}
 	s.Loop = l
-	l.Questions, err = a.questions(ctx, dir, st)
+	var qErr error
+	l.Questions, qErr = a.questions(ctx, dir, st)
 	open := 0
 	for _, q := range l.Questions {
 		switch {
@@ -260,7 +261,7 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 	if n.Items > 0 {
 		s.Night = &n
 	}
-	return errors.Join(err, itErr)
+	return errors.Join(runErr, itErr, qErr)
 }
 
 func (a *App) standRuns(ctx context.Context, s *standing) error {

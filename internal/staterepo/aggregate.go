@@ -291,9 +291,9 @@ func (r *Repo) agentFiles(ctx context.Context, a AgentInfo, names ...string) (ma
 // Member is one agent as the others see it.
 type Member struct {
 	Agent  string    `json:"agent"`
-	Status string    `json:"status,omitempty"` // pending, in_progress, completed or blocked; "" where it has logged nothing
+	Status string    `json:"status,omitempty"`       // pending, in_progress, completed or blocked; "" where it has logged nothing
 	Last   time.Time `json:"last_activity,omitzero"` // zero, and left out, where it has logged nothing
-	On     string    `json:"on"`               // what it is at: context.md in one line, else its last entry
+	On     string    `json:"on"`                     // what it is at: context.md in one line, else its last entry
 	// Branches are those of the code that it was last seen on and that are not done.
 	Branches []string  `json:"branches"`
 	Open     []Handoff `json:"handoffs_open"` // that it left and nobody took

@@ -273,7 +273,7 @@ func TestCrashWhileKeepingSubmodules(t *testing.T) {
 			_, err := on(t, dir, disk).manager().Remove(t.Context(), "auth", workspace.RemoveOptions{Save: true})
 			return err
 		},
-		Check: func(t *testing.T, dir string, err error, step string) {
+		Check: func(t *testing.T, dir string, _ error, step string) {
 			p := on(t, dir, durable.Disk{})
 			m := p.manager()
 			p.died("auth")
