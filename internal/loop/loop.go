@@ -278,17 +278,21 @@ func (l *Loop) begin(ctx context.Context) error {
 	}
 	l.began = l.opt.Now()
 	now := core.Time{Wall: l.opt.Now().UTC()}
+	var s core.State
 	switch {
 	case old == nil:
-		l.s = core.New(newID(), l.opt.Limits, now)
+		s = core.New(newID(), l.opt.Limits, now)
 	case old.Phase == core.Finished:
-		l.s = core.New(newID(), l.opt.Limits, now)
-		l.s.Items = l.kept(ctx, old.Items)
+		s = core.New(newID(), l.opt.Limits, now)
+		s.Items = l.kept(ctx, old.Items)
 	default:
-		l.s = *old
+		s = *old
 		l.base = old.Now.Loop
-		l.adopt(l.opt.Limits)
+		adopt(&s, l.opt.Limits)
 	}
+	l.mu.Lock() // from here on others may look
+	l.s = s
+	l.mu.Unlock()
 	if err := l.store.own(l.s.Loop); err != nil {
 		return err
 	}
@@ -324,13 +328,13 @@ func (l *Loop) kept(ctx context.Context, items map[string]core.Memory) map[strin
 
 // adopt takes new limits for a loop that goes on. It keeps at least the workers that
 // have something to do.
-func (l *Loop) adopt(n core.Limits) {
-	l.s.Limits = n
-	for len(l.s.Slots) < n.Workers {
-		l.s.Slots = append(l.s.Slots, core.Slot{Step: core.Idle})
+func adopt(s *core.State, n core.Limits) {
+	s.Limits = n
+	for len(s.Slots) < n.Workers {
+		s.Slots = append(s.Slots, core.Slot{Step: core.Idle})
 	}
-	for len(l.s.Slots) > n.Workers && l.s.Slots[len(l.s.Slots)-1].Step == core.Idle {
-		l.s.Slots = l.s.Slots[:len(l.s.Slots)-1]
+	for len(s.Slots) > n.Workers && s.Slots[len(s.Slots)-1].Step == core.Idle {
+		s.Slots = s.Slots[:len(s.Slots)-1]
 	}
 }
 
