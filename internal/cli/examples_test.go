@@ -335,6 +335,7 @@ var examplesElsewhere = map[string]string{
 	"reprise workspace create auth --base origin/main --branch feature/auth --tmux":                       "it needs tmux",
 	"reprise workspace env auth --shell fish | source":                                                    "it is a line of fish",
 	"reprise workspace env auth --shell powershell | Invoke-Expression":                                   "it is a line of PowerShell",
+	"reprise loop resume --item login --answer \"Yes.\"":                                                  "it needs an agent that asked; loop_answers.txtar has two",
 	"reprise queue add --from-github --gh-label agent --parked":                                           "it needs the network; queue_github.txtar has a stand-in",
 	"reprise mcp install claude-code --scope user --with-server lean-lsp --verify":                        "it needs that server; mcp_verify.txtar has a stand-in",
 	"reprise mcp verify claude-code --with-server lean-lsp":                                               "it needs that server; mcp_verify.txtar has a stand-in",

@@ -206,7 +206,14 @@ var kept = []string{
 
 func (g *Git) env() []string {
 	var env []string
+	// Gemini CLI has the settings of the machine and the user switched off for whatever its
+	// tools start. That is for what it starts: without the user's name nothing can be
+	// committed, and their settings are theirs.
+	off := g.o.Vars["GIT_CONFIG_GLOBAL"] == os.DevNull || g.o.Vars["GIT_CONFIG_SYSTEM"] == os.DevNull
 	for _, k := range kept {
+		if off && strings.HasPrefix(k, "GIT_CONFIG_") {
+			continue
+		}
 		if v, ok := g.o.Vars[k]; ok {
 			env = append(env, k+"="+v)
 		}

@@ -335,10 +335,10 @@ func (s Setup) removeFile(ctx context.Context, a All, file, what string) (*Chang
 // programs put theirs beside them.
 func usedGemini(dir string) bool {
 	list, err := os.ReadDir(dir)
-	return err == nil && slices.ContainsFunc(list, func(e os.DirEntry) bool {
+	return err == nil && (len(list) == 0 || slices.ContainsFunc(list, func(e os.DirEntry) bool {
 		name := e.Name()
 		return !strings.HasPrefix(name, "projects.json") && name != "tmp" && name != "history" && name != "antigravity"
-	})
+	}))
 }
 
 // Found reports whether a client is on this machine: its program in PATH, or

@@ -232,14 +232,20 @@ try {
   await page.goto(base + "/work");
   const loop = start("loop", "run", "--agent-script", join(dir, "steps.yaml"), "--until-empty", "--delay", "0s");
   await page.getByRole("heading", { name: "It waits for you" }).waitFor({ timeout: 60000 });
-  assert.match(await page.textContent("#answer"), /Change all of them/);
+  const box = page.locator("#answer-ask");
+  assert.match(await box.textContent(), /Change all of them/);
   const items = page.locator(".gauges li", { hasText: "Items begun" });
   const most = await items.textContent();
-  await page.getByLabel("Your answer").fill("Only the new one.");
-  await page.locator("#answer").getByText("And raise the ceilings").click();
-  await page.locator("#answer").getByLabel("More items").fill("7");
-  await page.getByRole("button", { name: "Answer and go on" }).click();
+  await page.getByText("Raise the ceilings", { exact: true }).click();
+  await page.getByLabel("More items").fill("7");
+  await page.getByRole("button", { name: "Raise", exact: true }).click();
   await page.waitForURL(/done=raised/);
+  // Silence is no answer, and the question stays.
+  await box.getByRole("button", { name: "Answer", exact: true }).click();
+  assert.ok(await box.locator("textarea").evaluate((t) => t.validity.valueMissing));
+  await box.locator("textarea").fill("Only the new one.");
+  await box.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.waitForURL(/done=(?!raised)/);
   await loop.ended;
   await page.goto(base + "/work");
   assert.notEqual(await items.textContent(), most);

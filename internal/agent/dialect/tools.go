@@ -28,7 +28,8 @@ func ToolKind(name string) string {
 	case "AskUserQuestion", "request_user_input", "ask_user":
 		return "ask"
 	}
-	if strings.HasPrefix(name, "mcp__") || strings.HasPrefix(name, "mcp_") {
+	// Copilot CLI calls a server's tool SERVER-TOOL; no client's own tool has a hyphen.
+	if strings.HasPrefix(name, "mcp__") || strings.HasPrefix(name, "mcp_") || strings.Contains(name, "-") {
 		return "mcp"
 	}
 	return "other"
