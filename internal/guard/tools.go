@@ -293,7 +293,7 @@ func (a *analysis) address(url string) bool {
 
 // own reports whether a tool is reprise's: these have rules of their own.
 func ownTool(name string) bool {
-	for _, p := range [...]string{"mcp__reprise__", "mcp_reprise_", "mcp__plugin_reprise_reprise__", "reprise__", "reprise-"} {
+	for _, p := range [...]string{"mcp__reprise__", "mcp_reprise_", "mcp__plugin_reprise_reprise__", "reprise__", "reprise-", "reprise/"} {
 		if strings.HasPrefix(name, p) {
 			return true
 		}

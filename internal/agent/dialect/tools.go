@@ -28,8 +28,9 @@ func ToolKind(name string) string {
 	case "AskUserQuestion", "request_user_input", "ask_user":
 		return "ask"
 	}
-	// Copilot CLI calls a server's tool SERVER-TOOL; no client's own tool has a hyphen.
-	if strings.HasPrefix(name, "mcp__") || strings.HasPrefix(name, "mcp_") || strings.Contains(name, "-") {
+	// Copilot CLI calls a server's tool SERVER-TOOL, and SERVER/TOOL where it asks for
+	// permission; no client's own tool has either sign.
+	if strings.HasPrefix(name, "mcp__") || strings.HasPrefix(name, "mcp_") || strings.ContainsAny(name, "-/") {
 		return "mcp"
 	}
 	return "other"
