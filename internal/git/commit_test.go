@@ -84,3 +84,33 @@ func TestCommitOnly(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestSettingsSwitchedOff: Gemini CLI has git read no settings in whatever its tools
+// start; reprise commits as the user all the same. Settings in another place count.
+func TestSettingsSwitchedOff(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	other := filepath.Join(t.TempDir(), "settings")
+	for path, name := range map[string]string{filepath.Join(home, ".gitconfig"): "At Home", other: "Elsewhere"} {
+		if err := os.WriteFile(path, []byte("[user]\n\tname = "+name+"\n\temail = a@example.invalid\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for place, want := range map[string]string{os.DevNull: "At Home", other: "Elsewhere", "": "At Home"} {
+		v := vars()
+		v["HOME"] = home
+		if place != "" {
+			v["GIT_CONFIG_GLOBAL"], v["GIT_CONFIG_SYSTEM"], v["GIT_CONFIG_NOSYSTEM"] = place, os.DevNull, "1"
+			if place == other {
+				delete(v, "GIT_CONFIG_SYSTEM")
+			}
+		}
+		g := New(dir, Options{Vars: v}).AsUser()
+		if err := New(dir, Options{Vars: v}).Init(t.Context(), "main"); err != nil {
+			t.Fatal(err)
+		}
+		out, err := g.Run(t.Context(), "config", "user.name")
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("with settings in %q: %q, %v; want %q", place, got, err, want)
+		}
+	}
+}

@@ -415,3 +415,16 @@ func TestUnsaid(t *testing.T) {
 		t.Errorf("a broken input was sent: %s", r.Stdout)
 	}
 }
+
+// TestToolsOfServers: each client names the tool of an MCP server in its own way, and
+// Copilot CLI in two.
+func TestToolsOfServers(t *testing.T) {
+	for name, want := range map[string]string{
+		"mcp__notes__state_context": "mcp", "mcp_notes_state_context": "mcp", "notes-state_context": "mcp", "notes/state_context": "mcp",
+		"fetch_copilot_cli_documentation": "other", "update_plan": "other", "TodoWrite": "other", "read_bash": "other",
+	} {
+		if got := dialect.ToolKind(name); got != want {
+			t.Errorf("%s is taken for %s, want %s", name, got, want)
+		}
+	}
+}
