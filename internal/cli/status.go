@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -362,8 +361,8 @@ func blocksIn(home *config.Home) int {
 	}
 	for _, dir := range dirs {
 		list, err := os.ReadDir(filepath.Join(dir, "blocks"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			continue // `reprise memory check` says why
+		if err != nil {
+			continue // there is none, or `reprise memory check` says why
 		}
 		for _, e := range list {
 			if strings.HasSuffix(e.Name(), ".md") {

@@ -101,12 +101,7 @@ func (a *App) commitWhenFree(ctx context.Context, g *git.Git, top, message strin
 		case err == nil && before.same(lookAt(top, paths)):
 			return nil
 		case err == nil: // what stands in the index may be another version than that in the commit
-			literal := make([]string, 0, len(paths))
-			for _, p := range paths {
-				literal = append(literal, ":(top,literal)"+p)
-			}
-			_, err = g.AsUser().Run(ctx, append([]string{"reset", "--quiet", "--"}, literal...)...)
-			return err
+			return g.ResetIndex(ctx, paths)
 		case errors.As(err, &said) && said.Code == 1 && strings.TrimSpace(said.Stderr) == "" && again < changedUnderGit:
 			again++
 			continue
@@ -131,14 +126,7 @@ const leftLock = time.Minute
 
 // takeLeft takes a lock away that a killed git left in a user's repository.
 func (a *App) takeLeft(lock string) bool {
-	repository := ""
-	if lock != "" {
-		repository = git.RepositoryOf(lock)
-	}
-	if repository == "" {
-		return false
-	}
-	gone, err := git.NewBare(repository, git.Options{Vars: a.Env.Vars}).TakeLeft(lock, leftLock, a.Env.Now())
+	gone, err := git.TakeLeft(lock, leftLock, a.Env.Now())
 	if gone && err == nil {
 		fmt.Fprintf(a.Err, "note: %s is taken away: the git that made it is gone\n", lock)
 	}

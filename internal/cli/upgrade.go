@@ -8,13 +8,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 
 	"reprise/internal/term"
 )
@@ -60,9 +59,8 @@ Ends with 0 where nothing newer is offered, and with 4 where something is.`,
 				return fmt.Errorf("%s: no version is in it; give metadata.json, checksums.txt or server.json of a release", term.SafeLine(args[0]))
 			}
 			v := upgradeView{V: 1, Have: Version(), From: args[0], Offered: offered}
-			if have, ok := versionNumbers(v.Have); ok {
-				other, _ := versionNumbers(offered)
-				newer := lessVersion(have, other)
+			if aVersion.MatchString(v.Have) {
+				newer := semver.Compare("v"+strings.TrimPrefix(v.Have, "v"), offered) < 0
 				v.Newer = &newer
 			}
 			if asJSON {
@@ -113,10 +111,7 @@ func readRelease(ctx context.Context, app *App, from string) ([]byte, error) {
 			return nil, fmt.Errorf("ask for the release: %s answers %s", term.SafeLine(from), answer.Status)
 		}
 	} else {
-		if !app.Env.IsAbs(from) {
-			from = filepath.Join(app.Env.Dir, from)
-		}
-		f, err := os.Open(from)
+		f, err := os.Open(app.abs(from))
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, exitWith(ExitNotFound, err)
 		}
@@ -153,40 +148,4 @@ func releaseVersion(data []byte) string {
 		return "v" + string(m[1])
 	}
 	return ""
-}
-
-// releaseNumber is a version as it is compared: what is before its first release is less than
-// that (semver.org, 11). Of two that are, the words decide.
-type releaseNumber struct {
-	n   [3]int
-	pre string
-}
-
-func versionNumbers(text string) (releaseNumber, bool) {
-	m := aVersion.FindStringSubmatch(text)
-	if m == nil {
-		return releaseNumber{}, false
-	}
-	var v releaseNumber
-	for i := range v.n {
-		n, err := strconv.Atoi(m[i+1])
-		if err != nil {
-			return releaseNumber{}, false
-		}
-		v.n[i] = n
-	}
-	v.pre = m[4]
-	return v, true
-}
-
-func lessVersion(a, b releaseNumber) bool {
-	for i := range a.n {
-		if a.n[i] != b.n[i] {
-			return a.n[i] < b.n[i]
-		}
-	}
-	if (a.pre == "") != (b.pre == "") {
-		return a.pre != ""
-	}
-	return a.pre < b.pre
 }

@@ -20,11 +20,7 @@ var ErrNothingToCommit = errors.New("nothing to commit")
 // their content (add --intent-to-add), and are forgotten there when it fails.
 func (g *Git) CommitOnly(ctx context.Context, message string, paths []string) (id string, err error) {
 	u := g.AsUser()
-	literal := make([]string, 0, len(paths))
-	for _, p := range paths {
-		literal = append(literal, ":(top,literal)"+filepath.ToSlash(p))
-	}
-	out, err := u.Run(ctx, append([]string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--"}, literal...)...)
+	out, err := u.Run(ctx, append([]string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--"}, literal(paths)...)...)
 	if err != nil {
 		return "", err
 	}
@@ -57,6 +53,22 @@ func (g *Git) CommitOnly(ctx context.Context, message string, paths []string) (i
 		return u.madeSince(context.WithoutCancel(ctx), before, changed, err)
 	}
 	return u.Resolve(ctx, "HEAD")
+}
+
+// ResetIndex has the user's index hold for the files at paths, named as for
+// [Git.CommitOnly], what the last commit holds of them.
+func (g *Git) ResetIndex(ctx context.Context, paths []string) error {
+	_, err := g.AsUser().Run(ctx, append([]string{"reset", "--quiet", "--"}, literal(paths)...)...)
+	return err
+}
+
+// literal are paths from the top of a checkout as git takes them for no pattern.
+func literal(paths []string) []string {
+	out := make([]string, 0, len(paths))
+	for _, p := range paths {
+		out = append(out, ":(top,literal)"+filepath.ToSlash(p))
+	}
+	return out
 }
 
 // madeSince is the commit that a git made before it was cut off, as in a hook that comes

@@ -71,15 +71,7 @@ func adminAround(dir string) string {
 			if fi.IsDir() {
 				return dot
 			}
-			link, err := os.ReadFile(dot)
-			path, ok := strings.CutPrefix(strings.TrimRight(string(link), "\r\n"), "gitdir: ")
-			if err != nil || !ok {
-				return ""
-			}
-			if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
-				path = filepath.Join(dir, path)
-			}
-			return path
+			return LinkedDir(dir)
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
@@ -87,4 +79,22 @@ func adminAround(dir string) string {
 		}
 		dir = up
 	}
+}
+
+// LinkedDir is the git directory that the checkout at top names as its own in a file, as
+// that of a linked worktree or a submodule does; "" where there is none.
+func LinkedDir(top string) string {
+	data, err := os.ReadFile(filepath.Join(top, ".git"))
+	if err != nil {
+		return ""
+	}
+	path, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+	if !ok || path == "" {
+		return ""
+	}
+	path = filepath.FromSlash(path)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(top, path)
+	}
+	return filepath.Clean(path)
 }

@@ -130,9 +130,9 @@ func (g *Git) heldBy(lock string) string {
 // who may hold it and what to do; "" where it did not fail at one.
 func (e *Error) Held() string { return e.held }
 
-// RepositoryOf is the repository directory that a file of git's lies in, such as a lock of a
+// repositoryOf is the repository directory that a file of git's lies in, such as a lock of a
 // linked worktree's; "" where it lies in none.
-func RepositoryOf(path string) string {
+func repositoryOf(path string) string {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, "objects")); err == nil {
 			return dir
@@ -152,13 +152,17 @@ func LockedAt(err error) string {
 	return e.Lock
 }
 
-// TakeLeft removes one lock file of this bare repository, which may be a user's, if it is
-// at least so old and whoever made it is gone. Where it cannot be seen who works in the
-// repository that goes by age alone, and then only in a linked worktree: another's git may
-// hold the main checkout for as long as its editor is open.
-func (g *Git) TakeLeft(path string, least time.Duration, now time.Time) (gone bool, err error) {
-	rel, err := filepath.Rel(g.bare, path)
-	if err != nil || !filepath.IsLocal(rel) || !strings.HasSuffix(path, ".lock") {
+// TakeLeft removes one lock file of a repository, which may be a user's, if it is
+// at least so old and whoever made it is gone; what is no such file stays. Where it cannot
+// be seen who works in the repository that goes by age alone, and then only in a linked
+// worktree: another's git may hold the main checkout for as long as its editor is open.
+func TakeLeft(path string, least time.Duration, now time.Time) (gone bool, err error) {
+	repository := repositoryOf(path)
+	if repository == "" || !strings.HasSuffix(path, ".lock") {
+		return false, nil
+	}
+	rel, err := filepath.Rel(repository, path)
+	if err != nil {
 		return false, err
 	}
 	fi, err := os.Lstat(path)
@@ -172,7 +176,7 @@ func (g *Git) TakeLeft(path string, least time.Duration, now time.Time) (gone bo
 	if !fi.Mode().IsRegular() || age < least {
 		return false, nil
 	}
-	working, known := gitsIn(g.bare, fi.ModTime())
+	working, known := gitsIn(repository, fi.ModTime())
 	linked := strings.HasPrefix(filepath.ToSlash(rel), "worktrees/")
 	if working || !known && (!linked || age < leftUnknown) {
 		return false, nil

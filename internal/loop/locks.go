@@ -56,11 +56,7 @@ func (t *Worktrees) takeLeft(path string, least time.Duration) bool {
 	if t.Now == nil {
 		return false // how old it is cannot be told
 	}
-	common := git.RepositoryOf(path)
-	if common == "" {
-		return false
-	}
-	gone, err := git.NewBare(common, t.Git).TakeLeft(path, least, t.Now())
+	gone, err := git.TakeLeft(path, least, t.Now())
 	if gone && err == nil && t.Unlocked != nil {
 		t.Unlocked(path)
 	}

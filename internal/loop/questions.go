@@ -3,15 +3,12 @@ package loop
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"reprise/internal/durable"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 )
@@ -118,20 +115,14 @@ func (q *Question) heard(r *Request) {
 // pending are the requests that no loop has done yet, the oldest first. What cannot be read
 // is left to the loop, which says so.
 func pending(dir string) ([]Request, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, requestsDir))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
 	var out []Request
-	for _, e := range entries { // by name, which begins with the time
-		if durable.IsTemp(e.Name()) || !strings.HasSuffix(e.Name(), ".json") {
-			continue
-		}
-		var r Request
-		text, err := readSmall(filepath.Join(dir, requestsDir, e.Name()), 256<<10)
-		if err == nil && json.Unmarshal([]byte(text), &r) == nil {
+	err := readRequests(dir, func(r Request, err error) {
+		if err == nil {
 			out = append(out, r)
 		}
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
 	}
 	return out, err
 }

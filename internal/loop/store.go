@@ -2,7 +2,6 @@ package loop
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -281,41 +279,51 @@ func Running(disk durable.Disk, dir string) (bool, Owner, error) {
 // read is removed, and said. What a person answers stays there until it is in the state on
 // disk, see [store.done]: a loop that is killed in between must not lose it.
 func (s *store) take() (out []Request, bad []error) {
-	entries, err := os.ReadDir(s.path(requestsDir))
+	err := readRequests(s.dir, func(r Request, err error) {
+		if s.isTaken(r.name) {
+			return
+		}
+		if err == nil && r.Kind == "resume" {
+			s.taken.Store(r.name, true)
+			out = append(out, r)
+			return
+		}
+		if rmErr := s.disk.Remove(filepath.Join(s.path(requestsDir), r.name)); rmErr != nil {
+			bad = append(bad, rmErr)
+			return // it would be done again
+		}
+		if err != nil {
+			bad = append(bad, fmt.Errorf("read request %s: %w", r.name, err))
+			return
+		}
+		out = append(out, r)
+	})
 	if err != nil {
-		return nil, []error{err}
+		bad = append(bad, err)
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	for _, e := range entries {
+	return out, bad
+}
+
+// readRequests calls fn with each request that lies in a loop's directory, the oldest
+// first; the error that fn gets says why one cannot be read, and then it has its name only.
+func readRequests(dir string, fn func(Request, error)) error {
+	entries, err := os.ReadDir(filepath.Join(dir, requestsDir))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries { // by name, which begins with the time
 		if durable.IsTemp(e.Name()) || !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
-		if s.isTaken(e.Name()) {
-			continue
-		}
-		path := filepath.Join(s.path(requestsDir), e.Name())
-		text, err := readSmall(path, 256<<10)
 		var r Request
+		text, err := readSmall(filepath.Join(dir, requestsDir, e.Name()), 256<<10)
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &r)
 		}
-		if err == nil && r.Kind == "resume" {
-			r.name = e.Name()
-			s.taken.Store(r.name, true)
-			out = append(out, r)
-			continue
-		}
-		if rmErr := s.disk.Remove(path); rmErr != nil {
-			bad = append(bad, rmErr)
-			continue // it would be done again
-		}
-		if err != nil {
-			bad = append(bad, fmt.Errorf("read request %s: %w", e.Name(), err))
-			continue
-		}
-		out = append(out, r)
+		r.name = e.Name()
+		fn(r, err)
 	}
-	return out, bad
+	return nil
 }
 
 func (s *store) isTaken(name string) bool {

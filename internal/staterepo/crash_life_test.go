@@ -357,33 +357,14 @@ func codeHooksCrash(t *testing.T, where string, out bool) {
 func TestCrashWhilePromoting(t *testing.T) {
 	t.Parallel()
 	needGit(t)
-	promote := func(m *machine) error {
-		ctx := m.t.Context()
-		list, err := m.repo.Unpromoted(ctx, "one")
-		if err != nil {
-			return err
-		}
-		g := m.repo.Global()
-		for _, e := range list {
-			n := e.Entry
-			n.Source, n.Parent, n.Time = "entry:"+e.ID, "", at(20)
-			if _, err := g.Entries(memory.FullAccess).AddOnce(ctx, n, func(old memory.Item, n mdfile.Entry) bool { return old.Source == n.Source }); err != nil {
-				return err
-			}
-		}
-		if _, err := g.Save(ctx, "", "Promote"); err != nil {
-			return err
-		}
-		return m.repo.Consolidate(ctx, "one")
-	}
 	durabletest.Scenario{
 		Sample:  sample(1),
 		Prepare: func(t *testing.T, dir string) { withAgent.in(t, dir) },
-		Act:     func(disk durable.Disk, dir string) error { return promote(on(t, dir, disk)) },
+		Act:     func(disk durable.Disk, dir string) error { return promoteAll(on(t, dir, disk)) },
 		Check: func(t *testing.T, dir string, _ error, step string) {
 			m := on(t, dir, durable.Disk{})
 			m.own("one") // links what was copied
-			if err := promote(m); err != nil {
+			if err := promoteAll(m); err != nil {
 				t.Errorf("%s: again: %v", step, err)
 			}
 			if text := m.gitIn(m.repo.Dir(), "show", "global:learnings.md"); strings.Count(text, learnt) != 1 {

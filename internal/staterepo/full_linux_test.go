@@ -1,50 +1,17 @@
 package staterepo_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/staterepo"
 )
-
-// smallDisk mounts a file system of its own at dir, and gives what fills it but for some
-// KiB (0 or more) and what empties it again. Where mounting is not allowed the test is left
-// out.
-func smallDisk(t *testing.T, dir string, size int) (fill func(left int)) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dk,mode=700", size)); err != nil {
-		t.Skip("no file system can be mounted here: ", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
-	return func(left int) {
-		ballast := filepath.Join(dir, "ballast")
-		if err := os.RemoveAll(ballast); err != nil {
-			t.Fatal(err)
-		}
-		if left < 0 {
-			return
-		}
-		var st syscall.Statfs_t
-		if err := syscall.Statfs(dir, &st); err != nil {
-			t.Fatal(err)
-		}
-		n := int64(st.Bavail)*st.Bsize - int64(left)<<10
-		if err := os.WriteFile(ballast, bytes.Repeat([]byte{'x'}, int(max(0, n))), 0o600); err != nil && !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
-	}
-}
 
 // On a disk that is full, git's processes and our own writes fail wherever they have come
 // to. What was acknowledged is there once there is room again, what was written and not
@@ -53,7 +20,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	needGit(t)
 	dir := fastDir(t)
-	fill := smallDisk(t, filepath.Join(dir, "data"), 4096)
+	fill := durabletest.SmallDisk(t, filepath.Join(dir, "data"), 4096)
 	m := newMachine(t, nil)
 	m.dir, m.vars["HOME"] = dir, dir
 	m.repo = staterepo.New(m.options())

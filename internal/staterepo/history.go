@@ -42,11 +42,11 @@ func (r *Repo) History(ctx context.Context, agent, from string, most int) ([]Ste
 		}
 		tip = from
 	}
-	out, err := r.git.Run(ctx, "log", "--first-parent", "-m", "--name-only", "-z", "--no-renames", "--no-textconv", "--no-ext-diff", stepFormat, "-n", strconv.Itoa(most), tip, "--")
+	list, err := r.steps(ctx, tip, most)
 	if err != nil {
 		return nil, fmt.Errorf("read the history of the state: %w", err)
 	}
-	return stepsOf(out), nil
+	return list, nil
 }
 
 func isCommit(s string) bool {
@@ -73,6 +73,15 @@ func (r *Repo) tipOf(ctx context.Context, agent string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: %q", ErrNoAgent, agent)
+}
+
+// steps are a commit and those before it on its branch's own line, at most so many.
+func (r *Repo) steps(ctx context.Context, from string, most int) ([]Step, error) {
+	out, err := r.git.Run(ctx, "log", "--first-parent", "-m", "--name-only", "-z", "--no-renames", "--no-textconv", "--no-ext-diff", stepFormat, "-n", strconv.Itoa(most), from, "--")
+	if err != nil {
+		return nil, err
+	}
+	return stepsOf(out), nil
 }
 
 func stepsOf(out []byte) []Step {
@@ -102,12 +111,8 @@ func (r *Repo) Diff(ctx context.Context, commit string) (Step, string, error) {
 	if !r.Exists() || !isCommit(commit) {
 		return Step{}, "", fmt.Errorf("%w: no commit %.20q", ErrUnknown, commit)
 	}
-	out, err := r.git.Run(ctx, "log", "--first-parent", "-m", "--name-only", "-z", "--no-renames", "--no-textconv", "--no-ext-diff", stepFormat, "-n", "1", commit, "--")
-	if err != nil {
-		return Step{}, "", fmt.Errorf("%w: no commit %s", ErrUnknown, commit)
-	}
-	steps := stepsOf(out)
-	if len(steps) != 1 {
+	steps, err := r.steps(ctx, commit, 1)
+	if err != nil || len(steps) != 1 {
 		return Step{}, "", fmt.Errorf("%w: no commit %s", ErrUnknown, commit)
 	}
 	args := []string{"diff-tree", "-p", "-r", "--no-commit-id", "--root", "--no-renames", "--no-textconv", "--no-ext-diff"}

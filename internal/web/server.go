@@ -92,8 +92,8 @@ type Server struct {
 	// streams is how many answers of events are open.
 	streams atomic.Int32
 	boards  boards
-	known   known
-	// keptRuns and keptItems are what was read of runs and of the queue.
+	// What was read of the agents' state, of runs and of the queue.
+	keptState kept[known]
 	keptRuns  kept[[]run.Record]
 	keptItems kept[queue.Listing]
 	costs     sync.Map // by a run's id, of those that have ended

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"reprise/internal/learn/scopes"
 	"reprise/internal/mdfile"
@@ -58,12 +56,8 @@ func (s *Server) stateRoutes() {
 	s.mux.HandleFunc("POST /state/{op}", s.stateChange)
 }
 
-// known keeps the state as it was read last, for as long as its files are the same:
-// reading it starts git several times.
+// known is the state as it was read last: reading it starts git several times.
 type known struct {
-	mu   sync.Mutex
-	read bool
-	sign uint64
 	team []staterepo.Member
 	log  []staterepo.Handoff // every entry once, with who accepted it, by time
 	left map[string]string   // ids of what can be promoted, with whose it is
@@ -88,49 +82,46 @@ func (s *Server) stateLook() func(*looker) {
 }
 
 // state is what the agents know, as it is on disk.
-func (s *Server) state(ctx context.Context) (team []staterepo.Member, log []staterepo.Handoff, left map[string]string, err error) {
-	c, repo := &s.known, s.deps.State.Repo
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !repo.Exists() {
-		return nil, nil, nil, nil
+func (s *Server) state(ctx context.Context) (known, error) {
+	if !s.deps.State.Repo.Exists() {
+		return known{}, nil
 	}
-	l := looker{fnv.New64a()}
-	s.stateLook()(&l)
-	sign := l.h.Sum64() // looked at before it is read: what is written meanwhile is read the next time
-	if c.read && sign == c.sign {
-		return c.team, c.log, c.left, nil
-	}
-	if team, err = repo.Team(ctx); err != nil {
-		return nil, nil, nil, err
+	return s.keptState.get(s.stateLook(), func() (known, bool, error) {
+		k, err := readKnown(ctx, s.deps.State.Repo)
+		return k, true, err
+	})
+}
+
+func readKnown(ctx context.Context, repo StateService) (k known, err error) {
+	if k.team, err = repo.Team(ctx); err != nil {
+		return known{}, err
 	}
 	entries, err := repo.Log(ctx, staterepo.Everyone)
 	if err != nil {
-		return nil, nil, nil, err
+		return known{}, err
 	}
 	handoffs, err := repo.Handoffs(ctx, "")
 	if err != nil {
-		return nil, nil, nil, err
+		return known{}, err
 	}
 	taken := map[string]string{}
 	for _, h := range handoffs {
 		taken[h.ID] = h.AcceptedBy
 	}
-	left = map[string]string{}
 	for _, e := range entries {
-		log = append(log, staterepo.Handoff{LogEntry: e, AcceptedBy: taken[e.ID]})
+		k.log = append(k.log, staterepo.Handoff{LogEntry: e, AcceptedBy: taken[e.ID]})
 	}
-	for _, m := range team {
+	k.left = map[string]string{}
+	for _, m := range k.team {
 		list, err := repo.Unpromoted(ctx, m.Agent)
 		if err != nil {
-			return nil, nil, nil, err
+			return known{}, err
 		}
 		for _, e := range list {
-			left[e.ID] = m.Agent
+			k.left[e.ID] = m.Agent
 		}
 	}
-	c.team, c.log, c.left, c.sign, c.read = team, log, left, sign, true
-	return team, log, left, nil
+	return k, nil
 }
 
 type memberRow struct {
@@ -229,11 +220,12 @@ func entryRows(list, all []staterepo.Handoff, left map[string]string) []entryRow
 func (s *Server) stateShow(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	p := statePage{There: s.deps.State.Repo.Exists(), Agent: q.Get("agent"), Type: q.Get("type"), Types: staterepo.Types(), ShowOver: q.Get("over") != ""}
-	team, log, left, err := s.state(r.Context())
+	k, err := s.state(r.Context())
 	if err != nil {
 		s.stateFail(w, r, err)
 		return
 	}
+	team, log, left := k.team, k.log, k.left
 	for _, m := range team {
 		p.Agents = append(p.Agents, m.Agent)
 		p.Left += m.Left
@@ -295,11 +287,12 @@ type entryPage struct {
 }
 
 func (s *Server) entryShow(w http.ResponseWriter, r *http.Request) {
-	_, log, left, err := s.state(r.Context())
+	k, err := s.state(r.Context())
 	if err != nil {
 		s.stateFail(w, r, err)
 		return
 	}
+	log, left := k.log, k.left
 	id := r.PathValue("id")
 	i := slices.IndexFunc(log, func(e staterepo.Handoff) bool { return e.ID == id })
 	if i < 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -33,12 +32,10 @@ func (s *Server) taskRoutes() {
 	s.mux.HandleFunc("GET /tasks/{n}/files/{i}", s.taskFile)
 }
 
-// boards keeps the list of tasks as it was read last, for as long as its files are the
-// same: a long one takes a quarter of a second to read.
+// boards keeps the list of tasks: a long one takes a quarter of a second to read.
 type boards struct {
-	mu    sync.Mutex // held while the board is used: it is not safe for several at once
-	board *task.Board
-	sign  uint64
+	mu   sync.Mutex // held while the board is used: it is not safe for several at once
+	last kept[*task.Board]
 }
 
 func taskLook(dir string) func(*looker) {
@@ -54,17 +51,14 @@ func (s *Server) withBoard(ctx context.Context, fn func(*task.Board) error) erro
 	c := &s.boards
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := looker{fnv.New64a()}
-	taskLook(s.deps.Tasks.Dir())(&l)
-	// Looked at before it is read: what is written meanwhile is read the next time.
-	if sign := l.h.Sum64(); c.board == nil || sign != c.sign {
+	b, err := c.last.get(taskLook(s.deps.Tasks.Dir()), func() (*task.Board, bool, error) {
 		b, err := s.deps.Tasks.Load(ctx)
-		if err != nil {
-			return err
-		}
-		c.board, c.sign = b, sign
+		return b, true, err
+	})
+	if err != nil {
+		return err
 	}
-	return fn(c.board)
+	return fn(b)
 }
 
 type taskRow struct {

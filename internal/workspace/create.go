@@ -532,7 +532,7 @@ func (m *Manager) carry(ctx context.Context, w *Workspace, from origin, patterns
 // finish makes the workspace one that is used.
 func (m *Manager) finish(ctx context.Context, w Workspace, h *Holder) (Workspace, error) {
 	return m.change(ctx, w.Name, func(r *Workspace) error {
-		r.State, r.By, r.Admin = Ready, nil, adminOf(r.Dir)
+		r.State, r.By, r.Admin = Ready, nil, git.LinkedDir(r.Dir)
 		if h != nil {
 			h := *h
 			h.Since = m.now()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+
+	"reprise/internal/git"
 )
 
 // Detail is what git and the state repository tell of a workspace.
@@ -53,7 +55,7 @@ func (m *Manager) Detail(ctx context.Context, name string) (Detail, error) {
 			d.Changed++
 		}
 	}
-	d.OnBranch = strings.TrimPrefix(headRef(adminOf(w.Dir)), "refs/heads/")
+	d.OnBranch = strings.TrimPrefix(headRef(git.LinkedDir(w.Dir)), "refs/heads/")
 	if d.Head, err = g.Resolve(ctx, "HEAD"); err != nil || d.Head == "" {
 		return d, err
 	}

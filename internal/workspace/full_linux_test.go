@@ -1,55 +1,22 @@
 package workspace_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/workspace"
 )
-
-// smallDisk mounts a file system of its own at dir, and gives what fills it but for some
-// KiB (0 or more) and, below 0, empties it. Where mounting is not allowed the test is left
-// out.
-func smallDisk(t *testing.T, dir string, size int) (fill func(left int)) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dk,mode=700", size)); err != nil {
-		t.Skip("no file system can be mounted here: ", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
-	return func(left int) {
-		ballast := filepath.Join(dir, "ballast")
-		if err := os.RemoveAll(ballast); err != nil {
-			t.Fatal(err)
-		}
-		if left < 0 {
-			return
-		}
-		var st syscall.Statfs_t
-		if err := syscall.Statfs(dir, &st); err != nil {
-			t.Fatal(err)
-		}
-		n := int64(st.Bavail)*st.Bsize - int64(left)<<10
-		if err := os.WriteFile(ballast, bytes.Repeat([]byte{'x'}, int(max(0, n))), 0o600); err != nil && !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
-	}
-}
 
 // The disk is full while workspaces are made and taken away: one that cannot be made leaves
 // nothing, and one that cannot be kept stays as it is.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	p := at(t, filepath.Join(fastDir(t), "disk"))
-	fill := smallDisk(t, p.dir, 8192)
+	fill := durabletest.SmallDisk(t, p.dir, 8192)
 	p.prepare()
 	ctx := t.Context()
 	lefts := []int{0, 20, 44, 72}

@@ -107,7 +107,7 @@ func (m *Manager) mendOne(ctx context.Context, name string) (*mended, error) {
 // takeBack removes what a making has made. Nobody was told of it, so nothing in it is
 // anybody's work.
 func (m *Manager) takeBack(ctx context.Context, w Workspace) (notes []string, err error) {
-	admin := adminOf(w.Dir)
+	admin := git.LinkedDir(w.Dir)
 	if admin != "" && filepath.Dir(filepath.Dir(admin)) != filepath.Clean(w.Common) {
 		admin = ""
 		notes = append(notes, w.Dir+" is another repository's; it was left alone")
@@ -119,7 +119,7 @@ func (m *Manager) takeBack(ctx context.Context, w Workspace) (notes []string, er
 	}
 	switch list, rerr := os.ReadDir(w.Dir); {
 	case rerr != nil: // not there
-	case adminOf(w.Dir) != "" && len(notes) == 0:
+	case git.LinkedDir(w.Dir) != "" && len(notes) == 0:
 		err = tree.RemoveAll(w.Dir)
 	case len(list) == 0:
 		err = m.o.Disk.Remove(w.Dir)

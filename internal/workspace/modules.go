@@ -353,7 +353,7 @@ func (m *Manager) putModulesBack(ctx context.Context, kept, dir string) (notes [
 		if err != nil {
 			return err
 		}
-		at := filepath.Join(adminOf(dir), rel)
+		at := filepath.Join(git.LinkedDir(dir), rel)
 		if path, ok := strings.CutPrefix(filepath.ToSlash(rel), "in/"); ok {
 			at = gitDirOf(filepath.Join(dir, filepath.FromSlash(path)))
 		}

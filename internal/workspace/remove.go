@@ -227,7 +227,7 @@ func (m *Manager) removable(ctx context.Context, w *Workspace, o RemoveOptions, 
 		if who := inside(w.Dir, m.o.Env.Dir); len(who) > 0 {
 			return fmt.Errorf("%w: %s has its directory there; leave it first", ErrLive, strings.Join(who, ", "))
 		}
-		if data, err := os.ReadFile(filepath.Join(adminOf(w.Dir), "locked")); err == nil {
+		if data, err := os.ReadFile(filepath.Join(git.LinkedDir(w.Dir), "locked")); err == nil {
 			return fmt.Errorf("%w: the worktree is locked (%s); `git worktree unlock %s` unlocks it", ErrRefused, strings.TrimSpace(string(data)), w.Dir)
 		}
 		if o.Save {
@@ -516,7 +516,7 @@ func (m *Manager) usedElsewhere(w *Workspace) (bool, error) {
 
 // agentLeft are files of the agent's state that its repository does not keep.
 func (m *Manager) agentLeft(ctx context.Context, w *Workspace) ([]string, error) {
-	if adminOf(w.AgentDir) == "" {
+	if git.LinkedDir(w.AgentDir) == "" {
 		return nil, nil
 	}
 	out, err := git.New(w.AgentDir, m.gitOptions()).Run(ctx, "--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--no-renames")

@@ -38,7 +38,7 @@ func (k *work) clean() bool { return len(k.changed)+len(k.untried) == 0 }
 // file is passed over: changes in those that are marked as unchanged are changes.
 func (m *Manager) look(ctx context.Context, w *Workspace) (*work, error) {
 	g := m.git(w.Dir)
-	k := &work{admin: adminOf(w.Dir)}
+	k := &work{admin: git.LinkedDir(w.Dir)}
 	k.index = filepath.Join(k.admin, "reprise-index")
 	g = g.WithIndex(k.index)
 	if err := m.copyIndex(ctx, g, w.Dir, k); err != nil {

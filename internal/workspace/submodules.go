@@ -20,7 +20,7 @@ import (
 
 // gitDirOf is the git directory of a checkout, "" where dir is none.
 func gitDirOf(dir string) string {
-	if admin := adminOf(dir); admin != "" {
+	if admin := git.LinkedDir(dir); admin != "" {
 		return admin
 	}
 	if fi, err := os.Stat(filepath.Join(dir, ".git")); err == nil && fi.IsDir() {

@@ -207,11 +207,11 @@ func readRecord(file string) (Workspace, error) {
 // follow finds a worktree that was moved with git (or by hand, and repaired with it).
 // Git uses the names in worktrees/ again, so it must be on the same branch.
 func (w *Workspace) follow() {
-	if w.State != Ready || w.Admin == "" || adminOf(w.Dir) != "" || headRef(w.Admin) != "refs/heads/"+w.Branch {
+	if w.State != Ready || w.Admin == "" || git.LinkedDir(w.Dir) != "" || headRef(w.Admin) != "refs/heads/"+w.Branch {
 		return
 	}
 	at := checkedOut(w.Admin)
-	if at == "" || adminOf(at) != w.Admin {
+	if at == "" || git.LinkedDir(at) != w.Admin {
 		return
 	}
 	if rel, err := filepath.Rel(w.Dir, w.AgentDir); err == nil {
@@ -343,26 +343,8 @@ func (m *Manager) lookInside(i *Info) {
 // here says that the worktree is where the record has it, and that the repository has not
 // lost what it keeps of it.
 func (m *Manager) here(w *Workspace) bool {
-	admin := adminOf(w.Dir)
+	admin := git.LinkedDir(w.Dir)
 	return admin != "" && filepath.Dir(filepath.Dir(admin)) == filepath.Clean(w.Common) && fileThere(filepath.Join(admin, "HEAD"))
-}
-
-// adminOf is the git directory that the worktree at dir names as its own, "" where
-// there is none.
-func adminOf(dir string) string {
-	data, err := os.ReadFile(filepath.Join(dir, ".git"))
-	if err != nil {
-		return ""
-	}
-	path, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
-	if !ok || path == "" {
-		return ""
-	}
-	path = filepath.FromSlash(path)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	return filepath.Clean(path)
 }
 
 // findAdmin is the directory that the repository has for a worktree at dir, also

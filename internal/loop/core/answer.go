@@ -107,6 +107,11 @@ func (s *State) parked() (items []string) {
 	return items
 }
 
+// stillParked are those of the items that are set aside.
+func (s *State) stillParked(items []string) []string {
+	return slices.DeleteFunc(slices.Clone(items), func(id string) bool { return !s.Items[id].Parked })
+}
+
 // answerable is why an answer cannot be given to an item, "" where it can. One that goes on
 // already, and whose session has not begun, is given it in time.
 func (s *State) answerable(id string, e Resumed) string {
@@ -150,7 +155,7 @@ func (s *State) give(id, answer string) {
 // nobody has answered keep it waiting, unless the person has answered another.
 func (s *State) goOn(e Resumed, halted bool, out *[]Action) {
 	if s.Phase == Waiting {
-		open := slices.DeleteFunc(slices.Clone(s.Interrupt.Items), func(id string) bool { return !s.Items[id].Parked })
+		open := s.stillParked(s.Interrupt.Items)
 		if halted {
 			for i := range s.Slots { // those that are still being stopped
 				if s.Slots[i].Stop == StopPerson {
@@ -190,7 +195,7 @@ func (s *State) wait(items []string, out *[]Action) {
 // waitAgain has a loop that would end wait for the questions that are still open, where
 // it is to wait for a person.
 func (s *State) waitAgain(out *[]Action) bool {
-	open := slices.DeleteFunc(slices.Clone(s.Open), func(id string) bool { return !s.Items[id].Parked })
+	open := s.stillParked(s.Open)
 	if len(open) == 0 || s.Limits.OnInterrupt != Wait {
 		return false
 	}
@@ -206,10 +211,7 @@ func (s *State) unpark(id, answer string, out *[]Action) {
 	s.letGo(id)
 	m := s.Items[id]
 	if answer != "" {
-		from := Continuation{Fresh: true}
-		if m.From != nil {
-			from = *m.From
-		}
+		from := m.goesOn()
 		if from.Answer != "" {
 			answer = from.Answer + "\n\n" + answer
 		}
@@ -222,6 +224,14 @@ func (s *State) unpark(id, answer string, out *[]Action) {
 	*out = append(*out, Action{Op: OpUnpark, Slot: -1, Item: id})
 }
 
+// goesOn is what the item's next session goes on from; a fresh one where it has none.
+func (m *Memory) goesOn() Continuation {
+	if m.From != nil {
+		return *m.From
+	}
+	return Continuation{Fresh: true}
+}
+
 // letGo notes of an item that it is set aside no more. Until its next session begins its
 // question can still be answered.
 func (s *State) letGo(id string) {
@@ -230,10 +240,7 @@ func (s *State) letGo(id string) {
 		return
 	}
 	if m.Number != 0 {
-		from := Continuation{Fresh: true}
-		if m.From != nil {
-			from = *m.From
-		}
+		from := m.goesOn()
 		if from.Number = m.Number; from.Answer == "" { // else no session was told of that yet
 			from.Asked = m.Asked
 		}
