@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,26 +52,30 @@ func (t *Todo) readBack(text []byte) error {
 	return nil
 }
 
-// openAt is the line of a code fence or comment that is not closed, 0 where all are.
+// openAt is the line of a code fence or comment that is not closed, 0 where all are. What
+// a line means is asked of the parser of the whole text: "```go" within a block closes it
+// as little as a fence that is too short does.
 func openAt(text []byte) int {
 	if closed(string(text)) {
 		return 0
 	}
-	open, mark, n := 0, "", 0
-	for line := range bytes.Lines(text) {
+	const most = 100 // of the lines that may begin one; each is a parse of what is before it
+	type line struct{ n, at int }
+	var may []line
+	n, at := 0, 0
+	for l := range bytes.Lines(text) {
 		n++
-		l := strings.TrimSpace(string(line))
-		switch {
-		case open > 0 && (mark == "-->" && strings.Contains(l, mark) || mark != "-->" && strings.HasPrefix(l, mark)):
-			open = 0
-		case open > 0:
-		case strings.HasPrefix(l, "```"), strings.HasPrefix(l, "~~~"):
-			open, mark = n, l[:len(l)-len(strings.TrimLeft(l, l[:1]))]
-		case strings.HasPrefix(l, "<!--") && !strings.Contains(l, "-->"):
-			open, mark = n, "-->"
+		if t := strings.TrimLeft(string(l), " \t>*+-.)0123456789"); strings.HasPrefix(t, "```") || strings.HasPrefix(t, "~~~") || strings.HasPrefix(t, "<") {
+			may = append(may, line{n, at})
+		}
+		at += len(l)
+	}
+	for _, l := range slices.Backward(may[max(0, len(may)-most):]) {
+		if closed(string(text[:l.at])) {
+			return l.n
 		}
 	}
-	return open
+	return 0
 }
 
 // closed reports whether a heading behind a text would be one.
