@@ -67,7 +67,7 @@ func showLog(cmd *cobra.Command, app *App, o logOptions, args []string) error {
 	case len(args) == 1:
 		agent = args[0]
 	case !o.all:
-		t, err := app.agentTree(ctx, repo, false)
+		t, err := app.readTree(ctx, repo)
 		if err != nil {
 			return err
 		}

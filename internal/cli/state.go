@@ -174,7 +174,17 @@ func (a *App) ownTree(ctx context.Context) (*staterepo.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.agentTree(ctx, repo, false)
+	return a.readTree(ctx, repo)
+}
+
+// readTree is the state of the agent that works here, to be read: what is shown is that of
+// the directory, and where REPRISE_AGENT names another agent, that is said.
+func (a *App) readTree(ctx context.Context, repo *staterepo.Repo) (*staterepo.Tree, error) {
+	t, err := a.agentTree(ctx, repo, false)
+	if t != nil && err == nil && a.saysSo(t) != nil {
+		a.noteState([]string{fmt.Sprintf("this is of %s, who works here; %s says %s", t.Agent(), hook.AgentVar, term.SafeLine(a.Env.Get(hook.AgentVar)))})
+	}
+	return t, err
 }
 
 // makeAgent makes an agent's state at dir. Without a name it takes that of the

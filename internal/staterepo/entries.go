@@ -533,6 +533,32 @@ func handoffsIn(all []LogEntry, agent string, claims map[string]string, n names)
 	return out
 }
 
+// Unfinished lists the handoffs that the agent accepted and after which it has neither
+// ended its work nor handed any on.
+func (r *Repo) Unfinished(ctx context.Context, agent string) ([]Handoff, error) {
+	list, err := r.Handoffs(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(h Handoff) bool { return h.AcceptedBy != agent })
+	if len(list) == 0 {
+		return nil, nil
+	}
+	own, err := r.Log(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range own { // in order of time
+		switch e.Type {
+		case mdfile.TypeEnd, mdfile.TypeHandoff:
+			list = slices.DeleteFunc(list, func(h Handoff) bool {
+				return !slices.ContainsFunc(own, func(s LogEntry) bool { return slices.Contains(s.DependsOn, h.ID) && s.Time.After(e.Time) })
+			})
+		}
+	}
+	return list, nil
+}
+
 // Accept takes a handoff for the agent: an entry in its log says so, and whoever
 // comes later is refused (ErrTaken). Between machines the one that exchanges first
 // has it, and [Repo.Sync] tells the other.

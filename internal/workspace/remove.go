@@ -435,6 +435,13 @@ func (m *Manager) salvage(ctx context.Context, w *Workspace) (*Removed, error) {
 	if err := m.salvageModules(ctx, w, k, out); err != nil {
 		return nil, err
 	}
+	open, err := m.o.State.Unfinished(ctx, w.Name)
+	if err != nil && !errors.Is(err, staterepo.ErrNoAgent) {
+		return nil, err
+	}
+	for _, h := range open {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s had accepted handoff %s (%s) and not said that it ended its work; if that is not done, hand it on: `reprise handoff`", w.Name, h.ID, h.Title()))
+	}
 	if err := m.planBranchEnd(ctx, w, out, &heads); err != nil {
 		return nil, err
 	}
