@@ -151,8 +151,8 @@ func (s *Server) measures(ctx context.Context, by string, since time.Time) (list
 		trouble = append(trouble, err.Error())
 	}
 	for _, rec := range records {
-		if rec.EndedAt == nil || rec.Origin == "judge" {
-			continue
+		if rec.EndedAt == nil || rec.Origin == "judge" || s.deps.Project != "" && rec.Project != s.deps.Project {
+			continue // as sessions are: of this project, outside any of all
 		}
 		g := group(rec.Client, rec.SessionID, rec.ID)
 		good := 0.0

@@ -24,7 +24,8 @@ type overviewPage struct {
 	Matters []matter
 	Active  []runRow
 	Recent  []runRow
-	Runs    int
+	Runs    int // of this project
+	Others  int // of other projects, or of none
 	Loop    loopView
 	Queue   map[string]int
 	HasWork bool
@@ -44,8 +45,16 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		p.Trouble = append(p.Trouble, err.Error())
 	}
-	p.Runs = len(list)
 	for _, rec := range list {
+		where := ""
+		if rec.Project == s.deps.Project {
+			p.Runs++
+		} else {
+			p.Others++
+			if where = " outside any project"; rec.Project != "" {
+				where = " of project " + rec.Project
+			}
+		}
 		switch {
 		case !rec.Status.Settled():
 			p.Active = append(p.Active, s.runRow(rec))
@@ -53,7 +62,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			p.Recent = append(p.Recent, s.runRow(rec))
 		}
 		if rec.Status == run.Interrupted {
-			p.Matters = append(p.Matters, matter{"warn", "Run " + rec.ID + " was interrupted: " + oneLine(160, rec.StatusReason), "/runs/" + rec.ID, "Look at it"})
+			p.Matters = append(p.Matters, matter{"warn", "Run " + rec.ID + where + " was interrupted: " + oneLine(160, rec.StatusReason), "/runs/" + rec.ID, "Look at it"})
 		}
 	}
 	var asks []matter

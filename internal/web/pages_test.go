@@ -171,7 +171,7 @@ func (h *house) runRecord(id string, change func(*run.Record), stdout string) st
 	ended := time.Now().UTC()
 	code := 0
 	r := run.Record{V: 1, ID: id, Status: run.Completed, StartedAt: ended.Add(-time.Minute), StatusUpdatedAt: ended, EndedAt: &ended, ExitCode: &code,
-		Client: "claude", WorkDir: "/work", DelegationPath: []string{}, Logs: run.Logs{Stdout: filepath.Join(dir, "stdout.jsonl"), Stderr: filepath.Join(dir, "stderr.log")}}
+		Client: "claude", Project: "shop", WorkDir: "/work", DelegationPath: []string{}, Logs: run.Logs{Stdout: filepath.Join(dir, "stdout.jsonl"), Stderr: filepath.Join(dir, "stderr.log")}}
 	if change != nil {
 		change(&r)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -40,10 +41,24 @@ type runRow struct {
 	Cost    float64
 	Tokens  int64
 	Class   string // of its colour
+	// Elsewhere says that the run is of another project than the dashboard's, or of none.
+	Elsewhere bool
 }
 
+// Scope is the name of the run's project, or a word for where it has none.
+func (r runRow) Scope() string {
+	if r.Project == "" {
+		return noProject
+	}
+	return r.Project
+}
+
+// noProject stands where the name of a project does, for what belongs to none. It is
+// no name that a project can have.
+const noProject = "(none)"
+
 func (s *Server) runRow(r run.Record) runRow {
-	row := runRow{Record: r, Elapsed: r.Elapsed(s.deps.Now()), Class: runClass(r.Status), Tokens: r.Heartbeat.Tokens}
+	row := runRow{Record: r, Elapsed: r.Elapsed(s.deps.Now()), Class: runClass(r.Status), Tokens: r.Heartbeat.Tokens, Elsewhere: r.Project != s.deps.Project}
 	if task, err := r.TaskStart(); err == nil {
 		row.Task = ownTask(r.Origin, task)
 	} else {
@@ -84,6 +99,8 @@ type runListPage struct {
 	Rows        []runRow
 	Status      string
 	Statuses    []string
+	Project     string   // whose runs alone are listed, "" for all
+	Projects    []string // that have runs, where there is more than one
 	Total, Kept int
 	From        int
 	Next, Prev  int // first row of the page after and before, -1 without one
@@ -92,16 +109,20 @@ type runListPage struct {
 
 func (s *Server) runList(w http.ResponseWriter, r *http.Request) {
 	list, err := s.allRuns(r.Context())
-	p := runListPage{Total: len(list), Status: r.URL.Query().Get("status"), Next: -1, Prev: -1}
+	q := r.URL.Query()
+	p := runListPage{Total: len(list), Status: q.Get("status"), Project: q.Get("project"), Next: -1, Prev: -1}
 	for _, st := range []run.Status{run.Running, run.Completed, run.Failed, run.Interrupted, run.TimedOut, run.Killed} {
 		p.Statuses = append(p.Statuses, string(st))
 	}
 	if err != nil {
 		p.Trouble = err.Error() // what cannot be read does not hide the others
 	}
-	if p.Status != "" {
-		list = slices.DeleteFunc(slices.Clone(list), func(r run.Record) bool { return string(r.Status) != p.Status })
+	if p.Projects = projectsOf(list); len(p.Projects) < 2 {
+		p.Projects = nil
 	}
+	list = slices.DeleteFunc(slices.Clone(list), func(r run.Record) bool {
+		return p.Status != "" && string(r.Status) != p.Status || p.Project != "" && (runRow{Record: r}).Scope() != p.Project
+	})
 	p.Kept = len(list)
 	p.From = max(0, min(number(r, "from"), len(list)))
 	if p.From > 0 {
@@ -114,6 +135,22 @@ func (s *Server) runList(w http.ResponseWriter, r *http.Request) {
 		p.Rows = append(p.Rows, s.runRow(rec))
 	}
 	s.show(w, r, "runs", s.view(r, "runs", "Runs", p))
+}
+
+// projectsOf are the projects of runs, by name, and noProject at the end where some have
+// none.
+func projectsOf(list []run.Record) []string {
+	names := map[string]bool{}
+	for _, r := range list {
+		names[runRow{Record: r}.Scope()] = true
+	}
+	none := names[noProject]
+	delete(names, noProject)
+	out := slices.Sorted(maps.Keys(names))
+	if none {
+		out = append(out, noProject)
+	}
+	return out
 }
 
 // number is a whole number of the query, 0 where it has none.
@@ -151,7 +188,7 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 		s.runFail(w, r, err)
 		return
 	}
-	p := runPage{Run: s.runRow(rec), Earlier: -1, Latest: true, Settled: rec.Status.Settled(), CanReply: rec.Status == run.Interrupted && s.deps.LoopDir != ""}
+	p := runPage{Run: s.runRow(rec), Earlier: -1, Latest: true, Settled: rec.Status.Settled(), CanReply: rec.Status == run.Interrupted && s.deps.LoopDir != "" && rec.Project == s.deps.Project}
 	from := int64(-1)
 	if text := r.URL.Query().Get("from"); text != "" {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
