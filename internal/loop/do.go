@@ -101,7 +101,10 @@ func broken(a core.Action, err error) core.Event {
 }
 
 func (l *Loop) claimOptions(slot int) queue.ClaimOptions {
-	return queue.ClaimOptions{Worker: fmt.Sprintf("loop/%d", slot+1), Bound: true, Lease: Lease, Labels: l.opt.Labels, Agent: l.opt.Only}
+	return queue.ClaimOptions{
+		Worker: fmt.Sprintf("%s/%d", orElse(l.opt.Worker, "loop"), slot+1), Bound: true, Lease: Lease,
+		Labels: l.opt.Labels, Agent: l.opt.Only, Fits: l.opt.Fits,
+	}
 }
 
 func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {

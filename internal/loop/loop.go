@@ -149,6 +149,10 @@ type Options struct {
 	Only       string // client of all items: others are left for others; "" is any
 	ScriptFile string
 	Labels     []string // only items that have all of these
+	// Fits has the last word about which items are worked on here; nil: all.
+	Fits func(*queue.Item) bool
+	// Worker is who claims, as others see it, with the worker's number added; "" is loop.
+	Worker string
 	// Route says how the runs of an item go; nil: the client, and no limits but the
 	// core's.
 	Route    func(queue.Item) Route

@@ -62,7 +62,7 @@ func (l *Loop) fits(it *queue.Item) bool {
 			return false
 		}
 	}
-	return true
+	return l.opt.Fits == nil || l.opt.Fits(it)
 }
 
 // outlook collects what is not ready.

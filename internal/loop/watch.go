@@ -317,9 +317,12 @@ func (l *Loop) from(a core.Action) *core.Continuation {
 	return l.s.Slots[a.Slot].From
 }
 
-// passing reports whether what failed may work later: a full disk, a file system
-// that is not there for a moment.
+// passing reports whether what failed may work later: a full disk, a file system or a
+// remote that is not there for a moment.
 func passing(err error) bool {
+	if errors.Is(err, errAway) {
+		return true
+	}
 	for _, e := range []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, e) {
 			return true

@@ -229,7 +229,7 @@ func (q *Files) contended(lost bool) {
 // fits looks whether an item has the labels that are asked for. What a file of one
 // name holds does not change, so each is read once.
 func (q *Files) fits(p *place, opt *ClaimOptions) (ok, gone bool) {
-	if len(opt.Labels) == 0 && opt.Agent == "" {
+	if len(opt.Labels) == 0 && opt.Agent == "" && opt.Fits == nil {
 		return true, false
 	}
 	x := &q.index
@@ -246,13 +246,13 @@ func (q *Files) fits(p *place, opt *ClaimOptions) (ok, gone bool) {
 		case err != nil:
 			return true, false // the claim finds out what is wrong
 		}
-		it = &Item{Labels: read.Labels, Agent: read.Agent}
+		it = &Item{ID: read.ID, Labels: read.Labels, Agent: read.Agent, Task: read.Task}
 		if x.labels == nil || len(x.labels) > 100_000 {
 			x.labels = map[string]*Item{}
 		}
 		x.labels[name] = it
 	}
-	return it.has(opt.Labels) && it.suits(opt.Agent), false
+	return it.has(opt.Labels) && it.suits(opt.Agent) && (opt.Fits == nil || opt.Fits(it)), false
 }
 
 func (i *Item) has(labels []string) bool {

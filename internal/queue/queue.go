@@ -292,6 +292,10 @@ type ClaimOptions struct {
 	ID     string
 	Labels []string
 	Agent  string
+	// Fits, where it is set, has the last word about an item that is otherwise one. It is
+	// shown its id, labels, agent and task; it must be quick, say the same of the same item,
+	// and change nothing.
+	Fits func(*Item) bool
 	// Arrivals, in a wait, asks to be told also of what came and has to wait for its time,
 	// where the backend can tell that at once.
 	Arrivals bool

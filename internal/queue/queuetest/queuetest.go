@@ -364,6 +364,16 @@ func filters(e *env) {
 	e.is(err, queue.ErrEmpty)
 	e.eq("claimed", e.claim(queue.ClaimOptions{Agent: "codex"}).Item.ID, "codex")
 	e.eq("by state", e.list(queue.Filter{States: []queue.State{queue.Claimed}}), []string{"codex", "plain", "ui", "both"})
+	e.add(queue.Item{ID: "gpu", Title: "x", Labels: []string{"needs-gpu"}, Task: "012/2", Agent: "codex", Priority: prio(0)}, queue.Item{ID: "late", Title: "x"})
+	only := queue.ClaimOptions{Fits: func(it *queue.Item) bool {
+		return it.Task == "" && it.Agent == "" && len(it.Labels) == 0 && it.ID == "late"
+	}}
+	next, err := e.Next(e.Context(), only)
+	e.ok(err)
+	e.eq("next that fits", next.ID, "late")
+	e.eq("claimed that fits", e.claim(only).Item.ID, "late")
+	_, err = e.Claim(e.Context(), only)
+	e.is(err, queue.ErrEmpty)
 }
 
 // expire lets all leases run out. A clock that only went on is enough for holders that
