@@ -134,6 +134,9 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 	if err != nil {
 		return run.Request{}, err
 	}
+	if a.From == nil {
+		a.From = answeredElsewhere(it)
+	}
 	l.mu.Lock()
 	loopID, iteration := l.s.Loop, l.s.Slots[a.Slot].Iteration
 	l.mu.Unlock()

@@ -48,7 +48,7 @@ func (l *Loop) act(ctx context.Context, a core.Action) core.Event {
 			return err
 		})
 	case core.OpUnpark:
-		_, err := l.opt.Queue.Unpark(ctx, a.Item, "a person lets it go on")
+		_, err := l.opt.Queue.Unpark(ctx, a.Item, l.unparkReason(a.Item))
 		if err != nil && !errors.Is(err, queue.ErrState) && !errors.Is(err, queue.ErrNotFound) {
 			l.warn("put an item back", err)
 			return core.Broken{Slot: -1, Err: err.Error()}
