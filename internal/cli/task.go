@@ -270,7 +270,7 @@ func newTaskListCmd(app *App) *cobra.Command {
 				docs = append(docs, taskView(t, b))
 			}
 			if all {
-				archived, err := archivedTasks(b, want)
+				archived, err := b.Archived(want)
 				if err != nil {
 					return err
 				}
@@ -302,21 +302,6 @@ func newTaskListCmd(app *App) *cobra.Command {
 func collectLate() {
 	debug.SetMemoryLimit(256 << 20)
 	debug.SetGCPercent(-1)
-}
-
-// archivedTasks are those of the archive of some statuses, or all.
-func archivedTasks(b *task.Board, want map[task.Status]bool) ([]task.Named, error) {
-	shelf, err := b.Shelf()
-	if err != nil {
-		return nil, fmt.Errorf("read specs/archive: %w", err)
-	}
-	var out []task.Named
-	for _, n := range shelf.State.Numbers() {
-		if t := shelf.State.Tasks[n]; len(want) == 0 || want[t.Status] {
-			out = append(out, task.Named{Task: t, Archived: true})
-		}
-	}
-	return out, nil
 }
 
 func statusWords() string {
@@ -391,16 +376,13 @@ func newTaskShowCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := b.Task(n)
-			archived := false
-			if shelf, serr := b.Shelf(); errors.Is(err, task.ErrNoTask) && serr == nil && shelf.State.Tasks[n] != nil {
-				b, t, err, archived = shelf, shelf.State.Tasks[n], nil, true
-			}
+			at, t, err := b.Listed(n)
 			if err != nil {
 				return taskError(err)
 			}
-			view := taskView(t, b)
-			view.Archived = archived
+			view := taskView(t, at)
+			view.Archived = at != b
+			b = at
 			own, err := b.Own(t)
 			if err != nil {
 				fmt.Fprintf(app.Err, "note: %v\n", err)

@@ -158,6 +158,17 @@ func TestTaskTools(t *testing.T) {
 	if len(gone.Archived) != 1 || gone.Archived[0].Number != 1 {
 		t.Errorf("%+v", gone)
 	}
+	get("task_list", map[string]any{"all": true}, &list)
+	if len(list.Tasks) != 2 || list.Tasks[0].Archived || !list.Tasks[1].Archived || list.Tasks[1].Number != 1 {
+		t.Errorf("all: %+v", list)
+	}
+	get("task_list", map[string]any{"all": true, "status": []string{"blocked"}}, &list)
+	if len(list.Tasks) != 1 || list.Tasks[0].Number != 2 {
+		t.Errorf("all that are blocked: %+v", list)
+	}
+	if get("task_show", map[string]any{"number": 1}, &whole); !whole.Archived || whole.Title != "Fix the login" || !strings.Contains(whole.Text, "thrown out") {
+		t.Errorf("a task of the archive: %+v", whole)
+	}
 	_, err := d.Store.Change(ctx, func(b *task.Board) error {
 		l, err := b.Failures()
 		l.Record(task.Failure{Type: task.BuildError, Message: "a.go:1: undefined"}, d.Now())

@@ -112,6 +112,7 @@ type taskLine struct {
 	Waits    []int  `json:"waits_for,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Working  string `json:"working,omitempty"` // who works at it
+	Archived bool   `json:"archived,omitempty"`
 }
 
 func lineOf(b *task.Board, t *task.Task) taskLine {
@@ -125,7 +126,7 @@ func lineOf(b *task.Board, t *task.Task) taskLine {
 func taskListParams() []param {
 	return []param{
 		{name: "status", kind: list, entries: 8, bytes: 20, about: "Only tasks of these statuses: " + strings.Join(statusNames(), ", ") + ".", remedy: "leave it out for those that have not ended"},
-		{name: "all", kind: boolean, about: "Those that have ended, too. Default false.", remedy: "leave it out"},
+		{name: "all", kind: boolean, about: "Those that have ended, too, and those of the archive. Default false.", remedy: "leave it out"},
 	}
 }
 
@@ -159,9 +160,20 @@ func (s *Server) taskList(c *call) (any, error) {
 		}
 	}
 	task.SortByWork(list)
+	onList := len(list)
+	if c.args.flag("all") {
+		archived, err := b.Archived(want)
+		if err != nil {
+			return nil, taskError("task_list", err)
+		}
+		for _, a := range archived {
+			list = append(list, a.Task)
+		}
+	}
 	left := maxSearchTokens
 	for i, t := range list {
 		l := lineOf(b, t)
+		l.Archived = i >= onList
 		if left -= tokens(l.Title) + tokens(l.Reason) + 40; left < 0 || i == maxTasks {
 			out.More = len(list) - i
 			break
@@ -183,11 +195,13 @@ func (s *Server) taskShow(c *call) (any, error) {
 	if err != nil {
 		return nil, taskError("task_show", err)
 	}
-	t, err := b.Task(c.args.number("number", 0))
+	at, t, err := b.Listed(c.args.number("number", 0))
 	if err != nil {
 		return nil, taskError("task_show", err)
 	}
-	return showTask(b, t), nil
+	out := showTask(at, t)
+	out.Archived = at != b
+	return out, nil
 }
 
 // phaseLine is a phase in short.

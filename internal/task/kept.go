@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -78,6 +79,33 @@ func (b *Board) Shelf() (*Board, error) {
 	}
 	b.shelf = s
 	return s, nil
+}
+
+// Archived lists the tasks of the archive, of some statuses or all.
+func (b *Board) Archived(want map[Status]bool) ([]Named, error) {
+	shelf, err := b.Shelf()
+	if err != nil {
+		return nil, fmt.Errorf("read specs/archive: %w", err)
+	}
+	var out []Named
+	for _, n := range shelf.State.Numbers() {
+		if t := shelf.State.Tasks[n]; len(want) == 0 || want[t.Status] {
+			out = append(out, Named{Task: t, Archived: true})
+		}
+	}
+	return out, nil
+}
+
+// Listed is the task of a number on the list, or else in the archive, with the board that
+// has it. The error is that of [Board.Task].
+func (b *Board) Listed(n int) (*Board, *Task, error) {
+	t, err := b.Task(n)
+	if errors.Is(err, ErrNoTask) {
+		if shelf, serr := b.Shelf(); serr == nil && shelf.State.Tasks[n] != nil {
+			return shelf, shelf.State.Tasks[n], nil
+		}
+	}
+	return b, t, err
 }
 
 // missedFile has, beside [givenFile], the files outside specs/ that could not be committed
