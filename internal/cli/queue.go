@@ -14,6 +14,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/event"
 	"reprise/internal/hook"
+	"reprise/internal/loop"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/term"
@@ -118,7 +119,7 @@ func queueError(err error) error {
 		return exitWith(ExitNotFound, err)
 	case errors.Is(err, queue.ErrLost), errors.Is(err, queue.ErrState), errors.Is(err, queue.ErrCycle):
 		return exitWith(ExitConflict, err)
-	case errors.Is(err, queue.ErrInvalid):
+	case errors.Is(err, queue.ErrInvalid), errors.Is(err, loop.ErrUnanswered):
 		return exitWith(ExitUsage, err)
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/loop"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/term"
@@ -65,9 +66,23 @@ by the token of its claim, given in place of its id.`
 }
 
 func newQueueUnparkCmd(app *App) *cobra.Command {
-	return itemsCommand(app, "unpark", "Put parked items back", func(ctx context.Context, q *queue.Files, id, reason string) (queue.Item, error) {
-		return q.Unpark(ctx, id, reason)
+	cmd := itemsCommand(app, "unpark", "Put parked items back", func(ctx context.Context, q *queue.Files, id, reason string) (queue.Item, error) {
+		home, err := app.Home()
+		if err != nil {
+			return queue.Item{}, err
+		}
+		dir := "" // outside any project no loop sets items aside
+		if home.Project != nil {
+			if _, dir, err = app.loopDir(); err != nil {
+				return queue.Item{}, err
+			}
+		}
+		return loop.PutBack(ctx, dir, q, id, reason)
 	})
+	cmd.Long = `Put parked items back, so that they can be claimed. One of which an agent has asked
+something stays where it is while that is open (exit code 2): "reprise loop resume --item
+ITEM" lets it go on, with --answer or with --no-answer.`
+	return cmd
 }
 
 func newQueueRetryCmd(app *App) *cobra.Command {

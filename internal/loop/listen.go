@@ -113,6 +113,19 @@ func (l *Loop) obey(ctx context.Context, r Request) {
 	}
 }
 
+// unanswered says of a worker's item that it goes on without the answer that its session
+// has asked for, "" where it does not: somebody may have put it back beside the loop.
+func (l *Loop) unanswered(slot int) string {
+	s := l.State()
+	if slot < 0 || slot >= len(s.Slots) {
+		return ""
+	}
+	if f := s.Slots[slot].From; f != nil && f.Number != 0 && f.Answer == "" && (f.Why == string(core.Asked) || f.Why == string(core.Reported)) {
+		return "nobody has answered what it asked, and its session is told so: " + oneLine(f.Asked, 200)
+	}
+	return ""
+}
+
 // tell puts a line into the audit.
 func (l *Loop) tell(op string, slot int, text string) {
 	s := l.State()
@@ -144,7 +157,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 	switch e := e.(type) {
 	case core.Claimed:
 		if e.Claim != nil {
-			l.tell("claimed", e.Slot, fmt.Sprintf("under number %d", e.Claim.Fence))
+			l.tell("claimed", e.Slot, join(fmt.Sprintf("under number %d", e.Claim.Fence), l.unanswered(e.Slot)))
 		}
 	case core.Prepared:
 		if e.Err != "" {

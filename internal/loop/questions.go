@@ -48,6 +48,11 @@ func (q *Question) Asked() bool { return q.Kind == core.ByAgent }
 // Command is how it is answered in a terminal.
 func (q *Question) Command() string { return AnswerCommand(q.Item) }
 
+// silentCommand is how the work on an item goes on without an answer.
+func silentCommand(item string) string {
+	return fmt.Sprintf("reprise loop resume --item %s --no-answer", item)
+}
+
 // AnswerCommand is how the question of an item is answered in a terminal.
 func AnswerCommand(item string) string {
 	return fmt.Sprintf("reprise loop resume --item %s --answer \"…\"", item)
@@ -125,6 +130,47 @@ func pending(dir string) ([]Request, error) {
 		return nil, nil
 	}
 	return out, err
+}
+
+// PutBack is [queue.Queue.Unpark] for a person. What an agent has asked of the item is not
+// passed over in silence: while it is open the item stays where it is, and the error is
+// [ErrUnanswered] with how it is answered, or let go on without an answer. dir is the loop's
+// directory, "" where there is no loop.
+func PutBack(ctx context.Context, dir string, q queue.Queue, id, why string) (queue.Item, error) {
+	if dir == "" {
+		return q.Unpark(ctx, id, why)
+	}
+	s, err := ReadState(dir)
+	if err != nil {
+		return queue.Item{}, err
+	}
+	it, err := q.Get(ctx, id) // which takes a key, too
+	if err != nil {
+		return it, err
+	}
+	list, err := Questions(ctx, dir, s, q)
+	if err != nil {
+		return it, err
+	}
+	for _, one := range append(list, settling(s)...) {
+		if one.Item == it.ID && one.Open() && one.Asked() {
+			return it, fmt.Errorf("%w: it stays set aside%s\n    %s", ErrUnanswered, listed([]Question{one}), silentCommand(it.ID))
+		}
+	}
+	return q.Unpark(ctx, id, why)
+}
+
+// settling are questions that the queue knows of, and the state does not yet.
+func settling(s *core.State) (out []Question) {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Slots {
+		if p := &s.Slots[i]; p.Step == core.Settling && p.Settle != nil && p.Settle.Fate == core.Park {
+			out = append(out, Question{Item: p.Claim.Item.ID, Kind: p.Settle.Interrupt, Why: p.Settle.Reason, Number: p.Claim.Fence})
+		}
+	}
+	return out
 }
 
 // Said is what a person says to a loop that waits.

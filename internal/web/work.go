@@ -348,7 +348,7 @@ func (s *Server) workFail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		s.fail(w, r, http.StatusNotFound, err)
-	case errors.Is(err, queue.ErrState), errors.Is(err, queue.ErrLost), errors.Is(err, queue.ErrCycle):
+	case errors.Is(err, queue.ErrState), errors.Is(err, queue.ErrLost), errors.Is(err, queue.ErrCycle), errors.Is(err, loop.ErrUnanswered):
 		s.fail(w, r, http.StatusConflict, err)
 	case errors.Is(err, queue.ErrInvalid):
 		s.fail(w, r, http.StatusBadRequest, err)
@@ -384,7 +384,7 @@ func (s *Server) itemChange(w http.ResponseWriter, r *http.Request) {
 		_, err = q.Park(ctx, id, "", why)
 		note = "parked"
 	case "unpark":
-		_, err = q.Unpark(ctx, id, why)
+		_, err = loop.PutBack(ctx, s.deps.LoopDir, q, id, why)
 		note = "unparked"
 	case "drop":
 		_, err = q.Drop(ctx, id, why)

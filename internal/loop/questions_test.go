@@ -1,0 +1,113 @@
+package loop
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+)
+
+// TestPutBack: an item about which an agent has asked something is not put back in silence,
+// from the moment at which the queue has it set aside; any other is, as before.
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, play{hang: true, do: asks("INTERRUPT_FILE", "which of the two?"), change: true})
+	n.add("a", "b", "c", "d")
+	ctx := t.Context()
+	n.opt.Limits.MaxIterations = 1 // so that nothing but a is begun
+	n.begin()
+	n.waits(core.ByAgent, "a")
+
+	it, err := PutBack(ctx, n.opt.Dir, n.queue, "a", "go")
+	if !errors.Is(err, ErrUnanswered) {
+		t.Fatalf("a was put back: %v, %v", it.State, err)
+	}
+	for _, want := range []string{"which of the two?", "loop resume --item a --answer", "loop resume --item a --no-answer"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("not told %q:\n%v", want, err)
+		}
+	}
+	n.want("a blocked, b ready, c ready, d ready")
+
+	if _, err := n.queue.Park(ctx, "b", "", "look first"); err != nil {
+		t.Fatal(err)
+	}
+	if it, err := PutBack(ctx, n.opt.Dir, n.queue, "b", "go"); err != nil || it.State != queue.Ready {
+		t.Errorf("what a person had parked: %v, %v", it.State, err)
+	}
+	if _, err := PutBack(ctx, n.opt.Dir, n.queue, "nothing", "go"); !errors.Is(err, queue.ErrNotFound) {
+		t.Errorf("what is not there: %v", err)
+	}
+	n.over()
+
+	// What is answered goes on with that: it may be put back, whoever does it first.
+	n.ask(Request{Kind: "resume", Answer: "the second", Items: []string{"a"}})
+	if it, err := PutBack(ctx, n.opt.Dir, n.queue, "a", "go"); err != nil || it.State != queue.Ready {
+		t.Errorf("what is answered: %v, %v", it.State, err)
+	}
+	n.opt.Limits.MaxIterations = 9
+	n.all()
+	n.want("a done, b done, c done, d done")
+	told := false
+	for _, r := range n.runs.requests() {
+		told = told || strings.Contains(r.Task, "the second")
+	}
+	if !told {
+		t.Error("no session was told the answer")
+	}
+}
+
+// TestPutBackWhileSettling: between the queue and the state on disk an item is set aside for
+// a question that the state has in its worker only.
+func TestPutBackWhileSettling(t *testing.T) {
+	n := newNight(t)
+	n.add("a")
+	if _, err := n.queue.Park(t.Context(), "a", "", "asked: which?"); err != nil {
+		t.Fatal(err)
+	}
+	s := core.New("loop-1", core.DefaultLimits(), core.Time{})
+	s.Slots[0] = core.Slot{Step: core.Settling, Claim: core.Claim{Item: core.Item{ID: "a"}, Fence: 1},
+		Settle: &core.Settle{Fate: core.Park, Class: core.Asked, Reason: "which?", Interrupt: core.ByAgent}}
+	st := newStore(n.opt.Dir, n.opt.Disk, n.opt.Now)
+	unlock, err := st.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if err := st.save(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := PutBack(t.Context(), n.opt.Dir, n.queue, "a", ""); !errors.Is(err, ErrUnanswered) {
+		t.Errorf("it was put back: %v", err)
+	}
+	n.want("a blocked")
+}
+
+// TestNightPutBackBeside: who puts such an item back beside the loop, as an older program
+// does, has it go on without an answer. The log says so, and the session is told.
+func TestNightPutBackBeside(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, play{hang: true, do: asks("INTERRUPT_FILE", "which of the two?"), change: true})
+	n.add("a")
+	n.opt.Limits.OnInterrupt = core.Skip
+	n.all()
+	n.want("a blocked")
+	if _, err := n.queue.Unpark(t.Context(), "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	s := n.all()
+	n.want("a done")
+	lines, _, err := Audit(n.opt.Dir, s.Loop)
+	said := ""
+	for _, l := range lines {
+		said += l.Op + " " + l.Text + "\n"
+	}
+	if err != nil || !strings.Contains(said, "nobody has answered what it asked, and its session is told so: which of the two?") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	if told := n.runs.requests()[1].Task; !strings.Contains(told, "has no answer") {
+		t.Errorf("the session is told\n%s", told)
+	}
+}
