@@ -131,6 +131,7 @@ func runMCP(ctx context.Context, app *App, o MCPOptions) error {
 		tokens := app.tokens(home)
 		return server.ServeHTTP(ctx, mcpserver.HTTPOptions{
 			Addr: addr, AllowedOrigins: home.Settings.HTTP.AllowedOrigins, OAuth: home.Settings.HTTP.OAuth,
+			PublicURL: home.Settings.HTTP.PublicURL, Limits: home.Settings.HTTP.Limits,
 			Tokens: &tokens, NoAuth: o.NoAuth, Now: app.Env.Now,
 			Ready: func(a net.Addr) {
 				fmt.Fprintf(app.Err, "reprise: serving MCP on http://%s%s\n", a, mcpserver.EndpointPath)

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -26,18 +27,29 @@ func newMCPTokenCmd(app *App) *cobra.Command {
 }
 
 func newMCPTokenCreateCmd(app *App) *cobra.Command {
-	return &cobra.Command{
+	var scopes []string
+	var days int
+	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make a token and print it, this once",
 		Long: `Make a token and print it. Only a hash of it is kept, so this is the only time
-that it can be seen. A client sends it as "Authorization: Bearer TOKEN".`,
+that it can be seen. A client sends it as "Authorization: Bearer TOKEN".
+
+Without --scope it is for everything. reprise:read is for reading memory, state, tasks
+and what runs said; reprise:write for changing memory, state and tasks; reprise:runs for
+starting and stopping agents.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			home, err := app.Home()
 			if err != nil {
 				return err
 			}
-			token, err := app.tokens(home).Create(cmd.Context(), args[0])
+			if days < 0 || days > 36_500 {
+				return usagef("--days must be from 1 to 36500, or 0 for a token that does not expire")
+			}
+			token, err := app.tokens(home).Create(cmd.Context(), mcpserver.NewToken{
+				Name: args[0], Scopes: scopes, Life: time.Duration(days) * 24 * time.Hour,
+			})
 			if errors.Is(err, mcpserver.ErrTokenExists) {
 				return exitWith(ExitConflict, err)
 			}
@@ -49,6 +61,11 @@ that it can be seen. A client sends it as "Authorization: Bearer TOKEN".`,
 			return nil
 		},
 	}
+	f := cmd.Flags()
+	f.StringSliceVar(&scopes, "scope", nil, "what it is for: "+strings.Join(mcpserver.Scopes()[1:], ", ")+" (several with commas)")
+	f.IntVar(&days, "days", 0, "days until it expires; 0: when it is revoked")
+	offer(cmd, "scope", mcpserver.Scopes()...)
+	return cmd
 }
 
 func newMCPTokenListCmd(app *App) *cobra.Command {
@@ -69,7 +86,11 @@ func newMCPTokenListCmd(app *App) *cobra.Command {
 			if asJSON {
 				docs := make([]map[string]any, 0, len(tokens))
 				for _, t := range tokens {
-					docs = append(docs, map[string]any{"name": t.Name, "created": t.Created.UTC()})
+					doc := map[string]any{"name": t.Name, "created": t.Created.UTC(), "scopes": t.Grants()}
+					if t.Expires != nil {
+						doc["expires"] = t.Expires.UTC()
+					}
+					docs = append(docs, doc)
 				}
 				return printJSON(app.Out, docs)
 			}
@@ -78,9 +99,16 @@ func newMCPTokenListCmd(app *App) *cobra.Command {
 				return nil
 			}
 			w := tabwriter.NewWriter(app.Out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tCREATED")
+			fmt.Fprintln(w, "NAME\tCREATED\tEXPIRES\tFOR")
 			for _, t := range tokens {
-				fmt.Fprintf(w, "%s\t%s\n", t.Name, t.Created.UTC().Format(time.RFC3339))
+				end := "never"
+				if t.Expires != nil {
+					end = t.Expires.UTC().Format(time.RFC3339)
+				}
+				if t.Expires != nil && !app.Env.Now().Before(*t.Expires) {
+					end += " (expired)"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, t.Created.UTC().Format(time.RFC3339), end, strings.Join(t.Grants(), " "))
 			}
 			return w.Flush()
 		},

@@ -61,11 +61,22 @@ func mainKeys() []key {
 		strKey("http.addr", "where the MCP server listens for HTTP, host:port", func(s *Settings) *string { return &s.HTTP.Addr }, checkAddr),
 		listKey("http.allowed_origins", "web origins that may call it, beyond the loopback ones",
 			func(s *Settings) *[]string { return &s.HTTP.AllowedOrigins }, checkOrigin),
+		strKey("http.public_url", "the server's address as clients see it, where a proxy stands before it, with the path: https://host/mcp",
+			func(s *Settings) *string { return &s.HTTP.PublicURL }, checkURL),
+		intKey("http.limits.requests_per_minute", "requests a minute of one token; 0: as many as it likes", func(s *Settings) *int { return &s.HTTP.Limits.RequestsPerMinute }, 0, 1_000_000),
+		intKey("http.limits.concurrent", "requests of one token under way at once; 0: as many as it likes", func(s *Settings) *int { return &s.HTTP.Limits.Concurrent }, 0, 100_000),
+		intKey("http.limits.sessions", "sessions of one token at once", func(s *Settings) *int { return &s.HTTP.Limits.Sessions }, 1, 1000),
+		intKey("http.limits.runs_at_once", "runs of one token at once; 0: as many as sub_agent.max_concurrent_agents", func(s *Settings) *int { return &s.HTTP.Limits.RunsAtOnce }, 0, 1000),
+		intKey("http.limits.runs_per_day", "runs that one token may start in 24 hours; 0: as many as it likes", func(s *Settings) *int { return &s.HTTP.Limits.RunsPerDay }, 0, 1_000_000),
+		usdKey("http.limits.usd_per_day", "US dollars that the runs of one token may have cost in 24 hours when it starts another; 0: any amount", func(s *Settings) *float64 { return &s.HTTP.Limits.USDPerDay }, 1_000_000),
 		strKey("http.oauth.issuer", "issuer of the tokens that are accepted", func(s *Settings) *string { return &s.HTTP.OAuth.Issuer }, checkURL),
 		strKey("http.oauth.audience", "audience that a token must name", func(s *Settings) *string { return &s.HTTP.OAuth.Audience }, checkWord),
 		strKey("http.oauth.jwks_url", "where the issuer's keys are; found through the issuer when empty",
 			func(s *Settings) *string { return &s.HTTP.OAuth.JWKSURL }, checkURL),
-		strKey("http.oauth.resource", "this server's own URL, as clients know it", func(s *Settings) *string { return &s.HTTP.OAuth.Resource }, checkURL),
+		strKey("http.oauth.resource", "this server's own URL, as tokens name it; empty: http.public_url", func(s *Settings) *string { return &s.HTTP.OAuth.Resource }, checkURL),
+		listKey("http.oauth.scopes", "scopes that a client is told to ask for at first", func(s *Settings) *[]string { return &s.HTTP.OAuth.Scopes }, checkScope),
+		listKey("http.oauth.subjects", "subjects whose tokens are accepted; empty: everybody to whom the issuer gives a scope of this server",
+			func(s *Settings) *[]string { return &s.HTTP.OAuth.Subjects }, checkWord),
 	}
 }
 
@@ -205,6 +216,14 @@ func checkAddr(_ Env, text string) (string, string, string) {
 		return "", fmt.Sprintf("%q is not a port", clip(port)), remedy
 	}
 	return text, "", ""
+}
+
+// checkScope allows what RFC 6749 allows in a scope.
+func checkScope(e Env, text string) (string, string, string) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= 0x20 || r > 0x7e || r == '"' || r == '\\' }) {
+		return "", fmt.Sprintf("%q is not a scope", clip(text)), "write one word of printable ASCII, such as reprise:read"
+	}
+	return checkWord(e, text)
 }
 
 func checkOrigin(_ Env, text string) (string, string, string) {

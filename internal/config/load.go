@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -122,13 +123,14 @@ func (l *loader) walk(entries []entry, table map[string]key, sections map[string
 func (l *loader) together(at map[string]ast.Node) {
 	l.delegation(at)
 	o := l.out.HTTP.OAuth
-	if o == (OAuth{}) || len(l.errs) > 0 {
+	if reflect.DeepEqual(o, OAuth{}) || len(l.errs) > 0 {
 		return
 	}
-	for _, k := range []struct{ name, value string }{{"issuer", o.Issuer}, {"audience", o.Audience}} {
-		if k.value == "" {
-			l.add(at["http.oauth"], "http.oauth."+k.name, "is missing", "set issuer and audience, or remove the section")
-		}
+	if o.Issuer == "" {
+		l.add(at["http.oauth"], "http.oauth.issuer", "is missing", "set the issuer, or remove the section")
+	}
+	if o.Audience == "" && o.Resource == "" && l.out.HTTP.PublicURL == "" {
+		l.add(at["http.oauth"], "http.oauth.audience", "is missing", "set http.public_url to this server's address as clients see it, or the audience that tokens for it name")
 	}
 }
 

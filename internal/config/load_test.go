@@ -63,7 +63,9 @@ claude_cli:
 http:
   addr: "[::1]:1"
   allowed_origins: [ "https://a.example", http://b.example:8080 ]
-  oauth: {issuer: "https://i.example/", audience: a, jwks_url: "http://127.0.0.1:9/jwks", resource: "https://r.example/mcp"}
+  public_url: https://p.example/x/mcp
+  limits: {requests_per_minute: 1, concurrent: 2, sessions: 3, runs_at_once: 4, runs_per_day: 5, usd_per_day: 6.5}
+  oauth: {issuer: "https://i.example/", audience: a, jwks_url: "http://127.0.0.1:9/jwks", resource: "https://r.example/mcp", scopes: ["reprise:read"], subjects: [me]}
 hooks:
   record: off
   recall: off
@@ -113,8 +115,8 @@ delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0,
 		Memory:    Memory{filepath.Join(env.Dir, "mem")},
 		Logging:   Logging{"/var/log/r.log", "debug", 1, 0},
 		ClaudeCLI: ClaudeCLI{"/opt/claude"},
-		HTTP: HTTP{"[::1]:1", []string{"https://a.example", "http://b.example:8080"},
-			OAuth{"https://i.example/", "a", "http://127.0.0.1:9/jwks", "https://r.example/mcp"}},
+		HTTP: HTTP{"[::1]:1", []string{"https://a.example", "http://b.example:8080"}, "https://p.example/x/mcp", HTTPLimits{1, 2, 3, 4, 5, 6.5},
+			OAuth{"https://i.example/", "a", "http://127.0.0.1:9/jwks", "https://r.example/mcp", []string{"reprise:read"}, []string{"me"}}},
 		Hooks: Hooks{"off", "off", "off", 700, []string{"prompt", "tool_after"},
 			[len(hookClients)]HookClient{{[]string{"response"}}, {}, {[]string{"prompt"}}, {[]string{"session_end"}}}, StateHooks{"off", "off", "on", "off", "off", "off", 8}},
 		Tools:    [len(toolKinds)]Tool{{"failures"}, {"off"}, {"all"}, {"all"}, {"off"}, {"failures"}, {"all"}, {"all"}, {"all"}, {"off"}},
@@ -126,10 +128,11 @@ delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0,
 		Guard: Guard{"warn", "unattended", "allow", "allow", "allow", "both", "on", 1000, []string{"/other"}, []string{"*.example.org"}, []string{"next"},
 			[]string{"git-settings"}, []string{"make ..."}, []string{"git commit"}, []string{"docker *"}},
 		Delegation: Delegation{3, 1, 2, 0, 4, []string{"notes/", "/abs/x.md"}},
-		Loop:       Loop{1, 2, 3, 4, 0.5, 6, 7, 18, 9, 10, "skip", "merge", []string{"Read"}, 11, 12, "on", "say hi", "https://a.example/x", "S", "a@b.example", 13},
-		Routes:     []Route{{"go", "codex", "m", []string{"a", "b"}, 1, 0.5, 2, RouteWork{}}, {Label: "ui", Client: "gemini"}},
-		Tasks:      Tasks{"off", 5},
-		Gates:      Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
+			{"shop", "git@h:t/shop.git", "next", "/s.git"}, {"api", "https://h/api.git", "", ""}}},
+		Loop:   Loop{1, 2, 3, 4, 0.5, 6, 7, 18, 9, 10, "skip", "merge", []string{"Read"}, 11, 12, "on", "say hi", "https://a.example/x", "S", "a@b.example", 13},
+		Routes: []Route{{"go", "codex", "m", []string{"a", "b"}, 1, 0.5, 2, RouteWork{}}, {Label: "ui", Client: "gemini"}},
+		Tasks:  Tasks{"off", 5},
+		Gates:  Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -218,6 +221,15 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	for _, k := range hookKeys() {
 		switch {
 		case k.name == "hooks.deadline_ms":
+		"http.public_url":                     {texts, urls},
+		"http.limits.requests_per_minute":     {ints},
+		"http.limits.concurrent":              {ints},
+		"http.limits.sessions":                {ints, {"zero": "0", "1001": "1001"}},
+		"http.limits.runs_at_once":            {ints, {"1001": "1001"}},
+		"http.limits.runs_per_day":            {ints},
+		"http.limits.usd_per_day":             {{"null": "", "text": "much", "quoted": `"5"`, "negative": "-1", "infinity": ".inf", "not a number": ".nan", "list": "[1]"}},
+		"http.oauth.scopes":                   {{"null": "", "text": "reprise", "number in": "[5]", "null in": "[~]", "empty in": `[""]`, "two in one": `["a b"]`, "quote": `['a"']`, "not ASCII": "[é]"}},
+		"http.oauth.subjects":                 {{"null": "", "text": "me", "number in": "[5]", "null in": "[~]", "empty in": `[""]`}},
 			ways[k.name] = []map[string]string{ints, {"60001": "60001"}}
 		case k.name == "hooks.edits":
 			ways[k.name] = []map[string]string{ints, {"10001": "10001"}}
@@ -297,6 +309,17 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	ways["routes"] = []map[string]string{{"text": "a", "number": "5", "list": "[a]", "route is text": "{a: b}", "unknown": "{a: {b: 1}}"}}
 	ways["tasks.commit"] = []map[string]string{{"null": "", "list": "[a]", "section": "{a: b}", "empty": `""`}, switches}
 	ways["tasks.parallel"] = []map[string]string{ints, {"33": "33"}}
+	remotes := map[string]string{"text": "a", "number": "5", "list": "[a]", "no name": `{"A b": {remote: /r}}`, "null in": "{a: ~}", "no remote": "{a: {branch: main}}",
+		"other": "{a: {remote: /r, push: force}}", "option": `{a: {remote: "--upload-pack=x"}}`, "program": `{a: {remote: "ext::sh -c x"}}`, "branch": `{a: {remote: /r, branch: "-x"}}`}
+		switch k.name {
+			ways[k.name] = []map[string]string{texts, {"no scheme": "host:4222", "other": "https://host", "password": "nats://me:secret@host", "path": "nats://host/x", "port": "nats://host:0", "no host": "nats://", "mixed": "nats://a,tls://b", "hole": "nats://a,,b"}}
+			ways[k.name] = []map[string]string{texts, {"dots": "a.b", "capital": "A", "long": strings.Repeat("a", 33)}}
+			ways[k.name] = []map[string]string{texts, {"wildcard": `"a.>"`, "dots": "a..b"}}
+			ways[k.name] = []map[string]string{{"null": "", "text": "many", "float": "1.5", "negative": "-1", "6": "6"}}
+		default:
+			ways[k.name] = []map[string]string{texts, files}
+		}
+	}
 	ways["delegation.tiers"] = []map[string]string{ints, {"1": "1", "4": "4"}}
 	ways["delegation.free"] = []map[string]string{{"text": "docs/", "nothing": `[""]`, "all": `["./"]`, "root": "[/]", "above": `["../x/"]`}}
 	ways["gates.max_blocks"] = []map[string]string{ints, {"6": "6"}}

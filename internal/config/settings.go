@@ -136,13 +136,27 @@ type HTTP struct {
 	OAuth          OAuth
 }
 
+	PublicURL      string   // of the endpoint, as clients see it behind a proxy; "" = none stands before it
+	Limits         HTTPLimits
 // OAuth names the issuer whose tokens the HTTP transport accepts. All empty:
 // none.
 type OAuth struct {
+// HTTPLimits bound what one token may do. 0 is no bound.
+type HTTPLimits struct {
+	RequestsPerMinute int
+	Concurrent        int // requests under way
+	Sessions          int // sessions that can be resumed; at least 1
+	RunsAtOnce        int
+	RunsPerDay        int     // started in the last 24 hours
+	USDPerDay         float64 // US dollars that runs of the last 24 hours have cost
+}
+
 	Issuer   string
 	Audience string
 	JWKSURL  string
-	Resource string
+	Resource string   // "" = HTTP.PublicURL
+	Scopes   []string // that a client is told to ask for at first; nil = the one for everything
+	Subjects []string // nil = every subject
 }
 
 // Default returns the settings of an empty file. Limits of runs are the ones
@@ -163,7 +177,7 @@ func Default(p Paths) Settings {
 		Memory:     Memory{Directory: p.Memory()},
 		Logging:    Logging{File: p.LogFile(), Level: "info", MaxSizeMB: 10, MaxBackups: 3},
 		ClaudeCLI:  ClaudeCLI{Path: "claude"},
-		HTTP:       HTTP{Addr: "127.0.0.1:8765"},
+		HTTP:       HTTP{Addr: "127.0.0.1:8765", Limits: HTTPLimits{RequestsPerMinute: 600, Concurrent: 32, Sessions: 16}},
 		Recall:     Recall{SessionStartTokens: 1500, PromptTokens: 500, FailureTokens: 300, CoreTokens: 600, IndexTokens: 300, StateTokens: 350, JobMS: 200, HoldOutPercent: 5, Learn: "on"},
 		Learn:      DefaultLearn(),
 		Judge:      DefaultJudge(),

@@ -1,24 +1,16 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"reprise/internal/config"
 )
@@ -46,14 +38,16 @@ type HTTPOptions struct {
 	NoAuth         bool         // let everybody on this machine in; loopback only
 	Now            func() time.Time
 
+	// PublicURL is the endpoint's address as clients see it, where a proxy stands
+	// before it. Addresses are never made of what a request says (Host,
+	// X-Forwarded-*): whoever sends one could put its own there.
+	PublicURL string
+	Limits    config.HTTPLimits
+
 	// Ready is called once, when requests are accepted.
 	Ready func(net.Addr)
 
-	// Stateful keeps sessions. The protocol without a handshake cannot be
-	// spoken then, so only the conformance fixture, which has to send requests
-	// to the client, uses it.
-	Stateful bool
-	Events   mcp.EventStore // stateful only
+	scopeFor func(method, tool string) string // nil: any scope of ours will do
 }
 
 // ServeHTTP serves the bare core over Streamable HTTP until ctx ends.
@@ -69,9 +63,13 @@ func (c *Core) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if err != nil {
 		return fmt.Errorf("serve MCP over HTTP: address %q: %w: give host:port, as in 127.0.0.1:8765", o.Addr, err)
 	}
-	life, cancel := context.WithCancel(ctx)
-	defer cancel()
-	iss, err := newIssuer(life, o.OAuth, o.Now, c.log)
+	if o.OAuth.Resource == "" {
+		o.OAuth.Resource = o.PublicURL
+	}
+	if o.PublicURL == "" {
+		o.PublicURL = o.OAuth.Resource
+	}
+	iss, err := newIssuer(o.OAuth, o.Now, c.log)
 	if err != nil {
 		return fmt.Errorf("serve MCP over HTTP: %w", err)
 	}
@@ -82,6 +80,8 @@ func (c *Core) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if err != nil {
 		return fmt.Errorf("serve MCP over HTTP: %w: stop what uses the port, or choose another with --http", err)
 	}
+	life, cancel := context.WithCancel(ctx)
+	defer cancel()
 	front := newGate(o, iss, listener.Addr())
 	server := &http.Server{
 		Handler:           front.wrap(c.httpHandler(o)),
@@ -109,14 +109,92 @@ func (c *Core) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	return nil
 }
 
-func (c *Core) httpHandler(o HTTPOptions) http.Handler {
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return c.SDK }, &mcp.StreamableHTTPOptions{
-		Stateless: !o.Stateful, EventStore: o.Events, MaxRequestBodyBytes: maxMessage,
-		SessionTimeout: 30 * time.Minute, PropagateRequestCancellation: true,
+// sessionIdle is how long a session lives in which nothing happens.
+const sessionIdle = 30 * time.Minute
+
+// eras serves both forms of the protocol: a client that shakes hands gets a
+// session, which it can go on with when its connection breaks, and one of the
+// form without a handshake gets an answer to each request by itself. The SDK has
+// a handler for either, and neither takes the other's clients.
+type eras struct {
+	sessions, single http.Handler
+	store            *eventStore
+	most             int // sessions of one owner
+}
+
+func (c *Core) httpHandler(o HTTPOptions) *eras {
+	server := func(*http.Request) *mcp.Server { return c.SDK }
+	options := mcp.StreamableHTTPOptions{
+		MaxRequestBodyBytes: maxMessage,
 		// The gate checks Host, and knows the names that the settings allow.
 		DisableLocalhostProtection: true,
-	})
+	}
+	e := &eras{store: newEventStore(o.Now), most: max(1, o.Limits.Sessions)}
+	single, sessions := options, options
+	single.Stateless, single.PropagateRequestCancellation = true, true
+	sessions.SessionTimeout, sessions.EventStore = sessionIdle, e.store
+	e.single = mcp.NewStreamableHTTPHandler(server, &single)
+	e.sessions = mcp.NewStreamableHTTPHandler(server, &sessions)
+	return e
 }
+
+func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Proxies that gather an answer before they pass it on would hold back what
+	// is streamed; this is how several are told.
+	w.Header().Set("X-Accel-Buffering", "no")
+	id := r.Header.Get("Mcp-Session-Id")
+	if id != "" {
+		defer e.store.enter(id)()
+		e.sessions.ServeHTTP(w, r)
+		return
+	}
+	if r.Header.Get("Mcp-Protocol-Version") >= stateless || !begins(r) {
+		e.single.ServeHTTP(w, r)
+		return
+	}
+	owner := ""
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		owner = info.UserID
+	}
+	end, ok := e.store.room(owner, e.most)
+	if !ok {
+		answerOver(w, &overQuota{time.Minute, fmt.Sprintf("%d sessions are in use, which is the most (http.limits.sessions): end one", e.most)})
+		return
+	}
+	for _, old := range end {
+		e.end(r, old)
+	}
+	e.sessions.ServeHTTP(w, r)
+}
+
+// begins reports whether a request shakes hands. The gate has read its body.
+func begins(r *http.Request) bool {
+	body, ok := r.Body.(*wholeBody)
+	if !ok {
+		return false
+	}
+	for _, c := range body.calls {
+		if c.method == "initialize" {
+			return true
+		}
+	}
+	return false
+}
+
+// end ends a session of whoever makes r, as its client could.
+func (e *eras) end(r *http.Request, id string) {
+	del := r.Clone(r.Context())
+	del.Method, del.Body = http.MethodDelete, http.NoBody
+	del.Header.Set("Mcp-Session-Id", id)
+	e.sessions.ServeHTTP(nowhere{}, del)
+}
+
+// nowhere takes an answer that nobody waits for.
+type nowhere struct{}
+
+func (nowhere) Header() http.Header         { return http.Header{} }
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) WriteHeader(int)             {}
 
 // ServeHTTP serves clients over Streamable HTTP until ctx ends. All share one
 // job table.
@@ -127,6 +205,7 @@ func (s *Server) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if o.Now == nil {
 		o.Now = s.deps.Now
 	}
+	o.scopeFor = s.scopeFor
 	err := s.Core.ServeHTTP(inner, o)
 	return s.ended(ctx, "stopped", err)
 }
@@ -135,6 +214,9 @@ func (s *Server) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 func (o HTTPOptions) checkAccess(host string, hasIssuer bool) error {
 	local := loopbackHost(host)
 	if o.NoAuth {
+		if o.PublicURL != "" {
+			return fmt.Errorf("--no-auth is for this machine only, and http.public_url says that clients come through %s: leave it out and make a token with `reprise mcp token create NAME`", o.PublicURL)
+		}
 		if !local {
 			return fmt.Errorf("--no-auth is for loopback only, and %s can be reached from other machines: leave it out and make a token with `reprise mcp token create NAME`", o.Addr)
 		}
@@ -156,230 +238,4 @@ func (o HTTPOptions) checkAccess(host string, hasIssuer bool) error {
 		return errors.New("there is no token yet, so nobody could connect: make one with `reprise mcp token create NAME`, configure http.oauth, or let every program on this machine in with --no-auth")
 	}
 	return fmt.Errorf("refused to listen on %s, which other machines can reach, without authentication: make a token with `reprise mcp token create NAME`, or configure http.oauth", o.Addr)
-}
-
-// gate is what a request passes before the SDK sees it: Host, Origin, token,
-// size.
-type gate struct {
-	o        HTTPOptions
-	issuer   *issuer
-	local    bool
-	hosts    []string // allowed in Host, lower case, without port
-	origins  []string // allowed in Origin, lower case
-	resource string   // this server's address, as in tokens
-}
-
-func newGate(o HTTPOptions, iss *issuer, addr net.Addr) *gate {
-	host, _, _ := net.SplitHostPort(addr.String())
-	g := &gate{o: o, issuer: iss, local: loopbackHost(host), resource: o.OAuth.Resource}
-	if g.local {
-		g.hosts = []string{"localhost", "127.0.0.1", "::1"}
-	} else if name, _, err := net.SplitHostPort(o.Addr); err == nil && name != "" {
-		g.hosts = append(g.hosts, strings.ToLower(name))
-	}
-	for _, origin := range o.AllowedOrigins {
-		origin = strings.ToLower(strings.TrimSuffix(origin, "/"))
-		g.origins = append(g.origins, origin)
-		if u, err := url.Parse(origin); err == nil {
-			g.hosts = append(g.hosts, u.Hostname())
-		}
-	}
-	if u, err := url.Parse(o.OAuth.Resource); err == nil && u.Host != "" {
-		g.hosts = append(g.hosts, strings.ToLower(u.Hostname()))
-	}
-	if g.resource == "" {
-		g.resource = "http://" + addr.String() + EndpointPath
-	}
-	return g
-}
-
-func (g *gate) wrap(handler http.Handler) http.Handler {
-	protected := g.authenticate(g.limitBody(handler))
-	mux := http.NewServeMux()
-	mux.Handle(EndpointPath, protected)
-	if g.issuer != nil {
-		meta := auth.ProtectedResourceMetadataHandler(g.metadata())
-		mux.Handle(metadataPath, meta)
-		mux.Handle(metadataPath+EndpointPath, meta)
-	}
-	// The standard library's check knows more signs of a foreign page than
-	// Origin alone; ours below covers reading requests as well.
-	cross := http.NewCrossOriginProtection()
-	for _, origin := range g.origins {
-		// What cannot be an origin was refused with the settings.
-		_ = cross.AddTrustedOrigin(origin)
-	}
-	return g.checkHost(g.checkOrigin(cross.Handler(mux)))
-}
-
-func (g *gate) metadata() *oauthex.ProtectedResourceMetadata {
-	return &oauthex.ProtectedResourceMetadata{
-		Resource: g.resource, AuthorizationServers: []string{g.o.OAuth.Issuer},
-		ScopesSupported: []string{Scope}, BearerMethodsSupported: []string{"header"}, ResourceName: "reprise",
-	}
-}
-
-// metadataURL is where the metadata of a resource is, by RFC 9728: the
-// well-known part stands between host and path.
-func (g *gate) metadataURL() string {
-	if g.issuer == nil {
-		return ""
-	}
-	u, err := url.Parse(g.resource)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host + metadataPath + strings.TrimSuffix(u.Path, "/")
-}
-
-// checkHost defeats DNS rebinding: a foreign page whose name was made to point
-// here still sends that name.
-func (g *gate) checkHost(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		host = strings.ToLower(strings.Trim(host, "[]"))
-		ok := slices.Contains(g.hosts, host)
-		if !ok && !g.local {
-			// Off loopback an address is no name that could be rebound.
-			ok = net.ParseIP(host) != nil
-		}
-		if !ok {
-			http.Error(w, fmt.Sprintf("Forbidden: the host %q is not one of this server's: add its origin to http.allowed_origins", clip(host, 100)), http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// checkOrigin refuses pages of other sites, whatever the method, and answers
-// the browser's question for those that are allowed.
-func (g *gate) checkOrigin(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		public := strings.HasPrefix(r.URL.Path, metadataPath)
-		if origin == "" || public {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if len(r.Header.Values("Origin")) > 1 || !g.allowedOrigin(origin, r.Host) {
-			http.Error(w, fmt.Sprintf("Forbidden: the origin %q is not allowed: add it to http.allowed_origins", clip(origin, 100)), http.StatusForbidden)
-			return
-		}
-		h := w.Header()
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate")
-		if r.Method == http.MethodOptions {
-			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", corsHeaders)
-			h.Set("Access-Control-Max-Age", "600")
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// allowedOrigin takes the configured origins, and on loopback pages that come
-// from this very host and port.
-func (g *gate) allowedOrigin(origin, host string) bool {
-	if slices.Contains(g.origins, strings.ToLower(origin)) {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && g.local && u.Scheme == "http" && strings.EqualFold(u.Host, host)
-}
-
-func (g *gate) authenticate(next http.Handler) http.Handler {
-	if g.o.NoAuth {
-		return next
-	}
-	return auth.RequireBearerToken(g.verify, &auth.RequireBearerTokenOptions{
-		ResourceMetadataURL: g.metadataURL(), Scopes: []string{Scope},
-		// A token of ours lives until it is revoked; an issuer's must have an
-		// expiry, which verify insists on, with the same skew.
-		AllowMissingExpiration: true, ClockSkew: clockSkew,
-	})(next)
-}
-
-func (g *gate) verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-	if g.o.Tokens != nil && strings.HasPrefix(token, tokenPrefix) {
-		name, ok, err := g.o.Tokens.Verify(token)
-		if err != nil {
-			return nil, errors.New("the tokens of this server cannot be read; its log has the reason")
-		}
-		if ok {
-			return &auth.TokenInfo{Scopes: []string{Scope}, UserID: "token:" + name}, nil
-		}
-	}
-	if g.issuer == nil || strings.HasPrefix(token, tokenPrefix) {
-		return nil, fmt.Errorf("%w: not one of this server's, or revoked", auth.ErrInvalidToken)
-	}
-	return g.issuer.verify(ctx, token)
-}
-
-// checkBody refuses what the SDK would take for another message than it is: one
-// with something behind it, and an id that it cannot give back as it came. The
-// rest is the SDK's to judge.
-func checkBody(body []byte) *refusal {
-	if len(body) == 0 {
-		return nil
-	}
-	if !json.Valid(body) {
-		return refuse(nil, jsonrpc.CodeParseError, "not a JSON text: the body must be one whole JSON-RPC message")
-	}
-	var m struct {
-		ID json.RawMessage `json:"id"`
-	}
-	if json.Unmarshal(body, &m) == nil && m.ID != nil && !validID(m.ID) {
-		return refuseID()
-	}
-	return nil
-}
-
-func answerRefusal(w http.ResponseWriter, r *refusal) {
-	data, err := r.encode()
-	if err != nil {
-		http.Error(w, r.text, http.StatusBadRequest)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(data) // the client has gone, if it cannot be written
-}
-
-// limitBody reads a request's body whole, within a size and a time, before
-// anything else happens. A deadline for the whole request would cut the
-// answers that are streamed for longer.
-func (g *gate) limitBody(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
-			next.ServeHTTP(w, r)
-			return
-		}
-		control := http.NewResponseController(w)
-		// A writer without deadlines exists in tests only.
-		_ = control.SetReadDeadline(g.o.Now().Add(bodyTime))
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
-		var large *http.MaxBytesError
-		switch {
-		case errors.As(err, &large):
-			http.Error(w, fmt.Sprintf("the message is over the limit of %d bytes", maxMessage), http.StatusRequestEntityTooLarge)
-			return
-		case err != nil:
-			http.Error(w, "the message did not arrive whole", http.StatusBadRequest)
-			return
-		}
-		_ = control.SetReadDeadline(time.Time{})
-		if refused := checkBody(body); refused != nil {
-			answerRefusal(w, refused)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		r.ContentLength = int64(len(body))
-		next.ServeHTTP(w, r)
-	})
 }

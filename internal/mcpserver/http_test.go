@@ -95,7 +95,7 @@ func post(t *testing.T, url, body string, header ...string) (*http.Response, str
 
 func TestHTTPTokens(t *testing.T) {
 	store := tokenStore(t)
-	token, err := store.Create(t.Context(), "laptop")
+	token, err := store.Create(t.Context(), NewToken{Name: "laptop"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestHTTPTokens(t *testing.T) {
 // The SDK's own client, in both eras, with progress and a tool that waits.
 func TestHTTPRealClient(t *testing.T) {
 	store := tokenStore(t)
-	token, err := store.Create(t.Context(), "x")
+	token, err := store.Create(t.Context(), NewToken{Name: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestHTTPBounds(t *testing.T) {
 func TestHTTPRefusesToListen(t *testing.T) {
 	empty := tokenStore(t)
 	full := tokenStore(t)
-	if _, err := full.Create(t.Context(), "x"); err != nil {
+	if _, err := full.Create(t.Context(), NewToken{Name: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	broken := tokenStore(t)
@@ -490,7 +490,7 @@ func TestHTTPOAuth(t *testing.T) {
 		}
 		err = json.NewDecoder(res.Body).Decode(&meta)
 		res.Body.Close()
-		if err != nil || res.StatusCode != 200 || meta.Resource != resource || len(meta.Servers) != 1 || meta.Servers[0] != iss.URL || len(meta.Scopes) != 1 || len(meta.Methods) != 1 {
+		if err != nil || res.StatusCode != 200 || meta.Resource != resource || len(meta.Servers) != 1 || meta.Servers[0] != iss.URL || len(meta.Scopes) != len(Scopes()) || len(meta.Methods) != 1 {
 			t.Errorf("%s: %s %+v %v", path, res.Status, meta, err)
 		}
 	}
@@ -515,7 +515,7 @@ func TestHTTPOAuthIssuerDown(t *testing.T) {
 	clock := atomic.Int64{}
 	clock.Store(time.Now().UnixNano())
 	now := func() time.Time { return time.Unix(0, clock.Load()) }
-	i, err := newIssuer(t.Context(), config.OAuth{Issuer: iss.URL, Audience: "a", JWKSURL: iss.URL + "/keys"}, now, newWorld(t, nil).log0())
+	i, err := newIssuer(config.OAuth{Issuer: iss.URL, Audience: "a", JWKSURL: iss.URL + "/keys"}, now, newWorld(t, nil).log0())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -530,7 +530,7 @@ func TestHTTPOAuthIssuerDown(t *testing.T) {
 	iss.mu.Lock()
 	iss.down = false
 	iss.mu.Unlock()
-	clock.Add(int64(retryIssuer))
+	clock.Add(int64(keyPause))
 	if _, err := i.verify(t.Context(), iss.sign(t, "a", nil)); err != nil {
 		t.Errorf("when it is back: %v", err)
 	}
@@ -547,7 +547,7 @@ func TestTokenStore(t *testing.T) {
 	for i := range 10 {
 		all.Go(func() {
 			name := fmt.Sprint("t", i)
-			tok, err := s.Create(context.Background(), name)
+			tok, err := s.Create(context.Background(), NewToken{Name: name})
 			if err != nil {
 				t.Error(err)
 			}
@@ -562,8 +562,8 @@ func TestTokenStore(t *testing.T) {
 		t.Fatal(err, len(made))
 	}
 	for tok, name := range made {
-		if got, ok, err := s.Verify(tok); got != name || !ok || err != nil {
-			t.Errorf("%s: %s %v %v", name, got, ok, err)
+		if got, ok, err := s.Verify(tok); got.Name != name || !ok || err != nil {
+			t.Errorf("%s: %v %v %v", name, got, ok, err)
 		}
 		if strings.Contains(string(data), tok) {
 			t.Error("a token is in the file")
@@ -575,11 +575,11 @@ func TestTokenStore(t *testing.T) {
 	if info, err := os.Stat(s.Path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if _, err := s.Create(t.Context(), "t3"); !errors.Is(err, ErrTokenExists) {
+	if _, err := s.Create(t.Context(), NewToken{Name: "t3"}); !errors.Is(err, ErrTokenExists) {
 		t.Errorf("twice: %v", err)
 	}
 	for _, name := range []string{"", "a b", "../x", "é", strings.Repeat("n", 65), "-x", "a\nb"} {
-		if _, err := s.Create(t.Context(), name); err == nil {
+		if _, err := s.Create(t.Context(), NewToken{Name: name}); err == nil {
 			t.Errorf("name %q was taken", name)
 		}
 	}
@@ -599,7 +599,7 @@ func TestTokenStore(t *testing.T) {
 		if err := os.WriteFile(s.Path, []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Create(t.Context(), "new"); err == nil || !strings.Contains(err.Error(), s.Path) {
+		if _, err := s.Create(t.Context(), NewToken{Name: "new"}); err == nil || !strings.Contains(err.Error(), s.Path) {
 			t.Errorf("%s: %v", damage, err)
 		}
 		if data, _ := os.ReadFile(s.Path); string(data) != damage {

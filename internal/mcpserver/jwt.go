@@ -5,32 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"reprise/internal/config"
 )
 
-// Scope is what a token must grant to use this server at all. There is one:
-// what a client may do is decided by --read-only and --toolsets.
-const Scope = "reprise"
-
 const (
-	clockSkew   = 30 * time.Second
-	maxMetadata = 1 << 20 // bytes of an issuer's metadata
-	issuerTime  = 10 * time.Second
-	maxJWT      = 16 << 10 // bytes of a token
-	retryIssuer = 10 * time.Second
+	clockSkew  = 30 * time.Second
+	issuerTime = 10 * time.Second
+	maxJWT     = 16 << 10 // bytes of a token
 )
 
 // signatures are the algorithms taken: public key ones only. With a shared
@@ -39,22 +31,18 @@ func signatures() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
 
-// issuer checks the tokens of the configured authorization server. Its keys
-// are fetched at the first token and kept fresh from then on.
+// issuer checks the tokens of the configured authorization server.
 type issuer struct {
 	conf   config.OAuth
 	audit  *slog.Logger
 	now    func() time.Time
 	client *http.Client
-	life   context.Context // of the refreshing of keys
-
-	mu     sync.Mutex
-	keys   keyfunc.Keyfunc
-	failed time.Time
-	why    error
+	keys   *keySet
 }
 
-func newIssuer(ctx context.Context, conf config.OAuth, now func() time.Time, log *slog.Logger) (*issuer, error) {
+// newIssuer returns nil where the settings name none. The error is about the
+// settings; nothing is fetched.
+func newIssuer(conf config.OAuth, now func() time.Time, log *slog.Logger) (*issuer, error) {
 	if conf.Issuer == "" {
 		return nil, nil
 	}
@@ -67,9 +55,15 @@ func newIssuer(ctx context.Context, conf config.OAuth, now func() time.Time, log
 		}
 	}
 	if conf.Audience == "" && conf.Resource == "" {
-		return nil, errors.New("http.oauth: neither audience nor resource is set, so that a token for any service of the issuer would do: set resource to this server's address as clients see it")
+		return nil, errors.New("http.oauth: neither audience nor resource is set, so that a token for any service of the issuer would do: set http.public_url or http.oauth.resource to this server's address as clients see it")
 	}
-	return &issuer{conf: conf, now: now, audit: log, life: ctx, client: &http.Client{Timeout: issuerTime}}, nil
+	i := &issuer{conf: conf, now: now, audit: log, client: issuerClient()}
+	i.keys = &keySet{fetch: i.fetchKeys, now: now, trouble: i.complain}
+	return i, nil
+}
+
+func (i *issuer) complain(err error) {
+	i.audit.LogAttrs(context.Background(), slog.LevelError, LogError, slog.String("tool", "http"), slog.String("error", err.Error()))
 }
 
 // secureURL refuses an issuer that could be played by whoever is on the way.
@@ -84,31 +78,63 @@ func secureURL(s string) error {
 	return fmt.Errorf("%q must begin with https:// (http is for loopback only)", clip(s, 100))
 }
 
-// verify checks a token of the issuer: signature, issuer, audience, time.
+// errNoKeys is what a client is told while the issuer's keys cannot be had; the
+// log has the reason.
+var errNoKeys = errors.New("the keys of the token's issuer cannot be had at the moment: try again later")
+
+// verify checks a token of the issuer: signature, issuer, audience, time, and
+// that it is an access token of somebody who may come in.
 func (i *issuer) verify(ctx context.Context, token string) (*auth.TokenInfo, error) {
 	if len(token) > maxJWT {
 		return nil, fmt.Errorf("%w: too long", auth.ErrInvalidToken)
-	}
-	keys, err := i.keyfunc(ctx)
-	if err != nil {
-		i.audit.LogAttrs(ctx, slog.LevelError, LogError, slog.String("tool", "http"), slog.String("error", err.Error()))
-		return nil, fmt.Errorf("the keys of the token's issuer cannot be had at the moment")
 	}
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods(signatures()), jwt.WithIssuer(i.conf.Issuer), jwt.WithExpirationRequired(),
 		jwt.WithLeeway(clockSkew), jwt.WithTimeFunc(i.now), jwt.WithAudience(i.audiences()...),
 	}
 	var claims tokenClaims
-	if _, err := jwt.ParseWithClaims(token, &claims, keys.KeyfuncCtx(ctx), options...); err != nil {
+	if _, err := jwt.ParseWithClaims(token, &claims, i.key(ctx), options...); err != nil {
+		if errors.Is(err, errNoKeys) {
+			return nil, errNoKeys
+		}
 		// The library's text names the failed check and nothing secret.
 		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, clip(err.Error(), 200))
 	}
 	if claims.Subject == "" {
 		return nil, fmt.Errorf("%w: it names no subject", auth.ErrInvalidToken)
 	}
+	if len(i.conf.Subjects) > 0 && !slices.Contains(i.conf.Subjects, claims.Subject) {
+		return nil, fmt.Errorf("%w: its subject is not one of http.oauth.subjects", auth.ErrInvalidToken)
+	}
 	return &auth.TokenInfo{
 		Scopes: claims.scopes(), Expiration: claims.ExpiresAt.Time, UserID: claims.Issuer + "#" + claims.Subject,
 	}, nil
+}
+
+// key finds the key that a token names, and refuses the token where its header
+// says that it is something else than an access token.
+func (i *issuer) key(ctx context.Context) jwt.Keyfunc {
+	return func(t *jwt.Token) (any, error) {
+		// RFC 7515, 4.1.11: what must be understood and is not.
+		if _, ok := t.Header["crit"]; ok {
+			return nil, errors.New("its header has critical extensions, of which none is known here")
+		}
+		// RFC 8725, 3.11: tokens of other kinds by the same issuer say so.
+		if typ, ok := t.Header["typ"]; ok {
+			name, _ := typ.(string)
+			switch strings.TrimPrefix(strings.ToLower(name), "application/") {
+			case "jwt", "at+jwt":
+			default:
+				return nil, errors.New("it is not an access token, by its typ")
+			}
+		}
+		keys, err := i.keys.of(ctx, kidOf(t))
+		if err != nil {
+			i.complain(err)
+			return nil, errNoKeys
+		}
+		return keys.Keyfunc(t)
+	}
 }
 
 func (i *issuer) audiences() []string {
@@ -123,117 +149,23 @@ func (i *issuer) audiences() []string {
 
 type tokenClaims struct {
 	jwt.RegisteredClaims
-	Scope string          `json:"scope"` // RFC 9068: separated by spaces
+	Scope json.RawMessage `json:"scope"` // RFC 9068: separated by spaces; some write a list
 	SCP   json.RawMessage `json:"scp"`   // elsewhere: a list, or the same
 }
 
 func (c tokenClaims) scopes() []string {
-	out := strings.Fields(c.Scope)
-	var many []string
-	var one string
-	switch {
-	case json.Unmarshal(c.SCP, &many) == nil:
-		out = append(out, many...)
-	case json.Unmarshal(c.SCP, &one) == nil:
-		out = append(out, strings.Fields(one)...)
+	var out []string
+	for _, raw := range []json.RawMessage{c.Scope, c.SCP} {
+		var many []string
+		var one string
+		switch {
+		case json.Unmarshal(raw, &many) == nil:
+			out = append(out, many...)
+		case json.Unmarshal(raw, &one) == nil:
+			out = append(out, strings.Fields(one)...)
+		}
 	}
 	return out
-}
-
-// keyfunc returns the issuer's keys. A failure is remembered for a little
-// while: tokens anybody can send must not make us knock on the issuer's door
-// each time.
-func (i *issuer) keyfunc(ctx context.Context) (keyfunc.Keyfunc, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.keys != nil {
-		return i.keys, nil
-	}
-	if i.why != nil && i.now().Sub(i.failed) < retryIssuer {
-		return nil, i.why
-	}
-	keys, err := i.fetchKeys(ctx)
-	if err != nil {
-		i.failed, i.why = i.now(), err
-		return nil, err
-	}
-	i.keys, i.why = keys, nil
-	return keys, nil
-}
-
-func (i *issuer) fetchKeys(ctx context.Context) (keyfunc.Keyfunc, error) {
-	where := i.conf.JWKSURL
-	if where == "" {
-		var err error
-		if where, err = i.discover(ctx); err != nil {
-			return nil, err
-		}
-	}
-	strict := false // an issuer that does not answer is an error at once
-	keys, err := keyfunc.NewDefaultOverrideCtx(i.life, []string{where}, keyfunc.Override{
-		Client: i.client, HTTPTimeout: issuerTime, NoErrorReturnFirstHTTPReq: &strict,
-		// Keys are looked for again when a token names one that is not known,
-		// but not for each such token, and nobody waits in line for it.
-		RateLimitWaitMax: 10 * time.Millisecond,
-		RefreshErrorHandlerFunc: func(u string) func(context.Context, error) {
-			return func(ctx context.Context, err error) {
-				i.audit.LogAttrs(ctx, slog.LevelError, LogError, slog.String("tool", "http"), slog.String("error", fmt.Sprintf("refresh keys from %s: %v", u, err)))
-			}
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("fetch keys of %s from %s: %w", i.conf.Issuer, where, err)
-	}
-	return keys, nil
-}
-
-// discover finds the address of the issuer's keys: RFC 8414 first, then OpenID.
-func (i *issuer) discover(ctx context.Context) (string, error) {
-	base, err := url.Parse(i.conf.Issuer)
-	if err != nil {
-		return "", fmt.Errorf("find keys of %s: %w", i.conf.Issuer, err)
-	}
-	path := strings.TrimSuffix(base.Path, "/")
-	var errs []error
-	for _, p := range []string{"/.well-known/oauth-authorization-server" + path, path + "/.well-known/openid-configuration"} {
-		u := *base
-		u.Path = p
-		where, err := i.readMetadata(ctx, u.String())
-		if err == nil {
-			return where, nil
-		}
-		errs = append(errs, err)
-	}
-	return "", fmt.Errorf("find keys of %s: %w: set http.oauth.jwks_url", i.conf.Issuer, errors.Join(errs...))
-}
-
-func (i *issuer) readMetadata(ctx context.Context, from string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
-	if err != nil {
-		return "", err
-	}
-	res, err := i.client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s answers %s", from, res.Status)
-	}
-	var meta struct {
-		Issuer string `json:"issuer"`
-		Keys   string `json:"jwks_uri"`
-	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxMetadata)).Decode(&meta); err != nil {
-		return "", fmt.Errorf("%s: %w", from, err)
-	}
-	if meta.Issuer != i.conf.Issuer {
-		return "", fmt.Errorf("%s is about the issuer %q, not %q", from, clip(meta.Issuer, 100), i.conf.Issuer)
-	}
-	if err := secureURL(meta.Keys); err != nil {
-		return "", fmt.Errorf("%s: jwks_uri: %w", from, err)
-	}
-	return meta.Keys, nil
 }
 
 // loopbackHost reports whether a host's name or address is this machine's own.

@@ -29,6 +29,8 @@ type Server struct {
 	ensured  bool // the memory directory has been prepared
 
 	bgOnce sync.Once
+
+	spawning sync.Mutex // runs of those who have limits are started one at a time
 }
 
 // New makes a server. It writes nothing, takes no lock and opens no port. The
@@ -58,6 +60,7 @@ func New(d Deps) (*Server, error) {
 		SupportedProtocolVersions: versions(d.LegacyOnly),
 		PageSize:                  200,
 	}, d.Log)
+	s.SDK.AddReceivingMiddleware(s.checkScope)
 	for _, t := range tools {
 		s.SDK.AddTool(t.definition(), s.handler(t))
 	}

@@ -27,6 +27,10 @@ import (
 // found by scanners for leaked secrets.
 const tokenPrefix = "rpr_"
 
+// tokenFormat is the newest version of the file: 2 holds tokens that are for less
+// than everything, which a program that knows 1 only would take for more.
+const tokenFormat = 2
+
 // maxTokenFile bounds the token file: thousands of tokens.
 const maxTokenFile = 1 << 20
 
@@ -38,9 +42,29 @@ var (
 
 // Token is what is kept of an access token: not the token.
 type Token struct {
-	Name    string    `json:"name"`
-	Hash    string    `json:"hash"` // "sha256:<hex>" of the token
-	Created time.Time `json:"created_at"`
+	Name    string     `json:"name"`
+	Hash    string     `json:"hash"` // "sha256:<hex>" of the token
+	Created time.Time  `json:"created_at"`
+	Scopes  []string   `json:"scopes,omitempty"`     // none: everything
+	Expires *time.Time `json:"expires_at,omitempty"` // nil: when it is revoked
+}
+
+// Grants are the scopes that the token has.
+func (t Token) Grants() []string {
+	if len(t.Scopes) == 0 {
+		return []string{Scope}
+	}
+	return t.Scopes
+}
+
+// bounded reports whether the token is for less than everything, always.
+func (t Token) bounded() bool { return len(t.Scopes) > 0 || t.Expires != nil }
+
+// NewToken says what a token is to be for.
+type NewToken struct {
+	Name   string
+	Scopes []string      // of Scopes(); none means everything
+	Life   time.Duration // 0 means until it is revoked
 }
 
 // TokenStore keeps the access tokens for HTTP in one file, mode 0600. Reading
@@ -81,8 +105,8 @@ func (s TokenStore) read() (tokenFile, error) {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return tokenFile{}, fmt.Errorf("read tokens: %s is not valid: %w: repair it, or remove it and make new tokens", s.Path, err)
 	}
-	if t.V != 1 {
-		return tokenFile{}, fmt.Errorf("read tokens: %s has format version %d, this program knows 1: use a newer reprise", s.Path, t.V)
+	if t.V < 1 || t.V > tokenFormat {
+		return tokenFile{}, fmt.Errorf("read tokens: %s has format version %d, this program knows %d: use a newer reprise", s.Path, t.V, tokenFormat)
 	}
 	return t, nil
 }
@@ -104,6 +128,10 @@ func (s TokenStore) change(ctx context.Context, edit func(*tokenFile) error) err
 	if err := edit(&t); err != nil {
 		return err
 	}
+	t.V = 1
+	if slices.ContainsFunc(t.Tokens, Token.bounded) {
+		t.V = tokenFormat
+	}
 	data, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write tokens: %w", err)
@@ -116,20 +144,38 @@ func (s TokenStore) change(ctx context.Context, edit func(*tokenFile) error) err
 
 // Create makes a token and returns it. This is the only time it can be seen.
 // The error wraps ErrTokenExists for a name that is taken.
-func (s TokenStore) Create(ctx context.Context, name string) (string, error) {
+func (s TokenStore) Create(ctx context.Context, n NewToken) (string, error) {
+	name := n.Name
 	if !tokenName().MatchString(name) {
 		return "", fmt.Errorf("create token: %q is not a name: use letters, digits, '.', '_' and '-', at most 64", clip(name, 60))
+	}
+	made := Token{Name: name, Created: s.Now().UTC().Truncate(time.Second)}
+	for _, scope := range n.Scopes {
+		if !slices.Contains(Scopes(), scope) {
+			return "", fmt.Errorf("create token %s: %q is not a scope: use some of %s", name, clip(scope, 60), strings.Join(Scopes(), ", "))
+		}
+		if !slices.Contains(made.Scopes, scope) {
+			made.Scopes = append(made.Scopes, scope)
+		}
+	}
+	switch {
+	case n.Life < 0:
+		return "", fmt.Errorf("create token %s: it would have expired before it is made: give a time from now on", name)
+	case n.Life > 0:
+		end := s.Now().UTC().Add(n.Life).Truncate(time.Second)
+		made.Expires = &end
 	}
 	var secret [32]byte
 	if _, err := rand.Read(secret[:]); err != nil {
 		return "", fmt.Errorf("create token: %w", err)
 	}
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
+	made.Hash = hashToken(token)
 	err := s.change(ctx, func(t *tokenFile) error {
 		if slices.ContainsFunc(t.Tokens, func(o Token) bool { return o.Name == name }) {
 			return fmt.Errorf("create token %s: %w: revoke it first, or choose another name", name, ErrTokenExists)
 		}
-		t.Tokens = append(t.Tokens, Token{Name: name, Hash: hashToken(token), Created: s.Now().UTC().Truncate(time.Second)})
+		t.Tokens = append(t.Tokens, made)
 		return nil
 	})
 	if err != nil {
@@ -157,22 +203,26 @@ func (s TokenStore) Revoke(ctx context.Context, name string) error {
 	})
 }
 
-// Verify finds the name of a token. Every token is compared, in constant time.
-func (s TokenStore) Verify(token string) (name string, ok bool, err error) {
+// Verify finds what is kept of a token; ok is false for one that is not known
+// or has expired. Every token is compared, in constant time.
+func (s TokenStore) Verify(token string) (found Token, ok bool, err error) {
 	if !strings.HasPrefix(token, tokenPrefix) {
-		return "", false, nil
+		return Token{}, false, nil
 	}
 	t, err := s.read()
 	if err != nil {
-		return "", false, err
+		return Token{}, false, err
 	}
 	have := []byte(hashToken(token))
 	for _, o := range t.Tokens {
 		if subtle.ConstantTimeCompare(have, []byte(o.Hash)) == 1 {
-			name, ok = o.Name, true
+			found, ok = o, true
 		}
 	}
-	return name, ok, nil
+	if ok && found.Expires != nil && !s.Now().Before(*found.Expires) {
+		return Token{}, false, nil
+	}
+	return found, ok, nil
 }
 
 func hashToken(token string) string {

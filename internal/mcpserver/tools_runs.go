@@ -119,8 +119,9 @@ func (s *Server) spawnAgent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	req.Principal = principalOf(c.req)
 	// The start itself must not be cut in half by the window or by the client.
-	j, rec, err := s.jobs.start(context.WithoutCancel(c.ctx), req)
+	j, rec, err := s.spawn(context.WithoutCancel(c.ctx), req)
 	if err != nil {
 		return nil, spawnError(err)
 	}

@@ -53,6 +53,9 @@ type Record struct {
 	Model     string `json:"model,omitempty"`
 	WorkDir   string `json:"working_directory"`
 	Origin    string `json:"origin,omitempty"` // what started it: mcp, cli, demo, loop, judge, …
+	// Principal is whose token the run was asked for with, over HTTP; "" of every
+	// other run.
+	Principal string `json:"principal,omitempty"`
 	// Purpose is what a judge's question was for; "" of every other run.
 	Purpose  string `json:"purpose,omitempty"`
 	Detached bool   `json:"detached"`

@@ -87,6 +87,9 @@ type Request struct {
 	Detach bool
 	Env    []string // environment of the agent; nil takes the manager's
 	Origin string   // for the record: mcp, cli, demo, …
+	// Principal is whose token it was that the run was asked for with; "" where
+	// none was needed. Limits count runs by it.
+	Principal string `json:",omitempty"`
 	// Question makes the run one bare question to a model: see Question.
 	Question *Question
 	// Work makes the run one of the loop's: see Work.
@@ -534,7 +537,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 	return Record{
 		V: formatVersion, ID: id, Status: Spawning, StatusUpdatedAt: now, StartedAt: now, StartEpoch: now.Unix(),
 		Client: client, SessionID: sessionID, Project: m.opt.Project, Model: req.Model, WorkDir: cmd.Dir,
-		Origin: req.Origin, Purpose: purpose, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: path,
+		Origin: req.Origin, Principal: req.Principal, Purpose: purpose, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: path,
 		Spawner: &spawner, TimeoutSeconds: req.Timeout.Seconds(), MaxOutputTokens: req.MaxOutputTokens,
 		AllowMemoryRead: req.AllowMemoryRead, AllowStateWrite: req.AllowStateWrite, Command: launch,
 		Logs: Logs{Stdout: filepath.Join(dir, stdoutFile), Stderr: filepath.Join(dir, stderrFile)},

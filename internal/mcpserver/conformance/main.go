@@ -54,7 +54,7 @@ func run(argv []string) error {
 	}
 	var portErr error
 	err := newFixture().ServeHTTP(ctx, mcpserver.HTTPOptions{
-		Addr: *addr, NoAuth: true, Now: time.Now, Stateful: true, Events: mcp.NewMemoryEventStore(nil),
+		Addr: *addr, NoAuth: true, Now: time.Now,
 		Ready: func(a net.Addr) {
 			fmt.Printf("http://%s%s\n", a, mcpserver.EndpointPath)
 			if *portFile == "" {
