@@ -114,7 +114,7 @@ func testSupport(dir string) bool {
 // layers, lowest first. A package may import what is below it.
 var layers = [][]string{
 	{"durable", "proc", "mdfile", "redact", "term", "fact"},
-	{"event", "git", "config", "logfile"},
+	{"event", "git", "config", "logfile", "fleet"},
 	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation"},
 	{"loop", "task", "hook", "setup", "brief", "judge", "transcript", "session", "meta", "refresh"},
 	{"mcpserver", "web", "fakemodel"},
@@ -133,6 +133,7 @@ var sideways = map[string]string{
 	"staterepo → memory":    "an agent's entries are written as the project's are",
 	"workspace → staterepo": "a workspace is a worktree of the code and one of the agent's state, made together",
 	"workspace → verify":    "dependencies are carried into a workspace as into a snapshot",
+	"fleet → config":        "the user's settings name the servers, and what proves who this machine is",
 	"session → hook":        "it is the part of the hooks' router that needs the index",
 }
 
@@ -195,6 +196,10 @@ func TestRulePlaces(t *testing.T) {
 			"cobra", func(p string) bool {
 				return strings.HasPrefix(p, "github.com/spf13/")
 			}, []string{"internal/cli"}, "only the command line knows flags",
+		},
+		{
+			"a NATS server", func(p string) bool { return strings.HasPrefix(p, "github.com/nats-io/nats-server") },
+			[]string{"internal/fleet/fleettest"}, "a fleet's servers are others' programs: linking one would make ours larger by 20 MB, and only tests start any",
 		},
 		{
 			"os/exec", func(p string) bool { return p == "os/exec" },

@@ -77,6 +77,18 @@ func TestRuleSmallProgramsStaySmall(t *testing.T) {
 	}
 }
 
+// A fleet's servers are programs of others; ours link the client alone, and the small
+// ones not even that.
+func TestRuleNoServerIsLinked(t *testing.T) {
+	for _, program := range []string{"reprise", "reprise-hook", "reprise-recall", "reprise-supervise"} {
+		for _, dep := range strings.Fields(golist(t, "-deps", "./cmd/"+program)) {
+			if strings.HasPrefix(dep, "github.com/nats-io/nats-server") || program != "reprise" && strings.HasPrefix(dep, "github.com/nats-io/") {
+				t.Errorf("cmd/%s links %s: only tests start a server, and only the full program is a client of one", program, dep)
+			}
+		}
+	}
+}
+
 // tracked are the files that git knows or would add.
 func tracked(t *testing.T) []string {
 	t.Helper()

@@ -31,7 +31,7 @@ const week = 7 * 24 * 3600
 
 // keys is the list of all settings, in the order in which they are shown.
 func keys() []key {
-	return slices.Concat(mainKeys(), hookKeys(), recallKeys(), learnKeys(), qaKeys(), guardKeys(), judgeKeys(), gateKeys(), loopKeys(), routeKeys(), taskKeys(), delegationKeys())
+	return slices.Concat(mainKeys(), hookKeys(), recallKeys(), learnKeys(), qaKeys(), guardKeys(), judgeKeys(), gateKeys(), loopKeys(), routeKeys(), taskKeys(), delegationKeys(), fleetKeys(), workerKeys())
 }
 
 func mainKeys() []key {

@@ -122,6 +122,7 @@ func (l *loader) walk(entries []entry, table map[string]key, sections map[string
 // together checks what no single key can say.
 func (l *loader) together(at map[string]ast.Node) {
 	l.delegation(at)
+	l.fleet()
 	o := l.out.HTTP.OAuth
 	if reflect.DeepEqual(o, OAuth{}) || len(l.errs) > 0 {
 		return

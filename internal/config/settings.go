@@ -19,6 +19,9 @@ type Settings struct {
 	Routes     []Route
 	Tasks      Tasks
 	Delegation Delegation
+	Queue      string // [QueueFiles], or the servers' addresses, with commas between
+	Fleet      Fleet
+	Worker     Worker
 	Tools      [len(toolKinds)]Tool
 	Profiles   [len(roles)]Profile
 }
@@ -133,14 +136,11 @@ type ClaudeCLI struct {
 type HTTP struct {
 	Addr           string   // host:port
 	AllowedOrigins []string // scheme://host[:port], beyond the loopback ones
+	PublicURL      string   // of the endpoint, as clients see it behind a proxy; "" = none stands before it
+	Limits         HTTPLimits
 	OAuth          OAuth
 }
 
-	PublicURL      string   // of the endpoint, as clients see it behind a proxy; "" = none stands before it
-	Limits         HTTPLimits
-// OAuth names the issuer whose tokens the HTTP transport accepts. All empty:
-// none.
-type OAuth struct {
 // HTTPLimits bound what one token may do. 0 is no bound.
 type HTTPLimits struct {
 	RequestsPerMinute int
@@ -151,6 +151,9 @@ type HTTPLimits struct {
 	USDPerDay         float64 // US dollars that runs of the last 24 hours have cost
 }
 
+// OAuth names the issuer whose tokens the HTTP transport accepts. All empty:
+// none.
+type OAuth struct {
 	Issuer   string
 	Audience string
 	JWKSURL  string
@@ -187,6 +190,8 @@ func Default(p Paths) Settings {
 		Loop:       defaultLoop(),
 		Tasks:      defaultTasks(),
 		Delegation: defaultDelegation(),
+		Queue:      QueueFiles,
+		Fleet:      Fleet{Namespace: defaultNamespace},
 	}
 	for i := range s.Tools {
 		s.Tools[i].Record = "all"

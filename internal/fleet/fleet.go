@@ -1,0 +1,304 @@
+// Package fleet is the connection to the NATS servers that the machines of a fleet
+// share: who this machine is there, what things are called, and what the servers' clock
+// says. What is kept there is for those who use it: the queue (queue/jet), workers.
+//
+// It reads the files of credentials, keys and certificates that the user's settings
+// name, and writes no file. It takes no lock.
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"reprise/internal/config"
+)
+
+// What the errors of a connection are about; they are found by errors.Is.
+var (
+	// ErrUnreachable: no server answers, or none that could. What was asked may have
+	// been done all the same, where it was sent before the network went.
+	ErrUnreachable = errors.New("the fleet's servers cannot be reached")
+	// ErrRefused: the servers do not let this machine in, or not do that.
+	ErrRefused = errors.New("the fleet's servers refuse this machine")
+	// ErrSetup: the settings, or the servers', are not such that it could work.
+	ErrSetup = errors.New("the fleet is not set up")
+)
+
+// How long things may take.
+const (
+	// DialTimeout is for reaching one server.
+	DialTimeout = 3 * time.Second
+	// AskTimeout is for one answer of a server that is reached.
+	AskTimeout = 5 * time.Second
+)
+
+// Options say who connects, and where to.
+type Options struct {
+	// Servers are addresses with commas between, as [config.Settings] has them in Queue.
+	Servers  string
+	Settings config.Fleet
+	// Name is what operators of the servers see of this connection, such as
+	// "reprise loop on build7".
+	Name string
+	// Note is told in one line when the connection is lost, is there again, or the
+	// servers refuse something. nil is nobody. It is called from the connection's own
+	// goroutine and must not wait.
+	Note func(string)
+	// Now is the machine's clock, with its monotonic reading ([time.Now]).
+	Now func() time.Time
+	// Patience is how long an outage may last before what waits for it fails; 0 leaves
+	// that to the context of each call.
+	Patience time.Duration
+}
+
+// Conn is a connection to the servers. It mends itself: while the network is away what
+// is asked waits, and fails with the context of the call.
+type Conn struct {
+	// NC is the connection itself, JS what stores things on the servers.
+	NC *nats.Conn
+	JS jetstream.JetStream
+
+	opt Options
+
+	mu      sync.Mutex
+	refused string    // the last thing that the servers refused
+	at      time.Time // and when, by the machine's clock
+}
+
+// Connect connects to one of the servers. The error is [ErrUnreachable], [ErrRefused] or
+// [ErrSetup], and says which setting to look at.
+func Connect(ctx context.Context, opt Options) (*Conn, error) {
+	if opt.Servers == "" || opt.Servers == config.QueueFiles {
+		return nil, fmt.Errorf("%w: the settings name no servers; write `queue: nats://host:port` into the settings file", ErrSetup)
+	}
+	c := &Conn{opt: opt}
+	how, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", opt.Servers, err)
+	}
+	if c.NC, err = nats.Connect(opt.Servers, how...); err != nil {
+		return nil, c.Explain("connect", err)
+	}
+	if c.JS, err = jetstream.New(c.NC, jetstream.WithDefaultTimeout(AskTimeout)); err != nil {
+		c.NC.Close()
+		return nil, fmt.Errorf("connect to %s: %w", opt.Servers, err)
+	}
+	return c, nil
+}
+
+// options are what the client is told.
+func (c *Conn) options() ([]nats.Option, error) {
+	s := c.opt.Settings
+	how := []nats.Option{
+		nats.Name(c.opt.Name),
+		nats.Timeout(DialTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(250 * time.Millisecond),
+		nats.ReconnectJitter(250*time.Millisecond, 500*time.Millisecond),
+		// A server that is gone without a word is noticed within ten seconds.
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(1),
+		// What was written while no server was there is not sent late: whoever asks asks
+		// again, and knows what it is about.
+		nats.ReconnectBufSize(-1),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.heard(err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				c.note("the connection to the fleet's servers is lost (" + err.Error() + "); it is tried again until it is there")
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) { c.note("connected to " + nc.ConnectedAddr() + " again") }),
+	}
+	if s.Inbox != "" {
+		how = append(how, nats.CustomInboxPrefix(s.Inbox))
+	}
+	switch {
+	case s.Credentials != "" && s.NKey != "":
+		return nil, fmt.Errorf("%w: fleet.credentials and fleet.nkey are both set, and each says who this machine is; keep one of them", ErrSetup)
+	case s.Credentials != "":
+		if err := private("fleet.credentials", s.Credentials); err != nil {
+			return nil, err
+		}
+		how = append(how, nats.UserCredentials(s.Credentials))
+	case s.NKey != "":
+		if err := private("fleet.nkey", s.NKey); err != nil {
+			return nil, err
+		}
+		key, err := nats.NkeyOptionFromSeed(s.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("%w: fleet.nkey: %s holds no seed of a user's NKey (it begins with SU): %w", ErrSetup, s.NKey, err)
+		}
+		how = append(how, key)
+	}
+	encrypted, err := c.encryption()
+	if err != nil {
+		return nil, err
+	}
+	if encrypted != nil {
+		how = append(how, nats.Secure(encrypted))
+	}
+	return how, nil
+}
+
+// encryption is how connections are encrypted; nil leaves that to what the server wants.
+func (c *Conn) encryption() (*tls.Config, error) {
+	s := c.opt.Settings
+	if s.CA == "" && s.Cert == "" && !strings.HasPrefix(c.opt.Servers, "tls://") {
+		return nil, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.CA != "" {
+		pem, err := os.ReadFile(s.CA)
+		if err != nil {
+			return nil, fmt.Errorf("%w: fleet.ca: %w", ErrSetup, err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%w: fleet.ca: %s holds no certificate in PEM", ErrSetup, s.CA)
+		}
+	}
+	if s.Cert != "" {
+		if err := private("fleet.key", s.Key); err != nil {
+			return nil, err
+		}
+		pair, err := tls.LoadX509KeyPair(s.Cert, s.Key)
+		if err != nil {
+			return nil, fmt.Errorf("%w: fleet.cert and fleet.key: %w", ErrSetup, err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return t, nil
+}
+
+// private refuses a secret that other users of the machine can read.
+func private(setting, file string) error {
+	fi, err := os.Stat(file)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrSetup, setting, err)
+	}
+	if !fi.Mode().IsRegular() {
+		return fmt.Errorf("%w: %s: %s is no regular file", ErrSetup, setting, file)
+	}
+	if runtime.GOOS != "windows" && fi.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%w: %s: others can read %s, which is a secret (its mode is %04o); `chmod 600` it", ErrSetup, setting, file, fi.Mode().Perm())
+	}
+	return nil
+}
+
+func (c *Conn) note(text string) {
+	if c.opt.Note != nil {
+		c.opt.Note(text)
+	}
+}
+
+// heard keeps what the servers refused: the request that it was about just gets no answer.
+func (c *Conn) heard(err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return
+	}
+	c.mu.Lock()
+	c.refused, c.at = strings.TrimPrefix(err.Error(), "nats: "), c.opt.Now()
+	c.mu.Unlock()
+	c.note("the fleet's servers refuse something: " + err.Error())
+}
+
+// lately is what the servers refused within the time that one request takes.
+func (c *Conn) lately() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused == "" || c.opt.Now().Sub(c.at) > 2*AskTimeout {
+		return ""
+	}
+	return c.refused
+}
+
+// Away reports whether an error is one of a network or of servers that are away for a
+// moment, so that asking again may help.
+func Away(err error) bool {
+	for _, e := range []error{
+		ErrUnreachable, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionClosed, nats.ErrConnectionReconnecting,
+		nats.ErrNoServers, nats.ErrStaleConnection, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.Code == 503 || api.Code == 500)
+}
+
+// Explain says what an error of the client means, and what to do. doing is what was
+// asked, such as "claim". It returns nil for nil.
+func (c *Conn) Explain(doing string, err error) error {
+	var api *jetstream.APIError
+	switch {
+	case err == nil, errors.Is(err, ErrUnreachable), errors.Is(err, ErrRefused), errors.Is(err, ErrSetup), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported),
+		strings.Contains(strings.ToLower(err.Error()), "authentication"):
+		return fmt.Errorf("%w: %s: %s: %w; look at fleet.credentials, fleet.nkey or fleet.cert of the settings, and at the servers' list of users", ErrRefused, doing, c.opt.Servers, err)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return fmt.Errorf("%w: %s: %w; docs/fleet.md lists what each role must be allowed", ErrRefused, doing, err)
+	case isTLS(err):
+		return fmt.Errorf("%w: %s: %s: %w; fleet.ca names the file of the certificates by which the servers are known", ErrRefused, doing, c.opt.Servers, err)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("%w: %s: %s: the servers keep nothing for this account: JetStream is off there", ErrSetup, doing, c.opt.Servers)
+	case Away(err):
+		if r := c.lately(); r != "" {
+			return fmt.Errorf("%w: %s: %s; docs/fleet.md lists what each role must be allowed", ErrRefused, doing, r)
+		}
+		return fmt.Errorf("%w: %s: %s: %w", ErrUnreachable, doing, c.opt.Servers, err)
+	case errors.As(err, &api):
+		return fmt.Errorf("%w: %s: %w", ErrSetup, doing, err)
+	}
+	return fmt.Errorf("fleet: %s: %w", doing, err)
+}
+
+func isTLS(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var bad x509.CertificateInvalidError
+	var verify *tls.CertificateVerificationError
+	return errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &bad) || errors.As(err, &verify) ||
+		errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted)
+}
+
+// Replicas is how many copies of a new stream or bucket the servers are to keep.
+func (c *Conn) Replicas() int {
+	switch {
+	case c.opt.Settings.Replicas > 0:
+		return c.opt.Settings.Replicas
+	case c.NC.ConnectedClusterName() != "":
+		return 3
+	}
+	return 1
+}
+
+// Names are the names of a project's things on the servers.
+func (c *Conn) Names(project string) Names { return NamesOf(c.opt.Settings.Namespace, project) }
+
+// Workers is the bucket in which machines say that they work.
+func (c *Conn) Workers() string { return c.opt.Settings.Namespace + "-workers" }
+
+// Servers are the addresses that the settings have.
+func (c *Conn) Servers() string { return c.opt.Servers }
+
+// Close ends the connection. What was not answered fails.
+func (c *Conn) Close() error {
+	c.NC.Close()
+	return nil
+}

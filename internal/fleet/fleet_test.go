@@ -1,0 +1,198 @@
+package fleet_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"reprise/internal/config"
+	"reprise/internal/fleet"
+	"reprise/internal/fleet/fleettest"
+)
+
+func options(servers string, s config.Fleet) fleet.Options {
+	if s.Namespace == "" {
+		s.Namespace = "reprise"
+	}
+	return fleet.Options{Servers: servers, Settings: s, Name: "test", Now: time.Now}
+}
+
+func secret(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// An error says what it is about, and names the setting to look at.
+func TestConnectErrors(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := "nats://" + l.Addr().String()
+	l.Close()
+	open := secret(t, "open.creds", []byte("x"))
+	if err := os.Chmod(open, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := key.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked := fleettest.Server(t, func(o *server.Options) { o.Username, o.Password = "somebody", "else" }).ClientURL()
+	for name, c := range map[string]struct {
+		servers string
+		s       config.Fleet
+		want    error
+		says    string
+	}{
+		"no servers":          {"files", config.Fleet{}, fleet.ErrSetup, "queue: nats://"},
+		"nobody there":        {gone, config.Fleet{}, fleet.ErrUnreachable, gone},
+		"not let in":          {locked, config.Fleet{}, fleet.ErrRefused, "fleet.credentials"},
+		"a stranger's key":    {locked, config.Fleet{NKey: secret(t, "u.nk", seed)}, fleet.ErrRefused, "fleet.nkey"},
+		"both":                {gone, config.Fleet{NKey: "/a", Credentials: "/b"}, fleet.ErrSetup, "keep one of them"},
+		"no file":             {gone, config.Fleet{Credentials: filepath.Join(t.TempDir(), "no")}, fleet.ErrSetup, "fleet.credentials"},
+		"no seed":             {gone, config.Fleet{NKey: secret(t, "u.nk", []byte("nothing"))}, fleet.ErrSetup, "fleet.nkey"},
+		"no certificate":      {gone, config.Fleet{CA: secret(t, "ca.pem", []byte("nothing"))}, fleet.ErrSetup, "fleet.ca"},
+		"others can read it":  {gone, config.Fleet{Credentials: open}, fleet.ErrSetup, "chmod 600"},
+		"the key can be read": {gone, config.Fleet{Cert: open, Key: open}, fleet.ErrSetup, "chmod 600"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if runtime.GOOS == "windows" && c.says == "chmod 600" {
+				t.Skip("there are no modes of files")
+			}
+			conn, err := fleet.Connect(t.Context(), options(c.servers, c.s))
+			if err == nil {
+				conn.Close()
+			}
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want one that is %q and says %q", err, c.want, c.says)
+			}
+		})
+	}
+}
+
+// A machine is known by its NKey, over a connection whose server it knows by the
+// certificate that the settings name, and shows its own.
+func TestKeysAndEncryption(t *testing.T) {
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := key.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM, keyPEM := selfSigned(t)
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(certPEM)
+	s := fleettest.Server(t, func(o *server.Options) {
+		o.Nkeys = []*server.NkeyUser{{Nkey: public}}
+		o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
+		o.TLSVerify, o.TLSTimeout = true, 30
+	})
+	settings := config.Fleet{
+		NKey: secret(t, "u.nk", append(seed, '\n')), CA: secret(t, "ca.pem", certPEM), Cert: secret(t, "c.pem", certPEM), Key: secret(t, "k.pem", keyPEM),
+	}
+	where := "tls://" + strings.TrimPrefix(strings.TrimPrefix(s.ClientURL(), "nats://"), "tls://")
+	c, err := fleet.Connect(t.Context(), options(where, settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.JS.AccountInfo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := c.NC.TLSConnectionState(); err != nil || !state.HandshakeComplete {
+		t.Fatal(state, err)
+	}
+	settings.CA = ""
+	_, err = fleet.Connect(t.Context(), options(where, settings))
+	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "fleet.ca") {
+		t.Errorf("a server that nobody vouches for: %v", err)
+	}
+}
+
+func selfSigned(t *testing.T) (cert, key []byte) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}}, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+}
+
+// Names are such as servers take, and different projects have different ones.
+func TestNames(t *testing.T) {
+	seen := map[string]string{}
+	for _, project := range []string{"", "shop", "shop.api", "shop-api", "shop_api", "global", "d", "."} {
+		n := fleet.NamesOf("reprise", project)
+		if strings.ContainsAny(n.Queue, ".*> ") || seen[n.Queue] != "" {
+			t.Errorf("%q: %s, as %q", project, n.Queue, seen[n.Queue])
+		}
+		seen[n.Queue] = project + "!"
+	}
+	if n := fleet.NamesOf("team", "shop.api"); n.Queue != "team-queue-shopDapi" || n.OutputSubject("run-1") != "team.shopDapi.output.run-1" {
+		t.Errorf("%+v", n)
+	}
+}
+
+// The clock goes on from what the servers said, by the machine's monotonic clock alone.
+func TestClock(t *testing.T) {
+	local := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := fleet.NewClock(func() time.Time { return local })
+	if _, _, ok := c.Now(); ok {
+		t.Error("it knows the time before it was told")
+	}
+	server := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	c.Heard(server)
+	local = local.Add(time.Minute)
+	if now, age, ok := c.Now(); !ok || age != time.Minute || !now.Equal(server.Add(time.Minute)) {
+		t.Error(now, age, ok)
+	}
+}
