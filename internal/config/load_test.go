@@ -105,6 +105,9 @@ routes: {go: {client: codex, model: m, tools: [a, b], turns: 1, budget_usd: 0.5,
 tasks: {commit: off, parallel: 5}
 gates: {stop: off, subagent: off, when: claimed, max_blocks: 1, timeout_seconds: 60, profile: deep, sandbox: off, tests: off, regressions: project, tasks: off, review: on}
 delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0, block: 4}, free: [notes/, /abs/x.md]}
+queue: nats://a.example,b.example:5222
+fleet: {namespace: team, credentials: /c.creds, nkey: ~/n.nk, ca: /ca.pem, cert: /c.pem, key: /k.pem, inbox: _INBOX_me, replicas: 5}
+worker: {name: build-1, clients: [claude, script], can: [gpu], projects: {shop: {remote: "git@h:t/shop.git", branch: next, state: /s.git}, api: {remote: "https://h/api.git"}}}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -128,10 +131,14 @@ delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0,
 		Guard: Guard{"warn", "unattended", "allow", "allow", "allow", "both", "on", 1000, []string{"/other"}, []string{"*.example.org"}, []string{"next"},
 			[]string{"git-settings"}, []string{"make ..."}, []string{"git commit"}, []string{"docker *"}},
 		Delegation: Delegation{3, 1, 2, 0, 4, []string{"notes/", "/abs/x.md"}},
-		Loop:       Loop{1, 2, 3, 4, 0.5, 6, 7, 18, 9, 10, "skip", "merge", []string{"Read"}, 11, 12, "on", "say hi", "https://a.example/x", "S", "a@b.example", 13},
-		Routes:     []Route{{"go", "codex", "m", []string{"a", "b"}, 1, 0.5, 2, RouteWork{}}, {Label: "ui", Client: "gemini"}},
-		Tasks:      Tasks{"off", 5},
-		Gates:      Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
+		Queue:      "nats://a.example:4222,nats://b.example:5222",
+		Fleet:      Fleet{"team", "/c.creds", filepath.Join(env.Dir, "n.nk"), "/ca.pem", "/c.pem", "/k.pem", "_INBOX_me", 5},
+		Worker: Worker{"build-1", []string{"claude", "script"}, []string{"gpu"}, []WorkerProject{
+			{"shop", "git@h:t/shop.git", "next", "/s.git"}, {"api", "https://h/api.git", "", ""}}},
+		Loop:   Loop{1, 2, 3, 4, 0.5, 6, 7, 18, 9, 10, "skip", "merge", []string{"Read"}, 11, 12, "on", "say hi", "https://a.example/x", "S", "a@b.example", 13},
+		Routes: []Route{{"go", "codex", "m", []string{"a", "b"}, 1, 0.5, 2, RouteWork{}}, {Label: "ui", Client: "gemini"}},
+		Tasks:  Tasks{"off", 5},
+		Gates:  Gates{"off", "off", "claimed", 1, 60, "deep", "off", [len(gateNames)]string{"off", "project", "off", "on"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -300,6 +307,26 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 			ways[k.name] = []map[string]string{{"null": "", "list": "[a]", "no address": "me", "option": "-f@a", "two": `"a@b, c@d"`}}
 		default:
 			ways[k.name] = []map[string]string{ints}
+		}
+	}
+	remotes := map[string]string{"text": "a", "number": "5", "list": "[a]", "no name": `{"A b": {remote: /r}}`, "null in": "{a: ~}", "no remote": "{a: {branch: main}}",
+		"other": "{a: {remote: /r, push: force}}", "option": `{a: {remote: "--upload-pack=x"}}`, "program": `{a: {remote: "ext::sh -c x"}}`, "branch": `{a: {remote: /r, branch: "-x"}}`}
+	ways["worker.name"] = []map[string]string{texts, {"dots": "a.b", "long": strings.Repeat("a", 64)}}
+	ways["worker.clients"] = []map[string]string{{"null": "", "text": "claude", "other": "[chatty]", "case": "[Claude]", "null in": "[~]"}}
+	ways["worker.can"] = []map[string]string{{"null": "", "text": "gpu", "label": "[needs-gpu]", "two": "[a b]", "empty in": `[""]`, "null in": "[~]"}}
+	ways["worker.projects"] = []map[string]string{remotes}
+	for _, k := range fleetKeys() {
+		switch k.name {
+		case "queue":
+			ways[k.name] = []map[string]string{texts, {"no scheme": "host:4222", "other": "https://host", "password": "nats://me:secret@host", "path": "nats://host/x", "port": "nats://host:0", "no host": "nats://", "mixed": "nats://a,tls://b", "hole": "nats://a,,b"}}
+		case "fleet.namespace":
+			ways[k.name] = []map[string]string{texts, {"dots": "a.b", "capital": "A", "long": strings.Repeat("a", 33)}}
+		case "fleet.inbox":
+			ways[k.name] = []map[string]string{texts, {"wildcard": `"a.>"`, "dots": "a..b"}}
+		case "fleet.replicas":
+			ways[k.name] = []map[string]string{{"null": "", "text": "many", "float": "1.5", "negative": "-1", "6": "6"}}
+		default:
+			ways[k.name] = []map[string]string{texts, files}
 		}
 	}
 	for _, k := range delegationKeys() {

@@ -19,6 +19,9 @@ type Settings struct {
 	Routes     []Route
 	Tasks      Tasks
 	Delegation Delegation
+	Queue      string // [QueueFiles], or the servers' addresses, with commas between
+	Fleet      Fleet
+	Worker     Worker
 	Tools      [len(toolKinds)]Tool
 	Profiles   [len(roles)]Profile
 }
@@ -187,6 +190,8 @@ func Default(p Paths) Settings {
 		Loop:       defaultLoop(),
 		Tasks:      defaultTasks(),
 		Delegation: defaultDelegation(),
+		Queue:      QueueFiles,
+		Fleet:      Fleet{Namespace: defaultNamespace},
 	}
 	for i := range s.Tools {
 		s.Tools[i].Record = "all"
