@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/run"
+	"reprise/internal/session"
 )
 
 // completer offers words for an argument. Completion never fails and never
@@ -87,6 +88,17 @@ func completeTokens(app *App) completer {
 			words = append(words, t.Name)
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeProjects offers the names of the projects that have data here.
+func completeProjects(app *App) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		home, err := app.Home()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return session.Projects(home), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

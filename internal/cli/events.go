@@ -62,13 +62,7 @@ func (l *eventLogs) flags(app *App, cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.global, "global", false, "the global log")
 	cmd.Flags().BoolVar(&l.all, "all-projects", false, "every log: the global one and all projects'")
 	cmd.MarkFlagsMutuallyExclusive("project", "global", "all-projects")
-	_ = cmd.RegisterFlagCompletionFunc("project", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		home, err := app.Home()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return session.Projects(home), cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = cmd.RegisterFlagCompletionFunc("project", completeProjects(app))
 }
 
 // eventLog is one log: a project's, or with no name the global one.

@@ -83,7 +83,7 @@ func examplesOfClients() map[string]string {
 func examplesOfRuns() map[string]string {
 	return map[string]string{
 		"reprise runs":           "reprise runs list",
-		"reprise runs list":      "reprise runs list --limit 5\nreprise runs list --status failed --json",
+		"reprise runs list":      "reprise runs list --limit 5\nreprise runs list --status failed --json\nreprise runs list --project shop",
 		"reprise runs show":      "reprise runs show run-k3v9x2m7qa\nreprise runs show run-k3v9x2m7qa --tools",
 		"reprise runs logs":      "reprise runs logs run-k3v9x2m7qa",
 		"reprise runs wait":      "reprise runs wait run-k3v9x2m7qa",

@@ -57,7 +57,7 @@ func runDoc(app *App, r run.Record, out *run.Output) runJSON {
 
 func newRunsListCmd(app *App) *cobra.Command {
 	var asJSON bool
-	var status string
+	var status, project string
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Args: cobra.NoArgs,
@@ -72,12 +72,19 @@ lines are cut to its width; ` + "`reprise runs show RUN`" + ` has the whole.`,
 			}
 			list, err := runs.Sweep(cmd.Context())
 			all := len(list)
+			if cmd.Flags().Changed("project") {
+				list = slices.DeleteFunc(list, func(r run.Record) bool { return r.Project != project })
+			}
 			list, filterErr := filterRuns(list, status, limit)
 			if filterErr != nil {
 				return filterErr
 			}
 			if len(list) == 0 && all > 0 && !asJSON {
-				fmt.Fprintf(app.Err, "No run is in the state %q, of %s in all.\n", status, count(all, "run"))
+				what := "like that"
+				if !cmd.Flags().Changed("project") {
+					what = fmt.Sprintf("in the state %q", status)
+				}
+				fmt.Fprintf(app.Err, "No run is %s, of %s in all.\n", what, count(all, "run"))
 				return err
 			}
 			if printErr := printRuns(app, list, asJSON); printErr != nil {
@@ -88,8 +95,10 @@ lines are cut to its width; ` + "`reprise runs show RUN`" + ` has the whole.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print records for programs")
 	cmd.Flags().StringVar(&status, "status", "", "only runs in this `STATE`: "+strings.Join(runStates, ", "))
+	cmd.Flags().StringVar(&project, "project", "", `only runs of the project `+"`NAME`"+`; "" for those of none`)
 	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most `N` (0: all)")
 	offer(cmd, "status", runStates...)
+	_ = cmd.RegisterFlagCompletionFunc("project", completeProjects(app))
 	return cmd
 }
 
@@ -136,11 +145,18 @@ func printRuns(app *App, list []run.Record, asJSON bool) error {
 	if items { // what a loop's runs are told begins alike
 		head = slices.Insert(head, 5, "ITEM")
 	}
+	projects := slices.ContainsFunc(list, func(r run.Record) bool { return r.Project != list[0].Project })
+	if projects {
+		head = slices.Insert(head, 2, "PROJECT")
+	}
 	table := term.NewTable(style, head...).MaxWidth(app.Columns)
 	for _, r := range list {
 		row := []string{r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04"), ago(r.Elapsed(app.Now())), taskAndReason(r)}
 		if items {
 			row = slices.Insert(row, 5, orDash(loop.ItemOf(r)))
+		}
+		if projects {
+			row = slices.Insert(row, 2, orDash(r.Project))
 		}
 		table.Row(row...)
 	}

@@ -61,7 +61,8 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		case len(p.Recent) < recentRuns:
 			p.Recent = append(p.Recent, s.runRow(rec))
 		}
-		if rec.Status == run.Interrupted {
+		// Of a loop's runs the loop tells below, for as long as somebody is waited for.
+		if rec.Status == run.Interrupted && rec.Origin != "loop" {
 			p.Matters = append(p.Matters, matter{"warn", "Run " + rec.ID + where + " was interrupted: " + oneLine(160, rec.StatusReason), "/runs/" + rec.ID, "Look at it"})
 		}
 	}

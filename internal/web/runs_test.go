@@ -41,8 +41,13 @@ func TestRunsSayWhoseTheyAre(t *testing.T) {
 	if body := h.page("/runs?status=completed"); !strings.Contains(body, `href="`+h.base[strings.LastIndex(h.base, "/"):]+`/runs?status=completed&amp;project=bakery"`) || !strings.Contains(body, "<td>bakery</td>") {
 		t.Error("the list lacks the filter, or the project of a run:\n" + body)
 	}
+	// What a loop's run asked is the loop's to tell, once, and only until it is answered.
+	h.runRecord("run-dddddddddd", func(r *run.Record) { r.Origin, r.Status, r.StatusReason = "loop", run.Interrupted, "the agent asks" }, "")
 	body := h.page("/")
-	for _, want := range []string{"1 run on record, 2 <a", "<td>bakery</td>", "Run run-cccccccccc outside any project was interrupted"} {
+	if strings.Contains(body, "Run run-dddddddddd was interrupted") {
+		t.Error("a question of the loop is shown as a run's, too")
+	}
+	for _, want := range []string{"2 runs on record, 2 <a", "<td>bakery</td>", "Run run-cccccccccc outside any project was interrupted"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the overview lacks %q:\n%s", want, body)
 		}
@@ -56,7 +61,7 @@ func TestRunsSayWhoseTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, trouble := s.measures(t.Context(), "client", testNow().Add(-time.Hour))
-	if n := len(list[0].samples); n != 1 || len(trouble) > 0 {
+	if n := len(list[0].samples); n != 1 /* interrupted is no end */ || len(trouble) > 0 {
 		t.Errorf("%d runs are counted as this project's, %v", n, trouble)
 	}
 }
