@@ -225,7 +225,7 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 			return note, false, errors.Join(err, t.release(ctx, p))
 		}
 	}
-	merged := false
+	merged, pushed := false, false
 	switch t.Integrate {
 	case MergeBranch:
 		why, err := t.merge(ctx, p)
@@ -242,9 +242,13 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 			return note, true, t.release(ctx, p)
 		}
 	case PullRequest:
-		note = join(note, t.pull(ctx, p, item))
+		var said string
+		said, pushed = t.pull(ctx, p, item)
+		note = join(note, said)
 	}
-	if err := t.remove(ctx, p, merged); err != nil {
+	// What builds on it may have taken its commits up by now: that is no reason for its
+	// branch to go.
+	if err := t.remove(ctx, p, workspace.RemoveOptions{DeleteBranch: merged, KeepBranch: !merged && !pushed}); err != nil {
 		note = join(note, "its worktree stays: "+oneLine(err.Error(), 200))
 	}
 	return note, conflict, nil
@@ -313,18 +317,18 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) 
 
 // pull pushes the branch and asks for it to be taken. What cannot be done is said; the
 // branch is there all the same.
-func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) string {
+func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) (said string, pushed bool) {
 	if t.GH == nil {
-		return "no pull request: gh is not there"
+		return "no pull request: gh is not there", false
 	}
 	if _, err := git.New(p.Top, t.Git).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", p.Branch); err != nil {
-		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200)
+		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200), false
 	}
 	url, err := t.GH(ctx, p, item)
 	if err != nil {
-		return "no pull request: " + oneLine(err.Error(), 200)
+		return "no pull request: " + oneLine(err.Error(), 200), true
 	}
-	return "pull request " + url
+	return "pull request " + url, true
 }
 
 func (t *Worktrees) lease(p Place) *workspace.Lease {
@@ -344,8 +348,8 @@ func (t *Worktrees) release(ctx context.Context, p Place) error {
 
 // remove takes a worktree away beside what comes next: nothing that an item needs waits
 // for it, and should the loop die, the next one finishes it.
-func (t *Worktrees) remove(ctx context.Context, p Place, merged bool) error {
-	o := workspace.RemoveOptions{Save: true, DeleteBranch: merged, Ended: true}
+func (t *Worktrees) remove(ctx context.Context, p Place, o workspace.RemoveOptions) error {
+	o.Save, o.Ended = true, true
 	if l := t.lease(p); l != nil {
 		err := l.RemoveLater(ctx, o, func(_ workspace.Removed, err error) {
 			if err == nil {

@@ -168,3 +168,31 @@ func TestBeginsAsGitSays(t *testing.T) {
 	p.commit(p.from, "third")
 	at("second-generation", strings.TrimSpace(p.git(p.from, "rev-parse", "HEAD")))
 }
+
+// Whether what builds on it is begun before its worktree has gone or after, the branch of
+// work that is done is found under its name, where that is asked for.
+func TestRemovalKeepsBranch(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	m := p.manager()
+	for name, c := range map[string]struct{ work, keep, gone bool }{
+		"nothing":      {false, false, true},
+		"nothing-kept": {false, true, true},
+		"taken-up":     {true, false, true},
+		"kept":         {true, true, false},
+	} {
+		w, err := m.Create(t.Context(), workspace.CreateOptions{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.work {
+			p.write(w.Dir, name, name)
+			p.git(w.Dir, "add", "-A")
+			p.git(w.Dir, "branch", "on-"+name, p.commit(w.Dir, "work of "+name))
+		}
+		r, err := m.Remove(t.Context(), name, workspace.RemoveOptions{Save: true, KeepBranch: c.keep})
+		if err != nil || r.BranchGone != c.gone {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+	}
+}

@@ -26,6 +26,9 @@ type RemoveOptions struct {
 	// DeleteBranch takes the code branch away, too, also where it has commits of its
 	// own: these are kept under the ref.
 	DeleteBranch bool `json:"delete_branch,omitempty"`
+	// KeepBranch lets the code branch stay wherever it has moved on, also where all its
+	// commits are on others by now: somebody is to find the work under its name.
+	KeepBranch bool `json:"keep_branch,omitempty"`
 	// Ended says that the agent's work is done, too: see [staterepo.Repo.Conclude].
 	Ended bool `json:"ended,omitempty"`
 
@@ -493,7 +496,8 @@ func (m *Manager) planBranchEnd(ctx context.Context, w *Workspace, out *Removed,
 	if err != nil {
 		return err
 	}
-	out.BranchGone = !elsewhere && (w.Removal.DeleteBranch || w.NewBranch && len(own) == 0)
+	moved := w.Removal.KeepBranch && out.BranchAt != w.Base
+	out.BranchGone = !elsewhere && (w.Removal.DeleteBranch || w.NewBranch && len(own) == 0 && !moved)
 	if out.BranchGone {
 		*heads = append(*heads, m.branchHeads(w, out.BranchAt)...)
 	} else if len(own) > 0 {
