@@ -26,12 +26,7 @@ func jsonValid(b []byte) bool { return json.Valid(b) }
 func (q *Files) Add(ctx context.Context, items ...Item) ([]Added, error) {
 	items = slices.Clone(items)
 	now := stamp(q.now())
-	for i := range items {
-		if err := q.prepare(&items[i], now.Add(time.Duration(i)*time.Microsecond)); err != nil {
-			return nil, fmt.Errorf("item %d of %d: %w", i+1, len(items), err)
-		}
-	}
-	order, err := q.sorted(ctx, items)
+	order, err := Prepare(items, now, q.opt.Actor, func(name string) (Item, error) { return q.Get(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +49,19 @@ type adder struct {
 	count time.Time
 }
 
-// prepare fills in what the queue knows of a new item.
-func (q *Files) prepare(it *Item, created time.Time) error {
+// Prepare fills in what a queue knows of new items, and checks them. It gives the order
+// in which they are added: what is depended on first. lookup finds what is in the queue
+// by id or key. The error is ErrInvalid or ErrCycle.
+func Prepare(items []Item, now time.Time, actor string, lookup Lookup) ([]int, error) {
+	for i := range items {
+		if err := prepare(&items[i], stamp(now).Add(time.Duration(i)*time.Microsecond), actor); err != nil {
+			return nil, fmt.Errorf("item %d of %d: %w", i+1, len(items), err)
+		}
+	}
+	return sorted(items, lookup)
+}
+
+func prepare(it *Item, created time.Time, actor string) error {
 	n := Item{
 		V: version, ID: it.ID, Key: it.Key, Title: strings.TrimSpace(it.Title), Body: it.Body, Labels: unique(it.Labels),
 		DependsOn: unique(it.DependsOn), MaxAttempts: it.MaxAttempts, Source: it.Source, Task: it.Task, Agent: it.Agent,
@@ -91,7 +97,7 @@ func (q *Files) prepare(it *Item, created time.Time) error {
 	if n.Parked {
 		n.Reason = "waits for somebody to look at it"
 	}
-	n.note(Entry{At: created, Op: OpAdd, By: q.opt.Actor})
+	n.note(Entry{At: created, Op: OpAdd, By: actor})
 	data, err := encode(&n)
 	if err != nil {
 		return invalid("%s: %w", n.ID, err)
@@ -115,7 +121,7 @@ func unique(list []string) []string {
 
 // sorted turns what is depended on into ids and gives the order in which the items
 // are added: what is depended on first, else as they came.
-func (q *Files) sorted(ctx context.Context, items []Item) ([]int, error) {
+func sorted(items []Item, lookup Lookup) ([]int, error) {
 	byName := map[string]int{}
 	for i, it := range items {
 		if _, ok := byName[it.ID]; !ok {
@@ -137,7 +143,7 @@ func (q *Files) sorted(ctx context.Context, items []Item) ([]int, error) {
 			}
 			id, ok := known[d]
 			if !ok {
-				dep, err := q.Get(ctx, d)
+				dep, err := lookup(d)
 				if err != nil {
 					if errors.Is(err, ErrNotFound) {
 						err = invalid("%s depends on %s, which is neither in the queue nor added with it", it.ID, d)

@@ -59,7 +59,7 @@ func wrongState(it *Item, what string) error {
 // Park takes an item out of the way.
 func (q *Files) Park(ctx context.Context, id string, t Token, reason string) (Item, error) {
 	if t != "" {
-		if tid, _, err := parseToken(t); err != nil || tid != id {
+		if tid, _, err := ParseToken(t); err != nil || tid != id {
 			return Item{}, fmt.Errorf("%w: the token is not one of %s", ErrLost, id)
 		}
 		return q.held(ctx, t, OpPark, func(p place, it Item) (Item, Change, error) {
@@ -105,7 +105,7 @@ func (q *Files) Retry(ctx context.Context, id, reason string) (Item, error) {
 		if p.state != Dead {
 			return Item{}, Change{}, wrongState(&it, "retried: only a dead one can")
 		}
-		it.Attempts, it.Lost, it.NotBefore, it.Reason, it.Progress = 0, 0, time.Time{}, "", nil
+		it.retried()
 		it.note(Entry{At: q.now(), Op: OpRetry, By: q.opt.Actor, Note: reason})
 		it.edits++
 		return q.rewrite(&p, it, Change{Op: OpRetry, Note: reason})
@@ -171,7 +171,7 @@ func (q *Files) Edit(ctx context.Context, id string, e Edit) (Item, error) {
 		if p.state == Claimed || p.state == Done {
 			return Item{}, Change{}, wrongState(&it, "edited")
 		}
-		if err := q.apply(&it, &e); err != nil {
+		if err := applyEdit(&it, &e, q.lookup); err != nil {
 			return Item{}, Change{}, err
 		}
 		it.edits = max(it.edits, p.edits) + 1
@@ -197,8 +197,20 @@ func (q *Files) Edit(ctx context.Context, id string, e Edit) (Item, error) {
 	})
 }
 
-// apply makes the change in the item, and checks what it comes to.
-func (q *Files) apply(it *Item, e *Edit) error {
+func (i *Item) retried() {
+	i.Attempts, i.Lost, i.NotBefore, i.Reason, i.Progress = 0, 0, time.Time{}, "", nil
+}
+
+// Lookup finds an item by its id. Where there is none the error is ErrNotFound.
+type Lookup func(id string) (Item, error)
+
+func (q *Files) lookup(id string) (Item, error) {
+	_, it, err := q.get(id)
+	return it, err
+}
+
+// applyEdit makes the change in the item, and checks what it comes to.
+func applyEdit(it *Item, e *Edit, lookup Lookup) error {
 	if e.Title != nil {
 		it.Title = strings.TrimSpace(*e.Title)
 	}
@@ -225,7 +237,7 @@ func (q *Files) apply(it *Item, e *Edit) error {
 		it.Agent = *e.Agent
 	}
 	if e.DependsOn != nil {
-		deps, err := q.dependencies(it.ID, unique(*e.DependsOn))
+		deps, err := dependencies(it.ID, unique(*e.DependsOn), lookup)
 		if err != nil {
 			return err
 		}
@@ -242,11 +254,11 @@ func (q *Files) apply(it *Item, e *Edit) error {
 }
 
 // dependencies turns ids and keys into ids, and refuses what leads back to the item.
-func (q *Files) dependencies(id string, deps []string) ([]string, error) {
+func dependencies(id string, deps []string, lookup Lookup) ([]string, error) {
 	for i, d := range deps {
-		_, it, err := q.get(d)
+		it, err := lookup(d)
 		if errors.Is(err, ErrNotFound) {
-			_, it, err = q.get(keyID(d))
+			it, err = lookup(keyID(d))
 		}
 		if errors.Is(err, ErrNotFound) {
 			return nil, invalid("%s is to depend on %s, which is not in the queue", id, d)
@@ -257,6 +269,11 @@ func (q *Files) dependencies(id string, deps []string) ([]string, error) {
 		deps[i] = it.ID
 	}
 	deps = unique(deps)
+	return deps, LeadsBack(id, deps, lookup)
+}
+
+// LeadsBack is ErrCycle where an item that depends on others would wait for itself.
+func LeadsBack(id string, deps []string, lookup Lookup) error {
 	from := map[string]string{} // item → who named it
 	next := slices.Clone(deps)
 	for _, d := range deps {
@@ -270,14 +287,14 @@ func (q *Files) dependencies(id string, deps []string) ([]string, error) {
 			for at := from[id]; at != id; at = from[at] {
 				way = at + " → " + way
 			}
-			return nil, fmt.Errorf("%w: %s → %s", ErrCycle, id, way)
+			return fmt.Errorf("%w: %s → %s", ErrCycle, id, way)
 		}
-		_, it, err := q.get(d)
+		it, err := lookup(d)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if it.State == Done {
 			continue
@@ -289,7 +306,7 @@ func (q *Files) dependencies(id string, deps []string) ([]string, error) {
 			}
 		}
 	}
-	return deps, nil
+	return nil
 }
 
 // all lists the places of all items. One that moves meanwhile is seen once, where it
@@ -342,16 +359,22 @@ func (q *Files) List(ctx context.Context, f Filter) (Listing, error) {
 			l.Trouble = append(l.Trouble, Trouble{Where: q.path(&p), Why: err.Error()})
 			continue
 		}
-		if f.match(&it) {
+		if f.Match(&it) {
 			l.Items = append(l.Items, it)
 		}
 	}
-	slices.SortFunc(l.Items, inOrder)
-	slices.SortFunc(l.Trouble, func(a, b Trouble) int { return strings.Compare(a.Where, b.Where) })
+	l.Sort()
 	return l, nil
 }
 
-func (f *Filter) match(it *Item) bool {
+// Sort puts a listing in its order.
+func (l *Listing) Sort() {
+	slices.SortFunc(l.Items, inOrder)
+	slices.SortFunc(l.Trouble, func(a, b Trouble) int { return strings.Compare(a.Where, b.Where) })
+}
+
+// Match reports whether a listing by this filter has the item.
+func (f *Filter) Match(it *Item) bool {
 	return (len(f.States) == 0 || slices.Contains(f.States, it.State)) && it.has(f.Labels) &&
 		(f.Key == "" || f.Key == it.Key) && (f.Task == "" || f.Task == it.Task)
 }
@@ -370,8 +393,8 @@ func inOrder(a, b Item) int {
 
 // GC removes settled items that are old.
 func (q *Files) GC(ctx context.Context, r Retention) ([]Item, error) {
-	if r.DoneAfter < 0 || r.DeadAfter < 0 || r.Keep < 0 {
-		return nil, invalid("retention is never negative")
+	if err := r.Check(); err != nil {
+		return nil, err
 	}
 	if r.DryRun {
 		return q.old(ctx, &r)
@@ -394,10 +417,22 @@ func (q *Files) old(ctx context.Context, r *Retention) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := q.now()
+	return r.Old(l.Items, q.now()), nil
+}
+
+// Check says what is wrong with it. The error is ErrInvalid.
+func (r *Retention) Check() error {
+	if r.DoneAfter < 0 || r.DeadAfter < 0 || r.Keep < 0 {
+		return invalid("retention is never negative")
+	}
+	return nil
+}
+
+// Old are those of a queue's items, in the order of a listing, that may go.
+func (r *Retention) Old(items []Item, now time.Time) []Item {
 	var gone []Item
 	needed := map[string]bool{}
-	for _, it := range l.Items {
+	for _, it := range items {
 		if it.State != Done && it.State != Dead {
 			need(needed, it)
 		}
@@ -408,7 +443,7 @@ func (q *Files) old(ctx context.Context, r *Retention) ([]Item, error) {
 			after = r.DeadAfter
 		}
 		n := 0
-		for _, it := range l.Items {
+		for _, it := range items {
 			if it.State != s {
 				continue
 			}
@@ -420,7 +455,7 @@ func (q *Files) old(ctx context.Context, r *Retention) ([]Item, error) {
 			}
 		}
 	}
-	return gone, nil
+	return gone
 }
 
 func (q *Files) removeOld(ctx context.Context, r *Retention) (gone []Item, err error) {

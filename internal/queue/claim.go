@@ -9,6 +9,23 @@ import (
 	"time"
 )
 
+// Fill fills in the defaults. The error is ErrInvalid.
+func (o *ClaimOptions) Fill() error {
+	if o.Lease == 0 {
+		o.Lease = DefaultLease
+	}
+	return checkLease(o.Lease)
+}
+
+// CheckExtension says what is wrong with a length that a lease is to be extended by; 0
+// is as long as before.
+func CheckExtension(lease time.Duration) error {
+	if lease == 0 {
+		return nil
+	}
+	return checkLease(lease)
+}
+
 // sweepEvery is how often a worker that finds enough to do looks for claims of
 // vanished workers.
 const sweepEvery = time.Second
@@ -19,11 +36,8 @@ const lookAnew = 16
 
 // Claim takes the first item that fits, by one rename.
 func (q *Files) Claim(ctx context.Context, opt ClaimOptions) (Claim, error) {
-	if opt.Lease == 0 {
-		opt.Lease = DefaultLease
-	}
-	if opt.Lease < time.Second || opt.Lease > MaxLease {
-		return Claim{}, invalid("a lease of %s; it is from 1s to %s", opt.Lease, MaxLease)
+	if err := opt.Fill(); err != nil {
+		return Claim{}, err
 	}
 	swept, err := q.sweepSometimes(ctx)
 	if err != nil {
@@ -95,7 +109,7 @@ func (q *Files) take(ctx context.Context, p *place, opt *ClaimOptions) (Claim, b
 	q.contended(false)
 	q.locate(&it, &to)
 	q.record(ctx, Change{Op: OpClaim, Item: it, From: Ready, To: Claimed, Fence: to.fence, By: opt.Worker})
-	return Claim{Item: it, Token: token(it.ID, to.fence), Fence: to.fence, Until: time.UnixMilli(to.until).UTC()}, true, nil
+	return Claim{Item: it, Token: NewToken(it.ID, to.fence), Fence: to.fence, Until: time.UnixMilli(to.until).UTC()}, true, nil
 }
 
 // forget makes the next look list the directory.
@@ -153,7 +167,7 @@ func (q *Files) Next(ctx context.Context, opt ClaimOptions) (Item, error) {
 // again, when set, is asked first about an item whose claim is over: whether it ended
 // in just the way that is asked for.
 func (q *Files) held(ctx context.Context, t Token, again string, change func(p place, it Item) (Item, Change, error)) (Item, error) {
-	id, fence, err := parseToken(t)
+	id, fence, err := ParseToken(t)
 	if err != nil {
 		return Item{}, err
 	}
@@ -203,8 +217,8 @@ func (q *Files) claimOf(id string, fence uint64) (place, error) {
 // Extend renews a lease by a rename. A claim that ends with a process ends, from then on,
 // with the one of this queue where there is one: it was taken over.
 func (q *Files) Extend(ctx context.Context, t Token, lease time.Duration) (time.Time, error) {
-	if lease != 0 && lease < time.Second || lease > MaxLease {
-		return time.Time{}, invalid("a lease of %s; it is from 1s to %s", lease, MaxLease)
+	if err := CheckExtension(lease); err != nil {
+		return time.Time{}, err
 	}
 	it, err := q.held(ctx, t, "", func(p place, it Item) (Item, Change, error) {
 		to := p
@@ -233,8 +247,8 @@ func (q *Files) Extend(ctx context.Context, t Token, lease time.Duration) (time.
 
 // Progress notes how far the work is, in the item's own file.
 func (q *Files) Progress(ctx context.Context, t Token, pr Progress) error {
-	if pr.StepsCompleted < 0 || pr.StepsTotal < 0 || pr.StepsTotal > 0 && pr.StepsCompleted > pr.StepsTotal {
-		return invalid("%d of %d steps", pr.StepsCompleted, pr.StepsTotal)
+	if err := pr.check(); err != nil {
+		return err
 	}
 	_, err := q.held(ctx, t, "", func(p place, it Item) (Item, Change, error) {
 		pr.CurrentStep, pr.Updated = cut(pr.CurrentStep, maxTitle), stamp(q.now())
@@ -312,36 +326,18 @@ func (q *Files) Done(ctx context.Context, t Token, o Outcome) (Item, error) {
 
 // Fail gives an item back for later, or ends it.
 func (q *Files) Fail(ctx context.Context, t Token, f Failure) (Item, error) {
-	if err := f.Outcome.check(); err != nil {
+	if err := f.check(); err != nil {
 		return Item{}, err
 	}
-	if f.RetryAfter < 0 {
-		return Item{}, invalid("retry after %s", f.RetryAfter)
-	}
 	return q.held(ctx, t, OpFail, func(p place, it Item) (Item, Change, error) {
-		if !f.Free && it.unfinished(&p) != OpFail {
-			it.Attempts++
+		if it.unfinished(&p) == OpFail {
+			f.Free = true // it has been counted
 		}
-		it.LastError = cut(f.Error, maxNote)
-		it.Result = f.Outcome.kept()
-		e := Entry{Op: OpFail, Attempt: it.Attempts, Note: f.Error}
-		var to place
-		if f.Permanent || it.Attempts >= it.Limit() {
-			to = p.settled(Dead)
-			if it.Reason = fmt.Sprintf("failed %d times", it.Attempts); it.Attempts == 1 {
-				it.Reason = "failed once"
-			}
-			if f.Permanent {
-				it.Reason = "failed for good"
-			}
-		} else {
-			wait := Backoff(it.Attempts)
-			if f.RetryAfter > 0 {
-				wait = f.RetryAfter
-			}
-			it.NotBefore = stamp(q.now().Add(wait))
+		to := p.settled(Dead)
+		if !it.failed(q.now(), &f) {
 			to = p.ready(it.NotBefore)
 		}
+		e := Entry{Op: OpFail, Attempt: it.Attempts, Note: f.Error}
 		if err := q.settle(&p, &it, &to, e); err != nil {
 			return Item{}, Change{}, err
 		}
@@ -358,6 +354,54 @@ func (q *Files) Release(ctx context.Context, t Token, reason string) (Item, erro
 		}
 		return it, Change{Op: OpRelease, To: Ready, By: p.worker, Note: reason}, nil
 	})
+}
+
+// failed counts a failure, and says whether the item is dead by it.
+func (i *Item) failed(now time.Time, f *Failure) (dead bool) {
+	if !f.Free {
+		i.Attempts++
+	}
+	i.LastError = cut(f.Error, maxNote)
+	i.Result = f.Outcome.kept()
+	if !f.Permanent && i.Attempts < i.Limit() {
+		wait := Backoff(i.Attempts)
+		if f.RetryAfter > 0 {
+			wait = f.RetryAfter
+		}
+		i.NotBefore = stamp(now.Add(wait))
+		return false
+	}
+	switch {
+	case f.Permanent:
+		i.Reason = "failed for good"
+	case i.Attempts == 1:
+		i.Reason = "failed once"
+	default:
+		i.Reason = fmt.Sprintf("failed %d times", i.Attempts)
+	}
+	return true
+}
+
+func (f *Failure) check() error {
+	if f.RetryAfter < 0 {
+		return invalid("retry after %s", f.RetryAfter)
+	}
+	return f.Outcome.check()
+}
+
+func (p *Progress) check() error {
+	if p.StepsCompleted < 0 || p.StepsTotal < 0 || p.StepsTotal > 0 && p.StepsCompleted > p.StepsTotal {
+		return invalid("%d of %d steps", p.StepsCompleted, p.StepsTotal)
+	}
+	return nil
+}
+
+// checkLease says what is wrong with a length that is asked for.
+func checkLease(d time.Duration) error {
+	if d < time.Second || d > MaxLease {
+		return invalid("a lease of %s; it is from 1s to %s", d, MaxLease)
+	}
+	return nil
 }
 
 func (o *Outcome) check() error {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -53,7 +52,7 @@ type Files struct {
 	swept time.Time
 	// sweepTook is how long the last look for something to sweep took.
 	sweepTook time.Duration
-	seen      map[string]time.Time // claims whose lease was found out of order, and since when
+	overdue   *Overdue
 }
 
 const (
@@ -72,7 +71,8 @@ func Open(opt Options) *Files {
 	if opt.Boot == "" {
 		opt.Boot = opt.Process.Boot
 	}
-	return &Files{opt: opt, machine: machine(opt.Host, opt.Boot), seen: map[string]time.Time{}}
+	m := machine(opt.Host, opt.Boot)
+	return &Files{opt: opt, machine: m, overdue: &Overdue{Machine: m, Boot: opt.Boot, Alive: opt.Alive}}
 }
 
 // Close frees nothing at the moment; claims stay.
@@ -300,25 +300,10 @@ func (q *Files) newest(list []place) place {
 	return slices.MaxFunc(list, func(a, b place) int { return cmp.Compare(number(&a), number(&b)) })
 }
 
-// token is the right to speak about an item under a fencing number.
-func token(id string, fence uint64) Token {
-	return Token(id + "@" + strconv.FormatUint(fence, 10))
-}
-
-// IsToken reports whether a text looks like a token of a queue of files, and not like
-// an id or a key.
+// IsToken reports whether a text looks like a token, and not like an id or a key.
 func IsToken(s string) bool {
-	_, _, err := parseToken(Token(s))
+	_, _, err := ParseToken(Token(s))
 	return err == nil
-}
-
-func parseToken(t Token) (id string, fence uint64, err error) {
-	id, n, ok := strings.Cut(string(t), "@")
-	fence, nerr := strconv.ParseUint(n, 10, 64)
-	if !ok || nerr != nil || CheckID(id) != nil {
-		return "", 0, fmt.Errorf("%w: %q is no token of this queue", ErrLost, cut(string(t), 100))
-	}
-	return id, fence, nil
 }
 
 // record tells of a change that was made.

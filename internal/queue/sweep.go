@@ -94,50 +94,21 @@ func (q *Files) over() ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := q.now()
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	odd := map[string]time.Time{}
+	list = slices.DeleteFunc(list, func(p place) bool { return q.index.damaged[p.name()] != "" })
+	q.mu.Unlock()
+	claims := make([]Holding, len(list))
+	for i, p := range list {
+		// A name has whole milliseconds; rounding now down keeps to them.
+		claims[i] = Holding{Name: p.name(), Until: time.UnixMilli(p.until), Length: time.Duration(p.lease) * time.Millisecond, Holder: p.holder}
+	}
 	var over []place
-	for _, p := range list {
-		if q.index.damaged[p.name()] == "" && q.isOver(&p, now, odd) {
-			over = append(over, p)
+	for i, is := range q.overdue.Judge(time.UnixMilli(q.now().UnixMilli()), claims) {
+		if is {
+			over = append(over, list[i])
 		}
 	}
-	q.seen = odd
 	return over, nil
-}
-
-// isOver decides about one claim. odd collects the names whose lease is out of order
-// and since when that has been seen. q.mu is held.
-//
-// A holder of this machine that is dead has lost its claim at once. Otherwise the
-// lease decides, with two cautions against clocks that jump: a holder of this machine
-// that lives gets a moment more, and a lease that ends later than any could that is
-// given now (the clock went back) is over once it has been looked at for its length.
-func (q *Files) isOver(p *place, now time.Time, odd map[string]time.Time) bool {
-	allow := time.Duration(0)
-	if m, id, ok := parseHolder(p.holder, q.opt.Boot); ok && m == q.machine {
-		if !q.opt.Alive(id) {
-			return true
-		}
-		allow = grace
-	}
-	left := p.until - now.UnixMilli()
-	switch {
-	case left > 0 && left <= p.lease:
-		return false
-	case left <= 0 && allow == 0:
-		return true
-	case left > p.lease:
-		allow = time.Duration(p.lease)*time.Millisecond + allow
-	}
-	since, ok := q.seen[p.name()]
-	if !ok || now.Before(since) {
-		since = now
-	}
-	odd[p.name()] = since
-	return now.Sub(since) >= allow
 }
 
 // stuck lists blocked items that need not be: what they wait for is done, or they
@@ -194,10 +165,7 @@ func (q *Files) reclaim(p place) (Item, Change, error) {
 		return it, Change{Op: op, Item: it, From: Claimed, To: to.state, Fence: p.fence, By: p.worker}, nil
 	}
 	it.Lost++
-	note := "its lease ran out"
-	if m, id, ok := parseHolder(p.holder, q.opt.Boot); ok && m == q.machine && !q.opt.Alive(id) {
-		note = fmt.Sprintf("its worker's process %d ended", id.PID)
-	}
+	note := q.overdue.Why(p.holder)
 	to := p.ready(it.NotBefore)
 	if it.Lost >= MaxLost {
 		to = p.settled(Dead)
