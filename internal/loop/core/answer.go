@@ -44,7 +44,7 @@ func (s *State) resume(e Resumed, out *[]Action) {
 		return // what it is for has gone on already, and has the answer now
 	}
 	s.goOn(e, halted, out)
-	s.LookAt, s.Empty = 0, false
+	s.lookAgain()
 }
 
 // meant are the items that a request is for; halted says that it is for a person's
@@ -203,6 +203,24 @@ func (s *State) waitAgain(out *[]Action) bool {
 	return true
 }
 
+// Upgrade gives items that an older program set aside their questions, which its states
+// have in the interrupt alone: the first item of it is the one whose words it has.
+func (s *State) Upgrade() {
+	if s.Interrupt == nil {
+		return
+	}
+	for n, id := range s.Interrupt.Items {
+		m := s.Items[id]
+		if !m.Parked || m.Kind != "" {
+			continue
+		}
+		if m.Kind = s.Interrupt.Kind; n == 0 {
+			m.Asked = s.Interrupt.Why
+		}
+		s.keep(id, m)
+	}
+}
+
 // unpark puts an item back into the queue, with a person's answer for its next run.
 func (s *State) unpark(id, answer string, out *[]Action) {
 	if !s.Items[id].Parked {
@@ -239,7 +257,7 @@ func (s *State) letGo(id string) {
 	if !m.Parked {
 		return
 	}
-	if m.Number != 0 {
+	if m.Number != 0 || m.Asked != "" {
 		from := m.goesOn()
 		if from.Number = m.Number; from.Answer == "" { // else no session was told of that yet
 			from.Asked = m.Asked

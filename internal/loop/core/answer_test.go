@@ -85,3 +85,50 @@ func TestUntoldAnswerStays(t *testing.T) {
 		t.Fatalf("it goes on from %+v", f)
 	}
 }
+
+// TestEmptyFromBefore: what a claim found before an item was put back does not end the
+// loop, though it is told after.
+func TestEmptyFromBefore(t *testing.T) {
+	s := asked()
+	s.Phase, s.Interrupt, s.Unpark, s.Items = Working, nil, []string{"a"}, map[string]Memory{}
+	s.Slots[0] = Slot{Step: Claiming, Seq: 7}
+	s, _ = Apply(s, Time{}, Unparked{Item: "a"})
+	s, out := Apply(s, Time{}, Claimed{Slot: 0, Seq: 7, Empty: true, Left: "1 item is set aside"})
+	asks := slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpClaim })
+	if s.Phase != Working || !asks {
+		t.Fatalf("it is %s (%s), and does %+v", s.Phase, s.Reason, out)
+	}
+	// What is found empty after that does end it.
+	for i := range s.Slots {
+		if p := s.Slots[i]; p.Step == Claiming {
+			s, _ = Apply(s, Time{}, Claimed{Slot: i, Seq: p.Seq, Empty: true})
+		}
+	}
+	if s.Phase != Finished {
+		t.Fatalf("it is %s", s.Phase)
+	}
+}
+
+// TestUpgrade: what an older program set aside has its question again, and its answer reaches
+// the session beside it. What the interrupt does not name is left alone.
+func TestUpgrade(t *testing.T) {
+	s := asked()
+	s.Items = map[string]Memory{
+		"a": {Parked: true, From: &Continuation{Run: "run-a", Session: "s", Why: "asks"}},
+		"b": {Parked: true}, "c": {Parked: true}, "d": {GateFails: 1},
+	}
+	s.Interrupt = &Interrupt{Kind: ByAgent, Why: "which a", Items: []string{"a", "b", "d"}}
+	s.Upgrade()
+	for id, want := range map[string][2]string{"a": {ByAgent, "which a"}, "b": {ByAgent, ""}, "c": {}, "d": {}} {
+		if m := s.Items[id]; m.Kind != want[0] || m.Asked != want[1] {
+			t.Errorf("%s is %+v, want %q", id, m, want)
+		}
+	}
+	if after, _ := Apply(s, Time{}, Resumed{}); len(after.stillParked([]string{"a", "b"})) != 2 {
+		t.Error("silence answers what an agent asked")
+	}
+	s, _ = Apply(s, Time{}, Resumed{Answer: "yes", Items: []string{"a"}})
+	if f := s.Items["a"].From; f == nil || f.Asked != "which a" || f.Answer != "yes" || f.Session != "s" {
+		t.Errorf("it goes on from %+v", f)
+	}
+}

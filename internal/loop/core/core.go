@@ -157,6 +157,9 @@ type Slot struct {
 	NextAt  time.Duration `json:"next_at,omitempty"`
 	Retries int           `json:"retries,omitempty"` // of this step
 	Waits   bool          `json:"waits,omitempty"`   // the step failed and is tried again at NextAt
+	// Outdated says that the queue has got something since this worker's claim was asked
+	// for: that nothing is ready may be from before.
+	Outdated bool `json:"outdated,omitempty"`
 }
 
 // StopWhy is why a run is told to stop.

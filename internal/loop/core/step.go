@@ -24,7 +24,7 @@ func (s *State) Advance(now Time, e Event, out *[]Action) {
 	case Tick:
 		s.tick(out)
 	case QueueChanged:
-		s.LookAt, s.Empty = 0, false
+		s.lookAgain()
 	case Unparked:
 		s.unparked(e.Item)
 	case Interrupted:
@@ -178,7 +178,11 @@ func (s *State) claimed(e Claimed, out *[]Action) {
 	}
 	if e.Claim == nil {
 		s.Rev++
+		outdated := p.Outdated
 		*p = Slot{Step: Idle, Seq: p.Seq}
+		if outdated {
+			return
+		}
 		s.Empty, s.Left = e.Empty, e.Left
 		s.LookAt = s.Now.Loop + s.Limits.IdleWait
 		if e.NextIn > 0 {
@@ -188,7 +192,7 @@ func (s *State) claimed(e Claimed, out *[]Action) {
 	}
 	s.Empty, s.Left = false, ""
 	p.Claim = *e.Claim
-	p.Lost = false
+	p.Lost, p.Outdated = false, false
 	if !s.held(e.Slot, p.Claim.Item.ID) {
 		s.letGo(p.Claim.Item.ID) // somebody has put it back into the queue beside us
 	}
@@ -449,7 +453,16 @@ func (s *State) stopAll(why StopWhy, words string, out *[]Action) {
 func (s *State) unparked(id string) {
 	s.Rev++
 	s.Unpark = slices.DeleteFunc(s.Unpark, func(x string) bool { return x == id })
+	s.lookAgain()
+}
+
+// lookAgain has the queue asked anew, for it has got something. A claim that is under way
+// may have been answered without it.
+func (s *State) lookAgain() {
 	s.LookAt, s.Empty = 0, false
+	for i := range s.Slots {
+		s.Slots[i].Outdated = s.Slots[i].Step == Claiming
+	}
 }
 
 func (s *State) stopAsked(e StopAsked, out *[]Action) {
