@@ -236,9 +236,16 @@ func TestRequests(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, requestsDir, "00-bad.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	newer := filepath.Join(dir, requestsDir, "00-newer.json") // of a program that knows more
+	if err := os.WriteFile(newer, []byte(`{"v":2,"kind":"resume","answer":"yes"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	list, bad := s.take()
-	if len(list) != 2 || list[0].Kind != "pause" || list[1].Kind != "resume" || len(bad) != 1 {
+	if len(list) != 2 || list[0].Kind != "pause" || list[1].Kind != "resume" || len(bad) != 2 || !errors.Is(errors.Join(bad...), errNewer) {
 		t.Errorf("%+v %v", list, bad)
+	}
+	if _, err := os.Stat(newer); err != nil {
+		t.Errorf("a request of a newer program is gone: %v", err)
 	}
 	if list, bad = s.take(); len(list)+len(bad) != 0 {
 		t.Errorf("a second time: %+v %v", list, bad)

@@ -95,9 +95,6 @@ func questionOf(ctx context.Context, s *core.State, q queue.Queue, id string, m 
 		one.Why, one.Number, one.Answer, one.Going = f.Asked, f.Number, f.Answer, true
 		return one, true
 	}
-	if i := s.Interrupt; m.Kind == "" && i != nil && slices.Contains(i.Items, id) { // of an older program
-		one.Kind, one.Why = i.Kind, i.Why
-	}
 	one.Kind, one.Why = cmp.Or(one.Kind, "set aside"), cmp.Or(one.Why, it.Reason)
 	one.Going = there && it.State != queue.Blocked // somebody has put it back
 	return one, true

@@ -141,9 +141,13 @@ func ReadState(dir string) (*core.State, error) {
 	if err := json.Unmarshal(data, &st); err != nil {
 		return nil, fmt.Errorf("read the loop's state %s: it is not valid JSON (%w); move it away to begin anew: items that it holds are given back when their leases end", path, err)
 	}
+	if st.V < 1 {
+		return nil, fmt.Errorf("read the loop's state %s: it says no format (\"v\"), so it is none that reprise wrote; move it away to begin anew: items that it holds are given back when their leases end", path)
+	}
 	if st.V > core.Version {
 		return nil, fmt.Errorf("read the loop's state %s: it has format %d, this program knows up to %d: use a newer reprise", path, st.V, core.Version)
 	}
+	st.Upgrade()
 	return &st, nil
 }
 
@@ -219,6 +223,12 @@ func (s *store) add(ctx context.Context, l Line) error {
 	return err
 }
 
+// requestVersion is the "v" of requests.
+const requestVersion = 1
+
+// errNewer says that a request was written by a newer program.
+var errNewer = errors.New("it is in a newer format")
+
 // Request is what somebody wants of a loop that runs, or of the next one.
 type Request struct {
 	V    int    `json:"v"`
@@ -250,7 +260,7 @@ type More struct {
 
 // Ask leaves a request for the loop in a directory.
 func Ask(disk durable.Disk, dir string, r Request) error {
-	r.V = 1
+	r.V = requestVersion
 	if err := disk.MkdirAll(filepath.Join(dir, requestsDir), 0o700); err != nil {
 		return err
 	}
@@ -276,7 +286,7 @@ func Running(disk durable.Disk, dir string) (bool, Owner, error) {
 }
 
 // take takes the requests out of their directory, the oldest first. One that cannot be
-// read is removed, and said. What a person answers stays there until it is in the state on
+// read is removed, and said; one of a newer format is said, and stays. What a person answers stays there until it is in the state on
 // disk, see [store.done]: a loop that is killed in between must not lose it.
 func (s *store) take() (out []Request, bad []error) {
 	err := readRequests(s.dir, func(r Request, err error) {
@@ -286,6 +296,11 @@ func (s *store) take() (out []Request, bad []error) {
 		if err == nil && r.Kind == "resume" {
 			s.taken.Store(r.name, true)
 			out = append(out, r)
+			return
+		}
+		if errors.Is(err, errNewer) {
+			s.taken.Store(r.name, true) // said once; it stays for a program that knows it
+			bad = append(bad, fmt.Errorf("read request %s: %w", r.name, err))
 			return
 		}
 		if rmErr := s.disk.Remove(filepath.Join(s.path(requestsDir), r.name)); rmErr != nil {
@@ -319,6 +334,9 @@ func readRequests(dir string, fn func(Request, error)) error {
 		text, err := readSmall(filepath.Join(dir, requestsDir, e.Name()), 256<<10)
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &r)
+		}
+		if err == nil && r.V > requestVersion {
+			err = fmt.Errorf("%w: format %d, this program knows up to %d; it is left for a newer reprise", errNewer, r.V, requestVersion)
 		}
 		r.name = e.Name()
 		fn(r, err)
