@@ -71,7 +71,7 @@ func (f *fakeRuns) Start(_ context.Context, req run.Request) (run.Record, error)
 	}
 	r := &fakeRun{ended: make(chan struct{}), rec: run.Record{
 		V: 1, ID: id, Status: run.Running, StartedAt: f.now(), Client: "claude", Model: req.Model, WorkDir: req.WorkDir,
-		MaxOutputTokens: req.MaxOutputTokens, TimeoutSeconds: req.Timeout.Seconds(), Origin: req.Origin,
+		MaxOutputTokens: req.MaxOutputTokens, TimeoutSeconds: req.Timeout.Seconds(), Origin: req.Origin, Principal: req.Principal, Key: req.IdempotencyKey,
 		Logs: run.Logs{Stdout: "/runs/" + id + "/stdout.jsonl", Stderr: "/runs/" + id + "/stderr.log"},
 	}}
 	f.runs[id] = r
