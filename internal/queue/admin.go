@@ -48,7 +48,8 @@ func (q *Files) locked(ctx context.Context, id string, change func(p place, it I
 	return it, err
 }
 
-func wrongState(it *Item, what string) error {
+// WrongState is ErrState, and says who has the item where that is why.
+func WrongState(it *Item, what string) error {
 	if it.State == Claimed && it.Claim != nil {
 		return fmt.Errorf("%w: %s is claimed by %s until %s, so it cannot be %s", ErrState, it.ID, cmp.Or(it.Claim.Worker, "somebody"),
 			it.Claim.Until.Format(time.RFC3339), what)
@@ -73,7 +74,7 @@ func (q *Files) Park(ctx context.Context, id string, t Token, reason string) (It
 	}
 	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
 		if p.state != Ready && p.state != Blocked {
-			return Item{}, Change{}, wrongState(&it, "parked")
+			return Item{}, Change{}, WrongState(&it, "parked")
 		}
 		to := p.blocked("", it.NotBefore)
 		if to != p {
@@ -91,7 +92,7 @@ func (q *Files) Park(ctx context.Context, id string, t Token, reason string) (It
 func (q *Files) Unpark(ctx context.Context, id, reason string) (Item, error) {
 	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
 		if p.state != Blocked || p.why != whyParked {
-			return Item{}, Change{}, wrongState(&it, "unparked: nobody parked it")
+			return Item{}, Change{}, WrongState(&it, "unparked: nobody parked it")
 		}
 		it.Reason = ""
 		it.note(Entry{At: q.now(), Op: OpUnpark, By: q.opt.Actor, Note: reason})
@@ -103,7 +104,7 @@ func (q *Files) Unpark(ctx context.Context, id, reason string) (Item, error) {
 func (q *Files) Retry(ctx context.Context, id, reason string) (Item, error) {
 	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
 		if p.state != Dead {
-			return Item{}, Change{}, wrongState(&it, "retried: only a dead one can")
+			return Item{}, Change{}, WrongState(&it, "retried: only a dead one can")
 		}
 		it.retried()
 		it.note(Entry{At: q.now(), Op: OpRetry, By: q.opt.Actor, Note: reason})
@@ -144,7 +145,7 @@ func (q *Files) hold(p place) (place, error) {
 func (q *Files) Drop(ctx context.Context, id, reason string) (Item, error) {
 	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
 		if p.state == Claimed || p.state == Done {
-			return Item{}, Change{}, wrongState(&it, "dropped")
+			return Item{}, Change{}, WrongState(&it, "dropped")
 		}
 		it.Reason = cut(cmp.Or(reason, "dropped"), maxNote)
 		it.note(Entry{At: q.now(), Op: OpDrop, By: q.opt.Actor, Note: reason})
@@ -169,7 +170,7 @@ func (q *Files) Drop(ctx context.Context, id, reason string) (Item, error) {
 func (q *Files) Edit(ctx context.Context, id string, e Edit) (Item, error) {
 	return q.locked(ctx, id, func(p place, it Item) (Item, Change, error) {
 		if p.state == Claimed || p.state == Done {
-			return Item{}, Change{}, wrongState(&it, "edited")
+			return Item{}, Change{}, WrongState(&it, "edited")
 		}
 		if err := applyEdit(&it, &e, q.lookup); err != nil {
 			return Item{}, Change{}, err

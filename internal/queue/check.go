@@ -146,7 +146,7 @@ func (c *checker) item(id string) {
 	if p.state == Blocked && to.state == Blocked {
 		_, err := q.find(p.waits)
 		if errors.Is(err, ErrNotFound) {
-			c.problem(q.path(&p), "it waits for %s, which is not in the queue: add that, or edit what %s depends on", p.waits, id)
+			c.problem(q.path(&p), "%s", waitsInVain(id, p.waits))
 		}
 	}
 	if to == p || !c.stays(&p) {
@@ -170,24 +170,47 @@ func (c *checker) stays(p *place) bool {
 
 // cycles finds items that wait for each other, which only a hand can have made.
 func (c *checker) cycles() {
+	c.rep.Problems = append(c.rep.Problems, circles(c.items, func(id string) string { return filepath.Join(c.q.dir(Blocked), id) })...)
+}
+
+// Waiting finds items that wait for what is not there, or for each other; where says how a
+// person finds an item.
+func Waiting(items map[string]Item, where func(id string) string) []Problem {
+	var out []Problem
+	for _, id := range slices.Sorted(keys(items)) {
+		it := items[id]
+		if _, ok := items[it.Waits]; it.State == Blocked && it.Waits != "" && !ok {
+			out = append(out, Problem{Where: where(id), What: waitsInVain(id, it.Waits)})
+		}
+	}
+	return append(out, circles(items, where)...)
+}
+
+func waitsInVain(id, on string) string {
+	return fmt.Sprintf("it waits for %s, which is not in the queue: add that, or edit what %s depends on", on, id)
+}
+
+func circles(items map[string]Item, where func(id string) string) []Problem {
+	var out []Problem
 	state := map[string]int{} // 1 on the way, 2 looked at
-	for _, root := range slices.Sorted(keys(c.items)) {
+	for _, root := range slices.Sorted(keys(items)) {
 		var way []string
 		at := root
 		for at != "" && state[at] == 0 {
 			state[at] = 1
 			way = append(way, at)
-			it := c.items[at]
+			it := items[at]
 			at = ""
 			if it.State == Blocked {
 				at = it.Waits
 			}
 		}
 		if i := slices.Index(way, at); at != "" && i >= 0 {
-			c.problem(filepath.Join(c.q.dir(Blocked), at), "%s wait for each other: edit what one of them depends on", strings.Join(way[i:], ", "))
+			out = append(out, Problem{Where: where(at), What: fmt.Sprintf("%s wait for each other: edit what one of them depends on", strings.Join(way[i:], ", "))})
 		}
 		for _, w := range way {
 			state[w] = 2
 		}
 	}
+	return out
 }

@@ -17,6 +17,11 @@ func (o *ClaimOptions) Fill() error {
 	return checkLease(o.Lease)
 }
 
+// Want reports whether an item is one that is asked for, whatever its state.
+func (o *ClaimOptions) Want(it *Item) bool {
+	return (o.ID == "" || o.ID == it.ID) && it.has(o.Labels) && it.suits(o.Agent) && (o.Fits == nil || o.Fits(it))
+}
+
 // CheckExtension says what is wrong with a length that a lease is to be extended by; 0
 // is as long as before.
 func CheckExtension(lease time.Duration) error {

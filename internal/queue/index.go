@@ -252,7 +252,7 @@ func (q *Files) fits(p *place, opt *ClaimOptions) (ok, gone bool) {
 		}
 		x.labels[name] = it
 	}
-	return it.has(opt.Labels) && it.suits(opt.Agent) && (opt.Fits == nil || opt.Fits(it)), false
+	return opt.Want(it), false
 }
 
 func (i *Item) has(labels []string) bool {

@@ -96,12 +96,12 @@ func DecodeRecord(data []byte, machine, boot string) (Record, error) {
 	if !slices.Contains(States(), r.State) || (r.State == Claimed) != (r.Lease != nil) {
 		return Record{}, fmt.Errorf("%w: it is %q, and has a lease: %v", ErrDamaged, cut(string(r.State), 20), r.Lease != nil)
 	}
-	r.show(machine, boot)
+	r.Show(machine, boot)
 	return r, nil
 }
 
-// show fills in what an item tells of its claim.
-func (r *Record) show(machine, boot string) {
+// Show fills in what the item tells of its claim.
+func (r *Record) Show(machine, boot string) {
 	r.Item.Claim = nil
 	if r.State != Claimed || r.Lease == nil {
 		return
@@ -262,7 +262,7 @@ func (r *Record) Aside(now time.Time, actor, reason string) error {
 	case Ready, Blocked:
 		r.note(Entry{At: now, Op: OpPark, By: actor, Note: reason})
 	default:
-		return wrongState(&r.Item, "parked")
+		return WrongState(&r.Item, "parked")
 	}
 	r.Reason = cut(reason, maxNote)
 	r.place(Blocked, "")
@@ -275,7 +275,7 @@ func (r *Record) IsParked() bool { return r.State == Blocked && r.Waits == "" }
 // Back puts a parked item back where it belongs.
 func (r *Record) Back(now time.Time, actor, reason string, done IsDone) error {
 	if !r.IsParked() {
-		return wrongState(&r.Item, "unparked: nobody parked it")
+		return WrongState(&r.Item, "unparked: nobody parked it")
 	}
 	r.Reason = ""
 	r.note(Entry{At: now, Op: OpUnpark, By: actor, Note: reason})
@@ -285,7 +285,7 @@ func (r *Record) Back(now time.Time, actor, reason string, done IsDone) error {
 // Again gives a dead item its attempts again.
 func (r *Record) Again(now time.Time, actor, reason string, done IsDone) error {
 	if r.State != Dead {
-		return wrongState(&r.Item, "retried: only a dead one can")
+		return WrongState(&r.Item, "retried: only a dead one can")
 	}
 	r.retried()
 	r.note(Entry{At: now, Op: OpRetry, By: actor, Note: reason})
@@ -296,7 +296,7 @@ func (r *Record) Again(now time.Time, actor, reason string, done IsDone) error {
 // End ends an item that nobody is at.
 func (r *Record) End(now time.Time, actor, reason string) error {
 	if r.State == Claimed || r.State == Done {
-		return wrongState(&r.Item, "dropped")
+		return WrongState(&r.Item, "dropped")
 	}
 	r.Reason = cut(cmp.Or(reason, "dropped"), maxNote)
 	r.note(Entry{At: now, Op: OpDrop, By: actor, Note: reason})
@@ -308,7 +308,7 @@ func (r *Record) End(now time.Time, actor, reason string) error {
 // Alter changes the item as a person asks. lookup finds items by id or key.
 func (r *Record) Alter(now time.Time, actor string, e *Edit, lookup Lookup, done IsDone) error {
 	if r.State == Claimed || r.State == Done {
-		return wrongState(&r.Item, "edited")
+		return WrongState(&r.Item, "edited")
 	}
 	if err := applyEdit(&r.Item, e, lookup); err != nil {
 		return err
