@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func Main(ctx context.Context, args []string, app *App) int {
 	defer app.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	root := newRoot(app)
+	root := newRoot(app, chosen(args))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if app.Signals != nil && cmd.Annotations[ownsSignals] == "" {
 			signals := app.Signals()
@@ -140,7 +141,20 @@ func isUsageError(err error) bool {
 	return false
 }
 
-func newRoot(app *App) *cobra.Command {
+// chosen are the commands that a line can mean: the one that its first word names, or all
+// of them. A process runs one, and making them all takes longer than most of them.
+func chosen(args []string) []command {
+	all := commands()
+	if len(args) > 0 {
+		if i := slices.IndexFunc(all, func(c command) bool { return c.word == args[0] }); i >= 0 {
+			return all[i : i+1]
+		}
+	}
+	return all
+}
+
+// newRoot is the program with these of its commands.
+func newRoot(app *App, list []command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "reprise",
 		Short: "Working memory and a harness for coding agents",
@@ -171,9 +185,14 @@ changed, exists or is held, and 5 when time ran out.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w\nSee `%s --help`.", err, cmd.CommandPath())
 	})
-	root.AddCommand(commands(app)...)
+	for _, c := range list {
+		root.AddCommand(c.make(app))
+	}
 	root.SetHelpCommand(newHelpCmd(root))
 	root.InitDefaultHelpCmd()
+	if len(list) == 1 {
+		root.CompletionOptions.DisableDefaultCmd = true // it is another command
+	}
 	root.InitDefaultCompletionCmd()
 	withExamples(root, examples())
 	finish(root)
