@@ -402,23 +402,23 @@ func (f *front) to(t *testing.T, endpoint string, strip bool) {
 	}}
 }
 
-// hands is a clock that a test moves.
-type hands struct {
+// handClock is a clock that a test moves.
+type handClock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
 // newClock stands at the present: what the SDK and the provider check goes by
 // the machine's.
-func newClock() *hands { return &hands{at: time.Now()} }
+func newClock() *handClock { return &handClock{at: time.Now()} }
 
-func (h *hands) now() time.Time {
+func (h *handClock) now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.at
 }
 
-func (h *hands) add(d time.Duration) {
+func (h *handClock) add(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.at = h.at.Add(d)
