@@ -70,7 +70,7 @@ func (l *Loop) signal() error {
 	l.signals.Lock()
 	defer l.signals.Unlock()
 	if s := l.State(); s.Phase == core.Waiting {
-		return l.store.raise(s.Interrupt.Kind + ": " + s.Interrupt.Why)
+		return l.store.raise(s.Interrupt.Words())
 	}
 	return l.store.lower()
 }

@@ -52,15 +52,22 @@ type play struct {
 
 func newNight(t *testing.T, plays ...play) *night {
 	t.Helper()
-	n := &night{t: t, dir: t.TempDir(), stop: make(chan string, 2)}
-	n.queue = queue.Open(queue.Options{Dir: filepath.Join(n.dir, "queue"), Now: time.Now})
+	return nightIn(t, t.TempDir(), durable.Disk{}, plays...)
+}
+
+// nightIn is a night in a directory in which there may have been others.
+func nightIn(t *testing.T, dir string, disk durable.Disk, plays ...play) *night {
+	t.Helper()
+	n := &night{t: t, dir: dir, stop: make(chan string, 2)}
+	n.queue = queue.Open(queue.Options{Dir: filepath.Join(n.dir, "queue"), Now: time.Now, Disk: disk})
 	n.place = &fakePlaces{dir: filepath.Join(n.dir, "places"), changed: map[string]bool{}}
 	n.runs = &fakeRuns{t: t, Manager: run.New(run.Options{Dir: filepath.Join(n.dir, "runs"), Now: time.Now}), dir: filepath.Join(n.dir, "runs"),
 		plays: plays, place: n.place, queue: n.queue, keys: map[string]string{}, over: map[string]chan struct{}{}}
+	n.runs.find()
 	l := core.DefaultLimits()
 	l.UntilEmpty, l.Delay, l.IdleWait, l.BackoffUnit, l.BackoffMax = true, 0, 20*time.Millisecond, time.Millisecond, 5*time.Millisecond
 	n.opt = Options{
-		Dir: filepath.Join(n.dir, "loop"), Project: "shop", Queue: n.queue, Runs: n.runs, Places: n.place, Client: "claude", Actor: "a", Limits: l, Now: time.Now,
+		Dir: filepath.Join(n.dir, "loop"), Project: "shop", Queue: n.queue, Runs: n.runs, Places: n.place, Client: "claude", Actor: "a", Limits: l, Now: time.Now, Disk: disk,
 		Check: func(_ context.Context, p Place, _ run.Record) (Checked, error) {
 			if n.check == nil {
 				return Checked{Gate: core.GateNone}, nil
@@ -209,6 +216,35 @@ type fakeRuns struct {
 	over    map[string]chan struct{}
 }
 
+// find takes over the runs of an earlier process, which are dead where they have not ended.
+func (f *fakeRuns) find() {
+	dirs, err := filepath.Glob(filepath.Join(f.dir, "run-*"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, dir := range dirs { // by name, which is their order
+		id := filepath.Base(dir)
+		var req run.Request
+		if data, err := os.ReadFile(filepath.Join(dir, "request.json")); err == nil {
+			if err := json.Unmarshal(data, &req); err != nil {
+				f.t.Fatal(err)
+			}
+		}
+		f.started = append(f.started, req)
+		f.over[id] = make(chan struct{})
+		r, err := f.Get(id)
+		if err != nil { // it died before it was on record
+			continue
+		}
+		f.keys[r.Key] = id
+		if !r.Status.Settled() {
+			f.finish(id, run.Failed, "its supervisor died", nil)
+			continue
+		}
+		close(f.over[id])
+	}
+}
+
 func (f *fakeRuns) id(n int) string {
 	return "run-aaaaaaa" + string([]byte{'a' + byte(n/676), 'a' + byte(n/26%26), 'a' + byte(n%26)})
 }
@@ -259,11 +295,13 @@ func (f *fakeRuns) Start(_ context.Context, req run.Request) (run.Record, error)
 	over := make(chan struct{})
 	f.over[id] = over
 	f.mu.Unlock()
-	r := run.Record{V: 1, ID: id, Status: run.Running, Client: "claude", SessionID: req.Work.Session, StartedAt: time.Now(), StatusUpdatedAt: time.Now(), Origin: "loop",
+	r := run.Record{V: 1, ID: id, Status: run.Running, Client: "claude", SessionID: req.Work.Session, StartedAt: time.Now(), StatusUpdatedAt: time.Now(), Origin: "loop", Key: req.IdempotencyKey,
 		Heartbeat: run.Heartbeat{MessageCount: 2, ToolCalls: 1, OutputBytes: 10}, Logs: run.Logs{Stdout: filepath.Join(f.dir, id, "stdout.jsonl")}}
 	if req.Work.Resume != "" {
 		r.SessionID = req.Work.Resume
 	}
+	data, _ := json.Marshal(run.Request{Task: req.Task, SystemPrompt: req.SystemPrompt})
+	f.put(filepath.Join(f.dir, id, "request.json"), data)
 	f.write(r, nil)
 	if p.do != nil {
 		p.do(req)
@@ -373,12 +411,14 @@ func (f *fakePlaces) change(item string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changed[item] = true
+	_ = os.WriteFile(filepath.Join(f.dir, item, "changed"), nil, 0o600) // for the process after this one
 }
 
 func (f *fakePlaces) Look(_ context.Context, p Place, _ bool) (Work, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return Work{Changed: f.changed[filepath.Base(p.Dir)], Files: []string{"a.go"}}, nil
+	_, err := os.Stat(filepath.Join(p.Dir, "changed"))
+	return Work{Changed: f.changed[filepath.Base(p.Dir)] || err == nil, Files: []string{"a.go"}}, nil
 }
 
 func (f *fakePlaces) Finish(_ context.Context, p Place, it queue.Item, fate core.Fate) (string, bool, error) {

@@ -305,11 +305,13 @@ func (l *Loop) begin(ctx context.Context) error {
 		return fmt.Errorf("look after the queue: %w", err)
 	}
 	if l.s.Phase == core.Waiting {
-		if err := l.store.raise(l.s.Interrupt.Why); err != nil {
+		if err := l.store.raise(l.s.Interrupt.Words()); err != nil {
 			return err
 		}
-	} else if err := l.store.lower(); err != nil {
-		return err
+	} else if old != nil {
+		if err := l.store.lowerLeft(old.Shown); err != nil {
+			return err
+		}
 	}
 	l.tell("loop", -1, fmt.Sprintf("%s begins, with %s", l.s.Loop, plural(len(l.s.Slots), "worker")))
 	l.listen(ctx) // what was asked while no loop ran comes before anything that follows

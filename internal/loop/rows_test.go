@@ -668,3 +668,36 @@ func TestNightChecksSayBytes(t *testing.T) {
 		}
 	}
 }
+
+// A loop that is killed between going on and taking the interrupt file away leaves it there: the
+// next one does not take that for a person's, and does take one that a person has made.
+func TestNightFileLeftBehind(t *testing.T) {
+	t.Parallel()
+	for name, byPerson := range map[string]bool{"agent: which?": false, "stop and look": true} {
+		t.Run(name, func(t *testing.T) {
+			n := newNight(t)
+			n.add("a")
+			st := newStore(n.opt.Dir, n.opt.Disk, n.opt.Now)
+			unlock, err := st.lock()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := core.New("loop-1", n.opt.Limits, core.Time{})
+			s.Shown = "agent: which?"
+			err = errors.Join(st.save(s), os.WriteFile(filepath.Join(n.opt.Dir, interruptFile), []byte(name+"\n"), 0o600), unlock())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !byPerson {
+				n.all()
+				n.want("a done")
+				return
+			}
+			n.begin()
+			if i := n.waits(core.ByPerson); i.Why != "stop and look" {
+				t.Errorf("it waits for %q", i.Why)
+			}
+			n.over()
+		})
+	}
+}

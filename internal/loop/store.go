@@ -178,6 +178,16 @@ func (s *store) lower() error {
 	return nil
 }
 
+// lowerLeft removes an interrupt file that an earlier loop did not live to remove: one with
+// the words that it has shown. With any others it is a person's.
+func (s *store) lowerLeft(shown string) error {
+	s.flag.Lock()
+	text, err := readSmall(s.path(interruptFile), len(shown)+8)
+	s.raised = err == nil && shown != "" && strings.TrimSpace(text) == strings.TrimSpace(shown)
+	s.flag.Unlock()
+	return s.lower()
+}
+
 // handmade is what a person has put into the interrupt file, or that a person has taken
 // it away: each is told once. The file is looked at under the lock under which the loop
 // itself makes and removes it, or its own would be taken for a person's.

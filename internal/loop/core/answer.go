@@ -189,8 +189,17 @@ func (s *State) wait(items []string, out *[]Action) {
 	}
 	s.Interrupt, s.Open = &i, nil
 	s.phase(Waiting, i.Kind+": "+i.Why)
-	*out = append(*out, Action{Op: OpRaise, Slot: -1, Kind: i.Kind, Text: i.Why, Item: items[0]})
+	s.show(out, i.Kind, i.Why, items[0])
 }
+
+// show asks for the interrupt to be shown to people.
+func (s *State) show(out *[]Action, kind, why, item string) {
+	s.Shown = s.Interrupt.Words()
+	*out = append(*out, Action{Op: OpRaise, Slot: -1, Kind: kind, Text: why, Item: item})
+}
+
+// Words are the interrupt as people are shown it.
+func (i *Interrupt) Words() string { return i.Kind + ": " + i.Why }
 
 // waitAgain has a loop that would end wait for the questions that are still open, where
 // it is to wait for a person.

@@ -297,6 +297,9 @@ type State struct {
 	Left string `json:"left,omitempty"`
 
 	Interrupt *Interrupt `json:"interrupt,omitempty"`
+	// Shown is what people were last shown of an interrupt, by which a driver knows what an
+	// earlier one has left of it from what a person has put there.
+	Shown string `json:"shown,omitempty"`
 	// Open are items whose question the loop has not waited for to the end, because another
 	// was answered: before it ends it waits for them again.
 	Open []string `json:"open,omitempty"`

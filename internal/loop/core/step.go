@@ -423,7 +423,7 @@ func (s *State) raise(kind, why, item string, out *[]Action) {
 		s.Interrupt.Items = with(s.Interrupt.Items, item)
 	}
 	s.phase(Waiting, kind+": "+why)
-	*out = append(*out, Action{Op: OpRaise, Slot: -1, Kind: kind, Text: why, Item: item})
+	s.show(out, kind, why, item)
 }
 
 // halt is a person's interrupt: everything stops and waits.
@@ -438,7 +438,8 @@ func (s *State) halt(why string, out *[]Action) {
 	s.Seq++
 	s.Interrupt.Halt, s.Interrupt.Number = true, s.Seq
 	s.phase(Waiting, ByPerson+": "+why)
-	*out = append(*out, Action{Op: OpRaise, Slot: -1, Kind: ByPerson, Text: why}, Action{Op: OpNotify, Slot: -1, Kind: ByPerson, Text: why})
+	s.show(out, ByPerson, why, "")
+	*out = append(*out, Action{Op: OpNotify, Slot: -1, Kind: ByPerson, Text: why})
 	s.stopAll(StopPerson, why, out)
 }
 
