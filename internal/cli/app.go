@@ -44,6 +44,9 @@ type App struct {
 	PID      int
 	// ConfigFlag is --config.
 	ConfigFlag string
+	// Guest says that this process looks after other things beside its one command, whose
+	// processes it must leave alone.
+	Guest bool
 	// ProtectStdout points the process's own standard output elsewhere, so
 	// that no stray print reaches a protocol. nil does nothing.
 	ProtectStdout func()

@@ -115,7 +115,7 @@ func (k *gatekeeper) gate(home *config.Home, trust config.Trust, subagent bool) 
 func (k *gatekeeper) end(ctx context.Context, g *verify.Gate, t verify.Turn, ev dialect.Event) dialect.Decision {
 	// Whatever checks leave behind comes to this process, which looks after
 	// nothing else any more.
-	g.Verifier.Subreaper = proc.BecomeSubreaper() == nil
+	g.Verifier.Subreaper = k.app.inherits()
 	ctx, stop := whileParentLives(ctx)
 	defer stop()
 	v, err := g.End(ctx, t)

@@ -112,7 +112,7 @@ func runCommand(ts *testscript.TestScript, args []string) int {
 	env.Now = testClock(env.Get("REPRISE_TEST_CLOCK"))
 	return cli.Main(context.Background(), args, &cli.App{
 		In: strings.NewReader(in), Out: ts.Stdout(), Err: ts.Stderr(),
-		Env: env, Environ: environ, Program: program, Hostname: host, PID: os.Getpid(),
+		Env: env, Environ: environ, Program: program, Hostname: host, PID: os.Getpid(), Guest: true,
 	})
 }
 

@@ -161,6 +161,10 @@ func verifyAsked(app *App, profile string) (*config.Home, config.Trust, []verify
 	return home, trust, wishes, err
 }
 
+// inherits has what the checks leave behind come to this process, where it looks after
+// nothing else: what it inherits beside that would be ended, too.
+func (a *App) inherits() bool { return !a.Guest && proc.BecomeSubreaper() == nil }
+
 func runVerify(ctx context.Context, app *App, f verifyFlags) error {
 	if !slices.Contains(verify.Triggers(), f.trigger) {
 		return usagef("%q is nothing that a verification is for; write one of %s", clipText(f.trigger, 40), strings.Join(verify.Triggers(), ", "))
@@ -173,7 +177,7 @@ func runVerify(ctx context.Context, app *App, f verifyFlags) error {
 		return notTrusted(home)
 	}
 	o := app.verifyOptions(home, trust, app.Env.Dir)
-	o.Subreaper = proc.BecomeSubreaper() == nil
+	o.Subreaper = app.inherits()
 	if app.OutIsTerminal && !f.asJSON {
 		o.Step = func(step string) {
 			if name, ok := strings.CutPrefix(step, "check "); ok {
