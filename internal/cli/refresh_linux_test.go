@@ -48,7 +48,7 @@ func orphan(t *testing.T) proc.ID {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		all, err := proc.List()
 		if err != nil {
 			t.Fatal(err)

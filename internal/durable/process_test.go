@@ -263,7 +263,7 @@ func TestLocksEndWithTheirProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	unlock, err := durable.Lock(ctx, path)
 	if err != nil {

@@ -61,7 +61,7 @@ func cutOffInHook(t *testing.T, trap string, timed bool) {
 		ended <- err
 	}()
 	pid := 0
-	for deadline := time.Now().Add(20 * time.Second); pid == 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); pid == 0; time.Sleep(5 * time.Millisecond) {
 		data, _ := os.ReadFile(pidFile)
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
 		if time.Now().After(deadline) {
@@ -76,7 +76,7 @@ func cutOffInHook(t *testing.T, trap string, timed bool) {
 	if err := <-ended; !errors.Is(err, want) {
 		t.Errorf("it says %v, not %v", err, want)
 	}
-	for deadline := time.Now().Add(20 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the hook runs on")
 		}

@@ -212,7 +212,7 @@ func TestOTLP(t *testing.T) {
 		if err := o.Send(t.Context(), spansOf("shop", it, item, &r, said)); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			mu.Lock()
 			n := len(headers)
 			mu.Unlock()

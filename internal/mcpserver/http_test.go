@@ -47,8 +47,8 @@ func listen(t *testing.T, w *world, o HTTPOptions) string {
 			if err != nil {
 				t.Errorf("serve: %v", err)
 			}
-		case <-time.After(2 * time.Second):
-			t.Error("the server is still there 2 s after its end")
+		case <-time.After(time.Minute):
+			t.Error("the server is still there a minute after its end")
 		}
 	})
 	select {
@@ -321,7 +321,7 @@ func TestHTTPRefusesToListen(t *testing.T) {
 			}
 		}
 		w := newWorld(t, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := w.server.ServeHTTP(ctx, c.o)
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -504,7 +504,7 @@ func TestHTTPOAuth(t *testing.T) {
 	}
 	iss.mu.Lock()
 	defer iss.mu.Unlock()
-	if iss.asked > asked+1 || time.Since(began) > 5*time.Second {
+	if iss.asked > asked+1 || time.Since(began) > time.Minute {
 		t.Errorf("the issuer was asked %d times more, in %s", iss.asked-asked, time.Since(began))
 	}
 }

@@ -66,7 +66,7 @@ func partSupervisor() int {
 	if line, _ := bufio.NewReader(os.Stdin).ReadString('\n'); line != "stop\n" {
 		return 1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	st, err := StopTree(ctx, p.ID(), marker, 50*time.Millisecond)
 	exit, werr := p.Wait()

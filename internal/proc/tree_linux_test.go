@@ -58,7 +58,7 @@ func newPipe(t *testing.T) (crowd, *os.File) {
 // up waits until n processes said they run.
 func (c crowd) up(t *testing.T, n int) {
 	t.Helper()
-	if err := c.r.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
@@ -71,7 +71,7 @@ func (c crowd) up(t *testing.T, n int) {
 // gone fails if any process still holds the pipe.
 func (c crowd) gone(t *testing.T) {
 	t.Helper()
-	if err := c.r.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
+	if err := c.r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	rest, err := io.ReadAll(c.out)
@@ -87,7 +87,7 @@ func newMarker(t *testing.T) string {
 // swept makes sure that a failing test leaves nothing behind.
 func swept(t *testing.T, marker string) {
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if _, err := StopTree(ctx, ID{}, marker, 0); err != nil {
 			t.Errorf("clean up: %v", err)
@@ -96,7 +96,7 @@ func swept(t *testing.T, marker string) {
 }
 
 func deadline(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -399,7 +399,7 @@ func TestZombieIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer osp.Wait()
-	for end := time.Now().Add(5 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		in, err := lookup(osp.Pid)
 		if err != nil {
 			t.Fatal(err)
@@ -421,7 +421,7 @@ func TestReapOrphansStealsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	out, err := Run(ctx, Cmd{Path: self, Env: []string{partVar + "=reaper", "PATH=" + os.Getenv("PATH")}}, 4096)
 	if err != nil || out.Exit.Code != 0 || string(out.Stdout) != "bad=0 orphans=true\n" {
@@ -443,7 +443,7 @@ func TestLifeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Close()
-	if err := c.r.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	line, err := c.out.ReadString('\n')
@@ -466,7 +466,7 @@ func TestLifeline(t *testing.T) {
 func TestWatchLifelineOfClosedDescriptor(t *testing.T) {
 	select {
 	case <-WatchLifeline(987):
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("a descriptor that is not open must count as a cut line")
 	}
 }

@@ -309,7 +309,7 @@ func crowdChild(v string) {
 			}
 			return errors.Join(err, cerr)
 		}))
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		a, err := x.Recall(ctx, Question{Text: strings.ReplaceAll(id, "-", "x")})
 		cancel()
 		fail(err)

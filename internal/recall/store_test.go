@@ -292,7 +292,7 @@ func TestReaderDoesNotWait(t *testing.T) {
 			return err
 		}
 		write(t, dir, "blocks/reference-new.md", "okapi\n")
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		hits, err := x.Search(ctx, Query{Text: "massachusetts okapi"})
 		if err != nil || len(hits) != 1 {

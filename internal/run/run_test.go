@@ -44,7 +44,7 @@ func newManager(t *testing.T, change func(*run.Options)) *run.Manager {
 	}
 	m := run.New(opt)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if _, err := m.StopAll(ctx); err != nil {
 			t.Errorf("stop all: %v", err)
@@ -103,13 +103,13 @@ func mustBeGone(t *testing.T, id string) {
 	}
 }
 
-// until polls observable state; it fails after ten seconds.
+// until polls observable state; it fails after a minute.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 10 s for: %s", what)
+			t.Fatalf("waited a minute for: %s", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -154,12 +154,16 @@ func TestRunEnds(t *testing.T) {
 		{"crash", `echo partial; echo "no such table" >&2; exit 7`, run.Request{}, run.Failed, "failed", "7", 7},
 		{"killed by a signal", `kill -9 $$`, run.Request{}, run.Failed, "failed", "SIGKILL", 137},
 		{"timeout", `echo started; while :; do sleep 0.05; done`, run.Request{Timeout: 300 * time.Millisecond}, run.TimedOut, "timed_out", "exceeded timeout of 300ms", 143},
-		{"timeout ignoring TERM", `trap '' TERM; while :; do sleep 0.05; done`, run.Request{Timeout: 200 * time.Millisecond}, run.TimedOut, "timed_out", "exceeded timeout", 137},
+		{"timeout ignoring TERM", `trap '' TERM; while :; do sleep 0.05; done`, run.Request{Timeout: 2 * time.Second}, run.TimedOut, "timed_out", "exceeded timeout", 137}, // time enough to get to its trap,
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			m := newManager(t, nil)
+			m := newManager(t, func(o *run.Options) {
+				if tt.code == 143 {
+					o.Grace = time.Minute // its end is the first signal's, however late it gets to it
+				}
+			})
 			tt.req.Program = shell(t, tt.script)
 			r := wait(t, m, start(t, m, tt.req).ID)
 			if r.Status != tt.status || r.MCPStatus() != tt.mcp || !strings.Contains(r.StatusReason, tt.reason) {

@@ -249,7 +249,7 @@ func TestScripts(t *testing.T) {
 // until waits for a condition of a process that runs.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
@@ -269,7 +269,7 @@ func contains(path, text string) func() bool {
 }
 
 func TestBarrier(t *testing.T) {
-	p := start(t, "x", "steps: [{say: ready}, {wait_for: {file: go, timeout: 20s}}, {say: went}]")
+	p := start(t, "x", "steps: [{say: ready}, {wait_for: {file: go, timeout: 60s}}, {say: went}]")
 	until(t, "ready", contains(p.stdout, "ready"))
 	if err := os.WriteFile(filepath.Join(p.dir, "work", "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
