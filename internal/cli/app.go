@@ -59,6 +59,7 @@ type App struct {
 	logf      io.Closer
 	runs      *run.Manager
 	memory    *memory.Store
+	servers   onServers       // of a fleet
 	known     *session.Memory // all that is remembered
 	embedNote sync.Once       // that there are no vectors is said once
 	// served: a model asks through this process, whoever started it.
@@ -135,6 +136,7 @@ func commands() []command {
 
 // Close frees what the commands opened.
 func (a *App) Close() {
+	a.servers.close()
 	if a.known != nil {
 		a.known.Close()
 	}

@@ -100,6 +100,7 @@ func examplesOfRuns() map[string]string {
 		"reprise queue gc":       "reprise queue gc --dry-run",
 		"reprise queue history":  "reprise queue history login",
 		"reprise queue list":     "reprise queue list\nreprise queue list --state dead --json",
+		"reprise queue migrate":  "reprise queue migrate --dry-run\nreprise queue migrate --to files",
 		"reprise queue next":     "reprise queue next",
 		"reprise queue park":     "reprise queue park login --reason \"wait for the release\"",
 		"reprise queue progress": "reprise queue progress login@1 --completed 3 --total 10 --step \"the form\"",

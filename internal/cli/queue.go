@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/internal/config"
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/loop"
@@ -25,7 +24,9 @@ func newQueueCmd(app *App) *cobra.Command {
 		Use: "queue", Short: "What is to be done: add work items, look at them, claim and settle them",
 		Long: `What is to be done, for loops, scripts and people. Items are plain files in the
 project's data directory, whose directory is their state; outside any project the
-queue is the global one.
+queue is the global one. With "queue: nats://host:port" in the settings they are on
+the servers of a fleet instead, and every machine that names them works off one
+queue; "reprise queue migrate" moves what there is.
 
 An item is claimed under a lease and a fencing number, which stand in its token.
 Whoever claims one extends the lease, and settles the item by its token; a word
@@ -34,33 +35,8 @@ under a claim that was lost is refused.`,
 	cmd.AddCommand(newQueueAddCmd(app), newQueueListCmd(app), newQueueNextCmd(app), newQueueShowCmd(app), newQueueHistoryCmd(app),
 		newQueueClaimCmd(app), newQueueExtendCmd(app), newQueueProgressCmd(app), newQueueDoneCmd(app), newQueueFailCmd(app),
 		newQueueReleaseCmd(app), newQueueParkCmd(app), newQueueUnparkCmd(app), newQueueRetryCmd(app), newQueueDropCmd(app),
-		newQueueEditCmd(app), newQueueGCCmd(app), newQueueCheckCmd(app))
+		newQueueEditCmd(app), newQueueGCCmd(app), newQueueCheckCmd(app), newQueueMigrateCmd(app))
 	return cmd
-}
-
-// Queue is the work queue of the project around the working directory, or of the
-// global scope. bound is the process that its bound claims end with, the zero ID where
-// none is made or taken over.
-func (a *App) Queue(bound proc.ID) (*queue.Files, error) {
-	home, err := a.Home()
-	if err != nil {
-		return nil, err
-	}
-	project := ""
-	if home.Project != nil {
-		if err := config.CheckName(home.Paths, home.Project); err != nil {
-			return nil, conflict(err)
-		}
-		project = home.Project.Name
-	}
-	self, err := proc.Self()
-	if err != nil {
-		return nil, fmt.Errorf("queue: %w", err)
-	}
-	return queue.Open(queue.Options{
-		Dir: home.Paths.Queue(project), Now: a.Env.Now, Host: a.Hostname, Process: bound, Boot: self.Boot,
-		Actor: a.actor(), Record: a.recordWork(project),
-	}), nil
 }
 
 // actor is who works here, for histories.
@@ -93,7 +69,7 @@ func (a *App) recordWork(project string) func(context.Context, queue.Change) {
 
 // writableQueue is the queue for a command that changes it, and claims the project's
 // name.
-func (a *App) writableQueue(ctx context.Context, bound proc.ID) (*queue.Files, error) {
+func (a *App) writableQueue(ctx context.Context, bound proc.ID) (queue.Queue, error) {
 	q, err := a.Queue(bound)
 	if err != nil {
 		return nil, err
@@ -227,7 +203,7 @@ func newQueueListCmd(app *App) *cobra.Command {
 }
 
 // noItems says what there is where nothing is that was asked for.
-func (a *App) noItems(ctx context.Context, q *queue.Files) error {
+func (a *App) noItems(ctx context.Context, q queue.Queue) error {
 	l, err := q.List(ctx, queue.Filter{})
 	if err != nil {
 		return queueError(err)
@@ -251,7 +227,7 @@ func (a *App) noItems(ctx context.Context, q *queue.Files) error {
 }
 
 // nameDead has items that wait for a dead one say so, in the field that their detail shows.
-func (a *App) nameDead(ctx context.Context, q *queue.Files, items []queue.Item) {
+func (a *App) nameDead(ctx context.Context, q queue.Queue, items []queue.Item) {
 	for i := range items {
 		it := &items[i]
 		if it.State != queue.Blocked || it.Waits == "" {

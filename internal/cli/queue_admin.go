@@ -16,7 +16,7 @@ import (
 )
 
 // itemsCommand is a command that does one thing to each of the items given.
-func itemsCommand(app *App, use, short string, do func(ctx context.Context, q *queue.Files, id, reason string) (queue.Item, error)) *cobra.Command {
+func itemsCommand(app *App, use, short string, do func(ctx context.Context, q queue.Queue, id, reason string) (queue.Item, error)) *cobra.Command {
 	var reason string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -54,7 +54,7 @@ func itemsCommand(app *App, use, short string, do func(ctx context.Context, q *q
 }
 
 func newQueueParkCmd(app *App) *cobra.Command {
-	cmd := itemsCommand(app, "park", "Keep items from being claimed until they are unparked", func(ctx context.Context, q *queue.Files, id, reason string) (queue.Item, error) {
+	cmd := itemsCommand(app, "park", "Keep items from being claimed until they are unparked", func(ctx context.Context, q queue.Queue, id, reason string) (queue.Item, error) {
 		if queue.IsToken(id) { // one's own claim
 			return q.Park(ctx, id[:strings.LastIndexByte(id, '@')], queue.Token(id), reason)
 		}
@@ -66,7 +66,7 @@ by the token of its claim, given in place of its id.`
 }
 
 func newQueueUnparkCmd(app *App) *cobra.Command {
-	cmd := itemsCommand(app, "unpark", "Put parked items back", func(ctx context.Context, q *queue.Files, id, reason string) (queue.Item, error) {
+	cmd := itemsCommand(app, "unpark", "Put parked items back", func(ctx context.Context, q queue.Queue, id, reason string) (queue.Item, error) {
 		home, err := app.Home()
 		if err != nil {
 			return queue.Item{}, err
@@ -86,13 +86,13 @@ ITEM" lets it go on, with --answer or with --no-answer.`
 }
 
 func newQueueRetryCmd(app *App) *cobra.Command {
-	return itemsCommand(app, "retry", "Give dead items all their attempts again", func(ctx context.Context, q *queue.Files, id, reason string) (queue.Item, error) {
+	return itemsCommand(app, "retry", "Give dead items all their attempts again", func(ctx context.Context, q queue.Queue, id, reason string) (queue.Item, error) {
 		return q.Retry(ctx, id, reason)
 	})
 }
 
 func newQueueDropCmd(app *App) *cobra.Command {
-	return itemsCommand(app, "drop", "End items that need not be done any more", func(ctx context.Context, q *queue.Files, id, reason string) (queue.Item, error) {
+	return itemsCommand(app, "drop", "End items that need not be done any more", func(ctx context.Context, q queue.Queue, id, reason string) (queue.Item, error) {
 		return q.Drop(ctx, id, reason)
 	})
 }
@@ -215,7 +215,7 @@ on stays. A key is forgotten with its item: adding that again adds it anew.`,
 			}
 			open := app.writableQueue
 			if r.DryRun {
-				open = func(context.Context, proc.ID) (*queue.Files, error) { return app.Queue(proc.ID{}) }
+				open = func(context.Context, proc.ID) (queue.Queue, error) { return app.Queue(proc.ID{}) }
 			}
 			q, err := open(cmd.Context(), proc.ID{})
 			if err != nil {
@@ -263,7 +263,7 @@ named and left alone. Ends with 1 when something is not as it should be.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			open := app.writableQueue
 			if !repair {
-				open = func(context.Context, proc.ID) (*queue.Files, error) { return app.Queue(proc.ID{}) }
+				open = func(context.Context, proc.ID) (queue.Queue, error) { return app.Queue(proc.ID{}) }
 			}
 			q, err := open(cmd.Context(), proc.ID{})
 			if err != nil {

@@ -118,7 +118,7 @@ func tokenArg(ctx context.Context, q queue.Queue, arg string) (queue.Token, erro
 
 // tokenCommand is a command about a claim. pid, where there is one, is the process that
 // the claim ends with from then on.
-func tokenCommand(app *App, use, short string, pid *int, do func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error)) *cobra.Command {
+func tokenCommand(app *App, use, short string, pid *int, do func(ctx context.Context, q queue.Queue, t queue.Token) (any, string, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use, Args: cobra.ExactArgs(1), Short: short,
@@ -156,7 +156,7 @@ func tokenCommand(app *App, use, short string, pid *int, do func(ctx context.Con
 func newQueueExtendCmd(app *App) *cobra.Command {
 	var lease time.Duration
 	var pid int
-	cmd := tokenCommand(app, "extend TOKEN", "Keep a claim for longer", &pid, func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
+	cmd := tokenCommand(app, "extend TOKEN", "Keep a claim for longer", &pid, func(ctx context.Context, q queue.Queue, t queue.Token) (any, string, error) {
 		until, err := q.Extend(ctx, t, lease)
 		return struct {
 			Until time.Time `json:"until"`
@@ -169,7 +169,7 @@ func newQueueExtendCmd(app *App) *cobra.Command {
 
 func newQueueProgressCmd(app *App) *cobra.Command {
 	var p queue.Progress
-	cmd := tokenCommand(app, "progress TOKEN", "Say how far the work on an item is", nil, func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
+	cmd := tokenCommand(app, "progress TOKEN", "Say how far the work on an item is", nil, func(ctx context.Context, q queue.Queue, t queue.Token) (any, string, error) {
 		return p, progressText(&p), q.Progress(ctx, t, p)
 	})
 	cmd.Flags().IntVar(&p.StepsCompleted, "completed", 0, "steps that are done")
@@ -232,7 +232,7 @@ and nobody is at it. What waited for it and nothing else is then ready.`,
 	return cmd
 }
 
-func doneToken(ctx context.Context, app *App, q *queue.Files, arg string) (queue.Token, error) {
+func doneToken(ctx context.Context, app *App, q queue.Queue, arg string) (queue.Token, error) {
 	if !queue.IsToken(arg) {
 		it, err := q.Get(ctx, arg)
 		if err != nil {
@@ -252,7 +252,7 @@ func doneToken(ctx context.Context, app *App, q *queue.Files, arg string) (queue
 func newQueueFailCmd(app *App) *cobra.Command {
 	var f queue.Failure
 	var data string
-	cmd := tokenCommand(app, "fail TOKEN", "Say that the work on an item failed", nil, func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
+	cmd := tokenCommand(app, "fail TOKEN", "Say that the work on an item failed", nil, func(ctx context.Context, q queue.Queue, t queue.Token) (any, string, error) {
 		f.Outcome.Data = json.RawMessage(data)
 		it, err := q.Fail(ctx, t, f)
 		if err != nil {
@@ -276,7 +276,7 @@ default); then it is dead until somebody retries it.`, queue.MaxBackoff, queue.D
 
 func newQueueReleaseCmd(app *App) *cobra.Command {
 	var reason string
-	cmd := tokenCommand(app, "release TOKEN", "Give an item back as if it had not been claimed", nil, func(ctx context.Context, q *queue.Files, t queue.Token) (any, string, error) {
+	cmd := tokenCommand(app, "release TOKEN", "Give an item back as if it had not been claimed", nil, func(ctx context.Context, q queue.Queue, t queue.Token) (any, string, error) {
 		it, err := q.Release(ctx, t, reason)
 		if err != nil {
 			return nil, "", err

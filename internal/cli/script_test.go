@@ -67,6 +67,8 @@ func TestScripts(t *testing.T) {
 			"mcp":     converse,
 			"exits":   exits,
 			"until":   until,
+
+			"natsserver": natsServer,
 		},
 	})
 }

@@ -285,7 +285,7 @@ func (a *App) standQueue(ctx context.Context, s *standing) error {
 	if err != nil {
 		return err
 	}
-	n, err := q.Count()
+	n, err := q.Count(ctx)
 	for state, k := range n {
 		s.Queue[string(state)] = k
 	}
@@ -296,7 +296,7 @@ func (a *App) standQueue(ctx context.Context, s *standing) error {
 }
 
 // givenUp is how many of the dead items wait for a person: those that nobody has dropped.
-func (a *App) givenUp(ctx context.Context, q *queue.Files, dead int) int {
+func (a *App) givenUp(ctx context.Context, q queue.Queue, dead int) int {
 	if dead == 0 {
 		return 0
 	}

@@ -2,7 +2,9 @@
 // at it, and what came of it.
 //
 // [Queue] is what any backend gives; [Files] is the one that keeps items as plain
-// files, and package queuetest has the tests that each backend must pass.
+// files, package jet has the one for many machines, and package queuetest the tests that
+// each backend must pass. What can become of an item is decided in one place for backends
+// that keep it as one value, [Record].
 //
 // Files owns one directory, by default <data>/projects/<name>/queue, and in it
 // writes ready/, claimed/, done/, dead/ and blocked/ with one JSON file an item,
@@ -428,5 +430,12 @@ type Queue interface {
 	// GC removes settled items that are older than asked, and returns them. One that
 	// an unsettled item depends on stays.
 	GC(ctx context.Context, r Retention) ([]Item, error)
+	// Count is how many items are in each state, at a price that does not depend on how
+	// long they are. What cannot be read is left out; Check tells of it.
+	Count(ctx context.Context) (map[State]int, error)
+	// Check looks at all that the store holds, which nothing else does. With mend it puts
+	// right what can be put right without losing anything; what is foreign or damaged is
+	// named and left alone.
+	Check(ctx context.Context, mend bool) (Report, error)
 	Close() error
 }

@@ -19,8 +19,9 @@ type Record struct {
 	Item
 	// Lease is whose claim it is; nil unless the item is claimed.
 	Lease *Lease
-	// Arriving: it is being moved here from another queue, and nobody may have it yet.
-	Arriving bool
+	// Arriving is the queue that it is being moved here from; nobody may have it yet. It
+	// is empty for all others.
+	Arriving string
 }
 
 // Lease is a claim as it is kept.
@@ -41,7 +42,7 @@ type recordFile struct {
 	State    State  `json:"state"`
 	Waits    string `json:"waits_for,omitempty"`
 	Lease    *Lease `json:"lease,omitempty"`
-	Arriving bool   `json:"arriving,omitempty"`
+	Arriving string `json:"arriving,omitempty"`
 }
 
 var recordFields = [...]string{"state", "waits_for", "lease", "arriving"}
@@ -179,7 +180,7 @@ func (r *Record) Hold(now time.Time, length time.Duration, holder string) {
 // so that it says nothing about it.
 func (r *Record) Standing(fence uint64, op string) (said, stale bool, err error) {
 	switch {
-	case r.State == Claimed && r.Fence == fence && !r.Arriving:
+	case r.State == Claimed && r.Fence == fence && r.Arriving == "":
 		return false, false, nil
 	case r.Fence < fence:
 		return false, true, fmt.Errorf("%w: %s is %s under number %d, and this is number %d", ErrLost, r.ID, r.State, r.Fence, fence)

@@ -111,7 +111,7 @@ func (q *Queue) Get(ctx context.Context, id string) (queue.Item, error) {
 			h, err = byKey, nil
 		}
 	}
-	if err == nil && h.Arriving {
+	if err == nil && h.Arriving != "" {
 		return queue.Item{}, fmt.Errorf("%w: %s is being moved here; `reprise queue migrate` again finishes that", queue.ErrNotFound, id)
 	}
 	return h.Item, err
@@ -223,7 +223,7 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (queue.Listing, error)
 		case errors.Is(err, queue.ErrNotFound): // removed meanwhile
 		case err != nil:
 			l.Trouble = append(l.Trouble, queue.Trouble{Where: q.where(id), Why: strings.TrimPrefix(err.Error(), q.where(id)+": ")})
-		case !h.Arriving && f.Match(&h.Item):
+		case h.Arriving == "" && f.Match(&h.Item):
 			l.Items = append(l.Items, h.Item)
 		}
 	})
@@ -343,7 +343,7 @@ func (q *Queue) Check(ctx context.Context, mend bool) (queue.Report, error) {
 		case errors.Is(err, queue.ErrNotFound):
 		case err != nil:
 			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: strings.TrimPrefix(err.Error(), q.where(id)+": ") + "; it is left alone"})
-		case h.Arriving:
+		case h.Arriving != "":
 			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: "it is being moved here, which has not come to its end: `reprise queue migrate` again finishes that"})
 			used[h.large] = true
 		default:

@@ -68,7 +68,7 @@ func (q *Queue) takeOne(ctx context.Context, list []row, opt *queue.ClaimOptions
 		case err != nil:
 			return queue.Claim{}, tried, err
 		}
-		if h.State != queue.Ready || h.Arriving || h.NotBefore.After(q.now()) {
+		if h.State != queue.Ready || h.Arriving != "" || h.NotBefore.After(q.now()) {
 			tried = true
 			b := briefOf(&h.Record)
 			q.view.wrote(r.id, h.rev, &b)
@@ -165,7 +165,7 @@ func (q *Queue) Next(ctx context.Context, opt queue.ClaimOptions) (queue.Item, e
 		if err != nil {
 			return queue.Item{}, err
 		}
-		if h.State == queue.Ready && !h.Arriving && opt.Want(&h.Item) {
+		if h.State == queue.Ready && h.Arriving == "" && opt.Want(&h.Item) {
 			return h.Item, nil
 		}
 	}
@@ -389,6 +389,6 @@ func (q *Queue) isDone(ctx context.Context) queue.IsDone {
 		if errors.Is(err, queue.ErrNotFound) || errors.Is(err, queue.ErrDamaged) {
 			return false, nil
 		}
-		return err == nil && h.State == queue.Done && !h.Arriving, err
+		return err == nil && h.State == queue.Done && h.Arriving == "", err
 	}
 }

@@ -55,7 +55,7 @@ type brief struct {
 
 func briefOf(r *queue.Record) brief {
 	b := brief{
-		State: r.State, Priority: r.Urgency(), Created: r.Created.UnixMicro(), Fence: r.Fence, Waits: r.Waits, Agent: r.Agent, Task: r.Task, Labels: r.Labels, Arriving: r.Arriving,
+		State: r.State, Priority: r.Urgency(), Created: r.Created.UnixMicro(), Fence: r.Fence, Waits: r.Waits, Agent: r.Agent, Task: r.Task, Labels: r.Labels, Arriving: r.Arriving != "",
 	}
 	if !r.NotBefore.IsZero() {
 		b.NotBefore = r.NotBefore.UnixMicro()
@@ -78,6 +78,8 @@ type held struct {
 	queue.Record
 	rev   uint64
 	large string // object with its long parts
+	// asItWas: it is moved, which is no change of it.
+	asItWas bool
 }
 
 // get reads an item from the leader. What is not there is ErrNotFound.
@@ -143,7 +145,9 @@ func (q *Queue) decode(ctx context.Context, id string, msg *jetstream.RawStreamM
 
 // put writes an item where it was read. errStale: somebody else was faster.
 func (q *Queue) put(ctx context.Context, h *held) error {
-	h.Stamp(q.now())
+	if !h.asItWas {
+		h.Stamp(q.now())
+	}
 	short := h.Record
 	data, err := short.Encode()
 	if err != nil {
@@ -219,7 +223,7 @@ func swapped(err error) bool {
 func (q *Queue) change(ctx context.Context, id string, decide func(h *held) (queue.Change, error)) (queue.Item, error) {
 	for try := 0; ; try++ {
 		h, err := q.get(ctx, id)
-		if err == nil && h.Arriving {
+		if err == nil && h.Arriving != "" {
 			err = fmt.Errorf("%w: %s is being moved here; `reprise queue migrate` again finishes that", queue.ErrState, id)
 		}
 		if err != nil {

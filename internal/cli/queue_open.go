@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/fleet"
+	"reprise/internal/proc"
+	"reprise/internal/queue"
+	"reprise/internal/queue/jet"
+	"reprise/internal/term"
+)
+
+// onServers is what an App has of a fleet: one connection, and the queues that were opened
+// by it.
+type onServers struct {
+	conn   *fleet.Conn
+	queues []*jet.Queue
+}
+
+func (o *onServers) close() {
+	for _, q := range o.queues {
+		q.Close()
+	}
+	if o.conn != nil {
+		o.conn.Close()
+	}
+	*o = onServers{}
+}
+
+// Fleet is the connection to the servers that the user's settings name. It is made once,
+// and ends with the App. purpose is what the servers' operators see of it.
+func (a *App) Fleet(ctx context.Context, purpose string) (*fleet.Conn, error) {
+	if a.servers.conn != nil {
+		return a.servers.conn, nil
+	}
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := fleet.Connect(ctx, fleet.Options{
+		Servers: home.Settings.Queue, Settings: home.Settings.Fleet, Name: "reprise " + purpose + " on " + a.Hostname, Now: time.Now,
+		Note: func(text string) { fmt.Fprintln(a.Err, "note: "+term.SafeLine(text)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.servers.conn = conn
+	return conn, nil
+}
+
+// Queue is the work queue of the project around the working directory, or of the
+// global scope: the one that the user's settings say. bound is the process that its bound
+// claims end with, the zero ID where none is made or taken over.
+func (a *App) Queue(bound proc.ID) (queue.Queue, error) {
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	if home.Settings.Queue == config.QueueFiles {
+		return a.fileQueue(bound)
+	}
+	return a.fleetQueue(bound)
+}
+
+// queueProject is the project whose queue it is, "" for the global one.
+func (a *App) queueProject() (string, error) {
+	home, err := a.Home()
+	if err != nil || home.Project == nil {
+		return "", err
+	}
+	if err := config.CheckName(home.Paths, home.Project); err != nil {
+		return "", conflict(err)
+	}
+	return home.Project.Name, nil
+}
+
+// fileQueue is the queue of files on this machine, whatever the settings say.
+func (a *App) fileQueue(bound proc.ID) (*queue.Files, error) {
+	project, err := a.queueProject()
+	if err != nil {
+		return nil, err
+	}
+	self, err := proc.Self()
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	return queue.Open(queue.Options{
+		Dir: a.home.Paths.Queue(project), Now: a.Env.Now, Host: a.Hostname, Process: bound, Boot: self.Boot,
+		Actor: a.actor(), Record: a.recordWork(project),
+	}), nil
+}
+
+// fleetQueue is the queue on the servers that the settings name.
+func (a *App) fleetQueue(bound proc.ID) (*jet.Queue, error) {
+	project, err := a.queueProject()
+	if err != nil {
+		return nil, err
+	}
+	self, err := proc.Self()
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	ctx := context.Background() // each step has a limit of its own
+	conn, err := a.Fleet(ctx, "queue")
+	if err != nil {
+		return nil, err
+	}
+	q, err := jet.Open(ctx, jet.Options{
+		Conn: conn, Project: project, Now: time.Now, Host: a.Hostname, Process: bound, Boot: self.Boot, Actor: a.actor(), Record: a.recordWork(project),
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.servers.queues = append(a.servers.queues, q)
+	return q, nil
+}
