@@ -73,6 +73,21 @@ func (g *args) informs() bool {
 	return true
 }
 
+// tells reports whether a program that does more is only asked to print something.
+func (g *args) tells(p *know.Program) bool {
+	for _, name := range p.Tells {
+		if name == "-" && len(g.options)+len(g.operands) == 0 {
+			return true
+		}
+		if slices.ContainsFunc(g.options, func(o option) bool {
+			return o.opt != nil && o.opt.Name == name && !o.short && (o.opt.Arg != know.Optional || !o.given)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // parseArgs takes a program's arguments apart. What it cannot understand is in
 // the options with no opt.
 func (a *analysis) parseArgs(p *know.Program, argv []word, st *state) (g args) {
@@ -301,7 +316,7 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 		}
 	}
 	g.hostsAllowed = byHost(g.name) && g.hosts > 0 && g.hosts == g.allowedHosts
-	if p.Cwd && !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Read }) || p.Cwd && n == 0 || g.outer != nil && (g.root() == "git" || g.root() == "go") {
+	if p.Cwd && !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Read || o.Kind == know.Look }) || p.Cwd && n == 0 || g.outer != nil && (g.root() == "git" || g.root() == "go") {
 		a.here(st)
 	}
 }
@@ -448,6 +463,8 @@ func (a *analysis) judgeArg(k know.Kind, w word, st *state) {
 			return
 		}
 		a.path(w, use{read: true}, st)
+	case know.Look:
+		a.path(w, use{read: true, looks: true}, st)
 	case know.Dir:
 		a.path(w, use{read: true}, st)
 	case know.Write:

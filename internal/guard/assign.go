@@ -121,6 +121,9 @@ func (a *analysis) assignment(name string, v word, exported bool, st *state) {
 	case names.Loading:
 		a.give("environment-loads", Deny, name, "the variable loads code into programs, or decides about the guard and its limits", "leave it as it is")
 	case names.Steering:
+		if strings.HasSuffix(name, "PAGER") && v.known() && !v.glob && (v.text == "cat" || v.text == "") {
+			return // as where there is none
+		}
 		a.give("environment", Ask, name, "the variable can lead programs to other code, settings or places", "leave it out, or set one that is known to be harmless, such as LC_ALL, TZ or NO_COLOR")
 	case names.Plain:
 		if exported || a.r.env(name) != "" {

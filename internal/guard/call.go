@@ -314,10 +314,10 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	informs := args.informs()
 	var files []string
 	if informs || turnedAlways(argv[0].text) {
-		files = turning(argv[0].text)
+		files = turning(argv[0].text, args.has("--help") || args.has("-help") || args.has("-h"))
 	}
 	a.turned(argv[0], files, st)
-	if informs {
+	if informs || a.manual(&args, st) || a.parses(argv, &args, st) {
 		return source{there: true}
 	}
 	if len(p.Subs) > 0 && p.Base == know.Flag && len(p.Operands) == 0 && (len(args.operands) > 0 || !p.Bare) {
@@ -342,12 +342,13 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	}
 	// What is thought of the program in any case speaks first.
 	first := p.Base == know.Exec || p.Base == know.Ask || p.Base == know.Config || p.Base == know.Deny
-	if first {
+	tells := args.tells(p)
+	if first && !tells {
 		a.base(p, argv[0], name, args)
 	}
 	a.judgeArgs(p, &args, st)
 	a.follows(p, &args, st)
-	if !first {
+	if !first && !tells {
 		a.base(p, argv[0], name, args)
 	}
 	if f := after(argv[0].text); f != nil {
@@ -515,7 +516,7 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 				out.origin = numbers
 			}
 			if files {
-				out.origin = paths
+				out.origin = a.found(&args, st)
 				return out
 			}
 			n--

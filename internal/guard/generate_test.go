@@ -99,7 +99,12 @@ func (g *generator) bad() string {
 	case 5: // an assignment that leads a program elsewhere
 		return g.of("LD_PRELOAD=./x.so", "PATH=.", "GIT_SSH_COMMAND=x", "PAGER=./x", "BASH_ENV=./x", "GIT_DIR=/x", "NODE_OPTIONS=-r./x", "FOO=1", "HOME=/x", "IFS=x", "GIT_CONFIG_COUNT=1") + " " + g.of("ls", "git log", "cat f", "bash -c ls", "env ls")
 	case 6: // outside
-		return g.of("cat", "head -1", "ls", "grep x", "wc -l", "cd ..;  cat", "sort", "diff f", "cat <", "cat f", "find", "stat") + " " + g.of("/etc/passwd", "~/.bashrc", "../x", "out/x", "sub/../../x", "/root", "$HOME/.ssh/id_rsa", "~/.ssh/id_rsa", `"$x"`, "$(cat f)", ".env", "/proc/self/environ")
+		from := g.of("cat", "head -1", "ls", "grep x", "wc -l", "cd ..;  cat", "sort", "diff f", "cat <", "cat f", "find", "stat")
+		what := g.of("/etc/passwd", "~/.bashrc", "../x", "out/x", "sub/../../x", "/root", "$HOME/.ssh/id_rsa", "~/.ssh/id_rsa", `"$x"`, "$(cat f)", ".env", "/proc/self/environ")
+		if what == ".env" && (from == "ls" || from == "stat" || from == "find") {
+			what = "../.env" // to see that it is there shows nothing of it
+		}
+		return from + " " + what
 	case 7: // git
 		return "git " + g.of("push", "push -f origin main", "reset --hard", "checkout .", "clean -fd", "-c core.pager=./x log", "-c alias.x=!ls x", "config core.hooksPath /x", "commit --no-verify -m x", "rebase -i", "stash", "log --output=PWNED", "-C .. log", "diff --no-index f /etc/passwd", "frob", "$x", "fetch", "branch x", "tag x", "ls-remote --upload-pack=x origin")
 	case 8: // text that the shell evaluates

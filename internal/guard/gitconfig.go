@@ -208,7 +208,11 @@ func firstLine(path string) string {
 const maxSmall = 4096
 
 // smallFile is what a small regular file holds; ok is false for anything else.
-func smallFile(path string) (data []byte, ok bool) {
+func smallFile(path string) (data []byte, ok bool) { return fileOf(path, maxSmall) }
+
+// fileOf is what a regular file of at most so many bytes holds; ok is false for
+// anything else.
+func fileOf(path string, most int64) (data []byte, ok bool) {
 	f, err := openNow(path)
 	if err != nil {
 		return nil, false
@@ -217,8 +221,8 @@ func smallFile(path string) (data []byte, ok bool) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, false
 	}
-	data, err = io.ReadAll(io.LimitReader(f, maxSmall+1))
-	if err != nil || len(data) > maxSmall {
+	data, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil || int64(len(data)) > most {
 		return nil, false
 	}
 	return data, true

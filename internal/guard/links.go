@@ -201,7 +201,7 @@ func (a *analysis) follows(p *know.Program, g *args, st *state) {
 
 // placesOf are the files and directories that a program is given.
 func (a *analysis) placesOf(p *know.Program, g *args) (out []word) {
-	place := func(k know.Kind) bool { return k == know.Read || k == know.Dir || k == know.Write || k == know.Delete }
+	place := func(k know.Kind) bool { return k == know.Read || k == know.Look || k == know.Dir || k == know.Write || k == know.Delete }
 	for i, v := range g.operands {
 		if op := p.OperandAt(i, len(g.operands), g.has); op != nil && place(op.Kind) {
 			out = append(out, v)
@@ -232,6 +232,10 @@ type listing struct {
 	linkless bool
 	indexes  []string   // of git, whose names are listed
 	known    [4]*string // what is wrong, by what is done with the names
+	undotted bool       // names that begin with a dot are not among them
+	aimed    bool       // it is secrets that are listed, as its words say
+	secret   *string    // a secret among the names
+	pattern  string     // for which they stand, of a loop
 }
 
 // place is a directory as it is written, and where it really is.
@@ -267,14 +271,17 @@ func (a *analysis) lists(g *args, st *state) origin {
 			}
 		}
 		l.only = "give fd -t f"
+		l.undotted = !g.has("-H") && !g.has("--hidden") && !g.has("-u") && !g.has("--unrestricted")
 	case "ls", "dir", "vdir":
 		if !g.has("-R") && !g.has("--recursive") {
 			l.w.levels = 1
 		}
+		l.undotted = !g.has("-a") && !g.has("-A") && !g.has("-f") && !g.has("--all") && !g.has("--almost-all")
 	}
 	if g.outer != nil && g.root() == "git" {
 		l.only, l.nul = "name the files", g.has("-z")
 		l.whole = l.nul
+		l.aimed = slices.ContainsFunc(g.operands, func(w word) bool { return names.Secret("/"+w.text) != "" })
 		for _, dir := range a.gitIn {
 			l.links = append(l.links, a.indexLinks(dir)...)
 			for _, git := range a.gitDirs(dir) {
@@ -399,10 +406,31 @@ func (a *analysis) globbed(what string, w word, nul bool, st *state) origin {
 	return a.list(l)
 }
 
+// patterned notes the names that a pattern stands for, one of which a word then is.
+func (a *analysis) patterned(w word, st *state) origin {
+	o := a.globbed(shown(w.text), w, true, st)
+	l := a.listings[len(a.listings)-1]
+	l.pattern, l.only = w.text, "read files only where they are no links"
+	return o
+}
+
+// matched judges a word that is read now, and in which the name stands that one of a
+// loop's patterns matched.
+func (a *analysis) matched(w word, u use) {
+	v := w
+	v.text, v.origin = unknown, w.listed
+	for i, l := range a.listings {
+		if w.listed>>min(i+2, 63)&1 != 0 && l.pattern != strings.TrimPrefix(w.text, "./") {
+			v.text = unknown + "/" // more stands beside it
+		}
+	}
+	a.opens(v, u)
+}
+
 // opens judges a name that another command wrote out, and that is read now: it may
 // be a link that leads out. Where more stands beside it, it is another name than the
 // one that was listed, and may lie in a directory that a link leads to.
-func (a *analysis) opens(w word) {
+func (a *analysis) opens(w word, u use) {
 	exact, dirs := strings.Trim(w.text, unknown) == "", a.entersDirs()
 	for i, l := range a.listings {
 		if w.origin>>min(i+2, 63)&1 == 0 {
@@ -414,6 +442,9 @@ func (a *analysis) opens(w word) {
 				return
 			}
 			a.give("reads-outside", Ask, w.shown(), "of the names that "+l.what+" lists one may be a link, and "+why, l.only)
+			return
+		}
+		if a.secretAmong(w, l, u) {
 			return
 		}
 	}
@@ -509,7 +540,7 @@ func (a *analysis) anyDepth(w word, top string, u use) bool {
 			if to := a.leads(q); a.out(to) || !u.read {
 				done = a.one(w, to, u)
 			}
-		case !link && u.read && fits(p) && names.Secret(q) != "":
+		case !link && u.read && !u.looks && fits(p) && names.Secret(q) != "":
 			done = a.one(w, q, u)
 		}
 		return done

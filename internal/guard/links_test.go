@@ -15,8 +15,10 @@ import (
 func linked(t testing.TB, links map[string]string) project {
 	t.Helper()
 	p := newProject(t)
-	if err := os.Remove(filepath.Join(p.dir, "out")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"out", ".env"} { // a secret among the names is another matter
+		if err := os.Remove(filepath.Join(p.dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, f := range []string{"src/a/b/x.go", "vendor/y.go", "../../outside/secret"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(p.dir, f)), 0o755); err != nil {

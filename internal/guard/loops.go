@@ -128,7 +128,7 @@ func (a *analysis) loopValue(st *state, name string, it word) {
 	case it.split && it.text == unknown:
 		st.bind(a, name, value{origin: it.origin, dotted: !it.dashed})
 	case it.glob:
-		st.bind(a, name, value{known: true, w: word{text: it.text, src: it.src, glob: true, made: true}})
+		st.bind(a, name, value{known: true, w: word{text: it.text, src: it.src, glob: true, made: true, listed: a.patterned(it, st)}})
 	default:
 		st.bind(a, name, value{known: true, w: it})
 	}

@@ -139,6 +139,8 @@ func turningFiles() map[string]string {
 		"tools/bazel": "bazel --version", ".bazelversion": "bazelisk --help", ".bazeliskrc": "bazel --help", ".mvn/jvm.config": "mvn --version", ".sbtopts": "sbt --version", "project/build.sbt": "sbt --help",
 		"project.clj": "lein --version", "profiles.clj": "lein --help", "global.json": "dotnet --version", "toxfile.py": "tox --version", ".flake8": "flake8 --version", "setup.cfg": "flake8 --help", ".tflint.hcl": "tflint --version",
 		".rubocop": "rubocop --version", ".poetry/plugins/x": "poetry --version", ".pdm-plugins/x": "pdm --version", "vendor/composer/installed.json": "composer --version", ".bundle/config": "bundle --version",
+		"node_modules/webpack-cli/x": "webpack --version", "node_modules/stylelint/x": "stylelint --version", "node_modules/serverless/x": "serverless --help", "node_modules/wrangler/x": "wrangler --version",
+		"mix.exs": "mix --help", "Vagrantfile": "vagrant --help", "rebar.config": "rebar3 --version", "rebar.config.script": "rebar3 --help", ".shellcheckrc": "shellcheck f",
 		"ansible.cfg": "ansible --version", ".erlang": "elixir --version", ".iex.exs": "iex --version",
 	}
 }
@@ -212,8 +214,10 @@ func TestNamesThatBreak(t *testing.T) {
 		"a /etc/passwd": Ask, "x -oPWNED": Ask, "a ../x": Ask, `\../x`: Ask, "'..'/x": Ask, `"."./x`: Ask, "a\n/x": Ask, "a\t~/x": Ask,
 	} {
 		p := newProject(t)
-		if err := os.RemoveAll(filepath.Join(p.dir, "out")); err != nil {
-			t.Fatal(err)
+		for _, name := range []string{"out", ".env"} {
+			if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		p.put(t, map[string]string{name: "x"})
 		for _, c := range lists[:3] {

@@ -14,6 +14,7 @@ type use struct {
 	shallow bool // by something that does not go down into a directory
 	gone    bool // it is removed or moved away
 	probe   bool // only looked at whether it is there
+	looks   bool // what it holds is not shown
 	top     bool // it is what stands before a pattern
 }
 

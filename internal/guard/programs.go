@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,138 +54,6 @@ func (a *analysis) jq(argv []word, st *state) source {
 	return a.known(know.Find(argv[0].text), plain, st)
 }
 
-// turnedAlways reports whether a program may be turned to another one whatever it is
-// asked, by the files that [turning] tells.
-func turnedAlways(name string) bool {
-	switch name {
-	case "cargo", "rustc", "rustdoc", "yarn", "pnpm":
-		return true
-	}
-	return false
-}
-
-// turning are the files of a project by which a program runs the project's code, or
-// another program, even where it is asked for its version or its help only.
-func turning(name string) []string {
-	switch name {
-	case "cargo", "rustc", "rustdoc", "rustup", "rustfmt":
-		return []string{"rust-toolchain", "rust-toolchain.toml", ".cargo/config", ".cargo/config.toml"}
-	case "yarn": // corepack, which may stand in for it, reads from where it fetches it
-		return []string{".yarnrc", ".yarnrc.yml", ".corepack.env"}
-	case "pnpm": // it loads its hooks whatever it is asked, and may change itself for another version
-		return []string{".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", ".npmrc", "pnpm-workspace.yaml", ".corepack.env"}
-	case "bazel", "bazelisk": // both start tools/bazel in their own place; the rest says which bazel is fetched
-		return []string{"tools/bazel", "tools/bazel.exe", "tools/bazel.bat", ".bazelversion", ".bazeliskrc"}
-	case "mvn", "mvnw":
-		return []string{".mvn"}
-	case "sbt":
-		return []string{".sbtopts", ".jvmopts", "project"}
-	case "lein":
-		return []string{"project.clj", "profiles.clj"}
-	case "dotnet": // it may name a directory of the project as the place of the SDK
-		return []string{"global.json"}
-	case "tox":
-		return []string{"toxfile.py"}
-	case "flake8": // it says the versions of its plugins, which it has loaded for that
-		return []string{".flake8", "setup.cfg", "tox.ini"}
-	case "tflint":
-		return []string{".tflint.hcl", ".tflint.d"}
-	case "rubocop":
-		return []string{".rubocop"}
-	case "poetry":
-		return []string{".poetry"}
-	case "pdm":
-		return []string{".pdm-plugins"}
-	case "composer":
-		return []string{"vendor/composer/installed.json"}
-	case "bundle", "bundler":
-		return []string{".bundle"}
-	case "ansible", "ansible-playbook":
-		return []string{"ansible.cfg"}
-	case "elixir", "iex", "erl":
-		return []string{".erlang", ".iex.exs"}
-	}
-	return nil
-}
-
-// turned judges a program that a file of the project turns to something else: one by
-// its own files, and any that a manager of versions stands in for, where a file of the
-// project says in which directory that one finds it.
-func (a *analysis) turned(w word, files []string, st *state) {
-	for _, dir := range st.cwds {
-		for ; files != nil && a.root(dir) != ""; dir = filepath.Dir(dir) {
-			a.step(8)
-			for _, f := range files {
-				if isThere(filepath.Join(dir, f)) {
-					a.projectCode(w, "it may run what the project's "+f+" names")
-					return
-				}
-			}
-		}
-	}
-	for _, dir := range st.cwds {
-		if f := a.versions(dir); f != "" && a.managed(w.text) {
-			a.projectCode(w, "the project's "+f+" says which program this is")
-			return
-		}
-	}
-}
-
-// versions is the file of the project by which a manager of versions takes a program
-// from a directory that the file names, "" where there is none, or no manager. It is
-// looked for once a directory.
-func (a *analysis) versions(dir string) string {
-	if a.shims == nil {
-		a.shims = []string{}
-		for _, d := range filepath.SplitList(a.r.env("PATH")) {
-			if filepath.Base(d) == "shims" {
-				a.shims = append(a.shims, d)
-			}
-		}
-	}
-	if len(a.shims) == 0 {
-		return ""
-	}
-	found, ok := a.versionsIn[dir]
-	if ok {
-		return found
-	}
-	for up := dir; found == "" && a.root(up) != ""; up = filepath.Dir(up) {
-		a.step(8)
-		for _, f := range [...]string{".tool-versions", "mise.toml", ".mise.toml"} {
-			if elsewhere(filepath.Join(up, f)) {
-				found = f
-			}
-		}
-	}
-	if a.versionsIn == nil {
-		a.versionsIn = map[string]string{}
-	}
-	a.versionsIn[dir] = found
-	return found
-}
-
-// managed reports whether a program of that name is one by which a manager of versions
-// finds the real one: a file among its shims.
-func (a *analysis) managed(name string) bool {
-	for _, d := range a.shims {
-		if isThere(filepath.Join(d, name)) {
-			return true
-		}
-	}
-	return false
-}
-
-// elsewhere reports whether a file of versions names a directory in place of one, or is
-// no plain small file.
-func elsewhere(path string) bool {
-	if !isThere(path) {
-		return false
-	}
-	data, ok := smallFile(path)
-	return !ok || bytes.Contains(data, []byte("path:"))
-}
-
 // terminal judges stty: to look is fine.
 func (a *analysis) terminal(argv []word, st *state) source {
 	for _, w := range argv[1:] {
@@ -211,7 +78,7 @@ func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
 			if !strings.HasPrefix(w.text, "+") {
 				a.give("needs-a-person", Ask, w.shown(), "it sets the clock", "write + before a format")
 			}
-		case "nm", "objdump", "readelf", "size", "strings", "addr2line", "c++filt", "otool":
+		case "ar", "jar", "nm", "objdump", "readelf", "size", "strings", "addr2line", "c++filt", "otool":
 			if strings.HasPrefix(w.text, "@") {
 				a.give("option-config", Ask, w.shown(), "it takes its options from a file", "write the options out")
 			}
@@ -235,6 +102,8 @@ func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
 	}
 	for _, o := range g.options {
 		switch {
+		case (g.name == "ar" || g.name == "jar") && strings.HasPrefix(o.arg.text, "@"):
+			a.give("option-config", Ask, o.w.shown(), "it takes its options from a file", "write the options out")
 		case g.name == "xmllint" && o.given:
 			a.addressed(o.arg)
 		case g.name == "objdump" && o.opt != nil && (o.opt.Name == "-S" || o.opt.Name == "--source"):

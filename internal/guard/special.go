@@ -68,7 +68,9 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).inPlace
 	case "jq", "gojq", "jaq", "yq":
 		return (*analysis).query
-	case "gofmt", "goimports", "gofumpt", "date", "nm", "objdump", "readelf", "size", "strings", "addr2line", "c++filt", "otool", "xmllint", "man", "info", "ps", "getent", "ldd", "npx", "bunx", "pnpx":
+	case "gunzip", "gzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd", "compress", "uncompress":
+		return (*analysis).unpacks
+	case "ar", "jar", "gofmt", "goimports", "gofumpt", "date", "nm", "objdump", "readelf", "size", "strings", "addr2line", "c++filt", "otool", "xmllint", "man", "info", "ps", "getent", "ldd", "npx", "bunx", "pnpx":
 		return (*analysis).operandsOf
 	case "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "pico", "micro", "hx":
 		return (*analysis).edits
@@ -574,6 +576,17 @@ func (a *analysis) unzip(_ *know.Program, g args, _ *state) {
 	a.give("writes", Ask, "unzip", "it writes what the archive holds", "list it with -l")
 }
 
+// unpacks judges what is done with files after all: of -l or -t and -d the last one
+// counts for most of these programs, and -d writes the file and removes the packed one.
+func (a *analysis) unpacks(_ *know.Program, g args, st *state) {
+	if g.has("-c") || g.has("--stdout") || !g.has("-d") && !g.has("--decompress") {
+		return
+	}
+	for _, w := range g.operands {
+		a.path(w, use{}, st)
+	}
+}
+
 // inPlace judges the files that a filter is told to change.
 func (a *analysis) inPlace(p *know.Program, g args, st *state) {
 	if !g.has("-i") && !g.has("--in-place") && !g.has("--inplace") {
@@ -688,7 +701,7 @@ func (a *analysis) pager(_ *know.Program, g args, _ *state) {
 // query judges a program for jq or yq: what prints the environment, and what reads
 // other files.
 func (a *analysis) query(p *know.Program, g args, st *state) {
-	if g.name == "yq" {
+	if g.root() == "yq" {
 		a.inPlace(p, g, st)
 	}
 	if len(g.operands) == 0 || g.has("-f") || g.has("--from-file") {

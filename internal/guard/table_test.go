@@ -272,6 +272,9 @@ func each(p *know.Program, try func(what string, o *know.Opt, change func() func
 	if len(p.Follows) > 0 {
 		try("where it follows no links", nil, with(func() { p.Follows = nil }))
 	}
+	for i, name := range p.Tells {
+		try("where "+name+" tells nothing", p.Opt(name), with(func() { p.Tells = slices.Delete(slices.Clone(old.Tells), i, i+1) }))
+	}
 	if p.Wraps {
 		try("where it wraps nothing", nil, with(func() { p.Wraps = false }))
 	}

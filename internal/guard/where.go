@@ -30,7 +30,11 @@ func (a *analysis) path(w word, u use, st *state) {
 		a.each(w, u, st, true)
 		return
 	}
+	before := len(a.parts)
 	a.each(w, u, st, w.glob && strings.ContainsAny(w.text, "*?["))
+	if w.listed != 0 && u.read && len(a.parts) == before {
+		a.matched(w, u)
+	}
 }
 
 // darkPath judges a path of which a part is only known when it runs.
@@ -53,7 +57,7 @@ func (a *analysis) darkPath(w word, u use, st *state) {
 		v.made = true
 		a.each(v, u, st, false)
 	case w.origin.names() && u.read && start == "":
-		a.opens(w)
+		a.opens(w, u)
 	case w.origin.names() && start == "" && !u.read:
 		if u.gone {
 			a.give("removes", Ask, w.shown(), "it removes or moves files that are only known when it runs", "name the files")
@@ -125,7 +129,7 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	if strings.Contains(w.text, "**") && a.anyDepth(w, top, u) {
 		return true
 	}
-	if a.one(word{text: w.text, src: w.src, glob: true}, top, use{read: u.read, shallow: true, gone: u.gone, top: true}) {
+	if a.one(word{text: w.text, src: w.src, glob: true}, top, use{read: u.read, shallow: true, gone: u.gone, top: true, looks: u.looks}) {
 		return true
 	}
 	full := w.text
@@ -200,7 +204,7 @@ func (a *analysis) judgePath(w word, p string, u use) bool {
 		a.give("network", Deny, w.shown(), "the shell opens a connection to another machine by it", "use curl with a host that is allowed")
 		return true
 	}
-	if kind := names.Secret(p); kind != "" && !u.top && !u.probe {
+	if kind := names.Secret(p); kind != "" && !u.top && !u.probe && !u.looks {
 		a.reads(w.shown())
 		if u.read {
 			a.give("reads-secret", Ask, w.shown(), "it reads "+kind, "read something that holds no secrets")

@@ -52,6 +52,7 @@ type word struct {
 	split  bool   // may be none, one or several words
 	made   bool   // an expansion made all of it or a part of it
 	origin origin // of its unknown parts
+	listed origin // of the name for which a pattern stands in it
 	dashed bool   // an unknown part may stand at its start, and be a dash
 	// certain says that an unknown part at the start is not empty.
 	certain bool
@@ -598,6 +599,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 	}
 	switch {
 	case v.known && v.w.known():
+		b.w.listed = max(b.w.listed, v.w.listed)
 		if v.w.glob && !quoted {
 			b.w.made, b.w.named = true, true
 			b.text(v.w.text, false)

@@ -228,6 +228,11 @@ func (p *sedScript) substitute() (bad, what, file string) {
 	return "", "", ""
 }
 
+// printed reports whether a file of awk's is where a program prints anyway.
+func printed(file string) bool {
+	return file == "/dev/stderr" || file == "/dev/stdout" || file == "/dev/null"
+}
+
 // Awk says what a program for awk does beyond filtering and calculating, "" where
 // it does nothing else; file is one that it writes, where that is told.
 func Awk(s string) (what, file string) {
@@ -271,6 +276,10 @@ func Awk(s string) (what, file string) {
 			rest := strings.TrimLeft(strings.TrimPrefix(s[i+1:], ">"), " \t")
 			if strings.HasPrefix(rest, `"`) {
 				if end := closing(rest, 1, '"'); end > 0 {
+					if left := strings.TrimLeft(rest[end+1:], " \t"); (left == "" || strings.IndexByte(";}\n#", left[0]) >= 0) && printed(rest[1:end]) {
+						i, last = len(s)-len(rest)+end, '"'
+						break
+					}
 					return "its program writes a file", rest[1:end]
 				}
 			}

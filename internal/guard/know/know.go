@@ -34,11 +34,12 @@ const (
 	Awk         // a program for awk
 	Number      // a number
 	Follow      // it follows symbolic links on its way down
+	Look        // a path of which name, size and kind are told, and not what it holds
 )
 
 // KindNames are the words for kinds in the YAML files, in their order.
 func KindNames() []string {
-	return []string{"flag", "text", "read", "write", "delete", "dir", "exec", "script", "shell", "net", "config", "ask", "deny", "name", "sed", "awk", "number", "follow"}
+	return []string{"flag", "text", "read", "write", "delete", "dir", "exec", "script", "shell", "net", "config", "ask", "deny", "name", "sed", "awk", "number", "follow", "look"}
 }
 
 func (k Kind) String() string { return KindNames()[k] }
@@ -120,6 +121,9 @@ type Program struct {
 	// is told by its words, Ask, Net, Exec (code of the project is run), Write or Deny.
 	Base Kind
 	Why  string
+	// Tells are options beside which the program only prints something, so that Base
+	// is not thought of it; "-" stands for no word at all.
+	Tells []string
 	// Wraps says that the operands from the one after Skip on are a command.
 	Wraps bool
 	Skip  int

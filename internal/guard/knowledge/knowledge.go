@@ -10,6 +10,8 @@
 //	  style: gnu      gnu, single, bsd, words or keyvalue; see know.Style
 //	  base: ask       the least that is thought of it: ask, net, exec, write or deny
 //	  why: TEXT       the reason of base
+//	  tells: OPTIONS  beside one of these it only prints something, and base does not
+//	                  count; - is for no word at all
 //	  options: WORDS  one word an option (below); a list of such words is joined
 //	  operands: WORDS one word an operand: KIND, KIND... for all the rest,
 //	                  ...KIND for the last; KIND/-e/-f is not there beside -e or -f
@@ -59,6 +61,7 @@ type entry struct {
 	Bare     bool             `yaml:"bare"`
 	Use      []string         `yaml:"use"`
 	Follows  string           `yaml:"follows"`
+	Tells    string           `yaml:"tells"`
 	Subs     map[string]entry `yaml:"subs"`
 }
 
@@ -144,6 +147,9 @@ func (f *file) program(e entry) (know.Program, error) {
 	p := know.Program{Any: e.Any, Why: e.Why, Cwd: e.Cwd, Bare: e.Bare}
 	if e.Follows != "" {
 		p.Follows = strings.Fields(e.Follows)
+	}
+	if e.Tells != "" {
+		p.Tells = strings.Fields(e.Tells)
 	}
 	var err error
 	word := func(what, text string, names []string) int {
@@ -312,6 +318,9 @@ func write(b *bytes.Buffer, p know.Program) {
 	}
 	if len(p.Follows) > 0 {
 		fmt.Fprintf(b, "Follows: %#v,", p.Follows)
+	}
+	if len(p.Tells) > 0 {
+		fmt.Fprintf(b, "Tells: %#v,", p.Tells)
 	}
 	if len(p.Opts) > 0 {
 		b.WriteString("Opts: []Opt{")
