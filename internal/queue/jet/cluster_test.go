@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,10 @@ func child(what string, args []string) int {
 	case "work":
 		err = work(args[0], args[1], args[2], args[3])
 	case "migrate":
-		err = migrateAndDie(args[0], args[1], args[2], args[3])
+		var step int
+		if step, err = strconv.Atoi(args[3]); err == nil {
+			err = migrateAndDieAt(args[0], args[1], args[2], step)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, what, args, err)
@@ -406,5 +410,3 @@ func disturb(t *testing.T, c *crew, cl *fleettest.Cluster, conn *fleet.Conn, ite
 	at(90)
 	c.fire()
 }
-
-func migrateAndDie(servers, dir, to, step string) error { return nil }
