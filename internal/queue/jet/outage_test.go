@@ -1,0 +1,339 @@
+package jet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"reprise/internal/config"
+	"reprise/internal/fleet"
+	"reprise/internal/fleet/fleettest"
+	"reprise/internal/queue"
+	"reprise/internal/queue/jet"
+)
+
+// wire is a connection between a client and a server that can be held up in each
+// direction. What is held up when it is let go again is lost, with the connection.
+type wire struct {
+	l  net.Listener
+	to string
+
+	mu       sync.Mutex
+	cond     *sync.Cond
+	up, down bool // held up: to the server, from it
+	conns    map[net.Conn]bool
+}
+
+func newWire(t *testing.T, to string) *wire {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{l: l, to: strings.TrimPrefix(to, "nats://"), conns: map[net.Conn]bool{}}
+	w.cond = sync.NewCond(&w.mu)
+	go w.accept()
+	t.Cleanup(func() {
+		l.Close()
+		w.set(false, false)
+	})
+	return w
+}
+
+func (w *wire) url() string { return "nats://" + w.l.Addr().String() }
+
+func (w *wire) accept() {
+	for {
+		a, err := w.l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			b, err := net.Dial("tcp", w.to)
+			if err != nil {
+				a.Close()
+				return
+			}
+			w.mu.Lock()
+			w.conns[a], w.conns[b] = true, true
+			w.mu.Unlock()
+			go w.carry(a, b, &w.up)
+			w.carry(b, a, &w.down)
+		}()
+	}
+}
+
+func (w *wire) carry(from, to net.Conn, held *bool) {
+	defer from.Close()
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		w.mu.Lock()
+		for *held && w.conns[from] {
+			w.cond.Wait()
+		}
+		gone := !w.conns[from]
+		w.mu.Unlock()
+		if gone || err != nil {
+			return
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// set holds up or lets go. Letting go ends what there is.
+func (w *wire) set(up, down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.up, w.down = up, down
+	if !up && !down {
+		for c := range w.conns {
+			c.Close()
+		}
+		w.conns = map[net.Conn]bool{}
+	}
+	w.cond.Broadcast()
+}
+
+func behind(t *testing.T, w *wire, project string, patience time.Duration) *jet.Queue {
+	t.Helper()
+	return open(t, jet.Options{Conn: connect(t, w.url()), Project: project, Host: "vm", Patience: patience})
+}
+
+// Without the network nothing is claimed, and it is said why. What is in hand goes on, and
+// is settled when the network is back within the lease; what the servers were told and
+// did not answer counts once.
+func TestLostNetwork(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := fleettest.Server(t)
+	for _, way := range []struct {
+		name     string
+		up, down bool
+	}{{"nothing arrives", true, true}, {"no answer comes back", false, true}} {
+		t.Run(way.name, func(t *testing.T) {
+			project := strings.ReplaceAll(way.name, " ", "-")
+			w := newWire(t, s.ClientURL())
+			q, safe := behind(t, w, project, time.Second), open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: project, Host: "other"})
+			if _, err := q.Add(ctx, queue.Item{ID: "held", Title: "x", Priority: new(0)}, queue.Item{ID: "free", Title: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			c, err := q.Claim(ctx, queue.ClaimOptions{Lease: 10 * time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.set(way.up, way.down)
+			for what, ask := range map[string]func() error{
+				"claim":  func() error { _, err := q.Claim(ctx, queue.ClaimOptions{}); return err },
+				"extend": func() error { _, err := q.Extend(ctx, c.Token, 0); return err },
+				"done":   func() error { _, err := q.Done(ctx, c.Token, queue.Outcome{Summary: "in time"}); return err },
+				"list":   func() error { _, err := q.List(ctx, queue.Filter{}); return err },
+			} {
+				if err := ask(); !errors.Is(err, fleet.ErrUnreachable) || what == "claim" && !strings.Contains(err.Error(), w.url()) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if it, err := safe.Get(ctx, "free"); err != nil || it.Fence != 0 {
+				t.Errorf("something was claimed: %+v %v", it, err)
+			}
+			w.set(false, false)
+			for deadline := time.Now().Add(time.Minute); ; {
+				if _, err = q.Done(ctx, c.Token, queue.Outcome{Summary: "in time"}); !errors.Is(err, fleet.ErrUnreachable) || time.Now().After(deadline) {
+					break
+				}
+			}
+			it, gerr := safe.Get(ctx, "held")
+			if err != nil || gerr != nil || it.State != queue.Done || len(it.History) != 3 {
+				t.Fatalf("%v %v %+v", err, gerr, it)
+			}
+			if c, err = q.Claim(ctx, queue.ClaimOptions{}); err != nil || c.Item.ID != "free" {
+				t.Fatalf("%+v %v", c, err)
+			}
+		})
+	}
+}
+
+// An answer that is lost on its way has the same sent again under the same id; it is done
+// once, whichever of the two came first.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := fleettest.Server(t)
+	w := newWire(t, s.ClientURL())
+	q, safe := behind(t, w, "shop", time.Minute), open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: "shop", Host: "other"})
+	if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := q.Claim(ctx, queue.ClaimOptions{Lease: 10 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan error, 1)
+	go func() { said <- q.Progress(ctx, c.Token, queue.Progress{StepsCompleted: 1}) }()
+	if err := <-said; err != nil {
+		t.Fatal(err)
+	}
+	// The publication of the next word is let through, and its answer is not.
+	added := make(chan error, 1)
+	w.set(false, true)
+	go func() {
+		_, err := q.Add(ctx, queue.Item{ID: "b", Title: "x"}) // it needs no answer before it
+		added <- err
+	}()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if it, err := safe.Get(ctx, "b"); err == nil && it.State == queue.Ready {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it never came")
+		}
+	}
+	w.set(false, false)
+	if err := <-added; err != nil {
+		t.Fatal(err)
+	}
+	it, err := safe.Get(ctx, "b")
+	if err != nil || len(it.History) != 1 {
+		t.Fatalf("%+v %v", it, err)
+	}
+}
+
+// Leases are by the servers' clock: machines whose clocks are hours apart agree on when
+// one is over.
+func TestClocksApart(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := fleettest.Server(t)
+	at := func(off time.Duration) *jet.Queue {
+		now := func() time.Time { return time.Now().Add(off) }
+		conn, err := fleet.Connect(ctx, fleet.Options{Servers: s.ClientURL(), Settings: config.Fleet{Namespace: "test"}, Name: "x", Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		q, err := jet.Open(ctx, jet.Options{Conn: conn, Project: "shop", Now: now, Host: fmt.Sprint(off)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { q.Close() })
+		return q
+	}
+	late, early := at(-5*time.Hour), at(7*time.Hour)
+	if _, err := late.Add(ctx, queue.Item{ID: "a", Title: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := late.Claim(ctx, queue.ClaimOptions{Lease: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := time.Until(c.Until) - time.Hour; off.Abs() > time.Minute {
+		t.Errorf("the lease ends %s off the servers' time", off)
+	}
+	if it, err := early.Get(ctx, "a"); err != nil || time.Since(it.Created).Abs() > time.Minute {
+		t.Errorf("added at %s, %v", it.Created, err)
+	}
+	if got, err := early.Reclaim(ctx); err != nil || len(got) != 0 {
+		t.Fatalf("a clock that is ahead took a claim that holds: %v %v", got, err)
+	}
+	began := time.Now()
+	if _, err := late.Extend(ctx, c.Token, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	wait, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := early.Wait(wait, queue.ClaimOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := early.Claim(ctx, queue.ClaimOptions{Lease: time.Hour})
+	if took := time.Since(began); err != nil || again.Fence != 2 || took < time.Second {
+		t.Fatalf("%+v after %s: %v", again, took, err)
+	}
+	if got, err := late.Reclaim(ctx); err != nil || len(got) != 0 {
+		t.Fatalf("%v %v", got, err)
+	}
+	if _, err := late.Done(ctx, c.Token, queue.Outcome{}); !errors.Is(err, queue.ErrLost) {
+		t.Fatal(err)
+	}
+}
+
+// What a role may not do is said, with what was refused.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	s := fleettest.Server(t, func(o *server.Options) {
+		o.NoAuthUser = "reader"
+		o.Users = []*server.User{
+			{Username: "reader", Permissions: &server.Permissions{
+				Publish:   &server.SubjectPermission{Allow: []string{"$JS.API.STREAM.INFO.>", "$JS.API.STREAM.MSG.GET.KV_test-queue-shop", "$JS.API.CONSUMER.*.KV_test-queue-shop.>", "$JS.API.CONSUMER.MSG.NEXT.KV_test-queue-shop.>"}},
+				Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+			}},
+			{Username: "admin", Password: "x"},
+		}
+	})
+	ctx := t.Context()
+	admin := open(t, jet.Options{Conn: connect(t, strings.Replace(s.ClientURL(), "nats://", "nats://admin:x@", 1)), Project: "shop"})
+	if _, err := admin.Add(ctx, queue.Item{ID: "a", Title: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	q := open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: "shop", Patience: time.Second})
+	if l, err := q.List(ctx, queue.Filter{}); err != nil || len(l.Items) != 1 {
+		t.Fatalf("%+v %v", l, err)
+	}
+	_, err := q.Claim(ctx, queue.ClaimOptions{})
+	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "$KV.test-queue-shop.item.a") {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// Items that are too long for one message are kept all the same, and what nobody needs any
+// more is found.
+func TestLongItems(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := fleettest.Server(t)
+	conn := connect(t, s.ClientURL())
+	q := open(t, jet.Options{Conn: conn, Project: "shop"})
+	body := strings.Repeat("long ", 600_000)
+	if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "x", Body: body}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := conn.JS.ObjectStore(ctx, conn.Names("shop").Large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := func() int {
+		t.Helper()
+		st, err := store.List(ctx)
+		if err != nil && !strings.Contains(err.Error(), "no objects") {
+			t.Fatal(err)
+		}
+		return len(st)
+	}
+	c, err := q.Claim(ctx, queue.ClaimOptions{})
+	if err != nil || c.Item.Body != body || objects() != 1 {
+		t.Fatalf("%d bytes, %d objects, %v", len(c.Item.Body), objects(), err)
+	}
+	if it, err := q.Done(ctx, c.Token, queue.Outcome{Summary: "yes"}); err != nil || it.Body != body || objects() != 1 {
+		t.Fatalf("%d objects, %v", objects(), err)
+	}
+	ahead := open(t, jet.Options{Conn: conn, Project: "shop", ServersTime: func() time.Time { return time.Now().Add(48 * time.Hour) }})
+	if _, err := store.PutString(ctx, "nobody~s", "x"); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := ahead.Check(ctx, true)
+	if err != nil || len(rep.Problems) != 1 || !rep.Problems[0].Mended || objects() != 1 {
+		t.Fatalf("%+v %v", rep, err)
+	}
+	if gone, err := ahead.GC(ctx, queue.Retention{DoneAfter: time.Hour}); err != nil || len(gone) != 1 || objects() != 0 {
+		t.Fatalf("%v %d %v", gone, objects(), err)
+	}
+}
