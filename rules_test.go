@@ -116,7 +116,7 @@ var layers = [][]string{
 	{"durable", "proc", "mdfile", "redact", "term", "fact"},
 	{"event", "git", "config", "logfile", "fleet"},
 	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation"},
-	{"loop", "task", "hook", "setup", "brief", "judge", "transcript", "session", "meta", "refresh"},
+	{"loop", "worker", "task", "hook", "setup", "brief", "judge", "transcript", "session", "meta", "refresh"},
 	{"mcpserver", "web", "fakemodel"},
 	{"cli", "hookmain", "recallmain", "runmain"},
 }
@@ -125,6 +125,7 @@ var layers = [][]string{
 var sideways = map[string]string{
 	"run → agent":           "a run starts its agent through the agent's adapter",
 	"agent → guard":         "an adapter writes the client's deny rules from the guard's policy",
+	"worker → loop":         "what a worker does with an item is the loop's, in a clone of its own",
 	"judge → hook":          "what a judge's client starts must know itself for nested, by the variable that hooks look at",
 	"learn → recall":        "what is learnt from the log stands in the index, and is searched there",
 	"delegation → agent":    "what is counted is a client's event in our own words",

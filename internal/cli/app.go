@@ -95,6 +95,7 @@ func commands() []command {
 		{"runs", newRunsCmd},
 		{"queue", newQueueCmd},
 		{"loop", newLoopCmd},
+		{"worker", newWorkerCmd},
 		{"memory", newMemoryCmd},
 		{"recall", newRecallCmd},
 		{"context", newContextCmd},

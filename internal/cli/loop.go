@@ -58,6 +58,32 @@ type loopFlags struct {
 	labels                                             []string
 	untilEmpty, unattended, inPlace, quiet             bool
 	delay, stall, timeout, backoffUnit                 time.Duration
+
+	// elsewhere, where it is set, makes the world that of a worker, in place of what is for
+	// the checkout in which people work.
+	elsewhere func(context.Context, *loop.Options) error
+}
+
+// bounds are the flags by which whoever starts a loop bounds it.
+func (f *loopFlags) bounds(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.model, "model", "", "`MODEL`, as the client spells it")
+	fl.IntVar(&f.workers, "workers", 1, "items worked on at the same time")
+	fl.IntVar(&f.maxIterations, "max-iterations", 0, "items to begin at most (default: loop.max_iterations, 500)")
+	fl.Float64Var(&f.budget, "budget-usd", 0, "US dollars to spend at most (default: loop.budget_usd, 50)")
+	fl.Float64Var(&f.itemUSD, "item-usd", 0, "US dollars that one run may cost (default: loop.item_usd, 10)")
+	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "tokens to use at most (default: loop.max_tokens)")
+	fl.Float64Var(&f.maxHours, "max-hours", 0, "hours to work at most (default: loop.max_hours, 8)")
+	fl.IntVar(&f.turns, "max-turns", 0, "turns that one run may have (default: loop.turns, 50)")
+	fl.DurationVar(&f.timeout, "timeout", 0, "the longest that one run may take (default: loop.timeout_seconds, 1h)")
+	fl.DurationVar(&f.stall, "stall", 0, "how long a run may say nothing (default: loop.stall_seconds, 10m)")
+	fl.DurationVar(&f.delay, "delay", -1, "between two items of a worker (default: loop.delay_seconds, 5s)")
+	fl.Lookup("delay").DefValue = "0s" // which help leaves out: what is not given is told in the text
+	fl.BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left to do")
+	fl.StringArrayVar(&f.labels, "label", nil, "only items with this `LABEL`; may be repeated")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print no line for each thing that happens")
+	fl.DurationVar(&f.backoffUnit, "backoff-unit", time.Second, "")
+	_ = fl.MarkHidden("backoff-unit") // it was defined just above
 }
 
 func newLoopRunCmd(app *App) *cobra.Command {
@@ -86,28 +112,12 @@ the project runs already.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.agent, "agent", "", "`CLIENT` that works: claude, codex, gemini, copilot or script (default: what the item or its route says, else sub_agent.agent)")
 	fl.StringVar(&f.script, "agent-script", "", "`FILE` of steps for the script client")
-	fl.StringVar(&f.model, "model", "", "`MODEL`, as the client spells it")
-	fl.IntVar(&f.workers, "workers", 1, "items worked on at the same time")
-	fl.IntVar(&f.maxIterations, "max-iterations", 0, "items to begin at most (default: loop.max_iterations, 500)")
-	fl.Float64Var(&f.budget, "budget-usd", 0, "US dollars to spend at most (default: loop.budget_usd, 50)")
-	fl.Float64Var(&f.itemUSD, "item-usd", 0, "US dollars that one run may cost (default: loop.item_usd, 10)")
-	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "tokens to use at most (default: loop.max_tokens)")
-	fl.Float64Var(&f.maxHours, "max-hours", 0, "hours to work at most (default: loop.max_hours, 8)")
-	fl.IntVar(&f.turns, "max-turns", 0, "turns that one run may have (default: loop.turns, 50)")
-	fl.DurationVar(&f.timeout, "timeout", 0, "the longest that one run may take (default: loop.timeout_seconds, 1h)")
-	fl.DurationVar(&f.stall, "stall", 0, "how long a run may say nothing (default: loop.stall_seconds, 10m)")
-	fl.DurationVar(&f.delay, "delay", -1, "between two items of a worker (default: loop.delay_seconds, 5s)")
-	fl.Lookup("delay").DefValue = "0s" // which help leaves out: what is not given is told in the text
-	fl.BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left to do")
+	f.bounds(cmd)
 	fl.StringVar(&f.onInterrupt, "on-interrupt", "", "when a person must decide: wait, or skip (set the item aside and go on)")
 	fl.StringVar(&f.integrate, "integrate", "", "what becomes of a finished branch: keep, merge or pr")
 	fl.StringVar(&f.base, "base", "", "`COMMIT` that work begins at (default: what is checked out)")
-	fl.StringArrayVar(&f.labels, "label", nil, "only items with this `LABEL`; may be repeated")
 	fl.BoolVar(&f.inPlace, "in-place", false, "work in the project's own directory, with one worker and no worktrees")
 	fl.BoolVar(&f.unattended, "unattended", false, "nobody is there: skip what must be decided, and prove the guard first")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print no line for each thing that happens")
-	fl.DurationVar(&f.backoffUnit, "backoff-unit", time.Second, "")
-	_ = fl.MarkHidden("backoff-unit") // it was defined just above
 	offer(cmd, "agent", config.RouteClients()...)
 	offer(cmd, "on-interrupt", "wait", "skip")
 	offer(cmd, "integrate", "keep", "merge", "pr")
@@ -192,24 +202,7 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	if !f.quiet {
 		opt.Say = func(l loop.Line) { fmt.Fprintln(app.Out, lineText(app.Style(), l)) }
 	}
-	stop := make(chan string)
-	if app.Signals != nil {
-		signals := app.Signals()
-		go func() {
-			for {
-				select {
-				case sig := <-signals:
-					select {
-					case stop <- fmt.Sprintf("stopped by signal (%s)", sig):
-					case <-ctx.Done():
-						return
-					}
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-	}
+	stop := app.stops(ctx)
 	sendRest, err := app.traced(&opt)
 	if err != nil {
 		return err
@@ -231,6 +224,30 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD. `reprise loop report` has more.\n",
 		orDash(s.Reason), t.Done, t.Failed, t.GivenUp, aside, s.CostUSD)
 	return nil
+}
+
+// stops are the requests to end that this process gets, in words.
+func (a *App) stops(ctx context.Context) <-chan string {
+	stop := make(chan string)
+	if a.Signals == nil {
+		return stop
+	}
+	signals := a.Signals()
+	go func() {
+		for {
+			select {
+			case sig := <-signals:
+				select {
+				case stop <- fmt.Sprintf("stopped by signal (%s)", sig):
+				case <-ctx.Done():
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return stop
 }
 
 func orDash(s string) string { return cmp.Or(s, "-") }
@@ -295,11 +312,16 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		t.Unlocked = func(path string) { opt.Log.Warn("a lock that a killed git left was removed", "file", path) }
 		opt.Root, opt.Strayed = t.Root, t.Strayed
 	}
-	if err := a.loopTasks(ctx, home, &opt); err != nil {
+	if f.elsewhere != nil {
+		err = f.elsewhere(ctx, &opt)
+	} else {
+		err = a.loopTasks(ctx, home, &opt)
+	}
+	if err != nil {
 		return opt, err
 	}
 	if f.unattended {
-		if opt.Only != "" {
+		if opt.Only != "" || f.elsewhere != nil { // the loop asks for others when it needs them
 			clients = nil
 		}
 		proved := map[string]bool{}

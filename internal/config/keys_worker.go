@@ -13,9 +13,12 @@ import (
 // Worker says what `reprise worker` does on this machine. Only the user's own settings
 // have this section: what stands in a queue cannot make a machine clone anything.
 type Worker struct {
-	Name    string   // "" is the machine's name
-	Clients []string // that work here; none are those that are found, beside the default one
-	Can     []string // what items may need, beside clients: a label needs-X wants X in it
+	Name string // "" is the machine's name
+	// Directory is where its clones are; "" is reprise-worker in the user's home. It cannot be
+	// below reprise's own directories, which agents must not change.
+	Directory string
+	Clients   []string // that work here; none are those that are found, beside the default one
+	Can       []string // what items may need, beside clients: a label needs-X wants X in it
 	// Projects are those that it works for, in the order of the file.
 	Projects []WorkerProject
 }
@@ -34,6 +37,7 @@ const maxWorkerProjects = 200
 func workerKeys() []key {
 	return []key{
 		strKey("worker.name", "what this worker is called in the queue; empty: the machine's name", func(s *Settings) *string { return &s.Worker.Name }, checkWorkerName),
+		strKey("worker.directory", "where its clones are; empty: reprise-worker in your home", func(s *Settings) *string { return &s.Worker.Directory }, checkDir),
 		listKey("worker.clients", "clients that work here; empty: those that are found, and sub_agent.agent", func(s *Settings) *[]string { return &s.Worker.Clients }, checkWorkClient),
 		listKey("worker.can", "what this machine has that items may need: one with the label needs-gpu goes where gpu is named", func(s *Settings) *[]string { return &s.Worker.Can }, checkCan),
 		{

@@ -107,7 +107,7 @@ gates: {stop: off, subagent: off, when: claimed, max_blocks: 1, timeout_seconds:
 delegation: {tiers: 3, conductor: {warn: 1, block: 2}, section_leader: {warn: 0, block: 4}, free: [notes/, /abs/x.md]}
 queue: nats://a.example,b.example:5222
 fleet: {namespace: team, credentials: /c.creds, nkey: ~/n.nk, ca: /ca.pem, cert: /c.pem, key: /k.pem, inbox: _INBOX_me, replicas: 5}
-worker: {name: build-1, clients: [claude, script], can: [gpu], projects: {shop: {remote: "git@h:t/shop.git", branch: next, state: /s.git}, api: {remote: "https://h/api.git"}}}
+worker: {name: build-1, directory: /srv/work, clients: [claude, script], can: [gpu], projects: {shop: {remote: "git@h:t/shop.git", branch: next, state: /s.git}, api: {remote: "https://h/api.git"}}}
 `)
 	got, source, err := Load(env, testPaths(t, env), file)
 	if err != nil {
@@ -133,7 +133,7 @@ worker: {name: build-1, clients: [claude, script], can: [gpu], projects: {shop: 
 		Delegation: Delegation{3, 1, 2, 0, 4, []string{"notes/", "/abs/x.md"}},
 		Queue:      "nats://a.example:4222,nats://b.example:5222",
 		Fleet:      Fleet{"team", "/c.creds", filepath.Join(env.Dir, "n.nk"), "/ca.pem", "/c.pem", "/k.pem", "_INBOX_me", 5},
-		Worker: Worker{"build-1", []string{"claude", "script"}, []string{"gpu"}, []WorkerProject{
+		Worker: Worker{"build-1", "/srv/work", []string{"claude", "script"}, []string{"gpu"}, []WorkerProject{
 			{"shop", "git@h:t/shop.git", "next", "/s.git"}, {"api", "https://h/api.git", "", ""}}},
 		Loop:   Loop{1, 2, 3, 4, 0.5, 6, 7, 18, 9, 10, "skip", "merge", []string{"Read"}, 11, 12, "on", "say hi", "https://a.example/x", "S", "a@b.example", 13},
 		Routes: []Route{{"go", "codex", "m", []string{"a", "b"}, 1, 0.5, 2, RouteWork{}}, {Label: "ui", Client: "gemini"}},
@@ -312,6 +312,7 @@ func TestEachKeyWrongInEachWay(t *testing.T) {
 	remotes := map[string]string{"text": "a", "number": "5", "list": "[a]", "no name": `{"A b": {remote: /r}}`, "null in": "{a: ~}", "no remote": "{a: {branch: main}}",
 		"other": "{a: {remote: /r, push: force}}", "option": `{a: {remote: "--upload-pack=x"}}`, "program": `{a: {remote: "ext::sh -c x"}}`, "branch": `{a: {remote: /r, branch: "-x"}}`}
 	ways["worker.name"] = []map[string]string{texts, {"dots": "a.b", "long": strings.Repeat("a", 64)}}
+	ways["worker.directory"] = []map[string]string{texts, files}
 	ways["worker.clients"] = []map[string]string{{"null": "", "text": "claude", "other": "[chatty]", "case": "[Claude]", "null in": "[~]"}}
 	ways["worker.can"] = []map[string]string{{"null": "", "text": "gpu", "label": "[needs-gpu]", "two": "[a b]", "empty in": `[""]`, "null in": "[~]"}}
 	ways["worker.projects"] = []map[string]string{remotes}

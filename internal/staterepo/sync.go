@@ -383,7 +383,8 @@ func (r *Repo) push(ctx context.Context, trees []*Tree, out *Synced) error {
 	var sent []string
 	for _, t := range trees {
 		id := local[t.ref()]
-		if slices.Contains(out.Namesakes, t.Agent()) {
+		// A checkout that went meanwhile is among both.
+		if slices.Contains(out.Namesakes, t.Agent()) || slices.Contains(sent, t.Branch) {
 			continue
 		}
 		if id == "" || id == local[tracking+t.Branch] {
