@@ -201,7 +201,9 @@ func (a *analysis) follows(p *know.Program, g *args, st *state) {
 
 // placesOf are the files and directories that a program is given.
 func (a *analysis) placesOf(p *know.Program, g *args) (out []word) {
-	place := func(k know.Kind) bool { return k == know.Read || k == know.Look || k == know.Dir || k == know.Write || k == know.Delete }
+	place := func(k know.Kind) bool {
+		return k == know.Read || k == know.Look || k == know.Dir || k == know.Write || k == know.Delete
+	}
 	for i, v := range g.operands {
 		if op := p.OperandAt(i, len(g.operands), g.has); op != nil && place(op.Kind) {
 			out = append(out, v)

@@ -73,6 +73,27 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 		q.put(t, map[string]string{file: ""})
 		add("turned by "+file, func() string { return string(q.judge(c).Decision) + string(q.judge("cd src && "+c).Decision) })
 	}
+	for _, v := range versionsOfTools() {
+		o := newProject(t)
+		o.put(t, map[string]string{v.file: v.text})
+		add("version: "+v.name, func() string { return p.said(o.judge(v.command)) + p.said(o.judge("cd sub && "+v.command)) })
+	}
+	for _, v := range versionsOfManagers() {
+		o, r := managedProject(t)
+		o.put(t, map[string]string{v.file: v.text})
+		add("manager: "+v.name, func() string { return o.judgeBy(r, "jq . f") + o.judgeBy(r, "cd sub; node -v") + o.judgeBy(r, "cat f") })
+	}
+	for file := range pythonFiles() {
+		o := newProject(t)
+		o.put(t, map[string]string{"sub/" + file: ""})
+		add("Python beside "+file, func() string { return string(o.judge("cd sub; python3 -m json.tool f").Decision) })
+	}
+	bare, secret := linked(t, nil), linked(t, nil)
+	secret.put(t, map[string]string{".env": "", "src/a.pem": "", ".hidden/x.pem": ""})
+	for _, c := range append(showSecrets, passSecrets...) {
+		add("without secrets: "+c, func() string { return p.said(bare.judge(c)) })
+		add("with secrets: "+c, func() string { return p.said(secret.judge(c)) })
+	}
 	managed, r := managedProject(t)
 	for _, file := range []string{".tool-versions", "mise.toml", ".mise.toml"} {
 		for _, text := range []string{"jq path:./x\n", "jq 1.7\n", strings.Repeat("#", maxSmall+1)} {

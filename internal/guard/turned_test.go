@@ -10,10 +10,24 @@ import (
 // as long as the tool's own makers say what the version stands for. Where it says a
 // place, an address or a program, the tool is the project's code.
 func TestVersionsOfTools(t *testing.T) {
-	for _, c := range []struct {
-		name, file, text, command string
-		want                      Decision
-	}{
+	for _, c := range versionsOfTools() {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProject(t)
+			p.wants(t, map[string]Decision{c.command: Allow})
+			p.put(t, map[string]string{c.file: c.text})
+			p.wants(t, map[string]Decision{c.command: c.want, "cd sub && " + c.command: c.want})
+		})
+	}
+}
+
+// versionOf is a file of a project, and what is said of a command beside it.
+type versionOf struct {
+	name, file, text, command string
+	want                      Decision
+}
+
+func versionsOfTools() []versionOf {
+	return []versionOf{
 		{"a toolchain of Go's own", "go.mod", "module x\n\ngo 1.26.0\n\ntoolchain go1.99.1\n", "go version", Allow},
 		{"a toolchain of Go's own, listing", "go.mod", "module x\n\ngo 1.26.0\n\ntoolchain go1.99.1\n", "go list ./...", Allow},
 		{"a version of yarn", "package.json", `{"packageManager": "yarn@4.1.0+sha224.953c8233f7a92884"}`, "yarn --version", Allow},
@@ -40,60 +54,12 @@ func TestVersionsOfTools(t *testing.T) {
 		{"another's copy", "node_modules/webpack-x/f", "", "webpack --version", Allow},
 		{"a path of rustup's", "rust-toolchain.toml", "[toolchain]\npath = \"./x\"\n", "cargo metadata", Ask},
 		{"the same, shown", "rust-toolchain.toml", "[toolchain]\npath = \"./x\"\n", "rustup show", Ask},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := newProject(t)
-			p.wants(t, map[string]Decision{c.command: Allow})
-			p.put(t, map[string]string{c.file: c.text})
-			p.wants(t, map[string]Decision{c.command: c.want, "cd sub && " + c.command: c.want})
-		})
 	}
 }
 
 // The same of what stands in for any program by its name.
 func TestVersionsOfManagers(t *testing.T) {
-	for _, c := range []struct {
-		name, file, text string
-		want             Decision
-	}{
-		{"versions", "mise.toml", "# ours\nmin_version = '1'\n", Ask},
-		{"plain ones", "mise.toml", "[tools]\nnode = \"22\"\n'npm:prettier' = \"3\"\npython = ['3.12', '3.11']\n\n[tasks.build]\nrun = \"./x\"\nsources = [\n  'a/b',\n]\n[env]\nNODE_ENV = \"test\"\n", Allow},
-		{"a path", "mise.toml", "[tools]\nnode = \"path:./x\"\n", Ask},
-		{"a list with a path", "mise.toml", "[tools]\nnode = [\"22\", \"path:./x\"]\n", Ask},
-		{"a table with a template", "mise.toml", "[tools]\nnode = {version = \"{{exec(command='touch x')}}\"}\n", Ask},
-		{"another source", ".mise.toml", "[tools]\n\"github:x/jq\" = \"1\"\n", Ask},
-		{"a tool's own section", "mise.toml", "[tools.node]\nversion = \"1\"\npostinstall = \"./x\"\n", Ask},
-		{"an address as a name", "mise.toml", "[tools]\n\"https://x\" = \"1\"\n", Ask},
-		{"a script for variables", "mise.toml", "[env]\n_.source = \"./x\"\n", Ask},
-		{"a table of them", "mise.toml", "[env._]\nsource = \"./x\"\n", Ask},
-		{"a variable that loads code", "mise.toml", "[env]\nNODE_OPTIONS = \"--require ./x\"\n", Ask},
-		{"a variable by a template", "mise.toml", "[env]\nA = \"{{exec(command='x')}}\"\n", Ask},
-		{"a variable over lines", "mise.toml", "[env]\nA = \"\"\"\nx\n\"\"\"\n", Ask},
-		{"the same, with other quotes", "mise.toml", "[env]\nA = '''\nx\n'''\n", Ask},
-		{"without a section", "mise.toml", "env.A = \"x\"\n", Ask},
-		{"a hook", "mise.local.toml", "[hooks]\nenter = \"./x\"\n", Ask},
-		{"settings", ".config/mise.toml", "[settings]\nx = true\n", Ask},
-		{"plugins", ".config/mise/config.toml", "[plugins]\njq = \"https://x\"\n", Ask},
-		{"in mise", "mise/config.toml", "[alias]\n", Ask},
-		{"in .mise", ".mise/config.toml", "[alias]\n", Ask},
-		{"of a directory", ".config/mise/conf.d/a.toml", "", Ask},
-		{"of rtx", ".rtx.toml", "[alias]\n", Ask},
-		{"of somebody's own", ".mise.local.toml", "[vars]\n", Ask},
-		{"of pyenv", ".python-version", "3.12.1\n", Allow},
-		{"of pyenv, a path", ".python-version", "../../evil\n", Ask},
-		{"of rbenv", ".ruby-version", "a/b\n", Ask},
-		{"of nodenv", ".node-version", "v22\n", Allow},
-		{"of nodenv, a path", ".node-version", `..\x`, Ask},
-		{"of jenv", ".java-version", "/x\n", Ask},
-		{"of phpenv", ".php-version", "/x\n", Ask},
-		{"of plenv", ".perl-version", "/x\n", Ask},
-		{"of goenv", ".go-version", "/x\n", Ask},
-		{"of luaenv", ".lua-version", "/x\n", Ask},
-		{"of proto", ".prototools", "node = \"22\"\n", Allow},
-		{"of proto, a plugin", ".prototools", "[plugins]\nx = \"file://./x.wasm\"\n", Ask},
-		{"hooks of volta", ".volta/hooks.json", "{}", Ask},
-		{"of asdf, an address is its plugin's", ".tool-versions", "jq ref:main\n", Allow},
-	} {
+	for _, c := range versionsOfManagers() {
 		t.Run(c.name, func(t *testing.T) {
 			p, r := managedProject(t)
 			p.put(t, map[string]string{c.file: c.text})
@@ -118,13 +84,52 @@ func TestVersionsOfManagers(t *testing.T) {
 	}
 }
 
+func versionsOfManagers() []versionOf {
+	return []versionOf{
+		{"versions", "mise.toml", "# ours\nmin_version = '1'\n", "", Ask},
+		{"plain ones", "mise.toml", "[tools]\nnode = \"22\"\n'npm:prettier' = \"3\"\npython = ['3.12', '3.11']\n\n[tasks.build]\nrun = \"./x\"\nsources = [\n  'a/b',\n]\n[env]\nNODE_ENV = \"test\"\n", "", Allow},
+		{"a path", "mise.toml", "[tools]\nnode = \"path:./x\"\n", "", Ask},
+		{"a list with a path", "mise.toml", "[tools]\nnode = [\"22\", \"path:./x\"]\n", "", Ask},
+		{"a table with a template", "mise.toml", "[tools]\nnode = {version = \"{{exec(command='touch x')}}\"}\n", "", Ask},
+		{"another source", ".mise.toml", "[tools]\n\"github:x/jq\" = \"1\"\n", "", Ask},
+		{"a tool's own section", "mise.toml", "[tools.node]\nversion = \"1\"\npostinstall = \"./x\"\n", "", Ask},
+		{"an address as a name", "mise.toml", "[tools]\n\"https://x\" = \"1\"\n", "", Ask},
+		{"a script for variables", "mise.toml", "[env]\n_.source = \"./x\"\n", "", Ask},
+		{"a table of them", "mise.toml", "[env._]\nsource = \"./x\"\n", "", Ask},
+		{"a variable that loads code", "mise.toml", "[env]\nNODE_OPTIONS = \"--require ./x\"\n", "", Ask},
+		{"a variable by a template", "mise.toml", "[env]\nA = \"{{exec(command='x')}}\"\n", "", Ask},
+		{"a variable over lines", "mise.toml", "[env]\nA = \"\"\"\nx\n\"\"\"\n", "", Ask},
+		{"the same, with other quotes", "mise.toml", "[env]\nA = '''\nx\n'''\n", "", Ask},
+		{"without a section", "mise.toml", "env.A = \"x\"\n", "", Ask},
+		{"a hook", "mise.local.toml", "[hooks]\nenter = \"./x\"\n", "", Ask},
+		{"settings", ".config/mise.toml", "[settings]\nx = true\n", "", Ask},
+		{"plugins", ".config/mise/config.toml", "[plugins]\njq = \"https://x\"\n", "", Ask},
+		{"in mise", "mise/config.toml", "[alias]\n", "", Ask},
+		{"in .mise", ".mise/config.toml", "[alias]\n", "", Ask},
+		{"of a directory", ".config/mise/conf.d/a.toml", "", "", Ask},
+		{"of rtx", ".rtx.toml", "[alias]\n", "", Ask},
+		{"of somebody's own", ".mise.local.toml", "[vars]\n", "", Ask},
+		{"of pyenv", ".python-version", "3.12.1\n", "", Allow},
+		{"of pyenv, a path", ".python-version", "../../evil\n", "", Ask},
+		{"of rbenv", ".ruby-version", "a/b\n", "", Ask},
+		{"of nodenv", ".node-version", "v22\n", "", Allow},
+		{"of nodenv, a path", ".node-version", `..\x`, "", Ask},
+		{"of jenv", ".java-version", "/x\n", "", Ask},
+		{"of phpenv", ".php-version", "/x\n", "", Ask},
+		{"of plenv", ".perl-version", "/x\n", "", Ask},
+		{"of goenv", ".go-version", "/x\n", "", Ask},
+		{"of luaenv", ".lua-version", "/x\n", "", Ask},
+		{"of proto", ".prototools", "node = \"22\"\n", "", Allow},
+		{"of proto, a plugin", ".prototools", "[plugins]\nx = \"file://./x.wasm\"\n", "", Ask},
+		{"hooks of volta", ".volta/hooks.json", "{}", "", Ask},
+		{"of asdf, an address is its plugin's", ".tool-versions", "jq ref:main\n", "", Allow},
+	}
+}
+
 // json.tool is Python's own only where no file of the project comes before it.
 func TestPythonsOwnModule(t *testing.T) {
 	const c = "cat f | python3 -m json.tool"
-	for file, want := range map[string]Decision{
-		"setup.py": Allow, "json.md": Allow, "json/data.txt": Allow, "test/__init__.py": Allow, "json.py": Ask, "json/__init__.py": Ask, "argparse.py": Ask, "re.cpython-312-x86_64-linux-gnu.so": Ask,
-		"_json.so": Ask, "codecs.pyc": Ask, "os.pyd": Ask, "pathlib/__init__.pyc": Ask, "zipfile.py": Ask, "string/__init__.so": Ask, "abc.py": Ask,
-	} {
+	for file, want := range pythonFiles() {
 		p := newProject(t)
 		p.wants(t, map[string]Decision{c: Allow, "cd sub; " + c: Allow})
 		p.put(t, map[string]string{"sub/" + file: ""})
@@ -132,20 +137,37 @@ func TestPythonsOwnModule(t *testing.T) {
 	}
 }
 
+// pythonFiles are files, and whether Python would take one of them for its own.
+func pythonFiles() map[string]Decision {
+	return map[string]Decision{
+		"setup.py": Allow, "json.md": Allow, "json/data.txt": Allow, "test/__init__.py": Allow, "json.py": Ask, "json/__init__.py": Ask, "argparse.py": Ask, "re.cpython-312-x86_64-linux-gnu.so": Ask,
+		"_json.so": Ask, "codecs.pyc": Ask, "os.pyd": Ask, "pathlib/__init__.pyc": Ask, "zipfile.py": Ask, "string/__init__.so": Ask, "abc.py": Ask,
+	}
+}
+
 // A secret among the names that a command lists is asked about where what it holds is
 // shown; who searches many files is asked only where the secret was meant.
 func TestSecretsAmongNames(t *testing.T) {
 	p := linked(t, nil)
-	shown := []string{"find . -type f -exec cat {} +", "find . -type f -print0 | xargs -0 head", "ls -A | xargs cat", "for f in .*; do cat \"$f\"; done", "for f in ./.[a-z]*; do head -- $f; done", "grep -rl x . | xargs tail -n1", "fd -H . | xargs cat", "cat $(find . -name '*v')", "find . -name '.e*' | xargs grep x", "find . -path '*/.env' -exec grep x {} \\;", "cat .e*", "rg --hidden -l x | xargs cat"}
-	passed := []string{"find . -name '*.go' | xargs cat", "find . -type f | xargs grep x", "find . -type f -exec grep -l x {} +", "find . -type f | xargs wc -l", "ls | xargs cat", "for f in *; do cat \"$f\"; done", "fd . | xargs cat", "rg -l x | xargs cat", "ls -la .env", "stat .env", "find . -name .env", "find . -type f -not -name '.*' -exec cat {} +", "find src -type f | xargs cat", "git ls-files | xargs cat", "grep -rl x src | xargs cat"}
-	for _, c := range shown {
+	p.wantsSecrets(t)
+}
+
+// showSecrets are commands that show what lies in .env, passSecrets such as do not.
+var (
+	showSecrets = []string{"find . -type f -exec cat {} +", "find . -type f -print0 | xargs -0 head", "ls -A | xargs cat", "for f in .*; do cat \"$f\"; done", "for f in ./.[a-z]*; do head -- $f; done", "grep -rl x . | xargs tail -n1", "fd -H . | xargs cat", "cat $(find . -name '*v')", "find . -name '.e*' | xargs grep x", "find . -path '*/.env' -exec grep x {} \\;", "cat .e*", "rg --hidden -l x | xargs cat"}
+	passSecrets = []string{"find . -name '*.go' | xargs cat", "find . -type f | xargs grep x", "find . -type f -exec grep -l x {} +", "find . -type f | xargs wc -l", "ls | xargs cat", "for f in *; do cat \"$f\"; done", "fd . | xargs cat", "rg -l x | xargs cat", "ls -la .env", "stat .env", "find . -name .env", "find . -type f -not -name '.*' -exec cat {} +", "find src -type f | xargs cat", "git ls-files | xargs cat", "grep -rl x src | xargs cat"}
+)
+
+func (p project) wantsSecrets(t *testing.T) {
+	t.Helper()
+	for _, c := range showSecrets {
 		p.wants(t, map[string]Decision{c: Allow})
 	}
 	p.put(t, map[string]string{".env": "TOKEN=x\n"})
-	for _, c := range shown {
+	for _, c := range showSecrets {
 		p.wants(t, map[string]Decision{c: Ask})
 	}
-	for _, c := range passed {
+	for _, c := range passSecrets {
 		p.wants(t, map[string]Decision{c: Allow})
 	}
 	// It is read, and so does not go where another machine is reached.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -67,9 +68,18 @@ func (a *analysis) step(n int) {
 func newAnalysis(r *Rules) *analysis {
 	a := &analysis{r: r, options: make([]option, 0, 32)}
 	for _, d := range r.Roots {
-		a.roots = append(a.roots, Resolve(d))
+		a.roots = append(a.roots, a.place(d))
 	}
 	return a
+}
+
+// place is where a directory of the settings really is. On its way there each link is
+// looked at once a call, however many directories begin alike.
+func (a *analysis) place(dir string) string {
+	if foldCase || !filepath.IsAbs(dir) {
+		return Resolve(dir) // by the spelling that the system has for it
+	}
+	return a.leads(dir)
 }
 
 // give notes a finding about the command that is being looked at.
@@ -152,7 +162,7 @@ func (a *analysis) verdict() Verdict {
 func (a *analysis) start(cwd string) *state {
 	st := &state{}
 	if cwd != "" {
-		st.cwds = []string{Resolve(cwd)}
+		st.cwds = []string{a.place(cwd)}
 	}
 	return st
 }

@@ -406,7 +406,7 @@ func (a *analysis) own() []string {
 	if a.ownDirs == nil {
 		a.ownDirs = []string{}
 		for _, d := range a.r.Own {
-			a.ownDirs = append(a.ownDirs, Resolve(d))
+			a.ownDirs = append(a.ownDirs, a.place(d))
 		}
 	}
 	return a.ownDirs

@@ -286,7 +286,14 @@ func (c *Cleaner) text() (string, error) {
 
 // escaped goes on with a string at its first backslash.
 func (c *Cleaner) escaped(from int) (string, error) {
-	out := append(make([]byte, 0, c.at-from+64), c.src[from:c.at]...)
+	end := c.at // of the string as it stands, which is no shorter than what it says
+	for end < len(c.src) && c.src[end] != '"' {
+		if c.src[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	out := append(make([]byte, 0, min(end, len(c.src))-from), c.src[from:c.at]...)
 	for c.at < len(c.src) {
 		b := c.src[c.at]
 		c.at++
