@@ -41,8 +41,10 @@ func (s *State) askAgain(i int, out *[]Action) {
 		switch {
 		case p.Lost:
 			p.Stop, p.Why = StopLost, "its claim was lost"
+			s.Rev++
 		case !s.mayBegin():
 			p.Stop, p.Why = StopEnd, s.Reason
+			s.Rev++
 		}
 	}
 	if p.Step != Launching || p.Stop == "" {

@@ -239,7 +239,17 @@ func (w *world) event(e Event) {
 		w.saved = &c
 	}
 	w.out = w.out[:0]
+	var whole *State
+	if w.seed%16 == 0 { // it takes its time
+		c := w.s.Clone()
+		whole = &c
+	}
 	w.s.Advance(w.clock(), e, &w.out)
+	if whole != nil {
+		if why := unsaved(whole, &w.s); why != "" {
+			w.fail("%T changes %s, and nothing says that the state must be written", e, why)
+		}
+	}
 	if w.tracing {
 		w.trace = append(w.trace, fmt.Sprintf("%s %T%+v → %s %v %v", w.t, e, e, w.s.Phase, stepsOf(&w.s), ops(w.out)))
 	}
