@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,6 +95,26 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 		add("without secrets: "+c, func() string { return p.said(bare.judge(c)) })
 		add("with secrets: "+c, func() string { return p.said(secret.judge(c)) })
 	}
+	for _, c := range append(printedAsked, printedAllowed...) {
+		add("printed: "+c, func() string { return p.said(p.rules().Command(c, p.dir)) })
+	}
+	seeded := rand.New(rand.NewPCG(3, 5))
+	for i := range 500 {
+		text := oddText(seeded)
+		if i < len(plainSettings) {
+			text = plainSettings[i]
+		}
+		add(fmt.Sprintf("settings %q", text), func() string {
+			list, sound := gitSettingsOf(text)
+			return fmt.Sprintf("%+v %v", list, sound)
+		})
+	}
+	for _, tt := range append(trueSettings("https://example.org"), moreSettings()...) {
+		o := newProject(t)
+		o.put(t, tt.files)
+		o.put(t, map[string]string{".git/config": tt.config})
+		add("truly: "+tt.name, func() string { return p.said(o.judge(tt.command)) })
+	}
 	managed, r := managedProject(t)
 	for _, file := range []string{".tool-versions", "mise.toml", ".mise.toml"} {
 		for _, text := range []string{"jq path:./x\n", "jq 1.7\n", strings.Repeat("#", maxSmall+1)} {
@@ -151,5 +172,37 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 	add("long word", func() string {
 		return Memory(p.policy(false), bash("cat "+p.mem+"/"+strings.Repeat("x", 300))).Reason
 	})
+	return out
+}
+
+// plainSettings are texts of settings of which each has one thing that matters.
+var plainSettings = []string{
+	"[core]\x00\nfsmonitor = ./x\n", "[core]\n1x = ./x\n", "[core]\n-x = ./x\n", "[core]\nx1-y = ./x\n", "[core]\n# c", "[core]\n; c\n", "[core]\nfsmonitor", "[core]\nfsmonitor \n", "[core]\r\nfsmonitor = a\r\nb = c\r\n", "[core]\nfsmonitor = a\rb\n",
+	"[core", "[co re]\n", "[core!]\nx = 1\n", "[core.Ab]\nx = 1\n", "[core\n]\nx = 1\n", "[core x]\nx = 1\n", "[core \n\"x\"]\nx = 1\n", "[core \"x\n\"]\ny = 1\n", "[core \"x\\\n\"]\ny = 1\n", "[core \"x\\\"y\"]\nz = 1\n", "[core \"x\" ]\ny = 1\n", "[core \"x\"]y = 1\n", "[core \"", "[", "[]\nx = 1\n", "\ufeff[core]\nx = 1\n", "x = 1\n[core]\n", "[core]\n!x = 1\n", "[core]\nx! = 1\n", "[core]\nX_y = 1\n",
+}
+
+// moreSettings are those of which each name is one that git runs, or looks up.
+func moreSettings() (out []trueSetting) {
+	for _, key := range []string{
+		"gc.recentObjectsHook", "imap.tunnel", "svn.authorsProg", "uploadpack.packObjectsHook", "difftool.x.cmd", "mergetool.x.cmd", "guitool.x.cmd", "difftool.x.path", "browser.x.path", "man.x.path", "remote.o.vcs", "merge.x.driver", "trailer.x.cmd", "trailer.x.command",
+		"lfs.x.smudge", "lfs.x.path", "lfs.x.clean", "lfs.standalonetransferagent", "hook.x.command", "tar.x.command", "gpg.x.program", "gpg.ssh.defaultKeyCommand", "sequence.editor", "interactive.diffFilter", "core.alternateRefsCommand", "core.askPass", "core.editor",
+	} {
+		i, j := strings.IndexByte(key, '.'), strings.LastIndexByte(key, '.')
+		section := "[" + key[:i] + "]\n"
+		if i != j {
+			section = "[" + key[:i] + " \"" + key[i+1:j] + "\"]\n"
+		}
+		out = append(out, trueSetting{key, section + key[j+1:] + " = ./x\n", nil, "git log -p", true})
+	}
+	for _, address := range []string{"https://a/b", "http://a/b", "ssh://a/b", "git://a/b", "git+ssh://a/b", "ssh+git://a/b", "https://-a", "foo://a", "a:b", "./a", "-a:b", "a::b", ":b", "a/b:c", ""} {
+		out = append(out, trueSetting{"fetched from " + address, lazy + "[remote \"o\"]\nurl = " + address + "\n", nil, "git log", true}, trueSetting{"put in the place of " + address, lazy + "[remote \"o\"]\nurl = https://a/b\n[url \"" + address + "\"]\ninsteadOf = x:\n", nil, "git log", true})
+	}
+	for _, more := range []string{
+		"[credential]\nhelper = store\n", "[credential]\nhelper = ./x\n", "[credential]\nhelper =\n", "[core]\nsshCommand =\n", "[remote \"p\"]\nproxy =\n", "[remote \"p\"]\nuploadpack = ./x\n", "[http]\ncookieFile = x\n", "[http]\ncookieFile = x\nsaveCookies = true\n", "[http \"a\"]\nsaveCookies = true\ncookieFile = x\n", "[user]\nhelper = ./x\n", "[credential]\nuseHttpPath = ./x\n",
+		"[remote \"p\"]\npromisor\n", "[remote \"p\"]\npromisor = no\nurl = foo://x\n", "[remote \"p\"]\npromisor = off\nurl = foo://x\n", "[remote \"p\"]\npromisor = 0\nurl = foo://x\n", "[remote \"p\"]\npromisor = yes\nurl = foo://x\n", "[core]\nhooksPath\n", "[core]\nhooksPath = ~\n", "[core]\nhooksPath = ~/x\n", "[core]\nhooksPath = ~root/x\n", "[core]\nhooksPath = :(optional)x\n",
+		"[alias]\nx = !y\nz = log\n", "[alias \"st\"]\ncommand = !y\n", "[submodule \"x\"]\nupdate = !y\n", "[protocol]\nallow = user\n", "[protocol]\nallow = never\n", "[protocol \"ext\"]\nallow = always\n", "[filter \"lfs\"]\nclean = git-lfs clean -- %f\n", "[filter \"lfs\"]\nclean = git-lfs clean; ./x\n",
+	} {
+		out = append(out, trueSetting{more, lazy + "[remote \"o\"]\nurl = https://a/b\n" + more, nil, "git log", true}, trueSetting{"alone: " + more, more, nil, "git commit -m x", true})
+	}
 	return out
 }
