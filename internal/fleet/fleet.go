@@ -109,9 +109,9 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(250*time.Millisecond, 500*time.Millisecond),
-		// A server that is gone without a word is noticed within ten seconds.
-		nats.PingInterval(5 * time.Second),
-		nats.MaxPingsOutstanding(1),
+		// A server that is gone without a word is noticed within six seconds.
+		nats.PingInterval(2 * time.Second),
+		nats.MaxPingsOutstanding(2),
 		// What was written while no server was there is not sent late: whoever asks asks
 		// again, and knows what it is about.
 		nats.ReconnectBufSize(-1),

@@ -46,7 +46,7 @@ func Main() {
 	o := Options(n.Dir)
 	o.ServerName, o.Host, o.Port = n.Name, n.Host, n.Client
 	o.Cluster = server.ClusterOpts{Name: n.Cluster, Host: n.Host, Port: n.Between}
-	o.NoSigs = true
+	o.LameDuckGracePeriod, o.LameDuckDuration = time.Second, 2*time.Second
 	for _, r := range n.Routes {
 		u, err := url.Parse(r)
 		if err != nil {
@@ -62,7 +62,7 @@ func Main() {
 	}
 	s.Start()
 	_, _ = io.Copy(io.Discard, os.Stdin) // until who started it lets go of it, or is dead
-	s.Shutdown()
+	s.LameDuckShutdown() // leaders step down, and clients are told to go elsewhere
 	s.WaitForShutdown()
 	os.Exit(0)
 }

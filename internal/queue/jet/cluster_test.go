@@ -344,7 +344,7 @@ func TestCluster(t *testing.T) {
 	apart := fleettest.CanBeApart()
 	t.Logf("networks of their own: %v %s", apart == "", apart)
 	const items, workers = 1000, 6
-	const each = 600 * time.Millisecond
+	const each = time.Second
 	took := map[string]time.Duration{}
 	for _, how := range []string{"undisturbed", "disturbed"} {
 		t.Run(how, func(t *testing.T) {
@@ -353,7 +353,7 @@ func TestCluster(t *testing.T) {
 			q, conn := shopOf(t, cl)
 			fill(t, q, items)
 			began := time.Now()
-			c := newCrew(t, cl.Servers(), 5*time.Second, each, workers)
+			c := newCrew(t, cl.Servers(), 15*time.Second, each, workers)
 			if how == "disturbed" {
 				disturb(t, c, cl, conn, items)
 			}

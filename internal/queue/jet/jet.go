@@ -121,6 +121,9 @@ func (q *Queue) bucketStream(ctx context.Context) (jetstream.Stream, error) {
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another was faster
 		return js.Stream(ctx, "KV_"+q.bucket)
 	}
+	if err == nil { // those who may not make it will need it, too
+		_, err = q.objects(ctx)
+	}
 	return s, err
 }
 
@@ -140,14 +143,19 @@ func (q *Queue) Close() error {
 	return nil
 }
 
+// firstTry is how long the first answer may take. One that was asked of a leader that had
+// just died never comes; one that is slow is waited for longer each time.
+const firstTry = time.Second
+
 // patiently asks the servers, again and again while they are away, until patience or the
 // context ends. What is asked must be such that asking again does no harm.
 func (q *Queue) patiently(ctx context.Context, doing string, ask func(context.Context) error) error {
 	whole, cancel := context.WithTimeout(ctx, q.opt.Patience)
 	defer cancel()
-	wait := 20 * time.Millisecond
+	wait, limit := 20*time.Millisecond, firstTry
 	for {
-		one, stop := context.WithTimeout(whole, fleet.AskTimeout)
+		one, stop := context.WithTimeout(whole, limit)
+		limit = min(2*limit, fleet.AskTimeout)
 		err := ask(one)
 		stop()
 		if err == nil {

@@ -115,16 +115,17 @@ func behind(t *testing.T, w *wire, project string, patience time.Duration) *jet.
 // did not answer counts once.
 func TestLostNetwork(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
 	s := fleettest.Server(t)
 	for _, way := range []struct {
 		name     string
 		up, down bool
 	}{{"nothing arrives", true, true}, {"no answer comes back", false, true}} {
 		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
 			project := strings.ReplaceAll(way.name, " ", "-")
 			w := newWire(t, s.ClientURL())
-			q, safe := behind(t, w, project, time.Second), open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: project, Host: "other"})
+			q, safe := behind(t, w, project, 300*time.Millisecond), open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: project, Host: "other"})
 			if _, err := q.Add(ctx, queue.Item{ID: "held", Title: "x", Priority: new(0)}, queue.Item{ID: "free", Title: "x"}); err != nil {
 				t.Fatal(err)
 			}

@@ -44,11 +44,11 @@ func newView(q *Queue) *view {
 	return &view{q: q, rows: map[string]row{}, changed: make(chan struct{})}
 }
 
-// catchUpWait is how long the watch may be behind what the leader says before it is
-// made anew; behindWait how often in that time the leader is asked for the last
+// catchUpWait is how long the watch may be behind what the leader says, and tell nothing,
+// before it is made anew; behindWait how often in that time the leader is asked for the last
 // change that is still there.
 const (
-	catchUpWait = 3 * time.Second
+	catchUpWait = 800 * time.Millisecond
 	behindWait  = 250 * time.Millisecond
 )
 
@@ -71,12 +71,16 @@ func (v *view) reach(ctx context.Context, seq uint64) error {
 		defer t.Stop()
 		look := time.NewTicker(behindWait)
 		defer look.Stop()
-		for {
+		for last := uint64(0); ; {
 			v.mu.Lock()
 			seen, changed, failed := v.seen, v.changed, v.failed
 			v.mu.Unlock()
 			if seen >= seq {
 				return nil
+			}
+			if seen != last { // it is on its way
+				last = seen
+				t.Reset(catchUpWait)
 			}
 			if failed {
 				return fmt.Errorf("%w: the watch of the queue ended", fleet.ErrUnreachable)
@@ -140,7 +144,7 @@ func (v *view) start(ctx context.Context) error {
 	v.rows, v.seen, v.failed = map[string]row{}, 0, false
 	number := v.number
 	w, err := c.Consume(func(m jetstream.Msg) { v.heard(m, number) },
-		jetstream.PullMaxMessages(1000), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second),
+		jetstream.PullMaxMessages(1000), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(time.Second),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 			if fleet.Away(err) {
 				return // it goes on by itself when the servers are back

@@ -56,7 +56,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Store) {
 		{"Fields", fields}, {"Dependencies", dependencies}, {"Cycles", cycles}, {"NotBefore", notBefore},
 		{"Filters", filters}, {"LateWords", lateWords}, {"Extend", extend}, {"Failures", failures}, {"Lost", lost},
 		{"Release", release}, {"Progress", progress}, {"SaidTwice", saidTwice}, {"Park", park}, {"Drop", drop},
-		{"Edit", edit}, {"EditCycles", editCycles}, {"Retention", retention}, {"Changes", changes},
+		{"Edit", edit}, {"EditCycles", editCycles}, {"Retention", retention}, {"Changes", changes}, {"CountAndCheck", countAndCheck},
 		{"Wait", wait}, {"WaitForTime", waitForTime}, {"Together", together}, {"SameKeyTogether", sameKeyTogether},
 		{"Model", model},
 	} {
@@ -692,6 +692,28 @@ func retention(e *env) {
 	e.eq("left", len(e.list(queue.Filter{})), 4)
 	_, err = e.GC(e.Context(), queue.Retention{DoneAfter: -1})
 	e.is(err, queue.ErrInvalid)
+}
+
+// countAndCheck: both see what is there, from any handle, and change nothing.
+func countAndCheck(e *env) {
+	n, err := e.Count(e.Context())
+	e.ok(err)
+	e.eq("items", len(n), 0)
+	e.add(queue.Item{ID: "a", Title: "a"}, queue.Item{ID: "b", Title: "b", DependsOn: []string{"a"}}, queue.Item{ID: "c", Title: "c", Parked: true}, queue.Item{ID: "d", Title: "d"})
+	e.claim(queue.ClaimOptions{ID: "a"})
+	_, err = e.Drop(e.Context(), "d", "")
+	e.ok(err)
+	want := map[queue.State]int{queue.Claimed: 1, queue.Blocked: 2, queue.Dead: 1}
+	other := e.open()
+	n, err = other.Count(e.Context())
+	e.ok(err)
+	e.eq("items", n, want)
+	for _, mend := range []bool{false, true} {
+		rep, err := other.Check(e.Context(), mend)
+		e.ok(err)
+		e.eq("report", []any{rep.Items, rep.States, rep.Problems}, []any{4, want, []queue.Problem(nil)})
+	}
+	e.state("a", queue.Claimed)
 }
 
 func changes(e *env) {
