@@ -230,34 +230,9 @@ func (w *exampleWorld) stop(t *testing.T) {
 		}
 	}
 	// A run is told to be over before its process is: that writes its last files.
-	var left []string
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if left = w.processes(); len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still there after this example: %q", left)
-		}
+	if err := outlived(w.vars["HOME"]); err != nil {
+		t.Fatalf("this example: %v", err)
 	}
-}
-
-// processes are the command lines of those that live in this world, as far as the system
-// has /proc to ask.
-func (w *exampleWorld) processes() []string {
-	var found []string
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		env, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil || !strings.Contains("\x00"+string(env), "\x00HOME="+w.vars["HOME"]+"\x00") {
-			continue
-		}
-		args, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if err != nil || len(args) == 0 {
-			continue // it has ended, and nobody has asked how
-		}
-		found = append(found, strings.TrimSpace(strings.ReplaceAll(string(args), "\x00", " ")))
-	}
-	return found
 }
 
 // exampleNeed is what the project must have beside what it always has.

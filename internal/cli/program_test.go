@@ -54,7 +54,7 @@ func linkSelf(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Link(self, path); err == nil {
+	if os.Link(self, path) == nil || os.Link(program, path) == nil {
 		return nil
 	}
 	data, err := os.ReadFile(self) // on another file system

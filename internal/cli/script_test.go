@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"reprise/internal/cli"
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/hookmain"
 )
 
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); strings.TrimSuffix(name, ".exe") == "reprise" || len(os.Args) > 1 && slices.Contains([]string{"supervise", "protect", "script-agent", "mcp", "memory"}, os.Args[1]) {
 		reprise()
 	}
-	os.Exit(setUpProgram(m))
+	os.Exit(durabletest.InMemory(func() int { return setUpProgram(m) }))
 }
 
 func reprise() {
@@ -57,6 +58,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir+"/home")
+			env.Defer(outlivedBy(env, env.WorkDir+"/home"))
 			env.Setenv("REPRISE_HOME", env.WorkDir+"/reprise")
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("LANG", "C.UTF-8")
