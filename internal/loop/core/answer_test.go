@@ -118,6 +118,10 @@ func TestUpgrade(t *testing.T) {
 		"b": {Parked: true}, "c": {Parked: true}, "d": {GateFails: 1},
 	}
 	s.Interrupt = &Interrupt{Kind: ByAgent, Why: "which a", Items: []string{"a", "b", "d"}}
+	none := State{Items: map[string]Memory{"a": {Parked: true}}}
+	if none.Upgrade(); none.Items["a"].Kind != "" {
+		t.Errorf("without an interrupt it is %+v", none.Items["a"])
+	}
 	s.Upgrade()
 	for id, want := range map[string][2]string{"a": {ByAgent, "which a"}, "b": {ByAgent, ""}, "c": {}, "d": {}} {
 		if m := s.Items[id]; m.Kind != want[0] || m.Asked != want[1] {

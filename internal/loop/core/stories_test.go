@@ -30,6 +30,8 @@ func (y *story) step(after time.Duration, e Event) *story {
 	y.t.Helper()
 	y.at += after
 	before := y.s.Clone()
+	given, _ := json.Marshal(y.s)
+	old := y.s
 	var acts []Action
 	y.s, acts = Apply(y.s, Time{Loop: y.at, Wall: epoch.Add(y.at)}, e)
 	fmt.Fprintf(&y.out, "%v %s%s\n", y.at, strings.TrimPrefix(reflect.TypeOf(e).String(), "core."), fields(e))
@@ -38,6 +40,9 @@ func (y *story) step(after time.Duration, e Event) *story {
 	}
 	for _, d := range differences(before, y.s) {
 		fmt.Fprintf(&y.out, "  %s\n", d)
+	}
+	if after, _ := json.Marshal(old); string(after) != string(given) {
+		y.t.Errorf("%T changes the state that it was given:\n%s\n%s", e, given, after)
 	}
 	if why := unsaved(&before, &y.s); why != "" {
 		y.t.Errorf("after %T: %s, and nothing says that the state must be written", e, why)
@@ -302,6 +307,36 @@ var stories = []struct {
 		y.begun(0, "a").asks(0, "which?").wait().begun(0, "b").exited(0, fine).verified(0, GateNone, "").over(0)
 		y.step(0, Resumed{}).step(0, Resumed{Answer: "x"}).step(0, Broken{Slot: -1, Err: "disk full"}).wait().unparked("a").wait().none(0, Claimed{Empty: true})
 	}},
+	{"an answer that comes late does not let go on what waits for another", func(l *Limits) { l.Workers = 2 }, func(y *story) {
+		y.begun(0, "a").begun(1, "b").asks(0, "which a?").asks(1, "which b?").step(0, Resumed{Answer: "x", Items: []string{"a"}})
+		y.step(0, Interrupted{Why: "look"}).step(0, Resumed{Answer: "late", Items: []string{"a"}})
+	}},
+	{"an answer reaches its item alone, of those that are being prepared", func(l *Limits) { l.Workers = 2 }, func(y *story) {
+		y.begun(0, "a").begun(1, "b").asks(0, "which a?").asks(1, "which b?").step(0, Resumed{NoAnswer: true}).unparked("a").unparked("b")
+		y.step(time.Minute, Tick{}).claim(0, "a").claim(1, "b").step(0, Resumed{Answer: "x", Items: []string{"b"}}).prepared(0).prepared(1)
+	}},
+	{"an answer to an agent is none to those that a person has stopped", func(l *Limits) { l.Workers = 2 }, func(y *story) {
+		y.begun(0, "a").begun(1, "b").asks(0, "which?").step(0, Interrupted{Why: "look"}).step(0, Resumed{Answer: "x", Items: []string{"a"}})
+		y.exited(1, Outcome{Turns: 1, Class: Cancelled, Resumable: true}).over(1)
+	}},
+	{"what was set aside before is not meant by who answers what the loop waits for", nil, func(y *story) {
+		y.s.Items["old"] = Memory{Parked: true, Kind: ByAgent, Asked: "old?", Number: 77, From: &Continuation{Run: "run-0", Session: "s"}}
+		y.begun(0, "a").asks(0, "which?").step(0, Resumed{Answer: "x"}).unparked("a").step(0, StopAsked{Why: "enough", Drain: true}).step(0, Resumed{NoAnswer: true})
+	}},
+	{"paused, with something set aside", func(l *Limits) { l.OnInterrupt = Skip }, func(y *story) {
+		y.begun(0, "a").exited(0, Outcome{Class: Cancelled, Turns: 1, Resumable: true}).over(0).next().begun(0, "b").asks(0, "which?")
+		y.step(0, PauseAsked{}).step(0, Resumed{}).step(0, Resumed{}).unparked("a").step(0, Resumed{Items: []string{"b"}})
+	}},
+	{"set aside without ever having run, and answered twice", func(l *Limits) { l.OnInterrupt, l.MaxFailing = Skip, 2 }, func(y *story) {
+		for range 2 {
+			y.claim(0, "a").step(0, Prepared{Slot: 0, Seq: y.s.Slots[0].Seq, Err: "taken"}).over(0).next()
+		}
+		y.step(0, Resumed{Answer: "try there", Items: []string{"a"}}).unparked("a").next()
+		for range 2 {
+			y.claim(0, "a").step(0, Prepared{Slot: 0, Seq: y.s.Slots[0].Seq, Err: "taken"}).over(0).next()
+		}
+		y.step(0, Resumed{Answer: "or here", Items: []string{"a"}})
+	}},
 	{"put back beside the loop", nil, func(y *story) {
 		y.begun(0, "a").asks(0, "which?").step(0, Resumed{NoAnswer: true, Items: []string{"b"}}).claim(0, "a")
 	}},
@@ -326,6 +361,9 @@ var stories = []struct {
 	{"stopped in each step", func(l *Limits) { l.Workers = 4 }, func(y *story) {
 		y.claim(0, "a").claim(1, "b").prepared(1).begun(2, "c").step(time.Minute, StopAsked{Why: "enough"}).claim(3, "d").prepared(0).launched(1)
 		y.step(2*time.Minute, Tick{}).exited(2, Outcome{Turns: 2, Resumable: true}).exited(1, Outcome{Turns: 0}).over(0).over(1).over(2).over(3).step(0, Tick{})
+	}},
+	{"what a person says to a loop that ends does not have it begin again", nil, func(y *story) {
+		y.begun(0, "a").step(0, StopAsked{Why: "enough", Drain: true}).step(0, Resumed{}).step(0, PauseAsked{}).step(0, QueueChanged{}).step(0, StopAsked{Why: "now"}).step(0, Interrupted{Why: "look"}).step(0, StopAsked{Drain: true})
 	}},
 	{"stopped while it waits", nil, func(y *story) { y.begun(0, "a").asks(0, "which?").step(0, StopAsked{Why: "enough"}) }},
 	{"rate limits, with a time and without", nil, func(y *story) {
