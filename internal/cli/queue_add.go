@@ -15,6 +15,7 @@ import (
 
 	"reprise/internal/proc"
 	"reprise/internal/queue"
+	"reprise/internal/redact"
 	"reprise/internal/term"
 )
 
@@ -121,6 +122,16 @@ func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 	items, err := o.items(ctx, app, args)
 	if err != nil {
 		return queueError(err)
+	}
+	hidden, secrets := 0, redact.New()
+	for i := range items {
+		for _, text := range []*string{&items[i].Title, &items[i].Body} {
+			clean, n := secrets.String(*text)
+			*text, hidden = clean, hidden+n
+		}
+	}
+	if hidden > 0 {
+		fmt.Fprintf(app.Err, "reprise: %d words looked like a secret and are not kept in the queue: give an agent a key by its environment\n", hidden)
 	}
 	if o.dryRun {
 		return o.show(app, items)

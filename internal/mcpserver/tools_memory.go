@@ -381,9 +381,10 @@ func appendParams() []param {
 }
 
 type appendAnswer struct {
-	Success bool   `json:"success"`
-	Bytes   int    `json:"bytes_written"`
-	Path    string `json:"path"`
+	Success bool     `json:"success"`
+	Bytes   int      `json:"bytes_written"`
+	Path    string   `json:"path"`
+	Notes   []string `json:"warnings,omitempty"`
 }
 
 func (s *Server) appendFile(c *call) (any, error) {
@@ -399,7 +400,13 @@ func (s *Server) appendFile(c *call) (any, error) {
 		return nil, memoryError(err)
 	}
 	s.log.LogAttrs(c.ctx, slog.LevelInfo, LogAppend, slog.String("path", path), slog.Int("bytes_written", n))
-	return appendAnswer{Success: true, Bytes: n, Path: path}, nil
+	out := appendAnswer{Success: true, Bytes: n, Path: path}
+	if s.deps.Redact != nil {
+		if _, hidden := s.deps.Redact(c.args.text("text")); hidden > 0 {
+			out.Notes = []string{fmt.Sprintf("%d of its words looked like a secret and were left out, with [redacted:…] in their place", hidden)}
+		}
+	}
+	return out, nil
 }
 
 // memoryError adds to an error what the caller needs to go on.

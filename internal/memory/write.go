@@ -120,9 +120,15 @@ func (s *Store) Create(ctx context.Context, b CreateBlock) (Written, error) {
 	if strings.TrimSpace(b.Content) == "" {
 		return Written{}, fmt.Errorf("create %s: %w: it is empty", stem, ErrContent)
 	}
+	b.Tags = slices.Clone(b.Tags)
+	hidden := s.hide(&b.Content, &b.Summary)
+	for i := range b.Tags {
+		hidden += s.hide(&b.Tags[i])
+	}
 	name := stem + ".md"
 	rel := blocksDir + "/" + name
 	return s.write(ctx, func(t *tx) (Written, error) {
+		t.warnHidden(hidden)
 		w := Written{Path: s.abs(rel), Name: name}
 		other, err := sameButCase(t.d, rel)
 		if err != nil {
@@ -324,7 +330,13 @@ func (s *Store) Update(ctx context.Context, u UpdateBlock) (Written, error) {
 	case strings.TrimSpace(u.Content) == "" && u.OldText == "" && u.Summary == "":
 		return Written{}, fmt.Errorf("update %s: %w: there is nothing to change: give content, old_text or summary", shorten(u.Name, 80), ErrContent)
 	}
-	return s.write(ctx, func(t *tx) (Written, error) { return t.update(u) })
+	// What is replaced is looked for as it stands: a secret that got in is taken
+	// out like that.
+	hidden := s.hide(&u.Content, &u.NewText, &u.Summary)
+	return s.write(ctx, func(t *tx) (Written, error) {
+		t.warnHidden(hidden)
+		return t.update(u)
+	})
 }
 
 func (t *tx) update(u UpdateBlock) (Written, error) {
@@ -541,6 +553,7 @@ func (s *Store) AppendEpisode(ctx context.Context, e Episode) (Written, error) {
 	if y := date.Year(); y < 1970 || y > 9999 {
 		return Written{}, fmt.Errorf("append to episodic log: %w: the year %d cannot be", ErrContent, y)
 	}
+	hidden := s.hide(&e.Entry, &e.Title)
 	body := strings.TrimSpace(strings.ReplaceAll(e.Entry, "\r\n", "\n"))
 	title := shorten(strings.TrimLeft(strings.Join(strings.Fields(e.Title), " "), "# "), 150)
 	day := date.Format("2006-01-02")
@@ -560,6 +573,7 @@ func (s *Store) AppendEpisode(ctx context.Context, e Episode) (Written, error) {
 	name := stem + ".md"
 	rel := blocksDir + "/" + name
 	return s.write(ctx, func(t *tx) (Written, error) {
+		t.warnHidden(hidden)
 		w := Written{Path: s.abs(rel), Name: name}
 		old, err := load(t.d, rel)
 		if errors.Is(err, ErrNotFound) {
@@ -633,6 +647,8 @@ func (s *Store) AppendFile(ctx context.Context, path, text string) (int, error) 
 	if text == "" {
 		return 0, ctx.Err()
 	}
+	given := len(text)
+	s.hide(&text)
 	added, told := false, false
 	_, err = s.write(ctx, func(t *tx) (Written, error) {
 		if err := spelling(t.d, rel); err != nil {
@@ -672,7 +688,24 @@ func (s *Store) AppendFile(ctx context.Context, path, text string) (int, error) 
 	if !told {
 		s.tell(ctx, Change{Op: "append_file", Name: rel, Bytes: len(text)})
 	}
-	return len(text), nil
+	return given, nil
+}
+
+// hide takes secrets out of what is to be kept, and says how many there were:
+// memory is read by every session, indexed, shown and pushed.
+func (s *Store) hide(texts ...*string) (found int) {
+	for _, t := range texts {
+		clean, n := s.secrets.String(*t)
+		*t = clean
+		found += n
+	}
+	return found
+}
+
+func (t *tx) warnHidden(n int) {
+	if n > 0 {
+		t.warn("%d of its words looked like a secret and were left out, with [redacted:…] in their place", n)
+	}
 }
 
 // appendWithRow adds text to a block and brings its index row up to date, both

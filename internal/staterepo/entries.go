@@ -17,6 +17,7 @@ import (
 	"reprise/internal/git"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
+	"reprise/internal/redact"
 )
 
 // What callers tell apart with errors.Is.
@@ -85,6 +86,10 @@ func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (A
 	}
 	if e.Status != "" && !slices.Contains(Statuses(), e.Status) {
 		return out, fmt.Errorf("log: %w: %q; there are %s", ErrStatus, e.Status, strings.Join(Statuses(), ", "))
+	}
+	// Before anything is made of it: the commit's first line is made of the text, too.
+	for _, f := range []*string{&e.Text, &e.Decision, &e.Rationale} {
+		*f, _ = redact.New().String(*f)
 	}
 	e.Agent = cmp.Or(e.Agent, t.Agent())
 	if err := t.related(ctx, &e); err != nil {

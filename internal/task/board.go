@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"reprise/internal/redact"
 )
 
 // ErrNoTask says that there is no task of a number.
@@ -505,7 +507,8 @@ func (b *Board) Add(d Draft) (*Task, error) {
 	if last := len(b.Todo.Sections); last > 0 {
 		level = b.Todo.Sections[last-1].Level
 	}
-	body, err := bodyText(d.Body, level)
+	text, _ := redact.New().String(d.Body) // TODO.md is committed
+	body, err := bodyText(text, level)
 	if err != nil {
 		return nil, err
 	}
@@ -576,7 +579,8 @@ func (b *Board) fill(t *Task, d Draft) error {
 		}
 	}
 	if d.Title != nil {
-		if t.Title = oneLine(*d.Title); t.Title == "" {
+		title, _ := redact.New().String(oneLine(*d.Title)) // TODO.md and state.json are committed
+		if t.Title = title; t.Title == "" {
 			return &DraftError{"a task needs a title"}
 		}
 	}

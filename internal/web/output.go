@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"reprise/internal/agent"
 	"reprise/internal/durable"
+	"reprise/internal/redact"
 	"reprise/internal/run"
 )
 
@@ -41,6 +43,15 @@ type piece struct {
 
 // Later says that there is more after the piece.
 func (p piece) Later() bool { return p.To < p.Size }
+
+var secrets = sync.OnceValue(redact.New)
+
+// hide takes secrets out of what a page shows of a run's own files, which hold what an
+// agent was given and wrote as it was.
+func hide(s string) string {
+	s, _ = secrets().String(s)
+	return s
+}
 
 // openOutput opens what a run's client wrote. The agent can write in its run's
 // directory: only a regular file within it is opened. nil means that there is none yet.
@@ -105,6 +116,9 @@ func readOutput(r run.Record, from int64, ended bool) (piece, error) {
 		lines.add(r.Client, bytes.TrimRight(line, "\r\n"))
 	}
 	p.Said = lines.said
+	for i := range p.Said {
+		p.Said[i].Text = hide(p.Said[i].Text)
+	}
 	return p, nil
 }
 

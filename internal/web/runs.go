@@ -60,7 +60,7 @@ const noProject = "(none)"
 func (s *Server) runRow(r run.Record) runRow {
 	row := runRow{Record: r, Elapsed: r.Elapsed(s.deps.Now()), Class: runClass(r.Status), Tokens: r.Heartbeat.Tokens, Elsewhere: r.Project != s.deps.Project}
 	if task, err := r.TaskStart(); err == nil {
-		row.Task = ownTask(r.Origin, task)
+		row.Task = hide(ownTask(r.Origin, task))
 	} else {
 		row.Task = "(its task cannot be read)"
 	}
@@ -205,11 +205,11 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 			p.Earlier = p.Output.From - window
 		}
 	}
-	p.Prompt = headOf(rec, "prompt.md", maxPrompt)
-	p.Errors = tailOf(rec, filepath.Base(rec.Logs.Stderr))
+	p.Prompt = hide(headOf(rec, "prompt.md", maxPrompt))
+	p.Errors = hide(tailOf(rec, filepath.Base(rec.Logs.Stderr)))
 	if p.Settled {
 		if out, err := s.deps.Runs.Output(rec.ID, 0); err == nil {
-			p.Answer, p.Cut = out.Text, out.Truncated
+			p.Answer, p.Cut = hide(out.Text), out.Truncated
 		} else {
 			p.Trouble = append(p.Trouble, err.Error())
 		}
