@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -39,11 +40,20 @@ func (f *file) at(p token.Pos) string {
 	return fmt.Sprintf("%s:%d", f.name, f.fset.Position(p).Line)
 }
 
-// parseTree reads all our Go files but those of client programs and testdata.
+// parseTree gives all our Go files but those of client programs and testdata.
 func parseTree(t *testing.T) []*file {
 	t.Helper()
-	var out []*file
-	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+	out, err := parsedTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// parsedTree reads them once for all rules: each wants to see them all, and none changes
+// any.
+var parsedTree = sync.OnceValues(func() (out []*file, err error) {
+	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -62,11 +72,8 @@ func parseTree(t *testing.T) []*file {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
+	return out, err
+})
 
 func parseFile(name string) (*file, error) {
 	fset := token.NewFileSet()
