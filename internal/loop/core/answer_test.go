@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -134,5 +135,21 @@ func TestUpgrade(t *testing.T) {
 	s, _ = Apply(s, Time{}, Resumed{Answer: "yes", Items: []string{"a"}})
 	if f := s.Items["a"].From; f == nil || f.Asked != "which a" || f.Answer != "yes" || f.Session != "s" {
 		t.Errorf("it goes on from %+v", f)
+	}
+}
+
+// TestRequestsAreForgotten: of the requests that were done the last are remembered, so that
+// a state does not grow for ever, and none of these is done again.
+func TestRequestsAreForgotten(t *testing.T) {
+	s := asked()
+	for n := range 200 {
+		s, _ = Apply(s, Time{}, Resumed{Request: strconv.Itoa(n), More: &Limits{MaxIterations: 1000 + n}})
+	}
+	if len(s.Heard) != heardMost || s.Heard[heardMost-1] != "199" || s.Limits.MaxIterations != 1199 {
+		t.Fatalf("%d are remembered, the last is %s; %d items may be begun", len(s.Heard), s.Heard[len(s.Heard)-1], s.Limits.MaxIterations)
+	}
+	rev := s.Rev
+	if s, _ = Apply(s, Time{}, Resumed{Request: "150", NoAnswer: true}); s.Rev != rev || s.Phase != Waiting {
+		t.Errorf("one of them was done again: it is %s", s.Phase)
 	}
 }

@@ -65,6 +65,20 @@ var mutants = []struct{ file, old, new string }{
 	{"decide.go", "if s.HoldWall.IsZero() {", "if s.HoldWall.IsZero() || @ {"},
 }
 
+// TestMutantsStand: each place that is to be broken is there, once, also where nobody has the
+// time to break it.
+func TestMutantsStand(t *testing.T) {
+	for n, m := range mutants {
+		data, err := os.ReadFile(m.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := strings.Count(string(data), m.old); c != 1 {
+			t.Errorf("mutant %d: %q stands %d times in %s", n, m.old, c, m.file)
+		}
+	}
+}
+
 // TestMutants breaks the core in one place after the other, and wants the other tests
 // to see each. All mutants are in one program, which is told which of them it is.
 func TestMutants(t *testing.T) {

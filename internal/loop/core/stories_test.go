@@ -323,6 +323,13 @@ var stories = []struct {
 		y.s.Items["old"] = Memory{Parked: true, Kind: ByAgent, Asked: "old?", Number: 77, From: &Continuation{Run: "run-0", Session: "s"}}
 		y.begun(0, "a").asks(0, "which?").step(0, Resumed{Answer: "x"}).unparked("a").step(0, StopAsked{Why: "enough", Drain: true}).step(0, Resumed{NoAnswer: true})
 	}},
+	{"silence lets go on what the loop waits for, and not what was set aside before", nil, func(y *story) {
+		y.s.Items["old"] = Memory{Parked: true, Kind: ByGate, Asked: "TestY fails", Number: 77}
+		y.begun(0, "a").exited(0, Outcome{Class: BudgetUsed, Reason: "10 USD", Turns: 5, Cost: 10, Resumable: true}).over(0).step(0, Resumed{})
+	}},
+	{"an agent asks, and takes its question back", nil, func(y *story) {
+		y.begun(0, "a").step(time.Minute, AgentAsks{Slot: 0, Run: "run-1", Why: "which?"}).exited(0, Outcome{Turns: 2, Resumable: true}).over(0)
+	}},
 	{"paused, with something set aside", func(l *Limits) { l.OnInterrupt = Skip }, func(y *story) {
 		y.begun(0, "a").exited(0, Outcome{Class: Cancelled, Turns: 1, Resumable: true}).over(0).next().begun(0, "b").asks(0, "which?")
 		y.step(0, PauseAsked{}).step(0, Resumed{}).step(0, Resumed{}).unparked("a").step(0, Resumed{Items: []string{"b"}})
