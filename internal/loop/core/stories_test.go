@@ -330,6 +330,36 @@ var stories = []struct {
 	{"an agent asks, and takes its question back", nil, func(y *story) {
 		y.begun(0, "a").step(time.Minute, AgentAsks{Slot: 0, Run: "run-1", Why: "which?"}).exited(0, Outcome{Turns: 2, Resumable: true}).over(0)
 	}},
+	{"a result with words of its own, and one of a kind that nobody knows", nil, func(y *story) {
+		y.fails(0, "a", Outcome{Completed: true, Turns: 2, Reason: "it says that it has not done it"}).next().fails(0, "b", Outcome{Class: "odd", Completed: true, OK: true, Turns: 2, Changed: true, Reason: "what is this"})
+	}},
+	{"each step has patience of its own", nil, func(y *story) {
+		y.begun(0, "a").exited(0, fine)
+		for range 3 {
+			y.step(0, Broken{Slot: 0, Seq: y.s.Slots[0].Seq, Err: "disk full"}).wait()
+		}
+		y.verified(0, GatePassed, "").step(0, Broken{Slot: 0, Seq: y.s.Slots[0].Seq, Err: "disk full"}).wait()
+		y.step(0, Broken{Slot: 0, Seq: y.s.Slots[0].Seq, Err: "disk full"}).wait().settled(0, Settled{})
+		y.step(0, Broken{Slot: 0, Seq: y.s.Slots[0].Seq, Err: "disk full"}).wait()
+	}},
+	{"starts that fail in a row are counted, and no others", func(l *Limits) { l.MaxIdentical = 2 }, func(y *story) {
+		taken := func() {
+			y.claim(0, "a").step(0, Prepared{Slot: 0, Seq: y.s.Slots[0].Seq, Err: "taken"}).over(0).next()
+		}
+		taken()
+		y.fails(0, "a", told429).next()
+		taken()
+		y.fails(0, "a", Outcome{Class: Crashed, Turns: 1}).next()
+		taken()
+		y.step(0, PauseAsked{}).step(0, Resumed{})
+		taken()
+	}},
+	{"a success ends backoff, and no rate limit with a time", func(l *Limits) { l.Workers = 3 }, func(y *story) {
+		y.begun(0, "a").begun(1, "b").begun(2, "c").exited(0, Outcome{Class: APIError, Reason: "529"}).over(0).exited(1, fine).verified(1, GateNone, "").over(1).step(0, Tick{})
+		named := told429
+		named.Reset = epoch.Add(2 * time.Hour)
+		y.claim(0, "a").prepared(0).launched(0).exited(0, named).over(0).exited(2, fine).verified(2, GateNone, "").over(2).wait().wait()
+	}},
 	{"paused, with something set aside", func(l *Limits) { l.OnInterrupt = Skip }, func(y *story) {
 		y.begun(0, "a").exited(0, Outcome{Class: Cancelled, Turns: 1, Resumable: true}).over(0).next().begun(0, "b").asks(0, "which?")
 		y.step(0, PauseAsked{}).step(0, Resumed{}).step(0, Resumed{}).unparked("a").step(0, Resumed{Items: []string{"b"}})
