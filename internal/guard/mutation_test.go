@@ -178,7 +178,7 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 // plainSettings are texts of settings of which each has one thing that matters.
 var plainSettings = []string{
 	"[core]\x00\nfsmonitor = ./x\n", "[core]\n1x = ./x\n", "[core]\n-x = ./x\n", "[core]\nx1-y = ./x\n", "[core]\n# c", "[core]\n; c\n", "[core]\nfsmonitor", "[core]\nfsmonitor \n", "[core]\r\nfsmonitor = a\r\nb = c\r\n", "[core]\nfsmonitor = a\rb\n",
-	"[core", "[co re]\n", "[core!]\nx = 1\n", "[core.Ab]\nx = 1\n", "[core\n]\nx = 1\n", "[core x]\nx = 1\n", "[core \n\"x\"]\nx = 1\n", "[core \"x\n\"]\ny = 1\n", "[core \"x\\\n\"]\ny = 1\n", "[core \"x\\\"y\"]\nz = 1\n", "[core \"x\" ]\ny = 1\n", "[core \"x\"]y = 1\n", "[core \"", "[", "[]\nx = 1\n", "\ufeff[core]\nx = 1\n", "x = 1\n[core]\n", "[core]\n!x = 1\n", "[core]\nx! = 1\n", "[core]\nX_y = 1\n",
+	"[core]\nfsmonitor = a\x00b\n", "[core x\"]\ny = 1\n", "[core", "[co re]\n", "[core!]\nx = 1\n", "[core.Ab]\nx = 1\n", "[core\n]\nx = 1\n", "[core x]\nx = 1\n", "[core \n\"x\"]\nx = 1\n", "[core \"x\n\"]\ny = 1\n", "[core \"x\\\n\"]\ny = 1\n", "[core \"x\\\"y\"]\nz = 1\n", "[core \"x\" ]\ny = 1\n", "[core \"x\"]y = 1\n", "[core \"", "[", "[]\nx = 1\n", "\ufeff[core]\nx = 1\n", "x = 1\n[core]\n", "[core]\n!x = 1\n", "[core]\nx! = 1\n", "[core]\nX_y = 1\n",
 }
 
 // moreSettings are those of which each name is one that git runs, or looks up.

@@ -20,7 +20,7 @@ func (a *analysis) secretAmong(w word, l *listing, u use) bool {
 	switch filepath.Base(a.cur.argv[0].text) {
 	case "wc", "cksum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "sum", "shasum", "md5", "gofmt", "cloc", "tokei", "scc":
 		return false // of what is in it little is told
-	case "grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "git":
+	case "grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack":
 		search = true
 	}
 	name := a.secretIn(l)

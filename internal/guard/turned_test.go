@@ -122,7 +122,9 @@ func versionsOfManagers() []versionOf {
 		{"of proto", ".prototools", "node = \"22\"\n", "", Allow},
 		{"of proto, a plugin", ".prototools", "[plugins]\nx = \"file://./x.wasm\"\n", "", Ask},
 		{"hooks of volta", ".volta/hooks.json", "{}", "", Ask},
-		{"of asdf, an address is its plugin's", ".tool-versions", "jq ref:main\n", "", Allow},
+		{"of asdf, a branch of its plugin's", ".tool-versions", "jq ref:feature/x\n", "", Allow},
+		{"of proto, by another word", ".prototools", "x = \"source:a\"\n", "", Ask},
+		{"tools of languages", "mise.toml", "[tools]\n\"npm:@a/b\" = \"1\"\n\"core:node\" = \"22\"\n\"pipx:a/b\" = \"1\"\n\"cargo:a.b\" = \"1\"\n\"go:a.b/c\" = \"1\"\n\"gem:a\" = \"1\"\n\"aqua:a/b\" = \"1\"\n", "", Allow},
 	}
 }
 
