@@ -121,6 +121,9 @@ func doctor(app *App) (setup.Doctor, error) {
 		if home.Settings.Judge.Client != "" {
 			d.More = append(d.More, setup.Check{Name: "judge", Run: app.checkJudge})
 		}
+		if home.Settings.Queue != config.QueueFiles {
+			d.More = append(d.More, setup.Check{Name: "fleet", Run: app.checkFleet})
+		}
 		d.More = append(d.More, app.memoryChecks(home)...)
 		d.More = append(d.More, setup.Check{Name: "guard", Run: app.checkGuardMode}, setup.Check{Name: "gates", Run: app.checkGates}, setup.Check{Name: "delegation", Run: app.checkDelegation})
 		d.Waiting = func() (waiting, bad int, err error) {

@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -296,6 +297,19 @@ func (c *Conn) Workers() string { return c.opt.Settings.Namespace + "-workers" }
 
 // Servers are the addresses that the settings have.
 func (c *Conn) Servers() string { return c.opt.Servers }
+
+// Encrypted reports whether what is said to the servers is.
+func (c *Conn) Encrypted() bool {
+	_, err := c.NC.TLSConnectionState()
+	return err == nil
+}
+
+// Loopback reports whether the server is on this machine.
+func (c *Conn) Loopback() bool {
+	host, _, err := net.SplitHostPort(c.NC.ConnectedAddr())
+	ip := net.ParseIP(host)
+	return err == nil && ip != nil && ip.IsLoopback()
+}
 
 // Close ends the connection. What was not answered fails.
 func (c *Conn) Close() error {

@@ -62,7 +62,7 @@ func Main() {
 	}
 	s.Start()
 	_, _ = io.Copy(io.Discard, os.Stdin) // until who started it lets go of it, or is dead
-	s.LameDuckShutdown() // leaders step down, and clients are told to go elsewhere
+	s.LameDuckShutdown()                 // leaders step down, and clients are told to go elsewhere
 	s.WaitForShutdown()
 	os.Exit(0)
 }

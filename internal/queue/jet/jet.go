@@ -203,6 +203,13 @@ func (q *Queue) now() time.Time {
 	return now
 }
 
+// ClockOff is by how much a machine's clock is ahead of the servers', which must have been
+// asked something before; ok is false where they were not.
+func (q *Queue) ClockOff(now time.Time) (off time.Duration, ok bool) {
+	server, _, ok := q.clock.Now()
+	return now.Sub(server), ok
+}
+
 // timeKnown is how long the machine's monotonic clock is trusted to go on from what the
 // servers said. It stands still while a machine sleeps.
 const timeKnown = 5 * time.Second
