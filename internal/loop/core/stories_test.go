@@ -281,7 +281,7 @@ var stories = []struct {
 }{
 	{"done, and the queue is empty", nil, func(y *story) {
 		y.begun(0, "a").step(time.Second, Progress{Slot: 0, Run: "run-1", Cost: 0.1, Tokens: 300}).exited(0, fine).verified(0, GatePassed, "").over(0)
-		y.wait().none(0, Claimed{NextIn: time.Minute, Left: "1 item comes later"}).wait().none(0, Claimed{Empty: true})
+		y.wait().none(0, Claimed{NextIn: 10 * time.Second, Left: "1 item comes later"}).wait().none(0, Claimed{NextIn: time.Hour}).wait().none(0, Claimed{Empty: true})
 	}},
 	{"checks fail, once and twice, then a person lets it go on", nil, func(y *story) {
 		y.begun(0, "a").exited(0, fine).verified(0, GateFailed, "TestX fails").over(0)
@@ -374,8 +374,15 @@ var stories = []struct {
 		}
 		y.step(0, Resumed{Answer: "or here", Items: []string{"a"}})
 	}},
-	{"put back beside the loop", nil, func(y *story) {
-		y.begun(0, "a").asks(0, "which?").step(0, Resumed{NoAnswer: true, Items: []string{"b"}}).claim(0, "a")
+	{"put back beside the loop", func(l *Limits) { l.OnInterrupt = Skip }, func(y *story) {
+		y.begun(0, "a").asks(0, "which?").step(0, Resumed{NoAnswer: true, Items: []string{"b"}}).next().claim(0, "a").prepared(0)
+	}},
+	{"an answer that no session was told outlives a claim that is lost", nil, func(y *story) {
+		y.begun(0, "a").asks(0, "which?").step(0, Resumed{Answer: "x", Items: []string{"a"}}).unparked("a").next().claim(0, "a").step(0, LeaseLost{Slot: 0, Item: "a", Fence: 2}).prepared(0).archived(0)
+		y.next().claim(0, "a").prepared(0).launched(0).step(0, LeaseLost{Slot: 0, Item: "a", Fence: 3}).exited(0, Outcome{Turns: 1}).archived(0)
+	}},
+	{"what is done lets who found nothing look again", func(l *Limits) { l.Workers = 2 }, func(y *story) {
+		y.begun(0, "a").none(1, Claimed{Left: "1 item waits for a"}).exited(0, fine).verified(0, GateNone, "").over(0)
 	}},
 	{"a person interrupts, and answers before and after the runs have stopped", func(l *Limits) { l.Workers = 2 }, func(y *story) {
 		y.begun(0, "a").begun(1, "b").step(time.Minute, Interrupted{Why: "look"}).step(0, Interrupted{Why: "again"})
