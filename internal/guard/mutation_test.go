@@ -134,7 +134,7 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 		loop.Roots = append(loop.Roots, filepath.Join(managed.outside, "asks"))
 		loop.Env = func(n string) string {
 			if n == name {
-				return filepath.Join(managed.outside, "asks", file)
+				return filepath.Join(managed.outside, "asks", "run", file)
 			}
 			return ""
 		}

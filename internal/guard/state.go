@@ -237,18 +237,28 @@ func (s source) and(t source) source {
 }
 
 // assigned are the names that are given values anywhere in a piece of a
-// command, with whether all of these are numbers; all says that it cannot be
-// told.
-func (a *analysis) assigned(n syntax.Node) (list map[string]bool, all bool) {
+// command, and in the functions that it calls, with whether all of these are
+// numbers; all says that it cannot be told.
+func (a *analysis) assigned(n syntax.Node, funcs *function) (list map[string]bool, all bool) {
 	list = map[string]bool{}
+	var called []*function
 	add := func(name string, number bool) {
 		old, ok := list[name]
 		list[name] = number && (old || !ok)
 	}
-	syntax.Walk(n, func(n syntax.Node) bool {
+	given := func(w *syntax.Word) {
+		text, _ := writtenOut(w)
+		if name, _, _ := strings.Cut(text, "="); syntax.ValidName(name) {
+			add(name, false)
+		}
+	}
+	look := func(n syntax.Node) bool {
 		a.step(1)
 		switch n := n.(type) {
 		case *syntax.Assign:
+			if n.Name == nil && n.Value != nil {
+				given(n.Value) // of declare "x=y"
+			}
 			if n.Name != nil {
 				add(n.Name.Value, n.Index == nil && n.Array == nil && n.Value != nil && isNumber(n.Value.Parts))
 			}
@@ -267,23 +277,64 @@ func (a *analysis) assigned(n syntax.Node) (list map[string]bool, all bool) {
 				add(w.Lit(), true)
 			}
 		case *syntax.CallExpr:
-			if len(n.Args) == 0 {
-				break
+			name, args := calledBy(n.Args)
+			for f := funcs; f != nil; f = f.next {
+				if f.name == name && !slices.Contains(called, f) {
+					called = append(called, f)
+				}
 			}
-			switch n.Args[0].Lit() {
-			case "read", "mapfile", "readarray", "printf", "getopts", "unset", "export", "declare", "local", "typeset", "readonly":
-				for _, w := range n.Args[1:] {
-					if syntax.ValidName(w.Lit()) {
-						add(w.Lit(), false)
-					}
+			switch name {
+			case "read", "mapfile", "readarray", "printf", "getopts", "unset", "export", "declare", "local", "typeset", "readonly", "let":
+				for _, w := range args {
+					given(w)
 				}
 			case "eval", "source", ".":
 				all = true
 			}
 		}
 		return true
-	})
+	}
+	syntax.Walk(n, look)
+	for i := 0; i < len(called); i++ { // which may call others
+		syntax.Walk(called[i].body, look)
+	}
 	return list, all
+}
+
+// calledBy is the constant name that a call begins with, behind what only says where
+// it is looked for, and the words after it.
+func calledBy(words []*syntax.Word) (string, []*syntax.Word) {
+	for len(words) > 0 {
+		name, _ := writtenOut(words[0])
+		words = words[1:]
+		if name != "command" && name != "builtin" && !strings.HasPrefix(name, "-") {
+			return name, words
+		}
+	}
+	return "", nil
+}
+
+// writtenOut is the text of a word that is written out, with quotes or without; ok is
+// false where a part of it is an expansion.
+func writtenOut(w *syntax.Word) (text string, ok bool) {
+	var b strings.Builder
+	for _, p := range w.Parts {
+		parts := []syntax.WordPart{p}
+		if q, quoted := p.(*syntax.DblQuoted); quoted {
+			parts = q.Parts
+		}
+		for _, p := range parts {
+			switch p := p.(type) {
+			case *syntax.Lit:
+				b.WriteString(strings.ReplaceAll(p.Value, `\`, ""))
+			case *syntax.SglQuoted:
+				b.WriteString(p.Value)
+			default:
+				return b.String(), false
+			}
+		}
+	}
+	return b.String(), true
 }
 
 // isNumber reports whether a word comes to a number: digits, or a calculation.
@@ -307,7 +358,7 @@ func isNumber(parts []syntax.WordPart) bool {
 // unsure makes what a piece of a command assigns unknown, for it may run any
 // number of times.
 func (a *analysis) unsure(st *state, n syntax.Node) {
-	list, all := a.assigned(n)
+	list, all := a.assigned(n, st.funcs)
 	if all {
 		st.forget(a)
 	}

@@ -25,11 +25,6 @@ func (a *analysis) path(w word, u use, st *state) {
 		a.darkPath(w, u, st)
 		return
 	}
-	if !u.read && w.glob && strings.ContainsAny(w.text, "*?[") && u.shallow {
-		// Where something is written, a pattern that matches nothing stands for itself.
-		a.each(w, u, st, true)
-		return
-	}
 	before := len(a.parts)
 	a.each(w, u, st, w.glob && strings.ContainsAny(w.text, "*?["))
 	if w.listed != 0 && u.read && len(a.parts) == before {
