@@ -360,6 +360,21 @@ var stories = []struct {
 		named.Reset = epoch.Add(2 * time.Hour)
 		y.claim(0, "a").prepared(0).launched(0).exited(0, named).over(0).exited(2, fine).verified(2, GateNone, "").over(2).wait().wait()
 	}},
+	{"a person interrupts while a run is being started", nil, func(y *story) {
+		y.claim(0, "a").prepared(0).step(0, Interrupted{Why: "look"}).launched(0)
+	}},
+	{"the first reason for stopping a run stays", nil, func(y *story) {
+		y.begun(0, "a").step(time.Minute, AgentAsks{Slot: 0, Run: "run-1", Why: "which?"}).step(0, LeaseLost{Slot: 0, Item: "a", Fence: 1}).step(0, StopAsked{Why: "enough"})
+	}},
+	{"answered before everything of it is kept", nil, func(y *story) {
+		y.begun(0, "a").exited(0, Outcome{Asks: "which?", Turns: 2, Resumable: true}).settled(0, Settled{}).step(0, Resumed{Answer: "x", Items: []string{"a"}, Number: 1}).archived(0)
+	}},
+	{"nobody is there, and nothing could go on: not logged in", func(l *Limits) { l.OnInterrupt, l.Workers = Skip, 2 }, func(y *story) {
+		y.begun(0, "a").fails(1, "b", Outcome{Class: AuthFailed, Reason: "log in"}).exited(0, fine).verified(0, GateNone, "").over(0)
+	}},
+	{"nobody is there, and the money is used up", func(l *Limits) { l.OnInterrupt, l.MaxUSD = Skip, 10 }, func(y *story) {
+		y.begun(0, "a").exited(0, Outcome{Completed: true, OK: true, Turns: 3, Changed: true, Cost: 9.9}).verified(0, GateNone, "").over(0).wait()
+	}},
 	{"paused, with something set aside", func(l *Limits) { l.OnInterrupt = Skip }, func(y *story) {
 		y.begun(0, "a").exited(0, Outcome{Class: Cancelled, Turns: 1, Resumable: true}).over(0).next().begun(0, "b").asks(0, "which?")
 		y.step(0, PauseAsked{}).step(0, Resumed{}).step(0, Resumed{}).unparked("a").step(0, Resumed{Items: []string{"b"}})
