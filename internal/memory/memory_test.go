@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"reprise/internal/durable"
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/mdfile"
 )
 
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		n, dir, _ := strings.Cut(rest, " ")
 		os.Exit(child(kind, n, dir))
 	}
-	os.Exit(m.Run())
+	os.Exit(durabletest.InMemory(m.Run))
 }
 
 var day = time.Date(2026, 2, 21, 12, 0, 0, 0, time.UTC)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/internal/agent/scripted"
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/run"
 )
 
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 			startAndDie(os.Args[2], os.Args[3])
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(durabletest.InMemory(m.Run))
 }
 
 func self() string {

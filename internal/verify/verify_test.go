@@ -393,7 +393,7 @@ func TestKilledAtEachStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(self, "-test.run=^TestKilledAtEachStep$")
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "REPRISE_TEST_VERIFY_DIR=" + filepath.Dir(filepath.Dir(w.work)), "REPRISE_TEST_VERIFY_STEP=" + step, fmt.Sprint("REPRISE_TEST_VERIFY_KEEP=", w.o.Keep)}
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + t.TempDir(), "REPRISE_TEST_VERIFY_DIR=" + filepath.Dir(filepath.Dir(w.work)), "REPRISE_TEST_VERIFY_STEP=" + step, fmt.Sprint("REPRISE_TEST_VERIFY_KEEP=", w.o.Keep)}
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != -1 {

@@ -274,7 +274,7 @@ func (s Scenario) die(t *testing.T, c step, dir string) {
 	}
 	defer out.Close()
 	p, err := os.StartProcess(self, []string{
-		self, "-test.run=" + strings.Join(pattern, "/"), "-test.count=1", "-test.timeout=60s",
+		self, "-test.run=" + strings.Join(pattern, "/"), "-test.count=1", "-test.timeout=10m",
 		childArg, strconv.Itoa(c.n), when, dir,
 	}, &os.ProcAttr{Env: env, Files: []*os.File{nil, out, out}})
 	if err != nil {
