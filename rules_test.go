@@ -122,7 +122,7 @@ func testSupport(dir string) bool {
 var layers = [][]string{
 	{"durable", "proc", "mdfile", "redact", "term", "fact"},
 	{"event", "git", "config", "logfile", "fleet"},
-	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation"},
+	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation", "relay"},
 	{"loop", "worker", "task", "hook", "setup", "brief", "judge", "transcript", "session", "meta", "refresh"},
 	{"mcpserver", "web", "fakemodel"},
 	{"cli", "hookmain", "recallmain", "runmain"},

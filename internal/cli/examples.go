@@ -108,6 +108,8 @@ func examplesOfRuns() map[string]string {
 		"reprise queue retry":    "reprise queue retry deploy",
 		"reprise queue show":     "reprise queue show login",
 		"reprise queue unpark":   "reprise queue unpark docs",
+		"reprise worker list":    "reprise worker list",
+		"reprise runs files":     "reprise runs files run-k3v9x2m7qa",
 		"reprise loop":           "reprise loop run --agent script --until-empty\nreprise loop report",
 		"reprise loop audit":     "reprise loop audit\nreprise loop audit --item login --json",
 		"reprise loop bootstrap": "reprise loop bootstrap > .reprise/bootstrap.md\nreprise loop bootstrap --variables",

@@ -288,7 +288,9 @@ var examplesNeed = map[string]exampleNeed{
 	"reprise loop stop":      {running: true},
 	"reprise loop resume":    {running: true, before: []string{"true"}, asked: true, fresh: true},
 	"reprise loop run --workers 4 --unattended --budget-usd 20 --max-hours 6": {until: "4 workers"},
-	"reprise worker": {before: []string{worksForShop}, until: "1 worker"},
+	"reprise worker list": {code: cli.ExitNotFound}, // this world has no servers
+	"reprise runs files":  {code: cli.ExitNotFound},
+	"reprise worker":      {before: []string{worksForShop}, until: "1 worker"},
 	"reprise worker --workers 4 --can gpu --budget-usd 20": {until: "4 workers"},
 	"reprise worker prepare":                               {before: []string{worksForShop}},
 	"reprise index":                                        {before: []string{"reprise index rebuild"}},

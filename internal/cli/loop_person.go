@@ -44,9 +44,12 @@ func newLoopInterruptCmd(app *App) *cobra.Command {
 resume" goes on in the same sessions, with your answer. The file interrupt.txt in the
 loop's directory is there as long as it waits: making it by hand interrupts, too, and
 removing it resumes.`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(args[0]) == "" {
 				return usagef("say why: it is what the agents and the report are told")
+			}
+			if done, err := app.askLoopsElsewhere(cmd.Context(), loop.Request{Kind: "interrupt", Why: args[0]}); done || err != nil {
+				return err
 			}
 			_, err := app.askLoop(loop.Request{Kind: "interrupt", Why: args[0]}, true)
 			if err == nil {
@@ -110,6 +113,9 @@ answer, and with 3 when nothing waits for it.`,
 
 // resumeLoop leaves what a person says for the loop that runs, or for the next one.
 func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
+	if done, err := a.resumeElsewhere(ctx, say); done || err != nil {
+		return err
+	}
 	dir, s, err := a.loopState()
 	if err != nil {
 		return err

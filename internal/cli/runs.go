@@ -22,7 +22,7 @@ func newRunsCmd(app *App) *cobra.Command {
 		Use:   "runs",
 		Short: "Look at runs, wait for them, stop them, clear them away",
 	}
-	cmd.AddCommand(newRunsListCmd(app), newRunsShowCmd(app), newRunsLogsCmd(app), newRunsWaitCmd(app),
+	cmd.AddCommand(newRunsListCmd(app), newRunsShowCmd(app), newRunsLogsCmd(app), newRunsFilesCmd(app), newRunsWaitCmd(app),
 		newRunsCancelCmd(app), newRunsExtendCmd(app), newRunsGCCmd(app))
 	return cmd
 }
@@ -304,6 +304,11 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 		Use: "logs RUN", Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(app, anyRun), Short: "Print a run's output as its client wrote it",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, r, err := app.settledRun(cmd.Context(), args[0])
+			if errors.Is(err, run.ErrNotFound) && !stderr {
+				if done, away := app.logsElsewhere(cmd.Context(), args[0], follow); done || away != nil {
+					return away
+				}
+			}
 			if err != nil {
 				return err
 			}

@@ -65,7 +65,7 @@ project is named.`,
 	f.bounds(cmd)
 	offer(cmd, "client", config.RouteClients()...)
 	offer(cmd, "integrate", "keep", "pr")
-	cmd.AddCommand(newWorkerPrepareCmd(app))
+	cmd.AddCommand(newWorkerPrepareCmd(app), newWorkerListCmd(app))
 	return cmd
 }
 
@@ -243,6 +243,10 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 	}
 	out, notes := &lineWriter{w: app.Out}, &lineWriter{w: app.Err}
 	w := &fleetWorker{app: app, flags: f, limits: limits, out: out, notes: notes, many: len(list) > 1}
+	if home.Settings.Queue != config.QueueFiles {
+		w.teller = w.tell(ctx)
+		defer w.teller.close()
+	}
 	ended := machine.Run(ctx, machine.Options{
 		Projects: list, Slots: machine.NewSlots(f.workers), Once: f.untilEmpty, Log: log,
 		Checkout: func(p config.WorkerProject) *machine.Checkout { return app.checkout(dir, p) },
@@ -270,7 +274,8 @@ type fleetWorker struct {
 	flags      *workerFlags
 	limits     core.Limits
 	out, notes io.Writer
-	many       bool // projects
+	many       bool    // projects
+	teller     *teller // nil where there is no fleet
 }
 
 // build makes the loop of a project in its clone.
@@ -298,6 +303,11 @@ func (w *fleetWorker) build(ctx context.Context, p config.WorkerProject, dir, br
 	opt, err := a.loopOptions(ctx, home, loopDir, &f, w.limits)
 	if err != nil {
 		return opt, err
+	}
+	if w.teller != nil {
+		if err := w.teller.add(ctx, a, p.Name, loopDir, &opt); err != nil {
+			return opt, err
+		}
 	}
 	if !f.quiet {
 		style := w.app.Style()

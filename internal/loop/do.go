@@ -268,7 +268,7 @@ func (l *Loop) secured(ctx context.Context, a core.Action, e core.Verified, p Pl
 func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 	e := core.Settled{Slot: a.Slot, Seq: a.Seq}
 	t, h, reason := queue.Token(a.Claim.Token), a.How, clip(a.How.Reason, 2000)
-	outcome := l.outcome(a)
+	outcome := l.outcome(ctx, a)
 	var it queue.Item
 	var err error
 	switch h.Fate {
@@ -318,7 +318,7 @@ func plural(n int, thing string) string {
 }
 
 // outcome is what is kept with the item.
-func (l *Loop) outcome(a core.Action) queue.Outcome {
+func (l *Loop) outcome(ctx context.Context, a core.Action) queue.Outcome {
 	o := queue.Outcome{Run: a.Run}
 	if a.Run == "" {
 		return o
@@ -331,7 +331,14 @@ func (l *Loop) outcome(a core.Action) queue.Outcome {
 	if r.Result != nil {
 		o.Summary = clip(strings.TrimSpace(r.Result.Text), 1000)
 	}
-	o.Data, _ = json.Marshal(map[string]any{"completed": a.How.Completed, "succeeded": a.How.Succeeded, "verified": a.How.Verified})
+	data := map[string]any{"completed": a.How.Completed, "succeeded": a.How.Succeeded, "verified": a.How.Verified}
+	if p, ok := l.placed(a.Claim); ok {
+		data["branch"] = p.Branch
+		if l.opt.Files != nil {
+			o.Artifacts = l.opt.Files(ctx, r, p)
+		}
+	}
+	o.Data, _ = json.Marshal(data)
 	return o
 }
 

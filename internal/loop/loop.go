@@ -183,6 +183,9 @@ type Options struct {
 	// Trace is given the spans of each iteration that has ended, and does not wait for
 	// who gets them; nil is nobody.
 	Trace func(context.Context, []Span) error
+	// Files sends what came of a run to where other machines find it, before its item is
+	// settled, and names it; nil: nowhere. It is asked again where settling is.
+	Files func(ctx context.Context, r run.Record, p Place) []string
 	// Say is told each line of the audit, for a terminal; nil is nobody.
 	Say func(Line)
 }

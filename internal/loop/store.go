@@ -278,8 +278,28 @@ func Ask(disk durable.Disk, dir string, r Request) error {
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%s-%s.json", r.At.UTC().Format("20060102T150405.000000000"), strings.TrimPrefix(newID(), "loop-"))
-	return disk.WriteFile(filepath.Join(dir, requestsDir, name), data, 0o600)
+	return disk.WriteFile(filepath.Join(dir, requestsDir, RequestName(r)+".json"), data, 0o600)
+}
+
+// RequestName is a new name for a request, by which requests are in order of their times.
+func RequestName(r Request) string {
+	return r.At.UTC().Format("20060102T150405.000000000") + "-" + strings.TrimPrefix(newID(), "loop-")
+}
+
+// AskAs leaves a request of another machine for the loop in a directory. Left twice under
+// one name, it is one request.
+func AskAs(disk durable.Disk, dir, name string, data []byte) error {
+	var r Request
+	if err := json.Unmarshal(data, &r); err != nil {
+		return fmt.Errorf("read request %s: %w", name, err)
+	}
+	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return fmt.Errorf("a request cannot be called %q", oneLine(name, 80))
+	}
+	if err := disk.MkdirAll(filepath.Join(dir, requestsDir), 0o700); err != nil {
+		return err
+	}
+	return disk.WriteFile(filepath.Join(dir, requestsDir, name+".json"), data, 0o600)
 }
 
 // Running reports whether a loop runs in a directory, and who it is.

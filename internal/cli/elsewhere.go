@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+	"reprise/internal/relay"
+	"reprise/internal/run"
+	"reprise/internal/term"
+)
+
+// fleetRelay is what the fleet tells of the project here; nil where the queue is on this
+// machine.
+func (a *App) fleetRelay(ctx context.Context, purpose string) (*relay.Relay, error) {
+	home, err := a.Home()
+	if err != nil || home.Settings.Queue == config.QueueFiles || home.Project == nil {
+		return nil, err
+	}
+	conn, err := a.Fleet(ctx, purpose)
+	if err != nil {
+		return nil, err
+	}
+	return relay.Open(conn, home.Project.Name), nil
+}
+
+func newWorkerListCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Args: cobra.NoArgs, Short: "The workers of the fleet, and what they do",
+		Long: `List the workers of the fleet that the settings name (queue: nats://…): when each was
+heard last, for which projects it works, and what it does. One that said nothing for 35
+seconds is quiet: it died, or its network did. Its items go to others when their leases
+end.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := app.fleetWorkers(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(app.Out, append([]relay.Worker{}, list...))
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(app.Err, "No worker has said anything. `reprise worker` starts one, on a machine whose settings name the same servers.")
+				return nil
+			}
+			table := term.NewTable(app.Style(), "WORKER", "HEARD", "PROJECTS", "CLIENTS", "DOES").MaxWidth(app.Columns)
+			for _, w := range list {
+				heard := w.Heard.Local().Format("15:04:05")
+				if w.Quiet {
+					heard = app.Style().Red("quiet since " + w.Heard.Local().Format("2006-01-02 15:04:05"))
+				}
+				var does []string
+				for _, d := range w.Doing {
+					does = append(does, strings.TrimSpace(d.Item+" ("+d.Step+") "+d.Run))
+				}
+				table.Row(w.Name, heard, strings.Join(w.Projects, " "), orDash(strings.Join(w.Clients, " ")), orDash(strings.Join(does, ", ")))
+			}
+			return table.Write(app.Out)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
+}
+
+func (a *App) fleetWorkers(ctx context.Context) ([]relay.Worker, error) {
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	if home.Settings.Queue == config.QueueFiles {
+		return nil, exitWith(ExitNotFound, errors.New("the settings name no servers of a fleet (queue: nats://host:port), so nobody is heard of"))
+	}
+	conn, err := a.Fleet(ctx, "list of workers")
+	if err != nil {
+		return nil, err
+	}
+	return relay.Workers(ctx, conn)
+}
+
+// logsElsewhere prints what a run of another machine says; done is false where the fleet
+// knows nothing of it, or there is none.
+func (a *App) logsElsewhere(ctx context.Context, id string, follow bool) (done bool, err error) {
+	r, err := a.fleetRelay(ctx, "logs")
+	if r == nil || err != nil || !run.ValidID(id) {
+		return false, err
+	}
+	told := false
+	end, err := r.Follow(ctx, id, follow, a.Out, func(text string) { fmt.Fprintf(a.Err, "note: %s\n", text) }, func() error {
+		list, err := a.fleetWorkers(ctx)
+		if err != nil || told {
+			return nil // the servers are away, which is waited for
+		}
+		for _, w := range list {
+			if w.Quiet && slices.ContainsFunc(w.Doing, func(d relay.Doing) bool { return d.Run == id }) {
+				told = true
+				fmt.Fprintf(a.Err, "note: the worker %s is quiet since %s; what comes is printed when it is back\n", w.Name, w.Heard.Local().Format("15:04:05"))
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, relay.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return true, goesOn(ctx, err, id)
+	}
+	var rec run.Record
+	if end.Over && json.Unmarshal(end.Doc, &rec) == nil && rec.Status != run.Completed {
+		fmt.Fprintf(a.Err, "note: %s: %s\n", rec.Status, term.SafeLine(firstLine(rec.StatusReason, 200)))
+	}
+	return true, nil
+}
+
+// loopElsewhere is how the loop of a worker of the fleet stands.
+type loopElsewhere struct {
+	worker    string
+	state     core.State
+	questions []loop.Question
+}
+
+// loopsElsewhere are the loops of the project's workers; none where a loop runs here, which
+// is the one that is meant.
+func (a *App) loopsElsewhere(ctx context.Context) (*relay.Relay, []loopElsewhere, error) {
+	home, dir, err := a.loopDir()
+	if err != nil || home.Settings.Queue == config.QueueFiles {
+		return nil, nil, err
+	}
+	if running, _, err := loop.Running(durable.Disk{}, dir); err != nil || running {
+		return nil, nil, err
+	}
+	r, err := a.fleetRelay(ctx, "loop")
+	if err != nil {
+		return nil, nil, err
+	}
+	states, err := r.States(ctx)
+	if err != nil || len(states) == 0 {
+		return nil, nil, err
+	}
+	q, err := a.Queue(proc.ID{})
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []loopElsewhere
+	for name, data := range states {
+		l := loopElsewhere{worker: name}
+		if err := json.Unmarshal(data, &l.state); err != nil || l.state.V > core.Version {
+			fmt.Fprintf(a.Err, "note: what the worker %s tells of its loop is of another version of reprise\n", name)
+			continue
+		}
+		if l.questions, err = loop.Questions(ctx, filepath.Join(dir, "none"), &l.state, q); err != nil {
+			return nil, nil, err
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b loopElsewhere) int { return strings.Compare(a.worker, b.worker) })
+	return r, out, nil
+}
+
+// askElsewhere leaves requests for the loop of a worker.
+func (a *App) askElsewhere(ctx context.Context, r *relay.Relay, worker string, list ...loop.Request) error {
+	for _, req := range list {
+		req.V, req.At = 1, a.Now()
+		data, err := json.Marshal(req)
+		if err != nil {
+			return err
+		}
+		if err := r.Ask(ctx, worker, loop.RequestName(req), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askLoopsElsewhere asks the loops of all workers of the project that go on; done is false
+// where there is none.
+func (a *App) askLoopsElsewhere(ctx context.Context, req loop.Request) (done bool, err error) {
+	r, list, err := a.loopsElsewhere(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, l := range list {
+		if l.state.Phase == core.Finished {
+			continue
+		}
+		req.Loop = l.state.Loop
+		if err := a.askElsewhere(ctx, r, l.worker, req); err != nil {
+			return true, err
+		}
+		fmt.Fprintf(a.Out, "asked: the worker %s\n", l.worker)
+		done = true
+	}
+	return done, nil
+}
+
+// resumeElsewhere leaves what a person says for the worker whose question it answers; done
+// is false where no worker of the fleet has one.
+func (a *App) resumeElsewhere(ctx context.Context, say loop.Said) (done bool, err error) {
+	r, list, err := a.loopsElsewhere(ctx)
+	if err != nil {
+		return false, err
+	}
+	var to []loopElsewhere
+	for _, l := range list {
+		mine := len(say.Items) == 0 && (l.state.Interrupt != nil || l.state.Phase == core.Paused)
+		for _, q := range l.questions {
+			mine = mine || len(say.Items) == 0 && q.Open() || slices.Contains(say.Items, q.Item)
+		}
+		if mine {
+			to = append(to, l)
+		}
+	}
+	if len(to) == 0 {
+		return false, nil
+	}
+	if say.Answer != "" && len(say.Items) == 0 && len(to) > 1 {
+		var b strings.Builder
+		for _, l := range to {
+			for _, q := range l.questions {
+				fmt.Fprintf(&b, "\n  %s, of the worker %s: %s\n    %s", q.Item, l.worker, firstLine(q.Why, 200), q.Command())
+			}
+		}
+		return true, exitWith(ExitUsage, fmt.Errorf("%w: say by --item which the answer is for%s", loop.ErrWhich, b.String()))
+	}
+	for _, l := range to {
+		requests, err := loop.Requests(&l.state, l.questions, say)
+		switch {
+		case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered):
+			return true, exitWith(ExitUsage, err)
+		case errors.Is(err, loop.ErrNothingWaits):
+			return true, exitWith(ExitNotFound, err)
+		case err != nil:
+			return true, err
+		}
+		if err := a.askElsewhere(ctx, r, l.worker, requests...); err != nil {
+			return true, err
+		}
+		fmt.Fprintf(a.Out, "asked: the worker %s goes on so as soon as it hears of it\n", l.worker)
+	}
+	return true, nil
+}
+
+func newRunsFilesCmd(app *App) *cobra.Command {
+	var get string
+	cmd := &cobra.Command{
+		Use: "files RUN", Args: cobra.ExactArgs(1), Short: "Files that came of a worker's run, from any machine of the fleet",
+		Long: `List the files that a worker sent of a run of this project: its result, its summary, and
+what its agent kept as artifacts. --get prints one; redirect it to keep it. The servers
+keep them for 30 days.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := app.fleetRelay(cmd.Context(), "files")
+			if err != nil {
+				return err
+			}
+			if r == nil {
+				return exitWith(ExitNotFound, fmt.Errorf("the settings name no servers of a fleet, or there is no project here; files of a run of this machine are in its directory (`reprise runs show %s`)", clipText(args[0], 20)))
+			}
+			if get != "" {
+				err := r.GetFile(cmd.Context(), args[0], get, app.Out)
+				if errors.Is(err, relay.ErrNotFound) {
+					return exitWith(ExitNotFound, err)
+				}
+				return err
+			}
+			list, err := r.Files(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				return exitWith(ExitNotFound, fmt.Errorf("the servers have no files of %s", clipText(args[0], 20)))
+			}
+			for _, f := range list {
+				fmt.Fprintf(app.Out, "%s  %d bytes  %s\n", term.SafeLine(f.Name), f.Bytes, f.At.Local().Format(time.DateTime))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&get, "get", "", "print the file of this `NAME`")
+	return cmd
+}

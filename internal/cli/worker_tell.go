@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"reprise/internal/config"
+	"reprise/internal/durable"
+	"reprise/internal/loop"
+	"reprise/internal/relay"
+	"reprise/internal/run"
+)
+
+// teller tells the fleet what a worker does, and its loops what the fleet asks of them. All
+// of it is beside the work: servers that are away hold nothing up.
+type teller struct {
+	worker *fleetWorker
+	wait   sync.WaitGroup
+	ctx    context.Context // of what is told; ended by end
+	end    context.CancelFunc
+
+	mu    sync.Mutex
+	loops map[string]telling // by project
+	runs  map[string]bool    // that are being copied, or were
+}
+
+// telling is a project's loop, as far as it is told of.
+type telling struct {
+	app   *App
+	dir   string // of the loop
+	relay *relay.Relay
+	runs  *run.Manager
+}
+
+func (w *fleetWorker) tell(ctx context.Context) *teller {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &teller{worker: w, ctx: ctx, end: cancel, loops: map[string]telling{}, runs: map[string]bool{}}
+	t.wait.Go(func() { t.beat(ctx) })
+	return t
+}
+
+// add begins to tell of a project's loop.
+func (t *teller) add(ctx context.Context, a *App, project, dir string, opt *loop.Options) error {
+	conn, err := a.Fleet(ctx, "worker")
+	if err != nil {
+		return err
+	}
+	runs, err := a.Runs()
+	if err != nil {
+		return err
+	}
+	one := telling{a, dir, relay.Open(conn, project), runs}
+	t.mu.Lock()
+	t.loops[project] = one
+	t.mu.Unlock()
+	opt.Files = func(ctx context.Context, r run.Record, p loop.Place) []string { return one.files(ctx, r, p) }
+	name := t.worker.flags.name
+	ctx = t.ctx
+	t.wait.Go(func() {
+		for ctx.Err() == nil {
+			err := one.relay.Asked(ctx, name, func(request string, data []byte) error {
+				return loop.AskAs(durable.Disk{}, dir, request, data)
+			})
+			if err != nil && ctx.Err() == nil {
+				opt.Log.Warn("hear what is asked of this worker", "error", err.Error())
+				_ = pause(ctx, 5*time.Second) // the end of ctx ends the loop, too
+			}
+		}
+	})
+	return nil
+}
+
+// beat says every few seconds that the worker lives and what it does, and begins to copy
+// what new runs say.
+func (t *teller) beat(ctx context.Context) {
+	w := t.worker
+	since := w.app.Now().UTC()
+	var last time.Time
+	states := map[string]string{}
+	for ctx.Err() == nil {
+		t.mu.Lock()
+		loops := make(map[string]telling, len(t.loops))
+		for p, l := range t.loops {
+			loops[p] = l
+		}
+		t.mu.Unlock()
+		me := relay.Worker{
+			Name: w.flags.name, Host: w.app.Hostname, PID: w.app.PID, Version: Version(), Since: since, Clients: w.flags.clients, Can: w.flags.can,
+			Labels: w.flags.labels, Room: w.flags.workers,
+		}
+		changed := false
+		for project, l := range loops {
+			me.Projects = append(me.Projects, project)
+			data, doing := l.look(project)
+			me.Doing = append(me.Doing, doing...)
+			for _, d := range doing {
+				t.copy(ctx, l, d.Run)
+			}
+			if data != nil && states[project] != string(data) && l.relay.PutState(ctx, w.flags.name, data) == nil {
+				states[project], changed = string(data), true
+			}
+		}
+		slices.Sort(me.Projects)
+		if now := w.app.Now(); len(loops) > 0 && (changed || now.Sub(last) >= relay.BeatEvery) {
+			for _, l := range loops {
+				if conn, err := l.app.Fleet(ctx, "worker"); err == nil && relay.Beat(ctx, conn, me) == nil {
+					last = now
+				}
+				break // there is one fleet
+			}
+		}
+		_ = pause(ctx, time.Second) // the end of ctx ends the loop, too
+	}
+}
+
+// look reads how a loop stands, as it has it on disk.
+func (l *telling) look(project string) (data []byte, doing []relay.Doing) {
+	data, err := os.ReadFile(filepath.Join(l.dir, "loop.json"))
+	if err != nil {
+		return nil, nil // it has not begun
+	}
+	s, err := loop.ReadState(l.dir)
+	if err != nil || s == nil {
+		return nil, nil
+	}
+	for i := range s.Slots {
+		p := &s.Slots[i]
+		if p.Claim.Fence == 0 {
+			continue
+		}
+		d := relay.Doing{Project: project, Item: p.Claim.Item.ID, Step: string(p.Step), Run: p.Run}
+		if r, err := l.runs.Get(p.Run); err == nil {
+			d.Since, d.ToolCalls, d.LastTool, d.Tokens = r.StartedAt, r.Heartbeat.ToolCalls, r.Heartbeat.LastTool, r.Heartbeat.Tokens
+		}
+		doing = append(doing, d)
+	}
+	return data, doing
+}
+
+// copy has what a run says copied to the servers, once.
+func (t *teller) copy(ctx context.Context, l telling, id string) {
+	t.mu.Lock()
+	was := t.runs[id]
+	t.runs[id] = true
+	t.mu.Unlock()
+	if was || id == "" {
+		return
+	}
+	r, err := l.runs.Get(id)
+	if err != nil {
+		return
+	}
+	ctx = t.ctx
+	t.wait.Go(func() {
+		err := l.relay.Mirror(ctx, id, r.Logs.Stdout, func() []byte {
+			now, err := l.runs.Settle(ctx, id)
+			if err != nil || !now.Status.Settled() {
+				return nil
+			}
+			doc, err := json.Marshal(now)
+			if err != nil {
+				doc = []byte("{}")
+			}
+			return doc
+		})
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintf(t.worker.notes, "note: %s is not copied to the servers: %v\n", id, err)
+		}
+	})
+}
+
+// close tells the fleet that the worker has ended, once what its runs said is copied or has
+// had its time for that.
+func (t *teller) close() {
+	t.mu.Lock()
+	loops := t.loops
+	t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, l := range loops {
+		s, err := loop.ReadState(l.dir)
+		for i := 0; err == nil && s != nil && i < len(s.Slots); i++ {
+			t.copy(ctx, l, s.Slots[i].Run)
+		}
+	}
+	for project, l := range loops {
+		if data, _ := l.look(project); data != nil {
+			_ = l.relay.PutState(ctx, t.worker.flags.name, data) // who looks sees the one before
+		}
+		t.flush(ctx, l)
+	}
+	t.end()
+	t.wait.Wait()
+	for _, l := range loops {
+		if conn, err := l.app.Fleet(ctx, "worker"); err == nil {
+			_ = relay.Gone(ctx, conn, t.worker.flags.name) // else it is quiet from now on
+		}
+		break
+	}
+	for _, l := range loops {
+		l.app.Close()
+	}
+}
+
+// flush waits until the servers have the end of each run that was copied.
+func (t *teller) flush(ctx context.Context, l telling) {
+	t.mu.Lock()
+	ids := make([]string, 0, len(t.runs))
+	for id := range t.runs {
+		ids = append(ids, id)
+	}
+	t.mu.Unlock()
+	for _, id := range ids {
+		r, err := l.runs.Get(id)
+		if err != nil || !r.Status.Settled() {
+			continue
+		}
+		if doc, err := json.Marshal(r); err == nil {
+			_ = l.relay.Mirror(ctx, id, r.Logs.Stdout, func() []byte { return doc }) // what time allows
+		}
+	}
+}
+
+// files sends what came of a run: what its agent left as artifacts, its summary and result.
+func (l *telling) files(ctx context.Context, r run.Record, p loop.Place) (names []string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	send := func(name, path string) {
+		err := l.relay.PutFile(ctx, r.ID, name, path)
+		switch {
+		case err == nil:
+			names = append(names, r.ID+"/"+name)
+		case !errors.Is(err, fs.ErrNotExist):
+			fmt.Fprintf(l.app.Err, "note: %s of %s is on this machine only: %v\n", name, r.ID, err)
+		}
+	}
+	for _, name := range []string{"result.json", "summary.md"} {
+		send(name, filepath.Join(r.Dir(), name))
+	}
+	dir := filepath.Join(config.AgentDirIn(p.Dir), "artifacts")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return names
+	}
+	for _, e := range entries[:min(len(entries), 100)] {
+		if e.Type().IsRegular() {
+			send("artifacts/"+e.Name(), filepath.Join(dir, e.Name()))
+		}
+	}
+	return names
+}

@@ -1,0 +1,104 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// maxFile bounds a file that is sent, in bytes.
+const maxFile = 256 << 20
+
+// File is one that came of a run.
+type File struct {
+	Name  string    `json:"name"` // within the run
+	Bytes uint64    `json:"bytes"`
+	At    time.Time `json:"at"`
+}
+
+func (r *Relay) files(ctx context.Context, make bool) (jetstream.ObjectStore, error) {
+	s, err := r.conn.JS.ObjectStore(ctx, r.names.Files)
+	if errors.Is(err, jetstream.ErrBucketNotFound) && make {
+		s, err = r.conn.JS.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: r.names.Files, Description: "files that came of runs of reprise", TTL: keepFor, MaxBytes: 4 << 30, Replicas: r.conn.Replicas(),
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			s, err = r.conn.JS.ObjectStore(ctx, r.names.Files)
+		}
+	}
+	return s, err
+}
+
+// PutFile sends a file of a run. Sent again it takes the other's place.
+func (r *Relay) PutFile(ctx context.Context, run, name, path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("send %s: it is no file", path)
+	case info.Size() > maxFile:
+		return fmt.Errorf("send %s: it has %d bytes, the most is %d", path, info.Size(), maxFile)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s, err := r.files(ctx, true)
+	if err == nil {
+		_, err = s.Put(ctx, jetstream.ObjectMeta{Name: run + "/" + name}, io.LimitReader(f, maxFile))
+	}
+	return r.conn.Explain("send "+name, err)
+}
+
+// Files are those of a run that the servers have.
+func (r *Relay) Files(ctx context.Context, run string) ([]File, error) {
+	s, err := r.files(ctx, false)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, nil
+	}
+	var list []*jetstream.ObjectInfo
+	if err == nil {
+		list, err = s.List(ctx)
+	}
+	if errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return nil, nil
+	}
+	var out []File
+	for _, o := range list {
+		if name, ok := strings.CutPrefix(o.Name, run+"/"); ok {
+			out = append(out, File{name, o.Size, o.ModTime.UTC()})
+		}
+	}
+	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return out, r.conn.Explain("list files of "+run, err)
+}
+
+// GetFile writes a file of a run. Its digest is checked as it comes; a file that does not
+// come whole is an error, after some of it may have been written.
+func (r *Relay) GetFile(ctx context.Context, run, name string, w io.Writer) error {
+	s, err := r.files(ctx, false)
+	var o jetstream.ObjectResult
+	if err == nil {
+		o, err = s.Get(ctx, run+"/"+name)
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrObjectNotFound) {
+		return fmt.Errorf("file %s of %s: %w", name, run, ErrNotFound)
+	}
+	if err != nil {
+		return r.conn.Explain("fetch "+name, err)
+	}
+	defer o.Close()
+	if _, err := io.Copy(w, o); err != nil {
+		return r.conn.Explain("fetch "+name, err)
+	}
+	return r.conn.Explain("fetch "+name, o.Error())
+}

@@ -1,0 +1,287 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"reprise/internal/redact"
+)
+
+// Bounds of the copy of what runs say.
+const (
+	chunkBytes   = 128 << 10
+	maxRunBytes  = 64 << 20 // of one run; of more the end
+	maxRunChunks = 4096
+	maxAllBytes  = 1 << 30 // of a project's runs together; the oldest go first
+	maxAge       = 7 * 24 * time.Hour
+	// pollEvery is how often a run's output is looked at.
+	pollEvery = 250 * time.Millisecond
+)
+
+// Headers of a piece of output: where in the file on the worker's machine it begins and ends.
+const (
+	headFrom = "Reprise-From"
+	headTo   = "Reprise-To"
+	headEnd  = "Reprise-End" // the run has ended; the message is what is known of it
+)
+
+func (r *Relay) stream(ctx context.Context) (jetstream.Stream, error) {
+	s, err := r.conn.JS.Stream(ctx, r.names.Output)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = r.conn.JS.CreateStream(ctx, jetstream.StreamConfig{
+			Name: r.names.Output, Description: "what runs of reprise say", Subjects: []string{r.names.OutputSubject("*")},
+			MaxBytes: maxAllBytes, MaxAge: maxAge, MaxMsgsPerSubject: maxRunChunks, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: r.conn.Replicas(), AllowDirect: true,
+		})
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			s, err = r.conn.JS.Stream(ctx, r.names.Output)
+		}
+	}
+	return s, err
+}
+
+// Mirror copies what a run says to the servers until it has ended, and then what end says of
+// it. The file stays the truth: servers that are slow or away are tried again, from where
+// they are, and hold up nobody but this copy. end returns nil while the run goes on. The
+// error is that of ctx.
+func (r *Relay) Mirror(ctx context.Context, run, file string, end func() []byte) error {
+	m := mirror{r: r, run: run, file: file, end: end, clean: redact.New()}
+	wait := pollEvery
+	for {
+		over, err := m.send(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case over:
+			return nil
+		case err != nil:
+			m.known = false // the servers say where they are
+			wait = min(2*wait, 30*time.Second)
+		default:
+			wait = pollEvery
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// mirror is the copy of one run's output.
+type mirror struct {
+	r         *Relay
+	run, file string
+	end       func() []byte
+	clean     *redact.Redactor
+
+	known bool   // where the servers are
+	at    int64  // in the file
+	seq   uint64 // of the last piece that they have
+	over  bool   // they know that it has ended
+}
+
+// send sends all that there is; over says that nothing more will come.
+func (m *mirror) send(ctx context.Context) (over bool, err error) {
+	if !m.known {
+		if err := m.locate(ctx); err != nil {
+			return false, err
+		}
+	}
+	if m.over {
+		return true, nil
+	}
+	doc := m.end() // asked before the file is read: what was said before the end is then in it
+	for {
+		chunk, from, err := m.read(doc != nil)
+		if err != nil {
+			return false, err
+		}
+		if len(chunk) == 0 {
+			break
+		}
+		to := from + int64(len(chunk))
+		text, _ := m.clean.Bytes(chunk)
+		if err := m.publish(ctx, map[string]string{headFrom: strconv.FormatInt(from, 10), headTo: strconv.FormatInt(to, 10)}, text); err != nil {
+			return false, err
+		}
+		m.at = to
+	}
+	if doc == nil {
+		return false, nil
+	}
+	err = m.publish(ctx, map[string]string{headEnd: "yes", headTo: strconv.FormatInt(m.at, 10)}, doc)
+	return err == nil, err
+}
+
+// locate asks the servers how far they are.
+func (m *mirror) locate(ctx context.Context) error {
+	s, err := m.r.stream(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := s.GetLastMsgForSubject(ctx, m.r.names.OutputSubject(m.run))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		m.at, m.seq = 0, 0
+	case err != nil:
+		return err
+	default:
+		m.seq, m.over = last.Sequence, last.Header.Get(headEnd) != ""
+		if m.at, err = strconv.ParseInt(last.Header.Get(headTo), 10, 64); err != nil {
+			return fmt.Errorf("read where the copy of %s is: %w", m.run, err)
+		}
+	}
+	m.known = true
+	return nil
+}
+
+// read reads the next piece: whole lines, unless one is too long for a piece.
+func (m *mirror) read(ended bool) (chunk []byte, from int64, err error) {
+	f, err := os.Open(m.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, m.at, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, 0, errors.Join(err, fmt.Errorf("read %s: it is no file", m.file))
+	}
+	from = max(m.at, info.Size()-maxRunBytes) // of more than the servers keep, the end
+	buf := make([]byte, chunkBytes)
+	n, err := f.ReadAt(buf, from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	buf = buf[:n]
+	if from > m.at { // in the middle of a line
+		i := bytes.IndexByte(buf, '\n') + 1
+		buf, from = buf[i:], from+int64(i)
+	}
+	if i := bytes.LastIndexByte(buf, '\n'); i >= 0 {
+		buf = buf[:i+1]
+	} else if len(buf) < chunkBytes && !ended {
+		buf = nil // a line that is being written
+	}
+	return buf, from, nil
+}
+
+// publish adds a message, if the servers are where they were thought to be: two who copy the
+// same run, such as a worker and the one after it, send nothing twice.
+func (m *mirror) publish(ctx context.Context, head map[string]string, data []byte) error {
+	msg := nats.NewMsg(m.r.names.OutputSubject(m.run))
+	for k, v := range head {
+		msg.Header.Set(k, v)
+	}
+	msg.Data = data
+	ack, err := m.r.conn.JS.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(m.seq))
+	if err != nil {
+		return err
+	}
+	m.seq = ack.Sequence
+	return nil
+}
+
+// End is what the servers know of a run that has ended.
+type End struct {
+	Over bool
+	Doc  json.RawMessage
+}
+
+// Follow writes what a run says, from the beginning of what the servers have; with follow
+// until it has ended, else what is there. note is told what a reader should know: that
+// something is missing. quiet is called now and then while nothing comes; its error ends it.
+func (r *Relay) Follow(ctx context.Context, run string, follow bool, w io.Writer, note func(string), quiet func() error) (End, error) {
+	last, err := r.last(ctx, run)
+	if err != nil {
+		return End{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c, err := r.conn.JS.OrderedConsumer(ctx, r.names.Output, jetstream.OrderedConsumerConfig{FilterSubjects: []string{r.names.OutputSubject(run)}})
+	if err != nil {
+		return End{}, r.conn.Explain("read what "+run+" says", err)
+	}
+	var at int64
+	for failed := 0; ; {
+		msg, err := c.Next(jetstream.FetchMaxWait(2 * time.Second))
+		if ctx.Err() != nil {
+			return End{}, ctx.Err()
+		}
+		if err != nil { // nothing came, or the servers are away: then the consumer goes on when they are back
+			if failed++; !follow && failed > 10 {
+				return End{}, r.conn.Explain("read what "+run+" says", err)
+			}
+			if err := errors.Join(quiet(), rest(ctx, pollEvery)); err != nil {
+				return End{}, err
+			}
+			continue
+		}
+		failed = 0
+		head := msg.Headers()
+		if head.Get(headEnd) != "" {
+			return End{true, msg.Data()}, nil
+		}
+		from, err := strconv.ParseInt(head.Get(headFrom), 10, 64)
+		if err != nil {
+			return End{}, fmt.Errorf("read what %s says: a piece does not say where it begins", run)
+		}
+		if from > at {
+			note(fmt.Sprintf("%d bytes are not on the servers any more", from-at))
+		}
+		if _, err := w.Write(msg.Data()); err != nil {
+			return End{}, err
+		}
+		if at, err = strconv.ParseInt(head.Get(headTo), 10, 64); err != nil {
+			return End{}, fmt.Errorf("read what %s says: a piece does not say where it ends", run)
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return End{}, err
+		}
+		if !follow && meta.Sequence.Stream >= last {
+			return End{}, nil
+		}
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// last is the number of the last message of a run.
+func (r *Relay) last(ctx context.Context, run string) (uint64, error) {
+	s, err := r.conn.JS.Stream(ctx, r.names.Output)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, fmt.Errorf("%s: %w", run, ErrNotFound)
+	}
+	if err != nil {
+		return 0, r.conn.Explain("look for "+run, err)
+	}
+	msg, err := s.GetLastMsgForSubject(ctx, r.names.OutputSubject(run))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, fmt.Errorf("%s: %w", run, ErrNotFound)
+	}
+	if err != nil {
+		return 0, r.conn.Explain("look for "+run, err)
+	}
+	return msg.Sequence, nil
+}

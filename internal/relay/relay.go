@@ -1,0 +1,247 @@
+// Package relay is what the machines of a fleet tell each other beside the queue: which
+// workers there are and what they do, how their loops stand, what people want of these,
+// what runs say, and the files that come of runs.
+//
+// Everything is a copy, on the servers, of what the worker's own machine has in files, which
+// stay the truth: nothing waits for the servers, and what they did not get is sent when they
+// are there again. It reads the output of runs and files of their places; it writes no file
+// but where a caller fetches one to, and takes no lock.
+package relay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"reprise/internal/fleet"
+)
+
+// ErrNotFound says that no machine of the fleet has told of that.
+var ErrNotFound = errors.New("no machine of the fleet has told of it")
+
+// Times of what workers tell.
+const (
+	// BeatEvery is how often a worker says that it lives, and QuietAfter how long one that
+	// said nothing is taken to live.
+	BeatEvery  = 10 * time.Second
+	QuietAfter = 35 * time.Second
+	// keepFor is how long the servers keep what a worker said last, and what was asked of it.
+	keepFor = 30 * 24 * time.Hour
+)
+
+// Relay is what is told of one project.
+type Relay struct {
+	conn    *fleet.Conn
+	names   fleet.Names
+	project string
+}
+
+// Open is the relay of a project; nothing is asked of the servers yet.
+func Open(conn *fleet.Conn, project string) *Relay {
+	return &Relay{conn: conn, names: conn.Names(project), project: project}
+}
+
+// Worker is what a worker says of itself.
+type Worker struct {
+	V        int       `json:"v"` // 1
+	Name     string    `json:"name"`
+	Host     string    `json:"host"`
+	PID      int       `json:"pid"`
+	Version  string    `json:"version,omitempty"`
+	Since    time.Time `json:"since"`
+	Clients  []string  `json:"clients,omitempty"`
+	Can      []string  `json:"can,omitempty"`
+	Labels   []string  `json:"labels,omitempty"`
+	Projects []string  `json:"projects"`
+	Room     int       `json:"room"` // items at once
+	Doing    []Doing   `json:"doing,omitempty"`
+
+	// Heard is when the servers were told, and Quiet that this is too long ago.
+	Heard time.Time `json:"heard"`
+	Quiet bool      `json:"quiet,omitempty"`
+}
+
+// Doing is an item that a worker has.
+type Doing struct {
+	Project   string    `json:"project"`
+	Item      string    `json:"item"`
+	Step      string    `json:"step"`
+	Run       string    `json:"run,omitempty"`
+	Since     time.Time `json:"since,omitzero"`
+	ToolCalls int       `json:"tool_calls,omitempty"`
+	LastTool  string    `json:"last_tool,omitempty"`
+	Tokens    int64     `json:"tokens,omitempty"`
+}
+
+// bucket is where workers say what they do; made where it is not there.
+func bucket(ctx context.Context, conn *fleet.Conn) (jetstream.KeyValue, error) {
+	kv, err := conn.JS.KeyValue(ctx, conn.Workers())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = conn.JS.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: conn.Workers(), Description: "what workers of reprise do, and what is asked of them", TTL: keepFor, Replicas: conn.Replicas(), MaxValueSize: 1 << 20,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			kv, err = conn.JS.KeyValue(ctx, conn.Workers())
+		}
+	}
+	return kv, conn.Explain("look for what workers say", err)
+}
+
+// Beat says that a worker lives, and what it does.
+func Beat(ctx context.Context, conn *fleet.Conn, w Worker) error {
+	kv, err := bucket(ctx, conn)
+	if err != nil {
+		return err
+	}
+	w.V = 1
+	data, err := json.Marshal(w)
+	if err == nil {
+		_, err = kv.Put(ctx, "w."+w.Name, data)
+	}
+	return conn.Explain("say what this worker does", err)
+}
+
+// Gone says that a worker has ended.
+func Gone(ctx context.Context, conn *fleet.Conn, name string) error {
+	kv, err := bucket(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return conn.Explain("say that this worker has ended", kv.Delete(ctx, "w."+name))
+}
+
+// Workers are those of the fleet, by name. When they were heard is by the servers' clock.
+func Workers(ctx context.Context, conn *fleet.Conn) ([]Worker, error) {
+	kv, err := bucket(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	now, err := serverTime(ctx, kv)
+	if err != nil {
+		return nil, conn.Explain("ask the servers for the time", err)
+	}
+	var out []Worker
+	err = each(ctx, kv, "w.*", func(e jetstream.KeyValueEntry) {
+		var w Worker
+		if json.Unmarshal(e.Value(), &w) != nil {
+			w = Worker{} // of a newer program: that it is there is known
+		}
+		w.Name, w.Heard = strings.TrimPrefix(e.Key(), "w."), e.Created().UTC()
+		w.Quiet = now.Sub(w.Heard) > QuietAfter
+		out = append(out, w)
+	})
+	slices.SortFunc(out, func(a, b Worker) int { return cmp.Compare(a.Name, b.Name) })
+	return out, conn.Explain("list workers", err)
+}
+
+func serverTime(ctx context.Context, kv jetstream.KeyValue) (time.Time, error) {
+	s, err := kv.Status(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	b, ok := s.(*jetstream.KeyValueBucketStatus)
+	if !ok {
+		return time.Time{}, fmt.Errorf("the servers say nothing of the time")
+	}
+	return b.StreamInfo().TimeStamp, nil
+}
+
+// each calls fn with what lies under a pattern of keys.
+func each(ctx context.Context, kv jetstream.KeyValue, pattern string, fn func(jetstream.KeyValueEntry)) error {
+	w, err := kv.Watch(ctx, pattern, jetstream.IgnoreDeletes())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Stop() }() // it ends with ctx, too
+	for {
+		select {
+		case e := <-w.Updates():
+			if e == nil {
+				return nil // all that there was
+			}
+			fn(e)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (r *Relay) key(kind, worker string) string {
+	return kind + "." + fleet.Token(r.project) + "." + worker
+}
+
+// PutState tells how the loop of a worker stands: loop.json, as it is.
+func (r *Relay) PutState(ctx context.Context, worker string, state []byte) error {
+	kv, err := bucket(ctx, r.conn)
+	if err != nil {
+		return err
+	}
+	_, err = kv.Put(ctx, r.key("s", worker), state)
+	return r.conn.Explain("say how the loop stands", err)
+}
+
+// States are how the loops of the project's workers stand, by worker.
+func (r *Relay) States(ctx context.Context) (map[string][]byte, error) {
+	kv, err := bucket(ctx, r.conn)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	err = each(ctx, kv, r.key("s", "*"), func(e jetstream.KeyValueEntry) {
+		out[strings.TrimPrefix(e.Key(), r.key("s", ""))] = e.Value()
+	})
+	return out, r.conn.Explain("ask how loops stand", err)
+}
+
+// Ask leaves a request for the loop of a worker. It is there when Ask returns, and stays
+// until the worker has it on its own disk, which may be when it is started again. name
+// tells the request from every other.
+func (r *Relay) Ask(ctx context.Context, worker, name string, request []byte) error {
+	kv, err := bucket(ctx, r.conn)
+	if err != nil {
+		return err
+	}
+	_, err = kv.Put(ctx, r.key("r", worker)+"."+name, request)
+	return r.conn.Explain("ask the worker "+worker, err)
+}
+
+// Asked gives each request for a worker's loop to take, until ctx ends. One that take has
+// on disk is removed; a worker that is killed in between is given it again, under its name.
+func (r *Relay) Asked(ctx context.Context, worker string, take func(name string, request []byte) error) error {
+	kv, err := bucket(ctx, r.conn)
+	if err != nil {
+		return err
+	}
+	before := r.key("r", worker) + "."
+	w, err := kv.Watch(ctx, before+">", jetstream.IgnoreDeletes()) // a name may have dots
+	if err != nil {
+		return r.conn.Explain("hear what is asked of this worker", err)
+	}
+	defer func() { _ = w.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, ok := <-w.Updates():
+			if !ok {
+				return r.conn.Explain("hear what is asked of this worker", errors.New("the servers ended it"))
+			}
+			if e == nil {
+				continue
+			}
+			if err := take(strings.TrimPrefix(e.Key(), before), e.Value()); err != nil {
+				return err
+			}
+			if err := kv.Purge(ctx, e.Key(), jetstream.LastRevision(e.Revision())); err != nil && ctx.Err() == nil {
+				return r.conn.Explain("say that a request was taken", err)
+			}
+		}
+	}
+}
