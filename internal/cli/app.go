@@ -15,6 +15,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/event"
+	"reprise/internal/learn"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/proc/confine"
@@ -34,6 +35,7 @@ type App struct {
 
 	InIsTerminal  bool
 	OutIsTerminal bool
+	ErrIsTerminal bool
 	Columns       int // of the terminal that Out is; 0 where it is none
 	// Size is how large that is now; nil where it is none.
 	Size     func() (columns, rows int)
@@ -59,9 +61,10 @@ type App struct {
 	logf      io.Closer
 	runs      *run.Manager
 	memory    *memory.Store
-	servers   onServers       // of a fleet
-	known     *session.Memory // all that is remembered
-	embedNote sync.Once       // that there are no vectors is said once
+	servers   onServers          // of a fleet
+	known     *session.Memory    // all that is remembered
+	onRebuild func(learn.Report) // told how far what is worked out from the logs is made anew; nil is nobody
+	embedNote sync.Once          // that there are no vectors is said once
 	// served: a model asks through this process, whoever started it.
 	served bool
 	// hurried: this process has a deadline, and leaves to another what takes long.

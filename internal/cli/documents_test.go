@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
 	"reprise/internal/setup"
@@ -88,4 +91,95 @@ func TestDocumentedCodes(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("troubleshooting.md has parts for %q,\nthe doctor checks %q", got, want)
 	}
+}
+
+// What looks like a command of ours in any document, in a block of code or in a line of
+// text, is one: its words are commands, and its flags are theirs. Whether it also does
+// what is said is shown where it runs: TestDocumentCommands, TestReadmeCommands, TestExamples.
+func TestDocumentsNameCommandsThatAre(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "plugin/*.md", "plugin/*/*.md", "docs/commands/*.md"} {
+		list, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, list...)
+	}
+	said := regexp.MustCompile("(?:^|[`(;&|$\"]|\\s\\$ )reprise((?: +[^ `|;&#<>()\"']+)+)")
+	seen := 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fenced := false
+		for i, line := range strings.Split(string(data), "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				fenced = !fenced
+				continue
+			}
+			code := fenced || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
+			if !code && !strings.Contains(line, "`reprise ") {
+				continue
+			}
+			for _, m := range said.FindAllStringSubmatch(strings.TrimSpace(line), -1) {
+				if code || strings.Contains(line, "`reprise"+m[1]) {
+					seen++
+					if err := isCommand(strings.Fields(m[1])); err != nil {
+						t.Errorf("%s:%d: `reprise%s`: %v", strings.TrimPrefix(filepath.ToSlash(file), "../../"), i+1, m[1], err)
+					}
+				}
+			}
+		}
+	}
+	if seen < 300 {
+		t.Errorf("%d commands were found in the documents: the test looks at too little", seen)
+	}
+}
+
+// isCommand says what is wrong with a command as a document writes it: with names in
+// capitals for what somebody puts there, and brackets around what may be left out.
+func isCommand(words []string) error {
+	cmd := cli.Tree()
+	named := regexp.MustCompile("^[a-z][a-z-]*$")
+	at := 0
+	for ; at < len(words); at++ {
+		if strings.HasPrefix(words[at], "-") && cmd == cmd.Root() { // --config FILE before the command
+			continue
+		}
+		i := slices.IndexFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == words[at] || c.HasAlias(words[at]) })
+		if i < 0 {
+			break
+		}
+		cmd = cmd.Commands()[i]
+	}
+	if at < len(words) && named.MatchString(words[at]) && !cmd.Runnable() && cmd.HasSubCommands() {
+		return fmt.Errorf("`%s` has no command %q", cmd.CommandPath(), words[at])
+	}
+	if cmd == cmd.Root() && at < len(words) && named.MatchString(words[at]) {
+		return fmt.Errorf("there is no command %q", words[at])
+	}
+	for _, word := range words[at:] {
+		word = strings.Trim(word, "[]|.,:…")
+		if word == "--" {
+			break
+		}
+		if !strings.HasPrefix(word, "-") || len(word) < 2 || cmd.DisableFlagParsing {
+			continue
+		}
+		name, long := strings.CutPrefix(word, "--")
+		name, _, _ = strings.Cut(name, "=")
+		name, _, _ = strings.Cut(name, "[")
+		cmd.InitDefaultHelpFlag()
+		cmd.InitDefaultVersionFlag()
+		if long && cmd.Flag(name) == nil {
+			return fmt.Errorf("`%s` has no flag --%s", cmd.CommandPath(), name)
+		}
+		if !long {
+			if short := word[1:2]; cmd.Flags().ShorthandLookup(short) == nil && cmd.InheritedFlags().ShorthandLookup(short) == nil && (short < "0" || short > "9") {
+				return fmt.Errorf("`%s` has no flag -%s", cmd.CommandPath(), short)
+			}
+		}
+	}
+	return nil
 }

@@ -36,11 +36,14 @@ made again by itself. With --dry-run nothing is changed.`,
 				return err
 			}
 			audits := []event.Audit{}
+			line := app.progress(asJSON)
 			for _, log := range where {
 				if _, err := os.Stat(log.dir); errors.Is(err, fs.ErrNotExist) {
 					continue
 				}
-				a, err := event.Migrate(cmd.Context(), event.MigrateOptions{Dir: log.dir, Host: app.Hostname, Now: app.Env.Now, DryRun: dryRun})
+				a, err := event.Migrate(cmd.Context(), event.MigrateOptions{Dir: log.dir, Host: app.Hostname, Now: app.Env.Now, DryRun: dryRun,
+					Progress: func(file string, n, of int) { line.Show("file %d of %d  %s of %s", n, of, file, log.dir) }})
+				line.Clear()
 				if err != nil {
 					return err
 				}

@@ -108,6 +108,7 @@ func (t *tailer) read(log eventLog, i int, found func(event.Event)) error {
 
 func (t *tailer) print(e event.Event) error {
 	if t.asJSON {
+		typed(t.app.Out, e)
 		data, err := jsonData(e)
 		if err == nil {
 			_, err = fmt.Fprintf(t.app.Out, "%s\n", data)

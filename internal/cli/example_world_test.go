@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -36,7 +37,7 @@ var runID = regexp.MustCompile(`run-\w+`)
 
 // exampleSetting is how the world is made, as lines of a shell.
 var exampleSetting = []string{
-	`mkdir -p $HOME/.config/reprise $HOME/.codex $HOME/notes`,
+	`mkdir -p $HOME/.config/reprise $HOME/.codex $HOME/notes && touch $HOME/.codex/history.jsonl`,
 	`printf 'sub_agent:\n  agent: script\n' > $HOME/.config/reprise/config.yaml`,
 	`git config --global user.name Ann && git config --global user.email ann@example.org && git config --global init.defaultBranch main`,
 	`git init --quiet && mkdir -p internal/login sub && echo 'package login' > internal/login/login.go && echo node_modules/ > .gitignore`,
@@ -201,7 +202,12 @@ func (w *exampleWorld) line(t *testing.T, line string) (string, error) {
 		var out bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if code := w.main(ctx, args, &out); code != 0 {
+		typed := &typedWriter{Writer: &out, args: args}
+		code := w.main(ctx, args, typed)
+		if typed.differs != "" {
+			t.Error(typed.differs)
+		}
+		if code != 0 {
 			return out.String(), fmt.Errorf("exit code %d", code)
 		}
 		return out.String(), nil
@@ -212,7 +218,7 @@ func (w *exampleWorld) line(t *testing.T, line string) (string, error) {
 	return string(out), err
 }
 
-func (w *exampleWorld) main(ctx context.Context, args []string, out *bytes.Buffer) int {
+func (w *exampleWorld) main(ctx context.Context, args []string, out io.Writer) int {
 	environ := w.environ()
 	env := config.Env{Vars: config.ParseVars(environ, "linux"), Dir: w.vars["PWD"], GOOS: "linux", Now: time.Now}
 	return cli.Main(ctx, args, &cli.App{

@@ -97,6 +97,10 @@ func (w *exampleWorld) try(t *testing.T, cmd *cobra.Command) {
 	if script {
 		lines = []string{strings.Join(lines, "\n")}
 	}
+	asJSON := -1
+	if !script {
+		asJSON = forPrograms(cmd, lines)
+	}
 	for i, line := range lines {
 		if examplesElsewhere[line] != "" {
 			continue
@@ -113,6 +117,9 @@ func (w *exampleWorld) try(t *testing.T, cmd *cobra.Command) {
 			need = own
 		}
 		was := line
+		if i == asJSON {
+			line = cmd.CommandPath() + " --json" + strings.TrimPrefix(line, cmd.CommandPath())
+		}
 		line = w.named(t, line)
 		run := w.line
 		if need.until != "" {
@@ -123,6 +130,30 @@ func (w *exampleWorld) try(t *testing.T, cmd *cobra.Command) {
 		}
 	}
 	t.Logf("%v", time.Since(began).Round(time.Millisecond))
+}
+
+// forPrograms is which line of a command's example is run with --json, where none of them
+// has it: what it prints is then compared with what is documented of that. -1 is none.
+func forPrograms(cmd *cobra.Command, lines []string) int {
+	name := strings.TrimPrefix(cmd.CommandPath(), "reprise ")
+	if jsonCommands()[name] == nil || jsonElsewhere[name] != "" {
+		return -1
+	}
+	for _, line := range lines {
+		if _, plain := plainCall(line); plain && strings.Contains(line, "--json") {
+			return -1
+		}
+	}
+	for i, line := range slices.Backward(lines) {
+		args, plain := plainCall(line)
+		if !plain || examplesElsewhere[line] != "" || examplesNeed[line].until != "" || strings.Contains(line, "--tools") || strings.Contains(line, "--install-timer") || !strings.HasPrefix(line+" ", cmd.CommandPath()+" ") {
+			continue
+		}
+		if found, _, err := cli.Tree().Find(args); err == nil && found.CommandPath() == cmd.CommandPath() {
+			return i
+		}
+	}
+	return -1
 }
 
 func (w *exampleWorld) prepare(t *testing.T, need exampleNeed) {

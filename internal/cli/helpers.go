@@ -90,8 +90,19 @@ func newVersionCmd(app *App) *cobra.Command {
 	return cmd
 }
 
+// typedOutput is an output that is told what is printed for programs, as the value that
+// it is made of: docs/json.md is held to that.
+type typedOutput interface{ Typed(v any) }
+
+func typed(w io.Writer, v any) {
+	if t, ok := w.(typedOutput); ok {
+		t.Typed(v)
+	}
+}
+
 // printJSON writes v for programs: two spaces of indent, characters as they are.
 func printJSON(w io.Writer, v any) error {
+	typed(w, v)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")

@@ -11,7 +11,7 @@ import (
 )
 
 // tuner looks for better policies.
-func (a *App) tuner() (*improve.Tuner, error) {
+func (a *App) tuner(progress func(n, of int)) (*improve.Tuner, error) {
 	home, err := a.Home()
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (a *App) tuner() (*improve.Tuner, error) {
 		return nil, err
 	}
 	return improve.NewTuner(improve.Options{
-		Index: index, Organizer: organizer, Now: a.Env.Now, Tokens: home.Settings.Recall.PromptTokens,
+		Index: index, Organizer: organizer, Now: a.Env.Now, Progress: progress, Tokens: home.Settings.Recall.PromptTokens,
 		Record: func(ctx context.Context, e event.Event) error {
 			broker, err := a.Broker(event.Event{Role: e.Role})
 			if err != nil {
@@ -50,7 +50,7 @@ func (h *handlers) tune(ctx context.Context, began time.Time) error {
 	if err != nil {
 		return err
 	}
-	tuner, err := h.app.tuner()
+	tuner, err := h.app.tuner(nil)
 	if err != nil {
 		return err
 	}

@@ -183,17 +183,14 @@ func appender(app *App, home *config.Home) func(context.Context, string, []event
 
 // importProgress shows on a terminal how far the import is.
 func importProgress(app *App, quiet bool) func(transcript.Progress) {
-	if !app.OutIsTerminal || quiet {
-		return nil
-	}
+	line := app.progress(quiet)
 	return func(p transcript.Progress) {
 		if p.Path == "" {
-			fmt.Fprint(app.Err, "\r\x1b[K")
+			line.Clear()
 			return
 		}
-		line := fmt.Sprintf("%d of %d transcripts, %.0f of %.0f MB, %d events  %s %s",
+		line.Show("%d of %d transcripts, %.0f of %.0f MB, %d events  %s %s",
 			p.Done, p.Files, float64(p.Bytes)/1e6, float64(p.All)/1e6, p.Events, p.Client, filepath.Base(p.Path))
-		fmt.Fprint(app.Err, "\r\x1b[K", term.Cut(term.SafeLine(line), max(app.Columns-1, 20)))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/learn"
 	"reprise/internal/recall"
 	"reprise/internal/term"
 )
@@ -45,7 +46,12 @@ func newIndexCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			line := app.progress(asJSON)
+			app.onRebuild = func(r learn.Report) {
+				line.Show("%d events read, %d sessions worked out", r.Events, r.Sessions)
+			}
 			st, err := index.Rebuild(cmd.Context())
+			line.Clear()
 			if err != nil {
 				return err
 			}

@@ -332,8 +332,15 @@ func newNoteCmd(app *App) *cobra.Command {
 	}
 }
 
+// savePoint is a checkpoint in the list of them.
+type savePoint struct {
+	Name string `json:"name"`
+	File string `json:"file"` // below the agent's directory
+}
+
 func newCheckpointCmd(app *App) *cobra.Command {
 	var message string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "checkpoint [NAME]", Args: cobra.MaximumNArgs(1), Short: "Keep where the agent is under a name, or list these save points",
 		Long: `Keep scratch.md and context.md as they are, and which commit of the code it is,
@@ -343,12 +350,21 @@ is refs/reprise/checkpoint/AGENT/NAME of the state repository.`,
 			ctx := cmd.Context()
 			if len(args) == 0 {
 				t, err := app.ownTree(ctx)
-				if t == nil || err != nil {
+				if err != nil {
 					return err
 				}
-				list, err := t.Checkpoints()
-				if err != nil {
-					return stateError(err)
+				var list []string
+				if t != nil {
+					if list, err = t.Checkpoints(); err != nil {
+						return stateError(err)
+					}
+				}
+				if asJSON {
+					points := []savePoint{}
+					for _, n := range list {
+						points = append(points, savePoint{n, "checkpoints/" + n + ".md"})
+					}
+					return printJSON(app.Out, points)
 				}
 				for _, n := range list {
 					fmt.Fprintln(app.Out, term.SafeLine(n))
@@ -369,11 +385,15 @@ is refs/reprise/checkpoint/AGENT/NAME of the state repository.`,
 				return stateError(err)
 			}
 			app.noteState(s.Notes)
+			if asJSON {
+				return printJSON(app.Out, c)
+			}
 			fmt.Fprintf(app.Out, "checkpoints/%s.md  %s\n", c.Name, app.Style().Dim("(agent "+j.tree.Agent()+")"))
 			return nil
 		},
 	}
 	cmd.Flags().StringVarP(&message, "message", "m", "", "what it is for")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	addShow(cmd, "list", "List the save points of the agent that works here")
 	return cmd
 }

@@ -14,14 +14,14 @@ var withoutJSON = map[string][]string{
 		"loop ask", "loop interrupt", "loop pause", "loop progress", "loop resume", "loop stop", "memory init", "memory summarize", "note", "queue edit",
 		"runs cancel", "runs extend", "runs gc", "runs wait", "state archive", "state fork", "state init", "state rename", "state reset",
 		"state hooks install", "state hooks remove", "task abandon", "task block", "task edit", "task errors add", "task phase", "task recover", "task todo",
-		"handoff accept", "mcp token create", "mcp token revoke", "index rebuild", "state ci", "checkpoint",
+		"handoff accept", "mcp token create", "mcp token revoke", "index rebuild", "worker prepare",
 	},
 	"it prints a text, a file or a path as it is": {
 		"bug-report", "completion bash", "completion fish", "completion powershell", "completion zsh", "events export", "hook record", "hook schema",
 		"loop bootstrap", "loop logs", "mcp bundle", "memory pack-skill", "memory path", "runs logs", "scratch", "scratch show",
-		"state plan", "state plan show", "state branch", "state branch show", "checkpoint list", "handoff", "handoff list", "state hooks", "help", "hook", "loop metrics", "task context",
+		"state plan", "state plan show", "state branch", "state branch show", "state hooks", "help", "hook", "loop metrics", "task context",
 	},
-	"a person looks on, or types into it": {"demo", "loop run", "watch", "web", "workspace enter", "mcp", "reprise"},
+	"a person looks on, or types into it": {"demo", "loop run", "watch", "web", "worker", "workspace enter", "mcp", "reprise"},
 }
 
 // Whatever prints data prints it for programs, too.

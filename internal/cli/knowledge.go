@@ -39,6 +39,11 @@ func (a *App) anyKnown() (*session.Memory, error) {
 	a.known = session.Open(session.Options{
 		Home: home, Env: a.Env, Access: access, Build: !a.hurried,
 		Embedder: embedderOf(home, a.Env, redact.New()), EmbedFailed: a.embedFailed,
+		Rebuilt: func(r learn.Report) {
+			if a.onRebuild != nil {
+				a.onRebuild(r)
+			}
+		},
 	})
 	return a.known, nil
 }

@@ -64,6 +64,7 @@ func OSApp() (*App, error) {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Columns:       columns,
 		Size:          terminalSize,
 		Env:           env, Environ: os.Environ(), Program: program, Hostname: host, PID: os.Getpid(),

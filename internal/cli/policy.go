@@ -320,7 +320,7 @@ has no policy of its own any more.`,
 			if _, err := learnt(cmd.Context(), app); err != nil {
 				return err
 			}
-			tuner, err := app.tuner()
+			tuner, err := app.tuner(nil)
 			if err != nil {
 				return err
 			}
@@ -370,18 +370,21 @@ candidate is a JSON file like the "policy" of ` + "`reprise policy show --json`"
 			if _, err := learnt(cmd.Context(), app); err != nil {
 				return err
 			}
-			tuner, err := app.tuner()
+			line := app.progress(asJSON)
+			tuner, err := app.tuner(func(n, of int) { line.Show("replay %d of %d", n, of) })
 			if err != nil {
 				return err
 			}
 			if file == "" {
 				out, err := tuner.Try(cmd.Context(), s, adopt)
+				line.Clear()
 				if err != nil {
 					return policyError(err)
 				}
 				return showTry(app, out, asJSON)
 			}
 			j, err := tuner.Judge(cmd.Context(), s, candidate, adopt, "by hand, from a file")
+			line.Clear()
 			if err != nil {
 				return policyError(err)
 			}

@@ -45,7 +45,12 @@ func setUpProgram(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "set up the program:", err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if err := schemas.write(); err != nil {
+		fmt.Fprintln(os.Stderr, "write what commands print:", err)
+		return 1
+	}
+	return code
 }
 
 // linkSelf makes path a second name of this test binary.
@@ -110,10 +115,15 @@ func runCommand(ts *testscript.TestScript, args []string) int {
 	ts.Check(err)
 	env := config.Env{Vars: config.ParseVars(environ, runtime.GOOS), Dir: dir, GOOS: runtime.GOOS}
 	env.Now = testClock(env.Get("REPRISE_TEST_CLOCK"))
-	return cli.Main(context.Background(), args, &cli.App{
-		In: strings.NewReader(in), Out: ts.Stdout(), Err: ts.Stderr(),
+	out := &typedWriter{Writer: ts.Stdout(), args: args}
+	code := cli.Main(context.Background(), args, &cli.App{
+		In: strings.NewReader(in), Out: out, Err: ts.Stderr(),
 		Env: env, Environ: environ, Program: program, Hostname: host, PID: os.Getpid(), Guest: true,
 	})
+	if out.differs != "" {
+		ts.Fatalf("%s", out.differs)
+	}
+	return code
 }
 
 // converse is `mcp FILE` in a script: a client of reprise's server sends the

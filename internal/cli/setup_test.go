@@ -39,6 +39,9 @@ func TestInitOffersSetup(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if err := os.WriteFile(filepath.Join(home, ".codex", "history.jsonl"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
 			var out bytes.Buffer
 			app := &App{
 				In: strings.NewReader(test.answers), Out: &out, Err: &out, InIsTerminal: true, OutIsTerminal: true, Program: "/opt/bin/reprise", Hostname: "h",

@@ -88,8 +88,36 @@ func (a *App) stateHolds(ctx context.Context, project, text string) ([]string, e
 	return out, err
 }
 
+// ciNote is what is noted about a commit.
+type ciNote struct {
+	Commit string   `json:"commit"`
+	Notes  []ciLine `json:"notes"` // the oldest first; a key may come again
+}
+
+type ciLine struct {
+	Key   string `json:"key"` // "" of a line that some other program wrote
+	Value string `json:"value"`
+}
+
+// ciLines are the lines of a note.
+func ciLines(text string) []ciLine {
+	out := []ciLine{}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if key, value, ok := strings.Cut(line, ": "); ok {
+			out = append(out, ciLine{key, value})
+		} else {
+			out = append(out, ciLine{"", line})
+		}
+	}
+	return out
+}
+
 func newStateCICmd(app *App) *cobra.Command {
 	var set []string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "ci [COMMIT]", Args: cobra.MaximumNArgs(1), Short: "Show or add what continuous integration says of a commit",
 		Long: `Show what is noted about a commit of the code (default: HEAD), or with --set add
@@ -98,7 +126,7 @@ a git note (refs/notes/reprise-ci) in the code's repository, which rebases do
 not carry along; what is to last stands in ` + "`reprise state branch`" + `. Git exchanges
 notes only when told to: git push origin refs/notes/reprise-ci`,
 		Example: `  reprise state ci --set build=passed --set "approved=by two"
-  reprise state ci HEAD~1`,
+  reprise state ci HEAD~1 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			rev := "HEAD"
@@ -138,6 +166,9 @@ notes only when told to: git push origin refs/notes/reprise-ci`,
 			if err != nil {
 				return stateError(err)
 			}
+			if asJSON {
+				return printJSON(app.Out, ciNote{commit, ciLines(text)})
+			}
 			fmt.Fprint(app.Out, term.SafeText(text))
 			if text == "" {
 				fmt.Fprintln(app.Err, "nothing is noted about it")
@@ -146,5 +177,6 @@ notes only when told to: git push origin refs/notes/reprise-ci`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "add `KEY=VALUE`; may be given several times")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is noted for programs")
 	return cmd
 }

@@ -277,6 +277,7 @@ func newTaskListCmd(app *App) *cobra.Command {
 				docs = append(docs, archived...)
 			}
 			if asJSON {
+				typed(app.Out, docs)
 				data, err := task.MarshalList(docs)
 				if err == nil {
 					_, err = app.Out.Write(data)

@@ -223,7 +223,7 @@ func (a *App) webPolicy(home *config.Home) (*web.Policies, error) {
 	if err != nil {
 		return nil, err
 	}
-	tuner, err := a.tuner()
+	tuner, err := a.tuner(nil)
 	if err != nil {
 		return nil, err
 	}

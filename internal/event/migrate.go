@@ -29,6 +29,8 @@ type MigrateOptions struct {
 	Now    func() time.Time
 	Disk   durable.Disk
 	DryRun bool
+	// Progress, if not nil, is told before each file which of how many it is, from 1.
+	Progress func(file string, n, of int)
 }
 
 // Audit is what a migration did, or would do.
@@ -83,7 +85,10 @@ func Migrate(ctx context.Context, opt MigrateOptions) (Audit, error) {
 		return a, err
 	}
 	m := &migrator{MigrateOptions: opt, red: redact.New(), aside: filepath.Join(opt.Dir, "before-"+opt.Now().UTC().Format("20060102T150405Z"))}
-	for _, name := range names {
+	for i, name := range names {
+		if opt.Progress != nil {
+			opt.Progress(name, i+1, len(names))
+		}
 		if err := m.file(ctx, name, &a); err != nil {
 			return a, fmt.Errorf("migrate %s: %w", filepath.Join(opt.Dir, name), err)
 		}

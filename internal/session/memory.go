@@ -38,6 +38,9 @@ type Options struct {
 	// does not answer.
 	Embedder    recall.Embedder
 	EmbedFailed func(error)
+	// Rebuilt, if not nil, is told how far what is worked out from the logs is made anew,
+	// after each step.
+	Rebuilt func(learn.Report)
 }
 
 // Memory is all that is remembered: the global memory, every project's, and what
@@ -62,7 +65,7 @@ func Open(o Options) *Memory {
 	}
 	if o.Build {
 		x.Derive = func(ctx context.Context, _ *recall.Index) error {
-			_, err := m.Organizer.Rebuild(ctx, nil)
+			_, err := m.Organizer.Rebuild(ctx, o.Rebuilt)
 			return err
 		}
 	}

@@ -335,14 +335,21 @@ func (s Setup) removeFile(ctx context.Context, a All, file, what string) (*Chang
 // programs put theirs beside them.
 func usedGemini(dir string) bool {
 	list, err := os.ReadDir(dir)
-	return err == nil && (len(list) == 0 || slices.ContainsFunc(list, func(e os.DirEntry) bool {
+	return err == nil && slices.ContainsFunc(list, func(e os.DirEntry) bool {
 		name := e.Name()
 		return !strings.HasPrefix(name, "projects.json") && name != "tmp" && name != "history" && name != "antigravity"
-	}))
+	})
+}
+
+// used reports whether a client's settings directory has anything in it. An empty one is
+// left by others: containers mount one, installers and dotfile managers make it.
+func used(dir string) bool {
+	list, err := os.ReadDir(dir)
+	return err == nil && len(list) > 0
 }
 
 // Found reports whether a client is on this machine: its program in PATH, or
-// its settings directory.
+// its settings directory with something in it.
 func (s Setup) Found(client string, lookPath func(string) (string, error)) bool {
 	if name, ok := programs[client]; ok {
 		if _, err := lookPath(name); err == nil {
@@ -356,7 +363,7 @@ func (s Setup) Found(client string, lookPath func(string) (string, error)) bool 
 	dirs := map[string]string{"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "copilot": ".copilot", "cursor": ".cursor"}
 	if d := dirs[client]; d != "" {
 		d = filepath.Join(home, d)
-		return isDir(d) && (client != "gemini" || usedGemini(d))
+		return used(d) && (client != "gemini" || usedGemini(d))
 	}
 	t, err := Locate(s.Where, client, User)
 	return err == nil && isDir(filepath.Dir(t.File))

@@ -30,6 +30,9 @@ type Options struct {
 	MinUses int
 	// Recalls are the most past recalls that are replayed; default 60.
 	Recalls int
+	// Progress, if not nil, is told before each replay which of how many it is, from 1:
+	// of those that are known of by then.
+	Progress func(n, of int)
 }
 
 // Tuner looks for a policy that would have done better. It is deterministic: the
@@ -394,6 +397,9 @@ func (t *Tuner) replays(ctx context.Context, tx *recall.Tx, p *progress, over fu
 			}
 			if err := ctx.Err(); err != nil {
 				return false, err
+			}
+			if t.o.Progress != nil {
+				t.o.Progress(i*len(p.Recalls)+len(c.Units)+1, len(p.Candidates)*len(p.Recalls))
 			}
 			r := p.Recalls[len(c.Units)]
 			u, a, err := replay(ctx, tx, t.o.Index, r, c.Policy, t.o.Tokens, i == 0)
