@@ -240,6 +240,12 @@ func (h *hooked) noSecretIn(t *testing.T, p *planting) {
 			t.Fatal(err)
 		}
 	}
+	// What keeps other users out is the directory around everything.
+	for _, dir := range []string{h.data, h.memory} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is open to other users: %v %v", filepath.Base(dir), info.Mode(), err)
+		}
+	}
 	if files < 30 {
 		t.Errorf("%d files were looked at", files)
 	}

@@ -45,7 +45,8 @@ writes nothing.
 Over HTTP a bearer token is required (see ` + "`reprise mcp token`" + `), or a token of the
 authorization server in the settings (http.oauth). --no-auth lets in every
 program on this machine, and works on loopback addresses only. There is no TLS:
-beyond this machine put a proxy in front of it, or a tunnel.`,
+beyond this machine put a proxy in front of it, or a tunnel, and set http.public_url
+to the address that clients use. http.limits bounds what one token may do.`,
 		Example: `  reprise mcp
   reprise mcp --read-only --toolsets memory
   reprise mcp token create laptop && reprise mcp --http 127.0.0.1:8765`,
