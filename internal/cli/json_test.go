@@ -18,7 +18,7 @@ var withoutJSON = map[string][]string{
 	},
 	"it prints a text, a file or a path as it is": {
 		"bug-report", "completion bash", "completion fish", "completion powershell", "completion zsh", "events export", "hook record", "hook schema",
-		"loop bootstrap", "loop logs", "mcp bundle", "memory pack-skill", "memory path", "runs logs", "scratch", "scratch show",
+		"loop bootstrap", "loop logs", "mcp bundle", "memory pack-skill", "memory path", "runs files", "runs logs", "scratch", "scratch show",
 		"state plan", "state plan show", "state branch", "state branch show", "state hooks", "help", "hook", "loop metrics", "task context",
 	},
 	"a person looks on, or types into it": {"demo", "loop run", "watch", "web", "worker", "workspace enter", "mcp", "reprise"},

@@ -596,5 +596,6 @@ var jsonElsewhere = map[string]string{
 	"memory profile keep": "scopes.Change, as of every command that changes what is known",
 	"memory profile edit": "scopes.Change, as of every command that changes what is known",
 	"memory profile drop": "scopes.Change, as of every command that changes what is known",
+	"worker list":         "worker_fleet.txtar, which has servers",
 	"task finish":         "docs/tasks.md; it reads an answer from its standard input",
 }
