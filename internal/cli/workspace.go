@@ -12,6 +12,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/guard"
 	"reprise/internal/hook"
+	"reprise/internal/run"
 	"reprise/internal/staterepo"
 	"reprise/internal/term"
 	"reprise/internal/workspace"
@@ -36,7 +37,12 @@ func (a *App) Workspaces() (*workspace.Manager, error) {
 				return true // when it cannot be told, nobody's tree is taken away
 			}
 			r, err := runs.Get(id)
-			return err == nil && !r.Status.Done()
+			if err != nil {
+				return !errors.Is(err, run.ErrNotFound)
+			}
+			// One that a person was to decide about may be gone on with, and has no process
+			// until it is: it would hold the place in which it goes on for ever.
+			return !r.Status.Settled()
 		},
 	}), nil
 }
