@@ -18,13 +18,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"reprise/internal/mcpserver/issuer"
 )
 
 // gate is what a request passes before the SDK sees it: Host, Origin, token,
 // limits, size, scope.
 type gate struct {
 	o        HTTPOptions
-	issuer   *issuer
+	issuer   *issuer.Issuer
 	quotas   *quotas
 	local    bool
 	hosts    []string // allowed in Host, lower case, without port
@@ -33,9 +35,9 @@ type gate struct {
 	public   *url.URL // as clients see it behind a proxy; nil: as it listens
 }
 
-func newGate(o HTTPOptions, iss *issuer, addr net.Addr) *gate {
+func newGate(o HTTPOptions, iss *issuer.Issuer, addr net.Addr) *gate {
 	host, _, _ := net.SplitHostPort(addr.String())
-	g := &gate{o: o, issuer: iss, quotas: newQuotas(o.Limits, o.Now), local: loopbackHost(host), resource: o.OAuth.Resource}
+	g := &gate{o: o, issuer: iss, quotas: newQuotas(o.Limits, o.Now), local: issuer.Loopback(host), resource: o.OAuth.Resource}
 	if g.local {
 		g.hosts = []string{"localhost", "127.0.0.1", "::1"}
 	} else if name, _, err := net.SplitHostPort(o.Addr); err == nil && name != "" {
@@ -224,8 +226,8 @@ func (g *gate) authenticate(next http.Handler) http.Handler {
 		switch {
 		case errors.Is(err, auth.ErrInvalidToken):
 			g.challenge(w, http.StatusUnauthorized, "invalid_token", err.Error(), g.firstScopes())
-		case errors.Is(err, errNoKeys):
-			w.Header().Set("Retry-After", strconv.Itoa(int(keyPause.Seconds())))
+		case errors.Is(err, issuer.ErrNoKeys):
+			w.Header().Set("Retry-After", strconv.Itoa(int(issuer.KeyPause.Seconds())))
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -238,7 +240,7 @@ func (g *gate) authenticate(next http.Handler) http.Handler {
 			auth.RequireBearerToken(found, &auth.RequireBearerTokenOptions{
 				// A token of ours may live until it is revoked; an issuer's has an
 				// expiry, which verify insists on, with the same skew.
-				AllowMissingExpiration: true, ClockSkew: clockSkew,
+				AllowMissingExpiration: true, ClockSkew: issuer.ClockSkew,
 			})(next).ServeHTTP(w, r)
 		}
 	})
@@ -307,7 +309,7 @@ func (g *gate) verify(ctx context.Context, token string) (*auth.TokenInfo, error
 	if g.issuer == nil || strings.HasPrefix(token, tokenPrefix) {
 		return nil, fmt.Errorf("%w: not one of this server's, or revoked or expired", auth.ErrInvalidToken)
 	}
-	return g.issuer.verify(ctx, token)
+	return g.issuer.Verify(ctx, token)
 }
 
 // count keeps a token to its limits. Where no token is needed the one program

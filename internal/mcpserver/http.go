@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"reprise/internal/config"
+	"reprise/internal/mcpserver/issuer"
 )
 
 const (
@@ -69,7 +70,9 @@ func (c *Core) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if o.PublicURL == "" {
 		o.PublicURL = o.OAuth.Resource
 	}
-	iss, err := newIssuer(o.OAuth, o.Now, c.log)
+	iss, err := issuer.New(o.OAuth, o.Now, func(err error) {
+		c.log.LogAttrs(context.Background(), slog.LevelError, LogError, slog.String("tool", "http"), slog.String("error", err.Error()))
+	})
 	if err != nil {
 		return fmt.Errorf("serve MCP over HTTP: %w", err)
 	}
@@ -212,7 +215,7 @@ func (s *Server) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 
 // checkAccess refuses what would let in whom nobody meant to.
 func (o HTTPOptions) checkAccess(host string, hasIssuer bool) error {
-	local := loopbackHost(host)
+	local := issuer.Loopback(host)
 	if o.NoAuth {
 		if o.PublicURL != "" {
 			return fmt.Errorf("--no-auth is for this machine only, and http.public_url says that clients come through %s: leave it out and make a token with `reprise mcp token create NAME`", o.PublicURL)

@@ -10,10 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,6 +25,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"reprise/internal/config"
+	"reprise/internal/mcpserver/issuer"
+	"reprise/internal/mcpserver/issuer/issuertest"
 )
 
 // listen serves over HTTP until the test ends and returns the endpoint.
@@ -330,92 +330,12 @@ func TestHTTPRefusesToListen(t *testing.T) {
 	}
 }
 
-// testIssuer is an authorization server: metadata and keys.
-type testIssuer struct {
-	*httptest.Server
-	mu    sync.Mutex
-	keys  map[string]*ecdsa.PrivateKey
-	down  bool
-	asked int
-}
-
-func newTestIssuer(t *testing.T) *testIssuer {
-	t.Helper()
-	i := &testIssuer{keys: map[string]*ecdsa.PrivateKey{}}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, i.URL, i.URL+"/keys")
-	})
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.asked++
-		if i.down {
-			http.Error(w, "down", http.StatusServiceUnavailable)
-			return
-		}
-		var keys []map[string]string
-		for kid, k := range i.keys {
-			b64 := func(n *big.Int) string {
-				return base64.RawURLEncoding.EncodeToString(n.FillBytes(make([]byte, 32)))
-			}
-			pub, err := k.PublicKey.Bytes() // 0x04, X, Y
-			if err != nil {
-				http.Error(w, err.Error(), 500)
-				return
-			}
-			x, y := new(big.Int).SetBytes(pub[1:33]), new(big.Int).SetBytes(pub[33:])
-			keys = append(keys, map[string]string{"kty": "EC", "crv": "P-256", "kid": kid, "alg": "ES256", "use": "sig", "x": b64(x), "y": b64(y)})
-		}
-		if err := json.NewEncoder(w).Encode(map[string]any{"keys": keys}); err != nil {
-			t.Error(err)
-		}
-	})
-	i.Server = httptest.NewServer(mux)
-	t.Cleanup(i.Close)
-	i.add(t, "k1")
-	return i
-}
-
-func (i *testIssuer) add(t *testing.T, kid string) *ecdsa.PrivateKey {
-	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i.mu.Lock()
-	i.keys[kid] = k
-	i.mu.Unlock()
-	return k
-}
-
-// sign makes a token; change may alter its claims and header.
-func (i *testIssuer) sign(t *testing.T, resource string, change func(jwt.MapClaims, *jwt.Token)) string {
-	t.Helper()
-	claims := jwt.MapClaims{
-		"iss": i.URL, "aud": resource, "sub": "user-1", "scope": "openid reprise", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
-	}
-	tok := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
-	tok.Header["kid"] = "k1"
-	if change != nil {
-		change(claims, tok)
-	}
-	i.mu.Lock()
-	key := i.keys["k1"]
-	i.mu.Unlock()
-	s, err := tok.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func TestHTTPOAuth(t *testing.T) {
-	iss := newTestIssuer(t)
+	iss := issuertest.New(t)
 	const resource = "https://memory.example.com/mcp"
 	w := newWorld(t, nil)
 	url := listen(t, w, HTTPOptions{OAuth: config.OAuth{Issuer: iss.URL, Resource: resource}})
-	good := iss.sign(t, resource, nil)
+	good := iss.Sign(resource, nil)
 	foreign, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -429,12 +349,12 @@ func TestHTTPOAuth(t *testing.T) {
 		}
 		return s
 	}
-	pub, err := iss.keys["k1"].PublicKey.Bytes()
+	pub, err := iss.Key().PublicKey.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
 	claim := func(k string, v any) string {
-		return iss.sign(t, resource, func(c jwt.MapClaims, _ *jwt.Token) {
+		return iss.Sign(resource, func(c jwt.MapClaims, _ *jwt.Token) {
 			if v == nil {
 				delete(c, k)
 			} else {
@@ -447,7 +367,7 @@ func TestHTTPOAuth(t *testing.T) {
 		want        int
 	}{
 		{"right", good, 200},
-		{"scopes as a list", iss.sign(t, resource, func(c jwt.MapClaims, _ *jwt.Token) { delete(c, "scope"); c["scp"] = []string{"reprise"} }), 200},
+		{"scopes as a list", iss.Sign(resource, func(c jwt.MapClaims, _ *jwt.Token) { delete(c, "scope"); c["scp"] = []string{"reprise"} }), 200},
 		{"several audiences", claim("aud", []string{"other", resource}), 200},
 		{"expired", claim("exp", time.Now().Add(-time.Hour).Unix()), 401},
 		{"expired within the skew", claim("exp", time.Now().Add(-10*time.Second).Unix()), 200},
@@ -463,7 +383,7 @@ func TestHTTPOAuth(t *testing.T) {
 		{"no signature", resign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "k1"), 401},
 		{"the public key as a secret", resign(jwt.SigningMethodHS256, pub, "k1"), 401},
 		{"cut", good[:len(good)-4], 401},
-		{"huge", strings.Repeat("a", maxJWT) + ".b.c", 401},
+		{"huge", strings.Repeat("a", issuer.MaxToken) + ".b.c", 401},
 		{"none", "", 401},
 	} {
 		res, body := post(t, url, shake, "Authorization", "Bearer "+c.token)
@@ -495,44 +415,13 @@ func TestHTTPOAuth(t *testing.T) {
 		}
 	}
 	// An unknown key does not make us ask the issuer each time.
-	iss.mu.Lock()
-	asked := iss.asked
-	iss.mu.Unlock()
+	asked := iss.Asked()
 	began := time.Now()
 	for range 20 {
 		post(t, url, shake, "Authorization", "Bearer "+resign(jwt.SigningMethodES256, foreign, "k9"))
 	}
-	iss.mu.Lock()
-	defer iss.mu.Unlock()
-	if iss.asked > asked+1 || time.Since(began) > time.Minute {
-		t.Errorf("the issuer was asked %d times more, in %s", iss.asked-asked, time.Since(began))
-	}
-}
-
-func TestHTTPOAuthIssuerDown(t *testing.T) {
-	iss := newTestIssuer(t)
-	iss.down = true
-	clock := atomic.Int64{}
-	clock.Store(time.Now().UnixNano())
-	now := func() time.Time { return time.Unix(0, clock.Load()) }
-	i, err := newIssuer(config.OAuth{Issuer: iss.URL, Audience: "a", JWKSURL: iss.URL + "/keys"}, now, newWorld(t, nil).log0())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		if _, err := i.verify(t.Context(), iss.sign(t, "a", nil)); err == nil {
-			t.Fatal("verified without keys")
-		}
-	}
-	if iss.asked != 1 {
-		t.Errorf("asked %d times within 10 s", iss.asked)
-	}
-	iss.mu.Lock()
-	iss.down = false
-	iss.mu.Unlock()
-	clock.Add(int64(keyPause))
-	if _, err := i.verify(t.Context(), iss.sign(t, "a", nil)); err != nil {
-		t.Errorf("when it is back: %v", err)
+	if iss.Asked() > asked+1 || time.Since(began) > time.Minute {
+		t.Errorf("the issuer was asked %d times more, in %s", iss.Asked()-asked, time.Since(began))
 	}
 }
 

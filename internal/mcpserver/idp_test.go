@@ -26,6 +26,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"reprise/internal/config"
+	"reprise/internal/mcpserver/issuer"
 )
 
 // provider is an identity provider: zitadel's, which is certified for OpenID
@@ -333,7 +334,7 @@ func TestOAuthTokensOfARealProvider(t *testing.T) {
 	// The key changes: what the new one signed is good as soon as it may be asked
 	// about, and the old one's tokens are not, once the keys were fetched again.
 	idp.rotate(t)
-	clock.add(keyPause)
+	clock.add(issuer.KeyPause)
 	fresh, _ := idp.token(t, resource, Scope)
 	if got := status(fresh); got != 200 {
 		t.Errorf("signed with the new key: %d", got)
@@ -346,7 +347,7 @@ func TestOAuthTokensOfARealProvider(t *testing.T) {
 		status(good)
 	}
 	if _, after := idp.count(); after != before {
-		t.Errorf("asked for keys %d times more within %s", after-before, keyPause)
+		t.Errorf("asked for keys %d times more within %s", after-before, issuer.KeyPause)
 	}
 }
 

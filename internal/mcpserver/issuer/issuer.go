@@ -1,11 +1,15 @@
-package mcpserver
+// Package issuer checks the tokens of an OAuth 2.1 authorization server, as a resource
+// server does (RFC 9068, RFC 8725): signature, issuer, audience, time. Its keys are found
+// by its metadata (RFC 8414, OpenID Connect Discovery) and asked for again in time.
+//
+// It owns no files and writes none. A lock over the keys in memory is its own.
+package issuer
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,13 +21,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"reprise/internal/config"
+	"reprise/internal/learn/sign"
 )
 
 const (
-	clockSkew  = 30 * time.Second
+	// ClockSkew is how far the clocks of the issuer and of this machine may be apart.
+	ClockSkew = 30 * time.Second
+	// MaxToken is how many bytes a token may have.
+	MaxToken = 16 << 10
+
 	issuerTime = 10 * time.Second
-	maxJWT     = 16 << 10 // bytes of a token
 )
+
+// ErrNoKeys is what a client is told while the issuer's keys cannot be had; who was given
+// to New hears the reason.
+var ErrNoKeys = errors.New("the keys of the token's issuer cannot be had at the moment: try again later")
 
 // signatures are the algorithms taken: public key ones only. With a shared
 // secret whoever can check a token could make one, and "none" is no signature.
@@ -31,18 +43,18 @@ func signatures() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
 
-// issuer checks the tokens of the configured authorization server.
-type issuer struct {
-	conf   config.OAuth
-	audit  *slog.Logger
-	now    func() time.Time
-	client *http.Client
-	keys   *keySet
+// Issuer checks the tokens of the configured authorization server.
+type Issuer struct {
+	conf    config.OAuth
+	trouble func(error)
+	now     func() time.Time
+	client  *http.Client
+	keys    *keySet
 }
 
-// newIssuer returns nil where the settings name none. The error is about the
-// settings; nothing is fetched.
-func newIssuer(conf config.OAuth, now func() time.Time, log *slog.Logger) (*issuer, error) {
+// New returns nil where the settings name none. The error is about the settings; nothing
+// is fetched. trouble hears why keys cannot be had, which clients are not told.
+func New(conf config.OAuth, now func() time.Time, trouble func(error)) (*Issuer, error) {
 	if conf.Issuer == "" {
 		return nil, nil
 	}
@@ -57,48 +69,40 @@ func newIssuer(conf config.OAuth, now func() time.Time, log *slog.Logger) (*issu
 	if conf.Audience == "" && conf.Resource == "" {
 		return nil, errors.New("http.oauth: neither audience nor resource is set, so that a token for any service of the issuer would do: set http.public_url or http.oauth.resource to this server's address as clients see it")
 	}
-	i := &issuer{conf: conf, now: now, audit: log, client: issuerClient()}
-	i.keys = &keySet{fetch: i.fetchKeys, now: now, trouble: i.complain}
+	i := &Issuer{conf: conf, now: now, trouble: trouble, client: issuerClient()}
+	i.keys = &keySet{fetch: i.fetchKeys, now: now, trouble: trouble}
 	return i, nil
-}
-
-func (i *issuer) complain(err error) {
-	i.audit.LogAttrs(context.Background(), slog.LevelError, LogError, slog.String("tool", "http"), slog.String("error", err.Error()))
 }
 
 // secureURL refuses an issuer that could be played by whoever is on the way.
 func secureURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
-		return fmt.Errorf("%q is not a URL: give one such as https://login.example.com", clip(s, 100))
+		return fmt.Errorf("%q is not a URL: give one such as https://login.example.com", sign.Clip(s, 100))
 	}
-	if u.Scheme == "https" || u.Scheme == "http" && loopbackHost(u.Hostname()) {
+	if u.Scheme == "https" || u.Scheme == "http" && Loopback(u.Hostname()) {
 		return nil
 	}
-	return fmt.Errorf("%q must begin with https:// (http is for loopback only)", clip(s, 100))
+	return fmt.Errorf("%q must begin with https:// (http is for loopback only)", sign.Clip(s, 100))
 }
 
-// errNoKeys is what a client is told while the issuer's keys cannot be had; the
-// log has the reason.
-var errNoKeys = errors.New("the keys of the token's issuer cannot be had at the moment: try again later")
-
-// verify checks a token of the issuer: signature, issuer, audience, time, and
+// Verify checks a token of the issuer: signature, issuer, audience, time, and
 // that it is an access token of somebody who may come in.
-func (i *issuer) verify(ctx context.Context, token string) (*auth.TokenInfo, error) {
-	if len(token) > maxJWT {
+func (i *Issuer) Verify(ctx context.Context, token string) (*auth.TokenInfo, error) {
+	if len(token) > MaxToken {
 		return nil, fmt.Errorf("%w: too long", auth.ErrInvalidToken)
 	}
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods(signatures()), jwt.WithIssuer(i.conf.Issuer), jwt.WithExpirationRequired(),
-		jwt.WithLeeway(clockSkew), jwt.WithTimeFunc(i.now), jwt.WithAudience(i.audiences()...),
+		jwt.WithLeeway(ClockSkew), jwt.WithTimeFunc(i.now), jwt.WithAudience(i.audiences()...),
 	}
 	var claims tokenClaims
 	if _, err := jwt.ParseWithClaims(token, &claims, i.key(ctx), options...); err != nil {
-		if errors.Is(err, errNoKeys) {
-			return nil, errNoKeys
+		if errors.Is(err, ErrNoKeys) {
+			return nil, ErrNoKeys
 		}
 		// The library's text names the failed check and nothing secret.
-		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, clip(err.Error(), 200))
+		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, sign.Clip(err.Error(), 200))
 	}
 	if claims.Subject == "" {
 		return nil, fmt.Errorf("%w: it names no subject", auth.ErrInvalidToken)
@@ -113,7 +117,7 @@ func (i *issuer) verify(ctx context.Context, token string) (*auth.TokenInfo, err
 
 // key finds the key that a token names, and refuses the token where its header
 // says that it is something else than an access token.
-func (i *issuer) key(ctx context.Context) jwt.Keyfunc {
+func (i *Issuer) key(ctx context.Context) jwt.Keyfunc {
 	return func(t *jwt.Token) (any, error) {
 		// RFC 7515, 4.1.11: what must be understood and is not.
 		if _, ok := t.Header["crit"]; ok {
@@ -130,14 +134,14 @@ func (i *issuer) key(ctx context.Context) jwt.Keyfunc {
 		}
 		keys, err := i.keys.of(ctx, kidOf(t))
 		if err != nil {
-			i.complain(err)
-			return nil, errNoKeys
+			i.trouble(err)
+			return nil, ErrNoKeys
 		}
 		return keys.Keyfunc(t)
 	}
 }
 
-func (i *issuer) audiences() []string {
+func (i *Issuer) audiences() []string {
 	var out []string
 	for _, a := range []string{i.conf.Audience, i.conf.Resource} {
 		if a != "" {
@@ -168,8 +172,8 @@ func (c tokenClaims) scopes() []string {
 	return out
 }
 
-// loopbackHost reports whether a host's name or address is this machine's own.
-func loopbackHost(host string) bool {
+// Loopback reports whether a host's name or address is this machine's own.
+func Loopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

@@ -1,4 +1,4 @@
-package mcpserver
+package issuer
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"github.com/MicahParks/jwkset"
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
+
+	"reprise/internal/learn/sign"
 )
 
 const (
@@ -24,9 +26,9 @@ const (
 	// staleKeys is for how long keys are good that cannot be asked for again
 	// because the issuer does not answer.
 	staleKeys = 12 * time.Hour
-	// keyPause is the time between two questions to the issuer, whoever asks
+	// KeyPause is the time between two questions to the issuer, whoever asks
 	// for what: tokens anybody can send must not make us knock each time.
-	keyPause = 10 * time.Second
+	KeyPause = 10 * time.Second
 
 	maxKeySet    = 1 << 20 // bytes of an issuer's keys or metadata
 	maxKeys      = 1000
@@ -96,7 +98,7 @@ func (s *keySet) have(kid string) (_ keyfunc.Keyfunc, enough bool, _ error) {
 	now := s.now()
 	age := now.Sub(s.got)
 	usable := s.keys != nil && age < staleKeys
-	rested := now.Sub(s.asked) >= keyPause
+	rested := now.Sub(s.asked) >= KeyPause
 	switch {
 	case usable && age < keyLife && (kid == "" || s.ids[kid]):
 		return s.keys, true, nil
@@ -144,7 +146,7 @@ func readKeys(data []byte) (keyfunc.Keyfunc, map[string]bool, error) {
 }
 
 // fetchKeys gets the issuer's keys, from where the settings or its metadata say.
-func (i *issuer) fetchKeys(ctx context.Context) (keyfunc.Keyfunc, map[string]bool, error) {
+func (i *Issuer) fetchKeys(ctx context.Context) (keyfunc.Keyfunc, map[string]bool, error) {
 	where := i.conf.JWKSURL
 	if where == "" {
 		var err error
@@ -165,7 +167,7 @@ func (i *issuer) fetchKeys(ctx context.Context) (keyfunc.Keyfunc, map[string]boo
 
 // discover finds the address of the issuer's keys: RFC 8414 first, then OpenID,
 // by its rule and by the one of RFC 8414.
-func (i *issuer) discover(ctx context.Context) (string, error) {
+func (i *Issuer) discover(ctx context.Context) (string, error) {
 	base, err := url.Parse(i.conf.Issuer)
 	if err != nil {
 		return "", fmt.Errorf("find keys of %s: %w", i.conf.Issuer, err)
@@ -188,7 +190,7 @@ func (i *issuer) discover(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("find keys of %s: %w: set http.oauth.jwks_url", i.conf.Issuer, errors.Join(errs...))
 }
 
-func (i *issuer) readMetadata(ctx context.Context, from string) (string, error) {
+func (i *Issuer) readMetadata(ctx context.Context, from string) (string, error) {
 	data, err := i.get(ctx, from)
 	if err != nil {
 		return "", err
@@ -202,7 +204,7 @@ func (i *issuer) readMetadata(ctx context.Context, from string) (string, error) 
 	}
 	// RFC 8414, 3.3: another issuer's metadata must not be used.
 	if meta.Issuer != i.conf.Issuer {
-		return "", fmt.Errorf("%s is about the issuer %q, not %q", from, clip(meta.Issuer, 100), i.conf.Issuer)
+		return "", fmt.Errorf("%s is about the issuer %q, not %q", from, sign.Clip(meta.Issuer, 100), i.conf.Issuer)
 	}
 	if err := secureURL(meta.Keys); err != nil {
 		return "", fmt.Errorf("%s: jwks_uri: %w", from, err)
@@ -211,7 +213,7 @@ func (i *issuer) readMetadata(ctx context.Context, from string) (string, error) 
 }
 
 // get reads a document of the issuer's, whole or not at all.
-func (i *issuer) get(ctx context.Context, from string) ([]byte, error) {
+func (i *Issuer) get(ctx context.Context, from string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return nil, err

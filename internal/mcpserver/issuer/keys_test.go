@@ -1,15 +1,13 @@
-package mcpserver
+package issuer
 
 import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,6 +20,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"reprise/internal/config"
+	"reprise/internal/mcpserver/issuer/issuertest"
 )
 
 // jwk is a public key as issuers publish it.
@@ -56,7 +55,7 @@ func ecKey(t *testing.T) *ecdsa.PrivateKey {
 
 // When the issuer is asked for its keys, and when not.
 func TestKeysAreFetchedInTime(t *testing.T) {
-	clock := newClock()
+	clock := &handClock{at: time.Now()}
 	var asked, complaints int
 	var broken error
 	known := []string{"a"}
@@ -86,7 +85,7 @@ func TestKeysAreFetchedInTime(t *testing.T) {
 	step("a token that names none", "", 0, 0, false)
 	step("a key that is not known", "b", 0, 1, false)
 	step("at once again", "b", 0, 0, false)
-	step("another that is not known", "c", keyPause-time.Second, 0, false)
+	step("another that is not known", "c", KeyPause-time.Second, 0, false)
 	known = []string{"b"}
 	step("and when that time has passed", "b", time.Second, 1, false)
 	step("which is known now", "b", time.Minute, 0, false)
@@ -101,12 +100,12 @@ func TestKeysAreFetchedInTime(t *testing.T) {
 	step("until the keys are too old", "b", staleKeys, 1, true)
 	step("which is remembered", "b", time.Second, 0, true)
 	broken = nil
-	step("it is back", "b", keyPause, 1, false)
+	step("it is back", "b", KeyPause, 1, false)
 }
 
 // An issuer that answers slowly keeps nobody waiting whose key is known.
 func TestKeysThatAreKnownDoNotWait(t *testing.T) {
-	clock := newClock()
+	clock := &handClock{at: time.Now()}
 	slow, entered := make(chan struct{}), make(chan struct{}, 1)
 	var calls atomic.Int32
 	s := &keySet{now: clock.now, trouble: func(error) {}, fetch: func(context.Context) (keyfunc.Keyfunc, map[string]bool, error) {
@@ -174,22 +173,22 @@ func TestKeysOfOtherKinds(t *testing.T) {
 
 // tokens for tests of what is refused beside the checks of http_test.go.
 func TestTokensThatAreSomethingElse(t *testing.T) {
-	iss := newTestIssuer(t)
-	i, err := newIssuer(config.OAuth{Issuer: iss.URL, Audience: "us", Subjects: []string{"user-1", "user-2"}}, time.Now, slog.New(slog.DiscardHandler))
+	iss := issuertest.New(t)
+	i, err := New(config.OAuth{Issuer: iss.URL, Audience: "us", Subjects: []string{"user-1", "user-2"}}, time.Now, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	header := func(k string, v any) string {
-		return iss.sign(t, "us", func(_ jwt.MapClaims, tok *jwt.Token) { tok.Header[k] = v })
+		return iss.Sign("us", func(_ jwt.MapClaims, tok *jwt.Token) { tok.Header[k] = v })
 	}
 	claim := func(k string, v any) string {
-		return iss.sign(t, "us", func(c jwt.MapClaims, _ *jwt.Token) { c[k] = v })
+		return iss.Sign("us", func(c jwt.MapClaims, _ *jwt.Token) { c[k] = v })
 	}
 	for _, c := range []struct {
 		name, token string
 		ok          bool
 	}{
-		{"plain", iss.sign(t, "us", nil), true},
+		{"plain", iss.Sign("us", nil), true},
 		{"an access token by its type", header("typ", "at+JWT"), true},
 		{"in the long form", header("typ", "application/at+jwt"), true},
 		{"a logout token", header("typ", "logout+jwt"), false},
@@ -205,13 +204,13 @@ func TestTokensThatAreSomethingElse(t *testing.T) {
 		{"expiry that is no number", claim("exp", "soon"), false},
 		{"an expiry far away", claim("exp", 1e300), false},
 	} {
-		info, err := i.verify(t.Context(), c.token)
+		info, err := i.Verify(t.Context(), c.token)
 		if (err == nil) != c.ok {
 			t.Errorf("%s: %+v %v", c.name, info, err)
 		}
 	}
 	// A secret among the issuer's keys makes no secret of a token.
-	hs := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": iss.URL, "aud": "us", "sub": "user-1", "scope": Scope, "exp": time.Now().Add(time.Hour).Unix()})
+	hs := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": iss.URL, "aud": "us", "sub": "user-1", "scope": "reprise", "exp": time.Now().Add(time.Hour).Unix()})
 	hs.Header["kid"] = "secret"
 	secret := []byte("a shared secret that is long enough")
 	forged, err := hs.SignedString(secret)
@@ -220,17 +219,17 @@ func TestTokensThatAreSomethingElse(t *testing.T) {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		// The test's own key set: what is written needs no check.
-		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{jwk(t, secret, "secret", nil), jwk(t, &iss.keys["k1"].PublicKey, "k1", nil)}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{jwk(t, secret, "secret", nil), jwk(t, &iss.Key().PublicKey, "k1", nil)}})
 	}))
 	defer server.Close()
-	i, err = newIssuer(config.OAuth{Issuer: iss.URL, Audience: "us", JWKSURL: server.URL}, time.Now, slog.New(slog.DiscardHandler))
+	i, err = New(config.OAuth{Issuer: iss.URL, Audience: "us", JWKSURL: server.URL}, time.Now, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.verify(t.Context(), forged); err == nil {
+	if _, err := i.Verify(t.Context(), forged); err == nil {
 		t.Error("a token that a shared secret signed was taken")
 	}
-	if _, err := i.verify(t.Context(), iss.sign(t, "us", nil)); err != nil {
+	if _, err := i.Verify(t.Context(), iss.Sign("us", nil)); err != nil {
 		t.Errorf("beside it: %v", err)
 	}
 }
@@ -279,7 +278,7 @@ func TestIssuerMetadata(t *testing.T) {
 	} {
 		clear(docs)
 		docs["/moved"], docs[c.path] = good, c.doc
-		i, err := newIssuer(config.OAuth{Issuer: ours, Audience: "us"}, time.Now, slog.New(slog.DiscardHandler))
+		i, err := New(config.OAuth{Issuer: ours, Audience: "us"}, time.Now, func(error) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,140 +289,34 @@ func TestIssuerMetadata(t *testing.T) {
 	}
 }
 
-// While the keys cannot be had the client is told to come again, not that its
-// token is bad, which would have it throw the token away.
-func TestIssuerDownIsNotTheTokensFault(t *testing.T) {
-	iss := newTestIssuer(t)
-	iss.down = true
-	endpoint := listen(t, newWorld(t, nil), HTTPOptions{OAuth: config.OAuth{Issuer: iss.URL, Resource: "https://r.example/mcp"}})
-	res, body := post(t, endpoint, shake, "Authorization", "Bearer "+iss.sign(t, "https://r.example/mcp", nil))
-	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || strings.Contains(body, iss.URL) {
-		t.Errorf("%s %q %s", res.Status, res.Header.Get("Retry-After"), body)
-	}
-}
-
-// Each tool with each scope: it is done if and only if the scope is for it,
-// whatever form the message has, and a token of ours is shown what it can do.
-func TestScopesOfEachTool(t *testing.T) {
-	store := tokenStore(t)
-	w := newWorld(t, func(d *Deps) { d.Toolsets = []string{"all"} })
-	bearers(t, store, "first")
-	endpoint := listen(t, w, HTTPOptions{Tokens: store})
-	list := func(token string) map[string]bool {
-		_, body := post(t, endpoint, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Authorization", "Bearer "+token)
-		out := map[string]bool{}
-		for _, tl := range w.server.tools {
-			out[tl.name] = strings.Contains(body, `"name":"`+tl.name+`"`)
-		}
-		return out
-	}
-	for n, scopes := range [][]string{nil, {ScopeRead}, {ScopeWrite}, {ScopeRuns}, {ScopeRead, ScopeWrite}, {Scope}} {
-		token, err := store.Create(t.Context(), NewToken{Name: fmt.Sprint("t", n), Scopes: scopes})
-		if err != nil {
-			t.Fatal(err)
-		}
-		have := scopes
-		if have == nil {
-			have = []string{Scope}
-		}
-		shown := list(token)
-		for _, tl := range w.server.tools {
-			want := grants(have, tl.scope())
-			if shown[tl.name] != want {
-				t.Errorf("%v: %s is shown: %v", have, tl.name, shown[tl.name])
-			}
-			call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tl.name + `","arguments":{"no_such_parameter":1}}}`
-			for form, body := range map[string]string{
-				"plain": call, "in a batch": "[" + call + "]", "behind another": `[{"jsonrpc":"2.0","id":0,"method":"ping"},` + call + "]",
-				"with the name twice": strings.Replace(call, `"name":"`, `"name":"memory_search","name":"`, 1), "with escapes": strings.Replace(call, `"tools/call"`, `"tools\u002fcall"`, 1),
-				"in capitals beside": strings.Replace(call, `"method"`, `"Method":"ping","method"`, 1), "in capitals behind": strings.Replace(call, `"params"`, `"METHOD":"ping","params"`, 1),
-				"with another name beside": strings.Replace(call, `"arguments"`, `"Name":"memory_search","arguments"`, 1),
-			} {
-				res, text := post(t, endpoint, body, "Authorization", "Bearer "+token)
-				reached := strings.Contains(text, `"text":"`+tl.name+`: `) // the tool itself says what is wrong
-				if reached && !want {
-					t.Errorf("%v: %s, %s: was called: %s", have, tl.name, form, text)
-				}
-				if form == "plain" && reached != want {
-					t.Errorf("%v: %s: %s %s", have, tl.name, res.Status, text)
-				}
-				if form == "plain" && !want {
-					h := res.Header.Get("WWW-Authenticate")
-					if res.StatusCode != 403 || !strings.Contains(h, `error="insufficient_scope"`) || !strings.Contains(h, tl.scope()) {
-						t.Errorf("%v: %s: %s %q", have, tl.name, res.Status, h)
-					}
-				}
-			}
-		}
-		read := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"memory://core"}}`
-		if res, _ := post(t, endpoint, read, "Authorization", "Bearer "+token); (res.StatusCode != 403) != grants(have, ScopeRead) {
-			t.Errorf("%v: reading a resource: %s", have, res.Status)
-		}
-	}
-}
-
-func TestTokensThatExpire(t *testing.T) {
-	clock := newClock()
-	store := tokenStore(t)
-	store.Now = clock.now
-	token, err := store.Create(t.Context(), NewToken{Name: "day", Scopes: []string{ScopeRead, ScopeRead}, Life: 24 * time.Hour})
+func TestIssuerDown(t *testing.T) {
+	iss := issuertest.New(t)
+	iss.Answers(false)
+	clock := atomic.Int64{}
+	clock.Store(time.Now().UnixNano())
+	now := func() time.Time { return time.Unix(0, clock.Load()) }
+	i, err := New(config.OAuth{Issuer: iss.URL, Audience: "a", JWKSURL: iss.URL + "/keys"}, now, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint := listen(t, newWorld(t, nil), HTTPOptions{Tokens: store, Now: clock.now})
-	if res, _ := post(t, endpoint, shake, "Authorization", "Bearer "+token); res.StatusCode != 200 {
-		t.Errorf("on its day: %s", res.Status)
-	}
-	clock.add(24 * time.Hour)
-	if res, body := post(t, endpoint, shake, "Authorization", "Bearer "+token); res.StatusCode != 401 || !strings.Contains(body, "expired") {
-		t.Errorf("a day later: %s %s", res.Status, body)
-	}
-	for name, n := range map[string]NewToken{"no scope of ours": {Name: "a", Scopes: []string{"admin"}}, "over before it begins": {Name: "b", Life: -1}} {
-		if _, err := store.Create(t.Context(), n); err == nil {
-			t.Errorf("%s: was made", name)
+	for range 5 {
+		if _, err := i.Verify(t.Context(), iss.Sign("a", nil)); err == nil {
+			t.Fatal("verified without keys")
 		}
 	}
-	// An older program knows nothing of scopes and would take the token for one
-	// for everything; it must not read the file.
-	f, err := store.read()
-	if err != nil || f.V != 2 || len(f.Tokens) != 1 || len(f.Tokens[0].Scopes) != 1 {
-		t.Errorf("%+v %v", f, err)
+	if iss.Asked() != 1 {
+		t.Errorf("asked %d times within 10 s", iss.Asked())
 	}
-	if err := store.Revoke(t.Context(), "day"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Create(t.Context(), NewToken{Name: "plain"}); err != nil {
-		t.Fatal(err)
-	}
-	if f, err := store.read(); err != nil || f.V != 1 {
-		t.Errorf("without such a token: %+v %v", f, err)
+	iss.Answers(true)
+	clock.Add(int64(KeyPause))
+	if _, err := i.Verify(t.Context(), iss.Sign("a", nil)); err != nil {
+		t.Errorf("when it is back: %v", err)
 	}
 }
 
-// What a client sends where a token should be.
-func TestAuthorizationHeaders(t *testing.T) {
-	store := tokenStore(t)
-	token, err := store.Create(t.Context(), NewToken{Name: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint := listen(t, newWorld(t, nil), HTTPOptions{Tokens: store})
-	for _, c := range []struct {
-		name   string
-		header []string
-		query  string
-		want   int
-	}{
-		{"two of them", []string{"Authorization", "Bearer " + token, "Authorization", "Bearer other"}, "", 401},
-		{"in other letters", []string{"Authorization", "bEARER " + token}, "", 200},
-		{"in the address", nil, "?access_token=" + token, 401},
-		{"with something behind", []string{"Authorization", "Bearer " + token + " x"}, "", 401},
-		{"encoded", []string{"Authorization", "Bearer " + base64.StdEncoding.EncodeToString([]byte(token))}, "", 401},
-	} {
-		res, body := post(t, endpoint+c.query, shake, c.header...)
-		h := res.Header.Get("WWW-Authenticate")
-		if res.StatusCode != c.want || strings.Contains(body+h, token) {
-			t.Errorf("%s: %s %q %s", c.name, res.Status, h, body)
-		}
-	}
-}
+// handClock is a clock that a test moves.
+type handClock struct{ at time.Time }
+
+func (h *handClock) now() time.Time { return h.at }
+
+func (h *handClock) add(d time.Duration) { h.at = h.at.Add(d) }
