@@ -54,9 +54,9 @@ func newScriptAgentCmd(app *App) *cobra.Command {
 		Short:       "Play a scripted agent (the client named script)",
 		Annotations: map[string]string{ownsSignals: "yes"},
 		RunE: func(_ *cobra.Command, args []string) error {
-			out, isFile := app.Out.(*os.File)
+			out := app.outFile()
 			errOut, errIsFile := app.Err.(*os.File)
-			if !isFile || !errIsFile {
+			if out == nil || !errIsFile {
 				return errors.New("play script: its output must be a file, a pipe or a terminal")
 			}
 			return exitWithCode(scripted.Play(scripted.IO{

@@ -66,6 +66,9 @@ func Main(ctx context.Context, args []string, app *App) int {
 	defer app.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	out, was := &output{Writer: app.Out}, app.Out
+	app.Out = out
+	defer func() { app.Out = was }()
 	root := newRoot(app, chosen(args))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if app.Signals != nil && cmd.Annotations[ownsSignals] == "" {
@@ -85,6 +88,12 @@ func Main(ctx context.Context, args []string, app *App) int {
 	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if lost := out.err(); lost != nil && !errors.As(err, new(*outputError)) {
+		printError(app.Err, lost)
+		if err == nil {
+			return ExitFailure
+		}
+	}
 	if err == nil {
 		return ExitOK
 	}

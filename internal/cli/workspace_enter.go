@@ -169,7 +169,7 @@ func (a *App) shell() string {
 // stop are handed on to it.
 func (a *App) foreground(c proc.Cmd) (int, error) {
 	c.Stdin, _ = a.In.(*os.File)
-	c.Stdout, _ = a.Out.(*os.File)
+	c.Stdout = a.outFile()
 	c.Stderr, _ = a.Err.(*os.File)
 	var signals <-chan os.Signal
 	if a.Signals != nil {
