@@ -215,15 +215,20 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	if err != nil {
 		return err
 	}
-	t, aside := s.Tally, 0
+	t := s.Tally
+	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD. `reprise loop report` has more.\n",
+		firstLine(orDash(s.Reason), 300), t.Done, t.Failed, t.GivenUp, asideNow(&s), s.CostUSD)
+	return nil
+}
+
+// asideNow is how many items are set aside; the tally counts how often that was done.
+func asideNow(s *core.State) (n int) {
 	for _, m := range s.Items {
 		if m.Parked {
-			aside++
+			n++
 		}
 	}
-	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD. `reprise loop report` has more.\n",
-		orDash(s.Reason), t.Done, t.Failed, t.GivenUp, aside, s.CostUSD)
-	return nil
+	return n
 }
 
 // stops are the requests to end that this process gets, in words.

@@ -140,6 +140,16 @@ func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
 	case err != nil:
 		return err
 	}
+	if say.Answer == "" && say.More == nil && !loop.Waits(dir, &s, list) {
+		return exitWith(ExitNotFound, errors.New("nothing waits for a person here; `reprise loop status` shows how the loop stands, `reprise loop run` goes on with one that was stopped"))
+	}
+	ending := false
+	if running {
+		if ending, err = loop.Ending(dir, &s); err != nil {
+			return err
+		}
+		running = !ending // what it does not do any more is for the next
+	}
 	for _, r := range requests {
 		if running && r.Answer == "" {
 			r.Loop = owner.Loop // a loop that begins meanwhile is not meant; an answer is for its question
@@ -148,14 +158,17 @@ func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
 		if err := loop.Ask(durable.Disk{}, dir, r); err != nil {
 			return err
 		}
-		a.resumeSaid(&r, list, running)
+		a.resumeSaid(&r, list, running, ending)
 	}
 	return nil
 }
 
 // resumeSaid tells what becomes of what a person has said.
-func (a *App) resumeSaid(r *loop.Request, list []loop.Question, running bool) {
-	to := ""
+func (a *App) resumeSaid(r *loop.Request, list []loop.Question, running, ending bool) {
+	to, now := "", "no loop runs"
+	if ending {
+		now = "the loop is ending"
+	}
 	if r.Answer != "" && len(r.Items) > 0 {
 		to = " to " + r.Items[0]
 		if i := slices.IndexFunc(list, func(q loop.Question) bool { return q.Item == r.Items[0] }); i >= 0 && list[i].Why != "" {
@@ -168,9 +181,9 @@ func (a *App) resumeSaid(r *loop.Request, list []loop.Question, running bool) {
 	case running:
 		fmt.Fprintln(a.Out, "asked: the loop goes on")
 	case r.Answer != "":
-		fmt.Fprintf(a.Out, "no loop runs: the next `reprise loop run` begins with this answer%s\n", to)
+		fmt.Fprintf(a.Out, "%s: the next `reprise loop run` begins with this answer%s\n", now, to)
 	default:
-		fmt.Fprintln(a.Out, "no loop runs: the next `reprise loop run` goes on so")
+		fmt.Fprintf(a.Out, "%s: the next `reprise loop run` goes on so\n", now)
 	}
 }
 

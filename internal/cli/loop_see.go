@@ -93,6 +93,9 @@ func (a *App) view() (loopView, error) {
 		w := workerView{Worker: i + 1, Step: string(p.Step), Iteration: p.Iteration, Item: p.Claim.Item.ID, Run: p.Run, Stop: string(p.Stop)}
 		if r, err := runs.Get(p.Run); err == nil {
 			h := r.Heartbeat
+			if !running && p.Step == core.Running && r.Status.Settled() {
+				w.Step = "ended" // and the next loop sees to it
+			}
 			w.Seconds = r.Elapsed(a.Now()).Seconds()
 			w.Messages, w.ToolCalls, w.LastTool, w.Tokens, w.Waiting = h.MessageCount, h.ToolCalls, h.LastTool, h.Tokens, h.Retrying
 			if !h.LastCheck.IsZero() {
@@ -242,7 +245,7 @@ func newLoopReportCmd(app *App) *cobra.Command {
 		Use: "report", Args: cobra.NoArgs, Short: "What the last loop has done, in a page of markdown",
 		Example: `  reprise loop report
   reprise loop report --since 12h`,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, s, err := app.loopState()
 			if err != nil {
 				return err
@@ -278,9 +281,13 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := loop.Report(home.Project.Name, s, its)
+			said, err := app.questions(cmd.Context(), dir, &s)
+			if err != nil {
+				return err
+			}
+			text := loop.Report(home.Project.Name, s, its, said)
 			if past {
-				text = loop.Past(home.Project.Name, s, its)
+				text = loop.Past(home.Project.Name, s, its, said)
 			}
 			_, err = fmt.Fprint(app.Out, text)
 			return err

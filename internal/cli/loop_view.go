@@ -114,7 +114,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 	say("%s %s%s", style.Bold(m.Loop), state, why)
 	say("%d of %d attempts begun, %s of %s, %.2f of %.2f USD, %d of %d tokens", m.Iterations, m.MaxIterations,
 		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, m.Tokens, m.MaxTokens)
-	say("done %d, tried again %d, given up %d, set aside %d, given back %d", m.Done, m.Failed, m.GivenUp, m.Parked, m.Released)
+	say("done %d, tried again %d, given up %d, set aside %d, given back %d", m.Done, m.Failed, m.GivenUp, len(v.Parked), m.Released) // those that are set aside now
 	if v.HoldUntil != nil {
 		say("%s nothing is begun until %s: %s", style.Yellow("holding"), v.HoldUntil.Local().Format("15:04:05"), firstLine(v.HoldWhy, 200))
 	}
@@ -122,8 +122,8 @@ func (a *App) viewText(v *loopView, columns int) string {
 		say("nothing is ready: %s", firstLine(v.Left, 200))
 	}
 	if i := v.Interrupt; i != nil {
-		say("%s %s: %s", style.Yellow("waits for a person"), i.Kind, firstLine(i.Why, 400))
-		if len(i.Items) == 0 {
+		say("%s %s: %s", style.Yellow("waits for a person"), loop.KindWords(i.Kind), firstLine(i.Why, 400))
+		if len(i.Items) == 0 || i.Halt {
 			say("  let it go on with `reprise loop resume`")
 		}
 	}
@@ -133,10 +133,14 @@ func (a *App) viewText(v *loopView, columns int) string {
 	for _, q := range v.Questions {
 		switch {
 		case q.Open():
-			say("  %s (%s): %s", q.Item, q.Kind, firstLine(q.Why, 400))
-			b.WriteString("    answer with `" + q.Command() + "`\n")
+			say("  %s (%s): %s", q.Item, loop.KindWords(q.Kind), firstLine(q.Why, 400))
+			how := "answer"
+			if q.Stopped() {
+				how = "go on"
+			}
+			b.WriteString("    " + how + " with `" + q.Command() + "`\n")
 		case q.Answer != "":
-			say("  %s is answered: %s", q.Item, firstLine(q.Answer, 200))
+			say("%s is answered: %s", q.Item, firstLine(q.Answer, 200))
 		}
 	}
 	b.WriteString(a.workersText(v.Workers, columns))

@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"reprise/internal/term"
 )
 
 // Exit codes of the program. They are part of its interface: scripts and
@@ -131,7 +133,7 @@ func readsMemory(cmd *cobra.Command) bool {
 const ownsSignals = "owns-signals"
 
 func printError(w io.Writer, err error) {
-	fmt.Fprintf(w, "reprise: %s\n", strings.TrimSpace(err.Error()))
+	fmt.Fprintf(w, "reprise: %s\n", term.SafeText(strings.TrimSpace(err.Error()))) // it may have an agent's words
 }
 
 // isUsageError recognises what cobra and pflag say of a wrong command line;

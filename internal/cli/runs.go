@@ -273,10 +273,10 @@ func showRun(app *App, r run.Record, out run.Output) error {
 	}
 	line("status", status)
 	line("task", taskCell(r, max(app.Columns-13, 60)))
-	line("item", loop.ItemOf(r))
+	line("item", term.SafeLine(loop.ItemOf(r)))
 	line("project", r.Project)
 	line("client", strings.TrimSpace(r.Client+" "+r.Model))
-	line("directory", r.WorkDir)
+	line("directory", term.SafeLine(r.WorkDir))
 	line("started", r.StartedAt.Local().Format(time.RFC1123))
 	line("took", ago(r.Elapsed(app.Now())))
 	if r.ExitCode != nil {
@@ -290,7 +290,7 @@ func showRun(app *App, r run.Record, out run.Output) error {
 	if r.Heartbeat.ToolCalls > 0 {
 		line("tool calls", fmt.Sprint(r.Heartbeat.ToolCalls))
 	}
-	line("waiting", r.Heartbeat.Retrying)
+	line("waiting", term.SafeLine(r.Heartbeat.Retrying))
 	line("files", r.Dir())
 	if out.Text != "" {
 		fmt.Fprintf(app.Out, "\n%s\n", strings.TrimRight(term.SafeText(out.Text), "\n"))

@@ -226,7 +226,7 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 		switch {
 		case q.Open():
 			open++
-			s.Waits = append(s.Waits, standWait{fmt.Sprintf("the loop asks about %s: %s", q.Item, firstLine(q.Why, 200)), q.Command()})
+			s.Waits = append(s.Waits, standWait{term.SafeLine(q.Words()), q.Command()})
 		case !running:
 			l.Said++
 		}
@@ -420,6 +420,9 @@ func nextCommands(s *standing) []standNext {
 			!slices.ContainsFunc(s.Waits, func(w standWait) bool { return w.Command == command }) {
 			list = append(list, standNext{command, why})
 		}
+	}
+	if s.Loop != nil && !s.Loop.Running && s.Loop.Phase != core.Finished {
+		add("reprise loop run", "go on with the loop that stopped in the middle")
 	}
 	connected := func(c standClient) bool { return c.Connected }
 	var here []string

@@ -260,7 +260,7 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 		}
 		t := e.State.Tally
 		fmt.Fprintf(app.Err, "%s: the work has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD.\n",
-			e.Project, orDash(e.State.Reason), t.Done, t.Failed, t.GivenUp, t.Parked, e.State.CostUSD)
+			e.Project, firstLine(orDash(e.State.Reason), 300), t.Done, t.Failed, t.GivenUp, asideNow(&e.State), e.State.CostUSD)
 	}
 	if errors.Is(err, loop.ErrRuns) {
 		return exitWith(ExitConflict, err)

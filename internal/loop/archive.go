@@ -17,6 +17,7 @@ import (
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/term"
 )
 
 // Names of the files that the loop adds to a run's directory.
@@ -290,7 +291,7 @@ func (c *Context) summary() string {
 		fmt.Fprintf(&b, "\n## What it said last\n\n%s\n", c.LastMessages[len(c.LastMessages)-1])
 	}
 	fmt.Fprintf(&b, "\nGo on with `reprise loop resume --answer \"…\"`.\n")
-	return b.String()
+	return term.SafeText(b.String()) // it is looked at in terminals
 }
 
 func planLines(raw json.RawMessage) (out []string) {

@@ -91,6 +91,10 @@ func (l *Loop) obey(ctx context.Context, r Request) {
 		l.tell("request", -1, fmt.Sprintf("%s is for %s, which is over: dropped", r.Kind, r.Loop))
 		return
 	}
+	if r.Kind == "resume" && r.name != "" && r.Answer == "" && len(r.Items) == 0 && r.More == nil && s.Interrupt == nil && (s.Phase == core.Draining || s.Phase == core.Stopping) {
+		l.tell("request", -1, "resume is left for the next loop: this one is ending")
+		return
+	}
 	l.tell("request", -1, strings.TrimSpace(r.Kind+" "+oneLine(r.Why+" "+r.Answer, 300)))
 	switch r.Kind {
 	case "interrupt":
@@ -151,6 +155,29 @@ func (l *Loop) put(line Line) {
 	}
 }
 
+// personText is what a person is told of an interrupt in a line, with what can be done.
+func personText(kind, why, item string) string {
+	text := KindWords(kind) + ": " + why
+	if item == "" && !byStop(kind) {
+		return text
+	}
+	return oneLine(text, 300) + " → " + answerTo(kind, item)
+}
+
+// stillOpen tells at a loop's start what waited for a person before, as it was told then.
+func (l *Loop) stillOpen(ctx context.Context) {
+	s := l.State()
+	list, err := Questions(ctx, l.opt.Dir, &s, l.opt.Queue)
+	if err != nil {
+		l.warn("look for questions that are open", err)
+	}
+	for _, q := range list {
+		if q.Open() {
+			l.tellOf("person", q.Item, personText(q.Kind, q.Why, q.Item))
+		}
+	}
+}
+
 // audit tells of an event, and of what was begun because of it. Progress is not told:
 // it would be most of the file.
 func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
@@ -201,11 +228,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 				l.tell("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), join(string(h.Class), oneLine(h.Reason, 300)))))
 			}
 		case core.OpNotify:
-			text := a.Kind + ": " + a.Text
-			if a.Item != "" {
-				text = oneLine(text, 300) + " → " + AnswerCommand(a.Item)
-			}
-			l.tellOf("person", a.Item, text)
+			l.tellOf("person", a.Item, personText(a.Kind, a.Text, a.Item))
 		case core.OpRefuse:
 			if e, ok := e.(core.Resumed); ok {
 				l.tellOf("refused", strings.Join(e.Items, ", "), fmt.Sprintf("the answer %q: %s", oneLine(e.Answer, 200), a.Text))

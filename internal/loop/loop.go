@@ -318,6 +318,7 @@ func (l *Loop) begin(ctx context.Context) error {
 	}
 	l.tell("loop", -1, fmt.Sprintf("%s begins, with %s", l.s.Loop, plural(len(l.s.Slots), "worker")))
 	l.listen(ctx) // what was asked while no loop ran comes before anything that follows
+	l.stillOpen(ctx)
 	return l.step(ctx, core.Started{Claims: held})
 }
 

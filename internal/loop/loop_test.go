@@ -278,7 +278,7 @@ func TestReport(t *testing.T) {
 		{Item: "a", Title: "First | thing\nx", Fate: core.Done, Verified: core.GatePassed, Turns: 3, Branch: "loop-a", Summary: "I did\n# it"},
 		{Item: "b", Title: "Second", Fate: core.Park, Interrupt: core.ByAgent, Reason: "which?", Run: "run-aaaaaaaaaa"},
 	}
-	text := Report("shop", s, its)
+	text := Report("shop", s, its, nil)
 	for _, want := range []string{"## Needs a person", "agent: which? (run-aaaaaaaaaa)", "## Done", "checks: passed", "branch loop-a"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q:\n%s", want, text)

@@ -154,7 +154,7 @@ func (n *Notifier) mail(ctx context.Context, notice Notice) error {
 		return err
 	}
 	text := fmt.Sprintf("To: %s\nSubject: %s\nContent-Type: text/plain; charset=utf-8\nX-Reprise-Loop: %s\n\n%s\n\nItem: %s\nAnswer with `%s` in the project.\n",
-		n.Mail, mailHeader(n.subject(notice)), notice.Loop, clean(notice.Text), orElse(notice.Item, "none"), answerTo(notice.Item))
+		n.Mail, mailHeader(n.subject(notice)), notice.Loop, clean(notice.Text), orElse(notice.Item, "none"), answerTo(notice.Kind, notice.Item))
 	return n.Run(ctx, proc.Cmd{Path: path, Args: []string{"-i", "--", n.Mail}, Env: n.Env}, text)
 }
 
@@ -166,12 +166,4 @@ func mailHeader(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// answerTo is how a person lets go on what was set aside, or the loop.
-func answerTo(item string) string {
-	if item == "" {
-		return "reprise loop resume"
-	}
-	return AnswerCommand(item)
 }

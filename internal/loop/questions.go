@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -45,8 +46,41 @@ func (q *Question) Open() bool { return q.Answer == "" && !q.Going }
 // Asked says that an agent asks, so that silence is no answer.
 func (q *Question) Asked() bool { return q.Kind == core.ByAgent }
 
-// Command is how it is answered in a terminal.
-func (q *Question) Command() string { return AnswerCommand(q.Item) }
+// Command is how it is answered in a terminal, or let go on where nobody asks anything.
+func (q *Question) Command() string { return answerTo(q.Kind, q.Item) }
+
+// Stopped says that a person has stopped the item: nobody asks anything.
+func (q *Question) Stopped() bool { return byStop(q.Kind) }
+
+// Words are what waits, in a sentence for a list.
+func (q *Question) Words() string {
+	if q.Stopped() {
+		return fmt.Sprintf("%s was stopped by a person: %s", q.Item, oneLine(q.Why, 200))
+	}
+	return fmt.Sprintf("the loop asks about %s: %s", q.Item, oneLine(q.Why, 200))
+}
+
+// byStop says of a kind of interrupt that a person has stopped something.
+func byStop(kind string) bool { return kind == core.ByPerson || kind == core.ByCancel }
+
+// KindWords are a kind of interrupt for people.
+func KindWords(kind string) string {
+	if byStop(kind) {
+		return "stopped by a person"
+	}
+	return kind
+}
+
+// answerTo is how a person lets go on what was set aside, or with "" the loop.
+func answerTo(kind, item string) string {
+	switch {
+	case item == "":
+		return "reprise loop resume"
+	case byStop(kind):
+		return "reprise loop resume --item " + item
+	}
+	return AnswerCommand(item)
+}
 
 // silentCommand is how the work on an item goes on without an answer.
 func silentCommand(item string) string {
@@ -269,4 +303,34 @@ func listed(list []Question) string {
 		fmt.Fprintf(&b, "\n  %s: %s\n    %s", q.Item, oneLine(q.Why, 300), q.Command())
 	}
 	return b.String()
+}
+
+// Waits reports whether anything waits for a person who lets a loop go on without an answer:
+// a pause, an interrupt, or a question that is open. What was asked of the loop in dir, and it
+// has not read yet, counts.
+func Waits(dir string, s *core.State, list []Question) bool {
+	if s.Phase == core.Paused || s.Phase == core.Waiting || s.Interrupt != nil && s.Phase != core.Finished ||
+		slices.ContainsFunc(list, func(q Question) bool { return q.Open() }) || len(settling(s)) > 0 {
+		return true
+	}
+	for i := range s.Slots { // which is being stopped for a question
+		if why := s.Slots[i].Stop; why == core.StopAsk || why == core.StopPerson {
+			return true
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, interruptFile)); err == nil {
+		return true
+	}
+	requests, err := pending(dir)
+	return err != nil || slices.ContainsFunc(requests, func(r Request) bool { return r.Kind == "pause" || r.Kind == "interrupt" })
+}
+
+// Ending reports whether a loop that runs begins nothing any more, or was asked to end: what
+// is said to it is for the next one.
+func Ending(dir string, s *core.State) (bool, error) {
+	if s.Phase == core.Draining || s.Phase == core.Stopping {
+		return true, nil
+	}
+	requests, err := pending(dir)
+	return slices.ContainsFunc(requests, func(r Request) bool { return r.Kind == "stop" }), err
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 )
@@ -109,5 +111,61 @@ func TestNightPutBackBeside(t *testing.T) {
 	}
 	if told := n.runs.requests()[1].Task; !strings.Contains(told, "has no answer") {
 		t.Errorf("the session is told\n%s", told)
+	}
+}
+
+// TestWaitsAndEnding: nothing waits for a person in a loop that works, unless it was asked to
+// pause and has not heard yet; one that was asked to end is ending before it has heard.
+func TestWaitsAndEnding(t *testing.T) {
+	dir := t.TempDir()
+	ask := func(kind string) {
+		t.Helper()
+		if err := Ask(durable.Disk{}, dir, Request{Kind: kind, At: ten}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+	ending := func() bool {
+		t.Helper()
+		yes, err := Ending(dir, &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	if Waits(dir, &s, []Question{{Item: "a", Kind: core.ByAgent, Answer: "yes"}}) || ending() {
+		t.Error("something waits, or it ends")
+	}
+	if !Waits(dir, &s, []Question{{Item: "a", Kind: core.ByAgent}}) {
+		t.Error("a question that is open waits for nobody")
+	}
+	ask("pause")
+	if !Waits(dir, &s, nil) || ending() {
+		t.Error("a pause that the loop has not heard of yet is none, or ends it")
+	}
+	ask("stop")
+	if !ending() {
+		t.Error("a loop that was asked to stop is not ending")
+	}
+	for _, p := range []core.Phase{core.Paused, core.Waiting} {
+		if s.Phase = p; !Waits(t.TempDir(), &s, nil) {
+			t.Errorf("a loop that is %s cannot be let go on", p)
+		}
+	}
+}
+
+// TestResumeWhileEnding: who lets a loop that is ending go on means the next one, which finds
+// the request.
+func TestResumeWhileEnding(t *testing.T) {
+	dir := t.TempDir()
+	l := New(Options{Dir: dir, Now: func() time.Time { return ten }})
+	l.s = core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+	l.s.Phase = core.Stopping
+	if err := Ask(durable.Disk{}, dir, Request{Kind: "resume", NoAnswer: true, At: ten}); err != nil {
+		t.Fatal(err)
+	}
+	l.listen(t.Context())
+	if left, err := pending(dir); err != nil || len(left) != 1 || len(l.events) != 0 {
+		t.Errorf("%d requests are left, %d events were sent: %v", len(left), len(l.events), err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"reprise/internal/loop/core"
 	"reprise/internal/mdfile"
+	"reprise/internal/term"
 )
 
 // record adds an iteration to the list of all.
@@ -167,28 +168,29 @@ func (m Metrics) Prometheus(w io.Writer, project string) error {
 }
 
 // Report is what a loop has done, in a page of markdown for who comes in the morning:
-// what needs a person first.
-func Report(project string, s core.State, its []Iteration) string {
+// what needs a person first. said are the questions as [Questions] has them, with answers
+// that no loop has read yet.
+func Report(project string, s core.State, its []Iteration, said []Question) string {
 	var b strings.Builder
 	m := MetricsOf(s)
 	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
 	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d items, and cost %.2f of at most %.2f USD and %d tokens.\n",
 		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), s.Phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, m.Tokens)
-	fmt.Fprintf(&b, "\n| done | tried again | given up | set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
+	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		m.Done, m.Failed, m.GivenUp, m.Parked, m.Released, m.Lost)
 	if s.Interrupt != nil {
-		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", s.Interrupt.Kind, mdfile.EscapeCell(s.Interrupt.Why))
-		if len(s.Interrupt.Items) == 0 {
+		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", KindWords(s.Interrupt.Kind), mdfile.EscapeCell(s.Interrupt.Why))
+		if len(s.Interrupt.Items) == 0 || s.Interrupt.Halt {
 			b.WriteString("\nLet it go on with `reprise loop resume`.\n")
 		}
 	}
-	sections(&b, s, its)
-	return b.String()
+	sections(&b, s, its, said)
+	return term.SafeText(b.String())
 }
 
 // Past is a report of iterations that loops have left, whichever these were.
 // s is how the last one stands.
-func Past(project string, s core.State, its []Iteration) string {
+func Past(project string, s core.State, its []Iteration, said []Question) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
 	if len(its) == 0 {
@@ -210,15 +212,15 @@ func Past(project string, s core.State, its []Iteration) string {
 	}
 	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %d tokens.\n", plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
 		plural(len(its), "iteration"), cost, tokens)
-	fmt.Fprintf(&b, "\n| done | tried again | given up | set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
+	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
-	sections(&b, s, its)
-	return b.String()
+	sections(&b, s, its, said)
+	return term.SafeText(b.String())
 }
 
 // sections are the items by how they stand, each by the last that was done at it: what
 // needs a person first.
-func sections(b *strings.Builder, s core.State, its []Iteration) {
+func sections(b *strings.Builder, s core.State, its []Iteration, said []Question) {
 	last := map[string]Iteration{}
 	for _, it := range its {
 		last[it.Item] = it
@@ -239,15 +241,30 @@ func sections(b *strings.Builder, s core.State, its []Iteration) {
 			fmt.Fprintf(b, "- **%s** %s — %s\n", it.Item, mdfile.EscapeCell(it.Title), line(it))
 		}
 	}
-	section("Needs a person", func(it Iteration) bool { return it.Fate == core.Park },
+	parked := func(it Iteration) string {
+		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", KindWords(orElse(it.Interrupt, it.Class)), oneLine(it.Reason, 400), it.Run))
+	}
+	section("Needs a person", func(it Iteration) bool { return it.Fate == core.Park && decided(said, it) == nil },
 		func(it Iteration) string {
-			line := mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", orElse(it.Interrupt, it.Class), oneLine(it.Reason, 400), it.Run))
-			if s.Items[it.Item].Parked {
+			line := parked(it)
+			switch {
+			case !s.Items[it.Item].Parked:
+			case byStop(it.Interrupt):
+				line += "\n  Let it go on with `" + answerTo(it.Interrupt, it.Item) + "`."
+			default:
 				line += "\n  Answer with `" + AnswerCommand(it.Item) + "`."
 			}
 			return line
 		})
-	answered(b, s, its)
+	section("Decided, and not gone on with yet", func(it Iteration) bool { return it.Fate == core.Park && decided(said, it) != nil },
+		func(it Iteration) string {
+			what := "it goes on without an answer"
+			if a := decided(said, it).Answer; a != "" {
+				what = "answered: " + oneLine(a, 400)
+			}
+			return parked(it) + "; " + mdfile.EscapeCell(what) + "\n  The loop goes on with it; where none runs, `reprise loop run` does."
+		})
+	answered(b, s, its, said)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
 		line := fmt.Sprintf("%s: %s (%s)", it.Class, oneLine(it.Reason, 400), it.Run)
 		if it.Branch != "" && it.Place != "" {
@@ -264,8 +281,19 @@ func sections(b *strings.Builder, s core.State, its []Iteration) {
 		})
 }
 
+// decided is the question that an iteration has left, where a person has decided it and no
+// session has begun by that yet; nil otherwise.
+func decided(said []Question, it Iteration) *Question {
+	for i := range said {
+		if q := &said[i]; q.Item == it.Item && !q.Open() && (q.Number == 0 || q.Number == it.Fence) {
+			return q
+		}
+	}
+	return nil
+}
+
 // answered is what agents asked, and what a person said to it.
-func answered(b *strings.Builder, s core.State, its []Iteration) {
+func answered(b *strings.Builder, s core.State, its []Iteration, questions []Question) {
 	its = slices.Clone(its)
 	slices.SortStableFunc(its, func(a, b Iteration) int { return a.Ended.Compare(b.Ended) })
 	title := "\n## Asked and answered\n\n"
@@ -276,6 +304,12 @@ func answered(b *strings.Builder, s core.State, its []Iteration) {
 		said := "not answered yet"
 		if f := s.Items[it.Item].From; f != nil && f.Number == it.Fence && f.Answer != "" {
 			said = "answered: " + oneLine(f.Answer, 400)
+		}
+		if q := decided(questions, it); q != nil {
+			said = "it goes on without an answer"
+			if q.Answer != "" {
+				said = "answered: " + oneLine(q.Answer, 400)
+			}
 		}
 		if next := slices.IndexFunc(its[n+1:], func(later Iteration) bool { return later.Item == it.Item && later.Run != "" }); next >= 0 {
 			said = "it went on without an answer"

@@ -17,6 +17,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop/core"
 	"reprise/internal/proc"
+	"reprise/internal/term"
 )
 
 // Line is one line of audit.jsonl: something that happened, or was begun.
@@ -153,12 +154,15 @@ func ReadState(dir string) (*core.State, error) {
 
 func (s *store) save(st core.State) error { return s.writeJSON(stateFile, st) }
 
+// shownWords are words of an agent or a person in a file that is looked at in terminals.
+func shownWords(why string) string { return term.SafeText(strings.TrimSpace(why)) }
+
 // raise makes an interrupt visible. Removing the file lets the loop go on, which answers
 // nothing.
 func (s *store) raise(why string) error {
 	s.flag.Lock()
 	defer s.flag.Unlock()
-	if err := s.disk.WriteFile(s.path(interruptFile), []byte(strings.TrimSpace(why)+"\n"), 0o600); err != nil {
+	if err := s.disk.WriteFile(s.path(interruptFile), []byte(shownWords(why)+"\n"), 0o600); err != nil {
 		return err
 	}
 	s.raised = true
@@ -182,8 +186,10 @@ func (s *store) lower() error {
 // the words that it has shown. With any others it is a person's.
 func (s *store) lowerLeft(shown string) error {
 	s.flag.Lock()
-	text, err := readSmall(s.path(interruptFile), len(shown)+8)
-	s.raised = err == nil && shown != "" && strings.TrimSpace(text) == strings.TrimSpace(shown)
+	words := shownWords(shown)
+	text, err := readSmall(s.path(interruptFile), max(len(words), len(shown))+8)
+	text = strings.TrimSpace(text)
+	s.raised = err == nil && shown != "" && (text == words || text == strings.TrimSpace(shown)) // the last as older programs wrote it
 	s.flag.Unlock()
 	return s.lower()
 }
