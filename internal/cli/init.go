@@ -212,19 +212,23 @@ func askInit(ctx context.Context, app *App, p *config.Project) error {
 		name := filepath.ToSlash(strings.TrimPrefix(e.File, p.Root+string(filepath.Separator)))
 		fmt.Fprint(app.Out, app.Style().Diff(term.SafeText(udiff.Unified(name, name, e.Before, e.After))))
 	}
-	fmt.Fprint(app.Out, "Proceed? [Y/n] ")
-	line, err := app.ask(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	for {
+		fmt.Fprint(app.Out, "Proceed? [Y/n] ")
+		line, err := app.ask(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && line == "" {
+			return exitWith(ExitConflict, errors.New("not made: no answer came"))
+		}
+		switch strings.ToLower(line) {
+		case "", "y", "yes":
+			return nil
+		case "n", "no":
+			return exitWith(ExitConflict, errors.New("not made: you said no"))
+		}
+		fmt.Fprintf(app.Out, "%s is neither yes nor no.\n", term.SafeLine(clipText(line, 40)))
 	}
-	if err != nil && line == "" {
-		return exitWith(ExitConflict, errors.New("not made: no answer came"))
-	}
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "", "y", "yes":
-		return nil
-	}
-	return exitWith(ExitConflict, errors.New("not made: you said no"))
 }
 
 // rootCommit is the id of the first commit of the repository at root, by which

@@ -19,7 +19,9 @@ type output struct {
 // outputError is the error of a write to the program's output.
 type outputError struct{ err error }
 
-func (e *outputError) Error() string { return fmt.Sprintf("the output could not be written: %v", e.err) }
+func (e *outputError) Error() string {
+	return fmt.Sprintf("the output could not be written: %v", e.err)
+}
 func (e *outputError) Unwrap() error { return e.err }
 
 // Write is the output's, and the errors of all are of one kind.

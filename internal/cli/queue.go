@@ -171,7 +171,7 @@ func newQueueListCmd(app *App) *cobra.Command {
 			}
 			app.sayTrouble(l.Trouble)
 			if total == 0 {
-				return app.noItems(cmd.Context(), q)
+				return app.noItems(cmd.Context(), q, len(states) > 0 || len(f.Labels) > 0 || f.Task != "")
 			}
 			app.nameDead(cmd.Context(), q, l.Items)
 			if err := app.printItems(l.Items, total); err != nil {
@@ -203,7 +203,7 @@ func newQueueListCmd(app *App) *cobra.Command {
 }
 
 // noItems says what there is where nothing is that was asked for.
-func (a *App) noItems(ctx context.Context, q queue.Queue) error {
+func (a *App) noItems(ctx context.Context, q queue.Queue, chosen bool) error {
 	l, err := q.List(ctx, queue.Filter{})
 	if err != nil {
 		return queueError(err)
@@ -222,7 +222,15 @@ func (a *App) noItems(ctx context.Context, q queue.Queue) error {
 			parts = append(parts, fmt.Sprintf("%d %s (`--state %s`)", n[s], s, s))
 		}
 	}
-	fmt.Fprintf(a.Err, "No item like that; there are %s.\n", strings.Join(parts, ", "))
+	what := "Nothing is ready, claimed or blocked"
+	if chosen {
+		what = "No item like that"
+	}
+	verb := "are"
+	if len(l.Items) == 1 {
+		verb = "is"
+	}
+	fmt.Fprintf(a.Err, "%s; there %s %s.\n", what, verb, strings.Join(parts, ", "))
 	return nil
 }
 

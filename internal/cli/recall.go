@@ -53,11 +53,27 @@ and why other candidates were left out.`,
 	f.BoolVar(&o.asJSON, "json", false, "print the answer for programs")
 	f.IntVarP(&o.most, "max", "n", 0, "at most so many results (0: as many as fit)")
 	f.IntVar(&o.tokens, "max-tokens", 2000, "at most so many tokens in all")
-	f.StringSliceVar(&o.classes, "class", nil, "only these kinds: block, decision, learning, episode, pattern, anti_pattern, summary, answer, core")
+	f.StringSliceVar(&o.classes, "class", nil, "only these kinds: "+strings.Join(recallClasses, ", "))
+	offer(cmd, "class", recallClasses...)
 	return cmd
 }
 
+// recallClasses are the kinds that --class takes.
+var recallClasses = []string{"block", "decision", "learning", "episode", "pattern", "anti_pattern", "summary", "answer", "state", "profile", "core", "index"}
+
 func runRecall(ctx context.Context, app *App, o recallOptions, text string) error {
+	if o.most < 0 {
+		return usagef("--max %d is negative", o.most)
+	}
+	if o.tokens < 0 {
+		return usagef("--max-tokens %d is negative", o.tokens)
+	}
+	for i, c := range o.classes {
+		o.classes[i] = strings.ReplaceAll(c, "-", "_")
+		if !slices.Contains(recallClasses, o.classes[i]) {
+			return usagef("--class %q is not a kind of what is remembered: %s", clipText(c, 40), strings.Join(recallClasses, ", "))
+		}
+	}
 	q := recall.Question{Text: text, Max: o.most, MaxTokens: o.tokens, Explain: o.explain, Elsewhere: true}
 	var err error
 	if q.AsOf, err = parseDay(o.asOf); err != nil {
@@ -72,7 +88,7 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 	// An agent that asks for every project stays who it is.
 	q.All, q.Wide = o.all && app.person(), o.all
 	for _, c := range o.classes {
-		q.Classes = append(q.Classes, recall.Class(strings.ReplaceAll(c, "-", "_")))
+		q.Classes = append(q.Classes, recall.Class(c))
 	}
 	m, err := app.Remembered()
 	if err != nil {

@@ -27,6 +27,8 @@ func TestInitOffersSetup(t *testing.T) {
 		"shown, then not": {"y\ny\nn\n", true, false},
 		"no answer":       {"y\n", true, false},
 		"nothing":         {"n\n", false, false},
+		"unclear, then y": {"xyz\ny\nn\n", true, false},
+		"unclear, then n": {"xyz\nno\ny\n", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, err := filepath.EvalSymlinks(t.TempDir())

@@ -185,7 +185,7 @@ func InitEdits(p *Project) ([]Edit, error) {
 func Prospect(root, name string) (*Project, error) {
 	if name == "" {
 		if name = NameFrom(root); name == "" {
-			return nil, fmt.Errorf("make project: no name can be made of the directory's name %q; pass --name", filepath.Base(root))
+			return nil, fmt.Errorf("make project: no name can be made of the directory's name %q; pass --name: %s", filepath.Base(root), nameRemedy)
 		}
 	}
 	if err := CheckProjectName(name); err != nil {

@@ -504,7 +504,7 @@ func (a *analysis) shellArg(w word, st *state) {
 	cur := a.cur
 	a.shellText(w.text, st.fork())
 	a.cur = cur
-	a.give("option-runs", Ask, w.shown(), "it gives a command to a shell", "run the command by itself")
+	a.give("option-runs", Ask, w.shown(), "it gives a command to a shell", "if it is for this machine, run the command by itself; else let the user do it")
 }
 
 // host judges what names another machine.

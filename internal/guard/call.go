@@ -385,7 +385,7 @@ func (a *analysis) base(p *know.Program, w word, name string, args args) {
 	case know.Flag, know.Write, know.Delete:
 		// Its paths say what is thought of it, where there are any.
 		if p.Base != know.Flag && !args.judged {
-			a.give("writes", Ask, w.shown(), why, "use the client's own tool for writing files, or allow it by a rule")
+			a.give("writes", Ask, w.shown(), why, "let the user do it, or allow it by a rule")
 		}
 	case know.Exec:
 		a.projectCode(w, why)

@@ -166,6 +166,18 @@ func (d Doctor) paths(context.Context) []Finding {
 	return out
 }
 
+// probeBytes is what the doctor writes to see that there is room: about what a note and
+// its events take.
+const probeBytes = 16 << 10
+
+// lost is what is said of a probe that could not be taken away again.
+func lost(what, probe string, err error) []Finding {
+	if err == nil {
+		return nil
+	}
+	return one(Fail, "remove it, and check the disk", "%s directory: %s cannot be removed: %v", what, probe, cause(err))
+}
+
 func writable(what, dir string) []Finding {
 	at := dir
 	for {
@@ -187,9 +199,18 @@ func writable(what, dir string) []Finding {
 	if err != nil {
 		return one(Fail, "make it writable, or choose another place with REPRISE_HOME", "%s directory %s cannot be written: %v", what, dir, cause(err))
 	}
-	cerr := f.Close()
-	if err := errors.Join(cerr, durable.Remove(probe)); err != nil {
-		return one(Fail, "check the disk", "%s directory %s: %v", what, dir, err)
+	// A full disk has room for a name still, and for what a page holds already.
+	_, werr := f.Write(make([]byte, probeBytes))
+	if werr == nil {
+		werr = f.Sync()
+	}
+	werr = errors.Join(werr, f.Close())
+	rerr := durable.Remove(probe)
+	switch {
+	case werr != nil:
+		return append(one(Fail, "make room on its disk, or look at its quota; nothing is lost, but nothing new is kept", "%s directory %s cannot be written: %v", what, dir, cause(werr)), lost(what, probe, rerr)...)
+	case rerr != nil:
+		return lost(what, probe, rerr)
 	}
 	if at != dir {
 		return one(OK, "", "%s directory %s will be made when it is needed", what, dir)

@@ -148,7 +148,8 @@ func agentTable(entries []mdfile.Entry) string {
 // StatusOf is how far an agent has come by an entry of its own.
 func StatusOf(e mdfile.Entry) string {
 	switch {
-	case e.Type == mdfile.TypeHandoff: // its status is that of what was handed on
+	case e.Type == mdfile.TypeHandoff: // its status is that of what was handed on: for who did so it is over
+		return "completed"
 	case slices.Contains(Statuses(), e.Status):
 		return e.Status
 	case e.Type == mdfile.TypeEnd:
@@ -352,6 +353,9 @@ func (r *Repo) Team(ctx context.Context) ([]Member, error) {
 			if called.of(&e) == a.Name {
 				m.Entries++
 				m.Last, m.Status, m.On = e.Time, StatusOf(e.Entry), shortTitle(e.Entry, 120)
+				if e.Type == mdfile.TypeHandoff {
+					m.On = "" // it was given away
+				}
 			}
 		}
 		files, err := r.agentFiles(ctx, a, "context.md")

@@ -172,7 +172,11 @@ func TestScripts(t *testing.T) {
 				t.Error("a value of the environment was said")
 			}
 		}},
-		{name: "write and read", yaml: "steps:\n  - write: {path: a/b.txt, content: 'x {{.RunID}}'}\n  - write: {path: a/b.txt, content: ' y', append: true}\n  - read: a/b.txt\n", ok: true, text: " y", check: func(t *testing.T, _ *played, r agent.Result, _ agent.Progress) {
+		{name: "write and read", yaml: "steps:\n  - write: {path: a/b.txt, content: 'x {{.RunID}}'}\n  - write: {path: a/b.txt, content: ' y', append: true}\n  - read: a/b.txt\n", ok: true, text: " y", check: func(t *testing.T, p *played, r agent.Result, _ agent.Progress) {
+			// A worktree is committed with all that is in it.
+			if list, err := os.ReadDir(filepath.Join(p.dir, "work", "a")); err != nil || len(list) != 1 {
+				t.Errorf("beside what was written: %v, %v", list, err)
+			}
 			if r.Tools["Write"] != 2 || r.Tools["Read"] != 1 {
 				t.Errorf("tools %v", r.Tools)
 			}

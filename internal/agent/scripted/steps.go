@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -137,8 +139,12 @@ func writeFile(path, content string, add bool) error {
 	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	if add {
-		return durable.AppendText(path, []byte(content), 0o644)
+	if add { // no lock, which would leave its file in the tree that the agent works in
+		was, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		content = string(was) + content
 	}
 	return durable.WriteFile(path, []byte(content), 0o644)
 }
