@@ -585,5 +585,3 @@ func (p *peer) gone() error {
 func toolCall(id int, name string, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, name, arguments)
 }
-
-func (w *world) log0() *slog.Logger { return slog.New(slog.NewJSONHandler(w.log, nil)) }

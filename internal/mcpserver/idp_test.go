@@ -357,7 +357,6 @@ type front struct {
 	public string // address of the endpoint
 	mu     sync.Mutex
 	target *httputil.ReverseProxy
-	strip  string
 	hits   int
 }
 

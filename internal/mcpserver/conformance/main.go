@@ -26,6 +26,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"reprise/internal/durable"
+	"reprise/internal/config"
 	"reprise/internal/mcpserver"
 )
 
@@ -55,6 +56,8 @@ func run(argv []string) error {
 	var portErr error
 	err := newFixture().ServeHTTP(ctx, mcpserver.HTTPOptions{
 		Addr: *addr, NoAuth: true, Now: time.Now,
+		// The suite begins a session for each scenario and ends none.
+		Limits: config.HTTPLimits{Sessions: 100},
 		Ready: func(a net.Addr) {
 			fmt.Printf("http://%s%s\n", a, mcpserver.EndpointPath)
 			if *portFile == "" {
