@@ -2,6 +2,8 @@ package loop
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -167,5 +169,37 @@ func TestResumeWhileEnding(t *testing.T) {
 	l.listen(t.Context())
 	if left, err := pending(dir); err != nil || len(left) != 1 || len(l.events) != 0 {
 		t.Errorf("%d requests are left, %d events were sent: %v", len(left), len(l.events), err)
+	}
+}
+
+// A person removes the interrupt file while the loop is about to show the interrupt again:
+// the removal is heard, and the file not put back, with which the loop would wait for ever.
+func TestRemovalBesideShowing(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(dir, durable.Disk{}, time.Now)
+	file := filepath.Join(dir, interruptFile)
+	if err := os.WriteFile(file, []byte("stop and look\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if made, _, why := s.handmade(false); !made || why != "stop and look\n" {
+		t.Fatalf("what a person put there: %v %q", made, why)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.raise("person: stop and look"); err != nil {
+		t.Fatal(err)
+	}
+	if _, removed, _ := s.handmade(true); !removed {
+		t.Error("that it was removed is not heard")
+	}
+	if err := s.raise("agent: which?"); err != nil {
+		t.Fatal(err)
+	}
+	if made, removed, _ := s.handmade(true); made || removed {
+		t.Errorf("the loop's own: made %v, removed %v", made, removed)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the next interrupt is not shown: %v", err)
 	}
 }

@@ -158,10 +158,14 @@ func (s *store) save(st core.State) error { return s.writeJSON(stateFile, st) }
 func shownWords(why string) string { return term.SafeText(strings.TrimSpace(why)) }
 
 // raise makes an interrupt visible. Removing the file lets the loop go on, which answers
-// nothing.
+// nothing. One that was there and is not any more has been removed by a person, and
+// handmade is to hear of that: put there again, the loop would wait for ever.
 func (s *store) raise(why string) error {
 	s.flag.Lock()
 	defer s.flag.Unlock()
+	if _, err := os.Lstat(s.path(interruptFile)); s.raised && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err := s.disk.WriteFile(s.path(interruptFile), []byte(shownWords(why)+"\n"), 0o600); err != nil {
 		return err
 	}
