@@ -25,8 +25,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"reprise/internal/durable"
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/mcpserver"
 )
 
