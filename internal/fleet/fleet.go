@@ -239,8 +239,20 @@ func Away(err error) bool {
 		}
 	}
 	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.Code == 503 || api.Code == 500)
+	if !errors.As(err, &api) {
+		return false
+	}
+	// A server that is to hold a replica is not back yet: all of them are started anew, or
+	// have found each other just now. Where there are too few, it says something else.
+	offline := api.ErrorCode == noPeers && strings.Contains(api.Description, "peer offline")
+	return offline || (api.Code == 503 || api.Code == 500) && api.ErrorCode != noCluster
 }
+
+// Codes of the servers for which the client has no names.
+const (
+	noPeers   jetstream.ErrorCode = 10005 // JSClusterNoPeersErrF: no place for a stream's replicas
+	noCluster jetstream.ErrorCode = 10074 // JSStreamReplicasNotSupportedErr: one server, and fleet.replicas says more
+)
 
 // Explain says what an error of the client means, and what to do. doing is what was
 // asked, such as "claim". It returns nil for nil.

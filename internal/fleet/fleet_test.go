@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
 	"reprise/internal/config"
@@ -194,5 +197,26 @@ func TestClock(t *testing.T) {
 	local = local.Add(time.Minute)
 	if now, age, ok := c.Now(); !ok || age != time.Minute || !now.Equal(server.Add(time.Minute)) {
 		t.Error(now, age, ok)
+	}
+}
+
+// What may pass by itself is asked again, and nothing else.
+func TestAway(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"no servers", fmt.Errorf("connect: %w", nats.ErrNoServers), true},
+		{"no leader", &jetstream.APIError{Code: 503, ErrorCode: 10008, Description: "JetStream system temporarily unavailable"}, true},
+		{"a replica's server is not back", &jetstream.APIError{Code: 400, ErrorCode: 10005, Description: "no suitable peers for placement, peer offline"}, true},
+		{"too few servers", &jetstream.APIError{Code: 400, ErrorCode: 10005, Description: "no suitable peers for placement"}, false},
+		{"too many replicas", &jetstream.APIError{Code: 500, ErrorCode: 10074, Description: "replicas > 1 not supported in non-clustered mode"}, false},
+		{"another's settings", &jetstream.APIError{Code: 400, ErrorCode: 10058, Description: "stream name already in use"}, false},
+		{"not allowed", nats.ErrPermissionViolation, false},
+	} {
+		if got := fleet.Away(c.err); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
 	}
 }
