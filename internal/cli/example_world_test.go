@@ -222,7 +222,7 @@ func (w *exampleWorld) main(ctx context.Context, args []string, out io.Writer) i
 	environ := w.environ()
 	env := config.Env{Vars: config.ParseVars(environ, "linux"), Dir: w.vars["PWD"], GOOS: "linux", Now: time.Now}
 	return cli.Main(ctx, args, &cli.App{
-		In: strings.NewReader(""), Out: out, Err: out, Env: env, Environ: environ, Program: filepath.Join(filepath.Dir(w.root), "bin", "reprise"), Hostname: "machine", PID: os.Getpid(),
+		In: strings.NewReader(""), Out: out, Err: out, Env: env, Environ: environ, Program: filepath.Join(filepath.Dir(w.root), "bin", "reprise"), Hostname: "machine", PID: os.Getpid(), Guest: true,
 	})
 }
 

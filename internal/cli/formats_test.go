@@ -119,7 +119,7 @@ func openFormats(t *testing.T, archive string) (run func(args string) (string, i
 		var out bytes.Buffer
 		env := config.Env{Vars: config.ParseVars(environ, "linux"), Dir: dir, GOOS: "linux", Now: time.Now}
 		code := cli.Main(t.Context(), strings.Fields(args), &cli.App{
-			In: strings.NewReader(""), Out: &out, Err: &out, Env: env, Environ: environ, Program: program, Hostname: "machine", PID: os.Getpid(),
+			In: strings.NewReader(""), Out: &out, Err: &out, Env: env, Environ: environ, Program: program, Hostname: "machine", PID: os.Getpid(), Guest: true,
 		})
 		return out.String(), code
 	}, root

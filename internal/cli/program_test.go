@@ -50,6 +50,10 @@ func setUpProgram(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "write what commands print:", err)
 		return 1
 	}
+	if err := inherits(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return code
 }
 

@@ -37,7 +37,7 @@ func TestLongWorkSaysHowFarItIs(t *testing.T) {
 	run := func(terminal bool, args ...string) string {
 		var out, errs bytes.Buffer
 		app := &App{
-			In: strings.NewReader(""), Out: &out, Err: &errs, OutIsTerminal: true, ErrIsTerminal: terminal, Columns: 100, Program: "/opt/bin/reprise", Hostname: "h", PID: os.Getpid(),
+			In: strings.NewReader(""), Out: &out, Err: &errs, OutIsTerminal: true, ErrIsTerminal: terminal, Columns: 100, Program: "/opt/bin/reprise", Hostname: "h", PID: os.Getpid(), Guest: true,
 			Env: config.Env{Vars: map[string]string{"HOME": home, "USERPROFILE": home, "NO_COLOR": "1"}, Dir: work, GOOS: runtime.GOOS,
 				Now: func() time.Time { return base.Add(time.Duration(ticks.Add(1)) * 500 * time.Millisecond) }},
 		}

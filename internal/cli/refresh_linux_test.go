@@ -98,7 +98,7 @@ func TestRefreshAsks(t *testing.T) {
 		later := func() time.Time { return time.Now().Add(2 * time.Hour) }
 		code := cli.Main(context.Background(), args, &cli.App{
 			In: &answers{out: &out, says: says}, Out: &out, Err: &out, InIsTerminal: true, OutIsTerminal: true,
-			Env: config.Env{Vars: vars, Dir: home, GOOS: "linux", Now: later}, Program: "/bin/reprise", Hostname: "here", PID: os.Getpid(),
+			Env: config.Env{Vars: vars, Dir: home, GOOS: "linux", Now: later}, Program: "/bin/reprise", Hostname: "here", PID: os.Getpid(), Guest: true,
 		})
 		return out.String(), code
 	}
