@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"reprise/internal/config"
 	"reprise/internal/git"
@@ -423,6 +424,15 @@ func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o Create
 		args = append(args, "--", w.Dir, w.Branch)
 	}
 	_, err := m.git(from.top).Run(ctx, args...)
+	// Git reads what belongs to the other worktrees first, and takes one for broken that
+	// another process is just making. Nothing is made by then.
+	for try := 1; try <= 5 && err != nil && halfMade(err); try++ {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(try) * 50 * time.Millisecond):
+			_, err = m.git(from.top).Run(ctx, args...)
+		}
+	}
 	note := <-dirty
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
@@ -549,3 +559,8 @@ func (m *Manager) disown(ctx context.Context, name string) error {
 }
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
+
+// halfMade reports whether git gave up for another worktree whose files are being written.
+func halfMade(err error) bool {
+	return strings.Contains(err.Error(), "failed to read") && strings.Contains(err.Error(), "/commondir")
+}
