@@ -248,6 +248,20 @@ func Away(err error) bool {
 	return offline || (api.Code == 503 || api.Code == 500) && api.ErrorCode != noCluster
 }
 
+// GetOrMake is a bucket, store or stream that is made where it is not there, by whichever of
+// several processes is the first.
+func GetOrMake[T any](get, make func() (T, error)) (T, error) {
+	t, err := get()
+	if !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return t, err
+	}
+	t, err = make()
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, jetstream.ErrBucketExists) {
+		return get()
+	}
+	return t, err
+}
+
 // Codes of the servers for which the client has no names.
 const (
 	noPeers   jetstream.ErrorCode = 10005 // JSClusterNoPeersErrF: no place for a stream's replicas

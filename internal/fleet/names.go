@@ -41,10 +41,3 @@ func Token(project string) string {
 // OutputSubject is what a run's output is published under; with "*" it is that of
 // all runs.
 func (n Names) OutputSubject(run string) string { return n.subject + ".output." + run }
-
-// ControlSubject is where a run is told something: to stop, an answer to what it
-// asked. "*" is all runs.
-func (n Names) ControlSubject(run string) string { return n.subject + ".control." + run }
-
-// AskSubject is where a run's questions for a person are published.
-func (n Names) AskSubject(run string) string { return n.subject + ".ask." + run }

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"reprise/internal/fleet"
 	"reprise/internal/redact"
 )
 
@@ -36,18 +37,15 @@ const (
 )
 
 func (r *Relay) stream(ctx context.Context) (jetstream.Stream, error) {
-	s, err := r.conn.JS.Stream(ctx, r.names.Output)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = r.conn.JS.CreateStream(ctx, jetstream.StreamConfig{
+	return fleet.GetOrMake(func() (jetstream.Stream, error) {
+		return r.conn.JS.Stream(ctx, r.names.Output)
+	}, func() (jetstream.Stream, error) {
+		return r.conn.JS.CreateStream(ctx, jetstream.StreamConfig{
 			Name: r.names.Output, Description: "what runs of reprise say", Subjects: []string{r.names.OutputSubject("*")},
 			MaxBytes: maxAllBytes, MaxAge: maxAge, MaxMsgsPerSubject: maxRunChunks, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 			Replicas: r.conn.Replicas(), AllowDirect: true,
 		})
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			s, err = r.conn.JS.Stream(ctx, r.names.Output)
-		}
-	}
-	return s, err
+	})
 }
 
 // Mirror copies what a run says to the servers until it has ended, and then what end says of

@@ -82,15 +82,13 @@ type Doing struct {
 
 // bucket is where workers say what they do; made where it is not there.
 func bucket(ctx context.Context, conn *fleet.Conn) (jetstream.KeyValue, error) {
-	kv, err := conn.JS.KeyValue(ctx, conn.Workers())
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = conn.JS.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+	kv, err := fleet.GetOrMake(func() (jetstream.KeyValue, error) {
+		return conn.JS.KeyValue(ctx, conn.Workers())
+	}, func() (jetstream.KeyValue, error) {
+		return conn.JS.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: conn.Workers(), Description: "what workers of reprise do, and what is asked of them", TTL: keepFor, Replicas: conn.Replicas(), MaxValueSize: 1 << 20,
 		})
-		if errors.Is(err, jetstream.ErrBucketExists) {
-			kv, err = conn.JS.KeyValue(ctx, conn.Workers())
-		}
-	}
+	})
 	return kv, conn.Explain("look for what workers say", err)
 }
 

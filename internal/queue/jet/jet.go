@@ -108,23 +108,20 @@ func Open(ctx context.Context, opt Options) (*Queue, error) {
 // that reads there what it has just written would take its claim for lost.
 func (q *Queue) bucketStream(ctx context.Context) (jetstream.Stream, error) {
 	js := q.opt.Conn.JS
-	s, err := js.Stream(ctx, "KV_"+q.bucket)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return s, err
-	}
-	s, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: "KV_" + q.bucket, Description: "work items of reprise", Subjects: []string{"$KV." + q.bucket + ".>"},
-		MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgSize: -1, MaxMsgs: -1, MaxConsumers: -1, Storage: jetstream.FileStorage, Replicas: q.opt.Conn.Replicas(),
-		Discard: jetstream.DiscardNew, Duplicates: sentAgain, AllowRollup: true, DenyDelete: true,
-		AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL,
-	})
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another was faster
+	return fleet.GetOrMake(func() (jetstream.Stream, error) {
 		return js.Stream(ctx, "KV_"+q.bucket)
-	}
-	if err == nil { // those who may not make it will need it, too
-		_, err = q.objects(ctx)
-	}
-	return s, err
+	}, func() (jetstream.Stream, error) {
+		s, err := js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: "KV_" + q.bucket, Description: "work items of reprise", Subjects: []string{"$KV." + q.bucket + ".>"},
+			MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgSize: -1, MaxMsgs: -1, MaxConsumers: -1, Storage: jetstream.FileStorage, Replicas: q.opt.Conn.Replicas(),
+			Discard: jetstream.DiscardNew, Duplicates: sentAgain, AllowRollup: true, DenyDelete: true,
+			AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL,
+		})
+		if err == nil { // those who may not make it will need it, too
+			_, err = q.objects(ctx)
+		}
+		return s, err
+	})
 }
 
 const (
