@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"reprise/internal/fleet"
 )
 
 // maxFile bounds a file that is sent, in bytes.
@@ -24,16 +26,15 @@ type File struct {
 }
 
 func (r *Relay) files(ctx context.Context, make bool) (jetstream.ObjectStore, error) {
-	s, err := r.conn.JS.ObjectStore(ctx, r.names.Files)
-	if errors.Is(err, jetstream.ErrBucketNotFound) && make {
-		s, err = r.conn.JS.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+	get := func() (jetstream.ObjectStore, error) { return r.conn.JS.ObjectStore(ctx, r.names.Files) }
+	if !make {
+		return get()
+	}
+	return fleet.GetOrMake(get, func() (jetstream.ObjectStore, error) {
+		return r.conn.JS.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
 			Bucket: r.names.Files, Description: "files that came of runs of reprise", TTL: keepFor, MaxBytes: 4 << 30, Replicas: r.conn.Replicas(),
 		})
-		if errors.Is(err, jetstream.ErrBucketExists) {
-			s, err = r.conn.JS.ObjectStore(ctx, r.names.Files)
-		}
-	}
-	return s, err
+	})
 }
 
 // PutFile sends a file of a run. Sent again it takes the other's place.
