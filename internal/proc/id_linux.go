@@ -164,6 +164,9 @@ func eachProcess(fn func(info), gone func(pid int)) error {
 // environBuf is the first size tried for a process's environment.
 const environBuf = 64 << 10
 
+// environTries is how often a process is asked that is in the middle of an exec.
+const environTries = 5
+
 // environOf reads the environment a process was started with, as
 // "NAME=value" entries divided by NUL. It grows *buf as needed. One that cannot be
 // asked now, as it is becoming another program, answers ErrGone like one that ended.
@@ -172,12 +175,15 @@ func environOf(in info, buf *[]byte) ([]byte, error) {
 	if len(*buf) == 0 {
 		*buf = make([]byte, environBuf)
 	}
-	for {
+	for tries := 0; ; {
 		n, err := readProc(path, *buf)
 		if err != nil {
 			return nil, err
 		}
 		if n == 0 && betweenPrograms(in.pid) {
+			if tries++; tries < environTries {
+				continue
+			}
 			return nil, ErrGone
 		}
 		if n < len(*buf) || len(*buf) >= 64<<20 {
@@ -220,9 +226,11 @@ func signalID(id ID, sig os.Signal) error {
 	return nil
 }
 
-// betweenPrograms reports whether a process without an environment has none for the
-// moment only: in the middle of an exec the end of its environment in memory, field
-// 51 of proc_pid_stat(5), is not set yet. One that was started with none has it.
+// betweenPrograms reports whether a process whose environment was read as empty may
+// have one: proc_pid_stat(5) gives its place in memory, fields 50 and 51. In the middle
+// of an exec that place is not known yet and the end is 0; where it is not empty, the
+// reading met an exec that is over now. One that was started with no environment has a
+// place of no length.
 func betweenPrograms(pid int) bool {
 	var buf [1024]byte
 	n, err := readProc("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
@@ -230,5 +238,5 @@ func betweenPrograms(pid int) bool {
 		return true
 	}
 	f := strings.Fields(string(buf[bytes.LastIndexByte(buf[:n], ')')+1 : n]))
-	return len(f) > 48 && f[48] == "0"
+	return len(f) > 48 && (f[48] == "0" || f[47] != f[48])
 }
