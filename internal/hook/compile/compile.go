@@ -226,29 +226,48 @@ func inputs(o Options, paths config.Paths, home *config.Home) []string {
 	return list
 }
 
-// worktree adds what the .git file of a linked worktree leads to: git's own
-// pointers, and the project files of the main checkout.
+// worktree adds what the .git file of a linked worktree leads to: git's own pointers,
+// and what makes a project of a directory of the main checkout, there and in a
+// repository within it.
 func worktree(dot, top string, below []string, add func(string)) {
-	data, err := os.ReadFile(dot)
-	if err != nil {
+	gitdir := pointer(dot, "gitdir: ", top)
+	if gitdir == "" {
 		return
-	}
-	text, ok := strings.CutPrefix(string(data), "gitdir: ")
-	if !ok {
-		return
-	}
-	gitdir := filepath.FromSlash(strings.TrimRight(text, "\r\n"))
-	if !filepath.IsAbs(gitdir) {
-		gitdir = filepath.Join(top, gitdir)
 	}
 	add(filepath.Join(gitdir, "commondir"))
 	add(filepath.Join(gitdir, "gitdir"))
+	if back := pointer(filepath.Join(gitdir, "gitdir"), "", gitdir); back != "" {
+		add(back)
+	}
 	main := filepath.Dir(filepath.Dir(filepath.Dir(gitdir))) // <main>/.git/worktrees/<name>
 	for _, d := range below {
-		if rel, err := filepath.Rel(top, d); err == nil {
-			add(config.ProjectFile(filepath.Join(main, rel)))
+		rel, err := filepath.Rel(top, d)
+		if err != nil {
+			continue
+		}
+		there := filepath.Join(main, rel)
+		add(config.ProjectFile(there))
+		inner := filepath.Join(there, ".git")
+		add(inner)
+		if s := plan.See(inner); s.Kind == plan.File {
+			worktree(inner, there, nil, add)
 		}
 	}
+}
+
+// pointer is the path that one of git's one-line files names after the prefix, "" for
+// none. A path that is not absolute is meant from base.
+func pointer(file, prefix, base string) string {
+	data, err := os.ReadFile(file)
+	text, ok := strings.CutPrefix(string(data), prefix)
+	path := filepath.FromSlash(strings.TrimRight(text, "\r\n"))
+	switch {
+	case err != nil || !ok || path == "":
+		return ""
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
 }
 
 // settingsFile is the file that config.Load reads, or would read if it came.
