@@ -1,16 +1,21 @@
 package reprise_test
 
 import (
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 var (
-	mdLink  = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	mdLink  = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
+	mdDef   = regexp.MustCompile(`(?m)^\[[^\]]+\]: (\S+)`)
 	mdCode  = regexp.MustCompile("`([^`\n]+)`")
 	mdBlock = regexp.MustCompile(`(?m)^(?: {4}|\t).*$`) // indented code
 	// namedPath is a path of this tree in code: a directory of ours, then names.
@@ -56,8 +61,24 @@ func TestRuleDocumentsNameWhatIsThere(t *testing.T) {
 			}
 		}
 		for _, m := range mdLink.FindAllStringSubmatch(linked, -1) {
-			if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "mailto:") {
-				there(path.Join(path.Dir(doc), m[1]))
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			to := doc // #part alone is of the same document
+			if m[1] != "" {
+				to = path.Join(path.Dir(doc), m[1])
+				there(to)
+			}
+			if m[2] != "" {
+				named++
+				if !anchors(t, to)[m[2]] {
+					t.Errorf("%s leads to #%s of %s, and no heading there is called that", doc, m[2], to)
+				}
+			}
+		}
+		for _, m := range mdDef.FindAllStringSubmatch(linked, -1) {
+			if !strings.Contains(m[1], "://") {
+				t.Errorf("%s has a link by reference to %s: write it where it stands, where this check sees it", doc, m[1])
 			}
 		}
 		for _, m := range mdCode.FindAllStringSubmatch(text, -1) {
@@ -79,6 +100,52 @@ func TestRuleDocumentsNameWhatIsThere(t *testing.T) {
 	}
 	if named < 20 {
 		t.Errorf("%d names were found in the documents: the check looks at too little", named)
+	}
+}
+
+// anchors are the names by which a document's headings are led to, as hosts of git
+// repositories make them: small letters, words joined by -, no other marks, and a number
+// for each that is called as one before it.
+func anchors(t *testing.T, doc string) map[string]bool {
+	t.Helper()
+	data, err := os.ReadFile(filepath.FromSlash(doc))
+	if err != nil {
+		return nil // that it is not there is another error
+	}
+	found, fenced := map[string]bool{}, false
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+		}
+		mark, title, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if fenced || !ok || strings.HasPrefix(line, " ") || mark == "" || strings.Trim(mark, "#") != "" {
+			continue
+		}
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(title))
+		for n, base := 1, name; found[name]; n++ {
+			name = base + "-" + strconv.Itoa(n)
+		}
+		found[name] = true
+	}
+	return found
+}
+
+func TestAnchors(t *testing.T) {
+	doc := filepath.Join(t.TempDir(), "a.md")
+	if err := os.WriteFile(doc, []byte("# One `two`: three, (four)!\n\n## Same\n```sh\n# no heading\n```\n## Same\n## a_b-c — d\n#no\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Sorted(maps.Keys(anchors(t, doc)))
+	if want := []string{"a_b-c--d", "one-two-three-four", "same", "same-1"}; !slices.Equal(got, want) {
+		t.Errorf("anchors are %q, not %q", got, want)
 	}
 }
 
