@@ -245,7 +245,9 @@ func Away(err error) bool {
 	// A server that is to hold a replica is not back yet: all of them are started anew, or
 	// have found each other just now. Where there are too few, it says something else.
 	offline := api.ErrorCode == noPeers && strings.Contains(api.Description, "peer offline")
-	return offline || (api.Code == 503 || api.Code == 500) && api.ErrorCode != noCluster
+	// What was sent before under this id is not decided yet, as where there is no majority:
+	// asked again, the servers say what became of it.
+	return offline || api.ErrorCode == undecided || (api.Code == 503 || api.Code == 500) && api.ErrorCode != noCluster
 }
 
 // GetOrMake is a bucket, store or stream that is made where it is not there, by whichever of
@@ -265,6 +267,7 @@ func GetOrMake[T any](get, make func() (T, error)) (T, error) {
 // Codes of the servers for which the client has no names.
 const (
 	noPeers   jetstream.ErrorCode = 10005 // JSClusterNoPeersErrF: no place for a stream's replicas
+	undecided jetstream.ErrorCode = 10158 // JSStreamDuplicateMessageConflict
 	noCluster jetstream.ErrorCode = 10074 // JSStreamReplicasNotSupportedErr: one server, and fleet.replicas says more
 )
 

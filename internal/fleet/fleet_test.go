@@ -220,3 +220,14 @@ func TestAway(t *testing.T) {
 		}
 	}
 }
+
+// What the servers could not decide yet, for want of a majority, is asked again; what they
+// have decided is not.
+func TestUndecidedIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	undecided := &jetstream.APIError{Code: 409, ErrorCode: 10158, Description: "duplicate message id is in process"}
+	stale := &jetstream.APIError{Code: 400, ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence, Description: "wrong last sequence: 7"}
+	if !fleet.Away(fmt.Errorf("nats: %w", undecided)) || fleet.Away(stale) {
+		t.Errorf("undecided %v, decided %v", fleet.Away(undecided), fleet.Away(stale))
+	}
+}

@@ -217,6 +217,25 @@ func (c *Cluster) Heal(n *Node) {
 	}
 }
 
+// Part takes two nodes from each other, while both reach the third and all clients: what
+// one sends to the other goes nowhere. It needs networks of their own.
+func (c *Cluster) Part(a, b *Node) { c.between("add", a, b) }
+
+// Join ends that.
+func (c *Cluster) Join(a, b *Node) { c.between("del", a, b) }
+
+func (c *Cluster) between(what string, a, b *Node) {
+	c.t.Helper()
+	if a.ns == "" || b.ns == "" {
+		c.t.Fatal("nodes on one network cannot be parted from each other")
+	}
+	c.ip("-n", a.ns, "route", what, "blackhole", b.setup.Host+"/32")
+	c.ip("-n", b.ns, "route", what, "blackhole", a.setup.Host+"/32")
+}
+
+// Apart reports whether each node has a network of its own.
+func (c *Cluster) Apart() bool { return c.inNS }
+
 // Ready waits until the cluster keeps things: all nodes answer, and JetStream has a leader.
 func (c *Cluster) Ready() {
 	c.t.Helper()

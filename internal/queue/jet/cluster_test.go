@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"reprise/internal/config"
 	"reprise/internal/fleet"
 	"reprise/internal/fleet/fleettest"
@@ -370,6 +372,49 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// Two of three servers are taken away, so that there is no majority: nothing is claimed and
+// nothing settled, and once they are back each item is settled once, those that were in hand
+// too.
+func TestNoMajority(t *testing.T) {
+	t.Parallel()
+	apart := fleettest.CanBeApart()
+	cl := fleettest.StartCluster(t, 3, apart == "" && os.Getenv("REPRISE_LONG_TESTS") != "")
+	cl.Ready()
+	q, _ := shopOf(t, cl)
+	const items = 40
+	fill(t, q, items)
+	// The lease is longer than the outage, however slow the machine: what was in hand counts.
+	c := newCrew(t, cl.Servers(), time.Minute, 50*time.Millisecond, 2)
+	c.until(10)
+	cl.Cut(cl.Nodes[1])
+	cl.Cut(cl.Nodes[2])
+	// What was on its way may still come; then one who asks is told that there is nobody.
+	conn := connect(t, cl.Nodes[0].URL())
+	alone, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		asked, cancel := context.WithTimeout(alone, 3*time.Second)
+		_, err := conn.JS.PublishMsg(asked, &nats.Msg{Subject: "$KV." + conn.Names("shop").Queue + ".probe", Data: []byte("x")})
+		cancel()
+		if err != nil {
+			break
+		}
+		if alone.Err() != nil {
+			t.Fatal("one server of three still takes changes")
+		}
+	}
+	before := c.count()
+	if before >= items {
+		t.Fatal("all was settled before the servers were away")
+	}
+	cl.Heal(cl.Nodes[1])
+	cl.Heal(cl.Nodes[2])
+	cl.Ready()
+	c.over(2)
+	c.settledOnce(q, items)
+	t.Logf("%d of %d were settled before", before, items)
+}
+
 func shopOf(t *testing.T, cl *fleettest.Cluster) (*jet.Queue, *fleet.Conn) {
 	t.Helper()
 	conn := connect(t, cl.Servers())
@@ -397,9 +442,21 @@ func disturb(t *testing.T, c *crew, cl *fleettest.Cluster, conn *fleet.Conn, ite
 	}
 	t.Logf("%d: %s is cut from all", c.count(), cut.Name())
 	cl.Cut(cut)
-	at(65)
+	at(60)
 	cl.Heal(cut)
 	cl.Ready()
+	if cl.Apart() {
+		a := c.leader(cl, conn)
+		b := cl.Nodes[0]
+		if a == b {
+			b = cl.Nodes[1]
+		}
+		t.Logf("%d: %s, which leads, and %s are parted from each other", c.count(), a.Name(), b.Name())
+		cl.Part(a, b)
+		at(68)
+		cl.Join(a, b)
+		cl.Ready()
+	}
 	for i, n := range cl.Nodes {
 		at(70 + 5*i)
 		t.Logf("%d: restart of %s", c.count(), n.Name())
