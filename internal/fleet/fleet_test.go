@@ -209,6 +209,7 @@ func TestAway(t *testing.T) {
 	}{
 		{"no servers", fmt.Errorf("connect: %w", nats.ErrNoServers), true},
 		{"no leader", &jetstream.APIError{Code: 503, ErrorCode: 10008, Description: "JetStream system temporarily unavailable"}, true},
+		{"not decided yet, for want of a majority", &jetstream.APIError{Code: 409, ErrorCode: 10158, Description: "duplicate message id is in process"}, true},
 		{"a replica's server is not back", &jetstream.APIError{Code: 400, ErrorCode: 10005, Description: "no suitable peers for placement, peer offline"}, true},
 		{"too few servers", &jetstream.APIError{Code: 400, ErrorCode: 10005, Description: "no suitable peers for placement"}, false},
 		{"too many replicas", &jetstream.APIError{Code: 500, ErrorCode: 10074, Description: "replicas > 1 not supported in non-clustered mode"}, false},
@@ -218,16 +219,5 @@ func TestAway(t *testing.T) {
 		if got := fleet.Away(c.err); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
-	}
-}
-
-// What the servers could not decide yet, for want of a majority, is asked again; what they
-// have decided is not.
-func TestUndecidedIsAskedAgain(t *testing.T) {
-	t.Parallel()
-	undecided := &jetstream.APIError{Code: 409, ErrorCode: 10158, Description: "duplicate message id is in process"}
-	stale := &jetstream.APIError{Code: 400, ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence, Description: "wrong last sequence: 7"}
-	if !fleet.Away(fmt.Errorf("nats: %w", undecided)) || fleet.Away(stale) {
-		t.Errorf("undecided %v, decided %v", fleet.Away(undecided), fleet.Away(stale))
 	}
 }
