@@ -18,9 +18,10 @@ import (
 	"reprise/internal/setup"
 )
 
-// Every block of commands in the documents runs: a ```sh block is a script, in a world
-// that has what it speaks of. A block that cannot be run here says so: ```sh norun.
-// README.md is another test's, which also installs what it says.
+// Every command in the documents runs: a ```sh block is a script, in a world that has what
+// it speaks of; what stands in other blocks and in sentences runs line by line. A block that
+// cannot be run here says so, ```sh norun, and of a line documentLinesNeed says why.
+// README.md's blocks are another test's, which also installs what they say.
 func TestDocumentCommands(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not here")
@@ -58,6 +59,7 @@ func TestDocumentCommands(t *testing.T) {
 	if ran < 2 {
 		t.Errorf("%d documents have commands: the test looks at too little", ran)
 	}
+	w.tryLines(t)
 }
 
 // What docs say of codes is what the program has: the exit codes, and each check of the
