@@ -111,7 +111,7 @@ func (n *night) end() core.State {
 		if err != nil {
 			n.t.Fatal(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		n.t.Fatalf("the loop has not ended: %+v", n.loop.State())
 	}
 	return n.loop.State()
@@ -127,7 +127,7 @@ func (n *night) all() core.State {
 // until waits for a state.
 func (n *night) until(what string, ok func(core.State) bool) core.State {
 	n.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		if s := n.loop.State(); ok(s) {
 			return s
@@ -471,7 +471,7 @@ func TestLeftAtOnceWhereNothingCanBeKept(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "left at once: twice") || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("it was left with %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the loop is not left")
 	}
 }
