@@ -246,8 +246,8 @@ func TestClocksApart(t *testing.T) {
 	if got, err := early.Reclaim(ctx); err != nil || len(got) != 0 {
 		t.Fatalf("a clock that is ahead took a claim that holds: %v %v", got, err)
 	}
-	began := time.Now()
-	if _, err := late.Extend(ctx, c.Token, time.Second); err != nil {
+	until, err := late.Extend(ctx, c.Token, time.Second)
+	if err != nil {
 		t.Fatal(err)
 	}
 	wait, cancel := context.WithTimeout(ctx, time.Minute)
@@ -256,8 +256,11 @@ func TestClocksApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := early.Claim(ctx, queue.ClaimOptions{Lease: time.Hour})
-	if took := time.Since(began); err != nil || again.Fence != 2 || took < time.Second {
-		t.Fatalf("%+v after %s: %v", again, took, err)
+	// Here the servers have this process's clock. What a machine has of it is behind by as
+	// long as an answer was under way, never ahead: so the lease may have been shorter than
+	// was asked for, and nobody has it before the end that was told.
+	if now := time.Now(); err != nil || again.Fence != 2 || now.Before(until) {
+		t.Fatalf("%+v at %s, of a lease until %s: %v", again, now, until, err)
 	}
 	if got, err := late.Reclaim(ctx); err != nil || len(got) != 0 {
 		t.Fatalf("%v %v", got, err)
@@ -285,14 +288,37 @@ func TestPermissions(t *testing.T) {
 	if _, err := admin.Add(ctx, queue.Item{ID: "a", Title: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	q := open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: "shop", Patience: time.Second})
+	conn := connect(t, s.ClientURL())
+	q := open(t, jet.Options{Conn: conn, Project: "shop", Patience: time.Minute})
 	if l, err := q.List(ctx, queue.Filter{}); err != nil || len(l.Items) != 1 {
 		t.Fatalf("%+v %v", l, err)
 	}
-	_, err := q.Claim(ctx, queue.ClaimOptions{})
+	err := refused(t, jet.Options{Conn: conn, Project: "shop"}, func(q *jet.Queue) error {
+		_, err := q.Claim(ctx, queue.ClaimOptions{})
+		return err
+	})
 	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "$KV.test-queue-shop.item.a") {
 		t.Fatalf("error %v", err)
 	}
+}
+
+// refused is what comes of something that the servers refuse. They just do not answer what
+// they refuse, so it takes all the patience that there is: little is tried first, and more
+// where the machine needs that to get as far.
+func refused(t *testing.T, o jet.Options, do func(*jet.Queue) error) (err error) {
+	t.Helper()
+	for o.Patience = time.Second; o.Patience < 2*time.Minute; o.Patience *= 5 {
+		var q *jet.Queue
+		if q, err = jet.Open(t.Context(), o); err != nil {
+			continue
+		}
+		err = do(q)
+		q.Close()
+		if errors.Is(err, fleet.ErrRefused) {
+			break
+		}
+	}
+	return err
 }
 
 // Items that are too long for one message are kept all the same, and what nobody needs any

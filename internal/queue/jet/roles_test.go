@@ -57,15 +57,16 @@ func TestDocumentedRoles(t *testing.T) {
 		}
 		o.Nkeys, o.Users = from.Nkeys, from.Users
 	})
-	as := func(role string) *jet.Queue {
+	with := func(role string) jet.Options {
 		t.Helper()
 		c, err := fleet.Connect(t.Context(), fleet.Options{Servers: s.ClientURL(), Settings: config.Fleet{Namespace: "reprise", NKey: seeds[role]}, Name: role, Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		return open(t, jet.Options{Conn: c, Project: "shop", Patience: 2 * time.Second})
+		return jet.Options{Conn: c, Project: "shop", Patience: time.Minute}
 	}
+	as := func(role string) *jet.Queue { t.Helper(); return open(t, with(role)) }
 	ctx := t.Context()
 	as("UADMIN")
 	worker, reader := as("UWORKER"), as("UREADER")
@@ -86,7 +87,7 @@ func TestDocumentedRoles(t *testing.T) {
 	if err != nil || len(l.Items) != 2 || len(l.Trouble) != 0 || l.Items[0].ID != "b" || l.Items[0].State != queue.Ready {
 		t.Fatalf("%+v %v", l, err)
 	}
-	if _, err := reader.Drop(ctx, "b", ""); !errors.Is(err, fleet.ErrRefused) {
+	if err := refused(t, with("UREADER"), func(q *jet.Queue) error { _, err := q.Drop(ctx, "b", ""); return err }); !errors.Is(err, fleet.ErrRefused) {
 		t.Fatalf("a reader's change: %v", err)
 	}
 	if _, err := worker.Drop(ctx, "b", ""); err != nil {
