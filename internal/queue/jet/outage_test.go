@@ -307,6 +307,7 @@ func TestPermissions(t *testing.T) {
 // where the machine needs that to get as far.
 func refused(t *testing.T, o jet.Options, do func(*jet.Queue) error) (err error) {
 	t.Helper()
+	o.Now = time.Now
 	for o.Patience = time.Second; o.Patience < 2*time.Minute; o.Patience *= 5 {
 		var q *jet.Queue
 		if q, err = jet.Open(t.Context(), o); err != nil {
