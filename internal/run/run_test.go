@@ -154,7 +154,7 @@ func TestRunEnds(t *testing.T) {
 		{"crash", `echo partial; echo "no such table" >&2; exit 7`, run.Request{}, run.Failed, "failed", "7", 7},
 		{"killed by a signal", `kill -9 $$`, run.Request{}, run.Failed, "failed", "SIGKILL", 137},
 		{"timeout", `echo started; while :; do sleep 0.05; done`, run.Request{Timeout: 300 * time.Millisecond}, run.TimedOut, "timed_out", "exceeded timeout of 300ms", 143},
-		{"timeout ignoring TERM", `trap '' TERM; while :; do sleep 0.05; done`, run.Request{Timeout: 2 * time.Second}, run.TimedOut, "timed_out", "exceeded timeout", 137}, // time enough to get to its trap,
+		{"timeout ignoring TERM", `trap '' TERM; while :; do sleep 0.05; done`, run.Request{Timeout: 500 * time.Millisecond}, run.TimedOut, "timed_out", "exceeded timeout", 137},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -166,6 +166,10 @@ func TestRunEnds(t *testing.T) {
 			})
 			tt.req.Program = shell(t, tt.script)
 			r := wait(t, m, start(t, m, tt.req).ID)
+			for tt.code == 137 && r.ExitCode != nil && *r.ExitCode == 143 && tt.req.Timeout < 30*time.Second {
+				tt.req.Timeout *= 4 // it had not got to its trap yet
+				r = wait(t, m, start(t, m, tt.req).ID)
+			}
 			if r.Status != tt.status || r.MCPStatus() != tt.mcp || !strings.Contains(r.StatusReason, tt.reason) {
 				t.Errorf("got %s (%s) %q, want %s (%s) with %q", r.Status, r.MCPStatus(), r.StatusReason, tt.status, tt.mcp, tt.reason)
 			}

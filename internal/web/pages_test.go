@@ -85,7 +85,7 @@ func open(t testing.TB, change func(*Deps)) *house {
 		}
 	})
 	jar, _ := cookiejar.New(nil)
-	h.http = &http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	h.http = &http.Client{Jar: jar, Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	var link string
 	select {
 	case link = <-links:
@@ -395,7 +395,7 @@ func TestReadOnlyShowsNoForms(t *testing.T) {
 // events reads a stream until it has the events that are wanted.
 func (h *house) events(path string, enough func([]string) bool, then func(int)) []string {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "GET", h.base+path, nil)
 	if err != nil {
