@@ -400,7 +400,7 @@ func TestLargeMemoryOpensLazily(t *testing.T) {
 func TestManyOfOneTime(t *testing.T) {
 	x, _ := newIndex(t)
 	const n = 6000
-	start := time.Now()
+	start := cpuTime() // the clock of a busy machine says nothing
 	update(t, x, func(tx *Tx) error {
 		for i := range n {
 			if err := tx.Put(Doc{ID: fmt.Sprint("d", i), Class: ClassBlock, Text: "alike " + vocabulary[i%26]}); err != nil {
@@ -414,8 +414,8 @@ func TestManyOfOneTime(t *testing.T) {
 		rows, err = tx.d.number(`SELECT count(DISTINCT row) FROM docs WHERE row < ?`, int64(spread+1)<<timeShift)
 		return err
 	})
-	if took := time.Since(start); rows < n || took > time.Minute {
-		t.Errorf("%d rows in %s", rows, took)
+	if took := cpuTime() - start; rows < n || took > time.Minute {
+		t.Errorf("%d rows in %s of processor time", rows, took)
 	}
 }
 
