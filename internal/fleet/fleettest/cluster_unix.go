@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -67,6 +68,9 @@ func Main() {
 	os.Exit(0)
 }
 
+// clusters is how many this process has started.
+var clusters atomic.Int32
+
 // Cluster is a cluster of servers, each a process.
 type Cluster struct {
 	t     testing.TB
@@ -88,7 +92,9 @@ type Node struct {
 // into a network namespace of its own, which needs root.
 func StartCluster(t testing.TB, n int, apart bool) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, inNS: apart, tag: strconv.Itoa(os.Getpid())}
+	// The kernel takes an interface away some time after its namespace, so that the next
+	// cluster of this process must not want its name.
+	c := &Cluster{t: t, inNS: apart, tag: strconv.Itoa(os.Getpid()) + string(rune('a'+clusters.Add(1)%26))}
 	if apart {
 		c.network(n)
 	}
@@ -121,14 +127,23 @@ func StartCluster(t testing.TB, n int, apart bool) *Cluster {
 	return c
 }
 
+// given are the ports that were chosen in this process. One that a server is still to take,
+// or whose server is down for a while, looks free.
+var given sync.Map
+
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		if _, before := given.LoadOrStore(port, true); !before {
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // Servers are the addresses of all, with commas between.
