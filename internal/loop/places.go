@@ -66,8 +66,9 @@ type Worktrees struct {
 	merging  sync.Mutex // held while one is merged
 	mu       sync.Mutex // of what follows
 	leases   map[string]*workspace.Lease
-	kept     map[string]bool // places in which nobody has worked since they were kept
-	identity []string        // of who commits what was left, once it was asked for
+	kept     map[string]bool          // places in which nobody has worked since they were kept
+	going    map[string]chan struct{} // worktrees that are being taken away; closed when they are
+	identity []string                 // of who commits what was left, once it was asked for
 	asked    bool
 }
 
@@ -351,7 +352,9 @@ func (t *Worktrees) release(ctx context.Context, p Place) error {
 func (t *Worktrees) remove(ctx context.Context, p Place, o workspace.RemoveOptions) error {
 	o.Save, o.Ended = true, true
 	if l := t.lease(p); l != nil {
+		over := t.goes(p)
 		err := l.RemoveLater(ctx, o, func(_ workspace.Removed, err error) {
+			defer over()
 			if err == nil {
 				return
 			}
@@ -361,6 +364,7 @@ func (t *Worktrees) remove(ctx context.Context, p Place, o workspace.RemoveOptio
 			_ = l.Release(context.WithoutCancel(ctx)) // of one that stays nobody is the holder any more
 		})
 		if err != nil {
+			over()
 			return errors.Join(err, l.Release(ctx))
 		}
 		return nil
@@ -370,6 +374,38 @@ func (t *Worktrees) remove(ctx context.Context, p Place, o workspace.RemoveOptio
 		return nil // done before
 	}
 	return err
+}
+
+// goes notes that a worktree is being taken away, until over is called.
+func (t *Worktrees) goes(p Place) (over func()) {
+	away := make(chan struct{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.going == nil {
+		t.going = map[string]chan struct{}{}
+	}
+	t.going[p.Name] = away
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.going, p.Name)
+		close(away)
+	}
+}
+
+// gone waits until the worktree of a place that is being taken away is away, and with it
+// its agent, where that has nothing to hand on.
+func (t *Worktrees) gone(ctx context.Context, p Place) {
+	t.mu.Lock()
+	away := t.going[p.Name]
+	t.mu.Unlock()
+	if away == nil {
+		return
+	}
+	select {
+	case <-away:
+	case <-ctx.Done():
+	}
 }
 
 // InPlace has every item worked on in one directory. There can be one worker only.

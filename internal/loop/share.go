@@ -237,6 +237,9 @@ func (s *Shared) Finish(ctx context.Context, p Place, item queue.Item, fate core
 		}
 	}
 	more, conflict, err := s.Worktrees.Finish(ctx, p, item, fate)
+	// An agent that is over is so on all machines: while its worktree goes, it may be sent
+	// or not, and one that was sent stays at the remote until somebody clears it away.
+	s.gone(ctx, p)
 	s.exchange(ctx, item.ID, true)
 	return join(note, more), conflict, err
 }
