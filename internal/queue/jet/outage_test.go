@@ -105,9 +105,9 @@ func (w *wire) set(up, down bool) {
 	w.cond.Broadcast()
 }
 
-func behind(t *testing.T, w *wire, project string, patience time.Duration) *jet.Queue {
+func behind(t *testing.T, w *wire, project string) *jet.Queue {
 	t.Helper()
-	return open(t, jet.Options{Conn: connect(t, w.url()), Project: project, Host: "vm", Patience: patience})
+	return open(t, jet.Options{Conn: connect(t, w.url()), Project: project, Host: "vm", Patience: time.Minute})
 }
 
 // Without the network nothing is claimed, and it is said why. What is in hand goes on, and
@@ -125,7 +125,7 @@ func TestLostNetwork(t *testing.T) {
 			ctx := t.Context()
 			project := strings.ReplaceAll(way.name, " ", "-")
 			w := newWire(t, s.ClientURL())
-			q, safe := behind(t, w, project, 300*time.Millisecond), open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: project, Host: "other"})
+			q, safe := behind(t, w, project), open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: project, Host: "other"})
 			if _, err := q.Add(ctx, queue.Item{ID: "held", Title: "x", Priority: new(0)}, queue.Item{ID: "free", Title: "x"}); err != nil {
 				t.Fatal(err)
 			}
@@ -133,12 +133,14 @@ func TestLostNetwork(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// Only what is not to be answered has little time.
+			hasty := open(t, jet.Options{Conn: connect(t, w.url()), Project: project, Host: "vm", Patience: 2 * time.Second})
 			w.set(way.up, way.down)
 			for what, ask := range map[string]func() error{
-				"claim":  func() error { _, err := q.Claim(ctx, queue.ClaimOptions{}); return err },
-				"extend": func() error { _, err := q.Extend(ctx, c.Token, 0); return err },
-				"done":   func() error { _, err := q.Done(ctx, c.Token, queue.Outcome{Summary: "in time"}); return err },
-				"list":   func() error { _, err := q.List(ctx, queue.Filter{}); return err },
+				"claim":  func() error { _, err := hasty.Claim(ctx, queue.ClaimOptions{}); return err },
+				"extend": func() error { _, err := hasty.Extend(ctx, c.Token, 0); return err },
+				"done":   func() error { _, err := hasty.Done(ctx, c.Token, queue.Outcome{Summary: "in time"}); return err },
+				"list":   func() error { _, err := hasty.List(ctx, queue.Filter{}); return err },
 			} {
 				if err := ask(); !errors.Is(err, fleet.ErrUnreachable) || what == "claim" && !strings.Contains(err.Error(), w.url()) {
 					t.Errorf("%s: %v", what, err)
@@ -171,7 +173,7 @@ func TestLostAnswer(t *testing.T) {
 	ctx := t.Context()
 	s := fleettest.Server(t)
 	w := newWire(t, s.ClientURL())
-	q, safe := behind(t, w, "shop", time.Minute), open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: "shop", Host: "other"})
+	q, safe := behind(t, w, "shop"), open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: "shop", Host: "other"})
 	if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "x"}); err != nil {
 		t.Fatal(err)
 	}
