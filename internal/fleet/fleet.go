@@ -288,7 +288,9 @@ func (c *Conn) Explain(doing string, err error) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%w: %s: %s: the servers keep nothing for this account: JetStream is off there", ErrSetup, doing, c.opt.Servers)
 	case Away(err):
-		if r := c.lately(); r != "" {
+		if r := c.lately(); strings.Contains(r, ".STREAM.CREATE.") {
+			return fmt.Errorf("%w: %s: it is not on the servers yet, and this machine may not make it (%s); who may, such as ADMIN in docs/fleet.md, makes all of it by `reprise worker prepare --servers`", ErrRefused, doing, r)
+		} else if r != "" {
 			return fmt.Errorf("%w: %s: %s; docs/fleet.md lists what each role must be allowed", ErrRefused, doing, r)
 		}
 		return fmt.Errorf("%w: %s: %s: %w", ErrUnreachable, doing, c.opt.Servers, err)

@@ -472,12 +472,22 @@ func (l *Loop) renew(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		s := l.State()
-		for i := range s.Slots {
-			p := &s.Slots[i]
-			if p.Claim.Fence == 0 || p.Lost || p.Step == core.Archiving {
-				continue
-			}
+		l.renewAll(ctx)
+	}
+}
+
+// renewAll renews them once, side by side: where servers are away each may wait for them as
+// long as they are patient, and none may lose its lease by the waiting of others.
+func (l *Loop) renewAll(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	s := l.State()
+	for i := range s.Slots {
+		p := &s.Slots[i]
+		if p.Claim.Fence == 0 || p.Lost || p.Step == core.Archiving {
+			continue
+		}
+		all.Go(func() {
 			_, err := l.opt.Queue.Extend(ctx, queue.Token(p.Claim.Token), Lease)
 			switch {
 			case err == nil || ctx.Err() != nil:
@@ -486,7 +496,7 @@ func (l *Loop) renew(ctx context.Context) {
 			default:
 				l.opt.Log.Warn("renew a lease", "item", p.Claim.Item.ID, "error", err.Error())
 			}
-		}
+		})
 	}
 }
 
