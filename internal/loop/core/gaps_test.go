@@ -1,0 +1,227 @@
+package core
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// What follows holds decisions that whole nights seldom come to: each of these places was
+// changed once, one at a time, and no other test saw it.
+
+func TestNoChangeMayBeAllRight(t *testing.T) {
+	o := Outcome{Completed: true, OK: true, Turns: 1}
+	if o.succeeded(Item{}) || !o.succeeded(Item{NoChangeOK: true}) {
+		t.Error("a run that changed nothing is a success for an item that needs a change, or none for one that does not")
+	}
+}
+
+// A loop that waits or is paused can be told to end after what is being done.
+func TestDrainWhileItWaits(t *testing.T) {
+	for _, phase := range []Phase{Working, Paused, Waiting, Stopping, Finished} {
+		s := State{Phase: phase}
+		var out []Action
+		s.stopAsked(StopAsked{Drain: true, Why: "enough"}, &out)
+		want := Draining
+		if phase == Stopping || phase == Finished {
+			want = phase
+		}
+		if s.Phase != want {
+			t.Errorf("%s becomes %s, not %s", phase, s.Phase, want)
+		}
+	}
+}
+
+// What a person knows already is not told again, and what ends the loop where nobody is to
+// decide is only what nothing can be done without.
+func TestToldOnce(t *testing.T) {
+	for _, c := range []struct {
+		phase      Phase
+		waits      string // kind of the interrupt that it waits at
+		skip       bool
+		kind, item string
+		told       bool
+		after      Phase
+	}{
+		{Working, "", false, ByBudget, "", true, Waiting},
+		{Draining, "", false, ByBudget, "", false, Draining},
+		{Stopping, "", false, ByBudget, "", false, Stopping},
+		{Draining, "", false, ByBudget, "a", true, Draining},
+		{Draining, "", false, ByAuth, "", true, Draining},
+		{Stopping, "", false, ByFailing, "", true, Stopping},
+		{Waiting, ByAuth, false, ByAuth, "", false, Waiting},
+		{Waiting, ByAgent, false, ByAuth, "", true, Waiting},
+		{Waiting, ByAgent, false, ByAgent, "a", true, Waiting},
+		{Working, "", true, ByAuth, "", true, Draining},
+		{Working, "", true, ByBudget, "", true, Draining},
+		{Working, "", true, ByBudget, "a", true, Working},
+		{Working, "", true, ByFailing, "", true, Working},
+		{Waiting, ByPerson, true, ByAuth, "", true, Waiting},
+	} {
+		s := State{Phase: c.phase, Limits: Limits{OnInterrupt: Wait}}
+		if c.skip {
+			s.Limits.OnInterrupt = Skip
+		}
+		if c.waits != "" {
+			s.Interrupt = &Interrupt{Kind: c.waits}
+		}
+		rev := s.Rev
+		var out []Action
+		s.raise(c.kind, "why", c.item, &out)
+		told := slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpNotify })
+		if told != c.told || s.Phase != c.after || (s.Tally.Interrupts == 1) != c.told {
+			t.Errorf("%+v: told %v, %d counted, then %s", c, told, s.Tally.Interrupts, s.Phase)
+		}
+		if c.told && s.Rev == rev {
+			t.Errorf("%+v: it is told, and the state need not be written", c)
+		}
+	}
+}
+
+// An item that was given back before a session of it had a turn goes on from where it
+// would have, by the same number of starts.
+func TestGivenBackGoesOnAsBefore(t *testing.T) {
+	from := &Continuation{Run: "run-0", Session: "s"}
+	for name, o := range map[string]*Outcome{
+		"never launched": nil,
+		"without a run":  {},
+		"no turn":        {Run: "run-1", Class: APIError},
+	} {
+		s := State{Items: map[string]Memory{"a": {Parked: true, Kind: ByGate, Asked: "x", Number: 3, Starts: 2}}}
+		p := &Slot{Claim: Claim{Item: Item{ID: "a"}, Fence: 1}, From: from, Outcome: o}
+		s.remember(p, &Settle{Fate: Release, Class: APIError})
+		m := s.Items["a"]
+		if m.From == nil || m.From.Run != "run-0" {
+			t.Errorf("%s: it goes on from %+v", name, m.From)
+		}
+		if m.Parked || m.Kind != "" || m.Asked != "" || m.Number != 0 {
+			t.Errorf("%s: an item that somebody worked on still waits for a person: %+v", name, m)
+		}
+		if want := map[bool]int{true: 2, false: 0}[o == nil || o.Run == ""]; m.Starts != want {
+			t.Errorf("%s: %d starts, want %d", name, m.Starts, want)
+		}
+	}
+}
+
+func TestCopySharesNothing(t *testing.T) {
+	s := State{Starting: []string{"a"}, Open: []string{"a"}, Heard: []string{"a"}, Failing: []string{"a"}, Same: []string{"a"}, Unpark: []string{"a"},
+		Interrupt: &Interrupt{Kind: ByAgent, Items: []string{"a"}}}
+	c := s.Clone()
+	c.Interrupt.Kind = ByGate
+	for _, list := range [][]string{c.Starting, c.Open, c.Heard, c.Failing, c.Same, c.Unpark, c.Interrupt.Items} {
+		list[0] = "b"
+	}
+	for n, list := range [][]string{s.Starting, s.Open, s.Heard, s.Failing, s.Same, s.Unpark, s.Interrupt.Items} {
+		if list[0] != "a" {
+			t.Errorf("list %d is one for both", n)
+		}
+	}
+	if s.Interrupt.Kind != ByAgent {
+		t.Error("the interrupt is one for both")
+	}
+}
+
+// Leases are renewed of what is held and not settled yet.
+func TestWhatIsHeld(t *testing.T) {
+	claim := func(id string) Claim { return Claim{Item: Item{ID: id}, Fence: 1} }
+	s := State{Slots: []Slot{{Step: Running, Claim: claim("a")}, {Step: Running, Claim: claim("b"), Lost: true}, {Step: Archiving, Claim: claim("c")}, {Step: Idle}}}
+	if held := s.Claims(); len(held) != 1 || held[0].Item.ID != "a" {
+		t.Errorf("%+v", held)
+	}
+}
+
+// What is claimed may be begun up to each ceiling, and not at it.
+func TestAtACeilingNothingBegins(t *testing.T) {
+	l := Limits{MaxTokens: 10, MaxUSD: 2, MaxTime: time.Hour}
+	for _, c := range []struct {
+		s    State
+		want bool
+	}{
+		{State{Phase: Working}, true}, {State{Phase: Paused}, true}, {State{Phase: Draining}, true},
+		{State{Phase: Waiting}, false}, {State{Phase: Stopping}, false}, {State{Phase: Finished}, false},
+		{State{Phase: Working, Tokens: 9, CostUSD: 1.99, Worked: time.Hour - 1}, true},
+		{State{Phase: Working, Tokens: 10}, false}, {State{Phase: Working, CostUSD: 2}, false}, {State{Phase: Working, Worked: time.Hour}, false},
+	} {
+		c.s.Limits = l
+		if c.s.mayBegin() != c.want {
+			t.Errorf("%s with %d tokens, %.2f USD, %s: may begin is not %v", c.s.Phase, c.s.Tokens, c.s.CostUSD, c.s.Worked, c.want)
+		}
+	}
+}
+
+// An answer is refused that was given for another question, or for none.
+func TestAnswersOfOtherQuestions(t *testing.T) {
+	s := State{Phase: Waiting, Interrupt: &Interrupt{Kind: ByPerson, Halt: true, Number: 5, Items: []string{"a", "b"}},
+		Items: map[string]Memory{"a": {Parked: true, Kind: ByPerson}, "b": {Parked: true, Kind: ByPerson}, "c": {From: &Continuation{Run: "r", Number: 4}}, "d": {From: &Continuation{Run: "r"}}}}
+	if items, halted, why := s.meant(Resumed{Answer: "x", Number: 5}); why != "" || !halted || len(items) != 2 {
+		t.Errorf("for the interrupt: %v %v %q", items, halted, why)
+	}
+	if _, _, why := s.meant(Resumed{Answer: "x", Number: 4}); why == "" {
+		t.Error("an answer for an interrupt that is over is taken for this one")
+	}
+	for _, c := range []struct {
+		id     string
+		number int64
+		taken  bool
+	}{{"a", 0, true}, {"a", 9, true}, {"c", 0, true}, {"c", 4, true}, {"c", 5, false}, {"d", 0, false}, {"nobody", 0, false}} {
+		if why := s.answerable(c.id, Resumed{Answer: "x", Number: c.number}); (why == "") != c.taken {
+			t.Errorf("number %d for %s: %q", c.number, c.id, why)
+		}
+	}
+	m := s.Items["a"]
+	m.Number = 8
+	s.Items["a"] = m
+	if s.answerable("a", Resumed{Answer: "x", Number: 9}) == "" || s.answerable("a", Resumed{Answer: "x", Number: 8}) != "" {
+		t.Error("what is asked now is not told from what was asked before")
+	}
+}
+
+// Questions are listed by name, and what was put back is not told again to be unparked.
+func TestParkedByName(t *testing.T) {
+	s := State{Items: map[string]Memory{"z": {}}}
+	for _, id := range []string{"h", "b", "g", "a", "f", "c", "e", "d"} {
+		s.Items[id] = Memory{Parked: true}
+	}
+	if got := s.parked(); !slices.Equal(got, []string{"a", "b", "c", "d", "e", "f", "g", "h"}) {
+		t.Errorf("%v", got)
+	}
+	var out []Action
+	if s.unpark("z", "x", &out); len(out) > 0 || s.Items["z"].From != nil {
+		t.Errorf("an item that is not set aside is put back: %+v, %+v", out, s.Items["z"])
+	}
+}
+
+// Only a loop that is to wait for a person waits once more before it ends.
+func TestWaitsOnceMore(t *testing.T) {
+	for on, want := range map[OnInterrupt]bool{Wait: true, Skip: false} {
+		s := State{Phase: Draining, Limits: Limits{OnInterrupt: on}, Open: []string{"a"}, Items: map[string]Memory{"a": {Parked: true, Kind: ByAgent, Asked: "which?"}}}
+		var out []Action
+		if s.waitAgain(&out) != want || (s.Phase == Waiting) != want {
+			t.Errorf("%s: then it is %s", on, s.Phase)
+		}
+	}
+}
+
+// A state that knows its questions is left as it is.
+func TestUpgradeLeavesQuestions(t *testing.T) {
+	s := State{Interrupt: &Interrupt{Kind: ByGate, Why: "checks", Items: []string{"a"}}, Items: map[string]Memory{"a": {Parked: true, Kind: ByAgent, Asked: "which?"}}}
+	if s.Upgrade(); s.Items["a"].Kind != ByAgent || s.Items["a"].Asked != "which?" {
+		t.Errorf("%+v", s.Items["a"])
+	}
+}
+
+// A claim ends what was said of an empty queue, and a backoff never shortens a longer one.
+func TestClaimedIsNotEmpty(t *testing.T) {
+	s := New("loop-1", DefaultLimits(), (&clock{}).now())
+	s.Slots[0] = Slot{Step: Claiming, Seq: 9}
+	s.Empty, s.Left = true, "b waits for c"
+	var out []Action
+	s.claimed(Claimed{Slot: 0, Seq: 9, Claim: &Claim{Item: Item{ID: "b"}, Fence: 1}}, &out)
+	if s.Empty || s.Left != "" {
+		t.Errorf("empty %v, left %q", s.Empty, s.Left)
+	}
+	s.HoldUntil, s.HoldWhy = s.Now.Loop+24*time.Hour, "a limit"
+	if s.backOff("again"); s.HoldWhy != "a limit" {
+		t.Errorf("held for %s until %s", s.HoldWhy, s.HoldUntil)
+	}
+}
