@@ -20,6 +20,7 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			body := a.hereDocument(r, st)
+			a.says(body, st)
 			if a.closing != nil {
 				a.closing.text(a, body, st)
 			}
@@ -28,13 +29,12 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 			}
 		case syntax.WordHdoc:
 			w := a.value(r.Word, st)
+			a.says(w, st)
 			if first {
 				in = source{there: true, fixed: w.known(), text: w.text + "\n", origin: w.origin}
 			}
 		case syntax.RdrIn:
-			w := a.target(r, st)
-			a.path(w, use{read: true}, st)
-			in = source{there: true, file: true, what: w.text}
+			in = a.readFrom(r, st)
 		case syntax.DplIn, syntax.DplOut:
 			w := a.target(r, st)
 			if w.known() && strings.Trim(w.text, "0123456789") == "" || w.text == "-" || strings.HasSuffix(w.text, "-") && strings.Trim(w.text, "0123456789-") == "" {
@@ -61,6 +61,22 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 		}
 	}
 	return in, away
+}
+
+// readFrom judges what a command is given to read by <: a file, or what another command
+// writes.
+func (a *analysis) readFrom(r *syntax.Redirect, st *state) source {
+	if len(r.Word.Parts) == 1 {
+		if p, ok := r.Word.Parts[0].(*syntax.ProcSubst); ok && p.Op == syntax.CmdIn {
+			a.indirect()
+			out := a.inner(p.Stmts, st)
+			out.there = true
+			return out
+		}
+	}
+	w := a.target(r, st)
+	a.path(w, use{read: true}, st)
+	return source{there: true, file: true, what: w.text}
 }
 
 // hereDocument is the text of a here-document. Where a part of its delimiter is
@@ -168,7 +184,7 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 		w = a.value(n.Value, st)
 		v = value{known: true, w: w, origin: w.origin}
 		if w.text == unknown {
-			v = value{origin: w.origin, dotted: !w.dashed, w: word{process: w.process}}
+			v = value{origin: w.origin, dotted: !w.dashed, w: word{process: w.process, secret: w.secret}}
 		}
 	case n.Naked:
 		return

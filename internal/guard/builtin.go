@@ -7,6 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"reprise/internal/guard/know"
 	"reprise/internal/guard/names"
 )
 
@@ -189,6 +190,18 @@ func (a *analysis) history(argv []word, st *state) source {
 	return source{there: true}
 }
 
+// tellsSecrets judges the words that a program is given: nearly any of them may print
+// one, or a part of it (basename, date +…, seq -f, awk -v). What reaches the network is judged by what it
+// sends.
+func (a *analysis) tellsSecrets(name string, words []word, st *state) {
+	if p := know.Find(name); p != nil && p.Base == know.Net {
+		return
+	}
+	for _, w := range words {
+		a.says(w, st)
+	}
+}
+
 // says judges a word that is printed.
 func (a *analysis) says(w word, st *state) {
 	if w.secret {
@@ -203,6 +216,9 @@ func (a *analysis) printf(argv []word, st *state) source {
 		name := word{text: strings.TrimPrefix(args[0].text, "-v"), src: args[0].src}
 		if args = args[1:]; name.text == "" && len(args) > 0 {
 			name = args[0]
+		}
+		for _, w := range args {
+			a.says(w, st)
 		}
 		a.name(name, st, value{})
 		return source{}
@@ -282,6 +298,9 @@ func (a *analysis) cd(argv []word, st *state) source {
 	case len(args) > 1 || args[0].split:
 		a.unknownDir(args[0], st)
 		return source{}
+	case args[0].text == "-" && st.old != nil && !st.linked:
+		st.cwds, st.old = st.old, st.cwds
+		return source{}
 	}
 	a.chdir(args[0], st)
 	return source{}
@@ -289,12 +308,13 @@ func (a *analysis) cd(argv []word, st *state) source {
 
 func (a *analysis) unknownDir(w word, st *state) {
 	a.give("unknown-directory", Ask, w.shown(), "which directory it changes to is only known when it runs", "write the directory out")
-	st.cwds = nil
+	st.cwds, st.old, st.stack = nil, nil, nil
 }
 
 // chdir follows a change of directory.
 func (a *analysis) chdir(w word, st *state) {
 	if w.text == "" {
+		st.old, st.stack = nil, nil
 		return
 	}
 	if !w.known() || w.text == "-" || w.glob && strings.ContainsAny(w.text, "*?[") || strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") {
@@ -303,7 +323,7 @@ func (a *analysis) chdir(w word, st *state) {
 	}
 	if !filepath.IsAbs(w.text) && w.text != "." && w.text != ".." && !strings.HasPrefix(w.text, "./") && !strings.HasPrefix(w.text, "../") && a.r.env("CDPATH") != "" {
 		a.give("cdpath", Ask, w.shown(), "CDPATH is set, which sends a relative cd elsewhere", "write ./ before it")
-		st.cwds = nil
+		st.cwds, st.old, st.stack = nil, nil, nil
 		return
 	}
 	if st.linked && strings.Contains(w.text, "..") && !filepath.IsAbs(w.text) {
@@ -316,6 +336,7 @@ func (a *analysis) chdir(w word, st *state) {
 		return
 	}
 	var to []string
+	certain, before := true, st.cwds
 	for _, b := range bases {
 		p := a.physical(b, w.text)
 		// The shell takes the dots out first, the kernel goes link by link.
@@ -333,6 +354,7 @@ func (a *analysis) chdir(w word, st *state) {
 		to = append(to, p)
 		if !a.exists(p) {
 			// cd fails, and what follows is where it was.
+			certain = false
 			if st.cwds == nil {
 				a.unknownDir(w, st)
 				return
@@ -342,19 +364,27 @@ func (a *analysis) chdir(w word, st *state) {
 			}
 		}
 	}
-	st.cwds = slices.Compact(to)
+	st.cwds, st.old = slices.Compact(to), nil
 	if len(to) > maxPlaces {
 		st.cwds = nil
+	}
+	if certain {
+		st.old = before
+	} else {
+		st.stack = nil // pushd may have put nothing on it
 	}
 }
 
 func (a *analysis) pushd(argv []word, st *state) source {
 	before := st.cwds
-	if len(argv) != 2 {
+	if len(argv) != 2 || st.posix { // a shell that knows POSIX only stays where it is
 		a.unknownDir(argv[0], st)
 		return source{}
 	}
-	a.chdir(argv[1], st)
+	st.old = nil
+	if a.chdir(argv[1], st); st.old == nil {
+		return source{}
+	}
 	st.stack = append(append([][]string(nil), st.stack...), before)
 	return source{}
 }
@@ -364,7 +394,7 @@ func (a *analysis) popd(argv []word, st *state) source {
 		a.unknownDir(argv[0], st)
 		return source{}
 	}
-	st.cwds = st.stack[len(st.stack)-1]
+	st.cwds, st.old = st.stack[len(st.stack)-1], nil
 	st.stack = st.stack[:len(st.stack)-1]
 	return source{}
 }
@@ -498,7 +528,7 @@ func (a *analysis) trap(argv []word, st *state) source {
 	}
 	// When it runs, the command may be elsewhere, and its variables others.
 	n, later := len(a.parts), st.fork()
-	later.cwds = nil
+	later.cwds, later.old, later.stack = nil, nil, nil
 	later.forget(a)
 	a.shellText(args[0].text, later)
 	a.onlyNew(0, n)

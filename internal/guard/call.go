@@ -176,9 +176,11 @@ func (a *analysis) program(argv []word, st *state) source {
 		argv = append([]word{{text: base, src: argv[0].src}}, argv[1:]...)
 		name = base
 	}
+	a.eats(argv, st)
 	if f := builtin(name); f != nil {
 		return f(a, argv, st)
 	}
+	a.tellsSecrets(name, argv[1:], st)
 	if f := special(name); f != nil {
 		return f(a, argv, st)
 	}

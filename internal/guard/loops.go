@@ -93,6 +93,7 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 	a.assignment(l.Name.Value, word{text: unknown}, false, st)
 	if c.Select {
 		st.bind(a, "REPLY", value{})
+		a.eats([]word{{text: "read", src: "select"}}, st)
 	}
 	a.unsure(st, c)
 	var out source
@@ -126,7 +127,7 @@ func (a *analysis) loopValue(st *state, name string, it word) {
 	a.gets(name, value{known: !it.split, w: it, origin: it.origin}, st)
 	switch {
 	case it.split && it.text == unknown:
-		st.bind(a, name, value{origin: it.origin, dotted: !it.dashed})
+		st.bind(a, name, value{origin: it.origin, dotted: !it.dashed, w: word{secret: it.secret}})
 	case it.glob:
 		st.bind(a, name, value{known: true, w: word{text: it.text, src: it.src, glob: true, made: true, listed: a.patterned(it, st)}})
 	default:

@@ -431,7 +431,7 @@ func (a *analysis) shell(argv []word, st *state) source {
 		}
 	}
 	inner := st.fork()
-	inner.funcs, inner.args, inner.argsKnown = nil, nil, true
+	inner.funcs, inner.args, inner.argsKnown, inner.stack, inner.old = nil, nil, true, nil, nil
 	inner.posix = argv[0].text != "bash" && argv[0].text != "zsh" && argv[0].text != "rbash"
 	switch {
 	case script && len(args) == 0:
@@ -481,6 +481,9 @@ func (a *analysis) fed(w word, inner, st *state) source {
 		a.give("needs-a-person", Ask, w.shown(), "a shell with nothing to run waits for a person", "give it a command by -c")
 	case in.fixed:
 		inner.in = source{}
+		if inner != st { // a file that is read in is read to its end at first
+			inner.in = source{script: true, more: strings.Contains(strings.TrimRight(in.text, "\n"), "\n")}
+		}
 		cur := a.cur
 		out := a.shellText(in.text, inner)
 		a.cur = cur

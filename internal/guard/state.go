@@ -50,7 +50,8 @@ type state struct {
 	calls     []string // functions that it is in
 	args      []word   // $1…
 	argsKnown bool
-	stack     [][]string // of pushd
+	stack     [][]string // of pushd; nil: none, or not known
+	old       []string   // where cd - leads; nil: not known
 	in        source     // standard input
 	cleared   bool       // the environment was taken away
 	posix     bool       // the shell may be one that knows POSIX only
@@ -104,6 +105,14 @@ func ownValue(name string) bool {
 
 func (st *state) bind(a *analysis, name string, v value) {
 	a.step(1)
+	switch name {
+	case "OLDPWD":
+		st.old = nil
+	case "DIRSTACK":
+		st.stack = nil // an element of it is a directory of pushd's
+	case "":
+		st.old, st.stack = nil, nil
+	}
 	switch {
 	case a.fixed[name], ownValue(name) && !v.number():
 		v = value{}
@@ -158,6 +167,12 @@ func (st *state) forget(a *analysis) { st.bind(a, "", value{}) }
 // join takes over what may have happened in branches, of which one or none ran.
 func (st *state) join(a *analysis, branches ...*state) {
 	for _, b := range branches {
+		if !slices.EqualFunc(st.stack, b.stack, slices.Equal[[]string]) {
+			st.stack = nil
+		}
+		if !slices.Equal(st.old, b.old) {
+			st.old = nil
+		}
 		for v := b.vars; v != nil && v != st.vars; v = v.next {
 			a.step(1)
 			st.changed = append(st.changed, v.name)
@@ -215,6 +230,9 @@ type source struct {
 	file   bool // it is what stands in files of the work
 	net    bool // it comes from another machine
 	what   string
+	// script says that the shell has its commands from here, more that further lines
+	// of them follow; there is nothing else then.
+	script, more bool
 }
 
 // and is what comes out when both write to the same place.

@@ -383,6 +383,7 @@ func (a *analysis) stmt(s *syntax.Stmt, st *state) source {
 		before = at.fork()
 		defer func() { a.mayEnd(at, before, []*state{before.fork()}) }()
 	}
+	a.turnsTo(s, at)
 	in, redirected := a.redirects(s, at)
 	if in.there {
 		keep := at.in

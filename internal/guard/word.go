@@ -2,6 +2,7 @@ package guard
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -480,6 +481,7 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 		b.dark(numbers, quoted)
 		return
 	}
+	b.secret(p)
 	var other word
 	if p.Exp != nil && p.Exp.Word != nil {
 		other = a.value(p.Exp.Word, st)
@@ -527,6 +529,17 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 	b.plain(name, p.Exp, other, quoted)
 }
 
+// secret notes that a variable holds one, by its name or by what it was given, where
+// more is told of it than whether it is set.
+func (b *wordBuilder) secret(p *syntax.ParamExp) {
+	if p.Exp != nil && (p.Exp.Op == syntax.AlternateUnset || p.Exp.Op == syntax.AlternateUnsetOrNull) {
+		return
+	}
+	v := b.st.lookup(b.a, p.Param.Value)
+	b.w.secret = b.w.secret || v.w.secret || names.SecretVariable(p.Param.Value) && !v.known || p.Excl && names.SecretVariable(v.w.text) ||
+		p.Index != nil && slices.ContainsFunc(v.list, func(w word) bool { return w.secret })
+}
+
 // plain adds the value of $name, or of one of the forms that say what is to be
 // done where there is none.
 func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quoted bool) {
@@ -565,9 +578,6 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		return
 	}
 	v := st.lookup(b.a, name)
-	if names.SecretVariable(name) && !v.known {
-		b.w.secret = true
-	}
 	if exp != nil {
 		switch exp.Op {
 		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
