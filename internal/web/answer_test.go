@@ -82,3 +82,18 @@ func TestEachQuestionHasItsBox(t *testing.T) {
 		t.Error("the page does not tell what is answered from what is open")
 	}
 }
+
+// A loop that has ended because nothing was left says how what came later is begun, and
+// says nothing of that where nothing came.
+func TestEndedLoopSaysWhatIsReady(t *testing.T) {
+	h := open(t, nil)
+	h.asks()
+	const want = "For what is ready now: <code>reprise loop run</code>"
+	if page := h.page("/work"); !strings.Contains(page, "it has ended") || strings.Contains(page, want) {
+		t.Errorf("with nothing ready:\n%s", page)
+	}
+	h.add(queue.Item{Title: "More"})
+	if page := h.page("/work"); !strings.Contains(page, want) {
+		t.Errorf("with an item that is ready:\n%s", page)
+	}
+}

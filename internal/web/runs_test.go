@@ -19,7 +19,7 @@ func TestRunsSayWhoseTheyAre(t *testing.T) {
 	}
 	h.runRecord("run-bbbbbbbbbb", func(r *run.Record) { r.Project = "bakery" }, "")
 	h.runRecord("run-cccccccccc", func(r *run.Record) { r.Project, r.Status, r.StatusReason = "", run.Interrupted, "which one?" }, "")
-	ids := regexp.MustCompile(`class="id">(run-\w+)`)
+	ids := regexp.MustCompile(`class="id"> ?(run-\w+)`)
 	listed := func(path string) string {
 		var out []string
 		for _, m := range ids.FindAllStringSubmatch(h.page(path), -1) {

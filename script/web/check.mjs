@@ -234,7 +234,7 @@ try {
   await page.getByRole("heading", { name: "It waits for you" }).waitFor({ timeout: 60000 });
   const box = page.locator("#answer-ask");
   assert.match(await box.textContent(), /Change all of them/);
-  const items = page.locator(".gauges li", { hasText: "Items begun" });
+  const items = page.locator(".gauges li", { hasText: "Attempts begun" });
   const most = await items.textContent();
   await page.getByText("Raise the ceilings", { exact: true }).click();
   await page.getByLabel("More items").fill("7");
