@@ -26,6 +26,7 @@ func TestDocumentCommands(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not here")
 	}
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +100,8 @@ func TestDocumentedCodes(t *testing.T) {
 // text, is one: its words are commands, and its flags are theirs. Whether it also does
 // what is said is shown where it runs: TestDocumentCommands, TestReadmeCommands, TestExamples.
 func TestDocumentsNameCommandsThatAre(t *testing.T) {
+	t.Parallel()
+	tree := cli.Tree() // to be made for each of so many lines it takes too long
 	var files []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "plugin/*.md", "plugin/*/*.md", "docs/commands/*.md"} {
 		list, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
@@ -127,7 +130,7 @@ func TestDocumentsNameCommandsThatAre(t *testing.T) {
 			for _, m := range said.FindAllStringSubmatch(strings.TrimSpace(line), -1) {
 				if code || strings.Contains(line, "`reprise"+m[1]) {
 					seen++
-					if err := isCommand(strings.Fields(m[1])); err != nil {
+					if err := isCommand(tree, strings.Fields(m[1])); err != nil {
 						t.Errorf("%s:%d: `reprise%s`: %v", strings.TrimPrefix(filepath.ToSlash(file), "../../"), i+1, m[1], err)
 					}
 				}
@@ -141,8 +144,7 @@ func TestDocumentsNameCommandsThatAre(t *testing.T) {
 
 // isCommand says what is wrong with a command as a document writes it: with names in
 // capitals for what somebody puts there, and brackets around what may be left out.
-func isCommand(words []string) error {
-	cmd := cli.Tree()
+func isCommand(cmd *cobra.Command, words []string) error {
 	named := regexp.MustCompile("^[a-z][a-z-]*$")
 	at := 0
 	for ; at < len(words); at++ {

@@ -26,6 +26,7 @@ func TestExamples(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("the project that the examples speak of is a git repository, and git is not here")
 	}
+	t.Parallel()
 	var commands []*cobra.Command
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {

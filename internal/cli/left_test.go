@@ -12,14 +12,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// living are the processes with this home: by pid their command lines, as far as the
-// system has /proc to ask. Those that have ended count no more.
+// living are the processes with this home, or one below it: by pid their command lines, as
+// far as the system has /proc to ask. Those that have ended count no more.
 func living(home string) map[int]string {
-	found := map[int]string{}
+	alive := map[int]string{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		env, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil || !strings.Contains("\x00"+string(env), "\x00HOME="+home+"\x00") {
+		_, at, found := strings.Cut("\x00"+string(env), "\x00HOME="+home)
+		if err != nil || !found || at == "" || at[0] != 0 && at[0] != filepath.Separator {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(dir))
@@ -27,9 +28,9 @@ func living(home string) map[int]string {
 		if err != nil || argsErr != nil || len(args) == 0 {
 			continue // it has ended, and nobody has asked how
 		}
-		found[pid] = strings.TrimSpace(strings.ReplaceAll(string(args), "\x00", " "))
+		alive[pid] = strings.TrimSpace(strings.ReplaceAll(string(args), "\x00", " "))
 	}
-	return found
+	return alive
 }
 
 // outlived waits until no process with this home lives: some write a last file after the
@@ -90,8 +91,13 @@ func TestOutlived(t *testing.T) {
 			t.Fatalf("%d lives there; found are %v", p.Pid, left)
 		}
 	}
-	if left := living(home + "/below"); len(left) > 0 {
-		t.Errorf("of another home: %v", left)
+	for _, other := range []string{home + "/below", home[:len(home)-1]} {
+		if left := living(other); len(left) > 0 {
+			t.Errorf("of another home, %s: %v", other, left)
+		}
+	}
+	if left := living(filepath.Dir(home)); left[p.Pid] == "" {
+		t.Errorf("it is not among those below %s: %v", filepath.Dir(home), left)
 	}
 	out.Close()
 	if err := outlived(home); err != nil {

@@ -16,6 +16,7 @@ import (
 // collector is not there or not to be understood does its work, or says so before it
 // begins.
 func TestLoopTells(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var bodies []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,9 +2,11 @@ package cli_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +29,15 @@ func TestMain(m *testing.M) {
 	}
 	if name := filepath.Base(os.Args[0]); strings.TrimSuffix(name, ".exe") == "reprise" || len(os.Args) > 1 && slices.Contains([]string{"supervise", "protect", "script-agent", "mcp", "memory"}, os.Args[1]) {
 		reprise()
+	}
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		if err := flag.Set("test.parallel", strconv.Itoa(sideBySide*runtime.GOMAXPROCS(0))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	os.Exit(durabletest.InMemory(func() int { return setUpProgram(m) }))
 }
@@ -51,14 +62,19 @@ func testClock(ahead string) func() time.Time {
 	return func() time.Time { return time.Now().Add(off) }
 }
 
+// sideBySide is how many tests that are parallel go on at once for each processor, unless
+// -parallel says so: scripts wait for processes, and for time, most of theirs.
+const sideBySide = 3
+
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: false,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir+"/home")
-			env.Defer(outlivedBy(env, env.WorkDir+"/home"))
+			env.Defer(outlivedBy(env, env.WorkDir)) // the homes of other machines are below it, too
 			env.Setenv("REPRISE_HOME", env.WorkDir+"/reprise")
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("LANG", "C.UTF-8")
