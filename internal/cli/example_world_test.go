@@ -50,7 +50,7 @@ var exampleSetting = []string{
 	`reprise state init --agent tidy && reprise decide "Use cookies" && reprise log add "Made the form" && reprise log tidy`,
 	`reprise queue add "Fix the login" --id login && reprise queue add "Write its tests" --id tests --depends-on login`,
 	`reprise queue add "Write the documents" --id docs && reprise queue park docs`,
-	`reprise queue add "Deploy" --id deploy && reprise queue claim deploy && reprise queue fail deploy@1 --permanent`,
+	`reprise queue add "Deploy" --id deploy && reprise queue claim deploy --lease 1h && reprise queue fail deploy@1 --permanent`,
 	`mkdir specs && for n in 3 12 13 14 15; do printf '### %s. Task %s\n\n- **Status**: [NOT STARTED]\n\n' $n $n; done > specs/TODO.md && reprise task check --fix`,
 	`reprise task abandon 15 && reprise task research 14 && reprise task plan 14`,
 	`reprise spawn "Say hello"`,
