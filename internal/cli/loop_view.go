@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +95,9 @@ func wrapLine(line string, columns int) string {
 // viewText is a view for people, no wider than so many columns; 0 is as wide as it gets.
 func (a *App) viewText(v *loopView, columns int) string {
 	style, m := a.Style(), v.Metrics
+	if m.Loop == "" && len(v.Elsewhere) > 0 { // none has run here
+		return a.loopsThereText(v.Elsewhere, columns)
+	}
 	var b strings.Builder
 	say := func(format string, args ...any) { b.WriteString(wrapLine(fmt.Sprintf(format, args...), columns)) }
 	state := string(m.Phase)
@@ -108,12 +112,12 @@ func (a *App) viewText(v *loopView, columns int) string {
 		state = style.Green(state)
 	}
 	why := ""
-	if v.Reason != "" {
+	if v.Reason != "" && v.Interrupt == nil { // which says it better
 		why = fmt.Sprintf(" (%s)", firstLine(v.Reason, 200))
 	}
 	say("%s %s%s", style.Bold(m.Loop), state, why)
-	say("%d of %d attempts begun, %s of %s, %.2f of %.2f USD, %d of %d tokens", m.Iterations, m.MaxIterations,
-		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, m.Tokens, m.MaxTokens)
+	say("%d of %d attempts begun, %s of %s, %.2f of %.2f USD, %s of %s tokens", m.Iterations, m.MaxIterations,
+		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, term.Num(m.Tokens), term.Num(m.MaxTokens))
 	say("done %d, tried again %d, given up %d, set aside %d, given back %d", m.Done, m.Failed, m.GivenUp, len(v.Parked), m.Released) // those that are set aside now
 	if v.HoldUntil != nil {
 		say("%s nothing is begun until %s: %s", style.Yellow("holding"), v.HoldUntil.Local().Format("15:04:05"), firstLine(v.HoldWhy, 200))
@@ -122,9 +126,13 @@ func (a *App) viewText(v *loopView, columns int) string {
 		say("nothing is ready: %s", firstLine(v.Left, 200))
 	}
 	if i := v.Interrupt; i != nil {
-		say("%s %s: %s", style.Yellow("waits for a person"), loop.KindWords(i.Kind), firstLine(i.Why, 400))
+		if slices.ContainsFunc(v.Questions, func(q loop.Question) bool { return q.Kind == i.Kind && q.Why == i.Why && q.Open() }) {
+			say("%s about %s", style.Yellow("waits for a person"), strings.Join(i.Items, ", "))
+		} else {
+			say("%s: %s: %s", style.Yellow("waits for a person"), loop.KindWords(i.Kind), firstLine(i.Why, 400))
+		}
 		if len(i.Items) == 0 || i.Halt {
-			say("  let it go on with `reprise loop resume`")
+			say("  let it go on with `%s`", loop.GoOn(i.Kind, m))
 		}
 	}
 	if len(v.Parked) > 0 {
@@ -133,7 +141,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 	for _, q := range v.Questions {
 		switch {
 		case q.Open():
-			say("  %s (%s): %s", q.Item, loop.KindWords(q.Kind), firstLine(q.Why, 400))
+			say("  %s, %s: %s", q.Item, loop.KindWords(q.Kind), firstLine(q.Why, 400))
 			how := "answer"
 			if q.Stopped() {
 				how = "go on"
@@ -144,6 +152,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 		}
 	}
 	b.WriteString(a.workersText(v.Workers, columns))
+	b.WriteString(a.loopsThereText(v.Elsewhere, columns))
 	return b.String()
 }
 

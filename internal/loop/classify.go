@@ -19,7 +19,8 @@ func judge(r run.Record) core.Outcome {
 	res := r.Result
 	if res != nil {
 		o.OK, o.Turns = res.OK, res.NumTurns
-		if res.Reason != "" && !strings.Contains(o.Reason, res.Reason) {
+		known := r.StatusReason != "" && res.Reason == "cancelled" // the record says why
+		if res.Reason != "" && !known && !strings.Contains(o.Reason, res.Reason) {
 			o.Reason = join(o.Reason, res.Reason)
 		}
 	}

@@ -156,12 +156,15 @@ func (l *Loop) put(line Line) {
 }
 
 // personText is what a person is told of an interrupt in a line, with what can be done.
-func personText(kind, why, item string) string {
+func personText(kind, why, item string, m Metrics) string {
 	text := KindWords(kind) + ": " + why
-	if item == "" && !byStop(kind) {
-		return text
+	switch {
+	case item != "":
+		return oneLine(text, 300) + " → " + answerTo(kind, item)
+	case byStop(kind) || kind == core.ByBudget:
+		return oneLine(text, 300) + " → " + GoOn(kind, m)
 	}
-	return oneLine(text, 300) + " → " + answerTo(kind, item)
+	return text
 }
 
 // stillOpen tells at a loop's start what waited for a person before, as it was told then.
@@ -173,7 +176,7 @@ func (l *Loop) stillOpen(ctx context.Context) {
 	}
 	for _, q := range list {
 		if q.Open() {
-			l.tellOf("person", q.Item, personText(q.Kind, q.Why, q.Item))
+			l.tellOf("person", q.Item, personText(q.Kind, q.Why, q.Item, MetricsOf(s)))
 		}
 	}
 }
@@ -228,7 +231,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 				l.tell("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), join(string(h.Class), oneLine(h.Reason, 300)))))
 			}
 		case core.OpNotify:
-			l.tellOf("person", a.Item, personText(a.Kind, a.Text, a.Item))
+			l.tellOf("person", a.Item, personText(a.Kind, a.Text, a.Item, MetricsOf(l.State())))
 		case core.OpRefuse:
 			if e, ok := e.(core.Resumed); ok {
 				l.tellOf("refused", strings.Join(e.Items, ", "), fmt.Sprintf("the answer %q: %s", oneLine(e.Answer, 200), a.Text))

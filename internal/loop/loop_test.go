@@ -279,7 +279,7 @@ func TestReport(t *testing.T) {
 		{Item: "b", Title: "Second", Fate: core.Park, Interrupt: core.ByAgent, Reason: "which?", Run: "run-aaaaaaaaaa"},
 	}
 	text := Report("shop", s, its, nil)
-	for _, want := range []string{"## Needs a person", "agent: which? (run-aaaaaaaaaa)", "## Done", "checks: passed", "branch loop-a"} {
+	for _, want := range []string{"## Needs a person", "an agent asks: which? (run-aaaaaaaaaa)", "## Done", "checks: passed", "branch loop-a"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q:\n%s", want, text)
 		}

@@ -63,12 +63,39 @@ func (q *Question) Words() string {
 // byStop says of a kind of interrupt that a person has stopped something.
 func byStop(kind string) bool { return kind == core.ByPerson || kind == core.ByCancel }
 
-// KindWords are a kind of interrupt for people.
+// KindWords are a kind of interrupt, or a class of failure, for people.
 func KindWords(kind string) string {
-	if byStop(kind) {
+	switch kind {
+	case core.ByPerson, core.ByCancel:
 		return "stopped by a person"
+	case core.ByAgent:
+		return "an agent asks"
+	case core.ByGate:
+		return "checks failed"
+	case core.ByBudget:
+		return "a ceiling is reached"
+	case core.ByAuth:
+		return "not logged in"
+	case core.ByFailing:
+		return "one failure after another"
+	case core.ByIdentical:
+		return "the same failure again"
+	case core.ByContinues:
+		return "not finished in several sessions"
 	}
 	return kind
+}
+
+// GoOn is how a loop goes on that waits for a person, and about no item. At a ceiling it
+// would wait again unless that is raised.
+func GoOn(kind string, m Metrics) string {
+	switch {
+	case kind != core.ByBudget:
+		return "reprise loop resume"
+	case m.Tokens >= m.MaxTokens:
+		return "reprise loop resume --more-tokens N"
+	}
+	return "reprise loop resume --more-usd N"
 }
 
 // answerTo is how a person lets go on what was set aside, or with "" the loop.

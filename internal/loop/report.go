@@ -139,7 +139,7 @@ func (m Metrics) Prometheus(w io.Writer, project string) error {
 		fmt.Fprintf(&b, "# HELP reprise_loop_%s %s\n# TYPE reprise_loop_%s %s\n", name, help, name, kind)
 		fmt.Fprintf(&b, "reprise_loop_%s{%s} %g\n", name, strings.Join(append([]string{label}, more...), ","), v)
 	}
-	one("iterations_total", "counter", "Items begun.", float64(m.Iterations))
+	one("iterations_total", "counter", "Attempts at items that were begun.", float64(m.Iterations))
 	fmt.Fprintf(&b, "# HELP reprise_loop_items_total Iterations by how they ended.\n# TYPE reprise_loop_items_total counter\n")
 	for _, t := range []struct {
 		fate string
@@ -174,14 +174,14 @@ func Report(project string, s core.State, its []Iteration, said []Question) stri
 	var b strings.Builder
 	m := MetricsOf(s)
 	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
-	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d items, and cost %.2f of at most %.2f USD and %d tokens.\n",
-		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), s.Phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, m.Tokens)
+	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d attempts, and cost %.2f of at most %.2f USD and %s tokens.\n",
+		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), s.Phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, term.Num(m.Tokens))
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		m.Done, m.Failed, m.GivenUp, m.Parked, m.Released, m.Lost)
 	if s.Interrupt != nil {
 		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", KindWords(s.Interrupt.Kind), mdfile.EscapeCell(s.Interrupt.Why))
 		if len(s.Interrupt.Items) == 0 || s.Interrupt.Halt {
-			b.WriteString("\nLet it go on with `reprise loop resume`.\n")
+			fmt.Fprintf(&b, "\nLet it go on with `%s`.\n", GoOn(s.Interrupt.Kind, m))
 		}
 	}
 	sections(&b, s, its, said)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/loop"
 	"reprise/internal/term"
 )
 
@@ -52,6 +53,7 @@ func funcs(now func() time.Time) template.FuncMap {
 		"took":    term.Took,
 		"usd":     term.USD,
 		"num":     num,
+		"kind":    loop.KindWords,
 		"size":    term.Size,
 		"oneline": oneLine,
 		"gist": func(n int, s string) string {

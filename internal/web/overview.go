@@ -68,6 +68,10 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	}
 	var asks []matter
 	for _, q := range p.Loop.Open {
+		if q.Stopped() {
+			asks = append(asks, matter{"warn", q.Words(), "/work#answer-" + q.Item, "Let it go on"})
+			continue
+		}
 		asks = append(asks, matter{"warn", "The loop waits for your answer about " + q.Item + ": " + oneLine(200, q.Why), "/work#answer-" + q.Item, "Answer"})
 	}
 	if i := p.Loop.Interrupt; i != nil && len(asks) == 0 && p.Loop.State.Phase != core.Finished {

@@ -140,7 +140,7 @@ func (s *Server) loopView() loopView {
 	}
 	m := v.Metrics
 	v.Budget = []gauge{
-		{"Items begun", num(m.Iterations), num(m.MaxIterations), part(float64(m.Iterations), float64(m.MaxIterations))},
+		{"Attempts begun", num(m.Iterations), num(m.MaxIterations), part(float64(m.Iterations), float64(m.MaxIterations))},
 		{"Time", term.Took(seconds(m.WorkedSeconds)), term.Took(seconds(m.MaxSeconds)), part(m.WorkedSeconds, m.MaxSeconds)},
 		{"US dollars", term.USD(m.CostUSD), term.USD(m.MaxUSD), part(m.CostUSD, m.MaxUSD)},
 		{"Tokens", num(m.Tokens), num(m.MaxTokens), part(float64(m.Tokens), float64(m.MaxTokens))},
