@@ -52,7 +52,9 @@ func tokens(seed uint64) map[string]string {
 		"digitalocean-pat":       "dop" + "_v1_" + random(r, hexa, 64),
 		"hashicorp-tf-api-token": strings.ToLower(w(14)) + ".atlas" + "v1." + w(64),
 		"1password-secret-key":   "A3" + "-" + random(r, upper, 6) + "-" + random(r, upper, 11) + "-" + random(r, upper, 5) + "-" + random(r, upper, 5) + "-" + random(r, upper, 5),
-		"private-key":            "-----BEGIN RSA PRIVATE " + "KEY-----\n" + w(64) + "\n" + w(64) + "\n-----END RSA PRIVATE " + "KEY-----",
+		// Letters alone at its beginning made it an old token of a kind that is left out.
+		"vault-service-token": "hvs" + "." + random(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 24) + w(71),
+		"private-key":         "-----BEGIN RSA PRIVATE " + "KEY-----\n" + w(64) + "\n" + w(64) + "\n-----END RSA PRIVATE " + "KEY-----",
 	}
 }
 
