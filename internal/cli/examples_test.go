@@ -368,8 +368,8 @@ const (
 	aboutShop  = `reprise memory create project-shop --summary "The shop" --content "Billing listens on port 5432."`
 	withRemote = "git init --quiet --bare ../remote.git && reprise state init --remote ../remote.git"
 	forTidy    = "cd ../shop.workspaces/billing && reprise handoff --to tidy 'Go on'"
-	worked     = `echo '{"session_id":"5a13438d-5a8e-41c4-808c-0000000000c1","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"make"}}' | reprise hook claude PreToolUse`
-	answered   = `echo '{"session_id":"s1","hook_event_name":"PostToolUse","tool_name":"AskUserQuestion","tool_use_id":"u1","tool_input":{"questions":[{"question":"Which database?","header":"DB","multiSelect":false,"options":[{"label":"Postgres","description":"a"},{"label":"SQLite","description":"b"}]}]},"tool_response":{"questions":[],"answers":{"Which database?":"SQLite"}}}' | reprise hook claude PostToolUse`
+	worked     = `echo '{"session_id":"5a13438d-5a8e-41c4-808c-0000000000c1","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"make"}}' | reprise hook claude PreToolUse --deadline-ms=60000`
+	answered   = `echo '{"session_id":"s1","hook_event_name":"PostToolUse","tool_name":"AskUserQuestion","tool_use_id":"u1","tool_input":{"questions":[{"question":"Which database?","header":"DB","multiSelect":false,"options":[{"label":"Postgres","description":"a"},{"label":"SQLite","description":"b"}]}]},"tool_response":{"questions":[],"answers":{"Which database?":"SQLite"}}}' | reprise hook claude PostToolUse --deadline-ms=60000`
 )
 
 // examplesElsewhere are lines that are not run here, with the reason.
