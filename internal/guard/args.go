@@ -524,7 +524,10 @@ func (a *analysis) host(w word) {
 
 // hostOf is the host of an address: of a URL, of user@host:path, or of a name.
 func hostOf(s string) string {
-	if _, rest, ok := strings.Cut(s, "://"); ok {
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		if scheme = strings.ToLower(scheme); scheme != "http" && scheme != "https" {
+			return "" // by gopher and its like any text may be said to any service there
+		}
 		s = rest
 	}
 	if i := strings.IndexAny(s, "/?#"); i >= 0 {

@@ -14,6 +14,19 @@ func remote(name string) bool {
 	return ok && !strings.Contains(host, "/")
 }
 
+// curlFormat judges what curl is to write of a transfer: a newer one writes it into the
+// file of %output{FILE}, and takes the format itself out of a file after @.
+func (a *analysis) curlFormat(_ *know.Program, g args, _ *state) {
+	for _, o := range g.options {
+		if o.opt == nil || o.opt.Name != "-w" && o.opt.Name != "--write-out" {
+			continue
+		}
+		if !o.arg.known() || strings.HasPrefix(o.arg.text, "@") || strings.Contains(o.arg.text, "%output") {
+			a.give("option-config", Ask, o.w.shown(), "the format may name a file that curl writes", "write the format out, without %output")
+		}
+	}
+}
+
 // wholly reports whether find is to remove all that it finds, without a condition.
 func wholly(argv []word) bool {
 	deletes := slices.ContainsFunc(argv, func(w word) bool { return w.text == "-delete" })

@@ -56,6 +56,8 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).printenv
 	case "wget":
 		return (*analysis).wget
+	case "curl":
+		return (*analysis).curlFormat
 	case "python", "python3", "python2", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "osascript", "pwsh":
 		return (*analysis).interpreter
 	case "npm", "pnpm", "yarn", "cargo":
