@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/internal/event"
 	"reprise/internal/queue"
@@ -56,7 +57,7 @@ func letters(n int) string {
 }
 
 // What a page of a long log, list and queue costs the server, the connection and the
-// reading of the answer included; docs/dashboard.md has the figures.
+// reading of the answer included; docs/benchmarks.md has the figures.
 func BenchmarkPages(b *testing.B) {
 	for _, size := range []struct {
 		name          string
@@ -66,9 +67,12 @@ func BenchmarkPages(b *testing.B) {
 		for _, path := range []string{"/", "/runs", "/work", "/work/items", "/tasks", "/tasks?view=list", "/events", "/events?text=nothing+like+it", "/figures"} {
 			h.page(path) // the first one reads what is new
 			b.Run(size.name+path, func(b *testing.B) {
+				before := processorTime()
 				for b.Loop() {
 					h.page(path)
 				}
+				// On a busy machine this, and not the time that went by, is what a page takes.
+				b.ReportMetric(float64(processorTime()-before)/float64(time.Millisecond)/float64(b.N), "cpu-ms/op")
 			})
 		}
 	}
