@@ -124,7 +124,7 @@ func TestSlotIsTheTreeAgain(t *testing.T) {
 				}
 				want := picture(t, dir, false)
 				if tr.Git {
-					withoutIgnored(want)
+					withoutIgnored(want, strings.Split(runGit(t, dir, "ls-files", "-z"), "\x00"))
 				}
 				if d := cmp.Diff(want, picture(t, s.Tree.Top, false)); d != "" {
 					t.Fatalf("round %d: the snapshot is not the tree (-tree +snapshot):\n%s", round, d)

@@ -202,7 +202,7 @@ func TestSnapshotIsTheTree(t *testing.T) {
 			}
 			want := picture(t, dir, false)
 			if isGit {
-				withoutIgnored(want)
+				withoutIgnored(want, strings.Split(runGit(t, dir, "ls-files", "-z"), "\x00"))
 			}
 			if d := cmp.Diff(want, picture(t, s.Tree.Top, false)); d != "" {
 				t.Errorf("the snapshot is not the tree (-tree +snapshot):\n%s", d)
@@ -246,8 +246,9 @@ func TestSnapshotIsTheTree(t *testing.T) {
 }
 
 // withoutIgnored takes out what is ignored, and directories that hold nothing
-// else: for git they are ignored, too.
-func withoutIgnored(want map[string]string) {
+// else: for git they are ignored, too, unless it has a file in them, though that
+// be deleted.
+func withoutIgnored(want map[string]string, tracked []string) {
 	above := map[string]bool{}
 	for p := range want {
 		if slices.ContainsFunc(strings.Split(p, "/"), func(n string) bool { return strings.HasSuffix(n, ".ignored") }) {
@@ -260,7 +261,8 @@ func withoutIgnored(want map[string]string) {
 	for again := true; again; {
 		again = false
 		for d := range above {
-			if want[d] != "" && !slices.ContainsFunc(slices.Collect(maps.Keys(want)), func(p string) bool { return strings.HasPrefix(p, d+"/") }) {
+			below := func(p string) bool { return strings.HasPrefix(p, d+"/") }
+			if want[d] != "" && !slices.ContainsFunc(tracked, below) && !slices.ContainsFunc(slices.Collect(maps.Keys(want)), below) {
 				delete(want, d)
 				again = true
 			}
