@@ -168,3 +168,29 @@ func (w *world) check() {
 	}
 	w.whole("in the end")
 }
+
+// What was restored, not changed, and removed again comes back where it was: its commits are
+// named by what the first removal kept alone, and of the second there are ignored files only.
+func TestRemovedTwice(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	m := p.manager()
+	dir := p.create(workspace.CreateOptions{Name: "twice"}).Dir
+	p.write(dir, "main.go", "package other\n")
+	p.commit(dir, "other")
+	p.write(dir, "x.log", "seen\n")
+	for range 2 {
+		if _, err := m.Remove(t.Context(), "twice", workspace.RemoveOptions{Save: true, DeleteBranch: true}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := m.Restore(t.Context(), workspace.RestoreOptions{Name: "twice", Newest: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, want := range map[string]string{"main.go": "package other\n", "x.log": "seen\n"} {
+			if got := p.read(r.Dir, file); got != want {
+				t.Errorf("%s is %q, want %q, restored of %+v", file, got, want, r.From)
+			}
+		}
+	}
+}

@@ -457,7 +457,13 @@ func (m *Manager) salvage(ctx context.Context, w *Workspace) (*Removed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.Saved, err = m.saveAny(ctx, w, k, lost); err != nil {
+	must := out.Kept != ""
+	if must {
+		if must, err = m.elsewhere(ctx, w, k, out); err != nil {
+			return nil, err
+		}
+	}
+	if out.Saved, err = m.saveAny(ctx, w, k, lost, must); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -581,11 +587,26 @@ func (m *Manager) lookGone(ctx context.Context, w *Workspace) (*work, error) {
 	return k, nil
 }
 
+// elsewhere says that a workspace which is made anew by its name alone would not be where
+// this one was: its branch has another name, it was on none, or the branch goes and its
+// commits are named by what an earlier removal kept and by nothing else. Ignored files that
+// are kept tell nothing of that, so they need a ref beside them that does.
+func (m *Manager) elsewhere(ctx context.Context, w *Workspace, k *work, out *Removed) (bool, error) {
+	if k.branch != "refs/heads/"+w.Name {
+		return true, nil
+	}
+	if !out.BranchGone || k.head == "" {
+		return false, nil
+	}
+	list, err := m.repo(w).Run(ctx, "rev-list", "--max-count=1", k.head, "--not", "--exclude="+w.Branch, "--branches", "--tags", "--remotes")
+	return len(list) > 0, err
+}
+
 // saveAny is save, also where the worktree is gone: then what was staged is all that
 // can be kept.
-func (m *Manager) saveAny(ctx context.Context, w *Workspace, k *work, lost []string) (string, error) {
+func (m *Manager) saveAny(ctx context.Context, w *Workspace, k *work, lost []string, must bool) (string, error) {
 	if m.here(w) {
-		return m.save(ctx, w, k, lost)
+		return m.save(ctx, w, k, lost, must)
 	}
 	if k.admin == "" || k.head == "" {
 		return "", nil

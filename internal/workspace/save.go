@@ -25,9 +25,10 @@ func identity() []string {
 // save keeps what is in the worktree, and the commits that nothing else names, under
 // a ref of its own. The commit has the form of a stash, so that `git stash apply`
 // brings it back: its parents are HEAD, the index, the untracked files, and then the
-// commits. It touches neither the worktree nor its index. "" where there is nothing.
-func (m *Manager) save(ctx context.Context, w *Workspace, k *work, lost []string) (string, error) {
-	if k.clean() && len(lost) == 0 {
+// commits. It touches neither the worktree nor its index. "" where there is nothing and
+// must is false.
+func (m *Manager) save(ctx context.Context, w *Workspace, k *work, lost []string, must bool) (string, error) {
+	if k.clean() && len(lost) == 0 && !must {
 		return "", nil
 	}
 	g := m.git(w.Dir).WithIndex(k.index)
