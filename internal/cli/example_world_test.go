@@ -200,7 +200,7 @@ func (w *exampleWorld) line(t *testing.T, line string) (string, error) {
 	t.Helper()
 	if args, ok := plainCall(line); ok {
 		var out bytes.Buffer
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		typed := &typedWriter{Writer: &out, args: args}
 		code := w.main(ctx, args, typed)
@@ -226,9 +226,10 @@ func (w *exampleWorld) main(ctx context.Context, args []string, out io.Writer) i
 	})
 }
 
-// shell is a line for bash, in a process group of its own that a minute ends.
+// shell is a line for bash, or a document's, in a process group of its own that five minutes
+// end: the longest takes four seconds, and more than a minute on a very busy machine.
 func (w *exampleWorld) shell(t *testing.T, line string) (*exec.Cmd, func()) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", line)
 	cmd.Dir, cmd.Env = w.vars["PWD"], w.environ()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
