@@ -268,6 +268,10 @@ func (r *Repo) agentFiles(ctx context.Context, a AgentInfo, names ...string) (ma
 		t := &Tree{r: r, Branch: agentPrefix + a.Name, Dir: a.Dir}
 		for _, name := range names {
 			text, err := t.Read(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				a.Dir = "" // taken away since it was listed: what it held was committed before
+				return r.agentFiles(ctx, a, names...)
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -1,36 +1,73 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
+// parts are what is used while it is hit, in the order of the report.
+var parts = []string{"loop", "hooks", "mcp", "web", "memory", "state"}
+
+// faults are what is done to it.
+var faults = []string{"kill", "stop", "clock", "full", "slow", "readonly", "network", "fds"}
+
 func main() {
 	var o options
+	var only, some string
 	flag.DurationVar(&o.length, "for", time.Minute, "how long there are blows; the whole takes up to -rest longer")
-	flag.DurationVar(&o.rest, "rest", 10*time.Minute, "how long the loop may take to come to its end after that")
+	flag.DurationVar(&o.rest, "rest", 10*time.Minute, "how long it may take to come to its end after that")
 	flag.IntVar(&o.items, "items", 0, "items (default: 100 a minute)")
 	flag.IntVar(&o.workers, "workers", 8, "workers of the loop")
 	flag.Uint64Var(&o.seed, "seed", 0, "of what happens (default: by chance)")
-	flag.DurationVar(&o.every, "every", 700*time.Millisecond, "the mean time between two blows")
+	flag.DurationVar(&o.every, "every", 700*time.Millisecond, "the mean time between two blows to the loop")
+	flag.StringVar(&only, "only", "", "use these parts alone, with commas between: "+strings.Join(parts, ", "))
+	flag.StringVar(&some, "faults", "", "do this alone, with commas between, or none: "+strings.Join(faults, ", "))
 	flag.BoolVar(&o.keep, "keep", false, "leave the temporary directory, to look at it")
 	flag.Parse()
-	if err := chaos(o, os.Stdout); err != nil {
+	var err error
+	if o.parts, err = chosen("-only", only, parts); err == nil {
+		o.faults, err = chosen("-faults", some, faults)
+	}
+	if err == nil {
+		err = chaos(o, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)
 	}
+}
+
+// chosen are the names in a list with commas: all of them where it is empty.
+func chosen(flag, list string, all []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	names := strings.Split(list, ",")
+	switch list {
+	case "":
+		names = all
+	case "none":
+		names = nil
+	}
+	for _, n := range names {
+		if n = strings.TrimSpace(n); !slices.Contains(all, n) {
+			return nil, fmt.Errorf("%s %s: there is no %q; there are %s", flag, list, n, strings.Join(all, ", "))
+		}
+		out[n] = true
+	}
+	return out, nil
 }
 
 type options struct {
@@ -38,22 +75,35 @@ type options struct {
 	items, workers      int
 	seed                uint64
 	keep                bool
+	parts, faults       map[string]bool
 }
 
-// world is one project with a loop that is being hit.
+// world is one project whose programs are being hit.
 type world struct {
 	opt            options
 	dir, shop, bin string
+	home           string // REPRISE_HOME
 	data           string // of the project
+	remote         string // of the state
 	env            []string
-	rand           *rand.Rand
+	rand           *rand.Rand // of the items and of the blows to the loop
 	items          []item
 	log            *os.File
 
 	loop  *exec.Cmd
 	ended chan error // of the loop
-	blows map[string]int
-	ahead time.Duration // what the loop's clock is wrong by
+	began time.Time  // when the loop that there is was begun
+
+	start0  time.Time   // when all began
+	advised atomic.Bool // somebody was told to mend the state by a command
+
+	blows  counts
+	ahead  atomic.Int64 // what the clocks are wrong by
+	spells spells
+	disk   disk
+	net    network
+	actors []*actor
+	board  board
 }
 
 func chaos(o options, out io.Writer) (err error) {
@@ -67,51 +117,93 @@ func chaos(o options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "seed %d, %d items, %d workers, blows for %s; in %s\n", o.seed, o.items, o.workers, o.length, dir)
-	w := &world{opt: o, dir: dir, rand: rand.New(rand.NewPCG(o.seed, 1)), blows: map[string]int{}}
+	w := &world{opt: o, dir: dir, start0: time.Now(), rand: rand.New(rand.NewPCG(o.seed, 1))}
+	fmt.Fprintf(out, "seed %d, %d items, %d workers, blows for %s to %s; in %s\n", o.seed, o.items, o.workers, o.length, strings.Join(w.parts(), ", "), dir)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	defer func() {
-		switch left := w.killAll(); {
+		w.net.close()
+		left := w.killAll()
+		if e := w.disk.close(); err == nil {
+			err = e
+		}
+		switch {
 		case err == nil && left > 0:
 			err = fmt.Errorf("%d processes were left", left)
 		case err == nil && !o.keep:
 			err = os.RemoveAll(dir)
 		}
 		if err != nil {
-			err = fmt.Errorf("%w\nseed %d; look at %s", err, o.seed, dir)
+			err = fmt.Errorf("%w\nseed %d; look at %s%s", err, o.seed, dir, w.disk.look())
 		}
 	}()
 	if err := w.make(); err != nil {
 		return err
 	}
+	for _, s := range append(slices.Clone(w.disk.missing), w.net.missing...) {
+		fmt.Fprintln(out, "left out:", s)
+	}
 	began := time.Now()
-	if err := w.hit(began.Add(o.length)); err != nil {
+	if err := w.hitAll(ctx, began.Add(o.length)); err != nil {
 		return err
 	}
 	hit := time.Since(began)
-	if err := w.finish(time.Now().Add(o.rest)); err != nil {
+	if err := w.finish(ctx, time.Now().Add(o.rest)); err != nil {
 		return err
 	}
 	rep, err := w.judge()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "blows for %s, over after %s\n%s", hit.Round(time.Second), time.Since(began).Round(time.Second), rep.text(w.blows))
-	if len(rep.wrong) > 0 {
-		return fmt.Errorf("%d things are wrong:\n  %s", len(rep.wrong), strings.Join(rep.wrong, "\n  "))
+	fmt.Fprintf(out, "blows for %s, over after %s\n%s", hit.Round(time.Second), time.Since(began).Round(time.Second), rep.text(w))
+	if wrong := rep.wrong(); len(wrong) > 0 {
+		return fmt.Errorf("%d things are wrong:\n  %s", len(wrong), strings.Join(wrong, "\n  "))
 	}
 	return nil
+}
+
+func (w *world) parts() []string {
+	return slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return !w.opt.parts[p] })
+}
+
+// hitAll has all parts used and hit until that time, and comes back when everything but
+// the loop has ended and nothing is wrong with the machine any more.
+func (w *world) hitAll(ctx context.Context, until time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, a := range w.actors {
+		all.Go(func() { a.work(ctx) })
+	}
+	troubles := make(chan error, 1)
+	go func() { troubles <- w.trouble(ctx) }()
+	var err error
+	if w.opt.parts["loop"] {
+		err = w.hit(until)
+	} else {
+		<-ctx.Done()
+	}
+	<-ctx.Done() // the loop may have had nothing left to do
+	all.Wait()
+	if e := <-troubles; err == nil {
+		err = e
+	}
+	if cause := context.Cause(ctx); err == nil && cause != context.DeadlineExceeded {
+		err = cause
+	}
+	return err
 }
 
 // make builds the programs and makes a project whose queue has the items.
 func (w *world) make() error {
 	w.bin, w.shop = filepath.Join(w.dir, "bin"), filepath.Join(w.dir, "shop")
-	home := filepath.Join(w.dir, "home")
-	for _, d := range []string{w.bin, w.shop, home} {
+	home, own := filepath.Join(w.dir, "home"), filepath.Join(w.dir, "disk")
+	for _, d := range []string{w.bin, w.shop, home, own} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			return err
 		}
 	}
-	build := exec.Command("go", "build", "-o", w.bin+"/", "./cmd/reprise-hook", "./cmd/reprise-recall", "./cmd/reprise-supervise", "./script/chaos/reprise")
+	build := exec.Command("go", "build", "-o", w.bin+"/", "./cmd/reprise-recall", "./cmd/reprise-supervise", "./script/chaos/reprise", "./script/chaos/reprise-hook")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build (run this from the root of the repository): %w\n%s", err, out)
@@ -120,44 +212,39 @@ func (w *world) make() error {
 	if w.log, err = os.Create(filepath.Join(w.dir, "loop.log")); err != nil {
 		return err
 	}
-	w.data = filepath.Join(w.dir, "data", "projects", "shop")
+	if f := w.opt.faults; f["full"] || f["slow"] || f["readonly"] {
+		w.disk.open(own, filepath.Join(w.dir, "image"))
+	}
+	w.home = filepath.Join(own, "data")
+	if err := os.Mkdir(w.home, 0o700); err != nil {
+		return err
+	}
+	w.data = filepath.Join(w.home, "projects", "shop")
 	w.env = []string{
-		"HOME=" + home, "PATH=" + w.bin + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "NO_COLOR=1", "REPRISE_HOME=" + filepath.Join(w.dir, "data"),
+		"HOME=" + home, "PATH=" + w.bin + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "NO_COLOR=1", "REPRISE_HOME=" + w.home,
 		"GIT_AUTHOR_NAME=c", "GIT_AUTHOR_EMAIL=c@example.org", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@example.org",
 	}
-	for _, args := range [][]string{{"git", "init", "-q", "-b", "trunk"}, {"reprise", "init", "--yes", "--name", "shop"}, {"git", "add", "-A"}, {"git", "commit", "-q", "-m", "first"}} {
+	for _, args := range [][]string{{"git", "init", "-q", "-b", "trunk"}, {"reprise", "init", "--yes", "--name", "shop"}, {"git", "add", "-A"}, {"git", "commit", "-q", "-m", "first"}, {"reprise", "memory", "init"}} {
 		if out, err := w.run(args...); err != nil {
 			return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "steps.yaml"), []byte(steps), 0o600); err != nil {
-		return err
-	}
-	w.items = someItems(w.rand, w.opt.items)
-	var list bytes.Buffer
-	enc := json.NewEncoder(&list)
-	for _, it := range w.items {
-		if err := enc.Encode(it); err != nil {
+	if w.opt.parts["loop"] {
+		if err := w.addItems(); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "items.jsonl"), list.Bytes(), 0o600); err != nil {
-		return err
-	}
-	if out, err := w.run("reprise", "queue", "add", "--from", filepath.Join(w.dir, "items.jsonl")); err != nil {
-		return fmt.Errorf("add the items: %w\n%s", err, out)
-	}
-	return nil
+	return w.makeActors()
 }
 
-// command is a program in the project.
+// command is a program in the project, with the clock that there is.
 func (w *world) command(args ...string) *exec.Cmd {
 	name := args[0]
-	if name == "reprise" {
+	if strings.HasPrefix(name, "reprise") {
 		name = filepath.Join(w.bin, name)
 	}
 	cmd := exec.Command(name, args[1:]...)
-	cmd.Dir, cmd.Env = w.shop, w.env
+	cmd.Dir, cmd.Env = w.shop, append(slices.Clone(w.env), "REPRISE_CHAOS_CLOCK="+time.Duration(w.ahead.Load()).String())
 	return cmd
 }
 
@@ -170,213 +257,28 @@ func (w *world) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// start begins the loop, whose clock may be wrong.
-func (w *world) start() error {
-	cmd := w.command("reprise", "loop", "run", "--agent-script", filepath.Join(w.dir, "steps.yaml"), "--workers", fmt.Sprint(w.opt.workers), "--until-empty",
-		"--delay", "0s", "--timeout", "6s", "--on-interrupt", "skip", "--backoff-unit", "20ms", "--max-iterations", "100000")
-	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "REPRISE_CHAOS_CLOCK="+w.ahead.String())
-	cmd.Stdout, cmd.Stderr = w.log, w.log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	w.loop, w.ended = cmd, ended
-	w.blows["loop begun"]++
-	return nil
+// counts are how often things were, safe for several goroutines.
+type counts struct {
+	mu sync.Mutex
+	of map[string]int
 }
 
-// stands reports whether the loop ended by itself, and with what.
-func (w *world) over() (bool, error) {
-	select {
-	case err := <-w.ended:
-		w.loop = nil
-		return true, err
-	default:
-		return false, nil
+func (c *counts) add(what string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[string]int{}
 	}
+	c.of[what] += n
 }
 
-// kill ends the loop at once.
-func (w *world) kill() {
-	if w.loop != nil {
-		_ = w.loop.Process.Kill()
-		<-w.ended
-		w.loop = nil
+// String is "what n, what n", by name.
+func (c *counts) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []string
+	for _, what := range slices.Sorted(maps.Keys(c.of)) {
+		list = append(list, fmt.Sprintf("%s %d", what, c.of[what]))
 	}
-}
-
-// hit deals blows until the time is over, or the loop has nothing left to do.
-func (w *world) hit(until time.Time) error {
-	if err := w.start(); err != nil {
-		return err
-	}
-	for time.Now().Before(until) {
-		time.Sleep(time.Duration(w.rand.ExpFloat64() * float64(w.opt.every)))
-		if over, err := w.over(); over {
-			if err != nil {
-				return fmt.Errorf("the loop ended with %w: see %s", err, w.log.Name())
-			}
-			left, err := w.left()
-			if err != nil {
-				return err
-			}
-			if left == 0 {
-				return nil
-			}
-			if err := w.resume(); err != nil {
-				return err
-			}
-		}
-		if err := w.blow(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// blow is one thing that happens.
-func (w *world) blow() error {
-	n := w.rand.IntN(100)
-	live, err := w.live()
-	if err != nil {
-		return err
-	}
-	var one process
-	if len(live) > 0 {
-		one = live[w.rand.IntN(len(live))]
-	}
-	switch {
-	case n < 14:
-		w.blows["loop killed"]++
-		w.kill()
-		return w.again()
-	case n < 36:
-		w.strike("supervisor killed", syscall.SIGKILL, one.supervisor)
-	case n < 58:
-		w.strike("agent killed", syscall.SIGKILL, one.agent)
-	case n < 68:
-		w.strike("supervisor and agent killed", syscall.SIGKILL, one.supervisor, one.agent)
-	case n < 72:
-		w.blows["everything killed"]++
-		w.kill()
-		for _, p := range live {
-			w.strike("", syscall.SIGKILL, p.supervisor, p.agent)
-		}
-		return w.again()
-	case n < 78:
-		return w.stand("supervisor stood still", one.supervisor)
-	case n < 82:
-		return w.stand("agent stood still", one.agent)
-	case n < 86 && w.loop != nil:
-		return w.stand("loop stood still", w.loop.Process.Pid)
-	case n < 93:
-		looks := [][]string{{"runs", "list"}, {"queue", "list", "--all"}, {"loop", "status"}, {"loop", "report"}, {"queue", "check", "--repair"}, {"workspace", "list"}}
-		args := append([]string{"reprise"}, looks[w.rand.IntN(len(looks))]...)
-		w.blows["somebody looked"]++
-		out, err := w.run(args...)
-		if err != nil {
-			return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
-		}
-	default:
-		return w.resume()
-	}
-	return nil
-}
-
-// again begins the loop once more, after a while, and now and then with a clock that was
-// set meanwhile.
-func (w *world) again() error {
-	time.Sleep(time.Duration(w.rand.Int64N(int64(1200 * time.Millisecond))))
-	if w.rand.IntN(2) == 0 {
-		// Forward by more than a lease, and back by a little: what is to wait until a time
-		// waits longer by as much as the clock goes back.
-		w.ahead += time.Duration(w.rand.Int64N(int64(110*time.Second))) - 20*time.Second
-		w.blows["clock set"]++
-	}
-	return w.start()
-}
-
-func (w *world) strike(what string, sig syscall.Signal, pids ...int) {
-	hit := false
-	for _, pid := range pids {
-		hit = pid > 1 && syscall.Kill(pid, sig) == nil || hit
-	}
-	if hit && what != "" {
-		w.blows[what]++
-	}
-}
-
-// stand lets a process stand still for a while.
-func (w *world) stand(what string, pid int) error {
-	if pid <= 1 || syscall.Kill(pid, syscall.SIGSTOP) != nil {
-		return nil
-	}
-	w.blows[what]++
-	time.Sleep(time.Duration(w.rand.Int64N(int64(3 * time.Second))))
-	_ = syscall.Kill(pid, syscall.SIGCONT)
-	return nil
-}
-
-// resume answers what the loop has set aside, and begins it where it does not run.
-func (w *world) resume() error {
-	if w.loop == nil {
-		return w.unpark()
-	}
-	w.blows["a person answered"]++
-	out, err := w.run("reprise", "loop", "resume", "--answer", "go on")
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return fmt.Errorf("loop resume: %w\n%s", err, out)
-	}
-	return nil // it may say that there was nothing to answer
-}
-
-// unpark gives back what was set aside by a loop that has ended, and begins another.
-func (w *world) unpark() error {
-	items, err := w.list()
-	if err != nil {
-		return err
-	}
-	for _, it := range items {
-		if it.Parked {
-			if out, err := w.run("reprise", "queue", "unpark", it.ID); err != nil {
-				return fmt.Errorf("unpark %s: %w\n%s", it.ID, err, out)
-			}
-		}
-	}
-	return w.start()
-}
-
-// finish lets the loop come to its end, answering as often as it asks.
-func (w *world) finish(until time.Time) error {
-	rounds := 0
-	for {
-		if w.loop == nil {
-			left, err := w.left()
-			if err != nil || left == 0 {
-				return err
-			}
-			if rounds++; rounds > 50 {
-				return fmt.Errorf("%d items are neither done nor dead after %d loops", left, rounds)
-			}
-			if err := w.unpark(); err != nil {
-				return err
-			}
-		}
-		ctx, cancel := context.WithDeadline(context.Background(), until)
-		select {
-		case err := <-w.ended:
-			cancel()
-			w.loop = nil
-			if err != nil {
-				return fmt.Errorf("the loop ended with %w: see %s", err, w.log.Name())
-			}
-		case <-ctx.Done():
-			cancel()
-			left, _ := w.left()
-			return fmt.Errorf("%d items are neither done nor dead after %s of peace", left, w.opt.rest)
-		}
-	}
+	return strings.Join(list, ", ")
 }
