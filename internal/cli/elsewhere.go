@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
-	"reprise/internal/proc"
 	"reprise/internal/relay"
 	"reprise/internal/run"
 	"reprise/internal/term"
@@ -141,32 +139,7 @@ func (a *App) loopsElsewhere(ctx context.Context) (*relay.Relay, []loopElsewhere
 	if running, _, err := loop.Running(durable.Disk{}, dir); err != nil || running {
 		return nil, nil, err
 	}
-	r, err := a.fleetRelay(ctx, "loop")
-	if err != nil {
-		return nil, nil, err
-	}
-	states, err := r.States(ctx)
-	if err != nil || len(states) == 0 {
-		return nil, nil, err
-	}
-	q, err := a.Queue(proc.ID{})
-	if err != nil {
-		return nil, nil, err
-	}
-	var out []loopElsewhere
-	for name, data := range states {
-		l := loopElsewhere{worker: name}
-		if err := json.Unmarshal(data, &l.state); err != nil || l.state.V > core.Version {
-			fmt.Fprintf(a.Err, "note: what the worker %s tells of its loop is of another version of reprise\n", name)
-			continue
-		}
-		if l.questions, err = loop.Questions(ctx, filepath.Join(dir, "none"), &l.state, q); err != nil {
-			return nil, nil, err
-		}
-		out = append(out, l)
-	}
-	slices.SortFunc(out, func(a, b loopElsewhere) int { return strings.Compare(a.worker, b.worker) })
-	return r, out, nil
+	return a.statesElsewhere(ctx)
 }
 
 // askElsewhere leaves requests for the loop of a worker.

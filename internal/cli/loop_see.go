@@ -34,6 +34,8 @@ type loopView struct {
 	Parked    []string        `json:"parked,omitempty"`
 	// Questions are what waits for a person, and what was answered and not told yet.
 	Questions []loop.Question `json:"questions,omitempty"`
+	// Elsewhere are the loops of the project's workers on other machines of the fleet.
+	Elsewhere []loopThere `json:"elsewhere,omitempty"`
 }
 
 type workerView struct {
@@ -57,7 +59,14 @@ type workerView struct {
 // view looks at a loop: its state, and the records of its runs, which are newer.
 func (a *App) view() (loopView, error) {
 	dir, s, err := a.loopState()
+	away, awayErr := a.loopsThere(context.Background(), s.Loop)
+	if awayErr != nil {
+		fmt.Fprintf(a.Err, "note: what workers on other machines do is not known: %s\n", term.SafeLine(awayErr.Error()))
+	}
 	if err != nil {
+		if len(away) > 0 { // none has run here
+			return loopView{Workers: []workerView{}, Elsewhere: away}, nil
+		}
 		return loopView{}, err
 	}
 	running, owner, err := loop.Running(durable.Disk{}, dir)
@@ -71,7 +80,7 @@ func (a *App) view() (loopView, error) {
 	if running && (s.Phase == core.Working || s.Phase == core.Draining) {
 		s.Worked += min(max(a.Now().Sub(s.Now.Wall), 0), loop.Lease) // since it was written down
 	}
-	v := loopView{Running: running, Metrics: loop.MetricsOf(s), Reason: s.Reason, Interrupt: s.Interrupt, HoldWhy: s.HoldWhy}
+	v := loopView{Elsewhere: away, Running: running, Metrics: loop.MetricsOf(s), Reason: s.Reason, Interrupt: s.Interrupt, HoldWhy: s.HoldWhy}
 	if running {
 		v.PID = owner.Process.PID
 	}

@@ -95,6 +95,9 @@ func wrapLine(line string, columns int) string {
 // viewText is a view for people, no wider than so many columns; 0 is as wide as it gets.
 func (a *App) viewText(v *loopView, columns int) string {
 	style, m := a.Style(), v.Metrics
+	if m.Loop == "" && len(v.Elsewhere) > 0 { // none has run here
+		return a.loopsThereText(v.Elsewhere, columns)
+	}
 	var b strings.Builder
 	say := func(format string, args ...any) { b.WriteString(wrapLine(fmt.Sprintf(format, args...), columns)) }
 	state := string(m.Phase)
@@ -149,6 +152,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 		}
 	}
 	b.WriteString(a.workersText(v.Workers, columns))
+	b.WriteString(a.loopsThereText(v.Elsewhere, columns))
 	return b.String()
 }
 

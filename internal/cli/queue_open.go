@@ -17,6 +17,7 @@ import (
 // by it.
 type onServers struct {
 	conn   *fleet.Conn
+	lent   bool // the connection is somebody else's, who closes it
 	queues []*jet.Queue
 }
 
@@ -24,7 +25,7 @@ func (o *onServers) close() {
 	for _, q := range o.queues {
 		q.Close()
 	}
-	if o.conn != nil {
+	if o.conn != nil && !o.lent {
 		o.conn.Close()
 	}
 	*o = onServers{}
@@ -99,21 +100,25 @@ func (a *App) fleetQueue(bound proc.ID) (*jet.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, err := proc.Self()
-	if err != nil {
-		return nil, fmt.Errorf("queue: %w", err)
-	}
-	ctx := context.Background() // each step has a limit of its own
-	conn, err := a.Fleet(ctx, "queue")
+	conn, err := a.Fleet(context.Background(), "queue")
 	if err != nil {
 		return nil, err
 	}
-	q, err := jet.Open(ctx, jet.Options{
-		Conn: conn, Project: project, Now: time.Now, Host: a.Hostname, Process: bound, Boot: self.Boot, Actor: a.actor(), Record: a.recordWork(project),
-	})
+	q, err := a.openFleetQueue(conn, project, bound)
 	if err != nil {
 		return nil, err
 	}
 	a.servers.queues = append(a.servers.queues, q)
 	return q, nil
+}
+
+func (a *App) openFleetQueue(conn *fleet.Conn, project string, bound proc.ID) (*jet.Queue, error) {
+	self, err := proc.Self()
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	ctx := context.Background() // each step has a limit of its own
+	return jet.Open(ctx, jet.Options{
+		Conn: conn, Project: project, Now: time.Now, Host: a.Hostname, Process: bound, Boot: self.Boot, Actor: a.actor(), Record: a.recordWork(project),
+	})
 }

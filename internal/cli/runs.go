@@ -39,6 +39,10 @@ type runJSON struct {
 	Result         any     `json:"result,omitempty"`
 	Output         *string `json:"output,omitempty"`
 	Truncated      bool    `json:"output_truncated,omitempty"`
+	// Elsewhere says that it is a run of another machine of the fleet, where its files are.
+	// Worker is whose it is, where it goes on.
+	Elsewhere bool   `json:"elsewhere,omitempty"`
+	Worker    string `json:"worker,omitempty"`
 }
 
 func runDoc(app *App, r run.Record, out *run.Output) runJSON {
@@ -64,7 +68,10 @@ func newRunsListCmd(app *App) *cobra.Command {
 		Short: "List runs of every project, newest first",
 		Long: `List runs of every project, newest first. What died without a word, as when the
 machine went down, is found out about and put on record first. At a terminal
-lines are cut to its width; ` + "`reprise runs show RUN`" + ` has the whole.`,
+lines are cut to its width; ` + "`reprise runs show RUN`" + ` has the whole.
+
+Where the settings name the servers of a fleet, runs of its workers on other machines come
+after those of this one: those that go on, and those of the last seven days.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := app.Runs()
 			if err != nil {
@@ -78,6 +85,10 @@ lines are cut to its width; ` + "`reprise runs show RUN`" + ` has the whole.`,
 			list, filterErr := filterRuns(list, status, limit)
 			if filterErr != nil {
 				return filterErr
+			}
+			away := app.listThere(cmd.Context(), project, cmd.Flags().Changed("project"), status, limit)
+			if len(away) > 0 {
+				return errors.Join(app.printBoth(list, away, asJSON), err)
 			}
 			if len(list) == 0 && all > 0 && !asJSON {
 				what := "like that"
@@ -215,6 +226,11 @@ func newRunsShowCmd(app *App) *cobra.Command {
 		Use: "show RUN", Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(app, anyRun), Short: "Show one run: its record, its result, its files",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, r, err := app.settledRun(cmd.Context(), args[0])
+			if errors.Is(err, run.ErrNotFound) && !tools && !usage && !errorsOnly && !messages {
+				if done, away := app.showThere(cmd.Context(), args[0], asJSON); done || away != nil {
+					return away
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -260,6 +276,15 @@ func showParts(app *App, r run.Record, tools, usage, errorsOnly bool) error {
 }
 
 func showRun(app *App, r run.Record, out run.Output) error {
+	return showRunOf(app, r, out, func(line func(name, value string)) {
+		line("task", taskCell(r, max(app.Columns-13, 60)))
+		line("item", term.SafeLine(loop.ItemOf(r)))
+		line("files", r.Dir())
+	})
+}
+
+// showRunOf shows a run; more has what is told in another way of runs elsewhere.
+func showRunOf(app *App, r run.Record, out run.Output, more func(line func(name, value string))) error {
 	style := app.Style()
 	line := func(name, value string) {
 		if value != "" {
@@ -272,8 +297,7 @@ func showRun(app *App, r run.Record, out run.Output) error {
 		status += ": " + term.SafeText(r.StatusReason)
 	}
 	line("status", status)
-	line("task", taskCell(r, max(app.Columns-13, 60)))
-	line("item", term.SafeLine(loop.ItemOf(r)))
+	more(line)
 	line("project", r.Project)
 	line("client", strings.TrimSpace(r.Client+" "+r.Model))
 	line("directory", term.SafeLine(r.WorkDir))
@@ -291,7 +315,6 @@ func showRun(app *App, r run.Record, out run.Output) error {
 		line("tool calls", fmt.Sprint(r.Heartbeat.ToolCalls))
 	}
 	line("waiting", term.SafeLine(r.Heartbeat.Retrying))
-	line("files", r.Dir())
 	if out.Text != "" {
 		fmt.Fprintf(app.Out, "\n%s\n", strings.TrimRight(term.SafeText(out.Text), "\n"))
 	}
@@ -442,6 +465,8 @@ func newRunsCancelCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel RUN [RUN ...]", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeRuns(app, unsettledRun),
 		Short: "Stop runs and every process they started",
+		Long: `Stop runs and every process they started. A run of a worker of the fleet is stopped there,
+once the worker hears of it; its item is then set aside, as after a cancel on that machine.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, err := app.Runs()
 			if err != nil {
@@ -449,6 +474,13 @@ func newRunsCancelCmd(app *App) *cobra.Command {
 			}
 			for _, id := range args {
 				before, err := runs.Settle(cmd.Context(), id)
+				if errors.Is(err, run.ErrNotFound) {
+					if done, away := app.cancelThere(cmd.Context(), id, reason); away != nil {
+						return away
+					} else if done {
+						continue
+					}
+				}
 				if err != nil {
 					return notFound(err)
 				}

@@ -36,6 +36,7 @@ type standing struct {
 	Clients []standClient  `json:"clients"` // those that are on this machine or connected
 	Runs    []standRun     `json:"runs"`    // alive, newest first
 	Loop    *standLoop     `json:"loop"`    // null where there was none
+	Fleet   *standFleet    `json:"fleet"`   // null where the queue is on this machine
 	Queue   map[string]int `json:"queue"`   // items by state
 	Tasks   map[string]int `json:"tasks"`   // tasks by status
 	Night   *standNight    `json:"last_day"`
@@ -67,6 +68,7 @@ type standRun struct {
 	Seconds float64 `json:"seconds"`
 	Task    string  `json:"task"`
 	Tool    string  `json:"last_tool,omitempty"`
+	Worker  string  `json:"worker,omitempty"` // of the fleet, where it runs
 }
 
 type standLoop struct {
@@ -118,8 +120,8 @@ func newStatusCmd(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "status", Args: cobra.NoArgs, Short: "Where things stand, and the three likely next commands",
-		Long: `Say where things stand: the project, the clients, runs that are alive, the loop, the
-queue, the tasks, what the last 24 hours came to, what waits for a person, and the
+		Long: `Say where things stand: the project, the clients, runs that are alive, the loop, the fleet's
+workers and what they do, the queue, the tasks, what the last 24 hours came to, what waits for a person, and the
 three commands that are likely next. ` + "`reprise`" + ` with nothing shows the same.`,
 		Example: `  reprise status
   reprise status --json`,
@@ -163,6 +165,7 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 	note("loop", a.standLoop(ctx, &s, home))
 	note("runs", a.standRuns(ctx, &s))
 	note("queue", a.standQueue(ctx, &s))
+	note("fleet", a.standFleet(ctx, &s, home))
 	note("tasks", a.standTasks(ctx, &s, home))
 	note("project", a.standTrust(&s, home))
 	s.Memory = standMemory{Blocks: blocksIn(home), Entries: entriesIn(home)}
@@ -274,7 +277,7 @@ func (a *App) standRuns(ctx context.Context, s *standing) error {
 			s.Waits = append(s.Waits, standWait{r.ID + " was interrupted: " + firstLine(r.StatusReason, 120), "reprise runs show " + r.ID})
 		}
 		if !r.Status.Settled() {
-			s.Runs = append(s.Runs, standRun{r.ID, string(r.Status), r.Client, r.Project, r.Elapsed(a.Now()).Seconds(), taskCell(r, 100), r.Heartbeat.LastTool})
+			s.Runs = append(s.Runs, standRun{ID: r.ID, Status: string(r.Status), Client: r.Client, Project: r.Project, Seconds: r.Elapsed(a.Now()).Seconds(), Task: taskCell(r, 100), Tool: r.Heartbeat.LastTool})
 		}
 	}
 	return err
@@ -445,13 +448,16 @@ func nextCommands(s *standing) []standNext {
 	if s.Loop != nil && s.Loop.Running || len(s.Runs) > 0 {
 		add("reprise watch", "look on")
 	}
+	if s.Fleet != nil && len(s.Fleet.Runs) > 0 && s.Project != nil {
+		add("reprise runs logs -f "+s.Fleet.Runs[0].ID, "follow what "+s.Fleet.Runs[0].Worker+" does for "+s.Fleet.Runs[0].Task)
+	}
 	if s.Night != nil {
 		add("reprise loop report --since 24h", "read what the last day came to")
 	}
 	if s.Loop != nil && s.Loop.Said > 0 && !s.Loop.Running {
 		add("reprise loop run", "have agents go on with what you answered")
 	}
-	if s.Project != nil && s.Queue[string(queue.Ready)] > 0 && (s.Loop == nil || !s.Loop.Running) {
+	if s.Project != nil && s.Queue[string(queue.Ready)] > 0 && (s.Loop == nil || !s.Loop.Running) && !s.Fleet.live() {
 		add("reprise loop run", "have agents work on the queue")
 	}
 	if s.nextTask != nil {
@@ -499,6 +505,16 @@ func (a *App) standingText(s *standing, columns int) string {
 	}
 	if s.Project != nil {
 		row("loop", loopText(s.Loop))
+	}
+	if f := s.Fleet; f != nil {
+		row("fleet", term.SafeLine(f.text()))
+		for i, r := range f.Runs {
+			if i == 3 {
+				row("", fmt.Sprintf("… and %d more", len(f.Runs)-i))
+				break
+			}
+			row("", term.SafeLine(strings.TrimSpace(fmt.Sprintf("%s %s %s %s  %s", r.ID, r.Worker, r.Client, ago(time.Duration(r.Seconds*float64(time.Second))), r.Task))))
+		}
 	}
 	row("queue", statesText(s.Queue, []string{"ready", "claimed", "blocked", "dead"}, "empty"))
 	if s.Project != nil {

@@ -20,6 +20,7 @@ import (
 	"reprise/internal/loop/core"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
+	"reprise/internal/relay"
 	"reprise/internal/staterepo"
 	"reprise/internal/term"
 	machine "reprise/internal/worker"
@@ -70,40 +71,103 @@ project is named.`,
 }
 
 func newWorkerPrepareCmd(app *App) *cobra.Command {
-	return &cobra.Command{
-		Use: "prepare [PROJECT ...]", Short: "Make this machine's clones, and say where they are",
+	var servers bool
+	cmd := &cobra.Command{
+		Use: "prepare [PROJECT ...]", Short: "Make this machine's clones, and what the servers of a fleet must have",
 		Long: `Make the clones of worker.projects, or bring them forward, and say where each is: to look
 at it, and to approve what its project's file asks for ("reprise trust" in it). Without
-that a worker runs no checks of the project.`,
+that a worker runs no checks of the project.
+
+Where the settings name servers of a fleet, what its workers need there is made first, if
+it is not there yet: the queue of each project, and what workers tell by. With --servers
+that is all, for the projects that are named, or those of the settings: so an
+administrator does it, where workers may not.`,
 		Example: `  reprise worker prepare`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if servers {
+				return app.prepareServers(cmd.Context(), args)
+			}
 			home, list, err := app.workerProjects(args)
 			if err != nil {
 				return err
 			}
-			dir, err := app.clonesDir(home)
-			if err != nil {
-				return err
-			}
-			for _, p := range list {
-				c := app.checkout(dir, p)
-				c.Say = func(text string) { fmt.Fprintf(app.Err, "note: %s\n", term.SafeLine(text)) }
-				branch, err := c.Ensure(cmd.Context())
-				if err != nil {
+			if home.Settings.Queue != config.QueueFiles {
+				var names []string
+				for _, p := range list {
+					names = append(names, p.Name)
+				}
+				if err := app.prepareServers(cmd.Context(), names); err != nil {
 					return err
 				}
-				fmt.Fprintf(app.Out, "%s  %s  %s\n", p.Name, term.SafeLine(branch), term.SafeLine(c.Dir))
-				there, err := app.in(c.Dir, app.Err).projectNamed(p.Name)
-				if err != nil {
-					return err
-				}
-				if trust, err := there.Paths.Trust(there.Project); err == nil && !trust.Approved && !trust.Says.Verify.Empty() {
-					fmt.Fprintf(app.Err, "note: the checks of %s are not approved; (cd %s && reprise trust)\n", p.Name, term.SafeLine(c.Dir))
-				}
 			}
-			return nil
+			return app.prepareClones(cmd.Context(), home, list)
 		},
 	}
+	cmd.Flags().BoolVar(&servers, "servers", false, "only what the servers of the fleet must have; no clones")
+	return cmd
+}
+
+// prepareServers makes what the workers of projects need on the servers of the fleet.
+func (a *App) prepareServers(ctx context.Context, projects []string) error {
+	home, err := a.Home()
+	if err != nil {
+		return err
+	}
+	if home.Settings.Queue == config.QueueFiles {
+		return exitWith(ExitNotFound, errors.New("the settings name no servers of a fleet (queue: nats://host:port), so nothing is made there"))
+	}
+	if len(projects) == 0 {
+		for _, p := range home.Settings.Worker.Projects {
+			projects = append(projects, p.Name)
+		}
+	}
+	if len(projects) == 0 {
+		return usagef("say for which projects: `reprise worker prepare --servers PROJECT`")
+	}
+	conn, err := a.Fleet(ctx, "worker prepare")
+	if err != nil {
+		return err
+	}
+	for _, name := range projects {
+		if err := config.CheckProjectName(name); err != nil {
+			return exitWith(ExitUsage, err)
+		}
+		q, err := a.openFleetQueue(conn, name, proc.ID{})
+		if err != nil {
+			return err
+		}
+		if err := relay.Open(conn, name).Prepare(ctx); err != nil {
+			return err
+		}
+		q.Close()
+		fmt.Fprintf(a.Out, "%s: the servers have what its workers need\n", name)
+	}
+	return nil
+}
+
+// prepareClones makes clones, and says where they are.
+func (a *App) prepareClones(ctx context.Context, home *config.Home, list []config.WorkerProject) error {
+	dir, err := a.clonesDir(home)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		c := a.checkout(dir, p)
+		c.Say = func(text string) { fmt.Fprintf(a.Err, "note: %s\n", term.SafeLine(text)) }
+		branch, err := c.Ensure(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Out, "%s  %s  %s\n", p.Name, term.SafeLine(branch), term.SafeLine(c.Dir))
+		there, err := a.in(c.Dir, a.Err).projectNamed(p.Name)
+		if err != nil {
+			return err
+		}
+		if trust, err := there.Paths.Trust(there.Project); err == nil && !trust.Approved && !trust.Says.Verify.Empty() {
+			fmt.Fprintf(a.Err, "note: the checks of %s are not approved; (cd %s && reprise trust)\n", p.Name, term.SafeLine(c.Dir))
+		}
+	}
+	return nil
 }
 
 // workerProjects are those that this machine works for, or of them the ones that are named.
@@ -244,6 +308,10 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 	out, notes := &lineWriter{w: app.Out}, &lineWriter{w: app.Err}
 	w := &fleetWorker{app: app, flags: f, limits: limits, out: out, notes: notes, many: len(list) > 1}
 	if home.Settings.Queue != config.QueueFiles {
+		defer w.disconnect()
+		if err := w.named(ctx); err != nil {
+			return err
+		}
 		w.teller = w.tell(ctx)
 		defer w.teller.close()
 	}
@@ -276,6 +344,32 @@ type fleetWorker struct {
 	out, notes io.Writer
 	many       bool    // projects
 	teller     *teller // nil where there is no fleet
+
+	mu  sync.Mutex
+	net *App // has the one connection of all projects to the fleet's servers; nil before it is needed
+}
+
+// connect lends a the worker's connection to the fleet's servers.
+func (w *fleetWorker) connect(ctx context.Context, a *App) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.net == nil {
+		w.net = w.app.in(w.app.Env.Dir, w.notes)
+	}
+	conn, err := w.net.Fleet(ctx, "worker")
+	if err == nil {
+		a.servers.conn, a.servers.lent = conn, true
+	}
+	return err
+}
+
+// disconnect ends it.
+func (w *fleetWorker) disconnect() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.net != nil {
+		w.net.Close()
+	}
 }
 
 // build makes the loop of a project in its clone.
@@ -284,6 +378,11 @@ func (w *fleetWorker) build(ctx context.Context, p config.WorkerProject, dir, br
 	home, err := a.projectNamed(p.Name)
 	if err != nil {
 		return loop.Options{}, err
+	}
+	if w.teller != nil {
+		if err := w.connect(ctx, a); err != nil {
+			return loop.Options{}, err
+		}
 	}
 	clients := w.clients(a, home)
 	if len(clients) == 0 {

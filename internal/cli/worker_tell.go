@@ -67,6 +67,9 @@ func (t *teller) add(ctx context.Context, a *App, project, dir string, opt *loop
 	t.wait.Go(func() {
 		for ctx.Err() == nil {
 			err := one.relay.Asked(ctx, name, func(request string, data []byte) error {
+				if stop, ok := cancelAsked(data); ok {
+					return one.cancel(ctx, stop)
+				}
 				return loop.AskAs(durable.Disk{}, dir, request, data)
 			})
 			if err != nil && ctx.Err() == nil {
@@ -93,7 +96,7 @@ func (t *teller) beat(ctx context.Context) {
 		}
 		t.mu.Unlock()
 		me := relay.Worker{
-			Name: w.flags.name, Host: w.app.Hostname, PID: w.app.PID, Version: Version(), Since: since, Clients: w.flags.clients, Can: w.flags.can,
+			Name: w.flags.name, Host: w.app.Hostname, Home: w.homeTag(), PID: w.app.PID, Version: Version(), Since: since, Clients: w.flags.clients, Can: w.flags.can,
 			Labels: w.flags.labels, Room: w.flags.workers,
 		}
 		changed := false
@@ -138,7 +141,7 @@ func (l *telling) look(project string) (data []byte, doing []relay.Doing) {
 		}
 		d := relay.Doing{Project: project, Item: p.Claim.Item.ID, Step: string(p.Step), Run: p.Run}
 		if r, err := l.runs.Get(p.Run); err == nil {
-			d.Since, d.ToolCalls, d.LastTool, d.Tokens = r.StartedAt, r.Heartbeat.ToolCalls, r.Heartbeat.LastTool, r.Heartbeat.Tokens
+			d.Client, d.Since, d.ToolCalls, d.LastTool, d.Tokens = r.Client, r.StartedAt, r.Heartbeat.ToolCalls, r.Heartbeat.LastTool, r.Heartbeat.Tokens
 		}
 		doing = append(doing, d)
 	}

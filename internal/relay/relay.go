@@ -50,9 +50,11 @@ func Open(conn *fleet.Conn, project string) *Relay {
 
 // Worker is what a worker says of itself.
 type Worker struct {
-	V        int       `json:"v"` // 1
-	Name     string    `json:"name"`
-	Host     string    `json:"host"`
+	V    int    `json:"v"` // 1
+	Name string `json:"name"`
+	Host string `json:"host"`
+	// Home tells directories of reprise's data on one host apart, and says no more of them.
+	Home     string    `json:"home,omitempty"`
 	PID      int       `json:"pid"`
 	Version  string    `json:"version,omitempty"`
 	Since    time.Time `json:"since"`
@@ -74,6 +76,7 @@ type Doing struct {
 	Item      string    `json:"item"`
 	Step      string    `json:"step"`
 	Run       string    `json:"run,omitempty"`
+	Client    string    `json:"client,omitempty"` // that the run is of
 	Since     time.Time `json:"since,omitzero"`
 	ToolCalls int       `json:"tool_calls,omitempty"`
 	LastTool  string    `json:"last_tool,omitempty"`
@@ -89,6 +92,15 @@ func bucket(ctx context.Context, conn *fleet.Conn) (jetstream.KeyValue, error) {
 			Bucket: conn.Workers(), Description: "what workers of reprise do, and what is asked of them", TTL: keepFor, Replicas: conn.Replicas(), MaxValueSize: 1 << 20,
 		})
 	})
+	return kv, conn.Explain("look for what workers say", err)
+}
+
+// seen is the bucket for who only looks; nil where no worker has been there yet.
+func seen(ctx context.Context, conn *fleet.Conn) (jetstream.KeyValue, error) {
+	kv, err := conn.JS.KeyValue(ctx, conn.Workers())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, nil
+	}
 	return kv, conn.Explain("look for what workers say", err)
 }
 
@@ -117,8 +129,8 @@ func Gone(ctx context.Context, conn *fleet.Conn, name string) error {
 
 // Workers are those of the fleet, by name. When they were heard is by the servers' clock.
 func Workers(ctx context.Context, conn *fleet.Conn) ([]Worker, error) {
-	kv, err := bucket(ctx, conn)
-	if err != nil {
+	kv, err := seen(ctx, conn)
+	if kv == nil || err != nil {
 		return nil, err
 	}
 	now, err := serverTime(ctx, kv)
@@ -187,8 +199,8 @@ func (r *Relay) PutState(ctx context.Context, worker string, state []byte) error
 
 // States are how the loops of the project's workers stand, by worker.
 func (r *Relay) States(ctx context.Context) (map[string][]byte, error) {
-	kv, err := bucket(ctx, r.conn)
-	if err != nil {
+	kv, err := seen(ctx, r.conn)
+	if kv == nil || err != nil {
 		return nil, err
 	}
 	out := map[string][]byte{}
