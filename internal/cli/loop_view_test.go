@@ -71,3 +71,36 @@ func TestLoopViewOverdraws(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// What waits for a person is said once, in words, and with what can be done.
+func TestLoopViewWaits(t *testing.T) {
+	v := func(i core.Interrupt, tokens int64, q ...loop.Question) string {
+		m := loop.Metrics{Loop: "loop-x", Phase: core.Waiting, MaxTokens: 50_000_000, Tokens: tokens, MaxUSD: 50}
+		return (&App{}).viewText(&loopView{Running: true, Metrics: m, Reason: i.Kind + ": " + i.Why, Interrupt: &i, Questions: q}, 0)
+	}
+	text := v(core.Interrupt{Kind: core.ByAgent, Why: "Which of the two?", Items: []string{"a"}}, 0, loop.Question{Item: "a", Kind: core.ByAgent, Why: "Which of the two?"})
+	if strings.Count(text, "Which of the two?") != 1 || !strings.Contains(text, "waits for a person about a\n  a, an agent asks: Which of the two?\n    answer with `"+loop.AnswerCommand("a")+"`") {
+		t.Errorf("a question:\n%s", text)
+	}
+	if text := v(core.Interrupt{Kind: core.ByBudget, Why: "all tokens are used"}, 50_000_001); !strings.Contains(text, "a ceiling is reached: all tokens are used\n  let it go on with `reprise loop resume --more-tokens N`") ||
+		!strings.Contains(text, term.Num(50_000_001)+" of "+term.Num(50_000_000)+" tokens") {
+		t.Errorf("at a ceiling:\n%s", text)
+	}
+	if text := v(core.Interrupt{Kind: core.ByBudget, Why: "the money is used up"}, 1); !strings.Contains(text, "reprise loop resume --more-usd N`") {
+		t.Errorf("at the other:\n%s", text)
+	}
+	if text := v(core.Interrupt{Kind: core.ByAuth, Why: "Please run /login"}, 1); !strings.Contains(text, "waits for a person: not logged in: Please run /login\n  let it go on with `reprise loop resume`") {
+		t.Errorf("without a login:\n%s", text)
+	}
+}
+
+// What an agent answers is text at a terminal, and each byte of it for a program.
+func TestAnswerIsText(t *testing.T) {
+	const said = "done\x1b]0;owned\x07 \x1b[2Jnow\n\n"
+	if got := (&App{}).answer(said); got != "done\x1b]0;owned\x07 \x1b[2Jnow" {
+		t.Errorf("for a program: %q", got)
+	}
+	if got := (&App{OutIsTerminal: true}).answer(said); strings.ContainsAny(got, "\x1b\x07") || !strings.HasPrefix(got, "done") || !strings.Contains(got, "now") {
+		t.Errorf("at a terminal: %q", got)
+	}
+}

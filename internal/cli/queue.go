@@ -319,7 +319,7 @@ func (a *App) detail(it *queue.Item) []string {
 	}
 	if it.Attempts > 0 && it.State != queue.Done && !it.Dropped() {
 		failed := fmt.Sprintf("failed %d of %d", it.Attempts, it.Limit())
-		if it.LastError != "" {
+		if it.LastError != "" && (it.State == queue.Ready || !strings.Contains(it.Reason, it.LastError)) { // it is said already
 			failed += ": " + firstLine(it.LastError, 60)
 		}
 		d = append(d, failed)

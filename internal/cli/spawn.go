@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/run"
+	"reprise/internal/term"
 )
 
 // SpawnOptions are the flags of `reprise spawn`.
@@ -159,9 +160,18 @@ func awaitSpawn(ctx context.Context, app *App, runs *run.Manager, r run.Record, 
 		return spawnExit(ended, nil)
 	}
 	if out.Text != "" {
-		fmt.Fprintln(app.Out, strings.TrimRight(out.Text, "\n"))
+		fmt.Fprintln(app.Out, app.answer(out.Text))
 	}
 	return spawnExit(ended, fmt.Errorf("%s %s: %s (its output is in %s)", r.ID, ended.Status, ended.StatusReason, ended.Dir()))
+}
+
+// answer is what an agent said, to be printed alone. At a terminal it is text and no
+// command for that; what reads it from a pipe or a file gets each byte.
+func (a *App) answer(text string) string {
+	if text = strings.TrimRight(text, "\n"); a.OutIsTerminal {
+		return term.SafeText(text)
+	}
+	return text
 }
 
 // spawnExit is the exit code of a run that has ended, with err as its message.
