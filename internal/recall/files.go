@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -531,7 +532,8 @@ func (x *Index) settle(p *place, hints map[string]hint, names, gone []string) (c
 // put writes a change within a transaction, or as much of it as fits half of the
 // time that ctx leaves, so that what was done is kept: a large memory that is new to
 // the index, as all of it is after a new version, takes longer than a client waits.
-// The rest, if left, is done the next time.
+// The rest, if left, is done the next time, and so is what could not be read for a
+// reason of the moment.
 func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]hint, ch change) (left bool, err error) {
 	until := time.Time{}
 	if end, hurry := ctx.Deadline(); hurry {
@@ -564,7 +566,11 @@ func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]h
 		if i > 0 && !until.IsZero() && x.o.Now().After(until) {
 			return true, nil
 		}
-		f, docs, damage := x.readDocs(p, n, hints[n])
+		f, docs, damage, err := x.readDocs(p, n, hints[n])
+		if err != nil {
+			left = true
+			continue
+		}
 		if err := w.putFile(p.key, n, f, docs); err != nil {
 			return false, err
 		}
@@ -572,13 +578,14 @@ func (x *Index) put(ctx context.Context, w *writer, p *place, hints map[string]h
 			return false, err
 		}
 	}
-	return false, nil
+	return left, nil
 }
 
 // readDocs makes documents of a file, of as much of it as can be read, and says
 // what cannot. One that is gone or cannot be read at all has none, and a file
-// without a hash.
-func (x *Index) readDocs(p *place, name string, h hint) (file, []*entry, []mdfile.Damage) {
+// without a hash. An error is one of the moment: it says nothing about the file, of which
+// the index so keeps what it knows until it can be read.
+func (x *Index) readDocs(p *place, name string, h hint) (file, []*entry, []mdfile.Damage, error) {
 	at := x.o.Now().UnixNano()
 	data, err := p.read(name)
 	var docs []*entry
@@ -593,13 +600,26 @@ func (x *Index) readDocs(p *place, name string, h hint) (file, []*entry, []mdfil
 	}
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return file{}, nil, nil
+			return file{}, nil, nil, nil
+		}
+		if ofMoment(err) {
+			return file{}, nil, nil, err
 		}
 		x.skipped[fileKey(p.key, name)] = err.Error()
-		return file{}, nil, []mdfile.Damage{{Problem: err.Error()}}
+		return file{}, nil, []mdfile.Damage{{Problem: err.Error()}}, nil
 	}
 	delete(x.skipped, fileKey(p.key, name))
-	return file{hash: hashOf(data), hint: h, at: at}, docs, damage
+	return file{hash: hashOf(data), hint: h, at: at}, docs, damage, nil
+}
+
+// ofMoment reports whether a file could not be read for what the machine lacked then.
+func ofMoment(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // putFile makes a file's documents those given; a file without a hash goes.
