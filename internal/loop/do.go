@@ -114,8 +114,8 @@ func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
 		if e.Empty, e.NextIn, e.Left, err = l.outlook(ctx); err != nil {
 			return broken(a, err)
 		}
+		l.await(ctx, e.Left)
 		l.idles(&e)
-		l.await(ctx)
 		return e
 	}
 	if err != nil {
@@ -126,8 +126,9 @@ func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
 	return core.Claimed{Slot: a.Slot, Seq: a.Seq, Claim: &claim}
 }
 
-// await has one goroutine wait for the queue, and tell the core once.
-func (l *Loop) await(ctx context.Context) {
+// await has one goroutine wait for the queue, and tell the core once. left is what the core
+// is told that there is: what came between that look and the waiting is told, too.
+func (l *Loop) await(ctx context.Context, left string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waiting {
@@ -137,6 +138,11 @@ func (l *Loop) await(ctx context.Context) {
 	l.actions.Go(func() {
 		what := l.claimOptions(0)
 		what.Arrivals = true // which change what is waited for, and until when
+		what.Begun = func() {
+			if _, _, now, err := l.outlook(ctx); err == nil && now != left {
+				l.send(ctx, core.QueueChanged{})
+			}
+		}
 		err := l.opt.Queue.Wait(ctx, what)
 		l.mu.Lock()
 		l.waiting = false

@@ -301,6 +301,9 @@ type ClaimOptions struct {
 	// Arrivals, in a wait, asks to be told also of what came and has to wait for its time,
 	// where the backend can tell that at once.
 	Arrivals bool
+	// Begun, where it is set, is called once by a wait, when whatever comes from then on is
+	// noticed: who looked before may have to look again, for what came in between.
+	Begun func()
 }
 
 // Added says what became of an item that was to be added.

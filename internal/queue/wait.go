@@ -42,6 +42,9 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 	if err != nil {
 		longest, told, failed = lookPoll, nil, nil // such as no watches left: then by looking
 	}
+	if opt.Begun != nil {
+		opt.Begun()
+	}
 	arrived := false
 	for {
 		if _, err := q.Reclaim(ctx); err != nil {
@@ -73,7 +76,7 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 				arrived = ok && e.Has(fsnotify.Create) && !durable.IsTemp(filepath.Base(e.Name))
 				again = !ok || arrived
 			case <-failed: // more came than could be told
-				again = true
+				arrived, again = true, true
 			}
 		}
 		t.Stop()

@@ -405,6 +405,10 @@ func (q *Queue) Wait(ctx context.Context, opt queue.ClaimOptions) error {
 			return err
 		}
 		changed, arrived := q.view.next()
+		if opt.Begun != nil {
+			opt.Begun()
+			opt.Begun = nil
+		}
 		_, err := q.Next(ctx, opt)
 		if !errors.Is(err, queue.ErrEmpty) {
 			return err
