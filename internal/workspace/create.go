@@ -406,6 +406,38 @@ func (m *Manager) claim(ctx context.Context, w *Workspace) error {
 	return m.write(w)
 }
 
+// checkOut makes the worktree and, where it is new, the branch. Git reads what belongs to
+// the other worktrees in between, and takes one for broken that another process is just
+// making: then the branch is there already, and it is gone on with from there.
+func (m *Manager) checkOut(ctx context.Context, w *Workspace, top string) error {
+	have := []string{"worktree", "add", "--quiet", "--", w.Dir, w.Branch}
+	args := have
+	if w.NewBranch {
+		// Without upstream: nothing that an agent pushes goes to the base by itself.
+		args = []string{"worktree", "add", "--quiet", "--no-track", "-b", w.Branch, "--", w.Dir, w.Base}
+	}
+	_, err := m.git(top).Run(ctx, args...)
+	for try := 1; try <= 10 && err != nil && halfMade(err); try++ {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Duration(try) * 50 * time.Millisecond):
+		}
+		if w.NewBranch && m.isAt(ctx, top, w.Branch, w.Base) {
+			args = have
+		}
+		_, err = m.git(top).Run(ctx, args...)
+	}
+	return err
+}
+
+// isAt reports whether a branch is there, and is at a revision.
+func (m *Manager) isAt(ctx context.Context, top, branch, revision string) bool {
+	at, err := m.git(top).Resolve(ctx, "refs/heads/"+branch)
+	want, werr := m.git(top).Resolve(ctx, revision)
+	return err == nil && werr == nil && at != "" && at == want
+}
+
 // build does what the record says.
 func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o CreateOptions, out *Created) error {
 	dirty := make(chan string, 1)
@@ -416,23 +448,7 @@ func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o Create
 		}
 		dirty <- m.dirty(ctx, from.top)
 	}()
-	args := []string{"worktree", "add", "--quiet"}
-	if w.NewBranch {
-		// Without upstream: nothing that an agent pushes goes to the base by itself.
-		args = append(args, "--no-track", "-b", w.Branch, "--", w.Dir, w.Base)
-	} else {
-		args = append(args, "--", w.Dir, w.Branch)
-	}
-	_, err := m.git(from.top).Run(ctx, args...)
-	// Git reads what belongs to the other worktrees first, and takes one for broken that
-	// another process is just making. Nothing is made by then.
-	for try := 1; try <= 5 && err != nil && halfMade(err); try++ {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(try) * 50 * time.Millisecond):
-			_, err = m.git(from.top).Run(ctx, args...)
-		}
-	}
+	err := m.checkOut(ctx, w, from.top)
 	note := <-dirty
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)

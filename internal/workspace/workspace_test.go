@@ -165,6 +165,40 @@ func (p *place) nothing(name, step string) {
 	}
 }
 
+// A worktree of somebody else is half made while this one is: git stops when the branch is
+// there already, and is asked again when the other one is whole, or gone.
+func TestBesideOneThatIsHalfMade(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(workspace.CreateOptions{Name: "other"})
+	half := filepath.Join(p.code, ".git", "worktrees", "half")
+	p.write(half, "commondir", "")
+	p.write(half, "gitdir", "x\n")
+	gone := make(chan error, 1)
+	go func() {
+		branch := filepath.Join(p.code, ".git", "refs", "heads", "auth")
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(branch); err == nil {
+				break
+			}
+		}
+		gone <- os.RemoveAll(half)
+	}()
+	c, err := p.manager().Create(t.Context(), workspace.CreateOptions{Name: "auth"})
+	if rerr := <-gone; rerr != nil {
+		t.Fatal(rerr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.git(c.Dir, "symbolic-ref", "HEAD"); got != "refs/heads/auth\n" {
+		t.Error(got)
+	}
+	if out, _ := exec.Command("git", "-C", p.code, "config", "--get-regexp", "^branch[.]auth[.]").Output(); len(out) != 0 {
+		t.Errorf("the branch follows another: %s", out)
+	}
+}
+
 func TestCreateAndRemove(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
