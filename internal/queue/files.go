@@ -117,21 +117,23 @@ func (q *Files) make() error {
 // read is the item at a place, with its place filled in.
 func (q *Files) read(p *place) (Item, error) {
 	path := q.path(p)
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Item{}, err // as usual as can be: another worker has it
+	fi, err := os.Stat(path) // before it is opened: a pipe would be waited for, for ever
+	if err == nil && !fi.Mode().IsRegular() {
+		return Item{}, fmt.Errorf("%w: %s: no regular file", ErrDamaged, path)
 	}
-	if err != nil {
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Item{}, err // as usual as can be: another worker has it
+	case errors.Is(err, fs.ErrPermission): // one that may not be read is in nobody's way
+		return Item{}, fmt.Errorf("%w: %w; check its permissions", ErrDamaged, err)
+	case err != nil:
 		return Item{}, fmt.Errorf("read item: %w", err)
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return Item{}, fmt.Errorf("read item: %w", err)
-	}
-	if !fi.Mode().IsRegular() {
-		return Item{}, fmt.Errorf("%w: %s: no regular file", ErrDamaged, path)
-	}
 	if fi.Size() > maxReadBytes {
 		return Item{}, fmt.Errorf("%w: %s: %d bytes, more than %d", ErrDamaged, path, fi.Size(), maxReadBytes)
 	}
