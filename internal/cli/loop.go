@@ -170,11 +170,21 @@ func dollars(usd float64) bool { return usd > 0 && usd <= 1e6 }
 // nobody who writes it means that.
 var ceilings = []string{"max-iterations", "budget-usd", "item-usd", "max-tokens", "max-hours", "max-turns"}
 
-// noZero refuses a ceiling of zero.
+// noZero refuses a ceiling of zero, and times that are none: what is given would else be
+// passed over for what the settings say.
 func noZero(cmd *cobra.Command) error {
 	for _, name := range ceilings {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "0" {
 			return usagef("--%s 0: a loop that may do nothing is none; leave it out for what the settings say", name)
+		}
+	}
+	for name, least := range map[string]time.Duration{"timeout": 1, "stall": 1, "delay": 0} {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		if d, err := time.ParseDuration(f.Value.String()); err != nil || d < least {
+			return usagef("--%s %s: give a time such as 30s or 10m, or leave it out for what the settings say", name, f.Value)
 		}
 	}
 	return nil
