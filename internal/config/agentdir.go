@@ -100,13 +100,12 @@ func excludeFile(dir string) (file, top string, err error) {
 		case err == nil && fi.IsDir():
 			return filepath.Join(dot, "info", "exclude"), d, nil
 		case err == nil:
-			gitdir, ok := pointer(dot, "gitdir: ")
+			gitdir, ok := GitPointer(dot, "gitdir: ")
 			if !ok {
 				return "", "", nil
 			}
-			gitdir = absolute(d, gitdir)
-			if common, ok := pointer(filepath.Join(gitdir, "commondir"), ""); ok {
-				gitdir = absolute(gitdir, common)
+			if common, ok := GitPointer(filepath.Join(gitdir, "commondir"), ""); ok {
+				gitdir = common
 			}
 			return filepath.Join(gitdir, "info", "exclude"), d, nil
 		case !errors.Is(err, fs.ErrNotExist) && !notDir(err):

@@ -22,8 +22,8 @@ func CodeHead(dir string) (branch, commit string) {
 		return "", commit
 	}
 	common := gitdir
-	if at, ok := pointer(filepath.Join(gitdir, "commondir"), ""); ok {
-		common = absolute(gitdir, at)
+	if at, ok := GitPointer(filepath.Join(gitdir, "commondir"), ""); ok {
+		common = at
 	}
 	ref := "refs/heads/" + branch
 	if data, err := readFile(filepath.Join(common, filepath.FromSlash(ref))); err == nil {
@@ -57,8 +57,8 @@ func codeGitDir(dir string) string {
 		}
 		if kind != gitNone && !isAgentDir(d) {
 			gitdir := filepath.Join(d, ".git")
-			if at, ok := pointer(gitdir, "gitdir: "); ok {
-				gitdir = absolute(d, at)
+			if at, ok := GitPointer(gitdir, "gitdir: "); ok {
+				gitdir = at
 			}
 			return gitdir
 		}

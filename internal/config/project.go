@@ -456,12 +456,11 @@ func gitAt(dir string) (kind gitKind, main string, err error) {
 	case info.IsDir():
 		return gitMain, dir, nil
 	}
-	gitdir, ok := pointer(dot, "gitdir: ")
+	gitdir, ok := GitPointer(dot, "gitdir: ")
 	if !ok {
 		return gitMain, dir, nil
 	}
-	gitdir = absolute(dir, gitdir)
-	common, ok := pointer(filepath.Join(gitdir, "commondir"), "")
+	common, ok := GitPointer(filepath.Join(gitdir, "commondir"), "")
 	if !ok {
 		// A submodule, or a repository with its git directory elsewhere.
 		if strings.Contains(filepath.ToSlash(gitdir), "/.git/modules/") {
@@ -469,30 +468,30 @@ func gitAt(dir string) (kind gitKind, main string, err error) {
 		}
 		return gitMain, dir, nil
 	}
-	common = absolute(gitdir, common)
-	back, ok := pointer(filepath.Join(gitdir, "gitdir"), "")
-	if !ok || !sameFile(absolute(gitdir, back), dot) || filepath.Base(common) != ".git" || filepath.Dir(filepath.Dir(gitdir)) != common {
+	back, ok := GitPointer(filepath.Join(gitdir, "gitdir"), "")
+	if !ok || !sameFile(back, dot) || filepath.Base(common) != ".git" || filepath.Dir(filepath.Dir(gitdir)) != common {
 		// Not a worktree of a checkout (a bare repository has none), or forged.
 		return gitMain, dir, nil
 	}
 	return gitLinked, filepath.Dir(common), nil
 }
 
-// pointer reads one of git's one-line files that name a path.
-func pointer(file, prefix string) (string, bool) {
+// GitPointer is the path that one of git's one-line files names after the prefix (gitdir,
+// commondir, the .git of a linked worktree or of a submodule: gitrepository-layout(5)), made
+// absolute: git means it from where the file lies. ok is false where there is none.
+func GitPointer(file, prefix string) (path string, ok bool) {
 	data, err := readFile(file)
 	if err != nil || !bytes.HasPrefix(data, []byte(prefix)) {
 		return "", false
 	}
-	path := strings.TrimRight(string(data[len(prefix):]), "\r\n")
-	return filepath.FromSlash(path), path != "" && !strings.ContainsRune(path, 0)
-}
-
-func absolute(base, path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
+	path = filepath.FromSlash(strings.TrimRight(string(data[len(prefix):]), "\r\n"))
+	switch {
+	case path == "" || strings.ContainsRune(path, 0):
+		return "", false
+	case filepath.IsAbs(path):
+		return filepath.Clean(path), true
 	}
-	return filepath.Join(base, path)
+	return filepath.Join(filepath.Dir(file), path), true
 }
 
 func sameFile(a, b string) bool {

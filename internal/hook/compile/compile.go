@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"reprise/internal/config"
@@ -206,9 +205,7 @@ func inputs(o Options, paths config.Paths, home *config.Home) []string {
 		add(config.ProjectFile(d))
 		dot := filepath.Join(d, ".git")
 		add(dot)
-		if s := plan.See(dot); s.Kind == plan.File {
-			worktree(dot, d, rels, add)
-		}
+		worktree(dot, rels, add)
 		if d == filepath.Dir(d) {
 			break
 		}
@@ -229,19 +226,19 @@ func inputs(o Options, paths config.Paths, home *config.Home) []string {
 // worktree adds what the .git file of a linked worktree leads to: git's own pointers,
 // and what makes a project of a directory of the main checkout, there and in a
 // repository within it.
-func worktree(dot, top string, below []string, add func(string)) {
-	gitdir := pointer(dot, "gitdir: ", top)
-	if gitdir == "" {
+func worktree(dot string, below []string, add func(string)) {
+	gitdir, ok := config.GitPointer(dot, "gitdir: ")
+	if !ok {
 		return
 	}
 	add(filepath.Join(gitdir, "commondir"))
 	add(filepath.Join(gitdir, "gitdir"))
-	if back := pointer(filepath.Join(gitdir, "gitdir"), "", gitdir); back != "" {
+	if back, ok := config.GitPointer(filepath.Join(gitdir, "gitdir"), ""); ok {
 		add(back)
 	}
 	main := filepath.Dir(filepath.Dir(filepath.Dir(gitdir))) // <main>/.git/worktrees/<name>
 	for _, d := range below {
-		rel, err := filepath.Rel(top, d)
+		rel, err := filepath.Rel(filepath.Dir(dot), d)
 		if err != nil {
 			continue
 		}
@@ -249,25 +246,8 @@ func worktree(dot, top string, below []string, add func(string)) {
 		add(config.ProjectFile(there))
 		inner := filepath.Join(there, ".git")
 		add(inner)
-		if s := plan.See(inner); s.Kind == plan.File {
-			worktree(inner, there, nil, add)
-		}
+		worktree(inner, nil, add)
 	}
-}
-
-// pointer is the path that one of git's one-line files names after the prefix, "" for
-// none. A path that is not absolute is meant from base.
-func pointer(file, prefix, base string) string {
-	data, err := os.ReadFile(file)
-	text, ok := strings.CutPrefix(string(data), prefix)
-	path := filepath.FromSlash(strings.TrimRight(text, "\r\n"))
-	switch {
-	case err != nil || !ok || path == "":
-		return ""
-	case filepath.IsAbs(path):
-		return filepath.Clean(path)
-	}
-	return filepath.Join(base, path)
 }
 
 // settingsFile is the file that config.Load reads, or would read if it came.
