@@ -36,53 +36,47 @@ var (
 // but for bare names of commands and patterns.
 func documentLines(t *testing.T) (lines []documentLine) {
 	t.Helper()
-	seen := map[string]bool{}
-	for _, glob := range []string{"*.md", "docs/*.md"} {
-		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(glob)))
+	tree, seen := cli.Tree(), map[string]bool{}
+	for _, file := range documents(t, "*.md", "docs/*.md") {
+		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+		block := "" // the language of the block that is open, "-" for none
+		for i, line := range strings.Split(string(data), "\n") {
+			if info, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {
+				if block == "" {
+					block = "-" + info
+				} else {
+					block = ""
+				}
+				continue
 			}
-			block := "" // the language of the block that is open, "-" for none
-			for i, line := range strings.Split(string(data), "\n") {
-				if info, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {
-					if block == "" {
-						block = "-" + info
-					} else {
-						block = ""
-					}
+			var calls []string
+			switch {
+			case strings.HasPrefix(block, "-sh"): // run whole
+			case block != "" || strings.HasPrefix(line, "    "):
+				line = strings.TrimSpace(line)
+				// With a colon after its name it is something that reprise says.
+				if strings.HasPrefix(line, "reprise ") && !strings.HasSuffix(strings.Fields(line)[1], ":") {
+					calls = []string{afterCall.ReplaceAllString(line, "")}
+				}
+			default:
+				for _, m := range inlineCall.FindAllStringSubmatch(line, -1) {
+					calls = append(calls, m[1])
+				}
+			}
+			for _, call := range calls {
+				words := strings.Fields(call)
+				found, rest, err := tree.Find(words[1:])
+				if err == nil && len(rest) == 0 && found.CommandPath() == strings.Join(words, " ") {
+					continue // a name: its example runs
+				}
+				if seen[call] || pattern.MatchString(quotedText.ReplaceAllString(call, "")) && documentLinesNeed[call].instead == "" {
 					continue
 				}
-				var calls []string
-				switch {
-				case strings.HasPrefix(block, "-sh"): // run whole
-				case block != "" || strings.HasPrefix(line, "    "):
-					line = strings.TrimSpace(line)
-					// With a colon after its name it is something that reprise says.
-					if strings.HasPrefix(line, "reprise ") && !strings.HasSuffix(strings.Fields(line)[1], ":") {
-						calls = []string{afterCall.ReplaceAllString(line, "")}
-					}
-				default:
-					for _, m := range inlineCall.FindAllStringSubmatch(line, -1) {
-						calls = append(calls, m[1])
-					}
-				}
-				for _, call := range calls {
-					words := strings.Fields(call)
-					found, rest, err := cli.Tree().Find(words[1:])
-					if err == nil && len(rest) == 0 && found.CommandPath() == strings.Join(words, " ") {
-						continue // a name: its example runs
-					}
-					if seen[call] || pattern.MatchString(quotedText.ReplaceAllString(call, "")) && documentLinesNeed[call].instead == "" {
-						continue
-					}
-					seen[call] = true
-					lines = append(lines, documentLine{call, fmt.Sprintf("%s:%d", filepath.Base(file), i+1)})
-				}
+				seen[call] = true
+				lines = append(lines, documentLine{call, fmt.Sprintf("%s:%d", filepath.Base(file), i+1)})
 			}
 		}
 	}

@@ -27,12 +27,8 @@ func TestDocumentCommands(t *testing.T) {
 		t.Skip("git is not here")
 	}
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	w, ran := newExampleWorld(t), 0
-	for _, file := range files {
+	for _, file := range documents(t, "docs/*.md") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -61,6 +57,20 @@ func TestDocumentCommands(t *testing.T) {
 		t.Errorf("%d documents have commands: the test looks at too little", ran)
 	}
 	w.tryLines(t)
+}
+
+// documents are the files of this repository that the patterns, with slashes from its top,
+// name.
+func documents(t *testing.T, patterns ...string) (files []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		list, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, list...)
+	}
+	return files
 }
 
 // What docs say of codes is what the program has: the exit codes, and each check of the
@@ -102,14 +112,7 @@ func TestDocumentedCodes(t *testing.T) {
 func TestDocumentsNameCommandsThatAre(t *testing.T) {
 	t.Parallel()
 	tree := cli.Tree() // to be made for each of so many lines it takes too long
-	var files []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "plugin/*.md", "plugin/*/*.md", "docs/commands/*.md"} {
-		list, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, list...)
-	}
+	files := documents(t, "*.md", "docs/*.md", "plugin/*.md", "plugin/*/*.md", "docs/commands/*.md")
 	said := regexp.MustCompile("(?:^|[`(;&|$\"]|\\s\\$ )reprise((?: +[^ `|;&#<>()\"']+)+)")
 	seen := 0
 	for _, file := range files {

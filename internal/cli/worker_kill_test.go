@@ -3,13 +3,11 @@
 package cli_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,24 +25,7 @@ type yard struct {
 	t     *testing.T
 	dir   string
 	queue *jet.Queue
-	out   syncBuffer
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	out   *os.File // what all workers say
 }
 
 func newYard(t *testing.T) *yard {
@@ -53,6 +34,11 @@ func newYard(t *testing.T) *yard {
 		t.Skip("git is not here")
 	}
 	y := &yard{t: t, dir: t.TempDir()}
+	var err error
+	if y.out, err = os.Create(filepath.Join(y.dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { y.out.Close() })
 	url := fleettest.Server(t).ClientURL()
 	hold := `touch "%[1]s/at-%[2]s"; while test -e "%[1]s/block-%[2]s"; do sleep 0.05; done` + "\n"
 	y.script("pack", fmt.Sprintf(hold, y.dir, "fetch")+`exec "$@"`)
@@ -78,7 +64,8 @@ func newYard(t *testing.T) *yard {
 	t.Cleanup(func() { y.queue.Close() })
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(y.out.String())
+			said, err := os.ReadFile(y.out.Name())
+			t.Logf("%s%v", said, err)
 		}
 	})
 	return y
@@ -122,7 +109,7 @@ func (y *yard) start(home string) *exec.Cmd {
 	cmd := exec.Command(program, "worker", "--delay", "0s", "--workers", "1", "--backoff-unit", "1ms")
 	cmd.Dir = y.dir
 	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(y.dir, home, "home"), "REPRISE_HOME="+filepath.Join(y.dir, home, "reprise"), "NO_COLOR=1", "LANG=C.UTF-8")
-	cmd.Stdout, cmd.Stderr = &y.out, &y.out
+	cmd.Stdout, cmd.Stderr = y.out, y.out
 	if err := cmd.Start(); err != nil {
 		y.t.Fatal(err)
 	}
