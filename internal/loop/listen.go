@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"reprise/internal/loop/core"
+	"reprise/internal/queue"
 )
 
 // lookAgain is how often requests are looked for where the system tells nothing of
@@ -23,13 +23,15 @@ const lookAgain = 30 * time.Second
 func (l *Loop) requests(ctx context.Context) {
 	every := lookAgain
 	var told <-chan fsnotify.Event
-	w, err := fsnotify.NewWatcher()
+	watch := l.opt.Watch
+	if watch == nil {
+		watch = queue.WatchDirs
+	}
+	w, err := watch(l.opt.Dir, filepath.Join(l.opt.Dir, requestsDir))
 	if err == nil {
 		defer w.Close()
-		err = errors.Join(w.Add(l.opt.Dir), w.Add(filepath.Join(l.opt.Dir, requestsDir)))
 		told = w.Events
-	}
-	if err != nil {
+	} else {
 		every = WatchEvery
 		l.warn("watch the loop's directory", err)
 	}

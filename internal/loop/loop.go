@@ -177,7 +177,9 @@ type Options struct {
 	Limits core.Limits
 	Disk   durable.Disk
 	Now    func() time.Time
-	Log    *slog.Logger
+	// Watch is told of new files in directories; nil is [queue.WatchDirs].
+	Watch func(dirs ...string) (queue.Watched, error)
+	Log   *slog.Logger
 	// Notify tells a person; nil is nobody.
 	Notify func(context.Context, Notice) error
 	// Trace is given the spans of each iteration that has ended, and does not wait for

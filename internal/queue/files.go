@@ -38,6 +38,9 @@ type Options struct {
 	// Record is told of each change once it has been made. nil is nobody. What it
 	// does is its own affair: the change stands.
 	Record func(context.Context, Change)
+	// Watch is told of new files in directories; nil is [WatchDirs]. It is for tests whose
+	// time is not the machine's.
+	Watch func(dirs ...string) (Watched, error)
 }
 
 // Files is a queue of plain files in one directory. It is made by [Open], which

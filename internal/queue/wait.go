@@ -23,6 +23,27 @@ const (
 	lookPoll = 2 * time.Second
 )
 
+// Watched are what somebody is told of directories.
+type Watched struct {
+	Events <-chan fsnotify.Event
+	Errors <-chan error // more came than could be told
+	Close  func() error
+}
+
+// WatchDirs has the system tell of what comes into directories.
+func WatchDirs(dirs ...string) (Watched, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return Watched{}, err
+	}
+	for _, dir := range dirs {
+		if err := w.Add(dir); err != nil {
+			return Watched{}, errors.Join(err, w.Close())
+		}
+	}
+	return Watched{w.Events, w.Errors, w.Close}, nil
+}
+
 // Wait waits until something may be claimed, or with opt.Arrivals until something has come
 // that may not yet. The system tells it of new files, and timers of the times that names
 // have.
@@ -33,14 +54,15 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 	if err := q.make(); err != nil {
 		return err
 	}
-	w, err := fsnotify.NewWatcher()
-	if err == nil {
-		defer w.Close()
-		err = w.Add(q.dir(Ready))
-		told, failed = w.Events, w.Errors
+	watch := q.opt.Watch
+	if watch == nil {
+		watch = WatchDirs
 	}
-	if err != nil {
-		longest, told, failed = lookPoll, nil, nil // such as no watches left: then by looking
+	if w, err := watch(q.dir(Ready)); err == nil {
+		defer w.Close()
+		told, failed = w.Events, w.Errors
+	} else {
+		longest = lookPoll // such as no watches left: then by looking
 	}
 	if opt.Begun != nil {
 		opt.Begun()
