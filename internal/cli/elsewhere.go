@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,10 +16,35 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/proc"
+	"reprise/internal/queue"
 	"reprise/internal/relay"
 	"reprise/internal/run"
 	"reprise/internal/term"
+	"reprise/internal/worker/elsewhere"
 )
+
+// elsewhere is what workers on other machines do for the project here, or outside any for
+// all; nil where the queue is on this machine.
+func (a *App) elsewhere(ctx context.Context, purpose string) (*elsewhere.Fleet, error) {
+	home, err := a.Home()
+	if err != nil || home.Settings.Queue == config.QueueFiles {
+		return nil, err
+	}
+	runs, err := a.Runs()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := a.Fleet(ctx, purpose)
+	if err != nil {
+		return nil, err
+	}
+	f := &elsewhere.Fleet{Conn: conn, Runs: runs, Queue: func() (queue.Queue, error) { return a.Queue(proc.ID{}) }, Now: a.Now}
+	if p := home.Project; p != nil {
+		f.Project, f.LoopDir = p.Name, filepath.Join(home.Paths.ProjectDir(p.Name), "loop")
+	}
+	return f, nil
+}
 
 // fleetRelay is what the fleet tells of the project here; nil where the queue is on this
 // machine.
@@ -122,16 +148,9 @@ func (a *App) logsElsewhere(ctx context.Context, id string, follow bool) (done b
 	return true, nil
 }
 
-// loopElsewhere is how the loop of a worker of the fleet stands.
-type loopElsewhere struct {
-	worker    string
-	state     core.State
-	questions []loop.Question
-}
-
 // loopsElsewhere are the loops of the project's workers; none where a loop runs here, which
 // is the one that is meant.
-func (a *App) loopsElsewhere(ctx context.Context) (*relay.Relay, []loopElsewhere, error) {
+func (a *App) loopsElsewhere(ctx context.Context) (*elsewhere.Fleet, []elsewhere.Loop, error) {
 	home, dir, err := a.loopDir()
 	if err != nil || home.Settings.Queue == config.QueueFiles {
 		return nil, nil, err
@@ -142,37 +161,22 @@ func (a *App) loopsElsewhere(ctx context.Context) (*relay.Relay, []loopElsewhere
 	return a.statesElsewhere(ctx)
 }
 
-// askElsewhere leaves requests for the loop of a worker.
-func (a *App) askElsewhere(ctx context.Context, r *relay.Relay, worker string, list ...loop.Request) error {
-	for _, req := range list {
-		req.V, req.At = 1, a.Now()
-		data, err := json.Marshal(req)
-		if err != nil {
-			return err
-		}
-		if err := r.Ask(ctx, worker, loop.RequestName(req), data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // askLoopsElsewhere asks the loops of all workers of the project that go on; done is false
 // where there is none.
 func (a *App) askLoopsElsewhere(ctx context.Context, req loop.Request) (done bool, err error) {
-	r, list, err := a.loopsElsewhere(ctx)
+	f, list, err := a.loopsElsewhere(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, l := range list {
-		if l.state.Phase == core.Finished {
+		if l.State.Phase == core.Finished {
 			continue
 		}
-		req.Loop = l.state.Loop
-		if err := a.askElsewhere(ctx, r, l.worker, req); err != nil {
+		req.Loop = l.State.Loop
+		if err := f.Ask(ctx, l.Worker, req); err != nil {
 			return true, err
 		}
-		fmt.Fprintf(a.Out, "asked: the worker %s\n", l.worker)
+		fmt.Fprintf(a.Out, "asked: the worker %s\n", l.Worker)
 		done = true
 	}
 	return done, nil
@@ -181,48 +185,26 @@ func (a *App) askLoopsElsewhere(ctx context.Context, req loop.Request) (done boo
 // resumeElsewhere leaves what a person says for the worker whose question it answers; done
 // is false where no worker of the fleet has one.
 func (a *App) resumeElsewhere(ctx context.Context, say loop.Said) (done bool, err error) {
-	r, list, err := a.loopsElsewhere(ctx)
+	f, list, err := a.loopsElsewhere(ctx)
 	if err != nil {
 		return false, err
 	}
-	var to []loopElsewhere
-	for _, l := range list {
-		mine := len(say.Items) == 0 && (l.state.Interrupt != nil || l.state.Phase == core.Paused)
-		for _, q := range l.questions {
-			mine = mine || len(say.Items) == 0 && q.Open() || slices.Contains(say.Items, q.Item)
-		}
-		if mine {
-			to = append(to, l)
-		}
-	}
-	if len(to) == 0 {
+	if len(list) == 0 {
 		return false, nil
 	}
-	if say.Answer != "" && len(say.Items) == 0 && len(to) > 1 {
-		var b strings.Builder
-		for _, l := range to {
-			for _, q := range l.questions {
-				fmt.Fprintf(&b, "\n  %s, of the worker %s: %s\n    %s", q.Item, l.worker, firstLine(q.Why, 200), q.Command())
-			}
-		}
-		return true, exitWith(ExitUsage, fmt.Errorf("%w: say by --item which the answer is for%s", loop.ErrWhich, b.String()))
-	}
+	to, err := f.Resume(ctx, list, say)
 	for _, l := range to {
-		requests, err := loop.Requests(&l.state, l.questions, say)
-		switch {
-		case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered):
-			return true, exitWith(ExitUsage, err)
-		case errors.Is(err, loop.ErrNothingWaits):
-			return true, exitWith(ExitNotFound, err)
-		case err != nil:
-			return true, err
-		}
-		if err := a.askElsewhere(ctx, r, l.worker, requests...); err != nil {
-			return true, err
-		}
-		fmt.Fprintf(a.Out, "asked: the worker %s goes on so as soon as it hears of it\n", l.worker)
+		fmt.Fprintf(a.Out, "asked: the worker %s goes on so as soon as it hears of it\n", l.Worker)
 	}
-	return true, nil
+	switch {
+	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered):
+		return true, exitWith(ExitUsage, err)
+	case errors.Is(err, loop.ErrNothingWaits):
+		return true, exitWith(ExitNotFound, err)
+	case err != nil:
+		return true, err
+	}
+	return len(to) > 0, nil
 }
 
 func newRunsFilesCmd(app *App) *cobra.Command {

@@ -1,24 +1,20 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"reprise/internal/agent"
 	"reprise/internal/config"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
-	"reprise/internal/proc"
 	"reprise/internal/relay"
 	"reprise/internal/run"
 	"reprise/internal/term"
+	"reprise/internal/worker/elsewhere"
 )
 
 // standFleet is what the fleet does, as far as it concerns the project, or outside any
@@ -30,164 +26,58 @@ type standFleet struct {
 }
 
 // there is a run on another machine of the fleet.
-type there struct {
-	run.Record
-	worker string
-	item   string
-	quiet  bool // the worker is
-}
-
-// goingThere are the runs that workers say go on, those of one project or with "" of all;
-// not those that this machine has a record of.
-func (a *App) goingThere(workers []relay.Worker, project string) ([]there, error) {
-	runs, err := a.Runs()
-	if err != nil {
-		return nil, err
-	}
-	var out []there
-	for _, w := range workers {
-		for _, d := range w.Doing {
-			if d.Run == "" || !run.ValidID(d.Run) || project != "" && d.Project != project {
-				continue
-			}
-			if _, err := runs.Get(d.Run); !errors.Is(err, run.ErrNotFound) {
-				continue // it is told of as a run of this machine
-			}
-			r := run.Record{
-				V: 1, ID: d.Run, Status: run.Running, Client: d.Client, Project: d.Project, StartedAt: d.Since, StartEpoch: d.Since.Unix(), StatusUpdatedAt: w.Heard,
-				Origin: "loop", Heartbeat: run.Heartbeat{ToolCalls: d.ToolCalls, LastTool: d.LastTool, Tokens: d.Tokens},
-			}
-			if d.Since.IsZero() {
-				r.StartedAt = w.Heard
-			}
-			out = append(out, there{r, w.Name, d.Item, w.Quiet})
-		}
-	}
-	slices.SortFunc(out, func(a, b there) int { return b.StartedAt.Compare(a.StartedAt) })
-	return out, nil
-}
+type there elsewhere.Run
 
 // runsThere are the runs of other machines of the fleet that go on or have ended, the
 // newest first: of one project, or of all that its workers work for. None where there is no
 // fleet.
-func (a *App) runsThere(ctx context.Context, project string) ([]there, error) {
-	home, err := a.Home()
-	if err != nil || home.Settings.Queue == config.QueueFiles {
+func (a *App) runsThere(ctx context.Context, project string) ([]elsewhere.Run, error) {
+	f, err := a.elsewhere(ctx, "runs")
+	if f == nil || err != nil {
 		return nil, err
 	}
-	workers, err := a.fleetWorkers(ctx)
+	workers, err := f.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, err := a.goingThere(workers, project)
-	if err != nil {
-		return nil, err
-	}
-	projects := []string{project}
-	if project == "" {
-		projects = nil
-		for _, w := range workers {
-			projects = append(projects, w.Projects...)
-		}
-		if home.Project != nil {
-			projects = append(projects, home.Project.Name)
-		}
-		slices.Sort(projects)
-		projects = slices.Compact(projects)
-	}
-	runs, err := a.Runs()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := a.Fleet(ctx, "runs")
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range projects {
-		ended, err := relay.Open(conn, p).EndedRuns(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range ended {
-			t, ok := endedThere(e)
-			if _, err := runs.Get(e.Run); !ok || !errors.Is(err, run.ErrNotFound) {
-				continue
-			}
-			out = slices.DeleteFunc(out, func(going there) bool { return going.ID == t.ID })
-			out = append(out, t)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b there) int { return b.StartedAt.Compare(a.StartedAt) })
-	return out, nil
-}
-
-// endedThere is a run that has ended by what its worker has told of it.
-func endedThere(e relay.EndedRun) (there, bool) {
-	var r run.Record
-	if json.Unmarshal(e.Doc, &r) != nil || r.ID != e.Run || !r.Status.Valid() {
-		return there{}, false
-	}
-	return there{Record: r, item: loop.ItemOf(r)}, true
+	return f.RunsOf(ctx, workers, project)
 }
 
 // runThere is a run of another machine of the fleet; false where nobody there knows it.
-func (a *App) runThere(ctx context.Context, id string) (there, bool, error) {
-	r, err := a.fleetRelay(ctx, "runs")
-	if r == nil || err != nil || !run.ValidID(id) {
-		return there{}, false, err
+func (a *App) runThere(ctx context.Context, id string) (f *elsewhere.Fleet, t there, ok bool, err error) {
+	f, err = a.elsewhere(ctx, "runs")
+	if f == nil || err != nil || f.Project == "" {
+		return nil, there{}, false, err
 	}
-	ended, err := r.EndedRun(ctx, id)
-	if err == nil {
-		t, ok := endedThere(ended)
-		return t, ok, nil
+	r, err := f.Run(ctx, id)
+	if errors.Is(err, relay.ErrNotFound) {
+		return nil, there{}, false, nil
 	}
-	if !errors.Is(err, relay.ErrNotFound) {
-		return there{}, false, err
-	}
-	workers, err := a.fleetWorkers(ctx)
-	if err != nil {
-		return there{}, false, err
-	}
-	list, err := a.goingThere(workers, a.home.Project.Name)
-	i := slices.IndexFunc(list, func(t there) bool { return t.ID == id })
-	if i < 0 || err != nil {
-		return there{}, false, err
-	}
-	return list[i], true, nil
+	return f, there(r), err == nil, err
 }
 
 // doc is the run for programs. Its files are on the other machine.
 func (t *there) doc(app *App) runJSON {
-	return runJSON{Record: t.Record, MCPStatus: t.MCPStatus(), ElapsedSeconds: t.Elapsed(app.Now()).Seconds(), Item: t.item, Elsewhere: true, Worker: t.worker}
-}
-
-func (t *there) where() string {
-	switch {
-	case t.quiet:
-		return t.worker + " (quiet)"
-	case t.worker != "":
-		return t.worker
-	}
-	return "-"
+	return runJSON{Record: t.Record, MCPStatus: t.MCPStatus(), ElapsedSeconds: t.Elapsed(app.Now()).Seconds(), Item: t.Item, Elsewhere: true, Worker: t.Worker}
 }
 
 // printRunsThere is a table of runs of other machines.
-func printRunsThere(app *App, list []there) error {
+func printRunsThere(app *App, list []elsewhere.Run) error {
 	if len(list) == 0 {
 		return nil
 	}
 	style := app.Style()
 	table := term.NewTable(style, "ON WORKERS", "STATUS", "WORKER", "PROJECT", "CLIENT", "STARTED", "TOOK", "ITEM").MaxWidth(app.Columns)
 	for _, t := range list {
-		table.Row(t.ID, statusCell(style, t.Record), t.where(), t.Project, orDash(t.Client), t.StartedAt.Local().Format("2006-01-02 15:04"), ago(t.Elapsed(app.Now())),
-			strings.TrimSpace(orDash(t.item)+" "+firstLine(t.StatusReason, 60)))
+		table.Row(t.ID, statusCell(style, t.Record), t.Where(), t.Project, orDash(t.Client), t.StartedAt.Local().Format("2006-01-02 15:04"), ago(t.Elapsed(app.Now())),
+			strings.TrimSpace(orDash(t.Item)+" "+firstLine(t.StatusReason, 60)))
 	}
 	return table.Write(app.Out)
 }
 
 // listThere is what `runs list` shows of other machines: as its flags say. Servers that are
 // away are noted.
-func (a *App) listThere(ctx context.Context, project string, named bool, status string, limit int) []there {
+func (a *App) listThere(ctx context.Context, project string, named bool, status string, limit int) []elsewhere.Run {
 	if named && project == "" {
 		return nil // runs outside any project are this machine's alone
 	}
@@ -195,7 +85,7 @@ func (a *App) listThere(ctx context.Context, project string, named bool, status 
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(a.Err, "note: runs of workers on other machines are not listed: %s\n", term.SafeLine(err.Error()))
 	}
-	list = slices.DeleteFunc(list, func(t there) bool { return status != "" && t.Status != run.Status(status) })
+	list = slices.DeleteFunc(list, func(t elsewhere.Run) bool { return status != "" && t.Status != run.Status(status) })
 	if limit > 0 {
 		list = list[:min(len(list), limit)]
 	}
@@ -203,14 +93,14 @@ func (a *App) listThere(ctx context.Context, project string, named bool, status 
 }
 
 // printBoth prints runs of this machine and of others.
-func (a *App) printBoth(here []run.Record, away []there, asJSON bool) error {
+func (a *App) printBoth(here []run.Record, away []elsewhere.Run, asJSON bool) error {
 	if asJSON {
 		docs := make([]runJSON, 0, len(here)+len(away))
 		for _, r := range here {
 			docs = append(docs, runDoc(a, r, nil))
 		}
 		for _, t := range away {
-			docs = append(docs, t.doc(a))
+			docs = append(docs, (*there)(&t).doc(a))
 		}
 		return printJSON(a.Out, docs)
 	}
@@ -226,20 +116,14 @@ func (a *App) printBoth(here []run.Record, away []there, asJSON bool) error {
 // showThere shows a run of another machine; false where nobody there knows it. Of one that
 // has ended the result is fetched, too.
 func (a *App) showThere(ctx context.Context, id string, asJSON bool) (bool, error) {
-	t, ok, err := a.runThere(ctx, id)
+	f, t, ok, err := a.runThere(ctx, id)
 	if !ok || err != nil {
 		return false, err
 	}
 	doc := t.doc(a)
 	if t.Status.Settled() {
-		r, err := a.fleetRelay(ctx, "runs")
-		if err != nil {
-			return true, err
-		}
-		var b bytes.Buffer
-		var res agent.Result
-		if err := r.GetFile(ctx, id, "result.json", &b); err == nil && json.Unmarshal(b.Bytes(), &res) == nil {
-			t.Result, doc.Result, doc.Output = &res, &res, &res.Text
+		if res := f.Result(ctx, id); res != nil {
+			t.Result, doc.Result, doc.Output = res, res, &res.Text
 		}
 	}
 	if asJSON {
@@ -250,15 +134,15 @@ func (a *App) showThere(ctx context.Context, id string, asJSON bool) (bool, erro
 		text.Text = t.Result.Text
 	}
 	return true, showRunOf(a, t.Record, text, func(line func(name, value string)) {
-		line("worker", t.where())
-		line("item", term.SafeLine(t.item))
+		line("worker", (*elsewhere.Run)(&t).Where())
+		line("item", term.SafeLine(t.Item))
 		line("files", "on the worker's machine; `reprise runs files "+id+"` has what it sent, `reprise runs logs "+id+"` what the run said")
 	})
 }
 
 // cancelThere asks the worker to stop a run; false where no other machine has it.
 func (a *App) cancelThere(ctx context.Context, id, reason string) (bool, error) {
-	t, ok, err := a.runThere(ctx, id)
+	f, t, ok, err := a.runThere(ctx, id)
 	if !ok || err != nil {
 		return false, err
 	}
@@ -266,43 +150,20 @@ func (a *App) cancelThere(ctx context.Context, id, reason string) (bool, error) 
 		fmt.Fprintf(a.Out, "%s had ended already: %s\n", t.ID, t.Status)
 		return true, nil
 	}
-	r, err := a.fleetRelay(ctx, "runs")
-	if err != nil {
-		return true, err
-	}
-	data, err := json.Marshal(cancelRequest{V: 1, Kind: cancelKind, Run: id, Why: reason})
-	if err != nil {
-		return true, err
-	}
-	if err := r.Ask(ctx, t.worker, "cancel-"+id, data); err != nil {
+	if err := f.Cancel(ctx, elsewhere.Run(t), reason); err != nil {
 		return true, err
 	}
 	when := "as soon as it hears of it"
-	if t.quiet {
+	if t.Quiet {
 		when = "when it is back: it is quiet since " + t.StatusUpdatedAt.Local().Format(time.DateTime)
 	}
-	fmt.Fprintf(a.Out, "asked: the worker %s stops %s %s\n", t.worker, id, when)
+	fmt.Fprintf(a.Out, "asked: the worker %s stops %s %s\n", t.Worker, id, when)
 	return true, nil
-}
-
-// cancelKind is what a worker itself is asked for; other requests are for its loops.
-const cancelKind = "cancel"
-
-// cancelRequest asks a worker to stop a run.
-type cancelRequest struct {
-	V    int    `json:"v"` // 1
-	Kind string `json:"kind"`
-	Run  string `json:"run"`
-	Why  string `json:"why"`
-}
-
-func cancelAsked(data []byte) (c cancelRequest, ok bool) {
-	return c, json.Unmarshal(data, &c) == nil && c.Kind == cancelKind
 }
 
 // cancel stops a run of the loop here. Of a run that is none of its, or that has ended,
 // nothing is done: it may be asked twice.
-func (l *telling) cancel(ctx context.Context, c cancelRequest) error {
+func (l *telling) cancel(ctx context.Context, c elsewhere.CancelRequest) error {
 	r, err := l.runs.Get(c.Run)
 	if errors.Is(err, run.ErrNotFound) || err == nil && (r.Status.Settled() || loop.ItemOf(r) == "") {
 		return nil
@@ -328,30 +189,30 @@ type loopThere struct {
 // loopsThere are the loops of the project's workers, but for the one whose id is own: those
 // whose worker has not ended, or on which something waits for a person.
 func (a *App) loopsThere(ctx context.Context, own string) ([]loopThere, error) {
-	_, all, err := a.statesElsewhere(ctx)
+	f, all, err := a.statesElsewhere(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	workers, err := a.fleetWorkers(ctx)
+	workers, err := f.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []loopThere
 	for _, l := range all {
-		if own != "" && l.state.Loop == own {
+		if own != "" && l.State.Loop == own {
 			continue
 		}
-		t := loopThere{Worker: l.worker, Metrics: loop.MetricsOf(l.state), Reason: l.state.Reason, Interrupt: l.state.Interrupt, Workers: []workerView{}, Questions: l.questions}
-		i := slices.IndexFunc(workers, func(w relay.Worker) bool { return w.Name == l.worker })
-		if i < 0 && len(l.questions) == 0 {
+		t := loopThere{Worker: l.Worker, Metrics: loop.MetricsOf(l.State), Reason: l.State.Reason, Interrupt: l.State.Interrupt, Workers: []workerView{}, Questions: l.Questions}
+		i := slices.IndexFunc(workers, func(w relay.Worker) bool { return w.Name == l.Worker })
+		if i < 0 && len(l.Questions) == 0 {
 			continue
 		}
 		var doing []relay.Doing
 		if i >= 0 {
 			t.Heard, t.Quiet, doing = &workers[i].Heard, workers[i].Quiet, workers[i].Doing
 		}
-		for n := range l.state.Slots {
-			p := &l.state.Slots[n]
+		for n := range l.State.Slots {
+			p := &l.State.Slots[n]
 			w := workerView{Worker: n + 1, Step: string(p.Step), Iteration: p.Iteration, Item: p.Claim.Item.ID, Run: p.Run, Stop: string(p.Stop)}
 			for _, d := range doing {
 				if d.Run == p.Run && p.Run != "" && !d.Since.IsZero() {
@@ -391,7 +252,11 @@ func (a *App) standFleet(ctx context.Context, s *standing, home *config.Home) er
 		return nil
 	}
 	s.Fleet = &standFleet{Servers: home.Settings.Queue, Workers: []relay.Worker{}, Runs: []standRun{}}
-	workers, err := a.fleetWorkers(ctx)
+	f, err := a.elsewhere(ctx, "list of workers")
+	if err != nil {
+		return err
+	}
+	workers, err := f.Workers(ctx)
 	if err != nil {
 		return err
 	}
@@ -401,12 +266,11 @@ func (a *App) standFleet(ctx context.Context, s *standing, home *config.Home) er
 		workers = slices.DeleteFunc(workers, func(w relay.Worker) bool { return !slices.Contains(w.Projects, project) })
 	}
 	s.Fleet.Workers = append(s.Fleet.Workers, workers...)
-	going, err := a.goingThere(workers, project)
-	for _, t := range going {
-		s.Fleet.Runs = append(s.Fleet.Runs, standRun{ID: t.ID, Status: string(t.Status), Client: t.Client, Project: t.Project, Seconds: t.Elapsed(a.Now()).Seconds(), Task: t.item, Tool: t.Heartbeat.LastTool, Worker: t.worker})
+	for _, t := range f.Going(workers, project) {
+		s.Fleet.Runs = append(s.Fleet.Runs, standRun{ID: t.ID, Status: string(t.Status), Client: t.Client, Project: t.Project, Seconds: t.Elapsed(a.Now()).Seconds(), Task: t.Item, Tool: t.Heartbeat.LastTool, Worker: t.Worker})
 	}
-	if home.Project == nil || err != nil {
-		return err
+	if home.Project == nil {
+		return nil
 	}
 	own := ""
 	if _, st, err := a.loopState(); err == nil {
@@ -453,33 +317,12 @@ func (f *standFleet) text() string {
 }
 
 // statesElsewhere are how the loops of the project's workers stand, whether or not one runs
-// here.
-func (a *App) statesElsewhere(ctx context.Context) (*relay.Relay, []loopElsewhere, error) {
-	r, err := a.fleetRelay(ctx, "loop")
-	if r == nil || err != nil {
+// here; nil and none where there is no fleet.
+func (a *App) statesElsewhere(ctx context.Context) (*elsewhere.Fleet, []elsewhere.Loop, error) {
+	f, err := a.elsewhere(ctx, "loop")
+	if f == nil || err != nil || f.Project == "" {
 		return nil, nil, err
 	}
-	states, err := r.States(ctx)
-	if err != nil || len(states) == 0 {
-		return r, nil, err
-	}
-	q, err := a.Queue(proc.ID{})
-	if err != nil {
-		return nil, nil, err
-	}
-	out := make([]loopElsewhere, 0, len(states))
-	for name, data := range states {
-		l := loopElsewhere{worker: name}
-		if err := json.Unmarshal(data, &l.state); err != nil || l.state.V > core.Version {
-			fmt.Fprintf(a.Err, "note: what the worker %s tells of its loop is of another version of reprise\n", name)
-			continue
-		}
-		// No answer lies in a directory here: what was said to it is on its machine.
-		if l.questions, err = loop.Questions(ctx, filepath.Join(a.home.Paths.ProjectDir(a.home.Project.Name), "loop", "none"), &l.state, q); err != nil {
-			return nil, nil, err
-		}
-		out = append(out, l)
-	}
-	slices.SortFunc(out, func(a, b loopElsewhere) int { return strings.Compare(a.worker, b.worker) })
-	return r, out, nil
+	list, err := f.Loops(ctx, func(worker string, err error) { fmt.Fprintf(a.Err, "note: the worker %s: %v\n", worker, err) })
+	return f, list, err
 }

@@ -17,6 +17,7 @@ import (
 	"reprise/internal/loop"
 	"reprise/internal/relay"
 	"reprise/internal/run"
+	"reprise/internal/worker/elsewhere"
 )
 
 // teller tells the fleet what a worker does, and its loops what the fleet asks of them. All
@@ -67,7 +68,7 @@ func (t *teller) add(ctx context.Context, a *App, project, dir string, opt *loop
 	t.wait.Go(func() {
 		for ctx.Err() == nil {
 			err := one.relay.Asked(ctx, name, func(request string, data []byte) error {
-				if stop, ok := cancelAsked(data); ok {
+				if stop, ok := elsewhere.CancelAsked(data); ok {
 					return one.cancel(ctx, stop)
 				}
 				return loop.AskAs(durable.Disk{}, dir, request, data)

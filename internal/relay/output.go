@@ -199,21 +199,50 @@ type End struct {
 	Doc  json.RawMessage
 }
 
-// Follow writes what a run says, from the beginning of what the servers have; with follow
-// until it has ended, else what is there. note is told what a reader should know: that
-// something is missing. quiet is called now and then while nothing comes; its error ends it.
-func (r *Relay) Follow(ctx context.Context, run string, follow bool, w io.Writer, note func(string), quiet func() error) (End, error) {
+// Piece is a part of what a run said: whole lines, but for lines longer than a piece.
+type Piece struct {
+	Seq      uint64 // its number on the servers, which grows
+	From, To int64  // where it begins and ends in the run's file, in bytes
+	Text     []byte // nil where only the places were asked for; secrets are out of it
+}
+
+// Pieces gives each the pieces that the servers have of what a run says, those after the
+// number after; with follow until the run has ended, else what is there. quiet is called now
+// and then while nothing comes; its error, or that of each, ends it. [ErrNotFound] where the
+// servers have nothing of the run.
+func (r *Relay) Pieces(ctx context.Context, run string, after uint64, follow bool, each func(Piece) error, quiet func() error) (End, error) {
+	return r.pieces(ctx, run, jetstream.OrderedConsumerConfig{}, after, follow, each, quiet)
+}
+
+// Places are the pieces that there are now, without their text: where each begins and ends.
+func (r *Relay) Places(ctx context.Context, run string) ([]Piece, End, error) {
+	var out []Piece
+	end, err := r.pieces(ctx, run, jetstream.OrderedConsumerConfig{HeadersOnly: true}, 0, false, func(p Piece) error {
+		p.Text = nil
+		out = append(out, p)
+		return nil
+	}, func() error { return nil })
+	return out, end, err
+}
+
+func (r *Relay) pieces(ctx context.Context, run string, cfg jetstream.OrderedConsumerConfig, after uint64, follow bool, each func(Piece) error, quiet func() error) (End, error) {
 	last, err := r.last(ctx, run)
 	if err != nil {
 		return End{}, err
 	}
+	if after >= last.Sequence && (!follow || last.Header.Get(headEnd) != "") {
+		return endOf(last), nil
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c, err := r.conn.JS.OrderedConsumer(ctx, r.names.Output, jetstream.OrderedConsumerConfig{FilterSubjects: []string{r.names.OutputSubject(run)}})
+	cfg.FilterSubjects = []string{r.names.OutputSubject(run)}
+	if after > 0 {
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, after+1
+	}
+	c, err := r.conn.JS.OrderedConsumer(ctx, r.names.Output, cfg)
 	if err != nil {
 		return End{}, r.conn.Explain("read what "+run+" says", err)
 	}
-	var at int64
 	for failed := 0; ; {
 		msg, err := c.Next(jetstream.FetchMaxWait(2 * time.Second))
 		if ctx.Err() != nil {
@@ -229,31 +258,62 @@ func (r *Relay) Follow(ctx context.Context, run string, follow bool, w io.Writer
 			continue
 		}
 		failed = 0
-		head := msg.Headers()
-		if head.Get(headEnd) != "" {
-			return End{true, msg.Data()}, nil
-		}
-		from, err := strconv.ParseInt(head.Get(headFrom), 10, 64)
-		if err != nil {
-			return End{}, fmt.Errorf("read what %s says: a piece does not say where it begins", run)
-		}
-		if from > at {
-			note(fmt.Sprintf("%d bytes are not on the servers any more", from-at))
-		}
-		if _, err := w.Write(msg.Data()); err != nil {
-			return End{}, err
-		}
-		if at, err = strconv.ParseInt(head.Get(headTo), 10, 64); err != nil {
-			return End{}, fmt.Errorf("read what %s says: a piece does not say where it ends", run)
-		}
 		meta, err := msg.Metadata()
 		if err != nil {
 			return End{}, err
 		}
-		if !follow && meta.Sequence.Stream >= last {
+		if msg.Headers().Get(headEnd) != "" {
+			if cfg.HeadersOnly { // without its text
+				return r.end(ctx, run)
+			}
+			return End{true, msg.Data()}, nil
+		}
+		p := Piece{Seq: meta.Sequence.Stream, Text: msg.Data()}
+		if p.From, err = strconv.ParseInt(msg.Headers().Get(headFrom), 10, 64); err != nil {
+			return End{}, fmt.Errorf("read what %s says: a piece does not say where it begins", run)
+		}
+		if p.To, err = strconv.ParseInt(msg.Headers().Get(headTo), 10, 64); err != nil {
+			return End{}, fmt.Errorf("read what %s says: a piece does not say where it ends", run)
+		}
+		if err := each(p); err != nil {
+			return End{}, err
+		}
+		if !follow && p.Seq >= last.Sequence {
 			return End{}, nil
 		}
 	}
+}
+
+// end is the end of a run that has ended.
+func (r *Relay) end(ctx context.Context, run string) (End, error) {
+	last, err := r.last(ctx, run)
+	if err != nil {
+		return End{}, err
+	}
+	return endOf(last), nil
+}
+
+// endOf is what the last message of a run says of its end.
+func endOf(last *jetstream.RawStreamMsg) End {
+	if last.Header.Get(headEnd) == "" {
+		return End{}
+	}
+	return End{true, last.Data}
+}
+
+// Follow writes what a run says, from the beginning of what the servers have; with follow
+// until it has ended, else what is there. note is told what a reader should know: that
+// something is missing. quiet is called now and then while nothing comes; its error ends it.
+func (r *Relay) Follow(ctx context.Context, run string, follow bool, w io.Writer, note func(string), quiet func() error) (End, error) {
+	var at int64
+	return r.Pieces(ctx, run, 0, follow, func(p Piece) error {
+		if p.From > at {
+			note(fmt.Sprintf("%d bytes are not on the servers any more", p.From-at))
+		}
+		at = p.To
+		_, err := w.Write(p.Text)
+		return err
+	}, quiet)
 }
 
 func rest(ctx context.Context, d time.Duration) error {
@@ -265,21 +325,21 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// last is the number of the last message of a run.
-func (r *Relay) last(ctx context.Context, run string) (uint64, error) {
+// last is the last message of a run.
+func (r *Relay) last(ctx context.Context, run string) (*jetstream.RawStreamMsg, error) {
 	s, err := r.conn.JS.Stream(ctx, r.names.Output)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, fmt.Errorf("%s: %w", run, ErrNotFound)
+		return nil, fmt.Errorf("%s: %w", run, ErrNotFound)
 	}
 	if err != nil {
-		return 0, r.conn.Explain("look for "+run, err)
+		return nil, r.conn.Explain("look for "+run, err)
 	}
 	msg, err := s.GetLastMsgForSubject(ctx, r.names.OutputSubject(run))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0, fmt.Errorf("%s: %w", run, ErrNotFound)
+		return nil, fmt.Errorf("%s: %w", run, ErrNotFound)
 	}
 	if err != nil {
-		return 0, r.conn.Explain("look for "+run, err)
+		return nil, r.conn.Explain("look for "+run, err)
 	}
-	return msg.Sequence, nil
+	return msg, nil
 }

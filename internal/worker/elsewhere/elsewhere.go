@@ -1,0 +1,305 @@
+// Package elsewhere is what the workers of a fleet do for a project, as a person at any
+// machine of it sees and steers it: their runs, their loops, what these ask, and what is
+// asked of them. What the terminal and the dashboard show of other machines, both have
+// from here.
+//
+// It reads what workers have told the servers and leaves requests there; it writes no file
+// and takes no lock.
+package elsewhere
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/fleet"
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+	"reprise/internal/relay"
+	"reprise/internal/run"
+)
+
+// Fleet is what workers tell of one project. All of its fields but Project are required.
+type Fleet struct {
+	Conn *fleet.Conn
+	// Project is the one around the working directory, "" outside any: then no loop, and
+	// of runs those of all projects.
+	Project string
+	// LoopDir is the directory of the project's loop on this machine.
+	LoopDir string
+	// Runs are the runs of this machine, which are not told of as others'.
+	Runs interface {
+		Get(id string) (run.Record, error)
+	}
+	// Queue is the project's, asked for when it is needed.
+	Queue func() (queue.Queue, error)
+	Now   func() time.Time
+}
+
+// Run is a run on another machine of the fleet.
+type Run struct {
+	run.Record
+	Worker string // "" of one that has ended
+	Item   string
+	Quiet  bool // the worker is
+}
+
+// Where is the worker, "-" where it is not known.
+func (r *Run) Where() string {
+	switch {
+	case r.Quiet:
+		return r.Worker + " (quiet)"
+	case r.Worker != "":
+		return r.Worker
+	}
+	return "-"
+}
+
+// Workers are those of the fleet, by name.
+func (f *Fleet) Workers(ctx context.Context) ([]relay.Worker, error) {
+	return relay.Workers(ctx, f.Conn)
+}
+
+// Relay is what is told of the project.
+func (f *Fleet) Relay() *relay.Relay { return relay.Open(f.Conn, f.Project) }
+
+// Going are the runs that workers say go on, those of one project or with "" of all, the
+// newest first; not those that this machine has a record of.
+func (f *Fleet) Going(workers []relay.Worker, project string) []Run {
+	var out []Run
+	for _, w := range workers {
+		for _, d := range w.Doing {
+			if d.Run == "" || !run.ValidID(d.Run) || project != "" && d.Project != project || f.here(d.Run) {
+				continue
+			}
+			r := run.Record{
+				V: 1, ID: d.Run, Status: run.Running, Client: d.Client, Project: d.Project, StartedAt: d.Since, StartEpoch: d.Since.Unix(), StatusUpdatedAt: w.Heard,
+				Origin: "loop", Heartbeat: run.Heartbeat{ToolCalls: d.ToolCalls, LastTool: d.LastTool, Tokens: d.Tokens},
+			}
+			if d.Since.IsZero() {
+				r.StartedAt = w.Heard
+			}
+			out = append(out, Run{r, w.Name, d.Item, w.Quiet})
+		}
+	}
+	slices.SortFunc(out, newer)
+	return out
+}
+
+func newer(a, b Run) int { return b.StartedAt.Compare(a.StartedAt) }
+
+// here reports whether this machine has the run's record, readable or not.
+func (f *Fleet) here(id string) bool {
+	_, err := f.Runs.Get(id)
+	return !errors.Is(err, run.ErrNotFound)
+}
+
+// RunsOf are the runs of other machines that go on or have ended, the newest first: of one
+// project, or with "" of all that workers work for.
+func (f *Fleet) RunsOf(ctx context.Context, workers []relay.Worker, project string) ([]Run, error) {
+	out := f.Going(workers, project)
+	projects := []string{project}
+	if project == "" {
+		projects = nil
+		for _, w := range workers {
+			projects = append(projects, w.Projects...)
+		}
+		if f.Project != "" {
+			projects = append(projects, f.Project)
+		}
+		slices.Sort(projects)
+		projects = slices.Compact(projects)
+	}
+	for _, p := range projects {
+		ended, err := relay.Open(f.Conn, p).EndedRuns(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range ended {
+			r, ok := Ended(e)
+			if !ok || f.here(e.Run) {
+				continue
+			}
+			out = slices.DeleteFunc(out, func(going Run) bool { return going.ID == r.ID })
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, newer)
+	return out, nil
+}
+
+// Ended is a run that has ended by what its worker has told of it; false where that is no
+// record.
+func Ended(e relay.EndedRun) (Run, bool) {
+	var r run.Record
+	if json.Unmarshal(e.Doc, &r) != nil || r.ID != e.Run || !r.Status.Valid() {
+		return Run{}, false
+	}
+	return Run{Record: r, Item: loop.ItemOf(r)}, true
+}
+
+// Run is one run of another machine; [relay.ErrNotFound] where nobody there knows it.
+func (f *Fleet) Run(ctx context.Context, id string) (Run, error) {
+	if !run.ValidID(id) {
+		return Run{}, relay.ErrNotFound
+	}
+	ended, err := f.Relay().EndedRun(ctx, id)
+	if err == nil {
+		if r, ok := Ended(ended); ok {
+			return r, nil
+		}
+		return Run{}, relay.ErrNotFound
+	}
+	if !errors.Is(err, relay.ErrNotFound) {
+		return Run{}, err
+	}
+	workers, err := f.Workers(ctx)
+	if err != nil {
+		return Run{}, err
+	}
+	list := f.Going(workers, f.Project)
+	i := slices.IndexFunc(list, func(r Run) bool { return r.ID == id })
+	if i < 0 {
+		return Run{}, relay.ErrNotFound
+	}
+	return list[i], nil
+}
+
+// Result is what a run that has ended came to; nil where its worker has not sent it.
+func (f *Fleet) Result(ctx context.Context, id string) *agent.Result {
+	var b bytes.Buffer
+	var res agent.Result
+	if err := f.Relay().GetFile(ctx, id, "result.json", &b); err != nil || json.Unmarshal(b.Bytes(), &res) != nil {
+		return nil
+	}
+	return &res
+}
+
+// cancelKind is what a worker itself is asked for; other requests are for its loops.
+const cancelKind = "cancel"
+
+// CancelRequest asks a worker to stop a run.
+type CancelRequest struct {
+	V    int    `json:"v"` // 1
+	Kind string `json:"kind"`
+	Run  string `json:"run"`
+	Why  string `json:"why"`
+}
+
+// CancelAsked is a request as one to stop a run; false where it is another.
+func CancelAsked(data []byte) (c CancelRequest, ok bool) {
+	return c, json.Unmarshal(data, &c) == nil && c.Kind == cancelKind
+}
+
+// Cancel asks the worker of a run to stop it.
+func (f *Fleet) Cancel(ctx context.Context, r Run, why string) error {
+	data, err := json.Marshal(CancelRequest{V: 1, Kind: cancelKind, Run: r.ID, Why: why})
+	if err != nil {
+		return err
+	}
+	return f.Relay().Ask(ctx, r.Worker, "cancel-"+r.ID, data)
+}
+
+// Loop is how the loop of a worker stands.
+type Loop struct {
+	Worker    string
+	State     core.State
+	Questions []loop.Question
+}
+
+// ErrNewer says that a worker tells of its loop as another version of reprise does.
+var ErrNewer = errors.New("what it tells of its loop is of another version of reprise")
+
+// Loops are how the loops of the project's workers stand, whether or not these have ended,
+// by worker. note is told of one whose words cannot be read.
+func (f *Fleet) Loops(ctx context.Context, note func(worker string, err error)) ([]Loop, error) {
+	states, err := f.Relay().States(ctx)
+	if err != nil || len(states) == 0 {
+		return nil, err
+	}
+	q, err := f.Queue()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Loop, 0, len(states))
+	for name, data := range states {
+		l := Loop{Worker: name}
+		if err := json.Unmarshal(data, &l.State); err != nil || l.State.V > core.Version {
+			note(name, ErrNewer)
+			continue
+		}
+		// No answer lies in a directory here: what was said to it is on its machine.
+		if l.Questions, err = loop.Questions(ctx, filepath.Join(f.LoopDir, "none"), &l.State, q); err != nil {
+			return nil, err
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b Loop) int { return strings.Compare(a.Worker, b.Worker) })
+	return out, nil
+}
+
+// Ask leaves requests for the loop of a worker.
+func (f *Fleet) Ask(ctx context.Context, worker string, list ...loop.Request) error {
+	for _, req := range list {
+		req.V, req.At = 1, f.Now()
+		data, err := json.Marshal(req)
+		if err != nil {
+			return err
+		}
+		if err := f.Relay().Ask(ctx, worker, loop.RequestName(req), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resume leaves what a person says for the workers whose questions it answers, of the loops
+// given; to is who was asked, none where no worker has such a question. The errors are those
+// of [loop.Requests].
+func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []Loop, err error) {
+	for _, l := range loops {
+		mine := len(say.Items) == 0 && (l.State.Interrupt != nil || l.State.Phase == core.Paused)
+		for _, q := range l.Questions {
+			mine = mine || len(say.Items) == 0 && q.Open() || slices.Contains(say.Items, q.Item)
+		}
+		if mine {
+			to = append(to, l)
+		}
+	}
+	if say.Answer != "" && len(say.Items) == 0 && len(to) > 1 {
+		var b strings.Builder
+		for _, l := range to {
+			for _, q := range l.Questions {
+				fmt.Fprintf(&b, "\n  %s, of the worker %s: %s\n    %s", q.Item, l.Worker, brief(q.Why), q.Command())
+			}
+		}
+		return nil, fmt.Errorf("%w: say by --item which the answer is for%s", loop.ErrWhich, b.String())
+	}
+	for i, l := range to {
+		requests, err := loop.Requests(&l.State, l.Questions, say)
+		if err == nil {
+			err = f.Ask(ctx, l.Worker, requests...)
+		}
+		if err != nil {
+			return to[:i], err
+		}
+	}
+	return to, nil
+}
+
+// brief is a text in one line of at most 200 characters.
+func brief(s string) string {
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	if len(r) > 200 {
+		r = append(r[:199], '…')
+	}
+	return string(r)
+}
