@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"reprise/internal/durable"
@@ -67,6 +69,59 @@ func TestRemoveLater(t *testing.T) {
 	if w, err := m.Get("deep"); err != nil || w.State != workspace.Ready || len(w.Holders) != 0 {
 		t.Errorf("%+v %v", w, err)
 	}
+}
+
+// What the machine stands in the way of is done when it does not any more: by the removal
+// itself, or by the next, and none of it is kept twice.
+func TestRemoveLaterAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	on(t, dir, durable.Disk{}).prepare()
+	var armed, ill atomic.Bool
+	var refused atomic.Int64
+	disk := durable.NewDisk(func(s durable.Step) *durable.Fault {
+		switch {
+		case ill.Load():
+			if refused.Add(1) == 6 { // after a few tries
+				ill.Store(false)
+			}
+			return &durable.Fault{Err: syscall.EMFILE}
+		case armed.Load() && s.Op == durable.OpSyncDir: // it is written down
+			armed.Store(false)
+			return &durable.Fault{Skip: true, Then: func() { ill.Store(true) }}
+		}
+		return nil
+	})
+	p := on(t, dir, disk)
+	m := p.manager()
+	self, err := proc.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.Prepare(t.Context(), workspace.CreateOptions{Name: "auth"}, workspace.Holder{Process: self, What: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(c.Dir, "new.txt", "new\n")
+	told := errors.New("nobody was told")
+	armed.Store(true)
+	if err := c.Lease.RemoveLater(t.Context(), workspace.RemoveOptions{Save: true}, func(_ workspace.Removed, err error) { told = err }); err != nil {
+		t.Fatal(err)
+	}
+	m.Wait()
+	if refused.Load() == 0 {
+		t.Fatal("nothing stood in the way")
+	}
+	if told != nil {
+		t.Errorf("it was not tried again: %v", told)
+	}
+	if _, err := m.Get("auth"); !errors.Is(err, workspace.ErrNotFound) {
+		t.Errorf("its record: %v", err)
+	}
+	if saved, err := m.ListSaved(t.Context(), "auth"); err != nil || len(saved) != 1 {
+		t.Errorf("kept %d times, %v", len(saved), err)
+	}
+	p.whole("")
 }
 
 // Killed at any step of it, the workspace is there whole or the next command finishes

@@ -361,16 +361,19 @@ func (m *Manager) carryOut(ctx context.Context, w Workspace) (Removed, error) {
 	if w.Removal.Done == nil || m.here(&w) { // somebody may have worked there since
 		done, err := m.salvage(ctx, &w)
 		if err != nil {
+			if passing(err) { // it can be finished later, by whoever comes next
+				return Removed{}, m.leave(ctx, w.Name, err)
+			}
 			return Removed{}, errors.Join(err, m.giveUp(context.WithoutCancel(ctx), &w))
 		}
 		if w, err = m.change(ctx, w.Name, func(r *Workspace) error { r.Removal.Done = done; return nil }); err != nil {
-			return Removed{}, err
+			return Removed{}, m.leave(ctx, w.Name, err)
 		}
 	}
 	out := *w.Removal.Done
 	err := m.deleteAll(ctx, &w, &out)
 	if err != nil {
-		err = errors.Join(err, m.disown(context.WithoutCancel(ctx), w.Name))
+		err = m.leave(ctx, w.Name, err)
 	}
 	return out, err
 }

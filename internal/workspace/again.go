@@ -1,0 +1,71 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A removal beside other work that the machine stood in the way of is tried again so soon,
+// each time later, and not for longer than that. What is left then is finished by the next
+// command that makes or removes workspaces.
+const (
+	againSoon = 100 * time.Millisecond
+	againLast = 5 * time.Second
+)
+
+// passing reports whether a removal failed by what may be otherwise in a moment: no room on
+// the disk, or for another open file. Git says so in words.
+func passing(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, e := range []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
+		if errors.Is(err, e) || e != syscall.EAGAIN && strings.Contains(err.Error(), strings.ToUpper(e.Error()[:1])+e.Error()[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// removeAgain goes on with a removal that was written down and failed with err.
+func (m *Manager) removeAgain(ctx context.Context, name string, err error) (Removed, error) {
+	ours := errors.Is(err, errOurs)
+	for wait := againSoon; wait <= againLast && passing(err); wait *= 2 {
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return Removed{}, err
+		}
+		if ours { // and as long as it is, nobody else finishes it
+			if ours = m.disown(ctx, name) != nil; ours {
+				continue
+			}
+		}
+		d, again := m.mendOne(ctx, name)
+		switch {
+		case again != nil:
+			err, ours = removalError(name, again), errors.Is(again, errOurs)
+		case d == nil || d.gone == nil: // somebody else was quicker
+			return Removed{Name: name}, nil
+		default:
+			return *d.gone, nil
+		}
+	}
+	return Removed{}, err
+}
+
+// errOurs says that a removal which failed could not even be left to others.
+var errOurs = errors.New("and its record still names this process")
+
+// leave lets others finish a removal that has failed with err.
+func (m *Manager) leave(ctx context.Context, name string, err error) error {
+	if derr := m.disown(context.WithoutCancel(ctx), name); derr != nil && !isNotFound(derr) {
+		return errors.Join(err, derr, errOurs)
+	}
+	return err
+}
