@@ -311,10 +311,7 @@ func (q *Files) writeAll(items []Item, fresh []int, places []place, now []int) e
 	if err != nil {
 		return err
 	}
-	if err := q.opt.Disk.WriteFile(q.path(&places[last]), data, filePerm); err != nil {
-		return fmt.Errorf("queue: %w", err)
-	}
-	return nil
+	return q.put(q.opt.Disk.WriteFile, &places[last], data)
 }
 
 // look lists the ids that there are, by names alone, unless nothing has arrived since

@@ -76,15 +76,20 @@ func (q *Files) Park(ctx context.Context, id string, t Token, reason string) (It
 		if p.state != Ready && p.state != Blocked {
 			return Item{}, Change{}, WrongState(&it, "parked")
 		}
-		to := p.blocked("", it.NotBefore)
-		if to != p {
-			if err := q.arrive(&p, &it, &to); err != nil {
-				return Item{}, Change{}, err
-			}
-		}
 		it.Reason = cut(reason, maxNote)
 		it.note(Entry{At: q.now(), Op: OpPark, By: q.opt.Actor, Note: reason})
-		return it, Change{Op: OpPark, Note: reason}, q.write(&to, &it)
+		c := Change{Op: OpPark, Note: reason}
+		to := p.blocked("", it.NotBefore)
+		if to == p {
+			it.moving = nil
+			return it, c, q.write(&p, &it)
+		}
+		it.moving = &moving{To: Blocked, Fence: p.fence}
+		at, err := q.writeAside(p, &it)
+		if err != nil {
+			return Item{}, Change{}, err
+		}
+		return it, c, q.arrive(&at, &it, &to)
 	})
 }
 
@@ -126,19 +131,33 @@ func (q *Files) rewrite(p *place, it Item, c Change) (Item, Change, error) {
 	if err != nil {
 		return Item{}, Change{}, err
 	}
-	if err := q.write(p, &it); err != nil {
+	at, err = q.writeAside(*p, &it)
+	if err != nil {
 		return Item{}, Change{}, err
 	}
-	return it, c, q.arrive(p, &it, &to)
+	return it, c, q.arrive(&at, &it, &to)
 }
 
-// hold takes a ready item out of the way of claims while it is changed.
-func (q *Files) hold(p place) (place, error) {
-	if p.state != Ready {
-		return p, nil
+// writeAside writes an item where no claim and no sweep can come between: one that is
+// ready, or waits, is taken out of the way first. What cannot be written is put back, so
+// that what failed has changed nothing; should that fail, too, the next sweep does it. It
+// says where the item is then.
+func (q *Files) writeAside(p place, it *Item) (place, error) {
+	if p.state != Ready && (p.state != Blocked || p.why != whyWaits) {
+		return p, q.write(&p, it)
 	}
-	to := p.held()
-	return to, q.move(&p, &to)
+	at := p.held()
+	err := q.move(&p, &at)
+	if err == nil {
+		err = q.write(&at, it)
+	}
+	if err != nil {
+		if q.there(&at) {
+			_ = q.opt.Disk.Rename(q.path(&at), q.path(&p))
+		}
+		q.forget()
+	}
+	return at, err
 }
 
 // Drop ends an item that nobody is at, or says of a dead one that it is not needed.
@@ -153,16 +172,13 @@ func (q *Files) Drop(ctx context.Context, id, reason string) (Item, error) {
 			it.edits = max(it.edits, p.edits) + 1
 			return it, Change{Op: OpDrop, Note: reason}, q.write(&p, &it)
 		}
-		p, err := q.hold(p)
+		it.moving = &moving{To: Dead, Fence: p.fence}
+		at, err := q.writeAside(p, &it)
 		if err != nil {
 			return Item{}, Change{}, err
 		}
-		it.moving = &moving{To: Dead, Fence: p.fence}
-		if err := q.write(&p, &it); err != nil {
-			return Item{}, Change{}, err
-		}
 		to := p.settled(Dead)
-		return it, Change{Op: OpDrop, Note: reason}, q.arrive(&p, &it, &to)
+		return it, Change{Op: OpDrop, Note: reason}, q.arrive(&at, &it, &to)
 	})
 }
 
@@ -181,12 +197,8 @@ func (q *Files) Edit(ctx context.Context, id string, e Edit) (Item, error) {
 		if p.state == Dead {
 			return it, c, q.write(&p, &it)
 		}
-		was := p
-		p, err := q.hold(p)
-		if err != nil {
-			return Item{}, Change{}, err
-		}
-		if was.state == Blocked && was.why == whyParked {
+		if p.state == Blocked && p.why == whyParked {
+			it.moving = nil
 			if err := q.write(&p, &it); err != nil {
 				return Item{}, Change{}, err
 			}
@@ -476,7 +488,7 @@ func (q *Files) removeOld(ctx context.Context, r *Retention) (gone []Item, err e
 			continue
 		}
 		if err := q.opt.Disk.RemoveSeveral(q.dir(s), names); err != nil {
-			return gone, fmt.Errorf("queue: remove from %s: %w", q.dir(s), err)
+			return gone, storeError(fmt.Errorf("remove from %s: %w", q.dir(s), err))
 		}
 		gone = append(gone, items...)
 	}

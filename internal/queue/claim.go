@@ -99,13 +99,10 @@ func (q *Files) take(ctx context.Context, p *place, opt *ClaimOptions) (Claim, b
 	to := p.claimed(q.now(), opt.Lease, holder, workerName(opt.Worker))
 	// One wait for the disk is enough: a claim that stands in claimed/ counts for more than
 	// what may still stand in ready/ after a power cut (see index.twice).
-	if err := q.opt.Disk.RenameInto(q.path(p), q.path(&to)); err != nil {
-		err = fmt.Errorf("queue: %w", err)
-		if errors.Is(err, fs.ErrNotExist) {
-			if _, serr := os.Lstat(q.path(p)); errors.Is(serr, fs.ErrNotExist) {
-				q.contended(true)
-				return Claim{}, false, nil
-			}
+	if err := q.renamed(q.opt.Disk.RenameInto, p, &to); err != nil {
+		if errors.Is(err, fs.ErrNotExist) && !q.there(p) {
+			q.contended(true)
+			return Claim{}, false, nil
 		}
 		_ = q.opt.Disk.Rename(q.path(&to), q.path(p)) // it may have moved before the disk failed
 		q.forget()
@@ -176,17 +173,16 @@ func (q *Files) held(ctx context.Context, t Token, again string, change func(p p
 	if err != nil {
 		return Item{}, err
 	}
+	if _, err := os.Lstat(q.opt.Dir); errors.Is(err, fs.ErrNotExist) {
+		return Item{}, Gone(id) // and with it the queue, which is not begun anew for that
+	}
 	unlock, err := q.lock(ctx)
 	if err != nil {
 		return Item{}, err
 	}
 	it, c, err := func() (Item, Change, error) {
 		defer unlock()
-		p, err := q.claimOf(id, fence)
-		if err != nil {
-			return Item{}, Change{}, err
-		}
-		it, err := q.read(&p)
+		p, it, err := q.claimed(id, fence)
 		if err != nil {
 			return Item{}, Change{}, err
 		}
@@ -196,13 +192,34 @@ func (q *Files) held(ctx context.Context, t Token, again string, change func(p p
 			}
 			return Item{}, Change{}, fmt.Errorf("%w: %s is %s under number %d, and this is number %d", ErrLost, id, p.state, max(p.fence, it.Fence), fence)
 		}
-		return change(p, it)
+		it, c, err := change(p, it)
+		if errors.Is(err, fs.ErrNotExist) && !q.there(&p) {
+			err = Gone(id) // a hand took it away meanwhile
+		}
+		return it, c, err
 	}()
 	if err == nil && c.Op != "" {
 		c.Item, c.Fence, c.From = it, fence, Claimed
 		q.record(ctx, c)
 	}
 	return it, err
+}
+
+// claimed is the item of a claim, or what else there is of that id. The lock is held. What
+// is nowhere is ErrLost.
+func (q *Files) claimed(id string, fence uint64) (p place, it Item, err error) {
+	for range 3 { // a claim needs no lock, and hands take none
+		if p, err = q.claimOf(id, fence); err == nil {
+			it, err = q.read(&p)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		err = Gone(id)
+	}
+	return p, it, err
 }
 
 // claimOf is where the claimed item is, or where else an item of that id is.

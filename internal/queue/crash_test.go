@@ -78,6 +78,12 @@ func parkA(ctx context.Context, q *queue.Files) error {
 	return err
 }
 
+// waitA lets a wait for c.
+func waitA(ctx context.Context, q *queue.Files) error {
+	_, err := q.Edit(ctx, "a", queue.Edit{DependsOn: &[]string{"c"}})
+	return err
+}
+
 var crashes = []crash{
 	{"add", nothing, func(ctx context.Context, q *queue.Files) error {
 		_, err := q.Add(ctx, queue.Item{ID: "d", Title: "d", DependsOn: []string{"e"}}, queue.Item{ID: "e", Title: "e"}, queue.Item{ID: "f", Title: "f"})
@@ -111,6 +117,12 @@ var crashes = []crash{
 		_, err := q.Edit(ctx, "a", queue.Edit{DependsOn: &[]string{"c"}})
 		return err
 	}, is(queue.Blocked), 0, false, true},
+	{"park waiting", waitA, parkA, is(queue.Blocked), 0, false, true},
+	{"edit waiting", waitA, func(ctx context.Context, q *queue.Files) error {
+		_, err := q.Edit(ctx, "a", queue.Edit{DependsOn: &[]string{}})
+		return err
+	}, is(queue.Ready), 0, false, true},
+	{"drop waiting", waitA, func(ctx context.Context, q *queue.Files) error { _, err := q.Drop(ctx, "a", ""); return err }, is(queue.Dead), 0, false, true},
 	{"gc", then(claimA, doneA, func(ctx context.Context, q *queue.Files) error {
 		if _, err := q.Claim(ctx, queue.ClaimOptions{ID: "b"}); err != nil {
 			return err

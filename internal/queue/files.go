@@ -92,11 +92,26 @@ func (q *Files) lock(ctx context.Context) (func(), error) {
 	if err := q.make(); err != nil {
 		return nil, err
 	}
-	unlock, err := q.opt.Disk.Lock(ctx, filepath.Join(q.opt.Dir, lockName))
+	name := filepath.Join(q.opt.Dir, lockName)
+	unlock, err := q.opt.Disk.Lock(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil { // a hand removed the queue, and it is begun anew
+		if err = q.makeAgain(); err != nil {
+			return nil, err
+		}
+		unlock, err = q.opt.Disk.Lock(ctx, name)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("queue: %w", err)
+		return nil, storeError(err)
 	}
 	return func() { _ = unlock() }, nil
+}
+
+// makeAgain makes the directories whether or not they were there before.
+func (q *Files) makeAgain() error {
+	q.mu.Lock()
+	q.dirs = false
+	q.mu.Unlock()
+	return q.make()
 }
 
 func (q *Files) make() error {
@@ -108,7 +123,7 @@ func (q *Files) make() error {
 	}
 	for _, s := range States() {
 		if err := q.opt.Disk.MkdirAll(q.dir(s), dirPerm); err != nil {
-			return fmt.Errorf("queue: %w", err)
+			return storeError(err)
 		}
 	}
 	q.mu.Lock()
@@ -134,7 +149,7 @@ func (q *Files) read(p *place) (Item, error) {
 	case errors.Is(err, fs.ErrPermission): // one that may not be read is in nobody's way
 		return Item{}, fmt.Errorf("%w: %w; check its permissions", ErrDamaged, err)
 	case err != nil:
-		return Item{}, fmt.Errorf("read item: %w", err)
+		return Item{}, storeError(fmt.Errorf("read item: %w", err))
 	}
 	defer f.Close()
 	if fi.Size() > maxReadBytes {
@@ -185,18 +200,41 @@ func (q *Files) write(p *place, it *Item) error {
 	if len(data) > maxReadBytes {
 		return invalid("%s would have %d bytes, more than %d", it.ID, len(data), maxReadBytes)
 	}
-	if err := q.opt.Disk.WriteFileHot(q.path(p), data, filePerm); err != nil {
-		return fmt.Errorf("queue: %w", err)
+	return q.put(q.opt.Disk.WriteFileHot, p, data)
+}
+
+// put writes by one of a disk's ways. A directory that a hand removed is made again.
+func (q *Files) put(write func(path string, data []byte, perm fs.FileMode) error, p *place, data []byte) error {
+	err := write(q.path(p), data, filePerm)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := q.makeAgain(); err != nil {
+			return err
+		}
+		err = write(q.path(p), data, filePerm)
 	}
-	return nil
+	return storeError(err)
 }
 
 // move is one rename of an item, which lasts when it returns nil.
-func (q *Files) move(from, to *place) error {
-	if err := q.opt.Disk.Rename(q.path(from), q.path(to)); err != nil {
-		return fmt.Errorf("queue: %w", err)
+func (q *Files) move(from, to *place) error { return q.renamed(q.opt.Disk.Rename, from, to) }
+
+// renamed renames by one of a disk's ways. Where a hand removed the directory that the item
+// goes to, that is made again.
+func (q *Files) renamed(rename func(old, new string) error, from, to *place) error {
+	err := rename(q.path(from), q.path(to))
+	if errors.Is(err, fs.ErrNotExist) && q.there(from) {
+		if err := q.makeAgain(); err != nil {
+			return err
+		}
+		err = rename(q.path(from), q.path(to))
 	}
-	return nil
+	return storeError(err)
+}
+
+// there reports whether something is at a place.
+func (q *Files) there(p *place) bool {
+	_, err := os.Lstat(q.path(p))
+	return err == nil
 }
 
 // places lists a directory by its names alone. A directory that is missing is empty.
@@ -227,12 +265,12 @@ func names(dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("queue: %w", err)
+		return nil, storeError(err)
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
 	if err != nil {
-		return nil, fmt.Errorf("queue: list %s: %w", dir, err)
+		return nil, storeError(fmt.Errorf("list %s: %w", dir, err))
 	}
 	return names, nil
 }
@@ -244,7 +282,7 @@ func (q *Files) exists(s State, id string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("queue: %w", err)
+		return false, storeError(err)
 	}
 	return true, nil
 }

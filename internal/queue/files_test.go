@@ -2,11 +2,14 @@ package queue_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"reprise/internal/durable"
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/queue"
 	"reprise/internal/queue/queuetest"
 )
@@ -28,6 +31,17 @@ func TestFiles(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "queue")
 		return queuetest.Store{Open: func(t testing.TB, now func() time.Time, record func(context.Context, queue.Change)) queue.Queue {
 			return queue.Open(queue.Options{Dir: dir, Now: now, Disk: unsynced(), Host: "vm", Actor: "test", Record: record})
+		}, Vanish: func(t testing.TB, id string) {
+			list, err := filepath.Glob(filepath.Join(dir, "*", "*~"+id+".json"))
+			if err != nil || len(list) != 1 {
+				t.Fatalf("files of %s: %v %v", id, list, err)
+			}
+			if err := os.Remove(list[0]); err != nil {
+				t.Fatal(err)
+			}
+		}, Away: func(t testing.TB, now func() time.Time) queue.Queue {
+			full, _ := durabletest.Full(0, syscall.ENOSPC)
+			return queue.Open(queue.Options{Dir: dir, Now: now, Disk: full, Host: "vm", Actor: "test"})
 		}}
 	})
 }

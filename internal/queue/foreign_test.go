@@ -197,6 +197,51 @@ func TestCopiedByHand(t *testing.T) {
 	}
 }
 
+// A hand that removes a directory of the queue, or all of it, while it is used: who has a
+// claim is told that it is over, and does not make the queue again by asking; what is
+// added afterwards begins it anew.
+func TestDirectoriesRemoved(t *testing.T) {
+	ctx := t.Context()
+	for _, gone := range []string{"", "claimed", "done", "blocked", "ready"} {
+		t.Run("queue/"+gone, func(t *testing.T) {
+			dir := t.TempDir()
+			q := files(unsynced(), dir, at(0))
+			if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "a"}, queue.Item{ID: "b", Title: "b"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := claimA(ctx, q); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "queue", gone)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := q.Extend(ctx, "a@1", 0)
+			if lost := gone == "" || gone == "claimed"; lost != queue.Over(err) || !lost && err != nil {
+				t.Fatalf("extend: %v", err)
+			}
+			if err := doneA(ctx, q); (err != nil) != queue.Over(err) {
+				t.Fatalf("done: %v", err)
+			}
+			if _, err := os.Lstat(filepath.Join(dir, "queue")); gone == "" && err == nil {
+				t.Fatal("it was made again by a word under a token")
+			}
+			want := "b"
+			if gone == "" || gone == "ready" {
+				want = "c"
+			}
+			if _, err := q.Claim(ctx, queue.ClaimOptions{}); want != "b" && !errors.Is(err, queue.ErrEmpty) || want == "b" && err != nil {
+				t.Fatalf("claim: %v", err)
+			}
+			if _, err := q.Add(ctx, queue.Item{ID: "c", Title: "c"}); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := q.Claim(ctx, queue.ClaimOptions{}); err != nil || c.Item.ID != "c" {
+				t.Fatal(c.Item.ID, err)
+			}
+		})
+	}
+}
+
 // Where a power cut left the name that a claim had taken away, the claim counts: the item
 // is not given to another, and when the claim has ended it goes on as it should.
 func TestReadyNameOfWhatIsClaimed(t *testing.T) {

@@ -49,7 +49,7 @@ func (q *Files) arrivals() (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if err != nil {
-		return time.Time{}, fmt.Errorf("queue: %w", err)
+		return time.Time{}, storeError(err)
 	}
 	return fi.ModTime(), nil
 }
@@ -67,7 +67,7 @@ func (q *Files) arrived() error {
 		err = q.opt.Disk.Touch(path, was.Add(2*time.Second))
 	}
 	if err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return storeError(err)
 	}
 	return nil
 }

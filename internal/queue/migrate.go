@@ -227,7 +227,7 @@ func (q *Files) Hand(_ context.Context, s Stocked) error {
 	from := filepath.Join(q.opt.Dir, s.Mark)
 	dir := filepath.Join(q.opt.Dir, movedName)
 	if err := q.opt.Disk.MkdirAll(dir, dirPerm); err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return storeError(err)
 	}
 	err := q.opt.Disk.Rename(from, filepath.Join(dir, s.Record.ID+suffix))
 	q.forget()
@@ -237,7 +237,7 @@ func (q *Files) Hand(_ context.Context, s Stocked) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return storeError(err)
 	}
 	return nil
 }
@@ -304,10 +304,10 @@ func (q *Files) Receive(ctx context.Context, origin string, r Record) error {
 	}
 	dir := filepath.Join(q.arriving(origin), string(p.state))
 	if err := q.opt.Disk.MkdirAll(dir, dirPerm); err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return storeError(err)
 	}
 	if err := q.opt.Disk.WriteFile(filepath.Join(dir, p.name()), data, filePerm); err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return storeError(err)
 	}
 	return nil
 }
@@ -323,7 +323,7 @@ func (q *Files) Admit(_ context.Context, origin, id string) error {
 		return nil
 	}
 	if err := q.opt.Disk.Rename(filepath.Join(q.arriving(origin), string(p.state), p.name()), q.path(&p)); err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return storeError(err)
 	}
 	q.forget()
 	if p.state == Ready || p.state == Blocked {
@@ -343,7 +343,7 @@ func (q *Files) Refuse(_ context.Context, origin, id string) error {
 		return nil
 	}
 	if err := q.opt.Disk.RemoveSeveral(filepath.Join(q.arriving(origin), string(p.state)), []string{p.name()}); err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return storeError(err)
 	}
 	return nil
 }

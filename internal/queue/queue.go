@@ -17,28 +17,8 @@ package queue
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
-)
-
-// What a queue's errors are about; they are found by errors.Is.
-var (
-	// ErrEmpty: nothing that was asked for is ready at the moment.
-	ErrEmpty = errors.New("nothing is ready")
-	// ErrNotFound: there is no such item.
-	ErrNotFound = errors.New("no such item")
-	// ErrLost: the claim is not the item's current one. Its lease ran out and the
-	// item went on, or it was settled otherwise. What the worker says is refused.
-	ErrLost = errors.New("claim lost")
-	// ErrState: the item is in a state in which that cannot be done.
-	ErrState = errors.New("not possible in this state")
-	// ErrInvalid: what was given is no item that a queue takes.
-	ErrInvalid = errors.New("invalid item")
-	// ErrCycle: the item would wait for itself.
-	ErrCycle = errors.New("dependency cycle")
-	// ErrDamaged: the item's record cannot be read. It is left as it is.
-	ErrDamaged = errors.New("damaged item")
 )
 
 // State is where an item is.
@@ -379,7 +359,9 @@ type Change struct {
 // item one gets it, and the others may then take one of the next that are as urgent.
 //
 // An id that is not there is [ErrNotFound]; what the item's state does not allow is
-// [ErrState]; a token whose claim is over is [ErrLost].
+// [ErrState]; a token whose claim is over is [ErrLost], and where the item has vanished
+// both this and ErrNotFound ([Over] knows them all); a store that is full, fails or does
+// not answer is [ErrAway] ([ForNow]).
 type Queue interface {
 	// Add adds items, in an order in which what is depended on comes first. An item
 	// whose key or id is there already is left as it is there. A dependency that is

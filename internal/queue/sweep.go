@@ -230,8 +230,13 @@ func (q *Files) advance(p *place) (Change, error) {
 	if err != nil || to == *p {
 		return Change{}, err
 	}
-	if p.why == whyHeld && it.moving != nil && it.moving.To == Dead && it.moving.Fence == p.fence {
-		to = p.settled(Dead) // it was being dropped
+	if p.why == whyHeld && it.moving != nil && it.moving.Fence == p.fence {
+		switch it.moving.To {
+		case Dead: // it was being dropped
+			to = p.settled(Dead)
+		case Blocked: // it was being parked
+			to = p.blocked("", it.NotBefore)
+		}
 	}
 	if err := q.arrive(p, &it, &to); err != nil {
 		return Change{}, err

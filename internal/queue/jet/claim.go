@@ -194,6 +194,9 @@ func (q *Queue) held(ctx context.Context, t queue.Token, op string, decide func(
 			}
 			return decide(h, now)
 		})
+		if errors.Is(err, queue.ErrNotFound) {
+			err = queue.Gone(id)
+		}
 		if !errors.Is(err, errBehind) || q.opt.Now().Sub(began) > q.opt.Patience {
 			return item, err
 		}

@@ -169,7 +169,7 @@ func (q *Queue) patiently(ctx context.Context, doing string, ask func(context.Co
 		case <-t.C:
 		case <-q.ctx.Done():
 			t.Stop()
-			return fmt.Errorf("%s: %w: the queue was closed", doing, fleet.ErrUnreachable)
+			return queue.Away(fmt.Errorf("%s: %w: the queue was closed", doing, fleet.ErrUnreachable))
 		case <-whole.Done():
 			t.Stop()
 			if ctx.Err() != nil {
@@ -181,14 +181,18 @@ func (q *Queue) patiently(ctx context.Context, doing string, ask func(context.Co
 	}
 }
 
-// explain leaves errors of the queue as they are.
+// explain leaves errors of the queue as they are, and tells servers that are away from what
+// will not be otherwise the next time.
 func (q *Queue) explain(doing string, err error) error {
 	for _, e := range []error{queue.ErrEmpty, queue.ErrNotFound, queue.ErrLost, queue.ErrState, queue.ErrInvalid, queue.ErrCycle, queue.ErrDamaged} {
 		if errors.Is(err, e) {
 			return err
 		}
 	}
-	return q.opt.Conn.Explain(doing, err)
+	if err = q.opt.Conn.Explain(doing, err); errors.Is(err, fleet.ErrUnreachable) {
+		return queue.Away(err)
+	}
+	return err
 }
 
 // now is the time by the servers' clock, as far as it was heard; sync asks them.

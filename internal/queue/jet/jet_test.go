@@ -50,6 +50,20 @@ func TestConformance(t *testing.T) {
 		project := fmt.Sprint("p", n.Add(1))
 		return queuetest.Store{Open: func(t testing.TB, now func() time.Time, record func(context.Context, queue.Change)) queue.Queue {
 			return open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: project, ServersTime: now, Host: "vm", Actor: "test", Record: record})
+		}, Vanish: func(t testing.TB, id string) {
+			c := connect(t, s.ClientURL())
+			kv, err := c.JS.KeyValue(t.Context(), c.Names(project).Queue)
+			if err == nil {
+				err = kv.Purge(t.Context(), "item."+id)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, Away: func(t testing.TB, now func() time.Time) queue.Queue {
+			w := newWire(t, s.ClientURL())
+			q := hasty(t, w, jet.Options{Project: project, ServersTime: now, Host: "vm", Actor: "test"})
+			w.set(true, true)
+			return q
 		}}
 	})
 }

@@ -31,7 +31,7 @@ type wire struct {
 	conns    map[net.Conn]bool
 }
 
-func newWire(t *testing.T, to string) *wire {
+func newWire(t testing.TB, to string) *wire {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,6 +110,22 @@ func behind(t *testing.T, w *wire, project string) *jet.Queue {
 	return open(t, jet.Options{Conn: connect(t, w.url()), Project: project, Host: "vm", Patience: time.Minute})
 }
 
+// hasty is a queue behind a wire that gives up soon. Only what is not to be answered has
+// little time; opening is to be.
+func hasty(t testing.TB, w *wire, o jet.Options) *jet.Queue {
+	t.Helper()
+	o.Conn, o.Patience, o.Now = connect(t, w.url()), 300*time.Millisecond, time.Now
+	q, err := jet.Open(t.Context(), o)
+	for end := time.Now().Add(time.Minute); errors.Is(err, fleet.ErrUnreachable) && time.Now().Before(end); {
+		q, err = jet.Open(t.Context(), o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { q.Close() })
+	return q
+}
+
 // Without the network nothing is claimed, and it is said why. What is in hand goes on, and
 // is settled when the network is back within the lease; what the servers were told and
 // did not answer counts once.
@@ -133,16 +149,7 @@ func TestLostNetwork(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Only what is not to be answered has little time; opening is to be.
-			o := jet.Options{Conn: connect(t, w.url()), Project: project, Host: "vm", Patience: 300 * time.Millisecond, Now: time.Now}
-			hasty, err := jet.Open(ctx, o)
-			for end := time.Now().Add(time.Minute); errors.Is(err, fleet.ErrUnreachable) && time.Now().Before(end); {
-				hasty, err = jet.Open(ctx, o)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { hasty.Close() })
+			hasty := hasty(t, w, jet.Options{Project: project, Host: "vm"})
 			w.set(way.up, way.down)
 			for what, ask := range map[string]func() error{
 				"claim":  func() error { _, err := hasty.Claim(ctx, queue.ClaimOptions{}); return err },

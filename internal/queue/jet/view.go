@@ -83,7 +83,7 @@ func (v *view) reach(ctx context.Context, seq uint64) error {
 				t.Reset(catchUpWait)
 			}
 			if failed {
-				return fmt.Errorf("%w: the watch of the queue ended", fleet.ErrUnreachable)
+				return queue.Away(fmt.Errorf("%w: the watch of the queue ended", fleet.ErrUnreachable))
 			}
 			select {
 			case <-changed:
@@ -95,7 +95,7 @@ func (v *view) reach(ctx context.Context, seq uint64) error {
 				}
 			case <-t.C:
 				v.restart()
-				return fmt.Errorf("%w: the watch of the queue is behind", fleet.ErrUnreachable)
+				return queue.Away(fmt.Errorf("%w: the watch of the queue is behind", fleet.ErrUnreachable))
 			}
 		}
 	})

@@ -44,6 +44,12 @@ func (c *Clock) Add(d time.Duration) {
 // would do: it shares nothing with the others but the store.
 type Store struct {
 	Open func(t testing.TB, now func() time.Time, record func(context.Context, queue.Change)) queue.Queue
+	// Vanish takes the item away, wherever it is, as a hand does that removes it from the
+	// store.
+	Vanish func(t testing.TB, id string)
+	// Away opens the store where it cannot be written for the moment: its disk is full, its
+	// servers do not answer. What needs no writing may go on.
+	Away func(t testing.TB, now func() time.Time) queue.Queue
 }
 
 // Run runs all tests on stores that fresh makes.
@@ -58,7 +64,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Store) {
 		{"Release", release}, {"Progress", progress}, {"SaidTwice", saidTwice}, {"Park", park}, {"Drop", drop},
 		{"Edit", edit}, {"EditCycles", editCycles}, {"Retention", retention}, {"Changes", changes}, {"CountAndCheck", countAndCheck},
 		{"Wait", wait}, {"WaitForTime", waitForTime}, {"Together", together}, {"SameKeyTogether", sameKeyTogether},
-		{"Model", model},
+		{"Model", model}, {"Vanished", vanished}, {"Away", away},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

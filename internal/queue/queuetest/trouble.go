@@ -1,0 +1,106 @@
+package queuetest
+
+import (
+	"fmt"
+
+	"reprise/internal/queue"
+)
+
+// settlings are all that can be said under a token, each by its name.
+func settlings(q queue.Queue, e *env, c queue.Claim) map[string]func() error {
+	ctx := e.Context()
+	return map[string]func() error{
+		"progress": func() error { return q.Progress(ctx, c.Token, queue.Progress{StepsCompleted: 1}) },
+		"done":     func() error { _, err := q.Done(ctx, c.Token, queue.Outcome{Summary: "yes"}); return err },
+		"fail":     func() error { _, err := q.Fail(ctx, c.Token, queue.Failure{Error: "no"}); return err },
+		"die":      func() error { _, err := q.Fail(ctx, c.Token, queue.Failure{Error: "no", Permanent: true}); return err },
+		"release":  func() error { _, err := q.Release(ctx, c.Token, ""); return err },
+		"park":     func() error { _, err := q.Park(ctx, c.Item.ID, c.Token, "why"); return err },
+	}
+}
+
+// vanished: who holds an item that is not there any more is told that the claim is over,
+// whatever they say, and the item does not come back by it. Others go on.
+func vanished(e *env) {
+	ctx := e.Context()
+	ids := e.add(queue.Item{ID: "a", Title: "a", Priority: prio(0)}, queue.Item{ID: "b", Title: "b"}, queue.Item{ID: "c", Title: "c", Priority: prio(9)})
+	c := e.claim(queue.ClaimOptions{})
+	e.eq("claimed", c.Item.ID, ids[0])
+	other := e.open()
+	_, err := other.Next(ctx, queue.ClaimOptions{}) // it knows what is ready
+	e.ok(err)
+	e.store.Vanish(e.T, "a")
+	said := settlings(e.Queue, e, c)
+	said["extend"] = func() error { _, err := e.Extend(ctx, c.Token, 0); return err }
+	for what, say := range said {
+		err := say()
+		if !queue.Over(err) || queue.ForNow(err) {
+			e.Fatalf("%s of an item that vanished: %v; it is over, and not for the moment", what, err)
+		}
+		e.is(err, queue.ErrLost)
+		e.is(err, queue.ErrNotFound)
+	}
+	_, err = e.Get(ctx, "a")
+	e.is(err, queue.ErrNotFound)
+	// One that vanishes when others know that it is ready is passed over, too.
+	e.store.Vanish(e.T, "b")
+	got, err := other.Claim(ctx, queue.ClaimOptions{})
+	e.ok(err)
+	e.eq("claimed", got.Item.ID, "c")
+	_, err = other.Done(ctx, got.Token, queue.Outcome{})
+	e.ok(err)
+	e.none()
+	e.eq("listing", e.list(queue.Filter{}), []string{"c"})
+}
+
+// away: what cannot be written is said to be for the moment, and changes nothing; said
+// again when it can, it counts.
+func away(e *env) {
+	ctx := e.Context()
+	e.add(queue.Item{ID: "held", Title: "held", Priority: prio(0)}, queue.Item{ID: "free", Title: "free"}, queue.Item{ID: "aside", Title: "aside", Parked: true})
+	c := e.claim(queue.ClaimOptions{})
+	q := e.store.Away(e.T, e.clock.Now)
+	before := fmt.Sprint(e.list(queue.Filter{}))
+	said := settlings(q, e, c)
+	for what, ask := range map[string]func() error{
+		"add":            func() error { _, err := q.Add(ctx, queue.Item{ID: "new", Title: "new"}); return err },
+		"park one ready": func() error { _, err := q.Park(ctx, "free", "", "why"); return err },
+		"drop":           func() error { _, err := q.Drop(ctx, "free", "why"); return err },
+		"edit":           func() error { _, err := q.Edit(ctx, "free", queue.Edit{Title: ptr("other")}); return err },
+		"edit aside":     func() error { _, err := q.Edit(ctx, "aside", queue.Edit{Priority: prio(1)}); return err },
+		"drop aside":     func() error { _, err := q.Drop(ctx, "aside", "why"); return err },
+		"unpark":         func() error { _, err := q.Unpark(ctx, "aside", "why"); return err },
+	} {
+		said[what] = ask
+	}
+	for what, ask := range said {
+		err := ask()
+		if !queue.ForNow(err) || queue.Over(err) {
+			e.Fatalf("%s: %v; it is for the moment, and not over", what, err)
+		}
+		e.is(err, queue.ErrAway)
+		e.state("held", queue.Claimed)
+		e.state("aside", queue.Blocked)
+		free := e.state("free", queue.Ready)
+		e.eq("title after "+what, free.Title, "free")
+		e.eq("listing after "+what, e.list(queue.Filter{}), before)
+	}
+	// Leases and claims may go on, where they need no writing; if not, it is for the moment.
+	if _, err := q.Extend(ctx, c.Token, 0); err != nil {
+		e.is(err, queue.ErrAway)
+	}
+	if got, err := q.Claim(ctx, queue.ClaimOptions{}); err != nil {
+		e.is(err, queue.ErrAway)
+		e.state("free", queue.Ready)
+	} else {
+		e.eq("claimed", got.Item.ID, "free")
+		_, err := e.Release(ctx, got.Token, "")
+		e.ok(err)
+	}
+	it, err := e.Fail(ctx, c.Token, queue.Failure{Error: "no"})
+	e.ok(err)
+	e.eq("attempts", it.Attempts, 1)
+	_, err = e.Drop(ctx, "free", "why")
+	e.ok(err)
+	e.state("free", queue.Dead)
+}
