@@ -97,6 +97,10 @@ func (r *Repo) fsckBranches(ctx context.Context, repair bool) (out []Problem, er
 			continue
 		}
 		p := Problem{Where: t.Branch, Problem: "its last commit is not there, or cannot be read", Remedy: "run `reprise state fsck --repair`: the branch goes back to the last good commit, and what is on disk is committed again"}
+		if refs, rerr := r.git.Refs(ctx, t.ref()); rerr == nil && refs[t.ref()] == "" {
+			p.Problem = "the branch is not there, and " + t.Dir + " is its checkout"
+			p.Remedy = "run `reprise state fsck --repair`: it is made from what is on disk there. A removal of that workspace which was cut off is finished by the next `reprise workspace` command"
+		}
 		if repair {
 			if err := r.restore(ctx, t); err != nil {
 				return out, err

@@ -684,6 +684,51 @@ func TestSync(t *testing.T) {
 	}
 }
 
+// A checkout that is taken away in the middle of an exchange is in nobody's way, and a
+// branch that went without its checkout is called that, and made anew.
+func TestSyncWithoutOneThatLeaves(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	stays, leaves := m.agent("aa"), m.agent("zz")
+	m.sync()
+	armed := true
+	o := m.options()
+	o.Disk = durable.NewDisk(func(s durable.Step) *durable.Fault {
+		if armed && strings.HasPrefix(s.Path, filepath.Join(m.dir, "data")) && strings.Contains(s.Path, "global") {
+			armed = false
+			if err := os.RemoveAll(leaves.Dir); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	})
+	m.write(m.repo.Global().Dir, "plan.md", "# Plan\n")
+	m.write(stays.Dir, "scratch.md", "of aa\n")
+	if _, err := staterepo.New(o).Sync(t.Context(), staterepo.Both); err != nil {
+		t.Fatal(err)
+	}
+	if armed {
+		t.Fatal("nothing was taken away")
+	}
+	if got := m.gitIn(m.repo.Dir(), "show", "agent-aa:scratch.md"); got != "of aa\n" {
+		t.Errorf("%q", got)
+	}
+
+	m.gitIn(m.repo.Dir(), "update-ref", "-d", "refs/heads/agent-aa")
+	list, err := m.repo.Fsck(t.Context(), false)
+	if err != nil || !slices.ContainsFunc(list, func(p staterepo.Problem) bool {
+		return p.Where == "agent-aa" && strings.Contains(p.Problem, "not there, and "+stays.Dir) && strings.Contains(p.Remedy, "from what is on disk")
+	}) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := m.repo.Fsck(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.gitIn(m.repo.Dir(), "show", "agent-aa:scratch.md"); got != "of aa\n" {
+		t.Errorf("made anew: %q", got)
+	}
+}
+
 // A merge whose files arrived and whose branch did not move is finished.
 func TestUnfinishedMerge(t *testing.T) {
 	t.Parallel()

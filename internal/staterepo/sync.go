@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -58,7 +60,15 @@ func (r *Repo) Sync(ctx context.Context, dir Direction) (Synced, error) {
 		return out, fmt.Errorf("sync state: %w", err)
 	}
 	defer unlock()
-	err = r.sync(ctx, dir, &out)
+	for try := 1; ; try++ {
+		var trees []*Tree
+		if trees, err = r.trees(ctx); err == nil {
+			err = r.sync(ctx, trees, dir, &out)
+		}
+		if err == nil || try == tries || !left(trees) {
+			break
+		}
+	}
 	said := map[string]bool{} // a checkout is committed more than once
 	out.Notes = slices.DeleteFunc(out.Notes, func(n string) bool {
 		was := said[n]
@@ -71,11 +81,16 @@ func (r *Repo) Sync(ctx context.Context, dir Direction) (Synced, error) {
 	return out, nil
 }
 
-func (r *Repo) sync(ctx context.Context, dir Direction, out *Synced) error {
-	trees, err := r.trees(ctx)
-	if err != nil {
-		return err
-	}
+// left reports whether a checkout is not there any more: its workspace was taken away
+// since, which keeps nobody else from exchanging.
+func left(trees []*Tree) bool {
+	return slices.ContainsFunc(trees, func(t *Tree) bool {
+		_, err := os.Lstat(t.Dir)
+		return t.Branch != GlobalBranch && errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+func (r *Repo) sync(ctx context.Context, trees []*Tree, dir Direction, out *Synced) (err error) {
 	for _, t := range trees {
 		s, err := t.Save(ctx, "", "")
 		out.Notes = append(out.Notes, s.Notes...)
