@@ -209,6 +209,10 @@ func (a *actor) note(args []string, o outcome) {
 		if o.code == 3 && o.err != "" {
 			return // there is nothing of the name, or with the words
 		}
+		if a.w.opt.faults["fds"] && starved(o.err) {
+			a.w.blows.add("ended by the language's runtime, which had no file left to begin with", 1)
+			return
+		}
 		if strings.Contains(o.err, advice) && a.w.excused(a.w.start0) {
 			a.w.advised.Store(true)
 			return
@@ -224,6 +228,12 @@ func (a *actor) note(args []string, o outcome) {
 // advice is what the state says where something was left half made, which a person is to
 // mend by a command.
 const advice = "state fsck --repair"
+
+// starved reports whether it is Go's runtime that speaks, which opens files of its own and
+// ends the program where it cannot, mostly before any line of ours.
+func starved(said string) bool {
+	return strings.Contains(said, "runtime: epollcreate failed with 24\n") || strings.Contains(said, "runtime: eventfd failed with 24\n")
+}
 
 // plain says what is amiss with an error as a person reads it; "" is nothing.
 func plain(said string) string {

@@ -44,6 +44,19 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// What the runtime says where it cannot begin is told from a panic of ours.
+func TestStarved(t *testing.T) {
+	for said, want := range map[string]bool{
+		"runtime: epollcreate failed with 24\nfatal error: runtime: netpollinit failed\n\ngoroutine 1 gp=0x1": true,
+		"reprise: put aside\nruntime: eventfd failed with 24\nfatal error: runtime: eventfd failed\n":         true,
+		"fatal error: all goroutines are asleep\n\ngoroutine 1":                                               false, "reprise: too many open files\n": false,
+	} {
+		if starved(said) != want {
+			t.Errorf("%q: %v", said, !want)
+		}
+	}
+}
+
 // What was acknowledged and is not there is named, and nothing else.
 func TestKeeps(t *testing.T) {
 	c := &check{}
