@@ -97,6 +97,9 @@ func (w *world) trouble(ctx context.Context) error {
 			w.blows.add(it.kind, 1)
 			wait(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
 			err = mend()
+		} else if errors.Is(err, errBusy) {
+			w.blows.add(it.kind+" was not possible at that moment", 1)
+			err = nil
 		}
 		end()
 		if err != nil {
@@ -267,6 +270,10 @@ func (d *disk) slow() (func() error, error) {
 	return func() error { return set(0) }, set(20)
 }
 
+// errBusy says that something could not be done to the machine at that moment, such as to make
+// a file system read-only in which a process that stands still is writing.
+var errBusy = errors.New("not at this moment")
+
 // readOnly makes a directory read-only: by a second mount of it where there can be one,
 // else by the permissions of what is written most.
 func (d *disk) readOnly(dir string) (func() error, error) {
@@ -277,12 +284,12 @@ func (d *disk) readOnly(dir string) (func() error, error) {
 		return nil, err
 	}
 	err := tool("mount", "-o", "remount,bind,ro", dir)
-	for i := 0; err != nil && i < 200; i++ { // somebody is just writing there
+	for i := 0; err != nil && i < 400; i++ { // somebody is just writing there
 		time.Sleep(10 * time.Millisecond)
 		err = tool("mount", "-o", "remount,bind,ro", dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, tool("umount", "-l", dir))
+		return nil, errors.Join(fmt.Errorf("%w: %w", errBusy, err), tool("umount", "-l", dir))
 	}
 	return func() error {
 		// Whoever has opened a directory meanwhile can write in it from now on.
