@@ -54,12 +54,17 @@ func (g *args) informs() bool {
 	if len(g.operands) > 0 || len(g.options) == 0 || g.outer != nil {
 		return false
 	}
+	some := false
 	for _, o := range g.options {
 		if o.opt == nil || o.short || o.opt.Arg == know.Required || o.given {
 			return false
 		}
+		if o.opt.Name == "--verbose" {
+			continue // as far as another one is there
+		}
+		some = true
 		switch o.opt.Name {
-		case "--version", "--help", "-version", "-help", "-V", "-vV", "-VV":
+		case "--version", "--help", "-version", "-help", "-V", "-vV", "-VV", "-dumpversion", "-dumpmachine", "-dumpfullversion":
 		case "-v":
 			switch g.name {
 			case "node", "npm", "pnpm", "yarn", "bun", "tsc", "perl", "ruby", "php", "lua", "luajit", "julia":
@@ -70,7 +75,7 @@ func (g *args) informs() bool {
 			return false
 		}
 	}
-	return true
+	return some
 }
 
 // tells reports whether a program that does more is only asked to print something.
@@ -113,7 +118,7 @@ func (a *analysis) parseArgs(p *know.Program, argv []word, st *state) (g args) {
 			i = g.option(p, argv, i)
 		case p.Style == know.BSD && i == 0 && w.known() && w.text != "" && !strings.ContainsAny(w.text, "/.="):
 			i = g.cluster(p, argv, i, w.text)
-		case strings.HasPrefix(w.text, unknown) && w.dashed && !p.Any:
+		case strings.HasPrefix(w.text, unknown) && w.dashed && !p.Any && !a.undashed(w):
 			g.operands = append(g.operands, w)
 			if !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Ask }) {
 				g.options = append(g.options, option{w: w})

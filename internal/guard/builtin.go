@@ -382,7 +382,8 @@ func (a *analysis) pushd(argv []word, st *state) source {
 		return source{}
 	}
 	st.old = nil
-	if a.chdir(argv[1], st); st.old == nil {
+	a.chdir(argv[1], st)
+	if st.old == nil {
 		return source{}
 	}
 	st.stack = append(append([][]string(nil), st.stack...), before)
@@ -505,6 +506,9 @@ func (a *analysis) behind(argv []word, st *state) source {
 }
 
 func (a *analysis) asked(argv []word, _ *state) source {
+	if len(argv) == 1 && argv[0].text == "alias" {
+		return source{there: true} // it lists them
+	}
 	a.give("changes-shell", Ask, argv[0].shown(), "it changes what later words mean, or runs what it is given", "leave it out")
 	return source{there: true}
 }

@@ -490,7 +490,14 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 	if args.outer != nil && (args.has("--name-only") || args.has("--name-status")) {
 		produces = know.Paths
 	}
-	if forged(p, &args) {
+	switch {
+	case whereInstalled(p, &args):
+		out.origin, out.dotted = installed, true
+		return out
+	case namesCommits(&args):
+		out.origin, out.dotted = fewWords, true
+		return out
+	case forged(p, &args):
 		return out
 	}
 	if args.outer != nil && args.name == "rev-parse" && len(args.operands) == 0 && len(args.options) == 1 && args.options[0].w.text == "--show-toplevel" && len(st.cwds) == 1 && len(args.outer.options) == 0 {

@@ -25,14 +25,11 @@ func (a *analysis) eats(argv []word, st *state) {
 // readsNothing reports whether a program leaves its standard input alone.
 func (a *analysis) readsNothing(argv []word, st *state) bool {
 	name := argv[0].text
-	switch name {
-	case "read", "mapfile", "readarray", "xargs", "parallel":
+	input := know.InputOf(name)
+	switch {
+	case input == know.Reads:
 		return false
-	case "env", "sudo", "doas", "bash", "sh", "dash", "zsh", "ksh", "ash", // what they start is judged by itself
-		"expr", "seq", "sleep", "basename", "dirname", "uname", "id", "whoami", "hostname", "nproc", "which", "ps", "df", "npm", "touch", "mkdir", "rm", "cp", "mv", "ln", "chmod":
-		return true
-	}
-	if builtin(name) != nil {
+	case input == know.Leaves, builtin(name) != nil:
 		return true
 	}
 	for _, w := range argv[1:] {
@@ -40,19 +37,8 @@ func (a *analysis) readsNothing(argv []word, st *state) bool {
 			return false
 		}
 	}
-	switch name {
-	case "date", "go", "cargo", "docker":
-		return true
-	case "jq": // some of its options take two words
-		return false
-	case "git":
-		return !slices.ContainsFunc(argv, func(w word) bool {
-			switch w.text {
-			case "shortlog", "apply", "am", "stripspace", "patch-id", "interpret-trailers", "mailinfo", "column", "commit-tree", "mktree", "mktag", "fmt-merge-msg", "diff-tree", "check-mailmap":
-				return true
-			}
-			return false
-		})
+	if input == know.LeavesKnown {
+		return !slices.ContainsFunc(argv, func(w word) bool { return know.InputOf(name+" "+w.text) == know.Reads })
 	}
 	p := know.Find(name)
 	if p == nil {
@@ -66,7 +52,7 @@ func (a *analysis) readsNothing(argv []word, st *state) bool {
 		op := p.OperandAt(i, len(g.operands), g.has)
 		looks = looks || op != nil && (op.Kind == know.Read || op.Kind == know.Look)
 	}
-	return looks || p.Cwd && !slices.Contains([]string{"rg", "ag", "ack", "ugrep"}, name)
+	return looks || p.Cwd && input != know.WithoutFile
 }
 
 // turnsTo judges a command by which a shell may go on with the commands of a file.

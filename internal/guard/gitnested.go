@@ -3,7 +3,9 @@ package guard
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -85,20 +87,27 @@ func indexed(path string, mode uint32, most int) (out []string) {
 	return indexedBy(path, most, func(m uint32, _ []byte) bool { return m == mode }, binary.BigEndian.AppendUint32(nil, mode)...)
 }
 
-// indexedBy are the paths of the entries of an index that are wanted; an index that has
-// not these bytes has none.
-func indexedBy(path string, most int, wanted func(mode uint32, name []byte) bool, has ...byte) (out []string) {
+// indexData is what an index holds, nothing where none is there; it reports whether all
+// of it could be read.
+func indexData(path string) ([]byte, bool) {
 	f, err := openNow(path)
 	if err != nil {
-		return nil
+		return nil, errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndex {
-		return nil
+		return nil, false
 	}
 	data, err := io.ReadAll(f)
-	if err != nil || len(data) < 12 || string(data[:4]) != "DIRC" || !bytes.Contains(data, has) {
+	return data, err == nil
+}
+
+// indexedBy are the paths of the entries of an index that are wanted; an index that has
+// not these bytes has none.
+func indexedBy(path string, most int, wanted func(mode uint32, name []byte) bool, has ...byte) (out []string) {
+	data, ok := indexData(path)
+	if !ok || len(data) < 12 || string(data[:4]) != "DIRC" || !bytes.Contains(data, has) {
 		return nil
 	}
 	version, n := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])

@@ -238,6 +238,11 @@ type listing struct {
 	aimed    bool       // it is secrets that are listed, as its words say
 	secret   *string    // a secret among the names
 	pattern  string     // for which they stand, of a loop
+	// gone says that names may be among them that are not there any more, or that it
+	// is not known where they are.
+	gone    bool
+	undash  bool // none begins with a dash,
+	settled bool // if that was looked for
 }
 
 // place is a directory as it is written, and where it really is.
@@ -282,9 +287,12 @@ func (a *analysis) lists(g *args, st *state) origin {
 	}
 	if g.outer != nil && g.root() == "git" {
 		l.only, l.nul = "name the files", g.has("-z")
-		l.whole = l.nul
+		l.whole, l.gone, l.instead = l.nul, !listsIndex(g), st.here()
 		l.aimed = slices.ContainsFunc(g.operands, func(w word) bool { return names.Secret("/"+w.text) != "" })
 		for _, dir := range a.gitIn {
+			if g.has("-o") || g.has("--others") {
+				l.trees = append(l.trees, place{".", dir})
+			}
 			l.links = append(l.links, a.indexLinks(dir)...)
 			for _, git := range a.gitDirs(dir) {
 				if git.top != "" {
@@ -297,6 +305,7 @@ func (a *analysis) lists(g *args, st *state) origin {
 	l.nul = g.has("-0") || g.has("--print0")
 	l.whole = l.nul
 	for _, v := range g.operands {
+		l.gone = l.gone || !v.known()
 		for _, base := range a.bases(v.text, st) {
 			if v.known() {
 				l.trees = append(l.trees, place{v.text, a.physical(base, v.text)})
@@ -473,11 +482,12 @@ func (a *analysis) leadingOut(l *listing, exact, dirs bool) string {
 		w.skip = nil
 	}
 	trees := slices.DeleteFunc(slices.Clone(l.trees), func(t place) bool { return !isDir(t.at) })
-	if len(trees) == 0 {
+	if len(trees) == 0 && (len(l.indexes) == 0 || !exact) {
 		trees = l.instead
 	}
 	for _, t := range trees {
-		if why == "" && !l.linkless {
+		// Where it is not the very name that is used, links beside it count.
+		if why == "" && (!l.linkless || !exact || dirs) {
 			why = a.tree(t.path, t.at, w, dirs, keep)
 		}
 		if why == "" && !l.whole {

@@ -20,7 +20,15 @@ func (a *analysis) parses(argv []word, g *args, st *state) bool {
 	case "php":
 		return a.checked(argv, st, "-l", "--syntax-check")
 	case "python", "python3":
-		return len(argv) > 2 && argv[1].text == "-m" && argv[2].text == "json.tool" && a.formatsJSON(argv[3:], st)
+		if len(argv) < 3 || argv[1].text != "-m" {
+			return false
+		}
+		switch argv[2].text {
+		case "json.tool":
+			return a.formatsJSON(argv[3:], st)
+		case "pip":
+			return a.pipAsModule(argv, st)
+		}
 	}
 	return false
 }
@@ -70,6 +78,29 @@ func (a *analysis) formatsJSON(words []word, st *state) bool {
 		a.path(*file, use{read: true}, st)
 	}
 	return len(st.cwds) > 0
+}
+
+// pipAsModule judges pip that is started as a module, as pip itself: where it is no more
+// than that. With -m the current directory comes first where Python looks for modules,
+// and pip tries for many that it may lack, so that no module may lie there but for
+// those whose names say that they are the project's own.
+func (a *analysis) pipAsModule(argv []word, st *state) bool {
+	for _, dir := range st.cwds {
+		for _, name := range a.names(dir) {
+			switch module, ending, file := strings.Cut(name, "."); {
+			case slices.Contains([]string{"setup", "conftest", "manage", "noxfile", "tests", "test"}, module):
+			case file && slices.Contains([]string{"py", "pyc", "so", "pyd"}, ending[strings.LastIndexByte(ending, '.')+1:]):
+				return false
+			case !file && slices.ContainsFunc(a.names(filepath.Join(dir, name)), func(n string) bool { return strings.HasPrefix(n, "__init__.") }):
+				return false
+			}
+		}
+	}
+	if len(st.cwds) == 0 {
+		return false
+	}
+	a.nested(append([]word{{text: "pip", src: argv[2].src}}, argv[3:]...), st)
+	return true
 }
 
 // pythonOwn reports whether Python would take a name in a directory for a module of

@@ -96,6 +96,7 @@ func (a *analysis) found(g *args, st *state) origin {
 		if i == 0 && !g.has("-e") && !g.has("--regexp") && !g.has("-f") && !g.has("--file") && !g.has("--files") {
 			continue
 		}
+		l.gone = l.gone || !v.known()
 		for _, base := range a.bases(v.text, st) {
 			if v.known() {
 				l.trees = append(l.trees, place{v.text, a.physical(base, v.text)})

@@ -339,16 +339,7 @@ func (a *analysis) xargs(argv []word, st *state) source {
 	}
 	switch {
 	case mark != "":
-		for i, w := range inner {
-			if strings.Contains(w.text, mark) {
-				inner[i].text = strings.ReplaceAll(w.text, mark, unknown)
-				inner[i].origin, inner[i].made = in.origin, true
-				inner[i].dashed = strings.HasPrefix(w.text, mark) && !in.dotted
-				if fixed && strings.Count(strings.TrimSpace(in.text), "\n") == 0 && (ends == "" || len(given) == 1) {
-					inner[i] = word{text: strings.ReplaceAll(w.text, mark, strings.TrimSpace(in.text)), made: true}
-				}
-			}
-		}
+		return a.eachLine(inner, mark, in, xargsLines(in, ends, given, fixed), st)
 	case fixed:
 		for _, f := range given {
 			inner = append(inner, word{text: f, made: true})
@@ -359,6 +350,51 @@ func (a *analysis) xargs(argv []word, st *state) source {
 	c := st.fork()
 	c.in = source{}
 	return a.nested(inner, c)
+}
+
+// maxLines is how many lines of a text that is known xargs -I is judged with one by one.
+const maxLines = 16
+
+// xargsLines are what xargs -I puts in the place of its mark, where that is plain.
+func xargsLines(in source, ends string, given []string, fixed bool) []string {
+	switch lines := strings.Split(strings.TrimSpace(in.text), "\n"); {
+	case !fixed || ends != "" && len(given) != 1:
+		return nil
+	case len(lines) == 1 || ends == "" && len(lines) <= maxLines:
+		for i := range lines {
+			lines[i] = strings.TrimSpace(lines[i])
+		}
+		return lines
+	}
+	return nil
+}
+
+// eachLine judges a command in which xargs -I puts what it reads, each of these texts
+// or, without any, one that is not known.
+func (a *analysis) eachLine(inner []word, mark string, in source, texts []string, st *state) source {
+	put := func(text string, as word) source {
+		argv := slices.Clone(inner)
+		for i, w := range inner {
+			if strings.Contains(w.text, mark) {
+				argv[i] = as
+				argv[i].text = strings.ReplaceAll(w.text, mark, text)
+				argv[i].src, argv[i].dashed = w.src, as.dashed && strings.HasPrefix(w.text, mark)
+			}
+		}
+		c := st.fork()
+		c.in = source{}
+		return a.nested(argv, c)
+	}
+	if len(texts) == 0 {
+		return put(unknown, word{made: true, origin: in.origin, dashed: !in.dotted})
+	}
+	out := put(texts[0], word{made: true})
+	for _, t := range texts[1:] {
+		if t != "" {
+			out = out.and(put(t, word{made: true}))
+		}
+	}
+	return out
 }
 
 // xargsWords are the words that xargs makes of a text, where that is plain: without an

@@ -31,9 +31,9 @@ func turning(name string, help bool) []string {
 	switch name {
 	case "cargo", "rustc", "rustdoc", "rustup", "rustfmt":
 		return []string{"rust-toolchain", "rust-toolchain.toml", ".cargo/config", ".cargo/config.toml"}
-	case "npm": // its help is shown by the program that the settings name
+	case "npm", "npx": // its help is shown by the program that the settings name
 		return []string{"package.json?packageManager", ".npmrc?viewer", ".npmrc?browser", ".npmrc?\\"}
-	case "yarn": // corepack, which may stand in for it, reads from where it fetches it
+	case "yarn", "corepack": // corepack, which may stand in for it, reads from where it fetches it
 		return []string{".yarnrc", ".yarnrc.yml", ".corepack.env", "package.json?packageManager"}
 	case "pnpm": // it loads its hooks whatever it is asked, and may change itself for another version
 		return []string{".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", ".npmrc", "pnpm-workspace.yaml", ".corepack.env", "package.json?packageManager"}

@@ -53,6 +53,7 @@ type analysis struct {
 	shims        []string          // directories of managers of versions in PATH; nil: not looked at
 	versionsIn   map[string]string // what versions found, by directory
 	brokenNames  map[string]string // see brokenIn
+	dashedNames  map[string]bool   // see dashedIn
 }
 
 // tooMuch ends an analysis that goes beyond its bounds.

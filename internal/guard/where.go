@@ -53,6 +53,11 @@ func (a *analysis) darkPath(w word, u use, st *state) {
 		a.each(v, u, st, false)
 	case w.origin.names() && u.read && start == "":
 		a.opens(w, u)
+	case w.origin == installed && u.read && start == "" && a.belowInstalled(rest):
+		// It is as good as any path of the system.
+		v := w
+		v.text, v.made = "/usr/lib"+rest, true
+		a.each(v, u, st, false)
 	case w.origin.names() && start == "" && !u.read:
 		if u.gone {
 			a.give("removes", Ask, w.shown(), "it removes or moves files that are only known when it runs", "name the files")

@@ -20,6 +20,9 @@ const (
 	paths           // names of files in the directories of the work
 	numbers
 	fewWords // one of a few harmless words
+	// installed is a path of what is installed on this machine, as a program or its
+	// package manager tells it.
+	installed
 )
 
 // names reports whether it is names of files.
@@ -193,7 +196,7 @@ func (b *wordBuilder) dark(o origin, quoted bool) {
 	}
 	b.some, b.w.origin, b.w.made = true, o, true
 	if b.cur.Len() == 0 {
-		b.w.dashed = o != numbers && o != fewWords
+		b.w.dashed = o != numbers && o != fewWords && o != installed
 	}
 	if !quoted && b.split && o != numbers {
 		b.w.split = true

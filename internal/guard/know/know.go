@@ -8,7 +8,10 @@
 // lock.
 package know
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind is what an argument means to its program, or what an option does.
 type Kind uint8
@@ -94,16 +97,44 @@ func StyleNames() []string { return []string{"gnu", "single", "bsd", "words", "k
 type Produces uint8
 
 // What a program's lines are: anything, names of files below the directories it
-// was given, numbers, or some of the lines that it read.
+// was given, numbers, some of the lines that it read, or, where it is asked for that,
+// places of what is installed.
 const (
 	Anything Produces = iota
 	Paths
 	Numbers
 	Lines
+	Installed
 )
 
 // ProducesNames are the words for them in the YAML files, in their order.
-func ProducesNames() []string { return []string{"anything", "paths", "numbers", "lines"} }
+func ProducesNames() []string { return []string{"anything", "paths", "numbers", "lines", "installed"} }
+
+// Input is what a program does with its standard input.
+type Input uint8
+
+// Inputs: what its words say, so that it reads it where no operand is a file; it reads
+// it, whatever its words are; it reads it where it has no file, though it works in the
+// current directory; it leaves it alone where all of its words are known; it never
+// reads it, or what it starts is judged by itself.
+const (
+	ByWords Input = iota
+	Reads
+	WithoutFile
+	LeavesKnown
+	Leaves
+)
+
+// InputNames are the words for inputs in the YAML files, in their order.
+func InputNames() []string {
+	return []string{"words", "reads", "without-file", "leaves-known", "leaves"}
+}
+
+// Stdin is what a program, or "program subcommand", does with its standard input.
+type Stdin struct {
+	Name  string
+	Input Input
+}
 
 // Program is what is known of a program, or of one of its subcommands.
 type Program struct {
@@ -150,6 +181,18 @@ func Names() []string {
 	}
 	return out
 }
+
+// InputOf is what a program, or "program subcommand", does with its standard input.
+func InputOf(name string) Input {
+	i, found := slices.BinarySearchFunc(inputs[:], name, func(s Stdin, name string) int { return strings.Compare(s.Name, name) })
+	if !found {
+		return ByWords
+	}
+	return inputs[i].Input
+}
+
+// Inputs are all of which something is known of that.
+func Inputs() []Stdin { return slices.Clone(inputs[:]) }
 
 func find(list []Program, name string) *Program {
 	lo, hi := 0, len(list)

@@ -23,6 +23,9 @@
 //	  subs: {NAME…: …}  subcommands, each like a program
 //	  use: [NAME]     sets of options under "sets" that it has, too
 //
+// Under "stdin" stand the words of know.Input, each with the names of programs of which
+// it is true; under "stdin-of-subcommands" a program with the same for its subcommands.
+//
 // An option is its name; =KIND says that it takes an argument, [=KIND] that it
 // may take one that is glued to it, and !EFFECT that the option itself does
 // something: "-o=write", "--color[=text]", "-delete!delete", "-i[=text]!write".
@@ -66,13 +69,19 @@ type entry struct {
 }
 
 type file struct {
-	Sets     map[string]any   `yaml:"sets"`
-	Programs map[string]entry `yaml:"programs"`
+	Sets     map[string]any               `yaml:"sets"`
+	Programs map[string]entry             `yaml:"programs"`
+	Stdin    map[string]string            `yaml:"stdin"`
+	Subs     map[string]map[string]string `yaml:"stdin-of-subcommands"`
 }
 
 // Table is the source of package know's table.go.
 func Table() ([]byte, error) {
 	programs, err := Programs()
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := Inputs()
 	if err != nil {
 		return nil, err
 	}
@@ -89,33 +98,83 @@ func Table() ([]byte, error) {
 		}
 	}
 	b.WriteByte('\n')
-	b.WriteString("}\n")
+	b.WriteString("}\n\nvar inputs = [...]Stdin{\n")
+	for _, s := range inputs {
+		fmt.Fprintf(&b, "{%q, %d},", s.Name, s.Input)
+	}
+	b.WriteString("\n}\n")
 	return format.Source(b.Bytes())
 }
 
 // Programs reads the files.
 func Programs() ([]know.Program, error) {
-	names, err := fs.Glob(files, "*.yaml")
+	var out []know.Program
+	err := each(func(f *file) error {
+		list, err := f.programs(f.Programs)
+		out = append(out, list...)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	var out []know.Program
+	return out, sortPrograms(out)
+}
+
+// Inputs are what the files say of standard inputs, sorted by name.
+func Inputs() ([]know.Stdin, error) {
+	var out []know.Stdin
+	add := func(before string, words map[string]string) error {
+		for word, names := range words {
+			i := slices.Index(know.InputNames(), word)
+			if i < 0 {
+				return fmt.Errorf("stdin: %q is none of %s", word, strings.Join(know.InputNames(), ", "))
+			}
+			for _, n := range strings.Fields(names) {
+				out = append(out, know.Stdin{Name: before + n, Input: know.Input(i)})
+			}
+		}
+		return nil
+	}
+	err := each(func(f *file) error {
+		if err := add("", f.Stdin); err != nil {
+			return err
+		}
+		for program, words := range f.Subs {
+			if err := add(program+" ", words); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b know.Stdin) int { return strings.Compare(a.Name, b.Name) })
+	for i := 1; i < len(out); i++ {
+		if out[i].Name == out[i-1].Name {
+			return nil, fmt.Errorf("stdin: %s stands there twice", out[i].Name)
+		}
+	}
+	return out, err
+}
+
+// each reads the files one by one.
+func each(do func(*file) error) error {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
 		data, err := files.ReadFile(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var f file
 		if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		list, err := f.programs(f.Programs)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if err := do(&f); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		out = append(out, list...)
 	}
-	return out, sortPrograms(out)
+	return nil
 }
 
 func sortPrograms(list []know.Program) error {
