@@ -506,7 +506,7 @@ func TestFilesThatCannotBe(t *testing.T) {
 		{"relative alias", "", map[string]string{"MCP_BRIDGE_CONFIG": "none.yaml"}, "not an absolute path"},
 		{"control character", "a\x01b", nil, "control character"},
 		{"other user", "~bob/x", nil, "~user"},
-		{"directory", env.Dir, nil, "is a directory"},
+		{"directory", env.Dir, nil, "is not a regular file but a directory"},
 		{"below a file", filepath.Join(file, "x"), nil, "not a directory"},
 		{"huge", big, nil, "larger than"},
 	} {

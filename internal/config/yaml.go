@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"reprise/internal/durable"
 	"reprise/internal/mdfile"
 )
 
@@ -27,28 +26,17 @@ const maxFile = 64 << 10
 // readFile reads a settings file: a regular file (a symbolic link to one is
 // fine), at most maxFile bytes, UTF-8 with or without a byte order mark.
 func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	data, err := durable.ReadFile(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &Error{File: path, Problem: "no such file", Remedy: "correct the path, or create the file", Err: err}
+	case errors.Is(err, durable.ErrNotRegular):
+		_, what, _ := strings.Cut(err.Error(), durable.ErrNotRegular.Error()+" ")
+		return nil, &Error{File: path, Problem: "is not a regular file " + what, Remedy: "name a file", Err: err}
+	case errors.Is(err, durable.ErrTooLong):
+		return nil, &Error{File: path, Problem: fmt.Sprintf("is larger than %d bytes", maxFile), Remedy: "name a settings file", Err: err}
 	case err != nil:
 		return nil, &Error{File: path, Problem: "cannot be read: " + cause(err), Remedy: "check the path and its permissions", Err: err}
-	case info.IsDir():
-		return nil, &Error{File: path, Problem: "is a directory", Remedy: "name a file"}
-	case !info.Mode().IsRegular():
-		return nil, &Error{File: path, Problem: "is not a regular file", Remedy: "name a file"}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &Error{File: path, Problem: "cannot be read: " + cause(err), Remedy: "check its permissions", Err: err}
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, &Error{File: path, Problem: "cannot be read: " + cause(err), Remedy: "check the file", Err: err}
-	}
-	if len(data) > maxFile {
-		return nil, &Error{File: path, Problem: fmt.Sprintf("is larger than %d bytes", maxFile), Remedy: "name a settings file"}
 	}
 	return data, nil
 }

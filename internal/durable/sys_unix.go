@@ -15,6 +15,9 @@ import (
 // do not wait for the other end of a pipe that was.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
+// dontWait opens a pipe without waiting for its other end.
+const dontWait = unix.O_NONBLOCK
+
 // appendFlag: a writer that does not know our lock cannot be overwritten.
 const appendFlag = os.O_APPEND
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+	"reprise/internal/durable"
 )
 
 // LostMessage is the msg of the line that says that lines could not be written.
@@ -42,7 +42,7 @@ func Check(path string) (Health, error) {
 // eachLine calls look with each whole line of the file's last tailBytes. No file is
 // no lines, and no info.
 func eachLine(path string, look func(line []byte)) (fs.FileInfo, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -53,9 +53,6 @@ func eachLine(path string, look func(line []byte)) (fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	start := max(info.Size()-tailBytes, 0)
 	r := bufio.NewReaderSize(io.NewSectionReader(f, start, info.Size()-start), 64<<10)

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/agent"
+	"reprise/internal/durable"
 	"reprise/internal/proc"
 )
 
@@ -357,7 +358,7 @@ func (m *Manager) Output(id string, maxTokens int) (Output, error) {
 // fileOutput reads at most limit bytes of a file that may be of any size.
 func fileOutput(path string, limit int64) (Output, error) {
 	out := Output{Path: path}
-	f, err := open(path)
+	f, err := durable.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil // it never got as far as saying something
 	}

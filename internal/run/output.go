@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"reprise/internal/agent"
+	"reprise/internal/durable"
 	"reprise/internal/proc"
 )
 
@@ -68,30 +68,9 @@ func (s *supervisor) readEnds() {
 	}
 }
 
-// errNotAFile says that something else lies where a run keeps a file. The agent
-// can write in its run's directory, and opening a pipe would wait for ever.
-var errNotAFile = errors.New("not a regular file")
-
-// open opens one of a run's files for reading.
-func open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("read %s: %w", path, errNotAFile)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // readFile is os.ReadFile for one of a run's files.
 func readFile(path string) ([]byte, error) {
-	f, err := open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +80,7 @@ func readFile(path string) ([]byte, error) {
 
 // tailOf is the last n bytes of a file, "" if it cannot be read.
 func tailOf(path string, n int64) string {
-	f, err := open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return ""
 	}
@@ -120,7 +99,7 @@ func tailOf(path string, n int64) string {
 // headOf is the beginning of a file in one line, "" if it cannot be read. A
 // program that crashed says why first and prints its stacks then.
 func headOf(path string, n int64) string {
-	f, err := open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return ""
 	}

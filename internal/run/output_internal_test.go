@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/internal/agent"
+	"reprise/internal/durable"
 	"reprise/internal/proc"
 )
 
@@ -34,7 +35,7 @@ func TestLookIsBounded(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat(line, 3*lookBytes>>20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestLongOutputIsReadAtItsEnds(t *testing.T) {
 			t.Skipf("no file with a hole here: %v", err)
 		}
 	}
-	in, err := open(path)
+	in, err := durable.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ func replay(r Record) agent.Result {
 	}
 	stream := adapter.NewStream()
 	exit := agent.Exit{Code: -1, Stderr: tailOf(r.Logs.Stderr, stderrTail)}
-	f, err := open(r.Logs.Stdout)
+	f, err := durable.Open(r.Logs.Stdout)
 	if err == nil {
 		defer f.Close()
 		err = feedEnds(stream, proc.NewTail(f, lineCap))

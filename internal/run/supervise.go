@@ -3,7 +3,9 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -120,7 +122,7 @@ func (s *supervisor) start() error {
 	}
 	s.output = append(s.output, stdout)
 	// Before the agent lives, which can put anything else in the file's place.
-	out, err := open(s.r.Logs.Stdout)
+	out, err := durable.Open(s.r.Logs.Stdout)
 	if err != nil {
 		return fmt.Errorf("follow the agent's output: %w", err)
 	}
@@ -261,10 +263,39 @@ func (s *supervisor) stop(ctx context.Context, to Status, reason string) {
 	grace := seconds(s.r.Command.GraceSeconds)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+20*time.Second)
 	defer cancel()
+	heard := s.hear(ctx)
 	stopped, err := proc.StopTree(ctx, s.child.ID(), s.r.ID, grace)
+	cancel()
+	<-heard
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "stop process tree: %d left: %v\n", stopped.Left, err)
 	}
+}
+
+// hear takes away requests to stop that come while the run is being stopped, until ctx
+// ends: whoever asks once more, such as a loop that was begun again, would else take the
+// supervisor for one that reads nothing, and kill it in the middle of the agent's grace.
+func (s *supervisor) hear(ctx context.Context) (over <-chan struct{}) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				for _, kind := range []string{requestCancel, requestInterrupt} {
+					if err := s.opt.Disk.Remove(requestPath(s.opt.Dir, kind)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+						fmt.Fprintln(os.Stderr, "take a request away:", err)
+						return
+					}
+				}
+			}
+		}
+	}()
+	return done
 }
 
 // act carries out a request.

@@ -148,7 +148,7 @@ func (c changer) apply(ctx context.Context, file string, perm fs.FileMode, e edi
 			return ch, err
 		}
 	}
-	return ch, fmt.Errorf("change %s: another program keeps writing it; nothing was changed; close the client and try again", file)
+	return ch, fmt.Errorf("change %s: another program keeps writing it; close the client and try again", file)
 }
 
 func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell func(*note)) (again bool, err error) {
@@ -163,7 +163,7 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	text, mark := bytes.CutPrefix(raw, bom)
 	next, gone, err := e(input{text, exists, n, raw})
 	if err != nil {
-		return false, fmt.Errorf("%s: %w; nothing was changed", ch.File, err)
+		return false, fmt.Errorf("%s: %w", ch.File, err)
 	}
 	if mark && !gone {
 		next = append(bytes.Clone(bom), next...)
@@ -186,6 +186,11 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	}
 	ch.Diff = diff(ch.File, raw, next, exists, gone)
 	if c.dry {
+		for _, dir := range []string{filepath.Dir(real), c.notes} {
+			if err := mayWrite(dir); err != nil {
+				return false, fmt.Errorf("change %s: %w", ch.File, err)
+			}
+		}
 		return false, nil
 	}
 	// What an exact undo replaces is what was there plus our entries: no copy of
@@ -250,6 +255,46 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	return false, c.writeNote(real, n)
 }
 
+// mayWrite says why files cannot be made in a directory, or in the one above it where it
+// is not there yet, as far as that can be known without trying.
+func mayWrite(dir string) error {
+	for {
+		info, err := os.Stat(dir)
+		up := filepath.Dir(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && up != dir:
+			dir = up
+			continue
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is not a directory; move it away", dir)
+		}
+		if err := writableDir(dir); err != nil {
+			return fmt.Errorf("directory %s cannot be written: %w", dir, err)
+		}
+		return nil
+	}
+}
+
+// told adds to an error what became of the files: that all are as they were, or which are
+// changed already.
+func told(err error, changes []Change) error {
+	if err == nil {
+		return nil
+	}
+	var done []string
+	for _, ch := range changes {
+		if ch.Action != "unchanged" {
+			done = append(done, fmt.Sprintf("%s (%s)", ch.File, ch.What))
+		}
+	}
+	if len(done) == 0 {
+		return fmt.Errorf("%w; nothing was changed", err)
+	}
+	return fmt.Errorf("%w; done already: %s; once that is mended the same command does the rest", err, strings.Join(done, ", "))
+}
+
 // undoes reports whether a text is the one from before the first edit.
 func (n *note) undoes(next []byte, gone bool) bool {
 	if len(n.Entries) == 0 {
@@ -296,7 +341,7 @@ func (c changer) notedFirst(real string, n *note) (undo func() error, err error)
 	}
 	missing := err != nil
 	if err := c.writeNote(real, n); err != nil {
-		return nil, fmt.Errorf("note change of %s (nothing was changed): %w", real, err)
+		return nil, fmt.Errorf("note change of %s: %w", real, err)
 	}
 	return func() error {
 		if missing {
@@ -328,7 +373,7 @@ func (c changer) resolve(file string) (string, error) {
 		}
 		rel, err := filepath.Rel(root, real)
 		if err != nil || !filepath.IsLocal(rel) {
-			return "", fmt.Errorf("change %s: it is a symbolic link that leads out of the project, to %s; nothing was changed", file, real)
+			return "", fmt.Errorf("change %s: it is a symbolic link that leads out of the project, to %s", file, real)
 		}
 	}
 	return real, nil
@@ -353,24 +398,19 @@ func resolveParent(file string) (string, error) {
 // readSettings reads a regular file of UTF-8 text. Every error but "not there"
 // stops the change: a file that cannot be read must never be taken for empty.
 func readSettings(path string) ([]byte, bool, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
+	data, err := durable.ReadFile(path, maxSettings)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case errors.Is(err, durable.ErrNotRegular):
+		return nil, false, errors.New("it is not a regular file")
+	case errors.Is(err, durable.ErrTooLong):
+		return nil, false, fmt.Errorf("it is larger than %d MiB", maxSettings>>20)
 	case err != nil:
-		return nil, false, err
-	case !info.Mode().IsRegular():
-		return nil, false, errors.New("it is not a regular file; nothing was changed")
-	case info.Size() > maxSettings:
-		return nil, false, fmt.Errorf("it is larger than %d MiB; nothing was changed", maxSettings>>20)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
 		return nil, false, err
 	}
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) || !utf8.Valid(data) {
-		return nil, false, errors.New("it is not UTF-8 text; nothing was changed; save it as UTF-8 first")
+		return nil, false, errors.New("it is not UTF-8 text; save it as UTF-8 first")
 	}
 	return data, true, nil
 }

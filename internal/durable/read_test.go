@@ -1,0 +1,51 @@
+package durable_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"reprise/internal/durable"
+)
+
+// What is no file, or a longer one than is taken, is an error that says so, and nobody
+// waits at a pipe.
+func TestReadFile(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"empty": "", "four": "four", "five": "fives"} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(at("directory"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	makeFIFO(t, at("pipe"))
+	for name, to := range map[string]string{"link": "four", "dangling": "nothing", "round": "round", "to a pipe": "pipe"} {
+		if err := os.Symlink(to, at(name)); err != nil {
+			t.Skip("no symbolic links here: ", err)
+		}
+	}
+	for name, want := range map[string]string{"empty": "", "four": "four", "link": "four"} {
+		if got, err := durable.ReadFile(at(name), 4); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for name, want := range map[string]error{
+		"five": durable.ErrTooLong, "directory": durable.ErrNotRegular, "pipe": durable.ErrNotRegular,
+		"to a pipe": durable.ErrNotRegular, "missing": fs.ErrNotExist, "dangling": fs.ErrNotExist, "round": nil, "four/x": nil,
+	} {
+		if runtime.GOOS == "windows" && strings.Contains(name, "pipe") {
+			continue // a pipe has no name in a directory there
+		}
+		got, err := durable.ReadFile(at(name), 4)
+		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), at(name)) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}

@@ -1,8 +1,0 @@
-//go:build unix
-
-package run
-
-import "syscall"
-
-// dontWait opens a pipe without waiting for its other end.
-const dontWait = syscall.O_NONBLOCK
