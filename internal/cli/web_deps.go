@@ -16,6 +16,7 @@ import (
 	"reprise/internal/learn"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/proc"
+	"reprise/internal/queue"
 	"reprise/internal/recall"
 	"reprise/internal/staterepo"
 	"reprise/internal/web"
@@ -35,6 +36,12 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	d.RunDirs = func() []string { return a.otherRuns(home) }
 	if d.Queue, err = a.Queue(proc.ID{}); err != nil {
 		return d, err
+	}
+	if d.Fleet, err = a.elsewhere(context.Background(), "dashboard"); err != nil {
+		return d, err
+	}
+	if d.Fleet != nil { // requests come side by side, and share one queue
+		d.Fleet.Queue = func() (queue.Queue, error) { return d.Queue, nil }
 	}
 	if d.Memory, err = a.webMemory(home); err != nil {
 		return d, err

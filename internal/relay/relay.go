@@ -151,24 +151,6 @@ func Workers(ctx context.Context, conn *fleet.Conn) ([]Worker, error) {
 	return out, conn.Explain("list workers", err)
 }
 
-// Change is a number that grows with everything that workers say of themselves and of their
-// loops, and with what is asked of them; 0 where no worker has been there yet.
-func Change(ctx context.Context, conn *fleet.Conn) (uint64, error) {
-	kv, err := seen(ctx, conn)
-	if kv == nil || err != nil {
-		return 0, err
-	}
-	s, err := kv.Status(ctx)
-	if err != nil {
-		return 0, conn.Explain("look for what workers say", err)
-	}
-	b, ok := s.(*jetstream.KeyValueBucketStatus)
-	if !ok {
-		return 0, errors.New("the servers do not say what has changed")
-	}
-	return b.StreamInfo().State.LastSeq, nil
-}
-
 func serverTime(ctx context.Context, kv jetstream.KeyValue) (time.Time, error) {
 	s, err := kv.Status(ctx)
 	if err != nil {

@@ -58,7 +58,9 @@ func (s *Server) runLook(l *looker) {
 
 // allItems is the whole queue, in the order in which items are claimed.
 func (s *Server) allItems(ctx context.Context) (queue.Listing, error) {
-	if s.deps.LoopDir == "" {
+	if s.deps.LoopDir == "" || s.deps.Fleet != nil { // on servers there is no file to look at
+		ctx, cancel := context.WithTimeout(ctx, 2*fleetPatience)
+		defer cancel()
 		return s.deps.Queue.List(ctx, queue.Filter{})
 	}
 	return s.keptItems.get(s.queueLook(), func() (queue.Listing, bool, error) {
@@ -67,8 +69,15 @@ func (s *Server) allItems(ctx context.Context) (queue.Listing, error) {
 	})
 }
 
-// queueLook looks at every item's file: its name, size and time.
+// queueLook looks at every item's file: its name, size and time. Of a queue on servers it
+// is the number of their last change.
 func (s *Server) queueLook() func(*looker) {
+	if s.deps.Fleet != nil {
+		return func(l *looker) {
+			_, items := s.fleetSigns()
+			l.number(items)
+		}
+	}
 	dir := filepath.Join(filepath.Dir(s.deps.LoopDir), "queue")
 	return func(l *looker) {
 		l.file(filepath.Join(dir, "arrivals"))

@@ -31,6 +31,7 @@ type overviewPage struct {
 	HasWork bool
 	Next    string // the item that would be claimed
 	Tasks   *taskCard
+	Fleet   *fleetCard // nil where the queue is on this machine
 	Trouble []string
 }
 
@@ -76,6 +77,11 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	}
 	if i := p.Loop.Interrupt; i != nil && len(asks) == 0 && p.Loop.State.Phase != core.Finished {
 		asks = append(asks, matter{"warn", "The loop waits for you: " + oneLine(200, i.Why), "/work#answer", "Look at it"})
+	}
+	if s.deps.Fleet != nil {
+		state, err := s.fleetNow(r.Context())
+		p.Fleet = s.fleetCard(state, err)
+		asks = append(asks, s.waitsAfar(state)...)
 	}
 	p.Matters = append(asks, p.Matters...)
 	if p.Loop.Trouble != "" {

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/agent"
 	"reprise/internal/durable"
 	"reprise/internal/run"
 )
@@ -182,6 +183,18 @@ type toolCount struct {
 	Calls int
 }
 
+// toolCounts are the tools that a run has called, the most called first.
+func toolCounts(res *agent.Result) (out []toolCount) {
+	if res == nil {
+		return nil
+	}
+	for name, n := range res.Tools {
+		out = append(out, toolCount{name, n})
+	}
+	slices.SortFunc(out, func(a, b toolCount) int { return cmp.Or(b.Calls-a.Calls, strings.Compare(a.Name, b.Name)) })
+	return out
+}
+
 func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 	rec, err := s.deps.Runs.Settle(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -214,17 +227,7 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 			p.Trouble = append(p.Trouble, err.Error())
 		}
 	}
-	if rec.Result != nil {
-		for name, n := range rec.Result.Tools {
-			p.Tools = append(p.Tools, toolCount{name, n})
-		}
-		slices.SortFunc(p.Tools, func(a, b toolCount) int {
-			if a.Calls != b.Calls {
-				return b.Calls - a.Calls
-			}
-			return bytes.Compare([]byte(a.Name), []byte(b.Name))
-		})
-	}
+	p.Tools = toolCounts(rec.Result)
 	s.show(w, r, "run", s.view(r, "runs", oneLine(80, p.Run.Task), p))
 }
 

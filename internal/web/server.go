@@ -14,6 +14,7 @@ import (
 
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/worker/elsewhere"
 )
 
 // Limits of the server. Pages answer at once; streams set their own deadlines.
@@ -69,6 +70,8 @@ type Deps struct {
 	Guard *Guard
 	// State is what the project's agents know; nil outside any project.
 	State *State
+	// Fleet is what workers on other machines do; nil where the queue is on this machine.
+	Fleet *elsewhere.Fleet
 	// Policy is what recall ranks by; nil where the memory may not be read.
 	Policy *Policies
 }
@@ -98,6 +101,7 @@ type Server struct {
 	keptItems kept[queue.Listing]
 	costs     sync.Map // by a run's id, of those that have ended
 	tail      tail
+	afar      afar
 	// thinking is held while memory is asked, or changed by its knowledge.
 	thinking sync.Mutex
 }
@@ -136,6 +140,7 @@ func (s *Server) parts() []page {
 		{"overview", "Overview", true, (*Server).overviewRoutes},
 		{"runs", "Runs", true, (*Server).runRoutes},
 		{"work", "Loop & queue", d.Queue != nil, (*Server).workRoutes},
+		{"fleet", "Fleet", d.Fleet != nil, (*Server).fleetRoutes},
 		{"tasks", "Tasks", d.Tasks != nil, (*Server).taskRoutes},
 		{"memory", "Memory", d.Memory != nil, (*Server).memoryRoutes},
 		{"state", "State", d.State != nil, (*Server).stateRoutes},

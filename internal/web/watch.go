@@ -57,6 +57,11 @@ func (l *looker) add(name string, info fs.FileInfo, err error) {
 	_, _ = l.h.Write(b[:])
 }
 
+// number adds a number.
+func (l *looker) number(n uint64) {
+	_, _ = l.h.Write(binary.LittleEndian.AppendUint64(nil, n))
+}
+
 // dir adds a directory and, with deep, what lies directly in it.
 func (l *looker) dir(path string, deep bool) {
 	l.file(path)
@@ -205,12 +210,18 @@ func rest(cost time.Duration) time.Duration {
 	return min(max(lookEvery, restFactor*cost), restMost)
 }
 
-// sources are what the pages show.
+// sources are what the pages show: files, and what the servers of a fleet say.
 func (s *Server) sources() []source {
 	d := &s.deps
 	list := []source{{"runs", s.runLook}}
 	if d.LoopDir != "" {
 		list = append(list, source{"loop", func(l *looker) { l.dir(d.LoopDir, true) }}, source{"queue", s.queueLook()})
+	}
+	if d.Fleet != nil {
+		list = append(list, source{"fleet", func(l *looker) {
+			sign, _ := s.fleetSigns()
+			l.number(sign)
+		}})
 	}
 	if d.Tasks != nil {
 		list = append(list, source{"tasks", taskLook(d.Tasks.Dir())})

@@ -58,7 +58,7 @@ type loopView struct {
 	HoldUntil time.Time
 	Workers   []workerRow
 	Parked    []string
-	Open      []loop.Question // what waits for a person
+	Open      []*ask          // what waits for a person
 	Given     []loop.Question // what is answered, and no session was told yet
 	Trouble   string
 	Budget    []gauge
@@ -68,6 +68,13 @@ type loopView struct {
 type gauge struct {
 	Name, Used, Of string
 	Part           float64 // 0 to 1
+}
+
+// ask is a question with the form that answers it.
+type ask struct {
+	loop.Question
+	Action string // where the form goes
+	Worker string // of the fleet, on which it is, "" for the loop here
 }
 
 type workerRow struct {
@@ -132,20 +139,24 @@ func (s *Server) loopView() loopView {
 		for _, q := range list {
 			switch {
 			case q.Open():
-				v.Open = append(v.Open, q)
+				v.Open = append(v.Open, &ask{q, "/work/loop/resume", ""})
 			case q.Answer != "":
 				v.Given = append(v.Given, q)
 			}
 		}
 	}
-	m := v.Metrics
-	v.Budget = []gauge{
+	v.Budget = gaugesOf(v.Metrics)
+	return v
+}
+
+// gaugesOf are how much of a loop's ceilings is used up.
+func gaugesOf(m loop.Metrics) []gauge {
+	return []gauge{
 		{"Attempts begun", num(m.Iterations), num(m.MaxIterations), part(float64(m.Iterations), float64(m.MaxIterations))},
 		{"Time", term.Took(seconds(m.WorkedSeconds)), term.Took(seconds(m.MaxSeconds)), part(m.WorkedSeconds, m.MaxSeconds)},
 		{"US dollars", term.USD(m.CostUSD), term.USD(m.MaxUSD), part(m.CostUSD, m.MaxUSD)},
 		{"Tokens", num(m.Tokens), num(m.MaxTokens), part(float64(m.Tokens), float64(m.MaxTokens))},
 	}
-	return v
 }
 
 func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
@@ -384,6 +395,14 @@ func (s *Server) itemChange(w http.ResponseWriter, r *http.Request) {
 		_, err = q.Park(ctx, id, "", why)
 		note = "parked"
 	case "unpark":
+		var open string
+		if open, err = s.unansweredAfar(ctx, id); err != nil {
+			break
+		}
+		if open != "" {
+			err = fmt.Errorf("%w: it stays set aside: %s; answer it on the page of the fleet", loop.ErrUnanswered, open)
+			break
+		}
 		_, err = loop.PutBack(ctx, s.deps.LoopDir, q, id, why)
 		note = "unparked"
 	case "drop":
@@ -499,11 +518,8 @@ func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
 // resumeAsked are the requests of who answers, or lets the loop go on. code is the status
 // that goes with the error.
 func (s *Server) resumeAsked(r *http.Request) (out []loop.Request, raised bool, code int, err error) {
-	say := loop.Said{Answer: strings.TrimSpace(normal(r.PostForm.Get("answer"))), NoAnswer: r.PostForm.Get("no_answer") != ""}
-	if item := r.PostForm.Get("item"); item != "" {
-		say.Items = []string{item}
-	}
-	if say.More, err = more(r.PostForm); err != nil {
+	say, err := saidIn(r)
+	if err != nil {
 		return nil, false, http.StatusBadRequest, err
 	}
 	state, err := loop.ReadState(s.deps.LoopDir)
@@ -519,6 +535,21 @@ func (s *Server) resumeAsked(r *http.Request) (out []loop.Request, raised bool, 
 	}
 	out, err = loop.Requests(state, list, say)
 	return out, say.More != nil, http.StatusConflict, err
+}
+
+// errForm says that a form has a value that cannot be taken.
+var errForm = errors.New("the form cannot be taken")
+
+// saidIn is what a form says to a loop that waits.
+func saidIn(r *http.Request) (say loop.Said, err error) {
+	say = loop.Said{Answer: strings.TrimSpace(normal(r.PostForm.Get("answer"))), NoAnswer: r.PostForm.Get("no_answer") != ""}
+	if item := r.PostForm.Get("item"); item != "" {
+		say.Items = []string{item}
+	}
+	if say.More, err = more(r.PostForm); err != nil {
+		return say, fmt.Errorf("%w: %w", errForm, err)
+	}
+	return say, nil
 }
 
 // more is by how much a form raises the ceilings of a loop; nil where it does not.

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"reprise/internal/agent"
 	"reprise/internal/fleet"
 	"reprise/internal/loop"
@@ -66,6 +68,26 @@ func (r *Run) Where() string {
 // Workers are those of the fleet, by name.
 func (f *Fleet) Workers(ctx context.Context) ([]relay.Worker, error) {
 	return relay.Workers(ctx, f.Conn)
+}
+
+// Changes are numbers of the servers: one that grows with whatever workers say or are asked,
+// and one with each change of the project's queue; 0 for what is not there yet.
+func (f *Fleet) Changes(ctx context.Context) (workers, items uint64, err error) {
+	if workers, err = f.last(ctx, f.Conn.Workers()); err == nil {
+		items, err = f.last(ctx, f.Conn.Names(f.Project).Queue)
+	}
+	return workers, items, err
+}
+
+func (f *Fleet) last(ctx context.Context, bucket string) (uint64, error) {
+	s, err := f.Conn.JS.Stream(ctx, "KV_"+bucket)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, f.Conn.Explain("look for changes", err)
+	}
+	return s.CachedInfo().State.LastSeq, nil
 }
 
 // Relay is what is told of the project.
