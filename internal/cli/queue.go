@@ -173,7 +173,7 @@ func newQueueListCmd(app *App) *cobra.Command {
 			if total == 0 {
 				return app.noItems(cmd.Context(), q, len(states) > 0 || len(f.Labels) > 0 || f.Task != "")
 			}
-			app.nameDead(cmd.Context(), q, l.Items)
+			nameDead(l.Items)
 			if err := app.printItems(l.Items, total); err != nil {
 				return err
 			}
@@ -235,13 +235,9 @@ func (a *App) noItems(ctx context.Context, q queue.Queue, chosen bool) error {
 }
 
 // nameDead has items that wait for a dead one say so, in the field that their detail shows.
-func (a *App) nameDead(ctx context.Context, q queue.Queue, items []queue.Item) {
+func nameDead(items []queue.Item) {
 	for i := range items {
-		it := &items[i]
-		if it.State != queue.Blocked || it.Waits == "" {
-			continue
-		}
-		if on, err := q.Get(ctx, it.Waits); err == nil && on.State == queue.Dead {
+		if it := &items[i]; it.WaitsForDead {
 			it.Waits += ", which is dead (`reprise queue retry " + it.Waits + "`)"
 		}
 	}

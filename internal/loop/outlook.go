@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,9 +23,7 @@ func (l *Loop) outlook(ctx context.Context) (empty bool, next time.Duration, lef
 	for _, it := range list.Items {
 		switch fits := l.fits(&it); {
 		case it.State == queue.Blocked:
-			if err := v.blocked(ctx, l.opt.Queue, &it); err != nil {
-				return false, 0, "", err
-			}
+			v.blocked(&it)
 		case !fits && it.State == queue.Ready:
 			v.others++
 		case !fits:
@@ -73,21 +70,15 @@ type outlook struct {
 	others                   int
 }
 
-func (v *outlook) blocked(ctx context.Context, q queue.Queue, it *queue.Item) error {
-	if it.Waits == "" {
+func (v *outlook) blocked(it *queue.Item) {
+	switch {
+	case it.Waits == "":
 		v.parked++
-		return nil
-	}
-	on, err := q.Get(ctx, it.Waits)
-	if err != nil && !errors.Is(err, queue.ErrNotFound) {
-		return err
-	}
-	if err == nil && on.State == queue.Dead {
+	case it.WaitsForDead:
 		v.dead = append(v.dead, fmt.Sprintf("%s waits for %s, which is dead", it.ID, it.Waits))
-		return nil
+	default:
+		v.waiting++
 	}
-	v.waiting++
-	return nil
 }
 
 // text is all of it in a sentence, "" for nothing.

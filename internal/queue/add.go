@@ -26,7 +26,16 @@ func jsonValid(b []byte) bool { return json.Valid(b) }
 func (q *Files) Add(ctx context.Context, items ...Item) ([]Added, error) {
 	items = slices.Clone(items)
 	now := stamp(q.now())
-	order, err := Prepare(items, now, q.opt.Actor, func(name string) (Item, error) { return q.Get(ctx, name) })
+	find := q.finder()
+	order, err := Prepare(items, now, q.opt.Actor, func(name string) (Item, error) { // by id, or by key
+		it, err := find(name)
+		if errors.Is(err, ErrNotFound) {
+			if byKey, kerr := find(keyID(name)); kerr == nil && byKey.Key == name {
+				return byKey, nil
+			}
+		}
+		return it, err
+	})
 	if err != nil {
 		return nil, err
 	}

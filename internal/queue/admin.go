@@ -63,7 +63,7 @@ func (q *Files) Park(ctx context.Context, id string, t Token, reason string) (It
 		if tid, _, err := ParseToken(t); err != nil || tid != id {
 			return Item{}, fmt.Errorf("%w: the token is not one of %s", ErrLost, id)
 		}
-		return q.held(ctx, t, OpPark, func(p place, it Item) (Item, Change, error) {
+		return q.held(ctx, t, Entry{Op: OpPark}, func(p place, it Item) (Item, Change, error) {
 			it.Reason = cut(reason, maxNote)
 			to := p.blocked("", it.NotBefore)
 			if err := q.settle(&p, &it, &to, Entry{Op: OpPark, Note: reason}); err != nil {
@@ -188,7 +188,7 @@ func (q *Files) Edit(ctx context.Context, id string, e Edit) (Item, error) {
 		if p.state == Claimed || p.state == Done {
 			return Item{}, Change{}, WrongState(&it, "edited")
 		}
-		if err := applyEdit(&it, &e, q.lookup); err != nil {
+		if err := applyEdit(&it, &e, q.finder()); err != nil {
 			return Item{}, Change{}, err
 		}
 		it.edits = max(it.edits, p.edits) + 1
@@ -216,11 +216,6 @@ func (i *Item) retried() {
 
 // Lookup finds an item by its id. Where there is none the error is ErrNotFound.
 type Lookup func(id string) (Item, error)
-
-func (q *Files) lookup(id string) (Item, error) {
-	_, it, err := q.get(id)
-	return it, err
-}
 
 // applyEdit makes the change in the item, and checks what it comes to.
 func applyEdit(it *Item, e *Edit, lookup Lookup) error {
@@ -320,64 +315,6 @@ func LeadsBack(id string, deps []string, lookup Lookup) error {
 		}
 	}
 	return nil
-}
-
-// all lists the places of all items. One that moves meanwhile is seen once, where it
-// was seen last.
-func (q *Files) all() ([]place, []Trouble, error) {
-	at := map[string]place{}
-	var trouble []Trouble
-	told := map[string]bool{}
-	for _, s := range []State{Ready, Claimed, Blocked, Done, Dead, Ready, Claimed, Blocked} {
-		list, bad, err := q.places(s)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, t := range bad {
-			if !told[t.Where] {
-				told[t.Where] = true
-				trouble = append(trouble, t)
-			}
-		}
-		for _, p := range list {
-			at[p.id] = p
-		}
-	}
-	places := make([]place, 0, len(at))
-	for _, p := range at {
-		places = append(places, p)
-	}
-	return places, trouble, nil
-}
-
-// List lists items.
-func (q *Files) List(ctx context.Context, f Filter) (Listing, error) {
-	places, trouble, err := q.all()
-	if err != nil {
-		return Listing{}, err
-	}
-	l := Listing{Trouble: trouble}
-	for _, p := range places {
-		if err := ctx.Err(); err != nil {
-			return Listing{}, err
-		}
-		it, err := q.read(&p)
-		if errors.Is(err, fs.ErrNotExist) {
-			_, it, err = q.get(p.id)
-			if errors.Is(err, ErrNotFound) {
-				continue // removed meanwhile
-			}
-		}
-		if err != nil {
-			l.Trouble = append(l.Trouble, Trouble{Where: q.path(&p), Why: err.Error()})
-			continue
-		}
-		if f.Match(&it) {
-			l.Items = append(l.Items, it)
-		}
-	}
-	l.Sort()
-	return l, nil
 }
 
 // Sort puts a listing in its order.

@@ -129,7 +129,7 @@ func (c *checker) item(id string) {
 		now := q.newest(places) // one that moved while we looked is in one place only
 		for _, p := range places {
 			if is, err := q.read(&p); err == nil && is.ID == id && p != now && c.stays(&p) {
-				c.problem(q.path(&p), "a copy of %s, which is %s; remove it if it is not wanted", id, now.state)
+				c.problem(q.path(&p), "%s", copyOf(&now))
 			}
 		}
 		return
@@ -144,7 +144,10 @@ func (c *checker) item(id string) {
 		return
 	}
 	if p.state == Blocked && to.state == Blocked {
-		_, err := q.find(p.waits)
+		// One that the look at the directories has not found may be damaged, or new.
+		if _, seen := c.places[p.waits]; !seen {
+			_, err = q.find(p.waits)
+		}
 		if errors.Is(err, ErrNotFound) {
 			c.problem(q.path(&p), "%s", waitsInVain(id, p.waits))
 		}

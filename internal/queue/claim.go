@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -152,6 +153,12 @@ func (q *Files) Next(ctx context.Context, opt ClaimOptions) (Item, error) {
 			return Item{}, q.empty(&opt)
 		}
 		it, err := q.read(&p)
+		if err == nil {
+			var settled bool
+			if settled, err = q.settledAlready(&p); settled {
+				continue // a copy, which no claim takes
+			}
+		}
 		switch {
 		case err == nil:
 			return it, nil
@@ -166,9 +173,9 @@ func (q *Files) Next(ctx context.Context, opt ClaimOptions) (Item, error) {
 }
 
 // held calls change with the place of a claim whose token is good, under the lock.
-// again, when set, is asked first about an item whose claim is over: whether it ended
-// in just the way that is asked for.
-func (q *Files) held(ctx context.Context, t Token, again string, change func(p place, it Item) (Item, Change, error)) (Item, error) {
+// said is what is said of it, where it ends the claim: an item whose claim ended in just
+// that way stays as it is.
+func (q *Files) held(ctx context.Context, t Token, said Entry, change func(p place, it Item) (Item, Change, error)) (Item, error) {
 	id, fence, err := ParseToken(t)
 	if err != nil {
 		return Item{}, err
@@ -187,10 +194,10 @@ func (q *Files) held(ctx context.Context, t Token, again string, change func(p p
 			return Item{}, Change{}, err
 		}
 		if p.state != Claimed || p.fence != fence {
-			if again != "" && it.settled(again, fence) {
+			if it.settled(said, fence) {
 				return it, Change{}, nil
 			}
-			return Item{}, Change{}, fmt.Errorf("%w: %s is %s under number %d, and this is number %d", ErrLost, id, p.state, max(p.fence, it.Fence), fence)
+			return Item{}, Change{}, it.lost(p.state, fence, max(p.fence, it.Fence), said)
 		}
 		it, c, err := change(p, it)
 		if errors.Is(err, fs.ErrNotExist) && !q.there(&p) {
@@ -224,12 +231,16 @@ func (q *Files) claimed(id string, fence uint64) (p place, it Item, err error) {
 
 // claimOf is where the claimed item is, or where else an item of that id is.
 func (q *Files) claimOf(id string, fence uint64) (place, error) {
-	list, _, err := q.places(Claimed)
+	list, err := names(q.dir(Claimed))
 	if err != nil {
 		return place{}, err
 	}
-	for _, p := range list {
-		if p.id == id && p.fence == fence {
+	end := "~" + id + suffix
+	for _, n := range list {
+		if !strings.HasSuffix(n, end) {
+			continue
+		}
+		if p, ok := parsePlace(Claimed, n); ok && p.id == id && p.fence == fence {
 			return p, nil
 		}
 	}
@@ -242,7 +253,7 @@ func (q *Files) Extend(ctx context.Context, t Token, lease time.Duration) (time.
 	if err := CheckExtension(lease); err != nil {
 		return time.Time{}, err
 	}
-	it, err := q.held(ctx, t, "", func(p place, it Item) (Item, Change, error) {
+	it, err := q.held(ctx, t, Entry{}, func(p place, it Item) (Item, Change, error) {
 		to := p
 		if lease != 0 {
 			to.lease = lease.Milliseconds()
@@ -272,7 +283,7 @@ func (q *Files) Progress(ctx context.Context, t Token, pr Progress) error {
 	if err := pr.check(); err != nil {
 		return err
 	}
-	_, err := q.held(ctx, t, "", func(p place, it Item) (Item, Change, error) {
+	_, err := q.held(ctx, t, Entry{}, func(p place, it Item) (Item, Change, error) {
 		pr.CurrentStep, pr.Updated = cut(pr.CurrentStep, maxTitle), stamp(q.now())
 		it.Progress = &pr
 		if err := q.write(&p, &it); err != nil {
@@ -330,7 +341,7 @@ func (q *Files) Done(ctx context.Context, t Token, o Outcome) (Item, error) {
 	if err := o.check(); err != nil {
 		return Item{}, err
 	}
-	it, err := q.held(ctx, t, OpDone, func(p place, it Item) (Item, Change, error) {
+	it, err := q.held(ctx, t, Entry{Op: OpDone}, func(p place, it Item) (Item, Change, error) {
 		it.Result, it.LastError, it.Reason = o.kept(), "", ""
 		to := p.settled(Done)
 		if err := q.settle(&p, &it, &to, Entry{Op: OpDone, Note: o.Summary}); err != nil {
@@ -351,7 +362,8 @@ func (q *Files) Fail(ctx context.Context, t Token, f Failure) (Item, error) {
 	if err := f.check(); err != nil {
 		return Item{}, err
 	}
-	return q.held(ctx, t, OpFail, func(p place, it Item) (Item, Change, error) {
+	said := f.Said()
+	return q.held(ctx, t, said, func(p place, it Item) (Item, Change, error) {
 		if it.unfinished(&p) == OpFail {
 			f.Free = true // it has been counted
 		}
@@ -359,7 +371,7 @@ func (q *Files) Fail(ctx context.Context, t Token, f Failure) (Item, error) {
 		if !it.failed(q.now(), &f) {
 			to = p.ready(it.NotBefore)
 		}
-		e := Entry{Op: OpFail, Attempt: it.Attempts, Note: f.Error}
+		e := Entry{Op: OpFail, How: said.How, Attempt: it.Attempts, Note: f.Error}
 		if err := q.settle(&p, &it, &to, e); err != nil {
 			return Item{}, Change{}, err
 		}
@@ -369,7 +381,7 @@ func (q *Files) Fail(ctx context.Context, t Token, f Failure) (Item, error) {
 
 // Release gives an item back.
 func (q *Files) Release(ctx context.Context, t Token, reason string) (Item, error) {
-	return q.held(ctx, t, OpRelease, func(p place, it Item) (Item, Change, error) {
+	return q.held(ctx, t, Entry{Op: OpRelease}, func(p place, it Item) (Item, Change, error) {
 		to := p.ready(it.NotBefore)
 		if err := q.settle(&p, &it, &to, Entry{Op: OpRelease, Note: reason}); err != nil {
 			return Item{}, Change{}, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,6 +47,7 @@ type Options struct {
 type Files struct {
 	opt     Options
 	machine string
+	at      map[State]string // the directories, each with a separator at its end
 
 	mu    sync.Mutex
 	index index
@@ -75,15 +75,22 @@ func Open(opt Options) *Files {
 		opt.Boot = opt.Process.Boot
 	}
 	m := machine(opt.Host, opt.Boot)
-	return &Files{opt: opt, machine: m, overdue: &Overdue{Machine: m, Boot: opt.Boot, Alive: opt.Alive}}
+	at := make(map[State]string, len(States()))
+	for _, s := range States() {
+		at[s] = filepath.Join(opt.Dir, string(s)) + string(filepath.Separator)
+	}
+	return &Files{opt: opt, machine: m, at: at, overdue: &Overdue{Machine: m, Boot: opt.Boot, Alive: opt.Alive}}
 }
 
 // Close frees nothing at the moment; claims stay.
 func (q *Files) Close() error { return nil }
 
-func (q *Files) path(p *place) string { return filepath.Join(q.opt.Dir, string(p.state), p.name()) }
+func (q *Files) path(p *place) string {
+	var room [nameRoom]byte
+	return q.at[p.state] + string(p.appendName(room[:0]))
+}
 
-func (q *Files) dir(s State) string { return filepath.Join(q.opt.Dir, string(s)) }
+func (q *Files) dir(s State) string { return strings.TrimSuffix(q.at[s], string(filepath.Separator)) }
 
 func (q *Files) now() time.Time { return q.opt.Now() }
 
@@ -135,29 +142,17 @@ func (q *Files) make() error {
 // read is the item at a place, with its place filled in.
 func (q *Files) read(p *place) (Item, error) {
 	path := q.path(p)
-	fi, err := os.Stat(path) // before it is opened: a pipe would be waited for, for ever
-	if err == nil && !fi.Mode().IsRegular() {
-		return Item{}, fmt.Errorf("%w: %s: no regular file", ErrDamaged, path)
-	}
-	var f *os.File
-	if err == nil {
-		f, err = os.Open(path)
-	}
+	data, err := readRegular(path, maxReadBytes)
 	switch {
+	case err == nil:
 	case errors.Is(err, fs.ErrNotExist):
 		return Item{}, err // as usual as can be: another worker has it
+	case errors.Is(err, errNoItem):
+		return Item{}, fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	case errors.Is(err, fs.ErrPermission): // one that may not be read is in nobody's way
 		return Item{}, fmt.Errorf("%w: %w; check its permissions", ErrDamaged, err)
-	case err != nil:
+	default:
 		return Item{}, storeError(fmt.Errorf("read item: %w", err))
-	}
-	defer f.Close()
-	if fi.Size() > maxReadBytes {
-		return Item{}, fmt.Errorf("%w: %s: %d bytes, more than %d", ErrDamaged, path, fi.Size(), maxReadBytes)
-	}
-	data := make([]byte, fi.Size())
-	if _, err := io.ReadFull(f, data); err != nil {
-		return Item{}, fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	}
 	it, err := decode(data)
 	if err != nil {
@@ -172,7 +167,7 @@ func (q *Files) read(p *place) (Item, error) {
 
 // locate fills in what an item's place tells.
 func (q *Files) locate(it *Item, p *place) {
-	it.State, it.Claim, it.Waits = p.state, nil, ""
+	it.State, it.Claim, it.Waits, it.WaitsForDead = p.state, nil, "", false
 	if p.state != Done && p.state != Dead {
 		it.Fence = max(it.Fence, p.fence)
 	}
@@ -233,12 +228,20 @@ func (q *Files) renamed(rename func(old, new string) error, from, to *place) err
 
 // there reports whether something is at a place.
 func (q *Files) there(p *place) bool {
-	_, err := os.Lstat(q.path(p))
-	return err == nil
+	is, err := something(q.path(p))
+	return is && err == nil
 }
 
-// places lists a directory by its names alone. A directory that is missing is empty.
+// places lists a directory by its names alone, in the order in which items are claimed. A
+// directory that is missing is empty.
 func (q *Files) places(s State) ([]place, []Trouble, error) {
+	list, trouble, err := q.unordered(s)
+	slices.SortFunc(list, func(a, b place) int { return a.less(&b) })
+	return list, trouble, err
+}
+
+// unordered is places as they come.
+func (q *Files) unordered(s State) ([]place, []Trouble, error) {
 	names, err := names(q.dir(s))
 	if err != nil {
 		return nil, nil, err
@@ -255,7 +258,6 @@ func (q *Files) places(s State) ([]place, []Trouble, error) {
 		}
 		list = append(list, p)
 	}
-	slices.SortFunc(list, func(a, b place) int { return a.less(&b) })
 	return list, trouble, nil
 }
 
@@ -277,14 +279,8 @@ func names(dir string) ([]string, error) {
 
 // exists reports whether an item is settled as s.
 func (q *Files) exists(s State, id string) (bool, error) {
-	_, err := os.Lstat(filepath.Join(q.dir(s), id+suffix))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, storeError(err)
-	}
-	return true, nil
+	is, err := something(q.at[s] + id + suffix)
+	return is, storeError(err)
 }
 
 // find is where an item is, by id. With the lock in hand the answer holds; without
@@ -375,6 +371,9 @@ func (q *Files) get(id string) (place, Item, error) {
 		}
 		it, err := q.read(&p)
 		if !errors.Is(err, fs.ErrNotExist) {
+			if err == nil && it.Waits != "" {
+				it.WaitsForDead, err = q.exists(Dead, it.Waits)
+			}
 			return p, it, err
 		}
 	}

@@ -242,6 +242,104 @@ func TestDirectoriesRemoved(t *testing.T) {
 	}
 }
 
+// A second name of an item, by a hard link or a copy, in whatever directory, counts nowhere:
+// not in a listing or a count, not as something that is ready or will be, not for a
+// claim, and not when claims of vanished workers are given back. It is named, and stays.
+func TestSecondNames(t *testing.T) {
+	ctx := t.Context()
+	names := map[string]string{
+		"ready":   "p5~c0000000000000001~n0~f0~e0~a.json",
+		"later":   "p5~c0000000000000001~n99999999999999~f0~e0~a.json",
+		"claimed": "p5~c0000000000000001~f1~e0~s1~u2~l1000~h~ww~a.json",
+		"blocked": "wb~p5~c0000000000000001~n0~f1~e0~a.json",
+	}
+	for what, name := range names {
+		for _, state := range []queue.State{queue.Done, queue.Dead} {
+			t.Run(string(state)+", "+what, func(t *testing.T) {
+				dir := t.TempDir()
+				q := files(unsynced(), dir, at(0))
+				if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "a"}, queue.Item{ID: "b", Title: "b", Parked: true}); err != nil {
+					t.Fatal(err)
+				}
+				if err := claimA(ctx, q); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if state == queue.Done {
+					err = doneA(ctx, q)
+				} else {
+					err = failA(true)(ctx, q)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				sub := what
+				if what == "later" {
+					sub = "ready"
+				}
+				path := filepath.Join(dir, "queue", sub, name)
+				if err := os.Link(filepath.Join(dir, "queue", string(state), "a.json"), path); err != nil {
+					t.Skip("this file system has no hard links: ", err)
+				}
+				for _, q := range []*queue.Files{q, files(unsynced(), dir, at(time.Hour))} {
+					if _, err := q.Reclaim(ctx); err != nil {
+						t.Fatal(err)
+					}
+					l, err := q.List(ctx, queue.Filter{})
+					if err != nil || len(l.Items) != 2 || len(l.Trouble) != 1 || l.Trouble[0].Where != path {
+						t.Fatalf("%+v %v", l, err)
+					}
+					l, err = q.List(ctx, queue.Filter{States: []queue.State{queue.Ready, queue.Claimed, queue.Blocked}})
+					if err != nil || len(l.Items) != 1 || l.Items[0].ID != "b" {
+						t.Fatalf("%+v %v", l, err)
+					}
+					n, err := q.Count(ctx)
+					if err != nil || len(n) != 2 || n[state] != 1 || n[queue.Blocked] != 1 {
+						t.Fatalf("%v %v", n, err)
+					}
+					if it, err := q.Next(ctx, queue.ClaimOptions{}); !errors.Is(err, queue.ErrEmpty) {
+						t.Fatalf("%+v %v", it, err)
+					}
+					if c, err := q.Claim(ctx, queue.ClaimOptions{}); !errors.Is(err, queue.ErrEmpty) {
+						t.Fatalf("%+v %v", c, err)
+					}
+					if it, err := q.Get(ctx, "a"); err != nil || it.State != state {
+						t.Fatalf("%+v %v", it, err)
+					}
+				}
+				if _, err := os.Lstat(path); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+// Of two ready names of one item one is claimed, and the other is not while that is held.
+func TestTwoReadyNames(t *testing.T) {
+	dir := t.TempDir()
+	ctx := t.Context()
+	q := files(unsynced(), dir, at(0))
+	if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	path := one(t, filepath.Join(dir, "queue", "ready"), "~a.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(filepath.Dir(path), "p0~c0000000000000001~n0~f0~e0~a.json"), string(data))
+	for _, q := range []*queue.Files{q, files(unsynced(), dir, at(0)), files(unsynced(), dir, at(time.Second))} {
+		if _, err := q.Claim(ctx, queue.ClaimOptions{}); err != nil && !errors.Is(err, queue.ErrEmpty) {
+			t.Fatal(err)
+		}
+	}
+	l, err := q.List(ctx, queue.Filter{})
+	if err != nil || len(l.Items) != 1 || l.Items[0].State != queue.Claimed || l.Items[0].Fence != 1 || len(l.Trouble) != 1 {
+		t.Fatalf("%+v %v", l, err)
+	}
+}
+
 // Where a power cut left the name that a claim had taken away, the claim counts: the item
 // is not given to another, and when the claim has ended it goes on as it should.
 func TestReadyNameOfWhatIsClaimed(t *testing.T) {

@@ -25,7 +25,6 @@ type index struct {
 	due      []place       // in order
 	later    []place       // that had to wait when they were listed, the soonest first
 	labels   map[string]*Item
-	looked   bool              // for ready names of what is claimed, once in a process
 	damaged  map[string]string // name → why it is passed over
 	spread   int               // how many names behind the first are as good, because others try for that
 }
@@ -98,13 +97,14 @@ func (q *Files) refresh(now time.Time, empty bool) error {
 	if err != nil {
 		return err
 	}
-	was := x.damaged
-	if !x.looked {
-		if was, err = q.twice(list); err != nil {
-			return err
-		}
+	was, err := q.twice(list)
+	if err != nil {
+		return err
 	}
-	*x = index{known: true, arrivals: count, dirTime: dirTime, listed: now, labels: x.labels, looked: true, damaged: map[string]string{}, spread: x.spread}
+	for name, why := range x.damaged {
+		was[name] = why
+	}
+	*x = index{known: true, arrivals: count, dirTime: dirTime, listed: now, labels: x.labels, damaged: map[string]string{}, spread: x.spread}
 	defer func() { x.took = q.since(began) }()
 	for _, p := range list {
 		if why, ok := was[p.name()]; ok {
@@ -120,24 +120,37 @@ func (q *Files) refresh(now time.Time, empty bool) error {
 	return nil
 }
 
-// twice names the ready places of items that are claimed under a higher number. A claim
-// waits for the disk in claimed/ only, and after a power cut on a file system without a
-// journal the name that it had before may be there, too. Such names are passed over: the
-// claim, or what became of it, counts. Names do not come again, so one look is enough for
-// a process.
+// twice names the ready places that do not count: of items that are claimed under a higher
+// number, and of those that are ready under another name that is newer. A claim waits for
+// the disk in claimed/ only, and after a power cut on a file system without a journal the
+// name that it had before may be there, too; and hands make copies. Such names are passed
+// over.
 func (q *Files) twice(ready []place) (map[string]string, error) {
-	claimed, _, err := q.places(Claimed)
-	if err != nil || len(claimed) == 0 {
-		return nil, err
+	out := map[string]string{}
+	claimed, _, err := q.unordered(Claimed)
+	if err != nil || len(ready) == 0 {
+		return out, err
 	}
 	number := make(map[string]uint64, len(claimed))
-	for _, p := range claimed {
+	for i := range claimed {
+		p := &claimed[i]
 		number[p.id] = max(number[p.id], p.fence)
 	}
-	out := map[string]string{}
-	for _, p := range ready {
+	first := make(map[string]*place, len(ready))
+	for i := range ready {
+		p := &ready[i]
 		if n := number[p.id]; n > p.fence {
 			out[p.name()] = fmt.Sprintf("the item is claimed under number %d", n)
+			continue
+		}
+		switch f := first[p.id]; {
+		case f == nil:
+			first[p.id] = p
+		case f.fence < p.fence || f.fence == p.fence && f.edits < p.edits:
+			out[f.name()] = copyOf(p)
+			first[p.id] = p
+		default:
+			out[p.name()] = copyOf(f)
 		}
 	}
 	return out, nil

@@ -244,8 +244,16 @@ func (i *Item) note(e Entry) {
 }
 
 // settled reports whether the item's history says that the claim ended that way.
-func (i *Item) settled(op string, fence uint64) bool {
-	return slices.ContainsFunc(i.History, func(e Entry) bool { return e.Op == op && e.Fence == fence })
+func (i *Item) settled(said Entry, fence uint64) bool {
+	return said.Op != "" && slices.ContainsFunc(i.History, func(e Entry) bool { return e.Op == said.Op && e.How == said.How && e.Fence == fence })
+}
+
+// lost says that a claim is over, and where that is why, that it ended by a like word.
+func (i *Item) lost(s State, fence, now uint64, said Entry) error {
+	if said.Op == OpFail && slices.ContainsFunc(i.History, func(e Entry) bool { return e.Op == OpFail && e.Fence == fence }) {
+		return fmt.Errorf("%w: that %s failed was said under number %d before, in another way, and it is %s by now; `reprise queue drop` ends what is not to be tried again", ErrLost, i.ID, fence, s)
+	}
+	return fmt.Errorf("%w: %s is %s under number %d, and this is number %d", ErrLost, i.ID, s, now, fence)
 }
 
 // stamp is a time as it is written.

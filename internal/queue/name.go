@@ -53,14 +53,24 @@ func (p *place) name() string {
 	if p.state == Done || p.state == Dead {
 		return p.id + suffix
 	}
-	b := make([]byte, 0, 200)
+	var room [nameRoom]byte
+	return string(p.appendName(room[:0]))
+}
+
+// nameRoom is more than a name has bytes.
+const nameRoom = 256
+
+// appendName puts the name after b. It is asked for with every look at a name.
+func (p *place) appendName(b []byte) []byte {
+	if p.state == Done || p.state == Dead {
+		return append(append(b, p.id...), suffix...)
+	}
 	num := func(key byte, n int64, width int) {
 		b = append(b, key)
-		s := strconv.FormatInt(n, 10)
-		for range width - len(s) {
+		for width--; width > 0 && n < powers[width]; width-- {
 			b = append(b, '0')
 		}
-		b = append(append(b, s...), '~')
+		b = append(strconv.AppendInt(b, n, 10), '~')
 	}
 	if p.state == Blocked {
 		b = append(append(append(b, p.why), p.waits...), '~')
@@ -79,8 +89,19 @@ func (p *place) name() string {
 		b = append(append(append(b, 'h'), p.holder...), '~')
 		b = append(append(append(b, 'w'), p.worker...), '~')
 	}
-	return string(append(append(b, p.id...), suffix...))
+	return append(append(b, p.id...), suffix...)
 }
+
+// powers are those of ten.
+var powers = func() (p [18]int64) {
+	for i := range p {
+		p[i] = 1
+		if i > 0 {
+			p[i] = 10 * p[i-1]
+		}
+	}
+	return p
+}()
 
 // parsePlace reads a file name; ok is false for one that this package does not give.
 func parsePlace(state State, name string) (p place, ok bool) {
@@ -128,8 +149,8 @@ func parsePlace(state State, name string) (p place, ok bool) {
 		p.holder, p.worker = text('h'), text('w')
 	}
 	p.id = rest
-	ok = ok && p.priority <= MaxPriority && CheckID(p.id) == nil
-	return p, ok && p.name() == name
+	var room [nameRoom]byte
+	return p, ok && p.priority <= MaxPriority && CheckID(p.id) == nil && string(p.appendName(room[:0])) == name
 }
 
 // less is the order in which items are claimed.

@@ -132,8 +132,10 @@ type Item struct {
 	State State   `json:"-"`
 	Claim *Holder `json:"-"`
 	// Waits is the item that a blocked one waits for at the moment; empty if it is
-	// parked.
-	Waits string `json:"-"`
+	// parked. WaitsForDead: that item is dead, so that nothing comes of the waiting until a
+	// person has retried it, or edited this one. Get and List say so.
+	Waits        string `json:"-"`
+	WaitsForDead bool   `json:"-"`
 
 	// edits counts changes by people, so that a file of one name always holds the
 	// same.
@@ -211,8 +213,29 @@ type Entry struct {
 	By      string    `json:"by,omitempty"`
 	Fence   uint64    `json:"fence,omitempty"`
 	Attempt int       `json:"attempt,omitempty"`
-	Note    string    `json:"note,omitempty"`
+	// How is, of OpFail, HowForGood or HowFree; empty for a failure that counts.
+	How  string `json:"how,omitempty"`
+	Note string `json:"note,omitempty"`
 }
+
+// How an item may have been said to fail, other than in the usual way.
+const (
+	HowForGood = "for good" // [Failure.Permanent]
+	HowFree    = "free"     // [Failure.Free]
+)
+
+func (f *Failure) how() string {
+	switch {
+	case f.Permanent:
+		return HowForGood
+	case f.Free:
+		return HowFree
+	}
+	return ""
+}
+
+// Said is the word under a token by which the claim would end so, for [Record.Standing].
+func (f *Failure) Said() Entry { return Entry{Op: OpFail, How: f.how()} }
 
 // What can become of an item.
 const (
@@ -382,7 +405,8 @@ type Queue interface {
 	Progress(ctx context.Context, token Token, p Progress) error
 	// Done ends the item, and makes those ready that waited for nothing else. Here
 	// and with Fail, Release and Park, saying under one token again how the claim
-	// ended is no error, and changes nothing.
+	// ended is no error, and changes nothing. To say another thing of it is ErrLost, such
+	// as that it failed for good after it was said to have failed.
 	Done(ctx context.Context, token Token, o Outcome) (Item, error)
 	// Fail gives the item back for another attempt after a while, or ends it as dead
 	// when there have been enough.

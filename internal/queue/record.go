@@ -175,19 +175,17 @@ func (r *Record) Hold(now time.Time, length time.Duration, holder string) {
 }
 
 // Standing is how a word under a token stands to the record: nil where the claim is that
-// one, ErrLost where it is over. said is true where it ended in just the way that is said
-// now, which then is no error. stale is true where the record is older than the claim,
+// one, ErrLost where it is over. again is true where it ended in just the way that is said
+// now, which then is no error; said is empty for a word that does not end it. stale is true where the record is older than the claim,
 // so that it says nothing about it.
-func (r *Record) Standing(fence uint64, op string) (said, stale bool, err error) {
+func (r *Record) Standing(fence uint64, said Entry) (again, stale bool, err error) {
 	switch {
 	case r.State == Claimed && r.Fence == fence && r.Arriving == "":
 		return false, false, nil
-	case r.Fence < fence:
-		return false, true, fmt.Errorf("%w: %s is %s under number %d, and this is number %d", ErrLost, r.ID, r.State, r.Fence, fence)
-	case op != "" && r.settled(op, fence):
+	case r.Fence >= fence && r.settled(said, fence):
 		return true, false, nil
 	}
-	return false, false, fmt.Errorf("%w: %s is %s under number %d, and this is number %d", ErrLost, r.ID, r.State, r.Fence, fence)
+	return false, r.Fence < fence, r.lost(r.State, fence, r.Fence, said)
 }
 
 // leave ends the claim. The record says then who had it, and how it ended.
@@ -215,7 +213,7 @@ func (r *Record) GiveUp(now time.Time, f Failure) error {
 		return err
 	}
 	dead := r.failed(now, &f)
-	r.leave(now, Entry{Op: OpFail, Attempt: r.Attempts, Note: f.Error})
+	r.leave(now, Entry{Op: OpFail, How: f.how(), Attempt: r.Attempts, Note: f.Error})
 	if dead {
 		r.place(Dead, "")
 	} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -75,7 +76,7 @@ func (q *Files) sweep() (items []Item, changes []Change, err error) {
 			q.pass(&p, err)
 		case err != nil:
 			failed = append(failed, err)
-		default:
+		case c.Op != "":
 			changes = append(changes, c)
 			items = append(items, it)
 		}
@@ -90,7 +91,7 @@ func (q *Files) sweep() (items []Item, changes []Change, err error) {
 
 // over lists the claims whose holders may be taken to be gone.
 func (q *Files) over() ([]place, error) {
-	list, _, err := q.places(Claimed)
+	list, _, err := q.unordered(Claimed)
 	if err != nil {
 		return nil, err
 	}
@@ -119,17 +120,24 @@ func (q *Files) stuck() ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := map[string]bool{}
+	isDone := func(id string) (bool, error) { return q.exists(Done, id) }
+	if len(list) > fewNames {
+		done, err := names(q.dir(Done)) // one look for all
+		if err != nil {
+			return nil, err
+		}
+		all := make(map[string]bool, len(done))
+		for _, n := range done {
+			all[strings.TrimSuffix(n, suffix)] = true
+		}
+		isDone = func(id string) (bool, error) { return all[id], nil }
+	}
 	var stuck []place
 	for _, p := range list {
 		is := p.why == whyHeld
 		if p.why == whyWaits {
-			known := false
-			if is, known = done[p.waits]; !known {
-				if is, err = q.exists(Done, p.waits); err != nil {
-					return nil, err
-				}
-				done[p.waits] = is
+			if is, err = isDone(p.waits); err != nil {
+				return nil, err
 			}
 		}
 		if is && !q.passed(&p) {
@@ -138,6 +146,9 @@ func (q *Files) stuck() ([]place, error) {
 	}
 	return stuck, nil
 }
+
+// fewNames is how many names are asked for one by one; of more the directory is listed.
+const fewNames = 100
 
 func (q *Files) passed(p *place) bool {
 	q.mu.Lock()
@@ -149,6 +160,9 @@ func (q *Files) passed(p *place) bool {
 func (q *Files) reclaim(p place) (Item, Change, error) {
 	it, err := q.read(&p)
 	if err != nil {
+		return Item{}, Change{}, err
+	}
+	if is, err := q.settledAlready(&p); is || err != nil {
 		return Item{}, Change{}, err
 	}
 	if op := it.unfinished(&p); op != "" {
@@ -180,8 +194,18 @@ func (q *Files) reclaim(p place) (Item, Change, error) {
 // unblock looks at the items that wait for one that was settled.
 func (q *Files) unblock(ctx context.Context, id string) error {
 	waits := func() ([]place, error) {
-		list, _, err := q.places(Blocked)
-		return slices.DeleteFunc(list, func(p place) bool { return p.waits != id }), err
+		all, err := names(q.dir(Blocked))
+		var list []place
+		for _, n := range all {
+			if !strings.HasPrefix(n, string(whyWaits)+id+"~") {
+				continue
+			}
+			if p, ok := parsePlace(Blocked, n); ok && p.waits == id {
+				list = append(list, p)
+			}
+		}
+		slices.SortFunc(list, func(a, b place) int { return a.less(&b) })
+		return list, err
 	}
 	if list, err := waits(); err != nil || len(list) == 0 {
 		return err
@@ -224,6 +248,9 @@ func (q *Files) advanceAll(list []place) (changes []Change, err error) {
 func (q *Files) advance(p *place) (Change, error) {
 	it, err := q.read(p)
 	if err != nil {
+		return Change{}, err
+	}
+	if is, err := q.settledAlready(p); is || err != nil {
 		return Change{}, err
 	}
 	to, err := q.belongs(p, &it)
@@ -275,17 +302,26 @@ func (q *Files) waitsFor(it *Item) (string, error) {
 	return "", nil
 }
 
-// asNamed compares what the name of a ready item says with what its file says. Where
-// a hand changed the file, the item is filed anew by what it says now, and ok is
-// false. It is false too for a copy of an item that is settled.
-func (q *Files) asNamed(ctx context.Context, p *place, it *Item) (ok bool, err error) {
+// settledAlready reports whether an item that is not settled by its place is so by another,
+// which counts: a hand made a copy, or gave its file a second name. It is passed over.
+func (q *Files) settledAlready(p *place) (bool, error) {
 	for _, s := range []State{Done, Dead} {
 		if is, err := q.exists(s, p.id); err != nil || is {
 			if is {
 				q.pass(p, fmt.Errorf("an item of this id is %s already", s))
 			}
-			return false, err
+			return is, err
 		}
+	}
+	return false, nil
+}
+
+// asNamed compares what the name of a ready item says with what its file says. Where
+// a hand changed the file, the item is filed anew by what it says now, and ok is
+// false. It is false too for a copy of an item that is settled.
+func (q *Files) asNamed(ctx context.Context, p *place, it *Item) (ok bool, err error) {
+	if is, err := q.settledAlready(p); is || err != nil {
+		return false, err
 	}
 	to, err := q.belongs(p, it)
 	if err != nil || to == *p {

@@ -114,6 +114,13 @@ func (q *Queue) Get(ctx context.Context, id string) (queue.Item, error) {
 	if err == nil && h.Arriving != "" {
 		return queue.Item{}, fmt.Errorf("%w: %s is being moved here; `reprise queue migrate` again finishes that", queue.ErrNotFound, id)
 	}
+	if err == nil && h.Waits != "" {
+		on, oerr := q.get(ctx, h.Waits)
+		if oerr != nil && !queue.Over(oerr) {
+			return queue.Item{}, oerr
+		}
+		h.WaitsForDead = oerr == nil && on.State == queue.Dead
+	}
 	return h.Item, err
 }
 
@@ -147,7 +154,7 @@ func (q *Queue) Park(ctx context.Context, id string, t queue.Token, reason strin
 	if tid, _, err := queue.ParseToken(t); err != nil || tid != id {
 		return queue.Item{}, fmt.Errorf("%w: the token is not one of %s", queue.ErrLost, id)
 	}
-	return q.held(ctx, t, queue.OpPark, func(h *held, now time.Time) (queue.Change, error) {
+	return q.held(ctx, t, queue.Entry{Op: queue.OpPark}, func(h *held, now time.Time) (queue.Change, error) {
 		by := h.Lease.Worker
 		return queue.Change{Op: queue.OpPark, By: by, Note: reason}, h.Aside(now, q.opt.Actor, reason)
 	})
@@ -224,6 +231,9 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (queue.Listing, error)
 		case err != nil:
 			l.Trouble = append(l.Trouble, queue.Trouble{Where: q.where(id), Why: strings.TrimPrefix(err.Error(), q.where(id)+": ")})
 		case h.Arriving == "" && f.Match(&h.Item):
+			if r, ok := q.view.row(h.Waits); ok && !r.bad {
+				h.WaitsForDead = r.brief.State == queue.Dead
+			}
 			l.Items = append(l.Items, h.Item)
 		}
 	})

@@ -172,16 +172,16 @@ func (q *Queue) Next(ctx context.Context, opt queue.ClaimOptions) (queue.Item, e
 	return queue.Item{}, q.empty(ctx, &opt)
 }
 
-// held calls decide with the record of a claim whose token is good. op, when set, is how
-// the claim may have ended by the same word before, which then changes nothing.
-func (q *Queue) held(ctx context.Context, t queue.Token, op string, decide func(h *held, now time.Time) (queue.Change, error)) (queue.Item, error) {
+// held calls decide with the record of a claim whose token is good. word, when it ends the
+// claim, may have been said before, and then changes nothing.
+func (q *Queue) held(ctx context.Context, t queue.Token, word queue.Entry, decide func(h *held, now time.Time) (queue.Change, error)) (queue.Item, error) {
 	id, fence, err := queue.ParseToken(t)
 	if err != nil {
 		return queue.Item{}, err
 	}
 	for began := q.opt.Now(); ; {
 		item, err := q.change(ctx, id, func(h *held) (queue.Change, error) {
-			said, stale, err := h.Standing(fence, op)
+			said, stale, err := h.Standing(fence, word)
 			switch {
 			case stale:
 				return queue.Change{}, fmt.Errorf("%w: %w", errBehind, err)
@@ -212,7 +212,7 @@ func (q *Queue) Extend(ctx context.Context, t queue.Token, lease time.Duration) 
 	if err := queue.CheckExtension(lease); err != nil {
 		return time.Time{}, err
 	}
-	_, err = q.held(ctx, t, "", func(h *held, now time.Time) (queue.Change, error) {
+	_, err = q.held(ctx, t, queue.Entry{}, func(h *held, now time.Time) (queue.Change, error) {
 		h.Hold(now, lease, q.holder())
 		until = h.Lease.Until
 		return queue.Change{Op: opSilent}, nil
@@ -225,7 +225,7 @@ func (q *Queue) Extend(ctx context.Context, t queue.Token, lease time.Duration) 
 
 // Progress notes how far the work is.
 func (q *Queue) Progress(ctx context.Context, t queue.Token, p queue.Progress) error {
-	_, err := q.held(ctx, t, "", func(h *held, now time.Time) (queue.Change, error) {
+	_, err := q.held(ctx, t, queue.Entry{}, func(h *held, now time.Time) (queue.Change, error) {
 		if err := h.Note(now, p); err != nil {
 			return queue.Change{}, err
 		}
@@ -236,7 +236,7 @@ func (q *Queue) Progress(ctx context.Context, t queue.Token, p queue.Progress) e
 
 // Done ends an item.
 func (q *Queue) Done(ctx context.Context, t queue.Token, o queue.Outcome) (queue.Item, error) {
-	it, err := q.held(ctx, t, queue.OpDone, func(h *held, now time.Time) (queue.Change, error) {
+	it, err := q.held(ctx, t, queue.Entry{Op: queue.OpDone}, func(h *held, now time.Time) (queue.Change, error) {
 		by := h.Lease.Worker
 		return queue.Change{Op: queue.OpDone, By: by, Note: o.Summary}, h.Finish(now, o)
 	})
@@ -250,7 +250,7 @@ func (q *Queue) Done(ctx context.Context, t queue.Token, o queue.Outcome) (queue
 
 // Fail gives an item back for later, or ends it.
 func (q *Queue) Fail(ctx context.Context, t queue.Token, f queue.Failure) (queue.Item, error) {
-	return q.held(ctx, t, queue.OpFail, func(h *held, now time.Time) (queue.Change, error) {
+	return q.held(ctx, t, f.Said(), func(h *held, now time.Time) (queue.Change, error) {
 		by := h.Lease.Worker
 		err := h.GiveUp(now, f)
 		return queue.Change{Op: queue.OpFail, By: by, Note: h.LastError}, err
@@ -259,7 +259,7 @@ func (q *Queue) Fail(ctx context.Context, t queue.Token, f queue.Failure) (queue
 
 // Release gives an item back.
 func (q *Queue) Release(ctx context.Context, t queue.Token, reason string) (queue.Item, error) {
-	return q.held(ctx, t, queue.OpRelease, func(h *held, now time.Time) (queue.Change, error) {
+	return q.held(ctx, t, queue.Entry{Op: queue.OpRelease}, func(h *held, now time.Time) (queue.Change, error) {
 		by := h.Lease.Worker
 		h.GiveBack(now, reason)
 		return queue.Change{Op: queue.OpRelease, By: by, Note: reason}, nil

@@ -319,6 +319,17 @@ func (w *world) doDone() {
 	}
 }
 
+// failure is the word by which an item failed.
+func failure(f queue.Failure) string {
+	switch {
+	case f.Permanent:
+		return "fail for good"
+	case f.Free:
+		return "fail free"
+	}
+	return "fail"
+}
+
 func (w *world) doFail() {
 	it := w.some(in(queue.Claimed))
 	if it == nil {
@@ -331,7 +342,7 @@ func (w *world) doFail() {
 	w.note("fail %s %+v", it.id, f)
 	_, err := w.handle().Fail(w.Context(), it.token, f)
 	w.want("fail", err, nil)
-	w.over(it, "fail")
+	w.over(it, failure(f))
 	if !f.Free {
 		it.attempts++
 	}
@@ -383,11 +394,13 @@ func (w *world) doLate() {
 	w.note("late word for %s", o.token)
 	what := []string{"done", "fail", "release", "extend", "progress", "park"}[w.rand.IntN(6)]
 	var err error
+	failed := queue.Failure{Error: "late", Permanent: w.rand.IntN(3) == 0, Free: w.rand.IntN(3) == 0}
 	switch what {
 	case "done":
 		_, err = q.Done(ctx, o.token, queue.Outcome{Summary: "late"})
 	case "fail":
-		_, err = q.Fail(ctx, o.token, queue.Failure{Error: "late"})
+		what = failure(failed)
+		_, err = q.Fail(ctx, o.token, failed)
 	case "release":
 		_, err = q.Release(ctx, o.token, "late")
 	case "extend":

@@ -64,7 +64,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Store) {
 		{"Release", release}, {"Progress", progress}, {"SaidTwice", saidTwice}, {"Park", park}, {"Drop", drop},
 		{"Edit", edit}, {"EditCycles", editCycles}, {"Retention", retention}, {"Changes", changes}, {"CountAndCheck", countAndCheck},
 		{"Wait", wait}, {"WaitForTime", waitForTime}, {"Together", together}, {"SameKeyTogether", sameKeyTogether},
-		{"Model", model}, {"Vanished", vanished}, {"Away", away},
+		{"Model", model}, {"Vanished", vanished}, {"Away", away}, {"WaitsForDead", waitsForDead}, {"OtherWord", otherWord},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -104,3 +104,57 @@ func away(e *env) {
 	e.ok(err)
 	e.state("free", queue.Dead)
 }
+
+// waitsForDead: what waits for a dead item says so, to whoever looks, until that is retried.
+func waitsForDead(e *env) {
+	ctx := e.Context()
+	e.add(queue.Item{ID: "a", Title: "a"}, queue.Item{ID: "b", Title: "b", DependsOn: []string{"a"}}, queue.Item{ID: "c", Title: "c", Parked: true})
+	says := func(want bool) {
+		e.Helper()
+		for _, q := range []queue.Queue{e.Queue, e.open()} {
+			l, err := q.List(ctx, queue.Filter{States: []queue.State{queue.Blocked}})
+			e.ok(err)
+			e.eq("blocked items", len(l.Items), 2)
+			for _, it := range l.Items {
+				got, err := q.Get(ctx, it.ID)
+				e.ok(err)
+				e.eq(it.ID+" waits for a dead one", fmt.Sprint(it.WaitsForDead, got.WaitsForDead), fmt.Sprint(want && it.ID == "b", want && it.ID == "b"))
+			}
+		}
+	}
+	says(false)
+	c := e.claim(queue.ClaimOptions{})
+	says(false)
+	_, err := e.Fail(ctx, c.Token, queue.Failure{Error: "no", Permanent: true})
+	e.ok(err)
+	says(true)
+	_, err = e.Retry(ctx, "a", "")
+	e.ok(err)
+	says(false)
+}
+
+// otherWord: what was said of a claim and counts is not silently another thing by what is
+// said afterwards; the same once more is no error.
+func otherWord(e *env) {
+	ctx := e.Context()
+	for _, way := range []struct {
+		id            string
+		first, second queue.Failure
+	}{
+		{"a", queue.Failure{Error: "no"}, queue.Failure{Error: "no", Permanent: true}},
+		{"b", queue.Failure{Error: "no", Permanent: true}, queue.Failure{Error: "no"}},
+		{"c", queue.Failure{Error: "no", Free: true}, queue.Failure{Error: "no"}},
+		{"d", queue.Failure{Error: "no"}, queue.Failure{Error: "no", Free: true}},
+	} {
+		e.add(queue.Item{ID: way.id, Title: "x"})
+		c := e.claim(queue.ClaimOptions{ID: way.id})
+		_, err := e.Fail(ctx, c.Token, way.first)
+		e.ok(err)
+		before := fmt.Sprintf("%+v", e.get(way.id).History)
+		_, err = e.open().Fail(ctx, c.Token, way.first)
+		e.ok(err)
+		_, err = e.open().Fail(ctx, c.Token, way.second)
+		e.is(err, queue.ErrLost)
+		e.eq("history", fmt.Sprintf("%+v", e.get(way.id).History), before)
+	}
+}
