@@ -165,7 +165,7 @@ func (s *Server) measures(ctx context.Context, by string, since time.Time) (list
 		if rec.EndedAt.Before(since) {
 			continue
 		}
-		if usd := s.costOf(rec); usd > 0 {
+		if usd := s.usedBy(rec).USD; usd > 0 {
 			cost.samples = append(cost.samples, sample{*rec.EndedAt, g, usd, 1})
 		}
 	}
@@ -201,19 +201,25 @@ func (s *Server) measures(ctx context.Context, by string, since time.Time) (list
 	return list, trouble
 }
 
-// costOf is what a run that has ended cost, in US dollars; it is read once.
-func (s *Server) costOf(rec run.Record) float64 {
-	if usd, ok := s.costs.Load(rec.ID); ok {
-		return usd.(float64)
+// used is what a run that has ended used.
+type used struct {
+	USD    float64
+	Tokens int64
+}
+
+// usedBy is what a run that has ended cost, and its tokens; it is read once.
+func (s *Server) usedBy(rec run.Record) used {
+	if u, ok := s.costs.Load(rec.ID); ok {
+		return u.(used)
 	}
-	usd := 0.0
+	var u used
 	if whole, err := s.deps.Runs.Get(rec.ID); err == nil && whole.Result != nil {
-		usd = whole.Result.CostUSD
+		u = used{whole.Result.CostUSD, whole.Result.Usage.Sum()}
 	}
 	if rec.Status.Done() {
-		s.costs.Store(rec.ID, usd)
+		s.costs.Store(rec.ID, u)
 	}
-	return usd
+	return u
 }
 
 func orNone(name, none string) string {

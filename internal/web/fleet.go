@@ -386,7 +386,7 @@ func (s *Server) fleetFail(w http.ResponseWriter, r *http.Request, err error) {
 		code = http.StatusNotFound
 	case errors.Is(err, errForm):
 		code = http.StatusBadRequest
-	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered), errors.Is(err, loop.ErrNothingWaits):
+	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered), errors.Is(err, loop.ErrCeiling), errors.Is(err, loop.ErrNothingWaits):
 		code = http.StatusConflict
 	case errors.Is(err, fleet.ErrUnreachable), fleet.Away(err):
 		code = http.StatusServiceUnavailable

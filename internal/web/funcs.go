@@ -53,6 +53,7 @@ func funcs(now func() time.Time) template.FuncMap {
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"since":   func(t time.Time) string { return term.Ago(now().Sub(t)) },
 		"took":    term.Took,
+		"seconds": seconds,
 		"usd":     term.USD,
 		"num":     num,
 		"kind":    loop.KindWords,

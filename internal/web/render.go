@@ -128,7 +128,7 @@ func (s *Server) showAs(w http.ResponseWriter, r *http.Request, status int, page
 
 // fail answers with a page that says what went wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err error) {
-	s.showAs(w, r, status, "error", s.view(r, "", "Not done", errorPage{Status: status, Text: sentence(err)}))
+	s.showAs(w, r, status, "error", s.view(r, "", "Not done", s.errorPage(r, status, err)))
 }
 
 // failBare is fail for one who has not been let in: nothing of this installation is
@@ -142,11 +142,6 @@ func (s *Server) failBare(w http.ResponseWriter, r *http.Request, status int, er
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
-}
-
-type errorPage struct {
-	Status int
-	Text   string
 }
 
 // sentence is an error as people read it.

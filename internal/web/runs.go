@@ -65,9 +65,13 @@ func (s *Server) runRow(r run.Record) runRow {
 	} else {
 		row.Task = "(its task cannot be read)"
 	}
-	if r.Result != nil {
+	switch {
+	case r.Result != nil:
 		row.Cost = r.Result.CostUSD
 		row.Tokens = max(row.Tokens, r.Result.Usage.Sum())
+	case r.Status.Settled(): // a list has no results
+		u := s.usedBy(r)
+		row.Cost, row.Tokens = u.USD, max(row.Tokens, u.Tokens)
 	}
 	return row
 }

@@ -255,6 +255,11 @@ func (s *Server) taskShow(w http.ResponseWriter, r *http.Request) {
 		s.taskFail(w, r, err)
 		return
 	}
+	for i := range p.Steps { // a step's times are in whole seconds, its run's are not
+		if rec, err := s.deps.Runs.Get(p.Steps[i].Run); err == nil && rec.Status.Settled() {
+			p.Steps[i].Took = rec.Elapsed(s.deps.Now())
+		}
+	}
 	s.show(w, r, "task", s.view(r, "tasks", fmt.Sprintf("%d. %s", n, p.Task.Title), p))
 }
 

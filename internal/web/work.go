@@ -562,7 +562,7 @@ func more(form url.Values) (*loop.More, error) {
 		}
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || f < 0 || f > most || math.IsNaN(f) {
-			return 0, fmt.Errorf("%.40q is no number of more %s, from 0 to %g: a ceiling can be raised only", text, name, most)
+			return 0, fmt.Errorf("%.40q is no number of more %s, from 0 to %s: a ceiling can be raised only", text, name, term.Num(int64(most)))
 		}
 		return f, nil
 	}
