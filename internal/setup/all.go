@@ -45,25 +45,58 @@ func (w Where) SkillFile(client string) (string, error) {
 }
 
 // InstallAll puts reprise's server, hooks and skill into a client. Nothing is
-// changed where they are already. When something fails, the changes that were
-// made are given with the error, and doing it again goes on from there.
+// changed where they are already. All files are read, and what is to become of them is
+// made, before the first is written: one that cannot be changed leaves all as they are.
+// When something fails nevertheless, the changes that were made are given with the
+// error, and doing it again goes on from there.
 func (s Setup) InstallAll(ctx context.Context, a All) ([]Change, error) {
+	if !a.DryRun {
+		dry := a
+		dry.DryRun = true
+		if _, err := s.installAll(ctx, dry); err != nil {
+			return nil, told(err, nil)
+		}
+	}
+	changes, err := s.installAll(ctx, a)
+	return changes, told(err, changed(a.DryRun, changes))
+}
+
+func (s Setup) installAll(ctx context.Context, a All) ([]Change, error) {
 	changes, plugin, err := s.pluginThere(a)
 	if plugin || err != nil {
 		return changes, err
 	}
+	var hooks *hooksEdit
+	if !a.NoHooks && slices.Contains(HookClients(), a.Client) {
+		if hooks, err = s.hooksOf(a); err != nil {
+			return changes, err
+		}
+	}
 	if !a.NoMCP && slices.Contains(Scopes(a.Client), a.scope()) {
-		ch, err := s.Install(ctx, a.Request)
+		t, err := Locate(s.Where, a.Client, a.Scope)
+		if err != nil {
+			return changes, err
+		}
+		var also *beside
+		if hooks != nil && hooks.file == t.File { // one edit, and one copy of what was there
+			also = &beside{"hooks and MCP server", hooks.edit, hooks.tell, s.hookWarnings(a)}
+			hooks = nil
+		}
+		ch, err := s.install(ctx, a.Request, also)
 		changes = append(changes, ch...)
 		if err != nil {
 			return changes, err
 		}
 	}
-	if !a.NoHooks && slices.Contains(HookClients(), a.Client) {
-		ch, err := s.installHooks(ctx, a)
+	if hooks != nil {
+		ch, err := s.changer(a.target(), a.DryRun).apply(ctx, hooks.file, perm(a.scope()), func(in input) ([]byte, bool, error) {
+			text, err := hooks.edit(in.text)
+			return text, false, err
+		}, hooks.tell)
 		if err != nil {
 			return changes, err
 		}
+		ch.What, ch.Warnings = "hooks", s.hookWarnings(a)
 		changes = append(changes, ch)
 	}
 	ch, err := s.installSkill(ctx, a)
@@ -86,31 +119,32 @@ func (r Request) scope() string {
 	return r.Scope
 }
 
-func (s Setup) installHooks(ctx context.Context, a All) (Change, error) {
+// hooksEdit is how hooks get into a client's file.
+type hooksEdit struct {
+	file string
+	edit func(text []byte) ([]byte, error)
+	tell func(*note)
+}
+
+func (s Setup) hooksOf(a All) (*hooksEdit, error) {
 	if !filepath.IsAbs(a.HookProgram) {
-		return Change{}, fmt.Errorf("install hooks into %s: %q is not an absolute path of a program", a.Client, a.HookProgram)
+		return nil, fmt.Errorf("install hooks into %s: %q is not an absolute path of a program", a.Client, a.HookProgram)
 	}
 	file, err := s.HookFile(a.Client, a.scope())
 	if err != nil {
-		return Change{}, err
+		return nil, err
 	}
 	did := map[string]made{}
-	ch, err := s.changer(a.target(), a.DryRun).apply(ctx, file, perm(a.scope()), func(in input) ([]byte, bool, error) {
+	return &hooksEdit{file, func(text []byte) ([]byte, error) {
 		clear(did)
-		text, err := s.setHooks(in.text, a.HookProgram, a.Client, did)
-		return text, false, err
+		return s.setHooks(text, a.HookProgram, a.Client, did)
 	}, func(n *note) {
 		for k, m := range did {
 			if _, known := n.Entries[k]; !known {
 				n.Entries[k] = m
 			}
 		}
-	})
-	if err == nil {
-		ch.What = "hooks"
-		ch.Warnings = s.hookWarnings(a)
-	}
-	return ch, err
+	}}, nil
 }
 
 // hookWarnings are what a user has to know or to do beyond what a file can say.
@@ -199,6 +233,11 @@ func ownSkill(in input) bool {
 // before, byte for byte, and what was made is gone. A file that cannot be changed
 // keeps none of the others: the errors are given together.
 func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
+	changes, err := s.removeAll(ctx, a)
+	return changes, told(err, changed(a.DryRun, changes))
+}
+
+func (s Setup) removeAll(ctx context.Context, a All) ([]Change, error) {
 	t := a.target()
 	if slices.Contains(Scopes(a.Client), a.scope()) {
 		var err error
@@ -241,7 +280,7 @@ func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
 		err = errors.Join(err, herr)
 	}
 	if t.File != "" && t.File != hookFile {
-		ch, uerr := s.Uninstall(ctx, a.Request)
+		ch, uerr := s.uninstall(ctx, a.Request)
 		changes, err = append(changes, ch...), errors.Join(err, uerr)
 	}
 	return changes, err

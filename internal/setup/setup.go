@@ -86,37 +86,48 @@ func (s Setup) Server(r Request) Server {
 
 // Install puts the entries in. Nothing is changed where they are already.
 func (s Setup) Install(ctx context.Context, r Request) ([]Change, error) {
-	t, err := Locate(s.Where, r.Client, r.Scope)
-	if err != nil {
-		return nil, err
-	}
-	if !filepath.IsAbs(r.Program) {
-		return nil, fmt.Errorf("install into %s: %q is not an absolute path of a program", t.Client, r.Program)
-	}
-	if r.Instructions && t.Doc == "" {
-		return nil, fmt.Errorf("install into %s: there is no instructions file for scope %s; leave out --with-instructions", t.Client, t.Scope)
-	}
-	fsServer, warnings, err := s.filesystem(r)
-	if err != nil {
-		return nil, err
-	}
-	warnings = append(s.warnings(t, r), warnings...)
-	add := []Server{s.Server(r)}
-	if fsServer != nil {
-		add = append(add, *fsServer)
-	}
-	for _, name := range r.Copy {
-		srv, err := s.copied(r.Client, name)
-		if err != nil {
-			return nil, err
+	if !r.DryRun {
+		dry := r
+		dry.DryRun = true
+		if _, err := s.install(ctx, dry, nil); err != nil {
+			return nil, told(err, nil)
 		}
-		add = append(add, srv)
+	}
+	changes, err := s.install(ctx, r, nil)
+	return changes, told(err, changed(r.DryRun, changes))
+}
+
+// changed are the changes that were made: none of a dry run.
+func changed(dry bool, changes []Change) []Change {
+	if dry {
+		return nil
+	}
+	return changes
+}
+
+// beside is what else is put into the file of the server.
+type beside struct {
+	what     string
+	edit     func(text []byte) ([]byte, error)
+	tell     func(*note)
+	warnings []string
+}
+
+// install puts the entries in, and what goes into the same file beside them: nil for
+// nothing.
+func (s Setup) install(ctx context.Context, r Request, also *beside) ([]Change, error) {
+	t, add, warnings, err := s.toInstall(r)
+	if err != nil {
+		return nil, err
 	}
 	var changes []Change
 	made := map[string]made{}
 	ch, err := s.changer(t, r.DryRun).apply(ctx, t.File, perm(t.Scope), func(in input) ([]byte, bool, error) {
 		clear(made)
 		text, err := t.install(in, add, made)
+		if err == nil && also != nil {
+			text, err = also.edit(text)
+		}
 		return text, false, err
 	}, func(n *note) {
 		for k, m := range made {
@@ -124,11 +135,17 @@ func (s Setup) Install(ctx context.Context, r Request) ([]Change, error) {
 				n.Entries[k] = m
 			}
 		}
+		if also != nil {
+			also.tell(n)
+		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	ch.What, ch.Warnings = "MCP server", warnings
+	if also != nil {
+		ch.What, ch.Warnings = also.what, append(ch.Warnings, also.warnings...)
+	}
 	changes = append(changes, ch)
 	if r.Instructions {
 		ch, err := s.changer(t, r.DryRun).apply(ctx, t.Doc, perm(t.Scope), func(in input) ([]byte, bool, error) {
@@ -142,6 +159,36 @@ func (s Setup) Install(ctx context.Context, r Request) ([]Change, error) {
 		changes = append(changes, ch)
 	}
 	return changes, nil
+}
+
+// toInstall is where the servers of a request go, and which they are.
+func (s Setup) toInstall(r Request) (t Target, add []Server, warnings []string, err error) {
+	if t, err = Locate(s.Where, r.Client, r.Scope); err != nil {
+		return t, nil, nil, err
+	}
+	if !filepath.IsAbs(r.Program) {
+		return t, nil, nil, fmt.Errorf("install into %s: %q is not an absolute path of a program", t.Client, r.Program)
+	}
+	if r.Instructions && t.Doc == "" {
+		return t, nil, nil, fmt.Errorf("install into %s: there is no instructions file for scope %s; leave out --with-instructions", t.Client, t.Scope)
+	}
+	fsServer, warnings, err := s.filesystem(r)
+	if err != nil {
+		return t, nil, nil, err
+	}
+	warnings = append(s.warnings(t, r), warnings...)
+	add = []Server{s.Server(r)}
+	if fsServer != nil {
+		add = append(add, *fsServer)
+	}
+	for _, name := range r.Copy {
+		srv, err := s.copied(r.Client, name)
+		if err != nil {
+			return t, nil, nil, err
+		}
+		add = append(add, srv)
+	}
+	return t, add, warnings, nil
 }
 
 // copied is a server of the project's settings, to be put elsewhere as it is: agents
@@ -343,6 +390,11 @@ func sameButJSON(before, after []byte, paths [][]string) error {
 // install, the file is what it was before, byte for byte. The filesystem entry
 // goes only if it was made by Install; the instructions go if they are there.
 func (s Setup) Uninstall(ctx context.Context, r Request) ([]Change, error) {
+	changes, err := s.uninstall(ctx, r)
+	return changes, told(err, changed(r.DryRun, changes))
+}
+
+func (s Setup) uninstall(ctx context.Context, r Request) ([]Change, error) {
 	t, err := Locate(s.Where, r.Client, r.Scope)
 	if err != nil {
 		return nil, err
