@@ -211,10 +211,20 @@ func (l *Loop) fill(it *Iteration, r run.Record, from *core.Continuation) {
 // conflict puts an item into the queue for what could not be merged.
 func (l *Loop) conflict(ctx context.Context, item queue.Item, p Place, fence int64, why string) string {
 	urgent := max(item.Urgency()-1, 0)
+	what := owed{Branch: p.Branch}
+	if w, ok := l.opt.Places.(interface {
+		Tip(ctx context.Context, branch string) (string, error)
+	}); ok {
+		var err error
+		if what.Commit, err = w.Tip(ctx, p.Branch); err != nil {
+			l.warn("look where the branch "+p.Branch+" is", err)
+		}
+	}
 	n := queue.Item{
-		Key: fmt.Sprintf("merge:%s:%d", item.ID, fence), Title: clip("Merge the branch "+p.Branch+": "+item.Title, 400), Priority: &urgent,
-		Body:   fmt.Sprintf("The work on %s is done on the branch %s, and could not be merged into the branch that it began at, because both changed the same places, or the checks fail on the merge. Merge it by hand: bring that branch into yours, settle the conflicts in the sense of both, and see that the checks pass.\n\nWhat was found: %s.", item.ID, p.Branch, why),
-		Labels: item.Labels, Source: "loop", Agent: item.Agent,
+		Key: fmt.Sprintf("%s%s:%d", mergeKey, item.ID, fence), Title: clip("Merge the branch "+p.Branch+": "+item.Title, 400), Priority: &urgent,
+		Body:   fmt.Sprintf("The work on %s is done on the branch %s, and could not be merged into the branch that it began at, because both changed the same places, or the checks fail on the merge. Merge it by hand: bring that branch into yours, settle the conflicts in the sense of both, and see that the checks pass. It is done when that branch's commits are in yours.\n\nWhat was found: %s.", item.ID, p.Branch, why),
+		Labels: item.Labels, Source: "loop", Agent: item.Agent, Data: what.data(),
+		NoChangeOK: true, // somebody may have merged it by then, and that is looked at
 	}
 	added, err := l.opt.Queue.Add(ctx, n)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // call it done. A [Places] that is none has nothing of the kind.
 type Keeper interface {
 	// Keep brings all of the work to the item's branch. note says what had to be done for
-	// that. An [UnkeptError] says why it cannot be: then nothing was changed, and nothing
-	// is lost.
+	// that. An [UnkeptError] says why it cannot be: then nothing is lost, and at most what
+	// was left uncommitted is committed.
 	Keep(ctx context.Context, p Place, item queue.Item) (note string, err error)
 }
 
@@ -96,7 +96,10 @@ func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (stri
 		return note, err
 	}
 	left, err := t.commitLeft(ctx, p, item, s, own)
-	return join(note, left), err
+	if note = join(note, left); err != nil {
+		return note, err
+	}
+	return note, t.settled(ctx, g, p, item)
 }
 
 // maxStatus bounds what git may say of a worktree, in bytes: an agent can make many files.
