@@ -222,6 +222,7 @@ type Loop struct {
 
 	signals sync.Mutex // held while the interrupt file is made or removed
 
+	looks   sharedLook
 	actions sync.WaitGroup
 	waiting bool  // somebody waits for the queue
 	saved   int64 // revision of the state on disk

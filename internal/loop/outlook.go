@@ -4,15 +4,60 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 )
 
+// sharedLook is one look at what the queue has for all workers that find it empty in the same
+// moment: each look reads all that is not done.
+type sharedLook struct {
+	one  sync.Mutex // held while somebody looks
+	mu   sync.Mutex
+	next *look // has not begun, so that whoever comes now may share it
+}
+
+type look struct {
+	over  chan struct{}
+	empty bool
+	next  time.Duration
+	left  string
+	err   error
+}
+
 // outlook says whether anything may still become ready for this loop in the time that it
-// has, and when; left is what the queue has all the same, for people.
+// has, and when; left is what the queue has all the same, for people. What it says is from
+// after it was asked.
 func (l *Loop) outlook(ctx context.Context) (empty bool, next time.Duration, left string, err error) {
+	sh := &l.looks
+	sh.mu.Lock()
+	k := sh.next
+	first := k == nil
+	if first {
+		k = &look{over: make(chan struct{})}
+		sh.next = k
+	}
+	sh.mu.Unlock()
+	if first {
+		sh.one.Lock()
+		sh.mu.Lock()
+		sh.next = nil
+		sh.mu.Unlock()
+		k.empty, k.next, k.left, k.err = l.lookOut(ctx)
+		close(k.over)
+		sh.one.Unlock()
+	}
+	select {
+	case <-k.over:
+		return k.empty, k.next, k.left, k.err
+	case <-ctx.Done():
+		return false, 0, "", ctx.Err()
+	}
+}
+
+func (l *Loop) lookOut(ctx context.Context) (empty bool, next time.Duration, left string, err error) {
 	list, err := l.opt.Queue.List(ctx, queue.Filter{States: []queue.State{queue.Ready, queue.Claimed, queue.Blocked}})
 	if err != nil {
 		return false, 0, "", err

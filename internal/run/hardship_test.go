@@ -3,6 +3,7 @@
 package run_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -318,4 +319,42 @@ func TestWaitSaysThatItCannotSettle(t *testing.T) {
 	if err == nil || len(list) != 1 || list[0].ID != r.ID {
 		t.Errorf("list: %v, %v", list, err)
 	}
+}
+
+// Somebody asks for the stop once more while the agent has its grace, as a loop does that was
+// begun again: the supervisor reads that, too, and is not taken for one that has to be killed.
+func TestAskedAgainWhileItStops(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	here, stopping, goOn := filepath.Join(dir, "here"), filepath.Join(dir, "stopping"), filepath.Join(dir, "go")
+	o := options(dir)
+	o.Grace = time.Minute
+	m := run.New(o)
+	r := start(t, m, run.Request{Detach: true, Program: shell(t, `trap 'touch `+stopping+`; while test ! -f `+goOn+`; do sleep 0.05; done; exit 0' TERM INT
+touch `+here+`; while :; do sleep 0.05; done`)})
+	there := func(path string) func() bool {
+		return func() bool { _, err := os.Lstat(path); return err == nil }
+	}
+	until(t, "the agent to be there", there(here))
+	over := make(chan run.Record, 1)
+	go func() {
+		r, err := m.Interrupt(context.Background(), r.ID, "first")
+		if err != nil {
+			t.Error(err)
+		}
+		over <- r
+	}()
+	until(t, "the agent to be told", there(stopping))
+	again := filepath.Join(r.Dir(), "request-interrupt.json")
+	if err := os.WriteFile(again, []byte(`{"v":1,"reason":"second"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the second request to be read", func() bool { return !there(again)() })
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-over; r.Status != run.Interrupted || r.StatusReason != "first" {
+		t.Errorf("%s %q", r.Status, r.StatusReason)
+	}
+	mustBeGone(t, r.ID)
 }

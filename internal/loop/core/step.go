@@ -190,7 +190,7 @@ func (s *State) claimed(e Claimed, out *[]Action) {
 		}
 		return
 	}
-	s.Empty, s.Left = false, ""
+	s.Empty, s.Left, s.LookAt = false, "", 0
 	p.Claim = *e.Claim
 	p.Lost, p.Outdated = false, false
 	if !s.held(e.Slot, p.Claim.Item.ID) {

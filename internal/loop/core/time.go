@@ -165,6 +165,9 @@ func (s *State) fill(out *[]Action) {
 			}
 			return
 		}
+		if s.LookAt != 0 && claiming > 0 {
+			return // nothing was ready: one looks again for all, and all try when it finds something
+		}
 		claiming++
 		s.to(p, Claiming)
 		p.Reserved = usd
