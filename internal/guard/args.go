@@ -79,7 +79,11 @@ func (g *args) informs() bool {
 }
 
 // tells reports whether a program that does more is only asked to print something.
+// Where it is not known what an option does, that may be what it does more.
 func (g *args) tells(p *know.Program) bool {
+	if slices.ContainsFunc(g.options, func(o option) bool { return o.opt == nil }) {
+		return false
+	}
 	for _, name := range p.Tells {
 		if name == "-" && len(g.options)+len(g.operands) == 0 {
 			return true

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -11,6 +12,15 @@ import (
 // redirects judges the redirections of a statement. in is what they give it to
 // read; away says that what it writes out goes elsewhere.
 func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
+	if len(s.Redirs) == 0 {
+		return in, away
+	}
+	fedBy, feeding := a.fedBy, a.feeding
+	defer func() { a.fedBy, a.feeding = fedBy, feeding }()
+	a.fedBy, a.feeding = "", true
+	if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+		a.fedBy = c.Args[0].Lit()
+	}
 	for _, r := range s.Redirs {
 		a.step(1)
 		if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
@@ -197,7 +207,7 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 		if v.known && old.known && n.Index == nil && old.list == nil && len(old.w.text)+len(v.w.text) <= maxText {
 			v.w.text = old.w.text + v.w.text
 		} else {
-			v = value{}
+			v = value{w: word{secret: w.secret || old.w.secret}}
 		}
 	}
 	a.gets(name, v, st)
@@ -243,10 +253,40 @@ func anyGlob(list []word) bool {
 	return false
 }
 
+// shows judges that the value of a variable is printed.
+func (a *analysis) shows(name string, st *state) {
+	v := st.lookup(a, name)
+	secret := v.w.secret || !v.known && names.SecretVariable(name) || slices.ContainsFunc(v.list, func(w word) bool { return w.secret })
+	a.says(word{text: name, src: name, secret: secret}, st)
+}
+
+// declares judges a word of declare that makes a name while it runs.
+func (a *analysis) declares(w word, exported, integer bool, st *state) {
+	name, val, _ := strings.Cut(w.text, "=")
+	if strings.HasPrefix(val, "(") {
+		a.evaluated(word{text: val + "$", src: w.src}, st)
+	}
+	if strings.HasPrefix(name, "BASH_FUNC_") {
+		a.assignment(name, word{text: val}, exported, st)
+	}
+	if !syntax.ValidName(strings.TrimSuffix(name, "+")) {
+		a.subscript(w)
+		return
+	}
+	name = strings.TrimSuffix(name, "+")
+	v := value{known: true, w: word{text: val, src: w.src}}
+	a.assignment(name, v.w, exported, st)
+	a.isInteger(name, integer)
+	a.locals = append(a.locals, name)
+	a.gets(name, v, st)
+	st.bind(a, name, v)
+}
+
 // declare judges export, declare, local and their like.
 func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 	variant := c.Variant.Value
 	exported, integer, nameref, whole, fixed := variant == "export", false, false, false, variant == "readonly"
+	prints := false
 	a.cur = current{text: a.source(c)}
 	count := 0
 	for _, n := range c.Args {
@@ -272,7 +312,9 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 						whole = true
 					case 'r':
 						fixed = true
-					case 'p', 'a', 'A':
+					case 'p':
+						prints = true
+					case 'a', 'A':
 					case 'l', 'u', 'c':
 						a.give("declare-option", Ask, w.text, "this option changes what is assigned", "leave it out")
 					case 'f', 'F', 't', 'I':
@@ -282,23 +324,7 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 					}
 				}
 			default:
-				name, val, _ := strings.Cut(w.text, "=")
-				if strings.HasPrefix(val, "(") {
-					a.evaluated(word{text: val + "$", src: w.src}, st)
-				}
-				if strings.HasPrefix(name, "BASH_FUNC_") {
-					a.assignment(name, word{text: val}, exported, st)
-				}
-				if !syntax.ValidName(strings.TrimSuffix(name, "+")) {
-					a.subscript(w)
-				} else {
-					name, v := strings.TrimSuffix(name, "+"), value{known: true, w: word{text: val, src: w.src}}
-					a.assignment(name, v.w, exported, st)
-					a.isInteger(name, integer)
-					a.locals = append(a.locals, name)
-					a.gets(name, v, st)
-					st.bind(a, name, v)
-				}
+				a.declares(w, exported, integer, st)
 			}
 		}
 	}
@@ -312,6 +338,9 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 		}
 		if fixed {
 			defer a.fix(n.Name.Value)
+		}
+		if prints {
+			a.shows(n.Name.Value, st)
 		}
 		if nameref {
 			a.give("nameref", Ask, n.Name.Value, "a reference hides which variable is meant", "use the variable itself")
@@ -429,6 +458,9 @@ func (a *analysis) test(x syntax.TestExpr, st *state) {
 		}
 		a.test(x.X, st)
 		a.test(x.Y, st)
+		if w, ok := x.X.(*syntax.Word); ok && x.Op == syntax.TsReMatch {
+			a.rematched = a.rematched || a.value(w, st).secret
+		}
 	case *syntax.UnaryTest:
 		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar) {
 			a.cur = current{text: a.source(x)}

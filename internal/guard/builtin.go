@@ -506,7 +506,8 @@ func (a *analysis) behind(argv []word, st *state) source {
 }
 
 func (a *analysis) asked(argv []word, _ *state) source {
-	if len(argv) == 1 && argv[0].text == "alias" {
+	switch commandOf(argv).String() {
+	case "alias", "caller", "caller 0", "caller 1", "complete -p", "bind -P", "bind -p", "bind -l", "compgen -a", "compgen -b", "compgen -c", "compgen -k":
 		return source{there: true} // it lists them
 	}
 	a.give("changes-shell", Ask, argv[0].shown(), "it changes what later words mean, or runs what it is given", "leave it out")
@@ -581,9 +582,15 @@ names:
 		a.name(w, st, v)
 	}
 	if len(rest) == 0 {
-		st.bind(a, "REPLY", v)
+		a.bindOwn("REPLY", v, st)
 	}
 	return source{}
+}
+
+// bindOwn gives a variable a value that no word of the command names.
+func (a *analysis) bindOwn(name string, v value, st *state) {
+	a.gets(name, v, st)
+	st.bind(a, name, v)
 }
 
 // readLines judges mapfile, whose options are others than those of read: -t takes no
@@ -671,7 +678,8 @@ func (a *analysis) getopts(argv []word, st *state) source {
 	if len(argv) > 2 {
 		a.name(argv[2], st, value{})
 	}
-	st.bind(a, "OPTARG", value{})
+	secret := func(w word) bool { return w.secret }
+	a.bindOwn("OPTARG", value{w: word{secret: slices.ContainsFunc(argv, secret) || slices.ContainsFunc(st.args, secret)}}, st)
 	return source{}
 }
 
@@ -683,6 +691,7 @@ func (a *analysis) set(argv []word, st *state) source {
 	}
 	for i := 1; i < len(argv); i++ {
 		w := argv[i]
+		a.traced = a.traced || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "x")
 		switch {
 		case w.text == "--" || w.text == "-" || w.known() && !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+"):
 			st.args, st.argsKnown = slices.Clone(argv[i+1:]), w.text == "--"
@@ -694,6 +703,7 @@ func (a *analysis) set(argv []word, st *state) source {
 			a.give("unknown-option", Ask, w.shown(), "this option changes what later words mean", "leave it out")
 		case strings.HasSuffix(w.text, "o"):
 			if i++; i < len(argv) {
+				a.traced = a.traced || argv[i].text == "xtrace"
 				switch argv[i].text {
 				case "pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob", "noclobber", "errtrace", "posix":
 				default:

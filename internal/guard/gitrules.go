@@ -63,7 +63,11 @@ func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
 			}
 		}
 	}
+	if g.has("--no-index") {
+		a.secretsOf(&g, st)
+	}
 	content := showsContent(p, g)
+	a.gitNamed(p, g, st)
 	for _, w := range g.operands {
 		if strings.HasPrefix(strings.ToLower(w.text), "ext::") {
 			a.give("command-as-address", Deny, w.shown(), "git takes this address for a command and runs it", "use https")
@@ -84,15 +88,40 @@ func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
 			q := a.physical(base, text)
 			bad, what := a.protected(q, use{})
 			switch {
-			case content && names.Secret(q) != "" && !strings.HasPrefix(w.text, ":!") && !strings.HasPrefix(w.text, ":^") && !strings.Contains(w.text, "(exclude"):
+			case content && (names.Secret(q) != "" || strings.ContainsAny(text, "*?[") && names.Aimed(text)) && !strings.HasPrefix(w.text, ":!") && !strings.HasPrefix(w.text, ":^") && !strings.Contains(w.text, "(exclude"):
 				a.reads(w.shown())
-				a.give("reads-secret", Ask, w.shown(), "it shows or takes in "+names.Secret(q), "leave it out")
+				kind := names.Secret(q)
+				if kind == "" {
+					kind = "what holds secrets"
+				}
+				a.give("reads-secret", Ask, w.shown(), "it shows or takes in "+kind, "leave it out")
 			case bad && (p.Base == know.Write || p.Base == know.Delete):
 				a.give("protected-file", Deny, w.shown(), "it changes "+what, "leave these files to the user")
 			case p.Name == "diff" && a.root(q) == "" && (filepath.IsAbs(text) || strings.Contains(text, "..")):
 				// With a path outside the repository it compares any two files.
 				a.outside(w, q, use{read: true})
 			}
+		}
+	}
+}
+
+// gitNamed judges files of the history that stand in an option, or that git is told by
+// its standard input.
+func (a *analysis) gitNamed(p *know.Program, g args, st *state) {
+	shown := func(w word, text string) {
+		if i := strings.LastIndexByte(text, ':'); i >= 0 && names.Secret("/"+text[i+1:]) != "" {
+			a.reads(w.shown())
+			a.give("reads-secret", Ask, w.shown(), "it shows what holds secrets", "leave it out")
+		}
+	}
+	for _, o := range g.options {
+		if o.opt != nil && o.opt.Name == "-L" {
+			shown(o.arg, o.arg.text)
+		}
+	}
+	if p.Name == "cat-file" && st.in.fixed {
+		for _, l := range strings.Fields(st.in.text) {
+			shown(word{text: l, src: l}, l)
 		}
 	}
 }

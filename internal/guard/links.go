@@ -241,8 +241,9 @@ type listing struct {
 	// gone says that names may be among them that are not there any more, or that it
 	// is not known where they are.
 	gone    bool
-	undash  bool // none begins with a dash,
-	settled bool // if that was looked for
+	fits    func(base string) bool // which names may be among them, nil: any
+	undash  bool                   // none begins with a dash,
+	settled bool                   // if that was looked for
 }
 
 // place is a directory as it is written, and where it really is.
@@ -304,7 +305,11 @@ func (a *analysis) lists(g *args, st *state) origin {
 	}
 	l.nul = g.has("-0") || g.has("--print0")
 	l.whole = l.nul
-	for _, v := range g.operands {
+	for i, v := range g.operands {
+		if i == 0 && (g.name == "fd" || g.name == "fdfind") {
+			l.fits = fdFits(g)
+			continue // it is what the names are to be
+		}
 		l.gone = l.gone || !v.known()
 		for _, base := range a.bases(v.text, st) {
 			if v.known() {

@@ -92,7 +92,7 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 	}
 	a.assignment(l.Name.Value, word{text: unknown}, false, st)
 	if c.Select {
-		st.bind(a, "REPLY", value{})
+		a.bindOwn("REPLY", value{}, st)
 		a.eats([]word{{text: "read", src: "select"}}, st)
 	}
 	a.unsure(st, c)

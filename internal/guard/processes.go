@@ -15,6 +15,9 @@ func (a *analysis) kill(argv []word, st *state) source {
 	if own {
 		return source{}
 	}
+	if len(argv) == 3 && argv[1].text == "-0" && (!argv[2].split || argv[2].origin == numbers) && !strings.HasPrefix(argv[2].text, "-") {
+		return source{} // it only asks whether a process is there
+	}
 	return a.known(know.Find("kill"), argv, st)
 }
 
@@ -98,6 +101,7 @@ func hitsOwn(pattern string) bool {
 // aimed notes that the processes of agents are looked for. Together with ending
 // processes that are only known when it runs that is ending these.
 func (a *analysis) aimed(_ *know.Program, g args, _ *state) {
+	a.secretPatterns(&g)
 	if a.aims.Rule != "" {
 		return
 	}

@@ -16,13 +16,61 @@ func remote(name string) bool {
 
 // curlFormat judges what curl is to write of a transfer: a newer one writes it into the
 // file of %output{FILE}, and takes the format itself out of a file after @.
-func (a *analysis) curlFormat(_ *know.Program, g args, _ *state) {
+func (a *analysis) curlFormat(_ *know.Program, g args, st *state) {
 	for _, o := range g.options {
+		if o.opt != nil && o.given {
+			a.curlFile(o, st)
+		}
 		if o.opt == nil || o.opt.Name != "-w" && o.opt.Name != "--write-out" {
 			continue
 		}
 		if !o.arg.known() || strings.HasPrefix(o.arg.text, "@") || strings.Contains(o.arg.text, "%output") {
 			a.give("option-config", Ask, o.w.shown(), "the format may name a file that curl writes", "write the format out, without %output")
+		}
+	}
+}
+
+// curlFile judges options of curl whose text may be a file's name after @, which is sent.
+func (a *analysis) curlFile(o option, st *state) {
+	text := o.arg.text
+	switch o.opt.Name {
+	case "-H", "--header":
+		if !strings.HasPrefix(text, "@") && !strings.HasPrefix(text, unknown) {
+			return
+		}
+	case "--url-query":
+		if !strings.Contains(text, "@") && o.arg.known() {
+			return
+		}
+	default:
+		return
+	}
+	_, file, _ := strings.Cut(text, "@")
+	a.sends(o.arg, st)
+	a.path(word{text: file, src: o.arg.src, made: o.arg.made, origin: o.arg.origin}, use{read: true}, st)
+	a.give("needs-a-person", Ask, o.w.shown(), "it may send what a file holds", "write the text out")
+}
+
+// requests judges the words of http and xh, of which some are files that are sent.
+func (a *analysis) requests(_ *know.Program, g args, st *state) {
+	for _, w := range g.operands {
+		if _, file, ok := strings.Cut(w.text, "@"); ok && !strings.Contains(w.text, "://") {
+			a.path(word{text: file, src: w.src}, use{read: true}, st)
+			a.give("needs-a-person", Ask, w.shown(), "it may send what a file holds", "write the text out")
+		}
+	}
+}
+
+// readsAddresses judges programs that take an address where others take a file.
+func (a *analysis) readsAddresses(_ *know.Program, g args, _ *state) {
+	for _, w := range g.operands {
+		a.addressed(w)
+	}
+	for at := &g; at != nil; at = at.outer {
+		for _, o := range at.options {
+			if o.given {
+				a.addressed(o.arg)
+			}
 		}
 	}
 }
@@ -140,6 +188,15 @@ func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
 // about it: go list says which commit a program is made from, and has git look whether
 // all of it is committed.
 func (a *analysis) asksGit(p *know.Program, g args, st *state) {
+	switch p.Name {
+	case "list", "doc", "vet", "why":
+		for _, w := range g.operands {
+			// With -m a name without a version is one of the modules that are required.
+			if !g.has("-m") || !w.known() || strings.Contains(w.text, "@") {
+				a.packaged(w, st)
+			}
+		}
+	}
 	if p.Name != "list" || g.has("-m") {
 		return
 	}

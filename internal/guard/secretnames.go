@@ -13,11 +13,14 @@ import (
 
 // secretAmong judges a name of a listing that is read now: a secret may be among them.
 func (a *analysis) secretAmong(w word, l *listing, u use) bool {
-	if u.looks || len(a.cur.argv) == 0 {
+	if u.looks {
 		return false
 	}
-	search := false
-	switch filepath.Base(a.cur.argv[0].text) {
+	search, program := false, a.fedBy
+	if !a.feeding && len(a.cur.argv) > 0 {
+		program = a.cur.argv[0].text
+	}
+	switch filepath.Base(program) {
 	case "wc", "cksum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "sum", "shasum", "md5", "gofmt", "cloc", "tokei", "scc":
 		return false // of what is in it little is told
 	case "grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack":
@@ -41,7 +44,7 @@ func (a *analysis) secretIn(l *listing) string {
 	found, before := "", a.walked
 	a.walked = 0
 	w := walk{a: a, levels: l.w.levels, skip: l.w.skip, see: func(p, q string, link bool) bool {
-		if !link && names.Secret(q) != "" && (l.files == nil || l.files.lists(p)) && !(l.undotted && behindDot(p)) {
+		if !link && names.Secret(q) != "" && (l.fits == nil || l.fits(filepath.Base(q))) && (l.files == nil || l.files.lists(p)) && !(l.undotted && behindDot(p)) {
 			found = p
 		}
 		return found != ""
@@ -74,6 +77,56 @@ func (a *analysis) secretIn(l *listing) string {
 	}
 	l.secret = &found
 	return found
+}
+
+// fdFits are the names that fd lists by its pattern, where that is plain letters.
+func fdFits(g *args) func(string) bool {
+	pattern := g.operands[0].text
+	if strings.Trim(pattern, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || g.has("-p") || g.has("--full-path") || g.has("-g") || g.has("--glob") {
+		return nil
+	}
+	return func(base string) bool { return strings.Contains(strings.ToLower(base), strings.ToLower(pattern)) }
+}
+
+// secretsOf looks for secrets that a command shows as a part of what it does with whole
+// directories.
+func (a *analysis) secretsOf(g *args, st *state) {
+	whole := g.has("-r") || g.has("--recursive") || g.has("--no-index")
+	if !whole || g.has("-q") || g.has("--brief") || g.has("--name-only") || g.has("--name-status") || g.has("--stat") || g.has("--shortstat") || g.has("--numstat") || g.has("--quiet") {
+		return
+	}
+	l := listing{what: g.name, w: walk{levels: walkForever}}
+	for _, v := range g.operands {
+		for _, base := range a.bases(v.text, st) {
+			l.trees = append(l.trees, place{v.text, a.physical(base, v.text)})
+		}
+	}
+	if name := a.secretIn(&l); name != "" {
+		a.reads(name)
+		a.give("reads-secret", Ask, name, "it shows what differs, also in "+names.Secret("/"+name), "add -q, or name what is to be compared")
+	}
+}
+
+// secretPatterns judges patterns by which a search chooses files.
+func (a *analysis) secretPatterns(g *args) {
+	for _, o := range g.options {
+		if o.opt == nil || !o.given {
+			continue
+		}
+		switch o.opt.Name {
+		case "--include", "-g", "--glob", "--iglob":
+			a.aimedAt(o.arg)
+		}
+	}
+}
+
+// aimedAt judges a pattern that may be one for secrets and for little else.
+func (a *analysis) aimedAt(w word) {
+	if strings.HasPrefix(w.text, "!") || !names.Aimed(w.text) {
+		return
+	}
+	a.reads(w.shown())
+	a.give("reads-secret", Ask, w.shown(), "it chooses files that hold secrets", "leave it out")
 }
 
 // behindDot reports whether a part of a path begins with a dot.

@@ -74,17 +74,21 @@ func (a *analysis) tool(c *Call) bool {
 		return a.shellTool(c, st)
 	case "read":
 		a.files(c, st, use{read: true})
+		a.patterns(c, st)
 	case "write", "edit":
 		a.files(c, st, use{})
 	case "search":
 		for _, name := range [...]string{"path", "dir_path", "directory"} {
 			if v, ok := c.text(name); ok {
-				a.file(v, st, use{read: true})
+				a.searched(v, st)
 			}
 		}
-		for _, name := range [...]string{"glob", "include"} {
-			if v, ok := c.text(name); ok && names.Secret("/"+strings.TrimPrefix(v, "/")) != "" {
-				a.give("reads-secret", Ask, v, "it looks into files that hold secrets", "leave them out")
+		for _, name := range [...]string{"glob", "include", "file_pattern"} {
+			if v, ok := c.text(name); ok {
+				a.aimedAt(word{text: v, src: v})
+				if dir, _ := c.text("path", "dir_path", "directory"); dir != "" && names.Secret(dir+"/"+v) != "" && !names.Aimed(v) {
+					a.give("reads-secret", Ask, v, "it looks into files that hold secrets", "leave them out")
+				}
 			}
 		}
 	case "fetch":
@@ -102,6 +106,7 @@ func (a *analysis) shellTool(c *Call, st *state) bool {
 	if dir, ok := c.text("workdir", "cwd", "dir_path", "directory"); ok && dir != "" {
 		a.chdir(word{text: dir, src: dir}, st)
 	}
+	a.byShell(c)
 	if words := c.list("command"); len(words) > 0 {
 		argv := make([]word, len(words))
 		for i, w := range words {
@@ -125,6 +130,25 @@ func (a *analysis) shellTool(c *Call, st *state) bool {
 		return false // it looks at a command that runs already, or ends it
 	}
 	return true
+}
+
+// byShell judges which program a tool is to give its text to.
+func (a *analysis) byShell(c *Call) {
+	v, ok := c.text("shell", "executable", "shell_path")
+	if !ok || v == "" {
+		return
+	}
+	name, system := v, !strings.ContainsAny(v, `/\`)
+	if strings.HasPrefix(v, "/") {
+		name, system = a.installed(v, nil)
+	}
+	switch name {
+	case "bash", "sh", "dash", "zsh", "ksh":
+		if system {
+			return
+		}
+	}
+	a.give("unknown-program", Ask, v, "it is not one of the system's shells that the command is given to", "leave it out")
 }
 
 // otherShell judges a command for a shell whose grammar is not read: plain words
@@ -180,6 +204,40 @@ func (a *analysis) files(c *Call, st *state, u use) {
 	}
 }
 
+// patterns judges the patterns by which a tool reads many files.
+func (a *analysis) patterns(c *Call, st *state) {
+	for _, t := range c.Texts {
+		switch last(t.Name) {
+		case "include", "includes", "patterns", "pattern", "paths", "file_paths":
+			a.aimedAt(word{text: t.Value, src: t.Value})
+			if i := strings.IndexAny(t.Value, "*?["); i >= 0 {
+				a.searched(t.Value[:strings.LastIndexByte(t.Value[:i], '/')+1], st)
+			} else if names.Secret("/"+t.Value) == "" {
+				a.file(t.Value, st, use{read: true})
+			}
+		}
+	}
+}
+
+// searched judges a directory of which a tool shows what is in its files.
+func (a *analysis) searched(dir string, st *state) {
+	if dir == "" {
+		return
+	}
+	a.file(dir, st, use{read: true})
+	text := dir
+	if a.r.Home != "" && (text == "~" || strings.HasPrefix(text, "~/")) {
+		text = a.r.Home + text[1:]
+	}
+	for _, base := range a.bases(text, st) {
+		p := a.physical(base, text)
+		if names.Secret(p+"/x") != "" || a.r.Home != "" && p == Resolve(a.r.Home) && a.root(p) == "" {
+			a.give("reads-secret", Ask, dir, "it looks into files that hold secrets", "name the directory that is meant")
+			return
+		}
+	}
+}
+
 // last is the last name of the way to a text, without its place in a list.
 func last(name string) string {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
@@ -220,6 +278,8 @@ func (a *analysis) file(name string, st *state, u use) {
 				how = "it changes "
 			}
 			a.give("reads-secret", Ask, name, how+secret, "leave files that hold secrets to the user")
+		case !u.read && names.Steers(p) != "":
+			a.give("changes-settings", Ask, name, "it changes "+names.Steers(p), "let the user do it, or allow it")
 		case u.read || a.root(p) != "" || a.agentsOwn(p):
 		case a.checkout(p) != "":
 			a.elsewhere(name, a.checkout(p))
@@ -268,8 +328,8 @@ func (a *analysis) fetch(c *Call) bool {
 		// Some are given a text with addresses in it.
 		prompt, _ := c.text("prompt", "query")
 		for _, f := range strings.Fields(prompt) {
-			if strings.Contains(f, "://") {
-				url, ok = f, true
+			f = strings.Trim(f, "\"'()<>,;.!?")
+			if host, _, deeper := strings.Cut(f, "/"); strings.Contains(f, "://") || deeper && strings.Contains(strings.Trim(host, "."), ".") {
 				a.address(f)
 			}
 		}
@@ -324,9 +384,15 @@ func (a *analysis) mcp(c *Call, st *state) {
 func (a *analysis) otherTool(c *Call, st *state) {
 	switch c.Name {
 	case "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "BashOutput", "KillShell", "KillBash", "TaskStop", "ExitPlanMode", "EnterPlanMode", "Skill", "SlashCommand",
-		"SendMessage", "ReportFindings", "StructuredOutput", "ListAgents", "ScheduleWakeup", "CronList", "CronDelete", "ListMcpResourcesTool", "ReadMcpResourceTool", "EnterWorktree", "ExitWorktree",
-		"update_plan", "list_mcp_resources", "read_mcp_resource", "write_todos", "save_memory", "activate_skill", "enter_plan_mode", "exit_plan_mode", "get_internal_docs",
+		"SendMessage", "ReportFindings", "StructuredOutput", "ListAgents", "ScheduleWakeup", "CronList", "CronDelete", "ListMcpResourcesTool", "EnterWorktree", "ExitWorktree",
+		"update_plan", "list_mcp_resources", "write_todos", "save_memory", "activate_skill", "enter_plan_mode", "exit_plan_mode", "get_internal_docs",
 		"read_bash", "stop_bash", "list_bash", "report_intent", "store_memory", "update_todo", "fetch_copilot_cli_documentation", "skill", "sql", "wait_agent", "close_agent", "view_plan":
+		return
+	case "ReadMcpResourceTool", "read_mcp_resource":
+		if uri, ok := c.text("uri"); ok && strings.HasPrefix(strings.ToLower(uri), "file:") {
+			a.file(uri[len("file:"):], st, use{read: true})
+			a.give("reads-outside", Ask, uri, "it reads a file by an address", "name the file")
+		}
 		return
 	case "write_bash":
 		if typed, ok := c.text("input", "chars", "text"); ok && strings.Trim(typed, "\x03\x04\r\n {}") != "" {
@@ -334,6 +400,7 @@ func (a *analysis) otherTool(c *Call, st *state) {
 		}
 		return
 	}
+	a.byShell(c)
 	for _, t := range c.Texts {
 		switch last(t.Name) {
 		case "command", "cmd", "script", "shell_command", "bash":

@@ -54,6 +54,10 @@ type analysis struct {
 	versionsIn   map[string]string // what versions found, by directory
 	brokenNames  map[string]string // see brokenIn
 	dashedNames  map[string]bool   // see dashedIn
+	rematched    bool              // a secret was compared with =~, which keeps parts of it
+	fedBy        string            // the command whose redirections are looked at, while they are
+	feeding      bool              // they are
+	traced       bool              // a shell prints what it runs, with the values of variables
 }
 
 // tooMuch ends an analysis that goes beyond its bounds.

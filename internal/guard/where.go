@@ -231,6 +231,10 @@ func (a *analysis) judgePath(w word, p string, u use) bool {
 		return true
 	}
 	a.wrote = true
+	if what := names.Steers(p); what != "" && !u.top {
+		a.give("changes-settings", Ask, w.shown(), "it changes "+what, "let the user do it, or allow it")
+		return true
+	}
 	if a.r.Writes {
 		a.granted = true
 		return false

@@ -494,6 +494,10 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 			}
 		}
 	}
+	b.w.secret = b.w.secret || other.secret
+	if p.Exp != nil && (p.Exp.Op == syntax.ErrorUnset || p.Exp.Op == syntax.ErrorUnsetOrNull) {
+		a.says(other, st) // it is the message
+	}
 	if p.Exp != nil && p.Exp.Op == syntax.OtherParamOps {
 		if other.text == "P" || !other.known() {
 			a.give("prompt-expansion", Ask, b.src, "@P expands a value as a prompt, which runs the commands in it", "print the value with printf")
@@ -538,7 +542,19 @@ func (b *wordBuilder) secret(p *syntax.ParamExp) {
 	if p.Exp != nil && (p.Exp.Op == syntax.AlternateUnset || p.Exp.Op == syntax.AlternateUnsetOrNull) {
 		return
 	}
-	v := b.st.lookup(b.a, p.Param.Value)
+	name := p.Param.Value
+	v := b.st.lookup(b.a, name)
+	was := b.w.secret
+	defer func() {
+		if b.a.traced && b.w.secret && !was {
+			b.a.says(word{src: b.src, text: "$" + name, secret: true}, b.st)
+		}
+	}()
+	b.w.secret = b.w.secret || name == "BASH_REMATCH" && b.a.rematched
+	if name == "@" || name == "*" || strings.Trim(name, "0123456789") == "" {
+		// Which of the arguments it is may not be known.
+		b.w.secret = b.w.secret || slices.ContainsFunc(b.st.args, func(w word) bool { return w.secret })
+	}
 	b.w.secret = b.w.secret || v.w.secret || names.SecretVariable(p.Param.Value) && !v.known || p.Excl && names.SecretVariable(v.w.text) ||
 		p.Index != nil && slices.ContainsFunc(v.list, func(w word) bool { return w.secret })
 }
@@ -592,7 +608,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 				b.a.cur = cur
 			}
 			b.a.gets(name, value{known: true, w: other}, st)
-			st.bind(b.a, name, value{})
+			st.bind(b.a, name, value{w: word{secret: other.secret}})
 			b.dark(anything, quoted)
 			return
 		case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:

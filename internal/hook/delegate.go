@@ -100,9 +100,20 @@ func (d *Delegation) judge(ctx context.Context, ev *dialect.Event, role string, 
 	switch {
 	case errors.Is(err, ErrNeedsFull):
 		return dialect.Decision{}, nil, ErrNeedsFull
+	case err != nil && d.Recount == nil && ctx.Err() == nil:
+		return dialect.Decision{}, nil, ErrNeedsFull
 	case err != nil:
-		warn("what the session does itself could not be counted; nothing is held against it", err)
-		return dialect.Decision{}, nil, nil
+		// Something else may lie where counts are kept: the log still tells what was done.
+		again, rerr := delegation.Count{}, ctx.Err()
+		if rerr == nil {
+			again, rerr = d.Recount(ev, role)
+		}
+		if rerr != nil {
+			warn("what the session does itself could not be counted; nothing is held against it", errors.Join(err, rerr))
+			return dialect.Decision{}, nil, nil
+		}
+		warn("the count of what the session does itself cannot be kept; it is counted from the log at each call", err)
+		now, verdict, tell = again, stand(again, kind, limits), nil
 	}
 	switch {
 	case verdict == delegation.Refuse:

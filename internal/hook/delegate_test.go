@@ -152,6 +152,57 @@ func TestLostCountIsCountedAgain(t *testing.T) {
 	}
 }
 
+// Where something else lies in the place of a count, or of all of them, what the log
+// tells is held against the session at each call.
+func TestCountThatCannotBeKept(t *testing.T) {
+	for name, spoil := range map[string]func(file string) error{
+		"a directory": func(file string) error {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+			return os.Mkdir(file, 0o700)
+		},
+		"a link": func(file string) error {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+			return os.Symlink(os.DevNull, file)
+		},
+		"a file for all": func(file string) error {
+			if err := os.RemoveAll(filepath.Dir(file)); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Dir(file), nil, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, s := held(t.TempDir()), &script{}
+			work := call("claude", "shell", `{"command":"make"}`)
+			for _, ev := range []dialect.Event{{Client: "claude", Kind: dialect.SessionStart, Session: "s1", Source: "startup"}, work} {
+				if _, err := conduct(t, p, s, "conductor", ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := spoil(Delegates(p, "conductor").Store.File("claude", "s1")); err != nil {
+				t.Skip(err)
+			}
+			for range 2 {
+				if _, err := conduct(t, p, s, "conductor", work); !errors.Is(err, ErrNeedsFull) {
+					t.Fatalf("the hook program went on: %v", err)
+				}
+				d := Delegates(p, "conductor")
+				d.Recount = func(*dialect.Event, string) (delegation.Count, error) {
+					return delegation.Count{Client: "claude", Session: "s1", Role: "conductor", Work: 3, Total: 3, Refused: 1}, nil
+				}
+				dec, _, err := d.judge(t.Context(), &work, "conductor", false, func(string, error) {})
+				if err != nil || dec.Permission != dialect.Deny {
+					t.Errorf("%+v, %v; want a refusal", dec, err)
+				}
+			}
+		})
+	}
+}
+
 // A session that says once more that it begins does not begin to count anew.
 func TestBeginningAgainKeepsTheCount(t *testing.T) {
 	p, s := held(t.TempDir()), &script{}

@@ -156,8 +156,8 @@ func (p *sedScript) command(c byte) (bad, what, file string) {
 	case 'q', 'Q', 'l', 'L':
 		p.skip(" 0123456789")
 	case ':', 'b', 't', 'T', 'v':
-		for !p.end() && p.s[p.i] != '\n' && p.s[p.i] != ';' && p.s[p.i] != '}' {
-			p.i++
+		if !p.label() {
+			return "?", sedUnclear, ""
 		}
 	case '#':
 		p.line()
@@ -183,6 +183,18 @@ func (p *sedScript) command(c byte) (bad, what, file string) {
 		return "?", sedUnclear, ""
 	}
 	return "", "", ""
+}
+
+// label skips a label, or a version. For some it ends at a blank, and what is behind
+// that is a command; for others it goes to the end of the line: only where nothing
+// else is on the line is it the same for both.
+func (p *sedScript) label() bool {
+	p.skip(" \t")
+	for !p.end() && (letter(p.s[p.i]) || p.s[p.i] >= '0' && p.s[p.i] <= '9' || p.s[p.i] == '-' || p.s[p.i] == '.') {
+		p.i++
+	}
+	p.skip(" \t")
+	return p.end() || strings.IndexByte("\n;}", p.s[p.i]) >= 0
 }
 
 // text skips the text of a, i and c: to the end of a line that does not end with

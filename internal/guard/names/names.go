@@ -72,6 +72,22 @@ func Protected(p string) (bool, string) {
 	return false, ""
 }
 
+// Steers says of files that an agent or an editor takes for more than text, and that
+// people change all the same, what they are; "" of others.
+func Steers(p string) string {
+	p = "/" + strings.TrimPrefix(fold(p), "/")
+	base := path.Base(p)
+	switch {
+	case below(p, []string{".claude/skills", ".claude/agents", ".claude/commands", ".github/agents", ".github/copilot"}):
+		return "instructions of an agent, which may hold hooks and commands"
+	case below(p, []string{".vscode"}) && (base == "tasks.json" || base == "settings.json" || base == "launch.json"):
+		return "settings of an editor, which may run programs"
+	case base == ".git":
+		return "the place of a repository"
+	}
+	return ""
+}
+
 // Holds reports whether a directory is one of those whose files decide about agents
 // and programs: it is not removed, moved or unpacked into as a whole.
 func Holds(dir string) bool {
@@ -117,6 +133,30 @@ func Secret(p string) string {
 		return "a key or a certificate"
 	}
 	return ""
+}
+
+// Aimed reports whether a pattern of file names is one for files that hold secrets, and
+// not for others as well.
+func Aimed(pattern string) bool {
+	pattern = strings.TrimPrefix(path.Base(fold(pattern)), "./")
+	fits := func(name string) bool {
+		ok, err := path.Match(pattern, name)
+		return err == nil && ok || pattern == name
+	}
+	for _, usual := range [...]string{"main.go", "README.md", "config.yaml", ".gitignore", "index.test.js", "package.json"} {
+		if fits(usual) {
+			return false
+		}
+	}
+	if Secret("/"+pattern) != "" {
+		return true
+	}
+	for _, secret := range [...]string{".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd", "id_rsa", "id_ed25519", "credentials", "credentials.json", "secrets.yaml", "secrets.json", "server.pem", "server.key", "prod.tfvars", "terraform.tfstate"} {
+		if fits(secret) {
+			return true
+		}
+	}
+	return false
 }
 
 // Weight is what a variable's name does to the programs that see it.
