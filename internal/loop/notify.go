@@ -93,14 +93,15 @@ func (n *Notifier) subject(notice Notice) string {
 }
 
 func (n *Notifier) desktop(ctx context.Context, notice Notice) error {
-	name, args := "notify-send", []string{"--app-name=reprise", "--", n.subject(notice), oneLine(notice.Text, 500)}
+	title, text := clean(n.subject(notice)), oneLine(clean(notice.Text), 500) // no argument can hold a zero byte
+	name, args := "notify-send", []string{"--app-name=reprise", "--", title, text}
 	if n.GOOS == "darwin" {
 		// The text is an argument and never part of the script.
-		name, args = "osascript", []string{"-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", n.subject(notice), oneLine(notice.Text, 500)}
+		name, args = "osascript", []string{"-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", title, text}
 	}
 	path, err := n.LookPath(name)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: what tells the desktop is not there; install it (%s; on Debian in libnotify-bin), or be told in another way and set loop.notify_desktop: off", err, name)
 	}
 	return n.Run(ctx, proc.Cmd{Path: path, Args: args, Env: n.Env}, "")
 }
