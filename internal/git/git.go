@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,8 @@ type Error struct {
 	Kind   error    // one of the errors above, or nil
 	Lock   string   // git's lock file that was in its way, "" for none
 
-	held string // about that lock, for people
+	held  string // about that lock, for people
+	cause error  // why the program could not be started or read, such as for want of descriptors
 }
 
 func (e *Error) Error() string {
@@ -69,7 +71,10 @@ func (e *Error) Error() string {
 	return s
 }
 
-func (e *Error) Unwrap() error { return e.Kind }
+// Unwrap gives Kind, and what the system said where git could not be started.
+func (e *Error) Unwrap() []error {
+	return slices.DeleteFunc([]error{e.Kind, e.cause}, func(err error) bool { return err == nil })
+}
 
 // Options of a Git. Vars is the environment to take PATH, HOME, proxies and the
 // ssh agent from; nil runs git with an empty environment.
@@ -159,31 +164,13 @@ func lookPath(name string, vars map[string]string) (string, error) {
 		}
 		return filepath.Abs(p)
 	}
-	for _, dir := range filepath.SplitList(pathVar(vars)) {
-		if !filepath.IsAbs(dir) {
-			continue // never a program of the working directory
-		}
-		for _, ext := range exts() {
-			if p := filepath.Join(dir, name+ext); executable(p) {
-				return p, nil
-			}
-		}
+	// As the doctor looks, and as clients are looked for: a program of the desktop has a
+	// short PATH, and git is in its usual places nevertheless.
+	p, err := proc.LookPath(name, vars, runtime.GOOS)
+	if err != nil {
+		return "", fmt.Errorf("%w in PATH or in the usual places; install git, or go without the repository", ErrNotInstalled)
 	}
-	return "", fmt.Errorf("%w in PATH; install git, or go without the repository", ErrNotInstalled)
-}
-
-func pathVar(vars map[string]string) string {
-	if p, ok := vars["PATH"]; ok {
-		return p
-	}
-	return vars["Path"] // Windows
-}
-
-func exts() []string {
-	if runtime.GOOS == "windows" {
-		return []string{".exe", ".cmd", ".bat"}
-	}
-	return []string{""}
+	return p, nil
 }
 
 func executable(p string) bool {
@@ -348,7 +335,7 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 	case bound.Err() != nil:
 		e.Kind = ErrTimeout
 	case exit == nil:
-		e.Stderr = err.Error()
+		e.Stderr, e.cause = err.Error(), err
 		if errors.Is(err, fs.ErrNotExist) {
 			e.Kind = ErrNotInstalled
 		}

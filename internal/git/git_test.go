@@ -9,16 +9,39 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/internal/proc"
 )
 
 func vars() map[string]string { return map[string]string{"PATH": os.Getenv("PATH")} }
 
 func TestMissingProgram(t *testing.T) {
-	for _, o := range []Options{{Vars: map[string]string{"PATH": t.TempDir()}}, {Program: "/nowhere/git"}, {Vars: map[string]string{"PATH": "."}}} {
+	for _, o := range []Options{{Program: "no-such-git", Vars: map[string]string{"PATH": t.TempDir()}}, {Program: "/nowhere/git"}, {Program: "no-such-git", Vars: map[string]string{"PATH": "."}}} {
 		g := New(t.TempDir(), o)
 		if _, err := g.Run(t.Context(), "status"); !errors.Is(err, ErrNotInstalled) || g.Installed() {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// TestUsualPlaces: git is found where the doctor finds it, though the PATH of a program
+// that a desktop started does not name the place.
+func TestUsualPlaces(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a script is no program there")
+	}
+	home := t.TempDir()
+	file := filepath.Join(home, ".local", "bin", "git")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]string{"PATH": t.TempDir(), "HOME": home}
+	want, err := proc.LookPath("git", vars, runtime.GOOS)
+	if g := New(home, Options{Vars: vars}); err != nil || g.Program() != want || want != file {
+		t.Errorf("found %s, the doctor %s (%v), it is %s", g.Program(), want, err, file)
 	}
 }
 

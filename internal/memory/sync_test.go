@@ -153,7 +153,7 @@ func TestSyncWithoutRemoteOrGit(t *testing.T) {
 	if !res.Committed || res.Pushed || len(res.Notes) != 1 {
 		t.Errorf("%+v", res)
 	}
-	s.o.Git.Vars = map[string]string{"PATH": t.TempDir()}
+	s.o.Git.Program = "no-such-git"
 	s.o.Dir = filepath.Join(t.TempDir(), "m")
 	if err := s.Ensure(t.Context()); err != nil {
 		t.Errorf("without git: %v", err)
