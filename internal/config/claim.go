@@ -112,11 +112,23 @@ func readClaim(paths Paths, name string) (*claim, error) {
 // id of the repository's first commit, may be empty; it lets another clone be
 // recognised.
 func (paths Paths) Claim(ctx context.Context, p *Project, rootCommit string, now time.Time) error {
+	return paths.claim(ctx, p, rootCommit, now, nil)
+}
+
+// ClaimNew is Claim for a project that is not there yet, and has make make it once the
+// name is its own: where the name cannot be had, or nothing be written, the project's tree
+// stays as it was. Nobody else gets the name meanwhile. Where make fails its error is
+// given; the name is then claimed for a directory that is no project, which holds nobody.
+func (paths Paths) ClaimNew(ctx context.Context, p *Project, rootCommit string, now time.Time, make func() error) error {
+	return paths.claim(ctx, p, rootCommit, now, make)
+}
+
+func (paths Paths) claim(ctx context.Context, p *Project, rootCommit string, now time.Time, make func() error) error {
 	c, err := readClaim(paths, p.Name)
 	if err != nil {
 		return err
 	}
-	if c.has(p) && (rootCommit == "" || rootCommit == c.RootCommit) {
+	if make == nil && c.has(p) && (rootCommit == "" || rootCommit == c.RootCommit) {
 		return nil
 	}
 	if err := durable.MkdirAll(paths.ProjectDir(p.Name), 0o700); err != nil {
@@ -151,7 +163,10 @@ func (paths Paths) Claim(ctx context.Context, p *Project, rootCommit string, now
 	if err := durable.WriteFile(claimFile(paths, p.Name), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("claim project name: %w", err)
 	}
-	return nil
+	if make == nil {
+		return nil
+	}
+	return make()
 }
 
 func (c *claim) has(p *Project) bool {

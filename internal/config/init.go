@@ -183,6 +183,9 @@ func InitEdits(p *Project) ([]Edit, error) {
 // Prospect is the project that InitProject would make of root, with nothing
 // written yet.
 func Prospect(root, name string) (*Project, error) {
+	if root == filepath.Dir(root) {
+		return nil, fmt.Errorf("make project: %s is the root of the file system; change to the project's directory", root)
+	}
 	if name == "" {
 		if name = NameFrom(root); name == "" {
 			return nil, fmt.Errorf("make project: no name can be made of the directory's name %q; pass --name: %s", filepath.Base(root), nameRemedy)

@@ -408,6 +408,8 @@ func TestWrongFiles(t *testing.T) {
 		{"unclosed quote", "memory:\n  directory: 'a\n", 2, 14, "", "close the quotation mark"},
 		{"unclosed bracket", "http:\n  allowed_origins: [a\n", 2, 20, "", "not valid YAML"},
 		{"wrong indent", "memory:\n  directory: /a\n level: x\n", 3, 2, "", "not valid YAML"},
+		{"unresolved merge", "logging:\n<<<<<<< HEAD\n  level: info\n=======\n  level: debug\n>>>>>>> other\n", 2, 1, "", "a merge that is not resolved"},
+		{"unresolved merge at the top", "<<<<<<< HEAD\nv: 1\nname: a\n||||||| base\nname: c\n=======\nname: b\n>>>>>>> x\n", 1, 1, "", "take the marks out"},
 		{"not UTF-8", "memory:\n  # caf\xe9\n", 2, 8, "", "not UTF-8"},
 		{"UTF-16", "\xff\xfem\x00", 1, 1, "", "UTF-16"},
 		{"NUL", "memory:\x00\n", 1, 8, "", "NUL"},

@@ -69,7 +69,7 @@ func parseYAML(file string, data []byte) (*document, error) {
 	}
 	f, err := safeParse(data)
 	if err != nil {
-		return nil, syntaxError(file, err)
+		return nil, syntaxError(file, data, err)
 	}
 	d := &document{file: file}
 	var body ast.Node
@@ -130,7 +130,26 @@ func safeParse(data []byte) (f *ast.File, err error) {
 	return parser.ParseBytes(data, 0)
 }
 
-func syntaxError(file string, err error) error {
+// conflictLine is the first line, from 1, of what git writes where a merge finds that both
+// sides changed the same; 0 where none of it is there.
+func conflictLine(data []byte) int {
+	n, first, end := 0, 0, false
+	for line := range bytes.Lines(data) {
+		n++
+		switch {
+		case bytes.HasPrefix(line, []byte("<<<<<<< ")) && first == 0:
+			first = n
+		case bytes.HasPrefix(line, []byte(">>>>>>> ")):
+			end = true
+		}
+	}
+	if !end {
+		return 0
+	}
+	return first
+}
+
+func syntaxError(file string, data []byte, err error) error {
 	e := &Error{File: file, Problem: "is not valid YAML: " + err.Error(), Remedy: "correct the syntax", Err: err}
 	var ye yaml.Error
 	if !errors.As(err, &ye) {
@@ -140,6 +159,11 @@ func syntaxError(file string, err error) error {
 	e.Problem = "is not valid YAML: " + msg
 	if tk := ye.GetToken(); tk != nil && tk.Position != nil {
 		e.Line, e.Column = tk.Position.Line, tk.Position.Column
+	}
+	if line := conflictLine(data); line > 0 {
+		e.Line, e.Column = line, 1
+		e.Problem, e.Remedy = "is a merge that is not resolved: git's marks (<<<<<<<, =======, >>>>>>>) are in it", "leave what is to count, and take the marks out; then `git add` it"
+		return e
 	}
 	switch {
 	case strings.Contains(msg, "already defined"):
