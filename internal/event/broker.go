@@ -2,7 +2,9 @@ package event
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"reprise/internal/durable"
@@ -85,6 +87,9 @@ func (b *Broker) Record(ctx context.Context, e Event) (Event, error) {
 		return e, fmt.Errorf("record event: %w", err)
 	}
 	if perr := b.quick.Put(l, &q, quick.Encode(nil, &q), err); perr != nil {
+		if errors.Is(err, fs.ErrPermission) && errors.Is(perr, fs.ErrPermission) { // one cause, told once
+			return e, fmt.Errorf("record event: %w", err)
+		}
 		return e, fmt.Errorf("record event: %w; and it cannot be kept for later: %w", err, perr)
 	}
 	if b.opt.Report != nil {

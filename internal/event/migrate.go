@@ -219,7 +219,7 @@ func (m *migrator) file(ctx context.Context, name string, a *Audit) error {
 	var f FileAudit
 	lines := m.lines(name, data, &f)
 	check := Report{Last: map[string]string{}}
-	check.verifyFile(name, func(yield func(line, error) bool) { scanLines(bytes.NewReader(data), yield) })
+	check.verifyFile(context.Background(), name, func(yield func(line, error) bool) { scanLines(bytes.NewReader(data), yield) })
 	for _, p := range check.Problems {
 		if strings.Contains(p.What, "before it") { // what is refused is told of already
 			f.Before = append(f.Before, p)

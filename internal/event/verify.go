@@ -1,6 +1,7 @@
 package event
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -50,7 +51,11 @@ func (r Report) OK() bool { return len(r.Problems) == 0 }
 // before it. An edited, added, missing or moved line shows as a problem at the
 // line after it; only lines missing from a file's end leave no trace in the
 // file itself, which is what Last is for. The error is about the directory.
-func Verify(dir string) (Report, error) {
+func Verify(dir string) (Report, error) { return VerifyContext(context.Background(), dir) }
+
+// VerifyContext is [Verify] with an end: where ctx ends first its error is given, with
+// what was found by then.
+func VerifyContext(ctx context.Context, dir string) (Report, error) {
 	r := Report{Last: map[string]string{}}
 	d, files, err := list(dir)
 	if err != nil || d == nil {
@@ -60,7 +65,10 @@ func Verify(dir string) (Report, error) {
 	for _, month := range slices.Sorted(maps.Keys(files)) {
 		for _, name := range files[month] {
 			r.Files++
-			r.verifyFile(name, readLines(d, name))
+			r.verifyFile(ctx, name, readLines(d, name))
+			if err := ctx.Err(); err != nil {
+				return r, fmt.Errorf("verify %s: %w", dir, err)
+			}
 			if fi, err := d.Lstat(name + ".torn"); err == nil {
 				r.Torn = append(r.Torn, Torn{File: name + ".torn", Bytes: fi.Size()})
 			}
@@ -69,12 +77,15 @@ func Verify(dir string) (Report, error) {
 	return r, nil
 }
 
-func (r *Report) verifyFile(name string, lines func(func(line, error) bool)) {
+func (r *Report) verifyFile(ctx context.Context, name string, lines func(func(line, error) bool)) {
 	problem := func(n int, format string, args ...any) {
 		r.Problems = append(r.Problems, Problem{File: name, Line: n, What: fmt.Sprintf(format, args...)})
 	}
 	prev, known := "", true
 	for l, err := range lines {
+		if ctx.Err() != nil {
+			return
+		}
 		if err != nil {
 			problem(0, "%v", err)
 			return
