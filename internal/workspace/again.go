@@ -22,8 +22,9 @@ func passing(err error) bool {
 	if err == nil {
 		return false
 	}
+	said := strings.ToLower(err.Error())
 	for _, e := range []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
-		if errors.Is(err, e) || e != syscall.EAGAIN && strings.Contains(err.Error(), strings.ToUpper(e.Error()[:1])+e.Error()[1:]) {
+		if errors.Is(err, e) || e != syscall.EAGAIN && strings.Contains(said, e.Error()) {
 			return true
 		}
 	}
