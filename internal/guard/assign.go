@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -185,10 +184,12 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 			if v.list != nil {
 				v.list = append(v.list, got...)
 			}
+			w.secret = w.secret || anySecret(got)
+			a.taint(name, value{list: got})
 		}
-		w.text = unknown
+		w.text, w.secret = unknown, w.secret || anySecret(v.list)
 		if n.Append || anyGlob(v.list) {
-			v.list = nil
+			v = value{w: word{secret: w.secret}}
 		}
 	case n.Value != nil:
 		w = a.value(n.Value, st)
@@ -255,8 +256,7 @@ func anyGlob(list []word) bool {
 
 // shows judges that the value of a variable is printed.
 func (a *analysis) shows(name string, st *state) {
-	v := st.lookup(a, name)
-	secret := v.w.secret || !v.known && names.SecretVariable(name) || slices.ContainsFunc(v.list, func(w word) bool { return w.secret })
+	secret := a.holdsSecret(name, st.lookup(a, name)) || name == "BASH_REMATCH" && a.rematched
 	a.says(word{text: name, src: name, secret: secret}, st)
 }
 
@@ -286,7 +286,7 @@ func (a *analysis) declares(w word, exported, integer bool, st *state) {
 func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 	variant := c.Variant.Value
 	exported, integer, nameref, whole, fixed := variant == "export", false, false, false, variant == "readonly"
-	prints := false
+	prints, worded := false, false
 	a.cur = current{text: a.source(c)}
 	count := 0
 	for _, n := range c.Args {
@@ -298,6 +298,7 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 		for _, w := range a.fields(n.Value, st) {
 			switch {
 			case !w.known():
+				worded = true
 				a.give("dynamic-name", Ask, w.shown(), "which variable this declares is only known when it runs", "write the name out")
 			case strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+"):
 				for _, o := range w.text[1:] {
@@ -324,11 +325,16 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 					}
 				}
 			default:
+				worded = true
+				if prints {
+					a.shows(w.text, st)
+					break
+				}
 				a.declares(w, exported, integer, st)
 			}
 		}
 	}
-	if count == 0 && (exported || variant == "declare" || variant == "typeset") && len(c.Args) <= 1 {
+	if count == 0 && !worded && (exported || prints || len(c.Args) == 0 || variant == "declare" || variant == "typeset") {
 		a.give("shows-environment", Ask, variant, "it prints the values of variables, secrets among them", "print the one variable that is wanted")
 		a.reads(variant)
 	}
@@ -341,6 +347,9 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 		}
 		if prints {
 			a.shows(n.Name.Value, st)
+		}
+		if prints && n.Naked {
+			continue // nothing is declared
 		}
 		if nameref {
 			a.give("nameref", Ask, n.Name.Value, "a reference hides which variable is meant", "use the variable itself")

@@ -550,6 +550,9 @@ func (a *analysis) read(argv []word, st *state) source {
 		}
 	}
 	rest := argv[1:]
+	for _, w := range rest {
+		a.says(w, st) // it may be the prompt
+	}
 	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") && len(rest[0].text) > 1 {
 		o := rest[0].text
 		last := o[len(o)-1:]
@@ -630,7 +633,8 @@ func (a *analysis) readLines(argv []word, st *state) source {
 	return source{}
 }
 
-func (a *analysis) testCommand(argv []word, _ *state) source {
+func (a *analysis) testCommand(argv []word, st *state) source {
+	a.toldSecrets(argv[1:], st)
 	a.plainNumbers(argv[1:])
 	for i, w := range argv[1:] {
 		if w.text == "-v" || w.text == "-R" {
@@ -695,6 +699,7 @@ func (a *analysis) set(argv []word, st *state) source {
 		switch {
 		case w.text == "--" || w.text == "-" || w.known() && !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+"):
 			st.args, st.argsKnown = slices.Clone(argv[i+1:]), w.text == "--"
+			a.taint("1", value{list: st.args})
 			return source{}
 		case !w.known():
 			a.give("dynamic-option", Ask, w.shown(), "it may be an option, which is only known when it runs", "write it out")
@@ -759,34 +764,6 @@ func (a *analysis) limits(argv []word, _ *state) source {
 func (a *analysis) let(argv []word, st *state) source {
 	for _, w := range argv[1:] {
 		a.evaluated(w, st)
-	}
-	return source{}
-}
-
-func (a *analysis) declareWords(argv []word, st *state) source {
-	for _, w := range argv[1:] {
-		name, v, ok := strings.Cut(w.text, "=")
-		if argv[0].text == "readonly" || slices.ContainsFunc(argv, func(w word) bool { return w.text != "" && w.text[0] == '-' && strings.Contains(w.text, "r") }) {
-			defer a.fix(strings.TrimSuffix(name, "+"))
-		}
-		switch {
-		case strings.HasPrefix(w.text, "-") && w.known():
-			if strings.Trim(w.text, "-xgrap") != "" {
-				a.give("unknown-option", Ask, w.shown(), "this option changes what the variable means", "leave it out")
-			}
-		case !ok:
-			a.subscript(w)
-			if argv[0].text != "export" && argv[0].text != "readonly" && syntax.ValidName(w.text) {
-				a.lost(w.text, st)
-				a.locals = append(a.locals, w.text)
-				st.bind(a, w.text, value{})
-			}
-		default:
-			a.subscript(word{text: strings.TrimSuffix(name, "+"), src: w.src})
-			a.assignment(strings.TrimSuffix(name, "+"), word{text: v}, true, st)
-			a.locals = append(a.locals, strings.TrimSuffix(name, "+"))
-			st.bind(a, strings.TrimSuffix(name, "+"), value{})
-		}
 	}
 	return source{}
 }

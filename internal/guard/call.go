@@ -114,6 +114,7 @@ func commandLine(argv []word) string {
 func (a *analysis) exec(argv []word, st *state) source {
 	a.step(2)
 	a.cur = commandOf(argv)
+	a.lastSecret = a.lastSecret || anySecret(argv[1:])
 	w := argv[0]
 	if a.closing != nil {
 		a.closing.command(a, argv, st, isFunction(w.text, st))

@@ -94,6 +94,9 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 	if c.Select {
 		a.bindOwn("REPLY", value{}, st)
 		a.eats([]word{{text: "read", src: "select"}}, st)
+		for _, it := range items {
+			a.says(it, st) // they are shown to choose from
+		}
 	}
 	a.unsure(st, c)
 	var out source
@@ -140,7 +143,7 @@ func mixed(list []word) word {
 	out := word{text: unknown, split: true, made: true, origin: fewWords, dashed: false}
 	for _, w := range list {
 		if !w.known() || strings.ContainsAny(w.text, "/.~$*?[") || strings.HasPrefix(w.text, "-") {
-			return word{text: unknown, split: true, made: true, dashed: true}
+			return word{text: unknown, split: true, made: true, dashed: true, secret: anySecret(list)}
 		}
 	}
 	return out

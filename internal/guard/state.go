@@ -105,6 +105,7 @@ func ownValue(name string) bool {
 
 func (st *state) bind(a *analysis, name string, v value) {
 	a.step(1)
+	a.taint(name, v)
 	switch name {
 	case "OLDPWD":
 		st.old = nil

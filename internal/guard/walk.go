@@ -54,6 +54,8 @@ type analysis struct {
 	versionsIn   map[string]string // what versions found, by directory
 	brokenNames  map[string]string // see brokenIn
 	dashedNames  map[string]bool   // see dashedIn
+	tainted      map[string]bool   // variables that were given a secret somewhere; "1": the arguments
+	lastSecret   bool              // a command was given a secret, and $_ may be it
 	rematched    bool              // a secret was compared with =~, which keeps parts of it
 	fedBy        string            // the command whose redirections are looked at, while they are
 	feeding      bool              // they are
@@ -735,6 +737,7 @@ func (a *analysis) callFunction(f *function, args []word, st *state) source {
 	defer func() { a.depth-- }()
 	oldArgs, oldKnown, oldCalls := st.args, st.argsKnown, st.calls
 	st.args, st.argsKnown = args, true
+	a.taint("1", value{list: args})
 	st.calls = append(append([]string(nil), st.calls...), f.name)
 	mark, before, n := len(a.locals), st.fork(), len(a.left)
 	out := a.stmt(f.body, st)

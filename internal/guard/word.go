@@ -2,7 +2,6 @@ package guard
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -470,7 +469,7 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 	}
 	if p.Repl != nil {
 		a.value(p.Repl.Orig, st)
-		a.value(p.Repl.With, st)
+		b.w.secret = a.value(p.Repl.With, st).secret || b.w.secret
 	}
 	whole := false
 	if p.Index != nil {
@@ -550,13 +549,12 @@ func (b *wordBuilder) secret(p *syntax.ParamExp) {
 			b.a.says(word{src: b.src, text: "$" + name, secret: true}, b.st)
 		}
 	}()
-	b.w.secret = b.w.secret || name == "BASH_REMATCH" && b.a.rematched
+	b.w.secret = b.w.secret || name == "BASH_REMATCH" && b.a.rematched || name == "_" && b.a.lastSecret
 	if name == "@" || name == "*" || strings.Trim(name, "0123456789") == "" {
-		// Which of the arguments it is may not be known.
-		b.w.secret = b.w.secret || slices.ContainsFunc(b.st.args, func(w word) bool { return w.secret })
+		// Which of the arguments it is may not be known, nor what they are.
+		b.w.secret = b.w.secret || anySecret(b.st.args) || !b.st.argsKnown && b.a.tainted["1"]
 	}
-	b.w.secret = b.w.secret || v.w.secret || names.SecretVariable(p.Param.Value) && !v.known || p.Excl && names.SecretVariable(v.w.text) ||
-		p.Index != nil && slices.ContainsFunc(v.list, func(w word) bool { return w.secret })
+	b.w.secret = b.w.secret || b.a.holdsSecret(name, v) || p.Excl && v.known && b.a.holdsSecret(v.w.text, b.st.lookup(b.a, v.w.text))
 }
 
 // plain adds the value of $name, or of one of the forms that say what is to be
