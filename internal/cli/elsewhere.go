@@ -197,7 +197,7 @@ func (a *App) resumeElsewhere(ctx context.Context, say loop.Said) (done bool, er
 		fmt.Fprintf(a.Out, "asked: the worker %s goes on so as soon as it hears of it\n", l.Worker)
 	}
 	switch {
-	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered):
+	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered), errors.Is(err, loop.ErrCeiling):
 		return true, exitWith(ExitUsage, err)
 	case errors.Is(err, loop.ErrNothingWaits):
 		return true, exitWith(ExitNotFound, err)

@@ -55,6 +55,9 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 			return usagef("%w", err)
 		}
 	}
+	if err := app.noGitDir(ctx, root); err != nil {
+		return err
+	}
 	commit := rootCommit(ctx, app, root)
 	if err := paths.CheckClaim(project, commit); err != nil {
 		return conflict(err)

@@ -59,6 +59,9 @@ type loopFlags struct {
 	untilEmpty, unattended, inPlace, quiet             bool
 	delay, stall, timeout, backoffUnit                 time.Duration
 
+	cmd  *cobra.Command // whose flags these are
+	says []string       // flags that the command itself gives, whatever a person says
+
 	// elsewhere, where it is set, makes the world that of a worker, in place of what is for
 	// the checkout in which people work.
 	elsewhere func(context.Context, *loop.Options) error
@@ -66,6 +69,7 @@ type loopFlags struct {
 
 // bounds are the flags by which whoever starts a loop bounds it.
 func (f *loopFlags) bounds(cmd *cobra.Command) {
+	f.cmd = cmd
 	fl := cmd.Flags()
 	fl.StringVar(&f.model, "model", "", "`MODEL`, as the client spells it")
 	fl.IntVar(&f.workers, "workers", 1, "items worked on at the same time")
@@ -92,7 +96,9 @@ func newLoopRunCmd(app *App) *cobra.Command {
 		Use: "run", Args: cobra.NoArgs, Short: "Work through the queue",
 		Long: `Work through the queue. Each ceiling has a default, which the section "loop" of the
 settings or a flag changes; none can be switched off. A loop that died is gone on with:
-runs that live are watched on, and nothing that was settled is done again.
+runs that live are watched on, and nothing that was settled is done again. It goes on as
+it was begun, with its ceilings (raised ones, too), its agent and all the rest; what a flag
+says now is changed, and told. "reprise loop status" shows what holds.
 
 Ctrl-C ends it gracefully: agents are stopped, what they have is kept, and their items
 are given back. A second Ctrl-C leaves at once; the agents go on, and the next
@@ -154,6 +160,8 @@ func (f *loopFlags) limits(set config.Loop) (core.Limits, error) {
 		return l, usagef("a ceiling is zero, negative or too large: every loop ends some time")
 	case f.turns < 0:
 		return l, usagef("--max-turns %d: give how many turns a run may have", f.turns)
+	case slices.ContainsFunc(f.labels, func(label string) bool { return strings.TrimSpace(label) == "" }):
+		return l, usagef("--label is empty: give a label that items have, or leave it out for all of them")
 	case l.OnInterrupt != core.Wait && l.OnInterrupt != core.Skip:
 		return l, usagef("--on-interrupt %q is neither wait nor skip", clipText(string(l.OnInterrupt), 40))
 	case l.BackoffUnit <= 0 || l.ItemTimeout <= 0 || l.Stall <= 0:
@@ -201,6 +209,7 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	if app.Env.Get(proc.RunIDVar) != "" {
 		return exitWith(ExitConflict, errors.New("a run cannot start a loop: the loop that it is part of goes on by itself; add items with `reprise queue add`"))
 	}
+	f.cmd = cmd
 	limits, err := f.limits(home.Settings.Loop)
 	if err != nil {
 		return err
@@ -219,7 +228,10 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	}
 	defer sendRest()
 	s, err := loop.New(opt).Run(ctx, stop)
-	if errors.Is(err, loop.ErrRuns) {
+	if errors.Is(err, loop.ErrChanged) {
+		err = fmt.Errorf("%w: start it again", err)
+	}
+	if errors.Is(err, loop.ErrRuns) || errors.Is(err, loop.ErrChanged) {
 		return exitWith(ExitConflict, err)
 	}
 	if err != nil {
@@ -270,8 +282,12 @@ func orDash(s string) string { return cmp.Or(s, "-") }
 // loopOptions are a loop's world.
 func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f *loopFlags, limits core.Limits) (loop.Options, error) {
 	set := home.Settings.Loop
+	from, err := goOn(dir, f, &limits)
+	if err != nil {
+		return loop.Options{}, err
+	}
 	opt := loop.Options{
-		Dir: dir, Project: home.Project.Name, Only: cmp.Or(f.agent, scriptClient(f.script)), Client: home.Settings.SubAgent.Agent, Labels: f.labels,
+		From: from, Dir: dir, Project: home.Project.Name, Only: cmp.Or(f.agent, scriptClient(f.script)), Client: home.Settings.SubAgent.Agent, Labels: f.labels,
 		Actor: cmp.Or(a.Env.Get("BD_ACTOR"), "harness-agent"), Env: a.Environ, Program: a.Program, Limits: limits, Now: a.Env.Now,
 	}
 	if err := loopClient(cmp.Or(opt.Only, opt.Client)); err != nil {
@@ -282,8 +298,16 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		return opt, err
 	}
 	opt.Route = route
+	given := f.given()
 	if f.script != "" {
 		opt.ScriptFile = a.abs(f.script)
+		given.Script = opt.ScriptFile
+	}
+	opt.Given = &given
+	if cmp.Or(opt.Only, opt.Client) == agent.KindScript {
+		if err := checkSteps(cmp.Or(opt.ScriptFile, home.Settings.SubAgent.ScriptFile)); err != nil {
+			return opt, exitWith(ExitUsage, err)
+		}
 	}
 	if opt.Log, err = a.Logger(); err != nil {
 		return opt, err
@@ -316,10 +340,12 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	if check != nil {
 		opt.Check = check
 	}
-	if opt.Places, err = a.loopPlaces(ctx, home, dir, f, check); err != nil {
+	if opt.Places, err = a.loopPlaces(ctx, home, dir, f, limits.Workers, check); err != nil {
 		return opt, err
 	}
+	given.InPlace = true
 	if t, ok := opt.Places.(*loop.Worktrees); ok {
+		given.InPlace, given.Integrate = false, t.Integrate
 		opt.Before, opt.After = t.Mend, t.Wait
 		t.Left = func(name string, err error) {
 			opt.Log.Warn("take a worktree away", "workspace", name, "error", err.Error())
@@ -466,13 +492,16 @@ func verified(r *verify.Result) loop.Checked {
 }
 
 // loopPlaces is where items are worked on.
-func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *loopFlags, check func(context.Context, loop.Place, run.Record) (loop.Checked, error)) (loop.Places, error) {
+func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *loopFlags, workers int, check func(context.Context, loop.Place, run.Record) (loop.Checked, error)) (loop.Places, error) {
 	opts := git.Options{Vars: a.Env.Vars}
 	root := home.Project.Root
+	if err := a.noGitDir(ctx, root); err != nil {
+		return nil, err
+	}
 	_, gitErr := git.New(root, opts).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
 	if f.inPlace || gitErr != nil {
-		if f.workers > 1 {
-			return nil, usagef("--workers %d need worktrees, and here there are none (--in-place, or the project is in no git repository with a commit): use one worker", f.workers)
+		if workers > 1 {
+			return nil, usagef("--workers %d need worktrees, and here there are none (--in-place, or the project is in no git repository with a commit): use one worker", workers)
 		}
 		if !f.inPlace {
 			fmt.Fprintln(a.Err, "note: the project is in no git repository with a commit, so items are worked on in its own directory")
@@ -485,6 +514,11 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 	ws, err := a.Workspaces()
 	if err != nil {
 		return nil, err
+	}
+	if f.base != "" {
+		if _, err := git.New(root, opts).Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", f.base+"^{commit}"); err != nil {
+			return nil, usagef("--base %q is no commit of %s", clipText(f.base, 100), root)
+		}
 	}
 	t := &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Now: a.Env.Now, Base: f.base, Carry: carried(home), Integrate: cmp.Or(f.integrate, home.Settings.Loop.Integrate)}
 	if !slices.Contains([]string{loop.KeepBranch, loop.MergeBranch, loop.PullRequest}, t.Integrate) {

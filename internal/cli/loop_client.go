@@ -18,6 +18,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"reprise/internal/agent"
+	"reprise/internal/agent/scripted"
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/loop"
@@ -33,20 +34,26 @@ type worker struct {
 	env config.Env // where the user's settings are, and reprise's own
 	// model are settings of a client by which it asks its model, in place of the
 	// user's; nil: the user's.
-	model func(client, home string) error
-	tools []string // of the settings
+	model  func(client, home string) error
+	tools  []string // of the settings
+	script string   // file of steps of the script client, by the settings
 
 	mu    sync.Mutex
 	homes map[string]map[string][]byte // files of a client's home, by client
 }
 
 func (a *App) newWorker(home *config.Home) *worker {
-	return &worker{app: a, env: a.Env, model: a.ownModel, tools: home.Settings.Loop.AllowedTools, homes: map[string]map[string][]byte{}}
+	return &worker{app: a, env: a.Env, model: a.ownModel, tools: home.Settings.Loop.AllowedTools, script: home.Settings.SubAgent.ScriptFile, homes: map[string]map[string][]byte{}}
 }
 
 // configure is for one run.
 func (w *worker) configure(r *run.Request) error {
 	switch r.Client {
+	case agent.KindScript: // else each run would fail by it, and use up an attempt of its item
+		if err := checkSteps(cmp.Or(r.ScriptFile, w.script)); err != nil {
+			return &loop.StepsError{Err: err}
+		}
+		return nil
 	case agent.KindClaude:
 		return w.claude(r)
 	case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
@@ -60,6 +67,24 @@ func (w *worker) configure(r *run.Request) error {
 	}
 	return nil
 }
+
+// checkSteps says what is wrong with a file of steps; "" is the steps that there are without one.
+func checkSteps(file string) error {
+	if file == "" {
+		return nil
+	}
+	data, err := durable.ReadFile(file, maxSteps)
+	if err == nil {
+		_, err = scripted.Parse(file, data)
+	}
+	if err != nil {
+		return fmt.Errorf("the steps of the script client cannot be played: %w", err)
+	}
+	return nil
+}
+
+// maxSteps bounds a file of steps, in bytes.
+const maxSteps = 16 << 20
 
 func (w *worker) hookProgram() (program string, own bool) {
 	program = setup.Beside(w.app.Program, setup.HookProgram)

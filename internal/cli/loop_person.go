@@ -78,8 +78,8 @@ What an agent asks goes without an answer only with --no-answer.
 --more-usd, --more-tokens, --more-iterations and --more-hours raise the ceilings of this
 loop. Where no loop runs, what you say waits for the next one.
 
-Ends with 2 when it is not clear which question is meant, or one would go without an
-answer, and with 3 when nothing waits for it.`,
+Ends with 2 when it is not clear which question is meant, one would go without an answer,
+or the loop waits at a ceiling that nobody raises, and with 3 when nothing waits for it.`,
 		Example: `  reprise loop resume --answer "Use the second; the first is deprecated."
   reprise loop resume --item login --answer "Yes."
   reprise loop resume --more-usd 20`,
@@ -129,11 +129,14 @@ func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
 		return err
 	}
 	if !running && s.Phase == core.Finished && len(list) == 0 {
+		if say.More != nil {
+			return exitWith(ExitNotFound, errors.New("the loop has ended, so there is no ceiling to raise: `reprise loop run` begins a new one, with the ceilings that its flags give, such as --max-iterations or --budget-usd"))
+		}
 		return exitWith(ExitNotFound, errors.New("no loop of this project runs, and nothing waits for an answer"))
 	}
 	requests, err := loop.Requests(&s, list, say)
 	switch {
-	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered):
+	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered), errors.Is(err, loop.ErrCeiling):
 		return exitWith(ExitUsage, err)
 	case errors.Is(err, loop.ErrNothingWaits):
 		return exitWith(ExitNotFound, err)
@@ -200,11 +203,22 @@ func newLoopPauseCmd(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "pause", Args: cobra.NoArgs, Short: "Begin nothing new; what is being done is finished",
 		RunE: func(*cobra.Command, []string) error {
-			_, err := app.askLoop(loop.Request{Kind: "pause"}, true)
-			if err == nil {
+			_, s, err := app.loopState()
+			if err != nil {
+				return err
+			}
+			if _, err = app.askLoop(loop.Request{Kind: "pause"}, true); err != nil {
+				return err
+			}
+			switch s.Phase { // in which a pause changes nothing
+			case core.Waiting:
+				fmt.Fprintln(app.Out, "the loop waits for a person: nothing new is begun until `reprise loop resume`")
+			case core.Draining, core.Stopping:
+				fmt.Fprintln(app.Out, "the loop is ending, and begins nothing new")
+			default:
 				fmt.Fprintln(app.Out, "asked: nothing new is begun until `reprise loop resume`")
 			}
-			return err
+			return nil
 		},
 	}
 }

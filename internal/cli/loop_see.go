@@ -26,12 +26,16 @@ type loopView struct {
 	PID       int             `json:"pid,omitempty"`
 	Metrics   loop.Metrics    `json:"metrics"`
 	Reason    string          `json:"reason,omitempty"`
+	Works     []string        `json:"works,omitempty"` // how it was told to work, in words
 	Interrupt *core.Interrupt `json:"interrupt,omitempty"`
 	HoldUntil *time.Time      `json:"hold_until,omitempty"`
 	HoldWhy   string          `json:"hold_why,omitempty"`
-	Left      string          `json:"left,omitempty"` // what the queue has, of which nothing is ready
-	Workers   []workerView    `json:"workers"`
-	Parked    []string        `json:"parked,omitempty"`
+	// Asked is what people have asked of the loop, and it has not done yet: pause, interrupt, stop.
+	Asked   []string     `json:"asked,omitempty"`
+	Trouble string       `json:"trouble,omitempty"` // why what was set aside could not be put back; it is tried again
+	Left    string       `json:"left,omitempty"`    // what the queue has, of which nothing is ready
+	Workers []workerView `json:"workers"`
+	Parked  []string     `json:"parked,omitempty"`
 	// Questions are what waits for a person, and what was answered and not told yet.
 	Questions []loop.Question `json:"questions,omitempty"`
 	// Elsewhere are the loops of the project's workers on other machines of the fleet.
@@ -52,6 +56,8 @@ type workerView struct {
 	LastCheck string  `json:"last_check,omitempty"`
 	Waiting   string  `json:"waiting,omitempty"`
 	Stop      string  `json:"stop,omitempty"`
+	// Trouble is why what the worker is at could not be done; it is tried again.
+	Trouble string `json:"trouble,omitempty"`
 	// Progress is how far the run says that it is.
 	Progress *queue.Progress `json:"progress,omitempty"`
 }
@@ -84,6 +90,13 @@ func (a *App) view() (loopView, error) {
 	if running {
 		v.PID = owner.Process.PID
 	}
+	if s.Phase != core.Finished {
+		v.Works = append(loop.GivenWords(s.Given), loop.LimitWords(s.Limits)...)
+	}
+	v.Trouble = s.Trouble
+	if v.Asked, err = loop.Pending(dir, &s); err != nil {
+		return loopView{}, err
+	}
 	if s.Phase == core.Working && s.Busy() == 0 {
 		v.Left = s.Left
 	}
@@ -99,7 +112,7 @@ func (a *App) view() (loopView, error) {
 	}
 	for i := range s.Slots {
 		p := &s.Slots[i]
-		w := workerView{Worker: i + 1, Step: string(p.Step), Iteration: p.Iteration, Item: p.Claim.Item.ID, Run: p.Run, Stop: string(p.Stop)}
+		w := workerView{Worker: i + 1, Step: string(p.Step), Iteration: p.Iteration, Item: p.Claim.Item.ID, Run: p.Run, Stop: string(p.Stop), Trouble: p.Trouble}
 		if r, err := runs.Get(p.Run); err == nil {
 			h := r.Heartbeat
 			if !running && p.Step == core.Running && r.Status.Settled() {
@@ -154,13 +167,19 @@ func newLoopStatusCmd(app *App) *cobra.Command {
 }
 
 func newLoopLogsCmd(app *App) *cobra.Command {
-	var follow bool
+	var follow, all bool
 	cmd := &cobra.Command{
-		Use: "logs", Args: cobra.NoArgs, Short: "What the loop does, line by line, as JSON",
+		Use: "logs", Args: cobra.NoArgs, Short: "What the last loop has done and does, line by line, as JSON",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, _, err := app.loopState()
+			dir, s, err := app.loopState()
 			if err != nil {
 				return err
+			}
+			from := int64(0)
+			if !all {
+				if from, err = loop.AuditFrom(dir, s.Loop); err != nil {
+					return err
+				}
 			}
 			var ended func() (bool, error)
 			if follow {
@@ -169,7 +188,7 @@ func newLoopLogsCmd(app *App) *cobra.Command {
 					return !running, err
 				}
 			}
-			err = copyFile(cmd.Context(), app, loop.AuditFile(dir), ended)
+			err = copyFile(cmd.Context(), app, loop.AuditFile(dir), from, ended)
 			if errors.Is(err, context.Canceled) {
 				return nil
 			}
@@ -177,6 +196,7 @@ func newLoopLogsCmd(app *App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the loop has ended")
+	cmd.Flags().BoolVar(&all, "all", false, "of all loops there were")
 	return cmd
 }
 
@@ -294,9 +314,13 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := loop.Report(home.Project.Name, s, its, said)
+			now, err := app.standsNow(cmd.Context(), dir)
+			if err != nil {
+				return err
+			}
+			text := loop.Report(home.Project.Name, s, its, said, now)
 			if past {
-				text = loop.Past(home.Project.Name, s, its, said)
+				text = loop.Past(home.Project.Name, s, its, said, now)
 			}
 			_, err = fmt.Fprint(app.Out, text)
 			return err
@@ -306,6 +330,19 @@ func newLoopReportCmd(app *App) *cobra.Command {
 	cmd.Flags().StringVar(&id, "loop", "", "of this `LOOP`, such as one that the audit names")
 	cmd.Flags().DurationVar(&since, "since", 0, "of all loops, in so long")
 	return cmd
+}
+
+// standsNow is how things stand beside what the loop in a directory has written down.
+func (a *App) standsNow(ctx context.Context, dir string) (now loop.Standing, err error) {
+	if now.Running, _, err = loop.Running(durable.Disk{}, dir); err != nil {
+		return now, err
+	}
+	q, err := a.Queue(proc.ID{})
+	if err != nil {
+		return now, err
+	}
+	now.Queue, err = q.Count(ctx)
+	return now, err
 }
 
 func newLoopBootstrapCmd(app *App) *cobra.Command {
@@ -368,6 +405,10 @@ with commits of its own always stays. --dry-run says first what would go.`,
 			if days < 0 || mb < 0 {
 				return usagef("--days and --mb cannot be negative")
 			}
+			age := time.Duration(days) * 24 * time.Hour
+			if days == 0 && cmd.Flags().Changed("days") {
+				age = 1 // who says so wants none to be kept; in the settings it is no bound
+			}
 			runs, err := app.Runs()
 			if err != nil {
 				return err
@@ -380,7 +421,7 @@ with commits of its own always stays. --dry-run says first what would go.`,
 			if err != nil {
 				return err
 			}
-			old := loop.Sweep(ofProject(list, home.Project.Name), s, loop.Retention{Age: time.Duration(days) * 24 * time.Hour, Size: int64(mb) << 20}, app.Now())
+			old := loop.Sweep(ofProject(list, home.Project.Name), s, loop.Retention{Age: age, Size: int64(mb) << 20}, app.Now())
 			var ended []loop.OldPlace
 			var ws *workspace.Manager
 			if places {
@@ -389,7 +430,7 @@ with commits of its own always stays. --dry-run says first what would go.`,
 				}
 			}
 			if asJSON {
-				return printJSON(app.Out, map[string]any{"dry_run": dry, "removed": old, "workspaces": ended, "error": nil})
+				return printJSON(app.Out, map[string]any{"dry_run": true, "removed": old, "workspaces": ended, "error": nil})
 			}
 			var bytes int64
 			for _, o := range old {
@@ -412,7 +453,7 @@ with commits of its own always stays. --dry-run says first what would go.`,
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&places, "workspaces", false, "also worktrees of items that have ended, where nothing is lost by it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "say what would be removed, for programs; removes nothing")
-	cmd.Flags().IntVar(&days, "days", 0, "days that runs are kept (default: loop.run_days, 30)")
+	cmd.Flags().IntVar(&days, "days", 0, "days that runs are kept, 0 keeps none (default: loop.run_days, 30, where 0 is no bound)")
 	cmd.Flags().IntVar(&mb, "mb", 0, "megabytes that they may take together, 0 is no bound (default: loop.run_mb, 2048)")
 	return cmd
 }

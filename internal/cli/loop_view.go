@@ -118,6 +118,9 @@ func (a *App) viewText(v *loopView, columns int) string {
 	say("%s %s%s", style.Bold(m.Loop), state, why)
 	say("%d of %d attempts begun, %s of %s, %.2f of %.2f USD, %s of %s tokens", m.Iterations, m.MaxIterations,
 		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, term.Num(m.Tokens), term.Num(m.MaxTokens))
+	if len(v.Works) > 0 {
+		say("%s", term.SafeLine(strings.Join(v.Works, "; ")))
+	}
 	say("done %d, tried again %d, given up %d, set aside %d, given back %d", m.Done, m.Failed, m.GivenUp, len(v.Parked), m.Released) // those that are set aside now
 	if v.HoldUntil != nil {
 		say("%s nothing is begun until %s: %s", style.Yellow("holding"), v.HoldUntil.Local().Format("15:04:05"), firstLine(v.HoldWhy, 200))
@@ -149,6 +152,17 @@ func (a *App) viewText(v *loopView, columns int) string {
 			b.WriteString("    " + how + " with `" + q.Command() + "`\n")
 		case q.Answer != "":
 			say("%s is answered: %s", q.Item, firstLine(q.Answer, 200))
+		}
+	}
+	for _, what := range v.Asked {
+		say("%s was asked for, and is not done yet", style.Yellow(what))
+	}
+	if v.Trouble != "" {
+		say("%s what was set aside cannot be put back, and is tried again: %s", style.Yellow("put off"), firstLine(v.Trouble, 300))
+	}
+	for _, w := range v.Workers {
+		if w.Trouble != "" {
+			say("%s worker %d could not do this, and tries again: %s", style.Yellow("put off"), w.Worker, strings.TrimSpace(w.Item+" "+firstLine(w.Trouble, 300)))
 		}
 	}
 	b.WriteString(a.workersText(v.Workers, columns))

@@ -319,7 +319,11 @@ func refreshFiles(ctx context.Context, app *App, o refreshOptions, places []refr
 	if err != nil {
 		return err
 	}
-	gone, err := runs.GC(ctx, runsKept)
+	may, _, err := app.mayGo(ctx, runs, true)
+	if err != nil {
+		return err
+	}
+	gone, err := runs.GCOf(ctx, runsKept, may)
 	doc.Runs = append(doc.Runs, gone...)
 	if err == nil {
 		err = session.SweepTold(home.Paths.State, app.Now())

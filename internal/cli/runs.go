@@ -192,9 +192,9 @@ func taskAndReason(r run.Record) string {
 	return taskCell(r, 24) + " — " + firstLine(r.StatusReason, 60)
 }
 
-// taskCell is what a run was asked to do, in one line.
+// taskCell is what a run is about, in one line.
 func taskCell(r run.Record, n int) string {
-	task, err := r.TaskStart()
+	task, err := r.About()
 	if err != nil {
 		return "(its task cannot be read)"
 	}
@@ -238,7 +238,7 @@ func newRunsShowCmd(app *App) *cobra.Command {
 			case tools || usage || errorsOnly:
 				return showParts(app, r, tools, usage, errorsOnly)
 			case messages:
-				return copyFile(cmd.Context(), app, r.Logs.Stdout, nil)
+				return copyFile(cmd.Context(), app, r.Logs.Stdout, 0, nil)
 			}
 			out, err := runs.Output(r.ID, 0)
 			if err != nil {
@@ -340,9 +340,9 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 				path = r.Logs.Stderr
 			}
 			if !follow {
-				return copyFile(cmd.Context(), app, path, nil)
+				return copyFile(cmd.Context(), app, path, 0, nil)
 			}
-			err = copyFile(cmd.Context(), app, path, func() (bool, error) {
+			err = copyFile(cmd.Context(), app, path, 0, func() (bool, error) {
 				r, err := runs.Settle(cmd.Context(), r.ID)
 				return r.Status.Settled(), err
 			})
@@ -356,7 +356,7 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 
 // copyFile prints a file. With ended it goes on as the file grows, until ended
 // says that nothing more will come.
-func copyFile(ctx context.Context, app *App, path string, ended func() (bool, error)) error {
+func copyFile(ctx context.Context, app *App, path string, from int64, ended func() (bool, error)) error {
 	f, err := os.Open(path)
 	for errors.Is(err, os.ErrNotExist) {
 		if ended == nil {
@@ -375,6 +375,9 @@ func copyFile(ctx context.Context, app *App, path string, ended func() (bool, er
 		return fmt.Errorf("read output: %w", err)
 	}
 	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return fmt.Errorf("read output: %w", err)
+	}
 	for {
 		done := ended == nil
 		if ended != nil {
@@ -521,32 +524,4 @@ func newRunsExtendCmd(app *App) *cobra.Command {
 			return err
 		},
 	}
-}
-
-func newRunsGCCmd(app *App) *cobra.Command {
-	var older time.Duration
-	cmd := &cobra.Command{
-		Use: "gc", Args: cobra.NoArgs,
-		Short: "Remove the records and output of runs that ended long ago",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if older < 0 {
-				return usagef("--older %s is negative", older)
-			}
-			runs, err := app.Runs()
-			if err != nil {
-				return err
-			}
-			removed, err := runs.GC(cmd.Context(), older)
-			for _, id := range removed {
-				fmt.Fprintln(app.Out, id)
-			}
-			if err == nil {
-				fmt.Fprintf(app.Err, "%s removed.\n", count(len(removed), "run"))
-			}
-			return err
-		},
-	}
-	cmd.Flags().DurationVar(&older, "older", runsKept, "only runs that ended longer ago than this `TIME`")
-	cmd.Flags().Lookup("older").DefValue = "720h, 30 days"
-	return cmd
 }

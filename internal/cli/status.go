@@ -238,7 +238,7 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 		}
 	}
 	if i := st.Interrupt; i != nil && open == 0 && l.Said == 0 && st.Phase != core.Finished {
-		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), "reprise loop resume"})
+		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), loop.GoOn(i.Kind, m)})
 	}
 	its, _, itErr := loop.Iterations(dir, "")
 	n := standNight{}

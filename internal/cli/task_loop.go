@@ -585,6 +585,7 @@ func (a *App) runTasksInLoop(cmd *cobra.Command, numbers []int, f flowFlags, lf 
 		return nil
 	}
 	lf.agent, lf.script, lf.model, lf.timeout, lf.untilEmpty, lf.labels = f.agent, f.script, f.model, f.timeout, true, []string{"task"}
+	lf.says = []string{"label", "until-empty"}
 	if len(numbers) == 1 {
 		lf.labels = []string{taskLabel(numbers[0])}
 	}

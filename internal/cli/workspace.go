@@ -136,6 +136,9 @@ workspace takes back what there was, and says so.`,
 			}
 			c, err := ws.Create(cmd.Context(), o)
 			app.noteState(c.Notes)
+			if errors.Is(err, workspace.ErrPlace) {
+				err = fmt.Errorf("%w; or pass another directory by --path", err)
+			}
 			if err != nil {
 				return workspaceError(err)
 			}

@@ -230,6 +230,25 @@ func clientOf(name string) string { return cmp.Or(name, agent.KindClaude) }
 // word: silence is not consent.
 const unanswered = "What was asked has no answer: a person let the work go on without one. Decide it yourself, on the safe side, or ask again if it cannot be done without."
 
+// exchange names what a session is told of a decision: who asked whom. A session that a
+// person has stopped has asked nothing, and neither has one whose checks failed.
+func exchange(c *core.Continuation) (asked, answered string) {
+	kind := c.Kind
+	switch c.Why {
+	case string(core.Asked), string(core.Reported):
+		kind = cmp.Or(kind, core.ByAgent)
+	case string(core.Halted), string(core.Cancelled):
+		kind = cmp.Or(kind, core.ByPerson)
+	}
+	switch {
+	case kind == core.ByAgent:
+		return "What a person was asked", "A person has answered what you asked"
+	case byStop(kind):
+		return "Why a person stopped the work", "A person says, now that it goes on"
+	}
+	return "Why a person was to decide how it goes on", "A person has decided"
+}
+
 // firstWords are what a session begins with: short, for the rest is in its system
 // prompt. A session that is gone on with has that already.
 func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
@@ -242,10 +261,11 @@ func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
 	switch {
 	case from == nil:
 	case from.Answer != "":
+		asked, answered := exchange(from)
 		if from.Asked != "" {
-			fmt.Fprintf(&b, "\nWhat a person was asked:\n%s\n", indent(clip(from.Asked, maxAsk)))
+			fmt.Fprintf(&b, "\n%s:\n%s\n", asked, indent(clip(from.Asked, maxAsk)))
 		}
-		fmt.Fprintf(&b, "\nA person has answered what you asked:\n%s\n", from.Answer)
+		fmt.Fprintf(&b, "\n%s:\n%s\n", answered, from.Answer)
 	case from.Why == string(core.Asked) || from.Why == string(core.Reported):
 		b.WriteString("\n" + unanswered + "\n")
 	}
@@ -286,7 +306,8 @@ func (l *Loop) previous(c *core.Continuation) string {
 		fmt.Fprintf(&b, "Another session has worked on this item before you (%s); it ended so: %s.\nIts changes are in your workspace.\n", c.Run, cmp.Or(c.Why, "unknown"))
 	}
 	if c.Asked != "" {
-		fmt.Fprintf(&b, "\nWhat a person was asked then:\n\n%s\n", indent(clip(c.Asked, maxAsk)))
+		asked, _ := exchange(c)
+		fmt.Fprintf(&b, "\n%s:\n\n%s\n", asked, indent(clip(c.Asked, maxAsk)))
 	}
 	if c.Answer != "" {
 		fmt.Fprintf(&b, "\nA person has said to it:\n\n%s\n", indent(c.Answer))

@@ -98,15 +98,25 @@ func statusTime(r run.Record) time.Time {
 // startClass is why a run could not be started.
 func startClass(err error) core.Class {
 	var b *BootstrapError
+	var steps *StepsError
 	text := strings.ToLower(err.Error())
 	switch {
-	case errors.As(err, &b):
+	case errors.As(err, &b), errors.As(err, &steps):
 		return core.BadBootstrap
 	case strings.Contains(text, "no sign of a login"), strings.Contains(text, "not logged in"):
 		return core.AuthFailed
 	}
 	return core.SpawnFailed
 }
+
+// StepsError says that what a run is told cannot be used: no item's fault, as a template that
+// is wrong is none.
+type StepsError struct{ Err error }
+
+func (e *StepsError) Error() string { return e.Err.Error() }
+
+// Unwrap implements the interface of package errors.
+func (e *StepsError) Unwrap() error { return e.Err }
 
 // The forms in which services say until when they want to be left alone. They are
 // compiled when the first rate limit is met.

@@ -224,10 +224,19 @@ func (l *Loop) inPlace(ctx context.Context, on []string) error {
 func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	e := core.Verified{Slot: a.Slot, Seq: a.Seq, Gate: core.GateNone}
 	p, err := l.place(ctx, a.Claim)
+	if err != nil && lostClaim(err) {
+		l.send(ctx, core.LeaseLost{Slot: a.Slot, Item: a.Claim.Item.ID, Fence: a.Claim.Fence})
+		e.Gate, e.Text = core.GateFailed, err.Error()
+		return e
+	}
 	if err != nil {
 		return broken(a, err)
 	}
 	r, err := l.opt.Runs.Get(a.Run)
+	if errors.Is(err, run.ErrNotFound) {
+		e.Gate, e.Text = core.GateFailed, "the record of its run is gone: "+err.Error()
+		return e
+	}
 	if err != nil {
 		return broken(a, err)
 	}

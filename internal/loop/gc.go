@@ -34,23 +34,7 @@ type Old struct {
 // Sweep says which runs of loops may go. One that an item goes on from stays, and so
 // does one that has not ended.
 func Sweep(runs []run.Record, s *core.State, r Retention, now time.Time) (out []Old) {
-	needed := map[string]bool{}
-	if s != nil {
-		for _, m := range s.Items {
-			if m.From != nil {
-				needed[m.From.Run] = true
-			}
-		}
-		for i := range s.Slots {
-			needed[s.Slots[i].Run] = true
-		}
-	}
-	// A session lives in the home of the first run that it had.
-	for _, rec := range runs {
-		if needed[rec.ID] && rec.Command.Home != "" {
-			needed[filepath.Base(filepath.Dir(rec.Command.Home))] = true
-		}
-	}
+	needed := Needed(runs, s)
 	var rest []Old
 	var total int64
 	for _, rec := range runs {
@@ -78,6 +62,35 @@ func Sweep(runs []run.Record, s *core.State, r Retention, now time.Time) (out []
 	}
 	slices.SortFunc(out, func(a, b Old) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Run, b.Run)) })
 	return out
+}
+
+// Needed are the ids of runs that a loop goes on from, or may: those of questions that are
+// open, of answers that no session was told yet, and of what was to be tried again. s is the
+// loop's state, nil for none.
+func Needed(runs []run.Record, s *core.State) map[string]bool {
+	needed := map[string]bool{}
+	if s == nil {
+		return needed
+	}
+	for _, m := range s.Items {
+		if m.From != nil {
+			needed[m.From.Run] = true
+		}
+	}
+	for i := range s.Slots {
+		p := &s.Slots[i]
+		needed[p.Run] = true
+		if p.From != nil {
+			needed[p.From.Run] = true
+		}
+	}
+	// A session lives in the home of the first run that it had.
+	for _, rec := range runs {
+		if needed[rec.ID] && rec.Command.Home != "" {
+			needed[filepath.Base(filepath.Dir(rec.Command.Home))] = true
+		}
+	}
+	return needed
 }
 
 // OldPlace is the workspace of an item that has ended.

@@ -86,6 +86,10 @@ func orElse(s, other string) string {
 // obey does what a request asks for.
 func (l *Loop) obey(ctx context.Context, r Request) {
 	s := l.State()
+	if r.Kind == "stop" && r.At.Before(l.called) {
+		l.tell("request", -1, r.Kind+" is from before this loop began: dropped")
+		return
+	}
 	if r.Loop != "" && r.Loop != s.Loop {
 		if r.name != "" {
 			l.try(ctx, "take a request away", func() error { return l.store.done(r.name) })

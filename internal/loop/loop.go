@@ -19,8 +19,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,6 +60,13 @@ const (
 
 // ErrRuns says that a loop of the project runs already.
 var ErrRuns = errors.New("a loop of this project runs already")
+
+// ErrChanged says that another loop ran since the state was read that this one was to go on
+// with. Read it again.
+var ErrChanged = errors.New("another loop of this project has run meanwhile")
+
+// ErrGone says that the loop's directory is gone, or is another one.
+var ErrGone = errors.New("the loop's directory was taken away")
 
 // Runs starts runs and answers for them; *run.Manager does.
 type Runs interface {
@@ -175,8 +185,13 @@ type Options struct {
 	Before func(ctx context.Context) error
 	After  func()
 	Limits core.Limits
-	Disk   durable.Disk
-	Now    func() time.Time
+	// Given is how the loop works otherwise, kept with its state for whoever goes on with it;
+	// nil leaves what is there. From is the state that Limits and Given were made from: where
+	// that is another by now, the loop does not begin ([ErrChanged]); nil is whichever there is.
+	Given *core.Given
+	From  *core.State
+	Disk  durable.Disk
+	Now   func() time.Time
 	// Watch is told of new files in directories; nil is [queue.WatchDirs].
 	Watch func(dirs ...string) (queue.Watched, error)
 	Log   *slog.Logger
@@ -202,6 +217,9 @@ type Loop struct {
 	ends     <-chan string
 	stopping bool
 	stopDue  *string
+	left     error     // why all is left as it is for the next loop
+	called   time.Time // when Run was called: what was asked before was asked of another
+	home     os.FileInfo
 
 	base   time.Duration // of the loop's clock when this process began
 	began  time.Time     // with a monotonic reading
@@ -244,11 +262,15 @@ func New(opt Options) *Loop {
 // from stop ends it gracefully: what runs is stopped and given back. The end of ctx, or
 // a second value, leaves everything as it is, for the next loop to go on with.
 func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) {
+	l.called = l.opt.Now()
 	unlock, err := l.store.lock()
 	if err != nil {
 		return core.State{}, err
 	}
 	defer unlock()
+	if l.home, err = os.Stat(l.opt.Dir); err != nil {
+		return core.State{}, err
+	}
 	l.ends = stop
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -267,6 +289,9 @@ func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) 
 	helpers.Go(func() { l.renew(ctx) })
 	helpers.Go(func() { l.requests(ctx) })
 	err = l.drive(ctx)
+	if errors.Is(err, ErrGone) {
+		err = l.letGo(ctx, err)
+	}
 	cancel()
 	l.actions.Wait()
 	helpers.Wait()
@@ -286,8 +311,12 @@ func (l *Loop) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !sameState(old, l.opt.From) {
+		return ErrChanged
+	}
 	l.began = l.opt.Now()
 	now := core.Time{Wall: l.opt.Now().UTC()}
+	begun := core.Started{Given: l.opt.Given}
 	var s core.State
 	switch {
 	case old == nil:
@@ -298,7 +327,7 @@ func (l *Loop) begin(ctx context.Context) error {
 	default:
 		s = *old
 		l.base = old.Now.Loop
-		adopt(&s, l.opt.Limits)
+		begun.Limits = &l.opt.Limits
 	}
 	l.mu.Lock() // from here on others may look
 	l.s = s
@@ -319,10 +348,40 @@ func (l *Loop) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	l.tell("loop", -1, fmt.Sprintf("%s begins, with %s", l.s.Loop, plural(len(l.s.Slots), "worker")))
+	l.tell("loop", -1, l.beginning(old))
 	l.listen(ctx) // what was asked while no loop ran comes before anything that follows
+	l.called = time.Time{}
 	l.stillOpen(ctx)
-	return l.step(ctx, core.Started{Claims: held})
+	begun.Claims = held
+	return l.step(ctx, begun)
+}
+
+// sameState says that nobody has gone on with a state since it was read.
+func sameState(now, read *core.State) bool {
+	if read == nil {
+		return true
+	}
+	over := func(s *core.State) bool { return s == nil || s.Phase == core.Finished }
+	if over(now) || over(read) {
+		return over(now) && over(read)
+	}
+	return now.Loop == read.Loop && now.Rev == read.Rev
+}
+
+// beginning is what is told of a loop's begin; old is the state that was there.
+func (l *Loop) beginning(old *core.State) string {
+	text := fmt.Sprintf("%s begins, with %s", l.s.Loop, plural(l.opt.Limits.Workers, "worker"))
+	if old == nil || old.Phase == core.Finished {
+		return text
+	}
+	text = fmt.Sprintf("%s begins again, with %s", l.s.Loop, plural(l.opt.Limits.Workers, "worker"))
+	if old.Phase == core.Stopping || old.Phase == core.Draining {
+		text += fmt.Sprintf("; it was ending (%s) and did not live to", oneLine(orElse(old.Reason, string(old.Phase)), 200))
+	}
+	if changed := Differences(old, l.opt.Limits, l.opt.Given); len(changed) > 0 {
+		text += "; changed: " + strings.Join(changed, ", ")
+	}
+	return text
 }
 
 // kept are the items that stay set aside, with what was said to them: those that the queue
@@ -337,18 +396,6 @@ func (l *Loop) kept(ctx context.Context, items map[string]core.Memory) map[strin
 		out[id] = m
 	}
 	return out
-}
-
-// adopt takes new limits for a loop that goes on. It keeps at least the workers that
-// have something to do.
-func adopt(s *core.State, n core.Limits) {
-	s.Limits = n
-	for len(s.Slots) < n.Workers {
-		s.Slots = append(s.Slots, core.Slot{Step: core.Idle})
-	}
-	for len(s.Slots) > n.Workers && s.Slots[len(s.Slots)-1].Step == core.Idle {
-		s.Slots = s.Slots[:len(s.Slots)-1]
-	}
 }
 
 // held are the claims of the state that are still good. A claim that the loop made
@@ -412,6 +459,9 @@ func (l *Loop) drive(ctx context.Context) error {
 
 // step gives the core one event. The state is on disk before anything is done by it.
 func (l *Loop) step(ctx context.Context, e core.Event) error {
+	if err := l.there(); err != nil {
+		return err
+	}
 	var out []core.Action
 	l.mu.Lock()
 	before := l.s.Phase
@@ -425,9 +475,13 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 		l.try(ctx, "take a request away", func() error { return l.store.done(r.Request) })
 	}
 	for _, a := range out {
+		if a.Op == core.OpLeave {
+			l.left = fmt.Errorf("the loop cannot end properly, and is left as it is: %s; `reprise loop run` goes on with it once that is mended", oneLine(a.Text, 500))
+			continue
+		}
 		l.do(ctx, a)
 	}
-	return nil
+	return l.left
 }
 
 // askedToStop notes that the loop shall end; asked once more it is left at once, which
@@ -440,29 +494,92 @@ func (l *Loop) askedToStop(why string) error {
 	return nil
 }
 
+// savePatience is how long somebody who wants the loop to end waits for its state to be
+// written.
+const savePatience = 5 * time.Second
+
 // save writes the state, and on a disk that is full tries until it can: nothing that is
-// not written down is done. Who asks twice for the loop's end does not wait for that.
+// not written down is done. Who asks for the loop's end does not wait long for that, and who
+// asks twice not at all.
 func (l *Loop) save(ctx context.Context) error {
 	wait := 100 * time.Millisecond
-	for l.s.Rev != l.saved {
+	var patience <-chan time.Time
+	if l.stopping {
+		patience = time.After(savePatience)
+	}
+	for told := false; l.s.Rev != l.saved; told = true {
 		err := l.store.save(l.s)
 		if err == nil {
 			l.saved = l.s.Rev
 			return nil
 		}
+		if gone := l.there(); gone != nil {
+			return gone
+		}
+		err = fmt.Errorf("the loop's state could not be kept: %w", err)
 		l.opt.Log.Error("keep the loop's state", "error", err.Error(), "again_in", wait.String())
+		if !told {
+			l.tell("put off", -1, oneLine(err.Error(), 500)+"; nothing is begun or ended until it can be")
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the loop's state could not be kept: %w", err)
+			return err
 		case why := <-l.ends:
 			if stop := l.askedToStop(why); stop != nil {
-				return fmt.Errorf("%w; the loop's state could not be kept: %w", stop, err)
+				return fmt.Errorf("%w; %w", stop, err)
 			}
+			patience = time.After(savePatience)
+		case <-patience:
+			return fmt.Errorf("left as it is, and what runs goes on: %w; `reprise loop run` goes on with it once that is mended", err)
 		case <-time.After(wait):
 		}
 		wait = min(2*wait, 10*time.Second)
 	}
 	return nil
+}
+
+// there says whether the loop's directory is still the one that it was begun in. With
+// another, or none, its lock keeps nobody out.
+func (l *Loop) there() error {
+	info, err := os.Stat(l.opt.Dir)
+	switch {
+	case l.home == nil || err == nil && os.SameFile(info, l.home):
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w: %s is another one by now", ErrGone, l.opt.Dir)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %s is not there any more", ErrGone, l.opt.Dir)
+	}
+	return nil
+}
+
+// letGo stops what runs and gives back what is claimed, of a loop that cannot be gone on
+// with by anybody: nobody else knows of its runs.
+func (l *Loop) letGo(ctx context.Context, cause error) error {
+	s := l.State()
+	var all sync.WaitGroup
+	for i := range s.Slots {
+		p := &s.Slots[i]
+		if p.Claim.Fence == 0 {
+			continue
+		}
+		all.Go(func() {
+			id := p.Run
+			if r, err := l.opt.Runs.ByKey(runKey(p.Claim)); id == "" && err == nil {
+				id = r.ID
+			}
+			if id != "" {
+				if _, err := l.opt.Runs.Interrupt(ctx, id, cause.Error()); err != nil {
+					l.warn("stop "+id, err)
+				}
+			}
+			if _, err := l.opt.Queue.Release(ctx, queue.Token(p.Claim.Token), oneLine(cause.Error(), 500)); err != nil && !lostClaim(err) {
+				l.warn("give "+p.Claim.Item.ID+" back", err)
+			}
+		})
+	}
+	all.Wait()
+	return fmt.Errorf("%w; what ran was stopped, and its items were given back", cause)
 }
 
 // renew keeps the leases of what the loop holds.
@@ -476,6 +593,9 @@ func (l *Loop) renew(ctx context.Context) {
 		case <-ticker.C:
 		}
 		l.renewAll(ctx)
+		if l.there() != nil {
+			l.send(ctx, core.Tick{}) // at which the driver finds it out
+		}
 	}
 }
 

@@ -278,7 +278,20 @@ func TestReport(t *testing.T) {
 		{Item: "a", Title: "First | thing\nx", Fate: core.Done, Verified: core.GatePassed, Turns: 3, Branch: "loop-a", Summary: "I did\n# it"},
 		{Item: "b", Title: "Second", Fate: core.Park, Interrupt: core.ByAgent, Reason: "which?", Run: "run-aaaaaaaaaa"},
 	}
-	text := Report("shop", s, its, nil)
+	s.Items = map[string]core.Memory{"b": {Parked: true, Kind: core.ByAgent, Asked: "which?"}}
+	text := Report("shop", s, its, nil, Standing{Running: true, Queue: map[queue.State]int{queue.Ready: 2, queue.Blocked: 1, queue.Done: 1}})
+	if want := "Left in the queue: 2 ready, 1 blocked (set aside, or waiting for others).\n"; !strings.Contains(text, want) {
+		t.Errorf("it lacks %q:\n%s", want, text)
+	}
+	if text := Report("shop", s, its, nil, Standing{}); !strings.Contains(text, "is not running: it was killed while it was working") || strings.Contains(text, "is working") {
+		t.Errorf("of a loop that was killed it says\n%s", text)
+	}
+	// Whoever has gone on with it needs nobody.
+	s.Slots[0] = core.Slot{Step: core.Running, Run: "run-b", Claim: core.Claim{Item: core.Item{ID: "b"}, Fence: 2}}
+	if text := Report("shop", s, its, nil, Standing{Running: true}); strings.Contains(text, "Needs a person") || !strings.Contains(text, "## Being worked on\n\n- **b** Second — running run-b\n") {
+		t.Errorf("of an item that is worked on again it says\n%s", text)
+	}
+	s.Slots[0] = core.Slot{Step: core.Idle}
 	for _, want := range []string{"## Needs a person", "an agent asks: which? (run-aaaaaaaaaa)", "## Done", "checks: passed", "branch loop-a"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q:\n%s", want, text)

@@ -21,6 +21,8 @@ var (
 	ErrWhich = errors.New("more than one question is open")
 	// ErrUnanswered says that a question would go without an answer.
 	ErrUnanswered = errors.New("a question would go without an answer")
+	// ErrCeiling says that the loop waits at a ceiling, which nobody has raised.
+	ErrCeiling = errors.New("the loop waits at a ceiling")
 	// ErrNothingWaits says that nothing waits for what was said.
 	ErrNothingWaits = errors.New("nothing waits for this")
 )
@@ -190,6 +192,18 @@ func pending(dir string) ([]Request, error) {
 	return out, err
 }
 
+// Pending are the kinds of what was asked of a loop and it has not read yet, answers left
+// out, the oldest first. dir is the loop's directory.
+func Pending(dir string, s *core.State) (kinds []string, err error) {
+	list, err := pending(dir)
+	for _, r := range list {
+		if r.Kind != "resume" && (r.Loop == "" || r.Loop == s.Loop) && !slices.Contains(kinds, r.Kind) {
+			kinds = append(kinds, r.Kind)
+		}
+	}
+	return kinds, err
+}
+
 // PutBack is [queue.Queue.Unpark] for a person. What an agent has asked of the item is not
 // passed over in silence: while it is open the item stays where it is, and the error is
 // [ErrUnanswered] with how it is answered, or let go on without an answer. dir is the loop's
@@ -320,7 +334,27 @@ func silent(s *core.State, list []Question, say Said) ([]Request, error) {
 	if len(asked) > 0 && !say.NoAnswer && !beside {
 		return nil, fmt.Errorf("%w: answer it, or let the work go on without one by --no-answer%s", ErrUnanswered, listed(asked))
 	}
+	if why := atCeiling(s, say); why != "" {
+		return nil, fmt.Errorf("%w (%s): it would wait there again; raise it with `%s`", ErrCeiling, oneLine(s.Interrupt.Why, 200), why)
+	}
 	return []Request{r}, nil
+}
+
+// atCeiling is how a loop is let go on that waits at a ceiling, where what a person says does
+// not do that; "" where it does, or the loop waits for something else.
+func atCeiling(s *core.State, say Said) string {
+	i := s.Interrupt
+	if s.Phase != core.Waiting || i == nil || i.Kind != core.ByBudget || i.Halt || len(i.Items) > 0 || len(say.Items) > 0 {
+		return ""
+	}
+	raised := s.Clone()
+	if m := say.More; m != nil {
+		raised.Limits.MaxUSD, raised.Limits.MaxTokens = raised.Limits.MaxUSD+m.USD, raised.Limits.MaxTokens+m.Tokens
+	}
+	if !raised.AtCeiling() {
+		return ""
+	}
+	return GoOn(i.Kind, MetricsOf(raised))
 }
 
 // listed are questions for people, each with how it is answered.

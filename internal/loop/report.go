@@ -17,6 +17,7 @@ import (
 
 	"reprise/internal/loop/core"
 	"reprise/internal/mdfile"
+	"reprise/internal/queue"
 	"reprise/internal/term"
 )
 
@@ -70,6 +71,24 @@ func Audit(dir, loop string) (out []Line, bad int, err error) {
 		return nil
 	})
 	return out, bad, err
+}
+
+// AuditFrom is where the lines of a loop begin in the audit, in bytes; its end where it has
+// none yet.
+func AuditFrom(dir, loop string) (at int64, err error) {
+	read, found := int64(0), false
+	_, err = readLines(filepath.Join(dir, auditFile), func(data []byte) error {
+		var l Line
+		if !found && json.Unmarshal(data, &l) == nil && l.Loop == loop {
+			at, found = read, true
+		}
+		read += int64(len(data))
+		return nil
+	})
+	if !found {
+		at = read
+	}
+	return at, err
 }
 
 // AuditFile is where the audit of the loop in a directory is.
@@ -170,27 +189,61 @@ func (m Metrics) Prometheus(w io.Writer, project string) error {
 // Report is what a loop has done, in a page of markdown for who comes in the morning:
 // what needs a person first. said are the questions as [Questions] has them, with answers
 // that no loop has read yet.
-func Report(project string, s core.State, its []Iteration, said []Question) string {
+func Report(project string, s core.State, its []Iteration, said []Question, now Standing) string {
 	var b strings.Builder
 	m := MetricsOf(s)
 	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
+	phase := string(s.Phase)
+	if !now.Running && s.Phase != core.Finished {
+		phase = "not running: it was killed while it was " + phase
+	}
 	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d attempts, and cost %.2f of at most %.2f USD and %s tokens.\n",
-		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), s.Phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, term.Num(m.Tokens))
+		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, term.Num(m.Tokens))
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		m.Done, m.Failed, m.GivenUp, m.Parked, m.Released, m.Lost)
+	if !now.Running && s.Phase != core.Finished {
+		b.WriteString("\nNobody runs it: `reprise loop run` goes on with it.\n")
+	}
+	b.WriteString(now.left())
 	if s.Interrupt != nil {
 		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", KindWords(s.Interrupt.Kind), mdfile.EscapeCell(s.Interrupt.Why))
 		if len(s.Interrupt.Items) == 0 || s.Interrupt.Halt {
 			fmt.Fprintf(&b, "\nLet it go on with `%s`.\n", GoOn(s.Interrupt.Kind, m))
 		}
 	}
-	sections(&b, s, its, said)
+	sections(&b, s, its, said, now)
 	return term.SafeText(b.String())
+}
+
+// Standing is how things stand beside what a loop has written down.
+type Standing struct {
+	Running bool                // a process runs the loop
+	Queue   map[queue.State]int // how many items there are; nil is not known
+}
+
+// left says what there is still to do.
+func (n Standing) left() string {
+	if n.Queue == nil {
+		return ""
+	}
+	var parts []string
+	for _, s := range []struct {
+		state queue.State
+		words string
+	}{{queue.Ready, "ready"}, {queue.Claimed, "being worked on"}, {queue.Blocked, "blocked (set aside, or waiting for others)"}, {queue.Dead, "given up or dropped"}} {
+		if k := n.Queue[s.state]; k > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k, s.words))
+		}
+	}
+	if len(parts) == 0 {
+		return "\nNothing is left in the queue.\n"
+	}
+	return "\nLeft in the queue: " + strings.Join(parts, ", ") + ".\n"
 }
 
 // Past is a report of iterations that loops have left, whichever these were.
 // s is how the last one stands.
-func Past(project string, s core.State, its []Iteration, said []Question) string {
+func Past(project string, s core.State, its []Iteration, said []Question, now Standing) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
 	if len(its) == 0 {
@@ -214,13 +267,14 @@ func Past(project string, s core.State, its []Iteration, said []Question) string
 		plural(len(its), "iteration"), cost, tokens)
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
-	sections(&b, s, its, said)
+	b.WriteString(now.left())
+	sections(&b, s, its, said, now)
 	return term.SafeText(b.String())
 }
 
 // sections are the items by how they stand, each by the last that was done at it: what
 // needs a person first.
-func sections(b *strings.Builder, s core.State, its []Iteration, said []Question) {
+func sections(b *strings.Builder, s core.State, its []Iteration, said []Question, now Standing) {
 	last := map[string]Iteration{}
 	for _, it := range its {
 		last[it.Item] = it
@@ -244,11 +298,12 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	parked := func(it Iteration) string {
 		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", KindWords(orElse(it.Interrupt, it.Class)), oneLine(it.Reason, 400), it.Run))
 	}
-	section("Needs a person", func(it Iteration) bool { return it.Fate == core.Park && decided(said, it) == nil },
+	section("Needs a person", func(it Iteration) bool {
+		return it.Fate == core.Park && decided(said, it) == nil && s.Items[it.Item].Parked && !worked(&s, it)
+	},
 		func(it Iteration) string {
 			line := parked(it)
 			switch {
-			case !s.Items[it.Item].Parked:
 			case byStop(it.Interrupt):
 				line += "\n  Let it go on with `" + answerTo(it.Interrupt, it.Item) + "`."
 			default:
@@ -256,7 +311,9 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			}
 			return line
 		})
-	section("Decided, and not gone on with yet", func(it Iteration) bool { return it.Fate == core.Park && decided(said, it) != nil },
+	section("Decided, and not gone on with yet", func(it Iteration) bool {
+		return it.Fate == core.Park && decided(said, it) != nil && !worked(&s, it)
+	},
 		func(it Iteration) string {
 			what := "it goes on without an answer"
 			if a := decided(said, it).Answer; a != "" {
@@ -264,6 +321,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			}
 			return parked(it) + "; " + mdfile.EscapeCell(what) + "\n  The loop goes on with it; where none runs, `reprise loop run` does."
 		})
+	working(b, &s, last, now)
 	answered(b, s, its, said)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
 		line := fmt.Sprintf("%s: %s (%s)", it.Class, oneLine(it.Reason, 400), it.Run)
@@ -274,11 +332,43 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	})
 	section("Done", func(it Iteration) bool { return it.Fate == core.Done }, doneLine)
 	section("Not done yet", func(it Iteration) bool {
-		return it.Fate == core.Retry || it.Fate == core.Release || it.Fate == core.Drop
+		switch it.Fate {
+		case core.Retry, core.Release, core.Drop:
+			return !worked(&s, it)
+		case core.Park: // somebody has put it back, or ended it, beside the loop
+			return decided(said, it) == nil && !s.Items[it.Item].Parked && !worked(&s, it)
+		}
+		return false
 	},
 		func(it Iteration) string {
+			if it.Fate == core.Park {
+				return parked(it) + "; it is not set aside any more"
+			}
 			return mdfile.EscapeCell(fmt.Sprintf("%s, %s: %s", it.Fate, it.Class, oneLine(it.Reason, 200)))
 		})
+}
+
+// worked says that an item is being worked on again since an iteration of it ended.
+func worked(s *core.State, it Iteration) bool {
+	return slices.ContainsFunc(s.Slots, func(p core.Slot) bool {
+		return p.Claim.Item.ID == it.Item && p.Claim.Fence != it.Fence && p.Claim.Fence != 0
+	})
+}
+
+// working are the items that workers have.
+func working(b *strings.Builder, s *core.State, last map[string]Iteration, now Standing) {
+	title := "\n## Being worked on\n\n"
+	if !now.Running {
+		title = "\n## Was being worked on\n\n"
+	}
+	for i := range s.Slots {
+		p := &s.Slots[i]
+		if it, ended := last[p.Claim.Item.ID]; p.Claim.Fence == 0 || ended && it.Fence == p.Claim.Fence {
+			continue
+		}
+		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, p.Claim.Item.ID, mdfile.EscapeCell(last[p.Claim.Item.ID].Title), strings.TrimSpace(string(p.Step)+" "+p.Run))
+		title = ""
+	}
 }
 
 // decided is the question that an iteration has left, where a person has decided it and no

@@ -411,14 +411,26 @@ func trimPartialRune(s string) string {
 // so that a crash in between leaves nothing that looks like a run. It returns
 // the ids it removed.
 func (m *Manager) GC(ctx context.Context, older time.Duration) ([]string, error) {
+	return m.GCOf(ctx, older, nil)
+}
+
+// Ended are the runs of a list that ended more than older before now, as GC removes them.
+func Ended(list []Record, older time.Duration, now time.Time) []Record {
+	return slices.DeleteFunc(slices.Clone(list), func(r Record) bool {
+		return !r.Status.Done() || r.EndedAt == nil || now.Sub(*r.EndedAt) < older
+	})
+}
+
+// GCOf is GC of the runs that may go; nil is all of them.
+func (m *Manager) GCOf(ctx context.Context, older time.Duration, may func(Record) bool) ([]string, error) {
 	runs, err := m.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var removed []string
 	now := m.opt.Now()
-	for _, r := range runs {
-		if !r.Status.Done() || r.EndedAt == nil || now.Sub(*r.EndedAt) < older {
+	for _, r := range Ended(runs, older, now) {
+		if may != nil && !may(r) {
 			continue
 		}
 		trash := filepath.Join(filepath.Dir(r.dir), ".trash-"+r.ID)

@@ -255,14 +255,14 @@ func (m *Manager) place(ctx context.Context, w *Workspace, o CreateOptions, from
 			own = real
 		}
 		if within(dir, own) {
-			return "", fmt.Errorf("%w: %s is among files that agents must not change (%s); pass another directory by --path", ErrPlace, dir, own)
+			return "", fmt.Errorf("%w: %s is among files that agents must not change (%s)", ErrPlace, dir, own)
 		}
 	}
 	if err := vacant(dir); err != nil {
 		return "", err
 	}
 	if err := m.o.Disk.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", fmt.Errorf("%w: %w; pass another directory by --path", ErrPlace, err)
+		return "", fmt.Errorf("%w: %w", ErrPlace, err)
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
@@ -280,14 +280,14 @@ func vacant(dir string) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrPlace, err)
 	case !fi.IsDir():
-		return fmt.Errorf("%w: %s is there and is no directory; move it away, or pass another one by --path", ErrPlace, dir)
+		return fmt.Errorf("%w: %s is there and is no directory; move it away", ErrPlace, dir)
 	}
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPlace, err)
 	}
 	if len(list) > 0 {
-		return fmt.Errorf("%w: %s is there and has files in it, such as %s; move it away, or pass another one by --path", ErrPlace, dir, list[0].Name())
+		return fmt.Errorf("%w: %s is there and has files in it, such as %s; move it away", ErrPlace, dir, list[0].Name())
 	}
 	return nil
 }

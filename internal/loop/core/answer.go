@@ -269,7 +269,7 @@ func (s *State) letGo(id string) {
 	if m.Number != 0 || m.Asked != "" {
 		from := m.goesOn()
 		if from.Number = m.Number; from.Answer == "" { // else no session was told of that yet
-			from.Asked = m.Asked
+			from.Asked, from.Kind = m.Asked, m.Kind
 		}
 		m.From = &from
 	}

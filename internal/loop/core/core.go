@@ -115,7 +115,8 @@ type Continuation struct {
 	Run     string `json:"run"`               // the run before
 	Session string `json:"session,omitempty"` // of the client; "" where it must not be resumed
 	Why     string `json:"why,omitempty"`     // the run ended so
-	Asked   string `json:"asked,omitempty"`   // what a person was asked when the item was set aside
+	Asked   string `json:"asked,omitempty"`   // what a person was asked when the item was set aside, or why a person did that
+	Kind    string `json:"kind,omitempty"`    // of that, as an interrupt has it; "" in states of older programs
 	Answer  string `json:"answer,omitempty"`  // a person's
 	// Number is that of the question that Answer is for, or may still be given for; 0
 	// where there is none.
@@ -157,6 +158,8 @@ type Slot struct {
 	NextAt  time.Duration `json:"next_at,omitempty"`
 	Retries int           `json:"retries,omitempty"` // of this step
 	Waits   bool          `json:"waits,omitempty"`   // the step failed and is tried again at NextAt
+	// Trouble is why the step, or the claim before, could not be done; "" once it could.
+	Trouble string `json:"trouble,omitempty"`
 	// Outdated says that the queue has got something since this worker's claim was asked
 	// for: that nothing is ready may be from before.
 	Outdated bool `json:"outdated,omitempty"`
@@ -249,6 +252,20 @@ type Tally struct {
 	RateLimited int `json:"rate_limited"`
 }
 
+// Given is how a loop was told to work, beside its limits. The core keeps it with the rest,
+// so that whoever goes on with the loop works in the same way, and goes by none of it.
+type Given struct {
+	Agent      string   `json:"agent,omitempty"`  // client of all items; "" is any
+	Script     string   `json:"script,omitempty"` // file of steps for the script client, absolute
+	Model      string   `json:"model,omitempty"`
+	Turns      int      `json:"turns,omitempty"`     // of one run, 0 is what settings and routes say
+	Labels     []string `json:"labels,omitempty"`    // only items that have all of these
+	Integrate  string   `json:"integrate,omitempty"` // what becomes of a finished branch; "" in place
+	Base       string   `json:"base,omitempty"`      // revision that work begins at
+	InPlace    bool     `json:"in_place,omitempty"`
+	Unattended bool     `json:"unattended,omitempty"`
+}
+
 // State is everything a loop knows. It is JSON on disk.
 type State struct {
 	V      int    `json:"v"`
@@ -256,8 +273,10 @@ type State struct {
 	Phase  Phase  `json:"phase"`
 	Reason string `json:"reason,omitempty"` // of the phase
 	Limits Limits `json:"limits"`
-	Began  Time   `json:"began"`
-	Now    Time   `json:"now"` // of the last event
+	// Given is nil in states of older programs.
+	Given *Given `json:"given,omitempty"`
+	Began Time   `json:"began"`
+	Now   Time   `json:"now"` // of the last event
 	// Worked is the time in which there was something to do, or to wait for other
 	// than a person.
 	Worked time.Duration `json:"worked_ns"`
@@ -309,6 +328,9 @@ type State struct {
 	// Unpark are items that are to be put back into the queue.
 	Unpark   []string      `json:"unpark,omitempty"`
 	UnparkAt time.Duration `json:"unpark_at,omitempty"` // when it is tried again
+	// UnparkTries counts how often in a row that could not be done, and Trouble is why.
+	UnparkTries int    `json:"unpark_tries,omitempty"`
+	Trouble     string `json:"trouble,omitempty"`
 }
 
 // New is a loop that has done nothing yet.
@@ -330,6 +352,9 @@ func (s State) Clone() State {
 	s.Failing, s.Same, s.Unpark = slices.Clone(s.Failing), slices.Clone(s.Same), slices.Clone(s.Unpark)
 	s.Starting, s.Open, s.Heard = slices.Clone(s.Starting), slices.Clone(s.Open), slices.Clone(s.Heard)
 	s.Items = maps.Clone(s.Items)
+	if s.Given = clone(s.Given); s.Given != nil {
+		s.Given.Labels = slices.Clone(s.Given.Labels)
+	}
 	if s.Interrupt = clone(s.Interrupt); s.Interrupt != nil {
 		s.Interrupt.Items = slices.Clone(s.Interrupt.Items)
 	}

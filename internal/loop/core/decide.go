@@ -261,7 +261,7 @@ func (s *State) continuation(p *Slot, set *Settle, m *Memory) {
 		c.Fresh = true
 	}
 	if f := p.From; f != nil && c.Fresh && set.Fate != Park {
-		c.Asked, c.Answer, c.Number = f.Asked, f.Answer, f.Number // which the next session does not know of
+		c.Asked, c.Kind, c.Answer, c.Number = f.Asked, f.Kind, f.Answer, f.Number // which the next session does not know of
 	}
 	m.From = &c
 }
@@ -269,7 +269,7 @@ func (s *State) continuation(p *Slot, set *Settle, m *Memory) {
 // undelivered is what a person has answered and no session was told, nil for nothing.
 func undelivered(p *Slot) *Continuation {
 	if f := p.From; f != nil && f.Answer != "" && (p.Outcome == nil || p.Outcome.Run == "") {
-		return &Continuation{Run: f.Run, Why: f.Why, Fresh: true, Asked: f.Asked, Answer: f.Answer, Number: f.Number}
+		return &Continuation{Run: f.Run, Why: f.Why, Fresh: true, Asked: f.Asked, Kind: f.Kind, Answer: f.Answer, Number: f.Number}
 	}
 	return nil
 }

@@ -8,8 +8,14 @@ type Event interface{ event() }
 type (
 	// Started says that a driver has begun, or begun again: what it finds is
 	// brought together with what the state says. Claims are all items that the
-	// queue holds for this loop.
-	Started struct{ Claims []Claim }
+	// queue holds for this loop. Limits are what the loop is bounded by from now on, and
+	// Given is how it works; nil leaves its own. Whoever begins it wants it to work: one that
+	// was ending, and did not live to, works on.
+	Started struct {
+		Claims []Claim
+		Limits *Limits
+		Given  *Given
+	}
 	// Tick says that time has passed.
 	Tick struct{}
 	// QueueChanged says that there may be something new in the queue.
@@ -167,6 +173,7 @@ const (
 	OpLower   Op = "lower"   // it is over; no answer
 	OpRefuse  Op = "refuse"  // an answer that is for nothing that is open is told to be so; no answer
 	OpFinish  Op = "finish"  // the loop has ended; no answer
+	OpLeave   Op = "leave"   // the loop cannot end properly: all is left as it is for the next driver; no answer
 )
 
 // Action is something to do.
@@ -183,7 +190,7 @@ type Action struct {
 	How   *Settle       // OpSettle, OpArchive
 	Item  string        // OpUnpark
 	Kind  string        // OpNotify, OpRaise
-	Text  string        // OpNotify, OpRaise, OpStop, OpRefuse, OpFinish: why
+	Text  string        // OpNotify, OpRaise, OpStop, OpRefuse, OpFinish, OpLeave: why
 }
 
 // Fate is what becomes of an item when an iteration ends.

@@ -225,3 +225,120 @@ func TestClaimedIsNotEmpty(t *testing.T) {
 		t.Errorf("held for %s until %s", s.HoldWhy, s.HoldUntil)
 	}
 }
+
+// Who begins a loop anew that was ending, and did not live to, wants it to work. What was
+// being stopped is stopped all the same.
+func TestBegunAgainWhileItEnds(t *testing.T) {
+	for _, phase := range []Phase{Draining, Stopping} {
+		s := New("loop-1", DefaultLimits(), Time{})
+		s.Slots = append(s.Slots, Slot{Step: Running, Run: "r", Claim: Claim{Item: Item{ID: "a"}, Fence: 1}, Stop: StopEnd, Why: "enough"})
+		s.Phase, s.Reason = phase, "enough"
+		s, out := Apply(s, Time{}, Started{Claims: []Claim{{Item: Item{ID: "a"}, Fence: 1}}})
+		if s.Phase != Working || s.Slots[0].Step != Claiming {
+			t.Errorf("%s: it is %s, and its idle worker is %s", phase, s.Phase, s.Slots[0].Step)
+		}
+		if !slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpStop && a.Run == "r" }) {
+			t.Errorf("%s: what was being stopped goes on: %v", phase, out)
+		}
+	}
+	// One that has worked for as long as it may has not become younger by it.
+	s := New("loop-1", DefaultLimits(), Time{})
+	s.Phase, s.Worked = Stopping, s.Limits.MaxTime
+	if s, _ = Apply(s, Time{}, Started{}); s.Phase != Finished {
+		t.Errorf("it has worked for %s, and is %s", s.Worked, s.Phase)
+	}
+}
+
+// A loop goes on with its own limits, raised ones too, unless it is told others.
+func TestBegunAgainWithLimits(t *testing.T) {
+	s := New("loop-1", DefaultLimits(), Time{})
+	more := s.Limits
+	more.MaxUSD = 70
+	s, _ = Apply(s, Time{}, Resumed{More: &more})
+	s, _ = Apply(s, Time{}, Started{})
+	if s.Limits.MaxUSD != 70 || len(s.Slots) != 1 {
+		t.Errorf("after its death it may spend %v, with %d workers", s.Limits.MaxUSD, len(s.Slots))
+	}
+	more.Workers, more.MaxUSD = 3, 2
+	s, _ = Apply(s, Time{}, Started{Limits: &more, Given: &Given{Agent: "codex"}})
+	if s.Limits != more || len(s.Slots) != 3 || s.Given.Agent != "codex" {
+		t.Errorf("told %+v, it has %+v, %d workers and %+v", more, s.Limits, len(s.Slots), s.Given)
+	}
+	more.Workers = 1
+	if s, _ = Apply(s, Time{}, Started{Limits: &more}); s.Given == nil {
+		t.Error("how it works is forgotten")
+	}
+}
+
+// A loop that waits at a ceiling goes on when it is begun anew with a higher one, and only then.
+func TestBegunAgainAtACeiling(t *testing.T) {
+	for _, usd := range []float64{50, 90} {
+		s := New("loop-1", DefaultLimits(), Time{})
+		s.CostUSD = 50
+		s, _ = Apply(s, Time{}, Tick{})
+		if s.Phase != Waiting || s.Interrupt.Kind != ByBudget {
+			t.Fatalf("it is %s, %+v", s.Phase, s.Interrupt)
+		}
+		l := s.Limits
+		l.MaxUSD = usd
+		s, out := Apply(s, Time{}, Started{Limits: &l})
+		lowered := slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpLower })
+		if more := usd > 50; (s.Phase == Working) != more || lowered != more {
+			t.Errorf("with %v USD it is %s (%v)", usd, s.Phase, out)
+		}
+	}
+}
+
+// A loop that ends does not try for ever what cannot be done: what has not begun is given
+// back, and where nothing else is left, all of it is left for the next.
+func TestStoppingIsNotForEver(t *testing.T) {
+	claim := Claim{Item: Item{ID: "a"}, Fence: 1}
+	at := func(step Step) State {
+		s := New("loop-1", DefaultLimits(), Time{})
+		s.Slots[0] = Slot{Step: step, Seq: 7, Claim: claim, Settle: &Settle{Fate: Done}, Waits: true, Retries: 9, NextAt: time.Hour}
+		s.Seq = 7
+		s, _ = Apply(s, Time{}, StopAsked{Why: "enough"})
+		if p := s.Slots[0]; p.NextAt != 0 || p.Retries != 0 {
+			t.Errorf("%s: it is tried again in %s", step, p.NextAt)
+		}
+		return s
+	}
+	s, _ := Apply(at(Preparing), Time{}, Broken{Seq: 7, Err: "no space"})
+	if p := s.Slots[0]; p.Step != Settling || p.Settle.Fate != Release {
+		t.Errorf("what had no place yet is %s, %+v", p.Step, p.Settle)
+	}
+	for step, left := range map[Step]bool{Verifying: false, Settling: true, Archiving: true} {
+		s, tries := at(step), 0
+		var out []Action
+		for now := (Time{}); tries < 20 && len(out) == 0; tries++ {
+			now.Loop += time.Minute
+			s, out = Apply(s, now, Broken{Seq: s.Slots[0].Seq, Err: "no space"})
+		}
+		switch op := out[0]; {
+		case tries != leaveAfter:
+			t.Errorf("%s: after %d tries", step, tries)
+		case left && (op.Op != OpLeave || op.Text != string(step)+" a: no space"):
+			t.Errorf("%s: %+v", step, op)
+		case !left && (op.Op != OpSettle || op.How.Fate != Release):
+			t.Errorf("%s: %+v", step, op)
+		}
+	}
+	// While somebody else is at work it is not left.
+	s = at(Settling)
+	s.Slots = append(s.Slots, Slot{Step: Running, Run: "r", Claim: Claim{Item: Item{ID: "b"}, Fence: 1}, Stop: StopEnd})
+	for range 9 {
+		if _, out := Apply(s, Time{}, Broken{Seq: 7, Err: "no space"}); len(out) != 0 {
+			t.Errorf("with a run that is being stopped: %v", out)
+		}
+		s, _ = Apply(s, Time{}, Broken{Seq: 7, Err: "no space"})
+	}
+	// What cannot be put back is no reason to stay, either.
+	s = New("loop-1", DefaultLimits(), Time{})
+	s.Unpark, s.Phase = []string{"a"}, Stopping
+	for n := 1; n <= leaveAfter; n++ {
+		var out []Action
+		if s, out = Apply(s, Time{}, Broken{Slot: -1, Err: "no space"}); (len(out) > 0) != (n == leaveAfter) {
+			t.Errorf("after %d tries: %v", n, out)
+		}
+	}
+}

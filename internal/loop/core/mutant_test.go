@@ -31,7 +31,7 @@ var mutants = []struct{ file, old, new string }{
 	{"step.go", "if s.Interrupt != nil {\n\t\ts.Interrupt = nil\n\t\t*out", "if s.Interrupt != nil && !(@) {\n\t\ts.Interrupt = nil\n\t\t*out"},
 	{"step.go", "s.stopAll(StopPerson, why, out)", "if !(@) { s.stopAll(StopPerson, why, out) }"},
 	{"step.go", "p.StallAt = s.Now.Loop + s.Limits.Stall\n\ts.ask", "if !(@) { p.StallAt = s.Now.Loop + s.Limits.Stall }\n\ts.ask"},
-	{"step.go", "p.Waits, p.NextAt = true, s.Now.Loop+wait", "p.Waits, p.NextAt = !(@), s.Now.Loop+wait"},
+	{"step.go", "p.Waits, p.NextAt, p.Trouble = true, s.Now.Loop+wait, e.Err", "p.Waits, p.NextAt = !(@), s.Now.Loop+wait"},
 	{"step.go", "if p.Claim.Fence != e.Fence || p.Claim.Item.ID != e.Item || p.Lost {", "if (p.Claim.Fence != e.Fence || p.Claim.Item.ID != e.Item) && !(@) || p.Lost {"},
 	{"time.go", "case p.Lost:\n\t\t\tp.Stop, p.Why = StopLost", "case p.Lost && !(@):\n\t\t\tp.Stop, p.Why = StopLost"},
 	{"time.go", "case !s.mayBegin():\n\t\t\tp.Stop", "case !s.mayBegin() && !(@):\n\t\t\tp.Stop"},

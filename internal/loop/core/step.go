@@ -1,6 +1,9 @@
 package core
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Apply is what follows from an event that happened at a moment: a new state and
 // what is to be done. The state that is given is not changed.
@@ -38,7 +41,7 @@ func (s *State) Advance(now Time, e Event, out *[]Action) {
 	case StopAsked:
 		s.stopAsked(e, out)
 	case Broken:
-		s.broken(e)
+		s.broken(e, out)
 	case LeaseLost:
 		s.leaseLost(e, out)
 	default:
@@ -125,7 +128,10 @@ func (s *State) answered(e Event, out *[]Action) {
 func (s *State) to(p *Slot, step Step) {
 	s.Rev++
 	s.Seq++
-	p.Step, p.Seq, p.Waits, p.NextAt = step, s.Seq, false, 0
+	p.Step, p.Seq, p.Waits, p.NextAt, p.Trouble = step, s.Seq, false, 0, ""
+	if step != Claiming { // which is tried later and later
+		p.Retries = 0
+	}
 }
 
 // phase takes the loop to another phase.
@@ -454,6 +460,7 @@ func (s *State) stopAll(why StopWhy, words string, out *[]Action) {
 func (s *State) unparked(id string) {
 	s.Rev++
 	s.Unpark = slices.DeleteFunc(s.Unpark, func(x string) bool { return x == id })
+	s.UnparkTries, s.Trouble = 0, ""
 	s.lookAgain()
 }
 
@@ -484,6 +491,14 @@ func (s *State) over(to Phase, why string, out *[]Action) {
 		*out = append(*out, Action{Op: OpLower, Slot: -1})
 	}
 	s.phase(to, why)
+	if to != Stopping {
+		return
+	}
+	for i := range s.Slots { // what was put off is tried at once, and not for long
+		if p := &s.Slots[i]; p.Waits {
+			p.NextAt, p.Retries = s.Now.Loop, 0
+		}
+	}
 }
 
 func (s *State) leaseLost(e LeaseLost, out *[]Action) {
@@ -504,10 +519,20 @@ func (s *State) leaseLost(e LeaseLost, out *[]Action) {
 	}
 }
 
-// broken puts a step off that could not be done.
-func (s *State) broken(e Broken) {
+// leaveAfter is how often in a row a step of a loop that ends may fail. With the backoff of
+// [Limits] that is half a minute; what stands in its way is not over then.
+const leaveAfter = 5
+
+// broken puts a step off that could not be done. A loop that ends does not wait for ever
+// for what passes: what has not begun is given back, and where nothing is left but what
+// cannot be done, all of it is left for the next.
+func (s *State) broken(e Broken, out *[]Action) {
 	if e.Slot < 0 || e.Slot >= len(s.Slots) {
-		s.UnparkAt = s.Now.Loop + s.Limits.BackoffUnit
+		s.Rev++
+		s.UnparkAt = s.Now.Loop + s.later(s.UnparkTries)
+		s.UnparkTries++
+		s.Trouble = e.Err
+		s.leave(out)
 		return
 	}
 	p := &s.Slots[e.Slot]
@@ -515,14 +540,53 @@ func (s *State) broken(e Broken) {
 		return
 	}
 	s.Rev++
-	wait := s.Limits.BackoffMax
-	if p.Retries < 16 {
-		wait = min(wait, s.Limits.BackoffUnit<<p.Retries)
-	}
+	wait := s.later(p.Retries)
 	if p.Step == Claiming { // nothing was claimed; whether to try again is decided then
-		*p = Slot{Step: Idle, Seq: p.Seq, Retries: p.Retries + 1, NextAt: s.Now.Loop + wait}
+		*p = Slot{Step: Idle, Seq: p.Seq, Retries: p.Retries + 1, NextAt: s.Now.Loop + wait, Trouble: e.Err}
 		return
 	}
 	p.Retries++
-	p.Waits, p.NextAt = true, s.Now.Loop+wait
+	p.Waits, p.NextAt, p.Trouble = true, s.Now.Loop+wait, e.Err
+	if s.Phase != Stopping {
+		return
+	}
+	if p.Step == Preparing || p.Step == Verifying && p.Retries >= leaveAfter {
+		set := Settle{Fate: Release, Class: LoopEnds, Reason: s.Reason + "; before: " + e.Err}
+		if p.Lost {
+			set = Settle{Fate: Drop, Class: LeaseGone, Reason: "the claim was lost before the loop ended"}
+		}
+		s.settle(e.Slot, set, out)
+		return
+	}
+	s.leave(out)
+}
+
+// later is how long what could not be done so many times before waits for the next try.
+func (s *State) later(tries int) time.Duration {
+	if tries >= 16 {
+		return s.Limits.BackoffMax
+	}
+	return min(s.Limits.BackoffMax, s.Limits.BackoffUnit<<tries)
+}
+
+// leave ends the driving of a loop that ends and of which nothing is left but what could
+// not be done several times.
+func (s *State) leave(out *[]Action) {
+	if s.Phase != Stopping {
+		return
+	}
+	why, tries := s.Trouble, s.UnparkTries
+	for i := range s.Slots {
+		switch p := &s.Slots[i]; {
+		case p.Step == Idle:
+		case !p.Waits || p.Retries < leaveAfter:
+			return
+		default:
+			why, tries = string(p.Step)+" "+p.Claim.Item.ID+": "+p.Trouble, p.Retries
+		}
+	}
+	if len(s.Unpark) > 0 && s.UnparkTries < leaveAfter || tries < leaveAfter {
+		return
+	}
+	*out = append(*out, Action{Op: OpLeave, Slot: -1, Text: why})
 }

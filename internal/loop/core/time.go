@@ -26,7 +26,7 @@ func (s *State) tick(out *[]Action) {
 		}
 	}
 	if len(s.Unpark) > 0 && s.UnparkAt <= now {
-		s.UnparkAt = now + s.Limits.BackoffUnit
+		s.UnparkAt = now + s.later(s.UnparkTries)
 		for _, id := range s.Unpark {
 			*out = append(*out, Action{Op: OpUnpark, Slot: -1, Item: id})
 		}
@@ -60,6 +60,7 @@ func (s *State) askAgain(i int, out *[]Action) {
 func (s *State) started(e Started, out *[]Action) {
 	s.Rev++
 	s.LookAt, s.Empty = 0, false
+	s.begunAgain(e, out)
 	held := map[Claim]bool{}
 	for _, c := range e.Claims {
 		held[Claim{Item: Item{ID: c.Item.ID}, Fence: c.Fence}] = true
@@ -88,6 +89,34 @@ func (s *State) started(e Started, out *[]Action) {
 	}
 	for _, id := range s.Unpark {
 		*out = append(*out, Action{Op: OpUnpark, Slot: -1, Item: id})
+	}
+}
+
+// begunAgain has the loop work by what it is told, and on, where it was ending and did not
+// live to: who begins it anew wants that, and what was being stopped is stopped all the
+// same. A ceiling that it has reached ends it again.
+func (s *State) begunAgain(e Started, out *[]Action) {
+	if e.Limits != nil {
+		s.Limits = *e.Limits
+		for len(s.Slots) < s.Limits.Workers {
+			s.Slots = append(s.Slots, Slot{Step: Idle})
+		}
+		for len(s.Slots) > s.Limits.Workers && s.Slots[len(s.Slots)-1].Step == Idle {
+			s.Slots = s.Slots[:len(s.Slots)-1]
+		}
+	}
+	if e.Given != nil {
+		s.Given = clone(e.Given)
+	}
+	if s.Phase == Draining || s.Phase == Stopping {
+		s.phase(Working, "")
+	}
+	if i := s.Interrupt; i != nil && i.Kind == ByBudget && len(i.Items) == 0 && !i.Halt && !s.AtCeiling() {
+		s.over(Working, "", out) // a higher ceiling is what it has waited for
+	}
+	s.UnparkTries, s.Trouble = 0, ""
+	for i := range s.Slots {
+		s.Slots[i].Retries = 0
 	}
 }
 
@@ -173,6 +202,12 @@ func (s *State) fill(out *[]Action) {
 		p.Reserved = usd
 		s.ask(i, out)
 	}
+}
+
+// AtCeiling reports whether money or tokens let the loop begin nothing more.
+func (s *State) AtCeiling() bool {
+	_, ok := s.reserve()
+	return !ok || s.tokens() >= s.Limits.MaxTokens
 }
 
 // reserve is the money for one more run. With less than a tenth of what an item may

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -31,8 +32,12 @@ type world struct {
 	fullTill time.Duration
 	steps    int
 	personAt time.Duration
-	overrun  bool // clients of this night may cost more than they may
+	overrun  bool          // clients of this night may cost more than they may
+	stuck    time.Duration // until then the queue's files cannot be changed
+	limits   Limits        // that people have given the loop, which it must have whatever dies
+	stopping time.Duration // when it began to stop; 0: it does not
 	launches int
+	lefts    int    // times that it could not end
 	why      string // what must never be, and was
 	trace    []string
 	tracing  bool
@@ -127,7 +132,7 @@ func newWorld(w *world, seed uint64) {
 	l.MaxTime = []time.Duration{time.Hour, 3 * time.Hour, 8 * time.Hour}[w.pick(3)]
 	l.ItemTimeout = []time.Duration{10 * time.Minute, time.Hour}[w.pick(2)]
 	w.overrun = w.pick(8) == 0
-	w.s = New("loop-1", l, w.clock())
+	w.s, w.limits = New("loop-1", l, w.clock()), l
 	for range 1 + w.pick(4) {
 		w.items = append(w.items, witem{state: "ready", readyAt: w.wall()})
 	}
@@ -253,6 +258,9 @@ func (w *world) event(e Event) {
 	if w.tracing {
 		w.trace = append(w.trace, fmt.Sprintf("%s %T%+v → %s %v %v", w.t, e, e, w.s.Phase, stepsOf(&w.s), ops(w.out)))
 	}
+	if phase != Finished {
+		w.wishes(e)
+	}
 	w.check(before, phase, worked)
 	w.checkOut(e)
 	if w.full {
@@ -288,8 +296,10 @@ func stepsOf(s *State) (steps [4]Step) {
 
 func (w *world) crash() {
 	w.up = false
+	w.stopping = 0
 	if w.saved != nil {
 		w.s, w.saved = *w.saved, nil
+		w.limits = w.s.Limits // what was said then has not been heard
 	}
 	if w.pick(20) == 0 {
 		w.reread()
@@ -323,11 +333,49 @@ func (w *world) restart() {
 	w.rivals()
 	w.up = true
 	w.base = w.t - w.s.Now.Loop
-	w.event(Started{Claims: w.ourClaims()})
+	e := Started{Claims: w.ourClaims()}
+	if w.faulty && w.pick(4) == 0 { // by flags
+		l := w.s.Limits
+		l.Workers = 1 + w.pick(3)
+		l.MaxUSD, l.MaxIterations = l.MaxUSD+float64(w.pick(20)), l.MaxIterations+w.pick(5)
+		e.Limits, w.limits = &l, l
+	}
+	w.event(e)
+	if s := &w.s; !w.up {
+		return
+	} else if s.Phase == Stopping && s.Worked < s.Limits.MaxTime || s.Phase == Draining && !slices.Contains([]string{"it has begun as many items as it may", "budget: the money is used up"}, s.Reason) && !s.AtCeiling() {
+		w.fail("it was begun anew, and only ends: it is %s (%s)", s.Phase, s.Reason)
+	}
+}
+
+// wishes looks whether the loop is bounded by what people have said, and stops where they
+// want it: in time, or it says that it cannot.
+func (w *world) wishes(e Event) {
+	if r, ok := e.(Resumed); ok && r.More != nil {
+		l, m := &w.limits, r.More
+		l.MaxUSD, l.MaxTokens, l.MaxIterations = max(l.MaxUSD, m.MaxUSD), max(l.MaxTokens, m.MaxTokens), max(l.MaxIterations, m.MaxIterations)
+	}
+	if w.s.Limits != w.limits {
+		w.fail("%T: its limits are %+v, and people have said %+v", e, w.s.Limits, w.limits)
+	}
+	switch {
+	case w.s.Phase != Stopping:
+		w.stopping = 0
+	case w.stopping == 0:
+		w.stopping = w.t
+	case w.t > w.stopping+20*time.Minute:
+		w.fail("it has been stopping for %s: %v", w.t-w.stopping, stepsOf(&w.s))
+	}
 }
 
 func (w *world) misfortune() {
-	switch w.pick(5) {
+	switch w.pick(7) {
+	case 5:
+		w.stuck = w.t + w.some(3*time.Hour)
+	case 6: // a person who stops it does not wait for its end, and begins it anew
+		if w.event(StopAsked{Why: "enough", Drain: w.pick(2) == 0}); w.up && w.pick(3) > 0 {
+			w.crash()
+		}
 	case 0:
 		w.crash() // an event that was about to come is never heard of
 	case 1:
@@ -411,7 +459,13 @@ func (w *world) person() {
 		}
 		return
 	}
-	switch w.pick(8) {
+	switch w.pick(9) {
+	case 8: // ceilings are raised, and the loop dies
+		more := w.s.Limits
+		more.MaxUSD, more.MaxTokens, more.MaxIterations = more.MaxUSD+float64(w.pick(9)), more.MaxTokens+1000, more.MaxIterations+w.pick(4)
+		if w.event(Resumed{More: &more}); w.up && w.pick(2) == 0 {
+			w.crash()
+		}
 	case 0:
 		w.event(Interrupted{Why: "look at this"})
 	case 1:

@@ -11,7 +11,7 @@ func (w *world) do(a Action) {
 	wait := w.some(3 * time.Second)
 	switch a.Op {
 	case OpClaim, OpPrepare, OpLaunch, OpVerify, OpSettle, OpArchive:
-		if w.full || w.chance(0.02) {
+		if w.full || w.t < w.stuck && a.Op != OpLaunch || w.chance(0.02) {
 			w.later(wait, Broken{Slot: a.Slot, Seq: a.Seq, Err: "no space"})
 			return
 		}
@@ -41,13 +41,19 @@ func (w *world) do(a Action) {
 		w.later(wait, w.settle(a))
 	case OpArchive:
 		w.later(wait, Archived{Slot: a.Slot, Seq: a.Seq})
+	case OpLeave:
+		if w.s.Phase != Stopping {
+			w.fail("a loop that is %s is left as it is", w.s.Phase)
+		}
+		w.lefts++
+		w.crash()
 	case OpRelease:
 		if it := w.held(a.Claim); it != nil {
 			it.state, it.last = "ready", a.Claim.Fence
 		}
 	case OpUnpark:
-		if w.full {
-			w.later(wait, Broken{Slot: -1})
+		if w.full || w.t < w.stuck {
+			w.later(wait, Broken{Slot: -1, Err: "no space"})
 			return
 		}
 		if it := &w.items[itemIndex(a.Item)]; it.state == "blocked" {
@@ -371,6 +377,7 @@ func (w *world) checkOut(e Event) {
 
 // legal are the steps that may follow one another at one event.
 var legal = map[Step][]Step{
+	"":        {Idle, Claiming}, // a worker more
 	Idle:      {Claiming},
 	Claiming:  {Idle, Preparing, Settling},
 	Preparing: {Launching, Settling, Archiving},

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+
+	"reprise/internal/agent"
+	"reprise/internal/durable"
+	"reprise/internal/loop"
+	"reprise/internal/loop/core"
+)
+
+// said reports whether a person, or the command itself, has given a flag.
+func (f *loopFlags) said(name string) bool {
+	if slices.Contains(f.says, name) {
+		return true
+	}
+	if f.cmd == nil {
+		return false
+	}
+	flag := f.cmd.Flags().Lookup(name)
+	return flag != nil && flag.Changed
+}
+
+// given is how the loop works beside its limits, as its state has it.
+func (f *loopFlags) given() core.Given {
+	return core.Given{
+		Agent: f.agent, Script: f.script, Model: f.model, Turns: f.turns, Labels: slices.Clone(f.labels), Integrate: f.integrate,
+		Base: f.base, InPlace: f.inPlace, Unattended: f.unattended,
+	}
+}
+
+// goOn takes over what a loop that died is bounded by, and how it works, as far as no flag
+// says otherwise. It gives the state that this was read from: one without a loop where
+// there is none to go on with.
+func goOn(dir string, f *loopFlags, l *core.Limits) (*core.State, error) {
+	s, err := loop.ReadState(dir)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil || s.Phase == core.Finished {
+		return &core.State{Phase: core.Finished}, nil
+	}
+	if running, _, err := loop.Running(durable.Disk{}, dir); err != nil || running {
+		return nil, err // who begins beside it is told so
+	}
+	f.own(s.Given)
+	*l = f.ownLimits(s.Limits, *l)
+	return s, nil
+}
+
+// ownLimits are the limits of a loop that goes on: was, but for what flags say; now are
+// those of a new one.
+func (f *loopFlags) ownLimits(was, now core.Limits) core.Limits {
+	keep := func(flag string, still func()) {
+		if !f.said(flag) {
+			still()
+		}
+	}
+	keep("workers", func() { now.Workers = max(was.Workers, 1) })
+	keep("max-iterations", func() { now.MaxIterations = cmp.Or(was.MaxIterations, now.MaxIterations) })
+	keep("budget-usd", func() { now.MaxUSD = cmp.Or(was.MaxUSD, now.MaxUSD) })
+	keep("item-usd", func() { now.ItemUSD = cmp.Or(was.ItemUSD, now.ItemUSD) })
+	keep("max-tokens", func() { now.MaxTokens = cmp.Or(was.MaxTokens, now.MaxTokens) })
+	keep("max-hours", func() { now.MaxTime = cmp.Or(was.MaxTime, now.MaxTime) })
+	keep("timeout", func() { now.ItemTimeout = cmp.Or(was.ItemTimeout, now.ItemTimeout) })
+	keep("stall", func() { now.Stall = cmp.Or(was.Stall, now.Stall) })
+	keep("delay", func() { now.Delay = was.Delay })
+	keep("backoff-unit", func() { now.BackoffUnit = cmp.Or(was.BackoffUnit, now.BackoffUnit) })
+	now.BackoffMax = cmp.Or(was.BackoffMax, now.BackoffMax)
+	if f.elsewhere == nil { // a worker itself ends so, with all its loops
+		keep("until-empty", func() { now.UntilEmpty = was.UntilEmpty })
+	}
+	if !f.said("on-interrupt") && !f.said("unattended") {
+		now.OnInterrupt = cmp.Or(was.OnInterrupt, now.OnInterrupt)
+	}
+	return now
+}
+
+// own takes over how a loop works that goes on; g is nil where an older program began it.
+func (f *loopFlags) own(g *core.Given) {
+	if g == nil {
+		return
+	}
+	switch agentSaid, scriptSaid := f.said("agent"), f.said("agent-script"); {
+	case !agentSaid && !scriptSaid:
+		f.agent, f.script = g.Agent, g.Script
+	case !scriptSaid && f.agent == agent.KindScript:
+		f.script = g.Script
+	}
+	keep := func(flag string, still func()) {
+		if !f.said(flag) {
+			still()
+		}
+	}
+	keep("model", func() { f.model = g.Model })
+	keep("max-turns", func() { f.turns = g.Turns })
+	keep("label", func() { f.labels = slices.Clone(g.Labels) })
+	keep("integrate", func() { f.integrate = cmp.Or(g.Integrate, f.integrate) })
+	keep("base", func() { f.base = g.Base })
+	keep("in-place", func() { f.inPlace = g.InPlace })
+	if f.elsewhere == nil { // a worker always is
+		keep("unattended", func() { f.unattended = g.Unattended })
+	}
+}

@@ -1,0 +1,93 @@
+package loop
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/agent"
+	"reprise/internal/loop/core"
+)
+
+// Differences are what a loop that goes on does in another way than its state says, each as
+// a person would say it: what it is now, and what it was.
+func Differences(old *core.State, l core.Limits, g *core.Given) (out []string) {
+	was := old.Limits
+	add := func(name string, now, before any) {
+		if now != before {
+			out = append(out, fmt.Sprintf("%s %v (was %v)", name, now, before))
+		}
+	}
+	add("workers", l.Workers, was.Workers)
+	add("items to begin", l.MaxIterations, was.MaxIterations)
+	add("USD", l.MaxUSD, was.MaxUSD)
+	add("USD a run", l.ItemUSD, was.ItemUSD)
+	add("tokens", l.MaxTokens, was.MaxTokens)
+	add("time of work", l.MaxTime, was.MaxTime)
+	add("time of a run", l.ItemTimeout, was.ItemTimeout)
+	add("silence of a run", l.Stall, was.Stall)
+	add("time between items", l.Delay, was.Delay)
+	add("ends when nothing is left", l.UntilEmpty, was.UntilEmpty)
+	add("on an interrupt", l.OnInterrupt, was.OnInterrupt)
+	if g == nil || old.Given == nil {
+		return out
+	}
+	now, before := GivenWords(g), GivenWords(old.Given)
+	if !slices.Equal(now, before) {
+		add("how it works", strings.Join(now, ", "), strings.Join(before, ", "))
+	}
+	return out
+}
+
+// GivenWords are how a loop was told to work, beside its limits, in words.
+func GivenWords(g *core.Given) (out []string) {
+	if g == nil {
+		return nil
+	}
+	client := orElse(g.Agent, "any client")
+	if g.Script != "" {
+		client = agent.KindScript + " (" + filepath.Base(g.Script) + ")"
+	}
+	if g.Model != "" {
+		client += ", model " + g.Model
+	}
+	out = append(out, client)
+	if g.Turns > 0 {
+		out = append(out, fmt.Sprintf("%d turns a run", g.Turns))
+	}
+	if len(g.Labels) > 0 {
+		out = append(out, "only items with "+strings.Join(g.Labels, ", "))
+	}
+	switch {
+	case g.InPlace:
+		out = append(out, "in the project's own directory")
+	case g.Integrate == MergeBranch:
+		out = append(out, "what is done is merged")
+	case g.Integrate == PullRequest:
+		out = append(out, "what is done becomes a pull request")
+	}
+	if g.Base != "" {
+		out = append(out, "from "+g.Base)
+	}
+	if g.Unattended {
+		out = append(out, "unattended")
+	}
+	return out
+}
+
+// LimitWords are the limits beside the ceilings that a person may have set, in words.
+func LimitWords(l core.Limits) (out []string) {
+	out = append(out, fmt.Sprintf("a run may take %s and cost %.2f USD", l.ItemTimeout, l.ItemUSD))
+	if l.UntilEmpty {
+		out = append(out, "it ends when nothing is left")
+	}
+	if l.OnInterrupt == core.Skip {
+		out = append(out, "what must be decided is set aside")
+	}
+	if d := core.DefaultLimits(); l.Stall != d.Stall {
+		out = append(out, "a run may say nothing for "+l.Stall.Round(time.Second).String())
+	}
+	return out
+}
