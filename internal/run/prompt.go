@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // taskStart is how many bytes of a task TaskStart reads.
@@ -23,4 +24,33 @@ func (r Record) TaskStart() (string, error) {
 		return "", fmt.Errorf("read task of %s: %w", r.ID, err)
 	}
 	return string(data), nil
+}
+
+// About is what a run is about, in one line, for lists: where it was started for an item
+// of the queue or for a step of a task, that one's title, since what such runs are told
+// begins alike; else the first line of what it was asked to do.
+func (r Record) About() (string, error) {
+	text, err := r.TaskStart()
+	if err != nil {
+		return "", err
+	}
+	text = strings.TrimSpace(text)
+	first, rest, _ := strings.Cut(text, "\n")
+	switch r.Origin {
+	case "loop": // "… the item ID: TITLE"
+		if _, item, ok := strings.Cut(first, " the item "); ok {
+			if _, title, ok := strings.Cut(item, ": "); ok && strings.TrimSpace(title) != "" {
+				return strings.TrimSpace(title), nil
+			}
+		}
+	case "task": // the second paragraph: what it is, and which step of it
+		if _, what, ok := strings.Cut(rest, "\n\n"); ok {
+			what, more, _ := strings.Cut(what, "\n")
+			if step, ok := strings.CutPrefix(more, "Step: "); ok {
+				step, _, _ = strings.Cut(step, "\n")
+				return strings.TrimSpace(what) + " (" + strings.TrimSpace(step) + ")", nil
+			}
+		}
+	}
+	return strings.TrimSpace(first), nil
 }

@@ -60,8 +60,8 @@ const noProject = "(none)"
 
 func (s *Server) runRow(r run.Record) runRow {
 	row := runRow{Record: r, Elapsed: r.Elapsed(s.deps.Now()), Class: runClass(r.Status), Tokens: r.Heartbeat.Tokens, Elsewhere: r.Project != s.deps.Project}
-	if task, err := r.TaskStart(); err == nil {
-		row.Task = hide(ownTask(r.Origin, task))
+	if task, err := r.About(); err == nil {
+		row.Task = hide(task)
 	} else {
 		row.Task = "(its task cannot be read)"
 	}
@@ -74,16 +74,6 @@ func (s *Server) runRow(r run.Record) runRow {
 		row.Cost, row.Tokens = u.USD, max(row.Tokens, u.Tokens)
 	}
 	return row
-}
-
-// ownTask is what a run of the loop is about, without what all of them are told first.
-func ownTask(origin, task string) string {
-	if _, item, ok := strings.Cut(task, " the work on the item "); ok && origin == "loop" {
-		if _, title, ok := strings.Cut(item, ": "); ok {
-			return title
-		}
-	}
-	return task
 }
 
 // runClass is the tone of a state: good, bad, busy or still.
