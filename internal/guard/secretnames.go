@@ -116,13 +116,15 @@ func (a *analysis) secretPatterns(g *args) {
 		switch o.opt.Name {
 		case "--include", "-g", "--glob", "--iglob":
 			a.aimedAt(o.arg)
+		case "-G", "--file-search-regex":
+			a.aimedAt(word{text: strings.NewReplacer(`\`, "", "^", "", "$", "").Replace(o.arg.text), src: o.arg.src})
 		}
 	}
 }
 
 // aimedAt judges a pattern that may be one for secrets and for little else.
 func (a *analysis) aimedAt(w word) {
-	if strings.HasPrefix(w.text, "!") || !names.Aimed(w.text) {
+	if aims(w.text) == "" {
 		return
 	}
 	a.reads(w.shown())

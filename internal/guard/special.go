@@ -88,7 +88,7 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).tar
 	case "ln", "link":
 		return (*analysis).linked
-	case "pgrep", "pidof", "pidwait", "grep", "egrep", "fgrep", "rg", "awk", "gawk", "mawk":
+	case "pgrep", "pidof", "pidwait", "grep", "egrep", "fgrep", "rg", "ag", "awk", "gawk", "mawk":
 		return (*analysis).aimed
 	case "chmod", "chown", "chgrp", "chattr":
 		return (*analysis).modes

@@ -74,23 +74,11 @@ func (a *analysis) tool(c *Call) bool {
 		return a.shellTool(c, st)
 	case "read":
 		a.files(c, st, use{read: true})
-		a.patterns(c, st)
+		a.many(c, st)
 	case "write", "edit":
 		a.files(c, st, use{})
 	case "search":
-		for _, name := range [...]string{"path", "dir_path", "directory"} {
-			if v, ok := c.text(name); ok {
-				a.searched(v, st)
-			}
-		}
-		for _, name := range [...]string{"glob", "include", "file_pattern"} {
-			if v, ok := c.text(name); ok {
-				a.aimedAt(word{text: v, src: v})
-				if dir, _ := c.text("path", "dir_path", "directory"); dir != "" && names.Secret(dir+"/"+v) != "" && !names.Aimed(v) {
-					a.give("reads-secret", Ask, v, "it looks into files that hold secrets", "leave them out")
-				}
-			}
-		}
+		a.search(c, st)
 	case "fetch":
 		return a.fetch(c)
 	case "mcp":
@@ -204,40 +192,6 @@ func (a *analysis) files(c *Call, st *state, u use) {
 	}
 }
 
-// patterns judges the patterns by which a tool reads many files.
-func (a *analysis) patterns(c *Call, st *state) {
-	for _, t := range c.Texts {
-		switch last(t.Name) {
-		case "include", "includes", "patterns", "pattern", "paths", "file_paths":
-			a.aimedAt(word{text: t.Value, src: t.Value})
-			if i := strings.IndexAny(t.Value, "*?["); i >= 0 {
-				a.searched(t.Value[:strings.LastIndexByte(t.Value[:i], '/')+1], st)
-			} else if names.Secret("/"+t.Value) == "" {
-				a.file(t.Value, st, use{read: true})
-			}
-		}
-	}
-}
-
-// searched judges a directory of which a tool shows what is in its files.
-func (a *analysis) searched(dir string, st *state) {
-	if dir == "" {
-		return
-	}
-	a.file(dir, st, use{read: true})
-	text := dir
-	if a.r.Home != "" && (text == "~" || strings.HasPrefix(text, "~/")) {
-		text = a.r.Home + text[1:]
-	}
-	for _, base := range a.bases(text, st) {
-		p := a.physical(base, text)
-		if names.Secret(p+"/x") != "" || a.r.Home != "" && p == Resolve(a.r.Home) && a.root(p) == "" {
-			a.give("reads-secret", Ask, dir, "it looks into files that hold secrets", "name the directory that is meant")
-			return
-		}
-	}
-}
-
 // last is the last name of the way to a text, without its place in a list.
 func last(name string) string {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
@@ -324,18 +278,32 @@ func (a *analysis) patch(text string, st *state) {
 // fetch judges a tool that gets a page.
 func (a *analysis) fetch(c *Call) bool {
 	url, ok := c.text("url", "uri", "urls[0]")
+	if list := c.list("urls"); len(list) > 1 {
+		for _, more := range list[1:] {
+			a.address(more)
+		}
+	}
 	if !ok {
 		// Some are given a text with addresses in it.
 		prompt, _ := c.text("prompt", "query")
 		for _, f := range strings.Fields(prompt) {
-			f = strings.Trim(f, "\"'()<>,;.!?")
-			if host, _, deeper := strings.Cut(f, "/"); strings.Contains(f, "://") || deeper && strings.Contains(strings.Trim(host, "."), ".") {
+			if f = strings.Trim(f, "<>()[]{}\"'`,;.!?*"); addressLike(f) {
 				a.address(f)
 			}
 		}
 		return false
 	}
 	return a.address(url)
+}
+
+// addressLike reports whether a word of a text may be taken for an address: with a
+// scheme, or a host's name, with a path behind it or www before.
+func addressLike(w string) bool {
+	host, _, deeper := strings.Cut(w, "/")
+	host = strings.Trim(host, ".")
+	name := host[strings.LastIndexByte(host, '.')+1:]
+	named := strings.Contains(host, ".") && (strings.Trim(name, "0123456789") != "" || strings.Count(host, ".") == 3)
+	return strings.Contains(w, "://") || strings.HasPrefix(strings.ToLower(w), "www.") || deeper && named
 }
 
 func (a *analysis) address(url string) bool {
@@ -373,6 +341,10 @@ func (a *analysis) mcp(c *Call, st *state) {
 			continue
 		case "path", "file_path", "filename", "destination", "source", "file", "dir", "directory":
 			a.file(t.Value, st, use{})
+		case "url", "uri":
+			if strings.HasPrefix(strings.ToLower(t.Value), "file:") {
+				a.resource(t.Value, st)
+			}
 		}
 	}
 	if a.r.Unattended && !a.r.MCP {
@@ -389,9 +361,8 @@ func (a *analysis) otherTool(c *Call, st *state) {
 		"read_bash", "stop_bash", "list_bash", "report_intent", "store_memory", "update_todo", "fetch_copilot_cli_documentation", "skill", "sql", "wait_agent", "close_agent", "view_plan":
 		return
 	case "ReadMcpResourceTool", "read_mcp_resource":
-		if uri, ok := c.text("uri"); ok && strings.HasPrefix(strings.ToLower(uri), "file:") {
-			a.file(uri[len("file:"):], st, use{read: true})
-			a.give("reads-outside", Ask, uri, "it reads a file by an address", "name the file")
+		for _, t := range c.Texts {
+			a.resource(t.Value, st)
 		}
 		return
 	case "write_bash":

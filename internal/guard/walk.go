@@ -42,6 +42,7 @@ type analysis struct {
 	wrote        bool     // a part of the command may have made files
 	walked       int      // what looking for links has cost
 	named        int      // and looking for names
+	looked       int      // and looking for what the patterns of tools stand for
 	gitIn        []string // where the last command of git worked
 	gitAt        map[string][]gitDir
 	harmless     []string        // see one

@@ -78,9 +78,10 @@ func Steers(p string) string {
 	p = "/" + strings.TrimPrefix(fold(p), "/")
 	base := path.Base(p)
 	switch {
-	case below(p, []string{".claude/skills", ".claude/agents", ".claude/commands", ".github/agents", ".github/copilot"}):
+	case below(p, []string{".claude/skills", ".claude/agents", ".claude/commands", ".claude/output-styles", ".agents/skills", ".gemini/commands", ".gemini/agents", ".gemini/skills", ".github/agents", ".github/skills", ".github/prompts", ".github/copilot", ".cursor/commands", ".cursor/rules"}):
 		return "instructions of an agent, which may hold hooks and commands"
-	case below(p, []string{".vscode"}) && (base == "tasks.json" || base == "settings.json" || base == "launch.json"):
+	case below(p, []string{".vscode", ".zed"}) && (base == "tasks.json" || base == "settings.json" || base == "launch.json"),
+		base == "devcontainer.json" || base == ".devcontainer.json", strings.HasSuffix(base, ".code-workspace"), below(p, []string{".idea/runConfigurations", ".idea/runconfigurations", ".run"}):
 		return "settings of an editor, which may run programs"
 	case base == ".git":
 		return "the place of a repository"
@@ -135,6 +136,12 @@ func Secret(p string) string {
 	return ""
 }
 
+// UsualSecrets are names that files with secrets often have, for patterns that may
+// stand for them.
+func UsualSecrets() []string {
+	return []string{".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd", "id_rsa", "id_ed25519", "credentials", "credentials.json", "secrets.yaml", "secrets.json", "server.pem", "server.key", "prod.tfvars", "terraform.tfstate", "shadow", "gshadow", "sudoers"}
+}
+
 // Aimed reports whether a pattern of file names is one for files that hold secrets, and
 // not for others as well.
 func Aimed(pattern string) bool {
@@ -151,8 +158,8 @@ func Aimed(pattern string) bool {
 	if Secret("/"+pattern) != "" {
 		return true
 	}
-	for _, secret := range [...]string{".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd", "id_rsa", "id_ed25519", "credentials", "credentials.json", "secrets.yaml", "secrets.json", "server.pem", "server.key", "prod.tfvars", "terraform.tfstate"} {
-		if fits(secret) {
+	for _, secret := range UsualSecrets() {
+		if Secret("/"+secret) != "" && fits(secret) {
 			return true
 		}
 	}
