@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/git"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/redact"
@@ -117,6 +118,9 @@ func doctor(app *App) (setup.Doctor, error) {
 			return n
 		},
 	}
+	if top := gitTop(where.Root); top != "" {
+		d.More = append(d.More, setup.Check{Name: "repository", Run: func(ctx context.Context) []setup.Finding { return app.checkRepository(ctx, top) }})
+	}
 	if home, err := app.Home(); err == nil {
 		if home.Settings.Judge.Client != "" {
 			d.More = append(d.More, setup.Check{Name: "judge", Run: app.checkJudge})
@@ -157,6 +161,23 @@ func doctor(app *App) (setup.Doctor, error) {
 		}
 	}
 	return d, nil
+}
+
+// checkRepository asks git whether it reads the repository of the code as its user has it
+// set: it does not where another user owns it, and then nothing of tasks is committed.
+func (a *App) checkRepository(ctx context.Context, top string) []setup.Finding {
+	g := git.New(top, git.Options{Vars: a.Env.Vars})
+	_, err := g.AsUser().Run(ctx, "rev-parse", "--git-dir")
+	var said *git.Error
+	switch {
+	case err == nil:
+		return finding(setup.OK, "", "git reads the repository in %s", top)
+	case errors.Is(err, git.ErrNotInstalled), ctx.Err() != nil:
+		return nil // told of by another check
+	case errors.As(err, &said) && strings.Contains(said.Stderr, dubiousOwnership):
+		return finding(setup.Warn, "if you trust what is in it: "+trustOwner(said.Stderr), "git does not read the repository in %s, because another user owns it: nothing can be committed there, and there are no workspaces", top)
+	}
+	return finding(setup.Warn, "`git status` there says more", "git does not read the repository in %s: %v", top, err)
 }
 
 // lazyMemory opens the store when it is asked.

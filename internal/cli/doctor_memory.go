@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"time"
 
 	"reprise/internal/config"
 	"reprise/internal/event"
@@ -24,18 +26,22 @@ func finding(s setup.Status, remedy, format string, args ...any) []setup.Finding
 // memoryChecks are the doctor's looks at the logs and at what is made of them.
 func (a *App) memoryChecks(home *config.Home) []setup.Check {
 	return []setup.Check{
-		{Name: "event logs", Run: func(context.Context) []setup.Finding { return checkLogs(home) }},
+		{Name: "event logs", Run: func(ctx context.Context) []setup.Finding { return checkLogs(ctx, home) }, Time: logsTime},
 		{Name: "what was learnt", Run: func(ctx context.Context) []setup.Finding { return a.checkLearnt(ctx, home) }},
 	}
 }
 
+// logsTime bounds the look at every line of the logs: a minute of a busy machine reads
+// gigabytes of them.
+const logsTime = time.Minute
+
 // checkLogs says what keeps events from being logged: they wait in the outbox then,
-// and nothing else tells of it.
-func checkLogs(home *config.Home) []setup.Finding {
+// and nothing else tells of it. It reads the logs too, as `reprise events verify` does:
+// a line that was changed or cannot be read is found by nobody who does not look.
+func checkLogs(ctx context.Context, home *config.Home) []setup.Finding {
 	var out []setup.Finding
-	n := 0
+	logs, events := 0, 0
 	look := func(what, dir string) {
-		n++
 		odd, err := event.Obstacles(dir)
 		if err != nil {
 			out = append(out, finding(setup.Warn, "", "%s: %v", what, err)...)
@@ -45,15 +51,49 @@ func checkLogs(home *config.Home) []setup.Finding {
 				"%s cannot be written: %s %s; events wait in the outbox", what, o.Path, o.Why)...)
 		}
 	}
-	look("the global log", home.Paths.Events(""))
+	log := func(what, project string) {
+		logs++
+		dir := home.Paths.Events(project)
+		before := len(out)
+		look(what, dir)
+		if len(out) > before {
+			return // what cannot be opened cannot be read either
+		}
+		r, err := event.VerifyContext(ctx, dir)
+		events += r.Events
+		out = append(out, damaged(what, dir, r)...)
+		switch {
+		case ctx.Err() != nil:
+			out = append(out, finding(setup.Info, "`reprise events verify` looks at all of it", "%s is long: its lines were looked at for as long as the doctor may take, and not to the end", what)...)
+		case err != nil:
+			out = append(out, finding(setup.Warn, "", "%s: %v", what, err)...)
+		}
+	}
+	log("the global log", "")
 	for _, p := range session.Projects(home) {
-		look("the log of project "+p, home.Paths.Events(p))
+		log("the log of project "+p, p)
 	}
 	look("the outbox", home.Paths.Outbox())
 	if out != nil {
 		return out
 	}
-	return finding(setup.OK, "", "%s can be written", count(n-1, "log"))
+	return finding(setup.OK, "", "%s can be written; no line of their %s was changed or is missing", count(logs, "log"), count(events, "event"))
+}
+
+// damaged says what is wrong with the lines of a log. Nothing mends them: who knows why
+// they are so decides what becomes of them.
+func damaged(what, dir string, r event.Report) []setup.Finding {
+	if r.OK() {
+		return nil
+	}
+	more := ""
+	if n := len(r.Problems) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	first := r.Problems[0]
+	return finding(setup.Fail, fmt.Sprintf("`reprise events verify` names each line; put a copy of the file back if you have one. Nothing is repaired by itself. "+
+		"To go on without the file's events: mv %[1]s %[1]s.aside, and `reprise index rebuild`", filepath.Join(dir, first.File)),
+		"%s is damaged: %s%s", what, first, more)
 }
 
 // checkLearnt says how far what was recorded has been taken in: after an upgrade it

@@ -94,7 +94,7 @@ func TestDocumentedCodes(t *testing.T) {
 	for _, c := range (setup.Doctor{}).Checks() {
 		want = append(want, c.Name)
 	}
-	want = append(want, "judge", "fleet", "event logs", "what was learnt", "guard", "gates", "delegation") // cli's own, as doctor.go adds them
+	want = append(want, "repository", "judge", "fleet", "event logs", "what was learnt", "guard", "gates", "delegation") // cli's own, as doctor.go adds them
 	var got []string
 	for line := range strings.Lines(read("troubleshooting.md")) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "## doctor: "); ok {

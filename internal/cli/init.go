@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
-	"reprise/internal/proc"
+	"reprise/internal/git"
 	"reprise/internal/setup"
 	"reprise/internal/term"
 	"reprise/internal/transcript"
@@ -29,10 +30,12 @@ func newInitCmd(app *App) *cobra.Command {
 working tree the project is its top. Nothing else is touched, no client's
 settings either; doing it again changes nothing.
 
---yes consents to exactly that without asking. At a terminal it shows what would be
-written, and then offers to go on: to connect the clients that it finds, as
-` + "`reprise setup`" + ` does, and to take in their past sessions, as
-` + "`reprise import transcripts`" + ` does. Each is asked about, and shown, on its own.`,
+--yes consents to exactly that without asking; for your home directory as a whole it does
+not count. A name that another project on this machine has is refused, with one that is
+free. At a terminal it shows what would be written, and then offers to go on: to connect
+the clients that it finds, as ` + "`reprise setup`" + ` does, and to take in their past
+sessions, as ` + "`reprise import transcripts`" + ` does. Each is asked about, and shown,
+on its own.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return initProject(cmd.Context(), app, name, yes) },
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the project's name (default: made of the directory's name)")
@@ -49,25 +52,30 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	project := existing
-	if existing == nil {
-		if project, err = config.Prospect(root, name); err != nil {
-			return usagef("%w", err)
-		}
-	}
 	if err := app.noGitDir(ctx, root); err != nil {
 		return err
 	}
+	atTerminal := app.InIsTerminal && app.OutIsTerminal
 	commit := rootCommit(ctx, app, root)
-	if err := paths.CheckClaim(project, commit); err != nil {
-		return conflict(err)
-	}
-	if existing == nil && !yes {
-		if err := askInit(ctx, app, project); err != nil {
+	project := existing
+	if existing == nil {
+		if project, err = newProject(ctx, app, paths, root, name, commit, yes); err != nil {
 			return err
 		}
 	}
-	made, err := config.InitProject(root, name)
+	var made *config.Project
+	if existing != nil {
+		if err := paths.Claim(ctx, project, commit, app.Now()); err != nil {
+			return takenFor(paths, project, true, commit, err)
+		}
+		made, err = config.InitProject(root, name)
+	} else { // the name first: where it cannot be had, the tree stays as it is
+		err = paths.ClaimNew(ctx, project, commit, app.Now(), func() (err error) {
+			made, err = config.InitProject(root, project.Name)
+			return err
+		})
+		err = takenFor(paths, project, false, commit, err)
+	}
 	if err != nil {
 		var ce *config.Error
 		if errors.As(err, &ce) && existing != nil {
@@ -75,13 +83,10 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 		}
 		return err
 	}
-	if err := paths.Claim(ctx, made, commit, app.Now()); err != nil {
-		return conflict(err)
-	}
 	style := app.Style()
 	if existing != nil {
 		fmt.Fprintf(app.Out, "%s is project %s already.\n", term.SafeLine(made.Root), style.Bold(made.Name))
-		if !yes && app.InIsTerminal && app.OutIsTerminal {
+		if !yes && atTerminal {
 			return offerMore(ctx, app)
 		}
 		return nil
@@ -89,11 +94,135 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 	fmt.Fprintf(app.Out, "%s is now project %s.\n", term.SafeLine(made.Root), style.Bold(made.Name))
 	fmt.Fprintf(app.Out, "  commit %s and .gitignore\n", ".reprise/project.yaml")
 	fmt.Fprintf(app.Out, "  its data are in %s\n", term.SafeLine(paths.ProjectDir(made.Name)))
-	if !yes && app.InIsTerminal && app.OutIsTerminal {
+	if gitTop(made.Root) == "" {
+		fmt.Fprint(app.Err, wrapLine("note: it is in no git repository: what is done there has no history and no branches, and nothing can be committed; `git init` makes one", app.Columns))
+	}
+	if !yes && atTerminal {
 		return offerMore(ctx, app)
 	}
 	fmt.Fprintf(app.Out, "Next: %s connects your clients.\n", style.Cyan("reprise setup"))
 	return nil
+}
+
+// newProject is the project that root would be, with the consent to it: under a name that
+// is free, and not of a whole home directory by accident.
+func newProject(ctx context.Context, app *App, paths config.Paths, root, name, commit string, yes bool) (*config.Project, error) {
+	p, err := config.Prospect(root, name)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	ask := !yes && app.InIsTerminal && app.OutIsTerminal
+	if err := paths.CheckClaim(p, commit); err != nil {
+		var taken *config.NameTakenError
+		if !errors.As(err, &taken) || !ask {
+			return nil, takenFor(paths, p, false, commit, err)
+		}
+		if p, err = askName(ctx, app, paths, p, commit, taken); err != nil {
+			return nil, err
+		}
+	}
+	if app.isHome(root) { // that is a rare wish and a common slip: --yes may stand in a script
+		what := fmt.Sprintf("%s is your home directory: every directory in it that is in no other project would be part of this one", term.SafeLine(root))
+		if !app.InIsTerminal || !app.OutIsTerminal {
+			return nil, exitWith(ExitConflict, fmt.Errorf("not made: %s; go to the directory of a project (and make it a git repository of its own: `git init`), or say yes to this at a terminal", what))
+		}
+		sure, err := app.confirm(ctx, what+". Make it one?", false)
+		if err != nil {
+			return nil, err
+		}
+		if !sure {
+			return nil, exitWith(ExitConflict, errors.New("not made: you said no"))
+		}
+	}
+	if yes {
+		return p, nil
+	}
+	return p, askInit(ctx, app, p)
+}
+
+// isHome tells whether dir is the user's home directory.
+func (a *App) isHome(dir string) bool {
+	home, err := a.Env.Home()
+	if err != nil {
+		return false
+	}
+	one, err := os.Stat(home)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(dir)
+	return err == nil && os.SameFile(one, other)
+}
+
+// takenFor is the error of a name that another project has, with what to do about it:
+// `reprise init` has looked at origin and history already.
+func takenFor(paths config.Paths, p *config.Project, existing bool, commit string, err error) error {
+	var taken *config.NameTakenError
+	switch {
+	case !errors.As(err, &taken):
+		return err
+	case existing:
+		err = fmt.Errorf("project name %q is taken by %s, and nothing shows that %s is a clone of it: they have neither an origin nor a first commit in common; give this one another name in %s",
+			taken.Name, taken.By, taken.Root, config.ProjectFile(taken.Root))
+	default:
+		remedy := "`reprise init --name NAME`"
+		if free := freeName(paths, p, commit); free != "" {
+			remedy = fmt.Sprintf("`reprise init --yes --name %s`, or any other name", free)
+		}
+		err = fmt.Errorf("project name %q is taken by %s; give this one another: %s", taken.Name, taken.By, remedy)
+	}
+	return exitWith(ExitConflict, err)
+}
+
+// freeName is a name for p that no other project has, made of its own and that of the
+// directory above it; "" where none was found.
+func freeName(paths config.Paths, p *config.Project, commit string) string {
+	base := p.Name
+	if above := config.NameFrom(filepath.Dir(p.Root)); above != "" && len(above)+1+len(base) <= 60 {
+		base = above + "-" + p.Name
+	}
+	for n := 1; n < 100; n++ {
+		other := *p
+		if other.Name = base; n > 1 {
+			other.Name = fmt.Sprintf("%s-%d", base, n)
+		}
+		if config.CheckProjectName(other.Name) == nil && paths.CheckClaim(&other, commit) == nil {
+			return other.Name
+		}
+	}
+	return ""
+}
+
+// askName asks for another name than the one that is taken, until one is free.
+func askName(ctx context.Context, app *App, paths config.Paths, p *config.Project, commit string, taken *config.NameTakenError) (*config.Project, error) {
+	for {
+		free := freeName(paths, p, commit)
+		offer := ""
+		if free != "" {
+			offer = " [" + free + "]"
+		}
+		app.prompt(fmt.Sprintf("Another project is named %s: %s. A name for this one%s:", taken.Name, term.SafeLine(taken.By), offer))
+		line, err := app.ask(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if line == "" && err == nil {
+			line = free
+		}
+		if line == "" {
+			return nil, exitWith(ExitConflict, errors.New("not made: no name was given"))
+		}
+		next, err := config.Prospect(p.Root, line)
+		if err != nil {
+			fmt.Fprint(app.Out, wrapLine(term.SafeLine(strings.TrimPrefix(err.Error(), "make project: ")), app.Columns))
+			continue
+		}
+		err = paths.CheckClaim(next, commit)
+		if errors.As(err, &taken) {
+			continue
+		}
+		return next, err
+	}
 }
 
 // offerMore goes on with what makes a first day: the clients, and what they have from
@@ -135,9 +264,8 @@ func offerImport(ctx context.Context, app *App) error {
 			list = append(list, fmt.Sprintf("%d of %s", n[client], client))
 		}
 	}
-	fmt.Fprintf(app.Out, "There are transcripts of past sessions: %s (%.1f MB). Take in what happened in them? They are only read. [y/N] ",
-		strings.Join(list, ", "), float64(bytes)/1e6)
-	yes, err := app.sayYes(ctx)
+	yes, err := app.confirm(ctx, fmt.Sprintf("There are transcripts of past sessions: %s (%.1f MB). Take in what happened in them? They are only read.",
+		strings.Join(list, ", "), float64(bytes)/1e6), false)
 	if err != nil {
 		return err
 	}
@@ -146,16 +274,6 @@ func offerImport(ctx context.Context, app *App) error {
 		return nil
 	}
 	return importTranscripts(ctx, app, importOptions{})
-}
-
-// sayYes reads the answer to a question whose answer is no where nothing is said.
-func (a *App) sayYes(ctx context.Context) (bool, error) {
-	line, err := a.ask(ctx)
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return (err == nil || line != "") && (answer == "y" || answer == "yes"), nil
 }
 
 // offerSetup asks whether to go on with the user's clients, where there are any
@@ -180,8 +298,7 @@ func offerSetup(ctx context.Context, app *App) error {
 	if len(clients) == 0 {
 		return nil
 	}
-	fmt.Fprintf(app.Out, "Put reprise into %s too? It shows the changes first. [y/N] ", strings.Join(clients, ", "))
-	yes, err := app.sayYes(ctx)
+	yes, err := app.confirm(ctx, fmt.Sprintf("Put reprise into %s too? It shows the changes first.", strings.Join(clients, ", ")), false)
 	if err != nil {
 		return err
 	}
@@ -215,44 +332,35 @@ func askInit(ctx context.Context, app *App, p *config.Project) error {
 		name := filepath.ToSlash(strings.TrimPrefix(e.File, p.Root+string(filepath.Separator)))
 		fmt.Fprint(app.Out, app.Style().Diff(term.SafeText(udiff.Unified(name, name, e.Before, e.After))))
 	}
-	for {
-		fmt.Fprint(app.Out, "Proceed? [Y/n] ")
-		line, err := app.ask(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil && line == "" {
-			return exitWith(ExitConflict, errors.New("not made: no answer came"))
-		}
-		switch strings.ToLower(line) {
-		case "", "y", "yes":
-			return nil
-		case "n", "no":
-			return exitWith(ExitConflict, errors.New("not made: you said no"))
-		}
-		fmt.Fprintf(app.Out, "%s is neither yes nor no.\n", term.SafeLine(clipText(line, 40)))
+	yes, err := app.confirm(ctx, "Proceed?", true)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return exitWith(ExitConflict, fmt.Errorf("not made: %w", err))
+	case !yes:
+		return exitWith(ExitConflict, errors.New("not made: you said no"))
 	}
+	return nil
 }
 
 // rootCommit is the id of the first commit of the repository at root, by which
 // clones recognise each other; "" where there is none, or no git. A shallow
 // clone has no first commit to speak of.
 func rootCommit(ctx context.Context, app *App, root string) string {
-	git, err := proc.LookPath("git", app.Env.Vars, app.Env.GOOS)
-	if err != nil {
+	top := gitTop(root)
+	if top == "" {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	env := slices.DeleteFunc(slices.Clone(app.Environ), func(v string) bool {
-		return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_WORK_TREE=") || strings.HasPrefix(v, "GIT_INDEX_FILE=")
-	}) // set inside git's own hooks, and about another repository there
+	g := git.New(top, git.Options{Vars: app.Env.Vars})
 	ask := func(args ...string) string {
-		out, err := proc.Run(ctx, proc.Cmd{Path: git, Args: args, Env: env, Dir: root}, 64<<10)
-		if err != nil || out.Exit.Code != 0 {
+		out, err := g.Run(ctx, args...)
+		if err != nil {
 			return ""
 		}
-		return strings.TrimSpace(string(out.Stdout))
+		return strings.TrimSpace(string(out))
 	}
 	if ask("rev-parse", "--is-shallow-repository") != "false" {
 		return ""

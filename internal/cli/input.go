@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"reprise/internal/term"
 )
 
 // readInput reads standard input to its end, and refuses more of it than most bytes.
@@ -17,6 +20,9 @@ func readInput(ctx context.Context, app *App, what string, most int64) (string, 
 	}
 	data, err := interruptible(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(app.In, most+1)) })
 	if err != nil {
+		if app.InIsTerminal && ctx.Err() != nil {
+			fmt.Fprintln(app.Err) // the terminal shows ^C, and stays behind it
+		}
 		return "", fmt.Errorf("read %s from standard input: %w", what, err)
 	}
 	if int64(len(data)) > most { // a part of it might be taken for the whole
@@ -52,10 +58,55 @@ func endOfInput(goos string) string {
 	return "Ctrl-D"
 }
 
+// prompt shows a question, broken between words where the terminal is narrower, and
+// leaves the cursor behind it.
+func (a *App) prompt(question string) {
+	fmt.Fprint(a.Out, strings.TrimSuffix(wrapLine(question, max(a.Columns-1, 0)), "\n")+" ")
+}
+
+// confirm asks a question until its answer is yes or no; an empty line means what byDefault
+// says. Where no answer comes it is no, with an error where the default is yes.
+func (a *App) confirm(ctx context.Context, question string, byDefault bool) (bool, error) {
+	choice := "[y/N]"
+	if byDefault {
+		choice = "[Y/n]"
+	}
+	a.prompt(question + " " + choice)
+	yes, err := a.yesOrNo(ctx, byDefault)
+	if errors.Is(err, errNoAnswer) && !byDefault {
+		err = nil
+	}
+	return yes, err
+}
+
+var errNoAnswer = errors.New("no answer came")
+
+// yesOrNo reads answers to a question that was asked until one is yes or no.
+func (a *App) yesOrNo(ctx context.Context, byDefault bool) (bool, error) {
+	for {
+		line, err := a.ask(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil && line == "":
+			return false, errNoAnswer
+		}
+		switch strings.ToLower(line) {
+		case "":
+			return byDefault, nil
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+		a.prompt(fmt.Sprintf("%s is neither yes nor no. Which is it?", term.SafeLine(clipText(line, 40))))
+	}
+}
+
 // ask reads one line of an answer, and no byte beyond it: the next question
 // reads on from there.
 func (a *App) ask(ctx context.Context) (string, error) {
-	return interruptible(ctx, func() (string, error) {
+	line, err := interruptible(ctx, func() (string, error) {
 		var line []byte
 		for b := make([]byte, 1); ; {
 			n, err := a.In.Read(b)
@@ -67,4 +118,8 @@ func (a *App) ask(ctx context.Context) (string, error) {
 			}
 		}
 	})
+	if err != nil && a.InIsTerminal && a.OutIsTerminal {
+		fmt.Fprintln(a.Out) // the cursor stands behind the question, or behind ^C
+	}
+	return line, err
 }

@@ -499,9 +499,13 @@ func listHandoffs(ctx context.Context, app *App, asJSON bool) error {
 	if err != nil {
 		return stateError(err)
 	}
-	open := []staterepo.Handoff{}
+	open, own := []staterepo.Handoff{}, 0
 	for _, h := range list {
-		if h.AcceptedBy == "" && h.Branch != "agent-"+name {
+		switch {
+		case h.AcceptedBy != "":
+		case h.Branch == "agent-"+name:
+			own++
+		default:
 			open = append(open, h)
 		}
 	}
@@ -512,7 +516,14 @@ func listHandoffs(ctx context.Context, app *App, asJSON bool) error {
 		fmt.Fprintf(app.Out, "%s  %s  %s\n", h.ID, term.SafeLine(agentOf(h.LogEntry)), term.SafeLine(h.Title()))
 	}
 	if len(open) == 0 {
-		fmt.Fprintln(app.Err, "nothing waits")
+		fmt.Fprintln(app.Err, "nothing waits for "+cmp.Or(name, "whoever works here"))
+	}
+	if own > 0 {
+		verb := "wait"
+		if own == 1 {
+			verb = "waits"
+		}
+		fmt.Fprintf(app.Err, "%d of its own %s for others; `reprise log --type handoff` lists them\n", own, verb)
 	}
 	return nil
 }

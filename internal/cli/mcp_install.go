@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,8 @@ type installOptions struct {
 	verify       bool
 	instructions bool
 	dryRun       bool
-	full         bool // new files are shown to their end
+	full         bool   // new files are shown to their end
+	fullBy       string // how they are, where that is not --full
 	asJSON       bool
 }
 
@@ -166,7 +168,7 @@ func printChanges(app *App, o installOptions, changes []setup.Change) error {
 			}
 			fmt.Fprint(app.Out, style.Diff(term.SafeText(text)))
 			if left > 0 {
-				fmt.Fprintln(app.Out, style.Dim(fmt.Sprintf("  … and %s of this file; --full shows them", count(left, "line"))))
+				fmt.Fprintln(app.Out, style.Dim(fmt.Sprintf("  … and %s of this file; %s shows them", count(left, "line"), cmp.Or(o.fullBy, "--full"))))
 			}
 		}
 		for _, w := range c.Warnings {

@@ -105,11 +105,11 @@ func Main(ctx context.Context, args []string, app *App) int {
 	var exit *ExitError
 	if errors.As(err, &exit) {
 		if exit.Err != nil {
-			printError(app.Err, exit.Err)
+			printError(app.Err, app.withPlace(exit.Err))
 		}
 		return exit.Code
 	}
-	printError(app.Err, err)
+	printError(app.Err, app.withPlace(err))
 	if isUsageError(err) {
 		return ExitUsage
 	}
@@ -205,6 +205,7 @@ changed, exists or is held, and 5 when time ran out.`,
 		root.CompletionOptions.DisableDefaultCmd = true // it is another command
 	}
 	root.InitDefaultCompletionCmd()
+	standAlone(root)
 	withExamples(root, examples())
 	finish(root)
 	return root

@@ -12,6 +12,7 @@ import (
 	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/setup"
+	"reprise/internal/term"
 )
 
 type setupOptions struct {
@@ -116,6 +117,7 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 				bad = append(bad, fmt.Errorf("%s: %w", client, err))
 			}
 		}
+		all = eachOnce(all)
 		return errors.Join(bad...)
 	}
 	if !o.yes && !o.dryRun {
@@ -145,10 +147,29 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 	return err
 }
 
+// eachOnce leaves out what several clients share and was told of for the one before: the
+// skill, which three of them read at one place.
+func eachOnce(changes []setup.Change) []setup.Change {
+	var out []setup.Change
+	for _, c := range changes {
+		i := slices.IndexFunc(out, func(o setup.Change) bool { return o.File == c.File && o.What == c.What })
+		if i < 0 || c.Action != "unchanged" && c.Action != out[i].Action {
+			out = append(out, c)
+			continue
+		}
+		for _, w := range c.Warnings {
+			if !slices.Contains(out[i].Warnings, w) {
+				out[i].Warnings = append(out[i].Warnings, w)
+			}
+		}
+	}
+	return out
+}
+
 // askSetup says which files would be changed, shows how if asked, and asks.
 func askSetup(ctx context.Context, app *App, o setupOptions, do func(bool) error, all *[]setup.Change) error {
 	show := o.installOptions
-	show.dryRun = true
+	show.dryRun, show.fullBy = true, "f at the next question"
 	bad := do(true)
 	if ctx.Err() != nil || !slices.ContainsFunc(*all, func(c setup.Change) bool { return c.Action != "unchanged" }) {
 		return bad
@@ -164,7 +185,7 @@ func askSetup(ctx context.Context, app *App, o setupOptions, do func(bool) error
 		fmt.Fprintf(app.Err, "this cannot be done, and is left out: %v\n", bad)
 	}
 	for {
-		fmt.Fprint(app.Out, "Proceed? [y]es, [n]o, [d]ifferences: ")
+		app.prompt("Proceed? [y]es, [n]o, [d]ifferences, [f]ull differences:")
 		line, err := app.ask(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -177,10 +198,13 @@ func askSetup(ctx context.Context, app *App, o setupOptions, do func(bool) error
 			return nil
 		case "n", "no":
 			return exitWith(ExitConflict, errors.New("nothing was changed: you said no"))
-		case "d", "differences":
+		case "d", "differences", "f", "full", "full differences":
+			show.full = strings.HasPrefix(strings.ToLower(line), "f")
 			if err := printChanges(app, show, *all); err != nil {
 				return err
 			}
+		default:
+			fmt.Fprintf(app.Out, "%s is none of these.\n", term.SafeLine(clipText(line, 40)))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/term"
 )
 
 // At a terminal init offers to go on with the clients that are here, shows what
@@ -27,6 +28,7 @@ func TestInitOffersSetup(t *testing.T) {
 		"shown, then not": {"y\ny\nn\n", true, false},
 		"no answer":       {"y\n", true, false},
 		"nothing":         {"n\n", false, false},
+		"whole":           {"y\ny\nf\ny\n", true, true},
 		"unclear, then y": {"xyz\ny\nn\n", true, false},
 		"unclear, then n": {"xyz\nno\ny\n", false, false},
 	} {
@@ -61,10 +63,81 @@ func TestInitOffersSetup(t *testing.T) {
 			if test.project && strings.Contains(out.String(), "Proceed? [y]es") && !strings.Contains(out.String(), "hooks.json: would be created") {
 				t.Errorf("it was not said what would be changed:\n%s", out.String())
 			}
-			if shown := strings.Count(out.String(), "+++") > 2; shown != (name == "differences") {
+			if shown := strings.Count(out.String(), "+++") > 2; shown != (name == "differences" || name == "whole") {
 				t.Errorf("differences shown: %v\n%s", shown, out.String())
 			}
 		})
+	}
+}
+
+// A terminal's user whose directory has the name of another project is asked for one, and
+// offered one that is free. What differs is shown to its end at the question itself; an
+// answer that is none is asked for again.
+func TestInitAsks(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(root, "home")
+	for _, d := range []string{filepath.Join(home, ".codex"), filepath.Join(root, "a", "api"), filepath.Join(root, "b", "api"), filepath.Join(root, "c", "api")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(home, ".codex", "history.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(dir, answers string) string {
+		var out bytes.Buffer
+		Main(t.Context(), []string{"init"}, &App{
+			In: strings.NewReader(answers), Out: &out, Err: &out, InIsTerminal: true, OutIsTerminal: true, Columns: 80, Program: "/opt/bin/reprise", Hostname: "h",
+			Env: config.Env{Vars: map[string]string{"HOME": home, "USERPROFILE": home, "NO_COLOR": "1"}, Dir: dir, GOOS: runtime.GOOS, Now: time.Now},
+		})
+		return out.String()
+	}
+	name := func(dir string) string {
+		data, err := os.ReadFile(filepath.Join(dir, ".reprise", "project.yaml"))
+		if err != nil {
+			return err.Error()
+		}
+		return string(data)
+	}
+	if out := run(filepath.Join(root, "a", "api"), "y\nmaybe\nn\n"); !strings.Contains(out, "maybe is neither yes nor no. Which is it? Later: reprise setup.") {
+		t.Errorf("a word that is no answer:\n%s", out)
+	}
+	out := run(filepath.Join(root, "b", "api"), "\ny\ny\nd\nf\nn\n")
+	if !strings.Contains(name(filepath.Join(root, "b", "api")), "\nname: b-api\n") || !strings.Contains(out, "[b-api]:") {
+		t.Errorf("the name that was offered: %s\n%s", name(filepath.Join(root, "b", "api")), out)
+	}
+	shown, whole, ok := strings.Cut(out, "of this file; f at the next question shows them")
+	if !ok || strings.Contains(out, "--full") || strings.Count(whole, "\n+") <= strings.Count(shown, "\n+") {
+		t.Errorf("what differs cannot be seen to its end at the question:\n%s", out)
+	}
+	out = run(filepath.Join(root, "c", "api"), "No Good\nb-api\nthird\ny\nn\n")
+	if !strings.Contains(name(filepath.Join(root, "c", "api")), "\nname: third\n") || !strings.Contains(out, `"No Good" is not a project name`) || !strings.Contains(out, "Another project is named b-api") {
+		t.Errorf("names that are none, or taken: %s\n%s", name(filepath.Join(root, "c", "api")), out)
+	}
+	if run(home, "n\n"); !strings.Contains(name(home), "no such file") && runtime.GOOS != "windows" {
+		t.Errorf("a home directory is a project after a no: %s", name(home))
+	}
+	if run(home, "y\ny\nn\n"); !strings.Contains(name(home), "\nname: home\n") {
+		t.Errorf("a home directory is none after a yes: %s", name(home))
+	}
+}
+
+// A question is broken between its words where the terminal is narrow.
+func TestPromptFits(t *testing.T) {
+	var out bytes.Buffer
+	app := &App{Out: &out, Columns: 40}
+	const question = "There are transcripts of past sessions: 12 of claude (3.1 MB). Take in what happened in them? They are only read. [y/N]"
+	app.prompt(question)
+	for line := range strings.Lines(out.String()) {
+		if w := term.Width(strings.TrimRight(line, "\n")); w > 40 {
+			t.Errorf("%d columns: %q", w, line)
+		}
+	}
+	if strings.Join(strings.Fields(out.String()), " ") != question || !strings.HasSuffix(out.String(), "[y/N] ") {
+		t.Errorf("the question is another: %q", out.String())
 	}
 }
 

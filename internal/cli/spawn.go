@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/agent"
 	"reprise/internal/run"
 	"reprise/internal/term"
 )
@@ -106,6 +107,9 @@ func runSpawn(ctx context.Context, app *App, o SpawnOptions) error {
 		return err
 	}
 	r, err := runs.Start(ctx, req)
+	if errors.Is(err, agent.ErrUnknownClient) {
+		return usagef("--agent %q: there is no such client; agents are started with %s, %s or %s", o.Agent, agent.KindClaude, agent.KindScript, agent.KindGeneric)
+	}
 	if errors.Is(err, run.ErrBadRequest) {
 		return exitWith(ExitUsage, err)
 	}

@@ -14,7 +14,7 @@ import (
 // types `reprise scratch list` wants to see something, and not to put "list" in its place.
 func noCommand(cmd *cobra.Command, text string) error {
 	word := strings.ToLower(strings.TrimSpace(text))
-	if !slices.Contains([]string{"show", "list", "ls", "view", "cat", "print", "get", "read", "edit", "open", "status", "help", "clear", "reset", "rm", "remove", "delete", "undo"}, word) {
+	if !slices.Contains([]string{"show", "list", "ls", "view", "cat", "print", "get", "read", "edit", "open", "status", "help", "add", "new", "create", "accept", "take", "clear", "reset", "rm", "remove", "delete", "undo"}, word) {
 		return nil
 	}
 	return usagef("%q alone is more likely a command than a text, so nothing was written: `%s` shows what is there, and `echo %s | %s -` writes the word", word, cmd.CommandPath(), word, cmd.CommandPath())

@@ -536,15 +536,7 @@ func (a *App) standingText(s *standing, columns int) string {
 	}
 	if len(s.Waits) > 0 {
 		b.WriteString("\n" + style.Yellow("waits for you") + "\n")
-		t := term.NewTable(style).MaxWidth(columns)
-		for i, w := range s.Waits {
-			if i == 5 {
-				t.Row("  …", fmt.Sprintf("and %d more", len(s.Waits)-i))
-				break
-			}
-			t.Row("  "+style.Cyan(w.Command), w.Text)
-		}
-		_ = t.Write(&b) // into memory
+		b.WriteString(waitsText(style, s.Waits, columns))
 	}
 	b.WriteString("\n" + style.Bold("next") + "\n")
 	t := term.NewTable(style).MaxWidth(columns)
@@ -554,6 +546,38 @@ func (a *App) standingText(s *standing, columns int) string {
 	_ = t.Write(&b)
 	for _, n := range s.Notes {
 		b.WriteString(style.Yellow("note: ") + term.SafeLine(n) + "\n")
+	}
+	return b.String()
+}
+
+// waitsText is what waits for a person, each with its command. Where a terminal is too
+// narrow for both beside each other the command has a line of its own, which is not cut (it
+// is to be copied, and the terminal breaks it), and below it stands the whole of what it
+// is about.
+func waitsText(style term.Style, list []standWait, columns int) string {
+	left := max(len(list)-5, 0)
+	list = list[:len(list)-left]
+	wide, text := 0, 0
+	for _, w := range list {
+		wide, text = max(wide, term.Width(w.Command)), max(text, term.Width(w.Text))
+	}
+	var b strings.Builder
+	if columns <= 0 || 2+wide+2+text <= columns {
+		t := term.NewTable(style)
+		for _, w := range list {
+			t.Row("  "+style.Cyan(w.Command), w.Text)
+		}
+		_ = t.Write(&b) // into memory
+	} else {
+		for _, w := range list {
+			b.WriteString("  " + style.Cyan(term.SafeLine(w.Command)) + "\n")
+			for line := range strings.Lines(wrapLine(term.SafeLine(w.Text), max(columns-4, 1))) {
+				b.WriteString("    " + strings.TrimPrefix(line, "  "))
+			}
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "  … and %d more\n", left)
 	}
 	return b.String()
 }

@@ -141,7 +141,7 @@ func (a *App) tasksChanged(ctx context.Context, project string, list []task.Chan
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(a.Err, "note: the change is made, but the event of it is not logged: %v\n", err)
+		fmt.Fprintf(a.Err, "note: the change is made, but the event of it is not logged: %v\n", a.withPlace(err))
 	}
 }
 

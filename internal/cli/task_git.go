@@ -298,12 +298,19 @@ func commitProblem(err error) error {
 		return errUnderWay("merge")
 	case strings.Contains(text, "Please tell me who you are"), strings.Contains(text, "empty ident name"), strings.Contains(text, "unable to auto-detect email"):
 		return errors.New("git does not know who you are: `git config user.name NAME` and `git config user.email ADDRESS` tell it")
+	case strings.Contains(text, dubiousOwnership):
+		return dubiousOwner(text)
 	case errors.Is(err, git.ErrLocked):
 		return fmt.Errorf("%s; the next command that changes specs/ commits it", cmp.Or(term.SafeLine(said.Held()), "another git was at work in this checkout all the while"))
 	}
 	last := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
+		// What git warns of or hints at stops nothing: with line ends that it will turn it
+		// warns at each file, and a hook that ends with 1 says nothing.
+		if strings.HasPrefix(line, "warning: ") || strings.HasPrefix(line, "hint: ") || strings.HasPrefix(line, "The file will have its original line endings") {
+			continue
+		}
 		for _, mark := range []string{"fatal: ", "error: "} {
 			if rest, ok := strings.CutPrefix(line, mark); ok {
 				return fmt.Errorf("git says: %s", term.SafeLine(clipText(rest, 200)))
@@ -314,7 +321,27 @@ func commitProblem(err error) error {
 		}
 	}
 	if last == "" {
-		return fmt.Errorf("git ended with exit code %d; a hook of the repository may have refused it", said.Code)
+		return fmt.Errorf("git ended with exit code %d and did not say why, as where a hook of the repository (pre-commit, commit-msg) refuses it without a word", said.Code)
 	}
 	return fmt.Errorf("git, or a hook of the repository, says: %s", term.SafeLine(clipText(last, 200)))
+}
+
+// dubiousOwnership is what git says of a repository that another user owns.
+const dubiousOwnership = "detected dubious ownership"
+
+// dubiousOwner says what to do where git does not read a repository because another user
+// owns it; text is what git said.
+func dubiousOwner(text string) error {
+	return fmt.Errorf("git does not read this repository, because another user owns it; if you trust what is in it: `%s`", term.SafeLine(trustOwner(text)))
+}
+
+// trustOwner is git's own remedy for that, from what it said: it names the directory.
+func trustOwner(text string) string {
+	const command = "git config --global --add safe.directory "
+	for line := range strings.Lines(text) {
+		if _, dir, ok := strings.Cut(strings.TrimSpace(line), command); ok && dir != "" {
+			return command + dir
+		}
+	}
+	return command + "DIRECTORY"
 }

@@ -84,12 +84,11 @@ func approve(ctx context.Context, app *App, home *config.Home, t config.Trust, y
 		if !app.InIsTerminal || !app.OutIsTerminal {
 			return usagef("nobody can be asked here: pass --yes to approve what is shown above")
 		}
-		fmt.Fprint(app.Out, "Approve it? [y/N] ")
-		line, err := app.ask(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
+		sure, err := app.confirm(ctx, "Approve it?", false)
+		if err != nil {
+			return err
 		}
-		if answer := strings.ToLower(strings.TrimSpace(line)); err != nil && line == "" || answer != "y" && answer != "yes" {
+		if !sure {
 			return exitWith(ExitConflict, errors.New("not approved"))
 		}
 	}

@@ -43,7 +43,8 @@ what the first installation was.
 A newer program reads every format that an older one wrote. An older one that meets a
 newer format says so and changes nothing.
 
-Ends with 0 where nothing newer is offered, and with 4 where something is.`,
+Ends with 0 where nothing newer is offered, with 4 where something is, and with 1 where
+it cannot be told: a build from the source has no number.`,
 		Example: `  echo '{"version":"0.1.0"}' > metadata.json
   reprise upgrade --check metadata.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,7 +71,10 @@ Ends with 0 where nothing newer is offered, and with 4 where something is.`,
 			} else {
 				fmt.Fprintln(app.Out, upgradeText(v))
 			}
-			if v.Newer != nil && *v.Newer {
+			switch {
+			case v.Newer == nil:
+				return &ExitError{Code: ExitFailure}
+			case *v.Newer:
 				return &ExitError{Code: ExitConflict}
 			}
 			return nil
@@ -84,7 +88,7 @@ Ends with 0 where nothing newer is offered, and with 4 where something is.`,
 func upgradeText(v upgradeView) string {
 	switch {
 	case v.Newer == nil:
-		return fmt.Sprintf("This is %s, a build without a number; %s is offered.", v.Have, v.Offered)
+		return fmt.Sprintf("This is %s, a build without a number; %s is offered, and whether that is newer cannot be told.", v.Have, v.Offered)
 	case *v.Newer:
 		return fmt.Sprintf("%s is newer than this, %s.", v.Offered, v.Have)
 	}

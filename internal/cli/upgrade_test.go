@@ -13,6 +13,26 @@ import (
 	"reprise/internal/config"
 )
 
+// A build without a number knows of no release whether it is newer, and a script must not
+// take that for "nothing new".
+func TestUpgradeUnnumbered(t *testing.T) {
+	old := release
+	release = ""
+	defer func() { release = old }()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "metadata.json"), []byte(`{"version":"9.1.0"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if aVersion.MatchString(Version()) {
+		t.Skipf("this build has a number, %s", Version())
+	}
+	var out bytes.Buffer
+	app := &App{In: strings.NewReader(""), Out: &out, Err: &out, Env: config.Env{Vars: map[string]string{"HOME": dir}, Dir: dir, GOOS: "linux", Now: time.Now}}
+	if code := Main(t.Context(), []string{"upgrade", "--check", "metadata.json"}, app); code != ExitFailure || !strings.Contains(out.String(), "whether that is newer cannot be told") {
+		t.Errorf("exit code %d:\n%s", code, out.String())
+	}
+}
+
 // A release is looked at where the user says, in a file or at an address, and nowhere else.
 func TestUpgradeCheck(t *testing.T) {
 	old := release

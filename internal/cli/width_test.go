@@ -8,11 +8,105 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/delegation"
+	"reprise/internal/git"
 	"reprise/internal/guard"
+	"reprise/internal/learn/improve"
 	"reprise/internal/run"
 	"reprise/internal/term"
 	"reprise/internal/verify"
 )
+
+// What waits for a person can be read to its end at any width, and its command is in one
+// line, whole, so that it can be copied.
+func TestWaitsCanBeRead(t *testing.T) {
+	const command = `reprise loop resume --item work-y6req66wuz --answer "…"`
+	const text = "the loop asks about Export the invoices: which of the two formats is meant, that of the bank or that of the tax office?"
+	s := &standing{Dir: "/x", Waits: []standWait{{text, command}}}
+	if out := (&App{}).standingText(s, 0); !strings.Contains(out, command+"  "+text+"\n") { // no terminal
+		t.Errorf("not in one line:\n%s", out)
+	}
+	for _, columns := range []int{30, 40, 80} {
+		out := (&App{}).standingText(s, columns)
+		_, waits, _ := strings.Cut(out, "waits for you\n")
+		waits, _, _ = strings.Cut(waits, "\nnext\n")
+		line, said, _ := strings.Cut(waits, "\n")
+		if strings.TrimSpace(line) != command {
+			t.Errorf("%d columns: the command is %q", columns, line)
+		}
+		if strings.Join(strings.Fields(said), " ") != text {
+			t.Errorf("%d columns: the question is %q", columns, said)
+		}
+		for l := range strings.Lines(said) {
+			if w := term.Width(strings.TrimRight(l, "\n")); w > columns {
+				t.Errorf("%d columns: %d in %q", columns, w, l)
+			}
+		}
+	}
+}
+
+// Why git did not commit is what it ended for, and not what it warned of on the way.
+func TestCommitProblem(t *testing.T) {
+	const crlf = "warning: in the working copy of 'specs/state.json', LF will be replaced by CRLF the next time Git touches it\n"
+	for name, c := range map[string]struct{ said, want string }{
+		"a silent hook":            {"", "ended with exit code 1 and did not say why"},
+		"a silent hook, line ends": {crlf + crlf, "ended with exit code 1 and did not say why"},
+		"older words of that":      {"warning: LF will be replaced by CRLF in specs/TODO.md.\nThe file will have its original line endings in your working directory\n", "did not say why"},
+		"a hook that says it":      {crlf + "no commits on Fridays\n" + crlf, "says: no commits on Fridays"},
+		"git's own":                {crlf + "fatal: unable to write\nhint: try again\n", "git says: unable to write"},
+		"another owner": {"fatal: detected dubious ownership in repository at '/srv/x y'\nTo add an exception for this directory, call:\n\n\tgit config --global --add safe.directory '/srv/x y'\n",
+			"another user owns it; if you trust what is in it: `git config --global --add safe.directory '/srv/x y'`"},
+	} {
+		err := commitProblem(&git.Error{Args: []string{"commit"}, Code: 1, Stderr: c.said})
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "CRLF") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The figures of `reprise metrics` stand below each other, whatever a row is called.
+func TestMetricsLineUp(t *testing.T) {
+	var out bytes.Buffer
+	arm := improve.Arm{Sessions: 3}
+	showMetrics(&App{Out: &out, Err: &out}, improve.Metrics{Groups: []improve.Group{{Name: "all", With: arm, Without: arm}}})
+	at, rows := -1, 0
+	for line := range strings.Lines(out.String()) {
+		name, _, ok := strings.Cut(line, "±")
+		if !ok {
+			continue
+		}
+		if rows++; at < 0 {
+			at = term.Width(name)
+		}
+		if term.Width(name) != at {
+			t.Errorf("out of its column: %q", line)
+		}
+	}
+	if rows < 4 || !strings.Contains(out.String(), "corrections by the user") {
+		t.Errorf("not the rows that were meant:\n%s", out.String())
+	}
+}
+
+// Words that people try before they know ours are led to a command that there is.
+func TestOtherWords(t *testing.T) {
+	root := newRoot(&App{In: strings.NewReader("")}, commands())
+	for word, commands := range otherWords {
+		for _, words := range commands {
+			path, flag, _ := strings.Cut(words, " --")
+			cmd, rest, err := root.Find(strings.Fields(path))
+			if err != nil || len(rest) > 0 || cmd == root || flag != "" && cmd.Flags().Lookup(flag) == nil {
+				t.Errorf("%s: there is no `reprise %s`: %v", word, words, err)
+			}
+		}
+	}
+	for word, want := range map[string]string{"remember": "`reprise learn`", "forget": "`reprise memory forget`", "search": "`reprise recall`", "uninstall": "`reprise setup --remove`"} {
+		if err := unknownCommand(root, word); !strings.Contains(err.Error(), "Did you mean ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+	if err := unknownCommand(root, "xyzzyplugh"); strings.Contains(err.Error(), "Did you mean") {
+		t.Errorf("a word that means nothing: %v", err)
+	}
+}
 
 // Lists are as wide as a terminal of 80 columns at most, whatever stands in them.
 func TestListsFit80Columns(t *testing.T) {

@@ -54,12 +54,52 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	for i, name := range near {
 		near[i] = fmt.Sprintf("`%s %s`", cmd.CommandPath(), name)
 	}
+	if !cmd.HasParent() { // a word that says what is wanted, and stands elsewhere
+		for _, path := range elsewhereNamed(cmd, strings.ToLower(word)) {
+			near = append(near, "`"+path+"`")
+		}
+	}
 	slices.Sort(near)
 	hint := ""
 	if near = slices.Compact(near); len(near) > 0 {
 		hint = fmt.Sprintf("\nDid you mean %s?", strings.Join(near, " or "))
 	}
 	return usagef("`%s` has no command %q%s\nSee `%s --help`.", cmd.CommandPath(), word, hint, cmd.CommandPath())
+}
+
+// otherWords are words that people try first, and what does that here.
+var otherWords = map[string][]string{
+	"remember": {"learn", "memory create"}, "search": {"recall"}, "find": {"recall"}, "ask": {"recall"}, "forget": {"memory forget"},
+	"uninstall": {"setup --remove"}, "remove": {"setup --remove"}, "install": {"setup"}, "connect": {"setup"},
+	"update": {"upgrade"}, "check": {"doctor"}, "todo": {"task list"}, "tasks": {"task list"}, "start": {"loop run"}, "dashboard": {"web"},
+	"settings": {"config show"}, "logs": {"runs logs"}, "ps": {"runs list"}, "kill": {"runs cancel"}, "stop": {"loop stop"},
+}
+
+// elsewhereNamed are the commands below other commands that have a name, and those that
+// do what the word says.
+func elsewhereNamed(root *cobra.Command, word string) []string {
+	var out []string
+	for _, words := range otherWords[word] {
+		out = append(out, root.CommandPath()+" "+words)
+	}
+	var below func(*cobra.Command)
+	below = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			if !sub.IsAvailableCommand() {
+				continue
+			}
+			if cmd != root && sub.Name() == word {
+				out = append(out, sub.CommandPath())
+			}
+			below(sub)
+		}
+	}
+	below(root)
+	slices.Sort(out)
+	if out = slices.Compact(out); len(out) > 4 { // as of "list", which says nothing
+		return nil
+	}
+	return out
 }
 
 // newHelpCmd is cobra's help command, but for words that name no command: they

@@ -155,7 +155,7 @@ func (l *loader) delegation(at map[string]ast.Node) {
 
 // suggest names the setting that was probably meant.
 func suggest(name string, table map[string]key, sections map[string]bool) string {
-	best, dist := "", 4
+	best, dist := "", min(4, max(2, len(name)/2)) // most of a short name is another word
 	for _, cand := range slices.Sorted(mapKeys(table, sections)) {
 		if d := distance(name, cand); d < dist {
 			best, dist = cand, d

@@ -101,8 +101,8 @@ func NewTable(style Style, header ...string) *Table {
 	return &Table{style: style, header: header, right: map[int]bool{}}
 }
 
-// MaxWidth cuts the last column so that a line takes at most width columns; 0,
-// the default, does not cut.
+// MaxWidth cuts the last column so that a line takes at most width columns, and the line
+// where the others alone are wider; 0, the default, does not cut.
 func (t *Table) MaxWidth(width int) *Table { t.max = width; return t }
 
 // AlignRight puts the cells of column i (from 0) to the right, as for numbers.
@@ -189,5 +189,9 @@ func (t *Table) line(b *strings.Builder, cells []string, widths []int) {
 		}
 		used += widths[i] + 2
 	}
-	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	text := strings.TrimRight(line.String(), " ")
+	if t.max > 0 { // the columns before the last may be wider than that already
+		text = Cut(text, t.max)
+	}
+	b.WriteString(text + "\n")
 }

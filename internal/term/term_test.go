@@ -110,6 +110,20 @@ func TestTable(t *testing.T) {
 		t.Error(diff)
 	}
 
+	// Where the columns before the last are wider than the terminal alone, the line is cut,
+	// and does not break in the middle of a word.
+	b.Reset()
+	narrow := NewTable(style, "RUN", "STATUS", "TASK").MaxWidth(12)
+	narrow.Row("run-aaaaaaaaaa", style.Red("failed"), "x")
+	if err := narrow.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if w := Width(strings.TrimRight(line, "\n")); w > 12 {
+			t.Errorf("%d columns: %q", w, line)
+		}
+	}
+
 	b.Reset()
 	coloured := NewTable(style, "A", "B").MaxWidth(8)
 	coloured.Row(style.Red("x"), "1234567890")

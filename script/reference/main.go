@@ -174,7 +174,11 @@ func manual(root *cobra.Command, date time.Time) (map[string][]byte, error) {
 func shells(root *cobra.Command) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, make := range map[string]func(*bytes.Buffer) error{
-		"reprise.bash": func(b *bytes.Buffer) error { return root.GenBashCompletionV2(b, true) },
+		"reprise.bash": func(b *bytes.Buffer) error {
+			script, err := cli.BashScript(root, true)
+			b.WriteString(script)
+			return err
+		},
 		"_reprise":     func(b *bytes.Buffer) error { return root.GenZshCompletion(b) },
 		"reprise.fish": func(b *bytes.Buffer) error { return root.GenFishCompletion(b, true) },
 	} {
