@@ -168,6 +168,18 @@ func TestCountThatCannotBeKept(t *testing.T) {
 			}
 			return os.Symlink(os.DevNull, file)
 		},
+		"a link to what never ends": func(file string) error {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+			return os.Symlink("/dev/zero", file)
+		},
+		"a directory in the lock's place": func(file string) error {
+			if err := os.Remove(file + ".lock"); err != nil {
+				return err
+			}
+			return os.Mkdir(file+".lock", 0o700)
+		},
 		"a file for all": func(file string) error {
 			if err := os.RemoveAll(filepath.Dir(file)); err != nil {
 				return err
@@ -175,31 +187,43 @@ func TestCountThatCannotBeKept(t *testing.T) {
 			return os.WriteFile(filepath.Dir(file), nil, 0o600)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p, s := held(t.TempDir()), &script{}
-			work := call("claude", "shell", `{"command":"make"}`)
-			for _, ev := range []dialect.Event{{Client: "claude", Kind: dialect.SessionStart, Session: "s1", Source: "startup"}, work} {
-				if _, err := conduct(t, p, s, "conductor", ev); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := spoil(Delegates(p, "conductor").Store.File("claude", "s1")); err != nil {
-				t.Skip(err)
-			}
-			for range 2 {
-				if _, err := conduct(t, p, s, "conductor", work); !errors.Is(err, ErrNeedsFull) {
-					t.Fatalf("the hook program went on: %v", err)
-				}
-				d := Delegates(p, "conductor")
-				d.Recount = func(*dialect.Event, string) (delegation.Count, error) {
-					return delegation.Count{Client: "claude", Session: "s1", Role: "conductor", Work: 3, Total: 3, Refused: 1}, nil
-				}
-				dec, _, err := d.judge(t.Context(), &work, "conductor", false, func(string, error) {})
-				if err != nil || dec.Permission != dialect.Deny {
-					t.Errorf("%+v, %v; want a refusal", dec, err)
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { heldByTheLog(t, spoil) })
+	}
+}
+
+// heldByTheLog spoils the count of a session, which then is refused by what the log tells.
+func heldByTheLog(t *testing.T, spoil func(file string) error) {
+	t.Helper()
+	p, s := held(t.TempDir()), &script{}
+	work := call("claude", "shell", `{"command":"make"}`)
+	for _, ev := range []dialect.Event{{Client: "claude", Kind: dialect.SessionStart, Session: "s1", Source: "startup"}, work} {
+		if _, err := conduct(t, p, s, "conductor", ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := spoil(Delegates(p, "conductor").Store.File("claude", "s1")); err != nil {
+		t.Skip(err)
+	}
+	for range 2 {
+		if _, err := conduct(t, p, s, "conductor", work); !errors.Is(err, ErrNeedsFull) {
+			t.Fatalf("the hook program went on: %v", err)
+		}
+		d := Delegates(p, "conductor")
+		d.Recount = func(*dialect.Event, string) (delegation.Count, error) {
+			return delegation.Count{Client: "claude", Session: "s1", Role: "conductor", Work: 3, Total: 3, Refused: 1}, nil
+		}
+		dec, _, err := d.judge(t.Context(), &work, "conductor", false, func(string, error) {})
+		if err != nil || dec.Permission != dialect.Deny {
+			t.Errorf("%+v, %v; want a refusal", dec, err)
+		}
+		d.Recount = func(*dialect.Event, string) (delegation.Count, error) {
+			return delegation.Count{}, errors.New("no log")
+		}
+		var warned []string
+		dec, _, err = d.judge(t.Context(), &work, "conductor", false, func(what string, _ error) { warned = append(warned, what) })
+		if err != nil || dec.Permission != dialect.NoOpinion || len(warned) != 1 {
+			t.Errorf("without a log: %+v, %v, warned of %v", dec, err, warned)
+		}
 	}
 }
 
