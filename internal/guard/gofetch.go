@@ -54,7 +54,8 @@ func (a *analysis) moduleHas(dir, path string) bool {
 		}
 		for _, name := range strings.Fields(string(text)) {
 			rest, found := strings.CutPrefix(path, strings.Trim(name, `"`))
-			if found && strings.Contains(name, ".") && (rest == "" || strings.IndexByte("./", rest[0]) >= 0) {
+			version := len(name) > 1 && name[0] == 'v' && name[1] >= '0' && name[1] <= '9'
+			if found && !version && strings.Contains(name, ".") && (rest == "" || strings.IndexByte("./", rest[0]) >= 0) {
 				return true
 			}
 		}

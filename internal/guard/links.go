@@ -292,7 +292,7 @@ func (a *analysis) lists(g *args, st *state) origin {
 		l.aimed = slices.ContainsFunc(g.operands, func(w word) bool { return names.Secret("/"+w.text) != "" })
 		for _, dir := range a.gitIn {
 			if g.has("-o") || g.has("--others") {
-				l.trees = append(l.trees, place{".", dir})
+				l.trees = append(l.trees, a.besideIndex(g, dir)...)
 			}
 			l.links = append(l.links, a.indexLinks(dir)...)
 			for _, git := range a.gitDirs(dir) {
@@ -319,6 +319,21 @@ func (a *analysis) lists(g *args, st *state) origin {
 	}
 	l.instead = st.here()
 	return a.list(l)
+}
+
+// besideIndex are the directories of which git lists what is not in its index.
+func (a *analysis) besideIndex(g *args, dir string) (out []place) {
+	for _, w := range g.operands {
+		at := a.physical(dir, w.text)
+		if !w.known() || w.glob || !isDir(at) {
+			return []place{{".", dir}}
+		}
+		out = append(out, place{w.text, at})
+	}
+	if len(out) == 0 {
+		out = append(out, place{".", dir})
+	}
+	return out
 }
 
 // apart notes that names are read by somebody who does not take them up to a NUL.
