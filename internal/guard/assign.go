@@ -345,7 +345,8 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 		if fixed {
 			defer a.fix(n.Name.Value)
 		}
-		if prints {
+		// zsh prints a variable that is declared without an option and a value.
+		if prints || n.Naked && count == len(c.Args) && len(st.calls) == 0 && (variant == "declare" || variant == "typeset") {
 			a.shows(n.Name.Value, st)
 		}
 		if prints && n.Naked {
