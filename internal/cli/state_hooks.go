@@ -8,12 +8,13 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/git"
 	"reprise/internal/staterepo"
+	"reprise/internal/staterepo/codehooks"
 	"reprise/internal/term"
 )
 
 func newStateHooksCmd(app *App) *cobra.Command {
 	var asJSON bool
-	show := func(list []staterepo.HookState) error {
+	show := func(list []codehooks.State) error {
 		if asJSON {
 			return printJSON(app.Out, list)
 		}
@@ -32,7 +33,9 @@ func newStateHooksCmd(app *App) *cobra.Command {
 		}
 		return nil
 	}
-	options := func() staterepo.Options { return staterepo.Options{Git: git.Options{Vars: app.Env.Vars}} }
+	repo := func() codehooks.Repo {
+		return codehooks.Repo{Dir: app.Env.Dir, Git: git.Options{Vars: app.Env.Vars}}
+	}
 	cmd := &cobra.Command{
 		Use: "hooks", Args: cobra.NoArgs, Short: "Show git's hooks in the code's repository, put them in or out",
 		Long: `Show which of git's hooks in the code's repository start reprise. None does
@@ -42,7 +45,7 @@ background, so that git waits for nothing, and then give the user's hook of that
 name its turn, whose word counts; also where core.hooksPath names another
 directory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := options().LookAtCodeHooks(cmd.Context(), app.Env.Dir)
+			list, err := repo().Look(cmd.Context())
 			if err != nil {
 				return stateError(err)
 			}
@@ -64,7 +67,7 @@ hooks.post_commit is on, or with --post-commit.`,
 			if commits || home.StateHooks().PostCommit == "on" {
 				names = append(names, "post-commit")
 			}
-			list, err := options().InstallCodeHooks(cmd.Context(), app.Env.Dir, app.Program, names)
+			list, err := repo().Install(cmd.Context(), app.Program, names)
 			if err != nil {
 				return stateError(err)
 			}
@@ -75,7 +78,7 @@ hooks.post_commit is on, or with --post-commit.`,
 	remove := &cobra.Command{
 		Use: "remove", Args: cobra.NoArgs, Short: "Take them out, and leave all as it was before",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := options().RemoveCodeHooks(cmd.Context(), app.Env.Dir)
+			list, err := repo().Remove(cmd.Context())
 			if err != nil {
 				return stateError(err)
 			}

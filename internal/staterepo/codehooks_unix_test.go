@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"reprise/internal/git"
-	"reprise/internal/staterepo"
+	"reprise/internal/staterepo/codehooks"
 )
 
 // shot is everything below a directory, with modes and contents.
@@ -33,8 +33,8 @@ func shot(t *testing.T, dir string) string {
 	return b.String()
 }
 
-func hookOptions(m *machine) staterepo.Options {
-	return staterepo.Options{Git: git.Options{Vars: m.vars}}
+func codeOf(m *machine, dir string) codehooks.Repo {
+	return codehooks.Repo{Dir: dir, Git: git.Options{Vars: m.vars}}
 }
 
 // Our hooks stand before the user's, which keep the last word, and go again without
@@ -84,7 +84,7 @@ func TestCodeHooksAreChained(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // twice is once
-				list, err := hookOptions(m).InstallCodeHooks(t.Context(), dir, program, staterepo.CodeHooks())
+				list, err := codeOf(m, dir).Install(t.Context(), program, codehooks.Names())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,7 +128,7 @@ func TestCodeHooksAreChained(t *testing.T) {
 				m.write(hooks, "post-checkout"+".before-reprise", "#!/bin/sh\necho user post-checkout $# >>'"+said+"'\n")
 				m.gitIn(dir, "symbolic-ref", "HEAD", "refs/heads/other")
 			}
-			if _, err := hookOptions(m).RemoveCodeHooks(t.Context(), dir); err != nil {
+			if _, err := codeOf(m, dir).Remove(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			m.gitIn(dir, "symbolic-ref", "HEAD", "refs/heads/trunk")
@@ -167,17 +167,17 @@ func TestCodeHookThatWasReplaced(t *testing.T) {
 	dir := m.code("code")
 	hook := filepath.Join(dir, ".git", "hooks", "post-commit")
 	m.write(filepath.Dir(hook), "post-commit", "#!/bin/sh\n# theirs\n")
-	o := hookOptions(m)
-	if _, err := o.InstallCodeHooks(t.Context(), dir, "/bin/true", []string{"post-commit"}); err != nil {
+	o := codeOf(m, dir)
+	if _, err := o.Install(t.Context(), "/bin/true", []string{"post-commit"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\n# of another tool\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.InstallCodeHooks(t.Context(), dir, "/bin/true", []string{"post-commit"}); err == nil || !strings.Contains(err.Error(), "before-reprise") {
+	if _, err := o.Install(t.Context(), "/bin/true", []string{"post-commit"}); err == nil || !strings.Contains(err.Error(), "before-reprise") {
 		t.Errorf("%v", err)
 	}
-	list, err := o.RemoveCodeHooks(t.Context(), dir)
+	list, err := o.Remove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestCodeHookThatWasReplaced(t *testing.T) {
 	if m.read(filepath.Dir(hook), "post-commit") != "#!/bin/sh\n# of another tool\n" || m.read(filepath.Dir(hook), "post-commit.before-reprise") != "#!/bin/sh\n# theirs\n" {
 		t.Error("a hook of somebody else's changed")
 	}
-	if _, err := o.InstallCodeHooks(t.Context(), dir, "/bin/true", []string{"pre-commit"}); err == nil {
+	if _, err := o.Install(t.Context(), "/bin/true", []string{"pre-commit"}); err == nil {
 		t.Error("a hook that there is no use for was installed")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/staterepo"
+	"reprise/internal/staterepo/codehooks"
 )
 
 // withAgent is a pair of which the first has an agent with something of its own, which
@@ -287,15 +288,15 @@ func TestCrashWhileHooksAreInstalled(t *testing.T) {
 }
 
 func codeHooksCrash(t *testing.T, where string, out bool) {
-	options := func(m *machine, disk durable.Disk) staterepo.Options {
-		return staterepo.Options{Git: git.Options{Vars: m.vars}, Disk: disk}
+	at := func(m *machine, disk durable.Disk) codehooks.Repo {
+		return codehooks.Repo{Dir: filepath.Join(m.dir, "code"), Git: git.Options{Vars: m.vars}, Disk: disk}
 	}
 	install := func(m *machine, disk durable.Disk) error {
-		_, err := options(m, disk).InstallCodeHooks(t.Context(), filepath.Join(m.dir, "code"), "/bin/true", staterepo.CodeHooks())
+		_, err := at(m, disk).Install(t.Context(), "/bin/true", codehooks.Names())
 		return err
 	}
 	remove := func(m *machine, disk durable.Disk) error {
-		_, err := options(m, disk).RemoveCodeHooks(t.Context(), filepath.Join(m.dir, "code"))
+		_, err := at(m, disk).Remove(t.Context())
 		return err
 	}
 	look := func(m *machine) string {
@@ -339,7 +340,7 @@ func codeHooksCrash(t *testing.T, where string, out bool) {
 			if err := install(m, durable.Disk{}); err != nil {
 				t.Errorf("%s: install: %v", step, err)
 			}
-			list, err := options(m, durable.Disk{}).LookAtCodeHooks(t.Context(), code)
+			list, err := at(m, durable.Disk{}).Look(t.Context())
 			if err != nil || len(list) != 2 || !list[0].Installed || list[0].Problem != "" || list[0].Chained == "" {
 				t.Errorf("%s: %+v %v", step, list, err)
 			}

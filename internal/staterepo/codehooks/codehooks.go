@@ -1,4 +1,7 @@
-package staterepo
+// Package codehooks puts git's hooks into the code's repository: small scripts that
+// start reprise in the background and give the user's own hook of that name, if there is
+// one, its turn and the last word. Git waits for neither reprise nor its answer.
+package codehooks
 
 import (
 	"context"
@@ -14,10 +17,6 @@ import (
 	"reprise/internal/git"
 )
 
-// The hooks of git in the code's repository: small scripts that start reprise in
-// the background and give its own hook of that name, if the user has one, its turn
-// and the last word. Git waits for neither reprise nor its answer.
-
 const (
 	hookMark   = "# Written by reprise; `reprise state hooks remove` takes it out.\n"
 	hookAside  = ".before-reprise"         // the user's hook, while ours has its name
@@ -26,11 +25,11 @@ const (
 	hooksLocal = "reprise.hookspathlocal"  // as it stood in the repository's own configuration, if it did
 )
 
-// CodeHooks are the hooks that reprise has a use for.
-func CodeHooks() []string { return []string{"post-checkout", "post-commit"} }
+// Names are the hooks that reprise has a use for.
+func Names() []string { return []string{"post-checkout", "post-commit"} }
 
-// HookState is how it stands about one hook of the code's repository.
-type HookState struct {
+// State is how it stands about one hook of the code's repository.
+type State struct {
 	Name      string `json:"name"`
 	File      string `json:"file"`
 	Installed bool   `json:"installed"`
@@ -39,8 +38,15 @@ type HookState struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// codeHooks is where the hooks of a repository are.
-type codeHooks struct {
+// Repo is the repository of the code.
+type Repo struct {
+	Dir  string // a directory within it
+	Git  git.Options
+	Disk durable.Disk
+}
+
+// hooks is where the hooks of a repository are.
+type hooks struct {
 	g      *git.Git
 	disk   durable.Disk
 	common string // the repository's directory
@@ -50,9 +56,9 @@ type codeHooks struct {
 	noted  bool   // the settings of ours are there, in which that is written down
 }
 
-func (o Options) codeHooks(ctx context.Context, dir string) (*codeHooks, error) {
-	o.Git.Disk = o.Disk
-	h := &codeHooks{g: git.New(dir, o.Git).OfUser(), disk: o.Disk}
+func (r Repo) hooks(ctx context.Context) (*hooks, error) {
+	r.Git.Disk = r.Disk
+	h := &hooks{g: git.New(r.Dir, r.Git).OfUser(), disk: r.Disk}
 	out, err := h.g.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return nil, fmt.Errorf("look for the code's repository: %w", err)
@@ -104,7 +110,7 @@ func samePathText(a, b string) bool {
 
 // dir is where our scripts go: beside the user's, or in a directory of our own
 // where core.hooksPath names one that other repositories share or that is tracked.
-func (h *codeHooks) dir() string {
+func (h *hooks) dir() string {
 	if h.theirs == "" {
 		return filepath.Join(h.common, "hooks")
 	}
@@ -114,7 +120,7 @@ func (h *codeHooks) dir() string {
 // user is the user's hook of a name, as a path in a shell's quotes, and whether
 // there is one now. Git takes a relative core.hooksPath from the top of the checkout,
 // where it also starts hooks.
-func (h *codeHooks) user(name string) string {
+func (h *hooks) user(name string) string {
 	if h.theirs == "" {
 		return filepath.Join(h.common, "hooks", name+hookAside)
 	}
@@ -125,7 +131,7 @@ func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) +
 
 // script is our hook of a name. program is what it starts, "" for one that only
 // hands on to the user's.
-func (h *codeHooks) script(name, program string) []byte {
+func (h *hooks) script(name, program string) []byte {
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\n" + hookMark)
 	if program != "" {
@@ -148,11 +154,10 @@ func isOurHook(path string) (bool, error) {
 	return strings.Contains(string(data[:min(len(data), 200)]), strings.TrimSuffix(hookMark, "\n")), err
 }
 
-// InstallCodeHooks puts hooks into the repository of the code around dir, which
-// start program. A hook of the user's stays and has its turn. What is installed
+// Install puts hooks into the repository, which start program. A hook of the user's stays and has its turn. What is installed
 // already is brought up to date.
-func (o Options) InstallCodeHooks(ctx context.Context, dir, program string, names []string) ([]HookState, error) {
-	h, err := o.codeHooks(ctx, dir)
+func (r Repo) Install(ctx context.Context, program string, names []string) ([]State, error) {
+	h, err := r.hooks(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("install hooks: %w", err)
 	}
@@ -168,7 +173,7 @@ func (o Options) InstallCodeHooks(ctx context.Context, dir, program string, name
 		if err := h.sweep(at); err != nil {
 			return err
 		}
-		if !mine && h.theirs == "" && fileExists(at) {
+		if !mine && h.theirs == "" && exists(at) {
 			if err := h.setAside(at); err != nil {
 				return err
 			}
@@ -176,7 +181,7 @@ func (o Options) InstallCodeHooks(ctx context.Context, dir, program string, name
 		return h.disk.WriteFile(at, h.script(name, program), 0o755)
 	}
 	for _, name := range names {
-		if !slices.Contains(CodeHooks(), name) {
+		if !slices.Contains(Names(), name) {
 			return nil, fmt.Errorf("install hooks: there is no use for %s", name)
 		}
 		if err := write(name, program); err != nil {
@@ -191,13 +196,13 @@ func (o Options) InstallCodeHooks(ctx context.Context, dir, program string, name
 			return nil, fmt.Errorf("install hooks: %w", err)
 		}
 	}
-	return o.LookAtCodeHooks(ctx, dir)
+	return r.Look(ctx)
 }
 
 // sweep removes half-written files that a killed command has left of a hook. There is
 // no lock: one would stay in the user's repository for good. Two commands at once make
 // one of them fail at worst.
-func (h *codeHooks) sweep(at string) error {
+func (h *hooks) sweep(at string) error {
 	for _, path := range [...]string{at, at + hookAside} {
 		if err := h.disk.RemoveTemps(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -209,13 +214,13 @@ func (h *codeHooks) sweep(at string) error {
 // setAside gives the user's hook a second name. It keeps the first one until ours
 // takes that, so that a kill in between leaves git a hook. Only what is no plain file,
 // such as a link, is moved.
-func (h *codeHooks) setAside(at string) error {
+func (h *hooks) setAside(at string) error {
 	aside := at + hookAside
 	fi, err := os.Lstat(at)
 	if err != nil {
 		return err
 	}
-	if fileExists(aside) && !sameHook(at, aside) {
+	if exists(aside) && !sameHook(at, aside) {
 		return fmt.Errorf("%s is there already, and so is %s: something took our place since; look at both, and keep one as %s", aside, at, filepath.Base(at))
 	}
 	if !fi.Mode().IsRegular() {
@@ -241,7 +246,7 @@ func sameHook(a, b string) bool {
 
 // handOn makes scripts for the user's other hooks in the directory that
 // core.hooksPath names: git will not look there while ours is named.
-func (h *codeHooks) handOn(ctx context.Context, write func(name, program string) error) error {
+func (h *hooks) handOn(ctx context.Context, write func(name, program string) error) error {
 	at := filepath.FromSlash(h.theirs)
 	if !filepath.IsAbs(at) {
 		top, err := h.g.Run(ctx, "rev-parse", "--show-toplevel")
@@ -255,7 +260,7 @@ func (h *codeHooks) handOn(ctx context.Context, write func(name, program string)
 		return err
 	}
 	for _, e := range list {
-		if name := e.Name(); !e.IsDir() && isHookName(name) && !fileExists(filepath.Join(h.dir(), name)) {
+		if name := e.Name(); !e.IsDir() && isHookName(name) && !exists(filepath.Join(h.dir(), name)) {
 			if err := write(name, ""); err != nil {
 				return err
 			}
@@ -274,7 +279,7 @@ func isHookName(name string) bool {
 	return name != "" && name != "fsmonitor-watchman"
 }
 
-func (h *codeHooks) takeOver(ctx context.Context) error {
+func (h *hooks) takeOver(ctx context.Context) error {
 	if h.own {
 		return nil
 	}
@@ -296,14 +301,14 @@ func (h *codeHooks) takeOver(ctx context.Context) error {
 }
 
 // forgetNotes removes our settings, and with the section its heading.
-func (h *codeHooks) forgetNotes(ctx context.Context) error {
+func (h *hooks) forgetNotes(ctx context.Context) error {
 	_, err := h.g.Run(ctx, "config", "--local", "--remove-section", "reprise")
 	return err
 }
 
-// RemoveCodeHooks takes our hooks out and leaves all as it was before.
-func (o Options) RemoveCodeHooks(ctx context.Context, dir string) ([]HookState, error) {
-	h, err := o.codeHooks(ctx, dir)
+// Remove takes our hooks out and leaves all as it was before.
+func (r Repo) Remove(ctx context.Context) ([]State, error) {
+	h, err := r.hooks(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("remove hooks: %w", err)
 	}
@@ -324,7 +329,7 @@ func (o Options) RemoveCodeHooks(ctx context.Context, dir string) ([]HookState, 
 	if err := h.disk.RemoveAll(filepath.Join(h.common, hooksOwn)); err != nil {
 		return nil, fmt.Errorf("remove hooks: %w", err)
 	}
-	for _, name := range CodeHooks() {
+	for _, name := range Names() {
 		at := filepath.Join(h.common, "hooks", name)
 		mine, err := isOurHook(at)
 		if err == nil {
@@ -333,8 +338,8 @@ func (o Options) RemoveCodeHooks(ctx context.Context, dir string) ([]HookState, 
 		if err != nil {
 			return nil, fmt.Errorf("remove hook %s: %w", name, err)
 		}
-		switch aside := fileExists(at + hookAside); {
-		case aside && (mine || !fileExists(at) || sameHook(at, at+hookAside)): // or killed before ours was there
+		switch aside := exists(at + hookAside); {
+		case aside && (mine || !exists(at) || sameHook(at, at+hookAside)): // or killed before ours was there
 			err = h.disk.Rename(at+hookAside, at)
 		case mine:
 			err = h.disk.Remove(at)
@@ -343,26 +348,26 @@ func (o Options) RemoveCodeHooks(ctx context.Context, dir string) ([]HookState, 
 			return nil, fmt.Errorf("remove hook %s: %w", name, err)
 		}
 	}
-	return o.LookAtCodeHooks(ctx, dir)
+	return r.Look(ctx)
 }
 
-// LookAtCodeHooks says which hooks are in the repository of the code around dir.
-func (o Options) LookAtCodeHooks(ctx context.Context, dir string) ([]HookState, error) {
-	h, err := o.codeHooks(ctx, dir)
+// Look says which hooks are in the repository.
+func (r Repo) Look(ctx context.Context) ([]State, error) {
+	h, err := r.hooks(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look at hooks: %w", err)
 	}
-	var out []HookState
-	for _, name := range CodeHooks() {
-		s := HookState{Name: name, File: filepath.Join(h.dir(), name)}
+	var out []State
+	for _, name := range Names() {
+		s := State{Name: name, File: filepath.Join(h.dir(), name)}
 		if s.Installed, err = isOurHook(s.File); err != nil {
 			return nil, fmt.Errorf("look at hook %s: %w", name, err)
 		}
-		if user := h.user(name); s.Installed && fileExists(user) {
+		if user := h.user(name); s.Installed && exists(user) {
 			s.Chained = user
 		}
-		switch left := fileExists(filepath.Join(h.common, "hooks", name+hookAside)); {
-		case left && !s.Installed && (!fileExists(s.File) || sameHook(s.File, s.File+hookAside)):
+		switch left := exists(filepath.Join(h.common, "hooks", name+hookAside)); {
+		case left && !s.Installed && (!exists(s.File) || sameHook(s.File, s.File+hookAside)):
 			s.Problem = "putting ours in was cut off; `reprise state hooks install` goes on, and remove takes it back"
 		case left && !s.Installed:
 			s.Problem = "another hook took the place of ours; the one from before is " + name + hookAside
@@ -372,4 +377,9 @@ func (o Options) LookAtCodeHooks(ctx context.Context, dir string) ([]HookState, 
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
