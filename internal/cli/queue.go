@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/config"
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/loop"
@@ -145,6 +146,9 @@ func newQueueListCmd(app *App) *cobra.Command {
 			}
 			if len(states) == 0 && !all {
 				f.States = []queue.State{queue.Ready, queue.Claimed, queue.Blocked}
+			}
+			if err := labelsGiven(cmd, "label", f.Labels); err != nil {
+				return err
 			}
 			q, err := app.Queue(proc.ID{})
 			if err != nil {
@@ -343,6 +347,9 @@ func newQueueNextCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "next", Args: cobra.NoArgs, Short: "Show the item that would be claimed, without claiming it",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkWanted(cmd, &opt); err != nil {
+				return err
+			}
 			q, err := app.Queue(proc.ID{})
 			if err != nil {
 				return err
@@ -363,6 +370,29 @@ func newQueueNextCmd(app *App) *cobra.Command {
 func wanted(cmd *cobra.Command, opt *queue.ClaimOptions) {
 	cmd.Flags().StringSliceVarP(&opt.Labels, "label", "l", nil, "only an item with this `LABEL`, can be repeated")
 	cmd.Flags().StringVar(&opt.Agent, "agent", "", "only an item that is meant for this `CLIENT`, or for any")
+	offer(cmd, "agent", config.RouteClients()...)
+}
+
+// checkWanted says what is wrong with these flags.
+func checkWanted(cmd *cobra.Command, opt *queue.ClaimOptions) error {
+	if err := queue.CheckAgent(opt.Agent); err != nil {
+		return usagef("--agent: %w", err)
+	}
+	return labelsGiven(cmd, "label", opt.Labels)
+}
+
+// labelsGiven says what is wrong with labels that a flag has: to look for one that is
+// empty finds nothing, and to give one gives none.
+func labelsGiven(cmd *cobra.Command, flag string, labels []string) error {
+	if cmd.Flags().Changed(flag) && len(labels) == 0 {
+		labels = []string{""}
+	}
+	for _, l := range labels {
+		if err := queue.CheckLabel(l); err != nil {
+			return usagef("--%s: %w", flag, err)
+		}
+	}
+	return nil
 }
 
 // queueItem is the item of an id or a key.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/config"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/redact"
@@ -72,7 +73,8 @@ somebody has looked at it (` + "`reprise queue unpark`" + `).`,
 	f.StringSliceVar(&o.item.DependsOn, "depends-on", nil, "the `ITEM` (id or key) that must be done before, can be repeated")
 	f.StringVar(&o.notBefore, "not-before", "", "not before this `TIME`: a duration from now such as 2h, or a date")
 	f.IntVar(&o.item.MaxAttempts, "max-attempts", 0, fmt.Sprintf("how often it may fail (default %d)", queue.DefaultMaxAttempts))
-	f.StringVar(&o.item.Agent, "agent", "", "the `CLIENT` that it is meant for")
+	f.StringVar(&o.item.Agent, "agent", "", "the `CLIENT` that it is meant for: "+strings.Join(config.RouteClients(), ", "))
+	offer(cmd, "agent", config.RouteClients()...)
 	f.StringVar(&o.item.Task, "task", "", "the `TASK` that it belongs to, such as 012/2")
 	f.BoolVar(&o.item.NoChangeOK, "no-change-ok", false, "it may be done without a change of any file")
 	f.BoolVar(&o.item.Parked, "parked", false, "it waits until somebody unparks it")
@@ -92,6 +94,12 @@ somebody has looked at it (` + "`reprise queue unpark`" + `).`,
 
 func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 	ctx := cmd.Context()
+	if err := labelsGiven(cmd, "label", o.item.Labels); err != nil {
+		return err
+	}
+	if err := queue.CheckAgent(o.item.Agent); err != nil {
+		return usagef("--agent: %w", err)
+	}
 	if cmd.Flags().Changed("priority") {
 		n, err := queue.ParsePriority(o.priority)
 		if err != nil {

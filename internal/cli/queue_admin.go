@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/loop"
+	"reprise/internal/config"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/term"
@@ -58,7 +59,8 @@ func newQueueParkCmd(app *App) *cobra.Command {
 		if queue.IsToken(id) { // one's own claim
 			return q.Park(ctx, id[:strings.LastIndexByte(id, '@')], queue.Token(id), reason)
 		}
-		return q.Park(ctx, id, "", reason)
+		it, err := q.Park(ctx, id, "", reason)
+		return it, notToken(id, err)
 	})
 	cmd.Long = `Keep items from being claimed until they are unparked. One that is claimed is parked
 by the token of its claim, given in place of its id.`
@@ -148,6 +150,9 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 				}
 				e.NotBefore = &at
 			}
+			if err := labelsGiven(cmd, "add-label", addLabels); err != nil {
+				return err
+			}
 			if given("label") || given("add-label") || given("remove-label") {
 				it, err := q.Get(ctx, args[0])
 				if err != nil {
@@ -172,13 +177,14 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 	f.StringVar(&title, "title", "", "another title")
 	f.StringVar(&body, "body", "", "another body; - reads standard input")
 	f.StringVarP(&priority, "priority", "p", "", priorityHelp)
-	f.StringSliceVarP(&labels, "label", "l", nil, "these `LABELS` in place of those it has")
+	f.StringSliceVarP(&labels, "label", "l", nil, "these `LABELS` in place of those it has; empty for none")
 	f.StringSliceVar(&addLabels, "add-label", nil, "a `LABEL` more")
 	f.StringSliceVar(&removeLabels, "remove-label", nil, "this `LABEL` no more")
 	f.StringSliceVar(&depends, "depends-on", nil, "depend on these `ITEMS` alone; empty on none")
 	f.StringVar(&notBefore, "not-before", "", "not before this `TIME`; empty takes it away")
 	f.IntVar(&attempts, "max-attempts", 0, "how often it may fail")
-	f.StringVar(&agent, "agent", "", "the `CLIENT` that it is meant for")
+	f.StringVar(&agent, "agent", "", "the `CLIENT` that it is meant for; empty for any")
+	offer(cmd, "agent", config.RouteClients()...)
 	f.StringVarP(&e.Note, "reason", "m", "", "why, for the item's history")
 	return cmd
 }

@@ -32,6 +32,9 @@ machine. Nothing ready ends with 3, and with --wait, when time runs out, with 5.
 			if len(args) > 0 {
 				opt.ID = args[0]
 			}
+			if err := checkWanted(cmd, &opt); err != nil {
+				return err
+			}
 			bound, err := boundTo(pid)
 			if err != nil {
 				return err
@@ -107,7 +110,7 @@ func tokenArg(ctx context.Context, q queue.Queue, arg string) (queue.Token, erro
 		return queue.Token(arg), nil
 	}
 	it, err := q.Get(ctx, arg)
-	if err != nil {
+	if err = notToken(arg, err); err != nil {
 		return "", queueError(err)
 	}
 	if it.State != queue.Claimed {
@@ -232,10 +235,19 @@ and nobody is at it. What waited for it and nothing else is then ready.`,
 	return cmd
 }
 
+// notToken says of what was meant as a token, and is the id or key of no item, what a token
+// is; other errors are as they were.
+func notToken(arg string, err error) error {
+	if id, _, ok := strings.Cut(arg, "@"); ok && errors.Is(err, queue.ErrNotFound) && queue.CheckID(id) == nil {
+		return usagef("%s is no token: that is ITEM@NUMBER, as `reprise queue claim` prints it", clipText(arg, 100))
+	}
+	return err
+}
+
 func doneToken(ctx context.Context, app *App, q queue.Queue, arg string) (queue.Token, error) {
 	if !queue.IsToken(arg) {
 		it, err := q.Get(ctx, arg)
-		if err != nil {
+		if err = notToken(arg, err); err != nil {
 			return "", queueError(err)
 		}
 		if it.State == queue.Ready {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,7 +100,7 @@ func prepare(it *Item, created time.Time, actor string) error {
 	}
 	deps := n.DependsOn
 	n.DependsOn = nil // they may be keys, which are not yet ids
-	if err := n.checkNew(); err != nil {
+	if err := cmp.Or(checkNewID(n.ID), CheckAgent(n.Agent), n.checkNew()); err != nil {
 		return err
 	}
 	n.DependsOn = deps
@@ -200,7 +201,7 @@ func topological(items []Item, within [][]int) ([]int, error) {
 						}
 					}
 				}
-				return nil, fmt.Errorf("%w: %s → %s", ErrCycle, strings.Join(way, " → "), items[dep].ID)
+				return nil, cycle(append(way, items[dep].ID))
 			case 0:
 				state[dep] = 1
 				stack = append(stack, frame{item: dep})

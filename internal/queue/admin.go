@@ -242,6 +242,9 @@ func applyEdit(it *Item, e *Edit, lookup Lookup) error {
 		it.MaxAttempts = *e.MaxAttempts
 	}
 	if e.Agent != nil {
+		if err := CheckAgent(*e.Agent); err != nil {
+			return err
+		}
 		it.Agent = *e.Agent
 	}
 	if e.DependsOn != nil {
@@ -280,6 +283,19 @@ func dependencies(id string, deps []string, lookup Lookup) ([]string, error) {
 	return deps, LeadsBack(id, deps, lookup)
 }
 
+// cycle is ErrCycle with the items that wait for each other, in order.
+func cycle(way []string) error { return fmt.Errorf("%w: %s", ErrCycle, chain(way, " → ")) }
+
+// chain is a row of ids for people: of a long one its beginning, its end, and how many
+// there are between.
+func chain(ids []string, sep string) string {
+	const few = 5
+	if n := len(ids) - 2*few; n > 1 {
+		ids = slices.Concat(ids[:few], []string{fmt.Sprintf("… (%d more) …", n)}, ids[len(ids)-few:])
+	}
+	return strings.Join(ids, sep)
+}
+
 // LeadsBack is ErrCycle where an item that depends on others would wait for itself.
 func LeadsBack(id string, deps []string, lookup Lookup) error {
 	from := map[string]string{} // item → who named it
@@ -291,11 +307,12 @@ func LeadsBack(id string, deps []string, lookup Lookup) error {
 		d := next[0]
 		next = next[1:]
 		if d == id {
-			way := id
+			way := []string{id}
 			for at := from[id]; at != id; at = from[at] {
-				way = at + " → " + way
+				way = append(way, at)
 			}
-			return fmt.Errorf("%w: %s → %s", ErrCycle, id, way)
+			slices.Reverse(way)
+			return cycle(append([]string{id}, way...))
 		}
 		it, err := lookup(d)
 		if errors.Is(err, ErrNotFound) {

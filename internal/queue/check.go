@@ -209,7 +209,7 @@ func circles(items map[string]Item, where func(id string) string) []Problem {
 			}
 		}
 		if i := slices.Index(way, at); at != "" && i >= 0 {
-			out = append(out, Problem{Where: where(at), What: fmt.Sprintf("%s wait for each other: edit what one of them depends on", strings.Join(way[i:], ", "))})
+			out = append(out, Problem{Where: where(at), What: fmt.Sprintf("%s wait for each other: edit what one of them depends on", chain(way[i:], ", "))})
 		}
 		for _, w := range way {
 			state[w] = 2

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"reprise/internal/config"
 	"reprise/internal/durable"
 )
 
@@ -181,8 +182,8 @@ func (i *Item) checkNew() error {
 		return invalid("more than %d labels or dependencies", maxList)
 	}
 	for _, l := range i.Labels {
-		if strings.TrimSpace(l) == "" || len(l) > maxKey || strings.ContainsAny(l, "\r\n\x00") || !utf8.ValidString(l) {
-			return invalid("the label %q is empty, too long or has more than one line", l)
+		if err := CheckLabel(l); err != nil {
+			return err
 		}
 	}
 	if i.MaxAttempts < 0 || i.MaxAttempts > 1000 {
@@ -210,6 +211,37 @@ func CheckID(id string) error {
 	}
 	if !ok {
 		return invalid("the id %q is not 1 to %d lower-case letters, digits, \"-\", \"_\" or \".\"", id, maxID)
+	}
+	return nil
+}
+
+// checkNewID says what is wrong with the id of an item that is to be added: one of a queue,
+// from which the name of a branch is made that git takes.
+func checkNewID(id string) error {
+	if err := CheckID(id); err != nil {
+		return err
+	}
+	if strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") {
+		return invalid("the id %q has \"..\", or ends with \".\" or \".lock\", which git takes in no branch's name: the work on an item gets a branch that is called after it", id)
+	}
+	return nil
+}
+
+// CheckAgent says what is wrong with the client that an item is meant for; empty is any.
+func CheckAgent(agent string) error {
+	if agent == "" || slices.Contains(config.RouteClients(), agent) {
+		return nil
+	}
+	return invalid("the agent %q is none that can work on items; there are %s", cut(agent, 40), strings.Join(config.RouteClients(), ", "))
+}
+
+// CheckLabel says what is wrong with a label, of an item or to look for.
+func CheckLabel(label string) error {
+	switch {
+	case strings.TrimSpace(label) == "":
+		return invalid("a label is empty")
+	case len(label) > maxKey || strings.ContainsAny(label, "\r\n\x00") || !utf8.ValidString(label):
+		return invalid("the label %q is too long, has more than one line, or is not UTF-8", cut(label, 60))
 	}
 	return nil
 }

@@ -48,7 +48,10 @@ func (p *anyPriority) UnmarshalJSON(data []byte) error {
 	}
 	var text string
 	if json.Unmarshal(data, &text) != nil {
-		return json.Unmarshal(data, &p.n)
+		if json.Unmarshal(data, &p.n) == nil {
+			return nil // whether there is one such, is looked at with the item
+		}
+		text = string(data)
 	}
 	n, err := ParsePriority(text)
 	p.n = &n

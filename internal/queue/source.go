@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -27,13 +29,67 @@ type line struct {
 	Priority    anyPriority     `json:"priority"`
 	Labels      []string        `json:"labels"`
 	DependsOn   []string        `json:"depends_on"`
-	NotBefore   time.Time       `json:"not_before"`
+	NotBefore   anyTime         `json:"not_before"`
 	MaxAttempts int             `json:"max_attempts"`
 	Task        string          `json:"task"`
 	Agent       string          `json:"agent"`
 	NoChangeOK  bool            `json:"no_change_ok"`
 	Source      string          `json:"source"`
 	Data        json.RawMessage `json:"data"`
+}
+
+// anyTime is a time in a list.
+type anyTime struct{ t time.Time }
+
+func (a *anyTime) UnmarshalJSON(data []byte) error {
+	var text *string
+	err := json.Unmarshal(data, &text)
+	if err == nil && text != nil && *text != "" {
+		a.t, err = time.Parse(time.RFC3339, *text)
+	}
+	if err != nil {
+		return fmt.Errorf("not_before is %s; it is a time such as \"2026-03-01T22:00:00Z\"", cut(string(data), 60))
+	}
+	return nil
+}
+
+// lineError says in words of the list what is wrong with a line.
+func lineError(err error) error {
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &kind) && kind.Field == "":
+		return fmt.Errorf("it is a JSON %s; an item is an object, {\"title\": …}", kind.Value)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s is a %s; it takes %s", kind.Field, kind.Value, takes(kind.Type))
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is no JSON: %w, at byte %d", err, syntax.Offset)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it is no JSON: it ends too early")
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		var known []string
+		for f := range reflect.TypeFor[line]().Fields() {
+			known = append(known, f.Tag.Get("json"))
+		}
+		return fmt.Errorf("an item has no field %s; it has %s", cut(name, 60), strings.Join(known, ", "))
+	}
+	return err
+}
+
+// takes is what a field of a list's line is, in words.
+func takes(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of texts"
+	}
+	return "something else"
 }
 
 // ParseJSONL reads items, one JSON object a line. A field that is not known is an
@@ -57,14 +113,14 @@ func ParseJSONL(r io.Reader, name string) ([]Item, error) {
 			dec := json.NewDecoder(bytes.NewReader(text))
 			dec.DisallowUnknownFields()
 			if derr := dec.Decode(&l); derr != nil {
-				return nil, invalid("%s:%d: %w", name, n, derr)
+				return nil, invalid("%s:%d: %w", name, n, lineError(derr))
 			}
 			if dec.More() {
 				return nil, invalid("%s:%d: more than one JSON value", name, n)
 			}
 			it := Item{
 				ID: l.ID, Key: l.Key, Title: l.Title, Body: l.Body, Priority: l.Priority.n, Labels: l.Labels, DependsOn: l.DependsOn,
-				NotBefore: l.NotBefore, MaxAttempts: l.MaxAttempts, Task: l.Task, Agent: l.Agent, NoChangeOK: l.NoChangeOK,
+				NotBefore: l.NotBefore.t, MaxAttempts: l.MaxAttempts, Task: l.Task, Agent: l.Agent, NoChangeOK: l.NoChangeOK,
 				Source: l.Source, Data: l.Data,
 			}
 			if it.Source == "" {

@@ -29,6 +29,38 @@ func TestParseJSONL(t *testing.T) {
 	}
 }
 
+// What is wrong with a line is said in words of the list, and not in those of a library.
+func TestParseJSONLErrors(t *testing.T) {
+	for bad, want := range map[string]string{
+		`{"title":"a","not_before":"tomorrow"}`: `not_before is "tomorrow"; it is a time such as "2026-03-01T22:00:00Z"`,
+		`{"title":"a","not_before":5}`:          `not_before is 5; it is a time`,
+		`{"title":"a","max_attempts":"three"}`:  `max_attempts is a string; it takes a whole number`,
+		`{"title":"a","max_attempts":1.5}`:      `max_attempts is a number 1.5; it takes a whole number`,
+		`{"title":"a","max_attempts":1e40}`:     `max_attempts is a number 1e40; it takes a whole number`,
+		`{"title":"a","labels":"ui"}`:           `labels is a string; it takes a list of texts`,
+		`{"title":"a","labels":[1]}`:            `labels is a number; it takes a text`,
+		`{"title":7}`:                           `title is a number; it takes a text`,
+		`{"title":"a","no_change_ok":"yes"}`:    `no_change_ok is a string; it takes true or false`,
+		`{"title":"a","priority":"soon"}`:       `the priority is "soon"; it is from 0`,
+		`{"title":"a","priority":1.5}`:          `the priority is "1.5"; it is from 0`,
+		`{"title":"a","priority":{"n":1}}`:      `the priority is "{\"n\":1}"; it is from 0`,
+		`[{"title":"a"}]`:                       `it is a JSON array; an item is an object`,
+		`"a"`:                                   `it is a JSON string; an item is an object`,
+		`{"titel":"a"}`:                         `an item has no field "titel"; it has id, key, title`,
+		`{"title":"a"`:                          `it is no JSON: it ends too early`,
+		`title: a`:                              `it is no JSON: `,
+		`{"title":"a"} x`:                       `more than one JSON value`,
+	} {
+		_, err := queue.ParseJSONL(strings.NewReader(bad), "in.jsonl")
+		if !errors.Is(err, queue.ErrInvalid) || !strings.HasPrefix(err.Error(), "invalid item: in.jsonl:1: "+want) && !strings.Contains(err.Error(), "in.jsonl:1: invalid item: "+want) {
+			t.Errorf("%s: %v", bad, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "json:") || strings.Contains(err.Error(), "parsing time") || strings.Contains(err.Error(), "queue.line")) {
+			t.Errorf("%s: %v: words of a library", bad, err)
+		}
+	}
+}
+
 func TestParseMarkdown(t *testing.T) {
 	text := strings.ReplaceAll(`# To do
 

@@ -260,6 +260,7 @@ func addRefuses(e *env) {
 	for name, it := range map[string]queue.Item{
 		"no title": {}, "id and key": {Title: "a", ID: "a", Key: "a"}, "blank title": {Title: " "}, "two lines": {Title: "a\nb"}, "id": {Title: "a", ID: "A/../b"},
 		"long id": {Title: "a", ID: strings.Repeat("a", 61)}, "priority": {Title: "a", Priority: prio(10)}, "negative priority": {Title: "a", Priority: prio(-1)},
+		"two dots": {Title: "a", ID: "a..b"}, "lock": {Title: "a", ID: "a.lock"}, "dot at the end": {Title: "a", ID: "a."}, "agent": {Title: "a", Agent: "cluade"},
 		"unknown dependency": {Title: "a", DependsOn: []string{"nothing"}}, "empty label": {Title: "a", Labels: []string{""}},
 		"attempts": {Title: "a", MaxAttempts: -1}, "data": {Title: "a", Data: json.RawMessage("{")}, "not UTF-8": {Title: "a\xff"},
 		"huge": {Title: "a", Body: strings.Repeat("x", queue.MaxItemBytes+1)}, "year": {Title: "a", NotBefore: time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC)},
@@ -269,6 +270,19 @@ func addRefuses(e *env) {
 		}
 	}
 	e.eq("after refusals", len(e.list(queue.Filter{})), 0)
+	e.add(queue.Item{ID: "a", Title: "a"})
+	for name, edit := range map[string]queue.Edit{
+		"no title": {Title: ptr("")}, "empty label": {Labels: ptr([]string{" "})}, "agent": {Agent: ptr("cluade")}, "priority": {Priority: prio(10)},
+		"unknown dependency": {DependsOn: ptr([]string{"nothing"})}, "attempts": {MaxAttempts: ptr(-1)},
+	} {
+		if _, err := e.Queue.Edit(e.Context(), "a", edit); !errors.Is(err, queue.ErrInvalid) {
+			e.Errorf("edit, %s: error %v", name, err)
+		}
+	}
+	e.eq("edits", len(e.get("a").History), 1)
+	if _, err := e.Drop(e.Context(), "a", ""); err != nil {
+		e.Fatal(err)
+	}
 	e.add(queue.Item{Title: "huge", Body: strings.Repeat("x", queue.MaxItemBytes/2)})
 	c := e.claim(queue.ClaimOptions{})
 	e.eq("length", len(c.Item.Body), queue.MaxItemBytes/2)
@@ -331,6 +345,27 @@ func cycles(e *env) {
 	_, err = e.Queue.Add(e.Context(), queue.Item{ID: "a", Title: "a", DependsOn: []string{"a"}})
 	e.is(err, queue.ErrCycle)
 	e.eq("after refusals", len(e.list(queue.Filter{})), 0)
+	long := make([]queue.Item, 60)
+	for i := range long {
+		long[i] = queue.Item{ID: fmt.Sprintf("an-item-with-a-long-name-%02d", i), Title: "x", DependsOn: []string{fmt.Sprintf("an-item-with-a-long-name-%02d", (i+1)%len(long))}}
+	}
+	_, err = e.Queue.Add(e.Context(), long...)
+	e.shortCycle(err)
+	first := long[0].DependsOn
+	long[0].DependsOn = nil
+	slices.Reverse(long)
+	e.add(long...)
+	_, err = e.Edit(e.Context(), long[len(long)-1].ID, queue.Edit{DependsOn: &first})
+	e.shortCycle(err)
+}
+
+// shortCycle: a cycle is told, a long one in short.
+func (e *env) shortCycle(err error) {
+	e.Helper()
+	e.is(err, queue.ErrCycle)
+	if n := len(err.Error()); n > 600 || !strings.Contains(err.Error(), " more) ") {
+		e.Fatalf("%d bytes: %v", n, err)
+	}
 }
 
 func notBefore(e *env) {
