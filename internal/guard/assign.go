@@ -18,7 +18,9 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 	defer func() { a.fedBy, a.feeding = fedBy, feeding }()
 	a.fedBy, a.feeding = "", true
 	if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 {
-		a.fedBy = c.Args[0].Lit()
+		if name, _ := calledBy(c.Args); !isFunction(name, st) {
+			a.fedBy = name
+		}
 	}
 	for _, r := range s.Redirs {
 		a.step(1)
@@ -195,7 +197,7 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 		w = a.value(n.Value, st)
 		v = value{known: true, w: w, origin: w.origin}
 		if w.text == unknown {
-			v = value{origin: w.origin, dotted: !w.dashed, w: word{process: w.process, secret: w.secret}}
+			v = value{origin: w.origin, dotted: !w.dashed, w: word{process: w.process, secret: w.secret, told: w.told}}
 		}
 	case n.Naked:
 		return

@@ -20,6 +20,9 @@ func (a *analysis) curlFormat(_ *know.Program, g args, st *state) {
 	for _, o := range g.options {
 		if o.opt != nil && o.given {
 			a.curlFile(o, st)
+			if o.arg.told && o.opt.Kind == know.Text {
+				a.give("needs-a-person", Ask, o.w.shown(), "it sends what a command writes, which may be what a file holds", "write the text out")
+			}
 		}
 		if o.opt == nil || o.opt.Name != "-w" && o.opt.Name != "--write-out" {
 			continue

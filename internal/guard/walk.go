@@ -364,8 +364,9 @@ func (a *analysis) inner(list []*syntax.Stmt, st *state) source {
 		return source{there: true}
 	}
 	defer func() { a.depth-- }()
-	cur := a.cur
-	defer func() { a.cur = cur }()
+	cur, feeding := a.cur, a.feeding
+	a.feeding = false // what it reads is not what it is in reads
+	defer func() { a.cur, a.feeding = cur, feeding }()
 	return a.stmts(list, st.fork())
 }
 

@@ -61,6 +61,7 @@ type word struct {
 	certain bool
 	process process
 	net     bool // what it stands for comes from another machine
+	told    bool // a part of it is what a command wrote, of which nothing is known
 	secret  bool // a variable in it has a name that says that it holds a secret
 	named   bool // a name that a pattern stood for is in it
 }
@@ -293,6 +294,7 @@ func (b *wordBuilder) output(out source, quoted bool) {
 	default:
 		b.a.apart(out.origin)
 		b.dark(out.origin, quoted)
+		b.w.told = b.w.told || out.origin == anything
 		if out.origin.names() && out.dotted {
 			b.w.dashed = false
 		}
@@ -637,6 +639,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 	case v.known:
 		// Known in part.
 		b.w.made, b.w.origin, b.some = true, v.w.origin, true
+		b.w.told = b.w.told || v.w.told
 		b.w.named = b.w.named || v.w.named
 		b.w.dashed = b.w.dashed || b.cur.Len() == 0 && v.w.dashed
 		b.w.split = b.w.split || !quoted && b.split
@@ -647,6 +650,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		b.cur.WriteString(v.w.text)
 	default:
 		b.w.process = max(b.w.process, v.w.process)
+		b.w.told = b.w.told || v.w.told
 		b.dark(v.origin, quoted)
 		if v.origin.names() && v.dotted {
 			b.w.dashed = false
