@@ -49,7 +49,7 @@ const (
 func TestDay(t *testing.T) {
 	items, seeds := 100, []uint64{1}
 	if os.Getenv("REPRISE_LONG_TESTS") != "" {
-		items, seeds = 1500, []uint64{1, 2, 3, 4, 5}
+		items, seeds = 600, []uint64{1, 2, 3, 4, 5}
 	}
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -169,7 +169,7 @@ func (d *day) at(hour float64) {
 func (d *day) up() {
 	d.self.PID++
 	l := core.DefaultLimits()
-	l.Workers, l.MaxTime, l.MaxIterations, l.MaxUSD, l.ItemUSD, l.OnInterrupt = dayWorkers, 40*time.Hour, 100*d.n, 14, 0.6, core.Skip
+	l.Workers, l.MaxTime, l.MaxIterations, l.MaxUSD, l.ItemUSD, l.OnInterrupt = dayWorkers, 40*time.Hour, 100*d.n, 0.14*float64(d.n), 0.6, core.Skip
 	opt := loop.Options{
 		Dir: filepath.Join(d.dir, "loop"), Project: "shop", Queue: d.queue(), Runs: d.agents, Places: d.agents, Check: d.agents.check,
 		Client: "claude", Actor: "a", Limits: l, Now: d.now, Disk: d.disk, Watch: d.told.watch,
@@ -188,6 +188,9 @@ func (d *day) up() {
 	d.mu.Unlock()
 	go func() {
 		s, err := one.Run(ctx, stop)
+		if err != nil && ctx.Err() == nil {
+			d.t.Errorf("a loop ended with %v", err)
+		}
 		done <- err
 		if err == nil && ctx.Err() == nil && time.Since(d.begin) < 24*time.Hour {
 			d.again(one, s)
@@ -385,7 +388,7 @@ func (d *day) answer() {
 	d.mu.Lock()
 	one := d.loop
 	d.mu.Unlock()
-	if one == nil {
+	if one == nil || d.agents.paused.Load() { // nobody is there who would answer
 		return
 	}
 	s := one.State()

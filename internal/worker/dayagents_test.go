@@ -163,11 +163,13 @@ func (a *agents) Start(_ context.Context, req rec.Request) (rec.Record, error) {
 	return r, nil
 }
 
-// anew says that a loop begins that has not spent anything.
+// anew says that a loop begins that has not spent anything, and does not know what the
+// service and people said to the one before.
 func (a *agents) anew() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.before = a.spent
+	a.before, a.hold = a.spent, time.Time{}
+	a.paused.Store(false)
 }
 
 // idOf is the ten letters of a run's id.
