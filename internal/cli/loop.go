@@ -298,16 +298,9 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		return opt, err
 	}
 	opt.Route = route
-	given := f.given()
-	if f.script != "" {
-		opt.ScriptFile = a.abs(f.script)
-		given.Script = opt.ScriptFile
-	}
-	opt.Given = &given
-	if cmp.Or(opt.Only, opt.Client) == agent.KindScript {
-		if err := checkSteps(cmp.Or(opt.ScriptFile, home.Settings.SubAgent.ScriptFile)); err != nil {
-			return opt, exitWith(ExitUsage, err)
-		}
+	given, err := a.loopGiven(home, f, &opt)
+	if err != nil {
+		return opt, err
 	}
 	if opt.Log, err = a.Logger(); err != nil {
 		return opt, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reprise/internal/agent"
+	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
@@ -102,4 +103,22 @@ func (f *loopFlags) own(g *core.Given) {
 	if f.elsewhere == nil { // a worker always is
 		keep("unattended", func() { f.unattended = g.Unattended })
 	}
+}
+
+// loopGiven tells a loop how it works beside its limits, and looks at the steps that the
+// script client would play.
+func (a *App) loopGiven(home *config.Home, f *loopFlags, opt *loop.Options) (*core.Given, error) {
+	given := f.given()
+	if f.script != "" {
+		opt.ScriptFile = a.abs(f.script)
+		given.Script = opt.ScriptFile
+	}
+	opt.Given = &given
+	if cmp.Or(opt.Only, opt.Client) != agent.KindScript {
+		return opt.Given, nil
+	}
+	if err := checkSteps(cmp.Or(opt.ScriptFile, home.Settings.SubAgent.ScriptFile)); err != nil {
+		return nil, exitWith(ExitUsage, err)
+	}
+	return opt.Given, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/loop"
+	"reprise/internal/loop/tell"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 )
@@ -21,8 +22,8 @@ import (
 const notifyTime = 15 * time.Second
 
 // notifier tells a person what a loop needs, as the user's settings say.
-func (a *App) notifier(set config.Loop) *loop.Notifier {
-	n := &loop.Notifier{
+func (a *App) notifier(set config.Loop) *tell.Notifier {
+	n := &tell.Notifier{
 		Desktop: set.NotifyDesktop == "on", Command: set.NotifyCommand, Webhook: set.NotifyWebhook, Mail: set.NotifyMail, PerHour: set.NotifyPerHour,
 		GOOS: a.Env.GOOS, Env: a.Environ, Now: a.Env.Now, LookPath: a.lookPath, Run: runWithInput, Post: post,
 	}

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"reprise/internal/loop"
+	"reprise/internal/loop/tell"
 )
 
 // traced lets a loop tell of its iterations to the collector that OpenTelemetry's
 // variables name, where they name one. What it returns sends the rest.
 func (a *App) traced(opt *loop.Options) (func(), error) {
-	o, err := loop.OTLPFromEnv(a.Env.Get, opt.Project)
+	o, err := tell.OTLPFromEnv(a.Env.Get, opt.Project)
 	if err != nil {
 		return nil, usagef("%w", err)
 	}

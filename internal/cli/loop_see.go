@@ -91,7 +91,7 @@ func (a *App) view() (loopView, error) {
 		v.PID = owner.Process.PID
 	}
 	if s.Phase != core.Finished {
-		v.Works = append(loop.GivenWords(s.Given), loop.LimitWords(s.Limits)...)
+		v.Works = append(core.GivenWords(s.Given), core.LimitWords(s.Limits)...)
 	}
 	v.Trouble = s.Trouble
 	if v.Asked, err = loop.Pending(dir, &s); err != nil {

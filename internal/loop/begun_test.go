@@ -85,13 +85,13 @@ func TestGivenStays(t *testing.T) {
 	}
 	l := end.Limits
 	l.MaxUSD, l.Workers = 3, 2
-	got := strings.Join(Differences(&end, l, &core.Given{Agent: "codex"}), "; ")
+	got := strings.Join(core.Differences(&end, l, &core.Given{Agent: "codex"}), "; ")
 	for _, want := range []string{"USD 3 (was 50)", "workers 2 (was 1)", "how it works codex (was script (steps.yaml), only items with night, what is done is merged)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}
-	if got := Differences(&end, end.Limits, end.Given); len(got) > 0 {
+	if got := core.Differences(&end, end.Limits, end.Given); len(got) > 0 {
 		t.Errorf("nothing has changed, and %v is told", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"reprise/internal/agent"
 	"reprise/internal/durable"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
@@ -32,7 +33,7 @@ type night struct {
 	opt   Options
 
 	mu      sync.Mutex
-	notices []Notice
+	notices []tell.Notice
 	loop    *Loop
 	done    chan error
 	stop    chan string
@@ -74,7 +75,7 @@ func nightIn(t *testing.T, dir string, disk durable.Disk, plays ...play) *night 
 			}
 			return n.check(strings.TrimPrefix(p.Name, "loop-")), nil
 		},
-		Notify: func(_ context.Context, x Notice) error {
+		Notify: func(_ context.Context, x tell.Notice) error {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			n.notices = append(n.notices, x)

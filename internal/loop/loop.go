@@ -29,6 +29,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
@@ -135,16 +136,6 @@ type Checked struct {
 	ID   string // of the verification
 }
 
-// Notice is what a person is told.
-type Notice struct {
-	Kind    string    `json:"kind"`
-	Text    string    `json:"text"`
-	Project string    `json:"project"`
-	Loop    string    `json:"loop"`
-	Item    string    `json:"item,omitempty"`
-	At      time.Time `json:"at"`
-}
-
 // Options are a loop's world.
 type Options struct {
 	Dir     string
@@ -196,10 +187,10 @@ type Options struct {
 	Watch func(dirs ...string) (queue.Watched, error)
 	Log   *slog.Logger
 	// Notify tells a person; nil is nobody.
-	Notify func(context.Context, Notice) error
+	Notify func(context.Context, tell.Notice) error
 	// Trace is given the spans of each iteration that has ended, and does not wait for
 	// who gets them; nil is nobody.
-	Trace func(context.Context, []Span) error
+	Trace func(context.Context, []tell.Span) error
 	// Files sends what came of a run to where other machines find it, before its item is
 	// settled, and names it; nil: nowhere. It is asked again where settling is.
 	Files func(ctx context.Context, r run.Record, p Place) []string
@@ -378,7 +369,7 @@ func (l *Loop) beginning(old *core.State) string {
 	if old.Phase == core.Stopping || old.Phase == core.Draining {
 		text += fmt.Sprintf("; it was ending (%s) and did not live to", oneLine(orElse(old.Reason, string(old.Phase)), 200))
 	}
-	if changed := Differences(old, l.opt.Limits, l.opt.Given); len(changed) > 0 {
+	if changed := core.Differences(old, l.opt.Limits, l.opt.Given); len(changed) > 0 {
 		text += "; changed: " + strings.Join(changed, ", ")
 	}
 	return text

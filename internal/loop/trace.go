@@ -8,27 +8,10 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
-
-// Span is a piece of work with its time, as OpenTelemetry knows it. Names and attributes
-// are those of its conventions for generative AI where these have one, and begin with
-// "reprise." where they do not. It says nothing of what a task, a model or a tool said.
-type Span struct {
-	Trace      [16]byte // of the iteration: the same whenever and by whomever it is told
-	ID, Parent [8]byte  // Parent is zero for the iteration itself
-	Name       string
-	Start, End time.Time
-	Attributes []Attribute
-	Error      string // class of the failure, "" where there was none
-}
-
-// Attribute is a name with a value, which is a string, bool, int64 or float64.
-type Attribute struct {
-	Name  string
-	Value any
-}
 
 // maxToolSpans bounds how many tool calls of a run are told.
 const maxToolSpans = 500
@@ -45,7 +28,7 @@ func (l *Loop) trace(ctx context.Context, it Iteration, item queue.Item, r *run.
 }
 
 // spansOf are the spans of an iteration; r is nil where no run was started.
-func spansOf(project string, it Iteration, item queue.Item, r *run.Record, said *stream) []Span {
+func spansOf(project string, it Iteration, item queue.Item, r *run.Record, said *stream) []tell.Span {
 	began, settled := it.Started, it.Ended
 	for _, e := range item.History {
 		if e.Fence != uint64(it.Fence) {
@@ -127,23 +110,23 @@ func provider(client string) string {
 // tracer numbers the spans of one trace.
 type tracer struct {
 	trace [16]byte
-	spans []Span
+	spans []tell.Span
 }
 
 // add adds a span; what is empty of its attributes is left out.
 func (t *tracer) add(parent [8]byte, name string, start, end time.Time, class string, attrs ...any) [8]byte {
 	sum := sha256.Sum256(append(t.trace[:], byte(len(t.spans)>>8), byte(len(t.spans))))
-	s := Span{Trace: t.trace, ID: [8]byte(sum[:8]), Parent: parent, Name: name, Start: start, End: end, Error: class}
+	s := tell.Span{Trace: t.trace, ID: [8]byte(sum[:8]), Parent: parent, Name: name, Start: start, End: end, Error: class}
 	if end.Before(start) { // two processes' clocks, or one that was set
 		s.End = start
 	}
 	for i := 0; i < len(attrs); i += 2 {
 		if attrs[i+1] != "" {
-			s.Attributes = append(s.Attributes, Attribute{attrs[i].(string), attrs[i+1]})
+			s.Attributes = append(s.Attributes, tell.Attribute{Name: attrs[i].(string), Value: attrs[i+1]})
 		}
 	}
 	if class != "" {
-		s.Attributes = append(s.Attributes, Attribute{"error.type", class})
+		s.Attributes = append(s.Attributes, tell.Attribute{Name: "error.type", Value: class})
 	}
 	t.spans = append(t.spans, s)
 	return s.ID

@@ -26,6 +26,7 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
@@ -65,14 +66,14 @@ func traced(t *testing.T) (Iteration, queue.Item, run.Record, *stream) {
 func TestSpans(t *testing.T) {
 	it, item, r, said := traced(t)
 	spans := spansOf("shop", it, item, &r, said)
-	body, err := EncodeOTLP(map[string]string{"service.name": "reprise"}, spans)
+	body, err := tell.EncodeOTLP(map[string]string{"service.name": "reprise"}, spans)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Contains(body, []byte("SECRET")) {
 		t.Errorf("it tells what was said: %s", body)
 	}
-	again, _ := EncodeOTLP(map[string]string{"service.name": "reprise"}, spansOf("shop", it, item, &r, said))
+	again, _ := tell.EncodeOTLP(map[string]string{"service.name": "reprise"}, spansOf("shop", it, item, &r, said))
 	if !bytes.Equal(body, again) {
 		t.Error("told again it is another trace")
 	}
@@ -109,7 +110,7 @@ func TestSpans(t *testing.T) {
 		}
 	}
 	it.Fate, it.Completed, it.Class, it.Verified, it.Run = core.Retry, false, string(core.Crashed), core.NotLooked, ""
-	failed := decode(t, must(EncodeOTLP(nil, spansOf("shop", it, item, &r, nil))))
+	failed := decode(t, must(tell.EncodeOTLP(nil, spansOf("shop", it, item, &r, nil))))
 	if a := attribute(failed, "invoke_agent claude", "error.type"); a != "crash" || failed[0].Status.Code != tracepb.Status_STATUS_CODE_ERROR {
 		t.Errorf("a crash is told as %q, %v", a, failed[0].Status)
 	}
@@ -176,8 +177,7 @@ func attribute(spans []*tracepb.Span, name, key string) string {
 	return ""
 }
 
-// TestOTLP: what a collector does not take at once is sent again, what it refuses is not,
-// and a collector that hangs or is not there holds nothing up.
+// TestOTLP: what a collector does not take at once is sent again, what it refuses is not.
 func TestOTLP(t *testing.T) {
 	it, item, r, said := traced(t)
 	var mu sync.Mutex
@@ -200,7 +200,7 @@ func TestOTLP(t *testing.T) {
 	}))
 	defer server.Close()
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL, "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20x, a=b", "OTEL_RESOURCE_ATTRIBUTES": "team=night"}
-	o, err := OTLPFromEnv(func(n string) string { return env[n] }, "shop")
+	o, err := tell.OTLPFromEnv(func(n string) string { return env[n] }, "shop")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,27 +236,6 @@ func TestOTLP(t *testing.T) {
 	if len(decode(t, got[0])) != 7 || !bytes.Contains(got[0], []byte(`"night"`)) || headers[0].Get("Authorization") != "Bearer x" || headers[0].Get("Content-Type") != "application/json" {
 		t.Errorf("%s\n%v", got[0], headers[0])
 	}
-
-	hang := make(chan struct{})
-	dead := &OTLP{URL: "http://127.0.0.1:1/v1/traces", Timeout: time.Hour, Post: func(ctx context.Context, _ string, _ map[string]string, _ []byte) (bool, time.Duration, error) {
-		select {
-		case <-ctx.Done():
-		case <-hang:
-		}
-		return true, 0, errors.New("nobody")
-	}}
-	dead.Start()
-	full := false
-	for range 10 * otlpWaiting {
-		full = dead.Send(t.Context(), nil) != nil || full
-	}
-	if !full {
-		t.Error("what cannot be sent is kept without bound")
-	}
-	close(hang)
-	close(dead.spans)
-	close(dead.stop)
-	<-dead.done
 }
 
 func postForTest(ctx context.Context, url string, header map[string]string, body []byte) (bool, time.Duration, error) {
@@ -302,7 +281,7 @@ func TestOTLPFromEnv(t *testing.T) {
 			k, v, _ := strings.Cut(v, "=")
 			env[k] = v
 		}
-		o, err := OTLPFromEnv(func(n string) string { return env[n] }, "shop")
+		o, err := tell.OTLPFromEnv(func(n string) string { return env[n] }, "shop")
 		switch {
 		case tt.fail != "":
 			if err == nil || !strings.Contains(err.Error(), tt.fail) {

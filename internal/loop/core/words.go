@@ -1,19 +1,17 @@
-package loop
+package core
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"reprise/internal/agent"
-	"reprise/internal/loop/core"
 )
 
 // Differences are what a loop that goes on does in another way than its state says, each as
 // a person would say it: what it is now, and what it was.
-func Differences(old *core.State, l core.Limits, g *core.Given) (out []string) {
+func Differences(old *State, l Limits, g *Given) (out []string) {
 	was := old.Limits
 	add := func(name string, now, before any) {
 		if now != before {
@@ -42,13 +40,13 @@ func Differences(old *core.State, l core.Limits, g *core.Given) (out []string) {
 }
 
 // GivenWords are how a loop was told to work, beside its limits, in words.
-func GivenWords(g *core.Given) (out []string) {
+func GivenWords(g *Given) (out []string) {
 	if g == nil {
 		return nil
 	}
-	client := orElse(g.Agent, "any client")
+	client := cmp.Or(g.Agent, "any client")
 	if g.Script != "" {
-		client = agent.KindScript + " (" + filepath.Base(g.Script) + ")"
+		client = "script" + " (" + filepath.Base(g.Script) + ")"
 	}
 	if g.Model != "" {
 		client += ", model " + g.Model
@@ -63,9 +61,9 @@ func GivenWords(g *core.Given) (out []string) {
 	switch {
 	case g.InPlace:
 		out = append(out, "in the project's own directory")
-	case g.Integrate == MergeBranch:
+	case g.Integrate == "merge":
 		out = append(out, "what is done is merged")
-	case g.Integrate == PullRequest:
+	case g.Integrate == "pr":
 		out = append(out, "what is done becomes a pull request")
 	}
 	if g.Base != "" {
@@ -78,15 +76,15 @@ func GivenWords(g *core.Given) (out []string) {
 }
 
 // LimitWords are the limits beside the ceilings that a person may have set, in words.
-func LimitWords(l core.Limits) (out []string) {
+func LimitWords(l Limits) (out []string) {
 	out = append(out, fmt.Sprintf("a run may take %s and cost %.2f USD", l.ItemTimeout, l.ItemUSD))
 	if l.UntilEmpty {
 		out = append(out, "it ends when nothing is left")
 	}
-	if l.OnInterrupt == core.Skip {
+	if l.OnInterrupt == Skip {
 		out = append(out, "what must be decided is set aside")
 	}
-	if d := core.DefaultLimits(); l.Stall != d.Stall {
+	if d := DefaultLimits(); l.Stall != d.Stall {
 		out = append(out, "a run may say nothing for "+l.Stall.Round(time.Second).String())
 	}
 	return out

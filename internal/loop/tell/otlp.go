@@ -1,4 +1,4 @@
-package loop
+package tell
 
 import (
 	"context"
@@ -13,6 +13,24 @@ import (
 	"strings"
 	"time"
 )
+
+// Span is a piece of work with its time, as OpenTelemetry knows it. Names and attributes
+// are those of its conventions for generative AI where these have one, and begin with
+// "reprise." where they do not. It says nothing of what a task, a model or a tool said.
+type Span struct {
+	Trace      [16]byte // of the iteration: the same whenever and by whomever it is told
+	ID, Parent [8]byte  // Parent is zero for the iteration itself
+	Name       string
+	Start, End time.Time
+	Attributes []Attribute
+	Error      string // class of the failure, "" where there was none
+}
+
+// Attribute is a name with a value, which is a string, bool, int64 or float64.
+type Attribute struct {
+	Name  string
+	Value any
+}
 
 // OTLP sends spans to a collector, in the JSON form of OpenTelemetry's protocol over
 // HTTP, which every collector takes at the address at which it takes the binary form.

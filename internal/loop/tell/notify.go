@@ -1,6 +1,12 @@
-package loop
+// Package tell is how a loop is heard of outside: notices for people, on the desktop, by a
+// command, a webhook or mail, and spans for a collector of OpenTelemetry.
+//
+// It decides nothing and knows no loop: it is given what is to be told. It owns no files,
+// writes none and takes no locks that anybody else sees.
+package tell
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -12,9 +18,22 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"reprise/internal/proc"
 )
+
+// Notice is what a person is told.
+type Notice struct {
+	Kind    string `json:"kind"`
+	Text    string `json:"text"`
+	Project string `json:"project"`
+	Loop    string `json:"loop"`
+	Item    string `json:"item,omitempty"`
+	// Answer is the command by which it is answered in a terminal.
+	Answer string    `json:"-"`
+	At     time.Time `json:"at"`
+}
 
 // Notifier tells a person, in every way that is configured.
 type Notifier struct {
@@ -155,7 +174,7 @@ func (n *Notifier) mail(ctx context.Context, notice Notice) error {
 		return err
 	}
 	text := fmt.Sprintf("To: %s\nSubject: %s\nContent-Type: text/plain; charset=utf-8\nX-Reprise-Loop: %s\n\n%s\n\nItem: %s\nAnswer with `%s` in the project.\n",
-		n.Mail, mailHeader(n.subject(notice)), notice.Loop, clean(notice.Text), orElse(notice.Item, "none"), answerTo(notice.Kind, notice.Item))
+		n.Mail, mailHeader(n.subject(notice)), notice.Loop, clean(notice.Text), cmp.Or(notice.Item, "none"), notice.Answer)
 	return n.Run(ctx, proc.Cmd{Path: path, Args: []string{"-i", "--", n.Mail}, Env: n.Env}, text)
 }
 
@@ -167,4 +186,19 @@ func mailHeader(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// oneLine is a text in one line of at most about n bytes.
+func oneLine(s string, n int) string { return clip(strings.Join(strings.Fields(s), " "), n) }
+
+// clip cuts a text to about n bytes, at a rune.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
 }
