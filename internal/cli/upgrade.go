@@ -43,8 +43,8 @@ what the first installation was.
 A newer program reads every format that an older one wrote. An older one that meets a
 newer format says so and changes nothing.
 
-Ends with 0 where nothing newer is offered, with 4 where something is, and with 1 where
-it cannot be told: a build from the source has no number.`,
+Ends with 0 where nothing newer is offered, and with 4 where something is. Of a build
+from the source, which has no number, it cannot be told: it says so, and ends with 0.`,
 		Example: `  echo '{"version":"0.1.0"}' > metadata.json
   reprise upgrade --check metadata.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,10 +71,7 @@ it cannot be told: a build from the source has no number.`,
 			} else {
 				fmt.Fprintln(app.Out, upgradeText(v))
 			}
-			switch {
-			case v.Newer == nil:
-				return &ExitError{Code: ExitFailure}
-			case *v.Newer:
+			if v.Newer != nil && *v.Newer {
 				return &ExitError{Code: ExitConflict}
 			}
 			return nil

@@ -186,12 +186,7 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	}
 	ch.Diff = diff(ch.File, raw, next, exists, gone)
 	if c.dry {
-		for _, dir := range []string{filepath.Dir(real), c.notes} {
-			if err := mayWrite(dir); err != nil {
-				return false, fmt.Errorf("change %s: %w", ch.File, err)
-			}
-		}
-		return false, nil
+		return false, c.mayChange(ch.File, real)
 	}
 	// What an exact undo replaces is what was there plus our entries: no copy of
 	// that is worth keeping.
@@ -253,6 +248,16 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 		n.sweep(real)
 	}
 	return false, c.writeNote(real, n)
+}
+
+// mayChange says why a file cannot be written, or the note of it.
+func (c changer) mayChange(file, real string) error {
+	for _, dir := range []string{filepath.Dir(real), c.notes} {
+		if err := mayWrite(dir); err != nil {
+			return fmt.Errorf("change %s: %w", file, err)
+		}
+	}
+	return nil
 }
 
 // mayWrite says why files cannot be made in a directory, or in the one above it where it
