@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/internal/loop"
 	"reprise/internal/config"
+	"reprise/internal/loop"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/term"
