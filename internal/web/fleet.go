@@ -233,6 +233,7 @@ type fleetPage struct {
 	Live, Room  int
 	Going       []afarRow
 	Loops       []afarLoop
+	Waits       bool // one of them does, for a person
 	Ended       []afarRow
 	Total, From int
 	Next, Prev  int // first row of the page after and before, -1 without one
@@ -281,6 +282,7 @@ func (s *Server) fleetShow(w http.ResponseWriter, r *http.Request) {
 	for _, l := range state.Loops {
 		if row, ok := loopAfar(l, state.Workers); ok {
 			p.Loops = append(p.Loops, row)
+			p.Waits = p.Waits || len(row.Open) > 0 || row.Interrupt != nil
 		}
 	}
 	ended, err := s.endedAfar(r.Context())
