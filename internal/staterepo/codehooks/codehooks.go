@@ -1,6 +1,10 @@
 // Package codehooks puts git's hooks into the code's repository: small scripts that
 // start reprise in the background and give the user's own hook of that name, if there is
 // one, its turn and the last word. Git waits for neither reprise nor its answer.
+//
+// Files: of the code's repository its hooks directory, or one of ours beside it, and
+// three settings of its own configuration. Locks: none, for one would stay in the user's
+// repository for good; two commands at once make one of them fail at worst.
 package codehooks
 
 import (
@@ -199,9 +203,7 @@ func (r Repo) Install(ctx context.Context, program string, names []string) ([]St
 	return r.Look(ctx)
 }
 
-// sweep removes half-written files that a killed command has left of a hook. There is
-// no lock: one would stay in the user's repository for good. Two commands at once make
-// one of them fail at worst.
+// sweep removes half-written files that a killed command has left of a hook.
 func (h *hooks) sweep(at string) error {
 	for _, path := range [...]string{at, at + hookAside} {
 		if err := h.disk.RemoveTemps(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
