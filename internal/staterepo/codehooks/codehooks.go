@@ -2,8 +2,8 @@
 // start reprise in the background and give the user's own hook of that name, if there is
 // one, its turn and the last word. Git waits for neither reprise nor its answer.
 //
-// Files: of the code's repository its hooks directory, or one of ours beside it, and
-// three settings of its own configuration. Locks: none, for one would stay in the user's
+// It writes into the hooks directory of that repository, or one of ours beside it, and
+// three settings of its configuration. It takes no lock, for one would stay in the user's
 // repository for good; two commands at once make one of them fail at worst.
 package codehooks
 
