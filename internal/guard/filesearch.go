@@ -52,9 +52,6 @@ func onlyNames(tool string) bool {
 
 // searched judges a directory of which a tool shows what is in its files.
 func (a *analysis) searched(dir string, st *state) {
-	if dir == "" {
-		return
-	}
 	a.file(dir, st, use{read: true})
 	text := a.fromHome(dir)
 	for _, base := range a.bases(text, st) {
@@ -193,9 +190,6 @@ func (a *analysis) secretFor(pattern, base string, deep, aimed bool) string {
 		rest := strings.ToLower(p[len(dir):])
 		deepHere := deep && dir == "" && !strings.Contains(rest, "/")
 		top := a.physical(base, dir)
-		if dir == "" {
-			top = base
-		}
 		fits := func(rel string) bool {
 			if deepHere {
 				rel = rel[strings.LastIndexByte(rel, '/')+1:]
@@ -289,9 +283,7 @@ func alternatives(pattern string) []string {
 			i++
 			continue
 		}
-		if inner := strings.LastIndexByte(p[:to], '{'); inner > from {
-			from = inner
-		}
+		from = strings.LastIndexByte(p[:to], '{')
 		var more []string
 		for _, alt := range strings.Split(p[from+1:to], ",") {
 			more = append(more, p[:from]+alt+p[to+1:])

@@ -55,6 +55,17 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 			return p.said(p.rules().Command(c, p.dir))
 		})
 	}
+	crowded := linked(t, nil)
+	crowded.put(t, map[string]string{".env": "", "src/.env": "", "src/x": ""})
+	for _, pattern := range []string{"**/.e?v", "**/*.go", "**/id_r*", "src/.e*", ".ssh/id_?sa"} {
+		for _, most := range []int{0, 1 << 20} {
+			add(fmt.Sprint("names for ", pattern, ", looking at ", most), func() string {
+				defer func(old int) { maxWalk = old }(maxWalk)
+				maxWalk = most
+				return newAnalysis(crowded.rules()).secretFor(pattern, crowded.dir, false, false)
+			})
+		}
+	}
 	for name, tt := range nested() {
 		o := newProject(t)
 		o.put(t, tt.files)

@@ -159,6 +159,9 @@ func (q question) answer(p asked) string {
 	case "with", "free-with": // WHAT, COMMAND
 		o := p.with(fields[0])
 		return o.said(o.under(strings.TrimSuffix(q.about, "-with")).Command(fields[1], o.dir))
+	case "tool-with": // WHAT, KIND, NAME, and texts by name
+		o := p.with(fields[0])
+		return o.said(o.rules().Judge(toolCall{kind: fields[1], name: fields[2], texts: fields[3:]}.call(o.dir)))
 	case "in": // DIRECTORY, COMMAND
 		return p.said(p.rules().Command(fields[1], filepath.Join(p.dir, fields[0])))
 	case "workspace", "odd-workspace": // as a session that was started in a worktree, or in what is said to be one

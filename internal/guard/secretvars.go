@@ -60,9 +60,6 @@ func (a *analysis) toldSecrets(argv []word, st *state) {
 		return false
 	}
 	for i, w := range argv {
-		if !w.secret {
-			continue
-		}
 		before, after := at(i-1), at(i+1)
 		switch {
 		case before == "-n", before == "-z", compares(before), compares(after) && begins(i-1):
