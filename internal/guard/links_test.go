@@ -184,6 +184,37 @@ func TestIndexVersions(t *testing.T) {
 	}
 }
 
+// tracked is a project in whose index are files of these names, and none of which lies
+// in the tree any more; false where there is no git.
+func tracked(t *testing.T, files ...string) (asked, bool) {
+	t.Helper()
+	p := linked(t, nil)
+	o := asked{project: p, short: strings.NewReplacer(p.dir, "PROJECT")}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return o, false
+	}
+	if err := os.RemoveAll(filepath.Join(p.dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		p.put(t, map[string]string{"src/" + name: ""})
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "src"}} {
+		cmd := exec.Command(git, args...)
+		cmd.Dir, cmd.Env = p.dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "GIT_CONFIG_NOSYSTEM=1"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	for _, name := range files {
+		if err := os.Remove(filepath.Join(p.dir, "src", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o, true
+}
+
 // indexes are indexes of git of each version, with each kind of ids, each of a
 // project with two links and a repository in it; empty where there is no git.
 func indexes(t testing.TB) map[string]string {

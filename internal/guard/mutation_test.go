@@ -66,6 +66,14 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 			})
 		}
 	}
+	for _, names := range []string{"x.go", "-x", "k.pem", "two -words"} {
+		o, ok := tracked(t, names)
+		for _, c := range []string{"git ls-files | xargs cat", "git ls-files | xargs grep x", "git ls-files src | xargs grep x; git ls-files | xargs grep -l y", "git ls-files -z | xargs -0 grep x", "ls; git ls-files | xargs -n1 head -1"} {
+			if ok {
+				add("in the index "+names+": "+c, func() string { return o.said(o.judge(c)) })
+			}
+		}
+	}
 	for name, tt := range nested() {
 		o := newProject(t)
 		o.put(t, tt.files)

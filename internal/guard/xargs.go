@@ -120,10 +120,15 @@ func xargsWords(text, ends string) (list []string, ok bool) {
 	case len(ends) != 1 || ends == unknown:
 		return nil, false
 	}
-	for _, f := range strings.Split(text, ends) {
-		if f = strings.TrimSuffix(f, "\n"); f != "" {
-			list = append(list, f)
-		}
+	rest, line := strings.CutSuffix(text, "\n")
+	if !line {
+		rest = strings.TrimSuffix(text, ends)
 	}
-	return list, true
+	if rest == "" {
+		return nil, true
+	}
+	list = strings.Split(rest, ends)
+	// Some give an empty word on and some do not, so that those behind it may be in
+	// another place.
+	return list, !slices.Contains(list, "")
 }
