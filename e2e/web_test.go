@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reprise/internal/fakemodel"
+	"reprise/internal/fleet/fleettest"
 )
 
 // chromium is the browser that Debian ships, or skips the test, or fails it where
@@ -147,6 +148,99 @@ func TestDashboardAnswersAClient(t *testing.T) {
 	if err := web.Wait(); err != nil {
 		t.Errorf("the dashboard ended with %v", err)
 	}
+}
+
+// A worker of a fleet, in a home of its own, is seen and answered in the browser of another
+// machine: script/web/fleet.mjs has it step by step.
+func TestDashboardOfAFleet(t *testing.T) {
+	inItsOwnStep(t)
+	linuxOnly(t, "the browser is Debian's")
+	browser, kit := chromium(t), webKit(t)
+	servers := fleettest.Server(t).ClientURL()
+	dir := t.TempDir()
+	env := func(name, settings string) []string {
+		home := filepath.Join(dir, name)
+		write := func(file, text string) {
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(filepath.Join(home, ".gitconfig"), "[user]\nname = A\nemail = a@example.org\n")
+		write(filepath.Join(home, "data", "config.yaml"), "queue: "+servers+"\n"+settings)
+		return []string{"HOME=" + home, "REPRISE_HOME=" + filepath.Join(home, "data"), "TMPDIR=" + os.TempDir(), "PATH=" + programs + ":" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	}
+	goFile := filepath.Join(dir, "go")
+	steps := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(steps, []byte(`steps:
+  - when: "red please"
+  - shell: {command: "echo red > colour.txt"}
+  - when: "Ask the colour"
+  - shell: {command: "if ! test -e colour.txt; then echo 'Which colour?' > \"$INTERRUPT_FILE\"; exec sleep 600; fi"}
+  - when: "Wait here"
+  - say: "the first words <script>document.title='taken in'</script>"
+  - wait_for: {file: "`+goFile+`", timeout: 300s}
+  - say: "the last words"
+  - shell: {command: "echo done > $WORK_ITEM.txt"}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	far := env("far", "sub_agent: {agent: script, script_file: "+steps+"}\nworker:\n  name: build-1\n  projects:\n    shop: {remote: "+filepath.Join(dir, "code.git")+"}\n")
+	near := env("near", "")
+	shop := filepath.Join(dir, "shop")
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	run := func(in string, env []string, name string, args ...string) {
+		t.Helper()
+		c := exec.CommandContext(ctx, name, args...)
+		c.Dir, c.Env, c.WaitDelay = in, env, 10*time.Second
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s %q: %v\n%s", filepath.Base(name), args, err, out)
+		} else if strings.HasSuffix(args[0], ".mjs") {
+			t.Logf("%s", out)
+		}
+	}
+	run(dir, near, "git", "init", "-q", "--bare", "-b", "trunk", "code.git")
+	run(dir, near, "git", "clone", "-q", "code.git", shop)
+	run(shop, near, "git", "checkout", "-q", "-b", "trunk")
+	run(shop, near, program("reprise"), "init", "--yes", "--name", "shop")
+	run(shop, near, "git", "add", "-A")
+	run(shop, near, "git", "commit", "-q", "-m", "first")
+	run(shop, near, "git", "push", "-q", "origin", "trunk")
+	run(shop, near, program("reprise"), "queue", "add", "--id", "colour", "Ask the colour")
+	run(shop, near, program("reprise"), "queue", "add", "--id", "slow", "Wait here")
+	// start starts something that is told to end when the test is over.
+	start := func(in string, env []string, name string, args ...string) (line string) {
+		t.Helper()
+		c := exec.Command(name, args...)
+		c.Dir, c.Env, c.Stderr = in, env, os.Stderr
+		out, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		c.Stdout = w
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = c.Process.Signal(os.Interrupt) // it may have ended
+			_ = c.Wait()
+			out.Close()
+		})
+		r := bufio.NewReader(out)
+		if line, err = r.ReadString('\n'); err != nil {
+			t.Fatalf("%s ended before it said anything: %v", filepath.Base(name), err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, r) }() // it ends with the pipe
+		return strings.TrimSpace(line)
+	}
+	link := start(shop, near, program("reprise"), "web")
+	start(dir, far, program("reprise"), "worker", "--delay", "0s", "--workers", "2", "--backoff-unit", "1ms")
+	run(dir, []string{"HOME=" + t.TempDir(), "TMPDIR=" + os.TempDir(), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "CHROMIUM=" + browser}, "node",
+		filepath.Join(kit, "fleet.mjs"), link, goFile, "Which colour?", os.Getenv("REPRISE_TEST_PICTURES"))
 }
 
 // webKit is where what drives the browser is.
