@@ -16,6 +16,7 @@ import (
 	"reprise/internal/learn"
 	"reprise/internal/run"
 	"reprise/internal/term"
+	"reprise/internal/web/chart"
 )
 
 // mostSeries are the lines of a chart; what is beyond is drawn as one.
@@ -27,7 +28,7 @@ func (s *Server) figureRoutes() { s.mux.HandleFunc("GET /figures", s.figureShow)
 type figure struct {
 	ID, Name string
 	What     string // what is measured, in a sentence
-	Chart    chart
+	Chart    chart.Chart
 	Table    table
 	Empty    string // why there is nothing to show
 }
@@ -115,6 +116,14 @@ func spansOf(now time.Time, days int) []span {
 		out = append(out, span{from, to, name})
 	}
 	return out
+}
+
+func spanNames(spans []span) []string {
+	var names []string
+	for _, s := range spans {
+		names = append(names, s.name)
+	}
+	return names
 }
 
 // measures gathers what there is since then, by client or by agent.
@@ -306,11 +315,11 @@ func (m *measure) figure(spans []span) figure {
 		cells[v.group][i] = append(cells[v.group][i], v)
 	}
 	f.Table.Heads = append([]string{"Time"}, names...)
-	var lines []series
+	var lines []chart.Series
 	for _, n := range names {
-		l := series{name: n}
+		l := chart.Series{Name: n}
 		for _, c := range cells[n] {
-			l.values = append(l.values, m.fold1(c))
+			l.Values = append(l.Values, m.fold1(c))
 		}
 		lines = append(lines, l)
 	}
@@ -319,7 +328,7 @@ func (m *measure) figure(spans []span) figure {
 		some := false
 		for j := range names {
 			text := "–"
-			if v := lines[j].values[i]; v != nil {
+			if v := lines[j].Values[i]; v != nil {
 				text, some = m.show(*v), true
 				if n := len(cells[names[j]][i]); m.fold != "sum" {
 					text += fmt.Sprintf(" (n = %d)", n)
@@ -331,7 +340,7 @@ func (m *measure) figure(spans []span) figure {
 			f.Table.Rows = append(f.Table.Rows, row)
 		}
 	}
-	f.Chart = chartOf(spans, lines, m.max, m.show)
+	f.Chart = chart.Of(spanNames(spans), lines, m.max, m.show)
 	return f
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -120,8 +119,8 @@ func writeResult(t *testing.T, h *house, id string, r agent.Result) {
 	}
 }
 
-// Every point of a chart lies within it, whatever the values are.
-func TestChartStaysWithinItself(t *testing.T) {
+// What a chart is about leaves no time out.
+func TestSpansAreWithoutGaps(t *testing.T) {
 	now := time.Date(2026, 11, 29, 3, 0, 0, 0, time.Local)
 	for _, days := range []int{7, 30, 90} {
 		spans := spansOf(now, days)
@@ -131,28 +130,6 @@ func TestChartStaysWithinItself(t *testing.T) {
 		for i := 1; i < len(spans); i++ {
 			if !spans[i].from.Equal(spans[i-1].to) {
 				t.Errorf("between %s and %s something is missing", spans[i-1].name, spans[i].name)
-			}
-		}
-		for _, top := range []float64{0, 0.004, 1, 7, 99.5, 123456, 3e12} {
-			l := series{name: "x", values: make([]*float64, len(spans))}
-			for i := range spans {
-				v := top * float64(i) / float64(len(spans)-1)
-				l.values[i] = &v
-			}
-			c := chartOf(spans, []series{l, {name: "none", values: make([]*float64, len(spans))}}, 0, func(f float64) string { return fmt.Sprint(f) })
-			if len(c.Grid) < 2 || len(c.Grid) > chartTicks+2 {
-				t.Errorf("a scale to %g has %d lines", top, len(c.Grid))
-			}
-			for _, tick := range c.Grid {
-				if tick.Y < 0 || tick.Y > chartH {
-					t.Errorf("a line of a scale to %g lies at %d", top, tick.Y)
-				}
-			}
-			for _, pair := range regexp.MustCompile(`[ML](-?[\d.]+|NaN|[+-]Inf) (-?[\d.]+|NaN|[+-]Inf)`).FindAllStringSubmatch(c.Lines[0].Path, -1) {
-				var x, y float64
-				if _, err := fmt.Sscan(pair[1]+" "+pair[2], &x, &y); err != nil || math.IsNaN(y) || x < chartLeft || x > chartW || y < 0 || y > chartH-chartBottom+1 {
-					t.Errorf("a point of a scale to %g lies at %s", top, pair[0])
-				}
 			}
 		}
 	}

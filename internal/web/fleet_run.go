@@ -209,12 +209,12 @@ func (s *Server) fleetRunStream(w http.ResponseWriter, r *http.Request) {
 		}
 		return out.event("output", strconv.FormatUint(p.Seq, 10), string(body))
 	}
-	beat := time.Now()
+	beat := s.deps.Now()
 	quiet := func() error {
-		if time.Since(beat) < beatEvery {
+		if s.deps.Now().Sub(beat) < beatEvery {
 			return nil
 		}
-		beat = time.Now()
+		beat = s.deps.Now()
 		return out.beat()
 	}
 	tick := time.NewTicker(notYet)

@@ -9,6 +9,7 @@ import (
 
 	"reprise/internal/loop"
 	"reprise/internal/term"
+	"reprise/internal/web/markdown"
 )
 
 // notes are what pages say after a change; addresses name them by a word.
@@ -64,7 +65,7 @@ func funcs(now func() time.Time) template.FuncMap {
 		},
 		"plural":   term.Plural,
 		"join":     strings.Join,
-		"markdown": markdown,
+		"markdown": markdown.HTML,
 		"words":    func(s string) string { return strings.ReplaceAll(s, "_", " ") },
 	}
 }

@@ -266,46 +266,6 @@ func TestHostileTextStaysText(t *testing.T) {
 	checkHarmless(t, "an address", body)
 }
 
-func TestMarkdown(t *testing.T) {
-	for src, want := range map[string]string{
-		"# One\n\n## Two":                       "<h3>One</h3>\n<h4>Two</h4>\n",
-		"[a](https://example.org/x?y=1&z=2)":    `<p><a rel="noopener noreferrer nofollow" href="https://example.org/x?y=1&amp;z=2">a</a></p>` + "\n",
-		"[a](JaVaScRiPt:alert(1))":              `<p><span class="nolink" title="JaVaScRiPt:alert(1)">a</span></p>` + "\n",
-		"[a](https://user@example.org/)":        `<p><span class="nolink" title="https://user@example.org/">a</span></p>` + "\n",
-		"[a](../../etc)":                        `<p><span class="nolink" title="../../etc">a</span></p>` + "\n",
-		"<ada@example.org>":                     `<p><a rel="noopener noreferrer nofollow" href="mailto:ada@example.org">ada@example.org</a></p>` + "\n",
-		"a <b>c</b>":                            "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n",
-		"```html\n<b>\n```":                     "<pre tabindex=\"0\"><code>&lt;b&gt;\n</code></pre>\n",
-		"![x](https://example.org/i.png \"t\")": `<p><a rel="noopener noreferrer nofollow" href="https://example.org/i.png">[image: x]</a></p>` + "\n",
-		"- [x] done":                            "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> done</li>\n</ul>\n",
-		"# T {#main .x onclick=y}":              "<h3>T {#main .x onclick=y}</h3>\n",
-	} {
-		if got := string(markdown(src)); got != want {
-			t.Errorf("%q became\n%q, want\n%q", src, got, want)
-		}
-	}
-	long := strings.Repeat("<b>", maxMarkdown)
-	if got := string(markdown(long)); strings.Contains(got, "<b>") || !strings.HasPrefix(got, "<pre>") {
-		t.Error("a text that is too long to be rendered is not shown as it is")
-	}
-}
-
-func FuzzMarkdown(f *testing.F) {
-	f.Add(hostile)
-	f.Add("[a][b]\n\n[b]: javascript:x 'onload=\"'")
-	f.Add("<!--\n<script>\n-->")
-	f.Fuzz(func(t *testing.T, src string) {
-		got := string(markdown(src))
-		// Of tags there are only those that are made here.
-		for _, m := range regexp.MustCompile(`<[a-zA-Z!/?][^>]*`).FindAllString(got, -1) {
-			name := regexp.MustCompile(`^</?([a-z0-9]+)`).FindStringSubmatch(m)
-			if name == nil || !strings.Contains(" h3 h4 h5 h6 p pre code a span ul ol li em strong del table thead tbody tr th td blockquote hr br input ", " "+name[1]+" ") {
-				t.Fatalf("%q became a page with %q", src, m)
-			}
-		}
-	})
-}
-
 func TestItemsAreChanged(t *testing.T) {
 	h := open(t, nil)
 	h.add(queue.Item{ID: "one", Title: "First"}, queue.Item{ID: "two", Title: "Second"})

@@ -1,4 +1,5 @@
-package web
+// Package chart draws lines over time as paths of an SVG.
+package chart
 
 import (
 	"fmt"
@@ -8,61 +9,64 @@ import (
 
 // The measures of a chart, in the units of its own view.
 const (
-	chartW, chartH        = 460, 200
-	chartLeft, chartRight = 56, 8
-	chartTop, chartBottom = 10, 26
-	chartTicks            = 4 // lines across, at most
-	chartDays             = 6 // names along the bottom, at most
-	markSize              = 4.0
+	width, height   = 460, 200
+	left, right     = 56, 8
+	topEdge, bottom = 10, 26
+	ticks           = 4 // lines across, at most
+	days            = 6 // names along the bottom, at most
+	markSize        = 4.0
 )
 
-// series is a line of a chart: a value for each span, nil where there is none.
-type series struct {
-	name   string
-	values []*float64
+// Series is a line of a chart: a value for each span of time, nil where there is none.
+type Series struct {
+	Name   string
+	Values []*float64
 }
 
-// chart is a drawing of lines over time, for a template. Its text alternative is a table.
-type chart struct {
+// Chart is a drawing of lines over time, for a template. Its text alternative is a table.
+type Chart struct {
 	W, H  int
 	Left  int // where the lines across begin
-	Grid  []chartTick
-	Below []chartTick
-	Lines []chartLine
+	Grid  []Tick
+	Below []Tick
+	Lines []Line
 }
 
-type chartTick struct {
+// Tick is a line across, or a name below.
+type Tick struct {
 	X, Y   int
 	Text   string
 	Anchor string
 }
 
-// chartLine is a line with its marks; the shape of the marks tells lines apart where
+// Line is a line with its marks; the shape of the marks tells lines apart where
 // colours do not.
-type chartLine struct {
+type Line struct {
 	Class, Name string
 	Path        string
-	Marks       []chartMark
+	Marks       []Mark
 	Key         string // mark for the legend, as a path about 0,0
 }
 
-type chartMark struct {
+// Mark is one value.
+type Mark struct {
 	D     string // path
 	Title string
 }
 
-// chartOf draws lines. With top the scale ends there, else at a round number above the
-// highest value.
-func chartOf(spans []span, lines []series, top float64, show func(float64) string) chart {
-	c := chart{W: chartW, H: chartH, Left: chartLeft}
+// Of draws lines over spans of time, by the names of these; of "from – to" the beginning is
+// written below. With top the scale ends there, else at a round number above the highest
+// value.
+func Of(spans []string, lines []Series, top float64, show func(float64) string) Chart {
+	c := Chart{W: width, H: height, Left: left}
 	for _, l := range lines {
-		for _, v := range l.values {
+		for _, v := range l.Values {
 			if v != nil {
 				top = max(top, *v)
 			}
 		}
 	}
-	step := niceStep(top / chartTicks)
+	step := niceStep(top / ticks)
 	if top != 1 {
 		top = max(step, math.Ceil(top/step-1e-9)*step)
 	} else {
@@ -70,27 +74,27 @@ func chartOf(spans []span, lines []series, top float64, show func(float64) strin
 	}
 	x := func(i int) float64 {
 		if len(spans) == 1 {
-			return (chartLeft + chartW - chartRight) / 2
+			return (left + width - right) / 2
 		}
-		return chartLeft + 8 + float64(i)*float64(chartW-chartLeft-chartRight-16)/float64(len(spans)-1)
+		return left + 8 + float64(i)*float64(width-left-right-16)/float64(len(spans)-1)
 	}
-	y := func(v float64) float64 { return chartH - chartBottom - v/top*(chartH-chartTop-chartBottom) }
+	y := func(v float64) float64 { return height - bottom - v/top*(height-topEdge-bottom) }
 	for v := 0.0; v <= top+step/1e6; v += step {
-		c.Grid = append(c.Grid, chartTick{Y: int(math.Round(y(v))), Text: show(v)})
+		c.Grid = append(c.Grid, Tick{Y: int(math.Round(y(v))), Text: show(v)})
 	}
-	every := (len(spans) + chartDays - 1) / chartDays
+	every := (len(spans) + days - 1) / days
 	for i := len(spans) - 1; i >= 0; i -= every {
 		anchor := "middle"
 		if i == len(spans)-1 {
 			anchor = "end"
 		}
-		name, _, _ := strings.Cut(spans[i].name, " – ")
-		c.Below = append(c.Below, chartTick{X: int(x(i)), Y: chartH - 8, Text: name, Anchor: anchor})
+		name, _, _ := strings.Cut(spans[i], " – ")
+		c.Below = append(c.Below, Tick{X: int(x(i)), Y: height - 8, Text: name, Anchor: anchor})
 	}
 	for n, l := range lines {
-		line := chartLine{Class: fmt.Sprintf("lane%d", n), Name: l.name, Key: markAt(n, 0, 0)}
+		line := Line{Class: fmt.Sprintf("lane%d", n), Name: l.Name, Key: markAt(n, 0, 0)}
 		var path strings.Builder
-		for i, v := range l.values {
+		for i, v := range l.Values {
 			if v == nil {
 				continue
 			}
@@ -99,7 +103,7 @@ func chartOf(spans []span, lines []series, top float64, show func(float64) strin
 				verb = "M"
 			}
 			fmt.Fprintf(&path, "%s%.1f %.1f", verb, x(i), y(*v))
-			line.Marks = append(line.Marks, chartMark{markAt(n, x(i), y(*v)), fmt.Sprintf("%s, %s: %s", l.name, spans[i].name, show(*v))})
+			line.Marks = append(line.Marks, Mark{markAt(n, x(i), y(*v)), fmt.Sprintf("%s, %s: %s", l.Name, spans[i], show(*v))})
 		}
 		line.Path = path.String()
 		c.Lines = append(c.Lines, line)

@@ -1,4 +1,6 @@
-package web
+// Package markdown renders foreign markdown for a page, so that nothing in it can reach out
+// of its place there.
+package markdown
 
 import (
 	"bytes"
@@ -16,19 +18,19 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// maxMarkdown is how much of a text is rendered; what is longer is shown as it is.
-const maxMarkdown = 512 << 10
+// most is how many bytes of a text is rendered; what is longer is shown as it is.
+const most = 512 << 10
 
 // headingsFrom is the level that a text's first headings get on a page, whose own are
 // above them.
 const headingsFrom = 3
 
-// markdown renders foreign markdown. HTML in it is shown as text, an image as a link to
+// HTML renders foreign markdown. HTML in it is shown as text, an image as a link to
 // it, and a link leads to a web page or a mail address or nowhere. Footnotes, identifiers
 // and attributes are not understood, so that nothing can take the name of a part of the
 // page.
-func markdown(src string) template.HTML {
-	if len(src) > maxMarkdown {
+func HTML(src string) template.HTML {
+	if len(src) > most {
 		return template.HTML("<pre>" + template.HTMLEscapeString(src) + "</pre>")
 	}
 	p := goldmark.New(
