@@ -21,8 +21,8 @@ import (
 // call it done. A [Places] that is none has nothing of the kind.
 type Keeper interface {
 	// Keep brings all of the work to the item's branch. note says what had to be done for
-	// that. An [UnkeptError] says why it cannot be: then nothing is lost, and at most what
-	// was left uncommitted is committed.
+	// that. An [UnkeptError], or workspace.StrandedError, says why it cannot be: then nothing
+	// is lost, and at most what was left uncommitted is committed.
 	Keep(ctx context.Context, p Place, item queue.Item) (note string, err error)
 }
 
@@ -91,6 +91,9 @@ func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (stri
 	if len(s.unmerged) > 0 {
 		return "", unkept("a merge in its worktree is not settled; these have conflicts: %s", strings.Join(s.unmerged[:min(len(s.unmerged), 10)], ", "))
 	}
+	if len(s.dirty) > 0 {
+		return "", unkept("submodules have changes that are not committed in them: %s; commit them there, and have git ignore, or remove, what is not to be kept", strings.Join(s.dirty[:min(len(s.dirty), 10)], ", "))
+	}
 	note, err := t.onBranch(ctx, g, p, s)
 	if err != nil {
 		return note, err
@@ -99,7 +102,15 @@ func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (stri
 	if note = join(note, left); err != nil {
 		return note, err
 	}
-	return note, t.settled(ctx, g, p, item)
+	if err := t.settled(ctx, g, p, item); err != nil {
+		return note, err
+	}
+	brought, err := t.Workspaces.BringSubmodules(ctx, t.modules(p)) // they go with the worktree
+	return join(note, brought.Note()), err
+}
+
+func (t *Worktrees) modules(p Place) workspace.BringOptions {
+	return workspace.BringOptions{Dir: p.Top, Main: t.Root, Base: p.Base, Branch: p.Branch}
 }
 
 // maxStatus bounds what git may say of a worktree, in bytes: an agent can make many files.
@@ -112,6 +123,7 @@ type whole struct {
 	unmerged []string // paths
 	changed  bool     // something but the place of the agent's state differs
 	inner    []string // repositories of their own that are new in it
+	dirty    []string // submodules with changed or new files
 	own      bool     // the place of the agent's state is new in it, and not ignored
 }
 
@@ -138,6 +150,9 @@ func lookWhole(ctx context.Context, g *git.Git, own string) (w whole, err error)
 			f := strings.SplitN(rest, " ", 8)
 			if len(f) != 8 {
 				continue
+			}
+			if sub := f[1]; strings.HasPrefix(sub, "S") && strings.ContainsAny(sub[1:], "MU") && f[7] != own {
+				w.dirty = append(w.dirty, f[7])
 			}
 			w.add(f[7], f[2] == "000000" && f[3] == git.ModeRepo, own)
 		case "?":

@@ -325,11 +325,12 @@ func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) (said st
 	if _, err := git.New(p.Top, t.Git).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", p.Branch); err != nil {
 		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200), false
 	}
+	lack := t.Workspaces.NotPushed(ctx, t.modules(p))
 	url, err := t.GH(ctx, p, item)
 	if err != nil {
-		return "no pull request: " + oneLine(err.Error(), 200), true
+		return join("no pull request: "+oneLine(err.Error(), 200), lack), true
 	}
-	return "pull request " + url, true
+	return join("pull request "+url, lack), true
 }
 
 func (t *Worktrees) lease(p Place) *workspace.Lease {

@@ -198,7 +198,7 @@ func (s *Shared) Keep(ctx context.Context, p Place, item queue.Item) (note strin
 	if note, err = s.Worktrees.Keep(ctx, p, item); err != nil {
 		return note, err
 	}
-	return note, s.push(ctx, p)
+	return join(note, s.Workspaces.NotPushed(ctx, s.modules(p))), s.push(ctx, p)
 }
 
 // push sends the item's branch. It is never forced: what another machine has sent

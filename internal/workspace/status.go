@@ -15,6 +15,7 @@ import (
 // work is what is in a worktree and nowhere else, as git tells it.
 type work struct {
 	admin    string
+	common   string   // git directory of the repository
 	index    string   // a copy of the index, which is changed and thrown away
 	head     string   // commit, "" before the first one
 	branch   string   // full name of the ref, "" when detached

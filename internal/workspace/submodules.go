@@ -64,7 +64,7 @@ func (m *Manager) addSubmodules(ctx context.Context, dir string, from []string) 
 	if err != nil || len(paths) == 0 {
 		return nil, err
 	}
-	names, err := m.submoduleNames(ctx, dir)
+	names, err := m.submoduleNames(ctx, m.git(dir), "--file", ".gitmodules")
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +98,11 @@ func (m *Manager) addSubmodules(ctx context.Context, dir string, from []string) 
 	return notes, nil
 }
 
-// submoduleNames are the names that .gitmodules gives to paths.
-func (m *Manager) submoduleNames(ctx context.Context, dir string) (map[string]string, error) {
+// submoduleNames are the names that .gitmodules gives to paths; where says to git's
+// config which file, or file of a commit, that is.
+func (m *Manager) submoduleNames(ctx context.Context, g *git.Git, where ...string) (map[string]string, error) {
 	names := map[string]string{}
-	out, err := m.git(dir).Run(ctx, "config", "--null", "--file", ".gitmodules", "--get-regexp", `^submodule\..*\.path$`)
+	out, err := g.Run(ctx, slices.Concat([]string{"config", "--null"}, where, []string{"--get-regexp", `^submodule\..*\.path$`})...)
 	var e *git.Error
 	if errors.As(err, &e) && e.Code == 1 {
 		return names, nil
@@ -153,6 +154,7 @@ func (m *Manager) submodules(ctx context.Context, w *Workspace, k *work) ([]stri
 	if !fileThere(filepath.Join(k.admin, "modules")) && noLinks(k.index) {
 		return nil, nil
 	}
+	k.common = w.Common
 	paths, err := m.links(ctx, w.Dir)
 	if err != nil {
 		return nil, err
@@ -182,6 +184,26 @@ func noLinks(index string) bool {
 		return true
 	}
 	return err == nil && git.PlainIndex(index) && !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) // the mode, as the index has it
+}
+
+// mainModule is the git directory that the main checkout has of a submodule whose own one
+// is admin: that of where it is checked out there, and else, where it was, the one that
+// stayed. "" is none.
+func mainModule(k *work, admin, dir string) string {
+	if dir == "" {
+		return ""
+	}
+	if at := gitDirOf(dir); at != "" {
+		return at
+	}
+	rel, err := filepath.Rel(k.admin, admin)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	if at := filepath.Join(k.common, rel); isGitDir(at) {
+		return at
+	}
+	return ""
 }
 
 // ownWork says whether a submodule, or one in it, has work that is nowhere else; main is
@@ -215,10 +237,11 @@ func (m *Manager) ownWork(ctx context.Context, k *work, dir, main, name string) 
 		return true, err
 	}
 	if ids := strings.Fields(string(ahead)); len(ids) > 0 && !own {
-		if main == "" || gitDirOf(main) == "" {
+		at := mainModule(k, admin, main)
+		if at == "" {
 			return true, nil
 		}
-		missing, err := m.git(main).RunInput(ctx, []byte(strings.Join(ids, "\n")+"\n"), "rev-list", "--max-count=1", "--stdin", "--not", "HEAD", "--branches", "--tags", "--remotes")
+		missing, err := m.inModule(at).RunInput(ctx, []byte(strings.Join(ids, "\n")+"\n"), "rev-list", "--max-count=1", "--stdin", "--not", "HEAD", "--branches", "--tags", "--remotes")
 		if err != nil || len(missing) > 0 {
 			return true, ctx.Err() // it does not even know the commit
 		}

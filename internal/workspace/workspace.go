@@ -7,8 +7,9 @@
 // kept/, files that git ignores and that were in workspaces which are gone; and
 // .lock, held while a record changes and while names are compared. It writes the
 // worktrees through the git program, below the code repository's git directory the
-// refs refs/reprise/saved/… (again by git), and takes away worktrees/ID there. What
-// is in .reprise/agent is package staterepo's.
+// refs refs/reprise/saved/… (again by git), and takes away worktrees/ID there; in the
+// repositories of submodules a branch for what a worktree's own has
+// ([Manager.BringSubmodules]). What is in .reprise/agent is package staterepo's.
 //
 // .lock is held for moments only, and no other lock is taken within it. A record
 // that is being made or taken away names the process that does it, by number and
