@@ -151,7 +151,6 @@ type wordBuilder struct {
 	cur    strings.Builder
 	w      word
 	have   bool // there is a word, though it may be empty
-	mixed  bool // unknown parts of more than one origin
 	some   bool // an unknown part was seen
 }
 
@@ -165,12 +164,9 @@ func (b *wordBuilder) end() []word {
 func (b *wordBuilder) flush() {
 	w := b.w
 	w.text, w.src = b.cur.String(), b.src
-	if b.mixed {
-		w.origin = anything
-	}
 	b.out = append(b.out, w)
 	b.cur.Reset()
-	b.w, b.have, b.mixed, b.some = word{made: b.w.made}, false, false, false
+	b.w, b.have, b.some = word{made: b.w.made}, false, false
 }
 
 func (b *wordBuilder) text(s string, quoted bool) {
@@ -182,6 +178,9 @@ func (b *wordBuilder) text(s string, quoted bool) {
 	if !quoted && strings.ContainsAny(s, "*?[") {
 		b.w.glob = true
 	}
+	if b.some && strings.HasPrefix(s, "-") && b.maybeEmpty() && b.w.origin != numbers && b.w.origin != fewWords {
+		b.w.dashed, b.w.origin = true, anything // names may be none
+	}
 	// A quoted pattern character stands for itself; where the word turns out to be a
 	// pattern, it is compared as one that matches anything, which is the safer side.
 	b.cur.WriteString(s)
@@ -189,20 +188,68 @@ func (b *wordBuilder) text(s string, quoted bool) {
 
 // dark adds something that is not known.
 func (b *wordBuilder) dark(o origin, quoted bool) {
-	if b.some {
-		if o = o.with(b.w.origin); o == anything {
-			b.mixed = true
+	b.add(word{text: unknown, origin: o, dashed: o != numbers && o != fewWords && o != installed, split: !quoted && b.split && o != numbers})
+}
+
+// add adds a word that is not known in a part of it: what is known of the parts before
+// it stays, and of the whole no more is known than of each.
+func (b *wordBuilder) add(w word) {
+	if b.cur.Len()+len(w.text) > maxText {
+		panic(tooMuch{})
+	}
+	b.have, b.w.made = true, true
+	b.w.dashed = b.w.dashed || w.dashed && b.maybeEmpty()
+	b.w.certain = b.w.certain || w.certain && b.cur.Len() == 0
+	if !w.known() {
+		if b.some {
+			w.origin = w.origin.with(b.w.origin)
+		}
+		b.some, b.w.origin = true, w.origin
+	}
+	b.w.glob, b.w.split = b.w.glob || w.glob, b.w.split || w.split
+	b.w.net, b.w.told, b.w.secret, b.w.named = b.w.net || w.net, b.w.told || w.told, b.w.secret || w.secret, b.w.named || w.named
+	b.w.listed, b.w.process = max(b.w.listed, w.listed), max(b.w.process, w.process)
+	b.cur.WriteString(w.text)
+}
+
+// names is dark for what may be names of files, of which none begins with a dash where
+// they are dotted.
+func (b *wordBuilder) names(o origin, dotted, quoted bool) {
+	was := b.w.dashed
+	b.dark(o, quoted)
+	if o.names() && dotted {
+		b.w.dashed = was
+	}
+}
+
+// maybeEmpty reports whether all that there is so far may come to nothing.
+func (b *wordBuilder) maybeEmpty() bool { return strings.Trim(b.cur.String(), unknown) == "" }
+
+// list adds the words that "$@", $@ or "${x[@]}" stands for: each is one of its own, but
+// where only one word can stand they are put together with blanks.
+func (b *wordBuilder) list(items []word, quoted bool) {
+	for i, item := range items {
+		b.a.step(1 + len(item.text)/64)
+		switch {
+		case i == 0:
+		case !b.split:
+			b.text(" ", true)
+		case b.have:
+			b.flush()
+		}
+		switch {
+		case quoted || !item.known():
+			item.split = item.split || !quoted && b.split && item.origin != numbers
+			b.add(item)
+		case b.split && item.glob:
+			b.w.secret, b.w.named = b.w.secret || item.secret, true
+			b.text(item.text, false)
+		default:
+			b.w.secret = b.w.secret || item.secret
+			b.expansion(item.text, false)
 		}
 	}
-	b.some, b.w.origin, b.w.made = true, o, true
-	if b.cur.Len() == 0 {
-		b.w.dashed = o != numbers && o != fewWords && o != installed
-	}
-	if !quoted && b.split && o != numbers {
-		b.w.split = true
-	}
-	b.have = true
-	b.cur.WriteString(unknown)
+	b.w.made = true
 }
 
 // expansion adds the value of something that is known.
@@ -246,7 +293,9 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 		}
 		b.text(p.Value, true)
 	case *syntax.DblQuoted:
-		b.have = true
+		if !b.none(p.Parts) {
+			b.have = true
+		}
 		for _, q := range p.Parts {
 			b.part(q, false, true)
 		}
@@ -265,7 +314,7 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 		b.dark(numbers, quoted)
 	case *syntax.ProcSubst:
 		b.a.indirect()
-		b.w.net = b.a.inner(p.Stmts, b.st).net
+		b.w.net = b.a.inner(p.Stmts, b.st).net || b.w.net
 		b.text("/dev/fd/63", true)
 	case *syntax.ExtGlob:
 		if qualifier(p.Pattern.Value, b.split) {
@@ -278,6 +327,26 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 		b.a.give("unknown-syntax", Ask, b.src, "a part of this word is in a form that the guard does not know", "write it more plainly")
 		b.dark(anything, quoted)
 	}
+}
+
+// none reports whether what stands in double quotes comes to no word at all: "$@"
+// without an argument, and an array that has nothing in it.
+func (b *wordBuilder) none(parts []syntax.WordPart) bool {
+	if len(parts) != 1 {
+		return false
+	}
+	p, ok := parts[0].(*syntax.ParamExp)
+	if !ok || p.Exp != nil || p.Slice != nil || p.Repl != nil || p.Length || p.Excl || p.Param == nil {
+		return false
+	}
+	if p.Param.Value == "@" {
+		return b.st.argsKnown && len(b.st.args) == 0
+	}
+	if w, ok := p.Index.(*syntax.Word); ok && w.Lit() == "@" {
+		v := b.st.lookup(b.a, p.Param.Value)
+		return v.list != nil && len(v.list) == 0
+	}
+	return false
 }
 
 // qualifier reports whether zsh may take the brackets after a pattern for conditions
@@ -293,11 +362,8 @@ func (b *wordBuilder) output(out source, quoted bool) {
 		b.expansion(strings.TrimRight(out.text, "\n"), quoted)
 	default:
 		b.a.apart(out.origin)
-		b.dark(out.origin, quoted)
+		b.names(out.origin, out.dotted, quoted)
 		b.w.told = b.w.told || out.origin == anything
-		if out.origin.names() && out.dotted {
-			b.w.dashed = false
-		}
 	}
 }
 
@@ -518,15 +584,7 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 	}
 	if whole && quoted && p.Exp == nil {
 		if v := st.lookup(a, name); v.list != nil {
-			for i, item := range v.list {
-				if i > 0 {
-					b.flush()
-				}
-				b.w = item
-				b.w.made, b.have = true, true
-				b.a.step(1 + len(item.text)/64)
-				b.cur.WriteString(item.text)
-			}
+			b.list(v.list, quoted)
 			return
 		}
 	}
@@ -582,15 +640,7 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		}
 	case "@", "*":
 		if st.argsKnown && (quoted && name == "@" || !quoted) && exp == nil {
-			for i, item := range st.args {
-				if i > 0 {
-					b.flush()
-				}
-				b.w = item
-				b.w.made, b.have = true, true
-				b.cur.WriteString(item.text)
-			}
-			b.w.made = true
+			b.list(st.args, quoted)
 			return
 		}
 		b.dark(anything, quoted)
@@ -637,23 +687,10 @@ func (b *wordBuilder) plain(name string, exp *syntax.Expansion, other word, quot
 		b.w.named = b.w.named || v.w.pattern()
 		b.expansion(v.w.text, quoted)
 	case v.known:
-		// Known in part.
-		b.w.made, b.w.origin, b.some = true, v.w.origin, true
-		b.w.told = b.w.told || v.w.told
-		b.w.named = b.w.named || v.w.named
-		b.w.dashed = b.w.dashed || b.cur.Len() == 0 && v.w.dashed
-		b.w.split = b.w.split || !quoted && b.split
-		b.have = true
-		if b.cur.Len()+len(v.w.text) > maxText {
-			panic(tooMuch{})
-		}
-		b.cur.WriteString(v.w.text)
+		b.add(word{text: v.w.text, origin: v.w.origin, dashed: v.w.dashed, told: v.w.told, named: v.w.named, split: !quoted && b.split})
 	default:
 		b.w.process = max(b.w.process, v.w.process)
 		b.w.told = b.w.told || v.w.told
-		b.dark(v.origin, quoted)
-		if v.origin.names() && v.dotted {
-			b.w.dashed = false
-		}
+		b.names(v.origin, v.dotted, quoted)
 	}
 }
