@@ -321,6 +321,58 @@ func TestWaitSaysThatItCannotSettle(t *testing.T) {
 	}
 }
 
+// The supervisor is killed while the agent has its grace. The run was asked to stop, and for
+// what: that is how it ended, and no failure of its own.
+func TestSupervisorKilledInTheGrace(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stop func(m *run.Manager, id string) (run.Record, error)
+		want run.Status
+	}{
+		"cancel": {func(m *run.Manager, id string) (run.Record, error) {
+			return m.Cancel(context.Background(), id, "enough")
+		}, run.Killed},
+		"interrupt": {func(m *run.Manager, id string) (run.Record, error) {
+			return m.Interrupt(context.Background(), id, "enough")
+		}, run.Interrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			here, stopping := filepath.Join(dir, "here"), filepath.Join(dir, "stopping")
+			o := options(dir)
+			o.Grace = time.Minute
+			m := run.New(o)
+			r := start(t, m, run.Request{Detach: true, Program: shell(t, `trap 'touch `+stopping+`' TERM INT
+touch `+here+`; while :; do sleep 0.05; done`)})
+			there := func(path string) func() bool {
+				return func() bool { _, err := os.Lstat(path); return err == nil }
+			}
+			until(t, "the agent to be there", there(here))
+			over := make(chan run.Record, 1)
+			go func() {
+				r, err := test.stop(m, r.ID)
+				if err != nil {
+					t.Error(err)
+				}
+				over <- r
+			}()
+			until(t, "the agent to be told", there(stopping))
+			r, err := m.Get(r.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Supervisor.Signal(os.Kill); err != nil {
+				t.Fatal(err)
+			}
+			if r := <-over; r.Status != test.want || r.StatusReason != "enough; its supervisor ended before it" {
+				t.Errorf("%s %q", r.Status, r.StatusReason)
+			}
+			mustBeGone(t, r.ID)
+		})
+	}
+}
+
 // Somebody asks for the stop once more while the agent has its grace, as a loop does that was
 // begun again: the supervisor reads that, too, and is not taken for one that has to be killed.
 func TestAskedAgainWhileItStops(t *testing.T) {

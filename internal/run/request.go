@@ -13,7 +13,7 @@ import (
 
 // Kinds of request that a supervisor acts on. Each is a file of its own in the
 // run's directory, request-<kind>.json, so that two askers never write one
-// file; the supervisor removes it when it has read it.
+// file; the supervisor takes it away when it has read it.
 const (
 	requestCancel    = "cancel"
 	requestInterrupt = "interrupt"
@@ -33,24 +33,34 @@ func requestPath(dir, kind string) string {
 	return filepath.Join(dir, "request-"+kind+".json")
 }
 
-// pendingStop is the request to stop that a supervisor did not live to read.
+// takenPath is where the request to stop lies that a supervisor carries out. By the other
+// name who asks sees that it was read; the file stays, so that the stop and its reason are
+// known where the supervisor does not live to write them down.
+func takenPath(dir, kind string) string {
+	return filepath.Join(dir, "stopping-"+kind+".json")
+}
+
+// pendingStop is the request to stop that a supervisor did not live to carry out: the one
+// that it had begun with, or else one that it had not read.
 func pendingStop(r Record) (to Status, reason string, ok bool) {
-	for kind, to := range map[string]Status{requestCancel: Killed, requestInterrupt: Interrupted} {
-		data, err := readFile(requestPath(r.dir, kind))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+	for _, at := range []func(dir, kind string) string{takenPath, requestPath} {
+		for _, kind := range []string{requestCancel, requestInterrupt} {
+			data, err := readFile(at(r.dir, kind))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			var req stopRequest
+			if err == nil {
+				err = json.Unmarshal(data, &req)
+			}
+			if err != nil {
+				req.Reason = "" // a damaged request still asks
+			}
+			if kind == requestCancel {
+				return Killed, cmp.Or(req.Reason, "cancelled"), true
+			}
+			return Interrupted, cmp.Or(req.Reason, "interrupted"), true
 		}
-		var req stopRequest
-		if err == nil {
-			err = json.Unmarshal(data, &req)
-		}
-		if err != nil {
-			req.Reason = "" // a damaged request still asks
-		}
-		if to == Killed {
-			return to, cmp.Or(req.Reason, "cancelled"), true
-		}
-		return to, cmp.Or(req.Reason, "interrupted"), true
 	}
 	return "", "", false
 }
@@ -83,7 +93,7 @@ func (s *supervisor) request() (stopRequest, bool) {
 		if err == nil {
 			err = json.Unmarshal(data, &req)
 		}
-		if rmErr := s.opt.Disk.Remove(path); rmErr != nil {
+		if rmErr := s.takeAway(kind, path); rmErr != nil {
 			// It must not count ten times a second.
 			s.taken[kind] = true
 			err = errors.Join(err, rmErr)
@@ -102,4 +112,13 @@ func (s *supervisor) request() (stopRequest, bool) {
 		return req, true
 	}
 	return stopRequest{}, false
+}
+
+// takeAway takes a request that was read out of the way; the one that stops the run is
+// kept by another name.
+func (s *supervisor) takeAway(kind, path string) error {
+	if kind == requestExtend || s.stopped {
+		return s.opt.Disk.Remove(path)
+	}
+	return s.opt.Disk.Rename(path, takenPath(s.opt.Dir, kind))
 }
