@@ -94,6 +94,22 @@ func TestLoopViewWaits(t *testing.T) {
 	}
 }
 
+// What was asked of a loop and it has not done yet is shown in every phase: whoever has asked
+// sees that it was heard, also while the loop waits or stops.
+func TestLoopViewAsked(t *testing.T) {
+	for _, phase := range []core.Phase{core.Working, core.Waiting, core.Stopping} {
+		text := (&App{}).viewText(&loopView{Running: true, Metrics: loop.Metrics{Loop: "loop-x", Phase: phase}, Asked: []string{"pause", "stop"}}, 0)
+		for _, want := range []string{"\npause was asked for, and is not done yet\n", "\nstop was asked for, and is not done yet\n"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: it lacks %q:\n%s", phase, want, text)
+			}
+		}
+	}
+	if text := (&App{}).viewText(&loopView{Running: true, Metrics: loop.Metrics{Loop: "loop-x", Phase: core.Working}}, 0); strings.Contains(text, "asked for") {
+		t.Errorf("nothing was asked:\n%s", text)
+	}
+}
+
 // What an agent answers is text at a terminal, and each byte of it for a program.
 func TestAnswerIsText(t *testing.T) {
 	const said = "done\x1b]0;owned\x07 \x1b[2Jnow\n\n"
