@@ -162,6 +162,9 @@ func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
 			return err
 		}
 		a.resumeSaid(&r, list, running, ending)
+		if (s.Phase == core.Paused || s.Paused) && (r.Answer != "" || len(r.Items) > 0) {
+			fmt.Fprintln(a.Out, "but it is paused, and begins nothing before `reprise loop resume`")
+		}
 	}
 	return nil
 }
@@ -210,9 +213,9 @@ func newLoopPauseCmd(app *App) *cobra.Command {
 			if _, err = app.askLoop(loop.Request{Kind: "pause"}, true); err != nil {
 				return err
 			}
-			switch s.Phase { // in which a pause changes nothing
+			switch s.Phase { // in some of which a pause changes nothing now
 			case core.Waiting:
-				fmt.Fprintln(app.Out, "the loop waits for a person: nothing new is begun until `reprise loop resume`")
+				fmt.Fprintln(app.Out, "the loop waits for a person: nothing new is begun until `reprise loop resume`, also when that was answered")
 			case core.Draining, core.Stopping:
 				fmt.Fprintln(app.Out, "the loop is ending, and begins nothing new")
 			default:

@@ -315,6 +315,7 @@ func (l *Loop) begin(ctx context.Context) error {
 	case old.Phase == core.Finished:
 		s = core.New(newID(), l.opt.Limits, now)
 		s.Items = l.kept(ctx, old.Items)
+		s.Inherit(old)
 	default:
 		s = *old
 		l.base = old.Now.Loop

@@ -329,8 +329,8 @@ func silent(s *core.State, list []Question, say Said) ([]Request, error) {
 			return nil, fmt.Errorf("%w: %s is not set aside", ErrNothingWaits, id)
 		}
 	}
-	// A pause ends, and a ceiling is raised, beside what is open.
-	beside := len(say.Items) == 0 && (say.More != nil || s.Phase == core.Paused)
+	// A pause ends, a ceiling is raised, and a rate limit is not waited for, beside what is open.
+	beside := len(say.Items) == 0 && (say.More != nil || s.Phase == core.Paused || limited(s))
 	if len(asked) > 0 && !say.NoAnswer && !beside {
 		return nil, fmt.Errorf("%w: answer it, or let the work go on without one by --no-answer%s", ErrUnanswered, listed(asked))
 	}
@@ -366,11 +366,15 @@ func listed(list []Question) string {
 	return b.String()
 }
 
+// limited reports whether a loop begins nothing because a service has named a time, which a
+// person may know better, as who has logged in otherwise meanwhile.
+func limited(s *core.State) bool { return s.Phase == core.Working && s.Limited() }
+
 // Waits reports whether anything waits for a person who lets a loop go on without an answer:
-// a pause, an interrupt, or a question that is open. What was asked of the loop in dir, and it
+// a pause, an interrupt, a question that is open, or a rate limit with a time. What was asked of the loop in dir, and it
 // has not read yet, counts.
 func Waits(dir string, s *core.State, list []Question) bool {
-	if s.Phase == core.Paused || s.Phase == core.Waiting || s.Interrupt != nil && s.Phase != core.Finished ||
+	if s.Phase == core.Paused || s.Phase == core.Waiting || limited(s) || s.Interrupt != nil && s.Phase != core.Finished ||
 		slices.ContainsFunc(list, func(q Question) bool { return q.Open() }) || len(settling(s)) > 0 {
 		return true
 	}

@@ -141,6 +141,14 @@ func TestWaitsAndEnding(t *testing.T) {
 	if !Waits(dir, &s, []Question{{Item: "a", Kind: core.ByAgent}}) {
 		t.Error("a question that is open waits for nobody")
 	}
+	limit := s
+	limit.HoldUntil, limit.HoldWall = limit.Now.Loop+time.Hour, ten.Add(time.Hour)
+	if limit.Now.Wall = ten; !Waits(dir, &limit, nil) {
+		t.Error("nobody can let go on what waits for a rate limit")
+	}
+	if limit.HoldWall = (time.Time{}); Waits(dir, &limit, nil) {
+		t.Error("backoff waits for a person")
+	}
 	ask("pause")
 	if !Waits(dir, &s, nil) || ending() {
 		t.Error("a pause that the loop has not heard of yet is none, or ends it")

@@ -246,6 +246,26 @@ func TestNightRateLimit(t *testing.T) {
 	}
 }
 
+// A rate limit holds the loop that is begun after the one that met it, too.
+func TestNightLimitOutlivesTheLoop(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, failedWith(agent.Result{APIStatus: 429, NumTurns: 1, Text: "try again in 1500 ms"}))
+	n.add("a")
+	n.begin()
+	met := n.until("holding", func(s core.State) bool { return s.Tally.RateLimited == 1 && s.Busy() == 0 })
+	n.stop <- "enough"
+	n.end()
+	n.begin()
+	next := n.end()
+	n.want("a done")
+	if next.Loop == met.Loop {
+		t.Error("it is the same loop")
+	}
+	if r, err := n.runs.Get(n.runs.id(1)); err != nil || r.StartedAt.Before(met.HoldWall) {
+		t.Errorf("the next loop began it at %s, the limit was to %s (%v)", r.StartedAt, met.HoldWall, err)
+	}
+}
+
 // The checks fail: told to the same session; twice is an interrupt.
 func TestNightChecksFail(t *testing.T) {
 	t.Parallel()

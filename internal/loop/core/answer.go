@@ -43,6 +43,9 @@ func (s *State) resume(e Resumed, out *[]Action) {
 	if late {
 		return // what it is for has gone on already, and has the answer now
 	}
+	if e.bare() && s.Phase == Working && len(items) == 0 && !e.NoAnswer && e.More == nil {
+		s.HoldUntil, s.HoldWall, s.HoldWhy = 0, time.Time{}, "" // it can be for nothing else
+	}
 	s.goOn(e, halted, out)
 	s.lookAgain()
 }
@@ -151,8 +154,13 @@ func (s *State) give(id, answer string) {
 	}
 }
 
+// bare says that a request is for the loop as a whole. What is said to an item does not end
+// a pause: whoever answers need not be who has paused it.
+func (e Resumed) bare() bool { return e.Answer == "" && len(e.Items) == 0 }
+
 // goOn has the loop work again after a person has said something. Questions of agents that
-// nobody has answered keep it waiting, unless the person has answered another.
+// nobody has answered keep it waiting, unless the person has answered another. A rate limit
+// with a time outlives what a person decides, for the service knows nothing of that.
 func (s *State) goOn(e Resumed, halted bool, out *[]Action) {
 	if s.Phase == Waiting {
 		open := s.stillParked(s.Interrupt.Items)
@@ -163,20 +171,20 @@ func (s *State) goOn(e Resumed, halted bool, out *[]Action) {
 				}
 			}
 		}
-		if e.Answer == "" && len(e.Items) == 0 && len(open) > 0 {
+		if e.bare() && len(open) > 0 {
 			s.wait(open, out)
 			return
 		}
-		s.Open = open
-	}
-	if s.Phase == Waiting {
-		s.Interrupt = nil
+		s.Open, s.Interrupt = open, nil
 		s.Failing, s.Same, s.Spawning, s.Row = nil, nil, 0, 0
-		s.HoldUntil, s.HoldWall, s.HoldWhy = 0, time.Time{}, ""
+		if !s.Limited() {
+			s.HoldUntil, s.HoldWall, s.HoldWhy = 0, time.Time{}, ""
+		}
 		*out = append(*out, Action{Op: OpLower, Slot: -1})
-	}
-	if s.Phase == Waiting || s.Phase == Paused {
-		s.phase(Working, "")
+		s.Paused = s.Paused && !e.bare()
+		s.wake()
+	} else if s.Phase == Paused && e.bare() {
+		s.wake()
 	}
 }
 
@@ -188,7 +196,7 @@ func (s *State) wait(items []string, out *[]Action) {
 		i.At = s.Interrupt.At
 	}
 	s.Interrupt, s.Open = &i, nil
-	s.phase(Waiting, i.Kind+": "+i.Why)
+	s.await(i.Kind + ": " + i.Why)
 	s.show(out, i.Kind, i.Why, items[0])
 }
 

@@ -76,6 +76,49 @@ func TestOpenQuestionKeepsTheLoop(t *testing.T) {
 	}
 }
 
+// TestPauseHolds: what is said to an item does not end a person's pause, whether it came
+// before the question or after it; to let the loop go on does.
+func TestPauseHolds(t *testing.T) {
+	yes := Resumed{Answer: "yes", Items: []string{"a"}, Number: 3}
+	more := DefaultLimits()
+	more.MaxUSD *= 2
+	working, paused, waiting := func(s *State) {}, func(s *State) { s.Phase = Paused }, func(s *State) { s.Phase, s.Paused = Waiting, true }
+	for _, c := range []struct {
+		name  string
+		begin func(*State)
+		say   []Event
+		want  Phase
+	}{
+		{"an answer", paused, []Event{yes}, Paused},
+		{"an item without an answer", paused, []Event{Resumed{Items: []string{"a"}, NoAnswer: true}}, Paused},
+		{"to go on", paused, []Event{Resumed{}}, Working},
+		{"to go on with more money", paused, []Event{Resumed{More: &more}}, Working},
+		{"an answer, and to go on", paused, []Event{yes, Resumed{}}, Working},
+		{"paused while it waits, and an answer", working, []Event{Interrupted{Why: "look"}, PauseAsked{}, yes}, Paused},
+		{"interrupted while it is paused, and its answer", paused, []Event{Interrupted{Why: "look"}, Resumed{Answer: "seen"}}, Paused},
+		{"the same, and to go on", paused, []Event{Interrupted{Why: "look"}, Resumed{}}, Working},
+		{"a question while it is paused, and its answer", waiting, []Event{yes}, Paused},
+		{"the same, and begun anew", waiting, []Event{Started{}, yes, Started{}}, Paused},
+		{"the same, and ended meanwhile", waiting, []Event{StopAsked{Why: "enough", Drain: true}, Started{}}, Working},
+		{"more money while a question is open", waiting, []Event{Resumed{More: &more}, yes, Resumed{Answer: "no", Items: []string{"b"}}}, Paused},
+		{"without the answers", waiting, []Event{Resumed{NoAnswer: true}}, Working},
+	} {
+		s := asked()
+		s.Phase = Working
+		if c.begin(&s); s.Phase != Waiting {
+			s.Interrupt = nil
+		}
+		s.Slots[0] = Slot{Step: Running, Run: "r", Claim: Claim{Item: Item{ID: "x"}, Fence: 9}} // or it might have ended
+		for _, e := range c.say {
+			s, _ = Apply(s, Time{}, e)
+			s.Unpark = nil
+		}
+		if s.Phase != c.want || s.Paused {
+			t.Errorf("%s: it is %s (paused, too: %v), want %s", c.name, s.Phase, s.Paused, c.want)
+		}
+	}
+}
+
 // TestUntoldAnswerStays: an item that is set aside again before a session could be told
 // what was answered keeps the answer.
 func TestUntoldAnswerStays(t *testing.T) {

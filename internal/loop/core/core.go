@@ -316,6 +316,9 @@ type State struct {
 	Left string `json:"left,omitempty"`
 
 	Interrupt *Interrupt `json:"interrupt,omitempty"`
+	// Paused says of a loop that waits for a person that one has paused it, too: once it need
+	// not wait it is paused.
+	Paused bool `json:"paused,omitempty"`
 	// Shown is what people were last shown of an interrupt, by which a driver knows what an
 	// earlier one has left of it from what a person has put there.
 	Shown string `json:"shown,omitempty"`

@@ -352,6 +352,85 @@ func TestLimitOutlivesSuccess(t *testing.T) {
 	}
 }
 
+// TestLimitHolds: nothing but the time that a service has named, or a person who means just
+// that, lets anything be begun before.
+func TestLimitHolds(t *testing.T) {
+	more := DefaultLimits()
+	more.MaxUSD *= 2
+	refused := func(reset time.Duration) Event {
+		return Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: RateLimited, Turns: 1, Reset: epoch.Add(reset)}}
+	}
+	for _, c := range []struct {
+		name string
+		say  []Event
+		want time.Duration // of the hold, of which an hour is left
+	}{
+		{"an interrupt, and to go on", []Event{Interrupted{Why: "look"}, Resumed{}}, time.Hour},
+		{"an interrupt, and its answer", []Event{Interrupted{Why: "look"}, Resumed{Answer: "seen"}}, time.Hour},
+		{"a pause, and to go on", []Event{PauseAsked{}, Resumed{}}, time.Hour},
+		{"more money", []Event{Resumed{More: &more}}, time.Hour},
+		{"the file removed, and nothing waited", []Event{Resumed{NoAnswer: true}}, time.Hour},
+		{"to go on, and nothing else waits", []Event{Resumed{}}, 0},
+		{"another limit that is shorter", []Event{refused(time.Minute)}, time.Hour},
+		{"another limit that is longer", []Event{refused(2 * time.Hour)}, 2 * time.Hour},
+		{"a failure", []Event{Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: Crashed, Turns: 1}}}, time.Hour},
+	} {
+		l := DefaultLimits()
+		l.Workers = 2
+		s, k := table(t, l)
+		k.t = time.Minute
+		s.HoldUntil, s.HoldWall, s.HoldWhy, s.Row = time.Hour, epoch.Add(time.Hour), "rate limit", 20
+		for _, e := range c.say {
+			s = k.apply(t, s, e)
+		}
+		if s.HoldUntil != c.want || s.Limited() != (c.want > 0) {
+			t.Errorf("%s: it is held until %s (%v), want %s", c.name, s.HoldUntil, s.HoldWall, c.want)
+		}
+	}
+	// Not even a longer backoff takes the place of the time that was named: a success would end it.
+	s, c := table(t, DefaultLimits())
+	s.HoldUntil, s.HoldWall, s.Row = time.Minute, epoch.Add(time.Minute), 20
+	if s.backOff("a crash"); s.HoldWall.IsZero() {
+		t.Errorf("held until %s by backoff", s.HoldUntil)
+	}
+	// What was claimed, and has its place, when the limit is met is given back.
+	s = New("loop-1", DefaultLimits(), c.now())
+	s = c.apply(t, s, Started{})
+	s = c.apply(t, s, Claimed{Slot: 0, Seq: s.Slots[0].Seq, Claim: &Claim{Item: Item{ID: "a"}, Fence: 7}})
+	s.HoldUntil, s.HoldWall, s.HoldWhy = time.Hour, epoch.Add(time.Hour), "rate limit"
+	s = c.apply(t, s, Prepared{Slot: 0, Seq: s.Slots[0].Seq})
+	if set := s.Slots[0].Settle; set == nil || set.Fate != Release || set.Reason != "rate limit: nothing is begun until 2026-01-01T23:00:00Z" {
+		t.Errorf("it is %s, %+v", s.Slots[0].Step, set)
+	}
+}
+
+// TestLimitOutlivesTheLoop: a loop that is begun after another has ended asks the same service.
+func TestLimitOutlivesTheLoop(t *testing.T) {
+	ended := New("loop-1", DefaultLimits(), Time{Wall: epoch})
+	ended.Now = Time{Loop: 3 * time.Hour, Wall: epoch}
+	ended.HoldUntil, ended.HoldWall, ended.HoldWhy = 4*time.Hour, epoch.Add(time.Hour), "rate limit"
+	backoff := ended
+	backoff.HoldWall = time.Time{}
+	for _, c := range []struct {
+		name  string
+		ended *State
+		after time.Duration // by the wall's clock
+		want  time.Duration
+	}{
+		{"at once", &ended, 0, time.Hour},
+		{"after twenty minutes", &ended, 20 * time.Minute, 40 * time.Minute},
+		{"when it is over", &ended, time.Hour, 0},
+		{"with a clock that was set back", &ended, -5 * time.Hour, time.Hour},
+		{"backoff", &backoff, 0, 0},
+	} {
+		s := New("loop-2", DefaultLimits(), Time{Wall: epoch.Add(c.after)})
+		s.Inherit(c.ended)
+		if s.HoldUntil != c.want || s.Limited() != (c.want > 0) || s.Limited() && s.HoldWhy != "rate limit" {
+			t.Errorf("%s: it is held until %s (%v, %s), want %s", c.name, s.HoldUntil, s.HoldWall, s.HoldWhy, c.want)
+		}
+	}
+}
+
 // An item that can never be started costs no other item anything: it waits by itself, its
 // starts are counted, and it is given up where others are started meanwhile.
 func TestStartsOfOneItem(t *testing.T) {

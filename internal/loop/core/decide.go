@@ -308,8 +308,10 @@ func (s *State) released(p *Slot, set *Settle, m *Memory) {
 		s.Tally.RateLimited++
 		s.backOff("rate limit")
 		if reset := p.Outcome.Reset; !reset.IsZero() {
-			s.HoldWall = reset
-			s.HoldUntil = s.Now.Loop + min(max(reset.Sub(s.Now.Wall), s.Limits.BackoffUnit), s.Limits.MaxTime)
+			until := s.Now.Loop + min(max(reset.Sub(s.Now.Wall), s.Limits.BackoffUnit), s.Limits.MaxTime)
+			if !s.Limited() || until > s.HoldUntil { // of two limits the one that lasts longer holds
+				s.HoldWall, s.HoldUntil = reset, until
+			}
 		}
 	case APIError, BadBootstrap:
 		s.Spawning++
@@ -363,6 +365,9 @@ func (s *State) backOff(why string) {
 	wait := s.Limits.BackoffMax
 	if s.Row < 32 {
 		wait = min(wait, s.Limits.BackoffUnit<<s.Row)
+	}
+	if s.Limited() {
+		return // until a time that a success does not end
 	}
 	if until := s.Now.Loop + wait; until > s.HoldUntil {
 		s.HoldUntil, s.HoldWall, s.HoldWhy = until, time.Time{}, why

@@ -108,7 +108,8 @@ type (
 	// Interrupted is a person's wish that everything stops and waits.
 	Interrupted struct{ Why string }
 	// Resumed is a person's answer, or lets work go on without one. Items names what it is
-	// for. Without Items an answer is for the one question that is open, or for all that a
+	// for. With neither it ends a pause, too, and where there is nothing else that it could
+	// end, it has the loop wait no longer for a rate limit. Without Items an answer is for the one question that is open, or for all that a
 	// person's interrupt stopped; where that is not one thing, the answer is refused. Without
 	// an answer, and without Items, all goes on that was set aside by the interrupt, but
 	// what an agent has asked only with NoAnswer.

@@ -27,7 +27,12 @@ var mutants = []struct{ file, old, new string }{
 	{"step.go", "if e.Lost {", "if e.Lost && !(@) {"},
 	{"step.go", "m.Parked = true", "m.Parked = !(@)"},
 	{"step.go", "if s.Interrupt == nil {\n\t\ts.Interrupt = &Interrupt{Kind: kind", "if s.Interrupt == nil && !(@) {\n\t\ts.Interrupt = &Interrupt{Kind: kind"},
-	{"answer.go", "if s.Phase == Waiting {\n\t\ts.Interrupt = nil", "if s.Phase == Waiting && !(@) {\n\t\ts.Interrupt = nil"},
+	{"answer.go", "s.Open, s.Interrupt = open, nil", "s.Open = open; if !(@) { s.Interrupt = nil }"},
+	{"answer.go", "} else if s.Phase == Paused && e.bare() {", "} else if s.Phase == Paused && (e.bare() || @) {"},
+	{"answer.go", "s.Paused = s.Paused && !e.bare()", "s.Paused = s.Paused && !e.bare() && !(@)"},
+	{"answer.go", "if !s.Limited() {", "if !s.Limited() || @ {"},
+	{"step.go", "s.Paused = s.Paused || s.Phase == Paused", "s.Paused = s.Paused || s.Phase == Paused && !(@)"},
+	{"step.go", "&& !s.Limited() &&", "&& (!s.Limited() || @) &&"},
 	{"step.go", "if s.Interrupt != nil {\n\t\ts.Interrupt = nil\n\t\t*out", "if s.Interrupt != nil && !(@) {\n\t\ts.Interrupt = nil\n\t\t*out"},
 	{"step.go", "s.stopAll(StopPerson, why, out)", "if !(@) { s.stopAll(StopPerson, why, out) }"},
 	{"step.go", "p.StallAt = s.Now.Loop + s.Limits.Stall\n\ts.ask", "if !(@) { p.StallAt = s.Now.Loop + s.Limits.Stall }\n\ts.ask"},
@@ -63,6 +68,8 @@ var mutants = []struct{ file, old, new string }{
 	{"decide.go", "s.Row++", "if !(@) { s.Row++ }"},
 	{"decide.go", "case Done:\n\t\tdelete(s.Items, id)", "case Done:\n\t\tif @ { return }\n\t\tdelete(s.Items, id)"},
 	{"decide.go", "if s.HoldWall.IsZero() {", "if s.HoldWall.IsZero() || @ {"},
+	{"decide.go", "if s.Limited() {\n\t\treturn", "if s.Limited() && !(@) {\n\t\treturn"},
+	{"decide.go", "if !s.Limited() || until > s.HoldUntil {", "if !s.Limited() || until > s.HoldUntil || @ {"},
 }
 
 // TestMutantsStand: each place that is to be broken is there, once, also where nobody has the

@@ -35,9 +35,7 @@ func (s *State) Advance(now Time, e Event, out *[]Action) {
 	case Resumed:
 		s.resume(e, out)
 	case PauseAsked:
-		if s.Phase == Working {
-			s.phase(Paused, "a person paused it")
-		}
+		s.pause()
 	case StopAsked:
 		s.stopAsked(e, out)
 	case Broken:
@@ -50,6 +48,37 @@ func (s *State) Advance(now Time, e Event, out *[]Action) {
 	s.ceilings(out)
 	s.fill(out)
 	s.end(out)
+}
+
+// pausedWhy is why a loop is paused.
+const pausedWhy = "a person paused it"
+
+// pause has the loop begin nothing new until a person lets it go on, also after what it
+// waits for at the moment was decided.
+func (s *State) pause() {
+	switch s.Phase {
+	case Working:
+		s.phase(Paused, pausedWhy)
+	case Waiting:
+		s.Rev++
+		s.Paused = true
+	}
+}
+
+// await has the loop wait for a person, who may have paused it before.
+func (s *State) await(reason string) {
+	s.Paused = s.Paused || s.Phase == Paused
+	s.phase(Waiting, reason)
+}
+
+// wake takes a loop that need not wait any more to its work, or to its pause.
+func (s *State) wake() {
+	if s.Paused {
+		s.phase(Paused, pausedWhy)
+	} else {
+		s.phase(Working, "")
+	}
+	s.Paused = false
 }
 
 // pass takes the time forward. A loop's own clock cannot go back; a driver that
@@ -170,7 +199,7 @@ func (s *State) ask(i int, out *[]Action) {
 
 // mayBegin reports whether work that is claimed may still be begun.
 func (s *State) mayBegin() bool {
-	return (s.Phase == Working || s.Phase == Paused || s.Phase == Draining) &&
+	return (s.Phase == Working || s.Phase == Paused || s.Phase == Draining) && !s.Limited() &&
 		s.tokens() < s.Limits.MaxTokens && s.CostUSD < s.Limits.MaxUSD && s.Worked < s.Limits.MaxTime
 }
 
@@ -209,13 +238,21 @@ func (s *State) claimed(e Claimed, out *[]Action) {
 		return
 	}
 	if !s.mayBegin() {
-		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.Reason}, out)
+		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.whyNot()}, out)
 		return
 	}
 	s.Iterations++
 	p.Iteration = s.Iterations
 	s.to(p, Preparing)
 	s.ask(e.Slot, out)
+}
+
+// whyNot is why work that is claimed may not be begun, in words.
+func (s *State) whyNot() string {
+	if s.Limited() {
+		return s.HoldWhy + ": nothing is begun until " + s.HoldWall.UTC().Format(time.RFC3339)
+	}
+	return s.Reason
 }
 
 // held reports whether another slot has a claim of the item, as one that was lost
@@ -240,7 +277,7 @@ func (s *State) prepared(e Prepared, out *[]Action) {
 		s.unstarted(p, &set)
 		s.settle(e.Slot, set, out)
 	case !s.mayBegin():
-		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.Reason}, out)
+		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.whyNot()}, out)
 	default:
 		s.to(p, Launching)
 		s.ask(e.Slot, out)
@@ -428,7 +465,7 @@ func (s *State) raise(kind, why, item string, out *[]Action) {
 	if item != "" {
 		s.Interrupt.Items = with(s.Interrupt.Items, item)
 	}
-	s.phase(Waiting, kind+": "+why)
+	s.await(kind + ": " + why)
 	s.show(out, kind, why, item)
 }
 
@@ -443,7 +480,7 @@ func (s *State) halt(why string, out *[]Action) {
 	}
 	s.Seq++
 	s.Interrupt.Halt, s.Interrupt.Number = true, s.Seq
-	s.phase(Waiting, ByPerson+": "+why)
+	s.await(ByPerson + ": " + why)
 	s.show(out, ByPerson, why, "")
 	*out = append(*out, Action{Op: OpNotify, Slot: -1, Kind: ByPerson, Text: why})
 	s.stopAll(StopPerson, why, out)
@@ -484,12 +521,18 @@ func (s *State) stopAsked(e StopAsked, out *[]Action) {
 	s.stopAll(StopEnd, e.Why, out)
 }
 
-// over takes the loop to one of the phases that lead to its end.
+// over ends what the loop waits for, if it does, and takes it to its work or to one of the
+// phases that lead to its end.
 func (s *State) over(to Phase, why string, out *[]Action) {
 	if s.Interrupt != nil {
 		s.Interrupt = nil
 		*out = append(*out, Action{Op: OpLower, Slot: -1})
 	}
+	if to == Working {
+		s.wake()
+		return
+	}
+	s.Paused = false
 	s.phase(to, why)
 	if to != Stopping {
 		return

@@ -417,6 +417,15 @@ var stories = []struct {
 		y.begun(0, "a").step(0, PauseAsked{}).step(0, PauseAsked{}).exited(0, fine).verified(0, GateNone, "").over(0).step(time.Hour, Tick{}).step(0, Resumed{})
 		y.begun(0, "b").step(0, StopAsked{Why: "enough", Drain: true}).step(0, StopAsked{Why: "more", Drain: true}).exited(0, fine).verified(0, GateNone, "").over(0)
 	}},
+	{"paused, and what was asked is answered", func(l *Limits) { l.Workers = 2 }, func(y *story) {
+		y.begun(0, "a").begun(1, "b").step(0, PauseAsked{}).asks(0, "which?").step(0, Resumed{Answer: "x", Items: []string{"a"}, Number: 1}).unparked("a").step(time.Hour, Tick{})
+		y.step(0, Interrupted{Why: "look"}).step(0, PauseAsked{}).step(0, Resumed{Answer: "seen"}).step(0, Resumed{})
+	}},
+	{"a rate limit with a time, and what people say meanwhile", nil, func(y *story) {
+		named := told429
+		named.Reset = epoch.Add(5 * time.Hour)
+		y.fails(0, "a", named).step(0, Interrupted{Why: "look"}).step(0, Resumed{}).step(time.Minute, Tick{}).step(0, PauseAsked{}).step(0, Resumed{}).step(time.Minute, Tick{}).step(0, Resumed{})
+	}},
 	{"stopped in each step", func(l *Limits) { l.Workers = 4 }, func(y *story) {
 		y.claim(0, "a").claim(1, "b").prepared(1).begun(2, "c").step(time.Minute, StopAsked{Why: "enough"}).claim(3, "d").prepared(0).launched(1)
 		y.step(2*time.Minute, Tick{}).exited(2, Outcome{Turns: 2, Resumable: true}).exited(1, Outcome{Turns: 0}).over(0).over(1).over(2).over(3).step(0, Tick{})

@@ -43,7 +43,7 @@ func (s *State) askAgain(i int, out *[]Action) {
 			p.Stop, p.Why = StopLost, "its claim was lost"
 			s.Rev++
 		case !s.mayBegin():
-			p.Stop, p.Why = StopEnd, s.Reason
+			p.Stop, p.Why = StopEnd, s.whyNot()
 			s.Rev++
 		}
 	}
@@ -221,6 +221,20 @@ func (s *State) reserve() (usd float64, ok bool) {
 // holdOver reports whether backoff and rate limit let claims be made.
 func (s *State) holdOver() bool {
 	return s.HoldUntil <= s.Now.Loop || !s.HoldWall.IsZero() && !s.Now.Wall.Before(s.HoldWall)
+}
+
+// Limited reports whether a service wants to be left alone until a time that it has named.
+func (s *State) Limited() bool { return !s.HoldWall.IsZero() && !s.holdOver() }
+
+// Inherit takes over from a loop that has ended until when a service wants to be left alone,
+// which it told that loop: it is not another one that asks. Of the two clocks the one counts
+// that lets it go on first, as in a loop itself.
+func (s *State) Inherit(ended *State) {
+	left := ended.HoldUntil - ended.Now.Loop
+	if left = min(left, ended.HoldWall.Sub(s.Now.Wall)); ended.HoldWall.IsZero() || left <= 0 {
+		return
+	}
+	s.HoldUntil, s.HoldWall, s.HoldWhy = s.Now.Loop+left, ended.HoldWall, ended.HoldWhy
 }
 
 // end ends the loop when there is nothing left to do.

@@ -35,6 +35,7 @@ type world struct {
 	overrun  bool          // clients of this night may cost more than they may
 	stuck    time.Duration // until then the queue's files cannot be changed
 	limits   Limits        // that people have given the loop, which it must have whatever dies
+	paused   bool          // by a person
 	stopping time.Duration // when it began to stop; 0: it does not
 	launches int
 	lefts    int    // times that it could not end
@@ -239,6 +240,7 @@ func (w *world) advance(to time.Duration) {
 func (w *world) event(e Event) {
 	before := stepsOf(&w.s)
 	phase, worked := w.s.Phase, w.s.Worked
+	limit := State{HoldUntil: w.s.HoldUntil, HoldWall: w.s.HoldWall}
 	if w.full && w.saved == nil {
 		c := w.s.Clone()
 		w.saved = &c
@@ -260,6 +262,7 @@ func (w *world) event(e Event) {
 	}
 	if phase != Finished {
 		w.wishes(e)
+		w.holds(e, phase, &limit)
 	}
 	w.check(before, phase, worked)
 	w.checkOut(e)
@@ -300,6 +303,7 @@ func (w *world) crash() {
 	if w.saved != nil {
 		w.s, w.saved = *w.saved, nil
 		w.limits = w.s.Limits // what was said then has not been heard
+		w.paused = w.s.Paused || w.s.Phase == Paused
 	}
 	if w.pick(20) == 0 {
 		w.reread()
@@ -365,6 +369,38 @@ func (w *world) wishes(e Event) {
 		w.stopping = w.t
 	case w.t > w.stopping+20*time.Minute:
 		w.fail("it has been stopping for %s: %v", w.t-w.stopping, stepsOf(&w.s))
+	}
+}
+
+// holds looks whether a person's pause lasts until the person ends it, and a rate limit until
+// the time that the service has named, by one of the clocks, or until a person ends that.
+func (w *world) holds(e Event, before Phase, limit *State) {
+	r, resumed := e.(Resumed)
+	bare := resumed && r.Answer == "" && len(r.Items) == 0
+	if _, ok := e.(PauseAsked); ok && (before == Working || before == Waiting) {
+		w.paused = true
+	}
+	switch w.s.Phase {
+	case Working, Paused:
+		if bare {
+			w.paused = false
+		}
+		if w.paused != (w.s.Phase == Paused) {
+			w.fail("after %T it is %s, and that a person has paused it is %v", e, w.s.Phase, w.paused)
+		}
+	case Waiting:
+		if bare { // it may have gone on, and at once have come to wait for something else
+			w.paused = w.s.Paused
+		}
+		if w.paused != w.s.Paused {
+			w.fail("after %T it waits, and that a person has paused it is %v, not %v", e, w.s.Paused, w.paused)
+		}
+	case Draining, Stopping, Finished:
+		w.paused = false
+	}
+	limit.Now = w.s.Now
+	if ended := bare && before == Working && r.More == nil && !r.NoAnswer; limit.Limited() && !ended && (!w.s.Limited() || w.s.HoldUntil < limit.HoldUntil) {
+		w.fail("%T: a rate limit until %s holds until %s (%v)", e, limit.HoldUntil, w.s.HoldUntil, w.s.HoldWall)
 	}
 }
 
@@ -459,7 +495,9 @@ func (w *world) person() {
 		}
 		return
 	}
-	switch w.pick(9) {
+	switch w.pick(10) {
+	case 9:
+		w.event(Resumed{})
 	case 8: // ceilings are raised, and the loop dies
 		more := w.s.Limits
 		more.MaxUSD, more.MaxTokens, more.MaxIterations = more.MaxUSD+float64(w.pick(9)), more.MaxTokens+1000, more.MaxIterations+w.pick(4)
