@@ -75,6 +75,9 @@ An answer is for one question: where more than one is open, --item says which. O
 comes before the item's next session has begun still reaches it, and the last counts.
 What an agent asks goes without an answer only with --no-answer.
 
+A pause ends without --answer and --item only. Where nothing else waits, what a service's
+rate limit holds back is tried at once.
+
 --more-usd, --more-tokens, --more-iterations and --more-hours raise the ceilings of this
 loop. Where no loop runs, what you say waits for the next one.
 
