@@ -169,9 +169,7 @@ func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 		return
 	}
 	name := n.Name.Value
-	if n.Index != nil {
-		a.arith(n.Index, st)
-	}
+	a.arith(n.Index, st)
 	var v value
 	var w word
 	switch {
@@ -396,9 +394,7 @@ func (a *analysis) fix(name string) {
 
 // counted judges that a variable gets a number.
 func (a *analysis) counted(name string, st *state) {
-	if names.Variable(name) != names.Cosmetic {
-		a.assignment(name, word{text: unknown}, false, st)
-	}
+	a.assignment(name, word{text: unknown}, false, st)
 	st.bind(a, name, value{origin: numbers})
 }
 
@@ -412,7 +408,6 @@ func (a *analysis) evaluated(w word, st *state) {
 	case w.origin == numbers && !strings.ContainsAny(strings.ReplaceAll(w.text, unknown, ""), "[$`"):
 	case w.known() && !strings.ContainsAny(w.text, "[$`\\"):
 		a.evaluatedNames(w.text, st)
-	case w.text == "":
 	default:
 		a.give("data-evaluated", Ask, w.shown(), "the shell evaluates this text, and a subscript in it can run commands", "use a plain number or name")
 	}

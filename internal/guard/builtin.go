@@ -265,9 +265,7 @@ func (a *analysis) printf(argv []word, st *state) source {
 func (a *analysis) name(w word, st *state, v value) {
 	a.subscript(w)
 	if w.known() && syntax.ValidName(w.text) {
-		if names.Variable(w.text) != names.Cosmetic {
-			a.assignment(w.text, word{text: unknown}, false, st)
-		}
+		a.assignment(w.text, word{text: unknown}, false, st)
 		a.gets(w.text, v, st)
 		st.bind(a, w.text, v)
 		return
@@ -359,9 +357,7 @@ func (a *analysis) chdir(w word, st *state) {
 				a.unknownDir(w, st)
 				return
 			}
-			if to = append(to, b); b == "" {
-				to = append(to[:len(to)-1], st.cwds...)
-			}
+			to = append(to, st.cwds...)
 		}
 	}
 	st.cwds, st.old = slices.Compact(to), nil

@@ -116,7 +116,7 @@ func (a *analysis) secretPatterns(g *args) {
 		switch o.opt.Name {
 		case "--include", "-g", "--glob", "--iglob":
 			a.aimedAt(o.arg)
-		case "-G", "--file-search-regex":
+		case "-G":
 			a.aimedAt(word{text: strings.NewReplacer(`\`, "", "^", "", "$", "").Replace(o.arg.text), src: o.arg.src})
 		}
 	}

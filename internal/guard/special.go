@@ -249,15 +249,31 @@ func (a *analysis) find(argv []word, st *state) source {
 	return out
 }
 
+// put puts another word in the place of a mark in this one: of the whole no more is known
+// than of each.
+func (w word) put(mark string, in word) word {
+	before, _, found := strings.Cut(w.text, mark)
+	if !found {
+		return w
+	}
+	switch {
+	case in.known():
+	case w.known():
+		w.origin = in.origin
+	default:
+		w.origin = w.origin.with(in.origin)
+	}
+	w.made = w.made || in.made
+	w.dashed = w.dashed || in.dashed && strings.Trim(before, unknown) == ""
+	w.text = strings.ReplaceAll(w.text, mark, in.text)
+	return w
+}
+
 // placed puts the name of a file, which is not known, in place of a mark.
 func placed(argv []word, mark string, listed origin) []word {
 	out := slices.Clone(argv)
 	for i, w := range out {
-		if !strings.Contains(w.text, mark) {
-			continue
-		}
-		out[i].text = strings.ReplaceAll(w.text, mark, unknown)
-		out[i].origin = listed
+		out[i] = w.put(mark, word{text: unknown, origin: listed})
 	}
 	return out
 }

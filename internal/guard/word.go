@@ -465,7 +465,7 @@ func ansiQuoted(s string) (string, bool) {
 			b.WriteByte(c)
 		case 'x', 'u', 'U', '0', '1', '2', '3', '4', '5', '6', '7':
 			v, n := codePoint(s[i:])
-			if n == 0 || v == 0 {
+			if v == 0 { // none, or a NUL
 				return "", false
 			}
 			if c == 'u' || c == 'U' {
@@ -516,9 +516,6 @@ func codePoint(s string) (v, n int) {
 		}
 		v = v*base + d
 	}
-	if i == start {
-		return 0, 0
-	}
 	return v, i
 }
 
@@ -540,12 +537,10 @@ func (b *wordBuilder) param(p *syntax.ParamExp, quoted bool) {
 		b.w.secret = a.value(p.Repl.With, st).secret || b.w.secret
 	}
 	whole := false
-	if p.Index != nil {
-		if w, ok := p.Index.(*syntax.Word); ok && (w.Lit() == "@" || w.Lit() == "*") {
-			whole = true
-		} else {
-			a.arith(p.Index, st)
-		}
+	if w, ok := p.Index.(*syntax.Word); ok && (w.Lit() == "@" || w.Lit() == "*") {
+		whole = true
+	} else {
+		a.arith(p.Index, st)
 	}
 	if p.Length {
 		b.dark(numbers, quoted)

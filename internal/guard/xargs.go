@@ -82,26 +82,22 @@ func xargsLines(in source, ends string, given []string, fixed bool) []string {
 // eachLine judges a command in which xargs -I puts what it reads, each of these texts
 // or, without any, one that is not known.
 func (a *analysis) eachLine(inner []word, mark string, in source, texts []string, st *state) source {
-	put := func(text string, as word) source {
+	put := func(as word) source {
 		argv := slices.Clone(inner)
 		for i, w := range inner {
-			if strings.Contains(w.text, mark) {
-				argv[i] = as
-				argv[i].text = strings.ReplaceAll(w.text, mark, text)
-				argv[i].src, argv[i].dashed = w.src, as.dashed && strings.HasPrefix(w.text, mark)
-			}
+			argv[i] = w.put(mark, as)
 		}
 		c := st.fork()
 		c.in = source{}
 		return a.nested(argv, c)
 	}
 	if len(texts) == 0 {
-		return put(unknown, word{made: true, origin: in.origin, dashed: !in.dotted})
+		return put(word{text: unknown, made: true, origin: in.origin, dashed: !in.dotted})
 	}
-	out := put(texts[0], word{made: true})
+	out := put(word{text: texts[0], made: true})
 	for _, t := range texts[1:] {
 		if t != "" {
-			out = out.and(put(t, word{made: true}))
+			out = out.and(put(word{text: t, made: true}))
 		}
 	}
 	return out
