@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
-	"reprise/internal/loop"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/term"
+	"reprise/internal/worker/elsewhere"
 )
 
 // itemsCommand is a command that does one thing to each of the items given.
@@ -79,7 +79,11 @@ func newQueueUnparkCmd(app *App) *cobra.Command {
 				return queue.Item{}, err
 			}
 		}
-		return loop.PutBack(ctx, dir, q, id, reason)
+		_, there, err := app.statesElsewhere(ctx)
+		if err != nil {
+			return queue.Item{}, err
+		}
+		return elsewhere.PutBack(ctx, dir, there, q, id, reason)
 	})
 	cmd.Long = `Put parked items back, so that they can be claimed. One of which an agent has asked
 something stays where it is while that is open (exit code 2): "reprise loop resume --item

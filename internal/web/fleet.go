@@ -13,7 +13,6 @@ import (
 	"reprise/internal/fleet"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
-	"reprise/internal/queue"
 	"reprise/internal/relay"
 	"reprise/internal/worker/elsewhere"
 )
@@ -106,8 +105,8 @@ func (s *Server) askFleet(ctx context.Context) (st fleetState, err error) {
 		return st, err
 	}
 	// A loop that runs here is told of on a page of its own.
-	if own, err := loop.ReadState(s.deps.LoopDir); err == nil && own != nil {
-		st.Loops = slices.DeleteFunc(st.Loops, func(l elsewhere.Loop) bool { return own.Loop != "" && l.State.Loop == own.Loop })
+	if others, err := elsewhere.Others(s.deps.LoopDir, st.Loops); err == nil {
+		st.Loops = others
 	}
 	return st, nil
 }
@@ -416,27 +415,6 @@ func (s *Server) waitsAfar(state fleetState) []matter {
 		}
 	}
 	return out
-}
-
-// unansweredAfar is the question that an agent of another machine has asked about an item;
-// "" where none is open.
-func (s *Server) unansweredAfar(ctx context.Context, id string) (question string, err error) {
-	if s.deps.Fleet == nil {
-		return "", nil
-	}
-	it, err := s.deps.Queue.Get(ctx, id) // which takes a key, too
-	if err != nil {
-		return "", err
-	}
-	state, err := s.fleetNow(ctx)
-	for _, l := range state.Loops {
-		for _, q := range l.Questions {
-			if q.Item == it.ID && q.Open() && q.Asked() && it.State == queue.Blocked {
-				return fmt.Sprintf("on the worker %s, %s", l.Worker, q.Words()), nil
-			}
-		}
-	}
-	return "", err
 }
 
 // fleetCard is the fleet on the page of where things stand.

@@ -18,6 +18,7 @@ import (
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 	"reprise/internal/term"
+	"reprise/internal/worker/elsewhere"
 )
 
 const (
@@ -395,15 +396,13 @@ func (s *Server) itemChange(w http.ResponseWriter, r *http.Request) {
 		_, err = q.Park(ctx, id, "", why)
 		note = "parked"
 	case "unpark":
-		var open string
-		if open, err = s.unansweredAfar(ctx, id); err != nil {
-			break
+		var there fleetState // none without a fleet
+		if s.deps.Fleet != nil {
+			if there, err = s.fleetNow(ctx); err != nil {
+				break
+			}
 		}
-		if open != "" {
-			err = fmt.Errorf("%w: it stays set aside: %s; answer it on the page of the fleet", loop.ErrUnanswered, open)
-			break
-		}
-		_, err = loop.PutBack(ctx, s.deps.LoopDir, q, id, why)
+		_, err = elsewhere.PutBack(ctx, s.deps.LoopDir, there.Loops, q, id, why)
 		note = "unparked"
 	case "drop":
 		_, err = q.Drop(ctx, id, why)

@@ -52,6 +52,7 @@ func (s *Server) errorPage(r *http.Request, status int, err error) errorPage {
 var terminal = strings.NewReplacer(
 	" by --no-answer", "",
 	"say by --item which the answer is for", "answer each in its own box",
+	"answer it for its worker by", "answer it on the page of the fleet",
 	"say by --item which it is for", "answer each in its own box",
 	"`reprise loop resume` without an answer lets it go on", "without an answer it goes on",
 )

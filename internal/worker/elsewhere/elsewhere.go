@@ -268,6 +268,41 @@ func (f *Fleet) Loops(ctx context.Context, note func(worker string, err error)) 
 	return out, nil
 }
 
+// Others are the loops without that of dir, of which its own state says more; dir is ""
+// where there is none.
+func Others(dir string, loops []Loop) ([]Loop, error) {
+	if dir == "" {
+		return loops, nil
+	}
+	own, err := loop.ReadState(dir)
+	if err != nil || own == nil || own.Loop == "" {
+		return loops, err
+	}
+	return slices.DeleteFunc(slices.Clone(loops), func(l Loop) bool { return l.State.Loop == own.Loop }), nil
+}
+
+// PutBack is [loop.PutBack] on a fleet: what an agent of another machine has asked is not
+// passed over in silence either. loops are those of [Fleet.Loops], none without a fleet, and
+// dir is that of the loop here.
+func PutBack(ctx context.Context, dir string, loops []Loop, q queue.Queue, id, why string) (queue.Item, error) {
+	it, err := q.Get(ctx, id) // which takes a key, too
+	if err != nil {
+		return it, err
+	}
+	if loops, err = Others(dir, loops); err != nil {
+		return it, err
+	}
+	for _, l := range loops {
+		for _, one := range l.Questions {
+			if one.Item == it.ID && one.Open() && one.Asked() && it.State == queue.Blocked {
+				return it, fmt.Errorf("%w: it stays set aside: on the worker %s, %s\nanswer it for its worker by\n    %s\n    reprise loop resume --item %s --no-answer",
+					loop.ErrUnanswered, l.Worker, one.Words(), one.Command(), it.ID)
+			}
+		}
+	}
+	return loop.PutBack(ctx, dir, q, id, why)
+}
+
 // Ask leaves requests for the loop of a worker.
 func (f *Fleet) Ask(ctx context.Context, worker string, list ...loop.Request) error {
 	for _, req := range list {
