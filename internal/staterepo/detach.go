@@ -60,27 +60,28 @@ func (t *Tree) detach(dir string) error {
 }
 
 func (t *Tree) takeBack(ctx context.Context, dir string) error {
-	tip, err := "", error(nil)
-	if t.r.Exists() {
-		tip, err = t.r.tip(ctx, t.ref())
+	if !t.r.Exists() || t.where() != "" && !t.isAt(dir) {
+		return nil // there is none, or it is somebody else's
 	}
-	if err != nil || tip == "" {
-		return err
-	}
-	if t.where() != "" && !t.isAt(dir) {
-		return nil // somebody else's
-	}
-	same, err := t.asSeeded(ctx, tip)
+	tip, err := t.r.tip(ctx, t.ref())
 	if err != nil {
 		return err
 	}
-	if !same {
-		return t.detach(dir) // it was worked in
+	same := false
+	if tip != "" {
+		if same, err = t.asSeeded(ctx, tip); err != nil {
+			return err
+		}
+	}
+	// The checkout first: one that is known without its branch would be damage. Where the
+	// making was cut off before there was a branch, it is all that there is.
+	if err := t.detach(dir); err != nil || !same {
+		return err // or it was worked in
 	}
 	if err := t.r.git.DropRef(ctx, t.ref(), tip); err != nil && !isRace(err) {
 		return err
 	}
-	return t.detach(dir)
+	return nil
 }
 
 // asSeeded says that a commit holds nothing but what every agent begins with.

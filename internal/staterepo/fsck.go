@@ -115,10 +115,26 @@ func (r *Repo) fsckBranches(ctx context.Context, repair bool) (out []Problem, er
 // restore puts a branch at the newest of its commits that is whole: one of those
 // that it was at before, what the remote has, or the first of all.
 func (r *Repo) restore(ctx context.Context, t *Tree) error {
+	id, err := r.lastGood(ctx, t)
+	if err != nil {
+		return err
+	}
+	// What is there cannot be read, so that there is no old value to compare.
+	if _, err := r.git.Run(ctx, "update-ref", "-m", "reprise: fsck", t.ref(), id); err != nil {
+		if err := r.o.Disk.WriteFile(filepath.Join(r.Dir(), filepath.FromSlash(t.ref())), []byte(id+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	_, err = t.Save(ctx, "reprise", "What was on disk when the branch was mended")
+	return err
+}
+
+// lastGood is the commit that restore goes back to.
+func (r *Repo) lastGood(ctx context.Context, t *Tree) (string, error) {
 	candidates := r.reflog(t)
 	root, err := rootCommit(r.git, r.o.Project)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, id := range append(candidates, tracking+t.Branch, root) {
 		list, err := r.git.Objects(ctx, id, id+"^{tree}")
@@ -127,20 +143,39 @@ func (r *Repo) restore(ctx context.Context, t *Tree) error {
 		}
 		if _, err := r.git.Run(ctx, "rev-list", "--objects", "--quiet", list[0].ID); err != nil {
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return "", ctx.Err()
 			}
 			continue
 		}
-		// What is there cannot be read, so that there is no old value to compare.
-		if _, err := r.git.Run(ctx, "update-ref", "-m", "reprise: fsck", t.ref(), list[0].ID); err != nil {
-			if err := r.o.Disk.WriteFile(filepath.Join(r.Dir(), filepath.FromSlash(t.ref())), []byte(list[0].ID+"\n"), 0o644); err != nil {
-				return err
-			}
-		}
-		_, err = t.Save(ctx, "reprise", "What was on disk when the branch was mended")
-		return err
+		return list[0].ID, nil
 	}
-	return errors.New("there is no commit to go back to")
+	return "", errors.New("there is no commit to go back to")
+}
+
+// errNoBranch is a checkout whose branch there is not.
+var errNoBranch = errors.New("the branch of this checkout is not there")
+
+// remake makes the branch of a checkout anew, which a killed command, or somebody's git, has
+// taken away or never made: what is on disk is committed upon it then. One that gc or the
+// end of the agent took away is kept under a ref, and does not come back by itself, such as
+// by a hook that comes late; then missing is the error.
+func (t *Tree) remake(ctx context.Context, missing error) (note string, err error) {
+	r := t.r
+	refs, err := r.git.Refs(ctx, t.ref(), keptRefs+t.Branch+"/")
+	if err != nil || refs[t.ref()] != "" {
+		return "", err // somebody has made it
+	}
+	if len(refs) > 0 || t.Branch == GlobalBranch || !t.linked() {
+		return "", missing
+	}
+	id, err := r.lastGood(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	if err := r.git.MoveRef(ctx, t.ref(), id, "", "reprise: made again"); err != nil && !isRace(err) {
+		return "", err
+	}
+	return fmt.Sprintf("branch %s was not there, and was made again from what is on disk", t.Branch), nil
 }
 
 // reflog is where a branch was, the newest first.

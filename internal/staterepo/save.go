@@ -73,6 +73,7 @@ const tries = 60 // of a commit that others get in the way of
 // save is Save with the checkout's lock held.
 func (t *Tree) save(ctx context.Context, d *durable.Dir, by, message string) (Saved, error) {
 	var out Saved
+	remade := false
 	for try := range tries {
 		if err := pause(ctx, try); err != nil {
 			return out, err
@@ -80,6 +81,15 @@ func (t *Tree) save(ctx context.Context, d *durable.Dir, by, message string) (Sa
 		s, err := t.saveOnce(ctx, d, by, message)
 		if len(s.Notes) > 0 {
 			out.Notes = append(out.Notes, s.Notes...)
+		}
+		if errors.Is(err, errNoBranch) && !remade {
+			var note string
+			if note, err = t.remake(ctx, err); err == nil {
+				if remade = true; note != "" {
+					out.Notes = append(out.Notes, note)
+				}
+				continue
+			}
 		}
 		switch {
 		case isRace(err):
@@ -256,7 +266,7 @@ func (t *Tree) read(ctx context.Context, dirs []string) (*version, error) {
 		if now, err := t.r.Find(t.Dir); err == nil && now != nil && now.Branch != t.Branch {
 			return nil, fmt.Errorf("%w: the agent that works in %s is %s by now; run it again", ErrBusy, t.Dir, now.Agent())
 		}
-		return nil, fmt.Errorf("branch %s is not there; `reprise state fsck --repair` makes it from what is on disk", t.Branch)
+		return nil, fmt.Errorf("%w: %s; `reprise state fsck --repair` makes it from what is on disk", errNoBranch, t.Branch)
 	}
 	v := &version{commit: list[0].ID, files: map[string]git.Entry{}, data: map[string][]byte{}, trees: map[string]bool{}}
 	for i, d := range dirs {

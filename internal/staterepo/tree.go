@@ -88,7 +88,13 @@ func NoLink(dir string) error {
 }
 
 // link writes the ends; the checkout's own is the last.
-func (t *Tree) link() error {
+func (t *Tree) link() error { return t.linkEnds(len(t.pointers())) }
+
+// linkThere writes the repository's end only: the checkout counts as none, until [Tree.link]
+// writes the other one.
+func (t *Tree) linkThere() error { return t.linkEnds(len(t.pointers()) - 1) }
+
+func (t *Tree) linkEnds(n int) error {
 	if err := NoLink(t.Dir); err != nil {
 		return err
 	}
@@ -100,7 +106,7 @@ func (t *Tree) link() error {
 	if fi, err := os.Lstat(filepath.Join(t.Dir, ".git")); err == nil && !fi.Mode().IsRegular() {
 		return fmt.Errorf("%s is a repository of its own; move its .git away, or its files elsewhere", t.Dir)
 	}
-	for _, p := range t.pointers() {
+	for _, p := range t.pointers()[:n] {
 		data, err := os.ReadFile(p[0])
 		if err == nil && string(data) == p[1] {
 			continue
@@ -281,8 +287,8 @@ func (t *Tree) create(ctx context.Context, attach bool) error {
 		if have, err = rootCommit(r.git, r.o.Project); err != nil {
 			return err
 		}
-		// The links first: they are what a killed making is known by.
-		if err := t.link(); err != nil {
+		// The repository's end first: it is what a killed making is known by.
+		if err := t.linkThere(); err != nil {
 			return err
 		}
 		// With what it begins with, so that the branch moves once.
@@ -292,10 +298,15 @@ func (t *Tree) create(ctx context.Context, attach bool) error {
 		if err := r.git.MoveRef(ctx, t.ref(), have, "", "reprise: made"); err != nil {
 			return err
 		}
-	} else if err := t.link(); err != nil {
+	} else if err := t.linkThere(); err != nil {
 		return err
 	}
-	return t.fill(ctx, have)
+	if err := t.fill(ctx, have); err != nil {
+		return err
+	}
+	// And the checkout's own last: whoever finds that finds a branch with it, and all its
+	// files; before that it counts as not made, and whoever needs it makes it.
+	return t.link()
 }
 
 // first is the commit of what a new agent begins with, upon the one that all have in
