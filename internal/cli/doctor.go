@@ -280,9 +280,9 @@ func printFindings(app *App, found []setup.Finding) {
 		setup.OK: style.Green("ok  "), setup.Info: style.Dim("info"), setup.Warn: style.Yellow("warn"), setup.Fail: style.Red("FAIL"),
 	}
 	for _, f := range found {
-		fmt.Fprintf(app.Out, "  %s  %s\n", mark[f.Status], term.SafeLine(f.Message))
+		fmt.Fprintln(app.Out, term.Wrap("  "+mark[f.Status]+"  ", term.SafeLine(f.Message), "        ", app.Columns))
 		if f.Remedy != "" {
-			fmt.Fprintf(app.Out, "        %s %s\n", style.Dim("→"), term.SafeLine(f.Remedy))
+			fmt.Fprintln(app.Out, term.Wrap("        "+style.Dim("→")+" ", term.SafeLine(f.Remedy), "          ", app.Columns))
 		}
 	}
 }

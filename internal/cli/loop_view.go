@@ -77,19 +77,10 @@ func wrapLine(line string, columns int) string {
 		return line + "\n"
 	}
 	var b strings.Builder
-	now := ""
-	for _, word := range strings.Fields(line) {
-		switch {
-		case now == "":
-			now = word
-		case term.Width(now)+1+term.Width(word) <= columns:
-			now += " " + word
-		default:
-			b.WriteString(term.Cut(now, columns) + "\n")
-			now = "  " + word
-		}
+	for l := range strings.SplitSeq(term.Wrap("", line, "  ", columns), "\n") {
+		b.WriteString(term.Cut(l, columns) + "\n")
 	}
-	return b.String() + term.Cut(now, columns) + "\n"
+	return b.String()
 }
 
 // viewText is a view for people, no wider than so many columns; 0 is as wide as it gets.

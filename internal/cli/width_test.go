@@ -12,6 +12,7 @@ import (
 	"reprise/internal/guard"
 	"reprise/internal/learn/improve"
 	"reprise/internal/run"
+	"reprise/internal/setup"
 	"reprise/internal/term"
 	"reprise/internal/verify"
 )
@@ -151,6 +152,25 @@ func TestListsFit80Columns(t *testing.T) {
 		}
 		if out.Len() < 200 && name != "verify list" {
 			t.Errorf("%s: only %q", name, out.String())
+		}
+	}
+}
+
+// What the doctor says is broken between words, and a command that is to be copied not at all.
+func TestDoctorFitsTheTerminal(t *testing.T) {
+	command := "/opt/a/directory/with/a/name/that/is/longer/than/many"
+	for _, columns := range []int{40, 80} {
+		var out bytes.Buffer
+		printFindings(&App{Out: &out, Columns: columns}, []setup.Finding{
+			{Status: setup.Warn, Message: strings.Repeat("something that was found ", 8), Remedy: "run `" + command + "` and then look at it again, as often as it takes"},
+		})
+		if !strings.Contains(out.String(), command) {
+			t.Errorf("%d columns: the command is not whole:\n%s", columns, &out)
+		}
+		for line := range strings.Lines(out.String()) {
+			if w := term.Width(strings.TrimRight(line, "\n")); w > columns && !strings.Contains(line, command) {
+				t.Errorf("%d of %d columns: %q", w, columns, line)
+			}
 		}
 	}
 }

@@ -86,6 +86,55 @@ func Cut(s string, width int) string {
 	return b.String()
 }
 
+// Wrap is head and then the words of text, broken between words so that no line takes more
+// than width columns; what continues begins with hang. A word that is wider than that stands
+// whole, so that a path or a command can be copied. With a width of 0 nothing is broken.
+// There is no line break at the end.
+func Wrap(head, text, hang string, width int) string {
+	if width <= 0 || Width(head)+Width(text) <= width {
+		return head + text
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	at, first := Width(head), true
+	for word := range strings.FieldsSeq(text) {
+		n := Width(word)
+		switch {
+		case first:
+		case at+1+n > width:
+			b.WriteString("\n" + hang)
+			at = Width(hang)
+		default:
+			b.WriteString(" ")
+			at++
+		}
+		b.WriteString(word)
+		at, first = at+n, false
+	}
+	return b.String()
+}
+
+// heads are the headers that fit whole, with "…" after them where that fits.
+func (t *Table) heads(widths []int) []string {
+	out := make([]string, 0, len(t.header))
+	used := 0
+	for i, h := range t.header {
+		at := used
+		if t.right[i] {
+			at += widths[i] - Width(h)
+		}
+		if t.max > 0 && at+Width(h) > t.max {
+			if used < t.max {
+				out = append(out, "…")
+			}
+			return out
+		}
+		out = append(out, h)
+		used += widths[i] + 2
+	}
+	return out
+}
+
 // Table lines up rows under headers. Columns are as wide as their widest cell
 // and two apart; the last is not padded.
 type Table struct {
@@ -155,8 +204,8 @@ func (t *Table) Write(w io.Writer) error {
 	}
 	var b strings.Builder
 	if len(t.header) > 0 {
-		head := make([]string, len(t.header))
-		for i, h := range t.header {
+		head := t.heads(widths)
+		for i, h := range head {
 			head[i] = t.style.Dim(h)
 		}
 		t.line(&b, head, widths)

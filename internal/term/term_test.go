@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -134,6 +135,46 @@ func TestTable(t *testing.T) {
 	want = "\x1b[2mA\x1b[0m     \x1b[2mB\x1b[0m\n\x1b[31mx\x1b[0m     1…\nlong  \x1b[32m1…\x1b[0m\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A header that does not fit stands for nothing; nor is one broken in its middle.
+func TestTableHeadersStayWhole(t *testing.T) {
+	for columns := 1; columns < 50; columns++ {
+		table := NewTable(NewStyle(true), "RUN", "STATUS", "TOOK", "TASK").AlignRight(2).MaxWidth(columns)
+		table.Row("run-aaaaaaaaaa", "completed", "12 s", "a text that is longer than most")
+		var b bytes.Buffer
+		if err := table.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(b.String(), "\n")
+		if w := Width(head); w > columns {
+			t.Errorf("%d of %d columns: %q", w, columns, head)
+		}
+		for word := range strings.FieldsSeq(strings.NewReplacer("\x1b[2m", "", "\x1b[0m", "").Replace(head)) {
+			if !slices.Contains([]string{"RUN", "STATUS", "TOOK", "TASK", "…"}, word) {
+				t.Errorf("at %d columns a header is %q", columns, word)
+			}
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		head, text, hang string
+		width            int
+		want             string
+	}{
+		{"ok  ", "one two three", "    ", 0, "ok  one two three"},
+		{"ok  ", "one two three", "    ", 17, "ok  one two three"},
+		{"ok  ", "one two three", "    ", 16, "ok  one two\n    three"},
+		{"ok  ", "/a/path/that/is/wide it is", "    ", 12, "ok  /a/path/that/is/wide\n    it is"},
+		{"\x1b[32mok\x1b[0m ", "漢字 漢字", " ", 11, "\x1b[32mok\x1b[0m 漢字\n 漢字"},
+		{"", "", " ", 5, ""},
+	} {
+		if got := Wrap(c.head, c.text, c.hang, c.width); got != c.want {
+			t.Errorf("%q in %d columns:\n%q, want\n%q", c.text, c.width, got, c.want)
+		}
 	}
 }
 
