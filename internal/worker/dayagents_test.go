@@ -58,8 +58,9 @@ type agents struct {
 	all     sync.WaitGroup
 	most    int
 	spent   float64
-	before  float64 // spent by loops that have ended
-	money   float64 // that runs which go on may spend
+	before  float64       // spent by loops that have ended
+	money   float64       // that runs which go on may spend
+	worked  time.Duration // by runs, together
 	limits  int
 	unfound []string
 }
@@ -69,6 +70,7 @@ type life struct {
 	item  string
 	rec   rec.Record
 	usd   float64
+	began time.Time // by the machine's clock
 	over  chan struct{}
 	ended chan ending // somebody ends it
 }
@@ -150,7 +152,7 @@ func (a *agents) Start(_ context.Context, req rec.Request) (rec.Record, error) {
 		a.bad("%v", err)
 		return r, err
 	}
-	l := &life{item: item, rec: r, usd: req.Work.MaxBudgetUSD, over: make(chan struct{}), ended: make(chan ending, 4)}
+	l := &life{item: item, rec: r, usd: req.Work.MaxBudgetUSD, began: time.Now(), over: make(chan struct{}), ended: make(chan ending, 4)}
 	a.runs[id], a.keys[req.IdempotencyKey] = l, id
 	a.money += l.usd
 	asks := ""
@@ -163,12 +165,12 @@ func (a *agents) Start(_ context.Context, req rec.Request) (rec.Record, error) {
 	return r, nil
 }
 
-// anew says that a loop begins that has not spent anything, and does not know what the
-// service and people said to the one before.
+// anew says that a loop begins that has not spent anything. A pause was of the loop before,
+// and ended with it; what the service wants, it wants of all loops.
 func (a *agents) anew() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.before, a.hold = a.spent, time.Time{}
+	a.before = a.spent
 	a.paused.Store(false)
 }
 
@@ -320,6 +322,7 @@ func (a *agents) end(l *life, s rec.Status, why string, res *agent.Result) {
 		res.CostUSD = a.paid[l.rec.SessionID]
 	}
 	a.money -= l.usd
+	a.worked += time.Since(l.began)
 	l.rec.Status, l.rec.StatusReason, l.rec.EndedAt, l.rec.StatusUpdatedAt, l.rec.Result = s, why, &now, now, res
 	close(l.over)
 }
@@ -442,4 +445,5 @@ func (a *agents) judge() {
 	a.d.note("runs at once, at most", a.most)
 	a.d.note("runs refused by the service", a.limits)
 	a.d.note("USD", int(a.spent))
+	a.d.note("hours of runs", int(a.worked.Hours()))
 }
