@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -429,8 +430,9 @@ with commits of its own always stays. --dry-run says first what would go.`,
 					return err
 				}
 			}
+			say := app.Out
 			if asJSON {
-				return printJSON(app.Out, map[string]any{"dry_run": true, "removed": old, "workspaces": ended, "error": nil})
+				say = io.Discard
 			}
 			var bytes int64
 			for _, o := range old {
@@ -440,19 +442,25 @@ with commits of its own always stays. --dry-run says first what would go.`,
 					}
 				}
 				bytes += o.Bytes
-				fmt.Fprintf(app.Out, "%s %s %d bytes (%s)\n", o.Run, o.Ended.Local().Format("2006-01-02"), o.Bytes, o.Why)
+				fmt.Fprintf(say, "%s %s %d bytes (%s)\n", o.Run, o.Ended.Local().Format("2006-01-02"), o.Bytes, o.Why)
+			}
+			if asJSON {
+				if err := removePlaces(cmd.Context(), say, ws, ended, dry); err != nil {
+					return err
+				}
+				return printJSON(app.Out, map[string]any{"dry_run": dry, "removed": old, "workspaces": ended, "error": nil})
 			}
 			verb := "removed"
 			if dry {
 				verb = "would be removed"
 			}
 			fmt.Fprintf(app.Err, "%s %s, %d bytes.\n", count(len(old), "run"), verb, bytes)
-			return app.removePlaces(cmd.Context(), ws, ended, dry)
+			return removePlaces(cmd.Context(), app.Out, ws, ended, dry)
 		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&places, "workspaces", false, "also worktrees of items that have ended, where nothing is lost by it")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "say what would be removed, for programs; removes nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed, or would be, for programs")
 	cmd.Flags().IntVar(&days, "days", 0, "days that runs are kept, 0 keeps none (default: loop.run_days, 30, where 0 is no bound)")
 	cmd.Flags().IntVar(&mb, "mb", 0, "megabytes that they may take together, 0 is no bound (default: loop.run_mb, 2048)")
 	return cmd
@@ -473,22 +481,22 @@ func (a *App) endedPlaces(ctx context.Context) (*workspace.Manager, []loop.OldPl
 }
 
 // removePlaces takes those away that may go, and says of the others why they stay.
-func (a *App) removePlaces(ctx context.Context, ws *workspace.Manager, list []loop.OldPlace, dry bool) error {
+func removePlaces(ctx context.Context, say io.Writer, ws *workspace.Manager, list []loop.OldPlace, dry bool) error {
 	for _, p := range list {
 		state := cmp.Or(string(p.State), "not in the queue")
 		switch {
 		case p.Stays != "":
-			fmt.Fprintf(a.Out, "%s (item %s, %s) stays: %s\n", p.Workspace, p.Item, state, term.SafeLine(p.Stays))
+			fmt.Fprintf(say, "%s (item %s, %s) stays: %s\n", p.Workspace, p.Item, state, term.SafeLine(p.Stays))
 		case dry:
-			fmt.Fprintf(a.Out, "%s (item %s, %s) would be removed\n", p.Workspace, p.Item, state)
+			fmt.Fprintf(say, "%s (item %s, %s) would be removed\n", p.Workspace, p.Item, state)
 		default:
 			gone, err := ws.Remove(ctx, p.Workspace, workspace.RemoveOptions{Ended: true})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "%s (item %s, %s) removed\n", p.Workspace, p.Item, state)
+			fmt.Fprintf(say, "%s (item %s, %s) removed\n", p.Workspace, p.Item, state)
 			for _, n := range gone.Notes {
-				fmt.Fprintf(a.Out, "  %s\n", term.SafeLine(n))
+				fmt.Fprintf(say, "  %s\n", term.SafeLine(n))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"reprise/internal/proc"
 	"reprise/internal/queue"
+	"reprise/internal/term"
 )
 
 func newQueueClaimCmd(app *App) *cobra.Command {
@@ -105,7 +106,7 @@ func claimOrWait(ctx context.Context, q queue.Queue, opt queue.ClaimOptions, wai
 
 // tokenArg is the token that an argument is. A claim is spoken of by its number, so
 // an item's id alone will not do.
-func tokenArg(ctx context.Context, q queue.Queue, arg string) (queue.Token, error) {
+func (a *App) tokenArg(ctx context.Context, q queue.Queue, arg string) (queue.Token, error) {
 	if queue.IsToken(arg) {
 		return queue.Token(arg), nil
 	}
@@ -114,9 +115,30 @@ func tokenArg(ctx context.Context, q queue.Queue, arg string) (queue.Token, erro
 		return "", queueError(err)
 	}
 	if it.State != queue.Claimed {
-		return "", exitWith(ExitConflict, fmt.Errorf("%s is %s: claim it first", it.ID, it.State))
+		return "", exitWith(ExitConflict, unclaimed(&it, a.Now()))
 	}
 	return "", exitWith(ExitConflict, fmt.Errorf("%s is claimed by %s under number %d: whose claim that is says so with the token that the claim gave", it.ID, cmp.Or(it.Claim.Worker, "somebody"), it.Claim.Fence))
+}
+
+// unclaimed says of an item that nobody has claimed what comes before what was asked for:
+// a claim, or what stands in the way of one.
+func unclaimed(it *queue.Item, now time.Time) error {
+	first, id := "claim it first", it.ID
+	switch {
+	case it.State == queue.Ready && it.NotBefore.After(now):
+		first = fmt.Sprintf("it can be claimed from %s on; `reprise queue edit %s --not-before ''` lets it be at once", it.NotBefore.Local().Format(time.RFC3339), id)
+	case it.State == queue.Blocked && it.WaitsForDead:
+		first = fmt.Sprintf("it waits for %[2]s, which is dead: `reprise queue retry %[2]s`, or `reprise queue edit %[1]s --depends-on ''` has it wait no longer", id, it.Waits)
+	case it.State == queue.Blocked && it.Waits != "":
+		first = fmt.Sprintf("it waits for %s; `reprise queue edit %s --depends-on ''` has it wait no longer", it.Waits, id)
+	case it.State == queue.Blocked:
+		first = fmt.Sprintf("it is parked (%s); `reprise queue unpark %s` puts it back", term.SafeLine(firstLine(cmp.Or(it.Reason, "no reason given"), 200)), id)
+	case it.State == queue.Dead:
+		first = fmt.Sprintf("`reprise queue retry %s` gives it its attempts again", id)
+	case it.State == queue.Done:
+		first = "nobody has it any more"
+	}
+	return fmt.Errorf("%s is %s: %s", id, it.State, first)
 }
 
 // tokenCommand is a command about a claim. pid, where there is one, is the process that
@@ -137,7 +159,7 @@ func tokenCommand(app *App, use, short string, pid *int, do func(ctx context.Con
 			if err != nil {
 				return err
 			}
-			t, err := tokenArg(cmd.Context(), q, args[0])
+			t, err := app.tokenArg(cmd.Context(), q, args[0])
 			if err != nil {
 				return err
 			}
@@ -258,7 +280,7 @@ func doneToken(ctx context.Context, app *App, q queue.Queue, arg string) (queue.
 			return "", exitWith(ExitConflict, fmt.Errorf("%s is done already", it.ID))
 		}
 	}
-	return tokenArg(ctx, q, arg)
+	return app.tokenArg(ctx, q, arg)
 }
 
 func newQueueFailCmd(app *App) *cobra.Command {

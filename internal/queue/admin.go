@@ -76,7 +76,9 @@ func (q *Files) Park(ctx context.Context, id string, t Token, reason string) (It
 		if p.state != Ready && p.state != Blocked {
 			return Item{}, Change{}, WrongState(&it, "parked")
 		}
-		it.Reason = cut(reason, maxNote)
+		if reason != "" || p.state != Blocked || p.why != whyParked { // else why it is parked stays
+			it.Reason = cut(reason, maxNote)
+		}
 		it.note(Entry{At: q.now(), Op: OpPark, By: q.opt.Actor, Note: reason})
 		c := Change{Op: OpPark, Note: reason}
 		to := p.blocked("", it.NotBefore)

@@ -414,7 +414,8 @@ type Queue interface {
 	// Release gives the item back as if it had not been claimed.
 	Release(ctx context.Context, token Token, reason string) (Item, error)
 	// Park keeps an item from being claimed until it is unparked. One that is claimed
-	// is parked by its holder's token; token is empty for others.
+	// is parked by its holder's token; token is empty for others. One that is parked already
+	// keeps its reason where no other is given.
 	Park(ctx context.Context, id string, token Token, reason string) (Item, error)
 	Unpark(ctx context.Context, id, reason string) (Item, error)
 	// Retry gives a dead item all its attempts again.

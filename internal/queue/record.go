@@ -263,7 +263,9 @@ func (r *Record) Aside(now time.Time, actor, reason string) error {
 	default:
 		return WrongState(&r.Item, "parked")
 	}
-	r.Reason = cut(reason, maxNote)
+	if reason != "" || !r.IsParked() { // else why it is parked stays
+		r.Reason = cut(reason, maxNote)
+	}
 	r.place(Blocked, "")
 	return nil
 }

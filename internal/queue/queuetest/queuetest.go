@@ -589,6 +589,12 @@ func park(e *env) {
 	e.ok(err)
 	e.eq("state", it.State, queue.Blocked)
 	e.eq("reason", e.get(id).Reason, "ask Ann")
+	_, err = e.Park(e.Context(), id, "", "") // who has no other reason takes none away
+	e.ok(err)
+	e.eq("reason of one parked again", e.state(id, queue.Blocked).Reason, "ask Ann")
+	_, err = e.Park(e.Context(), id, "", "ask Bea")
+	e.ok(err)
+	e.eq("another reason", e.get(id).Reason, "ask Bea")
 	e.none()
 	_, err = e.Claim(e.Context(), queue.ClaimOptions{ID: id})
 	e.is(err, queue.ErrState)
@@ -618,6 +624,14 @@ func park(e *env) {
 	_, err = e.Done(e.Context(), e.claim(queue.ClaimOptions{}).Token, queue.Outcome{})
 	e.ok(err)
 	e.state("waits", queue.Blocked) // what it waited for is done, and it is still parked
+	_, err = e.Unpark(e.Context(), "waits", "")
+	e.ok(err)
+	// Why it was released, or failed, is not why it is parked.
+	_, err = e.Release(e.Context(), e.claim(queue.ClaimOptions{ID: "waits"}).Token, "too late for today")
+	e.ok(err)
+	_, err = e.Park(e.Context(), "waits", "", "")
+	e.ok(err)
+	e.eq("reason", e.state("waits", queue.Blocked).Reason, "")
 	_, err = e.Unpark(e.Context(), "waits", "")
 	e.ok(err)
 	e.state("waits", queue.Ready)
