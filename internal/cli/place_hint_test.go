@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -38,6 +39,14 @@ func TestRefusedPlace(t *testing.T) {
 		if !errors.Is(got, c.err) {
 			t.Errorf("%s: it is another error now: %v", name, got)
 		}
+	}
+	// Where something else lies in a directory's place, to make that writable is no help.
+	if err := os.WriteFile(filepath.Join(home, "a"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := app.withPlace(at(filepath.Join(home, "a", "reprise", "projects"), syscall.ENOTDIR)).Error()
+	if !strings.Contains(got, filepath.Join(home, "a")+" is a file") || strings.Contains(got, "writable") {
+		t.Error(got)
 	}
 	if app.withPlace(nil) != nil {
 		t.Error("an error came of none")

@@ -26,7 +26,7 @@ func OpenDir(path string) (*Dir, error) { return Disk{}.OpenDir(path) }
 
 // OpenDir is the package's [OpenDir] on this disk.
 func (k Disk) OpenDir(path string) (*Dir, error) {
-	root, err := os.OpenRoot(path)
+	root, err := OpenRoot(path)
 	if err != nil {
 		return nil, fmt.Errorf("open directory: %w", err)
 	}

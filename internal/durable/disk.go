@@ -188,7 +188,7 @@ func (o ops) syncDir(name string) error {
 	if !dirsNeedSync {
 		return nil
 	}
-	d, err := o.openFile(name, os.O_RDONLY, 0)
+	d, err := o.openFile(name, os.O_RDONLY|dirFlag, 0)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (o ops) syncDir(name string) error {
 }
 
 func (o ops) readDir(name string) ([]fs.DirEntry, error) {
-	d, err := o.openFile(name, os.O_RDONLY, 0)
+	d, err := o.openFile(name, os.O_RDONLY|dirFlag, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -321,12 +321,12 @@ func (o ops) swapFiles(a, b string) error {
 	if err := o.step(OpRename, b); err != nil {
 		return err
 	}
-	from, err := o.openFile(filepath.Dir(a), os.O_RDONLY, 0)
+	from, err := o.openFile(filepath.Dir(a), os.O_RDONLY|dirFlag, 0)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := o.openFile(filepath.Dir(b), os.O_RDONLY, 0)
+	to, err := o.openFile(filepath.Dir(b), os.O_RDONLY|dirFlag, 0)
 	if err != nil {
 		return err
 	}

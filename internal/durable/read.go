@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
+	"strings"
+	"syscall"
 )
 
 // ErrTooLong is the error for a file that is longer than its reader takes.
@@ -47,4 +51,53 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("read file %s: %w, more than %d bytes", path, ErrTooLong, most)
 	}
 	return data, nil
+}
+
+// OpenDirectory opens a directory for reading, also through a symbolic link. It never
+// waits; see [Open]. The error is syscall.ENOTDIR, on every system, for whatever is no
+// directory, and that of os.Open else.
+func OpenDirectory(path string) (*os.File, error) {
+	d, err := os.OpenFile(path, os.O_RDONLY|dirFlag, 0)
+	if err != nil || dirFlag != 0 {
+		return d, err
+	}
+	info, err := d.Stat()
+	if err == nil && !info.IsDir() {
+		err = notDirectory("open", path)
+	}
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// ReadDir is os.ReadDir that never waits; see [OpenDirectory].
+func ReadDir(path string) ([]fs.DirEntry, error) {
+	d, err := OpenDirectory(path)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	list, err := d.ReadDir(-1)
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, err
+}
+
+// OpenRoot is os.OpenRoot that never waits. A separator at the end of a path has the system
+// look for a directory before it opens anything.
+func OpenRoot(path string) (*os.Root, error) {
+	if path != "" && !os.IsPathSeparator(path[len(path)-1]) {
+		path += string(os.PathSeparator)
+	}
+	root, err := os.OpenRoot(path)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		pe.Path = strings.TrimSuffix(pe.Path, string(os.PathSeparator))
+	}
+	return root, err
+}
+
+// notDirectory is the error for what lies in a directory's place.
+func notDirectory(op, path string) error {
+	return &fs.PathError{Op: op, Path: path, Err: syscall.ENOTDIR}
 }

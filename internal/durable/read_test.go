@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"reprise/internal/durable"
 )
 
-// What is no file, or a longer one than is taken, is an error that says so, and nobody
-// waits at a pipe.
+// What is no file, no directory, or a longer file than is taken, is an error that says so, and
+// nobody waits at a pipe.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -29,6 +31,27 @@ func TestReadFile(t *testing.T) {
 	for name, to := range map[string]string{"link": "four", "dangling": "nothing", "round": "round", "to a pipe": "pipe"} {
 		if err := os.Symlink(to, at(name)); err != nil {
 			t.Skip("no symbolic links here: ", err)
+		}
+	}
+	for name, open := range map[string]func(path string) error{
+		"ReadDir": func(path string) error { _, err := durable.ReadDir(path); return err },
+		"OpenDir": func(path string) error {
+			d, err := durable.OpenDir(path)
+			if err == nil {
+				err = d.Close()
+			}
+			return err
+		},
+		"RemoveStale": func(path string) error { _, err := durable.RemoveStale(path, time.Time{}); return err },
+		"MkdirAll":    func(path string) error { return durable.MkdirAll(path, 0o700) },
+	} {
+		if err := open(at("directory")); err != nil {
+			t.Errorf("%s of a directory: %v", name, err)
+		}
+		for _, other := range []string{"pipe", "to a pipe", "four", "four/x"} {
+			if err := open(at(other)); runtime.GOOS != "windows" && !errors.Is(err, syscall.ENOTDIR) || err == nil && !strings.Contains(other, "pipe") {
+				t.Errorf("%s of %s: %v", name, other, err)
+			}
 		}
 	}
 	for name, want := range map[string]string{"empty": "", "four": "four", "link": "four"} {

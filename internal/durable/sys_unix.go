@@ -18,6 +18,10 @@ const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 // dontWait opens a pipe without waiting for its other end.
 const dontWait = unix.O_NONBLOCK
 
+// dirFlag opens nothing but a directory. What else is there is refused before it is opened,
+// so that nobody waits for the other end of a pipe.
+const dirFlag = unix.O_DIRECTORY
+
 // appendFlag: a writer that does not know our lock cannot be overwritten.
 const appendFlag = os.O_APPEND
 

@@ -14,6 +14,9 @@ const openFlags = 0
 // dontWait is about named pipes, which do not lie in directories there.
 const dontWait = 0
 
+// dirFlag: see dontWait.
+const dirFlag = 0
+
 // appendFlag: a file opened for appending cannot be cut there, and a torn tail
 // must be. The lock keeps writers apart.
 const appendFlag = 0

@@ -188,7 +188,7 @@ func (o ops) mkdirAll(name string, perm fs.FileMode) error {
 	fi, err := o.stat(name)
 	if err == nil {
 		if !fi.IsDir() {
-			return fmt.Errorf("make directory %s: a file of that name is there", o.show(name))
+			return fmt.Errorf("make directory: %w", notDirectory("mkdir", o.show(name)))
 		}
 		return nil
 	}

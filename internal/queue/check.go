@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -87,6 +88,10 @@ func (c *checker) problem(where, format string, args ...any) *Problem {
 // directory looks at the names of one state.
 func (c *checker) directory(s State) error {
 	list, trouble, err := c.q.places(s)
+	if errors.Is(err, syscall.ENOTDIR) { // the others are looked at all the same
+		c.problem(c.q.dir(s), "something else lies in the place of this directory, and nothing is claimed or added until that is moved away")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -262,7 +261,7 @@ func (q *Files) unordered(s State) ([]place, []Trouble, error) {
 }
 
 func names(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	d, err := durable.OpenDirectory(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

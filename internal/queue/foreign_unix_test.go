@@ -3,8 +3,11 @@
 package queue_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -47,5 +50,37 @@ func TestWhatCannotBeOpened(t *testing.T) {
 				t.Errorf("%+v, %v", list, err)
 			}
 		})
+	}
+}
+
+// What lies in the place of a directory is named, and nobody waits at it.
+func TestPipeForADirectory(t *testing.T) {
+	t.Parallel()
+	for _, s := range queue.States() {
+		dir := t.TempDir()
+		q := files(unsynced(), dir, at(0))
+		if _, err := q.Add(t.Context(), queue.Item{ID: "first", Title: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		place := filepath.Join(dir, "queue", string(s))
+		if err := os.RemoveAll(place); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(place, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		q = files(unsynced(), dir, at(0)) // another process, which has seen nothing yet
+		_, list := q.List(t.Context(), queue.Filter{})
+		_, add := q.Add(t.Context(), queue.Item{ID: "second", Title: "x"})
+		wait := q.Wait(t.Context(), queue.ClaimOptions{})
+		for name, err := range map[string]error{"list": list, "add": add, "wait": wait} {
+			if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), place) || queue.ForNow(err) {
+				t.Errorf("%s: %s: %v", s, name, err)
+			}
+		}
+		rep, err := q.Check(t.Context(), false)
+		if err != nil || !slices.ContainsFunc(rep.Problems, func(p queue.Problem) bool { return p.Where == place }) {
+			t.Errorf("%s: check: %+v, %v", s, rep, err)
+		}
 	}
 }
