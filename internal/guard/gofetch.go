@@ -24,9 +24,6 @@ func (a *analysis) packaged(w word, st *state) {
 			return
 		}
 	}
-	if w.secret {
-		a.reads(w.shown())
-	}
 	a.reaches(w.shown())
 	a.give("network", Ask, w.shown(), "go looks for it on the network", "name packages of the project, or of what it requires")
 }
