@@ -1,4 +1,6 @@
 // Package chart draws lines over time as paths of an SVG.
+//
+// It owns no file, writes none and takes no lock.
 package chart
 
 import (

@@ -1,5 +1,7 @@
 // Package markdown renders foreign markdown for a page, so that nothing in it can reach out
 // of its place there.
+//
+// It owns no file, writes none and takes no lock.
 package markdown
 
 import (
