@@ -90,7 +90,7 @@ end.`,
 				for _, d := range w.Doing {
 					does = append(does, strings.TrimSpace(d.Item+" ("+d.Step+") "+d.Run))
 				}
-				table.Row(w.Name, heard, strings.Join(w.Projects, " "), orDash(strings.Join(w.Clients, " ")), orDash(strings.Join(does, ", ")))
+				table.Row(term.SafeLine(w.Name), heard, term.SafeLine(strings.Join(w.Projects, " ")), term.SafeLine(orDash(strings.Join(w.Clients, " "))), term.SafeLine(orDash(strings.Join(does, ", "))))
 			}
 			return table.Write(app.Out)
 		},

@@ -147,7 +147,7 @@ tried.`,
 				if w.Bad != "" {
 					why = "cannot be logged: " + w.Bad
 				}
-				table.Row(w.ID, since, string(w.Type), why)
+				table.Text(w.ID, since, string(w.Type), why)
 			}
 			return table.Write(app.Out)
 		},

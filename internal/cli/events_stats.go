@@ -174,7 +174,7 @@ func showCounts(app *App, what string, counts map[string]int, limit int) error {
 	fmt.Fprintf(app.Out, "\nby %s\n", what)
 	table := term.NewTable(app.Style()).AlignRight(0)
 	for _, name := range names {
-		table.Row(fmt.Sprintf("%8d", counts[name]), name)
+		table.Text(fmt.Sprintf("%8d", counts[name]), name)
 	}
 	return table.Write(app.Out)
 }

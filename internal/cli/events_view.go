@@ -41,7 +41,7 @@ func listEvents(app *App, events []event.Event) error {
 		} else if app.Columns > 0 && !sessions {
 			when = at.Format("01-02 15:04")
 		}
-		rows = append(rows, []string{e.ID[max(0, len(e.ID)-shortEventID):], when, e.Client, e.Session[:min(len(e.Session), 8)], string(e.Type), eventWhat(e, 200)})
+		rows = append(rows, []string{e.ID[max(0, len(e.ID)-shortEventID):], when, e.Client, e.Session[:min(len(e.Session), 8)], string(e.Type), term.SafeLine(eventWhat(e, 200))})
 	}
 	if !sessions {
 		head = slices.Delete(head, 3, 4)
@@ -64,7 +64,7 @@ func listEvents(app *App, events []event.Event) error {
 	}
 	table := term.NewTable(app.Style(), head...).MaxWidth(app.Columns)
 	for _, r := range rows {
-		table.Row(r...)
+		table.Text(r...)
 	}
 	return table.Write(app.Out)
 }

@@ -69,8 +69,8 @@ func printRunsThere(app *App, list []elsewhere.Run) error {
 	style := app.Style()
 	table := term.NewTable(style, "ON WORKERS", "STATUS", "WORKER", "PROJECT", "CLIENT", "STARTED", "TOOK", "ITEM").MaxWidth(app.Columns)
 	for _, t := range list {
-		table.Row(t.ID, statusCell(style, t.Record), t.Where(), t.Project, orDash(t.Client), t.StartedAt.Local().Format("2006-01-02 15:04"), ago(t.Elapsed(app.Now())),
-			strings.TrimSpace(orDash(t.Item)+" "+firstLine(t.StatusReason, 60)))
+		table.Row(term.SafeLine(t.ID), statusCell(style, t.Record), term.SafeLine(t.Where()), term.SafeLine(t.Project), term.SafeLine(orDash(t.Client)), t.StartedAt.Local().Format("2006-01-02 15:04"), ago(t.Elapsed(app.Now())),
+			term.SafeLine(strings.TrimSpace(orDash(t.Item)+" "+firstLine(t.StatusReason, 60))))
 	}
 	return table.Write(app.Out)
 }

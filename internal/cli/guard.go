@@ -395,10 +395,10 @@ func printRules(app *App, v guardRulesView) error {
 	fmt.Fprintln(w)
 	table := term.NewTable(app.Style()).MaxWidth(app.Columns)
 	for _, r := range v.Rules {
-		table.Row(r.Decision, r.Shape, r.From)
+		table.Text(r.Decision, r.Shape, r.From)
 	}
 	for _, k := range v.Inert {
-		table.Row("inert", k+" of the project", "a repository loosens nothing")
+		table.Text("inert", k+" of the project", "a repository loosens nothing")
 	}
 	if err := table.Write(w); err != nil {
 		return err

@@ -207,7 +207,7 @@ func (a *App) workersText(workers []workerView, columns int) string {
 	}
 	table := term.NewTable(a.Style(), head...).MaxWidth(columns)
 	for _, r := range rows {
-		table.Row(r...)
+		table.Text(r...)
 	}
 	var lines strings.Builder
 	_ = table.Write(&lines) // into memory

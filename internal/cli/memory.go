@@ -197,7 +197,7 @@ func listBlocks(app *App, blocks []memory.BlockInfo, scopes bool) error {
 		if scopes {
 			row = append([]string{b.Scope}, row...)
 		}
-		table.Row(row...)
+		table.Text(row...)
 	}
 	return table.Write(app.Out)
 }

@@ -274,7 +274,7 @@ func (a *App) printItems(items []queue.Item, total int) error {
 		for _, l := range it.Labels {
 			title += " #" + l
 		}
-		t.Row(it.ID, colour[it.State](string(it.State)), fmt.Sprint(it.Urgency()), term.Cut(title, room), strings.Join(a.detail(&it), "; "))
+		t.Row(it.ID, colour[it.State](string(it.State)), fmt.Sprint(it.Urgency()), term.Cut(term.SafeLine(title), room), term.SafeLine(strings.Join(a.detail(&it), "; ")))
 	}
 	if err := t.Write(a.Out); err != nil {
 		return err
@@ -482,7 +482,7 @@ func newQueueHistoryCmd(app *App) *cobra.Command {
 				if e.Fence > 0 {
 					number = fmt.Sprint(e.Fence)
 				}
-				t.Row(e.At.Local().Format(time.DateTime), e.Op, e.By, number, firstLine(e.Note, 120))
+				t.Text(e.At.Local().Format(time.DateTime), e.Op, e.By, number, firstLine(e.Note, 120))
 			}
 			return t.Write(app.Out)
 		},

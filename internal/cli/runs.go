@@ -162,7 +162,7 @@ func printRuns(app *App, list []run.Record, asJSON bool) error {
 	}
 	table := term.NewTable(style, head...).MaxWidth(app.Columns)
 	for _, r := range list {
-		row := []string{r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04"), ago(r.Elapsed(app.Now())), taskAndReason(r)}
+		row := []string{r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04"), ago(r.Elapsed(app.Now())), term.SafeLine(taskAndReason(r))}
 		if items {
 			row = slices.Insert(row, 5, orDash(loop.ItemOf(r)))
 		}

@@ -541,7 +541,7 @@ func (a *App) standingText(s *standing, columns int) string {
 	b.WriteString("\n" + style.Bold("next") + "\n")
 	t := term.NewTable(style).MaxWidth(columns)
 	for _, n := range s.Next {
-		t.Row("  "+style.Cyan(n.Command), n.Why)
+		t.Row("  "+style.Cyan(term.SafeLine(n.Command)), term.SafeLine(n.Why))
 	}
 	_ = t.Write(&b)
 	for _, n := range s.Notes {
@@ -565,7 +565,7 @@ func waitsText(style term.Style, list []standWait, columns int) string {
 	if columns <= 0 || 2+wide+2+text <= columns {
 		t := term.NewTable(style)
 		for _, w := range list {
-			t.Row("  "+style.Cyan(w.Command), w.Text)
+			t.Row("  "+style.Cyan(term.SafeLine(w.Command)), term.SafeLine(w.Text))
 		}
 		_ = t.Write(&b) // into memory
 	} else {

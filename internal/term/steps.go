@@ -52,6 +52,6 @@ func (s *Steps) Quote(text string) {
 }
 
 func (s *Steps) mark(mark, format string, args []any) {
-	text := safeCell(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+	text := safeCell(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), s.style.on)
 	fmt.Fprintf(s.w, "   %s %s\n", mark, text)
 }

@@ -2,6 +2,7 @@ package term
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -158,33 +159,52 @@ func (t *Table) MaxWidth(width int) *Table { t.max = width; return t }
 func (t *Table) AlignRight(i int) *Table { t.right[i] = true; return t }
 
 // Row adds a row. Cells may be coloured by the table's style; line breaks and
-// anything else a terminal would act on are shown as escapes.
+// anything else a terminal would act on are shown as escapes. Who puts text of others
+// into a cell makes it safe first ([SafeLine], [Table.Text]): here it cannot be told from a style's.
 func (t *Table) Row(cells ...string) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
-		row[i] = safeCell(c)
+		row[i] = safeCell(c, t.style.on)
 	}
 	t.rows = append(t.rows, row)
 }
 
-// safeCell is SafeLine that lets colour sequences through.
-func safeCell(s string) string {
+// Text is Row for cells that are text alone: whoever wrote them, nothing in them is coloured.
+func (t *Table) Text(cells ...string) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = SafeLine(c)
+	}
+	t.rows = append(t.rows, row)
+}
+
+// safeCell is SafeLine that lets through what a [Style] writes, where styles are on: no
+// sequence else, such as one that hides the text after it, and none that outlives its cell.
+func safeCell(s string, styled bool) string {
 	if clean(s, false) {
 		return s
 	}
+	if !styled {
+		return SafeLine(s)
+	}
 	var b strings.Builder
-	start := 0
+	start, open := 0, false
 	for i := 0; i < len(s); {
 		n := sgrLen(s[i:])
-		if n == 0 {
+		if n == 0 || !slices.Contains(ownCodes, s[i+len(sgrBegin):i+n-1]) {
 			i++
 			continue
 		}
 		b.WriteString(SafeLine(s[start:i]) + s[i:i+n])
+		open = s[i:i+n] != sgrEnd
 		i += n
 		start = i
 	}
-	return b.String() + SafeLine(s[start:])
+	b.WriteString(SafeLine(s[start:]))
+	if open {
+		b.WriteString(sgrEnd)
+	}
+	return b.String()
 }
 
 // Write prints the table.

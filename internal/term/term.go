@@ -42,8 +42,16 @@ func (s Style) sgr(code, text string) string {
 	if !s.on || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return sgrBegin + code + "m" + text + sgrEnd
 }
+
+const (
+	sgrBegin = "\x1b["
+	sgrEnd   = "\x1b[0m"
+)
+
+// ownCodes are those that a Style writes.
+var ownCodes = []string{"0", "1", "2", "31", "32", "33", "34", "36"}
 
 // Bold makes text stand out.
 func (s Style) Bold(text string) string { return s.sgr("1", text) }

@@ -90,8 +90,10 @@ func FuzzSafeText(f *testing.F) {
 		if w := Width(s); w < 0 || Width(Cut(s, 5)) > 5 {
 			t.Errorf("%q: width %d, cut to 5 has %d", s, w, Width(Cut(s, 5)))
 		}
-		if c := safeCell(s); strings.ContainsAny(c, "\n\r\t") {
-			t.Errorf("%q: cell %q breaks the line", s, c)
+		for _, styled := range []bool{false, true} {
+			if c := safeCell(s, styled); strings.ContainsAny(c, "\n\r\t") || !styled && strings.Contains(c, "\x1b") || strings.Contains(c, "\x1b[8m") {
+				t.Errorf("%q: cell %q breaks the line, or what is around it", s, c)
+			}
 		}
 	})
 }
@@ -174,6 +176,30 @@ func TestWrap(t *testing.T) {
 	} {
 		if got := Wrap(c.head, c.text, c.hang, c.width); got != c.want {
 			t.Errorf("%q in %d columns:\n%q, want\n%q", c.text, c.width, got, c.want)
+		}
+	}
+}
+
+// A cell has no sequence but those of a style, none at all where nothing is coloured, and
+// none that colours what comes after the cell.
+func TestCellsOfOthers(t *testing.T) {
+	on := NewStyle(true)
+	for _, f := range []func(string) string{on.Bold, on.Dim, on.Red, on.Green, on.Yellow, on.Blue, on.Cyan} {
+		if got := safeCell(f("x"), true); got != f("x") {
+			t.Errorf("a style's own: %q", got)
+		}
+	}
+	for _, c := range []struct{ in, coloured, plain string }{
+		{"a\x1b[8mb\x1b[0m", "a\\x1b[8mb\x1b[0m", `a\x1b[8mb\x1b[0m`},
+		{"a\x1b[31mb", "a\x1b[31mb\x1b[0m", `a\x1b[31mb`},
+		{"\x1b[1;8mb", `\x1b[1;8mb`, `\x1b[1;8mb`},
+		{"\x1b[mb\x1b[5mc", `\x1b[mb\x1b[5mc`, `\x1b[mb\x1b[5mc`},
+	} {
+		if got := safeCell(c.in, true); got != c.coloured {
+			t.Errorf("%q coloured: %q", c.in, got)
+		}
+		if got := safeCell(c.in, false); got != c.plain {
+			t.Errorf("%q plain: %q", c.in, got)
 		}
 	}
 }
