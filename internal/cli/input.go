@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"reprise/internal/term"
@@ -29,6 +30,24 @@ func readInput(ctx context.Context, app *App, what string, most int64) (string, 
 		return "", usagef("read %s from standard input: it is longer than %d bytes, the most that are read", what, most)
 	}
 	return string(data), nil
+}
+
+// readNamed reads a file that the user named, or what a pipe of that name gives, to its end,
+// and refuses more of it than most bytes: not every file has a size, or an end. A request to
+// stop ends it at once, as in [readInput].
+func readNamed(ctx context.Context, path string, most int64) ([]byte, error) {
+	data, err := interruptible(ctx, func() ([]byte, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, most+1))
+	})
+	if err == nil && int64(len(data)) > most {
+		return nil, fmt.Errorf("%s is longer than %d bytes, the most that are read", path, most)
+	}
+	return data, err
 }
 
 // interruptible is read, or the end of ctx where that comes first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -45,5 +46,25 @@ func TestInputStopsWithContext(t *testing.T) {
 	app = &App{In: strings.NewReader("text"), Err: &said}
 	if got, err := textArg(t.Context(), app, "-"); got != "text" || err != nil || said.Len() > 0 {
 		t.Errorf("got %q, %v, and it said %q", got, err, said.String())
+	}
+}
+
+// What a person names may have neither a size nor an end: it is read up to the most that
+// is taken.
+func TestReadNamed(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("four"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := readNamed(t.Context(), file, 4); err != nil || string(data) != "four" {
+		t.Errorf("%q, %v", data, err)
+	}
+	endless := file
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		endless = "/dev/zero"
+	}
+	if data, err := readNamed(t.Context(), endless, 3); err == nil || !strings.Contains(err.Error(), "longer than 3 bytes") {
+		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -183,7 +182,7 @@ JSON.`,
 				schema = filepath.Join(app.Env.Dir, schema)
 			}
 			var err error
-			if q.Schema, err = os.ReadFile(schema); err != nil {
+			if q.Schema, err = readNamed(cmd.Context(), schema, maxQuestion); err != nil {
 				return fmt.Errorf("read the schema: %w", err)
 			}
 			if len(args) == 1 {

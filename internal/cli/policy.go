@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -363,7 +361,7 @@ candidate is a JSON file like the "policy" of ` + "`reprise policy show --json`"
 			}
 			var candidate recall.Policy
 			if file != "" {
-				if candidate, err = readPolicy(app, file); err != nil {
+				if candidate, err = readPolicy(cmd.Context(), app, file); err != nil {
 					return err
 				}
 			}
@@ -411,26 +409,19 @@ const maxPolicy = 1 << 20
 
 // readPolicy reads a policy as a person wrote it: what it leaves out is as
 // without a policy, what it has too much is an error.
-func readPolicy(app *App, file string) (recall.Policy, error) {
+func readPolicy(ctx context.Context, app *App, file string) (recall.Policy, error) {
 	p := recall.DefaultPolicy()
-	in := app.In
-	if file != "-" {
-		if !app.Env.IsAbs(file) {
-			file = app.Env.Join(app.Env.Dir, file)
-		}
-		f, err := os.Open(file)
-		if err != nil {
-			return p, fmt.Errorf("read the candidate: %w", err)
-		}
-		defer f.Close()
-		in = f
+	var data []byte
+	var err error
+	if file == "-" {
+		var text string
+		text, err = readInput(ctx, app, "the candidate", maxPolicy)
+		data = []byte(text)
+	} else {
+		data, err = readNamed(ctx, app.abs(file), maxPolicy)
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxPolicy+1))
 	if err != nil {
-		return p, fmt.Errorf("read the candidate %s: %w", file, err)
-	}
-	if len(data) > maxPolicy {
-		return p, fmt.Errorf("the candidate %s is longer than 1 MiB: it is no policy", file)
+		return p, fmt.Errorf("read the candidate: %w", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -219,14 +218,7 @@ func (a *App) listFile(ctx context.Context, file, what string) (data, name strin
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(a.Env.Dir, path)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", "", fmt.Errorf("read %s: %w", what, err)
-	}
-	if info.Size() > maxList {
-		return "", "", fmt.Errorf("read %s: it has %d bytes, more than %d", file, info.Size(), maxList)
-	}
-	text, err := os.ReadFile(path)
+	text, err := readNamed(ctx, path, maxList)
 	if err != nil {
 		return "", "", fmt.Errorf("read %s: %w", what, err)
 	}

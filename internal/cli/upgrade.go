@@ -112,15 +112,14 @@ func readRelease(ctx context.Context, app *App, from string) ([]byte, error) {
 			return nil, fmt.Errorf("ask for the release: %s answers %s", term.SafeLine(from), answer.Status)
 		}
 	} else {
-		f, err := os.Open(app.abs(from))
+		data, err := readNamed(ctx, app.abs(from), maxRelease)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, exitWith(ExitNotFound, err)
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read the release: %w", err)
 		}
-		r = f
-		defer r.Close()
+		return data, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxRelease+1))
 	if err == nil && len(data) > maxRelease {
