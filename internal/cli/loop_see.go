@@ -31,7 +31,8 @@ type loopView struct {
 	Interrupt *core.Interrupt `json:"interrupt,omitempty"`
 	HoldUntil *time.Time      `json:"hold_until,omitempty"`
 	HoldWhy   string          `json:"hold_why,omitempty"`
-	// Asked is what people have asked of the loop, and it has not done yet: pause, interrupt, stop.
+	// Asked is what people have asked of the loop, and it has not done yet: pause, interrupt, stop,
+	// and higher ceilings, such as "more (2.00 USD)".
 	Asked   []string     `json:"asked,omitempty"`
 	Trouble string       `json:"trouble,omitempty"` // why what was set aside could not be put back; it is tried again
 	Left    string       `json:"left,omitempty"`    // what the queue has, of which nothing is ready

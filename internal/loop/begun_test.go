@@ -3,8 +3,10 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -52,6 +54,42 @@ func TestStopOfBefore(t *testing.T) {
 	n.want("a done, b done")
 	if end.Loop != s.Loop || end.Limits.MaxUSD != s.Limits.MaxUSD+7 {
 		t.Errorf("%s went on as %s, with at most %v USD", s.Loop, end.Loop, end.Limits.MaxUSD)
+	}
+}
+
+// Ceilings that are raised while no loop runs are raised by all that was said, and the audit
+// says from what to what; until then who looks sees that it is still to come.
+func TestRaisedMeanwhile(t *testing.T) {
+	n := newNight(t, play{hang: true}, play{change: true}, play{change: true})
+	n.add("a")
+	s := killed(t, n)
+	n.ask(Request{Kind: "resume", More: &More{USD: 7}})
+	n.ask(Request{Kind: "resume", More: &More{USD: 2, Tokens: 5}})
+	if asked, err := Pending(n.opt.Dir, &s); err != nil || !slices.Equal(asked, []string{"more (9.00 USD, 5 tokens)"}) {
+		t.Errorf("still to come: %q %v", asked, err)
+	}
+	n.runs.finish(s.Slots[0].Run, "completed", "", nil)
+	end := n.all()
+	if was := s.Limits; end.Limits.MaxUSD != was.MaxUSD+9 || end.Limits.MaxTokens != was.MaxTokens+5 {
+		t.Errorf("from %+v to %+v", was, end.Limits)
+	}
+	if asked, err := Pending(n.opt.Dir, &end); err != nil || len(asked) != 0 {
+		t.Errorf("still to come: %q %v", asked, err)
+	}
+	lines, _, err := Audit(n.opt.Dir, s.Loop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, l := range lines {
+		if l.Op == "raised" {
+			told = append(told, l.Text)
+		}
+	}
+	usd, tokens := s.Limits.MaxUSD, s.Limits.MaxTokens
+	want := []string{fmt.Sprintf("USD %v (was %v)", usd+7, usd), fmt.Sprintf("USD %v (was %v), tokens %v (was %v)", usd+9, usd+7, tokens+5, tokens)}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }
 

@@ -110,14 +110,7 @@ func (l *Loop) obey(ctx context.Context, r Request) {
 	case "stop":
 		l.send(ctx, core.StopAsked{Why: orElse(r.Why, "a person stopped it"), Drain: r.Drain})
 	case "resume":
-		e := core.Resumed{Answer: r.Answer, Items: r.Items, Number: r.Number, NoAnswer: r.NoAnswer, Request: r.name}
-		if m := r.More; m != nil {
-			more := s.Limits
-			more.MaxUSD, more.MaxTokens = more.MaxUSD+m.USD, more.MaxTokens+m.Tokens
-			more.MaxIterations, more.MaxTime = more.MaxIterations+m.Iterations, more.MaxTime+m.Time
-			e.More = &more
-		}
-		l.send(ctx, e)
+		l.send(ctx, core.Resumed{Answer: r.Answer, Items: r.Items, Number: r.Number, NoAnswer: r.NoAnswer, More: r.More, Request: r.name})
 	default:
 		l.tell("request", -1, fmt.Sprintf("%q is no request that a loop knows", oneLine(r.Kind, 40)))
 	}
@@ -184,6 +177,16 @@ func (l *Loop) stillOpen(ctx context.Context) {
 		if q.Open() {
 			l.tellOf("person", q.Item, personText(q.Kind, q.Why, q.Item, MetricsOf(s)))
 		}
+	}
+}
+
+// raised tells of ceilings that a person has raised, what they are and what they were.
+func (l *Loop) raised(e core.Event, were core.Limits) {
+	if r, ok := e.(core.Resumed); !ok || r.More == nil {
+		return
+	}
+	if changed := core.Differences(&core.State{Limits: were}, l.State().Limits, nil); len(changed) > 0 {
+		l.tell("raised", -1, strings.Join(changed, ", "))
 	}
 }
 

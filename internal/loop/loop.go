@@ -456,9 +456,10 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 	}
 	var out []core.Action
 	l.mu.Lock()
-	before := l.s.Phase
+	before, limits := l.s.Phase, l.s.Limits
 	l.s.Advance(l.now(), e, &out)
 	l.mu.Unlock()
+	l.raised(e, limits)
 	l.audit(e, before, out)
 	if err := l.save(ctx); err != nil {
 		return err

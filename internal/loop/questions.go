@@ -193,13 +193,22 @@ func pending(dir string) ([]Request, error) {
 }
 
 // Pending are the kinds of what was asked of a loop and it has not read yet, answers left
-// out, the oldest first. dir is the loop's directory.
+// out, the oldest first, and last by how much ceilings are to be raised. dir is the loop's
+// directory.
 func Pending(dir string, s *core.State) (kinds []string, err error) {
 	list, err := pending(dir)
+	var more More
 	for _, r := range list {
+		if m := r.More; m != nil && r.Kind == "resume" && (r.Loop == "" || r.Loop == s.Loop) && !slices.Contains(s.Heard, r.name) {
+			more.USD, more.Tokens = more.USD+m.USD, more.Tokens+m.Tokens
+			more.Iterations, more.Time = more.Iterations+m.Iterations, more.Time+m.Time
+		}
 		if r.Kind != "resume" && (r.Loop == "" || r.Loop == s.Loop) && !slices.Contains(kinds, r.Kind) {
 			kinds = append(kinds, r.Kind)
 		}
+	}
+	if words := more.Words(); words != "" {
+		kinds = append(kinds, "more ("+words+")")
 	}
 	return kinds, err
 }
@@ -349,7 +358,7 @@ func atCeiling(s *core.State, say Said) string {
 	}
 	raised := s.Clone()
 	if m := say.More; m != nil {
-		raised.Limits.MaxUSD, raised.Limits.MaxTokens = raised.Limits.MaxUSD+m.USD, raised.Limits.MaxTokens+m.Tokens
+		raised.Limits.Raise(*m)
 	}
 	if !raised.AtCeiling() {
 		return ""

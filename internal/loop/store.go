@@ -270,13 +270,8 @@ type Request struct {
 	name string // of its file
 }
 
-// More are higher ceilings.
-type More struct {
-	USD        float64       `json:"usd,omitempty"`
-	Tokens     int64         `json:"tokens,omitempty"`
-	Iterations int           `json:"iterations,omitempty"`
-	Time       time.Duration `json:"time_ns,omitempty"`
-}
+// More is what ceilings are raised by.
+type More = core.More
 
 // Ask leaves a request for the loop in a directory.
 func Ask(disk durable.Disk, dir string, r Request) error {

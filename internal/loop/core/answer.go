@@ -22,9 +22,7 @@ func (s *State) resume(e Resumed, out *[]Action) {
 	}
 	s.Rev++
 	if e.More != nil {
-		l, m := &s.Limits, e.More
-		l.MaxIterations, l.MaxTokens = max(l.MaxIterations, m.MaxIterations), max(l.MaxTokens, m.MaxTokens)
-		l.MaxUSD, l.ItemUSD, l.MaxTime = max(l.MaxUSD, m.MaxUSD), max(l.ItemUSD, m.ItemUSD), max(l.MaxTime, m.MaxTime)
+		s.Limits.Raise(*e.More)
 	}
 	items, halted, why := s.meant(e)
 	if why != "" {

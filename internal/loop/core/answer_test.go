@@ -1,9 +1,11 @@
 package core
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // asked is a loop that waits for the questions of two items.
@@ -80,8 +82,7 @@ func TestOpenQuestionKeepsTheLoop(t *testing.T) {
 // before the question or after it; to let the loop go on does.
 func TestPauseHolds(t *testing.T) {
 	yes := Resumed{Answer: "yes", Items: []string{"a"}, Number: 3}
-	more := DefaultLimits()
-	more.MaxUSD *= 2
+	more := More{USD: 50}
 	working, paused, waiting := func(s *State) {}, func(s *State) { s.Phase = Paused }, func(s *State) { s.Phase, s.Paused = Waiting, true }
 	for _, c := range []struct {
 		name  string
@@ -181,14 +182,33 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestRaisesAddUp: two who raise a ceiling have raised it twice, whether the loop has done
+// the first by then or not, and one who does it once, once; nobody lowers it.
+func TestRaisesAddUp(t *testing.T) {
+	s := asked()
+	was := s.Limits
+	for _, e := range []Resumed{
+		{Request: "1", More: &More{USD: 3, Tokens: 5}},
+		{Request: "2", More: &More{USD: 2, Iterations: 4, Time: time.Hour}},
+		{Request: "1", More: &More{USD: 3, Tokens: 5}}, // its file was still there
+		{Request: "3", More: &More{USD: -9, Tokens: math.MaxInt64}},
+		{Answer: "nobody asked this", Items: []string{"z"}, More: &More{USD: 1}},
+	} {
+		s, _ = Apply(s, Time{}, e)
+	}
+	if l := s.Limits; l.MaxUSD != was.MaxUSD+6 || l.MaxTokens != was.MaxTokens+5 || l.MaxIterations != was.MaxIterations+4 || l.MaxTime != was.MaxTime+time.Hour || l.ItemUSD != was.ItemUSD {
+		t.Errorf("from %+v to %+v", was, l)
+	}
+}
+
 // TestRequestsAreForgotten: of the requests that were done the last are remembered, so that
 // a state does not grow for ever, and none of these is done again.
 func TestRequestsAreForgotten(t *testing.T) {
 	s := asked()
 	for n := range 200 {
-		s, _ = Apply(s, Time{}, Resumed{Request: strconv.Itoa(n), More: &Limits{MaxIterations: 1000 + n}})
+		s, _ = Apply(s, Time{}, Resumed{Request: strconv.Itoa(n), More: &More{Iterations: 1}})
 	}
-	if len(s.Heard) != heardMost || s.Heard[heardMost-1] != "199" || s.Limits.MaxIterations != 1199 {
+	if len(s.Heard) != heardMost || s.Heard[heardMost-1] != "199" || s.Limits.MaxIterations != DefaultLimits().MaxIterations+200 {
 		t.Fatalf("%d are remembered, the last is %s; %d items may be begun", len(s.Heard), s.Heard[len(s.Heard)-1], s.Limits.MaxIterations)
 	}
 	rev := s.Rev

@@ -84,6 +84,20 @@ type Limits struct {
 	StopPatience time.Duration `json:"stop_patience"`
 }
 
+// More is what ceilings are raised by.
+type More struct {
+	USD        float64       `json:"usd,omitempty"`
+	Tokens     int64         `json:"tokens,omitempty"`
+	Iterations int           `json:"iterations,omitempty"`
+	Time       time.Duration `json:"time_ns,omitempty"`
+}
+
+// Raise raises ceilings: what is said twice adds up. It never lowers one.
+func (l *Limits) Raise(m More) {
+	l.MaxUSD, l.MaxTokens = max(l.MaxUSD, l.MaxUSD+m.USD), max(l.MaxTokens, l.MaxTokens+m.Tokens)
+	l.MaxIterations, l.MaxTime = max(l.MaxIterations, l.MaxIterations+m.Iterations), max(l.MaxTime, l.MaxTime+m.Time)
+}
+
 // DefaultLimits are the ceilings and times that hold where nobody says otherwise.
 func DefaultLimits() Limits {
 	return Limits{

@@ -332,8 +332,7 @@ func TestShortMoney(t *testing.T) {
 	if s.Phase != Waiting || s.Interrupt.Kind != ByBudget {
 		t.Errorf("%s %+v", s.Phase, s.Interrupt)
 	}
-	more := l
-	more.MaxUSD = 9
+	more := More{USD: 5}
 	c.t += time.Minute
 	s = c.apply(t, s, Resumed{More: &more})
 	if s.Phase != Working || c.did(OpClaim) == nil {
@@ -355,8 +354,7 @@ func TestLimitOutlivesSuccess(t *testing.T) {
 // TestLimitHolds: nothing but the time that a service has named, or a person who means just
 // that, lets anything be begun before.
 func TestLimitHolds(t *testing.T) {
-	more := DefaultLimits()
-	more.MaxUSD *= 2
+	more := More{USD: 50}
 	refused := func(reset time.Duration) Event {
 		return Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: RateLimited, Turns: 1, Reset: epoch.Add(reset)}}
 	}

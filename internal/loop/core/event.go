@@ -120,7 +120,7 @@ type (
 		// answer for another is refused. 0 is whichever there is.
 		Number   int64
 		NoAnswer bool
-		More     *Limits // raises ceilings
+		More     *More // raises ceilings by so much
 		// Request names what the person left for the loop, "" for nothing: it is done once.
 		Request string
 	}

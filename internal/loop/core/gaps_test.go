@@ -252,13 +252,13 @@ func TestBegunAgainWhileItEnds(t *testing.T) {
 // A loop goes on with its own limits, raised ones too, unless it is told others.
 func TestBegunAgainWithLimits(t *testing.T) {
 	s := New("loop-1", DefaultLimits(), Time{})
-	more := s.Limits
-	more.MaxUSD = 70
-	s, _ = Apply(s, Time{}, Resumed{More: &more})
+	raise := More{USD: 20}
+	s, _ = Apply(s, Time{}, Resumed{More: &raise})
 	s, _ = Apply(s, Time{}, Started{})
 	if s.Limits.MaxUSD != 70 || len(s.Slots) != 1 {
 		t.Errorf("after its death it may spend %v, with %d workers", s.Limits.MaxUSD, len(s.Slots))
 	}
+	more := s.Limits
 	more.Workers, more.MaxUSD = 3, 2
 	s, _ = Apply(s, Time{}, Started{Limits: &more, Given: &Given{Agent: "codex"}})
 	if s.Limits != more || len(s.Slots) != 3 || s.Given.Agent != "codex" {

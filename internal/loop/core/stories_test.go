@@ -464,7 +464,7 @@ var stories = []struct {
 		y.fails(0, "a", Outcome{Class: TurnsUsed, Reason: "50 turns", Turns: 50, Resumable: true})
 	}},
 	{"money: of a run, of the loop, refused", func(l *Limits) { l.MaxUSD, l.ItemUSD = 12, 10 }, func(y *story) {
-		y.fails(0, "a", Outcome{Class: BudgetUsed, Reason: "10 USD", Turns: 5, Cost: 10, Resumable: true}).step(0, Resumed{More: &Limits{MaxUSD: 14, MaxTokens: 1, MaxIterations: 600, MaxTime: time.Hour}}).unparked("a")
+		y.fails(0, "a", Outcome{Class: BudgetUsed, Reason: "10 USD", Turns: 5, Cost: 10, Resumable: true}).step(0, Resumed{More: &More{USD: 2, Iterations: 100}}).unparked("a")
 		y.fails(0, "a", Outcome{Class: BudgetUsed, Reason: "4 USD", Turns: 5, Cost: 3.9}).step(0, Resumed{}).wait()
 	}},
 	{"a run costs more than there is", func(l *Limits) { l.MaxUSD, l.Workers = 5, 2 }, func(y *story) {

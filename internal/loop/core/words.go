@@ -39,6 +39,24 @@ func Differences(old *State, l Limits, g *Given) (out []string) {
 	return out
 }
 
+// Words are what ceilings are to be raised by, as a person would say it; "" is nothing.
+func (m More) Words() string {
+	var out []string
+	if m.USD != 0 {
+		out = append(out, fmt.Sprintf("%.2f USD", m.USD))
+	}
+	if m.Tokens != 0 {
+		out = append(out, fmt.Sprintf("%d tokens", m.Tokens))
+	}
+	if m.Iterations != 0 {
+		out = append(out, fmt.Sprintf("%d items to begin", m.Iterations))
+	}
+	if m.Time != 0 {
+		out = append(out, m.Time.String()+" of work")
+	}
+	return strings.Join(out, ", ")
+}
+
 // GivenWords are how a loop was told to work, beside its limits, in words.
 func GivenWords(g *Given) (out []string) {
 	if g == nil {

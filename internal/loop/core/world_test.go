@@ -357,7 +357,7 @@ func (w *world) restart() {
 func (w *world) wishes(e Event) {
 	if r, ok := e.(Resumed); ok && r.More != nil {
 		l, m := &w.limits, r.More
-		l.MaxUSD, l.MaxTokens, l.MaxIterations = max(l.MaxUSD, m.MaxUSD), max(l.MaxTokens, m.MaxTokens), max(l.MaxIterations, m.MaxIterations)
+		l.MaxUSD, l.MaxTokens, l.MaxIterations = l.MaxUSD+m.USD, l.MaxTokens+m.Tokens, l.MaxIterations+m.Iterations
 	}
 	if w.s.Limits != w.limits {
 		w.fail("%T: its limits are %+v, and people have said %+v", e, w.s.Limits, w.limits)
@@ -479,8 +479,7 @@ func (w *world) person() {
 	w.personAt = w.t + time.Minute + w.some(2*time.Hour)
 	if !w.faulty {
 		// The person is awake now and wants the night to end.
-		more := w.s.Limits
-		more.MaxUSD, more.MaxTokens = more.MaxUSD+50, more.MaxTokens+10_000_000
+		more := More{USD: 50, Tokens: 10_000_000}
 		switch w.s.Phase {
 		case Waiting, Paused:
 			if w.steps > 1500 {
@@ -499,8 +498,7 @@ func (w *world) person() {
 	case 9:
 		w.event(Resumed{})
 	case 8: // ceilings are raised, and the loop dies
-		more := w.s.Limits
-		more.MaxUSD, more.MaxTokens, more.MaxIterations = more.MaxUSD+float64(w.pick(9)), more.MaxTokens+1000, more.MaxIterations+w.pick(4)
+		more := More{USD: float64(w.pick(9)), Tokens: 1000, Iterations: w.pick(4)}
 		if w.event(Resumed{More: &more}); w.up && w.pick(2) == 0 {
 			w.crash()
 		}
