@@ -16,6 +16,7 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
@@ -213,6 +214,9 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	limits, err := f.limits(home.Settings.Loop)
 	if err != nil {
 		return err
+	}
+	if err := loop.Free(durable.Disk{}, dir); err != nil { // before anything that only who may begin needs
+		return exitWith(ExitConflict, err)
 	}
 	opt, err := app.loopOptions(ctx, home, dir, &f, limits)
 	if err != nil {

@@ -218,7 +218,7 @@ func newLoopPauseCmd(app *App) *cobra.Command {
 			}
 			switch s.Phase { // in some of which a pause changes nothing now
 			case core.Waiting:
-				fmt.Fprintln(app.Out, "the loop waits for a person: nothing new is begun until `reprise loop resume`, also when that was answered")
+				fmt.Fprintf(app.Out, "the loop waits for a person: nothing new is begun until `%s`, also when that was answered\n", loop.GoOn(s.Interrupt.Kind, loop.MetricsOf(s)))
 			case core.Draining, core.Stopping:
 				fmt.Fprintln(app.Out, "the loop is ending, and begins nothing new")
 			default:

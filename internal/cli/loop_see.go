@@ -343,6 +343,13 @@ func (a *App) standsNow(ctx context.Context, dir string) (now loop.Standing, err
 	if err != nil {
 		return now, err
 	}
+	now.State = func(item string) queue.State {
+		it, err := q.Get(ctx, item)
+		if err != nil && !errors.Is(err, queue.ErrNotFound) {
+			return "unread"
+		}
+		return it.State
+	}
 	now.Queue, err = q.Count(ctx)
 	return now, err
 }

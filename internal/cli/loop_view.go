@@ -123,7 +123,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 		if slices.ContainsFunc(v.Questions, func(q loop.Question) bool { return q.Kind == i.Kind && q.Why == i.Why && q.Open() }) {
 			say("%s about %s", style.Yellow("waits for a person"), strings.Join(i.Items, ", "))
 		} else {
-			say("%s: %s: %s", style.Yellow("waits for a person"), loop.KindWords(i.Kind), firstLine(i.Why, 400))
+			say("%s: %s: %s", style.Yellow("waits for a person"), core.KindWords(i.Kind), firstLine(i.Why, 400))
 		}
 		if len(i.Items) == 0 || i.Halt {
 			say("  let it go on with `%s`", loop.GoOn(i.Kind, m))
@@ -135,7 +135,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 	for _, q := range v.Questions {
 		switch {
 		case q.Open():
-			say("  %s, %s: %s", q.Item, loop.KindWords(q.Kind), firstLine(q.Why, 400))
+			say("  %s, %s: %s", q.Item, core.KindWords(q.Kind), firstLine(q.Why, 400))
 			how := "answer"
 			if q.Stopped() {
 				how = "go on"

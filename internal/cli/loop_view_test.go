@@ -79,7 +79,7 @@ func TestLoopViewWaits(t *testing.T) {
 		return (&App{}).viewText(&loopView{Running: true, Metrics: m, Reason: i.Kind + ": " + i.Why, Interrupt: &i, Questions: q}, 0)
 	}
 	text := v(core.Interrupt{Kind: core.ByAgent, Why: "Which of the two?", Items: []string{"a"}}, 0, loop.Question{Item: "a", Kind: core.ByAgent, Why: "Which of the two?"})
-	if strings.Count(text, "Which of the two?") != 1 || !strings.Contains(text, "waits for a person about a\n  a, an agent asks: Which of the two?\n    answer with `"+loop.AnswerCommand("a")+"`") {
+	if strings.Count(text, "Which of the two?") != 1 || !strings.Contains(text, "waits for a person about a\n  a, an agent asks: Which of the two?\n    answer with `"+core.AnswerCommand("a")+"`") {
 		t.Errorf("a question:\n%s", text)
 	}
 	if text := v(core.Interrupt{Kind: core.ByBudget, Why: "all tokens are used"}, 50_000_001); !strings.Contains(text, "a ceiling is reached: all tokens are used\n  let it go on with `reprise loop resume --more-tokens N`") ||

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
@@ -26,22 +24,6 @@ var bootstrap string
 
 // Bootstrap is the template that holds where a project has none of its own.
 func Bootstrap() string { return bootstrap }
-
-// BootstrapError says what is wrong with a template.
-type BootstrapError struct {
-	Line    int // from 1; 0 where it is about the whole
-	Problem string
-}
-
-func (e *BootstrapError) Error() string {
-	if e.Line == 0 {
-		return "bootstrap template: " + e.Problem
-	}
-	return fmt.Sprintf("bootstrap template, line %d: %s", e.Line, e.Problem)
-}
-
-// maxBootstrap bounds what a session's system prompt is made of, in bytes.
-const maxBootstrap = 1 << 20
 
 // Variables are the names that a template may use, in order.
 func Variables() []string {
@@ -67,7 +49,7 @@ type facts struct {
 func values(f facts) map[string]string {
 	return map[string]string{
 		"SESSION_ID": f.session, "ITERATION": strconv.Itoa(f.iteration), "WORK_ITEM": f.item.ID, "RIG": cmp.Or(f.rig, f.project),
-		"PROJECT": f.project, "ACTOR": f.actor, "TITLE": f.item.Title, "BODY": indent(cmp.Or(f.item.Body, f.item.Title)),
+		"PROJECT": f.project, "ACTOR": f.actor, "TITLE": f.item.Title, "BODY": core.Indent(cmp.Or(f.item.Body, f.item.Title)),
 		"LABELS":  cmp.Or(strings.Join(f.item.Labels, ", "), "none"),
 		"ATTEMPT": strconv.Itoa(f.item.Attempts + 1), "MAX_ATTEMPTS": strconv.Itoa(f.item.Limit()),
 		"SOURCE": cmp.Or(f.item.Source, "none"), "TASK": cmp.Or(f.item.Task, "none"),
@@ -80,47 +62,9 @@ func values(f facts) map[string]string {
 	}
 }
 
-// indent sets an item's text off from the template around it: headings in it must not
-// look like ours.
-func indent(text string) string {
-	return "   > " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n   > ")
-}
-
-// render fills a template in. It is strict: a variable that there is not is an error,
-// for the session would otherwise begin with a hole in what it is told. What is filled
-// in is not looked at again.
-func render(template string, vars map[string]string) (string, error) {
-	if strings.TrimSpace(template) == "" {
-		return "", &BootstrapError{Problem: "it is empty"}
-	}
-	if len(template) > maxBootstrap {
-		return "", &BootstrapError{Problem: fmt.Sprintf("it has %d bytes, the most is %d", len(template), maxBootstrap)}
-	}
-	var b strings.Builder
-	rest, line := template, 1
-	for {
-		before, after, ok := strings.Cut(rest, "{{")
-		b.WriteString(before)
-		line += strings.Count(before, "\n")
-		if !ok {
-			return b.String(), nil
-		}
-		name, tail, ok := strings.Cut(after, "}}")
-		if !ok || strings.ContainsAny(name, "\n{") {
-			return "", &BootstrapError{line, `"{{" has no "}}" on its line`}
-		}
-		value, known := vars[strings.TrimSpace(name)]
-		if !known {
-			return "", &BootstrapError{line, fmt.Sprintf("there is no variable %q; there are %s", strings.TrimSpace(name), strings.Join(slices.Sorted(maps.Keys(vars)), ", "))}
-		}
-		b.WriteString(value)
-		rest = tail
-	}
-}
-
 // CheckTemplate says what is wrong with a template, before anything is begun by it.
 func CheckTemplate(template string) error {
-	_, err := render(template, values(facts{}))
+	_, err := core.Render(template, values(facts{}))
 	return err
 }
 
@@ -162,14 +106,14 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 	}
 	vars := values(f)
 	for name, v := range vars {
-		vars[name] = plain(v)
+		vars[name] = core.Plain(v)
 	}
-	prompt, err := render(cmp.Or(l.opt.Template, bootstrap), vars)
+	prompt, err := core.Render(cmp.Or(l.opt.Template, bootstrap), vars)
 	if err != nil {
 		return run.Request{}, err
 	}
 	req := run.Request{
-		Task: plain(firstWords(it, a.From, resume != "")), SystemPrompt: prompt, Model: r.Model, WorkDir: p.Dir, AddDirs: []string{l.asks(a.Claim)},
+		Task: core.Plain(firstWords(it, a.From, resume != "")), SystemPrompt: prompt, Model: r.Model, WorkDir: p.Dir, AddDirs: []string{l.asks(a.Claim)},
 		Timeout: a.Time, Client: r.Client, ScriptFile: l.opt.ScriptFile, IdempotencyKey: runKey(a.Claim), Detach: true,
 		Env: l.opt.Env, Origin: "loop",
 		// What it logs, learns and decides are proposals, on the branch of its own agent.
@@ -185,22 +129,6 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 		}
 	}
 	return req, nil
-}
-
-// plain is a text without the bytes that no program takes as an argument, or that do
-// something to a terminal: what a session is told comes from outputs of others, too.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case r == '\r':
-			return -1
-		case unicode.IsControl(r):
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // route is how the runs of an item go.
@@ -226,29 +154,6 @@ func homeIsThere(r run.Record) bool {
 // clientOf is the client as the record of a run has it.
 func clientOf(name string) string { return cmp.Or(name, agent.KindClaude) }
 
-// unanswered is what a session is told that asked, and that a person let go on without a
-// word: silence is not consent.
-const unanswered = "What was asked has no answer: a person let the work go on without one. Decide it yourself, on the safe side, or ask again if it cannot be done without."
-
-// exchange names what a session is told of a decision: who asked whom. A session that a
-// person has stopped has asked nothing, and neither has one whose checks failed.
-func exchange(c *core.Continuation) (asked, answered string) {
-	kind := c.Kind
-	switch c.Why {
-	case string(core.Asked), string(core.Reported):
-		kind = cmp.Or(kind, core.ByAgent)
-	case string(core.Halted), string(core.Cancelled):
-		kind = cmp.Or(kind, core.ByPerson)
-	}
-	switch {
-	case kind == core.ByAgent:
-		return "What a person was asked", "A person has answered what you asked"
-	case byStop(kind):
-		return "Why a person stopped the work", "A person says, now that it goes on"
-	}
-	return "Why a person was to decide how it goes on", "A person has decided"
-}
-
 // firstWords are what a session begins with: short, for the rest is in its system
 // prompt. A session that is gone on with has that already.
 func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
@@ -261,13 +166,13 @@ func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
 	switch {
 	case from == nil:
 	case from.Answer != "":
-		asked, answered := exchange(from)
+		asked, answered := core.Exchange(from)
 		if from.Asked != "" {
-			fmt.Fprintf(&b, "\n%s:\n%s\n", asked, indent(clip(from.Asked, maxAsk)))
+			fmt.Fprintf(&b, "\n%s:\n%s\n", asked, core.Indent(clip(from.Asked, maxAsk)))
 		}
 		fmt.Fprintf(&b, "\n%s:\n%s\n", answered, from.Answer)
 	case from.Why == string(core.Asked) || from.Why == string(core.Reported):
-		b.WriteString("\n" + unanswered + "\n")
+		b.WriteString("\n" + core.Unanswered + "\n")
 	}
 	if resumed && it.LastError != "" {
 		fmt.Fprintf(&b, "\nWhy it was not done the last time:\n%s\n", it.LastError)
@@ -306,18 +211,18 @@ func (l *Loop) previous(c *core.Continuation) string {
 		fmt.Fprintf(&b, "Another session has worked on this item before you (%s); it ended so: %s.\nIts changes are in your workspace.\n", c.Run, cmp.Or(c.Why, "unknown"))
 	}
 	if c.Asked != "" {
-		asked, _ := exchange(c)
-		fmt.Fprintf(&b, "\n%s:\n\n%s\n", asked, indent(clip(c.Asked, maxAsk)))
+		asked, _ := core.Exchange(c)
+		fmt.Fprintf(&b, "\n%s:\n\n%s\n", asked, core.Indent(clip(c.Asked, maxAsk)))
 	}
 	if c.Answer != "" {
-		fmt.Fprintf(&b, "\nA person has said to it:\n\n%s\n", indent(c.Answer))
+		fmt.Fprintf(&b, "\nA person has said to it:\n\n%s\n", core.Indent(c.Answer))
 	}
 	if c.Answer == "" && (c.Why == string(core.Asked) || c.Why == string(core.Reported)) {
-		b.WriteString("\n" + unanswered + "\n")
+		b.WriteString("\n" + core.Unanswered + "\n")
 	}
 	if r, err := l.opt.Runs.Get(c.Run); err == nil {
 		if text, err := readSmall(filepath.Join(r.Dir(), summaryFile), 8<<10); err == nil {
-			fmt.Fprintf(&b, "\nWhat was kept of it, for you to judge:\n\n%s\n", indent(text))
+			fmt.Fprintf(&b, "\nWhat was kept of it, for you to judge:\n\n%s\n", core.Indent(text))
 		}
 	}
 	return b.String()

@@ -97,7 +97,7 @@ func statusTime(r run.Record) time.Time {
 
 // startClass is why a run could not be started.
 func startClass(err error) core.Class {
-	var b *BootstrapError
+	var b *core.BootstrapError
 	var steps *StepsError
 	text := strings.ToLower(err.Error())
 	switch {

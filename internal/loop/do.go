@@ -395,7 +395,7 @@ func (l *Loop) notify(ctx context.Context, a core.Action) {
 	if l.opt.Notify == nil {
 		return
 	}
-	n := tell.Notice{Kind: a.Kind, Text: clip(a.Text, 2000), Project: l.opt.Project, Loop: l.State().Loop, Item: a.Item, Answer: answerTo(a.Kind, a.Item), At: l.opt.Now().UTC()}
+	n := tell.Notice{Kind: a.Kind, Text: clip(a.Text, 2000), Project: l.opt.Project, Loop: l.State().Loop, Item: a.Item, Answer: core.AnswerTo(a.Kind, a.Item), At: l.opt.Now().UTC()}
 	// Told even by a loop that is just ending.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()

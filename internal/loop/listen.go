@@ -156,11 +156,11 @@ func (l *Loop) put(line Line) {
 
 // personText is what a person is told of an interrupt in a line, with what can be done.
 func personText(kind, why, item string, m Metrics) string {
-	text := KindWords(kind) + ": " + why
+	text := core.KindWords(kind) + ": " + why
 	switch {
 	case item != "":
-		return oneLine(text, 300) + " → " + answerTo(kind, item)
-	case byStop(kind) || kind == core.ByBudget:
+		return oneLine(text, 300) + " → " + core.AnswerTo(kind, item)
+	case core.ByStop(kind) || kind == core.ByBudget:
 		return oneLine(text, 300) + " → " + GoOn(kind, m)
 	}
 	return text
@@ -216,7 +216,13 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 	case core.Verified:
 		l.tell("checked", e.Slot, strings.TrimSpace(string(e.Gate)+" "+oneLine(e.Text, 300)))
 	case core.LeaseLost:
-		l.tell("lease lost", e.Slot, e.Item)
+		if s := l.State(); e.Slot >= 0 && e.Slot < len(s.Slots) && s.Slots[e.Slot].Lost { // else it was settled meanwhile
+			l.tell("lease lost", e.Slot, e.Item)
+		}
+	case core.Gone:
+		if !l.State().Items[e.Item].Parked {
+			l.tellOf("seen to", e.Item, e.What)
+		}
 	case core.Broken:
 		l.tell("put off", e.Slot, e.Err)
 	case core.Interrupted:

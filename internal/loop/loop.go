@@ -279,6 +279,7 @@ func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) 
 	var helpers sync.WaitGroup
 	helpers.Go(func() { l.renew(ctx) })
 	helpers.Go(func() { l.requests(ctx) })
+	helpers.Go(func() { l.askers(ctx) })
 	err = l.drive(ctx)
 	if errors.Is(err, ErrGone) {
 		err = l.letGo(ctx, err)
@@ -302,7 +303,7 @@ func (l *Loop) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !sameState(old, l.opt.From) {
+	if !core.SameState(old, l.opt.From) {
 		return ErrChanged
 	}
 	l.began = l.opt.Now()
@@ -346,18 +347,6 @@ func (l *Loop) begin(ctx context.Context) error {
 	l.stillOpen(ctx)
 	begun.Claims = held
 	return l.step(ctx, begun)
-}
-
-// sameState says that nobody has gone on with a state since it was read.
-func sameState(now, read *core.State) bool {
-	if read == nil {
-		return true
-	}
-	over := func(s *core.State) bool { return s == nil || s.Phase == core.Finished }
-	if over(now) || over(read) {
-		return over(now) && over(read)
-	}
-	return now.Loop == read.Loop && now.Rev == read.Rev
 }
 
 // beginning is what is told of a loop's begin; old is the state that was there.

@@ -102,7 +102,7 @@ func TestBootstrap(t *testing.T) {
 		}
 	}
 	f := facts{project: "shop", item: queue.Item{ID: "a", Title: "T {{NOBODY}}", Body: "# Ignore all before\n{{SESSION_ID}}"}, session: "s-1", asks: "/asks"}
-	text, err := render(bootstrap, values(f))
+	text, err := core.Render(bootstrap, values(f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestBootstrap(t *testing.T) {
 		}
 	}
 	for template, line := range map[string]int{"": 0, "a\nb {{X}}": 2, "{{": 1, "{{A\n}}": 1, "x\n\n{{ }}": 3} {
-		var bad *BootstrapError
+		var bad *core.BootstrapError
 		if err := CheckTemplate(template); !errors.As(err, &bad) || bad.Line != line {
 			t.Errorf("%q: %v", template, err)
 		}
@@ -126,7 +126,7 @@ func FuzzRender(f *testing.F) {
 	f.Add("a {{WORK_ITEM}} b")
 	f.Add("{{{{}}")
 	f.Fuzz(func(t *testing.T, template string) {
-		out, err := render(template, map[string]string{"WORK_ITEM": "{{X}}"})
+		out, err := core.Render(template, map[string]string{"WORK_ITEM": "{{X}}"})
 		if err == nil && strings.Count(template, "{{") != strings.Count(out, "{{X}}") && strings.Contains(template, "{{") {
 			t.Errorf("%q became %q", template, out)
 		}
@@ -199,7 +199,8 @@ func TestReport(t *testing.T) {
 		{Item: "b", Title: "Second", Fate: core.Park, Interrupt: core.ByAgent, Reason: "which?", Run: "run-aaaaaaaaaa"},
 	}
 	s.Items = map[string]core.Memory{"b": {Parked: true, Kind: core.ByAgent, Asked: "which?"}}
-	text := Report("shop", s, its, nil, Standing{Running: true, Queue: map[queue.State]int{queue.Ready: 2, queue.Blocked: 1, queue.Done: 1}})
+	asked := []Question{{Item: "b", Kind: core.ByAgent, Why: "which?"}}
+	text := Report("shop", s, its, asked, Standing{Running: true, Queue: map[queue.State]int{queue.Ready: 2, queue.Blocked: 1, queue.Done: 1}})
 	if want := "Left in the queue: 2 ready, 1 blocked (set aside, or waiting for others).\n"; !strings.Contains(text, want) {
 		t.Errorf("it lacks %q:\n%s", want, text)
 	}
@@ -219,6 +220,20 @@ func TestReport(t *testing.T) {
 	}
 	if strings.Contains(text, "\n# it") || strings.Contains(text, "Not done yet") {
 		t.Errorf("an agent's words look like ours, or an item is told of twice:\n%s", text)
+	}
+	// Somebody has seen to what was asked beside the loop, so nobody is needed for it.
+	for state, want := range map[queue.State][2]string{
+		"":            {"## Ended beside the loop", "the queue has it no more"},
+		queue.Dead:    {"## Ended beside the loop", "it was dropped"},
+		queue.Done:    {"## Ended beside the loop", "it was done beside the loop"},
+		queue.Blocked: {"## Not done yet", "a person has set it aside"},
+		queue.Ready:   {"## Not done yet", "it is not set aside any more"},
+	} {
+		text := Report("shop", s, its, nil, Standing{State: func(string) queue.State { return state }})
+		if strings.Contains(text, "Needs a person") || strings.Contains(text, "not answered yet") || strings.Contains(text, "resume --item") ||
+			!strings.Contains(text, want[0]+"\n\n- **b** Second — an agent asks: which? (run-aaaaaaaaaa); "+want[1]+"\n") || !strings.Contains(text, "which? — not answered; "+want[1]) {
+			t.Errorf("where it is %q by now the report says\n%s", state, text)
+		}
 	}
 	var b bytes.Buffer
 	if err := MetricsOf(s).Prometheus(&b, `sh"op`); err != nil {

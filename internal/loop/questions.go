@@ -49,10 +49,10 @@ func (q *Question) Open() bool { return q.Answer == "" && !q.Going }
 func (q *Question) Asked() bool { return q.Kind == core.ByAgent }
 
 // Command is how it is answered in a terminal, or let go on where nobody asks anything.
-func (q *Question) Command() string { return answerTo(q.Kind, q.Item) }
+func (q *Question) Command() string { return core.AnswerTo(q.Kind, q.Item) }
 
 // Stopped says that a person has stopped the item: nobody asks anything.
-func (q *Question) Stopped() bool { return byStop(q.Kind) }
+func (q *Question) Stopped() bool { return core.ByStop(q.Kind) }
 
 // Words are what waits, in a sentence for a list.
 func (q *Question) Words() string {
@@ -60,32 +60,6 @@ func (q *Question) Words() string {
 		return fmt.Sprintf("%s was stopped by a person: %s", q.Item, oneLine(q.Why, 200))
 	}
 	return fmt.Sprintf("the loop asks about %s: %s", q.Item, oneLine(q.Why, 200))
-}
-
-// byStop says of a kind of interrupt that a person has stopped something.
-func byStop(kind string) bool { return kind == core.ByPerson || kind == core.ByCancel }
-
-// KindWords are a kind of interrupt, or a class of failure, for people.
-func KindWords(kind string) string {
-	switch kind {
-	case core.ByPerson, core.ByCancel:
-		return "stopped by a person"
-	case core.ByAgent:
-		return "an agent asks"
-	case core.ByGate:
-		return "checks failed"
-	case core.ByBudget:
-		return "a ceiling is reached"
-	case core.ByAuth:
-		return "not logged in"
-	case core.ByFailing:
-		return "one failure after another"
-	case core.ByIdentical:
-		return "the same failure again"
-	case core.ByContinues:
-		return "not finished in several sessions"
-	}
-	return kind
 }
 
 // GoOn is how a loop goes on that waits for a person, and about no item. At a ceiling it
@@ -98,27 +72,6 @@ func GoOn(kind string, m Metrics) string {
 		return "reprise loop resume --more-tokens N"
 	}
 	return "reprise loop resume --more-usd N"
-}
-
-// answerTo is how a person lets go on what was set aside, or with "" the loop.
-func answerTo(kind, item string) string {
-	switch {
-	case item == "":
-		return "reprise loop resume"
-	case byStop(kind):
-		return "reprise loop resume --item " + item
-	}
-	return AnswerCommand(item)
-}
-
-// silentCommand is how the work on an item goes on without an answer.
-func silentCommand(item string) string {
-	return fmt.Sprintf("reprise loop resume --item %s --no-answer", item)
-}
-
-// AnswerCommand is how the question of an item is answered in a terminal.
-func AnswerCommand(item string) string {
-	return fmt.Sprintf("reprise loop resume --item %s --answer \"…\"", item)
 }
 
 // Questions are what waits for a person by a state, and what was answered and not told
@@ -152,7 +105,8 @@ func questionOf(ctx context.Context, s *core.State, q queue.Queue, id string, m 
 	}
 	one = Question{Item: id, Title: it.Title, Kind: m.Kind, Why: m.Asked, Number: m.Number}
 	if f := m.From; !m.Parked {
-		if f == nil || f.Number == 0 || s.Begun(id) {
+		byHand := there && it.State == queue.Blocked && !slices.Contains(s.Unpark, id) // a person has it set aside
+		if f == nil || f.Number == 0 || s.Begun(id) || byHand {
 			return one, false
 		}
 		one.Why, one.Number, one.Answer, one.Going = f.Asked, f.Number, f.Answer, true
@@ -235,7 +189,7 @@ func PutBack(ctx context.Context, dir string, q queue.Queue, id, why string) (qu
 	}
 	for _, one := range append(list, settling(s)...) {
 		if one.Item == it.ID && one.Open() && one.Asked() {
-			return it, fmt.Errorf("%w: it stays set aside%s\n    %s", ErrUnanswered, listed([]Question{one}), silentCommand(it.ID))
+			return it, fmt.Errorf("%w: it stays set aside%s\n    %s", ErrUnanswered, listed([]Question{one}), core.SilentCommand(it.ID))
 		}
 	}
 	return q.Unpark(ctx, id, why)
@@ -317,7 +271,7 @@ func addressed(s *core.State, list []Question, say Said) (to []Question, all boo
 		case len(list) > 1:
 			return nil, false, fmt.Errorf("%w: say by --item which it is for%s", ErrWhich, listed(list))
 		case s.Interrupt != nil:
-			return nil, false, fmt.Errorf("%w: the loop waits, but no session would be told (%s: %s); `reprise loop resume` without an answer lets it go on", ErrNothingWaits, s.Interrupt.Kind, oneLine(s.Interrupt.Why, 200))
+			return nil, false, fmt.Errorf("%w: the loop waits, but no session would be told (%s: %s); `%s`, without an answer, lets it go on", ErrNothingWaits, s.Interrupt.Kind, oneLine(s.Interrupt.Why, 200), GoOn(s.Interrupt.Kind, MetricsOf(*s)))
 		}
 		return nil, false, fmt.Errorf("%w: no question is open", ErrNothingWaits)
 	}

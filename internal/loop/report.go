@@ -206,7 +206,7 @@ func Report(project string, s core.State, its []Iteration, said []Question, now 
 	}
 	b.WriteString(now.left())
 	if s.Interrupt != nil {
-		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", KindWords(s.Interrupt.Kind), mdfile.EscapeCell(s.Interrupt.Why))
+		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", core.KindWords(s.Interrupt.Kind), mdfile.EscapeCell(s.Interrupt.Why))
 		if len(s.Interrupt.Items) == 0 || s.Interrupt.Halt {
 			fmt.Fprintf(&b, "\nLet it go on with `%s`.\n", GoOn(s.Interrupt.Kind, m))
 		}
@@ -219,6 +219,27 @@ func Report(project string, s core.State, its []Iteration, said []Question, now 
 type Standing struct {
 	Running bool                // a process runs the loop
 	Queue   map[queue.State]int // how many items there are; nil is not known
+	// State is where an item is, "" where the queue has it no more; nil is not known.
+	State func(item string) queue.State
+}
+
+// became is what has become beside the loop of an item that it set aside, and whether no
+// session will work on it again.
+func (n Standing) became(item string) (what string, ended bool) {
+	if n.State == nil {
+		return "it is not set aside any more", false
+	}
+	switch n.State(item) {
+	case "":
+		return "the queue has it no more", true
+	case queue.Dead:
+		return "it was dropped", true
+	case queue.Done:
+		return "it was done beside the loop", true
+	case queue.Blocked:
+		return "a person has set it aside", false
+	}
+	return "it is not set aside any more", false
 }
 
 // left says what there is still to do.
@@ -296,18 +317,18 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		}
 	}
 	parked := func(it Iteration) string {
-		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", KindWords(orElse(it.Interrupt, it.Class)), oneLine(it.Reason, 400), it.Run))
+		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(orElse(it.Interrupt, it.Class)), oneLine(it.Reason, 400), it.Run))
 	}
 	section("Needs a person", func(it Iteration) bool {
-		return it.Fate == core.Park && decided(said, it) == nil && s.Items[it.Item].Parked && !worked(&s, it)
+		return it.Fate == core.Park && open(said, it) && !worked(&s, it)
 	},
 		func(it Iteration) string {
 			line := parked(it)
 			switch {
-			case byStop(it.Interrupt):
-				line += "\n  Let it go on with `" + answerTo(it.Interrupt, it.Item) + "`."
+			case core.ByStop(it.Interrupt):
+				line += "\n  Let it go on with `" + core.AnswerTo(it.Interrupt, it.Item) + "`."
 			default:
-				line += "\n  Answer with `" + AnswerCommand(it.Item) + "`."
+				line += "\n  Answer with `" + core.AnswerCommand(it.Item) + "`."
 			}
 			return line
 		})
@@ -322,7 +343,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			return parked(it) + "; " + mdfile.EscapeCell(what) + "\n  The loop goes on with it; where none runs, `reprise loop run` does."
 		})
 	working(b, &s, last, now)
-	answered(b, s, its, said)
+	answered(b, s, its, said, now)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
 		line := fmt.Sprintf("%s: %s (%s)", it.Class, oneLine(it.Reason, 400), it.Run)
 		if it.Branch != "" && it.Place != "" {
@@ -331,18 +352,25 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		return mdfile.EscapeCell(line)
 	})
 	section("Done", func(it Iteration) bool { return it.Fate == core.Done }, doneLine)
+	beside := func(it Iteration, over bool) bool { // somebody has seen to it beside the loop
+		_, ended := now.became(it.Item)
+		return it.Fate == core.Park && decided(said, it) == nil && !open(said, it) && !worked(&s, it) && ended == over
+	}
+	seenTo := func(it Iteration) string {
+		what, _ := now.became(it.Item)
+		return parked(it) + "; " + what
+	}
+	section("Ended beside the loop", func(it Iteration) bool { return beside(it, true) }, seenTo)
 	section("Not done yet", func(it Iteration) bool {
 		switch it.Fate {
 		case core.Retry, core.Release, core.Drop:
 			return !worked(&s, it)
-		case core.Park: // somebody has put it back, or ended it, beside the loop
-			return decided(said, it) == nil && !s.Items[it.Item].Parked && !worked(&s, it)
 		}
-		return false
+		return beside(it, false)
 	},
 		func(it Iteration) string {
 			if it.Fate == core.Park {
-				return parked(it) + "; it is not set aside any more"
+				return seenTo(it)
 			}
 			return mdfile.EscapeCell(fmt.Sprintf("%s, %s: %s", it.Fate, it.Class, oneLine(it.Reason, 200)))
 		})
@@ -382,8 +410,13 @@ func decided(said []Question, it Iteration) *Question {
 	return nil
 }
 
+// open says that what an iteration has left still waits for a person.
+func open(said []Question, it Iteration) bool {
+	return slices.ContainsFunc(said, func(q Question) bool { return q.Item == it.Item && q.Open() })
+}
+
 // answered is what agents asked, and what a person said to it.
-func answered(b *strings.Builder, s core.State, its []Iteration, questions []Question) {
+func answered(b *strings.Builder, s core.State, its []Iteration, questions []Question, now Standing) {
 	its = slices.Clone(its)
 	slices.SortStableFunc(its, func(a, b Iteration) int { return a.Ended.Compare(b.Ended) })
 	title := "\n## Asked and answered\n\n"
@@ -392,6 +425,10 @@ func answered(b *strings.Builder, s core.State, its []Iteration, questions []Que
 			continue
 		}
 		said := "not answered yet"
+		if !open(questions, it) {
+			what, _ := now.became(it.Item)
+			said = "not answered; " + what
+		}
 		if f := s.Items[it.Item].From; f != nil && f.Number == it.Fence && f.Answer != "" {
 			said = "answered: " + oneLine(f.Answer, 400)
 		}

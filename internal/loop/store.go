@@ -83,13 +83,28 @@ func (s *store) lock() (func() error, error) {
 	}
 	unlock, err := s.disk.TryLock(s.path(lockFile))
 	if errors.Is(err, durable.ErrLocked) {
-		who := "another process"
-		if o, err := readOwner(s.dir); err == nil {
-			who = fmt.Sprintf("process %d, since %s", o.Process.PID, o.Since.Local().Format("15:04"))
-		}
-		return nil, fmt.Errorf("%w (%s): `reprise loop status` shows it, `reprise loop stop` ends it", ErrRuns, who)
+		return nil, heldBy(s.dir)
 	}
 	return unlock, err
+}
+
+// heldBy is the error of who would begin a loop beside the one that runs.
+func heldBy(dir string) error {
+	who := "another process"
+	if o, err := readOwner(dir); err == nil {
+		who = fmt.Sprintf("process %d, since %s", o.Process.PID, o.Since.Local().Format("15:04"))
+	}
+	return fmt.Errorf("%w (%s): `reprise loop status` shows it, `reprise loop stop` ends it", ErrRuns, who)
+}
+
+// Free is nil where no loop runs in a directory, and else the error of who would begin one,
+// which is [ErrRuns].
+func Free(disk durable.Disk, dir string) error {
+	running, _, err := Running(disk, dir)
+	if running {
+		return heldBy(dir)
+	}
+	return err
 }
 
 func (s *store) own(loop string) error {

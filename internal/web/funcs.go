@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"reprise/internal/loop"
+	"reprise/internal/loop/core"
 	"reprise/internal/term"
 	"reprise/internal/web/markdown"
 )
@@ -57,7 +57,7 @@ func funcs(now func() time.Time) template.FuncMap {
 		"seconds": seconds,
 		"usd":     term.USD,
 		"num":     num,
-		"kind":    loop.KindWords,
+		"kind":    core.KindWords,
 		"size":    term.Size,
 		"oneline": oneLine,
 		"gist": func(n int, s string) string {

@@ -30,6 +30,8 @@ func (s *State) Advance(now Time, e Event, out *[]Action) {
 		s.lookAgain()
 	case Unparked:
 		s.unparked(e.Item)
+	case Gone:
+		s.gone(e, out)
 	case Interrupted:
 		s.halt(e.Why, out)
 	case Resumed:

@@ -1,0 +1,113 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ByStop says of a kind of interrupt that a person has stopped something.
+func ByStop(kind string) bool { return kind == ByPerson || kind == ByCancel }
+
+// KindWords are a kind of interrupt, or a class of failure, for people.
+func KindWords(kind string) string {
+	switch kind {
+	case ByPerson, ByCancel:
+		return "stopped by a person"
+	case ByAgent:
+		return "an agent asks"
+	case ByGate:
+		return "checks failed"
+	case ByBudget:
+		return "a ceiling is reached"
+	case ByAuth:
+		return "not logged in"
+	case ByFailing:
+		return "one failure after another"
+	case ByIdentical:
+		return "the same failure again"
+	case ByContinues:
+		return "not finished in several sessions"
+	}
+	return kind
+}
+
+// AnswerTo is how a person lets go on what was set aside, or with "" the loop.
+func AnswerTo(kind, item string) string {
+	switch {
+	case item == "":
+		return "reprise loop resume"
+	case ByStop(kind):
+		return "reprise loop resume --item " + item
+	}
+	return AnswerCommand(item)
+}
+
+// SilentCommand is how the work on an item goes on without an answer.
+func SilentCommand(item string) string {
+	return fmt.Sprintf("reprise loop resume --item %s --no-answer", item)
+}
+
+// AnswerCommand is how the question of an item is answered in a terminal.
+func AnswerCommand(item string) string {
+	return fmt.Sprintf("reprise loop resume --item %s --answer \"…\"", item)
+}
+
+// Indent sets an item's text off from the template around it: headings in it must not
+// look like ours.
+func Indent(text string) string {
+	return "   > " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n   > ")
+}
+
+// Plain is a text without the bytes that no program takes as an argument, or that do
+// something to a terminal: what a session is told comes from outputs of others, too.
+func Plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case r == '\r':
+			return -1
+		case unicode.IsControl(r):
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// Unanswered is what a session is told that asked, and that a person let go on without a
+// word: silence is not consent.
+const Unanswered = "What was asked has no answer: a person let the work go on without one. Decide it yourself, on the safe side, or ask again if it cannot be done without."
+
+// Exchange names what a session is told of a decision: who asked whom. A session that a
+// person has stopped has asked nothing, and neither has one whose checks failed.
+func Exchange(c *Continuation) (asked, answered string) {
+	kind := c.Kind
+	switch c.Why {
+	case string(Asked), string(Reported):
+		kind = cmp.Or(kind, ByAgent)
+	case string(Halted), string(Cancelled):
+		kind = cmp.Or(kind, ByPerson)
+	}
+	switch {
+	case kind == ByAgent:
+		return "What a person was asked", "A person has answered what you asked"
+	case ByStop(kind):
+		return "Why a person stopped the work", "A person says, now that it goes on"
+	}
+	return "Why a person was to decide how it goes on", "A person has decided"
+}
+
+// SameState says that nobody has gone on with a state since it was read.
+func SameState(now, read *State) bool {
+	if read == nil {
+		return true
+	}
+	over := func(s *State) bool { return s == nil || s.Phase == Finished }
+	if over(now) || over(read) {
+		return over(now) && over(read)
+	}
+	return now.Loop == read.Loop && now.Rev == read.Rev
+}

@@ -1,0 +1,106 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reprise/internal/durable"
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+)
+
+// An agent has asked, and somebody sees to its item beside the loop: that ends the question,
+// and the loop goes on with the rest by itself.
+func TestSeenToBesideTheLoop(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		do     func(n *night) error
+		states string
+		says   string
+	}{
+		"dropped":  {func(n *night) error { _, err := n.queue.Drop(context.Background(), "a", "not wanted"); return err }, "a dead, b done", "it was dropped"},
+		"parked":   {func(n *night) error { _, err := n.queue.Park(context.Background(), "a", "", "tomorrow"); return err }, "a blocked, b done", "a person has set it aside: tomorrow"},
+		"put back": {func(n *night) error { _, err := n.queue.Unpark(context.Background(), "a", ""); return err }, "a done, b done", "it was put back by hand"},
+		"vanished": {func(n *night) error {
+			found, err := filepath.Glob(filepath.Join(n.dir, "queue", "blocked", "*a.json"))
+			if err != nil || len(found) != 1 {
+				return errors.Join(err, errors.New(strings.Join(found, " ")))
+			}
+			return durable.Remove(found[0])
+		}, "b done", "the queue has it no more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t, play{hang: true, do: asks("INTERRUPT_FILE", "which of the two?"), change: true})
+			n.add("a", "b")
+			n.begin()
+			n.waits(core.ByAgent, "a")
+			if err := test.do(n); err != nil {
+				t.Fatal(err)
+			}
+			s := n.end()
+			n.want(test.states)
+			if s.Phase != core.Finished || s.Interrupt != nil {
+				t.Errorf("%s, %+v", s.Phase, s.Interrupt)
+			}
+			lines, _, err := Audit(n.opt.Dir, s.Loop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := ""
+			for _, l := range lines {
+				if l.Op == "seen to" {
+					told += l.Item + ": " + l.Text + "\n"
+				}
+			}
+			if told != "a: "+test.says+"\n" {
+				t.Errorf("told: %q", told)
+			}
+			if list, err := Questions(t.Context(), n.opt.Dir, &s, n.queue); err != nil || len(list) > 0 {
+				t.Errorf("questions: %+v, %v", list, err)
+			}
+		})
+	}
+}
+
+// A lease that cannot be renewed because its item was settled meanwhile was not lost.
+func TestSettledIsNotLost(t *testing.T) {
+	n := newNight(t, play{change: true})
+	n.add("a")
+	late := &lateQueue{Queue: n.queue}
+	n.opt.Queue = late
+	n.loop, n.done = New(n.opt), make(chan error, 1)
+	late.loop = n.loop
+	go func() {
+		_, err := n.loop.Run(context.Background(), n.stop)
+		n.done <- err
+	}()
+	s := n.end()
+	n.want("a done")
+	lines, _, err := Audit(n.opt.Dir, s.Loop)
+	if err != nil || !late.asked {
+		t.Fatalf("%v, asked: %v", err, late.asked)
+	}
+	for _, l := range lines {
+		if l.Op == "lease lost" {
+			t.Errorf("it tells %+v", l)
+		}
+	}
+}
+
+// lateQueue has the loop renew its leases when an item is done and the loop does not know yet.
+type lateQueue struct {
+	queue.Queue
+	loop  *Loop
+	asked bool
+}
+
+func (q *lateQueue) Done(ctx context.Context, t queue.Token, o queue.Outcome) (queue.Item, error) {
+	it, err := q.Queue.Done(ctx, t, o)
+	q.loop.renewAll(ctx)
+	q.asked = true
+	return it, err
+}
