@@ -113,6 +113,11 @@ func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 		}
 		o.item.NotBefore = at
 	}
+	for _, f := range []string{"id", "key", "from", "from-markdown"} {
+		if cmd.Flags().Changed(f) && cmd.Flag(f).Value.String() == "" {
+			return usagef("--%s is empty: give it a value, or leave it out", f)
+		}
+	}
 	list := o.jsonl != "" || o.markdown != "" || o.github || o.task != 0
 	switch {
 	case list && len(args) > 0:

@@ -200,7 +200,7 @@ func (i *Item) checkNew() error {
 
 // CheckID says what is wrong with an item's id.
 func CheckID(id string) error {
-	ok := id != "" && len(id) <= maxID && durable.CheckName(id+".json") == nil
+	ok := id != "" && len(id) <= maxID
 	for n, c := range []byte(id) {
 		switch {
 		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
@@ -210,7 +210,10 @@ func CheckID(id string) error {
 		}
 	}
 	if !ok {
-		return invalid("the id %q is not 1 to %d lower-case letters, digits, \"-\", \"_\" or \".\"", id, maxID)
+		return invalid("the id %q is not 1 to %d lower-case letters, digits, \"-\", \"_\" or \".\", the first of them a letter or a digit", id, maxID)
+	}
+	if err := durable.CheckName(id + ".json"); err != nil {
+		return invalid("the id %q gives no name for a file on every system: %v", id, err)
 	}
 	return nil
 }
@@ -284,6 +287,9 @@ func (i *Item) settled(said Entry, fence uint64) bool {
 func (i *Item) lost(s State, fence, now uint64, said Entry) error {
 	if said.Op == OpFail && slices.ContainsFunc(i.History, func(e Entry) bool { return e.Op == OpFail && e.Fence == fence }) {
 		return fmt.Errorf("%w: that %s failed was said under number %d before, in another way, and it is %s by now; `reprise queue drop` ends what is not to be tried again", ErrLost, i.ID, fence, s)
+	}
+	if now == fence {
+		return fmt.Errorf("%w: the claim of %s under number %d has ended already, and it is %s", ErrLost, i.ID, fence, s)
 	}
 	return fmt.Errorf("%w: %s is %s under number %d, and this is number %d", ErrLost, i.ID, s, now, fence)
 }
