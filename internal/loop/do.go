@@ -226,9 +226,7 @@ func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	e := core.Verified{Slot: a.Slot, Seq: a.Seq, Gate: core.GateNone}
 	p, err := l.place(ctx, a.Claim)
 	if err != nil && lostClaim(err) {
-		l.send(ctx, core.LeaseLost{Slot: a.Slot, Item: a.Claim.Item.ID, Fence: a.Claim.Fence})
-		e.Gate, e.Text = core.GateFailed, err.Error()
-		return e
+		return l.over(ctx, a, e, err)
 	}
 	if err != nil {
 		return broken(a, err)
@@ -262,6 +260,13 @@ func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	return l.secured(ctx, a, e, p)
 }
 
+// over says of work whose claim is over, as of an item that vanished, that it is nobody's.
+func (l *Loop) over(ctx context.Context, a core.Action, e core.Verified, err error) core.Event {
+	l.send(ctx, core.LeaseLost{Slot: a.Slot, Item: a.Claim.Item.ID, Fence: a.Claim.Fence})
+	e.Gate, e.Text = core.GateFailed, err.Error()
+	return e
+}
+
 // secured has work that passes the checks kept, before the queue is told that it is done:
 // what cannot be kept does not pass.
 func (l *Loop) secured(ctx context.Context, a core.Action, e core.Verified, p Place) core.Event {
@@ -272,6 +277,8 @@ func (l *Loop) secured(ctx context.Context, a core.Action, e core.Verified, p Pl
 	switch {
 	case ctx.Err() != nil:
 		return nil
+	case err != nil && lostClaim(err):
+		return l.over(ctx, a, e, err)
 	case err != nil:
 		return broken(a, err)
 	case wrong != "":

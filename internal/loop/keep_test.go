@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
+	"reprise/internal/run"
 )
 
 // TestKeep: whatever an agent did with its branch, its work is on it afterwards, or the
@@ -98,6 +100,29 @@ type keepingPlaces struct {
 }
 
 func (f *keepingPlaces) Keep(context.Context, Place, queue.Item) (string, error) { return "", f.err }
+
+// An item whose file is taken away while it is worked on is nobody's, and the next comes.
+func TestNightVanishes(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.opt.Places = &keepingPlaces{n.place, nil}
+	n.runs.plays = []play{{change: true, do: func(run.Request) {
+		found, err := filepath.Glob(filepath.Join(n.dir, "queue", "claimed", "*"))
+		if err != nil || len(found) != 1 {
+			t.Errorf("%v, %v", found, err)
+		}
+		for _, f := range found {
+			if err := durable.Remove(f); err != nil {
+				t.Error(err)
+			}
+		}
+	}}, {change: true}}
+	n.add("a", "b")
+	if s := n.all(); s.Tally.Done != 1 || s.Tally.Lost != 1 {
+		t.Errorf("%+v", s.Tally)
+	}
+	n.want("b done")
+}
 
 // Work that cannot be kept is not done: what depends on it would be built on nothing.
 func TestNightUnkept(t *testing.T) {

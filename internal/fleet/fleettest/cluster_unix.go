@@ -3,6 +3,7 @@
 package fleettest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // nodeArg is the first argument of a test binary that is to be a server.
@@ -252,7 +254,8 @@ func (c *Cluster) between(what string, a, b *Node) {
 // Apart reports whether each node has a network of its own.
 func (c *Cluster) Apart() bool { return c.inNS }
 
-// Ready waits until the cluster keeps things: all nodes answer, and JetStream has a leader.
+// Ready waits until the cluster keeps things: all nodes answer, JetStream has a leader, and
+// that knows of each node that it may place something there.
 func (c *Cluster) Ready() {
 	c.t.Helper()
 	deadline := time.Now().Add(ready)
@@ -280,7 +283,28 @@ func (c *Cluster) answers() error {
 			return fmt.Errorf("%s: %w", n.Name(), err)
 		}
 	}
-	return nil
+	return c.places()
+}
+
+// places has a stream placed on all nodes, and takes it away again: the leader hears from
+// each node by and by, and until then there are too few for it.
+func (c *Cluster) places() error {
+	nc, err := nats.Connect(c.Nodes[0].URL(), nats.Timeout(time.Second))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+	defer cancel()
+	const name = "ready"
+	if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: name, Replicas: len(c.Nodes), Storage: jetstream.MemoryStorage}); err != nil {
+		return fmt.Errorf("place a stream: %w", err)
+	}
+	return js.DeleteStream(ctx, name)
 }
 
 // Node is the one with a server's name.

@@ -289,6 +289,23 @@ func TestBegunAgainAtACeiling(t *testing.T) {
 	}
 }
 
+// What could not be done of a claim that is lost needs to be done
+// no more, whichever of the two is heard of first.
+func TestLostIsNotTriedAgain(t *testing.T) {
+	lost, broken := LeaseLost{Item: "a", Fence: 1}, Broken{Seq: 7, Err: "no such item: a"}
+	for _, step := range []Step{Preparing, Verifying} {
+		for _, order := range [][2]Event{{lost, broken}, {broken, lost}} {
+			s := New("loop-1", DefaultLimits(), Time{})
+			s.Slots[0], s.Seq = Slot{Step: step, Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: 1}}, 7
+			s, _ = Apply(s, Time{}, order[0])
+			s, out := Apply(s, Time{}, order[1])
+			if p := s.Slots[0]; p.Step != Archiving || p.Settle.Fate != Drop || p.Settle.Class != LeaseGone || len(out) != 1 || out[0].Op != OpArchive {
+				t.Errorf("%s, %T first: %+v, %+v", step, order[0], p, out)
+			}
+		}
+	}
+}
+
 // A loop that ends does not try for ever what cannot be done: what has not begun is given
 // back, and where nothing else is left, all of it is left for the next.
 func TestStoppingIsNotForEver(t *testing.T) {

@@ -558,6 +558,9 @@ func (s *State) leaseLost(e LeaseLost, out *[]Action) {
 	case Preparing, Launching, Verifying:
 		s.Rev++
 		p.Lost = true
+		if p.Waits && p.Step != Launching { // to try again is of no use
+			s.drop(e.Slot, out)
+		}
 	case Running:
 		p.Lost = true
 		s.stop(e.Slot, StopLost, "its claim was lost", out)
@@ -590,20 +593,26 @@ func (s *State) broken(e Broken, out *[]Action) {
 		*p = Slot{Step: Idle, Seq: p.Seq, Retries: p.Retries + 1, NextAt: s.Now.Loop + wait, Trouble: e.Err}
 		return
 	}
+	if p.Lost && (p.Step == Preparing || p.Step == Verifying) {
+		s.drop(e.Slot, out)
+		return
+	}
 	p.Retries++
 	p.Waits, p.NextAt, p.Trouble = true, s.Now.Loop+wait, e.Err
 	if s.Phase != Stopping {
 		return
 	}
 	if p.Step == Preparing || p.Step == Verifying && p.Retries >= leaveAfter {
-		set := Settle{Fate: Release, Class: LoopEnds, Reason: s.Reason + "; before: " + e.Err}
-		if p.Lost {
-			set = Settle{Fate: Drop, Class: LeaseGone, Reason: "the claim was lost before the loop ended"}
-		}
-		s.settle(e.Slot, set, out)
+		s.settle(e.Slot, Settle{Fate: Release, Class: LoopEnds, Reason: s.Reason + "; before: " + e.Err}, out)
 		return
 	}
 	s.leave(out)
+}
+
+// drop ends the slot of a claim that was lost: what could not be done of it needs to be done
+// no more.
+func (s *State) drop(slot int, out *[]Action) {
+	s.settle(slot, Settle{Fate: Drop, Class: LeaseGone, Reason: "the claim was lost"}, out)
 }
 
 // later is how long what could not be done so many times before waits for the next try.
