@@ -221,3 +221,35 @@ func TestClaimedItemVanishes(t *testing.T) {
 	}
 	n.want("b done")
 }
+
+// A loop that is begun again while it waits for a person, about no item, says for what, and
+// how it goes on.
+func TestWaitsAgainAndSaysSo(t *testing.T) {
+	t.Parallel()
+	var plays []play
+	for range 5 {
+		plays = append(plays, play{start: errNoProgram})
+	}
+	n := newNight(t, plays...)
+	n.add("a")
+	ctx, die := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	n.loop = New(n.opt)
+	go func() {
+		_, err := n.loop.Run(ctx, n.stop)
+		over <- err
+	}()
+	n.waits(core.ByFailing)
+	die()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	n.begin()
+	n.waits(core.ByFailing)
+	n.over()
+	data, err := os.ReadFile(filepath.Join(n.opt.Dir, auditFile))
+	_, again, _ := strings.Cut(string(data), "begins again")
+	if err != nil || !strings.Contains(again, `"op":"person"`) || !strings.Contains(again, "reprise loop resume") {
+		t.Errorf("%v: %s", err, again)
+	}
+}

@@ -160,7 +160,7 @@ func personText(kind, why, item string, m Metrics) string {
 	switch {
 	case item != "":
 		return oneLine(text, 300) + " → " + core.AnswerTo(kind, item)
-	case core.ByStop(kind) || kind == core.ByBudget:
+	case kind != core.ByAgent && kind != core.ByGate: // which are about items
 		return oneLine(text, 300) + " → " + GoOn(kind, m)
 	}
 	return text
@@ -177,6 +177,9 @@ func (l *Loop) stillOpen(ctx context.Context) {
 		if q.Open() {
 			l.tellOf("person", q.Item, personText(q.Kind, q.Why, q.Item, MetricsOf(s)))
 		}
+	}
+	if i := s.Interrupt; s.Phase == core.Waiting && i != nil && len(i.Items) == 0 {
+		l.tellOf("person", "", personText(i.Kind, i.Why, "", MetricsOf(s)))
 	}
 }
 
