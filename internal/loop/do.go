@@ -83,7 +83,7 @@ func (l *Loop) try(ctx context.Context, what string, f func() error) {
 		if err == nil {
 			return
 		}
-		if lostClaim(err) || wait > 20*time.Second {
+		if queue.Over(err) || wait > 20*time.Second {
 			l.warn(what, err)
 			return
 		}
@@ -225,7 +225,7 @@ func (l *Loop) inPlace(ctx context.Context, on []string) error {
 func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	e := core.Verified{Slot: a.Slot, Seq: a.Seq, Gate: core.GateNone}
 	p, err := l.place(ctx, a.Claim)
-	if err != nil && lostClaim(err) {
+	if queue.Over(err) {
 		return l.over(ctx, a, e, err)
 	}
 	if err != nil {
@@ -277,7 +277,7 @@ func (l *Loop) secured(ctx context.Context, a core.Action, e core.Verified, p Pl
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case err != nil && lostClaim(err):
+	case queue.Over(err):
 		return l.over(ctx, a, e, err)
 	case err != nil:
 		return broken(a, err)
@@ -313,7 +313,7 @@ func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 	switch {
 	case err == nil:
 		e.GaveUp = it.State == queue.Dead
-	case lostClaim(err):
+	case queue.Over(err):
 		e.Lost = true
 	default:
 		l.warn("settle "+a.Claim.Item.ID, err)

@@ -383,15 +383,11 @@ func (l *Loop) kept(ctx context.Context, items map[string]core.Memory) map[strin
 // and did not live to write down ends with its lease.
 func (l *Loop) held(ctx context.Context) (out []core.Claim) {
 	for _, c := range l.s.Claims() {
-		if _, err := l.opt.Queue.Extend(ctx, queue.Token(c.Token), Lease); err == nil || !lostClaim(err) {
+		if _, err := l.opt.Queue.Extend(ctx, queue.Token(c.Token), Lease); err == nil || !queue.Over(err) {
 			out = append(out, c)
 		}
 	}
 	return out
-}
-
-func lostClaim(err error) bool {
-	return errors.Is(err, queue.ErrLost) || errors.Is(err, queue.ErrNotFound) || errors.Is(err, queue.ErrState) || errors.Is(err, queue.ErrDamaged)
 }
 
 // now is the time on both clocks. The loop's own goes on where it was when it was
@@ -555,7 +551,7 @@ func (l *Loop) letGo(ctx context.Context, cause error) error {
 					l.warn("stop "+id, err)
 				}
 			}
-			if _, err := l.opt.Queue.Release(ctx, queue.Token(p.Claim.Token), oneLine(cause.Error(), 500)); err != nil && !lostClaim(err) {
+			if _, err := l.opt.Queue.Release(ctx, queue.Token(p.Claim.Token), oneLine(cause.Error(), 500)); err != nil && !queue.Over(err) {
 				l.warn("give "+p.Claim.Item.ID+" back", err)
 			}
 		})
@@ -596,7 +592,7 @@ func (l *Loop) renewAll(ctx context.Context) {
 			_, err := l.opt.Queue.Extend(ctx, queue.Token(p.Claim.Token), Lease)
 			switch {
 			case err == nil || ctx.Err() != nil:
-			case lostClaim(err):
+			case queue.Over(err):
 				l.send(ctx, core.LeaseLost{Slot: i, Item: p.Claim.Item.ID, Fence: p.Claim.Fence})
 			default:
 				l.opt.Log.Warn("renew a lease", "item", p.Claim.Item.ID, "error", err.Error())

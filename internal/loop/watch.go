@@ -12,10 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
@@ -331,20 +331,9 @@ func passing(err error) bool {
 	return false
 }
 
-// clip cuts a text to about n bytes, at a rune.
-func clip(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string, n int) string { return tell.Clip(s, n) }
 
-// oneLine is a text for a list.
-func oneLine(s string, n int) string { return clip(strings.Join(strings.Fields(s), " "), n) }
+func oneLine(s string, n int) string { return tell.OneLine(s, n) }
 
 func join(a, b string) string {
 	if a == "" || b == "" {

@@ -108,11 +108,11 @@ func (n *Notifier) allowed(notice *Notice) bool {
 }
 
 func (n *Notifier) subject(notice Notice) string {
-	return oneLine(fmt.Sprintf("reprise loop %s: %s", notice.Project, notice.Kind), 120)
+	return OneLine(fmt.Sprintf("reprise loop %s: %s", notice.Project, notice.Kind), 120)
 }
 
 func (n *Notifier) desktop(ctx context.Context, notice Notice) error {
-	title, text := clean(n.subject(notice)), oneLine(clean(notice.Text), 500) // no argument can hold a zero byte
+	title, text := clean(n.subject(notice)), OneLine(clean(notice.Text), 500) // no argument can hold a zero byte
 	name, args := "notify-send", []string{"--app-name=reprise", "--", title, text}
 	if n.GOOS == "darwin" {
 		// The text is an argument and never part of the script.
@@ -188,11 +188,11 @@ func mailHeader(s string) string {
 	}, s)
 }
 
-// oneLine is a text in one line of at most about n bytes.
-func oneLine(s string, n int) string { return clip(strings.Join(strings.Fields(s), " "), n) }
+// OneLine is a text in one line of at most about n bytes.
+func OneLine(s string, n int) string { return Clip(strings.Join(strings.Fields(s), " "), n) }
 
-// clip cuts a text to about n bytes, at a rune.
-func clip(s string, n int) string {
+// Clip cuts a text to about n bytes, at a rune.
+func Clip(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
 		return s

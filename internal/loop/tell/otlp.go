@@ -83,7 +83,7 @@ func OTLPFromEnv(get func(string) string, project string) (*OTLP, error) {
 	}
 	u, err := url.Parse(where)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%s is no http or https address: %q", name, clip(where, 200))
+		return nil, fmt.Errorf("%s is no http or https address: %q", name, Clip(where, 200))
 	}
 	if name == all+"ENDPOINT" {
 		u = u.JoinPath("v1", "traces")
@@ -111,7 +111,7 @@ func OTLPFromEnv(get func(string) string, project string) (*OTLP, error) {
 	if tname, v := first(traces+"TIMEOUT", all+"TIMEOUT"); v != "" {
 		ms, err := strconv.Atoi(v)
 		if err != nil || ms <= 0 {
-			return nil, fmt.Errorf("%s is %q, and must be milliseconds", tname, clip(v, 40))
+			return nil, fmt.Errorf("%s is %q, and must be milliseconds", tname, Clip(v, 40))
 		}
 		o.Timeout = time.Duration(ms) * time.Millisecond
 	}
