@@ -54,7 +54,9 @@ var terminal = strings.NewReplacer(
 	"say by --item which the answer is for", "answer each in its own box",
 	"answer it for its worker by", "answer it on the page of the fleet",
 	"say by --item which it is for", "answer each in its own box",
-	"`reprise loop resume` without an answer lets it go on", "without an answer it goes on",
+	"`reprise loop resume`, without an answer, lets it go on", "without an answer it goes on",
+	"`reprise loop resume --more-usd N`, without an answer, lets it go on", "a higher ceiling, and no answer, lets it go on",
+	"`reprise loop resume --more-tokens N`, without an answer, lets it go on", "a higher ceiling, and no answer, lets it go on",
 )
 
 // inOurWords is an error as the dashboard says it: with what can be done on its pages.
