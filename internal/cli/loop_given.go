@@ -23,6 +23,13 @@ func (f *loopFlags) said(name string) bool {
 	return flag != nil && flag.Changed
 }
 
+// unsaid does what holds where a flag was not given.
+func (f *loopFlags) unsaid(flag string, still func()) {
+	if !f.said(flag) {
+		still()
+	}
+}
+
 // given is how the loop works beside its limits, as its state has it.
 func (f *loopFlags) given() core.Given {
 	return core.Given{
@@ -53,24 +60,19 @@ func goOn(dir string, f *loopFlags, l *core.Limits) (*core.State, error) {
 // ownLimits are the limits of a loop that goes on: was, but for what flags say; now are
 // those of a new one.
 func (f *loopFlags) ownLimits(was, now core.Limits) core.Limits {
-	keep := func(flag string, still func()) {
-		if !f.said(flag) {
-			still()
-		}
-	}
-	keep("workers", func() { now.Workers = max(was.Workers, 1) })
-	keep("max-iterations", func() { now.MaxIterations = cmp.Or(was.MaxIterations, now.MaxIterations) })
-	keep("budget-usd", func() { now.MaxUSD = cmp.Or(was.MaxUSD, now.MaxUSD) })
-	keep("item-usd", func() { now.ItemUSD = cmp.Or(was.ItemUSD, now.ItemUSD) })
-	keep("max-tokens", func() { now.MaxTokens = cmp.Or(was.MaxTokens, now.MaxTokens) })
-	keep("max-hours", func() { now.MaxTime = cmp.Or(was.MaxTime, now.MaxTime) })
-	keep("timeout", func() { now.ItemTimeout = cmp.Or(was.ItemTimeout, now.ItemTimeout) })
-	keep("stall", func() { now.Stall = cmp.Or(was.Stall, now.Stall) })
-	keep("delay", func() { now.Delay = was.Delay })
-	keep("backoff-unit", func() { now.BackoffUnit = cmp.Or(was.BackoffUnit, now.BackoffUnit) })
+	f.unsaid("workers", func() { now.Workers = max(was.Workers, 1) })
+	f.unsaid("max-iterations", func() { now.MaxIterations = cmp.Or(was.MaxIterations, now.MaxIterations) })
+	f.unsaid("budget-usd", func() { now.MaxUSD = cmp.Or(was.MaxUSD, now.MaxUSD) })
+	f.unsaid("item-usd", func() { now.ItemUSD = cmp.Or(was.ItemUSD, now.ItemUSD) })
+	f.unsaid("max-tokens", func() { now.MaxTokens = cmp.Or(was.MaxTokens, now.MaxTokens) })
+	f.unsaid("max-hours", func() { now.MaxTime = cmp.Or(was.MaxTime, now.MaxTime) })
+	f.unsaid("timeout", func() { now.ItemTimeout = cmp.Or(was.ItemTimeout, now.ItemTimeout) })
+	f.unsaid("stall", func() { now.Stall = cmp.Or(was.Stall, now.Stall) })
+	f.unsaid("delay", func() { now.Delay = was.Delay })
+	f.unsaid("backoff-unit", func() { now.BackoffUnit = cmp.Or(was.BackoffUnit, now.BackoffUnit) })
 	now.BackoffMax = cmp.Or(was.BackoffMax, now.BackoffMax)
 	if f.elsewhere == nil { // a worker itself ends so, with all its loops
-		keep("until-empty", func() { now.UntilEmpty = was.UntilEmpty })
+		f.unsaid("until-empty", func() { now.UntilEmpty = was.UntilEmpty })
 	}
 	if !f.said("on-interrupt") && !f.said("unattended") {
 		now.OnInterrupt = cmp.Or(was.OnInterrupt, now.OnInterrupt)
@@ -89,19 +91,14 @@ func (f *loopFlags) own(g *core.Given) {
 	case !scriptSaid && f.agent == agent.KindScript:
 		f.script = g.Script
 	}
-	keep := func(flag string, still func()) {
-		if !f.said(flag) {
-			still()
-		}
-	}
-	keep("model", func() { f.model = g.Model })
-	keep("max-turns", func() { f.turns = g.Turns })
-	keep("label", func() { f.labels = slices.Clone(g.Labels) })
-	keep("integrate", func() { f.integrate = cmp.Or(g.Integrate, f.integrate) })
-	keep("base", func() { f.base = g.Base })
-	keep("in-place", func() { f.inPlace = g.InPlace })
+	f.unsaid("model", func() { f.model = g.Model })
+	f.unsaid("max-turns", func() { f.turns = g.Turns })
+	f.unsaid("label", func() { f.labels = slices.Clone(g.Labels) })
+	f.unsaid("integrate", func() { f.integrate = cmp.Or(g.Integrate, f.integrate) })
+	f.unsaid("base", func() { f.base = g.Base })
+	f.unsaid("in-place", func() { f.inPlace = g.InPlace })
 	if f.elsewhere == nil { // a worker always is
-		keep("unattended", func() { f.unattended = g.Unattended })
+		f.unsaid("unattended", func() { f.unattended = g.Unattended })
 	}
 }
 

@@ -44,13 +44,18 @@ func readAfar(ctx context.Context, r *relay.Relay, id, client string, from uint6
 		return afarPiece{Followed: true}, err
 	}
 	size := func(i int) int64 { return places[i].To - places[i].From }
-	first := len(places) - 1
-	if from == 0 {
+	begin := func(first int) int { // of the window that ends with this piece
 		for sum := size(first); first > 0 && sum+size(first-1) <= window; first-- {
 			sum += size(first - 1)
 		}
+		return first
+	}
+	first := 0
+	if from == 0 {
+		first = begin(len(places) - 1)
 	} else {
-		for first = 0; first < len(places)-1 && places[first].Seq < from; first++ {
+		for first < len(places)-1 && places[first].Seq < from {
+			first++
 		}
 	}
 	last := first
@@ -62,11 +67,7 @@ func readAfar(ctx context.Context, r *relay.Relay, id, client string, from uint6
 		p.Later = places[last+1].Seq
 	}
 	if first > 0 {
-		before := first - 1
-		for sum := size(before); before > 0 && sum+size(before-1) <= window; before-- {
-			sum += size(before - 1)
-		}
-		p.Earlier = places[before].Seq
+		p.Earlier = places[begin(first-1)].Seq
 	}
 	var text bytes.Buffer
 	_, err = r.Pieces(ctx, id, p.First-1, false, func(one relay.Piece) error {
