@@ -1,20 +1,17 @@
 package loop
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/said"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 	"reprise/internal/term"
@@ -110,11 +107,11 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	}
 	r, err := l.opt.Runs.Get(a.Run)
 	ran := a.Run != "" && err == nil
-	var said *stream
+	var out *said.Stream
 	if ran {
 		l.fill(&it, r, p.From)
-		said = readStream(r.Client, r.Logs.Stdout)
-		if err := l.preserve(ctx, a, r, said, item, place, &p); err != nil {
+		out = said.Read(r.Client, r.Logs.Stdout)
+		if err := l.preserve(ctx, a, r, out, item, place, &p); err != nil {
 			if passing(err) {
 				return broken(a, err)
 			}
@@ -147,7 +144,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 				return l.opt.Disk.WriteFile(filepath.Join(r.Dir(), iterationFile), data, 0o600)
 			})
 		}
-		l.trace(ctx, it, item, &r, said)
+		l.trace(ctx, it, item, &r, out)
 	} else {
 		l.trace(ctx, it, item, nil, nil)
 	}
@@ -236,8 +233,8 @@ func (l *Loop) conflict(ctx context.Context, item queue.Item, p Place, fence int
 
 // preserve writes, into the run's directory, its tool calls and errors line by line, and
 // of one whose work goes on what the next session has to know.
-func (l *Loop) preserve(ctx context.Context, a core.Action, r run.Record, said *stream, item queue.Item, place Place, p *core.Slot) error {
-	for name, data := range map[string][]byte{toolsFile: said.tools.Bytes(), errorsFile: said.errors.Bytes()} {
+func (l *Loop) preserve(ctx context.Context, a core.Action, r run.Record, out *said.Stream, item queue.Item, place Place, p *core.Slot) error {
+	for name, data := range map[string][]byte{toolsFile: out.Tools.Bytes(), errorsFile: out.Errors.Bytes()} {
 		if len(data) == 0 {
 			continue
 		}
@@ -256,8 +253,8 @@ func (l *Loop) preserve(ctx context.Context, a core.Action, r run.Record, said *
 		return nil
 	}
 	c := Context{
-		V: 1, Item: item, Run: r.ID, Session: r.SessionID, Why: failure(a.How), Place: place, LastMessages: said.messages, OpenFiles: said.files,
-		Plan: said.plan, Gate: p.Verified, GateText: p.GateText, At: l.opt.Now().UTC(),
+		V: 1, Item: item, Run: r.ID, Session: r.SessionID, Why: failure(a.How), Place: place, LastMessages: out.Messages, OpenFiles: out.Files,
+		Plan: out.Plan, Gate: p.Verified, GateText: p.GateText, At: l.opt.Now().UTC(),
 	}
 	if o := p.Outcome; o != nil {
 		c.Asks = cmp.Or(o.Asks, o.Reported)
@@ -315,146 +312,4 @@ func planLines(raw json.RawMessage) (out []string) {
 		out = append(out, oneLine(t.Status+": "+t.Content, 300))
 	}
 	return out
-}
-
-// stream is what is taken out of a run's output.
-type stream struct {
-	tools, errors bytes.Buffer
-	messages      []string // the last few
-	files         []string // that its tools named last
-	plan          json.RawMessage
-	more          bool       // the last message may go on
-	calls         []toolCall // the first of them
-	results       map[string]toolResult
-}
-
-// toolCall is a call of a tool, and toolResult what came back under the call's id, with
-// the client's own times.
-type toolCall struct{ name, id, at string }
-
-type toolResult struct {
-	at     string
-	failed bool
-}
-
-// Bounds on what is taken out.
-const (
-	maxStream   = 64 << 20
-	maxLine     = 4 << 20
-	keepLast    = 5
-	keepFiles   = 20
-	maxToolText = 2 << 10
-)
-
-// readStream takes a run's output apart. Lines that are none of ours are passed over.
-func readStream(client, path string) *stream {
-	var s stream
-	f, err := os.Open(path)
-	if err != nil {
-		return &s
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return &s
-	} else if info.Size() > maxStream {
-		_, _ = f.Seek(-maxStream, 2) // the end is what matters
-	}
-	sc := bufio.NewScanner(f)
-	sc.Buffer(make([]byte, 64<<10), maxLine)
-	for sc.Scan() {
-		switch client {
-		case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
-			s.other(agent.ReadLine(client, sc.Bytes()))
-		default:
-			s.line(sc.Bytes())
-		}
-	}
-	return &s
-}
-
-func (s *stream) line(data []byte) {
-	var l struct {
-		Type      string `json:"type"`
-		Subtype   string `json:"subtype"`
-		Timestamp string `json:"timestamp"`
-		IsError   bool   `json:"is_error"`
-		Message   struct {
-			Content json.RawMessage `json:"content"`
-		} `json:"message"`
-	}
-	if json.Unmarshal(data, &l) != nil {
-		return
-	}
-	if l.Type == "result" && l.IsError || l.Type == "system" && (l.Subtype == "permission_denied" || l.Subtype == "api_retry") {
-		s.errors.WriteString(clip(string(bytes.TrimSpace(data)), maxToolText*4) + "\n")
-	}
-	var blocks []struct {
-		Type    string          `json:"type"`
-		Text    string          `json:"text"`
-		Name    string          `json:"name"`
-		ID      string          `json:"id"`
-		UseID   string          `json:"tool_use_id"`
-		Input   json.RawMessage `json:"input"`
-		IsError bool            `json:"is_error"`
-		Content json.RawMessage `json:"content"`
-	}
-	if json.Unmarshal(l.Message.Content, &blocks) != nil {
-		return
-	}
-	for _, b := range blocks {
-		switch {
-		case b.Type == "text" && l.Type == "assistant" && strings.TrimSpace(b.Text) != "":
-			s.messages = append(s.messages, clip(b.Text, 4000))
-			if n := len(s.messages); n > keepLast {
-				s.messages = s.messages[n-keepLast:]
-			}
-		case b.Type == "tool_use":
-			s.tool(l.Timestamp, b.Name, b.ID, b.Input)
-		case b.Type == "tool_result":
-			s.result(l.Timestamp, b.UseID, b.IsError)
-			if !b.IsError {
-				continue
-			}
-			line, _ := json.Marshal(map[string]any{"tool_use_id": b.UseID, "error": clip(string(b.Content), maxToolText), "at": l.Timestamp})
-			s.errors.Write(append(line, '\n'))
-		}
-	}
-}
-
-func (s *stream) result(at, id string, failed bool) {
-	if s.results == nil {
-		s.results = map[string]toolResult{}
-	}
-	if len(s.results) < maxToolSpans {
-		s.results[id] = toolResult{at, failed}
-	}
-}
-
-func (s *stream) tool(at, name, id string, input json.RawMessage) {
-	if len(s.calls) < maxToolSpans {
-		s.calls = append(s.calls, toolCall{name, id, at})
-	}
-	line, _ := json.Marshal(map[string]any{"tool": name, "id": id, "input": clip(string(input), maxToolText), "at": at})
-	s.tools.Write(append(line, '\n'))
-	var in struct {
-		Path  string          `json:"file_path"`
-		Todos json.RawMessage `json:"todos"`
-	}
-	if json.Unmarshal(input, &in) != nil {
-		return
-	}
-	if in.Path != "" {
-		s.touched(in.Path)
-	}
-	if name == "TodoWrite" && len(in.Todos) > 0 {
-		s.plan = slices.Clone(in.Todos)
-	}
-}
-
-// touched keeps which files were named last.
-func (s *stream) touched(file string) {
-	s.files = append(slices.DeleteFunc(s.files, func(f string) bool { return f == file }), file)
-	if n := len(s.files); n > keepFiles {
-		s.files = s.files[n-keepFiles:]
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"reprise/internal/agent"
 	"reprise/internal/durable"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/said"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
@@ -257,17 +258,17 @@ func TestStream(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := readStream("claude", path)
-	if len(s.messages) != keepLast || s.messages[keepLast-1] != "word 7" || !slices.Equal(s.files, []string{"/a"}) {
-		t.Errorf("%q %q", s.messages, s.files)
+	s := said.Read("claude", path)
+	if len(s.Messages) != said.KeepLast || s.Messages[said.KeepLast-1] != "word 7" || !slices.Equal(s.Files, []string{"/a"}) {
+		t.Errorf("%q %q", s.Messages, s.Files)
 	}
-	if n := strings.Count(s.tools.String(), "\n"); n != 2 {
-		t.Errorf("tools:\n%s", s.tools.String())
+	if n := strings.Count(s.Tools.String(), "\n"); n != 2 {
+		t.Errorf("tools:\n%s", s.Tools.String())
 	}
-	if n := strings.Count(s.errors.String(), "\n"); n != 2 {
-		t.Errorf("errors:\n%s", s.errors.String())
+	if n := strings.Count(s.Errors.String(), "\n"); n != 2 {
+		t.Errorf("errors:\n%s", s.Errors.String())
 	}
-	if got := planLines(s.plan); len(got) != 1 || got[0] != "pending: write" {
+	if got := planLines(s.Plan); len(got) != 1 || got[0] != "pending: write" {
 		t.Errorf("plan %q", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/said"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
@@ -622,9 +623,9 @@ func TestStreamOthers(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := readStream(client, path)
-		if len(s.messages) != 1 || s.messages[0] != "All done." || strings.Count(s.tools.String(), "\n") != 1 || !strings.Contains(s.tools.String(), "go test") || strings.Count(s.errors.String(), "\n") != 1 || !strings.Contains(s.errors.String(), "FAIL") {
-			t.Errorf("%s: %q\n%s%s", client, s.messages, s.tools.String(), s.errors.String())
+		s := said.Read(client, path)
+		if len(s.Messages) != 1 || s.Messages[0] != "All done." || strings.Count(s.Tools.String(), "\n") != 1 || !strings.Contains(s.Tools.String(), "go test") || strings.Count(s.Errors.String(), "\n") != 1 || !strings.Contains(s.Errors.String(), "FAIL") {
+			t.Errorf("%s: %q\n%s%s", client, s.Messages, s.Tools.String(), s.Errors.String())
 		}
 	}
 }

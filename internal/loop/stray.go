@@ -11,6 +11,7 @@ import (
 
 	"reprise/internal/git"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/said"
 	"reprise/internal/run"
 )
 
@@ -62,11 +63,11 @@ func (l *Loop) strays(r run.Record, p Place) (list []Stray, made bool) {
 	if len(list) == 0 {
 		return nil, false
 	}
-	said := readStream(r.Client, r.Logs.Stdout)
-	for call := range bytes.Lines(said.tools.Bytes()) {
+	out := said.Read(r.Client, r.Logs.Stdout)
+	for call := range bytes.Lines(out.Tools.Bytes()) {
 		made = made || bytes.Contains(call, []byte("commit")) && namesDir(call, l.opt.Root)
 	}
-	if data, err := readEnd(r.Logs.Stdout, maxStream); err == nil {
+	if data, err := readEnd(r.Logs.Stdout, said.Longest); err == nil {
 		made = made || slices.ContainsFunc(list, func(s Stray) bool { return committed(data, s.Commit) })
 	}
 	return list, made

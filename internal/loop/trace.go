@@ -8,27 +8,25 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/said"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
 
-// maxToolSpans bounds how many tool calls of a run are told.
-const maxToolSpans = 500
-
 // trace tells of an iteration. It is made of what was recorded, so that a loop that took
 // over tells the same.
-func (l *Loop) trace(ctx context.Context, it Iteration, item queue.Item, r *run.Record, said *stream) {
+func (l *Loop) trace(ctx context.Context, it Iteration, item queue.Item, r *run.Record, out *said.Stream) {
 	if l.opt.Trace == nil {
 		return
 	}
-	if err := l.opt.Trace(ctx, spansOf(l.opt.Project, it, item, r, said)); err != nil {
+	if err := l.opt.Trace(ctx, spansOf(l.opt.Project, it, item, r, out)); err != nil {
 		l.warn("tell of "+it.Item+" by OpenTelemetry", err)
 	}
 }
 
 // spansOf are the spans of an iteration; r is nil where no run was started.
-func spansOf(project string, it Iteration, item queue.Item, r *run.Record, said *stream) []tell.Span {
+func spansOf(project string, it Iteration, item queue.Item, r *run.Record, out *said.Stream) []tell.Span {
 	began, settled := it.Started, it.Ended
 	for _, e := range item.History {
 		if e.Fence != uint64(it.Fence) {
@@ -74,7 +72,7 @@ func spansOf(project string, it Iteration, item queue.Item, r *run.Record, said 
 		class = orElse(it.Class, "_OTHER")
 	}
 	work := t.add(root, "invoke_agent "+name, r.StartedAt, ended, class, attrs...)
-	t.tools(work, said, r.StartedAt, ended)
+	t.tools(work, out, r.StartedAt, ended)
 	if it.Verified != core.NotLooked {
 		class = ""
 		if it.Verified == core.GateFailed {
@@ -134,28 +132,28 @@ func (t *tracer) add(parent [8]byte, name string, start, end time.Time, class st
 
 // tools adds the calls of a run that say when they were made, with the time of their
 // result where there is one.
-func (t *tracer) tools(work [8]byte, said *stream, began, ended time.Time) {
-	if said == nil {
+func (t *tracer) tools(work [8]byte, out *said.Stream, began, ended time.Time) {
+	if out == nil {
 		return
 	}
-	for _, c := range said.calls {
-		at, err := time.Parse(time.RFC3339Nano, c.at)
+	for _, c := range out.Calls {
+		at, err := time.Parse(time.RFC3339Nano, c.At)
 		if err != nil || at.Before(began.Add(-time.Minute)) || at.After(ended.Add(time.Minute)) {
 			continue // a client without times
 		}
 		over, class := at, ""
-		if res, ok := said.results[c.id]; ok {
-			if done, err := time.Parse(time.RFC3339Nano, res.at); err == nil {
+		if res, ok := out.Results[c.ID]; ok {
+			if done, err := time.Parse(time.RFC3339Nano, res.At); err == nil {
 				over = done
 			}
-			if res.failed {
+			if res.Failed {
 				class = "tool_error"
 			}
 		}
 		kind := "function"
-		if strings.HasPrefix(c.name, "mcp__") {
+		if strings.HasPrefix(c.Name, "mcp__") {
 			kind = "extension"
 		}
-		t.add(work, "execute_tool "+c.name, at, over, class, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", c.name, "gen_ai.tool.call.id", c.id, "gen_ai.tool.type", kind)
+		t.add(work, "execute_tool "+c.Name, at, over, class, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", c.Name, "gen_ai.tool.call.id", c.ID, "gen_ai.tool.type", kind)
 	}
 }

@@ -26,13 +26,14 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/said"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
 
 // traced is an iteration as it is recorded, with the output of its run.
-func traced(t *testing.T) (Iteration, queue.Item, run.Record, *stream) {
+func traced(t *testing.T) (Iteration, queue.Item, run.Record, *said.Stream) {
 	t.Helper()
 	at := func(s int) time.Time { return ten.Add(time.Duration(s) * time.Second) }
 	ended := at(60)
@@ -57,7 +58,7 @@ func traced(t *testing.T) (Iteration, queue.Item, run.Record, *stream) {
 	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return it, item, r, readStream("claude", path)
+	return it, item, r, said.Read("claude", path)
 }
 
 // TestSpans: an iteration is told as OpenTelemetry's conventions want it, the same again by
