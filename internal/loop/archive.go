@@ -87,9 +87,12 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	p := s.Slots[a.Slot]
 	it := l.iteration(ctx, a, &s, &p)
 	item, err := l.opt.Queue.Get(ctx, a.Claim.Item.ID)
-	if err == nil {
+	switch {
+	case err == nil:
 		it.Title = item.Title
-	} else {
+	case passing(err):
+		return broken(a, err)
+	default:
 		item = queue.Item{ID: a.Claim.Item.ID}
 	}
 	place, placed, err := l.workplace(ctx, a)
@@ -132,6 +135,9 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 			note = join(note, why)
 		case conflict:
 			note = join(note, l.conflict(ctx, item, place, a.Claim.Fence, note))
+			if ctx.Err() != nil {
+				return nil
+			}
 		}
 		it.Note = note
 	}
@@ -166,7 +172,7 @@ func (l *Loop) workplace(ctx context.Context, a core.Action) (Place, bool, error
 	if ok || a.Run == "" || a.How.Fate == core.Drop {
 		return p, ok, nil
 	}
-	p, err := l.place(ctx, a.Claim)
+	p, err := l.place(ctx, a.Claim, false)
 	return p, err == nil, err
 }
 
@@ -218,17 +224,21 @@ func (l *Loop) conflict(ctx context.Context, item queue.Item, p Place, fence int
 		}
 	}
 	n := queue.Item{
-		Key: fmt.Sprintf("%s%s:%d", mergeKey, item.ID, fence), Title: clip("Merge the branch "+p.Branch+": "+item.Title, 400), Priority: &urgent,
+		Key: keyOfMerge(item.ID, uint64(fence)), Title: clip("Merge the branch "+p.Branch+": "+item.Title, 400), Priority: &urgent,
 		Body:   fmt.Sprintf("The work on %s is done on the branch %s, and could not be merged into the branch that it began at, because both changed the same places, or the checks fail on the merge. Merge it by hand: bring that branch into yours, settle the conflicts in the sense of both, and see that the checks pass. It is done when that branch's commits are in yours.\n\nWhat was found: %s.", item.ID, p.Branch, why),
-		Labels: item.Labels, Source: "loop", Agent: item.Agent, Data: what.data(),
+		Labels: item.Labels, Source: sourceLoop, Agent: item.Agent, Data: what.data(),
 		NoChangeOK: true, // somebody may have merged it by then, and that is looked at
 	}
-	added, err := l.opt.Queue.Add(ctx, n)
+	added, err := l.insist(ctx, n)
 	if err != nil {
 		l.warn("add an item for a conflict", err)
 		return "no item could be added to merge it"
 	}
-	return added[0].Item.ID + " is to merge it"
+	by := added[0].Item
+	if err := l.waitAllFor(ctx, item.ID, by.ID); err != nil {
+		l.warn("have what builds on "+item.ID+" wait for "+by.ID, err) // it does when it is claimed
+	}
+	return by.ID + " is to merge it"
 }
 
 // preserve writes, into the run's directory, its tool calls and errors line by line, and

@@ -74,7 +74,7 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 	if err != nil {
 		return run.Request{}, err
 	}
-	p, err := l.place(ctx, a.Claim)
+	p, err := l.place(ctx, a.Claim, false)
 	if err != nil {
 		return run.Request{}, err
 	}

@@ -157,23 +157,31 @@ func (l *Loop) await(ctx context.Context, left string) {
 }
 
 func (l *Loop) prepare(ctx context.Context, a core.Action) core.Event {
-	p, err := l.place(ctx, a.Claim)
-	if err != nil {
+	e := core.Prepared{Slot: a.Slot, Seq: a.Seq}
+	p, err := l.place(ctx, a.Claim, true)
+	var merging *mergingError
+	switch {
+	case errors.As(err, &merging):
+		e.Later = merging.Error()
+	case queue.Over(err):
+		l.send(ctx, core.LeaseLost{Slot: a.Slot, Item: a.Claim.Item.ID, Fence: a.Claim.Fence})
+		e.Err = oneLine(err.Error(), 500)
+	case err != nil && passing(err):
 		l.warn("prepare a workspace", err)
-		if passing(err) {
-			return broken(a, err)
-		}
-		return core.Prepared{Slot: a.Slot, Seq: a.Seq, Err: oneLine(err.Error(), 500)}
-	}
-	if p.Note != "" {
+		return broken(a, err)
+	case err != nil:
+		l.warn("prepare a workspace", err)
+		e.Err = oneLine(err.Error(), 500)
+	case p.Note != "":
 		l.tell("workspace", a.Slot, p.Note)
 	}
-	return core.Prepared{Slot: a.Slot, Seq: a.Seq}
+	return e
 }
 
 // place is where a claim is worked on: made once in this process, and found again by
-// the next.
-func (l *Loop) place(ctx context.Context, c core.Claim) (Place, error) {
+// the next. begins says that no run of the claim has been started yet, so that it may have to
+// wait for what it builds on ([mergingError]).
+func (l *Loop) place(ctx context.Context, c core.Claim, begins bool) (Place, error) {
 	l.mu.Lock()
 	p, ok := l.places[placeKey(c)]
 	l.mu.Unlock()
@@ -186,6 +194,13 @@ func (l *Loop) place(ctx context.Context, c core.Claim) (Place, error) {
 	}
 	if err := l.inPlace(ctx, it.DependsOn); err != nil {
 		return Place{}, err
+	}
+	if begins {
+		if by, err := l.mergedBy(ctx, it.DependsOn); err != nil {
+			return Place{}, err
+		} else if len(by) > 0 {
+			return Place{}, &mergingError{by}
+		}
 	}
 	if p, err = l.opt.Places.Prepare(ctx, it, c.Fence); err != nil {
 		return Place{}, err
@@ -224,7 +239,7 @@ func (l *Loop) inPlace(ctx context.Context, on []string) error {
 // could say that it passes.
 func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	e := core.Verified{Slot: a.Slot, Seq: a.Seq, Gate: core.GateNone}
-	p, err := l.place(ctx, a.Claim)
+	p, err := l.place(ctx, a.Claim, false)
 	if queue.Over(err) {
 		return l.over(ctx, a, e, err)
 	}
@@ -308,6 +323,12 @@ func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 			it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), Free: true, RetryAfter: h.Delay})
 		} else {
 			it, err = l.opt.Queue.Release(ctx, t, string(h.Class)+": "+reason)
+		}
+		if err == nil && h.Class == core.BeingMerged {
+			if err = l.waitForMerge(ctx, a.Claim.Item.ID); err != nil && !passing(err) {
+				l.warn("have "+a.Claim.Item.ID+" wait for a merge", err) // it is asked again when it is claimed
+				err = nil
+			}
 		}
 	}
 	switch {
@@ -393,7 +414,12 @@ func (l *Loop) stop(ctx context.Context, a core.Action) core.Event {
 		return nil
 	}
 	if a.Run == "" && r.Status.Settled() {
-		return core.Exited{Slot: a.Slot, Outcome: l.ended(ctx, a, r)}
+		o, err := l.ended(ctx, a, r)
+		if err != nil {
+			l.warn("see what came of "+id, err)
+			return nil
+		}
+		return core.Exited{Slot: a.Slot, Outcome: o}
 	}
 	return nil
 }

@@ -391,6 +391,8 @@ type fakePlaces struct {
 	changed  map[string]bool
 	finished []string
 	hold     map[string]chan struct{} // items whose end waits for it
+
+	conflicts map[string]bool // items whose work cannot be merged
 }
 
 func (f *fakePlaces) Prepare(_ context.Context, it queue.Item, _ int64) (Place, error) {
@@ -429,7 +431,7 @@ func (f *fakePlaces) Finish(_ context.Context, p Place, it queue.Item, fate core
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.finished = append(f.finished, it.ID+" "+string(fate))
-	return "", false, nil
+	return "", fate == core.Done && f.conflicts[it.ID], nil
 }
 
 // ended is a play of a run that failed with what its client says.

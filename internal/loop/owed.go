@@ -25,6 +25,9 @@ type mergeData struct {
 // number of the claim.
 const mergeKey = "merge:"
 
+// sourceLoop is where the items are from that a loop has added.
+const sourceLoop = "loop"
+
 func (o *owed) data() json.RawMessage {
 	data, _ := json.Marshal(mergeData{o})
 	return data
@@ -33,9 +36,9 @@ func (o *owed) data() json.RawMessage {
 // owes are the branches that the work on an item owes.
 func owes(item *queue.Item, p *Place) (out []owed) {
 	var d mergeData
-	if item.Source == "loop" && json.Unmarshal(item.Data, &d) == nil && d.Merge != nil {
+	if item.Source == sourceLoop && json.Unmarshal(item.Data, &d) == nil && d.Merge != nil {
 		out = append(out, *d.Merge)
-	} else if key, ok := strings.CutPrefix(item.Key, mergeKey); ok && item.Source == "loop" {
+	} else if key, ok := strings.CutPrefix(item.Key, mergeKey); ok && item.Source == sourceLoop {
 		id, _, _ := strings.Cut(key, ":")
 		out = append(out, owed{Branch: placeName(id)})
 	}

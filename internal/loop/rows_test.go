@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -725,5 +726,132 @@ func TestNightFileLeftBehind(t *testing.T) {
 			}
 			n.over()
 		})
+	}
+}
+
+// What could not be merged is given to an item of its own, once: what builds on it waits for
+// that, also where it had been claimed already, or nobody had lived to have it wait.
+func TestNightWaitsForTheMerge(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"ready later", "claimed already", "not noted"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			var n *night
+			held := func(run.Request) { // the merge is not over before what builds on it waits for it
+				for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+					if it, err := n.queue.Get(context.Background(), "upon"); err == nil && it.State == queue.Blocked && it.Waits != "base" {
+						return
+					}
+				}
+			}
+			n = newNight(t, play{change: true}, play{change: true, do: held})
+			hold := make(chan struct{})
+			n.place.hold = map[string]chan struct{}{"base": hold}
+			n.place.conflicts = map[string]bool{"base": true}
+			if n.opt.Limits.Workers = 1; how != "ready later" {
+				n.opt.Limits.Workers = 2
+			}
+			if how == "not noted" {
+				n.opt.Queue = &editless{Queue: n.queue, fail: 1}
+			}
+			for _, it := range []queue.Item{{ID: "base", Title: "x"}, {ID: "upon", Title: "x", DependsOn: []string{"base"}}} {
+				if _, err := n.queue.Add(t.Context(), it); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n.begin()
+			n.until("at the end of the first", func(s core.State) bool {
+				at := func(id string, step core.Step) bool {
+					return slices.ContainsFunc(s.Slots, func(p core.Slot) bool { return p.Claim.Item.ID == id && p.Step == step })
+				}
+				return at("base", core.Archiving) && (how != "claimed already" || at("upon", core.Preparing))
+			})
+			close(hold)
+			s := n.end()
+			by := queue.KeyID(mergeKey + "base:1")
+			n.want("base done, upon done, " + by + " done")
+			it, err := n.queue.Get(t.Context(), "upon")
+			if err != nil || !slices.Equal(it.DependsOn, []string{"base", by}) || it.Attempts > 0 {
+				t.Errorf("%+v %v", it, err)
+			}
+			if at := func(what string) int { return slices.Index(n.place.finished, what) }; at("upon prepared") < at(by+" done") {
+				t.Errorf("%q", n.place.finished)
+			}
+			if len(n.runs.started) != 3 || s.Tally.Failed > 0 {
+				t.Errorf("%d runs, %+v", len(n.runs.started), s.Tally)
+			}
+		})
+	}
+}
+
+// editless is a queue in which items cannot be changed for some time.
+type editless struct {
+	queue.Queue
+	mu   sync.Mutex
+	fail int
+}
+
+func (q *editless) Edit(ctx context.Context, id string, e queue.Edit) (queue.Item, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail--; q.fail >= 0 {
+		return queue.Item{}, errors.New("not now")
+	}
+	return q.Queue.Edit(ctx, id, e)
+}
+
+// A queue that is away for the moment is no failure of the item whose place is to be made.
+func TestNightQueueAwayInPrepare(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.opt.Queue = &awayQueue{Queue: n.queue, fail: 4}
+	n.add("a")
+	s := n.all()
+	n.want("a done")
+	if it, err := n.queue.Get(t.Context(), "a"); err != nil || it.Attempts > 0 || len(it.History) != 3 || s.Spawning > 0 || s.Tally.Released > 0 {
+		t.Errorf("%+v %v %+v", it, err, s.Tally)
+	}
+}
+
+// awayQueue is one whose servers do not answer the first times that an item is asked for.
+type awayQueue struct {
+	queue.Queue
+	mu   sync.Mutex
+	fail int
+}
+
+func (q *awayQueue) Get(ctx context.Context, id string) (queue.Item, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail--; q.fail >= 0 {
+		return queue.Item{}, queue.Away(errors.New("no servers available"))
+	}
+	return q.Queue.Get(ctx, id)
+}
+
+// The same where a loop takes up a run whose end nobody saw: that cannot be seen for the
+// moment is no sign that nothing has changed.
+func TestNightQueueAwayAtTheEnd(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, play{change: true, hang: true})
+	n.add("a")
+	ctx, die := context.WithCancel(t.Context())
+	defer die()
+	n.loop, n.done = New(n.opt), make(chan error, 1)
+	go func() {
+		_, err := n.loop.Run(ctx, n.stop)
+		n.done <- err
+	}()
+	n.until("running", func(s core.State) bool { return len(s.Slots) > 0 && s.Slots[0].Step == core.Running })
+	die()
+	if err := <-n.done; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	n.runs.finish(n.runs.id(0), run.Completed, "", &agent.Result{OK: true, NumTurns: 2, Text: "done"})
+	n.opt.Queue = &awayQueue{Queue: n.queue, fail: 6}
+	s := n.all()
+	n.want("a done")
+	if it, err := n.queue.Get(t.Context(), "a"); err != nil || it.Attempts > 0 || s.Tally != (core.Tally{Done: 1}) {
+		t.Errorf("%+v %v %+v", it, err, s.Tally)
 	}
 }

@@ -126,7 +126,11 @@ func (l *Loop) watch(ctx context.Context, a core.Action) core.Event {
 		case err != nil:
 			l.warn("look at "+a.Run, err)
 		case r.Status.Settled():
-			return core.Exited{Slot: a.Slot, Run: a.Run, Outcome: l.ended(ctx, a, r)}
+			o, err := l.ended(ctx, a, r)
+			if err != nil {
+				return broken(a, err)
+			}
+			return core.Exited{Slot: a.Slot, Run: a.Run, Outcome: o}
 		default:
 			l.look(ctx, a, r, &seen)
 		}
@@ -182,7 +186,6 @@ func (l *Loop) progress(ctx context.Context, a core.Action) {
 	key := placeKey(a.Claim)
 	l.mu.Lock()
 	same := l.steps[key] == text
-	l.steps[key] = text
 	l.mu.Unlock()
 	if same {
 		return
@@ -190,6 +193,11 @@ func (l *Loop) progress(ctx context.Context, a core.Action) {
 	p, err := ParseProgress(text)
 	if err == nil {
 		err = l.opt.Queue.Progress(ctx, queue.Token(a.Claim.Token), p)
+	}
+	if !passing(err) { // else it is told at the next look
+		l.mu.Lock()
+		l.steps[key] = text
+		l.mu.Unlock()
 	}
 	if err != nil && ctx.Err() == nil {
 		l.warn("note how far "+a.Claim.Item.ID+" is", err)
@@ -264,8 +272,8 @@ func readSmall(path string, most int) (string, error) {
 }
 
 // ended is how a run ended: what its record says, what has changed in its place, and
-// what it has left for a person.
-func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outcome {
+// what it has left for a person. The error is one of the moment, in which that cannot be seen.
+func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Outcome, error) {
 	l.progress(ctx, a) // what it said last
 	o := judge(r)
 	o.Asks, o.Reported = l.asking(a.Claim, askFile), l.asking(a.Claim, errorFile)
@@ -287,7 +295,7 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outc
 	if r.Client != agent.KindCodex {
 		o.Tokens = max(o.Tokens, r.Heartbeat.Tokens)
 	}
-	p, err := l.place(ctx, a.Claim)
+	p, err := l.place(ctx, a.Claim, false)
 	if err == nil {
 		var w Work
 		if w, err = l.opt.Places.Look(ctx, p, false); err == nil {
@@ -297,6 +305,9 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outc
 			l.missed(r, p, &o)
 		}
 	}
+	if passing(err) {
+		return o, err
+	}
 	if err != nil && ctx.Err() == nil {
 		l.warn("see what "+r.ID+" changed", err)
 		o.Reason = join(o.Reason, "what it changed could not be seen: "+oneLine(err.Error(), 200))
@@ -304,7 +315,7 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) core.Outc
 	if resumable(r) {
 		o.Resumable = true
 	}
-	return o
+	return o, nil
 }
 
 // from is what the slot's run went on from.
@@ -317,10 +328,10 @@ func (l *Loop) from(a core.Action) *core.Continuation {
 	return l.s.Slots[a.Slot].From
 }
 
-// passing reports whether what failed may work later: a full disk, a file system or a
-// remote that is not there for a moment.
+// passing reports whether what failed may work later: a full disk, or a queue, a file system
+// or a remote that is not there for a moment.
 func passing(err error) bool {
-	if errors.Is(err, errAway) {
+	if errors.Is(err, errAway) || queue.ForNow(err) {
 		return true
 	}
 	for _, e := range []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {

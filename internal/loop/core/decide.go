@@ -38,6 +38,7 @@ const (
 	LeaseGone    Class = "lease lost"   // the claim is somebody else's
 	NotLaunched  Class = "not launched" // the loop was to begin nothing when it was ready to
 	SameItem     Class = "still held"   // an earlier run of the item has not ended yet
+	BeingMerged  Class = "being merged" // what it builds on is merged by an item of its own, which is not done
 )
 
 // Outcome is how a run ended, as far as the run itself shows it.

@@ -38,6 +38,8 @@ type (
 		Seq  int64
 		// Err is why the item cannot have its workspace, "" if it has it.
 		Err string
+		// Later is why it is not begun yet, which is nobody's failure, "" where it may be.
+		Later string
 	}
 	// Launched answers a Launch.
 	Launched struct {

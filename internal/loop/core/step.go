@@ -278,6 +278,8 @@ func (s *State) prepared(e Prepared, out *[]Action) {
 		set := Settle{Class: BadWorkspace, Reason: e.Err}
 		s.unstarted(p, &set)
 		s.settle(e.Slot, set, out)
+	case e.Later != "":
+		s.settle(e.Slot, Settle{Fate: Release, Class: BeingMerged, Reason: e.Later}, out)
 	case !s.mayBegin():
 		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.whyNot()}, out)
 	default:

@@ -18,7 +18,7 @@ func (s *State) tick(out *[]Action) {
 			s.askAgain(i, out)
 		case p.Stop != "" && p.StopAt > 0 && p.StopAt <= now:
 			s.tellStop(i, out)
-		case p.Step != Running || p.Stop != "":
+		case p.Step != Running || p.Stop != "" || p.Waits: // one that waits has ended, and what came of it cannot be seen yet
 		case p.StallAt <= now:
 			s.stop(i, StopStalled, "it said nothing for "+s.Limits.Stall.String(), out)
 		case p.Began+s.Limits.ItemTimeout+runGrace <= now:

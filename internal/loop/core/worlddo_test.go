@@ -23,6 +23,8 @@ func (w *world) do(a Action) {
 		e := Prepared{Slot: a.Slot, Seq: a.Seq}
 		if w.chance(0.02) {
 			e.Err = "no workspace"
+		} else if w.chance(0.02) {
+			e.Later = "what it builds on is being merged"
 		}
 		w.later(wait, e)
 	case OpLaunch:
@@ -198,6 +200,11 @@ func (w *world) watch(a Action) {
 func (w *world) exit(n, slot int) {
 	r := &w.runs[n]
 	r.live = false
+	if slot >= 0 && (w.t < w.stuck || w.chance(0.02)) { // what it has changed cannot be seen
+		r.watched = false
+		w.later(w.some(time.Second), Broken{Slot: slot, Seq: w.s.Slots[slot].Seq, Err: "no space"})
+		return
+	}
 	o := r.out
 	o.Run = runName(n)
 	if r.stopped && !o.Completed {

@@ -1,0 +1,119 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/loop/core"
+	"reprise/internal/queue"
+)
+
+// keyOfMerge is the key of the item that is to merge what an item has made which was done
+// under a number.
+func keyOfMerge(id string, fence uint64) string { return fmt.Sprintf("%s%s:%d", mergeKey, id, fence) }
+
+// insist adds an item, and again where the queue is away for the moment: what could not be
+// merged must not be forgotten. A loop that ends does so for a while only.
+func (l *Loop) insist(ctx context.Context, it queue.Item) ([]queue.Added, error) {
+	const most = 5
+	wait := 100 * time.Millisecond
+	for tries := 1; ; tries++ {
+		added, err := l.opt.Queue.Add(ctx, it)
+		if !passing(err) || tries > most && l.State().Phase == core.Stopping {
+			return added, err
+		}
+		l.warn("add an item, which is tried again", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 10*time.Second)
+	}
+}
+
+// mergingError says that an item is not begun yet, because what it builds on is still to be
+// merged, and by which items: begun now, it would be given the same conflict once more.
+type mergingError struct{ by []string }
+
+func (e *mergingError) Error() string {
+	return "what it builds on is still to be merged, by " + strings.Join(e.by, ", ")
+}
+
+// mergedBy are the items that are to merge what these items have made, and are not over.
+func (l *Loop) mergedBy(ctx context.Context, on []string) (by []string, err error) {
+	for _, id := range on {
+		it, err := l.opt.Queue.Get(ctx, id)
+		if errors.Is(err, queue.ErrNotFound) || err == nil && it.State != queue.Done {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		m, err := l.opt.Queue.Get(ctx, keyOfMerge(id, it.Fence))
+		switch {
+		case errors.Is(err, queue.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case m.Source == sourceLoop && m.State != queue.Done && m.State != queue.Dead:
+			by = append(by, m.ID)
+		}
+	}
+	return by, nil
+}
+
+// waitForMerge has an item wait for what is to merge what it builds on. Somebody may have it
+// by now, or have seen to it: then nothing is to be done.
+func (l *Loop) waitForMerge(ctx context.Context, id string) error {
+	it, err := l.opt.Queue.Get(ctx, id)
+	if err != nil {
+		return unlessOver(err)
+	}
+	by, err := l.mergedBy(ctx, it.DependsOn)
+	if err != nil || len(by) == 0 {
+		return err
+	}
+	return l.dependOn(ctx, &it, by...)
+}
+
+// waitAllFor has all that nobody has begun of what builds on an item wait for another one, too.
+func (l *Loop) waitAllFor(ctx context.Context, id, by string) error {
+	list, err := l.opt.Queue.List(ctx, queue.Filter{States: []queue.State{queue.Ready, queue.Blocked}})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if it := &list.Items[i]; slices.Contains(it.DependsOn, id) {
+			err = errors.Join(err, l.dependOn(ctx, it, by))
+		}
+	}
+	return err
+}
+
+// dependOn adds to what an item depends on.
+func (l *Loop) dependOn(ctx context.Context, it *queue.Item, by ...string) error {
+	on := slices.Clone(it.DependsOn)
+	for _, id := range by {
+		if !slices.Contains(on, id) && id != it.ID {
+			on = append(on, id)
+		}
+	}
+	if len(on) == len(it.DependsOn) {
+		return nil
+	}
+	_, err := l.opt.Queue.Edit(ctx, it.ID, queue.Edit{DependsOn: &on, Note: "what it builds on is merged by " + strings.Join(by, ", ")})
+	return unlessOver(err)
+}
+
+// unlessOver is an error, unless it says that an item is in nobody's hands who could change
+// it: it vanished, or somebody works on it.
+func unlessOver(err error) error {
+	if queue.Over(err) {
+		return nil
+	}
+	return err
+}
