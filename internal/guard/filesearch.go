@@ -242,7 +242,6 @@ func ordinary(rel string) string {
 }
 
 // fitsAll reports whether a path fits a pattern in which ** stands for any directories.
-// What is no pattern fits anything.
 func fitsAll(pattern, path string) bool {
 	return fitsParts(strings.Split(pattern, "/"), strings.Split(path, "/"))
 }
@@ -260,8 +259,7 @@ func fitsParts(pattern, path []string) bool {
 		if len(path) == 0 {
 			return false
 		}
-		ok, err := filepath.Match(strings.ReplaceAll(pattern[0], "[!", "[^"), path[0])
-		if err == nil && !ok {
+		if !names.Match(pattern[0], path[0]) {
 			return false
 		}
 		pattern, path = pattern[1:], path[1:]

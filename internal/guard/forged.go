@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reprise/internal/guard/know"
+	"reprise/internal/guard/names"
 )
 
 // forged reports whether an option makes a program write out other text than the
@@ -149,7 +150,7 @@ func (a *analysis) optional(w word, st *state) bool {
 			if name[0] != '-' {
 				continue
 			}
-			if ok, err := filepath.Match(first, name); ok || err != nil {
+			if names.Match(first, name) {
 				return true
 			}
 		}
@@ -210,9 +211,7 @@ func (a *analysis) match(dir string, parts []string, out *[]string) {
 		return
 	}
 	for _, name := range a.names(dir) {
-		if ok, err := filepath.Match(parts[0], name); err != nil {
-			return
-		} else if !ok || dotted(parts[0], name) {
+		if !names.Match(parts[0], name) || dotted(parts[0], name) {
 			continue
 		}
 		if next := below(dir, name); len(parts) == 1 {

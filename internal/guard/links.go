@@ -561,8 +561,7 @@ func (a *analysis) anyDepth(w word, top string, u use) bool {
 	through := strings.Count(rest, "/") > 1 || strings.HasPrefix(rest, "***")
 	fits := func(p string) bool {
 		name := p[strings.LastIndexByte(p, '/')+1:]
-		ok, err := filepath.Match(last, name)
-		return err != nil || ok && !dotted(last, name) || last == ""
+		return last == "" || names.Match(last, name) && !dotted(last, name)
 	}
 	done := false
 	l := walk{a: a, levels: walkForever, follow: strings.HasPrefix(rest, "***")}

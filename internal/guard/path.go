@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"reprise/internal/guard/names"
 )
 
 // use is how a path is used.
@@ -162,9 +164,9 @@ func (g *judge) pattern(path, word string, u use) string {
 		}
 	}
 	if strings.Count(path, "*")+strings.Count(path, "?")+strings.Count(path, "[") <= maxGlob {
-		found, err := filepath.Glob(path)
+		found, err := filepath.Glob(names.Widen(path))
 		if err != nil {
-			return "" // not a pattern after all; its text was compared
+			return "" // its text was compared
 		}
 		for _, f := range found {
 			if why := g.path(f, word, u); why != "" {
@@ -191,7 +193,7 @@ func spans(pat, dir []string) int {
 		if name != "" && name[0] == '.' && pat[i] != "" && strings.ContainsRune("*?[", rune(pat[i][0])) {
 			return 0 // a shell's wildcards pass over hidden names
 		}
-		if ok, err := filepath.Match(pat[i], name); err == nil && !ok {
+		if !names.Match(pat[i], name) {
 			return 0
 		}
 	}

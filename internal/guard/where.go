@@ -118,11 +118,9 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	top := a.physical(base, dir)
 	if last := w.text[strings.LastIndexByte(w.text, '/')+1:]; !u.read && strings.LastIndexByte(w.text, '/') < i {
 		for _, name := range names.Known() {
-			if ok, err := filepath.Match(last, name); err == nil && ok {
-				if bad, what := names.Protected(top + "/" + name); bad && !dotted(last, name) {
-					a.give("protected-file", Deny, w.shown(), "it may change "+what, "leave these files to the user")
-					return true
-				}
+			if bad, what := names.Protected(top + "/" + name); bad && names.Match(last, name) && !dotted(last, name) {
+				a.give("protected-file", Deny, w.shown(), "it may change "+what, "leave these files to the user")
+				return true
 			}
 		}
 	}

@@ -147,8 +147,7 @@ func UsualSecrets() []string {
 func Aimed(pattern string) bool {
 	pattern = strings.TrimPrefix(path.Base(fold(pattern)), "./")
 	fits := func(name string) bool {
-		ok, err := path.Match(pattern, name)
-		return err == nil && ok || pattern == name
+		return pattern == name || Match(pattern, name)
 	}
 	for _, usual := range [...]string{"main.go", "README.md", "config.yaml", ".gitignore", "index.test.js", "package.json"} {
 		if fits(usual) {
