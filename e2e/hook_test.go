@@ -199,11 +199,23 @@ func TestHookRecordsASession(t *testing.T) {
 			t.Parallel()
 			h := newHooked(t)
 			var want []string
+			hooks := 0
 			for _, e := range session {
 				h.hook(client, e[0], h.payload(e[0], e[1]))
 				want = append(want, strings.Fields(e[2])...)
+				if e[2] != "" {
+					hooks++
+				}
 			}
 			h.wantEvents(want)
+			timed := 0
+			files, _ := filepath.Glob(filepath.Join(h.data, "events", "*.jsonl")) // the pattern is right
+			for _, f := range files {
+				timed += strings.Count(h.read(f), `"hook_us":`)
+			}
+			if timed != hooks {
+				t.Errorf("%d lines say how long their hook took, of %d hooks", timed, hooks)
+			}
 			if r := h.reprise("events", "verify"); r.code != 0 {
 				t.Errorf("%d: %s%s", r.code, r.out, r.err)
 			}

@@ -34,6 +34,7 @@ func newHookCmd(app *App) *cobra.Command {
 	var counted bool
 	var dir, at, mark string
 	var ids []string
+	var began int64
 	cmd := &cobra.Command{
 		Use: "hook CLIENT EVENT", Aliases: []string{"hooks"}, Short: "Deal with an event of a client (started by reprise-hook, or by a client)",
 		Long: `Deal with an event of a client: record it, answer it. The client's payload is read
@@ -49,7 +50,10 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond, mark: mark, counted: counted}
+			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond, mark: mark, counted: counted, began: time.Now()}
+			if began > 0 {
+				call.began = time.UnixMicro(began) // by the machine's clock, which both programs have
+			}
 			if when, err := time.Parse(time.RFC3339Nano, at); err == nil {
 				call.handed, call.at, call.ids = true, when, ids
 			}
@@ -68,8 +72,9 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 	cmd.Flags().StringArrayVar(&ids, "id", nil, "id of a line of the log that the event comes to, in their order")
 	cmd.Flags().StringVar(&at, "at", "", "time of the event")
 	cmd.Flags().BoolVar(&counted, "counted", false, "what the session does itself was counted")
+	cmd.Flags().Int64Var(&began, "began-us", 0, "when the hook program began, in µs since 1970")
 	cmd.Flags().StringVar(&mark, "cut-mark", "", "how cut texts of the payload are marked")
-	for _, name := range []string{"done", "deadline-ms", "dir", "id", "at", "cut-mark", "counted"} {
+	for _, name := range []string{"done", "deadline-ms", "dir", "id", "at", "cut-mark", "counted", "began-us"} {
 		_ = cmd.Flags().MarkHidden(name) // it was defined just above
 	}
 	cmd.AddCommand(hookCommands(app)...)
@@ -87,6 +92,7 @@ type hookCall struct {
 	limit         time.Duration
 	mark          string // of what the hook program cut of the payload
 	counted       bool   // by the hook program
+	began         time.Time
 }
 
 // runHook deals with one event, and says nothing of errors to the client. It
@@ -256,7 +262,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	p := h.made.Plan
 	r := &hook.Router{
-		Rules: &p.Rules, Recorder: h.recorder(p), Handlers: handlers, Done: h.call.done, IDs: h.call.ids, At: h.call.at, Warn: h.warn,
+		Rules: &p.Rules, Recorder: h.recorder(p), Handlers: handlers, Done: h.call.done, IDs: h.call.ids, At: h.call.at, Began: h.call.began, Warn: h.warn,
 		Who: hook.Who{Project: p.Project, Run: env.Get(hook.RunVar), Agent: env.Get(hook.AgentVar)},
 	}
 	if paths, err := config.FindPaths(h.app.Env); err == nil {

@@ -4,6 +4,8 @@ import "encoding/json"
 
 // The payloads of events: what stands in "data", by type. A reader takes any
 // field as possibly missing, for other versions and other machines write too.
+// The first line that a hook writes ends in "hook_us", whatever its type; see
+// [quick.HookTime].
 
 // SessionData is the data of session.started and session.ended.
 type SessionData struct {

@@ -137,6 +137,9 @@ type Router struct {
 	// router gave them already: whoever is asked twice then records once.
 	IDs []string
 	At  time.Time
+	// Began is when the hook did; its event then says how long it took until it was
+	// recorded. Zero: it does not.
+	Began time.Time
 	// Judged is what the guard said of the event.
 	Judged Judged
 	// Warn is told what went wrong beside the answer.
@@ -275,6 +278,9 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event, on bool) error {
 	}
 	if r.Done >= len(events) {
 		return nil
+	}
+	if r.Done == 0 && !r.Began.IsZero() {
+		events[0].Data = quick.WithHookTime(events[0].Data, time.Since(r.Began)) // of several lines the first alone: it is one hook
 	}
 	parent := Parent(r.State, ev)
 	for i := r.Done; i < len(events); i++ {

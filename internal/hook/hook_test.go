@@ -26,6 +26,7 @@ type script struct {
 	judged   Judged // with verdict in place of its decision
 	warnings []string
 	ids      []string
+	data     []string
 }
 
 func (s *script) Record(_ context.Context, e *quick.Event, _ bool) (bool, error) {
@@ -33,7 +34,7 @@ func (s *script) Record(_ context.Context, e *quick.Event, _ bool) (bool, error)
 		return false, s.refuse
 	}
 	s.did = append(s.did, "record "+e.Type)
-	s.ids = append(s.ids, e.ID)
+	s.ids, s.data = append(s.ids, e.ID), append(s.data, string(e.Data))
 	return s.pending, nil
 }
 
@@ -126,6 +127,32 @@ func TestRouteGoesOnWhereAnotherStopped(t *testing.T) {
 	next.Done, next.IDs, next.At = r.Done, []string{"a", "b"}, time.Unix(5, 0)
 	if _, err := next.Route(t.Context(), ev); err != nil || !slices.Equal(full.ids, []string{"b"}) || full.did[0] != "record question.asked" {
 		t.Errorf("%v, %q, %q", err, full.ids, full.did)
+	}
+}
+
+// A hook's time is in its first line, and not where nobody says when it began, nor again
+// in what another goes on with.
+func TestRouteNotesTheTime(t *testing.T) {
+	for _, tc := range []struct {
+		began time.Time
+		done  int
+		want  []bool
+	}{
+		{time.Now().Add(-5 * time.Millisecond), 0, []bool{true, false}},
+		{time.Now().Add(-5 * time.Millisecond), 1, []bool{false}},
+		{time.Time{}, 0, []bool{false, false}},
+	} {
+		s := &script{}
+		r := s.router(all())
+		r.Guard, r.Began, r.Done = nil, tc.began, tc.done
+		if _, err := r.Route(t.Context(), asking("which?", "and then?")); err != nil || len(s.data) != len(tc.want) {
+			t.Fatalf("%v, %q", err, s.data)
+		}
+		for i, want := range tc.want {
+			if took, ok := quick.HookTime([]byte(s.data[i])); ok != want || ok && (took < 5*time.Millisecond || took > time.Hour) {
+				t.Errorf("%d done, line %d: %v %t, want %t", tc.done, i, took, ok, want)
+			}
+		}
 	}
 }
 

@@ -187,7 +187,7 @@ func (p *program) patience() time.Duration {
 // hot does what can be done here and hands the rest over.
 func (p *program) hot(ev *dialect.Event, input []byte) {
 	broker := p.broker(p.plan)
-	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Together: broker.RecordAll, Warn: p.warn, Who: p.who(p.plan, ev), State: p.dirs.State}
+	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Together: broker.RecordAll, Warn: p.warn, Who: p.who(p.plan, ev), State: p.dirs.State, Began: p.began}
 	if hook.Judges(ev.Kind) {
 		p.guard = p.guarding(p.plan)
 		r.Guard, r.Unsettled = p.guard, p.guard.Rules.Full && !p.guard.Rules.Warn
@@ -315,7 +315,7 @@ func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 		lines++ // what is decided
 	}
 	lineIDs := make([]string, lines)
-	args := []string{"hook", "--cut-mark=" + p.mark, "--done=" + strconv.Itoa(done), "--at=" + at.Format(time.RFC3339Nano)}
+	args := []string{"hook", "--cut-mark=" + p.mark, "--done=" + strconv.Itoa(done), "--at=" + at.Format(time.RFC3339Nano), "--began-us=" + strconv.FormatInt(p.began.UnixMicro(), 10)}
 	if p.counted {
 		args = append(args, "--counted")
 	}
@@ -370,6 +370,9 @@ func (p *program) putAside(known *plan.Plan, ev *dialect.Event, judged hook.Judg
 	for i, e := range lines {
 		if i < done || i >= len(ids) {
 			continue
+		}
+		if i == 0 && !p.began.IsZero() {
+			e.Data = quick.WithHookTime(e.Data, time.Since(p.began))
 		}
 		e.ID, e.TS, e.Parent = ids[i], at, hook.Parent(p.dirs.State, ev)
 		if err := b.Prepare(&e); err != nil {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/run"
 	"reprise/internal/term"
@@ -62,7 +60,8 @@ type sample struct {
 // measure is how samples come to a figure.
 type measure struct {
 	id, name, what, empty string
-	fold                  string // mean, sum, median
+	fold                  string // mean, sum, median, p95
+	whole                 bool   // the table has a column for each line, also for those that are drawn as one
 	max                   float64
 	show                  func(float64) string
 	samples               []sample
@@ -136,12 +135,12 @@ func (s *Server) measures(ctx context.Context, by string, since time.Time) (list
 	cost := &measure{id: "cost", name: "Cost", what: "US dollars, as clients told them, all runs together.", empty: "No run in this time told what it cost.", fold: "sum", show: term.USD}
 	tokens := &measure{id: "tokens", name: "Tokens put in", what: "What a session was told of what is remembered, in tokens.", empty: "No session was told anything in this time.", fold: "mean", show: func(f float64) string { return num(int64(f + .5)) }}
 	hits := &measure{id: "hits", name: "Recall hits", what: "Of what sessions were told, what was mentioned later or said to be useful.", empty: "Nothing was told in this time.", fold: "mean", max: 1, show: percent}
-	waits := &measure{id: "latency", name: "Hook latency", what: "How long a prompt or a session's start waited for what is remembered, from the record of it to the record of the answer: the one in the middle.", empty: "No hook answered in this time.", fold: "median", show: func(f float64) string { return term.Took(time.Duration(f * float64(time.Millisecond))) }}
-	list = []*measure{runs, well, retries, cost, tokens, hits, waits}
+	hooks := newLatency()
+	list = []*measure{runs, well, retries, cost, tokens, hits, &hooks.median, &hooks.high, &hooks.hookMedian, &hooks.hookHigh}
 
 	agents := map[string]string{} // of a session and of a run
 	if s.deps.Events != nil {
-		if err := s.tail.look(s.deps.Events.Dir, func(t *tail) { waits.samples = latencies(t.events, by, agents) }); err != nil {
+		if err := s.tail.look(s.deps.Events.Dir, func(t *tail) { hooks.take(t.events, by, agents) }); err != nil {
 			trouble = append(trouble, err.Error())
 		}
 	}
@@ -238,43 +237,6 @@ func orNone(name, none string) string {
 	return name
 }
 
-// latencies are how long what is remembered was waited for, and agents become the names
-// of sessions' and runs' agents.
-func latencies(events []logged, by string, agents map[string]string) []sample {
-	var out []sample
-	began := map[string]time.Time{}
-	for i := range events {
-		e := &events[i].Event
-		if e.Agent != "" {
-			if e.Session != "" {
-				agents["session "+e.Session] = e.Agent
-			}
-			if e.Run != "" {
-				agents["run "+e.Run] = e.Agent
-			}
-		}
-		switch e.Type {
-		case event.PromptSubmitted, event.SessionStarted:
-			began[e.ID] = e.TS
-		case event.RecallServed:
-			at, ok := began[e.Parent]
-			var d event.ServedData
-			if !ok || json.Unmarshal(e.Data, &d) != nil || d.At != "prompt" && d.At != "session_start" {
-				continue
-			}
-			delete(began, e.Parent) // what is told later in the turn is no wait for it
-			name := e.Client
-			if by == "agent" {
-				name = e.Agent
-			}
-			if wait := e.TS.Sub(at); wait >= 0 {
-				out = append(out, sample{e.TS, orNone(name, "no "+by), float64(wait) / float64(time.Millisecond), 1})
-			}
-		}
-	}
-	return out
-}
-
 // figure is the measure over spans of time: a line for each group, the ones with the
 // most in them first, and the rest together.
 func (m *measure) figure(spans []span) figure {
@@ -300,48 +262,58 @@ func (m *measure) figure(spans []span) figure {
 		}
 		return strings.Compare(a, b)
 	})
-	if len(names) > mostSeries {
-		names = append(names[:mostSeries-1:mostSeries-1], "others")
-	}
 	cells := map[string][][]sample{}
-	for _, n := range names {
+	for _, n := range append([]string{"others"}, names...) {
 		cells[n] = make([][]sample, len(spans))
+	}
+	drawn := names
+	if len(names) > mostSeries {
+		drawn = append(names[:mostSeries-1:mostSeries-1], "others")
 	}
 	for _, v := range within {
 		i := slices.IndexFunc(spans, func(s span) bool { return v.at.Before(s.to) })
-		if cells[v.group] == nil {
-			v.group = "others"
-		}
 		cells[v.group][i] = append(cells[v.group][i], v)
+		if v.group != "others" && !slices.Contains(drawn, v.group) {
+			cells["others"][i] = append(cells["others"][i], v)
+		}
 	}
-	f.Table.Heads = append([]string{"Time"}, names...)
 	var lines []chart.Series
-	for _, n := range names {
+	for _, n := range drawn {
 		l := chart.Series{Name: n}
 		for _, c := range cells[n] {
 			l.Values = append(l.Values, m.fold1(c))
 		}
 		lines = append(lines, l)
 	}
+	f.Chart = chart.Of(spanNames(spans), lines, m.max, m.show)
+	if !m.whole {
+		names = drawn
+	}
+	f.Table = m.table(spans, names, cells)
+	return f
+}
+
+// table is what a chart shows as text, a column for each of the names.
+func (m *measure) table(spans []span, names []string, cells map[string][][]sample) table {
+	t := table{Heads: append([]string{"Time"}, names...)}
 	for i, sp := range spans {
 		row := tableRow{Name: sp.name}
 		some := false
-		for j := range names {
+		for _, n := range names {
 			text := "–"
-			if v := lines[j].Values[i]; v != nil {
+			if v := m.fold1(cells[n][i]); v != nil {
 				text, some = m.show(*v), true
-				if n := len(cells[names[j]][i]); m.fold != "sum" {
-					text += fmt.Sprintf(" (n = %d)", n)
+				if m.fold != "sum" {
+					text += fmt.Sprintf(" (n = %d)", len(cells[n][i]))
 				}
 			}
 			row.Cells = append(row.Cells, text)
 		}
 		if some { // what is empty throughout says nothing
-			f.Table.Rows = append(f.Table.Rows, row)
+			t.Rows = append(t.Rows, row)
 		}
 	}
-	f.Chart = chart.Of(spanNames(spans), lines, m.max, m.show)
-	return f
+	return t
 }
 
 // fold1 makes one value of samples; nil of none.
@@ -356,13 +328,16 @@ func (m *measure) fold1(list []sample) *float64 {
 	}
 	switch m.fold {
 	case "sum":
-	case "median":
+	case "median", "p95":
 		values := make([]float64, len(list))
 		for i, v := range list {
 			values[i] = v.value
 		}
 		slices.Sort(values)
 		sum = values[len(values)/2]
+		if m.fold == "p95" {
+			sum = values[(len(values)*95+99)/100-1] // the nearest rank
+		}
 	default:
 		sum /= weight
 	}

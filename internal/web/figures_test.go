@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"reprise/internal/agent"
 	"reprise/internal/event"
+	"reprise/internal/event/quick"
 	"reprise/internal/learn"
 	"reprise/internal/learn/improve"
 	"reprise/internal/recall"
@@ -108,6 +110,62 @@ func TestFigures(t *testing.T) {
 	}
 	if body := h.page("/figures"); !strings.Contains(body, "<th scope=\"col\">others</th>") {
 		t.Error("a chart of twelve clients has a line for each")
+	}
+}
+
+// Each hook's own time is in the figures, by hook and by whom it kept waiting; what is
+// remembered is told after the event was recorded, and belongs to the wait.
+func TestHookLatency(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "events")
+	at := testNow().Add(-24 * time.Hour)
+	h := open(t, func(d *Deps) { d.Events = &Log{Dir: dir, What: func(event.Event) string { return "" }} })
+	broker := event.NewBroker(event.BrokerOptions{Events: func(string) string { return dir }, Host: "host", Now: func() time.Time { return at }})
+	add := func(e event.Event, ms int) event.Event {
+		t.Helper()
+		at = at.Add(time.Millisecond)
+		e.Scope, e.Project, e.Session = event.ScopeProject, "shop", "s1"
+		if e.Client == "" {
+			e.Client, e.Agent = "claude", "tidy"
+		}
+		if ms > 0 {
+			e.Data = quick.WithHookTime(e.Data, time.Duration(ms)*time.Millisecond)
+		}
+		got, err := broker.Record(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for i := range 100 { // 1 to 100 ms
+		add(event.Event{Type: event.ToolCalled, Data: data(event.ToolData{Tool: "shell"})}, i+1)
+	}
+	add(event.Event{Type: event.ToolCalled, Data: data(event.ToolData{Tool: "shell"})}, 0) // of an earlier version
+	add(event.Event{Type: event.ToolCalled, Client: "codex"}, 7)
+	p := add(event.Event{Type: event.PromptSubmitted, Data: data(event.PromptData{Text: "x"})}, 20)
+	at = at.Add(200 * time.Millisecond)
+	add(event.Event{Type: event.RecallServed, Parent: p.ID, Data: data(event.ServedData{At: "prompt"})}, 0)
+	for _, typ := range []event.Type{event.SessionStarted, event.SessionEnded, event.ToolSucceeded, event.ToolSucceeded, event.SubagentStarted, event.ResponseCompleted} {
+		add(event.Event{Type: typ}, 3)
+	}
+	day := at.Format("2 Jan")
+	body := h.page("/figures?days=7")
+	checkHarmless(t, "/figures", body)
+	want := []string{"before a tool", "after a tool", "end of a turn", "prompt", "session&#39;s end", "session&#39;s start", "subagent&#39;s start"}
+	for figure, cells := range map[string][]string{
+		"latency":           {"48 ms (n = 107)", "7 ms (n = 1)"},
+		"latency-high":      {"96 ms (n = 107)", "7 ms (n = 1)"},
+		"latency-hook":      {"50 ms (n = 101)", "3 ms (n = 2)", "3 ms (n = 1)", "221 ms (n = 1)", "3 ms (n = 1)", "3 ms (n = 1)", "3 ms (n = 1)"},
+		"latency-hook-high": {"95 ms (n = 101)", "3 ms (n = 2)", "3 ms (n = 1)", "221 ms (n = 1)", "3 ms (n = 1)", "3 ms (n = 1)", "3 ms (n = 1)"},
+	} {
+		if got := row(t, body, figure, day); !slices.Equal(got, cells) {
+			t.Errorf("%s: %q, want %q", figure, got, cells)
+		}
+	}
+	if heads := "<th scope=\"col\">" + strings.Join(want, "</th><th scope=\"col\">") + "</th>"; !strings.Contains(body, heads) {
+		t.Errorf("the hooks are not %q:\n%s", want, body)
+	}
+	if got := row(t, h.page("/figures?days=7&by=agent"), "latency", day); !slices.Equal(got, []string{"48 ms (n = 107)", "7 ms (n = 1)"}) {
+		t.Errorf("by agent: %q", got)
 	}
 }
 
