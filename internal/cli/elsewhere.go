@@ -115,28 +115,29 @@ func (a *App) fleetWorkers(ctx context.Context) ([]relay.Worker, error) {
 }
 
 // logsElsewhere prints what a run of another machine says; done is false where the fleet
-// knows nothing of it, or there is none.
+// knows nothing of it, or there is none. A run that its worker tells of may have said
+// nothing yet, or nothing that has come to the servers: that is waited for, with follow.
 func (a *App) logsElsewhere(ctx context.Context, id string, follow bool) (done bool, err error) {
-	r, err := a.fleetRelay(ctx, "logs")
-	if r == nil || err != nil || !run.ValidID(id) {
+	f, err := a.elsewhere(ctx, "logs")
+	if f == nil || err != nil || f.Project == "" || !run.ValidID(id) {
 		return false, err
 	}
-	told := false
-	end, err := r.Follow(ctx, id, follow, a.Out, func(text string) { fmt.Fprintf(a.Err, "note: %s\n", text) }, func() error {
-		list, err := a.fleetWorkers(ctx)
-		if err != nil || told {
-			return nil // the servers are away, which is waited for
+	note := func(text string) { fmt.Fprintf(a.Err, "note: %s\n", text) }
+	end, err := f.Relay().Follow(ctx, id, follow, a.Out, note, a.noteQuiet(ctx, id))
+	for errors.Is(err, relay.ErrNotFound) {
+		switch _, err := f.Run(ctx, id); {
+		case errors.Is(err, relay.ErrNotFound):
+			return false, nil
+		case err != nil:
+			return true, goesOn(ctx, err, id)
+		case !follow:
+			note("nothing that it says has come to the servers yet")
+			return true, nil
 		}
-		for _, w := range list {
-			if w.Quiet && slices.ContainsFunc(w.Doing, func(d relay.Doing) bool { return d.Run == id }) {
-				told = true
-				fmt.Fprintf(a.Err, "note: the worker %s is quiet since %s; what comes is printed when it is back\n", w.Name, w.Heard.Local().Format("15:04:05"))
-			}
+		if err := pause(ctx, 250*time.Millisecond); err != nil {
+			return true, goesOn(ctx, err, id)
 		}
-		return nil
-	})
-	if errors.Is(err, relay.ErrNotFound) {
-		return false, nil
+		end, err = f.Relay().Follow(ctx, id, follow, a.Out, note, a.noteQuiet(ctx, id))
 	}
 	if err != nil {
 		return true, goesOn(ctx, err, id)
@@ -146,6 +147,25 @@ func (a *App) logsElsewhere(ctx context.Context, id string, follow bool) (done b
 		fmt.Fprintf(a.Err, "note: %s: %s\n", rec.Status, term.SafeLine(firstLine(rec.StatusReason, 200)))
 	}
 	return true, nil
+}
+
+// noteQuiet is called while nothing comes of a run, and says once that its worker is not
+// heard of.
+func (a *App) noteQuiet(ctx context.Context, id string) func() error {
+	told := false
+	return func() error {
+		list, err := a.fleetWorkers(ctx)
+		if err != nil || told {
+			return nil // the servers are away, which is waited for
+		}
+		for _, w := range list {
+			if w.Quiet && slices.ContainsFunc(w.Doing, func(d relay.Doing) bool { return d.Run == id }) {
+				told = true
+				fmt.Fprintf(a.Err, "note: the worker %s is quiet since %s; what comes is printed when it is back\n", term.SafeLine(w.Name), w.Heard.Local().Format("15:04:05"))
+			}
+		}
+		return nil
+	}
 }
 
 // loopsElsewhere are the loops of the project's workers; none where a loop runs here, which

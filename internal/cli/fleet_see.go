@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/fleet"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
 	"reprise/internal/relay"
@@ -325,4 +326,48 @@ func (a *App) statesElsewhere(ctx context.Context) (*elsewhere.Fleet, []elsewher
 	}
 	list, err := f.Loops(ctx, func(worker string, err error) { fmt.Fprintf(a.Err, "note: the worker %s: %v\n", worker, err) })
 	return f, list, err
+}
+
+// waitThere waits until a run of another machine has ended; known is false where nobody
+// there knows it. The error of ctx leaves r as the run was heard of last. Servers that are
+// away are waited for, and so is a worker that is quiet: the run may go on.
+func (a *App) waitThere(ctx context.Context, id string) (r run.Record, known bool, err error) {
+	f, err := a.elsewhere(ctx, "runs")
+	if f == nil || err != nil || f.Project == "" {
+		return r, err != nil, err
+	}
+	quiet := a.noteQuiet(ctx, id)
+	away := false
+	var lost time.Time // since when nobody tells of a run that was told of
+	item := ""
+	for {
+		t, err := f.Run(ctx, id)
+		switch {
+		case err == nil && t.Status.Settled():
+			return t.Record, true, nil
+		case err == nil:
+			r, known, lost, item = t.Record, true, time.Time{}, t.Item
+			_ = quiet() // it has none
+		case errors.Is(err, relay.ErrNotFound) && !known:
+			return r, false, nil
+		case errors.Is(err, relay.ErrNotFound):
+			// A worker tells that it has something else to do before it tells how this ended.
+			if lost.IsZero() {
+				lost = a.Now()
+			}
+			if a.Now().Sub(lost) > relay.QuietAfter {
+				return r, true, exitWith(ExitNotFound, fmt.Errorf("%s: its worker tells of it no more, and has not told how it ended; `reprise queue show %s` says what became of its item", id, item))
+			}
+		case errors.Is(err, fleet.ErrUnreachable):
+			if !away {
+				fmt.Fprintf(a.Err, "note: %s; it is waited for them\n", term.SafeLine(err.Error()))
+			}
+			away = true
+		case ctx.Err() == nil:
+			return r, true, err
+		}
+		if err := pause(ctx, time.Second/2); err != nil {
+			return r, true, err
+		}
+	}
 }

@@ -428,6 +428,9 @@ func newRunsWaitCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait RUN [RUN ...]", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeRuns(app, unsettledRun),
 		Short: "Wait until runs have ended; the exit code is that of the worst",
+		Long: `Wait until runs have ended; the exit code is that of the worst. Runs of workers of the
+fleet are waited for, too, from any machine of it. While a worker is quiet (it died, or its
+network did) its runs are waited for; --timeout bounds that.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if timeout > 0 {
@@ -442,6 +445,11 @@ func newRunsWaitCmd(app *App) *cobra.Command {
 			var worst error
 			for i, id := range args {
 				r, err := runs.Wait(ctx, id)
+				if errors.Is(err, run.ErrNotFound) {
+					if there, known, away := app.waitThere(ctx, id); known {
+						r, err = there, away
+					}
+				}
 				if cmd.Context().Err() != nil {
 					return goesOn(cmd.Context(), cmd.Context().Err(), args[i:]...)
 				}

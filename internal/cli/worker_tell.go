@@ -106,7 +106,7 @@ func (t *teller) beat(ctx context.Context) {
 			data, doing := l.look(project)
 			me.Doing = append(me.Doing, doing...)
 			for _, d := range doing {
-				t.copy(ctx, l, d.Run)
+				t.copy(l, d.Run)
 			}
 			if data != nil && states[project] != string(data) && l.relay.PutState(ctx, w.flags.name, data) == nil {
 				states[project], changed = string(data), true
@@ -149,20 +149,20 @@ func (l *telling) look(project string) (data []byte, doing []relay.Doing) {
 	return data, doing
 }
 
-// copy has what a run says copied to the servers, once.
-func (t *teller) copy(ctx context.Context, l telling, id string) {
+// copy has what a run says copied to the servers, once. One whose record cannot be read at
+// the moment is tried at the next beat.
+func (t *teller) copy(l telling, id string) {
 	t.mu.Lock()
-	was := t.runs[id]
-	t.runs[id] = true
-	t.mu.Unlock()
-	if was || id == "" {
+	defer t.mu.Unlock()
+	if id == "" || t.runs[id] {
 		return
 	}
 	r, err := l.runs.Get(id)
 	if err != nil {
 		return
 	}
-	ctx = t.ctx
+	t.runs[id] = true
+	ctx := t.ctx
 	t.wait.Go(func() {
 		err := l.relay.Mirror(ctx, id, r.Logs.Stdout, func() []byte {
 			now, err := l.runs.Settle(ctx, id)
@@ -192,7 +192,7 @@ func (t *teller) close() {
 	for _, l := range loops {
 		s, err := loop.ReadState(l.dir)
 		for i := 0; err == nil && s != nil && i < len(s.Slots); i++ {
-			t.copy(ctx, l, s.Slots[i].Run)
+			t.copy(l, s.Slots[i].Run)
 		}
 	}
 	for project, l := range loops {
