@@ -72,10 +72,12 @@ what was kept; --answer is told to it, beside the question. "reprise loop status
 the questions that are open.
 
 An answer is for one question: where more than one is open, --item says which. One that
-comes before the item's next session has begun still reaches it, and the last counts.
-What an agent asks goes without an answer only with --no-answer.
+comes before the item's next session has begun still reaches it, and the last counts, also
+where that is --item with --no-answer. What an agent asks goes without an answer only with
+--no-answer.
 
-A pause ends without --answer and --item only. Where nothing else waits, what a service's
+A pause ends without --answer and --item only, and so does "reprise loop interrupt", unless
+--item is one that it stopped; what agents ask stays open then. Where nothing else waits, what a service's
 rate limit holds back is tried at once.
 
 --more-usd, --more-tokens, --more-iterations and --more-hours raise the ceilings of this
@@ -137,7 +139,11 @@ func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
 		}
 		return exitWith(ExitNotFound, errors.New("no loop of this project runs, and nothing waits for an answer"))
 	}
-	requests, err := loop.Requests(&s, list, say)
+	raised, err := loop.Raised(dir, &s)
+	if err != nil {
+		return err
+	}
+	requests, err := loop.Requests(&raised, list, say)
 	switch {
 	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered), errors.Is(err, loop.ErrCeiling):
 		return exitWith(ExitUsage, err)
@@ -146,7 +152,7 @@ func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
 	case err != nil:
 		return err
 	}
-	if say.Answer == "" && say.More == nil && !loop.Waits(dir, &s, list) {
+	if say.Answer == "" && say.More == nil && !say.TakesBack(list) && !loop.Waits(dir, &s, list) {
 		return exitWith(ExitNotFound, errors.New("nothing waits for a person here; `reprise loop status` shows how the loop stands, `reprise loop run` goes on with one that was stopped"))
 	}
 	ending := false
@@ -165,8 +171,13 @@ func (a *App) resumeLoop(ctx context.Context, say loop.Said) error {
 			return err
 		}
 		a.resumeSaid(&r, list, running, ending)
-		if (s.Phase == core.Paused || s.Paused) && (r.Answer != "" || len(r.Items) > 0) {
+		switch beside := r.Answer != "" || len(r.Items) > 0; {
+		case beside && (s.Phase == core.Paused || s.Paused):
 			fmt.Fprintln(a.Out, "but it is paused, and begins nothing before `reprise loop resume`")
+		case s.HaltStays(r.Items):
+			fmt.Fprintln(a.Out, "but a person has stopped it, and it begins nothing before `reprise loop resume`")
+		case !beside && !r.NoAnswer && slices.ContainsFunc(list, func(q loop.Question) bool { return q.Open() && q.Asked() }):
+			fmt.Fprintln(a.Out, "what agents ask stays open, and waits for an answer")
 		}
 	}
 	return nil
@@ -185,6 +196,8 @@ func (a *App) resumeSaid(r *loop.Request, list []loop.Question, running, ending 
 		}
 	}
 	switch {
+	case running && r.Answer == "" && r.NoAnswer && len(r.Items) > 0:
+		fmt.Fprintf(a.Out, "asked: %s goes on without an answer\n", strings.Join(r.Items, ", "))
 	case running && r.Answer != "":
 		fmt.Fprintf(a.Out, "asked: the loop goes on with this answer%s\n", to)
 	case running:

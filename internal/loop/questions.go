@@ -128,6 +128,9 @@ func (q *Question) heard(r *Request) {
 		}
 	case r.NoAnswer || len(r.Items) > 0 || !q.Asked():
 		q.Going = true
+		if r.NoAnswer && len(r.Items) > 0 {
+			q.Answer = "" // the last word counts
+		}
 	}
 }
 
@@ -151,12 +154,8 @@ func pending(dir string) ([]Request, error) {
 // directory.
 func Pending(dir string, s *core.State) (kinds []string, err error) {
 	list, err := pending(dir)
-	var more More
+	more := waiting(list, s)
 	for _, r := range list {
-		if m := r.More; m != nil && r.Kind == "resume" && (r.Loop == "" || r.Loop == s.Loop) && !slices.Contains(s.Heard, r.name) {
-			more.USD, more.Tokens = more.USD+m.USD, more.Tokens+m.Tokens
-			more.Iterations, more.Time = more.Iterations+m.Iterations, more.Time+m.Time
-		}
 		if r.Kind != "resume" && (r.Loop == "" || r.Loop == s.Loop) && !slices.Contains(kinds, r.Kind) {
 			kinds = append(kinds, r.Kind)
 		}
@@ -165,6 +164,27 @@ func Pending(dir string, s *core.State) (kinds []string, err error) {
 		kinds = append(kinds, "more ("+words+")")
 	}
 	return kinds, err
+}
+
+// waiting is by how much the ceilings of a loop are to be raised by requests that it has not
+// read yet.
+func waiting(list []Request, s *core.State) (more More) {
+	for _, r := range list {
+		if m := r.More; m != nil && r.Kind == "resume" && (r.Loop == "" || r.Loop == s.Loop) && !slices.Contains(s.Heard, r.name) {
+			more.USD, more.Tokens = more.USD+m.USD, more.Tokens+m.Tokens
+			more.Iterations, more.Time = more.Iterations+m.Iterations, more.Time+m.Time
+		}
+	}
+	return more
+}
+
+// Raised is a state with the ceilings that it will have once it has read what was asked of it.
+// dir is the loop's directory.
+func Raised(dir string, s *core.State) (core.State, error) {
+	list, err := pending(dir)
+	out := s.Clone()
+	out.Limits.Raise(waiting(list, s))
+	return out, err
 }
 
 // PutBack is [queue.Queue.Unpark] for a person. What an agent has asked of the item is not
@@ -292,8 +312,11 @@ func silent(s *core.State, list []Question, say Said) ([]Request, error) {
 			return nil, fmt.Errorf("%w: %s is not set aside", ErrNothingWaits, id)
 		}
 	}
-	// A pause ends, a ceiling is raised, and a rate limit is not waited for, beside what is open.
-	beside := len(say.Items) == 0 && (say.More != nil || s.Phase == core.Paused || limited(s))
+	// A pause ends, a ceiling is raised, and a rate limit is not waited for, beside what is
+	// open; and so ends what a loop waits for that is no question of an item.
+	i := s.Interrupt
+	ends := s.Phase == core.Waiting && i != nil && (i.Halt || len(i.Items) == 0)
+	beside := len(say.Items) == 0 && (say.More != nil || s.Phase == core.Paused || limited(s) || ends)
 	if len(asked) > 0 && !say.NoAnswer && !beside {
 		return nil, fmt.Errorf("%w: answer it, or let the work go on without one by --no-answer%s", ErrUnanswered, listed(asked))
 	}
@@ -318,6 +341,12 @@ func atCeiling(s *core.State, say Said) string {
 		return ""
 	}
 	return GoOn(i.Kind, MetricsOf(raised))
+}
+
+// TakesBack reports whether who lets items go on without an answer takes back one that was
+// given, and that no session was told yet.
+func (say *Said) TakesBack(list []Question) bool {
+	return say.NoAnswer && slices.ContainsFunc(list, func(q Question) bool { return q.Answer != "" && slices.Contains(say.Items, q.Item) })
 }
 
 // listed are questions for people, each with how it is answered.

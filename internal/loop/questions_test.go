@@ -211,3 +211,66 @@ func TestRemovalBesideShowing(t *testing.T) {
 		t.Errorf("the next interrupt is not shown: %v", err)
 	}
 }
+
+// TestGoesOnBesideQuestions: what a loop waits for beside the questions of agents can be ended
+// without an answer to these, which stay open; the command that people are told does it.
+func TestGoesOnBesideQuestions(t *testing.T) {
+	list := []Question{{Item: "a", Kind: core.ByAgent, Why: "which?", Number: 3}}
+	for _, c := range []struct {
+		name string
+		i    core.Interrupt
+		say  Said
+		err  error
+	}{
+		{"a person's interrupt", core.Interrupt{Kind: core.ByPerson, Why: "look", Halt: true, Items: []string{"a"}}, Said{}, nil},
+		{"no login", core.Interrupt{Kind: core.ByAuth, Why: "not logged in"}, Said{}, nil},
+		{"the question", core.Interrupt{Kind: core.ByAgent, Why: "which?", Items: []string{"a"}}, Said{}, ErrUnanswered},
+		{"its item alone", core.Interrupt{Kind: core.ByPerson, Why: "look", Halt: true, Items: []string{"a"}}, Said{Items: []string{"a"}}, ErrUnanswered},
+	} {
+		s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+		s.Phase, s.Interrupt = core.Waiting, &c.i
+		if _, err := Requests(&s, list, c.say); !errors.Is(err, c.err) || c.err == nil && err != nil {
+			t.Errorf("%s: %v, want %v", c.name, err, c.err)
+		}
+	}
+}
+
+// TestRaisedBefore: a ceiling that was raised, and no loop has read that, counts for who lets
+// the loop go on; one that was raised for another loop does not.
+func TestRaisedBefore(t *testing.T) {
+	dir := t.TempDir()
+	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+	s.CostUSD, s.Phase, s.Interrupt = s.Limits.MaxUSD, core.Waiting, &core.Interrupt{Kind: core.ByBudget, Why: "the money is used up"}
+	for _, c := range []struct {
+		loop string
+		err  error
+	}{{"none", ErrCeiling}, {"loop-y", ErrCeiling}, {"loop-x", nil}} {
+		if c.loop != "none" {
+			if err := Ask(durable.Disk{}, dir, Request{Kind: "resume", Loop: c.loop, More: &More{USD: 20}, At: ten}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		raised, err := Raised(dir, &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Requests(&raised, nil, Said{}); !errors.Is(err, c.err) || c.err == nil && err != nil {
+			t.Errorf("raised for %s: %v, want %v", c.loop, err, c.err)
+		}
+	}
+}
+
+// TestAnswerTakenBackBeforeItIsRead: the last word that lies there for the loop is the one
+// that people are shown.
+func TestAnswerTakenBackBeforeItIsRead(t *testing.T) {
+	say := []Request{{Kind: "resume", Items: []string{"a"}, Answer: "left", Number: 3}, {Kind: "resume", Items: []string{"a"}, NoAnswer: true}, {Kind: "resume", Items: []string{"a"}, Answer: "right"}}
+	q := Question{Item: "a", Kind: core.ByAgent, Number: 3}
+	for n, want := range []string{"left", "", "right"} {
+		if q.heard(&say[n]); q.Answer != want || q.Open() {
+			t.Errorf("after %d: %+v, want the answer %q", n+1, q, want)
+		}
+	}
+	if no := (Said{Items: []string{"a"}, NoAnswer: true}); !no.TakesBack([]Question{q}) || no.TakesBack([]Question{{Item: "a"}, {Item: "b", Answer: "x"}}) {
+		t.Error("it does not know what is taken back")
+	}
+}

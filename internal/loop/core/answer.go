@@ -30,12 +30,16 @@ func (s *State) resume(e Resumed, out *[]Action) {
 		return
 	}
 	late := e.Answer != "" && !halted
+	stays := len(e.Items) > 0 && s.HaltStays(items)
 	for _, id := range items {
-		if s.Items[id].Parked {
+		switch {
+		case s.Items[id].Parked:
 			s.unpark(id, e.Answer, out)
 			late = false
-		} else if e.Answer != "" {
+		case e.Answer != "":
 			s.give(id, e.Answer)
+		case e.NoAnswer && len(e.Items) > 0 && s.answerable(id, e) == "":
+			s.give(id, "") // the last word counts, and no session was told of the one before
 		}
 	}
 	if late {
@@ -44,8 +48,18 @@ func (s *State) resume(e Resumed, out *[]Action) {
 	if e.bare() && s.Phase == Working && len(items) == 0 && !e.NoAnswer && e.More == nil {
 		s.HoldUntil, s.HoldWall, s.HoldWhy = 0, time.Time{}, "" // it can be for nothing else
 	}
-	s.goOn(e, halted, out)
+	if !stays {
+		s.goOn(e, halted, out)
+	}
 	s.lookAgain()
+}
+
+// HaltStays reports whether what a person has stopped stays so when these items are let go,
+// because none of them was stopped by that. They go back into the queue, and wait there.
+func (s *State) HaltStays(items []string) bool {
+	return s.Phase == Waiting && s.Interrupt.Halt && len(items) > 0 && !slices.ContainsFunc(items, func(id string) bool {
+		return s.Items[id].Kind == ByPerson
+	})
 }
 
 // meant are the items that a request is for; halted says that it is for a person's

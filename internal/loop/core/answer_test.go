@@ -95,7 +95,7 @@ func TestPauseHolds(t *testing.T) {
 		{"to go on", paused, []Event{Resumed{}}, Working},
 		{"to go on with more money", paused, []Event{Resumed{More: &more}}, Working},
 		{"an answer, and to go on", paused, []Event{yes, Resumed{}}, Working},
-		{"paused while it waits, and an answer", working, []Event{Interrupted{Why: "look"}, PauseAsked{}, yes}, Paused},
+		{"paused while it waits, and an answer", working, []Event{Interrupted{Why: "look"}, PauseAsked{}, yes, Resumed{Answer: "seen", Number: 1}}, Paused},
 		{"interrupted while it is paused, and its answer", paused, []Event{Interrupted{Why: "look"}, Resumed{Answer: "seen"}}, Paused},
 		{"the same, and to go on", paused, []Event{Interrupted{Why: "look"}, Resumed{}}, Working},
 		{"a question while it is paused, and its answer", waiting, []Event{yes}, Paused},
@@ -116,6 +116,72 @@ func TestPauseHolds(t *testing.T) {
 		}
 		if s.Phase != c.want || s.Paused {
 			t.Errorf("%s: it is %s (paused, too: %v), want %s", c.name, s.Phase, s.Paused, c.want)
+		}
+	}
+}
+
+// TestStoppedByAPersonStays: what a person has stopped stays so until a word that is meant for
+// it, and not by the answer to what an agent had asked before.
+func TestStoppedByAPersonStays(t *testing.T) {
+	yes := Resumed{Answer: "yes", Items: []string{"a"}, Number: 3}
+	for _, c := range []struct {
+		name string
+		say  []Event
+		want Phase
+		open []string
+	}{
+		{"an answer to a question of before", []Event{yes}, Waiting, []string{"b", "x"}},
+		{"that goes on without an answer", []Event{Resumed{Items: []string{"a"}, NoAnswer: true}}, Waiting, []string{"b", "x"}},
+		{"all answers", []Event{yes, Resumed{Answer: "no", Items: []string{"b"}}}, Waiting, []string{"x"}},
+		{"what was stopped", []Event{Resumed{Items: []string{"x"}}}, Working, []string{"a", "b"}},
+		{"what was stopped, with a word", []Event{Resumed{Answer: "so", Items: []string{"x"}}}, Working, []string{"a", "b"}},
+		{"an answer, and to go on", []Event{yes, Resumed{}}, Waiting, []string{"b"}}, // for that question
+		{"all answers, and to go on", []Event{yes, Resumed{Answer: "no", Items: []string{"b"}}, Resumed{}}, Working, nil},
+		{"an answer to the interrupt", []Event{Resumed{Answer: "seen", Number: 1}}, Working, []string{"a", "b"}},
+	} {
+		s, _ := Apply(asked(), Time{}, Interrupted{Why: "look"})
+		if s.Interrupt.Words() != "person: look" {
+			t.Fatalf("people are shown %q", s.Interrupt.Words())
+		}
+		s.Interrupt.Number, s.Interrupt.Items = 1, append(s.Interrupt.Items, "x")
+		s.Items["x"] = Memory{Parked: true, Kind: ByPerson, Asked: "look", Number: 9}
+		for _, e := range c.say {
+			s, _ = Apply(s, Time{}, e)
+			s.Unpark = nil
+		}
+		if s.Phase != c.want || !slices.Equal(s.parked(), c.open) {
+			t.Errorf("%s: it is %s, and %v are set aside, want %s, %v", c.name, s.Phase, s.parked(), c.want, c.open)
+		}
+	}
+}
+
+// TestAnswerTakenBack: who lets an item go on without an answer after having given one means
+// that, as long as no session was told it.
+func TestAnswerTakenBack(t *testing.T) {
+	yes, no := Resumed{Answer: "yes", Items: []string{"a"}, Number: 3}, Resumed{Items: []string{"a"}, NoAnswer: true}
+	for _, c := range []struct {
+		name string
+		step Step
+		say  []Event
+		want string
+	}{
+		{"given", Idle, []Event{yes}, "yes"},
+		{"taken back", Idle, []Event{yes, no}, ""},
+		{"given again", Idle, []Event{yes, no, yes}, "yes"},
+		{"while its place is made", Preparing, []Event{yes, no}, ""},
+		{"when it has begun", Running, []Event{yes, no}, "yes"},
+		{"all go on without one", Idle, []Event{yes, Resumed{NoAnswer: true}}, "yes"}, // that are still open
+	} {
+		s, _ := Apply(asked(), Time{}, c.say[0])
+		s.Slots[0] = Slot{Step: c.step, Run: "r"}
+		if c.step != Idle {
+			s.Slots[0].Claim, s.Slots[0].From = Claim{Item: Item{ID: "a"}, Fence: 9}, s.Items["a"].From
+		}
+		for _, e := range c.say[1:] {
+			s, _ = Apply(s, Time{}, e)
+		}
+		if f := s.Items["a"].From; f == nil || f.Answer != c.want || c.step != Idle && s.Slots[0].From.Answer != c.want {
+			t.Errorf("%s: it goes on from %+v (%+v), want the answer %q", c.name, f, s.Slots[0].From, c.want)
 		}
 	}
 }

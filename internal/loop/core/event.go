@@ -114,7 +114,9 @@ type (
 	// end, it has the loop wait no longer for a rate limit. Without Items an answer is for the one question that is open, or for all that a
 	// person's interrupt stopped; where that is not one thing, the answer is refused. Without
 	// an answer, and without Items, all goes on that was set aside by the interrupt, but
-	// what an agent has asked only with NoAnswer.
+	// what an agent has asked only with NoAnswer. With Items, NoAnswer takes back an answer that
+	// no session was told yet; and what a person has stopped goes on only if one of them was
+	// stopped by that.
 	Resumed struct {
 		Answer string
 		Items  []string

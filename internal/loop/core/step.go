@@ -480,8 +480,9 @@ func (s *State) halt(why string, out *[]Action) {
 	}
 	s.Tally.Interrupts++
 	if s.Interrupt == nil {
-		s.Interrupt = &Interrupt{Kind: ByPerson, Why: why, At: s.Now}
+		s.Interrupt = &Interrupt{At: s.Now}
 	}
+	s.Interrupt.Kind, s.Interrupt.Why = ByPerson, why // of what waited before each item has its own
 	s.Seq++
 	s.Interrupt.Halt, s.Interrupt.Number = true, s.Seq
 	s.await(ByPerson + ": " + why)
