@@ -22,8 +22,7 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 				a.gitConfig(o)
 			case outer.outer == nil && o.opt.Name == "-C":
 				at = at.fork()
-				a.chdir(o.arg, at)
-				a.here(at)
+				a.chdir(o.arg, at) // the directory itself was judged with the words
 			default:
 				a.judgeOption(o, st)
 			}
@@ -41,6 +40,53 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 	case "config", "set", "unset":
 		a.gitSet(g)
 	}
+}
+
+// gitPlace is the state of the directory that git works in: what -C says counts for all
+// files that come behind it. What is wrong with that directory is said where git is judged.
+func (a *analysis) gitPlace(g *args, st *state) *state {
+	if g.root() != "git" || g.outer == nil {
+		return st
+	}
+	at, n := st, len(a.parts)
+	top := g.outer
+	for top.outer != nil {
+		top = top.outer
+	}
+	for _, o := range top.options {
+		if o.opt != nil && o.opt.Name == "-C" {
+			at = at.fork()
+			a.chdir(o.arg, at)
+		}
+	}
+	a.parts = a.parts[:n]
+	return at
+}
+
+// pathspec is the path in a word that git takes for one, in the spelling in which it
+// counts, and whether it leaves out what it names.
+func pathspec(text string, g args) (path string, out bool) {
+	folded := false
+	switch {
+	case strings.HasPrefix(text, ":("):
+		words, rest, ok := strings.Cut(text[2:], ")")
+		if !ok {
+			return text, false
+		}
+		path, out, folded = rest, strings.Contains(words, "exclude"), strings.Contains(words, "icase")
+	case strings.HasPrefix(text, ":"):
+		path = strings.TrimLeft(text[1:], "/!^:")
+		out = strings.ContainsAny(text[:len(text)-len(path)], "!^")
+	default: // REVISION:PATH
+		path = text[strings.LastIndexByte(text, ':')+1:]
+	}
+	for outer := g.outer; outer != nil; outer = outer.outer {
+		folded = folded || outer.has("--icase-pathspecs")
+	}
+	if folded {
+		path = strings.ToLower(path)
+	}
+	return path, out
 }
 
 // changes reports whether a command of git changes more than it reads.
@@ -79,16 +125,12 @@ func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
 		if !w.known() || w.text == "" {
 			continue
 		}
-		// REVISION:PATH, or :PATH for what is staged.
-		text := w.text
-		if i := strings.LastIndexByte(text, ':'); i >= 0 {
-			text = text[i+1:]
-		}
+		text, out := pathspec(w.text, g)
 		for _, base := range a.bases(text, st) {
 			q := a.physical(base, text)
 			bad, what := a.protected(q, use{})
 			switch {
-			case content && (names.Secret(q) != "" || strings.ContainsAny(text, "*?[") && names.Aimed(text)) && !strings.HasPrefix(w.text, ":!") && !strings.HasPrefix(w.text, ":^") && !strings.Contains(w.text, "(exclude"):
+			case content && (names.Secret(q) != "" || strings.ContainsAny(text, "*?[") && names.Aimed(text)) && !out:
 				a.reads(w.shown())
 				kind := names.Secret(q)
 				if kind == "" {
@@ -123,6 +165,9 @@ func (a *analysis) gitNamed(p *know.Program, g args, st *state) {
 		for _, l := range strings.Fields(st.in.text) {
 			shown(word{text: l, src: l}, l)
 		}
+	}
+	if p.Name == "cat-file" && g.has("--batch") && (!st.in.fixed || g.has("--batch-all-objects")) {
+		a.give("dynamic-path", Ask, g.name, "which files of the history it shows is only known when it runs, and secrets may be among them", "name the file, as in git show HEAD:FILE")
 	}
 }
 

@@ -151,9 +151,13 @@ func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
 		case "man", "info":
 			if strings.Contains(w.text, "/") || !w.known() {
 				a.path(w, use{read: true}, st)
+				a.give("needs-a-person", Ask, w.shown(), "a page may have other files shown in it, wherever they lie", "read it with cat")
 			}
 		case "ps":
-			a.processOptions(w)
+			if i == 0 || !takesNext(g.operands[i-1].text) {
+				a.processOptions(w)
+			}
+			a.processFields(w)
 		case "getent":
 			if i == 0 {
 				a.database(w)
@@ -174,7 +178,8 @@ func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
 			a.give("needs-a-person", Ask, o.w.shown(), "it prints the files that a program says it was made from, wherever they lie", "leave it out")
 		case g.name == "ps":
 			a.processOptions(o.w)
-			if !strings.HasPrefix(o.w.text, "-") {
+			a.processFields(o.arg)
+			if !strings.HasPrefix(o.w.text, "-") && !takesNext(o.w.text) {
 				a.processOptions(o.arg) // ps u takes no argument
 			}
 		}
@@ -224,9 +229,51 @@ func (a *analysis) addressed(w word) {
 	}
 }
 
+// stores judges what openssl takes for a file: a word with a scheme is a key or a
+// certificate in another place, which an engine is loaded for or a machine is asked.
+func (a *analysis) stores(_ *know.Program, g args, _ *state) {
+	list := g.operands
+	for _, o := range g.options {
+		if o.given {
+			list = append(list[:len(list):len(list)], o.arg)
+		}
+	}
+	for _, w := range list {
+		scheme, _, ok := strings.Cut(w.text, ":")
+		switch {
+		case !ok || strings.Contains(scheme, "/"):
+		case strings.HasPrefix(scheme, "http"):
+			a.reaches(w.text)
+			a.give("network", Ask, w.shown(), "it reads from another machine", "name a file")
+		default:
+			a.give("program-runs", Ask, w.shown(), "what stands before the colon may have a library loaded", "write ./ before a file's name")
+		}
+	}
+}
+
+// processTakes are the letters of ps without a dash behind which a word follows.
+const processTakes = "oOkpqtUN"
+
+// takesNext reports whether letters of ps end in one that takes the next word.
+func takesNext(letters string) bool {
+	return letters != "" && letters[0] != '-' && strings.IndexAny(letters, processTakes) == len(letters)-1
+}
+
+// processFields judges what ps is to show of each process.
+func (a *analysis) processFields(w word) {
+	if strings.Contains(strings.ToLower(w.text), "environ") {
+		a.give("shows-environment", Ask, w.shown(), "it prints the environment of processes, secrets among it", "leave environ out")
+		a.reads("ps")
+	}
+}
+
 // processOptions looks for ps's e without a dash, which shows environments.
 func (a *analysis) processOptions(w word) {
-	if w.text != "" && w.text[0] != '-' && strings.Contains(w.text, "e") && strings.Trim(w.text, "abcefghjlmnrsuvwxyzACHLMSTVXZ") == "" || w.text == "-E" {
+	letters := w.text
+	if i := strings.IndexAny(letters, processTakes); i >= 0 {
+		letters = letters[:i]
+	}
+	if letters != "" && letters[0] != '-' && strings.Contains(letters, "e") && strings.Trim(letters, "abcefghjlmnrsuvwxyzACHLMSTVXZ") == "" || w.text == "-E" {
 		a.give("shows-environment", Ask, w.shown(), "it prints the environment of processes, secrets among it", "leave the e out, or write -e")
 		a.reads("ps")
 	}

@@ -88,6 +88,14 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).tar
 	case "ln", "link":
 		return (*analysis).linked
+	case "cp", "install":
+		return (*analysis).copies
+	case "split":
+		return (*analysis).pieces
+	case "mknod":
+		return (*analysis).nodes
+	case "openssl":
+		return (*analysis).stores
 	case "pgrep", "pidof", "pidwait", "grep", "egrep", "fgrep", "rg", "ag", "awk", "gawk", "mawk":
 		return (*analysis).aimed
 	case "chmod", "chown", "chgrp", "chattr":
@@ -522,17 +530,6 @@ func (a *analysis) unzip(_ *know.Program, g args, _ *state) {
 	a.give("writes", Ask, "unzip", "it writes what the archive holds", "list it with -l")
 }
 
-// unpacks judges what is done with files after all: of -l or -t and -d the last one
-// counts for most of these programs, and -d writes the file and removes the packed one.
-func (a *analysis) unpacks(_ *know.Program, g args, st *state) {
-	if g.has("-c") || g.has("--stdout") || !g.has("-d") && !g.has("--decompress") && !g.has("-z") && !g.has("--compress") {
-		return
-	}
-	for _, w := range g.operands {
-		a.path(w, use{}, st)
-	}
-}
-
 // inPlace judges the files that a filter is told to change.
 func (a *analysis) inPlace(p *know.Program, g args, st *state) {
 	if !g.has("-i") && !g.has("--in-place") && !g.has("--inplace") {
@@ -558,6 +555,7 @@ func (a *analysis) disks(_ *know.Program, g args, _ *state) {
 func (a *analysis) modes(_ *know.Program, g args, st *state) {
 	if g.has("-R") || g.has("--recursive") {
 		for _, w := range g.operands[min(1, len(g.operands)):] {
+			a.opensAll(w, st)
 			if _, rest, ok := strings.Cut(w.text, unknown); ok && strings.HasPrefix(w.text, unknown) && strings.HasPrefix(strings.TrimLeft(rest, unknown), "/") && !w.certain {
 				a.darkPath(w, use{gone: true}, st)
 			}
@@ -690,7 +688,8 @@ func (a *analysis) tar(_ *know.Program, g args, st *state) {
 
 // linked notes the links that a command makes, for what comes after it goes
 // through them.
-func (a *analysis) linked(_ *know.Program, g args, st *state) {
+func (a *analysis) linked(p *know.Program, g args, st *state) {
+	a.copies(p, g, st)
 	if !g.has("-s") && !g.has("--symbolic") || len(g.operands) == 0 || len(st.cwds) != 1 {
 		return
 	}

@@ -26,7 +26,9 @@ func (a *analysis) path(w word, u use, st *state) {
 		return
 	}
 	before := len(a.parts)
-	a.each(w, u, st, w.glob && strings.ContainsAny(w.text, "*?["))
+	// Of the names that a loop goes over each may be the one that is written.
+	named := w.glob || w.listed != 0 && !u.read
+	a.each(w, u, st, named && strings.ContainsAny(w.text, "*?["))
 	if w.listed != 0 && u.read && len(a.parts) == before {
 		a.matched(w, u)
 	}
@@ -137,10 +139,18 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	if argv := a.cur.argv; len(argv) > 1 && argv[0].text == "ls" && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-d" }) && strings.HasSuffix(w.text, "/") {
 		return false // the names themselves are listed, and not where they lead
 	}
+	rest := ""
+	if w.listed != 0 {
+		// What stands behind a name of a loop is no part of the pattern.
+		if i := strings.IndexByte(full[strings.LastIndexAny(full, "*?["):], '/'); i >= 0 {
+			i += strings.LastIndexAny(full, "*?[")
+			full, rest = full[:i], full[i:]
+		}
+	}
 	found := a.matches(full)
 	a.step(len(found))
 	for _, f := range found {
-		if a.one(w, a.physical("", f), u) {
+		if a.one(w, a.physical("", f+rest), u) {
 			return true
 		}
 	}
@@ -382,6 +392,9 @@ func (a *analysis) protected(p string, u use) (bool, string) {
 	}
 	if bad, what := names.Protected(p); bad {
 		return true, what
+	}
+	if !u.gone && names.Stored(p) {
+		return true, "git's own files"
 	}
 	if names.Holds(p) && !(a.cur.argv != nil && a.cur.argv[0].text == "mkdir") && (!u.top || u.gone) {
 		return true, "the settings of an agent"

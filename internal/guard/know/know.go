@@ -243,13 +243,10 @@ func (p *Program) Abbreviated(name string) []*Opt {
 // are there; nil where the program takes none at that place.
 func (p *Program) OperandAt(i, n int, has func(option string) bool) *Operand {
 	at := 0
+	skipped := func(o *Operand) bool { return slices.ContainsFunc(o.Unless, has) }
 	for k := range p.Operands {
 		o := &p.Operands[k]
-		skip := false
-		for _, u := range o.Unless {
-			skip = skip || has(u)
-		}
-		if skip {
+		if skipped(o) {
 			continue
 		}
 		if o.Last {
@@ -259,7 +256,7 @@ func (p *Program) OperandAt(i, n int, has func(option string) bool) *Operand {
 			continue
 		}
 		last := n
-		if k+1 < len(p.Operands) && p.Operands[k+1].Last {
+		if k+1 < len(p.Operands) && p.Operands[k+1].Last && !skipped(&p.Operands[k+1]) {
 			last = n - 1
 		}
 		if i == at && i < last || o.Rest && i >= at && i < last {

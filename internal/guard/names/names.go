@@ -99,6 +99,13 @@ func Holds(dir string) bool {
 	return false
 }
 
+// Stored reports whether a path is one of the files of a repository that git writes
+// itself, and nobody else.
+func Stored(p string) bool {
+	p = "/" + strings.TrimPrefix(fold(p), "/")
+	return below(p, []string{".git"}) && path.Base(p) != ".git" && !below(p, []string{".git/info/exclude"}) && path.Base(p) != "COMMIT_EDITMSG"
+}
+
 // Known are names of files that decide about agents and programs, for patterns that
 // may stand for them.
 func Known() []string {
