@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
@@ -209,7 +208,7 @@ func PutBack(ctx context.Context, dir string, q queue.Queue, id, why string) (qu
 	}
 	for _, one := range append(list, settling(s)...) {
 		if one.Item == it.ID && one.Open() && one.Asked() {
-			return it, fmt.Errorf("%w: it stays set aside%s\n    %s", ErrUnanswered, listed([]Question{one}), core.SilentCommand(it.ID))
+			return it, &Unsaid{Kind: ErrUnanswered, What: "it stays set aside", Way: WayItem, Open: opened([]Question{one})}
 		}
 	}
 	return q.Unpark(ctx, id, why)
@@ -270,7 +269,7 @@ func addressed(s *core.State, list []Question, say Said) (to []Question, all boo
 		for _, id := range say.Items {
 			i := slices.IndexFunc(list, func(q Question) bool { return q.Item == id })
 			if i < 0 {
-				return nil, false, fmt.Errorf("%w: no question of %s is open%s", ErrNothingWaits, id, listed(open))
+				return nil, false, &Unsaid{Kind: ErrNothingWaits, What: "no question of " + id + " is open", Open: opened(open)}
 			}
 			to = append(to, list[i])
 		}
@@ -289,13 +288,13 @@ func addressed(s *core.State, list []Question, say Said) (to []Question, all boo
 		case len(list) == 1:
 			return list, false, nil
 		case len(list) > 1:
-			return nil, false, fmt.Errorf("%w: say by --item which it is for%s", ErrWhich, listed(list))
+			return nil, false, &Unsaid{Kind: ErrWhich, Way: WayTell, Open: opened(list)}
 		case s.Interrupt != nil:
-			return nil, false, fmt.Errorf("%w: the loop waits, but no session would be told (%s: %s); `%s`, without an answer, lets it go on", ErrNothingWaits, s.Interrupt.Kind, oneLine(s.Interrupt.Why, 200), GoOn(s.Interrupt.Kind, MetricsOf(*s)))
+			return nil, false, untold(s)
 		}
-		return nil, false, fmt.Errorf("%w: no question is open", ErrNothingWaits)
+		return nil, false, &Unsaid{Kind: ErrNothingWaits, What: "no question is open"}
 	}
-	return nil, false, fmt.Errorf("%w: say by --item which the answer is for%s", ErrWhich, listed(open))
+	return nil, false, &Unsaid{Kind: ErrWhich, Way: WayWhich, Open: opened(open)}
 }
 
 // silent is for who lets a loop go on without an answer.
@@ -309,7 +308,7 @@ func silent(s *core.State, list []Question, say Said) ([]Request, error) {
 	}
 	for _, id := range say.Items {
 		if !slices.ContainsFunc(list, func(q Question) bool { return q.Item == id }) {
-			return nil, fmt.Errorf("%w: %s is not set aside", ErrNothingWaits, id)
+			return nil, &Unsaid{Kind: ErrNothingWaits, What: id + " is not set aside"}
 		}
 	}
 	// A pause ends, a ceiling is raised, and a rate limit is not waited for, beside what is
@@ -318,10 +317,10 @@ func silent(s *core.State, list []Question, say Said) ([]Request, error) {
 	ends := s.Phase == core.Waiting && i != nil && (i.Halt || len(i.Items) == 0)
 	beside := len(say.Items) == 0 && (say.More != nil || s.Phase == core.Paused || limited(s) || ends)
 	if len(asked) > 0 && !say.NoAnswer && !beside {
-		return nil, fmt.Errorf("%w: answer it, or let the work go on without one by --no-answer%s", ErrUnanswered, listed(asked))
+		return nil, &Unsaid{Kind: ErrUnanswered, Way: WayAnswer, Open: opened(asked)}
 	}
 	if why := atCeiling(s, say); why != "" {
-		return nil, fmt.Errorf("%w (%s): it would wait there again; raise it with `%s`", ErrCeiling, oneLine(s.Interrupt.Why, 200), why)
+		return nil, &Unsaid{Kind: ErrCeiling, What: oneLine(s.Interrupt.Why, 200), Way: WayCeiling, Command: why}
 	}
 	return []Request{r}, nil
 }
@@ -347,15 +346,6 @@ func atCeiling(s *core.State, say Said) string {
 // given, and that no session was told yet.
 func (say *Said) TakesBack(list []Question) bool {
 	return say.NoAnswer && slices.ContainsFunc(list, func(q Question) bool { return q.Answer != "" && slices.Contains(say.Items, q.Item) })
-}
-
-// listed are questions for people, each with how it is answered.
-func listed(list []Question) string {
-	var b strings.Builder
-	for _, q := range list {
-		fmt.Fprintf(&b, "\n  %s: %s\n    %s", q.Item, oneLine(q.Why, 300), q.Command())
-	}
-	return b.String()
 }
 
 // limited reports whether a loop begins nothing because a service has named a time, which a

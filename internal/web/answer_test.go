@@ -39,6 +39,31 @@ func (h *house) asks(items ...string) {
 	}
 }
 
+// The head of the loop's panel does not pick one of several questions, and no box is empty:
+// also where the loop waits for them, which is one interrupt.
+func TestHeadPicksNoQuestion(t *testing.T) {
+	h := open(t, nil)
+	h.asks("colour", "db")
+	file := filepath.Join(h.deps.LoopDir, "loop.json")
+	s, err := loop.ReadState(h.deps.LoopDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Phase, s.Reason = core.Waiting, "agent: Which of db?"
+	s.Interrupt = &core.Interrupt{Kind: core.ByAgent, Why: "Which of db?", Items: []string{"colour", "db"}}
+	if err := os.WriteFile(file, data(s), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page := h.page("/work")
+	head, _, ok := strings.Cut(page[strings.Index(page, `id="loop"`):], `class="ask"`)
+	if !ok || !strings.Contains(head, "It waits for you") || strings.Contains(head, "Which of") {
+		t.Errorf("above the questions:\n%s", head)
+	}
+	if n := strings.Count(page, `class="ask"`); n != 2 {
+		t.Errorf("%d boxes for two questions", n)
+	}
+}
+
 // Each question has its own box, and what is written there is for that question alone: an
 // answer that does not say which, and silence, are refused.
 func TestEachQuestionHasItsBox(t *testing.T) {

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"reprise/internal/run"
 	"reprise/internal/task"
 )
 
@@ -77,6 +79,42 @@ func TestTasks(t *testing.T) {
 	}
 	if !strings.Contains(h.page("/tasks"), "Make every port a setting") {
 		t.Error("an edit by hand is not shown")
+	}
+}
+
+// A step's times are noted in whole seconds: what took less is said so, and where there is a
+// run the time is that of the run.
+func TestStepsTookWhatTheyTook(t *testing.T) {
+	h := open(t, nil)
+	h.runRecord("run-aaaaaaaaaa", func(r *run.Record) {
+		at := r.StartedAt.Add(182 * time.Millisecond)
+		r.EndedAt = &at
+	}, "")
+	title := "Measure it"
+	h.tasks(func(b *task.Board) error {
+		if _, err := b.Add(task.Draft{Title: &title}); err != nil {
+			return err
+		}
+		o, err := b.Begin(1, task.Operation{Name: task.OpResearch, Session: "sess_1_aaaaaa"}, nil)
+		if err != nil {
+			return err
+		}
+		o.Run = "run-aaaaaaaaaa"
+		if _, err = b.AddReport(1, []byte("# Found\n")); err != nil {
+			return err
+		}
+		if _, err = b.Begin(1, task.Operation{Name: task.OpPlan, Session: "sess_2_bbbbbb"}, nil); err != nil {
+			return err
+		}
+		_, err = b.AddPlan(1, []byte("# Plan\n\n### Phase 1: Look [NOT STARTED]\n"))
+		return err
+	})
+	page := h.page("/tasks/1")
+	for step, took := range map[string]string{task.OpResearch: "182 ms", task.OpPlan: "under 1 s"} {
+		_, row, _ := strings.Cut(page, "<tr><td>"+step+"</td>")
+		if row, _, _ = strings.Cut(row, "</tr>"); !strings.Contains(row, `<td class="n">`+took+`</td>`) {
+			t.Errorf("%s took %s:\n%s", step, took, row)
+		}
 	}
 }
 

@@ -47,31 +47,25 @@ func (s *Server) errorPage(r *http.Request, status int, err error) errorPage {
 	return p
 }
 
-// terminal are words of errors that say what to do in a terminal, and what stands for them
-// on a page.
-var terminal = strings.NewReplacer(
-	" by --no-answer", "",
-	"say by --item which the answer is for", "answer each in its own box",
-	"answer it for its worker by", "answer it on the page of the fleet",
-	"say by --item which it is for", "answer each in its own box",
-	"`reprise loop resume`, without an answer, lets it go on", "without an answer it goes on",
-	"`reprise loop resume --more-usd N`, without an answer, lets it go on", "a higher ceiling, and no answer, lets it go on",
-	"`reprise loop resume --more-tokens N`, without an answer, lets it go on", "a higher ceiling, and no answer, lets it go on",
-)
+// ways are what there is to do on the pages where a person's word could not be taken; a
+// terminal has flags and commands for it.
+var ways = map[loop.Way]string{
+	loop.WayWhich:   "answer each in its own box",
+	loop.WayTell:    "answer each in its own box",
+	loop.WayAnswer:  "answer it, or let the work go on without one",
+	loop.WayItem:    "answer it, or let it go on without an answer, in its box",
+	loop.WayGoOn:    "without an answer it goes on",
+	loop.WayHigher:  "a higher ceiling, and no answer, lets it go on",
+	loop.WayCeiling: "raise the ceiling",
+}
 
 // inOurWords is an error as the dashboard says it: with what can be done on its pages.
 func inOurWords(err error) error {
-	switch {
-	case errors.Is(err, memory.ErrExists):
+	if errors.Is(err, memory.ErrExists) {
 		return errors.New("a block of this name is there already, with other content: open that one and edit it, or choose another name")
-	case errors.Is(err, loop.ErrUnanswered), errors.Is(err, loop.ErrCeiling), errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrNothingWaits):
-		var kept []string
-		for line := range strings.Lines(err.Error()) {
-			if !strings.HasPrefix(strings.TrimSpace(line), "reprise ") { // a command
-				kept = append(kept, strings.TrimRight(line, "\n"))
-			}
-		}
-		return errors.New(terminal.Replace(strings.Join(kept, "\n")))
+	}
+	if unsaid := (*loop.Unsaid)(nil); errors.As(err, &unsaid) {
+		return errors.New(unsaid.In(ways[unsaid.Way]) + unsaid.Asks())
 	}
 	return err
 }

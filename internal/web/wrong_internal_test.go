@@ -1,12 +1,33 @@
 package web
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
 )
+
+// Every way out has words of a terminal and words of the page, which name no command and no
+// flag; what happened, and what is asked, stands on both.
+func TestEachWayHasWordsOfThePage(t *testing.T) {
+	for way := loop.WayWhich; way <= loop.WayCeiling; way++ {
+		err := error(&loop.Unsaid{Kind: loop.ErrWhich, What: "it is late", Way: way, Command: "reprise loop resume --more-usd N",
+			Open: []loop.OpenQuestion{{Question: loop.Question{Item: "db", Kind: core.ByAgent, Why: "Which?"}, Worker: "w-1"}}})
+		if text := err.Error(); !strings.Contains(text, "it is late") || !strings.Contains(text, "reprise loop resume") || !strings.Contains(text, "db, of the worker w-1: Which?") {
+			t.Errorf("way %d in a terminal: %s", way, text)
+		}
+		page := inOurWords(fmt.Errorf("resume: %w", err)).Error()
+		if !errors.Is(err, loop.ErrWhich) || ways[way] == "" || !strings.Contains(page, "; "+ways[way]+"\n") || !strings.Contains(page, "it is late") || !strings.Contains(page, "db, of the worker w-1: Which?") {
+			t.Errorf("way %d on a page: %s", way, page)
+		}
+		if strings.Contains(page, "reprise ") || strings.Contains(page, "--") {
+			t.Errorf("way %d names a command on a page: %s", way, page)
+		}
+	}
+}
 
 // What a loop says to an answer for which there is no question names no command on a page.
 func TestNoQuestionInWordsOfThePage(t *testing.T) {

@@ -65,6 +65,32 @@ function watch(page) {
   return page;
 }
 
+// What is not laid out so that it can be read and hit: on the page itself, as wide as it is.
+function untidy() {
+  const seen = (e) => e.checkVisibility() && e.getClientRects().length > 0;
+  const name = (e) => `${e.tagName.toLowerCase()} "${(e.getAttribute("aria-label") || e.textContent || e.name).trim().slice(0, 40)}"`;
+  const bad = [];
+  const hit = [...document.querySelectorAll("main :is(button, .button, select, textarea, input:not([type=hidden]))")].filter(seen);
+  for (const [i, a] of hit.entries()) {
+    const p = a.getBoundingClientRect();
+    for (const b of hit.slice(i + 1)) {
+      const q = b.getBoundingClientRect();
+      if (p.left < q.right + 3 && q.left < p.right + 3 && p.top < q.bottom + 3 && q.top < p.bottom + 3) bad.push(`${name(a)} touches ${name(b)}`);
+    }
+  }
+  for (const e of document.querySelectorAll("main *")) {
+    const style = getComputedStyle(e);
+    if (!seen(e) || e.closest("svg, .timeline") || e.scrollWidth <= e.clientWidth + 1 || e.clientWidth === 0) continue;
+    if (style.overflowX === "hidden" || style.overflowX === "clip") bad.push(`${name(e)} is cut off`);
+    else if ((style.overflowX === "auto" || style.overflowX === "scroll") && e.tabIndex < 0) bad.push(`${name(e)} scrolls, and not by the keyboard`);
+  }
+  for (const e of document.querySelectorAll("main a.path, main a .path")) {
+    const a = getComputedStyle(e.closest("a"));
+    if (a.textDecorationLine.includes("underline") && parseFloat(getComputedStyle(e).textUnderlineOffset) < 4) bad.push(`the line below ${name(e)} hides underscores`);
+  }
+  return bad;
+}
+
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
   const page = watch(await context.newPage());
@@ -102,12 +128,14 @@ try {
       const bad = found.violations.map((v) => `${path} in ${colorScheme}: ${v.impact} ${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" | ")} ${v.nodes[0].failureSummary}`);
       violations.push(...bad);
     }
-    await page.setViewportSize({ width: 390, height: 844 });
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${path} is wider than a phone`);
-    await page.setViewportSize({ width: 1280, height: 860 });
+    for (const width of [390, 1000, 1280]) { // which it is afterwards
+      await page.setViewportSize({ width, height: width > 400 ? 860 : 844 });
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${path} is wider than ${width}`);
+      violations.push(...(await page.evaluate(untidy)).map((what) => `${path}, ${width} wide: ${what}`));
+    }
   }
   assert.deepEqual(violations, []);
-  say(`${pages.length} pages: axe finds nothing, in light and dark; none is wider than a phone`);
+  say(`${pages.length} pages: axe finds nothing, in light and dark; none is wider than a phone, nothing is cut off, and no two things to press touch`);
 
   const plain = await browser.newContext({ javaScriptEnabled: false, storageState: await context.storageState() });
   const still = watch(await plain.newPage());
@@ -194,7 +222,7 @@ try {
   say("an earlier policy is put in force again");
 
   await page.goto(base + "/figures");
-  assert.equal(await page.locator("svg.chart").count(), 7);
+  assert.equal(await page.locator("svg.chart").count(), 10);
   await page.getByText("Hook latency as a table").click();
   assert.match(await page.locator("details[open] table").textContent(), /ms \(n = /);
   say("figures are drawn, and stand in tables");
@@ -232,6 +260,10 @@ try {
   await page.goto(base + "/work");
   const loop = start("loop", "run", "--agent-script", join(dir, "steps.yaml"), "--until-empty", "--delay", "0s");
   await page.getByRole("heading", { name: "It waits for you" }).waitFor({ timeout: 60000 });
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 860 });
+    assert.deepEqual(await page.evaluate(untidy), [], `a question, ${width} wide`);
+  }
   const box = page.locator("#answer-ask");
   assert.match(await box.textContent(), /Change all of them/);
   const items = page.locator(".gauges li", { hasText: "Attempts begun" });

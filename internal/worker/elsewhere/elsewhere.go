@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -295,8 +294,7 @@ func PutBack(ctx context.Context, dir string, loops []Loop, q queue.Queue, id, w
 	for _, l := range loops {
 		for _, one := range l.Questions {
 			if one.Item == it.ID && one.Open() && one.Asked() && it.State == queue.Blocked {
-				return it, fmt.Errorf("%w: it stays set aside: on the worker %s, %s\nanswer it for its worker by\n    %s\n    reprise loop resume --item %s --no-answer",
-					loop.ErrUnanswered, l.Worker, one.Words(), one.Command(), it.ID)
+				return it, &loop.Unsaid{Kind: loop.ErrUnanswered, What: "it stays set aside", Way: loop.WayItem, Open: []loop.OpenQuestion{{Question: one, Worker: l.Worker}}}
 			}
 		}
 	}
@@ -332,13 +330,13 @@ func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []L
 		}
 	}
 	if say.Answer != "" && len(say.Items) == 0 && len(to) > 1 {
-		var b strings.Builder
+		which := &loop.Unsaid{Kind: loop.ErrWhich, Way: loop.WayWhich}
 		for _, l := range to {
 			for _, q := range l.Questions {
-				fmt.Fprintf(&b, "\n  %s, of the worker %s: %s\n    %s", q.Item, l.Worker, brief(q.Why), q.Command())
+				which.Open = append(which.Open, loop.OpenQuestion{Question: q, Worker: l.Worker})
 			}
 		}
-		return nil, fmt.Errorf("%w: say by --item which the answer is for%s", loop.ErrWhich, b.String())
+		return nil, which
 	}
 	for i, l := range to {
 		requests, err := loop.Requests(&l.State, l.Questions, say)
@@ -350,13 +348,4 @@ func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []L
 		}
 	}
 	return to, nil
-}
-
-// brief is a text in one line of at most 200 characters.
-func brief(s string) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) > 200 {
-		r = append(r[:199], '…')
-	}
-	return string(r)
 }
