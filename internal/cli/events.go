@@ -339,6 +339,6 @@ func showVerified(app *App, dir string, r event.Report) error {
 	for _, t := range r.Torn {
 		fmt.Fprintf(app.Err, "note: %s keeps %s that a crash cut off before they were events\n", t.File, count(int(t.Bytes), "byte"))
 	}
-	_, err := fmt.Fprintf(app.Out, "%d events in %d files of %s, %d problems\n", r.Events, r.Files, dir, len(r.Problems))
+	_, err := fmt.Fprintf(app.Out, "%s in %s of %s, %s\n", count(r.Events, "event"), count(r.Files, "file"), dir, count(len(r.Problems), "problem"))
 	return err
 }

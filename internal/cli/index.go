@@ -48,7 +48,7 @@ func newIndexCmd(app *App) *cobra.Command {
 			}
 			line := app.progress(asJSON)
 			app.onRebuild = func(r learn.Report) {
-				line.Show("%d events read, %d sessions worked out", r.Events, r.Sessions)
+				line.Show("%s read, %s worked out", count(r.Events, "event"), count(r.Sessions, "session"))
 			}
 			st, err := index.Rebuild(cmd.Context())
 			line.Clear()

@@ -450,7 +450,7 @@ with commits of its own always stays. --dry-run says first what would go.`,
 					}
 				}
 				bytes += o.Bytes
-				fmt.Fprintf(say, "%s %s %d bytes (%s)\n", o.Run, o.Ended.Local().Format("2006-01-02"), o.Bytes, o.Why)
+				fmt.Fprintf(say, "%s %s %s (%s)\n", o.Run, o.Ended.Local().Format("2006-01-02"), count(int(o.Bytes), "byte"), o.Why)
 			}
 			if asJSON {
 				if err := removePlaces(cmd.Context(), say, ws, ended, dry); err != nil {
@@ -462,11 +462,11 @@ with commits of its own always stays. --dry-run says first what would go.`,
 			if dry {
 				verb = "would be removed"
 			}
-			fmt.Fprintf(app.Err, "%s %s, %d bytes.\n", count(len(old), "run"), verb, bytes)
+			fmt.Fprintf(app.Err, "%s %s, %s.\n", count(len(old), "run"), verb, count(int(bytes), "byte"))
 			return removePlaces(cmd.Context(), app.Out, ws, ended, dry)
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&places, "workspaces", false, "also worktrees of items that have ended, where nothing is lost by it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed, or would be, for programs")
 	cmd.Flags().IntVar(&days, "days", 0, "days that runs are kept, 0 keeps none (default: loop.run_days, 30, where 0 is no bound)")

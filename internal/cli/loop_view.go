@@ -67,7 +67,7 @@ func fitRows(view string, columns, rows int) string {
 		return view
 	}
 	keep := max(rows-2, 0)
-	return strings.Join(lines[:keep], "") + term.Cut(fmt.Sprintf("… and %d lines more", len(lines)-keep), max(columns, 1)) + "\n"
+	return strings.Join(lines[:keep], "") + term.Cut("… and "+count(len(lines)-keep, "line")+" more", max(columns, 1)) + "\n"
 }
 
 // wrapLine breaks a line between words so that none is wider than the terminal; 0

@@ -247,7 +247,7 @@ shown to them and to you.`,
 // readNotes says on the side what a reader should know of a file.
 func readNotes(app *App, doc memory.Doc, more bool) {
 	if more {
-		fmt.Fprintf(app.Err, "note: there are %d lines in all; --offset and --limit show others\n", doc.Lines)
+		fmt.Fprintf(app.Err, "note: it has %s in all; --offset and --limit show others\n", count(doc.Lines, "line"))
 	}
 	if doc.Project != "" {
 		fmt.Fprintf(app.Err, "note: this is of project %s\n", doc.Project)
@@ -256,7 +256,11 @@ func readNotes(app *App, doc memory.Doc, more bool) {
 		fmt.Fprintf(app.Err, "note: there is one of this name in the scope %s, too: --scope %s\n", other, other)
 	}
 	if doc.Private > 0 {
-		fmt.Fprintf(app.Err, "note: %d entries left out, which others keep for themselves\n", doc.Private)
+		entries := "1 entry"
+		if doc.Private > 1 {
+			entries = fmt.Sprintf("%d entries", doc.Private)
+		}
+		fmt.Fprintf(app.Err, "note: %s left out, which others keep for themselves\n", entries)
 	}
 	for _, d := range doc.Damage {
 		fmt.Fprintf(app.Err, "warning: %s, %s\n", doc.Name, term.SafeLine(d.String()))
@@ -512,7 +516,7 @@ func memoryAppend(app *App) *cobra.Command {
 				if err != nil {
 					return memoryError(err)
 				}
-				_, err = fmt.Fprintf(app.Out, "appended %d bytes\n", n)
+				_, err = fmt.Fprintf(app.Out, "appended %s\n", count(n, "byte"))
 				return err
 			}
 			w, err := m.AppendEpisode(cmd.Context(), memory.Episode{Title: title, Entry: text})

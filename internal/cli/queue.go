@@ -112,11 +112,21 @@ type workItem struct {
 	// WaitsFor is the item that a blocked one waits for; a parked one has Parked.
 	WaitsFor string `json:"waits_for,omitempty"`
 	Parked   bool   `json:"parked,omitempty"`
-	New      *bool  `json:"new,omitempty"` // of one that was to be added
+	// WaitsInVain says that nothing comes of the waiting: what it waits for is "dead", or
+	// "missing".
+	WaitsInVain string `json:"waits_in_vain,omitempty"`
+	New         *bool  `json:"new,omitempty"` // of one that was to be added
 }
 
 func workDoc(it queue.Item) workItem {
-	return workItem{Item: it, State: it.State, Claim: it.Claim, WaitsFor: it.Waits, Parked: it.State == queue.Blocked && it.Waits == ""}
+	doc := workItem{Item: it, State: it.State, Claim: it.Claim, WaitsFor: it.Waits, Parked: it.State == queue.Blocked && it.Waits == ""}
+	switch {
+	case it.WaitsForDead:
+		doc.WaitsInVain = "dead"
+	case it.WaitsForNone:
+		doc.WaitsInVain = "missing"
+	}
+	return doc
 }
 
 func (a *App) sayTrouble(list []queue.Trouble) {
@@ -177,7 +187,6 @@ func newQueueListCmd(app *App) *cobra.Command {
 			if total == 0 {
 				return app.noItems(cmd.Context(), q, len(states) > 0 || len(f.Labels) > 0 || f.Task != "")
 			}
-			nameDead(l.Items)
 			if err := app.printItems(l.Items, total); err != nil {
 				return err
 			}
@@ -231,20 +240,23 @@ func (a *App) noItems(ctx context.Context, q queue.Queue, chosen bool) error {
 		what = "No item like that"
 	}
 	verb := "are"
-	if len(l.Items) == 1 {
+	if strings.HasPrefix(parts[0], "1 ") { // it is said of the first
 		verb = "is"
 	}
 	fmt.Fprintf(a.Err, "%s; there %s %s.\n", what, verb, strings.Join(parts, ", "))
 	return nil
 }
 
-// nameDead has items that wait for a dead one say so, in the field that their detail shows.
-func nameDead(items []queue.Item) {
-	for i := range items {
-		if it := &items[i]; it.WaitsForDead {
-			it.Waits += ", which is dead (`reprise queue retry " + it.Waits + "`)"
-		}
+// waitsFor is what a blocked item waits for, in words, with what can be done where nothing
+// comes of that.
+func waitsFor(it *queue.Item) string {
+	switch {
+	case it.WaitsForDead:
+		return "waits for " + it.Waits + ", which is dead (`reprise queue retry " + it.Waits + "`)"
+	case it.WaitsForNone:
+		return "waits for " + it.Waits + ", which is not there (`reprise queue edit " + it.ID + " --depends-on ''`)"
 	}
+	return "waits for " + it.Waits
 }
 
 func joinStates() string {
@@ -303,16 +315,16 @@ func (a *App) detail(it *queue.Item) []string {
 		}
 	case queue.Blocked:
 		if it.Waits != "" {
-			d = append(d, "waits for "+it.Waits)
+			d = append(d, waitsFor(it))
 		} else {
-			d = append(d, "parked: "+cmp.Or(it.Reason, "no reason given"))
+			d = append(d, "parked: "+firstLine(cmp.Or(it.Reason, "no reason given"), 200))
 		}
 	case queue.Done:
 		if it.Result != nil && it.Result.Summary != "" {
 			d = append(d, firstLine(it.Result.Summary, 80))
 		}
 	case queue.Dead:
-		d = append(d, it.Reason)
+		d = append(d, firstLine(it.Reason, 200))
 	}
 	if p := it.Progress; p != nil && it.State == queue.Claimed {
 		d = append(d, progressText(p))
@@ -325,7 +337,7 @@ func (a *App) detail(it *queue.Item) []string {
 		d = append(d, failed)
 	}
 	if it.Lost > 0 && it.State != queue.Done {
-		d = append(d, fmt.Sprintf("worker lost %d times", it.Lost))
+		d = append(d, "worker lost "+times(it.Lost))
 	}
 	return d
 }

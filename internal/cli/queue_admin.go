@@ -257,8 +257,8 @@ on stays. A key is forgotten with its item: adding that again adds it anew.`,
 	f.DurationVar(&r.DoneAfter, "older", 30*24*time.Hour, "items that have been done for longer than this; 0 keeps them all")
 	f.DurationVar(&r.DeadAfter, "dead-older", 0, "items that have been dead for longer than this; 0 keeps them all")
 	f.IntVar(&r.Keep, "keep", 0, "keep the newest `N` of each, however old they are")
-	f.BoolVar(&r.DryRun, "dry-run", false, "only say which")
-	f.BoolVar(&asJSON, "json", false, "print the items for programs")
+	f.BoolVarP(&r.DryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	f.BoolVar(&asJSON, "json", false, "print what was removed, or would be, for programs")
 	return cmd
 }
 

@@ -129,6 +129,8 @@ func unclaimed(it *queue.Item, now time.Time) error {
 		first = fmt.Sprintf("it can be claimed from %s on; `reprise queue edit %s --not-before ''` lets it be at once", it.NotBefore.Local().Format(time.RFC3339), id)
 	case it.State == queue.Blocked && it.WaitsForDead:
 		first = fmt.Sprintf("it waits for %[2]s, which is dead: `reprise queue retry %[2]s`, or `reprise queue edit %[1]s --depends-on ''` has it wait no longer", id, it.Waits)
+	case it.State == queue.Blocked && it.WaitsForNone:
+		first = fmt.Sprintf("it waits for %[2]s, which is not there: add that, or `reprise queue edit %[1]s --depends-on ''` has it wait no longer", id, it.Waits)
 	case it.State == queue.Blocked && it.Waits != "":
 		first = fmt.Sprintf("it waits for %s; `reprise queue edit %s --depends-on ''` has it wait no longer", it.Waits, id)
 	case it.State == queue.Blocked:

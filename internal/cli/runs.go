@@ -309,7 +309,7 @@ func showRunOf(app *App, r run.Record, out run.Output, more func(line func(name,
 	line("sandbox", r.Command.Sandbox)
 	if r.Result != nil && r.Result.NumTurns > 0 {
 		u := r.Result.Usage
-		line("usage", fmt.Sprintf("%s, %d tokens in, %d out, %.4f USD", count(r.Result.NumTurns, "turn"), u.InputTokens, u.OutputTokens, r.Result.CostUSD))
+		line("usage", fmt.Sprintf("%s, %s in, %d out, %.4f USD", count(r.Result.NumTurns, "turn"), count(int(u.InputTokens), "token"), u.OutputTokens, r.Result.CostUSD))
 	}
 	if r.Heartbeat.ToolCalls > 0 {
 		line("tool calls", fmt.Sprint(r.Heartbeat.ToolCalls))

@@ -16,7 +16,7 @@ import (
 
 func newRunsGCCmd(app *App) *cobra.Command {
 	var older time.Duration
-	var all, dry bool
+	var all, dry, asJSON bool
 	cmd := &cobra.Command{
 		Use: "gc", Args: cobra.NoArgs,
 		Short: "Remove the records and output of runs that ended long ago",
@@ -52,6 +52,13 @@ many these are is said. --dry-run says first what would go.`,
 			} else {
 				gone, err = runs.GCOf(cmd.Context(), older, may)
 			}
+			if asJSON { // what was removed before something failed is removed
+				text := any(nil)
+				if err != nil {
+					text = err.Error()
+				}
+				return errors.Join(err, printJSON(app.Out, map[string]any{"dry_run": dry, "removed": append([]string{}, gone...), "kept": *kept, "error": text}))
+			}
 			for _, id := range gone {
 				fmt.Fprintln(app.Out, id)
 			}
@@ -69,6 +76,7 @@ many these are is said. --dry-run says first what would go.`,
 	cmd.Flags().Lookup("older").DefValue = "720h, 30 days"
 	cmd.Flags().BoolVar(&all, "all", false, "of every project, and of none")
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed, or would be, for programs")
 	return cmd
 }
 

@@ -503,7 +503,7 @@ func newStateFsckCmd(app *App) *cobra.Command {
 }
 
 func newStateGCCmd(app *App) *cobra.Command {
-	var really, asJSON, repos bool
+	var really, asJSON, repos, dry bool
 	var unused string
 	cmd := &cobra.Command{
 		Use: "gc", Args: cobra.NoArgs, Short: "Take away branches of consolidated agents that work nowhere",
@@ -558,6 +558,8 @@ could go. With --yes it becomes one file below archive/ of reprise's data, which
 		},
 	}
 	cmd.Flags().BoolVarP(&really, "yes", "y", false, "do it")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be removed, and remove nothing, as without --yes")
+	cmd.MarkFlagsMutuallyExclusive("yes", "dry-run")
 	cmd.Flags().BoolVar(&repos, "repos", false, "look at the repositories of projects that are gone")
 	cmd.Flags().StringVar(&unused, "unused", "90d", "with --repos: only those to which nothing was committed for this `TIME`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")

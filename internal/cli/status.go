@@ -532,7 +532,7 @@ func (a *App) standingText(s *standing, columns int) string {
 	}
 	row("memory", count(s.Memory.Blocks, "block")+", "+lasting(s.Memory.Entries))
 	if n := s.Night; n != nil {
-		row("last day", fmt.Sprintf("%s in %s: %d done, %d not, %.2f USD, %d tokens", count(n.Items, "item"), count(n.Attempts, "attempt"), n.Done, n.Other, n.CostUSD, n.Tokens))
+		row("last day", fmt.Sprintf("%s in %s: %d done, %d not, %.2f USD, %s", count(n.Items, "item"), count(n.Attempts, "attempt"), n.Done, n.Other, n.CostUSD, count(int(n.Tokens), "token")))
 	}
 	if len(s.Waits) > 0 {
 		b.WriteString("\n" + style.Yellow("waits for you") + "\n")

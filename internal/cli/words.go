@@ -206,6 +206,14 @@ func usage(cmd *cobra.Command) error {
 	return err
 }
 
+// times is how often something was, as people say it.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 // count is n of something, as people say it.
 func count(n int, one string) string {
 	if n == 1 {

@@ -343,14 +343,18 @@ func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 	return e
 }
 
-func failure(h *core.Settle) string {
-	if h.Reason == "" {
-		return string(h.Class)
+func failure(h *core.Settle) string { return classed(string(h.Class), clip(h.Reason, 2000)) }
+
+// classed is a reason with the class of failure that it is one of, which may be all that it
+// says.
+func classed(class, reason string) string {
+	switch {
+	case class == "" || strings.HasPrefix(reason, class):
+		return reason
+	case reason == "":
+		return class
 	}
-	if strings.HasPrefix(h.Reason, string(h.Class)) {
-		return clip(h.Reason, 2000)
-	}
-	return string(h.Class) + ": " + clip(h.Reason, 2000)
+	return class + ": " + reason
 }
 
 // plural is a number of things.

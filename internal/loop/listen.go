@@ -215,7 +215,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		l.tell("asks", e.Slot, e.Why)
 	case core.Exited:
 		o := e.Outcome
-		l.tell("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %d turns, changed %v, %.2f USD, %d tokens %s", o.Completed, o.OK, o.Turns, o.Changed, o.Cost, o.Tokens, join(string(o.Class), oneLine(o.Reason, 300)))))
+		l.tell("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %s, changed %v, %.2f USD, %s %s", o.Completed, o.OK, plural(o.Turns, "turn"), o.Changed, o.Cost, plural(int(o.Tokens), "token"), oneLine(failure(&core.Settle{Class: o.Class, Reason: o.Reason}), 320))))
 	case core.Verified:
 		l.tell("checked", e.Slot, strings.TrimSpace(string(e.Gate)+" "+oneLine(e.Text, 300)))
 	case core.LeaseLost:
@@ -246,7 +246,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		case core.OpSettle, core.OpArchive:
 			h := a.How
 			if _, settled := e.(core.Settled); a.Op == core.OpArchive && (settled || h.Fate == core.Drop) {
-				l.tell("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), join(string(h.Class), oneLine(h.Reason, 300)))))
+				l.tell("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), oneLine(failure(h), 320))))
 			}
 		case core.OpNotify:
 			l.tellOf("person", a.Item, personText(a.Kind, a.Text, a.Item, MetricsOf(l.State())))

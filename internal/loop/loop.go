@@ -233,8 +233,9 @@ type Loop struct {
 
 	looks   sharedLook
 	actions sync.WaitGroup
-	waiting bool  // somebody waits for the queue
-	saved   int64 // revision of the state on disk
+	waiting bool          // somebody waits for the queue
+	saved   int64         // revision of the state on disk
+	kept    time.Duration // that it has worked, as of the state on disk
 }
 
 // New is a loop that has not begun.
@@ -315,7 +316,7 @@ func (l *Loop) begin(ctx context.Context) error {
 		s = core.New(newID(), l.opt.Limits, now)
 	case old.Phase == core.Finished:
 		s = core.New(newID(), l.opt.Limits, now)
-		s.Items = l.kept(ctx, old.Items)
+		s.Items = l.stillAside(ctx, old.Items)
 		s.Inherit(old)
 	default:
 		s = *old
@@ -365,9 +366,9 @@ func (l *Loop) beginning(old *core.State) string {
 	return text
 }
 
-// kept are the items that stay set aside, with what was said to them: those that the queue
+// stillAside are the items that stay set aside, with what was said to them: those that the queue
 // still has, and has not ended meanwhile.
-func (l *Loop) kept(ctx context.Context, items map[string]core.Memory) map[string]core.Memory {
+func (l *Loop) stillAside(ctx context.Context, items map[string]core.Memory) map[string]core.Memory {
 	out := map[string]core.Memory{}
 	for id, m := range items {
 		it, err := l.opt.Queue.Get(ctx, id)
@@ -480,6 +481,10 @@ const savePatience = 5 * time.Second
 // not written down is done. Who asks for the loop's end does not wait long for that, and who
 // asks twice not at all.
 func (l *Loop) save(ctx context.Context) error {
+	if l.s.Rev == l.saved {
+		l.keepTime()
+		return nil
+	}
 	wait := 100 * time.Millisecond
 	var patience <-chan time.Time
 	if l.stopping {
@@ -488,7 +493,7 @@ func (l *Loop) save(ctx context.Context) error {
 	for told := false; l.s.Rev != l.saved; told = true {
 		err := l.store.save(l.s)
 		if err == nil {
-			l.saved = l.s.Rev
+			l.saved, l.kept = l.s.Rev, l.s.Worked
 			return nil
 		}
 		if gone := l.there(); gone != nil {
@@ -514,6 +519,22 @@ func (l *Loop) save(ctx context.Context) error {
 		wait = min(2*wait, 10*time.Second)
 	}
 	return nil
+}
+
+// keepTime writes down how long the loop has worked, now and then, for the next one to count
+// on from should this one be killed. What cannot be written then is written later.
+func (l *Loop) keepTime() {
+	every := time.Minute
+	if l.s.Busy() > 0 {
+		every = renewEvery
+	}
+	if l.s.Worked-l.kept < every {
+		return
+	}
+	l.kept = l.s.Worked
+	if err := l.store.save(l.s); err != nil {
+		l.warn("keep how long it has worked", err)
+	}
 }
 
 // there says whether the loop's directory is still the one that it was begun in. With
@@ -571,9 +592,7 @@ func (l *Loop) renew(ctx context.Context) {
 		case <-ticker.C:
 		}
 		l.renewAll(ctx)
-		if l.there() != nil {
-			l.send(ctx, core.Tick{}) // at which the driver finds it out
-		}
+		l.send(ctx, core.Tick{}) // at which the driver looks whether its directory is there, and keeps how long it has worked
 	}
 }
 

@@ -110,7 +110,7 @@ func (l *Loop) fits(it *queue.Item) bool {
 // outlook collects what is not ready.
 type outlook struct {
 	next                     string
-	far, dead                []string
+	far, dead                []string // dead are what waits in vain
 	claimed, parked, waiting int
 	others                   int
 }
@@ -121,6 +121,8 @@ func (v *outlook) blocked(it *queue.Item) {
 		v.parked++
 	case it.WaitsForDead:
 		v.dead = append(v.dead, fmt.Sprintf("%s waits for %s, which is dead", it.ID, it.Waits))
+	case it.WaitsForNone:
+		v.dead = append(v.dead, fmt.Sprintf("%s waits for %s, which the queue has not got", it.ID, it.Waits))
 	default:
 		v.waiting++
 	}

@@ -197,8 +197,8 @@ func Report(project string, s core.State, its []Iteration, said []Question, now 
 	if !now.Running && s.Phase != core.Finished {
 		phase = "not running: it was killed while it was " + phase
 	}
-	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d attempts, and cost %.2f of at most %.2f USD and %s tokens.\n",
-		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, term.Num(m.Tokens))
+	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d attempts, and cost %.2f of at most %.2f USD and %s.\n",
+		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, term.Plural(int(m.Tokens), "token"))
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		m.Done, m.Failed, m.GivenUp, m.Parked, m.Released, m.Lost)
 	if !now.Running && s.Phase != core.Finished {
@@ -284,8 +284,8 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 			last = it.Ended
 		}
 	}
-	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %d tokens.\n", plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
-		plural(len(its), "iteration"), cost, tokens)
+	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %s.\n", plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
+		plural(len(its), "iteration"), cost, term.Plural(int(tokens), "token"))
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
 	b.WriteString(now.left())
@@ -345,7 +345,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	working(b, &s, last, now)
 	answered(b, s, its, said, now)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
-		line := fmt.Sprintf("%s: %s (%s)", it.Class, oneLine(it.Reason, 400), it.Run)
+		line := fmt.Sprintf("%s (%s)", classed(it.Class, oneLine(it.Reason, 400)), it.Run)
 		if it.Branch != "" && it.Place != "" {
 			line += "; what it made stays in " + it.Place
 		}
@@ -372,7 +372,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			if it.Fate == core.Park {
 				return seenTo(it)
 			}
-			return mdfile.EscapeCell(fmt.Sprintf("%s, %s: %s", it.Fate, it.Class, oneLine(it.Reason, 200)))
+			return mdfile.EscapeCell(fmt.Sprintf("%s, %s", it.Fate, classed(it.Class, oneLine(it.Reason, 200))))
 		})
 }
 

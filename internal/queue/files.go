@@ -166,7 +166,7 @@ func (q *Files) read(p *place) (Item, error) {
 
 // locate fills in what an item's place tells.
 func (q *Files) locate(it *Item, p *place) {
-	it.State, it.Claim, it.Waits, it.WaitsForDead = p.state, nil, "", false
+	it.State, it.Claim, it.Waits, it.WaitsForDead, it.WaitsForNone = p.state, nil, "", false, false
 	if p.state != Done && p.state != Dead {
 		it.Fence = max(it.Fence, p.fence)
 	}
@@ -371,7 +371,11 @@ func (q *Files) get(id string) (place, Item, error) {
 		it, err := q.read(&p)
 		if !errors.Is(err, fs.ErrNotExist) {
 			if err == nil && it.Waits != "" {
-				it.WaitsForDead, err = q.exists(Dead, it.Waits)
+				on, ferr := q.find(it.Waits)
+				it.WaitsForDead, it.WaitsForNone = ferr == nil && on.state == Dead, errors.Is(ferr, ErrNotFound)
+				if ferr != nil && !it.WaitsForNone {
+					err = ferr
+				}
 			}
 			return p, it, err
 		}

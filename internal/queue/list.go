@@ -87,11 +87,9 @@ func (q *Files) List(ctx context.Context, f Filter) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	dead := map[string]bool{}
+	state := make(map[string]State, len(places))
 	for i := range places {
-		if places[i].state == Dead {
-			dead[places[i].id] = true
-		}
+		state[places[i].id] = places[i].state
 	}
 	if len(f.States) > 0 {
 		places = slices.DeleteFunc(places, func(p place) bool { return !slices.Contains(f.States, p.state) })
@@ -121,7 +119,9 @@ func (q *Files) List(ctx context.Context, f Filter) (Listing, error) {
 		case errs[i] != nil:
 			l.Trouble = append(l.Trouble, Trouble{Where: q.path(&places[i]), Why: errs[i].Error()})
 		case f.Match(it):
-			it.WaitsForDead = it.Waits != "" && dead[it.Waits]
+			if on := state[it.Waits]; it.Waits != "" {
+				it.WaitsForDead, it.WaitsForNone = on == Dead, on == ""
+			}
 			l.Items = append(l.Items, *it)
 		}
 	}

@@ -133,9 +133,11 @@ type Item struct {
 	Claim *Holder `json:"-"`
 	// Waits is the item that a blocked one waits for at the moment; empty if it is
 	// parked. WaitsForDead: that item is dead, so that nothing comes of the waiting until a
-	// person has retried it, or edited this one. Get and List say so.
+	// person has retried it, or edited this one. WaitsForNone: there is no such item, as after
+	// a hand has removed its file. Get and List say so.
 	Waits        string `json:"-"`
 	WaitsForDead bool   `json:"-"`
+	WaitsForNone bool   `json:"-"`
 
 	// edits counts changes by people, so that a file of one name always holds the
 	// same.

@@ -39,6 +39,14 @@ func Differences(old *State, l Limits, g *Given) (out []string) {
 	return out
 }
 
+// many is a number of things.
+func many(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Words are what ceilings are to be raised by, as a person would say it; "" is nothing.
 func (m More) Words() string {
 	var out []string
@@ -46,10 +54,10 @@ func (m More) Words() string {
 		out = append(out, fmt.Sprintf("%.2f USD", m.USD))
 	}
 	if m.Tokens != 0 {
-		out = append(out, fmt.Sprintf("%d tokens", m.Tokens))
+		out = append(out, many(m.Tokens, "token"))
 	}
 	if m.Iterations != 0 {
-		out = append(out, fmt.Sprintf("%d items to begin", m.Iterations))
+		out = append(out, many(int64(m.Iterations), "item")+" to begin")
 	}
 	if m.Time != 0 {
 		out = append(out, m.Time.String()+" of work")
@@ -71,7 +79,7 @@ func GivenWords(g *Given) (out []string) {
 	}
 	out = append(out, client)
 	if g.Turns > 0 {
-		out = append(out, fmt.Sprintf("%d turns a run", g.Turns))
+		out = append(out, many(int64(g.Turns), "turn")+" a run")
 	}
 	if len(g.Labels) > 0 {
 		out = append(out, "only items with "+strings.Join(g.Labels, ", "))

@@ -119,7 +119,7 @@ func (q *Queue) Get(ctx context.Context, id string) (queue.Item, error) {
 		if oerr != nil && !queue.Over(oerr) {
 			return queue.Item{}, oerr
 		}
-		h.WaitsForDead = oerr == nil && on.State == queue.Dead
+		h.WaitsForDead, h.WaitsForNone = oerr == nil && on.State == queue.Dead, errors.Is(oerr, queue.ErrNotFound)
 	}
 	return h.Item, err
 }
@@ -233,6 +233,8 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (queue.Listing, error)
 		case h.Arriving == "" && f.Match(&h.Item):
 			if r, ok := q.view.row(h.Waits); ok && !r.bad {
 				h.WaitsForDead = r.brief.State == queue.Dead
+			} else if !ok && h.Waits != "" {
+				h.WaitsForNone = true
 			}
 			l.Items = append(l.Items, h.Item)
 		}
