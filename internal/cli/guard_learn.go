@@ -41,7 +41,8 @@ func newGuardLearnCmd(app *App) *cobra.Command {
 it, and propose rules that would allow it without asking. Nothing changes by that:
 --write puts them under guard.allow of your settings, after you agreed.
 
-Commands that were refused are never proposed, nor what you did not let run.`,
+Commands that were refused are never proposed, nor what you did not let run, nor what
+was asked about because of what it reads: a secret, the environment, a file outside.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			where, err := logs.find(app)
 			if err != nil {
@@ -128,6 +129,9 @@ func proposals(where []eventLog, r *guard.Rules, least int) ([]proposal, error) 
 		counted := map[string]bool{} // a call that has a shape several times is one approval
 		for _, c := range a.commands {
 			shape := shapeOf(c, r)
+			if aboutReading(a.rule) {
+				shape = "" // the next of its kind would read something else
+			}
 			if shape == "" || counted[shape] {
 				continue
 			}
@@ -166,9 +170,19 @@ func proposals(where []eventLog, r *guard.Rules, least int) ([]proposal, error) 
 	return out, nil
 }
 
+// aboutReading reports whether a rule asks because of what is shown or reached, which
+// the program's name says nothing of.
+func aboutReading(rule string) bool {
+	switch rule {
+	case "reads-secret", "reads-outside", "shows-environment", "secret-leaves", "network", "changes-settings", "dynamic-path", "dynamic-command", "dynamic-option":
+		return true
+	}
+	return false
+}
+
 // shapeOf is the shape that a command was asked about by: its program, the
-// subcommand where it has some, and any further words. "" is for what no rule
-// should allow in general.
+// subcommand where it has some, and any further words; of what runs code its words as
+// they are. "" is for what no rule should allow in general.
 func shapeOf(command string, r *guard.Rules) string {
 	words := strings.Fields(command)
 	if len(words) == 0 || strings.ContainsAny(words[0], "'\"…=$") {
@@ -178,23 +192,19 @@ func shapeOf(command string, r *guard.Rules) string {
 	case "bash", "sh", "zsh", "dash", "ksh", "eval", "sudo", "doas", "env", "xargs", "source", ".", "rm", "ssh", "curl", "wget", "nc", "kill", "pkill", "killall", "dd", "chmod", "chown", "find":
 		return "" // what they do stands in their words, which differ
 	}
-	shape := words[:1]
-	switch p := know.Find(words[0]); {
-	case p != nil && len(p.Subs) > 0 && len(words) > 1 && p.Sub(words[1]) != nil:
-		shape = words[:2]
-		if (words[1] == "run" || words[1] == "run-script" || words[1] == "exec") && len(words) > 2 {
-			shape = words[:3]
-		}
-	case p != nil && len(words) > 1 && (words[0] == "make" || words[0] == "just" || words[0] == "task"):
-		shape = words[:2]
-	case p != nil && p.Base == know.Exec && len(words) > 1:
-		shape = words // an interpreter with its script: that and no other
-		for _, w := range shape {
-			if strings.ContainsAny(w, "'\"…*$") {
+	shape, p := words[:1], know.Find(words[0])
+	if p != nil && len(p.Subs) > 0 && len(words) > 1 && p.Sub(words[1]) != nil {
+		shape, p = words[:2], p.Sub(words[1])
+	}
+	if p != nil && p.Base == know.Exec && len(words) > 1 {
+		// What runs the project's code is that call and no other: with further words it
+		// may be told to run something else.
+		for _, w := range words {
+			if strings.ContainsAny(w, "'\"…*$;&|<>()`") {
 				return ""
 			}
 		}
-		return unlisted(strings.Join(shape, " "), r)
+		return unlisted(strings.Join(words, " "), r)
 	}
 	for _, w := range shape {
 		if strings.ContainsAny(w, "'\"…*$;&|<>()`") {

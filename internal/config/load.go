@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,6 +40,10 @@ func load(env Env, paths Paths, flag string) (*loader, string, error) {
 	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
 		return nil, file, err
 	}
+	if link := dangling(file); err != nil && link != "" {
+		// Whoever put the link there has settings, with rules that forbid: they are not none.
+		return nil, file, &Error{File: link, Problem: "is a link to a place that is not there, so that the settings cannot be read", Remedy: "bring back what it leads to, or remove the link", Err: err}
+	}
 	source := ""
 	if err == nil {
 		source = file
@@ -49,6 +55,25 @@ func load(env Env, paths Paths, flag string) (*loader, string, error) {
 		return nil, source, err
 	}
 	return l, source, nil
+}
+
+// dangling is the link by which a file is not there although its name is, "" where
+// nothing of that name is there.
+func dangling(file string) string {
+	for p := file; ; p = filepath.Dir(p) {
+		if info, err := os.Lstat(p); err == nil {
+			if info.Mode()&fs.ModeSymlink == 0 {
+				return ""
+			}
+			if _, err := os.Stat(p); errors.Is(err, fs.ErrNotExist) {
+				return p
+			}
+			return ""
+		}
+		if p == filepath.Dir(p) {
+			return ""
+		}
+	}
 }
 
 // settingsFile decides which file holds the settings, and whether it was named.

@@ -3,6 +3,7 @@ package guard
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -155,7 +156,7 @@ func constantStart(w word) bool {
 
 // program judges a command that is no function.
 func (a *analysis) program(argv []word, st *state) source {
-	if d, from, ok := a.byRule(argv); ok {
+	if d, from, ok := a.byRule(argv, st); ok {
 		switch d {
 		case Allow:
 			a.ruled(from, argv[0].shown())
@@ -247,15 +248,31 @@ func (a *analysis) ruled(r Rule, text string) {
 }
 
 // byRule is what the settings' rules say of a command: the strictest that fits.
-func (a *analysis) byRule(argv []word) (Decision, Rule, bool) {
+func (a *analysis) byRule(argv []word, st *state) (Decision, Rule, bool) {
 	var best Rule
 	found := false
 	for _, r := range a.r.List {
-		if r.matches(argv) && (!found || r.Decision.rank() > best.Decision.rank()) {
+		if r.matches(argv) && a.meant(&r, argv[0], st) && (!found || r.Decision.rank() > best.Decision.rank()) {
 			best, found = r, true
 		}
 	}
 	return best.Decision, best, found
+}
+
+// meant reports whether a rule that allows a program by its place allows this one: from
+// another directory the same words name another file.
+func (a *analysis) meant(r *Rule, w word, st *state) bool {
+	program, _, _ := strings.Cut(strings.TrimSpace(r.Shape), " ")
+	if r.Decision != Allow || st == nil || !strings.Contains(program, "/") || filepath.IsAbs(program) || strings.HasPrefix(program, "~") {
+		return true
+	}
+	for _, dir := range st.cwds {
+		at := a.physical(dir, w.text)
+		if !slices.ContainsFunc(a.roots, func(root string) bool { return a.physical(root, w.text) == at }) {
+			return false
+		}
+	}
+	return len(st.cwds) > 0
 }
 
 // allowed judges what a rule that allows a command does not speak of: what the

@@ -68,6 +68,58 @@ type gitFound struct {
 	hooks      string            // a directory of hooks that lies in the work
 	always     string            // a hook that reading commands run, too
 	aliases    map[string]string // commands of git's or the user's that are others here
+	secret     string            // the key of one that holds a secret
+}
+
+// secretSetting reports whether a setting of git holds what opens something: by its
+// name, or because an address has a password or a token in it.
+func secretSetting(key, value string) bool {
+	if secretKey(key) {
+		return true
+	}
+	_, rest, ok := strings.Cut(value, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	user, _, at := strings.Cut(host, "@")
+	return ok && at && (strings.Contains(user, ":") || len(user) >= 20)
+}
+
+// secretKey reports whether a setting's name says that it holds a secret.
+func secretKey(key string) bool {
+	_, name := ends(strings.ToLower(key))
+	for _, s := range [...]string{"extraheader", "password", "smtppass", "token", "secret", "apikey"} {
+		if strings.Contains(name, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// gitSecrets judges what a command of git tells of settings.
+func (a *analysis) gitSecrets(command string, g args, st *state) {
+	key := ""
+	for _, w := range g.operands {
+		if command == "config" && w.text != "get" && w.text != "list" && key == "" {
+			key = strings.ToLower(w.text)
+		}
+	}
+	all := key == "" || g.has("--get-regexp") || g.has("--regexp") || g.has("--get-urlmatch") || g.has("--url")
+	if command != "config" && command != "remote" || g.has("--name-only") {
+		return
+	}
+	why := ""
+	if command == "config" && (secretKey(key) || g.has("--get-regexp") && strings.ContainsAny(key, "|.") && secretKey("x."+key)) {
+		why = key
+	}
+	for _, dir := range st.cwds {
+		f := a.gitSettings(dir)
+		if f.secret != "" && (command == "remote" && strings.HasPrefix(f.secret, "remote.") || command == "config" && (all || key == f.secret)) {
+			why = f.secret
+		}
+	}
+	if why != "" {
+		a.reads(why)
+		a.give("reads-secret", Ask, why, "it shows a setting of git that holds a secret", "leave it out, or add --name-only")
+	}
 }
 
 func (f *gitFound) nothing() bool {

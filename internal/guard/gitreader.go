@@ -101,6 +101,9 @@ func ends(key string) (first, name string) {
 func (r *configReader) setting(s gitSetting) {
 	key, v := s.key, s.value
 	first, name := ends(key)
+	if r.found.secret == "" && secretSetting(key, v) {
+		r.found.secret = key
+	}
 	sub := strings.TrimSuffix(strings.TrimPrefix(key[len(first):], "."), name)
 	sub = strings.TrimSuffix(sub, ".")
 	plain := v == "" || v == "true" || v == "false"

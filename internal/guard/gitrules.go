@@ -34,6 +34,7 @@ func (a *analysis) git(p *know.Program, g args, st *state) {
 	a.gitIn = at.cwds
 	a.repository(command, word{text: g.name}, g.operands, at)
 	a.gitFiles(p, g, at)
+	a.gitSecrets(command, g, at)
 	switch p.Name {
 	case "push":
 		a.push(g, at)

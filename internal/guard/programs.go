@@ -17,9 +17,13 @@ func remote(name string) bool {
 // curlFormat judges what curl is to write of a transfer: a newer one writes it into the
 // file of %output{FILE}, and takes the format itself out of a file after @.
 func (a *analysis) curlFormat(_ *know.Program, g args, st *state) {
+	loud := g.has("-v") || g.has("--verbose") || g.has("--trace") || g.has("--trace-ascii") || g.has("-L") || g.has("--location") || g.has("--location-trusted")
 	for _, o := range g.options {
 		if o.opt != nil && o.given {
 			a.curlFile(o, st)
+			if loud && o.arg.secret {
+				a.give("reads-secret", Ask, o.arg.shown(), "curl prints what it sends, or sends it on to where it is led", "leave -v and -L out")
+			}
 			if o.arg.told && o.opt.Kind == know.Text {
 				a.give("needs-a-person", Ask, o.w.shown(), "it sends what a command writes, which may be what a file holds", "write the text out")
 			}

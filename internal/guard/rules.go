@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -85,8 +86,20 @@ func (r *Rule) matches(argv []word) bool {
 		if i >= len(argv) || !argv[i].known() || argv[i].glob && strings.ContainsAny(argv[i].text, "*?[") || !like(s, argv[i].text) {
 			return false
 		}
+		if r.Decision == Allow && strays(s, argv[i].text) {
+			return false
+		}
 	}
 	return len(shape) > 0 && len(argv) == len(shape)
+}
+
+// strays reports whether the star of a shape would stand for more than whoever wrote it
+// meant: for an option, or for a way out of the directory that it speaks of.
+func strays(shape, text string) bool {
+	if !strings.HasPrefix(shape, "*") {
+		return strings.Contains(shape, "*") && slices.Contains(strings.Split(text, "/"), "..") && !strings.Contains(shape, "..")
+	}
+	return strings.HasPrefix(text, "-") || strings.HasPrefix(text, "/") || slices.Contains(strings.Split(text, "/"), "..")
 }
 
 // like compares a text with a pattern in which * is any text.

@@ -63,7 +63,7 @@ func (r *Rules) Judge(c Call) Verdict {
 // where nothing is found.
 func (a *analysis) tool(c *Call) bool {
 	st := a.start(c.Cwd)
-	if d, rule, ok := a.byRule([]word{{text: c.Name}}); ok {
+	if d, rule, ok := a.byRule([]word{{text: c.Name}}, nil); ok {
 		a.ruled(rule, c.Name)
 		if d == Allow {
 			return true
@@ -156,6 +156,10 @@ func (a *analysis) otherShell(command string, st *state) {
 		switch argv[0].text {
 		case "pwd", "ls", "dir", "cat", "type", "echo", "ps":
 			if !strings.Contains(command, " -") && !strings.Contains(command, " /") {
+				if strings.ContainsAny(command, ":,") {
+					// A drive of that shell, env: among them, or a list of names.
+					break
+				}
 				for _, w := range argv[1:] {
 					a.path(w, use{read: true}, st)
 				}
@@ -165,7 +169,20 @@ func (a *analysis) otherShell(command string, st *state) {
 		a.give("other-shell", Ask, argv[0].text, "in this shell the name is another command's", "use the program's full name, or bash")
 		return
 	}
+	for _, w := range argv {
+		if strings.ContainsAny(w.text, ",") || strings.Contains(w.text, "::") || drive(w.text) {
+			a.give("other-shell", Ask, w.text, "in this shell it may be a list, or a place on a drive", "leave it out, or use bash")
+			return
+		}
+	}
 	a.execProgram(argv, st)
+}
+
+// drive reports whether a word begins with what may be a drive: a name and a colon, and
+// no address.
+func drive(w string) bool {
+	name, rest, ok := strings.Cut(w, ":")
+	return ok && !strings.Contains(name, "/") && !strings.HasPrefix(rest, "//")
 }
 
 // files judges the tools that work on named files.

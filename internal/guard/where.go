@@ -219,6 +219,11 @@ func (a *analysis) judgePath(w word, p string, u use) bool {
 			return true
 		}
 	}
+	if u.read && !u.looks && !u.top && strings.HasSuffix(p, "/.git/config") && a.gitSettings(filepath.Dir(filepath.Dir(p))).secret != "" {
+		a.reads(w.shown())
+		a.give("reads-secret", Ask, w.shown(), "it reads a setting of git that holds a secret", "read the one that is wanted with git config --get")
+		return true
+	}
 	root := a.root(p)
 	switch {
 	case root == "":

@@ -31,7 +31,7 @@ func Query(program string) []string {
 				continue // the name of a field in an object
 			}
 			switch name {
-			case "env", "$ENV", "strenv", "envsubst", "import", "include", "load", "load_str", "load_base64", "load_props", "load_xml", "system", "get_search_list", "$__prog_args":
+			case "env", "$ENV", "strenv", "envsubst", "import", "include", "load", "load_str", "load_base64", "load_props", "load_xml", "eval", "system", "get_search_list", "$__prog_args":
 				found = append(found, name)
 			}
 		default:

@@ -136,11 +136,43 @@ func Secret(p string) string {
 	case ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "credentials.json", "credentials.yml", "credentials.yaml", "client_secret.json", "secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "secret.json", "secret.yaml", "secret.yml", "service-account.json", "service_account.json", "serviceaccount.json", "master.key", "token", ".token", "terraform.tfstate", "wallet.dat", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history":
 		return "credentials, or what may hold them"
 	}
+	if opens(base, in) {
+		return "credentials, or what may hold them"
+	}
 	switch path.Ext(base) {
 	case ".pem", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".key", ".asc", ".gpg", ".tfvars":
 		return "a key or a certificate"
 	}
 	return ""
+}
+
+// opens reports whether a file has one of the names that tools give to what opens
+// something, or is data that is called so.
+func opens(base string, in func(dirs ...string) bool) bool {
+	lower := strings.ToLower(base)
+	switch lower {
+	case ".env", "kubeconfig", "auth.json", "credentials.tfrc.json", ".terraformrc", "terraform.rc", ".s3cfg", ".boto", "rclone.conf", "local.settings.json", "env.production", "env.local", "env.staging", "env.development":
+		return true
+	case "credentials.toml":
+		return in(".cargo")
+	case "settings.xml":
+		return in(".m2")
+	}
+	stem := strings.TrimSuffix(lower, path.Ext(lower))
+	switch path.Ext(lower) {
+	case ".json":
+		if strings.Contains(stem, "adminsdk") || strings.HasSuffix(stem, "-key") || strings.HasSuffix(stem, "_key") {
+			return true
+		}
+	case ".txt", ".csv", ".yml", ".yaml", ".toml", ".ini", ".xml", ".conf", ".cfg", ".properties":
+	default:
+		return false
+	}
+	switch stem {
+	case "token", "tokens", "secret", "secrets", "password", "passwords", "passwd", "credential", "credentials", "apikey", "api_key", "apikeys", "api_keys":
+		return true
+	}
+	return false
 }
 
 // UsualSecrets are names that files with secrets often have, for patterns that may
@@ -224,10 +256,15 @@ func Variable(name string) Weight {
 // SecretVariable reports whether a variable's name says that it holds a secret.
 func SecretVariable(name string) bool {
 	n := strings.ToUpper(name)
-	for _, s := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL", "AUTH"} {
+	for _, s := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL", "AUTH", "DATABASE_URL", "REDIS_URL", "MONGO_URL", "MONGODB_UR", "MONGO_UR", "AMQP_URL", "POSTGRES_URL", "MYSQL_URL", "CONNECTION_STRING", "CONN_STR", "CONNSTR", "WEBHOOK", "COOKIE", "BEARER", "JWT"} {
 		if strings.Contains(n, s) {
 			return true
 		}
 	}
-	return strings.HasSuffix(n, "_KEY") || strings.HasSuffix(n, "_PAT") || strings.HasSuffix(n, "_PASS")
+	for _, s := range [...]string{"_KEY", "_PAT", "_PASS", "_PWD", "_DSN"} {
+		if strings.HasSuffix(n, s) {
+			return true
+		}
+	}
+	return n == "DSN"
 }
