@@ -2,7 +2,11 @@
 // prints markdown tables: go run ./script/bench [-n 20] [-only start,hooks]
 // With more to set, go run ./script/bench recall [-docs 100000] measures the
 // search index, go run ./script/bench import [-mb 100] the taking in of
-// transcripts, go run ./script/bench queue [-workers 8] claims of work items.
+// transcripts, go run ./script/bench queue [-workers 8] claims of work items, and
+// go run ./script/bench peers other people's programs beside reprise.
+// go run ./script/bench compare measures the ratios that script/bench/figures.json keeps,
+// and fails where one is beyond its noise; record writes that file, and its table in
+// docs/benchmarks.md.
 //
 // Everything is measured beside a yardstick of the same run, for two cores that
 // others share make bare numbers worth little. It writes only below a temporary
@@ -27,7 +31,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && slices.Contains([]string{"recall", "ask", "import", "queue", "queue-worker"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"recall", "ask", "import", "queue", "queue-worker", "peers", "compare", "record"}, os.Args[1]) {
 		run := func(args []string) error { return recallBench(args, os.Stdout) }
 		switch os.Args[1] {
 		case "ask":
@@ -36,6 +40,11 @@ func main() {
 			run = func(args []string) error { return importBench(args, os.Stdout) }
 		case "queue":
 			run = func(args []string) error { return queueBench(args, os.Stdout) }
+		case "compare", "record":
+			record := os.Args[1] == "record"
+			run = func(args []string) error { return compareBench(record, args, os.Stdout) }
+		case "peers":
+			run = func(args []string) error { return peersBench(args, os.Stdout) }
 		case "queue-worker":
 			run = queueWorker
 		}

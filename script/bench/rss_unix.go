@@ -21,3 +21,12 @@ func childRSS(p *os.ProcessState) string {
 	}
 	return fmt.Sprintf("%.0f MB", float64(bytes)/1e6)
 }
+
+// spent is what an ended process cost, with those of its children that it waited for.
+func spent(p *os.ProcessState) (c cost, ok bool) {
+	u, ok := p.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return c, false
+	}
+	return cost{p.UserTime() + p.SystemTime(), int64(u.Minflt)}, true
+}
