@@ -495,8 +495,14 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 	if err := a.noGitDir(ctx, root); err != nil {
 		return nil, err
 	}
+	if err := a.ownRepository(ctx, root); err != nil {
+		return nil, err
+	}
 	_, gitErr := git.New(root, opts).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
 	if f.inPlace || gitErr != nil {
+		if f.integrate != "" && f.integrate != loop.KeepBranch {
+			return nil, usagef("--integrate %s needs a branch of each item's own, and here there are none (--in-place, or the project is in no git repository with a commit): nothing is committed or merged", clipText(f.integrate, 40))
+		}
 		if workers > 1 {
 			return nil, usagef("--workers %d need worktrees, and here there are none (--in-place, or the project is in no git repository with a commit): use one worker", workers)
 		}

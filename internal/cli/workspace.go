@@ -134,6 +134,9 @@ workspace takes back what there was, and says so.`,
 			if !noCarry {
 				o.Carry = append(o.Carry, carried(home)...)
 			}
+			if err := app.ownRepository(cmd.Context(), home.Project.Root); err != nil {
+				return err
+			}
 			c, err := ws.Create(cmd.Context(), o)
 			app.noteState(c.Notes)
 			if errors.Is(err, workspace.ErrPlace) {

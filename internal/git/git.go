@@ -249,6 +249,17 @@ func (g *Git) settings() []string {
 	return args
 }
 
+// Merging begins the arguments of a merge into the branch that is checked out, "" for none:
+// it is a commit, and no signature or squash is asked for, whatever the settings of the user,
+// and those of the branch, say. What follows says how far it may go (--ff or --ff-only), and what is merged.
+func Merging(branch string) []string {
+	args := []string{"merge", "--quiet", "--commit", "--no-squash", "--no-verify-signatures"}
+	if branch != "" && !strings.Contains(branch, "=") {
+		args = append([]string{"-c", "branch." + branch + ".mergeOptions="}, args...)
+	}
+	return args
+}
+
 // Run runs a local command and returns its standard output.
 func (g *Git) Run(ctx context.Context, args ...string) ([]byte, error) {
 	return g.run(ctx, g.o.Local, nil, args...)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/internal/git"
 	"reprise/internal/queue"
@@ -113,4 +114,29 @@ func TestMergedIsThere(t *testing.T) {
 		t.Errorf("%q, %v", why, err)
 	}
 	sh("cd shop && git merge-base --is-ancestor loop-a trunk")
+}
+
+// TestMergesBySettingsOfNobody: how the user has git merge, in general or a branch, changes
+// nothing of the loop's own merges.
+func TestMergesBySettingsOfNobody(t *testing.T) {
+	t.Parallel()
+	for _, set := range []string{
+		"merge.ff only", "merge.ff false", "branch.trunk.mergeoptions --squash", "branch.trunk.mergeoptions --no-commit", "branch.trunk.mergeoptions --no-ff",
+		"branch.loop-a.mergeoptions --no-commit", "branch.loop-a.mergeoptions '--squash --ff-only'", "branch.loop-a.mergeoptions '-s ours'", "merge.verifySignatures true",
+	} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			root, place := filepath.Join(dir, "shop"), filepath.Join(dir, "place")
+			sh := sheller(t, dir)
+			sh("git init -q -b trunk shop && cd shop && git commit -q --allow-empty -m x && git worktree add -q -b loop-a ../place && cd ../place && echo 1 > f && git add f && git commit -qm f && cd ../shop && echo 2 > g && git add g && git commit -qm g && git config " + set)
+			w := &Worktrees{Root: root, Git: git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@x", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@x"}}, Now: time.Now}
+			if why, err := w.merge(t.Context(), Place{Name: "loop-a", Dir: place, Top: place, Branch: "loop-a"}); err != nil || why != "" {
+				t.Fatalf("%q, %v", why, err)
+			}
+			if got := sh("cd shop && git status --short && ls && git log -1 --format=%p loop-a"); len(strings.Fields(got)) != 4 || !strings.HasPrefix(got, "f\ng\n") {
+				t.Errorf("the main checkout has %q", got)
+			}
+		})
+	}
 }

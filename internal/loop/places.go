@@ -281,7 +281,7 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) 
 	if base == p.Branch {
 		return "", nil
 	}
-	args := append(t.who(ctx), "merge", "--no-edit", "--quiet", base)
+	args := slices.Concat(t.who(ctx), git.Merging(p.Branch), []string{"--ff", "--no-edit", base})
 	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })
 	if git.LockedAt(err) != "" {
 		return "", err
@@ -301,7 +301,7 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) 
 			return "the checks fail on the merge: " + oneLine(got.Text, 600), nil
 		}
 	}
-	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, "merge", "--ff-only", "--quiet", p.Branch); return err })
+	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, append(git.Merging(base), "--ff-only", p.Branch)...); return err })
 	if err != nil {
 		return "", fmt.Errorf("move %s forward: %w", base, err)
 	}
