@@ -64,10 +64,10 @@ func (g *args) informs() bool {
 		}
 		some = true
 		switch o.opt.Name {
-		case "--version", "--help", "-version", "-help", "-V", "-vV", "-VV", "-dumpversion", "-dumpmachine", "-dumpfullversion":
+		case "--version", "--help", "-version", "-help", "-V", "-vV", "-VV", "-dumpversion", "-dumpmachine", "-dumpfullversion", "--list-sdks", "--list-runtimes":
 		case "-v":
 			switch g.name {
-			case "node", "npm", "pnpm", "yarn", "bun", "tsc", "perl", "ruby", "php", "lua", "luajit", "julia":
+			case "node", "npm", "pnpm", "yarn", "bun", "tsc", "perl", "ruby", "php", "lua", "luajit", "julia", "make", "gmake", "mvn":
 			default:
 				return false
 			}
@@ -324,7 +324,7 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 			a.sends(w, st)
 		}
 	}
-	g.hostsAllowed = byHost(g.name) && g.hosts > 0 && g.hosts == g.allowedHosts
+	g.hostsAllowed = (byHost(g.name) || g.name == "nc" && g.has("-z")) && g.hosts > 0 && g.hosts == g.allowedHosts
 	if p.Cwd && !slices.ContainsFunc(p.Operands, func(o know.Operand) bool { return o.Kind == know.Read || o.Kind == know.Look }) || p.Cwd && n == 0 || g.outer != nil && (g.root() == "git" || g.root() == "go") {
 		a.here(st)
 	}

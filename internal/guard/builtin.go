@@ -37,8 +37,10 @@ func builtin(name string) func(*analysis, []word, *state) source {
 		return (*analysis).sourced
 	case "command", "builtin", "exec":
 		return (*analysis).running
-	case "alias", "unalias", "bind", "complete", "compopt", "fc", "suspend", "logout", "caller", "compgen", "newgrp", "disable", "emulate", "autoload", "zmodload", "zcompile", "noglob", "nocorrect", "sched", "vared", "zle":
+	case "alias", "unalias", "bind", "complete", "compopt", "suspend", "logout", "caller", "compgen", "newgrp", "disable", "emulate", "autoload", "zmodload", "zcompile", "noglob", "nocorrect", "sched", "vared", "zle":
 		return (*analysis).asked
+	case "fc":
+		return (*analysis).commandsBefore
 	case "trap":
 		return (*analysis).trap
 	case "read":

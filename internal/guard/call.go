@@ -362,7 +362,7 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	}
 	// What is thought of the program in any case speaks first.
 	first := p.Base == know.Exec || p.Base == know.Ask || p.Base == know.Config || p.Base == know.Deny
-	tells := args.tells(p)
+	tells := args.tells(p) || args.inspects(p)
 	if first && !tells {
 		a.base(p, argv[0], name, args)
 	}

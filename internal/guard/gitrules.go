@@ -176,7 +176,7 @@ func (a *analysis) gitNamed(p *know.Program, g args, st *state) {
 // into the repository.
 func showsContent(p *know.Program, g args) bool {
 	switch p.Name {
-	case "show", "diff", "cat-file", "grep", "blame", "annotate", "add", "stage", "diff-tree", "diff-index", "diff-files", "archive":
+	case "show", "diff", "cat-file", "grep", "blame", "annotate", "add", "stage", "diff-tree", "diff-index", "diff-files", "archive", "format-patch":
 		return true
 	case "log", "whatchanged", "reflog":
 		return g.has("-p") || g.has("-u") || g.has("--patch") || g.has("-U") || g.has("--unified") || g.has("-L")

@@ -233,6 +233,64 @@ func (a *analysis) addressed(w word) {
 	}
 }
 
+// commandsBefore judges fc: with -l it lists what was typed before, and else runs it, has
+// it edited, or in zsh writes it into a file.
+func (a *analysis) commandsBefore(argv []word, st *state) source {
+	lists := false
+	for _, w := range argv[1:] {
+		letters, option := strings.CutPrefix(w.text, "-")
+		if strings.Trim(letters, "0123456789") == "" && letters != "" {
+			continue // which of them
+		}
+		if !w.known() || option && strings.Trim(letters, "lnr") != "" || !option && !lists {
+			return a.asked(argv, st)
+		}
+		lists = lists || option && strings.Contains(letters, "l")
+	}
+	if !lists {
+		return a.asked(argv, st)
+	}
+	return source{there: true}
+}
+
+// inspects reports whether a command of docker is to show of a container what the
+// format names, and that is not its environment.
+func (g *args) inspects(p *know.Program) bool {
+	if p.Name != "inspect" || g.outer == nil || g.root() == "git" {
+		return false
+	}
+	some := false
+	for _, o := range g.options {
+		if o.opt == nil || o.opt.Name != "-f" && o.opt.Name != "--format" {
+			continue
+		}
+		some = true
+		for i, part := range strings.Split(o.arg.text, "{{") {
+			field, _, ok := strings.Cut(part, "}}")
+			if i > 0 && !(ok && shownField(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(field), "json ")))) {
+				return false
+			}
+		}
+		if !o.arg.known() {
+			return false
+		}
+	}
+	return some
+}
+
+// shownField reports whether a field of what docker knows holds no secret.
+func shownField(field string) bool {
+	if strings.ContainsAny(field, " \t\n|()\"`$") {
+		return false
+	}
+	for _, name := range [...]string{".State", ".Name", ".Id", ".Image", ".Created", ".RestartCount", ".NetworkSettings", ".Mounts", ".Config.Image", ".Config.Labels", ".RepoTags", ".Size", ".Os", ".Architecture"} {
+		if rest, ok := strings.CutPrefix(field, name); ok && (rest == "" || rest[0] == '.') {
+			return true
+		}
+	}
+	return false
+}
+
 // stores judges what openssl takes for a file: a word with a scheme is a key or a
 // certificate in another place, which an engine is loaded for or a machine is asked.
 func (a *analysis) stores(_ *know.Program, g args, _ *state) {
