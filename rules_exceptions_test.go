@@ -13,6 +13,18 @@ var fileWriters = exceptions{
 	"internal/cli/loop_client.go":  "makes a throwaway home of which a client's settings for a run are read",
 }
 
+var fileReaders = exceptions{
+	"internal/durable":                   "this is where files are read",
+	"internal/proc":                      "reads what the kernel says of processes, below /proc and /dev",
+	"internal/git/stale_linux.go":        "the same",
+	"internal/workspace/inside_linux.go": "the same",
+	"internal/cli/guard.go":              "opens what a person named: a pipe is waited for on purpose",
+	"internal/cli/input.go":              "the same",
+	"internal/run/run.go":                "opens the null device",
+	"internal/redact/gen":                "a program of the developers', which reads what it is given",
+	"internal/agent/dialect/fixture":     "a part of the tests",
+}
+
 var exits = exceptions{}
 
 var ambient = exceptions{

@@ -281,6 +281,20 @@ func TestRuleFilesAreWrittenByDurable(t *testing.T) {
 	}
 }
 
+func TestRuleFilesAreReadByDurable(t *testing.T) {
+	readers := []string{"Open", "ReadFile", "ReadDir", "OpenRoot"}
+	for _, f := range ours(parseTree(t)) {
+		if fileReaders.has(f) {
+			continue
+		}
+		f.uses("os", func(name string, at token.Pos) {
+			if slices.Contains(readers, name) {
+				t.Errorf("%s: os.%s waits where a pipe lies in the file's place, and reads one that has no end: internal/durable has Open, Read, ReadFile, ReadDir and OpenRoot", f.at(at), name)
+			}
+		})
+	}
+}
+
 // openFiles are calls of os.OpenFile whose flag is not plainly os.O_RDONLY.
 func openFiles(f *file) []*ast.CallExpr {
 	var out []*ast.CallExpr
@@ -521,7 +535,7 @@ func TestRuleSizes(t *testing.T) {
 
 // An exception whose file has gone would excuse whatever comes to bear its name.
 func TestRuleExceptionsAreInUse(t *testing.T) {
-	for name, list := range map[string]exceptions{"fileWriters": fileWriters, "exits": exits, "ambient": ambient, "packageState": packageState, "largePackages": largePackages} {
+	for name, list := range map[string]exceptions{"fileWriters": fileWriters, "fileReaders": fileReaders, "exits": exits, "ambient": ambient, "packageState": packageState, "largePackages": largePackages} {
 		for where, reason := range list {
 			if _, err := os.Stat(where); err != nil || reason == "" {
 				t.Errorf("%s: %s: %v, reason %q: remove the exception or give it its reason", name, where, err, reason)

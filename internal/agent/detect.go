@@ -195,7 +195,7 @@ func (d *Detector) Detect(ctx context.Context, program string, env []string) (In
 // isScript reports whether a file is run by an interpreter other than node,
 // which is what clients from npm come as.
 func isScript(path string) bool {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return false
 	}
@@ -208,7 +208,7 @@ func isScript(path string) bool {
 
 func (d *Detector) load() detectedFile {
 	var f detectedFile
-	data, err := os.ReadFile(d.File)
+	data, err := durable.Read(d.File)
 	if err != nil || json.Unmarshal(data, &f) != nil || f.V != 1 {
 		return detectedFile{}
 	}

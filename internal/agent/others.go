@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 
 	"reprise/internal/proc"
@@ -169,7 +170,7 @@ func SessionUsage(kind, transcript string) (u Usage, ok bool) {
 	if kind != KindCopilot || transcript == "" {
 		return u, false
 	}
-	f, err := os.Open(transcript)
+	f, err := durable.Open(transcript)
 	if err != nil {
 		return u, false
 	}

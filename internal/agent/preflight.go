@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"runtime"
 	"strings"
 
@@ -102,7 +103,7 @@ func isFile(path string) bool {
 // hasKeyHelper reports whether the user's settings name a program that
 // supplies the key. The settings hold no key themselves.
 func hasKeyHelper(path string) bool {
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	if err != nil {
 		return false
 	}

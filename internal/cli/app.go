@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"sync"
 	"time"
@@ -276,7 +277,7 @@ func (a *App) otherRuns(home *config.Home) []string {
 	if global := home.Paths.Runs(""); global != home.RunsDir() {
 		dirs = append(dirs, global)
 	}
-	entries, err := os.ReadDir(filepath.Join(home.Paths.Data, "projects"))
+	entries, err := durable.ReadDir(filepath.Join(home.Paths.Data, "projects"))
 	if err != nil {
 		return dirs
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/durable"
 	"reprise/internal/mcpserver"
 	"reprise/internal/proc"
 	"reprise/internal/term"
@@ -102,7 +102,7 @@ func readCompliance(file string, from time.Time) (sessions []complianceSession, 
 		if i > 0 {
 			path = fmt.Sprintf("%s.%d", file, i)
 		}
-		f, err := os.Open(path)
+		f, err := durable.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 	"sync"
 
@@ -264,7 +265,7 @@ func packageVersion(program string) string {
 		if err != nil || info.Size() > 1<<20 {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, "package.json"))
+		data, err := durable.Read(filepath.Join(dir, "package.json"))
 		var p struct{ Name, Version string }
 		if err == nil && json.Unmarshal(data, &p) == nil && p.Name != "" && p.Version != "" {
 			return firstLine(p.Version+" ("+p.Name+")", 100)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -61,7 +62,7 @@ func keptCopies(dir string, holds func([]byte) bool) ([]string, error) {
 		if i, err := os.Lstat(f); err != nil || !i.Mode().IsRegular() {
 			continue
 		}
-		data, err := os.ReadFile(f)
+		data, err := durable.Read(f)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return out, err
 		}

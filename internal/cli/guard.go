@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"reprise/internal/durable"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -230,7 +230,7 @@ func readCases(app *App, name string) ([]guardCase, error) {
 	if err != nil {
 		return nil, usagef("guard test: %w", err)
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, exitWith(ExitNotFound, fmt.Errorf("read the corpus: %w", err))
 	}

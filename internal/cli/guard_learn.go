@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -254,7 +253,7 @@ func writeProposals(cmd *cobra.Command, app *App, list []proposal, yes bool) err
 
 // allowShapes adds rules to guard.allow in the file of settings.
 func allowShapes(home *config.Home, file string, shapes []string) error {
-	old, err := os.ReadFile(file)
+	old, err := durable.Read(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the rules: %w", err)
 	}

@@ -88,7 +88,7 @@ func (w *waiting) wait(ctx context.Context, c pendingCall) (pendingAnswer, bool)
 	tick := time.NewTicker(pendingEvery)
 	defer tick.Stop()
 	for w.now().Before(c.Until) {
-		data, err := os.ReadFile(filepath.Join(w.dir, c.ID+".answer"))
+		data, err := durable.Read(filepath.Join(w.dir, c.ID+".answer"))
 		var a pendingAnswer
 		if err == nil && json.Unmarshal(data, &a) == nil && a.V == 1 {
 			return a, true
@@ -121,7 +121,7 @@ func (w *waiting) orphan(name string) {
 
 // list are the calls that wait now. What is over is removed.
 func (w *waiting) list() ([]pendingCall, error) {
-	entries, err := os.ReadDir(w.dir)
+	entries, err := durable.ReadDir(w.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []pendingCall{}, nil
 	}
@@ -135,7 +135,7 @@ func (w *waiting) list() ([]pendingCall, error) {
 			w.orphan(e.Name())
 			continue
 		}
-		data, err := os.ReadFile(w.file(id))
+		data, err := durable.Read(w.file(id))
 		var c pendingCall
 		if err != nil || json.Unmarshal(data, &c) != nil || c.V != 1 || c.ID != id {
 			continue

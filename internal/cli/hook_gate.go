@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reprise/internal/durable"
 	"time"
 
 	"reprise/internal/agent/dialect"
@@ -194,7 +195,7 @@ func (k *gatekeeper) told(ctx context.Context, g *verify.Gate, t verify.Turn) st
 // CLI: its hooks are not told. "" where there is none to be found.
 func lastWords(transcript string) string {
 	const end = 256 << 10
-	f, err := os.Open(transcript)
+	f, err := durable.Open(transcript)
 	if err != nil {
 		return ""
 	}

@@ -135,7 +135,7 @@ func projectOf(app *App, home *config.Home, dir string) string {
 // logDirs are the directories of all logs: the global one and each project's.
 func logDirs(home *config.Home) ([]string, error) {
 	dirs := []string{home.Paths.Events("")}
-	projects, err := os.ReadDir(filepath.Join(home.Paths.Data, "projects"))
+	projects, err := durable.ReadDir(filepath.Join(home.Paths.Data, "projects"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -410,7 +409,7 @@ const maxTemplate = 1 << 20
 // before anything is begun by it.
 func bootstrapOf(home *config.Home) (string, error) {
 	path := filepath.Join(home.Project.Root, ".reprise", "bootstrap.md")
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

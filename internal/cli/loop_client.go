@@ -125,7 +125,7 @@ func claudeKeys(env config.Env) map[string]json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	if err != nil {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (w *worker) makeHome(client string) (map[string][]byte, error) {
 		if err != nil {
 			return err
 		}
-		files[rel], err = os.ReadFile(path)
+		files[rel], err = durable.Read(path)
 		return err
 	})
 	return files, err
@@ -216,7 +216,7 @@ func (a *App) ownModel(client, home string) error {
 	switch client {
 	case agent.KindCodex:
 		dir := cmp.Or(a.Env.Get("CODEX_HOME"), filepath.Join(userHome, ".codex"))
-		data, err := os.ReadFile(filepath.Join(dir, "config.toml"))
+		data, err := durable.Read(filepath.Join(dir, "config.toml"))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

@@ -66,7 +66,7 @@ func packBundle(path, system, version string) ([]byte, error) {
 	}
 	o := bundle.Options{Version: version, GOOS: system}
 	for i, name := range files {
-		f, err := os.Open(name)
+		f, err := durable.Open(name)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, exitWith(ExitNotFound, err)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,7 @@ func newMergeDriverCmd(app *App) *cobra.Command {
 				if !filepath.IsAbs(args[i]) {
 					args[i] = filepath.Join(app.Env.Dir, args[i])
 				}
-				data, err := os.ReadFile(args[i])
+				data, err := durable.Read(args[i])
 				if err != nil {
 					return fmt.Errorf("merge %s: %w", args[3], err)
 				}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -357,7 +358,7 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 // copyFile prints a file. With ended it goes on as the file grows, until ended
 // says that nothing more will come.
 func copyFile(ctx context.Context, app *App, path string, from int64, ended func() (bool, error)) error {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	for errors.Is(err, os.ErrNotExist) {
 		if ended == nil {
 			return nil // the agent never started, so it said nothing
@@ -369,7 +370,7 @@ func copyFile(ctx context.Context, app *App, path string, from int64, ended func
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
-		f, err = os.Open(path)
+		f, err = durable.Open(path)
 	}
 	if err != nil {
 		return fmt.Errorf("read output: %w", err)

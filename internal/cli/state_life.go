@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -432,7 +433,7 @@ exchanged.`,
 			case fi.Size() > 32<<20:
 				return usagef("keep artifact: %s has %d MB, at most 32 are kept", args[0], fi.Size()>>20)
 			}
-			data, err := os.ReadFile(path)
+			data, err := durable.Read(path)
 			if err != nil {
 				return fmt.Errorf("keep artifact: %w", err)
 			}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -97,7 +97,7 @@ func ownContext(app *App, name string) (string, error) {
 	if err != nil || home.Project == nil || !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "", err
 	}
-	root, err := os.OpenRoot(home.Project.Root)
+	root, err := durable.OpenRoot(home.Project.Root)
 	if err != nil {
 		return "", err
 	}

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"runtime"
 	"slices"
 	"strings"
@@ -204,7 +204,7 @@ func (a *App) userServer(home *config.Home, name string) (json.RawMessage, error
 		return nil, err
 	}
 	file := filepath.Join(cmp.Or(a.Env.Get("CLAUDE_CONFIG_DIR"), dir), ".claude.json")
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -223,7 +223,7 @@ func (a *App) userServer(home *config.Home, name string) (json.RawMessage, error
 		return def, nil
 	}
 	var project servers
-	if data, err := os.ReadFile(filepath.Join(home.Project.Root, ".mcp.json")); err == nil && json.Unmarshal(data, &project) == nil {
+	if data, err := durable.Read(filepath.Join(home.Project.Root, ".mcp.json")); err == nil && json.Unmarshal(data, &project) == nil {
 		if _, ok := project.MCP[name]; ok {
 			return nil, fmt.Errorf("it stands in .mcp.json only, which the repository brings along: add it to your own scope (`claude mcp add %s --scope user -- …`), or with its command to the servers of a route in .reprise/project.yaml, and approve that", name)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -127,7 +126,7 @@ func (t *teller) beat(ctx context.Context) {
 
 // look reads how a loop stands, as it has it on disk.
 func (l *telling) look(project string) (data []byte, doing []relay.Doing) {
-	data, err := os.ReadFile(filepath.Join(l.dir, "loop.json"))
+	data, err := durable.Read(filepath.Join(l.dir, "loop.json"))
 	if err != nil {
 		return nil, nil // it has not begun
 	}
@@ -250,7 +249,7 @@ func (l *telling) files(ctx context.Context, r run.Record, p loop.Place) (names 
 		send(name, filepath.Join(r.Dir(), name))
 	}
 	dir := filepath.Join(config.AgentDirIn(p.Dir), "artifacts")
-	entries, err := os.ReadDir(dir)
+	entries, err := durable.ReadDir(dir)
 	if err != nil {
 		return names
 	}

@@ -52,7 +52,7 @@ func CheckoutRoot(p *Project, dir string) string {
 // the repository's own info/exclude, which is nobody's but this clone's. Outside
 // git there is nothing to do.
 func HideAgentDir(root string) error {
-	data, err := os.ReadFile(filepath.Join(root, ".gitignore"))
+	data, err := durable.Read(filepath.Join(root, ".gitignore"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep %s out of git: %w", ignoreLine, err)
 	}
@@ -69,7 +69,7 @@ func ExcludeAgentDir(root string) error {
 	if err != nil || file == "" {
 		return err
 	}
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep %s out of git: %w", ignoreLine, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,7 +89,7 @@ func readClaim(paths Paths, name string) (*claim, error) {
 		return nil, fmt.Errorf("read project register: %w", err)
 	}
 	file := claimFile(paths, name)
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

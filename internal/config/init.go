@@ -81,7 +81,7 @@ func yamlWord(name string) string {
 // the same effect already.
 func addIgnoreLine(root string) error {
 	file := filepath.Join(root, ".gitignore")
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		// An unreadable file must not be taken for an absent one and replaced.
 		return fmt.Errorf("add %s to .gitignore: %w", ignoreLine, err)
@@ -169,7 +169,7 @@ type Edit struct {
 // yet, with nothing written.
 func InitEdits(p *Project) ([]Edit, error) {
 	ignore := filepath.Join(p.Root, ".gitignore")
-	data, err := os.ReadFile(ignore)
+	data, err := durable.Read(ignore)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("add %s to .gitignore: %w", ignoreLine, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -53,7 +52,7 @@ func (paths Paths) Trust(p *Project) (Trust, error) {
 		return Trust{}, ofLink(p.Root, p.File(), err)
 	}
 	t := Trust{Asks: now.Asks, Says: now, Text: string(text), Hash: fmt.Sprintf("%x", sha256.Sum256(text))}
-	data, err := os.ReadFile(paths.trustFile(p))
+	data, err := durable.Read(paths.trustFile(p))
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}

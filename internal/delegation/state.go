@@ -90,7 +90,7 @@ func (s Store) Load(client, session string) (Count, error) {
 
 // List gives every count, and of each file that cannot be read what is wrong.
 func (s Store) List() (counts []Count, damaged map[string]error, err error) {
-	entries, err := os.ReadDir(s.Dir)
+	entries, err := durable.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -129,7 +129,7 @@ func read(file string) (Count, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxFile {
 		return Count{}, ErrDamaged
 	}
-	f, err := os.Open(file)
+	f, err := durable.Open(file)
 	if err != nil {
 		return Count{}, err
 	}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,13 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
+// MostRead is how many bytes [Read] reads of one file at most, 1 GiB: what should be a
+// small file may be one without an end, and memory has one.
+const MostRead = 1 << 30
+
+// Read is [ReadFile] of at most [MostRead] bytes, for files whose length nothing says.
+func Read(path string) ([]byte, error) { return ReadFile(path, MostRead) }
+
 // ReadFile reads a regular file of at most that many bytes; see [Open]. The error is
 // ErrTooLong for a longer one.
 func ReadFile(path string, most int64) ([]byte, error) {
@@ -43,14 +51,19 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
+	// Room for all of it at once: a long file would be copied again and again. What its size
+	// says may be wrong (those of /proc say 0), so it is no more than a hint.
+	var room bytes.Buffer
+	if info, err := f.Stat(); err == nil && info.Size() <= min(most, 1<<26) {
+		room.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	if _, err := room.ReadFrom(io.LimitReader(f, most+1)); err != nil {
 		return nil, fmt.Errorf("read file: %w", err)
 	}
-	if int64(len(data)) > most {
+	if int64(room.Len()) > most {
 		return nil, fmt.Errorf("read file %s: %w, more than %d bytes", path, ErrTooLong, most)
 	}
-	return data, nil
+	return room.Bytes(), nil
 }
 
 // OpenDirectory opens a directory for reading, also through a symbolic link. It never

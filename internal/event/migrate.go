@@ -22,6 +22,9 @@ import (
 // legacyFile is a log of one file, as programs kept it before ours.
 const legacyFile = "events.jsonl"
 
+// maxLog is what a file of the log is read to, in bytes: none is refused for its length.
+const maxLog = 1 << 40
+
 // MigrateOptions says which log is to be brought to this program's version.
 type MigrateOptions struct {
 	Dir    string
@@ -212,7 +215,7 @@ func (m *migrator) file(ctx context.Context, name string, a *Audit) error {
 		}
 		defer unlock()
 	}
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path, maxLog)
 	if err != nil {
 		return err
 	}
@@ -272,7 +275,7 @@ func (m *migrator) keep(name string, old []byte, a *Audit) error {
 // put there again.
 func (m *migrator) divide(ctx context.Context, a *Audit) error {
 	path := filepath.Join(m.Dir, legacyFile)
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path, maxLog)
 	if err != nil {
 		return err
 	}
@@ -311,7 +314,7 @@ func (m *migrator) divide(ctx context.Context, a *Audit) error {
 		if err != nil {
 			return err
 		}
-		there, err := os.ReadFile(target)
+		there, err := durable.ReadFile(target, maxLog)
 		switch {
 		case err == nil && !bytes.Equal(there, fresh):
 			err = fmt.Errorf("%s is there already, with something else in it; move one of the two away", file)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 
 	"reprise/internal/event/quick"
@@ -36,7 +37,7 @@ func Obstacles(dir string) ([]Obstacle, error) {
 	if !info.IsDir() {
 		return []Obstacle{{dir, "is " + kindOf(info.Mode()) + ", not a directory"}}, nil
 	}
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", dir, err)
 	}
@@ -50,7 +51,7 @@ func Obstacles(dir string) ([]Obstacle, error) {
 			out = append(out, Obstacle{path, "is " + kindOf(e.Type()) + ", not a file"})
 			continue
 		}
-		f, err := quick.OpenKind(path, 0)
+		f, err := durable.Open(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			out = append(out, Obstacle{path, fmt.Sprintf("cannot be opened (%v)", err)})
 		}

@@ -64,7 +64,7 @@ func (b *Broker) Outbox() ([]Waiting, error) {
 	for _, name := range names {
 		out = append(out, b.look(filepath.Join(b.opt.Outbox, name)))
 	}
-	aside, err := os.ReadDir(filepath.Join(b.opt.Outbox, badDir))
+	aside, err := durable.ReadDir(filepath.Join(b.opt.Outbox, badDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, fmt.Errorf("list outbox: %w", err)
 	}
@@ -104,7 +104,7 @@ func (b *Broker) names() ([]string, error) {
 	if b.opt.Outbox == "" {
 		return nil, nil
 	}
-	list, err := os.ReadDir(b.opt.Outbox)
+	list, err := durable.ReadDir(b.opt.Outbox)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (b *Broker) open(path string) (waiting, Event, error) {
 	if !fi.Mode().IsRegular() || fi.Size() > maxRead {
 		return waiting{}, Event{}, fmt.Errorf("%w: it is not a regular file of at most %d bytes", ErrInvalid, maxRead)
 	}
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return waiting{}, Event{}, fmt.Errorf("%w: it cannot be read: %v", ErrInvalid, err)
 	}
@@ -380,7 +380,7 @@ func (b *Broker) readReserve() ([]*item, int, error) {
 	if b.opt.Outbox == "" {
 		return nil, 0, nil
 	}
-	f, err := quick.OpenKind(b.reserveFile(), 0)
+	f, err := durable.Open(b.reserveFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
@@ -495,7 +495,7 @@ func (b *Broker) Reserve() error {
 
 // findIDs marks those that are in a log's file.
 func findIDs(path string, wanted map[string]*item) error {
-	f, err := quick.OpenKind(path, 0)
+	f, err := durable.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

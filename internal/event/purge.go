@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -71,7 +70,7 @@ func purgeFile(ctx context.Context, opt PurgeOptions, name string, ids *quick.ID
 		return err
 	}
 	defer unlock()
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path, maxLog)
 	if err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ func purgeTorn(opt PurgeOptions, path string, out *Purged) error {
 	if opt.Raw == nil {
 		return nil
 	}
-	data, err := os.ReadFile(torn)
+	data, err := durable.ReadFile(torn, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reprise/internal/durable"
 	"runtime"
 	"strings"
 	"sync"
@@ -163,7 +164,7 @@ func (c *Conn) encryption() (*tls.Config, error) {
 	}
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.CA != "" {
-		pem, err := os.ReadFile(s.CA)
+		pem, err := durable.Read(s.CA)
 		if err != nil {
 			return nil, fmt.Errorf("%w: fleet.ca: %w", ErrSetup, err)
 		}

@@ -121,7 +121,7 @@ func CopyIndex(disk durable.Disk, from, to string) (bool, error) {
 	fi, err := os.Stat(from)
 	var data []byte
 	if err == nil {
-		data, err = os.ReadFile(from)
+		data, err = durable.Read(from)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"crypto/sha1" //nolint:gosec // git's index names objects by SHA-1
 	"encoding/binary"
-	"os"
+	"reprise/internal/durable"
 )
 
 // PlainIndex reports whether an index is one in which git passes no file over, as it does
 // with those that are marked as unchanged or as not checked out. It is false, too, for what
 // is not understood: a split index, one with other than SHA-1 names, one of a later form.
 func PlainIndex(file string) bool {
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	if err != nil || len(data) < 12+sha1.Size || string(data[:4]) != "DIRC" {
 		return false
 	}

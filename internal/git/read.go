@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (g *Git) loose(id string) (Object, bool) {
 	if !isID(id) {
 		return Object{}, false
 	}
-	raw, err := os.ReadFile(filepath.Join(g.bare, "objects", id[:2], id[2:]))
+	raw, err := durable.Read(filepath.Join(g.bare, "objects", id[:2], id[2:]))
 	if err != nil {
 		return Object{}, false
 	}
@@ -162,7 +163,7 @@ func (r *reader) readRef(name string, depth int) (string, bool) {
 	if depth > 5 || strings.Contains(name, "..") || strings.ContainsAny(name, "\\*?[^~ ") {
 		return "", false
 	}
-	data, err := os.ReadFile(filepath.Join(r.g.bare, filepath.FromSlash(name)))
+	data, err := durable.Read(filepath.Join(r.g.bare, filepath.FromSlash(name)))
 	text := strings.TrimRight(string(data), "\r\n \t")
 	switch {
 	case err == nil && isID(text):
@@ -187,7 +188,7 @@ func (r *reader) readPacked() (map[string]string, bool) {
 	if r.packed != nil {
 		return r.packed, true
 	}
-	f, err := os.Open(filepath.Join(r.g.bare, "packed-refs"))
+	f, err := durable.Open(filepath.Join(r.g.bare, "packed-refs"))
 	if errors.Is(err, fs.ErrNotExist) {
 		r.packed = map[string]string{}
 		return r.packed, true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func Moves(dir string, since time.Time) []Move {
 	if admin == "" {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(admin, "logs", "HEAD"))
+	f, err := durable.Open(filepath.Join(admin, "logs", "HEAD"))
 	if err != nil {
 		return nil
 	}
@@ -84,7 +85,7 @@ func adminAround(dir string) string {
 // LinkedDir is the git directory that the checkout at top names as its own in a file, as
 // that of a linked worktree or a submodule does; "" where there is none.
 func LinkedDir(top string) string {
-	data, err := os.ReadFile(filepath.Join(top, ".git"))
+	data, err := durable.Read(filepath.Join(top, ".git"))
 	if err != nil {
 		return ""
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"reprise/internal/durable"
 )
 
 // maxPayload is the most that is read of a hook's payload: a Write of a large
@@ -61,7 +61,7 @@ func judgeHook(stdin io.Reader, policyPath string) (Verdict, error) {
 // ReadPolicy reads a policy file. Unknown keys are errors: a newer policy
 // must not be applied by half.
 func ReadPolicy(path string) (Policy, error) {
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	if err != nil {
 		return Policy{}, fmt.Errorf("read policy: %w", err)
 	}

@@ -2,6 +2,10 @@
 
 package guard
 
-import "os"
+import (
+	"os"
 
-func openNow(path string) (*os.File, error) { return os.Open(path) }
+	"reprise/internal/durable"
+)
+
+func openNow(path string) (*os.File, error) { return durable.Open(path) }

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"os"
+	"reprise/internal/durable"
 
 	"reprise/internal/agent/dialect"
 )
@@ -18,7 +19,7 @@ func AddExit(ev *dialect.Event) {
 	if info, err := os.Lstat(ev.Transcript); err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	f, err := os.Open(ev.Transcript)
+	f, err := durable.Open(ev.Transcript)
 	if err != nil {
 		return
 	}

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -48,7 +47,7 @@ func readTurn(state, client, session, agent string) (began, prompt string) {
 // where that is only one; else "". By that a client's session is known to what the
 // client starts without saying so.
 func OnlySession(state, client string, since time.Time) string {
-	list, err := os.ReadDir(filepath.Join(state, "sessions"))
+	list, err := durable.ReadDir(filepath.Join(state, "sessions"))
 	if err != nil {
 		return ""
 	}

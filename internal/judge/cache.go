@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -135,7 +135,7 @@ type answerFile struct {
 // answers are the files of the cache, the oldest first; what else lies there is
 // left alone.
 func (j *Judge) answers() ([]answerFile, error) {
-	entries, err := os.ReadDir(j.path(answersDir))
+	entries, err := durable.ReadDir(j.path(answersDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"reprise/internal/durable"
 	"slices"
 	"time"
 )
@@ -198,7 +199,7 @@ func readBounded(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxState {
 		return nil, fmt.Errorf("%s is not a file of ours: %s of %d bytes", path, info.Mode().Type(), info.Size())
 	}
-	return os.ReadFile(path)
+	return durable.Read(path)
 }
 
 // change reads the state, has it changed and writes it, under its lock. When do

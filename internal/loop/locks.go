@@ -3,8 +3,8 @@ package loop
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 	"time"
 
@@ -69,7 +69,7 @@ func (t *Worktrees) unlock(admin string) {
 	if admin == "" {
 		return
 	}
-	list, err := os.ReadDir(admin)
+	list, err := durable.ReadDir(admin)
 	if err != nil {
 		return // whoever works there finds out
 	}

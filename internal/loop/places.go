@@ -451,7 +451,7 @@ func (t *InPlace) Look(ctx context.Context, p Place, detail bool) (Work, error) 
 	if err != nil {
 		return w, err
 	}
-	was, err := os.ReadFile(t.before(p))
+	was, err := durable.Read(t.before(p))
 	if err != nil {
 		return w, err
 	}

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -95,7 +95,7 @@ func AuditFrom(dir, loop string) (at int64, err error) {
 func AuditFile(dir string) string { return filepath.Join(dir, auditFile) }
 
 func readLines(path string, each func([]byte) error) (bad int, err error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

@@ -116,7 +116,7 @@ func (s *store) own(loop string) error {
 }
 
 func readOwner(dir string) (o Owner, err error) {
-	data, err := os.ReadFile(filepath.Join(dir, ownerFile))
+	data, err := durable.Read(filepath.Join(dir, ownerFile))
 	if err != nil {
 		return o, err
 	}
@@ -146,7 +146,7 @@ func (s *store) state() (*core.State, error) { return ReadState(s.dir) }
 // ReadState is the state of the loop in a directory; nil where there was none.
 func ReadState(dir string) (*core.State, error) {
 	path := filepath.Join(dir, stateFile)
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -372,7 +372,7 @@ func (s *store) take() (out []Request, bad []error) {
 // readRequests calls fn with each request that lies in a loop's directory, the oldest
 // first; the error that fn gets says why one cannot be read, and then it has its name only.
 func readRequests(dir string, fn func(Request, error)) error {
-	entries, err := os.ReadDir(filepath.Join(dir, requestsDir))
+	entries, err := durable.ReadDir(filepath.Join(dir, requestsDir))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strconv"
 	"strings"
 	"syscall"
@@ -258,7 +259,7 @@ func readSmall(path string, most int) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("read %s: it is no file", path)
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return "", err
 	}

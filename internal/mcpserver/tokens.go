@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -86,7 +85,7 @@ type tokenFile struct {
 var tokenName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
 func (s TokenStore) read() (tokenFile, error) {
-	f, err := os.Open(s.Path)
+	f, err := durable.Open(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return tokenFile{V: 1}, nil
 	}

@@ -87,7 +87,7 @@ func (b *Builder) Forget() error {
 
 func (b *Builder) load(name string, to any) (bool, error) {
 	file := filepath.Join(b.dir, name)
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -120,7 +120,7 @@ func (b *Builder) Look() (Existing, error) {
 		to  *[]string
 		dir string
 	}{{&e.Agents, "agents"}, {&e.Commands, "commands"}, {&e.Skills, "skills"}, {&e.Context, "context"}, {&e.Workflows, "workflows"}} {
-		list, err := os.ReadDir(filepath.Join(b.o.Root, claudeDir, kind.dir))
+		list, err := durable.ReadDir(filepath.Join(b.o.Root, claudeDir, kind.dir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return e, fmt.Errorf("look at what is there: %w", err)
 		}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"reprise/internal/durable"
 )
 
 // readRegular reads a file of at most that many bytes.
@@ -20,7 +22,7 @@ func readRegular(path string, most int64) ([]byte, error) {
 	case fi.Size() > most:
 		return nil, tooLong(fi.Size(), most)
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

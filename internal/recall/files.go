@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"syscall"
@@ -148,7 +149,7 @@ func (p *place) read(name string) ([]byte, error) {
 	if e, ok := p.entry(name); ok {
 		dir, base = filepath.Split(e.Path)
 	}
-	root, err := os.OpenRoot(filepath.Clean(dir))
+	root, err := durable.OpenRoot(filepath.Clean(dir))
 	if err != nil {
 		return nil, err
 	}

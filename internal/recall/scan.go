@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"sort"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func look(dir string) (map[string]hint, error) {
 			return nil, fmt.Errorf("look at memory: %w", err)
 		}
 	}
-	d, err := os.Open(filepath.Join(dir, "blocks"))
+	d, err := durable.OpenDirectory(filepath.Join(dir, "blocks"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -91,7 +90,7 @@ func (o Options) scanPlace(r *Report, p Place) {
 		r.problem("%s: %v", p.Dir, err)
 		return
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := durable.OpenRoot(dir)
 	if err != nil {
 		r.problem("%s: %v", p.Dir, err)
 		return
@@ -319,7 +318,15 @@ func (w *walker) installed(client string) string {
 	if client != "claude-code" {
 		return ""
 	}
-	data, err := fs.ReadFile(w.fs, "plugins/installed_plugins.json")
+	const name = "plugins/installed_plugins.json"
+	var data []byte
+	info, err := fs.Stat(w.fs, name)
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		err = durable.ErrNotRegular
+	}
+	if err == nil {
+		data, err = fs.ReadFile(w.fs, name)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""
@@ -373,7 +380,7 @@ func (o Options) remove(it Item, done *Report) (bool, error) {
 		return false, err
 	}
 	defer dir.Close()
-	root, err := os.OpenRoot(it.root)
+	root, err := durable.OpenRoot(it.root)
 	if err != nil {
 		return false, err
 	}

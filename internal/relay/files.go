@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (r *Relay) PutFile(ctx context.Context, run, name, path string) error {
 	case info.Size() > maxFile:
 		return fmt.Errorf("send %s: it has %d bytes, the most is %d", path, info.Size(), maxFile)
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return err
 	}

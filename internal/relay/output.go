@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reprise/internal/durable"
 	"strconv"
 	"time"
 
@@ -146,7 +147,7 @@ func (m *mirror) locate(ctx context.Context) error {
 
 // read reads the next piece: whole lines, unless one is too long for a piece.
 func (m *mirror) read(ended bool) (chunk []byte, from int64, err error) {
-	f, err := os.Open(m.file)
+	f, err := durable.Open(m.file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, m.at, nil
 	}

@@ -93,7 +93,7 @@ func (m *Manager) List(ctx context.Context) ([]Record, error) {
 	var out []Record
 	var errs []error
 	for base := range m.dirs() {
-		entries, err := os.ReadDir(base)
+		entries, err := durable.ReadDir(base)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -451,7 +451,7 @@ func (m *Manager) GCOf(ctx context.Context, older time.Duration, may func(Record
 }
 
 func (m *Manager) emptyTrash(dir string, older time.Duration, now time.Time) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := durable.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -481,7 +481,7 @@ func (m *Manager) emptyTrash(dir string, older time.Duration, now time.Time) err
 // dropKeys forgets the idempotency keys whose run is gone.
 func (m *Manager) dropKeys(runs string) error {
 	dir := filepath.Join(runs, ".keys")
-	entries, err := os.ReadDir(dir)
+	entries, err := durable.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -3,8 +3,8 @@ package run
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 )
 
@@ -14,7 +14,7 @@ const taskStart = 1 << 10
 // TaskStart is the beginning of what the run was asked to do, for lists in
 // which people look for it. The whole is in the run's directory.
 func (r Record) TaskStart() (string, error) {
-	f, err := os.Open(filepath.Join(r.dir, promptFile))
+	f, err := durable.Open(filepath.Join(r.dir, promptFile))
 	if err != nil {
 		return "", fmt.Errorf("read task of %s: %w", r.ID, err)
 	}

@@ -111,7 +111,7 @@ func (s *supervisor) start() error {
 	if err := s.r.reserve(); err != nil {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}
-	stdin, err := os.Open(filepath.Join(s.opt.Dir, promptFile))
+	stdin, err := durable.Open(filepath.Join(s.opt.Dir, promptFile))
 	if err != nil {
 		return fmt.Errorf("failed to start agent: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -39,7 +40,7 @@ func agentFiles(home *config.Home, project string) func() []recall.EntryFile {
 				out = append(out, recall.EntryFile{
 					Name: AgentEntry(agent, name), Path: filepath.Join(at[agent], name), Class: recall.ClassState,
 					Parse: func(data []byte) ([]recall.Doc, error) {
-						shared, err := os.ReadFile(all)
+						shared, err := durable.Read(all)
 						if err != nil && !os.IsNotExist(err) {
 							return nil, err
 						}
@@ -143,7 +144,7 @@ type entryLog struct {
 
 // readLog reads a file of entries; one that is not there holds none.
 func readLog(dir, name, agent string) (*entryLog, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := durable.Read(filepath.Join(dir, name))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, &fs.PathError{Op: "read state", Path: filepath.Join(dir, name), Err: err}
 	}

@@ -3,8 +3,8 @@ package session
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 	"time"
 
@@ -87,7 +87,7 @@ func (m *Memory) Close() error { return m.Index.Close() }
 
 // Projects are the projects that have data here.
 func Projects(home *config.Home) []string {
-	entries, err := os.ReadDir(filepath.Join(home.Paths.Data, "projects"))
+	entries, err := durable.ReadDir(filepath.Join(home.Paths.Data, "projects"))
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +190,7 @@ func (v *stateView) ofSession(e *mdfile.Entry) bool {
 func readGlobal(dir string) ([]byte, error) {
 	var all []byte
 	for _, name := range [...]string{"learnings.md", "decisions.md"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
+		data, err := durable.Read(filepath.Join(dir, name))
 		if err != nil && !os.IsNotExist(err) {
 			return nil, err
 		}
@@ -301,7 +302,7 @@ func noted(e mdfile.Entry, shared bool) Noted {
 
 // readText is a file of an agent's, "" when it is missing.
 func readText(dir, name string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := durable.Read(filepath.Join(dir, name))
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,7 +97,7 @@ func ForgetTold(state, client, session string) error {
 // left of their agent's state.
 func SweepTold(state string, now time.Time) error {
 	dir := filepath.Join(state, "sessions")
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 )
@@ -373,7 +374,7 @@ func (s Setup) removeFile(ctx context.Context, a All, file, what string) (*Chang
 // the directory when it only says its version, with lists of its own in it, and other
 // programs put theirs beside them.
 func usedGemini(dir string) bool {
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(list, func(e os.DirEntry) bool {
 		name := e.Name()
 		return !strings.HasPrefix(name, "projects.json") && name != "tmp" && name != "history" && name != "antigravity"
@@ -383,7 +384,7 @@ func usedGemini(dir string) bool {
 // used reports whether a client's settings directory has anything in it. An empty one is
 // left by others: containers mount one, installers and dotfile managers make it.
 func used(dir string) bool {
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	return err == nil && len(list) > 0
 }
 

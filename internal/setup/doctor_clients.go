@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"sync"
@@ -174,7 +175,7 @@ func (d Doctor) instructions(context.Context) []Finding {
 			continue
 		}
 		seen = append(seen, t.Doc)
-		data, err := os.ReadFile(t.Doc)
+		data, err := durable.Read(t.Doc)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -87,7 +87,7 @@ func (c changer) noteFile(real string) string {
 
 func (c changer) readNote(real string) (*note, error) {
 	n := &note{V: 1, File: real, Entries: map[string]made{}}
-	data, err := os.ReadFile(c.noteFile(real))
+	data, err := durable.Read(c.noteFile(real))
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}
@@ -340,7 +340,7 @@ func missingDirs(dir string) []string {
 
 // notedFirst writes a note and gives the function that puts back the one before.
 func (c changer) notedFirst(real string, n *note) (undo func() error, err error) {
-	old, err := os.ReadFile(c.noteFile(real))
+	old, err := durable.Read(c.noteFile(real))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read note of %s: %w", real, err)
 	}
@@ -469,7 +469,7 @@ func (n *note) restore(raw []byte, keys ...string) (text []byte, gone, ok bool) 
 	if n.Created {
 		return nil, true, true
 	}
-	data, err := os.ReadFile(n.Backup)
+	data, err := durable.Read(n.Backup)
 	if n.Backup == "" || err != nil || sum(data) != n.Before {
 		return nil, false, false
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -604,7 +603,7 @@ func (t *Tree) Accept(ctx context.Context, access memory.Access, id string) (Add
 func Checkouts(dir string) map[string]string {
 	out := map[string]string{}
 	r := &Repo{o: Options{Dir: dir}}
-	list, err := os.ReadDir(filepath.Join(r.Dir(), "worktrees"))
+	list, err := durable.ReadDir(filepath.Join(r.Dir(), "worktrees"))
 	if err != nil {
 		return out // there are none
 	}

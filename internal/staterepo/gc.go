@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -339,7 +339,7 @@ const tempAge = time.Hour
 func (r *Repo) removeTemps() error {
 	dirs := []string{r.o.Dir, r.Dir()}
 	objects := filepath.Join(r.Dir(), "objects")
-	list, err := os.ReadDir(objects)
+	list, err := durable.ReadDir(objects)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

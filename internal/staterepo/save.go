@@ -449,10 +449,10 @@ const indexed = "reprise-index"
 // on at this moment is left for the next time.
 func (t *Tree) index(ctx context.Context, commit string, files map[string]git.Entry) error {
 	mark := filepath.Join(t.admin(), indexed)
-	if data, err := os.ReadFile(mark); err == nil && string(bytes.TrimSpace(data)) == commit {
+	if data, err := durable.Read(mark); err == nil && string(bytes.TrimSpace(data)) == commit {
 		return nil
 	}
-	head, err := os.ReadFile(filepath.Join(t.admin(), "HEAD"))
+	head, err := durable.Read(filepath.Join(t.admin(), "HEAD"))
 	if err != nil || strings.TrimSpace(string(head)) != "ref: "+t.ref() {
 		return nil // someone looks at another commit there
 	}

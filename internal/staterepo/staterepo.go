@@ -241,7 +241,7 @@ const (
 
 func (r *Repo) configure(dir string) error {
 	file := filepath.Join(dir, "config")
-	config, err := os.ReadFile(file)
+	config, err := durable.Read(file)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func (t *Tree) pointers() [][2]string {
 // linked says that both ends are there and name each other.
 func (t *Tree) linked() bool {
 	for _, p := range t.pointers() {
-		data, err := os.ReadFile(p[0])
+		data, err := durable.Read(p[0])
 		if err != nil || string(data) != p[1] && filepath.Base(p[0]) != "HEAD" {
 			return false // a HEAD that someone moved to another branch is theirs
 		}
@@ -107,7 +108,7 @@ func (t *Tree) linkEnds(n int) error {
 		return fmt.Errorf("%s is a repository of its own; move its .git away, or its files elsewhere", t.Dir)
 	}
 	for _, p := range t.pointers()[:n] {
-		data, err := os.ReadFile(p[0])
+		data, err := durable.Read(p[0])
 		if err == nil && string(data) == p[1] {
 			continue
 		}
@@ -162,7 +163,7 @@ func (r *Repo) Find(dir string) (*Tree, error) {
 	if err := NoLink(dir); err != nil {
 		return nil, fmt.Errorf("look at the agent's state: %w", err)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, ".git"))
+	data, err := durable.Read(filepath.Join(dir, ".git"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -224,7 +225,7 @@ func (r *Repo) Open(ctx context.Context, dir string) (*Tree, error) {
 // where is the directory that the repository believes the branch to be checked
 // out in, "" when it is nowhere.
 func (t *Tree) where() string {
-	data, err := os.ReadFile(filepath.Join(t.admin(), "gitdir"))
+	data, err := durable.Read(filepath.Join(t.admin(), "gitdir"))
 	if err != nil {
 		return ""
 	}
@@ -325,7 +326,7 @@ func (t *Tree) first(root string) (string, error) {
 
 // empty refuses a directory with files that are not ours to mix with.
 func (t *Tree) empty(begun bool) error {
-	list, err := os.ReadDir(t.Dir)
+	list, err := durable.ReadDir(t.Dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (len(list) == 0 || begun) {
 		return nil
 	}
@@ -458,6 +459,6 @@ func (r *Repo) follow(ctx context.Context, a *AgentInfo) error {
 }
 
 func readSmall(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	return string(data), err
 }

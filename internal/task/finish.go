@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -194,7 +195,7 @@ func (s *step) fetch(b *Board) error {
 		s.long = err == nil
 		return err // one that is too long is refused where it is filed
 	}
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,7 +143,7 @@ func (s *Store) Missed(ctx context.Context, names []string) error {
 
 // Unmissed are the files that [Store.Missed] noted and that are as they were then.
 func (s *Store) Unmissed() (names []string, err error) {
-	data, err := os.ReadFile(filepath.Join(s.dir, journalDir, missedFile))
+	data, err := durable.Read(filepath.Join(s.dir, journalDir, missedFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -174,7 +175,7 @@ func (s *Store) sum(name string) (string, bool) {
 	if fi, err := os.Lstat(p); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxArtifact {
 		return "", false
 	}
-	data, err := os.ReadFile(p)
+	data, err := durable.Read(p)
 	if err != nil {
 		return "", false
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -87,7 +88,7 @@ func Find(places Places, clients []string) *Found {
 		if !ok || len(clients) > 0 && !slices.Contains(clients, client) {
 			continue
 		}
-		root, err := os.OpenRoot(dir)
+		root, err := durable.OpenRoot(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -398,7 +397,7 @@ func (im *importer) cursorFile(s Source) string {
 // time and nothing else.
 func (im *importer) cursor(s Source) (cursor, bool) {
 	var c cursor
-	data, err := os.ReadFile(im.cursorFile(s))
+	data, err := durable.Read(im.cursorFile(s))
 	if err != nil || json.Unmarshal(data, &c) != nil {
 		return c, false
 	}

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 )
 
@@ -73,7 +73,7 @@ type memoryFinder struct {
 }
 
 func (m *memoryFinder) file(dir, name, client, block string, project bool) {
-	root, err := os.OpenRoot(dir)
+	root, err := durable.OpenRoot(dir)
 	if err == nil {
 		defer root.Close()
 		var data []byte
@@ -118,7 +118,7 @@ func (m *memoryFinder) notes(claude, project string) {
 	if claude == "" {
 		return
 	}
-	root, err := os.OpenRoot(claude)
+	root, err := durable.OpenRoot(claude)
 	if err != nil {
 		return // no client, no notes; a directory that is there was told of by its transcripts
 	}

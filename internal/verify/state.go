@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 	"time"
 )
@@ -126,7 +126,7 @@ func (s Store) change(ctx context.Context, t Turn, do func(*gateState, found)) e
 // the results that say that they blocked.
 func (s Store) load(file string, t Turn) (gateState, found, error) {
 	fresh := gateState{V: 1, Client: t.Client, Session: t.Session, Agent: t.Agent}
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fresh, lost, fmt.Errorf("read the state of a session: %w", err)
 	}
@@ -164,7 +164,7 @@ func (s Store) blocked(t Turn) (int, error) {
 const keepGates = 30 * 24 * time.Hour
 
 func (s Store) sweepGates(now time.Time) error {
-	entries, err := os.ReadDir(s.gates())
+	entries, err := durable.ReadDir(s.gates())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -200,7 +200,7 @@ type GateState struct {
 // Sessions are the sessions of which something is known, and what is wrong with
 // the notes of some.
 func (s Store) Sessions() ([]GateState, error) {
-	entries, err := os.ReadDir(s.gates())
+	entries, err := durable.ReadDir(s.gates())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -213,7 +213,7 @@ func (s Store) Sessions() ([]GateState, error) {
 			continue
 		}
 		file := filepath.Join(s.gates(), e.Name())
-		data, err := os.ReadFile(file)
+		data, err := durable.Read(file)
 		if err != nil {
 			continue // gone meanwhile
 		}

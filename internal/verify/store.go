@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,7 +93,7 @@ func (s Store) write(name string, v any) error {
 
 // names are the ids of all results, the oldest first.
 func (s Store) names() ([]string, error) {
-	entries, err := os.ReadDir(s.Dir)
+	entries, err := durable.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -144,7 +143,7 @@ func (s Store) Get(id string) (*Result, error) {
 
 func (s Store) read(id string) (*Result, error) {
 	name := filepath.Join(s.Dir, id+".json")
-	data, err := os.ReadFile(name)
+	data, err := durable.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoResult
 	}
@@ -245,7 +244,7 @@ func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, erro
 
 func (s Store) base(key string, now time.Time) (atBase, bool) {
 	var b atBase
-	data, err := os.ReadFile(filepath.Join(s.Dir, "base", key+".json"))
+	data, err := durable.Read(filepath.Join(s.Dir, "base", key+".json"))
 	if err != nil || json.Unmarshal(data, &b) != nil || b.V != 1 || now.Sub(b.At) > keepBase {
 		return atBase{}, false
 	}
@@ -257,7 +256,7 @@ func (s Store) saveBase(key string, b atBase) error {
 	if err := s.Disk.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("save a check's result at its base: %w", err)
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := durable.ReadDir(dir)
 	if err == nil && len(entries) > 4*keepResults {
 		for _, e := range entries {
 			if fi, err := e.Info(); err == nil && b.At.Sub(fi.ModTime()) > keepBase {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"sync"
 	"time"
@@ -68,7 +69,7 @@ func (l *looker) dir(path string, deep bool) {
 	if !deep {
 		return
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := durable.ReadDir(path)
 	if err != nil {
 		return // that it is not there was added above
 	}
@@ -81,7 +82,7 @@ func (l *looker) dir(path string, deep bool) {
 // each adds a file of each directory in one.
 func (l *looker) each(path, file string) {
 	l.file(path)
-	entries, err := os.ReadDir(path)
+	entries, err := durable.ReadDir(path)
 	if err != nil {
 		return
 	}

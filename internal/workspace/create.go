@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 	"time"
 
@@ -282,7 +283,7 @@ func vacant(dir string) error {
 	case !fi.IsDir():
 		return fmt.Errorf("%w: %s is there and is no directory; move it away", ErrPlace, dir)
 	}
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPlace, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"time"
 
 	"reprise/internal/git"
@@ -117,7 +118,7 @@ func (m *Manager) takeBack(ctx context.Context, w Workspace) (notes []string, er
 	if err := m.o.Disk.Step("remove", w.Dir); err != nil {
 		return notes, err
 	}
-	switch list, rerr := os.ReadDir(w.Dir); {
+	switch list, rerr := durable.ReadDir(w.Dir); {
 	case rerr != nil: // not there
 	case git.LinkedDir(w.Dir) != "" && len(notes) == 0:
 		err = tree.RemoveAll(w.Dir)
@@ -184,7 +185,7 @@ func (m *Manager) forget(ctx context.Context, w *Workspace) error {
 	// The directory above is ours where it has the usual name and nothing in it.
 	above := filepath.Dir(w.Dir)
 	if filepath.Base(above) == m.o.Project.Name+".workspaces" {
-		if list, err := os.ReadDir(above); err == nil && len(list) == 0 {
+		if list, err := durable.ReadDir(above); err == nil && len(list) == 0 {
 			_ = m.o.Disk.Remove(above) // somebody else may make one there at this moment
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -104,7 +104,7 @@ func (m *Manager) lookModule(ctx context.Context, x *module) error {
 		x.broken = "its refs are in a reftable"
 		return nil
 	}
-	list, err := os.ReadDir(filepath.Join(x.dir, "worktrees"))
+	list, err := durable.ReadDir(filepath.Join(x.dir, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -161,7 +161,7 @@ func namedIn(dir string) ([]string, error) {
 			}
 		}
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, "HEAD")); err == nil && headRef(dir) == "" {
+	if data, err := durable.Read(filepath.Join(dir, "HEAD")); err == nil && headRef(dir) == "" {
 		add([]string{strings.TrimSpace(string(data))})
 	}
 	err := filepath.WalkDir(filepath.Join(dir, "logs"), func(p string, d fs.DirEntry, err error) error {
@@ -182,7 +182,7 @@ func namedIn(dir string) ([]string, error) {
 
 // movedTo are the commits that a reflog went to, the oldest first.
 func movedTo(file string) []string {
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	if err != nil {
 		return nil
 	}

@@ -2,8 +2,8 @@ package workspace
 
 import (
 	"context"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 )
 
@@ -18,7 +18,7 @@ func (m *Manager) beginsAt(ctx context.Context, top string) (common, commit stri
 		return "", "", false
 	}
 	common = dir
-	if data, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+	if data, err := durable.Read(filepath.Join(dir, "commondir")); err == nil {
 		common = filepath.FromSlash(strings.TrimRight(string(data), "\r\n"))
 		if !filepath.IsAbs(common) {
 			common = filepath.Join(dir, common)
@@ -37,7 +37,7 @@ func (m *Manager) headIn(ctx context.Context, common, dir string) (commit string
 	g := m.repo(&Workspace{Common: common})
 	ref := headRef(dir)
 	if ref == "" {
-		data, err := os.ReadFile(filepath.Join(dir, "HEAD"))
+		data, err := durable.Read(filepath.Join(dir, "HEAD"))
 		commit = strings.TrimSpace(string(data))
 		if err != nil || len(commit) < 40 || strings.Trim(commit, "0123456789abcdef") != "" {
 			return "", false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -230,7 +231,7 @@ func (m *Manager) removable(ctx context.Context, w *Workspace, o RemoveOptions, 
 		if who := inside(w.Dir, m.o.Env.Dir); len(who) > 0 {
 			return fmt.Errorf("%w: %s has its directory there; leave it first", ErrLive, strings.Join(who, ", "))
 		}
-		if data, err := os.ReadFile(filepath.Join(git.LinkedDir(w.Dir), "locked")); err == nil {
+		if data, err := durable.Read(filepath.Join(git.LinkedDir(w.Dir), "locked")); err == nil {
 			return fmt.Errorf("%w: the worktree is locked (%s); `git worktree unlock %s` unlocks it", ErrRefused, strings.TrimSpace(string(data)), w.Dir)
 		}
 		if o.Save {
@@ -521,7 +522,7 @@ func (m *Manager) usedElsewhere(w *Workspace) (bool, error) {
 	if headRef(w.Common) == ref {
 		return true, nil
 	}
-	list, err := os.ReadDir(filepath.Join(w.Common, "worktrees"))
+	list, err := durable.ReadDir(filepath.Join(w.Common, "worktrees"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
@@ -576,7 +577,7 @@ func (m *Manager) lookGone(ctx context.Context, w *Workspace) (*work, error) {
 	}
 	k.branch, k.heads = headRef(k.admin), ownHeads(k.admin)
 	if k.branch == "" {
-		if data, err := os.ReadFile(filepath.Join(k.admin, "HEAD")); err == nil {
+		if data, err := durable.Read(filepath.Join(k.admin, "HEAD")); err == nil {
 			k.head = strings.TrimSpace(string(data))
 			k.heads = append(k.heads, k.head)
 		}

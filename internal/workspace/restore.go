@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -73,13 +74,13 @@ func (m *Manager) ListSaved(ctx context.Context, name string) ([]Saved, error) {
 // keptDirs are kept/NAME/TIME, the newest first: what was kept later takes the
 // nearest ref after it.
 func (m *Manager) keptDirs() ([]string, error) {
-	names, err := os.ReadDir(m.keptDir())
+	names, err := durable.ReadDir(m.keptDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var out []string
 	for _, n := range names {
-		times, terr := os.ReadDir(filepath.Join(m.keptDir(), n.Name()))
+		times, terr := durable.ReadDir(filepath.Join(m.keptDir(), n.Name()))
 		err = errors.Join(err, terr)
 		for _, t := range slices.Backward(times) {
 			out = append(out, filepath.Join(m.keptDir(), n.Name(), t.Name()))
@@ -287,7 +288,7 @@ func (m *Manager) putBack(from, to string) error {
 		if _, err := os.Lstat(dest); err == nil {
 			return nil
 		}
-		data, err := os.ReadFile(p)
+		data, err := durable.Read(p)
 		if err != nil {
 			return err
 		}

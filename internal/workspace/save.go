@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -226,7 +227,7 @@ func (m *Manager) lost(ctx context.Context, w *Workspace, heads []string, except
 // branchHeads are the tip of the workspace's branch and the commits of its reflog.
 func (m *Manager) branchHeads(w *Workspace, tip string) []string {
 	out := []string{tip}
-	data, err := os.ReadFile(filepath.Join(w.Common, "logs", "refs", "heads", filepath.FromSlash(w.Branch)))
+	data, err := durable.Read(filepath.Join(w.Common, "logs", "refs", "heads", filepath.FromSlash(w.Branch)))
 	if err != nil {
 		return out
 	}
@@ -331,11 +332,11 @@ func sameContent(a, b string, size int64) bool {
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() != size || size > keptMost {
 		return false
 	}
-	x, err := os.ReadFile(a)
+	x, err := durable.Read(a)
 	if err != nil {
 		return false
 	}
-	y, err := os.ReadFile(b)
+	y, err := durable.Read(b)
 	return err == nil && string(x) == string(y)
 }
 
@@ -350,7 +351,7 @@ func (m *Manager) keep(w *Workspace, files []string, to string) error {
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(from)
+		data, err := durable.Read(from)
 		if err != nil {
 			return err
 		}

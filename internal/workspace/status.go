@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -81,7 +82,7 @@ func (m *Manager) look(ctx context.Context, w *Workspace) (*work, error) {
 
 // headRef is the branch that a worktree is on.
 func headRef(admin string) string {
-	data, err := os.ReadFile(filepath.Join(admin, "HEAD"))
+	data, err := durable.Read(filepath.Join(admin, "HEAD"))
 	if err != nil {
 		return ""
 	}
@@ -139,7 +140,7 @@ func ownHeads(admin string) []string {
 		}
 	}
 	for _, name := range [...]string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "ORIG_HEAD", "rebase-merge/orig-head", "rebase-apply/orig-head"} {
-		data, err := os.ReadFile(filepath.Join(admin, filepath.FromSlash(name)))
+		data, err := durable.Read(filepath.Join(admin, filepath.FromSlash(name)))
 		if err != nil {
 			continue
 		}
@@ -147,7 +148,7 @@ func ownHeads(admin string) []string {
 			add(strings.TrimSpace(line))
 		}
 	}
-	data, err := os.ReadFile(filepath.Join(admin, "logs", "HEAD"))
+	data, err := durable.Read(filepath.Join(admin, "logs", "HEAD"))
 	if err != nil {
 		return out
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -179,7 +180,7 @@ func (m *Manager) submodules(ctx context.Context, w *Workspace, k *work) ([]stri
 // noLinks says that an index has no entry of another repository for sure, also none
 // that .gitmodules does not name.
 func noLinks(index string) bool {
-	data, err := os.ReadFile(index)
+	data, err := durable.Read(index)
 	if errors.Is(err, os.ErrNotExist) {
 		return true
 	}

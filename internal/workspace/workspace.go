@@ -187,7 +187,7 @@ func (m *Manager) Get(name string) (Workspace, error) {
 
 func readRecord(file string) (Workspace, error) {
 	var w Workspace
-	data, err := os.ReadFile(file)
+	data, err := durable.Read(file)
 	name := strings.TrimSuffix(filepath.Base(file), recordSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, fmt.Errorf("%w: %s; `reprise workspace list` shows those there are", ErrNotFound, name)
@@ -296,7 +296,7 @@ func (m *Manager) List() ([]Info, error) {
 }
 
 func (m *Manager) names() ([]string, error) {
-	list, err := os.ReadDir(m.dir())
+	list, err := durable.ReadDir(m.dir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -351,7 +351,7 @@ func (m *Manager) here(w *Workspace) bool {
 // findAdmin is the directory that the repository has for a worktree at dir, also
 // where that is gone; "" where it has none.
 func findAdmin(common, dir string) string {
-	list, err := os.ReadDir(filepath.Join(common, "worktrees"))
+	list, err := durable.ReadDir(filepath.Join(common, "worktrees"))
 	if err != nil {
 		return ""
 	}
@@ -366,7 +366,7 @@ func findAdmin(common, dir string) string {
 
 // checkedOut is the directory that a repository's worktrees/ID says it is of.
 func checkedOut(admin string) string {
-	data, err := os.ReadFile(filepath.Join(admin, "gitdir"))
+	data, err := durable.Read(filepath.Join(admin, "gitdir"))
 	if err != nil {
 		return ""
 	}

@@ -54,6 +54,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 	"time"
 
@@ -92,7 +93,7 @@ func Play(sio IO, args []string) int {
 	}
 	var steps []step
 	if file != "" {
-		data, err := os.ReadFile(file)
+		data, err := durable.Read(file)
 		if err != nil {
 			fmt.Fprintln(sio.Err, "script-agent: read steps:", err)
 			return exitUsage

@@ -88,7 +88,7 @@ func (s *echoStep) play(p *player) (int, error) {
 		case "args":
 			fmt.Fprintf(&b, "model=%s add_dirs=%s session=%s", p.model, proc.EnvValue(p.Env, "REPRISE_ADD_DIRS"), p.session)
 		case "system_prompt":
-			data, err := os.ReadFile(proc.EnvValue(p.Env, "REPRISE_SYSTEM_PROMPT_FILE"))
+			data, err := durable.Read(proc.EnvValue(p.Env, "REPRISE_SYSTEM_PROMPT_FILE"))
 			if err != nil {
 				return 0, err
 			}
@@ -140,7 +140,7 @@ func writeFile(path, content string, add bool) error {
 		return err
 	}
 	if add { // no lock, which would leave its file in the tree that the agent works in
-		was, err := os.ReadFile(path)
+		was, err := durable.Read(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *readStep) UnmarshalYAML(f func(any) error) error { return f(&s.Path) }
 func (s *readStep) play(p *player) (int, error) {
 	path := p.path(s.Path)
 	id := p.call("Read", map[string]any{"file_path": path})
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	if err != nil {
 		p.answer(id, err.Error(), true)
 		p.say("read failed: " + err.Error())

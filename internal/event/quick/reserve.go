@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strconv"
 	"time"
 )
@@ -122,7 +122,7 @@ func reserveEnd(f io.ReaderAt, size int64) (int64, error) {
 
 // reserved reports whether the reserve holds something.
 func (b *Broker) reserved() bool {
-	f, err := OpenKind(filepath.Join(b.Outbox, ReserveName), 0)
+	f, err := durable.Open(filepath.Join(b.Outbox, ReserveName))
 	if err != nil {
 		return false
 	}
@@ -130,19 +130,6 @@ func (b *Broker) reserved() bool {
 	var first [1]byte
 	_, err = f.ReadAt(first[:], ReserveHead)
 	return err == nil && first[0] != 0
-}
-
-// OpenKind opens what is of that kind: [fs.ModeDir], or 0 for a regular file. A
-// pipe, which someone may have put in its place, would be waited at for ever.
-func OpenKind(path string, kind fs.FileMode) (*os.File, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if fi.Mode().Type() != kind {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("something else is in its place")}
-	}
-	return os.Open(path)
 }
 
 // WaitingName reports whether a file of that name may be an event that waits:
@@ -170,7 +157,7 @@ func (b *Broker) Pending() bool {
 // waits reports whether an event's file is in the outbox. What others put there
 // is no reason to look again and again.
 func (b *Broker) waits() bool {
-	d, err := OpenKind(b.Outbox, fs.ModeDir)
+	d, err := durable.OpenDirectory(b.Outbox)
 	if err != nil {
 		return false
 	}

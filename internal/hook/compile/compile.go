@@ -133,7 +133,7 @@ const (
 // sweep removes old plans where there are many. One that is still wanted is
 // made again.
 func sweep(dir string, now time.Time) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := durable.ReadDir(dir)
 	if err != nil || len(entries) < manyPlans {
 		return err
 	}

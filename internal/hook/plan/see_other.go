@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"reprise/internal/durable"
 )
 
 // See takes the stamp of a path as it is now.
@@ -33,7 +35,7 @@ func See(path string) Stamp {
 
 // ReadFile reads a regular file of at most limit bytes.
 func ReadFile(path string, limit int) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -165,7 +164,7 @@ func unfinished(dir string) ([]string, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -213,7 +212,7 @@ func (s *Scopes) Finish(ctx context.Context, quick bool) (done []Change, more bo
 }
 
 func (s *Scopes) finish(ctx context.Context, name string, quick bool) (c Change, more bool, err error) {
-	data, err := os.ReadFile(name)
+	data, err := durable.Read(name)
 	if err != nil {
 		return c, false, err
 	}

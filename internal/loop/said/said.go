@@ -9,7 +9,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"os"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 
@@ -59,7 +59,7 @@ const (
 // Lines that are none of ours are passed over, and of a file that is not there nothing comes.
 func Read(client, path string) *Stream {
 	var s Stream
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return &s
 	}

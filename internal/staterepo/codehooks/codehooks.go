@@ -151,7 +151,7 @@ func (h *hooks) script(name, program string) []byte {
 }
 
 func isOurHook(path string) (bool, error) {
-	data, err := os.ReadFile(path)
+	data, err := durable.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -228,7 +228,7 @@ func (h *hooks) setAside(at string) error {
 	if !fi.Mode().IsRegular() {
 		return h.disk.Rename(at, aside)
 	}
-	data, err := os.ReadFile(at)
+	data, err := durable.Read(at)
 	if err != nil {
 		return err
 	}
@@ -238,11 +238,11 @@ func (h *hooks) setAside(at string) error {
 // sameHook says that two names stand for the same script: a command that was killed
 // has left both.
 func sameHook(a, b string) bool {
-	x, err := os.ReadFile(a)
+	x, err := durable.Read(a)
 	if err != nil {
 		return false
 	}
-	y, err := os.ReadFile(b)
+	y, err := durable.Read(b)
 	return err == nil && string(x) == string(y)
 }
 
@@ -257,7 +257,7 @@ func (h *hooks) handOn(ctx context.Context, write func(name, program string) err
 		}
 		at = filepath.Join(strings.TrimRight(string(top), "\r\n"), at)
 	}
-	list, err := os.ReadDir(at)
+	list, err := durable.ReadDir(at)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -170,7 +170,7 @@ func readText(name string) string {
 	if name == "" {
 		return ""
 	}
-	data, err := os.ReadFile(name)
+	data, err := durable.Read(name)
 	if err != nil {
 		return ""
 	}

@@ -5,11 +5,13 @@ package tree
 import (
 	"io/fs"
 	"os"
+
+	"reprise/internal/durable"
 )
 
 func seeInfo(fi fs.FileInfo) seen { return seen{modified: fi.ModTime().UnixNano()} }
 
-func openFile(name string) (*os.File, error) { return os.Open(name) }
+func openFile(name string) (*os.File, error) { return durable.Open(name) }
 
 func freeBytes(string) (int64, bool) { return 0, false }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
@@ -250,7 +251,7 @@ const otherHost = 24 * time.Hour
 // left of their checks; and slots that nobody used for days. It returns the ids
 // of the former.
 func Sweep(ctx context.Context, dir, host string, now time.Time) (ids []string, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := durable.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -342,7 +343,7 @@ func abandoned(root, host string, now time.Time) (id string, gone bool) {
 		return id, false
 	}
 	age := now.Sub(fi.ModTime())
-	data, err := os.ReadFile(filepath.Join(root, ownerFile))
+	data, err := durable.Read(filepath.Join(root, ownerFile))
 	var o owner
 	if err != nil || json.Unmarshal(data, &o) != nil || o.Process.IsZero() {
 		return id, age > ownerless

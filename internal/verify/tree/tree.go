@@ -24,6 +24,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reprise/internal/durable"
 	"runtime"
 	"slices"
 	"strings"
@@ -367,7 +368,7 @@ func (w *walk) entry(p string) error {
 }
 
 func readNames(dir string) ([]string, error) {
-	f, err := os.Open(dir)
+	f, err := durable.OpenDirectory(dir)
 	if err != nil {
 		return nil, err
 	}

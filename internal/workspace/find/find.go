@@ -6,8 +6,8 @@ package find
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
+	"reprise/internal/durable"
 	"strings"
 )
 
@@ -16,7 +16,7 @@ import (
 // links in it. A record that cannot be read is none: nobody is let into anything by
 // it.
 func Of(projectDir, dir string) (name, top string) {
-	list, err := os.ReadDir(filepath.Join(projectDir, "workspaces"))
+	list, err := durable.ReadDir(filepath.Join(projectDir, "workspaces"))
 	if err != nil {
 		return "", ""
 	}
@@ -24,7 +24,7 @@ func Of(projectDir, dir string) (name, top string) {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(projectDir, "workspaces", e.Name()))
+		data, err := durable.Read(filepath.Join(projectDir, "workspaces", e.Name()))
 		if err != nil {
 			continue
 		}
