@@ -16,6 +16,7 @@ import (
 	"os"
 	"reprise/internal/durable"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,6 +77,13 @@ type Conn struct {
 	mu      sync.Mutex
 	refused string    // the last thing that the servers refused
 	at      time.Time // and when, by the machine's clock
+	waiting map[*asking]struct{}
+}
+
+// asking is somebody who waits for an answer.
+type asking struct {
+	names []string // of what is asked
+	end   context.CancelCauseFunc
 }
 
 // Connect connects to one of the servers. The error is [ErrUnreachable], [ErrRefused] or
@@ -214,8 +222,35 @@ func (c *Conn) heard(err error) {
 	}
 	c.mu.Lock()
 	c.refused, c.at = strings.TrimPrefix(err.Error(), "nats: "), c.opt.Now()
+	for a := range c.waiting {
+		if slices.ContainsFunc(a.names, func(name string) bool { return strings.Contains(c.refused, name) }) {
+			a.end(ErrRefused)
+		}
+	}
 	c.mu.Unlock()
 	c.note("the fleet's servers refuse something: " + err.Error())
+}
+
+// UntilRefused is ctx until the servers refuse this machine something in whose subject one
+// of the names stands: then [context.Cause] of it is [ErrRefused]. A request that is refused
+// gets no answer, and the refusal comes beside it, so that who waits waits for nothing.
+// What others of this process are refused under other names is not meant. stop must be
+// called.
+func (c *Conn) UntilRefused(ctx context.Context, names ...string) (until context.Context, stop context.CancelFunc) {
+	until, end := context.WithCancelCause(ctx)
+	a := &asking{names, end}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil {
+		c.waiting = map[*asking]struct{}{}
+	}
+	c.waiting[a] = struct{}{}
+	return until, func() {
+		c.mu.Lock()
+		delete(c.waiting, a)
+		c.mu.Unlock()
+		end(nil)
+	}
 }
 
 // lately is what the servers refused within the time that one request takes.
@@ -233,7 +268,7 @@ func (c *Conn) lately() string {
 func Away(err error) bool {
 	for _, e := range []error{
 		ErrUnreachable, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionClosed, nats.ErrConnectionReconnecting,
-		nats.ErrNoServers, nats.ErrStaleConnection, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse, context.DeadlineExceeded,
+		nats.ErrNoServers, nats.ErrStaleConnection, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse, jetstream.ErrAsyncPublishTimeout, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, e) {
 			return true
@@ -289,16 +324,27 @@ func (c *Conn) Explain(doing string, err error) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%w: %s: %s: the servers keep nothing for this account: JetStream is off there", ErrSetup, doing, c.opt.Servers)
 	case Away(err):
-		if r := c.lately(); strings.Contains(r, ".STREAM.CREATE.") {
-			return fmt.Errorf("%w: %s: it is not on the servers yet, and this machine may not make it (%s); who may, such as ADMIN in docs/fleet.md, makes all of it by `reprise worker prepare --servers`", ErrRefused, doing, r)
-		} else if r != "" {
-			return fmt.Errorf("%w: %s: %s; docs/fleet.md lists what each role must be allowed", ErrRefused, doing, r)
+		if err := c.Refused(doing); err != nil {
+			return err
 		}
 		return fmt.Errorf("%w: %s: %s: %w", ErrUnreachable, doing, c.opt.Servers, err)
 	case errors.As(err, &api):
 		return fmt.Errorf("%w: %s: %w", ErrSetup, doing, err)
 	}
 	return fmt.Errorf("fleet: %s: %w", doing, err)
+}
+
+// Refused says what the servers have refused just now, and what to do; nil where they have
+// refused nothing.
+func (c *Conn) Refused(doing string) error {
+	switch r := c.lately(); {
+	case r == "":
+		return nil
+	case strings.Contains(r, ".STREAM.CREATE."):
+		return fmt.Errorf("%w: %s: it is not on the servers yet, and this machine may not make it (%s); who may, such as ADMIN in docs/fleet.md, makes all of it by `reprise worker prepare --servers`", ErrRefused, doing, r)
+	default:
+		return fmt.Errorf("%w: %s: %s; docs/fleet.md lists what each role must be allowed", ErrRefused, doing, r)
+	}
 }
 
 func isTLS(err error) bool {

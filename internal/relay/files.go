@@ -54,11 +54,13 @@ func (r *Relay) PutFile(ctx context.Context, run, name, path string) error {
 		return err
 	}
 	defer f.Close()
-	s, err := r.files(ctx, true)
-	if err == nil {
-		_, err = s.Put(ctx, jetstream.ObjectMeta{Name: run + "/" + name}, io.LimitReader(f, maxFile))
-	}
-	return r.conn.Explain("send "+name, err)
+	return told(ctx, r.conn, "send "+name, func(ctx context.Context) error {
+		s, err := r.files(ctx, true)
+		if err == nil {
+			_, err = s.Put(ctx, jetstream.ObjectMeta{Name: run + "/" + name}, io.LimitReader(f, maxFile))
+		}
+		return err
+	}, r.names.Files)
 }
 
 // Files are those of a run that the servers have.

@@ -83,6 +83,31 @@ type Doing struct {
 	Tokens    int64     `json:"tokens,omitempty"`
 }
 
+// told does what changes something on the servers, in whose subjects one of the names
+// stands: what they refuse is said as soon as they say it.
+func told(ctx context.Context, conn *fleet.Conn, doing string, change func(context.Context) error, names ...string) error {
+	until, stop := conn.UntilRefused(ctx, names...)
+	defer stop()
+	err := change(until)
+	if err != nil && errors.Is(context.Cause(until), fleet.ErrRefused) {
+		if refused := conn.Refused(doing); refused != nil {
+			return refused
+		}
+	}
+	return conn.Explain(doing, err)
+}
+
+// put keeps what a worker says, or is asked, under a key.
+func put(ctx context.Context, conn *fleet.Conn, doing, key string, value []byte) error {
+	return told(ctx, conn, doing, func(ctx context.Context) error {
+		kv, err := bucket(ctx, conn)
+		if err == nil {
+			_, err = kv.Put(ctx, key, value)
+		}
+		return err
+	}, conn.Workers())
+}
+
 // bucket is where workers say what they do; made where it is not there.
 func bucket(ctx context.Context, conn *fleet.Conn) (jetstream.KeyValue, error) {
 	kv, err := fleet.GetOrMake(func() (jetstream.KeyValue, error) {
@@ -106,16 +131,12 @@ func seen(ctx context.Context, conn *fleet.Conn) (jetstream.KeyValue, error) {
 
 // Beat says that a worker lives, and what it does.
 func Beat(ctx context.Context, conn *fleet.Conn, w Worker) error {
-	kv, err := bucket(ctx, conn)
-	if err != nil {
-		return err
-	}
 	w.V = 1
 	data, err := json.Marshal(w)
-	if err == nil {
-		_, err = kv.Put(ctx, "w."+w.Name, data)
+	if err != nil {
+		return fmt.Errorf("say what this worker does: %w", err)
 	}
-	return conn.Explain("say what this worker does", err)
+	return put(ctx, conn, "say what this worker does", "w."+w.Name, data)
 }
 
 // Gone says that a worker has ended.
@@ -189,12 +210,7 @@ func (r *Relay) key(kind, worker string) string {
 
 // PutState tells how the loop of a worker stands: loop.json, as it is.
 func (r *Relay) PutState(ctx context.Context, worker string, state []byte) error {
-	kv, err := bucket(ctx, r.conn)
-	if err != nil {
-		return err
-	}
-	_, err = kv.Put(ctx, r.key("s", worker), state)
-	return r.conn.Explain("say how the loop stands", err)
+	return put(ctx, r.conn, "say how the loop stands", r.key("s", worker), state)
 }
 
 // States are how the loops of the project's workers stand, by worker.
@@ -214,12 +230,7 @@ func (r *Relay) States(ctx context.Context) (map[string][]byte, error) {
 // until the worker has it on its own disk, which may be when it is started again. name
 // tells the request from every other.
 func (r *Relay) Ask(ctx context.Context, worker, name string, request []byte) error {
-	kv, err := bucket(ctx, r.conn)
-	if err != nil {
-		return err
-	}
-	_, err = kv.Put(ctx, r.key("r", worker)+"."+name, request)
-	return r.conn.Explain("ask the worker "+worker, err)
+	return put(ctx, r.conn, "ask the worker "+worker, r.key("r", worker)+"."+name, request)
 }
 
 // Asked gives each request for a worker's loop to take, until ctx ends. One that take has

@@ -150,10 +150,14 @@ func (q *Queue) patiently(ctx context.Context, doing string, ask func(context.Co
 	whole, cancel := context.WithTimeout(ctx, q.opt.Patience)
 	defer cancel()
 	wait, limit := 20*time.Millisecond, firstTry
+	names := q.opt.Conn.Names(q.opt.Project)
 	for {
 		one, stop := context.WithTimeout(whole, limit)
 		limit = min(2*limit, fleet.AskTimeout)
-		err := ask(one)
+		until, end := q.opt.Conn.UntilRefused(one, names.Queue, names.Large)
+		err := ask(until)
+		refused := errors.Is(context.Cause(until), fleet.ErrRefused)
+		end()
 		stop()
 		if err == nil {
 			return nil
@@ -161,7 +165,13 @@ func (q *Queue) patiently(ctx context.Context, doing string, ask func(context.Co
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 		}
-		if !fleet.Away(err) {
+		if refused {
+			// What is asked again is refused again.
+			if err := q.opt.Conn.Refused(doing); err != nil {
+				return err
+			}
+		}
+		if !fleet.Away(err) && !refused {
 			return q.explain(doing, err)
 		}
 		t := time.NewTimer(wait)
