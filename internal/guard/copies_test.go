@@ -91,6 +91,7 @@ var ownWrites = []string{
 	`unxz .mcp.json.xz`,
 	`uncompress .mcp.json.Z`,
 	`unzstd .mcp.json.zst`,
+	`compress -d .mcp.json.Z`,
 	`xz -t -d .mcp.json.xz`,
 	`gzip --decompress .git/config.gz`,
 	`mknod n c 1 3`,

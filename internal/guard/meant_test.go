@@ -2,36 +2,39 @@ package guard
 
 import "testing"
 
+// meantRules are rules that allow, and commands with what is to be said of them.
+var meantRules = []struct {
+	shape, command string
+	want           Decision
+}{
+	{"python3 *.py", "python3 x.py", Allow},
+	{"python3 *.py", "python3 sub/x.py", Allow},
+	{"python3 *.py", `python3 "-cimport os;os.remove(1)#.py"`, Ask},
+	{"python3 *.py", "python3 -mx.py", Ask},
+	{"python3 *.py", "python3 ../x.py", Ask},
+	{"python3 *.py", "python3 sub/../../x.py", Ask},
+	{"python3 *.py", "python3 /tmp/x.py", Ask},
+	{"python3 tools/*.py", "python3 tools/a/x.py", Allow},
+	{"python3 tools/*.py", "python3 tools/../x.py", Ask},
+	{"python3 ../tools/*.py", "python3 ../tools/x.py", Allow},
+	{"npm run *", "npm run lint", Allow},
+	{"npm run *", "npm run --prefix=/tmp", Ask},
+	{"./build.sh", "./build.sh", Allow},
+	{"./build.sh ...", "./build.sh -v", Allow},
+	{"./build.sh", "cd sub && cd .. && ./build.sh", Allow},
+	{"./build.sh", "cd sub; ./build.sh", Ask},
+	{"./build.sh", "cd /tmp && ./build.sh", Ask},
+	{"./build.sh", "cd ..; ./build.sh", Ask},
+	{"./build.sh", "cd $x; ./build.sh", Ask},
+}
+
 // A rule that allows says what its user meant: a star is no option and no way out, and a
 // program with a place in its name is the one of that place. What refuses and asks is
 // taken as widely as it can be.
 func TestRulesAllowWhatWasMeant(t *testing.T) {
 	p := newProject(t)
 	p.put(t, map[string]string{"build.sh": "", "sub/build.sh": "", "x.py": ""})
-	for _, tt := range []struct {
-		shape, command string
-		want           Decision
-	}{
-		{"python3 *.py", "python3 x.py", Allow},
-		{"python3 *.py", "python3 sub/x.py", Allow},
-		{"python3 *.py", `python3 "-cimport os;os.remove(1)#.py"`, Ask},
-		{"python3 *.py", "python3 -mx.py", Ask},
-		{"python3 *.py", "python3 ../x.py", Ask},
-		{"python3 *.py", "python3 sub/../../x.py", Ask},
-		{"python3 *.py", "python3 /tmp/x.py", Ask},
-		{"python3 tools/*.py", "python3 tools/a/x.py", Allow},
-		{"python3 tools/*.py", "python3 tools/../x.py", Ask},
-		{"python3 ../tools/*.py", "python3 ../tools/x.py", Allow},
-		{"npm run *", "npm run lint", Allow},
-		{"npm run *", "npm run --prefix=/tmp", Ask},
-		{"./build.sh", "./build.sh", Allow},
-		{"./build.sh ...", "./build.sh -v", Allow},
-		{"./build.sh", "cd sub && cd .. && ./build.sh", Allow},
-		{"./build.sh", "cd sub; ./build.sh", Ask},
-		{"./build.sh", "cd /tmp && ./build.sh", Ask},
-		{"./build.sh", "cd ..; ./build.sh", Ask},
-		{"./build.sh", "cd $x; ./build.sh", Ask},
-	} {
+	for _, tt := range meantRules {
 		r := p.rules()
 		r.List = []Rule{{Shape: tt.shape, Decision: Allow}}
 		if v := r.Command(tt.command, p.dir); v.Decision != tt.want {
@@ -47,10 +50,12 @@ func TestRulesAllowWhatWasMeant(t *testing.T) {
 	}
 }
 
+var drives = []string{"cat env:GITHUB_TOKEN", "type env:X", "ls env:", "dir env:", "cat Env::X", "ls HKLM:", "ls cert:", "cat variable:x", "ls Microsoft.PowerShell.Core/Registry::HKLM", "cat c:/x", "ls C:/", "ls C:", "cat a.txt,C:/x", "cat FileSystem::x", "git log env:X", "rg x c:/y", "git diff a,b"}
+
 // PowerShell has drives where other shells have names of files, and lists of them.
 func TestDrivesOfPowerShellAreNotFiles(t *testing.T) {
 	p := newProject(t)
-	for _, c := range []string{"cat env:GITHUB_TOKEN", "type env:X", "ls env:", "dir env:", "cat Env::X", "ls HKLM:", "ls cert:", "cat variable:x", "ls Microsoft.PowerShell.Core/Registry::HKLM", "cat c:/x", "ls C:/", "ls C:", "cat a.txt,C:/x", "cat FileSystem::x", "git log env:X", "rg x c:/y", "git diff a,b"} {
+	for _, c := range drives {
 		if v := p.rules().Judge(toolCall{kind: "shell", name: "PowerShell", texts: texts("command", c)}.call(p.dir)); v.Decision == Allow {
 			t.Errorf("let through: %s", c)
 		}
@@ -62,20 +67,23 @@ func TestDrivesOfPowerShellAreNotFiles(t *testing.T) {
 	}
 }
 
+// gitSecretsIn are settings of a repository, and what tells them or not.
+var gitSecretsIn = map[string]struct {
+	config string
+	asked  []string
+	passed []string
+}{
+	"a header":   {"[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic x\n", []string{"git config -l", "git config --get-regexp .", "cat .git/config", "head .git/config", "git config list", "cd sub && git config --list", "git config --local --get-urlmatch http https://github.com/"}, []string{"git config -l --name-only", "git config user.name", "ls -l .git/config", "git status", "git remote -v"}},
+	"an address": {"[remote \"origin\"]\n\turl = https://me:tok@example.org/a/b\n", []string{"git config --get remote.origin.url", "git remote -v", "git config -l", "cat .git/config"}, []string{"git config --get user.email", "git branch -vv"}},
+	"a token":    {"[remote \"origin\"]\n\turl = https://ghp_0123456789abcdefghij@example.org/a/b\n", []string{"git remote -v", "git remote get-url origin", "cat .git/config"}, nil},
+	"none":       {"[remote \"origin\"]\n\turl = https://git@example.org/a/b\n[user]\n\tname = x\n", nil, []string{"git remote -v", "git config -l", "cat .git/config", "git config --get remote.origin.url"}},
+	"over ssh":   {"[remote \"origin\"]\n\turl = git@example.org:a/b.git\n", nil, []string{"git remote -v", "git config -l"}},
+}
+
 // The settings of a repository may hold a token, as an action that checks out leaves it,
 // or an address with a password.
 func TestSecretsInSettingsOfGit(t *testing.T) {
-	for name, tt := range map[string]struct {
-		config string
-		asked  []string
-		passed []string
-	}{
-		"a header":   {"[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic x\n", []string{"git config -l", "git config --get-regexp .", "cat .git/config", "head .git/config", "git config list", "cd sub && git config --list", "git config --local --get-urlmatch http https://github.com/"}, []string{"git config -l --name-only", "git config user.name", "ls -l .git/config", "git status", "git remote -v"}},
-		"an address": {"[remote \"origin\"]\n\turl = https://me:tok@example.org/a/b\n", []string{"git config --get remote.origin.url", "git remote -v", "git config -l", "cat .git/config"}, []string{"git config --get user.email", "git branch -vv"}},
-		"a token":    {"[remote \"origin\"]\n\turl = https://ghp_0123456789abcdefghij@example.org/a/b\n", []string{"git remote -v", "git remote get-url origin", "cat .git/config"}, nil},
-		"none":       {"[remote \"origin\"]\n\turl = https://git@example.org/a/b\n[user]\n\tname = x\n", nil, []string{"git remote -v", "git config -l", "cat .git/config", "git config --get remote.origin.url"}},
-		"over ssh":   {"[remote \"origin\"]\n\turl = git@example.org:a/b.git\n", nil, []string{"git remote -v", "git config -l"}},
-	} {
+	for name, tt := range gitSecretsIn {
 		p := newProject(t)
 		p.put(t, map[string]string{".git/config": tt.config})
 		for _, c := range tt.asked {

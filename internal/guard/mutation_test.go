@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reprise/internal/guard/names"
 )
 
 // What a policy covers, and what touches it, counts by the paths as they are written
@@ -187,6 +189,32 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 	})
 	for _, b := range beginnings {
 		add("begun in "+b.dir+": "+b.input, func() string { return b.said(p.world) })
+	}
+	own, ownRules := ownProject(t)
+	for _, c := range append(ownWrites[:len(ownWrites):len(ownWrites)], plainWrites...) {
+		add("with writes allowed: "+c, func() string { return p.said(ownRules.Command(c, own.dir)) })
+	}
+	for _, tt := range meantRules {
+		r := own.rules()
+		r.List = []Rule{{Shape: tt.shape, Decision: Allow}}
+		add("by the rule "+tt.shape+": "+tt.command, func() string { return p.said(r.Command(tt.command, own.dir)) })
+	}
+	for _, c := range drives {
+		add("drives: "+c, func() string {
+			return p.said(p.rules().Judge(toolCall{kind: "shell", name: "PowerShell", texts: texts("command", c)}.call(p.dir)))
+		})
+	}
+	for name, tt := range gitSecretsIn {
+		o := newProject(t)
+		o.put(t, map[string]string{".git/config": tt.config})
+		for _, c := range append(tt.asked[:len(tt.asked):len(tt.asked)], tt.passed...) {
+			add("secrets of git, "+name+": "+c, func() string { return p.said(o.judge(c)) })
+		}
+	}
+	for _, pattern := range []string{"*.go", "[!.]x", "[^a-c]*", "[[:alpha:]]*", "[![:digit:]]", "[]a]", "[!]a]", "[a", "\\*x", "[\\]]x", "a?c", "*a*b*", "[a-c]x", "[+-9]", "[[=a=]]", "[x-[:alpha:]]", "[[:nope:]]", "[é-ü]", "", "**", "a[/]b", "\\"} {
+		for _, name := range []string{"", "a", "x", "ax", "Ax", "]x", "]", ".x", "aXb", "abc", "é", "éx", "x.go", "*x", "+", "5", "[a", "\\", "_"} {
+			add("fits "+pattern+" "+name, func() string { return fmt.Sprint(names.Match(pattern, name), names.Widen(pattern)) })
+		}
 	}
 	add("long word", func() string {
 		return Memory(p.policy(false), bash("cat "+p.mem+"/"+strings.Repeat("x", 300))).Reason
