@@ -262,6 +262,7 @@ func (a *App) stops(ctx context.Context) <-chan string {
 	if a.Signals == nil {
 		return stop
 	}
+	goOnUnread() // lines that nobody reads are no reason to leave the agents alone
 	signals := a.Signals()
 	go func() {
 		for {

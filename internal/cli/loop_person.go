@@ -252,7 +252,11 @@ func newLoopStopCmd(app *App) *cobra.Command {
 				return err
 			}
 			if !wait {
-				fmt.Fprintln(app.Out, "asked: the loop ends as soon as its agents have")
+				if r.Drain {
+					fmt.Fprintln(app.Out, "asked: the loop ends when what is being done is done, and begins nothing new")
+				} else {
+					fmt.Fprintln(app.Out, "asked: the agents are being stopped (up to 30 s), and the loop ends as soon as they have")
+				}
 				return nil
 			}
 			_, dir, err := app.loopDir()

@@ -27,8 +27,12 @@ func subscribe() <-chan os.Signal {
 // Subscribing, and not ignoring, leaves the default to the programs that it starts.
 func protectStdout() {
 	os.Stdout = os.Stderr
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	goOnUnread()
 }
+
+// goOnUnread makes a reader that went away an error of the write, for a command that has more
+// to do than to print.
+func goOnUnread() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // terminalSize is that of standard output, zeros where it is no terminal any more.
 func terminalSize() (columns, rows int) {

@@ -106,11 +106,11 @@ func TestMergedIsThere(t *testing.T) {
 	vars := map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}
 	p := Place{Name: "loop-a", Dir: place, Top: place, Branch: "loop-a"}
 	w := &Worktrees{Root: root, Git: git.Options{Vars: vars, Program: program}}
-	if why, err := w.merge(t.Context(), p); err == nil || why != "" || !strings.Contains(err.Error(), "after the merge") {
+	if _, why, err := w.merge(t.Context(), p); err == nil || why != "" || !strings.Contains(err.Error(), "after the merge") {
 		t.Errorf("%q, %v", why, err)
 	}
 	w.Git.Program = ""
-	if why, err := w.merge(t.Context(), p); err != nil || why != "" {
+	if _, why, err := w.merge(t.Context(), p); err != nil || why != "" {
 		t.Errorf("%q, %v", why, err)
 	}
 	sh("cd shop && git merge-base --is-ancestor loop-a trunk")
@@ -131,7 +131,7 @@ func TestMergesBySettingsOfNobody(t *testing.T) {
 			sh := sheller(t, dir)
 			sh("git init -q -b trunk shop && cd shop && git commit -q --allow-empty -m x && git worktree add -q -b loop-a ../place && cd ../place && echo 1 > f && git add f && git commit -qm f && cd ../shop && echo 2 > g && git add g && git commit -qm g && git config " + set)
 			w := &Worktrees{Root: root, Git: git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@x", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@x"}}, Now: time.Now}
-			if why, err := w.merge(t.Context(), Place{Name: "loop-a", Dir: place, Top: place, Branch: "loop-a"}); err != nil || why != "" {
+			if _, why, err := w.merge(t.Context(), Place{Name: "loop-a", Dir: place, Top: place, Branch: "loop-a"}); err != nil || why != "" {
 				t.Fatalf("%q, %v", why, err)
 			}
 			if got := sh("cd shop && git status --short && ls && git log -1 --format=%p loop-a"); len(strings.Fields(got)) != 4 || !strings.HasPrefix(got, "f\ng\n") {

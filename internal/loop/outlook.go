@@ -63,7 +63,7 @@ func (l *Loop) lookOut(ctx context.Context) (empty bool, next time.Duration, lef
 		return false, 0, "", err
 	}
 	s := l.State()
-	var v outlook
+	v := outlook{unread: len(list.Trouble)}
 	empty = true
 	for _, it := range list.Items {
 		switch fits := l.fits(&it); {
@@ -113,6 +113,7 @@ type outlook struct {
 	far, dead                []string // dead are what waits in vain
 	claimed, parked, waiting int
 	others                   int
+	unread                   int // files of the queue that cannot be read
 }
 
 func (v *outlook) blocked(it *queue.Item) {
@@ -158,6 +159,12 @@ func (v *outlook) text() string {
 	some(v.waiting, "waits for others", "wait for others")
 	some(v.parked, "is set aside", "are set aside")
 	some(v.others, "has other labels, or is for another client", "have other labels, or are for another client")
+	switch {
+	case v.unread == 1:
+		parts = append(parts, "1 file of the queue cannot be read (`reprise queue check`)")
+	case v.unread > 1:
+		parts = append(parts, fmt.Sprintf("%d files of the queue cannot be read (`reprise queue check`)", v.unread))
+	}
 	return strings.Join(parts, "; ")
 }
 

@@ -229,13 +229,13 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 	merged, pushed := false, false
 	switch t.Integrate {
 	case MergeBranch:
-		why, err := t.merge(ctx, p)
+		into, why, err := t.merge(ctx, p)
 		merged, conflict = why == "", why != ""
 		switch {
 		case err != nil:
 			return note, false, errors.Join(err, t.release(ctx, p))
 		case merged:
-			note = join(note, "merged")
+			note = join(note, strings.TrimSpace("merged into "+into))
 		default:
 			note = join(note, why)
 		}
@@ -268,52 +268,52 @@ func (t *Worktrees) who(ctx context.Context) []string {
 
 // merge brings the base into the work, has that checked, and moves the base's branch
 // forward. The main checkout is touched by a fast-forward only, which git refuses where
-// somebody has changed the same files there. why says what stands against it, "" when it
-// was done.
-func (t *Worktrees) merge(ctx context.Context, p Place) (why string, err error) {
+// somebody has changed the same files there. into is the base's branch, and why says what
+// stands against it, "" when it was done.
+func (t *Worktrees) merge(ctx context.Context, p Place) (into, why string, err error) {
 	t.merging.Lock()
 	defer t.merging.Unlock()
 	main, here := git.New(t.Root, t.Git), git.New(p.Top, t.Git)
 	base, err := main.Branch(ctx)
 	if err != nil {
-		return "", fmt.Errorf("the main checkout is on no branch, so there is nothing to merge into: %w", err)
+		return "", "", fmt.Errorf("the main checkout is on no branch, so there is nothing to merge into: %w", err)
 	}
 	if base == p.Branch {
-		return "", nil
+		return base, "", nil
 	}
 	args := slices.Concat(t.who(ctx), git.Merging(p.Branch), []string{"--ff", "--no-edit", base})
 	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })
 	if git.LockedAt(err) != "" {
-		return "", err
+		return "", "", err
 	}
 	if err != nil {
 		if _, abortErr := here.Run(ctx, "merge", "--abort"); abortErr != nil {
-			return "", errors.Join(err, abortErr)
+			return "", "", errors.Join(err, abortErr)
 		}
-		return "it conflicts", nil
+		return base, "it conflicts", nil
 	}
 	if t.Check != nil {
 		got, err := t.Check(ctx, p)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		if got.Gate == core.GateFailed {
-			return "the checks fail on the merge: " + oneLine(got.Text, 600), nil
+			return base, "the checks fail on the merge: " + oneLine(got.Text, 600), nil
 		}
 	}
 	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, append(git.Merging(base), "--ff-only", p.Branch)...); return err })
 	if err != nil {
-		return "", fmt.Errorf("move %s forward: %w", base, err)
+		return "", "", fmt.Errorf("move %s forward: %w", base, err)
 	}
 	// What is called merged is there: anybody may have moved the branch meanwhile.
 	work, err := here.Resolve(ctx, "HEAD")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if ok, err := main.IsAncestor(ctx, work, "HEAD"); err != nil || !ok {
-		return "", errors.Join(fmt.Errorf("%s has not got %s of %s after the merge", base, work, p.Branch), err)
+		return "", "", errors.Join(fmt.Errorf("%s has not got %s of %s after the merge", base, work, p.Branch), err)
 	}
-	return "", nil
+	return base, "", nil
 }
 
 // pull pushes the branch and asks for it to be taken. What cannot be done is said; the

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/agent"
+	"reprise/internal/git"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/said"
 	"reprise/internal/queue"
@@ -853,5 +854,35 @@ func TestNightQueueAwayAtTheEnd(t *testing.T) {
 	n.want("a done")
 	if it, err := n.queue.Get(t.Context(), "a"); err != nil || it.Attempts > 0 || s.Tally != (core.Tally{Done: 1}) {
 		t.Errorf("%+v %v %+v", it, err, s.Tally)
+	}
+}
+
+// What git says of a full disk is of the moment, too, and what it says of others is not.
+func TestPassingInGit(t *testing.T) {
+	for said, want := range map[string]bool{
+		"fatal: cannot update the ref 'refs/heads/x': No space left on device": true,
+		"error: unable to write file f: Input/output error":                    true,
+		"fatal: not a git repository":                                          false,
+	} {
+		if got := passing(fmt.Errorf("make it: %w", &git.Error{Stderr: said})); got != want {
+			t.Errorf("%s: %v", said, got)
+		}
+	}
+}
+
+// A queue of which something cannot be read is not told to be empty.
+func TestNightUnreadable(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("a", "b")
+	found, err := filepath.Glob(filepath.Join(n.dir, "queue", "ready", "*~a.json"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if err := os.WriteFile(found[0], []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := n.all(); !strings.Contains(s.Reason, "1 file of the queue cannot be read") {
+		t.Errorf("it ended with %q", s.Reason)
 	}
 }

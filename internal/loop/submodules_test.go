@@ -89,7 +89,7 @@ func TestKeepSubmodules(t *testing.T) {
 			if !pushed || !strings.Contains(said, "example.org") || strings.Contains(said, text) == not {
 				t.Errorf("%q %v, want %q", said, pushed, c.pull)
 			}
-			if why, err := w.merge(t.Context(), p); why != "" || err != nil {
+			if _, why, err := w.merge(t.Context(), p); why != "" || err != nil {
 				t.Fatal(why, err)
 			}
 			sh("cd main; git worktree remove --force --force ../work; git -c protocol.file.allow=always submodule --quiet update")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reprise/internal/agent"
+	"reprise/internal/git"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
@@ -335,8 +336,10 @@ func passing(err error) bool {
 	if errors.Is(err, errAway) || queue.ForNow(err) {
 		return true
 	}
-	for _, e := range []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
-		if errors.Is(err, e) {
+	var said *git.Error // which tells of a full disk in words
+	inGit := errors.As(err, &said)
+	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
+		if errors.Is(err, e) || inGit && e != syscall.EAGAIN && strings.Contains(strings.ToLower(said.Stderr), e.Error()) {
 			return true
 		}
 	}

@@ -155,6 +155,34 @@ func TestStoppedByAPersonStays(t *testing.T) {
 	}
 }
 
+// TestDrainOutlivesAnInterrupt: who lets a loop go on that was to end after what it was doing
+// has not taken that back; who begins it anew has.
+func TestDrainOutlivesAnInterrupt(t *testing.T) {
+	drain, look := StopAsked{Why: "enough", Drain: true}, Interrupted{Why: "look"}
+	for _, c := range []struct {
+		name string
+		say  []Event
+		want Phase
+	}{
+		{"to go on", []Event{drain, look, Resumed{}}, Draining},
+		{"an answer", []Event{drain, look, Resumed{Answer: "seen"}}, Draining},
+		{"begun anew", []Event{drain, look, Started{}, Resumed{}}, Working},
+		{"paused meanwhile", []Event{drain, look, PauseAsked{}, Resumed{Answer: "seen"}, Resumed{}}, Draining},
+		{"stopped meanwhile", []Event{drain, look, StopAsked{Why: "now"}}, Stopping},
+		{"the other way round", []Event{look, drain}, Draining},
+	} {
+		s := asked()
+		s.Phase, s.Interrupt = Working, nil
+		s.Slots[0] = Slot{Step: Running, Run: "r", Claim: Claim{Item: Item{ID: "x"}, Fence: 9}}
+		for _, e := range c.say {
+			s, _ = Apply(s, Time{}, e)
+		}
+		if s.Phase != c.want || s.Drains != "" || c.want == Draining && s.Reason != "enough" {
+			t.Errorf("%s: it is %s (%s), want %s", c.name, s.Phase, s.Reason, c.want)
+		}
+	}
+}
+
 // TestAnswerTakenBack: who lets an item go on without an answer after having given one means
 // that, as long as no session was told it.
 func TestAnswerTakenBack(t *testing.T) {

@@ -333,6 +333,9 @@ type State struct {
 	// Paused says of a loop that waits for a person that one has paused it, too: once it need
 	// not wait it is paused.
 	Paused bool `json:"paused,omitempty"`
+	// Drains is why a loop that waits for a person, or is paused, was to begin nothing new and
+	// end; "" where it was not. Once it need not wait it goes on so.
+	Drains string `json:"drains,omitempty"`
 	// Shown is what people were last shown of an interrupt, by which a driver knows what an
 	// earlier one has left of it from what a person has put there.
 	Shown string `json:"shown,omitempty"`

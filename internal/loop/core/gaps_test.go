@@ -359,3 +359,18 @@ func TestStoppingIsNotForEver(t *testing.T) {
 		}
 	}
 }
+
+// TestBeingMergedIsNoFailure: an item that has to wait for a merge goes back as it was, and
+// nothing is started for it or counted against it.
+func TestBeingMergedIsNoFailure(t *testing.T) {
+	s := New("loop-1", DefaultLimits(), Time{})
+	s.Slots[0] = Slot{Step: Preparing, Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: 3}}
+	s, out := Apply(s, Time{}, Prepared{Slot: 0, Seq: 7, Later: "it is being merged by b"})
+	p := s.Slots[0]
+	if p.Step != Settling || p.Settle.Fate != Release || p.Settle.Class != BeingMerged || p.Settle.Delay != 0 || s.Spawning+s.Row != 0 || len(s.Items) != 0 {
+		t.Errorf("%+v %+v", p, p.Settle)
+	}
+	if len(out) != 1 || out[0].Op != OpSettle {
+		t.Errorf("%+v", out)
+	}
+}

@@ -47,10 +47,10 @@ func TestNights(t *testing.T) {
 	for _, why := range bad {
 		t.Error(why)
 	}
-	t.Logf("%d nights in %s: %d runs, %d items done, %d given up, %d set aside, %d leases lost, %d interrupts, %d left as they were",
-		nights, time.Since(began).Round(time.Millisecond), sum.launches, sum.Done, sum.GivenUp, sum.Parked, sum.Lost, sum.Interrupts, sum.lefts)
+	t.Logf("%d nights in %s: %d runs, %d items done, %d given up, %d set aside, %d leases lost, %d interrupts, %d left as they were, %d seen to beside it",
+		nights, time.Since(began).Round(time.Millisecond), sum.launches, sum.Done, sum.GivenUp, sum.Parked, sum.Lost, sum.Interrupts, sum.lefts, sum.gones)
 	// A simulation in which nothing happens proves nothing.
-	for name, n := range map[string]int{"done": sum.Done, "lost": sum.Lost, "set aside": sum.Parked, "given up": sum.GivenUp, "interrupts": sum.Interrupts, "left": sum.lefts} {
+	for name, n := range map[string]int{"done": sum.Done, "lost": sum.Lost, "set aside": sum.Parked, "given up": sum.GivenUp, "interrupts": sum.Interrupts, "left": sum.lefts, "seen to": sum.gones} {
 		if nights >= 10_000 && uint64(n) < nights/100 {
 			t.Errorf("only %d %s in %d nights", n, name, nights)
 		}
@@ -59,7 +59,7 @@ func TestNights(t *testing.T) {
 
 type total struct {
 	Tally
-	launches, lefts int
+	launches, lefts, gones int
 }
 
 // live lives nights on all processors, and says what went wrong in the first bad ones.
@@ -79,6 +79,7 @@ func live(nights uint64) (sum total, bad []string) {
 				why := oneNight(&w, seed)
 				own.launches += w.launches
 				own.lefts += w.lefts
+				own.gones += w.gones
 				own.Done += w.s.Tally.Done
 				own.Lost += w.s.Tally.Lost
 				own.Parked += w.s.Tally.Parked
@@ -98,6 +99,7 @@ func live(nights uint64) (sum total, bad []string) {
 			defer mu.Unlock()
 			sum.launches += own.launches
 			sum.lefts += own.lefts
+			sum.gones += own.gones
 			sum.Done, sum.Lost, sum.Parked = sum.Done+own.Done, sum.Lost+own.Lost, sum.Parked+own.Parked
 			sum.GivenUp, sum.Interrupts = sum.GivenUp+own.GivenUp, sum.Interrupts+own.Interrupts
 		})

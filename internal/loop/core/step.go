@@ -70,14 +70,22 @@ func (s *State) pause() {
 // await has the loop wait for a person, who may have paused it before.
 func (s *State) await(reason string) {
 	s.Paused = s.Paused || s.Phase == Paused
+	if s.Phase == Draining {
+		s.Drains = s.Reason
+	}
 	s.phase(Waiting, reason)
 }
 
-// wake takes a loop that need not wait any more to its work, or to its pause.
+// wake takes a loop that need not wait any more to its work, or to its pause, or to its end
+// where it was ending.
 func (s *State) wake() {
-	if s.Paused {
+	switch {
+	case s.Paused:
 		s.phase(Paused, pausedWhy)
-	} else {
+	case s.Drains != "":
+		s.phase(Draining, s.Drains)
+		s.Drains = ""
+	default:
 		s.phase(Working, "")
 	}
 	s.Paused = false
@@ -537,7 +545,7 @@ func (s *State) over(to Phase, why string, out *[]Action) {
 		s.wake()
 		return
 	}
-	s.Paused = false
+	s.Paused, s.Drains = false, ""
 	s.phase(to, why)
 	if to != Stopping {
 		return

@@ -108,6 +108,7 @@ func (s *State) begunAgain(e Started, out *[]Action) {
 	if e.Given != nil {
 		s.Given = clone(e.Given)
 	}
+	s.Drains = ""
 	if s.Phase == Draining || s.Phase == Stopping {
 		s.phase(Working, "")
 	}

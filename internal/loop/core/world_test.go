@@ -39,6 +39,7 @@ type world struct {
 	stopping time.Duration // when it began to stop; 0: it does not
 	launches int
 	lefts    int    // times that it could not end
+	gones    int    // questions that ended with their items
 	why      string // what must never be, and was
 	trace    []string
 	tracing  bool
@@ -56,6 +57,7 @@ type witem struct {
 	last     int64  // fencing number settled last, and how
 	lastDead bool
 	rival    time.Duration // when the rival is done with it
+	ended    bool          // a person has ended it beside the loop
 }
 
 type wrun struct {
@@ -251,7 +253,12 @@ func (w *world) event(e Event) {
 		c := w.s.Clone()
 		whole = &c
 	}
+	gone, isGone := e.(Gone)
+	asked := w.s.Items[gone.Item]
 	w.s.Advance(w.clock(), e, &w.out)
+	if isGone && phase != Finished {
+		w.wasGone(gone, asked)
+	}
 	if whole != nil {
 		if why := unsaved(whole, &w.s); why != "" {
 			w.fail("%T changes %s, and nothing says that the state must be written", e, why)
@@ -344,7 +351,9 @@ func (w *world) restart() {
 		l.MaxUSD, l.MaxIterations = l.MaxUSD+float64(w.pick(20)), l.MaxIterations+w.pick(5)
 		e.Limits, w.limits = &l, l
 	}
-	w.event(e)
+	if w.event(e); w.up {
+		w.seenTo()
+	}
 	if s := &w.s; !w.up {
 		return
 	} else if s.Phase == Stopping && s.Worked < s.Limits.MaxTime || s.Phase == Draining && !slices.Contains([]string{"it has begun as many items as it may", "budget: the money is used up"}, s.Reason) && !s.AtCeiling() {
@@ -494,7 +503,9 @@ func (w *world) person() {
 		}
 		return
 	}
-	switch w.pick(10) {
+	switch w.pick(12) {
+	case 10, 11:
+		w.beside()
 	case 9:
 		w.event(Resumed{})
 	case 8: // ceilings are raised, and the loop dies
@@ -537,3 +548,58 @@ func (w *world) answer() {
 }
 
 const answerPrefix = "answer of "
+
+// beside is a person who sees to an item that is set aside, and not through the loop: which
+// finds that out a little later, or the one that is begun after it.
+func (w *world) beside() {
+	open := w.s.parked()
+	if len(open) == 0 {
+		return
+	}
+	id := open[w.pick(len(open))]
+	it := &w.items[itemIndex(id)]
+	if it.state != "blocked" || slices.Contains(w.s.Unpark, id) {
+		return
+	}
+	what := []string{"dead", "done", "gone", "kept", "ready"}[w.pick(5)]
+	if it.state = what; what == "done" {
+		it.ours = false
+		it.dones++
+	}
+	it.ended = what != "kept" && what != "ready"
+	w.seenTo()
+}
+
+// seenTo is what a driver does beside everything else: it tells of what is set aside no more.
+func (w *world) seenTo() {
+	for _, id := range w.s.parked() {
+		it := &w.items[itemIndex(id)]
+		if it.state == "blocked" || slices.Contains(w.s.Unpark, id) {
+			continue
+		}
+		w.later(w.some(2*time.Second), Gone{Item: id, Number: w.s.Items[id].Number, Ended: it.ended, What: it.state})
+	}
+}
+
+// wasGone looks whether a loop has let go of an item that somebody has seen to, and waits
+// for no question that is over.
+func (w *world) wasGone(e Gone, before Memory) {
+	if !before.Parked || before.Number != e.Number || slices.Contains(w.s.Unpark, e.Item) {
+		return
+	}
+	w.gones++
+	m, there := w.s.Items[e.Item]
+	if m.Parked || there && e.Ended {
+		w.fail("%s is seen to (%s), and the loop has it as %+v", e.Item, e.What, m)
+	}
+	i := w.s.Interrupt
+	if i == nil {
+		return
+	}
+	if slices.Contains(i.Items, e.Item) {
+		w.fail("%s is seen to, and the loop waits about %v", e.Item, i.Items)
+	}
+	if !i.Halt && len(i.Items) == 0 && (i.Kind == ByAgent || i.Kind == ByGate || i.Kind == ByContinues) {
+		w.fail("%s is seen to, and the loop waits about nothing: %+v", e.Item, i)
+	}
+}
