@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -363,7 +364,7 @@ func blocksIn(home *config.Home) int {
 		dirs = append(dirs, home.Paths.ProjectMemory(home.Project.Name))
 	}
 	for _, dir := range dirs {
-		list, err := os.ReadDir(filepath.Join(dir, "blocks"))
+		list, err := durable.ReadDir(filepath.Join(dir, "blocks"))
 		if err != nil {
 			continue // there is none, or `reprise memory check` says why
 		}
@@ -391,7 +392,7 @@ func entriesIn(home *config.Home) int {
 		if err != nil || info.Size() > memory.MaxFile {
 			continue // `reprise memory check` says why
 		}
-		data, err := os.ReadFile(file)
+		data, err := durable.Read(file)
 		if err != nil {
 			continue
 		}
@@ -481,10 +482,25 @@ func (a *App) standingText(s *standing, columns int) string {
 	style := a.Style()
 	var b strings.Builder
 	row := func(label, text string) {
+		lines := []string{text}
 		if columns > 0 {
-			text = term.Cut(text, max(columns-11, 1))
+			width := max(columns-11, 1)
+			if label != "" { // a run's task may be as long as it likes
+				lines = strings.Split(term.Wrap("", text, "", width), "\n")
+			}
+			if len(lines) > 2 {
+				lines = []string{lines[0], strings.Join(lines[1:], " ")}
+			}
+			for i, l := range lines {
+				lines[i] = term.Cut(l, width)
+			}
 		}
-		b.WriteString(strings.TrimRight(style.Dim(fmt.Sprintf("%-9s", label))+"  "+text, " ") + "\n")
+		for i, l := range lines {
+			if i > 0 {
+				label = ""
+			}
+			b.WriteString(strings.TrimRight(style.Dim(fmt.Sprintf("%-9s", label))+"  "+l, " ") + "\n")
+		}
 	}
 	title := style.Bold("no project here") + "  " + term.SafeLine(s.Dir)
 	if s.Project != nil {
@@ -536,25 +552,25 @@ func (a *App) standingText(s *standing, columns int) string {
 	}
 	if len(s.Waits) > 0 {
 		b.WriteString("\n" + style.Yellow("waits for you") + "\n")
-		b.WriteString(waitsText(style, s.Waits, columns))
+		b.WriteString(commandsText(style, s.Waits, columns, math.MaxInt))
 	}
 	b.WriteString("\n" + style.Bold("next") + "\n")
-	t := term.NewTable(style).MaxWidth(columns)
-	for _, n := range s.Next {
-		t.Row("  "+style.Cyan(term.SafeLine(n.Command)), term.SafeLine(n.Why))
+	next := make([]standWait, len(s.Next))
+	for i, n := range s.Next {
+		next[i] = standWait{Command: n.Command, Text: n.Why}
 	}
-	_ = t.Write(&b)
+	b.WriteString(commandsText(style, next, columns, 40)) // a task's title may be as long as it likes
 	for _, n := range s.Notes {
 		b.WriteString(style.Yellow("note: ") + term.SafeLine(n) + "\n")
 	}
 	return b.String()
 }
 
-// waitsText is what waits for a person, each with its command. Where a terminal is too
-// narrow for both beside each other the command has a line of its own, which is not cut (it
+// commandsText are commands, each with what it is about. Where a terminal is too narrow for
+// both beside each other, as far as so many columns of the text go, the command has a line of its own, which is not cut (it
 // is to be copied, and the terminal breaks it), and below it stands the whole of what it
 // is about.
-func waitsText(style term.Style, list []standWait, columns int) string {
+func commandsText(style term.Style, list []standWait, columns, need int) string {
 	left := max(len(list)-5, 0)
 	list = list[:len(list)-left]
 	wide, text := 0, 0
@@ -562,8 +578,8 @@ func waitsText(style term.Style, list []standWait, columns int) string {
 		wide, text = max(wide, term.Width(w.Command)), max(text, term.Width(w.Text))
 	}
 	var b strings.Builder
-	if columns <= 0 || 2+wide+2+text <= columns {
-		t := term.NewTable(style)
+	if columns <= 0 || 2+wide+2+min(text, need) <= columns {
+		t := term.NewTable(style).MaxWidth(columns)
 		for _, w := range list {
 			t.Row("  "+style.Cyan(term.SafeLine(w.Command)), term.SafeLine(w.Text))
 		}

@@ -18,6 +18,7 @@ import (
 	"reprise/internal/logfile"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
+	"reprise/internal/term"
 )
 
 // Status of a finding.
@@ -338,8 +339,8 @@ func (d Doctor) memory(ctx context.Context) []Finding {
 	if err != nil {
 		return append(out, one(Fail, "run `reprise memory check`", "%v", err)...)
 	}
-	out = append(out, one(OK, "", "%d blocks; core %d of %d tokens, index %d of %d; a session's start tells up to %d and %d of them",
-		r.Blocks, r.CoreTokens, r.CoreBudget, r.IndexTokens, r.IndexBudget, h.Settings.Recall.CoreTokens, h.Settings.Recall.IndexTokens)...)
+	out = append(out, one(OK, "", "%s; core %d of %d tokens, index %d of %d; a session's start tells up to %d and %d of them",
+		term.Plural(r.Blocks, "block"), r.CoreTokens, r.CoreBudget, r.IndexTokens, r.IndexBudget, h.Settings.Recall.CoreTokens, h.Settings.Recall.IndexTokens)...)
 	for _, f := range r.Findings {
 		s := Warn
 		if f.Level == memory.LevelError {

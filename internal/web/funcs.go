@@ -66,6 +66,7 @@ func funcs(now func() time.Time) template.FuncMap {
 		"plural":   term.Plural,
 		"join":     strings.Join,
 		"markdown": markdown.HTML,
+		"did":      did,
 		"words":    func(s string) string { return strings.ReplaceAll(s, "_", " ") },
 	}
 }
@@ -113,4 +114,22 @@ func oneLine(n int, s string) string {
 		return string(r[:n-1]) + "…"
 	}
 	return s
+}
+
+// did is what was done to something that is remembered, in the past: the log has it as an
+// order.
+func did(op string) string {
+	switch op {
+	case "learn":
+		return "learnt"
+	case "forget":
+		return "forgotten"
+	case "useful":
+		return "said to be useful"
+	case "promote", "demote", "decide", "create", "update", "expire":
+		return op + "d"
+	case "correct", "consolidate", "import":
+		return strings.TrimSuffix(op, "e") + "ed"
+	}
+	return op
 }

@@ -80,13 +80,13 @@ function untidy() {
   }
   for (const e of document.querySelectorAll("main *")) {
     const style = getComputedStyle(e);
-    if (!seen(e) || e.closest("svg, .timeline") || e.scrollWidth <= e.clientWidth + 1 || e.clientWidth === 0) continue;
+    if (!seen(e) || e.closest("svg, .timeline, .quiet") || e.scrollWidth <= e.clientWidth + 1 || e.clientWidth === 0) continue;
     if (style.overflowX === "hidden" || style.overflowX === "clip") bad.push(`${name(e)} is cut off`);
     else if ((style.overflowX === "auto" || style.overflowX === "scroll") && e.tabIndex < 0) bad.push(`${name(e)} scrolls, and not by the keyboard`);
   }
   for (const e of document.querySelectorAll("main a.path, main a .path")) {
     const a = getComputedStyle(e.closest("a"));
-    if (a.textDecorationLine.includes("underline") && parseFloat(getComputedStyle(e).textUnderlineOffset) < 4) bad.push(`the line below ${name(e)} hides underscores`);
+    if (a.textDecorationLine.includes("underline") && parseFloat(getComputedStyle(e).textUnderlineOffset) < .28 * parseFloat(getComputedStyle(e).fontSize)) bad.push(`the line below ${name(e)} hides underscores`);
   }
   return bad;
 }

@@ -18,6 +18,7 @@ import (
 	"reprise/internal/agent"
 	"reprise/internal/durable"
 	"reprise/internal/event"
+	"reprise/internal/event/quick"
 	"reprise/internal/learn"
 	"reprise/internal/recall"
 	"reprise/internal/run"
@@ -37,9 +38,11 @@ type past struct {
 	project string
 	at      time.Time
 	dice    *rand.Rand
-	broker  *event.Broker
-	who     event.Event
-	events  int
+	// hookDice is apart from dice: what happens stays the same, whatever hooks take.
+	hookDice *rand.Rand
+	broker   *event.Broker
+	who      event.Event
+	events   int
 }
 
 func work(ctx context.Context) error {
@@ -52,7 +55,7 @@ func work(ctx context.Context) error {
 	if *home == "" {
 		return fmt.Errorf("--home is required")
 	}
-	p := &past{ctx: ctx, dir: filepath.Join(*home, "projects", *project), project: *project, dice: rand.New(rand.NewPCG(7, 28))}
+	p := &past{ctx: ctx, dir: filepath.Join(*home, "projects", *project), project: *project, dice: rand.New(rand.NewPCG(7, 28)), hookDice: rand.New(rand.NewPCG(7, 29))}
 	p.broker = event.NewBroker(event.BrokerOptions{Events: func(string) string { return filepath.Join(p.dir, "events") }, Host: "ada", Now: func() time.Time { return p.at }})
 	now := time.Now()
 	for d := *days; d > 0; d-- {
@@ -71,6 +74,12 @@ func work(ctx context.Context) error {
 		return manyTasks(ctx, *tasks)
 	}
 	return nil
+}
+
+// hookTimes are the least that hooks take, by what they record.
+var hookTimes = map[event.Type]time.Duration{
+	event.SessionStarted: 3 * time.Millisecond, event.SessionEnded: 3 * time.Millisecond, event.PromptSubmitted: 2 * time.Millisecond,
+	event.ToolCalled: 2500 * time.Microsecond, event.ToolSucceeded: 1500 * time.Microsecond, event.ToolFailed: 2 * time.Millisecond, event.ResponseCompleted: 4 * time.Millisecond,
 }
 
 // chance says yes so often, of 100.
@@ -103,6 +112,13 @@ func (p *past) add(typ event.Type, outcome, parent string, data any) (event.Even
 	e.Scope, e.Project, e.Type, e.Outcome, e.Parent, e.Data = event.ScopeSession, p.project, typ, outcome, parent, raw
 	if typ == event.PolicyChanged {
 		e.Scope, e.Session = event.ScopeProject, ""
+	}
+	if base, ok := hookTimes[typ]; ok {
+		took := base + time.Duration(p.hookDice.IntN(int(base)))
+		if p.hookDice.IntN(25) == 0 { // the plan was stale, and the full program did it
+			took += 25 * time.Millisecond
+		}
+		e.Data = quick.WithHookTime(e.Data, took)
 	}
 	p.events++
 	return p.broker.Record(p.ctx, e)
