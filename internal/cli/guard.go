@@ -115,6 +115,9 @@ tool's input (JSON) instead of a command.`,
 				return printJSON(app.Out, v)
 			}
 			printGuardVerdict(app.Out, v)
+			if client == "" && r.Unattended && got.Decision == guard.Ask && v.Mode == "enforce" {
+				fmt.Fprintln(app.Out, "It would be refused, for nobody is there to be asked.")
+			}
 			return nil
 		},
 	}

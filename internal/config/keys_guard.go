@@ -22,7 +22,7 @@ type Guard struct {
 	Roots       []string
 	Hosts       []string
 	Branches    []string // that are not pushed over; empty: the usual ones
-	Loosen      []string // built-in rules that are off
+	Loosen      []string // built-in rules that are one step milder
 	Allow       []string // shapes of commands and tools
 	Ask         []string
 	Deny        []string
@@ -48,7 +48,7 @@ func guardKeys() []key {
 		listKey("guard.roots", "directories beside the project's that agents may work in", func(s *Settings) *[]string { return &s.Guard.Roots }, checkDir),
 		listKey("guard.hosts", "hosts that may be read from without asking: example.org, *.example.org", func(s *Settings) *[]string { return &s.Guard.Hosts }, checkHost),
 		listKey("guard.protected_branches", "branches that are not pushed over: names, or patterns with *; [] leaves the usual ones", func(s *Settings) *[]string { return &s.Guard.Branches }, checkShapeWord),
-		listKey("guard.loosen", "built-in rules that are off, by their names in verdicts", func(s *Settings) *[]string { return &s.Guard.Loosen }, checkLoosen),
+		listKey("guard.loosen", "built-in rules that are one step milder (refused becomes asked, asked becomes allowed), by their names in verdicts", func(s *Settings) *[]string { return &s.Guard.Loosen }, checkLoosen),
 		listKey("guard.allow", "shapes of commands that are allowed, such as \"npm run lint\" or \"make ...\"", func(s *Settings) *[]string { return &s.Guard.Allow }, checkShape),
 		listKey("guard.ask", "shapes of commands that are asked about", func(s *Settings) *[]string { return &s.Guard.Ask }, checkShape),
 		listKey("guard.deny", "shapes of commands that are refused", func(s *Settings) *[]string { return &s.Guard.Deny }, checkShape),
