@@ -50,7 +50,7 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond, mark: mark, counted: counted, began: time.Now()}
+			call := hookCall{client: args[0], event: args[1], done: done, dir: dir, limit: time.Duration(deadline) * time.Millisecond, mark: mark, counted: counted, began: app.Now()}
 			if began > 0 {
 				call.began = time.UnixMicro(began) // by the machine's clock, which both programs have
 			}
@@ -137,6 +137,10 @@ func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
 	}
 	return !h.lost
 }
+
+// took is how long the hook has taken, from its beginning in the hook program where that
+// handed it over.
+func (h *hookRun) took() time.Duration { return h.app.Now().Sub(h.call.began) }
 
 // say prints an answer, in one write.
 func (h *hookRun) say(answer []byte) {
@@ -262,7 +266,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	p := h.made.Plan
 	r := &hook.Router{
-		Rules: &p.Rules, Recorder: h.recorder(p), Handlers: handlers, Done: h.call.done, IDs: h.call.ids, At: h.call.at, Began: h.call.began, Warn: h.warn,
+		Rules: &p.Rules, Recorder: h.recorder(p), Handlers: handlers, Done: h.call.done, IDs: h.call.ids, At: h.call.at, Took: h.took, Warn: h.warn,
 		Who: hook.Who{Project: p.Project, Run: env.Get(hook.RunVar), Agent: env.Get(hook.AgentVar)},
 	}
 	if paths, err := config.FindPaths(h.app.Env); err == nil {

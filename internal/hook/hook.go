@@ -137,9 +137,9 @@ type Router struct {
 	// router gave them already: whoever is asked twice then records once.
 	IDs []string
 	At  time.Time
-	// Began is when the hook did; its event then says how long it took until it was
-	// recorded. Zero: it does not.
-	Began time.Time
+	// Took is how long the hook has taken; its event then says that of the time until it
+	// was recorded. nil: it does not.
+	Took func() time.Duration
 	// Judged is what the guard said of the event.
 	Judged Judged
 	// Warn is told what went wrong beside the answer.
@@ -279,8 +279,8 @@ func (r *Router) record(ctx context.Context, ev *dialect.Event, on bool) error {
 	if r.Done >= len(events) {
 		return nil
 	}
-	if r.Done == 0 && !r.Began.IsZero() {
-		events[0].Data = quick.WithHookTime(events[0].Data, time.Since(r.Began)) // of several lines the first alone: it is one hook
+	if r.Done == 0 && r.Took != nil {
+		events[0].Data = quick.WithHookTime(events[0].Data, r.Took()) // of several lines the first alone: it is one hook
 	}
 	parent := Parent(r.State, ev)
 	for i := r.Done; i < len(events); i++ {

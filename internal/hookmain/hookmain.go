@@ -116,6 +116,9 @@ type program struct {
 	out           *os.File
 }
 
+// took is how long the hook has taken.
+func (p *program) took() time.Duration { return time.Since(p.began) }
+
 // left is how long the hook may still take.
 func (p *program) left() time.Duration { return p.limit - time.Since(p.began) }
 
@@ -187,7 +190,7 @@ func (p *program) patience() time.Duration {
 // hot does what can be done here and hands the rest over.
 func (p *program) hot(ev *dialect.Event, input []byte) {
 	broker := p.broker(p.plan)
-	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Together: broker.RecordAll, Warn: p.warn, Who: p.who(p.plan, ev), State: p.dirs.State, Began: p.began}
+	r := &hook.Router{Rules: &p.plan.Rules, Recorder: broker, Together: broker.RecordAll, Warn: p.warn, Who: p.who(p.plan, ev), State: p.dirs.State, Took: p.took}
 	if hook.Judges(ev.Kind) {
 		p.guard = p.guarding(p.plan)
 		r.Guard, r.Unsettled = p.guard, p.guard.Rules.Full && !p.guard.Rules.Warn
@@ -372,7 +375,7 @@ func (p *program) putAside(known *plan.Plan, ev *dialect.Event, judged hook.Judg
 			continue
 		}
 		if i == 0 && !p.began.IsZero() {
-			e.Data = quick.WithHookTime(e.Data, time.Since(p.began))
+			e.Data = quick.WithHookTime(e.Data, p.took())
 		}
 		e.ID, e.TS, e.Parent = ids[i], at, hook.Parent(p.dirs.State, ev)
 		if err := b.Prepare(&e); err != nil {
