@@ -96,6 +96,13 @@ var ownWrites = []string{
 	`gzip --decompress .git/config.gz`,
 	`mknod n c 1 3`,
 	`split f .x`,
+	`cp -t .cursor mcp.json`,
+	`cp mcp.json .cursor/`,
+	`cp -T mcp.json .cursor/mcp.json`,
+	`chmod -R 777 a1`,
+	`chmod -R 777 a2`,
+	`chmod -R 777 a3`,
+	`chmod -R 777 a4`,
 	`git -C sub -C ../.git log --output=config`,
 	`git -C .git diff --output config`,
 	`set -- .git/HEAD; : > "$1"`,
@@ -141,7 +148,7 @@ var plainWrites = []string{
 // ownProject has in it what these speak of.
 func ownProject(t *testing.T) (project, *Rules) {
 	p := newProject(t)
-	p.put(t, map[string]string{"docs/.mcp.json": "{}", "docs/.claude/settings.json": "{}", ".claude/settings.json": "{}", ".git/hooks/pre-commit": "x", "docs2/x": "", ".git/refs/heads/main": "x", ".git/packed-refs": "", "sub9/x": ""})
+	p.put(t, map[string]string{"docs/.mcp.json": "{}", "docs/.claude/settings.json": "{}", ".claude/settings.json": "{}", ".git/hooks/pre-commit": "x", "docs2/x": "", ".git/refs/heads/main": "x", ".git/packed-refs": "", "sub9/x": "", "mcp.json": "{}", ".cursor/x": "", "a1/.codex/x": "", "a2/.gemini/x": "", "a3/.copilot/x": "", "a4/.reprise/x": ""})
 	r := p.rules()
 	r.Writes = true
 	return p, r
