@@ -108,7 +108,7 @@ func (p *peers) killed(w writer, rounds int) ([]string, error) {
 			confirmed = append(confirmed, key)
 			all++
 			if timer == nil {
-				timer = time.AfterFunc(time.Duration(10+chance.IntN(150))*time.Millisecond, func() { _ = s.cmd.Process.Kill() }) // it may have ended
+				timer = time.AfterFunc(time.Duration(50+chance.IntN(450))*time.Millisecond, func() { _ = s.cmd.Process.Kill() }) // it may have ended
 			}
 		}
 		_ = s.end() // it was killed
@@ -195,5 +195,5 @@ func (p *peers) killedWorker(rounds int) ([]string, error) {
 	} else if _, err := fmt.Sscan(string(out), &there); err != nil {
 		return nil, err
 	}
-	return []string{"claude-mem (prompts, its worker killed after each hook)", fmt.Sprint(confirmed), fmt.Sprint(confirmed - there), fmt.Sprintf("%s of %d", unreadable, kills)}, nil
+	return []string{"claude-mem (prompts whose hook ended with 0, its worker killed after each)", fmt.Sprint(confirmed), fmt.Sprint(confirmed - there), fmt.Sprintf("%s of %d", unreadable, kills)}, nil
 }
