@@ -123,9 +123,7 @@ func (a *analysis) eachBelow(dir string, see func(rel string) bool) {
 		}
 		return false
 	}
-	if isDir(dir) {
-		down("")
-	}
+	down("")
 }
 
 // unpacks judges the files that a packer makes: it takes the ending off the name, or

@@ -96,6 +96,7 @@ var ownWrites = []string{
 	`gzip --decompress .git/config.gz`,
 	`mknod n c 1 3`,
 	`split f .x`,
+	`cp -r tree sub`,
 	`cp -t .cursor mcp.json`,
 	`cp mcp.json .cursor/`,
 	`cp -T mcp.json .cursor/mcp.json`,
@@ -148,7 +149,7 @@ var plainWrites = []string{
 // ownProject has in it what these speak of.
 func ownProject(t *testing.T) (project, *Rules) {
 	p := newProject(t)
-	p.put(t, map[string]string{"docs/.mcp.json": "{}", "docs/.claude/settings.json": "{}", ".claude/settings.json": "{}", ".git/hooks/pre-commit": "x", "docs2/x": "", ".git/refs/heads/main": "x", ".git/packed-refs": "", "sub9/x": "", "mcp.json": "{}", ".cursor/x": "", "a1/.codex/x": "", "a2/.gemini/x": "", "a3/.copilot/x": "", "a4/.reprise/x": ""})
+	p.put(t, map[string]string{"docs/.mcp.json": "{}", "docs/.claude/settings.json": "{}", ".claude/settings.json": "{}", ".git/hooks/pre-commit": "x", "docs2/x": "", ".git/refs/heads/main": "x", ".git/packed-refs": "", "sub9/x": "", "mcp.json": "{}", "tree/a/x": "", "tree/b/.mcp.json": "", "tree/c": "", ".cursor/x": "", "a1/.codex/x": "", "a2/.gemini/x": "", "a3/.copilot/x": "", "a4/.reprise/x": ""})
 	r := p.rules()
 	r.Writes = true
 	return p, r

@@ -156,7 +156,7 @@ func TestSecretsAmongNames(t *testing.T) {
 
 // showSecrets are commands that show what lies in .env, passSecrets such as do not.
 var (
-	showSecrets = []string{"find . -type f -exec cat {} +", "find . -type f -print0 | xargs -0 head", "ls -A | xargs cat", "for f in .*; do cat \"$f\"; done", "for f in ./.[a-z]*; do head -- $f; done", "grep -rl x . | xargs tail -n1", "fd -H . | xargs cat", "cat $(find . -name '*v')", "find . -name '.e*' | xargs grep x", "find . -path '*/.env' -exec grep x {} \\;", "cat .e*", "rg --hidden -l x | xargs cat"}
+	showSecrets = []string{"find . -type f -exec cat {} +", "find . -type f -print0 | xargs -0 head", "ls -A | xargs cat", "for f in .*; do cat \"$f\"; done", "for f in ./.[a-z]*; do head -- $f; done", "grep -rl x . | xargs tail -n1", "fd -H . | xargs cat", "cat $(find . -name '*v')", "find . -name '.e*' | xargs grep x", "find . -path '*/.env' -exec grep x {} \\;", "cat .e*", "rg --hidden -l x | xargs cat", "colordiff -r . src", "diff -r . src"}
 	passSecrets = []string{"find . -name '*.go' | xargs cat", "find . -type f | xargs grep x", "find . -type f -exec grep -l x {} +", "find . -type f | xargs wc -l", "ls | xargs cat", "for f in *; do cat \"$f\"; done", "fd . | xargs cat", "rg -l x | xargs cat", "ls -la .env", "stat .env", "find . -name .env", "find . -type f -not -name '.*' -exec cat {} +", "find src -type f | xargs cat", "git ls-files | xargs cat", "grep -rl x src | xargs cat"}
 )
 
