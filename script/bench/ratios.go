@@ -28,7 +28,7 @@ const (
 // How much a figure may differ, as a part of it, without meaning anything: what pairs of
 // runs differed by on a machine with and without other work on it.
 const (
-	noiseCPU   = 0.35
+	noiseCPU   = 0.45
 	noisePages = 0.12
 	noiseCount = 0.10
 )
