@@ -374,3 +374,22 @@ func TestBeingMergedIsNoFailure(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// TestEndedRunIsNoStall: a run that has ended, and of which it cannot be seen for the moment
+// what came of it, is not told to stop because it says nothing.
+func TestEndedRunIsNoStall(t *testing.T) {
+	s := New("loop-1", DefaultLimits(), Time{})
+	s.Slots[0] = Slot{Step: Running, Run: "r", Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: 3}, StallAt: 1}
+	s, _ = Apply(s, Time{}, Broken{Slot: 0, Seq: 7, Err: "no space"})
+	at := s.Slots[0].NextAt
+	for _, now := range []Time{{Loop: at / 2}, {Loop: at}} {
+		var out []Action
+		if s, out = Apply(s, now, Tick{}); s.Slots[0].Stop != "" {
+			t.Fatalf("at %s it is stopped: %+v", now.Loop, s.Slots[0])
+		}
+		if watched := len(out) == 1 && out[0].Op == OpWatch; watched != (now.Loop == at) {
+			t.Errorf("at %s: %+v", now.Loop, out)
+		}
+		s.Slots[0].StallAt = at + 1
+	}
+}
