@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 )
 
@@ -208,7 +209,7 @@ func PutBack(ctx context.Context, dir string, q queue.Queue, id, why string) (qu
 	}
 	for _, one := range append(list, settling(s)...) {
 		if one.Item == it.ID && one.Open() && one.Asked() {
-			return it, &Unsaid{Kind: ErrUnanswered, What: "it stays set aside", Way: WayItem, Open: opened([]Question{one})}
+			return it, &tell.Unsaid{Kind: ErrUnanswered, What: "it stays set aside", Way: tell.WayItem, Open: []tell.OpenQuestion{one.Told("", true)}}
 		}
 	}
 	return q.Unpark(ctx, id, why)
@@ -269,7 +270,7 @@ func addressed(s *core.State, list []Question, say Said) (to []Question, all boo
 		for _, id := range say.Items {
 			i := slices.IndexFunc(list, func(q Question) bool { return q.Item == id })
 			if i < 0 {
-				return nil, false, &Unsaid{Kind: ErrNothingWaits, What: "no question of " + id + " is open", Open: opened(open)}
+				return nil, false, &tell.Unsaid{Kind: ErrNothingWaits, What: "no question of " + id + " is open", Open: opened(open)}
 			}
 			to = append(to, list[i])
 		}
@@ -288,13 +289,13 @@ func addressed(s *core.State, list []Question, say Said) (to []Question, all boo
 		case len(list) == 1:
 			return list, false, nil
 		case len(list) > 1:
-			return nil, false, &Unsaid{Kind: ErrWhich, Way: WayTell, Open: opened(list)}
+			return nil, false, &tell.Unsaid{Kind: ErrWhich, Way: tell.WayTell, Open: opened(list)}
 		case s.Interrupt != nil:
 			return nil, false, untold(s)
 		}
-		return nil, false, &Unsaid{Kind: ErrNothingWaits, What: "no question is open"}
+		return nil, false, &tell.Unsaid{Kind: ErrNothingWaits, What: "no question is open"}
 	}
-	return nil, false, &Unsaid{Kind: ErrWhich, Way: WayWhich, Open: opened(open)}
+	return nil, false, &tell.Unsaid{Kind: ErrWhich, Way: tell.WayWhich, Open: opened(open)}
 }
 
 // silent is for who lets a loop go on without an answer.
@@ -308,7 +309,7 @@ func silent(s *core.State, list []Question, say Said) ([]Request, error) {
 	}
 	for _, id := range say.Items {
 		if !slices.ContainsFunc(list, func(q Question) bool { return q.Item == id }) {
-			return nil, &Unsaid{Kind: ErrNothingWaits, What: id + " is not set aside"}
+			return nil, &tell.Unsaid{Kind: ErrNothingWaits, What: id + " is not set aside"}
 		}
 	}
 	// A pause ends, a ceiling is raised, and a rate limit is not waited for, beside what is
@@ -317,10 +318,10 @@ func silent(s *core.State, list []Question, say Said) ([]Request, error) {
 	ends := s.Phase == core.Waiting && i != nil && (i.Halt || len(i.Items) == 0)
 	beside := len(say.Items) == 0 && (say.More != nil || s.Phase == core.Paused || limited(s) || ends)
 	if len(asked) > 0 && !say.NoAnswer && !beside {
-		return nil, &Unsaid{Kind: ErrUnanswered, Way: WayAnswer, Open: opened(asked)}
+		return nil, &tell.Unsaid{Kind: ErrUnanswered, Way: tell.WayAnswer, Open: opened(asked)}
 	}
 	if why := atCeiling(s, say); why != "" {
-		return nil, &Unsaid{Kind: ErrCeiling, What: oneLine(s.Interrupt.Why, 200), Way: WayCeiling, Command: why}
+		return nil, &tell.Unsaid{Kind: ErrCeiling, What: oneLine(s.Interrupt.Why, 200), Way: tell.WayCeiling, Command: why}
 	}
 	return []Request{r}, nil
 }
@@ -346,6 +347,34 @@ func atCeiling(s *core.State, say Said) string {
 // given, and that no session was told yet.
 func (say *Said) TakesBack(list []Question) bool {
 	return say.NoAnswer && slices.ContainsFunc(list, func(q Question) bool { return q.Answer != "" && slices.Contains(say.Items, q.Item) })
+}
+
+// Told is a question for an error that is about it, with the commands that answer it, and,
+// where it may go on without an answer, that one.
+func (q *Question) Told(worker string, silent bool) tell.OpenQuestion {
+	t := tell.OpenQuestion{Item: q.Item, Why: q.Why, Worker: worker, Commands: []string{q.Command()}}
+	if silent {
+		t.Commands = append(t.Commands, core.SilentCommand(q.Item))
+	}
+	return t
+}
+
+// opened are questions that are open here.
+func opened(list []Question) (out []tell.OpenQuestion) {
+	for _, q := range list {
+		out = append(out, q.Told("", false))
+	}
+	return out
+}
+
+// untold is why no answer can be given to a loop that waits for none.
+func untold(s *core.State) *tell.Unsaid {
+	e := &tell.Unsaid{Kind: ErrNothingWaits, Way: tell.WayGoOn, Command: GoOn(s.Interrupt.Kind, MetricsOf(*s)),
+		What: fmt.Sprintf("the loop waits, but no session would be told (%s: %s)", s.Interrupt.Kind, oneLine(s.Interrupt.Why, 200))}
+	if s.Interrupt.Kind == core.ByBudget {
+		e.Way = tell.WayHigher
+	}
+	return e
 }
 
 // limited reports whether a loop begins nothing because a service has named a time, which a

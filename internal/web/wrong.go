@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"reprise/internal/loop"
+	"reprise/internal/loop/tell"
 	"reprise/internal/memory"
 )
 
@@ -49,14 +49,14 @@ func (s *Server) errorPage(r *http.Request, status int, err error) errorPage {
 
 // ways are what there is to do on the pages where a person's word could not be taken; a
 // terminal has flags and commands for it.
-var ways = map[loop.Way]string{
-	loop.WayWhich:   "answer each in its own box",
-	loop.WayTell:    "answer each in its own box",
-	loop.WayAnswer:  "answer it, or let the work go on without one",
-	loop.WayItem:    "answer it, or let it go on without an answer, in its box",
-	loop.WayGoOn:    "without an answer it goes on",
-	loop.WayHigher:  "a higher ceiling, and no answer, lets it go on",
-	loop.WayCeiling: "raise the ceiling",
+var ways = map[tell.Way]string{
+	tell.WayWhich:   "answer each in its own box",
+	tell.WayTell:    "answer each in its own box",
+	tell.WayAnswer:  "answer it, or let the work go on without one",
+	tell.WayItem:    "answer it, or let it go on without an answer, in its box",
+	tell.WayGoOn:    "without an answer it goes on",
+	tell.WayHigher:  "a higher ceiling, and no answer, lets it go on",
+	tell.WayCeiling: "raise the ceiling",
 }
 
 // inOurWords is an error as the dashboard says it: with what can be done on its pages.
@@ -64,7 +64,7 @@ func inOurWords(err error) error {
 	if errors.Is(err, memory.ErrExists) {
 		return errors.New("a block of this name is there already, with other content: open that one and edit it, or choose another name")
 	}
-	if unsaid := (*loop.Unsaid)(nil); errors.As(err, &unsaid) {
+	if unsaid := (*tell.Unsaid)(nil); errors.As(err, &unsaid) {
 		return errors.New(unsaid.In(ways[unsaid.Way]) + unsaid.Asks())
 	}
 	return err

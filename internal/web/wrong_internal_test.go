@@ -8,14 +8,15 @@ import (
 
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 )
 
 // Every way out has words of a terminal and words of the page, which name no command and no
 // flag; what happened, and what is asked, stands on both.
 func TestEachWayHasWordsOfThePage(t *testing.T) {
-	for way := loop.WayWhich; way <= loop.WayCeiling; way++ {
-		err := error(&loop.Unsaid{Kind: loop.ErrWhich, What: "it is late", Way: way, Command: "reprise loop resume --more-usd N",
-			Open: []loop.OpenQuestion{{Question: loop.Question{Item: "db", Kind: core.ByAgent, Why: "Which?"}, Worker: "w-1"}}})
+	for way := tell.WayWhich; way <= tell.WayCeiling; way++ {
+		err := error(&tell.Unsaid{Kind: loop.ErrWhich, What: "it is late", Way: way, Command: "reprise loop resume --more-usd N",
+			Open: []tell.OpenQuestion{{Item: "db", Why: "Which?", Worker: "w-1", Commands: []string{"reprise loop resume --item db"}}}})
 		if text := err.Error(); !strings.Contains(text, "it is late") || !strings.Contains(text, "reprise loop resume") || !strings.Contains(text, "db, of the worker w-1: Which?") {
 			t.Errorf("way %d in a terminal: %s", way, text)
 		}

@@ -23,6 +23,7 @@ import (
 	"reprise/internal/fleet"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/relay"
 	"reprise/internal/run"
@@ -294,7 +295,7 @@ func PutBack(ctx context.Context, dir string, loops []Loop, q queue.Queue, id, w
 	for _, l := range loops {
 		for _, one := range l.Questions {
 			if one.Item == it.ID && one.Open() && one.Asked() && it.State == queue.Blocked {
-				return it, &loop.Unsaid{Kind: loop.ErrUnanswered, What: "it stays set aside", Way: loop.WayItem, Open: []loop.OpenQuestion{{Question: one, Worker: l.Worker}}}
+				return it, &tell.Unsaid{Kind: loop.ErrUnanswered, What: "it stays set aside", Way: tell.WayItem, Open: []tell.OpenQuestion{one.Told(l.Worker, true)}}
 			}
 		}
 	}
@@ -330,10 +331,10 @@ func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []L
 		}
 	}
 	if say.Answer != "" && len(say.Items) == 0 && len(to) > 1 {
-		which := &loop.Unsaid{Kind: loop.ErrWhich, Way: loop.WayWhich}
+		which := &tell.Unsaid{Kind: loop.ErrWhich, Way: tell.WayWhich}
 		for _, l := range to {
 			for _, q := range l.Questions {
-				which.Open = append(which.Open, loop.OpenQuestion{Question: q, Worker: l.Worker})
+				which.Open = append(which.Open, q.Told(l.Worker, false))
 			}
 		}
 		return nil, which

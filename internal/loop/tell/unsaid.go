@@ -1,10 +1,8 @@
-package loop
+package tell
 
 import (
 	"fmt"
 	"strings"
-
-	"reprise/internal/loop/core"
 )
 
 // Way is what there is to do where a person's word could not be taken.
@@ -26,7 +24,7 @@ const (
 // shown decides how the way out is named: in a terminal by flags and commands, on a page by
 // what is there to press. [Unsaid.Error] is for a terminal.
 type Unsaid struct {
-	Kind    error  // ErrWhich, ErrUnanswered, ErrCeiling or ErrNothingWaits
+	Kind    error  // one of package loop's: ErrWhich, ErrUnanswered, ErrCeiling, ErrNothingWaits
 	What    string // what happened beside that, "" where the kind says it; at a ceiling which one it is
 	Way     Way
 	Command string // of WayGoOn, WayHigher and WayCeiling
@@ -35,16 +33,9 @@ type Unsaid struct {
 
 // OpenQuestion is a question that an error is about.
 type OpenQuestion struct {
-	Question
-	Worker string // of a fleet that it is asked by, "" here
-}
-
-// opened are questions that are open here.
-func opened(list []Question) (out []OpenQuestion) {
-	for _, q := range list {
-		out = append(out, OpenQuestion{Question: q})
-	}
-	return out
+	Item, Why string
+	Worker    string   // of a fleet that it is asked by, "" here
+	Commands  []string // that answer it, or let it go on without an answer
 }
 
 func (e *Unsaid) Unwrap() error { return e.Kind }
@@ -67,22 +58,12 @@ func (e *Unsaid) Error() string {
 	}
 	text := e.In(do)
 	for _, q := range e.Open {
-		text += q.line() + "\n    " + q.Command()
-		if e.Way == WayItem {
-			text += "\n    " + core.SilentCommand(q.Item)
+		text += q.line()
+		for _, c := range q.Commands {
+			text += "\n    " + c
 		}
 	}
 	return text
-}
-
-// untold is why no answer can be given to a loop that waits for none.
-func untold(s *core.State) *Unsaid {
-	e := &Unsaid{Kind: ErrNothingWaits, Way: WayGoOn, Command: GoOn(s.Interrupt.Kind, MetricsOf(*s)),
-		What: fmt.Sprintf("the loop waits, but no session would be told (%s: %s)", s.Interrupt.Kind, oneLine(s.Interrupt.Why, 200))}
-	if s.Interrupt.Kind == core.ByBudget {
-		e.Way = WayHigher
-	}
-	return e
 }
 
 // In is what happened and what to do, the latter in the words given.
@@ -111,5 +92,5 @@ func (q *OpenQuestion) line() string {
 	if q.Worker != "" {
 		where = ", of the worker " + q.Worker
 	}
-	return fmt.Sprintf("\n  %s%s: %s", q.Item, where, oneLine(q.Why, 300))
+	return fmt.Sprintf("\n  %s%s: %s", q.Item, where, OneLine(q.Why, 300))
 }
