@@ -11,7 +11,6 @@ import (
 	"reprise/internal/durable"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"reprise/internal/agent"
@@ -333,17 +332,7 @@ func (l *Loop) from(a core.Action) *core.Continuation {
 // passing reports whether what failed may work later: a full disk, or a queue, a file system
 // or a remote that is not there for a moment.
 func passing(err error) bool {
-	if errors.Is(err, errAway) || queue.ForNow(err) {
-		return true
-	}
-	var said *git.Error // which tells of a full disk in words
-	inGit := errors.As(err, &said)
-	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
-		if errors.Is(err, e) || inGit && e != syscall.EAGAIN && strings.Contains(strings.ToLower(said.Stderr), e.Error()) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, errAway) || queue.ForNow(err) || git.Passing(err)
 }
 
 func clip(s string, n int) string { return tell.Clip(s, n) }

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"reprise/internal/durable"
 )
 
 // What a queue's errors are about; they are found by errors.Is. Who works through the
@@ -62,7 +63,7 @@ func storeError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if ofTheMoment(err) {
+	if durable.Passing(err) {
 		err = Away(err)
 	}
 	return fmt.Errorf("queue: %w", err)

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"reprise/internal/git"
 	"strings"
 	"syscall"
 	"time"
@@ -16,19 +17,10 @@ const (
 	againLast = 5 * time.Second
 )
 
-// passing reports whether a removal failed by what may be otherwise in a moment: no room on
-// the disk, or for another open file. Git says so in words.
+// passing reports whether a removal failed by what may be otherwise in a moment, or once the
+// disk is mounted to be written again. Git says so in words.
 func passing(err error) bool {
-	if err == nil {
-		return false
-	}
-	said := strings.ToLower(err.Error())
-	for _, e := range []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
-		if errors.Is(err, e) || e != syscall.EAGAIN && strings.Contains(said, e.Error()) {
-			return true
-		}
-	}
-	return false
+	return git.Passing(err) || err != nil && strings.Contains(strings.ToLower(err.Error()), syscall.EROFS.Error())
 }
 
 // removeAgain goes on with a removal that was written down and failed with err.

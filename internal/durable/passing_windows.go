@@ -1,4 +1,4 @@
-package queue
+package durable
 
 import (
 	"errors"
@@ -11,7 +11,12 @@ import (
 // that is away (53, 59, 64), and too little of what is shared (4, 8).
 var moments = []syscall.Errno{4, 8, 23, 32, 33, 39, 53, 59, 64, 112, 1117}
 
-func ofTheMoment(err error) bool {
+func passing(err error) bool {
 	var no syscall.Errno
 	return errors.As(err, &no) && slices.Contains(moments, no)
+}
+
+// momentsInWords are in the words that git for Windows has for them.
+func momentsInWords() []string {
+	return []string{"no space left on device", "input/output error", "too many open files", "not enough space"}
 }

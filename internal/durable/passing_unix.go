@@ -1,6 +1,6 @@
 //go:build unix
 
-package queue
+package durable
 
 import (
 	"errors"
@@ -10,11 +10,21 @@ import (
 
 // moments are errors of a file system that may be over the next time: a full disk, one
 // that fails, or that of another machine that is away, and too little of what is shared.
-var moments = []error{
+var moments = []syscall.Errno{
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOLCK,
 	syscall.ESTALE, syscall.ETIMEDOUT, syscall.EHOSTDOWN, syscall.EHOSTUNREACH, syscall.EBUSY,
 }
 
-func ofTheMoment(err error) bool {
-	return slices.ContainsFunc(moments, func(e error) bool { return errors.Is(err, e) })
+func passing(err error) bool {
+	return slices.ContainsFunc(moments, func(e syscall.Errno) bool { return errors.Is(err, e) })
+}
+
+// moments in the words of the C library, in which programs of others say them.
+func momentsInWords() (words []string) {
+	for _, e := range moments {
+		if e != syscall.EAGAIN && e != syscall.EBUSY { // words that mean much else
+			words = append(words, e.Error())
+		}
+	}
+	return words
 }
