@@ -404,6 +404,19 @@ func TestRuleNoInit(t *testing.T) {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
 				t.Errorf("%s: func init: what happens at start is paid for by every hook and hidden from every reader; make a constructor", f.at(fn.Pos()))
 			}
+			vars, ok := d.(*ast.GenDecl)
+			if !ok || vars.Tok != token.VAR {
+				continue
+			}
+			ast.Inspect(vars, func(n ast.Node) bool {
+				if _, ok := n.(*ast.FuncLit); ok {
+					return false // it runs when it is asked for
+				}
+				if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "MustCompile" {
+					t.Errorf("%s: a pattern that is compiled at start, which every command pays for: sync.OnceValue compiles it when it is first needed", f.at(sel.Pos()))
+				}
+				return true
+			})
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ from the source, which has no number, it cannot be told: it says so, and ends wi
 				return fmt.Errorf("%s: no version is in it; give metadata.json, checksums.txt or server.json of a release", term.SafeLine(args[0]))
 			}
 			v := upgradeView{V: 1, Have: Version(), From: args[0], Offered: offered}
-			if aVersion.MatchString(v.Have) {
+			if aVersion().MatchString(v.Have) {
 				newer := semver.Compare("v"+strings.TrimPrefix(v.Have, "v"), offered) < 0
 				v.Newer = &newer
 			}
@@ -132,8 +133,12 @@ func readRelease(ctx context.Context, app *App, from string) ([]byte, error) {
 }
 
 var (
-	aVersion  = regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-	anArchive = regexp.MustCompile(`(?m)^[0-9a-f]{64}  reprise_(\S+?)_(?:linux|darwin|windows)_`)
+	aVersion = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	})
+	anArchive = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[0-9a-f]{64}  reprise_(\S+?)_(?:linux|darwin|windows)_`)
+	})
 )
 
 // releaseVersion is the version that a file of a release names; "" where it names none.
@@ -141,10 +146,10 @@ func releaseVersion(data []byte) string {
 	var doc struct {
 		Version string `json:"version"`
 	}
-	if json.Unmarshal(data, &doc) == nil && aVersion.MatchString(doc.Version) {
+	if json.Unmarshal(data, &doc) == nil && aVersion().MatchString(doc.Version) {
 		return "v" + strings.TrimPrefix(doc.Version, "v")
 	}
-	if m := anArchive.FindSubmatch(data); m != nil && aVersion.Match(m[1]) {
+	if m := anArchive().FindSubmatch(data); m != nil && aVersion().Match(m[1]) {
 		return "v" + string(m[1])
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -269,7 +270,7 @@ func Build(raw map[string]string) (Answers, error) {
 	for _, p := range list(raw["integrations"]) {
 		name, what, _ := strings.Cut(p, ":")
 		in := Integration{Name: strings.TrimSpace(name), What: strings.TrimSpace(what)}
-		if m := inBrackets.FindStringSubmatch(in.Name); m != nil {
+		if m := inBrackets().FindStringSubmatch(in.Name); m != nil {
 			in.Name, in.Kind = strings.TrimSpace(m[1]), m[2]
 		}
 		a.Integrations = append(a.Integrations, in)
@@ -285,7 +286,7 @@ func Build(raw map[string]string) (Answers, error) {
 	return a, nil
 }
 
-var inBrackets = regexp.MustCompile(`^(.*)\((\w+)\)$`)
+var inBrackets = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*)\((\w+)\)$`) })
 
 // clean makes one line of what was said, without what could end a section of a
 // prompt or a front matter.
@@ -302,10 +303,10 @@ func clean(s string) string {
 		return r
 	}, s)
 	// @name at the start of a word would call an agent, or put a file into a prompt.
-	return wordAt.ReplaceAllString(strings.Join(strings.Fields(s), " "), "$1")
+	return wordAt().ReplaceAllString(strings.Join(strings.Fields(s), " "), "$1")
 }
 
-var wordAt = regexp.MustCompile(`(^|[^A-Za-z0-9._-])@+`)
+var wordAt = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^A-Za-z0-9._-])@+`) })
 
 // Slug makes a name of files and commands from words.
 func Slug(s string) string {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"reprise/internal/mdfile"
 )
@@ -21,10 +22,10 @@ type Score struct {
 }
 
 var (
-	openTag  = regexp.MustCompile(`(?m)^<(` + strings.Join(sections, "|") + `)>$`)
-	mention  = regexp.MustCompile(`(?:^|[^A-Za-z0-9._-])@([a-z0-9][a-z0-9-]*)`)
-	levelRef = regexp.MustCompile(`Level [123]`)
-	number   = regexp.MustCompile(`\d`)
+	openTag  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^<(` + strings.Join(sections, "|") + `)>$`) })
+	mention  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[^A-Za-z0-9._-])@([a-z0-9][a-z0-9-]*)`) })
+	levelRef = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`Level [123]`) })
+	number   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d`) })
 )
 
 // Rate scores an agent's prompt by what stands in it.
@@ -63,16 +64,16 @@ func Rate(f File) Score {
 		}
 	}
 	// 2 points: routing.
-	if !mention.MatchString(body) {
+	if !mention().MatchString(body) {
 		lose(0.5, "no agent is named with @")
 	}
-	if !levelRef.MatchString(body) {
+	if !levelRef().MatchString(body) {
 		lose(0.5, "no level of context is named")
 	}
 	if !strings.Contains(parts["instructions"], "JSON object") || !strings.Contains(body, `"status"`) {
 		lose(0.5, "what is to be handed back is not said")
 	}
-	if !number.MatchString(parts["validation"]) {
+	if !number().MatchString(parts["validation"]) {
 		lose(0.5, "no gate has a number")
 	}
 	// 1 point: the context goes from the system to the execution.
@@ -90,7 +91,7 @@ func Rate(f File) Score {
 		lose(1, "fewer than two examples")
 	}
 	// 1 point: gates.
-	if n := len(number.FindAllString(parts["validation"], -1)); n < 3 {
+	if n := len(number().FindAllString(parts["validation"], -1)); n < 3 {
 		lose(1, "fewer than three figures in the validation")
 	}
 	s.Points = max(0, s.Points)
@@ -100,7 +101,7 @@ func Rate(f File) Score {
 // split takes a prompt's components apart.
 func split(body string) (parts map[string]string, order []string) {
 	parts = map[string]string{}
-	for _, m := range openTag.FindAllStringSubmatchIndex(body, -1) {
+	for _, m := range openTag().FindAllStringSubmatchIndex(body, -1) {
 		name := body[m[2]:m[3]]
 		rest := body[m[1]:]
 		if end := strings.Index(rest, "</"+name+">"); end >= 0 {
@@ -127,12 +128,12 @@ func Check(files []File) (scores []Score, wrong []string) {
 		}
 	}
 	for _, f := range files {
-		for _, m := range mention.FindAllStringSubmatch(f.Text, -1) {
+		for _, m := range mention().FindAllStringSubmatch(f.Text, -1) {
 			if !agents[strings.TrimRight(m[1], "-")] {
 				wrong = append(wrong, fmt.Sprintf("%s: names @%s, which is no agent of it", f.Name, m[1]))
 			}
 		}
-		for _, ref := range pathRef.FindAllString(f.Text, -1) {
+		for _, ref := range pathRef().FindAllString(f.Text, -1) {
 			ref = strings.TrimRight(ref, ".")
 			if strings.HasSuffix(ref, ".md") && !names[ref] {
 				wrong = append(wrong, fmt.Sprintf("%s: names %s, which is not made", f.Name, ref))
@@ -164,4 +165,4 @@ func Check(files []File) (scores []Score, wrong []string) {
 	return scores, wrong
 }
 
-var pathRef = regexp.MustCompile(`\.claude/[A-Za-z0-9_./-]+`)
+var pathRef = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.claude/[A-Za-z0-9_./-]+`) })

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"reprise/internal/proc"
@@ -92,12 +93,14 @@ func baseName(path string) string {
 }
 
 // uuid is the form of a session's id in the names of the clients' files.
-var uuid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+var uuid = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+})
 
 // keeps says why a file or directory of a client is kept for a session that runs, ""
 // where it is not. sessions are ids that are known to be live.
 func keeps(live []Live, sessions []string, client string, a Area, rel string, newest time.Time) string {
-	for _, id := range uuid.FindAllString(rel, -1) {
+	for _, id := range uuid().FindAllString(rel, -1) {
 		for _, s := range sessions {
 			if s == id {
 				return "of a session that runs"
@@ -126,7 +129,7 @@ func keeps(live []Live, sessions []string, client string, a Area, rel string, ne
 
 // slug is how Claude Code names a project's directory: every other character than
 // letters and digits is a hyphen.
-var slug = regexp.MustCompile(`[^A-Za-z0-9]`)
+var slug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9]`) })
 
 // ofProject reports whether a path belongs to the project in dir, by the name that
 // the client gives it. Codex and Copilot do not sort by project.
@@ -137,10 +140,10 @@ func ofProject(client, rel, dir string) bool {
 	}
 	switch client {
 	case "claude-code":
-		return parts[0] == "projects" && parts[1] == slug.ReplaceAllString(dir, "-")
+		return parts[0] == "projects" && parts[1] == slug().ReplaceAllString(dir, "-")
 	case "gemini":
 		// By the hash of the path, or by a short name made of its last part.
-		base := strings.ToLower(slug.ReplaceAllString(filepath.Base(dir), "-"))
+		base := strings.ToLower(slug().ReplaceAllString(filepath.Base(dir), "-"))
 		return parts[0] == "tmp" && (parts[1] == fmt.Sprintf("%x", sha256.Sum256([]byte(dir))) || strings.HasPrefix(strings.ToLower(parts[1]), base))
 	}
 	return false

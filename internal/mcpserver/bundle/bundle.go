@@ -13,6 +13,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -141,15 +142,15 @@ func add(z *zip.Writer, name string, mode uint32, data io.Reader) error {
 
 var (
 	// release is a version of semver.org: three numbers, and what may follow.
-	release = regexp.MustCompile(`^v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?)$`)
-	strange = regexp.MustCompile(`[^0-9A-Za-z-]+`)
+	release = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?)$`) })
+	strange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^0-9A-Za-z-]+`) })
 )
 
 func semver(version string) string {
-	if m := release.FindStringSubmatch(version); m != nil {
+	if m := release().FindStringSubmatch(version); m != nil {
 		return m[1]
 	}
-	rest := strings.Trim(strange.ReplaceAllString(version, "-"), "-")
+	rest := strings.Trim(strange().ReplaceAllString(version, "-"), "-")
 	if rest == "" {
 		return "0.0.0"
 	}
