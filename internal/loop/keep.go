@@ -12,6 +12,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 	"reprise/internal/workspace"
@@ -78,21 +79,21 @@ func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (note st
 
 func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (string, error) {
 	o := t.Git
-	o.MaxOut = maxStatus
+	o.MaxOut = checkout.MaxStatus
 	g := git.New(p.Top, o)
 	if _, err := os.Lstat(p.Top); errors.Is(err, fs.ErrNotExist) {
 		return "", unkept("its worktree %s is gone", p.Top)
 	}
 	own := t.agentPath(p)
-	s, err := lookWhole(ctx, g, own)
+	s, err := checkout.Look(ctx, g, own)
 	if err != nil {
 		return "", err
 	}
-	if len(s.unmerged) > 0 {
-		return "", unkept("a merge in its worktree is not settled; these have conflicts: %s", strings.Join(s.unmerged[:min(len(s.unmerged), 10)], ", "))
+	if len(s.Unmerged) > 0 {
+		return "", unkept("a merge in its worktree is not settled; these have conflicts: %s", strings.Join(s.Unmerged[:min(len(s.Unmerged), 10)], ", "))
 	}
-	if len(s.dirty) > 0 {
-		return "", unkept("submodules have changes that are not committed in them: %s; commit them there, and have git ignore, or remove, what is not to be kept", strings.Join(s.dirty[:min(len(s.dirty), 10)], ", "))
+	if len(s.Dirty) > 0 {
+		return "", unkept("submodules have changes that are not committed in them: %s; commit them there, and have git ignore, or remove, what is not to be kept", strings.Join(s.Dirty[:min(len(s.Dirty), 10)], ", "))
 	}
 	note, err := t.onBranch(ctx, g, p, s)
 	if err != nil {
@@ -113,79 +114,19 @@ func (t *Worktrees) modules(p Place) workspace.BringOptions {
 	return workspace.BringOptions{Dir: p.Top, Main: t.Root, Base: p.Base, Branch: p.Branch}
 }
 
-// maxStatus bounds what git may say of a worktree, in bytes: an agent can make many files.
-const maxStatus = 256 << 20
-
-// whole is all that git says of a worktree at once.
-type whole struct {
-	head     string   // commit, "" before the first one
-	branch   string   // short, "" for none
-	unmerged []string // paths
-	changed  bool     // something but the place of the agent's state differs
-	inner    []string // repositories of their own that are new in it
-	dirty    []string // submodules with changed or new files
-	own      bool     // the place of the agent's state is new in it, and not ignored
-}
-
-func lookWhole(ctx context.Context, g *git.Git, own string) (w whole, err error) {
-	out, err := g.Run(ctx, "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
-	if err != nil {
-		return w, err
-	}
-	for rec := range strings.SplitSeq(string(out), "\x00") {
-		kind, rest, _ := strings.Cut(rec, " ")
-		switch kind {
-		case "#":
-			if id, ok := strings.CutPrefix(rest, "branch.oid "); ok && id != "(initial)" {
-				w.head = id
-			}
-			if name, ok := strings.CutPrefix(rest, "branch.head "); ok && name != "(detached)" {
-				w.branch = name
-			}
-		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
-			if f := strings.SplitN(rest, " ", 10); len(f) == 10 {
-				w.unmerged = append(w.unmerged, f[9])
-			}
-		case "1": // XY sub mH mI mW hH hI path
-			f := strings.SplitN(rest, " ", 8)
-			if len(f) != 8 {
-				continue
-			}
-			if sub := f[1]; strings.HasPrefix(sub, "S") && strings.ContainsAny(sub[1:], "MU") && f[7] != own {
-				w.dirty = append(w.dirty, f[7])
-			}
-			w.add(f[7], f[2] == "000000" && f[3] == git.ModeRepo, own)
-		case "?":
-			w.add(strings.TrimSuffix(rest, "/"), strings.HasSuffix(rest, "/"), own) // a directory that it does not look into
-		}
-	}
-	return w, nil
-}
-
-func (w *whole) add(name string, repository bool, own string) {
-	switch {
-	case name == own || strings.HasPrefix(name, own+"/"):
-		w.own = true
-		return
-	case repository:
-		w.inner = append(w.inner, name)
-	}
-	w.changed = true
-}
-
 // onBranch brings the place's branch to what is checked out there: who worked there may
 // have left it, and what is merged is the branch. It only ever moves forward.
-func (t *Worktrees) onBranch(ctx context.Context, g *git.Git, p Place, s whole) (note string, err error) {
-	if p.Branch == "" || s.branch == p.Branch && s.head != "" {
+func (t *Worktrees) onBranch(ctx context.Context, g *git.Git, p Place, s checkout.Status) (note string, err error) {
+	if p.Branch == "" || s.Branch == p.Branch && s.Head != "" {
 		return "", nil
 	}
-	if s.head == "" {
+	if s.Head == "" {
 		return "", unkept("its worktree is on a branch without a commit; the work belongs on %s", p.Branch)
 	}
-	ref, head := "refs/heads/"+p.Branch, s.head
+	ref, head := "refs/heads/"+p.Branch, s.Head
 	now := "no branch, at " + head[:min(len(head), 12)]
-	if s.branch != "" {
-		now = "the branch " + s.branch
+	if s.Branch != "" {
+		now = "the branch " + s.Branch
 	}
 	tip, err := g.Resolve(ctx, ref)
 	if err != nil {
@@ -227,24 +168,24 @@ func (t *Worktrees) agentPath(p Place) string {
 }
 
 // commitLeft commits what the agent did not, so that its branch has all of the work.
-func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s whole, own string) (string, error) {
+func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s checkout.Status, own string) (string, error) {
 	g := git.New(p.Top, t.Git)
 	committed, err := t.committedAgent(ctx, g, p, own)
-	if err != nil || !s.changed && !committed {
+	if err != nil || !s.Changed && !committed {
 		return "", err
 	}
-	if _, err := os.Lstat(filepath.Join(p.Top, ".gitmodules")); len(s.inner) > 0 && err != nil {
+	if _, err := os.Lstat(filepath.Join(p.Top, ".gitmodules")); len(s.Inner) > 0 && err != nil {
 		// Of them git keeps the name of a commit only; with that file they are submodules.
-		return "", unkeptInner(strings.Join(s.inner, ", "))
+		return "", unkeptInner(strings.Join(s.Inner, ", "))
 	}
 	// All of it: to exclude a path that is ignored is an error to git.
 	if _, err := g.Run(ctx, "add", "--all"); err != nil {
-		if name, ok := noCommitIn(err); ok {
+		if name, ok := checkout.NoCommitIn(err); ok {
 			return "", unkeptInner(name)
 		}
 		return "", err
 	}
-	if committed || s.own {
+	if committed || s.Own {
 		if _, err := g.Run(ctx, "rm", "-r", "--cached", "--quiet", "--force", "--ignore-unmatch", "--", ":(top,literal)"+own); err != nil {
 			return "", err
 		}
@@ -261,16 +202,6 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s 
 
 func unkeptInner(names string) error {
 	return unkept("there is a repository of its own in it, whose files git would not keep: %s; remove its .git, or move it away", names)
-}
-
-// noCommitIn is the repository without a commit at which an add has failed.
-func noCommitIn(err error) (name string, ok bool) {
-	var e *git.Error
-	if !errors.As(err, &e) {
-		return "", false
-	}
-	before, _, ok := strings.Cut(e.Stderr, "' does not have a commit checked out")
-	return strings.TrimSuffix(before[strings.LastIndexByte(before, '\'')+1:], "/"), ok
 }
 
 // committedAgent reports whether the agent has committed the place of its own state, such

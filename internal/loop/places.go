@@ -1,23 +1,20 @@
 package loop
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
@@ -108,7 +105,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	if err != nil {
 		return Place{}, err
 	}
-	t.unlock(made.Admin)
+	t.locks().Unlock(made.Admin)
 	t.mu.Lock()
 	if t.leases == nil {
 		t.leases = map[string]*workspace.Lease{}
@@ -142,74 +139,26 @@ func (t *Worktrees) Look(ctx context.Context, p Place, detail bool) (Work, error
 	}
 	g := git.New(p.Top, t.Git)
 	if detail {
-		return lookGit(ctx, g, p.Base)
+		return compare(ctx, g, p.Base)
 	}
-	changed, err := changedGit(ctx, g, p.Base)
+	changed, err := checkout.Changed(ctx, g, p.Base)
 	return Work{Changed: changed}, err
 }
 
-// changedGit says whether a working tree differs from a commit. What was committed and
-// taken back again is no difference.
-func changedGit(ctx context.Context, g *git.Git, base string) (bool, error) {
-	status, err := g.Run(ctx, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--no-renames")
-	if err != nil {
-		return false, err
-	}
-	head := ""
-	for line := range strings.Lines(string(status)) {
-		if !strings.HasPrefix(line, "#") {
-			return true, nil
-		}
-		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "# branch.oid "); ok {
-			head = id
-		}
-	}
-	if head == base {
-		return false, nil
-	}
-	_, err = g.Run(ctx, "diff", "--quiet", "--no-renames", base, "--")
-	var e *git.Error
-	if errors.As(err, &e) && e.Code == 1 {
-		return true, nil
-	}
-	return false, err
+// compare is what differs from a commit, cut to what is told.
+func compare(ctx context.Context, g *git.Git, base string) (w Work, err error) {
+	files, patch, err := checkout.Compare(ctx, g, base)
+	return Work{Changed: len(files) > 0, Files: files[:min(len(files), maxFilesTold)], Diff: clip(patch, maxDiff)}, err
 }
 
-func lookGit(ctx context.Context, g *git.Git, base string) (w Work, err error) {
-	status, err := g.Run(ctx, "status", "--porcelain=v1", "--untracked-files=normal", "--no-renames")
-	if err != nil {
-		return w, err
-	}
-	diff, err := g.Run(ctx, "diff", "--raw", "--patch", "--no-renames", base, "--")
-	if err != nil {
-		return w, err
-	}
-	// Lines of what changed, a blank one, and then how.
-	names, patch, _ := strings.Cut(string(diff), "\n\n")
-	seen := map[string]bool{}
-	add := func(name string) {
-		if plain, err := strconv.Unquote(name); err == nil { // one with a space, or what is rarer
-			name = plain
-		}
-		if name != "" && !seen[name] {
-			seen[name] = true
-			w.Files = append(w.Files, name)
-		}
-	}
-	for line := range strings.Lines(names) {
-		if _, name, ok := strings.Cut(line, "\t"); ok && line[0] == ':' {
-			add(strings.TrimSpace(name))
-		}
-	}
-	for line := range strings.Lines(string(status)) {
-		if len(line) > 3 {
-			add(strings.TrimSpace(line[3:]))
-		}
-	}
-	w.Changed = len(w.Files) > 0
-	w.Files = w.Files[:min(len(w.Files), maxFilesTold)]
-	w.Diff = clip(patch, maxDiff)
-	return w, nil
+// locks is how locks of other gits are met.
+func (t *Worktrees) locks() *checkout.Locks {
+	return &checkout.Locks{Now: t.Now, Patience: t.Patience, Unlocked: t.Unlocked}
+}
+
+// patiently does what git refuses while somebody else's git is at work.
+func (t *Worktrees) patiently(ctx context.Context, f func() error) error {
+	return t.locks().Patiently(ctx, f)
 }
 
 // Finish keeps what was made. The worktree of an item that is done goes, its branch
@@ -431,7 +380,7 @@ func (t *InPlace) Prepare(ctx context.Context, item queue.Item, _ int64) (Place,
 	if _, err := os.Lstat(before); err == nil {
 		return p, nil // what an earlier try has changed counts, too
 	}
-	sum, err := t.print(ctx)
+	sum, err := checkout.Print(ctx, git.New(t.Dir, t.Git), t.Dir)
 	if err != nil {
 		return p, err
 	}
@@ -447,7 +396,7 @@ func (t *InPlace) Began(context.Context, Place, string) error { return nil }
 // Look compares the directory with what it was like.
 func (t *InPlace) Look(ctx context.Context, p Place, detail bool) (Work, error) {
 	var w Work
-	now, err := t.print(ctx)
+	now, err := checkout.Print(ctx, git.New(t.Dir, t.Git), t.Dir)
 	if err != nil {
 		return w, err
 	}
@@ -457,7 +406,7 @@ func (t *InPlace) Look(ctx context.Context, p Place, detail bool) (Work, error) 
 	}
 	w.Changed = string(was) != now
 	if detail && w.Changed && p.Base != "" {
-		if seen, err := lookGit(ctx, git.New(p.Top, t.Git), p.Base); err == nil {
+		if seen, err := compare(ctx, git.New(p.Top, t.Git), p.Base); err == nil {
 			w.Files, w.Diff = seen.Files, seen.Diff
 		}
 	}
@@ -474,39 +423,4 @@ func (t *InPlace) Finish(_ context.Context, p Place, _ queue.Item, fate core.Fat
 		err = nil
 	}
 	return "", false, err
-}
-
-// maxWalk bounds how many files are looked at outside git.
-const maxWalk = 100_000
-
-// print is a fingerprint of the directory: names, sizes and times of files, without
-// reading them.
-func (t *InPlace) print(ctx context.Context) (string, error) {
-	h := sha256.New()
-	n := 0
-	err := filepath.WalkDir(t.Dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			if path == t.Dir {
-				return err
-			}
-			return nil // what cannot be looked at does not count
-		}
-		if d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || d.Name() == ".reprise") {
-			return fs.SkipDir
-		}
-		if n++; n > maxWalk {
-			return fs.SkipAll
-		}
-		if info, err := d.Info(); err == nil && !d.IsDir() {
-			fmt.Fprintf(h, "%s\x00%d\x00%d\x00", path, info.Size(), info.ModTime().UnixNano())
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return "", err
-	}
-	if head, err := git.New(t.Dir, t.Git).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
-		h.Write(head)
-	}
-	return cmp.Or(hex.EncodeToString(h.Sum(nil)), "empty"), nil
 }

@@ -1,13 +1,13 @@
-package loop
+package checkout
 
 import (
 	"context"
 	"errors"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 )
 
@@ -22,14 +22,23 @@ const (
 	lockPatience = lockAge + 15*time.Second
 )
 
-// patiently does what git refuses while somebody else's git is at work: it waits for that,
+// Locks is how locks of other gits are met.
+type Locks struct {
+	Now      func() time.Time  // the clock by which a lock is old; nil: none is taken away
+	Patience time.Duration     // how long one is waited for; 0 is a little longer than it takes to tell one that was left
+	Unlocked func(path string) // is told of one that was taken away; nil is nobody
+	Waiting  func(err error)   // is told once that one is waited for; nil is nobody
+}
+
+// Patiently does what git refuses while somebody else's git is at work: it waits for that,
 // and takes away a lock that was left.
-func (t *Worktrees) patiently(ctx context.Context, f func() error) error {
+func (t *Locks) Patiently(ctx context.Context, f func() error) error {
 	patience := t.Patience
 	if patience == 0 {
 		patience = lockPatience
 	}
 	var waited time.Duration
+	told := t.Waiting == nil
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := f()
 		if !errors.Is(err, git.ErrLocked) && git.LockedAt(err) == "" {
@@ -42,6 +51,10 @@ func (t *Worktrees) patiently(ctx context.Context, f func() error) error {
 		if waited >= patience {
 			return err
 		}
+		if !told {
+			told = true
+			t.Waiting(err)
+		}
 		select {
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())
@@ -52,7 +65,7 @@ func (t *Worktrees) patiently(ctx context.Context, f func() error) error {
 }
 
 // takeLeft takes a lock away that a killed git has left, and says so.
-func (t *Worktrees) takeLeft(path string, least time.Duration) bool {
+func (t *Locks) takeLeft(path string, least time.Duration) bool {
 	if t.Now == nil {
 		return false // how old it is cannot be told
 	}
@@ -63,9 +76,9 @@ func (t *Worktrees) takeLeft(path string, least time.Duration) bool {
 	return gone && err == nil
 }
 
-// unlock takes away the locks that gits of an earlier try have left in an item's worktree:
+// Unlock takes away the locks that gits of an earlier try have left in an item's worktree:
 // an agent whose git fails at one could not do anything.
-func (t *Worktrees) unlock(admin string) {
+func (t *Locks) Unlock(admin string) {
 	if admin == "" {
 		return
 	}
