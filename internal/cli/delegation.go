@@ -219,12 +219,15 @@ whose session it is; it is an event of the log like any other.`,
 			if err != nil {
 				return err
 			}
-			if len(v.Sessions) != 1 {
-				return exitWith(ExitNotFound, fmt.Errorf("%s that begin with %q: `reprise delegation status` lists them", count(len(v.Sessions), "session"), args[0]))
+			if len(v.Sessions) == 0 {
+				return exitWith(ExitNotFound, fmt.Errorf("no session that begins with %q is counted here: `reprise delegation status` lists those that are", args[0]))
+			}
+			if len(v.Sessions) > 1 {
+				return exitWith(ExitNotFound, fmt.Errorf("%d sessions begin with %q: write more of the id, as `reprise delegation status` lists them", len(v.Sessions), args[0]))
 			}
 			s := v.Sessions[0]
 			err = delegation.Store{Dir: v.Dir}.Update(cmd.Context(), s.Client, s.Session, func(c delegation.Count, err error) (delegation.Count, error) {
-				c.Work = 0
+				c.Work, c.Before = 0, 0
 				return c, err
 			})
 			if err != nil {
@@ -267,10 +270,18 @@ func recount(events string, d *hook.Delegation, g *hook.Guarding, of *dialect.Ev
 			}
 			ev := dialect.Event{Kind: of.Kind, Client: of.Client, ToolID: t.ID, Tool: t.Tool, ToolName: t.Name, Input: t.Input, Cwd: t.Cwd}
 			c, _ = c.Next(d.Rules.KindOf(&ev, d.Root, g != nil && t.Tool == "shell" && g.Quiet(ev)), limits)
+		case event.ToolSucceeded, event.ToolFailed:
+			var t event.ToolData
+			if json.Unmarshal(e.Data, &t) != nil || hasSubagent(e.Evidence) {
+				continue
+			}
+			if ev := (dialect.Event{Client: of.Client, Tool: t.Tool, ToolName: t.Name}); d.Rules.KindOf(&ev, d.Root, false) == delegation.Delegated {
+				c = c.Ended(e.Type == event.ToolFailed)
+			}
 		case event.DelegationCounted:
 			var t event.DelegationData
 			if json.Unmarshal(e.Data, &t) == nil && t.What == event.DelegationReset {
-				c.Work = 0
+				c.Work, c.Before = 0, 0
 			}
 		}
 	}

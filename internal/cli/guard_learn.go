@@ -63,7 +63,7 @@ was asked about because of what it reads: a secret, the environment, a file outs
 				return nil
 			}
 			for _, p := range list {
-				fmt.Fprintf(app.Out, "%s\n  approved %d times, last %s; such as: %s [%s]\n", term.SafeLine(p.Shape), p.Approved, p.Last.Format("2006-01-02"), term.SafeLine(p.Example), strings.Join(p.Rules, ", "))
+				fmt.Fprintf(app.Out, "%s\n  approved %s, last %s; such as: %s [%s]\n", term.SafeLine(p.Shape), times(p.Approved), p.Last.Format("2006-01-02"), term.SafeLine(p.Example), strings.Join(p.Rules, ", "))
 			}
 			if !write {
 				fmt.Fprintln(app.Out, "\nWith --write they become rules of your settings.")

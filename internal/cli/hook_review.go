@@ -37,7 +37,7 @@ func (m *modelReviews) Review(ctx context.Context, who verify.Reviewer, req veri
 		return verify.Review{}, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d files and %d lines changed; the project's checks passed.\n", req.Risk.Files, req.Risk.Lines)
+	fmt.Fprintf(&b, "%s and %s changed; the project's checks passed.\n", count(req.Risk.Files, "file"), count(req.Risk.Lines, "line"))
 	for _, p := range req.Risk.Protected {
 		fmt.Fprintf(&b, "A protected path changed: %s\n", p)
 	}

@@ -73,14 +73,14 @@ func (a *App) checkJudge(ctx context.Context) []setup.Finding {
 	}
 	for _, c := range s.Circuits {
 		if c.State != "closed" {
-			return finding(setup.Warn, "see `reprise judge status`; `reprise judge reset` asks again at once", "%s had no answer %d times in a row; its circuit is %s", c.Name, c.Failures, c.State)
+			return finding(setup.Warn, "see `reprise judge status`; `reprise judge reset` asks again at once", "%s had no answer to %s in a row; its circuit is %s", c.Name, count(c.Failures, "question"), c.State)
 		}
 	}
 	calls, usd := 0, 0.0
 	for _, p := range s.Purposes {
 		calls, usd = calls+p.Calls, usd+p.USD
 	}
-	return finding(setup.OK, "", "%s, asked %d times today for %.4f US dollars", strings.TrimSpace(s.Client+" "+s.Model), calls, usd)
+	return finding(setup.OK, "", "%s, asked %s today for %.4f US dollars", strings.TrimSpace(s.Client+" "+s.Model), times(calls), usd)
 }
 
 // judgeError gives the judge's errors their exit code.

@@ -212,6 +212,9 @@ type Count struct {
 	Total                 int // of them since it began
 	Delegated             int // times that it delegated
 	Refused               int // own work calls that were refused
+	// Before is what Work was when it last delegated, for as long as that may still
+	// fail; 0 afterwards.
+	Before int
 }
 
 // Verdict is what becomes of a call.
@@ -230,6 +233,8 @@ func (c Count) Next(k Kind, l Limits) (Count, Verdict) {
 	switch {
 	case k == Delegated:
 		c.Delegated++
+		// Of two that begin at once the second finds nothing to keep; what the first kept stays.
+		c.Before = max(c.Before, c.Work)
 		c.Work = 0
 	case k == Work && l.Block > 0 && c.Work >= l.Block:
 		c.Refused++
@@ -242,4 +247,15 @@ func (c Count) Next(k Kind, l Limits) (Count, Verdict) {
 		}
 	}
 	return c, Pass
+}
+
+// Ended is the count after a call that delegated came to its end. One that failed
+// handed nothing over: what was counted before it is counted on.
+func (c Count) Ended(failed bool) Count {
+	if failed {
+		c.Work += c.Before
+		c.Delegated = max(c.Delegated-1, 0)
+	}
+	c.Before = 0
+	return c
 }

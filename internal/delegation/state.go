@@ -151,8 +151,11 @@ func (c Count) encode() []byte {
 	for _, f := range [...]struct{ name, value string }{
 		{"client", strconv.Quote(c.Client)}, {"session", strconv.Quote(c.Session)}, {"role", strconv.Quote(c.Role)},
 		{"work", strconv.Itoa(c.Work)}, {"total", strconv.Itoa(c.Total)},
-		{"delegated", strconv.Itoa(c.Delegated)}, {"refused", strconv.Itoa(c.Refused)},
+		{"delegated", strconv.Itoa(c.Delegated)}, {"refused", strconv.Itoa(c.Refused)}, {"before", strconv.Itoa(c.Before)},
 	} {
+		if f.name == "before" && c.Before == 0 {
+			continue
+		}
 		b = append(append(append(append(b, f.name...), ' '), f.value...), '\n')
 	}
 	return append(append(append(b, "sum "...), quick.Hash(b)...), '\n')
@@ -182,8 +185,11 @@ func decode(data []byte) (Count, error) {
 	line(head)
 	c.Client, c.Session, c.Role = text("client"), text("session"), text("role")
 	c.Work, c.Total, c.Delegated, c.Refused = number("work"), number("total"), number("delegated"), number("refused")
+	if strings.HasPrefix(rest, "before ") {
+		c.Before = number("before")
+	}
 	body := data[:len(data)-len(rest)]
-	if sum := line("sum "); !ok || rest != "" || sum != quick.Hash(body) || c.Work > c.Total {
+	if sum := line("sum "); !ok || rest != "" || sum != quick.Hash(body) || c.Work > c.Total || c.Before > c.Total {
 		return Count{}, ErrDamaged
 	}
 	return c, nil

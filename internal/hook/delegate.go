@@ -57,6 +57,10 @@ func (d *Delegation) judge(ctx context.Context, ev *dialect.Event, role string, 
 	case dialect.SessionStart:
 		return dialect.Decision{}, nil, d.begin(ctx, ev, role, warn)
 	case dialect.ToolAfter, dialect.ToolFailed:
+		if d.Rules.KindOf(ev, d.Root, false) == delegation.Delegated {
+			d.ended(ctx, ev, warn)
+			return dialect.Decision{}, nil, nil
+		}
 		return d.remind(ev, role, limits), nil, nil
 	case dialect.ToolBefore:
 	default:
@@ -160,6 +164,24 @@ func (d *Delegation) begin(ctx context.Context, ev *dialect.Event, role string, 
 		warn("the count of what the session does itself could not be begun", err)
 	}
 	return nil
+}
+
+// ended notes how a call that delegated came out: one that failed is none. Where the
+// count is lost nothing is noted, for it is made again from the log, which has the
+// failure, too.
+func (d *Delegation) ended(ctx context.Context, ev *dialect.Event, warn func(string, error)) {
+	if d.Counted {
+		return
+	}
+	err := d.Store.Update(ctx, ev.Client, ev.Session, func(c delegation.Count, problem error) (delegation.Count, error) {
+		if problem != nil {
+			return c, problem
+		}
+		return c.Ended(ev.Kind == dialect.ToolFailed), nil
+	})
+	if err != nil && !errors.Is(err, delegation.ErrMissing) && !errors.Is(err, delegation.ErrDamaged) {
+		warn("that a call which delegated has ended could not be counted", err)
+	}
 }
 
 // remind tells a client after a call what it cannot be told before one.

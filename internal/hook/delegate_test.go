@@ -80,6 +80,53 @@ func TestConductorIsToldAndRefused(t *testing.T) {
 	}
 }
 
+// A subagent that could not be started has taken no work over: what was counted before
+// is counted on. One that came back is not undone by a later one that fails.
+func TestDelegatingThatFailed(t *testing.T) {
+	p := held(t.TempDir())
+	step := func(kind dialect.Kind, tool string) dialect.Decision {
+		t.Helper()
+		ev := call("claude", tool, `{}`)
+		ev.Kind = kind
+		ev.Source = "startup"
+		d, _, err := Delegates(p, "conductor").judge(t.Context(), &ev, "conductor", false, func(what string, err error) { t.Errorf("%s: %v", what, err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	work := func(refused bool) {
+		t.Helper()
+		if d := step(dialect.ToolBefore, "shell"); (d.Permission == dialect.Deny) != refused {
+			t.Errorf("%+v, refused: %v wanted", d, refused)
+		}
+	}
+	step(dialect.SessionStart, "")
+	for range 3 {
+		work(false)
+	}
+	work(true)
+	for range 2 { // the second is begun where the count was taken back
+		step(dialect.ToolBefore, "agent")
+		step(dialect.ToolFailed, "agent")
+		work(true)
+	}
+	step(dialect.ToolBefore, "agent") // two at once, and both fail
+	step(dialect.ToolBefore, "agent")
+	step(dialect.ToolFailed, "agent")
+	step(dialect.ToolFailed, "agent")
+	work(true)
+	step(dialect.ToolBefore, "agent")
+	step(dialect.ToolAfter, "agent")
+	work(false)
+	step(dialect.ToolFailed, "agent") // of an older one
+	work(false)
+	c, err := Delegates(p, "conductor").Store.Load("claude", "s1")
+	if err != nil || c.Work != 2 || c.Delegated != 0 || c.Before != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func TestWhoIsNotCounted(t *testing.T) {
 	dir := t.TempDir()
 	p := held(dir)

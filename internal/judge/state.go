@@ -15,6 +15,7 @@ import (
 	"math"
 	"os"
 	"reprise/internal/durable"
+	"reprise/internal/term"
 	"slices"
 	"time"
 )
@@ -325,9 +326,9 @@ func (st *state) begin(res *reservation, calls int, perDay, perQuestion float64,
 	}
 	if !ok {
 		if c.Trial != "" {
-			return fmt.Errorf("%w: %d questions in a row had no answer, and a trial is being made", ErrOpen, c.Failures)
+			return fmt.Errorf("%w: %s in a row had no answer, and a trial is being made", ErrOpen, term.Plural(c.Failures, "question"))
 		}
-		return fmt.Errorf("%w until %s: %d questions in a row had no answer; see `reprise judge status`", ErrOpen, until.UTC().Format(time.RFC3339), c.Failures)
+		return fmt.Errorf("%w until %s: %s in a row had no answer; see `reprise judge status`", ErrOpen, until.UTC().Format(time.RFC3339), term.Plural(c.Failures, "question"))
 	}
 	s := st.spent(res.Day, res.Purpose)
 	asked, held := s.Calls, s.USD
@@ -341,7 +342,7 @@ func (st *state) begin(res *reservation, calls int, perDay, perQuestion float64,
 	case len(st.Open) >= maxOpen:
 		return fmt.Errorf("%w: %d questions are being asked at once", ErrBudget, len(st.Open))
 	case asked >= calls:
-		return fmt.Errorf("%w: %d of %d questions for %s today (judge.calls_per_day)", ErrBudget, asked, calls, res.Purpose)
+		return fmt.Errorf("%w: %d of %s for %s today (judge.calls_per_day)", ErrBudget, asked, term.Plural(calls, "question"), res.Purpose)
 	case held >= perDay:
 		return fmt.Errorf("%w: %.2f of %.2f US dollars for %s today (judge.budget_usd_per_day)", ErrBudget, held, perDay, res.Purpose)
 	}

@@ -145,7 +145,7 @@ func (j *job) judge(ctx context.Context, exit proc.Exit, left int, why error) er
 		j.res.Status = Failed
 	}
 	if left > 0 {
-		j.res.Problem = fmt.Sprintf("it left %d processes running, which were ended", left)
+		j.res.Problem = "it left " + several(left, "process") + " running, ended afterwards"
 	}
 	return nil
 }

@@ -317,9 +317,9 @@ func (g *Gate) decide(ctx context.Context, t Turn, r *Result, how found) Verdict
 		case t.Active && (how != intact || again != intact):
 			v.Why = "the turn goes on because it was kept from ending, and how often that was is not known any more"
 		case s.Blocks >= g.MaxBlocks:
-			v.Why = fmt.Sprintf("the turn was kept from ending %d times already", s.Blocks)
+			v.Why = fmt.Sprintf("the turn was kept from ending %s already", several(s.Blocks, "time"))
 		case s.Total >= sessionBlocks*g.MaxBlocks:
-			v.Why = fmt.Sprintf("the session was kept from ending a turn %d times already", s.Total)
+			v.Why = fmt.Sprintf("the session was kept from ending a turn %s already", several(s.Total, "time"))
 		default:
 			s.Blocks++
 			s.Total++
@@ -378,7 +378,7 @@ const maxReason = 1000
 // reasonOf is what an agent is told that may not end yet: which check, the
 // command, and the first lines that say what is wrong.
 func reasonOf(r *Result, n, of int) string {
-	return say(r, "reprise: the work is not done yet.", fmt.Sprintf("Mend it, then end your turn again; if it cannot be mended here, say why. All of it: reprise verify show %s (told %d of at most %d times)", r.ID, n, of))
+	return say(r, "reprise: the work is not done yet.", fmt.Sprintf("Mend it, then end your turn again; if it cannot be mended here, say why. All of it: reprise verify show %s (told %d of at most %s)", r.ID, n, several(of, "time")))
 }
 
 // failureText is what an agent is told of a verification that nobody waited for.

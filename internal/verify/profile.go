@@ -98,6 +98,9 @@ func several(n int, of string) string {
 	if n == 1 {
 		return "1 " + of
 	}
+	if strings.HasSuffix(of, "s") {
+		of += "e"
+	}
 	return fmt.Sprintf("%d %ss", n, of)
 }
 

@@ -195,7 +195,7 @@ func TestChecksThatMisbehave(t *testing.T) {
 		{"ignores being asked", config.Check{Name: "x", Shell: "trap '' TERM; while :; do sleep 1; done", TimeoutSeconds: 1}, Failed, "too long"},
 		{"floods", sh("x", "i=0; while [ $i -lt 3000 ]; do echo 'a line of the flood that goes on and on and on'; i=$((i+1)); done; echo the end; exit 1"), Failed, "bytes left out"},
 		{"forks", config.Check{Name: "x", Shell: "f() { [ $1 -gt 0 ] && { f $(($1-1)) & f $(($1-1)) & }; sleep 30; }; f 4", TimeoutSeconds: 1}, Failed, "too long"},
-		{"leaves a grandchild", sh("x", "(setsid sleep 60 >/dev/null 2>&1 &) ; exit 0"), Passed, "left 1 processes"},
+		{"leaves a grandchild", sh("x", "(setsid sleep 60 >/dev/null 2>&1 &) ; exit 0"), Passed, "left 1 process running"},
 		{"deletes its directory", sh("x", `rm -rf "$PWD"; exit 0`), Passed, "changes files"},
 		{"changes files", sh("x", "echo more >> a.txt; rm d/b.txt; ln -s a.txt l"), Passed, "changes files"},
 		{"writes in the real tree", sh("x", "echo bad > \"$HOME/work/a.txt\" 2>/dev/null; exit 0"), Passed, ""},
