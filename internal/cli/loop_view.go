@@ -108,7 +108,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 	}
 	say("%s %s%s", style.Bold(m.Loop), state, why)
 	say("%d of %d attempts begun, %s of %s, %.2f of %.2f USD, %s of %s tokens", m.Iterations, m.MaxIterations,
-		time.Duration(m.WorkedSeconds*float64(time.Second)).Round(time.Second), time.Duration(m.MaxSeconds*float64(time.Second)), m.CostUSD, m.MaxUSD, term.Num(m.Tokens), term.Num(m.MaxTokens))
+		term.Took(time.Duration(m.WorkedSeconds*float64(time.Second))), term.Took(time.Duration(m.MaxSeconds*float64(time.Second))), m.CostUSD, m.MaxUSD, term.Num(m.Tokens), term.Num(m.MaxTokens))
 	if len(v.Works) > 0 {
 		say("%s", term.SafeLine(strings.Join(v.Works, "; ")))
 	}
@@ -156,7 +156,9 @@ func (a *App) viewText(v *loopView, columns int) string {
 			say("%s worker %d could not do this, and tries again: %s", style.Yellow("put off"), w.Worker, strings.TrimSpace(w.Item+" "+firstLine(w.Trouble, 300)))
 		}
 	}
-	b.WriteString(a.workersText(v.Workers, columns))
+	if m.Phase != core.Finished || v.Running { // of a loop that has ended nobody works
+		b.WriteString(a.workersText(v.Workers, columns))
+	}
 	b.WriteString(a.loopsThereText(v.Elsewhere, columns))
 	return b.String()
 }

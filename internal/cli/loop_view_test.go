@@ -120,3 +120,16 @@ func TestAnswerIsText(t *testing.T) {
 		t.Errorf("at a terminal: %q", got)
 	}
 }
+
+// Of a loop that has ended nobody works, and times are told as everywhere else.
+func TestLoopViewEnded(t *testing.T) {
+	v := loopView{Metrics: loop.Metrics{Loop: "loop-x", Phase: core.Finished, WorkedSeconds: 4.5, MaxSeconds: 8 * 3600}, Workers: []workerView{{Worker: 1, Step: "idle"}}}
+	text := (&App{}).viewText(&v, 0)
+	if strings.Contains(text, "idle") || strings.Contains(text, "WORKER") || !strings.Contains(text, "4.5 s of 8 h,") {
+		t.Errorf("%s", text)
+	}
+	v.Metrics.Phase = core.Paused
+	if text := (&App{}).viewText(&v, 0); !strings.Contains(text, "idle") {
+		t.Errorf("%s", text)
+	}
+}

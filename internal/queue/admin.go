@@ -51,7 +51,7 @@ func (q *Files) locked(ctx context.Context, id string, change func(p place, it I
 // WrongState is ErrState, and says who has the item where that is why.
 func WrongState(it *Item, what string) error {
 	if it.State == Claimed && it.Claim != nil {
-		return fmt.Errorf("%w: %s is claimed by %s until %s, so it cannot be %s", ErrState, it.ID, cmp.Or(it.Claim.Worker, "somebody"),
+		return fmt.Errorf("%w: %s is claimed by %s until %s, so it cannot be %s before that ends: `reprise runs cancel RUN` stops a run of the loop and sets the item aside (`reprise runs list` has it)", ErrState, it.ID, cmp.Or(it.Claim.Worker, "somebody"),
 			it.Claim.Until.Format(time.RFC3339), what)
 	}
 	return fmt.Errorf("%w: %s is %s, so it cannot be %s", ErrState, it.ID, it.State, what)

@@ -464,6 +464,9 @@ func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
 		req.Kind, note = "pause", "paused"
 	case "stop":
 		req.Kind, req.Why, req.Drain, note = "stop", "a person stopped it on the dashboard", r.PostForm.Get("drain") != "", "stopping"
+		if req.Drain {
+			note = "draining"
+		}
 	case "interrupt":
 		if req.Kind, req.Why, note = "interrupt", strings.TrimSpace(r.PostForm.Get("why")), "interrupt"; req.Why == "" {
 			s.fail(w, r, http.StatusBadRequest, errors.New("say why: it is what the agents and the report are told"))
@@ -532,7 +535,11 @@ func (s *Server) resumeAsked(r *http.Request) (out []loop.Request, raised bool, 
 	if err != nil {
 		return nil, false, http.StatusInternalServerError, err
 	}
-	out, err = loop.Requests(state, list, say)
+	soon, err := loop.Raised(s.deps.LoopDir, state) // by what no loop has read yet, too
+	if err != nil {
+		return nil, false, http.StatusInternalServerError, err
+	}
+	out, err = loop.Requests(&soon, list, say)
 	return out, say.More != nil, http.StatusConflict, err
 }
 

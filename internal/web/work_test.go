@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/internal/durable"
 	"reprise/internal/queue"
 )
 
@@ -54,5 +55,28 @@ func TestManyItemsAreDivided(t *testing.T) {
 	}
 	if !strings.Contains(h.page("/work/items?state=dead"), "No item is in this state") || !strings.Contains(h.page("/work/items?state=<x>&from=-3"), "Item of many 0.") {
 		t.Error("an odd address is no list")
+	}
+}
+
+// What a person is told after "stop" is what comes: agents that are stopped, or waited for.
+func TestStopSaysWhichKind(t *testing.T) {
+	h := open(t, nil)
+	if err := os.MkdirAll(h.deps.LoopDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := durable.Disk{}.TryLock(filepath.Join(h.deps.LoopDir, "loop.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	for form, want := range map[string]string{"": "done=stopping", "drain=1": "done=draining"} {
+		values, err := url.ParseQuery(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, body := h.send("/work/loop/stop", values)
+		if code != http.StatusSeeOther || !strings.Contains(body, want) {
+			t.Errorf("%q: %d %s", form, code, body)
+		}
 	}
 }
