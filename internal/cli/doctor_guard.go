@@ -102,6 +102,9 @@ func (a *App) checkGuardMode(context.Context) []setup.Finding {
 	case r.Off || r.Warn:
 		return one(setup.Warn, "set guard.mode to enforce", "guard.mode is %s, so nothing is refused", guardMode(r))
 	}
+	if home, err := a.Home(); err == nil && home.Settings.Guard.Judge != "off" && home.Settings.Judge.Client == "" {
+		return one(setup.Warn, "set judge.client, or guard.judge to off", "guard.judge is %s, and there is no judge.client: no judge is asked", home.Settings.Guard.Judge)
+	}
 	return one(setup.OK, "", "verdicts are enforced")
 }
 

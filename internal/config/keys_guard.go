@@ -45,7 +45,7 @@ func guardKeys() []key {
 		enumKey("guard.judge", "what the judge may make of asking: off (it is not asked), deny, or both (allow, too)", func(s *Settings) *string { return &s.Guard.Judge }, "off", "deny", "both"),
 		onOff("guard.pending", "in unattended runs, let what would be asked wait for `reprise guard approve` or deny", func(s *Settings) *string { return &s.Guard.Pending }),
 		intKey("guard.pending_ms", "the longest that such a call waits, in milliseconds; never longer than the client waits for a hook", func(s *Settings) *int { return &s.Guard.PendingMS }, 1000, 3_600_000),
-		listKey("guard.roots", "directories beside the project's that agents may work in", func(s *Settings) *[]string { return &s.Guard.Roots }, checkDir),
+		listKey("guard.roots", "directories beside the project's that agents may work in", func(s *Settings) *[]string { return &s.Guard.Roots }, checkRoot),
 		listKey("guard.hosts", "hosts that may be read from without asking: example.org, *.example.org", func(s *Settings) *[]string { return &s.Guard.Hosts }, checkHost),
 		listKey("guard.protected_branches", "branches that are not pushed over: names, or patterns with *; [] leaves the usual ones", func(s *Settings) *[]string { return &s.Guard.Branches }, checkShapeWord),
 		listKey("guard.loosen", "built-in rules that are one step milder (refused becomes asked, asked becomes allowed), by their names in verdicts", func(s *Settings) *[]string { return &s.Guard.Loosen }, checkLoosen),
@@ -180,4 +180,16 @@ func (d *document) projectGuard(n ast.Node) *ProjectGuard {
 		}
 	}
 	return g
+}
+
+// checkRoot refuses what would open a whole disk or home directory to agents.
+func checkRoot(e Env, text string) (string, string, string) {
+	if path, problem, remedy := checkAnyPath(e, text); problem != "" {
+		return path, problem, remedy
+	}
+	path, problem, remedy := checkDir(e, text)
+	if problem != "" {
+		remedy = "name the directory in it that agents may work in"
+	}
+	return path, problem, remedy
 }

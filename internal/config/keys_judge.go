@@ -13,7 +13,7 @@ import (
 // session's summary, where the guard is unsure, for a review. Only the user's own
 // settings have this section; no project's file has it.
 type Judge struct {
-	Client     string // "" is off; claude, codex, gemini, copilot or script
+	Client     string // "" is off; claude, gemini, copilot or script
 	Program    string // "": the client's own name, or claude_cli.path
 	Model      string // "" leaves it to the client
 	ScriptFile string // steps of the script client
@@ -35,8 +35,8 @@ func judgePurposes() []string { return []string{"summary", "guard", "review"} }
 
 func judgeKeys() []key {
 	return []key{
-		enumKey("judge.client", "client that is asked where reprise has a question of its own: claude, codex, gemini, copilot or script; empty: nobody is asked",
-			func(s *Settings) *string { return &s.Judge.Client }, "claude", "codex", "gemini", "copilot", "script"),
+		strKey("judge.client", "client that is asked where reprise has a question of its own: claude, gemini, copilot or script; empty: nobody is asked",
+			func(s *Settings) *string { return &s.Judge.Client }, checkJudge),
 		strKey("judge.program", "its program: a name to look up in PATH, or an absolute path; empty: the client's own name, or claude_cli.path",
 			func(s *Settings) *string { return &s.Judge.Program }, checkProgram),
 		strKey("judge.model", "model that it is asked to use, as the client spells it; empty leaves it to the client", func(s *Settings) *string { return &s.Judge.Model }, checkWord),
@@ -48,6 +48,18 @@ func judgeKeys() []key {
 		intKey("judge.calls_per_day", "questions of one purpose in a day", func(s *Settings) *int { return &s.Judge.CallsPerDay }, 0, 1_000_000),
 		intKey("judge.cache_hours", "hours that an answer is given again to the same question; 0 is never", func(s *Settings) *int { return &s.Judge.CacheHours }, 0, 24*365),
 	}
+}
+
+// checkJudge refuses what is no client that can be asked without tools, which codex
+// cannot: internal/judge has the reason.
+func checkJudge(_ Env, text string) (string, string, string) {
+	switch text {
+	case "claude", "gemini", "copilot", "script":
+		return text, "", ""
+	case "codex":
+		return "", "is codex, which cannot be asked without tools of its own", "write one of claude, gemini, copilot, script; docs/judge.md says why"
+	}
+	return "", fmt.Sprintf("%q is not one of its values", clip(text)), "write one of claude, gemini, copilot, script"
 }
 
 func checkPurpose(_ Env, text string) (string, string, string) {

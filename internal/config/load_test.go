@@ -180,7 +180,7 @@ func judgeWays(ints, texts, lists, files map[string]string) map[string][]map[str
 	usd := map[string]string{"null": "", "text": "much", "quoted": `"5"`, "exponent": "1e1", "hex": "0x10", "octal": "010", "truth": "true", "list": "[1]",
 		"section": "{a: 1}", "negative": "-0.5", "too large": "99999999", "infinity": ".inf", "not a number": ".nan", "two points": "1.2.3", "sign": "$5"}
 	return map[string][]map[string]string{
-		"judge.client": {texts, {"other": "chatty", "case": "Claude"}}, "judge.program": {texts, {"relative": "a/b"}}, "judge.model": {texts},
+		"judge.client": {texts, {"other": "chatty", "case": "Claude", "not isolated": "codex"}}, "judge.program": {texts, {"relative": "a/b"}}, "judge.model": {texts},
 		"judge.script_file": {texts, files}, "judge.purposes": {lists, {"unknown": "[anything]"}},
 		"judge.timeout_seconds": {ints, {"zero": "0"}}, "judge.calls_per_day": {ints}, "judge.cache_hours": {ints},
 		"judge.budget_usd_per_day": {usd}, "judge.budget_usd_per_question": {usd},
@@ -383,6 +383,10 @@ func TestWrongFiles(t *testing.T) {
 		want       string // part of the message
 	}{
 		{"unknown section", "sub_agents:\n  x: 1\n", 1, 1, "sub_agents", "did you mean sub_agent?"},
+		{"colon in a text", "logging:\n  level: echo a: b\n", 2, 10, "", "put quotes around the text"},
+		{"judge that cannot be one", "judge:\n  client: codex\n", 2, 11, "judge.client", "docs/judge.md says why"},
+		{"root of all", "guard:\n  roots: [/]\n", 2, 11, "guard.roots[0]", "agents may work in"},
+		{"root that is none", "guard:\n  roots: [a]\n", 2, 11, "guard.roots[0]", "absolute"},
 		{"unknown key", "sub_agent:\n  sync_window: 5\n", 2, 3, "sub_agent.sync_window", "is not a setting"},
 		{"slip in a rule's name", "guard:\n  loosen: [reads-outsde]\n", 2, 12, "guard.loosen[0]", "did you mean reads-outside?"},
 		{"rule with an underscore", "guard:\n  loosen: [reads_outside]\n", 2, 12, "guard.loosen[0]", "did you mean reads-outside?"},

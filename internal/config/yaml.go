@@ -171,6 +171,8 @@ func syntaxError(file string, data []byte, err error) error {
 			e.Key = tk.Value
 		}
 		e.Problem, e.Remedy = strings.TrimPrefix(msg, "mapping "), "keep one of the two lines"
+	case strings.Contains(msg, "mapping value is not allowed"):
+		e.Remedy = "put quotes around the text: a colon and a blank in it begin another setting"
 	case strings.Contains(msg, `'	'`) || strings.Contains(msg, `'\t'`):
 		e.Problem, e.Remedy = "a tab is used for indentation", "indent with spaces"
 	case strings.Contains(msg, "quoted text"):

@@ -209,6 +209,9 @@ func (a *analysis) asksGit(p *know.Program, g args, st *state) {
 			}
 		}
 	}
+	if p.Name == "vet" {
+		a.compiled(word{text: g.root()}, st)
+	}
 	if p.Name != "list" || g.has("-m") {
 		return
 	}

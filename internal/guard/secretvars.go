@@ -37,7 +37,17 @@ func (a *analysis) holdsSecret(name string, v value) bool {
 	if v.known || v.list != nil || v.origin == numbers {
 		return false
 	}
-	return names.SecretVariable(name) || a.tainted[name]
+	return names.SecretVariable(name) || a.tainted[name] || a.opensProxy(name)
+}
+
+// opensProxy reports whether a variable is the address of a proxy with a password in it.
+func (a *analysis) opensProxy(name string) bool {
+	if !strings.HasSuffix(strings.ToLower(name), "_proxy") || a.r.Env == nil {
+		return false
+	}
+	_, address, _ := strings.Cut(a.r.Env(name), "://")
+	user, _, ok := strings.Cut(address, "@")
+	return ok && strings.Contains(user, ":")
 }
 
 // toldSecrets judges words of test that it tells where they stand wrongly: a number that

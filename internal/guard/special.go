@@ -584,7 +584,7 @@ func (a *analysis) printenv(_ *know.Program, g args, _ *state) {
 		a.reads("printenv")
 	}
 	for _, w := range g.operands {
-		if !w.known() || names.SecretVariable(w.text) {
+		if !w.known() || names.SecretVariable(w.text) || a.opensProxy(w.text) {
 			a.give("reads-secret", Ask, w.shown(), "the variable may hold a secret", "leave it out")
 			a.reads(w.shown())
 		}

@@ -151,12 +151,14 @@ func Secret(p string) string {
 func opens(base string, in func(dirs ...string) bool) bool {
 	lower := strings.ToLower(base)
 	switch lower {
-	case ".env", "kubeconfig", "auth.json", "credentials.tfrc.json", ".terraformrc", "terraform.rc", ".s3cfg", ".boto", "rclone.conf", "local.settings.json", "env.production", "env.local", "env.staging", "env.development":
+	case ".env", "kubeconfig", "auth.json", "credentials.tfrc.json", ".terraformrc", "terraform.rc", ".s3cfg", ".boto", "rclone.conf", "local.settings.json", "wp-config.php", "env.production", "env.local", "env.staging", "env.development":
 		return true
 	case "credentials.toml":
 		return in(".cargo")
 	case "settings.xml":
 		return in(".m2")
+	case "database.yml":
+		return in("config")
 	}
 	stem := strings.TrimSuffix(lower, path.Ext(lower))
 	switch path.Ext(lower) {
