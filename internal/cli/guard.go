@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reprise/internal/durable"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -233,7 +233,7 @@ func readCases(app *App, name string) ([]guardCase, error) {
 	if err != nil {
 		return nil, usagef("guard test: %w", err)
 	}
-	f, err := durable.Open(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, exitWith(ExitNotFound, fmt.Errorf("read the corpus: %w", err))
 	}

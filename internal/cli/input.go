@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reprise/internal/durable"
+	"os"
 	"strings"
 
 	"reprise/internal/term"
@@ -37,7 +37,7 @@ func readInput(ctx context.Context, app *App, what string, most int64) (string, 
 // stop ends it at once, as in [readInput].
 func readNamed(ctx context.Context, path string, most int64) ([]byte, error) {
 	data, err := interruptible(ctx, func() ([]byte, error) {
-		f, err := durable.Open(path)
+		f, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}

@@ -76,7 +76,7 @@ func TestProcessesTogether(t *testing.T) {
 	}
 	type word struct{ what, id string }
 	words := make(chan word)
-	var begin []io.Writer // they begin together, or some would find nothing left
+	var begin []io.Writer // they begin together
 	for w := range workers {
 		name := fmt.Sprint("w", w)
 		if w < victims {
@@ -127,7 +127,13 @@ func TestProcessesTogether(t *testing.T) {
 			done[w.id]++
 		case "hold":
 			held[w.id]++
-			kills++
+			if kills++; kills == victims { // the others have waited for that, or some would find nothing left
+				for _, in := range begin[victims:] {
+					if _, err := in.Write([]byte{1}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
 		case "end":
 			ended++
 		}
@@ -157,10 +163,16 @@ func workOff(t *testing.T, dir, name string) {
 	q := worker(t, dir, unsynced())
 	ctx := t.Context()
 	fmt.Println("ready", name)
-	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
+	wait := func() {
+		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
 	}
+	wait()
 	for n := 0; ; n++ {
+		if n == 8 && !strings.HasPrefix(name, "victim") {
+			wait() // until all victims are killed
+		}
 		c, err := q.Claim(ctx, queue.ClaimOptions{Worker: name, Bound: true})
 		if errors.Is(err, queue.ErrEmpty) {
 			l, err := q.List(ctx, queue.Filter{States: []queue.State{queue.Ready, queue.Claimed, queue.Blocked}})

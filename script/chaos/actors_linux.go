@@ -17,9 +17,10 @@ import (
 	"time"
 )
 
-// patience is how long anything may take before it counts as hanging, beside the longest
-// that a process stands still and a remote does not answer.
-const patience = time.Minute
+// patience is how long anything may take before it counts as hanging. The longest is a
+// sync of the state whose remote does not answer: git's fetch and its push are given two
+// minutes each, and processes stand still beside that.
+const patience = 5 * time.Minute
 
 // promise is something that was acknowledged, and so has to be there at the end.
 type promise struct {
