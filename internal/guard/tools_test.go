@@ -213,6 +213,11 @@ func mutationCases(t *testing.T) []mutationCase {
 			}})
 		}
 	}
+	for name, tt := range vetSources {
+		o := newProject(t)
+		o.put(t, map[string]string{tt.file: tt.text, "sub/b/c.go": "package b\n"})
+		out = append(out, mutationCase{"vet " + name, func() string { return string(o.rules().Command("cd sub/b && go vet .", o.dir).Decision) }})
+	}
 	out = append(out, unitCases(t, p)...)
 	for file := range indexes(t) {
 		out = append(out, mutationCase{"index", func() string { return fmt.Sprint(indexed(file, modeLink, 9), indexed(file, modeRepository, 9)) }})
