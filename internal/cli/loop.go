@@ -59,6 +59,8 @@ type loopFlags struct {
 	untilEmpty, unattended, inPlace, quiet             bool
 	delay, stall, timeout, backoffUnit                 time.Duration
 
+	into string // branch that a loop which is gone on with merges into
+
 	cmd  *cobra.Command // whose flags these are
 	says []string       // flags that the command itself gives, whatever a person says
 
@@ -153,21 +155,26 @@ func (f *loopFlags) limits(set config.Loop) (core.Limits, error) {
 	if f.unattended && f.onInterrupt == "" {
 		l.OnInterrupt = core.Skip
 	}
+	return l, f.bounded(l)
+}
+
+// bounded says which ceiling is none, or is more than anybody means.
+func (f *loopFlags) bounded(l core.Limits) error {
 	switch {
 	case l.Workers < 1 || l.Workers > 100:
-		return l, usagef("--workers %d is not between 1 and 100", l.Workers)
+		return usagef("--workers %d is not between 1 and 100", l.Workers)
 	case l.MaxIterations < 1 || l.MaxTokens < 1 || !dollars(l.MaxUSD) || !dollars(l.ItemUSD) || l.MaxTime <= 0 || l.MaxTime > 31*24*time.Hour:
-		return l, usagef("a ceiling is zero, negative or too large: every loop ends some time")
+		return usagef("a ceiling is zero, negative or too large: every loop ends some time")
 	case f.turns < 0:
-		return l, usagef("--max-turns %d: give how many turns a run may have", f.turns)
+		return usagef("--max-turns %d: give how many turns a run may have", f.turns)
 	case slices.ContainsFunc(f.labels, func(label string) bool { return strings.TrimSpace(label) == "" }):
-		return l, usagef("--label is empty: give a label that items have, or leave it out for all of them")
+		return usagef("--label is empty: give a label that items have, or leave it out for all of them")
 	case l.OnInterrupt != core.Wait && l.OnInterrupt != core.Skip:
-		return l, usagef("--on-interrupt %q is neither wait nor skip", clipText(string(l.OnInterrupt), 40))
+		return usagef("--on-interrupt %q is neither wait nor skip", clipText(string(l.OnInterrupt), 40))
 	case l.BackoffUnit <= 0 || l.ItemTimeout <= 0 || l.Stall <= 0:
-		return l, usagef("a time is zero or negative")
+		return usagef("a time is zero or negative")
 	}
-	return l, nil
+	return nil
 }
 
 // dollars says that a ceiling of money is one: the most is more than anybody would let
@@ -342,7 +349,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	}
 	given.InPlace = true
 	if t, ok := opt.Places.(*loop.Worktrees); ok {
-		given.InPlace, given.Integrate = false, t.Integrate
+		given.InPlace, given.Integrate, given.Into = false, t.Integrate, t.Into
 		opt.Before, opt.After = t.Mend, t.Wait
 		t.Left = func(name string, err error) {
 			opt.Log.Warn("take a worktree away", "workspace", name, "error", err.Error())
@@ -529,6 +536,11 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 	}
 	if check != nil {
 		t.Check = func(ctx context.Context, p loop.Place) (loop.Checked, error) { return check(ctx, p, run.Record{}) }
+	}
+	if t.Integrate == loop.MergeBranch {
+		if t.Into = f.into; t.Into == "" {
+			t.Into, _ = git.New(root, opts).Branch(ctx) // on none there is nothing to merge into, which is said then
+		}
 	}
 	if t.Integrate == loop.PullRequest {
 		if t.GH = a.pullRequest(); t.GH == nil {

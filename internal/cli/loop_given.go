@@ -2,6 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
+	"path/filepath"
 	"slices"
 
 	"reprise/internal/agent"
@@ -54,6 +56,9 @@ func goOn(dir string, f *loopFlags, l *core.Limits) (*core.State, error) {
 	}
 	f.own(s.Given)
 	*l = f.ownLimits(s.Limits, *l)
+	if err := f.bounded(*l); err != nil {
+		return nil, exitWith(ExitUsage, fmt.Errorf("the state of the loop that is to be gone on with (%s) is not to be believed: %s; give that flag, or move the file away to begin anew", filepath.Join(dir, "loop.json"), err.Error()))
+	}
 	return s, nil
 }
 
@@ -95,6 +100,7 @@ func (f *loopFlags) own(g *core.Given) {
 	f.unsaid("max-turns", func() { f.turns = g.Turns })
 	f.unsaid("label", func() { f.labels = slices.Clone(g.Labels) })
 	f.unsaid("integrate", func() { f.integrate = cmp.Or(g.Integrate, f.integrate) })
+	f.unsaid("integrate", func() { f.into = g.Into })
 	f.unsaid("base", func() { f.base = g.Base })
 	f.unsaid("in-place", func() { f.inPlace = g.InPlace })
 	if f.elsewhere == nil { // a worker always is

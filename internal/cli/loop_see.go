@@ -350,7 +350,14 @@ func (a *App) standsNow(ctx context.Context, dir string) (now loop.Standing, err
 		}
 		return it.State
 	}
-	now.Queue, err = q.Count(ctx)
+	now.Title = func(item string) string {
+		it, err := q.Get(ctx, item)
+		if err != nil {
+			return ""
+		}
+		return it.Title
+	}
+	now.Queue, now.Unread, err = countQueue(ctx, q)
 	return now, err
 }
 

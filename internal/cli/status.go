@@ -289,14 +289,46 @@ func (a *App) standQueue(ctx context.Context, s *standing) error {
 	if err != nil {
 		return err
 	}
-	n, err := q.Count(ctx)
+	n, unread, err := countQueue(ctx, q)
 	for state, k := range n {
 		s.Queue[string(state)] = k
+	}
+	if unread > 0 {
+		s.Waits = append(s.Waits, standWait{count(unread, "file") + " of the queue cannot be read", "reprise queue check"})
 	}
 	if k := a.givenUp(ctx, q, n[queue.Dead]); k > 0 {
 		s.Waits = append(s.Waits, standWait{count(k, "item") + " of the queue given up", "reprise queue list --state dead"})
 	}
 	return err
+}
+
+// readCounted is how many items that are not settled are read to count them. The names of
+// more than that are counted alone.
+const readCounted = 200
+
+// countQueue is how many items are in each state, and how many files are none that can be
+// read: those count for no state.
+func countQueue(ctx context.Context, q queue.Queue) (n map[queue.State]int, unread int, err error) {
+	n, err = q.Count(ctx)
+	open := []queue.State{queue.Ready, queue.Claimed, queue.Blocked}
+	most := 0
+	for _, s := range open {
+		most += n[s]
+	}
+	if err != nil || most == 0 || most > readCounted {
+		return n, 0, err
+	}
+	l, err := q.List(ctx, queue.Filter{States: open})
+	if err != nil {
+		return n, 0, err
+	}
+	for _, s := range open {
+		delete(n, s)
+	}
+	for i := range l.Items {
+		n[l.Items[i].State]++
+	}
+	return n, len(l.Trouble), nil
 }
 
 // givenUp is how many of the dead items wait for a person: those that nobody has dropped.

@@ -41,6 +41,9 @@ type Worktrees struct {
 	Base       string   // revision that work begins at; "" is the HEAD of Root
 	Carry      []string // directories that git ignores and that come along
 	Integrate  string
+	// Into is the branch that work is merged into, and only that; "" is whichever the main
+	// checkout is on.
+	Into string
 	// Check has the project's checks run, for a merge; nil: there are none.
 	Check func(ctx context.Context, p Place) (Checked, error)
 	// KeepConflicting leaves the worktree of what could not be merged, for who goes on with
@@ -229,6 +232,9 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (into, why string, err e
 	}
 	if base == p.Branch {
 		return base, "", nil
+	}
+	if t.Into != "" && base != t.Into {
+		return "", "", fmt.Errorf("the main checkout is on %s by now, and the loop merges into %s, on which it was when the loop began: nothing is merged; `git switch %s` and `git merge %s` do it", base, t.Into, t.Into, p.Branch)
 	}
 	args := slices.Concat(t.who(ctx), git.Merging(p.Branch), []string{"--ff", "--no-edit", base})
 	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })

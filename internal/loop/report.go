@@ -160,6 +160,9 @@ func Report(project string, s core.State, its []Iteration, said []Question, now 
 type Standing struct {
 	Running bool                // a process runs the loop
 	Queue   map[queue.State]int // how many items there are; nil is not known
+	Unread  int                 // files of the queue that cannot be read
+	// Title is what an item is called, "" where the queue has it no more; nil is not known.
+	Title func(item string) string
 	// State is where an item is, "" where the queue has it no more; nil is not known.
 	State func(item string) queue.State
 }
@@ -196,6 +199,9 @@ func (n Standing) left() string {
 		if k := n.Queue[s.state]; k > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", k, s.words))
 		}
+	}
+	if n.Unread > 0 {
+		parts = append(parts, plural(n.Unread, "file")+" that cannot be read (`reprise queue check`)")
 	}
 	if len(parts) == 0 {
 		return "\nNothing is left in the queue.\n"
@@ -335,7 +341,11 @@ func working(b *strings.Builder, s *core.State, last map[string]Iteration, now S
 		if it, ended := last[p.Claim.Item.ID]; p.Claim.Fence == 0 || ended && it.Fence == p.Claim.Fence {
 			continue
 		}
-		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, p.Claim.Item.ID, mdfile.EscapeCell(last[p.Claim.Item.ID].Title), strings.TrimSpace(string(p.Step)+" "+p.Run))
+		called := last[p.Claim.Item.ID].Title
+		if called == "" && now.Title != nil { // the first time that it is worked on
+			called = now.Title(p.Claim.Item.ID)
+		}
+		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, p.Claim.Item.ID, mdfile.EscapeCell(called), strings.TrimSpace(string(p.Step)+" "+p.Run))
 		title = ""
 	}
 }

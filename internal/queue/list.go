@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -117,7 +118,7 @@ func (q *Files) List(ctx context.Context, f Filter) (Listing, error) {
 		switch it := &items[i]; {
 		case errors.Is(errs[i], ErrNotFound): // removed meanwhile
 		case errs[i] != nil:
-			l.Trouble = append(l.Trouble, Trouble{Where: q.path(&places[i]), Why: errs[i].Error()})
+			l.Trouble = append(l.Trouble, Trouble{Where: q.path(&places[i]), Why: withoutPath(errs[i].Error(), q.path(&places[i]))})
 		case f.Match(it):
 			if on := state[it.Waits]; it.Waits != "" {
 				it.WaitsForDead, it.WaitsForNone = on == Dead, on == ""
@@ -128,6 +129,9 @@ func (q *Files) List(ctx context.Context, f Filter) (Listing, error) {
 	l.Sort()
 	return l, nil
 }
+
+// withoutPath is what an error says of a file whose path is told beside it.
+func withoutPath(said, path string) string { return strings.Replace(said, path+": ", "", 1) }
 
 // listed is the item that was seen at a place, where it is by now.
 func (q *Files) listed(p *place) (Item, error) {

@@ -275,6 +275,7 @@ type Given struct {
 	Turns      int      `json:"turns,omitempty"`     // of one run, 0 is what settings and routes say
 	Labels     []string `json:"labels,omitempty"`    // only items that have all of these
 	Integrate  string   `json:"integrate,omitempty"` // what becomes of a finished branch; "" in place
+	Into       string   `json:"into,omitempty"`      // branch that it is merged into
 	Base       string   `json:"base,omitempty"`      // revision that work begins at
 	InPlace    bool     `json:"in_place,omitempty"`
 	Unattended bool     `json:"unattended,omitempty"`

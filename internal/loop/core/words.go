@@ -88,7 +88,7 @@ func GivenWords(g *Given) (out []string) {
 	case g.InPlace:
 		out = append(out, "in the project's own directory")
 	case g.Integrate == "merge":
-		out = append(out, "what is done is merged")
+		out = append(out, strings.TrimSuffix("what is done is merged into "+g.Into, " into "))
 	case g.Integrate == "pr":
 		out = append(out, "what is done becomes a pull request")
 	}
