@@ -316,7 +316,11 @@ func TestJudgeByOtherClients(t *testing.T) {
 			h.write(filepath.Join(h.work, "word.json"), wordSchema)
 			// Copilot CLI unpacks itself there; a run makes nothing new beside the memory.
 			h.write(filepath.Join(h.dir, ".cache", "here"), "")
-			if r := h.reprise("judge", "ask", "--schema", "word.json", "the word"); r.code != 1 || !strings.Contains(r.err, "client cannot be isolated") {
+			refusal := "client cannot be isolated"
+			if name == "codex" { // whatever it is given: the settings say so where they are read
+				refusal = "cannot be asked without tools of its own"
+			}
+			if r := h.reprise("judge", "ask", "--schema", "word.json", "the word"); r.code != 1 || !strings.Contains(r.err, refusal) {
 				t.Errorf("without a key: exit %d, %s", r.code, r.err)
 			}
 			trial, err := m.Trial(name, h.work)
@@ -331,7 +335,7 @@ func TestJudgeByOtherClients(t *testing.T) {
 			free()
 			requests := m.Matching(func(q *fakemodel.Request) bool { return q.Wire != "" })
 			if name == "codex" {
-				if r.code != 1 || !strings.Contains(r.err, "client cannot be isolated") || len(requests) != 0 {
+				if r.code != 1 || !strings.Contains(r.err, refusal) || len(requests) != 0 {
 					t.Errorf("exit %d, %d requests, %s", r.code, len(requests), r.err)
 				}
 				return
