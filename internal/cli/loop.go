@@ -355,6 +355,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 			opt.Log.Warn("take a worktree away", "workspace", name, "error", err.Error())
 		}
 		t.Unlocked = func(path string) { opt.Log.Warn("a lock that a killed git left was removed", "file", path) }
+		t.Waiting = func(err error) { opt.Log.Warn("another git is at work: its lock is waited for", "error", err.Error()) }
 		opt.Root, opt.Strayed = t.Root, t.Strayed
 	}
 	if f.elsewhere != nil {

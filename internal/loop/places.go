@@ -57,6 +57,8 @@ type Worktrees struct {
 	Left func(name string, err error)
 	// Unlocked is told of a lock file of a killed git that was taken away; nil is nobody.
 	Unlocked func(path string)
+	// Waiting is told, once each time, that somebody else's lock is waited for; nil is nobody.
+	Waiting func(err error)
 	// Now is the clock by which a lock is old.
 	Now func() time.Time
 	// Patience is how long a lock of another git is waited for; 0 is a little longer than
@@ -156,7 +158,7 @@ func compare(ctx context.Context, g *git.Git, base string) (w Work, err error) {
 
 // locks is how locks of other gits are met.
 func (t *Worktrees) locks() *checkout.Locks {
-	return &checkout.Locks{Now: t.Now, Patience: t.Patience, Unlocked: t.Unlocked}
+	return &checkout.Locks{Now: t.Now, Patience: t.Patience, Unlocked: t.Unlocked, Waiting: t.Waiting}
 }
 
 // patiently does what git refuses while somebody else's git is at work.
