@@ -108,8 +108,8 @@ func runDemo(ctx context.Context, app *App, o DemoOptions) error {
 		fmt.Fprint(app.Out, " The throwaway directory is gone; --keep would have left it.\n")
 	}
 	style := app.Style()
-	fmt.Fprintf(app.Out, "Next: %s connects your own clients,\n      %s says what is missing.\n",
-		style.Cyan("reprise setup"), style.Cyan("reprise doctor"))
+	fmt.Fprintf(app.Out, "Next: %s, in a repository of yours, connects your own clients;\n      %s says what is missing.\n",
+		style.Cyan("reprise init"), style.Cyan("reprise doctor"))
 	return nil
 }
 
