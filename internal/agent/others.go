@@ -9,9 +9,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/proc"
 )
 

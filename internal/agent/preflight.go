@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"runtime"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/proc"
 )
 

@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/learn/scopes"

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reprise/internal/durable"
 	"time"
 
 	"reprise/internal/agent/dialect"
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/hook"
 	"reprise/internal/proc"
 	"reprise/internal/task"

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/run"
 	"reprise/internal/term"

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/durable"
 	"reprise/internal/mdfile"
 	"reprise/internal/task"
 	"reprise/internal/term"

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"reprise/internal/durable"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"

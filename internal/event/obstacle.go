@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/event/quick"
 )
 

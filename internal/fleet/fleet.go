@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"reprise/internal/durable"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 )
 
 // What the errors of a connection are about; they are found by errors.Is.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha1" //nolint:gosec // git's index names objects by SHA-1
 	"encoding/binary"
+
 	"reprise/internal/durable"
 )
 

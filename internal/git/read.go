@@ -12,10 +12,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strconv"
 	"strings"
+
+	"reprise/internal/durable"
 )
 
 // A process of git is ten times the work of reading a file. So refs, and objects

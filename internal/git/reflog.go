@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strconv"
 	"strings"
 	"time"
+
+	"reprise/internal/durable"
 )
 
 // Move is one line of a reflog: a checkout's HEAD went from one commit to another.

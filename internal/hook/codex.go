@@ -2,9 +2,9 @@ package hook
 
 import (
 	"os"
-	"reprise/internal/durable"
 
 	"reprise/internal/agent/dialect"
+	"reprise/internal/durable"
 )
 
 // AddExit looks up how a shell call of Codex ended, which its hooks are not

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
+
+	"reprise/internal/durable"
 )
 
 // maxAnswers is how many answers are kept: the oldest go first.

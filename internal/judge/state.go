@@ -14,10 +14,11 @@ import (
 	"maps"
 	"math"
 	"os"
-	"reprise/internal/durable"
-	"reprise/internal/term"
 	"slices"
 	"time"
+
+	"reprise/internal/durable"
+	"reprise/internal/term"
 )
 
 // Names of files beneath the judge's directory.

@@ -10,11 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/tell"
 	"reprise/internal/mdfile"

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strconv"
 	"strings"
 	"time"
 
 	"reprise/internal/agent"
+	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/tell"

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+
 	"reprise/internal/durable"
 )
 

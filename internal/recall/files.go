@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"reprise/internal/durable"
 	"reprise/internal/mdfile"
 )
 

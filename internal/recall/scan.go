@@ -9,10 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"sort"
 	"strings"
 	"time"
+
+	"reprise/internal/durable"
 )
 
 const (

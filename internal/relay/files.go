@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"reprise/internal/durable"
 	"reprise/internal/fleet"
 )
 

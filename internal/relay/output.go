@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reprise/internal/durable"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"reprise/internal/durable"
 	"reprise/internal/fleet"
 	"reprise/internal/redact"
 )

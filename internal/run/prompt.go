@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
+
+	"reprise/internal/durable"
 )
 
 // taskStart is how many bytes of a task TaskStart reads.

@@ -6,11 +6,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/mdfile"
 	"reprise/internal/recall"

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
 	"time"
 
 	"reprise/internal/brief"
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/event"
 	"reprise/internal/fact"
 	"reprise/internal/hook"

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/mdfile"
 	"reprise/internal/recall"
 	"reprise/internal/staterepo"

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
+
+	"reprise/internal/durable"
 )
 
 // All says what to put into a client in one go, or to take out of it.

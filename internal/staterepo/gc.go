@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/mdfile"
 )

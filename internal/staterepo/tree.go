@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 )
 

@@ -9,11 +9,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/learn/sign"
 	"reprise/internal/run"
 )

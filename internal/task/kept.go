@@ -11,10 +11,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strconv"
 	"strings"
+
+	"reprise/internal/durable"
 )
 
 // Keeps reports whether a file, named from the project's root and with slashes, is one

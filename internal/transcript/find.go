@@ -11,12 +11,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 )
 
 // Clients are those whose transcripts can be read.

@@ -9,8 +9,9 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
+
+	"reprise/internal/durable"
 )
 
 // MemoryFile is a file of standing notes that people or clients keep: what

@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
 	"time"
+
+	"reprise/internal/durable"
 )
 
 // gateState is <store>/gates/<key>.json: what is known of a session, or of a

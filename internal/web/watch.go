@@ -9,10 +9,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"sync"
 	"time"
+
+	"reprise/internal/durable"
 )
 
 // Times of looking for what has changed on disk.

@@ -3,10 +3,11 @@ package workspace
 import (
 	"context"
 	"errors"
-	"reprise/internal/git"
 	"strings"
 	"syscall"
 	"time"
+
+	"reprise/internal/git"
 )
 
 // A removal beside other work that the machine stood in the way of is tried again so soon,

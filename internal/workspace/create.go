@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/proc"
 	"reprise/internal/staterepo"

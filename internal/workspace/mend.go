@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/proc"
 	"reprise/internal/verify/tree"

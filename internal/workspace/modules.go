@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 )
 

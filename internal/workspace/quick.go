@@ -3,8 +3,9 @@ package workspace
 import (
 	"context"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
+
+	"reprise/internal/durable"
 )
 
 // What can be told from the files of a repository is told from them: a process of git

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/proc"
 	"reprise/internal/staterepo"

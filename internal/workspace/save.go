@@ -8,10 +8,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/git"
 )
 

@@ -54,10 +54,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/proc"
 )
 

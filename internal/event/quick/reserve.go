@@ -7,9 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strconv"
 	"time"
+
+	"reprise/internal/durable"
 )
 
 // The reserve is a file of the outbox whose space was taken while there was

@@ -9,11 +9,11 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 
 	"reprise/internal/agent"
+	"reprise/internal/durable"
 	"reprise/internal/loop/tell"
 )
 

@@ -12,11 +12,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reprise/internal/durable"
 	"slices"
 	"strings"
 	"time"
 
+	"reprise/internal/durable"
 	"reprise/internal/proc"
 )
 

@@ -7,8 +7,9 @@ package find
 import (
 	"encoding/json"
 	"path/filepath"
-	"reprise/internal/durable"
 	"strings"
+
+	"reprise/internal/durable"
 )
 
 // Of is the name and the top of the workspace that dir lies in, of those of the
