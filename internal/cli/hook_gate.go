@@ -201,7 +201,7 @@ func lastWords(transcript string) string {
 	}
 	defer f.Close()
 	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() {
+	if err != nil {
 		return ""
 	}
 	if fi.Size() > end {

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -69,15 +68,11 @@ func (d *Dir) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Room for all of it at once: a long file would be copied again and again.
-	var room bytes.Buffer
-	if fi, err := f.Stat(); err == nil && fi.Size() < 1<<30 {
-		room.Grow(int(fi.Size()) + bytes.MinRead)
+	var size int64
+	if fi, err := f.Stat(); err == nil {
+		size = fi.Size()
 	}
-	if _, err := room.ReadFrom(f); err != nil {
-		return nil, fmt.Errorf("read file: %w", err)
-	}
-	return room.Bytes(), nil
+	return readAll(f, size)
 }
 
 // Open opens a regular file for reading; see [Dir.ReadFile].

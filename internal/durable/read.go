@@ -20,9 +20,15 @@ var ErrTooLong = errors.New("too long")
 // to it. The error is ErrNotRegular for whatever is no regular file, and that of
 // os.Open else.
 func Open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
+	f, _, err := open(path)
+	return f, err
+}
+
+// open is [Open], with the length that the file had then.
+func open(path string) (f *os.File, size int64, err error) {
+	f, err = os.OpenFile(path, os.O_RDONLY|dontWait, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	// What was opened is looked at, and not what lay at the path before.
 	info, err := f.Stat()
@@ -31,9 +37,9 @@ func Open(path string) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, 0, err
 	}
-	return f, nil
+	return f, info.Size(), nil
 }
 
 // MostRead is how many bytes [Read] reads of one file at most, 1 GiB: what should be a
@@ -46,22 +52,31 @@ func Read(path string) ([]byte, error) { return ReadFile(path, MostRead) }
 // ReadFile reads a regular file of at most that many bytes; see [Open]. The error is
 // ErrTooLong for a longer one.
 func ReadFile(path string, most int64) ([]byte, error) {
-	f, err := Open(path)
+	f, size, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	// Room for all of it at once: a long file would be copied again and again. What its size
-	// says may be wrong (those of /proc say 0), so it is no more than a hint.
-	var room bytes.Buffer
-	if info, err := f.Stat(); err == nil && info.Size() <= min(most, 1<<26) {
-		room.Grow(int(info.Size()) + bytes.MinRead)
+	data, err := readAll(io.LimitReader(f, most+1), min(size, most))
+	if err != nil {
+		return nil, err
 	}
-	if _, err := room.ReadFrom(io.LimitReader(f, most+1)); err != nil {
-		return nil, fmt.Errorf("read file: %w", err)
-	}
-	if int64(room.Len()) > most {
+	if int64(len(data)) > most {
 		return nil, fmt.Errorf("read file %s: %w, more than %d bytes", path, ErrTooLong, most)
+	}
+	return data, nil
+}
+
+// readAll reads what is of about that size, with room for all of it at once: a long file
+// would be copied again and again. What a size says may be wrong (those of /proc say 0), so
+// it is no more than a hint.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	var room bytes.Buffer
+	if size < 1<<30 {
+		room.Grow(int(size) + bytes.MinRead)
+	}
+	if _, err := room.ReadFrom(r); err != nil {
+		return nil, fmt.Errorf("read file: %w", err)
 	}
 	return room.Bytes(), nil
 }

@@ -2,10 +2,6 @@
 
 package guard
 
-import (
-	"os"
+import "os"
 
-	"reprise/internal/durable"
-)
-
-func openNow(path string) (*os.File, error) { return durable.Open(path) }
+func openNow(path string) (*os.File, error) { return os.Open(path) }

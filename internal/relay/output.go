@@ -156,8 +156,8 @@ func (m *mirror) read(ended bool) (chunk []byte, from int64, err error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, 0, errors.Join(err, fmt.Errorf("read %s: it is no file", m.file))
+	if err != nil {
+		return nil, 0, err
 	}
 	from = max(m.at, info.Size()-maxRunBytes) // of more than the servers keep, the end
 	buf := make([]byte, chunkBytes)

@@ -57,7 +57,6 @@ import (
 	"strings"
 	"time"
 
-	"reprise/internal/durable"
 	"reprise/internal/proc"
 )
 
@@ -93,7 +92,7 @@ func Play(sio IO, args []string) int {
 	}
 	var steps []step
 	if file != "" {
-		data, err := durable.Read(file)
+		data, err := os.ReadFile(file)
 		if err != nil {
 			fmt.Fprintln(sio.Err, "script-agent: read steps:", err)
 			return exitUsage

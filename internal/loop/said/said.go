@@ -64,7 +64,7 @@ func Read(client, path string) *Stream {
 		return &s
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	if info, err := f.Stat(); err != nil {
 		return &s
 	} else if info.Size() > Longest {
 		_, _ = f.Seek(-Longest, 2) // the end is what matters
