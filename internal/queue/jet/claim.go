@@ -180,10 +180,12 @@ func (q *Queue) held(ctx context.Context, t queue.Token, word queue.Entry, decid
 		return queue.Item{}, err
 	}
 	for began := q.opt.Now(); ; {
+		var older error
 		item, err := q.change(ctx, id, func(h *held) (queue.Change, error) {
 			said, stale, err := h.Standing(fence, word)
 			switch {
 			case stale:
+				older = err
 				return queue.Change{}, fmt.Errorf("%w: %w", errBehind, err)
 			case err != nil || said:
 				return queue.Change{}, err
@@ -200,11 +202,31 @@ func (q *Queue) held(ctx context.Context, t queue.Token, word queue.Entry, decid
 		if !errors.Is(err, errBehind) || q.opt.Now().Sub(began) > q.opt.Patience {
 			return item, err
 		}
-		// A leader that was deposed and does not know it yet has answered: ask again.
+		// A leader that was deposed and does not know it yet has answered: ask again. With one
+		// replica there is none; then the item is older than the claim because the server was
+		// set back, or the token is made up, and the answer stays what it is.
+		if one, err := q.alone(ctx); err != nil {
+			return item, err
+		} else if one {
+			return item, older
+		}
 		if err := pause(ctx, 7); err != nil {
 			return queue.Item{}, err
 		}
 	}
+}
+
+// alone reports whether one server alone keeps the queue. The servers are asked, for what they
+// keep may have been given more replicas since the queue was opened.
+func (q *Queue) alone(ctx context.Context) (one bool, err error) {
+	err = q.patiently(ctx, "look at the queue", func(ctx context.Context) error {
+		info, err := q.stream.Info(ctx)
+		if err == nil {
+			one = info.Config.Replicas <= 1
+		}
+		return err
+	})
+	return one, err
 }
 
 // Extend renews a lease.

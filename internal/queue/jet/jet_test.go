@@ -2,7 +2,9 @@ package jet_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,4 +68,33 @@ func TestConformance(t *testing.T) {
 			return q
 		}}
 	})
+}
+
+// One server alone has nobody who could know better: a word under a number that the item
+// never had is refused at once, however patient one is with a cluster.
+func TestOneServerKnowsBest(t *testing.T) {
+	t.Parallel()
+	s := fleettest.Server(t, func(o *server.Options) { o.SyncInterval = time.Hour })
+	q := open(t, jet.Options{Conn: connect(t, s.ClientURL()), Project: "shop", Host: "test", Patience: time.Hour})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := q.Claim(ctx, queue.ClaimOptions{Worker: "w", Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, say := range map[string]func(queue.Token) error{
+		"done":    func(t queue.Token) error { _, err := q.Done(ctx, t, queue.Outcome{}); return err },
+		"extend":  func(t queue.Token) error { _, err := q.Extend(ctx, t, time.Minute); return err },
+		"release": func(t queue.Token) error { _, err := q.Release(ctx, t, "x"); return err },
+	} {
+		if err := say(queue.NewToken("a", c.Fence+5)); !errors.Is(err, queue.ErrLost) || strings.Contains(err.Error(), "behind") {
+			t.Errorf("%s under a number that is to come: %v", what, err)
+		}
+	}
+	if _, err := q.Done(ctx, c.Token, queue.Outcome{}); err != nil {
+		t.Errorf("the claim that there is: %v", err)
+	}
 }
