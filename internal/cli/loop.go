@@ -300,6 +300,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	opt := loop.Options{
 		From: from, Dir: dir, Project: home.Project.Name, Only: cmp.Or(f.agent, scriptClient(f.script)), Client: home.Settings.SubAgent.Agent, Labels: f.labels,
 		Actor: cmp.Or(a.Env.Get("BD_ACTOR"), "harness-agent"), Env: a.Environ, Program: a.Program, Limits: limits, Now: a.Env.Now,
+		Away: loop.Anchor(home.Project.Root),
 	}
 	if err := loopClient(cmp.Or(opt.Only, opt.Client)); err != nil {
 		return opt, err

@@ -122,7 +122,12 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 		}
 	}
 	if placed && a.How.Fate != core.Drop {
-		note, conflict, err := l.opt.Places.Finish(ctx, place, item, a.How.Fate)
+		var note string
+		var conflict bool
+		err := l.inProject(func() (err error) {
+			note, conflict, err = l.opt.Places.Finish(ctx, place, item, a.How.Fate)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return nil

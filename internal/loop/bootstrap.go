@@ -96,10 +96,10 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 		asks: l.asks(a.Claim), turns: r.Turns, minutes: int(a.Time / time.Minute), usd: a.USD, rig: lookEnv(l.opt.Env, "BD_RIG"), program: l.opt.Program,
 	}
 	resume, home := "", ""
-	if c := a.From; c != nil {
+	if c := a.From; c != nil { // a client finds a session by the directory in which it was
 		f.answer, f.previous = c.Answer, l.previous(c)
 		if !c.Fresh && c.Session != "" {
-			if before, err := l.opt.Runs.Get(c.Run); err == nil && before.Client == clientOf(r.Client) && homeIsThere(before) {
+			if before, err := l.opt.Runs.Get(c.Run); err == nil && before.Client == clientOf(r.Client) && homeIsThere(before) && before.WorkDir == p.Dir {
 				resume, f.session, home = c.Session, c.Session, before.Command.Home
 			}
 		}

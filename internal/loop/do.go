@@ -98,7 +98,11 @@ func (l *Loop) try(ctx context.Context, what string, f func() error) {
 func (l *Loop) warn(what string, err error) { l.opt.Log.Warn(what, "error", err.Error()) }
 
 func broken(a core.Action, err error) core.Event {
-	return core.Broken{Slot: a.Slot, Seq: a.Seq, Err: err.Error()}
+	e := core.Broken{Slot: a.Slot, Seq: a.Seq, Err: err.Error()}
+	if errors.Is(err, ErrAway) {
+		e.Most = awayLook
+	}
+	return e
 }
 
 func (l *Loop) claimOptions(slot int) queue.ClaimOptions {
@@ -109,6 +113,9 @@ func (l *Loop) claimOptions(slot int) queue.ClaimOptions {
 }
 
 func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
+	if err := l.away(); err != nil {
+		return broken(a, err)
+	}
 	c, err := l.opt.Queue.Claim(ctx, l.claimOptions(a.Slot))
 	if errors.Is(err, queue.ErrEmpty) {
 		e := core.Claimed{Slot: a.Slot, Seq: a.Seq}
@@ -202,7 +209,8 @@ func (l *Loop) place(ctx context.Context, c core.Claim, begins bool) (Place, err
 			return Place{}, &mergingError{by}
 		}
 	}
-	if p, err = l.opt.Places.Prepare(ctx, it, c.Fence); err != nil {
+	err = l.inProject(func() error { p, err = l.opt.Places.Prepare(ctx, it, c.Fence); return err })
+	if err != nil {
 		return Place{}, err
 	}
 	l.mu.Lock()
@@ -261,7 +269,13 @@ func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	if l.opt.Check == nil {
 		return l.secured(ctx, a, e, p)
 	}
-	got, err := l.opt.Check(ctx, p, r)
+	var got Checked
+	err = l.inProject(func() error {
+		if got, err = l.opt.Check(ctx, p, r); err == nil && got.Gate == core.GateFailed {
+			return l.away() // of which they say nothing
+		}
+		return err
+	})
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -429,15 +443,20 @@ func (l *Loop) stop(ctx context.Context, a core.Action) core.Event {
 }
 
 func (l *Loop) notify(ctx context.Context, a core.Action) {
+	l.notice(ctx, tell.Notice{Kind: a.Kind, Text: clip(a.Text, 2000), Item: a.Item, Answer: core.AnswerTo(a.Kind, a.Item)})
+}
+
+// notice sends one, in the name of the loop.
+func (l *Loop) notice(ctx context.Context, n tell.Notice) {
 	if l.opt.Notify == nil {
 		return
 	}
-	n := tell.Notice{Kind: a.Kind, Text: clip(a.Text, 2000), Project: l.opt.Project, Loop: l.State().Loop, Item: a.Item, Answer: core.AnswerTo(a.Kind, a.Item), At: l.opt.Now().UTC()}
+	n.Project, n.Loop, n.At = l.opt.Project, l.State().Loop, l.opt.Now().UTC()
 	// Told even by a loop that is just ending.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	if err := l.opt.Notify(ctx, n); err != nil {
 		l.warn("notify", err)
-		l.tell("notify", a.Slot, "it could not be told: "+err.Error())
+		l.tell("notify", -1, "it could not be told: "+err.Error())
 	}
 }

@@ -296,7 +296,7 @@ func (f *fakeRuns) Start(_ context.Context, req run.Request) (run.Record, error)
 	over := make(chan struct{})
 	f.over[id] = over
 	f.mu.Unlock()
-	r := run.Record{V: 1, ID: id, Status: run.Running, Client: "claude", SessionID: req.Work.Session, StartedAt: time.Now(), StatusUpdatedAt: time.Now(), Origin: "loop", Key: req.IdempotencyKey,
+	r := run.Record{V: 1, ID: id, Status: run.Running, Client: "claude", SessionID: req.Work.Session, StartedAt: time.Now(), StatusUpdatedAt: time.Now(), Origin: "loop", Key: req.IdempotencyKey, WorkDir: req.WorkDir,
 		Heartbeat: run.Heartbeat{MessageCount: 2, ToolCalls: 1, OutputBytes: 10}, Logs: run.Logs{Stdout: filepath.Join(f.dir, id, "stdout.jsonl")}}
 	if req.Work.Resume != "" {
 		r.SessionID = req.Work.Resume

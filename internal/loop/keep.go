@@ -45,7 +45,8 @@ func (l *Loop) keep(ctx context.Context, c core.Claim, slot int, p Place) (wrong
 	if err != nil {
 		return "", err
 	}
-	note, err := k.Keep(ctx, p, item)
+	var note string
+	err = l.inProject(func() error { note, err = k.Keep(ctx, p, item); return err })
 	if note != "" {
 		l.tell("keep", slot, note)
 	}
@@ -214,10 +215,16 @@ func (t *Worktrees) committedAgent(ctx context.Context, g *git.Git, p Place, own
 	return len(out) > 0, err
 }
 
-// renewed takes a worktree away that is gone, or is none any more, so that it can be made
+// renewed joins a worktree again that was cut off by a move, and takes one away that is gone, or
+// is none any more, so that it can be made
 // anew: what git still has of it is kept, and what lies in its place is moved aside. note
 // says what who goes on there should know, "" where nothing was done.
 func (t *Worktrees) renewed(ctx context.Context, name string) (note string, err error) {
+	if found, err := t.Workspaces.Refind(ctx, name); err != nil && !errors.Is(err, workspace.ErrNotFound) {
+		return "", err
+	} else if found {
+		return "the repository, or its worktree, was moved; git has joined them again, with all that was in the worktree", nil
+	}
 	w, err := t.Workspaces.Get(name)
 	if err != nil || t.Workspaces.Look(w).Status != "missing" {
 		return "", nil // Prepare says what is wrong with it

@@ -227,7 +227,9 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 			l.tellOf("seen to", e.Item, e.What)
 		}
 	case core.Broken:
-		l.tell("put off", e.Slot, e.Err)
+		if e.Most == 0 { // else it is told once for all
+			l.tell("put off", e.Slot, e.Err)
+		}
 	case core.Interrupted:
 		l.tell("interrupt", -1, e.Why)
 	case core.Resumed:

@@ -163,6 +163,9 @@ type Options struct {
 	Env      []string // that agents start from
 	// Configure adds to a request what a client needs beside; nil is nothing.
 	Configure func(*run.Request) error
+	// Away says that the project's directory is not where it was, and why ([Anchor]): then
+	// nothing is begun or ended. nil: it is always there.
+	Away func() error
 	// Root is the main checkout, and Strayed says what came into it since a run began in a
 	// place that the loop did not put there; nil: nobody knows.
 	Root    string
@@ -224,6 +227,9 @@ type Loop struct {
 	idle   string            // why nothing is ready, as it was told last
 	steps  map[string]string // what was noted last of how far a claim's work is
 
+	gone    bool            // the project's directory, when it was looked at last
+	missing map[string]bool // runs in whose time it was away
+
 	strayed map[string]string // commits that came into the main checkout, and the run in whose time
 
 	proving sync.Mutex       // held while a client is proved
@@ -246,7 +252,7 @@ func New(opt Options) *Loop {
 	return &Loop{
 		opt: opt, store: newStore(opt.Dir, opt.Disk, opt.Now), events: make(chan core.Event, 256),
 		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{}, steps: map[string]string{}, proved: map[string]error{},
-		strayed: map[string]string{},
+		strayed: map[string]string{}, missing: map[string]bool{},
 	}
 }
 

@@ -28,8 +28,8 @@ type Shared struct {
 	Patience time.Duration
 }
 
-// errAway says that what failed needs a remote that could not be reached: it may be, later.
-var errAway = errors.New("what was made waits for the remote")
+// errRemote says that what failed needs a remote that could not be reached: it may be, later.
+var errRemote = errors.New("what was made waits for the remote")
 
 func (s *Shared) say(item, text string) {
 	if s.Say != nil {
@@ -216,7 +216,7 @@ func (s *Shared) push(ctx context.Context, p Place) error {
 	}
 	switch {
 	case errors.Is(err, git.ErrNetwork), errors.Is(err, git.ErrTimeout):
-		return fmt.Errorf("%w: %w", errAway, err)
+		return fmt.Errorf("%w: %w", errRemote, err)
 	case !errors.Is(err, git.ErrRejected):
 		return err
 	}

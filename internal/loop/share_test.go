@@ -159,7 +159,7 @@ func TestRefusedPushIsNoRace(t *testing.T) {
 	s.sh("remote.git", `printf '#!/bin/sh\necho no pushes on Sundays >&2\nexit 1\n' > hooks/pre-receive; chmod +x hooks/pre-receive`)
 	s.sh("here", "echo mine > mine; git add -A; git commit -qm mine")
 	_, err := s.here.Keep(t.Context(), s.place, s.item)
-	if err == nil || strings.Contains(err.Error(), "another machine") || errors.Is(err, errAway) {
+	if err == nil || strings.Contains(err.Error(), "another machine") || errors.Is(err, errRemote) {
 		t.Errorf("%v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestRemoteAwayIsWaitedFor(t *testing.T) {
 	s := share(t)
 	s.sh("here", `git remote set-url origin "$PWD/../away.git"; echo mine > mine; git add -A; git commit -qm mine`)
 	_, err := s.here.Keep(t.Context(), s.place, s.item)
-	if !errors.Is(err, errAway) || !passing(err) {
+	if !errors.Is(err, errRemote) || !passing(err) {
 		t.Errorf("%v", err)
 	}
 	s.sh("here", `git remote set-url origin "$PWD/../remote.git"`)

@@ -58,7 +58,7 @@ func (l *Loop) launch(ctx context.Context, a core.Action) core.Event {
 		err = l.prove(ctx, clientOf(req.Client))
 	}
 	if err == nil {
-		r, err = l.opt.Runs.Start(ctx, req)
+		err = l.inProject(func() error { r, err = l.opt.Runs.Start(ctx, req); return err })
 	}
 	switch {
 	case err == nil:
@@ -153,6 +153,7 @@ func (l *Loop) look(ctx context.Context, a core.Action, r run.Record, seen *run.
 		l.send(ctx, core.Progress{Slot: a.Slot, Run: a.Run, Tokens: h.Tokens})
 	}
 	l.progress(ctx, a)
+	l.noteAway(a.Run)
 	why := l.asking(a.Claim, askFile)
 	if why == "" {
 		why = l.asking(a.Claim, errorFile)
@@ -276,6 +277,7 @@ func readSmall(path string, most int) (string, error) {
 // what it has left for a person. The error is one of the moment, in which that cannot be seen.
 func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Outcome, error) {
 	l.progress(ctx, a) // what it said last
+	l.noteAway(a.Run)
 	o := judge(r)
 	o.Asks, o.Reported = l.asking(a.Claim, askFile), l.asking(a.Claim, errorFile)
 	if res := r.Result; res != nil {
@@ -299,7 +301,8 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 	p, err := l.place(ctx, a.Claim, false)
 	if err == nil {
 		var w Work
-		if w, err = l.opt.Places.Look(ctx, p, false); err == nil {
+		err = l.inProject(func() error { w, err = l.opt.Places.Look(ctx, p, false); return err })
+		if err == nil {
 			o.Changed = w.Changed
 		}
 		if err == nil && !w.Changed {
@@ -316,6 +319,7 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 	if resumable(r) {
 		o.Resumable = true
 	}
+	l.excused(&o)
 	return o, nil
 }
 
@@ -332,7 +336,7 @@ func (l *Loop) from(a core.Action) *core.Continuation {
 // passing reports whether what failed may work later: a full disk, or a queue, a file system
 // or a remote that is not there for a moment.
 func passing(err error) bool {
-	return errors.Is(err, errAway) || queue.ForNow(err) || git.Passing(err)
+	return errors.Is(err, errRemote) || errors.Is(err, ErrAway) || queue.ForNow(err) || git.Passing(err)
 }
 
 func clip(s string, n int) string { return tell.Clip(s, n) }

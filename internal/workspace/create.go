@@ -104,6 +104,9 @@ func (m *Manager) Create(ctx context.Context, o CreateOptions) (Created, error) 
 // already, left by an earlier try, it is gone on with. Either way who asks holds the
 // lease of it.
 func (m *Manager) Prepare(ctx context.Context, o CreateOptions, h Holder) (Created, error) {
+	if _, err := m.Refind(ctx, o.Name); err != nil && !isNotFound(err) {
+		return Created{}, fmt.Errorf("make workspace %s: %w", o.Name, err)
+	}
 	if w, err := m.Get(o.Name); err == nil && w.State == Ready && m.here(&w) {
 		l, err := m.Lease(ctx, o.Name, h)
 		if err != nil {
@@ -237,6 +240,10 @@ func (m *Manager) noBase(ctx context.Context, g *git.Git, top, base string, err 
 	return fmt.Errorf("%w: there is no commit %q in %s", ErrRefused, base, top)
 }
 
+// workspacesSuffix ends the name of the directory beside a project's checkout in which its
+// workspaces are.
+const workspacesSuffix = ".workspaces"
+
 // place decides where the worktree goes, and makes the directory above it.
 func (m *Manager) place(ctx context.Context, w *Workspace, o CreateOptions, from origin) (string, error) {
 	dir := o.Dir
@@ -245,7 +252,7 @@ func (m *Manager) place(ctx context.Context, w *Workspace, o CreateOptions, from
 		if filepath.Base(w.Common) != ".git" && within(m.o.Project.Main, from.top) && !strings.Contains(filepath.ToSlash(w.Common), "/.git/modules/") {
 			beside = filepath.Dir(w.Common) // of a bare repository, whose checkouts are all worktrees
 		}
-		dir = filepath.Join(beside, m.o.Project.Name+".workspaces", w.Name)
+		dir = filepath.Join(beside, m.o.Project.Name+workspacesSuffix, w.Name)
 	}
 	if !filepath.IsAbs(dir) || strings.ContainsAny(dir, "\n\x00") {
 		return "", fmt.Errorf("%w: %q is no absolute path", ErrPlace, dir)

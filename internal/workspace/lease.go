@@ -68,6 +68,9 @@ type Lease struct {
 // finished, or whose directory is gone, is refused.
 func (m *Manager) Lease(ctx context.Context, name string, h Holder) (*Lease, error) {
 	h.Since = m.now()
+	if _, err := m.Refind(ctx, name); err != nil {
+		return nil, fmt.Errorf("work in workspace %s: %w", name, err)
+	}
 	w, err := m.change(ctx, name, func(w *Workspace) error {
 		if err := m.usable(w); err != nil {
 			return err

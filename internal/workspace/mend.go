@@ -27,7 +27,7 @@ func (m *Manager) Mend(ctx context.Context) ([]string, error) {
 	return notes, err
 }
 
-// mended is one workspace that was finished.
+// mended is one workspace that was finished, or with no name one that was found again.
 type mended struct {
 	name  string
 	notes []string
@@ -45,7 +45,19 @@ func (m *Manager) mend(ctx context.Context) ([]mended, error) {
 	}
 	var out []mended
 	for _, name := range names {
-		if w, err := readRecord(m.file(name)); err != nil || !abandoned(&w) {
+		w, err := readRecord(m.file(name))
+		if err == nil && !m.here(&w) {
+			found, err := m.Refind(ctx, name)
+			switch {
+			case ctx.Err() != nil:
+				return out, ctx.Err()
+			case err != nil:
+				out = append(out, mended{notes: []string{err.Error()}})
+			case found:
+				out = append(out, mended{notes: []string{"workspace " + name + " was found again: its repository, or it, had been moved"}})
+			}
+		}
+		if err != nil || !abandoned(&w) {
 			continue // one that cannot be read is in nobody's way but its own
 		}
 		d, err := m.mendOne(ctx, name)
@@ -184,7 +196,7 @@ func (m *Manager) forget(ctx context.Context, w *Workspace) error {
 	}
 	// The directory above is ours where it has the usual name and nothing in it.
 	above := filepath.Dir(w.Dir)
-	if filepath.Base(above) == m.o.Project.Name+".workspaces" {
+	if filepath.Base(above) == m.o.Project.Name+workspacesSuffix {
 		if list, err := durable.ReadDir(above); err == nil && len(list) == 0 {
 			_ = m.o.Disk.Remove(above) // somebody else may make one there at this moment
 		}

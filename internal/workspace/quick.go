@@ -14,11 +14,22 @@ import (
 // beginsAt is the git directory that all worktrees of a checkout's repository share, and
 // the commit that is checked out; ok is false where git has to be asked.
 func (m *Manager) beginsAt(ctx context.Context, top string) (common, commit string, ok bool) {
-	dir := gitDirOf(top)
-	if dir == "" {
+	dir, common := gitDirOf(top), commonOf(top)
+	if common == "" {
 		return "", "", false
 	}
-	common = dir
+	commit, ok = m.headIn(ctx, common, dir)
+	return common, commit, ok && commit != ""
+}
+
+// commonOf is the git directory that all worktrees of a checkout's repository share, without
+// symbolic links; "" where top is no checkout.
+func commonOf(top string) string {
+	dir := gitDirOf(top)
+	if dir == "" {
+		return ""
+	}
+	common := dir
 	if data, err := durable.Read(filepath.Join(dir, "commondir")); err == nil {
 		common = filepath.FromSlash(strings.TrimRight(string(data), "\r\n"))
 		if !filepath.IsAbs(common) {
@@ -28,8 +39,7 @@ func (m *Manager) beginsAt(ctx context.Context, top string) (common, commit stri
 	if real, err := filepath.EvalSymlinks(common); err == nil {
 		common = real
 	}
-	commit, ok = m.headIn(ctx, common, dir)
-	return common, commit, ok && commit != ""
+	return common
 }
 
 // headIn is the commit that HEAD in the git directory of a checkout stands for, "" before

@@ -12,33 +12,34 @@ type Class string
 // The classes of failure. Each has its own handling, in [decide].
 const (
 	None         Class = ""
-	SpawnFailed  Class = "spawn"        // the client is not there, or did not start
-	BadBootstrap Class = "bootstrap"    // the template is missing or wrong
-	BadWorkspace Class = "workspace"    // the item could not be given a place to work
-	Crashed      Class = "crash"        // the process ended without a result
-	TimedOut     Class = "timeout"      // it took longer than it may
-	Stalled      Class = "stall"        // it said nothing for too long
-	APIError     Class = "api"          // the model's service failed
-	RateLimited  Class = "rate limit"   // the service wants to be left alone until a time that it may name
-	AuthFailed   Class = "auth"         // the service does not know who asks
-	ContextFull  Class = "context"      // the session can hold no more
-	TurnsUsed    Class = "turns"        // it has had all the turns that it may have
-	BudgetUsed   Class = "run budget"   // it has cost all that it may cost
-	Refused      Class = "refusal"      // the model will not do it
-	Cancelled    Class = "cancelled"    // somebody stopped the run itself
-	Reported     Class = "reported"     // the agent says that it went wrong
-	NoTurn       Class = "no turn"      // nothing was ever sent to the model
-	NoChange     Class = "no change"    // nothing came of it
-	BadResult    Class = "result"       // its result is an error
-	GateFail     Class = "gate"         // the checks do not pass
-	Asked        Class = "asks"         // the agent wants a person
-	Halted       Class = "interrupted"  // a person interrupted everything
-	LoopBudget   Class = "loop budget"  // the loop's money or tokens are used up
-	LoopEnds     Class = "loop ends"    // it was stopped because the loop ends
-	LeaseGone    Class = "lease lost"   // the claim is somebody else's
-	NotLaunched  Class = "not launched" // the loop was to begin nothing when it was ready to
-	SameItem     Class = "still held"   // an earlier run of the item has not ended yet
-	BeingMerged  Class = "being merged" // what it builds on is merged by an item of its own, which is not done
+	SpawnFailed  Class = "spawn"          // the client is not there, or did not start
+	BadBootstrap Class = "bootstrap"      // the template is missing or wrong
+	BadWorkspace Class = "workspace"      // the item could not be given a place to work
+	Crashed      Class = "crash"          // the process ended without a result
+	TimedOut     Class = "timeout"        // it took longer than it may
+	Stalled      Class = "stall"          // it said nothing for too long
+	APIError     Class = "api"            // the model's service failed
+	RateLimited  Class = "rate limit"     // the service wants to be left alone until a time that it may name
+	AuthFailed   Class = "auth"           // the service does not know who asks
+	ContextFull  Class = "context"        // the session can hold no more
+	TurnsUsed    Class = "turns"          // it has had all the turns that it may have
+	BudgetUsed   Class = "run budget"     // it has cost all that it may cost
+	Refused      Class = "refusal"        // the model will not do it
+	Cancelled    Class = "cancelled"      // somebody stopped the run itself
+	Reported     Class = "reported"       // the agent says that it went wrong
+	NoTurn       Class = "no turn"        // nothing was ever sent to the model
+	NoChange     Class = "no change"      // nothing came of it
+	BadResult    Class = "result"         // its result is an error
+	GateFail     Class = "gate"           // the checks do not pass
+	Asked        Class = "asks"           // the agent wants a person
+	Halted       Class = "interrupted"    // a person interrupted everything
+	LoopBudget   Class = "loop budget"    // the loop's money or tokens are used up
+	LoopEnds     Class = "loop ends"      // it was stopped because the loop ends
+	LeaseGone    Class = "lease lost"     // the claim is somebody else's
+	NotLaunched  Class = "not launched"   // the loop was to begin nothing when it was ready to
+	SameItem     Class = "still held"     // an earlier run of the item has not ended yet
+	PlaceAway    Class = "directory away" // the project's directory was not there while it worked
+	BeingMerged  Class = "being merged"   // what it builds on is merged by an item of its own, which is not done
 )
 
 // Outcome is how a run ended, as far as the run itself shows it.
@@ -113,7 +114,7 @@ func (s *State) classify(p *Slot, set *Settle) {
 	switch o.Class {
 	case SpawnFailed, BadWorkspace:
 		s.unstarted(p, set)
-	case BadBootstrap, APIError, RateLimited, AuthFailed:
+	case BadBootstrap, APIError, RateLimited, AuthFailed, PlaceAway:
 		set.Fate = Release // it is not the item's fault
 	case ContextFull, TurnsUsed:
 		set.Fate = Release

@@ -98,6 +98,8 @@ type (
 		Slot int
 		Seq  int64
 		Err  string
+		// Most is the longest wait before that; 0 is the longest of the limits.
+		Most time.Duration
 	}
 	// LeaseLost says that the queue has given a claim to somebody else, or will. A
 	// number alone is not enough: each item has its own.

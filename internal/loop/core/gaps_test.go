@@ -393,3 +393,44 @@ func TestEndedRunIsNoStall(t *testing.T) {
 		s.Slots[0].StallAt = at + 1
 	}
 }
+
+// TestPlaceAwayIsNoFailure: what came to nothing while the project's directory was away goes back
+// as it was, however often that happens, and is gone on with in its session.
+func TestPlaceAwayIsNoFailure(t *testing.T) {
+	s := New("loop-1", DefaultLimits(), Time{})
+	for n := range int64(9) {
+		s.Slots[0] = Slot{Step: Running, Run: "r", Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: n}}
+		var out []Action
+		s, out = Apply(s, Time{}, Exited{Run: "r", Outcome: Outcome{Run: "r", Session: "s", Resumable: true, Turns: 3, Class: PlaceAway}})
+		p := s.Slots[0]
+		if p.Step != Settling || p.Settle.Fate != Release || p.Settle.Delay != 0 || p.Settle.Interrupt != "" || s.Spawning+s.Row+len(s.Failing)+len(s.Same) != 0 {
+			t.Fatalf("%+v %+v", p, p.Settle)
+		}
+		if m := s.Items["a"]; m.Identical+m.Starts+m.GateFails+m.Continues != 0 || m.From == nil || m.From.Session != "s" || m.From.Fresh {
+			t.Fatalf("%+v %+v", m, m.From)
+		}
+		if len(out) != 1 || out[0].Op != OpSettle {
+			t.Fatalf("%+v", out)
+		}
+	}
+}
+
+// TestPutOffNoLonger: what is seen by a look is looked for again before backoff says so.
+func TestPutOffNoLonger(t *testing.T) {
+	const most = 10 * time.Second
+	for _, step := range []Step{Claiming, Preparing, Running} {
+		s := New("loop-1", DefaultLimits(), Time{})
+		s.Slots[0] = Slot{Step: step, Run: "r", Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: 3}, StallAt: time.Hour}
+		for n, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
+			s.Slots[0].Step, s.Slots[0].Seq = step, 7
+			s, _ = Apply(s, s.Now, Broken{Slot: 0, Seq: 7, Err: "away", Most: most})
+			if got := s.Slots[0].NextAt - s.Now.Loop; got != want*time.Second {
+				t.Errorf("%s: after %d times it waits %s", step, n+1, got)
+			}
+		}
+		s.Slots[0].Step, s.Slots[0].Seq = step, 7
+		if s, _ = Apply(s, s.Now, Broken{Slot: 0, Seq: 7, Err: "full"}); s.Slots[0].NextAt-s.Now.Loop != 64*time.Second {
+			t.Errorf("%s: without that it waits %s", step, s.Slots[0].NextAt-s.Now.Loop)
+		}
+	}
+}

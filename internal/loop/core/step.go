@@ -600,6 +600,9 @@ func (s *State) broken(e Broken, out *[]Action) {
 	}
 	s.Rev++
 	wait := s.later(p.Retries)
+	if e.Most > 0 {
+		wait = min(wait, e.Most)
+	}
 	if p.Step == Claiming { // nothing was claimed; whether to try again is decided then
 		*p = Slot{Step: Idle, Seq: p.Seq, Retries: p.Retries + 1, NextAt: s.Now.Loop + wait, Trouble: e.Err}
 		return

@@ -142,7 +142,7 @@ func (w *world) destiny(r *wrun, a Action) {
 	case w.chance(0.06):
 		o.Class, r.ends, r.talks = Stalled, 0, 0 // it says nothing any more and does not end
 	case w.chance(0.3):
-		o.Class = []Class{APIError, RateLimited, AuthFailed, ContextFull, TurnsUsed, BudgetUsed, Refused, Cancelled, Crashed, TimedOut}[w.pick(10)]
+		o.Class = []Class{APIError, RateLimited, AuthFailed, ContextFull, TurnsUsed, BudgetUsed, Refused, Cancelled, Crashed, TimedOut, PlaceAway}[w.pick(11)]
 		o.Reason, o.Signature = string(o.Class), "sig"
 		if o.Class == RateLimited && w.pick(2) == 0 {
 			o.Reset = w.wall().Add(time.Duration(w.rng.Int64N(int64(6*time.Hour))) - time.Hour)
@@ -202,7 +202,7 @@ func (w *world) exit(n, slot int) {
 	r.live = false
 	if slot >= 0 && (w.t < w.stuck || w.chance(0.02)) { // what it has changed cannot be seen
 		r.watched = false
-		w.later(w.some(time.Second), Broken{Slot: slot, Seq: w.s.Slots[slot].Seq, Err: "no space"})
+		w.later(w.some(time.Second), Broken{Slot: slot, Seq: w.s.Slots[slot].Seq, Err: "the directory is away", Most: 2 * time.Minute})
 		return
 	}
 	o := r.out

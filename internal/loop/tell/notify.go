@@ -30,7 +30,8 @@ type Notice struct {
 	Project string `json:"project"`
 	Loop    string `json:"loop"`
 	Item    string `json:"item,omitempty"`
-	// Answer is the command by which it is answered in a terminal.
+	// Answer is the command by which it is answered in a terminal, "" where there is nothing to
+	// answer.
 	Answer string    `json:"-"`
 	At     time.Time `json:"at"`
 }
@@ -173,8 +174,11 @@ func (n *Notifier) mail(ctx context.Context, notice Notice) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("To: %s\nSubject: %s\nContent-Type: text/plain; charset=utf-8\nX-Reprise-Loop: %s\n\n%s\n\nItem: %s\nAnswer with `%s` in the project.\n",
-		n.Mail, mailHeader(n.subject(notice)), notice.Loop, clean(notice.Text), cmp.Or(notice.Item, "none"), notice.Answer)
+	text := fmt.Sprintf("To: %s\nSubject: %s\nContent-Type: text/plain; charset=utf-8\nX-Reprise-Loop: %s\n\n%s\n\nItem: %s\n",
+		n.Mail, mailHeader(n.subject(notice)), notice.Loop, clean(notice.Text), cmp.Or(notice.Item, "none"))
+	if notice.Answer != "" {
+		text += fmt.Sprintf("Answer with `%s` in the project.\n", notice.Answer)
+	}
 	return n.Run(ctx, proc.Cmd{Path: path, Args: []string{"-i", "--", n.Mail}, Env: n.Env}, text)
 }
 
