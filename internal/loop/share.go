@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"reprise/internal/git"
@@ -26,6 +27,8 @@ type Shared struct {
 	Say func(item, text string)
 	// Patience is how long a remote that cannot be reached is tried; 0 is a minute.
 	Patience time.Duration
+
+	placing sync.RWMutex // read while a worktree is made; see Prune
 }
 
 // errRemote says that what failed needs a remote that could not be reached: it may be, later.
@@ -92,6 +95,8 @@ func (s *Shared) Prepare(ctx context.Context, item queue.Item, fence int64) (Pla
 		return Place{}, fmt.Errorf("bring in what other machines have of %s: %w", item.ID, err)
 	}
 	s.exchange(ctx, item.ID, false)
+	s.placing.RLock()
+	defer s.placing.RUnlock()
 	taken, err := s.takeUp(ctx, item.ID)
 	if err != nil {
 		return Place{}, fmt.Errorf("take up what another machine has made of %s: %w", item.ID, err)

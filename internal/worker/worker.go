@@ -11,6 +11,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/queue"
 )
 
 // Options are a worker's world.
@@ -96,8 +97,49 @@ func (o *Options) work(ctx context.Context, p config.WorkerProject, asked <-chan
 	if err != nil {
 		return core.State{}, err
 	}
-	opt.Queue = o.Slots.Bound(opt.Queue)
-	return loop.New(opt).Run(ctx, stop)
+	q := opt.Queue
+	opt.Queue = o.Slots.Bound(q)
+	s, ok := opt.Places.(*loop.Shared)
+	if !ok {
+		return loop.New(opt).Run(ctx, stop)
+	}
+	tidying, over := context.WithCancel(ctx)
+	var tidy sync.WaitGroup
+	tidy.Go(func() {
+		ticker := time.NewTicker(tidyEvery)
+		defer ticker.Stop()
+		for {
+			o.tidy(tidying, p.Name, s, q)
+			select {
+			case <-tidying.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	state, err := loop.New(opt).Run(ctx, stop)
+	over()
+	tidy.Wait()
+	if o.Once && err == nil { // there may be no next hour
+		o.tidy(ctx, p.Name, s, q)
+	}
+	return state, err
+}
+
+// tidyEvery is how often branches of settled items are looked for: they do no harm, and are
+// many only after a while.
+const tidyEvery = time.Hour
+
+// tidy deletes the clone's branches of settled items. What cannot be deleted is tried the
+// next time.
+func (o *Options) tidy(ctx context.Context, project string, s *loop.Shared, q queue.Queue) {
+	gone, err := s.Prune(ctx, q)
+	if o.Log != nil && len(gone) > 0 {
+		o.Log.Info("worker", "project", project, "branches deleted", gone)
+	}
+	if o.Log != nil && err != nil && ctx.Err() == nil {
+		o.Log.Warn("worker", "project", project, "branches of settled items stay", err)
+	}
 }
 
 // errStopped says that a worker was stopped before it could begin.
