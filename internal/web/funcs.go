@@ -53,7 +53,7 @@ func funcs(now func() time.Time) template.FuncMap {
 		"when":    when,
 		"moment":  moment,
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"since":   func(t time.Time) string { return term.Ago(now().Sub(t)) },
+		"since":   func(t time.Time) string { return ago(t, now()) },
 		"took":    term.Took,
 		"seconds": seconds,
 		"usd":     term.USD,
@@ -69,6 +69,7 @@ func funcs(now func() time.Time) template.FuncMap {
 		"markdown": markdown.HTML,
 		"did":      did,
 		"words":    func(s string) string { return strings.ReplaceAll(s, "_", " ") },
+		"below":    func(s string) string { _, rest, _ := strings.Cut(s, "/"); return rest },
 	}
 }
 
@@ -87,10 +88,31 @@ func when(t, now time.Time) string {
 	return l.Format("2 Jan 2006")
 }
 
+// ago is how long ago a moment was. A day without a time, as the head of a block has it,
+// is told in days: hours since its midnight would be a time that nobody noted.
+func ago(t, now time.Time) string {
+	if !isDay(t) || t.After(now) {
+		return term.Ago(now.Sub(t))
+	}
+	switch days := int(now.Sub(t) / (24 * time.Hour)); days {
+	case 0:
+		return "today"
+	case 1:
+		return "yesterday"
+	default:
+		return term.Plural(days, "day") + " ago"
+	}
+}
+
+func isDay(t time.Time) bool { return t.Equal(t.Truncate(24 * time.Hour)) }
+
 // moment is a moment in full, for the reader who stays on it.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
+	}
+	if isDay(t) {
+		return t.UTC().Format("Monday 2 January 2006")
 	}
 	return t.Local().Format("Monday 2 January 2006, 15:04:05 MST")
 }

@@ -126,7 +126,42 @@ func (s *Server) guardShow(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	slices.SortFunc(p.Counts, func(a, b outcomeCount) int { return strings.Compare(a.Outcome, b.Outcome) })
+	for i := range p.Waiting {
+		p.Waiting[i] = asRead(p.Waiting[i])
+	}
 	s.show(w, r, "guard", s.view(r, "guard", "Guard", p))
+}
+
+// asRead is a call as it is read best: a command that is all of its input stands for
+// itself, and the rule that the reason names is not told twice. Other input is shown as
+// it came, so that nothing of it goes unseen.
+func asRead(w Waiting) Waiting {
+	if command, ok := onlyCommand(w.Input); ok {
+		w.Input = command
+	}
+	if strings.Contains(w.Reason, "["+w.Rule+"]") {
+		w.Rule = ""
+	}
+	return w
+}
+
+// onlyCommand is the command of an input that holds nothing else. It is read token by
+// token: of a key that stands twice a map would show one.
+func onlyCommand(input string) (string, bool) {
+	dec := json.NewDecoder(strings.NewReader(input))
+	var tokens []json.Token
+	for len(tokens) < 5 {
+		t, err := dec.Token()
+		if err != nil {
+			break
+		}
+		tokens = append(tokens, t)
+	}
+	if len(tokens) != 4 || dec.InputOffset() != int64(len(strings.TrimRight(input, " \n"))) || tokens[0] != json.Delim('{') || tokens[1] != "command" || tokens[3] != json.Delim('}') {
+		return "", false
+	}
+	command, ok := tokens[2].(string)
+	return command, ok && command != ""
 }
 
 func (s *Server) guardAnswer(w http.ResponseWriter, r *http.Request) {

@@ -41,6 +41,46 @@ func TestGuardIsAnswered(t *testing.T) {
 	}
 }
 
+// A command is shown as it is, and whatever stands beside it, too.
+func TestACallIsShownWhole(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"command":"make deploy && echo \"<ok>\""}`: `make deploy && echo "<ok>"`,
+		`{"command":"ls"} `:                          `ls`,
+		`{"command":"ls","command":"rm -rf ."}`:      `{"command":"ls","command":"rm -rf ."}`,
+		`{"command":"ls","timeout":5}`:               `{"command":"ls","timeout":5}`,
+		`{"command":["ls"]}`:                         `{"command":["ls"]}`,
+		`{"command":""}`:                             `{"command":""}`,
+		`{"command":"ls"}{"command":"rm -rf ."}`:     `{"command":"ls"}{"command":"rm -rf ."}`,
+		`{"command":"ls"} rm -rf .`:                  `{"command":"ls"} rm -rf .`,
+		`{"file_path":"a"}`:                          `{"file_path":"a"}`,
+		`no JSON at all`:                             `no JSON at all`,
+	} {
+		got := asRead(Waiting{Input: input, Rule: "project-code", Reason: "make: it is code [project-code]"})
+		if got.Input != want || got.Rule != "" {
+			t.Errorf("%s is shown as %q, with the rule %q once more; want %q", input, got.Input, got.Rule, want)
+		}
+	}
+	if got := asRead(Waiting{Rule: "project-code", Reason: "it is code"}); got.Rule == "" {
+		t.Error("a rule that no reason names is not told")
+	}
+}
+
+// A block's day is told in days, and a moment by the minute.
+func TestDaysAreToldInDays(t *testing.T) {
+	now := time.Date(2026, 11, 29, 22, 5, 0, 0, time.UTC)
+	for _, c := range []struct {
+		t    time.Time
+		want string
+	}{
+		{time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC), "today"}, {time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC), "yesterday"},
+		{time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), "9 days ago"}, {now.Add(-3 * time.Minute), "3 min ago"}, {time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), "in 1 h 55 min"},
+	} {
+		if got := ago(c.t, now); got != c.want {
+			t.Errorf("%s is told as %q, want %q", c.t, got, c.want)
+		}
+	}
+}
+
 func TestGuardReadOnly(t *testing.T) {
 	h := open(t, func(d *Deps) {
 		d.ReadOnly = true

@@ -110,7 +110,7 @@ try {
   const entry = JSON.parse(reprise("log", "--all", "--json", "--type", "learning")).find((e) => e.branch === "agent-tidy");
   const policies = JSON.parse(reprise("policy", "history", "--json"));
   const pages = [
-    "/", "/runs", "/runs?status=failed", "/runs/" + failed.id, "/work", "/work/items/broken", "/tasks", "/tasks?view=list", "/tasks/1",
+    "/", "/runs", "/runs?status=failed", "/runs/" + failed.id, "/work", "/work/items/broken", "/tasks", "/tasks?view=list", "/tasks/1", "/tasks/4", "/tasks/4/files/0",
     "/memory", "/memory?q=port+of+billing", "/memory/block/global/reference-deploy.md", "/memory/edit/reference-deploy.md", "/memory/item/" + known.id,
     "/events", "/events?type=work", "/events/" + event.id, "/events/verify", "/guard",
     "/guard/rules", "/work/items?state=ready", "/state", "/state?agent=tidy", "/state/entries/" + entry.id, "/state/history?agent=tidy", "/policy", "/policy/" + policies[0].id,
