@@ -183,8 +183,11 @@ func printGuardVerdict(w io.Writer, v guardVerdict) {
 		}
 	}
 	fmt.Fprintf(w, "%s", v.Decision)
-	if v.Reason != "" {
+	switch {
+	case v.Reason != "":
 		fmt.Fprintf(w, ": %s", term.SafeLine(v.Reason))
+	case v.Tool == "" && len(v.Tree) == 0 && len(v.Parts) == 0:
+		fmt.Fprint(w, ": there is no command in it, and nothing would run")
 	}
 	fmt.Fprintln(w)
 	if v.Answer != "" {

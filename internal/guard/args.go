@@ -64,7 +64,7 @@ func (g *args) informs() bool {
 		}
 		some = true
 		switch o.opt.Name {
-		case "--version", "--help", "-version", "-help", "-V", "-vV", "-VV", "-dumpversion", "-dumpmachine", "-dumpfullversion", "--list-sdks", "--list-runtimes":
+		case "--version", "--help", "-version", "-help", "-V", "-vV", "-VV", "-dumpversion", "-dumpmachine", "-dumpfullversion", "--list-sdks", "--list-runtimes", "--info":
 		case "-v":
 			switch g.name {
 			case "node", "npm", "pnpm", "yarn", "bun", "tsc", "perl", "ruby", "php", "lua", "luajit", "julia", "make", "gmake", "mvn":
@@ -130,10 +130,6 @@ func (a *analysis) parseArgs(p *know.Program, argv []word, st *state) (g args) {
 		case !p.Any && a.optional(w, st):
 			g.operands = append(g.operands, w)
 			g.options = append(g.options, option{w: w, name: true})
-		case p.Style == know.Single && strings.HasPrefix(w.text, "(") || w.text == "!" || w.text == ")":
-			if p.Name != "find" {
-				g.operands = append(g.operands, w)
-			}
 		default:
 			if len(p.Subs) > 0 && len(g.operands) == 0 && w.known() && !w.made {
 				if s := p.Sub(w.text); s != nil {
@@ -354,13 +350,7 @@ func (a *analysis) sends(w word, st *state) {
 	if w.secret {
 		a.reads(w.shown())
 	}
-	if !w.known() {
-		return
-	}
-	text := w.text
-	if i := strings.LastIndexAny(text, "@=<"); i >= 0 {
-		text = text[i+1:]
-	}
+	text := w.text[strings.LastIndexAny(w.text, "@=<")+1:]
 	for _, base := range a.bases(text, st) {
 		if text != "" && !strings.Contains(text, "://") && names.Secret(a.physical(base, text)) != "" {
 			a.reads(w.shown())
@@ -545,9 +535,7 @@ func hostOf(s string) string {
 	if strings.Contains(s, `\`) {
 		return "" // some end the host there, others take it for a part of the user's name
 	}
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		s = s[i+1:]
-	}
+	s = s[strings.LastIndexByte(s, '@')+1:]
 	if strings.HasPrefix(s, "[") {
 		if i := strings.IndexByte(s, ']'); i > 0 {
 			return s[1:i]

@@ -114,18 +114,16 @@ func (a *analysis) hereDocument(r *syntax.Redirect, st *state) word {
 			b.text(unquote(l.Value, "$`\\"), true)
 		}
 	}
-	got := b.end()
-	if len(got) != 1 {
-		return word{}
-	}
+	b.have = true // it may be empty
+	got := b.end()[0]
 	if r.Op == syntax.DashHdoc {
-		lines := strings.Split(got[0].text, "\n")
+		lines := strings.Split(got.text, "\n")
 		for i, l := range lines {
 			lines[i] = strings.TrimLeft(l, "\t")
 		}
-		got[0].text = strings.Join(lines, "\n")
+		got.text = strings.Join(lines, "\n")
 	}
-	return got[0]
+	return got
 }
 
 // target is what a redirection names: one word, or bash refuses it.
@@ -162,12 +160,6 @@ func (a *analysis) assignment(name string, v word, exported bool, st *state) {
 // assign evaluates one assignment of the shell's grammar.
 func (a *analysis) assign(n *syntax.Assign, exported bool, st *state) {
 	a.step(1)
-	if n.Name == nil {
-		if n.Value != nil {
-			a.value(n.Value, st)
-		}
-		return
-	}
 	name := n.Name.Value
 	a.arith(n.Index, st)
 	var v value
@@ -356,9 +348,7 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 			a.give("nameref", Ask, n.Name.Value, "a reference hides which variable is meant", "use the variable itself")
 		}
 		a.isInteger(n.Name.Value, integer)
-		if len(st.calls) > 0 {
-			a.locals = append(a.locals, n.Name.Value)
-		}
+		a.locals = append(a.locals, n.Name.Value)
 		if integer && n.Value != nil {
 			a.evaluated(a.value(n.Value, st), st)
 			a.counted(n.Name.Value, st)
@@ -492,7 +482,7 @@ func (a *analysis) arith(x syntax.ArithmExpr, st *state) {
 	case *syntax.BinaryArithm:
 		a.arith(x.X, st)
 		a.arith(x.Y, st)
-		if w, ok := x.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
+		if w, ok := x.X.(*syntax.Word); ok {
 			switch x.Op {
 			case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn, syntax.AndAssgn, syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
 				a.counted(w.Lit(), st)
@@ -512,10 +502,6 @@ func (a *analysis) arith(x syntax.ArithmExpr, st *state) {
 // arithWord judges one operand. A plain name is evaluated again, as deep as it
 // goes; what it holds must therefore be known, or a number.
 func (a *analysis) arithWord(w *syntax.Word, st *state) {
-	if name := w.Lit(); syntax.ValidName(name) {
-		a.evaluatedName(name, st)
-		return
-	}
 	a.evaluated(a.value(w, st), st)
 }
 

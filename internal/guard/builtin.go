@@ -540,12 +540,9 @@ func (a *analysis) trap(argv []word, st *state) source {
 
 // read is read, mapfile and readarray: what follows their options are names.
 func (a *analysis) read(argv []word, st *state) source {
-	v := value{origin: anything}
-	if st.in.there {
-		v = value{origin: st.in.origin, dotted: st.in.dotted}
-		if !slices.ContainsFunc(argv, func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "d") }) {
-			a.apart(st.in.origin)
-		}
+	v := value{origin: st.in.origin, dotted: st.in.dotted}
+	if !slices.ContainsFunc(argv, func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "d") }) {
+		a.apart(st.in.origin)
 	}
 	rest := argv[1:]
 	for _, w := range rest {

@@ -54,16 +54,8 @@ func (a *analysis) room(n int) []word {
 // prefix judges an assignment that stands before a command: it is in that
 // command's environment.
 func (a *analysis) prefix(n *syntax.Assign, st *state) {
-	if n.Name == nil {
-		return
-	}
-	if n.Index != nil {
-		a.arith(n.Index, st)
-	}
-	var w word
-	if n.Value != nil {
-		w = a.value(n.Value, st)
-	}
+	a.arith(n.Index, st)
+	w := a.value(n.Value, st)
 	if n.Array != nil {
 		a.assign(n, true, st.fork())
 		return
@@ -198,9 +190,6 @@ func (a *analysis) program(argv []word, st *state) source {
 // installed is the name of a program that is given by its path, where that is
 // one of the system's own directories.
 func (a *analysis) installed(name string, st *state) (string, bool) {
-	if !filepath.IsAbs(name) || strings.Contains(name, "..") {
-		return "", false
-	}
 	switch dir, base := filepath.Split(name); dir {
 	case "/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/":
 		return base, a.root(filepath.Clean(dir)) == ""
@@ -418,9 +407,6 @@ func makesBranch(p *know.Program, g *args) bool {
 // base notes the least that is thought of a program.
 func (a *analysis) base(p *know.Program, w word, name string, args args) {
 	why := p.Why
-	if why == "" {
-		why = "it does more than read"
-	}
 	switch p.Base {
 	case know.Flag, know.Write, know.Delete:
 		// Its paths say what is thought of it, where there are any.
@@ -571,9 +557,6 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 				return out
 			}
 			n--
-			if args.name == "rg" && !st.in.there {
-				n++
-			}
 		}
 		if n <= 0 && st.in.there {
 			out.origin, out.dotted = st.in.origin, st.in.dotted

@@ -8,10 +8,10 @@ import (
 
 // What bounds the look for sources in which Go's tools take in files of another kind: the
 // size of one that is read whole, and of all, in bytes.
-const (
-	maxSource  = 1 << 20
-	maxSources = 32 << 20
-)
+// Tests make the second one smaller.
+const maxSource = 1 << 20
+
+var maxSources = 32 << 20
 
 // compiled judges what go vet compiles on its way. A Go file with import "C" has a C
 // compiler look at what its comment includes, and an assembler's file includes others: what
@@ -21,16 +21,16 @@ func (a *analysis) compiled(w word, st *state) {
 	seen := ""
 	for _, dir := range st.cwds {
 		root := a.root(dir)
-		if root == "" || seen == root {
+		if root == seen { // in none at first
 			continue
 		}
 		seen = root
 		before, read := a.walked, 0
 		a.walked = 0
 		found := ""
-		look := walk{a: a, levels: walkForever, skip: func(p string) bool { return filepath.Base(p) == ".git" }, see: func(p, q string, link bool) bool {
-			if link || read > maxSources {
-				return read > maxSources
+		look := walk{a: a, levels: walkForever, skip: func(p string) bool { return filepath.Base(p) == ".git" }, see: func(p, q string, _ bool) bool {
+			if read > maxSources {
+				return true
 			}
 			switch ext := filepath.Ext(p); ext {
 			case ".swig", ".swigcxx":

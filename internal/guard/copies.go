@@ -31,9 +31,6 @@ func (a *analysis) copies(_ *know.Program, g args, st *state) {
 	soft := g.has("-s") || g.has("--symbolic") || g.has("--symbolic-link")
 	deep := g.has("-r") || g.has("-R") || g.has("-a") || g.has("--recursive") || g.has("--archive")
 	for _, w := range from {
-		if !w.known() {
-			continue // that it reads what is not known is asked about
-		}
 		for _, base := range a.bases(w.text, st) {
 			for _, s := range a.standsFor(w, base) {
 				at := a.physical("", s)
@@ -59,10 +56,7 @@ func (a *analysis) copies(_ *know.Program, g args, st *state) {
 
 // standsFor are the files that a word names, of a pattern those that are there.
 func (a *analysis) standsFor(w word, base string) []string {
-	path := w.text
-	if base != "" {
-		path = below(base, path)
-	}
+	path := below(base, w.text)
 	if w.pattern() || w.listed != 0 {
 		return a.matches(path)
 	}

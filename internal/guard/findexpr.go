@@ -209,10 +209,7 @@ func fnmatch(pattern, name string) truth {
 		return maybe
 	}
 	flat := strings.NewReplacer("/", "\x01", "[", "\x02", `\`, "\x03")
-	switch ok, err := filepath.Match(strings.ReplaceAll(pattern, "/", "\x01"), flat.Replace(name)); {
-	case err != nil:
-		return maybe
-	case ok:
+	if ok, _ := filepath.Match(strings.ReplaceAll(pattern, "/", "\x01"), flat.Replace(name)); ok {
 		return yes
 	}
 	return no

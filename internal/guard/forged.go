@@ -116,11 +116,7 @@ func (a *analysis) fromNames(w word, st *state) bool {
 		return true
 	}
 	for _, base := range a.bases(w.text, st) {
-		full := w.text
-		if base != "" {
-			full = base + "/" + full
-		}
-		if len(a.matches(full)) > 0 {
+		if len(a.matches(below(base, w.text))) > 0 {
 			return true
 		}
 	}
@@ -130,8 +126,8 @@ func (a *analysis) fromNames(w word, st *state) bool {
 // several reports whether a word may be more than one.
 func (w word) several() bool { return w.split || w.glob && strings.ContainsAny(w.text, "*?[") }
 
-// maxNames is how many names of a directory are looked at for one that is an option.
-const maxNames = 20_000
+// maxNames is how many names of a directory are looked at. Tests make it smaller.
+var maxNames = 20_000
 
 // optional reports whether a pattern may stand for a name that its program takes for
 // an option: one that begins with a dash is there, or may be by then. Whoever makes
@@ -197,10 +193,6 @@ func (a *analysis) matches(pattern string) (out []string) {
 func below(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
 
 func (a *analysis) match(dir string, parts []string, out *[]string) {
-	if len(parts) > 1 && parts[len(parts)-1] == "" {
-		parts = parts[:len(parts)-1] // only directories, which counts for what is found
-		defer func() { *out = slices.DeleteFunc(*out, func(p string) bool { return !isDir(p) }) }()
-	}
 	for len(parts) > 0 && !strings.ContainsAny(parts[0], "*?[\\") {
 		dir, parts = below(dir, parts[0]), parts[1:]
 	}

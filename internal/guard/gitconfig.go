@@ -53,7 +53,7 @@ func (a *analysis) repository(command string, w word, given []word, st *state) {
 // hooked reports whether a command of git runs hooks.
 func hooked(name string) bool {
 	switch name {
-	case "commit", "merge", "rebase", "checkout", "switch", "pull", "push", "am", "cherry-pick", "revert", "clone", "worktree", "gc", "fetch", "maintenance", "submodule", "bisect", "subtree":
+	case "commit", "merge", "rebase", "checkout", "switch", "pull", "push", "am", "cherry-pick", "revert", "clone", "worktree", "gc", "fetch", "maintenance", "submodule", "bisect":
 		return true
 	}
 	return false
@@ -212,10 +212,7 @@ func findGitDirs(dir string) (out []gitDir) {
 			g.own, g.top = d, ""
 		}
 		if g.own != "" {
-			g.common = g.own
-			if to := firstLine(filepath.Join(g.own, "commondir")); to != "" {
-				g.common = joined(g.own, to)
-			}
+			g.common = joined(g.own, firstLine(filepath.Join(g.own, "commondir")))
 			g.sure = g.certain()
 			if out = append(out, g); g.sure {
 				return out

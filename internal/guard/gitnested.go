@@ -10,27 +10,24 @@ import (
 	"path/filepath"
 )
 
-// Bounds of looking for repositories inside one.
-const (
-	maxIndex              = 32 << 20 // bytes of an index; a larger one is not looked through
-	maxNestedRepositories = 64       // repositories in one
-)
+// maxNestedRepositories is how many repositories of one index are looked at.
+const maxNestedRepositories = 64
+
+// maxIndex is the size in bytes of an index beyond which it is not looked through. Tests
+// make it smaller.
+var maxIndex int64 = 32 << 20
 
 // allRepositories are directories with those of repositories that git goes into from
 // there: what their settings name it runs as well, in them.
 func (a *analysis) allRepositories(dirs []string, given []word) []string {
 	out := dirs
 	for _, dir := range dirs {
-		found := a.gitDirs(dir)
-		for _, git := range found {
+		for _, git := range a.gitDirs(dir) {
 			for _, p := range a.gitlinks(filepath.Join(git.own, "index")) {
-				if git.top != "" && len(out) < len(dirs)+maxNestedRepositories {
+				if git.top != "" {
 					out = append(out[:len(out):len(out)], a.physical(git.top, p))
 				}
 			}
-		}
-		if len(found) == 0 {
-			continue
 		}
 		for _, w := range given {
 			if p := a.physical(dir, w.text); w.known() && w.text != "" && len(w.text) < maxPath && isThere(filepath.Join(p, ".git")) {
@@ -107,7 +104,15 @@ func indexData(path string) ([]byte, bool) {
 // not these bytes has none.
 func indexedBy(path string, most int, wanted func(mode uint32, name []byte) bool, has ...byte) (out []string) {
 	data, ok := indexData(path)
-	if !ok || len(data) < 12 || string(data[:4]) != "DIRC" || !bytes.Contains(data, has) {
+	if !ok {
+		return nil
+	}
+	return entriesOf(data, most, wanted, has...)
+}
+
+// entriesOf are those of an index that are wanted.
+func entriesOf(data []byte, most int, wanted func(mode uint32, name []byte) bool, has ...byte) (out []string) {
+	if len(data) < 12 || string(data[:4]) != "DIRC" || !bytes.Contains(data, has) {
 		return nil
 	}
 	version, n := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])

@@ -123,9 +123,6 @@ func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
 			a.path(w, use{read: true}, st)
 			continue
 		}
-		if !w.known() || w.text == "" {
-			continue
-		}
 		text, out := pathspec(w.text, g)
 		for _, base := range a.bases(text, st) {
 			q := a.physical(base, text)
@@ -198,7 +195,7 @@ func (a *analysis) gitConfig(o option) {
 		a.give("command-as-address", Deny, o.arg.shown(), "it lets addresses be commands", "leave it out")
 	case o.opt.Name == "--config-env":
 		a.give("option-config", Ask, o.arg.shown(), "it gives git a setting that is not seen", "leave it out")
-	case name == "color.ui", strings.HasPrefix(name, "color."), strings.HasPrefix(name, "advice."), name == "core.quotepath", name == "core.abbrev", name == "user.name", name == "user.email", name == "log.date", name == "log.decorate", name == "log.showsignature", name == "diff.algorithm", name == "diff.renames", name == "diff.mnemonicprefix", name == "diff.noprefix", name == "commit.gpgsign" && v == "false", name == "tag.gpgsign" && v == "false", name == "core.pager" && (v == "" || v == "cat"), name == "safe.directory", name == "init.defaultbranch", name == "column.ui", name == "status.short", name == "status.showuntrackedfiles":
+	case strings.HasPrefix(name, "color."), strings.HasPrefix(name, "advice."), name == "core.quotepath", name == "core.abbrev", name == "user.name", name == "user.email", name == "log.date", name == "log.decorate", name == "log.showsignature", name == "diff.algorithm", name == "diff.renames", name == "diff.mnemonicprefix", name == "diff.noprefix", name == "commit.gpgsign" && v == "false", name == "tag.gpgsign" && v == "false", name == "core.pager" && (v == "" || v == "cat"), name == "safe.directory", name == "init.defaultbranch", name == "column.ui", name == "status.short", name == "status.showuntrackedfiles":
 	default:
 		a.give("option-config", Ask, o.arg.shown(), "it gives git a setting, which may name a program to run", "leave it out")
 	}
@@ -264,29 +261,25 @@ func (a *analysis) push(g args, st *state) {
 		}
 	}
 	if len(refs) == 0 && force {
-		if b := a.branch(st); b != "" && a.r.protectedBranch(b) || g.has("--all") || g.has("--branches") {
+		if a.branch(st) != "" || g.has("--all") || g.has("--branches") {
 			deny(word{text: "--force"}, "it pushes over a protected branch")
 		}
 	}
 }
 
-// branch is the branch that is checked out, "" where it cannot be told. Of several
-// that it may be one that is protected counts.
+// branch is the branch that is checked out where it is a protected one, "" where it is
+// none or cannot be told. Of several that it may be one that is protected counts.
 func (a *analysis) branch(st *state) string {
 	if len(st.cwds) != 1 {
 		return ""
 	}
-	first := ""
 	for _, g := range a.gitDirs(st.cwds[0]) {
 		name, ok := strings.CutPrefix(firstLine(filepath.Join(g.own, "HEAD")), "ref: refs/heads/")
 		if ok && a.r.protectedBranch(name) {
 			return name
 		}
-		if ok && first == "" {
-			first = name
-		}
 	}
-	return first
+	return ""
 }
 
 // gitTop is the top of the working tree that a directory is in, "" where there is

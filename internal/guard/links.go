@@ -280,7 +280,7 @@ func (a *analysis) lists(g *args, st *state) origin {
 		}
 		l.only = "give fd -t f"
 		l.undotted = !g.has("-H") && !g.has("--hidden") && !g.has("-u") && !g.has("--unrestricted")
-	case "ls", "dir", "vdir":
+	case "ls", "dir":
 		if !g.has("-R") && !g.has("--recursive") {
 			l.w.levels = 1
 		}
@@ -312,9 +312,7 @@ func (a *analysis) lists(g *args, st *state) origin {
 		}
 		l.gone = l.gone || !v.known()
 		for _, base := range a.bases(v.text, st) {
-			if v.known() {
-				l.trees = append(l.trees, place{v.text, a.physical(base, v.text)})
-			}
+			l.trees = append(l.trees, place{v.text, a.physical(base, v.text)})
 		}
 	}
 	l.instead = st.here()
@@ -498,7 +496,7 @@ func (a *analysis) leadingOut(l *listing, exact, dirs bool) string {
 	w := l.w
 	if exact && l.keep != nil {
 		keep = l.keep
-	} else if !exact {
+	} else {
 		w.skip = nil
 	}
 	trees := slices.DeleteFunc(slices.Clone(l.trees), func(t place) bool { return !isDir(t.at) })
@@ -568,9 +566,7 @@ func (a *analysis) anyDepth(w word, top string, u use) bool {
 	l.see = func(p, q string, link bool) bool {
 		switch {
 		case link && (through || fits(p)):
-			if to := a.leads(q); a.out(to) || !u.read {
-				done = a.one(w, to, u)
-			}
+			done = a.one(w, a.leads(q), u)
 		case !link && u.read && !u.looks && fits(p) && names.Secret(q) != "":
 			done = a.one(w, q, u)
 		}

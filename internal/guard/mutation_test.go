@@ -211,11 +211,15 @@ func unitCases(t *testing.T, p asked) (out []mutationCase) {
 			add("secrets of git, "+name+": "+c, func() string { return p.said(o.judge(c)) })
 		}
 	}
-	for _, pattern := range []string{"[[:alnum:]]", "[[:lower:]]", "[[:upper:]]", "[[:punct:]]", "[[:graph:]]", "[[:print:]]", "[[:space:]]", "[[:blank:]]", "[[:cntrl:]]", "[[:xdigit:]]", "[[:word:]]", "[![:lower:]]", "[![:upper:]]", "[[:alpha]", "[[:alpha", "???", "??x", "[!a]?x", "[A-Z]", "[!A-Z]", "[!0-9]", "[0-9]", "[!a-z]", "[\\a]", "[!\\a]", "a\\", "\\[a]", "*.go", "[!.]x", "[^a-c]*", "[[:alpha:]]*", "[![:digit:]]", "[]a]", "[!]a]", "[a", "\\*x", "[\\]]x", "a?c", "*a*b*", "[a-c]x", "[+-9]", "[[=a=]]", "[x-[:alpha:]]", "[[:nope:]]", "[é-ü]", "", "**", "a[/]b", "\\"} {
-		for _, name := range []string{"", "a", "x", "ax", "Ax", "]x", "]", ".x", "aXb", "abc", "é", "éx", "x.go", "*x", "+", "5", "[a", "\\", "_", " ", "\t", "f", "G", "\xff", "[a]", "Z"} {
+	for _, pattern := range []string{"[[:alnum:]]", "[[:lower:]]", "[[:upper:]]", "[[:punct:]]", "[[:graph:]]", "[[:print:]]", "[[:space:]]", "[[:blank:]]", "[[:cntrl:]]", "[[:xdigit:]]", "[[:word:]]", "[![:lower:]]", "[![:upper:]]", "[[:alpha]", "[[:alpha", "???", "??x", "[!a]?x", "[A-Z]", "[!A-Z]", "[!0-9]", "[0-9]", "[!a-z]", "[\\a]", "[!\\a]", "a\\", "\\[a]", "*.go", "[!.]x", "[^a-c]*", "[[:alpha:]]*", "[![:digit:]]", "[]a]", "[!]a]", "[a", "\\*x", "[\\]]x", "a?c", "*a*b*", "[a-c]x", "[+-9]", "[[=a=]]", "[x-[:alpha:]]", "[[:nope:]]", "[é-ü]", "", "**", "a[/]b", "\\", "[b]??", "[!Ã]?", "\\[[.x.]]", "[[:]"} {
+		for _, name := range []string{"", "a", "x", "ax", "Ax", "]x", "]", ".x", "aXb", "abc", "é", "éx", "x.go", "*x", "+", "5", "[a", "\\", "_", " ", "\t", "f", "G", "\xff", "[a]", "Z", "aé", ":", "!", "[z", "[x"} {
 			add("fits "+pattern+" "+name, func() string { return fmt.Sprint(names.Match(pattern, name), names.Widen(pattern)) })
 		}
 	}
+	out = append(out, nameCases()...)
+	out = append(out, indexCases(t)...)
+	out = append(out, treeCases(t, p)...)
+	out = append(out, policyCases(t, p)...)
 	add("long word", func() string {
 		return Memory(p.policy(false), bash("cat "+p.mem+"/"+strings.Repeat("x", 300))).Reason
 	})

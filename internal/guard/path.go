@@ -18,6 +18,7 @@ type use struct {
 	probe   bool // only looked at whether it is there
 	looks   bool // what it holds is not shown
 	top     bool // it is what stands before a pattern
+	perhaps bool // it is not known whether it is changed
 }
 
 // area is a protected directory in all the spellings it is compared under.
@@ -276,11 +277,9 @@ func physical(path string) []string {
 	vol := filepath.VolumeName(path)
 	at := vol + sep
 	for _, part := range strings.Split(path[len(vol):], sep) {
-		switch part {
-		case "", ".":
-		case "..":
+		if part == ".." {
 			at = filepath.Dir(Resolve(at))
-		default:
+		} else {
 			at = filepath.Join(at, part)
 		}
 	}

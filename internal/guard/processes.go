@@ -79,9 +79,6 @@ func ownProgram(text string) bool {
 // letters stand in the name in their order.
 func hitsOwn(pattern string) bool {
 	parts := strings.FieldsFunc(pattern, func(r rune) bool { return strings.ContainsRune(`.*+?[](){}|^$\\`, r) })
-	if len(parts) == 0 {
-		return true
-	}
 	for _, n := range ownPrograms() {
 		rest, all := n, true
 		for _, p := range parts {

@@ -53,7 +53,6 @@ func (a *analysis) curlFile(o option, st *state) {
 		return
 	}
 	_, file, _ := strings.Cut(text, "@")
-	a.sends(o.arg, st)
 	a.path(word{text: file, src: o.arg.src, made: o.arg.made, origin: o.arg.origin}, use{read: true}, st)
 	a.give("needs-a-person", Ask, o.w.shown(), "it may send what a file holds", "write the text out")
 }
@@ -75,9 +74,7 @@ func (a *analysis) readsAddresses(_ *know.Program, g args, _ *state) {
 	}
 	for at := &g; at != nil; at = at.outer {
 		for _, o := range at.options {
-			if o.given {
-				a.addressed(o.arg)
-			}
+			a.addressed(o.arg)
 		}
 	}
 }
@@ -299,9 +296,7 @@ func shownField(field string) bool {
 func (a *analysis) stores(_ *know.Program, g args, _ *state) {
 	list := g.operands
 	for _, o := range g.options {
-		if o.given {
-			list = append(list[:len(list):len(list)], o.arg)
-		}
+		list = append(list[:len(list):len(list)], o.arg)
 	}
 	for _, w := range list {
 		scheme, _, ok := strings.Cut(w.text, ":")

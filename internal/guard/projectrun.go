@@ -17,7 +17,7 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 		return false
 	}
 	switch argv[0].text {
-	case "pytest", "py.test", "node", "nodejs", "python", "python2", "python3":
+	case "pytest", "py.test", "node", "nodejs", "python", "python2", "python3", "perl", "ruby":
 	default:
 		return false
 	}
@@ -25,10 +25,16 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 		return false
 	}
 	words := argv[1:]
-	switch argv[0].text {
-	case "pytest", "py.test": // seen to above
+	switch argv[0].text { // the words of pytest are seen to above
 	case "node", "nodejs":
 		if !a.ownFile(words[0].text, st, ".js", ".mjs", ".cjs", ".ts") {
+			return false
+		}
+	case "perl", "ruby":
+		for len(words) > 0 && slices.Contains([]string{"-c", "-w", "-cw", "-wc"}, words[0].text) {
+			words = words[1:]
+		}
+		if len(words) == 0 || !a.ownFile(words[0].text, st, ".pl", ".pm", ".t", ".rb") {
 			return false
 		}
 	case "python", "python2", "python3":
@@ -44,6 +50,10 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 			}
 		case len(words) > 1 && words[0].text == "-m" && words[1].text == "pytest":
 			if !a.pytestWords(words[2:], st) {
+				return false
+			}
+		case len(words) > 2 && words[0].text == "-m" && words[1].text == "py_compile":
+			if slices.ContainsFunc(words[2:], func(w word) bool { return !a.ownFile(w.text, st, ".py") }) {
 				return false
 			}
 		case !a.ownFile(words[0].text, st, ".py"):

@@ -67,9 +67,6 @@ func (r *Rules) loose(rule string) bool {
 }
 
 func (r *Rules) env(name string) string {
-	if name == "HOME" && r.Home != "" {
-		return r.Home
-	}
 	if r.Env == nil {
 		return ""
 	}
@@ -181,7 +178,13 @@ func system(path string) bool {
 		"/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/loadavg", "/proc/uptime", "/proc/stat", "/proc/filesystems", "/proc/mounts":
 		return true
 	}
-	return strings.HasPrefix(path, "/dev/fd/") || path == "/proc/self/status"
+	return descriptor(path) || path == "/proc/self/status"
+}
+
+// descriptor reports whether a path is one of the files that a command has open.
+func descriptor(path string) bool {
+	n, ok := strings.CutPrefix(path, "/dev/fd/")
+	return ok && strings.Trim(n, "0123456789") == ""
 }
 
 // device reports whether writing to the path leaves nothing behind.
@@ -190,5 +193,5 @@ func device(path string) bool {
 	case "/dev/null", "/dev/zero", "/dev/full", "/dev/stdout", "/dev/stderr", "/dev/tty":
 		return true
 	}
-	return strings.HasPrefix(path, "/dev/fd/") && strings.Trim(path[len("/dev/fd/"):], "0123456789") == ""
+	return descriptor(path)
 }

@@ -112,6 +112,7 @@ func (p asked) under(name string) *Rules {
 		r.List[2].Why = "not that"
 	case "explained":
 		r.Explain, r.Writes = true, true
+		r.List = []Rule{{Decision: Allow, Shape: "frobnicate", From: "here"}}
 	case "loose":
 		for _, n := range BuiltIn() {
 			r.Loose = append(r.Loose, n.Name)

@@ -45,9 +45,7 @@ func (a *analysis) awk(w word, st *state) {
 		}
 	}
 	if what, file := filter.Awk(w.text); what != "" {
-		if file != "" {
-			a.path(word{text: file, src: w.src}, use{}, st)
-		}
+		a.path(word{text: file, src: w.src}, use{}, st)
 		a.give("program-runs", Ask, w.shown(), what, "use a program that only filters and prints")
 	}
 }

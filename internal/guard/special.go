@@ -185,9 +185,6 @@ func (a *analysis) envProgram(argv []word, st *state) source {
 func (a *analysis) find(argv []word, st *state) source {
 	p := know.Find("find")
 	listed := a.finds(argv, st, true)
-	if n := len(a.listings); n > 0 {
-		a.listings[n-1].nul = false // -exec gives each name as it is
-	}
 	var plain []word
 	gone := false
 	for i := 0; i < len(argv); i++ {
@@ -206,9 +203,6 @@ func (a *analysis) find(argv []word, st *state) source {
 			inner := placed(argv[i+1:end], "{}", listed)
 			for k := range inner {
 				inner[k].split = inner[k].split || inner[k].text == unknown && end < len(argv) && argv[end].text == "+"
-			}
-			if inner[0].text == unknown {
-				inner[0].made = true
 			}
 			if k := know.Find(inner[0].text); k != nil && (k.Base == know.Write || k.Base == know.Delete) {
 				gone = true
@@ -645,9 +639,7 @@ func (a *analysis) pager(_ *know.Program, g args, _ *state) {
 // query judges a program for jq or yq: what prints the environment, and what reads
 // other files.
 func (a *analysis) query(p *know.Program, g args, st *state) {
-	if g.root() == "yq" {
-		a.inPlace(p, g, st)
-	}
+	a.inPlace(p, g, st) // which yq has
 	if len(g.operands) == 0 || g.has("-f") || g.has("--from-file") {
 		return
 	}
@@ -698,17 +690,11 @@ func (a *analysis) linked(p *know.Program, g args, st *state) {
 	if n := len(g.operands); n > 1 {
 		name = g.operands[n-1]
 	}
-	if !target.known() || !name.known() {
-		return
-	}
 	at := a.physical(st.cwds[0], name.text)
 	if a.exists(at) {
 		at = filepath.Join(at, filepath.Base(target.text))
 	}
-	if a.links == nil {
-		a.links = map[string]string{}
-	}
-	a.links[at] = target.text
+	a.links[at] = target.text // there is one, as the place was looked at
 }
 
 // edits judges the files that an editor is given.

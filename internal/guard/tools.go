@@ -91,9 +91,8 @@ func (a *analysis) tool(c *Call) bool {
 
 // shellTool judges a tool that gives text to a shell.
 func (a *analysis) shellTool(c *Call, st *state) bool {
-	if dir, ok := c.text("workdir", "cwd", "dir_path", "directory"); ok && dir != "" {
-		a.chdir(word{text: dir, src: dir}, st)
-	}
+	dir, _ := c.text("workdir", "cwd", "dir_path", "directory")
+	a.chdir(word{text: dir, src: dir}, st)
 	a.byShell(c)
 	if words := c.list("command"); len(words) > 0 {
 		argv := make([]word, len(words))
@@ -232,6 +231,10 @@ func (a *analysis) file(name string, st *state, u use) {
 		a.give("odd-bytes", Deny, name, "the name holds a NUL", "leave it out")
 		return
 	}
+	changes, writes := "it changes ", "it writes to "
+	if u.perhaps {
+		changes, writes = "it may change ", "it may write to "
+	}
 	bases := a.bases(w.text, st)
 	if len(bases) == 0 {
 		a.give("unknown-directory", Ask, name, "the path is relative, and the directory is not known", "write an absolute path")
@@ -242,22 +245,22 @@ func (a *analysis) file(name string, st *state, u use) {
 		bad, what := a.protected(p, u)
 		switch {
 		case !u.read && bad && !a.agentsOwn(p):
-			a.give("protected-file", Deny, name, "it changes "+what, "leave these files to the user")
+			a.give("protected-file", Deny, name, changes+what, "leave these files to the user")
 		case secret != "":
 			how := "it reads "
 			if !u.read {
-				how = "it changes "
+				how = changes
 			}
 			a.give("reads-secret", Ask, name, how+secret, "leave files that hold secrets to the user")
 		case !u.read && names.Steers(p) != "":
-			a.give("changes-settings", Ask, name, "it changes "+names.Steers(p), "let the user do it, or allow it")
+			a.give("changes-settings", Ask, name, changes+names.Steers(p), "let the user do it, or allow it")
 		case u.read || a.root(p) != "" || a.agentsOwn(p):
 		case a.checkout(p) != "":
 			a.elsewhere(name, a.checkout(p))
 		case a.r.Home != "" && inside(p, Resolve(a.r.Home)), inside(p, "/tmp"), inside(p, "/var/folders"), inside(p, "/private/tmp"):
-			a.give("writes-outside", Ask, name, "it writes to "+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
+			a.give("writes-outside", Ask, name, writes+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
 		default:
-			a.give("writes-outside", Deny, name, "it writes to "+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
+			a.give("writes-outside", Deny, name, writes+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
 		}
 	}
 }
@@ -357,7 +360,7 @@ func (a *analysis) mcp(c *Call, st *state) {
 			a.shellText(t.Value, st.fork())
 			continue
 		case "path", "file_path", "filename", "destination", "source", "file", "dir", "directory":
-			a.file(t.Value, st, use{})
+			a.file(t.Value, st, use{perhaps: true})
 		case "url", "uri":
 			if strings.HasPrefix(strings.ToLower(t.Value), "file:") {
 				a.resource(t.Value, st)
@@ -394,7 +397,7 @@ func (a *analysis) otherTool(c *Call, st *state) {
 		case "command", "cmd", "script", "shell_command", "bash":
 			a.shellText(t.Value, st.fork())
 		case "file_path", "path", "notebook_path", "absolute_path":
-			a.file(t.Value, st, use{})
+			a.file(t.Value, st, use{perhaps: true})
 		case "url":
 			a.address(t.Value)
 		}

@@ -203,11 +203,9 @@ func (a *analysis) shellText(text string, st *state) source {
 // was found in bash's reading begins.
 func (a *analysis) posixly(text string, st *state, from int) {
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
-	if err != nil || quotesInQuotes(f) {
+	if err != nil || quotesInQuotes(f) { // what the parser makes of such a quote is not what dash does
 		a.give("read-two-ways", Ask, "", "sh reads this otherwise than bash, or not at all", "run it by bash -c")
-		if err != nil {
-			return
-		}
+		return
 	}
 	n := len(a.parts)
 	a.stmts(f.Stmts, st)

@@ -132,10 +132,7 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	if a.one(word{text: w.text, src: w.src, glob: true}, top, use{read: u.read, shallow: true, gone: u.gone, top: true, looks: u.looks}) {
 		return true
 	}
-	full := w.text
-	if !filepath.IsAbs(full) {
-		full = base + "/" + full
-	}
+	full := below(base, w.text)
 	if argv := a.cur.argv; len(argv) > 1 && argv[0].text == "ls" && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-d" }) && strings.HasSuffix(w.text, "/") {
 		return false // the names themselves are listed, and not where they lead
 	}
@@ -351,9 +348,7 @@ func (a *analysis) follow(at, rest string, links int) string {
 		if links--; links < 0 {
 			return next
 		}
-		if rest != "" {
-			target += sep + rest
-		}
+		target += sep + rest
 		if filepath.IsAbs(target) {
 			vol := filepath.VolumeName(target)
 			at, target = vol+sep, target[len(vol):]

@@ -412,8 +412,8 @@ func (b *wordBuilder) literal(s string, first, quoted bool) {
 	b.have = true
 }
 
-// unquote removes the backslashes that stand before one of these bytes, and before
-// a line's end that line's end, too.
+// unquote removes the backslashes that stand before one of these bytes; a line's end
+// behind one the parser has taken out.
 func unquote(s, special string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -421,10 +421,6 @@ func unquote(s, special string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) {
-			if s[i+1] == '\n' {
-				i++
-				continue
-			}
 			if strings.IndexByte(special, s[i+1]) >= 0 {
 				i++
 			}

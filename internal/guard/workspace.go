@@ -43,9 +43,9 @@ func GoneVerdict(why string) Verdict {
 }
 
 // checkout is the top of the other checkout of the workspace's repository that a
-// resolved path lies in, "" where it lies in none.
+// resolved path outside the roots lies in, "" where it lies in none.
 func (a *analysis) checkout(p string) string {
-	if a.r.Workspace == "" || inside(p, a.r.Workspace) {
+	if a.r.Workspace == "" {
 		return ""
 	}
 	if a.common == "" {

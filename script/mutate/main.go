@@ -99,6 +99,9 @@ func run(verbose bool, hunt, from string, most int, only []string) (bool, error)
 			return false, err
 		}
 	}
+	for id, c := range t.killers {
+		t.results[id] = "survived, but this kills it: " + c[0]
+	}
 	return report(list, t.results, reasons, len(only) == 0, verbose), nil
 }
 

@@ -17,9 +17,6 @@ func Sed(program string) (what, file string) {
 		s = sedScript{s: program}
 		bad, what, file = s.read()
 	}
-	if bad == "" {
-		return "", ""
-	}
 	return what, file
 }
 
@@ -106,19 +103,15 @@ func (p *sedScript) read() (bad, what, file string) {
 		if p.end() {
 			return "", "", ""
 		}
-		if !p.address() {
-			return "?", sedUnclear, ""
-		}
+		p.address()
 		p.skip(" \t")
 		if p.peek() == ',' {
 			p.i++
 			p.skip(" \t")
-			if !p.address() {
-				return "?", sedUnclear, ""
-			}
+			p.address()
 		}
 		p.skip(" \t!")
-		if p.end() {
+		if p.end() { // a pattern that has no end in an address, too
 			return "?", sedUnclear, ""
 		}
 		c := p.s[p.i]
@@ -129,25 +122,21 @@ func (p *sedScript) read() (bad, what, file string) {
 	}
 }
 
-func (p *sedScript) address() bool {
+// address skips an address, one whose pattern has no end to the end of the text.
+func (p *sedScript) address() {
 	switch c := p.peek(); {
 	case c == '/':
 		p.i++
-		if !p.delimited('/') {
-			return false
-		}
+		p.delimited('/')
 		p.skip("IM")
 	case c == '\\' && p.i+1 < len(p.s):
 		d := p.s[p.i+1]
 		p.i += 2
-		if !p.delimited(d) {
-			return false
-		}
+		p.delimited(d)
 		p.skip("IM")
 	default:
 		p.skip("0123456789$~+")
 	}
-	return true
 }
 
 func (p *sedScript) command(c byte) (bad, what, file string) {

@@ -133,7 +133,7 @@ func Secret(p string) string {
 		return "secrets of the system"
 	}
 	switch base {
-	case ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "credentials.json", "credentials.yml", "credentials.yaml", "client_secret.json", "secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "secret.json", "secret.yaml", "secret.yml", "service-account.json", "service_account.json", "serviceaccount.json", "master.key", "token", ".token", "terraform.tfstate", "wallet.dat", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history":
+	case ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "client_secret.json", "service-account.json", "service_account.json", "serviceaccount.json", "master.key", "token", ".token", "terraform.tfstate", "wallet.dat", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history":
 		return "credentials, or what may hold them"
 	}
 	if opens(base, in) {
@@ -258,7 +258,7 @@ func Variable(name string) Weight {
 // SecretVariable reports whether a variable's name says that it holds a secret.
 func SecretVariable(name string) bool {
 	n := strings.ToUpper(name)
-	for _, s := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL", "AUTH", "DATABASE_URL", "REDIS_URL", "MONGO_URL", "MONGODB_UR", "MONGO_UR", "AMQP_URL", "POSTGRES_URL", "MYSQL_URL", "CONNECTION_STRING", "CONN_STR", "CONNSTR", "WEBHOOK", "COOKIE", "BEARER", "JWT"} {
+	for _, s := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL", "AUTH", "DATABASE_URL", "REDIS_URL", "MONGODB_UR", "MONGO_UR", "AMQP_URL", "POSTGRES_URL", "MYSQL_URL", "CONNECTION_STRING", "CONN_STR", "CONNSTR", "WEBHOOK", "COOKIE", "BEARER", "JWT"} {
 		if strings.Contains(n, s) {
 			return true
 		}

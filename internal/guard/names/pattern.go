@@ -50,9 +50,7 @@ func match(pattern, name string, first func(string) (rune, int)) bool {
 	starred := false
 	for {
 		if strings.HasPrefix(pattern, "*") {
-			if pattern = strings.TrimLeft(pattern, "*"); pattern == "" {
-				return true
-			}
+			pattern = strings.TrimLeft(pattern, "*")
 			star, from, starred = pattern, name, true
 		}
 		if pattern == "" && name == "" {
@@ -220,12 +218,9 @@ func class(inner string) string {
 	return inner[:2+end+2]
 }
 
-// classed reports whether a character is of a class, and whether that is known: other
-// languages have other letters.
+// classed reports whether a character of ASCII is of a class, and whether that is known:
+// other languages have other letters.
 func classed(name string, r rune) (in, known bool) {
-	if r >= utf8.RuneSelf {
-		return false, false
-	}
 	digit, lower, upper := r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z'
 	graph := r > ' ' && r < 0x7f
 	switch name {
