@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"reprise/internal/clip"
 )
 
 // otherStream understands the lines of Codex 0.171 (exec --json), Gemini CLI 0.61
@@ -102,7 +104,7 @@ func (s *otherStream) Line(line []byte, cut bool) {
 	var l otherLine
 	if cut || json.Unmarshal(line, &l) != nil {
 		if s.stray == "" {
-			s.stray = clip(string(line), 500)
+			s.stray = bounded(string(line), 500)
 		}
 		return
 	}
@@ -145,7 +147,7 @@ func (s *otherStream) item(l *otherLine, ended bool) {
 		}
 	case "error": // a warning: what ends a turn comes by itself
 		if len(s.notes) < maxListed {
-			s.notes = append(s.notes, clip(l.Item.Message, 500))
+			s.notes = append(s.notes, bounded(l.Item.Message, 500))
 		}
 	case "reasoning", "todo_list":
 	default:
@@ -199,7 +201,7 @@ func (s *otherStream) copilot(l *otherLine) {
 		s.p.Retry = nil
 		s.say(l.Data.Content, false)
 	case "model.call_failure":
-		s.p.Retry = &Retry{Attempt: l.Data.Attempt + 1, Status: l.Data.Status, Error: clip(l.Data.Why, 200)}
+		s.p.Retry = &Retry{Attempt: l.Data.Attempt + 1, Status: l.Data.Status, Error: bounded(l.Data.Why, 200)}
 		s.retries++
 	case "tool.execution_start":
 		s.call(l.Data.ToolName)
@@ -216,13 +218,13 @@ func (s *otherStream) copilot(l *otherLine) {
 
 func (s *otherStream) fails(why string) {
 	if why != "" {
-		s.said = clip(why, 1000)
+		s.said = bounded(why, 1000)
 	}
 }
 
 func (s *otherStream) call(tool string) {
 	s.p.ToolCalls++
-	s.p.LastTool = clip(tool, 200)
+	s.p.LastTool = bounded(tool, 200)
 	if _, known := s.tools[s.p.LastTool]; known || len(s.tools) < maxToolNames {
 		s.tools[s.p.LastTool]++
 	}
@@ -251,8 +253,8 @@ func (s *otherStream) say(text string, more bool) {
 	}
 	s.turn()
 	s.open = more
-	s.text.WriteString(clipBytes(text, max(0, MaxText-s.text.Len())))
-	s.p.LastText = clip(s.text.String(), maxLastText)
+	s.text.WriteString(clip.Head(text, max(0, MaxText-s.text.Len())))
+	s.p.LastText = bounded(s.text.String(), maxLastText)
 }
 
 // Skip implements Stream. What is passed over are whole events.

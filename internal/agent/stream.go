@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"reprise/internal/clip"
 )
 
 // Limits on what a stream keeps, so that a run of any length is followed in
@@ -159,11 +161,11 @@ func (s *claudeStream) system(o object) {
 	case "api_retry":
 		s.retries++
 		s.p.Retry = &Retry{Attempt: o.int("attempt"), MaxAttempts: o.int("max_retries"), DelayMS: o.int("retry_delay_ms"),
-			Status: o.int("error_status"), Error: clip(o.str("error"), 200)}
+			Status: o.int("error_status"), Error: bounded(o.str("error"), 200)}
 	case "permission_denied":
 		s.nDenied++
 		if len(s.denied) < maxListed {
-			s.denied = append(s.denied, Denial{Tool: clip(o.str("tool_name"), 200), UseID: clip(o.str("tool_use_id"), 200), Reason: clip(o.str("message"), 500)})
+			s.denied = append(s.denied, Denial{Tool: bounded(o.str("tool_name"), 200), UseID: bounded(o.str("tool_use_id"), 200), Reason: bounded(o.str("message"), 500)})
 		}
 	}
 }
@@ -172,7 +174,7 @@ func (s *claudeStream) assistant(o object) {
 	msg := o.obj("message")
 	if id := msg.str("id"); id == "" || id != s.lastMsg {
 		s.p.Messages++
-		s.lastMsg = clip(id, 200)
+		s.lastMsg = bounded(id, 200)
 		s.msgTokens = 0
 	}
 	// Each line of a message has the message's usage as it is by then.
@@ -182,14 +184,14 @@ func (s *claudeStream) assistant(o object) {
 		s.msgTokens = now
 	}
 	if why := msg.str("stop_reason"); why != "" {
-		s.stopReason = clip(why, 100)
+		s.stopReason = bounded(why, 100)
 	}
 	// A subagent's words are not the run's, but its calls are.
 	var parent string
 	sub := json.Unmarshal(o["parent_tool_use_id"], &parent) == nil && parent != ""
 	api, _ := o.isTrue("is_api_error_message")
 	if text := msg.str("content"); text != "" && !sub {
-		s.p.LastText, s.apiText = clip(text, maxLastText), api
+		s.p.LastText, s.apiText = bounded(text, maxLastText), api
 	}
 	for _, raw := range msg.list("content") {
 		var b object
@@ -199,11 +201,11 @@ func (s *claudeStream) assistant(o object) {
 		switch b.str("type") {
 		case "text":
 			if text := b.str("text"); text != "" && !sub {
-				s.p.LastText, s.apiText = clip(text, maxLastText), api
+				s.p.LastText, s.apiText = bounded(text, maxLastText), api
 			}
 		case "tool_use", "server_tool_use", "mcp_tool_use":
 			s.p.ToolCalls++
-			name := clip(b.str("name"), 200)
+			name := bounded(b.str("name"), 200)
 			s.p.LastTool = name
 			if _, known := s.tools[name]; !known && len(s.tools) >= maxToolNames {
 				name = "(other)"
@@ -231,12 +233,12 @@ func readResult(o object, cut bool) *claudeResult {
 	c.isError, c.judged = o.isTrue("is_error")
 	c.r.SessionID = o.str("session_id")
 	c.r.APIStatus = o.int("api_error_status")
-	c.r.TerminalReason = clip(c.terminal, 200)
+	c.r.TerminalReason = bounded(c.terminal, 200)
 	_, c.hasTurns = o.num("num_turns")
 	c.r.NumTurns = o.int("num_turns")
 	c.r.CostUSD, _ = o.num("total_cost_usd")
 	c.r.Usage = readUsage(o.obj("usage"))
-	c.r.Subtype = clip(c.subtype, 100)
+	c.r.Subtype = bounded(c.subtype, 100)
 	c.r.Text = o.str("result")
 	c.hasText = c.r.Text != ""
 	if so := bytes.TrimSpace(o["structured_output"]); len(so) > 0 && string(so) != "null" && len(so) <= MaxText {
@@ -245,13 +247,13 @@ func readResult(o object, cut bool) *claudeResult {
 	for _, raw := range o.list("errors") {
 		var msg string
 		if json.Unmarshal(raw, &msg) == nil && len(c.r.Errors) < maxListed {
-			c.r.Errors = append(c.r.Errors, clip(msg, 500))
+			c.r.Errors = append(c.r.Errors, bounded(msg, 500))
 		}
 	}
 	for _, raw := range o.list("permission_denials") {
 		var d object
 		if json.Unmarshal(raw, &d) == nil && len(c.r.PermissionDenials) < maxListed {
-			c.r.PermissionDenials = append(c.r.PermissionDenials, Denial{Tool: clip(d.str("tool_name"), 200), UseID: clip(d.str("tool_use_id"), 200), Input: clip(compact(d["tool_input"]), maxLastText)})
+			c.r.PermissionDenials = append(c.r.PermissionDenials, Denial{Tool: bounded(d.str("tool_name"), 200), UseID: bounded(d.str("tool_use_id"), 200), Input: bounded(compact(d["tool_input"]), maxLastText)})
 		}
 	}
 	return c
@@ -294,7 +296,7 @@ func (s *claudeStream) Finish(e Exit) Result {
 	}
 	if len(r.Text) > MaxText {
 		r.Errors = append(r.Errors, fmt.Sprintf("the answer has %d bytes, the first %d are kept; all of it is in the run's output", len(r.Text), MaxText))
-		r.Text = clipBytes(r.Text, MaxText)
+		r.Text = clip.Head(r.Text, MaxText)
 	}
 	r.Reason = oneLine(join("; ", why, deniedSummary(r.PermissionDenials, max(s.nDenied, len(r.PermissionDenials)))))
 	return r
@@ -329,17 +331,17 @@ func (c *claudeResult) verdict() string {
 		return "the result does not say whether it is an error"
 	case c.isError && c.terminal == "api_error", c.r.APIStatus >= 400:
 		if c.r.APIStatus > 0 {
-			return fmt.Sprintf("the model's API failed with status %d: %s", c.r.APIStatus, clip(c.r.Text, 500))
+			return fmt.Sprintf("the model's API failed with status %d: %s", c.r.APIStatus, bounded(c.r.Text, 500))
 		}
-		return join(": ", "the model's API failed", clip(c.r.Text, 500))
+		return join(": ", "the model's API failed", bounded(c.r.Text, 500))
 	case c.isError, strings.HasPrefix(c.subtype, "error"):
 		kind := c.subtype
 		if kind == "success" { // what the client says where the model's service failed
 			kind = ""
 		}
-		return join(": ", "the agent ended with an error", join(", ", kind, c.terminalUnless("completed"), strings.Join(c.r.Errors, ", "), clip(c.r.Text, 500)))
+		return join(": ", "the agent ended with an error", join(", ", kind, c.terminalUnless("completed"), strings.Join(c.r.Errors, ", "), bounded(c.r.Text, 500)))
 	case c.terminal != "" && c.terminal != "completed":
-		return "the agent stopped early: " + clip(c.terminal, 200)
+		return "the agent stopped early: " + bounded(c.terminal, 200)
 	case c.r.NumTurns < 1:
 		// A hook that blocks the prompt looks like success in everything else.
 		return "nothing was sent to the model: the prompt was blocked by a hook or was a local command"
@@ -353,7 +355,7 @@ func (c *claudeResult) terminalUnless(usual string) string {
 	if c.terminal == usual {
 		return ""
 	}
-	return clip(c.terminal, 200)
+	return bounded(c.terminal, 200)
 }
 
 func (s *claudeStream) retryHint() string {
@@ -494,32 +496,8 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit code %d", e.Code)
 }
 
-// clip cuts a string to n runes and marks the cut.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return toValid([]byte(s))
-	}
-	i := 0
-	for range n {
-		if i >= len(s) {
-			return toValid([]byte(s))
-		}
-		_, w := utf8.DecodeRuneInString(s[i:])
-		i += w
-	}
-	if i >= len(s) {
-		return toValid([]byte(s))
-	}
-	return toValid([]byte(s[:i])) + "…"
-}
-
-// clipBytes cuts to n bytes on a rune boundary.
-func clipBytes(s string, n int) string {
-	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:min(n, len(s))]
-}
+// bounded is a text in at most n characters.
+func bounded(s string, n int) string { return clip.Runes(toValid([]byte(s)), n) }
 
 // tail keeps the last n runes or so of a string.
 func tail(s string, n int) string {
@@ -536,7 +514,7 @@ func tail(s string, n int) string {
 func toValid(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 // oneLine makes a text fit for a table: no line breaks, bounded.
-func oneLine(s string) string { return clip(strings.Join(strings.Fields(s), " "), maxReason) }
+func oneLine(s string) string { return bounded(clip.Line(s), maxReason) }
 
 func join(sep string, parts ...string) string {
 	var kept []string

@@ -3,6 +3,8 @@ package agent
 import (
 	"fmt"
 	"strings"
+
+	"reprise/internal/clip"
 )
 
 // textStream is the stream of a program that writes its answer as plain text.
@@ -47,7 +49,7 @@ func (s *textStream) Finish(e Exit) Result {
 	r := Result{Tools: map[string]int{}}
 	text := s.text
 	if s.total > int64(len(text)) {
-		text = []byte(clipBytes(string(text), len(text)-3))
+		text = []byte(clip.Head(string(text), len(text)-3))
 		r.Errors = append(r.Errors, fmt.Sprintf("the answer has %d bytes, the first %d are kept; all of it is in the run's output", s.total, len(text)))
 	}
 	if s.cutLine {

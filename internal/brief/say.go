@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"reprise/internal/clip"
 	"reprise/internal/recall"
 )
 
@@ -65,7 +66,7 @@ func summary(title, text string, others []recall.Result) string {
 	if len(kept) == 0 {
 		return ""
 	}
-	return atMost(title + ". " + strings.Join(kept, " ⏎ "))
+	return clip.Bytes(title+". "+strings.Join(kept, " ⏎ "), summaryMost)
 }
 
 // turn is a prompt with what came of it. One of which nothing is known but what
@@ -74,17 +75,10 @@ func turn(text string) string {
 	for line := range strings.SplitSeq(text, "\n") {
 		answer, isAnswer := strings.CutPrefix(line, "Answered: ")
 		if isAnswer && utf8.RuneCountInString(answer) >= answerLeast || strings.HasPrefix(line, "Edited: ") || strings.HasPrefix(line, "The turn ended by an error") {
-			return atMost(text)
+			return clip.Bytes(text, summaryMost)
 		}
 	}
 	return ""
-}
-
-func atMost(s string) string {
-	if len(s) > summaryMost {
-		return strings.ToValidUTF8(s[:summaryMost], "") + "…"
-	}
-	return s
 }
 
 // saidBy says that another result, and no summary, has nearly all words of a line

@@ -45,14 +45,6 @@ func (h *handlers) Context(ctx context.Context, ev dialect.Event) (dialect.Decis
 	return t.Tell(ctx, ev)
 }
 
-// clipText is the beginning of a text, in characters.
-func clipText(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
-}
-
 // append records an event of the session.
 func (h *handlers) append(ctx context.Context, ev dialect.Event, e event.Event) error {
 	broker, err := h.app.Broker(event.Event{Session: ev.Session, Client: ev.Client, Agent: h.app.Env.Get(hook.AgentVar)})

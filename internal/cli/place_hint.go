@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"reprise/internal/config"
+	"reprise/internal/pathname"
 )
 
 // withPlace adds to an error what to do about it where the system lets reprise not write
@@ -67,15 +68,9 @@ func (a *App) refusedPlace(err error) (dir, path string) {
 		return "", ""
 	}
 	for _, dir := range []string{paths.Data, paths.State, paths.Cache} {
-		if within(dir, path) || within(path, dir) { // what is above it may have to be made first
+		if pathname.Within(dir, path) || pathname.Within(path, dir) { // what is above it may have to be made first
 			return dir, path
 		}
 	}
 	return "", ""
-}
-
-// within tells whether path is dir or below it.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }

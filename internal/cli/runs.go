@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/run"
@@ -204,11 +205,7 @@ func taskCell(r run.Record, n int) string {
 
 func firstLine(s string, n int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	s = term.SafeText(s)
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
+	return clip.Runes(term.SafeText(s), n)
 }
 
 // settledRun is a run that was named on the command line, as it truly is.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"reprise/internal/clip"
 )
 
 // helpWidth is how wide the flags' help is: what fits everywhere.
@@ -221,3 +223,6 @@ func count(n int, one string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, one)
 }
+
+// clipText is a text in at most n characters.
+func clipText(s string, n int) string { return clip.Runes(s, n) }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"reprise/internal/durable"
+	"reprise/internal/pathname"
 )
 
 // agentDir is where an agent's own state is in a checkout, below the project's
@@ -37,7 +38,7 @@ func CheckoutRoot(p *Project, dir string) string {
 		return p.Root
 	}
 	for d := real; d != p.Root; d = filepath.Dir(d) {
-		if kind, main, err := gitAt(d); err == nil && kind == gitLinked && sameFile(main, p.Main) {
+		if kind, main, err := gitAt(d); err == nil && kind == gitLinked && pathname.Same(main, p.Main) {
 			return filepath.Join(d, rel)
 		}
 		if d == filepath.Dir(d) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/internal/durable"
+	"reprise/internal/pathname"
 )
 
 // claim is <data>/projects/<name>/project.json: which working trees a project's
@@ -69,7 +70,7 @@ func (c *claim) check(p *Project, rootCommit string) error {
 		return nil
 	}
 	for _, root := range slices.Backward(c.Roots) {
-		if sameFile(root, p.Main) || related(root, originOf(root), p.Main, remote) {
+		if pathname.Same(root, p.Main) || related(root, originOf(root), p.Main, remote) {
 			return nil
 		}
 	}
@@ -169,14 +170,14 @@ func (paths Paths) claim(ctx context.Context, p *Project, rootCommit string, now
 }
 
 func (c *claim) has(p *Project) bool {
-	return c != nil && slices.ContainsFunc(c.Roots, func(r string) bool { return sameFile(r, p.Main) })
+	return c != nil && slices.ContainsFunc(c.Roots, func(r string) bool { return pathname.Same(r, p.Main) })
 }
 
 // related tells whether two checkouts have one origin by now, which the register
 // need not know yet, or one is the origin of the other.
 func related(a, originA, b, originB string) bool {
 	of := func(origin, root string) bool {
-		return filepath.IsAbs(origin) && sameFile(strings.TrimSuffix(filepath.Clean(origin), string(filepath.Separator)+".git"), root)
+		return filepath.IsAbs(origin) && pathname.Same(strings.TrimSuffix(filepath.Clean(origin), string(filepath.Separator)+".git"), root)
 	}
 	return originA != "" && originA == originB || of(originA, b) || of(originB, a)
 }

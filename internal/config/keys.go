@@ -116,7 +116,7 @@ func enumKey(name, doc string, field func(*Settings) *string, words ...string) k
 		if slices.Contains(words, text) {
 			return text, "", ""
 		}
-		return "", fmt.Sprintf("%q is not one of its values", clip(text)), "write one of " + strings.Join(words, ", ")
+		return "", fmt.Sprintf("%q is not one of its values", shown(text)), "write one of " + strings.Join(words, ", ")
 	})
 }
 
@@ -146,7 +146,7 @@ const pathRemedy = "write an absolute path, or one that starts with ~/"
 func checkPath(e Env, text string) (string, string, string) {
 	path, problem, remedy := checkAnyPath(e, text)
 	if problem == "" && (strings.HasSuffix(text, "/") || e.GOOS == "windows" && strings.HasSuffix(text, `\`)) {
-		return "", fmt.Sprintf("%q names a directory", clip(text)), "name a file in it"
+		return "", fmt.Sprintf("%q names a directory", shown(text)), "name a file in it"
 	}
 	return path, problem, remedy
 }
@@ -158,7 +158,7 @@ func checkDir(e Env, text string) (string, string, string) {
 		return "", problem, remedy
 	}
 	if path == "/" || len(path) <= 3 && len(path) >= 2 && path[1] == ':' {
-		return "", fmt.Sprintf("%q is the root of the file system", clip(text)), "name a directory of its own for the memory"
+		return "", fmt.Sprintf("%q is the root of the file system", shown(text)), "name a directory of its own for the memory"
 	}
 	if home, err := e.Home(); err == nil && path == home {
 		return "", "is the home directory itself", "name a directory of its own for the memory"
@@ -172,7 +172,7 @@ func checkAnyPath(e Env, text string) (string, string, string) {
 	case text == "":
 		return "", "is empty", pathRemedy + ", or remove the line to have the default"
 	case err != nil:
-		return "", fmt.Sprintf("%q %v", clip(text), err), pathRemedy
+		return "", fmt.Sprintf("%q %v", shown(text), err), pathRemedy
 	}
 	return path, "", ""
 }
@@ -188,7 +188,7 @@ func checkProgram(e Env, text string) (string, string, string) {
 	}
 	path, err := e.Expand(text)
 	if err != nil {
-		return "", fmt.Sprintf("%q %v", clip(text), err), "write a bare program name to look up in PATH, or an absolute path"
+		return "", fmt.Sprintf("%q %v", shown(text), err), "write a bare program name to look up in PATH, or an absolute path"
 	}
 	return path, "", ""
 }
@@ -199,7 +199,7 @@ func checkWord(_ Env, text string) (string, string, string) {
 	case text == "":
 		return "", "is empty", "give it a value, or remove the line to have the default"
 	case strings.TrimSpace(text) != text:
-		return "", fmt.Sprintf("%q has space around it", clip(text)), "remove the space"
+		return "", fmt.Sprintf("%q has space around it", shown(text)), "remove the space"
 	case strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r == 0x7f }):
 		return "", "holds a control character", "write it on one line"
 	}
@@ -210,10 +210,10 @@ func checkAddr(_ Env, text string) (string, string, string) {
 	const remedy = "write host:port, such as 127.0.0.1:8765 or [::1]:8765"
 	host, port, err := net.SplitHostPort(text)
 	if err != nil || strings.ContainsAny(host, " \t/") {
-		return "", fmt.Sprintf("%q is not an address", clip(text)), remedy
+		return "", fmt.Sprintf("%q is not an address", shown(text)), remedy
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || port != strconv.FormatUint(n, 10) {
-		return "", fmt.Sprintf("%q is not a port", clip(port)), remedy
+		return "", fmt.Sprintf("%q is not a port", shown(port)), remedy
 	}
 	return text, "", ""
 }
@@ -221,7 +221,7 @@ func checkAddr(_ Env, text string) (string, string, string) {
 // checkScope allows what RFC 6749 allows in a scope.
 func checkScope(e Env, text string) (string, string, string) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= 0x20 || r > 0x7e || r == '"' || r == '\\' }) {
-		return "", fmt.Sprintf("%q is not a scope", clip(text)), "write one word of printable ASCII, such as reprise:read"
+		return "", fmt.Sprintf("%q is not a scope", shown(text)), "write one word of printable ASCII, such as reprise:read"
 	}
 	return checkWord(e, text)
 }
@@ -229,7 +229,7 @@ func checkScope(e Env, text string) (string, string, string) {
 func checkOrigin(_ Env, text string) (string, string, string) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.Contains(u.Host, "*") {
-		return "", fmt.Sprintf("%q is not a web origin", clip(text)), "write scheme://host or scheme://host:port, without a path or a wildcard"
+		return "", fmt.Sprintf("%q is not a web origin", shown(text)), "write scheme://host or scheme://host:port, without a path or a wildcard"
 	}
 	return text, "", ""
 }
@@ -238,12 +238,12 @@ func checkOrigin(_ Env, text string) (string, string, string) {
 func checkURL(_ Env, text string) (string, string, string) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "" {
-		return "", fmt.Sprintf("%q is not a web address", clip(text)), "write https://host/path"
+		return "", fmt.Sprintf("%q is not a web address", shown(text)), "write https://host/path"
 	}
 	if u.Scheme == "http" {
 		ip := net.ParseIP(u.Hostname())
 		if u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return "", fmt.Sprintf("%q is not encrypted", clip(text)), "use https; http is for the loopback only"
+			return "", fmt.Sprintf("%q is not encrypted", shown(text)), "use https; http is for the loopback only"
 		}
 	}
 	return text, "", ""

@@ -52,13 +52,13 @@ func checkQueue(_ Env, text string) (string, string, string) {
 	}
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme != "nats" && scheme != "tls" {
-		return "", fmt.Sprintf("%q is neither files nor an address of NATS servers", clip(withoutUser(text))), remedy
+		return "", fmt.Sprintf("%q is neither files nor an address of NATS servers", shown(withoutUser(text))), remedy
 	}
 	var out []string
 	for _, one := range strings.Split(rest, ",") {
 		if _, host, ok := strings.Cut(one, "://"); ok {
 			if !strings.HasPrefix(one, scheme+"://") {
-				return "", fmt.Sprintf("%q has servers by nats:// and by tls://", clip(withoutUser(text))), "give all of them one scheme: tls:// encrypts the connections to all"
+				return "", fmt.Sprintf("%q has servers by nats:// and by tls://", shown(withoutUser(text))), "give all of them one scheme: tls:// encrypts the connections to all"
 			}
 			one = host
 		}
@@ -67,14 +67,14 @@ func checkQueue(_ Env, text string) (string, string, string) {
 			return "", "has a user or a password in it", "write the address alone, and keep what proves who you are in the file that fleet.credentials or fleet.nkey names"
 		}
 		if err != nil || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(u.Hostname(), " \t*") {
-			return "", fmt.Sprintf("%q is no address of a server", clip(withoutUser(one))), remedy
+			return "", fmt.Sprintf("%q is no address of a server", shown(withoutUser(one))), remedy
 		}
 		port := u.Port()
 		if port == "" {
 			port = "4222"
 		}
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return "", fmt.Sprintf("%q is not a port", clip(port)), remedy
+			return "", fmt.Sprintf("%q is not a port", shown(port)), remedy
 		}
 		out = append(out, scheme+"://"+net.JoinHostPort(u.Hostname(), port))
 	}
@@ -96,7 +96,7 @@ func checkNamespace(_ Env, text string) (string, string, string) {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_')
 	}
 	if !ok {
-		return "", fmt.Sprintf("%q is not 1 to 32 lower-case letters, digits, \"-\" and \"_\"", clip(text)), "write one word, such as " + defaultNamespace
+		return "", fmt.Sprintf("%q is not 1 to 32 lower-case letters, digits, \"-\" and \"_\"", shown(text)), "write one word, such as " + defaultNamespace
 	}
 	return text, "", ""
 }
@@ -107,7 +107,7 @@ func checkInbox(e Env, text string) (string, string, string) {
 		return value, problem, remedy
 	}
 	if strings.ContainsAny(text, " \t*>") || strings.HasPrefix(text, ".") || strings.HasSuffix(text, ".") || strings.Contains(text, "..") {
-		return "", fmt.Sprintf("%q is no subject", clip(text)), "write words with dots between them, such as _INBOX_laptop"
+		return "", fmt.Sprintf("%q is no subject", shown(text)), "write words with dots between them, such as _INBOX_laptop"
 	}
 	return text, "", ""
 }

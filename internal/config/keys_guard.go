@@ -90,7 +90,7 @@ func checkLoosen(e Env, text string) (string, string, string) {
 		name, fixed := strings.CutSuffix(r, "!")
 		switch {
 		case name == text && fixed:
-			return "", fmt.Sprintf("%q is a rule that cannot be loosened", clip(text)), "leave it out; `reprise guard rules` shows which can"
+			return "", fmt.Sprintf("%q is a rule that cannot be loosened", shown(text)), "leave it out; `reprise guard rules` shows which can"
 		case name == text:
 			return text, "", ""
 		case near == "" && (strings.HasPrefix(name, text) || strings.HasPrefix(text, name) || strings.ReplaceAll(text, "_", "-") == name || distance(name, text) <= 2):
@@ -101,20 +101,20 @@ func checkLoosen(e Env, text string) (string, string, string) {
 	if near != "" {
 		remedy = fmt.Sprintf("did you mean %s? %s", near, remedy)
 	}
-	return "", fmt.Sprintf("%q is no built-in rule", clip(text)), remedy
+	return "", fmt.Sprintf("%q is no built-in rule", shown(text)), remedy
 }
 
 func checkHost(_ Env, text string) (string, string, string) {
 	name := strings.TrimPrefix(text, "*.")
 	if name == "" || strings.ContainsAny(name, "*/:@ \t\n?#") || strings.ContainsFunc(name, func(r rune) bool { return r <= 0x20 || r == 0x7f }) {
-		return "", fmt.Sprintf("%q is not a host", clip(text)), "write a name such as example.org, or *.example.org for all below it"
+		return "", fmt.Sprintf("%q is not a host", shown(text)), "write a name such as example.org, or *.example.org for all below it"
 	}
 	return strings.ToLower(text), "", ""
 }
 
 func checkShapeWord(e Env, text string) (string, string, string) {
 	if strings.ContainsAny(text, " \t\n") {
-		return "", fmt.Sprintf("%q is more than one word", clip(text)), "write one word"
+		return "", fmt.Sprintf("%q is more than one word", shown(text)), "write one word"
 	}
 	return checkWord(e, text)
 }
@@ -128,11 +128,11 @@ func checkShape(e Env, text string) (string, string, string) {
 	words := strings.Fields(text)
 	switch {
 	case strings.Trim(words[0], "*.") == "":
-		return "", fmt.Sprintf("%q begins with a word that fits every program", clip(text)), "begin with the program's name"
+		return "", fmt.Sprintf("%q begins with a word that fits every program", shown(text)), "begin with the program's name"
 	case slices.Contains(words[:len(words)-1], "..."):
-		return "", fmt.Sprintf("%q has ... before its end", clip(text)), "write ... as the last word only, for any further words"
+		return "", fmt.Sprintf("%q has ... before its end", shown(text)), "write ... as the last word only, for any further words"
 	case strings.ContainsAny(text, "\"'`$;|&<>()"):
-		return "", fmt.Sprintf("%q has characters of a shell's grammar", clip(text)), "write the words as the program gets them, with * for any text in a word"
+		return "", fmt.Sprintf("%q has characters of a shell's grammar", shown(text)), "write the words as the program gets them, with * for any text in a word"
 	}
 	return strings.Join(words, " "), "", ""
 }

@@ -41,5 +41,5 @@ func checkHookKind(_ Env, text string) (string, string, string) {
 	if slices.Contains(hookKinds[:], text) {
 		return text, "", ""
 	}
-	return "", fmt.Sprintf("%q is not a kind of event", clip(text)), "write one of " + strings.Join(hookKinds[:], ", ")
+	return "", fmt.Sprintf("%q is not a kind of event", shown(text)), "write one of " + strings.Join(hookKinds[:], ", ")
 }

@@ -59,7 +59,7 @@ func checkJudge(_ Env, text string) (string, string, string) {
 	case "codex":
 		return "", "is codex, which cannot be asked without tools of its own", "write one of claude, gemini, copilot, script; docs/judge.md says why"
 	}
-	return "", fmt.Sprintf("%q is not one of its values", clip(text)), "write one of claude, gemini, copilot, script"
+	return "", fmt.Sprintf("%q is not one of its values", shown(text)), "write one of claude, gemini, copilot, script"
 }
 
 func checkPurpose(_ Env, text string) (string, string, string) {
@@ -68,7 +68,7 @@ func checkPurpose(_ Env, text string) (string, string, string) {
 			return text, "", ""
 		}
 	}
-	return "", fmt.Sprintf("%q is not one of its values", clip(text)), "write one of " + strings.Join(judgePurposes(), ", ")
+	return "", fmt.Sprintf("%q is not one of its values", shown(text)), "write one of " + strings.Join(judgePurposes(), ", ")
 }
 
 // usdKey is an amount of money from 0 to hi.
@@ -94,7 +94,7 @@ func (d *document) usd(name string, n ast.Node, hi float64) (float64, bool) {
 	text := strings.TrimSpace(n.GetToken().Value)
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || v < 0 || v > hi || strings.Trim(text, "0123456789.") != "" || len(text) > 1 && text[0] == '0' && text[1] != '.' {
-		d.add(n, name, clip(text)+" is not an amount of money that it can have", remedy)
+		d.add(n, name, shown(text)+" is not an amount of money that it can have", remedy)
 		return 0, false
 	}
 	return v, true

@@ -130,7 +130,7 @@ func (d *document) routes(n ast.Node) []Route {
 	for _, e := range entries {
 		r := Route{Label: strings.TrimPrefix(e.key, "routes.")}
 		if r.Label == "" || len(r.Label) > 100 || strings.ContainsFunc(r.Label, func(c rune) bool { return c <= ' ' || c == ',' }) {
-			d.add(e.node, e.key, fmt.Sprintf("%q is no label", clip(r.Label)), "write a label as items have it, without spaces and commas")
+			d.add(e.node, e.key, fmt.Sprintf("%q is no label", shown(r.Label)), "write a label as items have it, without spaces and commas")
 			continue
 		}
 		fields, ok := d.mapping(e.key, e.value)

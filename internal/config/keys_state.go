@@ -84,7 +84,7 @@ func (d *document) projectStateHook(e entry, into map[string]string) (ok bool) {
 	case how == "on" || how == "off":
 		into[name] = how
 	default:
-		d.add(e.value, e.key, fmt.Sprintf("%q is neither", clip(how)), "write on or off")
+		d.add(e.value, e.key, fmt.Sprintf("%q is neither", shown(how)), "write on or off")
 	}
 	return true
 }

@@ -132,16 +132,16 @@ func (d *document) workerField(p *WorkerProject, project string, f entry) {
 func checkRemote(e Env, text string) (string, string, string) {
 	switch {
 	case strings.HasPrefix(text, "-"):
-		return "", fmt.Sprintf("%q is one that git takes for an option", clip(text)), "write the address of a repository"
+		return "", fmt.Sprintf("%q is one that git takes for an option", shown(text)), "write the address of a repository"
 	case strings.Contains(text, "::"):
-		return "", fmt.Sprintf("%q names a transport that runs a program", clip(text)), "write an ssh, https or file address, or a path"
+		return "", fmt.Sprintf("%q names a transport that runs a program", shown(text)), "write an ssh, https or file address, or a path"
 	}
 	return checkWord(e, text)
 }
 
 func checkBranch(e Env, text string) (string, string, string) {
 	if strings.HasPrefix(text, "-") || strings.ContainsAny(text, " ~^:?*[\\") || strings.Contains(text, "..") {
-		return "", fmt.Sprintf("%q is no branch", clip(text)), "write a branch of the remote, such as main"
+		return "", fmt.Sprintf("%q is no branch", shown(text)), "write a branch of the remote, such as main"
 	}
 	return checkWord(e, text)
 }
@@ -149,7 +149,7 @@ func checkBranch(e Env, text string) (string, string, string) {
 // checkWorkerName wants what can stand in names of subjects and keys.
 func checkWorkerName(e Env, text string) (string, string, string) {
 	if !IsWorkerName(text) {
-		return "", fmt.Sprintf("%q is no name for a worker", clip(text)), "use 1 to 63 letters, digits, '-' and '_'"
+		return "", fmt.Sprintf("%q is no name for a worker", shown(text)), "use 1 to 63 letters, digits, '-' and '_'"
 	}
 	return text, "", ""
 }
@@ -164,14 +164,14 @@ func IsWorkerName(text string) bool {
 
 func checkWorkClient(_ Env, text string) (string, string, string) {
 	if !slices.Contains(routeClients[:], text) {
-		return "", fmt.Sprintf("%q is no client that can work in a loop", clip(text)), "write one of " + strings.Join(routeClients[:], ", ")
+		return "", fmt.Sprintf("%q is no client that can work in a loop", shown(text)), "write one of " + strings.Join(routeClients[:], ", ")
 	}
 	return text, "", ""
 }
 
 func checkCan(e Env, text string) (string, string, string) {
 	if strings.ContainsAny(text, " ,") || strings.HasPrefix(text, "needs-") {
-		return "", fmt.Sprintf("%q is no word that a label needs-… can have", clip(text)), "write it as labels have it after needs-, such as gpu"
+		return "", fmt.Sprintf("%q is no word that a label needs-… can have", shown(text)), "write it as labels have it after needs-, such as gpu"
 	}
 	return checkWord(e, text)
 }

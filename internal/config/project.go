@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"reprise/internal/pathname"
 	"reprise/internal/redact/suspect"
 )
 
@@ -269,7 +270,7 @@ func (d *document) projectTools(n ast.Node) map[string]string {
 		switch {
 		case !ok:
 		case !slices.Contains(toolRecords[:], how):
-			d.add(e.value, e.key, fmt.Sprintf("%q is not one of its values", clip(how)), "write one of "+strings.Join(toolRecords[:], ", "))
+			d.add(e.value, e.key, fmt.Sprintf("%q is not one of its values", shown(how)), "write one of "+strings.Join(toolRecords[:], ", "))
 		default:
 			out[tool] = how
 		}
@@ -364,7 +365,7 @@ func CheckProjectName(name string) error {
 	case name == "":
 		return errors.New("is empty")
 	case !isName(name) || strings.Contains(name, ".."):
-		return fmt.Errorf("%q is not a project name", clip(name))
+		return fmt.Errorf("%q is not a project name", shown(name))
 	case isDevice(name):
 		return fmt.Errorf("%q is a device name on Windows", name)
 	case strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".git"):
@@ -469,7 +470,7 @@ func gitAt(dir string) (kind gitKind, main string, err error) {
 		return gitMain, dir, nil
 	}
 	back, ok := GitPointer(filepath.Join(gitdir, "gitdir"), "")
-	if !ok || !sameFile(back, dot) || filepath.Base(common) != ".git" || filepath.Dir(filepath.Dir(gitdir)) != common {
+	if !ok || !pathname.Same(back, dot) || filepath.Base(common) != ".git" || filepath.Dir(filepath.Dir(gitdir)) != common {
 		// Not a worktree of a checkout (a bare repository has none), or forged.
 		return gitMain, dir, nil
 	}
@@ -492,18 +493,6 @@ func GitPointer(file, prefix string) (path string, ok bool) {
 		return filepath.Clean(path), true
 	}
 	return filepath.Join(filepath.Dir(file), path), true
-}
-
-func sameFile(a, b string) bool {
-	if a == b {
-		return true
-	}
-	ia, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	ib, err := os.Stat(b)
-	return err == nil && os.SameFile(ia, ib)
 }
 
 // GitMain is the top of the main checkout that dir belongs to, "" outside git.

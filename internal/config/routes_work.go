@@ -103,7 +103,7 @@ func (d *document) routeAgents(e entry) map[string]string {
 		}
 		name := d.line(s)
 		if problem := checkName(name); problem != "" || strings.ContainsAny(name, ", ") {
-			d.add(s.value, s.key, fmt.Sprintf("%q is no name of an agent", clip(name)), "use one word, such as go-implementer")
+			d.add(s.value, s.key, fmt.Sprintf("%q is no name of an agent", shown(name)), "use one word, such as go-implementer")
 			continue
 		}
 		out[op] = name
@@ -164,7 +164,7 @@ func checkServer(s string) string {
 	if s == "" || len(s) > 60 || strings.ContainsFunc(s, func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}) {
-		return fmt.Sprintf("%q is no name of an MCP server", clip(s))
+		return fmt.Sprintf("%q is no name of an MCP server", shown(s))
 	}
 	return ""
 }
@@ -172,7 +172,7 @@ func checkServer(s string) string {
 // checkAssignment wants NAME=value.
 func checkAssignment(s string) string {
 	if !strings.Contains(s, "=") {
-		return fmt.Sprintf("%q sets no variable", clip(s))
+		return fmt.Sprintf("%q sets no variable", shown(s))
 	}
 	return checkSetting(s)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"reprise/internal/clip"
 )
 
 // Verify is what a project's file says under verify: the checks that tell
@@ -219,7 +221,7 @@ func (d *document) verifyProfiles(e entry, v *Verify) {
 			key := fmt.Sprintf("%s[%d]", inner.key, j)
 			if c, ok := d.check(key, n); ok {
 				if slices.ContainsFunc(v.Checks[i], func(o Check) bool { return o.Name == c.Name }) {
-					d.add(n, key, fmt.Sprintf("has the name %q a second time", clip(c.Name)), "give each check of a profile a name of its own")
+					d.add(n, key, fmt.Sprintf("has the name %q a second time", shown(c.Name)), "give each check of a profile a name of its own")
 					continue
 				}
 				v.Checks[i] = append(v.Checks[i], c)
@@ -284,10 +286,7 @@ func (d *document) check(key string, n ast.Node) (Check, bool) {
 		d.add(n, key+".run", "is missing", "write the command: a line for the shell, or a list of a program and its arguments")
 	}
 	if c.Name == "" {
-		c.Name = strings.Join(strings.Fields(c.Command()), " ")
-		if r := []rune(c.Name); len(r) > 60 {
-			c.Name = string(r[:59]) + "…"
-		}
+		c.Name = shown(clip.Line(c.Command()))
 	}
 	return c, len(d.errs) == before
 }
@@ -321,7 +320,7 @@ func (d *document) checkRun(e entry, c *Check) {
 func (d *document) word(e entry, words []string) string {
 	s, ok := d.str(e.key, e.value)
 	if ok && !slices.Contains(words, s) {
-		d.add(e.value, e.key, fmt.Sprintf("%q is not one of its values", clip(s)), "write one of "+strings.Join(words, ", "))
+		d.add(e.value, e.key, fmt.Sprintf("%q is not one of its values", shown(s)), "write one of "+strings.Join(words, ", "))
 	}
 	return s
 }
@@ -356,7 +355,7 @@ func notOneOf(s string, words []string) string {
 	if slices.Contains(words, s) {
 		return ""
 	}
-	return fmt.Sprintf("%q is not one of %s", clip(s), strings.Join(words, ", "))
+	return fmt.Sprintf("%q is not one of %s", shown(s), strings.Join(words, ", "))
 }
 
 // checkRelative wants a path below the project, with slashes, that says plainly
@@ -366,11 +365,11 @@ func checkRelative(s string) string {
 	case s == "":
 		return "is empty"
 	case strings.ContainsAny(s, "\\\x00"):
-		return fmt.Sprintf("%q holds a backslash or a NUL", clip(s))
+		return fmt.Sprintf("%q holds a backslash or a NUL", shown(s))
 	case path.IsAbs(s) || len(s) > 1 && s[1] == ':':
-		return fmt.Sprintf("%q is not relative", clip(s))
+		return fmt.Sprintf("%q is not relative", shown(s))
 	case path.Clean(s) != strings.TrimSuffix(s, "/") || s == "." || s == ".." || strings.HasPrefix(s, "../"):
-		return fmt.Sprintf("%q does not lead below the project", clip(s))
+		return fmt.Sprintf("%q does not lead below the project", shown(s))
 	case s == ".git" || strings.HasPrefix(s, ".git/"):
 		return "is git's own"
 	}
@@ -380,12 +379,12 @@ func checkRelative(s string) string {
 func checkPattern(s string) string {
 	switch {
 	case s == "" || strings.ContainsAny(s, "\\\x00"):
-		return fmt.Sprintf("%q is no pattern of paths", clip(s))
+		return fmt.Sprintf("%q is no pattern of paths", shown(s))
 	case path.IsAbs(s):
-		return fmt.Sprintf("%q is not relative", clip(s))
+		return fmt.Sprintf("%q is not relative", shown(s))
 	}
 	if _, err := path.Match(strings.ReplaceAll(s, "**", "*"), ""); err != nil {
-		return fmt.Sprintf("%q is no pattern of paths", clip(s))
+		return fmt.Sprintf("%q is no pattern of paths", shown(s))
 	}
 	return ""
 }
@@ -394,12 +393,12 @@ func checkSetting(s string) string {
 	name, value, _ := strings.Cut(s, "=")
 	for i, r := range name {
 		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
-			return fmt.Sprintf("%q is not the name of a variable", clip(name))
+			return fmt.Sprintf("%q is not the name of a variable", shown(name))
 		}
 	}
 	switch {
 	case name == "" || strings.ContainsRune(value, 0):
-		return fmt.Sprintf("%q sets no variable", clip(s))
+		return fmt.Sprintf("%q sets no variable", shown(s))
 	case strings.HasPrefix(name, "REPRISE_"):
 		return "is one of reprise's own"
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/mdfile"
 )
@@ -294,25 +295,25 @@ func (d *document) integer(key string, n ast.Node, lo, hi int) (int, bool) {
 	switch {
 	case quoted || digits == "" || len(text)-len(digits) > 1 || strings.Trim(digits, "0123456789") != "":
 		if _, ok := n.(*ast.IntegerNode); ok {
-			d.add(n, key, fmt.Sprintf("%s is not written as a plain decimal number", clip(text)), span)
+			d.add(n, key, fmt.Sprintf("%s is not written as a plain decimal number", shown(text)), span)
 		} else {
 			d.add(n, key, "is "+describe(n)+", not a whole number", span)
 		}
 		return 0, false
 	case len(digits) > 1 && digits[0] == '0':
-		d.add(n, key, fmt.Sprintf("%s begins with a zero, which some read as octal", clip(text)), span)
+		d.add(n, key, fmt.Sprintf("%s begins with a zero, which some read as octal", shown(text)), span)
 		return 0, false
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil || v > int64(hi):
-		d.add(n, key, fmt.Sprintf("%s is too large", clip(text)), span)
+		d.add(n, key, fmt.Sprintf("%s is too large", shown(text)), span)
 		return 0, false
 	case v < int64(lo) && v < 0:
-		d.add(n, key, fmt.Sprintf("%s is negative", clip(text)), span)
+		d.add(n, key, fmt.Sprintf("%s is negative", shown(text)), span)
 		return 0, false
 	case v < int64(lo):
-		d.add(n, key, fmt.Sprintf("%s is too small", clip(text)), span)
+		d.add(n, key, fmt.Sprintf("%s is too small", shown(text)), span)
 		return 0, false
 	}
 	return int(v), true
@@ -345,11 +346,11 @@ func describe(n ast.Node) string {
 	case nil, *ast.NullNode:
 		return "nothing"
 	case *ast.StringNode:
-		return "the text " + strconv.Quote(clip(n.Value))
+		return "the text " + strconv.Quote(shown(n.Value))
 	case *ast.LiteralNode:
 		return "a block of text"
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return "the number " + clip(n.GetToken().Value)
+		return "the number " + shown(n.GetToken().Value)
 	case *ast.BoolNode:
 		return "the truth value " + n.GetToken().Value
 	case *ast.MappingNode, *ast.MappingValueNode:
@@ -364,11 +365,5 @@ func describe(n ast.Node) string {
 	return "something that is not a plain value"
 }
 
-// clip shortens s for a message, on a rune boundary.
-func clip(s string) string {
-	if utf8.RuneCountInString(s) <= 60 {
-		return s
-	}
-	r := []rune(s)
-	return string(r[:59]) + "…"
-}
+// shown is what a message shows of a value.
+func shown(s string) string { return clip.Runes(s, 60) }

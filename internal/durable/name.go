@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"reprise/internal/clip"
 )
 
 // ErrName is the error for a name that a [Dir] does not take.
@@ -17,7 +19,7 @@ var ErrName = errors.New("name not allowed")
 // to the other by git.
 func CheckName(name string) error {
 	if why := badName(name); why != "" {
-		return fmt.Errorf("%w: %q %s", ErrName, short(name), why)
+		return fmt.Errorf("%w: %q %s", ErrName, clip.Bytes(name, 120), why)
 	}
 	return nil
 }
@@ -80,11 +82,4 @@ func reservedName(part string) bool {
 		}
 	}
 	return false
-}
-
-func short(s string) string {
-	if len(s) > 120 {
-		return s[:120] + "…"
-	}
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/clip"
 	"reprise/internal/guard/names"
 )
 
@@ -75,9 +76,7 @@ func deny(format string, args ...any) Verdict {
 
 // refuse words the refusal: which word, which rule, what would pass.
 func (a area) refuse(word, how string) string {
-	if len(word) > 200 {
-		word = word[:200] + "…"
-	}
+	word = clip.Bytes(word, 200)
 	if a.write {
 		return fmt.Sprintf("%q %s %s, which this run may read but not change; name it only in plain reading commands such as cat, ls or grep", word, how, a.name)
 	}

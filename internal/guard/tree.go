@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"reprise/internal/clip"
 )
 
 // Line is one line of a tree of what the shell reads.
@@ -60,10 +62,7 @@ func text(command string, n syntax.Node) string {
 		return ""
 	}
 	s := strings.ReplaceAll(command[from:to], "\n", `\n`)
-	if len(s) > maxShown {
-		s = s[:maxShown] + "…"
-	}
-	return s
+	return clip.Bytes(s, maxShown)
 }
 
 func nodeKind(n syntax.Node) string {

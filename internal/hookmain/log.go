@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/internal/agent/dialect"
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/event/quick"
 	"reprise/internal/redact/suspect"
@@ -24,8 +25,8 @@ func (p *program) warn(what string, err error) {
 	line := p.env.Now().UTC().AppendFormat([]byte(`{"ts":"`), "2006-01-02T15:04:05.000Z")
 	line = quick.AppendString(append(line, `","level":"warn","msg":`...), "hook: "+what)
 	line = strconv.AppendInt(append(line, `,"pid":`...), int64(os.Getpid()), 10)
-	line = quick.AppendString(append(line, `,"client":`...), safe(clip(p.client)))
-	line = quick.AppendString(append(line, `,"event":`...), safe(clip(p.event)))
+	line = quick.AppendString(append(line, `,"client":`...), safe(clip.Head(p.client, 80)))
+	line = quick.AppendString(append(line, `,"event":`...), safe(clip.Head(p.event, 80)))
 	line = quick.AppendString(append(line, `,"error":`...), text)
 	line = append(line, "}\n"...)
 	file, why := p.logFile(), ""
@@ -62,5 +63,3 @@ func safe(text string) string {
 	}
 	return text
 }
-
-func clip(s string) string { return s[:min(len(s), 80)] }

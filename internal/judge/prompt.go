@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"reprise/internal/agent"
+	"reprise/internal/clip"
 	"reprise/internal/run"
 )
 
@@ -120,7 +121,7 @@ func (p *prepared) answer(r run.Record) (Answer, error) {
 		if p.client == agent.KindClaude {
 			// Asked by a schema it answered in words, was reminded once, and did so
 			// again: that is no answer, even where the words look like one.
-			return Answer{}, fmt.Errorf("run %s: %w: it answered in words: %q", r.ID, ErrAnswer, clip(r.Result.Text, 120))
+			return Answer{}, fmt.Errorf("run %s: %w: it answered in words: %q", r.ID, ErrAnswer, oneLine(r.Result.Text, 120))
 		}
 		raw = unfence(r.Result.Text)
 	}
@@ -139,7 +140,7 @@ func (p *prepared) answer(r run.Record) (Answer, error) {
 func (p *prepared) valid(raw []byte) (json.RawMessage, error) {
 	var v map[string]any
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, fmt.Errorf("%w in %q", err, clip(string(raw), 120))
+		return nil, fmt.Errorf("%w in %q", err, oneLine(string(raw), 120))
 	}
 	if v == nil {
 		return nil, errors.New("it is null")
@@ -176,11 +177,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// clip cuts a text at n characters, for one line of a message.
-func clip(s string, n int) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
+// oneLine is a text as one line of at most n characters.
+func oneLine(s string, n int) string {
+	return clip.Runes(clip.Line(strings.ToValidUTF8(s, "\uFFFD")), n)
 }

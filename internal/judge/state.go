@@ -375,7 +375,7 @@ func (j *Judge) end(ctx context.Context, res reservation, out outcome) error {
 	}
 	text := ""
 	if out.err != nil {
-		text = clip(j.opt.Redact(out.err.Error()), 300)
+		text = oneLine(j.opt.Redact(out.err.Error()), 300)
 	}
 	return j.change(ctx, func(st *state) error {
 		st.end(res, out)

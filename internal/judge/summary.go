@@ -35,7 +35,7 @@ func (s Summaries) Summarize(ctx context.Context, in learn.SummaryInput) (text, 
 		b.WriteString("\nWhat happened, in order:\n")
 	}
 	for _, e := range episodes {
-		fmt.Fprintf(&b, "- %s\n", clip(e, 300))
+		fmt.Fprintf(&b, "- %s\n", oneLine(e, 300))
 	}
 	a, err := s.Judge.Ask(ctx, Question{Purpose: Summary, System: summarySystem, Prompt: b.String(), Schema: json.RawMessage(summarySchema), Dir: in.Project})
 	if err != nil {
@@ -45,7 +45,7 @@ func (s Summaries) Summarize(ctx context.Context, in learn.SummaryInput) (text, 
 	if err := json.Unmarshal(a.JSON, &out); err != nil {
 		return "", "", fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
-	text = clip(strings.ReplaceAll(out.Summary, `\u0040`, "@"), 1500)
+	text = oneLine(strings.ReplaceAll(out.Summary, `\u0040`, "@"), 1500)
 	if text == "" {
 		return "", "", fmt.Errorf("%w: the summary is empty", ErrAnswer)
 	}

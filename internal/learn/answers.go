@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -40,7 +42,7 @@ func QuestionKey(question string, options []string) string {
 		opts = append(opts, plainText(strings.TrimSuffix(strings.TrimSpace(o), "(Recommended)")))
 	}
 	slices.Sort(opts)
-	return "question:" + shortHash(append([]string{plainText(question)}, slices.Compact(opts)...)...)
+	return "question:" + sign.Hash(append([]string{plainText(question)}, slices.Compact(opts)...)...)
 }
 
 // plainText is a text without what does not count: case, width of characters,
@@ -81,11 +83,11 @@ func (c *composer) answerRow(r *record) {
 		return
 	}
 	row := askRow{
-		Question: clip(oneLine(d.Question), 400), Answer: clip(oneLine(d.Answer), 600), Memory: d.By == "memory", Event: r.id, At: r.at,
+		Question: sign.Clip(clip.Line(d.Question), 400), Answer: sign.Clip(clip.Line(d.Answer), 600), Memory: d.By == "memory", Event: r.id, At: r.at,
 		Session: c.name, Project: r.project, Client: r.client, ACL: r.acl,
 	}
 	for _, o := range d.Options {
-		row.Options = append(row.Options, clip(oneLine(o), 160))
+		row.Options = append(row.Options, sign.Clip(clip.Line(o), 160))
 	}
 	row.Options = row.Options[:min(len(row.Options), 12)]
 	// A client that was handed the answer reports it as if the user had given it.
@@ -107,7 +109,7 @@ func (c *composer) answerRow(r *record) {
 	} else {
 		c.s.stats.Answered++
 	}
-	c.add(rowAsk, shortHash(r.project, QuestionKey(d.Question, d.Options), strings.Join(r.acl, " ")), sortKey(r.at, c.key, shortHash(r.id)), row)
+	c.add(rowAsk, sign.Hash(r.project, QuestionKey(d.Question, d.Options), strings.Join(r.acl, " ")), sortKey(r.at, c.key, sign.Hash(r.id)), row)
 }
 
 // askGroup makes a document of each answer that the user gave to a question,
@@ -121,7 +123,7 @@ func (f *folder) askGroup(values [][]byte) ([]recall.Doc, error) {
 		if len(run) == 0 {
 			return nil
 		}
-		id := "qa-" + shortHash(run[0].Event)
+		id := "qa-" + sign.Hash(run[0].Event)
 		at, err := forgottenAt(f.tx, id)
 		if err != nil {
 			return err
@@ -159,7 +161,7 @@ func (f *folder) askGroup(values [][]byte) ([]recall.Doc, error) {
 
 // forgottenAt is when an item was forgotten last; 0 = never.
 func forgottenAt(tx Tx, id string) (at int64, err error) {
-	prefix := rowGone + "\t" + shortHash(id) + "\t"
+	prefix := rowGone + "\t" + sign.Hash(id) + "\t"
 	err = tx.EachKV(bucketRow, prefix, func(key string, value []byte) bool {
 		when, _, _ := strings.Cut(key[len(prefix):], "|")
 		if n, perr := strconv.ParseInt(when, 10, 64); perr == nil && forgets(value) {
@@ -196,8 +198,8 @@ func answerDoc(run []askRow, before string, memory int, over int64) recall.Doc {
 		fmt.Fprintf(&b, "\nBefore that the answer was: %s", before)
 	}
 	d := recall.Doc{
-		ID: "qa-" + shortHash(first.Event), Class: recall.ClassAnswer, Project: first.Project, Client: last.Client, Author: "user", Source: last.Event,
-		Keys: []string{QuestionKey(last.Question, last.Options)}, Title: clip(last.Question, 200), Text: b.String(), Time: timeOf(first.At), ACL: first.ACL,
+		ID: "qa-" + sign.Hash(first.Event), Class: recall.ClassAnswer, Project: first.Project, Client: last.Client, Author: "user", Source: last.Event,
+		Keys: []string{QuestionKey(last.Question, last.Options)}, Title: sign.Clip(last.Question, 200), Text: b.String(), Time: timeOf(first.At), ACL: first.ACL,
 		Confidence: answerConfidence(len(run), before != ""), Data: data.encode(),
 	}
 	if over > 0 {

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 	"reprise/internal/fact"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -131,14 +133,14 @@ func (c *composer) usageRows() {
 			decode(r.extra, &d)
 			for i, it := range d.Items {
 				if it.ID != "" && !d.HeldOut {
-					c.add(rowUse, shortHash(it.ID), sortKey(r.at, c.key, shortHash(r.id, fmt.Sprint(i))), useRow{How: "served", Event: r.id, At: r.at})
+					c.add(rowUse, sign.Hash(it.ID), sortKey(r.at, c.key, sign.Hash(r.id, fmt.Sprint(i))), useRow{How: "served", Event: r.id, At: r.at})
 				}
 			}
 		case event.RecallUsed:
 			var d event.UsedData
 			decode(r.extra, &d)
 			if d.ID != "" {
-				c.add(rowUse, shortHash(d.ID), sortKey(r.at, c.key, shortHash(r.id)), useRow{How: d.How, Event: r.id, At: r.at, ID: d.ID})
+				c.add(rowUse, sign.Hash(d.ID), sortKey(r.at, c.key, sign.Hash(r.id)), useRow{How: d.How, Event: r.id, At: r.at, ID: d.ID})
 			}
 		case event.MemoryRetired:
 			var d event.MemoryData
@@ -171,7 +173,7 @@ type goneRow struct {
 func (c *composer) retired(r *record, d event.MemoryData) {
 	add := func(row goneRow) {
 		row.Event = r.id
-		c.add(rowGone, shortHash(row.ID), sortKey(r.at, c.key, shortHash(r.id)), row)
+		c.add(rowGone, sign.Hash(row.ID), sortKey(r.at, c.key, sign.Hash(r.id)), row)
 	}
 	switch {
 	case d.ID == "":
@@ -281,7 +283,7 @@ func (c *composer) cold(d recall.Doc, data Data, base float64) {
 		return // its session's summary says it
 	}
 	month := d.Time.UTC().Format("2006-01")
-	c.add(rowCold, shortHash(d.Project, month, strings.Join(d.ACL, " ")), sortKey(nanos(d.Time), c.key, d.ID), coldRow{
+	c.add(rowCold, sign.Hash(d.Project, month, strings.Join(d.ACL, " ")), sortKey(nanos(d.Time), c.key, d.ID), coldRow{
 		ID: d.ID, Kind: data.Kind, Title: d.Title, Project: d.Project, Month: month, ACL: d.ACL, Keys: d.Keys, Base: base, At: nanos(d.Time), Fixed: data.Outcome == Fixed,
 	})
 }
@@ -401,13 +403,13 @@ func failureText(d Data, first *record, ch *chain) (title, text string) {
 	if first.tool != "shell" {
 		what = first.tool + " " + d.Target
 	}
-	title = clip(what, 60) + ": " + clip(firstLine(d.Failure), 110)
+	title = sign.Clip(what, 60) + ": " + sign.Clip(firstLine(d.Failure), 110)
 	var b strings.Builder
 	call := cmp.Or(first.command, what)
-	fmt.Fprintf(&b, "`%s` failed: %s\n", clip(oneLine(call), 200), oneLine(d.Failure))
+	fmt.Fprintf(&b, "`%s` failed: %s\n", sign.Clip(clip.Line(call), 200), clip.Line(d.Failure))
 	switch {
 	case d.Outcome == Fixed:
-		title += " — worked " + clip(d.Fix.Text, 110)
+		title += " — worked " + sign.Clip(d.Fix.Text, 110)
 		fmt.Fprintf(&b, "It worked %s.\n", d.Fix.Text)
 	case d.Outcome == Refailed:
 		fmt.Fprintf(&b, "It worked %s, and then failed in the same way again.\n", d.Fix.Text)
@@ -423,12 +425,10 @@ func failureText(d Data, first *record, ch *chain) (title, text string) {
 		fmt.Fprintf(&b, "Did not help: %s.\n", t.Text)
 	}
 	if d.Task != "" {
-		fmt.Fprintf(&b, "The task was: %s\n", oneLine(d.Task))
+		fmt.Fprintf(&b, "The task was: %s\n", clip.Line(d.Task))
 	}
-	return clip(title, 240), strings.TrimSpace(b.String())
+	return sign.Clip(title, 240), strings.TrimSpace(b.String())
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func firstLine(s string) string {
 	l, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
@@ -458,14 +458,14 @@ type saidRow struct {
 func (c *composer) correction(s *said) {
 	r := s.rec
 	data := Data{
-		Kind: KindCorrection, Task: firstSentence(r.text, 160), Outcome: Told, Said: s.sentence, SaidKey: saidKey(s.sentence), Evidence: []string{r.id},
+		Kind: KindCorrection, Task: firstSentence(r.text, 160), Outcome: Told, Said: s.sentence, SaidKey: sign.SaidKey(s.sentence), Evidence: []string{r.id},
 		Signals: map[string]float64{SignalOutcome: 0.8, SignalSaid: round3(s.strength)},
 	}
 	acl, readable := readableBy(r.acl)
 	d := recall.Doc{
 		ID: s.id(), Class: recall.ClassEpisode, Project: r.project, Client: r.client, Author: "user", Source: r.id, Time: r.time(),
-		Title: "The user corrected: " + clip(s.sentence, mostSaid), Facts: fact.Find(s.sentence), Confidence: round3(0.6 * s.strength),
-		Text: "After " + oneLine(s.before) + " the user said: " + oneLine(s.sentence),
+		Title: "The user corrected: " + sign.Clip(s.sentence, mostSaid), Facts: fact.Find(s.sentence), Confidence: round3(0.6 * s.strength),
+		Text: "After " + clip.Line(s.before) + " the user said: " + clip.Line(s.sentence),
 	}
 	if s.strength >= standsFrom {
 		d.Class = recall.ClassProfile // a person said so: sessions are told unasked
@@ -514,7 +514,7 @@ func (c *composer) turn(t *turn, wrong *said) {
 	if wrong != nil {
 		fmt.Fprintf(&b, "The user corrected what was done: %s\n", wrong.sentence)
 	}
-	fmt.Fprintf(&b, "Asked: %s\n", clip(oneLine(p.text), 400))
+	fmt.Fprintf(&b, "Asked: %s\n", sign.Clip(clip.Line(p.text), 400))
 	if len(t.files) > 0 {
 		fmt.Fprintf(&b, "Edited: %s\n", strings.Join(t.files[:min(len(t.files), 8)], ", "))
 	}
@@ -528,18 +528,18 @@ func (c *composer) turn(t *turn, wrong *said) {
 		lists = append(lists, t.response.acl)
 		if t.error != "" {
 			data.Outcome = Broken
-			fmt.Fprintf(&b, "The turn ended by an error: %s\n", oneLine(t.error))
+			fmt.Fprintf(&b, "The turn ended by an error: %s\n", clip.Line(t.error))
 		}
 		if t.response.text != "" {
-			fmt.Fprintf(&b, "Answered: %s\n", clip(oneLine(t.response.text), 500))
+			fmt.Fprintf(&b, "Answered: %s\n", sign.Clip(clip.Line(t.response.text), 500))
 		}
 	}
-	title, confidence := clip(data.Task, 160), 0.4
+	title, confidence := sign.Clip(data.Task, 160), 0.4
 	if wrong != nil {
 		data.Outcome, data.Said, data.Signals[SignalConflict] = Corrected, wrong.sentence, 1
 		data.Evidence = append(data.Evidence, wrong.rec.id)
 		lists = append(lists, wrong.rec.acl)
-		title, confidence = "Corrected by the user ("+clip(wrong.sentence, 160)+"): "+clip(data.Task, 100), 0.1
+		title, confidence = "Corrected by the user ("+sign.Clip(wrong.sentence, 160)+"): "+sign.Clip(data.Task, 100), 0.1
 	}
 	data.Signals[SignalOutcome] = outcomeValue(data)
 	acl, readable := readableBy(lists...)

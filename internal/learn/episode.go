@@ -37,9 +37,9 @@ type chain struct {
 }
 
 // The ids of the documents that are made of them.
-func (ch *chain) id() string { return "ep-" + shortHash(ch.first.id) }
-func (s *said) id() string   { return "co-" + shortHash(s.rec.id) }
-func (t *turn) id() string   { return "tn-" + shortHash(t.prompt.id) }
+func (ch *chain) id() string { return "ep-" + sign.Hash(ch.first.id) }
+func (s *said) id() string   { return "co-" + sign.Hash(s.rec.id) }
+func (t *turn) id() string   { return "tn-" + sign.Hash(t.prompt.id) }
 
 // action is something that was done and may have been a fix.
 type action struct {
@@ -169,7 +169,7 @@ func (s *reading) prompt(r *record) {
 		if sentence, strength := sign.Correction(r.text); strength > 0 {
 			s.stats.Corrections++
 			s.saids = append(s.saids, said{rec: r, sentence: sentence, strength: strength, before: before})
-			s.acts = append(s.acts, action{said: true, target: saidKey(sentence), words: sentence, rec: r})
+			s.acts = append(s.acts, action{said: true, target: sign.SaidKey(sentence), words: sentence, rec: r})
 		}
 	}
 	s.turns = append(s.turns, &turn{prompt: r})
@@ -429,7 +429,7 @@ func (s *reading) nameFix(f *Fix, c *chain, r *record, targets []string, spoken 
 	if len(f.Gone)+len(f.Come) > 0 {
 		f.Kind, f.Confidence = "changed", 0.6
 		f.Key = "changed:-" + keyWords(f.Gone) + "+" + keyWords(f.Come)
-		switch was, now := clip(c.last.command, 100), clip(r.command, 100); {
+		switch was, now := sign.Clip(c.last.command, 100), sign.Clip(r.command, 100); {
 		case len(f.Gone) == 0 && len(f.Come) <= 3:
 			parts = append(parts, "with `"+strings.Join(f.Come, " ")+"` added: `"+now+"`")
 		case len(f.Come) == 0 && len(f.Gone) <= 3:
@@ -459,13 +459,13 @@ func (s *reading) nameFix(f *Fix, c *chain, r *record, targets []string, spoken 
 			f.Kind, f.Confidence, f.Key = "said", 0.6, last.target
 		}
 		f.Confidence = min(f.Confidence+0.1, 0.7)
-		parts = append(parts, "after the user said: "+clip(last.words, 160))
+		parts = append(parts, "after the user said: "+sign.Clip(last.words, 160))
 	}
 	if f.Kind == "" {
 		f.Kind, f.Key, f.Confidence = "retry", "retry", 0.3
 		parts = append(parts, "when run again with nothing changed that was seen")
 	}
-	f.Text = clip(strings.Join(parts, "; "), 400)
+	f.Text = sign.Clip(strings.Join(parts, "; "), 400)
 }
 
 // keyWords are words without what differs from one time to the next.
@@ -495,7 +495,7 @@ func firstSentence(text string, most int) string {
 				return strings.TrimSpace(line[:i+len(end)])
 			}
 		}
-		return clip(line, most)
+		return sign.Clip(line, most)
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -570,7 +571,7 @@ func (f *folder) write(owner string, docs []recall.Doc, rows []row, due int, hid
 			if err := f.tx.Delete(id); err != nil {
 				return err
 			}
-			if err := f.tx.Drop(bucketOwner, shortHash(id)); err != nil {
+			if err := f.tx.Drop(bucketOwner, sign.Hash(id)); err != nil {
 				return err
 			}
 		}
@@ -606,7 +607,7 @@ func (f *folder) write(owner string, docs []recall.Doc, rows []row, due int, hid
 // forgotten any more.
 func (f *folder) writeHidden(owner string, hidden map[string]bool, old, now *made) error {
 	for id := range hidden {
-		now.Hidden = append(now.Hidden, shortHash(id))
+		now.Hidden = append(now.Hidden, sign.Hash(id))
 	}
 	slices.Sort(now.Hidden)
 	for _, h := range now.Hidden {
@@ -634,7 +635,7 @@ func (f *folder) writeDoc(owner string, d recall.Doc, old, now *made) error {
 	if err != nil {
 		return fmt.Errorf("document %s: %w", d.ID, err)
 	}
-	hash := shortHash(string(b))
+	hash := sign.Hash(string(b))
 	now.Docs[d.ID] = hash
 	if old.Docs[d.ID] == hash {
 		return nil
@@ -644,7 +645,7 @@ func (f *folder) writeDoc(owner string, d recall.Doc, old, now *made) error {
 		return err
 	}
 	if old.Docs[d.ID] == "" {
-		return f.tx.Store(bucketOwner, shortHash(d.ID), []byte(owner))
+		return f.tx.Store(bucketOwner, sign.Hash(d.ID), []byte(owner))
 	}
 	return nil
 }
@@ -652,7 +653,7 @@ func (f *folder) writeDoc(owner string, d recall.Doc, old, now *made) error {
 func (f *folder) writeRows(rows []row, old, now *made) error {
 	for _, r := range rows {
 		key := r.key()
-		hash := shortHash(string(r.value))
+		hash := sign.Hash(string(r.value))
 		now.Rows[key] = hash
 		if old.Rows[key] == hash {
 			continue
@@ -759,7 +760,7 @@ func sessionOfSort(sort string) string {
 func usageOf(tx Tx, id string) (Usage, error) {
 	var u Usage
 	var last int64
-	err := tx.EachKV(bucketRow, rowUse+"\t"+shortHash(id)+"\t", func(_ string, value []byte) bool {
+	err := tx.EachKV(bucketRow, rowUse+"\t"+sign.Hash(id)+"\t", func(_ string, value []byte) bool {
 		var r useRow
 		if json.Unmarshal(value, &r) != nil {
 			return true

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 )
 
 // The event that says that organising is done is written once for a state: it
@@ -268,7 +269,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add("verification.finished", `{"passed":false}`, "s1")
 	f.Add("tool.failed", `{"tool":"shell","input":{"command":"'\"<<\\"},"error":"`+"`"+`'x「"}`, "s1")
 	f.Fuzz(func(t *testing.T, typ, data, session string) {
-		e := event.Event{ID: "id-" + shortHash(data), TS: d(11, 1), Project: "shop", Session: session, Client: "claude", Type: event.Type(typ), Data: json.RawMessage(data)}
+		e := event.Event{ID: "id-" + sign.Hash(data), TS: d(11, 1), Project: "shop", Session: session, Client: "claude", Type: event.Type(typ), Data: json.RawMessage(data)}
 		r, ok := newRecord(&e, "src/x", func(s string) string { return s })
 		if !ok {
 			return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 	"reprise/internal/redact"
 )
@@ -223,13 +224,13 @@ func wipe(tx Tx, most int, over func() bool) (left bool, err error) {
 }
 
 // sourceKey names a log file in the index.
-func sourceKey(project, file string) string { return shortHash("log", project) + "/" + file }
+func sourceKey(project, file string) string { return sign.Hash("log", project) + "/" + file }
 
 // sessionKey names a session in the index. Events outside any session are put
 // together by project and day, so that they can be treated alike.
 func sessionKey(e *event.Event) (key, name string) {
 	if e.Session != "" {
-		return shortHash("session", e.Client, e.Session), e.Session
+		return sign.Hash("session", e.Client, e.Session), e.Session
 	}
-	return shortHash("day", e.Project, fmt.Sprint(day(e.TS))), ""
+	return sign.Hash("day", e.Project, fmt.Sprint(day(e.TS))), ""
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
@@ -50,7 +51,7 @@ func SignCall(d event.ToolData) sign.Signature {
 
 func signCall(d *event.ToolData) (sig sign.Signature, target string) {
 	r := record{typ: event.ToolFailed, exit: noExit}
-	r.ofTool(d, clip)
+	r.ofTool(d, sign.Clip)
 	if r.typ != event.ToolFailed || r.refused {
 		return sign.Signature{}, ""
 	}
@@ -107,7 +108,7 @@ func (o *Organizer) corrections(ctx context.Context, who recall.Reader, ids []st
 				}
 				seen[d.ID] = true
 				if l.visible(d) {
-					found = append(found, l.result(d, 1, oneLine(d.Text)))
+					found = append(found, l.result(d, 1, clip.Line(d.Text)))
 				} else {
 					queue = append(queue, d.ID)
 				}
@@ -180,7 +181,7 @@ func (l *lookup) look() error {
 	// Of the episodes only those with a fix are read; most have none.
 	prefix := rowSig + "\t" + l.sig.Key + "\t"
 	err = l.tx.EachKV(bucketRow, prefix, func(key string, value []byte) bool {
-		if id := key[strings.LastIndexByte(key, '|')+1:]; bytes.Contains(value, []byte(`"fix":{`)) || over[shortHash(id)] {
+		if id := key[strings.LastIndexByte(key, '|')+1:]; bytes.Contains(value, []byte(`"fix":{`)) || over[sign.Hash(id)] {
 			l.ids[id] = true
 		}
 		return true
@@ -196,7 +197,7 @@ func (l *lookup) look() error {
 		}
 		if ok && l.visible(d) {
 			docs = append(docs, d)
-		} else if ok && over[shortHash(id)] && mayRead(l.who, d) && l.fits(d) {
+		} else if ok && over[sign.Hash(id)] && mayRead(l.who, d) && l.fits(d) {
 			l.corrected = append(l.corrected, id)
 		}
 	}
@@ -226,7 +227,7 @@ func (l *lookup) overruled() (map[string]bool, error) {
 	err := l.tx.EachKV(bucketRow, rowGone+"\t", func(key string, value []byte) bool {
 		var r goneRow
 		if json.Unmarshal(value, &r) == nil && r.Over > 0 {
-			out[shortHash(r.ID)] = true
+			out[sign.Hash(r.ID)] = true
 		}
 		return true
 	})
@@ -316,7 +317,7 @@ func (l *lookup) consider(d recall.Doc) {
 		if data.Fix.Kind == "edit" && data.Target != l.target {
 			factor *= otherEdit
 		}
-		snippet = fmt.Sprintf("`%s` failed with the same error before; it worked %s", clip(data.Target, 100), data.Fix.Text)
+		snippet = fmt.Sprintf("`%s` failed with the same error before; it worked %s", sign.Clip(data.Target, 100), data.Fix.Text)
 		if data.Sessions > 1 {
 			snippet += " (" + count(data.Sessions, "session") + ")"
 		}
@@ -335,7 +336,7 @@ func (l *lookup) consider(d recall.Doc) {
 
 // line is what a digest has to say of this failure.
 func (l *lookup) line(d recall.Doc) string {
-	words := clip(oneLine(l.sig.Shown), 60)
+	words := sign.Clip(clip.Line(l.sig.Shown), 60)
 	words = strings.TrimSuffix(words, "…")
 	for s := range strings.SplitSeq(d.Text, "\n") {
 		if words != "" && strings.Contains(s, words) {
@@ -357,7 +358,7 @@ func (l *lookup) aboutAnother(d Data) bool {
 }
 
 func (l *lookup) result(d recall.Doc, score float64, snippet string) recall.Result {
-	snippet = clip(snippet, 500)
+	snippet = sign.Clip(snippet, 500)
 	return recall.Result{Doc: d, Score: round3(score), Snippet: snippet, Tokens: mdfile.Tokens(snippet)}
 }
 

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -155,7 +157,7 @@ func (f *folder) forgotten(hash string, values [][]byte) error {
 	if also, err := f.alsoMadeBy(id); err != nil || also {
 		return err
 	}
-	if len(hiding) > 0 || !isUUID(id) {
+	if len(hiding) > 0 || !sign.IsUUID(id) {
 		return nil
 	}
 	var holding []string
@@ -411,9 +413,9 @@ func (f *folder) pattern(key, text string, fix *Fix, j judgement, rows []sigRow,
 	if j.failed > 0 {
 		data.Signals[SignalConflict] = round3(min(1, j.failWeight/float64(len(j.worked)+1)))
 	}
-	d.Title = clip(r.Target, 60) + ": " + clip(oneLine(firstLine(failureWords(r, global))), 110) + " — worked " + clip(text, 110)
+	d.Title = sign.Clip(r.Target, 60) + ": " + sign.Clip(clip.Line(firstLine(failureWords(r, global))), 110) + " — worked " + sign.Clip(text, 110)
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s` fails with: %s\nIt worked %s.\n", clip(r.Target, 120), oneLine(failureWords(r, global)), text)
+	fmt.Fprintf(&b, "`%s` fails with: %s\nIt worked %s.\n", sign.Clip(r.Target, 120), clip.Line(failureWords(r, global)), text)
 	fmt.Fprintf(&b, "Seen to work in %s", count(len(j.worked), "session"))
 	if len(j.projects) > 1 {
 		fmt.Fprintf(&b, " of %s", count(len(j.projects), "project"))
@@ -458,9 +460,9 @@ func (f *folder) antiPattern(key, text string, j judgement, rows []sigRow, globa
 	if len(j.worked) > 0 {
 		data.Signals[SignalConflict] = round3(float64(len(j.worked)) / float64(len(j.worked)+j.failed))
 	}
-	d.Title = "Did not help with " + clip(r.Target, 60) + ": " + clip(oneLine(firstLine(failureWords(r, global))), 100) + " — " + clip(text, 100)
+	d.Title = "Did not help with " + sign.Clip(r.Target, 60) + ": " + sign.Clip(clip.Line(firstLine(failureWords(r, global))), 100) + " — " + sign.Clip(text, 100)
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s` fails with: %s\nThe same failure came again %s (%s, last on %s).", clip(r.Target, 120), oneLine(failureWords(r, global)), text, times(j.failed), d.Time.Format("2006-01-02"))
+	fmt.Fprintf(&b, "`%s` fails with: %s\nThe same failure came again %s (%s, last on %s).", sign.Clip(r.Target, 120), clip.Line(failureWords(r, global)), text, times(j.failed), d.Time.Format("2006-01-02"))
 	if len(j.worked) > 0 {
 		fmt.Fprintf(&b, " It had worked in %s before.", count(len(j.worked), "session"))
 	}
@@ -492,7 +494,7 @@ func (f *folder) overSessions(prefix, key string, j judgement, rows []sigRow, gl
 		data.Failure = r.Line
 	}
 	d := recall.Doc{
-		ID: prefix + shortHash(sig, key, fmt.Sprint(global), project, strings.Join(r.ACL, " ")), Project: project, ACL: r.ACL, Source: r.ID, Keys: keys,
+		ID: prefix + sign.Hash(sig, key, fmt.Sprint(global), project, strings.Join(r.ACL, " ")), Project: project, ACL: r.ACL, Source: r.ID, Keys: keys,
 	}
 	return d, data
 }
@@ -538,16 +540,16 @@ func (f *folder) saidGroup(values [][]byte) ([]recall.Doc, error) {
 		if len(sessions) < patternSessions || global && len(projects) < globalProjects || !global && last.Project == "" {
 			continue
 		}
-		key := saidKey(last.Sentence)
+		key := sign.SaidKey(last.Sentence)
 		data.Said, data.SaidKey, data.Sessions, data.Projects = last.Sentence, key, len(sessions), len(projects)
 		project := last.Project
 		if global {
 			project = ""
 		}
 		docs = append(docs, recall.Doc{
-			ID: "sd-" + shortHash(key, fmt.Sprint(global), project, strings.Join(last.ACL, " ")), Class: recall.ClassPattern, Project: project, ACL: last.ACL, Author: "user",
+			ID: "sd-" + sign.Hash(key, fmt.Sprint(global), project, strings.Join(last.ACL, " ")), Class: recall.ClassPattern, Project: project, ACL: last.ACL, Author: "user",
 			Source: last.ID, Keys: []string{key}, Time: timeOf(last.At), Confidence: round3((float64(len(sessions)) + 1) / (float64(len(sessions)) + 2)),
-			Title: "The user said in " + count(len(sessions), "session") + ": " + clip(last.Sentence, 160), Text: oneLine(last.Sentence), Data: data.encode(),
+			Title: "The user said in " + count(len(sessions), "session") + ": " + sign.Clip(last.Sentence, 160), Text: clip.Line(last.Sentence), Data: data.encode(),
 			Review: timeOf(last.At).AddDate(0, 0, reviewDays),
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -121,7 +122,7 @@ func (c *composer) policyRow(r *record) {
 		p.ID = r.id
 		d.Policy = &p
 	}
-	c.add(rowPolicy, policyAll, sortKey(r.at, c.key, shortHash(r.id)), PolicyVersion{ID: r.id, Time: r.time(), PolicyChange: d})
+	c.add(rowPolicy, policyAll, sortKey(r.at, c.key, sign.Hash(r.id)), PolicyVersion{ID: r.id, Time: r.time(), PolicyChange: d})
 }
 
 // policyGroup works out which policy is in force for each scope: the newest.
@@ -190,7 +191,7 @@ func Unbounded(p recall.Policy) []string {
 		s, ok := recall.StandardWeight(name)
 		switch v := p.Weights[name]; {
 		case !ok:
-			out = append(out, fmt.Sprintf("weights.%s: there is no such weight; they are %s", clip(name, 40), strings.Join(recall.WeightNames(), ", ")))
+			out = append(out, fmt.Sprintf("weights.%s: there is no such weight; they are %s", sign.Clip(name, 40), strings.Join(recall.WeightNames(), ", ")))
 		case v != v || v < s*leastWeight-1e-9 || v > s*mostWeight+1e-9:
 			out = append(out, fmt.Sprintf("weights.%s: %g is not within %g and %g", name, v, s*leastWeight, s*mostWeight))
 		}
@@ -205,7 +206,7 @@ func Unbounded(p recall.Policy) []string {
 		n, ok := std.Budget[class]
 		switch b := p.Budget[class]; {
 		case !ok:
-			out = append(out, fmt.Sprintf("budget.%s: there is no such class", clip(string(class), 40)))
+			out = append(out, fmt.Sprintf("budget.%s: there is no such class", sign.Clip(string(class), 40)))
 		case b != in.Budget[class]:
 			out = append(out, fmt.Sprintf("budget.%s: %d is not within %d and %d", class, b, int(float64(n)*leastBudget), int(float64(n)*mostBudget)))
 		}
@@ -214,7 +215,7 @@ func Unbounded(p recall.Policy) []string {
 		n, ok := std.TopK[scope]
 		switch k := p.TopK[scope]; {
 		case !ok:
-			out = append(out, fmt.Sprintf("top_k.%s: there is no such scope", clip(scope, 40)))
+			out = append(out, fmt.Sprintf("top_k.%s: there is no such scope", sign.Clip(scope, 40)))
 		case k != in.TopK[scope]:
 			out = append(out, fmt.Sprintf("top_k.%s: %d is not within %d and %d", scope, k, n/2, n*2))
 		}

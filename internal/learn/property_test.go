@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -82,11 +83,11 @@ func world(t testing.TB, r *rand.Rand, sessions int) []worldEvent {
 					in, _ := json.Marshal(map[string]string{"file_path": files[r.IntN(len(files))]})
 					put(event.ToolSucceeded, event.ToolData{Tool: "edit", Name: "Edit", Input: in, Cwd: "/w/shop"})
 				case 7:
-					id := "ep-" + shortHash(fmt.Sprintf("%d", r.IntN(40)))
+					id := "ep-" + sign.Hash(fmt.Sprintf("%d", r.IntN(40)))
 					if len(streams) > 0 && r.IntN(2) == 0 { // an episode that may well exist
 						for _, w := range streams[r.IntN(len(streams))] {
 							if w.e.Type == event.ToolFailed && r.IntN(3) == 0 {
-								id = "ep-" + shortHash(w.e.ID)
+								id = "ep-" + sign.Hash(w.e.ID)
 							}
 						}
 					}

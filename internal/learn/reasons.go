@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -75,7 +77,7 @@ func (o *Organizer) Reasons(ctx context.Context, id string) (Reasons, error) {
 			return err
 		}
 		gone := false
-		err = tx.EachKV(bucketRow, rowGone+"\t"+shortHash(id)+"\t", func(_ string, value []byte) bool { gone = gone || forgets(value); return !gone })
+		err = tx.EachKV(bucketRow, rowGone+"\t"+sign.Hash(id)+"\t", func(_ string, value []byte) bool { gone = gone || forgets(value); return !gone })
 		if err != nil {
 			return err
 		}
@@ -225,17 +227,17 @@ func related(tx Tx, d Data) []string {
 // evidenceOf looks the events up in what was kept of them.
 func evidenceOf(tx Tx, d Data, doc recall.Doc) ([]Evidence, error) {
 	ids := d.Evidence
-	if len(ids) == 0 && isUUID(doc.Source) {
+	if len(ids) == 0 && sign.IsUUID(doc.Source) {
 		ids = []string{doc.Source}
 	}
 	sessions := map[string]bool{}
-	if owner, ok, err := tx.Load(bucketOwner, shortHash(doc.ID)); err != nil {
+	if owner, ok, err := tx.Load(bucketOwner, sign.Hash(doc.ID)); err != nil {
 		return nil, err
 	} else if ok && owner[0] == 's' {
 		sessions[string(owner[1:])] = true
 	}
 	for _, ep := range d.Episodes {
-		owner, ok, err := tx.Load(bucketOwner, shortHash(ep))
+		owner, ok, err := tx.Load(bucketOwner, sign.Hash(ep))
 		if err != nil {
 			return nil, err
 		}
@@ -276,11 +278,11 @@ func evidenceOf(tx Tx, d Data, doc recall.Doc) ([]Evidence, error) {
 func (r *record) what() string {
 	switch {
 	case r.command != "":
-		return clip(oneLine(r.command), 160)
+		return sign.Clip(clip.Line(r.command), 160)
 	case r.target != "":
-		return clip(strings.TrimSpace(r.tool+" "+r.target), 160)
+		return sign.Clip(strings.TrimSpace(r.tool+" "+r.target), 160)
 	}
-	return clip(oneLine(r.text), 160)
+	return sign.Clip(clip.Line(r.text), 160)
 }
 
 // SessionStats are the figures of all sessions, in order of their start.

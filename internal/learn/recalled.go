@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -150,7 +151,7 @@ func (c *composer) recallRow(r *record, d event.ServedData, told []string) {
 			row.Used = appendNew(row.Used, d.ID, 100)
 		}
 	}
-	c.add(rowRecall, recallAll, sortKey(r.at, c.key, shortHash(r.id)), row)
+	c.add(rowRecall, recallAll, sortKey(r.at, c.key, sign.Hash(r.id)), row)
 }
 
 // recallSpan is how long the first digits of a row's time stand for, 1e15 ns or

@@ -105,9 +105,9 @@ func keepsData(t event.Type) bool {
 func newRecord(e *event.Event, src string, sweep func(string) string) (r record, ok bool) {
 	r = record{
 		at: nanos(e.TS), id: e.ID, src: src, typ: e.Type, project: e.Project, client: e.Client, agent: e.Agent, role: e.Role,
-		acl: normalACL(e.ACL), outcome: clip(e.Outcome, 200), weight: e.Importance, exit: noExit,
+		acl: normalACL(e.ACL), outcome: sign.Clip(e.Outcome, 200), weight: e.Importance, exit: noExit,
 	}
-	kept := func(s string, n int) string { return clip(sweep(clip(s, 4*n)), n) }
+	kept := func(s string, n int) string { return sign.Clip(sweep(sign.Clip(s, 4*n)), n) }
 	switch e.Type {
 	case event.ToolCalled, event.ToolSucceeded, event.ToolFailed, event.PermissionAsked:
 		var d event.ToolData
@@ -135,7 +135,7 @@ func newRecord(e *event.Event, src string, sweep func(string) string) (r record,
 	case event.SubagentFinished:
 		var d event.SubagentData
 		decode(e.Data, &d)
-		r.text, r.target = kept(d.Text, 400), clip(d.Type, 80)
+		r.text, r.target = kept(d.Text, 400), sign.Clip(d.Type, 80)
 	default:
 		if !keepsData(e.Type) {
 			return r, false
@@ -160,7 +160,7 @@ func decode(data json.RawMessage, v any) {
 func (r *record) ofTool(d *event.ToolData, kept func(string, int) string) {
 	r.tool, r.useID, r.cwd, r.ms = cmp.Or(d.Tool, "other"), d.ID, d.Cwd, d.DurationMS
 	if len(d.Input) > 0 {
-		r.hash = shortHash(string(d.Input))
+		r.hash = sign.Hash(string(d.Input))
 	}
 	in := readInput(d.Input)
 	switch {
@@ -171,10 +171,10 @@ func (r *record) ofTool(d *event.ToolData, kept func(string, int) string) {
 		r.path = strings.ReplaceAll(in.path, `\`, "/")
 		r.target = cmp.Or(sign.Relative(r.path, d.Cwd), r.path)
 	case in.other != "":
-		r.target = clip(sign.Normal(in.other, true), 120)
+		r.target = sign.Clip(sign.Normal(in.other, true), 120)
 	}
 	if r.target == "" {
-		r.target = clip(d.Name, 80)
+		r.target = sign.Clip(d.Name, 80)
 	}
 	r.target = kept(r.target, 120)
 	if d.ExitCode != nil {
@@ -231,7 +231,7 @@ func foundNothing(r *record, said string) bool {
 // refusedCall reports that a call did not happen: somebody or something kept it
 // from happening. That is a decision and no failure of the call.
 func refusedCall(said string) bool {
-	low := strings.ToLower(clip(said, 600))
+	low := strings.ToLower(sign.Clip(said, 600))
 	for _, w := range []string{
 		"the user doesn't want to proceed", "user rejected", "user declined", "rejected by user", "denied by user", "[request interrupted", "interrupted by user", "haven't granted it",
 		"has been denied", "requires approval", "operation was cancelled", "operation cancelled by user", "tool use was rejected", "cancelled by user", "user cancelled", "blocked by hook", "hook denied",

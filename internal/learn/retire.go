@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -44,7 +45,7 @@ func (r retirements) add(value []byte) {
 	if json.Unmarshal(value, &row) != nil || row.ID == "" {
 		return
 	}
-	key := shortHash(row.ID)
+	key := sign.Hash(row.ID)
 	at := r[key]
 	switch {
 	case row.Over > 0:
@@ -66,14 +67,14 @@ func forgets(value []byte) bool {
 	return json.Unmarshal(value, &row) == nil && row.Over == 0 && row.Before == 0
 }
 
-func (r retirements) forgotten(id string) bool { return r[shortHash(id)].gone }
+func (r retirements) forgotten(id string) bool { return r[sign.Hash(id)].gone }
 
 // expired says that a document is older than its class is kept.
 func (r retirements) expired(d recall.Doc) bool {
 	if len(r) == 0 {
 		return false
 	}
-	return nanos(d.Time) < r[shortHash(ExpiryID(ExpiresAs(d), d.Project))].before
+	return nanos(d.Time) < r[sign.Hash(ExpiryID(ExpiresAs(d), d.Project))].before
 }
 
 // ExpiresAs is the class by whose retention a document is kept: a correction is
@@ -87,7 +88,7 @@ func ExpiresAs(d recall.Doc) recall.Class {
 
 // supersede marks a document in whose place a correction stands.
 func (r retirements) supersede(d *recall.Doc) {
-	if over := r[shortHash(d.ID)].over; over > 0 {
+	if over := r[sign.Hash(d.ID)].over; over > 0 {
 		d.Status, d.Until = recall.Superseded, timeOf(over)
 	}
 }
@@ -100,7 +101,7 @@ func (f *folder) alsoMadeBy(id string) (ok bool, err error) {
 		docs, err := f.tx.ByKey(id)
 		for _, d := range docs {
 			if err == nil {
-				err = f.ownerOf(shortHash(d.ID))
+				err = f.ownerOf(sign.Hash(d.ID))
 			}
 		}
 		return true, err
@@ -133,5 +134,5 @@ func ContentKey(d recall.Doc) string {
 }
 
 func contentOf(session string, d Data) string {
-	return contentPrefix + shortHash(d.Kind, session, d.Task, d.Tool, d.Target, d.Inputs, d.Exact, d.SaidKey)
+	return contentPrefix + sign.Hash(d.Kind, session, d.Task, d.Tool, d.Target, d.Inputs, d.Exact, d.SaidKey)
 }

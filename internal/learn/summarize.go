@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -96,7 +97,7 @@ func (o *Organizer) Summarize(ctx context.Context, m Summarizer, st Stats, appen
 	if text == "" {
 		return "", fmt.Errorf("summarise session %s: %s wrote nothing", st.Session, by)
 	}
-	data, err := json.Marshal(Recorded{Kind: KindWritten, Text: clip(text, 4000), By: by})
+	data, err := json.Marshal(Recorded{Kind: KindWritten, Text: sign.Clip(text, 4000), By: by})
 	if err != nil {
 		return "", fmt.Errorf("summarise session %s: %w", st.Session, err)
 	}

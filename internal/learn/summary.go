@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
@@ -35,11 +36,11 @@ func (c *composer) session() {
 		Signals: map[string]float64{SignalOutcome: map[string]float64{"good": 0.6, "corrected": 0.6, "failed": 0.4, "error": 0.3}[st.Outcome]},
 	}
 	if by, written := c.written(); written != "" && !c.retracts() { // it may say what was taken back
-		text = clip(written, 1500) + "\n(written by " + cmp.Or(by, "a model") + ")"
+		text = sign.Clip(written, 1500) + "\n(written by " + cmp.Or(by, "a model") + ")"
 	}
 	c.put(recall.Doc{
-		ID: "sm-" + shortHash(c.key), Class: recall.ClassSummary, Project: c.project(), Client: st.Client, Source: recs[0].id, Time: sessionTime(recs),
-		Title: "Session of " + st.Start.Format("2006-01-02") + ": " + clip(title, 140), Text: text, Confidence: 0.5,
+		ID: "sm-" + sign.Hash(c.key), Class: recall.ClassSummary, Project: c.project(), Client: st.Client, Source: recs[0].id, Time: sessionTime(recs),
+		Title: "Session of " + st.Start.Format("2006-01-02") + ": " + sign.Clip(title, 140), Text: text, Confidence: 0.5,
 	}, data, acl, readable)
 }
 
@@ -132,17 +133,17 @@ func (c *composer) summaryText() (text, title string) {
 		case c.retracted[ch.id()]:
 		case ch.fix != nil && ch.fix.Kind != "retry" && fixed < 4:
 			fixed++
-			fmt.Fprintf(&b, "Failed and fixed: %s: %s — %s\n", clip(s.targetFor(ch.first), 60), clip(oneLine(ch.first.sig.Shown), 120), clip(ch.fix.Text, 160))
+			fmt.Fprintf(&b, "Failed and fixed: %s: %s — %s\n", sign.Clip(s.targetFor(ch.first), 60), sign.Clip(clip.Line(ch.first.sig.Shown), 120), sign.Clip(ch.fix.Text, 160))
 		case ch.fix == nil && ch.first.tool == "shell" && open < 3:
 			open++
-			fmt.Fprintf(&b, "Failed and left: %s: %s\n", clip(s.targetFor(ch.first), 60), clip(oneLine(ch.first.sig.Shown), 120))
+			fmt.Fprintf(&b, "Failed and left: %s: %s\n", sign.Clip(s.targetFor(ch.first), 60), sign.Clip(clip.Line(ch.first.sig.Shown), 120))
 		}
 	}
 	told := 0
 	for _, x := range s.saids {
 		if told < 3 && !c.retracted[x.id()] {
 			told++
-			fmt.Fprintf(&b, "The user said: %s\n", clip(oneLine(x.sentence), mostSaid))
+			fmt.Fprintf(&b, "The user said: %s\n", sign.Clip(clip.Line(x.sentence), mostSaid))
 		}
 	}
 	turns := slices.DeleteFunc(slices.Clone(s.turns), func(t *turn) bool { return c.retracted[t.id()] })
@@ -150,7 +151,7 @@ func (c *composer) summaryText() (text, title string) {
 		fmt.Fprintf(&b, "Decided: %s\n", d)
 	}
 	if last := lastResponse(turns); last != "" {
-		fmt.Fprintf(&b, "Last answer: %s\n", clip(oneLine(last), 300))
+		fmt.Fprintf(&b, "Last answer: %s\n", sign.Clip(clip.Line(last), 300))
 	}
 	fmt.Fprintf(&b, "%d prompts, %d tool calls, %d failed, outcome %s.", st.Prompts, st.Calls, st.Failures, st.Outcome)
 	return b.String(), title
@@ -176,7 +177,7 @@ func decisions(turns []*turn) []string {
 			low := strings.ToLower(sentence)
 			for _, w := range []string{"decided to", "we decided", "i decided", "i chose", "we chose", "chose to", "going with", "instead of", "ことにしました", "ことにした", "採用し", "選びました", "決めました"} {
 				if strings.Contains(low, w) {
-					out = appendNew(out, clip(oneLine(strings.TrimLeft(sentence, "-*# ")), 160), 3)
+					out = appendNew(out, sign.Clip(clip.Line(strings.TrimLeft(sentence, "-*# ")), 160), 3)
 					break
 				}
 			}
@@ -220,7 +221,7 @@ func digest(rows []coldRow) (recall.Doc, Data) {
 			continue
 		}
 		lines++
-		fmt.Fprintf(&b, "%s %s\n", dayTime(int(r.At/1e9/daySeconds)).Format("01-02"), clip(oneLine(r.Title), 180))
+		fmt.Fprintf(&b, "%s %s\n", dayTime(int(r.At/1e9/daySeconds)).Format("01-02"), sign.Clip(clip.Line(r.Title), 180))
 		ids = appendNew(ids, r.ID, 16)
 	}
 	where := ""
@@ -232,7 +233,7 @@ func digest(rows []coldRow) (recall.Doc, Data) {
 		Signals: map[string]float64{SignalOutcome: 0.5, SignalRecency: 0.1},
 	}
 	return recall.Doc{
-		ID: "dg-" + shortHash(first.Project, first.Month, strings.Join(first.ACL, " ")), Class: recall.ClassSummary, Project: first.Project, ACL: first.ACL,
+		ID: "dg-" + sign.Hash(first.Project, first.Month, strings.Join(first.ACL, " ")), Class: recall.ClassSummary, Project: first.Project, ACL: first.ACL,
 		Source: best[0].ID, Title: "What happened in " + first.Month + where, Text: strings.TrimSpace(b.String()), Keys: keys,
 		Time: dayTime(int(last / 1e9 / daySeconds)), Confidence: 0.4, Tier: Warm,
 	}, data

@@ -100,14 +100,14 @@ func (o *Organizer) Trace(ctx context.Context, ids []string) (Trace, error) {
 // not forgotten.
 func (f *folder) madeBy(id string) ([]string, error) {
 	var out []string
-	b, ok, err := f.tx.Load(bucketOwner, shortHash(id))
+	b, ok, err := f.tx.Load(bucketOwner, sign.Hash(id))
 	if err != nil {
 		return nil, err
 	}
 	if ok {
 		out = append(out, string(b))
 	}
-	prefix := shortHash(id) + "\t"
+	prefix := sign.Hash(id) + "\t"
 	err = f.tx.EachKV(bucketHidden, prefix, func(key string, _ []byte) bool {
 		out = append(out, key[len(prefix):])
 		return true
@@ -211,7 +211,7 @@ func (ch *chain) content(s *reading, session string) string {
 }
 
 func (x *said) content(session string) string {
-	return contentOf(session, Data{Kind: KindCorrection, Task: firstSentence(x.rec.text, 160), SaidKey: saidKey(x.sentence)})
+	return contentOf(session, Data{Kind: KindCorrection, Task: firstSentence(x.rec.text, 160), SaidKey: sign.SaidKey(x.sentence)})
 }
 
 func (t *turn) content(session string) string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -128,7 +129,7 @@ func TestAUseIsOneEvent(t *testing.T) {
 		return out
 	}
 	a, b := find(), find()
-	if len(a) != 1 || len(b) != 1 || a[0].ID != b[0].ID || !a[0].TS.Equal(b[0].TS) || !isUUID(a[0].ID) {
+	if len(a) != 1 || len(b) != 1 || a[0].ID != b[0].ID || !a[0].TS.Equal(b[0].TS) || !sign.IsUUID(a[0].ID) {
 		t.Fatalf("%+v\n%+v", a, b)
 	}
 	for _, e := range append(a, b...) { // both were written

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-	"unicode/utf8"
+
+	"reprise/internal/clip"
 )
 
 const (
@@ -104,11 +105,7 @@ func (h *Handler) text(s string) json.RawMessage {
 		s = h.opts.Redact(s)
 	}
 	if len(s) > maxText {
-		n := maxText
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = fmt.Sprintf("%s… (truncated, %d bytes in all)", s[:n], len(s))
+		s = fmt.Sprintf("%s… (truncated, %d bytes in all)", clip.Head(s, maxText), len(s))
 	}
 	return plain(s)
 }

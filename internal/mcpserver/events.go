@@ -128,12 +128,12 @@ func (s *eventStore) after(sessionID, streamID string, index int) ([][]byte, err
 	defer s.mu.Unlock()
 	k := s.sessions[sessionID]
 	if k == nil || k.streams[streamID] == nil {
-		return nil, fmt.Errorf("stream %q of session %q: %w", clip(streamID, 60), clip(sessionID, 60), errUnknownStream)
+		return nil, fmt.Errorf("stream %q of session %q: %w", shorten(streamID, 60), shorten(sessionID, 60), errUnknownStream)
 	}
 	st := k.streams[streamID]
 	start := index + 1 - st.first
 	if start < 0 {
-		return nil, fmt.Errorf("event %d of stream %q: %w", index, clip(streamID, 60), mcp.ErrEventsPurged)
+		return nil, fmt.Errorf("event %d of stream %q: %w", index, shorten(streamID, 60), mcp.ErrEventsPurged)
 	}
 	if start >= len(st.data) {
 		return nil, nil

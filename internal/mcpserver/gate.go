@@ -163,7 +163,7 @@ func (g *gate) checkHost(next http.Handler) http.Handler {
 			ok = net.ParseIP(host) != nil
 		}
 		if !ok {
-			http.Error(w, fmt.Sprintf("Forbidden: the host %q is not one of this server's: set http.public_url to the address that clients use, or add its origin to http.allowed_origins", clip(host, 100)), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("Forbidden: the host %q is not one of this server's: set http.public_url to the address that clients use, or add its origin to http.allowed_origins", shorten(host, 100)), http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -181,7 +181,7 @@ func (g *gate) checkOrigin(next http.Handler) http.Handler {
 			return
 		}
 		if len(r.Header.Values("Origin")) > 1 || !g.allowedOrigin(origin, r.Host) {
-			http.Error(w, fmt.Sprintf("Forbidden: the origin %q is not allowed: add it to http.allowed_origins", clip(origin, 100)), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("Forbidden: the origin %q is not allowed: add it to http.allowed_origins", shorten(origin, 100)), http.StatusForbidden)
 			return
 		}
 		h := w.Header()

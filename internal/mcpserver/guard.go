@@ -369,11 +369,11 @@ func (c *guardConn) parse(l line) (jsonrpc.Message, *refusal) {
 	if env.isCall && c.known != nil && !c.known(env.method) {
 		// Probes of other protocol eras wait for this answer, and before the
 		// handshake the SDK would call it something else.
-		return nil, refuse(env.id, jsonrpc.CodeMethodNotFound, "method not found: %q", clip(env.method, 100))
+		return nil, refuse(env.id, jsonrpc.CodeMethodNotFound, "method not found: %q", shorten(env.method, 100))
 	}
 	msg, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return nil, refuse(env.id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: %s", clip(err.Error(), 200))
+		return nil, refuse(env.id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: %s", shorten(err.Error(), 200))
 	}
 	return msg, nil
 }
@@ -388,7 +388,7 @@ type envelope struct {
 func parseEnvelope(data []byte) (envelope, *refusal) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(data, &m); err != nil {
-		return envelope{}, refuse(nil, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: %s", clip(err.Error(), 200))
+		return envelope{}, refuse(nil, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: %s", shorten(err.Error(), 200))
 	}
 	var e envelope
 	id, hasID := m["id"]
@@ -575,8 +575,8 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// clip shortens s to at most n runes and says that it did.
-func clip(s string, n int) string {
+// shorten cuts s to at most n runes and says that it did.
+func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}

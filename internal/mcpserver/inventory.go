@@ -176,7 +176,7 @@ func choose(d Deps) ([]tool, error) {
 				want[t.name] = want[t.name] || t.toolset == name
 			}
 		default:
-			return nil, fmt.Errorf("unknown toolset %q: use default, all or some of %s, with commas between them", clip(name, 40), strings.Join(Toolsets(), ", "))
+			return nil, fmt.Errorf("unknown toolset %q: use default, all or some of %s, with commas between them", shorten(name, 40), strings.Join(Toolsets(), ", "))
 		}
 	}
 	var out []tool

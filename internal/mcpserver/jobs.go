@@ -98,7 +98,7 @@ func (t *jobTable) start(ctx context.Context, req run.Request) (*job, run.Record
 		return j, rec, nil
 	}
 	j = &job{
-		id: rec.ID, key: req.IdempotencyKey, task: clip(req.Task, 100), started: rec.StartedAt,
+		id: rec.ID, key: req.IdempotencyKey, task: shorten(req.Task, 100), started: rec.StartedAt,
 		tokens: req.MaxOutputTokens, settled: make(chan struct{}),
 	}
 	t.jobs[j.id] = j

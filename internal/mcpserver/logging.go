@@ -51,7 +51,7 @@ func (s *Server) logStart(ctx context.Context) {
 // logResource notes that a client read a resource.
 func (s *Server) logResource(ctx context.Context, uri string) {
 	s.logStart(ctx)
-	s.log.LogAttrs(ctx, slog.LevelInfo, LogResource, slog.String("uri", clip(uri, 200)))
+	s.log.LogAttrs(ctx, slog.LevelInfo, LogResource, slog.String("uri", shorten(uri, 200)))
 }
 
 func (s *Server) shortParams(raw json.RawMessage) map[string]any {
@@ -64,7 +64,7 @@ func (s *Server) shortParams(raw json.RawMessage) map[string]any {
 		if len(out) == 20 {
 			break
 		}
-		out[clip(name, 40)] = s.shortValue(value)
+		out[shorten(name, 40)] = s.shortValue(value)
 	}
 	return out
 }
@@ -92,10 +92,10 @@ func (s *Server) short(v string) string {
 	const far = 4096
 	if len(v) > far {
 		clean, _ := s.deps.Redact(v[:far])
-		return fmt.Sprintf("%s… (%d bytes)", string([]rune(clip(clean, logParam))[:min(logParam, utf8.RuneCountInString(clean))]), len(v))
+		return fmt.Sprintf("%s… (%d bytes)", string([]rune(shorten(clean, logParam))[:min(logParam, utf8.RuneCountInString(clean))]), len(v))
 	}
 	clean, _ := s.deps.Redact(v)
-	return clip(clean, logParam)
+	return shorten(clean, logParam)
 }
 
 // logError notes an error of a tool call, which the client is told of too.
@@ -107,5 +107,5 @@ func (s *Server) clean(v string) string {
 	if s.deps.Redact != nil {
 		v, _ = s.deps.Redact(v)
 	}
-	return clip(v, 1000)
+	return shorten(v, 1000)
 }

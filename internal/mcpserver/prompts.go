@@ -95,7 +95,7 @@ func (s *Server) excerpt(ctx context.Context, name string, max int) string {
 func (s *Server) excerptOf(ctx context.Context, scope, name string, max int) string {
 	doc, _, err := s.deps.Memory.Read(ctx, scope, name, 0, 0)
 	if err != nil {
-		return fmt.Sprintf("(%s could not be read: %s)", name, clip(err.Error(), 200))
+		return fmt.Sprintf("(%s could not be read: %s)", name, shorten(err.Error(), 200))
 	}
 	text := strings.TrimSpace(strings.ToValidUTF8(doc.Content, "\uFFFD"))
 	if tokens(text) <= max {

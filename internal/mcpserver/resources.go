@@ -108,7 +108,7 @@ func (s *Server) blockResources(ctx context.Context) []*mcp.Resource {
 		}
 		out = append(out, &mcp.Resource{
 			URI: "memory://blocks/" + url.PathEscape(name), Name: name, MIMEType: markdown,
-			Description: clip(about, 300),
+			Description: shorten(about, 300),
 		})
 	}
 	return out
@@ -179,7 +179,7 @@ func (s *Server) runResource(ctx context.Context, req *mcp.ReadResourceRequest) 
 	var b strings.Builder
 	fmt.Fprintf(&b, "run: %s\nstatus: %s\n", rec.ID, rec.MCPStatus())
 	if rec.StatusReason != "" {
-		fmt.Fprintf(&b, "reason: %s\n", clip(rec.StatusReason, 500))
+		fmt.Fprintf(&b, "reason: %s\n", shorten(rec.StatusReason, 500))
 	}
 	fmt.Fprintf(&b, "client: %s\nstarted: %s\nelapsed: %.1f s\nrecord: %s\noutput: %s\nstderr: %s\n\n",
 		rec.Client, rec.StartedAt.UTC().Format(time.RFC3339), rec.Elapsed(s.deps.Now()).Seconds(), rec.Path(), rec.Logs.Stdout, rec.Logs.Stderr)

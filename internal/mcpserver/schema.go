@@ -160,7 +160,7 @@ func parseArgs(tool string, params []param, raw json.RawMessage) (args, error) {
 		if len(names) == 0 {
 			names = []string{"none"}
 		}
-		unknown := clip(slices.Min(slices.Collect(maps.Keys(given))), 60)
+		unknown := shorten(slices.Min(slices.Collect(maps.Keys(given))), 60)
 		return nil, fmt.Errorf("%s: unknown parameter %q: it takes %s", tool, unknown, strings.Join(names, ", "))
 	}
 	return out, nil
@@ -258,7 +258,7 @@ func (p param) parseText(raw json.RawMessage) (string, error) {
 		}
 	}
 	if p.enum != nil && !slices.Contains(p.enum, s) {
-		return "", fmt.Errorf("must be one of %s, not %q", strings.Join(p.enum, ", "), clip(s, 40))
+		return "", fmt.Errorf("must be one of %s, not %q", strings.Join(p.enum, ", "), shorten(s, 40))
 	}
 	if p.check != nil {
 		if err := p.check(s); err != nil {

@@ -118,7 +118,7 @@ func (s *Server) checkScope(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		need := s.scopeFor(method, name)
 		if !grants(info.Scopes, need) {
-			return nil, &jsonrpc.Error{Code: codeScope, Message: fmt.Sprintf("the token lacks the scope %s, which %s needs: %s", need, strings.TrimSpace(method+" "+clip(name, 60)), moreScope(info, need))}
+			return nil, &jsonrpc.Error{Code: codeScope, Message: fmt.Sprintf("the token lacks the scope %s, which %s needs: %s", need, strings.TrimSpace(method+" "+shorten(name, 60)), moreScope(info, need))}
 		}
 		res, err := next(ctx, method, req)
 		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && isStatic(info) {

@@ -146,12 +146,12 @@ func (s TokenStore) change(ctx context.Context, edit func(*tokenFile) error) err
 func (s TokenStore) Create(ctx context.Context, n NewToken) (string, error) {
 	name := n.Name
 	if !tokenName().MatchString(name) {
-		return "", fmt.Errorf("create token: %q is not a name: use letters, digits, '.', '_' and '-', at most 64", clip(name, 60))
+		return "", fmt.Errorf("create token: %q is not a name: use letters, digits, '.', '_' and '-', at most 64", shorten(name, 60))
 	}
 	made := Token{Name: name, Created: s.Now().UTC().Truncate(time.Second)}
 	for _, scope := range n.Scopes {
 		if !slices.Contains(Scopes(), scope) {
-			return "", fmt.Errorf("create token %s: %q is not a scope: use some of %s", name, clip(scope, 60), strings.Join(Scopes(), ", "))
+			return "", fmt.Errorf("create token %s: %q is not a scope: use some of %s", name, shorten(scope, 60), strings.Join(Scopes(), ", "))
 		}
 		if !slices.Contains(made.Scopes, scope) {
 			made.Scopes = append(made.Scopes, scope)
@@ -196,7 +196,7 @@ func (s TokenStore) Revoke(ctx context.Context, name string) error {
 		n := len(t.Tokens)
 		t.Tokens = slices.DeleteFunc(t.Tokens, func(o Token) bool { return o.Name == name })
 		if len(t.Tokens) == n {
-			return fmt.Errorf("revoke token %q: %w: `reprise mcp token list` shows them", clip(name, 60), ErrTokenNotFound)
+			return fmt.Errorf("revoke token %q: %w: `reprise mcp token list` shows them", shorten(name, 60), ErrTokenNotFound)
 		}
 		return nil
 	})

@@ -73,7 +73,7 @@ func (s *Server) memorySearch(c *call) (any, error) {
 	left := maxSearchTokens
 	for _, h := range hits {
 		h.Snippet, _ = cutText(h.Snippet, 400, "")
-		h.Heading = clip(h.Heading, 300)
+		h.Heading = shorten(h.Heading, 300)
 		if left -= tokens(h.Snippet) + tokens(h.Heading) + tokens(h.File) + 30; left < 0 {
 			break
 		}
@@ -92,7 +92,7 @@ func (s *Server) memorySearch(c *call) (any, error) {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("and %d more; `reprise memory check` names them", len(damage)-i))
 			break
 		}
-		out.Warnings = append(out.Warnings, clip(d.String(), 300))
+		out.Warnings = append(out.Warnings, shorten(d.String(), 300))
 	}
 	return out, nil
 }
@@ -101,11 +101,11 @@ func (s *Server) memorySearch(c *call) (any, error) {
 // at the disk. The memory package binds every name to the directory as well.
 func blockName(s string) error {
 	if strings.ContainsAny(s, `\:`) || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~") {
-		return fmt.Errorf("is not the name of a memory file (%q)", clip(s, 60))
+		return fmt.Errorf("is not the name of a memory file (%q)", shorten(s, 60))
 	}
 	for part := range strings.SplitSeq(s, "/") {
 		if part == "" || part == "." || part == ".." {
-			return fmt.Errorf("is not the name of a memory file (%q)", clip(s, 60))
+			return fmt.Errorf("is not the name of a memory file (%q)", shorten(s, 60))
 		}
 	}
 	return nil
@@ -230,7 +230,7 @@ type writeAnswer struct {
 func written(w memory.Written) *writeAnswer {
 	out := &writeAnswer{Success: true, Name: w.Name, Path: w.Path, Hash: w.Hash, Created: w.Created, Index: w.IndexUpdated, Same: w.Unchanged, Notes: []string{}}
 	for _, n := range w.Warnings[:min(20, len(w.Warnings))] {
-		out.Notes = append(out.Notes, clip(n, 500))
+		out.Notes = append(out.Notes, shorten(n, 500))
 	}
 	return out
 }
@@ -321,7 +321,7 @@ func episodeParams() []param {
 
 func checkDate(s string) error {
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		return fmt.Errorf("is not a date of the form YYYY-MM-DD (%q)", clip(s, 20))
+		return fmt.Errorf("is not a date of the form YYYY-MM-DD (%q)", shorten(s, 20))
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func spawnParams() []param {
 // directory exists is checked when the run starts.
 func checkPath(s string) error {
 	if !filepath.IsAbs(s) {
-		return fmt.Errorf("is not an absolute path (%q)", clip(s, 100))
+		return fmt.Errorf("is not an absolute path (%q)", shorten(s, 100))
 	}
 	for _, part := range strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == filepath.Separator }) {
 		if part == ".." {
@@ -248,7 +248,7 @@ func (s *Server) doing(id string) string {
 	}
 	line := fmt.Sprintf("%s is %s: %d messages, %d tool calls", id, rec.MCPStatus(), rec.Heartbeat.MessageCount, rec.Heartbeat.ToolCalls)
 	if rec.Heartbeat.Retrying != "" {
-		line += ", " + clip(rec.Heartbeat.Retrying, 100)
+		line += ", " + shorten(rec.Heartbeat.Retrying, 100)
 	}
 	return line
 }
@@ -263,7 +263,7 @@ func (s *Server) state(rec run.Record, maxTokens int) (*agentState, error) {
 		Record:  rec.Path(),
 	}
 	if !rec.Status.Settled() {
-		out.Progress = &agentDoing{rec.Heartbeat.MessageCount, rec.Heartbeat.ToolCalls, clip(rec.Heartbeat.Retrying, 200)}
+		out.Progress = &agentDoing{rec.Heartbeat.MessageCount, rec.Heartbeat.ToolCalls, shorten(rec.Heartbeat.Retrying, 200)}
 		return out, nil
 	}
 	if maxTokens <= 0 || maxTokens > maxPayloadTokens {
@@ -287,12 +287,12 @@ func (s *Server) state(rec run.Record, maxTokens int) (*agentState, error) {
 		if reason == "" {
 			reason = "the run ended as " + string(rec.Status) + " and its record gives no reason"
 		}
-		reason = clip(reason, 1000)
+		reason = shorten(reason, 1000)
 		out.Error = &reason
 	}
 	if rec.Result != nil {
 		for _, d := range rec.Result.PermissionDenials[:min(5, len(rec.Result.PermissionDenials))] {
-			out.Denied = append(out.Denied, deniedTools{clip(d.Tool, 100), clip(d.Reason, 200)})
+			out.Denied = append(out.Denied, deniedTools{shorten(d.Tool, 100), shorten(d.Reason, 200)})
 		}
 	}
 	return out, nil
@@ -362,7 +362,7 @@ func (s *Server) unknownJob(id string) error {
 	rec, err := s.deps.Runs.Get(id)
 	if err != nil {
 		//lint:ignore ST1005 the words that the first design gives this answer, shown to a model
-		return fmt.Errorf("Unknown job_id: %s. There is no run of that name; list_agents shows what there is", clip(id, 60))
+		return fmt.Errorf("Unknown job_id: %s. There is no run of that name; list_agents shows what there is", shorten(id, 60))
 	}
 	//lint:ignore ST1005 the words that the first design gives this answer, shown to a model
 	return fmt.Errorf("Unknown job_id: %s. Its result was collected already, it expired, or it was started elsewhere. The run is %s and its record is whole: %s (output: %s; also as resource run://%s/log)",
@@ -455,7 +455,7 @@ func (s *Server) listAgents(c *call) (any, error) {
 	}
 	out := agentList{Agents: []agentLine{}, Active: s.jobs.running(), Max: s.jobs.max}
 	if err != nil {
-		out.Problem = clip(err.Error(), 500)
+		out.Problem = shorten(err.Error(), 500)
 	}
 	which, limit := c.args.text("status"), c.args.number("limit", 20)
 	cursor, found := c.args.text("cursor"), false
@@ -473,9 +473,9 @@ func (s *Server) listAgents(c *call) (any, error) {
 			break
 		}
 		line := agentLine{
-			JobID: rec.ID, Status: rec.MCPStatus(), Client: rec.Client, Model: clip(rec.Model, 100),
-			WorkDir: clip(rec.WorkDir, 200), Started: rec.StartedAt.UTC().Format(time.RFC3339),
-			Elapsed: seconds(rec.Elapsed(s.deps.Now())), Reason: clip(rec.StatusReason, 200), Record: rec.Path(),
+			JobID: rec.ID, Status: rec.MCPStatus(), Client: rec.Client, Model: shorten(rec.Model, 100),
+			WorkDir: shorten(rec.WorkDir, 200), Started: rec.StartedAt.UTC().Format(time.RFC3339),
+			Elapsed: seconds(rec.Elapsed(s.deps.Now())), Reason: shorten(rec.StatusReason, 200), Record: rec.Path(),
 		}
 		if j, ok := s.jobs.get(rec.ID); ok {
 			line.Collectable, line.Task = true, j.task
@@ -483,7 +483,7 @@ func (s *Server) listAgents(c *call) (any, error) {
 		out.Agents = append(out.Agents, line)
 	}
 	if cursor != "" && !found {
-		return nil, fmt.Errorf("list_agents: parameter \"cursor\" is not one of a list before (%q): leave it out to begin", clip(cursor, 40))
+		return nil, fmt.Errorf("list_agents: parameter \"cursor\" is not one of a list before (%q): leave it out to begin", shorten(cursor, 40))
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/session"
@@ -121,7 +122,7 @@ func stateError(tool string, err error) error {
 func bounded(w session.Wrote) session.Wrote {
 	notes := []string{}
 	for _, n := range w.Notes[:min(len(w.Notes), 20)] {
-		notes = append(notes, clip(n, 500))
+		notes = append(notes, shorten(n, 500))
 	}
 	w.Notes = notes
 	return w
@@ -230,7 +231,7 @@ func (s *Server) stateDecide(c *call) (any, error) {
 		return nil, err
 	}
 	w, err := st.Add(c.ctx, mdfile.Entry{
-		Type: mdfile.TypeDecision, Decision: oneLine(c.args.text("decision")), Alternatives: c.args.list("over"), Rationale: oneLine(c.args.text("because")),
+		Type: mdfile.TypeDecision, Decision: clip.Line(c.args.text("decision")), Alternatives: c.args.list("over"), Rationale: clip.Line(c.args.text("because")),
 		Source: "agent", Confidence: 0.6,
 	})
 	if err != nil {
@@ -238,8 +239,6 @@ func (s *Server) stateDecide(c *call) (any, error) {
 	}
 	return bounded(w), nil
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func handoffParams() []param {
 	return []param{
@@ -299,7 +298,7 @@ func stateSearchParams() []param {
 
 func checkSince(s string) error {
 	if _, err := parseSince(s, time.UTC); err != nil {
-		return fmt.Errorf("is neither a date of the form YYYY-MM-DD nor a time (%q)", clip(s, 40))
+		return fmt.Errorf("is neither a date of the form YYYY-MM-DD nor a time (%q)", shorten(s, 40))
 	}
 	return nil
 }
@@ -349,13 +348,13 @@ func (s *Server) stateSearch(c *call) (any, error) {
 			n += of
 		}
 		names := slices.Sorted(maps.Keys(f.Own))
-		notes = append(notes, fmt.Sprintf("%d more fit that are the own of %s until they are promoted (`reprise context promote --agent %s`)", n, clip(strings.Join(names, ", "), 200), clip(names[0], 60)))
+		notes = append(notes, fmt.Sprintf("%d more fit that are the own of %s until they are promoted (`reprise context promote --agent %s`)", n, shorten(strings.Join(names, ", "), 200), shorten(names[0], 60)))
 	}
 	switch {
 	case len(f.Elsewhere) > 0:
-		notes = append(notes, "nothing here, but in "+clip(strings.Join(f.Elsewhere, ", "), 300)+": is this the right project?")
+		notes = append(notes, "nothing here, but in "+shorten(strings.Join(f.Elsewhere, ", "), 300)+": is this the right project?")
 	case len(f.Results) == 0 && len(f.Projects) > 0:
-		notes = append(notes, "nothing here; other projects are "+clip(strings.Join(f.Projects, ", "), 300))
+		notes = append(notes, "nothing here; other projects are "+shorten(strings.Join(f.Projects, ", "), 300))
 	}
 	out.Elsewhere, out.Projects = f.Elsewhere[:min(len(f.Elsewhere), 10)], f.Projects[:min(len(f.Projects), 20)]
 	out.Note = strings.Join(notes, "; ")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/mdfile"
 	"reprise/internal/redact"
@@ -181,9 +182,9 @@ func (e *Entries) Get(ctx context.Context, id string) (Item, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return Item{}, fmt.Errorf("%w: no entry %s in %s", ErrNotFound, shorten(id, 40), e.s.o.Dir)
+		return Item{}, fmt.Errorf("%w: no entry %s in %s", ErrNotFound, clip.Runes(id, 40), e.s.o.Dir)
 	}
-	return Item{}, fmt.Errorf("%w: %d entries begin with %s; give more of the id", ErrNotFound, len(found), shorten(id, 40))
+	return Item{}, fmt.Errorf("%w: %d entries begin with %s; give more of the id", ErrNotFound, len(found), clip.Runes(id, 40))
 }
 
 // State is what has become of an item that the entries name, their own or
@@ -556,9 +557,9 @@ func (e *Entries) Retire(ctx context.Context, id, agent, reason string) (Retired
 				out = Retired{Tombstone: s.By, Existing: true}
 				return nil
 			}
-			return fmt.Errorf("%w: no entry %s in %s", ErrNotFound, shorten(id, 40), e.s.o.Dir)
+			return fmt.Errorf("%w: no entry %s in %s", ErrNotFound, clip.Runes(id, 40), e.s.o.Dir)
 		}
-		stone := mdfile.Entry{Type: mdfile.TypeTombstone, Status: mdfile.StatusRetired, Time: e.s.o.Now(), Agent: agent, Supersedes: id, Rationale: shorten(reason, 400), ACL: old.ACL}
+		stone := mdfile.Entry{Type: mdfile.TypeTombstone, Status: mdfile.StatusRetired, Time: e.s.o.Now(), Agent: agent, Supersedes: id, Rationale: clip.Runes(reason, 400), ACL: old.ACL}
 		if made(old.Source) {
 			stone.Source = old.Source
 		}
@@ -589,7 +590,7 @@ func (e *Entries) Retire(ctx context.Context, id, agent, reason string) (Retired
 // entry, for what was suggested and not wanted.
 func (e *Entries) Block(ctx context.Context, source, agent, reason string) error {
 	if !made(source) || strings.ContainsAny(source, "\r\n") || len(source) > 1000 {
-		return fmt.Errorf("block %q: %w: it is no source", shorten(source, 80), ErrName)
+		return fmt.Errorf("block %q: %w: it is no source", clip.Runes(source, 80), ErrName)
 	}
 	reason, _ = e.s.secrets.String(reason)
 	_, err := e.write(ctx, "block "+source, func(t *tx, sh *shelf) error {
@@ -598,7 +599,7 @@ func (e *Entries) Block(ctx context.Context, source, agent, reason string) error
 				return nil
 			}
 		}
-		_, raw := mdfile.Entry{Type: mdfile.TypeTombstone, Status: mdfile.StatusRetired, Time: e.s.o.Now(), Agent: agent, Source: source, Rationale: shorten(reason, 400)}.Render()
+		_, raw := mdfile.Entry{Type: mdfile.TypeTombstone, Status: mdfile.StatusRetired, Time: e.s.o.Now(), Agent: agent, Source: source, Rationale: clip.Runes(reason, 400)}.Render()
 		return e.put(t, sh, e.fileOf(mdfile.TypeLearning), "block_entry", raw)
 	})
 	return err
@@ -633,7 +634,7 @@ func (e *Entries) Blocked(ctx context.Context) (map[string]bool, error) {
 // whether the file changed.
 func (e *Entries) Merge(ctx context.Context, name string, other []byte) (bool, error) {
 	if !slices.Contains(e.Files(), name) {
-		return false, fmt.Errorf("merge entries: %w: %q holds no entries", ErrName, shorten(name, 80))
+		return false, fmt.Errorf("merge entries: %w: %q holds no entries", ErrName, clip.Runes(name, 80))
 	}
 	changed := false
 	_, err := e.write(ctx, "merge "+name, func(t *tx, sh *shelf) error {

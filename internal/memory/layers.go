@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"reprise/internal/clip"
 )
 
 // Scopes of a layer.
@@ -43,7 +45,7 @@ func (ls Layers) in(scope string) ([]Layer, error) {
 		return ls, nil
 	case ScopeProject, ScopeGlobal:
 	default:
-		return nil, fmt.Errorf("%w: the scope %q is neither project nor global", ErrName, shorten(scope, 40))
+		return nil, fmt.Errorf("%w: the scope %q is neither project nor global", ErrName, clip.Runes(scope, 40))
 	}
 	var out []Layer
 	for _, l := range ls {
@@ -64,7 +66,7 @@ func (ls Layers) in(scope string) ([]Layer, error) {
 func (ls Layers) Read(ctx context.Context, scope, name string, offset, limit int) (Doc, bool, error) {
 	list, err := ls.in(scope)
 	if err != nil {
-		return Doc{}, false, fmt.Errorf("read %s: %w", shorten(name, 80), err)
+		return Doc{}, false, fmt.Errorf("read %s: %w", clip.Runes(name, 80), err)
 	}
 	var doc Doc
 	var more, found bool
@@ -117,7 +119,7 @@ func (e *Entries) named(name string) (string, bool) {
 // Read is [Store.Read] for a file of entries: without what is of others alone.
 func (e *Entries) Read(ctx context.Context, file string, offset, limit int) (Doc, bool, error) {
 	if !slices.Contains(e.Files(), file) {
-		return Doc{}, false, fmt.Errorf("read entries: %w: %q holds none", ErrName, shorten(file, 80))
+		return Doc{}, false, fmt.Errorf("read entries: %w: %q holds none", ErrName, clip.Runes(file, 80))
 	}
 	d, err := e.s.open()
 	if err != nil {
@@ -206,7 +208,7 @@ func (e *Entries) infos(ctx context.Context) ([]BlockInfo, error) {
 		case errors.Is(err, ErrNotFound):
 			continue
 		case err != nil:
-			out = append(out, BlockInfo{Name: name, Summary: "(unreadable: " + shorten(err.Error(), 120) + ")"})
+			out = append(out, BlockInfo{Name: name, Summary: "(unreadable: " + clip.Runes(err.Error(), 120) + ")"})
 		default:
 			out = append(out, BlockInfo{Name: name, Summary: entriesSummary(name), Updated: doc.Updated, Tokens: doc.Tokens})
 		}
@@ -259,7 +261,7 @@ func (ls Layers) Update(ctx context.Context, u UpdateBlock) (Written, error) {
 		}
 		if u.IfHash != "" && sameHash(u.IfHash, doc.Hash) || u.IfHash == "" && u.Content != "" {
 			return Written{}, fmt.Errorf("update %s: %w: project %s has a %s of its own, which is the one that reading shows, and this writes the global one; read that with the scope global and give its hash",
-				shorten(u.Name, 80), ErrStale, l.Project, doc.Name)
+				clip.Runes(u.Name, 80), ErrStale, l.Project, doc.Name)
 		}
 	}
 	return ls.Global().Update(ctx, u)

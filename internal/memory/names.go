@@ -11,7 +11,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
+	"reprise/internal/pathname"
 )
 
 const (
@@ -40,7 +42,7 @@ func ValidName(stem string) error {
 		hint = fmt.Sprintf("; %q would do", s)
 	}
 	return fmt.Errorf("%w: %q is none of project-<name>, reference-<topic>, episodic-YYYY-MM, decisions, in lower-case letters, digits and single hyphens%s",
-		ErrName, shorten(stem, 60), hint)
+		ErrName, clip.Runes(stem, 60), hint)
 }
 
 // suggestName makes an allowed name of a near miss, "" when nothing is left.
@@ -100,7 +102,7 @@ func fileFor(name string) (string, error) {
 		n = rest
 	}
 	if strings.Contains(n, "/") {
-		return "", fmt.Errorf("%w: %q is not core, index or a block (blocks/<name>.md)", ErrName, shorten(name, 80))
+		return "", fmt.Errorf("%w: %q is not core, index or a block (blocks/<name>.md)", ErrName, clip.Runes(name, 80))
 	}
 	if !strings.HasSuffix(n, ".md") {
 		n += ".md"
@@ -112,21 +114,21 @@ func fileFor(name string) (string, error) {
 // that would lead out of the directory from names that are merely bad.
 func portable(n string) error {
 	if escapes(n) {
-		return fmt.Errorf("%w: %q leads out of it", ErrOutside, shorten(n, 120))
+		return fmt.Errorf("%w: %q leads out of it", ErrOutside, clip.Runes(n, 120))
 	}
 	if err := durable.CheckName(n); err != nil {
 		return fmt.Errorf("%w: %w", ErrName, err)
 	}
 	for part := range strings.SplitSeq(n, "/") {
 		if strings.HasPrefix(part, ".") {
-			return fmt.Errorf("%w: %q: names that begin with a dot belong to the program and to git", ErrName, shorten(n, 120))
+			return fmt.Errorf("%w: %q: names that begin with a dot belong to the program and to git", ErrName, clip.Runes(n, 120))
 		}
 		if strings.EqualFold(part, "git~1") { // what old Windows file systems call .git
-			return fmt.Errorf("%w: %q belongs to git", ErrName, shorten(n, 120))
+			return fmt.Errorf("%w: %q belongs to git", ErrName, clip.Runes(n, 120))
 		}
 		for _, suffix := range []string{".lock", ".torn", ".tmp"} {
 			if strings.HasSuffix(strings.ToLower(part), suffix) {
-				return fmt.Errorf("%w: %q: %s files belong to the program", ErrName, shorten(n, 120), suffix)
+				return fmt.Errorf("%w: %q: %s files belong to the program", ErrName, clip.Runes(n, 120), suffix)
 			}
 		}
 		for _, r := range part {
@@ -203,20 +205,20 @@ func (s *Store) inside(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		clean, ok := filepath.Clean(path), false
 		for _, dir := range s.spellings() {
-			if r, err := filepath.Rel(dir, clean); err == nil && filepath.IsLocal(r) && r != "." {
-				rel, ok = filepath.ToSlash(r), true
+			if rel, ok = pathname.Below(dir, clean); ok && rel != "." {
+				rel = filepath.ToSlash(rel)
 				break
 			}
 		}
-		if !ok {
-			return "", fmt.Errorf("append_file is %w: %s; %q is not in it", ErrOutside, s.o.Dir, shorten(path, 200))
+		if !ok || rel == "." {
+			return "", fmt.Errorf("append_file is %w: %s; %q is not in it", ErrOutside, s.o.Dir, clip.Runes(path, 200))
 		}
 	}
 	if filepath.Separator == '\\' {
 		rel = filepath.ToSlash(rel)
 	}
 	if escapes(rel) {
-		return "", fmt.Errorf("append_file is %w: %s; %q leads out of it", ErrOutside, s.o.Dir, shorten(path, 200))
+		return "", fmt.Errorf("append_file is %w: %s; %q leads out of it", ErrOutside, s.o.Dir, clip.Runes(path, 200))
 	}
 	if strings.HasPrefix(rel, "~") {
 		return "", fmt.Errorf("append_file is %w: %s; \"~\" is not expanded, give the whole path", ErrOutside, s.o.Dir)
@@ -249,12 +251,4 @@ func checkText(what, text string, max int) error {
 		return fmt.Errorf("%w: %s is not valid UTF-8", ErrContent, what)
 	}
 	return nil
-}
-
-func shorten(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	return strings.TrimSpace(string(r[:n-1])) + "…"
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/mdfile"
 	"reprise/internal/redact"
@@ -241,7 +242,7 @@ func loadBytes(d *durable.Dir, rel string) ([]byte, error) {
 // be read is returned. It writes nothing.
 func (s *Store) Read(ctx context.Context, name string, offset, limit int) (Doc, bool, error) {
 	if offset < 0 || limit < 0 {
-		return Doc{}, false, fmt.Errorf("read %s: offset and limit must not be negative", shorten(name, 80))
+		return Doc{}, false, fmt.Errorf("read %s: offset and limit must not be negative", clip.Runes(name, 80))
 	}
 	d, err := s.open()
 	if err != nil {
@@ -340,7 +341,7 @@ func (s *Store) List(ctx context.Context) ([]BlockInfo, error) {
 		}
 		b := BlockInfo{Name: n, Summary: rows[strings.ToLower(n)]}
 		if doc, err := s.doc(d, blocksDir+"/"+n); err != nil {
-			b.Summary = "(unreadable: " + shorten(err.Error(), 120) + ")"
+			b.Summary = "(unreadable: " + clip.Runes(err.Error(), 120) + ")"
 		} else {
 			b.Updated, b.Tokens = doc.Updated, doc.Tokens
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/mdfile"
 )
@@ -61,7 +62,7 @@ func (t *tx) put(op, rel string, data []byte) {
 func (t *tx) row(name, summary, fallback string) (bool, error) {
 	if n := utf8.RuneCountInString(summary); n > MaxSummary {
 		t.warn("the summary had %d characters and was cut to %d: the index is loaded in every session", n, MaxSummary)
-		summary = shorten(summary, MaxSummary)
+		summary = clip.Runes(summary, MaxSummary)
 	}
 	idx, err := load(t.d, indexFile)
 	if errors.Is(err, ErrNotFound) {
@@ -256,7 +257,7 @@ func checkMeta(f *mdfile.File) error {
 			continue
 		}
 		if _, ok := parseDate(fmt.Sprint(v)); !ok {
-			return fmt.Errorf("%w: %s is %q; it must be a day like 2026-02-15", ErrFormat, k, shorten(fmt.Sprint(v), 40))
+			return fmt.Errorf("%w: %s is %q; it must be a day like 2026-02-15", ErrFormat, k, clip.Runes(fmt.Sprint(v), 40))
 		}
 	}
 	switch v := m["tags"].(type) {
@@ -293,11 +294,11 @@ func summaryOf(stem string, f *mdfile.File) string {
 	case head == "" && text == "":
 		return stem
 	case head == "":
-		return shorten(text, 120)
+		return clip.Runes(text, 120)
 	case text == "":
-		return shorten(head, 120)
+		return clip.Runes(head, 120)
 	}
-	return shorten(head+": "+text, 120)
+	return clip.Runes(head+": "+text, 120)
 }
 
 func firstText(s string) string {
@@ -315,20 +316,20 @@ func firstText(s string) string {
 // that version; asking again for what is already there is a success.
 func (s *Store) Update(ctx context.Context, u UpdateBlock) (Written, error) {
 	if err := checkInput(u.Content, u.Summary, nil); err != nil {
-		return Written{}, fmt.Errorf("update %s: %w", shorten(u.Name, 80), err)
+		return Written{}, fmt.Errorf("update %s: %w", clip.Runes(u.Name, 80), err)
 	}
 	for _, text := range []struct{ what, text string }{{"old_text", u.OldText}, {"new_text", u.NewText}} {
 		if err := checkText(text.what, text.text, MaxContent); err != nil {
-			return Written{}, fmt.Errorf("update %s: %w", shorten(u.Name, 80), err)
+			return Written{}, fmt.Errorf("update %s: %w", clip.Runes(u.Name, 80), err)
 		}
 	}
 	switch {
 	case u.Content != "" && (u.OldText != "" || u.NewText != ""):
-		return Written{}, fmt.Errorf("update %s: %w: give either content, or old_text and new_text", shorten(u.Name, 80), ErrContent)
+		return Written{}, fmt.Errorf("update %s: %w: give either content, or old_text and new_text", clip.Runes(u.Name, 80), ErrContent)
 	case u.Content == "" && u.OldText == "" && u.NewText != "":
-		return Written{}, fmt.Errorf("update %s: %w: new_text needs the old_text that it replaces", shorten(u.Name, 80), ErrContent)
+		return Written{}, fmt.Errorf("update %s: %w: new_text needs the old_text that it replaces", clip.Runes(u.Name, 80), ErrContent)
 	case strings.TrimSpace(u.Content) == "" && u.OldText == "" && u.Summary == "":
-		return Written{}, fmt.Errorf("update %s: %w: there is nothing to change: give content, old_text or summary", shorten(u.Name, 80), ErrContent)
+		return Written{}, fmt.Errorf("update %s: %w: there is nothing to change: give content, old_text or summary", clip.Runes(u.Name, 80), ErrContent)
 	}
 	// What is replaced is looked for as it stands: a secret that got in is taken
 	// out like that.
@@ -555,7 +556,7 @@ func (s *Store) AppendEpisode(ctx context.Context, e Episode) (Written, error) {
 	}
 	hidden := s.hide(&e.Entry, &e.Title)
 	body := strings.TrimSpace(strings.ReplaceAll(e.Entry, "\r\n", "\n"))
-	title := shorten(strings.TrimLeft(strings.Join(strings.Fields(e.Title), " "), "# "), 150)
+	title := clip.Runes(strings.TrimLeft(strings.Join(strings.Fields(e.Title), " "), "# "), 150)
 	day := date.Format("2006-01-02")
 	if body == "" {
 		return Written{}, fmt.Errorf("append to episodic log: %w: the entry is empty", ErrContent)
@@ -565,7 +566,7 @@ func (s *Store) AppendEpisode(ctx context.Context, e Episode) (Written, error) {
 	case title == "" && strings.HasPrefix(body, "## "+day):
 		entry = body // it brings its own heading
 	case title == "":
-		entry = "## " + day + " — " + shorten(firstSentence(body), 80) + "\n" + body
+		entry = "## " + day + " — " + clip.Runes(firstSentence(body), 80) + "\n" + body
 	default:
 		entry = "## " + day + " — " + strings.TrimPrefix(title, day+" — ") + "\n" + body
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"reprise/internal/clip"
 	"reprise/internal/config"
 	"reprise/internal/durable"
 )
@@ -299,15 +300,5 @@ func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // cut is s in at most n bytes of whole characters.
 func cut(s string, n int) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	if len(s) <= n {
-		return s
-	}
-	n -= len("…")
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return clip.Bytes(strings.ToValidUTF8(s, "\uFFFD"), n)
 }

@@ -13,6 +13,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/mdfile"
+	"reprise/internal/pathname"
 	"reprise/internal/recall"
 	"reprise/internal/staterepo"
 )
@@ -116,23 +117,11 @@ func desk(home *config.Home, env config.Env) (agent, dir string) {
 		return "", "" // a committed link must not make one agent of another
 	}
 	for name, at := range staterepo.Checkouts(home.Paths.ProjectDir(home.Project.Name)) {
-		if samePath(at, dir) {
+		if pathname.Same(at, dir) {
 			return name, dir
 		}
 	}
 	return "", ""
-}
-
-func samePath(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 // entryLog is a file of entries of which a few are wanted: a log may have ten

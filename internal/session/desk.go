@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/config"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
@@ -316,7 +317,7 @@ func (d *Desk) newest(ctx context.Context, m *Memory, w Wanted, fits func(*recal
 
 func foundEntry(doc *recall.Doc, score float64) FoundEntry {
 	return FoundEntry{
-		ID: doc.ID, Type: EntryType(doc), Agent: cmp.Or(doc.Author, "user"), Date: doc.Time.UTC().Format(time.DateOnly), Text: clip(doc.Text, 600), Source: strings.TrimPrefix(doc.Source, doc.Project+":"),
+		ID: doc.ID, Type: EntryType(doc), Agent: cmp.Or(doc.Author, "user"), Date: doc.Time.UTC().Format(time.DateOnly), Text: clip.Runes(doc.Text, 600), Source: strings.TrimPrefix(doc.Source, doc.Project+":"),
 		Shared: len(doc.ACL) == 0, Score: score,
 	}
 }

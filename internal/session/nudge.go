@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/internal/agent/dialect"
+	"reprise/internal/clip"
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/hook"
@@ -263,7 +264,7 @@ func (m *Memory) leftFile(agent string) string {
 func (m *Memory) leave(ev dialect.Event, st State, found happenings) error {
 	l := Left{V: 1, Project: st.Project, Agent: st.Agent, Client: ev.Client, Session: ev.Session, Ended: m.o.Env.Now().UTC()}
 	for _, n := range st.Open {
-		x := Nudge{Kind: NudgePromote, Key: n.ID, Evidence: []string{n.ID}, Text: n.Type + ": " + clip(n.Text, toldEntry)}
+		x := Nudge{Kind: NudgePromote, Key: n.ID, Evidence: []string{n.ID}, Text: n.Type + ": " + clip.Runes(n.Text, toldEntry)}
 		if n.Type == mdfile.TypeDecision && len(n.Over) > 0 {
 			x.Kind, x.Text = NudgeDecision, x.Text+" (over "+strings.Join(n.Over, ", ")+")"
 		}
@@ -391,7 +392,7 @@ func (t *Teller) onBranch(ctx context.Context, ev dialect.Event, branch string) 
 	}
 	var out []string
 	if about := branchText(st.About); about != "" {
-		out = append(out, fmt.Sprintf("the code is on branch %s now: %s", branch, clip(about, toldBranch)))
+		out = append(out, fmt.Sprintf("the code is on branch %s now: %s", branch, clip.Runes(about, toldBranch)))
 	}
 	for _, d := range st.Decisions {
 		if d.Branch == branch && len(out) < 5 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/mdfile"
@@ -296,7 +297,7 @@ func noted(e mdfile.Entry, shared bool) Noted {
 	if e.Status != mdfile.StatusActive {
 		n.Status = e.Status
 	}
-	n.Text = clip(n.Text, mostText)
+	n.Text = clip.Runes(n.Text, mostText)
 	return n
 }
 
@@ -307,5 +308,5 @@ func readText(dir, name string) (string, error) {
 		return "", err
 	}
 	text := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD"))
-	return clip(text, mostText), nil
+	return clip.Runes(text, mostText), nil
 }

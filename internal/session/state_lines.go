@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/recall"
 	"reprise/internal/staterepo"
 )
@@ -37,16 +38,16 @@ func (st State) lines() []string {
 	var out []string
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
 	for _, h := range st.Handoffs {
-		say("handoff from %s waits (id %s, %s): %s", h.Agent, h.ID, dateOf(h), clip(h.Text, toldHandoff))
+		say("handoff from %s waits (id %s, %s): %s", h.Agent, h.ID, dateOf(h), clip.Runes(h.Text, toldHandoff))
 	}
 	if st.Focus != "" {
-		say("focus of agent %s: %s", st.Agent, clip(st.Focus, toldFocus))
+		say("focus of agent %s: %s", st.Agent, clip.Runes(st.Focus, toldFocus))
 	}
 	if about := branchText(st.About); about != "" {
-		say("branch %s: %s", st.Branch, clip(about, toldBranch))
+		say("branch %s: %s", st.Branch, clip.Runes(about, toldBranch))
 	}
 	if st.Scratch != "" {
-		say("scratch notes: %s", clip(st.Scratch, toldScratch))
+		say("scratch notes: %s", clip.Runes(st.Scratch, toldScratch))
 	}
 	for i := len(st.Log) - 1; i >= 0; i-- {
 		say("%s", st.Log[i].line())
@@ -76,7 +77,7 @@ func (n Noted) line() string {
 	if len(n.Over) > 0 {
 		first += " (over " + strings.Join(n.Over, ", ") + ")"
 	}
-	return fmt.Sprintf("%s %s%s, %s: %s", dateOf(n), n.Type, status, n.Agent, clip(first, toldEntry))
+	return fmt.Sprintf("%s %s%s, %s: %s", dateOf(n), n.Type, status, n.Agent, clip.Runes(first, toldEntry))
 }
 
 func dateOf(n Noted) string {

@@ -7,6 +7,7 @@ import (
 
 	"reprise/internal/agent/dialect"
 	"reprise/internal/brief"
+	"reprise/internal/clip"
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/learn/improve"
@@ -132,19 +133,11 @@ func (t *Teller) served(ctx context.Context, ev dialect.Event, r brief.Request, 
 	if ev.Session != "" && !r.HeldOut {
 		t.note(ev, r.Exclude, items)
 	}
-	data, err := json.Marshal(event.ServedData{At: string(b.At), Query: clip(r.Text, 500), Items: items, Tokens: b.Tokens, Policy: b.Policy, HeldOut: r.HeldOut})
+	data, err := json.Marshal(event.ServedData{At: string(b.At), Query: clip.Runes(r.Text, 500), Items: items, Tokens: b.Tokens, Policy: b.Policy, HeldOut: r.HeldOut})
 	if err != nil {
 		return err
 	}
 	return t.record(ctx, ev, event.Event{Type: event.RecallServed, Data: data})
-}
-
-// clip is the beginning of a text, in characters.
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }
 
 // record records an event of the session.

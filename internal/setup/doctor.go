@@ -17,6 +17,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/logfile"
 	"reprise/internal/memory"
+	"reprise/internal/pathname"
 	"reprise/internal/proc"
 	"reprise/internal/term"
 )
@@ -274,7 +275,7 @@ func (d Doctor) program(context.Context) []Finding {
 	if err != nil {
 		return one(Warn, fmt.Sprintf("add %s to PATH", filepath.Dir(d.Program)), "reprise is not in PATH; clients have its absolute path and do not need it")
 	}
-	if !same(found, d.Program) {
+	if !pathname.Same(found, d.Program) {
 		return one(Warn, "remove one of the two", "PATH has another reprise: %s, and this is %s", found, d.Program)
 	}
 	return one(OK, "", "%s", d.Program)
@@ -292,15 +293,6 @@ func (d Doctor) smallPrograms(context.Context) []Finding {
 		}
 	}
 	return one(OK, "", "reprise-hook, reprise-supervise and reprise-recall are beside it")
-}
-
-func same(a, b string) bool {
-	if a == b {
-		return true
-	}
-	ia, errA := os.Stat(a)
-	ib, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(ia, ib)
 }
 
 func (d Doctor) git(ctx context.Context) []Finding {

@@ -13,6 +13,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/mdfile"
+	"reprise/internal/pathname"
 )
 
 // programs are the names of the clients' programs; those without one are
@@ -122,7 +123,7 @@ func (d Doctor) entry(t Target, e Entry) []Finding {
 			}
 		}
 	}
-	if filepath.IsAbs(e.Command) && !same(e.Command, d.Program) && !strings.Contains(filepath.ToSlash(d.Program), "/go-build") {
+	if filepath.IsAbs(e.Command) && !pathname.Same(e.Command, d.Program) && !strings.Contains(filepath.ToSlash(d.Program), "/go-build") {
 		return one(Warn, again, "%s: it starts %s, and this is %s", where, e.Command, d.Program)
 	}
 	return one(OK, "", "%s starts %s", where, e.Command)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"reprise/internal/pathname"
 )
 
 // hookProgramOf is the program that a hook's command runs: it stands in quotes or
@@ -123,7 +125,7 @@ func (d Doctor) hooksOf(h InstalledHooks) []Finding {
 	switch {
 	case len(missing) > 0:
 		out = one(Warn, again, "%s: without %s", where, strings.Join(missing, ", "))
-	case filepath.Dir(h.Program) != filepath.Dir(d.Program) && !same(filepath.Dir(h.Program), filepath.Dir(d.Program)) && !strings.Contains(filepath.ToSlash(d.Program), "/go-build"):
+	case !pathname.Same(filepath.Dir(h.Program), filepath.Dir(d.Program)) && !strings.Contains(filepath.ToSlash(d.Program), "/go-build"):
 		out = one(Warn, again, "%s: its hooks run %s, and this is %s", where, h.Program, d.Program)
 	default:
 		out = one(OK, "", "%s: %d hooks", where, len(h.Hooks))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/pathname"
 )
 
 // Name is the name of reprise's own entry.
@@ -417,10 +418,19 @@ func (s Setup) uninstall(ctx context.Context, r Request) ([]Change, error) {
 	}
 	ch.What = "MCP server"
 	changes := []Change{ch}
-	if t.Doc == "" {
-		return changes, nil
+	doc, err := s.uninstallDoc(ctx, t, r.DryRun)
+	if doc != nil {
+		changes = append(changes, *doc)
 	}
-	doc, err := s.changer(t, r.DryRun).apply(ctx, t.Doc, perm(t.Scope), func(in input) ([]byte, bool, error) {
+	return changes, err
+}
+
+// uninstallDoc takes the section out of a client's instructions file; nil where it had none.
+func (s Setup) uninstallDoc(ctx context.Context, t Target, dry bool) (*Change, error) {
+	if t.Doc == "" {
+		return nil, nil
+	}
+	doc, err := s.changer(t, dry).apply(ctx, t.Doc, perm(t.Scope), func(in input) ([]byte, bool, error) {
 		if !in.exists {
 			return nil, true, nil
 		}
@@ -430,14 +440,11 @@ func (s Setup) uninstall(ctx context.Context, r Request) ([]Change, error) {
 		text, _, err := removeInstructions(in.text)
 		return text, false, err
 	}, func(n *note) { delete(n.Entries, "instructions") })
-	if err != nil {
-		return changes, err
+	if err != nil || doc.Action == "unchanged" {
+		return nil, err
 	}
-	if doc.Action != "unchanged" {
-		doc.What = "instructions"
-		changes = append(changes, doc)
-	}
-	return changes, nil
+	doc.What = "instructions"
+	return &doc, nil
 }
 
 func (t Target) uninstall(in input, names []string, undone *[]string) ([]byte, bool, error) {
@@ -544,8 +551,7 @@ func inside(dir, path string) bool {
 	if err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(d, p)
-	return err == nil && filepath.IsLocal(rel)
+	return pathname.Within(d, p)
 }
 
 func resolveExisting(path string) (string, error) {

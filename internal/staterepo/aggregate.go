@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/mdfile"
 )
 
@@ -158,13 +159,7 @@ func StatusOf(e mdfile.Entry) string {
 	return "in_progress"
 }
 
-func shortTitle(e mdfile.Entry, most int) string {
-	title := []rune(strings.Join(strings.Fields(e.Title()), " "))
-	if len(title) > most {
-		title = append(title[:most-1], '…')
-	}
-	return string(title)
-}
+func shortTitle(e mdfile.Entry, most int) string { return clip.Runes(clip.Line(e.Title()), most) }
 
 // mergeLog unites two logs; the table, where one of them has it, is made anew.
 func mergeLog(base, a, b []byte) []byte {

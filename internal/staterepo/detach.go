@@ -3,7 +3,8 @@ package staterepo
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+
+	"reprise/internal/pathname"
 )
 
 // Detach lets the repository forget that an agent's branch is checked out at dir,
@@ -49,7 +50,7 @@ func (r *Repo) lockAgent(ctx context.Context, agent string) (*Tree, func() error
 // isAt says that the repository believes the branch to be checked out at dir.
 func (t *Tree) isAt(dir string) bool {
 	at := t.where()
-	return at != "" && (filepath.Clean(at) == filepath.Clean(dir) || sameDir(at, dir))
+	return at != "" && pathname.Same(at, dir)
 }
 
 func (t *Tree) detach(dir string) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/mdfile"
@@ -134,13 +135,7 @@ func (t *Tree) uncommitted(ctx context.Context, e mdfile.Entry) (ids []string, e
 	return ids, nil
 }
 
-func titled(e mdfile.Entry) string {
-	title := []rune(e.Title())
-	if len(title) > 60 {
-		title = append(title[:59], '…')
-	}
-	return e.Type + ": " + string(title)
-}
+func titled(e mdfile.Entry) string { return e.Type + ": " + clip.Runes(e.Title(), 60) }
 
 // tailSize is how much of the end of a log is read where only its last entries
 // count: a log may have ten thousand, and parsing them takes longer than the rest

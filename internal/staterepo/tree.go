@@ -12,6 +12,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 )
 
 // Tree is a branch and the directory that it is checked out in.
@@ -176,22 +177,10 @@ func (r *Repo) Find(dir string) (*Tree, error) {
 		return nil, fmt.Errorf("%s is no state of this project: its .git names %s", dir, admin)
 	}
 	t := &Tree{r: r, Branch: branch, Dir: dir}
-	if !sameDir(admin, t.admin()) && filepath.Base(filepath.Dir(filepath.Dir(filepath.FromSlash(admin)))) != "state.git" {
+	if !pathname.Same(admin, t.admin()) && filepath.Base(filepath.Dir(filepath.Dir(filepath.FromSlash(admin)))) != "state.git" {
 		return nil, fmt.Errorf("%s is no state of this project: its .git names %s", dir, admin)
 	}
 	return t, nil
-}
-
-func sameDir(a, b string) bool {
-	if filepath.Clean(filepath.FromSlash(a)) == filepath.Clean(b) {
-		return true
-	}
-	ia, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	ib, err := os.Stat(b)
-	return err == nil && os.SameFile(ia, ib)
 }
 
 // Open returns the agent's state at dir and mends its links, where the code
@@ -212,7 +201,7 @@ func (r *Repo) Open(ctx context.Context, dir string) (*Tree, error) {
 		return nil, fmt.Errorf("link the agent's state again: %w", err)
 	}
 	defer unlock()
-	if at := t.where(); at != "" && !sameDir(at, dir) && fileExists(filepath.Join(at, ".git")) {
+	if at := t.where(); at != "" && !pathname.Same(at, dir) && fileExists(filepath.Join(at, ".git")) {
 		return nil, fmt.Errorf("%w: %s is checked out in %s, and %s is a copy of it; remove the copy's .reprise/agent, and reprise makes it one of its own",
 			ErrBranchExists, t.Branch, at, dir)
 	}
@@ -265,7 +254,7 @@ func (t *Tree) create(ctx context.Context, attach bool) error {
 		return err
 	}
 	at := t.where()
-	begun := at != "" && sameDir(filepath.Dir(at), filepath.Dir(t.Dir)) && filepath.Base(at) == filepath.Base(t.Dir)
+	begun := at != "" && pathname.Same(filepath.Dir(at), filepath.Dir(t.Dir)) && filepath.Base(at) == filepath.Base(t.Dir)
 	live := at != "" && !begun && fileExists(filepath.Join(at, ".git"))
 	have := refs[t.ref()]
 	switch {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/redact"
 )
 
@@ -458,7 +459,7 @@ func (b *Board) set(t *Task, to Status, reason string) {
 	was := t.Reason
 	b.become(t, to)
 	if to == Blocked || to == Partial || to == Abandoned {
-		t.Reason = oneLine(reason)
+		t.Reason = clip.Line(reason)
 	}
 	s := b.Todo.Find(t.Number)
 	if s == nil {
@@ -472,8 +473,6 @@ func (b *Board) set(t *Task, to Status, reason string) {
 	b.Todo.SetOwn(s, "blocked", blocked, func(v string) bool { return v == was })
 	b.dates(s, t)
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Draft is a task that is to be made, or what of one is to be changed: there, nil
 // leaves a thing as it is.
@@ -490,7 +489,7 @@ func (e *DraftError) Error() string { return e.Problem }
 
 // Add makes a task and gives it the next number.
 func (b *Board) Add(d Draft) (*Task, error) {
-	if d.Title == nil || oneLine(*d.Title) == "" {
+	if d.Title == nil || clip.Line(*d.Title) == "" {
 		return nil, &DraftError{"a task needs a title"}
 	}
 	n := b.free()
@@ -579,7 +578,7 @@ func (b *Board) fill(t *Task, d Draft) error {
 		}
 	}
 	if d.Title != nil {
-		title, _ := redact.New().String(oneLine(*d.Title)) // TODO.md and state.json are committed
+		title, _ := redact.New().String(clip.Line(*d.Title)) // TODO.md and state.json are committed
 		if t.Title = title; t.Title == "" {
 			return &DraftError{"a task needs a title"}
 		}
@@ -592,14 +591,14 @@ func (b *Board) fill(t *Task, d Draft) error {
 		t.Priority = p
 	}
 	if d.Language != nil {
-		l := strings.ToLower(oneLine(*d.Language))
+		l := strings.ToLower(clip.Line(*d.Language))
 		if strings.ContainsAny(l, "[]*`") || len(l) > 40 {
 			return &DraftError{fmt.Sprintf("language %q: give one word, such as go or markdown", *d.Language)}
 		}
 		t.Language = l
 	}
 	if d.Effort != nil {
-		t.Effort = oneLine(*d.Effort)
+		t.Effort = clip.Line(*d.Effort)
 		t.EffortHours = hours(t.Effort)
 	}
 	now := b.now

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/internal/agent"
+	"reprise/internal/pathname"
 )
 
 // MaxDepth is how deep delegations may stand in one another: a command's agent has
@@ -262,8 +263,8 @@ func Inside(root, name string) error {
 	if err != nil {
 		return err
 	}
-	rel, err := filepath.Rel(top, real)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, ok := pathname.Below(top, real)
+	if !ok {
 		return fmt.Errorf("artifact %s lies outside of the project", name)
 	}
 	if named, err := filepath.Rel(root, p); err == nil && kept(named) || kept(rel) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 )
 
@@ -205,7 +206,7 @@ func endedBadly(reason string) string {
 }
 
 func toolFailure(t event.ToolData, f Failure) (Failure, bool) {
-	said := oneLine(t.Error + " " + t.Output)
+	said := clip.Line(t.Error + " " + t.Output)
 	low := strings.ToLower(said)
 	f.Context.Command = t.Name
 	switch {

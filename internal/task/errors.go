@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/learn/sign"
 	"reprise/internal/redact"
 )
@@ -171,7 +172,7 @@ func (l *Failures) Bytes(now time.Time) ([]byte, error) {
 }
 
 func signature(kind, message string) string {
-	words := sign.Normal(oneLine(message), false)
+	words := sign.Normal(clip.Line(message), false)
 	return sign.Hash(kind, words)[:12]
 }
 
@@ -180,7 +181,7 @@ const maxMessage = 2000
 // Record notes a failure: as another time of one that is known, or as a new one. A
 // failure that comes again after its fix says that the fix did not hold.
 func (l *Failures) Record(f Failure, now time.Time) *Failure {
-	f.Message, _ = redact.New().String(sign.Clip(withoutDirs(oneLine(f.Message), l.dirs), maxMessage)) // errors.json is committed
+	f.Message, _ = redact.New().String(clip.Bytes(withoutDirs(clip.Line(f.Message), l.dirs), maxMessage)) // errors.json is committed
 	if f.Timestamp.IsZero() {
 		f.Timestamp = now
 	}

@@ -13,8 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
-	"reprise/internal/learn/sign"
+	"reprise/internal/pathname"
 	"reprise/internal/run"
 )
 
@@ -44,7 +45,7 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 	req.IdempotencyKey += "-again"
 	req.Timeout = Timeouts("")
 	req.Work.Resume, req.Work.Home = rec.SessionID, rec.Command.Home
-	req.Task = fmt.Sprintf("Your last message cannot be used: %v.\n\nIt was:\n\n%s\n\nSay the same again in the right form.\n", err, sign.Clip(LastWords(rec.Result), 4000)) + s.render("answer")
+	req.Task = fmt.Sprintf("Your last message cannot be used: %v.\n\nIt was:\n\n%s\n\nSay the same again in the right form.\n", err, clip.Bytes(LastWords(rec.Result), 4000)) + s.render("answer")
 	var again run.Record
 	if serr == nil {
 		again, serr = s.f.Runs.Start(ctx, req)
@@ -58,7 +59,7 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 			err = aerr
 		}
 	}
-	return Return{Status: "partial", Summary: sign.Clip(oneLine(LastWords(rec.Result)), maxSummary)}, "the agent's answer is not in order: " + err.Error(), ValidationFailed
+	return Return{Status: "partial", Summary: clip.Bytes(clip.Line(LastWords(rec.Result)), maxSummary)}, "the agent's answer is not in order: " + err.Error(), ValidationFailed
 }
 
 // end brings the list up to how the step went, commits it, and notes what went wrong.
@@ -468,8 +469,8 @@ func relative(dir, name string) string {
 	if !filepath.IsAbs(name) {
 		return path.Clean(filepath.ToSlash(name))
 	}
-	rel, err := filepath.Rel(dir, name)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, ok := pathname.Below(dir, name)
+	if !ok {
 		return ""
 	}
 	return filepath.ToSlash(rel)

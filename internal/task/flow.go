@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"reprise/internal/agent"
-	"reprise/internal/learn/sign"
+	"reprise/internal/clip"
 	"reprise/internal/proc"
 	"reprise/internal/run"
 )
@@ -325,7 +325,7 @@ func (f *Flow) FinishIn(ctx context.Context, session, answer string, integrate f
 	if refuse {
 		return StepResult{}, &AnswerError{Session: session, Problem: perr.Error()}
 	}
-	return s.end(ctx, s.record(ctx), Return{Status: "partial", Summary: sign.Clip(oneLine(answer), maxSummary)}, "the agent's answer is not in order: "+perr.Error(), ValidationFailed)
+	return s.end(ctx, s.record(ctx), Return{Status: "partial", Summary: clip.Bytes(clip.Line(answer), maxSummary)}, "the agent's answer is not in order: "+perr.Error(), ValidationFailed)
 }
 
 // Could says why a step of a task cannot be begun just now; nil where it could.
@@ -410,7 +410,7 @@ func (f *Flow) Cancel(ctx context.Context, session, status, reason string) (Step
 		done.Before = err == nil
 		return done, err
 	}
-	return s.end(ctx, s.record(ctx), Return{Status: cmp.Or(status, "failed")}, cmp.Or(oneLine(reason), "it was given up"), "")
+	return s.end(ctx, s.record(ctx), Return{Status: cmp.Or(status, "failed")}, cmp.Or(clip.Line(reason), "it was given up"), "")
 }
 
 // TimedOut ends a step that ran out of time: what was done is kept, and the task stays

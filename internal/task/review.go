@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"reprise/internal/learn/sign"
+	"reprise/internal/clip"
 	"reprise/internal/mdfile"
 )
 
@@ -80,7 +80,7 @@ func (s *step) endReview(b *Board, res *StepResult) {
 		}
 	}
 	now := b.now
-	r.Ended, r.Operation, r.Status, r.Reason = &now, nil, res.Status, oneLine(res.Reason)
+	r.Ended, r.Operation, r.Status, r.Reason = &now, nil, res.Status, clip.Line(res.Reason)
 	if s.tooLong() {
 		return // it says so
 	}
@@ -176,7 +176,7 @@ func ParseFindings(data []byte) ([]Found, error) {
 			continue
 		}
 		end := sectionEnd(all, i, len(data))
-		f := Found{Title: sign.Clip(oneLine(m[1]), 200), Severity: DefaultPriority}
+		f := Found{Title: clip.Bytes(clip.Line(m[1]), 200), Severity: DefaultPriority}
 		var rest []string
 		for line := range strings.Lines(string(data[s.Text:end])) {
 			line = strings.TrimRight(line, "\r\n")
@@ -194,14 +194,14 @@ func ParseFindings(data []byte) ([]Found, error) {
 					f.Severity = p
 				}
 			case "language":
-				if l := strings.ToLower(oneLine(m[2])); l != "" && len(l) <= 40 && !strings.ContainsAny(l, "[]*`") {
+				if l := strings.ToLower(clip.Line(m[2])); l != "" && len(l) <= 40 && !strings.ContainsAny(l, "[]*`") {
 					f.Language = l
 				}
 			case "files":
 				f.Files = filesOf(m[2])
 			}
 		}
-		f.Text = sign.Clip(strings.TrimSpace(strings.Join(rest, "\n")), 4000)
+		f.Text = clip.Bytes(strings.TrimSpace(strings.Join(rest, "\n")), 4000)
 		out = append(out, f)
 	}
 	slices.SortStableFunc(out, func(a, b Found) int {

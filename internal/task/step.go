@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"reprise/internal/agent"
-	"reprise/internal/learn/sign"
+	"reprise/internal/clip"
 	"reprise/internal/run"
 )
 
@@ -94,7 +94,7 @@ func (f *Flow) begin(ctx context.Context, w Want) (*step, error) {
 		if err != nil {
 			return err
 		}
-		want := Operation{Name: w.Op, Session: d.Session, Agent: agentName, Path: d.Path, Focus: oneLine(w.Focus), By: w.By}
+		want := Operation{Name: w.Op, Session: d.Session, Agent: agentName, Path: d.Path, Focus: clip.Line(w.Focus), By: w.By}
 		var o *Operation
 		if w.Op == OpReview {
 			o, err = s.beginReview(b, want)
@@ -292,7 +292,7 @@ func (f *Flow) find(ctx context.Context, session string) (s *step, done StepResu
 			}
 		}
 	}
-	return nil, done, fmt.Errorf("%w: none of a session %q was begun, or it was taken over; `reprise task show N` names those of a task", ErrNoStep, sign.Clip(session, 40))
+	return nil, done, fmt.Errorf("%w: none of a session %q was begun, or it was taken over; `reprise task show N` names those of a task", ErrNoStep, clip.Bytes(session, 40))
 }
 
 // operation is that of a session, of a task or, for 0, of a review.
@@ -586,13 +586,13 @@ func (s *step) wait(ctx context.Context, rec run.Record) run.Record {
 func progress(h run.Heartbeat) string {
 	text := fmt.Sprintf("%d messages, %d tool calls", h.MessageCount, h.ToolCalls)
 	if h.LastTool != "" {
-		text += ", the last " + sign.Clip(oneLine(h.LastTool), 40)
+		text += ", the last " + clip.Bytes(clip.Line(h.LastTool), 40)
 	}
 	if h.Tokens > 0 {
 		text += fmt.Sprintf(", %d tokens", h.Tokens)
 	}
 	if h.Retrying != "" {
-		text += "; it waits: " + sign.Clip(oneLine(h.Retrying), 100)
+		text += "; it waits: " + clip.Bytes(clip.Line(h.Retrying), 100)
 	}
 	return text
 }

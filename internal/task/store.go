@@ -17,6 +17,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/mdfile"
+	"reprise/internal/pathname"
 )
 
 // Names below the project's checkout.
@@ -61,7 +62,7 @@ func (s *Store) dirs() [][2]string {
 // shortPlace is a checkout as state.json names it, see [Operation], and longPlace the same
 // as the machine does.
 func (s *Store) shortPlace(place string) string {
-	if rel, err := filepath.Rel(s.o.Home, place); place != "" && s.o.Home != "" && err == nil && filepath.IsLocal(rel) {
+	if rel, ok := pathname.Below(s.o.Home, place); ok && place != "" && s.o.Home != "" {
 		return "~/" + filepath.ToSlash(rel)
 	}
 	return place
@@ -197,7 +198,7 @@ func (s *Store) within() error {
 	if err != nil {
 		return err
 	}
-	if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) {
+	if !pathname.Within(top, real) {
 		return fmt.Errorf("%s leads to %s, outside of the project: put a directory in its place", s.dir, real)
 	}
 	return nil

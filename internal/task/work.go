@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"reprise/internal/clip"
 )
 
 // Operations of a task's work.
@@ -232,7 +234,7 @@ func (b *Board) movePhase(n, phase int, to Status, reason string) (*Task, error)
 		return nil, err
 	}
 	b.Write(name, p.Bytes())
-	b.changed(t, Change{Op: "phase", Phase: phase, To: to, Reason: oneLine(reason)})
+	b.changed(t, Change{Op: "phase", Phase: phase, To: to, Reason: clip.Line(reason)})
 	switch {
 	case to == InProgress && t.Status != InProgress:
 		if !t.Status.CanBecome(InProgress) {
@@ -266,7 +268,7 @@ func (b *Board) endPhase(t *Task, o *Operation, status, reason string) error {
 		return err
 	}
 	b.Write(name, p.Bytes())
-	b.changed(t, Change{Op: "phase", Phase: o.Phase, To: to, Reason: oneLine(reason)})
+	b.changed(t, Change{Op: "phase", Phase: o.Phase, To: to, Reason: clip.Line(reason)})
 	b.end(t, o, status, o.Phase, reason, name)
 	if len(t.Operations) > 0 {
 		return nil
@@ -377,7 +379,7 @@ type ownState struct {
 // end notes in the task's folder how an operation went, which is then over. o is nil
 // for what a person did.
 func (b *Board) end(t *Task, o *Operation, status string, phase int, reason string, files ...string) {
-	out := Outcome{Status: status, Phase: phase, Reason: oneLine(reason), Files: files, Started: b.now, Ended: b.now}
+	out := Outcome{Status: status, Phase: phase, Reason: clip.Line(reason), Files: files, Started: b.now, Ended: b.now}
 	if o != nil {
 		out.Op, out.Session, out.Agent, out.Run, out.By, out.Started = o.Name, o.Session, o.Agent, o.Run, o.By, o.Started
 		t.dropOp(o.Session)

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 )
 
@@ -199,7 +200,7 @@ func (r *claudeReader) whole(text string) string {
 	if r.result == nil || !strings.HasPrefix(text, "<persisted-output>") {
 		return text
 	}
-	_, rest, ok := strings.Cut(first(text, 4096), "saved to: ")
+	_, rest, ok := strings.Cut(clip.Head(text, 4096), "saved to: ")
 	if !ok {
 		return text
 	}

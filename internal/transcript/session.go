@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"reprise/internal/agent/dialect"
 	"reprise/internal/event"
@@ -415,16 +414,4 @@ func contentText(raw json.RawMessage) string {
 		}
 	}
 	return ""
-}
-
-// first is the beginning of a text, cut between runes: enough for what is only
-// looked at.
-func first(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

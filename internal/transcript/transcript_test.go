@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 )
 
@@ -41,7 +42,7 @@ func told(cwd string, e event.Event) string {
 	delete(d, "transcript")
 	for k, v := range d {
 		if s, ok := v.(string); ok && len(s) > 160 {
-			d[k] = fmt.Sprintf("%s… (%d bytes) …%s", first(s, 60), len(s), s[len(s)-20:])
+			d[k] = fmt.Sprintf("%s… (%d bytes) …%s", clip.Head(s, 60), len(s), s[len(s)-20:])
 		}
 	}
 	data, err := json.Marshal(d)

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"reprise/internal/clip"
 	"reprise/internal/config"
 	"reprise/internal/verify/done"
 )
@@ -390,13 +392,8 @@ func say(r *Result, head, tail string) string {
 	var b strings.Builder
 	room := maxReason - len([]rune(tail)) - 1
 	add := func(line string) bool {
-		line = strings.Join(strings.Fields(line), " ")
-		rs := []rune(line)
-		if len(rs) > 200 {
-			line = string(rs[:199]) + "…"
-			rs = []rune(line)
-		}
-		if room -= len(rs) + 1; room < 0 {
+		line = clip.Runes(clip.Line(line), 200)
+		if room -= utf8.RuneCountInString(line) + 1; room < 0 {
 			return false
 		}
 		b.WriteString(line + "\n")

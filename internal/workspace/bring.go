@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 )
 
 // The submodules of a worktree have repositories of their own, which go with it. What was
@@ -77,7 +78,7 @@ func (m *Manager) BringSubmodules(ctx context.Context, o BringOptions) (Brought,
 		return nil, fmt.Errorf("bring commits of submodules: %w", err)
 	}
 	top := filepath.FromSlash(strings.TrimRight(string(out), "\r\n"))
-	if samePath(top, o.Dir) {
+	if pathname.Same(top, o.Dir) {
 		return nil, nil
 	}
 	b := &bringing{m: m, o: o, top: top}

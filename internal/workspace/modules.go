@@ -11,6 +11,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 )
 
 // The git directory of a submodule of a workspace lies in that of the worktree, and goes
@@ -71,7 +72,7 @@ func (m *Manager) modules(ctx context.Context, w *Workspace, k *work) ([]*module
 		return nil, fmt.Errorf("look for submodules: %w", err)
 	}
 	for _, x := range k.within {
-		if !within(x.dir, w.Dir) || slices.ContainsFunc(out, func(o *module) bool { return samePath(o.dir, x.dir) }) {
+		if !within(x.dir, w.Dir) || slices.ContainsFunc(out, func(o *module) bool { return pathname.Same(o.dir, x.dir) }) {
 			continue // it lies elsewhere, and stays
 		}
 		if top := mainTop(w.Common); top != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 	"reprise/internal/staterepo"
 )
 
@@ -64,7 +65,7 @@ func (m *Manager) followed(w Workspace) *Workspace {
 	if common == "" {
 		return nil
 	}
-	moved := !samePath(common, w.Common)
+	moved := !pathname.Same(common, w.Common)
 	if moved && isGitDir(w.Common) {
 		return nil // the project is another copy of it
 	}
@@ -79,7 +80,7 @@ func (m *Manager) followed(w Workspace) *Workspace {
 	for _, dir := range m.maybeAt(&w, from.top) {
 		has := git.LinkedDir(dir)
 		ours := has != "" && (has == filepath.Clean(w.Admin) || has == next.Admin)
-		if ours && (at == filepath.Clean(w.Dir) || at != "" && samePath(at, dir)) {
+		if ours && (at == filepath.Clean(w.Dir) || at != "" && pathname.Same(at, dir)) {
 			next.Dir = dir
 			return &next
 		}
@@ -115,7 +116,7 @@ func (m *Manager) rejoin(ctx context.Context, w *Workspace) error {
 	if _, err := m.repo(w).Run(ctx, "worktree", "repair", "--", w.Dir); err != nil {
 		return err
 	}
-	if !m.here(w) || !samePath(checkedOut(w.Admin), w.Dir) {
+	if !m.here(w) || !pathname.Same(checkedOut(w.Admin), w.Dir) {
 		return fmt.Errorf("%w: git has not joined %s and %s", ErrRefused, w.Dir, w.Common)
 	}
 	return m.rejoinSubmodules(ctx, w.Dir, w.Admin)

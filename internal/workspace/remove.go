@@ -12,6 +12,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 	"reprise/internal/proc"
 	"reprise/internal/staterepo"
 	"reprise/internal/verify/tree"
@@ -528,7 +529,7 @@ func (m *Manager) usedElsewhere(w *Workspace) (bool, error) {
 	}
 	for _, e := range list {
 		admin := filepath.Join(w.Common, "worktrees", e.Name())
-		if headRef(admin) == ref && !samePath(checkedOut(admin), w.Dir) {
+		if headRef(admin) == ref && !pathname.Same(checkedOut(admin), w.Dir) {
 			return true, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/pathname"
 	"reprise/internal/proc"
 )
 
@@ -53,7 +54,7 @@ func (m *Manager) Tmux(ctx context.Context, w Workspace, environ []string) (made
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrTmux, err)
 		}
-		if at := strings.TrimSpace(string(where.Stdout)); !samePath(at, w.Root()) {
+		if at := strings.TrimSpace(string(where.Stdout)); !pathname.Same(at, w.Root()) {
 			return false, fmt.Errorf("%w: there is a session %s already, in %s; rename it first (`tmux rename-session -t =%s NAME`)", ErrTmux, name, at, name)
 		}
 		return false, nil

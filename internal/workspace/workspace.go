@@ -23,9 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +32,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 	"reprise/internal/proc"
 	"reprise/internal/staterepo"
 )
@@ -357,7 +356,7 @@ func findAdmin(common, dir string) string {
 	}
 	for _, e := range list {
 		admin := filepath.Join(common, "worktrees", e.Name())
-		if at := checkedOut(admin); at != "" && samePath(at, dir) {
+		if at := checkedOut(admin); at != "" && pathname.Same(at, dir) {
 			return admin
 		}
 	}
@@ -377,21 +376,5 @@ func checkedOut(admin string) string {
 	return filepath.Dir(at)
 }
 
-func samePath(a, b string) bool {
-	a, b = filepath.Clean(a), filepath.Clean(b)
-	if a == b {
-		return true
-	}
-	ia, err := os.Stat(a)
-	if err != nil {
-		return (runtime.GOOS == "windows" || runtime.GOOS == "darwin") && strings.EqualFold(a, b)
-	}
-	ib, err := os.Stat(b)
-	return err == nil && os.SameFile(ia, ib)
-}
-
 // within says that path is dir or lies below it.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
+func within(path, dir string) bool { return pathname.Within(dir, path) }

@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"reprise/internal/clip"
+)
 
 // Clients are the clients whose hooks we speak.
 func Clients() []string { return []string{"claude", "codex", "gemini", "copilot"} }
@@ -13,7 +17,7 @@ func Clients() []string { return []string{"claude", "codex", "gemini", "copilot"
 func Parse(client, eventName string, stdin []byte) (Event, error) {
 	m := ManifestOf(client)
 	if m == nil {
-		return Event{}, bad("unknown client " + string(AppendString(nil, clip(client))) + "; known are " + strings.Join(Clients(), ", "))
+		return Event{}, bad("unknown client " + string(AppendString(nil, clip.Head(client, 40))) + "; known are " + strings.Join(Clients(), ", "))
 	}
 	o, err := readPayload(stdin)
 	if err != nil {
@@ -49,13 +53,6 @@ func Parse(client, eventName string, stdin []byte) (Event, error) {
 	}
 	e.Prompt, e.Output, e.Error = WithoutTold(e.Prompt), WithoutTold(e.Output), WithoutTold(e.Error)
 	return e, e.check()
-}
-
-func clip(s string) string {
-	if len(s) > 40 {
-		return s[:40]
-	}
-	return s
 }
 
 // check refuses what no client writes and what a reader of the event would

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/redact/suspect"
 )
@@ -182,7 +183,7 @@ func (b *Broker) Waits(id string) bool {
 func Normalise(e *Event) error {
 	e.Project = strings.TrimSpace(e.Project)
 	if e.Project != "" && (durable.CheckName(e.Project) != nil || e.Project == "." || strings.ContainsRune(e.Project, '/')) {
-		return invalid("project " + strconv.Quote(clip(e.Project)) + " cannot name a directory")
+		return invalid("project " + strconv.Quote(clip.Head(e.Project, 80)) + " cannot name a directory")
 	}
 	switch {
 	case e.Scope == "":

@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/durable"
 	"reprise/internal/redact/suspect"
 )
@@ -160,7 +161,7 @@ func Narrowest(session, project string) string {
 func Clean(c *Cleaner, e *Event) error {
 	fields, ok := Fields(e.Type)
 	if !ok {
-		return invalid("type " + strconv.Quote(clip(e.Type)) + " is not one of the list")
+		return invalid("type " + strconv.Quote(clip.Head(e.Type, 80)) + " is not one of the list")
 	}
 	if err := Check(e.Scope, e.Importance, e.ACL); err != nil {
 		return err
@@ -205,7 +206,7 @@ func Check(scope string, importance float64, acl []string) error {
 	switch scope {
 	case "session", "project", "global":
 	default:
-		return invalid("scope " + strconv.Quote(clip(scope)) + " is not session, project or global")
+		return invalid("scope " + strconv.Quote(clip.Head(scope, 80)) + " is not session, project or global")
 	}
 	if !(importance >= 0 && importance <= 1) { // also what is no number
 		return invalid("importance is not between 0 and 1")
@@ -213,7 +214,7 @@ func Check(scope string, importance float64, acl []string) error {
 	for _, a := range acl {
 		kind, name, _ := strings.Cut(a, ":")
 		if a != "*" && (name == "" || kind != "agent" && kind != "role" && kind != "client") {
-			return invalid("acl entry " + strconv.Quote(clip(a)) + " is not agent:NAME, role:NAME, client:NAME or *")
+			return invalid("acl entry " + strconv.Quote(clip.Head(a, 80)) + " is not agent:NAME, role:NAME, client:NAME or *")
 		}
 	}
 	return nil
@@ -225,8 +226,6 @@ func (e *invalidError) Error() string { return ErrInvalid.Error() + ": " + e.wha
 func (e *invalidError) Unwrap() error { return ErrInvalid }
 
 func invalid(what string) error { return &invalidError{what} }
-
-func clip(s string) string { return s[:min(len(s), 80)] }
 
 // Encode appends an event's line up to where its "prev" belongs.
 func Encode(dst []byte, e *Event) []byte {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/learn/sign"
@@ -119,7 +120,7 @@ func (s *Scopes) suggestions(ctx context.Context) ([]Preference, error) {
 				w = &wish{Preference: Preference{ID: key, Source: d.ID}, sessions: map[string]bool{}}
 				by[key] = w
 			}
-			w.Text, w.Last, w.general = sign.Clip(oneLine(words), 240), d.Time, w.general || general
+			w.Text, w.Last, w.general = sign.Clip(clip.Line(words), 240), d.Time, w.general || general
 			w.sessions[d.Session] = true
 			if p := s.home(d); p != "" {
 				w.Projects = appendNew(w.Projects, p, 20)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/learn/sign"
@@ -199,7 +200,7 @@ func stated(d learn.Data, global bool) string {
 // seen is a text as one line of what can be seen of it: what rises stands where
 // people read it, and they must be able to tell what it says.
 func seen(text string) string {
-	return oneLine(strings.Map(func(r rune) rune {
+	return clip.Line(strings.Map(func(r rune) rune {
 		switch {
 		case r < 0x20, r >= 0x7f && r < 0xa0:
 			return ' '

@@ -548,8 +548,6 @@ type Identify func(ctx context.Context, client, agent string) (string, error)
 // maxEvidence is the most ids of events that an entry names.
 const maxEvidence = 12
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

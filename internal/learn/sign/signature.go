@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"reprise/internal/clip"
 )
 
 // Signature is what a failure is known by again.
@@ -88,18 +90,8 @@ func Hash(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// Clip cuts a text to at most n bytes between characters, and shows that it did.
-func Clip(s string, n int) string {
-	s = strings.TrimSpace(s)
-	if len(s) <= n {
-		return s
-	}
-	cut := n - len("…")
-	for cut > 0 && s[cut]&0xc0 == 0x80 {
-		cut--
-	}
-	return strings.TrimSpace(s[:cut]) + "…"
-}
+// Clip is a text in at most n bytes, without the space around it.
+func Clip(s string, n int) string { return clip.Bytes(strings.TrimSpace(s), n) }
 
 // Lines are the lines of an output without terminal commands, blank ones
 // left out.

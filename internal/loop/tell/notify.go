@@ -18,8 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"reprise/internal/clip"
 	"reprise/internal/proc"
 )
 
@@ -192,17 +192,8 @@ func mailHeader(s string) string {
 	}, s)
 }
 
-// OneLine is a text in one line of at most about n bytes.
-func OneLine(s string, n int) string { return Clip(strings.Join(strings.Fields(s), " "), n) }
+// OneLine is a text in one line of at most n bytes.
+func OneLine(s string, n int) string { return Clip(clip.Line(s), n) }
 
-// Clip cuts a text to about n bytes, at a rune.
-func Clip(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+// Clip is a text in at most n bytes.
+func Clip(s string, n int) string { return clip.Bytes(strings.ToValidUTF8(s, "\uFFFD"), n) }

@@ -20,8 +20,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
+	"reprise/internal/clip"
 	"reprise/internal/config"
-	"reprise/internal/learn/sign"
 )
 
 const (
@@ -78,12 +78,12 @@ func New(conf config.OAuth, now func() time.Time, trouble func(error)) (*Issuer,
 func secureURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
-		return fmt.Errorf("%q is not a URL: give one such as https://login.example.com", sign.Clip(s, 100))
+		return fmt.Errorf("%q is not a URL: give one such as https://login.example.com", clip.Bytes(s, 100))
 	}
 	if u.Scheme == "https" || u.Scheme == "http" && Loopback(u.Hostname()) {
 		return nil
 	}
-	return fmt.Errorf("%q must begin with https:// (http is for loopback only)", sign.Clip(s, 100))
+	return fmt.Errorf("%q must begin with https:// (http is for loopback only)", clip.Bytes(s, 100))
 }
 
 // Verify checks a token of the issuer: signature, issuer, audience, time, and
@@ -102,7 +102,7 @@ func (i *Issuer) Verify(ctx context.Context, token string) (*auth.TokenInfo, err
 			return nil, ErrNoKeys
 		}
 		// The library's text names the failed check and nothing secret.
-		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, sign.Clip(err.Error(), 200))
+		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, clip.Bytes(err.Error(), 200))
 	}
 	if claims.Subject == "" {
 		return nil, fmt.Errorf("%w: it names no subject", auth.ErrInvalidToken)

@@ -16,7 +16,7 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 
-	"reprise/internal/learn/sign"
+	"reprise/internal/clip"
 )
 
 const (
@@ -204,7 +204,7 @@ func (i *Issuer) readMetadata(ctx context.Context, from string) (string, error) 
 	}
 	// RFC 8414, 3.3: another issuer's metadata must not be used.
 	if meta.Issuer != i.conf.Issuer {
-		return "", fmt.Errorf("%s is about the issuer %q, not %q", from, sign.Clip(meta.Issuer, 100), i.conf.Issuer)
+		return "", fmt.Errorf("%s is about the issuer %q, not %q", from, clip.Bytes(meta.Issuer, 100), i.conf.Issuer)
 	}
 	if err := secureURL(meta.Keys); err != nil {
 		return "", fmt.Errorf("%s: jwks_uri: %w", from, err)
