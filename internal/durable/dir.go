@@ -60,8 +60,9 @@ func (d *Dir) target(name string) (string, error) {
 	return n, err
 }
 
-// ReadFile returns the content of a regular file, reached through symbolic
-// links only as long as they stay within the directory.
+// ReadFile returns the content of a regular file of at most [MostRead] bytes, reached through
+// symbolic links only as long as they stay within the directory. The error is ErrTooLong for
+// a longer one.
 func (d *Dir) ReadFile(name string) ([]byte, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -72,7 +73,7 @@ func (d *Dir) ReadFile(name string) ([]byte, error) {
 	if fi, err := f.Stat(); err == nil {
 		size = fi.Size()
 	}
-	return readAll(f, size)
+	return readMost(f, d.o.show(name), size, MostRead)
 }
 
 // Open opens a regular file for reading; see [Dir.ReadFile].

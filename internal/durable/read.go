@@ -57,11 +57,20 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := readAll(io.LimitReader(f, most+1), min(size, most))
-	if err != nil {
-		return nil, err
+	return readMost(f, path, size, most)
+}
+
+// readMost reads what is of about that size, and no more than most: what says that it is
+// longer is not read at all.
+func readMost(r io.Reader, path string, size, most int64) ([]byte, error) {
+	var data []byte
+	if size <= most {
+		var err error
+		if data, err = readAll(io.LimitReader(r, most+1), size); err != nil {
+			return nil, err
+		}
 	}
-	if int64(len(data)) > most {
+	if size > most || int64(len(data)) > most {
 		return nil, fmt.Errorf("read file %s: %w, more than %d bytes", path, ErrTooLong, most)
 	}
 	return data, nil

@@ -72,3 +72,29 @@ func TestReadFile(t *testing.T) {
 		}
 	}
 }
+
+// A file that says that it is longer than anything reprise keeps is not read, in a directory
+// as by its path.
+func TestGiantIsNotRead(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is all hole takes its length on the disk there")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "giant")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 64*durable.MostRead)); err != nil {
+		t.Fatal(err)
+	}
+	d, err := durable.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for how, read := range map[string]func() ([]byte, error){
+		"in a directory": func() ([]byte, error) { return d.ReadFile("giant") },
+		"by its path":    func() ([]byte, error) { return durable.Read(path) },
+	} {
+		if data, err := read(); !errors.Is(err, durable.ErrTooLong) || data != nil {
+			t.Errorf("%s: %d bytes, %v", how, len(data), err)
+		}
+	}
+}

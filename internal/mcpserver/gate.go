@@ -199,14 +199,15 @@ func (g *gate) checkOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// allowedOrigin takes the configured origins, and on loopback pages that come
-// from this very host and port.
+// allowedOrigin takes the configured origins, and on loopback pages that come from this very
+// host and port, which only this machine can have: a name that a proxy hands on is also that
+// of unencrypted pages, which whoever is on the way can make.
 func (g *gate) allowedOrigin(origin, host string) bool {
 	if slices.Contains(g.origins, strings.ToLower(origin)) {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && g.local && u.Scheme == "http" && strings.EqualFold(u.Host, host)
+	return err == nil && g.local && u.Scheme == "http" && strings.EqualFold(u.Host, host) && issuer.Loopback(u.Hostname())
 }
 
 // authenticate lets in who has a token of ours or of the issuer's, with any

@@ -199,6 +199,8 @@ func TestHTTPHostAndOrigin(t *testing.T) {
 		{"another port", []string{"Origin", "http://127.0.0.1:1"}, 403},
 		{"foreign origin", []string{"Origin", "https://evil.example"}, 403},
 		{"null origin", []string{"Origin", "null"}, 403},
+		{"own page of a name that a proxy hands on", []string{"Host", "app.example.com", "Origin", "https://app.example.com"}, 200},
+		{"the same unencrypted", []string{"Host", "app.example.com", "Origin", "http://app.example.com"}, 403},
 		{"two origins", []string{"Origin", "http://" + addr, "Origin", "https://evil.example"}, 403},
 		{"cross-site without origin", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 	} {
