@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/fleet"
+	"reprise/internal/redact"
 )
 
 // maxFile bounds a file that is sent, in bytes.
@@ -38,7 +41,8 @@ func (r *Relay) files(ctx context.Context, make bool) (jetstream.ObjectStore, er
 	})
 }
 
-// PutFile sends a file of a run. Sent again it takes the other's place.
+// PutFile sends a file of a run, secrets taken out of it where it is text: what is on the
+// servers is read by more than this machine's user. Sent again it takes the other's place.
 func (r *Relay) PutFile(ctx context.Context, run, name, path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -57,10 +61,50 @@ func (r *Relay) PutFile(ctx context.Context, run, name, path string) error {
 	return told(ctx, r.conn, "send "+name, func(ctx context.Context) error {
 		s, err := r.files(ctx, true)
 		if err == nil {
-			_, err = s.Put(ctx, jetstream.ObjectMeta{Name: run + "/" + name}, io.LimitReader(f, maxFile))
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err == nil {
+			_, err = s.Put(ctx, jetstream.ObjectMeta{Name: run + "/" + name}, &cleaned{from: bufio.NewReaderSize(io.LimitReader(f, maxFile), chunkBytes), by: redact.New()})
 		}
 		return err
 	}, r.names.Files)
+}
+
+// cleaned is a file without secrets, read piece by piece. One with a zero byte in its
+// first piece is no text, and stays as it is.
+type cleaned struct {
+	from *bufio.Reader
+	by   *redact.Redactor
+	raw  bool
+	some bool   // a piece was read
+	out  []byte // cleaned and not handed on
+}
+
+func (c *cleaned) Read(p []byte) (int, error) {
+	for len(c.out) == 0 {
+		piece, err := c.from.Peek(chunkBytes)
+		if len(piece) == 0 {
+			return 0, err
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if !c.some {
+			c.some, c.raw = true, bytes.IndexByte(piece, 0) >= 0
+		}
+		if err == nil && !c.raw {
+			piece = piece[:whole(piece)]
+		}
+		if c.out = bytes.Clone(piece); !c.raw {
+			c.out, _ = c.by.Bytes(c.out)
+		}
+		if _, err := c.from.Discard(len(piece)); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, c.out)
+	c.out = c.out[n:]
+	return n, nil
 }
 
 // Files are those of a run that the servers have.

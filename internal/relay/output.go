@@ -145,6 +145,28 @@ func (m *mirror) locate(ctx context.Context) error {
 	return nil
 }
 
+// whole is how much of the beginning of a text may be looked at by itself, so that no secret
+// is cut in two: whole lines, and nothing of a key of many lines whose end is not there. Of
+// what is as long as a piece some is taken in any case, up to a character that no secret has
+// where there is one.
+func whole(text []byte) int {
+	n := bytes.LastIndexByte(text, '\n') + 1
+	if i := bytes.LastIndex(text[:n], []byte("-----BEGIN ")); i >= 0 && !bytes.Contains(text[i:n], []byte("-----END ")) {
+		n = bytes.LastIndexByte(text[:i], '\n') + 1
+	}
+	if n > 0 || len(text) < chunkBytes {
+		return n
+	}
+	if i := bytes.LastIndexByte(text, '\n') + 1; i > 0 {
+		return i
+	}
+	end := text[len(text)-chunkBytes/8:]
+	if i := bytes.LastIndexAny(end, " \t\",'"); i >= 0 {
+		return len(text) - len(end) + i + 1
+	}
+	return len(text)
+}
+
 // read reads the next piece: whole lines, unless one is too long for a piece.
 func (m *mirror) read(ended bool) (chunk []byte, from int64, err error) {
 	f, err := durable.Open(m.file)
@@ -170,10 +192,8 @@ func (m *mirror) read(ended bool) (chunk []byte, from int64, err error) {
 		i := bytes.IndexByte(buf, '\n') + 1
 		buf, from = buf[i:], from+int64(i)
 	}
-	if i := bytes.LastIndexByte(buf, '\n'); i >= 0 {
-		buf = buf[:i+1]
-	} else if len(buf) < chunkBytes && !ended {
-		buf = nil // a line that is being written
+	if more := !ended || from+int64(len(buf)) < info.Size(); more {
+		buf = buf[:whole(buf)]
 	}
 	return buf, from, nil
 }
