@@ -542,6 +542,17 @@ func TestFailuresAndLines(t *testing.T) {
 	if got := tellingLines("one\n12 passed, 0 failed\nx.go:1: undefined: y\ntwo\n", 3); !slices.Equal(got, []string{"x.go:1: undefined: y"}) {
 		t.Errorf("%q", got)
 	}
+	// What is wrong stands below a test's name, and need not say so by its words.
+	for text, want := range map[string][]string{
+		"--- FAIL: TestA (0.00s)\n    main_test.go:5: boom\nFAIL\nFAIL\tshop\t0.006s\nFAIL\n":                                              {"--- FAIL: TestA (0.00s)", "main_test.go:5: boom", "FAIL", "FAIL shop 0.006s", "FAIL"},
+		"ok a\nok b\nok c\n--- FAIL: TestA (0.00s)\n    a_test.go:5: boom\n    a_test.go:6: got 1\nok d\nFAIL\nFAIL\tshop\t0.006s\nFAIL\n": {"--- FAIL: TestA (0.00s)", "a_test.go:5: boom", "a_test.go:6: got 1", "FAIL shop 0.006s"},
+		"PASS x\n  ● adds › two (3 ms)\n\n    Received: 3\n    at y\n\n  ✓ other\n  more\n  more\n":                                        {"● adds › two (3 ms)", "Received: 3", "at y"},
+		"collected 3\na.py ..F\n____ test_a ____\n    def test_a():\n>       one()\nE       Boom: 1\na.py:3: Boom\n1 failed, 2 passed\n":   {"E       Boom: 1", "1 failed, 2 passed"},
+	} {
+		if got := tellingLines(text, 6); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 	if got := tellingLines("one\ntwo\nthree\n", 2); !slices.Equal(got, []string{"two", "three"}) {
 		t.Errorf("%q", got)
 	}

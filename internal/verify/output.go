@@ -202,34 +202,56 @@ var telling = [...]string{
 	"cannot ", "can't ", "✕", "✗", "×", "●", "not ok", "denied", "warning:", "mismatch", "unexpected",
 }
 
-// tellingLines are the first lines of an output that say what went wrong, at
-// most n; where none does, the last ones.
+// belowName is how many lines count as what went wrong that stand, further in, below the
+// name of a test that failed.
+const belowName = 3
+
+// tellingLines are the first lines of an output that say what went wrong, at most n, with
+// what runners write below the name of a test; the whole output where it is no longer than
+// that, and where no line says so, the last ones.
 func tellingLines(text string, n int) []string {
 	var found, last []string
+	all, left, margin := 0, 0, 0
 	for line := range strings.Lines(text) {
 		l := strings.TrimSpace(line)
 		if l == "" || strings.HasPrefix(l, "[… ") {
 			continue
 		}
+		in := len(line) - len(strings.TrimLeft(line, " \t"))
 		l = strings.ReplaceAll(l, "\t", " ") // it stands in a line of ours
+		all++
 		if last = append(last, l); len(last) > n {
 			last = last[1:]
 		}
-		low := strings.ToLower(l)
-		for _, w := range telling {
-			if strings.Contains(low, w) && !harmless(low) {
-				found = append(found, l)
-				break
-			}
+		below := left > 0 && in > margin
+		if left--; !below {
+			left = 0
 		}
-		if len(found) == n {
-			return found
+		if strings.HasPrefix(l, "--- FAIL: ") || strings.HasPrefix(l, "● ") {
+			left, margin = belowName, in
+		}
+		if len(found) < n && l != "FAIL" && (below || tells(l)) {
+			found = append(found, l)
 		}
 	}
-	if len(found) > 0 {
-		return found
+	if len(found) == 0 || all <= n {
+		return last
 	}
-	return last
+	return found
+}
+
+// tells reports whether a line says by its words what went wrong.
+func tells(l string) bool {
+	low := strings.ToLower(l)
+	if strings.HasPrefix(l, "E ") { // of pytest
+		return true
+	}
+	for _, w := range telling {
+		if strings.Contains(low, w) && !harmless(low) {
+			return true
+		}
+	}
+	return false
 }
 
 // harmless are lines that count failures and found none.

@@ -1,5 +1,5 @@
 // Mutate takes the guard's rules away one by one, and says which of them no test
-// would miss: go run ./script/mutate [-v] [-hunt FILE] [FILE.go ...]
+// would miss: go run ./script/mutate [-v] [-among FILE] [-hunt FILE] [FILE.go ...]
 //
 // A mutant is the analyser with one condition taken for true or for false, one call
 // left out, one name taken from a list, or one entry of the table of programs made
@@ -7,7 +7,8 @@
 // in the tree is written) with a switch that says which is on, so that one costs
 // milliseconds. Each is given those cases of the package's own tests in which the
 // changed place decides something; it is killed by the first that comes out
-// otherwise, by a panic, or by not ending. A file's name narrows it to that file.
+// otherwise, by a panic, or by not ending. A file's name narrows it to that file; with
+// -among only those mutants are tried that a FILE names, as what this printed before does.
 //
 // What survives is either listed in internal/guard/testdata/equivalent.txt, with the
 // reason why no answer can tell it, or it is a rule that no test would miss: then the
@@ -47,12 +48,13 @@ func main() {
 	verbose := flag.Bool("v", false, "list every mutant with what became of it")
 	hunt := flag.String("hunt", "", "write commands that kill survivors to `FILE`")
 	from := flag.String("from", "", "with -hunt: take the commands from `FILE` and do not generate any")
+	among := flag.String("among", "", "try only the mutants that `FILE` names")
 	most := flag.Int("most", 400, "with -hunt: commands that a survivor is given at most")
 	flag.Parse()
 	if *hunt == "" {
 		*most = 0
 	}
-	ok, err := run(*verbose, *hunt, *from, *most, flag.Args())
+	ok, err := run(*verbose, *hunt, *from, *among, *most, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 	}
@@ -61,7 +63,7 @@ func main() {
 	}
 }
 
-func run(verbose bool, hunt, from string, most int, only []string) (bool, error) {
+func run(verbose bool, hunt, from, among string, most int, only []string) (bool, error) {
 	top, err := filepath.Abs(".")
 	if err != nil {
 		return false, err
@@ -87,6 +89,11 @@ func run(verbose bool, hunt, from string, most int, only []string) (bool, error)
 	if out, err := build.CombinedOutput(); err != nil {
 		return false, fmt.Errorf("build: %w\n%s", err, out)
 	}
+	if among != "" {
+		if t.skip, err = skipped(list, among); err != nil {
+			return false, err
+		}
+	}
 	reasons, err := equivalent(filepath.Join(t.dir, "testdata", "equivalent.txt"))
 	if err != nil {
 		return false, err
@@ -102,7 +109,33 @@ func run(verbose bool, hunt, from string, most int, only []string) (bool, error)
 	for id, c := range t.killers {
 		t.results[id] = "survived, but this kills it: " + c[0]
 	}
+	if among != "" { // the others were not tried
+		tried := map[int]string{}
+		var few []mutation
+		for i, m := range list {
+			if !slices.Contains(t.skip, i+1) {
+				few = append(few, m)
+				tried[len(few)] = t.results[i+1]
+			}
+		}
+		return report(few, tried, reasons, false, verbose), nil
+	}
 	return report(list, t.results, reasons, len(only) == 0, verbose), nil
+}
+
+// skipped are the numbers of the mutants that no line of a file names at its end.
+func skipped(list []mutation, file string) (out []int, err error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(string(data), "\n")
+	for i, m := range list {
+		if !slices.ContainsFunc(lines, func(l string) bool { return l == m.Name || strings.HasSuffix(l, ": "+m.Name) }) {
+			out = append(out, i+1)
+		}
+	}
+	return out, nil
 }
 
 // equivalent reads the mutants that no answer can tell, by name: after a line that
@@ -166,6 +199,7 @@ type trial struct {
 	program, dir string
 	n, most      int
 	from         string
+	skip         []int // what is not tried
 	results      map[int]string
 	killers      map[int][]string // what kills survivors
 }
@@ -196,7 +230,7 @@ func (t *trial) part(from int) (last int, err error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.program, "-test.run", "^TestMutants$", "-test.timeout", "0")
 	cmd.Dir = t.dir
-	cmd.Env = append(os.Environ(), fmt.Sprintf("MUTANTS=%d-%d-%d", from, t.n, t.most), "MUTANTS_FROM="+t.from)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("MUTANTS=%d-%d-%d", from, t.n, t.most), "MUTANTS_FROM="+t.from, "MUTANTS_SKIP="+fmt.Sprint(t.skip))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return 0, err
@@ -641,6 +675,9 @@ func TestMutants(t *testing.T) {
 		want[i] = reach(i, c.say, 1<<30, nil)
 	}
 	for i, c := range cases {
+		if os.Getenv("MUTANTS_SKIP") != "[]" {
+			break // that was seen when all were tried
+		}
 		if h, _ := say(c.say); h != want[i] {
 			fmt.Println("broken", c.name, "is answered otherwise the second time")
 			t.FailNow()
@@ -660,7 +697,15 @@ func TestMutants(t *testing.T) {
 			fmt.Println("alive")
 		}
 	}
+	skip := map[string]bool{}
+	for _, id := range strings.Fields(strings.Trim(os.Getenv("MUTANTS_SKIP"), "[]")) {
+		skip[id] = true
+	}
 	for id := from; id <= to; id++ {
+		if skip[fmt.Sprint(id)] {
+			fmt.Println("mutant", id, "skipped")
+			continue
+		}
 		mutant.Active = id
 		what := "survived"
 		if len(caseBy[id]) == 0 {
