@@ -79,12 +79,19 @@ func (s Setup) installAll(ctx context.Context, a All) ([]Change, error) {
 		if err != nil {
 			return changes, err
 		}
+		noDoc := a.Instructions && t.Doc == ""
+		if noDoc { // the others get theirs, and this one what it can have
+			a.Instructions = false
+		}
 		var also *beside
 		if hooks != nil && hooks.file == t.File { // one edit, and one copy of what was there
 			also = &beside{"hooks and MCP server", hooks.edit, hooks.tell, s.hookWarnings(a)}
 			hooks = nil
 		}
 		ch, err := s.install(ctx, a.Request, also)
+		if noDoc && len(ch) > 0 {
+			ch[0].Warnings = append(ch[0].Warnings, fmt.Sprintf("%s has no instructions file for scope %s: the section was left out; the skill says the same", a.Client, t.Scope))
+		}
 		changes = append(changes, ch...)
 		if err != nil {
 			return changes, err
@@ -281,9 +288,16 @@ func (s Setup) removeAll(ctx context.Context, a All) ([]Change, error) {
 		}
 		err = errors.Join(err, herr)
 	}
-	if t.File != "" && t.File != hookFile {
+	switch {
+	case t.File != "" && t.File != hookFile:
 		ch, uerr := s.uninstall(ctx, a.Request)
 		changes, err = append(changes, ch...), errors.Join(err, uerr)
+	case t.File != "": // the server went with the hooks
+		doc, derr := s.uninstallDoc(ctx, t, a.DryRun)
+		if doc != nil {
+			changes = append(changes, *doc)
+		}
+		err = errors.Join(err, derr)
 	}
 	return changes, err
 }

@@ -144,6 +144,7 @@ type Table struct {
 	rows   [][]string
 	max    int
 	right  map[int]bool
+	spare  []int
 }
 
 // NewTable returns an empty table. Without headers none are printed.
@@ -154,6 +155,14 @@ func NewTable(style Style, header ...string) *Table {
 // MaxWidth cuts the last column so that a line takes at most width columns, and the line
 // where the others alone are wider; 0, the default, does not cut.
 func (t *Table) MaxWidth(width int) *Table { t.max = width; return t }
+
+// leastLast is how many columns the last cells are to have before others are left out.
+const leastLast = 30
+
+// Spare names columns (from 0) that can be done without: they are left out, in that order,
+// where the last column, which is the one to be read, would get less than 30 of MaxWidth
+// and needs more.
+func (t *Table) Spare(columns ...int) *Table { t.spare = columns; return t }
 
 // AlignRight puts the cells of column i (from 0) to the right, as for numbers.
 func (t *Table) AlignRight(i int) *Table { t.right[i] = true; return t }
@@ -207,10 +216,10 @@ func safeCell(s string, styled bool) string {
 	return b.String()
 }
 
-// Write prints the table.
-func (t *Table) Write(w io.Writer) error {
+// widths are how wide the columns' widest cells are.
+func (t *Table) widths() []int {
 	var widths []int
-	measure := func(cells []string) {
+	for _, cells := range append([][]string{t.header}, t.rows...) {
 		for i, c := range cells {
 			if i == len(widths) {
 				widths = append(widths, 0)
@@ -218,10 +227,57 @@ func (t *Table) Write(w io.Writer) error {
 			widths[i] = max(widths[i], Width(c))
 		}
 	}
-	measure(t.header)
-	for _, r := range t.rows {
-		measure(r)
+	return widths
+}
+
+// fitted is t without those of its spare columns that would leave its last one too little.
+func (t *Table) fitted() *Table {
+	widths := t.widths()
+	out := map[int]bool{}
+	room := func() int {
+		left := t.max
+		for i, w := range widths[:max(len(widths)-1, 0)] {
+			if !out[i] {
+				left -= w + 2
+			}
+		}
+		return left
 	}
+	for _, i := range t.spare {
+		if t.max <= 0 || len(widths) == 0 || room() >= min(leastLast, widths[len(widths)-1]) {
+			break
+		}
+		out[i] = true
+	}
+	if len(out) == 0 {
+		return t
+	}
+	keep := func(cells []string) []string {
+		var kept []string
+		for i, c := range cells {
+			if !out[i] {
+				kept = append(kept, c)
+			}
+		}
+		return kept
+	}
+	f := &Table{style: t.style, header: keep(t.header), max: t.max, right: map[int]bool{}}
+	for i, at := 0, 0; i < len(widths); i++ {
+		if !out[i] {
+			f.right[at] = t.right[i]
+			at++
+		}
+	}
+	for _, r := range t.rows {
+		f.rows = append(f.rows, keep(r))
+	}
+	return f
+}
+
+// Write prints the table.
+func (t *Table) Write(w io.Writer) error {
+	t = t.fitted()
+	widths := t.widths()
 	var b strings.Builder
 	if len(t.header) > 0 {
 		head := t.heads(widths)

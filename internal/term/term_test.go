@@ -237,3 +237,33 @@ func TestSteps(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Where a terminal is narrow, what can be done without makes room for what is to be read.
+func TestSpareColumnsMakeRoom(t *testing.T) {
+	show := func(width int) string {
+		table := NewTable(Style{}, "N", "STATE", "LANGUAGE", "TITLE").AlignRight(0).MaxWidth(width).Spare(2, 1)
+		table.Row("1", "ready", "go", "A title that is to be read, long as it is")
+		table.Row("12", "done", "typescript", "Another")
+		var b strings.Builder
+		if err := table.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if w := Width(strings.TrimRight(line, "\n")); width > 0 && w > width {
+				t.Errorf("%d wide: %q takes %d", width, line, w)
+			}
+		}
+		return b.String()
+	}
+	for width, want := range map[int]string{
+		0:  " N  STATE  LANGUAGE    TITLE\n 1  ready  go          A title that is to be read, long as it is\n12  done   typescript  Another\n",
+		53: " N  STATE  LANGUAGE    TITLE\n 1  ready  go          A title that is to be read, l…\n12  done   typescript  Another\n",
+		45: " N  STATE  TITLE\n 1  ready  A title that is to be read, long …\n12  done   Another\n",
+		38: " N  TITLE\n 1  A title that is to be read, long …\n12  Another\n",
+		20: " N  TITLE\n 1  A title that is…\n12  Another\n",
+	} {
+		if got := show(width); got != want {
+			t.Errorf("%d wide:\n%swant\n%s", width, got, want)
+		}
+	}
+}

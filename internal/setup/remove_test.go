@@ -1,0 +1,50 @@
+package setup
+
+import (
+	"os"
+	"slices"
+	"testing"
+)
+
+// What is put into a client's instructions file goes with all else, whichever of its files
+// the client keeps together, and a client that has no such file gets the rest.
+func TestInstructionsGoWithTheRest(t *testing.T) {
+	for _, client := range HookClients() {
+		for _, scope := range []string{User, Project} {
+			for _, had := range []string{"", "# Mine\n"} {
+				s := newSetup(t)
+				a := All{Request: Request{Client: client, Scope: scope, Program: "/bin/reprise", Instructions: true}, HookProgram: "/bin/reprise-hook", Skill: "x", Commands: true}
+				doc := ""
+				if slices.Contains(Scopes(client), scope) {
+					target, err := Locate(s.Where, client, scope)
+					if err != nil {
+						t.Fatal(err)
+					}
+					doc = target.Doc
+				}
+				if doc != "" && had != "" {
+					put(t, doc, had)
+				}
+				changes, err := s.InstallAll(t.Context(), a)
+				if err != nil {
+					t.Errorf("%s, scope %s: %v", client, scope, err)
+					continue
+				}
+				wrote := slices.ContainsFunc(changes, func(c Change) bool { return c.What == "instructions" })
+				if wrote != (doc != "") {
+					t.Errorf("%s, scope %s: the section was written: %t; its instructions file is %q", client, scope, wrote, doc)
+				}
+				if _, err := s.RemoveAll(t.Context(), a); err != nil {
+					t.Errorf("%s, scope %s: %v", client, scope, err)
+				}
+				if doc == "" {
+					continue
+				}
+				left, err := os.ReadFile(doc)
+				if had == "" && !os.IsNotExist(err) || had != "" && string(left) != had {
+					t.Errorf("%s, scope %s: %s held %q before, and %q (%v) afterwards", client, scope, doc, had, left, err)
+				}
+			}
+		}
+	}
+}
