@@ -34,11 +34,6 @@ type Budgets struct {
 	State   int // 0 = as much as is left
 }
 
-// DefaultBudgets are the limits where the settings say nothing.
-func DefaultBudgets() Budgets {
-	return Budgets{Start: 1500, Prompt: 500, Failure: 300, Core: 600, Index: 300, State: 350}
-}
-
 // File is a curated file of memory.
 type File struct {
 	Name  string // as the reader can ask for it

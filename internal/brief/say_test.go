@@ -22,7 +22,7 @@ func TestOneThingOneLine(t *testing.T) {
 	turn := of("ep-2", recall.ClassEpisode, "Fix the tax", "Asked: Fix the tax\nAnswered: The rate is read from the table now.")
 	full := of("sm-1", recall.ClassSummary, "Session of 2026-11-27: Fix the tax", "Task: Fix the tax / Run it\nFailed and fixed: go test ./orders: connection refused — after running docker compose up\nDecided: rates come from the table\nLast answer: Done.\n2 prompts, 3 tool calls, 0 failed, outcome good.")
 	empty := of("sm-2", recall.ClassSummary, "Session of 2026-11-26: Say hi", "Task: Say hi\nLast answer: Done.\n1 prompts, 3 tool calls, 0 failed, outcome good.")
-	o := Options{Budgets: DefaultBudgets(), Top: answers(full, empty, pattern, said, turn), Recall: answers(pattern)}
+	o := Options{Budgets: usual(), Top: answers(full, empty, pattern, said, turn), Recall: answers(pattern)}
 	b, err := Make(t.Context(), o, Request{At: SessionStart})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestBarePrompts(t *testing.T) {
 	}
 	none := turn("ep-none", "")
 	none.Text = "Asked: tidy the cart"
-	o := Options{Budgets: DefaultBudgets(), Recall: answers(none, turn("ep-done", "Answered: Done."), turn("ep-ran", "Ran: `ls`"),
+	o := Options{Budgets: usual(), Recall: answers(none, turn("ep-done", "Answered: Done."), turn("ep-ran", "Ran: `ls`"),
 		turn("ep-told", "Answered: The sum is kept in cents now."), turn("ep-edit", "Edited: cart.py"), turn("ep-broke", "The turn ended by an error: rate limit"))}
 	b, err := Make(t.Context(), o, Request{At: Prompt, Text: "tidy the cart please"})
 	if err != nil {

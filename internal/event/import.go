@@ -50,7 +50,7 @@ func (l *Log) Import(ctx context.Context, events []Event) error {
 			size += len(line)
 			n++
 		}
-		err := addLines(ctx, &l.quick, events[0].TS, lines)
+		err := l.quick.AddAll(ctx, events[0].TS, true, lines)
 		if err != nil {
 			return fmt.Errorf("import events: %w", err)
 		}

@@ -327,26 +327,12 @@ func (b *Broker) record(ctx context.Context, items []*item) {
 		}
 		err := ctx.Err()
 		if err == nil {
-			err = addLines(ctx, first.log, first.event.TS, lines)
+			err = first.log.AddAll(ctx, first.event.TS, true, lines)
 		}
 		for _, it := range batch {
 			it.err = err
 		}
 	}
-}
-
-// addLines appends lines to the file of one month as one write, each naming the
-// one before it.
-func addLines(ctx context.Context, l *quick.Log, ts time.Time, lines [][]byte) error {
-	return l.AddNext(ctx, ts, true, func(prev string) ([]byte, error) {
-		var out []byte
-		for _, line := range lines {
-			at := len(out)
-			out = quick.End(append(out, line...), prev)
-			prev = quick.Hash(out[at : len(out)-1])
-		}
-		return out, nil
-	})
 }
 
 func (b *Broker) setAside(name string) error {

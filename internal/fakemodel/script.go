@@ -119,7 +119,7 @@ type Failure struct {
 	RetryAfter int `json:"retry_after,omitempty"`
 }
 
-// errorTypes are the documented error types by status.
+// errorType is the documented type of an error by its status.
 func errorType(status int) string {
 	switch status {
 	case 400:

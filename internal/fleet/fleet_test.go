@@ -22,7 +22,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nkeys"
 
 	"reprise/internal/config"
 	"reprise/internal/fleet"
@@ -57,14 +56,7 @@ func TestConnectErrors(t *testing.T) {
 	if err := os.Chmod(open, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seed, err := key.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, seed := fleettest.NKey(t)
 	locked := fleettest.Server(t, func(o *server.Options) { o.Username, o.Password = "somebody", "else" }).ClientURL()
 	for name, c := range map[string]struct {
 		servers string
@@ -101,18 +93,7 @@ func TestConnectErrors(t *testing.T) {
 // A machine is known by its NKey, over a connection whose server it knows by the
 // certificate that the settings name, and shows its own.
 func TestKeysAndEncryption(t *testing.T) {
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := key.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seed, err := key.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	public, seed := fleettest.NKey(t)
 	certPEM, keyPEM := selfSigned(t)
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {

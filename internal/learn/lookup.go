@@ -42,13 +42,8 @@ const (
 	leastKnown = 0.18
 )
 
-// SignCall is the signature of a failed call as the client's hook says it; it
-// is empty for a call that was refused, or that only found nothing.
-func SignCall(d event.ToolData) sign.Signature {
-	sig, _ := signCall(&d)
-	return sig
-}
-
+// signCall is the signature of a failed call as the client's hook says it, and what it
+// acted on; both are empty for a call that was refused, or that only found nothing.
 func signCall(d *event.ToolData) (sig sign.Signature, target string) {
 	r := record{typ: event.ToolFailed, exit: noExit}
 	r.ofTool(d, sign.Clip)

@@ -106,8 +106,8 @@ func (c *Core) capabilities() *mcp.ServerCapabilities {
 	return &caps
 }
 
-// methods are all that a client may call. Others are refused by the guard, at
-// once and in every state of the session.
+// knownMethod reports whether a client may call a method. Others are refused by the
+// guard, at once and in every state of the session.
 func knownMethod(method string) bool {
 	switch method {
 	case "initialize", "ping", "server/discover",

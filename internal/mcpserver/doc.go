@@ -17,7 +17,7 @@
 //
 // What the SDK leaves to a server and is done here: a line that is not a
 // message must not end the session (guard.go), a panic in a handler must not
-// end the process, initialize after discover must be answered (middleware.go),
+// end the process, initialize after discover must be answered (core.go),
 // schemas must be plain enough for every client (schema.go), answers must be
-// small enough (answer.go), and a foreign Origin must be refused (http.go).
+// small enough (answer.go), and a foreign Origin must be refused (gate.go).
 package mcpserver

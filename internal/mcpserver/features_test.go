@@ -221,3 +221,21 @@ func TestToolSnapshots(t *testing.T) {
 	}
 	golden(t, filepath.Join("testdata", "instructions.txt"), []byte(instructions(inventory())+"\n"))
 }
+
+// An entry that brings its own heading gets no second one, and one that is longer than a
+// block may be is refused before anything is written.
+func TestEpisodeKeepsItsHeading(t *testing.T) {
+	dir := t.TempDir()
+	w := newWorld(t, func(d *Deps) {
+		d.Memory = memory.Layers{{Store: memory.New(memory.Options{Dir: dir, Now: d.Now, Git: memory.GitOptions{Off: true}})}}
+	})
+	const entry = "## 2026-02-21 — Moved the database\nIt is on port 6543 now."
+	w.good(t.Context(), "append_episodic_log", map[string]any{"entry": entry, "date": "2026-02-21"})
+	got, err := os.ReadFile(filepath.Join(dir, "blocks", "episodic-2026-02.md"))
+	if err != nil || strings.Count(string(got), "Moved the database") != 1 || !strings.Contains(string(got), "\n"+entry+"\n") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if said := w.bad(t.Context(), "append_episodic_log", map[string]any{"entry": strings.Repeat("x", memory.MaxContent+1)}); !strings.Contains(said, `"entry"`) {
+		t.Errorf("an entry that is too long: %s", said)
+	}
+}

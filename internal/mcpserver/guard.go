@@ -21,8 +21,8 @@ import (
 
 const (
 	// maxMessage is the most bytes of one incoming message, over stdio as over
-	// HTTP. The largest value a tool takes is 1 MiB, and JSON escapes can make
-	// six bytes of one.
+	// HTTP. The largest value a tool takes is the 4 MiB of append_file; text whose
+	// escapes make it longer than this is refused with a word to send less.
 	maxMessage = 8 << 20
 
 	// drainTime is how long the end of input waits for answers under way, so

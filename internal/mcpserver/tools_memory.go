@@ -307,7 +307,7 @@ func (s *Server) updateBlock(c *call) (any, error) {
 
 func episodeParams() []param {
 	return []param{
-		{name: "entry", kind: text, required: true, bytes: memory.MaxAppend, lines: true,
+		{name: "entry", kind: text, required: true, bytes: memory.MaxContent, lines: true,
 			about:  "Two to five sentences: what was done, what was decided, what came of it.",
 			remedy: "give markdown text, at most 1 MiB"},
 		{name: "title", kind: text, bytes: 300,
@@ -338,35 +338,11 @@ func (s *Server) appendEpisode(c *call) (any, error) {
 		}
 		e.Date = at
 	}
-	if e.Title == "" {
-		e.Title = titleOf(e.Entry)
-	}
 	w, err := s.deps.Memory.AppendEpisode(c.ctx, e)
 	if err != nil {
 		return nil, memoryError(err)
 	}
 	return written(w), nil
-}
-
-// titleOf makes a heading of an entry that came without one: its first
-// sentence, or as much of it as fits.
-func titleOf(entry string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(entry), "\n")
-	first = strings.TrimSpace(strings.TrimLeft(first, "#*-> "))
-	if i := strings.Index(first, ". "); i > 0 {
-		first = first[:i]
-	}
-	first = strings.TrimRight(first, ".")
-	const most = 60
-	r := []rune(first)
-	if len(r) <= most {
-		return first
-	}
-	cut := string(r[:most])
-	if i := strings.LastIndexByte(cut, ' '); i > most/2 {
-		cut = cut[:i]
-	}
-	return cut + "…"
 }
 
 func appendParams() []param {
@@ -376,7 +352,7 @@ func appendParams() []param {
 			remedy: "give a path inside the memory directory"},
 		{name: "text", kind: text, required: true, bytes: memory.MaxAppend, lines: true, blank: true,
 			about:  "Appended exactly as given; begin with a line break where one is wanted.",
-			remedy: "give text, at most 1 MiB a call"},
+			remedy: "give text, at most 4 MiB a call"},
 	}
 }
 

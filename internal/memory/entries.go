@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,38 +119,22 @@ type EntryProblem struct {
 // List returns all entries but tombstones, in order of time, each with what has
 // become of it. It writes nothing. Files that are missing hold none.
 func (e *Entries) List(ctx context.Context) ([]Item, error) {
-	d, err := e.s.open()
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
+	sh, err := e.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	all, err := e.read(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	return all.items(), nil
+	return sh.items(), nil
 }
 
 // Problems lists the entries that cannot be read whole, and the places of the
 // files that are no text.
 func (e *Entries) Problems(ctx context.Context) ([]EntryProblem, error) {
-	d, err := e.s.open()
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	sh, err := e.read(ctx, d)
+	sh, err := e.look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []EntryProblem
-	for _, name := range e.Files() {
+	for _, name := range slices.Sorted(maps.Keys(sh.files)) {
 		f := sh.files[name]
 		for _, x := range f.Entries {
 			if x.Problem != "" {
@@ -190,15 +175,7 @@ func (e *Entries) Get(ctx context.Context, id string) (Item, error) {
 // State is what has become of an item that the entries name, their own or
 // another; the zero State when they do not name it.
 func (e *Entries) State(ctx context.Context, id string) (mdfile.State, error) {
-	d, err := e.s.open()
-	if errors.Is(err, ErrNotFound) {
-		return mdfile.State{}, nil
-	}
-	if err != nil {
-		return mdfile.State{}, err
-	}
-	defer d.Close()
-	sh, err := e.read(ctx, d)
+	sh, err := e.look(ctx)
 	if err != nil {
 		return mdfile.State{}, err
 	}
@@ -209,6 +186,20 @@ func (e *Entries) State(ctx context.Context, id string) (mdfile.State, error) {
 type shelf struct {
 	files  map[string]*mdfile.EntryFile
 	states map[string]mdfile.State
+}
+
+// look reads the files for one who changes nothing. A directory that does not exist has
+// none.
+func (e *Entries) look(ctx context.Context) (*shelf, error) {
+	d, err := e.s.open()
+	if errors.Is(err, ErrNotFound) {
+		return &shelf{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return e.read(ctx, d)
 }
 
 func (e *Entries) read(ctx context.Context, d *durable.Dir) (*shelf, error) {
@@ -607,19 +598,11 @@ func (e *Entries) Block(ctx context.Context, source, agent, reason string) error
 
 // Blocked are the sources that nothing may be made from any more.
 func (e *Entries) Blocked(ctx context.Context) (map[string]bool, error) {
+	sh, err := e.look(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]bool{}
-	d, err := e.s.open()
-	if errors.Is(err, ErrNotFound) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	sh, err := e.read(ctx, d)
-	if err != nil {
-		return nil, err
-	}
 	for _, f := range sh.files {
 		for _, x := range f.Entries {
 			if x.Type == mdfile.TypeTombstone && made(x.Source) {

@@ -627,7 +627,7 @@ func firstSentence(s string) string {
 	if i := strings.Index(s, ". "); i > 0 {
 		s = s[:i]
 	}
-	return strings.TrimSpace(strings.TrimLeft(strings.TrimSuffix(s, "."), "#- "))
+	return strings.TrimSpace(strings.TrimLeft(strings.TrimSuffix(s, "."), "#*-> "))
 }
 
 // AppendFile adds text, exactly as given, to a file within the memory directory,

@@ -19,7 +19,7 @@ import (
 // maxText is how many bytes of a document's text are kept and searched.
 const maxText = 64 << 10
 
-// prepared document: what goes into the index.
+// entry is a document as it goes into the index.
 type entry struct {
 	Doc
 	file   int64 // 0 = no file's section

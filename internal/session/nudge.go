@@ -37,7 +37,7 @@ const (
 
 // Nudge is one thing that is said about the state, and what it is said because of.
 type Nudge struct {
-	Kind     string   `json:"kind"` // edits, error, compact, promote, correction, handoff
+	Kind     string   `json:"kind"` // one of the Nudge constants
 	Key      string   `json:"key"`  // by which it is said once
 	Text     string   `json:"text"`
 	Evidence []string `json:"evidence,omitempty"` // ids of events and entries

@@ -307,7 +307,7 @@ func (f *Flow) FinishIn(ctx context.Context, session, answer string, integrate f
 	}
 	ret, perr := ParseReturn(answer, s.d, s.roots()...)
 	if perr == nil {
-		return s.end(ctx, s.record(ctx), ret, "", "")
+		return s.end(ctx, s.record(), ret, "", "")
 	}
 	refuse := false
 	_, err = f.Store.Change(ctx, func(b *Board) error {
@@ -325,7 +325,7 @@ func (f *Flow) FinishIn(ctx context.Context, session, answer string, integrate f
 	if refuse {
 		return StepResult{}, &AnswerError{Session: session, Problem: perr.Error()}
 	}
-	return s.end(ctx, s.record(ctx), Return{Status: "partial", Summary: clip.Bytes(clip.Line(answer), maxSummary)}, "the agent's answer is not in order: "+perr.Error(), ValidationFailed)
+	return s.end(ctx, s.record(), Return{Status: "partial", Summary: clip.Bytes(clip.Line(answer), maxSummary)}, "the agent's answer is not in order: "+perr.Error(), ValidationFailed)
 }
 
 // Could says why a step of a task cannot be begun just now; nil where it could.
@@ -410,7 +410,7 @@ func (f *Flow) Cancel(ctx context.Context, session, status, reason string) (Step
 		done.Before = err == nil
 		return done, err
 	}
-	return s.end(ctx, s.record(ctx), Return{Status: cmp.Or(status, "failed")}, cmp.Or(clip.Line(reason), "it was given up"), "")
+	return s.end(ctx, s.record(), Return{Status: cmp.Or(status, "failed")}, cmp.Or(clip.Line(reason), "it was given up"), "")
 }
 
 // TimedOut ends a step that ran out of time: what was done is kept, and the task stays
@@ -420,7 +420,7 @@ func (f *Flow) TimedOut(ctx context.Context, session, reason string) (StepResult
 	if err != nil || s == nil {
 		return done, err
 	}
-	return s.end(ctx, s.record(ctx), Return{Status: "partial"}, reason, Timeout)
+	return s.end(ctx, s.record(), Return{Status: "partial"}, reason, Timeout)
 }
 
 // Ran notes which run does a step.

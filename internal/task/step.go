@@ -330,7 +330,7 @@ func (f *Flow) dead(o *Operation) bool {
 }
 
 // record is the run that did the step, empty where it was not one.
-func (s *step) record(context.Context) run.Record {
+func (s *step) record() run.Record {
 	if s.o.Run == "" {
 		return run.Record{}
 	}

@@ -85,7 +85,7 @@ func (s *session) when(text string) time.Time {
 	return s.last
 }
 
-// id makes a UUID (version 7) of an event's time and of where it was read: the
+// eventID makes a UUID (version 7) of an event's time and of where it was read: the
 // same transcript makes the same ids, on every machine.
 func eventID(at time.Time, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))

@@ -3,6 +3,8 @@ package dialect
 import (
 	"bytes"
 	"strconv"
+
+	"reprise/internal/event/quick"
 )
 
 // CodexTail is how much of the end of Codex' transcript is worth reading for
@@ -18,7 +20,7 @@ func CodexExit(tail []byte, callID string) (code int, ok bool) {
 	if callID == "" {
 		return 0, false
 	}
-	id := AppendString([]byte(`"id":`), callID)
+	id := quick.AppendString([]byte(`"id":`), callID)
 	for len(tail) > 0 {
 		i := bytes.LastIndexByte(tail[:len(tail)-1], '\n')
 		line := tail[i+1:]

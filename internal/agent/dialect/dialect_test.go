@@ -14,6 +14,7 @@ import (
 	"reprise/internal/agent/dialect"
 	"reprise/internal/agent/dialect/fixture"
 	"reprise/internal/event"
+	"reprise/internal/event/quick"
 )
 
 func cases(t testing.TB) []fixture.Case {
@@ -378,7 +379,7 @@ func TestInputIsACopy(t *testing.T) {
 
 func TestAppendString(t *testing.T) {
 	for _, s := range []string{"", "plain", "日本語 — “x” \u2028", "\x00\x01\x1f\x7f\"\\\n\r\t/<>&", "a\xffb\xe6\x97", "\xf0\x9f\x98\x80\xf0\x9f", "\ufffd"} {
-		quoted := dialect.AppendString(nil, s)
+		quoted := quick.AppendString(nil, s)
 		var back string
 		if err := json.Unmarshal(quoted, &back); err != nil {
 			t.Errorf("%q: %s: %v", s, quoted, err)

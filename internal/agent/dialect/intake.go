@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"reprise/internal/event/quick"
 )
 
 // Sizes of what an [Intake] keeps, in bytes.
@@ -251,7 +253,7 @@ func (s *shrinker) endText(whole bool) {
 		kept := len(s.text) + len(tail)
 		s.text = append(append(s.text, s.mark+strconv.Itoa(s.length)+" "+strconv.Itoa(kept)+" "+sum+"]"...), tail...)
 	}
-	s.out = AppendString(s.out, string(s.text))
+	s.out = quick.AppendString(s.out, string(s.text))
 	s.last = '"'
 	s.inText, s.long, s.length, s.fresh, s.half = false, false, 0, 0, 0
 	s.text, s.tail, s.esc = s.text[:0], s.tail[:0], s.esc[:0]

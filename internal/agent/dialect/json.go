@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"reprise/internal/event/quick"
 )
 
 // A small strict JSON reader. The hook program starts for each tool call, so
@@ -406,7 +408,7 @@ func (c *checker) object(depth int) error {
 // name takes down a name of the innermost object.
 func (c *checker) name(quoted value, first int, seen *map[string]bool) error {
 	if bytes.IndexByte(quoted, '\\') >= 0 { // two spellings of one name
-		quoted = AppendString(nil, unquote(quoted))
+		quoted = quick.AppendString(nil, unquote(quoted))
 	}
 	twice := false
 	switch n := len(c.keys) - first; {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"reprise/internal/clip"
+	"reprise/internal/event/quick"
 )
 
 // Clients are the clients whose hooks we speak.
@@ -17,7 +18,7 @@ func Clients() []string { return []string{"claude", "codex", "gemini", "copilot"
 func Parse(client, eventName string, stdin []byte) (Event, error) {
 	m := ManifestOf(client)
 	if m == nil {
-		return Event{}, bad("unknown client " + string(AppendString(nil, clip.Head(client, 40))) + "; known are " + strings.Join(Clients(), ", "))
+		return Event{}, bad("unknown client " + string(quick.AppendString(nil, clip.Head(client, 40))) + "; known are " + strings.Join(Clients(), ", "))
 	}
 	o, err := readPayload(stdin)
 	if err != nil {

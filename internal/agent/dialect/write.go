@@ -1,53 +1,10 @@
 package dialect
 
 import (
-	"slices"
 	"strconv"
-	"unicode/utf8"
+
+	"reprise/internal/event/quick"
 )
-
-const hexDigits = "0123456789abcdef"
-
-// AppendString appends s as a JSON string on one line. What is not UTF-8
-// becomes U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	dst = append(slices.Grow(dst, len(s)+2), '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				dst = append(dst, s[start:i]...)
-				dst = append(dst, "\ufffd"...)
-				start = i + 1
-			}
-			i += n
-			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-		i++
-		start = i
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
-}
 
 // writer writes one JSON object, member by member.
 type writer struct {
@@ -63,7 +20,7 @@ func (w *writer) name(name string) {
 		w.b = append(w.b, ',')
 	}
 	w.begun = true
-	w.b = append(AppendString(w.b, name), ':')
+	w.b = append(quick.AppendString(w.b, name), ':')
 }
 
 // nested opens an object as a member.
@@ -74,7 +31,7 @@ func (w *writer) nested(name string) {
 
 func (w *writer) text(name, s string) {
 	w.name(name)
-	w.b = AppendString(w.b, s)
+	w.b = quick.AppendString(w.b, s)
 }
 
 // opt writes the member if it has a text.

@@ -88,15 +88,7 @@ func (b *Broker) RecordAll(ctx context.Context, events []Event, sync bool) (pend
 
 // addAll is [Broker.Add] for lines of one file.
 func (b *Broker) addAll(ctx context.Context, l *Log, events []Event, lines [][]byte, sync bool) (pending bool, err error) {
-	err = l.AddNext(ctx, events[0].TS, sync, func(prev string) ([]byte, error) {
-		var all []byte
-		for _, line := range lines {
-			from := len(all)
-			all = End(append(all, line...), prev)
-			prev = Hash(all[from : len(all)-1])
-		}
-		return all, nil
-	})
+	err = l.AddAll(ctx, events[0].TS, sync, lines)
 	if err == nil || b.Outbox == "" {
 		return false, err
 	}

@@ -296,6 +296,19 @@ func (l *Log) Add(ctx context.Context, ts time.Time, line []byte, sync bool) err
 	return l.AddNext(ctx, ts, sync, func(prev string) ([]byte, error) { return End(line, prev), nil })
 }
 
+// AddAll is [Log.Add] for several lines in one write, each naming the one before it.
+func (l *Log) AddAll(ctx context.Context, ts time.Time, sync bool, lines [][]byte) error {
+	return l.AddNext(ctx, ts, sync, func(prev string) ([]byte, error) {
+		var all []byte
+		for _, line := range lines {
+			from := len(all)
+			all = End(append(all, line...), prev)
+			prev = Hash(all[from : len(all)-1])
+		}
+		return all, nil
+	})
+}
+
 // AddNext is [Log.Add] for a line that is made once the file's lock is held and
 // the hash of its last line known (empty for a file's first).
 func (l *Log) AddNext(ctx context.Context, ts time.Time, sync bool, next func(prev string) ([]byte, error)) error {

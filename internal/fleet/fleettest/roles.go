@@ -10,6 +10,22 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
+// NKey makes a user's key: what servers know it by, and its seed.
+func NKey(t testing.TB) (public string, seed []byte) {
+	t.Helper()
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if public, err = key.PublicKey(); err != nil {
+		t.Fatal(err)
+	}
+	if seed, err = key.Seed(); err != nil {
+		t.Fatal(err)
+	}
+	return public, seed
+}
+
 // Documented starts a server with the users and permissions that docs/fleet.md has as its
 // example. seeds are files with the users' NKeys, by UADMIN, UWORKER and UREADER.
 func Documented(t testing.TB) (s *server.Server, seeds map[string]string) {
@@ -33,18 +49,7 @@ func Documented(t testing.TB) (s *server.Server, seeds map[string]string) {
 	dir := t.TempDir()
 	seeds = map[string]string{}
 	for _, role := range []string{"UADMIN", "UWORKER", "UREADER"} {
-		key, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
-		public, err := key.PublicKey()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed, err := key.Seed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		public, seed := NKey(t)
 		conf = strings.ReplaceAll(conf, `"`+role+`"`, `"`+public+`"`)
 		seeds[role] = filepath.Join(dir, role)
 		if err := os.WriteFile(seeds[role], seed, 0o600); err != nil {
