@@ -133,8 +133,8 @@ type entryLog struct {
 
 // readLog reads a file of entries; one that is not there holds none.
 func readLog(dir, name, agent string) (*entryLog, error) {
-	data, err := durable.Read(filepath.Join(dir, name))
-	if err != nil && !os.IsNotExist(err) {
+	data, err := readIn(dir, name)
+	if err != nil {
 		return nil, &fs.PathError{Op: "read state", Path: filepath.Join(dir, name), Err: err}
 	}
 	return &entryLog{name: name, agent: agent, data: data}, nil

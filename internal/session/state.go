@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -191,8 +192,8 @@ func (v *stateView) ofSession(e *mdfile.Entry) bool {
 func readGlobal(dir string) ([]byte, error) {
 	var all []byte
 	for _, name := range [...]string{"learnings.md", "decisions.md"} {
-		data, err := durable.Read(filepath.Join(dir, name))
-		if err != nil && !os.IsNotExist(err) {
+		data, err := readIn(dir, name)
+		if err != nil {
 			return nil, err
 		}
 		all = append(append(all, data...), '\n')
@@ -301,10 +302,26 @@ func noted(e mdfile.Entry, shared bool) Noted {
 	return n
 }
 
+// readIn reads a file of a directory, nothing where it is missing. A link that leads out of the
+// directory, as whoever writes in a repository can leave one there, is an error: what is told
+// to an agent goes to its model.
+func readIn(dir, name string) ([]byte, error) {
+	d, err := durable.OpenDir(dir)
+	var data []byte
+	if err == nil {
+		defer d.Close()
+		data, err = d.ReadFile(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
 // readText is a file of an agent's, "" when it is missing.
 func readText(dir, name string) (string, error) {
-	data, err := durable.Read(filepath.Join(dir, name))
-	if err != nil && !os.IsNotExist(err) {
+	data, err := readIn(dir, name)
+	if err != nil {
 		return "", err
 	}
 	text := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD"))
