@@ -47,13 +47,20 @@ func HTML(src string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// headings puts a text's headings below the page's.
+// headings puts a text's headings below the page's, each one level below the heading that it
+// belongs to: who has a page read aloud goes from level to level, and one that a text has
+// left out would seem to be missing.
 type headings struct{}
 
 func (headings) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
+	var above []int // levels in the text of the headings that the next one may belong to
 	_ = ast.Walk(doc, func(n ast.Node, in bool) (ast.WalkStatus, error) {
 		if h, ok := n.(*ast.Heading); ok && in {
-			h.Level = min(h.Level+headingsFrom-1, 6)
+			for len(above) > 0 && above[len(above)-1] >= h.Level {
+				above = above[:len(above)-1]
+			}
+			above = append(above, h.Level)
+			h.Level = min(headingsFrom-1+len(above), 6)
 		}
 		return ast.WalkContinue, nil
 	})

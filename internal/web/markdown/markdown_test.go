@@ -9,6 +9,7 @@ import (
 func TestMarkdown(t *testing.T) {
 	for src, want := range map[string]string{
 		"# One\n\n## Two":                       "<h3>One</h3>\n<h4>Two</h4>\n",
+		"## A\n### B\n## C\n# D\n#### E\n### F": "<h3>A</h3>\n<h4>B</h4>\n<h3>C</h3>\n<h3>D</h3>\n<h4>E</h4>\n<h4>F</h4>\n",
 		"[a](https://example.org/x?y=1&z=2)":    `<p><a rel="noopener noreferrer nofollow" href="https://example.org/x?y=1&amp;z=2">a</a></p>` + "\n",
 		"[a](JaVaScRiPt:alert(1))":              `<p><span class="nolink" title="JaVaScRiPt:alert(1)">a</span></p>` + "\n",
 		"[a](https://user@example.org/)":        `<p><span class="nolink" title="https://user@example.org/">a</span></p>` + "\n",
