@@ -483,10 +483,6 @@ func (a *analysis) judgeArg(k know.Kind, w word, st *state) {
 		a.host(w)
 	case know.Ask:
 		a.give("needs-a-person", Ask, w.shown(), "with this argument it does more than read", "leave it out, or allow it by a rule")
-	case know.Deny:
-		a.give("refused-option", Deny, w.shown(), "it switches off what the user relies on", "leave it out")
-	case know.Name:
-		a.subscript(w)
 	case know.Sed:
 		a.sed(w, st)
 	case know.Awk:

@@ -1,5 +1,5 @@
 // Mutate takes the guard's rules away one by one, and says which of them no test
-// would miss: go run ./script/mutate [-v] [-among FILE] [-hunt FILE] [FILE.go ...]
+// would miss: go run ./script/mutate [-v] [-list] [-among FILE] [-hunt FILE] [FILE.go ...]
 //
 // A mutant is the analyser with one condition taken for true or for false, one call
 // left out, one name taken from a list, or one entry of the table of programs made
@@ -8,7 +8,8 @@
 // milliseconds. Each is given those cases of the package's own tests in which the
 // changed place decides something; it is killed by the first that comes out
 // otherwise, by a panic, or by not ending. A file's name narrows it to that file; with
-// -among only those mutants are tried that a FILE names, as what this printed before does.
+// -among only those mutants are tried that a FILE names, as what this printed before does;
+// -list prints all their names and tries none.
 //
 // What survives is either listed in internal/guard/testdata/equivalent.txt, with the
 // reason why no answer can tell it, or it is a rule that no test would miss: then the
@@ -38,7 +39,7 @@ import (
 
 // stalled is how long a mutant may be silent before it counts as one that does not
 // end.
-const stalled = 60 * time.Second
+const stalled = 5 * time.Minute
 
 // mutation is one change at one place. Name says which without the line's number,
 // so that it stays the same where other things change.
@@ -50,9 +51,17 @@ func main() {
 	from := flag.String("from", "", "with -hunt: take the commands from `FILE` and do not generate any")
 	among := flag.String("among", "", "try only the mutants that `FILE` names")
 	most := flag.Int("most", 400, "with -hunt: commands that a survivor is given at most")
+	names := flag.Bool("list", false, "print the names of the mutants, and try none")
 	flag.Parse()
 	if *hunt == "" {
 		*most = 0
+	}
+	if *names {
+		if err := list(flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "mutate:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	ok, err := run(*verbose, *hunt, *from, *among, *most, flag.Args())
 	if err != nil {
@@ -121,6 +130,24 @@ func run(verbose bool, hunt, from, among string, most int, only []string) (bool,
 		return report(few, tried, reasons, false, verbose), nil
 	}
 	return report(list, t.results, reasons, len(only) == 0, verbose), nil
+}
+
+// list prints the names of the mutants.
+func list(only []string) error {
+	top, err := filepath.Abs(".")
+	if err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp("", "mutate-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	_, all, err := instrument(top, tmp, only)
+	for _, m := range all {
+		fmt.Println(m.Name)
+	}
+	return err
 }
 
 // skipped are the numbers of the mutants that no line of a file names at its end.
@@ -673,6 +700,9 @@ func TestMutants(t *testing.T) {
 	want := make([]uint64, len(cases))
 	for i, c := range cases {
 		want[i] = reach(i, c.say, 1<<30, nil)
+		if i%1000 == 0 {
+			fmt.Println("alive")
+		}
 	}
 	for i, c := range cases {
 		if os.Getenv("MUTANTS_SKIP") != "[]" {

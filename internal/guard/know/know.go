@@ -31,8 +31,7 @@ const (
 	Net         // a host or an address
 	Config      // a file or a value of settings, which may lead to code
 	Ask         // harmless to look at, but a person has to know
-	Deny        // never
-	Name        // the name of a shell variable
+	Deny        // never; of what an option does, and of no argument
 	Sed         // a program for sed
 	Awk         // a program for awk
 	Number      // a number
@@ -42,7 +41,7 @@ const (
 
 // KindNames are the words for kinds in the YAML files, in their order.
 func KindNames() []string {
-	return []string{"flag", "text", "read", "write", "delete", "dir", "exec", "script", "shell", "net", "config", "ask", "deny", "name", "sed", "awk", "number", "follow", "look"}
+	return []string{"flag", "text", "read", "write", "delete", "dir", "exec", "script", "shell", "net", "config", "ask", "deny", "sed", "awk", "number", "follow", "look"}
 }
 
 func (k Kind) String() string { return KindNames()[k] }

@@ -322,6 +322,9 @@ func option(w string) ([]know.Opt, error) {
 		if err != nil {
 			return nil, fmt.Errorf("option %s: %w", w, err)
 		}
+		if k == know.Deny {
+			return nil, fmt.Errorf("option %s: deny is of options, not of what they are given", w)
+		}
 		o.Kind = k
 	}
 	var out []know.Opt
