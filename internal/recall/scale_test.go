@@ -146,6 +146,7 @@ func benchmarkRecall(b *testing.B, n int) {
 	})
 }
 
+func BenchmarkRecall1k(b *testing.B)   { benchmarkRecall(b, 1_000) }
 func BenchmarkRecall10k(b *testing.B)  { benchmarkRecall(b, 10_000) }
 func BenchmarkRecall100k(b *testing.B) { benchmarkRecall(b, 100_000) }
 func BenchmarkRecall1M(b *testing.B)   { benchmarkRecall(b, 1_000_000) }

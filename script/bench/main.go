@@ -4,9 +4,9 @@
 // search index, go run ./script/bench import [-mb 100] the taking in of
 // transcripts, go run ./script/bench queue [-workers 8] claims of work items, and
 // go run ./script/bench peers other people's programs beside reprise.
-// go run ./script/bench compare measures the ratios that script/bench/figures.json keeps,
-// and fails where one is beyond its noise; record writes that file, and its table in
-// docs/benchmarks.md.
+// go run ./script/bench compare measures the figures that script/bench/figures.json keeps,
+// and fails where one is beyond its noise; record writes that file, and the tables that
+// documents have of it. Both take parts of it by -only.
 //
 // Everything is measured beside a yardstick of the same run, for two cores that
 // others share make bare numbers worth little. It writes only below a temporary
@@ -31,7 +31,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && slices.Contains([]string{"recall", "ask", "import", "queue", "queue-worker", "peers", "compare", "record"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"recall", "ask", "import", "queue", "queue-worker", "peers", "compare", "record", "decode"}, os.Args[1]) {
 		run := func(args []string) error { return recallBench(args, os.Stdout) }
 		switch os.Args[1] {
 		case "ask":
@@ -47,6 +47,8 @@ func main() {
 			run = func(args []string) error { return peersBench(args, os.Stdout) }
 		case "queue-worker":
 			run = queueWorker
+		case "decode":
+			run = decode
 		}
 		if err := run(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -73,9 +75,9 @@ type row struct {
 }
 
 type rig struct {
-	dir, reprise, hook, bare, empty, rss, agent string
-	env                                         []string
-	n                                           int
+	dir, reprise, hook, bare, empty, rss, spent, agent string
+	env                                                []string
+	n                                                  int
 }
 
 func bench(n int, only string, keep bool, out io.Writer) error {
@@ -140,7 +142,7 @@ func bench(n int, only string, keep bool, out io.Writer) error {
 
 func newRig(dir string, n int) (*rig, error) {
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
-		"./cmd/...", "./script/bench/bare", "./script/bench/empty", "./script/bench/rss")
+		"./cmd/...", "./script/bench/bare", "./script/bench/empty", "./script/bench/rss", "./script/bench/spent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
@@ -152,7 +154,7 @@ func newRig(dir string, n int) (*rig, error) {
 		exe = ".exe"
 	}
 	r.reprise, r.hook, r.bare = filepath.Join(dir, "reprise"+exe), filepath.Join(dir, "reprise-hook"+exe), filepath.Join(dir, "bare"+exe)
-	r.empty, r.rss = filepath.Join(dir, "empty"+exe), filepath.Join(dir, "rss"+exe)
+	r.empty, r.rss, r.spent = filepath.Join(dir, "empty"+exe), filepath.Join(dir, "rss"+exe), filepath.Join(dir, "spent"+exe)
 	r.agent = filepath.Join(dir, "agent.sh")
 	script := "#!/bin/sh\n[ \"$1\" = --version ] && { echo agent 1; exit; }\nread task\n[ \"$task\" = wait ] && while :; do sleep 60; done\necho done\n"
 	if err := os.WriteFile(r.agent, []byte(script), 0o700); err != nil {
@@ -333,34 +335,42 @@ func (r *rig) roundTrip() ([]row, error) {
 
 // spawn is what a run costs over running its command.
 func (r *rig) spawn() ([]row, error) {
-	p, err := r.start(r.reprise, "mcp")
+	ours, bare, err := r.spawnTimes()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.handshake(); err != nil {
-		return nil, err
+	a, b := median(ours), median(bare)
+	return []row{{"`spawn_agent` of an agent that answers at once", ms(a), "the same command bare: " + ms(b) + ", so " + ms(a-b) + " more", "≤ 15 ms more"}}, nil
+}
+
+// spawnTimes are how long the call of the tool takes, and the command alone, in turn.
+func (r *rig) spawnTimes() (ours, bare []time.Duration, err error) {
+	p, err := r.start(r.reprise, "mcp")
+	if err != nil {
+		return nil, nil, err
 	}
-	var ours, bare []time.Duration
+	if err := p.handshake(); err != nil {
+		return nil, nil, err
+	}
 	for range r.n + 1 {
 		began := time.Now()
 		a, err := p.tool("spawn_agent", map[string]any{"task": "go"})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if a["status"] != "complete" {
-			return nil, fmt.Errorf("spawn_agent: %v", a)
+			return nil, nil, fmt.Errorf("spawn_agent: %v", a)
 		}
 		ours = append(ours, time.Since(began))
 		began = time.Now()
 		cmd := exec.Command(r.agent)
 		cmd.Env, cmd.Stdin = r.env, strings.NewReader("go\n")
 		if out, err := cmd.Output(); err != nil || string(out) != "done\n" {
-			return nil, fmt.Errorf("agent: %q, %w", out, err)
+			return nil, nil, fmt.Errorf("agent: %q, %w", out, err)
 		}
 		bare = append(bare, time.Since(began))
 	}
-	a, b := median(ours[1:]), median(bare[1:])
-	return []row{{"`spawn_agent` of an agent that answers at once", ms(a), "the same command bare: " + ms(b) + ", so " + ms(a-b) + " more", "≤ 15 ms more"}}, p.end()
+	return ours[1:], bare[1:], p.end()
 }
 
 // supervisor is the memory of the process that owns a run.
@@ -368,45 +378,50 @@ func (r *rig) supervisor() ([]row, error) {
 	if runtime.GOOS != "linux" {
 		return []row{{"memory of a run's supervisor", "not measured here", "", "≤ 12 MB"}}, nil
 	}
+	all, private, err := r.supervisorSize()
+	return []row{{"memory of a run's supervisor (RSS)", fmt.Sprintf("%.1f MB", all), fmt.Sprintf("of it private: %.1f MB", private), "≤ 12 MB"}}, err
+}
+
+// supervisorSize is how many megabytes it has resident, and how many of these are its alone.
+func (r *rig) supervisorSize() (all, private float64, err error) {
 	p, err := r.start(r.reprise, "mcp")
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	if err := p.handshake(); err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	a, err := p.tool("spawn_agent", map[string]any{"task": "wait"})
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	record, _ := a["record"].(string)
 	data, err := os.ReadFile(record)
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	var run struct {
 		Supervisor struct{ PID int } `json:"supervisor"`
 	}
 	if err := json.Unmarshal(data, &run); err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", run.Supervisor.PID))
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
-	field := func(name string) string { return statusField(string(status), name) }
-	return []row{{"memory of a run's supervisor (RSS)", field("VmRSS"), "of it private: " + field("RssAnon"), "≤ 12 MB"}}, p.end()
+	return statusField(string(status), "VmRSS"), statusField(string(status), "RssAnon"), p.end()
 }
 
-// statusField is a size in /proc/PID/status.
-func statusField(status, name string) string {
+// statusField is a size in /proc/PID/status, in megabytes; 0 where it is not there.
+func statusField(status, name string) float64 {
 	for line := range strings.Lines(status) {
 		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kb, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB")) // 0 shows
-			return fmt.Sprintf("%.1f MB", float64(kb)/1024)
+			return float64(kb) / 1024
 		}
 	}
-	return "?"
+	return 0
 }
 
 // hookStart is what each tool call of an agent pays for.

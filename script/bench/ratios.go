@@ -1,183 +1,25 @@
 package main
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 )
-
-// The figures that are kept: what `bench record` writes, `bench compare` looks at and
-// docs/benchmarks.md shows between two marks.
-const (
-	figuresFile = "script/bench/figures.json"
-	figuresDoc  = "docs/benchmarks.md"
-	figuresFrom = "<!-- figures: written by `go run ./script/bench record` -->\n"
-	figuresTo   = "<!-- end of figures -->\n"
-)
-
-// How much a figure may differ, as a part of it, without meaning anything: what pairs of
-// runs differed by on a machine with and without other work on it.
-const (
-	noiseCPU   = 0.45
-	noisePages = 0.12
-	noiseCount = 0.10
-)
-
-// figure is one ratio, or one count.
-type figure struct {
-	Name  string  `json:"name"` // of what is measured, and of what unit
-	What  string  `json:"what"`
-	Of    string  `json:"of"` // what it is a multiple of, or is counted
-	Value float64 `json:"value"`
-	Noise float64 `json:"noise"` // a part of the value
-}
-
-// kept is the file of figures.
-type kept struct {
-	V       int      `json:"v"` // 1
-	At      string   `json:"at"`
-	Machine string   `json:"machine"`
-	Figures []figure `json:"figures"`
-}
-
-// compareBench is "bench compare" and "bench record": the ratios of whole programs, in one
-// run, beside the kept ones or in their place. Beyond the noise of any of them is an error.
-func compareBench(record bool, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	n := flags.Int("n", 11, "how often each program is started")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "reprise-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	r, err := newRig(dir, *n)
-	if err != nil {
-		return err
-	}
-	machine := fmt.Sprintf("%s %s/%s, %d CPUs, medians of %d, load %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *n, load())
-	now, err := r.ratios()
-	if err != nil {
-		return err
-	}
-	if record {
-		data, err := json.MarshalIndent(kept{1, time.Now().UTC().Format(time.DateOnly), machine, now}, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(figuresFile, append(data, '\n'), 0o644); err != nil {
-			return err
-		}
-		return writeFigures()
-	}
-	was, err := readKept("")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%s; kept: %s, %s\n\n", machine, was.At, was.Machine)
-	text, beyond := compare(was.Figures, now)
-	fmt.Fprint(out, text)
-	if len(beyond) > 0 {
-		return fmt.Errorf("beyond the noise: %s; where that is meant, `go run ./script/bench record` on a quiet machine", strings.Join(beyond, ", "))
-	}
-	return nil
-}
-
-func readKept(root string) (k kept, err error) {
-	data, err := os.ReadFile(filepath.Join(root, figuresFile))
-	if err != nil {
-		return k, fmt.Errorf("%w (run this from the root of the repository)", err)
-	}
-	if err := json.Unmarshal(data, &k); err != nil {
-		return k, fmt.Errorf("%s: %w", figuresFile, err)
-	}
-	if k.V != 1 || len(k.Figures) == 0 {
-		return k, fmt.Errorf("%s: it has no figures of version 1", figuresFile)
-	}
-	return k, nil
-}
-
-// compare tells by how much figures differ from the kept ones; beyond names those that
-// differ by more than their noise, or are missing on one side.
-func compare(was, now []figure) (text string, beyond []string) {
-	var b strings.Builder
-	b.WriteString("| what | of | kept | now | differs by | noise | |\n|---|---|---|---|---|---|---|\n")
-	for _, f := range now {
-		i := slices.IndexFunc(was, func(w figure) bool { return w.Name == f.Name })
-		if i < 0 {
-			beyond = append(beyond, f.Name+" (not kept)")
-			fmt.Fprintf(&b, "| %s | %s | | %.2f | | | new |\n", f.What, f.Of, f.Value)
-			continue
-		}
-		w := was[i]
-		by, verdict := f.Value/w.Value-1, ""
-		if math.IsNaN(by) || math.Abs(by) > w.Noise {
-			verdict = "**beyond**"
-			beyond = append(beyond, fmt.Sprintf("%s (%+.0f %%)", f.Name, 100*by))
-		}
-		fmt.Fprintf(&b, "| %s | %s | %.2f | %.2f | %+.1f %% | ± %.0f %% | %s |\n", f.What, f.Of, w.Value, f.Value, 100*by, 100*w.Noise, verdict)
-	}
-	for _, w := range was {
-		if !slices.ContainsFunc(now, func(f figure) bool { return f.Name == w.Name }) {
-			beyond = append(beyond, w.Name+" (not measured)")
-		}
-	}
-	return b.String(), beyond
-}
-
-// figuresTable is the part of the document that the kept figures make.
-func figuresTable(k kept) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s:\n\n| what | figure | of | noise |\n|---|---|---|---|\n", k.At, k.Machine)
-	for _, f := range k.Figures {
-		fmt.Fprintf(&b, "| %s | %.2f | %s | ± %.0f %% |\n", f.What, f.Value, f.Of, 100*f.Noise)
-	}
-	return b.String()
-}
-
-// withFigures is the document with the part between the marks made anew.
-func withFigures(doc string, k kept) (string, error) {
-	before, rest, ok := strings.Cut(doc, figuresFrom)
-	_, after, ok2 := strings.Cut(rest, figuresTo)
-	if !ok || !ok2 {
-		return "", fmt.Errorf("%s has not the two marks that figures stand between", figuresDoc)
-	}
-	return before + figuresFrom + "\n" + figuresTable(k) + "\n" + figuresTo + after, nil
-}
-
-func writeFigures() error {
-	k, err := readKept("")
-	if err != nil {
-		return err
-	}
-	doc, err := os.ReadFile(figuresDoc)
-	if err != nil {
-		return err
-	}
-	text, err := withFigures(string(doc), k)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(figuresDoc, []byte(text), 0o644)
-}
 
 // cost is what one start of a program took: what other work beside it changes little.
 type cost struct {
 	cpu   time.Duration
 	pages int64 // that were touched for the first time
 }
+
+func (c cost) processor() float64 { return float64(c.cpu) }
+func (c cost) touched() float64   { return float64(c.pages) }
 
 // subject is a program that is started again and again.
 type subject struct {
@@ -186,11 +28,15 @@ type subject struct {
 	run        func() (*os.ProcessState, error)
 }
 
-// ratios measures all of them in turns.
-func (r *rig) ratios() ([]figure, error) {
-	list, err := r.subjects()
-	if err != nil {
-		return nil, err
+// programFigures measures all of them in turns.
+func (r *rig) programFigures() ([]figure, error) {
+	var list []subject
+	for _, more := range []func() ([]subject, error){r.subjects, r.subjectsOfAYear, r.subjectsOfState} {
+		s, err := more()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s...)
 	}
 	costs := map[string][]cost{}
 	for i := range r.n + 1 {
@@ -208,36 +54,68 @@ func (r *rig) ratios() ([]figure, error) {
 			}
 		}
 	}
-	middle := func(name string, of func(cost) float64) float64 {
-		var all []float64
-		for _, c := range costs[name] {
-			all = append(all, of(c))
-		}
-		slices.Sort(all)
-		return all[len(all)/2]
-	}
 	var out []figure
 	for _, s := range list {
 		if s.of == "" {
 			continue
 		}
 		of := list[slices.IndexFunc(list, func(o subject) bool { return o.name == s.of })]
-		cpu := func(c cost) float64 { return float64(c.cpu) }
-		pages := func(c cost) float64 { return float64(c.pages) }
-		out = append(out,
-			figure{s.name + ".processor", s.what + ", processor time", "× " + of.what, round(middle(s.name, cpu) / middle(s.of, cpu)), noiseCPU},
-			figure{s.name + ".pages", s.what + ", pages touched first", "× " + of.what, round(middle(s.name, pages) / middle(s.of, pages)), noisePages})
+		out = append(out, costFigures(s.name, s.what, "× "+of.what, costs[s.name], costs[s.of])...)
 	}
-	git, err := r.gitOfItem()
-	if err != nil {
-		return nil, err
-	}
-	return append(out, figure{"item.git", "an item of the loop in a worktree, questions to git", "counted", git, noiseCount}), nil
+	return out, nil
 }
 
-func round(x float64) float64 { return math.Round(x*100) / 100 }
+// costFigures are the two of what was measured beside a yardstick.
+func costFigures(name, what, of string, ours, theirs []cost) []figure {
+	each := func(costs []cost, f func(cost) float64) (all []float64) {
+		for _, c := range costs {
+			all = append(all, f(c))
+		}
+		return all
+	}
+	cpu, base := each(ours, cost.processor), each(theirs, cost.processor)
+	pages, touched := each(ours, cost.touched), each(theirs, cost.touched)
+	a := ratioOf(name+".processor", what+", processor time", of, cpu, base, noiseCPU)
+	b := ratioOf(name+".pages", what+", pages touched first", of, pages, touched, noisePages)
+	a.Seen = ms(time.Duration(middle(cpu))) + " to " + ms(time.Duration(middle(base)))
+	b.Seen = fmt.Sprintf("%.0f to %.0f", middle(pages), middle(touched))
+	return []figure{a, b}
+}
 
-// subjects are the programs that are measured, in a project of their own.
+// starts is a program that a shop starts with an input.
+func (s *shop) starts(in []byte, args ...string) func() (*os.ProcessState, error) {
+	return func() (*os.ProcessState, error) {
+		cmd := s.command(args...)
+		cmd.Stdin = bytes.NewReader(in)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		return cmd.ProcessState, err
+	}
+}
+
+// serves is a server that is asked for its tools, and ended.
+func (s *shop) serves(path string, args ...string) func() (*os.ProcessState, error) {
+	return func() (*os.ProcessState, error) {
+		p, err := startIn(s.dir, s.env, path, args...)
+		if err == nil {
+			err = p.handshake()
+		}
+		if err == nil {
+			_, err = p.call("tools/list", map[string]any{})
+		}
+		if err == nil {
+			err = p.end()
+		}
+		if err != nil {
+			return nil, err
+		}
+		return p.cmd.ProcessState, nil
+	}
+}
+
+// subjects are the programs that are measured in a project of their own, and the yardsticks.
 func (r *rig) subjects() ([]subject, error) {
 	s, err := r.newShop("ratios")
 	if err != nil {
@@ -252,58 +130,144 @@ func (r *rig) subjects() ([]subject, error) {
 	if _, err := s.run(r.reprise, "index", "rebuild"); err != nil {
 		return nil, err
 	}
-	program := func(in []byte, args ...string) func() (*os.ProcessState, error) {
-		return func() (*os.ProcessState, error) {
-			cmd := s.command(args...)
-			cmd.Stdin = strings.NewReader(string(in))
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				err = fmt.Errorf("%w: %s", err, out)
-			}
-			return cmd.ProcessState, err
-		}
-	}
 	hook := func(event string) func() (*os.ProcessState, error) {
-		return program(hookPayload(s.dir, event), r.hook, "claude", event)
+		return s.starts(hookPayload(s.dir, event, "go test ./..."), r.hook, "claude", event)
 	}
 	if err := s.planned(hook("PreToolUse")); err != nil {
 		return nil, err
 	}
-	served := func(path string, args ...string) func() (*os.ProcessState, error) {
-		return func() (*os.ProcessState, error) {
-			p, err := startIn(s.dir, s.env, path, args...)
-			if err == nil {
-				err = p.handshake()
-			}
-			if err == nil {
-				_, err = p.call("tools/list", map[string]any{})
-			}
-			if err == nil {
-				err = p.end()
-			}
-			if err != nil {
-				return nil, err
-			}
-			return p.cmd.ProcessState, nil
-		}
+	// What agents run all day, each part of which is allowed.
+	long := hookPayload(s.dir, "PreToolUse", strings.TrimSuffix(strings.Repeat("ls -la sub | grep -v x && git log --oneline -3; ", 8000/48), "; "))
+	old, err := r.longLog(100 << 20)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := r.newShop("tasks-listed")
+	if err != nil {
+		return nil, err
+	}
+	if err := writeList(filepath.Join(tasks.dir, "specs"), taskLong); err != nil {
+		return nil, err
+	}
+	if _, err := tasks.run(r.reprise, "task", "check", "--fix"); err != nil {
+		return nil, err
 	}
 	return []subject{
-		{"empty", "an empty Go program", "", program(nil, r.empty)},
-		{"bare", "the SDK's bare server", "", served(r.bare)},
-		{"version", "`reprise --version`", "empty", program(nil, r.reprise, "--version")},
-		{"mcp", "`reprise mcp` to `tools/list` answered and its end", "bare", served(r.reprise, "mcp")},
+		{"empty", "an empty Go program", "", s.starts(nil, r.empty)},
+		{"bare", "the SDK's bare server", "", s.serves(r.bare)},
+		{"version", "`reprise --version`", "empty", s.starts(nil, r.reprise, "--version")},
+		{"mcp", "`reprise mcp` to `tools/list` answered and its end", "bare", s.serves(r.reprise, "mcp")},
 		{"before-tool", "`reprise-hook` before a tool", "empty", hook("PreToolUse")},
+		{"before-tool-log", "the same with a log of 100 MB", "empty", old},
+		{"before-tool-8k", "the same for a command of 8 kB", "empty", s.starts(long, r.hook, "claude", "PreToolUse")},
 		{"after-tool", "`reprise-hook` after a tool", "empty", hook("PostToolUse")},
 		{"prompt", "`reprise-hook` at a prompt", "empty", hook("UserPromptSubmit")},
 		{"session", "`reprise-hook` at a session's start", "empty", hook("SessionStart")},
-		{"search", "`reprise recall` over 500 blocks", "version", program(nil, r.reprise, "recall", "w5q w9q w300q")},
-		{"queue", "`reprise queue list` of 1,000 items", "version", program(nil, r.reprise, "queue", "list", "--json", "--limit", "50")},
+		{"search", "`reprise recall` over 500 blocks", "version", s.starts(nil, r.reprise, "recall", "w5q w9q w300q")},
+		{"queue", "`reprise queue list` of 1,000 items", "version", s.starts(nil, r.reprise, "queue", "list", "--json", "--limit", "50")},
+		{"tasks", fmt.Sprintf("`reprise task list` of %d tasks", taskLong), "version", tasks.starts(nil, r.reprise, "task", "list", "--json")},
 	}, nil
 }
 
-// hookPayload is what a client says at an event.
-func hookPayload(dir, event string) []byte {
-	return fmt.Appendf(nil, `{"session_id":"5a13438d-5a8e-41c4-808c-4bfdd26a2a8d","transcript_path":"/none.jsonl","cwd":%q,"permission_mode":"default","source":"startup","prompt":"w5q w9q please","hook_event_name":%q,"tool_name":"Bash","tool_input":{"command":"go test ./..."},"tool_use_id":"toolu_1","tool_response":{"stdout":"ok","stderr":"","interrupted":false}}`, dir, event)
+// longLog is a hook before a tool in a project whose log is that long.
+func (r *rig) longLog(size int64) (func() (*os.ProcessState, error), error) {
+	s, err := r.newShop("long-log")
+	if err != nil {
+		return nil, err
+	}
+	hook := s.starts(hookPayload(s.dir, "PreToolUse", "go test ./..."), r.hook, "claude", "PreToolUse")
+	if err := s.planned(hook); err != nil {
+		return nil, err
+	}
+	return hook, grow(filepath.Join(s.home, "projects", "shop", "events"), size)
+}
+
+// A fifth of a year of work: so many events of one project and blocks of memory.
+const (
+	yearEvents = 20_000
+	yearBlocks = 2_000
+)
+
+// subjectsOfAYear are hooks that ask an index of much.
+func (r *rig) subjectsOfAYear() ([]subject, error) {
+	s, err := r.newShop("year")
+	if err != nil {
+		return nil, err
+	}
+	if err := writeLog(filepath.Join(s.home, "projects", "shop", "events"), yearEvents, time.Now()); err != nil {
+		return nil, err
+	}
+	if err := writeNotes(filepath.Join(s.home, "memory"), yearBlocks); err != nil {
+		return nil, err
+	}
+	if _, err := s.run(r.reprise, "index", "rebuild"); err != nil {
+		return nil, err
+	}
+	session := 0
+	hook := func(event, more string) func() (*os.ProcessState, error) {
+		return func() (*os.ProcessState, error) {
+			session++ // each is one that was told nothing yet
+			in := fmt.Appendf(nil, `{"session_id":"5a13438d-5a8e-41c4-808c-%012d","transcript_path":"/home/dev/.claude/projects/x/y.jsonl","cwd":%q,"permission_mode":"default","hook_event_name":%q%s}`, session, s.dir, event, more)
+			return s.starts(in, r.hook, "claude", event)()
+		}
+	}
+	start := hook("SessionStart", `,"source":"startup"`)
+	if err := s.planned(start); err != nil {
+		return nil, err
+	}
+	for range 3 { // what other sessions left is organised before, as it is at the end of every turn
+		if _, err := hook("Stop", `,"stop_hook_active":false,"last_assistant_message":"done"`)(); err != nil {
+			return nil, err
+		}
+	}
+	where := fmt.Sprintf(", %d events and %d blocks", yearEvents, yearBlocks)
+	return []subject{
+		{"year-session", "a session's start" + where, "empty", start},
+		{"year-prompt", "a prompt" + where, "empty", hook("UserPromptSubmit", `,"prompt_id":"6dff36d8","prompt":"the cart shows name7 as undefined after the feature, why does the page say so"`)},
+		{"year-failure", "a tool that failed as before" + where, "empty", hook("PostToolUseFailure", `,"tool_name":"Bash","tool_input":{"command":"go test ./internal/p7"},"tool_use_id":"t1","error":"Exit code 1\n./x7.go:7:3: undefined: name7"`)},
+	}, nil
+}
+
+// subjectsOfState are what entries by the thousand cost: each beside the same with ten.
+func (r *rig) subjectsOfState() ([]subject, error) {
+	var out []subject
+	for _, p := range []struct {
+		name, of string
+		entries  int
+	}{{"few", "", stateFew}, {"many", "few", stateEntries}} {
+		s, err := r.stateProject("kept-"+p.name, p.entries)
+		if err != nil {
+			return nil, err
+		}
+		sh := &shop{r: r, dir: s.work, env: s.env}
+		data, err := os.ReadFile(filepath.Join(s.work, "side0"))
+		if err != nil {
+			return nil, err
+		}
+		in := fmt.Appendf(nil, `{"session_id":"5a13438d-5a8e-41c4-808c-000000000001","transcript_path":"/x/y.jsonl","cwd":%q,"hook_event_name":"SessionStart","source":"startup"}`, s.work)
+		merge := sh.starts(nil, r.reprise, "merge-driver", filepath.Join(s.work, "base"), filepath.Join(s.work, "ours"), filepath.Join(s.work, "side1"), "changelog.md")
+		of := func(what string) string {
+			if p.of == "" {
+				return ""
+			}
+			return what + p.of
+		}
+		log := fmt.Sprintf(" of %d entries", p.entries)
+		out = append(out,
+			subject{"state-start-" + p.name, "a session's start beside a log" + log, of("state-start-"), sh.starts(in, r.hook, "claude", "SessionStart")},
+			subject{"state-merge-" + p.name, "`reprise merge-driver` of two logs" + log, of("state-merge-"), func() (*os.ProcessState, error) {
+				if err := os.WriteFile(filepath.Join(s.work, "ours"), data, 0o600); err != nil {
+					return nil, err
+				}
+				return merge()
+			}})
+	}
+	return out, nil
+}
+
+// hookPayload is what a client says at an event about a command.
+func hookPayload(dir, event, command string) []byte {
+	return fmt.Appendf(nil, `{"session_id":"5a13438d-5a8e-41c4-808c-4bfdd26a2a8d","transcript_path":"/none.jsonl","cwd":%q,"permission_mode":"default","source":"startup","prompt":"w5q w9q please","hook_event_name":%q,"tool_name":"Bash","tool_input":{"command":%q},"tool_use_id":"toolu_1","tool_response":{"stdout":"ok","stderr":"","interrupted":false}}`, dir, event, command)
 }
 
 // planned runs a hook until there is a plan for hooks, which lasts once the programs that
@@ -365,5 +329,5 @@ func (r *rig) gitOfItem() (float64, error) {
 	if err := s.done(items); err != nil {
 		return 0, err
 	}
-	return round(float64(all-base) / items), nil
+	return float64(all-base) / items, nil
 }
