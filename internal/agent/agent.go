@@ -59,8 +59,8 @@ type Task struct {
 	MaxBudgetUSD float64       // 0: no limit of ours
 	Timeout      time.Duration // the run's own limit; 0: unknown. Bounds the client's retries
 
-	// Work makes the run one of the loop's: an agent that works by itself, with nobody's
-	// settings but those given here, and goes on as the client it is.
+	// Work makes the run an agent that works by itself, with nobody's settings but those
+	// given here: one of the loop's, or of a client that has a home of its own.
 	Work *Work
 
 	// Isolated makes the run one bare question: no hooks, no tools, no tool
@@ -251,5 +251,5 @@ func For(kind string) (Adapter, error) {
 	case KindCodex, KindGemini, KindCopilot:
 		return other{kind}, nil
 	}
-	return nil, fmt.Errorf("find adapter for %q: %w: use %s, %s or %s", kind, ErrUnknownClient, KindClaude, KindScript, KindGeneric)
+	return nil, fmt.Errorf("find adapter for %q: %w: use %s, %s, %s, %s, %s or %s", kind, ErrUnknownClient, KindClaude, KindCodex, KindGemini, KindCopilot, KindScript, KindGeneric)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // other is Codex, Gemini CLI or Copilot CLI. They are started in two ways only: for a
-// bare question (Task.Isolated), and to work in a loop (Task.Work). Both times they get
+// bare question (Task.Isolated), and to work (Task.Work). Both times they get
 // a home of their own in the run's directory, in place of their user's settings, hooks,
 // servers and instructions. Measured with Codex 0.171, Gemini CLI 0.61 and Copilot CLI
 // 1.0.102.
@@ -31,7 +31,7 @@ func (o other) Command(t Task) (Command, error) {
 		return Command{}, err
 	}
 	if t.Isolated == nil && t.Work == nil {
-		return Command{}, bad("client", o.kind+" is asked as a judge, or works in a loop; use claude, script or generic for a run")
+		return Command{}, bad("client", o.kind+" works with a home of its own, and none was given")
 	}
 	if t.Program == "" {
 		return Command{}, bad("program", "is empty; name the client's program")

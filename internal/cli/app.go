@@ -256,16 +256,17 @@ func (a *App) Runs() (*run.Manager, error) {
 			abi, why := confine.Supported()
 			return abi > 0, why
 		},
-		Claim:     claim,
-		Program:   a.Program,
-		Helper:    helperProgram(a.Program),
-		GuardHook: a.guardHook(home),
-		RoleBelow: delegationRules(set.Delegation).Below,
-		EventsDir: home.EventsDir(),
-		Outbox:    home.Paths.Outbox(),
-		Now:       a.Env.Now,
-		Log:       log,
-		LookPath:  func(name string) (string, error) { return proc.LookPath(name, a.Env.Vars, a.Env.GOOS) },
+		Claim:      claim,
+		Program:    a.Program,
+		Helper:     helperProgram(a.Program),
+		GuardHook:  a.guardHook(home),
+		ClientHome: a.newWorker(home).home,
+		RoleBelow:  delegationRules(set.Delegation).Below,
+		EventsDir:  home.EventsDir(),
+		Outbox:     home.Paths.Outbox(),
+		Now:        a.Env.Now,
+		Log:        log,
+		LookPath:   func(name string) (string, error) { return proc.LookPath(name, a.Env.Vars, a.Env.GOOS) },
 	})
 	return a.runs, nil
 }

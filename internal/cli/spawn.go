@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/agent"
+	"reprise/internal/config"
 	"reprise/internal/run"
 	"reprise/internal/term"
 )
@@ -57,7 +58,7 @@ reprise-script-RUN.txt, into its working directory; --dir names another one.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Agent, "agent", "", "`CLIENT` to start: claude, script or generic (default: sub_agent.agent of the settings)")
+	f.StringVar(&o.Agent, "agent", "", "`CLIENT` to start: claude, codex, gemini, copilot, script or generic (default: sub_agent.agent of the settings)")
 	f.StringVar(&o.Script, "agent-script", "", "`FILE` of steps for the script client")
 	f.StringVar(&o.SystemPrompt, "system-prompt", "", "`TEXT` of instructions, added to the default ones")
 	f.StringVar(&o.Model, "model", "", "`MODEL`, as the client spells it")
@@ -70,7 +71,7 @@ reprise-script-RUN.txt, into its working directory; --dir names another one.`,
 	f.StringVar(&o.Key, "idempotency-key", "", "a second spawn with the same `KEY` returns the first one's run")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the run's id and return; the run lives on")
 	f.BoolVar(&o.JSON, "json", false, "print the result for programs")
-	offer(cmd, "agent", "claude", "script", "generic")
+	offer(cmd, "agent", append(config.RouteClients(), agent.KindGeneric)...)
 	return cmd
 }
 
@@ -108,7 +109,7 @@ func runSpawn(ctx context.Context, app *App, o SpawnOptions) error {
 	}
 	r, err := runs.Start(ctx, req)
 	if errors.Is(err, agent.ErrUnknownClient) {
-		return usagef("--agent %q: there is no such client; agents are started with %s, %s or %s", o.Agent, agent.KindClaude, agent.KindScript, agent.KindGeneric)
+		return usagef("--agent %q: there is no such client; agents are started with %s or %s", clipText(o.Agent, 40), strings.Join(config.RouteClients(), ", "), agent.KindGeneric)
 	}
 	if errors.Is(err, run.ErrBadRequest) {
 		return exitWith(ExitUsage, err)

@@ -52,7 +52,7 @@ func mainTools() []tool {
 	return []tool{
 		{
 			name: "spawn_agent", title: "Spawn an agent", toolset: ToolsetRuns, open: true, destructive: true,
-			about: "Delegate a focused task to a background agent (Claude Code) that works on this machine in the directory you name. " +
+			about: "Delegate a focused task to a background agent (Claude Code, or another client by agent) that works on this machine in the directory you name. " +
 				"Answers within 25 seconds: status complete with the result, failed or timed_out with the reason, or running with a job_id for check_agent. " +
 				"Start several to work in parallel. The agent sees only the task text, cannot write memory, and is stopped when this server ends.",
 			params: spawnParams(), do: (*Server).spawnAgent,

@@ -57,7 +57,7 @@ func spawnParams() []param {
 		{name: "allow_memory_read", kind: boolean,
 			about:  "Let the agent read the memory directory. It can never write it. Default false.",
 			remedy: "give true or false, not a word in quotes"},
-		{name: "agent", kind: text, bytes: 40, enum: []string{"claude", "script"},
+		{name: "agent", kind: text, bytes: 40, enum: []string{"claude", "codex", "gemini", "copilot", "script"},
 			about:  "Agent program. Default: the configured one. script is the built-in one for trying things out.",
 			remedy: "leave it out for the configured one"},
 		{name: "idempotency_key", kind: text, bytes: 200,

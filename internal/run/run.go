@@ -77,7 +77,7 @@ type Request struct {
 	// AllowStateWrite lets the run's tools write the log, the learnings and the
 	// decisions of its own agent: proposals, which somebody else promotes.
 	AllowStateWrite bool
-	Client          string // claude, script or generic; "" takes the default
+	Client          string // claude, codex, gemini, copilot, script or generic; "" takes the default
 	Program         string // client program; "" takes the configured one
 	ScriptFile      string // script client only
 	// IdempotencyKey makes the call repeatable: a second Start with the same
@@ -151,6 +151,11 @@ type Options struct {
 	// GuardHook is the command line of the hook that judges a run's tool calls, for
 	// clients that have hooks; "" is none.
 	GuardHook string
+
+	// ClientHome are the files of the home that codex, gemini or copilot get for a run in
+	// place of their user's: reprise's hooks, and how the client asks its model. nil: such
+	// a client works only where a request brings its home (Work.HomeFiles).
+	ClientHome func(client string) (map[string][]byte, error)
 
 	// RoleBelow is the role of what an agent of a role starts; nil: none.
 	RoleBelow func(role string) string
@@ -351,9 +356,10 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 		a, err := agent.For(kind)
 		return a, m.opt.Program, nil, err
 	case agent.KindClaude, agent.KindGeneric:
-	case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
-		return m.otherClient(kind, req.Program)
 	default:
+		if hasOwnHome(kind) {
+			return m.otherClient(kind, req.Program)
+		}
 		_, err := agent.For(kind)
 		return nil, "", nil, fmt.Errorf("start run: %w: %w", ErrBadRequest, err)
 	}
@@ -384,7 +390,12 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 	return a, path, notes, err
 }
 
-// otherClient is a client that is asked bare questions, or works in a loop.
+// hasOwnHome says whether a client gets a home of its own, in place of its user's.
+func hasOwnHome(client string) bool {
+	return client == agent.KindCodex || client == agent.KindGemini || client == agent.KindCopilot
+}
+
+// otherClient is a client that has a home of its own.
 func (m *Manager) otherClient(kind, program string) (agent.Adapter, string, []string, error) {
 	a, err := agent.For(kind)
 	if err != nil {
@@ -471,6 +482,13 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 		sessionID = cmp.Or(w.Resume, w.Session, sessionID)
 	}
 	task := m.task(req, adapter, program, id, sessionID)
+	if task.Work == nil && task.Isolated == nil && m.opt.ClientHome != nil && hasOwnHome(adapter.Name()) {
+		files, err := m.opt.ClientHome(adapter.Name())
+		if err != nil {
+			return Record{}, fmt.Errorf("start run: %w", err)
+		}
+		task.Work = &agent.Work{HomeFiles: files}
+	}
 	cmd, err := adapter.Command(task)
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
