@@ -115,6 +115,9 @@ func (o *oracle) call(c *syntax.CallExpr, depth int) {
 		name = base
 	}
 	p := know.Find(name)
+	if p == nil && lists(name, c.Args[1:]) {
+		return
+	}
 	if p == nil && !slices.Contains(shellWords, name) {
 		o.found = append(o.found, "it runs "+name)
 		return
@@ -145,6 +148,20 @@ func (o *oracle) call(c *syntax.CallExpr, depth int) {
 	case "eval":
 		o.look(strings.Join(words, " "), depth+1)
 	}
+}
+
+// lists reports whether a command of the shell that does more is only asked to print what
+// it has.
+func lists(name string, args []*syntax.Word) bool {
+	line := name
+	for _, w := range args {
+		s, ok := constant(w)
+		if !ok {
+			return false
+		}
+		line += " " + s
+	}
+	return slices.Contains([]string{"alias", "caller", "caller 0", "caller 1", "complete -p", "bind -P", "bind -p", "bind -l", "compgen -a", "compgen -b", "compgen -c", "compgen -k"}, line) || strings.HasPrefix(line, "fc -l")
 }
 
 // informing reports whether a program may be asked about itself only, may write

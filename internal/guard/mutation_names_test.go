@@ -56,11 +56,14 @@ func nameCases() (out []mutationCase) {
 // and sources.
 func treeCases(t *testing.T, p asked) (out []mutationCase) {
 	add := func(name string, say func() string) { out = append(out, mutationCase{name, say}) }
-	linkedTo := linked(t, map[string]string{"src/link": "OUT/secret", "bare/link": "OUT/secret"})
+	linkedTo := linked(t, map[string]string{"src/link": "OUT/secret"})
 	linkedTo.put(t, map[string]string{
-		".git/index": string(indexBytes(2, 20, indexEntry{"src/link", modeLink, false})), "bare/HEAD": "ref: refs/heads/main\n", "bare/objects/x": "", "bare/refs/x": "", "bare/link": "",
+		".git/index": string(indexBytes(2, 20, indexEntry{"src/link", modeLink, false})), "bare/HEAD": "ref: refs/heads/main\n", "bare/objects/x": "", "bare/refs/x": "",
 		"bare/index": string(indexBytes(2, 20, indexEntry{"link", modeLink, false}, indexEntry{"x /etc", 0o100644, false}, indexEntry{linkedTo.dir + "/evil", modeRepository, false})), "evil/.git/HEAD": "ref: refs/heads/main\n", "evil/.git/config": "[core]\nfsmonitor = ./x\n",
 	})
+	if err := os.Symlink(filepath.Join(linkedTo.outside, "secret"), filepath.Join(linkedTo.dir, "bare", "link")); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []string{"git ls-files | xargs cat", "git ls-files src | xargs cat", "cd bare; git ls-files | xargs cat", "cd bare; git status", "git status", "cd src; git status", "git ls-files src bare | xargs cat", "git ls-files nothing | xargs cat", "git ls-files '*' | xargs cat"} {
 		add("links of an index: "+c, func() string { return p.said(linkedTo.judge(c)) })
 	}

@@ -267,6 +267,7 @@ func (t *trial) part(from int) (last int, err error) {
 	}
 	watch := time.AfterFunc(2*stalled, cancel)
 	last = from - 1
+	ready := false
 	s := bufio.NewScanner(out)
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
@@ -282,6 +283,8 @@ func (t *trial) part(from int) (last int, err error) {
 			if last%200 == 0 {
 				fmt.Fprintf(os.Stderr, "%d of %d\n", last, t.n)
 			}
+		case "ready":
+			ready = true
 		case "killer":
 			n, err := strconv.Atoi(id)
 			if err != nil {
@@ -296,6 +299,9 @@ func (t *trial) part(from int) (last int, err error) {
 	watch.Stop()
 	if cmd.Wait() == nil {
 		last = t.n + 1
+	}
+	if !ready {
+		return 0, fmt.Errorf("the cases cannot be asked without any mutation; run TestMutants of %s to see why", t.program)
 	}
 	return last, nil
 }
@@ -713,6 +719,7 @@ func TestMutants(t *testing.T) {
 			t.FailNow()
 		}
 	}
+	fmt.Println("ready")
 	caseBy := by
 	var others []mutationCase
 	if most > 0 {
