@@ -161,7 +161,7 @@ func TestEnvironment(t *testing.T) {
 	task := testTask(t)
 	task.Env = append(task.Env,
 		"CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=parent", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_MESSAGING_TOKEN=t", "CLAUDE_CODE_SESSION_ATTENDED=1", "CLAUDE_PID=1", "CLAUDE_PROJECT_DIR=/x", "AI_AGENT=1",
-		"CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_OAUTH_TOKEN=secret", "CLAUDE_CONFIG_DIR=/c", "ANTHROPIC_API_KEY=k", "REPRISE_RUN_ID=run-outer00000", "REPRISE_DEPTH=1", "REPRISE_MODEL=stale", "REPRISE_ADD_DIRS=/stale", "broken", "NUL=\x00")
+		"CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_OAUTH_TOKEN=secret", "CLAUDE_CONFIG_DIR=/c", "ANTHROPIC_API_KEY=k", "REPRISE_RUN_ID=run-outer00000", "REPRISE_DEPTH=1", "REPRISE_MODEL=stale", "REPRISE_ADD_DIRS=/stale", "GIT_DIR=/x/.git", "GIT_WORK_TREE=/x", "GIT_INDEX_FILE=/x/i", "broken", "NUL=\x00")
 	for _, kind := range []string{KindClaude, KindGeneric, KindScript} {
 		a, err := For(kind)
 		if err != nil {
@@ -185,7 +185,7 @@ func TestEnvironment(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", kind, name, got[name], want)
 			}
 		}
-		for _, name := range []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "AI_AGENT", "REPRISE_MODEL", "REPRISE_ADD_DIRS", "broken", "NUL"} {
+		for _, name := range []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "AI_AGENT", "REPRISE_MODEL", "REPRISE_ADD_DIRS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "broken", "NUL"} {
 			if v, ok := got[name]; ok {
 				t.Errorf("%s: %s=%s was inherited", kind, name, v)
 			}

@@ -209,7 +209,7 @@ func (t Task) environ(extra ...string) ([]string, error) {
 		own[name] = true
 	}
 	var out []string
-	for _, kv := range t.Env {
+	for _, kv := range proc.WithoutRepository(t.Env) { // it has a directory of its own
 		name, _, ok := strings.Cut(kv, "=")
 		if !ok || strings.ContainsRune(kv, 0) || own[name] || isClientSession(name) {
 			continue

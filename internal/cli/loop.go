@@ -532,7 +532,7 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 			return nil, usagef("--base %q is no commit of %s", clipText(f.base, 100), root)
 		}
 	}
-	t := &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Now: a.Env.Now, Base: f.base, Carry: carried(home), Integrate: cmp.Or(f.integrate, home.Settings.Loop.Integrate)}
+	t := &loop.Worktrees{Workspaces: ws, Belongs: ws.Belongs, Git: opts, Root: root, Now: a.Env.Now, Base: f.base, Carry: carried(home), Integrate: cmp.Or(f.integrate, home.Settings.Loop.Integrate)}
 	if !slices.Contains([]string{loop.KeepBranch, loop.MergeBranch, loop.PullRequest}, t.Integrate) {
 		return nil, usagef("--integrate %q is none of keep, merge, pr", clipText(t.Integrate, 40))
 	}
@@ -541,7 +541,9 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 	}
 	if t.Integrate == loop.MergeBranch {
 		if t.Into = f.into; t.Into == "" {
-			t.Into, _ = git.New(root, opts).Branch(ctx) // on none there is nothing to merge into, which is said then
+			if t.Into, err = git.New(root, opts).Branch(ctx); err != nil {
+				return nil, usagef("--integrate merge needs a branch to merge into, and the main checkout is on none: `git switch` to one, or use --integrate keep")
+			}
 		}
 	}
 	if t.Integrate == loop.PullRequest {

@@ -206,7 +206,7 @@ func newQueueListCmd(app *App) *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&states, "state", nil, "only items in this `STATE`, can be repeated: "+joinStates())
 	fl.BoolVar(&all, "all", false, "those that are done or dead, too")
-	fl.StringSliceVarP(&f.Labels, "label", "l", nil, "only items with this `LABEL`, can be repeated")
+	fl.StringArrayVarP(&f.Labels, "label", "l", nil, "only items with this `LABEL`, can be repeated")
 	fl.StringVar(&f.Task, "task", "", "only items of this `TASK`")
 	fl.IntVarP(&limit, "limit", "n", 0, "at most `N` (0: all)")
 	fl.BoolVar(&asJSON, "json", false, "print them for programs")
@@ -380,7 +380,7 @@ func newQueueNextCmd(app *App) *cobra.Command {
 
 // wanted adds the flags that say which item is asked for.
 func wanted(cmd *cobra.Command, opt *queue.ClaimOptions) {
-	cmd.Flags().StringSliceVarP(&opt.Labels, "label", "l", nil, "only an item with this `LABEL`, can be repeated")
+	cmd.Flags().StringArrayVarP(&opt.Labels, "label", "l", nil, "only an item with this `LABEL`, can be repeated")
 	cmd.Flags().StringVar(&opt.Agent, "agent", "", "only an item that is meant for this `CLIENT`, or for any")
 	offer(cmd, "agent", config.RouteClients()...)
 }

@@ -210,7 +210,7 @@ func outcomeFlags(cmd *cobra.Command, o *queue.Outcome, data *string, letter str
 	cmd.Flags().StringVarP(&o.Summary, "summary", letter, "", "what it came to, in a few words")
 	cmd.Flags().StringVar(&o.Run, "run", "", "the `RUN` that did it")
 	cmd.Flags().StringVar(&o.Session, "session", "", "the client's `SESSION`")
-	cmd.Flags().StringSliceVar(&o.Artifacts, "artifact", nil, "a `FILE` that was made, can be repeated")
+	cmd.Flags().StringArrayVar(&o.Artifacts, "artifact", nil, "a `FILE` that was made, can be repeated")
 	cmd.Flags().StringVar(data, "data", "", "more to keep with it, as `JSON`")
 }
 

@@ -28,12 +28,12 @@ func (g *Git) Init(ctx context.Context, branch string) error {
 
 // Branch is the current branch; an error in a detached checkout.
 func (g *Git) Branch(ctx context.Context) (string, error) {
-	out, err := g.Run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	out, err := g.Run(ctx, "symbolic-ref", "--quiet", "HEAD") // its short name is another where there is a tag of that name
 	var e *Error
 	if errors.As(err, &e) && e.Kind == nil {
 		return "", fmt.Errorf("the checkout is detached from any branch; run `git switch BRANCH` in %s", g.dir)
 	}
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "refs/heads/"), err
 }
 
 // Resolve gives the commit of a revision, "" when there is none.

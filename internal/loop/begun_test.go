@@ -253,3 +253,26 @@ func TestWaitsAgainAndSaysSo(t *testing.T) {
 		t.Errorf("%v: %s", err, again)
 	}
 }
+
+// An id that comes again once the queue has forgotten the item that had it is another item's: the
+// run that is kept of the first is none of its own.
+func TestIdComesAgain(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("a")
+	n.all()
+	n.want("a done")
+	if _, err := n.queue.GC(t.Context(), queue.Retention{DoneAfter: time.Nanosecond}); err != nil {
+		t.Fatal(err)
+	}
+	n.want("")
+	n.add("a")
+	n.all()
+	n.want("a done")
+	if got := len(n.runs.requests()); got != 2 {
+		t.Errorf("%d runs were started", got)
+	}
+	if r, err := n.runs.Get(n.runs.id(1)); err != nil || ItemOf(r) != "a" {
+		t.Errorf("it is of %q, %v", ItemOf(r), err)
+	}
+}

@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"reprise/internal/git"
+	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 )
 
@@ -138,5 +141,52 @@ func TestMergesBySettingsOfNobody(t *testing.T) {
 				t.Errorf("the main checkout has %q", got)
 			}
 		})
+	}
+}
+
+// merged is a place with a commit in it, and the worktrees that merge it into trunk.
+func merged(t *testing.T) (w *Worktrees, p Place, sh func(string) string) {
+	t.Helper()
+	dir := t.TempDir()
+	sh = sheller(t, dir)
+	sh("git init -q -b trunk shop && cd shop && git commit -q --allow-empty -m x && git worktree add -q -b loop-a ../place && cd ../place && echo 1 > f && git add f && git commit -qm f")
+	place := filepath.Join(dir, "place")
+	w = &Worktrees{Root: filepath.Join(dir, "shop"), Git: git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}}, Now: time.Now, Into: "trunk"}
+	return w, Place{Name: "loop-a", Dir: place, Top: place, Branch: "loop-a"}, sh
+}
+
+// A tag that is called like a branch is none: what is merged is what was checked.
+func TestMergesBranchesNotTags(t *testing.T) {
+	t.Parallel()
+	w, p, sh := merged(t)
+	sh("cd shop && echo bad > bad && git add bad && git commit -qm bad && git tag loop-a && git tag trunk && git reset -q --hard HEAD~1 && echo 2 > g && git add g && git commit -qm g")
+	if into, why, err := w.merge(t.Context(), p); err != nil || why != "" || into != "trunk" {
+		t.Fatalf("%q %q, %v", into, why, err)
+	}
+	if got := sh("cd shop && ls && git log -1 --format=%s refs/heads/trunk"); got != "f\ng\nMerge branch 'trunk' into loop-a" {
+		t.Errorf("trunk has %q", got)
+	}
+}
+
+// People who commit while the checks run on a merge are no reason to give it up: it is merged
+// and checked again, and where that never ends somebody is to see to it.
+func TestMergesAgainWhatMoved(t *testing.T) {
+	t.Parallel()
+	for _, times := range []int{1, mergeTries - 1, 99} {
+		w, p, sh := merged(t)
+		checks := 0
+		w.Check = func(context.Context, Place) (Checked, error) {
+			if checks++; checks <= times {
+				sh(fmt.Sprintf("cd shop && echo %d > other && git add other && git commit -qm other", checks))
+			}
+			return Checked{Gate: core.GatePassed}, nil
+		}
+		_, why, err := w.merge(t.Context(), p)
+		if stays := times >= mergeTries; err != nil || (why != "") != stays || checks != min(times+1, mergeTries) {
+			t.Errorf("moved %d times: %q, %v, checked %d times", times, why, err, checks)
+		}
+		if times < mergeTries {
+			sh("cd shop && git merge-base --is-ancestor loop-a trunk && git diff --quiet HEAD")
+		}
 	}
 }

@@ -130,7 +130,7 @@ func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
 		l.warn("claim", err)
 		return broken(a, err)
 	}
-	claim := core.Claim{Item: core.Item{ID: c.Item.ID, NoChangeOK: c.Item.NoChangeOK}, Fence: int64(c.Fence), Token: string(c.Token)}
+	claim := core.Claim{Item: core.Item{ID: c.Item.ID, NoChangeOK: c.Item.NoChangeOK}, Fence: int64(c.Fence), Born: born(&c.Item), Token: string(c.Token)}
 	return core.Claimed{Slot: a.Slot, Seq: a.Seq, Claim: &claim}
 }
 

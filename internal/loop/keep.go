@@ -96,6 +96,9 @@ func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (stri
 	if len(s.Dirty) > 0 {
 		return "", unkept("submodules have changes that are not committed in them: %s; commit them there, and have git ignore, or remove, what is not to be kept", strings.Join(s.Dirty[:min(len(s.Dirty), 10)], ", "))
 	}
+	if err := t.inProject(p); err != nil {
+		return "", err
+	}
 	note, err := t.onBranch(ctx, g, p, s)
 	if err != nil {
 		return note, err
@@ -109,6 +112,18 @@ func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (stri
 	}
 	brought, err := t.Workspaces.BringSubmodules(ctx, t.modules(p)) // they go with the worktree
 	return join(note, brought.Note()), err
+}
+
+// inProject wants the place to be part of the project still. Once what makes it so is removed
+// from the branch that others begin at, nothing can be made there any more.
+func (t *Worktrees) inProject(p Place) error {
+	if t.Belongs == nil {
+		return nil
+	}
+	if err := t.Belongs(p.Name); err != nil && !errors.Is(err, workspace.ErrNotFound) {
+		return unkept("it would be no place of this project any more, and whatever is begun after it neither: %s; bring .reprise/project.yaml back as it was", oneLine(err.Error(), 300))
+	}
+	return nil
 }
 
 func (t *Worktrees) modules(p Place) workspace.BringOptions {

@@ -93,6 +93,22 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// What would be no place of the project any more is not kept, nor are its files committed.
+func TestKeepOnlyWhatBelongs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sh := sheller(t, dir)
+	sh("git init -q -b trunk && echo 0 > f && git add f && git commit -qm f && git checkout -q -b loop-a && echo 1 > new")
+	w := &Worktrees{Root: dir, Patience: time.Millisecond, Now: time.Now, Belongs: func(name string) error { return errors.New(name + " has no project.yaml") }}
+	p := Place{Name: "loop-a", Dir: dir, Top: dir, Branch: "loop-a", Base: sh("git rev-parse HEAD")}
+	if _, err := w.Keep(t.Context(), p, queue.Item{ID: "a", Title: "A"}); err == nil || passing(err) || !strings.Contains(err.Error(), "loop-a has no project.yaml; bring") {
+		t.Errorf("%v", err)
+	}
+	if got := sh("git status --porcelain; git rev-list --count HEAD"); got != "?? new\n1" {
+		t.Errorf("%q", got)
+	}
+}
+
 // keepingPlaces are places whose work cannot be kept.
 type keepingPlaces struct {
 	*fakePlaces

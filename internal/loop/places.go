@@ -46,6 +46,9 @@ type Worktrees struct {
 	Into string
 	// Check has the project's checks run, for a merge; nil: there are none.
 	Check func(ctx context.Context, p Place) (Checked, error)
+	// Belongs says why a worktree is no part of the project any more, such as
+	// [workspace.Manager.Belongs]; nil: it always is.
+	Belongs func(name string) error
 	// KeepConflicting leaves the worktree of what could not be merged, for who goes on with
 	// it there. Otherwise only its branch stays.
 	KeepConflicting bool
@@ -223,11 +226,11 @@ func (t *Worktrees) who(ctx context.Context) []string {
 // merge brings the base into the work, has that checked, and moves the base's branch
 // forward. The main checkout is touched by a fast-forward only, which git refuses where
 // somebody has changed the same files there. into is the base's branch, and why says what
-// stands against it, "" when it was done.
+// stands against it, "" when it was done. Branches are named in full: a tag may be called like one.
 func (t *Worktrees) merge(ctx context.Context, p Place) (into, why string, err error) {
 	t.merging.Lock()
 	defer t.merging.Unlock()
-	main, here := git.New(t.Root, t.Git), git.New(p.Top, t.Git)
+	main := git.New(t.Root, t.Git)
 	base, err := main.Branch(ctx)
 	if err != nil {
 		return "", "", fmt.Errorf("the main checkout is on no branch, so there is nothing to merge into: %w", err)
@@ -238,39 +241,57 @@ func (t *Worktrees) merge(ctx context.Context, p Place) (into, why string, err e
 	if t.Into != "" && base != t.Into {
 		return "", "", fmt.Errorf("the main checkout is on %s by now, and the loop merges into %s, on which it was when the loop began: nothing is merged; `git switch %s` and `git merge %s` do it", base, t.Into, t.Into, p.Branch)
 	}
-	args := slices.Concat(t.who(ctx), git.Merging(p.Branch), []string{"--ff", "--no-edit", base})
+	for range mergeTries {
+		moved, why, err := t.mergeOnce(ctx, p, main, base)
+		if !moved || err != nil {
+			return base, why, err
+		}
+	}
+	return base, fmt.Sprintf("%s moved on while the checks ran on the merge, %d times", base, mergeTries), nil
+}
+
+// mergeTries is how often the base may move on while the checks run on a merge.
+const mergeTries = 3
+
+// mergeOnce is merge with the base as it is; moved says that it moved on meanwhile.
+func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base string) (moved bool, why string, err error) {
+	here := git.New(p.Top, t.Git)
+	args := slices.Concat(t.who(ctx), git.Merging(p.Branch), []string{"--ff", "-m", fmt.Sprintf("Merge branch '%s' into %s", base, p.Branch), "refs/heads/" + base})
 	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })
 	if git.LockedAt(err) != "" {
-		return "", "", err
+		return false, "", err
 	}
 	if err != nil {
 		if _, abortErr := here.Run(ctx, "merge", "--abort"); abortErr != nil {
-			return "", "", errors.Join(err, abortErr)
+			return false, "", errors.Join(err, abortErr)
 		}
-		return base, "it conflicts", nil
+		return false, "it conflicts", nil
+	}
+	work, err := here.Resolve(ctx, "HEAD") // which the checks see, and nothing else
+	if err != nil {
+		return false, "", err
 	}
 	if t.Check != nil {
 		got, err := t.Check(ctx, p)
 		if err != nil {
-			return "", "", err
+			return false, "", err
 		}
 		if got.Gate == core.GateFailed {
-			return base, "the checks fail on the merge: " + oneLine(got.Text, 600), nil
+			return false, "the checks fail on the merge: " + oneLine(got.Text, 600), nil
 		}
 	}
-	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, append(git.Merging(base), "--ff-only", p.Branch)...); return err })
+	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, append(git.Merging(base), "--ff-only", work)...); return err })
 	if err != nil {
-		return "", "", fmt.Errorf("move %s forward: %w", base, err)
+		if behind, aerr := main.IsAncestor(ctx, "HEAD", work); aerr == nil && !behind && git.LockedAt(err) == "" {
+			return true, "", nil
+		}
+		return false, "", fmt.Errorf("move %s forward: %w", base, err)
 	}
 	// What is called merged is there: anybody may have moved the branch meanwhile.
-	work, err := here.Resolve(ctx, "HEAD")
-	if err != nil {
-		return "", "", err
-	}
 	if ok, err := main.IsAncestor(ctx, work, "HEAD"); err != nil || !ok {
-		return "", "", errors.Join(fmt.Errorf("%s has not got %s of %s after the merge", base, work, p.Branch), err)
+		return false, "", errors.Join(fmt.Errorf("%s has not got %s of %s after the merge", base, work, p.Branch), err)
 	}
-	return base, "", nil
+	return false, "", nil
 }
 
 // pull pushes the branch and asks for it to be taken. What cannot be done is said; the
@@ -279,7 +300,7 @@ func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) (said st
 	if t.GH == nil {
 		return "no pull request: gh is not there", false
 	}
-	if _, err := git.New(p.Top, t.Git).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", p.Branch); err != nil {
+	if _, err := git.New(p.Top, t.Git).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", "refs/heads/"+p.Branch+":refs/heads/"+p.Branch); err != nil {
 		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200), false
 	}
 	lack := t.Workspaces.NotPushed(ctx, t.modules(p))

@@ -22,7 +22,20 @@ import (
 )
 
 // runKey makes the run of a claim one that is started once.
-func runKey(c core.Claim) string { return fmt.Sprintf("loop:%s:%d", c.Item.ID, c.Fence) }
+func runKey(c core.Claim) string {
+	if c.Born == "" {
+		return fmt.Sprintf("loop:%s:%d", c.Item.ID, c.Fence)
+	}
+	return fmt.Sprintf("loop:%s:%d-%s", c.Item.ID, c.Fence, c.Born)
+}
+
+// born is when an item was added, in a few letters.
+func born(it *queue.Item) string {
+	if it.Created.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(it.Created.UnixNano(), 36)
+}
 
 // ItemOf is the item that a run of a loop was started for, "" for any other run.
 func ItemOf(r run.Record) string {

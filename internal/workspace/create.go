@@ -13,6 +13,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 	"reprise/internal/proc"
 	"reprise/internal/staterepo"
 	"reprise/internal/verify/tree"
@@ -108,6 +109,9 @@ func (m *Manager) Prepare(ctx context.Context, o CreateOptions, h Holder) (Creat
 		return Created{}, fmt.Errorf("make workspace %s: %w", o.Name, err)
 	}
 	if w, err := m.Get(o.Name); err == nil && w.State == Ready && m.here(&w) {
+		if err := m.sameCode(&w, o.From); err != nil {
+			return Created{}, fmt.Errorf("make workspace %s: %w", o.Name, err)
+		}
 		l, err := m.Lease(ctx, o.Name, h)
 		if err != nil {
 			return Created{}, err
@@ -119,6 +123,19 @@ func (m *Manager) Prepare(ctx context.Context, o CreateOptions, h Holder) (Creat
 	}
 	o.Holder = &h
 	return m.Create(ctx, o)
+}
+
+// sameCode refuses a workspace of another clone of the project: what is made in it would be in
+// that one's repository, where nobody looks for it.
+func (m *Manager) sameCode(w *Workspace, dir string) error {
+	from, err := m.origin(dir)
+	if err != nil {
+		return err
+	}
+	if common := commonOf(from.top); common != "" && !pathname.Same(common, w.Common) {
+		return fmt.Errorf("%w: %s is a worktree of another clone of this project, %s; go on with it there, or remove it there with `reprise workspace remove %s`", ErrExists, w.Dir, filepath.Dir(w.Common), w.Name)
+	}
+	return nil
 }
 
 // origin is the checkout that a workspace comes from.
@@ -545,6 +562,19 @@ func (m *Manager) belongs(w *Workspace) error {
 		return fmt.Errorf("%w: at commit %.12s the project is called %q and not %q; begin at another commit", ErrRefused, w.Base, p.Name, w.Project)
 	}
 	return nil
+}
+
+// Belongs says why a workspace is no part of the project any more, nil where it is one: its files
+// may have become another project's, or nobody's, or a link may lie where its agent's state is.
+func (m *Manager) Belongs(name string) error {
+	w, err := m.Get(name)
+	if err != nil {
+		return err
+	}
+	if err := staterepo.NoLink(w.AgentDir); err != nil {
+		return err
+	}
+	return m.belongs(&w)
 }
 
 // carry copies dependencies from the checkout.

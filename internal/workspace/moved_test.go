@@ -287,3 +287,39 @@ func TestMovedWhileUnfinished(t *testing.T) {
 		},
 	}.CrashAtEachStep(t)
 }
+
+// A workspace of another clone of the project is not gone on with, and one whose files are no part
+// of the project any more is known to be none.
+func TestBelongs(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	self, err := proc.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.create(workspace.CreateOptions{Name: "auth"})
+	if err := p.manager().Belongs("auth"); err != nil {
+		t.Error(err)
+	}
+	p.write(c.Dir, ".reprise/project.yaml", "v: 1\nname: other\n")
+	if err := p.manager().Belongs("auth"); err == nil || !strings.Contains(err.Error(), `called "other"`) {
+		t.Errorf("another project: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(c.Dir, ".reprise")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(os.TempDir(), filepath.Join(c.Dir, ".reprise")); err != nil {
+		t.Skip("no links here")
+	}
+	if err := p.manager().Belongs("auth"); err == nil || !strings.Contains(err.Error(), "link") {
+		t.Errorf("a link: %v", err)
+	}
+	p.create(workspace.CreateOptions{Name: "next"})
+	first := p.code
+	p.code = filepath.Join(p.dir, "clone")
+	p.git(p.dir, "clone", "-q", first, p.code)
+	_, err = p.manager().Prepare(t.Context(), workspace.CreateOptions{Name: "next", Attach: true}, workspace.Holder{Process: self, What: "test"})
+	if err == nil || !strings.Contains(err.Error(), "another clone of this project, "+first) {
+		t.Errorf("%v", err)
+	}
+}

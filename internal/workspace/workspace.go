@@ -122,7 +122,7 @@ func (w *Workspace) Vars() [][2]string {
 // of another one.
 func (w *Workspace) Environ(base []string) []string {
 	vars := w.Vars()
-	out := slices.DeleteFunc(slices.Clone(base), func(kv string) bool {
+	out := slices.DeleteFunc(proc.WithoutRepository(base), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return name == "PWD" || name == "OLDPWD" || slices.ContainsFunc(vars, func(v [2]string) bool { return v[0] == name })
 	})

@@ -119,6 +119,9 @@ type Item struct {
 type Claim struct {
 	Item  Item  `json:"item"`
 	Fence int64 `json:"fence"`
+	// Born tells the item from another one that has had its id before, and was forgotten by the queue
+	// with its numbers; "" in states of older programs.
+	Born string `json:"born,omitempty"`
 	// Token is the right to speak about the claim, which means something to the queue
 	// alone.
 	Token string `json:"token,omitempty"`
