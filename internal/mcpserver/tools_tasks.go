@@ -116,7 +116,7 @@ type taskLine struct {
 }
 
 func lineOf(b *task.Board, t *task.Task) taskLine {
-	l := taskLine{Number: t.Number, Title: clip(t.Title, 200), Status: string(t.Status), Priority: t.Priority, Language: t.Language, Waits: b.Waits(t), Reason: clip(t.Reason, 200)}
+	l := taskLine{Number: t.Number, Title: shorten(t.Title, 200), Status: string(t.Status), Priority: t.Priority, Language: t.Language, Waits: b.Waits(t), Reason: shorten(t.Reason, 200)}
 	if len(t.Operations) > 0 {
 		l.Working = t.Operations[0].Name + " " + t.Operations[0].Session
 	}
@@ -139,7 +139,7 @@ func (s *Server) taskList(c *call) (any, error) {
 	for _, word := range c.args.list("status") {
 		st, ok := task.ParseStatus(word)
 		if !ok {
-			return nil, fmt.Errorf("task_list: parameter \"status\": %q is none of %s", clip(word, 40), strings.Join(statusNames(), ", "))
+			return nil, fmt.Errorf("task_list: parameter \"status\": %q is none of %s", shorten(word, 40), strings.Join(statusNames(), ", "))
 		}
 		want[st] = true
 	}
@@ -181,7 +181,7 @@ func (s *Server) taskList(c *call) (any, error) {
 		out.Tasks = append(out.Tasks, l)
 	}
 	for _, p := range b.Problems[:min(len(b.Problems), 5)] {
-		out.Notes = append(out.Notes, clip(p.String(), 300))
+		out.Notes = append(out.Notes, shorten(p.String(), 300))
 	}
 	return out, nil
 }
@@ -239,7 +239,7 @@ func showTask(b *task.Board, t *task.Task) taskWhole {
 	times := task.PhaseTimes(own)
 	if p, _, perr := b.Plan(t); perr == nil {
 		for _, ph := range p.Phases {
-			out.Phases = append(out.Phases, phaseLine{ph.Number, clip(ph.Title, 200), string(ph.Status), ph.DependsOn, times[ph.Number].Seconds()})
+			out.Phases = append(out.Phases, phaseLine{ph.Number, shorten(ph.Title, 200), string(ph.Status), ph.DependsOn, times[ph.Number].Seconds()})
 		}
 	} else if len(t.Plans) > 0 {
 		out.Note = perr.Error()
@@ -264,7 +264,7 @@ func numbersOf(tool, name string, words []string) ([]int, error) {
 	for _, w := range words {
 		var n int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(strings.TrimSpace(w), "#"), "%d", &n); err != nil || n < 1 {
-			return nil, fmt.Errorf("%s: parameter %q: %q is no number of a task", tool, name, clip(w, 20))
+			return nil, fmt.Errorf("%s: parameter %q: %q is no number of a task", tool, name, shorten(w, 20))
 		}
 		out = append(out, n)
 	}
@@ -481,7 +481,7 @@ func (s *Server) taskErrors(c *call) (any, error) {
 	}
 	left := maxSearchTokens
 	for i, g := range groups {
-		g.Message, g.IDs = clip(g.Message, 300), g.IDs[:min(len(g.IDs), 5)]
+		g.Message, g.IDs = shorten(g.Message, 300), g.IDs[:min(len(g.IDs), 5)]
 		if left -= tokens(g.Message) + 120; left < 0 {
 			out.More = len(groups) - i
 			break
