@@ -499,7 +499,9 @@ func verified(r *verify.Result) loop.Checked {
 
 // loopPlaces is where items are worked on.
 func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *loopFlags, workers int, check func(context.Context, loop.Place, run.Record) (loop.Checked, error)) (loop.Places, error) {
-	opts := git.Options{Vars: a.Env.Vars}
+	// One that is cut off in the middle leaves half of it in a person's checkout, and files that are
+	// large or filtered take their time.
+	opts := git.Options{Vars: a.Env.Vars, Local: 15 * time.Minute}
 	root := home.Project.Root
 	if err := a.noGitDir(ctx, root); err != nil {
 		return nil, err

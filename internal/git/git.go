@@ -249,10 +249,10 @@ func (g *Git) settings() []string {
 	return args
 }
 
-// Merging begins the arguments of a merge into the branch that is checked out, "" for none:
+// MergeArgs begins the arguments of a merge into the branch that is checked out, "" for none:
 // it is a commit, and no signature or squash is asked for, whatever the settings of the user,
 // and those of the branch, say. What follows says how far it may go (--ff or --ff-only), and what is merged.
-func Merging(branch string) []string {
+func MergeArgs(branch string) []string {
 	args := []string{"merge", "--quiet", "--commit", "--no-squash", "--no-verify-signatures"}
 	if branch != "" && !strings.Contains(branch, "=") {
 		args = append([]string{"-c", "branch." + branch + ".mergeOptions="}, args...)

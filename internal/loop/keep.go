@@ -194,19 +194,23 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s 
 		// Of them git keeps the name of a commit only; with that file they are submodules.
 		return "", unkeptInner(strings.Join(s.Inner, ", "))
 	}
-	// All of it: to exclude a path that is ignored is an error to git.
-	if _, err := g.Run(ctx, "add", "--all"); err != nil {
-		if name, ok := checkout.NoCommitIn(err); ok {
-			return "", unkeptInner(name)
+	how := "--all" // of files that git knows: no other git is asked for that
+	if s.New || committed || s.Own {
+		how = "--no-all"
+		// All of it: to exclude a path that is ignored is an error to git.
+		if _, err := g.Run(ctx, "add", "--all"); err != nil {
+			if name, ok := checkout.NoCommitIn(err); ok {
+				return "", unkeptInner(name)
+			}
+			return "", err
 		}
-		return "", err
 	}
 	if committed || s.Own {
 		if _, err := g.Run(ctx, "rm", "-r", "--cached", "--quiet", "--force", "--ignore-unmatch", "--", ":(top,literal)"+own); err != nil {
 			return "", err
 		}
 	}
-	args := append(t.who(ctx), "commit", "--quiet", "--message="+item.Title+"\n\nWhat the session for "+item.ID+" left uncommitted.")
+	args := append(t.who(ctx), "commit", "--quiet", how, "--message="+item.Title+"\n\nWhat the session for "+item.ID+" left uncommitted.")
 	if _, err := g.Run(ctx, args...); err != nil {
 		if staged, serr := g.Staged(ctx); serr == nil && len(staged) == 0 {
 			return "", nil // it differed in what git does not keep

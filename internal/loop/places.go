@@ -256,7 +256,7 @@ const mergeTries = 3
 // mergeOnce is merge with the base as it is; moved says that it moved on meanwhile.
 func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base string) (moved bool, why string, err error) {
 	here := git.New(p.Top, t.Git)
-	args := slices.Concat(t.who(ctx), git.Merging(p.Branch), []string{"--ff", "-m", fmt.Sprintf("Merge branch '%s' into %s", base, p.Branch), "refs/heads/" + base})
+	args := slices.Concat(t.who(ctx), git.MergeArgs(p.Branch), []string{"--ff", "-m", fmt.Sprintf("Merge branch '%s' into %s", base, p.Branch), "refs/heads/" + base})
 	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })
 	if git.LockedAt(err) != "" {
 		return false, "", err
@@ -280,7 +280,7 @@ func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base 
 			return false, "the checks fail on the merge: " + oneLine(got.Text, 600), nil
 		}
 	}
-	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, append(git.Merging(base), "--ff-only", work)...); return err })
+	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, append(git.MergeArgs(base), "--ff-only", work)...); return err })
 	if err != nil {
 		if behind, aerr := main.IsAncestor(ctx, "HEAD", work); aerr == nil && !behind && git.LockedAt(err) == "" {
 			return true, "", nil

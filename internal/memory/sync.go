@@ -269,7 +269,7 @@ func (s *Store) merge(ctx context.Context, g *git.Git, d *durable.Dir, identity 
 			}
 		}
 	}
-	if _, err := g.Run(ctx, append(git.Merging(""), "--ff-only", target)...); err != nil {
+	if _, err := g.Run(ctx, append(git.MergeArgs(""), "--ff-only", target)...); err != nil {
 		return fmt.Errorf("sync memory: %w", err)
 	}
 	res.Merged = true

@@ -165,7 +165,7 @@ func (c *Checkout) forward(ctx context.Context, branch string) error {
 	case err != nil:
 		return err
 	}
-	if _, err = g.Run(ctx, append(git.Merging(branch), "--ff-only", there)...); err != nil {
+	if _, err = g.Run(ctx, append(git.MergeArgs(branch), "--ff-only", there)...); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -24,6 +24,7 @@ type Status struct {
 	Changed  bool     // something but the place of the agent's state differs
 	Inner    []string // repositories of their own that are new in it
 	Dirty    []string // submodules with changed or new files
+	New      bool     // there are files, or repositories, that git does not know yet
 	Own      bool     // the place of the agent's state is new in it, and not ignored
 }
 
@@ -58,6 +59,7 @@ func Look(ctx context.Context, g *git.Git, own string) (w Status, err error) {
 			}
 			w.add(f[7], f[2] == "000000" && f[3] == git.ModeRepo, own)
 		case "?":
+			w.New = true
 			w.add(strings.TrimSuffix(rest, "/"), strings.HasSuffix(rest, "/"), own) // a directory that it does not look into
 		}
 	}
