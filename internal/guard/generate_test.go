@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,13 +162,26 @@ func (g *generator) harmless() string {
 	return c
 }
 
+// before is a harmless command that gives no value to a variable that another one has: with
+// it, that may be harmless, too.
+func (g *generator) before(c string) string {
+	for {
+		h := g.harmless()
+		if !slices.ContainsFunc(assigns.FindAllStringSubmatch(h, -1), func(m []string) bool { return strings.Contains(c, "$"+m[1]) || strings.Contains(c, "${"+m[1]) }) {
+			return h
+		}
+	}
+}
+
+var assigns = regexp.MustCompile(`([A-Za-z_]+)=`)
+
 // among puts a command among harmless ones.
 func (g *generator) among(c string) string {
 	switch g.IntN(6) {
 	case 0:
-		return g.harmless() + "\n" + c
+		return g.before(c) + "\n" + c
 	case 1:
-		return g.harmless() + " && {\n" + c + "\n}"
+		return g.before(c) + " && {\n" + c + "\n}"
 	case 2:
 		return "{\n" + c + "\n}; " + g.harmless()
 	case 3:

@@ -103,10 +103,7 @@ func indexData(path string) ([]byte, bool) {
 // indexedBy are the paths of the entries of an index that are wanted; an index that has
 // not these bytes has none.
 func indexedBy(path string, most int, wanted func(mode uint32, name []byte) bool, has ...byte) (out []string) {
-	data, ok := indexData(path)
-	if !ok {
-		return nil
-	}
+	data, _ := indexData(path)
 	return entriesOf(data, most, wanted, has...)
 }
 

@@ -32,7 +32,7 @@ func nameCases() (out []mutationCase) {
 			add("aimed "+pattern, func() string { return fmt.Sprint(names.Aimed(pattern)) })
 		}
 	}
-	for _, pattern := range []string{"[ms]*", "[Rs]*", "[cs]*", "[.s]*", "[is]*", "[ps]*", "*.pem", "*.go", "*.k", "", ".e*"} {
+	for _, pattern := range []string{"[ms]*", "[Rs]*", "[cs]*", "[.s]*", "[is]*", "[ps]*", "*.pem", "*.go", "*.k", "", ".e*", "deploy.pem", "*.tfvars", "id_dsa", "x.kdbx"} {
 		add("aimed "+pattern, func() string { return fmt.Sprint(names.Aimed(pattern)) })
 	}
 	for _, v := range []string{"MONGO_URI", "MONGODB_URI", "AMQP_URL", "POSTGRES_URL", "MYSQL_URL", "CONNSTR", "CONNECTOR"} {
