@@ -63,7 +63,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 	defer d.Close()
 	for b.Loop() {
-		c, err := d.Begin()
+		c, err := d.Begin(context.Background())
 		if err != nil {
 			b.Fatal(err)
 		}

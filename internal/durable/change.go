@@ -87,12 +87,9 @@ func inJournal(name string) bool {
 
 func inJournalDir(name string) string { return filepath.Join(journalDir, name) }
 
-// Begin starts a change. It takes the directory's change lock, waiting for it,
-// and keeps it until Commit or Abort.
-func (d *Dir) Begin() (*Change, error) { return d.BeginContext(context.Background()) }
-
-// BeginContext is [Dir.Begin], giving up when ctx ends first.
-func (d *Dir) BeginContext(ctx context.Context) (*Change, error) {
+// Begin starts a change. It takes the directory's change lock, waiting for it until
+// ctx ends, and keeps it until Commit or Abort.
+func (d *Dir) Begin(ctx context.Context) (*Change, error) {
 	if err := d.o.mkdirAll(journalDir, 0o700); err != nil {
 		return nil, fmt.Errorf("begin change of %s: %w", d.path, err)
 	}

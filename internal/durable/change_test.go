@@ -25,7 +25,7 @@ func open(t *testing.T, dir string) *durable.Dir {
 
 func begin(t *testing.T, d *durable.Dir) *durable.Change {
 	t.Helper()
-	c, err := d.Begin()
+	c, err := d.Begin(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestChangesExcludeEachOther(t *testing.T) {
 	c := begin(t, d)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := open(t, dir).BeginContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := open(t, dir).Begin(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a second change began: %v", err)
 	}
 	if err := c.Abort(); err != nil {
@@ -73,7 +73,7 @@ func TestChangesExcludeEachOther(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 5 {
-				c, err := d.Begin()
+				c, err := d.Begin(context.Background())
 				if err != nil {
 					t.Error(err)
 					return

@@ -185,7 +185,7 @@ func changesScenario(before, after map[string]string) durabletest.Scenario {
 				return err
 			}
 			defer d.Close()
-			c, err := d.Begin()
+			c, err := d.Begin(context.Background())
 			if err != nil {
 				return err
 			}
@@ -222,7 +222,7 @@ func changesScenario(before, after map[string]string) durabletest.Scenario {
 			if errors.Is(err, durable.ErrPending) && !all {
 				t.Errorf("%s: pending, and not done by the next open", at)
 			}
-			c, berr := d.Begin()
+			c, berr := d.Begin(context.Background())
 			if berr != nil {
 				t.Fatalf("%s: begin again: %v", at, berr)
 			}

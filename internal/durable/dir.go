@@ -143,31 +143,13 @@ func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return d.o.writeFile(n, data, perm, true)
 }
 
-// WriteFileHot is [WriteFileHot] within the directory.
-func (d *Dir) WriteFileHot(name string, data []byte, perm fs.FileMode) error {
-	n, err := d.target(name)
-	if err != nil {
-		return fmt.Errorf("write file: %w", err)
-	}
-	return d.o.writeFile(n, data, perm, false)
-}
-
-// Append is [Append] within the directory.
-func (d *Dir) Append(name string, data []byte, perm fs.FileMode) error {
-	return d.append(name, data, perm, true)
-}
-
 // AppendText is [AppendText] within the directory.
 func (d *Dir) AppendText(name string, data []byte, perm fs.FileMode) error {
-	return d.append(name, data, perm, false)
-}
-
-func (d *Dir) append(name string, data []byte, perm fs.FileMode, lines bool) error {
 	n, err := d.target(name)
 	if err != nil {
 		return fmt.Errorf("append: %w", err)
 	}
-	return d.o.appendData(context.Background(), n, data, perm, lines)
+	return d.o.appendData(context.Background(), n, data, perm, false)
 }
 
 // MkdirAll is [MkdirAll] within the directory.
@@ -201,37 +183,6 @@ func (d *Dir) RemoveAll(name string) error {
 		return fmt.Errorf("remove all: %w", err)
 	}
 	return d.o.removeAllSync(n)
-}
-
-// Rename is [Rename] within the directory.
-func (d *Dir) Rename(old, new string) error {
-	o, err := d.target(old)
-	if err != nil {
-		return fmt.Errorf("rename: %w", err)
-	}
-	n, err := d.target(new)
-	if err != nil {
-		return fmt.Errorf("rename: %w", err)
-	}
-	return d.o.renameSync(o, n, true)
-}
-
-// Create is [Create] within the directory.
-func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
-	n, err := d.target(name)
-	if err != nil {
-		return nil, fmt.Errorf("create file: %w", err)
-	}
-	return d.o.createStream(n, perm, true)
-}
-
-// Lock is [Lock] within the directory.
-func (d *Dir) Lock(ctx context.Context, name string) (unlock func() error, err error) {
-	n, err := d.target(name)
-	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
-	}
-	return d.o.lock(ctx, n)
 }
 
 // RemoveStale is [RemoveStale] for a directory within this one.

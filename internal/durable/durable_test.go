@@ -179,11 +179,9 @@ func TestOnlyRegularFilesAreWritten(t *testing.T) {
 			"AppendText":     durable.AppendText(path, data, 0o600),
 			"Rename":         durable.Rename(filepath.Join(dir, "file"), path),
 			"Dir.WriteFile":  d.WriteFile(name, data, 0o600),
-			"Dir.Append":     d.Append(name, data, 0o600),
 			"Dir.AppendText": d.AppendText(name, data, 0o600),
-			"Dir.Rename":     d.Rename("file", name),
 			"Change": func() error {
-				c, err := d.Begin()
+				c, err := d.Begin(context.Background())
 				if err != nil {
 					return err
 				}

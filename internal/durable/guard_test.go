@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,7 +23,7 @@ func guarded(disk durable.Disk, dir, old string) error {
 		return err
 	}
 	defer d.Close()
-	c, err := d.Begin()
+	c, err := d.Begin(context.Background())
 	if err != nil {
 		return err
 	}

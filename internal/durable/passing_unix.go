@@ -19,7 +19,7 @@ func passing(err error) bool {
 	return slices.ContainsFunc(moments, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
-// moments in the words of the C library, in which programs of others say them.
+// momentsInWords are the moments in the words of the C library, in which programs of others say them.
 func momentsInWords() (words []string) {
 	for _, e := range moments {
 		if e != syscall.EAGAIN && e != syscall.EBUSY { // words that mean much else

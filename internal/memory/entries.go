@@ -301,7 +301,7 @@ func (s *Store) beginPlain(ctx context.Context) (*durable.Dir, *durable.Change, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("write entries: %w", err)
 	}
-	c, err := d.BeginContext(ctx)
+	c, err := d.Begin(ctx)
 	if err != nil {
 		d.Close()
 		return nil, nil, fmt.Errorf("write entries: %w", err)

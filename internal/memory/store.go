@@ -154,7 +154,7 @@ func missingSeeds(d *durable.Dir) ([]string, error) {
 }
 
 func (s *Store) seed(ctx context.Context, d *durable.Dir) error {
-	c, err := d.BeginContext(ctx)
+	c, err := d.Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("make memory: %w", err)
 	}
@@ -400,7 +400,7 @@ func (s *Store) begin(ctx context.Context) (*durable.Dir, *durable.Change, error
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := d.BeginContext(ctx)
+	c, err := d.Begin(ctx)
 	if err != nil {
 		d.Close()
 		return nil, nil, fmt.Errorf("write memory: %w", err)

@@ -41,7 +41,7 @@ func (s *Store) ensureRepo(ctx context.Context) error {
 	if g.IsTop() && !halfMade(d) {
 		return nil
 	}
-	c, err := d.BeginContext(ctx)
+	c, err := d.Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("make memory: %w", err)
 	}
@@ -167,7 +167,7 @@ func (s *Store) local(ctx context.Context, g *git.Git, o SyncOptions, theirs str
 		return err
 	}
 	defer d.Close()
-	c, err := d.BeginContext(ctx)
+	c, err := d.Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("sync memory: %w", err)
 	}

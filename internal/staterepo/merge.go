@@ -316,7 +316,7 @@ func (t *Tree) lockMemory(ctx context.Context, d *durable.Dir) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.BeginContext(ctx)
+	c, err := m.Begin(ctx)
 	if err != nil {
 		m.Close()
 		return nil, err

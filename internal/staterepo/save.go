@@ -60,7 +60,7 @@ func (t *Tree) open(ctx context.Context) (*durable.Dir, *durable.Change, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := d.BeginContext(ctx)
+	c, err := d.Begin(ctx)
 	if err != nil {
 		d.Close()
 		return nil, nil, err

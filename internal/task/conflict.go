@@ -61,7 +61,7 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 		return r, nil, false, err
 	}
 	defer d.Close()
-	c, err := d.BeginContext(ctx)
+	c, err := d.Begin(ctx)
 	if err != nil {
 		return r, nil, false, err
 	}

@@ -104,7 +104,7 @@ func (f *freeHand) edit() {
 	}
 	defer d.Close()
 	if f.r.IntN(2) == 0 {
-		c, err := d.BeginContext(context.Background())
+		c, err := d.Begin(context.Background())
 		if err != nil {
 			f.t.Fatal(err)
 		}

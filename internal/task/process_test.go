@@ -173,7 +173,7 @@ func saveByHand(t *testing.T, s *Store, line string) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	c, err := d.BeginContext(context.Background())
+	c, err := d.Begin(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

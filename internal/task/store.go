@@ -467,7 +467,7 @@ func (s *Store) note(ctx context.Context, own *noted, next int) error {
 var errAgain = errors.New("TODO.md was saved by somebody else")
 
 func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, own *noted, fn func(*Board) error) (*Board, error) {
-	c, err := d.BeginContext(ctx)
+	c, err := d.Begin(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("change tasks: %w", err)
 	}
