@@ -128,7 +128,7 @@ func (o *oracle) call(c *syntax.CallExpr, depth int) {
 		s, ok := constant(w)
 		words, all = append(words, s), all && ok
 	}
-	if p != nil && p.Base != know.Flag && p.Base != know.Net && all && len(p.Subs) == 0 && !slices.Contains(shellWords, name) && !informing(words) {
+	if p != nil && p.Base != know.Flag && p.Base != know.Net && all && len(p.Subs) == 0 && !slices.Contains(shellWords, name) && !informing(words) && !(len(words) == 0 && slices.Contains(p.Tells, "-")) {
 		o.found = append(o.found, "it runs "+name+", which does more than read")
 	}
 	if !all || depth > 3 {
