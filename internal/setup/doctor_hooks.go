@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,9 +63,11 @@ type InstalledHooks struct {
 	Program string // what the hooks run
 }
 
-// Installed lists the clients and scopes that have hooks of ours.
+// Installed lists the clients and scopes that have hooks of ours. Its error tells of the files
+// that cannot be read; what the others hold is listed all the same.
 func (s Setup) Installed() ([]InstalledHooks, error) {
 	var out []InstalledHooks
+	var bad []error
 	for _, client := range HookClients() {
 		for _, scope := range []string{User, Project} {
 			file, err := s.HookFile(client, scope)
@@ -73,23 +76,23 @@ func (s Setup) Installed() ([]InstalledHooks, error) {
 			}
 			hooks, err := FindHooks(file, client)
 			if err != nil {
-				return out, fmt.Errorf("%s: %s: %w", client, file, err)
+				bad = append(bad, fmt.Errorf("%s: %s: %w", client, file, err))
 			}
 			if len(hooks) > 0 {
 				out = append(out, InstalledHooks{client, scope, file, hooks, hookProgramOf(hooks[0].Command)})
 			}
 		}
 	}
-	return out, nil
+	return out, errors.Join(bad...)
 }
 
 // hooks checks that the hooks that are set up are whole, and lead to a program.
 func (d Doctor) hooks(context.Context) []Finding {
 	installed, err := d.Setup.Installed()
-	if err != nil {
-		return one(Warn, "correct the file; until then neither the client nor reprise can use it", "%v", err)
-	}
 	var out []Finding
+	if err != nil {
+		out = one(Warn, "correct the file; until then neither the client nor reprise can use it", "%v", err)
+	}
 	for i, h := range installed {
 		out = append(out, d.hooksOf(h)...)
 		if i > 0 && installed[i-1].Client == h.Client {
@@ -234,8 +237,8 @@ func (d Doctor) live(ctx context.Context) []Finding {
 		return nil
 	}
 	installed, err := d.Setup.Installed()
-	if err != nil {
-		return nil // said by the hooks' own check
+	if err != nil && len(installed) == 0 {
+		return nil // what cannot be read is said by the hooks' own check
 	}
 	found := make([][]Finding, len(installed))
 	var all sync.WaitGroup

@@ -48,3 +48,23 @@ func TestInstructionsGoWithTheRest(t *testing.T) {
 		}
 	}
 }
+
+// A settings file that cannot be read hides no other client's hooks.
+func TestInstalledBesideABrokenFile(t *testing.T) {
+	s := newSetup(t)
+	for _, client := range HookClients() {
+		a := All{Request: Request{Client: client, Scope: User, Program: "/bin/reprise"}, HookProgram: "/bin/reprise-hook"}
+		if _, err := s.InstallAll(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := s.Installed()
+	if err != nil || len(whole) != len(HookClients()) {
+		t.Fatalf("%d installed, %v", len(whole), err)
+	}
+	put(t, whole[0].File, `{"theme": "dark",`)
+	rest, err := s.Installed()
+	if err == nil || len(rest) != len(whole)-1 {
+		t.Errorf("beside a broken file %d of %d are listed, and the error is %v", len(rest), len(whole), err)
+	}
+}
