@@ -167,6 +167,36 @@ func TestSecretsAreFoundNowhere(t *testing.T) {
 	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), "v: 1\nname: shop\nverify:\n  profiles:\n    quick:\n      - name: test\n        run: [cat, "+outside+", /nowhere]\n")
 	h.must("trust", "--yes")
 	h.reprise("verify", "--profile", "quick")
+	// What agents of the loop say, in each way that they have, goes into the queue, the loop's
+	// state, its report and what people are told.
+	steps := filepath.Join(filepath.Dir(h.dir), "steps.yaml")
+	say := func(place string) string { // in YAML, and in a shell's single quotes
+		return "'" + p.text(place) + "'"
+	}
+	h.write(steps, `steps:
+  - {when: "finishes it", say: `+say("the last words of a loop's agent")+`}
+  - {write: {path: done.txt, content: "done\n"}}
+  - {when: "dies of it", stderr: `+say("the errors of a loop's agent")+`}
+  - {exit: 3}
+  - {when: "asks about it", shell: {command: "cat `+h.secretFile(p, "a question of a loop's agent")+` > $INTERRUPT_FILE; sleep 600"}}
+  - {when: "gives up on it", shell: {command: "cat `+h.secretFile(p, "an error report of a loop's agent")+` > $ERROR_FILE; sleep 600"}}
+  - {when: "says how far", shell: {command: 'printf "3/10 %s" "$(cat `+h.secretFile(p, "the progress of a loop's agent")+`)" > $PROGRESS_FILE; sleep 4'}}
+`)
+	for _, what := range []string{"finishes it", "dies of it", "asks about it", "gives up on it", "says how far"} {
+		h.must("queue", "add", what, "--id", strings.ReplaceAll(what, " ", "-"))
+	}
+	h.reprise("loop", "run", "--agent-script", steps, "--until-empty", "--delay", "0s", "--backoff-unit", "1ms", "--on-interrupt", "skip", "--workers", "3")
+	for _, args := range [][]string{{"loop", "report"}, {"loop", "status"}, {"queue", "list"}} {
+		if r := h.reprise(args...); len(p.in([]byte(r.out+r.err))) > 0 {
+			t.Errorf("%q tells %v", args, p.in([]byte(r.out+r.err)))
+		}
+	}
+	for _, id := range []string{"finishes-it", "dies-of-it", "asks-about-it", "gives-up-on-it", "says-how-far"} {
+		r := h.reprise("queue", "show", id, "--json")
+		if !strings.Contains(r.out, `"attempts": `) && !strings.Contains(r.out, "done") && !strings.Contains(r.out, "blocked") {
+			t.Errorf("the loop has not had %s: %s", id, r.out)
+		}
+	}
 	// Tools of the server.
 	s := h.serve("--toolsets", "all")
 	for name, args := range map[string]map[string]any{
@@ -192,6 +222,13 @@ func TestSecretsAreFoundNowhere(t *testing.T) {
 		t.Errorf("%d secrets were planted", n)
 	}
 	h.noSecretIn(t, p)
+}
+
+// secretFile is a file outside the project with a secret of each kind in it.
+func (h *hooked) secretFile(p *planting, place string) string {
+	path := filepath.Join(filepath.Dir(h.dir), strings.NewReplacer(" ", "-", "'", "").Replace(place))
+	h.write(path, p.text(place))
+	return path
 }
 
 // rawPlace reports whether a file holds an agent's own words as they were.
