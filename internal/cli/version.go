@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // release is set by the release build with -ldflags "-X reprise/internal/cli.release=v1.2.3".
@@ -33,4 +37,20 @@ func Version() string {
 		return "dev"
 	}
 	return strings.Join([]string{"dev", revision[:min(12, len(revision))] + modified}, "-")
+}
+
+func newVersionCmd(app *App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "version", Args: cobra.NoArgs, Short: "Say which build this is",
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return printJSON(app.Out, map[string]any{"v": 1, "version": Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+			}
+			_, err := fmt.Fprintf(app.Out, "reprise %s\n", Version())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
+	return cmd
 }

@@ -1,14 +1,8 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
-	"runtime"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,63 +66,4 @@ func exitWithCode(code int) error {
 		return nil
 	}
 	return &ExitError{Code: code}
-}
-
-func newVersionCmd(app *App) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "version", Args: cobra.NoArgs, Short: "Say which build this is",
-		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return printJSON(app.Out, map[string]any{"v": 1, "version": Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
-			}
-			_, err := fmt.Fprintf(app.Out, "reprise %s\n", Version())
-			return err
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
-	return cmd
-}
-
-// typedOutput is an output that is told what is printed for programs, as the value that
-// it is made of: docs/json.md is held to that.
-type typedOutput interface{ Typed(v any) }
-
-func typed(w io.Writer, v any) {
-	if t, ok := w.(typedOutput); ok {
-		t.Typed(v)
-	}
-}
-
-// printJSON writes v for programs: two spaces of indent, characters as they are.
-func printJSON(w io.Writer, v any) error {
-	typed(w, v)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-// jsonData is v as one line, for the data of an event.
-func jsonData(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
-}
-
-// ago is a time as people say it.
-func ago(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	case d < 48*time.Hour:
-		return d.Round(time.Second).String()
-	}
-	return fmt.Sprintf("%.0f days", d.Hours()/24)
 }
