@@ -93,15 +93,66 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 	}
 	fmt.Fprintf(app.Out, "%s is now project %s.\n", term.SafeLine(made.Root), style.Bold(made.Name))
 	fmt.Fprintf(app.Out, "  commit %s and .gitignore\n", ".reprise/project.yaml")
-	fmt.Fprintf(app.Out, "  its data are in %s\n", term.SafeLine(paths.ProjectDir(made.Name)))
+	fmt.Fprintln(app.Out, app.beside("  its data are in", term.SafeLine(paths.ProjectDir(made.Name)), "    "))
 	if gitTop(made.Root) == "" {
 		fmt.Fprint(app.Err, wrapLine("note: it is in no git repository: what is done there has no history and no branches, and nothing can be committed; `git init` makes one", app.Columns))
 	}
 	if !yes && atTerminal {
 		return offerMore(ctx, app)
 	}
-	fmt.Fprintf(app.Out, "Next: %s connects your clients.\n", style.Cyan("reprise setup"))
+	home, err := app.Home()
+	if err != nil {
+		return err
+	}
+	found, open, err := clientsHere(app, setupFor(app, home))
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(app.Out, wrapLine(nextOfClients(style, found, open), app.Columns))
 	return nil
+}
+
+// beside is head and tail on one line, or where the terminal is narrower the tail below:
+// a path is not broken, so that it can be copied.
+func (a *App) beside(head, tail, indent string) string {
+	if line := head + " " + tail; a.Columns <= 0 || term.Width(line) <= a.Columns {
+		return line
+	}
+	return head + "\n" + indent + tail
+}
+
+// clientsHere are the clients that were found on this machine, and those of them that have
+// no hooks of reprise yet.
+func clientsHere(app *App, s setup.Setup) (found, open []string, err error) {
+	found, err = setupClients(app, s, setupOptions{installOptions: installOptions{scope: setup.User}}, nil)
+	var exit *ExitError
+	if errors.As(err, &exit) && exit.Code == ExitNotFound {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	installed, err := s.Installed()
+	if err != nil { // what cannot be read keeps the others from nothing
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			fmt.Fprint(app.Err, wrapLine("note: "+term.SafeLine(line)+"; correct that file, or its client is left out", app.Columns))
+		}
+	}
+	open = slices.DeleteFunc(slices.Clone(found), func(c string) bool {
+		return slices.ContainsFunc(installed, func(h setup.InstalledHooks) bool { return h.Client == c })
+	})
+	return found, open, nil
+}
+
+// nextOfClients is what to do next, by which clients are here and which are connected.
+func nextOfClients(style term.Style, found, open []string) string {
+	switch {
+	case len(found) == 0:
+		return fmt.Sprintf("No client was found here. Once one is, %s connects it.", style.Cyan("reprise setup"))
+	case len(open) == 0:
+		return fmt.Sprintf("Your clients are connected. Next: start a session as always; %s says whether all is well.", style.Cyan("reprise doctor"))
+	}
+	return fmt.Sprintf("Next: %s connects %s.", style.Cyan("reprise setup"), strings.Join(open, ", "))
 }
 
 // newProject is the project that root would be, with the consent to it: under a name that
@@ -228,7 +279,8 @@ func askName(ctx context.Context, app *App, paths config.Paths, p *config.Projec
 // offerMore goes on with what makes a first day: the clients, and what they have from
 // before. What is declined there is no failure of init.
 func offerMore(ctx context.Context, app *App) error {
-	if err := offerSetup(ctx, app); err != nil {
+	told, err := offerSetup(ctx, app)
+	if err != nil {
 		var exit *ExitError
 		if !errors.As(err, &exit) || exit.Code != ExitConflict {
 			return err
@@ -238,7 +290,9 @@ func offerMore(ctx context.Context, app *App) error {
 	if err := offerImport(ctx, app); err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Out, "See whether all is well: %s\n", app.Style().Cyan("reprise doctor"))
+	if !told {
+		fmt.Fprintf(app.Out, "See whether all is well: %s\n", app.Style().Cyan("reprise doctor"))
+	}
 	return nil
 }
 
@@ -276,37 +330,33 @@ func offerImport(ctx context.Context, app *App) error {
 	return importTranscripts(ctx, app, importOptions{})
 }
 
-// offerSetup asks whether to go on with the user's clients, where there are any
-// that have no hooks yet. --yes of init is no consent to that.
-func offerSetup(ctx context.Context, app *App) error {
+// offerSetup asks whether to go on with the user's clients, where there are any that have
+// no hooks yet; told says that what to do next was said with it. --yes of init is no
+// consent to that.
+func offerSetup(ctx context.Context, app *App) (told bool, err error) {
 	home, err := app.Home()
 	if err != nil {
-		return err
+		return false, err
 	}
-	s := setupFor(app, home)
-	clients, err := setupClients(app, s, setupOptions{installOptions: installOptions{scope: setup.User}}, nil)
+	found, open, err := clientsHere(app, setupFor(app, home))
 	if err != nil {
-		return nil // none is here: there is nothing to offer
+		return false, err
 	}
-	installed, err := s.Installed()
+	if len(open) == 0 {
+		if len(found) == 0 {
+			fmt.Fprint(app.Out, wrapLine(nextOfClients(app.Style(), nil, nil), app.Columns))
+		}
+		return false, nil
+	}
+	yes, err := app.confirm(ctx, fmt.Sprintf("Put reprise into %s too? It shows the changes first.", strings.Join(open, ", ")), false)
 	if err != nil {
-		return err
-	}
-	clients = slices.DeleteFunc(clients, func(c string) bool {
-		return slices.ContainsFunc(installed, func(h setup.InstalledHooks) bool { return h.Client == c })
-	})
-	if len(clients) == 0 {
-		return nil
-	}
-	yes, err := app.confirm(ctx, fmt.Sprintf("Put reprise into %s too? It shows the changes first.", strings.Join(clients, ", ")), false)
-	if err != nil {
-		return err
+		return false, err
 	}
 	if !yes {
 		fmt.Fprintf(app.Out, "Later: %s.\n", app.Style().Cyan("reprise setup"))
-		return nil
+		return false, nil
 	}
-	return runSetup(ctx, app, setupOptions{installOptions: installOptions{scope: setup.User}}, clients)
+	return true, runSetup(ctx, app, setupOptions{installOptions: installOptions{scope: setup.User}}, open)
 }
 
 func conflict(err error) error {

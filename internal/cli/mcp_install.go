@@ -154,7 +154,7 @@ func printChanges(app *App, o installOptions, changes []setup.Change) error {
 		if o.dryRun && action != "unchanged" {
 			action = "would be " + action
 		}
-		fmt.Fprintf(app.Out, "%s: %s (%s)\n", term.SafeLine(c.File), style.Bold(action), c.What)
+		fmt.Fprintln(app.Out, app.beside(term.SafeLine(c.File)+":", fmt.Sprintf("%s (%s)", style.Bold(action), c.What), "  "))
 		if c.Real != "" {
 			fmt.Fprintf(app.Out, "  it is a link to %s\n", term.SafeLine(c.Real))
 		}
@@ -172,7 +172,7 @@ func printChanges(app *App, o installOptions, changes []setup.Change) error {
 			}
 		}
 		for _, w := range c.Warnings {
-			fmt.Fprintf(app.Err, "%s %s\n", style.Yellow("warning:"), term.SafeLine(w))
+			fmt.Fprintln(app.Err, term.Wrap("", style.Yellow("warning:")+" "+term.SafeLine(w), "  ", app.Columns))
 		}
 	}
 	return nil

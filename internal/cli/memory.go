@@ -292,6 +292,9 @@ func memorySearch(app *App) *cobra.Command {
 		Long: `Find what is remembered by words, however weak the match. As with recall, the exit
 code is 3 when nothing is found. What of the files cannot be read is named.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(strings.Join(args, " ")) == "" {
+				return usagef("the words are empty: say what to look for; `reprise recall` alone lists the newest")
+			}
 			reader, err := app.reader()
 			if err != nil {
 				return err
@@ -341,9 +344,9 @@ func showHits(app *App, hits []recall.Hit) {
 		if h.Project != "" {
 			where = strings.TrimPrefix(recall.Where(h.Project), "project ") + " " + where
 		}
-		fmt.Fprintf(app.Out, "%s%s  (%.2f)\n", term.SafeText(where), head, h.Score)
+		fmt.Fprintln(app.Out, term.Wrap("", fmt.Sprintf("%s%s  (%.2f)", term.SafeText(where), head, h.Score), "  ", app.Columns))
 		for line := range strings.Lines(h.Snippet) {
-			fmt.Fprintf(app.Out, "    %s\n", term.SafeText(strings.TrimRight(line, "\r\n")))
+			fmt.Fprintln(app.Out, term.Wrap("    ", term.SafeText(strings.TrimRight(line, "\r\n")), "    ", app.Columns))
 		}
 	}
 }

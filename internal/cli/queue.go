@@ -191,7 +191,7 @@ func newQueueListCmd(app *App) *cobra.Command {
 				return err
 			}
 			if slices.ContainsFunc(l.Items, func(it queue.Item) bool { return it.State == queue.Dead && !it.Dropped() }) {
-				fmt.Fprintln(app.Err, "`reprise queue retry ITEM` gives a dead item its attempts again; `reprise queue drop ITEM -m WHY` says that it is not needed.")
+				fmt.Fprint(app.Err, wrapLine("`reprise queue retry ITEM` gives a dead item its attempts again; `reprise queue drop ITEM -m WHY` says that it is not needed.", app.Columns))
 			}
 			if len(f.States) != 3 || len(states) > 0 {
 				return nil
@@ -269,7 +269,12 @@ func joinStates() string {
 
 func (a *App) printItems(items []queue.Item, total int) error {
 	style := a.Style()
-	t := term.NewTable(style, "ITEM", "STATE", "P", "TITLE", "DETAIL").MaxWidth(a.Columns)
+	head := []string{"ITEM", "STATE", "P", "TITLE", "DETAIL"}
+	narrow := a.Columns > 0 && a.Columns < 80 // two halves of what is left would tell nothing
+	if narrow {
+		head = head[:4]
+	}
+	t := term.NewTable(style, head...).MaxWidth(a.Columns)
 	colour := map[queue.State]func(string) string{
 		queue.Ready: style.Green, queue.Claimed: style.Blue, queue.Blocked: style.Yellow, queue.Dead: style.Red, queue.Done: style.Dim,
 	}
@@ -286,7 +291,17 @@ func (a *App) printItems(items []queue.Item, total int) error {
 		for _, l := range it.Labels {
 			title += " #" + l
 		}
-		t.Row(it.ID, colour[it.State](string(it.State)), fmt.Sprint(it.Urgency()), term.Cut(term.SafeLine(title), room), term.SafeLine(strings.Join(a.detail(&it), "; ")))
+		row := []string{it.ID, colour[it.State](string(it.State)), fmt.Sprint(it.Urgency())}
+		detail := strings.Join(a.detail(&it), "; ")
+		switch {
+		case !narrow:
+			row = append(row, term.Cut(term.SafeLine(title), room), term.SafeLine(detail))
+		case detail != "":
+			row = append(row, term.SafeLine(title+" — "+detail))
+		default:
+			row = append(row, term.SafeLine(title))
+		}
+		t.Row(row...)
 	}
 	if err := t.Write(a.Out); err != nil {
 		return err

@@ -162,7 +162,13 @@ func printRuns(app *App, list []run.Record, asJSON bool) error {
 	if projects {
 		head = slices.Insert(head, 2, "PROJECT")
 	}
-	table := term.NewTable(style, head...).MaxWidth(app.Columns)
+	var spare []int
+	for _, name := range []string{"STARTED", "CLIENT", "ITEM", "TOOK"} {
+		if i := slices.Index(head, name); i >= 0 {
+			spare = append(spare, i)
+		}
+	}
+	table := term.NewTable(style, head...).MaxWidth(app.Columns).Spare(spare...)
 	for _, r := range list {
 		row := []string{r.ID, statusCell(style, r), r.Client, r.StartedAt.Local().Format("2006-01-02 15:04"), ago(r.Elapsed(app.Now())), term.SafeLine(taskAndReason(r))}
 		if items {

@@ -323,7 +323,7 @@ func printTasks(app *App, list []task.Named, all int) error {
 		return nil
 	}
 	style := app.Style()
-	table := term.NewTable(style, "TASK", "STATUS", "PRIORITY", "LANGUAGE", "TITLE").MaxWidth(app.Columns).AlignRight(0)
+	table := term.NewTable(style, "TASK", "STATUS", "PRIORITY", "LANGUAGE", "TITLE").MaxWidth(app.Columns).AlignRight(0).Spare(3, 2)
 	for _, t := range list {
 		title := t.Title
 		switch {
