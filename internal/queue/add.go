@@ -63,9 +63,24 @@ type adder struct {
 // in which they are added: what is depended on first. lookup finds what is in the queue
 // by id or key. The error is ErrInvalid or ErrCycle.
 func Prepare(items []Item, now time.Time, actor string, lookup Lookup) ([]int, error) {
+	at := make([]string, len(items))
 	for i := range items {
+		at[i] = cmp.Or(items[i].at, fmt.Sprintf("item %d of %d", i+1, len(items)))
 		if err := prepare(&items[i], stamp(now).Add(time.Duration(i)*time.Microsecond), actor); err != nil {
-			return nil, fmt.Errorf("item %d of %d: %w", i+1, len(items), err)
+			return nil, fmt.Errorf("%s: %w", at[i], err)
+		}
+	}
+	// The same item twice in a list is one; two that were given one id are not, and one of them
+	// would be lost. A key says that whatever has it is the same.
+	first := map[string]int{}
+	for i := range items {
+		n, twice := first[items[i].ID]
+		switch {
+		case !twice:
+			first[items[i].ID] = i
+		case items[i].Key == "" && (items[n].Title != items[i].Title || items[n].Body != items[i].Body):
+			return nil, invalid("%s: the id %s is that of %s too, which is another item (%s): only one of them would be added",
+				at[i], items[i].ID, at[n], cut(items[n].Title, 100))
 		}
 	}
 	return sorted(items, lookup)
@@ -231,6 +246,7 @@ func (a *adder) locked(wave []int) ([]Change, error) {
 		return nil, err
 	}
 	var fresh []int
+	again := map[int]int{} // the same item, a second time in the list: which of fresh it is
 	for _, i := range wave {
 		id := items[i].ID
 		if is, err := q.present(a.ids, id); err != nil {
@@ -240,7 +256,11 @@ func (a *adder) locked(wave []int) ([]Change, error) {
 			fresh = append(fresh, i)
 			continue
 		}
-		it, err := q.sameItem(items, fresh, i)
+		if n := slices.IndexFunc(fresh, func(n int) bool { return items[n].ID == id }); n >= 0 {
+			again[i] = fresh[n]
+			continue
+		}
+		_, it, err := q.get(id)
 		if err != nil {
 			return nil, err
 		}
@@ -279,6 +299,9 @@ func (a *adder) locked(wave []int) ([]Change, error) {
 			out[fresh[n]] = Added{Item: it, New: true}
 			changes = append(changes, Change{Op: OpAdd, Item: it, To: it.State, By: q.opt.Actor})
 		}
+	}
+	for i, n := range again {
+		out[i] = Added{Item: out[n].Item}
 	}
 	if len(changes) == 0 {
 		return nil, nil
@@ -359,15 +382,4 @@ func (q *Files) present(known map[string]bool, id string) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// sameItem is the item that is there already in place of a new one.
-func (q *Files) sameItem(items []Item, fresh []int, i int) (Item, error) {
-	for _, n := range fresh {
-		if items[n].ID == items[i].ID {
-			return items[n], nil
-		}
-	}
-	_, it, err := q.get(items[i].ID)
-	return it, err
 }

@@ -142,6 +142,7 @@ type Item struct {
 	// edits counts changes by people, so that a file of one name always holds the
 	// same.
 	edits  uint64
+	at     string // where in a list it was read, "" for one that was not; of new ones alone
 	moving *moving
 	raw    []byte // of its file, for the fields that this version does not know
 }

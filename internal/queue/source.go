@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Where items come from. What is read here was written by others: it becomes the text
@@ -109,6 +110,9 @@ func ParseJSONL(r io.Reader, name string) ([]Item, error) {
 			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 		}
 		if text = bytes.TrimSpace(text); len(text) > 0 {
+			if !utf8.Valid(text) {
+				return nil, invalid("%s:%d: it is not UTF-8", name, n)
+			}
 			var l line
 			dec := json.NewDecoder(bytes.NewReader(text))
 			dec.DisallowUnknownFields()
@@ -121,7 +125,7 @@ func ParseJSONL(r io.Reader, name string) ([]Item, error) {
 			it := Item{
 				ID: l.ID, Key: l.Key, Title: l.Title, Body: l.Body, Priority: l.Priority.n, Labels: l.Labels, DependsOn: l.DependsOn,
 				NotBefore: l.NotBefore.t, MaxAttempts: l.MaxAttempts, Task: l.Task, Agent: l.Agent, NoChangeOK: l.NoChangeOK,
-				Source: l.Source, Data: l.Data,
+				Source: l.Source, Data: l.Data, at: name + ":" + strconv.Itoa(n),
 			}
 			if it.Source == "" {
 				it.Source = "jsonl:" + cut(name, maxKey/2)
@@ -136,7 +140,7 @@ func ParseJSONL(r io.Reader, name string) ([]Item, error) {
 
 // ParseMarkdown reads the items of a markdown list: each list item of the outermost
 // level is one, what is indented beneath it its body. "[x]" marks what is done
-// already, which is passed over; "(P1)" or "(high)" at the beginning or end gives the
+// already and "[-]" what was given up, which are passed over; "(P1)" or "(high)" at the beginning or end gives the
 // priority, and words with "#" at the end give labels. name is where the list is from; with the
 // title it is the key, so that reading the list again adds only what is new in it.
 func ParseMarkdown(data []byte, name string) []Item {
@@ -155,6 +159,11 @@ func ParseMarkdown(data []byte, name string) []Item {
 		text = strings.TrimRight(text, " \t\r")
 		rest := strings.TrimLeft(text, " \t")
 		depth := columns(text[:len(text)-len(rest)])
+		// A fence that is not closed ends with the item that it is in: with a line that stands
+		// further out than the item's text.
+		if fence != "" && open && rest != "" && depth < indent {
+			fence = ""
+		}
 		if fence == "" {
 			if mark, width, ok := listItem(rest); ok && (outer < 0 || depth <= outer+1) {
 				flush()
@@ -185,25 +194,36 @@ func ParseMarkdown(data []byte, name string) []Item {
 		}
 	}
 	flush()
-	number := map[string]int{}
+	number, used := map[string]int{}, map[string]bool{}
 	for i := range items {
-		key := "markdown:" + name + "#" + items[i].Title
-		if number[key]++; number[key] > 1 {
-			key += " (" + strconv.Itoa(number[key]) + ")"
+		base := "markdown:" + name + "#" + items[i].Title
+		number[base]++
+		key := keyOf(base, number[base])
+		for used[key] { // a title that ends with such a number itself
+			number[base]++
+			key = keyOf(base, number[base])
 		}
-		if len(key) > maxKey {
-			sum := sha256.Sum256([]byte(key))
-			key = cut(key, maxKey-20) + hex.EncodeToString(sum[:8])
-		}
-		items[i].Key = key
+		items[i].Key, used[key] = key, true
 	}
 	return items
+}
+
+// keyOf is the key of the n-th item of a list that has the same title.
+func keyOf(key string, n int) string {
+	if n > 1 {
+		key += " (" + strconv.Itoa(n) + ")"
+	}
+	if len(key) > maxKey {
+		sum := sha256.Sum256([]byte(key))
+		key = cut(key, maxKey-20) + hex.EncodeToString(sum[:8])
+	}
+	return key
 }
 
 // listItem takes the bullet or number off a line; width is how far its text is
 // indented by that.
 func listItem(s string) (text string, width int, ok bool) {
-	for _, bullet := range []string{"- ", "* ", "+ "} {
+	for _, bullet := range []string{"- ", "* ", "+ ", "-\t", "*\t", "+\t"} {
 		if rest, is := strings.CutPrefix(s, bullet); is {
 			return strings.TrimSpace(rest), 2, true
 		}
@@ -212,7 +232,7 @@ func listItem(s string) (text string, width int, ok bool) {
 	for n < len(s) && n < 9 && s[n] >= '0' && s[n] <= '9' {
 		n++
 	}
-	if n > 0 && n+1 < len(s) && (s[n] == '.' || s[n] == ')') && s[n+1] == ' ' {
+	if n > 0 && n+1 < len(s) && (s[n] == '.' || s[n] == ')') && (s[n+1] == ' ' || s[n+1] == '\t') {
 		return strings.TrimSpace(s[n+2:]), n + 2, true
 	}
 	return "", 0, false
@@ -256,7 +276,7 @@ func fenceOf(s string) string {
 
 // fromLine makes an item of a list item's first line.
 func fromLine(s, name string) (it Item, done bool) {
-	if len(s) >= 3 && s[0] == '[' && s[2] == ']' && (len(s) == 3 || s[3] == ' ') && strings.ContainsRune(" xX", rune(s[1])) {
+	if len(s) >= 3 && s[0] == '[' && s[2] == ']' && (len(s) == 3 || s[3] == ' ') && strings.ContainsRune(" xX-~", rune(s[1])) {
 		done = s[1] != ' '
 		s = strings.TrimSpace(s[3:])
 	}

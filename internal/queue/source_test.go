@@ -86,6 +86,13 @@ A paragraph ends it.
     - code, or a list within nothing
 - [ ] Tab
 	indented	body
+- a fence that nobody closes
+  |||
+  code
+- [-] Given up
+-	Tab bullet
+2.	Tab number
+- First thing (2)
 `, "|||", "```")
 	got := ""
 	for _, it := range queue.ParseMarkdown([]byte(text), "TODO.md") {
@@ -96,9 +103,39 @@ A paragraph ends it.
 		"markdown:TODO.md#Numbered|0|[]|\"\"\n" +
 		"markdown:TODO.md#Also numbered, see #12|5|[]|\"\"\n" +
 		"markdown:TODO.md#First thing (2)|5|[]|\"\"\n" +
-		"markdown:TODO.md#Tab|5|[]|\"indented\\tbody\"\n"
+		"markdown:TODO.md#Tab|5|[]|\"indented\\tbody\"\n" +
+		"markdown:TODO.md#a fence that nobody closes|5|[]|\"```\\ncode\"\n" +
+		"markdown:TODO.md#Tab bullet|5|[]|\"\"\n" +
+		"markdown:TODO.md#Tab number|5|[]|\"\"\n" +
+		"markdown:TODO.md#First thing (2) (2)|5|[]|\"\"\n"
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// What a list says twice is one item, and what would be lost by that is refused, with its
+// place in the list.
+func TestTwiceInAList(t *testing.T) {
+	add := func(text string) ([]queue.Added, error) {
+		items, err := queue.ParseJSONL(strings.NewReader(text), "list.jsonl")
+		if err != nil {
+			return nil, err
+		}
+		q := queue.Open(queue.Options{Dir: filepath.Join(t.TempDir(), "queue"), Now: at(0), Disk: unsynced(), Host: "vm"})
+		return q.Add(t.Context(), items...)
+	}
+	added, err := add(`{"title":"x","id":"x"}` + "\n\n" + `{"title":"x","id":"x"}`)
+	if err != nil || len(added) != 2 || !added[0].New || added[1].New || added[1].Item.State != queue.Ready || added[1].Item.Title != "x" {
+		t.Errorf("the same twice: %+v %v", added, err)
+	}
+	for text, want := range map[string]string{
+		`{"title":"x","id":"x"}` + "\n\n" + `{"title":"x2","id":"x"}`: "list.jsonl:3: the id x is that of list.jsonl:1 too, which is another item (x)",
+		`{"title":"x"}` + "\n\n" + `{"title":"y","id":"No good"}`:     "list.jsonl:3: ",
+		`{"title":"x"}` + "\n" + "{\"title\":\"a\xffb\"}":             "list.jsonl:2: it is not UTF-8",
+	} {
+		if _, err := add(text); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }
 
