@@ -232,6 +232,9 @@ func newLoopAuditCmd(app *App) *cobra.Command {
 			if asJSON {
 				return printJSON(app.Out, kept)
 			}
+			if item != "" && len(kept) == 0 {
+				fmt.Fprintf(app.Err, "note: no operation of this loop is about %s; `--all` looks at those of all loops, `reprise queue list --all` has the items\n", term.SafeLine(item))
+			}
 			for _, l := range kept {
 				fmt.Fprintln(app.Out, l.At.Local().Format("2006-01-02 ")+lineText(app.Style(), l))
 			}

@@ -135,7 +135,10 @@ func (a *App) viewText(v *loopView, columns int) string {
 	for _, q := range v.Questions {
 		switch {
 		case q.Open():
-			say("  %s, %s: %s", q.Item, core.KindWords(q.Kind), firstLine(q.Why, 400))
+			say("  %s, %s: %s", q.Item, core.KindWords(q.Kind), firstLine(q.Why, maxAsked))
+			for _, line := range moreLines(q.Why) { // what can be chosen from stands at the end
+				say("    %s", line)
+			}
 			how := "answer"
 			if q.Stopped() {
 				how = "go on"
@@ -239,4 +242,18 @@ func zeroEmpty(n int64) string {
 		return ""
 	}
 	return fmt.Sprint(n)
+}
+
+// maxAsked is how many bytes of a question a person is shown, as many as are kept of one.
+const maxAsked = 2000
+
+// moreLines are the lines of a text after its first.
+func moreLines(text string) (out []string) {
+	_, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	for line := range strings.Lines(rest) {
+		if line = term.SafeLine(strings.TrimRight(line, "\r\n\t ")); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
 }

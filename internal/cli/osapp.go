@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"reprise/internal/config"
+	"reprise/internal/proc"
 	"reprise/internal/run"
 )
 
@@ -71,7 +72,10 @@ func OSApp() (*App, error) {
 		ErrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Columns:       columns,
 		Size:          terminalSize,
-		Env:           env, Environ: os.Environ(), Program: program, Hostname: host, PID: os.Getpid(),
+		Env:           env,
+		// A hook or an alias of git that calls reprise hands it variables that name that
+		// repository; what reprise starts works where it is started.
+		Environ: proc.WithoutRepository(os.Environ()), Program: program, Hostname: host, PID: os.Getpid(),
 		ProtectStdout: protectStdout,
 		Signals:       subscribe,
 	}, nil

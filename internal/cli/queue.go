@@ -148,9 +148,12 @@ func newQueueListCmd(app *App) *cobra.Command {
 		Long: `List work items in the order in which they would be claimed. Without --state or
 --all those that are done or dead are left out.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if slices.Contains(states, "all") {
+				states, all = nil, true
+			}
 			for _, s := range states {
 				if !slices.Contains(queue.States(), queue.State(s)) {
-					return usagef("--state %s: there are %s", s, joinStates())
+					return usagef("--state %s: there are %s, and all", s, joinStates())
 				}
 				f.States = append(f.States, queue.State(s))
 			}
@@ -252,7 +255,7 @@ func (a *App) noItems(ctx context.Context, q queue.Queue, chosen bool) error {
 func waitsFor(it *queue.Item) string {
 	switch {
 	case it.WaitsForDead:
-		return "waits for " + it.Waits + ", which is dead (`reprise queue retry " + it.Waits + "`)"
+		return "waits for " + it.Waits + ", which is dead (`reprise queue retry " + it.Waits + "`), unless it is to begin without (`reprise queue edit " + it.ID + " --depends-on ''`)"
 	case it.WaitsForNone:
 		return "waits for " + it.Waits + ", which is not there (`reprise queue edit " + it.ID + " --depends-on ''`)"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,8 +100,26 @@ func newQueueRetryCmd(app *App) *cobra.Command {
 
 func newQueueDropCmd(app *App) *cobra.Command {
 	return itemsCommand(app, "drop", "End items that need not be done any more", func(ctx context.Context, q queue.Queue, id, reason string) (queue.Item, error) {
-		return q.Drop(ctx, id, reason)
+		it, err := q.Drop(ctx, id, reason)
+		if err == nil {
+			app.sayStranded(ctx, q, it.ID)
+		}
+		return it, err
 	})
+}
+
+// sayStranded names what waits for an item that was dropped, and can never begin by that.
+func (a *App) sayStranded(ctx context.Context, q queue.Queue, id string) {
+	l, err := q.List(ctx, queue.Filter{States: []queue.State{queue.Blocked}})
+	if err != nil {
+		return // it was dropped, and the list says it as well
+	}
+	for _, it := range l.Items {
+		if slices.Contains(it.DependsOn, id) {
+			fmt.Fprintf(a.Err, "note: %s (%s) depends on %s, and does not begin without it: `reprise queue edit %s --depends-on ''` has it begin all the same, `reprise queue drop %s` ends it, too\n",
+				it.ID, term.SafeLine(term.Cut(it.Title, 60)), id, it.ID, it.ID)
+		}
+	}
 }
 
 func newQueueEditCmd(app *App) *cobra.Command {

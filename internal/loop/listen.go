@@ -261,6 +261,10 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		}
 	}
 	if s := l.State(); s.Phase != before && s.Phase != core.Finished { // of its end is told above
-		l.tell("phase", -1, strings.TrimSpace(string(s.Phase)+" "+s.Reason))
+		text := strings.TrimSpace(string(s.Phase) + " " + s.Reason)
+		if i := s.Interrupt; s.Phase == core.Waiting && i != nil && len(i.Items) > 0 && !i.Halt {
+			text += "; what else is ready waits with it (with --on-interrupt skip, or --unattended, the loop would go on with that)"
+		}
+		l.tell("phase", -1, text)
 	}
 }

@@ -271,6 +271,16 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	},
 		func(it Iteration) string {
 			line := parked(it)
+			// A question is read whole: what can be chosen from stands at its end.
+			if asked := strings.TrimSpace(it.Reason); oneLine(asked, 400) != asked {
+				line = mdfile.EscapeCell(fmt.Sprintf("%s (%s):", core.KindWords(orElse(it.Interrupt, it.Class)), it.Run))
+				for l := range strings.Lines(asked) {
+					if l = strings.TrimSpace(l); l != "" {
+						line += "\n  > " + mdfile.EscapeCell(l) + "  "
+					}
+				}
+				line += "\n"
+			}
 			switch {
 			case core.ByStop(it.Interrupt):
 				line += "\n  Let it go on with `" + core.AnswerTo(it.Interrupt, it.Item) + "`."
@@ -293,12 +303,13 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	answered(b, s, its, said, now)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
 		line := fmt.Sprintf("%s (%s)", classed(it.Class, oneLine(it.Reason, 400)), it.Run)
-		if it.Branch != "" && it.Place != "" {
+		if it.Branch != "" && it.Place != "" && it.Class != string(core.NoChange) { // which has made nothing
 			line += "; what it made stays in " + it.Place
 		}
 		return mdfile.EscapeCell(line)
 	})
 	section("Done", func(it Iteration) bool { return it.Fate == core.Done }, doneLine)
+	b.WriteString(toMerge(last))
 	beside := func(it Iteration, over bool) bool { // somebody has seen to it beside the loop
 		_, ended := now.became(it.Item)
 		return it.Fate == core.Park && decided(said, it) == nil && !open(said, it) && !worked(&s, it) && ended == over
@@ -420,4 +431,27 @@ func doneLine(it Iteration) string {
 		line += "\n  " + mdfile.EscapeCell(oneLine(it.Summary, 300))
 	}
 	return line
+}
+
+// toMerge says how work that is done and lies in branches of its own comes to where a person
+// works: those that nothing has merged or sent away, in the order in which they were done.
+// One that builds on another has that one's commits, and to merge both is to merge it.
+func toMerge(last map[string]Iteration) string {
+	var list []Iteration
+	for _, it := range last {
+		if it.Fate == core.Done && it.Branch != "" && !strings.Contains(it.Note, "merged into ") && !strings.Contains(it.Note, "://") { // of a pull request
+			list = append(list, it)
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
+	var b strings.Builder
+	b.WriteString("\nWhat is done is in branches, and nowhere else until it is merged:\n\n")
+	for _, it := range list {
+		fmt.Fprintf(&b, "    git merge %s\n", it.Branch)
+	}
+	b.WriteString("\n`reprise loop run --integrate merge` does that by itself after the checks, `--integrate pr` opens pull requests.\n")
+	return b.String()
 }

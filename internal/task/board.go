@@ -569,6 +569,9 @@ func (b *Board) Edit(n int, d Draft) error {
 	return nil
 }
 
+// maxTitle is the longest title of a task in bytes, as of an item of the queue.
+const maxTitle = 500
+
 func (b *Board) fill(t *Task, d Draft) error {
 	for what, text := range map[string]*string{"the title": d.Title, "the language": d.Language, "the effort": d.Effort} {
 		if text != nil {
@@ -581,6 +584,9 @@ func (b *Board) fill(t *Task, d Draft) error {
 		title, _ := redact.New().String(clip.Line(*d.Title)) // TODO.md and state.json are committed
 		if t.Title = title; t.Title == "" {
 			return &DraftError{"a task needs a title"}
+		}
+		if len(title) > maxTitle {
+			return &DraftError{fmt.Sprintf("the title has %d bytes, more than %d: put the long part into the description", len(title), maxTitle)}
 		}
 	}
 	if d.Priority != nil {
