@@ -21,7 +21,7 @@ func TestOneThingOneLine(t *testing.T) {
 	said.Author = "user"
 	turn := of("ep-2", recall.ClassEpisode, "Fix the tax", "Asked: Fix the tax\nAnswered: The rate is read from the table now.")
 	full := of("sm-1", recall.ClassSummary, "Session of 2026-11-27: Fix the tax", "Task: Fix the tax / Run it\nFailed and fixed: go test ./orders: connection refused — after running docker compose up\nDecided: rates come from the table\nLast answer: Done.\n2 prompts, 3 tool calls, 0 failed, outcome good.")
-	empty := of("sm-2", recall.ClassSummary, "Session of 2026-11-26: Say hi", "Task: Say hi\nLast answer: Done.\n1 prompts, 3 tool calls, 0 failed, outcome good.")
+	empty := of("sm-2", recall.ClassSummary, "Session of 2026-11-26: Say hi", "Task: Say hi\nLast answer: Done.\n1 prompt, 1 tool call, 0 failed, outcome good.")
 	o := Options{Budgets: usual(), Top: answers(full, empty, pattern, said, turn), Recall: answers(pattern)}
 	b, err := Make(t.Context(), o, Request{At: SessionStart})
 	if err != nil {

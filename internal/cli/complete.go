@@ -11,7 +11,7 @@ import (
 )
 
 // completer offers words for an argument. Completion never fails and never
-// writes: where something cannot be read, there is nothing to offer.
+// writes (but completeRemembered): where something cannot be read, there is nothing to offer.
 type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
 // completeRuns offers the ids of runs that keep says yes to, each with its

@@ -10,17 +10,128 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/term"
 )
 
 func newConfigCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config", Short: "Show and check the settings",
-		Long: `Show and check the settings. They are in a file that you write yourself; start
-it with what ` + "`reprise config show`" + ` prints, and keep the lines that you change.
-` + "`reprise paths settings`" + ` says where it belongs.`,
+		Use: "config", Short: "Show, change and check the settings",
+		Long: `Show, change and check the settings. They are in a file of yours, which
+` + "`reprise paths settings`" + ` names: change it with ` + "`reprise config set`" + `, or in an editor; start
+it then with what ` + "`reprise config show`" + ` prints, and keep the lines that you change.`,
+		Example: `  reprise config show guard
+  reprise config set guard.writes allow
+  reprise config unset guard.writes`,
 	}
-	cmd.AddCommand(newConfigShowCmd(app), newConfigCheckCmd(app))
+	cmd.AddCommand(newConfigShowCmd(app), newConfigGetCmd(app), newConfigSetCmd(app), newConfigUnsetCmd(app), newConfigCheckCmd(app))
 	return cmd
+}
+
+func newConfigGetCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: completeSettings(app), Short: "Print the value of a setting that is in force, for scripts",
+		Long: `Print the value of one setting that is in force, whether from the file or by default;
+of a list each item on a line. ` + "`reprise config show NAME`" + ` says what it means and where it is
+from, and prints it for programs.`,
+		Example: `  reprise config get guard.writes`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			paths, err := config.FindPaths(app.Env)
+			if err != nil {
+				return err
+			}
+			items, _, err := config.Explain(app.Env, paths, app.ConfigFlag)
+			if err != nil {
+				return err
+			}
+			for _, it := range items {
+				if it.Key != args[0] {
+					continue
+				}
+				if list, ok := it.Value.([]string); ok {
+					for _, v := range list {
+						fmt.Fprintln(app.Out, v)
+					}
+					return nil
+				}
+				fmt.Fprintln(app.Out, it.Value)
+				return nil
+			}
+			return usagef("there is no setting %q; `reprise config show` prints all", clipText(args[0], 60))
+		},
+	}
+}
+
+func newConfigSetCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "set NAME VALUE...", Args: cobra.MinimumNArgs(2), ValidArgsFunction: completeSettings(app), Short: "Give a setting a value, in your settings file",
+		Long: `Give a setting a value in your settings file, which is made where it is not there. A
+list takes all its items, each as a VALUE. The other lines of the file, and what you noted in
+them, stay as they are; a value that is not allowed changes nothing. Settings are yours: no
+agent and no run may change them.`,
+		Example: `  reprise config set guard.writes allow
+  reprise config set logging.level debug`,
+		RunE: func(_ *cobra.Command, args []string) error { return setSetting(app, args[0], args[1:]) },
+	}
+}
+
+func newConfigUnsetCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "unset NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: completeSettings(app), Short: "Take a setting out of your settings file: its default holds again",
+		Example: `  reprise config unset guard.writes`,
+		RunE:    func(_ *cobra.Command, args []string) error { return setSetting(app, args[0], nil) },
+	}
+}
+
+// setSetting writes a setting, or without values takes it out.
+func setSetting(app *App, name string, values []string) error {
+	if !app.person() {
+		return exitWith(ExitConflict, errors.New("the settings are the user's: an agent or a run changes none; say what should be changed, and leave it to them"))
+	}
+	paths, err := config.FindPaths(app.Env)
+	if err != nil {
+		return err
+	}
+	file, changed, err := config.SetInFile(app.Env, paths, app.ConfigFlag, name, values...)
+	if err != nil {
+		return err
+	}
+	items, _, err := config.Explain(app.Env, paths, app.ConfigFlag)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		if it.Key != name {
+			continue
+		}
+		was := ""
+		if !changed {
+			was = " already"
+		}
+		fmt.Fprintf(app.Out, "%s is%s %s (%s)\n", name, was, term.SafeLine(yamlValue(it.Value)), term.SafeLine(it.Origin))
+	}
+	if changed && len(values) == 0 {
+		fmt.Fprintf(app.Out, "  taken out of %s\n", term.SafeLine(file))
+	}
+	return nil
+}
+
+// completeSettings offers the names of settings, with what they mean.
+func completeSettings(app *App) completer {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		paths, err := config.FindPaths(app.Env)
+		if len(args) > 0 || err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		items, _, err := config.Explain(app.Env, paths, app.ConfigFlag)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var words []string
+		for _, it := range items {
+			words = append(words, cobra.CompletionWithDesc(it.Key, it.Doc))
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 func newConfigShowCmd(app *App) *cobra.Command {
@@ -32,6 +143,7 @@ is from. What is printed is itself a valid settings file. With NAME only that
 setting, or that section.`,
 		Example: `  reprise config show
   reprise config show loop guard.mode`,
+		ValidArgsFunction: completeSettings(app),
 		RunE: func(_ *cobra.Command, names []string) error {
 			paths, err := config.FindPaths(app.Env)
 			if err != nil {

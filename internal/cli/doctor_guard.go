@@ -87,7 +87,7 @@ func guardEnforced(app *App) []setup.Finding {
 	case err != nil:
 		return []setup.Finding{{Status: setup.Fail, Message: fmt.Sprintf("the settings cannot be read: %v", err), Remedy: "correct them"}}
 	case r.Off || r.Warn:
-		return []setup.Finding{{Status: setup.Fail, Message: "guard.mode is " + guardMode(r) + ", so nothing is refused", Remedy: "set guard.mode to enforce"}}
+		return []setup.Finding{{Status: setup.Fail, Message: "guard.mode is " + guardMode(r) + ", so nothing is refused", Remedy: "`reprise config set guard.mode enforce`"}}
 	}
 	return []setup.Finding{{Status: setup.OK, Message: "verdicts are enforced"}}
 }
@@ -100,10 +100,10 @@ func (a *App) checkGuardMode(context.Context) []setup.Finding {
 	case err != nil:
 		return one(setup.Warn, "`reprise guard rules` says what is wrong", "which rules there are is not known: %v", err)
 	case r.Off || r.Warn:
-		return one(setup.Warn, "set guard.mode to enforce", "guard.mode is %s, so nothing is refused", guardMode(r))
+		return one(setup.Warn, "`reprise config set guard.mode enforce`", "guard.mode is %s, so nothing is refused", guardMode(r))
 	}
 	if home, err := a.Home(); err == nil && home.Settings.Guard.Judge != "off" && home.Settings.Judge.Client == "" {
-		return one(setup.Warn, "set judge.client, or guard.judge to off", "guard.judge is %s, and there is no judge.client: no judge is asked", home.Settings.Guard.Judge)
+		return one(setup.Warn, "`reprise config set judge.client claude`, or `reprise config set guard.judge off`", "guard.judge is %s, and there is no judge.client: no judge is asked", home.Settings.Guard.Judge)
 	}
 	return one(setup.OK, "", "verdicts are enforced")
 }

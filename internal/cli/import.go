@@ -104,10 +104,29 @@ func importTranscripts(ctx context.Context, app *App, o importOptions) error {
 	if err != nil {
 		return fmt.Errorf("%w\nWhat was added stays; the same command goes on from there", err)
 	}
+	if !o.dryRun && addedAny(report) { // so that the next session knows of it at once
+		if err := app.organize(ctx); err != nil {
+			return fmt.Errorf("what was added is not worked out yet: %w; the next session or `reprise recall` goes on with it", err)
+		}
+	}
 	if len(report.Problems) > 0 {
 		return exitWithCode(ExitFailure)
 	}
 	return nil
+}
+
+func addedAny(r transcript.Report) bool {
+	return slices.ContainsFunc(r.Clients, func(c transcript.ClientReport) bool { return c.Added > 0 })
+}
+
+// organize works out what is in the logs and not in the index yet.
+func (a *App) organize(ctx context.Context) error {
+	m, err := a.Remembered()
+	if err != nil {
+		return err
+	}
+	_, err = m.Organizer.Run(ctx, 0)
+	return err
 }
 
 // projectOf is the name of the project that a directory belongs to, as far as
@@ -228,7 +247,7 @@ func showImport(app *App, r transcript.Report) {
 		if name == "" {
 			where = "the global scope (no project knows the directory)"
 		}
-		fmt.Fprintf(app.Out, "%d events %s to %s\n", r.Projects[name], verb, term.SafeLine(where))
+		fmt.Fprintf(app.Out, "%s %s to %s\n", count(r.Projects[name], "event"), verb, term.SafeLine(where))
 	}
 	for _, b := range r.Bad {
 		fmt.Fprintf(app.Err, "%s:%d: %s\n", term.SafeLine(b.File), b.Line, term.SafeLine(b.Why))

@@ -81,7 +81,7 @@ func newIndexEmbedCmd(app *App) *cobra.Command {
 			}
 			e := embedderOf(home, app.Env, redact.New())
 			if e == nil {
-				return exitWith(ExitUsage, errors.New("no endpoint is set: write recall.embeddings.url, such as http://localhost:11434/v1, and recall.embeddings.model into the settings file (`reprise paths` says where it is)"))
+				return exitWith(ExitUsage, errors.New("no endpoint is set: `reprise config set recall.embeddings.url http://localhost:11434/v1`, or where yours is, and `reprise config set recall.embeddings.model NAME`"))
 			}
 			if err := index.Refresh(cmd.Context()); err != nil {
 				return err

@@ -10,14 +10,14 @@ import (
 // withoutJSON are the commands that have no --json, by why they need none.
 var withoutJSON = map[string][]string{
 	"it does something, and its exit code says whether": {
-		"artifact add", "context set", "delegation reset", "gates reset", "guard approve", "guard deny", "init", "judge reset", "log copy",
+		"artifact add", "config set", "config unset", "context set", "delegation reset", "gates reset", "guard approve", "guard deny", "init", "judge reset", "log copy",
 		"loop ask", "loop interrupt", "loop pause", "loop progress", "loop resume", "loop stop", "memory init", "memory summarize", "note", "queue edit",
 		"runs cancel", "runs extend", "runs gc", "runs wait", "state archive", "state fork", "state init", "state rename", "state reset",
 		"state hooks install", "state hooks remove", "task abandon", "task block", "task edit", "task errors add", "task phase", "task recover", "task todo",
 		"handoff accept", "mcp token create", "mcp token revoke", "index rebuild", "worker prepare",
 	},
 	"it prints a text, a file or a path as it is": {
-		"bug-report", "completion bash", "completion fish", "completion powershell", "completion zsh", "events export", "hook record", "hook schema",
+		"bug-report", "config get", "completion bash", "completion fish", "completion powershell", "completion zsh", "events export", "hook record", "hook schema",
 		"loop bootstrap", "loop logs", "mcp bundle", "memory pack-skill", "memory path", "runs files", "runs logs", "scratch", "scratch show",
 		"state plan", "state plan show", "state branch", "state branch show", "state hooks", "help", "hook", "loop metrics", "task context",
 	},

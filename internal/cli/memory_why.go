@@ -80,7 +80,12 @@ func showWhy(app *App, x scopes.Account) {
 	if d.Confidence > 0 {
 		line("confidence", fmt.Sprintf("%.2f", d.Confidence))
 	}
-	line("importance", fmt.Sprintf("%.2f", d.Importance))
+	importance := fmt.Sprintf("%.2f", d.Importance)
+	switch d.Class {
+	case recall.ClassDecision, recall.ClassLearning, recall.ClassProfile, recall.ClassState:
+		importance += "  for what it is and who said it; use counts beside that" // its signals say nothing of it
+	}
+	line("importance", importance)
 	for _, s := range x.Signals {
 		fmt.Fprintf(out, "  %-10s %.2f × %.2f  %s\n", s.Name, s.Value, s.Weight, term.SafeText(s.Because))
 	}

@@ -28,21 +28,29 @@ type recallOptions struct {
 func newRecallCmd(app *App) *cobra.Command {
 	var o recallOptions
 	cmd := &cobra.Command{
-		Use:   "recall QUESTION...",
-		Short: "Ask what is remembered",
+		Use:   "recall [QUESTION...]",
+		Short: "Ask what is remembered, or without a question list the newest of it",
 		Long: `Ask what is remembered: notes, decisions, learnings, what failed and how it was
 fixed, and what sessions were about; of this project and of all projects together.
 Nothing is printed when nothing fits, and the exit code is then 3, as that of
 "memory search" is. What of the files cannot be read is named.
 
+Without a question it lists what sessions and people have left, the newest first, each with
+the id by which ` + "`reprise memory why`, `correct` and `forget`" + ` know it; --class chooses, and
+the notes, which ` + "`reprise memory list`" + ` has, are listed with --class block alone.
+
 --as-of answers what was known then. --explain shows what each score is made of,
 and why other candidates were left out.`,
 		Example: `  reprise recall "which port does staging use?"
+  reprise recall --class learning,decision
   reprise recall --as-of 2026-09-01 deploy day
   reprise recall --all --explain "connection refused"`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRecall(cmd.Context(), app, o, strings.Join(args, " "))
+			question := strings.TrimSpace(strings.Join(args, " "))
+			if question == "" && len(args) > 0 {
+				return usagef("the question is empty: ask something, or leave it out and the newest is listed")
+			}
+			return runRecall(cmd.Context(), app, o, question)
 		},
 	}
 	f := cmd.Flags()
@@ -100,7 +108,7 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 	if q.Policy, err = m.Policy(ctx, q.Reader, q.AsOf); err != nil {
 		return err
 	}
-	answer, err := m.Index.Recall(ctx, q)
+	answer, more, err := answerTo(ctx, m.Index, q)
 	if err != nil {
 		return err
 	}
@@ -115,12 +123,40 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 			return err
 		}
 	} else {
-		showAnswer(app, answer, o.explain)
+		showAnswer(app, answer, q)
+	}
+	if more && !o.asJSON {
+		fmt.Fprintf(app.Err, "There is more: these are the newest %d; --max and --max-tokens show more.\n", len(answer.Results))
 	}
 	if len(answer.Results) == 0 {
 		return exitWithCode(ExitNotFound)
 	}
 	return nil
+}
+
+// answerTo is the answer to a question, or where there is none what is newest; more says
+// that of this there is more.
+func answerTo(ctx context.Context, x *recall.Index, q recall.Question) (a recall.Answer, more bool, err error) {
+	if q.Text != "" {
+		a, err = x.Recall(ctx, q)
+		return a, false, err
+	}
+	if len(q.Classes) == 0 {
+		q.Classes = leftClasses()
+	}
+	return x.Latest(ctx, q)
+}
+
+// leftClasses are the kinds that sessions and people leave one by one; the others are files,
+// which have a list of their own.
+func leftClasses() []recall.Class {
+	var out []recall.Class
+	for _, c := range recallClasses {
+		if c != "block" && c != "core" && c != "index" {
+			out = append(out, recall.Class(c))
+		}
+	}
+	return out
 }
 
 // parseDay reads a date, with or without a time; a date alone is the end of
@@ -140,17 +176,21 @@ func parseDay(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a date; write 2026-09-01 or 2026-09-01T15:04:05Z", clipText(s, 40))
 }
 
-func showAnswer(app *App, a recall.Answer, explain bool) {
-	style := app.Style()
+func showAnswer(app *App, a recall.Answer, q recall.Question) {
+	style, explain := app.Style(), q.Explain
 	for _, r := range a.Results {
 		title := term.SafeLine(r.Title)
 		if title == "" {
 			title = term.SafeLine(clipText(strings.TrimSpace(r.Snippet), 60))
 		}
-		fmt.Fprintf(app.Out, "%s  %s\n", style.Bold(title), style.Dim(fmt.Sprintf("%.2f", r.Score)))
+		head := style.Bold(title)
+		if q.Text != "" {
+			head += "  " + style.Dim(fmt.Sprintf("%.2f", r.Score))
+		}
+		fmt.Fprintln(app.Out, head)
 		for line := range strings.SplitSeq(strings.TrimSpace(r.Snippet), "\n") {
 			if line = strings.TrimSpace(term.SafeLine(line)); line != "" && line != title {
-				fmt.Fprintf(app.Out, "  %s\n", line)
+				fmt.Fprintln(app.Out, term.Wrap("  ", line, "    ", app.Columns))
 			}
 		}
 		about := []string{strings.ReplaceAll(string(r.Class), "_", "-")}
@@ -164,11 +204,11 @@ func showAnswer(app *App, a recall.Answer, explain bool) {
 			about = append(about, fmt.Sprintf("confidence %.2f", r.Confidence))
 		}
 		about = append(about, r.Source, r.ID)
-		fmt.Fprintf(app.Out, "  %s\n", style.Dim(term.SafeLine(strings.Join(about, " · "))))
+		fmt.Fprintln(app.Out, term.Wrap("  ", style.Dim(term.SafeLine(strings.Join(about, " · "))), "  ", app.Columns))
 		if len(r.Conflicts) > 0 {
 			fmt.Fprintf(app.Out, "  %s %s\n", style.Yellow("says otherwise:"), term.SafeLine(strings.Join(r.Conflicts, ", ")))
 		}
-		if explain {
+		if explain && len(r.Signals) > 0 {
 			var parts []string
 			for _, k := range slices.Sorted(maps.Keys(r.Signals)) {
 				parts = append(parts, fmt.Sprintf("%s %.3f", k, r.Signals[k]))
@@ -190,7 +230,9 @@ func showAnswer(app *App, a recall.Answer, explain bool) {
 	if explain {
 		fmt.Fprintf(app.Out, "%s, policy %s\n", count(a.Tokens, "token"), a.Policy)
 	}
-	if len(a.Results) == 0 {
+	if len(a.Results) == 0 && q.Text == "" {
+		fmt.Fprintln(app.Err, "Nothing is remembered of that yet.")
+	} else if len(a.Results) == 0 {
 		fmt.Fprintln(app.Err, "Nothing that is remembered fits.")
 		var projects, dirs []string
 		for _, name := range a.Elsewhere {

@@ -206,6 +206,7 @@ changed, exists or is held, and 5 when time ran out.`,
 		root.CompletionOptions.DisableDefaultCmd = true // it is another command
 	}
 	root.InitDefaultCompletionCmd()
+	offerNames(app, root)
 	standAlone(root)
 	withExamples(root, examples())
 	finish(root)

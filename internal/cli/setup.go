@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/config"
 	"reprise/internal/memory"
+	"reprise/internal/pathname"
 	"reprise/internal/proc"
 	"reprise/internal/setup"
 	"reprise/internal/term"
@@ -138,13 +141,25 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 		err = perr
 	}
 	if err == nil && !o.dryRun && !o.asJSON {
-		next := "start a session as always; `reprise doctor` proves the hooks live"
 		if o.remove {
-			next = "what was recorded stays; `reprise paths` says where"
+			sayWhatStays(app, home)
+			return nil
 		}
-		fmt.Fprintf(app.Out, "Next: %s.\n", next)
+		fmt.Fprintln(app.Out, "Next: start a session as always; `reprise doctor` proves the hooks live.")
 	}
 	return err
+}
+
+// sayWhatStays names what is reprise's alone and can be deleted, each place for itself: the
+// project around, which is the person's own, is none of them.
+func sayWhatStays(app *App, home *config.Home) {
+	fmt.Fprintln(app.Out, "What was recorded stays, until you delete it:")
+	for _, p := range []string{home.Paths.Data, home.Paths.State, home.Paths.Cache, home.MemoryDir(), home.Paths.ConfigFile} {
+		if _, err := os.Stat(p); err == nil && (p == home.Paths.Data || !pathname.Within(home.Paths.Data, p)) {
+			fmt.Fprintf(app.Out, "  %s\n", term.SafeLine(p))
+		}
+	}
+	fmt.Fprint(app.Out, wrapLine("In your repositories .reprise/ stays, specs/, and branches loop-… with work that may be nowhere else.", app.Columns))
 }
 
 // eachOnce leaves out what several clients share and was told of for the one before: the

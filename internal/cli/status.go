@@ -28,7 +28,8 @@ import (
 )
 
 // standing is where things stand: what `reprise` with nothing shows. It is told from
-// records and names of files; no index, no event log and no client is opened for it.
+// records and names of files; no event log and no client is opened for it, and the index only
+// to count in it.
 type standing struct {
 	V       int            `json:"v"` // 1
 	Version string         `json:"version"`
@@ -108,12 +109,6 @@ type standNext struct {
 	Why     string `json:"why"`
 }
 
-// standMemory is what there is of memory, counted by files.
-type standMemory struct {
-	Blocks  int `json:"blocks"`
-	Entries int `json:"entries"` // learnings and decisions that hold, of the project's and the user's
-}
-
 // lastDay is how far "last night" reaches back.
 const lastDay = 24 * time.Hour
 
@@ -169,7 +164,7 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 	note("fleet", a.standFleet(ctx, &s, home))
 	note("tasks", a.standTasks(ctx, &s, home))
 	note("project", a.standTrust(&s, home))
-	s.Memory = standMemory{Blocks: blocksIn(home), Entries: entriesIn(home)}
+	note("memory", a.standMemory(ctx, &s, home))
 	s.Next = nextCommands(&s)
 	return s, ctx.Err()
 }
@@ -578,7 +573,7 @@ func (a *App) standingText(s *standing, columns int) string {
 		}
 		row("tasks", statesText(s.Tasks, order, none))
 	}
-	row("memory", count(s.Memory.Blocks, "block")+", "+lasting(s.Memory.Entries))
+	row("memory", s.Memory.text())
 	if n := s.Night; n != nil {
 		row("last day", fmt.Sprintf("%s in %s: %d done, %d not, %.2f USD, %s", count(n.Items, "item"), count(n.Attempts, "attempt"), n.Done, n.Other, n.CostUSD, count(int(n.Tokens), "token")))
 	}

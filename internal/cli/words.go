@@ -56,8 +56,8 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	for i, name := range near {
 		near[i] = fmt.Sprintf("`%s %s`", cmd.CommandPath(), name)
 	}
-	if !cmd.HasParent() { // a word that says what is wanted, and stands elsewhere
-		for _, path := range elsewhereNamed(cmd, strings.ToLower(word)) {
+	if !cmd.HasParent() || len(near) == 0 { // a word that says what is wanted, and stands elsewhere
+		for _, path := range elsewhereNamed(cmd.Root(), strings.ToLower(word)) {
 			near = append(near, "`"+path+"`")
 		}
 	}
@@ -75,15 +75,34 @@ var otherWords = map[string][]string{
 	"uninstall": {"setup --remove"}, "remove": {"setup --remove"}, "install": {"setup"}, "connect": {"setup"},
 	"update": {"upgrade"}, "check": {"doctor"}, "todo": {"task list"}, "tasks": {"task list"}, "start": {"loop run"}, "dashboard": {"web"},
 	"settings": {"config show"}, "logs": {"runs logs"}, "ps": {"runs list"}, "kill": {"runs cancel"}, "stop": {"loop stop"},
+	"run": {"loop run", "spawn"}, "status": {"status"}, // in a group: of the program as a whole
+}
+
+// nearWord is the one of otherWords that a word is, or was meant to be.
+func nearWord(word string) string {
+	if _, ok := otherWords[word]; ok {
+		return word
+	}
+	words := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for w := range otherWords {
+		if len(w) > 4 { // of a short one another short word is as near
+			words.AddCommand(&cobra.Command{Use: w, Run: func(*cobra.Command, []string) {}})
+		}
+	}
+	if near := words.SuggestionsFor(word); len(near) == 1 {
+		return near[0]
+	}
+	return ""
 }
 
 // elsewhereNamed are the commands below other commands that have a name, and those that
 // do what the word says.
 func elsewhereNamed(root *cobra.Command, word string) []string {
 	var out []string
-	for _, words := range otherWords[word] {
+	for _, words := range otherWords[nearWord(word)] {
 		out = append(out, root.CommandPath()+" "+words)
 	}
+	said := slices.Clone(out)
 	var below func(*cobra.Command)
 	below = func(cmd *cobra.Command) {
 		for _, sub := range cmd.Commands() {
@@ -99,7 +118,7 @@ func elsewhereNamed(root *cobra.Command, word string) []string {
 	below(root)
 	slices.Sort(out)
 	if out = slices.Compact(out); len(out) > 4 { // as of "list", which says nothing
-		return nil
+		return said
 	}
 	return out
 }

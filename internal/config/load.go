@@ -109,16 +109,7 @@ func (l *loader) parse(data []byte) error {
 		return err
 	}
 	l.document = d
-	table := map[string]key{}
-	sections := map[string]bool{}
-	for _, k := range keys() {
-		table[k.name] = k
-		for i, c := range k.name {
-			if c == '.' {
-				sections[k.name[:i]] = true
-			}
-		}
-	}
+	table, sections := known()
 	at := map[string]ast.Node{}
 	l.walk(l.entries("", l.root), table, sections, at)
 	l.together(at)
@@ -279,6 +270,6 @@ func Explain(env Env, paths Paths, flag string) (items []Item, source string, er
 // CheckSettings says what is wrong with a text that is to become the settings
 // file: Errors, or nil.
 func CheckSettings(env Env, paths Paths, file string, data []byte) error {
-	l := &loader{env: env, out: Default(paths), set: map[string]int{}, document: &document{file: file}}
-	return l.parse(data)
+	_, err := parsed(env, paths, file, data)
+	return err
 }

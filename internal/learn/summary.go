@@ -153,7 +153,7 @@ func (c *composer) summaryText() (text, title string) {
 	if last := lastResponse(turns); last != "" {
 		fmt.Fprintf(&b, "Last answer: %s\n", sign.Clip(clip.Line(last), 300))
 	}
-	fmt.Fprintf(&b, "%d prompts, %d tool calls, %d failed, outcome %s.", st.Prompts, st.Calls, st.Failures, st.Outcome)
+	fmt.Fprintf(&b, "%s, %s, %d failed, outcome %s.", count(st.Prompts, "prompt"), count(st.Calls, "tool call"), st.Failures, st.Outcome)
 	return b.String(), title
 }
 
@@ -214,7 +214,7 @@ func digest(rows []coldRow) (recall.Doc, Data) {
 			keys = appendNew(keys, k, 200)
 		}
 	}
-	fmt.Fprintf(&b, "%d sessions, %d failures of which %d were fixed, %d corrections.\n", sessions, failures, fixed, saids)
+	fmt.Fprintf(&b, "%s, %s of which %d were fixed, %s.\n", count(sessions, "session"), count(failures, "failure"), fixed, count(saids, "correction"))
 	lines := 0
 	for _, r := range best {
 		if r.Kind == KindFailure && !r.Fixed || lines == 16 {

@@ -112,6 +112,7 @@ type Filter struct {
 	Class                                Class
 	Scope, Project, Session, Group, Tier string
 	Status                               *Status
+	Prefix                               string // of the id: letters, digits and "-"
 }
 
 func (f Filter) where() (string, []any) {
@@ -129,6 +130,7 @@ func (f Filter) where() (string, []any) {
 	add(`d.project=?`, f.Project)
 	add(`d.scope=?`, f.Scope)
 	add(`d.tier=?`, f.Tier)
+	add(`d.id LIKE ? || '%'`, f.Prefix)
 	if f.Status != nil {
 		conds = append(conds, `d.status=?`)
 		args = append(args, string(*f.Status))

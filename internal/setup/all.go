@@ -243,6 +243,7 @@ func ownSkill(in input) bool {
 // keeps none of the others: the errors are given together.
 func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
 	changes, err := s.removeAll(ctx, a)
+	sweepLeft(changes)
 	return changes, told(err, changed(a.DryRun, changes))
 }
 

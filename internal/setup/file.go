@@ -32,6 +32,10 @@ type Change struct {
 	Backup   string   `json:"backup,omitempty"` // copy of what was there
 	Diff     string   `json:"diff,omitempty"`   // unified
 	Warnings []string `json:"warnings,omitempty"`
+
+	// left are directories that were made for the file and hold something else yet, the
+	// outermost first.
+	left []string
 }
 
 var bom = []byte("\ufeff")
@@ -134,7 +138,7 @@ func (c changer) apply(ctx context.Context, file string, perm fs.FileMode, e edi
 		if err := durable.MkdirAll(c.notes, 0o700); err != nil {
 			return ch, fmt.Errorf("change %s: %w", file, err)
 		}
-		unlock, err := durable.Lock(ctx, c.noteFile(real)+".lock")
+		unlock, err := durable.Lock(ctx, filepath.Join(c.notes, "lock")) // one for all: it stays
 		if err != nil {
 			return ch, fmt.Errorf("change %s: %w", file, err)
 		}
@@ -245,7 +249,7 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 		return false, nil
 	}
 	if exact {
-		n.sweep(real)
+		ch.left = n.sweep(real)
 	}
 	return false, c.writeNote(real, n)
 }
@@ -312,15 +316,32 @@ func (n *note) undoes(next []byte, gone bool) bool {
 }
 
 // sweep removes the copies and empty directories that edits of a file left, now
-// that the file is as it was. What cannot be removed does no harm.
-func (n *note) sweep(real string) {
+// that the file is as it was, and gives back the directories that are not empty yet. What
+// cannot be removed does no harm.
+func (n *note) sweep(real string) (left []string) {
 	for _, b := range n.Backups {
 		if strings.HasPrefix(b, real+".bak-") {
 			_ = durable.Remove(b)
 		}
 	}
-	for _, d := range slices.Backward(n.Dirs) {
-		_ = durable.Remove(d) // fails where something else is in it by now
+	return swept(n.Dirs)
+}
+
+// swept removes directories, outermost first in the list, as far as they are empty, and gives
+// back the others.
+func swept(dirs []string) []string {
+	for i, d := range slices.Backward(dirs) {
+		if err := durable.Remove(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return dirs[:i+1] // something else is in it, and so in those above
+		}
+	}
+	return nil
+}
+
+// sweepLeft removes the directories that held another of the files when theirs went.
+func sweepLeft(changes []Change) {
+	for _, ch := range changes {
+		swept(ch.left)
 	}
 }
 

@@ -392,6 +392,7 @@ func sameButJSON(before, after []byte, paths [][]string) error {
 // goes only if it was made by Install; the instructions go if they are there.
 func (s Setup) Uninstall(ctx context.Context, r Request) ([]Change, error) {
 	changes, err := s.uninstall(ctx, r)
+	sweepLeft(changes)
 	return changes, told(err, changed(r.DryRun, changes))
 }
 

@@ -255,7 +255,7 @@ func verdict(g Group) string {
 	case a == 0 && b == 0:
 		return "No session has been told anything yet, so there is nothing to compare."
 	case b == 0:
-		return "No session was held out, so nobody can say how it would have gone without recall. The setting recall.hold_out_percent holds some out."
+		return "No session was held out yet, so nobody can say how it would have gone without recall. So many of a hundred are as recall.hold_out_percent says: 5, unless the settings say otherwise."
 	case min(a, b) < enough:
 		return fmt.Sprintf("Too few sessions to tell: %d with recall and %d without; %d of each are needed.", a, b, enough)
 	}

@@ -1,0 +1,326 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"reprise/internal/durable"
+)
+
+// SetInFile gives a setting a value in the settings file, which is made where it is not
+// there; without values the setting is taken out, so that the default holds again. Of the
+// file only the setting's own lines change. values is one text, as it is written in the file,
+// or of a list each item. The file that Load would read is edited; its path is given back, and
+// whether anything changed in it.
+//
+// Errors are *Error or Errors. A file that is in a form that cannot be edited so is left as it
+// is, and the error says which lines to write.
+func SetInFile(env Env, paths Paths, flag, name string, values ...string) (file string, changed bool, err error) {
+	file, _, err = settingsFile(env, paths, flag)
+	if err != nil {
+		return "", false, err
+	}
+	old, err := readFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return file, false, err
+	}
+	if link := dangling(file); err != nil && link != "" {
+		return file, false, &Error{File: link, Problem: "is a link to a place that is not there", Remedy: "bring back what it leads to, or remove the link", Err: err}
+	}
+	text, err := edited(env, paths, file, old, name, values)
+	if err != nil || bytes.Equal(text, old) {
+		return file, false, err
+	}
+	target := file
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		target = real // a link of the user's stays one
+	}
+	if err := durable.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return file, false, fmt.Errorf("write the settings: %w", err)
+	}
+	if err := durable.WriteFile(target, text, 0o600); err != nil {
+		return file, false, fmt.Errorf("write the settings: %w", err)
+	}
+	return file, true, nil
+}
+
+// edited is the text of a settings file with one setting changed, checked to be valid and to
+// say of all other settings what it said before.
+func edited(env Env, paths Paths, file string, old []byte, name string, values []string) ([]byte, error) {
+	i := slices.IndexFunc(keys(), func(k key) bool { return k.name == name })
+	if i < 0 {
+		table, sections := known()
+		return nil, &Error{File: file, Key: name, Problem: "is not a setting", Remedy: suggest(name, table, sections)}
+	}
+	k := keys()[i]
+	before, err := parsed(env, paths, file, old)
+	if err != nil {
+		return nil, err
+	}
+	written, err := written(k, before.out, values)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := before.edit(string(old), name, written)
+	if !ok {
+		return nil, byHand(file, name, written)
+	}
+	after, err := parsed(env, paths, file, []byte(text))
+	if err != nil {
+		// What is wrong may be the value, and of that the file's own words tell best.
+		var many Errors
+		var e *Error
+		if errors.As(err, &many) || errors.As(err, &e) {
+			alone, ok := (&document{}).edit("", name, written)
+			if ok && written != "" {
+				if _, aerr := parsed(env, paths, "command line", []byte(alone)); aerr != nil {
+					return nil, withoutPlace(aerr)
+				}
+			}
+		}
+		return nil, err
+	}
+	for _, other := range keys() {
+		if other.name != name && !reflect.DeepEqual(other.value(before.out), other.value(after.out)) {
+			return nil, byHand(file, name, written)
+		}
+	}
+	if (after.set[name] != 0) != (written != "") {
+		return nil, byHand(file, name, written)
+	}
+	return []byte(text), nil
+}
+
+// withoutPlace takes the lines out of errors about a text that nobody has seen.
+func withoutPlace(err error) error {
+	var many Errors
+	if !errors.As(err, &many) {
+		return err
+	}
+	for _, e := range many {
+		e.Line, e.Column = 0, 0
+	}
+	return many
+}
+
+func parsed(env Env, paths Paths, file string, data []byte) (*loader, error) {
+	l := &loader{env: env, out: Default(paths), set: map[string]int{}, document: &document{file: file}}
+	return l, l.parse(data)
+}
+
+// known are all settings, and all sections of the settings file.
+func known() (table map[string]key, sections map[string]bool) {
+	table, sections = map[string]key{}, map[string]bool{}
+	for _, k := range keys() {
+		table[k.name] = k
+		for i, c := range k.name {
+			if c == '.' {
+				sections[k.name[:i]] = true
+			}
+		}
+	}
+	return table, sections
+}
+
+// byHand is the error for a file in a form that is not edited.
+func byHand(file, name, written string) error {
+	e := &Error{File: file, Key: name, Problem: "is in a form that cannot be changed from here", Remedy: "take its lines out by hand"}
+	if written != "" {
+		lines, _ := (&document{}).edit("", name, written)
+		e.Remedy = "write by hand:\n" + strings.TrimRight(lines, "\n")
+	}
+	return e
+}
+
+// otherValues are words that some version of YAML reads as something else than a text.
+var otherValues = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null"}
+
+// written are values as the file has them; "" for none.
+func written(k key, s Settings, values []string) (string, error) {
+	if len(values) == 0 {
+		return "", nil
+	}
+	if _, list := k.value(s).([]string); list {
+		items := make([]string, len(values))
+		for i, v := range values {
+			items[i] = quoted(v)
+		}
+		return "[" + strings.Join(items, ", ") + "]", nil
+	}
+	if len(values) > 1 {
+		return "", &Error{File: "command line", Key: k.name, Problem: "takes one value", Remedy: "put quotation marks around a text with blanks"}
+	}
+	switch k.value(s).(type) {
+	case int, float64:
+		return values[0], nil
+	}
+	return quoted(values[0]), nil
+}
+
+// quoted is a text as YAML reads it back: bare where it is a plain word, else as JSON has it.
+func quoted(s string) string {
+	bare := s != "" && !slices.Contains(otherValues, strings.ToLower(s))
+	for i, c := range s {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || !(c >= '0' && c <= '9' || c == '-' || c == '_')) {
+			bare = false
+		}
+	}
+	if bare {
+		return s
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a text into memory
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// edit is text, which the document was read from, with the lines of a setting written anew,
+// put in, or with written "" taken out; ok is false where it is in a form for which that is
+// not done: a section between braces, a line with two keys.
+func (d *document) edit(text, name, written string) (out string, ok bool) {
+	lines := strings.SplitAfter(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	eol := "\n"
+	if len(lines) > 0 && strings.HasSuffix(lines[0], "\r\n") {
+		eol = "\r\n"
+	}
+	if n := len(lines); n > 0 && !strings.HasSuffix(lines[n-1], "\n") {
+		lines[n-1] += eol
+	}
+	parts := strings.Split(name, ".")
+	level := d.root
+	var above []*ast.MappingValueNode // the sections that the setting stands in, the outermost first
+	for depth, part := range parts {
+		var found *ast.MappingValueNode
+		for _, v := range level {
+			if s, isText := v.Key.(*ast.StringNode); isText && s.Value == part {
+				found = v
+			}
+		}
+		switch {
+		case found == nil && written == "":
+			return text, true
+		case found == nil:
+			return putIn(lines, above, level, parts[depth:], written, eol)
+		case !ownLine(lines, found):
+			return "", false
+		case depth == len(parts)-1:
+			if written == "" {
+				return without(lines, append(above, found))
+			}
+			return replaced(lines, found, written, eol)
+		}
+		switch v := found.Value.(type) {
+		case *ast.MappingNode:
+			if v.IsFlowStyle {
+				return "", false
+			}
+			level = v.Values
+		case *ast.MappingValueNode:
+			level = []*ast.MappingValueNode{v}
+		case nil, *ast.NullNode:
+			level = nil
+		default:
+			return "", false
+		}
+		above = append(above, found)
+	}
+	return "", false
+}
+
+// ownLine says that a key is the first thing on its line.
+func ownLine(lines []string, v *ast.MappingValueNode) bool {
+	p := v.Key.GetToken().Position
+	return p.Line <= len(lines) && p.Column >= 1 && indentOf(lines[p.Line-1]) == p.Column-1
+}
+
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// endOf is the index of the first line, from 0, that is no more of an entry.
+func endOf(lines []string, v *ast.MappingValueNode) int {
+	p := v.Key.GetToken().Position
+	last := p.Line
+	for i := p.Line; i < len(lines); i++ {
+		rest := strings.TrimSpace(lines[i])
+		in := indentOf(lines[i]) > p.Column-1 || indentOf(lines[i]) == p.Column-1 && (rest == "-" || strings.HasPrefix(rest, "- "))
+		switch {
+		case rest == "" || !in && strings.HasPrefix(rest, "#"):
+			continue // of it only where more follows
+		case !in:
+			return last
+		}
+		last = i + 1
+	}
+	return last
+}
+
+// putIn adds a setting to the innermost of the sections above, whose entries are level, or at
+// the file's end.
+func putIn(lines []string, above, level []*ast.MappingValueNode, parts []string, written, eol string) (string, bool) {
+	at, indent := len(lines), 0
+	if n := len(level); n > 0 {
+		if !ownLine(lines, level[n-1]) {
+			return "", false
+		}
+		indent = level[n-1].Key.GetToken().Position.Column - 1
+		at = endOf(lines, level[n-1])
+	} else if n := len(above); n > 0 {
+		p := above[n-1].Key.GetToken().Position
+		at, indent = p.Line, p.Column+1
+	}
+	var fresh []string
+	for i, part := range parts {
+		line := strings.Repeat(" ", indent+2*i) + part + ":"
+		if i == len(parts)-1 {
+			line += " " + written
+		}
+		fresh = append(fresh, line+eol)
+	}
+	return strings.Join(slices.Insert(slices.Clone(lines), at, fresh...), ""), true
+}
+
+// replaced gives an entry another value. What is said behind it on its line stays.
+func replaced(lines []string, v *ast.MappingValueNode, written, eol string) (string, bool) {
+	p := v.Key.GetToken().Position
+	line := lines[p.Line-1]
+	colon := strings.IndexByte(line, ':')
+	if colon < 0 {
+		return "", false
+	}
+	last := endOf(lines, v)
+	comment := ""
+	for tk := v.Key.GetToken(); tk != nil && tk.Position.Line <= last; tk = tk.Next {
+		if tk.Type == token.CommentType && tk.Position.Line == p.Line {
+			comment = " #" + strings.TrimRight(tk.Value, "\r\n")
+		}
+	}
+	out := slices.Clone(lines)
+	return strings.Join(slices.Replace(out, p.Line-1, last, line[:colon]+": "+written+comment+eol), ""), true
+}
+
+// without takes the last of the entries out, and what stands above it where nothing else is
+// left there.
+func without(lines []string, path []*ast.MappingValueNode) (string, bool) {
+	i := len(path) - 1
+	for ; i > 0; i-- {
+		if m, many := path[i-1].Value.(*ast.MappingNode); many && len(m.Values) > 1 {
+			break
+		}
+	}
+	from := path[i].Key.GetToken().Position.Line - 1
+	return strings.Join(slices.Delete(slices.Clone(lines), from, endOf(lines, path[i])), ""), true
+}
