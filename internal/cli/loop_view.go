@@ -135,7 +135,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 	for _, q := range v.Questions {
 		switch {
 		case q.Open():
-			say("  %s, %s: %s", q.Item, core.KindWords(q.Kind), firstLine(q.Why, maxAsked))
+			say("  %s, %s: %s", q.Item, core.KindWords(q.Kind), firstLine(strings.ReplaceAll(q.Why, "\r\n", "\n"), maxAsked))
 			for _, line := range moreLines(q.Why) { // what can be chosen from stands at the end
 				say("    %s", line)
 			}

@@ -133,3 +133,15 @@ func TestLoopViewEnded(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// A question of several lines is shown whole: what can be chosen from stands at its end.
+func TestLoopViewQuestion(t *testing.T) {
+	v := busyView(1)
+	v.Questions = []loop.Question{{Item: "a", Kind: core.ByAgent, Why: "Which of them?\r\n\r\n  A) keep " + strings.Repeat("x", 500) + "\n  B) drop\x1b[31m\n"}}
+	text := (&App{}).viewText(v, 0)
+	for _, want := range []string{"Which of them?\n      A) keep " + strings.Repeat("x", 500) + "\n      B) drop"} {
+		if !strings.Contains(text, want) || strings.Contains(text, "\x1b") {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+}

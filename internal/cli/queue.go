@@ -315,6 +315,15 @@ func (a *App) printItems(items []queue.Item, total int) error {
 	return nil
 }
 
+// firstOf is the first line of a text, with a mark where there are more.
+func firstOf(text string, n int) string {
+	line := firstLine(text, n)
+	if len(moreLines(text)) > 0 && !strings.HasSuffix(line, "…") {
+		line += " …"
+	}
+	return line
+}
+
 // detail says in a few words how an item stands.
 func (a *App) detail(it *queue.Item) []string {
 	var d []string
@@ -335,7 +344,7 @@ func (a *App) detail(it *queue.Item) []string {
 		if it.Waits != "" {
 			d = append(d, waitsFor(it))
 		} else {
-			d = append(d, "parked: "+firstLine(cmp.Or(it.Reason, "no reason given"), 200))
+			d = append(d, "parked: "+firstOf(cmp.Or(it.Reason, "no reason given"), 200))
 		}
 	case queue.Done:
 		if it.Result != nil && it.Result.Summary != "" {

@@ -208,6 +208,20 @@ func TestReport(t *testing.T) {
 	if text := Report("shop", s, its, nil, Standing{}); !strings.Contains(text, "is not running: it was killed while it was working") || strings.Contains(text, "is working") {
 		t.Errorf("of a loop that was killed it says\n%s", text)
 	}
+	// How the work comes into a person's branch is said, of what nothing has merged.
+	if want := "\n    git merge loop-a\n"; !strings.Contains(text, want) {
+		t.Errorf("it lacks %q:\n%s", want, text)
+	}
+	its[1].Note = "merged into main"
+	if text := Report("shop", s, its, asked, Standing{Running: true}); strings.Contains(text, "git merge") {
+		t.Errorf("of what is merged it says\n%s", text)
+	}
+	// A question is read whole: what can be chosen from stands at its end.
+	its[2].Reason = "Which of them?\n\nA) keep\nB) drop"
+	if text := Report("shop", s, its, asked, Standing{Running: true}); !strings.Contains(text, "  > Which of them?  \n  > A) keep  \n  > B) drop  \n") {
+		t.Errorf("of a question of several lines it says\n%s", text)
+	}
+	its[2].Reason = "which?"
 	// Whoever has gone on with it needs nobody.
 	s.Slots[0] = core.Slot{Step: core.Running, Run: "run-b", Claim: core.Claim{Item: core.Item{ID: "b"}, Fence: 2}}
 	if text := Report("shop", s, its, nil, Standing{Running: true}); strings.Contains(text, "Needs a person") || !strings.Contains(text, "## Being worked on\n\n- **b** Second — running run-b\n") {
