@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -98,7 +99,7 @@ func FuzzEdited(f *testing.F) {
 // changed stays as it is.
 func TestSetInFile(t *testing.T) {
 	dir := t.TempDir()
-	env := Env{GOOS: "linux", Dir: dir, Vars: map[string]string{"HOME": dir, "REPRISE_HOME": filepath.Join(dir, "r")}}
+	env := Env{GOOS: runtime.GOOS, Dir: dir, Vars: map[string]string{"HOME": dir, "USERPROFILE": dir, "REPRISE_HOME": filepath.Join(dir, "r")}}
 	paths, err := FindPaths(env)
 	if err != nil {
 		t.Fatal(err)
