@@ -15,6 +15,7 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/said"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 )
@@ -79,7 +80,7 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 		return run.Request{}, err
 	}
 	if a.From == nil {
-		a.From = answeredElsewhere(it)
+		a.From = said.Answered(it)
 	}
 	l.mu.Lock()
 	loopID, iteration := l.s.Loop, l.s.Slots[a.Slot].Iteration

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/internal/loop/said"
 	"reprise/internal/queue"
 )
 
@@ -17,13 +18,13 @@ func TestAnswerIsPartOfTheItem(t *testing.T) {
 		asked, answer string
 	}{
 		"nothing":            {},
-		"answered":           {[]queue.Entry{claimed, asked, {Op: queue.OpUnpark, Note: answeredNote + "Drop it."}, claimed}, "Keep the old endpoint?", "Drop it."},
+		"answered":           {[]queue.Entry{claimed, asked, {Op: queue.OpUnpark, Note: said.AnsweredNote + "Drop it."}, claimed}, "Keep the old endpoint?", "Drop it."},
 		"let go on":          {[]queue.Entry{asked, {Op: queue.OpUnpark, Note: "a person lets it go on"}, claimed}, "", ""},
-		"failed since":       {[]queue.Entry{asked, {Op: queue.OpUnpark, Note: answeredNote + "Drop it."}, claimed, {Op: queue.OpFail, Note: "checks"}, claimed}, "Keep the old endpoint?", "Drop it."},
-		"the last counts":    {[]queue.Entry{asked, {Op: queue.OpUnpark, Note: answeredNote + "Drop it."}, claimed, {Op: queue.OpPark, Note: "asks: And the test?"}, {Op: queue.OpUnpark, Note: answeredNote + "Keep it."}, claimed}, "And the test?", "Keep it."},
-		"silence counts too": {[]queue.Entry{asked, {Op: queue.OpUnpark, Note: answeredNote + "Drop it."}, claimed, asked, {Op: queue.OpUnpark, Note: "tidied"}, claimed}, "", ""},
+		"failed since":       {[]queue.Entry{asked, {Op: queue.OpUnpark, Note: said.AnsweredNote + "Drop it."}, claimed, {Op: queue.OpFail, Note: "checks"}, claimed}, "Keep the old endpoint?", "Drop it."},
+		"the last counts":    {[]queue.Entry{asked, {Op: queue.OpUnpark, Note: said.AnsweredNote + "Drop it."}, claimed, {Op: queue.OpPark, Note: "asks: And the test?"}, {Op: queue.OpUnpark, Note: said.AnsweredNote + "Keep it."}, claimed}, "And the test?", "Keep it."},
+		"silence counts too": {[]queue.Entry{asked, {Op: queue.OpUnpark, Note: said.AnsweredNote + "Drop it."}, claimed, asked, {Op: queue.OpUnpark, Note: "tidied"}, claimed}, "", ""},
 	} {
-		got := answeredElsewhere(queue.Item{History: c.history})
+		got := said.Answered(queue.Item{History: c.history})
 		switch {
 		case c.answer == "" && got != nil:
 			t.Errorf("%s: told %q", name, got.Answer)
