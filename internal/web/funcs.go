@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/internal/clip"
 	"reprise/internal/loop/core"
 	"reprise/internal/term"
 	"reprise/internal/web/markdown"
@@ -133,10 +134,7 @@ func num(v any) string {
 // oneLine is the first line of a text that says something, of at most n characters.
 func oneLine(n int, s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
+	return clip.Runes(s, n)
 }
 
 // did is what was done to something that is remembered, in the past: the log has it as an
