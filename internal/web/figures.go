@@ -79,8 +79,9 @@ func (s *Server) figureShow(w http.ResponseWriter, r *http.Request) {
 	spans := spansOf(s.deps.Now(), p.Days)
 	list, trouble := s.measures(r.Context(), p.By, spans[0].from)
 	p.Trouble = trouble
+	looks := looks{}
 	for _, m := range list {
-		p.Figures = append(p.Figures, m.figure(spans))
+		p.Figures = append(p.Figures, m.figure(spans, looks))
 	}
 	s.show(w, r, "figures", s.view(r, "figures", "Figures", p))
 }
@@ -237,9 +238,50 @@ func orNone(name, none string) string {
 	return name
 }
 
+// looks are the colours and marks of lines by their names: what is a blue triangle in one
+// chart is one in each chart of the page.
+type looks map[string]int
+
+// of gives the lines of a chart looks that differ from each other. A line keeps the one
+// that it had in an earlier chart, where no other line has it; a new one gets a look that
+// no name has yet, while there are such.
+func (l looks) of(names []string) []int {
+	out, here := make([]int, len(names)), map[int]bool{}
+	for i, n := range names {
+		v, ok := l[n]
+		if !ok || here[v] {
+			out[i] = -1
+			continue
+		}
+		out[i], here[v] = v, true
+	}
+	taken := map[int]bool{}
+	for _, v := range l {
+		taken[v] = true
+	}
+	for i, n := range names {
+		if out[i] >= 0 {
+			continue
+		}
+		v := 0
+		for v < mostSeries && (taken[v] || here[v]) {
+			v++
+		}
+		if v == mostSeries {
+			for v = 0; here[v]; v++ {
+			}
+		}
+		out[i], here[v], taken[v] = v, true, true
+		if _, ok := l[n]; !ok {
+			l[n] = v
+		}
+	}
+	return out
+}
+
 // figure is the measure over spans of time: a line for each group, the ones with the
 // most in them first, and the rest together.
-func (m *measure) figure(spans []span) figure {
+func (m *measure) figure(spans []span, looks looks) figure {
 	f := figure{ID: m.id, Name: m.name, What: m.what}
 	weight := map[string]float64{}
 	var within []sample
@@ -278,8 +320,9 @@ func (m *measure) figure(spans []span) figure {
 		}
 	}
 	var lines []chart.Series
-	for _, n := range drawn {
-		l := chart.Series{Name: n}
+	for i, look := range looks.of(drawn) {
+		n := drawn[i]
+		l := chart.Series{Name: n, Look: look}
 		for _, c := range cells[n] {
 			l.Values = append(l.Values, m.fold1(c))
 		}

@@ -248,3 +248,23 @@ func TestPolicyShowsWhatJustifiedIt(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A line has one look on the whole page, and no two lines of a chart have the same.
+func TestLooks(t *testing.T) {
+	l := looks{}
+	for i, c := range []struct {
+		names []string
+		want  []int
+	}{
+		{[]string{"claude", "codex", "script", "gemini"}, []int{0, 1, 2, 3}},
+		{[]string{"gemini", "claude"}, []int{3, 0}},
+		{[]string{"copilot", "gemini"}, []int{4, 3}},
+		{[]string{"others", "claude", "codex"}, []int{2, 0, 1}}, // all are given away: one that this chart does not use
+		{[]string{"script", "others"}, []int{2, 0}},
+		{[]string{"a", "b", "c", "d", "e"}, []int{0, 1, 2, 3, 4}},
+	} {
+		if got := l.of(c.names); !slices.Equal(got, c.want) {
+			t.Errorf("chart %d, %v: %v, want %v", i, c.names, got, c.want)
+		}
+	}
+}

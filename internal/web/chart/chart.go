@@ -22,6 +22,7 @@ const (
 // Series is a line of a chart: a value for each span of time, nil where there is none.
 type Series struct {
 	Name   string
+	Look   int // colour and shape of its marks, from 0; lines of one chart have different ones
 	Values []*float64
 }
 
@@ -93,8 +94,8 @@ func Of(spans []string, lines []Series, top float64, show func(float64) string) 
 		name, _, _ := strings.Cut(spans[i], " – ")
 		c.Below = append(c.Below, Tick{X: int(x(i)), Y: height - 8, Text: name, Anchor: anchor})
 	}
-	for n, l := range lines {
-		line := Line{Class: fmt.Sprintf("lane%d", n), Name: l.Name, Key: markAt(n, 0, 0)}
+	for _, l := range lines {
+		line := Line{Class: fmt.Sprintf("lane%d", l.Look), Name: l.Name, Key: markAt(l.Look, 0, 0)}
 		var path strings.Builder
 		for i, v := range l.Values {
 			if v == nil {
@@ -105,7 +106,7 @@ func Of(spans []string, lines []Series, top float64, show func(float64) string) 
 				verb = "M"
 			}
 			fmt.Fprintf(&path, "%s%.1f %.1f", verb, x(i), y(*v))
-			line.Marks = append(line.Marks, Mark{markAt(n, x(i), y(*v)), fmt.Sprintf("%s, %s: %s", l.Name, spans[i], show(*v))})
+			line.Marks = append(line.Marks, Mark{markAt(l.Look, x(i), y(*v)), fmt.Sprintf("%s, %s: %s", l.Name, spans[i], show(*v))})
 		}
 		line.Path = path.String()
 		c.Lines = append(c.Lines, line)
