@@ -201,17 +201,9 @@ func (g *args) long(p *know.Program, argv []word, i int) int {
 	if eq {
 		o.arg, o.given = word{text: v, src: w.src, made: w.made, origin: w.origin, glob: w.glob}, true
 	}
-	if strings.Contains(name, unknown) {
-		g.options = append(g.options, o)
-		return i
-	}
-	opt := p.Opt(name)
+	opt := p.Opt(name) // none for a name that is only known when it runs
 	if opt == nil && p.Style == know.Single {
-		if strings.HasPrefix(name, "--") {
-			opt = p.Opt(name[1:])
-		} else {
-			opt = p.Opt("-" + name)
-		}
+		opt = p.Opt(name[1:]) // with two dashes in the place of one
 	}
 	if opt == nil && p.Style != know.Single {
 		// It may be abbreviated: then the worst of what it may stand for counts.
@@ -263,13 +255,7 @@ func (g *args) cluster(p *know.Program, argv []word, i int, letters string) int 
 		rest := letters[k+1:]
 		switch {
 		case opt.Arg == know.None:
-		case bare:
-			if opt.Arg == know.Required {
-				if next++; next < len(argv) {
-					o.arg, o.given = argv[next], true
-				}
-			}
-		case rest != "":
+		case rest != "" && !bare:
 			o.arg, o.given = word{text: strings.TrimPrefix(rest, "="), src: w.src, made: w.made, origin: w.origin, glob: w.glob}, true
 			g.options = append(g.options, o)
 			return next

@@ -538,7 +538,7 @@ func (a *analysis) trap(argv []word, st *state) source {
 	return source{}
 }
 
-// read is read, mapfile and readarray: what follows their options are names.
+// read judges read: what follows its options are names.
 func (a *analysis) read(argv []word, st *state) source {
 	v := value{origin: st.in.origin, dotted: st.in.dotted}
 	if !slices.ContainsFunc(argv, func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "d") }) {
@@ -556,12 +556,7 @@ func (a *analysis) read(argv []word, st *state) source {
 		case o == "--":
 			goto names
 		case strings.Trim(o[1:], "rst0123456789") == "" && last != "t", o == "-e":
-		case strings.ContainsAny(o, "C"):
-			a.give("option-runs", Ask, o, "it runs a command for each line", "use a loop")
-			if len(rest) > 0 {
-				rest = rest[1:]
-			}
-		case strings.Contains("dnNtpuiOcs", last) && strings.Trim(o[1:len(o)-1], "rset") == "":
+		case strings.Contains("dnNtpuis", last) && strings.Trim(o[1:len(o)-1], "rset") == "":
 			if len(rest) > 0 && last != "s" {
 				rest = rest[1:]
 			}

@@ -130,9 +130,7 @@ func (e *expression) one(reach truth) truth {
 		return maybe
 	case "(":
 		v := e.list(reach)
-		if e.at < len(e.words) {
-			e.at++ // its end
-		}
+		e.at++ // its end
 		return v
 	case "-exec", "-execdir", "-ok", "-okdir":
 		for e.at < len(e.words) && e.words[e.at].text != ";" && !(e.words[e.at].text == "+" && e.words[e.at-1].text == "{}") {
@@ -162,10 +160,10 @@ func (e *expression) holds(name string, arg word, reach truth) truth {
 			e.levels = min(n, walkForever)
 		}
 		return yes
-	case "-print", "-print0", "-printf", "-ls":
+	case "-print", "-print0", "-printf":
 		e.acts, e.out = true, e.out || reach > no
 		return yes
-	case "-true", "-mount", "-xdev":
+	case "-true", "-mount", "-xdev", "-ls": // what -ls writes is not taken for names
 		return yes
 	case "-false":
 		return no

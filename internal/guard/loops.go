@@ -16,11 +16,6 @@ func (a *analysis) forClause(c *syntax.ForClause, st *state) source {
 			a.arith(x, st)
 		}
 		a.unsure(st, c)
-		if b, ok := l.Init.(*syntax.BinaryArithm); ok {
-			if w, ok := b.X.(*syntax.Word); ok {
-				st.bind(a, w.Lit(), value{origin: numbers})
-			}
-		}
 	case *syntax.WordIter:
 		return a.forWords(c, l, st)
 	default:

@@ -39,13 +39,7 @@ type judge struct {
 }
 
 func newJudge(p Policy, cwd string) *judge {
-	g := &judge{home: p.Home, vars: map[string]string{}, cwds: []string{filepath.Clean(cwd)}}
-	for k, v := range p.Vars {
-		g.vars[k] = v
-	}
-	if p.Home != "" {
-		g.vars["HOME"] = p.Home
-	}
+	g := &judge{home: p.Home, vars: p.Vars, cwds: []string{filepath.Clean(cwd)}}
 	add := func(dirs []string, write bool) {
 		for _, d := range dirs {
 			a := area{name: d, forms: forms(d), write: write}
@@ -138,8 +132,8 @@ func wordEnd(t string, i int) bool {
 	return i >= len(t) || !wordByte(t[i]) && (t[i] != '.' || i+1 >= len(t) || !wordByte(t[i+1]))
 }
 
-// maxGlob is how many places of a pattern are looked up in the file system; a
-// pattern with more is compared by its text alone.
+// maxGlob is how many places of a pattern are looked up in the file system; what
+// comes after the name with the last of them is compared by its text alone.
 const maxGlob = 3
 
 // pattern judges an absolute path with *, ? and [ in it.
@@ -163,18 +157,29 @@ func (g *judge) pattern(path, word string, u use) string {
 			}
 		}
 	}
-	if strings.Count(path, "*")+strings.Count(path, "?")+strings.Count(path, "[") <= maxGlob {
-		found, err := filepath.Glob(names.Widen(path))
-		if err != nil {
-			return "" // its text was compared
-		}
-		for _, f := range found {
-			if why := g.path(f, word, u); why != "" {
-				return why
-			}
+	start := lookedUp(path)
+	u.shallow = u.shallow || start != path // what is meant lies below
+	found, _ := filepath.Glob(names.Widen(start))
+	for _, f := range found {
+		if why := g.path(f, word, u); why != "" {
+			return why
 		}
 	}
 	return ""
+}
+
+// lookedUp are the names of a pattern that are looked up in the file system.
+func lookedUp(path string) string {
+	n := 0
+	for i, c := range path {
+		if strings.ContainsRune("*?[", c) {
+			n++
+		}
+		if n > maxGlob {
+			return filepath.Dir(path[:i+1])
+		}
+	}
+	return path
 }
 
 // spans compares a pattern with a directory, name by name: 1 if it may name

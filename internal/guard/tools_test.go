@@ -219,6 +219,9 @@ func mutationCases(t *testing.T) []mutationCase {
 		out = append(out, mutationCase{"vet " + name, func() string { return string(o.rules().Command("cd sub/b && go vet .", o.dir).Decision) }})
 	}
 	out = append(out, unitCases(t, p)...)
+	for _, c := range aloneCases(t) {
+		out = append(out, c.mutationCase)
+	}
 	for file := range indexes(t) {
 		out = append(out, mutationCase{"index", func() string { return fmt.Sprint(indexed(file, modeLink, 9), indexed(file, modeRepository, 9)) }})
 	}

@@ -501,8 +501,15 @@ func (a *analysis) binary(c *syntax.BinaryCmd, st *state) source {
 	for i := len(chain) - 1; i >= 0; i-- {
 		b := chain[i]
 		if b.Op == syntax.AndStmt {
-			if skipped == nil && !a.works(last, st) {
+			switch {
+			case a.works(last, st):
+			case skipped == nil:
 				skipped = a.borrow(st)
+			default: // it may end here as well
+				skipped.stay(st.cwds)
+				if !sameArgs(skipped, st) {
+					skipped.args, skipped.argsKnown = nil, false
+				}
 			}
 			last = b.Y
 		} else {
@@ -574,9 +581,7 @@ func (a *analysis) rejoin(st, early *state) {
 		a.step(1)
 		list = append(list, v.name)
 	}
-	if after := st.cwds; !slices.Equal(after, early.cwds) && (len(after) != 1 || len(early.cwds) != 1 || !a.exists(after[0])) {
-		st.stay(early.cwds) // cd into a directory that is there works
-	}
+	st.stay(early.cwds) // cd is not come to where what stands before it fails
 	if !sameArgs(st, early) {
 		st.args, st.argsKnown = nil, false
 	}

@@ -99,21 +99,17 @@ func (a *analysis) each(w word, u use, st *state, glob bool) {
 		return
 	}
 	for _, base := range bases {
-		if !glob {
-			if a.one(w, a.physical(base, w.text), u) {
-				return
-			}
-			continue
-		}
-		if a.pattern(w, base, u) {
-			return
+		if glob {
+			a.pattern(w, base, u)
+		} else {
+			a.one(w, a.physical(base, w.text), u)
 		}
 	}
 }
 
 // pattern judges what a pattern may stand for: where its constant beginning
 // leads, and each name that it matches now.
-func (a *analysis) pattern(w word, base string, u use) bool {
+func (a *analysis) pattern(w word, base string, u use) {
 	i := strings.IndexAny(w.text, "*?[")
 	dir := w.text[:i]
 	dir = dir[:strings.LastIndexByte(dir, '/')+1]
@@ -122,19 +118,19 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 		for _, name := range names.Known() {
 			if bad, what := names.Protected(top + "/" + name); bad && names.Match(last, name) && !dotted(last, name) {
 				a.give("protected-file", Deny, w.shown(), "it may change "+what, "leave these files to the user")
-				return true
+				return
 			}
 		}
 	}
 	if strings.Contains(w.text, "**") && a.anyDepth(w, top, u) {
-		return true
+		return
 	}
 	if a.one(word{text: w.text, src: w.src, glob: true}, top, use{read: u.read, shallow: true, gone: u.gone, top: true, looks: u.looks}) {
-		return true
+		return
 	}
 	full := below(base, w.text)
 	if argv := a.cur.argv; len(argv) > 1 && argv[0].text == "ls" && slices.ContainsFunc(argv, func(w word) bool { return w.text == "-d" }) && strings.HasSuffix(w.text, "/") {
-		return false // the names themselves are listed, and not where they lead
+		return // the names themselves are listed, and not where they lead
 	}
 	rest := ""
 	if w.listed != 0 {
@@ -148,10 +144,9 @@ func (a *analysis) pattern(w word, base string, u use) bool {
 	a.step(len(found))
 	for _, f := range found {
 		if a.one(w, a.physical("", f+rest), u) {
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // dotted reports whether a name was matched that a shell passes over: one that

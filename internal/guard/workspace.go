@@ -92,10 +92,7 @@ func commonDir(dot string) string {
 
 // pointer is the path that one of git's one-line files names.
 func pointer(file, prefix string) string {
-	data, ok := smallFile(file)
-	if !ok {
-		return ""
-	}
+	data, _ := smallFile(file) // nothing where it cannot be read
 	path, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
 	if !ok || path == "" {
 		return ""

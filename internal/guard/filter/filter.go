@@ -361,8 +361,6 @@ func inBrackets(s string, i int) int {
 			class = false
 		case c == '/' && !class:
 			return i
-		case c == '\n':
-			return -1
 		}
 	}
 	return -1
