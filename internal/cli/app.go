@@ -182,22 +182,45 @@ func (a *App) Home() (*config.Home, error) {
 func (a *App) sameHistory(taken *config.NameTakenError) bool {
 	ctx := context.Background()
 	commit := rootCommit(ctx, a, taken.Root)
+	if commit != "" && taken.Away { // a directory that was moved has the commit that is written down
+		return a.claimAt(ctx, taken, taken.Root, commit)
+	}
 	if commit == "" || commit != rootCommit(ctx, a, taken.By) {
 		return false
 	}
-	paths, err := config.FindPaths(a.Env)
-	if err != nil {
-		return false
-	}
 	for _, root := range []string{taken.By, taken.Root} { // the older one first: it says which commit the name's is
-		env := a.Env
-		env.Dir = root
-		p, err := config.FindProject(env, root)
-		if err != nil || p == nil || p.Name != taken.Name || paths.Claim(ctx, p, commit, a.Now()) != nil {
+		if !a.claimAt(ctx, taken, root, commit) {
 			return false
 		}
 	}
 	return true
+}
+
+// claimAt claims the name for the project at root, and tells whether that has it now.
+func (a *App) claimAt(ctx context.Context, taken *config.NameTakenError, root, commit string) bool {
+	paths, err := config.FindPaths(a.Env)
+	if err != nil {
+		return false
+	}
+	env := a.Env
+	env.Dir = root
+	p, err := config.FindProject(env, root)
+	return err == nil && p != nil && p.Name == taken.Name && paths.Claim(ctx, p, commit, a.Now()) == nil
+}
+
+// claim claims the name of the project around the working directory before something is
+// written for it. Many a project is made before its first commit: that is written down as
+// soon as there is one, so that the project is known wherever its directory is moved.
+func (a *App) claim(ctx context.Context) error {
+	home, err := a.Home()
+	if err != nil || home.Project == nil {
+		return err
+	}
+	commit := ""
+	if !home.Paths.KnowsCommit(home.Project.Name) {
+		commit = rootCommit(ctx, a, home.Project.Main)
+	}
+	return home.Paths.Claim(ctx, home.Project, commit, a.Now())
 }
 
 // Logger is reprise's own log. Its file is made at the first line.
@@ -233,9 +256,7 @@ func (a *App) Runs() (*run.Manager, error) {
 	var claim func(context.Context) error
 	if home.Project != nil {
 		project = home.Project.Name
-		claim = func(ctx context.Context) error {
-			return home.Paths.Claim(ctx, home.Project, "", a.Now())
-		}
+		claim = a.claim
 	}
 	a.runs = run.New(run.Options{
 		Dir:             home.RunsDir(),

@@ -257,7 +257,11 @@ func (h *hookRun) do(ctx context.Context) []byte {
 			h.warn("hooks stay slower than they need be", err)
 		}
 		if p := h.made.Home.Project; p != nil {
-			if err := h.made.Home.Paths.Claim(ctx, p, "", h.app.Now()); err != nil {
+			commit := ""
+			if ev.Kind == dialect.SessionStart && !h.made.Home.Paths.KnowsCommit(p.Name) {
+				commit = rootCommit(ctx, h.app, p.Main)
+			}
+			if err := h.made.Home.Paths.Claim(ctx, p, commit, h.app.Now()); err != nil {
 				h.warn("the project's name is not registered", err)
 			}
 		}

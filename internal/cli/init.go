@@ -22,7 +22,7 @@ import (
 
 func newInitCmd(app *App) *cobra.Command {
 	var name string
-	var yes bool
+	var yes, adopt bool
 	cmd := &cobra.Command{
 		Use: "init", Args: cobra.NoArgs, Short: "Make this directory tree a project",
 		Long: `Make this directory tree a project: write .reprise/project.yaml, add one line to
@@ -32,18 +32,23 @@ settings either; doing it again changes nothing.
 
 --yes consents to exactly that without asking; for your home directory as a whole it does
 not count. A name that another project on this machine has is refused, with one that is
-free. At a terminal it shows what would be written, and then offers to go on: to connect
+free. So is that of one whose directory is away (moved, removed, or its disk not mounted)
+while data of it are kept, unless the repository shows that it is the same: by its first
+commit, its origin, or the agent's state in it. Where only you know that, --adopt takes name
+and data over; the directory that had them is refused from then on, should it come back.
+At a terminal it shows what would be written, and then offers to go on: to connect
 the clients that it finds, as ` + "`reprise setup`" + ` does, and to take in their past
 sessions, as ` + "`reprise import transcripts`" + ` does. Each is asked about, and shown,
 on its own.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return initProject(cmd.Context(), app, name, yes) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return initProject(cmd.Context(), app, name, yes, adopt) },
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the project's name (default: made of the directory's name)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do it without asking")
+	cmd.Flags().BoolVar(&adopt, "adopt", false, "take over the name and the data of a project whose directory is away")
 	return cmd
 }
 
-func initProject(ctx context.Context, app *App, name string, yes bool) error {
+func initProject(ctx context.Context, app *App, name string, yes, adopt bool) error {
 	paths, err := config.FindPaths(app.Env)
 	if err != nil {
 		return err
@@ -59,18 +64,26 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 	commit := rootCommit(ctx, app, root)
 	project := existing
 	if existing == nil {
-		if project, err = newProject(ctx, app, paths, root, name, commit, yes); err != nil {
+		if project, err = newProject(ctx, app, paths, root, name, commit, yes, adopt); err != nil {
 			return err
 		}
 	}
+	kept, err := paths.Kept(project.Name)
+	if err != nil {
+		return err
+	}
 	var made *config.Project
 	if existing != nil {
-		if err := paths.Claim(ctx, project, commit, app.Now()); err != nil {
+		claim := paths.Claim
+		if adopt {
+			claim = paths.Adopt
+		}
+		if err := claim(ctx, project, commit, app.Now()); err != nil {
 			return takenFor(paths, project, true, commit, err)
 		}
 		made, err = config.InitProject(root, name)
 	} else { // the name first: where it cannot be had, the tree stays as it is
-		err = paths.ClaimNew(ctx, project, commit, app.Now(), func() (err error) {
+		err = paths.ClaimNew(ctx, project, commit, app.Now(), adopt, func() (err error) {
 			made, err = config.InitProject(root, project.Name)
 			return err
 		})
@@ -94,6 +107,9 @@ func initProject(ctx context.Context, app *App, name string, yes bool) error {
 	fmt.Fprintf(app.Out, "%s is now project %s.\n", term.SafeLine(made.Root), style.Bold(made.Name))
 	fmt.Fprintf(app.Out, "  commit %s and .gitignore\n", ".reprise/project.yaml")
 	fmt.Fprintln(app.Out, app.beside("  its data are in", term.SafeLine(paths.ProjectDir(made.Name)), "    "))
+	if len(kept) > 0 {
+		fmt.Fprint(app.Err, wrapLine(fmt.Sprintf("note: data of that name were there, and are this project's now: %s", strings.Join(kept, ", ")), app.Columns))
+	}
 	if gitTop(made.Root) == "" {
 		fmt.Fprint(app.Err, wrapLine("note: it is in no git repository: what is done there has no history and no branches, and nothing can be committed; `git init` makes one", app.Columns))
 	}
@@ -157,7 +173,7 @@ func nextOfClients(style term.Style, found, open []string) string {
 
 // newProject is the project that root would be, with the consent to it: under a name that
 // is free, and not of a whole home directory by accident.
-func newProject(ctx context.Context, app *App, paths config.Paths, root, name, commit string, yes bool) (*config.Project, error) {
+func newProject(ctx context.Context, app *App, paths config.Paths, root, name, commit string, yes, adopt bool) (*config.Project, error) {
 	p, err := config.Prospect(root, name)
 	if err != nil {
 		return nil, usagef("%w", err)
@@ -165,11 +181,13 @@ func newProject(ctx context.Context, app *App, paths config.Paths, root, name, c
 	ask := !yes && app.InIsTerminal && app.OutIsTerminal
 	if err := paths.CheckClaim(p, commit); err != nil {
 		var taken *config.NameTakenError
-		if !errors.As(err, &taken) || !ask {
+		switch {
+		case !errors.As(err, &taken), !ask && !(adopt && taken.Away):
 			return nil, takenFor(paths, p, false, commit, err)
-		}
-		if p, err = askName(ctx, app, paths, p, commit, taken); err != nil {
-			return nil, err
+		case !adopt || !taken.Away:
+			if p, err = askName(ctx, app, paths, p, commit, taken); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if app.isHome(root) { // that is a rare wish and a common slip: --yes may stand in a script
@@ -212,6 +230,7 @@ func takenFor(paths config.Paths, p *config.Project, existing bool, commit strin
 	switch {
 	case !errors.As(err, &taken):
 		return err
+	case existing && (taken.Away || !taken.Given.IsZero()):
 	case existing:
 		err = fmt.Errorf("project name %q is taken by %s, and nothing shows that %s is a clone of it: they have neither an origin nor a first commit in common; give this one another name in %s",
 			taken.Name, taken.By, taken.Root, config.ProjectFile(taken.Root))
@@ -221,6 +240,9 @@ func takenFor(paths config.Paths, p *config.Project, existing bool, commit strin
 			remedy = fmt.Sprintf("`reprise init --yes --name %s`, or any other name", free)
 		}
 		err = fmt.Errorf("project name %q is taken by %s; give this one another: %s", taken.Name, taken.By, remedy)
+		if taken.Away {
+			err = fmt.Errorf("%s; if it is not, give this one another name: %s; if it is, `reprise init --adopt` takes name and data over", taken.Whose(), remedy)
+		}
 	}
 	return exitWith(ExitConflict, err)
 }
@@ -252,7 +274,11 @@ func askName(ctx context.Context, app *App, paths config.Paths, p *config.Projec
 		if free != "" {
 			offer = " [" + free + "]"
 		}
-		app.prompt(fmt.Sprintf("Another project is named %s: %s. A name for this one%s:", taken.Name, term.SafeLine(taken.By), offer))
+		whose := fmt.Sprintf("Another project is named %s: %s.", taken.Name, term.SafeLine(taken.By))
+		if taken.Away {
+			whose = fmt.Sprintf("%s; if it is, `reprise init --adopt` takes them over.", term.SafeLine(taken.Whose()))
+		}
+		app.prompt(fmt.Sprintf("%s A name for this one%s:", whose, offer))
 		line, err := app.ask(ctx)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -75,14 +75,8 @@ func (a *App) writableQueue(ctx context.Context, bound proc.ID) (queue.Queue, er
 	if err != nil {
 		return nil, err
 	}
-	home, err := a.Home()
-	if err != nil {
-		return nil, err
-	}
-	if home.Project != nil {
-		if err := home.Paths.Claim(ctx, home.Project, "", a.Now()); err != nil {
-			return nil, conflict(err)
-		}
+	if err := a.claim(ctx); err != nil {
+		return nil, conflict(err)
 	}
 	return q, nil
 }

@@ -35,7 +35,7 @@ the directory "moved" of the queue.`,
 				return usagef("the settings name no servers: write `queue: nats://host:port` into %s; after a move back the line may go", home.Paths.ConfigFile)
 			}
 			if home.Project != nil && !dry {
-				if err := home.Paths.Claim(cmd.Context(), home.Project, "", app.Now()); err != nil {
+				if err := app.claim(cmd.Context()); err != nil {
 					return conflict(err)
 				}
 			}

@@ -88,7 +88,7 @@ func (a *App) scopesFor(person bool) (*scopes.Scopes, error) {
 				return e, err
 			}
 			if e.Project != "" && home.Project != nil && e.Project == home.Project.Name {
-				if err := home.Paths.Claim(ctx, home.Project, "", a.Now()); err != nil {
+				if err := a.claim(ctx); err != nil {
 					return e, err
 				}
 			}

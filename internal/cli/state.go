@@ -122,11 +122,7 @@ func (a *App) ensuredState(ctx context.Context) (*staterepo.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, err := a.Home()
-	if err != nil {
-		return nil, err
-	}
-	if err := home.Paths.Claim(ctx, home.Project, "", a.Now()); err != nil {
+	if err := a.claim(ctx); err != nil {
 		return nil, conflict(err)
 	}
 	made, err := repo.Ensure(ctx)

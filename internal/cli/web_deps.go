@@ -63,7 +63,7 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 		if d.State, err = a.webState(home); err != nil {
 			return d, err
 		}
-		d.Claim = func(ctx context.Context) error { return conflict(home.Paths.Claim(ctx, p, "", a.Now())) }
+		d.Claim = func(ctx context.Context) error { return conflict(a.claim(ctx)) }
 	}
 	return d, nil
 }

@@ -262,6 +262,10 @@ func (d Doctor) project(context.Context) []Finding {
 		return one(Info, "run `reprise init` to make one", "this directory is in no project; the global scope is used")
 	}
 	if err := config.CheckName(d.Setup.Paths, p); err != nil {
+		var taken *config.NameTakenError
+		if errors.As(err, &taken) && (taken.Away || !taken.Given.IsZero()) {
+			return one(Fail, "", "%v", err) // it says what to do
+		}
 		return one(Fail, "if they are clones of one repository, run `reprise init --yes` in this one; else give one of the two another name", "%v", err)
 	}
 	return one(OK, "", "project %s in %s", p.Name, p.Root)
