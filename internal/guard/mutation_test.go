@@ -1,10 +1,15 @@
 package guard
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -256,4 +261,48 @@ func moreSettings() (out []trueSetting) {
 		out = append(out, trueSetting{more, lazy + "[remote \"o\"]\nurl = https://a/b\n" + more, nil, "git log", true}, trueSetting{"alone: " + more, more, nil, "git commit -m x", true})
 	}
 	return out
+}
+
+// What the parts of the guard answer that no command tells of, as it is recorded in
+// testdata/units.txt: a short answer whole, of a long one a sum, and one sum for all of a kind
+// (its first two words) where there are hundreds. Whoever takes a rule away of which these cases
+// alone tell fails here, and not in script/mutate only.
+func TestUnitsAreAsRecorded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the record has the paths of one system; script/mutate asks the same cases")
+	}
+	p := newAsked(t)
+	own := regexp.MustCompile(`/[^ "\n:]*/` + t.Name() + `[0-9]*/[0-9]{3}`) // each world's directory
+	tidy := func(s string) string { return own.ReplaceAllString(p.short.Replace(s), "TMP") }
+	sum := func(s string) string {
+		if len(s) <= 60 {
+			return s
+		}
+		h := sha256.Sum256([]byte(s))
+		return fmt.Sprintf("%d bytes, %x", len(s), h[:6])
+	}
+	said := map[string][]string{}
+	for _, c := range unitCases(t, p) {
+		if c.name == "long word" {
+			continue // what it says has as many bytes as the name of the world's directory
+		}
+		name := tidy(c.name)
+		words := strings.SplitN(name, " ", 3)
+		kind := strings.Join(words[:min(2, len(words))], " ")
+		answer := tidy(c.say())
+		if kind == "with secrets:" {
+			answer, _, _ = strings.Cut(answer, " ") // the rest names files in the order of the file system
+		}
+		said[kind] = append(said[kind], fmt.Sprintf("%q: %q\n", name, sum(answer)))
+	}
+	var b strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(said)) { // some are kept in maps
+		slices.Sort(said[kind])
+		text := strings.Join(said[kind], "")
+		if len(said[kind]) > 100 {
+			text = fmt.Sprintf("%d of %q: %s\n", len(said[kind]), kind, sum(text))
+		}
+		b.WriteString(text)
+	}
+	isRecorded(t, "units.txt", b.String())
 }

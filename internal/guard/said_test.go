@@ -269,9 +269,15 @@ func TestSaid(t *testing.T) {
 	for _, q := range questions(t) {
 		fmt.Fprintf(&b, "%s %q\n\t%s\n", q.about, q.text, q.answer(p))
 	}
-	file := filepath.Join("testdata", "said.txt")
+	isRecorded(t, "said.txt", b.String())
+}
+
+// isRecorded compares a text with what a file of testdata has, or writes it there (-update).
+func isRecorded(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -279,13 +285,13 @@ func TestSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := strings.Split(string(data), "\n"), strings.Split(b.String(), "\n")
+	want, got := strings.Split(string(data), "\n"), strings.Split(text, "\n")
 	if len(want) != len(got) {
-		t.Errorf("%d lines in testdata/said.txt, %d are said; if that is meant: go test ./internal/guard -run TestSaid -update", len(want), len(got))
+		t.Errorf("%d lines in %s, %d are said; if that is meant: go test ./internal/guard -run %s -update", len(want), file, len(got), t.Name())
 	}
 	for i, shown := 0, 0; i < min(len(want), len(got)) && shown < 10; i++ {
 		if want[i] != got[i] {
-			t.Errorf("testdata/said.txt:%d:\n%s, now\n%s", i+1, want[i], got[i])
+			t.Errorf("%s:%d:\n%s, now\n%s", file, i+1, want[i], got[i])
 			shown++
 		}
 	}

@@ -46,7 +46,7 @@ try {
   await page.waitForURL(base + "/");
 
   // Nothing is loaded anew by hand: what the worker says shows by itself.
-  await page.getByRole("link", { name: "Fleet", exact: true }).click();
+  await page.getByRole("navigation").getByRole("link", { name: "Fleet", exact: true }).click();
   await page.getByText(question).first().waitFor();
   const going = page.getByRole("region", { name: "Runs that go on" });
   await going.getByRole("link", { name: /Wait here/ }).waitFor();
