@@ -102,6 +102,7 @@ var documentLinesNeed = map[string]documentNeed{
 	"reprise memory learn --private":                                     {instead: `REPRISE_AGENT=tidy reprise memory learn --private "The staging key is in the safe"`},
 	"reprise queue done work-abcdefghij@1 --summary \"logged in again\"": {instead: `reprise queue done login@1 --summary "logged in again"`},
 	"reprise web --listen 127.0.0.1:7878":                                {instead: "reprise web --listen 127.0.0.1:0"},
+	"reprise init --adopt":                                               {elsewhere: "it needs a name whose project is away; claim.txtar has one"},
 	"reprise refresh --client codex":                                     {instead: "reprise refresh --client codex --dry-run"},
 	"reprise setup --remove":                                             {instead: "reprise setup --remove --yes"},
 	"reprise setup claude-code":                                          {instead: "reprise setup claude-code --dry-run"},

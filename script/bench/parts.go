@@ -455,7 +455,7 @@ func searchOf(size, documents, times string) (out []figure, err error) {
 			return nil, err
 		}
 		clock := all[bench+"/"+k.name]
-		out = append(out, figure{"search." + size + "." + k.name, documents + " documents: " + k.what, fmt.Sprint("× plain FTS5's commonest words"), round(cpu / plain), noiseCPU,
+		out = append(out, figure{"search." + size + "." + k.name, documents + " documents: " + k.what, "× plain FTS5's commonest words", round(cpu / plain), noiseCPU,
 			fmt.Sprintf("%.1f to %.1f ms of processor; by the clock half within %.1f, 99 of 100 within %.1f", cpu, plain, clock["p50-ms"], clock["p99-ms"])})
 	}
 	return out, nil

@@ -15,7 +15,7 @@ func Sed(program string) (what, file string) {
 	bad, what, file := s.read()
 	if bad == "" && strings.Contains(program, "[") {
 		s = sedScript{s: program}
-		bad, what, file = s.read()
+		_, what, file = s.read()
 	}
 	return what, file
 }
