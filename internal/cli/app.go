@@ -209,18 +209,23 @@ func (a *App) claimAt(ctx context.Context, taken *config.NameTakenError, root, c
 }
 
 // claim claims the name of the project around the working directory before something is
-// written for it. Many a project is made before its first commit: that is written down as
-// soon as there is one, so that the project is known wherever its directory is moved.
+// written for it.
 func (a *App) claim(ctx context.Context) error {
 	home, err := a.Home()
 	if err != nil || home.Project == nil {
 		return err
 	}
-	commit := ""
-	if !home.Paths.KnowsCommit(home.Project.Name) {
-		commit = rootCommit(ctx, a, home.Project.Main)
+	return home.Paths.Claim(ctx, home.Project, a.unclaimedCommit(ctx, home), a.Now())
+}
+
+// unclaimedCommit is the first commit of a project's repository, "" where its name's claim has
+// one. Many a project is made before its first commit: that is written down as soon as there
+// is one, so that the project is known wherever its directory is moved.
+func (a *App) unclaimedCommit(ctx context.Context, home *config.Home) string {
+	if home.Paths.KnowsCommit(home.Project.Name) {
+		return ""
 	}
-	return home.Paths.Claim(ctx, home.Project, commit, a.Now())
+	return rootCommit(ctx, a, home.Project.Main)
 }
 
 // Logger is reprise's own log. Its file is made at the first line.

@@ -35,11 +35,7 @@ of a list each item on a line. ` + "`reprise config show NAME`" + ` says what it
 from, and prints it for programs.`,
 		Example: `  reprise config get guard.writes`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			paths, err := config.FindPaths(app.Env)
-			if err != nil {
-				return err
-			}
-			items, _, err := config.Explain(app.Env, paths, app.ConfigFlag)
+			_, items, _, err := explained(app)
 			if err != nil {
 				return err
 			}
@@ -95,7 +91,7 @@ func setSetting(app *App, name string, values []string) error {
 	if err != nil {
 		return err
 	}
-	items, _, err := config.Explain(app.Env, paths, app.ConfigFlag)
+	_, items, _, err := explained(app)
 	if err != nil {
 		return err
 	}
@@ -115,14 +111,21 @@ func setSetting(app *App, name string, values []string) error {
 	return nil
 }
 
+// explained are all settings as they are in force, with the file that they are from.
+func explained(app *App) (paths config.Paths, items []config.Item, source string, err error) {
+	if paths, err = config.FindPaths(app.Env); err == nil {
+		items, source, err = config.Explain(app.Env, paths, app.ConfigFlag)
+	}
+	return paths, items, source, err
+}
+
 // completeSettings offers the names of settings, with what they mean.
 func completeSettings(app *App) completer {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		paths, err := config.FindPaths(app.Env)
-		if len(args) > 0 || err != nil {
+		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		items, _, err := config.Explain(app.Env, paths, app.ConfigFlag)
+		_, items, _, err := explained(app)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -145,11 +148,7 @@ setting, or that section.`,
   reprise config show loop guard.mode`,
 		ValidArgsFunction: completeSettings(app),
 		RunE: func(_ *cobra.Command, names []string) error {
-			paths, err := config.FindPaths(app.Env)
-			if err != nil {
-				return err
-			}
-			items, source, err := config.Explain(app.Env, paths, app.ConfigFlag)
+			paths, items, source, err := explained(app)
 			if err != nil {
 				return err
 			}

@@ -258,8 +258,8 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		}
 		if p := h.made.Home.Project; p != nil {
 			commit := ""
-			if ev.Kind == dialect.SessionStart && !h.made.Home.Paths.KnowsCommit(p.Name) {
-				commit = rootCommit(ctx, h.app, p.Main)
+			if ev.Kind == dialect.SessionStart { // the others have no time to ask git
+				commit = h.app.unclaimedCommit(ctx, h.made.Home)
 			}
 			if err := h.made.Home.Paths.Claim(ctx, p, commit, h.app.Now()); err != nil {
 				h.warn("the project's name is not registered", err)

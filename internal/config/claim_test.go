@@ -227,17 +227,5 @@ func TestAdoptAtOnce(t *testing.T) {
 		wg.Go(func() { errs[i] = w.adopt(p, "") })
 	}
 	wg.Wait()
-	won := 0
-	for _, err := range errs {
-		var taken *NameTakenError
-		switch {
-		case err == nil:
-			won++
-		case !errors.As(err, &taken) || taken.Away:
-			t.Error(err)
-		}
-	}
-	if won != 1 {
-		t.Errorf("%d have the name", won)
-	}
+	oneHasIt(t, errs, func(taken *NameTakenError) bool { return !taken.Away })
 }

@@ -57,12 +57,13 @@ func SetInFile(env Env, paths Paths, flag, name string, values ...string) (file 
 // edited is the text of a settings file with one setting changed, checked to be valid and to
 // say of all other settings what it said before.
 func edited(env Env, paths Paths, file string, old []byte, name string, values []string) ([]byte, error) {
-	i := slices.IndexFunc(keys(), func(k key) bool { return k.name == name })
+	all := keys()
+	i := slices.IndexFunc(all, func(k key) bool { return k.name == name })
 	if i < 0 {
 		table, sections := known()
 		return nil, &Error{File: file, Key: name, Problem: "is not a setting", Remedy: suggest(name, table, sections)}
 	}
-	k := keys()[i]
+	k := all[i]
 	before, err := parsed(env, paths, file, old)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"reprise/internal/guard/know"
 )
 
-var update = flag.Bool("update", false, "write testdata/table.txt anew; look at the difference")
+var update = flag.Bool("update", false, "write what testdata records anew; look at the difference")
 
 // entry is a program of the table, or a subcommand, by the words that call it.
 type entry struct {
@@ -180,26 +180,7 @@ func TestTable(t *testing.T) {
 			b.WriteString("\t" + l + "\n")
 		}
 	}
-	file := filepath.Join("testdata", "table.txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(data) == b.String() {
-		return
-	}
-	want, got := strings.Split(string(data), "\n"), strings.Split(b.String(), "\n")
-	for i, shown := 0, 0; i < max(len(want), len(got)) && shown < 10; i++ {
-		if i >= len(want) || i >= len(got) || want[i] != got[i] {
-			t.Errorf("line %d differs from testdata/table.txt; if that is meant: go test ./internal/guard -run TestTable -update", i+1)
-			shown++
-		}
-	}
+	isRecorded(t, "table.txt", b.String())
 }
 
 // Mutations of the table: each entry taken away or made milder, one by one, changes
