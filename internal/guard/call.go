@@ -218,7 +218,7 @@ func (a *analysis) projectCode(w word, reason string) {
 	if a.r.ProjectCode {
 		d = Allow
 	}
-	a.give("project-code", d, w.shown(), reason+", and what that does is not looked at", "let the user run it, or allow it by guard.project_code or a rule")
+	a.give("project-code", d, w.shown(), reason+", and what that does is not looked at", "let the user run it, or allow it by `reprise config set guard.project_code allow` or a rule")
 }
 
 // ruled notes what a rule of the settings comes to, with the rule itself.

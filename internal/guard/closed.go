@@ -20,11 +20,13 @@ type closing struct {
 	been     []string
 	why      string
 	indirect bool // one command's output may become another one's arguments
+	fed      bool // a command may act on the names that it reads
 	changes  bool // a command does more than read
 	distrust bool // names of programs may mean others than they usually do
 	// named and taken are why texts, and arguments of commands that only read, are
-	// refused where something else in the command changes things.
-	named, taken string
+	// refused where something else in the command changes things; listed is of those
+	// commands that tell names.
+	named, taken, listed string
 }
 
 // unknown stands in a word for what is only known when it runs. No word can hold it
@@ -59,6 +61,8 @@ func (g *judge) shell(command string) string {
 		return c.named
 	case c.changes && c.indirect && c.taken != "":
 		return c.taken
+	case c.fed && c.listed != "":
+		return c.listed
 	}
 	for _, p := range a.parts {
 		if fixed(p.Rule) {
@@ -115,12 +119,11 @@ func (c *closing) command(a *analysis, argv []word, st *state, function bool) {
 	for i, w := range argv[1:] {
 		args[i] = w.text
 	}
-	switch prog {
-	case "xargs", "parallel", "read", "mapfile", "readarray":
-		c.indirect = true
-	}
+	c.indirect = c.indirect || takesNames(prog, args)
 	reading := reads(prog, args) && !function && !c.distrust
 	c.changes = c.changes || !reading
+	// A function is looked at by itself, with what it is fed.
+	c.fed = c.fed || st.in.there && !reading && !function && (c.distrust || !passesOn(prog, args))
 	u := use{read: reading, shallow: isShallow(prog) && !recursive(prog, args) && !function && !c.distrust}
 	c.where(prog, args, u, st)
 	for i, w := range argv {
@@ -130,7 +133,11 @@ func (c *closing) command(a *analysis, argv []word, st *state, function bool) {
 		}
 		c.say(c.word(a, w, wu, st))
 		if reading { // else it was said above
-			c.keep(&c.taken, c.word(a, w, use{shallow: wu.shallow}, st))
+			why := c.word(a, w, use{shallow: wu.shallow}, st)
+			c.keep(&c.taken, why)
+			if tellsNames(prog) {
+				c.keep(&c.listed, why)
+			}
 		}
 	}
 }

@@ -244,7 +244,7 @@ func (a *analysis) judgePath(w word, p string, u use) bool {
 		a.granted = true
 		return false
 	}
-	a.give("writes", Ask, w.shown(), "it writes a file", "use the client's own tool for writing files, or have the user set guard.writes to allow")
+	a.give("writes", Ask, w.shown(), "it writes a file", "use the client's own tool for writing files, or have the user run `reprise config set guard.writes allow`")
 	return true
 }
 
