@@ -22,6 +22,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/loop"
+	"reprise/internal/loop/outcome"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 	"reprise/internal/setup"
@@ -51,7 +52,7 @@ func (w *worker) configure(r *run.Request) error {
 	switch r.Client {
 	case agent.KindScript: // else each run would fail by it, and use up an attempt of its item
 		if err := checkSteps(cmp.Or(r.ScriptFile, w.script)); err != nil {
-			return &loop.StepsError{Err: err}
+			return &outcome.StepsError{Err: err}
 		}
 		return nil
 	case agent.KindClaude:

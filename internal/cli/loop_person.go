@@ -13,6 +13,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/proc"
 	"reprise/internal/term"
 )
@@ -231,7 +232,7 @@ func newLoopPauseCmd(app *App) *cobra.Command {
 			}
 			switch s.Phase { // in some of which a pause changes nothing now
 			case core.Waiting:
-				fmt.Fprintf(app.Out, "the loop waits for a person: nothing new is begun until `%s`, also when that was answered\n", loop.GoOn(s.Interrupt.Kind, loop.MetricsOf(s)))
+				fmt.Fprintf(app.Out, "the loop waits for a person: nothing new is begun until `%s`, also when that was answered\n", tell.GoOn(s.Interrupt.Kind, loop.MetricsOf(s)))
 			case core.Draining, core.Stopping:
 				fmt.Fprintln(app.Out, "the loop is ending, and begins nothing new")
 			default:

@@ -14,6 +14,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -323,9 +324,9 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := loop.Report(home.Project.Name, s, its, said, now)
+			text := report.Night(home.Project.Name, s, its, said, now)
 			if past {
-				text = loop.Past(home.Project.Name, s, its, said, now)
+				text = report.Past(home.Project.Name, s, its, said, now)
 			}
 			_, err = fmt.Fprint(app.Out, text)
 			return err
@@ -338,7 +339,7 @@ func newLoopReportCmd(app *App) *cobra.Command {
 }
 
 // standsNow is how things stand beside what the loop in a directory has written down.
-func (a *App) standsNow(ctx context.Context, dir string) (now loop.Standing, err error) {
+func (a *App) standsNow(ctx context.Context, dir string) (now report.Standing, err error) {
 	if now.Running, _, err = loop.Running(durable.Disk{}, dir); err != nil {
 		return now, err
 	}

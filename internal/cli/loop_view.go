@@ -9,6 +9,7 @@ import (
 
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/term"
 )
 
@@ -126,7 +127,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 			say("%s: %s: %s", style.Yellow("waits for a person"), core.KindWords(i.Kind), firstLine(i.Why, 400))
 		}
 		if len(i.Items) == 0 || i.Halt {
-			say("  let it go on with `%s`", loop.GoOn(i.Kind, m))
+			say("  let it go on with `%s`", tell.GoOn(i.Kind, m))
 		}
 	}
 	if len(v.Parked) > 0 {

@@ -17,6 +17,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
@@ -234,7 +235,7 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 		}
 	}
 	if i := st.Interrupt; i != nil && open == 0 && l.Said == 0 && st.Phase != core.Finished {
-		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), loop.GoOn(i.Kind, m)})
+		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), tell.GoOn(i.Kind, m)})
 	}
 	its, _, itErr := loop.Iterations(dir, "")
 	n := standNight{}

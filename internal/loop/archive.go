@@ -11,6 +11,7 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/loop/said"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -28,39 +29,7 @@ const (
 
 // Iteration is one line of iterations.jsonl, and iteration.json in the run's directory:
 // what one claim of an item came to.
-type Iteration struct {
-	V         int       `json:"v"`
-	Loop      string    `json:"loop"`
-	N         int       `json:"iteration"`
-	Worker    int       `json:"worker"`
-	Item      string    `json:"item"`
-	Title     string    `json:"title,omitempty"`
-	Fence     int64     `json:"fence"`
-	Run       string    `json:"run,omitempty"`
-	Session   string    `json:"session,omitempty"`
-	Resumed   string    `json:"resumed,omitempty"` // the run that it went on from
-	Started   time.Time `json:"started,omitzero"`
-	Ended     time.Time `json:"ended"`
-	Seconds   float64   `json:"seconds"`
-	Fate      core.Fate `json:"fate"`
-	Class     string    `json:"class,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
-	Completed bool      `json:"completed"`
-	Succeeded bool      `json:"succeeded"`
-	Verified  core.Gate `json:"verified,omitempty"`
-	Interrupt string    `json:"interrupt,omitempty"`
-	Turns     int       `json:"turns"`
-	ToolCalls int       `json:"tool_calls"`
-	CostUSD   float64   `json:"cost_usd"`
-	Tokens    int64     `json:"tokens"`
-	Branch    string    `json:"branch,omitempty"`
-	Place     string    `json:"place,omitempty"`
-	Note      string    `json:"note,omitempty"` // what was done with the work
-	Answer    string    `json:"answer,omitempty"`
-	// Transcript is the client's own file of the session, where there is one.
-	Transcript string `json:"transcript,omitempty"`
-	Summary    string `json:"summary,omitempty"` // the agent's last words, cut
-}
+type Iteration = report.Iteration
 
 // Context is context.json: what is kept of a run whose work goes on later.
 type Context struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/outcome"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -320,16 +321,16 @@ func (l *Loop) secured(ctx context.Context, a core.Action, e core.Verified, p Pl
 func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 	e := core.Settled{Slot: a.Slot, Seq: a.Seq}
 	t, h, reason := queue.Token(a.Claim.Token), a.How, clip(a.How.Reason, 2000)
-	outcome := l.outcome(ctx, a)
+	kept := l.outcome(ctx, a)
 	var it queue.Item
 	var err error
 	switch h.Fate {
 	case core.Done:
-		it, err = l.opt.Queue.Done(ctx, t, outcome)
+		it, err = l.opt.Queue.Done(ctx, t, kept)
 	case core.Retry:
-		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), RetryAfter: h.Delay, Outcome: outcome})
+		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), RetryAfter: h.Delay, Outcome: kept})
 	case core.GiveUp:
-		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), Permanent: true, Outcome: outcome})
+		it, err = l.opt.Queue.Fail(ctx, t, queue.Failure{Error: failure(h), Permanent: true, Outcome: kept})
 	case core.Park:
 		it, err = l.opt.Queue.Park(ctx, a.Claim.Item.ID, t, string(h.Class)+": "+reason)
 	default:
@@ -357,19 +358,7 @@ func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 	return e
 }
 
-func failure(h *core.Settle) string { return classed(string(h.Class), clip(h.Reason, 2000)) }
-
-// classed is a reason with the class of failure that it is one of, which may be all that it
-// says.
-func classed(class, reason string) string {
-	switch {
-	case class == "" || strings.HasPrefix(reason, class):
-		return reason
-	case reason == "":
-		return class
-	}
-	return class + ": " + reason
-}
+func failure(h *core.Settle) string { return outcome.Classed(string(h.Class), clip(h.Reason, 2000)) }
 
 // plural is a number of things.
 func plural(n int, thing string) string {

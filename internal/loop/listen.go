@@ -11,6 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 )
 
@@ -161,7 +162,7 @@ func personText(kind, why, item string, m Metrics) string {
 	case item != "":
 		return oneLine(text, 300) + " → " + core.AnswerTo(kind, item)
 	case kind != core.ByAgent && kind != core.ByGate: // which are about items
-		return oneLine(text, 300) + " → " + GoOn(kind, m)
+		return oneLine(text, 300) + " → " + tell.GoOn(kind, m)
 	}
 	return text
 }

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"reprise/internal/agent"
 	"reprise/internal/durable"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/said"
@@ -21,81 +19,8 @@ import (
 
 var ten = time.Date(2026, 1, 28, 22, 0, 0, 0, time.UTC)
 
-// TestJudge: how a run ended, by what its record and its client say.
-func TestJudge(t *testing.T) {
-	ended := ten
-	rec := func(s run.Status, res *agent.Result, reason string) run.Record {
-		return run.Record{ID: "run-aaaaaaaaaa", Client: "claude", Status: s, StatusReason: reason, Result: res, EndedAt: &ended, SessionID: "s", Heartbeat: run.Heartbeat{MessageCount: 3}}
-	}
-	for _, tt := range []struct {
-		name  string
-		r     run.Record
-		class core.Class
-		done  bool // completed, and the result is good
-		reset time.Time
-	}{
-		{"good", rec(run.Completed, &agent.Result{OK: true, NumTurns: 2, Subtype: "success"}, ""), core.None, true, time.Time{}},
-		{"good, with a denied tool", rec(run.Completed, &agent.Result{OK: true, NumTurns: 2, Reason: "1 tool call was denied: Bash"}, ""), core.None, true, time.Time{}},
-		{"timeout", rec(run.TimedOut, nil, "exceeded timeout"), core.TimedOut, false, time.Time{}},
-		{"cancelled", rec(run.Killed, nil, "cancelled"), core.Cancelled, false, time.Time{}},
-		{"crash", rec(run.Failed, nil, "its supervisor ended before it"), core.Crashed, false, time.Time{}},
-		{"no result line", rec(run.Failed, &agent.Result{Reason: "ended without a result (signal SIGKILL)"}, ""), core.Crashed, false, time.Time{}},
-		{"401", rec(run.Failed, &agent.Result{APIStatus: 401, Reason: "the model's API failed with status 401"}, ""), core.AuthFailed, false, time.Time{}},
-		{"no login", rec(run.Failed, &agent.Result{Text: "Invalid API key · Please run /login", Subtype: "success"}, ""), core.AuthFailed, false, time.Time{}},
-		{"429", rec(run.Failed, &agent.Result{APIStatus: 429, Reason: "status 429: Retry after 30 seconds"}, ""), core.RateLimited, false, ten.Add(30 * time.Second)},
-		{"usage limit with a moment", rec(run.Failed, &agent.Result{Text: "Claude AI usage limit reached|1769641200", Subtype: "success"}, ""), core.RateLimited, false, time.Unix(1769641200, 0)},
-		{"529", rec(run.Failed, &agent.Result{APIStatus: 529, Reason: "the model's API failed with status 529: overloaded"}, ""), core.APIError, false, time.Time{}},
-		{"context", rec(run.Failed, &agent.Result{APIStatus: 400, Text: "prompt is too long: 210000 tokens > 200000 maximum"}, ""), core.ContextFull, false, time.Time{}},
-		{"turns", rec(run.Failed, &agent.Result{Subtype: "error_max_turns", Reason: "Reached maximum number of turns (50)"}, ""), core.TurnsUsed, false, time.Time{}},
-		{"budget", rec(run.Failed, &agent.Result{Subtype: "error_max_budget_usd"}, ""), core.BudgetUsed, false, time.Time{}},
-		{"refusal", rec(run.Completed, &agent.Result{OK: true, NumTurns: 1, StopReason: "refusal"}, ""), core.Refused, false, time.Time{}},
-		{"never started", rec(run.Failed, nil, "failed to start agent: no such file"), core.SpawnFailed, false, time.Time{}},
-		{"an error of its own", rec(run.Failed, &agent.Result{Subtype: "error_during_execution", NumTurns: 2, Reason: "the agent ended with an error"}, ""), core.None, false, time.Time{}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			o := judge(tt.r)
-			if o.Class != tt.class || (o.Completed && o.OK) != tt.done {
-				t.Errorf("class %q, completed %v, result %v; want %q, %v", o.Class, o.Completed, o.OK, tt.class, tt.done)
-			}
-			if !o.Reset.Equal(tt.reset) {
-				t.Errorf("it is over at %s, want %s", o.Reset, tt.reset)
-			}
-			if tt.class != core.None && o.Turns == 0 && tt.r.Result != nil && tt.r.Result.NumTurns == 0 && o.Turns != 3 {
-				t.Errorf("%d turns, though it spoke", o.Turns)
-			}
-		})
-	}
-}
-
-func TestResetTime(t *testing.T) {
-	local := time.Date(2026, 1, 28, 22, 0, 0, 0, time.Local)
-	for text, want := range map[string]time.Time{
-		"try again in 5 minutes":                     local.Add(5 * time.Minute),
-		"retry-after: 90":                            local.Add(90 * time.Second),
-		"please retry in 1.5 hours":                  local.Add(90 * time.Minute),
-		"limit reached ∙ resets 3am (europe/berlin)": time.Date(2026, 1, 29, 3, 0, 0, 0, time.Local),
-		"resets at 11:30pm":                          time.Date(2026, 1, 28, 23, 30, 0, 0, time.Local),
-		"resets at 25:00":                            {},
-		"too many requests":                          {},
-	} {
-		if got := resetTime(text, local); !got.Equal(want) {
-			t.Errorf("%q: %s, want %s", text, got.Local(), want)
-		}
-	}
-}
-
 // TestBootstrap: the template has the eight sections of the spawning design, and what it
 // is filled with is not looked at again.
-func TestSignature(t *testing.T) {
-	same := []string{"run run-aaaaaaaaaa ended with exit code 3 in /tmp/a/b", "run run-bbbbbbbbbb ended with exit code 4 in /tmp/c"}
-	if signature(same[0]) != signature(same[1]) {
-		t.Errorf("%q and %q are not the same failure", signature(same[0]), signature(same[1]))
-	}
-	if signature("tests fail: TestX") == signature("tests fail: TestY") {
-		t.Error("two failures are taken for one")
-	}
-}
-
 func TestBootstrap(t *testing.T) {
 	for _, section := range []string{"Who you are", "This session", "What is known", "How to work", "What must not be lost", "When it is done", "When a person must decide", "Variables"} {
 		if !strings.Contains(bootstrap, "\n## "+section+"\n") {
@@ -188,74 +113,6 @@ not json
 	its, bad, err := Iterations(dir, "l")
 	if err != nil || len(its) != 1 || its[0].Fate != core.Done || bad != 2 {
 		t.Errorf("%+v, %d, %v", its, bad, err)
-	}
-}
-
-func TestReport(t *testing.T) {
-	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
-	s.Tally = core.Tally{Done: 1, Parked: 1}
-	its := []Iteration{
-		{Item: "a", Title: "First | thing\nx", Fate: core.Retry, Class: "crash"},
-		{Item: "a", Title: "First | thing\nx", Fate: core.Done, Verified: core.GatePassed, Turns: 3, Branch: "loop-a", Summary: "I did\n# it"},
-		{Item: "b", Title: "Second", Fate: core.Park, Interrupt: core.ByAgent, Reason: "which?", Run: "run-aaaaaaaaaa"},
-	}
-	s.Items = map[string]core.Memory{"b": {Parked: true, Kind: core.ByAgent, Asked: "which?"}}
-	asked := []Question{{Item: "b", Kind: core.ByAgent, Why: "which?"}}
-	text := Report("shop", s, its, asked, Standing{Running: true, Queue: map[queue.State]int{queue.Ready: 2, queue.Blocked: 1, queue.Done: 1}})
-	if want := "Left in the queue: 2 ready, 1 blocked (set aside, or waiting for others).\n"; !strings.Contains(text, want) {
-		t.Errorf("it lacks %q:\n%s", want, text)
-	}
-	if text := Report("shop", s, its, nil, Standing{}); !strings.Contains(text, "is not running: it was killed while it was working") || strings.Contains(text, "is working") {
-		t.Errorf("of a loop that was killed it says\n%s", text)
-	}
-	// How the work comes into a person's branch is said, of what nothing has merged.
-	if want := "\n    git merge loop-a\n"; !strings.Contains(text, want) {
-		t.Errorf("it lacks %q:\n%s", want, text)
-	}
-	its[1].Note = "merged into main"
-	if text := Report("shop", s, its, asked, Standing{Running: true}); strings.Contains(text, "git merge") {
-		t.Errorf("of what is merged it says\n%s", text)
-	}
-	// A question is read whole: what can be chosen from stands at its end.
-	its[2].Reason = "Which of them?\n\nA) keep\nB) drop"
-	if text := Report("shop", s, its, asked, Standing{Running: true}); !strings.Contains(text, "  > Which of them?  \n  > A) keep  \n  > B) drop  \n") {
-		t.Errorf("of a question of several lines it says\n%s", text)
-	}
-	its[2].Reason = "which?"
-	// Whoever has gone on with it needs nobody.
-	s.Slots[0] = core.Slot{Step: core.Running, Run: "run-b", Claim: core.Claim{Item: core.Item{ID: "b"}, Fence: 2}}
-	if text := Report("shop", s, its, nil, Standing{Running: true}); strings.Contains(text, "Needs a person") || !strings.Contains(text, "## Being worked on\n\n- **b** Second — running run-b\n") {
-		t.Errorf("of an item that is worked on again it says\n%s", text)
-	}
-	s.Slots[0] = core.Slot{Step: core.Idle}
-	for _, want := range []string{"## Needs a person", "an agent asks: which? (run-aaaaaaaaaa)", "## Done", "checks: passed", "branch loop-a"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it lacks %q:\n%s", want, text)
-		}
-	}
-	if strings.Contains(text, "\n# it") || strings.Contains(text, "Not done yet") {
-		t.Errorf("an agent's words look like ours, or an item is told of twice:\n%s", text)
-	}
-	// Somebody has seen to what was asked beside the loop, so nobody is needed for it.
-	for state, want := range map[queue.State][2]string{
-		"":            {"## Ended beside the loop", "the queue has it no more"},
-		queue.Dead:    {"## Ended beside the loop", "it was dropped"},
-		queue.Done:    {"## Ended beside the loop", "it was done beside the loop"},
-		queue.Blocked: {"## Not done yet", "a person has set it aside"},
-		queue.Ready:   {"## Not done yet", "it is not set aside any more"},
-	} {
-		text := Report("shop", s, its, nil, Standing{State: func(string) queue.State { return state }})
-		if strings.Contains(text, "Needs a person") || strings.Contains(text, "not answered yet") || strings.Contains(text, "resume --item") ||
-			!strings.Contains(text, want[0]+"\n\n- **b** Second — an agent asks: which? (run-aaaaaaaaaa); "+want[1]+"\n") || !strings.Contains(text, "which? — not answered; "+want[1]) {
-			t.Errorf("where it is %q by now the report says\n%s", state, text)
-		}
-	}
-	var b bytes.Buffer
-	if err := MetricsOf(s).Prometheus(&b, `sh"op`); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(b.String(), `reprise_loop_items_total{project="sh\"op",fate="done"} 1`) || !strings.Contains(b.String(), `phase="working"} 1`) {
-		t.Errorf("%s", b.String())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 )
@@ -29,50 +30,7 @@ var (
 
 // Question is what a person must decide of an item, or has decided and no session was told
 // yet.
-type Question struct {
-	Item  string `json:"item"`
-	Title string `json:"title,omitempty"`
-	Kind  string `json:"kind"` // as an interrupt has it
-	Why   string `json:"why"`
-	// Number tells the question from others of the item; 0 in states of older programs.
-	Number int64 `json:"number,omitempty"`
-	// Answer is what a person has answered, which the item's next session is told.
-	Answer string `json:"answer,omitempty"`
-	// Going says that the item goes on, and that its next session has not begun.
-	Going bool `json:"going,omitempty"`
-}
-
-// Open says that nobody has decided yet.
-func (q *Question) Open() bool { return q.Answer == "" && !q.Going }
-
-// Asked says that an agent asks, so that silence is no answer.
-func (q *Question) Asked() bool { return q.Kind == core.ByAgent }
-
-// Command is how it is answered in a terminal, or let go on where nobody asks anything.
-func (q *Question) Command() string { return core.AnswerTo(q.Kind, q.Item) }
-
-// Stopped says that a person has stopped the item: nobody asks anything.
-func (q *Question) Stopped() bool { return core.ByStop(q.Kind) }
-
-// Words are what waits, in a sentence for a list.
-func (q *Question) Words() string {
-	if q.Stopped() {
-		return fmt.Sprintf("%s was stopped by a person: %s", q.Item, oneLine(q.Why, 200))
-	}
-	return fmt.Sprintf("the loop asks about %s: %s", q.Item, oneLine(q.Why, 200))
-}
-
-// GoOn is how a loop goes on that waits for a person, and about no item. At a ceiling it
-// would wait again unless that is raised.
-func GoOn(kind string, m Metrics) string {
-	switch {
-	case kind != core.ByBudget:
-		return "reprise loop resume"
-	case m.Tokens >= m.MaxTokens:
-		return "reprise loop resume --more-tokens N"
-	}
-	return "reprise loop resume --more-usd N"
-}
+type Question = report.Question
 
 // Questions are what waits for a person by a state, and what was answered and not told
 // yet, by item. dir is the loop's directory, in which answers lie that no loop has read.
@@ -91,7 +49,7 @@ func Questions(ctx context.Context, dir string, s *core.State, q queue.Queue) ([
 	requests, err := pending(dir)
 	for _, r := range requests {
 		for i := range out {
-			out[i].heard(&r)
+			heard(&out[i], &r)
 		}
 	}
 	return out, err
@@ -117,8 +75,8 @@ func questionOf(ctx context.Context, s *core.State, q queue.Queue, id string, m 
 	return one, true
 }
 
-// heard takes into account what a person has left for the loop, and no loop has read.
-func (q *Question) heard(r *Request) {
+// heard takes, for a question, into account what a person has left for the loop, and no loop has read.
+func heard(q *Question, r *Request) {
 	switch {
 	case r.Kind != "resume":
 	case len(r.Items) > 0 && (!slices.Contains(r.Items, q.Item) || r.Number != 0 && q.Number != 0 && r.Number != q.Number):
@@ -340,23 +298,13 @@ func atCeiling(s *core.State, say Said) string {
 	if !raised.AtCeiling() {
 		return ""
 	}
-	return GoOn(i.Kind, MetricsOf(raised))
+	return tell.GoOn(i.Kind, MetricsOf(raised))
 }
 
 // TakesBack reports whether who lets items go on without an answer takes back one that was
 // given, and that no session was told yet.
 func (say *Said) TakesBack(list []Question) bool {
 	return say.NoAnswer && slices.ContainsFunc(list, func(q Question) bool { return q.Answer != "" && slices.Contains(say.Items, q.Item) })
-}
-
-// Told is a question for an error that is about it, with the commands that answer it, and,
-// where it may go on without an answer, that one.
-func (q *Question) Told(worker string, silent bool) tell.OpenQuestion {
-	t := tell.OpenQuestion{Item: q.Item, Why: q.Why, Worker: worker, Commands: []string{q.Command()}}
-	if silent {
-		t.Commands = append(t.Commands, core.SilentCommand(q.Item))
-	}
-	return t
 }
 
 // opened are questions that are open here.
@@ -369,7 +317,7 @@ func opened(list []Question) (out []tell.OpenQuestion) {
 
 // untold is why no answer can be given to a loop that waits for none.
 func untold(s *core.State) *tell.Unsaid {
-	e := &tell.Unsaid{Kind: ErrNothingWaits, Way: tell.WayGoOn, Command: GoOn(s.Interrupt.Kind, MetricsOf(*s)),
+	e := &tell.Unsaid{Kind: ErrNothingWaits, Way: tell.WayGoOn, Command: tell.GoOn(s.Interrupt.Kind, MetricsOf(*s)),
 		What: fmt.Sprintf("the loop waits, but no session would be told (%s: %s)", s.Interrupt.Kind, oneLine(s.Interrupt.Why, 200))}
 	if s.Interrupt.Kind == core.ByBudget {
 		e.Way = tell.WayHigher

@@ -266,7 +266,7 @@ func TestAnswerTakenBackBeforeItIsRead(t *testing.T) {
 	say := []Request{{Kind: "resume", Items: []string{"a"}, Answer: "left", Number: 3}, {Kind: "resume", Items: []string{"a"}, NoAnswer: true}, {Kind: "resume", Items: []string{"a"}, Answer: "right"}}
 	q := Question{Item: "a", Kind: core.ByAgent, Number: 3}
 	for n, want := range []string{"left", "", "right"} {
-		if q.heard(&say[n]); q.Answer != want || q.Open() {
+		if heard(&q, &say[n]); q.Answer != want || q.Open() {
 			t.Errorf("after %d: %+v, want the answer %q", n+1, q, want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/outcome"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -89,7 +90,7 @@ func (l *Loop) launch(ctx context.Context, a core.Action) core.Event {
 	case passing(err):
 		return broken(a, err)
 	default:
-		e.Class, e.Err = startClass(err), oneLine(err.Error(), 1000)
+		e.Class, e.Err = outcome.StartClass(err), oneLine(err.Error(), 1000)
 		l.warn("start a run", err)
 	}
 	return e
@@ -291,7 +292,7 @@ func readSmall(path string, most int) (string, error) {
 func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Outcome, error) {
 	l.progress(ctx, a) // what it said last
 	l.noteAway(a.Run)
-	o := judge(r)
+	o := outcome.Judge(r)
 	o.Asks, o.Reported = l.asking(a.Claim, askFile), l.asking(a.Claim, errorFile)
 	if res := r.Result; res != nil {
 		o.Cost, o.Tokens = res.CostUSD, res.Usage.Sum()
@@ -329,7 +330,7 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 		l.warn("see what "+r.ID+" changed", err)
 		o.Reason = join(o.Reason, "what it changed could not be seen: "+oneLine(err.Error(), 200))
 	}
-	if resumable(r) {
+	if outcome.Resumable(r) {
 		o.Resumable = true
 	}
 	l.excused(&o)
@@ -356,9 +357,4 @@ func clip(s string, n int) string { return tell.Clip(s, n) }
 
 func oneLine(s string, n int) string { return tell.OneLine(s, n) }
 
-func join(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
-}
+func join(a, b string) string { return outcome.Join(a, b) }

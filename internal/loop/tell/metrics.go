@@ -74,3 +74,15 @@ func (m Metrics) Prometheus(w io.Writer, project string) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// GoOn is how a loop goes on that waits for a person, and about no item. At a ceiling it
+// would wait again unless that is raised.
+func GoOn(kind string, m Metrics) string {
+	switch {
+	case kind != core.ByBudget:
+		return "reprise loop resume"
+	case m.Tokens >= m.MaxTokens:
+		return "reprise loop resume --more-tokens N"
+	}
+	return "reprise loop resume --more-usd N"
+}

@@ -1,138 +1,66 @@
-package loop
+// Package report makes the page of markdown that says what a loop has done, and has what it
+// is made of: what each claim of an item came to, and what a person must decide.
+//
+// It owns no files and takes no locks.
+package report
 
 import (
-	"bufio"
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"reprise/internal/durable"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/outcome"
 	"reprise/internal/loop/tell"
 	"reprise/internal/mdfile"
 	"reprise/internal/queue"
 	"reprise/internal/term"
 )
 
-// record adds an iteration to the list of all.
-func (s *store) record(ctx context.Context, it Iteration) error {
-	line, err := json.Marshal(it)
-	if err != nil {
-		return err
-	}
-	if err := s.disk.Append(ctx, s.path(iterationsFile), append(line, '\n'), 0o600); err != nil {
-		return fmt.Errorf("keep an iteration: %w", err)
-	}
-	return nil
+// Iteration is one line of iterations.jsonl, and iteration.json in the run's directory:
+// what one claim of an item came to.
+type Iteration struct {
+	V         int       `json:"v"`
+	Loop      string    `json:"loop"`
+	N         int       `json:"iteration"`
+	Worker    int       `json:"worker"`
+	Item      string    `json:"item"`
+	Title     string    `json:"title,omitempty"`
+	Fence     int64     `json:"fence"`
+	Run       string    `json:"run,omitempty"`
+	Session   string    `json:"session,omitempty"`
+	Resumed   string    `json:"resumed,omitempty"` // the run that it went on from
+	Started   time.Time `json:"started,omitzero"`
+	Ended     time.Time `json:"ended"`
+	Seconds   float64   `json:"seconds"`
+	Fate      core.Fate `json:"fate"`
+	Class     string    `json:"class,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Completed bool      `json:"completed"`
+	Succeeded bool      `json:"succeeded"`
+	Verified  core.Gate `json:"verified,omitempty"`
+	Interrupt string    `json:"interrupt,omitempty"`
+	Turns     int       `json:"turns"`
+	ToolCalls int       `json:"tool_calls"`
+	CostUSD   float64   `json:"cost_usd"`
+	Tokens    int64     `json:"tokens"`
+	Branch    string    `json:"branch,omitempty"`
+	Place     string    `json:"place,omitempty"`
+	Note      string    `json:"note,omitempty"` // what was done with the work
+	Answer    string    `json:"answer,omitempty"`
+	// Transcript is the client's own file of the session, where there is one.
+	Transcript string `json:"transcript,omitempty"`
+	Summary    string `json:"summary,omitempty"` // the agent's last words, cut
 }
 
-// Iterations are those of a loop, or with "" of all loops there were, in their order. A
-// line that cannot be read is counted and passed over. One that was written twice,
-// because its loop died in the middle, counts once.
-func Iterations(dir, loop string) (out []Iteration, bad int, err error) {
-	at := map[string]int{}
-	bad, err = readLines(filepath.Join(dir, iterationsFile), func(data []byte) error {
-		var it Iteration
-		if err := json.Unmarshal(data, &it); err != nil {
-			return err
-		}
-		if loop != "" && it.Loop != loop {
-			return nil
-		}
-		key := fmt.Sprintf("%s/%s/%d", it.Loop, it.Item, it.Fence)
-		if i, twice := at[key]; twice {
-			out[i] = it
-			return nil
-		}
-		at[key] = len(out)
-		out = append(out, it)
-		return nil
-	})
-	return out, bad, err
-}
-
-// Audit are the lines of the audit, of a loop or with "" of all.
-func Audit(dir, loop string) (out []Line, bad int, err error) {
-	bad, err = readLines(filepath.Join(dir, auditFile), func(data []byte) error {
-		var l Line
-		if err := json.Unmarshal(data, &l); err != nil {
-			return err
-		}
-		if loop == "" || l.Loop == loop {
-			out = append(out, l)
-		}
-		return nil
-	})
-	return out, bad, err
-}
-
-// AuditFrom is where the lines of a loop begin in the audit, in bytes; its end where it has
-// none yet.
-func AuditFrom(dir, loop string) (at int64, err error) {
-	read, found := int64(0), false
-	_, err = readLines(filepath.Join(dir, auditFile), func(data []byte) error {
-		var l Line
-		if !found && json.Unmarshal(data, &l) == nil && l.Loop == loop {
-			at, found = read, true
-		}
-		read += int64(len(data))
-		return nil
-	})
-	if !found {
-		at = read
-	}
-	return at, err
-}
-
-// AuditFile is where the audit of the loop in a directory is.
-func AuditFile(dir string) string { return filepath.Join(dir, auditFile) }
-
-func readLines(path string, each func([]byte) error) (bad int, err error) {
-	f, err := durable.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	r := bufio.NewReaderSize(f, 64<<10)
-	for {
-		line, err := r.ReadBytes('\n')
-		if len(line) > 0 && each(line) != nil {
-			bad++
-		}
-		if errors.Is(err, io.EOF) {
-			return bad, nil
-		}
-		if err != nil {
-			return bad, err
-		}
-	}
-}
-
-// Metrics are a loop's figures.
-type Metrics = tell.Metrics
-
-// MetricsOf are the figures of a state.
-func MetricsOf(s core.State) Metrics { return tell.MetricsOf(s) }
-
-func (s *store) writeMetrics(st core.State) error { return s.writeJSON(metricsFile, MetricsOf(st)) }
-
-// Report is what a loop has done, in a page of markdown for who comes in the morning:
-// what needs a person first. said are the questions as [Questions] has them, with answers
+// Night is what a loop has done, in a page of markdown for who comes in the morning:
+// what needs a person first. said are the questions as package loop has them, with answers
 // that no loop has read yet.
-func Report(project string, s core.State, its []Iteration, said []Question, now Standing) string {
+func Night(project string, s core.State, its []Iteration, said []Question, now Standing) string {
 	var b strings.Builder
-	m := MetricsOf(s)
+	m := tell.MetricsOf(s)
 	fmt.Fprintf(&b, "# What the loop did for %s\n\n", project)
 	phase := string(s.Phase)
 	if !now.Running && s.Phase != core.Finished {
@@ -149,7 +77,7 @@ func Report(project string, s core.State, its []Iteration, said []Question, now 
 	if s.Interrupt != nil {
 		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", core.KindWords(s.Interrupt.Kind), mdfile.EscapeCell(s.Interrupt.Why))
 		if len(s.Interrupt.Items) == 0 || s.Interrupt.Halt {
-			fmt.Fprintf(&b, "\nLet it go on with `%s`.\n", GoOn(s.Interrupt.Kind, m))
+			fmt.Fprintf(&b, "\nLet it go on with `%s`.\n", tell.GoOn(s.Interrupt.Kind, m))
 		}
 	}
 	sections(&b, s, its, said, now)
@@ -201,7 +129,7 @@ func (n Standing) left() string {
 		}
 	}
 	if n.Unread > 0 {
-		parts = append(parts, plural(n.Unread, "file")+" that cannot be read (`reprise queue check`)")
+		parts = append(parts, term.Plural(n.Unread, "file")+" that cannot be read (`reprise queue check`)")
 	}
 	if len(parts) == 0 {
 		return "\nNothing is left in the queue.\n"
@@ -231,8 +159,8 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 			last = it.Ended
 		}
 	}
-	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %s.\n", plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
-		plural(len(its), "iteration"), cost, term.Plural(int(tokens), "token"))
+	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %s.\n", term.Plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
+		term.Plural(len(its), "iteration"), cost, term.Plural(int(tokens), "token"))
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
 	b.WriteString(now.left())
@@ -264,7 +192,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		}
 	}
 	parked := func(it Iteration) string {
-		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(orElse(it.Interrupt, it.Class)), oneLine(it.Reason, 400), it.Run))
+		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(cmp.Or(it.Interrupt, it.Class)), tell.OneLine(it.Reason, 400), it.Run))
 	}
 	section("Needs a person", func(it Iteration) bool {
 		return it.Fate == core.Park && open(said, it) && !worked(&s, it)
@@ -272,8 +200,8 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		func(it Iteration) string {
 			line := parked(it)
 			// A question is read whole: what can be chosen from stands at its end.
-			if asked := strings.TrimSpace(it.Reason); oneLine(asked, 400) != asked {
-				line = mdfile.EscapeCell(fmt.Sprintf("%s (%s):", core.KindWords(orElse(it.Interrupt, it.Class)), it.Run))
+			if asked := strings.TrimSpace(it.Reason); tell.OneLine(asked, 400) != asked {
+				line = mdfile.EscapeCell(fmt.Sprintf("%s (%s):", core.KindWords(cmp.Or(it.Interrupt, it.Class)), it.Run))
 				for l := range strings.Lines(asked) {
 					if l = strings.TrimSpace(l); l != "" {
 						line += "\n  > " + mdfile.EscapeCell(l) + "  "
@@ -295,14 +223,14 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		func(it Iteration) string {
 			what := "it goes on without an answer"
 			if a := decided(said, it).Answer; a != "" {
-				what = "answered: " + oneLine(a, 400)
+				what = "answered: " + tell.OneLine(a, 400)
 			}
 			return parked(it) + "; " + mdfile.EscapeCell(what) + "\n  The loop goes on with it; where none runs, `reprise loop run` does."
 		})
 	working(b, &s, last, now)
 	answered(b, s, its, said, now)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
-		line := fmt.Sprintf("%s (%s)", classed(it.Class, oneLine(it.Reason, 400)), it.Run)
+		line := fmt.Sprintf("%s (%s)", outcome.Classed(it.Class, tell.OneLine(it.Reason, 400)), it.Run)
 		if it.Branch != "" && it.Place != "" && it.Class != string(core.NoChange) { // which has made nothing
 			line += "; what it made stays in " + it.Place
 		}
@@ -330,7 +258,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			if it.Fate == core.Park {
 				return seenTo(it)
 			}
-			return mdfile.EscapeCell(fmt.Sprintf("%s, %s", it.Fate, classed(it.Class, oneLine(it.Reason, 200))))
+			return mdfile.EscapeCell(fmt.Sprintf("%s, %s", it.Fate, outcome.Classed(it.Class, tell.OneLine(it.Reason, 200))))
 		})
 }
 
@@ -392,21 +320,21 @@ func answered(b *strings.Builder, s core.State, its []Iteration, questions []Que
 			said = "not answered; " + what
 		}
 		if f := s.Items[it.Item].From; f != nil && f.Number == it.Fence && f.Answer != "" {
-			said = "answered: " + oneLine(f.Answer, 400)
+			said = "answered: " + tell.OneLine(f.Answer, 400)
 		}
 		if q := decided(questions, it); q != nil {
 			said = "it goes on without an answer"
 			if q.Answer != "" {
-				said = "answered: " + oneLine(q.Answer, 400)
+				said = "answered: " + tell.OneLine(q.Answer, 400)
 			}
 		}
 		if next := slices.IndexFunc(its[n+1:], func(later Iteration) bool { return later.Item == it.Item && later.Run != "" }); next >= 0 {
 			said = "it went on without an answer"
 			if a := its[n+1+next].Answer; a != "" {
-				said = "answered: " + oneLine(a, 400)
+				said = "answered: " + tell.OneLine(a, 400)
 			}
 		}
-		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, it.Item, mdfile.EscapeCell(oneLine(it.Reason, 400)), mdfile.EscapeCell(said))
+		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, it.Item, mdfile.EscapeCell(tell.OneLine(it.Reason, 400)), mdfile.EscapeCell(said))
 		title = ""
 	}
 }
@@ -415,11 +343,11 @@ func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return " (" + mdfile.EscapeCell(oneLine(reason, 300)) + ")"
+	return " (" + mdfile.EscapeCell(tell.OneLine(reason, 300)) + ")"
 }
 
 func doneLine(it Iteration) string {
-	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", time.Duration(it.Seconds*float64(time.Second)).Round(time.Second), plural(it.Turns, "turn"), it.CostUSD), "checks: " + orElse(string(it.Verified), "none")}
+	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", time.Duration(it.Seconds*float64(time.Second)).Round(time.Second), term.Plural(it.Turns, "turn"), it.CostUSD), "checks: " + cmp.Or(string(it.Verified), "none")}
 	if it.Branch != "" {
 		parts = append(parts, "branch "+it.Branch)
 	}
@@ -428,7 +356,7 @@ func doneLine(it Iteration) string {
 	}
 	line := mdfile.EscapeCell(strings.Join(parts, "; "))
 	if it.Summary != "" {
-		line += "\n  " + mdfile.EscapeCell(oneLine(it.Summary, 300))
+		line += "\n  " + mdfile.EscapeCell(tell.OneLine(it.Summary, 300))
 	}
 	return line
 }

@@ -1,4 +1,9 @@
-package loop
+// Package outcome says how a run ended, by its record and its client's result: which class a
+// failure is of, until when a service wants to be left alone, and whether two failures are
+// the same.
+//
+// It owns no files and takes no locks.
+package outcome
 
 import (
 	"errors"
@@ -10,18 +15,19 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/run"
 )
 
-// judge is how a run ended, as its record and its client's result tell it.
-func judge(r run.Record) core.Outcome {
+// Judge is how a run ended, as its record and its client's result tell it.
+func Judge(r run.Record) core.Outcome {
 	o := core.Outcome{Run: r.ID, Session: r.SessionID, Completed: r.Status == run.Completed, Reason: r.StatusReason}
 	res := r.Result
 	if res != nil {
 		o.OK, o.Turns = res.OK, res.NumTurns
 		known := r.StatusReason != "" && res.Reason == "cancelled" // the record says why
 		if res.Reason != "" && !known && !strings.Contains(o.Reason, res.Reason) {
-			o.Reason = join(o.Reason, res.Reason)
+			o.Reason = Join(o.Reason, res.Reason)
 		}
 	}
 	if o.Turns == 0 && r.Heartbeat.MessageCount > 0 && !o.OK {
@@ -49,7 +55,7 @@ func judge(r run.Record) core.Outcome {
 func failed(r run.Record, res *agent.Result, o *core.Outcome) core.Class {
 	text := strings.ToLower(o.Reason)
 	if res != nil {
-		text += "\n" + strings.ToLower(clip(res.Text, 4000)+"\n"+strings.Join(res.Errors, "\n"))
+		text += "\n" + strings.ToLower(tell.Clip(res.Text, 4000)+"\n"+strings.Join(res.Errors, "\n"))
 	}
 	has := func(words ...string) bool {
 		for _, w := range words {
@@ -95,8 +101,8 @@ func statusTime(r run.Record) time.Time {
 	return r.StatusUpdatedAt
 }
 
-// startClass is why a run could not be started.
-func startClass(err error) core.Class {
+// StartClass is why a run could not be started.
+func StartClass(err error) core.Class {
 	var b *core.BootstrapError
 	var steps *StepsError
 	text := strings.ToLower(err.Error())
@@ -206,14 +212,34 @@ func signature(reason string) string {
 			break
 		}
 	}
-	return clip(b.String(), 200)
+	return tell.Clip(b.String(), 200)
 }
 
-// resumable reports whether a new run can go on in the session of this one.
-func resumable(r run.Record) bool {
+// Resumable reports whether a new run can go on in the session of this one.
+func Resumable(r run.Record) bool {
 	switch r.Client {
 	case agent.KindClaude, agent.KindScript, agent.KindCodex, agent.KindGemini, agent.KindCopilot:
 		return r.SessionID != "" && r.Heartbeat.MessageCount > 0
 	}
 	return false
+}
+
+// Classed is a reason with the class of failure that it is one of, which may be all that it
+// says.
+func Classed(class, reason string) string {
+	switch {
+	case class == "" || strings.HasPrefix(reason, class):
+		return reason
+	case reason == "":
+		return class
+	}
+	return class + ": " + reason
+}
+
+// Join is two texts as one, parted where both say something.
+func Join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
