@@ -62,7 +62,7 @@ func tellsNames(prog string) bool {
 // change it and write it out: the names in it are words to it.
 func passesOn(prog string, args []string) bool {
 	switch prog {
-	case "tee", "tr", "uniq", "sort", "fold", "fmt", "column", "paste", "join", "comm", "expand", "unexpand", "rev", "shuf", "numfmt", "pr", "printf",
+	case "tee", "tr", "uniq", "fold", "fmt", "column", "paste", "join", "comm", "expand", "unexpand", "rev", "shuf", "numfmt", "pr", "printf",
 		"less", "more", "base64", "base32", "xxd", "hexdump", "strings", "iconv", "cksum", "sum", "sha1sum", "sha512sum", "b2sum":
 		return true
 	case "sed":

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -254,6 +255,9 @@ func questions(t testing.TB) []question {
 		for _, c := range list {
 			out = append(out, question{"closed", c}, question{"readable", c})
 		}
+	}
+	for _, c := range slices.Concat(actsOnNames, onlyShowsNames) {
+		out = append(out, question{"readable", c})
 	}
 	return out
 }
