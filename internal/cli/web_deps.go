@@ -18,6 +18,7 @@ import (
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/recall"
+	"reprise/internal/session"
 	"reprise/internal/staterepo"
 	"reprise/internal/web"
 )
@@ -87,12 +88,17 @@ func (a *App) webMemory(home *config.Home) (*web.Remembering, error) {
 		a.saveGlobal(ctx, c.Project, c.Op+": "+c.Text)
 	}}
 	m.Sessions = func(ctx context.Context, fn func(learn.Stats) bool) error {
-		if _, err := known.Organizer.Run(ctx, known.Budget()); err != nil {
-			return err
-		}
 		return known.Organizer.SessionStats(ctx, func(s learn.Stats) bool {
 			return home.Project != nil && s.Project != home.Project.Name || fn(s)
 		})
+	}
+	m.WorkOut = func(ctx context.Context, budget time.Duration) (bool, error) {
+		r, err := known.Organizer.Run(ctx, budget)
+		return r.More, err
+	}
+	m.Logs = []string{home.Paths.Events("")}
+	for _, name := range session.Projects(home) {
+		m.Logs = append(m.Logs, home.Paths.Events(name))
 	}
 	m.Recall = func(ctx context.Context, q recall.Question) (recall.Answer, error) {
 		reader, err := a.reader()
@@ -239,12 +245,7 @@ func (a *App) webPolicy(home *config.Home) (*web.Policies, error) {
 		scope.Project = home.Project.Name
 	}
 	return &web.Policies{
-		All: func(ctx context.Context) ([]learn.PolicyVersion, error) {
-			if _, err := known.Organizer.Run(ctx, known.Budget()); err != nil {
-				return nil, err
-			}
-			return known.Organizer.Policies(ctx)
-		},
+		All: known.Organizer.Policies,
 		InForce: func(ctx context.Context) (recall.Policy, error) {
 			return known.Organizer.PolicyFor(ctx, scope, time.Time{})
 		},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/event/quick"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 	"reprise/internal/task"
@@ -19,7 +20,8 @@ import (
 // runs as tasks.
 func large(t testing.TB, events, tasks int) *house {
 	h, add, dir := logging(t)
-	add(event.Event{Type: event.ToolSucceeded, Outcome: "success", Session: "s1", Data: data(event.ToolData{Tool: "shell", Name: "Bash", Output: strings.Repeat("some output ", 20)})})
+	add(event.Event{Type: event.ToolSucceeded, Outcome: "success", Session: "s1",
+		Data: quick.WithHookTime(data(event.ToolData{Tool: "shell", Name: "Bash", Output: strings.Repeat("some output ", 20)}), 3*time.Millisecond)})
 	names, err := event.FileNames(dir)
 	if err != nil {
 		t.Fatal(err)

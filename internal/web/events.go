@@ -50,6 +50,7 @@ type tail struct {
 	bytes  int
 	gone   int // that are kept no more
 	bad    int // lines that cannot be used
+	hooks  hookTimes
 }
 
 // look reads what has come into the log, and calls fn with what is kept. The events
@@ -71,7 +72,7 @@ func (t *tail) read(dir string) error {
 	sorted := true // the files of hosts come one after the other
 	for item, err := range event.ReadFrom(dir, t.at) {
 		if errors.Is(err, event.ErrChanged) { // it was purged: what is kept may be of what is gone
-			t.at, t.events, t.bytes, t.gone, t.bad = nil, nil, 0, 0, 0
+			t.at, t.events, t.bytes, t.gone, t.bad, t.hooks = nil, nil, 0, 0, 0, hookTimes{}
 			return t.read(dir)
 		}
 		if line := (*event.LineError)(nil); err != nil && !errors.As(err, &line) {
@@ -87,6 +88,7 @@ func (t *tail) read(dir string) error {
 		}
 		t.events = append(t.events, logged{item.Event, fmt.Sprintf("%s:%d", item.File, item.Line)})
 		t.bytes += len(item.Data)
+		t.hooks.add(&item.Event)
 	}
 	if !sorted {
 		slices.SortStableFunc(t.events, func(a, b logged) int { return a.TS.Compare(b.TS) })

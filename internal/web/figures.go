@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"reprise/internal/learn"
 	"reprise/internal/run"
 	"reprise/internal/term"
 	"reprise/internal/web/chart"
@@ -47,24 +47,81 @@ type figuresPage struct {
 	Days    int
 	Spans   []int
 	Figures []figure
+	More    bool // sessions are being worked out
 	Trouble []string
 }
 
-// sample is one value of a measure: of a rate its weight is how many it is of.
-type sample struct {
-	at            time.Time
-	group         string
-	value, weight float64
-}
-
-// measure is how samples come to a figure.
+// measure is how values come to a figure.
 type measure struct {
 	id, name, what, empty string
 	fold                  string // mean, sum, median, p95
 	whole                 bool   // the table has a column for each line, also for those that are drawn as one
 	max                   float64
 	show                  func(float64) string
-	samples               []sample
+	cells                 *cells
+}
+
+// cell is what a measure's values in one span of time come to, of one group.
+type cell struct {
+	n           int
+	sum, weight float64
+	values      []float64 // where ranks are asked for
+}
+
+// cells are the values of a measure by group and span of time.
+type cells struct {
+	spans  []span
+	ranks  bool // the values themselves are kept
+	groups map[string][]cell
+}
+
+func newCells(spans []span, ranks bool) *cells {
+	return &cells{spans: spans, ranks: ranks, groups: map[string][]cell{}}
+}
+
+// add adds a value; of a rate its weight is how many it is of. What is outside the spans
+// is left out.
+func (c *cells) add(at time.Time, group string, value, weight float64) {
+	i := len(c.spans) - 1
+	if at.Before(c.spans[0].from) || !at.Before(c.spans[i].to) {
+		return
+	}
+	for ; at.Before(c.spans[i].from); i-- {
+	}
+	g := c.groups[group]
+	if g == nil {
+		g = make([]cell, len(c.spans))
+		c.groups[group] = g
+	}
+	g[i].n, g[i].sum, g[i].weight = g[i].n+1, g[i].sum+value*weight, g[i].weight+weight
+	if c.ranks {
+		g[i].values = append(g[i].values, value)
+	}
+}
+
+// names are those of the groups, the ones with the most in them first.
+func (c *cells) names() []string {
+	weight := map[string]float64{}
+	for name, g := range c.groups {
+		for _, one := range g {
+			weight[name] += one.weight
+		}
+	}
+	return slices.SortedFunc(maps.Keys(weight), func(a, b string) int {
+		return cmp.Or(cmp.Compare(weight[b], weight[a]), strings.Compare(a, b))
+	})
+}
+
+// together are the groups as one.
+func (c *cells) together(names []string) []cell {
+	out := make([]cell, len(c.spans))
+	for _, name := range names {
+		for i, one := range c.groups[name] {
+			out[i].n, out[i].sum, out[i].weight = out[i].n+one.n, out[i].sum+one.sum, out[i].weight+one.weight
+			out[i].values = append(out[i].values, one.values...)
+		}
+	}
+	return out
 }
 
 func (s *Server) figureShow(w http.ResponseWriter, r *http.Request) {
@@ -77,11 +134,11 @@ func (s *Server) figureShow(w http.ResponseWriter, r *http.Request) {
 		p.Days = 30
 	}
 	spans := spansOf(s.deps.Now(), p.Days)
-	list, trouble := s.measures(r.Context(), p.By, spans[0].from)
-	p.Trouble = trouble
+	list, more, trouble := s.measures(r.Context(), p.By, spans)
+	p.More, p.Trouble = more, trouble
 	looks := looks{}
 	for _, m := range list {
-		p.Figures = append(p.Figures, m.figure(spans, looks))
+		p.Figures = append(p.Figures, m.figure(looks))
 	}
 	s.show(w, r, "figures", s.view(r, "figures", "Figures", p))
 }
@@ -126,8 +183,9 @@ func spanNames(spans []span) []string {
 	return names
 }
 
-// measures gathers what there is since then, by client or by agent.
-func (s *Server) measures(ctx context.Context, by string, since time.Time) (list []*measure, trouble []string) {
+// measures gathers what there is in the spans, by client or by agent. more says that
+// sessions are being worked out yet.
+func (s *Server) measures(ctx context.Context, by string, spans []span) (list []*measure, more bool, trouble []string) {
 	percent := func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }
 	count := func(f float64) string { return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64) }
 	runs := &measure{id: "runs", name: "Runs that ended well", what: "Of the runs that ended, those whose work was done.", empty: "No run has ended in this time.", fold: "mean", max: 1, show: percent}
@@ -137,11 +195,21 @@ func (s *Server) measures(ctx context.Context, by string, since time.Time) (list
 	tokens := &measure{id: "tokens", name: "Tokens put in", what: "What a session was told of what is remembered, in tokens.", empty: "No session was told anything in this time.", fold: "mean", show: func(f float64) string { return num(int64(f + .5)) }}
 	hits := &measure{id: "hits", name: "Recall hits", what: "Of what sessions were told, what was mentioned later or said to be useful.", empty: "Nothing was told in this time.", fold: "mean", max: 1, show: percent}
 	hooks := newLatency()
-	list = []*measure{runs, well, retries, cost, tokens, hits, &hooks.median, &hooks.high, &hooks.hookMedian, &hooks.hookHigh}
+	for _, m := range []*measure{runs, well, retries, cost, tokens, hits} {
+		m.cells = newCells(spans, false)
+		list = append(list, m)
+	}
+	list = append(list, &hooks.median, &hooks.high, &hooks.hookMedian, &hooks.hookHigh)
 
 	agents := map[string]string{} // of a session and of a run
 	if s.deps.Events != nil {
-		if err := s.tail.look(s.deps.Events.Dir, func(t *tail) { hooks.take(t.events, by, agents) }); err != nil {
+		err := s.tail.look(s.deps.Events.Dir, func(t *tail) {
+			hooks.take(&t.hooks, by, spans)
+			if by == "agent" {
+				agents = maps.Clone(t.hooks.agents)
+			}
+		})
+		if err != nil {
 			trouble = append(trouble, err.Error())
 		}
 	}
@@ -169,45 +237,41 @@ func (s *Server) measures(ctx context.Context, by string, since time.Time) (list
 			good = 1
 		}
 		if rec.Status.Done() {
-			runs.samples = append(runs.samples, sample{*rec.EndedAt, g, good, 1})
+			runs.cells.add(*rec.EndedAt, g, good, 1)
 		}
-		if rec.EndedAt.Before(since) {
+		if rec.EndedAt.Before(spans[0].from) {
 			continue
 		}
 		if usd := s.usedBy(rec).USD; usd > 0 {
-			cost.samples = append(cost.samples, sample{*rec.EndedAt, g, usd, 1})
+			cost.cells.add(*rec.EndedAt, g, usd, 1)
 		}
 	}
-	if s.deps.Memory != nil && s.deps.Memory.Sessions != nil {
-		s.thinking.Lock()
-		err := s.deps.Memory.Sessions(ctx, func(st learn.Stats) bool {
-			g := group(st.Client, st.Session, "")
-			add := func(m *measure, value, weight float64) {
-				if weight > 0 {
-					m.samples = append(m.samples, sample{st.Start, g, value, weight})
-				}
+	sessions, more, err := s.sessions(ctx)
+	if err != nil {
+		trouble = append(trouble, err.Error())
+	}
+	for _, st := range sessions {
+		g := group(st.Client, st.Session, "")
+		add := func(m *measure, value, weight float64) {
+			if weight > 0 {
+				m.cells.add(st.Start, g, value, weight)
 			}
-			switch st.Outcome {
-			case "good":
-				add(well, 1, 1)
-			case "corrected", "failed", "error":
-				add(well, 0, 1)
-			}
-			if st.Calls > 0 {
-				add(retries, float64(st.Retries), 1)
-			}
-			if st.Recalls > 0 && !st.HeldOut {
-				add(tokens, float64(st.Tokens), 1)
-				add(hits, float64(min(st.Used, st.Served))/float64(max(st.Served, 1)), float64(st.Served))
-			}
-			return true
-		})
-		s.thinking.Unlock()
-		if err != nil {
-			trouble = append(trouble, err.Error())
+		}
+		switch st.Outcome {
+		case "good":
+			add(well, 1, 1)
+		case "corrected", "failed", "error":
+			add(well, 0, 1)
+		}
+		if st.Calls > 0 {
+			add(retries, float64(st.Retries), 1)
+		}
+		if st.Recalls > 0 && !st.HeldOut {
+			add(tokens, float64(st.Tokens), 1)
+			add(hits, float64(min(st.Used, st.Served))/float64(max(st.Served, 1)), float64(st.Served))
 		}
 	}
-	return list, trouble
+	return list, more, trouble
 }
 
 // used is what a run that has ended used.
@@ -281,73 +345,54 @@ func (l looks) of(names []string) []int {
 
 // figure is the measure over spans of time: a line for each group, the ones with the
 // most in them first, and the rest together.
-func (m *measure) figure(spans []span, looks looks) figure {
+func (m *measure) figure(looks looks) figure {
 	f := figure{ID: m.id, Name: m.name, What: m.what}
-	weight := map[string]float64{}
-	var within []sample
-	for _, v := range m.samples {
-		if !v.at.Before(spans[0].from) && v.at.Before(spans[len(spans)-1].to) {
-			within = append(within, v)
-			weight[v.group] += v.weight
-		}
-	}
-	if len(within) == 0 {
+	if m.cells == nil || len(m.cells.groups) == 0 {
 		f.Empty = m.empty
 		return f
 	}
-	names := slices.SortedFunc(maps.Keys(weight), func(a, b string) int {
-		if weight[a] != weight[b] {
-			if weight[a] > weight[b] {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
-	cells := map[string][][]sample{}
-	for _, n := range append([]string{"others"}, names...) {
-		cells[n] = make([][]sample, len(spans))
-	}
+	names := m.cells.names()
+	groups := maps.Clone(m.cells.groups)
 	drawn := names
 	if len(names) > mostSeries {
 		drawn = append(names[:mostSeries-1:mostSeries-1], "others")
+		rest := names[mostSeries-1:]
+		if slices.Contains(names[:mostSeries-1], "others") { // a group that is called so is no line of its own
+			rest = append(rest[:len(rest):len(rest)], "others")
+			drawn = append(slices.DeleteFunc(drawn, func(n string) bool { return n == "others" }), "others")
+		}
+		groups["others"] = m.cells.together(rest)
 	}
-	for _, v := range within {
-		i := slices.IndexFunc(spans, func(s span) bool { return v.at.Before(s.to) })
-		cells[v.group][i] = append(cells[v.group][i], v)
-		if v.group != "others" && !slices.Contains(drawn, v.group) {
-			cells["others"][i] = append(cells["others"][i], v)
+	values := map[string][]*float64{}
+	for name, g := range groups {
+		for i := range g {
+			values[name] = append(values[name], m.fold1(&g[i]))
 		}
 	}
 	var lines []chart.Series
 	for i, look := range looks.of(drawn) {
-		n := drawn[i]
-		l := chart.Series{Name: n, Look: look}
-		for _, c := range cells[n] {
-			l.Values = append(l.Values, m.fold1(c))
-		}
-		lines = append(lines, l)
+		lines = append(lines, chart.Series{Name: drawn[i], Look: look, Values: values[drawn[i]]})
 	}
-	f.Chart = chart.Of(spanNames(spans), lines, m.max, m.show)
+	f.Chart = chart.Of(spanNames(m.cells.spans), lines, m.max, m.show)
 	if !m.whole {
 		names = drawn
 	}
-	f.Table = m.table(spans, names, cells)
+	f.Table = m.table(names, groups, values)
 	return f
 }
 
 // table is what a chart shows as text, a column for each of the names.
-func (m *measure) table(spans []span, names []string, cells map[string][][]sample) table {
+func (m *measure) table(names []string, groups map[string][]cell, values map[string][]*float64) table {
 	t := table{Heads: append([]string{"Time"}, names...)}
-	for i, sp := range spans {
+	for i, sp := range m.cells.spans {
 		row := tableRow{Name: sp.name}
 		some := false
 		for _, n := range names {
 			text := "–"
-			if v := m.fold1(cells[n][i]); v != nil {
+			if v := values[n][i]; v != nil {
 				text, some = m.show(*v), true
 				if m.fold != "sum" {
-					text += fmt.Sprintf(" (n = %d)", len(cells[n][i]))
+					text += fmt.Sprintf(" (n = %d)", groups[n][i].n)
 				}
 			}
 			row.Cells = append(row.Cells, text)
@@ -359,30 +404,22 @@ func (m *measure) table(spans []span, names []string, cells map[string][][]sampl
 	return t
 }
 
-// fold1 makes one value of samples; nil of none.
-func (m *measure) fold1(list []sample) *float64 {
-	if len(list) == 0 {
+// fold1 makes one value of those of a cell; nil of none.
+func (m *measure) fold1(c *cell) *float64 {
+	if c.n == 0 {
 		return nil
 	}
-	var sum, weight float64
-	for _, v := range list {
-		sum += v.value * v.weight
-		weight += v.weight
-	}
+	v := c.sum
 	switch m.fold {
 	case "sum":
 	case "median", "p95":
-		values := make([]float64, len(list))
-		for i, v := range list {
-			values[i] = v.value
-		}
-		slices.Sort(values)
-		sum = values[len(values)/2]
+		slices.Sort(c.values)
+		v = c.values[len(c.values)/2]
 		if m.fold == "p95" {
-			sum = values[(len(values)*95+99)/100-1] // the nearest rank
+			v = c.values[(len(c.values)*95+99)/100-1] // the nearest rank
 		}
 	default:
-		sum /= weight
+		v /= c.weight
 	}
-	return &sum
+	return &v
 }

@@ -50,7 +50,7 @@ func TestFigures(t *testing.T) {
 	}
 	h := open(t, func(d *Deps) {
 		d.Events = &Log{Dir: dir, What: func(event.Event) string { return "" }}
-		d.Memory = &Remembering{Sessions: func(_ context.Context, fn func(learn.Stats) bool) error {
+		d.Memory = &Remembering{Logs: []string{dir}, WorkOut: func(context.Context, time.Duration) (bool, error) { return false, nil }, Sessions: func(_ context.Context, fn func(learn.Stats) bool) error {
 			for _, s := range sessions {
 				if !fn(s) {
 					break
@@ -108,6 +108,7 @@ func TestFigures(t *testing.T) {
 	for i := range 12 {
 		sessions = append(sessions, learn.Stats{Session: fmt.Sprint(i), Client: fmt.Sprint("client", i), Start: noon(2), Outcome: "good"})
 	}
+	add(event.Event{Type: event.SessionStarted}, time.Hour) // sessions are looked at anew when the log has grown
 	if body := h.page("/figures"); !strings.Contains(body, "<th scope=\"col\">others</th>") {
 		t.Error("a chart of twelve clients has a line for each")
 	}

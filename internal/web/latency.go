@@ -2,6 +2,8 @@ package web
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,67 +42,89 @@ var hookNames = map[event.Type]string{
 	event.ResponseCompleted: "end of a turn", event.SubagentStarted: "subagent's start", event.SubagentFinished: "subagent's end", event.ClientCompacted: "compaction",
 }
 
-// take takes the times from the log; agents become the names of sessions' and runs'
-// agents. An event says how long its hook took until it was recorded. What is remembered
-// is told after that, and its own event says when; of a log from before hooks said their
-// time that is all there is.
-func (l *latency) take(events []logged, by string, agents map[string]string) {
-	type hook struct {
-		name, group string
-		at          time.Time
-		took        time.Duration
-		timed       bool
+// mostHooks bounds what is kept of hooks' times: the latest.
+const mostHooks = 100_000
+
+// hookTime is how long one hook kept its client waiting.
+type hookTime struct {
+	name, client, agent string
+	at                  time.Time
+	took                time.Duration
+	timed               bool // false while nothing says how long it took
+}
+
+// hookTimes are those of the log, as far as it was read, and who the agents of sessions
+// and runs are: each event is looked at once.
+type hookTimes struct {
+	list   []hookTime
+	gone   int               // that are kept no more
+	waits  map[string]int    // of those that may be told what is remembered, by their event: the place in list, and what is gone before it
+	agents map[string]string // by "session ID" and "run ID"
+}
+
+// add takes an event's time. It says how long its hook took until it was recorded. What is
+// remembered is told after that, and its own event says when; of a log from before hooks
+// said their time that is all there is.
+func (h *hookTimes) add(e *event.Event) {
+	if h.waits == nil {
+		h.waits, h.agents = map[string]int{}, map[string]string{}
 	}
-	var hooks []hook
-	waits := map[string]int{} // of those that may be told what is remembered, by their event
-	for i := range events {
-		e := &events[i].Event
-		if e.Agent != "" {
-			if e.Session != "" {
-				agents["session "+e.Session] = e.Agent
-			}
-			if e.Run != "" {
-				agents["run "+e.Run] = e.Agent
-			}
+	if e.Agent != "" {
+		if e.Session != "" {
+			h.agents["session "+e.Session] = e.Agent
 		}
-		if e.Type == event.RecallServed {
-			n, ok := waits[e.Parent]
-			var d event.ServedData
-			if !ok || json.Unmarshal(e.Data, &d) != nil || d.At != "prompt" && d.At != "session_start" {
-				continue
-			}
-			delete(waits, e.Parent) // what is told later in the turn is no wait for it
-			if wait := e.TS.Sub(hooks[n].at); wait >= 0 {
-				hooks[n].took += wait
-				hooks[n].timed = true
-			}
+		if e.Run != "" {
+			h.agents["run "+e.Run] = e.Agent
+		}
+	}
+	if e.Type == event.RecallServed {
+		n, ok := h.waits[e.Parent]
+		var d event.ServedData
+		if !ok || n < h.gone || json.Unmarshal(e.Data, &d) != nil || d.At != "prompt" && d.At != "session_start" {
+			return
+		}
+		delete(h.waits, e.Parent) // what is told later in the turn is no wait for it
+		if told := &h.list[n-h.gone]; !e.TS.Before(told.at) {
+			told.took += e.TS.Sub(told.at)
+			told.timed = true
+		}
+		return
+	}
+	took, timed := quick.HookTime(e.Data)
+	told := e.Type == event.PromptSubmitted || e.Type == event.SessionStarted
+	if !timed && !told {
+		return
+	}
+	if told {
+		h.waits[e.ID] = h.gone + len(h.list)
+	}
+	name := hookNames[e.Type]
+	if name == "" {
+		name = string(e.Type)
+	}
+	h.list = append(h.list, hookTime{name, e.Client, e.Agent, e.TS, took, timed})
+	if drop := len(h.list) - mostHooks; drop > mostHooks/10 { // not one by one: each time the rest is copied
+		h.list, h.gone = slices.Clone(h.list[drop:]), h.gone+drop
+		maps.DeleteFunc(h.waits, func(_ string, n int) bool { return n < h.gone })
+	}
+}
+
+// take takes the times that hooks took.
+func (l *latency) take(h *hookTimes, by string, spans []span) {
+	who, hooks := newCells(spans, true), newCells(spans, true)
+	for i := range h.list {
+		t := &h.list[i]
+		if !t.timed {
 			continue
 		}
-		took, timed := quick.HookTime(e.Data)
-		told := e.Type == event.PromptSubmitted || e.Type == event.SessionStarted
-		if !timed && !told {
-			continue
-		}
-		group := e.Client
+		group := t.client
 		if by == "agent" {
-			group = e.Agent
+			group = t.agent
 		}
-		if told {
-			waits[e.ID] = len(hooks)
-		}
-		name := hookNames[e.Type]
-		if name == "" {
-			name = string(e.Type)
-		}
-		hooks = append(hooks, hook{name, orNone(group, "no "+by), e.TS, took, timed})
+		ms := float64(t.took) / float64(time.Millisecond)
+		who.add(t.at, orNone(group, "no "+by), ms, 1)
+		hooks.add(t.at, t.name, ms, 1)
 	}
-	for _, h := range hooks {
-		if !h.timed {
-			continue
-		}
-		ms := float64(h.took) / float64(time.Millisecond)
-		l.median.samples = append(l.median.samples, sample{h.at, h.group, ms, 1})
-		l.hookMedian.samples = append(l.hookMedian.samples, sample{h.at, h.name, ms, 1})
-	}
-	l.high.samples, l.hookHigh.samples = l.median.samples, l.hookMedian.samples
+	l.median.cells, l.high.cells = who, who
+	l.hookMedian.cells, l.hookHigh.cells = hooks, hooks
 }

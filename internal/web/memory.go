@@ -62,8 +62,13 @@ type Remembering struct {
 	// Saved is told of a change by Knowledge.
 	Saved func(ctx context.Context, c scopes.Change)
 	// Sessions calls fn with the figures of each session, until it says false. nil where
-	// there are none. It is called one at a time with Recall and Knowledge.
+	// there are none. It is called one at a time with Recall, Knowledge and WorkOut.
 	Sessions func(ctx context.Context, fn func(learn.Stats) bool) error
+	// WorkOut works out for about so long what the logs have new; more says that
+	// something is left. nil where Sessions is.
+	WorkOut func(ctx context.Context, budget time.Duration) (more bool, err error)
+	// Logs are the directories of the logs that sessions are worked out from.
+	Logs []string
 	// Dirs are the directories whose files are watched.
 	Dirs []string
 }

@@ -15,7 +15,8 @@ import (
 
 // Policies are what recall ranks by, as the pages use it. They are called one at a time.
 type Policies struct {
-	// All are the changes of every policy, the oldest first.
+	// All are the changes of every policy, as far as the logs are worked out, the oldest
+	// first.
 	All func(ctx context.Context) ([]learn.PolicyVersion, error)
 	// InForce is the policy that ranks here.
 	InForce func(ctx context.Context) (recall.Policy, error)
@@ -64,6 +65,11 @@ func valueRows(a, b recall.Policy) []valueRow {
 
 // versions are all changes and the policy in force.
 func (s *Server) versions(ctx context.Context) ([]learn.PolicyVersion, recall.Policy, error) {
+	if s.deps.Memory != nil && s.deps.Memory.WorkOut != nil {
+		if _, err := s.workedOut(ctx, policyPatience); err != nil {
+			return nil, recall.Policy{}, err
+		}
+	}
 	s.thinking.Lock()
 	defer s.thinking.Unlock()
 	all, err := s.deps.Policy.All(ctx)

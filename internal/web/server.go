@@ -104,6 +104,7 @@ type Server struct {
 	afar      afar
 	// thinking is held while memory is asked, or changed by its knowledge.
 	thinking sync.Mutex
+	working  working
 }
 
 // New makes a dashboard. It reads nothing yet.
@@ -211,6 +212,7 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 		server.Close()
 	}
 	<-ended
+	s.endWork()
 	return nil
 }
 

@@ -135,6 +135,15 @@ func (l *listener) tell(topics []string) {
 	}
 }
 
+// tell tells all who listen.
+func (w *watcher) tell(topic string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for l := range w.subs {
+		l.tell([]string{topic})
+	}
+}
+
 func newWatcher(now func() time.Time, sources []source) *watcher {
 	return &watcher{now: now, sources: sources, subs: map[*listener]bool{}}
 }
