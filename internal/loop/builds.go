@@ -8,6 +8,7 @@ import (
 
 	"reprise/internal/git"
 	"reprise/internal/queue"
+	"reprise/internal/workspace"
 )
 
 // begin is the commit that a new worktree of an item begins at, "" for what is checked
@@ -23,7 +24,7 @@ func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, le
 	if err != nil {
 		return "", nil, err
 	}
-	if own := tips[item.ID]; own.local {
+	if own := tips[item.ID]; own.local && workspace.IsMarked(t.Root, own.name, workspace.Mark(item.ID, item.Created)) {
 		return "", nil, nil // of an earlier try, which is gone on with
 	}
 	now, err := g.Resolve(ctx, cmp.Or(t.Base, "HEAD"))

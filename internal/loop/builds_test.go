@@ -64,7 +64,8 @@ func TestBegin(t *testing.T) {
 		{name: "two that conflict", do: "git branch loop-a; git branch loop-b;" + file("loop-a", "f", "1") + file("loop-b", "f", "2"), on: []string{"a", "b"}, has: []string{"loop-a", "trunk"}, left: []string{"loop-b"}},
 		{name: "in conflict with what came meanwhile", do: "git branch loop-a;" + file("loop-a", "f", "1") + file("trunk", "f", "2"), on: []string{"a"}, has: []string{"loop-a"}},
 		{name: "at a remote only", do: "git branch loop-a;" + file("loop-a", "a", "1") + "git update-ref refs/remotes/origin/loop-a loop-a; git branch -qD loop-a", on: []string{"a"}, has: []string{"origin/loop-a", "trunk"}},
-		{name: "of an earlier try", do: "git branch loop-a; git branch loop-x;" + file("loop-a", "a", "1"), on: []string{"a"}, none: true},
+		{name: "a person has a branch of its name", do: "git branch loop-a; git branch loop-x;" + file("loop-a", "a", "1"), on: []string{"a"}, has: []string{"loop-a"}},
+		{name: "of an earlier try", do: "git branch loop-a; GIT_COMMITTER_EMAIL=item+x@0 git branch loop-x;" + file("loop-a", "a", "1"), on: []string{"a"}, none: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -106,7 +106,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	var made workspace.Created
 	err = t.patiently(ctx, func() error {
 		made, err = t.Workspaces.Prepare(ctx, workspace.CreateOptions{
-			Name: placeName(item.ID), From: t.Root, Base: base, Attach: true, Carry: t.Carry, Unread: true,
+			Name: placeName(item.ID), From: t.Root, Base: base, Attach: true, Mark: workspace.Mark(item.ID, item.Created), Carry: t.Carry, Unread: true,
 		}, workspace.Holder{Process: self, What: "loop"})
 		return err
 	})
@@ -122,7 +122,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	delete(t.kept, made.Name)
 	t.mu.Unlock()
 	w := made.Workspace
-	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Note: note, Vars: map[string]string{}}
+	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Note: join(note, made.Taken), Vars: map[string]string{}}
 	for _, v := range w.Vars() {
 		p.Vars[v[0]] = v[1]
 	}

@@ -36,6 +36,10 @@ type CreateOptions struct {
 	// Attach goes on with the agent's branch, and the code branch, of that name,
 	// where an earlier workspace left them.
 	Attach bool
+	// Mark, where it is set, is whose the branch is, as [Mark] spells it. Then a branch of
+	// the name that was made for nobody, or for another one, has to make room, if it has no
+	// commit that is not in the history of Base; else that is ErrTaken.
+	Mark string
 	// Carry are patterns of directories that git ignores and that are copied from
 	// the checkout, such as those of dependencies.
 	Carry []string
@@ -51,6 +55,8 @@ type Created struct {
 	Workspace
 	// Lease is that of the options' Holder, nil without one.
 	Lease *Lease `json:"-"`
+	// Taken is a note that a branch had to make room, "" if none had.
+	Taken string `json:"-"`
 	// Notes are what a person should know: what an earlier command had left, what
 	// is not in the workspace.
 	Notes []string `json:"notes,omitempty"`
@@ -347,6 +353,13 @@ func (m *Manager) planBranch(ctx context.Context, g *git.Git, w *Workspace, o Cr
 			return fmt.Errorf("%w: branch %s is checked out in %s; work there, or take another branch", ErrRefused, name, part[2])
 		case local && name == w.Branch && o.Branch == "" && !o.Attach:
 			return fmt.Errorf("%w: there is a branch %s already; pass --branch %s to go on with it, or another name", ErrRefused, name, name)
+		case local && name == w.Branch && o.Mark != "" && !IsMarked(w.Common, name, o.Mark):
+			if ok, err := g.IsAncestor(ctx, part[0], w.Base); err != nil {
+				return err
+			} else if !ok {
+				return taken(name, o.Name)
+			}
+			w.over = part[0]
 		case local && name == w.Branch && o.Base != "":
 			return fmt.Errorf("%w: branch %s is there and has a commit of its own; leave --base out, or take another branch", ErrRefused, name)
 		case local && name == w.Branch:
@@ -434,12 +447,15 @@ func (m *Manager) claim(ctx context.Context, w *Workspace) error {
 // checkOut makes the worktree and, where it is new, the branch. Git reads what belongs to
 // the other worktrees in between, and takes one for broken that another process is just
 // making: then the branch is there already, and it is gone on with from there.
-func (m *Manager) checkOut(ctx context.Context, w *Workspace, top string) error {
+func (m *Manager) checkOut(ctx context.Context, w *Workspace, top, mark string) error {
 	have := []string{"worktree", "add", "--quiet", "--", w.Dir, w.Branch}
 	args := have
 	if w.NewBranch {
 		// Without upstream: nothing that an agent pushes goes to the base by itself.
 		args = []string{"worktree", "add", "--quiet", "--no-track", "-b", w.Branch, "--", w.Dir, w.Base}
+		if mark != "" {
+			args = append(git.By(markName, mark), args...)
+		}
 	}
 	_, err := m.git(top).Run(ctx, args...)
 	for try := 1; try <= 10 && err != nil && halfMade(err); try++ {
@@ -473,7 +489,10 @@ func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o Create
 		}
 		dirty <- m.dirty(ctx, from.top)
 	}()
-	err := m.checkOut(ctx, w, from.top)
+	err := m.makeRoom(ctx, w, out)
+	if err == nil {
+		err = m.checkOut(ctx, w, from.top, o.Mark)
+	}
 	note := <-dirty
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)

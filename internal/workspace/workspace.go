@@ -46,6 +46,7 @@ var (
 	ErrUnfinished = errors.New("the workspace was not finished")
 	ErrMissing    = errors.New("the workspace's directory is gone")
 	ErrRefused    = errors.New("git cannot make this worktree")
+	ErrTaken      = errors.New("the branch is somebody else's")
 	ErrPlace      = errors.New("no workspace can be made there")
 )
 
@@ -102,6 +103,8 @@ type Workspace struct {
 	Kept string `json:"kept,omitempty"`
 	// Removal is what a removal that is under way was told.
 	Removal *RemoveOptions `json:"removal,omitempty"`
+
+	over string // while it is made: the commit of a branch that has to make room for the new one
 }
 
 // Root is the project's root in the workspace: where an agent begins.
