@@ -36,9 +36,10 @@ type CreateOptions struct {
 	// Attach goes on with the agent's branch, and the code branch, of that name,
 	// where an earlier workspace left them.
 	Attach bool
-	// Mark, where it is set, is whose the branch is, as [Mark] spells it. Then a branch of
-	// the name that was made for nobody, or for another one, has to make room, if it has no
-	// commit that is not in the history of Base; else that is ErrTaken.
+	// Mark, where it is set, is whose the workspace and its branch are, as [Mark] spells it.
+	// Then a branch of the name that was made for nobody, or for another one, has to make
+	// room, if it has no commit that is not in the history of Base; else that is ErrTaken, and
+	// so is a workspace that was made for another one.
 	Mark string
 	// Carry are patterns of directories that git ignores and that are copied from
 	// the checkout, such as those of dependencies.
@@ -118,6 +119,9 @@ func (m *Manager) Prepare(ctx context.Context, o CreateOptions, h Holder) (Creat
 		if err := m.sameCode(&w, o.From); err != nil {
 			return Created{}, fmt.Errorf("make workspace %s: %w", o.Name, err)
 		}
+		if o.Mark != "" && w.Mark != "" && w.Mark != o.Mark {
+			return Created{}, fmt.Errorf("make workspace %s: %w", o.Name, takenPlace(&w))
+		}
 		l, err := m.Lease(ctx, o.Name, h)
 		if err != nil {
 			return Created{}, err
@@ -183,7 +187,7 @@ func (m *Manager) plan(ctx context.Context, o CreateOptions) (w Workspace, from 
 	}
 	w = Workspace{
 		V: version, Name: o.Name, Project: m.o.Project.Name, State: Making, Sub: filepath.ToSlash(sub), Common: common,
-		Base: commit, StateRepo: m.o.State.Dir(), CreatedAt: m.now(), By: &self,
+		Base: commit, StateRepo: m.o.State.Dir(), CreatedAt: m.now(), By: &self, Mark: o.Mark,
 	}
 	if w.Dir, err = m.place(ctx, &w, o, from); err != nil {
 		return w, from, err

@@ -39,6 +39,11 @@ func taken(branch, name string) error {
 	return fmt.Errorf("%w: there is a branch %s with commits that were not made for this item, and that would be mixed with its work; rename it (`git branch -m %s NAME`), or, where the item is to go on with them, `reprise workspace create %s --branch %s --attach`", ErrTaken, branch, branch, name, branch)
 }
 
+// takenPlace refuses a worktree that another one has left.
+func takenPlace(w *Workspace) error {
+	return fmt.Errorf("%w: %s has what was made for an earlier item of this id; `reprise workspace remove %s` takes it away and keeps its work, and where the item is to go on with that, `reprise workspace create %s --branch %s --attach` makes its place from it", ErrTaken, w.Dir, w.Name, w.Name, w.Branch)
+}
+
 // makeRoom takes a branch away that is somebody else's and has nothing of its own. It had not
 // a moment ago: one that has moved since stays.
 func (m *Manager) makeRoom(ctx context.Context, w *Workspace, out *Created) error {

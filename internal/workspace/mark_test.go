@@ -58,8 +58,23 @@ func TestBranchOfSomebodyElse(t *testing.T) {
 	if _, err := m.Remove(ctx, "loop-a", workspace.RemoveOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// and it is not that of another item of the name.
+	// and it is not that of another item of the name, whether its worktree is there or not.
 	again := options
+	again.Mark = workspace.Mark("a", added.Add(time.Second))
+	if _, err = m.Create(ctx, options); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = m.Prepare(ctx, again, workspace.Holder{Process: self(t), What: "loop"}); !errors.Is(err, workspace.ErrTaken) || !strings.Contains(err.Error(), "workspace remove loop-a") {
+		t.Fatalf("another item's worktree: %v", err)
+	}
+	if l, err := m.Prepare(ctx, options, workspace.Holder{Process: self(t), What: "loop"}); err != nil || l.Base != own {
+		t.Fatalf("its own worktree: %+v, %v", l, err)
+	} else if err := l.Lease.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Remove(ctx, "loop-a", workspace.RemoveOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	again.Mark = workspace.Mark("a", added.Add(time.Nanosecond))
 	if _, err = m.Create(ctx, again); !errors.Is(err, workspace.ErrTaken) {
 		t.Fatalf("another item's: %v", err)

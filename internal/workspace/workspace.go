@@ -95,6 +95,8 @@ type Workspace struct {
 	AgentDir  string    `json:"agent_dir"`
 	NewAgent  bool      `json:"new_agent"`
 	CreatedAt time.Time `json:"created_at"`
+	// Mark is whose it is, as its [CreateOptions] said.
+	Mark string `json:"mark,omitempty"`
 	// By makes the workspace, or takes it away, at this moment.
 	By *proc.ID `json:"by,omitempty"`
 	// Holders work in it, or did when they were last seen.
