@@ -133,6 +133,7 @@ func on(item string, turn int, say fakemodel.Answer) fakemodel.Rule {
 // it works, and afterwards.
 func TestLoopSession(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	linuxOnly(t, "processes are looked at in /proc")
 	go_ := filepath.Join(t.TempDir(), "go")
 	h, m := looped(t, "claude", nil,
@@ -303,6 +304,7 @@ func untilAsked(t *testing.T, h *home, id string) {
 // stopped, kept, told of; a person answers, and the same session goes on.
 func TestLoopInterrupt(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	h, m := looped(t, "claude", settings{"loop": map[string]any{"notify_command": `echo "$REPRISE_NOTICE_KIND: $REPRISE_NOTICE_TEXT" >> "$HOME/told.txt"`}},
 		on("issue-7", 1, bash("echo half > half.txt")),
 		on("issue-7", 2, bash(`echo "Tests failing, need to check main branch health" > "$INTERRUPT_FILE"; while :; do /bin/sleep 0.2; done`)),
@@ -370,6 +372,7 @@ func TestLoopInterrupt(t *testing.T) {
 // A failed check is told to the same session, which mends it.
 func TestLoopChecksFail(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	// To remove a file is asked about, unless the user allows it; and the gate at the end
 	// of a turn would have it mended within the first session.
 	h, m := looped(t, "claude", settings{"guard": map[string]any{"allow": []string{"rm -f broken"}}, "gates": map[string]any{"stop": "off"}},
@@ -460,6 +463,7 @@ func TestLoopService(t *testing.T) {
 // said stands with the item, and the same session goes on with the answer.
 func TestLoopTools(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	h, _ := looped(t, "claude", nil,
 		on("issue-8", 1, call("ToolSearch", map[string]any{"query": "select:" + tool + "loop_progress," + tool + "loop_ask"})),
 		on("issue-8", 2, call(tool+"loop_progress", map[string]any{"steps_completed": 1, "steps_total": 4, "current_step": "Reading the login"})),

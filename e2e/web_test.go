@@ -38,6 +38,7 @@ func chromium(t *testing.T) string {
 // by nothing that agents said. script/web/check.mjs has it step by step.
 func TestDashboardInABrowser(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	linuxOnly(t, "the browser is Debian's")
 	browser := chromium(t)
 	kit := webKit(t)
@@ -74,6 +75,7 @@ func TestDashboardInABrowser(t *testing.T) {
 // itself, with the same session, and the browser sees its end.
 func TestDashboardAnswersAClient(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	linuxOnly(t, "the browser is Debian's")
 	browser, kit := chromium(t), webKit(t)
 	h, m := looped(t, "claude", settings{"guard": map[string]any{"pending": "on", "project_code": "ask"}},
@@ -154,6 +156,7 @@ func TestDashboardAnswersAClient(t *testing.T) {
 // machine: script/web/fleet.mjs has it step by step.
 func TestDashboardOfAFleet(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	linuxOnly(t, "the browser is Debian's")
 	browser, kit := chromium(t), webKit(t)
 	servers := fleettest.Server(t).ClientURL()
