@@ -72,6 +72,7 @@ type Worktrees struct {
 	mu       sync.Mutex // of what follows
 	leases   map[string]*workspace.Lease
 	kept     map[string]bool          // places in which nobody has worked since they were kept
+	put      map[string]brought       // places whose work is where it belongs, and that could not be taken away yet
 	going    map[string]chan struct{} // worktrees that are being taken away; closed when they are
 	identity []string                 // of who commits what was left, once it was asked for
 	asked    bool
@@ -183,33 +184,59 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 			return note, false, errors.Join(err, t.release(ctx, p))
 		}
 	}
-	merged, pushed := false, false
-	switch t.Integrate {
-	case MergeBranch:
-		into, why, err := t.merge(ctx, p)
-		merged, conflict = why == "", why != ""
-		switch {
-		case err != nil:
+	t.mu.Lock()
+	b, was := t.put[p.Name]
+	t.mu.Unlock()
+	if !was {
+		if b, err = t.bring(ctx, p, item); err != nil {
 			return note, false, errors.Join(err, t.release(ctx, p))
-		case merged:
-			note = join(note, strings.TrimSpace("merged into "+into))
-		default:
-			note = join(note, why)
 		}
-		if conflict && t.KeepConflicting {
-			return note, true, t.release(ctx, p)
+		b.note = join(note, b.note)
+		if b.conflict && t.KeepConflicting {
+			return b.note, true, t.release(ctx, p)
 		}
-	case PullRequest:
-		var said string
-		said, pushed = t.pull(ctx, p, item)
-		note = join(note, said)
 	}
 	// What builds on it may have taken its commits up by now: that is no reason for its
 	// branch to go.
-	if err := t.remove(ctx, p, workspace.RemoveOptions{DeleteBranch: merged, KeepBranch: !merged && !pushed}); err != nil {
-		note = join(note, "its worktree stays: "+oneLine(err.Error(), 200))
+	err = t.remove(ctx, p, workspace.RemoveOptions{DeleteBranch: b.merged, KeepBranch: !b.merged && !b.pushed})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if workspace.Passing(err) { // it is tried again, and nobody would come back to it later
+		if t.put == nil {
+			t.put = map[string]brought{}
+		}
+		t.put[p.Name] = b
+		return b.note, false, err
 	}
-	return note, conflict, nil
+	delete(t.put, p.Name)
+	if err != nil {
+		b.note = join(b.note, "its worktree stays: "+oneLine(err.Error(), 200))
+	}
+	return b.note, b.conflict, nil
+}
+
+// brought is what came of bringing work to where it belongs.
+type brought struct {
+	note                     string
+	merged, pushed, conflict bool
+}
+
+// bring merges work, or offers it, as the loop was told to.
+func (t *Worktrees) bring(ctx context.Context, p Place, item queue.Item) (b brought, err error) {
+	switch t.Integrate {
+	case MergeBranch:
+		into, why, err := t.merge(ctx, p)
+		if err != nil {
+			return b, err
+		}
+		b.merged, b.conflict, b.note = why == "", why != "", why
+		if b.merged {
+			b.note = strings.TrimSpace("merged into " + into)
+		}
+	case PullRequest:
+		b.note, b.pushed = t.pull(ctx, p, item)
+	}
+	return b, nil
 }
 
 // who are the arguments of a commit by the loop. All worktrees have the same settings.
@@ -314,15 +341,29 @@ func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) (said st
 func (t *Worktrees) lease(p Place) *workspace.Lease {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.leases[p.Name]
-	delete(t.leases, p.Name)
-	return l
+	return t.leases[p.Name]
 }
 
-func (t *Worktrees) release(ctx context.Context, p Place) error {
-	if l := t.lease(p); l != nil {
-		return l.Release(ctx)
+// over forgets a lease that was given up.
+func (t *Worktrees) over(p Place, l *workspace.Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.leases[p.Name] == l {
+		delete(t.leases, p.Name)
 	}
+}
+
+// release gives a lease up. One that could not be given up is kept: forgotten, it would be
+// somebody else's, who keeps everybody from the worktree for as long as this process lives.
+func (t *Worktrees) release(ctx context.Context, p Place) error {
+	l := t.lease(p)
+	if l == nil {
+		return nil
+	}
+	if err := l.Release(ctx); err != nil {
+		return err
+	}
+	t.over(p, l)
 	return nil
 }
 
@@ -344,8 +385,9 @@ func (t *Worktrees) remove(ctx context.Context, p Place, o workspace.RemoveOptio
 		})
 		if err != nil {
 			over()
-			return errors.Join(err, l.Release(ctx))
+			return errors.Join(err, t.release(ctx, p))
 		}
+		t.over(p, l)
 		return nil
 	}
 	_, err := t.Workspaces.Remove(ctx, p.Name, o)

@@ -18,16 +18,16 @@ const (
 	againLast = 5 * time.Second
 )
 
-// passing reports whether a removal failed by what may be otherwise in a moment, or once the
+// Passing reports whether a removal failed by what may be otherwise in a moment, or once the
 // disk is mounted to be written again. Git says so in words.
-func passing(err error) bool {
+func Passing(err error) bool {
 	return git.Passing(err) || err != nil && strings.Contains(strings.ToLower(err.Error()), syscall.EROFS.Error())
 }
 
 // removeAgain goes on with a removal that was written down and failed with err.
 func (m *Manager) removeAgain(ctx context.Context, name string, err error) (Removed, error) {
 	ours := errors.Is(err, errOurs)
-	for wait := againSoon; wait <= againLast && passing(err); wait *= 2 {
+	for wait := againSoon; wait <= againLast && Passing(err); wait *= 2 {
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:

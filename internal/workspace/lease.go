@@ -159,7 +159,7 @@ func (l *Lease) RemoveLater(ctx context.Context, o RemoveOptions, then func(Remo
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gitTime)
 		defer cancel()
 		out, err := l.m.endRemoval(ctx, w)
-		if passing(err) {
+		if Passing(err) {
 			out, err = l.m.removeAgain(ctx, w.Name, err)
 		}
 		out.Notes = append(notes, out.Notes...)

@@ -363,7 +363,7 @@ func (m *Manager) carryOut(ctx context.Context, w Workspace) (Removed, error) {
 	if w.Removal.Done == nil || m.here(&w) { // somebody may have worked there since
 		done, err := m.salvage(ctx, &w)
 		if err != nil {
-			if passing(err) { // it can be finished later, by whoever comes next
+			if Passing(err) { // it can be finished later, by whoever comes next
 				return Removed{}, m.leave(ctx, w.Name, err)
 			}
 			return Removed{}, errors.Join(err, m.giveUp(context.WithoutCancel(ctx), &w))

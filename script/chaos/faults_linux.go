@@ -258,8 +258,30 @@ func (d *disk) fill() (func() error, error) {
 	return func() error {
 		close(stop)
 		<-done
-		return errors.Join(f.Close(), os.Remove(name))
+		return errors.Join(f.Close(), os.Remove(name), d.free())
 	}, nil
+}
+
+// free waits until what was taken can be had again: a journal gives blocks back when it is
+// written, and not when their file is removed.
+func (d *disk) free() error {
+	dir, err := unix.Open(d.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		var st unix.Statfs_t
+		if err := errors.Join(unix.Syncfs(dir), unix.Fstatfs(dir, &st)); err != nil {
+			return err
+		}
+		if st.Bavail > st.Blocks/4 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d of %d blocks are free %s after what filled the disk was removed", st.Bavail, st.Blocks, patience)
+		}
+	}
 }
 
 // slow lets the programs write twenty times a second, all together.

@@ -370,9 +370,12 @@ func (a *actor) browse() (*browser, error) {
 		if res, err = b.http.Get(link); err == nil {
 			res.Body.Close()
 			var body string
-			if _, body, err = b.get("/work"); err == nil {
+			var code int
+			if code, body, err = b.get("/work"); err == nil {
 				if m := csrfValue.FindStringSubmatch(body); m != nil {
 					b.csrf = html.UnescapeString(m[1])
+				} else { // without it every form is one of another session
+					err = fmt.Errorf("/work: %d, and no form", code)
 				}
 			}
 		}
