@@ -19,6 +19,7 @@ import (
 	"reprise/internal/git"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/proc"
 	"reprise/internal/run"
 	"reprise/internal/term"
@@ -229,7 +230,7 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 		return err
 	}
 	if !f.quiet {
-		opt.Say = func(l loop.Line) { fmt.Fprintln(app.Out, lineText(app.Style(), l)) }
+		opt.Say = func(l report.Line) { fmt.Fprintln(app.Out, shownText(app.Style(), &l)) }
 	}
 	stop := app.stops(ctx)
 	sendRest, err := app.traced(&opt)
@@ -554,6 +555,11 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 		}
 	}
 	return t, nil
+}
+
+// shownText is what happens in a loop, for who looks on.
+func shownText(style term.Style, l *report.Line) string {
+	return fmt.Sprintf("%s %s: %s", style.Dim(l.At.Local().Format("15:04:05")), style.Bold(term.SafeLine(l.Subject())), firstLine(l.Text, 400))
 }
 
 // lineText is a line of the audit for people.

@@ -18,6 +18,7 @@ import (
 	"reprise/internal/git"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/relay"
@@ -414,7 +415,7 @@ func (w *fleetWorker) build(ctx context.Context, p config.WorkerProject, dir, br
 		if w.many {
 			before = style.Dim(p.Name) + " "
 		}
-		opt.Say = func(l loop.Line) { fmt.Fprintln(w.out, before+lineText(style, l)) }
+		opt.Say = func(l report.Line) { fmt.Fprintln(w.out, before+shownText(style, &l)) }
 	}
 	return opt, nil
 }

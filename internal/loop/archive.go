@@ -105,7 +105,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 		case err != nil:
 			l.warn("finish the work on "+item.ID, err)
 			why := "what was made could not be put in its place: " + oneLine(err.Error(), 300)
-			l.tell("keep", a.Slot, why)
+			l.enter("keep", a.Slot, why)
 			note = join(note, why)
 		case conflict:
 			note = join(note, l.conflict(ctx, item, place, a.Claim.Fence, note))
@@ -118,6 +118,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	if err := l.store.record(ctx, it); err != nil {
 		return broken(a, err)
 	}
+	l.show(it.Item, it.Words(item.Attempts, item.Limit(), item.NotBefore.Sub(l.opt.Now())))
 	if ran {
 		if data, err := encode(it); err == nil {
 			l.try(ctx, "keep the iteration", func() error {

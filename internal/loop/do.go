@@ -131,6 +131,7 @@ func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
 		l.warn("claim", err)
 		return broken(a, err)
 	}
+	l.entitle(&c.Item)
 	claim := core.Claim{Item: core.Item{ID: c.Item.ID, NoChangeOK: c.Item.NoChangeOK}, Fence: int64(c.Fence), Born: born(&c.Item), Token: string(c.Token)}
 	return core.Claimed{Slot: a.Slot, Seq: a.Seq, Claim: &claim}
 }

@@ -48,7 +48,7 @@ func (l *Loop) keep(ctx context.Context, c core.Claim, slot int, p Place) (wrong
 	var note string
 	err = l.inProject(func() error { note, err = k.Keep(ctx, p, item); return err })
 	if note != "" {
-		l.tell("keep", slot, note)
+		l.enter("keep", slot, note)
 	}
 	if err == nil {
 		return "", nil
@@ -58,7 +58,7 @@ func (l *Loop) keep(ctx context.Context, c core.Claim, slot int, p Place) (wrong
 	}
 	l.warn("keep the work on "+item.ID, err)
 	wrong = "what was made cannot be kept: " + oneLine(err.Error(), 600)
-	l.tell("keep", slot, wrong)
+	l.enter("keep", slot, wrong)
 	return wrong, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 )
@@ -102,7 +103,7 @@ func (l *Loop) obey(ctx context.Context, r Request) {
 		l.tell("request", -1, "resume is left for the next loop: this one is ending")
 		return
 	}
-	l.tell("request", -1, strings.TrimSpace(r.Kind+" "+oneLine(r.Why+" "+r.Answer, 300)))
+	l.enter("request", -1, strings.TrimSpace(r.Kind+" "+oneLine(r.Why+" "+r.Answer, 300)))
 	switch r.Kind {
 	case "interrupt":
 		l.send(ctx, core.Interrupted{Why: orElse(r.Why, "a person wants to look")})
@@ -130,29 +131,66 @@ func (l *Loop) unanswered(slot int) string {
 	return ""
 }
 
-// tell puts a line into the audit.
+// tell puts a line into the audit, and has people told of it in their words.
 func (l *Loop) tell(op string, slot int, text string) {
+	line := l.line(op, slot, text)
+	l.put(line)
+	l.show(line.Item, report.Words(op, text))
+}
+
+// tellOf is [Loop.tell] of an item, and no worker.
+func (l *Loop) tellOf(op, item, text string) {
+	l.put(Line{V: 1, At: l.opt.Now().UTC(), Loop: l.State().Loop, Op: op, Item: item, Text: text})
+	l.show(item, report.Words(op, text))
+}
+
+// enter puts a line into the audit alone: people are told in another line, or need not be.
+func (l *Loop) enter(op string, slot int, text string) { l.put(l.line(op, slot, text)) }
+
+func (l *Loop) line(op string, slot int, text string) Line {
 	s := l.State()
 	line := Line{V: 1, At: l.opt.Now().UTC(), Loop: s.Loop, Op: op, Text: text, Worker: slot + 1}
 	if slot >= 0 && slot < len(s.Slots) {
 		p := &s.Slots[slot]
 		line.Iteration, line.Item, line.Run = p.Iteration, p.Claim.Item.ID, p.Run
 	}
-	l.put(line)
-}
-
-// tellOf puts a line into the audit that is about an item, and no worker.
-func (l *Loop) tellOf(op, item, text string) {
-	l.put(Line{V: 1, At: l.opt.Now().UTC(), Loop: l.State().Loop, Op: op, Item: item, Text: text})
+	return line
 }
 
 func (l *Loop) put(line Line) {
 	if err := l.store.add(context.Background(), line); err != nil {
 		l.warn("write the loop's audit", err)
 	}
-	if l.opt.Say != nil {
-		l.opt.Say(line)
+}
+
+// show tells who looks on, of an item or with "" of the loop.
+func (l *Loop) show(item, text string) {
+	if l.opt.Say != nil && text != "" {
+		l.opt.Say(report.Line{At: l.opt.Now(), Item: item, Title: l.title(item), Text: text})
 	}
+}
+
+// title is what an item is called, "" for one that is not known.
+func (l *Loop) title(item string) string {
+	l.mu.Lock()
+	title, known := l.titles[item]
+	l.mu.Unlock()
+	if known || item == "" {
+		return title
+	}
+	it, err := l.opt.Queue.Get(context.Background(), item)
+	if err != nil {
+		return ""
+	}
+	l.entitle(&it)
+	return it.Title
+}
+
+// entitle remembers what an item is called, of which there are as many as the loop begins.
+func (l *Loop) entitle(it *queue.Item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.titles[it.ID] = it.Title
 }
 
 // personText is what a person is told of an interrupt in a line, with what can be done.
@@ -200,25 +238,28 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 	switch e := e.(type) {
 	case core.Claimed:
 		if e.Claim != nil {
-			l.tell("claimed", e.Slot, join(fmt.Sprintf("under number %d", e.Claim.Fence), l.unanswered(e.Slot)))
+			silent := l.unanswered(e.Slot)
+			l.enter("claimed", e.Slot, join(fmt.Sprintf("under number %d", e.Claim.Fence), silent))
+			l.show(e.Claim.Item.ID, silent)
 		}
 	case core.Prepared:
 		if e.Err != "" {
-			l.tell("workspace", e.Slot, "it has none: "+e.Err)
+			l.enter("workspace", e.Slot, "it has none: "+e.Err)
 		}
 	case core.Launched:
 		if e.Class == core.None {
-			l.tell("launched", e.Slot, e.Run)
+			l.enter("launched", e.Slot, e.Run)
+			l.begun(e.Slot)
 		} else {
-			l.tell("launch failed", e.Slot, string(e.Class)+": "+e.Err)
+			l.enter("launch failed", e.Slot, string(e.Class)+": "+e.Err)
 		}
 	case core.AgentAsks:
-		l.tell("asks", e.Slot, e.Why)
+		l.enter("asks", e.Slot, e.Why)
 	case core.Exited:
 		o := e.Outcome
-		l.tell("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %s, changed %v, %.2f USD, %s %s", o.Completed, o.OK, plural(o.Turns, "turn"), o.Changed, o.Cost, plural(int(o.Tokens), "token"), oneLine(failure(&core.Settle{Class: o.Class, Reason: o.Reason}), 320))))
+		l.enter("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %s, changed %v, %.2f USD, %s %s", o.Completed, o.OK, plural(o.Turns, "turn"), o.Changed, o.Cost, plural(int(o.Tokens), "token"), oneLine(failure(&core.Settle{Class: o.Class, Reason: o.Reason}), 320))))
 	case core.Verified:
-		l.tell("checked", e.Slot, strings.TrimSpace(string(e.Gate)+" "+oneLine(e.Text, 300)))
+		l.enter("checked", e.Slot, strings.TrimSpace(string(e.Gate)+" "+oneLine(e.Text, 300)))
 	case core.LeaseLost:
 		if s := l.State(); e.Slot >= 0 && e.Slot < len(s.Slots) && s.Slots[e.Slot].Lost { // else it was settled meanwhile
 			l.tell("lease lost", e.Slot, e.Item)
@@ -232,7 +273,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 			l.tell("put off", e.Slot, e.Err)
 		}
 	case core.Interrupted:
-		l.tell("interrupt", -1, e.Why)
+		l.enter("interrupt", -1, e.Why) // people are told with what can be done
 	case core.Resumed:
 		if !slices.ContainsFunc(out, func(a core.Action) bool { return a.Op == core.OpRefuse }) {
 			l.tellOf("resumed", strings.Join(e.Items, ", "), orElse(e.Answer, "without an answer"))
@@ -249,7 +290,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		case core.OpSettle, core.OpArchive:
 			h := a.How
 			if _, settled := e.(core.Settled); a.Op == core.OpArchive && (settled || h.Fate == core.Drop) {
-				l.tell("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), oneLine(failure(h), 320))))
+				l.enter("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), oneLine(failure(h), 320))))
 			}
 		case core.OpNotify:
 			l.tellOf("person", a.Item, personText(a.Kind, a.Text, a.Item, MetricsOf(l.State())))
@@ -262,10 +303,27 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		}
 	}
 	if s := l.State(); s.Phase != before && s.Phase != core.Finished { // of its end is told above
-		text := strings.TrimSpace(string(s.Phase) + " " + s.Reason)
+		text, waits := strings.TrimSpace(string(s.Phase)+" "+s.Reason), ""
 		if i := s.Interrupt; s.Phase == core.Waiting && i != nil && len(i.Items) > 0 && !i.Halt {
-			text += "; what else is ready waits with it (with --on-interrupt skip, or --unattended, the loop would go on with that)"
+			waits = "; what else is ready waits with it (with --on-interrupt skip, or --unattended, the loop would go on with that)"
 		}
-		l.tell("phase", -1, text)
+		l.enter("phase", -1, text+waits)
+		l.show("", report.Phase(s.Phase, s.Reason)+waits)
 	}
+}
+
+// begun tells people that a run of a worker's item was started.
+func (l *Loop) begun(slot int) {
+	s := l.State()
+	if slot < 0 || slot >= len(s.Slots) {
+		return
+	}
+	p := &s.Slots[slot]
+	text := "begun"
+	if f := p.From; f != nil && f.Fresh {
+		text = "begun again"
+	} else if f != nil {
+		text = "gone on with"
+	}
+	l.show(p.Claim.Item.ID, text+" ("+p.Run+")")
 }

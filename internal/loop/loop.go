@@ -29,6 +29,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -197,8 +198,8 @@ type Options struct {
 	// Files sends what came of a run to where other machines find it, before its item is
 	// settled, and names it; nil: nowhere. It is asked again where settling is.
 	Files func(ctx context.Context, r run.Record, p Place) []string
-	// Say is told each line of the audit, for a terminal; nil is nobody.
-	Say func(Line)
+	// Say is told what happens, in words for a terminal; nil is nobody.
+	Say func(report.Line)
 }
 
 // Loop is one night's work.
@@ -226,6 +227,7 @@ type Loop struct {
 	ours   map[string]bool   // runs that this process started
 	idle   string            // why nothing is ready, as it was told last
 	steps  map[string]string // what was noted last of how far a claim's work is
+	titles map[string]string // of items
 
 	gone    bool            // the project's directory, when it was looked at last
 	missing map[string]bool // runs in whose time it was away
@@ -251,7 +253,7 @@ func New(opt Options) *Loop {
 	}
 	return &Loop{
 		opt: opt, store: newStore(opt.Dir, opt.Disk, opt.Now), events: make(chan core.Event, 256),
-		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{}, steps: map[string]string{}, proved: map[string]error{},
+		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{}, steps: map[string]string{}, titles: map[string]string{}, proved: map[string]error{},
 		strayed: map[string]string{}, missing: map[string]bool{},
 	}
 }

@@ -137,7 +137,7 @@ func (s *State) classify(p *Slot, set *Settle) {
 	default:
 		set.Fate, set.Class = Retry, s.poorResult(o)
 		if set.Reason == "" {
-			set.Reason = string(set.Class)
+			set.Reason = set.Class.Words()
 		}
 	}
 }

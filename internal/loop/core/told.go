@@ -34,6 +34,31 @@ func KindWords(kind string) string {
 	return kind
 }
 
+// Words are a class of failure for people.
+func (c Class) Words() string {
+	switch c {
+	case SpawnFailed:
+		return "it could not be started"
+	case BadWorkspace:
+		return "it has no place to work"
+	case Crashed:
+		return "its process ended without a result"
+	case RateLimited:
+		return "the service wants to be left alone"
+	case AuthFailed:
+		return "not logged in"
+	case Refused:
+		return "the model refuses"
+	case NoTurn:
+		return "the model was never asked anything"
+	case NoChange:
+		return "nothing was changed"
+	case BadResult:
+		return "its result is an error"
+	}
+	return string(c)
+}
+
 // AnswerTo is how a person lets go on what was set aside, or with "" the loop.
 func AnswerTo(kind, item string) string {
 	switch {
