@@ -100,20 +100,33 @@ func (a *App) webMemory(home *config.Home) (*web.Remembering, error) {
 	for _, name := range session.Projects(home) {
 		m.Logs = append(m.Logs, home.Paths.Events(name))
 	}
-	m.Recall = func(ctx context.Context, q recall.Question) (recall.Answer, error) {
+	asked := func(ctx context.Context, q recall.Question) (recall.Question, error) {
 		reader, err := a.reader()
 		if err != nil {
-			return recall.Answer{}, err
+			return q, err
 		}
 		reader.All, reader.Wide = q.All, q.Wide
 		q.Reader = reader
+		q.Policy, err = known.Policy(ctx, q.Reader, q.AsOf)
+		return q, err
+	}
+	m.Recall = func(ctx context.Context, q recall.Question) (recall.Answer, error) {
 		if _, err := known.Organizer.Run(ctx, 0); err != nil {
 			return recall.Answer{}, err
 		}
-		if q.Policy, err = known.Policy(ctx, q.Reader, q.AsOf); err != nil {
+		q, err := asked(ctx, q)
+		if err != nil {
 			return recall.Answer{}, err
 		}
 		return known.Index.Recall(ctx, q)
+	}
+	m.Classes = leftClasses()
+	m.Latest = func(ctx context.Context, q recall.Question) (recall.Answer, bool, error) {
+		q, err := asked(ctx, q)
+		if err != nil {
+			return recall.Answer{}, false, err
+		}
+		return answerTo(ctx, known.Index, q)
 	}
 	for _, l := range files {
 		m.Dirs = append(m.Dirs, l.Store.Dir(), filepath.Join(l.Store.Dir(), "blocks"))

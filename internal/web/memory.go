@@ -23,8 +23,11 @@ import (
 
 const (
 	// foundMost is how many results a search shows.
-	foundMost    = 20
-	foundTokens  = 4000
+	foundMost   = 20
+	foundTokens = 4000
+	// latestFew are listed where nothing is asked, latestMany when more are wanted.
+	latestFew    = 10
+	latestMany   = 200
 	allLines     = 1 << 30
 	maxQuestion  = 2000
 	diffsContext = 3
@@ -61,8 +64,14 @@ type Remembering struct {
 	Ready func(ctx context.Context) error
 	// Saved is told of a change by Knowledge.
 	Saved func(ctx context.Context, c scopes.Change)
+	// Latest lists what was remembered last, of q's classes or of Classes; more says that
+	// there is more. nil where there is no such list.
+	Latest func(ctx context.Context, q recall.Question) (a recall.Answer, more bool, err error)
+	// Classes are the kinds of what sessions and people leave, by which a list can be
+	// narrowed.
+	Classes []recall.Class
 	// Sessions calls fn with the figures of each session, until it says false. nil where
-	// there are none. It is called one at a time with Recall, Knowledge and WorkOut.
+	// there are none. It is called one at a time with Recall, Latest, Knowledge and WorkOut.
 	Sessions func(ctx context.Context, fn func(learn.Stats) bool) error
 	// WorkOut works out for about so long what the logs have new; more says that
 	// something is left. nil where Sessions is.
@@ -113,7 +122,13 @@ type memoryPage struct {
 	Question string
 	AsOf     string
 	All      bool
+	Class    string
+	Classes  []recall.Class
 	Asked    bool
+	Last     []recall.Result // where nothing was asked: the newest
+	More     string          // where more of them are
+	Most     bool            // there are others, and no more are listed
+	Working  bool            // what sessions left is being worked out
 	Found    []foundRow
 	Dropped  map[string]int
 	Policy   string
@@ -129,8 +144,14 @@ func (s *Server) memoryShow(w http.ResponseWriter, r *http.Request) {
 	if len(p.Question) > maxQuestion {
 		p.Question = strings.ToValidUTF8(p.Question[:maxQuestion], "")
 	}
+	p.Classes = s.deps.Memory.Classes
+	if class := q.Get("class"); slices.Contains(p.Classes, recall.Class(class)) {
+		p.Class = class
+	}
 	if p.Question != "" {
 		s.ask(r.Context(), &p)
+	} else if s.deps.Memory.Latest != nil {
+		s.latest(r.Context(), &p, q)
 	}
 	var err error
 	if p.Blocks, err = s.deps.Memory.Files.List(r.Context(), ""); err != nil && !errors.Is(err, memory.ErrNotFound) {
@@ -142,18 +163,62 @@ func (s *Server) memoryShow(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, "memory", s.view(r, "memory", "Memory", p))
 }
 
-// ask answers the page's question.
-func (s *Server) ask(ctx context.Context, p *memoryPage) {
-	question := recall.Question{Text: p.Question, Max: foundMost, MaxTokens: foundTokens, Explain: true}
-	question.All, question.Wide = p.All, p.All
+// question is what a page's form asks; ok is false where it cannot be made out, which the
+// page says then.
+func (p *memoryPage) question() (q recall.Question, ok bool) {
+	q.Text, q.All, q.Wide = p.Question, p.All, p.All
+	if p.Class != "" {
+		q.Classes = []recall.Class{recall.Class(p.Class)}
+	}
 	if p.AsOf != "" {
 		day, err := time.Parse(time.DateOnly, p.AsOf)
 		if err != nil {
 			p.Trouble = append(p.Trouble, fmt.Sprintf("As of %.40q is no date: write 2026-09-01.", p.AsOf))
-			return
+			return q, false
 		}
-		question.AsOf = day.Add(24*time.Hour - time.Nanosecond) // the end of that day
+		q.AsOf = day.Add(24*time.Hour - time.Nanosecond) // the end of that day
 	}
+	return q, true
+}
+
+// latest lists what was remembered last.
+func (s *Server) latest(ctx context.Context, p *memoryPage, asked url.Values) {
+	question, ok := p.question()
+	if !ok {
+		return
+	}
+	question.Max = latestFew
+	if asked.Get("many") != "" {
+		question.Max = latestMany
+	}
+	var err error
+	if p.Working, err = s.workedOut(ctx, workPatience); err != nil {
+		p.Trouble = append(p.Trouble, err.Error())
+	}
+	s.thinking.Lock()
+	answer, more, err := s.deps.Memory.Latest(ctx, question)
+	s.thinking.Unlock()
+	if err != nil {
+		p.Trouble = append(p.Trouble, err.Error())
+		return
+	}
+	p.Last = answer.Results
+	switch {
+	case more && question.Max == latestMany:
+		p.Most = true
+	case more:
+		asked.Set("many", "yes")
+		p.More = "/memory?" + asked.Encode()
+	}
+}
+
+// ask answers the page's question.
+func (s *Server) ask(ctx context.Context, p *memoryPage) {
+	question, ok := p.question()
+	if !ok {
+		return
+	}
+	question.Max, question.MaxTokens, question.Explain = foundMost, foundTokens, true
 	s.thinking.Lock()
 	answer, err := s.deps.Memory.Recall(ctx, question)
 	s.thinking.Unlock()

@@ -74,6 +74,49 @@ func remembering(t *testing.T) (*house, *knowing, string) {
 	return h, k, filepath.Join(dir, "blocks", "reference-deploy.md")
 }
 
+// Without a question the page lists what was remembered last, of a kind where one is
+// chosen, and as of a day.
+func TestMemoryListsTheLatest(t *testing.T) {
+	var asked []recall.Question
+	some := true
+	h := open(t, func(d *Deps) {
+		store := memory.New(memory.Options{Dir: filepath.Join(t.TempDir(), "memory"), Now: testNow, Git: memory.GitOptions{Off: true}})
+		d.Memory = &Remembering{Files: memory.Layers{{Store: store}}, Classes: []recall.Class{"episode", "anti_pattern"},
+			Latest: func(_ context.Context, q recall.Question) (recall.Answer, bool, error) {
+				asked = append(asked, q)
+				if !some {
+					return recall.Answer{}, false, nil
+				}
+				return recall.Answer{Results: []recall.Result{{Doc: recall.Doc{ID: "ep-1", Title: hostile, Class: "anti_pattern", Time: testNow()}}}}, true, nil
+			}}
+	})
+	body := h.page("/memory")
+	checkHarmless(t, "/memory", body)
+	for _, want := range []string{"Remembered last", "/memory/item/ep-1", ">anti pattern<", "/memory?many=yes"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q:\n%s", want, body)
+		}
+	}
+	body = h.page("/memory?class=anti_pattern&as-of=2026-09-01&all=yes&many=yes")
+	if !strings.Contains(body, `<option value="anti_pattern" selected>`) || !strings.Contains(body, "There is more: choose a kind") {
+		t.Errorf("the choice is not shown:\n%s", body)
+	}
+	if q := asked[1]; len(asked) != 2 || q.Max <= asked[0].Max || !q.All || q.AsOf.Format(time.DateOnly) != "2026-09-01" || fmt.Sprint(q.Classes) != "[anti_pattern]" {
+		t.Errorf("asked: %+v", asked)
+	}
+	// What is no kind is none that could be asked for; a day that is none is said to be so.
+	if body = h.page("/memory?class=<script>&as-of=yesterday"); !strings.Contains(body, "is no date") || len(asked) != 2 {
+		t.Errorf("a wrong day: %d questions\n%s", len(asked), body)
+	}
+	some = false
+	if body = h.page("/memory"); !strings.Contains(body, "reprise import transcripts") {
+		t.Error("an empty list does not say how something comes into it")
+	}
+	if body = h.page("/memory?class=episode"); !strings.Contains(body, "Nothing of this kind") {
+		t.Error("an empty kind is not said to be one")
+	}
+}
+
 var (
 	hashValue = regexp.MustCompile(`name="hash" value="([^"]+)"`)
 	textValue = regexp.MustCompile(`(?s)<textarea id="text"[^>]*>\n(.*?)</textarea>`)

@@ -65,10 +65,8 @@ func valueRows(a, b recall.Policy) []valueRow {
 
 // versions are all changes and the policy in force.
 func (s *Server) versions(ctx context.Context) ([]learn.PolicyVersion, recall.Policy, error) {
-	if s.deps.Memory != nil && s.deps.Memory.WorkOut != nil {
-		if _, err := s.workedOut(ctx, policyPatience); err != nil {
-			return nil, recall.Policy{}, err
-		}
+	if _, err := s.workedOut(ctx, policyPatience); err != nil {
+		return nil, recall.Policy{}, err
 	}
 	s.thinking.Lock()
 	defer s.thinking.Unlock()

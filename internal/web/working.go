@@ -51,6 +51,9 @@ func (s *Server) sessions(ctx context.Context) (list []learn.Stats, more bool, e
 // workedOut waits so long for what the logs have new to be worked out; more says that it
 // takes longer.
 func (s *Server) workedOut(ctx context.Context, patience time.Duration) (more bool, err error) {
+	if s.deps.Memory == nil || s.deps.Memory.WorkOut == nil {
+		return false, nil
+	}
 	w := &s.working
 	w.mu.Lock()
 	if w.whole && w.sign == s.logSign() || w.over {
