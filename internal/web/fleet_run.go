@@ -12,6 +12,7 @@ import (
 
 	"reprise/internal/relay"
 	"reprise/internal/run"
+	"reprise/internal/web/output"
 	"reprise/internal/worker/elsewhere"
 )
 
@@ -20,7 +21,7 @@ const notYet = time.Second
 
 // afarPiece is a part of what a run of another machine said, as the servers have it.
 type afarPiece struct {
-	Said     []said
+	Said     []output.Said
 	First    uint64 // number of its first piece on the servers, 0 for none
 	Last     uint64 // of its last one
 	Earlier  uint64 // where the page before begins, 0 without one
@@ -45,7 +46,7 @@ func readAfar(ctx context.Context, r *relay.Relay, id, client string, from uint6
 	}
 	size := func(i int) int64 { return places[i].To - places[i].From }
 	begin := func(first int) int { // of the window that ends with this piece
-		for sum := size(first); first > 0 && sum+size(first-1) <= window; first-- {
+		for sum := size(first); first > 0 && sum+size(first-1) <= output.Window; first-- {
 			sum += size(first - 1)
 		}
 		return first
@@ -59,7 +60,7 @@ func readAfar(ctx context.Context, r *relay.Relay, id, client string, from uint6
 		}
 	}
 	last := first
-	for sum := size(first); last+1 < len(places) && sum+size(last+1) <= window; last++ {
+	for sum := size(first); last+1 < len(places) && sum+size(last+1) <= output.Window; last++ {
 		sum += size(last + 1)
 	}
 	p = afarPiece{First: places[first].Seq, Last: places[last].Seq, Before: places[first].From, Missing: places[0].From, Followed: last+1 == len(places)}
@@ -82,20 +83,8 @@ func readAfar(ctx context.Context, r *relay.Relay, id, client string, from uint6
 	if err != nil && !errors.Is(err, errEnough) {
 		return p, err
 	}
-	p.Said = saidOf(client, text.Bytes())
+	p.Said = output.Of(client, text.Bytes())
 	return p, nil
-}
-
-// saidOf is what people read of a client's lines.
-func saidOf(client string, text []byte) []said {
-	var lines outputLines
-	for line := range bytes.Lines(text) {
-		lines.add(client, bytes.TrimRight(line, "\r\n"))
-	}
-	for i := range lines.said {
-		lines.said[i].Text = hide(lines.said[i].Text)
-	}
-	return lines.said
 }
 
 type fleetRunPage struct {
@@ -156,7 +145,7 @@ func (s *Server) fleetRunShow(w http.ResponseWriter, r *http.Request) {
 	}
 	if p.Settled {
 		if res := s.deps.Fleet.Result(ctx, one.ID); res != nil {
-			one.Result, p.Answer = res, hide(res.Text)
+			one.Result, p.Answer = res, output.Hide(res.Text)
 		}
 		files, err := link.Files(ctx, one.ID)
 		if err != nil {
@@ -196,11 +185,11 @@ func (s *Server) fleetRunStream(w http.ResponseWriter, r *http.Request) {
 	each := func(p relay.Piece) error {
 		text := append(rest, p.Text...)
 		whole := bytes.LastIndexByte(text, '\n') + 1
-		if whole == 0 && len(text) >= window {
+		if whole == 0 && len(text) >= output.Window {
 			whole = len(text) // shown in parts, and makes no sense as JSON
 		}
 		rest = bytes.Clone(text[whole:])
-		list := saidOf(one.Client, text[:whole])
+		list := output.Of(one.Client, text[:whole])
 		if len(list) == 0 {
 			return nil
 		}
@@ -224,7 +213,7 @@ func (s *Server) fleetRunStream(w http.ResponseWriter, r *http.Request) {
 		end, err := s.deps.Fleet.Relay().Pieces(r.Context(), one.ID, after, true, each, quiet)
 		switch {
 		case err == nil && end.Over:
-			if list := saidOf(one.Client, rest); len(list) > 0 {
+			if list := output.Of(one.Client, rest); len(list) > 0 {
 				if body, err := s.pages.execute("run", "said", list); err == nil && out.event("output", "", string(body)) != nil {
 					return
 				}

@@ -15,6 +15,7 @@ import (
 	"reprise/internal/agent"
 	"reprise/internal/durable"
 	"reprise/internal/run"
+	"reprise/internal/web/output"
 )
 
 // runsPerPage is how many runs a page of the list has.
@@ -61,7 +62,7 @@ const noProject = "(none)"
 func (s *Server) runRow(r run.Record) runRow {
 	row := runRow{Record: r, Elapsed: r.Elapsed(s.deps.Now()), Class: runClass(r.Status), Tokens: r.Heartbeat.Tokens, Elsewhere: r.Project != s.deps.Project}
 	if task, err := r.About(); err == nil {
-		row.Task = hide(task)
+		row.Task = output.Hide(task)
 	} else {
 		row.Task = "(its task cannot be read)"
 	}
@@ -160,7 +161,7 @@ func number(r *http.Request, name string) int {
 type runPage struct {
 	Run      runRow
 	Prompt   string
-	Output   piece
+	Output   output.Piece
 	Earlier  int64 // where the page before begins, -1 without one
 	Latest   bool  // the output's end is shown, and is followed
 	Answer   string
@@ -202,21 +203,21 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 			from = n
 		}
 	}
-	if p.Output, err = readOutput(rec, from, p.Settled); err != nil {
+	if p.Output, err = output.Read(rec, from, p.Settled); err != nil {
 		p.Trouble = append(p.Trouble, err.Error())
 	}
 	p.Latest = !p.Output.Later() || from < 0
 	if p.Output.From > 0 {
 		p.Earlier = 0
-		if p.Output.From > window {
-			p.Earlier = p.Output.From - window
+		if p.Output.From > output.Window {
+			p.Earlier = p.Output.From - output.Window
 		}
 	}
-	p.Prompt = hide(headOf(rec, "prompt.md", maxPrompt))
-	p.Errors = hide(tailOf(rec, filepath.Base(rec.Logs.Stderr)))
+	p.Prompt = output.Hide(headOf(rec, "prompt.md", maxPrompt))
+	p.Errors = output.Hide(tailOf(rec, filepath.Base(rec.Logs.Stderr)))
 	if p.Settled {
 		if out, err := s.deps.Runs.Output(rec.ID, 0); err == nil {
-			p.Answer, p.Cut = hide(out.Text), out.Truncated
+			p.Answer, p.Cut = output.Hide(out.Text), out.Truncated
 		} else {
 			p.Trouble = append(p.Trouble, err.Error())
 		}
@@ -306,7 +307,7 @@ func (s *Server) runStream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		settled := rec.Status.Settled()
-		p, err := readOutput(rec, from, settled)
+		p, err := output.Read(rec, from, settled)
 		if err != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 
 	"reprise/internal/loop/tell"
 	"reprise/internal/memory"
+	"reprise/internal/web/output"
 )
 
 // errorPage is what a page says of something that was not done. What was written into the
@@ -32,7 +33,7 @@ func (s *Server) errorPage(r *http.Request, status int, err error) errorPage {
 	}
 	for _, w := range written {
 		if text := strings.TrimSpace(normal(r.PostForm.Get(w.field))); text != "" {
-			p.Wrote = append(p.Wrote, wrote{w.name, hide(text)})
+			p.Wrote = append(p.Wrote, wrote{w.name, output.Hide(text)})
 		}
 	}
 	part, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")

@@ -1,4 +1,8 @@
-package web
+// Package output makes of what a run's client wrote what people read on a page: texts,
+// tools with their inputs and answers, errors, without the secrets among them.
+//
+// It owns no file, writes none and takes no lock.
+package output
 
 import (
 	"bytes"
@@ -18,44 +22,42 @@ import (
 )
 
 const (
-	// window is how much of a run's output a page shows, in bytes of the stream.
-	window = 512 << 10
-	// maxOutputLine is how long a line may be to be looked at.
-	maxOutputLine = 1 << 20
-	maxShown      = 4 << 10 // of a tool's input or answer, in bytes
-	maxSaid       = 64 << 10
+	// Window is how much of a run's output a page shows, in bytes of the stream.
+	Window   = 512 << 10
+	maxShown = 4 << 10 // of a tool's input or answer, in bytes
+	maxSaid  = 64 << 10
 )
 
-// said is one thing that a run's output tells.
-type said struct {
+// Said is one thing that a run's output tells.
+type Said struct {
 	Kind string // text, tool, answer, failed, error, line
 	Name string // of a tool
 	Text string
 	Cut  bool
 }
 
-// piece is a part of an output that begins and ends at line ends.
-type piece struct {
+// Piece is a part of an output that begins and ends at line ends.
+type Piece struct {
 	From, To int64 // bytes from the beginning of the file
 	Size     int64 // of the file
-	Said     []said
+	Said     []Said
 }
 
 // Later says that there is more after the piece.
-func (p piece) Later() bool { return p.To < p.Size }
+func (p Piece) Later() bool { return p.To < p.Size }
 
 var secrets = sync.OnceValue(redact.New)
 
-// hide takes secrets out of what a page shows of a run's own files, which hold what an
+// Hide takes secrets out of what a page shows of a run's own files, which hold what an
 // agent was given and wrote as it was.
-func hide(s string) string {
+func Hide(s string) string {
 	s, _ = secrets().String(s)
 	return s
 }
 
-// openOutput opens what a run's client wrote. The agent can write in its run's
+// openFile opens what a run's client wrote. The agent can write in its run's
 // directory: only a regular file within it is opened. nil means that there is none yet.
-func openOutput(r run.Record, name string) (io.ReadSeekCloser, error) {
+func openFile(r run.Record, name string) (io.ReadSeekCloser, error) {
 	d, err := durable.OpenDir(r.Dir())
 	if err != nil {
 		return nil, fmt.Errorf("read the output of %s: %w", r.ID, err)
@@ -71,32 +73,32 @@ func openOutput(r run.Record, name string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// readOutput reads about a window of a run's output, from an offset at which a line
+// Read reads about a window of a run's output, from an offset at which a line
 // begins, or the last window where from is negative. With ended a last line without
 // its end counts.
-func readOutput(r run.Record, from int64, ended bool) (piece, error) {
-	f, err := openOutput(r, filepath.Base(r.Logs.Stdout))
+func Read(r run.Record, from int64, ended bool) (Piece, error) {
+	f, err := openFile(r, filepath.Base(r.Logs.Stdout))
 	if err != nil || f == nil {
-		return piece{}, err
+		return Piece{}, err
 	}
 	defer f.Close()
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
+		return Piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
 	}
-	p := piece{From: from, Size: end}
+	p := Piece{From: from, Size: end}
 	middle := false
 	if from < 0 {
-		p.From = max(0, end-window)
+		p.From = max(0, end-Window)
 		middle = p.From > 0
 	}
 	p.From = min(p.From, end)
 	if _, err := f.Seek(p.From, io.SeekStart); err != nil {
-		return piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
+		return Piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, window))
+	data, err := io.ReadAll(io.LimitReader(f, Window))
 	if err != nil {
-		return piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
+		return Piece{}, fmt.Errorf("read the output of %s: %w", r.ID, err)
 	}
 	if middle {
 		skip := bytes.IndexByte(data, '\n') + 1
@@ -107,28 +109,33 @@ func readOutput(r run.Record, from int64, ended bool) (piece, error) {
 	switch {
 	case atEnd && ended:
 		whole = len(data)
-	case whole == 0 && len(data) >= window:
+	case whole == 0 && len(data) >= Window:
 		whole = len(data) // a line longer than a window is shown in parts, and makes no sense as JSON
 	}
 	p.To = p.From + int64(whole)
-	var lines outputLines
-	for line := range bytes.Lines(data[:whole]) {
-		lines.add(r.Client, bytes.TrimRight(line, "\r\n"))
-	}
-	p.Said = lines.said
-	for i := range p.Said {
-		p.Said[i].Text = hide(p.Said[i].Text)
-	}
+	p.Said = Of(r.Client, data[:whole])
 	return p, nil
 }
 
-// outputLines makes of a client's lines what people read.
-type outputLines struct {
-	said []said
+// Of is what people read of a client's lines.
+func Of(client string, text []byte) []Said {
+	var lines lineReader
+	for line := range bytes.Lines(text) {
+		lines.add(client, bytes.TrimRight(line, "\r\n"))
+	}
+	for i := range lines.said {
+		lines.said[i].Text = Hide(lines.said[i].Text)
+	}
+	return lines.said
+}
+
+// lineReader makes of a client's lines what people read.
+type lineReader struct {
+	said []Said
 	more bool
 }
 
-func (o *outputLines) put(s said) {
+func (o *lineReader) put(s Said) {
 	most := maxShown
 	if s.Kind == "text" {
 		most = maxSaid
@@ -139,7 +146,7 @@ func (o *outputLines) put(s said) {
 	o.said = append(o.said, s)
 }
 
-func (o *outputLines) add(client string, line []byte) {
+func (o *lineReader) add(client string, line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
@@ -153,29 +160,29 @@ func (o *outputLines) add(client string, line []byte) {
 	o.claude(line)
 }
 
-func (o *outputLines) other(l agent.Said) {
+func (o *lineReader) other(l agent.Said) {
 	if l.Text != "" {
 		if n := len(o.said); l.More && o.more && n > 0 && o.said[n-1].Kind == "text" && len(o.said[n-1].Text) < maxSaid {
 			o.said[n-1].Text += l.Text
 		} else {
-			o.put(said{Kind: "text", Text: l.Text})
+			o.put(Said{Kind: "text", Text: l.Text})
 		}
 	}
 	o.more = l.More
 	if l.Tool != "" {
-		o.put(said{Kind: "tool", Name: l.Tool, Text: l.Input})
+		o.put(Said{Kind: "tool", Name: l.Tool, Text: l.Input})
 	}
 	switch {
 	case l.Back && l.Failed:
-		o.put(said{Kind: "failed", Text: l.Error})
+		o.put(Said{Kind: "failed", Text: l.Error})
 	case l.Error != "":
-		o.put(said{Kind: "error", Text: l.Error})
+		o.put(Said{Kind: "error", Text: l.Error})
 	}
 }
 
 // claude reads a line as Claude Code and the scripted client write it; what is no such
 // line is shown as it is.
-func (o *outputLines) claude(line []byte) {
+func (o *lineReader) claude(line []byte) {
 	var l struct {
 		Type    string `json:"type"`
 		Subtype string `json:"subtype"`
@@ -190,22 +197,22 @@ func (o *outputLines) claude(line []byte) {
 	}
 	if err := json.Unmarshal(line, &l); err != nil || l.Type == "" {
 		if !json.Valid(line) {
-			o.put(said{Kind: "line", Text: string(line)})
+			o.put(Said{Kind: "line", Text: string(line)})
 		}
 		return
 	}
 	switch {
 	case l.Type == "result" && l.IsError:
-		o.put(said{Kind: "error", Text: l.Result})
+		o.put(Said{Kind: "error", Text: l.Result})
 	case l.Type == "system" && l.Subtype == "api_retry":
-		o.put(said{Kind: "error", Text: "the client asks the model again: " + l.Error})
+		o.put(Said{Kind: "error", Text: "the client asks the model again: " + l.Error})
 	case l.Type == "system" && l.Subtype == "permission_denied":
-		o.put(said{Kind: "error", Text: "not permitted: " + l.Tool})
+		o.put(Said{Kind: "error", Text: "not permitted: " + l.Tool})
 	}
 	var text string
 	if json.Unmarshal(l.Message.Content, &text) == nil {
 		if text != "" && l.Type == "assistant" {
-			o.put(said{Kind: "text", Text: text})
+			o.put(Said{Kind: "text", Text: text})
 		}
 		return
 	}
@@ -223,15 +230,15 @@ func (o *outputLines) claude(line []byte) {
 	for _, b := range blocks {
 		switch {
 		case b.Type == "text" && l.Type == "assistant" && strings.TrimSpace(b.Text) != "":
-			o.put(said{Kind: "text", Text: b.Text})
+			o.put(Said{Kind: "text", Text: b.Text})
 		case b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use":
-			o.put(said{Kind: "tool", Name: b.Name, Text: inputText(b.Input)})
+			o.put(Said{Kind: "tool", Name: b.Name, Text: inputText(b.Input)})
 		case b.Type == "tool_result":
 			kind := "answer"
 			if b.IsError {
 				kind = "failed"
 			}
-			o.put(said{Kind: kind, Text: contentText(b.Content)})
+			o.put(Said{Kind: kind, Text: contentText(b.Content)})
 		}
 	}
 }
