@@ -20,14 +20,16 @@ import (
 	"reprise/internal/term"
 )
 
-// proposal is a rule that what the user approved before speaks for.
+// proposal is a rule that what the user approved before speaks for, or what the user
+// told a client.
 type proposal struct {
 	Shape    string    `json:"shape"`
-	Approved int       `json:"approved"` // calls that ran after they were asked about
-	Refused  int       `json:"refused"`  // that did not
-	Example  string    `json:"example"`
-	Rules    []string  `json:"rules"` // built-in rules that asked
-	Last     time.Time `json:"last"`
+	Approved int       `json:"approved"`       // calls that ran after they were asked about
+	Refused  int       `json:"refused"`        // that did not
+	Example  string    `json:"example"`        // a command, or the client's own rule
+	Rules    []string  `json:"rules"`          // built-in rules that asked
+	Last     time.Time `json:"last"`           // when that was; of a client's settings, when they were changed
+	From     string    `json:"from,omitempty"` // the client's settings where it stands
 }
 
 func newGuardLearnCmd(app *App) *cobra.Command {
@@ -35,10 +37,12 @@ func newGuardLearnCmd(app *App) *cobra.Command {
 	var least int
 	var write, yes, asJSON bool
 	cmd := &cobra.Command{
-		Use: "learn", Args: cobra.NoArgs, Short: "Propose rules from what you have approved before",
+		Use: "learn", Args: cobra.NoArgs, Short: "Propose rules from what you have approved before, or told Claude Code",
 		Long: `Look in the event log for what was asked about and then ran, because you approved
-it, and propose rules that would allow it without asking. Nothing changes by that:
---write puts them under guard.allow of your settings, after you agreed.
+it, and propose rules that would allow it without asking. So are those that you told
+Claude Code to run without asking, by permissions.allow of your own settings of it (a
+project's never count): the guard asks before Claude Code looks there. Nothing changes
+by that: --write puts them under guard.allow of your settings, after you agreed.
 
 Commands that were refused are never proposed, nor what you did not let run, nor what
 was asked about because of what it reads: a secret, the environment, a file outside.`,
@@ -55,17 +59,27 @@ was asked about because of what it reads: a secret, the environment, a file outs
 			if err != nil {
 				return err
 			}
+			told, err := app.toldClaude(r)
+			if err != nil {
+				return err
+			}
+			list = append(list, slices.DeleteFunc(told.rules, func(p proposal) bool {
+				return slices.ContainsFunc(list, func(q proposal) bool { return q.Shape == p.Shape })
+			})...)
 			if asJSON {
 				return printJSON(app.Out, list)
 			}
+			for _, p := range list {
+				fmt.Fprintf(app.Out, "%s\n  %s\n", term.SafeLine(p.Shape), term.SafeLine(p.reason()))
+			}
 			if len(list) == 0 {
 				fmt.Fprintln(app.Out, "Nothing to propose: nothing that was asked about ran often enough.")
+			}
+			told.say(app.Out, r)
+			switch {
+			case len(list) == 0:
 				return nil
-			}
-			for _, p := range list {
-				fmt.Fprintf(app.Out, "%s\n  approved %s, last %s; such as: %s [%s]\n", term.SafeLine(p.Shape), times(p.Approved), p.Last.Format("2006-01-02"), term.SafeLine(p.Example), strings.Join(p.Rules, ", "))
-			}
-			if !write {
+			case !write:
 				fmt.Fprintln(app.Out, "\nWith --write they become rules of your settings.")
 				return nil
 			}
@@ -187,9 +201,8 @@ func shapeOf(command string, r *guard.Rules) string {
 	if len(words) == 0 || strings.ContainsAny(words[0], "'\"…=$") {
 		return ""
 	}
-	switch words[0] {
-	case "bash", "sh", "zsh", "dash", "ksh", "eval", "sudo", "doas", "env", "xargs", "source", ".", "rm", "ssh", "curl", "wget", "nc", "kill", "pkill", "killall", "dd", "chmod", "chown", "find":
-		return "" // what they do stands in their words, which differ
+	if wordsDiffer(words[0]) {
+		return ""
 	}
 	shape, p := words[:1], know.Find(words[0])
 	if p != nil && len(p.Subs) > 0 && len(words) > 1 && p.Sub(words[1]) != nil {
@@ -211,6 +224,16 @@ func shapeOf(command string, r *guard.Rules) string {
 		}
 	}
 	return unlisted(strings.Join(shape, " ")+" ...", r)
+}
+
+// wordsDiffer reports whether what a program does stands in its words, which differ, so
+// that no rule should allow it in general.
+func wordsDiffer(program string) bool {
+	switch program {
+	case "bash", "sh", "zsh", "dash", "ksh", "eval", "sudo", "doas", "env", "xargs", "source", ".", "rm", "ssh", "curl", "wget", "nc", "kill", "pkill", "killall", "dd", "chmod", "chown", "find":
+		return true
+	}
+	return false
 }
 
 // unlisted is a shape that no rule has yet, or "".

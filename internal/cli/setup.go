@@ -146,6 +146,9 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 			return nil
 		}
 		fmt.Fprintln(app.Out, "Next: start a session as always; `reprise doctor` proves the hooks live.")
+		if !o.noHooks && slices.Contains(clients, "claude-code") {
+			app.sayToldClaude()
+		}
 	}
 	return err
 }
