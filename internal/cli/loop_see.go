@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/internal/durable"
+	"reprise/internal/git"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/report"
@@ -361,8 +363,47 @@ func (a *App) standsNow(ctx context.Context, dir string) (now report.Standing, e
 		}
 		return it.Title
 	}
+	now.Unmerged = a.unmerged(ctx)
+	if now.All, _, err = loop.Iterations(dir, ""); err != nil {
+		return now, err
+	}
 	now.Queue, now.Unread, err = countQueue(ctx, q)
 	return now, err
+}
+
+// unmerged are the branches of the project that are not merged into what is checked out; nil
+// where git cannot say.
+func (a *App) unmerged(ctx context.Context) map[string]bool {
+	home, err := a.Home()
+	if err != nil || home.Project == nil {
+		return nil
+	}
+	out, err := git.New(home.Project.Root, git.Options{Vars: a.Env.Vars}).Run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)", "--no-merged=HEAD", "refs/heads/")
+	if err != nil {
+		return nil
+	}
+	list := map[string]bool{}
+	for _, name := range strings.Fields(string(out)) {
+		list[name] = true
+	}
+	return list
+}
+
+func branches(n int) string {
+	if n == 1 {
+		return "1 branch"
+	}
+	return fmt.Sprintf("%d branches", n)
+}
+
+// toMerge is how many branches hold work of loops that is done and nowhere else; loop "" is
+// all loops.
+func (a *App) toMerge(ctx context.Context, dir, id string) int {
+	its, _, err := loop.Iterations(dir, id)
+	if err != nil || len(report.Unmerged(its, nil)) == 0 { // which needs no git
+		return 0
+	}
+	return len(report.Unmerged(its, a.unmerged(ctx)))
 }
 
 func newLoopBootstrapCmd(app *App) *cobra.Command {

@@ -237,6 +237,9 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 	if i := st.Interrupt; i != nil && open == 0 && l.Said == 0 && st.Phase != core.Finished {
 		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), tell.GoOn(i.Kind, m)})
 	}
+	if k := a.toMerge(ctx, dir, ""); k > 0 {
+		s.Waits = append(s.Waits, standWait{"work that is done is in " + branches(k) + ", not merged", "reprise loop report"})
+	}
 	its, _, itErr := loop.Iterations(dir, "")
 	n := standNight{}
 	last := map[string]core.Fate{} // an item has as many iterations as attempts, and counts once

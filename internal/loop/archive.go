@@ -114,6 +114,9 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 			}
 		}
 		it.Note = note
+		if w, ok := l.opt.Places.(interface{ PutAt(p Place) report.Put }); ok && err == nil && it.Fate == core.Done {
+			it.Put = w.PutAt(place)
+		}
 	}
 	if err := l.store.record(ctx, it); err != nil {
 		return broken(a, err)
@@ -166,7 +169,7 @@ func (l *Loop) iteration(ctx context.Context, a core.Action, s *core.State, p *c
 		Verified: h.Verified, Interrupt: h.Interrupt,
 	}
 	if o := p.Outcome; o != nil {
-		it.Turns, it.CostUSD, it.Tokens, it.Session = o.Turns, o.Cost, o.Tokens, o.Session
+		it.Turns, it.CostUSD, it.Tokens, it.Session, it.Changed = o.Turns, o.Cost, o.Tokens, o.Session, &o.Changed
 	}
 	if p.From != nil {
 		it.Answer = p.From.Answer

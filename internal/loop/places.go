@@ -16,6 +16,7 @@ import (
 	"reprise/internal/git"
 	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/workspace"
@@ -73,6 +74,7 @@ type Worktrees struct {
 	leases   map[string]*workspace.Lease
 	kept     map[string]bool          // places in which nobody has worked since they were kept
 	put      map[string]brought       // places whose work is where it belongs, and that could not be taken away yet
+	at       map[string]brought       // work of which it is known where it was put
 	going    map[string]chan struct{} // worktrees that are being taken away; closed when they are
 	identity []string                 // of who commits what was left, once it was asked for
 	asked    bool
@@ -209,6 +211,10 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 		return b.note, false, err
 	}
 	delete(t.put, p.Name)
+	if t.at == nil {
+		t.at = map[string]brought{}
+	}
+	t.at[p.Name] = b
 	if err != nil {
 		b.note = join(b.note, "its worktree stays: "+oneLine(err.Error(), 200))
 	}
@@ -219,6 +225,19 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 type brought struct {
 	note                     string
 	merged, pushed, conflict bool
+}
+
+// PutAt is where the work of a place was put when it was finished.
+func (t *Worktrees) PutAt(p Place) report.Put {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch b := t.at[p.Name]; {
+	case b.merged:
+		return report.Merged
+	case b.pushed:
+		return report.Offered
+	}
+	return ""
 }
 
 // bring merges work, or offers it, as the loop was told to.

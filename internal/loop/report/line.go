@@ -137,7 +137,7 @@ func reason(it *Iteration) string {
 	text := tell.OneLine(it.Reason, 320)
 	switch class := core.Class(it.Class); class {
 	case core.GateFail:
-		return "the checks fail: " + text
+		return "the checks fail: " + Gist(it.Reason)
 	case core.RateLimited, core.AuthFailed, core.Refused, core.SpawnFailed, core.BadWorkspace:
 		return outcome.Classed(class.Words(), text)
 	default:
@@ -146,4 +146,52 @@ func reason(it *Iteration) string {
 		}
 	}
 	return text
+}
+
+// verification is the id by which what was checked can be looked at, "" where a text about
+// checks names none.
+func verification(text string) string {
+	rest, ok := strings.CutPrefix(text, "verification ")
+	id, _, found := strings.Cut(rest, ":")
+	if !ok || !found {
+		return ""
+	}
+	return id
+}
+
+// Gist is what checks have said, in one line: which one fails, and the first line of it that
+// looks like the reason. Other texts are cut.
+func Gist(text string) string {
+	if verification(text) == "" {
+		return tell.OneLine(text, 320)
+	}
+	var check, first, why string
+	for line := range strings.Lines(text) {
+		said, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "  ")
+		name, what, colon := strings.Cut(said, ": ")
+		switch {
+		case !ok && strings.HasPrefix(line, "- ") && first == "":
+			first = tell.OneLine(line[2:], 200)
+		case ok && colon && why == "" && tellsWhy(what):
+			check, why = name, tell.OneLine(what, 200)
+		}
+	}
+	switch {
+	case why != "":
+		return check + ": " + why
+	case first != "":
+		return first
+	}
+	return tell.OneLine(text, 320)
+}
+
+// tellsWhy reports whether a line of a check's output looks like the reason of its failure.
+func tellsWhy(line string) bool {
+	line = strings.ToLower(line)
+	for _, word := range []string{"error", "fail", "panic", "fatal", "cannot", "not found", "expected", "undefined"} {
+		if strings.Contains(line, word) {
+			return true
+		}
+	}
+	return false
 }

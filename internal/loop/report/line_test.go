@@ -54,3 +54,19 @@ func TestSubject(t *testing.T) {
 		}
 	}
 }
+
+// TestGist: of what checks have said, which one fails and why, and not all of it.
+func TestGist(t *testing.T) {
+	for text, want := range map[string]string{
+		"verification ver-1: failed\n- checks test: ended with exit code 1\n  test: ok a\n  test: --- FAIL: TestX": "test: --- FAIL: TestX",
+		"verification ver-1: failed\n- checks lint: ended with exit code 2\n  lint: 3 lines\n":                     "checks lint: ended with exit code 2",
+		"verification ver-1: failed\n- checks lint: it is gone\n- checks test: and this\n":                         "checks lint: it is gone",
+		"verification ver-1: failed":                "verification ver-1: failed",
+		"it committed\nin the main checkout":        "it committed in the main checkout",
+		"verification ver-1: failed\n  a: b: error": "a: b: error",
+	} {
+		if got := Gist(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -39,6 +39,9 @@ func (q *Question) Words() string {
 	if q.Stopped() {
 		return fmt.Sprintf("%s was stopped by a person: %s", q.Item, tell.OneLine(q.Why, 200))
 	}
+	if q.Kind == core.ByGate {
+		return fmt.Sprintf("the checks of %s failed too often: %s", q.Item, Gist(q.Why))
+	}
 	return fmt.Sprintf("the loop asks about %s: %s", q.Item, tell.OneLine(q.Why, 200))
 }
 

@@ -49,11 +49,24 @@ type Iteration struct {
 	Branch    string    `json:"branch,omitempty"`
 	Place     string    `json:"place,omitempty"`
 	Note      string    `json:"note,omitempty"` // what was done with the work
-	Answer    string    `json:"answer,omitempty"`
+	Put       Put       `json:"put,omitempty"`
+	// Changed says whether it changed anything in its place; null in records of older programs.
+	Changed *bool  `json:"changed,omitempty"`
+	Answer  string `json:"answer,omitempty"`
 	// Transcript is the client's own file of the session, where there is one.
 	Transcript string `json:"transcript,omitempty"`
 	Summary    string `json:"summary,omitempty"` // the agent's last words, cut
 }
+
+// Put is where work that is done was put; "" is nowhere: it lies in its branch alone, or the
+// record is of an older program.
+type Put string
+
+// Where work is put.
+const (
+	Merged  Put = "merged"  // into the branch that it began at
+	Offered Put = "offered" // as a pull request
+)
 
 // Night is what a loop has done, in a page of markdown for who comes in the morning:
 // what needs a person first. said are the questions as package loop has them, with answers
@@ -93,6 +106,18 @@ type Standing struct {
 	Title func(item string) string
 	// State is where an item is, "" where the queue has it no more; nil is not known.
 	State func(item string) queue.State
+	// Unmerged has the branches that are not merged into what is checked out; nil is not known.
+	Unmerged map[string]bool
+	// All are the iterations of all loops, for what lies in branches since an earlier one.
+	All []Iteration
+}
+
+// all are the iterations of all loops, or those of a report where only they are known.
+func (n Standing) all(its []Iteration) []Iteration {
+	if n.All == nil {
+		return its
+	}
+	return n.All
 }
 
 // became is what has become beside the loop of an item that it set aside, and whether no
@@ -160,7 +185,7 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 		}
 	}
 	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %s.\n", term.Plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
-		term.Plural(len(its), "iteration"), cost, term.Plural(int(tokens), "token"))
+		term.Plural(len(its), "attempt"), cost, term.Plural(int(tokens), "token"))
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
 	b.WriteString(now.left())
@@ -192,7 +217,11 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		}
 	}
 	parked := func(it Iteration) string {
-		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(cmp.Or(it.Interrupt, it.Class)), tell.OneLine(it.Reason, 400), it.Run))
+		why := tell.OneLine(it.Reason, 400)
+		if it.Interrupt == core.ByGate {
+			why = Gist(it.Reason)
+		}
+		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(cmp.Or(it.Interrupt, it.Class)), why, it.Run))
 	}
 	section("Needs a person", func(it Iteration) bool {
 		return it.Fate == core.Park && open(said, it) && !worked(&s, it)
@@ -200,7 +229,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		func(it Iteration) string {
 			line := parked(it)
 			// A question is read whole: what can be chosen from stands at its end.
-			if asked := strings.TrimSpace(it.Reason); tell.OneLine(asked, 400) != asked {
+			if asked := strings.TrimSpace(it.Reason); it.Interrupt != core.ByGate && tell.OneLine(asked, 400) != asked {
 				line = mdfile.EscapeCell(fmt.Sprintf("%s (%s):", core.KindWords(cmp.Or(it.Interrupt, it.Class)), it.Run))
 				for l := range strings.Lines(asked) {
 					if l = strings.TrimSpace(l); l != "" {
@@ -212,6 +241,8 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			switch {
 			case core.ByStop(it.Interrupt):
 				line += "\n  Let it go on with `" + core.AnswerTo(it.Interrupt, it.Item) + "`."
+			case it.Interrupt == core.ByGate:
+				line += "\n  " + mdfile.EscapeCell(afterChecks(&it))
 			default:
 				line += "\n  Answer with `" + core.AnswerCommand(it.Item) + "`."
 			}
@@ -230,14 +261,14 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	working(b, &s, last, now)
 	answered(b, s, its, said, now)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
-		line := fmt.Sprintf("%s (%s)", outcome.Classed(it.Class, tell.OneLine(it.Reason, 400)), it.Run)
-		if it.Branch != "" && it.Place != "" && it.Class != string(core.NoChange) { // which has made nothing
+		line := fmt.Sprintf("%s (%s)", reason(&it), it.Run)
+		if it.Branch != "" && it.Place != "" && it.made() {
 			line += "; what it made stays in " + it.Place
 		}
 		return mdfile.EscapeCell(line)
 	})
 	section("Done", func(it Iteration) bool { return it.Fate == core.Done }, doneLine)
-	b.WriteString(toMerge(last))
+	b.WriteString(toMerge(Unmerged(now.all(its), now.Unmerged)))
 	beside := func(it Iteration, over bool) bool { // somebody has seen to it beside the loop
 		_, ended := now.became(it.Item)
 		return it.Fate == core.Park && decided(said, it) == nil && !open(said, it) && !worked(&s, it) && ended == over
@@ -347,7 +378,7 @@ func because(reason string) string {
 }
 
 func doneLine(it Iteration) string {
-	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", time.Duration(it.Seconds*float64(time.Second)).Round(time.Second), term.Plural(it.Turns, "turn"), it.CostUSD), "checks: " + cmp.Or(string(it.Verified), "none")}
+	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", term.Took(time.Duration(it.Seconds*float64(time.Second))), term.Plural(it.Turns, "turn"), it.CostUSD), "checks: " + cmp.Or(string(it.Verified), "none")}
 	if it.Branch != "" {
 		parts = append(parts, "branch "+it.Branch)
 	}
@@ -361,25 +392,68 @@ func doneLine(it Iteration) string {
 	return line
 }
 
-// toMerge says how work that is done and lies in branches of its own comes to where a person
-// works: those that nothing has merged or sent away, in the order in which they were done.
-// One that builds on another has that one's commits, and to merge both is to merge it.
-func toMerge(last map[string]Iteration) string {
-	var list []Iteration
+// made says whether an iteration has made something that a person may want to look at.
+func (it *Iteration) made() bool {
+	if it.Changed != nil {
+		return *it.Changed
+	}
+	return it.Class != string(core.NoChange)
+}
+
+// put is where the work is; older programs have it in the words of the note alone.
+func (it *Iteration) put() Put {
+	switch {
+	case it.Put != "":
+		return it.Put
+	case strings.Contains(it.Note, "merged into "):
+		return Merged
+	case strings.Contains(it.Note, "://"): // of a pull request
+		return Offered
+	}
+	return ""
+}
+
+// Unmerged are the last iterations of items that are done and whose work lies in branches of
+// their own, in the order in which they were done. branches are those that are not merged into
+// what is checked out, by which it is known what a person has merged, or taken away; nil is not
+// known.
+func Unmerged(its []Iteration, branches map[string]bool) (list []Iteration) {
+	last := map[string]Iteration{}
+	for _, it := range its {
+		last[it.Item] = it
+	}
 	for _, it := range last {
-		if it.Fate == core.Done && it.Branch != "" && !strings.Contains(it.Note, "merged into ") && !strings.Contains(it.Note, "://") { // of a pull request
+		if it.Fate == core.Done && it.Branch != "" && it.put() == "" && (branches == nil || branches[it.Branch]) {
 			list = append(list, it)
 		}
 	}
+	slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
+	return list
+}
+
+// toMerge says how work that lies in branches comes to where a person works. One that builds
+// on another has that one's commits, and to merge both is to merge it.
+func toMerge(list []Iteration) string {
 	if len(list) == 0 {
 		return ""
 	}
-	slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
 	var b strings.Builder
 	b.WriteString("\nWhat is done is in branches, and nowhere else until it is merged:\n\n")
 	for _, it := range list {
 		fmt.Fprintf(&b, "    git merge %s\n", it.Branch)
 	}
-	b.WriteString("\n`reprise loop run --integrate merge` does that by itself after the checks, `--integrate pr` opens pull requests.\n")
+	b.WriteString("\nA loop that is run with `--integrate merge` does that after the checks with what it does itself, and with `--integrate pr` opens pull requests; these wait for you.\n")
 	return b.String()
+}
+
+// afterChecks is what there is to do about an item whose checks failed too often.
+func afterChecks(it *Iteration) string {
+	text := ""
+	if it.Place != "" {
+		text = "What it made is in " + it.Place + ". "
+	}
+	if id := verification(it.Reason); id != "" {
+		text += "`reprise verify show " + id + "` has all that was checked. "
+	}
+	return text + "Let the agent go on, told what to do, with `" + core.AnswerCommand(it.Item) + "`, mend it there yourself, or end it with `reprise queue drop " + it.Item + "`."
 }

@@ -5,6 +5,7 @@ import (
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,5 +79,94 @@ func TestReport(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), `reprise_loop_items_total{project="sh\"op",fate="done"} 1`) || !strings.Contains(b.String(), `phase="working"} 1`) {
 		t.Errorf("%s", b.String())
+	}
+}
+
+// TestUnmerged: what lies in branches is told by what git says, not by what was written down:
+// a person merges and removes branches; and a branch of an earlier loop is not forgotten.
+func TestUnmerged(t *testing.T) {
+	its := []Iteration{
+		{Item: "early", Fate: core.Done, Branch: "loop-early", Ended: ten},
+		{Item: "again", Fate: core.Done, Branch: "loop-again", Ended: ten},
+		{Item: "again", Fate: core.Retry, Branch: "loop-again", Ended: ten.Add(time.Minute)},
+		{Item: "merged", Fate: core.Done, Branch: "loop-merged", Put: Merged, Ended: ten},
+		{Item: "offered", Fate: core.Done, Branch: "loop-offered", Put: Offered, Ended: ten},
+		{Item: "old", Fate: core.Done, Branch: "loop-old", Note: "merged into main", Ended: ten},
+		{Item: "older", Fate: core.Done, Branch: "loop-older", Note: "pull request https://example.invalid/1", Ended: ten},
+		{Item: "by-hand", Fate: core.Done, Branch: "loop-by-hand", Ended: ten},
+		{Item: "late", Fate: core.Done, Branch: "loop-late", Note: "could not be put in its place", Ended: ten.Add(time.Hour)},
+	}
+	names := func(list []Iteration) (out []string) {
+		for _, it := range list {
+			out = append(out, it.Item)
+		}
+		return out
+	}
+	git := map[string]bool{"loop-late": true, "loop-early": true, "loop-again": true, "loop-offered": true, "a person's": true}
+	if got, want := names(Unmerged(its, git)), []string{"early", "late"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := names(Unmerged(its, nil)), []string{"by-hand", "early", "late"}; !slices.Equal(got, want) {
+		t.Errorf("where git cannot say: %q, want %q", got, want)
+	}
+	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+	text := Night("shop", s, its[8:], nil, Standing{Running: true, All: its, Unmerged: git})
+	if want := "\n    git merge loop-early\n    git merge loop-late\n\n"; !strings.Contains(text, want) {
+		t.Errorf("it lacks %q:\n%s", want, text)
+	}
+}
+
+// TestStandingTitle: an item that is worked on for the first time has no record yet, and is
+// called as the queue calls it.
+func TestStandingTitle(t *testing.T) {
+	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+	s.Slots[0] = core.Slot{Step: core.Running, Run: "run-b", Claim: core.Claim{Item: core.Item{ID: "b"}, Fence: 1}}
+	now := Standing{Running: true, Title: func(item string) string { return "The title of " + item }}
+	if text, want := Night("shop", s, nil, nil, now), "## Being worked on\n\n- **b** The title of b — running run-b\n"; !strings.Contains(text, want) {
+		t.Errorf("it lacks %q:\n%s", want, text)
+	}
+	// What was recorded of it is from when it was worked on.
+	its := []Iteration{{Item: "b", Title: "As it was", Fence: 0, Fate: core.Retry}}
+	if text, want := Night("shop", s, its, nil, now), "- **b** As it was — running run-b\n"; !strings.Contains(text, want) {
+		t.Errorf("it lacks %q:\n%s", want, text)
+	}
+	now.Title = nil
+	if text, want := Night("shop", s, nil, nil, now), "- **b**  — running run-b\n"; !strings.Contains(text, want) {
+		t.Errorf("it lacks %q:\n%s", want, text)
+	}
+}
+
+// TestReportOfFailedChecks: nobody has asked anything. A person is told what failed, where the
+// work is, and each way on.
+func TestReportOfFailedChecks(t *testing.T) {
+	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+	its := []Iteration{{Item: "b", Title: "Build", Fate: core.Park, Class: "gate", Interrupt: core.ByGate, Run: "run-b", Place: "/w/loop-b",
+		Reason: "verification ver-01: failed\n- regressions test: ended with exit code 1\n  test: ? shop [no test files]\n  test: orders/broken.go:3:6: syntax error\n  test: FAIL"}}
+	said := []Question{{Item: "b", Kind: core.ByGate, Why: its[0].Reason}}
+	text := Night("shop", s, its, said, Standing{Running: true})
+	want := "- **b** Build — checks failed: test: orders/broken.go:3:6: syntax error (run-b)\n  What it made is in /w/loop-b. `reprise verify show ver-01` has all that was checked. " +
+		"Let the agent go on, told what to do, with `reprise loop resume --item b --answer \"…\"`, mend it there yourself, or end it with `reprise queue drop b`.\n"
+	if !strings.Contains(text, want) {
+		t.Errorf("it lacks\n%s\nand is\n%s", want, text)
+	}
+	if got, want := said[0].Words(), "the checks of b failed too often: test: orders/broken.go:3:6: syntax error"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestWhatStays: where an item was given up that has changed nothing, nothing is said to stay:
+// the place may be the project's own directory.
+func TestWhatStays(t *testing.T) {
+	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
+	yes, no := true, false
+	for _, tt := range []struct {
+		changed *bool
+		class   string
+		stays   bool
+	}{{&yes, "crash", true}, {&no, "crash", false}, {nil, "crash", true}, {nil, "no change", false}} {
+		its := []Iteration{{Item: "b", Fate: core.GiveUp, Class: tt.class, Branch: "loop-b", Place: "/w/loop-b", Changed: tt.changed}}
+		if text := Night("shop", s, its, nil, Standing{}); strings.Contains(text, "; what it made stays in /w/loop-b") != tt.stays {
+			t.Errorf("%+v: %s", tt, text)
+		}
 	}
 }
