@@ -42,71 +42,63 @@ type param struct {
 }
 
 // schema is the JSON Schema of the parameters, in the plain form that every
-// client takes: an object with properties, one type each, all described.
+// client takes: an object with properties, one type each, all described. Models read the
+// list from the top, so the order is that of params. It is written by hand: what a library
+// has to learn of a type before it writes the first one is a part of each start.
 func schema(params []param) json.RawMessage {
-	props := orderedObject{}
+	b := []byte(`{"type":"object","properties":{`)
 	var required []string
-	for _, p := range params {
-		prop := orderedObject{{"type", string(p.kind)}}
+	for i, p := range params {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, p.name), `:{"type":"`...)
+		b = append(append(b, p.kind...), '"')
 		if p.kind == list {
-			prop = append(prop, member{"items", orderedObject{{"type", "string"}}})
-			prop = append(prop, member{"maxItems", p.entries})
+			b = strconv.AppendInt(append(b, `,"items":{"type":"string"},"maxItems":`...), int64(p.entries), 10)
 		}
 		if p.kind == integer {
-			prop = append(prop, member{"minimum", p.min}, member{"maximum", p.max})
+			b = strconv.AppendInt(append(b, `,"minimum":`...), int64(p.min), 10)
+			b = strconv.AppendInt(append(b, `,"maximum":`...), int64(p.max), 10)
 		}
 		if p.enum != nil {
-			prop = append(prop, member{"enum", p.enum})
+			b = appendStrings(append(b, `,"enum":`...), p.enum)
 		}
-		prop = append(prop, member{"description", p.about})
-		props = append(props, member{p.name, prop})
+		b = append(appendString(append(b, `,"description":`...), p.about), '}')
 		if p.required {
 			required = append(required, p.name)
 		}
 	}
-	obj := orderedObject{{"type", "object"}, {"properties", props}}
+	b = append(b, '}')
 	if required != nil {
-		obj = append(obj, member{"required", required})
+		b = appendStrings(append(b, `,"required":`...), required)
 	}
-	obj = append(obj, member{"additionalProperties", false})
-	data, err := obj.MarshalJSON()
-	if err != nil {
-		panic("mcpserver: encode schema: " + err.Error()) // only strings, numbers and booleans are in it
-	}
-	return data
+	return append(b, `,"additionalProperties":false}`...)
 }
 
-// orderedObject is a JSON object that keeps its order: models read the list
-// from the top, so what matters most stands first.
-type orderedObject []member
-
-type member struct {
-	key   string
-	value any
+// appendString adds a text as JSON has it.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			data, err := encodeJSON(s)
+			if err != nil {
+				panic("mcpserver: encode a text: " + err.Error()) // every text is one in JSON
+			}
+			return append(b, data...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
-// MarshalJSON implements json.Marshaler.
-func (o orderedObject) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
+func appendStrings(b []byte, list []string) []byte {
+	b = append(b, '[')
+	for i, s := range list {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		key, err := encodeJSON(m.key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := encodeJSON(m.value)
-		if err != nil {
-			return nil, err
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
+		b = appendString(b, s)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return append(b, ']')
 }
 
 // args are checked arguments of a call.

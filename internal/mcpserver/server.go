@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,13 +61,35 @@ func New(d Deps) (*Server, error) {
 		SupportedProtocolVersions: versions(d.LegacyOnly),
 		PageSize:                  200,
 	}, d.Log)
-	s.SDK.AddReceivingMiddleware(s.checkScope)
+	s.SDK.AddReceivingMiddleware(s.checkScope, s.listSchemas)
 	for _, t := range tools {
-		s.SDK.AddTool(t.definition(), s.handler(t))
+		s.SDK.AddTool(&mcp.Tool{Name: t.name, InputSchema: noSchema}, s.handler(t))
 	}
 	s.addResources()
 	s.addPrompts()
 	return s, nil
+}
+
+// noSchema stands for the schema of each tool in the SDK's own list. The SDK reads a schema
+// twice when a tool is added, for a type and for names of headers that ours have not, and calls
+// are checked by [parseArgs]: so schemas are made when they are asked for.
+var noSchema = json.RawMessage(`{"type":"object"}`)
+
+// listSchemas puts the tools as clients see them into the list of tools.
+func (s *Server) listSchemas(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		list, ok := res.(*mcp.ListToolsResult)
+		if err != nil || !ok {
+			return res, err
+		}
+		for i, listed := range list.Tools {
+			if n := slices.IndexFunc(s.tools, func(t tool) bool { return t.name == listed.Name }); n >= 0 {
+				list.Tools[i] = s.tools[n].definition()
+			}
+		}
+		return list, nil
+	}
 }
 
 // versions narrows the protocol revisions, nil meaning all.
