@@ -38,6 +38,7 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	if d.Queue, err = a.Queue(proc.ID{}); err != nil {
 		return d, err
 	}
+	d.Waits = func(context.Context) ([]web.Wait, error) { return a.webWaits(home) }
 	if d.Fleet, err = a.elsewhere(context.Background(), "dashboard"); err != nil {
 		return d, err
 	}
@@ -67,6 +68,25 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 		d.Claim = func(ctx context.Context) error { return conflict(a.claim(ctx)) }
 	}
 	return d, nil
+}
+
+// webWaits is what settings wait for: that a person approves what a project's ask for, and
+// the hooks in a client's. Both are read anew, for they are changed beside the dashboard.
+func (a *App) webWaits(home *config.Home) (out []web.Wait, err error) {
+	now := *home
+	if p := home.Project; p != nil {
+		env := a.Env
+		env.Dir = p.Root
+		if now.Project, err = config.FindProject(env, p.Root); err != nil {
+			return nil, err
+		}
+	}
+	var s standing
+	err = errors.Join(a.standClients(&s, &now), a.standTrust(&s, &now))
+	for _, w := range s.Waits {
+		out = append(out, web.Wait(w))
+	}
+	return out, err
 }
 
 // webMemory is the memory for the dashboard. What of it is opened late in a command is

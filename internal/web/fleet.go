@@ -408,10 +408,10 @@ func (s *Server) waitsAfar(state fleetState) []matter {
 			if q.Stopped() {
 				text, do = "On the worker "+l.Worker+", "+q.Words(), "Let it go on"
 			}
-			out = append(out, matter{"warn", text, "/fleet#answer-" + q.Item, do})
+			out = append(out, matter{Tone: "warn", Text: text, Path: "/fleet#answer-" + q.Item, Act: do})
 		}
 		if row.Interrupt != nil && len(row.Open) == 0 {
-			out = append(out, matter{"warn", "The worker " + l.Worker + " waits for you: " + oneLine(200, row.Interrupt.Why), "/fleet", "Look at it"})
+			out = append(out, matter{Tone: "warn", Text: "The worker " + l.Worker + " waits for you: " + oneLine(200, row.Interrupt.Why), Path: "/fleet", Act: "Look at it"})
 		}
 	}
 	return out

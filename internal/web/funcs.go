@@ -131,9 +131,13 @@ func num(v any) string {
 	return fmt.Sprint(v)
 }
 
-// oneLine is the first line of a text that says something, of at most n characters.
+// oneLine is the first line of a text that says something, of at most n characters; that
+// there are more is marked.
 func oneLine(n int, s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	s, more, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if more != "" {
+		s = strings.TrimSpace(s) + " …"
+	}
 	return clip.Runes(s, n)
 }
 

@@ -134,6 +134,7 @@ type memoryPage struct {
 	Policy   string
 	Tokens   int
 	Blocks   []memory.BlockInfo
+	Always   []string // of core and index those that are there
 	Reports  []memory.Report
 	Trouble  []string
 }
@@ -156,6 +157,11 @@ func (s *Server) memoryShow(w http.ResponseWriter, r *http.Request) {
 	var err error
 	if p.Blocks, err = s.deps.Memory.Files.List(r.Context(), ""); err != nil && !errors.Is(err, memory.ErrNotFound) {
 		p.Trouble = append(p.Trouble, err.Error())
+	}
+	for _, name := range []string{"core", "index"} {
+		if _, _, err := s.deps.Memory.Files.Read(r.Context(), memory.ScopeGlobal, name, 0, 1); err == nil {
+			p.Always = append(p.Always, name)
+		}
 	}
 	if p.Reports, err = s.deps.Memory.Files.Check(r.Context()); err != nil && !errors.Is(err, memory.ErrNotFound) {
 		p.Trouble = append(p.Trouble, err.Error())
@@ -242,6 +248,7 @@ func (s *Server) ask(ctx context.Context, p *memoryPage) {
 type blockPage struct {
 	Doc         memory.Doc
 	Front, Body string
+	Entries     []mdfile.Entry // of a file of entries, the last one first; Body is what stands between
 	Editable    bool
 	Why         string // why it is not
 }
@@ -253,7 +260,13 @@ func (s *Server) blockShow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := blockPage{Doc: doc, Body: doc.Content}
-	if f, err := mdfile.Parse([]byte(doc.Content)); err == nil {
+	if f := mdfile.ParseEntries([]byte(doc.Content)); len(f.Entries) > 0 {
+		p.Entries, p.Body = f.Entries, ""
+		slices.Reverse(p.Entries)
+		for _, free := range f.Free {
+			p.Body += string(f.Bytes()[free[0]:free[1]]) + "\n"
+		}
+	} else if f, err := mdfile.Parse([]byte(doc.Content)); err == nil {
 		p.Front, p.Body = string(f.FrontMatter()), string(f.Body())
 	}
 	p.Editable, p.Why = editable(doc)

@@ -15,6 +15,7 @@ import (
 
 	"reprise/internal/learn"
 	"reprise/internal/learn/scopes"
+	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
 )
@@ -114,6 +115,31 @@ func TestMemoryListsTheLatest(t *testing.T) {
 	}
 	if body = h.page("/memory?class=episode"); !strings.Contains(body, "Nothing of this kind") {
 		t.Error("an empty kind is not said to be one")
+	}
+}
+
+// A file of entries is shown entry by entry, the last one first, and not as the markdown
+// that their front matter would be. What was never written has no link.
+func TestFileOfEntries(t *testing.T) {
+	dir := t.TempDir()
+	entries := memory.NewEntries(memory.EntriesOptions{Dir: dir, Now: testNow})
+	for _, text := range []string{"The till opens at nine", hostile} {
+		if _, err := entries.Add(t.Context(), mdfile.Entry{Type: mdfile.TypeLearning, Agent: "user", Confidence: 0.95, Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := open(t, func(d *Deps) {
+		store := memory.New(memory.Options{Dir: filepath.Join(t.TempDir(), "memory"), Now: testNow, Git: memory.GitOptions{Off: true}})
+		part := memory.New(memory.Options{Dir: filepath.Join(dir, "memory"), Now: testNow, Git: memory.GitOptions{Off: true}, Part: true})
+		d.Memory = &Remembering{Files: memory.Layers{{Project: "shop", Store: part, Entries: entries}, {Store: store}}}
+	})
+	if body := h.page("/memory"); strings.Contains(body, "/block/global/core") {
+		t.Error("there is a link to a file that is not there")
+	}
+	body := h.page("/memory/block/project/learnings.md")
+	checkHarmless(t, "learnings.md", body)
+	if !strings.Contains(body, "The till opens at nine") || strings.Count(body, "confidence 0.95") != 2 || strings.Contains(body, "timestamp:") || strings.Count(body, "/memory/item/") != 2 {
+		t.Errorf("the entries are not shown as such:\n%s", body)
 	}
 }
 

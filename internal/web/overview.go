@@ -18,6 +18,7 @@ func (s *Server) overviewRoutes() { s.mux.HandleFunc("GET /{$}", s.overview) }
 // matter is something that waits for a person.
 type matter struct {
 	Tone, Text, Path, Act string
+	Command               string // what a person gives in a terminal, where no page does it
 }
 
 type overviewPage struct {
@@ -64,19 +65,19 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		}
 		// Of a loop's runs the loop tells below, for as long as somebody is waited for.
 		if rec.Status == run.Interrupted && rec.Origin != "loop" {
-			p.Matters = append(p.Matters, matter{"warn", "Run " + rec.ID + where + " was interrupted: " + oneLine(160, rec.StatusReason), "/runs/" + rec.ID, "Look at it"})
+			p.Matters = append(p.Matters, matter{Tone: "warn", Text: "Run " + rec.ID + where + " was interrupted: " + oneLine(160, rec.StatusReason), Path: "/runs/" + rec.ID, Act: "Look at it"})
 		}
 	}
 	var asks []matter
 	for _, q := range p.Loop.Open {
 		if q.Stopped() {
-			asks = append(asks, matter{"warn", q.Words(), "/work#answer-" + q.Item, "Let it go on"})
+			asks = append(asks, matter{Tone: "warn", Text: q.Words(), Path: "/work#answer-" + q.Item, Act: "Let it go on"})
 			continue
 		}
-		asks = append(asks, matter{"warn", "The loop waits for your answer about " + q.Item + ": " + oneLine(200, q.Why), "/work#answer-" + q.Item, "Answer"})
+		asks = append(asks, matter{Tone: "warn", Text: "The loop waits for your answer about " + q.Item + ": " + oneLine(200, q.Why), Path: "/work#answer-" + q.Item, Act: "Answer"})
 	}
 	if i := p.Loop.Interrupt; i != nil && len(asks) == 0 && p.Loop.State.Phase != core.Finished {
-		asks = append(asks, matter{"warn", "The loop waits for you: " + oneLine(200, i.Why), "/work#answer", "Look at it"})
+		asks = append(asks, matter{Tone: "warn", Text: "The loop waits for you: " + oneLine(200, i.Why), Path: "/work#answer", Act: "Look at it"})
 	}
 	if s.deps.Fleet != nil {
 		state, err := s.fleetNow(r.Context())
@@ -93,7 +94,16 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			p.Trouble = append(p.Trouble, err.Error())
 		}
 		if n := len(waiting); n > 0 {
-			p.Matters = append([]matter{{"warn", term.Plural(n, "call") + " of an agent waits for your word", "/guard", "Look"}}, p.Matters...)
+			p.Matters = append([]matter{{Tone: "warn", Text: term.Plural(n, "call") + " of an agent waits for your word", Path: "/guard", Act: "Look"}}, p.Matters...)
+		}
+	}
+	if s.deps.Waits != nil {
+		waits, err := s.deps.Waits(r.Context())
+		if err != nil {
+			p.Trouble = append(p.Trouble, err.Error())
+		}
+		for _, w := range waits {
+			p.Matters = append(p.Matters, matter{Tone: "warn", Text: w.Text, Command: w.Command})
 		}
 	}
 	if s.deps.Queue != nil {
@@ -112,7 +122,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if given > 0 {
-			p.Matters = append(p.Matters, matter{"bad", term.Plural(given, "item") + " given up", "/work#dead", "See why"})
+			p.Matters = append(p.Matters, matter{Tone: "bad", Text: term.Plural(given, "item") + " given up", Path: "/work#dead", Act: "See why"})
 		}
 	}
 	if s.deps.Tasks != nil {

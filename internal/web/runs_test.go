@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -66,5 +68,19 @@ func TestRunsSayWhoseTheyAre(t *testing.T) {
 	}
 	if n != 1 /* interrupted is no end */ || len(trouble) > 0 {
 		t.Errorf("%d runs are counted as this project's, %v", n, trouble)
+	}
+}
+
+// What settings wait for is on the overview, with its command.
+func TestOverviewSaysWhatSettingsWaitFor(t *testing.T) {
+	h := open(t, func(d *Deps) {
+		d.Waits = func(context.Context) ([]Wait, error) {
+			return []Wait{{hostile, "reprise trust"}}, errors.New("the settings of codex cannot be read")
+		}
+	})
+	body := h.page("/")
+	checkHarmless(t, "/", body)
+	if !strings.Contains(body, "<code>reprise trust</code>") || !strings.Contains(body, "cannot be read") {
+		t.Errorf("the overview does not say it:\n%s", body)
 	}
 }

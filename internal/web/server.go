@@ -54,6 +54,10 @@ type Deps struct {
 	// Claim registers the project's name before the first change; nil does nothing.
 	Claim func(context.Context) error
 
+	// Waits is what waits for a person beside what the pages themselves know of; nil is
+	// nothing.
+	Waits func(context.Context) ([]Wait, error)
+
 	Runs RunService
 	// RunDirs are directories beside Runs.Dir that Runs lists, too; nil is none.
 	RunDirs func() []string
@@ -75,6 +79,9 @@ type Deps struct {
 	// Policy is what recall ranks by; nil where the memory may not be read.
 	Policy *Policies
 }
+
+// Wait is something that waits for a person, and the command that they give.
+type Wait struct{ Text, Command string }
 
 // Options say where the dashboard listens.
 type Options struct {

@@ -47,3 +47,12 @@ func TestNoQuestionInWordsOfThePage(t *testing.T) {
 		}
 	}
 }
+
+// What has more lines than the one that is shown says so, within the room that there is.
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{"": "", " one ": "one", "one\n": "one", "one\n\nA) red": "one …", "a long line of words\nand more": "a long li…"} {
+		if got := oneLine(10, text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
