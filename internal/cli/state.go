@@ -87,8 +87,11 @@ func (a *App) stateChanged(ctx context.Context, project string, c staterepo.Chan
 	data, err := jsonData(event.StateData{Op: c.Op, Agent: c.Agent, Commit: c.Commit, ID: c.ID, Type: c.Type, Title: clipText(c.Title, 200), Files: c.Files[:min(len(c.Files), 20)]})
 	if err == nil {
 		var broker *event.Broker
-		if broker, err = a.Broker(event.Event{Agent: a.Env.Get(hook.AgentVar), Session: a.clientSession(a.Now().Add(-turnAtMost))(ctx)}); err == nil {
-			_, err = broker.Record(ctx, event.Event{Scope: event.ScopeProject, Project: project, Type: event.StateChanged, Data: data, Outcome: "success"})
+		if broker, err = a.Broker(event.Event{Agent: a.Env.Get(hook.AgentVar)}); err == nil {
+			_, err = broker.Record(ctx, event.Event{
+				Scope: event.ScopeProject, Project: project, Session: a.clientSession(a.Now().Add(-turnAtMost))(ctx),
+				Type: event.StateChanged, Data: data, Outcome: "success",
+			})
 		}
 	}
 	if err != nil {

@@ -114,12 +114,13 @@ func (a *App) recordVerification(ctx context.Context, r *verify.Result) error {
 	if r.Status == verify.Passed || r.Status == verify.Failed {
 		outcome = string(r.Status)
 	}
-	broker, err := a.Broker(event.Event{Session: r.Session, Client: r.Client})
+	broker, err := a.Broker()
 	if err != nil {
 		return err
 	}
 	_, err = broker.Record(ctx, event.Event{
-		Scope: event.ScopeProject, Project: r.Project, Run: r.Run, Type: event.VerificationFinished, Data: data, Outcome: outcome,
+		Scope: event.ScopeProject, Project: r.Project, Session: r.Session, Client: r.Client, Run: r.Run,
+		Type: event.VerificationFinished, Data: data, Outcome: outcome,
 		Evidence: []string{"verification:" + r.ID},
 	})
 	return err
@@ -201,6 +202,9 @@ func runVerify(ctx context.Context, app *App, f verifyFlags) error {
 		Trigger: f.trigger, Session: f.session, Client: f.client, Wishes: wishes, Base: f.base,
 		Regressions: home.Settings.Gates.Off("regressions", nil) == "",
 	})
+	if errors.Is(err, verify.ErrInterrupted) {
+		return err
+	}
 	if f.asJSON {
 		if perr := printJSON(app.Out, r); perr != nil {
 			return perr

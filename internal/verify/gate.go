@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -300,6 +301,9 @@ func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how 
 		verdict = g.decide(ctx, t, r, how)
 	}
 	r, err := v.Run(ctx, req)
+	if errors.Is(err, ErrInterrupted) {
+		return Verdict{Why: err.Error()}, err
+	}
 	verdict.Result = r
 	if !verdict.Block && verdict.Why == "" {
 		verdict.Why = "the verification " + r.ID + ": " + string(r.Status)

@@ -67,6 +67,10 @@ type Verifier struct {
 // ErrNoChecks says that a project defines no check.
 var ErrNoChecks = errors.New("the project defines no checks: there is nothing under verify.profiles in its .reprise/project.yaml")
 
+// ErrInterrupted says that a verification was ended from outside before it was through,
+// as by a signal: it says nothing of the work, and no result of it is kept.
+var ErrInterrupted = errors.New("the verification was interrupted")
+
 // New finds the tree to verify.
 func New(ctx context.Context, o Options) (*Verifier, error) {
 	if o.Checks.Empty() {
@@ -192,8 +196,10 @@ func (v *Verifier) Explain(ctx context.Context, req Request, scratch string) (Pl
 	return p, nil
 }
 
-// Run verifies. The result is saved and recorded, whatever it is. An error
-// means that even that could not be done; the result is then there, too.
+// Run verifies. The result is saved and recorded, whatever it is, unless the verification
+// was ended from outside: then the error is [ErrInterrupted], and there is no result. Any
+// other error means that saving and recording could not be done; the result is then there,
+// too.
 func (v *Verifier) Run(ctx context.Context, req Request) (*Result, error) {
 	now := v.o.Env.Now
 	r := &Result{
@@ -202,6 +208,9 @@ func (v *Verifier) Run(ctx context.Context, req Request) (*Result, error) {
 		Checks: []CheckResult{}, Issues: []Issue{}, Next: []string{},
 	}
 	err := v.verify(ctx, req, r)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return nil, interrupted(r, cause)
+	}
 	if err != nil {
 		r.Status = Error
 		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tests", Message: v.redact(err.Error())})
@@ -222,6 +231,21 @@ func (v *Verifier) Run(ctx context.Context, req Request) (*Result, error) {
 	r.nextSteps()
 	v.o.Step("saving")
 	return r, v.keep(ctx, r)
+}
+
+// interrupted says what a verification was at when it was ended.
+func interrupted(r *Result, cause error) error {
+	at := "before a check ran"
+	if n := len(r.Checks); n > 0 {
+		at = "after the check " + r.Checks[n-1].Name
+		for _, c := range r.Checks {
+			if c.Status == Error {
+				at = "while the check " + c.Name + " ran"
+				break
+			}
+		}
+	}
+	return fmt.Errorf("%w %s, so nothing is known of the work: %w", ErrInterrupted, at, cause)
 }
 
 // keep saves and records a result, although the time for checks may be over.

@@ -352,6 +352,46 @@ func TestTimeForAllChecks(t *testing.T) {
 	}
 }
 
+// What is ended from outside, as by Ctrl-C, says nothing of the work: it is neither kept
+// nor recorded, and is not the latest verification of the project.
+func TestInterruptedSaysNothingOfTheWork(t *testing.T) {
+	t.Parallel()
+	for _, step := range []struct{ at, want string }{
+		{"locked", "interrupted before a check ran"},
+		{"check slow", "interrupted while the check slow ran"},
+		{"check last", "interrupted while the check last ran"},
+	} {
+		t.Run(step.at, func(t *testing.T) {
+			t.Parallel()
+			slow := sh("slow", "exec sleep 600")
+			if step.at == "check last" {
+				slow = sh("slow", "true")
+			}
+			w := newWorld(t, slow, sh("last", "exec sleep 600"))
+			stopped := errors.New("stopped by signal (interrupt)")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			w.o.Step = func(s string) {
+				if s == step.at {
+					cancel(stopped)
+				}
+			}
+			v, err := New(context.Background(), w.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := v.Run(ctx, Request{Trigger: Manual})
+			if r != nil || !errors.Is(err, ErrInterrupted) || !errors.Is(err, stopped) || !strings.Contains(err.Error(), step.want) {
+				t.Errorf("%+v, %v; want %q", r, err, step.want)
+			}
+			kept, _, err := w.o.Store.List(5)
+			if err != nil || len(kept) > 0 || len(w.recs) > 0 {
+				t.Errorf("kept %v, recorded %v, %v", kept, w.recs, err)
+			}
+		})
+	}
+}
+
 func TestSameTreeIsNotVerifiedTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sh("x", "true"))

@@ -232,7 +232,7 @@ func roomFor(dir string, entries []Entry, there int64) error {
 		bytes += entries[i].Size
 	}
 	if free, ok := freeBytes(dir); ok && free-bytes < minFree {
-		return fmt.Errorf("the disk of %s has %d MiB left, too few for a copy of %d MiB", dir, free>>20, max(0, bytes)>>20)
+		return fmt.Errorf("the disk of %s has %d MiB left; a copy of the tree takes %d MiB, and %d MiB beside it stay free for others", dir, free>>20, max(0, bytes+1<<20-1)>>20, minFree>>20)
 	}
 	return nil
 }
