@@ -157,7 +157,7 @@ func (g *gate) checkHost(next http.Handler) http.Handler {
 			host = h
 		}
 		host = strings.ToLower(strings.Trim(host, "[]"))
-		ok := slices.Contains(g.hosts, host)
+		ok := host != "" && slices.Contains(g.hosts, host) // an origin such as file:// has no name
 		if !ok && !g.local {
 			// Off loopback an address is no name that could be rebound.
 			ok = net.ParseIP(host) != nil

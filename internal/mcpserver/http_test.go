@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -180,7 +181,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestHTTPHostAndOrigin(t *testing.T) {
 	w := newWorld(t, nil)
-	url := listen(t, w, HTTPOptions{NoAuth: true, AllowedOrigins: []string{"https://app.example.com"}})
+	url := listen(t, w, HTTPOptions{NoAuth: true, AllowedOrigins: []string{"https://app.example.com", "file://"}})
 	addr := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), EndpointPath)
 	_, port, _ := net.SplitHostPort(addr)
 	for _, c := range []struct {
@@ -227,6 +228,23 @@ func TestHTTPHostAndOrigin(t *testing.T) {
 		if c.want == 403 && foreign && res.StatusCode != 403 {
 			t.Errorf("%s, GET: %s", c.name, res.Status)
 		}
+	}
+	// What no client of HTTP sends: no name at all, and one beside the request's own.
+	for head, want := range map[string]string{
+		"POST /mcp HTTP/1.1\r\nHost:\r\n": "403", "POST /mcp HTTP/1.1\r\nHost: :" + port + "\r\n": "403", "POST /mcp HTTP/1.0\r\n": "403", "POST /mcp HTTP/1.1\r\n": "400",
+		"POST http://evil.example/mcp HTTP/1.1\r\nHost: " + addr + "\r\n": "403", "POST /mcp HTTP/1.1\r\nHost: " + addr + "\r\nHost: evil.example\r\n": "400",
+	} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		fmt.Fprintf(conn, "%sContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", head, len(shake), shake)
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if _, code, _ := strings.Cut(line, " "); err != nil || !strings.HasPrefix(code, want) {
+			t.Errorf("%q: %q %v, want %s", head, line, err, want)
+		}
+		conn.Close()
 	}
 	t.Run("allowed origin", func(t *testing.T) {
 		// A page of that origin is served through its own name.

@@ -157,6 +157,29 @@ type tokenClaims struct {
 	SCP   json.RawMessage `json:"scp"`   // elsewhere: a list, or the same
 }
 
+// UnmarshalJSON implements json.Unmarshaler. A time is a number (RFC 7519, 2): the library
+// takes a text with one in it, too, which another reader of the same token would refuse.
+func (c *tokenClaims) UnmarshalJSON(data []byte) error {
+	var times struct {
+		Expires   numeric `json:"exp"`
+		NotBefore numeric `json:"nbf"`
+		Issued    numeric `json:"iat"`
+	}
+	type plain tokenClaims
+	return errors.Join(json.Unmarshal(data, &times), json.Unmarshal(data, (*plain)(c)))
+}
+
+// numeric is a number that nobody looks at; a text is an error.
+type numeric struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*numeric) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		return errors.New("a time in it is a text, and not a number")
+	}
+	return nil
+}
+
 func (c tokenClaims) scopes() []string {
 	var out []string
 	for _, raw := range []json.RawMessage{c.Scope, c.SCP} {

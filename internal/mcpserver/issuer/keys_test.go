@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -202,6 +203,10 @@ func TestTokensThatAreSomethingElse(t *testing.T) {
 		{"an audience in other letters", claim("aud", "US"), false},
 		{"an issuer with a slash", claim("iss", iss.URL+"/"), false},
 		{"expiry that is no number", claim("exp", "soon"), false},
+		{"expiry in quotes", claim("exp", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)), false},
+		{"the same under a name in other letters", claim("EXP", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)), false},
+		{"a beginning in quotes", claim("nbf", "1"), false},
+		{"a time of issue in quotes", claim("iat", "1"), false},
 		{"an expiry far away", claim("exp", 1e300), false},
 	} {
 		info, err := i.Verify(t.Context(), c.token)
