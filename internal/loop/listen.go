@@ -293,7 +293,12 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 				l.enter("settled", a.Slot, strings.TrimSpace(fmt.Sprintf("%s (completed %v, succeeded %v, verified %s) %s", h.Fate, h.Completed, h.Succeeded, orElse(string(h.Verified), "not looked at"), oneLine(failure(h), 320))))
 			}
 		case core.OpNotify:
-			l.tellOf("person", a.Item, personText(a.Kind, a.Text, a.Item, MetricsOf(l.State())))
+			s := l.State()
+			text := personText(a.Kind, a.Text, a.Item, MetricsOf(s))
+			if a.Item == "" && s.Phase != core.Waiting && s.Limits.OnInterrupt == core.Skip { // no command would be taken
+				text = oneLine(core.KindWords(a.Kind)+": "+a.Text, 300) + "; nobody is waited for"
+			}
+			l.tellOf("person", a.Item, text)
 		case core.OpRefuse:
 			if e, ok := e.(core.Resumed); ok {
 				l.tellOf("refused", strings.Join(e.Items, ", "), fmt.Sprintf("the answer %q: %s", oneLine(e.Answer, 200), a.Text))

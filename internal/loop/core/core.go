@@ -318,6 +318,9 @@ type State struct {
 	Starting []string `json:"starting,omitempty"`
 	Launched bool     `json:"launched,omitempty"`
 	Row      int      `json:"row,omitempty"`
+	// Unstartable counts how often a person was told that starts fail, with nothing begun in
+	// between, where nobody is waited for.
+	Unstartable int `json:"unstartable,omitempty"`
 	// Failure is the signature of the last failure, Same the different items that
 	// had it one after the other.
 	Failure string   `json:"failure,omitempty"`

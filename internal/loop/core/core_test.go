@@ -479,3 +479,41 @@ func TestNothingStartsUnattended(t *testing.T) {
 		}
 	}
 }
+
+// A loop that waits for nobody ends where nothing can be begun, and not where a service is
+// away, where something was begun in between, or where a person is waited for.
+func TestEndsWhereNothingStarts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		on    OnInterrupt
+		class Class
+		begun bool // a run, in between
+		want  Phase
+	}{
+		{"no place to work", Skip, BadWorkspace, false, Draining},
+		{"no client", Skip, SpawnFailed, false, Draining},
+		{"a service is away", Skip, APIError, false, Working},
+		{"it was only for a while", Skip, SpawnFailed, true, Working},
+		{"a person is waited for", Wait, SpawnFailed, false, Waiting},
+	} {
+		l := DefaultLimits()
+		l.OnInterrupt = c.on
+		s := New("l", l, Time{Wall: epoch})
+		for n := range 2 {
+			if n == 1 && s.Phase == Draining {
+				t.Errorf("%s: it ends at once, and what is wrong may pass", c.name)
+			}
+			if c.begun {
+				p := &Slot{Claim: Claim{Item: Item{ID: "b"}, Fence: 1}, Outcome: &Outcome{Run: "run-b", Completed: true, OK: true, Turns: 1}}
+				s.remember(p, &Settle{Fate: Release, Class: LoopEnds})
+			}
+			s.Spawning = l.MaxFailing
+			var out []Action
+			s.consequences("a", "", Settle{Fate: Release, Class: c.class, Reason: "no"}, &out)
+		}
+		if s.Phase != c.want {
+			t.Errorf("%s: it is %s (%s), want %s", c.name, s.Phase, s.Reason, c.want)
+		}
+	}
+}

@@ -205,7 +205,7 @@ func (s *State) remember(p *Slot, set *Settle) {
 	case o == nil || o.Run == "":
 		m.Starts = starts // which this says nothing about
 	default:
-		s.Starting, s.Launched = nil, true
+		s.Starting, s.Launched, s.Unstartable = nil, true, 0
 	}
 	switch set.Fate {
 	case Done:

@@ -444,8 +444,25 @@ func (s *State) consequences(id, answer string, set Settle, out *[]Action) {
 		s.raise(ByFailing, "different items failed one after the other, the last so: "+set.Reason, "", out)
 	case s.Spawning >= s.Limits.MaxFailing:
 		s.raise(ByFailing, "starts failed one after the other, the last so: "+set.Reason, "", out)
+		s.unstartable(&set)
 	case len(s.Same) >= s.Limits.MaxIdentical:
 		s.raise(ByIdentical, "different items failed in the same way: "+set.Reason, "", out)
+	}
+}
+
+// maxUnstartable is how often a person is told that starts fail before a loop that waits for
+// nobody ends: what is wrong with the machine may pass in the meantime.
+const maxUnstartable = 2
+
+// unstartable ends a loop that waits for nobody and can begin nothing: it would set one item
+// aside after the other for as long as it may work. What a service does not do may be done
+// later, and ends nothing.
+func (s *State) unstartable(set *Settle) {
+	if s.Limits.OnInterrupt != Skip || s.Phase != Working || set.Class == APIError {
+		return
+	}
+	if s.Unstartable++; s.Unstartable >= maxUnstartable {
+		s.phase(Draining, ByFailing+": nothing can be begun: "+set.Reason)
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *State) askAgain(i int, out *[]Action) {
 // step that was being done is asked for again, and what was lost meanwhile is let go.
 func (s *State) started(e Started, out *[]Action) {
 	s.Rev++
-	s.LookAt, s.Empty = 0, false
+	s.LookAt, s.Empty, s.Unstartable = 0, false, 0
 	s.begunAgain(e, out)
 	held := map[Claim]bool{}
 	for _, c := range e.Claims {
