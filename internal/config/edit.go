@@ -55,24 +55,33 @@ func SetInFile(env Env, paths Paths, flag, name string, values ...string) (file 
 }
 
 // edited is the text of a settings file with one setting changed, checked to be valid and to
-// say of all other settings what it said before.
+// say of all other settings what it said before. What is wrong in the file is no hindrance
+// where the change mends it; a name that is no setting can be taken out.
 func edited(env Env, paths Paths, file string, old []byte, name string, values []string) ([]byte, error) {
 	all := keys()
 	i := slices.IndexFunc(all, func(k key) bool { return k.name == name })
+	if i < 0 && len(values) == 0 {
+		if text, ok := unknown(env, paths, file, old, name); ok {
+			return text, nil
+		}
+	}
 	if i < 0 {
 		table, sections := known()
 		return nil, &Error{File: file, Key: name, Problem: "is not a setting", Remedy: suggest(name, table, sections)}
 	}
 	k := all[i]
-	before, err := parsed(env, paths, file, old)
-	if err != nil {
-		return nil, err
+	before, wrong := parsed(env, paths, file, old)
+	if wrong != nil && before.root == nil {
+		return nil, wrong // it is no YAML
 	}
 	written, err := written(k, before.out, values)
 	if err != nil {
 		return nil, err
 	}
 	text, ok := before.edit(string(old), name, written)
+	if !ok && wrong != nil {
+		return nil, wrong
+	}
 	if !ok {
 		return nil, byHand(file, name, written)
 	}
@@ -100,6 +109,21 @@ func edited(env Env, paths Paths, file string, old []byte, name string, values [
 		return nil, byHand(file, name, written)
 	}
 	return []byte(text), nil
+}
+
+// unknown is the text without a name that is no setting; ok is false where it is not there, or
+// what is left is wrong as well.
+func unknown(env Env, paths Paths, file string, old []byte, name string) (text []byte, ok bool) {
+	before, err := parsed(env, paths, file, old)
+	if err == nil || before.root == nil {
+		return nil, false
+	}
+	without, ok := before.edit(string(old), name, "")
+	if !ok || without == string(old) {
+		return nil, false
+	}
+	_, err = parsed(env, paths, file, []byte(without))
+	return []byte(without), err == nil
 }
 
 // withoutPlace takes the lines out of errors about a text that nobody has seen.

@@ -36,6 +36,10 @@ func TestEdited(t *testing.T) {
 		{"taken out with its section", "logging:\n  level: warn\nguard:\n  writes: allow\n", "guard.writes", nil, "logging:\n  level: warn\n"},
 		{"taken out with all sections", "http:\n  limits:\n    sessions: 7\n", "http.limits.sessions", nil, ""},
 		{"taken out where it is not", "logging:\n  level: warn\n", "guard.writes", nil, "logging:\n  level: warn\n"},
+		{"a wrong value gets a right one", "guard:\n  mode: wran\n", "guard.mode", []string{"warn"}, "guard:\n  mode: warn\n"},
+		{"a wrong value is taken out", "guard:\n  mode: wran\n  writes: allow\n", "guard.mode", nil, "guard:\n  writes: allow\n"},
+		{"a name that is none is taken out", "logging:\n  level: warn\ngaurd:\n  mode: warn\n", "gaurd", nil, "logging:\n  level: warn\n"},
+		{"one of a section", "guard:\n  mod: warn\n  writes: allow\n", "guard.mod", nil, "guard:\n  writes: allow\n"},
 		{"a mark in front", "\ufefflogging:\n  level: warn\n", "logging.level", []string{"debug"}, "\ufefflogging:\n  level: debug\n"},
 	} {
 		got, err := edited(env, paths, "config.yaml", []byte(c.old), c.key, c.values)
@@ -56,6 +60,10 @@ func TestEdited(t *testing.T) {
 		{"a value of more lines", "", "logging.level", []string{"warn\n  file: /x"}, "is not one of its values"},
 		{"a number of more lines", "", "logging.max_backups", []string{"1\n  level: debug"}, "write by hand"},
 		{"braces", "guard: {mode: enforce}\n", "guard.writes", []string{"allow"}, "write by hand:\nguard:\n  writes: allow"},
+		{"a name that is none, and not there", "logging:\n  level: warn\n", "gaurd", nil, "did you mean guard?"},
+		{"something else is wrong, too", "gaurd:\n  mode: warn\nloging: {}\n", "gaurd", nil, "is not a setting"},
+		{"a wrong value, and something else", "guard:\n  mode: wran\nloging: {}\n", "guard.mode", []string{"warn"}, "did you mean logging?"},
+		{"no YAML", "guard: [\n", "guard.mode", []string{"warn"}, "config.yaml:"},
 		{"a file that is wrong already", "loging: {}\n", "guard.writes", []string{"allow"}, "did you mean logging?"},
 	} {
 		got, err := edited(env, paths, "config.yaml", []byte(c.old), c.key, c.values)

@@ -166,7 +166,7 @@ func (d *document) projectGuard(n ast.Node) *ProjectGuard {
 			g.Inert = append(g.Inert, name)
 			continue
 		default:
-			d.add(e.node, e.key, "is not a setting of a project", "remove it; there are ask, deny and protected_branches")
+			d.add(e.node, e.key, "is not a setting of a project", thereAre(name, "ask", "deny", "protected_branches"))
 			continue
 		}
 		items, nodes, ok := d.list(e.key, e.value)

@@ -188,6 +188,17 @@ func suggest(name string, table map[string]key, sections map[string]bool) string
 	return "remove it; `reprise config show` lists all settings"
 }
 
+// thereAre is what to do about a name that is none of those that there are.
+func thereAre(name string, names ...string) string {
+	list := "there are " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	for _, n := range names {
+		if len(name) > 2 && distance(name, n) <= max(1, len(name)/4) {
+			return "did you mean " + n + "? " + list
+		}
+	}
+	return "remove it; " + list
+}
+
 func mapKeys(table map[string]key, sections map[string]bool) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range table {
@@ -203,25 +214,28 @@ func mapKeys(table map[string]key, sections map[string]bool) func(func(string) b
 	}
 }
 
-// distance is the number of edits between a and b, or a large number when the
-// words are too long to be worth comparing.
+// distance is the number of edits between a and b, two letters that have changed places
+// being one, or a large number when the words are too long to be worth comparing.
 func distance(a, b string) int {
 	if len(a) > 80 {
 		return 1 << 20
 	}
-	row := make([]int, len(b)+1)
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		prev := row[0]
+		before, last, row = last, row, before
 		row[0] = i + 1
 		for j := range len(b) {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
 			}
-			prev, row[j+1] = row[j+1], min(prev+cost, row[j+1]+1, row[j]+1)
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

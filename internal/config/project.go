@@ -193,7 +193,7 @@ func ParseProject(file string, data []byte) (*Project, error) {
 			p.Guard = d.projectGuard(e.value)
 		default:
 			if !asks(e.key) {
-				d.add(e.node, e.key, "is not a setting of a project", "remove it; there are v, name, aliases, hooks, tools, profiles, verify, routes and guard")
+				d.add(e.node, e.key, "is not a setting of a project", thereAre(e.key, "v", "name", "aliases", "hooks", "tools", "profiles", "verify", "routes", "guard"))
 				break
 			}
 			p.Asks = append(p.Asks, e.key)

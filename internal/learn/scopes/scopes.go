@@ -348,7 +348,7 @@ func freeDocs(src []byte, from, to int) []recall.Doc {
 	before := mdfile.CountLines(src[:from])
 	var out []recall.Doc
 	for _, sec := range f.Sections() {
-		text := strings.TrimSpace(string(f.Bytes()[sec.Text:sec.End]))
+		text := strings.TrimSpace(withoutGenerated(string(f.Bytes()[sec.Text:sec.End])))
 		if strings.Trim(text, "-*_ \r\n") == "" {
 			continue
 		}
@@ -358,6 +358,24 @@ func freeDocs(src []byte, from, to int) []recall.Doc {
 		})
 	}
 	return out
+}
+
+// withoutGenerated takes out what stands between "<!-- reprise: NAME -->" and its end: it is
+// made of the entries, and says nothing that they do not.
+func withoutGenerated(text string) string {
+	const begin = "<!-- reprise: "
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, begin)
+		name, _, ended := strings.Cut(rest, " -->")
+		end := "<!-- /reprise: " + name + " -->"
+		_, after, closed := strings.Cut(rest, end)
+		if !found || !ended || !closed {
+			return out.String() + text
+		}
+		out.WriteString(before)
+		text = strings.TrimPrefix(after, "\n")
+	}
 }
 
 // Sources of entries. One with a colon names what the entry was made from, and
