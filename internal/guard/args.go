@@ -419,7 +419,11 @@ func (a *analysis) judgeOption(o option, st *state) {
 	case know.Exec, know.Script, know.Shell:
 		a.give("option-runs", Ask, o.w.shown(), name+" runs a program", "leave it out")
 	case know.Write, know.Delete:
-		a.give("writes", Ask, o.w.shown(), name+" changes or writes files", "leave it out, or use the client's own tool for writing files")
+		d := Ask
+		if a.r.Writes && !o.given && o.opt.Kind == know.Text && a.cur.edits() {
+			d = Allow // of the files themselves it is said elsewhere
+		}
+		a.give("writes", d, o.w.shown(), name+" changes or writes files", "leave it out, or use the client's own tool for writing files")
 	case know.Net:
 		a.reaches(name)
 		a.give("network", Ask, o.w.shown(), name+" reaches another machine", "leave it out")

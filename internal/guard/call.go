@@ -103,6 +103,12 @@ func commandLine(argv []word) string {
 	return b.String()
 }
 
+// edits reports whether the command is sed, of which -i without an ending for copies
+// changes the files that it is given and no others; see inPlace.
+func (c current) edits() bool {
+	return len(c.argv) > 0 && slices.Contains([]string{"sed", "gsed"}, filepath.Base(c.argv[0].text))
+}
+
 // exec judges a command of resolved words, and returns what it writes out.
 func (a *analysis) exec(argv []word, st *state) source {
 	a.step(2)
@@ -241,18 +247,32 @@ func (a *analysis) byRule(argv []word, st *state) (Decision, Rule, bool) {
 	var best Rule
 	found := false
 	for _, r := range a.r.List {
-		if r.matches(argv) && a.meant(&r, argv[0], st) && (!found || r.Decision.rank() > best.Decision.rank()) {
+		if r.matches(argv) && a.meant(&r, argv, st) && (!found || r.Decision.rank() > best.Decision.rank()) {
 			best, found = r, true
 		}
 	}
 	return best.Decision, best, found
 }
 
-// meant reports whether a rule that allows a program by its place allows this one: from
-// another directory the same words name another file.
-func (a *analysis) meant(r *Rule, w word, st *state) bool {
+// meant reports whether a rule that allows something allows this: in another directory
+// the same words name another file, and a link may lead out of the one that a star was
+// written for.
+func (a *analysis) meant(r *Rule, argv []word, st *state) bool {
+	if r.Decision != Allow || st == nil {
+		return true
+	}
+	if len(a.roots) > 0 && slices.ContainsFunc(st.cwds, func(dir string) bool { return a.root(dir) == "" }) {
+		return false // there the same words are of another directory's code, or another repository
+	}
+	for i, s := range strings.Fields(r.Shape) {
+		before, _, star := strings.Cut(s, "*")
+		if star && i < len(argv) && a.ours(before, st) && !a.ours(argv[i].text, st) {
+			return false // by a link
+		}
+	}
+	w := argv[0]
 	program, _, _ := strings.Cut(strings.TrimSpace(r.Shape), " ")
-	if r.Decision != Allow || st == nil || !strings.Contains(program, "/") || filepath.IsAbs(program) || strings.HasPrefix(program, "~") {
+	if !strings.Contains(program, "/") || filepath.IsAbs(program) || strings.HasPrefix(program, "~") {
 		return true
 	}
 	for _, dir := range st.cwds {

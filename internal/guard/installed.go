@@ -56,6 +56,8 @@ func namesCommits(g *args) bool {
 		return true
 	case "rev-list":
 		formatted = true
+	case "rev-parse":
+		return plainRevision(g)
 	case "log":
 		formatted = slices.ContainsFunc(g.options, func(o option) bool { return o.opt != nil && commitFormat(o) })
 	}
@@ -74,4 +76,21 @@ func commitFormat(o option) bool {
 		format = o.arg.text
 	}
 	return format == "%h" || format == "%H"
+}
+
+// plainRevision reports whether git rev-parse tells a commit or a branch: of what it does
+// not know it repeats the words, so that only HEAD and what it came from are looked at
+// without --verify.
+func plainRevision(g *args) bool {
+	verified := false
+	for _, o := range g.options {
+		switch name, _, _ := strings.Cut(o.w.text, "="); name {
+		case "--verify":
+			verified = true
+		case "--short", "--abbrev-ref", "-q", "--quiet":
+		default:
+			return false
+		}
+	}
+	return len(g.operands) == 1 && g.operands[0].known() && (verified || strings.Trim(strings.TrimPrefix(strings.TrimPrefix(g.operands[0].text, "HEAD"), "@"), "~^0123456789") == "")
 }

@@ -206,6 +206,7 @@ func (a *analysis) asksGit(p *know.Program, g args, st *state) {
 			}
 		}
 	}
+	a.goWords(&g, st)
 	if p.Name == "vet" {
 		a.compiled(word{text: g.root()}, st)
 	}

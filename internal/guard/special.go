@@ -37,6 +37,8 @@ func special(name string) func(*analysis, []word, *state) source {
 		return (*analysis).jq
 	case "stty":
 		return (*analysis).terminal
+	case "apply_patch", "applypatch":
+		return (*analysis).applyPatch
 	}
 	return nil
 }
@@ -68,6 +70,12 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).interpreter
 	case "npm", "pnpm", "yarn", "cargo":
 		return (*analysis).packages
+	case "make", "gmake":
+		return (*analysis).makeWords
+	case "gcc", "g++", "clang", "clang++", "cc", "c++":
+		return (*analysis).responseFiles
+	case "govulncheck", "pre-commit":
+		return (*analysis).checkers
 	case "dd":
 		return (*analysis).disks
 	case "unzip":
@@ -609,16 +617,16 @@ func (a *analysis) interpreter(_ *know.Program, g args, st *state) {
 
 // packages judges options before a command of npm and its like: they may turn it
 // to another directory's package.
-func (a *analysis) packages(_ *know.Program, g args, st *state) {
+func (a *analysis) packages(_ *know.Program, g args, _ *state) {
 	if g.outer == nil {
 		return
 	}
+	a.runsEnv(&g)
 	for _, o := range g.outer.options {
 		if o.opt == nil || o.given {
 			a.give("unknown-option", Ask, o.w.shown(), "the option may turn it to another package", "change to the package's directory")
 		}
 	}
-	_ = st
 }
 
 // exists is kept apart from the file system's own error texts.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,6 +106,8 @@ func (a *analysis) shellTool(c *Call, st *state) bool {
 	command, ok := c.text("command", "cmd", "script")
 	typed, types := c.text("chars", "input", "text")
 	switch {
+	case listed(c):
+		a.give("unknown-tool", Ask, c.Name, "what the tool is to run is in a form that is not known", "give it a command")
 	case ok && (c.Name == "PowerShell" || c.Name == "powershell"):
 		a.otherShell(command, st)
 	case ok:
@@ -117,6 +120,18 @@ func (a *analysis) shellTool(c *Call, st *state) bool {
 		return false // it looks at a command that runs already, or ends it
 	}
 	return true
+}
+
+// listed reports whether a shell tool is given words under a name by which it is usually
+// given a text.
+func listed(c *Call) bool {
+	return slices.ContainsFunc(c.Texts, func(t Text) bool {
+		switch name, _, list := strings.Cut(t.Name, "["); name {
+		case "input", "chars", "text", "cmd", "script", "args", "argv", "arguments", "commands":
+			return list
+		}
+		return false
+	})
 }
 
 // byShell judges which program a tool is to give its text to.
@@ -281,18 +296,26 @@ func (a *analysis) agentsOwn(p string) bool {
 
 // patch judges the files that a patch of Codex's form names.
 func (a *analysis) patch(text string, st *state) {
-	some := false
-	for _, l := range strings.Split(text, "\n") {
+	list := patched(text)
+	for _, name := range list {
+		a.file(name, st, use{})
+	}
+	if len(list) == 0 {
+		a.give("unknown-tool", Ask, "", "the patch names no file in a form that is known", "use the client's own tool for editing files")
+	}
+}
+
+// patched are the files that a patch of Codex's form names.
+func patched(text string) []string {
+	var list []string
+	for l := range strings.Lines(text) {
 		for _, head := range [...]string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
 			if name, ok := strings.CutPrefix(strings.TrimSpace(l), head); ok {
-				some = true
-				a.file(strings.TrimSpace(name), st, use{})
+				list = append(list, strings.TrimSpace(name))
 			}
 		}
 	}
-	if !some {
-		a.give("unknown-tool", Ask, "", "the patch names no file in a form that is known", "use the client's own tool for editing files")
-	}
+	return list
 }
 
 // fetch judges a tool that gets a page.

@@ -1,0 +1,133 @@
+package guard
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reprise/internal/guard/know"
+)
+
+// What runs the project's own code may be told by its words to run something else: the
+// text of a recipe, a package of another machine, a file outside. That is asked about
+// also where the user lets the project's code run.
+
+// otherCode is for words by which a program runs more than the project's code.
+func (a *analysis) otherCode(w word, reason, instead string) {
+	a.give("project-code", Ask, w.shown(), reason, instead)
+}
+
+// makeWords judges the variables that make is given. Their values are text of recipes,
+// which a shell reads, and some are programs or options of make's own.
+func (a *analysis) makeWords(_ *know.Program, g args, st *state) {
+	for _, w := range g.operands {
+		name, value, set := strings.Cut(w.text, "=")
+		name = strings.TrimRight(name, ":+?")
+		switch {
+		case !w.known() && w.origin != numbers && w.origin != fewWords:
+			a.otherCode(w, "what make is told is only known when it runs", "write it out")
+		case set && (strings.HasSuffix(name, "!") || strings.HasPrefix(name, ".") || slices.Contains([]string{"SHELL", "MAKE", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "MAKEOVERRIDES"}, name)):
+			a.otherCode(w, name+" says what make runs", "leave it out")
+		case !set && strings.Trim(w.text, plainLetters+unknown) != "", set && strings.Trim(value, plainLetters+unknown) != "":
+			a.otherCode(w, "the value becomes text of recipes, which a shell reads", "give it letters, digits and -_./=,:+@% only")
+		case set && strings.ContainsAny(value, "/") && !a.ours(value, st) && !system(filepath.Clean(value)):
+			a.otherCode(w, "the value may name a program outside the project", "name what is in it")
+		}
+	}
+}
+
+// plainLetters are those that mean nothing to a shell or to make.
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+@%"
+
+// goWords judges what go is to build, test or run: packages of the project, and files in it.
+func (a *analysis) goWords(g *args, st *state) {
+	list := g.operands
+	switch g.name {
+	case "run": // further words are the program's
+		n := 0
+		for n < len(list) && (n == 0 || strings.HasSuffix(list[n-1].text, ".go") && strings.HasSuffix(list[n].text, ".go")) {
+			n++
+		}
+		list = list[:n]
+	case "build", "test", "generate", "vet":
+	default:
+		return
+	}
+	for _, w := range list {
+		if g.name != "vet" { // of which it was asked already
+			a.packaged(w, st)
+		}
+		path := strings.TrimSuffix(w.text, "/...")
+		switch {
+		case !w.known() && !w.origin.names() && w.origin != fewWords && w.origin != numbers:
+			a.otherCode(w, "which code this is is only known when it runs", "write it out")
+		case w.known() && (path == "." || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "..") || filepath.IsAbs(path) || strings.HasSuffix(path, ".go")) && !strings.Contains(path, "@") && !a.ours(path, st):
+			a.otherCode(w, "it is code outside the project", "name packages of the project")
+		}
+	}
+	for _, o := range g.options {
+		if o.opt == nil || o.opt.Name != "-ldflags" || !o.given {
+			continue
+		}
+		if strings.Contains(o.arg.text, "-ext") || strings.Contains(o.arg.text, "@") {
+			a.give("option-runs", Ask, o.w.shown(), "it names the program that links, or its options", "leave it out")
+		}
+	}
+}
+
+// responseFiles judges the words of compilers: one with an @ is a file of options.
+func (a *analysis) responseFiles(_ *know.Program, g args, _ *state) {
+	for _, w := range g.operands {
+		if strings.HasPrefix(w.text, "@") {
+			a.give("unknown-option", Ask, w.shown(), "it is a file with further options, which are not seen", "write them out")
+		}
+	}
+}
+
+// checkers judges programs that check the project and are told by their first word to
+// do something else.
+func (a *analysis) checkers(_ *know.Program, g args, st *state) {
+	switch {
+	case g.name == "govulncheck":
+		for _, w := range g.operands {
+			a.packaged(w, st)
+		}
+	case g.name == "pre-commit" && len(g.operands) > 0 && g.operands[0].text != "run":
+		a.give("needs-a-person", Ask, g.operands[0].shown(), "it changes git's hooks, or gets code from elsewhere", "let the user do it")
+	}
+}
+
+// runsEnv judges the name of a script: npm has one of its own that prints the environment.
+func (a *analysis) runsEnv(g *args) {
+	if (g.name == "run" || g.name == "run-script") && len(g.operands) > 0 && g.operands[0].text == "env" {
+		a.give("shows-environment", Ask, g.operands[0].shown(), "it prints the environment, secrets among it", "name the variable that is wanted")
+		a.reads("env")
+	}
+}
+
+// applyPatch judges a patch of Codex's form in a command: Codex takes it out of there
+// and applies it by itself, as its tool of that name does. It writes as a command does.
+func (a *analysis) applyPatch(argv []word, st *state) source {
+	w, known := word{text: st.in.text, src: "apply_patch"}, st.in.there && st.in.fixed && !st.in.doubt
+	if len(argv) > 1 {
+		w = argv[1]
+		known = w.known() && len(argv) == 2
+	}
+	if !known {
+		a.give("dynamic-program", Ask, w.shown(), "which files the patch changes is only known when it runs", "write the patch out")
+		return source{there: true}
+	}
+	list := patched(w.text)
+	for _, name := range list {
+		if c := a.closing; c != nil {
+			for _, dir := range c.dirs(st) {
+				c.say(c.g.path(c.g.abs(dir, name), name, use{shallow: true}))
+			}
+		}
+		a.path(word{text: name, src: name}, use{}, st)
+	}
+	if len(list) == 0 {
+		a.give("dynamic-program", Ask, w.shown(), "the patch names no file in a form that is known", "use the client's own tool for editing files")
+	}
+	return source{there: true}
+}
