@@ -455,18 +455,29 @@ func TestSummaries(t *testing.T) {
 	if sum = st.ofKind(KindSession); !strings.HasPrefix(sum[0].Text, "The cart was mended.\n(written by a-model)") {
 		t.Errorf("%s", sum[0].Text)
 	}
+	// what checks said at its end outlives what the agent said
+	s.session = "s3"
+	s.start()
+	s.prompt("Make the tax right. It is wrong.")
+	s.answer("All right, done.")
+	s.add(event.VerificationFinished, event.VerificationData{ID: "v1", Status: "failed", Issues: []string{"tests: unit: ended with exit code 1", "tests: lint: ended with exit code 2"}})
+	s.end()
+	finish(t, o)
+	if got := st.ofKind(KindSession); len(got) != 2 || !strings.Contains(got[1].Text+got[0].Text, "\nChecks failed at its end: tests: unit: ended with exit code 1; tests: lint: ended with exit code 2\nLast answer: All right, done.\n1 prompt, 0 tool calls, 0 failed, outcome failed.") {
+		t.Errorf("%+v", got)
+	}
 	// without an end: the next day
 	s.session = "s2"
 	s.start()
 	s.prompt("Something")
 	s.answer("Done.")
 	finish(t, o)
-	if n := len(st.ofKind(KindSession)); n != 1 {
+	if n := len(st.ofKind(KindSession)); n != 2 {
 		t.Fatalf("%d summaries", n)
 	}
 	o.o.Now = clock("2026-11-04")
 	finish(t, o)
-	if n := len(st.ofKind(KindSession)); n != 2 {
+	if n := len(st.ofKind(KindSession)); n != 3 {
 		t.Errorf("%d summaries a day later", n)
 	}
 }

@@ -2,9 +2,11 @@ package learn
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 )
 
 // Stats are the figures of one session: what learning is measured by.
@@ -39,6 +41,8 @@ type Stats struct {
 	FromMemory  int       `json:"from_memory,omitempty"` // and that memory did
 	// Verified is what verification said last: passed, failed or empty.
 	Verified string `json:"verified,omitempty"`
+	// Unmet is what the last verification found missing, one a line; empty where it passed.
+	Unmet string `json:"unmet,omitempty"`
 	// Outcome is good, corrected, failed, error or unknown, by what is there:
 	// a verification decides; without one, corrections, failures that stayed
 	// and errors do.
@@ -72,7 +76,12 @@ func (st *Stats) see(r *record) {
 			st.Errors++
 		}
 	case event.VerificationFinished:
-		st.Verified = verdict(r)
+		st.Verified, st.Unmet = verdict(r), ""
+		if st.Verified == "failed" {
+			var d event.VerificationData
+			decode(r.extra, &d)
+			st.Unmet = sign.Clip(strings.Join(d.Issues, "\n"), 600)
+		}
 	case event.RecallServed:
 		var d event.ServedData
 		decode(r.extra, &d)

@@ -146,6 +146,9 @@ func (c *composer) summaryText() (text, title string) {
 			fmt.Fprintf(&b, "The user said: %s\n", sign.Clip(clip.Line(x.sentence), mostSaid))
 		}
 	}
+	if st.Verified == "failed" {
+		fmt.Fprintf(&b, "Checks failed at its end%s\n", sign.Clip(strings.TrimSuffix(": "+strings.ReplaceAll(st.Unmet, "\n", "; "), ": "), 200))
+	}
 	turns := slices.DeleteFunc(slices.Clone(s.turns), func(t *turn) bool { return c.retracted[t.id()] })
 	for _, d := range decisions(turns) {
 		fmt.Fprintf(&b, "Decided: %s\n", d)

@@ -19,6 +19,7 @@ import (
 	"reprise/internal/memory"
 	"reprise/internal/recall"
 	"reprise/internal/redact"
+	"reprise/internal/staterepo"
 )
 
 // Options say whose memory is opened, and for whom.
@@ -106,14 +107,16 @@ func entryFiles(home *config.Home, project string) []recall.EntryFile {
 	e := Entries(home, project, memory.FullAccess, nil)
 	var out []recall.EntryFile
 	for _, name := range e.Files() {
-		class := recall.ClassLearning
+		class, parse := recall.ClassLearning, scopes.EntryDocs
 		switch filepath.Base(name) {
 		case "decisions.md":
 			class = recall.ClassDecision
 		case "changelog.md":
 			class = recall.ClassState
+			// The table of agents says again what the entries below it say.
+			parse = func(data []byte) ([]recall.Doc, error) { return scopes.EntryDocs(staterepo.WithBlankTable(data)) }
 		}
-		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: scopes.EntryDocs})
+		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: parse})
 	}
 	return out
 }
