@@ -144,6 +144,17 @@ func (g *Git) AsUser() *Git {
 	return &h
 }
 
+// wholeTime bounds a command that looks at everything in a repository.
+const wholeTime = 15 * time.Minute
+
+// Long returns a Git whose commands have as long as it takes to look at a whole repository, such
+// as gc and fsck: how long that is, the repository says, and the machine.
+func (g *Git) Long() *Git {
+	h := *g
+	h.o.Local = max(h.o.Local, wholeTime)
+	return &h
+}
+
 // Installed says whether the program was found.
 func (g *Git) Installed() bool { return g.err == nil }
 

@@ -160,3 +160,14 @@ func TestLateWords(t *testing.T) {
 		t.Errorf("%q %v", out, err)
 	}
 }
+
+// What looks at a whole repository is not held to the time of what looks at a part.
+func TestLong(t *testing.T) {
+	g := New(t.TempDir(), Options{Vars: vars(), Local: time.Nanosecond})
+	if _, err := g.Run(t.Context(), "version"); err == nil {
+		t.Error("a command had longer than it was given")
+	}
+	if out, err := g.Long().Run(t.Context(), "version"); err != nil || !strings.HasPrefix(string(out), "git version") {
+		t.Errorf("%q, %v", out, err)
+	}
+}

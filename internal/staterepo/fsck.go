@@ -197,7 +197,7 @@ func (r *Repo) reflog(t *Tree) []string {
 func (r *Repo) fsckObjects(ctx context.Context, _ bool) (out []Problem, err error) {
 	// What somebody writes while git looks is no damage: that is gone when it looks again.
 	for range 3 {
-		if _, err = r.git.Run(ctx, "fsck", "--no-dangling", "--no-progress", "--connectivity-only"); err == nil {
+		if _, err = r.git.Long().Run(ctx, "fsck", "--no-dangling", "--no-progress", "--connectivity-only"); err == nil {
 			return nil, nil
 		}
 	}

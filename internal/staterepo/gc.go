@@ -299,7 +299,7 @@ func (r *Repo) GC(ctx context.Context, really bool) ([]GCItem, error) {
 		}
 		// Objects that no ref names are left for two weeks: a command may be about
 		// to name them.
-		_, err := r.git.Run(ctx, "gc", "--quiet", "--prune=2.weeks.ago")
+		_, err := r.git.Long().Run(ctx, "gc", "--quiet", "--prune=2.weeks.ago")
 		var e *git.Error
 		if errors.As(err, &e) && strings.Contains(e.Stderr, "gc is already running") {
 			err = nil // another command's, or that of a killed one, does just that
