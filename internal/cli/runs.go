@@ -283,7 +283,11 @@ func showRun(app *App, r run.Record, out run.Output) error {
 	return showRunOf(app, r, out, func(line func(name, value string)) {
 		line("task", taskCell(r, max(app.Columns-13, 60)))
 		line("item", term.SafeLine(loop.ItemOf(r)))
-		line("files", r.Dir())
+		files := r.Dir()
+		if n := r.Logs.CutBytes; n > 0 {
+			files += " (of its output, which became too long, " + term.Size(n) + " in the middle are not kept)"
+		}
+		line("files", files)
 	})
 }
 

@@ -126,6 +126,8 @@ type Logs struct {
 	Stdout     string `json:"stdout"`
 	Stderr     string `json:"stderr"`
 	Transcript string `json:"transcript,omitempty"`
+	// CutBytes are those out of the middle of output that became too long, which read as zeros.
+	CutBytes int64 `json:"cut_bytes,omitempty"`
 }
 
 // Heartbeat is what the supervisor last saw of the run's output.

@@ -48,6 +48,8 @@ type supervisor struct {
 	tail   *proc.Tail
 	child  *proc.Process
 	output []*os.File // the agent's output, open so that it can be synced at the end
+	bounds outputBounds
+	given  []int64 // up to where each of output was given back to the disk
 
 	unread   error           // why the agent's output could not be read further
 	taken    map[string]bool // kinds of request whose file could not be removed
@@ -90,7 +92,7 @@ func Supervise(ctx context.Context, opt SuperviseOptions) error {
 	if err != nil {
 		return err
 	}
-	s := &supervisor{opt: opt, r: r, stream: adapter.NewStream(), taken: map[string]bool{}}
+	s := &supervisor{opt: opt, r: r, stream: adapter.NewStream(), taken: map[string]bool{}, bounds: defaultBounds}
 	if err := proc.BecomeSubreaper(); err != nil {
 		// The sweep by run id still finds what escapes.
 		fmt.Fprintln(os.Stderr, "become subreaper:", err)
@@ -199,6 +201,7 @@ func (s *supervisor) look(ctx context.Context) {
 	if s.unread != nil {
 		s.stop(ctx, Failed, s.unread.Error())
 	}
+	s.bound(ctx)
 	now := s.opt.Now()
 	if req, ok := s.request(); ok {
 		s.act(ctx, req)
