@@ -129,13 +129,14 @@ func unknown(env Env, paths Paths, file string, old []byte, name string) (text [
 // withoutPlace takes the lines out of errors about a text that nobody has seen.
 func withoutPlace(err error) error {
 	var many Errors
-	if !errors.As(err, &many) {
-		return err
+	var one *Error
+	if !errors.As(err, &many) && errors.As(err, &one) { // the only one comes without a list
+		many = Errors{one}
 	}
 	for _, e := range many {
 		e.Line, e.Column = 0, 0
 	}
-	return many
+	return err
 }
 
 func parsed(env Env, paths Paths, file string, data []byte) (*loader, error) {

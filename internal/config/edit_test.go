@@ -54,7 +54,7 @@ func TestEdited(t *testing.T) {
 	}{
 		{"not a setting", "", "guard.write", []string{"allow"}, "did you mean guard.writes?"},
 		{"a section", "", "guard", []string{"allow"}, "is not a setting"},
-		{"a wrong value", "", "guard.writes", []string{"perhaps"}, "guard.writes: \"perhaps\" is not one of its values; write one of"},
+		{"a wrong value", "", "guard.writes", []string{"perhaps"}, "command line: guard.writes: \"perhaps\" is not one of its values; write one of"},
 		{"a wrong number", "logging:\n  level: warn\n", "sub_agent.sync_window_seconds", []string{"300"}, "300 is too large"},
 		{"two values", "", "guard.writes", []string{"allow", "ask"}, "takes one value"},
 		{"a value of more lines", "", "logging.level", []string{"warn\n  file: /x"}, "is not one of its values"},
