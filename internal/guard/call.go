@@ -375,6 +375,9 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	if first && !tells {
 		a.base(p, argv[0], name, args)
 	}
+	if p.Base == know.Exec && !tells {
+		a.onlyOurs(&args, st)
+	}
 	a.judgeArgs(p, &args, a.gitPlace(&args, st))
 	a.follows(p, &args, st)
 	if !first && !tells {

@@ -69,12 +69,30 @@ func (a *analysis) requests(_ *know.Program, g args, st *state) {
 
 // readsAddresses judges programs that take an address where others take a file.
 func (a *analysis) readsAddresses(_ *know.Program, g args, _ *state) {
-	for _, w := range g.operands {
+	for i, w := range g.operands {
 		a.addressed(w)
+		if g.name == "top" && i > 0 {
+			a.processOptions(w) // they are given to ps
+		}
 	}
 	for at := &g; at != nil; at = at.outer {
 		for _, o := range at.options {
 			a.addressed(o.arg)
+		}
+	}
+}
+
+// listedHosts judges a file of addresses that are asked beside those in the command:
+// nothing is known of them.
+func (a *analysis) listedHosts(_ *know.Program, g args, _ *state) {
+	for _, o := range g.options {
+		if o.opt == nil {
+			continue
+		}
+		switch name := o.opt.Name; {
+		case g.name == "wget" && (name == "-i" || name == "--input-file"), g.name != "wget" && name == "-f":
+			a.reaches(o.w.shown())
+			a.give("network", Ask, o.w.shown(), "it reaches the machines that a file names", "name them in the command")
 		}
 	}
 }

@@ -17,6 +17,38 @@ func (a *analysis) otherCode(w word, reason, instead string) {
 	a.give("project-code", Ask, w.shown(), reason, instead)
 }
 
+// onlyOurs judges where a program runs the project's code, and the words that it is given:
+// neither may be of another place.
+func (a *analysis) onlyOurs(g *args, st *state) {
+	if !a.ours(".", st) {
+		a.otherCode(word{text: g.root()}, "it runs the code of a directory outside the project", "run it in the project")
+		return
+	}
+	if g.root() == "go" {
+		return // see goWords
+	}
+	for _, w := range g.operands {
+		path := strings.TrimSuffix(w.text, "/...")
+		switch {
+		case g.root() == "sbt" && strings.ContainsAny(w.text, ";!") || g.root() == "sbt" && (strings.HasPrefix(w.text, "eval") || strings.HasPrefix(w.text, "set")):
+			a.otherCode(w, "it is code that it runs", "put it into the project's build")
+		case strings.HasPrefix(path, "@") && !packageManager(g.root()):
+			a.give("unknown-option", Ask, w.shown(), "it may be a file with further options, which are not seen", "write them out")
+		case w.known() && path != "" && path[0] != '-' && !a.ours(a.fromHome(path), st) && !system(filepath.Clean(path)):
+			a.otherCode(w, "it is outside the project", "name what is in the project")
+		}
+	}
+}
+
+// packageManager reports whether a word with an @ is a package for a program.
+func packageManager(name string) bool {
+	switch name {
+	case "npm", "pnpm", "yarn", "bun", "npx", "bunx", "pnpx":
+		return true
+	}
+	return false
+}
+
 // makeWords judges the variables that make is given. Their values are text of recipes,
 // which a shell reads, and some are programs or options of make's own.
 func (a *analysis) makeWords(_ *know.Program, g args, st *state) {
@@ -71,15 +103,6 @@ func (a *analysis) goWords(g *args, st *state) {
 		}
 		if strings.Contains(o.arg.text, "-ext") || strings.Contains(o.arg.text, "@") {
 			a.give("option-runs", Ask, o.w.shown(), "it names the program that links, or its options", "leave it out")
-		}
-	}
-}
-
-// responseFiles judges the words of compilers: one with an @ is a file of options.
-func (a *analysis) responseFiles(_ *know.Program, g args, _ *state) {
-	for _, w := range g.operands {
-		if strings.HasPrefix(w.text, "@") {
-			a.give("unknown-option", Ask, w.shown(), "it is a file with further options, which are not seen", "write them out")
 		}
 	}
 }

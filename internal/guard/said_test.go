@@ -256,6 +256,9 @@ func questions(t testing.TB) []question {
 			out = append(out, question{"closed", c}, question{"readable", c})
 		}
 	}
+	for _, c := range slices.Concat(toldOtherwise, toldPlainly) {
+		out = append(out, question{"free", c})
+	}
 	for _, c := range slices.Concat(actsOnNames, onlyShowsNames) {
 		out = append(out, question{"readable", c})
 	}

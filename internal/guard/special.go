@@ -58,6 +58,8 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).printenv
 	case "wget":
 		return (*analysis).wget
+	case "dig", "drill":
+		return (*analysis).listedHosts
 	case "curl":
 		return (*analysis).curlFormat
 	case "diff", "colordiff":
@@ -72,8 +74,6 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).packages
 	case "make", "gmake":
 		return (*analysis).makeWords
-	case "gcc", "g++", "clang", "clang++", "cc", "c++":
-		return (*analysis).responseFiles
 	case "govulncheck", "pre-commit":
 		return (*analysis).checkers
 	case "dd":
@@ -571,7 +571,8 @@ func (a *analysis) modes(_ *know.Program, g args, st *state) {
 }
 
 // wget writes what it gets into a file, unless it is told to print it or to look only.
-func (a *analysis) wget(_ *know.Program, g args, _ *state) {
+func (a *analysis) wget(p *know.Program, g args, st *state) {
+	a.listedHosts(p, g, st)
 	for _, o := range g.options {
 		if o.opt != nil && (o.opt.Name == "--spider" || (o.opt.Name == "-O" || o.opt.Name == "--output-document") && o.arg.text == "-") {
 			return
