@@ -88,6 +88,9 @@ func setSetting(app *App, name string, values []string) error {
 		return err
 	}
 	file, changed, err := config.SetInFile(app.Env, paths, app.ConfigFlag, name, values...)
+	if e := (*config.Error)(nil); errors.As(err, &e) && e.Key == name && strings.HasPrefix(e.Problem, "is not a setting") {
+		return exitWith(ExitUsage, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,9 @@ type logOptions struct {
 	limit              int
 }
 
+// statusSaid is a status as people say it; in files and for programs it is one word.
+func statusSaid(s string) string { return strings.ReplaceAll(s, "_", " ") }
+
 func newLogCmd(app *App) *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
@@ -154,7 +157,7 @@ func showActive(app *App, list []staterepo.LogEntry) {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(last[b].Time.Compare(last[a].Time), cmp.Compare(a, b)) })
 	for _, n := range names {
 		e := last[n]
-		fmt.Fprintf(app.Out, "%s  %s  %s  %s\n", app.Style().Bold(term.SafeLine(n)), staterepo.StatusOf(e.Entry), term.Ago(app.Now().Sub(e.Time)), term.SafeLine(clipText(e.Title(), 60)))
+		fmt.Fprintf(app.Out, "%s  %s  %s  %s\n", app.Style().Bold(term.SafeLine(n)), statusSaid(staterepo.StatusOf(e.Entry)), term.Ago(app.Now().Sub(e.Time)), term.SafeLine(clipText(e.Title(), 60)))
 	}
 	if len(names) > 0 {
 		fmt.Fprintln(app.Out)
@@ -198,7 +201,7 @@ func printLog(app *App, list []staterepo.Handoff, graph bool) {
 		case e.AcceptedBy != "":
 			status = " accepted by " + term.SafeLine(e.AcceptedBy)
 		case slices.Contains(staterepo.Statuses(), e.Status):
-			status = " " + e.Status
+			status = " " + statusSaid(e.Status)
 		}
 		if e.State.Status != mdfile.StatusActive {
 			status += " " + e.State.Status

@@ -437,9 +437,12 @@ warnings alone end with 0.`,
 
 func memoryCreate(app *App) *cobra.Command {
 	var b memory.CreateBlock
-	var asJSON bool
+	var asJSON, ofProject bool
 	cmd := &cobra.Command{
 		Use: "create NAME", Args: cobra.ExactArgs(1), Short: "Make a block, with front matter and index row",
+		Long: `Make a block of the global memory, whose row in the index every session in every
+project is told. With --project it is the project's own: only sessions there are told of it.
+It is a file then that you change with your own editor; its path is printed.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			b.Name = args[0]
 			if b.Content, err = textArg(cmd.Context(), app, b.Content); err != nil {
@@ -448,6 +451,11 @@ func memoryCreate(app *App) *cobra.Command {
 			m, err := app.Memory()
 			if err != nil {
 				return err
+			}
+			if ofProject {
+				if m, err = app.projectMemory(cmd.Context()); err != nil {
+					return err
+				}
 			}
 			w, err := m.Create(cmd.Context(), b)
 			if err != nil {
@@ -459,8 +467,22 @@ func memoryCreate(app *App) *cobra.Command {
 	cmd.Flags().StringVar(&b.Content, "content", "-", "text; - reads standard input")
 	cmd.Flags().StringVar(&b.Summary, "summary", "", "line in the index (default: made from the text)")
 	cmd.Flags().StringSliceVar(&b.Tags, "tag", nil, "tag; may be given several times")
+	cmd.Flags().BoolVar(&ofProject, "project", false, "make it in the memory of the project around the working directory")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer for programs")
 	return cmd
+}
+
+// projectMemory is the memory of the project around the working directory, for what is
+// written into it.
+func (a *App) projectMemory(ctx context.Context) (*memory.Store, error) {
+	layers, err := a.Layers()
+	if err != nil {
+		return nil, err
+	}
+	if layers[0].Scope() != memory.ScopeProject {
+		return nil, exitWith(ExitNotFound, errors.New("--project: there is no project here; go into one, make this directory one with `reprise init`, or leave out --project"))
+	}
+	return layers[0].Store, conflict(a.claim(ctx))
 }
 
 func memoryUpdate(app *App) *cobra.Command {

@@ -175,8 +175,8 @@ agents run in the background over MCP.
 
 ` + "`reprise`" + ` alone says where things stand (see ` + "`reprise status`" + `). Start with:
   reprise demo           the main job, shown step by step, no account needed
-  reprise init           make a project of this directory, and be asked about the next two
-  reprise setup          connect your clients (claude-code, codex, gemini, copilot, …)
+  reprise init           make this directory a project; asks about the next two
+  reprise setup          connect your clients (claude-code, codex, gemini, …)
   reprise import --help  take in the sessions and notes that you have
   reprise doctor         what is set up, what is not, and what to do about it
 

@@ -175,7 +175,7 @@ func showBranch(app *App, list []staterepo.BranchContext, name string, asJSON bo
 	if asJSON {
 		return printJSON(app.Out, list[i])
 	}
-	fmt.Fprintf(app.Out, "%s  %s  %s\n\n%s\n", app.Style().Bold(term.SafeLine(name)), term.SafeLine(list[i].Status), app.Style().Dim(list[i].File), term.SafeText(list[i].Text))
+	fmt.Fprintf(app.Out, "%s  %s  %s\n\n%s\n", app.Style().Bold(term.SafeLine(name)), term.SafeLine(statusSaid(list[i].Status)), app.Style().Dim(list[i].File), term.SafeText(list[i].Text))
 	return nil
 }
 
@@ -196,7 +196,7 @@ func branchContext(ctx context.Context, app *App, args []string, status string, 
 			return printJSON(app.Out, append([]staterepo.BranchContext{}, list...))
 		}
 		for _, b := range list {
-			fmt.Fprintf(app.Out, "%s  %s  %s\n", app.Style().Bold(term.SafeLine(b.Branch)), term.SafeLine(cmp.Or(b.Status, "–")), term.SafeLine(b.Agent))
+			fmt.Fprintf(app.Out, "%s  %s  %s\n", app.Style().Bold(term.SafeLine(b.Branch)), term.SafeLine(cmp.Or(statusSaid(b.Status), "–")), term.SafeLine(b.Agent))
 		}
 		return nil
 	}

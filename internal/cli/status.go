@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/agent"
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/loop"
@@ -50,6 +51,10 @@ type standing struct {
 
 	nextTask *task.Task
 	nextOp   string
+
+	// other is a client that runs and loops could start where the one that they would is not
+	// on this machine.
+	other string
 }
 
 type standProject struct {
@@ -185,6 +190,7 @@ func (a *App) standClients(s *standing, home *config.Home) error {
 			s.Clients = append(s.Clients, one)
 		}
 	}
+	s.other = otherClient(s.Clients, home.Settings.SubAgent.Agent)
 	d := setup.Doctor{Setup: su}
 	for _, h := range hooks {
 		if list, err := d.Unaccepted(h); err == nil && len(list) > 0 {
@@ -376,6 +382,26 @@ func (a *App) standTasks(ctx context.Context, s *standing, home *config.Home) er
 	return nil
 }
 
+// otherClient is the connected client that could work where Claude Code, which is set, is not
+// here; "" where it is, or another is set, or none could.
+func otherClient(clients []standClient, set string) string {
+	if set != agent.KindClaude {
+		return ""
+	}
+	other := ""
+	for _, c := range clients {
+		switch c.Client {
+		case "claude-code":
+			return ""
+		case agent.KindCodex, agent.KindGemini, agent.KindCopilot:
+			if c.Connected && other == "" {
+				other = c.Client
+			}
+		}
+	}
+	return other
+}
+
 func (a *App) standTrust(s *standing, home *config.Home) error {
 	if home.Project == nil {
 		return nil
@@ -476,6 +502,9 @@ func nextCommands(s *standing) []standNext {
 		add("reprise init", "make this directory a project")
 	case len(here) > 0 && !slices.ContainsFunc(s.Clients, connected):
 		add("reprise setup", "connect "+strings.Join(here, ", "))
+	}
+	if s.Project != nil && s.other != "" {
+		add("reprise config set sub_agent.agent "+s.other, "have runs and loops start "+s.other+", for Claude Code is not here")
 	}
 	if s.Loop != nil && s.Loop.Running || len(s.Runs) > 0 {
 		add("reprise watch", "look on")

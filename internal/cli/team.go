@@ -98,7 +98,7 @@ func showTeam(app *App, list []staterepo.Member, over int) error {
 		case m.Nowhere:
 			where = "nowhere any more"
 		}
-		table.Row(style.Bold(term.SafeLine(m.Agent)), term.SafeLine(cmp.Or(m.Status, "–")), when, where, term.SafeLine(cmp.Or(strings.Join(m.Branches, ", "), "–")), term.SafeLine(cmp.Or(m.On, "–")))
+		table.Row(style.Bold(term.SafeLine(m.Agent)), term.SafeLine(cmp.Or(statusSaid(m.Status), "–")), when, where, term.SafeLine(cmp.Or(strings.Join(m.Branches, ", "), "–")), term.SafeLine(cmp.Or(m.On, "–")))
 	}
 	if len(list) > 0 {
 		if err := table.Write(app.Out); err != nil {

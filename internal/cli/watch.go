@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +70,7 @@ func (a *App) watchText(ctx context.Context, columns int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	s.Next = slices.DeleteFunc(s.Next, func(n standNext) bool { return n.Command == "reprise watch" }) // it is what one looks at
 	text := a.Style().Dim(a.Now().Local().Format("15:04:05")) + "\n" + a.standingText(&s, columns)
 	if s.Loop == nil || !s.Loop.Running {
 		return text, nil

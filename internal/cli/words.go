@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/clip"
+	"reprise/internal/term"
 )
 
 // helpWidth is how wide the flags' help is: what fits everywhere.
@@ -35,6 +37,7 @@ func finish(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	cmd.SetUsageFunc(usage)
+	cmd.SetHelpFunc(help)
 }
 
 // onlyGroup annotates a command that does nothing but hold others.
@@ -188,6 +191,51 @@ func checkedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// help prints what `COMMAND --help` says: the description, no wider than the flags' help, and
+// the usage.
+func help(cmd *cobra.Command, _ []string) {
+	cmd.InheritedFlags() // they are known to the usage line from then on
+	text := strings.TrimRight(cmp.Or(cmd.Long, cmd.Short), " \t\n")
+	if text != "" {
+		text = folded(text, helpWidth-1) + "\n\n"
+	}
+	if cmd.Runnable() || cmd.HasSubCommands() {
+		text += cmd.UsageString()
+	}
+	fmt.Fprint(cmd.OutOrStdout(), text)
+}
+
+// folded is a text whose paragraphs and points have no line of more than width columns. What
+// is indented, and what is narrow enough, stays as it is.
+func folded(text string, width int) string {
+	var out, part []string
+	flush := func() {
+		if slices.ContainsFunc(part, func(line string) bool { return term.Width(line) > width }) {
+			hang := ""
+			if strings.HasPrefix(part[0], "- ") {
+				hang = "  "
+			}
+			part = []string{term.Wrap("", strings.Join(strings.Fields(strings.Join(part, " ")), " "), hang, width)}
+		}
+		out = append(out, part...)
+		part = nil
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		point := strings.HasPrefix(line, "- ")
+		apart := line == "" || !point && line != strings.TrimLeft(line, " \t") && (len(part) == 0 || !strings.HasPrefix(part[0], "- "))
+		if apart || point {
+			flush()
+		}
+		if apart {
+			out = append(out, line)
+			continue
+		}
+		part = append(part, line)
+	}
+	flush()
+	return strings.Join(out, "\n")
+}
+
 // usage prints what stands below the description in a command's help. It is
 // cobra's, but for flags that are wrapped, and groups, which have no form
 // without a command.
@@ -210,7 +258,8 @@ func usage(cmd *cobra.Command) error {
 		b.WriteString("\n\nCommands:")
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(&b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+				head := fmt.Sprintf("  %-*s ", sub.NamePadding(), sub.Name())
+				b.WriteString("\n" + term.Wrap(head, sub.Short, strings.Repeat(" ", len(head)), helpWidth-1))
 			}
 		}
 	}

@@ -372,7 +372,7 @@ func (m *Manager) client(ctx context.Context, req Request) (a agent.Adapter, pro
 	}
 	path, err := m.opt.LookPath(name)
 	if err != nil {
-		return nil, "", nil, fmt.Errorf("failed to start agent: %w; install Claude Code, or set claude_cli.path in the settings (`reprise paths` says where they are); `--agent script` works without", err)
+		return nil, "", nil, fmt.Errorf("failed to start agent: %w; install Claude Code, name another client (`--agent codex`, or once for all `reprise config set sub_agent.agent codex`), or set claude_cli.path in the settings; `--agent script` works without", err)
 	}
 	if kind == agent.KindClaude {
 		info, findings := agent.Preflight(ctx, path, req.Env, m.detector)
