@@ -156,6 +156,9 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 	}
 	if p := home.Project; p != nil {
 		s.Project = &standProject{p.Name, p.Root}
+		if former, err := home.Paths.FormerNames(p); err == nil && len(former) > 0 && !home.Paths.Begun(p.Name) {
+			s.Notes = append(s.Notes, config.Renamed(p, former))
+		}
 	}
 	note := func(what string, err error) {
 		if err != nil && ctx.Err() == nil {

@@ -432,6 +432,40 @@ func (paths Paths) ClaimedRoots(name string) ([]string, error) {
 	return slices.Clone(c.Roots), nil
 }
 
+// FormerNames are the names, in order, that p's main checkout had before on this machine, as
+// far as something is kept of them: whoever changes the name in the project's file leaves it
+// behind. What cannot be read is left out, for it is said where it is asked for by its name.
+func (paths Paths) FormerNames(p *Project) (names []string, err error) {
+	entries, err := durable.ReadDir(filepath.Join(paths.Data, "projects"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || e.Name() == p.Name || CheckProjectName(e.Name()) != nil {
+			continue
+		}
+		if c, err := readClaim(paths, e.Name()); err != nil || c == nil || !c.has(p) {
+			continue
+		}
+		if kept, err := paths.Kept(e.Name()); err == nil && len(kept) > 0 {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Begun tells whether anything but events is kept of a name: then somebody works under it.
+func (paths Paths) Begun(name string) bool {
+	kept, err := paths.Kept(name)
+	return err != nil || slices.ContainsFunc(kept, func(what string) bool { return what != keptAs["events"] })
+}
+
+// Renamed is what a person is told of a project whose file has another name than before.
+func Renamed(p *Project, former []string) string {
+	return fmt.Sprintf("this directory was project %s before, and what is known of it is kept under that name: `name: %s` in %s brings it back",
+		strings.Join(former, " and "), former[len(former)-1], p.File())
+}
+
 // KnowsCommit tells whether the first commit of a name's repository is written down, by which
 // it is found again wherever it is moved.
 func (paths Paths) KnowsCommit(name string) bool {

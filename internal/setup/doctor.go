@@ -268,6 +268,9 @@ func (d Doctor) project(context.Context) []Finding {
 		}
 		return one(Fail, "if they are clones of one repository, run `reprise init --yes` in this one; else give one of the two another name", "%v", err)
 	}
+	if former, err := d.Setup.Paths.FormerNames(p); err == nil && len(former) > 0 {
+		return one(Info, "or leave it, if it is to begin anew under the name "+p.Name, "project %s in %s: %s", p.Name, p.Root, config.Renamed(p, former))
+	}
 	return one(OK, "", "project %s in %s", p.Name, p.Root)
 }
 
