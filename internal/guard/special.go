@@ -58,7 +58,7 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).printenv
 	case "wget":
 		return (*analysis).wget
-	case "dig", "drill":
+	case "dig":
 		return (*analysis).listedHosts
 	case "curl":
 		return (*analysis).curlFormat
