@@ -16,7 +16,7 @@ var (
 		`|npm run env|npm run-script env|yarn run env|pnpm run env|patch a.txt r.patch|patch a.txt < r.patch|patch -i r.patch a.txt|patch -p1 -i d.patch a.txt|sed -i.json s/a/b/ .mcp|sed -i.bak s/a/b/ f|gawk -i inplace '{print}' f|yq -i .a f.yaml`+
 		`|cd OUTSIDE && make|(cd OUTSIDE; make)|pushd /tmp; make|cd ..; npm test|cd ~ && npm start|cd out && make|cd OUTSIDE; cargo test|cd OUTSIDE; mvn test|cd OUTSIDE; eslint .|bash -c "cd OUTSIDE; make"|black OUTSIDE/x.py|black ../x|isort ~/x|tsc OUTSIDE/x.ts|tsc @x|gcc OUTSIDE/a.c|javac OUTSIDE/Foo.java|javac @a|rustc @a|gcc out/a.c|sbt 'eval x'|sbt 'set x := y'|sbt 'test;eval x'`+
 		`|apply_patch|apply_patch x|apply_patch "$(cat x)"|apply_patch < x|apply_patch a b`, "|")
-	toldPlainly = strings.Split(`make|make test|make -k test CC=gcc V=1|make PREFIX=/usr/lib|make X+=a|make X:=a|make X?=a OUT=sub/x|gmake all|make N=$(wc -l < f)|go run .|go run ./cmd/x a b|go run main.go f.go /tmp/x|go run main.go /tmp/x|go test ./...|go test -run X ./sub/...|go build -ldflags='-s -w -X main.v=1' ./...|go build ./sub|go generate ./...|go vet ./sub/...|govulncheck ./...|pre-commit|pre-commit run --help|gcc f.c|clang f.c|cd sub && make|cd sub; npm test|npm test @a/b|yarn test @x|black .|tsc f.ts|mvn test|cargo test|sbt test|sbt 'testOnly a.B'|npm run build|npm run-script test|yarn run test|patch --dry-run a.txt r.patch|sed -i s/a/b/ f|gsed -i s/a/b/ f|sed -i -e s/a/b/ sub/f`, "|")
+	toldPlainly = strings.Split(`make|make test|make -k test CC=gcc V=1|make PREFIX=/usr/lib|make X+=a|make X:=a|make X?=a OUT=sub/x|gmake all|make N=$(wc -l < f)|go run .|go run ./cmd/x a b|go run main.go f.go /tmp/x|go run main.go /tmp/x|go test ./...|go test -run X ./sub/...|go build -ldflags='-s -w -X main.v=1' ./...|go build ./sub|go generate ./...|go vet ./sub/...|govulncheck ./...|pre-commit|pre-commit run --help|gcc f.c|clang f.c|cd sub && make|cd sub; npm test|npm test @a/b|yarn test @x|pnpm test @x|black .|tsc f.ts|mvn test|cargo test|sbt test|sbt 'testOnly a.B'|npm run build|npm run-script test|yarn run test|patch --dry-run a.txt r.patch|sed -i s/a/b/ f|gsed -i s/a/b/ f|sed -i -e s/a/b/ sub/f`, "|")
 )
 
 func TestOtherCode(t *testing.T) {
@@ -31,6 +31,11 @@ func TestOtherCode(t *testing.T) {
 			}
 		}
 	}
+}
+
+// patches are commands that hold one.
+var patches = []string{
+	"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch\nEOF\n", "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: .mcp.json\n*** End Patch\nEOF\n", "apply_patch '*** Update File: MEM/core.md'", "applypatch <<'EOF'\n*** Update File: ../.agent-memory/x\nEOF\n", "apply_patch '--- Add File: x'",
 }
 
 // Codex takes a patch out of a command and applies it by itself, whatever the shell would
@@ -139,14 +144,18 @@ func TestRulesAreOfTheProject(t *testing.T) {
 	}
 }
 
-// Names of commits and branches are no options.
+// revisions are commands in which names of commits and branches, which are no options, come
+// from git, and some in which anything may.
+var revisions = map[string]Decision{
+	`x=$(git rev-parse HEAD); git show "$x"`: Allow, `git show $(git rev-parse HEAD~3)`: Allow, `x=$(git rev-parse --short HEAD); git log "$x"`: Allow, `x=$(git rev-parse @^2); git diff $x --stat`: Allow,
+	`b=$(git rev-parse --abbrev-ref HEAD); git log -3 "$b"`: Allow, `git show $(git rev-parse --verify -q v1.0)`: Allow, `git log $(git rev-parse --short=7 HEAD)`: Allow,
+	`git show $(git rev-parse v1.0)`: Ask, `cat $(git rev-parse .env)`: Ask, `git show $(git rev-parse --symbolic HEAD)`: Ask, `git show $(git rev-parse HEAD x)`: Ask, `git show $(git rev-parse $X)`: Ask, `git show $(git rev-parse HEAD:x)`: Ask,
+	`git log $(git rev-parse --quiet --verify v1.0)`: Allow,
+}
+
 func TestRevisionsAreNoOptions(t *testing.T) {
 	p := newProject(t)
-	for c, want := range map[string]Decision{
-		`x=$(git rev-parse HEAD); git show "$x"`: Allow, `git show $(git rev-parse HEAD~3)`: Allow, `x=$(git rev-parse --short HEAD); git log "$x"`: Allow, `x=$(git rev-parse @^2); git diff $x --stat`: Allow,
-		`b=$(git rev-parse --abbrev-ref HEAD); git log -3 "$b"`: Allow, `git show $(git rev-parse --verify -q v1.0)`: Allow, `git log $(git rev-parse --short=7 HEAD)`: Allow,
-		`git show $(git rev-parse v1.0)`: Ask, `cat $(git rev-parse .env)`: Ask, `git show $(git rev-parse --symbolic HEAD)`: Ask, `git show $(git rev-parse HEAD x)`: Ask, `git show $(git rev-parse $X)`: Ask, `git show $(git rev-parse HEAD:x)`: Ask,
-	} {
+	for c, want := range revisions {
 		if v := p.judge(c); v.Decision != want {
 			t.Errorf("%s: %s %v, want %s", c, v.Decision, v.Parts, want)
 		}

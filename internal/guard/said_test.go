@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -255,6 +256,12 @@ func questions(t testing.TB) []question {
 		for _, c := range list {
 			out = append(out, question{"closed", c}, question{"readable", c})
 		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(revisions)) {
+		out = append(out, question{"command", c})
+	}
+	for _, c := range patches {
+		out = append(out, question{"command", c}, question{"free", c}, question{"closed", c}, question{"readable", c})
 	}
 	for _, c := range slices.Concat(toldOtherwise, toldPlainly) {
 		out = append(out, question{"free", c})
