@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 
 	"reprise/internal/loop/core"
@@ -126,26 +127,31 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if s.deps.Tasks != nil {
-		err := s.withBoard(r.Context(), func(b *task.Board) error {
-			p.Tasks = &taskCard{}
-			for _, t := range b.State.Tasks {
-				switch t.Status {
-				case task.InProgress:
-					p.Tasks.At++
-				case task.Blocked, task.Partial:
-					p.Tasks.Waiting++
-				case task.Completed:
-					p.Tasks.Done++
-				case task.NotStarted, task.Researched, task.Planned:
-					p.Tasks.Open++
-				case task.Abandoned:
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if p.Tasks, err = s.taskCard(r.Context()); err != nil {
 			p.Trouble = append(p.Trouble, err.Error())
 		}
 	}
 	s.show(w, r, "overview", s.view(r, "overview", "Overview", p))
+}
+
+// taskCard counts the list of tasks.
+func (s *Server) taskCard(ctx context.Context) (card *taskCard, err error) {
+	err = s.withBoard(ctx, func(b *task.Board) error {
+		card = &taskCard{}
+		for _, t := range b.State.Tasks {
+			switch t.Status {
+			case task.InProgress:
+				card.At++
+			case task.Blocked, task.Partial:
+				card.Waiting++
+			case task.Completed:
+				card.Done++
+			case task.NotStarted, task.Researched, task.Planned:
+				card.Open++
+			case task.Abandoned:
+			}
+		}
+		return nil
+	})
+	return card, err
 }
