@@ -230,3 +230,41 @@ func TestHookUsage(t *testing.T) {
 		t.Errorf("something was written: %v", err)
 	}
 }
+
+// Where nothing can be written, the settings can still be read: calls are judged by them,
+// and only what cannot be recorded is lost. Where the full program says nothing of a call
+// for a reason of its own, the question names that reason.
+func TestHookWhereNothingCanBeWritten(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.write(h.config, "guard:\n  deny: [\"wc ...\"]\n")
+	for _, dir := range []string{"cache", "outbox", "events", "state", "log"} {
+		path := filepath.Join(h.data, dir)
+		if err := errors.Join(os.RemoveAll(path), os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := func(event, command string) string {
+		return h.payload(event, `,"tool_name":"Bash","tool_input":{"command":"`+command+`"},"tool_use_id":"tu1"`)
+	}
+	for _, tc := range []struct{ client, event, command, says string }{
+		{"claude", "PreToolUse", "ls", ""},
+		{"claude", "PreToolUse", "wc -l f", `"permissionDecision":"deny"`},
+		{"claude", "PreToolUse", "touch f", `"permissionDecision":"ask"`},
+		{"claude", "PermissionRequest", "ls", `"behavior":"allow"`},
+		{"codex", "PreToolUse", "ls", ""},
+		{"codex", "PreToolUse", "wc -l f", `"permissionDecision":"deny"`},
+	} {
+		r := h.hook(tc.client, tc.event, call(tc.event, tc.command))
+		if !strings.Contains(r.out, tc.says) || tc.says == "" && r.out != "" || strings.Contains(r.out, "guard-failed") {
+			t.Errorf("%s %s, %s: said %q, want %q", tc.client, tc.event, tc.command, r.out, tc.says)
+		}
+		if !strings.Contains(r.err, "could not record it") {
+			t.Errorf("%s %s, %s: standard error %q does not say that it was not recorded", tc.client, tc.event, tc.command, r.err)
+		}
+	}
+	h.alone("#!/bin/sh\nexit 3\n")
+	if r := h.hook("claude", "PreToolUse", call("PreToolUse", "ls")); !strings.Contains(r.out, `"ask"`) || !strings.Contains(r.out, "the settings could not be looked at: ") || !strings.Contains(r.out, "ended with exit code 3 [guard-failed]") {
+		t.Errorf("with a full program that fails: %q", r.out)
+	}
+}

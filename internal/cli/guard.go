@@ -23,7 +23,10 @@ func newGuardCmd(app *App) *cobra.Command {
 		Use: "guard", Short: "Judge what agents want to run, and see why",
 		Long: `Before a tool runs, its call is judged: a command is read whole, and each part of
 it is allowed, asked about or refused; the strictest counts. docs/guard.md says how,
-and what a guard is not: a sandbox.`,
+and what a guard is not: a sandbox.
+
+What it decided before, and of which command, is in the event log:
+reprise events list --type permission.decided`,
 	}
 	cmd.AddCommand(newGuardCheckCmd(app), newGuardTestCmd(app), newGuardRulesCmd(app), newGuardLearnCmd(app))
 	cmd.AddCommand(newGuardQueueCmds(app)...)

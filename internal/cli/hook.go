@@ -57,10 +57,13 @@ Clients start reprise-hook, which is smaller and does what it can by itself.`,
 			if when, err := time.Parse(time.RFC3339Nano, at); err == nil {
 				call.handed, call.at, call.ids = true, when, ids
 			}
-			if !runHook(cmd.Context(), app, call) && call.handed {
-				return exitWithCode(hook.ExitUnrecorded)
+			switch recorded, answered := runHook(cmd.Context(), app, call); {
+			case recorded || !call.handed:
+				return nil
+			case answered:
+				return exitWithCode(hook.ExitAnswered)
 			}
-			return nil
+			return exitWithCode(hook.ExitUnrecorded)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -96,8 +99,9 @@ type hookCall struct {
 }
 
 // runHook deals with one event, and says nothing of errors to the client. It
-// reports whether the event is where it belongs.
-func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
+// reports whether the event is where it belongs, and whether it was answered as the
+// settings have it: a home that cannot be written can still be read.
+func runHook(ctx context.Context, app *App, call hookCall) (recorded, answered bool) {
 	// A crash of the runtime's own would end with 2, which blocks a tool.
 	debug.SetTraceback("crash")
 	h := &hookRun{app: app, call: call, began: app.Now()}
@@ -107,7 +111,7 @@ func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
 		}
 	}()
 	if hook.Nested(app.Env.Get) {
-		return true
+		return true, true
 	}
 	if h.call.limit <= 0 {
 		ms := max(dialect.DeadlineMS(call.client, call.event), dialect.GateMS(call.client, call.event))
@@ -115,27 +119,28 @@ func runHook(ctx context.Context, app *App, call hookCall) (recorded bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.call.limit)
 	defer cancel()
-	answered := make(chan []byte, 1)
+	answers := make(chan []byte, 1)
 	go func() {
-		defer close(answered)
+		defer close(answers)
 		defer func() {
 			if r := recover(); r != nil {
 				h.warn("the hook failed; please report this", fmt.Errorf("%v", r))
 				h.lost = true
-				answered <- h.refuse("the hook failed at this call")
+				h.answered = false
+				answers <- h.refuse("the hook failed at this call")
 			}
 		}()
-		answered <- h.do(ctx)
+		answers <- h.do(ctx)
 	}()
 	select {
-	case answer := <-answered:
+	case answer := <-answers:
 		h.say(answer)
 	case <-ctx.Done():
 		h.warn("the hook took too long", context.Cause(ctx))
 		h.say(h.refuse("the hook took too long"))
-		return false
+		return false, false
 	}
-	return !h.lost
+	return !h.lost, h.answered
 }
 
 // took is how long the hook has taken, from its beginning in the hook program where that
@@ -160,6 +165,9 @@ type hookRun struct {
 	made  *compile.Made
 	guard *hook.Guarding
 	lost  bool // the event was not recorded
+	// answered says that the event was judged, and dealt with, by the settings that
+	// there are.
+	answered bool
 	// broken is why the settings or the project's file cannot be read.
 	broken string
 	mu     sync.Mutex
@@ -299,6 +307,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	}
 	h.replay(ctx)
 	d, err := r.Route(ctx, ev)
+	h.answered = true
 	if err != nil {
 		h.warn("the event was not recorded", err)
 		return dialect.Encode(ev, dialect.Decision{Permission: d.Permission, Reason: d.Reason}).Stdout
@@ -314,6 +323,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 func (h *hookRun) unread(ctx context.Context, ev dialect.Event, env config.Env) []byte {
 	switch {
 	case hook.Judges(ev.Kind):
+		h.answered = true // as far as anybody can
 		h.guard = h.guarding(nil, env)
 		h.guard.Broken = h.broken
 		j := h.guard.Judge(ctx, ev)

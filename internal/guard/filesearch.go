@@ -107,11 +107,7 @@ func (a *analysis) fromHome(p string) string {
 func (a *analysis) resource(uri string, st *state) {
 	switch scheme, _, _ := strings.Cut(strings.ToLower(uri), ":"); scheme {
 	case "file":
-		path := uri[len("file:"):]
-		if rest, ok := strings.CutPrefix(path, "//"); ok {
-			_, path, _ = strings.Cut(rest, "/") // what stands before is a machine
-			path = "/" + path
-		}
+		path := filePath(uri)
 		before := len(a.parts)
 		a.file(path, st, use{read: true})
 		if strings.Contains(path, "%") {
@@ -126,6 +122,16 @@ func (a *analysis) resource(uri string, st *state) {
 	case "http", "https":
 		a.address(uri)
 	}
+}
+
+// filePath is the path that an address of a file has.
+func filePath(uri string) string {
+	path := uri[len("file:"):]
+	if rest, ok := strings.CutPrefix(path, "//"); ok {
+		_, path, _ = strings.Cut(rest, "/") // what stands before is a machine
+		path = "/" + path
+	}
+	return path
 }
 
 // chosen is a secret that patterns choose by its name, "" where there is none: those

@@ -42,7 +42,7 @@ func Memory(p Policy, call ToolCall) Verdict {
 	if call.Cwd == "" {
 		call.Cwd = p.WorkDir
 	}
-	if strings.HasPrefix(call.Name, "mcp__reprise__") || proseTool(call.Name) {
+	if ownTool(call.Name) || proseTool(call.Name) {
 		// reprise's own tools keep their own rules; the others carry words
 		// for a model, and what that model then does is judged by itself.
 		return Verdict{Decision: None}

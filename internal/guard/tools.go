@@ -95,7 +95,7 @@ func (a *analysis) shellTool(c *Call, st *state) bool {
 	dir, _ := c.text("workdir", "cwd", "dir_path", "directory")
 	a.chdir(word{text: dir, src: dir}, st)
 	a.byShell(c)
-	if words := c.list("command"); len(words) > 0 {
+	if words := c.list("command"); len(words) > 0 && !listed(c) {
 		argv := make([]word, len(words))
 		for i, w := range words {
 			argv[i] = word{text: w, src: w}
@@ -116,10 +116,26 @@ func (a *analysis) shellTool(c *Call, st *state) bool {
 		// It is typed into a program that runs already; what that makes of it
 		// cannot be told.
 		a.give("types-into-program", Ask, typed, "it types into a program that runs already", "start a command of its own")
+	case unread(c):
+		a.give("unknown-tool", Ask, c.Name, "what the tool is to run is in a form that is not known", "give it a command")
 	default:
 		return false // it looks at a command that runs already, or ends it
 	}
 	return true
+}
+
+// unread reports whether a shell tool that is given no command is given a text that may
+// be one: all but what says which program it is about, and how.
+func unread(c *Call) bool {
+	return slices.ContainsFunc(c.Texts, func(t Text) bool {
+		switch t.Name {
+		case "command", "cmd", "script", "chars", "input", "text", // known forms, without a text in them
+			"bash_id", "shell_id", "shellId", "session_id", "sessionId", "task_id", "process_id", "id", "pid", "shell", "executable", "shell_path",
+			"workdir", "cwd", "dir_path", "directory", "description", "justification", "filter", "signal", "sandbox_permissions", "status", "timeout":
+			return false
+		}
+		return strings.TrimSpace(t.Value) != ""
+	})
 }
 
 // listed reports whether a shell tool is given words under a name by which it is usually
@@ -127,8 +143,10 @@ func (a *analysis) shellTool(c *Call, st *state) bool {
 func listed(c *Call) bool {
 	return slices.ContainsFunc(c.Texts, func(t Text) bool {
 		switch name, _, list := strings.Cut(t.Name, "["); name {
-		case "input", "chars", "text", "cmd", "script", "args", "argv", "arguments", "commands":
+		case "input", "chars", "text", "cmd", "script":
 			return list
+		case "args", "argv", "arguments", "commands":
+			return true
 		}
 		return false
 	})
@@ -360,39 +378,6 @@ func (a *analysis) address(url string) bool {
 		a.give("network", Ask, host, "it reaches another machine", "have the user add the host to guard.hosts")
 	}
 	return false
-}
-
-// own reports whether a tool is reprise's: these have rules of their own.
-func ownTool(name string) bool {
-	for _, p := range [...]string{"mcp__reprise__", "mcp_reprise_", "mcp__plugin_reprise_reprise__", "reprise__", "reprise-", "reprise/"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// mcp judges a tool of an MCP server: by rules, and by what its texts name.
-func (a *analysis) mcp(c *Call, st *state) {
-	if ownTool(c.Name) {
-		return
-	}
-	for _, t := range c.Texts {
-		switch last(t.Name) {
-		case "command", "cmd", "script", "shell_command":
-			a.shellText(t.Value, st.fork())
-			continue
-		case "path", "file_path", "filename", "destination", "source", "file", "dir", "directory":
-			a.file(t.Value, st, use{perhaps: true})
-		case "url", "uri":
-			if strings.HasPrefix(strings.ToLower(t.Value), "file:") {
-				a.resource(t.Value, st)
-			}
-		}
-	}
-	if a.r.Unattended && !a.r.MCP {
-		a.give("unknown-tool", Ask, c.Name, "it is not known what the tool does", "have the user allow it by a rule with its name")
-	}
 }
 
 // otherTool judges a tool of a client that nothing is known of.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/internal/agent/dialect"
+	"reprise/internal/clip"
 	"reprise/internal/event/quick"
 	"reprise/internal/guard"
 	"reprise/internal/hook/plan"
@@ -107,6 +108,7 @@ func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {
 	rules := g.Rules
 	rules.Unattended = g.unattended()
 	rules.Env = g.Get
+	rules.Explain = ev.Kind == dialect.PermissionAsked // what is allowed there is recorded, and why
 	if g.Get(RunVar) != "" {
 		// Whoever started the run gave it these. The memory may be among them, for
 		// reading: that nothing writes there is a rule of its own.
@@ -259,17 +261,73 @@ func (j *Judged) Line(ev *dialect.Event, who Who) (quick.Event, bool) {
 	if instead != guard.None {
 		d.must("instead_of", string(instead))
 	}
-	d.text("rule", j.Verdict.Rule)
-	d.text("word", j.Verdict.Word)
-	d.text("reason", j.Verdict.Reason)
-	var commands []string
-	for _, p := range j.Verdict.Parts {
-		if p.Decision != guard.Allow && p.Command != "" && len(commands) < 20 {
-			commands = append(commands, p.Command)
-		}
+	v := j.why()
+	d.text("rule", v.Rule)
+	d.text("word", v.Word)
+	d.text("reason", v.Reason)
+	commands := j.commands()
+	if len(commands) == 0 && j.Said == guard.Allow && ev.Tool == "shell" {
+		commands = given(ev)
 	}
 	d.texts("commands", commands)
 	d.text("cwd", ev.Cwd)
 	e.Data = d.end()
 	return e, true
+}
+
+// maxCommands is how many commands of a call are recorded with what was decided.
+const maxCommands = 20
+
+// commands are those of a call that a decision is about, each once: a command can be
+// asked about for several reasons. Where all of it is allowed they are the ones that the
+// settings let run.
+func (j *Judged) commands() []string {
+	var out []string
+	for _, p := range j.Verdict.Parts {
+		if (p.Decision != guard.Allow || j.Verdict.Decision == guard.Allow) && p.Command != "" && len(out) < maxCommands && !slices.Contains(out, p.Command) {
+			out = append(out, p.Command)
+		}
+	}
+	return out
+}
+
+// why is the verdict with its rule and its reason. Where a call is allowed because the
+// settings let it, that is the first part of which they say so.
+func (j *Judged) why() guard.Verdict {
+	v := j.Verdict
+	if v.Decision != guard.Allow || v.Rule != "" {
+		return v
+	}
+	for _, p := range v.Parts {
+		if p.Rule == "" {
+			continue
+		}
+		v.Rule, v.Word = p.Rule, p.Word
+		if v.Reason = p.Reason; p.From != "" {
+			v.Reason += " (" + p.From + ")"
+		} else if v.Reason != "" {
+			v.Reason = "the settings let it: " + v.Reason
+		}
+		break
+	}
+	return v
+}
+
+// maxGiven bounds the text of a command that is recorded as it was given, in bytes.
+const maxGiven = 500
+
+// given is the command that a shell tool was given.
+func given(ev *dialect.Event) []string {
+	var words []string
+	ev.Texts(func(name, value string) {
+		switch way, _, _ := strings.Cut(name, "["); way {
+		case "command", "cmd", "script":
+			words = append(words, value)
+		}
+	})
+	text := strings.Join(words, " ")
+	if text == "" {
+		return nil
+	}
+	return []string{clip.Bytes(text, maxGiven)}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,55 @@ func TestBrokenSettings(t *testing.T) {
 			if j.Said == guard.Allow || j.Said == guard.None {
 				t.Errorf("a tool of MCP: %s", j.Said)
 			}
+		}
+	}
+}
+
+// What was decided is recorded with the commands, each once, and with the setting that
+// let it where it was allowed.
+func TestDecisionsAreRecordedWithTheirCommands(t *testing.T) {
+	root := guard.Resolve(t.TempDir())
+	g := &Guarding{
+		Rules: guard.Rules{Roots: []string{root}, ProjectCode: true, List: []guard.Rule{{Decision: guard.Allow, Shape: "frob x", From: "guard.allow[0] in config.yaml"}}},
+		Dir:   root, Get: func(string) string { return "" },
+	}
+	for _, tt := range []struct {
+		kind                  dialect.Kind
+		command               string
+		verdict, rule, reason string
+		commands              []string // nil: nothing is recorded
+	}{
+		{dialect.PermissionAsked, "go test ./orders", "allow", "project-code", "the settings let it: ", []string{"go test ./orders"}},
+		{dialect.PermissionAsked, "ls && go test ./orders && go test ./orders", "allow", "project-code", "the settings let it: ", []string{"go test ./orders"}},
+		{dialect.PermissionAsked, "frob x", "allow", "rule", "guard.allow[0] in config.yaml", []string{"frob x"}},
+		{dialect.PermissionAsked, "ls", "allow", "", "", []string{"ls"}},
+		{dialect.PermissionAsked, "echo " + strings.Repeat("x", 2*maxGiven), "allow", "", "", []string{"echo " + strings.Repeat("x", maxGiven-len("echo …")) + "…"}},
+		{dialect.PermissionAsked, "go test ./orders && touch y", "ask", "writes", "it writes", []string{"touch y"}},
+		{dialect.ToolBefore, "sed -i 's/a/b/;w /opt/x' f.go ../f", "deny", "", "", []string{"sed -i 's/a/b/;w /opt/x' f.go ../f"}},
+		{dialect.ToolBefore, "ls", "", "", "", nil},
+	} {
+		input, err := json.Marshal(map[string]string{"command": tt.command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev := dialect.Event{Client: "claude", Kind: tt.kind, Tool: "shell", ToolName: "Bash", Input: input, Cwd: root}
+		j := g.Judge(t.Context(), ev)
+		e, ok := j.Line(&ev, Who{})
+		if ok != (tt.commands != nil) {
+			t.Errorf("%s %s: recorded %v: %+v", tt.kind, tt.command, ok, j)
+		}
+		if !ok {
+			continue
+		}
+		var data struct {
+			Verdict, Rule, Reason string
+			Commands              []string
+		}
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		if data.Verdict != tt.verdict || tt.rule != "" && data.Rule != tt.rule || tt.rule == "" && tt.verdict == "allow" && data.Rule != "" || !strings.Contains(data.Reason, tt.reason) || !slices.Equal(data.Commands, tt.commands) {
+			t.Errorf("%s %s: %s", tt.kind, tt.command, e.Data)
 		}
 	}
 }

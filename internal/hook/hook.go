@@ -43,6 +43,11 @@ const ClockBack = "the clock has gone back"
 // not record an event (EX_TEMPFAIL of sysexits.h). No client sees it.
 const ExitUnrecorded = 75
 
+// ExitAnswered is how the full program tells the hook program that it could not record
+// an event, and that it could do all else: what it printed is the answer, and where it
+// printed nothing there is nothing to be said. No client sees it.
+const ExitAnswered = 77
+
 // ExitFull is how the recall program tells the hook program that an event is for
 // the full program to answer. No client sees it.
 const ExitFull = 76

@@ -111,6 +111,7 @@ type program struct {
 	old           *plan.Plan // one that held before
 	guard         *hook.Guarding
 	said          bool   // the client has its answer
+	answered      bool   // the full program judged the event, and had nothing to say or said it
 	counted       bool   // what the session does itself was counted
 	mark          string // of what was cut of the payload
 	out           *os.File
@@ -332,14 +333,15 @@ func (p *program) handOver(ev *dialect.Event, input []byte, done int) {
 	}
 	p.warn("the event was not dealt with in full", err)
 	var judged hook.Judged
-	if p.guard != nil {
+	if p.guard != nil && (p.plan != nil || !p.answered) {
 		// The guard says by itself what can be said here: silence would let the
 		// tool run. Without a plan that holds it does not know what the user forbids.
+		// What the full program did judge, it judged by the settings that there are.
 		if p.plan == nil {
-			p.guard.Broken = "reprise could not look at the settings"
+			p.guard.Broken = "the settings could not be looked at: " + err.Error()
 		}
 		judged = p.guard.Judge(context.Background(), *ev)
-		if !p.said {
+		if !p.said && !p.answered {
 			p.say(dialect.Encode(*ev, judged.Decision).Stdout)
 		}
 	}
@@ -455,11 +457,15 @@ func (p *program) ask(args []string, input []byte) error {
 	switch {
 	case err != nil:
 		return err
+	case exit == hook.ExitAnswered && (len(out) == 0 || dialect.IsReply(out)):
+		p.answered = true
+		p.say(out)
+		return errors.New("reprise could not record it; its log says why, if that can be written")
 	case exit == hook.ExitUnrecorded:
 		if len(out) > 0 && dialect.IsReply(out) {
 			p.say(out)
 		}
-		return errors.New("reprise could not record it; its log says why, if that can be written")
+		return errors.New("reprise could not deal with it; its log says why, if that can be written")
 	case exit != 0:
 		return errors.New(path + " ended with exit code " + strconv.Itoa(exit))
 	}
