@@ -553,6 +553,11 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 			}
 		}
 	}
+	if t.Integrate == loop.MergeBranch {
+		if err := t.Mergeable(ctx); err != nil {
+			return nil, usagef("--integrate merge: %s", err)
+		}
+	}
 	if t.Integrate == loop.PullRequest {
 		if t.GH = a.pullRequest(); t.GH == nil {
 			return nil, exitWith(ExitUsage, errors.New("--integrate pr needs the gh program, and that is not in PATH; install it, or keep the branches (--integrate keep)"))

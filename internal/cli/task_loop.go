@@ -94,7 +94,7 @@ func (t *loopTasks) merging(places loop.Places) loop.Places {
 	if !ok {
 		return places
 	}
-	m := &loop.Worktrees{Workspaces: trees.Workspaces, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch, KeepConflicting: true, Left: trees.Left, Unlocked: trees.Unlocked, Waiting: trees.Waiting, Now: trees.Now}
+	m := &loop.Worktrees{Workspaces: trees.Workspaces, Belongs: trees.Belongs, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch, KeepConflicting: true, Left: trees.Left, Unlocked: trees.Unlocked, Waiting: trees.Waiting, Now: trees.Now}
 	if trees.Check != nil {
 		m.Check = t.merges.kept(trees.Check)
 	}
@@ -164,6 +164,23 @@ func (p *taskPlaces) inner(it queue.Item) loop.Places {
 		return p.merging
 	}
 	return p.places
+}
+
+// Tip is where a branch of an item's is.
+func (p *taskPlaces) Tip(ctx context.Context, branch string) (string, error) {
+	if b, ok := p.places.(loop.Brancher); ok {
+		return b.Tip(ctx, branch)
+	}
+	return "", nil
+}
+
+// Building tells both kinds of places what items have made.
+func (p *taskPlaces) Building(made func(ctx context.Context, id string) (string, error)) {
+	for _, x := range [...]loop.Places{p.places, p.merging} {
+		if b, ok := x.(loop.Brancher); ok {
+			b.Building(made)
+		}
+	}
 }
 
 // Prepare begins the step, and makes its place.

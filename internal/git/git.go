@@ -42,6 +42,7 @@ var (
 	ErrNetwork      = errors.New("the remote could not be reached")
 	ErrLocked       = errors.New("another git is at work in the repository")
 	ErrTimeout      = errors.New("git took too long and was stopped")
+	ErrFilter       = errors.New("a filter of the repository cannot be run")
 )
 
 // Error is a git command that failed.
@@ -52,12 +53,15 @@ type Error struct {
 	Kind   error    // one of the errors above, or nil
 	Lock   string   // git's lock file that was in its way, "" for none
 
-	held  string // about that lock, for people
+	held  string // about that lock, or what else stands in the way, for people
 	cause error  // why the program could not be started or read, such as for want of descriptors
 }
 
 func (e *Error) Error() string {
 	msg := strings.TrimSpace(e.Stderr)
+	if e.Kind == ErrFilter {
+		return fmt.Sprintf("git %s: %s", e.Args[0], e.held)
+	}
 	if e.held != "" {
 		return fmt.Sprintf("git %s: %s", strings.Join(e.Args, " "), e.held)
 	}
@@ -350,6 +354,10 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 		e.Code = exit.ExitCode()
 	}
 	e.Kind = kindOf(e.Stderr + "\n" + tail(out.String(), 2000))
+	if program := filterIn(args, e.Stderr); program != "" {
+		e.Kind = ErrFilter
+		e.held = fmt.Sprintf("files of this repository go through a filter (.gitattributes) that needs the program %s, which is not in PATH; install it, or, if they are to be as they are in the repository, switch the filter off (`git config --get-regexp '^filter'` shows it)", program)
+	}
 	if e.Lock = lockIn(e.Stderr, g.dir); e.Lock != "" {
 		e.held = g.heldBy(e.Lock)
 	}
@@ -425,6 +433,32 @@ func kindOf(msg string) error {
 		return ErrNetwork
 	}
 	return nil
+}
+
+// filterIn is the program of a filter that git says it could not find, "" where it says nothing
+// of one. A filter talks with git as a remote does, and git's words for one that is gone are the
+// same.
+func filterIn(args []string, stderr string) string {
+	switch args[0] {
+	case "fetch", "push", "pull", "clone", "ls-remote", "remote", "submodule":
+		return ""
+	}
+	if !strings.Contains(stderr, "the remote end hung up") && !strings.Contains(stderr, "external filter '") && !strings.Contains(stderr, " filter ") {
+		return ""
+	}
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "error: cannot run "); ok { // without a shell in between
+			if program, ok := strings.CutSuffix(rest, ": No such file or directory"); ok {
+				return program
+			}
+		}
+		line = strings.Replace(line, ": command not found", ": not found", 1)
+		if rest, ok := strings.CutSuffix(line, ": not found"); ok { // "sh: 1: git-lfs"
+			return rest[strings.LastIndexByte(rest, ' ')+1:]
+		}
+	}
+	return ""
 }
 
 // capped keeps the first max bytes and swallows the rest, so that the child is

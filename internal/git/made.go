@@ -38,13 +38,7 @@ func MadeBy(dir, branch string) (mark, what string, known bool) {
 	if admin == "" || !filepath.IsLocal(filepath.FromSlash(branch)) {
 		return "", "", true
 	}
-	if data, err := durable.Read(filepath.Join(admin, "commondir")); err == nil { // a linked worktree
-		common := filepath.FromSlash(strings.TrimRight(string(data), "\r\n"))
-		if !filepath.IsAbs(common) {
-			common = filepath.Join(admin, common)
-		}
-		admin = common
-	}
+	admin = commonDir(admin) // of a linked worktree
 	if there(filepath.Join(admin, "reftable")) {
 		return "", "", false
 	}

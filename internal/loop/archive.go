@@ -193,9 +193,7 @@ func (l *Loop) fill(it *Iteration, r run.Record, from *core.Continuation) {
 func (l *Loop) conflict(ctx context.Context, item queue.Item, p Place, fence int64, why string) string {
 	urgent := max(item.Urgency()-1, 0)
 	what := owed{Branch: p.Branch}
-	if w, ok := l.opt.Places.(interface {
-		Tip(ctx context.Context, branch string) (string, error)
-	}); ok {
+	if w, ok := l.opt.Places.(Brancher); ok {
 		var err error
 		if what.Commit, err = w.Tip(ctx, p.Branch); err != nil {
 			l.warn("look where the branch "+p.Branch+" is", err)

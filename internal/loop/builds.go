@@ -3,6 +3,8 @@ package loop
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,33 +16,38 @@ import (
 // begin is the commit that a new worktree of an item begins at, "" for what is checked
 // out: with what the items made that it depends on, where that is on branches of their
 // own. left are those of these branches that do not go together with the others: who works
-// on the item has to merge them.
-func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, left []string, err error) {
+// on the item has to merge them. lacks says what it builds on and is nowhere to be found.
+func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, left []string, lacks string, err error) {
 	if len(item.DependsOn) == 0 && t.Base == "" {
-		return "", nil, nil
+		return "", nil, "", nil
 	}
-	g := git.New(t.Root, t.Git)
+	g := t.git(t.Root)
 	tips, err := t.tips(ctx, g, append([]string{item.ID}, item.DependsOn...))
 	if err != nil {
-		return "", nil, err
+		return "", nil, "", err
 	}
 	if own := tips[item.ID]; own.local && workspace.IsMarked(t.Root, own.name, workspace.Mark(item.ID, item.Created)) {
-		return "", nil, nil // of an earlier try, which is gone on with
+		return "", nil, "", nil // of an earlier try, which is gone on with
 	}
 	now, err := g.Resolve(ctx, cmp.Or(t.Base, "HEAD"))
 	if err != nil || now == "" {
-		return t.Base, nil, err // whoever makes the worktree says what is wrong with it
+		return t.Base, nil, "", err // whoever makes the worktree says what is wrong with it
 	}
 	first := true
 	for _, id := range item.DependsOn {
 		tip, ok := tips[id]
-		if !ok {
-			continue // it made nothing, or its branch went when it had been merged
+		if !ok { // it made nothing, or its branch went when it had been merged
+			lack, err := t.lacks(ctx, g, id, now)
+			if err != nil {
+				return "", nil, "", err
+			}
+			lacks = join(lacks, lack)
+			continue
 		}
 		next, err := t.joined(ctx, g, now, tip.commit, fmt.Sprintf("Bring %s together for %s", tip.name, item.ID))
 		switch {
 		case err != nil:
-			return "", nil, err
+			return "", nil, "", err
 		case next != "":
 			now = next
 		case first:
@@ -50,7 +57,53 @@ func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, le
 		}
 		first = false
 	}
-	return now, left, nil
+	return now, left, lacks, nil
+}
+
+// Building is from [Brancher].
+func (t *Worktrees) Building(made func(ctx context.Context, id string) (commit string, err error)) {
+	t.made = made
+}
+
+// lacks says that what an item has made which is done, and has no branch any more, is not in
+// the history of a commit: then what builds on it begins without that. It is "" also where
+// nobody knows what it has made.
+func (t *Worktrees) lacks(ctx context.Context, g *git.Git, id, in string) (string, error) {
+	if t.made == nil {
+		return "", nil
+	}
+	commit, err := t.made(ctx, id)
+	if err != nil || commit == "" {
+		return "", err
+	}
+	if there, err := g.Resolve(ctx, commit); err != nil {
+		return "", err
+	} else if there == "" {
+		return fmt.Sprintf("it builds on %s, whose branch %s is gone, and its commit %.12s is not in this repository: it begins without that, unless somebody has brought it in as another commit", id, placeName(id), commit), nil
+	}
+	if has, err := g.IsAncestor(ctx, commit, in); err != nil || has {
+		return "", err
+	}
+	return fmt.Sprintf("it builds on %s, whose branch %s is gone, and it begins without its commit %.12s, unless somebody has brought that in as another one (`git branch %s %.12s` brings the branch back)", id, placeName(id), commit, placeName(id), commit), nil
+}
+
+// madeBy is the commit that an item has made which is done, as the queue keeps it; "" where
+// that is not known.
+func (l *Loop) madeBy(ctx context.Context, id string) (string, error) {
+	it, err := l.opt.Queue.Get(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil || it.State != queue.Done || it.Result == nil {
+		return "", err
+	}
+	var made struct {
+		Commit string `json:"commit"`
+	}
+	if json.Unmarshal(it.Result.Data, &made) != nil || strings.Trim(made.Commit, "0123456789abcdef") != "" {
+		return "", nil // somebody else's
+	}
+	return made.Commit, nil
 }
 
 // tip is where the branch of an item is.

@@ -73,7 +73,7 @@ func TestBegin(t *testing.T) {
 			sh := sheller(t, dir)
 			sh("git init -q -b trunk && git commit -q --allow-empty -m x;" + c.do)
 			w := &Worktrees{Root: dir}
-			base, left, err := w.begin(t.Context(), queue.Item{ID: "x", DependsOn: c.on})
+			base, left, _, err := w.begin(t.Context(), queue.Item{ID: "x", DependsOn: c.on})
 			if err != nil || !slices.Equal(left, c.left) || (base == "") != c.none {
 				t.Fatalf("%q, left %q, %v", base, left, err)
 			}

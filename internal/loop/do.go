@@ -386,6 +386,11 @@ func (l *Loop) outcome(ctx context.Context, a core.Action) queue.Outcome {
 	data := map[string]any{"completed": a.How.Completed, "succeeded": a.How.Succeeded, "verified": a.How.Verified}
 	if p, ok := l.placed(a.Claim); ok {
 		data["branch"] = p.Branch
+		if t, ok := l.opt.Places.(Brancher); ok && a.How.Fate == core.Done && p.Branch != "" {
+			if tip, err := t.Tip(ctx, p.Branch); err == nil && tip != "" {
+				data["commit"] = tip // by which what builds on it finds it, whatever becomes of the branch
+			}
+		}
 		if l.opt.Files != nil {
 			o.Artifacts = l.opt.Files(ctx, r, p)
 		}

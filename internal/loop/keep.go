@@ -64,7 +64,15 @@ func (l *Loop) keep(ctx context.Context, c core.Claim, slot int, p Place) (wrong
 
 // Keep brings the item's branch to where the work is, and commits what was left.
 func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (note string, err error) {
-	err = t.patiently(ctx, func() error {
+	locks := t.locks()
+	locks.Own = git.LinkedDir(p.Top) // nobody is at work there any more
+	locks.Unlocked = func(path string) {
+		note = join(note, "a lock that a git in its worktree left was removed: "+filepath.Base(path))
+		if t.Unlocked != nil {
+			t.Unlocked(path)
+		}
+	}
+	err = locks.Patiently(ctx, func() error {
 		said, err := t.keepNow(ctx, p, item)
 		note = join(note, said)
 		return err
@@ -81,7 +89,7 @@ func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (note st
 func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (string, error) {
 	o := t.Git
 	o.MaxOut = checkout.MaxStatus
-	g := git.New(p.Top, o)
+	g := git.New(p.Top, o).OfUser()
 	if _, err := os.Lstat(p.Top); errors.Is(err, fs.ErrNotExist) {
 		return "", unkept("its worktree %s is gone", p.Top)
 	}
@@ -185,7 +193,7 @@ func (t *Worktrees) agentPath(p Place) string {
 
 // commitLeft commits what the agent did not, so that its branch has all of the work.
 func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s checkout.Status, own string) (string, error) {
-	g := git.New(p.Top, t.Git)
+	g := t.git(p.Top)
 	committed, err := t.committedAgent(ctx, g, p, own)
 	if err != nil || !s.Changed && !committed {
 		return "", err
@@ -195,7 +203,7 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s 
 		return "", unkeptInner(strings.Join(s.Inner, ", "))
 	}
 	how := "--all" // of files that git knows: no other git is asked for that
-	if s.New || committed || s.Own {
+	if s.New || committed || s.Own || len(s.Fresh) > 0 {
 		how = "--no-all"
 		// All of it: to exclude a path that is ignored is an error to git.
 		if _, err := g.Run(ctx, "add", "--all"); err != nil {
@@ -207,6 +215,12 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s 
 	}
 	if committed || s.Own {
 		if _, err := g.Run(ctx, "rm", "-r", "--cached", "--quiet", "--force", "--ignore-unmatch", "--", ":(top,literal)"+own); err != nil {
+			return "", err
+		}
+	}
+	if len(s.Fresh) > 0 { // what git makes of files that nobody has changed is no work
+		in := []byte(strings.Join(s.Fresh, "\x00"))
+		if _, err := g.RunInput(ctx, in, "--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 			return "", err
 		}
 	}

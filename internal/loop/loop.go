@@ -251,11 +251,15 @@ func New(opt Options) *Loop {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Loop{
+	l := &Loop{
 		opt: opt, store: newStore(opt.Dir, opt.Disk, opt.Now), events: make(chan core.Event, 256),
 		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{}, steps: map[string]string{}, titles: map[string]string{}, proved: map[string]error{},
 		strayed: map[string]string{}, missing: map[string]bool{},
 	}
+	if t, ok := opt.Places.(Brancher); ok {
+		t.Building(l.madeBy)
+	}
+	return l
 }
 
 // Run works until the loop has ended, and says how it stands then. The first value

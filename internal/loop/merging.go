@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,20 @@ func (l *Loop) insist(ctx context.Context, it queue.Item) ([]queue.Added, error)
 		}
 		wait = min(2*wait, 10*time.Second)
 	}
+}
+
+// Mergeable says why work cannot be merged into what the main checkout has, nil where it can.
+func (t *Worktrees) Mergeable(ctx context.Context) error {
+	g := t.git(t.Root)
+	top, err := g.Run(ctx, "rev-parse", "--show-prefix")
+	if err != nil {
+		return err
+	}
+	dir := path.Join(strings.TrimSpace(string(top)), ".reprise")
+	if out, err := g.LeftOut(ctx, dir+"/project.yaml"); err != nil || !out {
+		return err
+	}
+	return fmt.Errorf("the main checkout is a sparse one that leaves %s out, so the first merge would take it off the disk, and the project with it: `git sparse-checkout add %s`, or use --integrate keep", dir, dir)
 }
 
 // mergingError says that an item is not begun yet, because what it builds on is still to be

@@ -50,7 +50,22 @@ func owes(item *queue.Item, p *Place) (out []owed) {
 
 // Tip is the commit at which a branch is in the project, "" for none.
 func (t *Worktrees) Tip(ctx context.Context, branch string) (string, error) {
-	return git.New(t.Root, t.Git).Resolve(ctx, "refs/heads/"+branch)
+	ref := "refs/heads/" + branch
+	common := git.CommonDir(t.Root)
+	if common == "" {
+		return t.git(t.Root).Resolve(ctx, ref)
+	}
+	refs, err := git.NewBare(common, t.Git).Refs(ctx, ref) // from files, as a rule
+	return refs[ref], err
+}
+
+// Brancher are places whose work is on branches.
+type Brancher interface {
+	// Tip is the commit at which a branch is, "" for none.
+	Tip(ctx context.Context, branch string) (string, error)
+	// Building is told, before the loop begins, how to find the commit that an item has made
+	// which is done, "" for one of which that is not known.
+	Building(made func(ctx context.Context, id string) (commit string, err error))
 }
 
 // settled looks whether the work has all that it owes: an agent that settled a conflict by

@@ -69,6 +69,9 @@ type Worktrees struct {
 	// it takes to tell one that was left.
 	Patience time.Duration
 
+	// made is what an item has made which is done; see Building.
+	made func(ctx context.Context, id string) (commit string, err error)
+
 	merging  sync.Mutex // held while one is merged
 	mu       sync.Mutex // of what follows
 	leases   map[string]*workspace.Lease
@@ -98,7 +101,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	if err != nil {
 		return Place{}, err
 	}
-	base, left, err := t.begin(ctx, item)
+	base, left, lacks, err := t.begin(ctx, item)
 	if err != nil {
 		return Place{}, fmt.Errorf("find where the work on %s begins: %w", item.ID, err)
 	}
@@ -125,7 +128,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	delete(t.kept, made.Name)
 	t.mu.Unlock()
 	w := made.Workspace
-	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Note: join(note, made.Taken), Vars: map[string]string{}}
+	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Note: join(join(note, made.Taken), lacks), Vars: map[string]string{}}
 	for _, v := range w.Vars() {
 		p.Vars[v[0]] = v[1]
 	}
@@ -148,7 +151,7 @@ func (t *Worktrees) Look(ctx context.Context, p Place, detail bool) (Work, error
 	if _, err := os.Lstat(p.Top); errors.Is(err, fs.ErrNotExist) {
 		return Work{}, fmt.Errorf("its worktree %s is gone", p.Top)
 	}
-	g := git.New(p.Top, t.Git)
+	g := t.git(p.Top)
 	if detail {
 		return compare(ctx, g, p.Base)
 	}
@@ -161,6 +164,10 @@ func compare(ctx context.Context, g *git.Git, base string) (w Work, err error) {
 	files, patch, err := checkout.Compare(ctx, g, base)
 	return Work{Changed: len(files) > 0, Files: files[:min(len(files), maxFilesTold)], Diff: clip(patch, maxDiff)}, err
 }
+
+// git is for a checkout of the project. The user's settings of how bytes get into files count,
+// as they did when it was made: without them each of its files may look changed.
+func (t *Worktrees) git(dir string) *git.Git { return git.New(dir, t.Git).OfUser() }
 
 // locks is how locks of other gits are met.
 func (t *Worktrees) locks() *checkout.Locks {
@@ -175,6 +182,11 @@ func (t *Worktrees) patiently(ctx context.Context, f func() error) error {
 // Finish keeps what was made. The worktree of an item that is done goes, its branch
 // stays; that of one which is not done stays, for who goes on.
 func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate core.Fate) (note string, conflict bool, err error) {
+	if fate == core.GiveUp {
+		if w, err := t.Look(ctx, p, false); err == nil && !w.Changed { // nobody has anything of it
+			return "", false, t.remove(ctx, p, workspace.RemoveOptions{})
+		}
+	}
 	if fate != core.Done {
 		return "", false, t.release(ctx, p)
 	}
@@ -263,7 +275,7 @@ func (t *Worktrees) who(ctx context.Context) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.asked {
-		t.identity = git.New(t.Root, t.Git).Identity(ctx)
+		t.identity = t.git(t.Root).Identity(ctx)
 		t.asked = ctx.Err() == nil
 	}
 	return slices.Clone(t.identity)
@@ -276,7 +288,7 @@ func (t *Worktrees) who(ctx context.Context) []string {
 func (t *Worktrees) merge(ctx context.Context, p Place) (into, why string, err error) {
 	t.merging.Lock()
 	defer t.merging.Unlock()
-	main := git.New(t.Root, t.Git)
+	main := t.git(t.Root)
 	base, err := main.Branch(ctx)
 	if err != nil {
 		return "", "", fmt.Errorf("the main checkout is on no branch, so there is nothing to merge into: %w", err)
@@ -301,7 +313,7 @@ const mergeTries = 3
 
 // mergeOnce is merge with the base as it is; moved says that it moved on meanwhile.
 func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base string) (moved bool, why string, err error) {
-	here := git.New(p.Top, t.Git)
+	here := t.git(p.Top)
 	args := slices.Concat(t.who(ctx), git.MergeArgs(p.Branch), []string{"--ff", "-m", fmt.Sprintf("Merge branch '%s' into %s", base, p.Branch), "refs/heads/" + base})
 	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })
 	if git.LockedAt(err) != "" {
@@ -346,7 +358,7 @@ func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) (said st
 	if t.GH == nil {
 		return "no pull request: gh is not there", false
 	}
-	if _, err := git.New(p.Top, t.Git).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", "refs/heads/"+p.Branch+":refs/heads/"+p.Branch); err != nil {
+	if _, err := t.git(p.Top).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", "refs/heads/"+p.Branch+":refs/heads/"+p.Branch); err != nil {
 		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200), false
 	}
 	lack := t.Workspaces.NotPushed(ctx, t.modules(p))
@@ -461,7 +473,7 @@ func (t *InPlace) before(p Place) string { return filepath.Join(t.Keep, p.Name+"
 // Prepare notes what the directory is like.
 func (t *InPlace) Prepare(ctx context.Context, item queue.Item, _ int64) (Place, error) {
 	p := Place{Name: placeName(item.ID), Dir: t.Dir, Top: t.Dir}
-	g := git.New(t.Dir, t.Git)
+	g := git.New(t.Dir, t.Git).OfUser()
 	if head, err := g.Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
 		p.Base = strings.TrimSpace(string(head))
 		p.Branch, _ = g.Branch(ctx) // "" is a checkout of no branch
@@ -470,7 +482,7 @@ func (t *InPlace) Prepare(ctx context.Context, item queue.Item, _ int64) (Place,
 	if _, err := os.Lstat(before); err == nil {
 		return p, nil // what an earlier try has changed counts, too
 	}
-	sum, err := checkout.Print(ctx, git.New(t.Dir, t.Git), t.Dir)
+	sum, err := checkout.Print(ctx, git.New(t.Dir, t.Git).OfUser(), t.Dir)
 	if err != nil {
 		return p, err
 	}
@@ -486,7 +498,7 @@ func (t *InPlace) Began(context.Context, Place, string) error { return nil }
 // Look compares the directory with what it was like.
 func (t *InPlace) Look(ctx context.Context, p Place, detail bool) (Work, error) {
 	var w Work
-	now, err := checkout.Print(ctx, git.New(t.Dir, t.Git), t.Dir)
+	now, err := checkout.Print(ctx, git.New(t.Dir, t.Git).OfUser(), t.Dir)
 	if err != nil {
 		return w, err
 	}
@@ -496,7 +508,7 @@ func (t *InPlace) Look(ctx context.Context, p Place, detail bool) (Work, error) 
 	}
 	w.Changed = string(was) != now
 	if detail && w.Changed && p.Base != "" {
-		if seen, err := compare(ctx, git.New(p.Top, t.Git), p.Base); err == nil {
+		if seen, err := compare(ctx, git.New(p.Top, t.Git).OfUser(), p.Base); err == nil {
 			w.Files, w.Diff = seen.Files, seen.Diff
 		}
 	}

@@ -42,7 +42,7 @@ func (s *Shared) say(item, text string) {
 
 // git is for what the remote is asked: with the user's own credentials, and settings of
 // how they are found.
-func (s *Shared) git() *git.Git { return git.New(s.Root, s.Git) }
+func (s *Shared) git() *git.Git { return s.Worktrees.git(s.Root) }
 
 // Fetch brings in what the remote has: its branch to begin at, and those of items. That is
 // told apart from what is here by names below refs/remotes, which are only copies.
@@ -145,7 +145,7 @@ func (s *Shared) join(ctx context.Context, p Place, id string) (note string, err
 	if err != nil || there == "" || local == there {
 		return "", err
 	}
-	g := git.New(p.Top, s.Git)
+	g := s.Worktrees.git(p.Top)
 	behind, err := g.IsAncestor(ctx, there, local)
 	if err != nil || behind {
 		return "", err

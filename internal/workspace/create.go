@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -579,12 +580,22 @@ func (m *Manager) belongs(w *Workspace) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: the project cannot be read there: %w", ErrRefused, err)
+	case p == nil && m.leftOut(w):
+		return fmt.Errorf("%w: %s would be in no project, for this is a sparse checkout that leaves .reprise out, here and in the main one; `git sparse-checkout add %s` in %s brings it in", ErrRefused, w.Root(), path.Join(w.Sub, ".reprise"), filepath.Dir(w.Common))
 	case p == nil:
 		return fmt.Errorf("%w: %s would be in no project, for commit %.12s has no .reprise/project.yaml; commit it first", ErrRefused, w.Root(), w.Base)
 	case p.Name != w.Project:
 		return fmt.Errorf("%w: at commit %.12s the project is called %q and not %q; begin at another commit", ErrRefused, w.Base, p.Name, w.Project)
 	}
 	return nil
+}
+
+// leftOut says that the project's file is in the commit that is checked out, and not on the
+// disk, as a sparse checkout may have it.
+func (m *Manager) leftOut(w *Workspace) bool {
+	at := path.Join(w.Sub, ".reprise/project.yaml")
+	_, err := m.git(w.Dir).Run(context.Background(), "cat-file", "-e", "HEAD:"+at)
+	return err == nil && !fileThere(filepath.Join(w.Dir, filepath.FromSlash(at))) && fileThere(filepath.Join(git.LinkedDir(w.Dir), "info", "sparse-checkout"))
 }
 
 // Belongs says why a workspace is no part of the project any more, nil where it is one: its files

@@ -51,6 +51,7 @@ func (m *Manager) look(ctx context.Context, w *Workspace) (*work, error) {
 		return nil, fmt.Errorf("look at %s: %w", w.Dir, err)
 	}
 	agent := path.Join(w.Sub, ".reprise/agent") + "/"
+	var files []string // that differ in themselves alone
 	for f := range strings.SplitSeq(string(out), "\x00") {
 		if len(f) < 4 {
 			continue
@@ -64,10 +65,15 @@ func (m *Manager) look(ctx context.Context, w *Workspace) (*work, error) {
 			k.repos = append(k.repos, name)
 		case kind == "??":
 			k.untried = append(k.untried, name)
+		case kind == " M":
+			files = append(files, name)
 		default:
 			k.unmerged = k.unmerged || strings.Contains(kind, "U") || kind == "AA" || kind == "DD"
 			k.changed = append(k.changed, name)
 		}
+	}
+	if err := m.changed(ctx, g, k, files); err != nil {
+		return nil, fmt.Errorf("look at %s: %w", w.Dir, err)
 	}
 	var known bool
 	if k.head, known = m.headIn(ctx, w.Common, k.admin); !known {
@@ -78,6 +84,20 @@ func (m *Manager) look(ctx context.Context, w *Workspace) (*work, error) {
 	k.branch = headRef(k.admin)
 	k.heads = ownHeads(k.admin)
 	return k, nil
+}
+
+// changed adds those of the files that git calls changed which somebody has changed.
+func (m *Manager) changed(ctx context.Context, g *git.Git, k *work, files []string) error {
+	fresh, err := g.Unchanged(ctx, files)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if !fresh[name] {
+			k.changed = append(k.changed, name)
+		}
+	}
+	return nil
 }
 
 // headRef is the branch that a worktree is on.

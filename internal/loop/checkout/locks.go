@@ -9,6 +9,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 )
 
 // A git that was killed leaves its lock, and every later one fails at that: an agent is
@@ -28,6 +29,9 @@ type Locks struct {
 	Patience time.Duration     // how long one is waited for; 0 is a little longer than it takes to tell one that was left
 	Unlocked func(path string) // is told of one that was taken away; nil is nobody
 	Waiting  func(err error)   // is told once that one is waited for; nil is nobody
+	// Own is the git directory of a worktree in which nobody is at work any more, "" for none:
+	// a lock in it was left.
+	Own string
 }
 
 // Patiently does what git refuses while somebody else's git is at work: it waits for that,
@@ -45,7 +49,11 @@ func (t *Locks) Patiently(ctx context.Context, f func() error) error {
 			return err
 		}
 		path := git.LockedAt(err)
-		if path != "" && t.takeLeft(path, lockAge) {
+		least := lockAge
+		if t.Own != "" && pathname.Same(filepath.Dir(path), t.Own) {
+			least = ownLockAge
+		}
+		if path != "" && t.takeLeft(path, least) {
 			continue
 		}
 		if waited >= patience {

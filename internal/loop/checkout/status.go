@@ -7,7 +7,8 @@ package checkout
 import (
 	"context"
 	"errors"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"reprise/internal/git"
@@ -26,6 +27,31 @@ type Status struct {
 	Dirty    []string // submodules with changed or new files
 	New      bool     // there are files, or repositories, that git does not know yet
 	Own      bool     // the place of the agent's state is new in it, and not ignored
+	Fresh    []string // files that git calls changed and that nobody has changed; see [git.Git.Fresh]
+}
+
+// fresh finds out which of the files that differ from the index nobody has changed, and counts
+// the others.
+func (w *Status) fresh(ctx context.Context, g *git.Git, maybe map[string]string) error {
+	if len(maybe) == 0 {
+		return nil
+	}
+	fresh, err := g.Fresh(ctx, maybe)
+	if err != nil {
+		return err
+	}
+	w.Fresh = slices.Sorted(maps.Keys(fresh))
+	w.Changed = w.Changed || len(fresh) < len(maybe)
+	return nil
+}
+
+// maybeFresh is the blob of a file of which git's status, its fields parted, says that it
+// differs from the index by its content alone, "" for all else.
+func maybeFresh(f []string) (blob string) {
+	if f[0] == ".M" && f[1] == "N..." && f[3] == f[4] && (f[3] == "100644" || f[3] == "100755") {
+		return f[6]
+	}
+	return ""
 }
 
 // Look is how a worktree stands. own is the place of the agent's state in it, as git spells
@@ -35,6 +61,7 @@ func Look(ctx context.Context, g *git.Git, own string) (w Status, err error) {
 	if err != nil {
 		return w, err
 	}
+	maybe := map[string]string{}
 	for rec := range strings.SplitSeq(string(out), "\x00") {
 		kind, rest, _ := strings.Cut(rec, " ")
 		switch kind {
@@ -57,13 +84,17 @@ func Look(ctx context.Context, g *git.Git, own string) (w Status, err error) {
 			if sub := f[1]; strings.HasPrefix(sub, "S") && strings.ContainsAny(sub[1:], "MU") && f[7] != own {
 				w.Dirty = append(w.Dirty, f[7])
 			}
+			if blob := maybeFresh(f); blob != "" {
+				maybe[f[7]] = blob
+				continue
+			}
 			w.add(f[7], f[2] == "000000" && f[3] == git.ModeRepo, own)
 		case "?":
 			w.New = true
 			w.add(strings.TrimSuffix(rest, "/"), strings.HasSuffix(rest, "/"), own) // a directory that it does not look into
 		}
 	}
-	return w, nil
+	return w, w.fresh(ctx, g, maybe)
 }
 
 func (w *Status) add(name string, repository bool, own string) {
@@ -78,25 +109,31 @@ func (w *Status) add(name string, repository bool, own string) {
 }
 
 // Changed says whether a working tree differs from a commit. What was committed and
-// taken back again is no difference.
+// taken back again is no difference, nor is a file that nobody has changed (Status.Fresh).
 func Changed(ctx context.Context, g *git.Git, base string) (bool, error) {
-	status, err := g.Run(ctx, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--no-renames")
+	out, err := g.Run(ctx, "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=normal", "--no-renames")
 	if err != nil {
 		return false, err
 	}
-	head := ""
-	for line := range strings.Lines(string(status)) {
-		if !strings.HasPrefix(line, "#") {
+	var w Status
+	maybe := map[string]string{}
+	for rec := range strings.SplitSeq(string(out), "\x00") {
+		if id, ok := strings.CutPrefix(rec, "# branch.oid "); ok {
+			w.Head = id
+		}
+		if rec == "" || rec[0] == '#' {
+			continue
+		}
+		f := strings.SplitN(strings.TrimPrefix(rec, "1 "), " ", 8)
+		if rec[0] != '1' || len(f) != 8 || maybeFresh(f) == "" {
 			return true, nil
 		}
-		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "# branch.oid "); ok {
-			head = id
-		}
+		maybe[f[7]] = f[6]
 	}
-	if head == base {
-		return false, nil
+	if err := w.fresh(ctx, g, maybe); err != nil || w.Changed || w.Head == base {
+		return w.Changed, err
 	}
-	_, err = g.Run(ctx, "diff", "--quiet", "--no-renames", base, "--")
+	_, err = g.Run(ctx, "diff", "--quiet", "--no-renames", base, "HEAD", "--")
 	var e *git.Error
 	if errors.As(err, &e) && e.Code == 1 {
 		return true, nil
@@ -104,38 +141,68 @@ func Changed(ctx context.Context, g *git.Git, base string) (bool, error) {
 	return false, err
 }
 
+// maxExcluded is how many files may be left out of a diff: each is an argument.
+const maxExcluded = 1000
+
 // Compare is what differs between a working tree and a commit: the names of the files that
 // changed, and how those did that git knows.
 func Compare(ctx context.Context, g *git.Git, base string) (files []string, patch string, err error) {
-	status, err := g.Run(ctx, "status", "--porcelain=v1", "--untracked-files=normal", "--no-renames")
+	out, err := g.Run(ctx, "status", "--porcelain=v2", "-z", "--untracked-files=normal", "--no-renames")
 	if err != nil {
 		return nil, "", err
 	}
-	diff, err := g.Run(ctx, "diff", "--raw", "--patch", "--no-renames", base, "--")
-	if err != nil {
-		return nil, "", err
-	}
-	// Lines of what changed, a blank one, and then how.
-	names, patch, _ := strings.Cut(string(diff), "\n\n")
-	seen := map[string]bool{}
-	add := func(name string) {
-		if plain, err := strconv.Unquote(name); err == nil { // one with a space, or what is rarer
-			name = plain
+	var w Status
+	var changed []string
+	maybe := map[string]string{}
+	for rec := range strings.SplitSeq(string(out), "\x00") {
+		kind, rest, _ := strings.Cut(rec, " ")
+		n := map[string]int{"1": 8, "u": 10, "?": 1}[kind]
+		f := strings.SplitN(rest, " ", n)
+		if n == 0 || len(f) != n {
+			continue
 		}
+		name := f[n-1]
+		if kind == "1" && maybeFresh(f) != "" {
+			maybe[name] = f[6]
+		}
+		changed = append(changed, name)
+	}
+	if err := w.fresh(ctx, g, maybe); err != nil {
+		return nil, "", err
+	}
+	args := []string{"diff", "--raw", "-z", "--patch", "--no-renames", base, "--"}
+	if len(w.Fresh) <= maxExcluded {
+		for _, name := range w.Fresh {
+			args = append(args, ":(top,literal,exclude)"+name)
+		}
+	}
+	diff, err := g.Run(ctx, args...)
+	if err != nil {
+		return nil, "", err
+	}
+	seen := map[string]bool{}
+	for _, name := range w.Fresh {
+		seen[name] = true
+	}
+	add := func(name string) {
 		if name != "" && !seen[name] {
 			seen[name] = true
 			files = append(files, name)
 		}
 	}
-	for line := range strings.Lines(names) {
-		if _, name, ok := strings.Cut(line, "\t"); ok && line[0] == ':' {
-			add(strings.TrimSpace(name))
+	// What changed, an empty record, and then how.
+	for rest := string(diff); ; {
+		rec, more, ok := strings.Cut(rest, "\x00")
+		if !ok || !strings.HasPrefix(rec, ":") {
+			patch = strings.TrimPrefix(rest, "\x00")
+			break
 		}
+		var name string
+		name, rest, _ = strings.Cut(more, "\x00")
+		add(name)
 	}
-	for line := range strings.Lines(string(status)) {
-		if len(line) > 3 {
-			add(strings.TrimSpace(line[3:]))
-		}
+	for _, name := range changed {
+		add(name)
 	}
 	return files, patch, nil
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -114,5 +115,41 @@ func TestLocksAreWaitedFor(t *testing.T) {
 		return nil
 	}); err != nil || tries != 2 {
 		t.Errorf("%v after %d tries", err, tries)
+	}
+}
+
+// A lock in a worktree in which nobody is at work any more is not waited for as long as one
+// that may be somebody's.
+func TestOwnLocksAreLeft(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells who works in a repository")
+	}
+	repository := t.TempDir()
+	admin := filepath.Join(repository, "worktrees", "a")
+	for _, dir := range []string{filepath.Join(repository, "objects"), admin} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(admin, "index.lock")
+	for _, own := range []bool{false, true} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		taken := ""
+		l := Locks{Now: func() time.Time { return time.Now().Add(ownLockAge) }, Patience: time.Millisecond, Unlocked: func(path string) { taken = path }}
+		if own {
+			l.Own = admin
+		}
+		err := l.Patiently(t.Context(), func() error {
+			if _, err := os.Lstat(path); err == nil {
+				return &git.Error{Kind: git.ErrLocked, Lock: path}
+			}
+			return nil
+		})
+		if (err == nil) != own || (taken == path) != own {
+			t.Errorf("own %v: %v, taken %q", own, err, taken)
+		}
 	}
 }
