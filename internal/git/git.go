@@ -256,6 +256,9 @@ func (g *Git) settings() []string {
 		"merge.verifySignatures=false", "merge.conflictStyle=merge", "merge.renames=true",
 		"push.recurseSubmodules=no", "fetch.recurseSubmodules=false", "submodule.recurse=false", "push.followTags=false", "push.pushOption=",
 		"rerere.enabled=false", "safe.directory=*", "protocol.ext.allow=never",
+		// A file of the user's that is in the main checkout and in no worktree, and comments in
+		// messages of which the first line may be "#12 A title".
+		"diff.orderFile=" + null, "commit.cleanup=whitespace",
 		"gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false",
 		"i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "color.ui=false", "log.showSignature=false",
 	} {

@@ -106,3 +106,30 @@ func TestBeginsWithout(t *testing.T) {
 		}
 	}
 }
+
+// Work that changes what is checked is not merged by itself.
+func TestRulesAreMergedByAPerson(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	top, place := filepath.Join(dir, "shop"), filepath.Join(dir, "place")
+	if err := os.Mkdir(top, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sh := sheller(t, top)
+	sh("git init -q -b trunk && mkdir .reprise && echo checks >.reprise/project.yaml && echo 0 >f && git add -A && git commit -qm begin && git worktree add -q -b loop-a ../place && cd ../place && echo 1 >f && git commit -qam work")
+	w := &Worktrees{Root: top, Git: git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}}, Now: time.Now, Into: "trunk", Patience: time.Millisecond}
+	p := Place{Name: "loop-a", Dir: place, Top: place, Branch: "loop-a", Base: sh("git rev-parse trunk")}
+	// A person's own change of the file meanwhile is not the item's.
+	sh("echo more >>.reprise/project.yaml && git commit -qam rules")
+	if into, why, err := w.merge(t.Context(), p); into != "trunk" || why != "" || err != nil {
+		t.Fatalf("%q, %q, %v", into, why, err)
+	}
+	was := sh("git rev-parse trunk && cd ../place && echo none >.reprise/project.yaml && git commit -qam 'other rules'")
+	_, _, err := w.merge(t.Context(), p)
+	if err == nil || !strings.Contains(err.Error(), "it changes .reprise/project.yaml") || !strings.Contains(err.Error(), "`git merge loop-a`") {
+		t.Errorf("%v", err)
+	}
+	if now := sh("git rev-parse trunk"); now != was {
+		t.Errorf("trunk went from %s to %s", was, now)
+	}
+}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"reprise/internal/git"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 )
@@ -49,6 +51,26 @@ func (t *Worktrees) Mergeable(ctx context.Context) error {
 		return err
 	}
 	return fmt.Errorf("the main checkout is a sparse one that leaves %s out, so the first merge would take it off the disk, and the project with it: `git sparse-checkout add %s`, or use --integrate keep", dir, dir)
+}
+
+// sameRules refuses work that changes the project's own file: what it says of checks, of what
+// is guarded and of how agents are run holds for all that comes after, and to change it is for a
+// person. base, a branch, is in the work's history.
+func (t *Worktrees) sameRules(ctx context.Context, p Place, base, work string) error {
+	common := git.CommonDir(t.Root)
+	sub, err := filepath.Rel(p.Top, p.Dir)
+	if err != nil || common == "" {
+		return err
+	}
+	at := path.Join(filepath.ToSlash(sub), ".reprise/project.yaml")
+	two, err := git.NewBare(common, t.Git).Objects(ctx, "refs/heads/"+base+":"+at, work+":"+at)
+	if err != nil {
+		return err
+	}
+	if two[0].ID == two[1].ID {
+		return nil
+	}
+	return fmt.Errorf("it changes %s, which says what is checked and what agents may do, so a person looks at that (`git diff %s...%s -- %s`) and merges it: `git merge %s`", at, base, p.Branch, at, p.Branch)
 }
 
 // mergingError says that an item is not begun yet, because what it builds on is still to be

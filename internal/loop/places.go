@@ -329,6 +329,9 @@ func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base 
 	if err != nil {
 		return false, "", err
 	}
+	if err := t.sameRules(ctx, p, base, work); err != nil {
+		return false, "", err
+	}
 	if t.Check != nil {
 		got, err := t.Check(ctx, p)
 		if err != nil {
