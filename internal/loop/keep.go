@@ -205,8 +205,9 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s 
 	how := "--all" // of files that git knows: no other git is asked for that
 	if s.New || committed || s.Own || len(s.Fresh) > 0 {
 		how = "--no-all"
-		// All of it: to exclude a path that is ignored is an error to git.
-		if _, err := g.Run(ctx, "add", "--all"); err != nil {
+		// All of it, also what is outside of a sparse checkout: to exclude a path that is
+		// ignored is an error to git.
+		if _, err := g.Run(ctx, "add", "--all", "--sparse"); err != nil {
 			if name, ok := checkout.NoCommitIn(err); ok {
 				return "", unkeptInner(name)
 			}
