@@ -43,7 +43,7 @@ func (a *analysis) onlyOurs(g *args, st *state) {
 // packageManager reports whether a word with an @ is a package for a program.
 func packageManager(name string) bool {
 	switch name {
-	case "npm", "pnpm", "yarn", "bun", "npx", "bunx", "pnpx":
+	case "npm", "pnpm", "yarn":
 		return true
 	}
 	return false
@@ -86,9 +86,7 @@ func (a *analysis) goWords(g *args, st *state) {
 		return
 	}
 	for _, w := range list {
-		if g.name != "vet" { // of which it was asked already
-			a.packaged(w, st)
-		}
+		a.packaged(w, st)
 		path := strings.TrimSuffix(w.text, "/...")
 		switch {
 		case !w.known() && !w.origin.names() && w.origin != fewWords && w.origin != numbers:
