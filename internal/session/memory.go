@@ -19,7 +19,6 @@ import (
 	"reprise/internal/memory"
 	"reprise/internal/recall"
 	"reprise/internal/redact"
-	"reprise/internal/staterepo"
 )
 
 // Options say whose memory is opened, and for whom.
@@ -107,16 +106,14 @@ func entryFiles(home *config.Home, project string) []recall.EntryFile {
 	e := Entries(home, project, memory.FullAccess, nil)
 	var out []recall.EntryFile
 	for _, name := range e.Files() {
-		class, parse := recall.ClassLearning, scopes.EntryDocs
+		class := recall.ClassLearning
 		switch filepath.Base(name) {
 		case "decisions.md":
 			class = recall.ClassDecision
 		case "changelog.md":
 			class = recall.ClassState
-			// The table of agents says again what the entries below it say.
-			parse = func(data []byte) ([]recall.Doc, error) { return scopes.EntryDocs(staterepo.WithBlankTable(data)) }
 		}
-		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: parse})
+		out = append(out, recall.EntryFile{Name: name, Path: e.Path(name), Class: class, Parse: scopes.EntryDocs})
 	}
 	return out
 }

@@ -42,35 +42,6 @@ func firstEntry(data []byte) int {
 	}
 }
 
-// WithBlankTable is a log with spaces in place of the table of agents, for a reader that
-// wants what agents wrote and the lines where it stands.
-func WithBlankTable(data []byte) []byte {
-	if !bytes.Contains(data, []byte(tableBegin)) {
-		return data
-	}
-	head := firstEntry(data) // what stands in an entry is its own
-	out := bytes.Clone(data)
-	for at := 0; ; {
-		i := bytes.Index(data[at:head], []byte(tableBegin))
-		if i < 0 {
-			return out
-		}
-		i += at
-		at = i + len(tableBegin)
-		if i > 0 && data[i-1] != '\n' {
-			continue
-		}
-		if j := bytes.Index(data[i:head], []byte(tableEnd)); j >= 0 {
-			at = i + j + len(tableEnd)
-		}
-		for k := i; k < at; k++ {
-			if out[k] != '\n' && out[k] != '\r' {
-				out[k] = ' '
-			}
-		}
-	}
-}
-
 // withoutTable is a log without the table of agents.
 func withoutTable(data []byte) []byte {
 	if !bytes.Contains(data, []byte(tableBegin)) {
