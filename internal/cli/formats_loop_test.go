@@ -64,7 +64,7 @@ func TestEveryLoopIsGoneOnWith(t *testing.T) {
 			want("loop metrics", `"parked": 1`)
 			want("loop resume --item ask --answer the-second", "the next `reprise loop run` begins with this answer")
 			if strings.HasSuffix(archive, "v1-4.txtar") { // from here on a loop's settings are its own
-				want("loop run", "begins again", "checked")
+				want("loop run", "begins again", "merged into trunk")
 				want("loop status", "of 59.00 USD")
 				if text := git("show", "trunk:rest.txt"); text != "x" {
 					t.Errorf("what is done was not merged: %q", text)
