@@ -256,7 +256,7 @@ func TestLoopSession(t *testing.T) {
 		}
 		at += i
 	}
-	if !strings.Contains(out, "settled issue-123 done") || !strings.Contains(errs, "1 done") {
+	if !strings.Contains(out, "issue-123 'Implement issue-123': done; checks passed") || !strings.Contains(errs, "1 done") {
 		t.Errorf("it says\n%s%s", out, errs)
 	}
 	if log := h.gitIn(h.work, "log", "--format=%s", "loop-issue-123"); !strings.HasPrefix(log, "Add the login\n") {
