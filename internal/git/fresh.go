@@ -135,7 +135,7 @@ func (g *Git) attributesBeside() bool {
 	if home == "" {
 		home = filepath.Join(g.o.Vars["HOME"], ".config")
 	}
-	return slices.ContainsFunc([]string{filepath.Join(commonDir(admin), "info", "attributes"), filepath.Join(home, "git", "attributes"), "/etc/gitattributes"}, there)
+	return slices.ContainsFunc([]string{filepath.Join(CommonOf(admin), "info", "attributes"), filepath.Join(home, "git", "attributes"), "/etc/gitattributes"}, there)
 }
 
 // CommonDir is the git directory that all worktrees of the repository share which the checkout
@@ -145,12 +145,12 @@ func CommonDir(dir string) string {
 	if admin == "" {
 		return ""
 	}
-	return commonDir(admin)
+	return CommonOf(admin)
 }
 
-// commonDir is what all worktrees of a repository share, of which admin is the git directory
-// of one.
-func commonDir(admin string) string {
+// CommonOf is the git directory that all worktrees of a repository share, of which admin is
+// that of one; admin itself where nothing says otherwise.
+func CommonOf(admin string) string {
 	data, err := durable.Read(filepath.Join(admin, "commondir"))
 	if err != nil {
 		return admin

@@ -38,7 +38,7 @@ func MadeBy(dir, branch string) (mark, what string, known bool) {
 	if admin == "" || !filepath.IsLocal(filepath.FromSlash(branch)) {
 		return "", "", true
 	}
-	admin = commonDir(admin) // of a linked worktree
+	admin = CommonOf(admin) // of a linked worktree
 	if there(filepath.Join(admin, "reftable")) {
 		return "", "", false
 	}

@@ -41,7 +41,7 @@ type Stats struct {
 	FromMemory  int       `json:"from_memory,omitempty"` // and that memory did
 	// Verified is what verification said last: passed, failed or empty.
 	Verified string `json:"verified,omitempty"`
-	// Unmet is what the last verification found missing, one a line; empty where it passed.
+	// Unmet is what the last verification found missing, cut; empty where it passed.
 	Unmet string `json:"unmet,omitempty"`
 	// Outcome is good, corrected, failed, error or unknown, by what is there:
 	// a verification decides; without one, corrections, failures that stayed
@@ -80,7 +80,7 @@ func (st *Stats) see(r *record) {
 		if st.Verified == "failed" {
 			var d event.VerificationData
 			decode(r.extra, &d)
-			st.Unmet = sign.Clip(strings.Join(d.Issues, "\n"), 600)
+			st.Unmet = sign.Clip(strings.Join(d.Issues, "; "), 200)
 		}
 	case event.RecallServed:
 		var d event.ServedData

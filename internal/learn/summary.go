@@ -147,7 +147,7 @@ func (c *composer) summaryText() (text, title string) {
 		}
 	}
 	if st.Verified == "failed" {
-		fmt.Fprintf(&b, "Checks failed at its end%s\n", sign.Clip(strings.TrimSuffix(": "+strings.ReplaceAll(st.Unmet, "\n", "; "), ": "), 200))
+		fmt.Fprintf(&b, "%s\n", strings.TrimSuffix("Checks failed at its end: "+st.Unmet, ": "))
 	}
 	turns := slices.DeleteFunc(slices.Clone(s.turns), func(t *turn) bool { return c.retracted[t.id()] })
 	for _, d := range decisions(turns) {

@@ -236,13 +236,13 @@ func (v *Verifier) Run(ctx context.Context, req Request) (*Result, error) {
 // interrupted says what a verification was at when it was ended.
 func interrupted(r *Result, cause error) error {
 	at := "before a check ran"
-	if n := len(r.Checks); n > 0 {
-		at = "after the check " + r.Checks[n-1].Name
-		for _, c := range r.Checks {
-			if c.Status == Error {
-				at = "while the check " + c.Name + " ran"
-				break
-			}
+	for _, c := range r.Checks {
+		switch c.Status {
+		case Skipped: // it had no turn
+		case Error:
+			at = "while the check " + c.Name + " ran"
+		default:
+			at = "after the check " + c.Name
 		}
 	}
 	return fmt.Errorf("%w %s, so nothing is known of the work: %w", ErrInterrupted, at, cause)

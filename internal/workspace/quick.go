@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/internal/durable"
+	"reprise/internal/git"
 )
 
 // What can be told from the files of a repository is told from them: a process of git
@@ -29,13 +30,7 @@ func commonOf(top string) string {
 	if dir == "" {
 		return ""
 	}
-	common := dir
-	if data, err := durable.Read(filepath.Join(dir, "commondir")); err == nil {
-		common = filepath.FromSlash(strings.TrimRight(string(data), "\r\n"))
-		if !filepath.IsAbs(common) {
-			common = filepath.Join(dir, common)
-		}
-	}
+	common := git.CommonOf(dir)
 	if real, err := filepath.EvalSymlinks(common); err == nil {
 		common = real
 	}
