@@ -402,6 +402,8 @@ type mutator struct {
 	bytes bool   // characters in cases are bytes
 	fn    string // the function that it is in
 	names map[string]int
+	// begins are statements that an if begins with, which cannot be put into another.
+	begins map[ast.Stmt]bool
 }
 
 func mutateFile(name string, src []byte, first int) (string, []mutation, error) {
@@ -410,7 +412,7 @@ func mutateFile(name string, src []byte, first int) (string, []mutation, error) 
 	if err != nil {
 		return "", nil, err
 	}
-	m := &mutator{fset: fset, name: name, src: src, first: first, names: map[string]int{}, bytes: strings.Contains(name, "filter")}
+	m := &mutator{fset: fset, name: name, src: src, first: first, names: map[string]int{}, begins: map[ast.Stmt]bool{}, bytes: strings.Contains(name, "filter")}
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && !shows(fn.Name.Name) {
 			m.fn = fn.Name.Name
@@ -474,6 +476,7 @@ func (m *mutator) condition(x ast.Expr) {
 func (m *mutator) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.IfStmt:
+		m.begins[n.Init] = true
 		m.condition(n.Cond)
 	case *ast.RangeStmt:
 		m.edits = append(m.edits, edit{m.offset(n.Body.Lbrace) + 1, " mutant.Tick(); "})
@@ -503,7 +506,7 @@ func (m *mutator) visit(n ast.Node) bool {
 			}
 		}
 	case *ast.ExprStmt:
-		if c, ok := n.X.(*ast.CallExpr); ok && !m.bounds(c) {
+		if c, ok := n.X.(*ast.CallExpr); ok && !m.begins[n] && !m.bounds(c) {
 			id := m.add(n, "without:")
 			m.around(n, fmt.Sprintf("if mutant.Keep(%d) { ", id), " }")
 		}
