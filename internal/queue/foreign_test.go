@@ -102,6 +102,28 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 	}
 }
 
+// An item whose title a hand took out is left alone, as damaged: nobody could say what is to be done.
+func TestUntitledByHand(t *testing.T) {
+	dir := t.TempDir()
+	ctx := t.Context()
+	q := files(unsynced(), dir, at(0))
+	if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "a"}, queue.Item{ID: "b", Title: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, one(t, filepath.Join(dir, "queue", "ready"), "~a.json"), `{"v":1,"id":"a","title":" ","priority":0}`)
+	q = files(unsynced(), dir, at(time.Hour))
+	if c, err := q.Claim(ctx, queue.ClaimOptions{}); err != nil || c.Item.ID != "b" {
+		t.Fatal(c, err)
+	}
+	if _, err := q.Claim(ctx, queue.ClaimOptions{}); !errors.Is(err, queue.ErrEmpty) {
+		t.Fatal(err)
+	}
+	l, err := q.List(ctx, queue.Filter{})
+	if err != nil || len(l.Trouble) != 1 || !strings.Contains(l.Trouble[0].Why, "it has no title") {
+		t.Errorf("%v, %v, %v", l.Items, l.Trouble, err)
+	}
+}
+
 // What a person writes into an item's file counts, and what they add to it is kept.
 func TestEditedByHand(t *testing.T) {
 	dir := t.TempDir()

@@ -146,6 +146,9 @@ func (i *Item) check() error {
 	if err := CheckID(i.ID); err != nil {
 		return err
 	}
+	if strings.TrimSpace(i.Title) == "" { // a hand took it out, and nobody could say what is to be done
+		return invalid("it has no title")
+	}
 	if i.Priority != nil && (*i.Priority < 0 || *i.Priority > MaxPriority) {
 		return invalid("the priority is %d; it is from 0, the most urgent, to %d", *i.Priority, MaxPriority)
 	}
@@ -172,9 +175,6 @@ func (i *Item) checkNew() error {
 		if strings.ContainsAny(f.value, "\r\n\x00") {
 			return invalid("the %s has more than one line", f.name)
 		}
-	}
-	if strings.TrimSpace(i.Title) == "" {
-		return invalid("it has no title")
 	}
 	if !utf8.ValidString(i.Body) {
 		return invalid("the body is not UTF-8")

@@ -4,7 +4,7 @@ package queue
 
 import (
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
 
@@ -13,25 +13,11 @@ import (
 
 // readRegular reads a file of at most that many bytes.
 func readRegular(path string, most int64) ([]byte, error) {
-	fi, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !fi.Mode().IsRegular():
-		return nil, errIrregular
-	case fi.Size() > most:
-		return nil, tooLong(fi.Size(), most)
+	data, err := durable.ReadFile(path, most)
+	if errors.Is(err, durable.ErrNotRegular) || errors.Is(err, durable.ErrTooLong) {
+		return nil, fmt.Errorf("%w: %w", errNoItem, err)
 	}
-	f, err := durable.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data := make([]byte, fi.Size())
-	if _, err := io.ReadFull(f, data); err != nil {
-		return nil, errors.Join(errNoItem, err)
-	}
-	return data, nil
+	return data, err
 }
 
 // something reports whether anything is at a path, a link that leads nowhere too.

@@ -4,6 +4,7 @@ package queue
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -26,9 +27,9 @@ func readRegular(path string, most int64) ([]byte, error) {
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, errIrregular
+		return nil, fmt.Errorf("%w: no regular file", errNoItem)
 	case st.Size > most:
-		return nil, tooLong(st.Size, most)
+		return nil, fmt.Errorf("%w: %d bytes, more than %d", errNoItem, st.Size, most)
 	}
 	data := make([]byte, st.Size)
 	for got := 0; got < len(data); {
