@@ -33,7 +33,31 @@ func Moves(dir string, since time.Time) []Move {
 	if admin == "" {
 		return nil
 	}
-	f, err := durable.Open(filepath.Join(admin, "logs", "HEAD"))
+	return movesIn(filepath.Join(admin, "logs", "HEAD"), since)
+}
+
+// MovedBehind is where a checkout had its branch last that is at tip by now, moved there by a git
+// that did not work in that checkout: git does not do that by itself, and update-ref in another
+// worktree does. It is "" where that is not so, or where git keeps no reflogs.
+func MovedBehind(dir, branch, tip string) (was string) {
+	admin := adminAround(dir)
+	if admin == "" || !filepath.IsLocal(filepath.FromSlash(branch)) {
+		return ""
+	}
+	here := movesIn(filepath.Join(admin, "logs", "HEAD"), time.Time{})
+	if len(here) == 0 || here[len(here)-1].New == tip {
+		return ""
+	}
+	all := movesIn(filepath.Join(CommonOf(admin), "logs", "refs", "heads", filepath.FromSlash(branch)), time.Time{})
+	if len(all) == 0 || all[len(all)-1].New != tip {
+		return "" // not all is written there
+	}
+	return here[len(here)-1].New
+}
+
+// movesIn are the moves in a reflog since a moment, the oldest first; none where it cannot be read.
+func movesIn(file string, since time.Time) []Move {
+	f, err := durable.Open(file)
 	if err != nil {
 		return nil
 	}

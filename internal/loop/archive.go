@@ -77,6 +77,11 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	if placed {
 		it.Branch, it.Place = place.Branch, place.Dir
 	}
+	l.touch(item.ID)
+	defer l.touch(item.ID)
+	l.mu.Lock()
+	it.Shared = l.shared[placeKey(a.Claim)]
+	l.mu.Unlock()
 	r, err := l.opt.Runs.Get(a.Run)
 	ran := a.Run != "" && err == nil
 	var out *said.Stream
@@ -114,14 +119,18 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 			}
 		}
 		it.Note = note
-		if w, ok := l.opt.Places.(interface{ PutAt(p Place) report.Put }); ok && err == nil && it.Fate == core.Done {
-			it.Put = w.PutAt(place)
+		switch into := l.mergesInto(); {
+		case it.Fate != core.Done:
+		case into != "" && (err != nil || conflict) && item.Task == "": // a task's own steps see to themselves
+			it.Put, it.Into = report.Owed, into // a later loop takes it up
+		case l.opt.Merges != nil && err == nil:
+			it.Put = l.opt.Merges.PutAt(place)
 		}
 	}
 	if err := l.store.record(ctx, it); err != nil {
 		return broken(a, err)
 	}
-	l.show(it.Item, it.Words(item.Attempts, item.Limit(), item.NotBefore.Sub(l.opt.Now())))
+	l.show(it.Item, it.Words(item.Attempts, item.Limit(), l.again(&item)))
 	if ran {
 		if data, err := encode(it); err == nil {
 			l.try(ctx, "keep the iteration", func() error {
@@ -134,12 +143,25 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	}
 	l.mu.Lock()
 	delete(l.places, placeKey(a.Claim))
+	delete(l.shared, placeKey(a.Claim))
+	delete(l.before, placeKey(a.Claim))
 	delete(l.asked, a.Run)
 	delete(l.ours, a.Run)
 	delete(l.steps, placeKey(a.Claim))
 	l.mu.Unlock()
 	l.try(ctx, "remove the claim's directory", func() error { return l.opt.Disk.RemoveAll(l.asks(a.Claim)) })
 	return core.Archived{Slot: a.Slot, Seq: a.Seq}
+}
+
+// again is after what time an item that goes back may be begun once more: when it is ready by the
+// queue, a worker is to be had, and nothing holds all of them.
+func (l *Loop) again(item *queue.Item) time.Duration {
+	s, now := l.State(), l.now().Loop
+	wait := max(item.NotBefore.Sub(l.opt.Now()), s.HoldUntil-now)
+	if len(s.Slots) == 1 {
+		wait = max(wait, s.Limits.Delay)
+	}
+	return wait
 }
 
 // workplace is where an iteration was worked on. A loop that took over from one that died

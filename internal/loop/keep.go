@@ -87,14 +87,12 @@ func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (note st
 }
 
 func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (string, error) {
-	o := t.Git
-	o.MaxOut = checkout.MaxStatus
-	g := git.New(p.Top, o).OfUser()
+	g := t.git(p.Top)
 	if _, err := os.Lstat(p.Top); errors.Is(err, fs.ErrNotExist) {
 		return "", unkept("its worktree %s is gone", p.Top)
 	}
 	own := t.agentPath(p)
-	s, err := checkout.Look(ctx, g, own)
+	s, err := t.lastStatus(ctx, p)
 	if err != nil {
 		return "", err
 	}

@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reprise/internal/durable"
@@ -171,6 +172,10 @@ type Options struct {
 	// place that the loop did not put there; nil: nobody knows.
 	Root    string
 	Strayed func(p Place, since time.Time) []Stray
+	// Shares says what runs have changed that all worktrees share; nil: nobody looks.
+	Shares Sharer
+	// Merges says where work is put, and takes up what could not be merged; nil: nobody does.
+	Merges Merger
 	// Prove is asked before the first run of a client whether it may work here, such as
 	// by a proof that the guard keeps it from what is refused; nil: it may.
 	Prove func(ctx context.Context, client string) error
@@ -215,6 +220,7 @@ type Loop struct {
 	left     error     // why all is left as it is for the next loop
 	called   time.Time // when Run was called: what was asked before was asked of another
 	home     os.FileInfo
+	ending   atomic.Bool // somebody wants it to end soon: of what earlier loops left nothing more is merged
 
 	base   time.Duration // of the loop's clock when this process began
 	began  time.Time     // with a monotonic reading
@@ -231,6 +237,11 @@ type Loop struct {
 
 	gone    bool            // the project's directory, when it was looked at last
 	missing map[string]bool // runs in whose time it was away
+
+	before    map[string]sharedBefore // by claim
+	touched   map[string]time.Time    // branches of items, and when the loop had to do with them
+	toldHands map[string]bool         // changes of what worktrees share
+	shared    map[string]string       // what was told of that, by claim
 
 	strayed map[string]string // commits that came into the main checkout, and the run in whose time
 
@@ -254,7 +265,7 @@ func New(opt Options) *Loop {
 	l := &Loop{
 		opt: opt, store: newStore(opt.Dir, opt.Disk, opt.Now), events: make(chan core.Event, 256),
 		places: map[string]Place{}, asked: map[string]bool{}, ours: map[string]bool{}, steps: map[string]string{}, titles: map[string]string{}, proved: map[string]error{},
-		strayed: map[string]string{}, missing: map[string]bool{},
+		strayed: map[string]string{}, missing: map[string]bool{}, before: map[string]sharedBefore{}, touched: map[string]time.Time{}, toldHands: map[string]bool{}, shared: map[string]string{},
 	}
 	if t, ok := opt.Places.(Brancher); ok {
 		t.Building(l.madeBy)
@@ -293,7 +304,11 @@ func (l *Loop) Run(ctx context.Context, stop <-chan string) (core.State, error) 
 	helpers.Go(func() { l.renew(ctx) })
 	helpers.Go(func() { l.requests(ctx) })
 	helpers.Go(func() { l.askers(ctx) })
-	err = l.drive(ctx)
+	later := make(chan struct{})
+	helpers.Go(func() { defer close(later); l.takeUp(ctx) })
+	if err = l.drive(ctx); err == nil {
+		err = l.mergesToo(later)
+	}
 	if errors.Is(err, ErrGone) {
 		err = l.letGo(ctx, err)
 	}
@@ -457,6 +472,9 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 	before, limits := l.s.Phase, l.s.Limits
 	l.s.Advance(l.now(), e, &out)
 	l.mu.Unlock()
+	if l.s.Phase == core.Stopping {
+		l.ending.Store(true)
+	}
 	l.raised(e, limits)
 	l.audit(e, before, out)
 	if err := l.save(ctx); err != nil {
@@ -538,7 +556,7 @@ func (l *Loop) save(ctx context.Context) error {
 func (l *Loop) keepTime() {
 	every := time.Minute
 	if l.s.Busy() > 0 {
-		every = renewEvery
+		every = renewEvery / 2 // it is looked at every renewEvery, a little sooner or later
 	}
 	if l.s.Worked-l.kept < every {
 		return

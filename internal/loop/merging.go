@@ -42,6 +42,11 @@ func (l *Loop) insist(ctx context.Context, it queue.Item) ([]queue.Added, error)
 // Mergeable says why work cannot be merged into what the main checkout has, nil where it can.
 func (t *Worktrees) Mergeable(ctx context.Context) error {
 	g := t.git(t.Root)
+	if why, err := t.behind(ctx, t.Into); err != nil {
+		return err
+	} else if why != "" {
+		return errors.New(why)
+	}
 	top, err := g.Run(ctx, "rev-parse", "--show-prefix")
 	if err != nil {
 		return err

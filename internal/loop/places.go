@@ -75,11 +75,12 @@ type Worktrees struct {
 	merging  sync.Mutex // held while one is merged
 	mu       sync.Mutex // of what follows
 	leases   map[string]*workspace.Lease
-	kept     map[string]bool          // places in which nobody has worked since they were kept
-	put      map[string]brought       // places whose work is where it belongs, and that could not be taken away yet
-	at       map[string]brought       // work of which it is known where it was put
-	going    map[string]chan struct{} // worktrees that are being taken away; closed when they are
-	identity []string                 // of who commits what was left, once it was asked for
+	seen     map[string]checkout.Status // places as git saw them after the last run there
+	kept     map[string]bool            // places in which nobody has worked since they were kept
+	put      map[string]brought         // places whose work is where it belongs, and that could not be taken away yet
+	at       map[string]brought         // work of which it is known where it was put
+	going    map[string]chan struct{}   // worktrees that are being taken away; closed when they are
+	identity []string                   // of who commits what was left, once it was asked for
 	asked    bool
 }
 
@@ -126,6 +127,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	}
 	t.leases[made.Name] = made.Lease
 	delete(t.kept, made.Name)
+	delete(t.seen, made.Name)
 	t.mu.Unlock()
 	w := made.Workspace
 	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Note: join(join(note, made.Taken), lacks), Vars: map[string]string{}}
@@ -155,8 +157,38 @@ func (t *Worktrees) Look(ctx context.Context, p Place, detail bool) (Work, error
 	if detail {
 		return compare(ctx, g, p.Base)
 	}
-	changed, err := checkout.Changed(ctx, g, p.Base)
+	s, err := t.status(ctx, p)
+	if err != nil {
+		return Work{}, err
+	}
+	t.mu.Lock()
+	if t.seen == nil {
+		t.seen = map[string]checkout.Status{}
+	}
+	t.seen[p.Name] = s // nobody works there after a run, so it is good for Keep
+	t.mu.Unlock()
+	changed, err := s.Differs(ctx, g, p.Base)
 	return Work{Changed: changed}, err
+}
+
+// status asks git how a worktree stands.
+func (t *Worktrees) status(ctx context.Context, p Place) (checkout.Status, error) {
+	o := t.Git
+	o.MaxOut = checkout.MaxStatus
+	return checkout.Look(ctx, git.New(p.Top, o).OfUser(), t.agentPath(p))
+}
+
+// lastStatus is what git has said after the last run there, asked anew where that was used
+// before, or nobody has asked.
+func (t *Worktrees) lastStatus(ctx context.Context, p Place) (checkout.Status, error) {
+	t.mu.Lock()
+	s, ok := t.seen[p.Name]
+	delete(t.seen, p.Name)
+	t.mu.Unlock()
+	if ok {
+		return s, nil
+	}
+	return t.status(ctx, p)
 }
 
 // compare is what differs from a commit, cut to what is told.
@@ -313,6 +345,12 @@ const mergeTries = 3
 
 // mergeOnce is merge with the base as it is; moved says that it moved on meanwhile.
 func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base string) (moved bool, why string, err error) {
+	if why, err := t.behind(ctx, base); err != nil || why != "" {
+		if err == nil {
+			err = fmt.Errorf("nothing is merged until a person has looked: %s", why)
+		}
+		return false, "", err
+	}
 	here := t.git(p.Top)
 	args := slices.Concat(t.who(ctx), git.MergeArgs(p.Branch), []string{"--ff", "-m", fmt.Sprintf("Merge branch '%s' into %s", base, p.Branch), "refs/heads/" + base})
 	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })

@@ -40,7 +40,7 @@ func Iterations(dir, loop string) (out []Iteration, bad int, err error) {
 		if loop != "" && it.Loop != loop {
 			return nil
 		}
-		key := fmt.Sprintf("%s/%s/%d", it.Loop, it.Item, it.Fence)
+		key := fmt.Sprintf("%s/%s/%d/%v", it.Loop, it.Item, it.Fence, it.Later)
 		if i, twice := at[key]; twice {
 			out[i] = it
 			return nil

@@ -72,6 +72,7 @@ func (l *Loop) launch(ctx context.Context, a core.Action) core.Event {
 		err = l.prove(ctx, clientOf(req.Client))
 	}
 	if err == nil {
+		l.lookBefore(ctx, a.Claim)
 		err = l.inProject(func() error { r, err = l.opt.Runs.Start(ctx, req); return err })
 	}
 	switch {
@@ -329,6 +330,14 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 	if err != nil && ctx.Err() == nil {
 		l.warn("see what "+r.ID+" changed", err)
 		o.Reason = join(o.Reason, "what it changed could not be seen: "+oneLine(err.Error(), 200))
+	}
+	if ctx.Err() == nil {
+		if text := l.hands(ctx, a.Claim, r); text != "" {
+			l.tell("shared", a.Slot, text)
+			l.mu.Lock()
+			l.shared[placeKey(a.Claim)] = text
+			l.mu.Unlock()
+		}
 	}
 	if outcome.Resumable(r) {
 		o.Resumable = true

@@ -108,32 +108,16 @@ func (w *Status) add(name string, repository bool, own string) {
 	w.Changed = true
 }
 
-// Changed says whether a working tree differs from a commit. What was committed and
-// taken back again is no difference, nor is a file that nobody has changed (Status.Fresh).
-func Changed(ctx context.Context, g *git.Git, base string) (bool, error) {
-	out, err := g.Run(ctx, "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=normal", "--no-renames")
-	if err != nil {
-		return false, err
+// Differs says whether the working tree, as it was looked at, differs from a commit. What was
+// committed and taken back again is no difference, nor is a file that nobody has changed.
+func (w *Status) Differs(ctx context.Context, g *git.Git, base string) (bool, error) {
+	if w.Changed || len(w.Unmerged) > 0 || len(w.Dirty) > 0 {
+		return true, nil
 	}
-	var w Status
-	maybe := map[string]string{}
-	for rec := range strings.SplitSeq(string(out), "\x00") {
-		if id, ok := strings.CutPrefix(rec, "# branch.oid "); ok {
-			w.Head = id
-		}
-		if rec == "" || rec[0] == '#' {
-			continue
-		}
-		f := strings.SplitN(strings.TrimPrefix(rec, "1 "), " ", 8)
-		if rec[0] != '1' || len(f) != 8 || maybeFresh(f) == "" {
-			return true, nil
-		}
-		maybe[f[7]] = f[6]
+	if w.Head == base {
+		return false, nil
 	}
-	if err := w.fresh(ctx, g, maybe); err != nil || w.Changed || w.Head == base {
-		return w.Changed, err
-	}
-	_, err = g.Run(ctx, "diff", "--quiet", "--no-renames", base, "HEAD", "--")
+	_, err := g.Run(ctx, "diff", "--quiet", "--no-renames", base, "HEAD", "--")
 	var e *git.Error
 	if errors.As(err, &e) && e.Code == 1 {
 		return true, nil

@@ -318,6 +318,9 @@ type State struct {
 	Starting []string `json:"starting,omitempty"`
 	Launched bool     `json:"launched,omitempty"`
 	Row      int      `json:"row,omitempty"`
+	// Several says that different items failed one after the other where nobody is waited for,
+	// and that none has succeeded since.
+	Several bool `json:"several,omitempty"`
 	// Unstartable counts how often a person was told that starts fail, with nothing begun in
 	// between, where nobody is waited for.
 	Unstartable int `json:"unstartable,omitempty"`

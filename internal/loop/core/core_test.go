@@ -163,41 +163,63 @@ func TestThreeFields(t *testing.T) {
 	}
 }
 
-// TestBackoff: 2^n seconds, at most 300; five different items that fail one after
-// the other are an interrupt, and a success begins again.
+// TestBackoff: 2^n seconds, at most 300, for what is no item's fault; five different items that
+// fail one after the other are an interrupt, and a success begins again.
 func TestBackoff(t *testing.T) {
-	l := DefaultLimits()
-	l.MaxIdentical = 100
-	s := New("loop-1", l, Time{})
-	var got []time.Duration
-	for n := range 10 {
-		s.Slots[0] = Slot{Step: Running, Claim: Claim{Item: Item{ID: itemName(n % 4)}, Fence: 1}, Outcome: &Outcome{Class: Crashed}}
-		set, _ := s.afterRun(&s.Slots[0])
-		var out []Action
-		s.settle(0, set, &out)
-		got = append(got, s.HoldUntil)
-	}
-	for n, d := range got {
-		if want := min(time.Second<<(n+1), 5*time.Minute); d != want {
-			t.Errorf("after %d failures it waits %s, want %s", n+1, d, want)
+	for _, c := range []struct {
+		name    string
+		class   Class
+		several bool
+		holds   bool
+	}{
+		{"an item that fails by itself", Crashed, false, false}, // it waits in the queue, and the others need not
+		{"a service that fails", APIError, false, true},
+		{"one item after the other, and nobody is waited for", Crashed, true, true},
+	} {
+		l := DefaultLimits()
+		l.MaxIdentical = 100
+		s := New("loop-1", l, Time{})
+		s.Several = c.several
+		for n := range 10 {
+			s.Slots[0] = Slot{Step: Running, Claim: Claim{Item: Item{ID: itemName(n % 4)}, Fence: 1}, Outcome: &Outcome{Class: c.class}}
+			set, _ := s.afterRun(&s.Slots[0])
+			var out []Action
+			s.settle(0, set, &out)
+			want := min(time.Second<<(n+1), 5*time.Minute)
+			if !c.holds {
+				want = 0
+			}
+			if s.HoldUntil != want {
+				t.Errorf("%s: after %d failures all wait %s, want %s", c.name, n+1, s.HoldUntil, want)
+			}
 		}
-	}
-	if len(s.Failing) != 4 {
-		t.Errorf("different items that failed: %v", s.Failing)
+		if c.class == Crashed && len(s.Failing) != 4 {
+			t.Errorf("%s: different items that failed: %v", c.name, s.Failing)
+		}
 	}
 	s, c := table(t, DefaultLimits())
 	s.Failing, s.Row = []string{"b", "c", "d", "e"}, 4
 	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: Crashed, Turns: 1}})
 	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
 	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
-	if s.Phase != Waiting || s.Interrupt.Kind != ByFailing {
-		t.Errorf("five in a row: %s %+v", s.Phase, s.Interrupt)
+	if s.Phase != Waiting || s.Interrupt.Kind != ByFailing || s.Several || s.HoldUntil != 0 {
+		t.Errorf("five in a row: %s %+v, %v", s.Phase, s.Interrupt, s.Several)
+	}
+	skip := DefaultLimits()
+	skip.OnInterrupt = Skip
+	s, c = table(t, skip)
+	s.Failing, s.Row = []string{"b", "c", "d", "e"}, 4
+	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: Outcome{Run: "run-1", Class: Crashed, Turns: 1}})
+	s = c.apply(t, s, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	s = c.apply(t, s, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+	if s.Phase != Working || !s.Several || s.HoldUntil != s.Now.Loop+32*time.Second {
+		t.Errorf("five in a row where nobody is waited for: %s, %v, held until %s at %s", s.Phase, s.Several, s.HoldUntil, s.Now.Loop)
 	}
 	s, c = table(t, DefaultLimits())
-	s.Failing, s.Row = []string{"b", "c", "d", "e"}, 4
+	s.Failing, s.Row, s.Several, s.HoldUntil = []string{"b", "c", "d", "e"}, 4, true, time.Hour
 	s = c.apply(t, s, Exited{Slot: 0, Run: "run-1", Outcome: good})
 	s = c.apply(t, s, Verified{Slot: 0, Seq: s.Slots[0].Seq, Gate: GateNone})
-	if len(s.Failing) != 0 || s.Row != 0 || s.HoldUntil != 0 {
+	if len(s.Failing) != 0 || s.Row != 0 || s.HoldUntil != 0 || s.Several {
 		t.Errorf("a success leaves %v, %d, %s", s.Failing, s.Row, s.HoldUntil)
 	}
 }

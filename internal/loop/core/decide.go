@@ -210,7 +210,7 @@ func (s *State) remember(p *Slot, set *Settle) {
 	switch set.Fate {
 	case Done:
 		delete(s.Items, id)
-		s.Failing, s.Same, s.Failure, s.Spawning, s.Row = nil, nil, "", 0, 0
+		s.Failing, s.Same, s.Failure, s.Spawning, s.Row, s.Several = nil, nil, "", 0, 0, false
 		if s.HoldWall.IsZero() { // a rate limit holds whoever succeeds
 			s.HoldUntil, s.HoldWhy = 0, ""
 		}
@@ -297,7 +297,20 @@ func (s *State) failure(p *Slot, set *Settle, m *Memory) {
 	}
 	s.Same = with(s.Same, id)
 	s.Failing = with(s.Failing, id)
-	s.backOff(set.Reason)
+	if s.Several { // else the item waits alone, in the queue: the others are as good as before
+		s.backOff(set.Reason)
+	}
+}
+
+// several is for what fails with one item after the other, which is the fault of none of them. A
+// person decides; where none is waited for, all are held back, longer with each that fails, until
+// one succeeds: a machine that is broken at midnight must not use up the queue by the morning.
+func (s *State) several(kind, why string, out *[]Action) {
+	s.raise(kind, why, "", out)
+	if s.Phase == Working {
+		s.Several = true
+		s.backOff(why)
+	}
 }
 
 // released counts what goes back to the queue without having been tried, or
@@ -361,7 +374,7 @@ func (s *State) startFailed(id string, set *Settle) {
 	}
 }
 
-// backOff holds the next claims back, longer each time.
+// backOff holds the next claims back, longer each time: for what fails and is no item's fault.
 func (s *State) backOff(why string) {
 	s.Row++
 	wait := s.Limits.BackoffMax

@@ -441,12 +441,12 @@ func (s *State) consequences(id, answer string, set Settle, out *[]Action) {
 	case set.Class == LoopBudget:
 		s.raise(ByBudget, "the loop's ceiling is reached", "", out)
 	case len(s.Failing) >= s.Limits.MaxFailing:
-		s.raise(ByFailing, "different items failed one after the other, the last so: "+set.Reason, "", out)
+		s.several(ByFailing, "different items failed one after the other, the last so: "+set.Reason, out)
 	case s.Spawning >= s.Limits.MaxFailing:
 		s.raise(ByFailing, "starts failed one after the other, the last so: "+set.Reason, "", out)
 		s.unstartable(&set)
 	case len(s.Same) >= s.Limits.MaxIdentical:
-		s.raise(ByIdentical, "different items failed in the same way: "+set.Reason, "", out)
+		s.several(ByIdentical, "different items failed in the same way: "+set.Reason, out)
 	}
 }
 

@@ -50,6 +50,11 @@ type Iteration struct {
 	Place     string    `json:"place,omitempty"`
 	Note      string    `json:"note,omitempty"` // what was done with the work
 	Put       Put       `json:"put,omitempty"`
+	Into      string    `json:"into,omitempty"` // branch that it is to be merged into, of what was not
+	// Later says that this is no claim: work that was done before was merged.
+	Later bool `json:"later,omitempty"`
+	// Shared is what was changed meanwhile that all worktrees share, in words; "" is nothing.
+	Shared string `json:"shared,omitempty"`
 	// Changed says whether it changed anything in its place; null in records of older programs.
 	Changed *bool  `json:"changed,omitempty"`
 	Answer  string `json:"answer,omitempty"`
@@ -66,6 +71,7 @@ type Put string
 const (
 	Merged  Put = "merged"  // into the branch that it began at
 	Offered Put = "offered" // as a pull request
+	Owed    Put = "owed"    // nowhere yet: it was to be merged, and could not be
 )
 
 // Night is what a loop has done, in a page of markdown for who comes in the morning:
@@ -173,8 +179,13 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 	}
 	loops, cost, tokens, n := map[string]bool{}, 0.0, int64(0), map[core.Fate]int{}
 	first, last := its[0].Ended, its[0].Ended
+	attempts := 0
 	for _, it := range its {
 		loops[it.Loop] = true
+		if it.Later {
+			continue
+		}
+		attempts++
 		cost, tokens = cost+it.CostUSD, tokens+it.Tokens
 		n[it.Fate]++
 		if it.Ended.Before(first) {
@@ -185,7 +196,7 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 		}
 	}
 	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %s.\n", term.Plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
-		term.Plural(len(its), "attempt"), cost, term.Plural(int(tokens), "token"))
+		term.Plural(attempts, "attempt"), cost, term.Plural(int(tokens), "token"))
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
 	b.WriteString(now.left())
@@ -258,6 +269,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			}
 			return parked(it) + "; " + mdfile.EscapeCell(what) + "\n  The loop goes on with it; where none runs, `reprise loop run` does."
 		})
+	shared(b, its)
 	working(b, &s, last, now)
 	answered(b, s, its, said, now)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
@@ -336,6 +348,19 @@ func open(said []Question, it Iteration) bool {
 	return slices.ContainsFunc(said, func(q Question) bool { return q.Item == it.Item && q.Open() })
 }
 
+// shared is what was changed, while items were worked on, that all worktrees share: nothing of it
+// is undone, and a person may want to look.
+func shared(b *strings.Builder, its []Iteration) {
+	title := "\n## Changed in the repository that all share\n\n"
+	for _, it := range its {
+		if it.Shared == "" {
+			continue
+		}
+		fmt.Fprintf(b, "%s- **%s** %s — %s (%s)\n", title, it.Item, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(it.Shared), it.Run)
+		title = ""
+	}
+}
+
 // answered is what agents asked, and what a person said to it.
 func answered(b *strings.Builder, s core.State, its []Iteration, questions []Question, now Standing) {
 	its = slices.Clone(its)
@@ -378,6 +403,9 @@ func because(reason string) string {
 }
 
 func doneLine(it Iteration) string {
+	if it.Later {
+		return mdfile.EscapeCell("done before; " + it.Note)
+	}
 	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", term.Took(time.Duration(it.Seconds*float64(time.Second))), term.Plural(it.Turns, "turn"), it.CostUSD), "checks: " + cmp.Or(string(it.Verified), "none")}
 	if it.Branch != "" {
 		parts = append(parts, "branch "+it.Branch)
@@ -423,12 +451,18 @@ func Unmerged(its []Iteration, branches map[string]bool) (list []Iteration) {
 		last[it.Item] = it
 	}
 	for _, it := range last {
-		if it.Fate == core.Done && it.Branch != "" && it.put() == "" && (branches == nil || branches[it.Branch]) {
+		if put := it.put(); it.Fate == core.Done && it.Branch != "" && (put == "" || put == Owed) && (branches == nil || branches[it.Branch]) {
 			list = append(list, it)
 		}
 	}
 	slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
 	return list
+}
+
+// OwedMerges are the last iterations of items that are done and whose work was to be merged and
+// could not be, in the order in which they were done.
+func OwedMerges(its []Iteration) []Iteration {
+	return slices.DeleteFunc(Unmerged(its, nil), func(it Iteration) bool { return it.Put != Owed })
 }
 
 // toMerge says how work that lies in branches comes to where a person works. One that builds
@@ -442,7 +476,18 @@ func toMerge(list []Iteration) string {
 	for _, it := range list {
 		fmt.Fprintf(&b, "    git merge %s\n", it.Branch)
 	}
-	b.WriteString("\nA loop that is run with `--integrate merge` does that after the checks with what it does itself, and with `--integrate pr` opens pull requests; these wait for you.\n")
+	var owed []string
+	for _, it := range list {
+		if it.Put == Owed {
+			owed = append(owed, it.Branch)
+		}
+	}
+	if len(owed) < len(list) {
+		b.WriteString("\nA loop that is run with `--integrate merge` does that after the checks with what it does itself, and with `--integrate pr` opens pull requests; these wait for you.\n")
+	}
+	if len(owed) > 0 {
+		fmt.Fprintf(&b, "\nTo be merged, and could not be: %s. The next `reprise loop run --integrate merge` tries that again.\n", strings.Join(owed, ", "))
+	}
 	return b.String()
 }
 

@@ -1,0 +1,90 @@
+package checkout
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reprise/internal/git"
+)
+
+// TestShared: each thing that worktrees share and that was changed is named once, and what git
+// writes by itself is not.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not here")
+	}
+	for _, c := range []struct{ do, want string }{
+		{"git status -s; git log -1 --format=; git gc -q", ""},
+		{"git branch a", "the branch a was made, at "},
+		{"git branch -D x/y", "the branch x/y was deleted (it was at "},
+		{"git branch -f x/y HEAD~1", "the branch x/y was moved from "},
+		{"git tag v2; git tag -d v1", "the tag v1 was deleted (it was at |the tag v2 was made, at "},
+		{"echo 1 > f; git stash -q", "something was put on the stash"},
+		{"git stash drop -q", "something was taken off the stash"},
+		{"git stash drop -q; echo 2 > f; git stash -q", "the stash, which all worktrees share, is another one"},
+		{"git config core.bare true", "the setting core.bare of the repository was set to true"},
+		{"git config remote.origin.url https://a:secret@b", "the setting remote.origin.url of the repository was made"},
+		{"git config --unset x.y", "the setting x.y of the repository was removed"},
+		{"git config --add x.y 2", "the setting x.y of the repository was changed"},
+		{"git config branch.a.remote o; git config submodule.s.active true", ""},
+		{"echo '# a comment' >> .git/config", ""},
+		{"git replace HEAD HEAD~1", "the replacement of "},
+		{"git -c user.name=a -c user.email=a@x notes add -m n", "the notes commits was made"},
+		{"git update-ref refs/remotes/o/a HEAD; git update-ref refs/reprise/a HEAD", ""},
+		{"echo x > .git/hooks/pre-push; rm .git/hooks/pre-commit", "the hook pre-commit was removed|the hook pre-push was made"},
+	} {
+		t.Run(c.do, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			sh := func(script string) {
+				t.Helper()
+				cmd := exec.Command("sh", "-ec", script)
+				cmd.Dir = dir
+				for _, v := range os.Environ() {
+					if !strings.HasPrefix(v, "GIT_") {
+						cmd.Env = append(cmd.Env, v)
+					}
+				}
+				cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@x", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@x")
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v\n%s", script, err, out)
+				}
+			}
+			sh("git init -q -b trunk; echo 0 > f; git add f; git commit -qm one; git commit -q --allow-empty -m two; git branch x/y; git tag v1; git config x.y 1; echo 3 > f; git stash -q; mkdir -p .git/hooks; echo old > .git/hooks/pre-commit")
+			common, o := filepath.Join(dir, ".git"), git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}}
+			before, err := ReadShared(t.Context(), common, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sh(c.do)
+			now, err := ReadShared(t.Context(), common, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := now.Changed(t.Context(), git.New(dir, o), &before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range list {
+				got = append(got, c.What)
+			}
+			want := strings.Split(c.want, "|")
+			if c.want == "" {
+				want = nil
+			}
+			ok := len(got) == len(want)
+			for i := range want {
+				ok = ok && strings.HasPrefix(got[i], want[i])
+			}
+			if !ok || strings.Contains(fmt.Sprint(got), "secret") {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
