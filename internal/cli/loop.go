@@ -343,7 +343,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	}
 	opt.Queue = q
 	opt.Configure = a.newWorker(home).configure
-	check, err := a.loopCheck()
+	check, unapproved, err := a.loopCheck()
 	if err != nil {
 		return opt, err
 	}
@@ -352,6 +352,9 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	}
 	if opt.Places, err = a.loopPlaces(ctx, home, dir, f, limits.Workers, check); err != nil {
 		return opt, err
+	}
+	if t, ok := opt.Places.(*loop.Worktrees); ok && unapproved && t.Integrate == loop.MergeBranch {
+		return opt, usagef("--integrate merge merges what passes the checks, and those of %s are not approved, so none would be run: look at them and approve them with `reprise trust`, or use --integrate keep", home.Project.File())
 	}
 	given.InPlace = true
 	if t, ok := opt.Places.(*loop.Worktrees); ok {
@@ -362,7 +365,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		}
 		t.Unlocked = func(path string) { opt.Log.Warn("a lock that a killed git left was removed", "file", path) }
 		t.Waiting = func(err error) { opt.Log.Warn("another git is at work: its lock is waited for", "error", err.Error()) }
-		opt.Root, opt.Strayed = t.Root, t.Strayed
+		opt.Root, opt.Strayed, opt.Merges, opt.Shares = t.Root, t.Strayed, t, t
 	}
 	if f.elsewhere != nil {
 		err = f.elsewhere(ctx, &opt)
@@ -446,21 +449,21 @@ func bootstrapOf(home *config.Home) (string, error) {
 
 // loopCheck has the project's checks run in a place; nil where it has none, or none that
 // the user has approved.
-func (a *App) loopCheck() (func(context.Context, loop.Place, run.Record) (loop.Checked, error), error) {
+func (a *App) loopCheck() (check func(context.Context, loop.Place, run.Record) (loop.Checked, error), unapproved bool, err error) {
 	home, trust, err := verifyHome(a)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	wishes, err := a.verifyWishes(home, trust, "")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if trust.Says.Verify.Empty() {
-		return nil, nil
+		return nil, false, nil
 	}
 	if !trust.Approved {
 		fmt.Fprintf(a.Err, "note: the checks of %s are not approved, so none is run; `reprise trust` approves them\n", home.Project.File())
-		return nil, nil
+		return nil, true, nil
 	}
 	return func(ctx context.Context, p loop.Place, r run.Record) (loop.Checked, error) {
 		v, err := verify.New(ctx, a.verifyOptions(home, trust, p.Dir))
@@ -475,7 +478,7 @@ func (a *App) loopCheck() (func(context.Context, loop.Place, run.Record) (loop.C
 			return loop.Checked{}, err
 		}
 		return verified(res), nil
-	}, nil
+	}, false, nil
 }
 
 func verified(r *verify.Result) loop.Checked {

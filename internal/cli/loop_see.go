@@ -276,18 +276,21 @@ func newLoopMetricsCmd(app *App) *cobra.Command {
 
 func newLoopReportCmd(app *App) *cobra.Command {
 	var asJSON bool
-	var id string
-	var since time.Duration
+	var id, since string
 	cmd := &cobra.Command{
 		Use: "report", Args: cobra.NoArgs, Short: "What the last loop has done, in a page of markdown",
 		Example: `  reprise loop report
   reprise loop report --since 12h`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			begins, err := pastTime(app, "--since", since)
+			if err != nil {
+				return err
+			}
 			dir, s, err := app.loopState()
 			if err != nil {
 				return err
 			}
-			past := id != "" || since > 0
+			past := id != "" || since != ""
 			from := s.Loop
 			if past {
 				from = id
@@ -296,9 +299,7 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if since > 0 {
-				its = slices.DeleteFunc(its, func(it loop.Iteration) bool { return it.Ended.Before(app.Now().Add(-since)) })
-			}
+			its = slices.DeleteFunc(its, func(it loop.Iteration) bool { return it.Ended.Before(begins) })
 			if id != "" && len(its) == 0 {
 				return exitWith(ExitNotFound, fmt.Errorf("no iteration of a loop %s is kept", id))
 			}
@@ -336,7 +337,7 @@ func newLoopReportCmd(app *App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	cmd.Flags().StringVar(&id, "loop", "", "of this `LOOP`, such as one that the audit names")
-	cmd.Flags().DurationVar(&since, "since", 0, "of all loops, in so long")
+	cmd.Flags().StringVar(&since, "since", "", "of all loops, since this `TIME`: 12h, 2d, yesterday or a date")
 	return cmd
 }
 

@@ -92,7 +92,7 @@ func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) 
 	if noVerify {
 		return p, nil
 	}
-	check, err := a.loopCheck()
+	check, _, err := a.loopCheck()
 	if err != nil {
 		return nil, err
 	}
