@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +63,7 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 			return d, err
 		}
 		d.Tasks = store
+		d.Checks = &web.Checks{Files: []string{p.File(), home.Paths.TrustFile(p)}, State: func(context.Context) (web.CheckState, error) { return checkState(home) }}
 		if d.State, err = a.webState(home); err != nil {
 			return d, err
 		}
@@ -87,6 +89,31 @@ func (a *App) webWaits(home *config.Home) (out []web.Wait, err error) {
 		out = append(out, web.Wait(w))
 	}
 	return out, err
+}
+
+// checkState is how the checks of a project stand by which a loop judges what is done.
+func checkState(home *config.Home) (s web.CheckState, err error) {
+	trust, err := home.Paths.Trust(home.Project)
+	if err != nil && trust.Hash == "" {
+		return s, err
+	}
+	var names []string
+	profiles := config.VerifyProfiles()
+	for _, c := range trust.Says.Verify.ChecksOf(profiles[len(profiles)-1]) {
+		names = append(names, c.Name)
+	}
+	switch {
+	case len(names) == 0:
+		s.Text = "This project has no checks: an item is done when its run ended well and something came of it. Checks of your own stand under verify in .reprise/project.yaml."
+	case !trust.Approved:
+		s = web.CheckState{Warn: true, Command: "reprise trust", Text: "The checks of this project are not approved, so none of them runs: what is done was not checked. A loop that runs takes an approval up when it is started anew."}
+		if trust.Before != "" {
+			s.Text = "The settings of this project have changed since you approved them, so none of its checks runs: what is done was not checked. A loop that runs takes an approval up when it is started anew."
+		}
+	default:
+		s.Text = "An item is done when these checks pass, as far as the risk of its change asks for them: " + strings.Join(names, ", ")
+	}
+	return s, nil
 }
 
 // webMemory is the memory for the dashboard. What of it is opened late in a command is

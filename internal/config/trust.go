@@ -36,7 +36,8 @@ type trustRecord struct {
 	Text string    `json:"text"`
 }
 
-func (paths Paths) trustFile(p *Project) string {
+// TrustFile is where it stands what the user approved of a project's file.
+func (paths Paths) TrustFile(p *Project) string {
 	return filepath.Join(paths.ProjectDir(p.Name), "trust.json")
 }
 
@@ -52,7 +53,7 @@ func (paths Paths) Trust(p *Project) (Trust, error) {
 		return Trust{}, ofLink(p.Root, p.File(), err)
 	}
 	t := Trust{Asks: now.Asks, Says: now, Text: string(text), Hash: fmt.Sprintf("%x", sha256.Sum256(text))}
-	data, err := durable.Read(paths.trustFile(p))
+	data, err := durable.Read(paths.TrustFile(p))
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}
@@ -61,7 +62,7 @@ func (paths Paths) Trust(p *Project) (Trust, error) {
 	}
 	var r trustRecord
 	if err := json.Unmarshal(data, &r); err != nil || r.V != 1 {
-		return t, fmt.Errorf("read what was approved of project %s: %s is damaged; `reprise trust` writes it anew", p.Name, paths.trustFile(p))
+		return t, fmt.Errorf("read what was approved of project %s: %s is damaged; `reprise trust` writes it anew", p.Name, paths.TrustFile(p))
 	}
 	if r.Hash == t.Hash && r.Text == t.Text {
 		t.Approved, t.At = true, r.At
@@ -88,7 +89,7 @@ func (paths Paths) Approve(ctx context.Context, p *Project, t Trust, now time.Ti
 	if err != nil {
 		return fmt.Errorf("approve %s: %w", p.File(), err)
 	}
-	if err := durable.WriteFile(paths.trustFile(p), append(data, '\n'), 0o600); err != nil {
+	if err := durable.WriteFile(paths.TrustFile(p), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("approve %s: %w", p.File(), err)
 	}
 	return nil
@@ -96,7 +97,7 @@ func (paths Paths) Approve(ctx context.Context, p *Project, t Trust, now time.Ti
 
 // Revoke takes an approval back. There may be none.
 func (paths Paths) Revoke(p *Project) error {
-	if err := durable.Remove(paths.trustFile(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.Remove(paths.TrustFile(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take back the approval of %s: %w", p.File(), err)
 	}
 	return nil

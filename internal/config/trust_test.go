@@ -56,7 +56,7 @@ func TestTrust(t *testing.T) {
 	if err := paths.Revoke(p); err != nil {
 		t.Errorf("revoked twice: %v", err)
 	}
-	if err := os.WriteFile(paths.trustFile(p), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(paths.TrustFile(p), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := paths.Trust(p); err == nil || got.Approved {

@@ -188,7 +188,7 @@ func spanNames(spans []span) []string {
 func (s *Server) measures(ctx context.Context, by string, spans []span) (list []*measure, more bool, trouble []string) {
 	percent := func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }
 	count := func(f float64) string { return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64) }
-	runs := &measure{id: "runs", name: "Runs that ended well", what: "Of the runs that ended, those whose client ended without an error. Whether the work passed its checks is said at the item.", empty: "No run has ended in this time.", fold: "mean", max: 1, show: percent}
+	runs := &measure{id: "runs", name: "Runs that ended well", what: "Of the runs that ended, those whose client ended without an error and whose work was not refused: by the project's checks, or by the loop, which wants something to have come of it.", empty: "No run has ended in this time.", fold: "mean", max: 1, show: percent}
 	well := &measure{id: "sessions", name: "Sessions that ended well", what: "Of the sessions whose outcome is known: by verification, or where there is none by corrections and failures that stayed.", empty: "No session with a known outcome in this time.", fold: "mean", max: 1, show: percent}
 	retries := &measure{id: "retries", name: "Retries", what: "Failed calls that were made again with the same input, a session.", empty: "No session with tool calls in this time.", fold: "mean", show: count}
 	cost := &measure{id: "cost", name: "Cost", what: "US dollars, as clients told them, all runs together.", empty: "No run in this time told what it cost.", fold: "sum", show: term.USD}
@@ -202,9 +202,11 @@ func (s *Server) measures(ctx context.Context, by string, spans []span) (list []
 	list = append(list, &hooks.median, &hooks.high, &hooks.hookMedian, &hooks.hookHigh)
 
 	agents := map[string]string{} // of a session and of a run
+	var refused map[string]bool
 	if s.deps.Events != nil {
 		err := s.tail.look(s.deps.Events.Dir, func(t *tail) {
 			hooks.take(&t.hooks, by, spans)
+			refused = maps.Clone(t.hooks.refused)
 			if by == "agent" {
 				agents = maps.Clone(t.hooks.agents)
 			}
@@ -233,7 +235,7 @@ func (s *Server) measures(ctx context.Context, by string, spans []span) (list []
 		}
 		g := group(rec.Client, rec.SessionID, rec.ID)
 		good := 0.0
-		if rec.Status == "completed" {
+		if rec.Status == run.Completed && !refused[rec.ID] {
 			good = 1
 		}
 		if rec.Status.Done() {

@@ -269,3 +269,43 @@ func TestLooks(t *testing.T) {
 		}
 	}
 }
+
+// A run whose client ended without an error has not ended well where its work was refused:
+// by the project's checks, whose last word holds, or by the loop.
+func TestRefusedWorkHasNotEndedWell(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "events")
+	h := open(t, func(d *Deps) { d.Events = &Log{Dir: dir, What: func(event.Event) string { return "" }} })
+	at := testNow().Add(-24 * time.Hour)
+	broker := event.NewBroker(event.BrokerOptions{Events: func(string) string { return dir }, Host: "host", Now: func() time.Time { return at }})
+	add := func(e event.Event) {
+		t.Helper()
+		e.Scope, e.Project = event.ScopeProject, "shop"
+		if _, err := broker.Record(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verified := func(run, outcome string) {
+		add(event.Event{Type: event.VerificationFinished, Run: run, Outcome: outcome, Data: data(event.VerificationData{ID: "v"})})
+	}
+	worked := func(run, op string) {
+		add(event.Event{Type: event.WorkChanged, Data: data(event.WorkData{ID: "w", Op: op, Run: run})})
+	}
+	var runs []string
+	for i := range 6 {
+		id := fmt.Sprintf("run-aaaaaaaaa%c", 'a'+i)
+		h.runRecord(id, func(r *run.Record) {
+			r.Status, r.Client, r.EndedAt, r.StartedAt = run.Completed, "claude", &at, at.Add(-time.Minute)
+		}, "")
+		runs = append(runs, id)
+	}
+	verified(runs[0], "failed")
+	verified(runs[1], "failed")
+	verified(runs[1], "passed")
+	worked(runs[2], "failed") // nothing came of it
+	verified(runs[3], "passed")
+	worked(runs[3], "done")
+	worked(runs[4], "released") // says nothing of the work
+	if got := row(t, h.page("/figures?days=7"), "runs", at.Format("2 Jan"))[0]; got != "67 % (n = 6)" {
+		t.Errorf("four of six ended well, and the figure is %q", got)
+	}
+}

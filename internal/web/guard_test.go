@@ -27,7 +27,7 @@ func TestGuardIsAnswered(t *testing.T) {
 	if !strings.Contains(body, "&lt;/textarea&gt;") {
 		t.Error("the call's input is not shown whole")
 	}
-	if !strings.Contains(h.page("/"), "1 call of an agent waits") {
+	if !strings.Contains(h.page("/"), "A call of an agent waits for your word") {
 		t.Error("the overview does not say that a call waits")
 	}
 	if code, _ := h.send("/guard/0123abcd/perhaps", url.Values{}); code != http.StatusNotFound || told != nil {

@@ -9,6 +9,7 @@ import (
 
 	"reprise/internal/event"
 	"reprise/internal/event/quick"
+	"reprise/internal/queue"
 	"reprise/internal/term"
 )
 
@@ -53,13 +54,16 @@ type hookTime struct {
 	timed               bool // false while nothing says how long it took
 }
 
-// hookTimes are those of the log, as far as it was read, and who the agents of sessions
-// and runs are: each event is looked at once.
+// hookTimes are those of the log, as far as it was read, who the agents of sessions
+// and runs are, and which runs' work was refused: each event is looked at once.
 type hookTimes struct {
 	list   []hookTime
 	gone   int               // that are kept no more
 	waits  map[string]int    // of those that may be told what is remembered, by their event: the place in list, and what is gone before it
 	agents map[string]string // by "session ID" and "run ID"
+	// refused are runs whose work the project's checks, or the loop, did not take. A client
+	// that ended without an error says nothing of that.
+	refused map[string]bool
 }
 
 // add takes an event's time. It says how long its hook took until it was recorded. What is
@@ -67,7 +71,7 @@ type hookTimes struct {
 // said their time that is all there is.
 func (h *hookTimes) add(e *event.Event) {
 	if h.waits == nil {
-		h.waits, h.agents = map[string]int{}, map[string]string{}
+		h.waits, h.agents, h.refused = map[string]int{}, map[string]string{}, map[string]bool{}
 	}
 	if e.Agent != "" {
 		if e.Session != "" {
@@ -77,6 +81,7 @@ func (h *hookTimes) add(e *event.Event) {
 			h.agents["run "+e.Run] = e.Agent
 		}
 	}
+	h.judge(e)
 	if e.Type == event.RecallServed {
 		n, ok := h.waits[e.Parent]
 		var d event.ServedData
@@ -106,6 +111,22 @@ func (h *hookTimes) add(e *event.Event) {
 	if drop := len(h.list) - mostHooks; drop > mostHooks/10 { // not one by one: each time the rest is copied
 		h.list, h.gone = slices.Clone(h.list[drop:]), h.gone+drop
 		maps.DeleteFunc(h.waits, func(_ string, n int) bool { return n < h.gone })
+	}
+}
+
+// judge takes what an event says of a run's work; the last word holds, for what failed at the
+// end of one turn may pass at the end of the next.
+func (h *hookTimes) judge(e *event.Event) {
+	switch e.Type {
+	case event.VerificationFinished:
+		if e.Run != "" && e.Outcome != "" {
+			h.refused[e.Run] = e.Outcome == "failed"
+		}
+	case event.WorkChanged:
+		var d event.WorkData
+		if json.Unmarshal(e.Data, &d) == nil && d.Run != "" && (d.Op == queue.OpDone || d.Op == queue.OpFail) {
+			h.refused[d.Run] = d.Op == queue.OpFail
+		}
 	}
 }
 

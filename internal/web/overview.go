@@ -95,7 +95,11 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			p.Trouble = append(p.Trouble, err.Error())
 		}
 		if n := len(waiting); n > 0 {
-			p.Matters = append([]matter{{Tone: "warn", Text: term.Plural(n, "call") + " of an agent waits for your word", Path: "/guard", Act: "Look"}}, p.Matters...)
+			text := "A call of an agent waits for your word"
+			if n > 1 {
+				text = term.Plural(n, "call") + " of agents wait for your word"
+			}
+			p.Matters = append([]matter{{Tone: "warn", Text: text, Path: "/guard", Act: "Look"}}, p.Matters...)
 		}
 	}
 	if s.deps.Waits != nil {

@@ -64,6 +64,8 @@ type Deps struct {
 	Queue   queue.Queue
 	// LoopDir is the directory of the project's loop, "" outside any project.
 	LoopDir string
+	// Checks are the project's; nil outside any project.
+	Checks *Checks
 	// Tasks are the project's; nil outside any project.
 	Tasks TaskService
 	// Memory is what is remembered; nil where this program may not read it.

@@ -228,6 +228,13 @@ func (s *Server) sources() []source {
 	if d.LoopDir != "" {
 		list = append(list, source{"loop", func(l *looker) { l.dir(d.LoopDir, true) }}, source{"queue", s.queueLook()})
 	}
+	if d.Checks != nil {
+		list = append(list, source{"checks", func(l *looker) {
+			for _, file := range d.Checks.Files {
+				l.file(file)
+			}
+		}})
+	}
 	if d.Fleet != nil {
 		list = append(list, source{"fleet", func(l *looker) {
 			sign, _ := s.fleetSigns()

@@ -185,6 +185,7 @@ type itemRow struct {
 
 type workPage struct {
 	Loop    loopView
+	Checks  *CheckState
 	Lanes   []lane
 	Claimed []itemRow
 	Blocked []itemRow
@@ -219,7 +220,7 @@ func (s *Server) workShow(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}
-	p := workPage{Loop: s.loopView(), Counts: map[string]int{}, Trouble: list.Trouble, Levels: levels()}
+	p := workPage{Loop: s.loopView(), Checks: s.checkState(r.Context()), Counts: map[string]int{}, Trouble: list.Trouble, Levels: levels()}
 	put := func(rows *[]itemRow, it queue.Item) {
 		if len(*rows) < itemsShown {
 			*rows = append(*rows, s.itemRow(it))

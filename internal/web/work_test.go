@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -78,5 +80,46 @@ func TestStopSaysWhichKind(t *testing.T) {
 		if code != http.StatusSeeOther || !strings.Contains(body, want) {
 			t.Errorf("%q: %d %s", form, code, body)
 		}
+	}
+}
+
+// The page says whether what the loop calls done was checked, and what to do where it was not.
+func TestWorkSaysHowChecksStand(t *testing.T) {
+	var state CheckState
+	var wrong error
+	h := open(t, func(d *Deps) {
+		d.Checks = &Checks{State: func(context.Context) (CheckState, error) { return state, wrong }}
+	})
+	for _, c := range []struct {
+		state CheckState
+		wrong error
+		want  string
+	}{
+		{CheckState{Text: "There are none."}, nil, `<p class="hint">There are none.</p>`},
+		{CheckState{Warn: true, Text: "Not approved.", Command: "reprise trust"}, nil, `<p class="note warn">Not approved. <code>reprise trust</code></p>`},
+		{CheckState{}, errors.New("the file is damaged"), "is not known: the file is damaged"},
+		{CheckState{Text: hostile}, nil, ""},
+	} {
+		state, wrong = c.state, c.wrong
+		body := h.page("/work")
+		checkHarmless(t, "/work", body)
+		if !strings.Contains(body, c.want) {
+			t.Errorf("%+v, %v: the page lacks %s", c.state, c.wrong, c.want)
+		}
+	}
+}
+
+// One call and many are told in words that fit.
+func TestOverviewCountsCalls(t *testing.T) {
+	calls := []Waiting{{ID: "a"}}
+	h := open(t, func(d *Deps) {
+		d.Guard = &Guard{Waiting: func() ([]Waiting, error) { return calls, nil }}
+	})
+	if body := h.page("/"); !strings.Contains(body, "A call of an agent waits for your word") {
+		t.Error("one call is not told")
+	}
+	calls = append(calls, Waiting{ID: "b"})
+	if body := h.page("/"); !strings.Contains(body, "2 calls of agents wait for your word") {
+		t.Error("two calls are not told")
 	}
 }
