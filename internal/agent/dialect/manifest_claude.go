@@ -23,7 +23,7 @@ var claudeManifest = Manifest{
 			Note: "comes instead of Stop on an API error"},
 		{Name: "SubagentStart", Kind: SubagentStarted, Caps: CapContext, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: defaultDeadline,
 			Note: "context goes to the subagent"},
-		{Name: "SubagentStop", Kind: SubagentFinished, Caps: CapBlock, Told: CapBlock, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: defaultDeadline,
+		{Name: "SubagentStop", Kind: SubagentFinished, Caps: CapBlock, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: defaultDeadline,
 			Note: "also fires with an empty agent_type where nobody started a subagent: filtered"},
 		{Name: "PreCompact", Kind: CompactBefore, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: defaultDeadline},
 		{Name: "PostCompact", Kind: CompactAfter, Source: Seen, Install: true, ClientMS: 60_000, DeadlineMS: defaultDeadline},
