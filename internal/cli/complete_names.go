@@ -8,32 +8,88 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"reprise/internal/recall"
 	"reprise/internal/task"
 )
 
-// offerNames has every command whose first argument names something that is there offer
-// what there is: of a group's commands all take the same, so that none is forgotten.
-func offerNames(app *App, root *cobra.Command) {
-	for _, of := range [...]struct {
-		path, arg string
-		offer     completer
-	}{
+// argNames says what completes the first argument of commands by its name in their usage lines;
+// the first that fits counts. Of a group's commands all take the same, so that none is forgotten
+// (TestWhatNamesAThingIsCompleted).
+func argNames(app *App) []argName {
+	return []argName{
+		{"reprise task context", "NAME", completeTaskContext},
 		{"reprise task", "N", completeTasks(app)},
+		{"reprise task", "SESSION", completeSteps(app)},
+		{"reprise memory profile", "ID", completePreferences(app)},
+		{"reprise memory", "SESSION", completeSessions(app)},
 		{"reprise memory", "ID", completeRemembered(app)},
+		{"reprise context", "ID", completeUnpromoted(app)},
 		{"reprise guard", "ID", completePending(app)},
-	} {
-		group, rest, err := root.Find(strings.Fields(of.path)[1:])
-		if err != nil || len(rest) > 0 {
-			continue // this program has that command alone which was asked for
-		}
-		for _, cmd := range group.Commands() {
-			if cmd.ValidArgsFunction == nil && firstArg(cmd.Use) == of.arg {
-				cmd.ValidArgsFunction = of.offer
+		{"reprise runs", "RUN", completeRuns(app, anyRun)},
+		{"reprise queue", "TOKEN", completeTokensOfClaims(app)},
+		{"reprise log", "AGENT", completeAgents(app)},
+		{"reprise state archive", "AGENT", completeAgents(app)},
+		{"reprise state branch show", "NAME", completeBranches(app)},
+		{"reprise log", "ID", completeEntries(app)},
+		{"reprise handoff", "ID", completeHandoffs(app)},
+		{"reprise events", "ID", completeEvents(app)},
+		{"reprise policy", "ID", completePolicies(app)},
+		{"reprise policy", "A", completePolicies(app)},
+		{"reprise qa", "ID", completeAnswers(app)},
+		{"reprise verify", "ID", completeVerifications(app)},
+		{"reprise delegation", "SESSION", completeCounted(app)},
+		{"reprise gates", "SESSION", completeGated(app)},
+		{"reprise workspace saved", "NAME", completeSaved(app)},
+		{"reprise workspace restore", "NAME", completeSaved(app)},
+		{"reprise worker", "PROJECT", completeWorkerProjects(app)},
+		{"reprise hook schema", "NAME", completeSchemas},
+		{"reprise hook", "CLIENT", completeHookClients},
+	}
+}
+
+type argName struct {
+	path, arg string
+	offer     completer
+}
+
+// flagNames says what completes a flag by what its help calls its value.
+func flagNames(app *App) map[string]completer {
+	return map[string]completer{
+		"RUN": completeRuns(app, anyRun), "ITEM": completeItems(app), "ITEMS": completeItems(app),
+		"AGENT": completeAgents(app), "PROJECT": completeProjects(app), "SESSION": completeSessions(app),
+		"TASK": completeTasks(app), "NUMBERS": completeTasks(app), "LABEL": completeLabels(app), "LABELS": completeLabels(app),
+		"LOOP": completeLoops(app), "LANGUAGE": completeLanguages,
+	}
+}
+
+// offerNames completes what names something that is there.
+func offerNames(app *App, root *cobra.Command) {
+	args, flags := argNames(app), flagNames(app)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
+			path, arg := cmd.CommandPath()+" ", firstArg(cmd.Use)
+			if i := slices.IndexFunc(args, func(n argName) bool { return n.arg == arg && strings.HasPrefix(path, n.path+" ") }); i >= 0 {
+				cmd.ValidArgsFunction = args[i].offer
 			}
 		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			called, _ := pflag.UnquoteUsage(f)
+			offer := flags[called]
+			if _, is := cmd.GetFlagCompletionFunc(f.Name); offer == nil || is {
+				return
+			}
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+				return offer(cmd, nil, begun) // what its command was given says nothing of it
+			})
+		})
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
 	}
+	walk(root)
 }
 
 // firstArg is what a usage line calls its first argument: N of "show N", "run N ..." and

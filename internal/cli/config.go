@@ -124,17 +124,23 @@ func explained(app *App) (paths config.Paths, items []config.Item, source string
 
 // completeSettings offers the names of settings, with what they mean.
 func completeSettings(app *App) completer {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		_, items, _, err := explained(app)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		if len(args) > 0 && cmd.Name() != "show" { // which takes several
+			i := slices.IndexFunc(items, func(it config.Item) bool { return it.Key == args[0] })
+			if i < 0 || len(args) > 1 || cmd.Name() != "set" {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return items[i].Words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		}
 		var words []string
 		for _, it := range items {
-			words = append(words, cobra.CompletionWithDesc(it.Key, it.Doc))
+			if !slices.Contains(args, it.Key) {
+				words = append(words, cobra.CompletionWithDesc(it.Key, it.Doc))
+			}
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -166,7 +172,7 @@ setting, or that section.`,
 			} else {
 				fmt.Fprintf(app.Out, "# Settings of %s.\n", source)
 			}
-			fmt.Fprint(app.Out, settingsYAML(items))
+			fmt.Fprint(app.Out, settingsYAML(items, app.Columns))
 			return nil
 		},
 	}
@@ -198,9 +204,10 @@ func settingsNamed(items []config.Item, names []string) ([]config.Item, error) {
 	return kept, nil
 }
 
-// settingsYAML writes the items as a settings file. Empty texts are commented
-// out: an empty value is refused on reading, because it is mostly a slip.
-func settingsYAML(items []config.Item) string {
+// settingsYAML writes the items as a settings file, whose comments are no wider than so many
+// columns; 0 breaks none. Empty texts are commented out: an empty value is refused on reading,
+// because it is mostly a slip.
+func settingsYAML(items []config.Item, columns int) string {
 	var b strings.Builder
 	open := []string{}
 	for _, it := range items {
@@ -219,7 +226,8 @@ func settingsYAML(items []config.Item) string {
 			mark = "# "
 		}
 		indent := strings.Repeat("  ", len(sections))
-		fmt.Fprintf(&b, "%s# %s (%s)\n%s%s%s: %s\n", indent, it.Doc, it.Origin, indent, mark, name, yamlValue(it.Value))
+		comment := term.Wrap(indent+"# ", it.Doc+" ("+it.Origin+")", indent+"# ", columns)
+		fmt.Fprintf(&b, "%s\n%s%s%s: %s\n", comment, indent, mark, name, yamlValue(it.Value))
 	}
 	return b.String()
 }

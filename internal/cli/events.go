@@ -113,7 +113,7 @@ type eventFilter struct {
 
 func (f *eventFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&f.types, "type", "t", nil, "only these `TYPES`; a first word such as tool or memory is all of its kind")
-	cmd.Flags().StringVar(&f.session, "session", "", "only of the session whose `ID` begins so")
+	cmd.Flags().StringVar(&f.session, "session", "", "only of the `SESSION` whose id begins so")
 	cmd.Flags().StringVar(&f.run, "run", "", "only of this `RUN`")
 	cmd.Flags().StringVar(&f.client, "client", "", "only of this `CLIENT`")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "only of this `AGENT`")

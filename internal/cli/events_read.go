@@ -185,7 +185,7 @@ func findEvent(app *App, id string) (eventDoc, error) {
 func showEvent(app *App, d eventDoc) error {
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(app.Out, "%-11s %s\n", name, term.SafeLine(value))
+			app.said(fmt.Sprintf("%-11s ", name), term.SafeLine(value))
 		}
 	}
 	row("id", d.ID)
@@ -230,7 +230,7 @@ func showEvent(app *App, d eventDoc) error {
 			text = s
 		}
 		if !strings.Contains(text, "\n") {
-			fmt.Fprintf(app.Out, "%-11s %s\n", term.SafeLine(name), term.SafeLine(text))
+			app.said(fmt.Sprintf("%-11s ", term.SafeLine(name)), term.SafeLine(text))
 			continue
 		}
 		fmt.Fprintf(app.Out, "%s\n", term.SafeLine(name))

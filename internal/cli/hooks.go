@@ -24,9 +24,7 @@ func hookCommands(app *App) []*cobra.Command {
 	record := newHookRecordCmd(app)
 	mine := []*cobra.Command{newHookMatrixCmd(app), newHookReplayCmd(app), newHookSchemaCmd(app)}
 	for _, cmd := range mine {
-		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-			return usagef("%w\nSee `%s --help`.", err, cmd.CommandPath())
-		})
+		cmd.SetFlagErrorFunc(flagError)
 	}
 	return append(mine, record)
 }

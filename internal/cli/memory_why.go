@@ -49,14 +49,14 @@ func showWhy(app *App, x scopes.Account) {
 	fmt.Fprintf(out, "%s  %s\n", d.ID, x.Status)
 	text := strings.TrimSpace(d.Text)
 	if d.Title != "" && !tells(text, d.Title) {
-		fmt.Fprintf(out, "  %s\n", term.SafeText(d.Title))
+		app.said("  ", term.SafeText(d.Title))
 	}
 	if text != "" {
-		fmt.Fprintf(out, "  %s\n", shown(text))
+		app.said("  ", shown(text))
 	}
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(out, "%-12s %s\n", name, term.SafeText(value))
+			app.said(fmt.Sprintf("%-12s ", name), term.SafeText(value))
 		}
 	}
 	line("class", string(d.Class))
@@ -87,7 +87,7 @@ func showWhy(app *App, x scopes.Account) {
 	}
 	line("importance", importance)
 	for _, s := range x.Signals {
-		fmt.Fprintf(out, "  %-10s %.2f × %.2f  %s\n", s.Name, s.Value, s.Weight, term.SafeText(s.Because))
+		app.said(fmt.Sprintf("  %-10s %.2f × %.2f  ", s.Name, s.Value, s.Weight), term.SafeText(s.Because))
 	}
 	for _, g := range x.Gates {
 		mark := "not yet"

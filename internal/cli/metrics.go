@@ -84,7 +84,7 @@ func showMetrics(app *App, m improve.Metrics) {
 		if c.Asked+c.Answered > 0 {
 			fmt.Fprintf(app.Out, "  questions: the user answered %d, memory %d\n", c.Asked, c.Answered)
 		}
-		fmt.Fprintf(app.Out, "  %-23s %14s %14s   %s\n", "", fmt.Sprintf("with (n=%d)", g.With.Sessions), fmt.Sprintf("without (n=%d)", g.Without.Sessions), "difference")
+		fmt.Fprintf(app.Out, "  %-20s %14s %14s  %s\n", "", fmt.Sprintf("with (n=%d)", g.With.Sessions), fmt.Sprintf("without (n=%d)", g.Without.Sessions), "difference")
 		lift := func(name string) string {
 			for _, l := range g.Lifts {
 				if l.Name == name && g.With.Sessions > 0 && g.Without.Sessions > 0 {
@@ -105,19 +105,19 @@ func showMetrics(app *App, m improve.Metrics) {
 			}
 			return fmt.Sprintf("%.2f ± %.2f", m.Mean, m.Half)
 		}
-		fmt.Fprintf(app.Out, "  %-23s %14s %14s   %s\n", "ended well", share(g.With), share(g.Without), lift("success rate"))
+		fmt.Fprintf(app.Out, "  %-20s %14s %14s  %s\n", "ended well", share(g.With), share(g.Without), lift("success rate"))
 		for _, row := range []struct {
-			name string
-			a, b improve.Mean
+			name, lift string
+			a, b       improve.Mean
 		}{
-			{"retries", g.With.Retries, g.Without.Retries}, {"corrections by the user", g.With.Corrections, g.Without.Corrections},
-			{"tool calls", g.With.Calls, g.Without.Calls}, {"failed calls", g.With.Failures, g.Without.Failures}, {"tokens told", g.With.Tokens, g.Without.Tokens},
+			{"retries", "retries", g.With.Retries, g.Without.Retries}, {"user's corrections", "corrections by the user", g.With.Corrections, g.Without.Corrections},
+			{"tool calls", "tool calls", g.With.Calls, g.Without.Calls}, {"failed calls", "failed calls", g.With.Failures, g.Without.Failures}, {"tokens told", "tokens told", g.With.Tokens, g.Without.Tokens},
 		} {
-			fmt.Fprintf(app.Out, "  %-23s %14s %14s   %s\n", row.name, mean(g.With, row.a), mean(g.Without, row.b), lift(row.name))
+			fmt.Fprintf(app.Out, "  %-20s %14s %14s  %s\n", row.name, mean(g.With, row.a), mean(g.Without, row.b), lift(row.lift))
 		}
 		if g.With.Items > 0 {
 			fmt.Fprintf(app.Out, "  recall hits: %.0f %% of %s told were used\n", 100*g.With.Hits, count(g.With.Items, "item"))
 		}
-		fmt.Fprintf(app.Out, "  %s\n", g.Verdict)
+		app.said("  ", g.Verdict)
 	}
 }

@@ -153,9 +153,9 @@ func showPolicy(app *App, v learn.PolicyVersion, asked learn.PolicyScope) {
 	if v.ID == "default" {
 		fmt.Fprintf(app.Out, "%s  nothing was learnt yet for %s\n", style.Bold("default"), asked)
 	} else {
-		fmt.Fprintf(app.Out, "%s  version %d for %s, %s, %s\n", style.Bold(v.ID), v.Version, v.For, v.Op, v.Time.Format(time.DateTime))
+		app.said(style.Bold(v.ID)+"  ", fmt.Sprintf("version %d for %s, %s, %s", v.Version, v.For, v.Op, v.Time.Format(time.DateTime)))
 		if v.Reason != "" {
-			fmt.Fprintf(app.Out, "  %s\n", shown(v.Reason))
+			app.said("  ", shown(v.Reason))
 		}
 		fmt.Fprintf(app.Out, "  before it: %s\n", v.Parent)
 		showPolicyReplay(app, v.Replay)
@@ -194,8 +194,8 @@ func showPolicyReplay(app *App, r *learn.Replay) {
 	if r == nil || r.Recalls == 0 {
 		return
 	}
-	fmt.Fprintf(app.Out, "  replay of %s with %s: score %.4f → %.4f (place %.4f → %.4f, unused tokens %.0f → %.0f)\n",
-		count(r.Recalls, "recall"), count(r.Uses, "use"), r.Before.Total, r.After.Total, r.Before.Gain, r.After.Gain, r.Before.Tokens, r.After.Tokens)
+	app.said("  ", fmt.Sprintf("replay of %s with %s: score %.4f → %.4f (place %.4f → %.4f, unused tokens %.0f → %.0f)",
+		count(r.Recalls, "recall"), count(r.Uses, "use"), r.Before.Total, r.After.Total, r.Before.Gain, r.After.Gain, r.Before.Tokens, r.After.Tokens))
 }
 
 func policyHistory(app *App) *cobra.Command {
@@ -219,9 +219,9 @@ func policyHistory(app *App) *cobra.Command {
 				return printJSON(app.Out, all)
 			}
 			for _, v := range all {
-				fmt.Fprintf(app.Out, "%s  %s  %s, version %d, %s\n", v.ID, v.Time.Format(time.DateTime), v.For, v.Version, v.Op)
+				app.said(v.ID+"  ", fmt.Sprintf("%s  %s, version %d, %s", v.Time.Format(time.DateTime), v.For, v.Version, v.Op))
 				if v.Reason != "" {
-					fmt.Fprintf(app.Out, "  %s\n", shown(v.Reason))
+					app.said("  ", shown(v.Reason))
 				}
 				showPolicyReplay(app, v.Replay)
 			}

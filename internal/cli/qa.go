@@ -146,10 +146,10 @@ func qaShow(app *App) *cobra.Command {
 			if asJSON {
 				return printJSON(app.Out, v)
 			}
-			fmt.Fprintf(app.Out, "%s  %s\n", v.ID, term.SafeLine(v.Question))
+			app.said(v.ID+"  ", term.SafeLine(v.Question))
 			line := func(name, value string) {
 				if value != "" {
-					fmt.Fprintf(app.Out, "  %-12s %s\n", name, term.SafeLine(value))
+					app.said(fmt.Sprintf("  %-12s ", name), term.SafeLine(value))
 				}
 			}
 			line("options", strings.Join(v.Options, " / "))

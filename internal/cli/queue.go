@@ -461,10 +461,10 @@ func (a *App) showItem(d workItem, asJSON bool) error {
 	it, style := &d.Item, a.Style()
 	field := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(a.Out, "%-11s %s\n", name, term.SafeLine(value))
+			a.said(fmt.Sprintf("%-11s ", name), term.SafeLine(value))
 		}
 	}
-	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(it.ID), term.SafeLine(it.Title))
+	a.said(style.Bold(it.ID)+"  ", term.SafeLine(it.Title))
 	field("token", string(d.Token))
 	field("state", strings.Join(append([]string{string(it.State)}, a.detail(it)...), "; "))
 	field("priority", fmt.Sprintf("%d (%s)", it.Urgency(), queue.PriorityWord(it.Urgency())))

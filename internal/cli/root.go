@@ -194,9 +194,7 @@ changed, exists or is held, and 5 when time ran out.`,
 	root.SetErr(app.Err)
 	root.SetVersionTemplate("reprise {{.Version}}\n")
 	root.PersistentFlags().StringVar(&app.ConfigFlag, "config", "", "read the settings from `FILE` (default: $REPRISE_CONFIG, else what \"reprise paths settings\" says)")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w\nSee `%s --help`.", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	for _, c := range list {
 		root.AddCommand(c.make(app))
 	}
@@ -206,7 +204,9 @@ changed, exists or is held, and 5 when time ran out.`,
 		root.CompletionOptions.DisableDefaultCmd = true // it is another command
 	}
 	root.InitDefaultCompletionCmd()
-	offerNames(app, root)
+	if len(list) > 1 { // who completes makes them all
+		offerNames(app, root)
+	}
 	standAlone(root)
 	withExamples(root, examples())
 	finish(root)

@@ -296,7 +296,7 @@ func showRunOf(app *App, r run.Record, out run.Output, more func(line func(name,
 	style := app.Style()
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(app.Out, "%s %s\n", style.Dim(fmt.Sprintf("%-12s", name)), value)
+			app.said(style.Dim(fmt.Sprintf("%-12s", name))+" ", value)
 		}
 	}
 	line("run", style.Bold(r.ID))

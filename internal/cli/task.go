@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -401,7 +400,7 @@ func newTaskShowCmd(app *App) *cobra.Command {
 					Operations []task.Outcome `json:"operations"`
 				}{view, phaseDocs(phases, own), own})
 			}
-			showTask(app.Out, app.Style(), view, b, phases, own)
+			app.showTask(view, b, phases, own)
 			return nil
 		},
 	}
@@ -424,11 +423,12 @@ func phaseDocs(phases []task.Phase, own []task.Outcome) []phaseDoc {
 	return out
 }
 
-func showTask(w io.Writer, style term.Style, t task.Named, b *task.Board, phases []task.Phase, own []task.Outcome) {
-	fmt.Fprintf(w, "%s\n", style.Bold(fmt.Sprintf("%d. %s", t.Number, term.SafeLine(t.Title))))
+func (a *App) showTask(t task.Named, b *task.Board, phases []task.Phase, own []task.Outcome) {
+	style := a.Style()
+	a.said("", style.Bold(fmt.Sprintf("%d. %s", t.Number, term.SafeLine(t.Title))))
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "  %-10s %s\n", name, term.SafeLine(value))
+			a.said(fmt.Sprintf("  %-10s ", name), term.SafeLine(value))
 		}
 	}
 	status := t.Status.Words()
@@ -464,7 +464,7 @@ func showTask(w io.Writer, style term.Style, t task.Named, b *task.Board, phases
 		if d := times[p.Number]; d > 0 {
 			took = " " + ago(d)
 		}
-		fmt.Fprintf(w, "  %-10s %d %s %s%s\n", "phase", p.Number, term.SafeLine(p.Title), style.Dim(p.Status.Marker()), took)
+		a.said(fmt.Sprintf("  %-10s %d ", "phase", p.Number), term.SafeLine(p.Title)+" "+style.Dim(p.Status.Marker())+took)
 	}
 	for _, o := range own {
 		what := o.Op
@@ -483,7 +483,10 @@ func showTask(w io.Writer, style term.Style, t task.Named, b *task.Board, phases
 	}
 	if s := b.Todo.Find(t.Number); s != nil {
 		if body := b.Todo.Body(s); body != "" {
-			fmt.Fprintf(w, "\n%s\n", term.SafeText(body))
+			fmt.Fprintln(a.Out)
+			for line := range strings.Lines(term.SafeText(body)) {
+				a.said("", strings.TrimRight(line, "\n"))
+			}
 		}
 	}
 }

@@ -227,13 +227,13 @@ func printResult(app *App, r *verify.Result, whole bool) {
 	mark := map[verify.Status]string{
 		verify.Passed: style.Green("passed"), verify.Failed: style.Red("failed"), verify.Error: style.Yellow("error"), verify.Skipped: style.Dim("skipped"),
 	}
-	fmt.Fprintf(app.Out, "%s  %s", r.ID, mark[r.Status])
+	chosen := ""
 	if r.Profile != "" { // else it failed before one was chosen
-		fmt.Fprintf(app.Out, "  %s: %s", r.Profile, term.SafeLine(r.Why))
+		chosen = "  " + r.Profile + ": " + term.SafeLine(r.Why)
 	}
-	fmt.Fprintln(app.Out)
+	app.said(r.ID+"  ", mark[r.Status]+chosen)
 	if r.Reused != "" {
-		fmt.Fprintf(app.Out, "  the very same tree passed in %s\n", r.Reused)
+		app.said("  ", "the very same tree passed in "+r.Reused)
 	}
 	width := 0
 	for _, c := range r.Checks {
@@ -247,7 +247,7 @@ func printResult(app *App, r *verify.Result, whole bool) {
 		if c.AtBase != "" {
 			note += " (at the base: " + string(c.AtBase) + ifKnown(c.Excused, ", so it is excused", "") + ")"
 		}
-		fmt.Fprintf(app.Out, "  %s %s %6s  %s%s\n", padRight(term.SafeLine(c.Name), width), mark[c.Status], (time.Duration(c.DurationMS) * time.Millisecond).Round(100*time.Millisecond), style.Dim(term.SafeLine(c.Command)), note)
+		app.said(fmt.Sprintf("  %s %s %6s  ", padRight(term.SafeLine(c.Name), width), mark[c.Status], (time.Duration(c.DurationMS)*time.Millisecond).Round(100*time.Millisecond)), style.Dim(term.SafeLine(c.Command))+note)
 		switch {
 		case whole && c.Output != "":
 			fmt.Fprint(app.Out, indent(term.SafeText(c.Output), "    | "))
@@ -262,13 +262,16 @@ func printResult(app *App, r *verify.Result, whole bool) {
 		if i.Check != "" {
 			who = i.Check + ": "
 		}
-		fmt.Fprintf(app.Out, "%s: %s%s\n", i.Level, term.SafeLine(who), term.SafeLine(i.Message))
+		app.said(i.Level+": ", term.SafeLine(who)+term.SafeLine(i.Message))
 	}
 	for _, n := range r.Next {
-		fmt.Fprintf(app.Out, "next: %s\n", term.SafeLine(n))
+		app.said("next: ", term.SafeLine(n))
 	}
 	if r.Blocked {
-		fmt.Fprintf(app.Out, "the agent was kept from ending, and told:\n%s", indent(term.SafeText(r.Reason), "  "))
+		fmt.Fprintln(app.Out, "the agent was kept from ending, and told:")
+		for line := range strings.Lines(term.SafeText(r.Reason)) {
+			app.said("  ", strings.TrimRight(line, "\n"))
+		}
 	}
 }
 
@@ -317,7 +320,7 @@ func verifyExplain(app *App) *cobra.Command {
 
 func printPlan(app *App, home *config.Home, trust config.Trust, p verify.Plan) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(app.Out, "%-10s %s\n", name, term.SafeLine(fmt.Sprintf(format, args...)))
+		app.said(fmt.Sprintf("%-10s ", name), term.SafeLine(fmt.Sprintf(format, args...)))
 	}
 	line("tree", "%s", filepath.Join(p.Dir, filepath.FromSlash(p.Sub)))
 	switch {

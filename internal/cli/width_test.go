@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func TestMetricsLineUp(t *testing.T) {
 			t.Errorf("out of its column: %q", line)
 		}
 	}
-	if rows < 4 || !strings.Contains(out.String(), "corrections by the user") {
+	if rows < 4 || !strings.Contains(out.String(), "user's corrections") {
 		t.Errorf("not the rows that were meant:\n%s", out.String())
 	}
 }
@@ -138,6 +139,29 @@ func TestListsFit80Columns(t *testing.T) {
 				Latest:   &verify.Result{ID: "ver-20261128t204401z-abcdefgh", Status: verify.Failed},
 				Sessions: []verify.GateState{{Client: "claude-code", Session: session, Total: 12, Blocks: 2}}})
 			return nil
+		},
+		"verify show": func(app *App) error {
+			printResult(app, &verify.Result{ID: "ver-20261128t204401z-abcdefgh", Status: verify.Failed, Profile: "standard", Why: "by risk: 4 files and 120 lines have changed since the session began",
+				Checks: []verify.CheckResult{{Name: "test", Status: verify.Failed, Level: "advisory", AtBase: verify.Failed, Excused: true, Command: "go test ./internal/orders ./internal/invoices"}},
+				Issues: []verify.Issue{{Level: "blocking", Check: "test", Message: "the check failed with exit code 1, and at the base it had passed, so what failed is this work's"}},
+				Next:   []string{"look at what the check printed, mend it, and end the turn once more: the checks run anew then"}, Blocked: true, Reason: "the work is not done yet, for the project's own checks do not pass on a copy of the tree as it is"}, false)
+			return nil
+		},
+		"metrics": func(app *App) error {
+			arm := improve.Arm{Sessions: 300, Judged: 120, Success: .512, SuccessLow: .42, SuccessHigh: .6}
+			showMetrics(app, improve.Metrics{Groups: []improve.Group{{Name: "all", With: arm, Without: arm, Lifts: []improve.Lift{{Name: "tool calls", Diff: -12.25, Low: -20.5, High: -4.25}},
+				Verdict: "there are too few sessions without recall to tell: 12 of at least 30, so look again when there are more of them"}}})
+			return nil
+		},
+		"config show": func(app *App) error {
+			items := []config.Item{{Key: "routes", Value: "x", Doc: strings.Repeat("what it means in some words ", 8), Origin: "default"}}
+			_, err := fmt.Fprint(app.Out, settingsYAML(items, app.Columns))
+			return err
+		},
+		"runs show": func(app *App) error {
+			r := run.Record{ID: "run-aaaaaaaaaa", Status: run.Failed, StatusReason: strings.Repeat("the client ended without a result ", 4), StartedAt: time.Date(2026, 11, 28, 20, 44, 1, 0, time.UTC)}
+			app.Env.Now = func() time.Time { return r.StartedAt }
+			return showRunOf(app, r, run.Output{}, func(line func(name, value string)) { line("item", strings.Repeat("word ", 30)) })
 		},
 	} {
 		var out bytes.Buffer

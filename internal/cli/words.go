@@ -65,11 +65,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	slices.Sort(near)
-	hint := ""
-	if near = slices.Compact(near); len(near) > 0 {
-		hint = fmt.Sprintf("\nDid you mean %s?", strings.Join(near, " or "))
-	}
-	return usagef("`%s` has no command %q%s\nSee `%s --help`.", cmd.CommandPath(), word, hint, cmd.CommandPath())
+	return usagef("`%s` has no command %q%s\nSee `%s --help`.", cmd.CommandPath(), word, didYouMean(slices.Compact(near)), cmd.CommandPath())
 }
 
 // otherWords are words that people try first, and what does that here.
@@ -206,7 +202,7 @@ func help(cmd *cobra.Command, _ []string) {
 }
 
 // folded is a text whose paragraphs and points have no line of more than width columns. What
-// is indented, and what is narrow enough, stays as it is.
+// is indented, headings, tables, and what is narrow enough, stays as it is.
 func folded(text string, width int) string {
 	var out, part []string
 	flush := func() {
@@ -222,7 +218,7 @@ func folded(text string, width int) string {
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		point := strings.HasPrefix(line, "- ")
-		apart := line == "" || !point && line != strings.TrimLeft(line, " \t") && (len(part) == 0 || !strings.HasPrefix(part[0], "- "))
+		apart := line == "" || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#") || !point && line != strings.TrimLeft(line, " \t") && (len(part) == 0 || !strings.HasPrefix(part[0], "- "))
 		if apart || point {
 			flush()
 		}
@@ -274,6 +270,19 @@ func usage(cmd *cobra.Command) error {
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStderr(), b.String())
 	return err
+}
+
+// said prints text after head, no wider than the terminal: broken between words, and what
+// continues stands below where it began.
+func (a *App) said(head, text string) { fmt.Fprintln(a.Out, hung(head, text, a.Columns)) }
+
+// hung is what [App.said] prints, without the line break at its end.
+func hung(head, text string, columns int) string {
+	at := term.Width(head)
+	if at > columns/2 {
+		at = 4
+	}
+	return term.Wrap(head, text, strings.Repeat(" ", at), columns)
 }
 
 // times is how often something was, as people say it.

@@ -323,7 +323,7 @@ func newWorkspaceShowCmd(app *App) *cobra.Command {
 
 func showWorkspace(app *App, d *workspace.Detail) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(app.Out, "  %-9s %s\n", name, term.SafeLine(fmt.Sprintf(format, args...)))
+		app.said(fmt.Sprintf("  %-9s ", name), term.SafeLine(fmt.Sprintf(format, args...)))
 	}
 	fmt.Fprintf(app.Out, "workspace %s of project %s: %s\n", app.Style().Bold(d.Name), d.Project, d.Status)
 	line("directory", "%s", d.Dir)

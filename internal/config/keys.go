@@ -17,6 +17,7 @@ type key struct {
 	doc   string // one line, without a full stop
 	read  func(l *loader, n ast.Node)
 	value func(Settings) any // int, float64, string or []string
+	words []string           // the only values that it can have; nil is any of its kind
 }
 
 // loader collects the settings of one file.
@@ -87,7 +88,7 @@ func intKey(name, doc string, field func(*Settings) *int, lo, hi int) key {
 				*field(&l.out) = v
 			}
 		},
-		func(s Settings) any { return *field(&s) }}
+		func(s Settings) any { return *field(&s) }, nil}
 }
 
 // check turns a text into the value to keep, or says what is wrong with it and
@@ -108,16 +109,18 @@ func strKey(name, doc string, field func(*Settings) *string, c check) key {
 			}
 			*field(&l.out) = value
 		},
-		func(s Settings) any { return *field(&s) }}
+		func(s Settings) any { return *field(&s) }, nil}
 }
 
 func enumKey(name, doc string, field func(*Settings) *string, words ...string) key {
-	return strKey(name, doc, field, func(_ Env, text string) (string, string, string) {
+	k := strKey(name, doc, field, func(_ Env, text string) (string, string, string) {
 		if slices.Contains(words, text) {
 			return text, "", ""
 		}
 		return "", fmt.Sprintf("%q is not one of its values", shown(text)), "write one of " + strings.Join(words, ", ")
 	})
+	k.words = words
+	return k
 }
 
 func listKey(name, doc string, field func(*Settings) *[]string, c check) key {
@@ -138,7 +141,7 @@ func listKey(name, doc string, field func(*Settings) *[]string, c check) key {
 			}
 			*field(&l.out) = out
 		},
-		func(s Settings) any { return *field(&s) }}
+		func(s Settings) any { return *field(&s) }, nil}
 }
 
 const pathRemedy = "write an absolute path, or one that starts with ~/"

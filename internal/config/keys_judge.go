@@ -79,7 +79,7 @@ func usdKey(name, doc string, field func(*Settings) *float64, hi float64) key {
 				*field(&l.out) = v
 			}
 		},
-		func(s Settings) any { return *field(&s) }}
+		func(s Settings) any { return *field(&s) }, nil}
 }
 
 // usd is an amount of money from 0 to hi, written in plain decimal.

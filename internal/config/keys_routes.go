@@ -38,7 +38,7 @@ func routeKeys() []key {
 	return []key{{
 		"routes", "by label of an item: client, model, tools, turns, budget_usd and timeout_seconds of its runs; the first that fits an item counts",
 		func(l *loader, n ast.Node) { l.out.Routes = l.routes(n) },
-		func(s Settings) any { return routeMap(s.Routes) },
+		func(s Settings) any { return routeMap(s.Routes) }, nil,
 	}}
 }
 

@@ -43,7 +43,7 @@ func workerKeys() []key {
 		{
 			"worker.projects", "by name: remote, branch and state of the projects that this machine clones and works for; it works for no other",
 			func(l *loader, n ast.Node) { l.out.Worker.Projects = l.workerProjects(n) },
-			func(s Settings) any { return workerMap(s.Worker.Projects) },
+			func(s Settings) any { return workerMap(s.Worker.Projects) }, nil,
 		},
 	}
 }

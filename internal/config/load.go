@@ -261,6 +261,8 @@ type Item struct {
 	Value  any    `json:"value"` // int, float64, string or []string
 	Doc    string `json:"doc"`
 	Origin string `json:"origin"` // "default", "AI_MEMORY_PATH" or "file:line"
+	// Words are the only values that it can have; nil is any of its kind.
+	Words []string `json:"-"`
 }
 
 // Explain loads like Load and lists every setting with where its value is from.
@@ -270,7 +272,7 @@ func Explain(env Env, paths Paths, flag string) (items []Item, source string, er
 		return nil, source, err
 	}
 	for _, k := range keys() {
-		it := Item{Key: k.name, Value: k.value(l.out), Doc: k.doc, Origin: "default"}
+		it := Item{Key: k.name, Value: k.value(l.out), Doc: k.doc, Origin: "default", Words: k.words}
 		if line := l.set[k.name]; line != 0 {
 			it.Origin = fmt.Sprintf("%s:%d", source, line)
 		} else if k.name == "memory.directory" && l.env.Get("AI_MEMORY_PATH") != "" {

@@ -89,8 +89,9 @@ func Cut(s string, width int) string {
 
 // Wrap is head and then the words of text, broken between words so that no line takes more
 // than width columns; what continues begins with hang. A word that is wider than that stands
-// whole, so that a path or a command can be copied. With a width of 0 nothing is broken.
-// There is no line break at the end.
+// whole, and what stands between backticks is one word where a line has room for it, so that a
+// path or a command can be copied. With a width of 0 nothing is broken. There is no line break
+// at the end.
 func Wrap(head, text, hang string, width int) string {
 	if width <= 0 || Width(head)+Width(text) <= width {
 		return head + text
@@ -98,7 +99,7 @@ func Wrap(head, text, hang string, width int) string {
 	var b strings.Builder
 	b.WriteString(head)
 	at, first := Width(head), true
-	for word := range strings.FieldsSeq(text) {
+	for _, word := range wordsOf(text, width-Width(hang)) {
 		n := Width(word)
 		switch {
 		case first:
@@ -113,6 +114,28 @@ func Wrap(head, text, hang string, width int) string {
 		at, first = at+n, false
 	}
 	return b.String()
+}
+
+// wordsOf are the words of a text; a quotation in backticks that takes no more than room is one.
+func wordsOf(text string, room int) (out []string) {
+	words := strings.Fields(text)
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if strings.Count(word, "`")%2 == 1 {
+			for j := i + 1; j < len(words); j++ {
+				whole := strings.Join(words[i:j+1], " ")
+				if Width(whole) > room {
+					break
+				}
+				if strings.Count(words[j], "`")%2 == 1 {
+					word, i = whole, j
+					break
+				}
+			}
+		}
+		out = append(out, word)
+	}
+	return out
 }
 
 // heads are the headers that fit whole, with "…" after them where that fits.

@@ -173,6 +173,10 @@ func TestWrap(t *testing.T) {
 		{"ok  ", "/a/path/that/is/wide it is", "    ", 12, "ok  /a/path/that/is/wide\n    it is"},
 		{"\x1b[32mok\x1b[0m ", "漢字 漢字", " ", 11, "\x1b[32mok\x1b[0m 漢字\n 漢字"},
 		{"", "", " ", 5, ""},
+		{"", "give `a b c` to go", "", 9, "give\n`a b c`\nto go"},
+		{"", "give (`a b`) and `c d`", "  ", 10, "give\n  (`a b`)\n  and\n  `c d`"},
+		{"", "give `a b c d e f` to", "", 9, "give `a b\nc d e f`\nto"}, // a line has no room for it
+		{"", "a ` alone is none", "", 9, "a ` alone\nis none"},
 	} {
 		if got := Wrap(c.head, c.text, c.hang, c.width); got != c.want {
 			t.Errorf("%q in %d columns:\n%q, want\n%q", c.text, c.width, got, c.want)

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// flagError says what is wrong with a command's flags: of one that there is not which ones are
+// near, and of a value that was taken for one how it is given.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := ""
+	if e := (*pflag.NotExistError)(nil); errors.As(err, &e) {
+		if short := e.GetSpecifiedShortnames(); short != "" {
+			hint = shorthandHint(cmd, e.GetSpecifiedName(), short)
+		} else {
+			hint = didYouMean(nearFlags(cmd, e.GetSpecifiedName()))
+		}
+	}
+	return usagef("%w%s\nSee `%s --help`.", err, hint, cmd.CommandPath())
+}
+
+// shorthandHint is of the letter that no flag of cmd has, in the word -short.
+func shorthandHint(cmd *cobra.Command, letter, short string) string {
+	switch {
+	case strings.Contains(".0123456789", letter): // no flag of ours is called so
+		return fmt.Sprintf("\nIf -%s is a value and no flag, put -- before it: `%s … -- -%s`", short, cmd.CommandPath(), short)
+	case len(short) > 2: // -json, as other programs have it
+		name, _, _ := strings.Cut(short, "=")
+		return didYouMean(nearFlags(cmd, name))
+	}
+	return ""
+}
+
+func didYouMean(near []string) string {
+	if len(near) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nDid you mean %s?", strings.Join(near, " or "))
+}
+
+// mostNear bounds how many flags are proposed.
+const mostNear = 3
+
+// nearFlags are the flags of cmd that are spelled nearly like a word, and where there is
+// none those of the commands below it that are spelled so.
+func nearFlags(cmd *cobra.Command, word string) []string {
+	words := &cobra.Command{SuggestionsMinimumDistance: 2}
+	if len(word) < 4 { // of a short word another short one is as near
+		words.SuggestionsMinimumDistance = 1
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Deprecated == "" {
+			words.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	near := words.SuggestionsFor(word)
+	for i, name := range near {
+		near[i] = "`--" + name + "`"
+	}
+	if len(near) == 0 {
+		for _, sub := range cmd.Commands() {
+			if f := sub.Flags().Lookup(word); f != nil && !f.Hidden && sub.IsAvailableCommand() {
+				near = append(near, "`"+sub.CommandPath()+" --"+word+"`")
+			}
+		}
+	}
+	slices.Sort(near)
+	if near = slices.Compact(near); len(near) > mostNear {
+		return nil // as of a single letter, or of "json" at a group: it says nothing
+	}
+	return near
+}
