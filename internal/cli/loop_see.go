@@ -331,6 +331,9 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			if past {
 				text = report.Past(home.Project.Name, s, its, said, now)
 			}
+			if app.Columns > 0 {
+				text = folded(text, app.Columns)
+			}
 			_, err = fmt.Fprint(app.Out, text)
 			return err
 		},
