@@ -460,7 +460,7 @@ func (a *analysis) judgeArg(k know.Kind, w word, st *state) {
 		if w.text == "-" {
 			return
 		}
-		a.path(w, use{}, st)
+		a.path(w, use{replaced: a.cur.replaces()}, st)
 	case know.Delete:
 		a.path(w, use{gone: true}, st)
 	case know.Exec, know.Script:

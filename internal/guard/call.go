@@ -83,6 +83,21 @@ func (c current) String() string {
 	return shown(c.text)
 }
 
+// replaces reports whether a command puts another file in the place of one that is there,
+// or changes what the system says of it: a device may be written to, and not be lost.
+func (c current) replaces() bool {
+	if len(c.argv) == 0 {
+		return false
+	}
+	switch plainName(c.argv[0].text) {
+	case "ln", "link", "mv", "rename", "install", "chmod", "chown", "chgrp", "chattr", "setfacl", "mknod", "mkfifo", "rsync":
+		return true
+	case "cp": // with --remove-destination, -a, -b and others; without an option it opens the file
+		return slices.ContainsFunc(c.argv[1:], func(w word) bool { return strings.HasPrefix(w.text, "-") && len(w.text) > 1 })
+	}
+	return false
+}
+
 // commandLine is a command as it was resolved, for a person.
 func commandLine(argv []word) string {
 	var b strings.Builder

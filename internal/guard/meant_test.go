@@ -1,6 +1,10 @@
 package guard
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 // meantRules are rules that allow, and commands with what is to be said of them.
 var meantRules = []struct {
@@ -26,14 +30,31 @@ var meantRules = []struct {
 	{"./build.sh", "cd /tmp && ./build.sh", Ask},
 	{"./build.sh", "cd ..; ./build.sh", Ask},
 	{"./build.sh", "cd $x; ./build.sh", Ask},
+	{"python3 sub/*.py", "python3 sub/l.py", Ask}, // it leads out
+	{"python3 sub/*.py", "python3 sub/x.py", Allow},
+	{"python3 /opt/*.py", "python3 /opt/x.py", Allow},
+	{"python3 *.py", "cd sub && python3 x.py", Allow},
+	{"make lint", "cd /tmp && make lint", Ask},
+	{"make lint", "cd sub && make lint", Allow},
+	{"/opt/tool x", "/opt/tool x", Allow},
+}
+
+// newMeant is a project with the files that meantRules are about.
+func newMeant(t *testing.T) project {
+	t.Helper()
+	p := newProject(t)
+	p.put(t, map[string]string{"build.sh": "", "sub/build.sh": "", "x.py": "", "sub/x.py": ""})
+	if err := os.Symlink(filepath.Join(p.outside, "l.py"), filepath.Join(p.dir, "sub", "l.py")); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // A rule that allows says what its user meant: a star is no option and no way out, and a
 // program with a place in its name is the one of that place. What refuses and asks is
 // taken as widely as it can be.
 func TestRulesAllowWhatWasMeant(t *testing.T) {
-	p := newProject(t)
-	p.put(t, map[string]string{"build.sh": "", "sub/build.sh": "", "x.py": ""})
+	p := newMeant(t)
 	for _, tt := range meantRules {
 		r := p.rules()
 		r.List = []Rule{{Shape: tt.shape, Decision: Allow}}

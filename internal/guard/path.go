@@ -20,6 +20,9 @@ type use struct {
 	looks   bool // what it holds is not shown
 	top     bool // it is what stands before a pattern
 	perhaps bool // it is not known whether it is changed
+	// replaced says that another file takes its place, or that the file itself is
+	// changed and not what it holds.
+	replaced bool
 }
 
 // area is a protected directory in all the spellings it is compared under.

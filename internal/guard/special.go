@@ -563,11 +563,27 @@ func (a *analysis) modes(_ *know.Program, g args, st *state) {
 			}
 		}
 	}
+	if len(g.operands) > 0 && slices.ContainsFunc(g.options, func(o option) bool { return modeLetters(g.name, o.w.text) }) {
+		a.path(g.operands[0], use{replaced: true}, st) // chmod -x FILE: the mode is no operand
+	}
 	if len(g.operands) > 0 && g.name == "chmod" {
 		if m := g.operands[0].text; strings.Contains(m, "s") && strings.ContainsAny(m, "+=") || len(m) == 4 && m[0] >= '2' && m[0] <= '7' && strings.Trim(m, "01234567") == "" {
 			a.give("destructive", Deny, g.operands[0].shown(), "it gives a file another user's rights", "let the user do it")
 		}
 	}
+}
+
+// modeLetters reports whether a word that begins with a dash takes rights, or attributes,
+// away, and is no option.
+func modeLetters(program, word string) bool {
+	letters, ok := strings.CutPrefix(word, "-")
+	switch {
+	case !ok || letters == "":
+		return false
+	case program == "chmod":
+		return strings.Trim(letters, "rwxXstugo,") == ""
+	}
+	return program == "chattr" && strings.Trim(letters, "aAcCdDeEfFijmNPRsStTuVx") == ""
 }
 
 // wget writes what it gets into a file, unless it is told to print it or to look only.

@@ -219,6 +219,7 @@ func mutationCases(t *testing.T) []mutationCase {
 		out = append(out, mutationCase{"vet " + name, func() string { return string(o.rules().Command("cd sub/b && go vet .", o.dir).Decision) }})
 	}
 	out = append(out, unitCases(t, p)...)
+	out = append(out, serverCases(t)...)
 	for _, c := range aloneCases(t) {
 		out = append(out, c.mutationCase)
 	}
@@ -263,113 +264,6 @@ func TestOtherShellsAreAskedAbout(t *testing.T) {
 	} {
 		if v := judge("Bash", command); v.Decision != Ask && v.Decision != Deny {
 			t.Errorf("Bash: %q: %s", command, v.Decision)
-		}
-	}
-}
-
-// What a server of tools is given is judged by what it names, however the server calls
-// its arguments: also where the settings let such tools be used unattended.
-func TestArgumentsOfServers(t *testing.T) {
-	p := newProject(t)
-	passes := [][]string{
-		texts("paths[0]", "f", "paths[1]", "sub/g"), texts("relative_path", "src/new.go", "content", "see .env and /etc/shadow"), texts("target", "main"), texts("uri", "file:f"), texts("commands[0]", "ls", "commands[1]", "cat f"),
-		texts("command[0]", "ls", "command[1]", "-la"), texts("command", "ls", "args[0]", "-la"), texts("command", "cat g", "cwd", "sub"), texts("from", "2026-01-01", "to", "2026-02-01"), texts("profile", "/x"), texts("xpath", "//div[@id]"), texts("query", "/api/v1/users"),
-		texts("body", "Hello. How are you?"), texts("url", "https://example.org/.env"), texts("files.new.go", "package x"), texts("source", "Alice", "target", "Bob"), texts(),
-	}
-	asked := [][]string{
-		texts("paths[0]", "/etc/shadow"), texts("paths[0]", "f", "paths[1]", ".env"), texts("relative_path", ".mcp.json", "content", "y"), texts("relativePath", ".mcp.json"), texts("target", ".mcp.json"), texts("paths[0]", ".mcp.json"), texts("uri", "file:.git/config", "content", "x"),
-		texts("commands[0]", "rm -rf /"), texts("commands[0]", "ls", "commands[1]", "touch x"), texts("command[0]", "rm", "command[1]", "-rf", "command[2]", "/"), texts("command", "git", "args[0]", "push", "args[1]", "--force"), texts("command", "git", "args", "push -f origin main"), texts("cmd", "cat g", "cwd", "/etc"), texts("shellCommand", "touch x"), texts("steps[0].command", "touch x"),
-		texts("outputFile", "/opt/x"), texts("output_path", "../x"), texts("target_file", ".claude/settings.json"), texts("files[0]", ".env"), texts("files..mcp.json", "{}"), texts("file_list", ".git/hooks/pre-commit"), texts("name", ".env"), texts("what", "~/.ssh/id_rsa"), texts("anything", "file:///etc/passwd"), texts("paths", "f, .env"), texts("edits[0].filePath", "/opt/x"), texts("new-path", "/opt/x"), texts("to", "/opt/x"),
-	}
-	for _, unattended := range []bool{false, true} {
-		r := p.rules()
-		r.MCP, r.Unattended = true, unattended
-		judge := func(c []string) Verdict { return r.Judge(toolCall{"mcp", "mcp__x__do", c, None}.call(p.dir)) }
-		for _, c := range passes {
-			if v := judge(c); v.Decision != None {
-				t.Errorf("%q: %s: %s", c, v.Decision, v.Reason)
-			}
-		}
-		for _, c := range asked {
-			if v := judge(c); v.Decision != Ask && v.Decision != Deny {
-				t.Errorf("%q: %s", c, v.Decision)
-			}
-		}
-		for _, c := range [][]string{texts("commands[0]", "rm -rf /"), texts("command[0]", "rm", "command[1]", "-rf", "command[2]", "/"), texts("command", "git", "args[0]", "push", "args[1]", "-f", "args[2]", "origin", "args[3]", "main"), texts("paths[0]", ".mcp.json"), texts("relative_path", ".mcp.json")} {
-			if v := judge(c); v.Decision != Deny {
-				t.Errorf("%q: %s, want it denied", c, v.Decision)
-			}
-		}
-	}
-}
-
-// Any server can call itself reprise: its tools pass by the names of reprise's own only,
-// and not where the project brings a server of that name along.
-func TestOwnToolsByName(t *testing.T) {
-	p := newProject(t)
-	r := p.rules()
-	r.Unattended = true
-	judge := func(name string, c ...string) Decision {
-		return r.Judge(toolCall{"mcp", name, c, None}.call(p.dir)).Decision
-	}
-	for _, front := range []string{"mcp__reprise__", "mcp_reprise_", "mcp__plugin_reprise_reprise__", "reprise__", "reprise-", "reprise/"} {
-		for _, own := range OwnTools() {
-			if d := judge(front+own, "command", "touch x", "path", "/etc/shadow"); d != None {
-				t.Errorf("%s%s: %s", front, own, d)
-			}
-		}
-		if d := judge(front + "foo"); d != Ask {
-			t.Errorf("%sfoo: %s", front, d)
-		}
-		if d := judge(front+"bash", "command", "rm -rf /"); d != Deny {
-			t.Errorf("%sbash: %s", front, d)
-		}
-	}
-	const own = `{"mcpServers":{"reprise":{"type":"stdio","command":"/usr/local/bin/reprise","args":["mcp"],"env":{"REPRISE_HOME":"/x"}},"x":{"command":"y"}}}`
-	for _, tt := range []struct {
-		file, text string
-		want       Decision
-	}{
-		{".mcp.json", own, None},
-		{".mcp.json", `{"mcpServers":{"x":{"command":"./x"}}}`, None},
-		{".mcp.json", `{"mcpServers":{"reprise":{"command":"reprise","args":["mcp","serve"]}}}`, None},
-		{".mcp.json", `{"mcpServers":{"reprise":{"command":"./reprise","args":["mcp"]}}}`, Ask},
-		{".mcp.json", `{"mcpServers":{"reprise":{"command":"PROJECT/reprise","args":["mcp"]}}}`, Ask},
-		{".mcp.json", `{"mcpServers":{"reprise":{"command":"reprise","args":["x"]}}}`, Ask},
-		{".mcp.json", `{"mcpServers":{"reprise":{"command":"reprise","args":["mcp"],"env":{"PATH":"."}}}}`, Ask},
-		{".mcp.json", `{"mcpServers":{"reprise":{"url":"https://example.org"}}}`, Ask},
-		{".mcp.json", `{"mcpServers":{"Reprise":{"command":"x"}}}`, Ask},
-		{".mcp.json", `{ // as people write it` + "\n" + `"mcpServers":{"reprise":{}}}`, Ask},
-		{".gemini/settings.json", own, None},
-		{".gemini/settings.json", `{"mcpServers":{"reprise":{"command":"python3","args":["mcp"]}}}`, Ask},
-		{".vscode/mcp.json", `{"servers":{"reprise":{"command":"./x"}}}`, Ask},
-		{".codex/config.toml", "[mcp_servers.reprise]\ncommand = \"./x\"\n", Ask},
-		{".codex/config.toml", "[mcp_servers.other]\ncommand = \"./x\"\n", None},
-	} {
-		p = newProject(t)
-		r = p.rules()
-		p.put(t, map[string]string{tt.file: strings.ReplaceAll(tt.text, "PROJECT", p.dir)})
-		if d := judge("mcp__reprise__memory_read"); d != tt.want {
-			t.Errorf("%s %s: %s, want %s", tt.file, tt.text, d, tt.want)
-		}
-	}
-}
-
-// A shell tool whose input is in no known form is asked about.
-func TestShellToolsInAnotherForm(t *testing.T) {
-	p := newProject(t)
-	for _, tool := range []string{"unified_exec", "local_shell", "shell_command", "Bash", "exec_command"} {
-		for _, tt := range []struct {
-			texts []string
-			want  Decision
-		}{
-			{texts("input[0]", "rm", "input[1]", "-rf", "input[2]", "/"), Ask}, {texts("input[0]", "rm", "command", "ls"), Ask}, {texts("input.argv", "rm x"), Ask}, {texts("program", "rm"), Ask}, {texts("action.command[0]", "rm"), Ask}, {texts("code", "rm x"), Ask},
-			{texts("command[0]", "ls", "args[0]", "x"), Ask}, {texts("command", "ls", "args", "x"), Ask},
-			{texts("bash_id", "b1", "filter", "x"), None}, {texts("session_id", "7", "chars", ""), None}, {texts("command", "ls", "description", "list"), Allow}, {texts(), None},
-		} {
-			if v := p.rules().Judge((toolCall{"shell", tool, tt.texts, tt.want}).call(p.dir)); v.Decision != tt.want {
-				t.Errorf("%s %q: %s, want %s: %s", tool, tt.texts, v.Decision, tt.want, v.Reason)
-			}
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (a *analysis) one(w word, p string, u use) bool {
 
 func (a *analysis) judgePath(w word, p string, u use) bool {
 	if !u.read {
-		if device(p) {
+		if device(p) && !u.gone && !u.replaced {
 			return false
 		}
 		if u.gone && p == filepath.Dir(p) {
