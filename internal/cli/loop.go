@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -249,6 +250,9 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 		return err
 	}
 	t := s.Tally
+	for _, line := range app.unfinished() {
+		fmt.Fprintf(app.Err, "note: %s\n", line)
+	}
 	rest := ""
 	if n := app.toMerge(context.WithoutCancel(ctx), dir, s.Loop); n > 0 {
 		rest = " What is done lies in " + branches(n) + " until it is merged."
@@ -256,6 +260,20 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD.%s `reprise loop report` has more.\n",
 		firstLine(orDash(s.Reason), 300), t.Done, t.Failed, t.GivenUp, asideNow(&s), s.CostUSD, rest)
 	return nil
+}
+
+// unfinished are worktrees of items that could not be made or taken away to the end, as on a full
+// disk, and that nobody is at, a sentence each.
+func (a *App) unfinished() (lines []string) {
+	ws, err := a.Workspaces()
+	if err != nil {
+		return nil // the project is in no repository
+	}
+	list, _ := ws.Unfinished() // what cannot be read is told by `reprise workspace list`
+	for _, w := range list {
+		lines = append(lines, fmt.Sprintf("the worktree %s is left over: %s", w.Name, w.Note))
+	}
+	return lines
 }
 
 // asideNow is how many items are set aside; the tally counts how often that was done.
@@ -359,8 +377,14 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	given.InPlace = true
 	if t, ok := opt.Places.(*loop.Worktrees); ok {
 		given.InPlace, given.Integrate, given.Into = false, t.Integrate, t.Into
-		opt.Before, opt.After = t.Mend, t.Wait
+		var left atomic.Bool
+		opt.Before, opt.After = t.Mend, func() {
+			if t.Wait(); left.Load() { // what stood in its way may be over
+				_ = t.Mend(context.WithoutCancel(ctx)) // what stays is told of when the loop has ended
+			}
+		}
 		t.Left = func(name string, err error) {
+			left.Store(true)
 			opt.Log.Warn("take a worktree away", "workspace", name, "error", err.Error())
 		}
 		t.Unlocked = func(path string) { opt.Log.Warn("a lock that a killed git left was removed", "file", path) }

@@ -38,6 +38,7 @@ type loopView struct {
 	// and higher ceilings, such as "more (2.00 USD)".
 	Asked   []string     `json:"asked,omitempty"`
 	Trouble string       `json:"trouble,omitempty"` // why what was set aside could not be put back; it is tried again
+	Rests   []string     `json:"rests,omitempty"`   // worktrees that could not be made or taken away to the end, and why
 	Left    string       `json:"left,omitempty"`    // what the queue has, of which nothing is ready
 	Workers []workerView `json:"workers"`
 	Parked  []string     `json:"parked,omitempty"`
@@ -98,7 +99,7 @@ func (a *App) view() (loopView, error) {
 	if s.Phase != core.Finished {
 		v.Works = append(core.GivenWords(s.Given), core.LimitWords(s.Limits)...)
 	}
-	v.Trouble = s.Trouble
+	v.Trouble, v.Rests = s.Trouble, a.unfinished()
 	if v.Asked, err = loop.Pending(dir, &s); err != nil {
 		return loopView{}, err
 	}

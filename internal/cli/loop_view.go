@@ -155,6 +155,9 @@ func (a *App) viewText(v *loopView, columns int) string {
 	if v.Trouble != "" {
 		say("%s what was set aside cannot be put back, and is tried again: %s", style.Yellow("put off"), firstLine(v.Trouble, 300))
 	}
+	for _, line := range v.Rests {
+		say("%s", firstLine(line, 300))
+	}
 	for _, w := range v.Workers {
 		if w.Trouble != "" {
 			say("%s worker %d could not do this, and tries again: %s", style.Yellow("put off"), w.Worker, strings.TrimSpace(w.Item+" "+firstLine(w.Trouble, 300)))

@@ -368,7 +368,14 @@ func (m *Manager) carryOut(ctx context.Context, w Workspace) (Removed, error) {
 			}
 			return Removed{}, errors.Join(err, m.giveUp(context.WithoutCancel(ctx), &w))
 		}
-		if w, err = m.change(ctx, w.Name, func(r *Workspace) error { r.Removal.Done = done; return nil }); err != nil {
+		removal := w.Removal
+		if w, err = m.change(ctx, w.Name, func(r *Workspace) error {
+			if r.Removal == nil { // of a record that says no more than that it was to be removed
+				r.Removal = removal
+			}
+			r.Removal.Done = done
+			return nil
+		}); err != nil {
 			return Removed{}, m.leave(ctx, w.Name, err)
 		}
 	}

@@ -299,6 +299,18 @@ func (m *Manager) List() ([]Info, error) {
 	return out, errors.Join(append(errs, err)...)
 }
 
+// Unfinished are the workspaces whose making or removal was cut off and that nobody is at: the next
+// command that makes or removes one finishes them.
+func (m *Manager) Unfinished() (list []Info, err error) {
+	names, err := m.names()
+	for _, name := range names {
+		if w, rerr := readRecord(m.file(name)); rerr == nil && abandoned(&w) {
+			list = append(list, m.Look(w))
+		}
+	}
+	return list, err
+}
+
 func (m *Manager) names() ([]string, error) {
 	list, err := durable.ReadDir(m.dir())
 	if errors.Is(err, fs.ErrNotExist) {
