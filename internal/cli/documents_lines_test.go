@@ -137,7 +137,7 @@ func (w *exampleWorld) tryLines(t *testing.T) {
 			w.reset(t)
 			defer w.stop(t)
 			call, of := line.text, exampleNeed{}
-			if found, _, err := cli.Tree().Find(strings.Fields(call)[1:]); err == nil {
+			if found, err := commandOf(strings.Fields(call)[1:]); err == nil {
 				of = examplesNeed[found.CommandPath()]
 				w.prepare(t, of)
 			}

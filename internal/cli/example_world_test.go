@@ -28,8 +28,10 @@ import (
 // exampleWorld is a project that has what examples speak of: tasks, work items, runs,
 // entries, workspaces. It is made once and put back, whole, before each use.
 type exampleWorld struct {
-	root, kept string // the world, and the copy of it
+	root, kept string                 // the world, and the copy of it
+	was        map[string]fs.FileInfo // what the copy has, by its path in the world
 	vars       map[string]string
+	program    string      // that the world's commands are told to be
 	looping    *os.Process // a loop that was started for an example
 }
 
@@ -98,13 +100,26 @@ func newExampleWorld(t *testing.T) *exampleWorld {
 			t.Fatalf("making the world of examples: %s: %v\n%s", line, err, out)
 		}
 	}
-	if err := copyTree(w.root, w.kept); err != nil {
+	if err := copyTree(w.root, w.kept, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.was = map[string]fs.FileInfo{}
+	err = filepath.WalkDir(w.kept, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		w.was[w.root+strings.TrimPrefix(path, w.kept)] = info
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
 func (w *exampleWorld) begin() {
+	w.program = filepath.Join(filepath.Dir(w.root), "bin", "reprise")
 	w.vars = map[string]string{
 		"HOME": filepath.Join(w.root, "home"), "PWD": filepath.Join(w.root, "shop"), "NO_COLOR": "1", "LANG": "C.UTF-8", "TMPDIR": os.TempDir(),
 		"PATH": filepath.Join(filepath.Dir(w.root), "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "EDITOR": "true", "SHELL": "/bin/true",
@@ -116,13 +131,15 @@ func (w *exampleWorld) begin() {
 func (w *exampleWorld) reset(t *testing.T) {
 	t.Helper()
 	var gone []string
+	there := map[string]bool{}
 	err := filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		was, err := os.Lstat(w.kept + strings.TrimPrefix(path, w.root))
-		now, infoErr := d.Info()
-		if err == nil && infoErr == nil && was.Mode() == now.Mode() && (d.IsDir() || was.Size() == now.Size() && was.ModTime().Equal(now.ModTime())) {
+		was := w.was[path]
+		now, err := d.Info()
+		if was != nil && err == nil && was.Mode() == now.Mode() && (d.IsDir() || was.Size() == now.Size() && was.ModTime().Equal(now.ModTime())) {
+			there[path] = true
 			return nil
 		}
 		gone = append(gone, path)
@@ -137,7 +154,7 @@ func (w *exampleWorld) reset(t *testing.T) {
 		}
 	}
 	if err == nil {
-		err = copyTree(w.kept, w.root)
+		err = copyTree(w.kept, w.root, there)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +163,7 @@ func (w *exampleWorld) reset(t *testing.T) {
 }
 
 // copyTree copies what is not there yet.
-func copyTree(from, to string) error {
+func copyTree(from, to string, there map[string]bool) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -156,12 +173,12 @@ func copyTree(from, to string) error {
 			return err
 		}
 		target := filepath.Join(to, rel)
+		if there[target] {
+			return nil
+		}
 		info, err := d.Info()
 		if err != nil {
 			return err
-		}
-		if _, err := os.Lstat(target); err == nil {
-			return nil
 		}
 		switch {
 		case d.IsDir():
@@ -222,7 +239,7 @@ func (w *exampleWorld) main(ctx context.Context, args []string, out io.Writer) i
 	environ := w.environ()
 	env := config.Env{Vars: config.ParseVars(environ, "linux"), Dir: w.vars["PWD"], GOOS: "linux", Now: time.Now}
 	return cli.Main(ctx, args, &cli.App{
-		In: strings.NewReader(""), Out: out, Err: out, Env: env, Environ: environ, Program: filepath.Join(filepath.Dir(w.root), "bin", "reprise"), Hostname: "machine", PID: os.Getpid(), Guest: true,
+		In: strings.NewReader(""), Out: out, Err: out, Env: env, Environ: environ, Program: w.program, Hostname: "machine", PID: os.Getpid(), Guest: true,
 	})
 }
 

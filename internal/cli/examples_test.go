@@ -150,7 +150,7 @@ func forPrograms(cmd *cobra.Command, lines []string) int {
 		if !plain || examplesElsewhere[line] != "" || examplesNeed[line].until != "" || strings.Contains(line, "--tools") || strings.Contains(line, "--install-timer") || !strings.HasPrefix(line+" ", cmd.CommandPath()+" ") {
 			continue
 		}
-		if found, _, err := cli.Tree().Find(args); err == nil && found.CommandPath() == cmd.CommandPath() {
+		if found, err := commandOf(args); err == nil && found.CommandPath() == cmd.CommandPath() {
 			return i
 		}
 	}
@@ -162,6 +162,12 @@ func (w *exampleWorld) prepare(t *testing.T, need exampleNeed) {
 	if need.dir != "" {
 		w.vars["PWD"] = filepath.Join(w.root, need.dir)
 		if err := os.MkdirAll(w.vars["PWD"], 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if need.packed {
+		w.program = filepath.Join(w.root, "reprise")
+		if err := os.WriteFile(w.program, []byte("a program\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -250,14 +256,14 @@ func (w *exampleWorld) stop(t *testing.T) {
 		_, _ = w.looping.Wait()
 		w.looping = nil
 	}
-	for _, status := range []string{"spawning", "running"} {
-		out, err := w.line(t, "reprise runs list --status "+status)
-		if err != nil {
-			t.Errorf("look for what runs: %v\n%s", err, out)
-		}
-		for _, id := range slices.Compact(runID.FindAllString(out, -1)) {
-			if out, err := w.line(t, "reprise runs cancel "+id); err != nil {
-				t.Errorf("end %s: %v\n%s", id, err, out)
+	out, err := w.line(t, "reprise runs list")
+	if err != nil {
+		t.Errorf("look for what runs: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) > 1 && runID.MatchString(f[0]) && (strings.HasPrefix(f[1], "spawning") || strings.HasPrefix(f[1], "running")) {
+			if out, err := w.line(t, "reprise runs cancel "+f[0]); err != nil {
+				t.Errorf("end %s: %v\n%s", f[0], err, out)
 			}
 		}
 	}
@@ -274,6 +280,7 @@ type exampleNeed struct {
 	before  []string          // lines
 	running bool              // a loop, and its agent
 	fresh   bool              // each line in a world of its own
+	packed  bool              // a program that is small: this one takes seconds to be packed
 	waiting bool              // a call that waits for the user
 	asked   bool              // the loop was told to wait for an answer
 	code    int               // exit code
@@ -296,6 +303,7 @@ var examplesNeed = map[string]exampleNeed{
 	"reprise verify":           {before: []string{"reprise trust --yes"}},
 	"reprise verify list":      {before: []string{"reprise trust --yes", "reprise verify"}},
 	"reprise verify show":      {before: []string{"reprise trust --yes", "reprise verify"}},
+	"reprise mcp bundle":       {packed: true},
 	"reprise mcp verify":       {before: []string{"reprise mcp install claude-code"}},
 	"reprise mcp token revoke": {before: []string{"reprise mcp token create phone"}},
 	"reprise mcp uninstall":    {before: []string{"reprise mcp install codex"}},

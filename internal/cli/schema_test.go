@@ -75,7 +75,7 @@ type typedWriter struct {
 
 // Typed compares what is printed with what is documented.
 func (w *typedWriter) Typed(v any) {
-	cmd, _, err := cli.Tree().Find(w.args)
+	cmd, err := commandOf(w.args)
 	if err != nil {
 		return
 	}
@@ -167,8 +167,23 @@ func (s *commandSchemas) drop() {
 	maps.DeleteFunc(s.Types, func(n string, _ any) bool { return !used[n] })
 }
 
+// oneTree is the tree of commands for all that only look something up in it: made anew for
+// each, it was a tenth of what the tests of this package took.
+var (
+	oneTree = sync.OnceValue(cli.Tree)
+	finding sync.Mutex // what is found gets the flags of the commands above it
+)
+
+// commandOf is the command that is called with these arguments.
+func commandOf(args []string) (*cobra.Command, error) {
+	finding.Lock()
+	defer finding.Unlock()
+	cmd, _, err := oneTree().Find(args)
+	return cmd, err
+}
+
 // jsonCommands are the commands that have --json, by their words.
-func jsonCommands() map[string]*cobra.Command {
+var jsonCommands = sync.OnceValue(func() map[string]*cobra.Command {
 	out := map[string]*cobra.Command{}
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -181,7 +196,7 @@ func jsonCommands() map[string]*cobra.Command {
 	}
 	walk(cli.Tree())
 	return out
-}
+})
 
 // plain is v as it is after being written and read.
 func plain(v any) any {
