@@ -22,8 +22,8 @@ import (
 // project all of it.
 type standFleet struct {
 	Servers string         `json:"servers"`
-	Workers []relay.Worker `json:"workers"`
-	Runs    []standRun     `json:"runs"` // that go on, on other machines
+	Workers []relay.Worker `json:"workers"` // null where the servers did not tell
+	Runs    []standRun     `json:"runs"`    // that go on, on other machines
 }
 
 // there is a run on another machine of the fleet.
@@ -252,7 +252,7 @@ func (a *App) standFleet(ctx context.Context, s *standing, home *config.Home) er
 	if home.Settings.Queue == config.QueueFiles {
 		return nil
 	}
-	s.Fleet = &standFleet{Servers: home.Settings.Queue, Workers: []relay.Worker{}, Runs: []standRun{}}
+	s.Fleet = &standFleet{Servers: home.Settings.Queue, Runs: []standRun{}}
 	f, err := a.elsewhere(ctx, "list of workers")
 	if err != nil {
 		return err
@@ -266,7 +266,7 @@ func (a *App) standFleet(ctx context.Context, s *standing, home *config.Home) er
 		project = home.Project.Name
 		workers = slices.DeleteFunc(workers, func(w relay.Worker) bool { return !slices.Contains(w.Projects, project) })
 	}
-	s.Fleet.Workers = append(s.Fleet.Workers, workers...)
+	s.Fleet.Workers = append([]relay.Worker{}, workers...)
 	for _, t := range f.Going(workers, project) {
 		s.Fleet.Runs = append(s.Fleet.Runs, standRun{ID: t.ID, Status: string(t.Status), Client: t.Client, Project: t.Project, Seconds: t.Elapsed(a.Now()).Seconds(), Task: t.Item, Tool: t.Heartbeat.LastTool, Worker: t.Worker})
 	}
@@ -298,6 +298,9 @@ func (f *standFleet) live() bool {
 
 // text is the fleet in one line.
 func (f *standFleet) text() string {
+	if f.Workers == nil {
+		return "not known"
+	}
 	live, room := 0, 0
 	var quiet []string
 	for _, w := range f.Workers {

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -9,12 +10,19 @@ import (
 	"reprise/internal/fleet/fleettest"
 )
 
-// natsServer runs a server until the script ends; its address is in NATS.
+// natsServer runs a server until the script ends, with a store of so many bytes where that is
+// said; its address is in NATS.
 func natsServer(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: natsserver")
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: natsserver [BYTES]")
 	}
-	s, err := server.NewServer(fleettest.Options(ts.MkAbs("nats")))
+	o := fleettest.Options(ts.MkAbs("nats"))
+	if len(args) == 1 {
+		var err error
+		o.JetStreamMaxStore, err = strconv.ParseInt(args[0], 10, 64)
+		ts.Check(err)
+	}
+	s, err := server.NewServer(o)
 	ts.Check(err)
 	s.Start()
 	ts.Defer(func() {

@@ -181,6 +181,9 @@ func newQueueListCmd(app *App) *cobra.Command {
 				}{docs, total, append([]queue.Trouble{}, l.Trouble...)})
 			}
 			app.sayTrouble(l.Trouble)
+			if left := app.leftInFiles(); left > 0 {
+				fmt.Fprint(app.Err, wrapLine(fmt.Sprintf("note: %s in files of this machine, which nobody works off while the settings name servers; `reprise queue migrate` moves them.", count(left, "item")), app.Columns))
+			}
 			if total == 0 {
 				return app.noItems(cmd.Context(), q, len(states) > 0 || len(f.Labels) > 0 || f.Task != "")
 			}
@@ -217,6 +220,10 @@ func (a *App) noItems(ctx context.Context, q queue.Queue, chosen bool) error {
 	l, err := q.List(ctx, queue.Filter{})
 	if err != nil {
 		return queueError(err)
+	}
+	if len(l.Items) == 0 && a.leftInFiles() > 0 {
+		fmt.Fprintln(a.Err, "No work item on the servers.") // what is in files is told anyhow
+		return nil
 	}
 	if len(l.Items) == 0 {
 		fmt.Fprintln(a.Err, "No work item here. `reprise queue add TITLE` adds one.")

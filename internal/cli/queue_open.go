@@ -94,6 +94,25 @@ func (a *App) fileQueue(bound proc.ID) (*queue.Files, error) {
 	}), nil
 }
 
+// leftInFiles is how many items that are not settled are in files of this machine while
+// the settings name the servers of a fleet: nobody works them off.
+func (a *App) leftInFiles() int {
+	home, err := a.Home()
+	if err != nil || home.Settings.Queue == config.QueueFiles {
+		return 0
+	}
+	q, err := a.fileQueue(proc.ID{})
+	if err != nil {
+		return 0
+	}
+	defer q.Close()
+	n, err := q.Count(context.Background())
+	if err != nil {
+		return 0 // nothing is there, or it is told of by who opens it
+	}
+	return n[queue.Ready] + n[queue.Claimed] + n[queue.Blocked]
+}
+
 // fleetQueue is the queue on the servers that the settings name.
 func (a *App) fleetQueue(bound proc.ID) (*jet.Queue, error) {
 	project, err := a.queueProject()

@@ -340,6 +340,11 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 					return away
 				}
 			}
+			if errors.Is(err, run.ErrNotFound) && stderr {
+				if _, t, ok, away := app.runThere(cmd.Context(), args[0]); ok && away == nil {
+					return exitWith(ExitNotFound, fmt.Errorf("the standard error of %s is only on the machine of its worker (%s), in %s; without --stderr you see what the run said", t.ID, t.Worker, t.Logs.Stderr))
+				}
+			}
 			if err != nil {
 				return err
 			}

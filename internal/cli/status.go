@@ -41,7 +41,7 @@ type standing struct {
 	Runs    []standRun     `json:"runs"`    // alive, newest first
 	Loop    *standLoop     `json:"loop"`    // null where there was none
 	Fleet   *standFleet    `json:"fleet"`   // null where the queue is on this machine
-	Queue   map[string]int `json:"queue"`   // items by state
+	Queue   map[string]int `json:"queue"`   // items by state; null where servers did not tell
 	Tasks   map[string]int `json:"tasks"`   // tasks by status
 	Night   *standNight    `json:"last_day"`
 	Waits   []standWait    `json:"waits"` // for a person, the most pressing first
@@ -293,11 +293,19 @@ func (a *App) standRuns(ctx context.Context, s *standing) error {
 }
 
 func (a *App) standQueue(ctx context.Context, s *standing) error {
+	if left := a.leftInFiles(); left > 0 {
+		s.Waits = append(s.Waits, standWait{count(left, "item") + " of the queue in files of this machine, which nobody works off", "reprise queue migrate"})
+	}
 	q, err := a.Queue(proc.ID{})
 	if err != nil {
+		s.Queue = nil
 		return err
 	}
 	n, unread, err := countQueue(ctx, q)
+	if n == nil && err != nil {
+		s.Queue = nil
+		return err
+	}
 	for state, k := range n {
 		s.Queue[string(state)] = k
 	}
@@ -595,7 +603,11 @@ func (a *App) standingText(s *standing, columns int) string {
 			row("", term.SafeLine(strings.TrimSpace(fmt.Sprintf("%s %s %s %s  %s", r.ID, r.Worker, r.Client, ago(time.Duration(r.Seconds*float64(time.Second))), r.Task))))
 		}
 	}
-	row("queue", statesText(s.Queue, []string{"ready", "claimed", "blocked", "dead"}, "empty"))
+	none := "empty"
+	if s.Queue == nil {
+		none = "not known"
+	}
+	row("queue", statesText(s.Queue, []string{"ready", "claimed", "blocked", "dead"}, none))
 	if s.Project != nil {
 		var order []string
 		for _, st := range task.Statuses() {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,9 +60,13 @@ func (t *teller) add(ctx context.Context, a *App, project, dir string, opt *loop
 	t.mu.Lock()
 	t.loops[project] = one
 	t.mu.Unlock()
-	opt.Files = func(ctx context.Context, r run.Record, p loop.Place) []string { return one.files(ctx, r, p) }
+	opt.Files = func(ctx context.Context, r run.Record, p loop.Place) []string {
+		t.copy(one, r.ID) // a short run may have come and gone between two beats
+		return one.files(ctx, r, p)
+	}
 	name := t.worker.flags.name
 	ctx = t.ctx
+	t.wait.Go(func() { one.sendAgain(ctx) })
 	t.wait.Go(func() {
 		for ctx.Err() == nil {
 			err := one.relay.Asked(ctx, name, func(request string, data []byte) error {
@@ -168,11 +171,7 @@ func (t *teller) copy(l telling, id string) {
 			if err != nil || !now.Status.Settled() {
 				return nil
 			}
-			doc, err := json.Marshal(now)
-			if err != nil {
-				doc = []byte("{}")
-			}
-			return doc
+			return elsewhere.EndedDoc(now, t.worker.flags.name)
 		})
 		if err != nil && ctx.Err() == nil {
 			fmt.Fprintf(t.worker.notes, "note: %s is not copied to the servers: %v\n", id, err)
@@ -226,9 +225,8 @@ func (t *teller) flush(ctx context.Context, l telling) {
 		if err != nil || !r.Status.Settled() {
 			continue
 		}
-		if doc, err := json.Marshal(r); err == nil {
-			_ = l.relay.Mirror(ctx, id, r.Logs.Stdout, func() []byte { return doc }) // what time allows
-		}
+		doc := elsewhere.EndedDoc(r, t.worker.flags.name)
+		_ = l.relay.Mirror(ctx, id, r.Logs.Stdout, func() []byte { return doc }) // what time allows
 	}
 }
 
@@ -238,6 +236,9 @@ func (l *telling) files(ctx context.Context, r run.Record, p loop.Place) (names 
 	defer cancel()
 	send := func(name, path string) {
 		err := l.relay.PutFile(ctx, r.ID, name, path)
+		if serversFail(err) {
+			err = l.keepUnsent(ctx, r.ID, name, path, err)
+		}
 		switch {
 		case err == nil:
 			names = append(names, r.ID+"/"+name)

@@ -275,7 +275,7 @@ func Away(err error) bool {
 		}
 	}
 	var api *jetstream.APIError
-	if !errors.As(err, &api) {
+	if !errors.As(err, &api) || Full(err) {
 		return false
 	}
 	// A server that is to hold a replica is not back yet: all of them are started anew, or
@@ -284,6 +284,24 @@ func Away(err error) bool {
 	// What was sent before under this id is not decided yet, as where there is no majority:
 	// asked again, the servers say what became of it.
 	return offline || api.ErrorCode == undecided || (api.Code == 503 || api.Code == 500) && api.ErrorCode != noCluster
+}
+
+// Full reports whether an error says that the servers' store has no room: for what a new
+// stream is to be allowed, which they set aside when it is made, or in a stream for more.
+func Full(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case noStorage, noResources:
+		return true
+	case noPeers:
+		return strings.Contains(api.Description, "insufficient storage")
+	case notStored:
+		return strings.Contains(api.Description, "maximum bytes exceeded")
+	}
+	return false
 }
 
 // GetOrMake is a bucket, store or stream that is made where it is not there, by whichever of
@@ -302,9 +320,12 @@ func GetOrMake[T any](get, make func() (T, error)) (T, error) {
 
 // Codes of the servers for which the client has no names.
 const (
-	noPeers   jetstream.ErrorCode = 10005 // JSClusterNoPeersErrF: no place for a stream's replicas
-	undecided jetstream.ErrorCode = 10158 // JSStreamDuplicateMessageConflict
-	noCluster jetstream.ErrorCode = 10074 // JSStreamReplicasNotSupportedErr: one server, and fleet.replicas says more
+	noPeers     jetstream.ErrorCode = 10005 // JSClusterNoPeersErrF: no place for a stream's replicas
+	noResources jetstream.ErrorCode = 10023 // JSInsufficientResourcesErr
+	noStorage   jetstream.ErrorCode = 10047 // JSStorageResourcesExceededErr
+	noCluster   jetstream.ErrorCode = 10074 // JSStreamReplicasNotSupportedErr: one server, and fleet.replicas says more
+	notStored   jetstream.ErrorCode = 10077 // JSStreamStoreFailedF
+	undecided   jetstream.ErrorCode = 10158 // JSStreamDuplicateMessageConflict
 )
 
 // Explain says what an error of the client means, and what to do. doing is what was
@@ -323,6 +344,8 @@ func (c *Conn) Explain(doing string, err error) error {
 		return fmt.Errorf("%w: %s: %s: %w; fleet.ca names the file of the certificates by which the servers are known", ErrRefused, doing, c.opt.Servers, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%w: %s: %s: the servers keep nothing for this account: JetStream is off there", ErrSetup, doing, c.opt.Servers)
+	case Full(err):
+		return fmt.Errorf("%w: %s: %s: their store has no room (%w); give it more (max_file_store of jetstream, or the account's limit), or remove streams that nobody needs", ErrSetup, doing, c.opt.Servers, err)
 	case Away(err):
 		if err := c.Refused(doing); err != nil {
 			return err

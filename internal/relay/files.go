@@ -19,8 +19,12 @@ import (
 	"reprise/internal/redact"
 )
 
-// maxFile bounds a file that is sent, in bytes.
-const maxFile = 256 << 20
+const (
+	maxFile = 256 << 20 // of a file that is sent, in bytes
+	// maxFiles and minFiles bound all files of a project together, in bytes.
+	maxFiles = 4 << 30
+	minFiles = 16 << 20
+)
 
 // File is one that came of a run.
 type File struct {
@@ -35,8 +39,10 @@ func (r *Relay) files(ctx context.Context, make bool) (jetstream.ObjectStore, er
 		return get()
 	}
 	return fleet.GetOrMake(get, func() (jetstream.ObjectStore, error) {
-		return r.conn.JS.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: r.names.Files, Description: "files that came of runs of reprise", TTL: keepFor, MaxBytes: 4 << 30, Replicas: r.conn.Replicas(),
+		return asLarge(maxFiles, minFiles, func(most int64) (jetstream.ObjectStore, error) {
+			return r.conn.JS.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+				Bucket: r.names.Files, Description: "files that came of runs of reprise", TTL: KeepFor, MaxBytes: most, Replicas: r.conn.Replicas(),
+			})
 		})
 	})
 }

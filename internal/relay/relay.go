@@ -32,8 +32,9 @@ const (
 	// said nothing is taken to live.
 	BeatEvery  = 10 * time.Second
 	QuietAfter = 35 * time.Second
-	// keepFor is how long the servers keep what a worker said last, and what was asked of it.
-	keepFor = 30 * 24 * time.Hour
+	// KeepFor is how long the servers keep what a worker said last, what was asked of it, and
+	// files of runs.
+	KeepFor = 30 * 24 * time.Hour
 )
 
 // Relay is what is told of one project.
@@ -114,7 +115,7 @@ func bucket(ctx context.Context, conn *fleet.Conn) (jetstream.KeyValue, error) {
 		return conn.JS.KeyValue(ctx, conn.Workers())
 	}, func() (jetstream.KeyValue, error) {
 		return conn.JS.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: conn.Workers(), Description: "what workers of reprise do, and what is asked of them", TTL: keepFor, Replicas: conn.Replicas(), MaxValueSize: 1 << 20,
+			Bucket: conn.Workers(), Description: "what workers of reprise do, and what is asked of them", TTL: KeepFor, Replicas: conn.Replicas(), MaxValueSize: 1 << 20,
 		})
 	})
 	return kv, conn.Explain("look for what workers say", err)

@@ -49,7 +49,7 @@ type Fleet struct {
 // Run is a run on another machine of the fleet.
 type Run struct {
 	run.Record
-	Worker string // "" of one that has ended
+	Worker string // "" where that was not told
 	Item   string
 	Quiet  bool // the worker is
 }
@@ -161,11 +161,26 @@ func (f *Fleet) RunsOf(ctx context.Context, workers []relay.Worker, project stri
 // Ended is a run that has ended by what its worker has told of it; false where that is no
 // record.
 func Ended(e relay.EndedRun) (Run, bool) {
-	var r run.Record
-	if json.Unmarshal(e.Doc, &r) != nil || r.ID != e.Run || !r.Status.Valid() {
+	var d ended
+	if json.Unmarshal(e.Doc, &d) != nil || d.ID != e.Run || !d.Status.Valid() {
 		return Run{}, false
 	}
-	return Run{Record: r, Item: loop.ItemOf(r)}, true
+	return Run{Record: d.Record, Worker: d.Worker, Item: loop.ItemOf(d.Record)}, true
+}
+
+// ended is what a worker tells of a run that has ended.
+type ended struct {
+	run.Record
+	Worker string `json:"worker,omitempty"`
+}
+
+// EndedDoc is what a worker tells of a run that has ended, for [relay.Relay.Mirror].
+func EndedDoc(r run.Record, worker string) []byte {
+	doc, err := json.Marshal(ended{r, worker})
+	if err != nil {
+		return []byte("{}")
+	}
+	return doc
 }
 
 // Run is one run of another machine; [relay.ErrNotFound] where nobody there knows it.
