@@ -25,6 +25,7 @@ const (
 	maxReadBytes = 4 * MaxItemBytes
 	maxHistory   = 200
 	maxID        = 60
+	maxNewID     = 58 // the workspace of an item is called "loop-" and its id, and may have 63
 	maxKey       = 500
 	maxTitle     = 500
 	maxNote      = 2000
@@ -224,6 +225,9 @@ func CheckID(id string) error {
 func checkNewID(id string) error {
 	if err := CheckID(id); err != nil {
 		return err
+	}
+	if len(id) > maxNewID {
+		return invalid("the id %q has %d characters, and the place where an item is worked on is called after it: %d are the most", id, len(id), maxNewID)
 	}
 	if strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") {
 		return invalid("the id %q has \"..\", or ends with \".\" or \".lock\", which git takes in no branch's name: the work on an item gets a branch that is called after it", id)

@@ -259,7 +259,7 @@ func idempotentAdd(e *env) {
 func addRefuses(e *env) {
 	for name, it := range map[string]queue.Item{
 		"no title": {}, "id and key": {Title: "a", ID: "a", Key: "a"}, "blank title": {Title: " "}, "two lines": {Title: "a\nb"}, "id": {Title: "a", ID: "A/../b"},
-		"long id": {Title: "a", ID: strings.Repeat("a", 61)}, "priority": {Title: "a", Priority: prio(10)}, "negative priority": {Title: "a", Priority: prio(-1)},
+		"long id": {Title: "a", ID: strings.Repeat("a", 61)}, "id longer than a workspace's name": {Title: "a", ID: strings.Repeat("a", 59)}, "priority": {Title: "a", Priority: prio(10)}, "negative priority": {Title: "a", Priority: prio(-1)},
 		"two dots": {Title: "a", ID: "a..b"}, "lock": {Title: "a", ID: "a.lock"}, "dot at the end": {Title: "a", ID: "a."}, "agent": {Title: "a", Agent: "cluade"},
 		"unknown dependency": {Title: "a", DependsOn: []string{"nothing"}}, "empty label": {Title: "a", Labels: []string{""}},
 		"attempts": {Title: "a", MaxAttempts: -1}, "data": {Title: "a", Data: json.RawMessage("{")}, "not UTF-8": {Title: "a\xff"},
