@@ -112,6 +112,16 @@ func runCommand(ts *testscript.TestScript, args []string) int {
 		ts.Check(err)
 		return 0
 	}
+	out := &typedWriter{Writer: ts.Stdout(), args: args}
+	code := inThisProcess(ts, args, out, ts.Stderr())
+	if out.differs != "" {
+		ts.Fatalf("%s", out.differs)
+	}
+	return code
+}
+
+// inThisProcess runs reprise as a script would, without a process for it.
+func inThisProcess(ts *testscript.TestScript, args []string, out, said io.Writer) int {
 	in, environ := ofScript(ts)
 	dir := ts.MkAbs(".")
 	environ = append(environ, "PWD="+dir)
@@ -119,15 +129,10 @@ func runCommand(ts *testscript.TestScript, args []string) int {
 	ts.Check(err)
 	env := config.Env{Vars: config.ParseVars(environ, runtime.GOOS), Dir: dir, GOOS: runtime.GOOS}
 	env.Now = testClock(env.Get("REPRISE_TEST_CLOCK"))
-	out := &typedWriter{Writer: ts.Stdout(), args: args}
-	code := cli.Main(context.Background(), args, &cli.App{
-		In: strings.NewReader(in), Out: out, Err: ts.Stderr(),
+	return cli.Main(context.Background(), args, &cli.App{
+		In: strings.NewReader(in), Out: out, Err: said,
 		Env: env, Environ: environ, Program: program, Hostname: host, PID: os.Getpid(), Guest: true,
 	})
-	if out.differs != "" {
-		ts.Fatalf("%s", out.differs)
-	}
-	return code
 }
 
 // converse is `mcp FILE` in a script: a client of reprise's server sends the

@@ -1,11 +1,13 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -111,15 +113,49 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: until COMMAND [ARG ...]")
 	}
+	try := func() error { return ts.Exec(args[0], args[1:]...) }
+	if words, pattern := untilPrinted(args); pattern != nil {
+		try = func() error { return prints(ts, words, pattern) }
+	}
 	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		err := ts.Exec(args[0], args[1:]...)
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		err := try()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s: still %v after two minutes", strings.Join(args, " "), err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(wait)
 	}
+}
+
+var printed = regexp.MustCompile(`^reprise ([^|"'$]+) \| grep (?:-q )?(?:"([^"\\+?(){}|$]+)"|([\w-]+))$`)
+
+// untilPrinted are the words of reprise, and what it is to print, where that is all that is
+// asked again and again: three processes each time are most of what some scripts take, and
+// what they wait for has to wait for them.
+func untilPrinted(args []string) (words []string, pattern *regexp.Regexp) {
+	if len(args) != 3 || args[0] != "sh" || args[1] != "-c" || os.Getenv("REPRISE_SUITES") != "" {
+		return nil, nil
+	}
+	m := printed.FindStringSubmatch(args[2])
+	if m == nil {
+		return nil, nil
+	}
+	pattern, err := regexp.Compile("(?m)" + m[2] + m[3])
+	if err != nil {
+		return nil, nil
+	}
+	return strings.Fields(m[1]), pattern
+}
+
+// prints wants that reprise, called with these words, prints what the pattern is of.
+func prints(ts *testscript.TestScript, words []string, pattern *regexp.Regexp) error {
+	var out, said bytes.Buffer
+	code := inThisProcess(ts, words, &out, &said)
+	if !pattern.Match(out.Bytes()) {
+		return fmt.Errorf("not printed (exit code %d):\n%s%s", code, &out, &said)
+	}
+	return nil
 }
