@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,9 +18,6 @@ var stages = []string{
 	"DetectExistingProject", "InitiateInterview", "GatherDomainInfo", "DetectDomainType", "IdentifyUseCases",
 	"AssessComplexity", "IdentifyIntegrations", "ReviewAndConfirm", "GenerateSystem", "DeliverSystem",
 }
-
-// Stages are the names of the interview's stages.
-func Stages() []string { return slices.Clone(stages) }
 
 // What to do about a system that is there already.
 const (
