@@ -144,7 +144,7 @@ func (a *analysis) assignment(name string, v word, exported bool, st *state) {
 	case names.Cosmetic:
 		return
 	case names.Loading:
-		a.give("environment-loads", Deny, name, "the variable loads code into programs, or decides about the guard and its limits", "leave it as it is")
+		a.give("environment-loads", Deny, name, "the variable loads code into programs, or decides about the guard, its limits or the project's hooks", "leave it as it is")
 	case names.Steering:
 		if strings.HasSuffix(name, "PAGER") && v.known() && !v.glob && (v.text == "cat" || v.text == "") {
 			return // as where there is none

@@ -90,7 +90,7 @@ func (c current) replaces() bool {
 		return false
 	}
 	switch plainName(c.argv[0].text) {
-	case "ln", "link", "mv", "rename", "install", "chmod", "chown", "chgrp", "chattr", "setfacl", "mknod", "mkfifo", "rsync":
+	case "ln", "link", "mv", "rename", "install", "chmod", "chown", "chgrp", "chattr", "setfacl", "mkfifo", "rsync":
 		return true
 	case "cp": // with --remove-destination, -a, -b and others; without an option it opens the file
 		return slices.ContainsFunc(c.argv[1:], func(w word) bool { return strings.HasPrefix(w.text, "-") && len(w.text) > 1 })

@@ -235,7 +235,7 @@ func commandName(name string) bool {
 // pathName reports whether an argument of that name is a file's or a directory's name.
 func pathName(name string) bool {
 	switch name {
-	case "source", "src", "destination", "dest", "dst", "target", "targets", "sources", "destinations", "from", "to", "output", "outputs", "root", "roots", "cwd", "workdir", "workingdir":
+	case "source", "src", "destination", "dest", "dst", "target", "targets", "sources", "destinations", "from", "to", "output", "outputs", "root", "roots", "cwd":
 		return true
 	}
 	switch name {

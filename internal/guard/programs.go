@@ -91,22 +91,49 @@ func (a *analysis) listedHosts(_ *know.Program, g args, _ *state) {
 		}
 		switch name := o.opt.Name; {
 		case g.name == "wget" && (name == "-i" || name == "--input-file"), g.name != "wget" && name == "-f":
-			a.reaches(o.w.shown())
 			a.give("network", Ask, o.w.shown(), "it reaches the machines that a file names", "name them in the command")
 		}
 	}
 }
 
-// wholly reports whether find is to remove all that it finds, without a condition.
-func wholly(argv []word) bool {
-	deletes := slices.ContainsFunc(argv, func(w word) bool { return w.text == "-delete" })
-	return deletes && !slices.ContainsFunc(argv, func(w word) bool {
+// startsOf are the directories that find begins in: where none is named, it is the one
+// that it is in.
+func startsOf(argv []word) []word {
+	list := argv[1:]
+	for len(list) > 0 && (list[0].text == "-H" || list[0].text == "-L" || list[0].text == "-P") {
+		list = list[1:]
+	}
+	n := slices.IndexFunc(list, func(w word) bool { return strings.HasPrefix(w.text, "-") || w.text == "(" || w.text == "!" })
+	if n < 0 {
+		n = len(list)
+	}
+	if n == 0 {
+		return []word{{text: ".", src: "."}}
+	}
+	return list[:n]
+}
+
+// unconditional reports whether find goes on to what it does with whatever it finds, or
+// with every file.
+func unconditional(argv []word) bool {
+	for i, w := range argv {
 		switch w.text {
 		case "-delete", "-depth", "-d", "-print", "-print0", "-xdev", "-mount", "-true", "-H", "-L", "-P":
+			continue
+		case "-type":
+			if i+1 < len(argv) && strings.Contains(argv[i+1].text, "f") {
+				continue
+			}
+		case "-mindepth":
+			if i+1 < len(argv) && argv[i+1].text == "1" {
+				continue
+			}
+		}
+		if strings.HasPrefix(w.text, "-") || w.text == "!" || w.text == "(" {
 			return false
 		}
-		return strings.HasPrefix(w.text, "-") || w.text == "!" || w.text == "("
-	})
+	}
+	return true
 }
 
 // jq judges jq, some of whose options take two arguments: a name, and a value or a

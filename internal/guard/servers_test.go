@@ -18,7 +18,7 @@ func serverCalls() (out []toolCall) {
 		texts("paths[0]", "f", "paths[1]", "sub/g"), texts("relative_path", "src/new.go", "content", "see .env and /etc/shadow"), texts("target", "main"), texts("uri", "file:f"), texts("commands[0]", "ls", "commands[1]", "cat f"),
 		texts("command[0]", "ls", "command[1]", "-la"), texts("command", "ls", "args[0]", "-la"), texts("command", "cat g", "cwd", "sub"), texts("from", "2026-01-01", "to", "2026-02-01"), texts("profile", "/x"), texts("xpath", "//div[@id]"), texts("query", "/api/v1/users"),
 		texts("body", "Hello. How are you?"), texts("url", "https://example.org/.env"), texts("files.new.go", "package x"), texts("source", "Alice", "target", "Bob"), texts(),
-		texts("name", strings.Repeat("x/", 600)+".env"), texts("name", "a /.env"), texts("name", "https://example.org/.mcp.json"), texts("key", "env"), texts("path", "x;y"), texts("body.x", ".env is not read"))
+		texts("name", strings.Repeat("x/", 600)+".env"), texts("name", "a /.env"), texts("name", "https://example.org/.mcp.json"), texts("key", "env"), texts("path", "x;y"), texts("body.x", ".env is not read"), texts("body./opt/x", "y"), texts("command", "echo", "args[0]", "x;touch y", "args[1]", "z"))
 	add(Ask,
 		texts("paths[0]", "/etc/shadow"), texts("paths[0]", "f", "paths[1]", ".env"), texts("relative_path", ".mcp.json", "content", "y"), texts("relativePath", ".mcp.json"), texts("target", ".mcp.json"), texts("paths[0]", ".mcp.json"), texts("uri", "file:.git/config", "content", "x"), texts("uri", "file:.env"),
 		texts("commands[0]", "rm -rf /"), texts("commands[0]", "ls", "commands[1]", "touch x"), texts("command[0]", "rm", "command[1]", "-rf", "command[2]", "/"), texts("command", "git", "args[0]", "push", "args[1]", "--force"), texts("command", "git", "args", "push -f origin main"), texts("cmd", "cat g", "cwd", "/etc"), texts("shellCommand", "touch x"), texts("steps[0].command", "touch x"),
@@ -26,6 +26,7 @@ func serverCalls() (out []toolCall) {
 		texts("command", "cat x", "cwd", "/etc"), texts("command", "touch", "args", "x"), texts("command", "touch x", "args[0]", "y", "args[1]", "z"), texts("name", ".mcp.json"), texts("name", ".claude/settings.json"))
 	for _, name := range strings.Fields("cwd workdir workingdir working_directory directory") {
 		add(Ask, texts("command", "cat passwd", name, "/etc"))
+		add(None, texts("command", "cat ../f", name, "sub"))
 	}
 	for _, name := range strings.Fields("args argv arguments parameters params") {
 		add(Ask, texts("command", "touch", name+"[0]", "x"), texts("command", "git", name+"[0]", "push", name+"[1]", "origin"), texts("command", "git", name, "push origin"))
@@ -101,7 +102,7 @@ func (b brought) judge(t *testing.T, p project) Decision {
 	t.Helper()
 	p.put(t, map[string]string{b.file: strings.ReplaceAll(b.text, "PROJECT", p.dir)})
 	r := p.rules()
-	r.Unattended = true
+	r.MCP, r.Unattended = true, true
 	return r.Judge(toolCall{"mcp", "mcp__reprise__memory_read", nil, None}.call(p.dir)).Decision
 }
 
@@ -171,6 +172,8 @@ func shellCalls() (out []toolCall) {
 		add(want, name, " ")
 	}
 	add(None, "session_id", "7", "chars", "")
+	add(None, "input", "\x03")
+	add(None, "text", "\x03")
 	add(Allow, "command", "ls", "description", "list")
 	add(None)
 	return out

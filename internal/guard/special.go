@@ -194,7 +194,7 @@ func (a *analysis) find(argv []word, st *state) source {
 	p := know.Find("find")
 	listed := a.finds(argv, st, true)
 	var plain []word
-	gone := false
+	gone, removes := false, false
 	for i := 0; i < len(argv); i++ {
 		switch argv[i].text {
 		case "--":
@@ -212,8 +212,9 @@ func (a *analysis) find(argv []word, st *state) source {
 			for k := range inner {
 				inner[k].split = inner[k].split || inner[k].text == unknown && end < len(argv) && argv[end].text == "+"
 			}
-			if k := know.Find(inner[0].text); k != nil && (k.Base == know.Write || k.Base == know.Delete) {
-				gone = true
+			if k := know.Find(plainName(inner[0].text)); k != nil && (k.Base == know.Write || k.Base == know.Delete) {
+				each := slices.ContainsFunc(argv[i+1:end], func(w word) bool { return w.text == "{}" })
+				gone, removes = true, removes || each && k.Base == know.Delete && !strings.HasPrefix(argv[i].text, "-ok")
 			}
 			c := st.fork()
 			if strings.HasSuffix(argv[i].text, "dir") && len(inner) > 0 {
@@ -223,21 +224,19 @@ func (a *analysis) find(argv []word, st *state) source {
 			a.nested(inner, c)
 			i = end
 		default:
-			gone = gone || argv[i].text == "-delete"
+			removes = removes || argv[i].text == "-delete"
+			gone = gone || removes
 			plain = append(plain, argv[i])
 		}
 	}
 	if gone {
 		a.cur = commandOf(argv)
-		for _, w := range plain[1:] {
-			if strings.HasPrefix(w.text, "-") || w.text == "(" || w.text == "!" {
-				break
-			}
+		for _, w := range startsOf(plain) {
 			for _, base := range a.bases(w.text, st) {
 				q := a.physical(base, w.text)
 				switch bad, what := a.protected(q, use{gone: true}); {
 				case !w.known():
-				case wholly(plain) && a.root(q) != "" && (q == a.root(q) || repositoryItself(q)):
+				case removes && unconditional(plain) && a.root(q) != "" && (q == a.root(q) || repositoryItself(q)):
 					a.give("removes-repository", Deny, w.shown(), "it removes the whole of the work", "name what is to go")
 				case q == filepath.Dir(q):
 					a.give("destructive", Deny, w.shown(), "it removes the whole file system", "name what is to go")
@@ -576,11 +575,8 @@ func (a *analysis) modes(_ *know.Program, g args, st *state) {
 // modeLetters reports whether a word that begins with a dash takes rights, or attributes,
 // away, and is no option.
 func modeLetters(program, word string) bool {
-	letters, ok := strings.CutPrefix(word, "-")
-	switch {
-	case !ok || letters == "":
-		return false
-	case program == "chmod":
+	letters := strings.TrimPrefix(word, "-")
+	if program == "chmod" {
 		return strings.Trim(letters, "rwxXstugo,") == ""
 	}
 	return program == "chattr" && strings.Trim(letters, "aAcCdDeEfFijmNPRsStTuVx") == ""

@@ -129,7 +129,7 @@ func (a *analysis) shellTool(c *Call, st *state) bool {
 func unread(c *Call) bool {
 	return slices.ContainsFunc(c.Texts, func(t Text) bool {
 		switch t.Name {
-		case "command", "cmd", "script", "chars", "input", "text", // known forms, without a text in them
+		case "chars", "input", "text", // what ends a program is no text
 			"bash_id", "shell_id", "shellId", "session_id", "sessionId", "task_id", "process_id", "id", "pid", "shell", "executable", "shell_path",
 			"workdir", "cwd", "dir_path", "directory", "description", "justification", "filter", "signal", "sandbox_permissions", "status", "timeout":
 			return false

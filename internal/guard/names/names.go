@@ -240,6 +240,8 @@ func Variable(name string) Weight {
 		}
 	}
 	switch name {
+	case "HUSKY", "HUSKY_SKIP_HOOKS", "LEFTHOOK", "OVERCOMMIT_DISABLE": // they switch off the project's hooks, as --no-verify does
+		return Loading
 	case "GIT_ALLOW_PROTOCOL", "CLAUDECODE", "AGENT_ROLE", "ANTHROPIC_BASE_URL", "SESSION_ID", "PROMPT_COMMANDS", "GIT_PROTOCOL_FROM_USER":
 		return Loading
 	}
