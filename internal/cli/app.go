@@ -63,6 +63,7 @@ type App struct {
 	runs      *run.Manager
 	memory    *memory.Store
 	servers   onServers          // of a fleet
+	patience  time.Duration      // how long its queue may be away; 0 is the queue's own
 	known     *session.Memory    // all that is remembered
 	onRebuild func(learn.Report) // told how far what is worked out from the logs is made anew; nil is nobody
 	embedNote sync.Once          // that there are no vectors is said once

@@ -138,6 +138,6 @@ func (a *App) openFleetQueue(conn *fleet.Conn, project string, bound proc.ID) (*
 	}
 	ctx := context.Background() // each step has a limit of its own
 	return jet.Open(ctx, jet.Options{
-		Conn: conn, Project: project, Now: time.Now, Host: a.Hostname, Process: bound, Boot: self.Boot, Actor: a.actor(), Record: a.recordWork(project),
+		Conn: conn, Project: project, Now: time.Now, Host: a.Hostname, Process: bound, Boot: self.Boot, Actor: a.actor(), Record: a.recordWork(project), Patience: a.patience,
 	})
 }

@@ -36,6 +36,7 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 		return d, err
 	}
 	d.RunDirs = func() []string { return a.otherRuns(home) }
+	a.patience = web.FleetPatience
 	if d.Queue, err = a.Queue(proc.ID{}); err != nil {
 		return d, err
 	}

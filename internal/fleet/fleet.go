@@ -77,6 +77,7 @@ type Conn struct {
 	mu      sync.Mutex
 	refused string    // the last thing that the servers refused
 	at      time.Time // and when, by the machine's clock
+	deaf    string    // the refusal to let this machine read the answers to what it asks
 	waiting map[*asking]struct{}
 }
 
@@ -131,7 +132,12 @@ func (c *Conn) options() ([]nats.Option, error) {
 				c.note("the connection to the fleet's servers is lost (" + err.Error() + "); it is tried again until it is there")
 			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) { c.note("connected to " + nc.ConnectedAddr() + " again") }),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			c.mu.Lock()
+			c.deaf = "" // it is refused again, or not
+			c.mu.Unlock()
+			c.note("connected to " + nc.ConnectedAddr() + " again")
+		}),
 	}
 	if s.Inbox != "" {
 		how = append(how, nats.CustomInboxPrefix(s.Inbox))
@@ -222,13 +228,24 @@ func (c *Conn) heard(err error) {
 	}
 	c.mu.Lock()
 	c.refused, c.at = strings.TrimPrefix(err.Error(), "nats: "), c.opt.Now()
+	if strings.Contains(c.refused, "Subscription to \""+c.inbox()+".") { // where all answers come
+		c.deaf = c.refused
+	}
 	for a := range c.waiting {
-		if slices.ContainsFunc(a.names, func(name string) bool { return strings.Contains(c.refused, name) }) {
+		if c.deaf != "" || slices.ContainsFunc(a.names, func(name string) bool { return strings.Contains(c.refused, name) }) {
 			a.end(ErrRefused)
 		}
 	}
 	c.mu.Unlock()
 	c.note("the fleet's servers refuse something: " + err.Error())
+}
+
+// inbox is what the subjects begin with to which the servers answer.
+func (c *Conn) inbox() string {
+	if c.opt.Settings.Inbox != "" {
+		return c.opt.Settings.Inbox
+	}
+	return "_INBOX"
 }
 
 // UntilRefused is ctx until the servers refuse this machine something in whose subject one
@@ -245,6 +262,9 @@ func (c *Conn) UntilRefused(ctx context.Context, names ...string) (until context
 		c.waiting = map[*asking]struct{}{}
 	}
 	c.waiting[a] = struct{}{}
+	if c.deaf != "" {
+		end(ErrRefused)
+	}
 	return until, func() {
 		c.mu.Lock()
 		delete(c.waiting, a)
@@ -273,6 +293,10 @@ func Away(err error) bool {
 		if errors.Is(err, e) {
 			return true
 		}
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" { // the host's name, the way there, or nobody who answers
+		return true
 	}
 	var api *jetstream.APIError
 	if !errors.As(err, &api) || Full(err) {
@@ -350,6 +374,9 @@ func (c *Conn) Explain(doing string, err error) error {
 		if err := c.Refused(doing); err != nil {
 			return err
 		}
+		if errors.Is(err, nats.ErrReconnectBufExceeded) { // nothing is kept to be sent later
+			return fmt.Errorf("%w: %s: %s: the connection is lost, and is tried again", ErrUnreachable, doing, c.opt.Servers)
+		}
 		return fmt.Errorf("%w: %s: %s: %w", ErrUnreachable, doing, c.opt.Servers, err)
 	case errors.As(err, &api):
 		return fmt.Errorf("%w: %s: %w", ErrSetup, doing, err)
@@ -360,7 +387,12 @@ func (c *Conn) Explain(doing string, err error) error {
 // Refused says what the servers have refused just now, and what to do; nil where they have
 // refused nothing.
 func (c *Conn) Refused(doing string) error {
+	c.mu.Lock()
+	deaf := c.deaf
+	c.mu.Unlock()
 	switch r := c.lately(); {
+	case deaf != "":
+		return fmt.Errorf("%w: %s: it may not read the answers that are meant for it (%s); fleet.inbox of the settings must be what the servers let this machine subscribe to", ErrRefused, doing, deaf)
 	case r == "":
 		return nil
 	case strings.Contains(r, ".STREAM.CREATE."):

@@ -65,6 +65,7 @@ func TestConnectErrors(t *testing.T) {
 		says    string
 	}{
 		"no servers":          {"files", config.Fleet{}, fleet.ErrSetup, "queue: nats://"},
+		"no such host":        {"nats://nobody.invalid:4222", config.Fleet{}, fleet.ErrUnreachable, "nobody.invalid"},
 		"nobody there":        {gone, config.Fleet{}, fleet.ErrUnreachable, gone},
 		"not let in":          {locked, config.Fleet{}, fleet.ErrRefused, "fleet.credentials"},
 		"a stranger's key":    {locked, config.Fleet{NKey: secret(t, "u.nk", seed)}, fleet.ErrRefused, "fleet.nkey"},

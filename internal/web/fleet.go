@@ -19,8 +19,8 @@ import (
 
 // Times of what is asked of a fleet's servers for pages.
 const (
-	// fleetPatience is how long a page waits for them.
-	fleetPatience = 5 * time.Second
+	// FleetPatience is how long a page waits for them; what it opens Queue with.
+	FleetPatience = 5 * time.Second
 	// fleetFresh is how long what they said is shown again, and fleetAway how long a page
 	// says that they are away without asking them anew.
 	fleetFresh = time.Second
@@ -82,7 +82,7 @@ func (s *Server) fleetNow(ctx context.Context) (fleetState, error) {
 	if now := s.deps.Now(); !a.at.IsZero() && now.Sub(a.at) < keep {
 		return a.state, a.err
 	}
-	ctx, cancel := context.WithTimeout(ctx, fleetPatience)
+	ctx, cancel := context.WithTimeout(ctx, FleetPatience)
 	defer cancel()
 	state, err := s.askFleet(ctx)
 	if errors.Is(err, context.Canceled) {
@@ -126,7 +126,7 @@ func (s *Server) endedAfar(ctx context.Context) ([]elsewhere.Run, error) {
 	if !a.endedAt.IsZero() && s.deps.Now().Sub(a.endedAt) < endedFresh {
 		return a.ended, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, fleetPatience)
+	ctx, cancel := context.WithTimeout(ctx, FleetPatience)
 	defer cancel()
 	list, err := f.RunsOf(ctx, nil, f.Project)
 	if err == nil {
@@ -153,7 +153,7 @@ func (s *Server) fleetSigns() (sign, items uint64) {
 }
 
 func (s *Server) askSigns() {
-	ctx, cancel := context.WithTimeout(context.Background(), fleetPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), FleetPatience)
 	defer cancel()
 	workers, items, err := s.deps.Fleet.Changes(ctx)
 	a := &s.afar
@@ -325,7 +325,7 @@ func loopAfar(l elsewhere.Loop, workers []relay.Worker) (afarLoop, bool) {
 // fleetLoopAsk asks something of the loop of a worker, as `reprise loop` does.
 func (s *Server) fleetLoopAsk(w http.ResponseWriter, r *http.Request) {
 	f, worker := s.deps.Fleet, r.PathValue("worker")
-	ctx, cancel := context.WithTimeout(r.Context(), 2*fleetPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), 2*FleetPatience)
 	defer cancel()
 	state, err := s.askFleet(ctx)
 	if err != nil {

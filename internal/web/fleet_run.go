@@ -123,7 +123,7 @@ func (s *Server) runAfar(ctx context.Context, w http.ResponseWriter, r *http.Req
 }
 
 func (s *Server) fleetRunShow(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*fleetPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), 2*FleetPatience)
 	defer cancel()
 	if _, err := s.deps.Runs.Get(r.PathValue("id")); !errors.Is(err, run.ErrNotFound) {
 		s.done(w, r, "/runs/"+r.PathValue("id"), "") // it is of this machine
@@ -232,7 +232,7 @@ func (s *Server) fleetRunStream(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) fleetRunStop(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*fleetPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), 2*FleetPatience)
 	defer cancel()
 	one, answered := s.runAfar(ctx, w, r)
 	if answered {

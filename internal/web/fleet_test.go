@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"os"
@@ -338,6 +339,33 @@ func TestFleetReadOnlyAndAway(t *testing.T) {
 	a.server.WaitForShutdown()
 	a.until("/fleet", has("cannot be reached"))
 	a.until("/", has("cannot be reached"))
+}
+
+// A queue whose servers are away is not an empty one, and is asked once for a page.
+func TestQueueIsAway(t *testing.T) {
+	asked := 0
+	a := fleetHouse(t, func(d *Deps) { d.Queue = awayQueue{d.Queue, &asked} })
+	for path, want := range map[string]string{"/": "Not known at the moment", "/work": "Nothing is known of the queue"} {
+		asked = 0
+		body := a.page(path)
+		if !has(want, "the servers are away")(body) || has("Nothing is ready")(body) || has("<span>ready</span>")(body) {
+			t.Errorf("%s:\n%s", path, body)
+		}
+		if asked > 1 {
+			t.Errorf("%s asks %d times", path, asked)
+		}
+	}
+}
+
+// awayQueue is a queue whose servers are away.
+type awayQueue struct {
+	queue.Queue
+	asked *int
+}
+
+func (q awayQueue) List(context.Context, queue.Filter) (queue.Listing, error) {
+	*q.asked++
+	return queue.Listing{}, queue.Away(errors.New("the servers are away"))
 }
 
 // What workers say is drawn anew by itself, and a look at files does not wait for servers.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -59,14 +60,43 @@ func (s *Server) runLook(l *looker) {
 // allItems is the whole queue, in the order in which items are claimed.
 func (s *Server) allItems(ctx context.Context) (queue.Listing, error) {
 	if s.deps.LoopDir == "" || s.deps.Fleet != nil { // on servers there is no file to look at
-		ctx, cancel := context.WithTimeout(ctx, 2*fleetPatience)
-		defer cancel()
-		return s.deps.Queue.List(ctx, queue.Filter{})
+		var list queue.Listing
+		err := s.queueGone.unless(s.deps.Now, func() (err error) {
+			list, err = s.deps.Queue.List(ctx, queue.Filter{})
+			return err
+		})
+		return list, err
 	}
 	return s.keptItems.get(s.queueLook(), func() (queue.Listing, bool, error) {
 		list, err := s.deps.Queue.List(ctx, queue.Filter{})
 		return list, len(list.Trouble) == 0, err
 	})
+}
+
+// gone remembers for a moment that the queue's servers are away, so that what asks them
+// several times for one page waits once.
+type gone struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+// unless does what asks the queue, unless that has just been away.
+func (g *gone) unless(now func() time.Time, ask func() error) error {
+	g.mu.Lock()
+	at, err := g.at, g.err
+	g.mu.Unlock()
+	if err != nil && now().Sub(at) < fleetAway {
+		return err
+	}
+	err = ask()
+	if err != nil && !queue.ForNow(err) {
+		return err
+	}
+	g.mu.Lock()
+	g.at, g.err = now(), err
+	g.mu.Unlock()
+	return err
 }
 
 // queueLook looks at every item's file: its name, size and time. Of a queue on servers it

@@ -30,11 +30,13 @@ type overviewPage struct {
 	Others  int // of other projects, or of none
 	Loop    loopView
 	Queue   map[string]int
-	HasWork bool
-	Next    string // the item that would be claimed
-	Tasks   *taskCard
-	Fleet   *fleetCard // nil where the queue is on this machine
-	Trouble []string
+	// QueueAway says that nothing is known of the queue, which is not that nothing is there.
+	QueueAway bool
+	HasWork   bool
+	Next      string // the item that would be claimed
+	Tasks     *taskCard
+	Fleet     *fleetCard // nil where the queue is on this machine
+	Trouble   []string
 }
 
 // taskCard is how the list of tasks stands.
@@ -115,6 +117,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		items, err := s.allItems(r.Context())
 		if err != nil {
 			p.Trouble = append(p.Trouble, err.Error())
+			p.QueueAway = true
 		}
 		given := 0
 		for _, it := range items.Items {

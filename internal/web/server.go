@@ -110,6 +110,7 @@ type Server struct {
 	keptItems kept[queue.Listing]
 	costs     sync.Map // by a run's id, of those that have ended
 	tail      tail
+	queueGone gone
 	afar      afar
 	// thinking is held while memory is asked, or changed by its knowledge.
 	thinking sync.Mutex

@@ -133,7 +133,11 @@ func (s *Server) loopView() loopView {
 	}
 	slices.Sort(v.Parked)
 	if s.deps.Queue != nil {
-		list, err := loop.Questions(context.Background(), dir, state, s.deps.Queue)
+		var list []loop.Question
+		err := s.queueGone.unless(s.deps.Now, func() (err error) {
+			list, err = loop.Questions(context.Background(), dir, state, s.deps.Queue)
+			return err
+		})
 		if err != nil {
 			v.Trouble = err.Error()
 		}
@@ -194,6 +198,7 @@ type workPage struct {
 	Counts  map[string]int
 	Trouble []queue.Trouble
 	Levels  []level
+	Away    string // why nothing is known of the queue
 }
 
 // level is a priority that a form offers.
@@ -216,11 +221,16 @@ func levels() []level {
 
 func (s *Server) workShow(w http.ResponseWriter, r *http.Request) {
 	list, err := s.allItems(r.Context())
-	if err != nil {
+	if err != nil && !queue.ForNow(err) {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}
 	p := workPage{Loop: s.loopView(), Checks: s.checkState(r.Context()), Counts: map[string]int{}, Trouble: list.Trouble, Levels: levels()}
+	if err != nil {
+		p.Away = err.Error()
+		s.show(w, r, "work", s.view(r, "work", "Loop & queue", p))
+		return
+	}
 	put := func(rows *[]itemRow, it queue.Item) {
 		if len(*rows) < itemsShown {
 			*rows = append(*rows, s.itemRow(it))

@@ -319,6 +319,31 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+// A machine that may not read the answers to what it asks is told so, and waits for none.
+func TestNoInbox(t *testing.T) {
+	t.Parallel()
+	s := fleettest.Server(t, func(o *server.Options) {
+		o.NoAuthUser = "worker"
+		o.Users = []*server.User{
+			{Username: "worker", Permissions: &server.Permissions{
+				Publish:   &server.SubjectPermission{Allow: []string{">"}},
+				Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+			}},
+		}
+	})
+	conn, err := fleet.Connect(t.Context(), fleet.Options{Servers: s.ClientURL(), Settings: config.Fleet{Namespace: "test", Inbox: "_INBOX_one"}, Name: t.Name(), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for range 2 { // the servers say it once
+		_, err = jet.Open(t.Context(), jet.Options{Conn: conn, Project: "shop", Now: time.Now, Patience: 10 * time.Minute})
+		if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "fleet.inbox") || !strings.Contains(err.Error(), "_INBOX_one") {
+			t.Fatalf("error %v", err)
+		}
+	}
+}
+
 // refused is what comes of something that the servers refuse. They just do not answer what
 // they refuse, so it takes all the patience that there is: little is tried first, and more
 // where the machine needs that to get as far.
