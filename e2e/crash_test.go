@@ -19,8 +19,7 @@ type victims struct{ server, supervisor, child int }
 
 // TestCrash kills whoever may die, in every combination that differs, while a
 // run has an agent and a grandchild that left its group and ignores SIGTERM.
-// No process with the run's id may be left, and runs list must tell the truth
-// within a second.
+// No process with the run's id may be left, and runs list must tell the truth.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	linuxOnly(t, "looks for processes by their environment")
@@ -59,24 +58,25 @@ func TestCrash(t *testing.T) {
 			if tc.wait > 0 {
 				until(t, tc.wait, "those who live have ended the run's processes", func() bool { return len(ofRun(t, id)) == 0 })
 			}
-			// A supervisor that lives may still be writing down the end.
-			began := time.Now()
+			// A supervisor that lives may still be writing down the end. Where nobody lives who
+			// could, whoever asks first finds it out, and is told.
+			asked := 0
 			var list []map[string]any
 			until(t, 20*time.Second, "runs list tells how the run ended", func() bool {
+				asked++
 				if err := json.Unmarshal([]byte(h.must("runs", "list", "--json")), &list); err != nil {
 					t.Fatal(err)
 				}
 				return len(list) == 1 && list[0]["status"] != "running" && list[0]["status"] != "completing"
 			})
-			took := time.Since(began)
 			if left := ofRun(t, id); len(left) > 0 {
 				t.Errorf("left after runs list: %v", left)
 			}
 			if !oneOf(list[0]["status"], tc.status) || list[0]["status_reason"] == "" {
 				t.Errorf("runs list: %v, want status %q and a reason", list, tc.status)
 			}
-			if limit := within(t, time.Second); took > limit {
-				t.Errorf("the truth took %v, want at most 1 s (%v on this machine now)", took, limit)
+			if tc.wait == 0 && asked > 1 {
+				t.Errorf("the truth was told when runs list was asked %d times, want the first", asked)
 			}
 			if out := h.must("runs", "logs", id); !strings.Contains(out, "escaped") {
 				t.Errorf("the run's output is lost: %q", out)

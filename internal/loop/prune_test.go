@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -37,16 +38,51 @@ func pruneItems() []queue.Item {
 	return items
 }
 
-// preparePruned makes the repositories, and a queue in which all but one item are settled.
-func preparePruned(t *testing.T, dir string) {
+// prunedIn makes the repositories in a directory.
+func prunedIn(t *testing.T, dir string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-ec", prunedRepositories)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_TEMPLATE_DIR=",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+// prunedCopies makes the repositories once, by sixty programs, and gives what copies them
+// into a directory.
+func prunedCopies() func(t *testing.T, dir string) {
+	from := ""
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		if from == "" {
+			from = t.TempDir()
+			prunedIn(t, from)
+		}
+		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"here/.git/config", "here/.git/worktrees/place/gitdir", "place/.git"} {
+			file := filepath.Join(dir, filepath.FromSlash(name))
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Contains(text, []byte(from)) {
+				t.Fatalf("%s does not name where it is: %s", name, text)
+			}
+			if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte(from), []byte(dir)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settlePruned(t, dir)
+	}
+}
+
+// settlePruned makes a queue in which all but one item are settled.
+func settlePruned(t *testing.T, dir string) {
+	t.Helper()
 	q := pruneQueue(dir)
 	ctx := context.Background()
 	if _, err := q.Add(ctx, pruneItems()...); err != nil {
@@ -97,7 +133,7 @@ func TestPruneKilledAtEachStep(t *testing.T) {
 		return strings.Fields(string(out))
 	}
 	durabletest.Scenario{
-		Prepare: preparePruned,
+		Prepare: prunedCopies(),
 		Act:     func(disk durable.Disk, dir string) error { _, err := prune(dir, disk); return err },
 		Check: func(t *testing.T, dir string, _ error, at string) {
 			left := branches(t, dir)
@@ -122,7 +158,8 @@ func TestPruneWithoutTheRemote(t *testing.T) {
 		t.Skip("git is not here")
 	}
 	dir := t.TempDir()
-	preparePruned(t, dir)
+	prunedIn(t, dir)
+	settlePruned(t, dir)
 	if err := os.Rename(filepath.Join(dir, "remote.git"), filepath.Join(dir, "away.git")); err != nil {
 		t.Fatal(err)
 	}
