@@ -84,6 +84,13 @@ function untidy() {
     if (style.overflowX === "hidden" || style.overflowX === "clip") bad.push(`${name(e)} is cut off`);
     else if ((style.overflowX === "auto" || style.overflowX === "scroll") && e.tabIndex < 0) bad.push(`${name(e)} scrolls, and not by the keyboard`);
   }
+  for (const e of document.querySelectorAll("main a .id")) { // set apart from the words before it
+    if (e.previousSibling?.nodeType !== Node.TEXT_NODE) continue;
+    const range = document.createRange();
+    range.selectNodeContents(e.previousSibling);
+    const before = [...range.getClientRects()].at(-1), at = e.getBoundingClientRect();
+    if (before && at.left >= before.right - 1 && at.left - before.right < 1 && !/\s$/.test(e.previousSibling.data)) bad.push(`${name(e)} stands at the word before it`);
+  }
   for (const e of document.querySelectorAll("main a.path, main a .path")) {
     const a = getComputedStyle(e.closest("a"));
     if (a.textDecorationLine.includes("underline") && parseFloat(getComputedStyle(e).textUnderlineOffset) < .28 * parseFloat(getComputedStyle(e).fontSize)) bad.push(`the line below ${name(e)} hides underscores`);
@@ -105,12 +112,13 @@ try {
   say("the link lets in, and its token stays nowhere");
 
   const failed = JSON.parse(reprise("runs", "list", "--json")).find((r) => r.status === "completed");
+  const word = JSON.parse(reprise("runs", "list", "--json")).find((r) => r.origin === "cli"); // of a word without an end
   const event = JSON.parse(reprise("events", "tail", "--json", "-n", "1").trim().split("\n").pop());
   const known = JSON.parse(reprise("recall", "port of billing", "--json")).results[0];
   const entry = JSON.parse(reprise("log", "--all", "--json", "--type", "learning")).find((e) => e.branch === "agent-tidy");
   const policies = JSON.parse(reprise("policy", "history", "--json"));
   const pages = [
-    "/", "/runs", "/runs?status=failed", "/runs/" + failed.id, "/work", "/work/items/broken", "/tasks", "/tasks?view=list", "/tasks/1", "/tasks/4", "/tasks/4/files/0",
+    "/", "/runs", "/runs?status=failed", "/runs/" + failed.id, "/runs/" + word.id, "/work", "/work/items/word", "/work/items/broken", "/tasks", "/tasks?view=list", "/tasks/1", "/tasks/4", "/tasks/4/files/0",
     "/memory", "/memory?q=port+of+billing", "/memory/block/global/reference-deploy.md", "/memory/edit/reference-deploy.md", "/memory/item/" + known.id,
     "/events", "/events?type=work", "/events/" + event.id, "/events/verify", "/guard",
     "/guard/rules", "/work/items?state=ready", "/state", "/state?agent=tidy", "/state/entries/" + entry.id, "/state/history?agent=tidy", "/policy", "/policy/" + policies[0].id,
