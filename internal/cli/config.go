@@ -168,9 +168,9 @@ setting, or that section.`,
 				return printJSON(app.Out, map[string]any{"source": source, "settings": items})
 			}
 			if source == "" {
-				fmt.Fprintf(app.Out, "# No settings file (%s): these are the defaults.\n", paths.ConfigFile)
+				fmt.Fprintln(app.Out, term.Wrap("# ", "No settings file ("+paths.ConfigFile+"): these are the defaults.", "# ", app.Columns))
 			} else {
-				fmt.Fprintf(app.Out, "# Settings of %s.\n", source)
+				fmt.Fprintln(app.Out, term.Wrap("# ", "Settings of "+source+".", "# ", app.Columns))
 			}
 			fmt.Fprint(app.Out, settingsYAML(items, app.Columns))
 			return nil

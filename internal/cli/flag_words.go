@@ -19,6 +19,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			hint = shorthandHint(cmd, e.GetSpecifiedName(), short)
 		} else {
 			hint = didYouMean(nearFlags(cmd, e.GetSpecifiedName()))
+			if hint == "" && below(cmd, e.GetSpecifiedName()) > 0 {
+				hint = fmt.Sprintf("\nIt stands after a command: `%s COMMAND --%s`", cmd.CommandPath(), e.GetSpecifiedName())
+			}
 		}
 	}
 	return usagef("%w%s\nSee `%s --help`.", err, hint, cmd.CommandPath())
@@ -41,6 +44,16 @@ func didYouMean(near []string) string {
 		return ""
 	}
 	return fmt.Sprintf("\nDid you mean %s?", strings.Join(near, " or "))
+}
+
+// below is how many of the commands below cmd have a flag.
+func below(cmd *cobra.Command, flag string) (n int) {
+	for _, sub := range cmd.Commands() {
+		if f := sub.Flags().Lookup(flag); f != nil && !f.Hidden && sub.IsAvailableCommand() {
+			n++
+		}
+	}
+	return n
 }
 
 // mostNear bounds how many flags are proposed.

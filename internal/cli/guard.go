@@ -117,7 +117,7 @@ tool's input (JSON) instead of a command.`,
 			if asJSON {
 				return printJSON(app.Out, v)
 			}
-			printGuardVerdict(app.Out, v)
+			printGuardVerdict(app.Out, v, app.Columns)
 			if client == "" && r.Unattended && got.Decision == guard.Ask && v.Mode == "enforce" {
 				fmt.Fprintln(app.Out, "It would be refused, for nobody is there to be asked.")
 			}
@@ -158,7 +158,7 @@ func clientAnswer(client string, v guard.Verdict, unattended bool) string {
 	return "nothing: its own rules stay in force"
 }
 
-func printGuardVerdict(w io.Writer, v guardVerdict) {
+func printGuardVerdict(w io.Writer, v guardVerdict, columns int) {
 	for _, l := range v.Tree {
 		fmt.Fprintf(w, "%s%s  %s\n", strings.Repeat("  ", l.Depth), l.Kind, term.SafeLine(l.Text))
 	}
@@ -175,7 +175,7 @@ func printGuardVerdict(w io.Writer, v guardVerdict) {
 			// What decides is told whole in the last line, and once is enough.
 			decides := string(p.Decision) == v.Decision && p.Rule == v.Rule && p.Word == v.Word && strings.Contains(v.Reason, p.Reason)
 			if !decides {
-				fmt.Fprintf(w, "       %s%s [%s]\n", word, term.SafeLine(p.Reason), p.Rule)
+				fmt.Fprintln(w, hung("       ", fmt.Sprintf("%s%s [%s]", word, term.SafeLine(p.Reason), p.Rule), columns))
 			}
 			if p.Instead != "" && !decides {
 				fmt.Fprintf(w, "       would pass: %s\n", term.SafeLine(p.Instead))
@@ -185,14 +185,14 @@ func printGuardVerdict(w io.Writer, v guardVerdict) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "%s", v.Decision)
+	verdict := string(v.Decision)
 	switch {
 	case v.Reason != "":
-		fmt.Fprintf(w, ": %s", term.SafeLine(v.Reason))
+		verdict += ": " + term.SafeLine(v.Reason)
 	case v.Tool == "" && len(v.Tree) == 0 && len(v.Parts) == 0:
-		fmt.Fprint(w, ": there is no command in it, and nothing would run")
+		verdict += ": there is no command in it, and nothing would run"
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(w, term.Wrap("", verdict, "  ", columns))
 	if v.Answer != "" {
 		fmt.Fprintf(w, "%s is told %s\n", v.Client, v.Answer)
 	}

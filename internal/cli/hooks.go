@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -116,7 +115,7 @@ tried with the version that is named. Under SETUP, "used" are the events that
 				if i > 0 {
 					fmt.Fprintln(app.Out)
 				}
-				if err := writeMatrix(app.Out, app.Style(), m, notes || len(args) == 1); err != nil {
+				if err := writeMatrix(app, m, notes || len(args) == 1); err != nil {
 					return err
 				}
 			}
@@ -128,9 +127,17 @@ tried with the version that is named. Under SETUP, "used" are the events that
 	return cmd
 }
 
-func writeMatrix(w io.Writer, style term.Style, m *dialect.Manifest, notes bool) error {
+func writeMatrix(app *App, m *dialect.Manifest, notes bool) error {
+	style, w := app.Style(), app.Out
 	fmt.Fprintf(w, "%s (%s), tested with %s\n", style.Bold(m.Program), m.Client, m.Tested)
-	t := term.NewTable(style, "EVENT", "TAKEN FOR", "AN ANSWER CAN", "CLIENT WAITS", "REPRISE", "PAYLOAD", "SETUP")
+	narrow := app.Columns > 0 && app.Columns < wideEnough
+	row := func(cells ...string) []string {
+		if narrow { // what an event is taken for mostly shows in its name
+			cells = slices.Delete(cells, 1, 2)
+		}
+		return cells
+	}
+	t := term.NewTable(style, row("EVENT", "TAKEN FOR", "AN ANSWER CAN", "WAITS", "REPRISE", "PAYLOAD", "SETUP")...).MaxWidth(app.Columns)
 	for _, s := range m.Events {
 		var can []string
 		for _, name := range s.Caps.Names() {
@@ -143,7 +150,7 @@ func writeMatrix(w io.Writer, style term.Style, m *dialect.Manifest, notes bool)
 		if s.Kind == dialect.Other {
 			kind = "-"
 		}
-		t.Row(s.Name, kind, dash(strings.Join(can, " ")), seconds(s.ClientMS), seconds(s.DeadlineMS), string(s.Source), map[bool]string{true: "used", false: "-"}[s.Install])
+		t.Row(row(s.Name, kind, dash(strings.Join(can, " ")), seconds(s.ClientMS), seconds(s.DeadlineMS), string(s.Source), map[bool]string{true: "used", false: "-"}[s.Install])...)
 	}
 	if err := t.Write(w); err != nil {
 		return err
@@ -153,11 +160,11 @@ func writeMatrix(w io.Writer, style term.Style, m *dialect.Manifest, notes bool)
 	}
 	for _, s := range m.Events {
 		if s.Note != "" {
-			fmt.Fprintf(w, "  %s: %s\n", s.Name, s.Note)
+			app.said("  ", s.Name+": "+s.Note)
 		}
 	}
 	for _, trap := range m.Traps {
-		fmt.Fprintf(w, "  ! %s\n", trap)
+		app.said("  ! ", trap)
 	}
 	return nil
 }

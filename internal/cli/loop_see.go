@@ -240,7 +240,7 @@ func newLoopAuditCmd(app *App) *cobra.Command {
 				fmt.Fprintf(app.Err, "note: no operation of this loop is about %s; `--all` looks at those of all loops, `reprise queue list --all` has the items\n", term.SafeLine(item))
 			}
 			for _, l := range kept {
-				fmt.Fprintln(app.Out, l.At.Local().Format("2006-01-02 ")+lineText(app.Style(), l))
+				fmt.Fprintln(app.Out, term.Wrap("", l.At.Local().Format("2006-01-02 ")+lineText(app.Style(), l), "    ", app.Columns))
 			}
 			return nil
 		},

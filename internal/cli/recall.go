@@ -187,7 +187,7 @@ func showAnswer(app *App, a recall.Answer, q recall.Question) {
 		if q.Text != "" {
 			head += "  " + style.Dim(fmt.Sprintf("%.2f", r.Score))
 		}
-		fmt.Fprintln(app.Out, head)
+		app.said("", head)
 		for line := range strings.SplitSeq(strings.TrimSpace(r.Snippet), "\n") {
 			if line = strings.TrimSpace(term.SafeLine(line)); line != "" && line != title {
 				fmt.Fprintln(app.Out, term.Wrap("  ", line, "    ", app.Columns))

@@ -198,8 +198,9 @@ func explainTaskContext(app *App, language string, asJSON bool) error {
 		if err := table.Write(app.Out); err != nil {
 			return err
 		}
-		fmt.Fprintf(app.Out, "budgets of a window of %d tokens: orchestrator 5 %%, all that a command puts into its session 10 %% (%d), agent 25 %%; one command %d tokens and %d lines\nan agent's sum is its own text, all of core/ and %s; its brief comes on top\n",
-			window, commandBudget, skillBudget, skillLines, cmp.Or(language, "the longest of project/"))
+		app.said("", fmt.Sprintf("budgets of a window of %d tokens: orchestrator 5 %%, all that a command puts into its session 10 %% (%d), agent 25 %%; one command %d tokens and %d lines",
+			window, commandBudget, skillBudget, skillLines))
+		app.said("", fmt.Sprintf("an agent's sum is its own text, all of core/ and %s; its brief comes on top", cmp.Or(language, "the longest of project/")))
 	}
 	if over {
 		return exitWithCode(ExitFailure)
