@@ -93,7 +93,7 @@ func command(ts *testscript.TestScript, neg bool, args []string) {
 // eight hundred. So they run in the test's own process, as the program's main
 // would have it; what has to be a process, because it is stopped or goes on beside
 // others, is started with exec. With REPRISE_SUITES all are processes: script/test
-// runs the scripts in both ways.
+// runs scripts in both ways.
 func runCommand(ts *testscript.TestScript, args []string) int {
 	if len(args) > 0 && strings.HasPrefix(args[len(args)-1], "&") {
 		ts.Fatalf("to go on in the background it has to be a process: exec reprise ...")

@@ -73,7 +73,7 @@ const sideBySide = 3
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               scripts(t),
 		RequireExplicitExec: false,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
@@ -93,6 +93,28 @@ func TestScripts(t *testing.T) {
 			"natsserver": natsServer,
 		},
 	})
+}
+
+// scripts are those that run: all of them, each command in this process. With REPRISE_SUITES,
+// where each command is a process (runCommand), it is every third: that a command is the same
+// both ways, any script shows, and together they take as long as all other tests of the
+// command line. All are processes when it is "all", as in the long run, and the one that is
+// asked for by its name.
+func scripts(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	suites := os.Getenv("REPRISE_SUITES")
+	if suites == "" || suites == "all" || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		return all
+	}
+	var some []string
+	for i := 0; i < len(all); i += 3 {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // exits runs reprise and wants exactly this exit code:
