@@ -63,6 +63,7 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 			w := a.target(r, st)
 			if a.closing != nil {
 				a.closing.say(a.closing.word(a, w, use{shallow: true}, st))
+				a.closing.into = a.closing.into || (r.N == nil || r.N.Value == "1") && w.text != "/dev/null"
 			}
 			a.path(w, use{}, st)
 			away = away || r.N == nil || r.N.Value == "1"

@@ -393,6 +393,7 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	if p.Base == know.Exec && !tells {
 		a.onlyOurs(&args, st)
 	}
+	args.piecesHere()
 	a.judgeArgs(p, &args, a.gitPlace(&args, st))
 	a.follows(p, &args, st)
 	if !first && !tells {

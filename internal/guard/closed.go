@@ -21,8 +21,11 @@ type closing struct {
 	why      string
 	indirect bool // one command's output may become another one's arguments
 	fed      bool // a command may act on the names that it reads
-	changes  bool // a command does more than read
-	distrust bool // names of programs may mean others than they usually do
+	// into says that what is written out goes into a file, stored that names may stand in
+	// one by now, and used that a command which came later may act on them.
+	into, stored, used bool
+	changes            bool // a command does more than read
+	distrust           bool // names of programs may mean others than they usually do
 	// named and taken are why texts, and arguments of commands that only read, are
 	// refused where something else in the command changes things; listed is of those
 	// commands that tell names.
@@ -61,7 +64,7 @@ func (g *judge) shell(command string) string {
 		return c.named
 	case c.changes && c.indirect && c.taken != "":
 		return c.taken
-	case c.fed && c.listed != "":
+	case (c.fed || c.used) && c.listed != "":
 		return c.listed
 	}
 	for _, p := range a.parts {
@@ -124,6 +127,9 @@ func (c *closing) command(a *analysis, argv []word, st *state, function bool) {
 	c.changes = c.changes || !reading
 	// A function is looked at by itself, with what it is fed.
 	c.fed = c.fed || st.in.there && !reading && !function && (c.distrust || !passesOn(prog, args))
+	passes := passesOn(prog, args) && !function && !c.distrust
+	c.used = c.used || c.stored && !reading && !passes
+	c.stored = c.stored || reading && c.into && tellsNames(prog) || st.in.there && passes && (c.into || prog == "tee")
 	u := use{read: reading, shallow: isShallow(prog) && !recursive(prog, args) && !function && !c.distrust}
 	c.where(prog, args, u, st)
 	for i, w := range argv {

@@ -144,6 +144,19 @@ func (a *analysis) unpacks(_ *know.Program, g args, st *state) {
 	}
 }
 
+// piecesHere puts the names by which split calls what it writes, where none are given,
+// into its arguments: it writes them where it is.
+func (g *args) piecesHere() {
+	if g.name != "split" {
+		return
+	}
+	for i, usual := range [...]string{"-", "xaa"} {
+		if len(g.operands) == i {
+			g.operands = append(g.operands, word{text: usual, src: usual})
+		}
+	}
+}
+
 // pieces judges what split calls what it writes: a name that begins with a dot is one
 // that something else may look for.
 func (a *analysis) pieces(_ *know.Program, g args, _ *state) {

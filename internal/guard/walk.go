@@ -391,6 +391,10 @@ func (a *analysis) stmt(s *syntax.Stmt, st *state) source {
 		defer func() { a.mayEnd(at, before, []*state{before.fork()}) }()
 	}
 	a.turnsTo(s, at)
+	if c := a.closing; c != nil {
+		was := c.into
+		defer func() { c.into = was }()
+	}
 	in, redirected := a.redirects(s, at)
 	if in.there {
 		keep := at.in
