@@ -374,7 +374,11 @@ func offerSetup(ctx context.Context, app *App) (told bool, err error) {
 		}
 		return false, nil
 	}
-	yes, err := app.confirm(ctx, fmt.Sprintf("Put reprise into %s too? It shows the changes first.", strings.Join(open, ", ")), false)
+	// Yes is what most come for, and changes nothing yet: what would be changed is shown, and asked about.
+	yes, err := app.confirm(ctx, fmt.Sprintf("Put reprise into %s too? It shows the changes first.", strings.Join(open, ", ")), true)
+	if errors.Is(err, errNoAnswer) {
+		yes, err = false, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -24,6 +24,7 @@ func TestInitOffersSetup(t *testing.T) {
 		"all":             {"y\ny\ny\n", true, true},
 		"differences":     {"y\ny\nd\ny\n", true, true},
 		"empty line":      {"y\ny\n\ny\n", true, true},
+		"enter, shown":    {"\n\ny\n", true, true},
 		"not the clients": {"\nn\n", true, false},
 		"shown, then not": {"y\ny\nn\n", true, false},
 		"no answer":       {"y\n", true, false},
