@@ -31,6 +31,27 @@ func golist(t *testing.T, args ...string) string {
 	return string(out)
 }
 
+// linkedInto asks once what a program links: the asking is most of what these rules take.
+var linkedInto = map[string][2][]string{}
+
+// linked are the packages that a program links: those of the standard library, and others.
+func linked(t *testing.T, program string) (std, others []string) {
+	t.Helper()
+	if _, ok := linkedInto[program]; !ok {
+		var both [2][]string
+		for line := range strings.Lines(golist(t, "-deps", "-f", "{{.Standard}} {{.ImportPath}}", "./cmd/"+program)) {
+			standard, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+			i := 1
+			if standard == "true" {
+				i = 0
+			}
+			both[i] = append(both[i], path)
+		}
+		linkedInto[program] = both
+	}
+	return slices.Clone(linkedInto[program][0]), slices.Clone(linkedInto[program][1])
+}
+
 func TestRuleSmallProgramsStaySmall(t *testing.T) {
 	for _, p := range []struct {
 		program, golden, when string
@@ -48,8 +69,7 @@ func TestRuleSmallProgramsStaySmall(t *testing.T) {
 			"net/http", "html/template", "text/template", "database/sql", "go/parser", "testing", "net/rpc",
 		}},
 	} {
-		dir := "./cmd/" + p.program
-		deps := strings.Fields(golist(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", dir))
+		standard, deps := linked(t, p.program)
 		slices.Sort(deps)
 		got := "# Packages linked into cmd/" + p.program + " on Linux besides the standard library.\n" +
 			"# Each is paid for " + p.when + ": add one only with a measured reason.\n" +
@@ -69,7 +89,7 @@ func TestRuleSmallProgramsStaySmall(t *testing.T) {
 		if got != string(want) {
 			t.Errorf("what %s links has changed: it starts %s, so each package must be worth its time.\ngot:\n%s\nwant:\n%s\n(go test . -run SmallPrograms -update)", p.program, p.when, got, want)
 		}
-		for _, std := range strings.Fields(golist(t, "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", dir)) {
+		for _, std := range standard {
 			if slices.Contains(p.heavy, std) {
 				t.Errorf("cmd/%s links %s, which costs milliseconds %s", p.program, std, p.when)
 			}
@@ -81,7 +101,8 @@ func TestRuleSmallProgramsStaySmall(t *testing.T) {
 // ones not even that.
 func TestRuleNoServerIsLinked(t *testing.T) {
 	for _, program := range []string{"reprise", "reprise-hook", "reprise-recall", "reprise-supervise"} {
-		for _, dep := range strings.Fields(golist(t, "-deps", "./cmd/"+program)) {
+		_, others := linked(t, program)
+		for _, dep := range others {
 			if strings.HasPrefix(dep, "github.com/nats-io/nats-server") || program != "reprise" && strings.HasPrefix(dep, "github.com/nats-io/") {
 				t.Errorf("cmd/%s links %s: only tests start a server, and only the full program is a client of one", program, dep)
 			}
