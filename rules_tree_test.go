@@ -129,10 +129,11 @@ func TestRuleNothingOfThisMachine(t *testing.T) {
 	}
 	for _, rule := range []struct {
 		re     *regexp.Regexp
+		parts  []string // one of them is in whatever re finds: looking for those costs a tenth
 		reason string
 	}{
-		{regexp.MustCompile(strings.Join(quoted, "|")), "names a package registry: whoever builds this may use a mirror"},
-		{regexp.MustCompile(`/work/(?:main|shared|\.library|\.mirror)|/root/(?:go|\.)|/tmp/brie` + `f\b`), "names a path of the machine that it was written on"},
+		{regexp.MustCompile(strings.Join(quoted, "|")), hosts, "names a package registry: whoever builds this may use a mirror"},
+		{regexp.MustCompile(`/work/(?:main|shared|\.library|\.mirror)|/root/(?:go|\.)|/tmp/brie` + `f\b`), []string{"/wor" + "k/", "/roo" + "t/", "/tmp/brie" + "f"}, "names a path of the machine that it was written on"},
 	} {
 		for _, name := range tracked(t) {
 			data, err := os.ReadFile(name)
@@ -142,7 +143,7 @@ func TestRuleNothingOfThisMachine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !utf8.Valid(data) || filepath.Ext(name) == ".sum" {
+			if !slices.ContainsFunc(rule.parts, func(part string) bool { return bytes.Contains(data, []byte(part)) }) || !utf8.Valid(data) || filepath.Ext(name) == ".sum" {
 				continue
 			}
 			if m := rule.re.FindIndex(data); m != nil {
