@@ -243,7 +243,7 @@ func (a *analysis) operandsOf(_ *know.Program, g args, st *state) {
 // all of it is committed.
 func (a *analysis) asksGit(p *know.Program, g args, st *state) {
 	switch p.Name {
-	case "list", "doc", "vet", "why":
+	case "list", "doc", "why":
 		for _, w := range g.operands {
 			// With -m a name without a version is one of the modules that are required.
 			if !g.has("-m") || !w.known() || strings.Contains(w.text, "@") {
