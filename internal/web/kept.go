@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"hash/fnv"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/web/watch"
 )
 
 // kept is something that was read from files, for as long as these are the same: to
@@ -23,12 +23,12 @@ type kept[T any] struct {
 
 // get is the value as it is on disk. read says whether it may be kept. What is returned
 // is shared, and must not be changed.
-func (k *kept[T]) get(look func(*looker), read func() (value T, keep bool, err error)) (T, error) {
+func (k *kept[T]) get(look func(*watch.Look), read func() (value T, keep bool, err error)) (T, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	l := looker{fnv.New64a()}
+	l := watch.NewLook()
 	look(&l)
-	sign := l.h.Sum64() // looked at before it is read: what is written meanwhile is read the next time
+	sign := l.Sum() // looked at before it is read: what is written meanwhile is read the next time
 	if k.good && sign == k.sign {
 		return k.value, nil
 	}
@@ -47,13 +47,13 @@ func (s *Server) allRuns(ctx context.Context) ([]run.Record, error) {
 }
 
 // runLook looks at the record of every run.
-func (s *Server) runLook(l *looker) {
+func (s *Server) runLook(l *watch.Look) {
 	dirs := []string{s.deps.Runs.Dir()}
 	if s.deps.RunDirs != nil {
 		dirs = append(dirs, s.deps.RunDirs()...)
 	}
 	for _, dir := range dirs {
-		l.each(dir, "run.json")
+		l.Each(dir, "run.json")
 	}
 }
 
@@ -101,18 +101,18 @@ func (g *gone) unless(now func() time.Time, ask func() error) error {
 
 // queueLook looks at every item's file: its name, size and time. Of a queue on servers it
 // is the number of their last change.
-func (s *Server) queueLook() func(*looker) {
+func (s *Server) queueLook() func(*watch.Look) {
 	if s.deps.Fleet != nil {
-		return func(l *looker) {
+		return func(l *watch.Look) {
 			_, items := s.fleetSigns()
-			l.number(items)
+			l.Number(items)
 		}
 	}
 	dir := filepath.Join(filepath.Dir(s.deps.LoopDir), "queue")
-	return func(l *looker) {
-		l.file(filepath.Join(dir, "arrivals"))
+	return func(l *watch.Look) {
+		l.File(filepath.Join(dir, "arrivals"))
 		for _, state := range queueStates() {
-			l.dir(filepath.Join(dir, state), true)
+			l.Dir(filepath.Join(dir, state), true)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer closed()
-	l, leave := s.watch.listen(r.Context())
+	l, leave := s.watch.Listen(r.Context())
 	defer leave()
 	// The page was made before this began: it looks once more now.
 	if out.event("hello", "", "") != nil {
@@ -93,8 +93,8 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-l.wake:
-			if topics := l.take(); len(topics) > 0 {
+		case <-l.Wake:
+			if topics := l.Take(); len(topics) > 0 {
 				err = out.event("changed", "", strings.Join(topics, " "))
 			}
 		case <-beat.C:

@@ -14,6 +14,7 @@ import (
 
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/web/watch"
 	"reprise/internal/worker/elsewhere"
 )
 
@@ -98,7 +99,7 @@ type Options struct {
 type Server struct {
 	deps  Deps
 	pages *pages
-	watch *watcher
+	watch *watch.Watcher
 	mux   *http.ServeMux
 	nav   []navItem
 	// streams is how many answers of events are open.
@@ -133,7 +134,7 @@ func New(d Deps) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{deps: d, pages: p, mux: http.NewServeMux()}
-	s.watch = newWatcher(d.Now, s.sources())
+	s.watch = watch.New(d.Now, s.sources())
 	s.routes()
 	return s, nil
 }

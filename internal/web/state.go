@@ -16,6 +16,7 @@ import (
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/staterepo"
+	"reprise/internal/web/watch"
 )
 
 const (
@@ -65,18 +66,18 @@ type known struct {
 
 // stateLook looks at what the state is read from: the refs, and the files of those who
 // work on this machine.
-func (s *Server) stateLook() func(*looker) {
+func (s *Server) stateLook() func(*watch.Look) {
 	repo, shared := s.deps.State.Repo.Dir(), s.deps.State.Shared
-	return func(l *looker) {
-		l.file(filepath.Join(repo, "packed-refs"))
+	return func(l *watch.Look) {
+		l.File(filepath.Join(repo, "packed-refs"))
 		for _, refs := range []string{"heads", "remotes/origin", "reprise/handoff", "reprise/claims", "reprise/consolidated"} {
-			l.dir(filepath.Join(repo, "refs", filepath.FromSlash(refs)), true)
+			l.Dir(filepath.Join(repo, "refs", filepath.FromSlash(refs)), true)
 		}
-		l.dir(shared, true)
-		l.dir(filepath.Join(shared, "branches"), true)
+		l.Dir(shared, true)
+		l.Dir(filepath.Join(shared, "branches"), true)
 		places := staterepo.Checkouts(filepath.Dir(repo))
 		for _, name := range slices.Sorted(maps.Keys(places)) {
-			l.dir(places[name], true)
+			l.Dir(places[name], true)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/internal/task"
+	"reprise/internal/web/watch"
 )
 
 const (
@@ -38,10 +39,10 @@ type boards struct {
 	last kept[*task.Board]
 }
 
-func taskLook(dir string) func(*looker) {
-	return func(l *looker) {
+func taskLook(dir string) func(*watch.Look) {
+	return func(l *watch.Look) {
 		for _, name := range []string{"TODO.md", "state.json"} {
-			l.file(filepath.Join(dir, name))
+			l.File(filepath.Join(dir, name))
 		}
 	}
 }

@@ -2,11 +2,11 @@ package web
 
 import (
 	"context"
-	"hash/fnv"
 	"sync"
 	"time"
 
 	"reprise/internal/learn"
+	"reprise/internal/web/watch"
 )
 
 const (
@@ -105,7 +105,7 @@ func (s *Server) work(ctx context.Context, done chan struct{}) {
 		w.mu.Unlock()
 		close(done)
 		if early {
-			s.watch.tell(figuresTopic)
+			s.watch.Tell(figuresTopic)
 		}
 		return
 	}
@@ -144,10 +144,10 @@ func (s *Server) endWork() {
 // logSign is another number when a log has changed, or a day has ended: what sessions
 // are worth depends on the day.
 func (s *Server) logSign() uint64 {
-	l := looker{fnv.New64a()}
-	l.number(uint64(s.deps.Now().Unix() / int64(24*time.Hour/time.Second)))
+	l := watch.NewLook()
+	l.Number(uint64(s.deps.Now().Unix() / int64(24*time.Hour/time.Second)))
 	for _, dir := range s.deps.Memory.Logs {
-		l.dir(dir, true)
+		l.Dir(dir, true)
 	}
-	return l.h.Sum64()
+	return l.Sum()
 }

@@ -1,4 +1,6 @@
-package web
+// Package watch says what has changed on disk, by looking: at the names, sizes and times of files,
+// while somebody wants to know. It writes no file and takes no lock.
+package watch
 
 import (
 	"context"
@@ -18,6 +20,7 @@ import (
 
 // Times of looking for what has changed on disk.
 const (
+	// lookEvery is how long the rest between two looks is at least.
 	lookEvery = time.Second
 	// restFactor is how much longer than a look the rest after it is at least, so that
 	// looking costs no more than a thousandth of a processor however much there is to
@@ -31,22 +34,29 @@ const (
 	looksCompared = 8
 )
 
-// source is something on disk that pages show.
-type source struct {
-	topic string
-	look  func(*looker)
+// Source is something on disk that pages show.
+type Source struct {
+	Topic string
+	Look  func(*Look)
 }
 
-// looker makes a number of the identities of files: another number, another content.
-type looker struct{ h hash.Hash64 }
+// Look makes a number of the identities of files: another number, another content.
+type Look struct{ h hash.Hash64 }
 
-// file adds a file's name, identity, size and time. One that is not there counts, too.
-func (l *looker) file(path string) {
+// NewLook has seen nothing.
+func NewLook() Look { return Look{fnv.New64a()} }
+
+// Sum is the number of what was looked at.
+func (l *Look) Sum() uint64 { return l.h.Sum64() }
+
+// File adds a file's name, identity, size and time. One that is not there counts, too.
+func (l *Look) File(path string) {
 	info, err := os.Lstat(path)
-	l.add(path, info, err)
+	l.Add(path, info, err)
 }
 
-func (l *looker) add(name string, info fs.FileInfo, err error) {
+// Add adds what is known of a file already.
+func (l *Look) Add(name string, info fs.FileInfo, err error) {
 	_, _ = l.h.Write([]byte(name)) // a hash takes everything
 	if err != nil {
 		_, _ = l.h.Write([]byte{0})
@@ -59,14 +69,14 @@ func (l *looker) add(name string, info fs.FileInfo, err error) {
 	_, _ = l.h.Write(b[:])
 }
 
-// number adds a number.
-func (l *looker) number(n uint64) {
+// Number adds a number.
+func (l *Look) Number(n uint64) {
 	_, _ = l.h.Write(binary.LittleEndian.AppendUint64(nil, n))
 }
 
-// dir adds a directory and, with deep, what lies directly in it.
-func (l *looker) dir(path string, deep bool) {
-	l.file(path)
+// Dir adds a directory and, with deep, what lies directly in it.
+func (l *Look) Dir(path string, deep bool) {
+	l.File(path)
 	if !deep {
 		return
 	}
@@ -76,46 +86,47 @@ func (l *looker) dir(path string, deep bool) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		l.add(filepath.Join(path, e.Name()), info, err)
+		l.Add(filepath.Join(path, e.Name()), info, err)
 	}
 }
 
-// each adds a file of each directory in one.
-func (l *looker) each(path, file string) {
-	l.file(path)
+// Each adds a file of each directory in one.
+func (l *Look) Each(path, file string) {
+	l.File(path)
 	entries, err := durable.ReadDir(path)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			l.file(filepath.Join(path, e.Name(), file))
+			l.File(filepath.Join(path, e.Name(), file))
 		}
 	}
 }
 
-// watcher tells those who listen what has changed on disk. It looks only while
+// Watcher tells those who listen what has changed on disk. It looks only while
 // somebody listens: files are compared by identity, size and time, which also sees
 // what a person's editor or another program has written.
-type watcher struct {
+type Watcher struct {
 	now     func() time.Time
-	sources []source
+	sources []Source
 
 	mu      sync.Mutex
-	subs    map[*listener]bool
+	subs    map[*Listener]bool
 	looking bool
 }
 
-// listener is one page that is open.
-type listener struct {
-	wake chan struct{} // of capacity 1
+// Listener is one page that is open.
+type Listener struct {
+	// Wake has something when there is something to take.
+	Wake chan struct{} // of capacity 1
 
 	mu      sync.Mutex
 	changed map[string]bool
 }
 
-// take is what has changed since it was last called.
-func (l *listener) take() []string {
+// Take is what has changed since it was last called.
+func (l *Listener) Take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	topics := slices.Sorted(maps.Keys(l.changed))
@@ -123,20 +134,20 @@ func (l *listener) take() []string {
 	return topics
 }
 
-func (l *listener) tell(topics []string) {
+func (l *Listener) tell(topics []string) {
 	l.mu.Lock()
 	for _, t := range topics {
 		l.changed[t] = true
 	}
 	l.mu.Unlock()
 	select {
-	case l.wake <- struct{}{}:
+	case l.Wake <- struct{}{}:
 	default: // it has not yet looked at the last one
 	}
 }
 
-// tell tells all who listen.
-func (w *watcher) tell(topic string) {
+// Tell tells all who listen.
+func (w *Watcher) Tell(topic string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for l := range w.subs {
@@ -144,13 +155,14 @@ func (w *watcher) tell(topic string) {
 	}
 }
 
-func newWatcher(now func() time.Time, sources []source) *watcher {
-	return &watcher{now: now, sources: sources, subs: map[*listener]bool{}}
+// New is a watcher of these sources; it looks while somebody listens.
+func New(now func() time.Time, sources []Source) *Watcher {
+	return &Watcher{now: now, sources: sources, subs: map[*Listener]bool{}}
 }
 
-// listen begins to listen, until leave. What has changed before is not told.
-func (w *watcher) listen(ctx context.Context) (l *listener, leave func()) {
-	l = &listener{wake: make(chan struct{}, 1), changed: map[string]bool{}}
+// Listen begins to listen, until leave. What has changed before is not told.
+func (w *Watcher) Listen(ctx context.Context) (l *Listener, leave func()) {
+	l = &Listener{Wake: make(chan struct{}, 1), changed: map[string]bool{}}
 	w.mu.Lock()
 	w.subs[l] = true
 	begin := !w.looking
@@ -167,18 +179,18 @@ func (w *watcher) listen(ctx context.Context) (l *listener, leave func()) {
 }
 
 // signs are the numbers of all sources as they are now.
-func (w *watcher) signs() []uint64 {
+func (w *Watcher) signs() []uint64 {
 	out := make([]uint64, len(w.sources))
 	for i, s := range w.sources {
-		l := looker{fnv.New64a()}
-		s.look(&l)
-		out[i] = l.h.Sum64()
+		l := NewLook()
+		s.Look(&l)
+		out[i] = l.Sum()
 	}
 	return out
 }
 
 // loop looks until nobody listens.
-func (w *watcher) loop(ctx context.Context, last []uint64) {
+func (w *Watcher) loop(ctx context.Context, last []uint64) {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	var looks []time.Duration
@@ -200,7 +212,7 @@ func (w *watcher) loop(ctx context.Context, last []uint64) {
 		var topics []string
 		for i := range now {
 			if now[i] != last[i] {
-				topics = append(topics, w.sources[i].topic)
+				topics = append(topics, w.sources[i].Topic)
 			}
 		}
 		last = now
@@ -219,46 +231,4 @@ func (w *watcher) loop(ctx context.Context, last []uint64) {
 // rest is how long to rest after a look that costs so much.
 func rest(cost time.Duration) time.Duration {
 	return min(max(lookEvery, restFactor*cost), restMost)
-}
-
-// sources are what the pages show: files, and what the servers of a fleet say.
-func (s *Server) sources() []source {
-	d := &s.deps
-	list := []source{{"runs", s.runLook}}
-	if d.LoopDir != "" {
-		list = append(list, source{"loop", func(l *looker) { l.dir(d.LoopDir, true) }}, source{"queue", s.queueLook()})
-	}
-	if d.Checks != nil {
-		list = append(list, source{"checks", func(l *looker) {
-			for _, file := range d.Checks.Files {
-				l.file(file)
-			}
-		}})
-	}
-	if d.Fleet != nil {
-		list = append(list, source{"fleet", func(l *looker) {
-			sign, _ := s.fleetSigns()
-			l.number(sign)
-		}})
-	}
-	if d.Tasks != nil {
-		list = append(list, source{"tasks", taskLook(d.Tasks.Dir())})
-	}
-	if d.Memory != nil {
-		list = append(list, source{"memory", func(l *looker) {
-			for _, dir := range d.Memory.Dirs {
-				l.dir(dir, true)
-			}
-		}})
-	}
-	if d.Events != nil {
-		list = append(list, source{"events", func(l *looker) { l.dir(d.Events.Dir, true) }})
-	}
-	if d.State != nil {
-		list = append(list, source{"state", s.stateLook()})
-	}
-	if d.Guard != nil {
-		list = append(list, source{"guard", func(l *looker) { l.dir(d.Guard.Dir, true) }})
-	}
-	return list
 }
