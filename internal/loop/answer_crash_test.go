@@ -88,8 +88,10 @@ func (n *night) lived() error {
 // person answers to its end. What was acknowledged reaches the session that asked, once, and
 // no other; nothing of it is left over for a later question.
 func TestAnswerKilledAtEachStep(t *testing.T) {
+	t.Parallel()
 	for _, how := range answerings {
 		t.Run(how.name, func(t *testing.T) {
+			t.Parallel()
 			s := durabletest.Scenario{
 				Sample: 16,
 				Prepare: func(t *testing.T, dir string) {

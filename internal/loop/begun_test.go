@@ -43,6 +43,7 @@ func killed(t *testing.T, n *night) core.State {
 // What was asked of a loop that died is no reason to end the next one, which was begun after
 // it: a person's last word counts.
 func TestStopOfBefore(t *testing.T) {
+	t.Parallel()
 	n := newNight(t, play{hang: true}, play{change: true}, play{change: true})
 	n.add("a", "b")
 	s := killed(t, n)
@@ -60,6 +61,7 @@ func TestStopOfBefore(t *testing.T) {
 // Ceilings that are raised while no loop runs are raised by all that was said, and the audit
 // says from what to what; until then who looks sees that it is still to come.
 func TestRaisedMeanwhile(t *testing.T) {
+	t.Parallel()
 	n := newNight(t, play{hang: true}, play{change: true}, play{change: true})
 	n.add("a")
 	s := killed(t, n)
@@ -95,6 +97,7 @@ func TestRaisedMeanwhile(t *testing.T) {
 
 // Whoever made settings from what another loop has changed since does not begin by them.
 func TestBegunFromWhatIsOver(t *testing.T) {
+	t.Parallel()
 	n := newNight(t, play{hang: true}, play{change: true})
 	n.add("a")
 	s := killed(t, n)
@@ -111,6 +114,7 @@ func TestBegunFromWhatIsOver(t *testing.T) {
 
 // How a loop works stays its own: whoever says nothing of it goes on in the same way.
 func TestGivenStays(t *testing.T) {
+	t.Parallel()
 	n := newNight(t, play{hang: true}, play{change: true}, play{change: true})
 	n.add("a")
 	n.opt.Given = &core.Given{Script: "/x/steps.yaml", Labels: []string{"night"}, Integrate: MergeBranch}
@@ -204,6 +208,7 @@ func TestStopWithAFullQueue(t *testing.T) {
 // An item whose file is taken away while it is worked on is nobody's: the worker goes on
 // with another, also where its work was being checked when the loop died.
 func TestClaimedItemVanishes(t *testing.T) {
+	t.Parallel()
 	n := newNight(t, play{hang: true}, play{change: true})
 	n.add("a")
 	s := killed(t, n)

@@ -119,6 +119,7 @@ func prune(dir string, disk durable.Disk) ([]string, error) {
 // the rest, and what only this machine has stays: work that was not sent, or was sent and
 // cleared away there, an item that is not settled, and what somebody has a worktree of.
 func TestPruneKilledAtEachStep(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not here")
 	}
@@ -154,6 +155,7 @@ func TestPruneKilledAtEachStep(t *testing.T) {
 
 // Where the remote cannot be asked nothing goes, for what a copy says may be long ago.
 func TestPruneWithoutTheRemote(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not here")
 	}
