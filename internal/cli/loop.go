@@ -377,19 +377,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	given.InPlace = true
 	if t, ok := opt.Places.(*loop.Worktrees); ok {
 		given.InPlace, given.Integrate, given.Into = false, t.Integrate, t.Into
-		var left atomic.Bool
-		opt.Before, opt.After = t.Mend, func() {
-			if t.Wait(); left.Load() { // what stood in its way may be over
-				_ = t.Mend(context.WithoutCancel(ctx)) // what stays is told of when the loop has ended
-			}
-		}
-		t.Left = func(name string, err error) {
-			left.Store(true)
-			opt.Log.Warn("take a worktree away", "workspace", name, "error", err.Error())
-		}
-		t.Unlocked = func(path string) { opt.Log.Warn("a lock that a killed git left was removed", "file", path) }
-		t.Waiting = func(err error) { opt.Log.Warn("another git is at work: its lock is waited for", "error", err.Error()) }
-		opt.Root, opt.Strayed, opt.Merges, opt.Shares = t.Root, t.Strayed, t, t
+		wireTrees(ctx, t, &opt)
 	}
 	if f.elsewhere != nil {
 		err = f.elsewhere(ctx, &opt)
@@ -422,6 +410,24 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		opt.Notify = n.Send
 	}
 	return opt, nil
+}
+
+// wireTrees has a loop see to its worktrees, and be told by them.
+func wireTrees(ctx context.Context, t *loop.Worktrees, opt *loop.Options) {
+	log := opt.Log
+	var left atomic.Bool
+	opt.Before, opt.After = t.Mend, func() {
+		if t.Wait(); left.Load() { // what stood in its way may be over
+			_ = t.Mend(context.WithoutCancel(ctx)) // what stays is told of when the loop has ended
+		}
+	}
+	t.Left = func(name string, err error) {
+		left.Store(true)
+		log.Warn("take a worktree away", "workspace", name, "error", err.Error())
+	}
+	t.Unlocked = func(path string) { log.Warn("a lock that a killed git left was removed", "file", path) }
+	t.Waiting = func(err error) { log.Warn("another git is at work: its lock is waited for", "error", err.Error()) }
+	opt.Root, opt.Strayed, opt.Merges, opt.Shares = t.Root, t.Strayed, t, t
 }
 
 // canWork finds out before anything begins whether the client is there that works: each

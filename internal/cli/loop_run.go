@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/durable"
-	"reprise/internal/loop"
 	"reprise/internal/queue"
 )
 
@@ -48,7 +47,7 @@ func (s *inLoop) Progress(done, total int, step string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := loop.ParseProgress(string(data)); err != nil {
+	if _, err := queue.ParseProgress(string(data)); err != nil {
 		return err
 	}
 	return durable.WriteFile(s.progress, append(data, '\n'), 0o600)
@@ -90,7 +89,7 @@ the file that PROGRESS_FILE names, or by the tool loop_progress.`,
 			if s == nil {
 				return exitWith(ExitNotFound, errNoLoop)
 			}
-			p, err := loop.ParseProgress(strings.Join(args, " "))
+			p, err := queue.ParseProgress(strings.Join(args, " "))
 			if err != nil {
 				return exitWith(ExitUsage, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/internal/agent"
+	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/report"
 	"reprise/internal/loop/said"
@@ -141,16 +142,22 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	} else {
 		l.trace(ctx, it, item, nil, nil)
 	}
-	l.mu.Lock()
-	delete(l.places, placeKey(a.Claim))
-	delete(l.shared, placeKey(a.Claim))
-	delete(l.before, placeKey(a.Claim))
-	delete(l.asked, a.Run)
-	delete(l.ours, a.Run)
-	delete(l.steps, placeKey(a.Claim))
-	l.mu.Unlock()
+	l.forget(a)
 	l.try(ctx, "remove the claim's directory", func() error { return l.opt.Disk.RemoveAll(l.asks(a.Claim)) })
 	return core.Archived{Slot: a.Slot, Seq: a.Seq}
+}
+
+// forget lets go what was remembered of a claim that has ended.
+func (l *Loop) forget(a core.Action) {
+	key := placeKey(a.Claim)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.places, key)
+	delete(l.shared, key)
+	delete(l.before, key)
+	delete(l.steps, key)
+	delete(l.asked, a.Run)
+	delete(l.ours, a.Run)
 }
 
 // again is after what time an item that goes back may be begun once more: when it is ready by the
@@ -251,7 +258,7 @@ func (l *Loop) preserve(ctx context.Context, a core.Action, r run.Record, out *s
 		}
 	}
 	for _, name := range []string{askFile, errorFile} {
-		if text, err := readSmall(filepath.Join(l.asks(a.Claim), name), maxAsk); err == nil {
+		if text, err := checkout.ReadStart(filepath.Join(l.asks(a.Claim), name), maxAsk); err == nil {
 			if err := l.opt.Disk.WriteFileHot(filepath.Join(r.Dir(), name), []byte(text), 0o600); err != nil {
 				return err
 			}

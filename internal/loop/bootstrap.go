@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reprise/internal/agent"
+	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/said"
 	"reprise/internal/queue"
@@ -222,7 +223,7 @@ func (l *Loop) previous(c *core.Continuation) string {
 		b.WriteString("\n" + core.Unanswered + "\n")
 	}
 	if r, err := l.opt.Runs.Get(c.Run); err == nil {
-		if text, err := readSmall(filepath.Join(r.Dir(), summaryFile), 8<<10); err == nil {
+		if text, err := checkout.ReadStart(filepath.Join(r.Dir(), summaryFile), 8<<10); err == nil {
 			fmt.Fprintf(&b, "\nWhat was kept of it, for you to judge:\n\n%s\n", core.Indent(text))
 		}
 	}

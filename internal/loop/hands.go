@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -152,7 +151,7 @@ func (l *Loop) hands(ctx context.Context, c core.Claim, r run.Record) (text stri
 			out = said.Read(r.Client, r.Logs.Stdout)
 		}
 		switch {
-		case names(out, ch.Name):
+		case ch.NamedIn(out.Tools.Bytes()):
 			its = append(its, ch.What)
 		case !ch.Made: // who makes a branch beside the loop takes nothing from anybody
 			others = append(others, ch.What)
@@ -179,14 +178,4 @@ func (l *Loop) knownHand(what string) bool {
 	known := l.toldHands[what]
 	l.toldHands[what] = true
 	return known
-}
-
-// names says that a call of a run's tools has git in it and the name of what has changed.
-func names(out *said.Stream, name string) bool {
-	for call := range bytes.Lines(out.Tools.Bytes()) {
-		if bytes.Contains(call, []byte("git")) && bytes.Contains(bytes.ToLower(call), bytes.ToLower([]byte(name))) {
-			return true
-		}
-	}
-	return false
 }

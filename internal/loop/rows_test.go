@@ -513,12 +513,12 @@ func TestParseProgress(t *testing.T) {
 		"3/10": {StepsCompleted: 3, StepsTotal: 10}, " 0/2 look \n": {StepsTotal: 2, CurrentStep: "look"},
 		`{"steps_completed":1,"steps_total":4,"current_step":"x"}`: {StepsCompleted: 1, StepsTotal: 4, CurrentStep: "x"},
 	} {
-		if got, err := ParseProgress(text); err != nil || got != want {
+		if got, err := queue.ParseProgress(text); err != nil || got != want {
 			t.Errorf("%q: %+v %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "x", "3", "3/x", "4/3", "-1/3", "{", `{"steps_completed":-1}`} {
-		if p, err := ParseProgress(text); err == nil {
+		if p, err := queue.ParseProgress(text); err == nil {
 			t.Errorf("%q is taken: %+v", text, p)
 		}
 	}

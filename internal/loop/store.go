@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reprise/internal/durable"
+	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/proc"
 	"reprise/internal/term"
@@ -206,7 +207,7 @@ func (s *store) lower() error {
 func (s *store) lowerLeft(shown string) error {
 	s.flag.Lock()
 	words := shownWords(shown)
-	text, err := readSmall(s.path(interruptFile), max(len(words), len(shown))+8)
+	text, err := checkout.ReadStart(s.path(interruptFile), max(len(words), len(shown))+8)
 	text = strings.TrimSpace(text)
 	s.raised = err == nil && shown != "" && (text == words || text == strings.TrimSpace(shown)) // the last as older programs wrote it
 	s.flag.Unlock()
@@ -219,10 +220,10 @@ func (s *store) lowerLeft(shown string) error {
 func (s *store) handmade(waiting bool) (made, removed bool, why string) {
 	s.flag.Lock()
 	defer s.flag.Unlock()
-	why, err := readSmall(s.path(interruptFile), maxAsk)
+	why, err := checkout.ReadStart(s.path(interruptFile), maxAsk)
 	for n := 0; n < 5 && err == nil && strings.TrimSpace(why) == "" && !waiting && !s.raised; n++ {
 		time.Sleep(40 * time.Millisecond) // it was made just now, and is being written
-		why, err = readSmall(s.path(interruptFile), maxAsk)
+		why, err = checkout.ReadStart(s.path(interruptFile), maxAsk)
 	}
 	there := !errors.Is(err, fs.ErrNotExist)
 	switch {
@@ -381,7 +382,7 @@ func readRequests(dir string, fn func(Request, error)) error {
 			continue
 		}
 		var r Request
-		text, err := readSmall(filepath.Join(dir, requestsDir, e.Name()), 256<<10)
+		text, err := checkout.ReadStart(filepath.Join(dir, requestsDir, e.Name()), 256<<10)
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &r)
 		}

@@ -3,18 +3,16 @@ package loop
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"reprise/internal/agent"
-	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/outcome"
 	"reprise/internal/loop/tell"
@@ -196,7 +194,7 @@ const progressFile = "progress.json"
 // progress tells the queue how far a run says that it is. What is no progress is
 // passed over: it is the agent's own account, and nothing is decided by it.
 func (l *Loop) progress(ctx context.Context, a core.Action) {
-	text, err := readSmall(filepath.Join(l.asks(a.Claim), progressFile), maxAsk)
+	text, err := checkout.ReadStart(filepath.Join(l.asks(a.Claim), progressFile), maxAsk)
 	if err != nil {
 		return
 	}
@@ -207,7 +205,7 @@ func (l *Loop) progress(ctx context.Context, a core.Action) {
 	if same {
 		return
 	}
-	p, err := ParseProgress(text)
+	p, err := queue.ParseProgress(text)
 	if err == nil {
 		err = l.opt.Queue.Progress(ctx, queue.Token(a.Claim.Token), p)
 	}
@@ -221,41 +219,12 @@ func (l *Loop) progress(ctx context.Context, a core.Action) {
 	}
 }
 
-// ParseProgress reads how far a piece of work is: JSON with steps_completed,
-// steps_total and current_step, or as people write it, "3/10 what is being done".
-func ParseProgress(text string) (queue.Progress, error) {
-	var p queue.Progress
-	text = strings.TrimSpace(text)
-	if strings.HasPrefix(text, "{") {
-		if err := json.Unmarshal([]byte(text), &p); err != nil {
-			return p, fmt.Errorf("read progress: %w", err)
-		}
-		p.Updated = time.Time{} // the queue's own
-	} else {
-		steps, step, _ := strings.Cut(text, " ")
-		done, total, ok := strings.Cut(steps, "/")
-		var errs error
-		var err error
-		p.StepsCompleted, err = strconv.Atoi(done)
-		errs = errors.Join(errs, err)
-		p.StepsTotal, err = strconv.Atoi(total)
-		if errs = errors.Join(errs, err); !ok || errs != nil {
-			return p, fmt.Errorf("read progress %q: write it as 3/10 and what is being done, or as JSON", oneLine(text, 60))
-		}
-		p.CurrentStep = oneLine(step, 200)
-	}
-	if p.StepsCompleted < 0 || p.StepsTotal < 0 || p.StepsTotal > 0 && p.StepsCompleted > p.StepsTotal {
-		return p, fmt.Errorf("read progress: %d of %d steps cannot be", p.StepsCompleted, p.StepsTotal)
-	}
-	return p, nil
-}
-
 // maxAsk bounds what is read of such a file.
 const maxAsk = 8 << 10
 
 // asking is what a run has written there, "" for nothing.
 func (l *Loop) asking(c core.Claim, name string) string {
-	text, err := readSmall(filepath.Join(l.asks(c), name), maxAsk)
+	text, err := checkout.ReadStart(filepath.Join(l.asks(c), name), maxAsk)
 	if err != nil {
 		return ""
 	}
@@ -263,29 +232,6 @@ func (l *Loop) asking(c core.Claim, name string) string {
 		return "it asks, and does not say what" // the file alone asks
 	}
 	return text
-}
-
-// readSmall reads the beginning of a regular file. An agent can put anything in its
-// place.
-func readSmall(path string, most int) (string, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("read %s: it is no file", path)
-	}
-	f, err := durable.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b := make([]byte, most)
-	n, err := f.Read(b)
-	if n == 0 && err != nil && info.Size() > 0 {
-		return "", err
-	}
-	return strings.ToValidUTF8(string(b[:n]), "\uFFFD"), nil
 }
 
 // ended is how a run ended: what its record says, what has changed in its place, and

@@ -79,6 +79,17 @@ type Change struct {
 	Made bool // a ref that was not there before: nothing is lost by that
 }
 
+// NamedIn says that a call of a run's tools, a line each, has git in it and the name of what has
+// changed.
+func (c Change) NamedIn(calls []byte) bool {
+	for call := range bytes.Lines(calls) {
+		if bytes.Contains(call, []byte("git")) && bytes.Contains(bytes.ToLower(call), bytes.ToLower([]byte(c.Name))) {
+			return true
+		}
+	}
+	return false
+}
+
 // Changed is how what worktrees share differs from what it was before, by name. g asks git how
 // settings read, only where the file has changed.
 func (s *Shared) Changed(ctx context.Context, g *git.Git, before *Shared) (list []Change, err error) {

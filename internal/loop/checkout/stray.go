@@ -98,3 +98,26 @@ func ReadEnd(path string, most int64) ([]byte, error) {
 	}
 	return nil, err
 }
+
+// ReadStart reads the beginning of a regular file. An agent can put anything in its
+// place.
+func ReadStart(path string, most int) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("read %s: it is no file", path)
+	}
+	f, err := durable.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b := make([]byte, most)
+	n, err := f.Read(b)
+	if n == 0 && err != nil && info.Size() > 0 {
+		return "", err
+	}
+	return strings.ToValidUTF8(string(b[:n]), "\uFFFD"), nil
+}
