@@ -174,6 +174,17 @@ func (p *taskPlaces) Tip(ctx context.Context, branch string) (string, error) {
 	return "", nil
 }
 
+// Leave gives up a place whose claim was lost, of whichever kind it is.
+func (p *taskPlaces) Leave(ctx context.Context, place loop.Place) error {
+	var err error
+	for _, x := range [...]loop.Places{p.places, p.merging} {
+		if l, ok := x.(loop.Leaver); ok {
+			err = errors.Join(err, l.Leave(ctx, place))
+		}
+	}
+	return err
+}
+
 // Building tells both kinds of places what items have made.
 func (p *taskPlaces) Building(made func(ctx context.Context, id string) (string, error)) {
 	for _, x := range [...]loop.Places{p.places, p.merging} {

@@ -96,6 +96,16 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 			l.warn("keep the context of "+r.ID, err)
 		}
 	}
+	if placed && a.How.Fate == core.Drop {
+		switch err := l.leave(ctx, place); {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && passing(err):
+			return broken(a, err)
+		case err != nil:
+			l.warn("leave the place of "+item.ID, err)
+		}
+	}
 	if placed && a.How.Fate != core.Drop {
 		var note string
 		var conflict bool

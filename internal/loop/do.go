@@ -14,6 +14,7 @@ import (
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/workspace"
 )
 
 // do does one action, in a goroutine of its own: it may take long.
@@ -172,6 +173,8 @@ func (l *Loop) prepare(ctx context.Context, a core.Action) core.Event {
 	switch {
 	case errors.As(err, &merging):
 		e.Later = merging.Error()
+	case errors.Is(err, workspace.ErrLive):
+		e.Later, e.InUse = oneLine(err.Error(), 500), true
 	case queue.Over(err):
 		l.send(ctx, core.LeaseLost{Slot: a.Slot, Item: a.Claim.Item.ID, Fence: a.Claim.Fence})
 		e.Err = oneLine(err.Error(), 500)

@@ -34,6 +34,20 @@ func (e *UnkeptError) Error() string { return e.Why }
 
 func unkept(format string, args ...any) error { return &UnkeptError{fmt.Sprintf(format, args...)} }
 
+// Leaver is for places that somebody holds while they are worked in.
+type Leaver interface {
+	// Leave has a place be nobody's, and changes nothing in it.
+	Leave(ctx context.Context, p Place) error
+}
+
+// leave gives up the place of a claim that was lost.
+func (l *Loop) leave(ctx context.Context, p Place) error {
+	if t, ok := l.opt.Places.(Leaver); ok {
+		return t.Leave(ctx, p)
+	}
+	return nil
+}
+
 // keep has the work of a claim kept, and says what is wrong with it where it cannot be:
 // what is done in the queue is what others build on.
 func (l *Loop) keep(ctx context.Context, c core.Claim, slot int, p Place) (wrong string, err error) {
@@ -44,6 +58,10 @@ func (l *Loop) keep(ctx context.Context, c core.Claim, slot int, p Place) (wrong
 	item, err := l.opt.Queue.Get(ctx, c.Item.ID)
 	if err != nil {
 		return "", err
+	}
+	if item.State != queue.Claimed || item.Claim == nil || int64(item.Claim.Fence) != c.Fence {
+		// Whoever has the item now works on the same branch, perhaps on another machine.
+		return "", fmt.Errorf("%w: %s is %s", queue.ErrLost, item.ID, item.State)
 	}
 	var note string
 	err = l.inProject(func() error { note, err = k.Keep(ctx, p, item); return err })

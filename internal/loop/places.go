@@ -425,6 +425,9 @@ func (t *Worktrees) over(p Place, l *workspace.Lease) {
 	}
 }
 
+// Leave gives up a place whose claim was lost: it stays as it is, for whoever has the item.
+func (t *Worktrees) Leave(ctx context.Context, p Place) error { return t.release(ctx, p) }
+
 // release gives a lease up. One that could not be given up is kept: forgotten, it would be
 // somebody else's, who keeps everybody from the worktree for as long as this process lives.
 func (t *Worktrees) release(ctx context.Context, p Place) error {

@@ -40,7 +40,12 @@ const (
 	SameItem     Class = "still held"     // an earlier run of the item has not ended yet
 	PlaceAway    Class = "directory away" // the project's directory was not there while it worked
 	BeingMerged  Class = "being merged"   // what it builds on is merged by an item of its own, which is not done
+	PlaceInUse   Class = "place in use"   // somebody works where it would be worked on
 )
+
+// inUse is how long an item waits whose place is in use. Who is there is a person, or a run
+// whose claim was lost and which is about to end.
+const inUse = 30 * time.Second
 
 // Outcome is how a run ended, as far as the run itself shows it.
 type Outcome struct {

@@ -40,6 +40,8 @@ type (
 		Err string
 		// Later is why it is not begun yet, which is nobody's failure, "" where it may be.
 		Later string
+		// InUse says that this is because somebody works in its place.
+		InUse bool
 	}
 	// Launched answers a Launch.
 	Launched struct {

@@ -434,3 +434,14 @@ func TestPutOffNoLonger(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceInUseIsNoFailure: an item in whose place somebody works goes back as it was, for a while.
+func TestPlaceInUseIsNoFailure(t *testing.T) {
+	s := New("loop-1", DefaultLimits(), Time{})
+	s.Slots[0] = Slot{Step: Preparing, Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: 3}}
+	s, _ = Apply(s, Time{}, Prepared{Slot: 0, Seq: 7, Later: "somebody works in the workspace", InUse: true})
+	p := s.Slots[0]
+	if p.Step != Settling || p.Settle.Fate != Release || p.Settle.Class != PlaceInUse || p.Settle.Delay != inUse || s.Spawning+s.Row != 0 || len(s.Items) != 0 {
+		t.Errorf("%+v %+v", p, p.Settle)
+	}
+}

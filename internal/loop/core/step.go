@@ -287,7 +287,11 @@ func (s *State) prepared(e Prepared, out *[]Action) {
 		s.unstarted(p, &set)
 		s.settle(e.Slot, set, out)
 	case e.Later != "":
-		s.settle(e.Slot, Settle{Fate: Release, Class: BeingMerged, Reason: e.Later}, out)
+		set := Settle{Fate: Release, Class: BeingMerged, Reason: e.Later}
+		if e.InUse {
+			set.Class, set.Delay = PlaceInUse, inUse
+		}
+		s.settle(e.Slot, set, out)
 	case !s.mayBegin():
 		s.settle(e.Slot, Settle{Fate: Release, Class: NotLaunched, Reason: s.whyNot()}, out)
 	default:

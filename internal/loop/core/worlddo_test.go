@@ -24,7 +24,7 @@ func (w *world) do(a Action) {
 		if w.chance(0.02) {
 			e.Err = "no workspace"
 		} else if w.chance(0.02) {
-			e.Later = "what it builds on is being merged"
+			e.Later, e.InUse = "what it builds on is being merged, or somebody works in its place", w.chance(0.5)
 		}
 		w.later(wait, e)
 	case OpLaunch:
