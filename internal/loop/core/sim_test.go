@@ -14,7 +14,7 @@ import (
 
 var (
 	oneSeed  = flag.Uint64("seed", 0, "live this one night, and tell of each of its steps")
-	howMany  = flag.Uint64("nights", 0, "how many nights to live; 0 is 30,000, or two million with REPRISE_LONG_TESTS")
+	howMany  = flag.Uint64("nights", 0, "how many nights to live; 0 is 100,000, or two million with REPRISE_LONG_TESTS")
 	firstBad = flag.Bool("first", false, "end at the first bad night")
 )
 
@@ -38,8 +38,7 @@ func TestNights(t *testing.T) {
 	}
 	nights := *howMany
 	if nights == 0 {
-		// As many as TestMutants lives, in which each mutant is seen.
-		if nights = 30_000; os.Getenv("REPRISE_LONG_TESTS") != "" {
+		if nights = 100_000; os.Getenv("REPRISE_LONG_TESTS") != "" {
 			nights = 2_000_000
 		}
 	}
