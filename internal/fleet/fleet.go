@@ -368,11 +368,18 @@ func (c *Conn) Explain(doing string, err error) error {
 		return fmt.Errorf("%w: %s: %s: %w; fleet.ca names the file of the certificates by which the servers are known", ErrRefused, doing, c.opt.Servers, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%w: %s: %s: the servers keep nothing for this account: JetStream is off there", ErrSetup, doing, c.opt.Servers)
+	case errors.As(err, &api) && api.ErrorCode == noCluster:
+		return fmt.Errorf("%w: %s: fleet.replicas is %d, and there is one server alone: %w", ErrSetup, doing, c.Replicas(), err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%w: %s: %s: the server does not encrypt: write nats:// in `queue` for tls://", ErrSetup, doing, c.opt.Servers)
 	case Full(err):
 		return fmt.Errorf("%w: %s: %s: their store has no room (%w); give it more (max_file_store of jetstream, or the account's limit), or remove streams that nobody needs", ErrSetup, doing, c.opt.Servers, err)
 	case Away(err):
 		if err := c.Refused(doing); err != nil {
 			return err
+		}
+		if c.noJetStream(err) {
+			return fmt.Errorf("%w: %s: %s: the server is there, and has no JetStream; nor does another answer: start it with -js", ErrUnreachable, doing, c.opt.Servers)
 		}
 		if errors.Is(err, nats.ErrReconnectBufExceeded) { // nothing is kept to be sent later
 			return fmt.Errorf("%w: %s: %s: the connection is lost, and is tried again", ErrUnreachable, doing, c.opt.Servers)
@@ -382,6 +389,16 @@ func (c *Conn) Explain(doing string, err error) error {
 		return fmt.Errorf("%w: %s: %w", ErrSetup, doing, err)
 	}
 	return fmt.Errorf("fleet: %s: %w", doing, err)
+}
+
+// noJetStream reports whether an error is that nobody answers, and the server that this
+// machine is connected to has no JetStream.
+func (c *Conn) noJetStream(err error) bool {
+	if !errors.Is(err, nats.ErrNoResponders) || c.NC == nil || !c.NC.IsConnected() {
+		return false
+	}
+	on, _ := c.NC.ConnectedServerJetStream()
+	return !on
 }
 
 // Refused says what the servers have refused just now, and what to do; nil where they have

@@ -15,6 +15,7 @@ import (
 	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
+	"reprise/internal/term"
 	"reprise/internal/workspace"
 )
 
@@ -241,7 +242,7 @@ func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s 
 			return "", err
 		}
 	}
-	args := append(t.who(ctx), "commit", "--quiet", how, "--message="+item.Title+"\n\nWhat the session for "+item.ID+" left uncommitted.")
+	args := append(t.who(ctx), "commit", "--quiet", how, "--message="+term.SafeLine(item.Title)+"\n\nWhat the session for "+item.ID+" left uncommitted.")
 	if _, err := g.Run(ctx, args...); err != nil {
 		if staged, serr := g.Staged(ctx); serr == nil && len(staged) == 0 {
 			return "", nil // it differed in what git does not keep

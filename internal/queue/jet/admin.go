@@ -219,7 +219,11 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (queue.Listing, error)
 		return queue.Listing{}, err
 	}
 	var rows []row
+	bad := map[string]bool{}
 	for _, r := range q.view.all() {
+		if r.bad {
+			bad[r.id] = true
+		}
 		if r.bad || (len(f.States) == 0 || slices.Contains(f.States, r.brief.State)) && (f.Task == "" || f.Task == r.brief.Task) {
 			rows = append(rows, r)
 		}
@@ -230,6 +234,8 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (queue.Listing, error)
 		case errors.Is(err, queue.ErrNotFound): // removed meanwhile
 		case err != nil:
 			l.Trouble = append(l.Trouble, queue.Trouble{Where: q.where(id), Why: strings.TrimPrefix(err.Error(), q.where(id)+": ")})
+		case bad[id]:
+			l.Trouble = append(l.Trouble, queue.Trouble{Where: q.where(id), Why: byHand})
 		case h.Arriving == "" && f.Match(&h.Item):
 			if r, ok := q.view.row(h.Waits); ok && !r.bad {
 				h.WaitsForDead = r.brief.State == queue.Dead
@@ -242,6 +248,9 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (queue.Listing, error)
 	l.Sort()
 	return l, err
 }
+
+// byHand is said of an item whose value can be read and whose header says nothing.
+const byHand = "it was changed by hand: its header Reprise-Item is not there or damaged, so nobody is given it; `reprise queue edit ITEM` with any change writes it anew"
 
 // each reads the items of rows, several at once, and calls visit with one after the other.
 // An error that is not one of an item ends it.
@@ -344,8 +353,12 @@ func (q *Queue) Check(ctx context.Context, mend bool) (queue.Report, error) {
 	}
 	q.view.mu.Lock()
 	rows := make([]row, 0, len(q.view.rows))
+	bad := map[string]bool{}
 	for _, r := range q.view.rows {
 		rows = append(rows, r)
+		if r.bad {
+			bad[r.id] = true
+		}
 	}
 	q.view.mu.Unlock()
 	items := map[string]queue.Item{}
@@ -355,6 +368,9 @@ func (q *Queue) Check(ctx context.Context, mend bool) (queue.Report, error) {
 		case errors.Is(err, queue.ErrNotFound):
 		case err != nil:
 			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: strings.TrimPrefix(err.Error(), q.where(id)+": ") + "; it is left alone"})
+		case bad[id]:
+			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: byHand})
+			used[h.large] = true
 		case h.Arriving != "":
 			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: "it is being moved here, which has not come to its end: `reprise queue migrate` again finishes that"})
 			used[h.large] = true

@@ -244,3 +244,33 @@ func TestMigrateLeaves(t *testing.T) {
 		t.Fatalf("%+v %v", m, err)
 	}
 }
+
+// What waits for an item that comes later, and is done by then, waits no more.
+func TestMigrateUnblocks(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	q := open(t, jet.Options{Conn: connect(t, fleettest.Server(t).ClientURL()), Project: "shop", Host: "vm", Actor: "test"})
+	here := filesIn(t.TempDir())
+	if _, err := here.Add(ctx, queue.Item{ID: "x", Title: "x"}, queue.Item{ID: "y", Title: "y", DependsOn: []string{"x"}}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := here.Claim(ctx, queue.ClaimOptions{ID: "x"})
+	if err == nil {
+		_, err = queue.Migrate(ctx, here, q, false, nil)
+	}
+	if err == nil {
+		_, err = here.Done(ctx, c.Token, queue.Outcome{})
+	}
+	if err == nil {
+		_, err = queue.Migrate(ctx, here, q, false, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y, err := q.Get(ctx, "y"); err != nil || y.State != queue.Ready {
+		t.Errorf("%+v %v", y, err)
+	}
+	if it, err := q.Next(ctx, queue.ClaimOptions{}); err != nil || it.ID != "y" {
+		t.Errorf("next is %+v, %v", it, err)
+	}
+}

@@ -99,10 +99,16 @@ func (q *Queue) Hand(ctx context.Context, s queue.Stocked) error {
 
 // Admit makes an item that was received one as all others are.
 func (q *Queue) Admit(ctx context.Context, origin, id string) error {
-	return q.received(ctx, origin, id, func(h *held) error {
+	settled := false
+	err := q.received(ctx, origin, id, func(h *held) error {
 		h.Arriving, h.asItWas = "", true
+		settled = h.State == queue.Done
 		return q.put(ctx, h)
 	})
+	if err != nil || !settled {
+		return err
+	}
+	return q.unblock(ctx, id) // what waits for it may have come before
 }
 
 // Refuse forgets an item that was received.

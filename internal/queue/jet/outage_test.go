@@ -319,6 +319,65 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+// What stands in the way is told by the setting that it is about.
+func TestSetupIsTold(t *testing.T) {
+	t.Parallel()
+	plain := fleettest.Server(t, func(o *server.Options) { o.JetStream = false })
+	alone := fleettest.Server(t)
+	for _, c := range []struct {
+		url  string
+		set  config.Fleet
+		says string
+	}{
+		{plain.ClientURL(), config.Fleet{Namespace: "test"}, "has no JetStream"},
+		{alone.ClientURL(), config.Fleet{Namespace: "test", Replicas: 3}, "fleet.replicas is 3"},
+	} {
+		conn, err := fleet.Connect(t.Context(), fleet.Options{Servers: c.url, Settings: c.set, Name: t.Name(), Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err = jet.Open(t.Context(), jet.Options{Conn: conn, Project: "shop", Now: time.Now, Patience: time.Second}); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("error %v, which does not say %q", err, c.says)
+		}
+	}
+}
+
+// An item that a hand has changed on the servers, and that nobody is given for it, is named,
+// until it is written anew.
+func TestChangedByHand(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	conn := connect(t, fleettest.Server(t).ClientURL())
+	q := open(t, jet.Options{Conn: conn, Project: "shop"})
+	if _, err := q.Add(ctx, queue.Item{ID: "a", Title: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	kv, err := conn.JS.KeyValue(ctx, conn.Names("shop").Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := kv.Get(ctx, "item.a")
+	if err == nil {
+		_, err = kv.Put(ctx, "item.a", e.Value())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := q.List(ctx, queue.Filter{})
+	rep, cerr := q.Check(ctx, false)
+	if err != nil || cerr != nil || len(l.Items) != 0 || len(l.Trouble) != 1 || len(rep.Problems) != 1 || !strings.Contains(rep.Problems[0].What, "queue edit") {
+		t.Fatalf("%+v %v\n%+v %v", l, err, rep, cerr)
+	}
+	title := "y"
+	if _, err := q.Edit(ctx, "a", queue.Edit{Title: &title}); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = q.List(ctx, queue.Filter{}); err != nil || len(l.Items) != 1 || len(l.Trouble) != 0 {
+		t.Fatalf("%+v %v", l, err)
+	}
+}
+
 // A machine that may not read the answers to what it asks is told so, and waits for none.
 func TestNoInbox(t *testing.T) {
 	t.Parallel()
