@@ -9,7 +9,8 @@
 //
 // Without one, only what is said plainly counts, in English or Japanese. What is
 // quoted, code, asked, conditional, still to come or somebody else's work is no
-// claim; and one word of what is left outweighs any number of what is done.
+// claim; and one word of what is left outweighs any number of what is done, but for one that
+// says that nothing is.
 package done
 
 import (
@@ -234,6 +235,7 @@ type patterns struct {
 	skip       *regexp.Regexp // conditions, other people, what is quoted or told
 	later      *regexp.Regexp // what is to come, or was done by somebody
 	ask        *regexp.Regexp // a question of how to go on
+	none, was  *regexp.Regexp // that nothing is left, and what was so before: neither says that work is open
 }
 
 type vocabulary struct{ english, japanese patterns }
@@ -242,6 +244,19 @@ type vocabulary struct{ english, japanese patterns }
 var words = sync.OnceValue(func() *vocabulary {
 	return &vocabulary{english: english(), japanese: japanese()}
 })
+
+// without is a sentence less what says that nothing is left, and what was once so.
+func (p *patterns) without(s string) string {
+	short := p.was.ReplaceAllString(p.none.ReplaceAllString(s, " "), "$1")
+	if short == s {
+		return s
+	}
+	end := ""
+	if i := strings.LastIndexAny(s, ".!。！"); i >= 0 && strings.TrimRight(s[i:], ".!。！ ") == "" {
+		end = s[i:]
+	}
+	return strings.Trim(short, " ,;:—–-、，.!。！") + end
+}
 
 // judge says what one sentence claims.
 func (w *vocabulary) judge(s string) Claim {
@@ -253,6 +268,7 @@ func (w *vocabulary) judge(s string) Claim {
 	if isQuestion(low) {
 		return None
 	}
+	low = p.without(low)
 	if p.open.MatchString(low) && !p.skip.MatchString(low) {
 		return Open
 	}
@@ -288,7 +304,16 @@ func english() patterns {
 		state  = `(?:done|complete|completed|finished|implemented|fixed|resolved|in place|ready|working|merged|all set|green)`
 		tail   = `(?: (?:now|successfully|as requested|as you asked|end to end|for you|too|and working|and tested|and verified|here))*`
 	)
+	const (
+		more  = `(?:(?:further|more|other|else|remaining|outstanding|open|known|pending|failing|broken|unresolved|unfinished|incomplete|additional|new|obvious) ){0,3}`
+		stuff = `(?:work|steps?|tasks?|items?|todos?|to-dos?|issues?|problems?|failures?|errors?|tests?|checks?|changes?|questions?|blockers?|bugs?|gaps?|regressions?|loose ends?|action)`
+		left  = `(?:left(?: over)?|remains?|remaining|outstanding|open|pending|missing|failing|broken|unfinished|unresolved|incomplete|to do|to be done|to fix|needed|required)`
+	)
 	return patterns{
+		none: regexp.MustCompile(
+			`(?:\band |\bwith |\bso )?(?:\bthere (?:is|are|'s) |\bi see |\bi found )?\b(?:no|zero|without(?: any)?|not any) ` + more + stuff + `(?: (?:is|are|was|were|still|now|currently))*(?: ` + left + `){0,2}\b` +
+				`|(?:\band |\bso )?(?:\bthere(?: is|'s) )?\b(?:nothing|none)(?: else| more| further| of (?:it|them|these|those|the tests))?(?: (?:is|are|was|were|still|now))*(?: ` + left + `){1,3}\b`),
+		was:  regexp.MustCompile(`\b(?:that|which) (?:was|were|had been|used to be) (?:still |previously |once |being )*(?:failing|broken|missing|open|left|incomplete|unfinished|red|blocked|in progress)()\b`),
 		part: regexp.MustCompile(`\b(?:done|complete|completed|finish|finished|implemented|fixed|resolved|ready|working|pass|passes|passing|green)\b`),
 		done: regexp.MustCompile(
 			// The whole sentence is the claim.
@@ -315,6 +340,7 @@ func english() patterns {
 			`\b(?:if|when|whenever|once|until|till|unless|as soon as|in case|assuming|provided that|before|after|whether|while)\b` +
 				`|\b(?:he|she|they|you|you've|they've|somebody|someone|everybody|upstream|maintainers?|team|colleagues?|coworker|user|customer|ci|bot|dependabot|subagent|sub-agent|other agent|another agent|previous (?:agent|session|developer|author|commit|run)|predecessor|reviewer|bob|alice)(?:'s)?(?: has| have| had| already| just| also)* (?:did|done|finished|completed|implemented|fixed|resolved|wrapped|merged|said|says)\b` +
 				`|\b(?:says?|said|prints?|printed|reports?|reported|claims?|claimed|called|named|labell?ed|marked|means|the word|the string|the phrase|the message|the marker|the flag|the status field|stands for|definition of|reads|returns?|returned|shows?|displays?|outputs?|emits?|logs|writes)\b` +
+				`|\b(?:his|her|their|(?:somebody|someone|colleague|coworker|teammate|maintainer|upstream|reviewer|team|user|customer|bob|alice)'s) (?:[a-z]+ )?(?:work|task|part|change|fix|job|pr)\b` +
 				`|…q…|\b(?:yesterday|last week|last month|last year|ago|in the past|earlier this|previously|used to|in v?[0-9]+\.[0-9]+|back then|since 20[0-9][0-9]|in 20[0-9][0-9])\b` +
 				`|\b(?:example|e\.g|such as|like this|hypothetically|imagine|pretend)\b`),
 		later: regexp.MustCompile(
@@ -325,14 +351,20 @@ func english() patterns {
 }
 
 func japanese() patterns {
+	const (
+		left = `(?:残りの?|残っている|残った|未(?:完了|完成|対応|実装|解決|着手|処理)の?|失敗(?:している|した|する)?の?|既知の)?(?:作業|タスク|項目|問題|課題|箇所|部分|手順|エラー|失敗|テスト|もの|残り|残作業|残タスク|残課題|todo)`
+		none = `(?:ありません|ございません|なし(?:です)?|無し(?:です)?|無いです|ないです|残っていません|残っておりません|ゼロ(?:です)?)`
+	)
 	return patterns{
+		none: regexp.MustCompile(`(?:` + left + `|残り|残作業|残タスク)(?:は|も|が)?(?:、)?(?:もう|特に|一切|何も|ひとつも|1つも)?` + none),
+		was:  regexp.MustCompile(`(?:失敗して|壊れて|残って|落ちて|エラーが出て)いた([\p{Han}\p{Katakana}])`),
 		part: regexp.MustCompile(`完了|完成|終わ|終了|でき|実装|修正|対応|解決|済み|通って|通り`),
 		done: regexp.MustCompile(
 			`(?:完了|完成|実装|修正|対応|解決|終了|作成|追加|移行|更新|達成)(?:が|は|を|も)?(?:いた|致)?しました(?:。|！|!|$|ので|、|が、全)` +
 				`|(?:完了|完成|終了|解決)(?:です|済みです|しています|となります|済み)` +
 				`|(?:作業|実装|修正|対応|タスク|すべて|全て|全部|変更|移行|テスト)(?:が|は|も)?(?:すべて|全て|全部|無事|これで)?(?:終わりました|完了しました|完了です|終わっています|できました|済みました|片付きました|終わり(?:です|ました))` +
 				`|(?:すべて|全て|全部|全)(?:の)?(?:テスト|チェック|検査|項目)(?:が|は|に)?(?:すべて|全て)?(?:通りました|通っています|パスしました|成功しました|合格しました|通過しました)` +
-				`|(?:出来上がり|できあがり|仕上がり|直り|直し|終わり|やり終え)ました|^(?:完了|終わりました|できました|完了しました|以上です)[。！!]?$|以上で(?:作業|対応|実装|修正)?(?:は)?(?:完了|終了|終わり)`),
+				`|(?:出来上がり|できあがり|仕上がり|直り|直し|終わり|やり終え)ました|^(?:完了|終わりました|できました|完了しました|以上です)[。！!]?$|^(?:すべて|全て|全部)(?:の(?:作業|タスク|項目|実装))?(?:が|は)?完了[。！!]?$|以上で(?:作業|対応|実装|修正)?(?:は)?(?:完了|終了|終わり)`),
 		open: regexp.MustCompile(
 			`まだ|途中|作業中|対応中|実装中|修正中|進行中|未完了|未完成|未対応|未実装|未着手|未解決|残って|残りの(?:作業|タスク|項目|手順|テスト)|残り(?:は|が)|残作業|残タスク` +
 				`|これから|次に、?|続けて|引き続き|続きは|あとは|あと(?:[0-9０-９一二三]+)` +
