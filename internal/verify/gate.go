@@ -16,7 +16,9 @@ import (
 
 // Gate decides whether an agent may end its turn. It keeps nobody for more than
 // MaxBlocks times a turn and five times that a session, and has no opinion
-// whenever it cannot find out.
+// whenever it cannot find out. A result says that, too; and where not even a check
+// could begin in a tree that could be looked at when the session began, the agent is
+// told once, for what is in the way may be its own.
 type Gate struct {
 	// Verifier are the options of the verifications; without checks only the
 	// tasks are looked at.
@@ -144,47 +146,60 @@ func (g *Gate) End(ctx context.Context, t Turn) (Verdict, error) {
 		st, how = *s, f
 	})
 	if err != nil {
-		return Verdict{Why: "what is known of the session cannot be read"}, err
+		return g.unfound(ctx, t, "what is known of the session cannot be read", err)
 	}
 	if how != intact {
 		g.warn("what was known of the session was "+string(how)+"; blocks are counted by the results that are there", fmt.Errorf("session %s", t.Session))
 	}
 	v, err := g.tree(ctx)
 	if err != nil {
-		return Verdict{Why: "the tree cannot be found"}, err
+		return g.unfound(ctx, t, "the tree cannot be found", err)
 	}
 	claim, _ := done.Detect(t.Text)
-	if why, err := g.spare(ctx, v, t, &st, claim); why != "" || err != nil {
-		return Verdict{Why: why}, err
+	if why := g.spare(ctx, v, t, &st, claim); why != "" {
+		return Verdict{Why: why}, nil
 	}
 	return g.look(ctx, v, t, st, how, claim)
 }
 
+// unfound leaves a result of a look that could not even begin.
+func (g *Gate) unfound(ctx context.Context, t Turn, what string, err error) (Verdict, error) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return Verdict{Why: what}, err // nobody waits any more
+	}
+	claim, _ := done.Detect(t.Text)
+	v := &Verifier{o: g.Verifier.filled()}
+	r := v.fresh(g.request(t, claim))
+	r.Dir = v.o.Env.Dir
+	r.failed(v.redact(what + ": " + err.Error()))
+	return Verdict{Why: what, Result: r}, errors.Join(err, v.keep(ctx, r))
+}
+
 // spare is why there is no need to look, "" where there is.
-func (g *Gate) spare(ctx context.Context, v *Verifier, t Turn, st *gateState, claim done.Claim) (string, error) {
+func (g *Gate) spare(ctx context.Context, v *Verifier, t Turn, st *gateState, claim done.Claim) string {
 	switch {
 	case t.Busy:
-		return "other subagents of the session are still at work; their end is looked at", nil
+		return "other subagents of the session are still at work; their end is looked at"
 	case g.When == "claimed" && claim != done.Done:
-		return "the agent does not say that it is done", nil
+		return "the agent does not say that it is done"
 	case g.When == "changed" && claim == done.Open:
-		return "the agent says itself that it is not done", nil
+		return "the agent says itself that it is not done"
 	}
 	l, err := v.tree.List(ctx, v.o.Env.Now())
 	if err != nil {
-		return "the tree cannot be looked at", err
+		return "" // a look that fails leaves a result
 	}
 	stamp := l.Stamp()
 	if b := st.Baseline; b != nil && b.Dir == v.tree.Top && b.Settled && b.Stamp == stamp && g.When != "always" {
-		return "nothing changed since the session began", nil
+		return "nothing changed since the session began"
 	}
 	if !l.Settled || g.Verifier.Checks.Empty() {
-		return "", nil
+		return ""
 	}
 	if r := g.green(ctx, v, t, st, stamp); r != nil && !g.open(ctx, t) {
-		return "nothing changed since " + r.ID + " passed", nil
+		return "nothing changed since " + r.ID + " passed"
 	}
-	return "", nil
+	return ""
 }
 
 // green is a verification of the tree as it is that says all that a look would: it
@@ -274,16 +289,23 @@ func (g *Gate) open(ctx context.Context, t Turn) bool {
 	return len(r.Issues) > 0
 }
 
-// look verifies, and decides.
-func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how found, claim done.Claim) (Verdict, error) {
-	base := g.base(ctx, v, &st)
+// request is what a look at the end of a turn asks.
+func (g *Gate) request(t Turn, claim done.Claim) Request {
 	req := Request{
-		Trigger: Stop, Claim: string(claim), Session: t.Session, Client: t.Client, Run: t.Run, Agent: t.Agent, Wishes: g.Wishes, Base: base,
+		Trigger: Stop, Claim: string(claim), Session: t.Session, Client: t.Client, Run: t.Run, Agent: t.Agent, Wishes: g.Wishes,
 		Regressions: g.on("regressions"), Reuse: true, NoChecks: !g.on("tests"), gates: g.looked(t),
 	}
 	if t.Subagent {
 		req.Trigger = SubagentStop
 	}
+	return req
+}
+
+// look verifies, and decides.
+func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how found, claim done.Claim) (Verdict, error) {
+	req := g.request(t, claim)
+	req.Base = g.base(ctx, v, &st)
+	began := st.Baseline != nil && st.Baseline.Dir == v.tree.Top
 	req.more = func(ctx context.Context, r *Result) {
 		if g.on("tasks") {
 			g.tasks(ctx, t, r)
@@ -295,7 +317,7 @@ func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how 
 	}
 	var verdict Verdict
 	req.decide = func(r *Result) {
-		if len(r.Blocking()) == 0 {
+		if len(r.Blocking()) == 0 && !(r.unseen && began) {
 			return
 		}
 		verdict = g.decide(ctx, t, r, how)
@@ -315,7 +337,7 @@ func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how 
 // blocked once less, and never once more.
 func (g *Gate) decide(ctx context.Context, t Turn, r *Result, how found) Verdict {
 	var v Verdict
-	n := 0
+	n, unseen := 0, r.Status == Error
 	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	err := g.Verifier.Store.change(cctx, t, func(s *gateState, again found) {
@@ -326,7 +348,10 @@ func (g *Gate) decide(ctx context.Context, t Turn, r *Result, how found) Verdict
 			v.Why = fmt.Sprintf("the turn was kept from ending %s already", several(s.Blocks, "time"))
 		case s.Total >= sessionBlocks*g.MaxBlocks:
 			v.Why = fmt.Sprintf("the session was kept from ending a turn %s already", several(s.Total, "time"))
+		case unseen && s.Unseen:
+			v.Why = "the agent was told already that its work could not be looked at"
 		default:
+			s.Unseen = s.Unseen || unseen
 			s.Blocks++
 			s.Total++
 			n = s.Blocks
@@ -338,7 +363,9 @@ func (g *Gate) decide(ctx context.Context, t Turn, r *Result, how found) Verdict
 		return Verdict{Why: "it could not be noted that the turn is kept from ending"}
 	}
 	if v.Block {
-		v.Reason = reasonOf(r, n, g.MaxBlocks)
+		if v.Reason = reasonOf(r, n, g.MaxBlocks); unseen {
+			v.Reason = unseenText(r)
+		}
 		r.Blocked, r.Reason = true, v.Reason
 	}
 	return v
@@ -385,6 +412,12 @@ const maxReason = 1000
 // command, and the first lines that say what is wrong.
 func reasonOf(r *Result, n, of int) string {
 	return say(r, "reprise: the work is not done yet.", fmt.Sprintf("Mend it, then end your turn again; if it cannot be mended here, say why. All of it: reprise verify show %s (told %d of at most %s)", r.ID, n, several(of, "time")))
+}
+
+// unseenText is what an agent is told, once, whose work could not be looked at.
+func unseenText(r *Result) string {
+	return "reprise: the project's checks could not be run, so it is not known whether the work is done: " + clip.Runes(clip.Line(r.Unjudged()), 500) +
+		"\nIf what is in the way is of your making, as a large file that nobody needs, take it away or have git ignore it. Then end your turn again, and say so if it is not. (told once)"
 }
 
 // failureText is what an agent is told of a verification that nobody waited for.

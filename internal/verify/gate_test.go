@@ -423,6 +423,70 @@ func TestGateWithoutAnOpinion(t *testing.T) {
 	}
 }
 
+// Where the tree cannot be copied, or not even found, a result says so, and the agent is
+// told once, if it could be looked at when its session began.
+func TestGateThatCannotFindOut(t *testing.T) {
+	t.Parallel()
+	w, g := gated(t)
+	w.commit()
+	g.begin(t, w, turn(""))
+	w.put("broken", "x")
+	w.put("core.1", strings.Repeat("0123456789abcdef", 4096))
+	limited := *w.o.Checks
+	limited.MaxMB = 1
+	g.Verifier.Checks = &limited
+	if err := os.Truncate(filepath.Join(w.work, "core.1"), 8<<20); err != nil {
+		t.Fatal(err)
+	}
+	v := g.end(t, turn("All done."))
+	for _, want := range []string{"could not be run", "too large to be copied", "core.1 is the largest, of 8 MiB", "git ignore it", "told once"} {
+		if !strings.Contains(v.Reason, want) {
+			t.Errorf("the agent is not told %q:\n%s", want, v.Reason)
+		}
+	}
+	if !v.Block || v.Result.Status != Error || !v.Result.Blocked || v.Result.Trigger != Stop {
+		t.Errorf("%+v", v.Result)
+	}
+	kept, err := w.o.Store.Get("latest")
+	if err != nil || kept.ID != v.Result.ID || !strings.Contains(kept.Unjudged(), "too large") || len(w.recs) != 1 {
+		t.Errorf("%+v %v, %d recorded", kept, err, len(w.recs))
+	}
+	active := turn("All done.")
+	active.Active = true
+	for _, tn := range []Turn{active, turn("All done.")} {
+		if v := g.end(t, tn); v.Block || v.Result == nil || v.Result.Status != Error || !strings.Contains(v.Why, "told already") {
+			t.Errorf("told again: %+v", v)
+		}
+	}
+	// One whose session began in such a tree can do nothing about it.
+	other := turn("All done.")
+	other.Session = "s2"
+	if v := g.end(t, other); v.Block || v.Result == nil || v.Result.Unjudged() == "" {
+		t.Errorf("another session: %+v", v)
+	}
+	if r, err := w.o.Store.Unjudged(); err != nil || r == nil || r.Session != "s2" {
+		t.Errorf("%+v %v", r, err)
+	}
+	if err := os.Remove(filepath.Join(w.work, "core.1")); err != nil {
+		t.Fatal(err)
+	}
+	if v := g.end(t, active); !v.Block || v.Result.Status != Failed {
+		t.Errorf("out of the way: %+v", v)
+	}
+	if r, err := w.o.Store.Unjudged(); err != nil || r != nil {
+		t.Errorf("it was judged since: %+v %v", r, err)
+	}
+	if v, err := g.End(context.Background(), Turn{Client: "claude", Text: "All done."}); v.Block || err == nil || v.Result.Unjudged() == "" {
+		t.Errorf("no session: %+v %v", v, err)
+	}
+	w.run(Request{Trigger: Manual})
+	gone := *g
+	gone.Verifier.Env.Dir = filepath.Join(w.work, "nowhere")
+	if v, err := gone.End(context.Background(), turn("All done.")); v.Block || err == nil || v.Result.Unjudged() == "" {
+		t.Errorf("no tree: %+v %v", v, err)
+	}
+}
+
 func TestTellAfterFailure(t *testing.T) {
 	w, g := gated(t)
 	w.put("broken", "x")

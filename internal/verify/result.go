@@ -66,6 +66,25 @@ type Result struct {
 	// it was told.
 	Blocked bool   `json:"blocked,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+
+	// unseen says that not even a check could begin, although there was time: what is
+	// in the way may be the agent's own.
+	unseen bool
+}
+
+// Unjudged is why the end of a turn was not judged, "" where it was, or where the
+// result is not of one.
+func (r *Result) Unjudged() string {
+	if r.Status != Error || r.Trigger != Stop && r.Trigger != SubagentStop {
+		return ""
+	}
+	why := "it could not be found out"
+	for _, i := range r.Issues {
+		if i.Gate == "tests" {
+			why = i.Message
+		}
+	}
+	return why
 }
 
 // RiskSeen is how much changed.

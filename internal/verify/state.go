@@ -28,6 +28,7 @@ type gateState struct {
 	Total    int       `json:"total"`            // in the session
 	Prompt   string    `json:"prompt,omitempty"` // event of the prompt that the turn began with
 	Told     string    `json:"told,omitempty"`   // verification after a failure that was told last
+	Unseen   bool      `json:"unseen,omitempty"` // it was told that its work could not be looked at
 	Sum      string    `json:"sum"`
 }
 

@@ -181,6 +181,26 @@ func (s Store) List(n int) (list []*Result, bad int, err error) {
 	return list, bad, nil
 }
 
+// Unjudged is the result of the last end of a turn where that was not judged, and
+// nothing was found out of the same tree since; else nil.
+func (s Store) Unjudged() (*Result, error) {
+	list, _, err := s.List(20)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, r := range list {
+		switch {
+		case r.Unjudged() != "" && !known[r.Dir]:
+			return r, nil
+		case r.Trigger == Stop || r.Trigger == SubagentStop:
+			return nil, nil // that one was judged
+		}
+		known[r.Dir] = known[r.Dir] || r.Status != Error
+	}
+	return nil, nil // there was none
+}
+
 // sought is what an earlier verification must say for its answer to be taken: of a
 // tree, seen by its stamp or by its hash (an empty one fits nothing), under these
 // checks, under a profile that covers this one. What was excused because its base

@@ -80,6 +80,20 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 }
 
 func newVerifier(ctx context.Context, o Options) (*Verifier, error) {
+	v := &Verifier{o: o.filled()}
+	var err error
+	v.tree, err = tree.Find(ctx, o.Env.Dir, o.Root, tree.Options{
+		Vars: o.Env.Vars, Limits: tree.Limits{Bytes: int64(o.Checks.MaxMB) << 20}, Outside: append([]string{o.Snapshots}, o.Outside...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	v.sub = subOf(v.tree.Top, o.Root)
+	return v, nil
+}
+
+// filled are the options with what need not be said.
+func (o Options) filled() Options {
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
@@ -92,16 +106,7 @@ func newVerifier(ctx context.Context, o Options) (*Verifier, error) {
 	if o.MaxWritten == 0 {
 		o.MaxWritten = 4 << 30
 	}
-	v := &Verifier{o: o}
-	var err error
-	v.tree, err = tree.Find(ctx, o.Env.Dir, o.Root, tree.Options{
-		Vars: o.Env.Vars, Limits: tree.Limits{Bytes: int64(o.Checks.MaxMB) << 20}, Outside: append([]string{o.Snapshots}, o.Outside...),
-	})
-	if err != nil {
-		return nil, err
-	}
-	v.sub = subOf(v.tree.Top, o.Root)
-	return v, nil
+	return o
 }
 
 // subOf is the project's root below the top of the tree, "" for the top itself.
@@ -201,19 +206,14 @@ func (v *Verifier) Explain(ctx context.Context, req Request, scratch string) (Pl
 // other error means that saving and recording could not be done; the result is then there,
 // too.
 func (v *Verifier) Run(ctx context.Context, req Request) (*Result, error) {
-	now := v.o.Env.Now
-	r := &Result{
-		V: ResultVersion, ID: newID(now()), Project: v.o.Project, Session: req.Session, Client: req.Client, Run: req.Run, Agent: req.Agent,
-		Trigger: req.Trigger, Claim: req.Claim, Started: now().UTC(), Config: v.o.Config, Dir: v.tree.Top,
-		Checks: []CheckResult{}, Issues: []Issue{}, Next: []string{},
-	}
+	r := v.fresh(req)
 	err := v.verify(ctx, req, r)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
 		return nil, interrupted(r, cause)
 	}
 	if err != nil {
-		r.Status = Error
-		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tests", Message: v.redact(err.Error())})
+		r.failed(v.redact(err.Error()))
+		r.unseen = len(r.Checks) == 0 && ctx.Err() == nil
 	}
 	if req.more != nil {
 		req.more(ctx, r)
@@ -224,13 +224,29 @@ func (v *Verifier) Run(ctx context.Context, req Request) (*Result, error) {
 	if req.decide != nil {
 		req.decide(r)
 	}
-	r.DurationMS = now().Sub(r.Started).Milliseconds()
+	r.DurationMS = v.o.Env.Now().Sub(r.Started).Milliseconds()
 	if r.Stamp != "" && r.Status != Passed {
 		r.Stamp = "" // it only serves to find what passed
 	}
 	r.nextSteps()
 	v.o.Step("saving")
 	return r, v.keep(ctx, r)
+}
+
+// fresh is a result that says nothing yet.
+func (v *Verifier) fresh(req Request) *Result {
+	now := v.o.Env.Now()
+	return &Result{
+		V: ResultVersion, ID: newID(now), Project: v.o.Project, Session: req.Session, Client: req.Client, Run: req.Run, Agent: req.Agent,
+		Trigger: req.Trigger, Claim: req.Claim, Started: now.UTC(), Config: v.o.Config, Dir: v.tree.Top,
+		Checks: []CheckResult{}, Issues: []Issue{}, Next: []string{},
+	}
+}
+
+// failed notes why nothing could be found out.
+func (r *Result) failed(why string) {
+	r.Status = Error
+	r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tests", Message: why})
 }
 
 // interrupted says what a verification was at when it was ended.

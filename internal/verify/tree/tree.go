@@ -276,6 +276,7 @@ type walk struct {
 	all     bool            // what git ignores counts, too
 	ask     bool            // ask git what it ignores; else ignored has all of it
 	l       Listing
+	large   Entry // the largest file seen
 	last    int64 // time of the last change seen
 }
 
@@ -352,6 +353,9 @@ func (w *walk) entry(p string) error {
 	case fi.Mode().IsRegular():
 		e.Size = fi.Size()
 		w.l.Bytes += e.Size
+		if e.Size > w.large.Size {
+			w.large = e
+		}
 		w.last = max(w.last, e.seen.modified, e.seen.changed)
 	default:
 		w.l.Left = append(w.l.Left, p+": neither a file, a directory nor a link")
@@ -359,7 +363,8 @@ func (w *walk) entry(p string) error {
 	}
 	w.l.Entries = append(w.l.Entries, e)
 	if len(w.l.Entries) > w.limits.Entries || w.l.Bytes > w.limits.Bytes {
-		return fmt.Errorf("%w: more than %d files or %d MiB in %s; ignore what is not part of the work, or raise verify.max_mb", ErrTooLarge, w.limits.Entries, w.limits.Bytes>>20, w.t.Top)
+		return fmt.Errorf("%w: more than %d files or %d MiB in %s (seen so far, %s is the largest, of %d MiB); ignore what is not part of the work, or raise verify.max_mb",
+			ErrTooLarge, w.limits.Entries, w.limits.Bytes>>20, w.t.Top, w.large.Path, w.large.Size>>20)
 	}
 	if fi.IsDir() {
 		return w.dir(p)
