@@ -116,6 +116,15 @@ func TestBrokenSettings(t *testing.T) {
 		Roots: []string{t.TempDir()}, Writes: true, ProjectCode: true, MCP: true,
 		List: []guard.Rule{{Decision: guard.Allow, Shape: "make ..."}, {Decision: guard.Deny, Shape: "ls sub"}},
 	}
+	// Nor does a guard that was off, or that only noted what it found, say what they are now.
+	for _, was := range []guard.Rules{{}, {Off: true}, {Warn: true}} {
+		rules.Off, rules.Warn = was.Off, was.Warn
+		brokenSettings(t, rules)
+	}
+}
+
+func brokenSettings(t *testing.T, rules guard.Rules) {
+	t.Helper()
 	for _, unattended := range []bool{false, true} {
 		rules.Unattended = unattended
 		g := &Guarding{Rules: rules, Dir: rules.Roots[0], Get: func(string) string { return "" }, Broken: "the settings cannot be read (config.yaml:3: x)"}
