@@ -9,7 +9,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/hook"
 	"reprise/internal/setup"
-	"reprise/internal/verify"
+	"reprise/internal/term"
 )
 
 // looked is how many of the newest verifications the doctor looks at.
@@ -42,9 +42,13 @@ func (a *App) checkGates(context.Context) []setup.Finding {
 	default:
 		out = one(setup.Info, "", "%s", v.Works)
 	}
-	if n, why := a.unjudged(v.Project); n > 1 {
-		out = append(out, one(setup.Warn, "raise gates.timeout_seconds, or put less into the quick profile; `reprise verify list` has them",
-			"%d of the newest %d verifications came to no result, so those turns ended unjudged; the newest: %s", n, looked, why)...)
+	n, why := a.unjudged(v.Project)
+	switch {
+	case n > 1:
+		out = append(out, one(setup.Warn, "do what it says; where the time was over, raise gates.timeout_seconds, or put less into the quick profile; `reprise verify list` has them",
+			"%d of the newest %d verifications came to no result, so those turns ended unjudged; the newest: %s", n, looked, term.SafeLine(why))...)
+	case v.Unjudged != "":
+		out = append(out, one(setup.Warn, "do what it says; `reprise verify list` has it", "the last turn was not judged: %s", term.SafeLine(v.Unjudged))...)
 	}
 	for _, s := range v.Sessions {
 		if s.Problem != "" {
@@ -75,14 +79,11 @@ func (a *App) unjudged(project string) (n int, why string) {
 		return 0, ""
 	}
 	for _, r := range list {
-		if r.Status != verify.Error || r.Trigger != verify.Stop && r.Trigger != verify.SubagentStop {
+		if r.Unjudged() == "" {
 			continue
 		}
-		if n++; n > 1 {
-			continue
-		}
-		for _, i := range r.Issues {
-			why = i.Message
+		if n++; n == 1 {
+			why = r.Unjudged()
 		}
 	}
 	return n, why

@@ -36,6 +36,8 @@ type gatesView struct {
 	Off      []string           `json:"off"`    // gates that are not looked at
 	Latest   *verify.Result     `json:"latest"` // null where there is none
 	Sessions []verify.GateState `json:"sessions"`
+	// Unjudged is why the last turn ended without being judged; programs see it by latest.
+	Unjudged string `json:"-"`
 	// Works is what comes of all this, in a sentence.
 	Works string `json:"works"`
 }
@@ -79,6 +81,9 @@ func gatesOf(app *App, home *config.Home, trust config.Trust) (gatesView, error)
 	if list, _, err := store.List(1); err == nil && len(list) == 1 {
 		v.Latest = list[0]
 	}
+	if r, err := store.Unjudged(); err == nil && r != nil {
+		v.Unjudged = r.Unjudged()
+	}
 	sessions, err := store.Sessions()
 	if err != nil {
 		return v, err
@@ -113,6 +118,9 @@ func printGates(app *App, v gatesView) {
 	if v.Latest != nil {
 		line("latest", fmt.Sprintf("%s %s, %s", v.Latest.ID, v.Latest.Status, v.Latest.Started.Local().Format("2006-01-02 15:04")))
 	}
+	if v.Unjudged != "" {
+		line("not judged", "the last turn: "+term.SafeLine(v.Unjudged))
+	}
 	for _, s := range v.Sessions {
 		if s.Total == 0 && s.Problem == "" {
 			continue
@@ -123,6 +131,18 @@ func printGates(app *App, v gatesView) {
 		}
 		line("session", what)
 	}
+}
+
+// standGates says that the last turn ended without being judged.
+func (a *App) standGates(s *standing, home *config.Home) error {
+	if home.Project == nil {
+		return nil
+	}
+	r, err := a.verifyStore(home).Unjudged()
+	if r != nil {
+		s.Waits = append(s.Waits, standWait{"the last turn was not judged: " + firstLine(r.Unjudged(), 300), "reprise verify show " + r.ID})
+	}
+	return err
 }
 
 func gatesReset(app *App) *cobra.Command {

@@ -173,6 +173,7 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 	note("fleet", a.standFleet(ctx, &s, home))
 	note("tasks", a.standTasks(ctx, &s, home))
 	note("project", a.standTrust(&s, home))
+	note("gates", a.standGates(&s, home))
 	note("memory", a.standMemory(ctx, &s, home))
 	s.Next = nextCommands(&s)
 	return s, ctx.Err()
