@@ -289,6 +289,11 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		h.guard = h.guarding(p, env)
 		h.guard.Broken = h.broken
 		r.Guard = h.guard
+		if h.call.handed {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, h.judging(&ev))
+			defer cancel()
+		}
 	}
 	if p.Rules.Gates(string(ev.Kind)) {
 		r.Gate = &gatekeeper{app: h.app, home: h.made.Home, dir: env.Dir, warn: h.warn}
@@ -316,6 +321,19 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		d.Context = strings.TrimPrefix(d.Context+"\n"+brokenNotice(h.broken), "\n")
 	}
 	return dialect.Encode(ev, d).Stdout
+}
+
+// judgeLimit bounds the judging of a call of which nobody else is asked.
+const judgeLimit = 5 * time.Second
+
+// judging is how long a call that was handed over may take: the hook program without a
+// plan grants what a call may take that waits for a person.
+func (h *hookRun) judging(ev *dialect.Event) time.Duration {
+	most := max(judgeLimit, time.Duration(dialect.DeadlineMS(ev.Client, ev.Name))*time.Millisecond)
+	if h.guard.Rules.Full {
+		most = max(most, h.guard.Patience(*ev))
+	}
+	return most
 }
 
 // unread answers an event where no rules are known at all: a call by those that are

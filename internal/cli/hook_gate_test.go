@@ -5,6 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"reprise/internal/agent/dialect"
+	"reprise/internal/guard"
+	"reprise/internal/hook"
 )
 
 // Copilot CLI does not tell its hooks what the agent said last.
@@ -31,5 +36,25 @@ func TestLastWords(t *testing.T) {
 	}
 	if lastWords(filepath.Join(t.TempDir(), "none")) != "" || lastWords(t.TempDir()) != "" || lastWords("") != "" {
 		t.Error("words of nothing")
+	}
+}
+
+// What a hook program without a plan grants is for calls that wait for a person: the
+// others are refused as soon as before.
+func TestTimeToJudge(t *testing.T) {
+	ev := dialect.Event{Client: "claude", Name: "PreToolUse", Kind: dialect.ToolBefore}
+	for _, tc := range []struct {
+		rules guard.Rules
+		want  time.Duration
+	}{
+		{guard.Rules{}, judgeLimit},
+		{guard.Rules{WaitMS: 20_000}, judgeLimit},
+		{guard.Rules{Full: true, WaitMS: 20_000}, 22 * time.Second},
+		{guard.Rules{Full: true, WaitMS: 600_000}, 55 * time.Second},
+	} {
+		h := &hookRun{guard: &hook.Guarding{Rules: tc.rules}}
+		if got := h.judging(&ev); got != tc.want {
+			t.Errorf("%+v: %s, want %s", tc.rules, got, tc.want)
+		}
 	}
 }

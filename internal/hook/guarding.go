@@ -180,11 +180,16 @@ func (g *Guarding) Say(ev dialect.Event, v guard.Verdict) Judged {
 	return j
 }
 
-// Patience is how long a call may wait for somebody who knows: below what the
-// client waits for a hook.
+// Longest is how long a call may wait for somebody who knows, whatever the settings
+// say: below what the client waits for a hook.
+func Longest(client, event string) time.Duration {
+	return max(time.Duration(dialect.ClientMS(client, event))*time.Millisecond-5*time.Second, 0)
+}
+
+// Patience is how long a call may wait for somebody who knows, by the
+// settings.
 func (g *Guarding) Patience(ev dialect.Event) time.Duration {
-	client := time.Duration(dialect.ClientMS(ev.Client, ev.Name)) * time.Millisecond
-	return min(max(client-5*time.Second, 0), max(time.Duration(g.Rules.WaitMS)*time.Millisecond, 0)+2*time.Second)
+	return min(Longest(ev.Client, ev.Name), max(time.Duration(g.Rules.WaitMS)*time.Millisecond, 0)+2*time.Second)
 }
 
 // workspace is the one that the session works in, "" for none. What its environment

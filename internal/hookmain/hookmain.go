@@ -159,10 +159,7 @@ func (p *program) run() {
 	if err != nil {
 		p.old = known
 		p.guard = p.guarding(known)
-		p.limit = max(p.limit, p.patience(), time.Duration(dialect.GateMS(p.client, p.event))*time.Millisecond)
-		if hook.Judges(ev.Kind) && p.guard.Rules.Full {
-			p.limit = max(p.limit, p.guard.Patience(ev)) // as far as it is known
-		}
+		p.limit = p.unplanned(ev.Kind)
 		p.handOver(&ev, input, 0)
 		return
 	}
@@ -175,6 +172,17 @@ func (p *program) run() {
 		p.limit = max(p.limit, time.Duration(min(r.GateMS, dialect.GateMS(p.client, p.event)))*time.Millisecond)
 	}
 	p.hot(&ev, input)
+}
+
+// unplanned is the limit of a hook for which a plan has to be made. Whether an end of a
+// turn has a gate, and how long a call waits for a person, is not known then: the full
+// program, which knows, takes no longer than that.
+func (p *program) unplanned(kind dialect.Kind) time.Duration {
+	limit := max(p.limit, p.patience(), time.Duration(dialect.GateMS(p.client, p.event))*time.Millisecond)
+	if hook.Judges(kind) {
+		limit = max(limit, hook.Longest(p.client, p.event))
+	}
+	return limit
 }
 
 // patience is how long the client can be kept waiting where that is rare: when a

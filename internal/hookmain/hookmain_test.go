@@ -103,3 +103,22 @@ func TestLogHoldsNoSecret(t *testing.T) {
 		t.Errorf("%s, %v", log, err)
 	}
 }
+
+// Before there is a plan nobody here knows whether a call waits for a person, and for how
+// long: it is given what its client gives.
+func TestLimitWithoutAPlan(t *testing.T) {
+	for _, tc := range []struct {
+		client, event string
+		kind          dialect.Kind
+		want          time.Duration
+	}{
+		{"claude", "PreToolUse", dialect.ToolBefore, 55 * time.Second},
+		{"claude", "SessionStart", dialect.SessionStart, longLimit},
+		{"claude", "Stop", dialect.Response, 585 * time.Second},
+	} {
+		p := &program{client: tc.client, event: tc.event, limit: time.Second}
+		if got := p.unplanned(tc.kind); got != tc.want {
+			t.Errorf("%s %s: %s, want %s", tc.client, tc.event, got, tc.want)
+		}
+	}
+}
