@@ -52,6 +52,9 @@ func (a *analysis) redirects(s *syntax.Stmt, st *state) (in source, away bool) {
 				if r.Op == syntax.DplOut && w.text != "1" && (r.N == nil || r.N.Value == "1") {
 					away = true
 				}
+				if r.Op == syntax.DplIn && first && w.text != "0" {
+					in = source{there: true, what: unseen} // what was opened there is not followed
+				}
 				break
 			}
 			if r.Op == syntax.DplIn {
@@ -88,7 +91,12 @@ func (a *analysis) readFrom(r *syntax.Redirect, st *state) source {
 	}
 	w := a.target(r, st)
 	a.path(w, use{read: true}, st)
-	return source{there: true, file: true, what: w.text}
+	if w.known() && standardInput(w.text) && w.text != "-" {
+		in := st.in
+		in.there = true
+		return in
+	}
+	return source{there: true, file: !strings.HasPrefix(w.text, "/dev/") && !strings.HasPrefix(w.text, "/proc/"), what: w.text}
 }
 
 // hereDocument is the text of a here-document. Where a part of its delimiter is

@@ -382,6 +382,9 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 			a.judgeUnknown(p, o) // which word is the program depends on it
 		}
 		a.base(p, argv[0], name, args)
+		if p.Name == "parallel" {
+			return a.parallel(&args, st)
+		}
 		return a.wrapped(args, p.Skip, st)
 	}
 	// What is thought of the program in any case speaks first.
@@ -392,6 +395,7 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	}
 	if p.Base == know.Exec && !tells {
 		a.onlyOurs(&args, st)
+		a.fedCode(p, &args, st)
 	}
 	args.piecesHere()
 	a.judgeArgs(p, &args, a.gitPlace(&args, st))
@@ -597,6 +601,10 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 			}
 			n--
 		}
+		passed := n > 0 && slices.ContainsFunc(args.operands, func(w word) bool { return !w.known() || standardInput(w.text) })
+		if passed && n == 1 && len(args.operands) == 1 && standardInput(args.operands[0].text) {
+			n = 0
+		}
 		if n <= 0 && st.in.there {
 			out.origin, out.dotted = st.in.origin, st.in.dotted
 			if st.in.fixed && args.name == "cat" && len(args.options) == 0 {
@@ -604,7 +612,7 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 			}
 			return out
 		}
-		out.file = args.name == "cat" || args.name == "head" || args.name == "tail"
+		out.file = !passed && (args.name == "cat" || args.name == "head" || args.name == "tail")
 	}
 	return out
 }

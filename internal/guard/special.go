@@ -447,6 +447,8 @@ func (a *analysis) fed(w word, inner, st *state) source {
 		a.give("network-to-shell", Deny, w.shown(), "it runs what comes from another machine", "save it into a file, and let the user look at it")
 	case in.file:
 		a.projectCode(w, "it runs a script")
+	case in.what == unseen:
+		a.give("dynamic-command", Ask, w.shown(), "what it runs was opened or named elsewhere, and is not looked at", "write the commands out")
 	default:
 		a.give("dynamic-command", Deny, w.shown(), "it runs what another command writes while it runs", "write the commands out")
 	}
