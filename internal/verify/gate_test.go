@@ -487,6 +487,24 @@ func TestGateThatCannotFindOut(t *testing.T) {
 	}
 }
 
+// A runner that could not even begin has failed in another way than at the base, though
+// it ends with the same exit code.
+func TestFailuresOfRunnersThatCannotBegin(t *testing.T) {
+	for text, want := range map[string]string{
+		"error[E0425]: cannot find value `x`\nerror: could not compile `shop` (lib test) due to 1 previous error\n": "could not compile shop",
+		"error: could not compile `shop`.\n":      "could not compile shop",
+		"TAP version 13\nBail out! cannot load\n": "Bail out! cannot load",
+	} {
+		got := failures(text)
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+		if n := newIn(got, []string{"a"}); len(n) != 1 {
+			t.Errorf("%q: the base does not have it: %q", text, n)
+		}
+	}
+}
+
 func TestTellAfterFailure(t *testing.T) {
 	w, g := gated(t)
 	w.put("broken", "x")

@@ -173,6 +173,10 @@ func failures(text string) []string {
 			add(cutAt(l[len("ERROR "):], " - "))
 		case strings.HasPrefix(l, "test ") && strings.HasSuffix(l, " ... FAILED"): // cargo
 			add(strings.TrimSuffix(l[len("test "):], " ... FAILED"))
+		case strings.HasPrefix(l, "error: could not compile `"): // cargo, with the same exit code
+			add("could not compile " + cutAt(l[len("error: could not compile `"):], "`"))
+		case strings.HasPrefix(l, "Bail out!"): // TAP
+			add(l)
 		case strings.HasPrefix(l, "not ok "): // TAP
 			add(tapName(l[len("not ok "):]))
 		case strings.HasPrefix(l, "● ") || strings.HasPrefix(l, "✕ ") || strings.HasPrefix(l, "× "): // jest, vitest
