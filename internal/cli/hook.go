@@ -286,14 +286,9 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		r.Who.Role = hook.Role(paths.State, &ev, env.Get, h.warn)
 	}
 	if hook.Judges(ev.Kind) {
-		h.guard = h.guarding(p, env)
-		h.guard.Broken = h.broken
-		r.Guard = h.guard
-		if h.call.handed {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, h.judging(&ev))
-			defer cancel()
-		}
+		var cancel context.CancelFunc
+		ctx, cancel = h.judged(ctx, r, env, &ev)
+		defer cancel()
 	}
 	if p.Rules.Gates(string(ev.Kind)) {
 		r.Gate = &gatekeeper{app: h.app, home: h.made.Home, dir: env.Dir, warn: h.warn}
@@ -321,6 +316,17 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		d.Context = strings.TrimPrefix(d.Context+"\n"+brokenNotice(h.broken), "\n")
 	}
 	return dialect.Encode(ev, d).Stdout
+}
+
+// judged has the router judge a call, in the time that there is for that.
+func (h *hookRun) judged(ctx context.Context, r *hook.Router, env config.Env, ev *dialect.Event) (context.Context, context.CancelFunc) {
+	h.guard = h.guarding(h.made.Plan, env)
+	h.guard.Broken = h.broken
+	r.Guard = h.guard
+	if !h.call.handed {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, h.judging(ev))
 }
 
 // judgeLimit bounds the judging of a call of which nobody else is asked.
