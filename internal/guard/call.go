@@ -229,6 +229,8 @@ func (a *analysis) script(argv []word, st *state) source {
 			return source{there: true}
 		}
 	}
+	a.handed(argv[1:], st)
+	a.buildWrapper(argv)
 	a.projectCode(w, "it runs a program of the project")
 	return source{there: true}
 }

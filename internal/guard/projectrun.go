@@ -61,6 +61,7 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 		}
 	}
 	a.wordsOf(argv[1:], st)
+	a.handed(argv[1:], st)
 	a.projectCode(argv[0], "it runs the project's code")
 	return true
 }

@@ -27,6 +27,11 @@ func (a *analysis) onlyOurs(g *args, st *state) {
 	if g.root() == "go" {
 		return // see goWords
 	}
+	a.behindDashes(g)
+	a.builds(g)
+	if packageManager(g.root()) || g.root() == "cargo" {
+		a.handed(g.operands, st)
+	}
 	for _, w := range g.operands {
 		path := strings.TrimSuffix(w.text, "/...")
 		switch {
@@ -62,8 +67,8 @@ func (a *analysis) makeWords(_ *know.Program, g args, st *state) {
 			a.otherCode(w, name+" says what make runs", "leave it out")
 		case !set && strings.Trim(w.text, plainLetters+unknown) != "", set && strings.Trim(value, plainLetters+unknown) != "":
 			a.otherCode(w, "the value becomes text of recipes, which a shell reads", "give it letters, digits and -_./=,:+@% only")
-		case set && strings.ContainsAny(value, "/") && !a.ours(value, st) && !system(filepath.Clean(value)):
-			a.otherCode(w, "the value may name a program outside the project", "name what is in it")
+		case set:
+			a.makeValue(w, name, value, st)
 		}
 	}
 }
@@ -81,7 +86,11 @@ func (a *analysis) goWords(g *args, st *state) {
 			n++
 		}
 		list = list[:n]
+		a.handed(g.operands[n:], st)
 	case "build", "test", "generate", "vet":
+	case "tool":
+		a.goTool(list, st)
+		return
 	default:
 		return
 	}
@@ -96,12 +105,7 @@ func (a *analysis) goWords(g *args, st *state) {
 		}
 	}
 	for _, o := range g.options {
-		if o.opt == nil || o.opt.Name != "-ldflags" || !o.given {
-			continue
-		}
-		if strings.Contains(o.arg.text, "-ext") || strings.Contains(o.arg.text, "@") {
-			a.give("option-runs", Ask, o.w.shown(), "it names the program that links, or its options", "leave it out")
-		}
+		a.compilerFlags(o)
 	}
 }
 

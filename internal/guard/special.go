@@ -419,6 +419,7 @@ func (a *analysis) shell(argv []word, st *state) source {
 			return source{there: true}
 		}
 		a.path(args[0], use{read: true}, st)
+		a.handed(args[1:], st)
 		a.projectCode(args[0], "it runs a script")
 		return source{there: true}
 	}
