@@ -264,7 +264,10 @@ func (a *analysis) byRule(argv []word, st *state) (Decision, Rule, bool) {
 	var best Rule
 	found := false
 	for _, r := range a.r.List {
-		if r.matches(argv) && a.meant(&r, argv, st) && (!found || r.Decision.rank() > best.Decision.rank()) {
+		if found && r.Decision.rank() <= best.Decision.rank() {
+			continue
+		}
+		if r.matches(argv) && a.meant(&r, argv, st) || r.Decision != Allow && a.strict(&r, argv, st) {
 			best, found = r, true
 		}
 	}

@@ -1,0 +1,40 @@
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What the user refuses is refused by each name that it has: by the place of the program, and with
+// options before its subcommand. A rule that allows stays for the words as they are written.
+func TestStrictRules(t *testing.T) {
+	p := newProject(t)
+	if err := os.MkdirAll(filepath.Join(p.dir, "script"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "script", "x.sh"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := p.rules()
+	r.ProjectCode = true
+	r.List = []Rule{
+		{Decision: Deny, Shape: "cat ..."}, {Decision: Deny, Shape: "git log ..."}, {Decision: Ask, Shape: "ls ..."}, {Decision: Deny, Shape: "./script/x.sh ..."},
+		{Decision: Deny, Shape: "git show"},
+	}
+	for command, want := range map[string]Decision{
+		"cat README.md": Deny, "/bin/cat README.md": Deny, "/usr/bin/cat README.md": Deny, "env /bin/cat README.md": Deny,
+		"git log": Deny, "/usr/bin/git log": Deny, "git --no-pager log": Deny, "git -C sub log -3": Deny, "git -P -C sub log": Deny,
+		"git status": Allow, "git -C sub status": Allow, "git --no-pager diff": Allow, "git --no-pager show": Deny, "git diff --stat log": Allow,
+		"/bin/ls": Ask, "ls sub": Ask, "head README.md": Allow,
+		"script/x.sh": Deny, "./script/x.sh": Deny, "cd script && ./x.sh": Deny, filepath.Join(p.dir, "script", "x.sh"): Deny,
+	} {
+		if v := r.Command(command, p.dir); v.Decision != want {
+			t.Errorf("%s: %s (%s), want %s", command, v.Decision, v.Reason, want)
+		}
+	}
+	r.List = []Rule{{Decision: Allow, Shape: "frobnicate ..."}}
+	if v := r.Command("/usr/bin/frobnicate --all", p.dir); v.Decision != Ask {
+		t.Errorf("a rule that allows is of another program: %s", v.Decision)
+	}
+}
