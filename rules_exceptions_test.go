@@ -49,6 +49,7 @@ var largePackages = exceptions{
 	"internal/learn":  "the fold is one function of the log, whose parts share a session's records; signatures, scopes and improvement are packages of their own",
 	"internal/recall": "database, planner and ranking share one state; words and dates are a package of their own",
 	"internal/cli":    "one file a command: whoever works on one needs to know App and that file",
+	"internal/loop":   "the driver, whose parts share its state and its lock; what is pure in it lies in seven packages of its own, and what sweeps old runs and places would be the next",
 	"internal/task":   "two files, their change as one and the steps that move them share one Board; what is known of failures could be a package of its own",
 }
 

@@ -97,13 +97,8 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 		}
 	}
 	if placed && a.How.Fate == core.Drop {
-		switch err := l.leave(ctx, place); {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && passing(err):
+		if err := l.leave(ctx, place); err != nil && ctx.Err() == nil {
 			return broken(a, err)
-		case err != nil:
-			l.warn("leave the place of "+item.ID, err)
 		}
 	}
 	if placed && a.How.Fate != core.Drop {

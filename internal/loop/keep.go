@@ -41,12 +41,18 @@ type Leaver interface {
 	Leave(ctx context.Context, p Place) error
 }
 
-// leave gives up the place of a claim that was lost.
+// leave gives up the place of a claim that was lost. The error is one that passes.
 func (l *Loop) leave(ctx context.Context, p Place) error {
-	if t, ok := l.opt.Places.(Leaver); ok {
-		return t.Leave(ctx, p)
+	t, ok := l.opt.Places.(Leaver)
+	if !ok {
+		return nil
 	}
-	return nil
+	err := t.Leave(ctx, p)
+	if err != nil && !passing(err) && ctx.Err() == nil {
+		l.warn("leave "+p.Name, err)
+		return nil
+	}
+	return err
 }
 
 // keep has the work of a claim kept, and says what is wrong with it where it cannot be:
