@@ -181,11 +181,12 @@ func newQueueListCmd(app *App) *cobra.Command {
 				}{docs, total, append([]queue.Trouble{}, l.Trouble...)})
 			}
 			app.sayTrouble(l.Trouble)
-			if left := app.leftInFiles(); left > 0 {
+			left := app.leftInFiles()
+			if left > 0 {
 				fmt.Fprint(app.Err, wrapLine(fmt.Sprintf("note: %s in files of this machine, which nobody works off while the settings name servers; `reprise queue migrate` moves them.", count(left, "item")), app.Columns))
 			}
 			if total == 0 {
-				return app.noItems(cmd.Context(), q, len(states) > 0 || len(f.Labels) > 0 || f.Task != "")
+				return app.noItems(cmd.Context(), q, left > 0, len(states) > 0 || len(f.Labels) > 0 || f.Task != "")
 			}
 			if err := app.printItems(l.Items, total); err != nil {
 				return err
@@ -215,13 +216,14 @@ func newQueueListCmd(app *App) *cobra.Command {
 	return cmd
 }
 
-// noItems says what there is where nothing is that was asked for.
-func (a *App) noItems(ctx context.Context, q queue.Queue, chosen bool) error {
+// noItems says what there is where nothing is that was asked for; left says that items in files
+// were told of.
+func (a *App) noItems(ctx context.Context, q queue.Queue, left, chosen bool) error {
 	l, err := q.List(ctx, queue.Filter{})
 	if err != nil {
 		return queueError(err)
 	}
-	if len(l.Items) == 0 && a.leftInFiles() > 0 {
+	if len(l.Items) == 0 && left {
 		fmt.Fprintln(a.Err, "No work item on the servers.") // what is in files is told anyhow
 		return nil
 	}

@@ -237,7 +237,7 @@ func (l *telling) files(ctx context.Context, r run.Record, p loop.Place) (names 
 	send := func(name, path string) {
 		err := l.relay.PutFile(ctx, r.ID, name, path)
 		if serversFail(err) {
-			err = l.keepUnsent(ctx, r.ID, name, path, err)
+			err = l.keepUnsent(r.ID, name, path, err)
 		}
 		switch {
 		case err == nil:

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -31,37 +29,21 @@ func (l *telling) unsent() string { return filepath.Join(l.dir, "unsent") }
 
 // keepUnsent keeps a copy of a file that is sent later; why is what the servers said. The
 // error says that it is on this machine only, where it cannot be kept either.
-func (l *telling) keepUnsent(ctx context.Context, id, name, path string, why error) (err error) {
-	to := filepath.Join(l.unsent(), id, filepath.FromSlash(name))
-	from, err := durable.Open(path)
+func (l *telling) keepUnsent(id, name, path string, why error) error {
+	data, err := durable.Read(path)
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	if err := durable.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return errors.Join(why, err)
-	}
-	part := to + partSuffix
-	if err := durable.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(why, err)
-	}
-	f, err := durable.Create(part, 0o600)
-	if err != nil {
-		return errors.Join(why, err)
-	}
-	_, err = io.Copy(f, from)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = durable.Rename(part, to)
+	to := filepath.Join(l.unsent(), id, filepath.FromSlash(name))
+	if err = durable.MkdirAll(filepath.Dir(to), 0o700); err == nil {
+		err = durable.WriteFile(to, data, 0o600)
 	}
 	if err != nil {
-		return errors.Join(why, err, durable.Remove(part))
+		return errors.Join(why, err)
 	}
 	fmt.Fprintf(l.app.Err, "note: %s of %s is sent later: %v\n", name, id, why)
 	return nil
 }
-
-// partSuffix ends the name of a copy that is not whole.
-const partSuffix = ".part"
 
 // sendAgain sends what was not taken, until ctx ends.
 func (l *telling) sendAgain(ctx context.Context) {
@@ -94,12 +76,12 @@ func (l *telling) sendUnsent(ctx context.Context) {
 			if err != nil {
 				return err
 			}
-			switch {
+			switch part := durable.IsTemp(d.Name()); {
 			case info.ModTime().Before(old):
-			case filepath.Ext(name) == partSuffix && info.ModTime().After(l.app.Now().Add(-time.Hour)): // being made
+			case part && info.ModTime().After(l.app.Now().Add(-time.Hour)): // being made
 				left++
 				return nil
-			case filepath.Ext(name) == partSuffix:
+			case part:
 			default:
 				err := l.relay.PutFile(ctx, r.Name(), filepath.ToSlash(name), path)
 				if serversFail(err) || ctx.Err() != nil {
@@ -116,7 +98,7 @@ func (l *telling) sendUnsent(ctx context.Context) {
 			if serversFail(err) || ctx.Err() != nil {
 				return
 			}
-			if !errors.Is(err, os.ErrNotExist) {
+			if !errors.Is(err, fs.ErrNotExist) {
 				fmt.Fprintf(l.app.Err, "note: files of %s that are to be sent: %v\n", r.Name(), err)
 			}
 			continue

@@ -55,13 +55,13 @@ func TestFilesAreSentLater(t *testing.T) {
 	if !serversFail(why) || !bytes.Contains(fmt.Append(nil, why), []byte("their store has no room")) {
 		t.Fatalf("a store of 8 MB takes it, or says %v", why)
 	}
-	if err := l.keepUnsent(t.Context(), r.ID, "artifacts/summary.md", place, why); err != nil {
+	if err := l.keepUnsent(r.ID, "artifacts/summary.md", place, why); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(place); err != nil {
 		t.Fatal(err)
 	}
-	part := filepath.Join(l.unsent(), r.ID, "artifacts", "other.md"+partSuffix)
+	part := filepath.Join(l.unsent(), r.ID, "artifacts", ".other.md.abcdefghijkl.tmp")
 	if err := os.WriteFile(part, []byte("hal"), 0o600); err != nil {
 		t.Fatal(err)
 	}

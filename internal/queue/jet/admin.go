@@ -219,11 +219,7 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (queue.Listing, error)
 		return queue.Listing{}, err
 	}
 	var rows []row
-	bad := map[string]bool{}
 	for _, r := range q.view.all() {
-		if r.bad {
-			bad[r.id] = true
-		}
 		if r.bad || (len(f.States) == 0 || slices.Contains(f.States, r.brief.State)) && (f.Task == "" || f.Task == r.brief.Task) {
 			rows = append(rows, r)
 		}
@@ -234,7 +230,7 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (queue.Listing, error)
 		case errors.Is(err, queue.ErrNotFound): // removed meanwhile
 		case err != nil:
 			l.Trouble = append(l.Trouble, queue.Trouble{Where: q.where(id), Why: strings.TrimPrefix(err.Error(), q.where(id)+": ")})
-		case bad[id]:
+		case q.view.bad(id):
 			l.Trouble = append(l.Trouble, queue.Trouble{Where: q.where(id), Why: byHand})
 		case h.Arriving == "" && f.Match(&h.Item):
 			if r, ok := q.view.row(h.Waits); ok && !r.bad {
@@ -353,12 +349,8 @@ func (q *Queue) Check(ctx context.Context, mend bool) (queue.Report, error) {
 	}
 	q.view.mu.Lock()
 	rows := make([]row, 0, len(q.view.rows))
-	bad := map[string]bool{}
 	for _, r := range q.view.rows {
 		rows = append(rows, r)
-		if r.bad {
-			bad[r.id] = true
-		}
 	}
 	q.view.mu.Unlock()
 	items := map[string]queue.Item{}
@@ -368,7 +360,7 @@ func (q *Queue) Check(ctx context.Context, mend bool) (queue.Report, error) {
 		case errors.Is(err, queue.ErrNotFound):
 		case err != nil:
 			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: strings.TrimPrefix(err.Error(), q.where(id)+": ") + "; it is left alone"})
-		case bad[id]:
+		case q.view.bad(id):
 			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: byHand})
 			used[h.large] = true
 		case h.Arriving != "":

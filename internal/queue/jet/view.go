@@ -248,6 +248,12 @@ func (v *view) row(id string) (row, bool) {
 	return r, ok
 }
 
+// bad reports whether an item's header says nothing that can be read.
+func (v *view) bad(id string) bool {
+	r, ok := v.row(id)
+	return ok && r.bad
+}
+
 // next is closed at the next change; arrived is how much had come to be ready.
 func (v *view) next() (changed <-chan struct{}, arrived uint64) {
 	v.mu.Lock()
