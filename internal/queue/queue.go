@@ -305,7 +305,9 @@ type ClaimOptions struct {
 	// and change nothing.
 	Fits func(*Item) bool
 	// Arrivals, in a wait, asks to be told also of what came and has to wait for its time,
-	// where the backend can tell that at once.
+	// where the backend can tell that at once, and when the last claim of an item that fits
+	// has ended, or the last one that was ready has gone: then there may be nothing left to
+	// wait for.
 	Arrivals bool
 	// Begun, where it is set, is called once by a wait, when whatever comes from then on is
 	// noticed: who looked before may have to look again, for what came in between.

@@ -44,9 +44,34 @@ func WatchDirs(dirs ...string) (Watched, error) {
 	return Watched{w.Events, w.Errors, w.Close}, nil
 }
 
+// Left is what a wait sees of the items that fit and are not settled: whether one is ready,
+// be it for later, and whether one is claimed.
+type Left struct{ Ready, Claimed bool }
+
+// Less reports whether something that was left is no more: who waits for it has to look anew
+// what there is to wait for.
+func (l Left) Less(was Left) bool { return was.Ready && !l.Ready || was.Claimed && !l.Claimed }
+
+// left is what is left at the moment. An item that moves meanwhile may be missed, so that
+// who waits looks once too often.
+func (q *Files) left(opt *ClaimOptions) (l Left, err error) {
+	for s, found := range map[State]*bool{Ready: &l.Ready, Claimed: &l.Claimed} {
+		list, _, err := q.unordered(s)
+		if err != nil {
+			return Left{}, err
+		}
+		q.mu.Lock()
+		for i := 0; i < len(list) && !*found; i++ {
+			*found, _ = q.fits(&list[i], opt)
+		}
+		q.mu.Unlock()
+	}
+	return l, nil
+}
+
 // Wait waits until something may be claimed, or with opt.Arrivals until something has come
-// that may not yet. The system tells it of new files, and timers of the times that names
-// have.
+// that may not yet, or nothing is left of what was waited for. The system tells it of files
+// that come and go, and timers of the times that names have.
 func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 	longest := lookAgain
 	var told <-chan fsnotify.Event
@@ -58,11 +83,22 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 	if watch == nil {
 		watch = WatchDirs
 	}
-	if w, err := watch(q.dir(Ready)); err == nil {
+	dirs := []string{q.dir(Ready)}
+	if opt.Arrivals {
+		dirs = append(dirs, q.dir(Claimed))
+	}
+	if w, err := watch(dirs...); err == nil {
 		defer w.Close()
 		told, failed = w.Events, w.Errors
 	} else {
 		longest = lookPoll // such as no watches left: then by looking
+	}
+	var was Left
+	if opt.Arrivals {
+		var err error
+		if was, err = q.left(&opt); err != nil {
+			return err
+		}
 	}
 	if opt.Begun != nil {
 		opt.Begun()
@@ -76,8 +112,11 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 		if !errors.Is(err, ErrEmpty) {
 			return err
 		}
-		if arrived && opt.Arrivals {
-			return nil
+		if opt.Arrivals {
+			now, err := q.left(&opt)
+			if err != nil || arrived || now.Less(was) {
+				return err
+			}
 		}
 		sleep, err := q.until(longest)
 		if err != nil {
@@ -95,8 +134,11 @@ func (q *Files) Wait(ctx context.Context, opt ClaimOptions) error {
 				if !ok {
 					told, longest = nil, lookPoll
 				}
-				arrived = ok && e.Has(fsnotify.Create) && !durable.IsTemp(filepath.Base(e.Name))
-				again = !ok || arrived
+				if durable.IsTemp(filepath.Base(e.Name)) {
+					break
+				}
+				arrived = ok && e.Has(fsnotify.Create) && filepath.Dir(e.Name) == dirs[0]
+				again = !ok || arrived || opt.Arrivals && e.Has(fsnotify.Remove|fsnotify.Rename)
 			case <-failed: // more came than could be told
 				arrived, again = true, true
 			}

@@ -416,10 +416,14 @@ const (
 	lookAlive = 5 * time.Second
 )
 
-// Wait waits until something may be claimed. The watch tells it of changes, and timers of
-// the times that items have.
+// Wait waits until something may be claimed, or with opt.Arrivals until something has come
+// that may not yet, or nothing is left of what was waited for. The watch tells it of changes,
+// and timers of the times that items have.
 func (q *Queue) Wait(ctx context.Context, opt queue.ClaimOptions) error {
-	came := false
+	if err := q.view.catchUp(ctx); err != nil {
+		return err
+	}
+	came, was := false, q.view.left(&opt)
 	for {
 		if _, err := q.Reclaim(ctx); err != nil {
 			return err
@@ -433,7 +437,7 @@ func (q *Queue) Wait(ctx context.Context, opt queue.ClaimOptions) error {
 		if !errors.Is(err, queue.ErrEmpty) {
 			return err
 		}
-		if came && opt.Arrivals {
+		if opt.Arrivals && (came || q.view.left(&opt).Less(was)) {
 			return nil
 		}
 		t := time.NewTimer(q.sleep())
@@ -448,7 +452,7 @@ func (q *Queue) Wait(ctx context.Context, opt queue.ClaimOptions) error {
 				var now uint64
 				changed, now = q.view.next()
 				came = now != arrived
-				again = came
+				again = came || opt.Arrivals && q.view.left(&opt).Less(was)
 			}
 		}
 		t.Stop()

@@ -276,6 +276,22 @@ func (v *view) due(opt *queue.ClaimOptions, now time.Time) (list []row) {
 	return list
 }
 
+// left is what of the items that fit is ready, be it for later, and what is claimed.
+func (v *view) left(opt *queue.ClaimOptions) (l queue.Left) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, r := range v.rows {
+		found := &l.Ready
+		if r.brief.State == queue.Claimed {
+			found = &l.Claimed
+		} else if r.brief.State != queue.Ready {
+			continue
+		}
+		*found = *found || !r.bad && !r.brief.Arriving && r.mayFit(opt)
+	}
+	return l
+}
+
 func (r *row) order(o *row) int {
 	switch {
 	case r.brief.Priority != o.brief.Priority:

@@ -30,6 +30,56 @@ func wait(e *env) {
 	e.is(<-woken, context.Canceled)
 }
 
+// waitForNothing: who waits for what others are at is told when the last of it has ended, and
+// of nothing before; and when what was to come later does not come any more. Each look costs
+// one of the whole queue, so it is not told of every claim that ends.
+func waitForNothing(e *env) {
+	other := e.open()
+	opt := queue.ClaimOptions{Labels: []string{"ui"}, Arrivals: true}
+	woken := make(chan error)
+	begin := func() {
+		e.Helper()
+		begun := make(chan bool)
+		opt.Begun = func() { close(begun) }
+		go func() { woken <- other.Wait(e.Context(), opt) }()
+		<-begun
+	}
+	sleeps := func() {
+		e.Helper()
+		select {
+		case err := <-woken:
+			e.Fatalf("woken too early: %v", err)
+		default:
+		}
+	}
+	var claims []queue.Claim
+	for _, id := range []string{"a", "b", "other"} {
+		it := queue.Item{ID: id, Title: id, Labels: []string{"ui"}}
+		if id == "other" {
+			it.Labels = nil
+		}
+		e.add(it)
+		claims = append(claims, e.claim(queue.ClaimOptions{ID: id}))
+	}
+	begin()
+	for i := range claims {
+		sleeps()
+		_, err := e.Done(e.Context(), claims[i].Token, queue.Outcome{})
+		e.ok(err)
+		if i == 1 {
+			e.wakes(woken)
+			begin() // nothing that fits is left, and so nothing of it can end
+		}
+	}
+	e.add(queue.Item{ID: "later", Title: "later", Labels: []string{"ui"}, NotBefore: e.clock.Now().Add(time.Hour)})
+	e.wakes(woken)
+	begin()
+	sleeps()
+	_, err := e.Drop(e.Context(), "later", "not needed")
+	e.ok(err)
+	e.wakes(woken)
+}
+
 func (e *env) wakes(woken chan error) {
 	e.Helper()
 	select {

@@ -63,7 +63,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Store) {
 		{"Filters", filters}, {"LateWords", lateWords}, {"Extend", extend}, {"Failures", failures}, {"Lost", lost},
 		{"Release", release}, {"Progress", progress}, {"SaidTwice", saidTwice}, {"Park", park}, {"Drop", drop},
 		{"Edit", edit}, {"EditCycles", editCycles}, {"Retention", retention}, {"Changes", changes}, {"CountAndCheck", countAndCheck},
-		{"Wait", wait}, {"WaitForTime", waitForTime}, {"Together", together}, {"SameKeyTogether", sameKeyTogether},
+		{"Wait", wait}, {"WaitForNothing", waitForNothing}, {"WaitForTime", waitForTime}, {"Together", together}, {"SameKeyTogether", sameKeyTogether},
 		{"Model", model}, {"Vanished", vanished}, {"Away", away}, {"WaitsForDead", waitsForDead}, {"OtherWord", otherWord},
 	} {
 		t.Run(test.name, func(t *testing.T) {
