@@ -120,6 +120,24 @@ func knownMethod(method string) bool {
 	return false
 }
 
+// knownNotification reports whether a client may tell the server that. Others are dropped.
+func knownNotification(method string) bool {
+	switch method {
+	case "notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed":
+		return true
+	}
+	return false
+}
+
+// needsParams reports whether a call makes no sense without parameters.
+func needsParams(method string) bool {
+	switch method {
+	case "ping", "server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list":
+		return false
+	}
+	return true
+}
+
 // leaveTime bounds the end of a session: whatever hangs by then is left to the
 // end of the process.
 const leaveTime = 300 * time.Millisecond

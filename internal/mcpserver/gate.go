@@ -359,27 +359,74 @@ func (g *gate) checkScope(next http.Handler) http.Handler {
 	})
 }
 
-// checkBody refuses what the SDK would take for another message than it is: one
-// with something behind it, and an id that it cannot give back as it came. The
-// rest is the SDK's to judge.
+// unheard is the refusal of a notification that this server does not know: JSON-RPC has it
+// dropped, for there is nobody to answer.
+var unheard = &refusal{}
+
+// checkBody refuses what is no message to this server, as the guard of standard input does:
+// the SDK answers that in words, which clients take for a broken transport. It also refuses
+// what the SDK would take for another message than it is: one with something behind it, and
+// an id that it cannot give back as it came. Batches are the SDK's to judge, for revisions of
+// the protocol have them; what is in them is not.
 func checkBody(body []byte) *refusal {
-	if len(body) == 0 {
-		return nil
-	}
-	if !json.Valid(body) {
+	data := bytes.TrimSpace(body)
+	if len(data) == 0 || !json.Valid(data) {
 		return refuse(nil, jsonrpc.CodeParseError, "not a JSON text: the body must be one whole JSON-RPC message")
 	}
-	var m struct {
-		ID json.RawMessage `json:"id"`
+	if data[0] != '[' {
+		return checkOne(data)
 	}
-	if json.Unmarshal(body, &m) == nil && m.ID != nil && !validID(m.ID) {
-		return refuseID()
+	var many []json.RawMessage
+	if err := json.Unmarshal(data, &many); err != nil || len(many) == 0 {
+		return refuse(nil, jsonrpc.CodeInvalidRequest, "a batch without a message")
+	}
+	for _, one := range many {
+		refused := checkOne(one)
+		if refused == unheard || refused != nil && refused.code == jsonrpc.CodeMethodNotFound {
+			return refuse(refused.id, jsonrpc.CodeInvalidRequest, "nothing of the batch was done: it has a method that this server does not know")
+		}
+		if refused != nil {
+			return refused
+		}
 	}
 	return nil
 }
 
+func checkOne(data []byte) *refusal {
+	env, _, refused := parseMessage(data, knownMethod)
+	switch {
+	case refused != nil || env.method == "":
+		return refused
+	case !env.isCall && knownMethod(env.method):
+		return refuse(nil, jsonrpc.CodeInvalidRequest, `%s is a call, which needs an "id"`, env.method)
+	case !env.isCall && !knownNotification(env.method):
+		return unheard
+	case env.isCall && env.bare && needsParams(env.method):
+		return refuse(env.id, jsonrpc.CodeInvalidParams, `%s needs "params"`, env.method)
+	}
+	return nil
+}
+
+// refusalStatus is the HTTP status of a refusal. An answer to a call is one, whatever it says;
+// revisions without a handshake want methods that there are not to be told by the status.
+func refusalStatus(r *http.Request, refused *refusal) int {
+	switch {
+	case refused == unheard:
+		return http.StatusAccepted
+	case refused.code != jsonrpc.CodeMethodNotFound:
+		return http.StatusBadRequest
+	case r.Header.Get("Mcp-Protocol-Version") >= stateless:
+		return http.StatusNotFound
+	}
+	return http.StatusOK
+}
+
 // answerWith answers with an error of the protocol.
 func answerWith(w http.ResponseWriter, status int, r *refusal) {
+	if r == unheard {
+		w.WriteHeader(status)
+		return
+	}
 	data, err := r.encode()
 	if err != nil {
 		http.Error(w, r.text, status)
@@ -414,7 +461,7 @@ func (g *gate) readBody(next http.Handler) http.Handler {
 		}
 		_ = control.SetReadDeadline(time.Time{})
 		if refused := checkBody(body); refused != nil {
-			answerWith(w, http.StatusBadRequest, refused)
+			answerWith(w, refusalStatus(r, refused), refused)
 			return
 		}
 		r.Body = &wholeBody{bytes.NewReader(body), calls(body)}

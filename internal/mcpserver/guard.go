@@ -355,27 +355,34 @@ func (c *guardConn) parse(l line) (jsonrpc.Message, *refusal) {
 	if data[0] == '[' {
 		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "batches are not part of this protocol: send one message a line")
 	}
+	_, msg, refused := parseMessage(data, c.known)
+	return msg, refused
+}
+
+// parseMessage reads a JSON text as one message that the SDK takes, or says what is wrong with
+// it. known is which methods may be called; nil is any.
+func parseMessage(data []byte, known func(method string) bool) (envelope, jsonrpc.Message, *refusal) {
 	if data[0] != '{' {
-		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "a message must be a JSON object")
+		return envelope{}, nil, refuse(nil, jsonrpc.CodeInvalidRequest, "a message must be a JSON object")
 	}
 	env, refused := parseEnvelope(data)
 	if refused != nil {
-		return nil, refused
+		return env, nil, refused
 	}
 	if !utf8.Valid(data) && env.method != "tools/call" {
 		// A tool call goes on: its handler can say which parameter it is.
-		return nil, refuse(env.id, jsonrpc.CodeParseError, "the message is not valid UTF-8")
+		return env, nil, refuse(env.id, jsonrpc.CodeParseError, "the message is not valid UTF-8")
 	}
-	if env.isCall && c.known != nil && !c.known(env.method) {
+	if env.isCall && known != nil && !known(env.method) {
 		// Probes of other protocol eras wait for this answer, and before the
 		// handshake the SDK would call it something else.
-		return nil, refuse(env.id, jsonrpc.CodeMethodNotFound, "method not found: %q", shorten(env.method, 100))
+		return env, nil, refuse(env.id, jsonrpc.CodeMethodNotFound, "method not found: %q", shorten(env.method, 100))
 	}
 	msg, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return nil, refuse(env.id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: %s", shorten(err.Error(), 200))
+		return env, nil, refuse(env.id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message: %s", shorten(err.Error(), 200))
 	}
-	return msg, nil
+	return env, msg, nil
 }
 
 // envelope is what the guard looks at before the SDK decodes a message.
@@ -383,6 +390,7 @@ type envelope struct {
 	id     json.RawMessage // nil where there is none
 	method string
 	isCall bool
+	bare   bool // has no parameters
 }
 
 func parseEnvelope(data []byte) (envelope, *refusal) {
@@ -403,8 +411,10 @@ func parseEnvelope(data []byte) (envelope, *refusal) {
 	}
 	method, hasMethod := m["method"]
 	if !hasMethod {
-		if !hasID {
-			return e, refuse(nil, jsonrpc.CodeInvalidRequest, `a message has a "method", or an "id" and a "result"`)
+		_, result := m["result"]
+		_, failure := m["error"]
+		if !hasID || !result && !failure {
+			return e, refuse(e.id, jsonrpc.CodeInvalidRequest, `a message has a "method", or an "id" and a "result"`)
 		}
 		return e, nil // an answer to a request of ours
 	}
@@ -412,6 +422,7 @@ func parseEnvelope(data []byte) (envelope, *refusal) {
 		return e, refuse(e.id, jsonrpc.CodeInvalidRequest, `"method" must be a string`)
 	}
 	e.isCall = hasID
+	e.bare = len(m["params"]) == 0 || string(m["params"]) == "null"
 	return e, nil
 }
 

@@ -148,26 +148,76 @@ func TestUnsettledRunIsNotRunning(t *testing.T) {
 	}
 }
 
-// Over HTTP the same: an id is given back as it came or not taken.
+// Over HTTP the same: an id is given back as it came or not taken, and what is no message, or
+// none to this server, is answered in the protocol's own form, with the id where there is one:
+// clients take a status and words for a broken transport.
 func TestHTTPBodiesThatAreNoMessage(t *testing.T) {
 	w := newWorld(t, nil)
 	url := listen(t, w, HTTPOptions{NoAuth: true})
-	for body, want := range map[string]int{
-		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                -1,
-		`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`: -32600,
-		`{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`:         -32600,
-		`{"jsonrpc":"2.0","id":null,"method":"ping"}`:             -32600,
-		`{"jsonrpc":"2.0","id":1,"method":"ping"} {"x":1}`:        -32700,
-		`{"jsonrpc":"2.0","id":1,"method":"pi`:                    -32700,
-		"\x00":                                                    -32700,
-	} {
-		res, text := post(t, url, body)
-		var answer reply
-		switch err := json.Unmarshal([]byte(text), &answer); {
-		case want == -1 && res.StatusCode != 200:
-			t.Errorf("%s: %s %s", body, res.Status, text)
-		case want != -1 && (err != nil || res.StatusCode != 400 || answer.Error == nil || answer.Error.Code != want || string(answer.ID) != "null"):
-			t.Errorf("%s: %s %s", body, res.Status, text)
+	res, _ := post(t, url, shake)
+	session := res.Header.Get("Mcp-Session-Id")
+	if session == "" {
+		t.Fatal("no session")
+	}
+	type want struct {
+		status, code int
+		id           string
+	}
+	table := map[string]want{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                {200, 0, "1"},
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`: {400, -32600, "null"},
+		`{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`:         {400, -32600, "null"},
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`:             {400, -32600, "null"},
+		`{"jsonrpc":"2.0","id":1,"method":"ping"} {"x":1}`:        {400, -32700, "null"},
+		`{"jsonrpc":"2.0","id":1,"method":"pi`:                    {400, -32700, "null"},
+		"\x00":                                                    {400, -32700, "null"},
+		"":                                                        {400, -32700, "null"},
+		"7":                                                       {400, -32600, "null"},
+		"{}":                                                      {400, -32600, "null"},
+		"[]":                                                      {400, -32600, "null"},
+		"[1]":                                                     {400, -32600, "null"},
+		`{"id":1,"method":"ping"}`:                                {400, -32600, "1"},
+		`{"jsonrpc":"2.0","id":1,"method":5}`:                     {400, -32600, "1"},
+		`{"jsonrpc":"2.0","id":1,"params":{}}`:                    {400, -32600, "1"},
+		`{"jsonrpc":"2.0","method":"tools/list"}`:                                               {400, -32600, "null"},
+		`{"jsonrpc":"2.0","id":"a","method":"nosuch"}`:                                          {200, -32601, `"a"`},
+		`{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}`:                         {200, -32601, "1"},
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"nosuch"}]`: {400, -32600, "2"},
+		`{"jsonrpc":"2.0","method":"notifications/nosuch"}`:                                     {202, 0, ""},
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":5}`:                             {200, -32602, "1"},
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`:                    {200, -32602, "1"},
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":["a"]}}`:             {200, -32602, "1"},
+	}
+	for _, m := range []string{"initialize", "tools/call", "resources/read", "resources/subscribe", "resources/unsubscribe", "prompts/get", "completion/complete", "logging/setLevel", "subscriptions/listen"} {
+		for _, params := range []string{"", `,"params":null`} {
+			table[fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q%s}`, m, params)] = want{400, -32602, "1"}
 		}
+	}
+	for _, m := range []string{"tools/list", "resources/list", "resources/templates/list", "prompts/list"} {
+		table[fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q}`, m)] = want{200, 0, "1"}
+	}
+	for body, want := range table {
+		for _, header := range [][]string{nil, {"Mcp-Session-Id", session}} {
+			res, text := post(t, url, body, header...)
+			if _, data, ok := strings.Cut(text, "data: {"); ok {
+				text, _, _ = strings.Cut("{"+data, "\n")
+			}
+			var answer reply
+			if want.id == "" && text == "" && res.StatusCode == want.status {
+				continue
+			}
+			err := json.Unmarshal([]byte(text), &answer)
+			code := 0
+			if answer.Error != nil {
+				code = answer.Error.Code
+			}
+			if err != nil || res.StatusCode != want.status || code != want.code || string(answer.ID) != want.id || strings.Contains(text, "jsonrpc2.") {
+				t.Errorf("%s %v: %s %s", body, header, res.Status, text)
+			}
+		}
+	}
+	unknown := `{"jsonrpc":"2.0","id":1,"method":"nosuch"}`
+	if res, text := post(t, url, unknown, "Mcp-Protocol-Version", stateless); res.StatusCode != 404 || !strings.Contains(text, "-32601") {
+		t.Errorf("without a handshake: %s %s", res.Status, text)
 	}
 }

@@ -160,9 +160,8 @@ func (s *Server) withinLimits(ctx context.Context, l config.HTTPLimits, req run.
 			if err != nil {
 				return fmt.Errorf("spawn_agent: what %s has spent cannot be counted, so no more is started: %w", req.Principal, err)
 			}
-			if full.Result != nil {
-				spent += full.Result.CostUSD
-			}
+			usd, _ := full.Spent()
+			spent += usd
 		}
 	}
 	var why string
