@@ -53,6 +53,9 @@ starting and stopping agents.`,
 			if errors.Is(err, mcpserver.ErrTokenExists) {
 				return exitWith(ExitConflict, err)
 			}
+			if errors.Is(err, mcpserver.ErrTokenWords) {
+				return exitWith(ExitUsage, err)
+			}
 			if err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ func mainKeys() []key {
 		strKey("claude_cli.path", "Claude Code's program: a name to look up in PATH, or an absolute path",
 			func(s *Settings) *string { return &s.ClaudeCLI.Path }, checkProgram),
 		strKey("http.addr", "where the MCP server listens for HTTP, host:port", func(s *Settings) *string { return &s.HTTP.Addr }, checkAddr),
-		listKey("http.allowed_origins", "web origins that may call it, beyond the loopback ones",
+		listKey("http.allowed_origins", "web origins whose pages may call it, beside pages of its own address (another port of this machine is another origin)",
 			func(s *Settings) *[]string { return &s.HTTP.AllowedOrigins }, checkOrigin),
 		strKey("http.public_url", "the server's address as clients see it, where a proxy stands before it, with the path: https://host/mcp",
 			func(s *Settings) *string { return &s.HTTP.PublicURL }, checkURL),

@@ -128,7 +128,12 @@ func (g *gate) metadataURL() string {
 
 // forwarded are headers that proxies add and other clients have no use for.
 func forwarded() []string {
-	return []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"}
+	return []string{
+		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server", "X-Forwarded-Port",
+		"X-Real-Ip", "Via", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Host", "X-Original-Url", "X-Envoy-External-Address",
+		"Cf-Connecting-Ip", "Cf-Ray", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Appengine-User-Ip",
+		"X-Azure-Clientip", "X-Azure-Fdid", "Tailscale-User-Login",
+	}
 }
 
 // checkProxy refuses what came through a proxy where no token is asked for: to

@@ -33,7 +33,7 @@ const (
 // HTTPOptions say how ServeHTTP listens and whom it lets in.
 type HTTPOptions struct {
 	Addr           string       // host:port; port 0 takes a free one
-	AllowedOrigins []string     // scheme://host[:port] of web pages, beyond loopback ones
+	AllowedOrigins []string     // scheme://host[:port] of web pages, beside this server's own
 	OAuth          config.OAuth // authorization server, if any
 	Tokens         *TokenStore  // static tokens; nil means none
 	NoAuth         bool         // let everybody on this machine in; loopback only
@@ -79,7 +79,7 @@ func (c *Core) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if err := o.checkAccess(host, iss != nil); err != nil {
 		return fmt.Errorf("serve MCP over HTTP: %w", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Addr)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, network(host), o.Addr)
 	if err != nil {
 		return fmt.Errorf("serve MCP over HTTP: %w: stop what uses the port, or choose another with --http", err)
 	}
@@ -110,6 +110,15 @@ func (c *Core) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	}
 	<-ended
 	return nil
+}
+
+// network is what an address is listened on: 0.0.0.0 is every IPv4 address, of which "tcp"
+// makes every IPv6 one, too, and who wrote it may have a firewall for the one alone.
+func network(host string) string {
+	if ip := net.ParseIP(host); ip != nil && ip.To4() != nil {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // sessionIdle is how long a session lives in which nothing happens.

@@ -269,6 +269,15 @@ func TestHTTPHostAndOrigin(t *testing.T) {
 	})
 }
 
+// Who gives an address of IPv4 has not asked for IPv6, which another firewall is for.
+func TestAddressOfIPv4(t *testing.T) {
+	store := tokenStore(t)
+	bearers(t, store, "x")
+	if url := listen(t, newWorld(t, nil), HTTPOptions{Addr: "0.0.0.0:0", Tokens: store}); !strings.HasPrefix(url, "http://0.0.0.0:") {
+		t.Errorf("listens on %s", url)
+	}
+}
+
 func TestHTTPBounds(t *testing.T) {
 	w := newWorld(t, nil)
 	url := listen(t, w, HTTPOptions{NoAuth: true})

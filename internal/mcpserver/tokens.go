@@ -37,6 +37,7 @@ const maxTokenFile = 1 << 20
 var (
 	ErrTokenExists   = errors.New("a token of that name exists")
 	ErrTokenNotFound = errors.New("no token of that name")
+	ErrTokenWords    = errors.New("no such token can be made") // what was asked for is wrong
 )
 
 // Token is what is kept of an access token: not the token.
@@ -146,12 +147,12 @@ func (s TokenStore) change(ctx context.Context, edit func(*tokenFile) error) err
 func (s TokenStore) Create(ctx context.Context, n NewToken) (string, error) {
 	name := n.Name
 	if !tokenName().MatchString(name) {
-		return "", fmt.Errorf("create token: %q is not a name: use letters, digits, '.', '_' and '-', at most 64", shorten(name, 60))
+		return "", fmt.Errorf("%w: %q is not a name: use letters, digits, '.', '_' and '-', at most 64", ErrTokenWords, shorten(name, 60))
 	}
 	made := Token{Name: name, Created: s.Now().UTC().Truncate(time.Second)}
 	for _, scope := range n.Scopes {
 		if !slices.Contains(Scopes(), scope) {
-			return "", fmt.Errorf("create token %s: %q is not a scope: use some of %s", name, shorten(scope, 60), strings.Join(Scopes(), ", "))
+			return "", fmt.Errorf("%w: %s: %q is not a scope: use some of %s", ErrTokenWords, name, shorten(scope, 60), strings.Join(Scopes(), ", "))
 		}
 		if !slices.Contains(made.Scopes, scope) {
 			made.Scopes = append(made.Scopes, scope)
@@ -159,7 +160,7 @@ func (s TokenStore) Create(ctx context.Context, n NewToken) (string, error) {
 	}
 	switch {
 	case n.Life < 0:
-		return "", fmt.Errorf("create token %s: it would have expired before it is made: give a time from now on", name)
+		return "", fmt.Errorf("%w: %s would have expired before it is made: give a time from now on", ErrTokenWords, name)
 	case n.Life > 0:
 		end := s.Now().UTC().Add(n.Life).Truncate(time.Second)
 		made.Expires = &end

@@ -104,6 +104,11 @@ func (i *Issuer) Verify(ctx context.Context, token string) (*auth.TokenInfo, err
 		// The library's text names the failed check and nothing secret.
 		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, clip.Bytes(err.Error(), 200))
 	}
+	// RFC 9449, 7.1, and RFC 8705, 3: who stole such a token has not got the key that it is
+	// bound to, and whoever takes it without that proof lets him in.
+	if cnf := string(claims.Confirm); cnf != "" && cnf != "null" {
+		return nil, fmt.Errorf("%w: it is bound to a key of its client's (cnf), and this server takes bearer tokens only", auth.ErrInvalidToken)
+	}
 	if claims.Subject == "" {
 		return nil, fmt.Errorf("%w: it names no subject", auth.ErrInvalidToken)
 	}
@@ -155,6 +160,8 @@ type tokenClaims struct {
 	jwt.RegisteredClaims
 	Scope json.RawMessage `json:"scope"` // RFC 9068: separated by spaces; some write a list
 	SCP   json.RawMessage `json:"scp"`   // elsewhere: a list, or the same
+
+	Confirm json.RawMessage `json:"cnf"` // RFC 7800: whose token it is alone
 }
 
 // UnmarshalJSON implements json.Unmarshaler. A time is a number (RFC 7519, 2): the library

@@ -207,6 +207,9 @@ func TestTokensThatAreSomethingElse(t *testing.T) {
 		{"the same under a name in other letters", claim("EXP", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)), false},
 		{"a beginning in quotes", claim("nbf", "1"), false},
 		{"a time of issue in quotes", claim("iat", "1"), false},
+		{"bound to a key, as by DPoP", claim("cnf", map[string]any{"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}), false},
+		{"bound to a certificate", claim("cnf", map[string]any{"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}), false},
+		{"bound to nothing", claim("cnf", nil), true},
 		{"an expiry far away", claim("exp", 1e300), false},
 	} {
 		info, err := i.Verify(t.Context(), c.token)
