@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"reprise/internal/guard/know"
-	"reprise/internal/guard/names"
 )
 
 // option is one option of a command as it was understood.
@@ -153,10 +152,17 @@ func (g *args) keyValue(p *know.Program, argv []word, i int) int {
 	o := option{w: w}
 	if ok && !strings.Contains(name, unknown) {
 		o.opt = p.Opt(name)
-		o.arg, o.given = word{text: v, src: w.src, made: w.made, origin: w.origin}, true
+		o.arg, o.given = w.behind(v), true
+		o.arg.glob = false
 	}
 	g.options = append(g.options, o)
 	return i
+}
+
+// behind is the part of a word that is an option's argument: what the whole tells of
+// secrets, and of where its text comes from, it tells as well.
+func (w word) behind(text string) word {
+	return word{text: text, src: w.src, made: w.made, origin: w.origin, glob: w.glob, secret: w.secret, told: w.told, net: w.net}
 }
 
 // option takes one word that begins with a dash, and its argument.
@@ -199,7 +205,7 @@ func (g *args) long(p *know.Program, argv []word, i int) int {
 	name, v, eq := strings.Cut(w.text, "=")
 	o := option{w: w}
 	if eq {
-		o.arg, o.given = word{text: v, src: w.src, made: w.made, origin: w.origin, glob: w.glob}, true
+		o.arg, o.given = w.behind(v), true
 	}
 	opt := p.Opt(name) // none for a name that is only known when it runs
 	if opt == nil && p.Style == know.Single {
@@ -256,7 +262,7 @@ func (g *args) cluster(p *know.Program, argv []word, i int, letters string) int 
 		switch {
 		case opt.Arg == know.None:
 		case rest != "" && !bare:
-			o.arg, o.given = word{text: strings.TrimPrefix(rest, "="), src: w.src, made: w.made, origin: w.origin, glob: w.glob}, true
+			o.arg, o.given = w.behind(strings.TrimPrefix(rest, "=")), true
 			g.options = append(g.options, o)
 			return next
 		case opt.Arg == know.Required:
@@ -280,9 +286,9 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 		if o.opt != nil && o.given {
 			g.count(a, o.opt.Kind, o.arg)
 			a.elsewhereBy(p, o)
-			if p.Base == know.Net && o.opt.Name != "-H" && o.opt.Name != "--header" {
-				a.sends(o.arg, st)
-			}
+		}
+		if p.Base == know.Net {
+			a.sendsBy(p, g, o, st)
 		}
 	}
 	n := len(g.operands)
@@ -303,7 +309,7 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 			}
 		}
 		if p.Base == know.Net {
-			a.sends(w, st)
+			a.sends(w, p, g, st)
 		}
 	}
 	g.hostsAllowed = (byHost(g.name) || g.name == "nc" && g.has("-z")) && g.hosts > 0 && g.hosts == g.allowedHosts
@@ -317,30 +323,6 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 func (a *analysis) elsewhereBy(p *know.Program, o option) {
 	if o.opt != nil && o.given && o.opt.Kind == know.Net && p.Base != know.Net && !(o.arg.known() && a.r.hostAllowed(hostOf(o.arg.text))) {
 		a.give("network", Ask, o.w.shown(), "it reaches another machine", "leave it out")
-	}
-}
-
-// byHost reports whether a program only asks the hosts that it is given, so that
-// guard.hosts decides about it.
-func byHost(name string) bool {
-	switch name {
-	case "curl", "wget", "ping", "dig", "host", "nslookup", "http", "xh":
-		return true
-	}
-	return false
-}
-
-// sends looks for secrets in what a program sends to another machine: the name
-// of a file, also after @ or =, and variables whose names say what they hold.
-func (a *analysis) sends(w word, st *state) {
-	if w.secret {
-		a.reads(w.shown())
-	}
-	text := w.text[strings.LastIndexAny(w.text, "@=<")+1:]
-	for _, base := range a.bases(text, st) {
-		if text != "" && !strings.Contains(text, "://") && names.Secret(a.physical(base, text)) != "" {
-			a.reads(w.shown())
-		}
 	}
 }
 

@@ -401,6 +401,7 @@ func (a *analysis) counted(name string, st *state) {
 // may name an array, whose subscript runs commands, or a variable, whose value is
 // evaluated in its turn.
 func (a *analysis) evaluated(w word, st *state) {
+	a.says(w, st) // what comes out is the secret, or what the shell says of a text that is no number
 	switch {
 	case a.fromNames(w, st):
 		a.give("data-evaluated", Ask, w.shown(), "the shell evaluates the name of a file as a calculation, and a subscript in it can run commands", "use a plain number or name")
@@ -462,11 +463,16 @@ func (a *analysis) test(x syntax.TestExpr, st *state) {
 			}
 			return
 		}
-		a.test(x.X, st)
-		a.test(x.Y, st)
-		if w, ok := x.X.(*syntax.Word); ok && x.Op == syntax.TsReMatch {
-			a.rematched = a.rematched || a.value(w, st).secret
+		left, ok := x.X.(*syntax.Word)
+		right, both := x.Y.(*syntax.Word)
+		if !ok || !both || x.Op == syntax.AndTest || x.Op == syntax.OrTest {
+			a.test(x.X, st)
+			a.test(x.Y, st)
+			return
 		}
+		w, other := a.value(left, st), a.value(right, st)
+		a.rematched = a.rematched || x.Op == syntax.TsReMatch && w.secret
+		a.guesses(w, other, st)
 	case *syntax.UnaryTest:
 		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar) {
 			a.cur = current{text: a.source(x)}
@@ -521,7 +527,9 @@ func (a *analysis) evaluatedName(name string, st *state) {
 		panic(tooMuch{}) // names that lead to each other, round and round
 	}
 	defer func() { a.depth-- }()
-	switch v := st.lookup(a, name); {
+	v := st.lookup(a, name)
+	a.says(word{text: name, src: name, secret: a.holdsSecret(name, v)}, st)
+	switch {
 	case v.known:
 		a.evaluated(v.w, st)
 	case v.origin == numbers:

@@ -77,10 +77,33 @@ func secretSetting(key, value string) bool {
 	if secretKey(key) {
 		return true
 	}
-	_, rest, ok := strings.Cut(value, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	user, _, at := strings.Cut(host, "@")
-	return ok && at && (strings.Contains(user, ":") || len(user) >= 20)
+	for _, text := range [...]string{value, key} { // url.ADDRESS.insteadOf
+		_, rest, ok := strings.Cut(text, "://")
+		host, _, _ := strings.Cut(rest, "/")
+		user, _, at := strings.Cut(host, "@")
+		if ok && at && (strings.Contains(user, ":") || len(user) >= 20) {
+			return true
+		}
+	}
+	return false
+}
+
+// userSecret is the key of one of the user's own settings of git that holds a secret, ""
+// where none is found.
+func (a *analysis) userSecret() string {
+	if a.r.Home == "" {
+		return ""
+	}
+	f := gitFound{}
+	r := configReader{a: a, found: &f}
+	r.see = func(s gitSetting) {
+		if f.secret == "" && secretSetting(s.key, s.value) {
+			f.secret = s.key
+		}
+	}
+	r.file(filepath.Join(a.r.Home, ".gitconfig"))
+	r.file(filepath.Join(a.r.Home, ".config", "git", "config"))
+	return f.secret
 }
 
 // secretKey reports whether a setting's name says that it holds a secret.
@@ -114,6 +137,11 @@ func (a *analysis) gitSecrets(command string, g args, st *state) {
 		f := a.gitSettings(dir)
 		if f.secret != "" && (command == "remote" && strings.HasPrefix(f.secret, "remote.") || command == "config" && (all || key == f.secret)) {
 			why = f.secret
+		}
+	}
+	if why == "" && command == "config" && !g.has("--local") && !g.has("--worktree") && !g.has("-f") && !g.has("--file") {
+		if own := a.userSecret(); all || key == own {
+			why = own
 		}
 	}
 	if why != "" {

@@ -115,6 +115,7 @@ func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
 	}
 	content := showsContent(p, g)
 	a.gitNamed(p, g, st)
+	a.gitForced(p, g, st)
 	for _, w := range g.operands {
 		if strings.HasPrefix(strings.ToLower(w.text), "ext::") {
 			a.give("command-as-address", Deny, w.shown(), "git takes this address for a command and runs it", "use https")
@@ -142,6 +143,25 @@ func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
 				a.outside(w, q, use{read: true})
 			}
 		}
+	}
+}
+
+// gitForced judges git add -f, which takes in what the project has git pass over: secrets,
+// as a rule. Files that are named one by one are judged by their names.
+func (a *analysis) gitForced(p *know.Program, g args, st *state) {
+	if p.Name != "add" && p.Name != "stage" || !g.has("-f") && !g.has("--force") || g.has("-n") || g.has("--dry-run") {
+		return
+	}
+	many := len(g.operands) == 0
+	for _, w := range g.operands {
+		text, _ := pathspec(w.text, g)
+		many = many || !w.known() || text == "" || strings.ContainsAny(w.text, "*?[") || strings.HasPrefix(w.text, ":")
+		for _, base := range a.bases(text, st) {
+			many = many || isDir(a.physical(base, text))
+		}
+	}
+	if many {
+		a.give("needs-a-person", Ask, "-f", "it takes in files that the project has git pass over, secrets among them", "leave -f out, or name the files")
 	}
 }
 
@@ -173,7 +193,7 @@ func (a *analysis) gitNamed(p *know.Program, g args, st *state) {
 // into the repository.
 func showsContent(p *know.Program, g args) bool {
 	switch p.Name {
-	case "show", "diff", "cat-file", "grep", "blame", "annotate", "add", "stage", "diff-tree", "diff-index", "diff-files", "archive", "format-patch":
+	case "show", "diff", "cat-file", "grep", "blame", "annotate", "add", "stage", "commit", "diff-tree", "diff-index", "diff-files", "archive", "format-patch":
 		return true
 	case "log", "whatchanged", "reflog":
 		return g.has("-p") || g.has("-u") || g.has("--patch") || g.has("-U") || g.has("--unified") || g.has("-L")

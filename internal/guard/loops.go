@@ -28,6 +28,8 @@ func (a *analysis) forClause(c *syntax.ForClause, st *state) source {
 // and its arguments, are those where the next one may begin.
 func (a *analysis) loop(cond, do []*syntax.Stmt, st *state) source {
 	first := len(a.parts)
+	a.repeats++
+	defer func() { a.repeats-- }()
 	var out source
 	for {
 		was, n := st.fork(), len(a.parts)
@@ -94,6 +96,8 @@ func (a *analysis) forWords(c *syntax.ForClause, l *syntax.WordIter, st *state) 
 		}
 	}
 	a.unsure(st, c)
+	a.repeats++
+	defer func() { a.repeats-- }()
 	var out source
 	body, n := st.fork(), len(a.left)
 	early := func() []*state { return append(slices.Clone(a.left[n:]), body) }

@@ -97,6 +97,7 @@ var gitSecretsIn = map[string]struct {
 	"a header":   {"[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic x\n", []string{"git config -l", "git config --get-regexp .", "cat .git/config", "head .git/config", "git config list", "cd sub && git config --list", "git config --local --get-urlmatch http https://github.com/"}, []string{"git config -l --name-only", "git config user.name", "ls -l .git/config", "git status", "git remote -v"}},
 	"an address": {"[remote \"origin\"]\n\turl = https://me:tok@example.org/a/b\n", []string{"git config --get remote.origin.url", "git remote -v", "git config -l", "cat .git/config"}, []string{"git config --get user.email", "git branch -vv"}},
 	"a token":    {"[remote \"origin\"]\n\turl = https://ghp_0123456789abcdefghij@example.org/a/b\n", []string{"git remote -v", "git remote get-url origin", "cat .git/config"}, nil},
+	"in a key":   {"[url \"https://me:tok@example.org/\"]\n\tinsteadOf = gh:\n", []string{"git config -l", "cat .git/config"}, []string{"git remote -v"}},
 	"none":       {"[remote \"origin\"]\n\turl = https://git@example.org/a/b\n[user]\n\tname = x\n", nil, []string{"git remote -v", "git config -l", "cat .git/config", "git config --get remote.origin.url"}},
 	"over ssh":   {"[remote \"origin\"]\n\turl = git@example.org:a/b.git\n", nil, []string{"git remote -v", "git config -l"}},
 }
@@ -115,6 +116,16 @@ func TestSecretsInSettingsOfGit(t *testing.T) {
 		for _, c := range tt.passed {
 			if v := p.judge(c); v.Decision != Allow {
 				t.Errorf("%s: %s: %s: %s", name, v.Decision, c, v.Reason)
+			}
+		}
+	}
+	// To list the settings shows the user's own with them.
+	for _, file := range []string{".gitconfig", ".config/git/config"} {
+		p := newProject(t)
+		p.put(t, map[string]string{"../../home/" + file: "[http]\n\textraheader = x\n"})
+		for c, want := range map[string]Decision{"git config -l": Ask, "git config --global -l": Ask, "git config --local -l": Allow, "git config http.extraheader": Ask, "git config user.name": Allow, "git remote -v": Allow} {
+			if v := p.judge(c); v.Decision != want {
+				t.Errorf("%s: %s: %s: %s", file, v.Decision, c, v.Reason)
 			}
 		}
 	}

@@ -24,9 +24,6 @@ func (a *analysis) curlFormat(_ *know.Program, g args, st *state) {
 			if loud && o.arg.secret {
 				a.give("reads-secret", Ask, o.arg.shown(), "curl prints what it sends, or sends it on to where it is led", "leave -v and -L out")
 			}
-			if o.arg.told && o.opt.Kind == know.Text {
-				a.give("needs-a-person", Ask, o.w.shown(), "it sends what a command writes, which may be what a file holds", "write the text out")
-			}
 		}
 		if o.opt == nil || o.opt.Name != "-w" && o.opt.Name != "--write-out" {
 			continue
@@ -55,16 +52,6 @@ func (a *analysis) curlFile(o option, st *state) {
 	_, file, _ := strings.Cut(text, "@")
 	a.path(word{text: file, src: o.arg.src, made: o.arg.made, origin: o.arg.origin}, use{read: true}, st)
 	a.give("needs-a-person", Ask, o.w.shown(), "it may send what a file holds", "write the text out")
-}
-
-// requests judges the words of http and xh, of which some are files that are sent.
-func (a *analysis) requests(_ *know.Program, g args, st *state) {
-	for _, w := range g.operands {
-		if _, file, ok := strings.Cut(w.text, "@"); ok && !strings.Contains(w.text, "://") {
-			a.path(word{text: file, src: w.src}, use{read: true}, st)
-			a.give("needs-a-person", Ask, w.shown(), "it may send what a file holds", "write the text out")
-		}
-	}
 }
 
 // readsAddresses judges programs that take an address where others take a file.

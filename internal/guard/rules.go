@@ -124,7 +124,7 @@ func like(pattern, text string) bool {
 // machine itself.
 func (r *Rules) hostAllowed(host string) bool {
 	host = strings.ToLower(strings.Trim(host, "[]"))
-	if host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") && strings.Trim(host, "0123456789.") == "" {
+	if loopback(host) {
 		return true
 	}
 	for _, h := range r.Hosts {

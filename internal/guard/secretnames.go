@@ -116,6 +116,8 @@ func (a *analysis) secretPatterns(g *args) {
 		switch o.opt.Name {
 		case "--include", "-g", "--glob", "--iglob":
 			a.aimedAt(o.arg)
+		case "--type-add", "--type-set": // NAME:PATTERN
+			a.aimedAt(word{text: o.arg.text[strings.LastIndexByte(o.arg.text, ':')+1:], src: o.arg.src})
 		case "-G":
 			a.aimedAt(word{text: strings.NewReplacer(`\`, "", "^", "", "$", "").Replace(o.arg.text), src: o.arg.src})
 		}

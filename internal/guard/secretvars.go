@@ -71,12 +71,28 @@ func (a *analysis) toldSecrets(argv []word, st *state) {
 	}
 	for i, w := range argv {
 		before, after := at(i-1), at(i+1)
+		if i > 1 && compares(before) {
+			a.guesses(argv[i-2], w, st)
+		}
 		switch {
 		case before == "-n", before == "-z", compares(before), compares(after) && begins(i-1):
 		case begins(i-1) && (begins(i+1) || after == ")"):
 		default:
 			a.says(w, st)
 		}
+	}
+}
+
+// guesses judges a comparison of a secret. Whether it is one text is little to tell; in a
+// loop, or by a function that is given what to try, the answers make up the secret.
+func (a *analysis) guesses(w, other word, st *state) {
+	for range 2 {
+		if w.secret && (other.text != "" || !other.known()) && (a.repeats > 0 || other.made && len(st.calls) > 0) {
+			a.reads(w.shown())
+			a.give("reads-secret", Ask, w.shown(), "a secret is compared again and again, which tells what it is", "compare it once")
+			return
+		}
+		w, other = other, w
 	}
 }
 

@@ -39,6 +39,8 @@ func special(name string) func(*analysis, []word, *state) source {
 		return (*analysis).terminal
 	case "apply_patch", "applypatch":
 		return (*analysis).applyPatch
+	case "http", "https", "httpie", "xh", "xhs", "curlie":
+		return (*analysis).request
 	}
 	return nil
 }
@@ -64,7 +66,7 @@ func after(name string) func(*analysis, *know.Program, args, *state) {
 		return (*analysis).curlFormat
 	case "diff", "colordiff":
 		return func(a *analysis, _ *know.Program, g args, st *state) { a.secretsOf(&g, st) }
-	case "http", "xh":
+	case "http", "https", "httpie", "xh", "xhs", "curlie":
 		return (*analysis).requests
 	case "docker", "podman", "nerdctl", "rpm":
 		return (*analysis).readsAddresses
@@ -526,6 +528,12 @@ func (a *analysis) removes(_ *know.Program, g args, st *state) {
 
 // unzip writes unless it is told to list, test or print.
 func (a *analysis) unzip(_ *know.Program, g args, _ *state) {
+	for i, w := range g.operands {
+		if i > 0 && (g.has("-p") || g.has("-c")) && (names.Secret("/"+w.text) != "" || aims(w.text) != "") {
+			a.reads(w.shown())
+			a.give("reads-secret", Ask, w.shown(), "it prints what holds secrets", "leave it out")
+		}
+	}
 	for _, o := range [...]string{"-l", "-t", "-v", "-Z", "-z", "-p", "-c", "-h", "-hh"} {
 		if g.has(o) {
 			return

@@ -60,6 +60,7 @@ type analysis struct {
 	rematched    bool              // a secret was compared with =~, which keeps parts of it
 	fedBy        string            // the command whose redirections are looked at, while they are
 	feeding      bool              // they are
+	repeats      int               // how many loops it is in
 	traced       bool              // a shell prints what it runs, with the values of variables
 }
 
@@ -646,12 +647,12 @@ func (a *analysis) ifClause(c *syntax.IfClause, st *state) source {
 }
 
 func (a *analysis) caseClause(c *syntax.CaseClause, st *state) source {
-	a.value(c.Word, st)
+	w := a.value(c.Word, st)
 	var out source
 	var branches []*state
 	for _, item := range c.Items {
 		for _, p := range item.Patterns {
-			a.value(p, st)
+			a.guesses(w, a.value(p, st), st)
 		}
 		b := st.fork()
 		out = out.and(a.stmts(item.Stmts, b))
