@@ -49,6 +49,8 @@ type job struct {
 // when it returns.
 func (v *Verifier) check(ctx context.Context, c config.Check, snap *tree.Snapshot, sub, id string) CheckResult {
 	j := &job{v: v, c: c, snap: snap, id: id}
+	// Where the copy is differs from one of the tree to one of the base.
+	j.out.scan.dirs = []string{snap.Tree.Top + string(filepath.Separator), snap.Tree.Top, snap.Tmp, snap.Root}
 	j.res = CheckResult{Name: c.Name, Command: c.Command(), Level: levelOf(c), Status: Error}
 	if c.Dir != "." {
 		j.res.Dir = c.Dir
@@ -70,7 +72,11 @@ func (j *job) read() {
 	text = strings.ReplaceAll(text, j.snap.Tree.Top, ".")
 	j.res.Output, j.res.OutputBytes = text, j.out.bytes()
 	if j.res.Status == Failed {
-		j.res.Failures, j.res.Lines = failures(text), tellingLines(text, 6)
+		j.res.said, j.res.Lines = j.out.said(), tellingLines(text, 6)
+		if len(j.res.said.names) > 0 {
+			j.res.said.names = strings.Split(j.v.redact(strings.Join(j.res.said.names, "\n")), "\n")
+		}
+		j.res.Failures = shown(j.res.said.names, nil)
 	}
 }
 

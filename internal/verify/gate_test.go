@@ -487,24 +487,6 @@ func TestGateThatCannotFindOut(t *testing.T) {
 	}
 }
 
-// A runner that could not even begin has failed in another way than at the base, though
-// it ends with the same exit code.
-func TestFailuresOfRunnersThatCannotBegin(t *testing.T) {
-	for text, want := range map[string]string{
-		"error[E0425]: cannot find value `x`\nerror: could not compile `shop` (lib test) due to 1 previous error\n": "could not compile shop",
-		"error: could not compile `shop`.\n":      "could not compile shop",
-		"TAP version 13\nBail out! cannot load\n": "Bail out! cannot load",
-	} {
-		got := failures(text)
-		if len(got) != 1 || got[0] != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-		if n := newIn(got, []string{"a"}); len(n) != 1 {
-			t.Errorf("%q: the base does not have it: %q", text, n)
-		}
-	}
-}
-
 func TestTellAfterFailure(t *testing.T) {
 	w, g := gated(t)
 	w.put("broken", "x")
@@ -618,7 +600,7 @@ func TestChooseReviewers(t *testing.T) {
 
 func TestFailuresAndLines(t *testing.T) {
 	text := "=== RUN\n--- FAIL: TestA (0.01s)\n    a_test.go:3: got 1\nFAIL\treprise/x\t0.1s\nFAILED t.py::test_b - assert\ntest c::d ... FAILED\nnot ok 3 - e # TODO\n ● f › g (3 ms)\nok\n"
-	if got, want := failures(text), []string{"TestA", "reprise/x", "t.py::test_b", "c::d", "e", "f › g"}; !slices.Equal(got, want) {
+	if got, want := heard(text).names, []string{"TestA", "reprise/x", "t.py::test_b", "c::d", "e", "f › g"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	if got := tellingLines("one\n12 passed, 0 failed\nx.go:1: undefined: y\ntwo\n", 3); !slices.Equal(got, []string{"x.go:1: undefined: y"}) {

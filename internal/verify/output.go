@@ -25,6 +25,7 @@ type output struct {
 	tail  []byte // a ring once it is full
 	at    int
 	total int64
+	scan  scanner
 }
 
 // from reads until the end, or until the reader is closed.
@@ -43,6 +44,7 @@ func (o *output) add(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total += int64(len(b))
+	o.scan.add(b)
 	if room := keepHead - len(o.head); room > 0 {
 		n := min(room, len(b))
 		o.head = append(o.head, b[:n]...)
@@ -67,6 +69,13 @@ func (o *output) bytes() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.total
+}
+
+// said is what was said for comparing it; nothing is added any more.
+func (o *output) said() *said {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.scan.end()
 }
 
 // text is what was kept, as plain text: whole lines around what is left out,
@@ -147,56 +156,6 @@ func skipEscape(s string, i int) int {
 		return i
 	}
 	return i + 1
-}
-
-// failures are the names of tests that a check's output says have failed, in
-// the forms that common runners have.
-func failures(text string) []string {
-	var out []string
-	seen := map[string]bool{}
-	add := func(name string) {
-		if name = strings.TrimSpace(name); name != "" && len(name) < 300 && !seen[name] && len(out) < 200 {
-			seen[name] = true
-			out = append(out, name)
-		}
-	}
-	for line := range strings.Lines(text) {
-		l := strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(l, "--- FAIL: "): // go test
-			add(cutAt(l[len("--- FAIL: "):], " ("))
-		case strings.HasPrefix(l, "FAIL\t"): // go test, of a package
-			add(cutAt(l[len("FAIL\t"):], "\t"))
-		case strings.HasPrefix(l, "FAILED ") && strings.Contains(l, "::"): // pytest
-			add(cutAt(l[len("FAILED "):], " - "))
-		case strings.HasPrefix(l, "ERROR ") && strings.Contains(l, ".py"): // pytest, collecting
-			add(cutAt(l[len("ERROR "):], " - "))
-		case strings.HasPrefix(l, "test ") && strings.HasSuffix(l, " ... FAILED"): // cargo
-			add(strings.TrimSuffix(l[len("test "):], " ... FAILED"))
-		case strings.HasPrefix(l, "error: could not compile `"): // cargo, with the same exit code
-			add("could not compile " + cutAt(l[len("error: could not compile `"):], "`"))
-		case strings.HasPrefix(l, "Bail out!"): // TAP
-			add(l)
-		case strings.HasPrefix(l, "not ok "): // TAP
-			add(tapName(l[len("not ok "):]))
-		case strings.HasPrefix(l, "● ") || strings.HasPrefix(l, "✕ ") || strings.HasPrefix(l, "× "): // jest, vitest
-			_, name, _ := strings.Cut(l, " ")
-			add(cutAt(name, " ("))
-		}
-	}
-	return out
-}
-
-func cutAt(s, sep string) string {
-	s, _, _ = strings.Cut(s, sep)
-	return s
-}
-
-// tapName is the description of a TAP line, for numbers move.
-func tapName(s string) string {
-	s = cutAt(s, " # ")
-	s = strings.TrimLeft(s, "0123456789 ")
-	return strings.TrimPrefix(s, "- ")
 }
 
 // telling are words of lines that say what went wrong, as test runners,

@@ -122,14 +122,16 @@ type CheckResult struct {
 	ChangedCount int      `json:"changed_count,omitempty"`
 	Left         int      `json:"left_processes,omitempty"`
 	// AtBase is how the same check went at the base, where that was looked at;
-	// New are failures that it does not have there.
 	AtBase Status   `json:"at_base,omitempty"`
 	New    []string `json:"new_failures,omitempty"`
 	// Excused says that a failure is not held against the work: its base fails in
 	// the same way.
 	Excused bool `json:"excused,omitempty"`
 
-	running bool // something of it may still be at work
+	said    *said  // of one that failed
+	differs string // how else it failed otherwise than at the base
+	byLine  bool   // New are lines
+	running bool   // something of it may still be at work
 }
 
 // blocking reports whether the check says that the work is not done.

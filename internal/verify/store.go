@@ -244,14 +244,26 @@ func sound(list []*Result, r *Result) bool {
 
 // atBase is how a check went at a commit.
 type atBase struct {
-	V        int       `json:"v"`
-	At       time.Time `json:"at"`
-	Commit   string    `json:"commit"`
-	Check    string    `json:"check"`
-	Status   Status    `json:"status"`
-	Failures []string  `json:"failures,omitempty"`
-	Lines    []string  `json:"lines,omitempty"`
+	V      int       `json:"v"`
+	At     time.Time `json:"at"`
+	Commit string    `json:"commit"`
+	Check  string    `json:"check"`
+	Status Status    `json:"status"`
+	// Ended is how it ended, where that was by no exit code of its own; the rest is
+	// what it said, see [said].
+	Ended      string         `json:"ended,omitempty"`
+	Failures   []string       `json:"failures,omitempty"`
+	Failing    int            `json:"failing,omitempty"`
+	Telling    map[string]int `json:"telling,omitempty"`
+	Other      []string       `json:"other,omitempty"`
+	Cut        bool           `json:"cut,omitempty"`
+	CutTelling bool           `json:"cut_telling,omitempty"`
+	CutOther   bool           `json:"cut_other,omitempty"`
 }
+
+// atBaseVersion is the version of [atBase]'s form; what an older one lacks is found out
+// again.
+const atBaseVersion = 2
 
 func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, error) {
 	data, err := json.Marshal([]any{commit, sub, c.Shell, c.Argv, c.Dir, c.TimeoutSeconds, v.Env, v.Carry})
@@ -265,7 +277,7 @@ func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, erro
 func (s Store) base(key string, now time.Time) (atBase, bool) {
 	var b atBase
 	data, err := durable.Read(filepath.Join(s.Dir, "base", key+".json"))
-	if err != nil || json.Unmarshal(data, &b) != nil || b.V != 1 || now.Sub(b.At) > keepBase {
+	if err != nil || json.Unmarshal(data, &b) != nil || b.V != atBaseVersion || now.Sub(b.At) > keepBase {
 		return atBase{}, false
 	}
 	return b, true

@@ -12,6 +12,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -493,32 +494,34 @@ func (v *Verifier) regressions(ctx context.Context, r *Result, excuses bool) {
 			if b.Status == Error {
 				continue
 			}
-			was = atBase{V: 1, At: v.o.Env.Now().UTC(), Commit: r.Base, Check: c.Name, Status: b.Status, Failures: b.Failures, Lines: b.Lines}
+			was = atBase{V: atBaseVersion, At: v.o.Env.Now().UTC(), Commit: r.Base, Check: c.Name, Status: b.Status, Ended: b.ended()}
+			if b.said != nil {
+				b.said.atBase(&was)
+			}
 			if err := v.o.Store.saveBase(key, was); err != nil {
 				v.o.Warn("how a check went at the base was not kept", err)
 			}
 		}
 		res.AtBase = was.Status
 		if was.Status == Failed {
-			res.New = newIn(res.Failures, was.Failures)
-			res.Excused = excuses && len(res.New) == 0
+			res.compare(&was, excuses, v.redact)
 		}
 	}
 }
 
-// newIn are the failures that the base does not have. Where the base names none,
-// nothing can be told apart.
-func newIn(now, base []string) []string {
-	if len(base) == 0 {
-		return nil
+// compare says whether the check failed in the way in which it failed at the base. The
+// exit code alone does not say that: most programs have one for everything.
+func (c *CheckResult) compare(was *atBase, excuses bool, redact func(string) string) {
+	if how := c.ended(); how != was.Ended || c.said == nil {
+		c.differs = cmp.Or(how, "it ended by itself") + ", which it did not at the base"
+		return
 	}
-	var out []string
-	for _, f := range now {
-		if !slices.Contains(base, f) {
-			out = append(out, f)
-		}
+	names, lines, why := c.said.news(was.said())
+	if c.New, c.differs = names, why; len(names) == 0 {
+		c.New, c.byLine = shown(lines, redact), true
 	}
-	return out
+	c.New = c.New[:min(len(c.New), keptNames)]
+	c.Excused = excuses && len(c.New) == 0 && why == ""
 }
 
 // sameTree looks whether the real tree is what it was when it was copied.
@@ -581,6 +584,11 @@ func (r *Result) issueOf(c *CheckResult) {
 		if len(c.New) > 0 {
 			is.Gate = "regressions"
 			what = fmt.Sprintf("it failed at the base, too, but not in: %s", strings.Join(c.New[:min(3, len(c.New))], ", "))
+			if c.byLine {
+				what = fmt.Sprintf("it failed at the base, too, but did not say there: %s", strings.Join(c.New[:min(2, len(c.New))], " / "))
+			}
+		} else if c.differs != "" {
+			what += "; it failed at the base, too, but " + c.differs
 		} else if c.AtBase == Passed {
 			is.Gate = "regressions"
 			what += "; it passed at the base"

@@ -1,0 +1,452 @@
+package verify
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/internal/clip"
+)
+
+// said is what a run of a check said, for telling whether it failed in the way in which
+// it failed at the base: names of tests that failed, and lines without what differs from
+// run to run (times, numbers, addresses, where the copy is). In which order it said them
+// is no difference.
+type said struct {
+	names   []string
+	telling lines // what went wrong, by the line's words or form
+	other   lines
+	// failing is the greatest number of failures that a line counts.
+	failing     int
+	failingLine string
+	// cut says that not all of it was read.
+	cut bool
+}
+
+// lines are normalised lines by their hash: how often each was said, and one of them as
+// it was.
+type lines struct {
+	count map[string]int
+	text  map[string]string
+	order []string
+	cut   bool // there were more than are kept
+}
+
+// Of what is read and kept for this. Whoever prints more is not compared by it.
+const (
+	maxScan     = 4 << 20
+	maxScanned  = 50_000 // lines, each other than the one before
+	maxLine     = 4 << 10
+	maxTelling  = 5_000
+	maxOther    = 2_000
+	maxNames    = 5_000
+	keptNames   = 200 // in a result
+	shownOfLine = 200
+)
+
+func (l *lines) add(key, text string, most int) {
+	if l.count == nil {
+		l.count, l.text = map[string]int{}, map[string]string{}
+	}
+	if l.count[key] == 0 {
+		if len(l.order) >= most {
+			l.cut = true
+			return
+		}
+		l.order = append(l.order, key)
+		l.text[key] = text
+	}
+	l.count[key]++
+}
+
+// scanner reads what a check prints, as it comes.
+type scanner struct {
+	said
+	dirs     []string // that are other ones in each copy
+	part     []byte   // a line that has not ended
+	over     bool     // and was too long
+	read     int64
+	n        int
+	last     string
+	numbered []string // names in lists that runners number
+	counted  bool     // and a line that counts failures, without which they are no names
+	seen     map[string]bool
+}
+
+func (s *scanner) add(b []byte) {
+	if s.cut {
+		return
+	}
+	if s.read += int64(len(b)); s.read > maxScan || s.n > maxScanned {
+		s.cut = true
+		return
+	}
+	for len(b) > 0 {
+		line, rest, ended := bytes.Cut(b, []byte{'\n'})
+		if room := maxLine - len(s.part); !s.over {
+			s.over = len(line) > room
+			s.part = append(s.part, line[:min(room, len(line))]...)
+		}
+		if ended {
+			s.line()
+		}
+		b = rest
+	}
+}
+
+// end is all that was said.
+func (s *scanner) end() *said {
+	if len(s.part) > 0 {
+		s.line()
+	}
+	if s.counted {
+		for _, n := range s.numbered {
+			s.name(n)
+		}
+		s.numbered = nil
+	}
+	return &s.said
+}
+
+func (s *scanner) name(n string) {
+	if s.seen == nil {
+		s.seen = map[string]bool{}
+	}
+	if n == "" || s.seen[n] {
+		return
+	}
+	if len(s.names) >= maxNames {
+		s.cut = true
+		return
+	}
+	s.seen[n] = true
+	s.names = append(s.names, n)
+}
+
+func (s *scanner) line() {
+	l := plain(s.part)
+	s.part, s.over = s.part[:0], false
+	for _, d := range s.dirs {
+		l = strings.ReplaceAll(l, d, "")
+	}
+	l = strings.TrimSpace(l)
+	if l == "" || l == s.last {
+		return // said again and again, it says no more
+	}
+	s.last = l
+	s.n++
+	s.name(failureOf(l))
+	if m := numberedItem.FindStringSubmatch(l); m != nil {
+		s.numbered = append(s.numbered, withoutTime(m[1]))
+	}
+	if n := failuresCounted(l); n >= 0 {
+		s.counted = s.counted || n > 0
+		if n > s.failing {
+			s.failing, s.failingLine = n, l
+		}
+	}
+	if passing(l) || excerpt.MatchString(l) {
+		return
+	}
+	at := position(l)
+	telling := (at || tells(l)) && !warns(l)
+	if !telling && s.other.cut {
+		return
+	}
+	key := normal(l)
+	if key == "" {
+		return
+	}
+	sum := sha256.Sum256([]byte(key))
+	key = hex.EncodeToString(sum[:8])
+	if at {
+		key += "@"
+	}
+	if telling {
+		s.telling.add(key, l, maxTelling)
+	} else {
+		s.other.add(key, l, maxOther)
+	}
+}
+
+// news is what this run said that the one at the base did not: new names, where both
+// have some, else lines. why says it where neither is known.
+func (s *said) news(base *said) (names, lines []string, why string) {
+	if len(s.names) > 0 && len(base.names) > 0 {
+		for _, n := range s.names {
+			if !slices.Contains(base.names, n) {
+				names = append(names, n)
+			}
+		}
+		if len(names) == 0 && s.failing > base.failing && base.failing > 0 {
+			lines = []string{s.failingLine}
+		}
+		return names, lines, ""
+	}
+	if s.silent() && !base.silent() {
+		return nil, nil, "it says nothing, unlike there"
+	}
+	now, was := &s.telling, &base.telling
+	if len(now.order) == 0 {
+		// Nothing looks like an error, as of formatters that only name files.
+		now, was = &s.other, &base.other
+	}
+	if s.cut || base.cut || now.cut || was.cut {
+		return nil, nil, "it prints too much for being compared with what it printed there"
+	}
+	for _, key := range now.order {
+		// That something stands at one more place counts; that it was said once more,
+		// by another thread or try, does not.
+		if is, before := now.count[key], was.count[key]; before == 0 || strings.HasSuffix(key, "@") && is > before {
+			lines = append(lines, now.text[key])
+		}
+	}
+	if len(lines) == 0 && s.failing > base.failing && base.failing > 0 {
+		lines = []string{s.failingLine}
+	}
+	return nil, lines, ""
+}
+
+func (s *said) silent() bool {
+	return len(s.names)+len(s.telling.count)+len(s.other.count) == 0 && !s.cut
+}
+
+// shown are texts as a result has them; redact takes secrets out, where that was not
+// done.
+func shown(list []string, redact func(string) string) []string {
+	var out []string
+	for _, l := range list[:min(len(list), keptNames)] {
+		if redact != nil {
+			l = clip.Runes(redact(l), shownOfLine)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// atBase is what is kept of a run at the base.
+func (s *said) atBase(b *atBase) {
+	b.Failures, b.Telling, b.Other = s.names, s.telling.count, s.other.order
+	b.Failing, b.Cut, b.CutTelling, b.CutOther = s.failing, s.cut, s.telling.cut, s.other.cut
+}
+
+// said is what was kept of a run at the base.
+func (b *atBase) said() *said {
+	s := &said{names: b.Failures, failing: b.Failing, cut: b.Cut}
+	s.telling = lines{count: b.Telling, cut: b.CutTelling}
+	s.other = lines{count: map[string]int{}, cut: b.CutOther}
+	for _, key := range b.Other {
+		s.other.count[key]++
+	}
+	return s
+}
+
+// ended is in which way a check failed where that is no exit code of its own choice:
+// "" where it is one.
+func (c *CheckResult) ended() string {
+	switch {
+	case c.TimedOut:
+		return "it ran out of its time"
+	case c.Signal != "":
+		return "it was ended by the signal " + c.Signal
+	case c.Exit == 126 || c.Exit == 127:
+		return "it could not be started (exit code " + strconv.Itoa(c.Exit) + ")"
+	}
+	return ""
+}
+
+var (
+	numberedItem = regexp.MustCompile(`^\d+\) (\S.*)$`)
+	// excerpt is a line of source, as compilers and runners show around an error.
+	excerpt = regexp.MustCompile(`^>?\s*\d*\s*[|│]|^(?:at |File ")`)
+	// places are how compilers and linters begin a line: with a file and a line in it.
+	places  = regexp.MustCompile(`^(?:--> ?|vet: |\[\w+\] )?((?:[A-Za-z]:)?[^\s:()]+)[:(]\[?\d+(?:[,:]\d+)*[\])]?(?::|\s|$)`)
+	eslint  = regexp.MustCompile(`^\d+:\d+\s+(?:error|warning)\s`)
+	counts  = regexp.MustCompile(`(?i)\b(\d+) (?:\w+ )?(?:failing|failed|failures?|errors?|issues?|offenses?|violations?)\b|\b(?:failures|errors|failed|fail)[:=]? ?(\d+)\b`)
+	took    = regexp.MustCompile(`[ (\[]+\d+(?:\.\d+)? ?(?:ns|us|µs|ms|s|sec|seconds)[)\]]?$`)
+	warning = regexp.MustCompile(`(?i)\bwarn(?:ing)?\b`)
+)
+
+func withoutTime(name string) string { return strings.TrimSpace(took.ReplaceAllString(name, "")) }
+
+// position reports whether a line is about a place in a file.
+func position(l string) bool {
+	if eslint.MatchString(l) {
+		return true
+	}
+	m := places.FindStringSubmatch(l)
+	return m != nil && strings.ContainsAny(m[1], "./") && strings.Trim(m[1], "0123456789.") != ""
+}
+
+// warns reports whether a line says no more than a warning, which fails no check that
+// says something worse.
+func warns(l string) bool {
+	return warning.MatchString(l) && !strings.Contains(strings.ToLower(l), "error")
+}
+
+// failuresCounted is how many failures a line counts, -1 where it counts none.
+func failuresCounted(l string) int {
+	most := -1
+	if !strings.ContainsAny(l, "0123456789") {
+		return most
+	}
+	for _, m := range counts.FindAllStringSubmatch(l, -1) {
+		if n, err := strconv.Atoi(m[1] + m[2]); err == nil {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// passing reports whether a line is about what went well: such lines come and go with
+// every test that is written, whatever words are in its name.
+func passing(l string) bool {
+	for _, p := range [...]string{"✓", "✔", "√", "ok ", "ok\t", "PASS", "--- PASS", "--- SKIP", "=== ", "# Subtest", "[       OK", "[ RUN", "[  PASSED", "(pass)", "Compiling ", "Running "} {
+		if strings.HasPrefix(l, p) {
+			return true
+		}
+	}
+	for _, p := range [...]string{" ok", " OK", " PASSED", " passed", " PASS"} {
+		if strings.HasSuffix(l, p) && failuresCounted(l) <= 0 {
+			return true
+		}
+	}
+	return strings.Contains(l, " PASSED ") && !strings.Contains(l, "FAIL")
+}
+
+// What differs from run to run.
+var (
+	tmpPath  = regexp.MustCompile(`(?:/private)?(?:/var)?/tmp/[^\s:"'()]+|/var/folders/[^\s:"'()]+|[A-Za-z]:\\[^\s"']*\\Temp\\[^\s:"'()]+`)
+	hexWord  = regexp.MustCompile(`\b0x[0-9a-fA-F]+\b|\b[0-9a-fA-F]+(?:-[0-9a-fA-F]+){2,}\b|\b[0-9a-f]{7,}\b`)
+	word     = regexp.MustCompile(`[\pL_]*[0-9]+(?:[.,:][0-9]+)*(?:[\pL_]+[0-9]*)*`)
+	code     = regexp.MustCompile(`^[A-Z]{1,5}[0-9]{3,5}$`) // of a diagnostic, as TS2304
+	digits   = regexp.MustCompile(`[0-9]+(?:[.,:][0-9]+)*`)
+	ordinal  = regexp.MustCompile(`(?i)^(?:gw|worker|thread|pid|tmp|seed|port|run|job|shard|pool|try|attempt|process|proc|_)*[0-9]`)
+	duration = regexp.MustCompile(`(?i)#\s?(?:ns|us|µs|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`)
+	months   = regexp.MustCompile(`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?(?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* #|# (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)`)
+	pairs    = regexp.MustCompile(`(?i)#(?:/#)? (?:\w+ )?(?:passed|passing|failed|failing|failures?|errors?|skipped|pending|todo|total|tests?|examples?|warnings?|problems?|suites?|files?|ignored|measured|filtered|assertions?|xfailed|xpassed|issues?|deselected|cancelled)\b|\b(?:tests run|tests|runs|failures|errors|skipped|passed|failed|pass|fail)[:=]? ?#`)
+	rules    = regexp.MustCompile(`[=\-_*~^.⎯─━]{3,}`)
+	between  = regexp.MustCompile(`[\s,;|()\[\]]+`)
+)
+
+// normal is a line without what differs from run to run, and without what it counts:
+// "" where nothing is left.
+func normal(l string) string {
+	if strings.ContainsAny(l, "/\\") {
+		l = tmpPath.ReplaceAllString(l, "#")
+	}
+	if strings.ContainsAny(l, "0123456789#") {
+		l = withoutNumbers(l)
+	}
+	l = rules.ReplaceAllString(l, " ")
+	l = strings.TrimSpace(between.ReplaceAllString(l, " "))
+	if strings.Trim(l, "#:.✖ℹ! /") == "" {
+		return ""
+	}
+	return l
+}
+
+func withoutNumbers(l string) string {
+	l = hexWord.ReplaceAllStringFunc(l, func(s string) string {
+		if strings.ContainsAny(s, "0123456789") {
+			return "#"
+		}
+		return s
+	})
+	l = word.ReplaceAllStringFunc(l, func(s string) string {
+		switch {
+		case code.MatchString(s):
+			return s
+		case ordinal.MatchString(s), len(s) >= 8 && len(digits.FindAllString(s, 3)) == 3: // it was drawn
+			return digits.ReplaceAllString(s, "#")
+		case s[0] >= '0' && s[0] <= '9':
+			return digits.ReplaceAllString(s, "#")
+		}
+		// A name, as of a test: its number is what tells it from others. What comes
+		// behind a colon is a place.
+		if at := strings.IndexAny(s, ".,:"); at >= 0 {
+			return s[:at] + digits.ReplaceAllString(s[at:], "#")
+		}
+		return s
+	})
+	l = duration.ReplaceAllString(l, "#")
+	l = months.ReplaceAllString(l, "#")
+	return pairs.ReplaceAllString(l, " ")
+}
+
+var (
+	unittest = regexp.MustCompile(`^(?:FAIL|ERROR): (\w+ \([\w.<>]+\))`)
+	minitest = regexp.MustCompile(`^(\w+(?:::\w+)*#\w+) \[`)
+	ctest    = regexp.MustCompile(`^\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT)\)`)
+	fileOf   = regexp.MustCompile(`^(?:FAIL|❯) +([\w@./\\-]*\.[\w]+(?: > .*)?)(?: \(.*)?$`)
+)
+
+// failureOf is the name of what a line of a test runner says has failed, "" where it
+// names none.
+func failureOf(l string) string {
+	name := ""
+	switch {
+	case strings.HasPrefix(l, "--- FAIL: "): // go test
+		name = cutAt(l[len("--- FAIL: "):], " (")
+	case strings.HasPrefix(l, "FAIL\t"): // go test, of a package
+		name = cutAt(l[len("FAIL\t"):], "\t")
+	case strings.HasPrefix(l, "FAILED ") && strings.Contains(l, "::"): // pytest
+		name = cutAt(l[len("FAILED "):], " - ")
+	case strings.HasPrefix(l, "ERROR ") && strings.Contains(l, ".py"): // pytest, collecting
+		name = cutAt(l[len("ERROR "):], " - ")
+	case strings.HasPrefix(l, "test ") && strings.HasSuffix(l, " ... FAILED"): // cargo
+		name = strings.TrimSuffix(l[len("test "):], " ... FAILED")
+	case strings.HasPrefix(l, "error: could not compile `"): // cargo, with the same exit code
+		name = "could not compile " + cutAt(l[len("error: could not compile `"):], "`")
+	case strings.HasPrefix(l, "Bail out!"): // TAP
+		name = l
+	case strings.HasPrefix(l, "not ok "): // TAP
+		name = tapName(l[len("not ok "):])
+	case strings.HasPrefix(l, "● ") || strings.HasPrefix(l, "✕ ") || strings.HasPrefix(l, "× "): // jest, vitest
+		_, name, _ = strings.Cut(l, " ")
+		name = cutAt(name, " (")
+	case strings.HasPrefix(l, "✖ ") && failuresCounted(l) < 0: // node's own runner
+		name = l[len("✖ "):]
+	case strings.HasPrefix(l, "(fail) "): // bun
+		name = cutAt(l[len("(fail) "):], " [")
+	case strings.HasPrefix(l, "[  FAILED  ] ") && failuresCounted(l) < 0: // googletest
+		name = cutAt(l[len("[  FAILED  ] "):], " (")
+	case strings.HasPrefix(l, "FAIL [") && strings.Contains(l, "] "): // cargo nextest
+		_, name, _ = strings.Cut(l, "] ")
+	case strings.HasPrefix(l, "[ERROR] ") && strings.Contains(l, "<<< "): // Maven
+		if name = cutAt(cutAt(l[len("[ERROR] "):], " -- Time elapsed"), "  Time elapsed"); strings.HasPrefix(name, "Tests run:") {
+			name = l[strings.LastIndexByte(l, ' ')+1:]
+		}
+	case strings.HasPrefix(l, "[ERROR] COMPILATION ERROR"):
+		name = "COMPILATION ERROR"
+	case strings.HasSuffix(l, " FAILED") && strings.Contains(l, " > "): // Gradle
+		name = strings.TrimSuffix(l, " FAILED")
+	default:
+		for _, re := range [...]*regexp.Regexp{unittest, minitest, ctest, fileOf} {
+			if m := re.FindStringSubmatch(l); m != nil {
+				name = m[1]
+				break
+			}
+		}
+	}
+	if name = withoutTime(name); len(name) >= 300 {
+		return ""
+	}
+	return name
+}
+
+func cutAt(s, sep string) string {
+	s, _, _ = strings.Cut(s, sep)
+	return s
+}
+
+// tapName is the description of a TAP line, for numbers move.
+func tapName(s string) string {
+	s = cutAt(s, " # ")
+	s = strings.TrimLeft(s, "0123456789 ")
+	return strings.TrimPrefix(s, "- ")
+}

@@ -1,0 +1,155 @@
+package verify
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// heard is what a check said that printed the text, in pieces.
+func heard(text string) *said {
+	var s scanner
+	for len(text) > 0 {
+		n := min(len(text), 7)
+		s.add([]byte(text[:n]))
+		text = text[n:]
+	}
+	return s.end()
+}
+
+// news is what is new in a text, in whatever way it is told.
+func news(now, base string) string {
+	names, lines, why := heard(now).news(heard(base))
+	return strings.Join(append(append(names, lines...), why), "\n")
+}
+
+// What real programs print (testdata/said; of those that begin with "form" the form only
+// was written down): in each directory base.txt is a run with a failure. Whatever else
+// there is fails, too, with the same exit code. noise is the same failure at another
+// place, with new tests that pass; fewer has less to say; all others have something new.
+func TestFailedInTheSameWay(t *testing.T) {
+	dirs, err := filepath.Glob("testdata/said/*")
+	if err != nil || len(dirs) < 10 {
+		t.Fatal(dirs, err)
+	}
+	read := func(name string) string {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for _, dir := range dirs {
+		base := read(filepath.Join(dir, "base.txt"))
+		if got := news(base, base); got != "" {
+			t.Errorf("%s: the very same is new: %s", dir, got)
+		}
+		runs, _ := filepath.Glob(filepath.Join(dir, "*.txt"))
+		for _, run := range runs {
+			name, got := strings.TrimSuffix(filepath.Base(run), ".txt"), news(read(run), base)
+			switch name {
+			case "base":
+			case "noise", "fewer":
+				if got != "" {
+					t.Errorf("%s: it is held against the work: %s", run, got)
+				}
+			default:
+				if got == "" {
+					t.Errorf("%s: it is excused", run)
+				}
+			}
+			// The other way round: what is mended is not new.
+			if back := news(base, read(run)); name == "new" && back != "" {
+				t.Errorf("%s: less than it is new: %s", run, back)
+			}
+		}
+	}
+}
+
+// Lines that differ from run to run are not new, and those that look alike are told apart.
+func TestWhatIsNewInALine(t *testing.T) {
+	for _, tc := range []struct{ base, same, other string }{
+		{"rspec ./a_spec.rb:5 # A adds\n  1) A adds\n     Failure/Error: expect(1).to eq(2)\nFinished in 0.01 seconds (files took 0.1 seconds to load)\n3 examples, 1 failure\nRandomized with seed 12345\n",
+			"  1) A adds\n     Failure/Error: expect(1).to eq(2)\nFinished in 1 minute 2 seconds\n4 examples, 1 failure\nRandomized with seed 777\nrspec ./a_spec.rb:9 # A adds\n",
+			"  1) A adds\n     Failure/Error: expect(1).to eq(2)\n  2) A takes away\n     Failure/Error: expect(1).to eq(2)\n4 examples, 2 failures\n"},
+		{"1 example, 1 failure\n  1) A adds\n     Failure/Error: no\n", "", "An error occurred while loading ./b_spec.rb.\nSyntaxError:\n  b_spec.rb:3: syntax error\n0 examples, 0 failures, 1 error occurred outside of examples\n"},
+		{"[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.04 s <<< FAILURE! -- in x.AppTest\n[ERROR] x.AppTest.testA -- Time elapsed: 0.01 s <<< FAILURE!\nTests run: 2, Failures: 1, Errors: 0\n[INFO] BUILD FAILURE\n[INFO] Finished at: 2026-11-30T08:10:25Z\n",
+			"[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 1.2 s <<< FAILURE! -- in x.AppTest\n[ERROR] x.AppTest.testA -- Time elapsed: 1 s <<< FAILURE!\nTests run: 3, Failures: 1, Errors: 0\n[INFO] BUILD FAILURE\n",
+			"[ERROR] x.AppTest.testA -- Time elapsed: 0.01 s <<< FAILURE!\n[ERROR] x.AppTest.testB -- Time elapsed: 0.01 s <<< FAILURE!\nTests run: 3, Failures: 2, Errors: 0\n[INFO] BUILD FAILURE\n"},
+		{"[ERROR] x.AppTest.testA -- Time elapsed: 0.01 s <<< FAILURE!\n[INFO] BUILD FAILURE\n", "", "[ERROR] COMPILATION ERROR : \n[ERROR] /w/App.java:[3,5] cannot find symbol\n[INFO] BUILD FAILURE\n"},
+		{"F401 [*] `os` imported but unused\n --> a.py:1:8\n  |\n1 | import os\n  |        ^^\nFound 1 error.\n",
+			"F401 [*] `os` imported but unused\n --> a.py:9:8\n  |\n9 | import os, errors\n  |        ^^\nFound 1 error.\n",
+			"F401 [*] `os` imported but unused\n --> a.py:1:8\nF401 [*] `os` imported but unused\n --> b.py:1:8\nFound 2 errors.\n"},
+		{"a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n", "a.py:3:8: F401 [*] `os` imported but unused\nFound 1 error.\n", "a.py:1:8: F401 [*] `os` imported but unused\na.py:3:8: F811 redefined\nFound 2 errors.\n"},
+		{"a.py:1: error: Incompatible types in assignment  [assignment]\nb.py:2: error: No\nFound 2 errors in 2 files (checked 3 source files)\n",
+			"a.py:7: error: Incompatible types in assignment  [assignment]\nFound 1 error in 1 file (checked 4 source files)\n",
+			"a.py:1: error: Incompatible types in assignment  [assignment]\na.py:2: error: Incompatible types in assignment  [assignment]\n"},
+		{"a.go:3:6: func `x` is unused (unused)\n1 issues:\n* unused: 1\n", "a.go:5:6: func `x` is unused (unused)\n1 issues:\n* unused: 1\n", "a.go:3:6: func `x` is unused (unused)\nb.go:3:6: func `y` is unused (unused)\n2 issues:\n* unused: 2\n"},
+		{"a.go\n", "", "a.go\nb.go\n"}, // gofmt -l
+		{"would reformat a.py\n1 file would be reformatted, 2 files would be left unchanged.\n", // black
+			"would reformat a.py\n1 file would be reformatted, 1 file would be left unchanged.\n", "would reformat a.py\nwould reformat b.py\n2 files would be reformatted.\n"},
+		{"[warn] src/a.js\n", "", "[warn] src/a.js\n[warn] src/b.js\n"}, // prettier
+		{"not ok 1 - a\n", "ok 1 - cannot fail\nnot ok 2 - a\n", "Bail out! cannot load\n"},
+		{"FAIL: test_a (t.T.test_a)\nAssertionError: 1 != 2\nFAILED (failures=1)\n", "FAIL: test_a (t.T.test_a)\nAssertionError: 7 != 2\nFAILED (failures=1)\n", "FAIL: test_a (t.T.test_a)\nERROR: b (unittest.loader._FailedTest.b)\nFAILED (failures=1, errors=1)\n"},
+		{"AppTest > testA FAILED\n    java.lang.AssertionError\n2 tests completed, 1 failed\n", "AppTest > testA FAILED\n    java.lang.AssertionError: x\n3 tests completed, 1 failed\n", "> Task :compileJava FAILED\n/w/App.java:3: error: cannot find symbol\n"},
+		{"error: cannot connect to 127.0.0.1:41234 (pid 4711, try 3)\n", "error: cannot connect to 127.0.0.1:39999 (pid 9, try 1)\nerror: cannot connect to 127.0.0.1:39999 (pid 9, try 2)\n", "error: cannot connect\n"},
+		{"error in /tmp/tmp.aBcDeF/x after 1.2s: 0xc000123456 (request 9f86d081884c7d65)\n", "error in /tmp/tmp.Zyxwvu/x after 310ms: 0xc0009abcde (request 0b22f0a1d2c3e4f5)\n", "error in src/x after 1.2s: (request 9f86d081884c7d65)\n"},
+		{"Nov 30 08:10:25 error: no\nMon, 30 Nov 2026 error: no such thing\n", "Dec 1 09:11:26 error: no\nTue, 1 Dec 2026 error: no such thing\n", "Nov 30 08:10:25 error: yes\n"},
+		{"error: b\nerror: a\n", "error: a\nerror: b\n", "error: a\nerror: b\nerror: c\n"},
+		{"error: old\n12 passed\n", "warning: unused x\nerror: old\n✓ returns an error for bad input\n--- PASS: TestError (0.1s)\nok 5 - fails well\n13 passed\n", "Segmentation fault\n"},
+		{"test_b1 error\n", "", "test_b2 error\n"},
+		{"a.ts(1,2): error TS2304: Cannot find name 'x'.\n", "a.ts(9,9): error TS2304: Cannot find name 'x'.\n", "a.ts(1,2): error TS2322: Cannot find name 'x'.\n"},
+		{"", "", "x\n"},
+		{"x\n", "", "\n"},
+		{"\x1b[31merror\x1b[0m: red\n", "error: red\n", "\x1b[31merror\x1b[0m: blue\n"},
+	} {
+		if tc.same == "" {
+			tc.same = tc.base
+		}
+		if got := news(tc.same, tc.base); got != "" {
+			t.Errorf("it is new: %q\nthen:\n%s\nnow:\n%s", got, tc.base, tc.same)
+		}
+		if got := news(tc.other, tc.base); got == "" {
+			t.Errorf("nothing is new; then:\n%s\nnow:\n%s", tc.base, tc.other)
+		}
+	}
+	long := strings.Repeat("error: x\n", 10)
+	for i := range maxTelling + 1 {
+		long += "error: " + strings.Repeat("ab", i%7) + string(rune('a'+i%26)) + strings.Repeat("x", i/26) + "\n"
+	}
+	for _, text := range []string{strings.Repeat("error: "+strings.Repeat("x", 100)+"\nerror: y\n", maxScan/100), long} {
+		if got := news(text, text); !strings.Contains(got, "too much for being compared") {
+			t.Errorf("%d bytes: %q", len(text), got)
+		}
+	}
+}
+
+// What was found at the base counts as long as nothing new is said, also from its file.
+func TestOnlyWhatFailedBeforeIsExcused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sh("tool", "cat out; exit $(cat exit)"), sh("place", `echo "error: in $PWD/x, $TMPDIR/y"; exit 1`))
+	w.put("out", "error: old\n")
+	w.put("exit", "101")
+	base := w.commit()
+	for _, tc := range []struct{ out, exit, want string }{
+		{"error: old\n", "101", ""},
+		{"error: old\n", "101", ""}, // as it is kept
+		{"error: old\nerror: new\n", "101", "did not say there: error: new"},
+		{"error: could not compile `shop`\n", "101", "did not say there: error: could not compile"},
+		{"error: old\n", "2", ""},
+		{"error: old\n", "127", "could not be started (exit code 127), which it did not at the base"},
+		{"error: old\nok\n", "101", ""},
+	} {
+		w.put("out", tc.out)
+		w.put("exit", tc.exit)
+		w.put("made", tc.out)
+		r := w.run(Request{Trigger: Manual, Base: base, Regressions: true})
+		if got := r.Issues[0].Message; (r.Status == Passed) != (tc.want == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%q, exit code %s: %s %s", tc.out, tc.exit, r.Status, got)
+		}
+		if r.Checks[1].AtBase != Failed || !r.Checks[1].Excused {
+			t.Errorf("the place of its copy is held against the work: %+v", r.Checks[1])
+		}
+	}
+}
