@@ -43,6 +43,7 @@ var ErrUnknownClient = errors.New("unknown client")
 type Task struct {
 	RunID     string // "run-" and ten base32 characters
 	SessionID string // the client's session id; a UUID for claude
+	Resume    string // the client's session to go on with, as Work.Resume is; "" begins a new one
 	RunDir    string // absolute; the run's directory
 
 	Prompt       string // the task, given on standard input from RunDir/prompt.md
@@ -236,6 +237,15 @@ type Result struct {
 	Errors            []string       `json:"errors,omitempty"`
 	// Structured is the answer by a JSON schema, where one was asked for.
 	Structured json.RawMessage `json:"structured,omitempty"`
+}
+
+// CanResume says whether a client can go on with a session that it had before.
+func CanResume(kind string) bool {
+	switch kind {
+	case KindClaude, KindScript, KindCodex, KindGemini, KindCopilot:
+		return true
+	}
+	return false
 }
 
 // For returns the adapter of a kind of client. The error wraps

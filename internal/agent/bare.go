@@ -53,7 +53,7 @@ func isolatedGemini(t Task) (Command, error) {
 		args = append(args, "-m", t.Model)
 	}
 	home := filepath.Join(t.RunDir, ownHome)
-	env, err := t.environ("GEMINI_CLI_HOME="+home, "GEMINI_SYSTEM_MD="+filepath.Join(t.RunDir, systemFile),
+	env, err := t.environ("GEMINI_CLI_HOME="+home, "GEMINI_SYSTEM_MD="+filepath.Join(t.RunDir, SystemFile),
 		// Settings of the machine, or of whoever set the variable: there are none there.
 		"GEMINI_CLI_SYSTEM_SETTINGS_PATH="+filepath.Join(home, "none.json"), "GEMINI_CLI_SYSTEM_DEFAULTS_PATH="+filepath.Join(home, "none.json"),
 		// Its directory is empty and its own; without trust it does not start.
@@ -62,7 +62,7 @@ func isolatedGemini(t Task) (Command, error) {
 		return Command{}, err
 	}
 	return Command{Path: t.Program, Args: args, Env: env, Dir: t.WorkDir, Files: map[string][]byte{
-		systemFile: []byte(t.SystemPrompt), filepath.Join(ownHome, ".gemini", "settings.json"): []byte(geminiSettings),
+		SystemFile: []byte(t.SystemPrompt), filepath.Join(ownHome, ".gemini", "settings.json"): []byte(geminiSettings),
 	}}, nil
 }
 
@@ -84,7 +84,7 @@ func isolatedCopilot(t Task) (Command, error) {
 		return Command{}, err
 	}
 	return Command{Path: t.Program, Args: args, Env: env, Dir: t.WorkDir, Files: map[string][]byte{
-		systemFile: []byte(t.SystemPrompt), promptFile: []byte(t.SystemPrompt + "\n\n" + t.Prompt), filepath.Join(ownHome, ".keep"): nil,
+		SystemFile: []byte(t.SystemPrompt), promptFile: []byte(t.SystemPrompt + "\n\n" + t.Prompt), filepath.Join(ownHome, ".keep"): nil,
 	}}, nil
 }
 

@@ -94,7 +94,7 @@ func (claude) Command(t Task) (Command, error) {
 		return Command{}, err
 	}
 	files := map[string][]byte{
-		systemFile:   []byte(t.SystemPrompt),
+		SystemFile:   []byte(t.SystemPrompt),
 		settingsFile: settings,
 		policyFile:   append(policy, '\n'),
 	}
@@ -109,14 +109,14 @@ func (claude) Command(t Task) (Command, error) {
 // and nobody's settings: a server or hook of the user's that hangs would stall it. The
 // second answers a question for its caller, who may have set it up for that.
 func (t Task) claudeKind() []string {
-	prompt, settings := filepath.Join(t.RunDir, systemFile), "--settings="+filepath.Join(t.RunDir, settingsFile)
+	prompt, settings := filepath.Join(t.RunDir, SystemFile), "--settings="+filepath.Join(t.RunDir, settingsFile)
 	session := "--session-id=" + t.SessionID
+	if r := t.resume(); r != "" {
+		session = "--resume=" + r
+	}
 	w := t.Work
 	if w == nil {
 		return []string{session, "--system-prompt-file=" + prompt, settings, "--setting-sources=user", "--strict-mcp-config"}
-	}
-	if w.Resume != "" {
-		session = "--resume=" + w.Resume
 	}
 	args := []string{session, "--append-system-prompt-file=" + prompt, settings, "--setting-sources=", "--strict-mcp-config"}
 	if len(w.Servers) > 0 {

@@ -37,7 +37,7 @@ func (generic) Command(t Task) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	return Command{Path: t.Program, Env: env, Dir: t.WorkDir, Files: map[string][]byte{systemFile: []byte(t.SystemPrompt)}}, nil
+	return Command{Path: t.Program, Env: env, Dir: t.WorkDir, Files: map[string][]byte{SystemFile: []byte(t.SystemPrompt)}}, nil
 }
 
 // plainEnv hands to a program without flags of its own what a client would
@@ -49,7 +49,7 @@ func (t Task) plainEnv() ([]string, error) {
 			return nil, bad("additional directory", fmt.Sprintf("%q holds %q, which separates the directories in %s", d, os.PathListSeparator, AddDirsVar))
 		}
 	}
-	env := []string{SystemPromptVar + "=" + filepath.Join(t.RunDir, systemFile)}
+	env := []string{SystemPromptVar + "=" + filepath.Join(t.RunDir, SystemFile)}
 	if t.Model != "" {
 		env = append(env, ModelVar+"="+t.Model)
 	}
@@ -83,9 +83,9 @@ func (script) Command(t Task) (Command, error) {
 	}
 	if t.Work != nil {
 		extra = append(extra, t.Work.Vars...)
-		if t.Work.Resume != "" {
-			extra = append(extra, ResumeVar+"="+t.Work.Resume)
-		}
+	}
+	if session := t.resume(); session != "" {
+		extra = append(extra, ResumeVar+"="+session)
 	}
 	if t.MemoryDir != "" {
 		// Named so that a script can try to reach it; that it cannot is for
@@ -100,5 +100,5 @@ func (script) Command(t Task) (Command, error) {
 	if t.ScriptFile != "" {
 		args = append(args, "--file="+t.ScriptFile)
 	}
-	return Command{Path: t.Self, Args: args, Env: env, Dir: t.WorkDir, Files: map[string][]byte{systemFile: []byte(t.SystemPrompt)}}, nil
+	return Command{Path: t.Self, Args: args, Env: env, Dir: t.WorkDir, Files: map[string][]byte{SystemFile: []byte(t.SystemPrompt)}}, nil
 }

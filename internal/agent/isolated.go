@@ -23,7 +23,7 @@ import (
 func isolatedClaude(t Task) (Command, error) {
 	args := []string{
 		"-p", "--output-format=stream-json", "--verbose", "--session-id=" + t.SessionID,
-		"--system-prompt-file=" + filepath.Join(t.RunDir, systemFile),
+		"--system-prompt-file=" + filepath.Join(t.RunDir, SystemFile),
 		"--setting-sources=", `--settings={"disableAllHooks":true}`, "--strict-mcp-config", "--tools=",
 		"--disable-slash-commands", "--no-session-persistence",
 	}
@@ -35,5 +35,5 @@ func isolatedClaude(t Task) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	return Command{Path: t.Program, Args: args, Env: env, Dir: t.WorkDir, Files: map[string][]byte{systemFile: []byte(t.SystemPrompt)}}, nil
+	return Command{Path: t.Program, Args: args, Env: env, Dir: t.WorkDir, Files: map[string][]byte{SystemFile: []byte(t.SystemPrompt)}}, nil
 }

@@ -65,7 +65,7 @@ func (o other) work(t Task) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	files := map[string][]byte{systemFile: []byte(t.SystemPrompt)}
+	files := map[string][]byte{SystemFile: []byte(t.SystemPrompt)}
 	if o.kind == KindCodex && len(w.Schema) > 0 {
 		files[schemaFile] = w.Schema
 	}
@@ -100,7 +100,7 @@ func (o other) argv(t Task, home string) (args, vars []string, err error) {
 			return nil, nil, err
 		}
 		args = []string{"exec"}
-		if w.Resume != "" {
+		if t.resume() != "" {
 			args = append(args, "resume")
 		}
 		// Its own sandbox would keep it from committing in a worktree, whose repository
@@ -113,8 +113,8 @@ func (o other) argv(t Task, home string) (args, vars []string, err error) {
 		if len(w.Schema) > 0 {
 			args = append(args, "--output-schema="+filepath.Join(t.RunDir, schemaFile))
 		}
-		if w.Resume != "" {
-			args = append(args, w.Resume)
+		if t.resume() != "" {
+			args = append(args, t.resume())
 		}
 		return append(args, "-"), []string{"CODEX_HOME=" + filepath.Join(home, ".codex")}, nil
 	case KindGemini:
@@ -130,8 +130,8 @@ func (o other) argv(t Task, home string) (args, vars []string, err error) {
 		if t.Model != "" {
 			args = append(args, "-m", t.Model)
 		}
-		if w.Resume != "" {
-			args = append(args, "--resume", w.Resume)
+		if t.resume() != "" {
+			args = append(args, "--resume", t.resume())
 		} else if t.SessionID != "" {
 			args = append(args, "--session-id", t.SessionID)
 		}
@@ -155,8 +155,8 @@ func (o other) argv(t Task, home string) (args, vars []string, err error) {
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}
-	if w.Resume != "" {
-		args = append(args, "--resume="+w.Resume)
+	if t.resume() != "" {
+		args = append(args, "--resume="+t.resume())
 	} else if t.SessionID != "" {
 		args = append(args, "--session-id="+t.SessionID)
 	}

@@ -35,9 +35,11 @@ const (
 // starting Claude again (seen four deep), so the count is ours.
 const MaxDepth = 3
 
-// Names of the files that adapters place in a run's directory.
+// SystemFile is where an adapter places the whole system prompt of a run.
+const SystemFile = "system.md"
+
+// Names of the other files that adapters place in a run's directory.
 const (
-	systemFile   = "system.md"
 	settingsFile = "settings.json"
 	policyFile   = "policy.json"
 	serversFile  = "mcp.json"
@@ -79,6 +81,14 @@ func (t Task) protected() guard.Policy {
 		p.DenyWrite = append(p.DenyWrite, t.RunDir)
 	}
 	return p
+}
+
+// resume is the client's session to go on with, "" for a new one.
+func (t Task) resume() string {
+	if t.Work != nil && t.Work.Resume != "" {
+		return t.Work.Resume
+	}
+	return t.Resume
 }
 
 // check finds what no client could do anything sensible with.

@@ -97,12 +97,12 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 		project: l.opt.Project, actor: l.opt.Actor, session: sessionOf(loopID, a.Claim), iteration: iteration, item: it, place: p,
 		asks: l.asks(a.Claim), turns: r.Turns, minutes: int(a.Time / time.Minute), usd: a.USD, rig: lookEnv(l.opt.Env, "BD_RIG"), program: l.opt.Program,
 	}
-	resume, home := "", ""
+	resume, home, after := "", "", ""
 	if c := a.From; c != nil { // a client finds a session by the directory in which it was
 		f.answer, f.previous = c.Answer, l.previous(c)
 		if !c.Fresh && c.Session != "" {
 			if before, err := l.opt.Runs.Get(c.Run); err == nil && before.Client == clientOf(r.Client) && homeIsThere(before) && before.WorkDir == p.Dir {
-				resume, f.session, home = c.Session, c.Session, before.Command.Home
+				resume, f.session, home, after = c.Session, c.Session, before.Command.Home, before.ID
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (l *Loop) request(ctx context.Context, a core.Action) (run.Request, error) 
 		AllowStateWrite: true,
 		Work: &run.Work{
 			Work:     agent.Work{AllowedTools: r.Tools, Resume: resume, Home: home, Vars: l.vars(f)},
-			MaxTurns: r.Turns, MaxBudgetUSD: a.USD, Grace: StopGrace, Session: f.session,
+			MaxTurns: r.Turns, MaxBudgetUSD: a.USD, Grace: StopGrace, Session: f.session, After: after,
 		},
 	}
 	if l.opt.Configure != nil {

@@ -47,7 +47,7 @@ func (m *Manager) startOnce(ctx context.Context, req Request) (Record, error) {
 		if err := m.opt.Disk.WriteFile(path, out, 0o600); err != nil {
 			return Record{}, fmt.Errorf("start run: write idempotency key: %w", err)
 		}
-		return m.start(ctx, req, doc.RunID)
+		return m.begin(ctx, req, doc.RunID)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("start run: %w", err)
@@ -58,7 +58,7 @@ func (m *Manager) startOnce(ctx context.Context, req Request) (Record, error) {
 	if r, err := m.Get(doc.RunID); err == nil || !errors.Is(err, ErrNotFound) {
 		return r, err
 	}
-	return m.start(ctx, req, doc.RunID)
+	return m.begin(ctx, req, doc.RunID)
 }
 
 // ByKey is the run that an idempotency key started here. The error wraps ErrNotFound

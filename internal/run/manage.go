@@ -415,10 +415,17 @@ func (m *Manager) GC(ctx context.Context, older time.Duration) ([]string, error)
 }
 
 // Ended are the runs of a list that ended more than older before now, as GC removes them.
+// One stays whose directory holds the home that a session is gone on with in.
 func Ended(list []Record, older time.Duration, now time.Time) []Record {
-	return slices.DeleteFunc(slices.Clone(list), func(r Record) bool {
-		return !r.Status.Done() || r.EndedAt == nil || now.Sub(*r.EndedAt) < older
-	})
+	over := func(r Record) bool {
+		at := r.EndedAt
+		if r.Status == Interrupted && r.ResumedBy != "" { // it waits for nobody any more
+			at = &r.StatusUpdatedAt
+		}
+		return at != nil && r.Status.Settled() && now.Sub(*at) >= older
+	}
+	stay := homes(slices.DeleteFunc(slices.Clone(list), over))
+	return slices.DeleteFunc(slices.Clone(list), func(r Record) bool { return !over(r) || stay[r.dir] })
 }
 
 // GCOf is GC of the runs that may go; nil is all of them.

@@ -65,6 +65,13 @@ type Record struct {
 	// first; empty for a run that no run started.
 	DelegationPath []string `json:"delegation_path"`
 
+	// Resumes is the run whose session this one went on with, and ResumedBy the one that
+	// went on with this one's.
+	Resumes   string `json:"resumes,omitempty"`
+	ResumedBy string `json:"resumed_by,omitempty"`
+	// Before is what the session had used up when the run began.
+	Before *Before `json:"session_before,omitempty"`
+
 	PID        int      `json:"pid"`                  // of the agent; 0 until it runs
 	Child      *proc.ID `json:"child,omitempty"`      // the agent, told apart from a later owner of its pid
 	Supervisor *proc.ID `json:"supervisor,omitempty"` // who owns the agent and writes this file
@@ -77,6 +84,8 @@ type Record struct {
 	MaxOutputTokens int     `json:"max_output_tokens"`
 	AllowMemoryRead bool    `json:"allow_memory_read"`
 	AllowStateWrite bool    `json:"allow_state_write,omitempty"` // the state of the run's own agent, as proposals
+
+	AddDirs []string `json:"additional_directories,omitempty"`
 
 	Command   Launch    `json:"command"`
 	Logs      Logs      `json:"logs"`

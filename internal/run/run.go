@@ -94,6 +94,9 @@ type Request struct {
 	Question *Question
 	// Work makes the run one of the loop's: see Work.
 	Work *Work
+	// Resume is the run whose session the new one goes on with. What is not said here is as
+	// it was then, and a Task that is empty asks for the rest of the work.
+	Resume string `json:",omitempty"`
 }
 
 // Work is a run that goes on for as long as its item takes, as the client that it is:
@@ -105,6 +108,7 @@ type Work struct {
 	MaxBudgetUSD float64       // 0: no limit
 	Grace        time.Duration // between asking it to end and killing it; 0: the manager's
 	Session      string        // id of a new session, a UUID; "" makes one
+	After        string        `json:"-"` // the run that had the session before, where one is gone on with
 }
 
 // Question is a run without its user's settings, hooks, tools and servers, in an
@@ -451,6 +455,11 @@ func (m *Manager) Start(ctx context.Context, req Request) (Record, error) {
 	if req.Env == nil {
 		req.Env = m.opt.Env
 	}
+	if req.Resume != "" {
+		if err := m.fill(ctx, &req); err != nil {
+			return Record{}, err
+		}
+	}
 	if err := m.check(&req); err != nil {
 		return Record{}, err
 	}
@@ -460,12 +469,26 @@ func (m *Manager) Start(ctx context.Context, req Request) (Record, error) {
 		}
 	}
 	if req.IdempotencyKey == "" {
-		return m.start(ctx, req, newID())
+		return m.begin(ctx, req, newID())
 	}
 	return m.startOnce(ctx, req)
 }
 
-func (m *Manager) start(ctx context.Context, req Request, id string) (Record, error) {
+// begin starts a run, in the session of another where one is to be gone on with.
+func (m *Manager) begin(ctx context.Context, req Request, id string) (Record, error) {
+	if req.Resume == "" {
+		return m.start(ctx, req, id, nil)
+	}
+	from, done, err := m.take(ctx, req.Resume, id)
+	if err != nil {
+		return Record{}, err
+	}
+	r, err := m.start(ctx, req, id, from)
+	_, lost := m.Get(id) // one that failed to start is on record, and is gone on with in its turn
+	return r, errors.Join(err, done(lost == nil))
+}
+
+func (m *Manager) start(ctx context.Context, req Request, id string, from *resumed) (Record, error) {
 	if req.ScriptFile == "" {
 		req.ScriptFile = m.opt.ScriptFile
 	}
@@ -481,13 +504,22 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 	if w := req.Work; w != nil {
 		sessionID = cmp.Or(w.Resume, w.Session, sessionID)
 	}
+	if from != nil {
+		sessionID = from.from.SessionID
+	}
 	task := m.task(req, adapter, program, id, sessionID)
+	if from != nil {
+		task.Resume, task.SystemPrompt = sessionID, cmp.Or(from.system, task.SystemPrompt)
+	}
 	if task.Work == nil && task.Isolated == nil && m.opt.ClientHome != nil && hasOwnHome(adapter.Name()) {
 		files, err := m.opt.ClientHome(adapter.Name())
 		if err != nil {
 			return Record{}, fmt.Errorf("start run: %w", err)
 		}
 		task.Work = &agent.Work{HomeFiles: files}
+		if from != nil {
+			task.Work.Home = from.from.Command.Home
+		}
 	}
 	cmd, err := adapter.Command(task)
 	if err != nil {
@@ -498,6 +530,13 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 		return Record{}, err
 	}
 	r.Notes = notes
+	if from != nil {
+		r.Resumes, r.Before = from.from.ID, before(from.from)
+	} else if req.Work != nil && req.Work.After != "" {
+		if last, err := m.Get(req.Work.After); err == nil && last.SessionID == sessionID {
+			r.Resumes, r.Before = last.ID, before(last)
+		}
+	}
 	if err := m.create(r, req.Task, cmd.Files); err != nil {
 		return Record{}, err
 	}
@@ -505,6 +544,11 @@ func (m *Manager) start(ctx context.Context, req Request, id string) (Record, er
 		return Record{}, m.abandon(r, err)
 	}
 	m.opt.Log.Info("run started", "run", id, "client", r.Client, "working_dir", r.WorkDir)
+	if from != nil {
+		if err := recordEvent(ctx, m.opt.Hostname, r, m.opt.Now); err != nil {
+			m.opt.Log.Warn("record event", "run", id, "error", err.Error())
+		}
+	}
 	return r, nil
 }
 
@@ -557,7 +601,7 @@ func (m *Manager) newRecord(req Request, id, sessionID, client string, cmd agent
 		Client: client, SessionID: sessionID, Project: m.opt.Project, Model: req.Model, WorkDir: cmd.Dir,
 		Origin: req.Origin, Principal: req.Principal, Purpose: purpose, Detached: req.Detach, Key: req.IdempotencyKey, DelegationPath: path,
 		Spawner: &spawner, TimeoutSeconds: req.Timeout.Seconds(), MaxOutputTokens: req.MaxOutputTokens,
-		AllowMemoryRead: req.AllowMemoryRead, AllowStateWrite: req.AllowStateWrite, Command: launch,
+		AllowMemoryRead: req.AllowMemoryRead, AllowStateWrite: req.AllowStateWrite, AddDirs: req.AddDirs, Command: launch,
 		Logs: Logs{Stdout: filepath.Join(dir, stdoutFile), Stderr: filepath.Join(dir, stderrFile)},
 		dir:  dir,
 		disk: m.opt.Disk,
@@ -726,7 +770,11 @@ func recordEvent(ctx context.Context, host string, r Record, now func() time.Tim
 	if dir == "" {
 		return nil
 	}
-	data, err := json.Marshal(map[string]any{"status": r.Status, "reason": r.StatusReason, "exit_code": r.ExitCode, "elapsed_seconds": r.Elapsed(now()).Seconds()})
+	said := map[string]any{"status": r.Status, "reason": r.StatusReason, "exit_code": r.ExitCode, "elapsed_seconds": r.Elapsed(now()).Seconds()}
+	if r.Resumes != "" {
+		said["resumes"] = r.Resumes
+	}
+	data, err := json.Marshal(said)
 	if err != nil {
 		return err
 	}

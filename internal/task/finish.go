@@ -44,7 +44,7 @@ func (s *step) judge(ctx context.Context, rec *run.Record) (ret Return, why, kin
 	req, serr := s.request()
 	req.IdempotencyKey += "-again"
 	req.Timeout = Timeouts("")
-	req.Work.Resume, req.Work.Home = rec.SessionID, rec.Command.Home
+	req.Work.Resume, req.Work.Home, req.Work.After = rec.SessionID, rec.Command.Home, rec.ID
 	req.Task = fmt.Sprintf("Your last message cannot be used: %v.\n\nIt was:\n\n%s\n\nSay the same again in the right form.\n", err, clip.Bytes(LastWords(rec.Result), 4000)) + s.render("answer")
 	var again run.Record
 	if serr == nil {

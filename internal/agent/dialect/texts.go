@@ -25,6 +25,8 @@ func texts(v value, name string, left *int, yield func(name, value string)) {
 	switch {
 	case v.is('"'):
 		yield(name, unquote(v))
+	case v.isTrue() && name == "discard_changes":
+		yield(name, "true") // of what is no text, the guard has to know this
 	case v.is('{'):
 		for _, m := range v.object() {
 			way := m.name

@@ -217,11 +217,7 @@ func signature(reason string) string {
 
 // Resumable reports whether a new run can go on in the session of this one.
 func Resumable(r run.Record) bool {
-	switch r.Client {
-	case agent.KindClaude, agent.KindScript, agent.KindCodex, agent.KindGemini, agent.KindCopilot:
-		return r.SessionID != "" && r.Heartbeat.MessageCount > 0
-	}
-	return false
+	return agent.CanResume(r.Client) && r.SessionID != "" && r.Heartbeat.MessageCount > 0
 }
 
 // Classed is a reason with the class of failure that it is one of, which may be all that it
