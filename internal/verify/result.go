@@ -131,6 +131,7 @@ type CheckResult struct {
 	said    *said  // of one that failed
 	differs string // how else it failed otherwise than at the base
 	byLine  bool   // New are lines
+	carried string // what was not the base's when it failed there in the same way
 	running bool   // something of it may still be at work
 }
 

@@ -483,6 +483,7 @@ func (v *Verifier) regressions(ctx context.Context, r *Result, excuses bool) {
 				v.o.Step("base")
 				if snap, err = v.snapshot(ctx, id, r.Base); err != nil {
 					v.o.Warn("how a check went at the base is not known", err)
+					r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "regressions", Message: v.redact("how it went at the base is not known, so nothing is excused: " + err.Error())})
 					return
 				}
 			}
@@ -505,6 +506,9 @@ func (v *Verifier) regressions(ctx context.Context, r *Result, excuses bool) {
 		res.AtBase = was.Status
 		if was.Status == Failed {
 			res.compare(&was, excuses, v.redact)
+			if c := v.o.Checks.Carry; res.Excused && len(c) > 0 {
+				res.carried = strings.Join(c, ", ")
+			}
 		}
 	}
 }
@@ -597,6 +601,9 @@ func (r *Result) issueOf(c *CheckResult) {
 		}
 	case c.Excused:
 		what += "; it failed at the base in the same way, so it is not held against this work"
+		if c.carried != "" {
+			what += " (with " + c.carried + " as now, for carry has no older one)"
+		}
 	default:
 		what += "; it is advisory"
 	}

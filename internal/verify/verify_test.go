@@ -321,6 +321,56 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
+// What is broken in a submodule did not fail at the base; and what was carried along to
+// both is said.
+func TestRegressionsInASubmodule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sh("clean", "! grep -q dirty sm/README"), sh("old", "echo error: old; exit 1"))
+	w.o.Checks.Carry = []string{"deps"}
+	lib := filepath.Join(filepath.Dir(w.work), "lib")
+	w.commit()
+	w.git("init", "-q", "-b", "main", lib)
+	if err := os.WriteFile(filepath.Join(lib, "README"), []byte("clean\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.git("-C", lib, "add", "-A")
+	w.git("-C", lib, "commit", "-q", "-m", "one")
+	w.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "sm")
+	w.git("commit", "-q", "-m", "sm")
+	base := w.git("rev-parse", "HEAD")
+	w.put("sm/README", "dirty\n")
+	look := func(step string) {
+		t.Helper()
+		r := w.run(Request{Trigger: Stop, Base: base, Regressions: true})
+		if c := r.Checks[0]; r.Status != Failed || c.Excused || c.AtBase != Passed {
+			t.Errorf("%s: %s %+v", step, r.Status, c)
+		}
+		if r.Risk.Files == 0 {
+			t.Errorf("%s: no file changed", step)
+		}
+		if c := r.Checks[1]; !c.Excused || !strings.Contains(r.Issues[1].Message, "with deps as now") {
+			t.Errorf("%s: %+v %+v", step, c, r.Issues)
+		}
+	}
+	look("changed")
+	w.git("-C", "sm", "commit", "-q", "-a", "-m", "two")
+	w.git("commit", "-q", "-a", "-m", "two")
+	look("recorded")
+	if err := os.RemoveAll(w.o.Store.Dir + "/base"); err != nil {
+		t.Fatal(err)
+	}
+	w.git("-C", "sm", "checkout", "-q", "--orphan", "other")
+	w.git("-C", "sm", "commit", "-q", "-m", "three")
+	w.git("-C", "sm", "branch", "-D", "main")
+	w.git("-C", "sm", "remote", "remove", "origin")
+	w.git("-C", "sm", "reflog", "expire", "--expire=now", "--all")
+	w.git("-C", "sm", "gc", "-q", "--prune=now")
+	r := w.run(Request{Trigger: Stop, Base: base, Regressions: true})
+	if r.Status != Failed || r.Checks[1].Excused || !slices.ContainsFunc(r.Issues, func(i Issue) bool { return strings.Contains(i.Message, "so nothing is excused: ") }) {
+		t.Errorf("its commit is gone: %s %+v", r.Status, r.Issues)
+	}
+}
+
 // A clean checkout of what is broken, as CI has it, does not pass: there is no work
 // that its failure could be older than.
 func TestCommittedFailureIsAFailure(t *testing.T) {

@@ -23,7 +23,7 @@ func (s *Snapshot) repositories(ctx context.Context, t Tree, commit string) erro
 		return err
 	}
 	for _, rel := range s.From.Repos {
-		if err := s.repository(ctx, t, rel, ""); err != nil {
+		if err := s.repository(ctx, t, rel, s.commits[rel]); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (s *Snapshot) repository(ctx context.Context, t Tree, rel, commit string) e
 	if r.format != "sha1" {
 		config = "[extensions]\n\tobjectFormat = " + r.format + "\n[core]\n\trepositoryformatversion = 1\n\tbare = false\n"
 	}
-	config += coreOf(readText(filepath.Join(r.common, "config")))
+	config += coreOf(readText(filepath.Join(r.common, "config"))) + s.active(ctx, t, to, rel)
 	head := commit + "\n"
 	if commit == "" {
 		if head, err = headOf(ctx, src, r.dir); err != nil {
@@ -177,7 +177,7 @@ func readText(name string) string {
 	return string(data)
 }
 
-// fromCommit copies a commit's tree. Submodules are taken as they are now.
+// fromCommit copies a commit's tree, with submodules as it records them.
 func (s *Snapshot) fromCommit(ctx context.Context, t Tree, o SnapshotOptions) error {
 	if !t.Git {
 		return errors.New("there is no git repository to take a commit from")
@@ -185,15 +185,8 @@ func (s *Snapshot) fromCommit(ctx context.Context, t Tree, o SnapshotOptions) er
 	if err := removeAll(s.Tree.Top); err != nil {
 		return fmt.Errorf("%w: %w", errSlot, err)
 	}
-	if err := os.MkdirAll(s.Tree.Top, 0o700); err != nil {
-		return err
-	}
-	index := filepath.Join(s.Root, "index")
-	g := t.git(t.Top)
-	if _, err := g.RunIndex(ctx, index, "read-tree", o.Commit); err != nil {
-		return err
-	}
-	if _, err := g.RunIndex(ctx, index, t.with("checkout-index", "--all", "--force", "--prefix="+s.Tree.Top+string(filepath.Separator))...); err != nil {
+	s.commits = map[string]string{}
+	if err := s.checkout(ctx, t, "", o.Commit); err != nil {
 		return err
 	}
 	now, err := t.List(ctx, o.Now())
@@ -206,23 +199,6 @@ func (s *Snapshot) fromCommit(ctx context.Context, t Tree, o SnapshotOptions) er
 	if err := roomFor(s.Root, s.moved, 0); err != nil {
 		return err
 	}
-	for _, rel := range now.Repos {
-		var in []Entry
-		for _, e := range now.Entries {
-			if strings.HasPrefix(e.Path, rel+"/") {
-				in = append(in, e)
-			}
-		}
-		if _, err := os.Lstat(filepath.Join(s.Tree.Top, filepath.FromSlash(rel))); err != nil {
-			continue // the commit does not have it
-		}
-		if _, err := s.copy(ctx, t.Top, in); err != nil {
-			return err
-		}
-		s.From.Repos = append(s.From.Repos, rel)
-		s.From.Entries = append(s.From.Entries, in...)
-	}
-	slices.SortFunc(s.From.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	l, err := s.Tree.List(ctx, o.Now())
 	if err != nil {
 		return err
@@ -239,11 +215,13 @@ type Change struct {
 	Commit string   // the commit that it was compared with, in full
 	Paths  []string // changed, added or removed, from the tree's top
 	Lines  int      // added and removed; a binary file counts as one
+
+	subs []changed
 }
 
 // ChangeSince compares the tree as it is with a commit: "" is HEAD. Untracked
-// files count with all their lines. scratch is a directory for an index of our
-// own.
+// files count with all their lines, and what is in submodules counts, too. scratch is a
+// directory for an index of our own.
 func (t Tree) ChangeSince(ctx context.Context, rev, scratch string) (Change, error) {
 	var c Change
 	if !t.Git {
@@ -289,6 +267,9 @@ func (t Tree) ChangeSince(ctx context.Context, rev, scratch string) (Change, err
 	}
 	for f := range strings.SplitSeq(string(out), "\x00") {
 		c.add(f, false, t.Top)
+	}
+	if err := c.within(ctx, t, scratch); err != nil {
+		return c, err
 	}
 	slices.Sort(c.Paths)
 	c.Paths = slices.Compact(c.Paths)
@@ -382,10 +363,20 @@ func (t Tree) Diff(ctx context.Context, commit, scratch string, most int) (strin
 		}
 	}
 	for _, p := range c.Paths {
-		if tracked[p] || b.Len() > most {
+		if tracked[p] || b.Len() > most || c.in(p) {
 			continue
 		}
 		b.WriteString("\nnew file " + p + "\n" + t.beginning(p, most-b.Len()))
+	}
+	for _, sub := range c.subs {
+		if b.Len() > most {
+			break
+		}
+		text, err := sub.diff(ctx, scratch, most-b.Len())
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
 	}
 	text := b.String()
 	if len(text) > most {

@@ -54,6 +54,8 @@ type Snapshot struct {
 	sums  map[string][]byte // of the files, where they are known
 	moved []Entry           // what was carried along
 
+	commits map[string]string // of the submodules, where a commit was copied
+
 	places []place // what the copy stands in, the outermost first
 
 	slot    bool // Root is a slot

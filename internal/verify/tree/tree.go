@@ -139,11 +139,28 @@ func (t Tree) git(dir string) *git.Git {
 	return git.New(dir, git.Options{Vars: t.vars, Local: 2 * time.Minute, MaxOut: 256 << 20})
 }
 
-// userExcludes is the file of the user's own ignore rules. Package git leaves
-// the user's settings out, and what they ignore is no part of the work.
+// userExcludes is the file of further ignore rules, the repository's or the user's
+// own. Package git leaves the user's settings out, and what they ignore is no part of
+// the work.
 func (t Tree) userExcludes(ctx context.Context) string {
+	for _, in := range [...]struct{ dir, scope string }{{t.own.dir, "--worktree"}, {t.own.common, "--local"}} {
+		text := readText(filepath.Join(in.dir, "config"))
+		if in.scope == "--worktree" {
+			text = readText(filepath.Join(in.dir, "config.worktree"))
+		}
+		if text = strings.ToLower(text); !strings.Contains(text, "excludesfile") && !strings.Contains(text, "include") {
+			continue // nobody has to be asked
+		}
+		if out, err := t.git(t.Top).Run(ctx, "config", in.scope, "--includes", "--type=path", "--get", "core.excludesFile"); err == nil {
+			name := strings.TrimSuffix(string(out), "\n")
+			if name != "" && !filepath.IsAbs(name) {
+				name = filepath.Join(t.Top, name)
+			}
+			return name
+		}
+	}
 	if !t.userSettings() {
-		// Nobody has to be asked.
+		// As above.
 	} else if out, err := t.git(t.Top).Run(ctx, "config", "--global", "--type=path", "--get", "core.excludesFile"); err == nil {
 		return strings.TrimSuffix(string(out), "\n")
 	}
