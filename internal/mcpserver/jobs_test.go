@@ -363,3 +363,22 @@ func TestShutdownStopsRuns(t *testing.T) {
 		}
 	})
 }
+
+// A run that has ended is gone on with by its id, as it was; over HTTP only by who began it.
+func TestGoesOnWithARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	first := w.good(t.Context(), "spawn_agent", map[string]any{"task": "now done", "max_output_tokens": 77})["run_id"].(string)
+	w.good(t.Context(), "spawn_agent", map[string]any{"task": "now more", "resume": first})
+	if req := w.runs.started[1]; req.Resume != first || req.WorkDir != "" || req.Timeout != 0 || req.MaxOutputTokens != 77 || req.Task != "now more" {
+		t.Errorf("asked for %+v", req)
+	}
+	if msg := w.bad(t.Context(), "spawn_agent", map[string]any{"task": "now more", "resume": "run-zzzzzzzzzz"}); !strings.Contains(msg, "there is no run run-zzzzzzzzzz") {
+		t.Error(msg)
+	}
+	for principal, want := range map[string]bool{"": true, "token:mine": false} {
+		if _, err := w.server.spawnRequest(args{"task": "x", "resume": first}, principal); (err == nil) != want {
+			t.Errorf("for %q: %v", principal, err)
+		}
+	}
+}

@@ -60,6 +60,9 @@ func spawnParams() []param {
 		{name: "agent", kind: text, bytes: 40, enum: []string{"claude", "codex", "gemini", "copilot", "script"},
 			about:  "Agent program. Default: the configured one. script is the built-in one for trying things out.",
 			remedy: "leave it out for the configured one"},
+		{name: "resume", kind: text, bytes: 100,
+			about:  "run_id of a run that has ended or was stopped: the task is then said in its session, which knows all that was done there. Agent, directory and limits are those of that run.",
+			remedy: "give the run_id of a run that has ended, as list_agents shows them, or leave it out to begin anew"},
 		{name: "idempotency_key", kind: text, bytes: 200,
 			about:  "Any string of your own. Repeating a call with the same key returns the first call's job and starts nothing: use it when you may have to retry.",
 			remedy: "give a short string such as a name and a number"},
@@ -115,11 +118,10 @@ func (s *Server) spawnAgent(c *call) (any, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, min(window, maxWait))
 	defer cancel()
 
-	req, err := s.spawnRequest(c.args)
+	req, err := s.spawnRequest(c.args, principalOf(c.req))
 	if err != nil {
 		return nil, err
 	}
-	req.Principal = principalOf(c.req)
 	// The start itself must not be cut in half by the window or by the client.
 	j, rec, err := s.spawn(context.WithoutCancel(c.ctx), req)
 	if err != nil {
@@ -164,7 +166,7 @@ func size(s *string) int {
 	return len(*s)
 }
 
-func (s *Server) spawnRequest(a args) (run.Request, error) {
+func (s *Server) spawnRequest(a args, principal string) (run.Request, error) {
 	set := s.deps.Settings.SubAgent
 	req := run.Request{
 		Task:            a.text("task"),
@@ -178,6 +180,10 @@ func (s *Server) spawnRequest(a args) (run.Request, error) {
 		Client:          a.text("agent"),
 		IdempotencyKey:  a.text("idempotency_key"),
 		Origin:          "mcp",
+		Principal:       principal,
+	}
+	if id := a.text("resume"); id != "" {
+		return s.resumeRequest(req, a, id)
 	}
 	if req.WorkDir == "" {
 		req.WorkDir = s.deps.WorkDir
@@ -191,6 +197,26 @@ func (s *Server) spawnRequest(a args) (run.Request, error) {
 		}
 		if inside(dir, s.deps.Memory.Dir()) {
 			return req, fmt.Errorf("spawn_agent: parameter \"additional_dirs\" names the memory directory (%s), which no run may write: leave it out and set allow_memory_read to let the agent read it", dir)
+		}
+	}
+	return req, nil
+}
+
+// resumeRequest is one to go on with a run. Who comes from elsewhere goes on with their own
+// only: what another's session has read is not theirs to ask for.
+func (s *Server) resumeRequest(req run.Request, a args, id string) (run.Request, error) {
+	rec, err := s.deps.Runs.Get(id)
+	if errors.Is(err, run.ErrNotFound) || err == nil && req.Principal != "" && rec.Principal != req.Principal {
+		return req, fmt.Errorf("spawn_agent: parameter \"resume\": there is no run %s: list_agents shows them", shorten(id, 60))
+	}
+	if err != nil {
+		return req, err
+	}
+	req.Resume, req.Timeout = id, time.Duration(a.number("timeout_seconds", 0))*time.Second
+	req.MaxOutputTokens = min(a.number("max_output_tokens", rec.MaxOutputTokens), maxPayloadTokens)
+	for _, dir := range req.AddDirs {
+		if err := existingDir("additional_dirs", dir); err != nil {
+			return req, err
 		}
 	}
 	return req, nil

@@ -20,7 +20,7 @@ func validCalls(dir string) map[string]map[string]any {
 	return map[string]map[string]any{
 		"spawn_agent": {
 			"task": "now x", "system_prompt": "s", "model": "sonnet", "working_directory": dir, "additional_dirs": []string{dir},
-			"timeout_seconds": 10, "max_output_tokens": 100, "allow_memory_read": true, "agent": "script", "idempotency_key": "k",
+			"timeout_seconds": 10, "max_output_tokens": 100, "allow_memory_read": true, "agent": "script", "idempotency_key": "k", "resume": "run-aaaaaaaaab",
 		},
 		"check_agent":         {"job_id": "run-aaaaaaaaab", "wait_seconds": 0},
 		"cancel_agent":        {"job_id": "run-aaaaaaaaab", "reason": "r"},

@@ -289,7 +289,7 @@ func (s *Server) usedBy(rec run.Record) used {
 	}
 	var u used
 	if whole, err := s.deps.Runs.Get(rec.ID); err == nil && whole.Result != nil {
-		u = used{whole.Result.CostUSD, whole.Result.Usage.Sum()}
+		u.USD, u.Tokens = whole.Spent()
 	}
 	if rec.Status.Done() {
 		s.costs.Store(rec.ID, u)

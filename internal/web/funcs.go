@@ -41,6 +41,7 @@ var notes = map[string]string{
 	"forgotten":  "Forgotten: nothing serves it any more.",
 	"paused":     "Asked: nothing new is begun until the loop is resumed.",
 	"resumed":    "Asked: the loop goes on.",
+	"gone-on":    "It goes on, in this run.",
 	"waits":      "No loop runs; the next one begins with this answer.",
 	"stopping":   "Asked: the agents are being stopped (up to 30 s), and the loop ends as soon as they have.",
 	"draining":   "Asked: the loop ends when what is being done is done, and begins nothing new.",

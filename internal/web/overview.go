@@ -67,7 +67,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			p.Recent = append(p.Recent, s.runRow(rec))
 		}
 		// Of a loop's runs the loop tells below, for as long as somebody is waited for.
-		if rec.Status == run.Interrupted && rec.Origin != "loop" {
+		if rec.Status == run.Interrupted && rec.Origin != "loop" && rec.ResumedBy == "" {
 			p.Matters = append(p.Matters, matter{Tone: "warn", Text: "Run " + rec.ID + where + " was interrupted: " + oneLine(160, rec.StatusReason), Path: "/runs/" + rec.ID, Act: "Look at it"})
 		}
 	}

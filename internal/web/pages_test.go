@@ -38,7 +38,11 @@ func (noRuns) Cancel(context.Context, string, string) (run.Record, error) {
 }
 func (noRuns) Extend(context.Context, string, time.Duration) error { return run.ErrNotFound }
 func (noRuns) Output(string, int) (run.Output, error)              { return run.Output{}, errors.New("none") }
-func (noRuns) Dir() string                                         { return "" }
+func (noRuns) WhyNotResume(run.Record) string                      { return "" }
+func (noRuns) Start(context.Context, run.Request) (run.Record, error) {
+	return run.Record{}, errors.New("none")
+}
+func (noRuns) Dir() string { return "" }
 
 // house is a dashboard that serves, and a browser that was let in.
 type house struct {

@@ -33,6 +33,7 @@ func (s *Server) runRoutes() {
 	s.mux.HandleFunc("GET /runs/{id}/stream", s.runStream)
 	s.mux.HandleFunc("POST /runs/{id}/stop", s.runStop)
 	s.mux.HandleFunc("POST /runs/{id}/extend", s.runExtend)
+	s.mux.HandleFunc("POST /runs/{id}/resume", s.runResume)
 }
 
 // runRow is a run in a list.
@@ -68,8 +69,8 @@ func (s *Server) runRow(r run.Record) runRow {
 	}
 	switch {
 	case r.Result != nil:
-		row.Cost = r.Result.CostUSD
-		row.Tokens = max(row.Tokens, r.Result.Usage.Sum())
+		usd, tokens := r.Spent()
+		row.Cost, row.Tokens = usd, max(row.Tokens, tokens)
 	case r.Status.Settled(): // a list has no results
 		u := s.usedBy(r)
 		row.Cost, row.Tokens = u.USD, max(row.Tokens, u.Tokens)
@@ -171,6 +172,8 @@ type runPage struct {
 	Trouble  []string
 	Tools    []toolCount
 	CanReply bool // its item waits for a person at the loop
+	CanGoOn  bool
+	WhyNot   string // of a run that has not ended well, and cannot be gone on with
 }
 
 type toolCount struct {
@@ -196,7 +199,7 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 		s.runFail(w, r, err)
 		return
 	}
-	p := runPage{Run: s.runRow(rec), Earlier: -1, Latest: true, Settled: rec.Status.Settled(), CanReply: rec.Status == run.Interrupted && s.deps.LoopDir != "" && rec.Project == s.deps.Project}
+	p := runPage{Run: s.runRow(rec), Earlier: -1, Latest: true, Settled: rec.Status.Settled(), CanReply: rec.Status == run.Interrupted && rec.Origin == "loop" && s.deps.LoopDir != "" && rec.Project == s.deps.Project}
 	from := int64(-1)
 	if text := r.URL.Query().Get("from"); text != "" {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
@@ -223,6 +226,13 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	p.Tools = toolCounts(rec.Result)
+	if p.Settled && !p.CanReply {
+		p.WhyNot = s.deps.Runs.WhyNotResume(rec)
+		p.CanGoOn = p.WhyNot == ""
+		if rec.Status == run.Completed || rec.ResumedBy != "" { // nobody misses it, or it is said already
+			p.WhyNot = ""
+		}
+	}
 	s.show(w, r, "run", s.view(r, "runs", oneLine(80, p.Run.Task), p))
 }
 
@@ -346,6 +356,16 @@ func (s *Server) runStop(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.done(w, r, "/runs/"+rec.ID, "stopped")
+}
+
+// runResume goes on with a run in a new one, which outlives the dashboard.
+func (s *Server) runResume(w http.ResponseWriter, r *http.Request) {
+	next, err := s.deps.Runs.Start(r.Context(), run.Request{Resume: r.PathValue("id"), Task: strings.TrimSpace(r.PostForm.Get("say")), Detach: true, Origin: "web"})
+	if err != nil {
+		s.runFail(w, r, err)
+		return
+	}
+	s.done(w, r, "/runs/"+next.ID, "gone-on")
 }
 
 func (s *Server) runExtend(w http.ResponseWriter, r *http.Request) {

@@ -3,6 +3,9 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -82,5 +85,55 @@ func TestOverviewSaysWhatSettingsWaitFor(t *testing.T) {
 	checkHarmless(t, "/", body)
 	if !strings.Contains(body, "<code>reprise trust</code>") || !strings.Contains(body, "cannot be read") {
 		t.Errorf("the overview does not say it:\n%s", body)
+	}
+}
+
+// goesOn is a manager that would go on with any run but one.
+type goesOn struct {
+	*run.Manager
+	asked []run.Request
+}
+
+func (g *goesOn) WhyNotResume(r run.Record) string {
+	if r.ID == "run-bbbbbbbbbb" {
+		return "its client has kept nothing; begin anew with `reprise spawn`"
+	}
+	return ""
+}
+
+func (g *goesOn) Start(_ context.Context, req run.Request) (run.Record, error) {
+	if len(g.asked) > 0 {
+		return run.Record{}, fmt.Errorf("go on: %w: run-cccccccccc has gone on with it already", run.ErrBadRequest)
+	}
+	g.asked = append(g.asked, req)
+	return run.Record{ID: "run-cccccccccc"}, nil
+}
+
+// A run that has ended is gone on with from its page; where it cannot be, the page says why.
+func TestRunIsGoneOnWith(t *testing.T) {
+	var g *goesOn
+	h := open(t, func(d *Deps) { g = &goesOn{Manager: d.Runs.(*run.Manager)}; d.Runs = g })
+	h.runRecord("run-aaaaaaaaaa", func(r *run.Record) { r.Status, r.StatusReason = run.Killed, "stopped" }, "")
+	h.runRecord("run-bbbbbbbbbb", func(r *run.Record) { r.Status, r.StatusReason = run.Failed, "stopped" }, "")
+	h.runRecord("run-cccccccccc", func(r *run.Record) { r.Resumes = "run-aaaaaaaaaa" }, "")
+	h.runRecord("run-dddddddddd", func(r *run.Record) { r.Status = run.Running }, "")
+	if page := h.page("/runs/run-aaaaaaaaaa"); !strings.Contains(page, "/runs/run-aaaaaaaaaa/resume") || !strings.Contains(page, "it does the rest of its work") {
+		t.Errorf("no way to go on: %s", page)
+	}
+	if page := h.page("/runs/run-bbbbbbbbbb"); strings.Contains(page, "/resume") || !strings.Contains(page, "It cannot be gone on with: its client has kept nothing; begin anew with <code>reprise spawn</code>") {
+		t.Errorf("no word of why: %s", page)
+	}
+	if page := h.page("/runs/run-cccccccccc"); !strings.Contains(page, "<dt>Goes on with</dt>") || !strings.Contains(page, "What is to be done further?") {
+		t.Errorf("not told what it goes on with: %s", page)
+	}
+	code, to := h.send("/runs/run-aaaaaaaaaa/resume", url.Values{"say": {" the second\r\n"}})
+	if code != http.StatusSeeOther || !strings.HasSuffix(to, "/runs/run-cccccccccc?done=gone-on") {
+		t.Errorf("%d %s", code, to)
+	}
+	if len(g.asked) != 1 || g.asked[0].Resume != "run-aaaaaaaaaa" || g.asked[0].Task != "the second" || !g.asked[0].Detach {
+		t.Errorf("asked for %+v", g.asked)
+	}
+	if code, body := h.send("/runs/run-aaaaaaaaaa/resume", url.Values{}); code != http.StatusConflict || !strings.Contains(body, "has gone on with it already") {
+		t.Errorf("a second time: %d %s", code, body)
 	}
 }

@@ -39,6 +39,9 @@ type RunService interface {
 	Cancel(ctx context.Context, id, reason string) (run.Record, error)
 	Extend(ctx context.Context, id string, by time.Duration) error
 	Output(id string, maxTokens int) (run.Output, error)
+	// Start goes on with a run, where WhyNotResume is "".
+	Start(ctx context.Context, req run.Request) (run.Record, error)
+	WhyNotResume(r run.Record) string
 	Dir() string
 }
 
