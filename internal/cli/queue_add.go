@@ -69,7 +69,7 @@ somebody has looked at it (` + "`reprise queue unpark`" + `).`,
 	f.StringVar(&o.item.Key, "key", "", "add nothing when an item with this `KEY` is there")
 	f.StringVarP(&o.priority, "priority", "p", "", priorityHelp)
 	f.StringArrayVarP(&o.item.Labels, "label", "l", nil, "a `LABEL`, can be repeated")
-	f.StringArrayVar(&o.item.DependsOn, "depends-on", nil, "the `ITEM` (id or key) that must be done before, can be repeated")
+	f.StringSliceVar(&o.item.DependsOn, "depends-on", nil, "the `ITEMS` (ids or keys) that must be done before, with commas or repeated")
 	f.StringVar(&o.notBefore, "not-before", "", "not before this `TIME`: a duration from now such as 2h, or a date")
 	f.IntVar(&o.item.MaxAttempts, "max-attempts", 0, fmt.Sprintf("how often it may fail (default %d)", queue.DefaultMaxAttempts))
 	f.StringVar(&o.item.Agent, "agent", "", "the `CLIENT` that it is meant for: "+strings.Join(config.RouteClients(), ", "))

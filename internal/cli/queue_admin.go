@@ -126,6 +126,7 @@ func newQueueEditCmd(app *App) *cobra.Command {
 	var title, body, agent, notBefore string
 	var priority string
 	var attempts int
+	var asJSON bool
 	var labels, addLabels, removeLabels, depends []string
 	var e queue.Edit
 	cmd := &cobra.Command{
@@ -193,7 +194,12 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 			if err != nil {
 				return queueError(err)
 			}
-			return app.showItem(workDoc(it), false)
+			doc, said := app.settled(it)
+			if asJSON {
+				return printJSON(app.Out, doc)
+			}
+			fmt.Fprintln(app.Out, "changed: "+said)
+			return nil
 		},
 	}
 	f := cmd.Flags()
@@ -203,12 +209,13 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 	f.StringArrayVarP(&labels, "label", "l", nil, "these `LABELS` in place of those it has; empty for none")
 	f.StringArrayVar(&addLabels, "add-label", nil, "a `LABEL` more")
 	f.StringArrayVar(&removeLabels, "remove-label", nil, "this `LABEL` no more")
-	f.StringArrayVar(&depends, "depends-on", nil, "depend on these `ITEMS` alone; empty on none")
+	f.StringSliceVar(&depends, "depends-on", nil, "depend on these `ITEMS` alone, with commas or repeated; empty on none")
 	f.StringVar(&notBefore, "not-before", "", "not before this `TIME`; empty takes it away")
 	f.IntVar(&attempts, "max-attempts", 0, "how often it may fail")
 	f.StringVar(&agent, "agent", "", "the `CLIENT` that it is meant for; empty for any")
 	offer(cmd, "agent", config.RouteClients()...)
 	f.StringVarP(&e.Note, "reason", "m", "", "why, for the item's history")
+	f.BoolVar(&asJSON, "json", false, "print the item for programs")
 	return cmd
 }
 

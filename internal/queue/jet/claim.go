@@ -146,6 +146,8 @@ func (q *Queue) empty(ctx context.Context, opt *queue.ClaimOptions) error {
 		return err
 	case it.State == queue.Ready && it.NotBefore.After(q.now()):
 		return fmt.Errorf("%w: %s has to wait until %s", queue.ErrEmpty, it.ID, it.NotBefore.Format(time.RFC3339))
+	case it.State == queue.Ready && q.view.bad(it.ID):
+		return fmt.Errorf("%w: %s: %s", queue.ErrEmpty, it.ID, byHand)
 	case it.State == queue.Ready:
 		return fmt.Errorf("%w: %s does not fit", queue.ErrEmpty, it.ID)
 	}
