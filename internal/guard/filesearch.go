@@ -30,6 +30,13 @@ func (a *analysis) search(c *Call, st *state) {
 	}
 	if len(places) == 0 {
 		places = st.cwds
+		for _, dir := range places {
+			a.file(dir, st, use{read: true})
+		}
+	}
+	if pattern, ok := c.text("pattern"); ok && onlyNames(c.Name) && (filepath.IsAbs(a.fromHome(pattern)) || strings.Contains(pattern, "..")) {
+		start, _, _ := strings.Cut(strings.NewReplacer("?", "*", "[", "*", "{", "*").Replace(pattern), "*")
+		a.file(start[:strings.LastIndexByte(start, '/')+1], st, use{read: true})
 	}
 	for _, t := range c.Texts {
 		switch last(t.Name) {
@@ -56,7 +63,8 @@ func (a *analysis) searched(dir string, st *state) {
 	text := a.fromHome(dir)
 	for _, base := range a.bases(text, st) {
 		p := a.physical(base, text)
-		if names.Secret(p+"/x") != "" || a.r.Home != "" && p == Resolve(a.r.Home) && a.root(p) == "" {
+		home := a.r.Home != "" && inside(Resolve(a.r.Home), p)
+		if names.Secret(p+"/x") != "" || a.root(p) == "" && (home || names.HoldsSecrets(p)) {
 			a.give("reads-secret", Ask, dir, "it looks into files that hold secrets", "name the directory that is meant")
 			return
 		}

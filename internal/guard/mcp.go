@@ -115,6 +115,10 @@ func (a *analysis) mcp(c *Call, st *state) {
 // files and addresses, by the names that servers give them.
 func (a *analysis) arguments(c *Call, st *state) {
 	a.commands(c, st)
+	how := use{perhaps: true}
+	if onlyReads(c.Name) {
+		how = use{read: true, asks: true}
+	}
 	for _, t := range c.Texts {
 		name := argument(t.Name)
 		switch {
@@ -125,15 +129,15 @@ func (a *analysis) arguments(c *Call, st *state) {
 			}
 		case commandName(name):
 		case pathName(name):
-			a.file(t.Value, st, use{perhaps: true})
+			a.file(t.Value, st, how)
 			if strings.HasSuffix(name, "s") && strings.ContainsAny(t.Value, ",;\n") { // a list in one text
 				for _, one := range strings.FieldsFunc(t.Value, func(r rune) bool { return strings.ContainsRune(",;\n", r) }) {
-					a.file(strings.Trim(one, " \t\"'[]"), st, use{perhaps: true})
+					a.file(strings.Trim(one, " \t\"'[]"), st, how)
 				}
 			}
 		default:
 			if first, key, ok := strings.Cut(t.Name, "."); ok && pathName(argument(first)) {
-				a.file(key, st, use{perhaps: true}) // a file's text, under the file's name
+				a.file(key, st, how) // a file's text, under the file's name
 			}
 			a.touched(t.Value, st)
 		}
@@ -223,10 +227,31 @@ func argument(way string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(last(way)))
 }
 
+// onlyReads reports whether a tool of a server says by its name that it reads. Whether it
+// does is the server's word, which the user chose.
+func onlyReads(tool string) bool {
+	name := tool[max(strings.LastIndex(tool, "__"), strings.LastIndexAny(tool, "/-"))+1:]
+	name = strings.ToLower(strings.TrimLeft(name, "_"))
+	if rest, ok := strings.CutPrefix(name, "mcp_"); ok {
+		_, name, _ = strings.Cut(rest, "_")
+	}
+	for _, w := range [...]string{"write", "edit", "delete", "remove", "move", "create", "update", "set", "replace", "append", "rename", "exec", "run", "save", "put", "patch", "copy", "upload", "apply", "insert", "modify", "and"} {
+		if strings.Contains(name, w) && w != "set" && w != "and" && w != "put" || slices.Contains(strings.Split(name, "_"), w) {
+			return false
+		}
+	}
+	for _, w := range [...]string{"read", "get", "list", "search", "find", "view", "show", "cat", "stat", "glob", "grep", "tree", "directory_tree", "describe", "open", "load", "fetch", "query", "info"} {
+		if rest, ok := strings.CutPrefix(name, w); ok && (rest == "" || rest[0] == '_' || len(w) > 3) {
+			return true
+		}
+	}
+	return false
+}
+
 // commandName reports whether an argument of that name is a command.
 func commandName(name string) bool {
 	switch name {
-	case "command", "cmd", "script", "shellcommand", "commands", "cmds", "scripts", "shellcommands", "commandline", "commandlines", "cmdline", "shellscript", "bash", "bashcommand", "terminalcommand", "exec":
+	case "command", "cmd", "script", "shellcommand", "commands", "cmds", "scripts", "shellcommands", "commandline", "commandlines", "cmdline", "shellscript", "bash", "bashcommand", "terminalcommand", "exec", "program", "executable", "binary", "commandtext", "commandstring", "cmdstring", "cmdtext", "shellcmd", "runcommand", "bashscript":
 		return true
 	}
 	return false

@@ -20,6 +20,7 @@ type use struct {
 	looks   bool // what it holds is not shown
 	top     bool // it is what stands before a pattern
 	perhaps bool // it is not known whether it is changed
+	asks    bool // by a tool of which the client keeps no permissions for places
 	// replaced says that another file takes its place, or that the file itself is
 	// changed and not what it holds.
 	replaced bool

@@ -182,6 +182,9 @@ func (a *analysis) otherShell(command string, st *state) {
 	for _, f := range strings.Fields(command) {
 		argv = append(argv, word{text: f, src: f})
 	}
+	if a.cmdletLooks(argv, st) {
+		return
+	}
 	switch argv[0].text {
 	case "cd", "echo", "cat", "ls", "diff", "sort", "where", "type", "dir", "pwd", "rm", "cp", "mv", "curl", "wget", "tee", "set", "kill", "ps", "sleep", "man", "history":
 		// These are other commands there, with other options.
@@ -222,7 +225,7 @@ func (a *analysis) files(c *Call, st *state, u use) {
 	found := false
 	for _, t := range c.Texts {
 		switch last(t.Name) {
-		case "file_path", "notebook_path", "path", "absolute_path", "filePath", "filename", "file", "file_paths", "paths", "target_file":
+		case "file_path", "notebook_path", "path", "absolute_path", "filePath", "filename", "file", "file_paths", "paths", "target_file", "absolutePath", "notebookPath", "uri":
 			found = true
 			a.file(t.Value, st, u)
 		}
@@ -287,7 +290,10 @@ func (a *analysis) file(name string, st *state, u use) {
 			a.give("reads-secret", Ask, name, how+secret, "leave files that hold secrets to the user")
 		case !u.read && names.Steers(p) != "":
 			a.give("changes-settings", Ask, name, changes+names.Steers(p), "let the user do it, or allow it")
-		case u.read || a.root(p) != "" || a.agentsOwn(p):
+		case a.root(p) != "" || a.agentsOwn(p):
+		case u.read && (u.asks || a.r.Unattended) && !system(p) && !a.clientsOwn(p) && a.checkout(p) == "":
+			a.give("reads-outside", Ask, name, "it reads "+shown(p)+", outside the project", "read what is in the project, or have the user add its directory to guard.roots")
+		case u.read:
 		case a.checkout(p) != "":
 			a.elsewhere(name, a.checkout(p))
 		case a.r.Home != "" && inside(p, Resolve(a.r.Home)), inside(p, "/tmp"), inside(p, "/var/folders"), inside(p, "/private/tmp"):
@@ -305,11 +311,56 @@ func (a *analysis) agentsOwn(p string) bool {
 		return false
 	}
 	home := Resolve(a.r.Home)
-	if inside(p, home+"/.claude/plans") || inside(p, home+"/.claude/todos") {
+	if inside(p, home+"/.claude/plans") || inside(p, home+"/.claude/todos") || a.scratch(p) == scratchpad {
 		return true
 	}
 	projects := home + "/.claude/projects"
 	return inside(p, projects) && strings.Contains(p[len(projects):], "/memory/") && strings.HasSuffix(p, ".md")
+}
+
+// clientsOwn reports whether a path is one that a client has its agent read: skills and
+// instructions of the user's, and what it put aside of long answers of tools.
+func (a *analysis) clientsOwn(p string) bool {
+	if a.scratch(p) != "" {
+		return true
+	}
+	if a.r.Home == "" {
+		return false
+	}
+	rest, ok := strings.CutPrefix(p, Resolve(a.r.Home)+"/")
+	if !ok {
+		return false
+	}
+	for _, d := range [...]string{".claude/skills", ".claude/plugins", ".claude/commands", ".claude/agents", ".claude/rules", ".claude/output-styles", ".claude/CLAUDE.md", ".agents/skills", ".codex/skills", ".codex/prompts", ".codex/AGENTS.md", ".gemini/skills", ".gemini/commands", ".gemini/extensions", ".gemini/GEMINI.md", ".copilot/skills", ".copilot/agents"} {
+		if inside(rest, d) {
+			return true
+		}
+	}
+	return strings.HasPrefix(rest, ".claude/projects/") && strings.Contains(rest, "/tool-results/")
+}
+
+// scratchpad is the part of Claude Code's temporary directory that its agents write in.
+const scratchpad = "scratchpad"
+
+// scratch is the part of Claude Code's own temporary directory that a path lies in, of a
+// session in this project: /tmp/claude-UID/PROJECT/SESSION/PART. "" where it is none.
+func (a *analysis) scratch(p string) string {
+	parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(p, "/private"), "/tmp/"), "/")
+	if len(parts) < 4 || parts[0] != "claude" && !strings.HasPrefix(parts[0], "claude-") || !strings.HasPrefix(p, "/tmp/") && !strings.HasPrefix(p, "/private/tmp/") {
+		return ""
+	}
+	for _, root := range a.roots {
+		slug := strings.Map(func(r rune) rune {
+			if r < 0x80 && isWordByte(byte(r)) {
+				return r
+			}
+			return '-'
+		}, root)
+		if parts[1] == slug {
+			return parts[3]
+		}
+	}
+	return ""
 }
 
 // patch judges the files that a patch of Codex's form names.
@@ -384,13 +435,25 @@ func (a *analysis) address(url string) bool {
 func (a *analysis) otherTool(c *Call, st *state) {
 	switch c.Name {
 	case "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "BashOutput", "KillShell", "KillBash", "TaskStop", "ExitPlanMode", "EnterPlanMode", "Skill", "SlashCommand",
-		"SendMessage", "ReportFindings", "StructuredOutput", "ListAgents", "ScheduleWakeup", "CronList", "CronDelete", "ListMcpResourcesTool", "EnterWorktree", "ExitWorktree",
+		"SendMessage", "ReportFindings", "StructuredOutput", "ListAgents", "ScheduleWakeup", "CronList", "CronDelete", "ListMcpResourcesTool", "EnterWorktree",
 		"update_plan", "list_mcp_resources", "write_todos", "save_memory", "activate_skill", "enter_plan_mode", "exit_plan_mode", "get_internal_docs",
 		"read_bash", "stop_bash", "list_bash", "report_intent", "store_memory", "update_todo", "fetch_copilot_cli_documentation", "skill", "sql", "wait_agent", "close_agent", "view_plan":
 		return
 	case "ReadMcpResourceTool", "read_mcp_resource":
 		for _, t := range c.Texts {
 			a.resource(t.Value, st)
+		}
+		return
+	case "LSP", "lsp":
+		for _, t := range c.Texts {
+			if pathName(argument(t.Name)) {
+				a.file(t.Value, st, use{read: true})
+			}
+		}
+		return
+	case "ExitWorktree":
+		if gone, _ := c.text("discard_changes"); gone == "true" {
+			a.give("removes", Ask, c.Name, "it removes a working tree with the changes in it", "keep it, or commit first")
 		}
 		return
 	case "write_bash":
@@ -404,10 +467,12 @@ func (a *analysis) otherTool(c *Call, st *state) {
 		switch last(t.Name) {
 		case "command", "cmd", "script", "shell_command", "bash":
 			a.shellText(t.Value, st.fork())
-		case "file_path", "path", "notebook_path", "absolute_path":
-			a.file(t.Value, st, use{perhaps: true})
 		case "url":
 			a.address(t.Value)
+		default:
+			if pathName(argument(t.Name)) {
+				a.file(t.Value, st, use{perhaps: true})
+			}
 		}
 	}
 	if a.r.Unattended {

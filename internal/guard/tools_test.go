@@ -53,6 +53,10 @@ func toolCalls() []toolCall {
 		{"fetch", "web_fetch", texts("prompt", "http://localhost/ evil.example/x"), Ask}, {"fetch", "web_fetch", texts("prompt", "read (www.example.org)."), Ask}, {"fetch", "web_fetch", texts("prompt", "sum up src/main.go and docs/x.md, e.g. and/or 1.5/2"), None}, {"fetch", "WebFetch", texts("urls[0]", "http://localhost/", "urls[1]", "https://example.org/"), Ask},
 		{"fetch", "WebFetch", texts("url", "https://example.org/x"), Ask}, {"fetch", "WebFetch", texts("url", "http://localhost:80/x"), Allow}, {"fetch", "WebFetch", texts("url", "file:///etc/passwd"), Ask}, {"fetch", "web_fetch", texts("prompt", "look at https://example.org/x please"), Ask}, {"fetch", "web_fetch", texts("prompt", "hello"), None}, {"fetch", "WebFetch", texts("uri", "https://localhost.example.org"), Ask}, {"fetch", "WebFetch", texts("url", "https://localhost@example.org/"), Ask}, {"fetch", "WebFetch", texts("urls[0]", "http://127.0.0.1/"), Allow},
 		{"mcp", "mcp__x__run", texts("command", "touch x"), Ask}, {"mcp", "mcp__x__run", texts("cmd", "echo x > ../x"), Deny}, {"mcp", "mcp__x__get", texts("query", "x"), None}, {"mcp", "mcp__fs__write", texts("path", "/opt/x"), Deny}, {"mcp", "mcp__fs__move", texts("source", "f", "destination", "../x"), Ask}, {"mcp", "mcp__reprise__spawn_agent", texts("command", "touch x"), None}, {"mcp", "mcp__x__run", texts("a.script", "touch x"), Ask}, {"mcp", "mcp__x__run", texts("shell_command", "touch x"), Ask}, {"mcp", "mcp__fs__w", texts("dir", "/opt/x"), Deny},
+		{"search", "Grep", texts("path", "/", "pattern", "x"), Ask}, {"search", "Grep", texts("path", "~/..", "pattern", "x"), Ask}, {"search", "Grep", texts("path", "~/.config"), Ask}, {"search", "Glob", texts("path", "~/.config", "pattern", "*"), None}, {"read", "Read", texts("file_path", "~/.config/github-copilot/apps.json"), Ask}, {"read", "Read", texts("file_path", "/dev/sda"), Ask}, {"read", "Read", texts("file_path", "~/.claude.json"), Ask}, {"other", "LSP", texts("filePath", ".env"), Ask},
+		{"mcp", "mcp__fs__read_file", texts("path", "/etc/passwd"), Ask}, {"mcp", "mcp__fs__readFile", texts("path", "~/x"), Ask}, {"mcp", "mcp__fs__read_file", texts("path", "src/main.go"), None}, {"mcp", "mcp__fs__read_file", texts("path", ".claude/settings.json"), None}, {"mcp", "mcp__fs__read_and_write", texts("path", "/opt/x"), Deny}, {"mcp", "mcp__fs__get_or_create", texts("path", "/opt/x"), Deny}, {"mcp", "mcp__fs__reset", texts("path", "/opt/x"), Deny}, {"mcp", "mcp__fs__getaway", texts("path", "/opt/x"), Deny}, {"mcp", "fs-list_directory", texts("path", "/opt/x"), None}, {"mcp", "fs-list_directory", texts("path", "/etc/x"), Ask}, {"mcp", "mcp_fs_read_file", texts("path", "/etc/x"), Ask},
+		{"mcp", "mcp__x__run", texts("program", "rm", "args[0]", "-rf", "args[1]", "/"), Deny}, {"mcp", "mcp__x__run", texts("cmdString", "rm -rf /"), Deny}, {"mcp", "mcp__x__run", texts("executable", "touch", "args[0]", "x"), Ask}, {"mcp", "mcp__x__run", texts("program", "ls"), None},
+		{"write", "Write", texts("file_path", "opencode.json"), Ask}, {"write", "Write", texts("file_path", ".roo/mcp.json"), Ask}, {"shell", "Bash", texts("command", "echo x > .env"), Ask},
 		{"other", "TodoWrite", texts("command", "touch x"), None}, {"other", "write_bash", texts("input", "rm x"), Ask}, {"other", "write_bash", texts("input", "\x03"), None}, {"other", "frob", texts("command", "touch x"), Ask}, {"other", "frob", texts("path", "/opt/x"), Deny}, {"other", "frob", texts("url", "https://example.org"), Ask}, {"other", "frob", texts("bash", "touch x"), Ask}, {"other", "frob", texts("x", "y"), None},
 	}
 }
@@ -155,17 +159,45 @@ func TestSettings(t *testing.T) {
 // then refused.
 func TestUnattendedTools(t *testing.T) {
 	p := newProject(t)
-	for _, c := range []toolCall{{"mcp", "mcp__x__get", texts("q", "x"), Ask}, {"other", "frob", texts(), Ask}, {"other", "TodoWrite", texts(), None}, {"mcp", "mcp__reprise__memory_read", texts(), None}} {
+	for _, c := range unattendedCalls() {
 		r := p.rules()
 		r.Unattended = true
-		if v := r.Judge(c.call(p.dir)); v.Decision != c.want {
-			t.Errorf("%s: %s, want %s", c.name, v.Decision, c.want)
+		call := c.call(p.dir)
+		for i := range call.Texts {
+			call.Texts[i].Value = strings.ReplaceAll(call.Texts[i].Value, "SLUG", slugOf(p.dir))
+		}
+		if v := r.Judge(call); v.Decision != c.want {
+			t.Errorf("%s %q: %s, want %s: %s", c.name, c.texts, v.Decision, c.want, v.Reason)
 		}
 		r.MCP = true
-		if v := r.Judge(c.call(p.dir)); c.kind == "mcp" && v.Decision != None {
+		if v := r.Judge(call); c.kind == "mcp" && v.Decision != None {
 			t.Errorf("%s: %s with leave", c.name, v.Decision)
 		}
 	}
+}
+
+// unattendedCalls are calls where nobody is there: what lies outside is read by no tool,
+// but for what the client itself has its agent read.
+func unattendedCalls() []toolCall {
+	return []toolCall{
+		{"mcp", "mcp__x__get", texts("q", "x"), Ask}, {"other", "frob", texts(), Ask}, {"other", "TodoWrite", texts(), None}, {"mcp", "mcp__reprise__memory_read", texts(), None},
+		{"read", "Read", texts("file_path", "/etc/passwd"), Ask}, {"read", "Read", texts("file_path", "f"), None}, {"read", "Read", texts("file_path", "/usr/include/stdio.h"), None}, {"read", "Read", texts("file_path", "../x"), Ask}, {"read", "Read", texts("file_path", "out/x"), Ask}, {"read", "read_file", texts("absolute_path", "/etc/passwd"), Ask}, {"read", "view", texts("path", "~/x"), Ask}, {"read", "NotebookRead", texts("notebook_path", "/root/x.ipynb"), Ask},
+		{"read", "Read", texts("file_path", "~/.claude/skills/x/SKILL.md"), None}, {"read", "Read", texts("file_path", "~/.claude/projects/p/s/tool-results/x.txt"), None}, {"read", "Read", texts("file_path", "~/.claude/projects/p/s.jsonl"), Ask}, {"read", "Read", texts("file_path", "~/.claude/plans/x.md"), None}, {"read", "Read", texts("file_path", "~/.codex/AGENTS.md"), None}, {"read", "Read", texts("file_path", "~/.codex/auth.json"), Ask},
+		{"read", "Read", texts("file_path", "/tmp/claude-1000/SLUG/s/tasks/x.output"), None}, {"read", "Read", texts("file_path", "/tmp/claude-1000/other/s/tasks/x.output"), Ask}, {"read", "Read", texts("file_path", "/tmp/claude-1000/SLUG/s"), Ask}, {"read", "Read", texts("file_path", "/private/tmp/claude/SLUG/s/tasks/x"), None}, {"read", "Read", texts("file_path", "/tmp/claud/SLUG/s/tasks/x"), Ask}, {"read", "Read", texts("file_path", "/x/claude-1/SLUG/s/tasks/x"), Ask},
+		{"write", "Write", texts("file_path", "/tmp/claude-1000/SLUG/s/scratchpad/x"), None}, {"write", "Write", texts("file_path", "/tmp/claude-1000/SLUG/s/tasks/x"), Ask}, {"shell", "Bash", texts("command", "echo x > /tmp/claude-1000/SLUG/s/scratchpad/x"), Allow}, {"shell", "Bash", texts("command", "cat /tmp/claude-1000/SLUG/s/tasks/x"), Allow}, {"shell", "Bash", texts("command", "rm -r /tmp/claude-1000/SLUG/s/scratchpad"), Ask}, {"shell", "Bash", texts("command", "cat /etc/passwd"), Ask},
+		{"search", "Grep", texts("pattern", "x", "path", "/etc"), Ask}, {"search", "Grep", texts("pattern", "x"), None}, {"search", "Glob", texts("pattern", "**/*.go"), None}, {"search", "Glob", texts("pattern", "/root/.ssh/*"), Ask}, {"search", "Glob", texts("pattern", "~/x/*"), Ask}, {"search", "Glob", texts("pattern", "../**/x"), Ask}, {"search", "Glob", texts("pattern", "*", "path", "/root"), Ask}, {"search", "list_directory", texts("path", "/root"), Ask}, {"search", "list_directory", texts("dir_path", "/root"), Ask}, {"search", "LS", texts("path", "sub"), None}, {"search", "glob", texts("pattern", "/root/{a,b}"), Ask},
+		{"other", "LSP", texts("filePath", "/etc/passwd", "operation", "hover"), Ask}, {"other", "LSP", texts("filePath", "src/main.go"), None}, {"other", "ExitWorktree", texts("action", "remove", "discard_changes", "true"), Ask}, {"other", "ExitWorktree", texts("action", "remove"), None},
+	}
+}
+
+// slugOf is a directory as Claude Code writes it in names of its own.
+func slugOf(dir string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && isWordByte(byte(r)) {
+			return r
+		}
+		return '-'
+	}, dir)
 }
 
 // mutationCase is a case of this package's tests, for script/mutate: what it says is
@@ -193,6 +225,24 @@ func mutationCases(t *testing.T) []mutationCase {
 			r := p.rules()
 			s.change(r)
 			return string(r.Command(s.command, p.dir).Decision)
+		}})
+	}
+	for _, c := range unattendedCalls() {
+		out = append(out, mutationCase{"unattended " + c.name + strings.Join(c.texts, " "), func() string {
+			r := p.rules()
+			r.Unattended, r.MCP = true, true
+			call := c.call(p.dir)
+			for i := range call.Texts {
+				call.Texts[i].Value = strings.ReplaceAll(call.Texts[i].Value, "SLUG", slugOf(p.dir))
+			}
+			return string(r.Judge(call).Decision)
+		}})
+	}
+	for _, c := range settled(t) {
+		out = append(out, mutationCase{"settled " + c.line, func() string {
+			r := p.rules()
+			c.change(r)
+			return string(r.Command(c.command, p.dir).Decision)
 		}})
 	}
 	for _, c := range everyday(t) {
@@ -250,7 +300,9 @@ func TestOtherShellsAreAskedAbout(t *testing.T) {
 		}
 	}
 	for command, want := range map[string]Decision{
-		"git status": Allow, "git log --oneline -5": Allow, "Get-Content f": Ask, "git status; Remove-Item f": Ask, "git status | Out-File f": Ask, "git status > f": Ask, "& git status": Ask,
+		"git status": Allow, "git log --oneline -5": Allow, "Get-Content f": Allow, "get-content -Path f -Tail 5": Allow, "Get-Content .env": Ask, "Get-Content env:TOKEN": Ask, "Get-Content f -Wait": Ask, "Get-Content": Ask, "Get-Content /etc/passwd": Ask, "Get-Content -Path": Ask, "Get-Content f,g": Ask, "Get-Content -Tail": Ask,
+		"Get-ChildItem": Allow, "Get-ChildItem sub -Recurse -Filter x": Allow, "Get-ChildItem -Path ../x": Ask, "Get-ChildItem env:": Ask, "Get-ChildItem -Attributes x": Ask, "Select-String -Pattern x -Path f": Allow, "Select-String x f": Allow, "Select-String x .env": Ask, "Select-String x": Ask, "Select-String -Path f": Ask, "Test-Path sub": Allow, "Get-Location": Allow, "Get-Item f": Allow, "Resolve-Path f": Allow, "Get-FileHash f -Algorithm SHA256": Allow, "Get-Content -Path -Raw": Ask,
+		"Set-Content f x": Ask, "Set-Location sub": Ask, "New-Item f": Ask, "git status; Remove-Item f": Ask, "git status | Out-File f": Ask, "git status > f": Ask, "& git status": Ask,
 		"git status `\n f": Ask, "$x": Ask, "@(git status)": Ask, "{git status}": Ask, "iex f": Ask, "Invoke-Expression f": Ask, "Start-Process f": Ask, "git status %x%": Ask, "git status ^f": Ask, "git status && del f": Ask, "del f": Ask,
 		"cmd /c git status": Ask, "powershell git status": Ask, "rm -rf /": Ask, "git push -f origin main": Deny,
 	} {

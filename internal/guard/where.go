@@ -236,6 +236,10 @@ func (a *analysis) judgePath(w word, p string, u use) bool {
 		return true
 	}
 	a.wrote = true
+	if kind := names.Secret(p); kind != "" && !u.top && !u.replaced {
+		a.give("reads-secret", Ask, w.shown(), "it changes "+kind, "leave files that hold secrets to the user")
+		return true
+	}
 	if what := names.Steers(p); what != "" && !u.top {
 		a.give("changes-settings", Ask, w.shown(), "it changes "+what, "let the user do it, or allow it")
 		return true
@@ -270,16 +274,33 @@ func (a *analysis) outside(w word, p string, u use) bool {
 		}
 		return !u.read
 	}
+	if u.read && a.clientsOwn(p) || !u.read && !u.gone && a.scratch(p) == scratchpad {
+		return false
+	}
 	if u.read {
 		a.give("reads-outside", Ask, w.shown(), "it reads "+shown(p)+", outside the project", "read what is in the project, or have the user add its directory to guard.roots")
 		return true
 	}
-	what := "it writes to "
+	what, d := "it writes to ", Deny
 	if u.gone {
 		what = "it removes or moves "
 	}
-	a.give("writes-outside", Deny, w.shown(), what+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
+	if a.temporary(p) {
+		d = Ask
+	}
+	a.give("writes-outside", d, w.shown(), what+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
 	return true
+}
+
+// temporary reports whether a path is in a directory for what is temporary, where agents put
+// what they need for a moment. Where the home lies there, what is beside it is no such thing.
+func (a *analysis) temporary(p string) bool {
+	for _, d := range [...]string{"/tmp", "/private/tmp", "/var/folders"} {
+		if inside(p, d) && p != d {
+			return a.r.Home == "" || !inside(p, filepath.Dir(Resolve(a.r.Home)))
+		}
+	}
+	return false
 }
 
 // reads notes that something secret is read, reaches that the network is used.

@@ -50,7 +50,7 @@ func Protected(p string) (bool, string) {
 	switch {
 	case in(".claude/hooks"), in(".claude") && strings.HasPrefix(base, "settings"), base == ".claude.json", in(".claude/plugins"), base == "managed-settings.json":
 		return true, "Claude Code's settings or hooks"
-	case in(".codex"), in(".gemini") && (base == "settings.json" || base == "oauth_creds.json" || base == "trustedfolders.json"), in(".gemini/hooks", ".gemini/extensions", ".gemini/policies"):
+	case in(".codex"), in(".gemini") && (base == "settings.json" || base == "oauth_creds.json" || strings.EqualFold(base, "trustedFolders.json")), in(".gemini/hooks", ".gemini/extensions", ".gemini/policies"):
 		return true, "an agent's settings or hooks"
 	case in(".copilot"), in(".github/hooks"), base == "mcp.json" && in(".cursor", ".vscode", ".gemini"), base == "hooks.json" && in(".cursor", ".claude", ".windsurf"):
 		return true, "an agent's settings or hooks"
@@ -70,23 +70,6 @@ func Protected(p string) (bool, string) {
 		return true, "what a shell or a login reads"
 	}
 	return false, ""
-}
-
-// Steers says of files that an agent or an editor takes for more than text, and that
-// people change all the same, what they are; "" of others.
-func Steers(p string) string {
-	p = "/" + strings.TrimPrefix(fold(p), "/")
-	base := path.Base(p)
-	switch {
-	case below(p, []string{".claude/skills", ".claude/agents", ".claude/commands", ".claude/output-styles", ".agents/skills", ".gemini/commands", ".gemini/agents", ".gemini/skills", ".github/agents", ".github/skills", ".github/prompts", ".github/copilot", ".cursor/commands", ".cursor/rules"}):
-		return "instructions of an agent, which may hold hooks and commands"
-	case below(p, []string{".vscode", ".zed"}) && (base == "tasks.json" || base == "settings.json" || base == "launch.json"),
-		base == "devcontainer.json" || base == ".devcontainer.json", strings.HasSuffix(base, ".code-workspace"), below(p, []string{".idea/runConfigurations", ".idea/runconfigurations", ".run"}):
-		return "settings of an editor, which may run programs"
-	case base == ".git":
-		return "the place of a repository"
-	}
-	return ""
 }
 
 // Holds reports whether a directory is one of those whose files decide about agents
@@ -129,6 +112,8 @@ func Secret(p string) string {
 		return "keys or credentials"
 	case in(".kube") && base == "config", in(".docker") && base == "config.json", in(".config/gh") && base == "hosts.yml", in(".claude") && base == ".credentials.json", in(".codex") && base == "auth.json", in(".gemini") && strings.HasPrefix(base, "oauth"), in(".copilot") && base == "config.json":
 		return "credentials"
+	case disk(p):
+		return "a disk, or the memory of the machine"
 	case p == "/etc/shadow", p == "/etc/gshadow", p == "/etc/sudoers", in("etc/ssl/private"), strings.HasPrefix(p, "/proc/") && (base == "environ" || base == "mem"), strings.HasPrefix(p, "/run/secrets/"), strings.HasPrefix(p, "/var/run/secrets/"):
 		return "secrets of the system"
 	}
@@ -136,7 +121,7 @@ func Secret(p string) string {
 	case ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg", ".htpasswd", "credentials", "client_secret.json", "service-account.json", "service_account.json", "serviceaccount.json", "master.key", "token", ".token", "terraform.tfstate", "wallet.dat", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history":
 		return "credentials, or what may hold them"
 	}
-	if opens(base, in) {
+	if opens(base, in) || kept(p, base) {
 		return "credentials, or what may hold them"
 	}
 	switch path.Ext(base) {
@@ -144,6 +129,20 @@ func Secret(p string) string {
 		return "a key or a certificate"
 	}
 	return ""
+}
+
+// disk reports whether a device is one that all files can be read from, or all memory.
+func disk(p string) bool {
+	name, ok := strings.CutPrefix(p, "/dev/")
+	if !ok {
+		return false
+	}
+	for _, kind := range [...]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "dm-", "mapper/", "disk", "rdisk", "loop", "md"} {
+		if strings.HasPrefix(name, kind) {
+			return true
+		}
+	}
+	return name == "mem" || name == "kmem" || name == "port" || name == "kcore"
 }
 
 // opens reports whether a file has one of the names that tools give to what opens
