@@ -87,6 +87,7 @@ func examplesOfRuns() map[string]string {
 		"reprise runs show":      "reprise runs show run-k3v9x2m7qa\nreprise runs show run-k3v9x2m7qa --tools",
 		"reprise runs logs":      "reprise runs logs run-k3v9x2m7qa",
 		"reprise runs wait":      "reprise runs wait run-k3v9x2m7qa",
+		"reprise runs resume":    "reprise runs resume run-k3v9x2m7qa \"Use the second of the two; the first is deprecated.\"",
 		"reprise runs cancel":    "reprise runs cancel run-w4n8t6c2ye",
 		"reprise runs extend":    "reprise runs extend run-w4n8t6c2ye 10m",
 		"reprise runs gc":        "reprise runs gc --older 168h",

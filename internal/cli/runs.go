@@ -22,10 +22,10 @@ import (
 func newRunsCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "Look at runs, wait for them, stop them, clear them away",
+		Short: "Look at runs, wait for them, stop them, go on with them, clear them away",
 	}
 	cmd.AddCommand(newRunsListCmd(app), newRunsShowCmd(app), newRunsLogsCmd(app), newRunsFilesCmd(app), newRunsWaitCmd(app),
-		newRunsCancelCmd(app), newRunsExtendCmd(app), newRunsGCCmd(app))
+		newRunsCancelCmd(app), newRunsResumeCmd(app), newRunsExtendCmd(app), newRunsGCCmd(app))
 	return cmd
 }
 
@@ -307,6 +307,8 @@ func showRunOf(app *App, r run.Record, out run.Output, more func(line func(name,
 	line("status", status)
 	more(line)
 	line("project", r.Project)
+	line("goes on", r.Resumes)
+	line("went on", r.ResumedBy)
 	line("client", strings.TrimSpace(r.Client+" "+r.Model))
 	line("directory", term.SafeLine(r.WorkDir))
 	line("started", r.StartedAt.Local().Format(time.RFC1123))
@@ -517,6 +519,9 @@ once the worker hears of it; its item is then set aside, as after a cancel on th
 					note = "had ended already: " + note
 				}
 				fmt.Fprintf(app.Out, "%s %s\n", r.ID, note)
+				if runs.WhyNotResume(r) == "" {
+					fmt.Fprintf(app.Err, "Go on with it: reprise runs resume %s\n", r.ID)
+				}
 			}
 			return nil
 		},

@@ -111,23 +111,26 @@ func runSpawn(ctx context.Context, app *App, o SpawnOptions) error {
 	if errors.Is(err, agent.ErrUnknownClient) {
 		return usagef("--agent %q: there is no such client; agents are started with %s or %s", clipText(o.Agent, 40), strings.Join(config.RouteClients(), ", "), agent.KindGeneric)
 	}
-	if errors.Is(err, run.ErrBadRequest) {
+	return app.began(ctx, runs, r, err, o.Detach, o.JSON)
+}
+
+// began tells of a run that was started, or why it was not; one that is not detached is
+// waited for.
+func (a *App) began(ctx context.Context, runs *run.Manager, r run.Record, err error, detach, asJSON bool) error {
+	switch {
+	case errors.Is(err, run.ErrBadRequest):
 		return exitWith(ExitUsage, err)
-	}
-	if errors.Is(err, run.ErrKeyReused) {
+	case errors.Is(err, run.ErrKeyReused):
 		return exitWith(ExitConflict, err)
-	}
-	if err != nil {
+	case err != nil:
 		return err
+	case !detach:
+		return awaitSpawn(ctx, a, runs, r, asJSON)
+	case asJSON:
+		return printJSON(a.Out, runDoc(a, r, nil))
 	}
-	if o.Detach {
-		if o.JSON {
-			return printJSON(app.Out, runDoc(app, r, nil))
-		}
-		fmt.Fprintln(app.Out, r.ID)
-		return nil
-	}
-	return awaitSpawn(ctx, app, runs, r, o.JSON)
+	fmt.Fprintln(a.Out, r.ID)
+	return nil
 }
 
 // awaitSpawn waits for the run and prints what it said. An interrupted wait
@@ -148,6 +151,9 @@ func awaitSpawn(ctx context.Context, app *App, runs *run.Manager, r run.Record, 
 		}
 		if ended, err = runs.Cancel(stop, r.ID, "the spawn command was stopped"); err != nil {
 			return err
+		}
+		if !asJSON && runs.WhyNotResume(ended) == "" {
+			fmt.Fprintf(app.Err, "Go on with it: reprise runs resume %s\n", r.ID)
 		}
 		return fmt.Errorf("%s is %s: %w", r.ID, ended.Status, context.Cause(ctx))
 	}

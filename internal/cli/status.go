@@ -283,8 +283,8 @@ func (a *App) standRuns(ctx context.Context, s *standing) error {
 	}
 	list, err := runs.List(ctx)
 	for _, r := range list {
-		if r.Status == run.Interrupted && r.Origin != "loop" { // those of the loop are questions of items
-			s.Waits = append(s.Waits, standWait{r.ID + " was interrupted: " + firstLine(r.StatusReason, 120), "reprise runs show " + r.ID})
+		if r.Status == run.Interrupted && r.Origin != "loop" && r.ResumedBy == "" { // those of the loop are questions of items
+			s.Waits = append(s.Waits, standWait{r.ID + " was interrupted: " + firstLine(r.StatusReason, 120), "reprise runs resume " + r.ID})
 		}
 		if !r.Status.Settled() {
 			s.Runs = append(s.Runs, standRun{ID: r.ID, Status: string(r.Status), Client: r.Client, Project: r.Project, Seconds: r.Elapsed(a.Now()).Seconds(), Task: taskCell(r, 100), Tool: r.Heartbeat.LastTool})
