@@ -61,7 +61,7 @@ var guardRules = [...]string{
 	"abbreviated-option", "cdpath", "changes-settings", "changes-shell", "command-as-address", "coproc", "data-evaluated", "declare-option",
 	"destructive", "dynamic-command!", "dynamic-name", "dynamic-option", "dynamic-path", "dynamic-program", "ends-supervisor", "environment",
 	"environment-loads", "function-name", "git-settings", "guard-failed!", "hidden-character", "limits-dropped", "loads-code", "memory!", "nameref",
-	"needs-a-person", "network", "network-to-shell", "odd-bytes!", "option-config", "option-runs", "other-shell", "program-runs", "project-code",
+	"needs-a-person", "network", "network-to-shell", "never-ends", "odd-bytes!", "option-config", "option-runs", "other-shell", "program-runs", "project-code",
 	"prompt-expansion", "protected-file", "push-over-protected", "read-two-ways!", "reads-outside", "reads-secret", "recursion!", "refused-option", "removes",
 	"removes-repository", "repository-config", "rule!", "secret-leaves", "shows-environment", "syntax!", "too-deep!", "too-large!", "too-many-words!",
 	"too-much!", "types-into-program", "unknown-directory", "unknown-operand", "unknown-option", "unknown-program", "unknown-subcommand",

@@ -162,7 +162,7 @@ func (g *args) keyValue(p *know.Program, argv []word, i int) int {
 // behind is the part of a word that is an option's argument: what the whole tells of
 // secrets, and of where its text comes from, it tells as well.
 func (w word) behind(text string) word {
-	return word{text: text, src: w.src, made: w.made, origin: w.origin, glob: w.glob, secret: w.secret, told: w.told, net: w.net}
+	return word{text: text, src: w.src, made: w.made, origin: w.origin, glob: w.glob, secret: w.secret, told: w.told, net: w.net, solid: w.solid}
 }
 
 // option takes one word that begins with a dash, and its argument.
@@ -300,8 +300,12 @@ func (a *analysis) judgeArgs(p *know.Program, g *args, st *state) {
 			}
 			continue
 		}
-		a.judgeArg(op.Kind, w, st)
-		g.count(a, op.Kind, w)
+		kind := op.Kind
+		if kind == know.Delete && g.root() == "git" && g.has("--cached") {
+			kind = know.Write // the file stays where it is, and only git forgets it
+		}
+		a.judgeArg(kind, w, st)
+		g.count(a, kind, w)
 		if w.several() && !op.Rest {
 			// The second of its words is what the next operand is.
 			if next := p.OperandAt(i+1, n+1, g.has); next != nil && next.Kind != op.Kind && weighty(next.Kind) {

@@ -96,7 +96,7 @@ func (a *analysis) readFrom(r *syntax.Redirect, st *state) source {
 		in.there = true
 		return in
 	}
-	return source{there: true, file: !strings.HasPrefix(w.text, "/dev/") && !strings.HasPrefix(w.text, "/proc/"), what: w.text}
+	return source{there: true, endless: endlessFile(w.text), file: !strings.HasPrefix(w.text, "/dev/") && !strings.HasPrefix(w.text, "/proc/"), what: w.text}
 }
 
 // hereDocument is the text of a here-document. Where a part of its delimiter is
@@ -160,7 +160,9 @@ func (a *analysis) assignment(name string, v word, exported bool, st *state) {
 		}
 		a.give("environment", Ask, name, "the variable can lead programs to other code, settings or places", "leave it out, or set one that is known to be harmless, such as LC_ALL, TZ or NO_COLOR")
 	case names.Plain:
-		if exported || a.r.env(name) != "" {
+		if a.exporting && a.r.env(name) == "" {
+			a.exports = append(a.exports, name)
+		} else if exported || a.r.env(name) != "" {
 			a.give("environment", Ask, name, "it is not known what the variable does to the program", "leave it out, or allow the command by a rule")
 		}
 	}
@@ -289,6 +291,8 @@ func (a *analysis) declare(c *syntax.DeclClause, st *state) {
 	exported, integer, nameref, whole, fixed := variant == "export", false, false, false, variant == "readonly"
 	prints, worded := false, false
 	a.cur = current{text: a.source(c)}
+	a.exporting = exported // by export alone: nothing is started by it
+	defer func() { a.exporting = false }()
 	count := 0
 	for _, n := range c.Args {
 		if n.Name != nil {

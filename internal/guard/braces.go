@@ -16,6 +16,9 @@ func expandBraces(w *syntax.Word) []*syntax.Word {
 	if !syntax.SplitBraces(w) {
 		return []*syntax.Word{w}
 	}
+	if braced(w.Parts) > maxBraces {
+		return nil
+	}
 	words := []*syntax.Word{{}}
 	for _, p := range w.Parts {
 		alts := [][]syntax.WordPart{{p}}

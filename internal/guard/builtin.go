@@ -540,6 +540,9 @@ func (a *analysis) trap(argv []word, st *state) source {
 
 // read judges read: what follows its options are names.
 func (a *analysis) read(argv []word, st *state) source {
+	if st.in.endless == oneLine || slices.ContainsFunc(argv, func(w word) bool { return strings.HasPrefix(w.text, "-d") }) {
+		a.fills(st.in.endless, "read")
+	}
 	v := value{origin: st.in.origin, dotted: st.in.dotted}
 	if !slices.ContainsFunc(argv, func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "d") }) {
 		a.apart(st.in.origin)
@@ -619,6 +622,7 @@ func (a *analysis) readLines(argv []word, st *state) source {
 			break
 		}
 	}
+	a.fills(st.in.endless, "mapfile")
 	a.name(name, st, value{})
 	return source{}
 }

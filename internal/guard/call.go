@@ -186,6 +186,7 @@ func (a *analysis) program(argv []word, st *state) source {
 		base, ok := a.installed(name, st)
 		if !ok {
 			a.wordsOf(argv[1:], st)
+			a.starts = true
 			return a.script(argv, st)
 		}
 		argv = append([]word{{text: base, src: argv[0].src}}, argv[1:]...)
@@ -195,6 +196,7 @@ func (a *analysis) program(argv []word, st *state) source {
 	if f := builtin(name); f != nil {
 		return f(a, argv, st)
 	}
+	a.starts = true
 	a.tellsSecrets(name, argv[1:], st)
 	if f := special(name); f != nil {
 		return f(a, argv, st)
@@ -267,7 +269,7 @@ func (a *analysis) byRule(argv []word, st *state) (Decision, Rule, bool) {
 		if found && r.Decision.rank() <= best.Decision.rank() {
 			continue
 		}
-		if r.matches(argv) && a.meant(&r, argv, st) || r.Decision != Allow && a.strict(&r, argv, st) {
+		if r.Decision == Allow && r.matches(a.placed(&r, argv, st)) && a.meant(&r, argv, st) || r.Decision != Allow && a.strict(&r, argv, st) {
 			best, found = r, true
 		}
 	}
@@ -290,18 +292,7 @@ func (a *analysis) meant(r *Rule, argv []word, st *state) bool {
 			return false // by a link
 		}
 	}
-	w := argv[0]
-	program, _, _ := strings.Cut(strings.TrimSpace(r.Shape), " ")
-	if !strings.Contains(program, "/") || filepath.IsAbs(program) || strings.HasPrefix(program, "~") {
-		return true
-	}
-	for _, dir := range st.cwds {
-		at := a.physical(dir, w.text)
-		if !slices.ContainsFunc(a.roots, func(root string) bool { return a.physical(root, w.text) == at }) {
-			return false
-		}
-	}
-	return len(st.cwds) > 0
+	return true
 }
 
 // allowed judges what a rule that allows a command does not speak of: what the
@@ -576,6 +567,8 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 	case forged(p, &args):
 		return out
 	}
+	out.solid, out.sum = tellsOneWord(&args), sums(&args, st.in)
+	out.endless = a.neverEnds(&args, st)
 	if args.outer != nil && args.name == "rev-parse" && len(args.operands) == 0 && len(args.options) == 1 && args.options[0].w.text == "--show-toplevel" && len(st.cwds) == 1 && len(args.outer.options) == 0 {
 		if top := a.gitTop(st.cwds[0]); top != "" {
 			out.fixed, out.text = true, top+"\n"

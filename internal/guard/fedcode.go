@@ -69,7 +69,7 @@ func (a *analysis) fedShell(g *args, st *state) {
 
 // calculators judges bc and dc, some of which give a line after ! to a shell.
 func (a *analysis) calculators(g *args, st *state) {
-	plain := st.in.file || !st.in.there || st.in.fixed && !strings.Contains(st.in.text, "!") || st.in.origin == numbers
+	plain := st.in.file || !st.in.there || st.in.fixed && !strings.Contains(st.in.text, "!") || st.in.origin == numbers || st.in.sum
 	for _, o := range g.options {
 		plain = plain && (!o.given || o.arg.known() && !strings.Contains(o.arg.text, "!"))
 	}

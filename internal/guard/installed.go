@@ -94,3 +94,38 @@ func plainRevision(g *args) bool {
 	}
 	return len(g.operands) == 1 && g.operands[0].known() && (verified || strings.Trim(strings.TrimPrefix(strings.TrimPrefix(g.operands[0].text, "HEAD"), "@"), "~^0123456789") == "")
 }
+
+// tellsOneWord reports whether what a program writes out has no blank in it: a name that
+// git allows for a tag or a branch, or a date in a format without one.
+func tellsOneWord(g *args) bool {
+	switch {
+	case g.name == "describe" && g.root() == "git":
+		return true
+	case g.name == "date" && g.outer == nil:
+		one := len(g.operands) == 1 && g.operands[0].known()
+		if !one {
+			return false
+		}
+		format, ok := strings.CutPrefix(g.operands[0].text, "+")
+		for _, part := range strings.Split(format, "%")[1:] {
+			ok = ok && part != "" && strings.IndexByte("YmdHMSFTsjyzuVGNI", part[0]) >= 0
+		}
+		return ok && !strings.ContainsAny(format, " \t\n'\"")
+	}
+	return false
+}
+
+// sums reports whether paste puts the numbers that it reads together with signs between
+// them, as something that is to be calculated.
+func sums(g *args, in source) bool {
+	if g.name != "paste" || in.origin != numbers || !g.has("-s") {
+		return false
+	}
+	sign := false
+	for _, o := range g.options {
+		if o.opt != nil && o.given {
+			sign = o.arg.text == "+" || o.arg.text == "*" || o.arg.text == "-"
+		}
+	}
+	return sign && !slices.ContainsFunc(g.operands, func(w word) bool { return w.text != "-" })
+}

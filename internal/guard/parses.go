@@ -15,6 +15,8 @@ func (a *analysis) parses(argv []word, g *args, st *state) bool {
 	switch g.name {
 	case "bc":
 		return a.calculates(g, st)
+	case "sqlite3":
+		return a.asksDatabase(g, st)
 	case "node", "nodejs":
 		return a.checked(argv, st, "--check", "-c")
 	case "php":
@@ -50,7 +52,7 @@ func (a *analysis) calculates(g *args, st *state) bool {
 			return false
 		}
 	}
-	return len(g.operands) == 0 && st.in.fixed && !strings.Contains(st.in.text, "!")
+	return len(g.operands) == 0 && (st.in.sum || st.in.fixed && !strings.Contains(st.in.text, "!"))
 }
 
 // formatsJSON reports whether Python's own json.tool only prints: with -m the current

@@ -222,15 +222,18 @@ func (st *state) stay(cwds []string) {
 
 // source is what a command writes out, and the next one in a pipe reads.
 type source struct {
-	there  bool // there is something to read
-	fixed  bool // text is all of it
-	text   string
-	doubt  bool // another shell writes another text
-	origin origin
-	dotted bool // paths that begin with ./ or an absolute directory
-	file   bool // it is what stands in files of the work
-	net    bool // it comes from another machine
-	what   string
+	there   bool // there is something to read
+	fixed   bool // text is all of it
+	text    string
+	doubt   bool // another shell writes another text
+	origin  origin
+	dotted  bool // paths that begin with ./ or an absolute directory
+	file    bool // it is what stands in files of the work
+	net     bool // it comes from another machine
+	solid   bool // no blank is in it
+	endless endless
+	sum     bool // numbers, with signs between them
+	what    string
 	// script says that the shell has its commands from here, more that further lines
 	// of them follow; there is nothing else then.
 	script, more bool

@@ -8,21 +8,20 @@ import (
 
 // strict reports whether a rule that refuses, or asks about, a command is of this one though
 // its words are others: the program is named by its place, or options stand before the
-// subcommand. One that allows is for the words as they are written.
+// subcommand. One that allows is for the words as they are written, but for the place.
 func (a *analysis) strict(r *Rule, argv []word, st *state) bool {
 	shape := strings.Fields(r.Shape)
 	if len(shape) == 0 || len(argv) == 0 || !argv[0].known() {
 		return false
 	}
-	named := slices.Clone(argv)
-	switch base, ok := a.installed(argv[0].text, st); {
-	case ok:
-		named[0].text = base
-	case a.sameProgram(shape[0], argv[0].text, st):
-		named[0].text = shape[0]
-	}
-	if r.matches(named) {
+	named := a.placed(r, argv, st)
+	if r.matches(argv) || r.matches(named) {
 		return true
+	}
+	if base, ok := a.installed(argv[0].text, st); ok {
+		if named = slices.Concat([]word{{text: base}}, argv[1:]); r.matches(named) {
+			return true
+		}
 	}
 	if len(shape) < 2 || strings.HasPrefix(shape[1], "-") || shape[1] == "..." {
 		return false
@@ -38,17 +37,29 @@ func (a *analysis) strict(r *Rule, argv []word, st *state) bool {
 
 func isOption(w word) bool { return len(w.text) > 1 && w.text[0] == '-' }
 
-// sameProgram reports whether a program's place that a rule names, from the project, is the
-// one that a command names.
-func (a *analysis) sameProgram(shape, name string, st *state) bool {
-	if st == nil || !strings.Contains(shape, "/") || strings.ContainsAny(shape, "*~") || !strings.Contains(name, "/") {
-		return false
+// placed are the words of a command with the program by the name that a rule has for it,
+// where both name one place: a rule's name of a place counts from the project, a command's
+// from where it is. A rule that allows has to be of it wherever the command may be; nil
+// are the words that it cannot be of.
+func (a *analysis) placed(r *Rule, argv []word, st *state) []word {
+	shape, _, _ := strings.Cut(strings.TrimSpace(r.Shape), " ")
+	if st == nil || len(argv) == 0 || !argv[0].known() || !strings.Contains(shape, "/") || strings.ContainsAny(shape, "*~") {
+		return argv
 	}
-	for _, dir := range st.cwds {
-		at := a.physical(dir, name)
-		if filepath.IsAbs(shape) && a.physical("/", shape) == at || slices.ContainsFunc(a.roots, func(root string) bool { return a.physical(root, shape) == at }) {
-			return true
+	same := func(dir string) bool {
+		at := a.physical(dir, argv[0].text)
+		if filepath.IsAbs(shape) {
+			return a.physical("/", shape) == at
 		}
+		return slices.ContainsFunc(a.roots, func(root string) bool { return a.physical(root, shape) == at })
 	}
-	return false
+	other := func(dir string) bool { return !same(dir) }
+	named := strings.Contains(argv[0].text, "/")
+	switch {
+	case r.Decision != Allow && !(named && slices.ContainsFunc(st.cwds, same)):
+		return argv
+	case r.Decision == Allow && (!named || len(st.cwds) == 0 || slices.ContainsFunc(st.cwds, other)):
+		return nil
+	}
+	return slices.Concat([]word{{text: shape, src: argv[0].src}}, argv[1:])
 }

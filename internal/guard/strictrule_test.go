@@ -33,6 +33,16 @@ func TestStrictRules(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", command, v.Decision, v.Reason, want)
 		}
 	}
+	r.ProjectCode = false
+	r.List = []Rule{{Decision: Allow, Shape: "./script/x.sh"}, {Decision: Allow, Shape: filepath.Join(p.dir, "evil.sh")}, {Decision: Allow, Shape: "script/y.sh ..."}}
+	for command, want := range map[string]Decision{
+		"./script/x.sh": Allow, "script/x.sh": Allow, "cd script && ./x.sh": Allow, "cd sub && ../script/x.sh": Allow, filepath.Join(p.dir, "script", "x.sh"): Allow, "./script/x.sh a": Ask, "x.sh": Ask, "cd sub && ./script/x.sh": Ask, "cd script && x.sh": Ask,
+		"./evil.sh": Allow, "cd sub && ../evil.sh": Allow, "cd sub && ./evil.sh": Ask, "./script/y.sh a b": Allow, "cd $X; script/x.sh": Ask, "if ls; then cd sub; fi; ./script/x.sh": Ask, "./out/../script/x.sh": Ask,
+	} {
+		if v := r.Command(command, p.dir); v.Decision != want {
+			t.Errorf("allowed: %s: %s (%s), want %s", command, v.Decision, v.Reason, want)
+		}
+	}
 	r.List = []Rule{{Decision: Allow, Shape: "frobnicate ..."}}
 	if v := r.Command("/usr/bin/frobnicate --all", p.dir); v.Decision != Ask {
 		t.Errorf("a rule that allows is of another program: %s", v.Decision)

@@ -61,7 +61,7 @@ func (a *analysis) compilerFlags(o option) {
 	if pattern, flags, ok := strings.Cut(text, "="); ok && !strings.HasPrefix(strings.TrimLeft(text, " '\""), "-") && !strings.Contains(pattern, " ") {
 		text = flags // of these packages only
 	}
-	fine := o.arg.known() || o.arg.origin == numbers || o.arg.origin == fewWords
+	fine := o.arg.known() || o.arg.origin == numbers || o.arg.origin == fewWords || o.arg.solid
 	list := strings.Fields(strings.NewReplacer("'", " ", `"`, " ").Replace(text))
 	for i := 0; i < len(list) && fine; i++ {
 		name, value, given := strings.Cut("-"+strings.TrimLeft(list[i], "-"), "=")
@@ -178,17 +178,35 @@ func (a *analysis) makeValue(w word, name, value string, st *state) {
 			path = value[min(2, len(value)):]
 		}
 	}
+	program := slices.Contains(programVariables, strings.TrimPrefix(name, "HOST"))
 	switch {
+	case program && !strings.Contains(path, "/") && path != "" && !usualProgram(name, path):
+		a.otherCode(w, "the value is a program that the recipes run", "put it into the project's file")
 	case path != ".." && !strings.Contains(path, "/"):
 	case !a.ours(path, st) && !system(filepath.Clean(path)):
 		a.otherCode(w, "the value may name a program outside the project", "name what is in it")
-	case !system(filepath.Clean(path)) && slices.Contains(programVariables, strings.TrimPrefix(name, "HOST")):
+	case !system(filepath.Clean(path)) && program:
 		a.otherCode(w, "the value is a program that the recipes run", "put it into the project's file")
 	}
 }
 
 // programVariables are make's usual names of programs.
 var programVariables = []string{"AR", "AS", "AWK", "BASH", "CARGO", "CC", "CMAKE", "CP", "CPP", "CXX", "FC", "GCC", "GO", "INSTALL", "JAVA", "JAVAC", "LD", "LEX", "LN", "MKDIR", "MV", "NM", "NODE", "NPM", "OBJCOPY", "OBJDUMP", "PERL", "PIP", "PYTEST", "PYTHON", "PYTHON3", "RANLIB", "RM", "RUBY", "RUSTC", "SED", "STRIP", "SUDO", "TAR", "YACC"}
+
+// usualProgram reports whether a program is one that such a variable is usually set to: that
+// of its name, or a compiler or an interpreter, of whatever version and target.
+func usualProgram(variable, program string) bool {
+	parts := strings.Split(program, "-")
+	if last := len(parts) - 1; last > 0 && strings.Trim(parts[last], "0123456789.") == "" {
+		parts = parts[:last]
+	}
+	switch name := strings.TrimRight(parts[len(parts)-1], "0123456789."); name {
+	case "cc", "gcc", "clang", "g++", "c++", "clang++", "tcc", "icc", "gfortran", "go", "python", "pypy", "node", "nodejs", "bun", "npm", "pnpm", "yarn", "cargo", "rustc", "javac", "java", "ruby", "perl", "ar", "ld", "lld", "mold", "true", "echo", ":", "gawk", "mawk", "sh", "bash", "dash", "pip", "pytest":
+		return true
+	default:
+		return name == strings.ToLower(strings.TrimPrefix(variable, "HOST"))
+	}
+}
 
 // buildWrapper judges the words of gradlew and mvnw, which the project has for gradle and
 // mvn: what has them take settings, programs or plugins from elsewhere.

@@ -60,6 +60,9 @@ type analysis struct {
 	rematched    bool              // a secret was compared with =~, which keeps parts of it
 	fedBy        string            // the command whose redirections are looked at, while they are
 	feeding      bool              // they are
+	exporting    bool              // what is assigned is for programs that may come
+	exports      []string          // variables that no program is known to take, and that any sees that comes
+	starts       bool              // a program is started
 	repeats      int               // how many loops it is in
 	traced       bool              // a shell prints what it runs, with the values of variables
 }
@@ -145,6 +148,12 @@ func (a *analysis) run(f func()) {
 
 // verdict puts the findings together.
 func (a *analysis) verdict() Verdict {
+	for _, name := range a.exports {
+		if a.starts {
+			a.cur = current{text: "export " + name}
+			a.give("environment", Ask, name, "it is not known what the variable does to the programs that are started", "leave it out, or allow the command by a rule")
+		}
+	}
 	if a.secret.Rule != "" && a.net.Rule != "" {
 		p := a.secret
 		p.Rule, p.Decision = "secret-leaves", Deny

@@ -57,6 +57,7 @@ type word struct {
 	origin origin // of its unknown parts
 	listed origin // of the name for which a pattern stands in it
 	dashed bool   // an unknown part may stand at its start, and be a dash
+	solid  bool   // no blank is in its unknown parts
 	// certain says that an unknown part at the start is not empty.
 	certain bool
 	process process
@@ -201,9 +202,11 @@ func (b *wordBuilder) add(w word) {
 	b.w.dashed = b.w.dashed || w.dashed && b.maybeEmpty()
 	b.w.certain = b.w.certain || w.certain && b.cur.Len() == 0
 	if !w.known() {
+		w.solid = w.solid || w.origin == numbers || w.origin == fewWords
 		if b.some {
-			w.origin = w.origin.with(b.w.origin)
+			w.origin, w.solid = w.origin.with(b.w.origin), w.solid && b.w.solid
 		}
+		b.w.solid = w.solid
 		b.some, b.w.origin = true, w.origin
 	}
 	b.w.glob, b.w.split = b.w.glob || w.glob, b.w.split || w.split
@@ -357,9 +360,12 @@ func qualifier(s string, files bool) bool {
 
 // output adds what a command substitution prints.
 func (b *wordBuilder) output(out source, quoted bool) {
+	b.a.fills(out.endless, b.src)
 	switch {
 	case out.fixed && !out.doubt:
 		b.expansion(strings.TrimRight(out.text, "\n"), quoted)
+	case out.solid:
+		b.add(word{text: unknown, solid: true, dashed: true, told: true})
 	default:
 		b.a.apart(out.origin)
 		b.names(out.origin, out.dotted, quoted)
