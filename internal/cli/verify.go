@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/event"
+	"reprise/internal/pathname"
 	"reprise/internal/proc"
 	"reprise/internal/redact"
+	"reprise/internal/setup"
 	"reprise/internal/term"
 	"reprise/internal/verify"
 )
@@ -87,7 +91,7 @@ func (a *App) verifyOptions(home *config.Home, trust config.Trust, dir string) v
 		Env: env, Project: home.Project.Name, Root: home.Project.Root, Checks: trust.Says.Verify, Config: trust.Hash,
 		Store:     a.verifyStore(home),
 		Snapshots: filepath.Join(home.Paths.Cache, "verify"), Host: a.Hostname,
-		Sandbox: home.Settings.Gates.Sandbox, DenyWrite: []string{home.MemoryDir()},
+		Sandbox: home.Settings.Gates.Sandbox, DenyWrite: a.keptFromChecks(home), Derived: []string{filepath.Join(home.Paths.Cache, "hooks")},
 		Outside: []string{home.Paths.Cache, home.Paths.State, filepath.Join(home.Paths.Data, "projects"), filepath.Join(home.Paths.Data, "outbox")},
 		Keep:    true,
 		Redact:  func(s string) string { s, _ = redactor.String(s); return s },
@@ -98,6 +102,32 @@ func (a *App) verifyOptions(home *config.Home, trust config.Trust, dir string) v
 			}
 		},
 	}
+}
+
+// keptFromChecks is what checks must not write beside the tree: the memory, what reprise
+// knows and was told, and what has clients start its hooks. The code that checks run is
+// the agent's, which would otherwise let itself go by a test.
+func (a *App) keptFromChecks(home *config.Home) []string {
+	out := []string{home.MemoryDir(), cmp.Or(home.Source, home.Paths.ConfigFile)}
+	if entries, err := durable.ReadDir(home.Paths.Data); err == nil {
+		for _, e := range entries {
+			p := filepath.Join(home.Paths.Data, e.Name())
+			// With REPRISE_HOME the copies and the log are there, too.
+			if !pathname.Within(p, home.Paths.Cache) && !pathname.Within(p, home.Paths.State) {
+				out = append(out, p)
+			}
+		}
+	}
+	where := setup.Where{Env: a.Env, Dir: a.Env.Dir, Root: home.Project.Root}
+	for _, client := range setup.HookClients() {
+		if file, err := where.HookFile(client, setup.User); err == nil && file != "" {
+			out = append(out, file)
+		}
+	}
+	if t, err := setup.Locate(where, "codex", setup.User); err == nil {
+		out = append(out, t.File) // it has which hooks are trusted
+	}
+	return out
 }
 
 func (a *App) verifyStore(home *config.Home) verify.Store {

@@ -14,7 +14,7 @@ type Gates struct {
 	MaxBlocks      int    // in one turn
 	TimeoutSeconds int    // of all checks together
 	Profile        string // "auto", or one of [VerifyProfiles]
-	Sandbox        string // "auto" or "off": the real tree is write-protected for checks
+	Sandbox        string // "auto", "off" or "required": the real tree is write-protected for checks
 	// On says of each gate, in the order of [GateNames], whether it is "on", "off"
 	// or "project": on where the project asks for it.
 	On [len(gateNames)]string
@@ -36,7 +36,7 @@ func gateKeys() []key {
 		intKey("gates.max_blocks", "how often the same turn is kept from ending; clients override a hook that never stops", func(s *Settings) *int { return &s.Gates.MaxBlocks }, 0, 5),
 		intKey("gates.timeout_seconds", "time of all checks together; when it is over, nothing is said", func(s *Settings) *int { return &s.Gates.TimeoutSeconds }, 5, 570),
 		enumKey("gates.profile", "profile of checks: auto goes by the project and the risk of the change", func(s *Settings) *string { return &s.Gates.Profile }, append([]string{"auto"}, verifyProfiles[:]...)...),
-		enumKey("gates.sandbox", "auto: checks cannot write into the working tree, where the system can see to that; off", func(s *Settings) *string { return &s.Gates.Sandbox }, "auto", "off"),
+		enumKey("gates.sandbox", "auto: checks cannot write into the working tree, where the system can see to that; off; required: no check runs where it cannot", func(s *Settings) *string { return &s.Gates.Sandbox }, "auto", "off", "required"),
 	}
 	docs := [...]string{
 		"the project's checks", "a check that failed before the work began, too, is not held against it",

@@ -103,8 +103,8 @@ func (j *job) run(ctx context.Context, sub string) error {
 	}
 	defer r.Close()
 	cmd.Stdout, cmd.Stderr = w, w
-	p, err := confine.Start(j.v.confinement(), cmd)
-	if errors.Is(err, confine.ErrWithin) {
+	p, err := confine.Start(j.v.confinement(j.snap), cmd)
+	if errors.Is(err, confine.ErrWithin) && j.v.o.Sandbox != "required" {
 		// Whoever confined this process has seen to what matters to him; the tree is
 		// compared afterwards in any case.
 		p, err = proc.Start(cmd)
@@ -250,9 +250,9 @@ func (j *job) end(ctx context.Context, p *proc.Process, why error) (left int, er
 	return s.Killed, nil
 }
 
-// confinement keeps a check's hands off the real tree and its repository, where
-// the system can see to that.
-func (v *Verifier) confinement() confine.Spec {
+// confinement keeps a check's hands off the real tree and its repository, and off what
+// carried links lead to, where the system can see to that. snap may be nil.
+func (v *Verifier) confinement(snap *tree.Snapshot) confine.Spec {
 	if v.o.Sandbox == "off" {
 		return confine.Spec{}
 	}
@@ -263,12 +263,37 @@ func (v *Verifier) confinement() confine.Spec {
 	if v.tree.Common != "" {
 		spec.DenyWrite = append(spec.DenyWrite, v.tree.Common)
 	}
-	for _, d := range v.o.DenyWrite {
-		if _, err := os.Lstat(d); err == nil && !slices.Contains(spec.DenyWrite, d) {
+	add := func(d string) {
+		if !slices.Contains(spec.DenyWrite, d) {
 			spec.DenyWrite = append(spec.DenyWrite, d)
 		}
 	}
+	for _, d := range v.o.DenyWrite {
+		// What is not there must not be made either. Where not even its directory is,
+		// nothing could be made beside it, and a machine that is new needs that.
+		if _, err := os.Lstat(filepath.Dir(d)); err == nil {
+			add(d)
+		}
+	}
+	if snap != nil {
+		out, _ := snap.Outward()
+		for _, d := range out {
+			add(d)
+		}
+	}
 	return spec
+}
+
+// leadOut says where carried links lead, as far as a check can change what is there.
+func (v *Verifier) leadOut(snap *tree.Snapshot) string {
+	places, around := snap.Outward()
+	if v.confinement(nil).Empty() && len(places) > 0 {
+		return "what is carried leads out of the copy, and a check can change what is there: " + strings.Join(places[:min(len(places), 3)], ", ")
+	}
+	if around {
+		return "what is carried leads to where the copy itself is, or to more places than are looked at: a check can change what is there"
+	}
+	return ""
 }
 
 // passed are variables that a check gets as they are: where things are, and how

@@ -1,8 +1,11 @@
 package verify
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -55,5 +58,88 @@ func TestWhatIsCarried(t *testing.T) {
 	w.o.Checks.Carry = []string{"deps"}
 	if r := w.run(Request{Trigger: Manual}); r.Status != Passed || r.Checks[0].Output != "tool\n" {
 		t.Errorf("it is carried: %s %+v", r.Status, r.Checks)
+	}
+}
+
+// What is carried is the check's own: a link to a directory elsewhere is copied, and what
+// links in it lead to cannot be changed, or it is said that it can.
+func TestCarriedLinksLeadNowhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sh("writes", `echo more >> deps/a.js; echo more >> deps/pkg/b.js; echo new > deps/pkg/new.js; cat deps/a.js deps/pkg/b.js deps/in/c.js; true`))
+	w.put(".gitignore", "deps\nloop\n")
+	outside := filepath.Join(filepath.Dir(filepath.Dir(w.work)), "outside")
+	for _, name := range []string{"ext/a.js", "ext/real/c.js", "pkg/b.js"} {
+		name = filepath.Join(outside, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("original\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, to := range map[string]string{filepath.Join(w.work, "deps"): filepath.Join(outside, "ext"), filepath.Join(outside, "ext", "pkg"): filepath.Join(outside, "pkg"),
+		filepath.Join(outside, "ext", "in"): "real", filepath.Join(w.work, "loop"): filepath.Dir(filepath.Dir(w.work))} {
+		if err := os.Symlink(to, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.commit()
+	w.o.Checks.Carry = []string{"deps", "loop"}
+	original := func(name string) bool {
+		data, err := os.ReadFile(filepath.Join(outside, name))
+		return err == nil && string(data) == "original\n"
+	}
+	r := w.run(Request{Trigger: Manual})
+	if r.Status != Passed || !strings.Contains(r.Checks[0].Output, "original\nmore\noriginal\n") || !strings.HasSuffix(r.Checks[0].Output, "original\n") {
+		t.Errorf("%s %q %+v", r.Status, r.Checks[0].Output, r.Issues)
+	}
+	if !original("ext/a.js") {
+		t.Error("what the carried link leads to was changed")
+	}
+	says := func(r *Result, what string) bool {
+		return slices.ContainsFunc(r.Issues, func(i Issue) bool { return i.Level == advisory && strings.Contains(i.Message, what) })
+	}
+	if !says(r, "to where the copy itself is") {
+		t.Errorf("nothing is said of the link to a directory that holds the tree: %+v", r.Issues)
+	}
+	w.o.Checks.Carry = []string{"deps"}
+	v, err := New(context.Background(), w.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !v.confinement(nil).Empty() {
+		if _, err := os.Lstat(filepath.Join(outside, "pkg", "new.js")); err == nil || !original("pkg/b.js") {
+			t.Error("what a link in it leads to was changed")
+		}
+		if r := w.run(Request{Trigger: Manual}); says(r, "leads") {
+			t.Errorf("%+v", r.Issues)
+		}
+	}
+	w.o.Sandbox = "off"
+	if r := w.run(Request{Trigger: Manual}); !says(r, "a check can change what is there: "+filepath.Join(outside, "pkg")) {
+		t.Errorf("nothing is said: %+v", r.Issues)
+	}
+}
+
+// What checks make of files that are derived from others is thrown away.
+func TestDerivedFilesAreMadeAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sh("plants", `echo off > "$HOME/derived/a.plan"; echo off > "$HOME/derived/new.plan"; cat "$HOME/derived/b.plan"`))
+	dir := filepath.Join(filepath.Dir(w.work), "derived")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.plan", "b.plan"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("on\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.o.Derived = []string{dir, filepath.Join(dir, "none")}
+	if r := w.run(Request{Trigger: Manual}); r.Status != Passed {
+		t.Errorf("%s %+v", r.Status, r.Checks)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "b.plan" {
+		t.Errorf("%v %v", entries, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"reprise/internal/clip"
 )
@@ -140,7 +141,7 @@ func (s *scanner) line() {
 	s.last = l
 	s.n++
 	s.name(failureOf(l))
-	if m := numberedItem.FindStringSubmatch(l); m != nil {
+	if m := numberedItem().FindStringSubmatch(l); m != nil {
 		s.numbered = append(s.numbered, withoutTime(m[1]))
 	}
 	if n := failuresCounted(l); n >= 0 {
@@ -149,7 +150,7 @@ func (s *scanner) line() {
 			s.failing, s.failingLine = n, l
 		}
 	}
-	if passing(l) || excerpt.MatchString(l) {
+	if passing(l) || excerpt().MatchString(l) {
 		return
 	}
 	at := position(l)
@@ -260,32 +261,37 @@ func (c *CheckResult) ended() string {
 }
 
 var (
-	numberedItem = regexp.MustCompile(`^\d+\) (\S.*)$`)
+	numberedItem = pattern(`^\d+\) (\S.*)$`)
 	// excerpt is a line of source, as compilers and runners show around an error.
-	excerpt = regexp.MustCompile(`^>?\s*\d*\s*[|│]|^(?:at |File ")`)
+	excerpt = pattern(`^>?\s*\d*\s*[|│]|^(?:at |File ")`)
 	// places are how compilers and linters begin a line: with a file and a line in it.
-	places  = regexp.MustCompile(`^(?:--> ?|vet: |\[\w+\] )?((?:[A-Za-z]:)?[^\s:()]+)[:(]\[?\d+(?:[,:]\d+)*[\])]?(?::|\s|$)`)
-	eslint  = regexp.MustCompile(`^\d+:\d+\s+(?:error|warning)\s`)
-	counts  = regexp.MustCompile(`(?i)\b(\d+) (?:\w+ )?(?:failing|failed|failures?|errors?|issues?|offenses?|violations?)\b|\b(?:failures|errors|failed|fail)[:=]? ?(\d+)\b`)
-	took    = regexp.MustCompile(`[ (\[]+\d+(?:\.\d+)? ?(?:ns|us|µs|ms|s|sec|seconds)[)\]]?$`)
-	warning = regexp.MustCompile(`(?i)\bwarn(?:ing)?\b`)
+	places  = pattern(`^(?:--> ?|vet: |\[\w+\] )?((?:[A-Za-z]:)?[^\s:()]+)[:(]\[?\d+(?:[,:]\d+)*[\])]?(?::|\s|$)`)
+	eslint  = pattern(`^\d+:\d+\s+(?:error|warning)\s`)
+	counts  = pattern(`(?i)\b(\d+) (?:\w+ )?(?:failing|failed|failures?|errors?|issues?|offenses?|violations?)\b|\b(?:failures|errors|failed|fail)[:=]? ?(\d+)\b`)
+	took    = pattern(`[ (\[]+\d+(?:\.\d+)? ?(?:ns|us|µs|ms|s|sec|seconds)[)\]]?$`)
+	warning = pattern(`(?i)\bwarn(?:ing)?\b`)
 )
 
-func withoutTime(name string) string { return strings.TrimSpace(took.ReplaceAllString(name, "")) }
+// pattern is compiled when it is first needed.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+func withoutTime(name string) string { return strings.TrimSpace(took().ReplaceAllString(name, "")) }
 
 // position reports whether a line is about a place in a file.
 func position(l string) bool {
-	if eslint.MatchString(l) {
+	if eslint().MatchString(l) {
 		return true
 	}
-	m := places.FindStringSubmatch(l)
+	m := places().FindStringSubmatch(l)
 	return m != nil && strings.ContainsAny(m[1], "./") && strings.Trim(m[1], "0123456789.") != ""
 }
 
 // warns reports whether a line says no more than a warning, which fails no check that
 // says something worse.
 func warns(l string) bool {
-	return warning.MatchString(l) && !strings.Contains(strings.ToLower(l), "error")
+	return warning().MatchString(l) && !strings.Contains(strings.ToLower(l), "error")
 }
 
 // failuresCounted is how many failures a line counts, -1 where it counts none.
@@ -294,7 +300,7 @@ func failuresCounted(l string) int {
 	if !strings.ContainsAny(l, "0123456789") {
 		return most
 	}
-	for _, m := range counts.FindAllStringSubmatch(l, -1) {
+	for _, m := range counts().FindAllStringSubmatch(l, -1) {
 		if n, err := strconv.Atoi(m[1] + m[2]); err == nil {
 			most = max(most, n)
 		}
@@ -320,30 +326,30 @@ func passing(l string) bool {
 
 // What differs from run to run.
 var (
-	tmpPath  = regexp.MustCompile(`(?:/private)?(?:/var)?/tmp/[^\s:"'()]+|/var/folders/[^\s:"'()]+|[A-Za-z]:\\[^\s"']*\\Temp\\[^\s:"'()]+`)
-	hexWord  = regexp.MustCompile(`\b0x[0-9a-fA-F]+\b|\b[0-9a-fA-F]+(?:-[0-9a-fA-F]+){2,}\b|\b[0-9a-f]{7,}\b`)
-	word     = regexp.MustCompile(`[\pL_]*[0-9]+(?:[.,:][0-9]+)*(?:[\pL_]+[0-9]*)*`)
-	code     = regexp.MustCompile(`^[A-Z]{1,5}[0-9]{3,5}$`) // of a diagnostic, as TS2304
-	digits   = regexp.MustCompile(`[0-9]+(?:[.,:][0-9]+)*`)
-	ordinal  = regexp.MustCompile(`(?i)^(?:gw|worker|thread|pid|tmp|seed|port|run|job|shard|pool|try|attempt|process|proc|_)*[0-9]`)
-	duration = regexp.MustCompile(`(?i)#\s?(?:ns|us|µs|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`)
-	months   = regexp.MustCompile(`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?(?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* #|# (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)`)
-	pairs    = regexp.MustCompile(`(?i)#(?:/#)? (?:\w+ )?(?:passed|passing|failed|failing|failures?|errors?|skipped|pending|todo|total|tests?|examples?|warnings?|problems?|suites?|files?|ignored|measured|filtered|assertions?|xfailed|xpassed|issues?|deselected|cancelled)\b|\b(?:tests run|tests|runs|failures|errors|skipped|passed|failed|pass|fail)[:=]? ?#`)
-	rules    = regexp.MustCompile(`[=\-_*~^.⎯─━]{3,}`)
-	between  = regexp.MustCompile(`[\s,;|()\[\]]+`)
+	tmpPath  = pattern(`(?:/private)?(?:/var)?/tmp/[^\s:"'()]+|/var/folders/[^\s:"'()]+|[A-Za-z]:\\[^\s"']*\\Temp\\[^\s:"'()]+`)
+	hexWord  = pattern(`\b0x[0-9a-fA-F]+\b|\b[0-9a-fA-F]+(?:-[0-9a-fA-F]+){2,}\b|\b[0-9a-f]{7,}\b`)
+	word     = pattern(`[\pL_]*[0-9]+(?:[.,:][0-9]+)*(?:[\pL_]+[0-9]*)*`)
+	code     = pattern(`^[A-Z]{1,5}[0-9]{3,5}$`) // of a diagnostic, as TS2304
+	digits   = pattern(`[0-9]+(?:[.,:][0-9]+)*`)
+	ordinal  = pattern(`(?i)^(?:gw|worker|thread|pid|tmp|seed|port|run|job|shard|pool|try|attempt|process|proc|_)*[0-9]`)
+	duration = pattern(`(?i)#\s?(?:ns|us|µs|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`)
+	months   = pattern(`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?(?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* #|# (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)`)
+	pairs    = pattern(`(?i)#(?:/#)? (?:\w+ )?(?:passed|passing|failed|failing|failures?|errors?|skipped|pending|todo|total|tests?|examples?|warnings?|problems?|suites?|files?|ignored|measured|filtered|assertions?|xfailed|xpassed|issues?|deselected|cancelled)\b|\b(?:tests run|tests|runs|failures|errors|skipped|passed|failed|pass|fail)[:=]? ?#`)
+	rules    = pattern(`[=\-_*~^.⎯─━]{3,}`)
+	between  = pattern(`[\s,;|()\[\]]+`)
 )
 
 // normal is a line without what differs from run to run, and without what it counts:
 // "" where nothing is left.
 func normal(l string) string {
 	if strings.ContainsAny(l, "/\\") {
-		l = tmpPath.ReplaceAllString(l, "#")
+		l = tmpPath().ReplaceAllString(l, "#")
 	}
 	if strings.ContainsAny(l, "0123456789#") {
 		l = withoutNumbers(l)
 	}
-	l = rules.ReplaceAllString(l, " ")
-	l = strings.TrimSpace(between.ReplaceAllString(l, " "))
+	l = rules().ReplaceAllString(l, " ")
+	l = strings.TrimSpace(between().ReplaceAllString(l, " "))
 	if strings.Trim(l, "#:.✖ℹ! /") == "" {
 		return ""
 	}
@@ -351,38 +357,38 @@ func normal(l string) string {
 }
 
 func withoutNumbers(l string) string {
-	l = hexWord.ReplaceAllStringFunc(l, func(s string) string {
+	l = hexWord().ReplaceAllStringFunc(l, func(s string) string {
 		if strings.ContainsAny(s, "0123456789") {
 			return "#"
 		}
 		return s
 	})
-	l = word.ReplaceAllStringFunc(l, func(s string) string {
+	l = word().ReplaceAllStringFunc(l, func(s string) string {
 		switch {
-		case code.MatchString(s):
+		case code().MatchString(s):
 			return s
-		case ordinal.MatchString(s), len(s) >= 8 && len(digits.FindAllString(s, 3)) == 3: // it was drawn
-			return digits.ReplaceAllString(s, "#")
+		case ordinal().MatchString(s), len(s) >= 8 && len(digits().FindAllString(s, 3)) == 3: // it was drawn
+			return digits().ReplaceAllString(s, "#")
 		case s[0] >= '0' && s[0] <= '9':
-			return digits.ReplaceAllString(s, "#")
+			return digits().ReplaceAllString(s, "#")
 		}
 		// A name, as of a test: its number is what tells it from others. What comes
 		// behind a colon is a place.
 		if at := strings.IndexAny(s, ".,:"); at >= 0 {
-			return s[:at] + digits.ReplaceAllString(s[at:], "#")
+			return s[:at] + digits().ReplaceAllString(s[at:], "#")
 		}
 		return s
 	})
-	l = duration.ReplaceAllString(l, "#")
-	l = months.ReplaceAllString(l, "#")
-	return pairs.ReplaceAllString(l, " ")
+	l = duration().ReplaceAllString(l, "#")
+	l = months().ReplaceAllString(l, "#")
+	return pairs().ReplaceAllString(l, " ")
 }
 
 var (
-	unittest = regexp.MustCompile(`^(?:FAIL|ERROR): (\w+ \([\w.<>]+\))`)
-	minitest = regexp.MustCompile(`^(\w+(?:::\w+)*#\w+) \[`)
-	ctest    = regexp.MustCompile(`^\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT)\)`)
-	fileOf   = regexp.MustCompile(`^(?:FAIL|❯) +([\w@./\\-]*\.[\w]+(?: > .*)?)(?: \(.*)?$`)
+	unittest = pattern(`^(?:FAIL|ERROR): (\w+ \([\w.<>]+\))`)
+	minitest = pattern(`^(\w+(?:::\w+)*#\w+) \[`)
+	ctest    = pattern(`^\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT)\)`)
+	fileOf   = pattern(`^(?:FAIL|❯) +([\w@./\\-]*\.[\w]+(?: > .*)?)(?: \(.*)?$`)
 )
 
 // failureOf is the name of what a line of a test runner says has failed, "" where it
@@ -426,7 +432,7 @@ func failureOf(l string) string {
 	case strings.HasSuffix(l, " FAILED") && strings.Contains(l, " > "): // Gradle
 		name = strings.TrimSuffix(l, " FAILED")
 	default:
-		for _, re := range [...]*regexp.Regexp{unittest, minitest, ctest, fileOf} {
+		for _, re := range [...]*regexp.Regexp{unittest(), minitest(), ctest(), fileOf()} {
 			if m := re.FindStringSubmatch(l); m != nil {
 				name = m[1]
 				break

@@ -23,6 +23,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/durable"
+	"reprise/internal/proc/confine"
 	"reprise/internal/verify/tree"
 )
 
@@ -38,9 +39,13 @@ type Options struct {
 	Store     Store
 	Snapshots string // <cache>/verify
 	Host      string
-	Sandbox   string   // "auto" or "off"
+	Sandbox   string   // "auto", "off" or "required"
 	DenyWrite []string // beside the tree, where checks must not write
-	Outside   []string // no part of the tree, should they lie in it
+	// Derived are directories of files that anybody may remove: those that changed while
+	// a check ran are, for it may have changed them. Where they are, much else is made
+	// that checks need, so that writing cannot be forbidden.
+	Derived []string
+	Outside []string // no part of the tree, should they lie in it
 	// MaxWritten is how much a check may add to its snapshot, in bytes; 0 is 4 GiB.
 	MaxWritten int64
 	// Keep leaves the copy of the tree for the next verification, which then has
@@ -181,7 +186,7 @@ type Plan struct {
 
 // Explain says which profile a verification would use, and why. It runs no check.
 func (v *Verifier) Explain(ctx context.Context, req Request, scratch string) (Plan, error) {
-	p := Plan{Dir: v.tree.Top, Sub: v.sub, Sandboxed: !v.confinement().Empty()}
+	p := Plan{Dir: v.tree.Top, Sub: v.sub, Sandboxed: !v.confinement(nil).Empty()}
 	if v.tree.Git {
 		c, err := v.tree.ChangeSince(ctx, req.Base, scratch)
 		switch {
@@ -294,6 +299,9 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 		r.Status = Passed
 		return nil
 	}
+	if abi, why := confine.Supported(); abi == 0 && v.o.Sandbox == "required" {
+		return fmt.Errorf("gates.sandbox is \"required\", but there is no sandbox here: %s; with \"auto\" checks run without one", why)
+	}
 	if err := durable.MkdirAll(v.o.Store.Dir, 0o700); err != nil {
 		return err
 	}
@@ -317,6 +325,9 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 	for _, n := range snap.Notes {
 		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tree", Message: v.redact("not in the snapshot: " + n)})
 	}
+	if out := v.leadOut(snap); out != "" {
+		r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tree", Message: v.redact(out)})
+	}
 	excuses := req.excuses(r.Risk)
 	if req.Reuse {
 		w := sought{hash: r.Tree, config: r.Config, profile: r.Profile, base: r.Base, excused: excuses, gates: req.gates}
@@ -333,6 +344,8 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 			return nil
 		}
 	}
+	before := v.derived()
+	defer v.dropDerived(before)
 	if err := v.checks(ctx, r, snap); errors.Is(err, tree.ErrReplaced) {
 		return nil // said, as a failure
 	} else if err != nil {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"reprise/internal/pathname"
 )
 
 // SnapshotOptions say where a snapshot goes and what goes along.
@@ -430,7 +432,11 @@ func (s *Snapshot) alongside(ctx context.Context, t Tree, l Listing, o SnapshotO
 			continue
 		}
 		w := &walk{t: t, ctx: ctx, limits: room, ignored: map[string]bool{}, all: true}
-		if err := w.entry(p); err != nil {
+		look := w.entry
+		if t.leadsOut(p, s.Tree.Top) {
+			look = w.through
+		}
+		if err := look(p); err != nil {
 			return err
 		}
 		room.Bytes -= w.l.Bytes
@@ -451,6 +457,63 @@ func (s *Snapshot) carry(ctx context.Context, t Tree) error {
 	}
 	_, err := s.copy(ctx, t.Top, s.moved)
 	return err
+}
+
+// leadsOut reports whether what is carried is itself a link to a directory elsewhere, as
+// one that checkouts share: it is copied like any other. One that leads to where the tree
+// or the copies are is not: the copy would hold itself.
+func (t Tree) leadsOut(p, copies string) bool {
+	full := filepath.Join(t.Top, filepath.FromSlash(p))
+	if fi, err := os.Lstat(full); err != nil || fi.Mode()&fs.ModeSymlink == 0 {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(full)
+	if err != nil {
+		return false
+	}
+	if fi, err := os.Stat(real); err != nil || !fi.IsDir() {
+		return false
+	}
+	for _, d := range []string{t.Top, copies} {
+		if at, err := filepath.EvalSymlinks(d); err == nil {
+			d = at
+		}
+		if pathname.Within(real, d) || pathname.Within(d, real) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxOutward bounds how many places are told apart to which carried links lead.
+const maxOutward = 64
+
+// Outward are the places outside the copy to which links lead that were carried along:
+// what is written there is written in the original. They are files and directories;
+// around says that there are others, which hold the copy itself or are too many.
+func (s *Snapshot) Outward() (places []string, around bool) {
+	top, err := filepath.EvalSymlinks(s.Tree.Top)
+	if err != nil {
+		return nil, true
+	}
+	for i := range s.moved {
+		e := &s.moved[i]
+		if e.Mode&fs.ModeSymlink == 0 || !filepath.IsAbs(e.Link) && filepath.IsLocal(path.Join(path.Dir(e.Path), filepath.ToSlash(e.Link))) {
+			continue // it stays in the copy
+		}
+		real, err := filepath.EvalSymlinks(filepath.Join(s.Tree.Top, filepath.FromSlash(e.Path)))
+		switch {
+		case err != nil || pathname.Within(top, real): // it leads nowhere, or stays
+		case pathname.Within(real, top):
+			around = true
+		case slices.ContainsFunc(places, func(p string) bool { return pathname.Within(p, real) }):
+		case len(places) == maxOutward:
+			return places, true
+		default:
+			places = append(places, real)
+		}
+	}
+	return places, around
 }
 
 func carried(p, sub string, patterns []string) bool {

@@ -389,6 +389,16 @@ func (w *walk) entry(p string) error {
 	return nil
 }
 
+// through looks at what a link leads to as if it were the directory.
+func (w *walk) through(p string) error {
+	fi, err := os.Stat(filepath.Join(w.t.Top, filepath.FromSlash(p)))
+	if err != nil {
+		return nil // gone meanwhile
+	}
+	w.l.Entries = append(w.l.Entries, Entry{Path: p, Mode: fi.Mode() & (fs.ModeType | fs.ModePerm)})
+	return w.dir(p)
+}
+
 func readNames(dir string) ([]string, error) {
 	f, err := durable.OpenDirectory(dir)
 	if err != nil {
