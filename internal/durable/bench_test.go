@@ -56,6 +56,35 @@ func BenchmarkWriteFile(b *testing.B) {
 	}
 }
 
+// BenchmarkWriteSeveral is eight files, one after the other and together.
+func BenchmarkWriteSeveral(b *testing.B) {
+	data := bytes.Repeat([]byte("x"), 4<<10)
+	each := func(files []durable.File) error {
+		for _, f := range files {
+			if err := durable.WriteFile(f.Path, f.Data, f.Perm); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for name, write := range map[string]func([]durable.File) error{
+		"one after the other": each,
+		"together":            func(files []durable.File) error { return durable.Disk{}.WriteSeveral(files, 0o700) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			dir, files := b.TempDir(), make([]durable.File, 8)
+			for i := range files {
+				files[i] = durable.File{Path: filepath.Join(dir, fmt.Sprint("f", i)), Data: data, Perm: 0o600}
+			}
+			for b.Loop() {
+				if err := write(files); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkChange(b *testing.B) {
 	d, err := durable.OpenDir(b.TempDir())
 	if err != nil {

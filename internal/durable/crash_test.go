@@ -278,6 +278,31 @@ func removeScenario() durabletest.Scenario {
 	}
 }
 
+// severalScenario replaces a file, makes one in a new directory, and a directory.
+func severalScenario() durabletest.Scenario {
+	return durabletest.Scenario{
+		Prepare: func(t *testing.T, dir string) { put(t, filepath.Join(dir, "a"), oldText) },
+		Act: func(disk durable.Disk, dir string) error {
+			return disk.WriteSeveral([]durable.File{
+				{Path: filepath.Join(dir, "a"), Data: []byte(newText), Perm: 0o644},
+				{Path: filepath.Join(dir, "new", "b"), Data: []byte(newText), Perm: 0o600},
+			}, 0o700, filepath.Join(dir, "d", "e"))
+		},
+		Check: func(t *testing.T, dir string, err error, at string) {
+			t.Helper()
+			a, b := get(t, filepath.Join(dir, "a")), get(t, filepath.Join(dir, "new", "b"))
+			made, _ := os.Stat(filepath.Join(dir, "d", "e"))
+			if a != oldText && a != newText || b != "-" && b != newText || err == nil && (a+b != newText+newText || made == nil) {
+				t.Errorf("%s: error %v, %q and %q, directory %v", at, err, a, b, made)
+			}
+			if fi, serr := os.Stat(filepath.Join(dir, "a")); serr != nil || fi.Mode().Perm() != 0o600 {
+				t.Errorf("%s: %v, %v", at, fi, serr)
+			}
+			noTemps(t, dir, err, at)
+		},
+	}
+}
+
 func crash(t *testing.T, s durabletest.Scenario) {
 	t.Parallel()
 	s.CrashAtEachStep(t)
@@ -291,6 +316,7 @@ func TestKilledAppending(t *testing.T)       { crash(t, appendScenario("a\nb\n",
 func TestKilledRepairing(t *testing.T)       { crash(t, appendScenario("a\nb\n", "to\x00rn")) }
 func TestKilledRepairingFirst(t *testing.T)  { crash(t, appendScenario("", "torn")) }
 func TestKilledAppendingText(t *testing.T)   { crash(t, textScenario()) }
+func TestKilledWritingSeveral(t *testing.T)  { crash(t, severalScenario()) }
 func TestKilledChangingSeveral(t *testing.T) { crash(t, changeScenario()) }
 func TestKilledChangingOne(t *testing.T) {
 	crash(t, changesScenario(map[string]string{"sub/a.md": "-"}, map[string]string{"sub/a.md": newText}))
@@ -309,6 +335,7 @@ func TestFailingDisk(t *testing.T) {
 		"text": textScenario(), "change": changeScenario(),
 		"change one": changesScenario(map[string]string{"a.md": oldText}, map[string]string{"a.md": newText}),
 		"remove one": changesScenario(map[string]string{"a.md": oldText}, map[string]string{"a.md": "-"}),
+		"several":    severalScenario(),
 		"move":       moveScenario(), "remove": removeScenario(),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,24 +61,11 @@ func (o ops) replace(name string, data []byte, perm fs.FileMode, old fs.FileInfo
 
 // writeTemp writes a new file that lasts, and nothing if it cannot.
 func (o ops) writeTemp(temp string, data []byte, perm fs.FileMode, old fs.FileInfo) (string, error) {
-	if old != nil {
-		perm = old.Mode().Perm()
-	}
-	f, err := o.create(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	f, err := o.openTemp(temp, data, perm, old)
 	if err != nil {
 		return "", err
 	}
-	err = func() error {
-		if old != nil {
-			if err := f.like(old); err != nil {
-				return err
-			}
-		}
-		if _, err := f.writeAll(data); err != nil {
-			return err
-		}
-		return f.sync()
-	}()
+	err = f.sync()
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -87,6 +74,30 @@ func (o ops) writeTemp(temp string, data []byte, perm fs.FileMode, old fs.FileIn
 		return "", err
 	}
 	return temp, nil
+}
+
+// openTemp writes a new file, which is still to be synced and closed, and nothing if it
+// cannot.
+func (o ops) openTemp(temp string, data []byte, perm fs.FileMode, old fs.FileInfo) (*file, error) {
+	if old != nil {
+		perm = old.Mode().Perm()
+	}
+	f, err := o.create(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		err = f.like(old)
+	}
+	if err == nil {
+		_, err = f.writeAll(data)
+	}
+	if err != nil {
+		_ = f.Close()
+		_ = o.remove(temp)
+		return nil, err
+	}
+	return f, nil
 }
 
 // tempName is the name of a temporary file beside name.
@@ -185,6 +196,17 @@ func (k Disk) MkdirAll(path string, perm fs.FileMode) error {
 }
 
 func (o ops) mkdirAll(name string, perm fs.FileMode) error {
+	return o.makeDirs(name, perm, func(parent string) error {
+		if err := o.syncDir(parent); err != nil {
+			return fmt.Errorf("make directory in %s: sync it: %w", o.show(parent), err)
+		}
+		return nil
+	})
+}
+
+// makeDirs makes a directory and those above it that are missing; in tells of each directory
+// that one was made in and whose names are to be synced.
+func (o ops) makeDirs(name string, perm fs.FileMode, in func(parent string) error) error {
 	fi, err := o.stat(name)
 	if err == nil {
 		if !fi.IsDir() {
@@ -197,7 +219,7 @@ func (o ops) mkdirAll(name string, perm fs.FileMode) error {
 	}
 	parent := filepath.Dir(name)
 	if parent != name && parent != "." {
-		if err := o.mkdirAll(parent, perm); err != nil {
+		if err := o.makeDirs(parent, perm, in); err != nil {
 			return err
 		}
 	}
@@ -209,10 +231,7 @@ func (o ops) mkdirAll(name string, perm fs.FileMode) error {
 			return fmt.Errorf("make directory: %w", err)
 		}
 	}
-	if err := o.syncDir(parent); err != nil {
-		return fmt.Errorf("make directory %s: sync its parent: %w", o.show(name), err)
-	}
-	return nil
+	return in(parent)
 }
 
 // Remove is the package's [Remove] on this disk.
