@@ -100,14 +100,10 @@ func (t *Tree) linkEnds(n int) error {
 	if err := NoLink(t.Dir); err != nil {
 		return err
 	}
-	for _, dir := range []string{t.admin(), t.Dir} {
-		if err := t.r.o.Disk.MkdirAll(dir, dirPerm); err != nil {
-			return err
-		}
-	}
 	if fi, err := os.Lstat(filepath.Join(t.Dir, ".git")); err == nil && !fi.Mode().IsRegular() {
 		return fmt.Errorf("%s is a repository of its own; move its .git away, or its files elsewhere", t.Dir)
 	}
+	var files []durable.File
 	for _, p := range t.pointers()[:n] {
 		data, err := durable.Read(p[0])
 		if err == nil && string(data) == p[1] {
@@ -116,11 +112,9 @@ func (t *Tree) linkEnds(n int) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := t.r.o.Disk.WriteFile(p[0], []byte(p[1]), 0o644); err != nil {
-			return err
-		}
+		files = append(files, durable.File{Path: p[0], Data: []byte(p[1]), Perm: 0o644})
 	}
-	return nil
+	return t.r.o.Disk.WriteSeveral(files, dirPerm, t.admin(), t.Dir)
 }
 
 // tip is the commit that the branch is at, "" when there is none.
@@ -346,36 +340,30 @@ func (t *Tree) fill(ctx context.Context, commit string) error {
 	if err != nil {
 		return err
 	}
-	write := func(name string, data []byte, perm fs.FileMode) error {
-		path := filepath.Join(t.Dir, filepath.FromSlash(name))
-		if fileExists(path) {
-			return nil
+	var list []durable.File
+	add := func(name string, data []byte, perm fs.FileMode) {
+		if path := filepath.Join(t.Dir, filepath.FromSlash(name)); !fileExists(path) {
+			list = append(list, durable.File{Path: path, Data: data, Perm: perm})
 		}
-		if err := r.o.Disk.MkdirAll(filepath.Dir(path), dirPerm); err != nil {
-			return err
-		}
-		return r.o.Disk.WriteFile(path, data, perm)
 	}
 	for i, name := range names {
 		perm := filePerm
 		if files[name].Mode == git.ModeExec {
 			perm = 0o700
 		}
-		if err := write(name, blobs[i].Data, perm); err != nil {
-			return err
-		}
+		add(name, blobs[i].Data, perm)
 	}
 	for name, text := range seeds() {
 		if _, ok := files[name]; !ok {
-			if err := write(name, []byte(text), filePerm); err != nil {
-				return err
-			}
+			add(name, []byte(text), filePerm)
 		}
 	}
+	var dirs []string
 	for _, dir := range []string{"artifacts", "notes", "checkpoints"} {
-		if err := r.o.Disk.MkdirAll(filepath.Join(t.Dir, dir), dirPerm); err != nil {
-			return err
-		}
+		dirs = append(dirs, filepath.Join(t.Dir, dir))
+	}
+	if err := r.o.Disk.WriteSeveral(list, dirPerm, dirs...); err != nil {
+		return err
 	}
 	_, err = t.Save(ctx, "", "State of agent "+t.Agent())
 	return err
