@@ -3,7 +3,6 @@ package agent
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"reprise/internal/durable"
-	"reprise/internal/proc"
 )
 
 // other is Codex, Gemini CLI or Copilot CLI. They are started in two ways only: for a
@@ -222,11 +220,7 @@ func Transcript(kind, home, session string, env []string) string {
 	var pattern string
 	switch kind {
 	case KindClaude:
-		dir := proc.EnvValue(env, "CLAUDE_CONFIG_DIR")
-		if dir == "" {
-			dir = filepath.Join(cmp.Or(proc.EnvValue(env, "HOME"), proc.EnvValue(env, "USERPROFILE")), ".claude")
-		}
-		pattern = filepath.Join(dir, "projects", "*", session+".jsonl")
+		pattern = filepath.Join(ClaudeDir(env), "projects", "*", session+".jsonl")
 	case KindCodex:
 		pattern = filepath.Join(home, ".codex", "sessions", "*", "*", "*", "rollout-*"+session+".jsonl")
 	case KindGemini:

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,6 +60,19 @@ func Preflight(ctx context.Context, program string, env []string, detect *Detect
 	return info, append(out, v, claudeLogin(env))
 }
 
+// ClaudeDir is the directory that Claude Code keeps its own settings and sessions in, which
+// it makes where it is missing; "" where the environment does not say.
+func ClaudeDir(env []string) string {
+	home := cmp.Or(proc.EnvValue(env, "HOME"), proc.EnvValue(env, "USERPROFILE"))
+	switch dir := proc.EnvValue(env, "CLAUDE_CONFIG_DIR"); {
+	case dir != "":
+		return dir
+	case home != "":
+		return filepath.Join(home, ".claude")
+	}
+	return ""
+}
+
 // claudeLogin looks for any of the ways Claude Code can be authenticated.
 func claudeLogin(env []string) Finding {
 	f := Finding{Check: "login", Level: LevelOK}
@@ -68,16 +82,9 @@ func claudeLogin(env []string) Finding {
 			return f
 		}
 	}
-	dir := proc.EnvValue(env, "CLAUDE_CONFIG_DIR")
+	dir := ClaudeDir(env)
 	if dir == "" {
-		home := proc.EnvValue(env, "HOME")
-		if home == "" {
-			home = proc.EnvValue(env, "USERPROFILE")
-		}
-		if home == "" {
-			return Finding{Check: "login", Level: LevelWarn, Message: "cannot tell: neither HOME nor CLAUDE_CONFIG_DIR is set", Remedy: "set HOME"}
-		}
-		dir = filepath.Join(home, ".claude")
+		return Finding{Check: "login", Level: LevelWarn, Message: "cannot tell: neither HOME nor CLAUDE_CONFIG_DIR is set", Remedy: "set HOME"}
 	}
 	if path := filepath.Join(dir, ".credentials.json"); isFile(path) {
 		f.Message = path + " is there"

@@ -540,6 +540,7 @@ func (m *Manager) start(ctx context.Context, req Request, id string, from *resum
 	if err := m.create(r, req.Task, cmd.Files); err != nil {
 		return Record{}, err
 	}
+	m.makeClientDir(r, cmd.Env)
 	if err := m.launch(r, m.below(cmd.Env, path)); err != nil {
 		return Record{}, m.abandon(r, err)
 	}
@@ -679,6 +680,20 @@ func (m *Manager) create(r Record, task string, files map[string][]byte) error {
 		return fmt.Errorf("start run: write record: %w", err)
 	}
 	return nil
+}
+
+// makeClientDir makes the directory that Claude Code keeps its sessions in, where it is the
+// first time that it runs here and the sandbox would keep it from that: a session that is
+// not kept cannot be gone on with. (The other clients have a home of the run's own.)
+func (m *Manager) makeClientDir(r Record, env []string) {
+	if r.Client != agent.KindClaude || len(r.Command.DenyAll)+len(r.Command.DenyWrite) == 0 {
+		return
+	}
+	if dir := agent.ClaudeDir(env); filepath.IsAbs(dir) {
+		if err := m.opt.Disk.MkdirAll(dir, 0o700); err != nil {
+			m.opt.Log.Warn("make the client's directory", "run", r.ID, "error", err.Error())
+		}
+	}
 }
 
 // launch starts the supervisor and remembers it.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/internal/agent"
 	"reprise/internal/durable"
 	"reprise/internal/event"
 	"reprise/internal/proc"
@@ -603,6 +604,32 @@ func TestSandbox(t *testing.T) {
 		if entries, _ := os.ReadDir(memory); len(entries) != 1 {
 			t.Errorf("a run made files in the memory: %v", entries)
 		}
+	}
+}
+
+// Above the memory a sandboxed client can make no directory; without its own it would keep
+// no session, and none could be gone on with.
+func TestClientsDirectoryIsThere(t *testing.T) {
+	if abi, why := confine.Supported(); abi == 0 {
+		t.Skip("no Landlock here: " + why)
+	}
+	home := t.TempDir() // of somebody who has never run the client
+	memory := filepath.Join(home, "data", "memory")
+	if err := os.MkdirAll(memory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := newManager(t, func(o *run.Options) {
+		o.MemoryDir, o.Sandbox = memory, "required"
+		o.SandboxSupport = func() (bool, string) { return true, "" }
+	})
+	prog := shell(t, `test "$1" = --version && { echo "2.1.0 (Claude Code)"; exit; }
+mkdir -p "$HOME/.claude/projects/p" && touch "$HOME/.claude/projects/p/s.jsonl"`)
+	r := wait(t, m, start(t, m, run.Request{Program: prog, Client: agent.KindClaude, WorkDir: t.TempDir(), Env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}}).ID)
+	if r.Client != agent.KindClaude || r.Command.Sandbox != "landlock" {
+		t.Fatalf("%s, %s", r.Client, r.Command.Sandbox)
+	}
+	if _, err := os.Stat(filepath.Join(home, ".claude", "projects", "p", "s.jsonl")); err != nil {
+		t.Errorf("the client could keep no session: %v", err)
 	}
 }
 

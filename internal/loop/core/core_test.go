@@ -74,6 +74,7 @@ func TestOutcomes(t *testing.T) {
 		{"rate limit", failed(RateLimited), Release, Working, true},
 		{"authentication stops everything at once", failed(AuthFailed), Release, Waiting, true},
 		{"context full goes on in a fresh session", failed(ContextFull), Release, Working, false},
+		{"a session that is gone, and none was to be gone on with", failed(SessionGone), Retry, Working, false},
 		{"turns used up", failed(TurnsUsed), Release, Working, true},
 		{"the item's money", failed(BudgetUsed), Park, Waiting, true},
 		{"refusal is not tried again", failed(Refused), GiveUp, Working, true},

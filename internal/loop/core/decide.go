@@ -41,6 +41,7 @@ const (
 	PlaceAway    Class = "directory away" // the project's directory was not there while it worked
 	BeingMerged  Class = "being merged"   // what it builds on is merged by an item of its own, which is not done
 	PlaceInUse   Class = "place in use"   // somebody works where it would be worked on
+	SessionGone  Class = "session gone"   // the client has not kept the session that was to be gone on with
 )
 
 // inUse is how long an item waits whose place is in use. Who is there is a person, or a run
@@ -121,6 +122,11 @@ func (s *State) classify(p *Slot, set *Settle) {
 		s.unstarted(p, set)
 	case BadBootstrap, APIError, RateLimited, AuthFailed, PlaceAway:
 		set.Fate = Release // it is not the item's fault
+	case SessionGone:
+		set.Fate = Release // begun anew, once: what is told of it then resumes no session
+		if p.From == nil || p.From.Session == "" {
+			set.Fate, set.Class = Retry, Crashed
+		}
 	case ContextFull, TurnsUsed:
 		set.Fate = Release
 		if s.Items[item.ID].Continues >= s.Limits.MaxContinues {
@@ -250,6 +256,12 @@ func (s *State) continuation(p *Slot, set *Settle, m *Memory) {
 	o := p.Outcome
 	if o == nil || o.Run == "" {
 		m.From = p.From // never launched: from where this one would have
+		return
+	}
+	if set.Class == SessionGone && p.From != nil {
+		c := *p.From // from where this one would have gone on, in a session that is told of it
+		c.Session, c.Fresh = "", true
+		m.From = &c
 		return
 	}
 	c := Continuation{Run: o.Run, Why: string(set.Class)}

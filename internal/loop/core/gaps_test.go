@@ -230,8 +230,10 @@ func TestClaimedIsNotEmpty(t *testing.T) {
 // being stopped is stopped all the same.
 func TestBegunAgainWhileItEnds(t *testing.T) {
 	for _, phase := range []Phase{Draining, Stopping} {
-		s := New("loop-1", DefaultLimits(), Time{})
-		s.Slots = append(s.Slots, Slot{Step: Running, Run: "r", Claim: Claim{Item: Item{ID: "a"}, Fence: 1}, Stop: StopEnd, Why: "enough"})
+		l := DefaultLimits()
+		l.Workers = 2
+		s := New("loop-1", l, Time{})
+		s.Slots[1] = Slot{Step: Running, Run: "r", Claim: Claim{Item: Item{ID: "a"}, Fence: 1}, Stop: StopEnd, Why: "enough"}
 		s.Phase, s.Reason = phase, "enough"
 		s, out := Apply(s, Time{}, Started{Claims: []Claim{{Item: Item{ID: "a"}, Fence: 1}}})
 		if s.Phase != Working || s.Slots[0].Step != Claiming {

@@ -463,6 +463,11 @@ var stories = []struct {
 		y.fails(0, "a", Outcome{Class: ContextFull, Reason: "full", Turns: 9, Resumable: true}).wait()
 		y.fails(0, "a", Outcome{Class: TurnsUsed, Reason: "50 turns", Turns: 50, Resumable: true})
 	}},
+	{"the session that a person's answer was for is gone", nil, func(y *story) {
+		y.fails(0, "a", Outcome{Session: "s", Turns: 2, Asks: "which?", Resumable: true}).step(0, Resumed{Answer: "blue", Items: []string{"a"}}).unparked("a").wait()
+		y.fails(0, "a", Outcome{Session: "s", Class: SessionGone, Reason: "No conversation found with session ID: s"}).wait()
+		y.fails(0, "a", Outcome{Session: "t", Class: SessionGone, Reason: "No conversation found with session ID: t"}).wait()
+	}},
 	{"money: of a run, of the loop, refused", func(l *Limits) { l.MaxUSD, l.ItemUSD = 12, 10 }, func(y *story) {
 		y.fails(0, "a", Outcome{Class: BudgetUsed, Reason: "10 USD", Turns: 5, Cost: 10, Resumable: true}).step(0, Resumed{More: &More{USD: 2, Iterations: 100}}).unparked("a")
 		y.fails(0, "a", Outcome{Class: BudgetUsed, Reason: "4 USD", Turns: 5, Cost: 3.9}).step(0, Resumed{}).wait()

@@ -177,10 +177,14 @@ func (s *State) fill(out *[]Action) {
 			claiming++
 		}
 	}
+	free := s.Limits.Workers - s.Busy() // less than none where a loop was begun again with fewer
 	for i := range s.Slots {
 		p := &s.Slots[i]
 		if p.Step != Idle || p.NextAt > now.Loop {
 			continue
+		}
+		if free <= 0 {
+			return
 		}
 		if s.Iterations+claiming >= s.Limits.MaxIterations {
 			if claiming == 0 {
@@ -198,7 +202,7 @@ func (s *State) fill(out *[]Action) {
 		if s.LookAt != 0 && claiming > 0 {
 			return // nothing was ready: one looks again for all, and all try when it finds something
 		}
-		claiming++
+		claiming, free = claiming+1, free-1
 		s.to(p, Claiming)
 		p.Reserved = usd
 		s.ask(i, out)

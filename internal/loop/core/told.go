@@ -47,6 +47,8 @@ func (c Class) Words() string {
 		return "the service wants to be left alone"
 	case AuthFailed:
 		return "not logged in"
+	case SessionGone:
+		return "the client has not kept the session"
 	case Refused:
 		return "the model refuses"
 	case NoTurn:

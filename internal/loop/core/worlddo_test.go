@@ -142,7 +142,7 @@ func (w *world) destiny(r *wrun, a Action) {
 	case w.chance(0.06):
 		o.Class, r.ends, r.talks = Stalled, 0, 0 // it says nothing any more and does not end
 	case w.chance(0.3):
-		o.Class = []Class{APIError, RateLimited, AuthFailed, ContextFull, TurnsUsed, BudgetUsed, Refused, Cancelled, Crashed, TimedOut, PlaceAway}[w.pick(11)]
+		o.Class = []Class{APIError, RateLimited, AuthFailed, ContextFull, TurnsUsed, BudgetUsed, Refused, Cancelled, Crashed, TimedOut, PlaceAway, SessionGone}[w.pick(12)]
 		o.Reason, o.Signature = string(o.Class), "sig"
 		if o.Class == RateLimited && w.pick(2) == 0 {
 			o.Reset = w.wall().Add(time.Duration(w.rng.Int64N(int64(6*time.Hour))) - time.Hour)
@@ -407,6 +407,9 @@ func (w *world) check(before [4]Step, phase Phase, worked time.Duration) {
 		}
 		if !ok {
 			w.fail("slot %d goes from %s to %s", i, from, to)
+		}
+		if from == Idle && to != Idle && s.Busy() > s.Limits.Workers {
+			w.fail("%d are busy, and slot %d begins; there are to be %d", s.Busy()-1, i, s.Limits.Workers)
 		}
 		if p.Step != Idle && p.Step != Claiming && p.Claim.Fence == 0 {
 			w.fail("slot %d is %s without a claim", i, p.Step)

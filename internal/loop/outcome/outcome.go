@@ -76,6 +76,8 @@ func failed(r run.Record, res *agent.Result, o *core.Outcome) core.Class {
 	case status == 429, has("usage limit reached", "rate_limit_error", "rate limit", "quota exceeded", "resource_exhausted"):
 		o.Reset = resetTime(text, statusTime(r))
 		return core.RateLimited
+	case has("no conversation found with session id", "no rollout found for thread id", "error resuming session", "no session, task, or name matched"):
+		return core.SessionGone // the words of Claude Code, Codex, Gemini CLI and Copilot CLI
 	case has("prompt is too long", "prompt as too long", "context window", "context length", "context_length_exceeded", "maximum context", "input is too long"), stop == "model_context_window_exceeded":
 		return core.ContextFull
 	case subtype == "error_max_turns", has("maximum number of turns"):

@@ -35,6 +35,8 @@ func TestJudge(t *testing.T) {
 		{"usage limit with a moment", rec(run.Failed, &agent.Result{Text: "Claude AI usage limit reached|1769641200", Subtype: "success"}, ""), core.RateLimited, false, time.Unix(1769641200, 0)},
 		{"529", rec(run.Failed, &agent.Result{APIStatus: 529, Reason: "the model's API failed with status 529: overloaded"}, ""), core.APIError, false, time.Time{}},
 		{"context", rec(run.Failed, &agent.Result{APIStatus: 400, Text: "prompt is too long: 210000 tokens > 200000 maximum"}, ""), core.ContextFull, false, time.Time{}},
+		{"Claude Code has not kept the session", rec(run.Failed, &agent.Result{Subtype: "error_during_execution", Reason: "the agent ended with an error: error_during_execution", Errors: []string{"No conversation found with session ID: 1d9b"}}, ""), core.SessionGone, false, time.Time{}},
+		{"Codex has not kept the session", rec(run.Failed, nil, "exit code 1: Error: thread/resume: thread/resume failed: no rollout found for thread id 1111 (code -32600)"), core.SessionGone, false, time.Time{}},
 		{"turns", rec(run.Failed, &agent.Result{Subtype: "error_max_turns", Reason: "Reached maximum number of turns (50)"}, ""), core.TurnsUsed, false, time.Time{}},
 		{"budget", rec(run.Failed, &agent.Result{Subtype: "error_max_budget_usd"}, ""), core.BudgetUsed, false, time.Time{}},
 		{"refusal", rec(run.Completed, &agent.Result{OK: true, NumTurns: 1, StopReason: "refusal"}, ""), core.Refused, false, time.Time{}},
