@@ -130,6 +130,9 @@ func (t *Worktrees) keepNow(ctx context.Context, p Place, item queue.Item) (stri
 	if err := t.inProject(p); err != nil {
 		return "", err
 	}
+	if err := goesOn(ctx, g, p, s); err != nil {
+		return "", err
+	}
 	note, err := t.onBranch(ctx, g, p, s)
 	if err != nil {
 		return note, err
@@ -155,6 +158,22 @@ func (t *Worktrees) inProject(p Place) error {
 		return unkept("it would be no place of this project any more, and whatever is begun after it neither: %s; bring .reprise/project.yaml back as it was", oneLine(err.Error(), 300))
 	}
 	return nil
+}
+
+// goesOn wants the work to go on from where it began: a history that was written anew, or
+// begun anew, leaves out what others have made, and git merges it with conflicts or not at all.
+func goesOn(ctx context.Context, g *git.Git, p Place, s checkout.Status) error {
+	if p.Base == "" || s.Head == "" || s.Head == p.Base {
+		return nil
+	}
+	base, err := g.Resolve(ctx, p.Base)
+	if err != nil || base == "" {
+		return err // it is not known here any more; what merges it says more
+	}
+	if ok, err := g.IsAncestor(ctx, base, s.Head); err != nil || ok {
+		return err
+	}
+	return unkept("its history does not go on from commit %.12s, at which the work began: commits of others would be left out; put the work upon that one (`git reset --soft %.12s`, then look at `git diff --cached` and commit)", base, base)
 }
 
 func (t *Worktrees) modules(p Place) workspace.BringOptions {
@@ -217,7 +236,7 @@ func (t *Worktrees) agentPath(p Place) string {
 // commitLeft commits what the agent did not, so that its branch has all of the work.
 func (t *Worktrees) commitLeft(ctx context.Context, p Place, item queue.Item, s checkout.Status, own string) (string, error) {
 	g := t.git(p.Top)
-	committed, err := t.committedAgent(ctx, g, p, own)
+	committed, err := t.committedAgent(ctx, g, p, s, own)
 	if err != nil || !s.Changed && !committed {
 		return "", err
 	}
@@ -263,10 +282,10 @@ func unkeptInner(names string) error {
 }
 
 // committedAgent reports whether the agent has committed the place of its own state, such
-// as when it had put a link there.
-func (t *Worktrees) committedAgent(ctx context.Context, g *git.Git, p Place, own string) (bool, error) {
-	if info, err := os.Lstat(filepath.Join(p.Top, filepath.FromSlash(own))); err == nil && info.IsDir() {
-		return false, nil // as it was made
+// as when it had put a link there, or had git ignore other things than before.
+func (t *Worktrees) committedAgent(ctx context.Context, g *git.Git, p Place, s checkout.Status, own string) (bool, error) {
+	if info, err := os.Lstat(filepath.Join(p.Top, filepath.FromSlash(own))); err == nil && info.IsDir() && s.Head == p.Base {
+		return false, nil // as it was made, and nothing was committed
 	}
 	out, err := g.Run(ctx, "ls-tree", "--name-only", "-z", "HEAD", "--", own)
 	return len(out) > 0, err

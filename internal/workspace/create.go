@@ -508,7 +508,8 @@ func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o Create
 	if !m.here(w) {
 		return fmt.Errorf("%w: %s is not a worktree of %s", ErrRefused, w.Dir, w.Common)
 	}
-	if err := config.HideAgentDir(w.Root()); err != nil {
+	// Whatever .gitignore says: who works there may write another one.
+	if err := config.ExcludeAgentDir(w.Root()); err != nil {
 		return err
 	}
 	if _, err := m.o.State.CreateAgent(ctx, w.Name, w.AgentDir, !w.NewAgent); err != nil {
