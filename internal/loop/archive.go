@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -129,6 +130,9 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 		case it.Fate != core.Done:
 		case into != "" && (err != nil || conflict) && item.Task == "": // a task's own steps see to themselves
 			it.Put, it.Into = report.Owed, into // a later loop takes it up
+			if _, ok := errors.AsType[*PersonalError](err); ok {
+				it.Put = report.Personal
+			}
 		case l.opt.Merges != nil && err == nil:
 			it.Put = l.opt.Merges.PutAt(place)
 		}

@@ -267,7 +267,7 @@ func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 	if err != nil {
 		return broken(a, err)
 	}
-	if wrong := l.astray(a.Slot, r, p); wrong != "" {
+	if wrong := l.astray(a.Slot, placeKey(a.Claim), r, p); wrong != "" {
 		e.Gate, e.Text = core.GateFailed, wrong
 		return e
 	}

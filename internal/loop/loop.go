@@ -476,6 +476,7 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 		l.ending.Store(true)
 	}
 	l.raised(e, limits)
+	l.stuck(ctx, e)
 	l.audit(e, before, out)
 	if err := l.save(ctx); err != nil {
 		return err
@@ -491,6 +492,30 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 		l.do(ctx, a)
 	}
 	return l.left
+}
+
+// toldStuck is how often something has failed, each time after a longer wait, when a person is told:
+// what passes by itself, such as a lock, has passed by then, half a minute later.
+const toldStuck = 5
+
+// stuck has a person told, once, of what cannot be done and is tried again all night, such as
+// for a disk that is full.
+func (l *Loop) stuck(ctx context.Context, e core.Event) {
+	b, ok := e.(core.Broken)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	tries, item := l.s.UnparkTries, ""
+	if b.Slot >= 0 && b.Slot < len(l.s.Slots) {
+		tries, item = l.s.Slots[b.Slot].Retries, l.s.Slots[b.Slot].Claim.Item.ID
+	}
+	l.mu.Unlock()
+	if tries == toldStuck {
+		l.actions.Go(func() {
+			l.notice(ctx, tell.Notice{Kind: "cannot go on", Item: item, Text: "it cannot go on, and that is tried again: " + oneLine(b.Err, 500)})
+		})
+	}
 }
 
 // askedToStop notes that the loop shall end; asked once more it is left at once, which

@@ -58,6 +58,13 @@ func (t *Worktrees) Mergeable(ctx context.Context) error {
 	return fmt.Errorf("the main checkout is a sparse one that leaves %s out, so the first merge would take it off the disk, and the project with it: `git sparse-checkout add %s`, or use --integrate keep", dir, dir)
 }
 
+// PersonalError is of work that no loop merges, whenever it tries: a person does.
+type PersonalError struct{ why string }
+
+func (e *PersonalError) Error() string { return e.why }
+
+func personal(format string, args ...any) error { return &PersonalError{fmt.Sprintf(format, args...)} }
+
 // sameRules refuses work that changes the project's own file: what it says of checks, of what
 // is guarded and of how agents are run holds for all that comes after, and to change it is for a
 // person. base, a branch, is in the work's history.
@@ -75,7 +82,7 @@ func (t *Worktrees) sameRules(ctx context.Context, p Place, base, work string) e
 	if two[0].ID == two[1].ID {
 		return nil
 	}
-	return fmt.Errorf("it changes %s, which says what is checked and what agents may do, so a person looks at that (`git diff %s...%s -- %s`) and merges it: `git merge %s`", at, base, p.Branch, at, p.Branch)
+	return personal("it changes %s, which says what is checked and what agents may do, so a person looks at that (`git diff %s...%s -- %s`) and merges it: `git merge %s`", at, base, p.Branch, at, p.Branch)
 }
 
 // mergingError says that an item is not begun yet, because what it builds on is still to be

@@ -70,7 +70,7 @@ func (l *Loop) strayText(list []Stray, made bool, p Place) string {
 
 // astray fails the work of a run that has committed in the main checkout: what it made is
 // not, or not all, on the item's branch.
-func (l *Loop) astray(slot int, r run.Record, p Place) (wrong string) {
+func (l *Loop) astray(slot int, key string, r run.Record, p Place) (wrong string) {
 	list, made := l.strays(r, p)
 	if len(list) == 0 {
 		return ""
@@ -78,6 +78,9 @@ func (l *Loop) astray(slot int, r run.Record, p Place) (wrong string) {
 	text := l.strayText(list, made, p)
 	l.tell("elsewhere", slot, text)
 	if !made {
+		l.mu.Lock()
+		l.shared[key] = join(l.shared[key], text) // the report has it
+		l.mu.Unlock()
 		return ""
 	}
 	return text

@@ -276,12 +276,15 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 	if err != nil && ctx.Err() == nil {
 		l.warn("see what "+r.ID+" changed", err)
 		o.Reason = join(o.Reason, "what it changed could not be seen: "+oneLine(err.Error(), 200))
+		if p.Dir != "" {
+			o.Reason += "; its files are in " + p.Dir
+		}
 	}
 	if ctx.Err() == nil {
 		if text := l.hands(ctx, a.Claim, r); text != "" {
 			l.tell("shared", a.Slot, text)
 			l.mu.Lock()
-			l.shared[placeKey(a.Claim)] = text
+			l.shared[placeKey(a.Claim)] = join(l.shared[placeKey(a.Claim)], text)
 			l.mu.Unlock()
 		}
 	}

@@ -7,6 +7,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,8 @@ const (
 	Merged  Put = "merged"  // into the branch that it began at
 	Offered Put = "offered" // as a pull request
 	Owed    Put = "owed"    // nowhere yet: it was to be merged, and could not be
+	// Personal is nowhere yet, and for a person to merge: it changes what holds for all work.
+	Personal Put = "person"
 )
 
 // Night is what a loop has done, in a page of markdown for who comes in the morning:
@@ -211,7 +214,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	for _, it := range its {
 		last[it.Item] = it
 	}
-	section := func(title string, want func(Iteration) bool, line func(Iteration) string) {
+	section := func(title string, want func(Iteration) bool, line func(Iteration) string) (any bool) {
 		var list []Iteration
 		for _, it := range last {
 			if want(it) {
@@ -219,13 +222,14 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			}
 		}
 		if len(list) == 0 {
-			return
+			return false
 		}
 		slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
 		fmt.Fprintf(b, "\n## %s\n\n", title)
 		for _, it := range list {
 			fmt.Fprintf(b, "- **%s** %s — %s\n", it.Item, mdfile.EscapeCell(it.Title), line(it))
 		}
+		return true
 	}
 	parked := func(it Iteration) string {
 		why := tell.OneLine(it.Reason, 400)
@@ -234,7 +238,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		}
 		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(cmp.Or(it.Interrupt, it.Class)), why, it.Run))
 	}
-	section("Needs a person", func(it Iteration) bool {
+	asked := section(needsPerson, func(it Iteration) bool {
 		return it.Fate == core.Park && open(said, it) && !worked(&s, it)
 	},
 		func(it Iteration) string {
@@ -259,6 +263,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			}
 			return line
 		})
+	alsoNeeded(b, asked, last, said)
 	section("Decided, and not gone on with yet", func(it Iteration) bool {
 		return it.Fate == core.Park && decided(said, it) != nil && !worked(&s, it)
 	},
@@ -273,7 +278,10 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	working(b, &s, last, now)
 	answered(b, s, its, said, now)
 	section("Given up", func(it Iteration) bool { return it.Fate == core.GiveUp }, func(it Iteration) string {
-		line := fmt.Sprintf("%s (%s)", reason(&it), it.Run)
+		line := reason(&it)
+		if it.Run != "" {
+			line += " (" + it.Run + ")"
+		}
 		if it.Branch != "" && it.Place != "" && it.made() {
 			line += "; what it made stays in " + it.Place
 		}
@@ -305,6 +313,35 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		})
 }
 
+const needsPerson = "Needs a person"
+
+// alsoNeeded are what else waits for a person: questions that an earlier loop has left, and
+// work that only a person merges. begun says that the section has its title already.
+func alsoNeeded(b *strings.Builder, begun bool, last map[string]Iteration, said []Question) {
+	title := "\n## " + needsPerson + "\n\n"
+	if begun {
+		title = ""
+	}
+	for i := range said {
+		q := &said[i]
+		if it, here := last[q.Item]; !q.Open() || here && it.Fate == core.Park {
+			continue
+		}
+		how := "Answer with `"
+		if q.Stopped() {
+			how = "Let it go on with `"
+		}
+		fmt.Fprintf(b, "%s- **%s** %s — %s: %s\n  %s%s`.\n", title, q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(tell.OneLine(q.Words(), 400)), how, q.Command())
+		title = ""
+	}
+	for _, id := range slices.Sorted(maps.Keys(last)) {
+		if it := last[id]; it.Fate == core.Done && it.Put == Personal {
+			fmt.Fprintf(b, "%s- **%s** %s — its work is for a person to merge: %s\n", title, id, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(tell.OneLine(it.Note, 400)))
+			title = ""
+		}
+	}
+}
+
 // worked says that an item is being worked on again since an iteration of it ended.
 func worked(s *core.State, it Iteration) bool {
 	return slices.ContainsFunc(s.Slots, func(p core.Slot) bool {
@@ -328,6 +365,9 @@ func working(b *strings.Builder, s *core.State, last map[string]Iteration, now S
 			called = now.Title(p.Claim.Item.ID)
 		}
 		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, p.Claim.Item.ID, mdfile.EscapeCell(called), strings.TrimSpace(string(p.Step)+" "+p.Run))
+		if p.Trouble != "" {
+			fmt.Fprintf(b, "  It cannot go on, and that is tried again: %s\n", mdfile.EscapeCell(tell.OneLine(p.Trouble, 300)))
+		}
 		title = ""
 	}
 }
@@ -451,7 +491,7 @@ func Unmerged(its []Iteration, branches map[string]bool) (list []Iteration) {
 		last[it.Item] = it
 	}
 	for _, it := range last {
-		if put := it.put(); it.Fate == core.Done && it.Branch != "" && (put == "" || put == Owed) && (branches == nil || branches[it.Branch]) {
+		if put := it.put(); it.Fate == core.Done && it.Branch != "" && (put == "" || put == Owed || put == Personal) && (branches == nil || branches[it.Branch]) {
 			list = append(list, it)
 		}
 	}
@@ -477,12 +517,16 @@ func toMerge(list []Iteration) string {
 		fmt.Fprintf(&b, "    git merge %s\n", it.Branch)
 	}
 	var owed []string
+	yours := 0
 	for _, it := range list {
-		if it.Put == Owed {
+		switch it.Put {
+		case Owed:
 			owed = append(owed, it.Branch)
+		case Personal:
+			yours++
 		}
 	}
-	if len(owed) < len(list) {
+	if len(owed)+yours < len(list) {
 		b.WriteString("\nA loop that is run with `--integrate merge` does that after the checks with what it does itself, and with `--integrate pr` opens pull requests; these wait for you.\n")
 	}
 	if len(owed) > 0 {
