@@ -185,6 +185,9 @@ func (a *App) standClients(s *standing, home *config.Home) error {
 	for _, c := range setup.Clients() {
 		one := standClient{Client: c, Found: su.Found(c, a.lookPath)}
 		one.Connected = slices.ContainsFunc(hooks, func(h setup.InstalledHooks) bool { return h.Client == c })
+		if name, _ := su.Plugin(c); name != "" {
+			one.Connected = true
+		}
 		if !one.Connected && !slices.Contains(setup.HookClients(), c) {
 			if t, err := setup.Locate(su.Where, c, setup.User); err == nil {
 				_, one.Connected, _ = setup.Find(t, setup.Name) // doctor says what is wrong with the file

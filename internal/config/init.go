@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"reprise/internal/durable"
 )
@@ -185,6 +186,9 @@ func InitEdits(p *Project) ([]Edit, error) {
 func Prospect(root, name string) (*Project, error) {
 	if root == filepath.Dir(root) {
 		return nil, fmt.Errorf("make project: %s is the root of the file system; change to the project's directory", root)
+	}
+	if !utf8.ValidString(root) { // no file of ours could name it as it is
+		return nil, fmt.Errorf("make project: the directory %q has bytes in its path that are no text (UTF-8): rename it, and make the project then", root)
 	}
 	if name == "" {
 		if name = NameFrom(root); name == "" {

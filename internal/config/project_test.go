@@ -378,6 +378,10 @@ func TestInitProject(t *testing.T) {
 	if _, err := InitProject("/", "a"); err == nil {
 		t.Error("the root of the file system was taken")
 	}
+	// Its files are JSON and YAML, in which such a path would come back as another one.
+	if _, err := Prospect("/src/bad\xff", "good"); err == nil || !strings.Contains(err.Error(), "rename it") {
+		t.Errorf("a directory whose name is no text: %v", err)
+	}
 }
 
 func TestClaim(t *testing.T) {

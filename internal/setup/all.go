@@ -64,10 +64,11 @@ func (s Setup) InstallAll(ctx context.Context, a All) ([]Change, error) {
 }
 
 func (s Setup) installAll(ctx context.Context, a All) ([]Change, error) {
-	changes, plugin, err := s.pluginThere(a)
-	if plugin || err != nil {
-		return changes, err
+	if changes := s.pluginThere(a); changes != nil {
+		return changes, nil
 	}
+	var changes []Change
+	var err error
 	var hooks *hooksEdit
 	if !a.NoHooks && slices.Contains(HookClients(), a.Client) {
 		if hooks, err = s.hooksOf(a); err != nil {

@@ -174,34 +174,45 @@ func (s Setup) eachCommand(ctx context.Context, a All, remove bool, do func(file
 
 // pluginThere reports whether Claude Code has our plugin from a marketplace: it brings
 // hooks, server and commands itself, and both together would record and judge twice.
-func (s Setup) pluginThere(a All) ([]Change, bool, error) {
-	if a.Client != "claude-code" {
-		return nil, false, nil
+func (s Setup) pluginThere(a All) []Change {
+	name, file := s.Plugin(a.Client)
+	if name == "" {
+		return nil
 	}
-	file, err := s.HookFile(a.Client, User)
+	return []Change{{File: file, What: "plugin", Action: "unchanged", Warnings: []string{fmt.Sprintf(
+		"the plugin %s is installed and brings hooks, server and commands: nothing was added to them; `claude plugin uninstall %s` and this again for those with this machine's paths", name, name)}}}
+}
+
+// Plugin is the name of our plugin where a client has it from a marketplace and it is on,
+// and the file that says so; "" where it has none. What is wrong with that file says whoever
+// edits it.
+func (s Setup) Plugin(client string) (name, file string) {
+	if client != "claude-code" {
+		return "", ""
+	}
+	file, err := s.HookFile(client, User)
 	if err != nil {
-		return nil, false, err
+		return "", ""
 	}
 	raw, exists, err := readSettings(file)
 	if err != nil || !exists || len(bytes.TrimSpace(raw)) == 0 {
-		return nil, false, nil // whoever edits that file says what is wrong with it
+		return "", ""
 	}
 	f, err := parseJSONFile(bytes.TrimPrefix(raw, bom))
 	if err != nil {
-		return nil, false, nil
+		return "", ""
 	}
 	v, ok, err := f.get([]string{"enabledPlugins"})
 	list, is := v.(map[string]any)
 	if err != nil || !ok || !is {
-		return nil, false, nil
+		return "", ""
 	}
-	for name, on := range list {
-		if base, from, _ := strings.Cut(name, "@"); base == plugin.Name && from != "skills-dir" && on == true {
-			return []Change{{File: file, What: "plugin", Action: "unchanged", Warnings: []string{fmt.Sprintf(
-				"the plugin %s is installed and brings hooks, server and commands: nothing was added to them; `claude plugin uninstall %s` and this again for those with this machine's paths", name, name)}}}, true, nil
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if base, from, _ := strings.Cut(name, "@"); base == plugin.Name && from != "skills-dir" && list[name] == true {
+			return name, file
 		}
 	}
-	return nil, false, nil
+	return "", ""
 }
 
 // PluginHooks is the hooks file of the plugin: the same hooks as setup writes, run from

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,17 @@ func TestPluginFromAMarketplace(t *testing.T) {
 		}
 		if hooks := strings.Contains(string(data), "reprise-hook"); hooks == there {
 			t.Errorf("%s: hooks were written: %v (%+v)", text, hooks, changes)
+		}
+		if name, _ := s.Plugin("claude-code"); (name != "") != there {
+			t.Errorf("%s: the plugin is %q", text, name)
+		}
+		if there { // what is connected by it is not said to be in no client
+			d := Doctor{Setup: s}
+			for _, list := range [][]Finding{d.hooks(t.Context()), d.entries(t.Context())} {
+				if !slices.ContainsFunc(list, func(f Finding) bool { return f.Status == OK && strings.Contains(f.Message, "by its plugin") }) {
+					t.Errorf("the doctor says %+v", list)
+				}
+			}
 		}
 	}
 }

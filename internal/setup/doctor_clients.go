@@ -98,6 +98,9 @@ func (d Doctor) entries(context.Context) []Finding {
 			out = append(out, d.entry(t, e)...)
 		}
 	}
+	if name, file := d.Setup.Plugin("claude-code"); name != "" {
+		out = append(out, one(OK, "", "claude-code: by its plugin %s (%s)", name, file)...)
+	}
 	if len(out) == 0 {
 		return one(Warn, "run `reprise setup`", "reprise is in no client's MCP servers")
 	}

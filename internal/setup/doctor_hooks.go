@@ -104,6 +104,9 @@ func (d Doctor) hooks(context.Context) []Finding {
 				"copilot: it is said to read .claude/settings.json, too: its sessions here may be recorded twice")...)
 		}
 	}
+	if name, file := d.Setup.Plugin("claude-code"); name != "" {
+		out = append(out, one(OK, "", "claude-code: by its plugin %s (%s)", name, file)...)
+	}
 	if len(out) == 0 {
 		return one(Info, "run `reprise setup`", "reprise is behind no client's hooks: sessions are neither recorded nor told anything")
 	}

@@ -23,7 +23,7 @@ func TestHookTimeouts(t *testing.T) {
 		{"copilot", "agentStop", 600}, {"copilot", "subagentStop", 600},
 		{"claude-code", "PreToolUse", 60}, {"claude-code", "PermissionRequest", 60}, {"codex", "PreToolUse", 600}, {"codex", "PermissionRequest", 600},
 		{"gemini", "BeforeTool", 60}, {"copilot", "preToolUse", 30}, {"copilot", "permissionRequest", 30},
-		{"claude-code", "PostToolUse", 10}, {"claude-code", "SessionEnd", 10}, {"gemini", "AfterTool", 13}, {"claude-code", "UserPromptSubmit", 13},
+		{"claude-code", "PostToolUse", 10}, {"claude-code", "SessionEnd", 10}, {"codex", "SessionEnd", 3}, {"codex", "Interrupt", 3}, {"gemini", "AfterTool", 13}, {"claude-code", "UserPromptSubmit", 13},
 	} {
 		if got := hookTimeout(tc.client, tc.event); got != tc.want {
 			t.Errorf("%s %s: %d s, want %d", tc.client, tc.event, got, tc.want)

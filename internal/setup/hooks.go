@@ -31,6 +31,9 @@ func hookTimeout(client, event string) int {
 		// that the client grants of itself, so a shorter one must not be written.
 		return max(10, (dialect.ClientMS(word, event)+999)/1000)
 	}
+	if ms := dialect.ClientMS(word, event); client == "codex" && ms > 0 && ms < 10_000 {
+		return ms / 1000 // it takes no longer one, and complains of it at each start
+	}
 	return max(10, dialect.DeadlineMS(word, event)/1000+8)
 }
 
