@@ -89,6 +89,8 @@ type Options struct {
 	Remote  time.Duration // bound of fetch and push; 0 = 2 min
 	MaxOut  int           // bytes of output kept; 0 = 4 MiB
 	Disk    durable.Disk  // where objects are stored; zero = the real disk
+	// Programs, where it is set, are those that repositories may have git run; see [Programs].
+	Programs *Programs
 	// Now, where it is set, says that the repository is reprise's own: a command that
 	// fails at a lock which a killed git left removes it and is done again.
 	Now func() time.Time
@@ -302,6 +304,11 @@ func (g *Git) RunInput(ctx context.Context, in []byte, args ...string) ([]byte, 
 }
 
 func (g *Git) run(ctx context.Context, limit time.Duration, in []byte, args ...string) ([]byte, error) {
+	if g.o.Programs != nil && g.err == nil {
+		if err := g.o.Programs.Check(ctx, g); err != nil {
+			return nil, err
+		}
+	}
 	out, err := g.runOnce(ctx, limit, in, args...)
 	if err != nil && g.unlocked(err) {
 		return g.runOnce(ctx, limit, in, args...)
