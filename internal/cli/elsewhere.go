@@ -77,7 +77,7 @@ end.`,
 				return printJSON(app.Out, append([]relay.Worker{}, list...))
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(app.Err, "No worker has said anything. `reprise worker` starts one, on a machine whose settings name the same servers.")
+				fmt.Fprintln(app.Err, "No worker lives. `reprise worker` starts one, on a machine whose settings name the same servers.")
 				return nil
 			}
 			table := term.NewTable(app.Style(), "WORKER", "HEARD", "PROJECTS", "CLIENTS", "DOES").MaxWidth(app.Columns)
@@ -214,7 +214,14 @@ func (a *App) resumeElsewhere(ctx context.Context, say loop.Said) (done bool, er
 	}
 	to, err := f.Resume(ctx, list, say)
 	for _, l := range to {
-		fmt.Fprintf(a.Out, "asked: the worker %s goes on so as soon as it hears of it\n", l.Worker)
+		switch {
+		case len(l.Back) > 0:
+			fmt.Fprintf(a.Out, "%s: put back, for whichever worker is next: %s, which set it aside, is not running\n", strings.Join(l.Back, ", "), l.Worker)
+		case l.Away:
+			fmt.Fprintf(a.Out, "asked: the worker %s, which is not running, goes on so when it is started again\n", l.Worker)
+		default:
+			fmt.Fprintf(a.Out, "asked: the worker %s goes on so as soon as it hears of it\n", l.Worker)
+		}
 	}
 	switch {
 	case errors.Is(err, loop.ErrWhich), errors.Is(err, loop.ErrUnanswered), errors.Is(err, loop.ErrCeiling):

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/internal/agent"
 	"reprise/internal/config"
+	"reprise/internal/fleet"
 	"reprise/internal/git"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
@@ -310,6 +312,7 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 	w := &fleetWorker{app: app, flags: f, limits: limits, out: out, notes: notes, many: len(list) > 1}
 	if home.Settings.Queue != config.QueueFiles {
 		defer w.disconnect()
+		w.reach(ctx, time.Second)
 		if err := w.named(ctx); err != nil {
 			return err
 		}
@@ -362,6 +365,24 @@ func (w *fleetWorker) connect(ctx context.Context, a *App) error {
 		a.servers.conn, a.servers.lent = conn, true
 	}
 	return err
+}
+
+// reach waits for servers that are away when the worker starts, as it does for those that go
+// away later: a machine may be up before its network, or before them. With --until-empty it
+// does not, and whoever needs them says what is wrong.
+func (w *fleetWorker) reach(ctx context.Context, wait time.Duration) {
+	a := w.app.in(w.app.Env.Dir, w.notes)
+	for {
+		err := w.connect(ctx, a)
+		if !errors.Is(err, fleet.ErrUnreachable) || w.flags.untilEmpty {
+			return
+		}
+		fmt.Fprintf(w.notes, "note: %s; again in %s\n", term.SafeLine(err.Error()), wait)
+		if pause(ctx, wait) != nil {
+			return
+		}
+		wait = min(2*wait, time.Minute)
+	}
 }
 
 // disconnect ends it.

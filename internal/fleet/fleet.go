@@ -7,6 +7,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -149,6 +150,9 @@ func (c *Conn) options() ([]nats.Option, error) {
 		if err := private("fleet.credentials", s.Credentials); err != nil {
 			return nil, err
 		}
+		if err := hasJWT(s.Credentials); err != nil {
+			return nil, err
+		}
 		how = append(how, nats.UserCredentials(s.Credentials))
 	case s.NKey != "":
 		if err := private("fleet.nkey", s.NKey); err != nil {
@@ -213,6 +217,22 @@ func private(setting, file string) error {
 		return fmt.Errorf("%w: %s: others can read %s, which is a secret (its mode is %04o); `chmod 600` it", ErrSetup, setting, file, fi.Mode().Perm())
 	}
 	return nil
+}
+
+// hasJWT refuses a file of credentials without a user's JWT: the client would send what is
+// there in its place, and all that the servers say of it is that they let nobody in.
+func hasJWT(file string) error {
+	data, err := durable.Read(file)
+	if err != nil {
+		return fmt.Errorf("%w: fleet.credentials: %w", ErrSetup, err)
+	}
+	switch {
+	case bytes.Contains(data, []byte("eyJ")): // as each begins
+		return nil
+	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("SU")):
+		return fmt.Errorf("%w: fleet.credentials: %s holds the seed of an NKey alone: fleet.nkey is the setting for that", ErrSetup, file)
+	}
+	return fmt.Errorf("%w: fleet.credentials: %s holds no user's JWT; `nsc generate creds` makes such a file", ErrSetup, file)
 }
 
 func (c *Conn) note(text string) {
@@ -364,14 +384,19 @@ func (c *Conn) Explain(doing string, err error) error {
 		return fmt.Errorf("%w: %s: %s: %w; look at fleet.credentials, fleet.nkey or fleet.cert of the settings, and at the servers' list of users", ErrRefused, doing, c.opt.Servers, err)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return fmt.Errorf("%w: %s: %w; docs/fleet.md lists what each role must be allowed", ErrRefused, doing, err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%w: %s: %s: the server does not encrypt: write nats:// in `queue` for tls://, and leave fleet.ca and fleet.cert out", ErrSetup, doing, c.opt.Servers)
+	case wantsCertificate(err):
+		if c.opt.Settings.Cert == "" {
+			return fmt.Errorf("%w: %s: %s: the server wants to see a certificate of this machine's, as it seems: fleet.cert and fleet.key name its files (%w)", ErrRefused, doing, c.opt.Servers, err)
+		}
+		return fmt.Errorf("%w: %s: %s: the server does not take the certificate that fleet.cert names, as it seems (%w)", ErrRefused, doing, c.opt.Servers, err)
 	case isTLS(err):
 		return fmt.Errorf("%w: %s: %s: %w; fleet.ca names the file of the certificates by which the servers are known", ErrRefused, doing, c.opt.Servers, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%w: %s: %s: the servers keep nothing for this account: JetStream is off there", ErrSetup, doing, c.opt.Servers)
 	case errors.As(err, &api) && api.ErrorCode == noCluster:
 		return fmt.Errorf("%w: %s: fleet.replicas is %d, and there is one server alone: %w", ErrSetup, doing, c.Replicas(), err)
-	case errors.Is(err, nats.ErrSecureConnWanted):
-		return fmt.Errorf("%w: %s: %s: the server does not encrypt: write nats:// in `queue` for tls://", ErrSetup, doing, c.opt.Servers)
 	case Full(err):
 		return fmt.Errorf("%w: %s: %s: their store has no room (%w); give it more (max_file_store of jetstream, or the account's limit), or remove streams that nobody needs", ErrSetup, doing, c.opt.Servers, err)
 	case Away(err):
@@ -384,11 +409,20 @@ func (c *Conn) Explain(doing string, err error) error {
 		if errors.Is(err, nats.ErrReconnectBufExceeded) { // nothing is kept to be sent later
 			return fmt.Errorf("%w: %s: %s: the connection is lost, and is tried again", ErrUnreachable, doing, c.opt.Servers)
 		}
+		if c.silent(err) {
+			return fmt.Errorf("%w: %s: %s: the connection is there, and what was asked was not answered in time; the servers' log says why, such as that their disk is full (room may have to be followed by a restart) or that no leader is chosen (%w)", ErrUnreachable, doing, c.opt.Servers, err)
+		}
 		return fmt.Errorf("%w: %s: %s: %w", ErrUnreachable, doing, c.opt.Servers, err)
 	case errors.As(err, &api):
 		return fmt.Errorf("%w: %s: %w", ErrSetup, doing, err)
 	}
 	return fmt.Errorf("fleet: %s: %w", doing, err)
+}
+
+// silent reports whether an error is that nothing was answered in time, over a connection
+// that lives: one that is gone is noticed sooner than anybody gives up.
+func (c *Conn) silent(err error) bool {
+	return (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)) && c.NC != nil && c.NC.IsConnected()
 }
 
 // noJetStream reports whether an error is that nobody answers, and the server that this
@@ -425,7 +459,15 @@ func isTLS(err error) bool {
 	var bad x509.CertificateInvalidError
 	var verify *tls.CertificateVerificationError
 	return errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &bad) || errors.As(err, &verify) ||
-		errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted)
+		errors.Is(err, nats.ErrSecureConnRequired)
+}
+
+// wantsCertificate reports whether a server has ended the connection for want of a
+// certificate, or of one that it takes. That comes after the handshake, as an alert or
+// with no word at all.
+func wantsCertificate(err error) bool {
+	return slices.ContainsFunc([]string{"closed by remote after TLS handshake", "tls: certificate required", "tls: bad certificate", "tls: unknown certificate"},
+		func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
 // Replicas is how many copies of a new stream or bucket the servers are to keep.

@@ -58,6 +58,7 @@ func TestConnectErrors(t *testing.T) {
 	}
 	_, seed := fleettest.NKey(t)
 	locked := fleettest.Server(t, func(o *server.Options) { o.Username, o.Password = "somebody", "else" }).ClientURL()
+	plain := strings.Replace(fleettest.Server(t).ClientURL(), "nats://", "tls://", 1)
 	for name, c := range map[string]struct {
 		servers string
 		s       config.Fleet
@@ -71,6 +72,9 @@ func TestConnectErrors(t *testing.T) {
 		"a stranger's key":    {locked, config.Fleet{NKey: secret(t, "u.nk", seed)}, fleet.ErrRefused, "fleet.nkey"},
 		"both":                {gone, config.Fleet{NKey: "/a", Credentials: "/b"}, fleet.ErrSetup, "keep one of them"},
 		"no file":             {gone, config.Fleet{Credentials: filepath.Join(t.TempDir(), "no")}, fleet.ErrSetup, "fleet.credentials"},
+		"a seed alone":        {gone, config.Fleet{Credentials: secret(t, "u.creds", seed)}, fleet.ErrSetup, "fleet.nkey"},
+		"no JWT":              {gone, config.Fleet{Credentials: secret(t, "u.creds", []byte("nothing"))}, fleet.ErrSetup, "nsc"},
+		"not encrypted":       {plain, config.Fleet{}, fleet.ErrSetup, "nats:// in `queue`"},
 		"no seed":             {gone, config.Fleet{NKey: secret(t, "u.nk", []byte("nothing"))}, fleet.ErrSetup, "fleet.nkey"},
 		"no certificate":      {gone, config.Fleet{CA: secret(t, "ca.pem", []byte("nothing"))}, fleet.ErrSetup, "fleet.ca"},
 		"others can read it":  {gone, config.Fleet{Credentials: open}, fleet.ErrSetup, "chmod 600"},
@@ -121,6 +125,12 @@ func TestKeysAndEncryption(t *testing.T) {
 	}
 	if state, err := c.NC.TLSConnectionState(); err != nil || !state.HandshakeComplete {
 		t.Fatal(state, err)
+	}
+	without := settings
+	without.Cert, without.Key = "", ""
+	_, err = fleet.Connect(t.Context(), options(where, without))
+	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "fleet.cert and fleet.key name") {
+		t.Errorf("no certificate of this machine's: %v", err)
 	}
 	settings.CA = ""
 	_, err = fleet.Connect(t.Context(), options(where, settings))

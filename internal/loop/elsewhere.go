@@ -7,5 +7,5 @@ func (l *Loop) unparkReason(item string) string {
 	if f := l.State().Items[item].From; f != nil && f.Answer != "" {
 		return said.AnsweredNote + f.Answer
 	}
-	return "a person lets it go on"
+	return said.GoesOnNote
 }

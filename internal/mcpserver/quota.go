@@ -167,13 +167,20 @@ func (s *Server) withinLimits(ctx context.Context, l config.HTTPLimits, req run.
 	var why string
 	switch at := free.UTC().Format(time.RFC3339); {
 	case l.RunsAtOnce > 0 && active >= l.RunsAtOnce:
-		why = fmt.Sprintf("has %d runs under way, which is the most (http.limits.runs_at_once): wait for one with check_agent, or stop one with cancel_agent", active)
+		why = fmt.Sprintf("has %s under way, which is the most (http.limits.runs_at_once): wait for one with check_agent, or stop one with cancel_agent", someRuns(active))
 	case l.RunsPerDay > 0 && today >= l.RunsPerDay:
-		why = fmt.Sprintf("has started %d runs in 24 hours, which is the most (http.limits.runs_per_day): the next may start at %s", today, at)
+		why = fmt.Sprintf("has started %s in 24 hours, which is the most (http.limits.runs_per_day): the next may start at %s", someRuns(today), at)
 	case l.USDPerDay > 0 && spent >= l.USDPerDay:
 		why = fmt.Sprintf("has spent %.2f US dollars on runs in 24 hours, of %.2f (http.limits.usd_per_day): what the oldest cost is free again at %s", spent, l.USDPerDay, at)
 	default:
 		return nil
 	}
 	return fmt.Errorf("spawn_agent: %s %s", strings.TrimPrefix(req.Principal, staticUser), why)
+}
+
+func someRuns(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
 }

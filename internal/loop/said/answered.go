@@ -13,6 +13,9 @@ import (
 // session also where another machine begins that.
 const AnsweredNote = "a person has answered: "
 
+// GoesOnNote is the reason where a person has let it go on without an answer.
+const GoesOnNote = "a person lets it go on"
+
 // Answered is what a person has answered by the item's own history, nil for
 // nothing. What has failed since knew it, and may have failed because of it: it is told
 // again all the same, for the next session knows nothing of the one before.

@@ -23,6 +23,7 @@ import (
 	"reprise/internal/fleet"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/said"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/relay"
@@ -250,6 +251,9 @@ type Loop struct {
 	Worker    string
 	State     core.State
 	Questions []loop.Question
+
+	Away bool     // told by Resume: the worker has ended, or is quiet
+	Back []string // items that Resume has put back, because of that
 }
 
 // ErrNewer says that a worker tells of its loop as another version of reprise does.
@@ -334,7 +338,8 @@ func (f *Fleet) Ask(ctx context.Context, worker string, list ...loop.Request) er
 
 // Resume leaves what a person says for the workers whose questions it answers, of the loops
 // given; to is who was asked, none where no worker has such a question. The errors are those
-// of [loop.Requests].
+// of [loop.Requests]. What a worker has set aside that is away is put back, too, with the
+// answer: that machine may never come again, and any other can go on with the item.
 func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []Loop, err error) {
 	for _, l := range loops {
 		mine := len(say.Items) == 0 && (l.State.Interrupt != nil || l.State.Phase == core.Paused)
@@ -354,14 +359,52 @@ func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []L
 		}
 		return nil, which
 	}
-	for i, l := range to {
+	workers, err := f.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range to {
+		l := &to[i]
 		requests, err := loop.Requests(&l.State, l.Questions, say)
 		if err == nil {
 			err = f.Ask(ctx, l.Worker, requests...)
+		}
+		l.Away = !slices.ContainsFunc(workers, func(w relay.Worker) bool { return w.Name == l.Worker && !w.Quiet })
+		if err == nil && l.Away {
+			l.Back, err = f.putBack(ctx, l, say)
 		}
 		if err != nil {
 			return to[:i], err
 		}
 	}
 	return to, nil
+}
+
+// putBack puts back what a person speaks of of what the loop of a worker has set aside, as
+// that would do it.
+func (f *Fleet) putBack(ctx context.Context, l *Loop, say loop.Said) (back []string, err error) {
+	q, err := f.Queue()
+	if err != nil {
+		return nil, err
+	}
+	why := said.GoesOnNote
+	if say.Answer != "" {
+		why = said.AnsweredNote + say.Answer
+	}
+	for _, one := range l.Questions {
+		if !one.Open() || len(say.Items) > 0 && !slices.Contains(say.Items, one.Item) || one.Asked() && say.Answer == "" && !say.NoAnswer {
+			continue
+		}
+		it, err := q.Get(ctx, one.Item)
+		if err == nil && it.State == queue.Blocked && it.Waits == "" && int64(it.Fence) == one.Number {
+			_, err = q.Unpark(ctx, it.ID, why)
+			if err == nil {
+				back = append(back, it.ID)
+			}
+		}
+		if err != nil && !queue.Over(err) { // else it has gone on by itself
+			return back, err
+		}
+	}
+	return back, nil
 }
