@@ -70,10 +70,10 @@ func showWhy(app *App, x scopes.Account) {
 	line("by", d.Author)
 	line("readers", strings.Join(d.ACL, ", "))
 	if !d.Time.IsZero() {
-		line("known since", d.Time.Format(time.DateTime))
+		line("known since", d.Time.Local().Format(time.DateTime))
 	}
 	if !d.Until.IsZero() {
-		line("until", d.Until.Format(time.DateTime))
+		line("until", d.Until.Local().Format(time.DateTime))
 	}
 	line("replaces", x.Supersedes)
 	line("replaced by", x.Superseded)
@@ -81,8 +81,7 @@ func showWhy(app *App, x scopes.Account) {
 		line("confidence", fmt.Sprintf("%.2f", d.Confidence))
 	}
 	importance := fmt.Sprintf("%.2f", d.Importance)
-	switch d.Class {
-	case recall.ClassDecision, recall.ClassLearning, recall.ClassProfile, recall.ClassState:
+	if scopes.ByKind(d.Class) {
 		importance += "  for what it is and who said it; use counts beside that" // its signals say nothing of it
 	}
 	line("importance", importance)

@@ -131,7 +131,11 @@ func changed(app *App, c scopes.Change, asJSON bool) error {
 	if c.Text != "" {
 		fmt.Fprintf(app.Out, "  %s\n", shown(c.Text))
 	}
-	if c.Old != "" && c.Old != c.ID {
+	switch {
+	case c.Old == "" || c.Old == c.ID:
+	case c.Op == "promote": // what it was made from is served where it was, as before
+		fmt.Fprintf(app.Out, "  %s\n", style.Dim("made from "+c.Old+", which stays"))
+	default:
 		fmt.Fprintf(app.Out, "  %s\n", style.Dim("in place of "+c.Old))
 	}
 	for _, id := range c.Also {

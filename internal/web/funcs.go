@@ -69,6 +69,7 @@ func funcs(now func() time.Time) template.FuncMap {
 		"plural":   term.Plural,
 		"join":     strings.Join,
 		"markdown": markdown.HTML,
+		"lines":    func(s string) string { return strings.ReplaceAll(s, "\n", "  \n") }, // each stays one
 		"did":      did,
 		"words":    func(s string) string { return strings.ReplaceAll(s, "_", " ") },
 		"below":    func(s string) string { _, rest, _ := strings.Cut(s, "/"); return rest },

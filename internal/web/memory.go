@@ -388,10 +388,15 @@ func (s *Server) memoryFail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 type whyPage struct {
-	ID      string
-	Account scopes.Account
-	File    string // page of the file that it stands in
+	ID       string
+	Account  scopes.Account
+	File     string // page of the file that it stands in
+	Promoted bool   // by a person or a gate, which can be taken back
 }
+
+// ByKind reports whether the importance is that of the kind and the author, of which the
+// signals say nothing.
+func (p whyPage) ByKind() bool { return scopes.ByKind(p.Account.Doc.Class) }
 
 func (s *Server) itemWhy(w http.ResponseWriter, r *http.Request) {
 	s.thinking.Lock()
@@ -401,7 +406,9 @@ func (s *Server) itemWhy(w http.ResponseWriter, r *http.Request) {
 		s.memoryFail(w, r, err)
 		return
 	}
-	s.show(w, r, "why", s.view(r, "memory", "Why it is remembered", whyPage{ID: r.PathValue("id"), Account: account}))
+	s.show(w, r, "why", s.view(r, "memory", "Why it is remembered", whyPage{
+		ID: r.PathValue("id"), Account: account, Promoted: slices.ContainsFunc(account.History, func(h scopes.Step) bool { return h.Op == "promote" }),
+	}))
 }
 
 func (s *Server) knowledgeChange(w http.ResponseWriter, r *http.Request) {

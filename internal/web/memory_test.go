@@ -292,6 +292,9 @@ func TestMemoryIsAsked(t *testing.T) {
 	if !strings.Contains(why, "recency") {
 		t.Error("the page does not say what the importance is made of")
 	}
+	if strings.Contains(why, "Take a promotion back") {
+		t.Error("a promotion can be taken back, where there was none")
+	}
 	for path, want := range map[string]int{"correct": http.StatusSeeOther, "forget": http.StatusSeeOther, "promote": http.StatusSeeOther, "demote": http.StatusNotFound, "x": http.StatusNotFound} {
 		if code, body := h.send("/memory/item/e-1/"+path, url.Values{"text": {"words"}, "to": {"global"}}); code != want {
 			t.Errorf("%s: %d, want %d: %s", path, code, want, body)

@@ -12,6 +12,7 @@ import (
 	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/mdfile"
+	"reprise/internal/recall"
 )
 
 // Account is all that is known of an item: why it counts what it counts, what
@@ -147,4 +148,14 @@ func (s *Scopes) whyGone(ctx context.Context, id string, cause error) (Account, 
 	last := x.History[len(x.History)-1]
 	x.Doc.Scope = cmp.Or(last.From, last.To)
 	return x, nil
+}
+
+// ByKind reports whether the importance of a class is that of what it is and who said it:
+// its signals say nothing of it, and use counts beside it.
+func ByKind(class recall.Class) bool {
+	switch class {
+	case recall.ClassDecision, recall.ClassLearning, recall.ClassProfile, recall.ClassState:
+		return true
+	}
+	return false
 }
