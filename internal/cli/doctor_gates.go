@@ -10,10 +10,8 @@ import (
 	"reprise/internal/hook"
 	"reprise/internal/setup"
 	"reprise/internal/term"
+	"reprise/internal/verify"
 )
-
-// looked is how many of the newest verifications the doctor looks at.
-const looked = 5
 
 // checkGates says whether anything keeps agents of this project from ending too
 // early, and what keeps that from working.
@@ -37,18 +35,17 @@ func (a *App) checkGates(context.Context) []setup.Finding {
 	switch {
 	case strings.HasPrefix(v.Works, "on"):
 		out = one(setup.OK, "", "%s", v.Works)
-	case v.Checks && !v.Trusted:
+	case (v.Checks || trust.Lapsed()) && !v.Trusted:
 		out = one(setup.Warn, "look at them with `reprise trust`, and approve them", "%s", v.Works)
 	default:
 		out = one(setup.Info, "", "%s", v.Works)
 	}
-	n, why := a.unjudged(v.Project)
-	switch {
-	case n > 1:
+	switch e := v.Ends; {
+	case e.Unjudged > 1:
 		out = append(out, one(setup.Warn, "do what it says; where the time was over, raise gates.timeout_seconds, or put less into the quick profile; `reprise verify list` has them",
-			"%d of the newest %d verifications came to no result, so those turns ended unjudged; the newest: %s", n, looked, term.SafeLine(why))...)
-	case v.Unjudged != "":
-		out = append(out, one(setup.Warn, "do what it says; `reprise verify list` has it", "the last turn was not judged: %s", term.SafeLine(v.Unjudged))...)
+			"%d of the newest %d verifications came to no result, so those turns ended unjudged; the newest: %s", e.Unjudged, verify.LookedAt, term.SafeLine(e.Newest.Unjudged()))...)
+	case e.Loose != nil:
+		out = append(out, one(setup.Warn, "see `reprise verify show "+e.Loose.ID+"`", "the last turn %s", term.SafeLine(e.Loose.Loose()))...)
 	}
 	for _, s := range v.Sessions {
 		if s.Problem != "" {
@@ -65,28 +62,6 @@ func (a *App) checkGates(context.Context) []setup.Finding {
 
 func one(s setup.Status, remedy, format string, args ...any) []setup.Finding {
 	return []setup.Finding{{Status: s, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
-}
-
-// unjudged is how many of the newest verifications at the end of turns came to no
-// result, and why the last of them did not.
-func (a *App) unjudged(project string) (n int, why string) {
-	home, err := a.Home()
-	if err != nil || home.Project == nil || home.Project.Name != project {
-		return 0, ""
-	}
-	list, _, err := a.verifyStore(home).List(looked)
-	if err != nil {
-		return 0, ""
-	}
-	for _, r := range list {
-		if r.Unjudged() == "" {
-			continue
-		}
-		if n++; n == 1 {
-			why = r.Unjudged()
-		}
-	}
-	return n, why
 }
 
 // checkDelegation says who is held to delegating, and what is wrong with what is

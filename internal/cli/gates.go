@@ -36,8 +36,8 @@ type gatesView struct {
 	Off      []string           `json:"off"`    // gates that are not looked at
 	Latest   *verify.Result     `json:"latest"` // null where there is none
 	Sessions []verify.GateState `json:"sessions"`
-	// Unjudged is why the last turn ended without being judged; programs see it by latest.
-	Unjudged string `json:"-"`
+	// Ends is how the last turns ended; programs see it by latest.
+	Ends verify.Ends `json:"-"`
 	// Works is what comes of all this, in a sentence.
 	Works string `json:"works"`
 }
@@ -81,8 +81,9 @@ func gatesOf(app *App, home *config.Home, trust config.Trust) (gatesView, error)
 	if list, _, err := store.List(1); err == nil && len(list) == 1 {
 		v.Latest = list[0]
 	}
-	if r, err := store.Unjudged(); err == nil && r != nil {
-		v.Unjudged = r.Unjudged()
+	var err error
+	if v.Ends, err = store.Ends(); err != nil {
+		return v, err
 	}
 	sessions, err := store.Sessions()
 	if err != nil {
@@ -93,6 +94,8 @@ func gatesOf(app *App, home *config.Home, trust config.Trust) (gatesView, error)
 	switch {
 	case s.Stop == "off" && s.Subagent == "off":
 		v.Works = "off: the settings gates.stop and gates.subagent say so"
+	case trust.Lapsed():
+		v.Works = "off: " + home.Project.File() + " changed since it was approved; `reprise trust` shows the difference"
 	case !v.Checks:
 		v.Works = "off: the project defines no checks (verify.profiles in " + home.Project.File() + ")"
 	case !v.Trusted:
@@ -118,8 +121,10 @@ func printGates(app *App, v gatesView) {
 	if v.Latest != nil {
 		line("latest", fmt.Sprintf("%s %s, %s", v.Latest.ID, v.Latest.Status, v.Latest.Started.Local().Format("2006-01-02 15:04")))
 	}
-	if v.Unjudged != "" {
-		line("not judged", "the last turn: "+term.SafeLine(v.Unjudged))
+	if r := v.Ends.Loose; r != nil && r.Unjudged() != "" {
+		line("not judged", "the last turn: "+term.SafeLine(r.Unjudged()))
+	} else if r != nil {
+		line("not done", "the last turn "+term.SafeLine(r.Loose()))
 	}
 	for _, s := range v.Sessions {
 		if s.Total == 0 && s.Problem == "" {
@@ -133,14 +138,19 @@ func printGates(app *App, v gatesView) {
 	}
 }
 
-// standGates says that the last turn ended without being judged.
+// standGates says that the last turn ended without being judged, or although its work is
+// not done.
 func (a *App) standGates(s *standing, home *config.Home) error {
 	if home.Project == nil {
 		return nil
 	}
-	r, err := a.verifyStore(home).Unjudged()
-	if r != nil {
-		s.Waits = append(s.Waits, standWait{"the last turn was not judged: " + firstLine(r.Unjudged(), 300), "reprise verify show " + r.ID})
+	ends, err := a.verifyStore(home).Ends()
+	if r := ends.Loose; r != nil {
+		whose := ""
+		if r.Client != "" && r.Session != "" {
+			whose = " of " + r.Client + " " + clipText(r.Session, 12)
+		}
+		s.Waits = append(s.Waits, standWait{"the last turn" + whose + " " + firstLine(r.Loose(), 300), "reprise verify show " + r.ID})
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"reprise/internal/agent/dialect"
@@ -43,6 +44,8 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 	case err != nil:
 		k.warn("no gate: what was approved cannot be read", err)
 		return dialect.Decision{}
+	case trust.Lapsed():
+		return k.lapsed(ctx, home, trust, ev)
 	case !trust.Approved || trust.Says.Verify == nil:
 		return dialect.Decision{} // the plan was made before the approval was taken back
 	}
@@ -85,6 +88,34 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 		return dialect.Decision{Context: k.told(ctx, g, t)}
 	}
 	return dialect.Decision{}
+}
+
+// lapsed says to whom it may concern that gates are off, for the project's file is not
+// what was approved: to the session's agent, which may have changed it, and by a result
+// to the person who counts on gates.
+func (k *gatekeeper) lapsed(ctx context.Context, home *config.Home, trust config.Trust, ev dialect.Event) dialect.Decision {
+	file := filepath.Join(".reprise", filepath.Base(home.Project.File()))
+	why := file + " changed since it was approved, so its checks are not run"
+	if trust.Says.Verify.Empty() {
+		why = file + " has no checks any more, and those that were approved are not run"
+	}
+	g := &verify.Gate{Verifier: k.app.verifyOptions(home, trust, k.dir)}
+	t := verify.Turn{Client: ev.Client, Session: ev.Session, Run: k.app.Env.Get(hook.RunVar), Text: ev.Text}
+	if ev.Kind == dialect.Response {
+		k.warn("the turn was not judged", errors.New(why+"; `reprise trust` shows what changed"))
+		if err := g.Lapsed(ctx, t, why+"; `reprise trust` shows what changed"); err != nil {
+			k.warn("that the turn was not judged is not kept", err)
+		}
+		return dialect.Decision{}
+	}
+	tell, err := g.TellLapsed(ctx, t)
+	if err != nil {
+		k.warn("what the session was told is not known", err)
+	}
+	if !tell {
+		return dialect.Decision{}
+	}
+	return dialect.Decision{Context: "reprise: " + why + " at the end of turns. Only the user can approve it (`reprise trust`): tell them. If the change is yours and nobody asked for it, take it back."}
 }
 
 func (k *gatekeeper) gate(home *config.Home, trust config.Trust, subagent bool) (*verify.Gate, error) {

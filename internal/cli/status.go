@@ -422,7 +422,10 @@ func (a *App) standTrust(s *standing, home *config.Home) error {
 		return nil
 	}
 	t, err := home.Paths.Trust(home.Project)
-	if len(t.Asks) > 0 && !t.Approved {
+	switch {
+	case t.Lapsed():
+		s.Waits = append(s.Waits, standWait{"the project's settings changed since you approved them, so no check keeps agents from ending", "reprise trust"})
+	case len(t.Asks) > 0 && !t.Approved:
 		s.Waits = append(s.Waits, standWait{"the project's settings ask for " + strings.Join(t.Asks, ", ") + ", and do nothing until you approve them", "reprise trust"})
 	}
 	return err

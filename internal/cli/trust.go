@@ -62,6 +62,10 @@ func showTrust(app *App, home *config.Home, t config.Trust, trouble error) (done
 	switch {
 	case len(t.Asks) == 0:
 		fmt.Fprintf(app.Out, "%s asks for nothing that needs an approval.\n", file)
+		if t.Lapsed() {
+			fmt.Fprint(app.Out, "The text that you approved has checks, and this one has none, so gates are off. `reprise trust --revoke` has them off for good.\n",
+				app.Style().Diff(term.SafeText(udiff.Unified("approved", "now", t.Before, t.Text))))
+		}
 		return true
 	case t.Approved:
 		fmt.Fprintf(app.Out, "%s was approved on %s (%s).\n", file, t.At.Format("2006-01-02 15:04"), strings.Join(t.Asks, ", "))

@@ -26,6 +26,16 @@ type Trust struct {
 	Text   string `json:"text"`
 }
 
+// Lapsed reports whether the text that was approved last had checks, and this one is not
+// approved: gates that the user counts on are off, whatever this text says.
+func (t Trust) Lapsed() bool {
+	if t.Approved || t.Before == "" {
+		return false
+	}
+	before, err := ParseProject("project.yaml", []byte(t.Before))
+	return err == nil && !before.Verify.Empty()
+}
+
 // trustRecord is <data>/projects/<name>/trust.json. It is the user's own, out of
 // the repository's reach.
 type trustRecord struct {

@@ -171,8 +171,30 @@ func (g *Gate) unfound(ctx context.Context, t Turn, what string, err error) (Ver
 	v := &Verifier{o: g.Verifier.filled()}
 	r := v.fresh(g.request(t, claim))
 	r.Dir = v.o.Env.Dir
-	r.failed(v.redact(what + ": " + err.Error()))
+	if err != nil {
+		what += ": " + err.Error()
+	}
+	r.failed(v.redact(what))
 	return Verdict{Why: what, Result: r}, errors.Join(err, v.keep(ctx, r))
+}
+
+// Lapsed leaves a result of a turn that is not judged because the checks that the user
+// approved are not what the project's file says any more; one for each such turn of a
+// session in a row would say no more than the first.
+func (g *Gate) Lapsed(ctx context.Context, t Turn, why string) error {
+	if list, _, err := g.Verifier.Store.List(1); err == nil && len(list) == 1 && list[0].Session == t.Session && list[0].Unjudged() == why {
+		return nil
+	}
+	_, err := g.unfound(ctx, t, why, nil)
+	return err
+}
+
+// TellLapsed reports whether the session is to be told that, which is once for a text.
+func (g *Gate) TellLapsed(ctx context.Context, t Turn) (tell bool, err error) {
+	err = g.Verifier.Store.change(ctx, t, func(s *gateState, _ found) {
+		tell, s.Lapsed = s.Lapsed != g.Verifier.Config, g.Verifier.Config
+	})
+	return tell, err
 }
 
 // spare is why there is no need to look, "" where there is.
@@ -305,6 +327,9 @@ func (g *Gate) request(t Turn, claim done.Claim) Request {
 func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how found, claim done.Claim) (Verdict, error) {
 	req := g.request(t, claim)
 	req.Base = g.base(ctx, v, &st)
+	// The checks run although the turn ends in any case: how it ended is for the user to
+	// know, and work that was mended at last passes.
+	req.Spent = st.Blocks >= g.MaxBlocks || st.Total >= sessionBlocks*g.MaxBlocks
 	began := st.Baseline != nil && st.Baseline.Dir == v.tree.Top
 	req.more = func(ctx context.Context, r *Result) {
 		if g.on("tasks") {

@@ -85,16 +85,42 @@ func TestGateOfASession(t *testing.T) {
 	if v := g.end(t, active); !v.Block || !strings.Contains(v.Reason, "told 2 of") {
 		t.Errorf("the second time: %+v", v)
 	}
-	for range 3 {
-		if v := g.end(t, active); v.Block || v.Result.Status != Failed || !strings.Contains(v.Why, "already") {
+	loose := func() string {
+		t.Helper()
+		e, err := w.o.Store.Ends()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Loose == nil {
+			return ""
+		}
+		return e.Loose.Loose()
+	}
+	if got := loose(); got != "" {
+		t.Errorf("the turn goes on: %q", got)
+	}
+	for i := range 3 {
+		v := g.end(t, active)
+		if v.Block || v.Result.Status != Failed || !strings.Contains(v.Why, "already") {
 			t.Errorf("more than twice: %+v", v)
 		}
+		// Nothing comes of it, so the checks do not run again in the very same tree.
+		if v.Result.Reused == "" || len(v.Result.Checks) != 1 || len(v.Result.Blocking()) != 1 {
+			t.Errorf("time %d: %+v", i, v.Result)
+		}
+		if got := loose(); !strings.HasPrefix(got, "ended although its work is not done: whole: ended with exit code 1") {
+			t.Errorf("it ended: %q", got)
+		}
+	}
+	w.put("more", "x")
+	if v := g.end(t, active); v.Block || v.Result.Status != Failed || v.Result.Reused != "" {
+		t.Errorf("something changed, and may have mended it: %+v", v.Result)
 	}
 	if err := os.Remove(filepath.Join(w.work, "broken")); err != nil {
 		t.Fatal(err)
 	}
 	w.put("made", "x")
-	if v := g.end(t, active); v.Block || v.Result.Status != Passed {
+	if v := g.end(t, active); v.Block || v.Result.Status != Passed || loose() != "" {
 		t.Errorf("mended: %+v", v)
 	}
 	settle(w)
@@ -464,8 +490,8 @@ func TestGateThatCannotFindOut(t *testing.T) {
 	if v := g.end(t, other); v.Block || v.Result == nil || v.Result.Unjudged() == "" {
 		t.Errorf("another session: %+v", v)
 	}
-	if r, err := w.o.Store.Unjudged(); err != nil || r == nil || r.Session != "s2" {
-		t.Errorf("%+v %v", r, err)
+	if e, err := w.o.Store.Ends(); err != nil || e.Loose == nil || e.Loose.Session != "s2" || e.Unjudged != 4 || e.Newest != nil && e.Newest.ID != e.Loose.ID {
+		t.Errorf("%+v %v", e, err)
 	}
 	if err := os.Remove(filepath.Join(w.work, "core.1")); err != nil {
 		t.Fatal(err)
@@ -473,8 +499,8 @@ func TestGateThatCannotFindOut(t *testing.T) {
 	if v := g.end(t, active); !v.Block || v.Result.Status != Failed {
 		t.Errorf("out of the way: %+v", v)
 	}
-	if r, err := w.o.Store.Unjudged(); err != nil || r != nil {
-		t.Errorf("it was judged since: %+v %v", r, err)
+	if e, err := w.o.Store.Ends(); err != nil || e.Loose != nil {
+		t.Errorf("it was judged since: %+v %v", e, err)
 	}
 	if v, err := g.End(context.Background(), Turn{Client: "claude", Text: "All done."}); v.Block || err == nil || v.Result.Unjudged() == "" {
 		t.Errorf("no session: %+v %v", v, err)

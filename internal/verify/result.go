@@ -87,6 +87,23 @@ func (r *Result) Unjudged() string {
 	return why
 }
 
+// Loose says of the end of a turn that it was not judged, or came although the work is
+// not done: "" where neither is so.
+func (r *Result) Loose() string {
+	if why := r.Unjudged(); why != "" {
+		return "was not judged: " + why
+	}
+	list := r.Blocking()
+	if r.Status != Failed || r.Trigger != Stop || r.Blocked || len(list) == 0 {
+		return ""
+	}
+	what := list[0].Message
+	if list[0].Check != "" {
+		what = list[0].Check + ": " + what
+	}
+	return "ended although its work is not done: " + what
+}
+
 // RiskSeen is how much changed.
 type RiskSeen struct {
 	Known     bool     `json:"known"` // there is something to compare with

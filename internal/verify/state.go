@@ -29,6 +29,7 @@ type gateState struct {
 	Prompt   string    `json:"prompt,omitempty"` // event of the prompt that the turn began with
 	Told     string    `json:"told,omitempty"`   // verification after a failure that was told last
 	Unseen   bool      `json:"unseen,omitempty"` // it was told that its work could not be looked at
+	Lapsed   string    `json:"lapsed,omitempty"` // text of the project's file of which it was told that it is not approved
 	Sum      string    `json:"sum"`
 }
 

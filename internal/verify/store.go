@@ -181,24 +181,59 @@ func (s Store) List(n int) (list []*Result, bad int, err error) {
 	return list, bad, nil
 }
 
-// Unjudged is the result of the last end of a turn where that was not judged, and
-// nothing was found out of the same tree since; else nil.
-func (s Store) Unjudged() (*Result, error) {
+// Ends is how the last turns ended.
+type Ends struct {
+	// Loose is the last end of a turn, where that was not judged, or its work is not
+	// done, and nothing was found out of the same tree since; else nil.
+	Loose *Result
+	// Unjudged is how many of the newest [LookedAt] verifications are of turns that were
+	// not judged, Newest the newest of these.
+	Unjudged int
+	Newest   *Result
+}
+
+// LookedAt is how many verifications [Store.Ends] looks at for ends that were not judged.
+const LookedAt = 5
+
+// Ends looks how the last turns ended.
+func (s Store) Ends() (Ends, error) {
 	list, _, err := s.List(20)
 	if err != nil {
-		return nil, err
+		return Ends{}, err
+	}
+	var out Ends
+	for i, r := range list {
+		if i < LookedAt && r.Unjudged() != "" {
+			if out.Unjudged++; out.Newest == nil {
+				out.Newest = r
+			}
+		}
 	}
 	known := map[string]bool{}
 	for _, r := range list {
-		switch {
-		case r.Unjudged() != "" && !known[r.Dir]:
-			return r, nil
-		case r.Trigger == Stop || r.Trigger == SubagentStop:
-			return nil, nil // that one was judged
+		if r.Loose() != "" && !known[r.Dir] {
+			out.Loose = r
+			break
+		}
+		if r.Trigger == Stop || r.Trigger == SubagentStop && r.Unjudged() == "" {
+			break // that one was judged, and is done or went on
 		}
 		known[r.Dir] = known[r.Dir] || r.Status != Error
 	}
-	return nil, nil // there was none
+	return out, nil
+}
+
+// red is the newest result if it says that the same checks fail in the very same tree.
+func (s Store) red(w sought) *Result {
+	list, _, err := s.List(1)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	r := list[0]
+	if r.Status != Failed || r.Tree != w.hash || r.Config != w.config || r.Profile != w.profile || r.Base != w.base {
+		return nil
+	}
+	return r
 }
 
 // sought is what an earlier verification must say for its answer to be taken: of a

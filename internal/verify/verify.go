@@ -23,6 +23,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/durable"
+	"reprise/internal/git"
 	"reprise/internal/proc/confine"
 	"reprise/internal/verify/tree"
 )
@@ -46,6 +47,8 @@ type Options struct {
 	// that checks need, so that writing cannot be forbidden.
 	Derived []string
 	Outside []string // no part of the tree, should they lie in it
+	// Programs, where it is set, are those that repositories may have git run.
+	Programs *git.Programs
 	// MaxWritten is how much a check may add to its snapshot, in bytes; 0 is 4 GiB.
 	MaxWritten int64
 	// Keep leaves the copy of the tree for the next verification, which then has
@@ -89,7 +92,7 @@ func newVerifier(ctx context.Context, o Options) (*Verifier, error) {
 	v := &Verifier{o: o.filled()}
 	var err error
 	v.tree, err = tree.Find(ctx, o.Env.Dir, o.Root, tree.Options{
-		Vars: o.Env.Vars, Limits: tree.Limits{Bytes: int64(o.Checks.MaxMB) << 20}, Outside: append([]string{o.Snapshots}, o.Outside...),
+		Vars: o.Env.Vars, Limits: tree.Limits{Bytes: int64(o.Checks.MaxMB) << 20}, Outside: append([]string{o.Snapshots}, o.Outside...), Programs: o.Programs,
 	})
 	if err != nil {
 		return nil, err
@@ -147,6 +150,9 @@ type Request struct {
 	// Reuse takes the answer of an earlier verification of the very same tree, if
 	// that passed.
 	Reuse bool
+	// Spent says that nothing comes of a failure but that it is known: one that is known
+	// of this very tree is not looked for again.
+	Spent bool
 	// NoChecks runs none: only what else there is to look at counts.
 	NoChecks bool
 	// gates must have been looked at in an earlier verification whose answer is taken.
@@ -341,6 +347,13 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 			if len(w.gates) > 0 {
 				r.Gates = slices.Clone(w.gates)
 			}
+			return nil
+		}
+	}
+	if req.Spent {
+		if old := v.o.Store.red(sought{hash: r.Tree, config: r.Config, profile: r.Profile, base: r.Base}); old != nil {
+			r.Status, r.Reused, r.Checks = Failed, cmp.Or(old.Reused, old.ID), old.Checks
+			r.Issues = slices.DeleteFunc(slices.Clone(old.Issues), func(i Issue) bool { return i.Gate == "tasks" || i.Gate == "review" })
 			return nil
 		}
 	}

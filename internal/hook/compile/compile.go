@@ -279,13 +279,17 @@ func Delegation(s config.Delegation) delegation.Rules {
 func rules(home *config.Home) plan.Rules {
 	s := home.Settings
 	var project config.Project
-	trusted := false
-	if home.Project != nil && len(home.Project.Asks) > 0 {
-		project = *home.Project
+	trusted, lapsed := false, false
+	if home.Project != nil {
+		if len(home.Project.Asks) > 0 {
+			project = *home.Project
+		}
 		// The file may be another one than that which was read before: what is
 		// approved counts as it stands in the text that was approved.
 		if t, err := home.Paths.Trust(home.Project); err == nil && t.Approved {
 			project, trusted = *t.Says, true
+		} else {
+			lapsed = err == nil && t.Lapsed()
 		}
 	}
 	r := plan.Rules{
@@ -319,6 +323,10 @@ func rules(home *config.Home) plan.Rules {
 	r.RepoOff, r.Trusted = project.HooksOff, trusted && len(project.HooksOff) > 0
 	if trusted {
 		gates(&r, s.Gates, project.Verify)
+	}
+	if lapsed && s.Gates.Stop != "off" {
+		// It says that nothing is checked any more, and needs no time for checks.
+		r.GateMS, r.GateKinds = int(gateReserve/time.Millisecond), []string{"session_start", "prompt", "response"}
 	}
 	return r
 }

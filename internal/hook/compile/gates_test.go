@@ -55,6 +55,16 @@ func TestGatesNeedTrust(t *testing.T) {
 	if p.Rules.GateMS != 315_000 || p.Rules.Gates("tool_before") {
 		t.Errorf("%+v", p.Rules)
 	}
+	// A text that is another one is not approved, and whoever counts on gates is told; so
+	// they are where it has no checks any more.
+	approved := "v: 1\nname: shop\nverify:\n  on_failure: true\n  profiles: {quick: [{run: 'true'}]}\n"
+	for _, text := range []string{approved + "# more\n", "v: 1\nname: shop\n"} {
+		w.write("shop/.reprise/project.yaml", text)
+		if p := make(); !slices.Equal(p.Rules.GateKinds, []string{"session_start", "prompt", "response"}) || p.Rules.GateMS != 15_000 {
+			t.Errorf("%q: %+v", text, p.Rules)
+		}
+	}
+	w.write("shop/.reprise/project.yaml", approved)
 	w.write("data/config.yaml", "gates: {stop: off, timeout_seconds: 10}\n")
 	if p := make(); p.Rules.Gates("response") || !p.Rules.Gates("subagent_finished") || p.Rules.GateMS != 25_000 {
 		t.Errorf("the end of turns is off: %+v", p.Rules)

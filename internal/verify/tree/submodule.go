@@ -38,7 +38,7 @@ func (t Tree) links(ctx context.Context, commit string) ([]link, error) {
 // submodule is the repository that is checked out in the tree; ok is false where there
 // is none.
 func (t Tree) submodule(ctx context.Context, rel string) (sub Tree, ok bool, err error) {
-	sub = Tree{Top: filepath.Join(t.Top, filepath.FromSlash(rel)), Git: true, vars: t.vars, limits: t.limits, excludes: t.excludes}
+	sub = Tree{Top: filepath.Join(t.Top, filepath.FromSlash(rel)), Git: true, vars: t.vars, limits: t.limits, programs: t.programs, excludes: t.excludes}
 	if _, err := os.Lstat(filepath.Join(sub.Top, ".git")); err != nil {
 		return sub, false, nil
 	}

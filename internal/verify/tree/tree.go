@@ -63,6 +63,7 @@ type Tree struct {
 
 	vars     map[string]string
 	limits   Limits
+	programs *git.Programs
 	excludes string   // the user's own list of what git ignores
 	outside  []string // paths from the top that are not looked at
 	own      repository
@@ -76,12 +77,14 @@ type Options struct {
 	// Outside are directories that are no part of any tree: where snapshots are,
 	// above all, should they lie in one.
 	Outside []string
+	// Programs, where it is set, are those that repositories may have git run.
+	Programs *git.Programs
 }
 
 // Find is the tree that dir is in: the top of its git working tree, or without
 // git root, the directory of the project.
 func Find(ctx context.Context, dir, root string, o Options) (Tree, error) {
-	t := Tree{vars: o.Vars, limits: o.Limits.withDefaults()}
+	t := Tree{vars: o.Vars, limits: o.Limits.withDefaults(), programs: o.Programs}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return t, fmt.Errorf("find the working tree: %w", err)
@@ -136,7 +139,7 @@ func gitTop(dir string) string {
 }
 
 func (t Tree) git(dir string) *git.Git {
-	return git.New(dir, git.Options{Vars: t.vars, Local: 2 * time.Minute, MaxOut: 256 << 20})
+	return git.New(dir, git.Options{Vars: t.vars, Local: 2 * time.Minute, MaxOut: 256 << 20, Programs: t.programs})
 }
 
 // userExcludes is the file of further ignore rules, the repository's or the user's
