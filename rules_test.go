@@ -120,7 +120,7 @@ func testSupport(dir string) bool {
 
 // layers, lowest first. A package may import what is below it.
 var layers = [][]string{
-	{"clip", "pathname"},
+	{"clip", "pathname", "shellword"},
 	{"durable", "proc", "mdfile", "redact", "term", "fact"},
 	{"event", "git", "config", "logfile", "fleet"},
 	{"run", "agent", "queue", "memory", "recall", "learn", "staterepo", "workspace", "guard", "verify", "delegation", "relay"},

@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"reprise/internal/clip"
+	"reprise/internal/shellword"
 )
 
 // Verify is what a project's file says under verify: the checks that tell
@@ -52,12 +53,12 @@ type Check struct {
 	Advisory bool
 }
 
-// Command is the check's command as a person reads it.
+// Command is the check's command as a person reads it, and as a shell would.
 func (c Check) Command() string {
 	if c.Shell != "" {
 		return c.Shell
 	}
-	return strings.Join(c.Argv, " ")
+	return shellword.Join(c.Argv)
 }
 
 // Risk is from how much change on a profile is used: from either on. 0 is never.

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"reprise/internal/durable"
+	"reprise/internal/shellword"
 )
 
 // ErrPrograms says that a repository has got a setting by which git runs a program, since
@@ -34,15 +35,7 @@ func (e *ProgramsError) Error() string {
 	if e.hook {
 		return fmt.Sprintf("the hook %s, %s, is not as it was when the work began, and git would run it: nothing is done with git until a person has looked", e.Key, e.File)
 	}
-	return fmt.Sprintf("the setting %s in %s has git run a program, and was not so when the work began: nothing is done with git until a person has looked; `git config --file %s --unset-all %s` takes it out", e.Key, e.File, quoted(e.File), quoted(e.Key))
-}
-
-// quoted is a word as a shell reads it, in what a person may copy.
-func quoted(s string) string {
-	if strings.ContainsAny(s, " \t\n'\"\\$`!*?[](){}<>|&;~#") {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
+	return fmt.Sprintf("the setting %s in %s has git run a program, and was not so when the work began: nothing is done with git until a person has looked; `git config --file %s --unset-all %s` takes it out", e.Key, e.File, shellword.Quote(e.File), shellword.Quote(e.Key))
 }
 
 // Is has a ProgramsError be an ErrPrograms.

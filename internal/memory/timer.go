@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"reprise/internal/shellword"
 )
 
 // TimerFile is one file that makes the system run a sync now and then.
@@ -97,8 +99,8 @@ func launchdTimer(o TimerOptions, args []string) Timer {
 	file := path.Join(o.Home, "Library", "LaunchAgents", "reprise.memory-sync.plist")
 	return Timer{
 		Files:  []TimerFile{{file, b.String()}},
-		Enable: []string{"launchctl load -w " + shellQuote(file)},
-		Off:    []string{"launchctl unload -w " + shellQuote(file)},
+		Enable: []string{"launchctl load -w " + shellword.Quote(file)},
+		Off:    []string{"launchctl unload -w " + shellword.Quote(file)},
 	}
 }
 
@@ -149,5 +151,3 @@ func escapeXML(s string) string {
 	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder does not fail
 	return b.String()
 }
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

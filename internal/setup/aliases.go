@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"reprise/internal/shellword"
 )
 
 const (
@@ -51,8 +53,8 @@ func (s Setup) Aliases(ctx context.Context, program string, remove, dry bool) (C
 		return Change{}, err
 	}
 	body := aliasBegin + "\n" +
-		"alias claude-refresh=" + shellQuote(shellQuote(program)+" refresh") + "\n" +
-		"alias claude-refresh-force=" + shellQuote(shellQuote(program)+" refresh --force") + "\n" +
+		"alias claude-refresh=" + shellword.Quote(shellword.Quote(program)+" refresh") + "\n" +
+		"alias claude-refresh-force=" + shellword.Quote(shellword.Quote(program)+" refresh --force") + "\n" +
 		aliasEnd + "\n"
 	const key = "aliases"
 	ch, err := s.changer(Target{Scope: User}, dry).apply(ctx, file, 0o644, func(in input) ([]byte, bool, error) {

@@ -26,7 +26,7 @@ func hookProgramOf(command string) string {
 	}
 }
 
-// firstWord takes a shell word apart as shellQuote makes it, or as Windows has
+// firstWord takes a shell word apart as shellword.Quote makes it, or as Windows has
 // it in double quotes.
 func firstWord(s string) (word, rest string) {
 	var b strings.Builder

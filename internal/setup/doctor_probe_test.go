@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/internal/shellword"
 )
 
 // hookScript is a hook program that does what one has to: it says nothing and
@@ -65,13 +67,13 @@ func TestProbe(t *testing.T) {
 				if e == tc.event && tc.script != "" {
 					program = bad
 				}
-				command := "REPRISE_HOME=/elsewhere " + shellQuote(program) + " " + hookWord(tc.client) + " " + e
+				command := "REPRISE_HOME=/elsewhere " + shellword.Quote(program) + " " + hookWord(tc.client) + " " + e
 				switch {
 				case e != tc.event || tc.command == "":
 				case tc.command == "-":
 					continue
 				default:
-					command = strings.Replace(tc.command, "PROGRAM", shellQuote(good), 1)
+					command = strings.Replace(tc.command, "PROGRAM", shellword.Quote(good), 1)
 				}
 				h.Hooks = append(h.Hooks, Hook{Event: e, Command: command})
 			}

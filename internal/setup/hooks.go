@@ -13,6 +13,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"reprise/internal/agent/dialect"
+	"reprise/internal/shellword"
 )
 
 // HookClients are the clients whose hooks reprise can be put behind.
@@ -147,23 +148,12 @@ func (s Setup) hookCommand(program, client, event string) string {
 	} else {
 		for _, name := range carried {
 			if v := s.Env.Get(name); v != "" {
-				b.WriteString(name + "=" + shellQuote(v) + " ")
+				b.WriteString(name + "=" + shellword.Quote(v) + " ")
 			}
 		}
-		b.WriteString(shellQuote(program))
+		b.WriteString(shellword.Quote(program))
 	}
 	return b.String() + " " + hookWord(client) + " " + event
-}
-
-// shellQuote makes one word of s for a POSIX shell.
-func shellQuote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:@%+,", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // ownHook reports whether a hook's command runs the hook program for client,

@@ -19,6 +19,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/shellword"
 )
 
 const (
@@ -131,21 +132,19 @@ func (h *hooks) user(name string) string {
 	return filepath.Join(filepath.FromSlash(h.theirs), name)
 }
 
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
 // script is our hook of a name. program is what it starts, "" for one that only
 // hands on to the user's.
 func (h *hooks) script(name, program string) []byte {
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\n" + hookMark)
 	if program != "" {
-		run := "(" + quoted(filepath.ToSlash(program)) + " state hooks run " + name + ` "$@" </dev/null >/dev/null 2>&1 &)` + "\n"
+		run := "(" + shellword.Quoted(filepath.ToSlash(program)) + " state hooks run " + name + ` "$@" </dev/null >/dev/null 2>&1 &)` + "\n"
 		if name == "post-checkout" {
 			run = `[ "$3" = 1 ] && ` + run // not of files alone
 		}
 		b.WriteString(run)
 	}
-	user := quoted(filepath.ToSlash(h.user(name)))
+	user := shellword.Quoted(filepath.ToSlash(h.user(name)))
 	b.WriteString("if [ -x " + user + " ]; then exec " + user + " \"$@\"; fi\nexit 0\n")
 	return []byte(b.String())
 }
