@@ -130,6 +130,13 @@ func TestHookWithoutAHome(t *testing.T) {
 	if !strings.Contains(r.err, "HOME is not set") || !strings.Contains(r.err, "REPRISE_HOME") {
 		t.Errorf("said %q: what is wrong and what to do is missing", r.err)
 	}
+	// What the built-in rules refuse is refused without the user's, too; the rest is asked about.
+	for command, want := range map[string]string{"rm -rf /etc/x": `"permissionDecision":"deny"`, "ls": `"permissionDecision":"ask"`} {
+		call := h.hook("claude", "PreToolUse", h.payload("PreToolUse", `,"tool_name":"Bash","tool_input":{"command":"`+command+`"},"tool_use_id":"t"`))
+		if !strings.Contains(call.out, want) {
+			t.Errorf("%s: %s", command, call.out)
+		}
+	}
 	entries, err := os.ReadDir(h.work)
 	if err != nil || len(entries) != 0 {
 		t.Errorf("something was written into the working directory: %v, %v", entries, err)

@@ -99,7 +99,18 @@ func (t *toldClaude) add(rule string, held map[string]bool, r *guard.Rules, cwd 
 		}
 		return
 	}
-	if name, _, _ := strings.Cut(rule, "("); name != "Bash" {
+	name, inside, ok := strings.Cut(rule, "(")
+	switch {
+	case strings.HasPrefix(name, "mcp__"):
+		t.addServer(rule, r)
+		return
+	case ok && name != "Bash" && (strings.HasPrefix(inside, "//") || strings.HasPrefix(inside, "~")):
+		t.left = append(t.left, [2]string{rule, "for files outside the project there is guard.roots"})
+		return
+	case name == "WebFetch":
+		t.left = append(t.left, [2]string{rule, "it would allow whatever host there is; name the hosts that are meant"})
+		return
+	case name != "Bash":
 		return
 	}
 	words, open, ok := claudeCommand(rule)
@@ -120,6 +131,20 @@ func (t *toldClaude) add(rule string, held map[string]bool, r *guard.Rules, cwd 
 	}
 	if unlisted(shape, r) != "" && !slices.ContainsFunc(t.rules, func(p proposal) bool { return p.Shape == shape }) {
 		t.rules = append(t.rules, proposal{Shape: shape, From: t.file, Example: rule, Rules: []string{}, Last: t.since})
+	}
+}
+
+// addServer takes a rule for a tool of a server over. Its arguments are judged all the
+// same, and what is refused stays so.
+func (t *toldClaude) addServer(rule string, r *guard.Rules) {
+	_, tool, named := strings.Cut(strings.TrimPrefix(rule, "mcp__"), "__")
+	switch {
+	case !named || strings.Contains(tool, "*"):
+		t.left = append(t.left, [2]string{rule, "it would allow whatever the server has; name its tools, or set guard.mcp"})
+	case tool == "" || strings.ContainsAny(tool, "() \t"):
+		t.left = append(t.left, [2]string{rule, "it is no name of a tool"})
+	case unlisted(rule, r) != "" && !slices.ContainsFunc(t.rules, func(p proposal) bool { return p.Shape == rule }):
+		t.rules = append(t.rules, proposal{Shape: rule, From: t.file, Example: rule, Rules: []string{}, Last: t.since})
 	}
 }
 

@@ -128,7 +128,7 @@ func (o *oracle) call(c *syntax.CallExpr, depth int) {
 		s, ok := constant(w)
 		words, all = append(words, s), all && ok
 	}
-	if p != nil && p.Base != know.Flag && p.Base != know.Net && all && len(p.Subs) == 0 && !slices.Contains(shellWords, name) && !informing(words) && !(len(words) == 0 && slices.Contains(p.Tells, "-")) {
+	if p != nil && p.Base != know.Flag && p.Base != know.Net && all && len(p.Subs) == 0 && !slices.Contains(shellWords, name) && !informing(words) && !telling(name, words) && !(len(words) == 0 && slices.Contains(p.Tells, "-")) {
 		o.found = append(o.found, "it runs "+name+", which does more than read")
 	}
 	if !all || depth > 3 {
@@ -171,6 +171,18 @@ func informing(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool {
 		return strings.HasPrefix(w, "-") || strings.HasPrefix(w, "/dev/") || strings.HasPrefix(w, "%")
 	})
+}
+
+// telling reports whether words without a dash only have something told: letters of ar,
+// commands of sqlite3.
+func telling(name string, words []string) bool {
+	switch name {
+	case "ar":
+		return len(words) > 0 && strings.Trim(words[0], "tvO") == ""
+	case "sqlite3":
+		return len(words) > 1 && !slices.ContainsFunc(words[1:], func(w string) bool { return !showsTables(w) })
+	}
+	return false
 }
 
 // objections are what speaks against allowing a command.

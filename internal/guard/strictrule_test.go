@@ -48,3 +48,19 @@ func TestStrictRules(t *testing.T) {
 		t.Errorf("a rule that allows is of another program: %s", v.Decision)
 	}
 }
+
+// A rule that allows a tool lifts asking, not refusing, as one for a command does.
+func TestToolsAllowedByARule(t *testing.T) {
+	p := newProject(t)
+	r := p.rules()
+	r.Unattended = true
+	r.List = []Rule{{Decision: Allow, Shape: "mcp__fs__write"}, {Decision: Allow, Shape: "Bash"}}
+	for _, c := range []toolCall{
+		{"mcp", "mcp__fs__write", texts("path", "f"), Allow}, {"mcp", "mcp__fs__write", texts("path", "../x"), Allow}, {"mcp", "mcp__fs__write", texts("path", ".claude/settings.json"), Deny}, {"mcp", "mcp__fs__write", texts("command", "rm -rf /"), Deny}, {"mcp", "mcp__fs__other", texts("path", "f"), Ask},
+		{"shell", "Bash", texts("command", "touch x"), Allow}, {"shell", "Bash", texts("command", "rm -rf ~"), Deny},
+	} {
+		if v := r.Judge(c.call(p.dir)); v.Decision != c.want {
+			t.Errorf("%s %q: %s, want %s: %s", c.name, c.texts, v.Decision, c.want, v.Reason)
+		}
+	}
+}

@@ -67,9 +67,18 @@ func (a *analysis) tool(c *Call) bool {
 	if d, rule, ok := a.byRule([]word{{text: c.Name}}, nil); ok {
 		a.ruled(rule, c.Name)
 		if d == Allow {
+			// It lifts asking, not refusing.
+			before := len(a.parts)
+			a.byKind(c, st)
+			a.parts = append(a.parts[:before], slices.DeleteFunc(slices.Clone(a.parts[before:]), func(p Part) bool { return p.Decision == Ask })...)
 			return true
 		}
 	}
+	return a.byKind(c, st)
+}
+
+// byKind judges a tool by its kind.
+func (a *analysis) byKind(c *Call, st *state) bool {
 	switch c.Kind {
 	case "shell":
 		return a.shellTool(c, st)

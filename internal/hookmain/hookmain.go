@@ -124,11 +124,10 @@ func (p *program) took() time.Duration { return time.Since(p.began) }
 func (p *program) left() time.Duration { return p.limit - time.Since(p.began) }
 
 func (p *program) run() {
-	var err error
-	if p.dirs, err = place.Find(p.env); err != nil {
-		p.warn("there is no place for the event, so it is not recorded", err)
-		p.refuse("there is no place for reprise's files")
-		return
+	dirs, lost := place.Find(p.env)
+	p.dirs = dirs
+	if lost != nil {
+		p.warn("there is no place for the event, so it is not recorded", lost)
 	}
 	input, mark, err := readInput(os.Stdin, p.left()-reserve)
 	if err != nil {
@@ -154,6 +153,10 @@ func (p *program) run() {
 	host, _ := os.Hostname() // "" is a name like others for the log
 	host = quick.HostName(host)
 	p.start = hook.StartDir(&ev, p.env.Get, p.env.Dir)
+	if lost != nil {
+		p.placeless(ev)
+		return
+	}
 	key := plan.Key{Dir: p.start, Vars: plan.Vars(place.Vars(), p.env.Get)}
 	known, err := plan.Load(p.dirs.Cache, key, host)
 	if err != nil {
@@ -172,6 +175,18 @@ func (p *program) run() {
 		p.limit = max(p.limit, time.Duration(min(r.GateMS, dialect.GateMS(p.client, p.event)))*time.Millisecond)
 	}
 	p.hot(&ev, input)
+}
+
+// placeless judges a call where nobody can tell which rules there are: what the built-in
+// ones refuse is refused.
+func (p *program) placeless(ev dialect.Event) {
+	if !hook.Judges(ev.Kind) {
+		return
+	}
+	p.guard = p.guarding(nil)
+	p.guard.Broken = "there is no place for reprise's files"
+	j := p.guard.Judge(context.Background(), ev)
+	p.say(dialect.Encode(ev, j.Decision).Stdout)
 }
 
 // unplanned is the limit of a hook for which a plan has to be made. Whether an end of a
