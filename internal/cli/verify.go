@@ -92,10 +92,11 @@ func (a *App) verifyOptions(home *config.Home, trust config.Trust, dir string) v
 		Store:     a.verifyStore(home),
 		Snapshots: filepath.Join(home.Paths.Cache, "verify"), Host: a.Hostname,
 		Sandbox: home.Settings.Gates.Sandbox, DenyWrite: a.keptFromChecks(home), Derived: []string{filepath.Join(home.Paths.Cache, "hooks")},
-		Outside: []string{home.Paths.Cache, home.Paths.State, filepath.Join(home.Paths.Data, "projects"), filepath.Join(home.Paths.Data, "outbox")},
-		Keep:    true,
-		Redact:  func(s string) string { s, _ = redactor.String(s); return s },
-		Record:  a.recordVerification,
+		Outside:  []string{home.Paths.Cache, home.Paths.State, filepath.Join(home.Paths.Data, "projects"), filepath.Join(home.Paths.Data, "outbox")},
+		Keep:     true,
+		Programs: a.programs,
+		Redact:   func(s string) string { s, _ = redactor.String(s); return s },
+		Record:   a.recordVerification,
 		Warn: func(what string, err error) {
 			if log, lerr := a.Logger(); lerr == nil {
 				log.Warn("verify: "+what, "error", err)

@@ -229,7 +229,8 @@ func (g *Gate) spare(ctx context.Context, v *Verifier, t Turn, st *gateState, cl
 // this change, and with the same gates. Without a look at what changed, one of less,
 // a subagent's or the agent's own, would do for one of more.
 func (g *Gate) green(ctx context.Context, v *Verifier, t Turn, st *gateState, stamp string) *Result {
-	w := sought{dir: v.tree.Top, stamp: stamp, config: g.Verifier.Config, base: g.base(ctx, v, st), excused: g.on("regressions"), gates: g.looked(t)}
+	w := sought{dir: v.tree.Top, stamp: stamp, config: g.Verifier.Config, base: g.base(ctx, v, st), gates: g.looked(t)}
+	w.excused = g.excuses(v, st, w.base)
 	if w.base == "" && v.tree.Git {
 		head, err := v.tree.Head(ctx)
 		if err != nil {
@@ -255,6 +256,13 @@ func (g *Gate) base(ctx context.Context, v *Verifier, st *gateState) string {
 		return b.Commit
 	}
 	return ""
+}
+
+// excuses reports whether a failure may be older than the session's work. Where the
+// commit at which that began is not there any more, what is now HEAD may be that work.
+func (g *Gate) excuses(v *Verifier, st *gateState, base string) bool {
+	gone := base == "" && st.Baseline != nil && st.Baseline.Dir == v.tree.Top && st.Baseline.Commit != ""
+	return g.on("regressions") && !gone
 }
 
 // BaseOf is the commit at which a session began, "" where that is not known.
@@ -327,11 +335,16 @@ func (g *Gate) request(t Turn, claim done.Claim) Request {
 func (g *Gate) look(ctx context.Context, v *Verifier, t Turn, st gateState, how found, claim done.Claim) (Verdict, error) {
 	req := g.request(t, claim)
 	req.Base = g.base(ctx, v, &st)
+	lost := req.Regressions && !g.excuses(v, &st, req.Base)
+	req.Regressions = req.Regressions && !lost
 	// The checks run although the turn ends in any case: how it ended is for the user to
 	// know, and work that was mended at last passes.
 	req.Spent = st.Blocks >= g.MaxBlocks || st.Total >= sessionBlocks*g.MaxBlocks
 	began := st.Baseline != nil && st.Baseline.Dir == v.tree.Top
 	req.more = func(ctx context.Context, r *Result) {
+		if lost && r.Status == Failed {
+			r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "regressions", Message: "the commit at which the session began is not there any more, so nothing is excused"})
+		}
 		if g.on("tasks") {
 			g.tasks(ctx, t, r)
 		}

@@ -136,6 +136,24 @@ func TestGateOfASession(t *testing.T) {
 	}
 }
 
+// Where the commit at which the session began is gone, the session's own commit does not
+// excuse what it broke.
+func TestGateWhoseBaseIsGone(t *testing.T) {
+	t.Parallel()
+	w, g := gated(t)
+	w.commit()
+	g.begin(t, w, turn(""))
+	w.put("broken", "x")
+	w.git("add", "-A")
+	w.git("commit", "-q", "--amend", "-m", "two")
+	w.git("reflog", "expire", "--expire=now", "--all")
+	w.git("gc", "-q", "--prune=now")
+	v := g.end(t, turn("All done."))
+	if !v.Block || v.Result.Checks[0].Excused || !slices.ContainsFunc(v.Result.Issues, func(i Issue) bool { return strings.Contains(i.Message, "not there any more, so nothing is excused") }) {
+		t.Errorf("%+v", v.Result)
+	}
+}
+
 // What somebody verified against another base, under a smaller profile or without the
 // gates that are on says nothing of what the session did.
 func TestGateTakesNoLesserAnswer(t *testing.T) {
