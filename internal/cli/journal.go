@@ -150,8 +150,18 @@ func keep(cmd *cobra.Command, app *App, n scopes.Note, to noteFor, asJSON bool) 
 	if err != nil {
 		return memoryError(err)
 	}
-	app.saveGlobal(ctx, n.Project, c.Op+": "+c.Text)
+	app.saveGlobal(ctx, n.Project, savedAs(c))
 	return changed(app, c, asJSON)
+}
+
+// savedAs is what a commit says of a change. Of what is taken out only the id: commits are
+// not rewritten, so words in one would outlast the purge that it is of, and be pushed.
+func savedAs(c scopes.Change) string {
+	switch c.Op {
+	case "learn", "decide", "correct", "promote":
+		return c.Op + ": " + c.Text
+	}
+	return c.Op + ": " + c.ID
 }
 
 // saveGlobal commits what was written into what a project's agents share, where

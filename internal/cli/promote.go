@@ -34,7 +34,7 @@ func promoteOne(ctx context.Context, app *App, id, to string, asJSON bool) error
 	if err != nil {
 		return memoryError(err)
 	}
-	app.saveGlobal(ctx, c.Project, c.Op+": "+c.Text)
+	app.saveGlobal(ctx, c.Project, savedAs(c))
 	return changed(app, c, asJSON)
 }
 

@@ -103,7 +103,11 @@ func (a *App) scopesFor(person bool) (*scopes.Scopes, error) {
 			Off: set.Promote == "off", ProjectSessions: set.ProjectSessions, GlobalProjects: set.GlobalProjects, MinConfidence: float64(set.MinConfidence) / 100,
 		},
 		Retention: retention,
-		Holders:   a.stateHolds,
+		Holders: func(ctx context.Context, project, id, text string) ([]string, error) {
+			// Committed first, so that what is said is how it is once the command has ended.
+			a.saveGlobal(ctx, project, savedAs(scopes.Change{Op: "forget", ID: id}))
+			return a.stateHolds(ctx, project, text)
+		},
 	}), nil
 }
 
@@ -168,7 +172,7 @@ func scopesCommand(app *App, use, short string, args cobra.PositionalArgs, run f
 			if err != nil {
 				return memoryError(err)
 			}
-			app.saveGlobal(cmd.Context(), c.Project, c.Op+": "+c.Text)
+			app.saveGlobal(cmd.Context(), c.Project, savedAs(c))
 			return changed(app, c, asJSON)
 		},
 	}

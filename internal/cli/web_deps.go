@@ -133,7 +133,7 @@ func (a *App) webMemory(home *config.Home) (*web.Remembering, error) {
 		return nil, err
 	}
 	m := &web.Remembering{Files: files, Knowledge: knowledge, Ready: a.finishForgetting, Saved: func(ctx context.Context, c scopes.Change) {
-		a.saveGlobal(ctx, c.Project, c.Op+": "+c.Text)
+		a.saveGlobal(ctx, c.Project, savedAs(c))
 	}}
 	m.Sessions = func(ctx context.Context, fn func(learn.Stats) bool) error {
 		return known.Organizer.SessionStats(ctx, func(s learn.Stats) bool {
@@ -269,7 +269,7 @@ func (a *App) webState(home *config.Home) (*web.State, error) {
 		n.Project = name
 		c, err := keeper.Learn(ctx, n)
 		if err == nil {
-			a.saveGlobal(ctx, name, c.Op+": "+c.Text)
+			a.saveGlobal(ctx, name, savedAs(c))
 		}
 		return c, err
 	}

@@ -66,7 +66,10 @@ func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, e
 	if err := s.intend(&job); err != nil {
 		return Change{}, err
 	}
-	c := Change{Op: "forget", ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project, Text: f.Doc.Title}
+	c := Change{Op: "forget", ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project}
+	if !o.Purge { // whoever prints or keeps it would write anew what is to be gone
+		c.Text = f.Doc.Title
+	}
 	if err := s.carryOut(ctx, &job, &c); err != nil {
 		return c, err
 	}
@@ -357,7 +360,7 @@ func (s *Scopes) gitKeeps(ctx context.Context, list []Found, c *Change) error {
 			continue
 		}
 		if f.Project != "" && s.o.Holders != nil {
-			held, err := s.o.Holders(ctx, f.Project, text)
+			held, err := s.o.Holders(ctx, f.Project, f.Doc.ID, text)
 			if err != nil {
 				c.Warnings = append(c.Warnings, "could not look for what of the state holds it: "+err.Error())
 			}

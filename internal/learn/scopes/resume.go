@@ -224,7 +224,10 @@ func (s *Scopes) finish(ctx context.Context, name string, quick bool) (c Change,
 		return c, false, fmt.Errorf("it is of version %d, which this program does not know: use the newer reprise", p.V)
 	}
 	p.file = name
-	c = Change{Op: "forget", ID: p.ID, Scope: p.Scope, Project: p.Project, Text: p.Text}
+	c = Change{Op: "forget", ID: p.ID, Scope: p.Scope, Project: p.Project}
+	if p.Evidence == nil {
+		c.Text = p.Text
+	}
 	err = s.eachRetired(func(_ string, e event.Event, d event.MemoryData) {
 		for i := range p.Items {
 			if it := &p.Items[i]; d.Op == learn.OpForget && d.ID == it.ID && !e.TS.Before(p.At.Truncate(time.Second)) {

@@ -81,9 +81,9 @@ type Options struct {
 	Identify  Identify
 	Gates     Gates
 	Retention Retention
-	// Holders says what of a project's state still holds a text in its history, one
-	// line each; nil = there is none.
-	Holders func(ctx context.Context, project, text string) ([]string, error)
+	// Holders says what of a project's state still holds the text of an item that was
+	// taken out (id) in its history, one line each; nil = there is none.
+	Holders func(ctx context.Context, project, id, text string) ([]string, error)
 }
 
 // New returns the scopes. It touches nothing.
