@@ -285,7 +285,7 @@ func (a *analysis) outside(w word, p string, u use) bool {
 	if u.gone {
 		what = "it removes or moves "
 	}
-	if a.temporary(p) {
+	if a.temporary(w.text, p) {
 		d = Ask
 	}
 	a.give("writes-outside", d, w.shown(), what+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
@@ -293,10 +293,11 @@ func (a *analysis) outside(w word, p string, u use) bool {
 }
 
 // temporary reports whether a path is in a directory for what is temporary, where agents put
-// what they need for a moment. Where the home lies there, what is beside it is no such thing.
-func (a *analysis) temporary(p string) bool {
+// what they need for a moment, and was written so: a link, or a way up, that comes out there
+// leads out of the project. Where the home lies there, what is beside it is no such thing.
+func (a *analysis) temporary(written, p string) bool {
 	for _, d := range [...]string{"/tmp", "/private/tmp", "/var/folders"} {
-		if inside(p, d) && p != d {
+		if inside(p, d) && p != d && strings.HasPrefix(written, strings.TrimPrefix(d, "/private")+"/") {
 			return a.r.Home == "" || !inside(p, filepath.Dir(Resolve(a.r.Home)))
 		}
 	}
