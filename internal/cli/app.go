@@ -16,6 +16,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/event"
+	"reprise/internal/git"
 	"reprise/internal/learn"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
@@ -58,6 +59,7 @@ type App struct {
 	Signals func() <-chan os.Signal
 
 	home      *config.Home
+	programs  *git.Programs // that the project's repository may have git run; nil where nobody has asked
 	log       *slog.Logger
 	logf      io.Closer
 	runs      *run.Manager

@@ -379,6 +379,15 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		given.InPlace, given.Integrate, given.Into = false, t.Integrate, t.Into
 		wireTrees(ctx, t, &opt)
 	}
+	trees := opt.After
+	opt.After = func() {
+		if trees != nil {
+			trees()
+		}
+		if err := a.releasePrograms(context.WithoutCancel(ctx), dir, home.Project.Root); err != nil {
+			fmt.Fprintf(a.Err, "note: %s\n", firstLine(err.Error(), 600))
+		}
+	}
 	if f.elsewhere != nil {
 		err = f.elsewhere(ctx, &opt)
 	} else {
@@ -548,6 +557,10 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 		return nil, err
 	}
 	_, gitErr := git.New(root, opts).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
+	if err := a.holdPrograms(ctx, dir, root, cmp.Or(f.integrate, home.Settings.Loop.Integrate) == loop.PullRequest); err != nil {
+		return nil, err
+	}
+	opts.Programs = a.programs
 	if f.inPlace || gitErr != nil {
 		if f.integrate != "" && f.integrate != loop.KeepBranch {
 			return nil, usagef("--integrate %s needs a branch of each item's own, and here there are none (--in-place, or the project is in no git repository with a commit): nothing is committed or merged", clipText(f.integrate, 40))

@@ -73,9 +73,13 @@ func (m *mergeChecks) conflict(p loop.Place) string {
 // taskPlaces are the places of phases of the project around the working directory.
 func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) (*phasePlaces, error) {
 	root := home.Project.Main
-	opts := git.Options{Vars: a.Env.Vars}
+	a.programs = git.KnownPrograms(nil) // what phases make of it has no say in what git runs
+	opts := git.Options{Vars: a.Env.Vars, Programs: a.programs}
 	if gitTop(root) == "" {
 		return nil, usagef("--parallel needs worktrees, and the project is in no git repository")
+	}
+	if err := a.programs.Learn(ctx, git.New(root, opts).AsUser()); err != nil {
+		return nil, err
 	}
 	if _, err := git.New(root, opts).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
 		return nil, usagef("--parallel needs worktrees, and the project's repository has no commit yet")

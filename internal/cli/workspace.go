@@ -29,8 +29,12 @@ func (a *App) Workspaces() (*workspace.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	programs, err := a.gitPrograms(home)
+	if err != nil {
+		return nil, err
+	}
 	return workspace.New(workspace.Options{
-		Env: a.Env, Paths: home.Paths, Project: home.Project, State: repo,
+		Env: a.Env, Paths: home.Paths, Project: home.Project, State: repo, Programs: programs,
 		RunLive: func(id string) bool {
 			runs, err := a.Runs()
 			if err != nil {

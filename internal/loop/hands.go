@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -34,7 +35,9 @@ func (t *Worktrees) SharedSince(ctx context.Context, before *checkout.Shared) (l
 	if err != nil {
 		return nil, err
 	}
-	all, err := now.Changed(ctx, t.git(t.Root), before)
+	o := t.Git
+	o.Programs = nil // to read how settings differ runs none of them
+	all, err := now.Changed(ctx, git.New(t.Root, o).OfUser(), before)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -46,7 +49,7 @@ func (t *Worktrees) SharedSince(ctx context.Context, before *checkout.Shared) (l
 		name, branch := strings.CutPrefix(c.Ref, "refs/heads/")
 		if branch && !strings.HasPrefix(name, placeName("")) && name == base() {
 			why, err := t.behind(ctx, name)
-			if err != nil {
+			if err != nil && !errors.Is(err, git.ErrPrograms) {
 				return nil, err
 			}
 			if why == "" {

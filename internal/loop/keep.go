@@ -102,6 +102,9 @@ func (t *Worktrees) Keep(ctx context.Context, p Place, item queue.Item) (note st
 		note = join(note, said)
 		return err
 	})
+	if errors.Is(err, git.ErrPrograms) { // it is what this work, or one beside it, has made of the repository
+		err = unkept("%s", err)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.kept == nil {

@@ -84,6 +84,10 @@ type Worktrees struct {
 	asked    bool
 }
 
+// errHeld says that nothing can be done in the repository until a person has looked at it: no item
+// is to blame for what another has made of it.
+var errHeld = errors.New("the repository waits for a person")
+
 // Mend finishes what a loop was at that died, such as the removal of a worktree.
 func (t *Worktrees) Mend(ctx context.Context) error {
 	_, err := t.Workspaces.Mend(ctx)
@@ -101,6 +105,11 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	self, err := proc.Self()
 	if err != nil {
 		return Place{}, err
+	}
+	if t.Git.Programs != nil {
+		if err := t.Git.Programs.Check(ctx, t.git(t.Root)); err != nil {
+			return Place{}, fmt.Errorf("%w: %w", errHeld, err)
+		}
 	}
 	base, left, lacks, err := t.begin(ctx, item)
 	if err != nil {
@@ -399,7 +408,7 @@ func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) (said st
 	if t.GH == nil {
 		return "no pull request: gh is not there", false
 	}
-	if _, err := t.git(p.Top).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", "refs/heads/"+p.Branch+":refs/heads/"+p.Branch); err != nil {
+	if _, err := t.git(t.Root).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", "refs/heads/"+p.Branch+":refs/heads/"+p.Branch); err != nil {
 		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200), false
 	}
 	lack := t.Workspaces.NotPushed(ctx, t.modules(p))

@@ -266,6 +266,9 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 		if err == nil {
 			o.Changed = w.Changed
 		}
+		if errors.Is(err, git.ErrPrograms) {
+			o.Changed = true // it is no run that did nothing; the checks say what is wrong
+		}
 		if err == nil && !w.Changed {
 			l.missed(r, p, &o)
 		}
@@ -308,7 +311,7 @@ func (l *Loop) from(a core.Action) *core.Continuation {
 // passing reports whether what failed may work later: a full disk, or a queue, a file system
 // or a remote that is not there for a moment.
 func passing(err error) bool {
-	return errors.Is(err, errRemote) || errors.Is(err, ErrAway) || queue.ForNow(err) || git.Passing(err)
+	return errors.Is(err, errRemote) || errors.Is(err, ErrAway) || errors.Is(err, errHeld) || queue.ForNow(err) || git.Passing(err)
 }
 
 func clip(s string, n int) string { return tell.Clip(s, n) }

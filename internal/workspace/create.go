@@ -617,7 +617,7 @@ func (m *Manager) carry(ctx context.Context, w *Workspace, from origin, patterns
 	if err := m.o.Disk.Step("run", "carry"); err != nil {
 		return nil, err
 	}
-	t, err := tree.Find(ctx, from.top, from.root, tree.Options{Vars: m.o.Env.Vars, Limits: tree.Limits{Bytes: 64 << 30, Entries: 5_000_000}})
+	t, err := tree.Find(ctx, from.top, from.root, tree.Options{Vars: m.o.Env.Vars, Programs: m.o.Programs, Limits: tree.Limits{Bytes: 64 << 30, Entries: 5_000_000}})
 	if err != nil {
 		return nil, err
 	}

@@ -146,6 +146,8 @@ type Options struct {
 	// RunLive says whether a run has not ended yet. nil: only processes count.
 	RunLive func(id string) bool
 	Disk    durable.Disk
+	// Programs, where it is set, are those that repositories may have git run.
+	Programs *git.Programs
 }
 
 // Manager looks after the workspaces of one project. It holds nothing open and is
@@ -178,7 +180,7 @@ func (m *Manager) git(dir string) *git.Git {
 }
 
 func (m *Manager) gitOptions() git.Options {
-	return git.Options{Vars: m.o.Env.Vars, Local: gitTime, MaxOut: 256 << 20, Disk: m.o.Disk}
+	return git.Options{Vars: m.o.Env.Vars, Local: gitTime, MaxOut: 256 << 20, Disk: m.o.Disk, Programs: m.o.Programs}
 }
 
 // Get is the record of a workspace; ErrNotFound where there is none.
