@@ -68,8 +68,11 @@ type Fix struct {
 	// edit, said (the user's word) or retry (nothing was changed).
 	Kind string `json:"kind"`
 	// Key is the same for the same kind of fix.
-	Key        string   `json:"key"`
-	Text       string   `json:"text"` // one line
+	Key  string `json:"key"`
+	Text string `json:"text"` // one line
+	// Common is, of a pattern over several projects, the fix in the words that all of them
+	// share; what differs from one to the other is a placeholder.
+	Common     string   `json:"common,omitempty"`
 	Commands   []string `json:"commands,omitempty"`
 	Files      []string `json:"files,omitempty"`
 	Gone       []string `json:"gone,omitempty"` // words that the command line lost

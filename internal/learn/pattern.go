@@ -258,12 +258,14 @@ type trial struct {
 func (f *folder) patterns(rows []sigRow, global bool) []recall.Doc {
 	trials := map[string][]trial{}
 	fixes := map[string]*Fix{}
+	others := map[string][]*Fix{}
 	tried := map[string]string{}
 	for i := range rows {
 		r := &rows[i]
 		if r.Fix != nil {
 			k := r.Fix.Key
 			fixes[k] = r.Fix // the newest says it best
+			others[k] = append(others[k], r.Fix)
 			trials[k] = append(trials[k], trial{at: r.At, worked: true, session: r.Session, project: r.Project, row: r, event: r.Fix.Event})
 			if r.Again != 0 {
 				trials[k] = append(trials[k], trial{at: r.Again, session: r.Session, project: r.Project, row: r, event: r.AgainAt})
@@ -286,16 +288,18 @@ func (f *folder) patterns(rows []sigRow, global bool) []recall.Doc {
 		if global && len(j.projects) < globalProjects && (j.row == nil || j.row.Project != "") {
 			continue
 		}
-		text := tried[k]
-		if fx := fixes[k]; fx != nil {
+		text, fix := tried[k], fixes[k]
+		if fx := fix; fx != nil {
 			text = fx.Text
 			if global {
-				text = anywhere(fx)
+				told := *fx
+				told.Common = anywhere(fx, others[k])
+				fix, text = &told, told.Common
 			}
 		} else if global {
 			continue // what only failed, and elsewhere, says nothing here
 		}
-		if d, ok := f.pattern(k, text, fixes[k], j, rows, global); ok {
+		if d, ok := f.pattern(k, text, fix, j, rows, global); ok {
 			docs = append(docs, d)
 		}
 		if d, ok := f.antiPattern(k, text, j, rows, global); ok {
@@ -355,25 +359,41 @@ func (j judgement) confidence() float64 {
 	return round3((s + 1) / (s + j.failWeight + 2))
 }
 
-// Anywhere is a fix in words that hold in other projects, too.
-func (f *Fix) Anywhere() string { return anywhere(f) }
+// Anywhere is a fix in words that hold in other projects, too. differs reports that what
+// would say what to do is another one in each: the words are of no use elsewhere.
+func (f *Fix) Anywhere() (words string, differs bool) {
+	words = cmp.Or(f.Common, anywhere(f, nil))
+	return words, sign.Place(words)
+}
 
 // anywhere is a fix in words that hold in other projects, too: files by their
-// names, no ids and no places.
-func anywhere(f *Fix) string {
+// names, and ids and places only where all that it was seen as have the same.
+func anywhere(f *Fix, all []*Fix) string {
 	var parts []string
+	shared := func(of func(*Fix) []string) string {
+		lists := make([][]string, len(all))
+		for i, x := range all {
+			lists[i] = of(x)
+		}
+		return sharedWords(of(f), lists)
+	}
 	if f.Kind == "changed" {
 		if len(f.Come) > 0 {
-			parts = append(parts, "with `"+keyWords(f.Come)+"`")
+			parts = append(parts, "with `"+shared(func(x *Fix) []string { return x.Come })+"`")
 		}
 		if len(f.Gone) > 0 {
-			parts = append(parts, "without `"+keyWords(f.Gone)+"`")
+			parts = append(parts, "without `"+shared(func(x *Fix) []string { return x.Gone })+"`")
 		}
 	}
 	if len(f.Commands) > 0 {
 		var list []string
-		for _, c := range f.Commands {
-			list = append(list, keyWords(strings.Fields(c)))
+		for i := range f.Commands {
+			list = append(list, shared(func(x *Fix) []string {
+				if i >= len(x.Commands) {
+					return nil
+				}
+				return strings.Fields(x.Commands[i])
+			}))
 		}
 		parts = append(parts, "after `"+strings.Join(list, "`, `")+"`")
 	}
@@ -388,6 +408,19 @@ func anywhere(f *Fix) string {
 		return f.Text
 	}
 	return strings.Join(parts, "; ")
+}
+
+// sharedWords are words, of which those that are another one in any of the lists have
+// what differs from one time to the next taken out. One list alone shares nothing.
+func sharedWords(words []string, lists [][]string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		other := func(l []string) bool { return i >= len(l) || l[i] != w }
+		if out[i] = w; len(lists) < 2 || slices.ContainsFunc(lists, other) {
+			out[i] = sign.NormalWord(w, "")
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 func (f *folder) pattern(key, text string, fix *Fix, j judgement, rows []sigRow, global bool) (recall.Doc, bool) {

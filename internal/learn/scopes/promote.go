@@ -166,6 +166,8 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 		c.held = "in no project: run `reprise init` in " + sign.Clip(seen(dir), 200)
 	case len(d.ACL) > 0 && !slices.Contains(d.ACL, "*"):
 		c.held = "it is somebody's own: only their word, or a person's, promotes it"
+	case text == "" && d.Project == "" && data.Fix != nil:
+		c.held = "what helped is another file in each project"
 	case text == "":
 		c.held = "there is no sentence to make of it"
 	case data.Kind == learn.KindPattern && d.Confidence < g.MinConfidence:
@@ -188,7 +190,11 @@ func stated(d learn.Data, global bool) string {
 	}
 	fix := d.Fix.Text
 	if global {
-		fix = d.Fix.Anywhere()
+		words, differs := d.Fix.Anywhere()
+		if differs {
+			return "" // "it worked after `sh <path>`" says nothing
+		}
+		fix = words
 	}
 	line := inTicks(d.Line, 120)
 	if line == "" {

@@ -144,6 +144,49 @@ func (e *estate) fails(project, session string) {
 	e.end()
 }
 
+// What rises to all projects says what helped: a script that is called the same in each
+// keeps its name, and where it is another one in each there is nothing to be told.
+func TestWhatRisesSaysWhatHelped(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name  string
+		fixes [2]string
+		want  string // what of the global entry; "" = there is none
+	}{
+		{"the same script", [2]string{"sh ./fixlint.sh", "sh ./fixlint.sh"}, "it worked after `sh ./fixlint.sh`."},
+		{"another script in each", [2]string{"sh tools/fixa.sh", "sh scripts/fixb.sh"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEstate(t)
+			for i, project := range []string{"shop", "site"} {
+				e.project, e.session = project, fmt.Sprintf("s%d", i)
+				e.at = e.at.Add(24 * time.Hour)
+				e.start()
+				e.prompt("Get the linter green")
+				e.shell("sh ./lint.sh", "golangci-lint: typecheck failed: undefined: widget")
+				e.shell(c.fixes[i], "")
+				e.shell("sh ./lint.sh", "")
+				e.end()
+			}
+			e.served()
+			p := must[Promotion](t)(e.person("shop").Promote(ctx, 0))
+			got := ""
+			for _, x := range p.Promoted {
+				if x.Scope == "global" {
+					got = x.Text
+				}
+			}
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "<path>") {
+				t.Errorf("promoted %q, want %q; %+v", got, c.want, p)
+			}
+		})
+	}
+	differs := learn.Data{Kind: learn.KindPattern, Target: "make", Line: "Error 1", Fix: &learn.Fix{Kind: "command", Commands: []string{"sh a/fix.sh"}, Common: "after `sh <path>`"}}
+	if got := stated(differs, true); got != "" {
+		t.Errorf("a place that was taken out is promoted: %q", got)
+	}
+}
+
 func must[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()

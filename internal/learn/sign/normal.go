@@ -20,6 +20,11 @@ const (
 	holeTemp  = "<temp>"
 )
 
+// Place reports whether words have a place, or a temporary name, taken out of them.
+func Place(words string) bool {
+	return strings.Contains(words, holePath) || strings.Contains(words, holeTemp)
+}
+
 // Normal is a line of output without what differs from one time to the
 // next: paths, numbers, ids, times, addresses, temporary names. What stands in
 // quotes goes too unless keepQuoted is set, in which case only what differs
