@@ -243,7 +243,7 @@ func showCompliance(app *App, sessions []complianceSession, bad int, asJSON bool
 	} else {
 		yes := map[bool]string{true: "yes", false: "no"}
 		for _, s := range sessions {
-			fmt.Fprintf(app.Out, "%s  %3d %-5s  core.md %-3s  index.md %-3s  %-7s  %s", s.Started.UTC().Format("2006-01-02 15:04"),
+			fmt.Fprintf(app.Out, "%s  %3d %-5s  core.md %-3s  index.md %-3s  %-7s  %s", s.Started.Local().Format("2006-01-02 15:04"),
 				s.Calls, strings.Fields(count(s.Calls, "call"))[1], yes[s.Core], yes[s.Index], count(s.Reads, "read"), count(s.Writes, "write"))
 			if len(s.Flags) > 0 {
 				fmt.Fprintf(app.Out, "  FLAG: %s", term.SafeText(strings.Join(s.Flags, "; ")))

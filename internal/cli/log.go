@@ -209,7 +209,7 @@ func printLog(app *App, list []staterepo.Handoff, graph bool) {
 		if e.To != "" {
 			status += " → " + term.SafeLine(e.To)
 		}
-		head := fmt.Sprintf("%s%s  %s  %s  %s%s  ", prefix, e.Time.Format("2006-01-02 15:04"), style.Dim(e.ID), term.SafeLine(cmp.Or(e.Agent, agentOf(e.LogEntry))),
+		head := fmt.Sprintf("%s%s  %s  %s  %s%s  ", prefix, e.Time.Local().Format("2006-01-02 15:04"), style.Dim(e.ID), term.SafeLine(cmp.Or(e.Agent, agentOf(e.LogEntry))),
 			style.Cyan(term.SafeLine(e.Type)), term.SafeLine(status))
 		fmt.Fprintln(app.Out, term.Wrap(head, term.SafeLine(e.Title())+style.Dim(term.SafeLine(links)), strings.Repeat(" ", len(prefix))+"    ", app.Columns))
 	}

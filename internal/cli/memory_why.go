@@ -106,12 +106,12 @@ func showWhy(app *App, x scopes.Account) {
 		if h.Reason != "" {
 			what += ": " + h.Reason
 		}
-		line("history", h.Time.Format(time.DateTime)+"  "+what)
+		line("history", h.Time.Local().Format(time.DateTime)+"  "+what)
 	}
 	for _, e := range x.Evidence {
 		when := "not in the logs any more, or of another machine"
 		if e.Type != "" {
-			when = e.Time.Format(time.DateTime) + "  " + e.Type + "  " + e.What
+			when = e.Time.Local().Format(time.DateTime) + "  " + e.Type + "  " + e.What
 		}
 		line("evidence", e.Event+"  "+when)
 	}

@@ -153,7 +153,7 @@ func showPolicy(app *App, v learn.PolicyVersion, asked learn.PolicyScope) {
 	if v.ID == "default" {
 		fmt.Fprintf(app.Out, "%s  nothing was learnt yet for %s\n", style.Bold("default"), asked)
 	} else {
-		app.said(style.Bold(v.ID)+"  ", fmt.Sprintf("version %d for %s, %s, %s", v.Version, v.For, v.Op, v.Time.Format(time.DateTime)))
+		app.said(style.Bold(v.ID)+"  ", fmt.Sprintf("version %d for %s, %s, %s", v.Version, v.For, v.Op, v.Time.Local().Format(time.DateTime)))
 		if v.Reason != "" {
 			app.said("  ", shown(v.Reason))
 		}
@@ -219,7 +219,7 @@ func policyHistory(app *App) *cobra.Command {
 				return printJSON(app.Out, all)
 			}
 			for _, v := range all {
-				app.said(v.ID+"  ", fmt.Sprintf("%s  %s, version %d, %s", v.Time.Format(time.DateTime), v.For, v.Version, v.Op))
+				app.said(v.ID+"  ", fmt.Sprintf("%s  %s, version %d, %s", v.Time.Local().Format(time.DateTime), v.For, v.Version, v.Op))
 				if v.Reason != "" {
 					app.said("  ", shown(v.Reason))
 				}

@@ -68,7 +68,7 @@ func showTrust(app *App, home *config.Home, t config.Trust, trouble error) (done
 		}
 		return true
 	case t.Approved:
-		fmt.Fprintf(app.Out, "%s was approved on %s (%s).\n", file, t.At.Format("2006-01-02 15:04"), strings.Join(t.Asks, ", "))
+		fmt.Fprintf(app.Out, "%s was approved on %s (%s).\n", file, t.At.Local().Format("2006-01-02 15:04"), strings.Join(t.Asks, ", "))
 		return true
 	}
 	if trouble != nil {

@@ -85,7 +85,7 @@ func dateOf(n Noted) string {
 	if err != nil {
 		return n.Time
 	}
-	return at.UTC().Format("2006-01-02 15:04")
+	return at.UTC().Format("2006-01-02 15:04Z") // of agents of any machine: one time for all, and it says which
 }
 
 // branchText is what a branch's file says beside its front matter and its empty
