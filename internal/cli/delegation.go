@@ -70,6 +70,8 @@ type delegationSession struct {
 	Total     int    `json:"total"`
 	Delegated int    `json:"delegated"`
 	Refused   int    `json:"refused"`
+
+	logged bool // it is known from the event log, and there is no count of it
 }
 
 type delegationDamagedFile struct {
@@ -135,7 +137,9 @@ func (a *App) delegation(ctx context.Context, prefix string) (delegationView, er
 	for _, c := range counts {
 		if strings.HasPrefix(c.Session, prefix) {
 			l, _ := rules.Of(c.Role)
-			v.Sessions = append(v.Sessions, delegationSession{c.Client, c.Session, c.Role, c.Work, l.Block, c.Total, c.Delegated, c.Refused})
+			v.Sessions = append(v.Sessions, delegationSession{
+				Client: c.Client, Session: c.Session, Role: c.Role, Work: c.Work, Block: l.Block, Total: c.Total, Delegated: c.Delegated, Refused: c.Refused,
+			})
 		}
 	}
 	slices.SortFunc(v.Sessions, func(a, b delegationSession) int {
@@ -206,6 +210,28 @@ func (a *App) sessionCell(id string) string {
 	return id
 }
 
+// delegationLogged are the sessions whose id begins so and that the event log has in a
+// role that is held to delegating.
+func (a *App) delegationLogged(prefix string) (list []delegationSession, err error) {
+	home, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	rules := delegationRules(home.Settings.Delegation)
+	for e, err := range event.Read(home.EventsDir()) {
+		if err != nil {
+			return nil, fmt.Errorf("look for the session in the event log: %w", err)
+		}
+		l, known := rules.Of(e.Role)
+		if !known || l.Warn+l.Block == 0 || !strings.HasPrefix(e.Session, prefix) ||
+			slices.ContainsFunc(list, func(s delegationSession) bool { return s.Client == e.Client && s.Session == e.Session }) {
+			continue
+		}
+		list = append(list, delegationSession{Client: e.Client, Session: e.Session, Role: e.Role, Block: l.Block, logged: true})
+	}
+	return list, nil
+}
+
 func delegationReset(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "reset SESSION", Args: cobra.ExactArgs(1), Short: "Let a session begin to count anew",
@@ -220,16 +246,24 @@ whose session it is; it is an event of the log like any other.`,
 				return err
 			}
 			if len(v.Sessions) == 0 {
+				// A count that is displaced or lost is made from the log, which has the session.
+				if v.Sessions, err = app.delegationLogged(args[0]); err != nil {
+					return err
+				}
+			}
+			if len(v.Sessions) == 0 {
 				return exitWith(ExitNotFound, fmt.Errorf("no session that begins with %q is counted here: `reprise delegation status` lists those that are", args[0]))
 			}
 			if len(v.Sessions) > 1 {
 				return exitWith(ExitNotFound, fmt.Errorf("%d sessions begin with %q: write more of the id, as `reprise delegation status` lists them", len(v.Sessions), args[0]))
 			}
 			s := v.Sessions[0]
-			err = delegation.Store{Dir: v.Dir}.Update(cmd.Context(), s.Client, s.Session, func(c delegation.Count, err error) (delegation.Count, error) {
-				c.Work, c.Before = 0, 0
-				return c, err
-			})
+			if !s.logged { // else the event alone counts, at the next call
+				err = delegation.Store{Dir: v.Dir}.Update(cmd.Context(), s.Client, s.Session, func(c delegation.Count, err error) (delegation.Count, error) {
+					c.Work, c.Before = 0, 0
+					return c, err
+				})
+			}
 			if err != nil {
 				return fmt.Errorf("set the count of session %s back: %w", s.Session, err)
 			}

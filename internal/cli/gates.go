@@ -130,7 +130,11 @@ func printGates(app *App, v gatesView) {
 		if s.Total == 0 && s.Problem == "" {
 			continue
 		}
-		what := fmt.Sprintf("%s %s: kept %s, %d in this turn", s.Client, app.sessionCell(s.Session), count(s.Total, "time"), s.Blocks)
+		whose := app.sessionCell(s.Session)
+		if s.Agent != "" {
+			whose += ", its subagent " + clipText(s.Agent, 12)
+		}
+		what := fmt.Sprintf("%s %s: kept %s, %d in this turn", s.Client, whose, count(s.Total, "time"), s.Blocks)
 		if s.Problem != "" {
 			what = "its note was " + s.Problem
 		}

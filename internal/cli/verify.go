@@ -201,6 +201,9 @@ func runVerify(ctx context.Context, app *App, f verifyFlags) error {
 	if !slices.Contains(verify.Triggers(), f.trigger) {
 		return usagef("%q is nothing that a verification is for; write one of %s", clipText(f.trigger, 40), strings.Join(verify.Triggers(), ", "))
 	}
+	if f.timeout < 0 {
+		return usagef("--timeout-seconds is %d; write 0 or more", f.timeout)
+	}
 	home, trust, wishes, err := verifyAsked(app, f.profile)
 	if err != nil {
 		return err
@@ -223,6 +226,9 @@ func runVerify(ctx context.Context, app *App, f verifyFlags) error {
 	}
 	if f.ifFree && v.Busy() {
 		return nil
+	}
+	if err := v.KnowsBase(ctx, f.base); err != nil {
+		return usagef("--base: %w", err)
 	}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -293,7 +299,11 @@ func printResult(app *App, r *verify.Result, whole bool) {
 		if i.Check != "" {
 			who = i.Check + ": "
 		}
-		app.said(i.Level+": ", term.SafeLine(who)+term.SafeLine(i.Message))
+		level := i.Level
+		if r.Status == verify.Error && i.Gate == "tests" && level != "blocking" {
+			level = "error" // it is why nothing was found out
+		}
+		app.said(level+": ", term.SafeLine(who)+term.SafeLine(i.Message))
 	}
 	for _, n := range r.Next {
 		app.said("next: ", term.SafeLine(n))

@@ -117,7 +117,7 @@ func TestListsFit80Columns(t *testing.T) {
 		"delegation status": func(app *App) error {
 			rules := delegation.Default()
 			v := delegationView{Tiers: 3, Depth: run.MaxDepth, Free: append(rules.Free, "~/notes", "docs/adr", "a/very/long/directory/of/documents"),
-				Sessions: []delegationSession{{"claude-code", session, "section-leader", 100, 100, 1000, 1000, 1000}}}
+				Sessions: []delegationSession{{"claude-code", session, "section-leader", 100, 100, 1000, 1000, 1000, false}}}
 			for _, role := range config.Roles() {
 				l, _ := rules.Of(role)
 				v.Roles = append(v.Roles, delegationRole{role, l.Warn, l.Block, rules.Below(role)})

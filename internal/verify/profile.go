@@ -66,6 +66,8 @@ func Choose(v *config.Verify, risk RiskSeen, wishes ...Wish) (profile, why strin
 	return profile, why
 }
 
+const nothingKnown = "there is nothing to compare the tree with"
+
 func choose(v *config.Verify, risk RiskSeen, wishes []Wish) (profile, why string) {
 	for _, w := range wishes {
 		if w.Profile != "" && w.Profile != "auto" {
@@ -73,7 +75,7 @@ func choose(v *config.Verify, risk RiskSeen, wishes []Wish) (profile, why string
 		}
 	}
 	if !risk.Known {
-		return "standard", "there is nothing to compare the tree with"
+		return "standard", nothingKnown
 	}
 	if len(risk.Protected) > 0 {
 		return "deep", "a protected path changed: " + risk.Protected[0]

@@ -207,10 +207,26 @@ func (v *Verifier) Explain(ctx context.Context, req Request, scratch string) (Pl
 		return p, errors.New("there is no git repository to take the base from")
 	}
 	p.Profile, p.Why = Choose(v.o.Checks, p.Risk, req.Wishes...)
+	if p.Problem != "" {
+		p.Why = strings.Replace(p.Why, nothingKnown, "what changed cannot be seen", 1)
+	}
 	for _, c := range v.o.Checks.ChecksOf(p.Profile) {
 		p.Checks = append(p.Checks, c.Name)
 	}
 	return p, nil
+}
+
+// KnowsBase is an error where there is no such commit; "" is none.
+func (v *Verifier) KnowsBase(ctx context.Context, base string) error {
+	switch {
+	case base == "":
+		return nil
+	case !v.tree.Git:
+		return errors.New("there is no git repository to take the base from")
+	case !v.tree.Has(ctx, base):
+		return fmt.Errorf("there is no commit %q here", base)
+	}
+	return nil
 }
 
 // Run verifies. The result is saved and recorded, whatever it is, unless the verification
