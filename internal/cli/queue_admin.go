@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/term"
@@ -290,20 +292,29 @@ on stays. A key is forgotten with its item: adding that again adds it anew.`,
 
 func newQueueCheckCmd(app *App) *cobra.Command {
 	var repair, asJSON bool
+	var out []string
 	cmd := &cobra.Command{
 		Use: "check", Args: cobra.NoArgs, Short: "Look at every file of the queue, and mend what can be mended",
 		Long: `Look at every file of the queue. With --repair changes that a crash left half done
 are finished, items whose file was edited by hand are filed by what it says, and
 what killed processes left half written is removed. Foreign and damaged files are
-named and left alone. Ends with 1 when something is not as it should be.`,
+named and left alone. Ends with 1 when something is not as it should be.
+
+--take-out gives up an item that is damaged, and nothing else: what it holds is kept in
+a file first, in the directory damaged/ beside the queue's.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			open := app.writableQueue
-			if !repair {
+			if !repair && len(out) == 0 {
 				open = func(context.Context, proc.ID) (queue.Queue, error) { return app.Queue(proc.ID{}) }
 			}
 			q, err := open(cmd.Context(), proc.ID{})
 			if err != nil {
 				return err
+			}
+			for _, id := range out {
+				if err := app.takeOut(cmd.Context(), q, id); err != nil {
+					return queueError(err)
+				}
 			}
 			rep, err := q.Check(cmd.Context(), repair)
 			if err != nil {
@@ -341,6 +352,30 @@ named and left alone. Ends with 1 when something is not as it should be.`,
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "mend what can be mended")
+	cmd.Flags().StringSliceVar(&out, "take-out", nil, "give up the damaged `ITEM` of this id, and keep what it holds; with commas or repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report for programs")
 	return cmd
+}
+
+// takeOut gives up a damaged item. What it holds is kept in a file on this machine.
+func (a *App) takeOut(ctx context.Context, q queue.Queue, id string) error {
+	project, err := a.queueProject()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(filepath.Dir(a.home.Paths.Queue(project)), "damaged")
+	file := filepath.Join(dir, fmt.Sprintf("%s-%d.json", id, a.Now().UnixMilli()))
+	err = q.TakeOut(ctx, id, func(data []byte) error {
+		if err := durable.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("keep what %s holds: %w", id, err)
+		}
+		if err := durable.WriteFile(file, data, 0o600); err != nil {
+			return fmt.Errorf("keep what %s holds: %w", id, err)
+		}
+		return nil
+	})
+	if err == nil {
+		fmt.Fprintf(a.Err, "%s is out of the queue; what it held is in %s\n", id, term.SafeLine(file))
+	}
+	return err
 }

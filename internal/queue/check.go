@@ -62,6 +62,45 @@ func (q *Files) Check(ctx context.Context, mend bool) (Report, error) {
 	return rep, nil
 }
 
+// TakeOut removes an item that is damaged, once keep has kept what its file holds.
+func (q *Files) TakeOut(ctx context.Context, id string, keep func(data []byte) error) error {
+	unlock, err := q.lock(ctx)
+	if err != nil {
+		return err
+	}
+	err = func() error {
+		defer unlock()
+		p, err := q.find(id)
+		if err != nil {
+			return err
+		}
+		if it, err := q.read(&p); err == nil {
+			return Readable(&it)
+		} else if !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		data, err := readRegular(q.path(&p), maxReadBytes)
+		if err != nil {
+			return fmt.Errorf("%w: %s cannot be read at all (%w), so it is kept: look at it, and remove it by hand", ErrDamaged, q.path(&p), err)
+		}
+		if err := keep(data); err != nil {
+			return err
+		}
+		return storeError(q.opt.Disk.RemoveSeveral(q.dir(p.state), []string{p.name()}))
+	}()
+	if err == nil {
+		q.forget()
+		q.record(ctx, Change{Op: OpRemove, Item: Item{ID: id}, Note: "damaged", By: q.opt.Actor})
+	}
+	return err
+}
+
+// Readable is ErrState about an item that is to be taken out as a damaged one and is none, for
+// backends.
+func Readable(it *Item) error {
+	return fmt.Errorf("%w: %s is not damaged, it is %s; `reprise queue drop %s` ends it", ErrState, it.ID, it.State, it.ID)
+}
+
 func keys[V any](m map[string]V) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
@@ -115,7 +154,7 @@ func (c *checker) directory(s State) error {
 		if err != nil {
 			// The path stands in front of it already.
 			what := strings.ReplaceAll(err.Error(), c.q.path(&p)+": ", "")
-			c.problem(c.q.path(&p), "%s; it is left alone: restore or mend the file (its format is in docs/format.md), or move it away, which gives the item up", what)
+			c.problem(c.q.path(&p), "%s; it is left alone: restore or mend the file (its format is in docs/format.md), or give the item up: `reprise queue check --take-out %s` moves the file out of the queue", what, p.id)
 			continue
 		}
 		c.rep.Items++

@@ -39,6 +39,14 @@ func TestFiles(t *testing.T) {
 			if err := os.Remove(list[0]); err != nil {
 				t.Fatal(err)
 			}
+		}, Damage: func(t testing.TB, id string, data []byte) {
+			list, err := filepath.Glob(filepath.Join(dir, "*", "*~"+id+".json"))
+			if err != nil || len(list) != 1 {
+				t.Fatalf("files of %s: %v %v", id, list, err)
+			}
+			if err := os.WriteFile(list[0], data, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}, Away: func(t testing.TB, now func() time.Time) queue.Queue {
 			full, _ := durabletest.Full(0, syscall.ENOSPC)
 			return queue.Open(queue.Options{Dir: dir, Now: now, Disk: full, Host: "vm", Actor: "test"})

@@ -452,5 +452,9 @@ type Queue interface {
 	// right what can be put right without losing anything; what is foreign or damaged is
 	// named and left alone.
 	Check(ctx context.Context, mend bool) (Report, error)
+	// TakeOut removes an item that is damaged, by its id, once keep has kept what it holds.
+	// Of one that can be read the error is ErrState; of one of which not even the bytes can
+	// be, ErrDamaged.
+	TakeOut(ctx context.Context, id string, keep func(data []byte) error) error
 	Close() error
 }

@@ -359,7 +359,7 @@ func (q *Queue) Check(ctx context.Context, mend bool) (queue.Report, error) {
 		switch {
 		case errors.Is(err, queue.ErrNotFound):
 		case err != nil:
-			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: strings.TrimPrefix(err.Error(), q.where(id)+": ") + "; it is left alone"})
+			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: strings.TrimPrefix(err.Error(), q.where(id)+": ") + "; it is left alone: `reprise queue check --take-out " + id + "` keeps what it holds in a file, and gives it up"})
 		case q.view.bad(id):
 			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: byHand})
 			used[h.large] = true
@@ -380,6 +380,40 @@ func (q *Queue) Check(ctx context.Context, mend bool) (queue.Report, error) {
 	q.unused(ctx, used, mend, &rep)
 	slices.SortFunc(rep.Problems, func(a, b queue.Problem) int { return strings.Compare(a.Where, b.Where) })
 	return rep, nil
+}
+
+// TakeOut removes an item that is damaged, once keep has kept what its value holds, and after
+// that what lies beside it, where that is there.
+func (q *Queue) TakeOut(ctx context.Context, id string, keep func(data []byte) error) error {
+	h, msg, err := q.raw(ctx, id)
+	if err != nil {
+		return err
+	}
+	if read, err := q.decode(ctx, id, msg, h.rev); err == nil {
+		return queue.Readable(&read.Item)
+	} else if !errors.Is(err, queue.ErrDamaged) {
+		return err
+	}
+	data := msg.Data
+	if large := msg.Header.Get(largeHeader); large != "" {
+		beside, err := q.getLarge(ctx, large)
+		if err == nil {
+			data = slices.Concat(data, []byte("\n"), beside)
+		} else if !errors.Is(err, queue.ErrDamaged) {
+			return err
+		}
+	}
+	if err := keep(data); err != nil {
+		return err
+	}
+	err = q.remove(ctx, id, h.rev)
+	if errors.Is(err, errStale) {
+		return fmt.Errorf("%w: %s was changed meanwhile, and is left as it is now", queue.ErrState, id)
+	}
+	if err == nil { // what lay beside it goes with the next mending, which knows that nobody needs it
+		q.record(ctx, queue.Change{Op: queue.OpRemove, Item: queue.Item{ID: id}, Note: "damaged", By: q.opt.Actor})
+	}
+	return err
 }
 
 // staleLarge is how old an object is that no item names and nobody is about to.

@@ -61,6 +61,11 @@ func TestConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+		}, Damage: func(t testing.TB, id string, data []byte) {
+			c := connect(t, s.ClientURL())
+			if _, err := c.JS.Publish(t.Context(), "$KV."+c.Names(project).Queue+".item."+id, data); err != nil {
+				t.Fatal(err)
+			}
 		}, Away: func(t testing.TB, now func() time.Time) queue.Queue {
 			w := newWire(t, s.ClientURL())
 			q := hasty(t, w, jet.Options{Project: project, ServersTime: now, Host: "vm", Actor: "test"})

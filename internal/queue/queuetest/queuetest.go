@@ -47,6 +47,8 @@ type Store struct {
 	// Vanish takes the item away, wherever it is, as a hand does that removes it from the
 	// store.
 	Vanish func(t testing.TB, id string)
+	// Damage puts those bytes in the place of the item's, as a hand or a disk does.
+	Damage func(t testing.TB, id string, data []byte)
 	// Away opens the store where it cannot be written for the moment: its disk is full, its
 	// servers do not answer. What needs no writing may go on.
 	Away func(t testing.TB, now func() time.Time) queue.Queue
@@ -64,7 +66,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Store) {
 		{"Release", release}, {"Progress", progress}, {"SaidTwice", saidTwice}, {"Park", park}, {"Drop", drop},
 		{"Edit", edit}, {"EditCycles", editCycles}, {"Retention", retention}, {"Changes", changes}, {"CountAndCheck", countAndCheck},
 		{"Wait", wait}, {"WaitForNothing", waitForNothing}, {"WaitForTime", waitForTime}, {"Together", together}, {"SameKeyTogether", sameKeyTogether},
-		{"Model", model}, {"Vanished", vanished}, {"Away", away}, {"WaitsForDead", waitsForDead}, {"OtherWord", otherWord},
+		{"Model", model}, {"Vanished", vanished}, {"TakeOut", takeOut}, {"Away", away}, {"WaitsForDead", waitsForDead}, {"OtherWord", otherWord},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

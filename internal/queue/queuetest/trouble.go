@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"errors"
 	"fmt"
 
 	"reprise/internal/queue"
@@ -157,4 +158,30 @@ func otherWord(e *env) {
 		e.is(err, queue.ErrLost)
 		e.eq("history", fmt.Sprintf("%+v", e.get(way.id).History), before)
 	}
+}
+
+// takeOut: an item that is damaged is given up by a person's word alone, once what it holds is
+// kept; it stays where that fails, and one that can be read is not to be had so.
+func takeOut(e *env) {
+	e.add(queue.Item{ID: "a", Title: "a"}, queue.Item{ID: "b", Title: "b"})
+	broken := []byte("{\"v\":1,\"id\":\"a\", broken")
+	e.store.Damage(e.T, "a", broken)
+	var kept []byte
+	keep := func(data []byte) error { kept = data; return nil }
+	e.is(e.TakeOut(e.Context(), "b", keep), queue.ErrState)
+	e.is(e.TakeOut(e.Context(), "c", keep), queue.ErrNotFound)
+	full := errors.New("full")
+	e.is(e.TakeOut(e.Context(), "a", func([]byte) error { return full }), full)
+	_, err := e.Get(e.Context(), "a")
+	e.is(err, queue.ErrDamaged)
+	e.eq("kept so far", kept == nil, true)
+	e.ok(e.TakeOut(e.Context(), "a", keep))
+	e.eq("kept", string(kept), string(broken))
+	_, err = e.Get(e.Context(), "a")
+	e.is(err, queue.ErrNotFound)
+	rep, err := e.Check(e.Context(), true)
+	e.ok(err)
+	e.eq("problems", len(rep.Problems), 0)
+	e.add(queue.Item{ID: "a", Title: "again"})
+	e.eq("anew", e.claim(queue.ClaimOptions{ID: "a"}).Item.Title, "again")
 }
