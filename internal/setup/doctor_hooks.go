@@ -96,8 +96,12 @@ func (d Doctor) hooks(context.Context) []Finding {
 	for i, h := range installed {
 		out = append(out, d.hooksOf(h)...)
 		if i > 0 && installed[i-1].Client == h.Client {
-			out = append(out, one(Warn, fmt.Sprintf("run `reprise setup %s --scope %s --remove`", h.Client, h.Scope),
-				"%s has hooks for you and for this project: whatever happens here is recorded twice", h.Client)...)
+			level, what := Warn, "whatever happens here is recorded twice"
+			if h.Client == "claude-code" { // it runs the same command once
+				level, what = Info, "one of them is enough, and it runs the same command once"
+			}
+			out = append(out, one(level, fmt.Sprintf("run `reprise setup %s --scope %s --remove`", h.Client, h.Scope),
+				"%s has hooks for you and for this project: %s", h.Client, what)...)
 		}
 		if h.Client == "copilot" && h.Scope == Project && slices.ContainsFunc(installed, func(x InstalledHooks) bool { return x.Client == "claude-code" && x.Scope == Project }) {
 			out = append(out, one(Warn, "run `reprise setup copilot --scope project --remove`",

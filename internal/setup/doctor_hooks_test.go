@@ -84,6 +84,13 @@ func TestDoctorHooks(t *testing.T) {
 	if _, err := s.RemoveAll(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
+	// Claude Code runs a command once, however often its settings name it.
+	for _, scope := range []string{User, Project} {
+		if _, err := s.InstallAll(t.Context(), All{Request: Request{Client: "claude-code", Scope: scope, Program: d.Program}, HookProgram: hook, NoMCP: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(Info, "one of them is enough", "reprise setup claude-code --scope project --remove")
 	d.Program = filepath.Join(t.TempDir(), "reprise")
 	want(Warn, "and this is", "reprise setup codex")
 	put(t, file, "{")
