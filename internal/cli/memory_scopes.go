@@ -174,7 +174,8 @@ func memoryForget(app *App) *cobra.Command {
 	cmd.Long = `An entry or a section leaves its file; what was worked out from the log is not
 made again, by no rebuild and no import. What says the same goes with it: the
 pattern that an entry was made from and its episodes, what was promoted from it.
---only leaves those.
+--only leaves those. A later session that does the same is new evidence, and makes it
+again: what holds against that is ` + "`reprise memory correct`" + `.
 
 The event log keeps what happened. With --purge the events that it was worked out
 from, or that tell its words, are taken out of the logs for good, with a record
