@@ -523,7 +523,7 @@ func listHandoffs(ctx context.Context, app *App, asJSON bool) error {
 		return printJSON(app.Out, open)
 	}
 	for _, h := range open {
-		fmt.Fprintf(app.Out, "%s  %s  %s\n", h.ID, term.SafeLine(agentOf(h.LogEntry)), term.SafeLine(h.Title()))
+		fmt.Fprintf(app.Out, "%s  %s  %s\n", h.ID, term.SafeLine(cmp.Or(h.Agent, agentOf(h.LogEntry))), term.SafeLine(h.Title()))
 	}
 	if len(open) == 0 {
 		fmt.Fprintln(app.Err, "nothing waits for "+cmp.Or(name, "whoever works here"))
