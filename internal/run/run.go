@@ -36,7 +36,6 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/durable"
-	"reprise/internal/event"
 	"reprise/internal/proc"
 )
 
@@ -776,43 +775,4 @@ func (m *Manager) abandon(r Record, cause error) error {
 		}
 	}
 	return fmt.Errorf("failed to start agent: %w", cause)
-}
-
-// recordEvent tells the event log what became of a run. It never fails the
-// run: what could not be recorded is in the run's own record.
-func recordEvent(ctx context.Context, host string, r Record, now func() time.Time) error {
-	dir := r.Command.EventsDir
-	if dir == "" {
-		return nil
-	}
-	said := map[string]any{"status": r.Status, "reason": r.StatusReason, "exit_code": r.ExitCode, "elapsed_seconds": r.Elapsed(now()).Seconds()}
-	if r.Resumes != "" {
-		said["resumes"] = r.Resumes
-	}
-	data, err := json.Marshal(said)
-	if err != nil {
-		return err
-	}
-	scope := event.ScopeGlobal
-	if r.Project != "" {
-		scope = event.ScopeProject
-	}
-	broker := event.NewBroker(event.BrokerOptions{
-		Events: func(string) string { return dir }, Outbox: r.Command.Outbox, Host: host, Now: now, Disk: r.disk,
-	})
-	_, err = broker.Record(ctx, event.Event{
-		Scope: scope, Project: r.Project, Session: r.SessionID, Run: r.ID, Client: r.Client,
-		Type: event.RunChanged, Data: data, Outcome: outcome(r.Status),
-	})
-	return err
-}
-
-func outcome(s Status) string {
-	switch {
-	case s == Completed:
-		return "success"
-	case s.Done():
-		return "failure"
-	}
-	return ""
 }
