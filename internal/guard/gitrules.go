@@ -115,7 +115,9 @@ func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
 	}
 	content := showsContent(p, g)
 	a.gitNamed(p, g, st)
-	a.gitForced(p, g, st)
+	if p.Name == "add" || p.Name == "stage" {
+		a.gitForced(g, st)
+	}
 	for _, w := range g.operands {
 		if strings.HasPrefix(strings.ToLower(w.text), "ext::") {
 			a.give("command-as-address", Deny, w.shown(), "git takes this address for a command and runs it", "use https")
@@ -148,8 +150,8 @@ func (a *analysis) gitFiles(p *know.Program, g args, st *state) {
 
 // gitForced judges git add -f, which takes in what the project has git pass over: secrets,
 // as a rule. Files that are named one by one are judged by their names.
-func (a *analysis) gitForced(p *know.Program, g args, st *state) {
-	if p.Name != "add" && p.Name != "stage" || !g.has("-f") && !g.has("--force") || g.has("-n") || g.has("--dry-run") {
+func (a *analysis) gitForced(g args, st *state) {
+	if !g.has("-f") && !g.has("--force") || g.has("-n") || g.has("--dry-run") {
 		return
 	}
 	many := len(g.operands) == 0
