@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -465,16 +466,31 @@ const maxTemplate = 1 << 20
 // bootstrapOf is the project's own template, "" where it has none or an empty one. It is looked through
 // before anything is begun by it.
 func bootstrapOf(home *config.Home) (string, error) {
-	path := filepath.Join(home.Project.Root, ".reprise", "bootstrap.md")
-	data, err := durable.Read(path)
+	name := filepath.Join(".reprise", "bootstrap.md")
+	path := filepath.Join(home.Project.Root, name)
+	// Opened, so that a link that leads out is refused: a repository brings it along, and what it
+	// names would be sent to a model.
+	root, err := durable.OpenRoot(home.Project.Root)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err != nil {
-		return "", fmt.Errorf("read the bootstrap template: %w", err)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxTemplate) {
+		err = fmt.Errorf("it is no file of at most %d bytes", maxTemplate)
 	}
-	if len(data) > maxTemplate {
-		return "", fmt.Errorf("the bootstrap template %s has %d bytes, the most is %d", path, len(data), maxTemplate)
+	var data []byte
+	if err == nil {
+		data, err = root.ReadFile(name)
+	}
+	if err == nil && !utf8.Valid(data) {
+		err = errors.New("it is no UTF-8; convert it")
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the bootstrap template %s: %w", path, err)
 	}
 	// `reprise loop bootstrap > .reprise/bootstrap.md` finds it empty: the shell made it.
 	if strings.TrimSpace(string(data)) == "" {

@@ -548,7 +548,9 @@ func (m *Manager) agentLeft(ctx context.Context, w *Workspace) ([]string, error)
 	if git.LinkedDir(w.AgentDir) == "" {
 		return nil, nil
 	}
-	out, err := git.New(w.AgentDir, m.gitOptions()).Run(ctx, "--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--no-renames")
+	o := m.gitOptions()
+	o.Programs = nil // the repository is reprise's own, with a merge driver of its own
+	out, err := git.New(w.AgentDir, o).Run(ctx, "--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--no-renames")
 	if err != nil {
 		return nil, err
 	}
