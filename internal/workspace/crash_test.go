@@ -268,6 +268,10 @@ func TestOneThatStaysUnfinished(t *testing.T) {
 	if out, err := m.Remove(ctx, "other", workspace.RemoveOptions{}); err != nil || !strings.Contains(strings.Join(out.Notes, "\n"), lock) {
 		t.Error(out, err)
 	}
+	// Whoever wants just this one is told what it is that stands in the way.
+	if _, err := m.Create(ctx, workspace.CreateOptions{Name: "stuck"}); err == nil || !strings.Contains(err.Error(), lock) {
+		t.Error(err)
+	}
 	if _, err := m.Remove(ctx, "stuck", workspace.RemoveOptions{}); err == nil || !strings.Contains(err.Error(), lock) || !strings.Contains(err.Error(), "remove that file") {
 		t.Error(err)
 	}

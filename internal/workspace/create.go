@@ -72,8 +72,13 @@ func (m *Manager) Create(ctx context.Context, o CreateOptions) (Created, error) 
 	if err := staterepo.CheckName(o.Name); err != nil {
 		return out, fmt.Errorf("make workspace: %w", err)
 	}
-	notes, err := m.Mend(ctx)
-	out.Notes = notes
+	done, err := m.mend(ctx)
+	for _, d := range done {
+		out.Notes = append(out.Notes, d.notes...)
+		if d.name == o.Name && d.err != nil { // why it is in the way says more than that it is
+			err = errors.Join(err, d.err)
+		}
+	}
 	if err != nil {
 		return out, fmt.Errorf("make workspace %s: %w", o.Name, err)
 	}

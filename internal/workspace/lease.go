@@ -71,7 +71,7 @@ func (m *Manager) Lease(ctx context.Context, name string, h Holder) (*Lease, err
 	if _, err := m.Refind(ctx, name); err != nil {
 		return nil, fmt.Errorf("work in workspace %s: %w", name, err)
 	}
-	w, err := m.change(ctx, name, func(w *Workspace) error {
+	w, err := m.hold(ctx, name, func(w *Workspace) error {
 		if err := m.usable(w); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (m *Manager) admit(w *Workspace, h Holder, own []Holder) error {
 // started in the workspace: the lease then outlasts the process that took it.
 func (l *Lease) Add(ctx context.Context, h Holder) error {
 	h.Since = l.m.now()
-	_, err := l.m.change(ctx, l.name, func(w *Workspace) error { return l.m.admit(w, h, l.held) })
+	_, err := l.m.hold(ctx, l.name, func(w *Workspace) error { return l.m.admit(w, h, l.held) })
 	if err != nil {
 		return fmt.Errorf("work in workspace %s: %w", l.name, err)
 	}
@@ -125,7 +125,7 @@ func (l *Lease) Add(ctx context.Context, h Holder) error {
 // Release gives the lease up, with everything that was added to it. A workspace
 // that is gone is no error.
 func (l *Lease) Release(ctx context.Context) error {
-	_, err := l.m.change(ctx, l.name, func(w *Workspace) error {
+	_, err := l.m.hold(ctx, l.name, func(w *Workspace) error {
 		w.Holders = slices.DeleteFunc(w.Holders, func(h Holder) bool { return slices.ContainsFunc(l.held, h.same) })
 		return nil
 	})

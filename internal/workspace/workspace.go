@@ -226,12 +226,18 @@ func (w *Workspace) follow() {
 	}
 }
 
-func (m *Manager) write(w *Workspace) error {
+func (m *Manager) write(w *Workspace) error { return m.writeBy(m.o.Disk.WriteFile, w) }
+
+// writeHolders is write for a change of who holds the workspace: it does not wait for the
+// directory. A power cut ends the holders as well, so the record before it says as much.
+func (m *Manager) writeHolders(w *Workspace) error { return m.writeBy(m.o.Disk.WriteFileHot, w) }
+
+func (m *Manager) writeBy(write func(string, []byte, fs.FileMode) error, w *Workspace) error {
 	data, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
 		return err
 	}
-	return m.o.Disk.WriteFile(m.file(w.Name), append(data, '\n'), 0o600)
+	return write(m.file(w.Name), append(data, '\n'), 0o600)
 }
 
 func (m *Manager) lock(ctx context.Context) (func() error, error) {
@@ -244,6 +250,15 @@ func (m *Manager) lock(ctx context.Context) (func() error, error) {
 // change reads a record, changes it and writes it, under the lock. An error of f
 // leaves it as it is.
 func (m *Manager) change(ctx context.Context, name string, f func(*Workspace) error) (Workspace, error) {
+	return m.changeBy(ctx, name, m.write, f)
+}
+
+// hold is change for who holds the workspace.
+func (m *Manager) hold(ctx context.Context, name string, f func(*Workspace) error) (Workspace, error) {
+	return m.changeBy(ctx, name, m.writeHolders, f)
+}
+
+func (m *Manager) changeBy(ctx context.Context, name string, write func(*Workspace) error, f func(*Workspace) error) (Workspace, error) {
 	if err := staterepo.CheckName(name); err != nil {
 		return Workspace{}, err
 	}
@@ -262,7 +277,7 @@ func (m *Manager) change(ctx context.Context, name string, f func(*Workspace) er
 	if err := f(&w); err != nil {
 		return w, err
 	}
-	return w, m.write(&w)
+	return w, write(&w)
 }
 
 // Info is what can be told of a workspace without asking git.
