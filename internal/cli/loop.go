@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -287,6 +288,10 @@ func asideNow(s *core.State) (n int) {
 	return n
 }
 
+// sameRequest is how soon after a request to end another one is the same one: timeout(1) and
+// service managers send theirs to a process and to its group.
+const sameRequest = time.Second
+
 // stops are the requests to end that this process gets, in words.
 func (a *App) stops(ctx context.Context) <-chan string {
 	stop := make(chan string)
@@ -296,9 +301,15 @@ func (a *App) stops(ctx context.Context) <-chan string {
 	goOnUnread() // lines that nobody reads are no reason to leave the agents alone
 	signals := a.Signals()
 	go func() {
+		var last time.Time
 		for {
 			select {
 			case sig := <-signals:
+				now := time.Now()
+				if sig != os.Interrupt && now.Sub(last) < sameRequest {
+					continue // Ctrl-C is a person's, who may press it twice
+				}
+				last = now
 				select {
 				case stop <- fmt.Sprintf("stopped by signal (%s)", sig):
 				case <-ctx.Done():

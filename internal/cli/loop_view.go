@@ -110,6 +110,9 @@ func (a *App) viewText(v *loopView, columns int) string {
 	say("%s %s%s", style.Bold(m.Loop), state, why)
 	say("%d of %d attempts begun, %s of %s, %.2f of %.2f USD, %s of %s tokens", m.Iterations, m.MaxIterations,
 		term.Took(time.Duration(m.WorkedSeconds*float64(time.Second))), term.Took(time.Duration(m.MaxSeconds*float64(time.Second))), m.CostUSD, m.MaxUSD, term.Num(m.Tokens), term.Num(m.MaxTokens))
+	if m.EstimatedUSD > 0 {
+		say("of the money, %.2f USD is an estimate: runs that ended before they could say it", m.EstimatedUSD)
+	}
 	if len(v.Works) > 0 {
 		say("%s", term.SafeLine(strings.Join(v.Works, "; ")))
 	}

@@ -270,10 +270,11 @@ func (g *Git) settings() []string {
 }
 
 // MergeArgs begins the arguments of a merge into the branch that is checked out, "" for none:
-// it is a commit, and no signature or squash is asked for, whatever the settings of the user,
+// it is a commit, files that git ignores are in its way as others are, and no signature or
+// squash is asked for, whatever the settings of the user,
 // and those of the branch, say. What follows says how far it may go (--ff or --ff-only), and what is merged.
 func MergeArgs(branch string) []string {
-	args := []string{"merge", "--quiet", "--commit", "--no-squash", "--no-verify-signatures"}
+	args := []string{"merge", "--quiet", "--commit", "--no-squash", "--no-verify-signatures", "--no-overwrite-ignore"}
 	if branch != "" && !strings.Contains(branch, "=") {
 		args = append([]string{"-c", "branch." + branch + ".mergeOptions="}, args...)
 	}

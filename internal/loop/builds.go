@@ -27,7 +27,8 @@ func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, le
 		return "", nil, "", err
 	}
 	if own := tips[item.ID]; own.local && workspace.IsMarked(t.Root, own.name, workspace.Mark(item.ID, item.Created)) {
-		return "", nil, "", nil // of an earlier try, which is gone on with
+		left, err := missing(ctx, g, item, tips, own.commit)
+		return "", left, "", err // of an earlier try, which is gone on with
 	}
 	now, err := g.Resolve(ctx, cmp.Or(t.Base, "HEAD"))
 	if err != nil || now == "" {
@@ -58,6 +59,25 @@ func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, le
 		first = false
 	}
 	return now, left, lacks, nil
+}
+
+// missing are the branches of what an item builds on that its own branch does not have: an
+// earlier try was to merge them and did not.
+func missing(ctx context.Context, g *git.Git, item queue.Item, tips map[string]tip, own string) (left []string, err error) {
+	for _, id := range item.DependsOn {
+		t, ok := tips[id]
+		if !ok {
+			continue
+		}
+		has, err := g.IsAncestor(ctx, t.commit, own)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			left = append(left, t.name)
+		}
+	}
+	return left, nil
 }
 
 // Building is from [Brancher].

@@ -65,7 +65,8 @@ func TestBegin(t *testing.T) {
 		{name: "in conflict with what came meanwhile", do: "git branch loop-a;" + file("loop-a", "f", "1") + file("trunk", "f", "2"), on: []string{"a"}, has: []string{"loop-a"}},
 		{name: "at a remote only", do: "git branch loop-a;" + file("loop-a", "a", "1") + "git update-ref refs/remotes/origin/loop-a loop-a; git branch -qD loop-a", on: []string{"a"}, has: []string{"origin/loop-a", "trunk"}},
 		{name: "a person has a branch of its name", do: "git branch loop-a; git branch loop-x;" + file("loop-a", "a", "1"), on: []string{"a"}, has: []string{"loop-a"}},
-		{name: "of an earlier try", do: "git branch loop-a; GIT_COMMITTER_EMAIL=item+x@0 git branch loop-x;" + file("loop-a", "a", "1"), on: []string{"a"}, none: true},
+		{name: "of an earlier try", do: "git branch loop-a; GIT_COMMITTER_EMAIL=item+x@0 git branch loop-x;" + file("loop-a", "a", "1"), on: []string{"a"}, none: true, left: []string{"loop-a"}},
+		{name: "of an earlier try that has it", do: "git branch loop-a;" + file("loop-a", "a", "1") + "GIT_COMMITTER_EMAIL=item+x@0 git branch loop-x loop-a", on: []string{"a"}, none: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -142,6 +143,23 @@ func TestMergesBySettingsOfNobody(t *testing.T) {
 				t.Errorf("the main checkout has %q", got)
 			}
 		})
+	}
+}
+
+// What git ignores in the main checkout is a person's, such as keys: work that has a file of
+// that name is not merged over it.
+func TestMergesOverNothingIgnored(t *testing.T) {
+	t.Parallel()
+	for made, kept := range map[string]string{"echo theirs > .env": ".env", "echo theirs > local": "local/db", "mkdir local && echo theirs > local/db": "local/db"} {
+		w, p, sh := merged(t)
+		sh("cd place && " + made + " && git add -A && git commit -qm ignored; cd ../shop && mkdir local && echo mine | tee .env > local/db && printf '.env\nlocal\n' > .git/info/exclude")
+		_, why, err := w.merge(t.Context(), p)
+		if err == nil || !strings.Contains(err.Error(), strings.Split(kept, "/")[0]) {
+			t.Errorf("%s: %q, %v", made, why, err)
+		}
+		if got := sh("cd shop && cat .env local/db"); got != "mine\nmine" {
+			t.Errorf("%s: the person's files are now %q", made, got)
+		}
 	}
 }
 

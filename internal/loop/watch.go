@@ -241,18 +241,8 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 	l.noteAway(a.Run)
 	o := outcome.Judge(r)
 	o.Asks, o.Reported = l.asking(a.Claim, askFile), l.asking(a.Claim, errorFile)
-	if res := r.Result; res != nil {
-		o.Cost, o.Tokens = res.CostUSD, res.Usage.Sum()
-		// A client counts the whole session; of that, the runs before are paid for.
-		if from := l.from(a); from != nil && from.Session != "" && from.Session == r.SessionID {
-			if before, err := l.opt.Runs.Get(from.Run); err == nil && before.Result != nil {
-				o.Cost = max(0, o.Cost-before.Result.CostUSD)
-				if r.Client == agent.KindCodex { // tokens, too
-					o.Tokens = max(0, o.Tokens-before.Result.Usage.Sum())
-				}
-			}
-		}
-	}
+	o.Cost, o.Tokens = r.Spent()
+	o.Unpriced = r.Client == agent.KindClaude && (r.Result == nil || r.Result.CostUSD == 0)
 	if u, ok := agent.SessionUsage(r.Client, agent.Transcript(r.Client, r.Command.Home, r.SessionID, l.opt.Env)); ok {
 		o.Tokens = u.Sum()
 	}
@@ -296,16 +286,6 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 	}
 	l.excused(&o)
 	return o, nil
-}
-
-// from is what the slot's run went on from.
-func (l *Loop) from(a core.Action) *core.Continuation {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a.Slot < 0 || a.Slot >= len(l.s.Slots) {
-		return nil
-	}
-	return l.s.Slots[a.Slot].From
 }
 
 // passing reports whether what failed may work later: a full disk, or a queue, a file system

@@ -139,6 +139,9 @@ type Continuation struct {
 	// where there is none.
 	Number int64 `json:"number,omitempty"`
 	Fresh  bool  `json:"fresh,omitempty"` // a new session, because the old one is full or is not to be trusted
+	// Estimated is what was counted for the runs of Session that did not say what they cost.
+	// The client counts that session whole: whoever goes on in it is told of them, too.
+	Estimated float64 `json:"estimated_usd,omitempty"`
 }
 
 // Slot is one worker.
@@ -305,8 +308,13 @@ type State struct {
 	Iterations int     `json:"iterations"`
 	CostUSD    float64 `json:"cost_usd"`
 	Tokens     int64   `json:"tokens"`
-	Tally      Tally   `json:"tally"`
-	Slots      []Slot  `json:"slots"`
+	// EstimatedUSD is the part of CostUSD that no client has said: of runs that were ended
+	// before. PricedUSD and PricedTokens are of the runs that said it.
+	EstimatedUSD float64 `json:"estimated_usd,omitempty"`
+	PricedUSD    float64 `json:"priced_usd,omitempty"`
+	PricedTokens int64   `json:"priced_tokens,omitempty"`
+	Tally        Tally   `json:"tally"`
+	Slots        []Slot  `json:"slots"`
 
 	// Failing are the different items that failed since the last success.
 	Failing []string `json:"failing,omitempty"`

@@ -65,6 +65,10 @@ type Outcome struct {
 	Resumable bool      `json:"resumable,omitempty"` // its session can be gone on with
 	Cost      float64   `json:"cost_usd"`
 	Tokens    int64     `json:"tokens"`
+	// Unpriced says that its client tells what a run has cost, and did not live to: then the
+	// core puts into Cost, and into Estimated, what it has cost at most.
+	Unpriced  bool    `json:"unpriced,omitempty"`
+	Estimated float64 `json:"estimated_usd,omitempty"`
 }
 
 // succeeded says whether a result is one: of a process that ended well, with at
@@ -276,6 +280,10 @@ func (s *State) continuation(p *Slot, set *Settle, m *Memory) {
 	}
 	if o.Resumable && !c.Fresh {
 		c.Session = o.Session
+		c.Estimated = o.Estimated
+		if f := p.From; f != nil && f.Session == o.Session && o.Estimated > 0 {
+			c.Estimated += f.Estimated // neither has said it
+		}
 	} else {
 		c.Fresh = true
 	}

@@ -159,6 +159,7 @@ func (s *State) answered(e Event, out *[]Action) {
 			if set.Fate != Drop {
 				s.consequences(id, answer, set, out)
 			}
+			s.fewer()
 		}
 	}
 }
@@ -373,6 +374,7 @@ func (s *State) exited(e Exited, out *[]Action) {
 // ended takes a slot on whose run has ended, or never began.
 func (s *State) ended(i int, out *[]Action) {
 	p := &s.Slots[i]
+	s.price(p)
 	s.CostUSD += p.Outcome.Cost
 	s.Tokens += p.Outcome.Tokens
 	set, over := s.afterRun(p)
@@ -383,6 +385,32 @@ func (s *State) ended(i int, out *[]Action) {
 	}
 	s.to(p, Verifying)
 	s.ask(i, out)
+}
+
+// price counts what a run has cost that did not live to say it: no more than was set aside for
+// it, and where other runs have said it, twice their price of a token. Without that, runs that
+// are ended at their time limit would cost nothing, and the loop's money would never be used up.
+func (s *State) price(p *Slot) {
+	o := p.Outcome
+	if from := p.From; from != nil && from.Session != "" && o.Cost > 0 {
+		// Its client has told now what was estimated before, and is counted.
+		s.EstimatedUSD = max(0, s.EstimatedUSD-from.Estimated)
+		s.CostUSD -= max(0, from.Estimated-o.Cost)
+		o.Cost = max(0, o.Cost-from.Estimated)
+	}
+	if o.Cost > 0 && o.Tokens > 0 {
+		s.PricedUSD += o.Cost
+		s.PricedTokens += o.Tokens
+	}
+	if !o.Unpriced || o.Tokens == 0 || o.Cost > 0 {
+		return
+	}
+	o.Cost = p.Reserved
+	if s.PricedTokens > 0 {
+		o.Cost = min(o.Cost, 2*s.PricedUSD/float64(s.PricedTokens)*float64(o.Tokens))
+	}
+	o.Estimated = o.Cost
+	s.EstimatedUSD += o.Estimated
 }
 
 func (s *State) archive(i int, out *[]Action) {

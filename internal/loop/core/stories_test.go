@@ -468,6 +468,15 @@ var stories = []struct {
 		y.fails(0, "a", Outcome{Session: "s", Class: SessionGone, Reason: "No conversation found with session ID: s"}).wait()
 		y.fails(0, "a", Outcome{Session: "t", Class: SessionGone, Reason: "No conversation found with session ID: t"}).wait()
 	}},
+	{"runs that are ended before they say what they cost", func(l *Limits) { l.MaxUSD, l.ItemUSD = 25, 10 }, func(y *story) {
+		silent := Outcome{Session: "s", Class: TimedOut, Turns: 3, Tokens: 100_000, Unpriced: true, Resumable: true}
+		y.fails(0, "a", silent).wait() // nothing is known: all of what was set aside
+		told := fine
+		told.Session, told.Cost, told.Tokens = "s", 10.5, 50_000
+		y.begun(0, "a").exited(0, told).verified(0, GateNone, "").over(0).wait() // 10 of which were counted
+		y.fails(0, "b", silent).wait()                                           // at twice the price: 0.5 USD for 50,000
+		y.fails(0, "c", Outcome{Class: Crashed, Unpriced: true}).wait()          // asked nothing
+	}},
 	{"money: of a run, of the loop, refused", func(l *Limits) { l.MaxUSD, l.ItemUSD = 12, 10 }, func(y *story) {
 		y.fails(0, "a", Outcome{Class: BudgetUsed, Reason: "10 USD", Turns: 5, Cost: 10, Resumable: true}).step(0, Resumed{More: &More{USD: 2, Iterations: 100}}).unparked("a")
 		y.fails(0, "a", Outcome{Class: BudgetUsed, Reason: "4 USD", Turns: 5, Cost: 3.9}).step(0, Resumed{}).wait()

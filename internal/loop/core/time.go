@@ -101,9 +101,7 @@ func (s *State) begunAgain(e Started, out *[]Action) {
 		for len(s.Slots) < s.Limits.Workers {
 			s.Slots = append(s.Slots, Slot{Step: Idle})
 		}
-		for len(s.Slots) > s.Limits.Workers && s.Slots[len(s.Slots)-1].Step == Idle {
-			s.Slots = s.Slots[:len(s.Slots)-1]
-		}
+		s.fewer()
 	}
 	if e.Given != nil {
 		s.Given = clone(e.Given)
@@ -118,6 +116,13 @@ func (s *State) begunAgain(e Started, out *[]Action) {
 	s.UnparkTries, s.Trouble = 0, ""
 	for i := range s.Slots {
 		s.Slots[i].Retries = 0
+	}
+}
+
+// fewer takes away workers that are too many and have nothing to do.
+func (s *State) fewer() {
+	for len(s.Slots) > s.Limits.Workers && s.Slots[len(s.Slots)-1].Step == Idle {
+		s.Slots = s.Slots[:len(s.Slots)-1]
 	}
 }
 

@@ -95,6 +95,9 @@ func Night(project string, s core.State, its []Iteration, said []Question, now S
 	if !now.Running && s.Phase != core.Finished {
 		b.WriteString("\nNobody runs it: `reprise loop run` goes on with it.\n")
 	}
+	if m.EstimatedUSD > 0 {
+		fmt.Fprintf(&b, "\nOf the money, %s USD is an estimate: runs were ended before their client could say what they cost. They cost that at most, as far as can be known.\n", term.USD(m.EstimatedUSD))
+	}
 	b.WriteString(now.left())
 	if s.Interrupt != nil {
 		fmt.Fprintf(&b, "\n## It waits for a person\n\n%s: %s\n", core.KindWords(s.Interrupt.Kind), mdfile.EscapeCell(s.Interrupt.Why))
