@@ -278,6 +278,8 @@ func (t *Worktrees) Finish(ctx context.Context, p Place, item queue.Item, fate c
 type brought struct {
 	note                     string
 	merged, pushed, conflict bool
+	// alone says that it was pushed, and that nobody was asked to take it.
+	alone bool
 }
 
 // PutAt is where the work of a place was put when it was finished.
@@ -287,6 +289,8 @@ func (t *Worktrees) PutAt(p Place) report.Put {
 	switch b := t.at[p.Name]; {
 	case b.merged:
 		return report.Merged
+	case b.alone:
+		return report.Personal
 	case b.pushed:
 		return report.Offered
 	}
@@ -306,7 +310,7 @@ func (t *Worktrees) bring(ctx context.Context, p Place, item queue.Item) (b brou
 			b.note = strings.TrimSpace("merged into " + into)
 		}
 	case PullRequest:
-		b.note, b.pushed = t.pull(ctx, p, item)
+		b.note, b.pushed, b.alone = t.pull(ctx, p, item)
 	}
 	return b, nil
 }
@@ -403,20 +407,20 @@ func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base 
 }
 
 // pull pushes the branch and asks for it to be taken. What cannot be done is said; the
-// branch is there all the same.
-func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) (said string, pushed bool) {
+// branch is there all the same. alone says that it was pushed, and nobody asked.
+func (t *Worktrees) pull(ctx context.Context, p Place, item queue.Item) (said string, pushed, alone bool) {
 	if t.GH == nil {
-		return "no pull request: gh is not there", false
+		return "no pull request: gh is not there", false, false
 	}
 	if _, err := t.git(t.Root).AsUser().Run(ctx, "push", "--quiet", "--set-upstream", "origin", "refs/heads/"+p.Branch+":refs/heads/"+p.Branch); err != nil {
-		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200), false
+		return "no pull request, the branch could not be pushed: " + oneLine(err.Error(), 200), false, false
 	}
 	lack := t.Workspaces.NotPushed(ctx, t.modules(p))
 	url, err := t.GH(ctx, p, item)
 	if err != nil {
-		return join("no pull request: "+oneLine(err.Error(), 200), lack), true
+		return join(fmt.Sprintf("no pull request: %s (`gh pr create --head %s` asks for it)", oneLine(err.Error(), 200), p.Branch), lack), true, true
 	}
-	return join("pull request "+url, lack), true
+	return join("pull request "+url, lack), true, false
 }
 
 func (t *Worktrees) lease(p Place) *workspace.Lease {

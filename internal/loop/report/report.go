@@ -73,7 +73,8 @@ const (
 	Merged  Put = "merged"  // into the branch that it began at
 	Offered Put = "offered" // as a pull request
 	Owed    Put = "owed"    // nowhere yet: it was to be merged, and could not be
-	// Personal is nowhere yet, and for a person to merge: it changes what holds for all work.
+	// Personal is nowhere yet, and for a person: it changes what holds for all work, or was pushed
+	// and nobody could be asked to take it.
 	Personal Put = "person"
 )
 
@@ -339,7 +340,7 @@ func alsoNeeded(b *strings.Builder, begun bool, last map[string]Iteration, said 
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
 		if it := last[id]; it.Fate == core.Done && it.Put == Personal {
-			fmt.Fprintf(b, "%s- **%s** %s — its work is for a person to merge: %s\n", title, id, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(tell.OneLine(it.Note, 400)))
+			fmt.Fprintf(b, "%s- **%s** %s — its work is for a person to bring to where it belongs: %s\n", title, id, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(tell.OneLine(it.Note, 400)))
 			title = ""
 		}
 	}
