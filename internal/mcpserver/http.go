@@ -14,6 +14,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/mcpserver/issuer"
+	"reprise/internal/mcpserver/replay"
 )
 
 const (
@@ -130,7 +131,7 @@ const sessionIdle = 30 * time.Minute
 // a handler for either, and neither takes the other's clients.
 type eras struct {
 	sessions, single http.Handler
-	store            *eventStore
+	store            *replay.Store
 	most             int // sessions of one owner
 }
 
@@ -141,7 +142,7 @@ func (c *Core) httpHandler(o HTTPOptions) *eras {
 		// The gate checks Host, and knows the names that the settings allow.
 		DisableLocalhostProtection: true,
 	}
-	e := &eras{store: newEventStore(o.Now), most: max(1, o.Limits.Sessions)}
+	e := &eras{store: replay.New(o.Now), most: max(1, o.Limits.Sessions)}
 	single, sessions := options, options
 	single.Stateless, single.PropagateRequestCancellation = true, true
 	sessions.SessionTimeout, sessions.EventStore = sessionIdle, e.store
@@ -156,7 +157,7 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no")
 	id := r.Header.Get("Mcp-Session-Id")
 	if id != "" {
-		defer e.store.enter(id)()
+		defer e.store.Enter(id)()
 		e.sessions.ServeHTTP(w, r)
 		return
 	}
@@ -168,7 +169,7 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
 		owner = info.UserID
 	}
-	end, ok := e.store.room(owner, e.most)
+	end, ok := e.store.Room(owner, e.most)
 	if !ok {
 		answerOver(w, &overQuota{time.Minute, fmt.Sprintf("%d sessions are in use, which is the most (http.limits.sessions): end one", e.most)})
 		return

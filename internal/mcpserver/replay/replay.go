@@ -1,4 +1,7 @@
-package mcpserver
+// Package replay keeps what the sessions of clients over HTTP were sent, within bounds, so that
+// one whose connection broke goes on from the last event that it saw. It is in memory: it
+// writes no file and takes no lock of one.
+package replay
 
 import (
 	"context"
@@ -11,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"reprise/internal/clip"
 )
 
 const (
@@ -20,13 +25,13 @@ const (
 	keepStreams = 256
 )
 
-// eventStore keeps what was sent in each session, so that a client whose
+// Store keeps what was sent in each session, so that a client whose
 // connection broke can go on from the last event it saw, and knows whose each
 // session is. It is in memory, as sessions are: they end with the server.
 //
 // The SDK's own store has one bound for all sessions, so that one client could
 // push out what another needs, and keeps a record of every stream there was.
-type eventStore struct {
+type Store struct {
 	now func() time.Time
 
 	mu       sync.Mutex
@@ -49,12 +54,13 @@ type keptStream struct {
 
 var errUnknownStream = errors.New("nothing is kept of that stream")
 
-func newEventStore(now func() time.Time) *eventStore {
-	return &eventStore{now: now, sessions: map[string]*keptSession{}}
+// New is an empty store.
+func New(now func() time.Time) *Store {
+	return &Store{now: now, sessions: map[string]*keptSession{}}
 }
 
 // Open implements mcp.EventStore.
-func (s *eventStore) Open(ctx context.Context, sessionID, streamID string) error {
+func (s *Store) Open(ctx context.Context, sessionID, streamID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.sessions[sessionID]
@@ -87,7 +93,7 @@ func (k *keptSession) drop(id string) {
 }
 
 // Append implements mcp.EventStore.
-func (s *eventStore) Append(_ context.Context, sessionID, streamID string, data []byte) error {
+func (s *Store) Append(_ context.Context, sessionID, streamID string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.sessions[sessionID]
@@ -108,7 +114,7 @@ func (s *eventStore) Append(_ context.Context, sessionID, streamID string, data 
 }
 
 // After implements mcp.EventStore.
-func (s *eventStore) After(_ context.Context, sessionID, streamID string, index int) iter.Seq2[[]byte, error] {
+func (s *Store) After(_ context.Context, sessionID, streamID string, index int) iter.Seq2[[]byte, error] {
 	data, err := s.after(sessionID, streamID, index)
 	return func(yield func([]byte, error) bool) {
 		if err != nil {
@@ -123,17 +129,17 @@ func (s *eventStore) After(_ context.Context, sessionID, streamID string, index 
 	}
 }
 
-func (s *eventStore) after(sessionID, streamID string, index int) ([][]byte, error) {
+func (s *Store) after(sessionID, streamID string, index int) ([][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.sessions[sessionID]
 	if k == nil || k.streams[streamID] == nil {
-		return nil, fmt.Errorf("stream %q of session %q: %w", shorten(streamID, 60), shorten(sessionID, 60), errUnknownStream)
+		return nil, fmt.Errorf("stream %q of session %q: %w", clip.Bytes(streamID, 60), clip.Bytes(sessionID, 60), errUnknownStream)
 	}
 	st := k.streams[streamID]
 	start := index + 1 - st.first
 	if start < 0 {
-		return nil, fmt.Errorf("event %d of stream %q: %w", index, shorten(streamID, 60), mcp.ErrEventsPurged)
+		return nil, fmt.Errorf("event %d of stream %q: %w", index, clip.Bytes(streamID, 60), mcp.ErrEventsPurged)
 	}
 	if start >= len(st.data) {
 		return nil, nil
@@ -142,15 +148,15 @@ func (s *eventStore) after(sessionID, streamID string, index int) ([][]byte, err
 }
 
 // SessionClosed implements mcp.EventStore.
-func (s *eventStore) SessionClosed(_ context.Context, sessionID string) error {
+func (s *Store) SessionClosed(_ context.Context, sessionID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, sessionID)
 	return nil
 }
 
-// enter notes that a session is used, until the function it returns is called.
-func (s *eventStore) enter(sessionID string) (leave func()) {
+// Enter notes that a session is used, until the function it returns is called.
+func (s *Store) Enter(sessionID string) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.sessions[sessionID]
@@ -167,10 +173,10 @@ func (s *eventStore) enter(sessionID string) (leave func()) {
 	}
 }
 
-// room finds the sessions of an owner that have to end before it may have
+// Room finds the sessions of an owner that have to end before it may have
 // another: the ones that were used least lately. ok is false where too few are
 // idle.
-func (s *eventStore) room(owner string, most int) (end []string, ok bool) {
+func (s *Store) Room(owner string, most int) (end []string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var idle []string
