@@ -72,7 +72,10 @@ func Main(ctx context.Context, args []string, app *App) int {
 	app.Out = out
 	defer func() { app.Out = was }()
 	root := newRoot(app, chosen(args))
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := app.mayCall(cmd, args); err != nil {
+			return err
+		}
 		if app.Signals != nil && cmd.Annotations[ownsSignals] == "" {
 			signals := app.Signals()
 			go func() {
