@@ -391,15 +391,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		given.InPlace, given.Integrate, given.Into = false, t.Integrate, t.Into
 		wireTrees(ctx, t, &opt)
 	}
-	trees := opt.After
-	opt.After = func() {
-		if trees != nil {
-			trees()
-		}
-		if err := a.releasePrograms(context.WithoutCancel(ctx), dir, home.Project.Root); err != nil {
-			fmt.Fprintf(a.Err, "note: %s\n", firstLine(err.Error(), 600))
-		}
-	}
+	a.releaseAfter(ctx, &opt, home.Project.Root)
 	if f.elsewhere != nil {
 		err = f.elsewhere(ctx, &opt)
 	} else {

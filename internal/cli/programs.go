@@ -101,6 +101,19 @@ func (a *App) holdPrograms(ctx context.Context, dir, root string, asUser bool) e
 	return durable.WriteFile(file, append(data, '\n'), 0o600)
 }
 
+// releaseAfter has a loop end that when all else is done.
+func (a *App) releaseAfter(ctx context.Context, opt *loop.Options, root string) {
+	before, dir := opt.After, opt.Dir
+	opt.After = func() {
+		if before != nil {
+			before()
+		}
+		if err := a.releasePrograms(context.WithoutCancel(ctx), dir, root); err != nil {
+			fmt.Fprintf(a.Err, "note: %s\n", firstLine(err.Error(), 600))
+		}
+	}
+}
+
 // releasePrograms ends that with a loop that has ended and left the repository as it was. What is
 // not as it was is said.
 func (a *App) releasePrograms(ctx context.Context, dir, root string) error {
