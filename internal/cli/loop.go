@@ -305,7 +305,7 @@ func (a *App) stops(ctx context.Context) <-chan string {
 		for {
 			select {
 			case sig := <-signals:
-				now := time.Now()
+				now := a.Env.Now()
 				if sig != os.Interrupt && now.Sub(last) < sameRequest {
 					continue // Ctrl-C is a person's, who may press it twice
 				}

@@ -126,15 +126,8 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 			}
 		}
 		it.Note = note
-		switch into := l.mergesInto(); {
-		case it.Fate != core.Done:
-		case into != "" && (err != nil || conflict) && item.Task == "": // a task's own steps see to themselves
-			it.Put, it.Into = report.Owed, into // a later loop takes it up
-			if _, ok := errors.AsType[*PersonalError](err); ok {
-				it.Put = report.Personal
-			}
-		case l.opt.Merges != nil && err == nil:
-			it.Put = l.opt.Merges.PutAt(place)
+		if it.Fate == core.Done {
+			l.whereto(&it, place, item.Task != "", conflict, err)
 		}
 	}
 	if err := l.store.record(ctx, it); err != nil {
@@ -154,6 +147,19 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	l.forget(a)
 	l.try(ctx, "remove the claim's directory", func() error { return l.opt.Disk.RemoveAll(l.asks(a.Claim)) })
 	return core.Archived{Slot: a.Slot, Seq: a.Seq}
+}
+
+// whereto says where the work of an item that is done was put, by what came of that.
+func (l *Loop) whereto(it *Iteration, place Place, step, conflict bool, err error) {
+	switch into := l.mergesInto(); {
+	case into != "" && (err != nil || conflict) && !step: // a task's own steps see to themselves
+		it.Put, it.Into = report.Owed, into // a later loop takes it up
+		if _, ok := errors.AsType[*PersonalError](err); ok {
+			it.Put = report.Personal
+		}
+	case l.opt.Merges != nil && err == nil:
+		it.Put = l.opt.Merges.PutAt(place)
+	}
 }
 
 // forget lets go what was remembered of a claim that has ended.

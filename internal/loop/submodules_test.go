@@ -84,7 +84,7 @@ func TestKeepSubmodules(t *testing.T) {
 			if got := sh("cd main/lib; git for-each-ref --format='%(objectname)' refs/heads/loop-a"); (got == id) != c.has {
 				t.Errorf("the main checkout's own has it at %q, not %s", got, id)
 			}
-			said, pushed := w.pull(t.Context(), p, item)
+			said, pushed, _ := w.pull(t.Context(), p, item)
 			text, not := strings.CutPrefix(c.pull, "!")
 			if !pushed || !strings.Contains(said, "example.org") || strings.Contains(said, text) == not {
 				t.Errorf("%q %v, want %q", said, pushed, c.pull)

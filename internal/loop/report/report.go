@@ -246,26 +246,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		return it.Fate == core.Park && open(said, it) && !worked(&s, it)
 	},
 		func(it Iteration) string {
-			line := parked(it)
-			// A question is read whole: what can be chosen from stands at its end.
-			if asked := strings.TrimSpace(it.Reason); it.Interrupt != core.ByGate && tell.OneLine(asked, 400) != asked {
-				line = mdfile.EscapeCell(fmt.Sprintf("%s (%s):", core.KindWords(cmp.Or(it.Interrupt, it.Class)), it.Run))
-				for l := range strings.Lines(asked) {
-					if l = strings.TrimSpace(l); l != "" {
-						line += "\n  > " + mdfile.EscapeCell(l) + "  "
-					}
-				}
-				line += "\n"
-			}
-			switch {
-			case core.ByStop(it.Interrupt):
-				line += "\n  Let it go on with `" + core.AnswerTo(it.Interrupt, it.Item) + "`."
-			case it.Interrupt == core.ByGate:
-				line += "\n  " + mdfile.EscapeCell(afterChecks(&it))
-			default:
-				line += "\n  Answer with `" + core.AnswerCommand(it.Item) + "`."
-			}
-			return line
+			return asks(it, parked(it))
 		})
 	alsoNeeded(b, asked, last, said)
 	section("Decided, and not gone on with yet", func(it Iteration) bool {
@@ -315,6 +296,29 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			}
 			return mdfile.EscapeCell(fmt.Sprintf("%s, %s", it.Fate, outcome.Classed(it.Class, tell.OneLine(it.Reason, 200))))
 		})
+}
+
+// asks is what a line says of an item that waits for a person, and how that is answered.
+func asks(it Iteration, line string) string {
+	// A question is read whole: what can be chosen from stands at its end.
+	if asked := strings.TrimSpace(it.Reason); it.Interrupt != core.ByGate && tell.OneLine(asked, 400) != asked {
+		line = mdfile.EscapeCell(fmt.Sprintf("%s (%s):", core.KindWords(cmp.Or(it.Interrupt, it.Class)), it.Run))
+		for l := range strings.Lines(asked) {
+			if l = strings.TrimSpace(l); l != "" {
+				line += "\n  > " + mdfile.EscapeCell(l) + "  "
+			}
+		}
+		line += "\n"
+	}
+	switch {
+	case core.ByStop(it.Interrupt):
+		line += "\n  Let it go on with `" + core.AnswerTo(it.Interrupt, it.Item) + "`."
+	case it.Interrupt == core.ByGate:
+		line += "\n  " + mdfile.EscapeCell(afterChecks(&it))
+	default:
+		line += "\n  Answer with `" + core.AnswerCommand(it.Item) + "`."
+	}
+	return line
 }
 
 const needsPerson = "Needs a person"
