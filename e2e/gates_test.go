@@ -211,16 +211,19 @@ func TestReviewGate(t *testing.T) {
 	}
 }
 
-// slowGate is a user whose project has a check that takes minutes, and notes in
-// the home that it has begun.
+// slowGate is a user whose project has a check that takes minutes, and notes in a
+// directory of the home that it has begun: in the home itself a check makes nothing.
 func slowGate(t *testing.T, seconds int) *hooked {
 	t.Helper()
 	h := &hooked{home: newHome(t, settings{"gates": map[string]any{"timeout_seconds": seconds}}), program: program("reprise-hook")}
 	h.data = filepath.Join(filepath.Dir(h.dir), "data")
 	h.env = append(h.env, "REPRISE_HOME="+h.data)
+	if err := os.MkdirAll(filepath.Join(h.dir, "marks"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	h.git("init", "-q", "-b", "main")
 	h.must("init", "--yes", "--name", "shop")
-	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), "v: 1\nname: shop\nverify:\n  profiles:\n    quick:\n      - run: echo $$ > \"$HOME/begun\"; sleep 250 & sleep 250\n        timeout_seconds: 300\n")
+	h.write(filepath.Join(h.work, ".reprise", "project.yaml"), "v: 1\nname: shop\nverify:\n  profiles:\n    quick:\n      - run: echo $$ > \"$HOME/marks/begun\"; sleep 250 & sleep 250\n        timeout_seconds: 300\n")
 	h.must("trust", "--yes")
 	return h
 }
@@ -240,7 +243,7 @@ func TestStopGateEndsWithItsHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, within(t, 20*time.Second), "the check has begun", func() bool {
-		_, err := os.Stat(filepath.Join(h.dir, "begun"))
+		_, err := os.Stat(filepath.Join(h.dir, "marks", "begun"))
 		return err == nil
 	})
 	if got := h.recordedTypes(); !strings.Contains(got, "response.completed") {
