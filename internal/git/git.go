@@ -57,6 +57,25 @@ type Error struct {
 	cause error  // why the program could not be started or read, such as for want of descriptors
 }
 
+// Said is an error without the options of the git that failed, which say nothing to a person and
+// take the room of what does.
+func Said(err error) string {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err.Error()
+	}
+	verb := "git"
+	for i := 0; i < len(e.Args); i++ {
+		if e.Args[i] == "-c" {
+			i++
+		} else if !strings.HasPrefix(e.Args[i], "-") {
+			verb += " " + e.Args[i]
+			break
+		}
+	}
+	return strings.Replace(err.Error(), "git "+strings.Join(e.Args, " ")+": ", verb+": ", 1)
+}
+
 func (e *Error) Error() string {
 	msg := strings.TrimSpace(e.Stderr)
 	if e.Kind == ErrFilter {

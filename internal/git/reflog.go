@@ -55,6 +55,20 @@ func MovedBehind(dir, branch, tip string) (was string) {
 	return here[len(here)-1].New
 }
 
+// WasAt are the commits at which a branch of the repository around a directory has been, as far
+// as git has kept that.
+func WasAt(dir, branch string) map[string]bool {
+	admin := adminAround(dir)
+	if admin == "" || !filepath.IsLocal(filepath.FromSlash(branch)) {
+		return nil
+	}
+	was := map[string]bool{}
+	for _, m := range movesIn(filepath.Join(CommonOf(admin), "logs", "refs", "heads", filepath.FromSlash(branch)), time.Time{}) {
+		was[m.Old], was[m.New] = true, true
+	}
+	return was
+}
+
 // movesIn are the moves in a reflog since a moment, the oldest first; none where it cannot be read.
 func movesIn(file string, since time.Time) []Move {
 	f, err := durable.Open(file)

@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,5 +58,20 @@ func TestSettingsOfAPerson(t *testing.T) {
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
 	if err := cmd.Run(); !errors.As(err, &exit) {
 		t.Logf("this git does not mind a file of orders that is gone: %v", err)
+	}
+}
+
+func TestSaid(t *testing.T) {
+	e := &Error{Args: []string{"-c", "branch.main.mergeOptions=", "merge", "--quiet", "--ff-only", "85c0"}, Code: 1, Stderr: "error: .env would be overwritten"}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("move main forward: %w", e), "move main forward: git merge: error: .env would be overwritten"},
+		{errors.New("something else"), "something else"},
+	} {
+		if got := Said(c.err); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

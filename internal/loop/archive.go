@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reprise/internal/agent"
+	"reprise/internal/git"
 	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/report"
@@ -116,7 +117,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 			return broken(a, err)
 		case err != nil:
 			l.warn("finish the work on "+item.ID, err)
-			why := "what was made could not be put in its place: " + oneLine(err.Error(), 300)
+			why := "what was made could not be put in its place: " + oneLine(git.Said(err), 400)
 			l.enter("keep", a.Slot, why)
 			note = join(note, why)
 		case conflict:

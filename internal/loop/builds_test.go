@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -115,6 +116,7 @@ func TestMergedIsThere(t *testing.T) {
 		t.Errorf("%q, %v", why, err)
 	}
 	w.Git.Program = ""
+	sh("cd shop && git reflog expire --expire=now --all") // else it is known for a person's decision
 	if _, why, err := w.merge(t.Context(), p); err != nil || why != "" {
 		t.Errorf("%q, %v", why, err)
 	}
@@ -159,6 +161,28 @@ func TestMergesOverNothingIgnored(t *testing.T) {
 		}
 		if got := sh("cd shop && cat .env local/db"); got != "mine\nmine" {
 			t.Errorf("%s: the person's files are now %q", made, got)
+		}
+	}
+}
+
+// What a person has taken out of the base while an item was worked on does not come back with
+// its work.
+func TestMergesNothingThatWasTakenOut(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]string{"reset": "git reset -q --hard HEAD~1", "amended": "git commit -q --allow-empty --amend -m other"} {
+		dir := t.TempDir()
+		sh := sheller(t, dir)
+		sh("git init -q -b trunk shop && cd shop && git commit -q --allow-empty -m first && echo secret > s && git add s && git commit -qm bad && git worktree add -q -b loop-a ../place && cd ../place && echo 1 > f && git add f && git commit -qm f && cd ../shop && " + do)
+		place := filepath.Join(dir, "place")
+		w := &Worktrees{Root: filepath.Join(dir, "shop"), Git: git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}}, Now: time.Now, Into: "trunk"}
+		before := sh("cd shop && git rev-parse HEAD")
+		_, why, err := w.merge(t.Context(), Place{Name: "loop-a", Dir: place, Top: place, Branch: "loop-a"})
+		var p *PersonalError
+		if !errors.As(err, &p) || !strings.Contains(err.Error(), "git rebase --onto trunk") {
+			t.Errorf("%s: %q, %v", name, why, err)
+		}
+		if after := sh("cd shop && git rev-parse HEAD"); after != before {
+			t.Errorf("%s: trunk went from %s to %s", name, before, after)
 		}
 	}
 }

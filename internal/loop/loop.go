@@ -498,6 +498,14 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 // what passes by itself, such as a lock, has passed by then, half a minute later.
 const toldStuck = 5
 
+// toldUnsaved is the same for the loop's own state, which is tried sooner and more often: half a
+// minute.
+const toldUnsaved = 9
+
+func cannotGoOn(item, why string) tell.Notice {
+	return tell.Notice{Kind: "cannot go on", Item: item, Text: "it cannot go on, and that is tried again: " + oneLine(why, 500)}
+}
+
 // stuck has a person told, once, of what cannot be done and is tried again all night, such as
 // for a disk that is full.
 func (l *Loop) stuck(ctx context.Context, e core.Event) {
@@ -513,7 +521,7 @@ func (l *Loop) stuck(ctx context.Context, e core.Event) {
 	l.mu.Unlock()
 	if tries == toldStuck {
 		l.actions.Go(func() {
-			l.notice(ctx, tell.Notice{Kind: "cannot go on", Item: item, Text: "it cannot go on, and that is tried again: " + oneLine(b.Err, 500)})
+			l.notice(ctx, cannotGoOn(item, b.Err))
 		})
 	}
 }
@@ -545,7 +553,7 @@ func (l *Loop) save(ctx context.Context) error {
 	if l.stopping {
 		patience = time.After(savePatience)
 	}
-	for told := false; l.s.Rev != l.saved; told = true {
+	for tries := 1; l.s.Rev != l.saved; tries++ {
 		err := l.store.save(l.s)
 		if err == nil {
 			l.saved, l.kept = l.s.Rev, l.s.Worked
@@ -556,8 +564,11 @@ func (l *Loop) save(ctx context.Context) error {
 		}
 		err = fmt.Errorf("the loop's state could not be kept: %w", err)
 		l.opt.Log.Error("keep the loop's state", "error", err.Error(), "again_in", wait.String())
-		if !told {
+		switch tries {
+		case 1:
 			l.tell("put off", -1, oneLine(err.Error(), 500)+"; nothing is begun or ended until it can be")
+		case toldUnsaved:
+			l.actions.Go(func() { l.notice(ctx, cannotGoOn("", err.Error())) })
 		}
 		select {
 		case <-ctx.Done():

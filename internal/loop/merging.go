@@ -85,6 +85,25 @@ func (t *Worktrees) sameRules(ctx context.Context, p Place, base, work string) e
 	return personal("it changes %s, which says what is checked and what agents may do, so a person looks at that (`git diff %s...%s -- %s`) and merges it: `git merge %s`", at, base, p.Branch, at, p.Branch)
 }
 
+// notTakenOut refuses work that would bring back what was in the base, and was taken out there while
+// it was worked on, by a reset or an amended commit: that was a person's decision.
+func (t *Worktrees) notTakenOut(ctx context.Context, main *git.Git, p Place, base string) error {
+	was := git.WasAt(t.Root, base)
+	if len(was) == 0 {
+		return nil
+	}
+	out, err := main.Run(ctx, "rev-list", "refs/heads/"+base+"..refs/heads/"+p.Branch)
+	if err != nil {
+		return err
+	}
+	for id := range strings.Lines(string(out)) {
+		if id = strings.TrimSpace(id); was[id] {
+			return personal("%s was at commit %.12s and is not any more, and the work goes on from that, so a merge would bring it back: put the work upon %s (`git rebase --onto %s %.12s %s`), or `git merge %s` where that is meant", base, id, base, base, id, p.Branch, p.Branch)
+		}
+	}
+	return nil
+}
+
 // mergingError says that an item is not begun yet, because what it builds on is still to be
 // merged, and by which items: begun now, it would be given the same conflict once more.
 type mergingError struct{ by []string }

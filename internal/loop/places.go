@@ -364,6 +364,9 @@ func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base 
 		}
 		return false, "", err
 	}
+	if err := t.notTakenOut(ctx, main, p, base); err != nil {
+		return false, "", err
+	}
 	here := t.git(p.Top)
 	args := slices.Concat(t.who(ctx), git.MergeArgs(p.Branch), []string{"--ff", "-m", fmt.Sprintf("Merge branch '%s' into %s", base, p.Branch), "refs/heads/" + base})
 	err = t.patiently(ctx, func() error { _, err := here.Run(ctx, args...); return err })

@@ -249,16 +249,13 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			return asks(it, parked(it))
 		})
 	alsoNeeded(b, asked, last, said)
-	section("Decided, and not gone on with yet", func(it Iteration) bool {
+	begun := section(decidedTitle, func(it Iteration) bool {
 		return it.Fate == core.Park && decided(said, it) != nil && !worked(&s, it)
 	},
 		func(it Iteration) string {
-			what := "it goes on without an answer"
-			if a := decided(said, it).Answer; a != "" {
-				what = "answered: " + tell.OneLine(a, 400)
-			}
-			return parked(it) + "; " + mdfile.EscapeCell(what) + "\n  The loop goes on with it; where none runs, `reprise loop run` does."
+			return parked(it) + "; " + decision(decided(said, it))
 		})
+	decidedBefore(b, begun, last, said)
 	shared(b, its)
 	working(b, &s, last, now)
 	answered(b, s, its, said, now)
@@ -335,11 +332,14 @@ func alsoNeeded(b *strings.Builder, begun bool, last map[string]Iteration, said 
 		if it, here := last[q.Item]; !q.Open() || here && it.Fate == core.Park {
 			continue
 		}
-		how := "Answer with `"
-		if q.Stopped() {
+		how, why := "Answer with `", tell.OneLine(q.Why, 400)
+		switch {
+		case q.Stopped():
 			how = "Let it go on with `"
+		case q.Kind == core.ByGate:
+			why = Gist(q.Why)
 		}
-		fmt.Fprintf(b, "%s- **%s** %s — %s: %s\n  %s%s`.\n", title, q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(tell.OneLine(q.Words(), 400)), how, q.Command())
+		fmt.Fprintf(b, "%s- **%s** %s — %s: %s\n  %s%s`.\n", title, q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(why), how, q.Command())
 		title = ""
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
@@ -347,6 +347,34 @@ func alsoNeeded(b *strings.Builder, begun bool, last map[string]Iteration, said 
 			fmt.Fprintf(b, "%s- **%s** %s — its work is for a person to bring to where it belongs: %s\n", title, id, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(tell.OneLine(it.Note, 400)))
 			title = ""
 		}
+	}
+}
+
+const decidedTitle = "Decided, and not gone on with yet"
+
+// decision is what a person has said to a question, and what comes of it.
+func decision(q *Question) string {
+	what := "it goes on without an answer"
+	if q.Answer != "" {
+		what = "answered: " + tell.OneLine(q.Answer, 400)
+	}
+	return mdfile.EscapeCell(what) + "\n  The loop goes on with it; where none runs, `reprise loop run` does."
+}
+
+// decidedBefore are decided questions that an earlier loop has left. begun says that the section
+// has its title already.
+func decidedBefore(b *strings.Builder, begun bool, last map[string]Iteration, said []Question) {
+	title := "\n## " + decidedTitle + "\n\n"
+	if begun {
+		title = ""
+	}
+	for i := range said {
+		q := &said[i]
+		if _, here := last[q.Item]; q.Open() || here {
+			continue
+		}
+		fmt.Fprintf(b, "%s- **%s** %s — %s: %s; %s\n", title, q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(tell.OneLine(q.Why, 400)), decision(q))
+		title = ""
 	}
 }
 
@@ -522,6 +550,10 @@ func toMerge(list []Iteration) string {
 	var b strings.Builder
 	b.WriteString("\nWhat is done is in branches, and nowhere else until it is merged:\n\n")
 	for _, it := range list {
+		if it.Put == Owed || it.Put == Personal { // why it was not merged has to be seen to first
+			fmt.Fprintf(&b, "    %s, once what is said of it above is seen to\n", it.Branch)
+			continue
+		}
 		fmt.Fprintf(&b, "    git merge %s\n", it.Branch)
 	}
 	var owed []string
