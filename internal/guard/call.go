@@ -98,6 +98,19 @@ func (c current) replaces() bool {
 	return false
 }
 
+// marks reports whether a command changes only what the system says of files, and not what is
+// in them.
+func (c current) marks() bool {
+	if len(c.argv) == 0 {
+		return false
+	}
+	switch plainName(c.argv[0].text) {
+	case "chmod", "chown", "chgrp", "chattr", "setfacl":
+		return true
+	}
+	return false
+}
+
 // commandLine is a command as it was resolved, for a person.
 func commandLine(argv []word) string {
 	var b strings.Builder

@@ -236,7 +236,7 @@ func (a *analysis) judgePath(w word, p string, u use) bool {
 		return true
 	}
 	a.wrote = true
-	if kind := names.Secret(p); kind != "" && !u.top && !u.replaced {
+	if kind := names.Secret(p); kind != "" && !u.top && !a.cur.marks() {
 		a.give("reads-secret", Ask, w.shown(), "it changes "+kind, "leave files that hold secrets to the user")
 		return true
 	}
