@@ -256,9 +256,19 @@ func (c *CheckResult) ended() string {
 		return "it was ended by the signal " + c.Signal
 	case c.Exit == 126 || c.Exit == 127:
 		return "it could not be started (exit code " + strconv.Itoa(c.Exit) + ")"
+	case slices.Contains(signals[:], c.Exit-128) && (c.said == nil || c.said.failing != c.Exit):
+		// So says a shell, and a check is a line for one. Programs whose exit code
+		// is the number of failures say that number, too.
+		return "a program in it was ended by a signal (exit code " + strconv.Itoa(c.Exit) + ")"
 	}
 	return ""
 }
+
+// signals end a program that does not work, or by somebody's will: hangup, interrupt,
+// quit, illegal instruction, trap, abort, bus error (7, 10), arithmetic, kill,
+// segmentation fault, bad call (12, 31), alarm, terminate, limits. A broken pipe (13) is
+// none of them: it comes and goes with how fast a reader ends.
+var signals = [...]int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 24, 25, 31}
 
 var (
 	numberedItem = pattern(`^\d+\) (\S.*)$`)

@@ -139,6 +139,8 @@ func TestOnlyWhatFailedBeforeIsExcused(t *testing.T) {
 		{"error: could not compile `shop`\n", "101", "did not say there: error: could not compile"},
 		{"error: old\n", "2", ""},
 		{"error: old\n", "127", "could not be started (exit code 127), which it did not at the base"},
+		{"error: old\n", "139", "ended by a signal (exit code 139), which it did not at the base"},
+		{"error: old\n", "137", "ended by a signal (exit code 137), which it did not at the base"},
 		{"error: old\nok\n", "101", ""},
 	} {
 		w.put("out", tc.out)
@@ -150,6 +152,26 @@ func TestOnlyWhatFailedBeforeIsExcused(t *testing.T) {
 		}
 		if r.Checks[1].AtBase != Failed || !r.Checks[1].Excused {
 			t.Errorf("the place of its copy is held against the work: %+v", r.Checks[1])
+		}
+	}
+}
+
+// A shell says by its exit code that a signal ended what it ran.
+func TestSignalsInExitCodes(t *testing.T) {
+	for _, tc := range []struct {
+		exit int
+		out  string
+		want bool
+	}{
+		{1, "", false}, {2, "", false}, {101, "", false}, {128, "", false}, {255, "", false},
+		{130, "", true}, {132, "", true}, {134, "", true}, {135, "", true}, {136, "", true}, {137, "", true}, {139, "", true}, {143, "", true}, {159, "", true},
+		{141, "", false},                // a reader that ended first
+		{137, "  137 failing\n", false}, // mocha's exit code is their number
+		{137, "  12 failing\n", true},
+	} {
+		c := CheckResult{Exit: tc.exit, said: heard(tc.out)}
+		if got := c.ended(); strings.Contains(got, "signal") != tc.want {
+			t.Errorf("exit code %d, %q: %q", tc.exit, tc.out, got)
 		}
 	}
 }

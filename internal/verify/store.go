@@ -284,7 +284,7 @@ type atBase struct {
 	Commit string    `json:"commit"`
 	Check  string    `json:"check"`
 	Status Status    `json:"status"`
-	// Ended is how it ended, where that was by no exit code of its own; the rest is
+	// Ended is how it ended, where that was by no exit code of its own choice; the rest is
 	// what it said, see [said].
 	Ended      string         `json:"ended,omitempty"`
 	Failures   []string       `json:"failures,omitempty"`
@@ -298,7 +298,7 @@ type atBase struct {
 
 // atBaseVersion is the version of [atBase]'s form; what an older one lacks is found out
 // again.
-const atBaseVersion = 2
+const atBaseVersion = 3
 
 func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, error) {
 	data, err := json.Marshal([]any{commit, sub, c.Shell, c.Argv, c.Dir, c.TimeoutSeconds, v.Env, v.Carry})
