@@ -643,7 +643,7 @@ func TestChooseReviewers(t *testing.T) {
 }
 
 func TestFailuresAndLines(t *testing.T) {
-	text := "=== RUN\n--- FAIL: TestA (0.01s)\n    a_test.go:3: got 1\nFAIL\treprise/x\t0.1s\nFAILED t.py::test_b - assert\ntest c::d ... FAILED\nnot ok 3 - e # TODO\n ● f › g (3 ms)\nok\n"
+	text := "=== RUN\n--- FAIL: TestA (0.01s)\n    a_test.go:3: got 1\nFAIL\treprise/x\t0.1s\nFAILED t.py::test_b - assert\ntest c::d ... FAILED\nnot ok 3 - e # time=3ms\nnot ok 4 - h # TODO\n ● f › g (3 ms)\nok\n"
 	if got, want := heard(text).names, []string{"TestA", "reprise/x", "t.py::test_b", "c::d", "e", "f › g"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

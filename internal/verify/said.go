@@ -73,6 +73,8 @@ type scanner struct {
 	read     int64
 	n        int
 	last     string
+	expected bool     // that a test fails was said by the line before, or its notes go on
+	inNotes  bool     // of such a test
 	numbered []string // names in lists that runners number
 	counted  bool     // and a line that counts failures, without which they are no names
 	seen     map[string]bool
@@ -140,6 +142,9 @@ func (s *scanner) line() {
 	}
 	s.last = l
 	s.n++
+	if s.ofExpected(l) {
+		return
+	}
 	s.name(failureOf(l))
 	if m := numberedItem().FindStringSubmatch(l); m != nil {
 		s.numbered = append(s.numbered, withoutTime(m[1]))
@@ -172,6 +177,25 @@ func (s *scanner) line() {
 	} else {
 		s.other.add(key, l, maxOther)
 	}
+}
+
+// ofExpected reports whether a line of TAP is about a test that may fail, or one of the
+// notes below such a line.
+func (s *scanner) ofExpected(l string) bool {
+	switch {
+	case mayFail().MatchString(l):
+		s.expected, s.inNotes = true, false
+		return true
+	case s.expected && l == "---":
+		s.inNotes = true
+		return true
+	case s.inNotes && !strings.HasPrefix(l, "ok ") && !strings.HasPrefix(l, "not ok "):
+		s.inNotes = l != "..."
+		s.expected = s.inNotes
+		return true
+	}
+	s.expected, s.inNotes = false, false
+	return false
 }
 
 // news is what this run said that the one at the base did not: new names, where both
@@ -271,6 +295,8 @@ func (c *CheckResult) ended() string {
 var signals = [...]int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 24, 25, 31}
 
 var (
+	// mayFail is what TAP says of a test whose failure is none.
+	mayFail      = pattern(`^not ok\b.*\s#\s+(?i:TODO|SKIP)\b`)
 	numberedItem = pattern(`^\d+\) (\S.*)$`)
 	// excerpt is a line of source, as compilers and runners show around an error.
 	excerpt = pattern(`^>?\s*\d*\s*[|│]|^(?:at |File ")`)

@@ -91,6 +91,9 @@ func TestWhatIsNewInALine(t *testing.T) {
 			"would reformat a.py\n1 file would be reformatted, 1 file would be left unchanged.\n", "would reformat a.py\nwould reformat b.py\n2 files would be reformatted.\n"},
 		{"[warn] src/a.js\n", "", "[warn] src/a.js\n[warn] src/b.js\n"}, // prettier
 		{"not ok 1 - a\n", "ok 1 - cannot fail\nnot ok 2 - a\n", "Bail out! cannot load\n"},
+		{"not ok 1 - a\n", "not ok 1 - a\nnot ok 2 - c # TODO later\n  ---\n  error: 'not yet'\n  ...\nnot ok 3 - d # skip no network\n", "not ok 1 - a\nnot ok 2 - c # TODO later\n  ---\n  error: 'not yet'\n  ...\nnot ok 3 - mends the #todo list\n"},
+		{"1..2\nnot ok 1 - a\n", "", "not ok 1 - a\nnot ok 2 - c # TODO later\n  ---\nnot ok 3 - e\n"},
+		{"error: old\n", "not ok 1 - c # TODO\nerror: old\n", "not ok 1 - c # TODO\nerror: new\n"},
 		{"FAIL: test_a (t.T.test_a)\nAssertionError: 1 != 2\nFAILED (failures=1)\n", "FAIL: test_a (t.T.test_a)\nAssertionError: 7 != 2\nFAILED (failures=1)\n", "FAIL: test_a (t.T.test_a)\nERROR: b (unittest.loader._FailedTest.b)\nFAILED (failures=1, errors=1)\n"},
 		{"AppTest > testA FAILED\n    java.lang.AssertionError\n2 tests completed, 1 failed\n", "AppTest > testA FAILED\n    java.lang.AssertionError: x\n3 tests completed, 1 failed\n", "> Task :compileJava FAILED\n/w/App.java:3: error: cannot find symbol\n"},
 		{"error: cannot connect to 127.0.0.1:41234 (pid 4711, try 3)\n", "error: cannot connect to 127.0.0.1:39999 (pid 9, try 1)\nerror: cannot connect to 127.0.0.1:39999 (pid 9, try 2)\n", "error: cannot connect\n"},
