@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"reprise/internal/clip"
 )
@@ -21,6 +22,7 @@ type said struct {
 	names   []string
 	telling lines // what went wrong, by the line's words or form
 	other   lines
+	details lines // what stands around what went wrong, see [scanner.around]
 	// failing is the greatest number of failures that a line counts.
 	failing     int
 	failingLine string
@@ -44,6 +46,8 @@ const (
 	maxLine     = 4 << 10
 	maxTelling  = 5_000
 	maxOther    = 2_000
+	maxDetails  = 10_000
+	maxBelow    = 12 // lines below one that complains
 	maxNames    = 5_000
 	keptNames   = 200 // in a result
 	shownOfLine = 200
@@ -73,8 +77,9 @@ type scanner struct {
 	read     int64
 	n        int
 	last     string
-	expected bool     // that a test fails was said by the line before, or its notes go on
-	inNotes  bool     // of such a test
+	expected bool // that a test fails was said by the line before, or its notes go on
+	inNotes  bool // of such a test
+	around   around
 	numbered []string // names in lists that runners number
 	counted  bool     // and a line that counts failures, without which they are no names
 	seen     map[string]bool
@@ -106,6 +111,7 @@ func (s *scanner) end() *said {
 	if len(s.part) > 0 {
 		s.line()
 	}
+	s.settle()
 	if s.counted {
 		for _, n := range s.numbered {
 			s.name(n)
@@ -136,7 +142,12 @@ func (s *scanner) line() {
 	for _, d := range s.dirs {
 		l = strings.ReplaceAll(l, d, "")
 	}
+	raw := strings.TrimRight(l, " \t\r\n")
 	l = strings.TrimSpace(l)
+	if l == "" {
+		s.settle()
+		s.around = around{}
+	}
 	if l == "" || l == s.last {
 		return // said again and again, it says no more
 	}
@@ -155,11 +166,19 @@ func (s *scanner) line() {
 			s.failing, s.failingLine = n, l
 		}
 	}
-	if passing(l) || excerpt().MatchString(l) {
-		return
-	}
 	at := position(l)
 	telling := (at || tells(l)) && !warns(l)
+	if good := passing(l); good || excerpt().MatchString(l) {
+		if !good {
+			s.below(raw, l)
+		}
+		return
+	}
+	if telling {
+		s.complains(raw, l)
+	} else {
+		s.below(raw, l)
+	}
 	if !telling && s.other.cut {
 		return
 	}
@@ -167,9 +186,7 @@ func (s *scanner) line() {
 	if key == "" {
 		return
 	}
-	sum := sha256.Sum256([]byte(key))
-	key = hex.EncodeToString(sum[:8])
-	if at {
+	if key = hashed(key); at {
 		key += "@"
 	}
 	if telling {
@@ -177,6 +194,129 @@ func (s *scanner) line() {
 	} else {
 		s.other.add(key, l, maxOther)
 	}
+}
+
+func hashed(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:8])
+}
+
+// around is where a scanner is with lines that belong together: many programs say on one
+// line that something is wrong, and in which file, or with what, on others.
+type around struct {
+	header string // a line that is a file's name, of which those below speak
+	// complaint is a line that complains, margin how far in it stands, left how many
+	// more lines below may belong to it; a frame of its stack was seen.
+	complaint string
+	margin    int
+	left      int
+	framed    bool
+	// waiting is a line below it, kept until the next one says whether it is source.
+	waiting, raw string
+	source       bool // the next line is
+}
+
+func indent(raw string) int { return len(raw) - len(strings.TrimLeft(raw, " \t")) }
+
+func (s *scanner) detail(key, text string, place bool) {
+	if key == "" {
+		return
+	}
+	if key = hashed(key); place {
+		key += "@"
+	}
+	s.details.add(key, text, maxDetails)
+}
+
+// settle takes a line that waits as a detail.
+func (s *scanner) settle() {
+	a := &s.around
+	if a.waiting != "" {
+		s.detail(normal(a.waiting), a.complaint+": "+a.waiting, false)
+	}
+	a.waiting, a.raw = "", ""
+}
+
+// complains notes a line that complains.
+func (s *scanner) complains(raw, l string) {
+	s.settle()
+	a := &s.around
+	if key := normal(l); a.header != "" && key != "" && inHeader().MatchString(l) {
+		s.detail(normal(a.header)+"\n"+key, a.header+": "+l, true)
+	}
+	if in := indent(raw); a.complaint == "" || in <= a.margin {
+		a.complaint, a.margin, a.left, a.framed = l, in, maxBelow, false
+	}
+	a.source = false
+}
+
+// below notes any other line: what stands further in below a complaint is a part of it.
+// Source is none, for it moves and is worked on, except for the word at which it points.
+func (s *scanner) below(raw, l string) {
+	a := &s.around
+	if m := carets().FindStringSubmatch(l); m != nil {
+		if at := strings.IndexByte(raw, '^'); a.waiting != "" && at < len(a.raw) && !strings.HasPrefix(l, "|") {
+			if w := startingWord().FindString(a.raw[at:]); w != "" {
+				s.detail("at "+w, a.complaint+": "+strings.TrimSpace(a.raw), false)
+			}
+		}
+		a.waiting = m[1]
+		if a.complaint == "" || indent(raw) <= a.margin {
+			a.waiting = ""
+		}
+		s.settle()
+		return
+	}
+	s.settle()
+	if a.source {
+		a.source = false
+		return
+	}
+	if m := fileLine().FindStringSubmatch(l); m != nil { // Python, OCaml
+		a.source = true
+		if !ofOthers(l) {
+			s.detail("in "+normal(m[1]), l, false)
+		}
+		return
+	}
+	if onlyFile(l) {
+		a.header = l
+	}
+	if src := excerpt().MatchString(l) && !strings.HasPrefix(l, "at "); src || a.complaint == "" {
+		return
+	}
+	if indent(raw) <= a.margin || a.left == 0 || warns(l) || advice().MatchString(l) {
+		a.complaint = ""
+		return
+	}
+	if m := frame().FindStringSubmatch(l); m != nil {
+		if !a.framed && !ofOthers(l) {
+			a.framed = true
+			s.detail("in "+normal(m[1]), a.complaint+": "+l, false)
+		}
+		return
+	}
+	if strings.HasPrefix(l, "at ") {
+		return
+	}
+	a.left--
+	a.waiting, a.raw = l, raw
+}
+
+// ofOthers reports whether a line of a stack is about a library's or the language's file.
+func ofOthers(l string) bool {
+	for _, p := range [...]string{"node_modules", "node:", "site-packages", "/lib/python", "<frozen", "at java.", "at jdk.", "at sun.", "at org.junit"} {
+		if strings.Contains(l, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyFile reports whether a line is a file's name, as linters write above what they say
+// of it.
+func onlyFile(l string) bool {
+	return len(l) < 300 && !strings.ContainsAny(l, " \t\"'()=<>|") && strings.ContainsAny(l, "./\\") && strings.IndexFunc(l, unicode.IsLetter) >= 0
 }
 
 // ofExpected reports whether a line of TAP is about a test that may fail, or one of the
@@ -230,6 +370,16 @@ func (s *said) news(base *said) (names, lines []string, why string) {
 			lines = append(lines, now.text[key])
 		}
 	}
+	if len(lines) == 0 && len(s.telling.order) > 0 {
+		if s.details.cut || base.details.cut {
+			return nil, nil, "it prints too much for being compared with what it printed there"
+		}
+		for _, key := range s.details.order {
+			if is, before := s.details.count[key], base.details.count[key]; before == 0 || strings.HasSuffix(key, "@") && is > before {
+				lines = append(lines, s.details.text[key])
+			}
+		}
+	}
 	if len(lines) == 0 && s.failing > base.failing && base.failing > 0 {
 		lines = []string{s.failingLine}
 	}
@@ -256,6 +406,7 @@ func shown(list []string, redact func(string) string) []string {
 // atBase is what is kept of a run at the base.
 func (s *said) atBase(b *atBase) {
 	b.Failures, b.Telling, b.Other = s.names, s.telling.count, s.other.order
+	b.Details, b.CutDetails = s.details.count, s.details.cut
 	b.Failing, b.Cut, b.CutTelling, b.CutOther = s.failing, s.cut, s.telling.cut, s.other.cut
 }
 
@@ -263,6 +414,7 @@ func (s *said) atBase(b *atBase) {
 func (b *atBase) said() *said {
 	s := &said{names: b.Failures, failing: b.Failing, cut: b.Cut}
 	s.telling = lines{count: b.Telling, cut: b.CutTelling}
+	s.details = lines{count: b.Details, cut: b.CutDetails}
 	s.other = lines{count: map[string]int{}, cut: b.CutOther}
 	for _, key := range b.Other {
 		s.other.count[key]++
@@ -300,8 +452,17 @@ var (
 	numberedItem = pattern(`^\d+\) (\S.*)$`)
 	// excerpt is a line of source, as compilers and runners show around an error.
 	excerpt = pattern(`^>?\s*\d*\s*[|│]|^(?:at |File ")`)
+	// carets are below source, with what is wrong there behind them or not.
+	carets       = pattern("^[|│]?[\\s~-]*\\^[\\^~-]*(?:\\s+(.*))?$")
+	startingWord = pattern(`^[\pL\pN_.$]+`)
+	inHeader     = pattern(`^\d+:\d+\s`)
+	fileLine     = pattern(`^File "([^"]+)"`)
+	frame        = pattern(`^at (?:.*[\s(])?([^\s():]*(?::[/\\])?[^\s():]+\.\w+):\d+(?::\d+)?\)?$`)
+	// advice is what a program lists that could be meant: it comes and goes with what
+	// else there is.
+	advice = pattern(`(?i)^[=•*\-\s]*(?:help|note|hint|tip|info|did you mean|candidates?|similar|perhaps|suggest)`)
 	// places are how compilers and linters begin a line: with a file and a line in it.
-	places  = pattern(`^(?:--> ?|vet: |\[\w+\] )?((?:[A-Za-z]:)?[^\s:()]+)[:(]\[?\d+(?:[,:]\d+)*[\])]?(?::|\s|$)`)
+	places  = pattern(`^(?:[-└╰╭├][-─]+[>▶]? ?\[?|vet: |\[\w+\] )?((?:[A-Za-z]:)?[^\s:()]+)[:(]\[?\d+(?:[,:]\d+)*[\])]?(?::|\s|$)`)
 	eslint  = pattern(`^\d+:\d+\s+(?:error|warning)\s`)
 	counts  = pattern(`(?i)\b(\d+) (?:\w+ )?(?:failing|failed|failures?|errors?|issues?|offenses?|violations?)\b|\b(?:failures|errors|failed|fail)[:=]? ?(\d+)\b`)
 	took    = pattern(`[ (\[]+\d+(?:\.\d+)? ?(?:ns|us|µs|ms|s|sec|seconds)[)\]]?$`)

@@ -178,3 +178,40 @@ func TestSignalsInExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// What stands on lines around one that complains is a part of it, as long as it is none
+// of what differs from run to run or with other work.
+func TestWhatIsNewAroundALine(t *testing.T) {
+	for _, tc := range []struct{ base, same, other string }{
+		{"/src/a.js\n  3:5  error  \"x\" is never used  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)\n",
+			"/src/c.js\n  1:1  warning  \"y\" is long  max-len\n\n/src/a.js\n  9:7  error  \"x\" is never used  no-unused-vars\n\n✖ 2 problems (1 error, 1 warning)\n",
+			"/src/b.js\n  3:5  error  \"x\" is never used  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)\n"},
+		{"a.js\n  1:1  error  x  r\n  2:1  error  x  r\n\nb.js\n  1:1  error  x  r\n", "b.js\n  4:1  error  x  r\n\na.js\n  2:1  error  x  r\n", "a.js\n  1:1  error  x  r\n\nb.js\n  1:1  error  x  r\n  3:1  error  x  r\n"},
+		{"a.css\n 1:1  ✖  Unexpected empty block  block-no-empty\n", "a.css\n 7:1  ✖  Unexpected empty block  block-no-empty\n", "b.css\n 1:1  ✖  Unexpected empty block  block-no-empty\n"},
+		{"a.yaml\n  1:1       error    trailing spaces  (trailing-spaces)\n", "", "b.yaml\n  1:1       error    trailing spaces  (trailing-spaces)\n"},
+		{"A.java:3: error: cannot find symbol\n    foo();\n    ^\n  symbol:   method foo()\n  location: class A\n1 error\n",
+			"A.java:9: error: cannot find symbol\n        if (foo()) return;\n            ^\n  symbol:   method foo()\n  location: class A\n1 error\n",
+			"A.java:3: error: cannot find symbol\n    foo();\n    ^\n  symbol:   method bar()\n  location: class A\n1 error\n"},
+		{"error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let a: u8 = \"x\";\n  |            --   ^^^ expected `u8`, found `&str`\n  |\n  = help: use one of: b\n",
+			"error[E0308]: mismatched types\n  --> src/main.rs:12:18\n   |\n12 |     let other: u8 = \"y\";\n   |                --   ^^^ expected `u8`, found `&str`\n   |\n   = help: use one of: b, c\n",
+			"error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let b: u8 = 1.0;\n  |            --   ^^^ expected `u8`, found floating-point number\n"},
+		{"a.hs:3:5: error:\n    Variable not in scope: foo\n  |\n3 |     foo\n  |     ^^^\n", "a.hs:8:2: error:\n    Variable not in scope: foo\n    Suggested fix: use bar\n  |\n8 |  1 + foo\n  |      ^^^\n", "a.hs:3:5: error:\n    Variable not in scope: bar\n"},
+		{"Undefined symbols for architecture arm64:\n  \"_foo\", referenced from:\n      _main in a.o\nld: symbol(s) not found for architecture arm64\n", "", "Undefined symbols for architecture arm64:\n  \"_bar\", referenced from:\n      _main in a.o\nld: symbol(s) not found for architecture arm64\n"},
+		{"a.go:3:2: Error return value is not checked (errcheck)\n\tfoo()\n\t^\n", "a.go:8:3: Error return value is not checked (errcheck)\n\t\tfoo(1)\n\t\t^\n", "a.go:8:2: Error return value is not checked (errcheck)\n\tbar()\n\t^\n"},
+		{"File \"a.ml\", line 3, characters 4-7:\n3 |     foo\n        ^^^\nError: Unbound value foo\n", "File \"a.ml\", line 9, characters 1-4:\n9 | foo\n    ^^^\nError: Unbound value foo\n", "File \"b.ml\", line 3, characters 4-7:\n3 |     foo\n        ^^^\nError: Unbound value foo\n"},
+		{"error: undefined variable \"x\"\n│\n3 │   x\n│   ^\n│\n└─ lib/a.ex:3:3: A.f/0\n", "error: undefined variable \"x\"\n│\n4 │   x + 1\n│   ^\n│\n└─ lib/a.ex:4:3: A.f/0\n", "error: undefined variable \"x\"\n│\n3 │   x\n│   ^\n│\n└─ lib/b.ex:3:3: A.f/0\n"},
+		{"TypeError: x is not a function\n    at Array.map (node:internal:3:1)\n    at f (/x/a.js:3:5)\n    at main (/x/main.js:9:1)\n", "TypeError: x is not a function\n    at h (/x/a.js:30:5)\n    at other (/x/other.js:9:1)\n", "TypeError: x is not a function\n    at g (/x/b.js:3:5)\n"},
+		{"Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    go(x)\n    ^^^^^\n  File \"/usr/lib/python3/json/a.py\", line 3, in loads\nAssertionError\n", "Traceback (most recent call last):\n  File \"a.py\", line 9, in f\n    go(x, y)\n    ^^^^^^^^\nAssertionError\n", "Traceback (most recent call last):\n  File \"b.py\", line 3, in f\n    go(x)\nAssertionError\n"},
+		{"error: 2 of them did not answer\n  after 1.2s, pid 41, /tmp/tmp.a1/x\n✓ loads\n", "error: 2 of them did not answer\n  after 310ms, pid 9, /tmp/tmp.b2/x\n  ✓ loads\n  ✓ is new\n  warning: old\nnot a part of it\n", "error: 2 of them did not answer\n  connection refused\n"},
+	} {
+		if tc.same == "" {
+			tc.same = tc.base
+		}
+		if got := news(tc.same, tc.base); got != "" {
+			t.Errorf("it is new: %q\nthen:\n%s\nnow:\n%s", got, tc.base, tc.same)
+		}
+		if got := news(tc.other, tc.base); got == "" {
+			t.Errorf("nothing is new; then:\n%s\nnow:\n%s", tc.base, tc.other)
+		}
+	}
+}
