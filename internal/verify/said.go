@@ -22,6 +22,8 @@ type said struct {
 	names   []string
 	telling lines // what went wrong, by the line's words or form
 	other   lines
+	// outside are lines that complain and are no part of what a runner says of its tests.
+	outside lines
 	details lines // what stands around what went wrong, see [scanner.around]
 	// failing is the greatest number of failures that a line counts.
 	failing     int
@@ -80,6 +82,7 @@ type scanner struct {
 	expected bool // that a test fails was said by the line before, or its notes go on
 	inNotes  bool // of such a test
 	around   around
+	inPart   bool     // of what a runner says of a test
 	numbered []string // names in lists that runners number
 	counted  bool     // and a line that counts failures, without which they are no names
 	seen     map[string]bool
@@ -166,6 +169,7 @@ func (s *scanner) line() {
 			s.failing, s.failingLine = n, l
 		}
 	}
+	s.apart(raw, l)
 	at := position(l)
 	telling := (at || tells(l)) && !warns(l)
 	if good := passing(l); good || excerpt().MatchString(l) {
@@ -319,6 +323,44 @@ func onlyFile(l string) bool {
 	return len(l) < 300 && !strings.ContainsAny(l, " \t\"'()=<>|") && strings.ContainsAny(l, "./\\") && strings.IndexFunc(l, unicode.IsLetter) >= 0
 }
 
+// apart notes a line that complains of something that is no test: of a compiler or linter
+// that ran beside, of a program that crashed. What tests print is theirs and may vary, so
+// that only forms count that tests have seldom.
+func (s *scanner) apart(raw, l string) {
+	switch {
+	case partEnds().MatchString(l):
+		s.inPart = false
+	case partBegins().MatchString(l):
+		s.inPart = true
+	}
+	if s.inPart || warns(l) {
+		return
+	}
+	place := true
+	switch {
+	case strings.HasPrefix(l, "--> ") && places().MatchString(l):
+	case s.around.header != "" && eslint().MatchString(l):
+		l = s.around.header + ": " + l
+	case raw != l:
+		return
+	case crashed().MatchString(l):
+		place = false
+	default:
+		m := diagnostic().FindStringSubmatch(l)
+		if m == nil || tmpPath().MatchString(m[1]) || remark().MatchString(l) {
+			return
+		}
+	}
+	key := normal(l)
+	if key == "" {
+		return
+	}
+	if key = hashed(key); place {
+		key += "@"
+	}
+	s.outside.add(key, l, maxOther)
+}
+
 // ofExpected reports whether a line of TAP is about a test that may fail, or one of the
 // notes below such a line.
 func (s *scanner) ofExpected(l string) bool {
@@ -347,7 +389,10 @@ func (s *said) news(base *said) (names, lines []string, why string) {
 				names = append(names, n)
 			}
 		}
-		if len(names) == 0 && s.failing > base.failing && base.failing > 0 {
+		if len(names) == 0 {
+			lines = s.outside.beyond(&base.outside)
+		}
+		if len(names)+len(lines) == 0 && s.failing > base.failing && base.failing > 0 {
 			lines = []string{s.failingLine}
 		}
 		return names, lines, ""
@@ -363,27 +408,29 @@ func (s *said) news(base *said) (names, lines []string, why string) {
 	if s.cut || base.cut || now.cut || was.cut {
 		return nil, nil, "it prints too much for being compared with what it printed there"
 	}
-	for _, key := range now.order {
-		// That something stands at one more place counts; that it was said once more,
-		// by another thread or try, does not.
-		if is, before := now.count[key], was.count[key]; before == 0 || strings.HasSuffix(key, "@") && is > before {
-			lines = append(lines, now.text[key])
-		}
-	}
+	lines = now.beyond(was)
 	if len(lines) == 0 && len(s.telling.order) > 0 {
 		if s.details.cut || base.details.cut {
 			return nil, nil, "it prints too much for being compared with what it printed there"
 		}
-		for _, key := range s.details.order {
-			if is, before := s.details.count[key], base.details.count[key]; before == 0 || strings.HasSuffix(key, "@") && is > before {
-				lines = append(lines, s.details.text[key])
-			}
-		}
+		lines = s.details.beyond(&base.details)
 	}
 	if len(lines) == 0 && s.failing > base.failing && base.failing > 0 {
 		lines = []string{s.failingLine}
 	}
 	return nil, lines, ""
+}
+
+// beyond are those that were not among the ones of before. That something stands at one
+// more place counts; that it was said once more, by another thread or try, does not.
+func (l *lines) beyond(was *lines) []string {
+	var out []string
+	for _, key := range l.order {
+		if is, before := l.count[key], was.count[key]; before == 0 || strings.HasSuffix(key, "@") && is > before {
+			out = append(out, l.text[key])
+		}
+	}
+	return out
 }
 
 func (s *said) silent() bool {
@@ -406,6 +453,7 @@ func shown(list []string, redact func(string) string) []string {
 // atBase is what is kept of a run at the base.
 func (s *said) atBase(b *atBase) {
 	b.Failures, b.Telling, b.Other = s.names, s.telling.count, s.other.order
+	b.Outside = s.outside.count
 	b.Details, b.CutDetails = s.details.count, s.details.cut
 	b.Failing, b.Cut, b.CutTelling, b.CutOther = s.failing, s.cut, s.telling.cut, s.other.cut
 }
@@ -414,6 +462,7 @@ func (s *said) atBase(b *atBase) {
 func (b *atBase) said() *said {
 	s := &said{names: b.Failures, failing: b.Failing, cut: b.Cut}
 	s.telling = lines{count: b.Telling, cut: b.CutTelling}
+	s.outside = lines{count: b.Outside}
 	s.details = lines{count: b.Details, cut: b.CutDetails}
 	s.other = lines{count: map[string]int{}, cut: b.CutOther}
 	for _, key := range b.Other {
@@ -452,6 +501,14 @@ var (
 	numberedItem = pattern(`^\d+\) (\S.*)$`)
 	// excerpt is a line of source, as compilers and runners show around an error.
 	excerpt = pattern(`^>?\s*\d*\s*[|│]|^(?:at |File ")`)
+	// partBegins and partEnds are around what runners say of tests, with what those
+	// printed: pytest, unittest, cargo, vitest, RSpec, googletest, go test -v.
+	partBegins = pattern(`^(?:=+ (?:FAILURES|ERRORS|warnings summary.*) =+|={20,}|---- .* stdout ----|⎯+ +Failed .*|Failures:|\[ RUN .*|=== (?:RUN|CONT|NAME|PAUSE) .*)$`)
+	partEnds   = pattern(`^(?:=+ (?:short test summary info|.* in [\d.:]+ ?s.*) =+$|Ran \d+ tests?\b|test result: |Test Files |Failed examples:|Finished in |\[  FAILED|\[       OK|\[  PASSED|--- (?:FAIL|PASS|SKIP): |(?:PASS|FAIL)$|(?:ok|FAIL)\s|# )`)
+	// diagnostic is what compilers and linters say: most with a line and a column.
+	diagnostic = pattern(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:()]+\.[A-Za-z]\w*)(?::\d+:\d+(?::\s| - error| [A-Z]+\d{2,}| lint/)|\(\d+(?:,\d+)+\): |:\d+: (?:fatal |syntax )?error: [^-]|:\d+ [A-Z]{2}\d{3})`)
+	remark     = pattern(`(?i)^[^\s]+\s*(?:warning|note|remark|info|hint)\b`)
+	crashed    = pattern(`\(core dumped\)$|^(?:\S+: (?:line )?\d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction)\b|^Killed$|^g?make(?:\[\d+\])?: \*\*\* \[.*\] Error \d+$|^[Ww]ould reformat:? `)
 	// carets are below source, with what is wrong there behind them or not.
 	carets       = pattern("^[|│]?[\\s~-]*\\^[\\^~-]*(?:\\s+(.*))?$")
 	startingWord = pattern(`^[\pL\pN_.$]+`)

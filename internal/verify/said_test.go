@@ -215,3 +215,44 @@ func TestWhatIsNewAroundALine(t *testing.T) {
 		}
 	}
 }
+
+// Where tests are named the names decide about tests, and about nothing that ran beside
+// them. What tests print is theirs.
+func TestWhatIsNewBesideTests(t *testing.T) {
+	gotest := "--- FAIL: TestA (0.01s)\n    a_test.go:3: bad\nFAIL\nFAIL\tx/a\t0.012s\n"
+	jest := "FAIL ./a.test.js\n  ● A › does x\n\n    expect(received).toBe(expected)\n\n      at Object.x (a.test.js:3:5)\n\nTests:       1 failed, 1 total\n"
+	pytest := "=== FAILURES ===\n___ test_b ___\nE   assert 1 == 2\ntests/test_a.py:5: AssertionError\n=== short test summary info ===\nFAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed, 2 passed in 0.03s ===\n"
+	vet := "# x/b\nb/b.go:3:2: fmt.Printf format %d has arg of wrong type\n"
+	tsc := "src/a.ts(3,5): error TS2304: Cannot find name 'foo'.\n"
+	for _, tc := range []struct {
+		base, now string
+		blocks    bool
+	}{
+		{gotest, gotest + vet, true},
+		{gotest + vet, strings.ReplaceAll(vet, ":3:", ":9:") + gotest, false},
+		{gotest + vet, gotest + vet + "b/b.go:5:2: fmt.Printf format %d has arg of wrong type\n", true},
+		{gotest + vet, gotest, false},
+		{gotest, gotest + "make: *** [Makefile:5: lint] Error 1\n", true},
+		{gotest + "make: *** [Makefile:5: test] Error 1\n", gotest + "make: *** [Makefile:9: test] Error 2\n", false},
+		{gotest, "2026/11/30 08:10:25 server.go:12: error: no such user\nerror: expected here\n/tmp/x1/a.go:3:2: undefined: y\nserver.go:12: error\n" + gotest, false},
+		{gotest, "=== RUN   TestA\nb.go:3:2: undefined: y\n" + gotest, false}, // a test of a compiler
+		{gotest, "=== RUN   TestA\n" + gotest + vet, true},
+		{gotest, gotest + "b/b.c:3:2: warning: unused variable error\nb/b.c:3:2: note: error was here\n", false},
+		{jest, jest + tsc, true},
+		{jest + tsc, jest + strings.Replace(tsc, "3,5", "4,6", 1), false},
+		{jest + tsc, jest + strings.Replace(tsc, "src/a", "src/b", 1), true},
+		{jest, strings.Replace(jest, "toBe(expected)", "toBe(expected) // error\n    src/a.ts:3:5: error: is not", 1), false},
+		{jest, jest + "\n/src/b.js\n  3:5  error  'x' is not defined  no-undef\n", true},
+		{jest + "\n/src/b.js\n  3:5  error  'x' is not defined  no-undef\n", jest + "\n/src/b.js\n  9:5  error  'x' is not defined  no-undef\n  9:9  warning  long  max-len\n", false},
+		{pytest, pytest + "src/a.py:3:1: E999 SyntaxError\n", true},
+		{pytest, pytest + "Segmentation fault (core dumped)\n", true},
+		{pytest, pytest + "script: line 3:  4711 Segmentation fault      python -m pytest\n", true},
+		{pytest, pytest + "F401 `os` imported but unused\n --> src/a.py:1:8\n", true},
+		{pytest, strings.Replace(pytest, "E   assert", "--- Captured stdout call ---\nx.py:3:1: E999 SyntaxError\nSegmentation fault (core dumped)\nE   assert", 1), false},
+		{"a.js:3:5 lint/noDebugger ━━━━\n\n  × This is unexpected.\n", "b.js:3:5 lint/noDebugger ━━━━\n\n  × This is unexpected.\n", true},
+	} {
+		if got := news(tc.now, tc.base); (got != "") != tc.blocks {
+			t.Errorf("new: %q, and it should be: %v; then:\n%s\nnow:\n%s", got, tc.blocks, tc.base, tc.now)
+		}
+	}
+}

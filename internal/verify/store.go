@@ -291,6 +291,7 @@ type atBase struct {
 	Failing    int            `json:"failing,omitempty"`
 	Telling    map[string]int `json:"telling,omitempty"`
 	Other      []string       `json:"other,omitempty"`
+	Outside    map[string]int `json:"outside,omitempty"`
 	Details    map[string]int `json:"details,omitempty"`
 	CutDetails bool           `json:"cut_details,omitempty"`
 	Cut        bool           `json:"cut,omitempty"`
@@ -300,7 +301,7 @@ type atBase struct {
 
 // atBaseVersion is the version of [atBase]'s form; what an older one lacks is found out
 // again.
-const atBaseVersion = 4
+const atBaseVersion = 5
 
 func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, error) {
 	data, err := json.Marshal([]any{commit, sub, c.Shell, c.Argv, c.Dir, c.TimeoutSeconds, v.Env, v.Carry})
