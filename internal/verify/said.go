@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,6 +29,9 @@ type said struct {
 	// failing is the greatest number of failures that a line counts.
 	failing     int
 	failingLine string
+	// amounts are other numbers that are the complaint: the greater the worse.
+	amounts     map[string]float64
+	amountLines map[string]string
 	// cut says that not all of it was read.
 	cut bool
 }
@@ -49,7 +53,9 @@ const (
 	maxTelling  = 5_000
 	maxOther    = 2_000
 	maxDetails  = 10_000
-	maxBelow    = 12 // lines below one that complains
+	maxAmounts  = 200
+	jitter      = 0.1 // of what is covered, in percent, from run to run
+	maxBelow    = 12  // lines below one that complains
 	maxNames    = 5_000
 	keptNames   = 200 // in a result
 	shownOfLine = 200
@@ -169,6 +175,7 @@ func (s *scanner) line() {
 			s.failing, s.failingLine = n, l
 		}
 	}
+	s.amount(l)
 	s.apart(raw, l)
 	at := position(l)
 	telling := (at || tells(l)) && !warns(l)
@@ -245,8 +252,10 @@ func (s *scanner) settle() {
 func (s *scanner) complains(raw, l string) {
 	s.settle()
 	a := &s.around
-	if key := normal(l); a.header != "" && key != "" && inHeader().MatchString(l) {
-		s.detail(normal(a.header)+"\n"+key, a.header+": "+l, true)
+	if a.header != "" && inHeader().MatchString(l) {
+		if key := normal(l); key != "" {
+			s.detail(normal(a.header)+"\n"+key, a.header+": "+l, true)
+		}
 	}
 	if in := indent(raw); a.complaint == "" || in <= a.margin {
 		a.complaint, a.margin, a.left, a.framed = l, in, maxBelow, false
@@ -390,7 +399,10 @@ func (s *said) news(base *said) (names, lines []string, why string) {
 			}
 		}
 		if len(names) == 0 {
-			lines = s.outside.beyond(&base.outside)
+			if len(base.outside.count) < maxOther {
+				lines = s.outside.beyond(&base.outside)
+			}
+			lines = append(lines, s.worse(base)...)
 		}
 		if len(names)+len(lines) == 0 && s.failing > base.failing && base.failing > 0 {
 			lines = []string{s.failingLine}
@@ -409,6 +421,7 @@ func (s *said) news(base *said) (names, lines []string, why string) {
 		return nil, nil, "it prints too much for being compared with what it printed there"
 	}
 	lines = now.beyond(was)
+	lines = append(lines, s.worse(base)...)
 	if len(lines) == 0 && len(s.telling.order) > 0 {
 		if s.details.cut || base.details.cut {
 			return nil, nil, "it prints too much for being compared with what it printed there"
@@ -419,6 +432,59 @@ func (s *said) news(base *said) (names, lines []string, why string) {
 		lines = []string{s.failingLine}
 	}
 	return nil, lines, ""
+}
+
+// amount notes a number that is the complaint itself.
+func (s *scanner) amount(l string) {
+	if !strings.ContainsAny(l, "0123456789") {
+		return
+	}
+	note := func(kind string, n float64) {
+		if was, ok := s.amounts[kind]; ok && was >= n || len(s.amounts) >= maxAmounts {
+			return
+		}
+		if s.amounts == nil {
+			s.amounts, s.amountLines = map[string]float64{}, map[string]string{}
+		}
+		s.amounts[kind], s.amountLines[kind] = n, l
+	}
+	if low := strings.ToLower(l); (strings.Contains(low, "coverage") || strings.Contains(low, "fail-under")) && notReached().MatchString(l) {
+		numbers := percents().FindAllString(l, -1)
+		if len(numbers) == 0 {
+			numbers = decimals().FindAllString(l, -1)
+		}
+		least := -1.0 // what was reached, for it is less than what is asked for
+		for _, d := range numbers {
+			if n, err := strconv.ParseFloat(strings.TrimRight(d, " %"), 64); err == nil && (least < 0 || n < least) {
+				least = n
+			}
+		}
+		if least >= 0 {
+			note("not covered "+hashed(normal(l)), 100-least)
+		}
+		return
+	}
+	// Where a line has errors apart from warnings, those count.
+	if m := amounts().FindStringSubmatch(l); m != nil && failuresCounted(l) < 0 && !strings.HasPrefix(l, "ok ") {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			note(strings.TrimSuffix(strings.Replace(strings.ToLower(m[2]), "files ", "file ", 1), "s"), float64(n))
+		}
+	}
+}
+
+// worse are lines whose numbers are worse than they were at the base.
+func (s *said) worse(base *said) []string {
+	var out []string
+	for _, kind := range slices.Sorted(maps.Keys(s.amounts)) {
+		was, known := base.amounts[kind]
+		if kind == "warning" && (s.failing > 0 || base.failing > 0 || len(s.names)+len(s.telling.order) > 0) {
+			continue // they are not why it failed
+		}
+		if known && was > 0 && s.amounts[kind] > was+jitter {
+			out = append(out, s.amountLines[kind])
+		}
+	}
+	return out
 }
 
 // beyond are those that were not among the ones of before. That something stands at one
@@ -453,6 +519,7 @@ func shown(list []string, redact func(string) string) []string {
 // atBase is what is kept of a run at the base.
 func (s *said) atBase(b *atBase) {
 	b.Failures, b.Telling, b.Other = s.names, s.telling.count, s.other.order
+	b.Amounts = s.amounts
 	b.Outside = s.outside.count
 	b.Details, b.CutDetails = s.details.count, s.details.cut
 	b.Failing, b.Cut, b.CutTelling, b.CutOther = s.failing, s.cut, s.telling.cut, s.other.cut
@@ -460,7 +527,7 @@ func (s *said) atBase(b *atBase) {
 
 // said is what was kept of a run at the base.
 func (b *atBase) said() *said {
-	s := &said{names: b.Failures, failing: b.Failing, cut: b.Cut}
+	s := &said{names: b.Failures, failing: b.Failing, amounts: b.Amounts, cut: b.Cut}
 	s.telling = lines{count: b.Telling, cut: b.CutTelling}
 	s.outside = lines{count: b.Outside}
 	s.details = lines{count: b.Details, cut: b.CutDetails}
@@ -509,6 +576,12 @@ var (
 	diagnostic = pattern(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:()]+\.[A-Za-z]\w*)(?::\d+:\d+(?::\s| - error| [A-Z]+\d{2,}| lint/)|\(\d+(?:,\d+)+\): |:\d+: (?:fatal |syntax )?error: [^-]|:\d+ [A-Z]{2}\d{3})`)
 	remark     = pattern(`(?i)^[^\s]+\s*(?:warning|note|remark|info|hint)\b`)
 	crashed    = pattern(`\(core dumped\)$|^(?:\S+: (?:line )?\d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction)\b|^Killed$|^g?make(?:\[\d+\])?: \*\*\* \[.*\] Error \d+$|^[Ww]ould reformat:? `)
+	notReached = pattern(`(?i)not reached|not met|not meet|less than|lower than|below|under\b|fail`)
+	percents   = pattern(`\d+(?:\.\d+)? ?%`)
+	decimals   = pattern(`\d+(?:\.\d+)?`)
+	amounts    = pattern(`(?i)(?:^|[\s(✖])(\d+) (?:[a-z]+ )?(problems?|warnings?|files? (?:differ|(?:would|should|must) be (?:re)?(?:formatted|changed)|(?:is|are|were) not formatted|needs? (?:re)?formatting))(?:[^\w\s]|\s*$|\s(?:in|were|was|found|remain)\b|,)`)
+	// status is what a server answered. Those of a moment, as 503, come and go.
+	status = pattern(`(?i)\b(HTTP(?:/[\d.]+)?|(?:http )?status(?: code)?)([:=]? )(4[0-9][0-79]|500|501)\b|\b((?:returned|responded with|answered)) (4[0-9][0-79]|500|501)(\s*(?:$|[.,;:)\]]))`)
 	// carets are below source, with what is wrong there behind them or not.
 	carets       = pattern("^[|│]?[\\s~-]*\\^[\\^~-]*(?:\\s+(.*))?$")
 	startingWord = pattern(`^[\pL\pN_.$]+`)
@@ -611,6 +684,7 @@ func normal(l string) string {
 }
 
 func withoutNumbers(l string) string {
+	l = status().ReplaceAllString(l, "$1$4 HTTP$3$5$6")
 	l = hexWord().ReplaceAllStringFunc(l, func(s string) string {
 		if strings.ContainsAny(s, "0123456789") {
 			return "#"

@@ -256,3 +256,42 @@ func TestWhatIsNewBesideTests(t *testing.T) {
 		}
 	}
 }
+
+// Numbers that are the complaint itself: more of it is new, and other numbers are not.
+func TestWorseNumbers(t *testing.T) {
+	pytest := "FAILED t.py::test_b - assert\n1 failed, 2 passed in 0.03s\n"
+	for _, tc := range []struct {
+		base, now string
+		blocks    bool
+	}{
+		{"12 problems\n", "13 problems\n", true},
+		{"12 problems\n", "9 problems\n", false},
+		{"12 problems found in 40 files\n", "12 problems found in 52 files\n", false},
+		{"error: bad\n3 problems fixed\n", "error: bad\n9 problems fixed\n", false},
+		{"✖ 2 problems (1 error, 1 warning)\n", "✖ 3 problems (1 error, 2 warnings)\n", false},
+		{"3 files differ\n", "9 files differ\n", true},
+		{"9 files differ, 40 checked\n", "9 files differ, 52 checked\n", false},
+		{"1 file would be reformatted, 2 files would be left unchanged.\n", "1 file would be reformatted, 7 files would be left unchanged.\n", false},
+		{"1 file would be reformatted, 2 files would be left unchanged.\n", "2 files would be reformatted, 1 file would be left unchanged.\n", true},
+		{"too many\n3 warnings\n", "too many\n5 warnings\n", true},
+		{"error: old\n3 warnings\n", "error: old\n5 warnings\n", false},
+		{"Dockerfile:3 DL3008 warning: Pin versions\n", "Dockerfile:5 DL3008 warning: Pin versions\n", false},
+		{"error: GET /a returned 404\n", "error: GET /a returned 500\n", true},
+		{"error: GET /a returned 404\n", "error: GET /a returned 404\n", false},
+		{"error: GET /a: HTTP 404 after 12 ms\n", "error: GET /a: HTTP 404 after 31 ms\n", false},
+		{"error: status code: 404\n", "error: status code: 401\n", true},
+		{"error: GET /a returned 503\n", "error: GET /a returned 502\n", false},
+		{"error: it returned 404 rows\n", "error: it returned 417 rows\n", false},
+		{"FAIL Required test coverage of 90% not reached. Total coverage: 85.00%\n", "FAIL Required test coverage of 90% not reached. Total coverage: 60.00%\n", true},
+		{"FAIL Required test coverage of 90% not reached. Total coverage: 85.00%\n", "FAIL Required test coverage of 90% not reached. Total coverage: 84.95%\n", false},
+		{"FAIL Required test coverage of 90% not reached. Total coverage: 85.00%\n", "FAIL Required test coverage of 90% not reached. Total coverage: 88.10%\n", false},
+		{"Coverage failure: total of 85 is less than fail-under=90\n", "Coverage failure: total of 80 is less than fail-under=90\n", true},
+		{"ERROR: Coverage for lines (85.1%) does not meet global threshold (90%)\nERROR: Coverage for branches (50%) does not meet global threshold (90%)\n", "ERROR: Coverage for lines (80%) does not meet global threshold (90%)\nERROR: Coverage for branches (50%) does not meet global threshold (90%)\n", true},
+		{pytest + "ERROR: Coverage failure: total of 85 is less than fail-under=90\n", pytest + "ERROR: Coverage failure: total of 70 is less than fail-under=90\n", true},
+		{pytest + "TOTAL coverage 85%\n", pytest + "TOTAL coverage 70%\n", false}, // it does not complain
+	} {
+		if got := news(tc.now, tc.base); (got != "") != tc.blocks {
+			t.Errorf("new: %q, and it should be: %v; then:\n%s\nnow:\n%s", got, tc.blocks, tc.base, tc.now)
+		}
+	}
+}

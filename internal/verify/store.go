@@ -286,22 +286,23 @@ type atBase struct {
 	Status Status    `json:"status"`
 	// Ended is how it ended, where that was by no exit code of its own choice; the rest is
 	// what it said, see [said].
-	Ended      string         `json:"ended,omitempty"`
-	Failures   []string       `json:"failures,omitempty"`
-	Failing    int            `json:"failing,omitempty"`
-	Telling    map[string]int `json:"telling,omitempty"`
-	Other      []string       `json:"other,omitempty"`
-	Outside    map[string]int `json:"outside,omitempty"`
-	Details    map[string]int `json:"details,omitempty"`
-	CutDetails bool           `json:"cut_details,omitempty"`
-	Cut        bool           `json:"cut,omitempty"`
-	CutTelling bool           `json:"cut_telling,omitempty"`
-	CutOther   bool           `json:"cut_other,omitempty"`
+	Ended      string             `json:"ended,omitempty"`
+	Failures   []string           `json:"failures,omitempty"`
+	Failing    int                `json:"failing,omitempty"`
+	Telling    map[string]int     `json:"telling,omitempty"`
+	Other      []string           `json:"other,omitempty"`
+	Amounts    map[string]float64 `json:"amounts,omitempty"`
+	Outside    map[string]int     `json:"outside,omitempty"`
+	Details    map[string]int     `json:"details,omitempty"`
+	CutDetails bool               `json:"cut_details,omitempty"`
+	Cut        bool               `json:"cut,omitempty"`
+	CutTelling bool               `json:"cut_telling,omitempty"`
+	CutOther   bool               `json:"cut_other,omitempty"`
 }
 
 // atBaseVersion is the version of [atBase]'s form; what an older one lacks is found out
 // again.
-const atBaseVersion = 5
+const atBaseVersion = 6
 
 func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, error) {
 	data, err := json.Marshal([]any{commit, sub, c.Shell, c.Argv, c.Dir, c.TimeoutSeconds, v.Env, v.Carry})
