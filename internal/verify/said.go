@@ -575,7 +575,7 @@ var (
 	// diagnostic is what compilers and linters say: most with a line and a column.
 	diagnostic = pattern(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:()]+\.[A-Za-z]\w*)(?::\d+:\d+(?::\s| - error| [A-Z]+\d{2,}| lint/)|\(\d+(?:,\d+)+\): |:\d+: (?:fatal |syntax )?error: [^-]|:\d+ [A-Z]{2}\d{3})`)
 	remark     = pattern(`(?i)^[^\s]+\s*(?:warning|note|remark|info|hint)\b`)
-	crashed    = pattern(`\(core dumped\)$|^(?:\S+: (?:line )?\d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction)\b|^Killed$|^g?make(?:\[\d+\])?: \*\*\* \[.*\] Error \d+$|^[Ww]ould reformat:? `)
+	crashed    = pattern(`\(core dumped\)$|^(?:\S+: (?:line )?\d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction)\b|^Killed$|^An error occurred while loading |^g?make(?:\[\d+\])?: \*\*\* \[.*\] Error \d+$|^[Ww]ould reformat:? `)
 	notReached = pattern(`(?i)not reached|not met|not meet|less than|lower than|below|under\b|fail`)
 	percents   = pattern(`\d+(?:\.\d+)? ?%`)
 	decimals   = pattern(`\d+(?:\.\d+)?`)
@@ -745,6 +745,9 @@ func failureOf(l string) string {
 		name = cutAt(name, " (")
 	case strings.HasPrefix(l, "✖ ") && failuresCounted(l) < 0: // node's own runner
 		name = l[len("✖ "):]
+	case strings.HasPrefix(l, "rspec ./") && strings.Contains(l, " # "): // the same words may stand in two files
+		file, words, _ := strings.Cut(l[len("rspec "):], " # ")
+		name = cutAt(file, ":") + ": " + words
 	case strings.HasPrefix(l, "(fail) "): // bun
 		name = cutAt(l[len("(fail) "):], " [")
 	case strings.HasPrefix(l, "[  FAILED  ] ") && failuresCounted(l) < 0: // googletest

@@ -224,11 +224,15 @@ func TestWhatIsNewBesideTests(t *testing.T) {
 	pytest := "=== FAILURES ===\n___ test_b ___\nE   assert 1 == 2\ntests/test_a.py:5: AssertionError\n=== short test summary info ===\nFAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed, 2 passed in 0.03s ===\n"
 	vet := "# x/b\nb/b.go:3:2: fmt.Printf format %d has arg of wrong type\n"
 	tsc := "src/a.ts(3,5): error TS2304: Cannot find name 'foo'.\n"
+	rspec := "Failures:\n\n  1) A does x\n     Failure/Error: expect(1).to eq 2\nFinished in 0.01 seconds\n2 examples, 1 failure\n\nFailed examples:\n\nrspec ./spec/a_spec.rb:3 # A does x\n"
 	for _, tc := range []struct {
 		base, now string
 		blocks    bool
 	}{
 		{gotest, gotest + vet, true},
+		{rspec, strings.Replace(rspec, ":3", ":7", 1), false},
+		{rspec, strings.Replace(rspec, "a_spec", "b_spec", 1), true},
+		{rspec, "An error occurred while loading ./spec/b_spec.rb.\n" + rspec, true},
 		{gotest + vet, strings.ReplaceAll(vet, ":3:", ":9:") + gotest, false},
 		{gotest + vet, gotest + vet + "b/b.go:5:2: fmt.Printf format %d has arg of wrong type\n", true},
 		{gotest + vet, gotest, false},

@@ -302,7 +302,7 @@ type atBase struct {
 
 // atBaseVersion is the version of [atBase]'s form; what an older one lacks is found out
 // again.
-const atBaseVersion = 6
+const atBaseVersion = 7
 
 func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, error) {
 	data, err := json.Marshal([]any{commit, sub, c.Shell, c.Argv, c.Dir, c.TimeoutSeconds, v.Env, v.Carry})
