@@ -21,6 +21,9 @@ func (a *App) checkGates(context.Context) []setup.Finding {
 		return one(setup.Warn, "mend the settings", "what gates there are is not known: %v", err)
 	}
 	if home.Project == nil {
+		if lost, err := home.Paths.Lost(home.Env, home.Dir); err == nil && lost != nil {
+			return one(setup.Warn, "bring it back, or have gates off for good with `reprise trust --revoke`", "off: %s %s, and the checks that were approved are not run", lost.Project.File(), lost.Why())
+		}
 		return one(setup.Info, "", "%s is in no project, so nothing is verified here", a.Env.Dir)
 	}
 	_, trust, err := verifyHome(a)

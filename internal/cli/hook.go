@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -255,11 +256,17 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	if err != nil {
 		h.broken = brokenText(err)
 	}
+	var gate *gatekeeper
+	if err != nil || h.made.Lost != nil {
+		gate = h.lostGate(&ev, env)
+	}
 	if h.made == nil {
 		h.lost = true
-		return h.unread(ctx, ev, env)
+		return h.unread(ctx, ev, env, gate)
 	}
-	h.app.home = h.made.Home // nil only where nothing else than recording is left to do
+	if h.made.Home != nil || gate == nil {
+		h.app.home = h.made.Home // nil only where nothing else than recording is left to do
+	}
 	if h.made.Home != nil {
 		if err := h.made.Write(h.made.Home.Paths.Cache, h.app.Now()); err != nil {
 			h.warn("hooks stay slower than they need be", err)
@@ -290,7 +297,14 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		ctx, cancel = h.judged(ctx, r, env, &ev)
 		defer cancel()
 	}
-	if p.Rules.Gates(string(ev.Kind)) {
+	if gate != nil {
+		r.Gate = gate
+		if !p.Rules.Gates(string(ev.Kind)) { // the plan is one of before
+			rules := p.Rules
+			rules.GateKinds = append(slices.Clone(rules.GateKinds), string(ev.Kind))
+			r.Rules = &rules
+		}
+	} else if p.Rules.Gates(string(ev.Kind)) {
 		r.Gate = &gatekeeper{app: h.app, home: h.made.Home, dir: env.Dir, warn: h.warn}
 	} else if ms := dialect.GateMS(ev.Client, ev.Name); ms > 0 {
 		h.sayUntrusted()
@@ -344,7 +358,11 @@ func (h *hookRun) judging(ev *dialect.Event) time.Duration {
 
 // unread answers an event where no rules are known at all: a call by those that are
 // built in, of which none allows, and the start of a session by saying so.
-func (h *hookRun) unread(ctx context.Context, ev dialect.Event, env config.Env) []byte {
+func (h *hookRun) unread(ctx context.Context, ev dialect.Event, env config.Env, gate *gatekeeper) []byte {
+	var d dialect.Decision
+	if gate != nil {
+		d = gate.Gate(ctx, ev)
+	}
 	switch {
 	case hook.Judges(ev.Kind):
 		h.answered = true // as far as anybody can
@@ -353,9 +371,9 @@ func (h *hookRun) unread(ctx context.Context, ev dialect.Event, env config.Env) 
 		j := h.guard.Judge(ctx, ev)
 		return dialect.Encode(ev, j.Decision).Stdout
 	case ev.Kind == dialect.SessionStart:
-		return dialect.Encode(ev, dialect.Decision{Context: brokenNotice(h.broken)}).Stdout
+		d.Context = strings.TrimPrefix(d.Context+"\n"+brokenNotice(h.broken), "\n")
 	}
-	return nil
+	return dialect.Encode(ev, d).Stdout
 }
 
 // brokenText is an error of settings in one line, without secrets: it goes to the

@@ -15,6 +15,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/hook"
+	"reprise/internal/hook/compile"
 	"reprise/internal/proc"
 	"reprise/internal/task"
 	"reprise/internal/verify"
@@ -25,7 +26,8 @@ import (
 type gatekeeper struct {
 	app  *App
 	home *config.Home
-	dir  string // where the session works
+	dir  string       // where the session works
+	lost *config.Lost // the project's file is gone or broken; nil where it is there
 	warn func(what string, err error)
 }
 
@@ -38,6 +40,9 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 	home := k.home
 	if home == nil || home.Project == nil {
 		return dialect.Decision{}
+	}
+	if k.lost != nil {
+		return k.lapsed(ctx, home, k.lost.Trust, ev)
 	}
 	trust, err := home.Paths.Trust(home.Project)
 	switch {
@@ -96,14 +101,22 @@ func (k *gatekeeper) Gate(ctx context.Context, ev dialect.Event) dialect.Decisio
 func (k *gatekeeper) lapsed(ctx context.Context, home *config.Home, trust config.Trust, ev dialect.Event) dialect.Decision {
 	file := filepath.Join(".reprise", filepath.Base(home.Project.File()))
 	why := file + " changed since it was approved, so its checks are not run"
-	if trust.Says.Verify.Empty() {
+	switch {
+	case k.lost != nil:
+		why = file + " " + k.lost.Why() + ", and the checks that were approved are not run"
+		trust.Hash = k.lost.Why() // what the session is told of, once
+	case trust.Says.Verify.Empty():
 		why = file + " has no checks any more, and those that were approved are not run"
+	}
+	said := why + "; `reprise trust` shows what changed"
+	if k.lost != nil {
+		said = why + "; bring it back, or `reprise trust --revoke` has gates off for good"
 	}
 	g := &verify.Gate{Verifier: k.app.verifyOptions(home, trust, k.dir)}
 	t := verify.Turn{Client: ev.Client, Session: ev.Session, Run: k.app.Env.Get(hook.RunVar), Text: ev.Text}
 	if ev.Kind == dialect.Response {
-		k.warn("the turn was not judged", errors.New(why+"; `reprise trust` shows what changed"))
-		if err := g.Lapsed(ctx, t, why+"; `reprise trust` shows what changed"); err != nil {
+		k.warn("the turn was not judged", errors.New(said))
+		if err := g.Lapsed(ctx, t, said); err != nil {
 			k.warn("that the turn was not judged is not kept", err)
 		}
 		return dialect.Decision{}
@@ -115,7 +128,26 @@ func (k *gatekeeper) lapsed(ctx context.Context, home *config.Home, trust config
 	if !tell {
 		return dialect.Decision{}
 	}
+	if k.lost != nil {
+		return dialect.Decision{Context: "reprise: " + why + " at the end of turns. Tell the user. If that is your doing and nobody asked for it, take it back."}
+	}
 	return dialect.Decision{Context: "reprise: " + why + " at the end of turns. Only the user can approve it (`reprise trust`): tell them. If the change is yours and nobody asked for it, take it back."}
+}
+
+// lostGate is the gate of an event in a project that is lost; nil where it is none, or
+// nothing is to be said then.
+func (h *hookRun) lostGate(ev *dialect.Event, env config.Env) *gatekeeper {
+	if !compile.LostAt(string(ev.Kind)) {
+		return nil
+	}
+	home, lost := compile.LostHome(env, h.app.ConfigFlag)
+	if lost == nil {
+		return nil
+	}
+	if h.made == nil || h.made.Home == nil {
+		h.app.home = home // for the event of the result
+	}
+	return &gatekeeper{app: h.app, home: home, dir: env.Dir, lost: lost, warn: h.warn}
 }
 
 func (k *gatekeeper) gate(home *config.Home, trust config.Trust, subagent bool) (*verify.Gate, error) {

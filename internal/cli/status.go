@@ -419,7 +419,11 @@ func otherClient(clients []standClient, set string) string {
 
 func (a *App) standTrust(s *standing, home *config.Home) error {
 	if home.Project == nil {
-		return nil
+		lost, err := home.Paths.Lost(home.Env, home.Dir)
+		if lost != nil {
+			s.Waits = append(s.Waits, standWait{lost.Project.File() + " " + lost.Why() + ", so no check keeps agents of project " + lost.Project.Name + " from ending", "reprise trust --revoke"})
+		}
+		return err
 	}
 	t, err := home.Paths.Trust(home.Project)
 	switch {

@@ -11,6 +11,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/event"
+	"reprise/internal/hook/compile"
 	"reprise/internal/term"
 )
 
@@ -25,6 +26,11 @@ changes, the difference is shown and it has to be approved again. What it says u
 guard only makes the guard stricter, and needs no approval.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := app.Home()
+			if err != nil || home.Project == nil {
+				if done, rerr := revokeLost(cmd.Context(), app, revoke); done || rerr != nil {
+					return rerr
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -104,6 +110,20 @@ func approve(ctx context.Context, app *App, home *config.Home, t config.Trust, y
 	}
 	fmt.Fprintln(app.Out, "Approved.")
 	return nil
+}
+
+// revokeLost takes the approval of a project back whose file is gone or cannot be read,
+// or says that it is so. done is false where there is none.
+func revokeLost(ctx context.Context, app *App, revoke bool) (done bool, err error) {
+	home, lost := compile.LostHome(app.Env, app.ConfigFlag)
+	switch {
+	case lost == nil || !revoke && lost.Broken:
+		return false, nil // what is broken is said by the error itself
+	case !revoke:
+		return true, exitWith(ExitNotFound, fmt.Errorf("%s %s, and you approved its checks, so gates are off: bring it back, or take the approval back with `reprise trust --revoke`", lost.Project.File(), lost.Why()))
+	}
+	app.home = home
+	return true, revokeTrust(ctx, app, home, lost.Trust)
 }
 
 func revokeTrust(ctx context.Context, app *App, home *config.Home, t config.Trust) error {

@@ -73,6 +73,9 @@ func verifyHome(app *App) (*config.Home, config.Trust, error) {
 		return nil, config.Trust{}, err
 	}
 	if home.Project == nil {
+		if lost, err := home.Paths.Lost(home.Env, home.Dir); err == nil && lost != nil {
+			return nil, config.Trust{}, exitWith(ExitNotFound, fmt.Errorf("%s %s, and the checks that were approved are not run, so gates are off; bring it back, or have them off for good with `reprise trust --revoke`", lost.Project.File(), lost.Why()))
+		}
 		return nil, config.Trust{}, exitWith(ExitNotFound, fmt.Errorf("%s is in no project; `reprise init` makes one", app.Env.Dir))
 	}
 	trust, err := home.Paths.Trust(home.Project)

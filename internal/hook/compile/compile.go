@@ -43,6 +43,8 @@ type Made struct {
 	// may be written; Why says what keeps it from that.
 	Lasting bool
 	Why     string
+	// Lost is the project whose approved file is gone.
+	Lost *config.Lost
 }
 
 // Make works out the plan. Where the settings or the project cannot be read,
@@ -66,7 +68,16 @@ func Make(o Options) (*Made, error) {
 		return nil, err
 	}
 	m := &Made{Home: home, Lasting: true}
-	after := see(inputs(o, paths, home))
+	list := inputs(o, paths, home)
+	if home.Project == nil {
+		if m.Lost, err = paths.Lost(o.Env, o.Env.Dir); err != nil {
+			return nil, err
+		}
+		if m.Lost != nil {
+			list = append(list, paths.TrustFile(m.Lost.Project))
+		}
+	}
+	after := see(list)
 	for _, s := range after {
 		i := slices.IndexFunc(before, func(b plan.Stamp) bool { return b.Path == s.Path })
 		switch {
@@ -82,7 +93,7 @@ func Make(o Options) (*Made, error) {
 	p := &plan.Plan{
 		Key: key, Host: quick.HostName(o.Host), Program: o.Program, Events: home.EventsDir(), Data: paths.Data,
 		Log: home.LogFile(), LogMax: int64(home.Settings.Logging.MaxSizeMB) << 20,
-		Rules: rules(home), Hand: o.Hand, Stamps: after,
+		Rules: rules(home, m.Lost != nil), Hand: o.Hand, Stamps: after,
 	}
 	guarding := Guard(home, home.Env, o.Program)
 	p.Rules.Guard = guarding.Lines()
@@ -276,10 +287,10 @@ func Delegation(s config.Delegation) delegation.Rules {
 // rules are what settings and project say of hooks: what the project says of a
 // tool or a role holds in place of what the settings say of it, once the user
 // approved the project's file.
-func rules(home *config.Home) plan.Rules {
+func rules(home *config.Home, lost bool) plan.Rules {
 	s := home.Settings
 	var project config.Project
-	trusted, lapsed := false, false
+	trusted, lapsed := false, lost
 	if home.Project != nil {
 		if len(home.Project.Asks) > 0 {
 			project = *home.Project
@@ -326,10 +337,35 @@ func rules(home *config.Home) plan.Rules {
 	}
 	if lapsed && s.Gates.Stop != "off" {
 		// It says that nothing is checked any more, and needs no time for checks.
-		r.GateMS, r.GateKinds = int(gateReserve/time.Millisecond), []string{"session_start", "prompt", "response"}
+		r.GateMS, r.GateKinds = int(gateReserve/time.Millisecond), lapsedKinds()
 	}
 	return r
 }
+
+// lapsedKinds are the events at which it is said that gates are off.
+func lapsedKinds() []string { return []string{"session_start", "prompt", "response"} }
+
+// LostHome is the installation as it is without the project's file, and the project that
+// is lost by that; nil, nil where there is none, or gates are off in any case.
+func LostHome(env config.Env, flag string) (*config.Home, *config.Lost) {
+	env.Dir = nearest(env.Dir)
+	paths, err := config.FindPaths(env)
+	if err != nil {
+		return nil, nil
+	}
+	settings, source, err := config.Load(env, paths, flag)
+	if err != nil || settings.Gates.Stop == "off" {
+		return nil, nil
+	}
+	lost, err := paths.Lost(env, env.Dir)
+	if err != nil || lost == nil {
+		return nil, nil
+	}
+	return &config.Home{Env: env, Paths: paths, Settings: settings, Source: source, Project: lost.Project}, lost
+}
+
+// LostAt reports whether a lost project has something said at events of the kind.
+func LostAt(kind string) bool { return slices.Contains(lapsedKinds(), kind) }
 
 // gateReserve is what the gate needs beside the time for its checks: to look at
 // the tree, to copy it, to end what is left and to clear up.

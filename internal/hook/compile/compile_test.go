@@ -399,7 +399,7 @@ func TestApprovalIsOfTheTextThatCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	home.Project.HooksOff = []string{"prompt"} // as it was read in that moment
-	r := rules(home)
+	r := rules(home, false)
 	if !r.On("prompt", "claude", "") || r.On("response", "claude", "") {
 		t.Errorf("%+v", r)
 	}

@@ -2,6 +2,8 @@ package compile
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -63,6 +65,14 @@ func TestGatesNeedTrust(t *testing.T) {
 		if p := make(); !slices.Equal(p.Rules.GateKinds, []string{"session_start", "prompt", "response"}) || p.Rules.GateMS != 15_000 {
 			t.Errorf("%q: %+v", text, p.Rules)
 		}
+	}
+	// So it is where there is no text any more, until there is one again.
+	file := filepath.Join(w.path("shop"), ".reprise/project.yaml")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if p := make(); p.Project != "" || !slices.Equal(p.Rules.GateKinds, []string{"session_start", "prompt", "response"}) {
+		t.Errorf("gone: %q %+v", p.Project, p.Rules)
 	}
 	w.write("shop/.reprise/project.yaml", approved)
 	w.write("data/config.yaml", "gates: {stop: off, timeout_seconds: 10}\n")
