@@ -299,6 +299,9 @@ func (a *analysis) meant(r *Rule, argv []word, st *state) bool {
 	if len(a.roots) > 0 && slices.ContainsFunc(st.cwds, func(dir string) bool { return a.root(dir) == "" }) {
 		return false // there the same words are of another directory's code, or another repository
 	}
+	if len(r.Words) > 0 {
+		return true // there is no star
+	}
 	for i, s := range strings.Fields(r.Shape) {
 		before, _, star := strings.Cut(s, "*")
 		if star && i < len(argv) && a.ours(before, st) && !a.ours(argv[i].text, st) {

@@ -39,6 +39,12 @@ func (r *Rules) set(name, value string) bool {
 	return false
 }
 
+// Of rules that are meant word by word, which only allow.
+const (
+	exactly = "exactly"
+	between = "\x1f" // stands between words; none of them holds it
+)
+
 // Lines are the rules as lines "NAME VALUE", for the hooks' plan; values that
 // hold a line end are left out by the plan itself.
 func (r *Rules) Lines() []string {
@@ -63,6 +69,10 @@ func (r *Rules) Lines() []string {
 		}
 	}
 	for _, rule := range r.List {
+		if len(rule.Words) > 0 {
+			out = append(out, exactly+" "+string(rule.Decision)+"\t"+rule.From+"\t"+rule.Shape+"\t"+strings.Join(rule.Words, between))
+			continue
+		}
 		out = append(out, string(rule.Decision)+" "+rule.Shape+"\t"+rule.From+"\t"+rule.Why)
 	}
 	return out
@@ -87,6 +97,12 @@ func ParseLines(lines []string) (r Rules, ok bool) {
 			r.Home = v
 		case "workspace":
 			r.Workspace = v
+		case exactly:
+			parts := strings.SplitN(v, "\t", 4)
+			if len(parts) != 4 || Decision(parts[0]) != Allow || parts[3] == "" {
+				return Rules{}, false
+			}
+			r.List = append(r.List, Rule{Decision: Allow, From: parts[1], Shape: parts[2], Words: strings.Split(parts[3], between)})
 		case string(Allow), string(Ask), string(Deny):
 			parts := strings.SplitN(v, "\t", 3)
 			if len(parts) != 3 {

@@ -52,6 +52,9 @@ type Rule struct {
 	// and a last word ... for any further ones. For other tools it is the tool's
 	// name as the client has it, with * for any text.
 	Shape string
+	// Words are those of a command that is meant word by word, stars and blanks too; Shape
+	// is for reading then.
+	Words []string
 	Why   string
 	From  string // where it stands, file:line
 }
@@ -75,6 +78,11 @@ func (r *Rules) env(name string) string {
 
 // matches reports whether the shape fits these words.
 func (r *Rule) matches(argv []word) bool {
+	if len(r.Words) > 0 {
+		return slices.EqualFunc(r.Words, argv, func(s string, w word) bool {
+			return w.known() && !(w.glob && strings.ContainsAny(w.text, "*?[")) && s == w.text
+		})
+	}
 	shape := strings.Fields(r.Shape)
 	for i, s := range shape {
 		if s == "..." && i == len(shape)-1 {

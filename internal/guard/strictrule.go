@@ -43,6 +43,9 @@ func isOption(w word) bool { return len(w.text) > 1 && w.text[0] == '-' }
 // are the words that it cannot be of.
 func (a *analysis) placed(r *Rule, argv []word, st *state) []word {
 	shape, _, _ := strings.Cut(strings.TrimSpace(r.Shape), " ")
+	if len(r.Words) > 0 {
+		shape = r.Words[0]
+	}
 	if st == nil || len(argv) == 0 || !argv[0].known() || !strings.Contains(shape, "/") || strings.ContainsAny(shape, "*~") {
 		return argv
 	}

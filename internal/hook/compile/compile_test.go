@@ -184,7 +184,7 @@ verify:
 		}
 		got = append(got, r.Shape)
 	}
-	if want := []string{"go vet ./...", "python3 -m unittest", "go test -count=1 ./...", "script/test --all"}; !slices.Equal(got, want) {
+	if want := []string{"go vet ./...", "python3 -m unittest", "go test -count=1 ./...", "script/test --all", "make ..."}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"reprise/internal/config"
 	"reprise/internal/guard"
+	"reprise/internal/shellword"
 	"reprise/internal/workspace/find"
 )
 
@@ -50,7 +52,7 @@ func Guard(home *config.Home, env config.Env, program string) guard.Rules {
 			}
 		}
 		if t, err := home.Paths.Trust(p); err == nil && t.Approved {
-			add(guard.Allow, checks(t.Says.Verify), "a trusted check of the project")
+			r.List = append(r.List, checks(t.Says.Verify)...)
 		}
 	}
 	r.Own = own(home, program)
@@ -123,8 +125,8 @@ func own(home *config.Home, program string) []string {
 // be run for it may be run by its agents, word by word. A line for the shell counts
 // where it is nothing but words; others are asked about, for what they do depends on
 // where they are run.
-func checks(v *config.Verify) []string {
-	var out []string
+func checks(v *config.Verify) []guard.Rule {
+	var out []guard.Rule
 	if v == nil {
 		return nil
 	}
@@ -134,9 +136,17 @@ func checks(v *config.Verify) []string {
 			if c.Shell != "" {
 				argv = plainWords(c.Shell)
 			}
-			plain := len(argv) > 0 && !slices.ContainsFunc(argv, func(w string) bool { return w == "" || strings.ContainsAny(w, " *\t\n") || w == "..." })
-			if shape := strings.Join(argv, " "); plain && !slices.Contains(out, shape) {
-				out = append(out, shape)
+			if len(argv) == 0 || argv[0] == "" || slices.ContainsFunc(argv, func(w string) bool { return strings.ContainsFunc(w, unicode.IsControl) }) {
+				continue
+			}
+			r := guard.Rule{Decision: guard.Allow, From: "a trusted check of the project"}
+			if slices.ContainsFunc(argv, func(w string) bool { return w == "" || strings.ContainsAny(w, " *") || w == "..." }) {
+				r.Shape, r.Words = shellword.Join(argv), argv
+			} else {
+				r.Shape = strings.Join(argv, " ")
+			}
+			if !slices.ContainsFunc(out, func(o guard.Rule) bool { return o.Shape == r.Shape && (len(o.Words) > 0) == (len(r.Words) > 0) }) {
+				out = append(out, r)
 			}
 		}
 	}
