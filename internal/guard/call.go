@@ -83,6 +83,12 @@ func (c current) String() string {
 	return shown(c.text)
 }
 
+// puts reports whether a command only puts files into the directory that it names: it does
+// nothing else to that.
+func (c current) puts() bool {
+	return len(c.argv) > 0 && slices.Contains([]string{"cp", "mv"}, plainName(c.argv[0].text))
+}
+
 // replaces reports whether a command puts another file in the place of one that is there,
 // or changes what the system says of it: a device may be written to, and not be lost.
 func (c current) replaces() bool {

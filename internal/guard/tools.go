@@ -305,7 +305,7 @@ func (a *analysis) file(name string, st *state, u use) {
 		case u.read:
 		case a.checkout(p) != "":
 			a.elsewhere(name, a.checkout(p))
-		case a.r.Home != "" && inside(p, Resolve(a.r.Home)), inside(p, "/tmp"), inside(p, "/var/folders"), inside(p, "/private/tmp"):
+		case a.r.Home != "" && inside(p, Resolve(a.r.Home)), slices.ContainsFunc(tempDirs[:], func(d string) bool { return inside(p, d) }):
 			a.give("writes-outside", Ask, name, writes+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
 		default:
 			a.give("writes-outside", Deny, name, writes+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")

@@ -285,19 +285,23 @@ func (a *analysis) outside(w word, p string, u use) bool {
 	if u.gone {
 		what = "it removes or moves "
 	}
-	if a.temporary(w.text, p) {
+	if a.temporary(w.text, p, u) {
 		d = Ask
 	}
 	a.give("writes-outside", d, w.shown(), what+shown(p)+", outside the project", "write into the project, or have the user add its directory to guard.roots")
 	return true
 }
 
+// tempDirs are the system's directories for what is temporary.
+var tempDirs = [...]string{"/tmp", "/private/tmp", "/var/tmp", "/private/var/tmp", "/dev/shm", "/var/folders"}
+
 // temporary reports whether a path is in a directory for what is temporary, where agents put
 // what they need for a moment, and was written so: a link, or a way up, that comes out there
 // leads out of the project. Where the home lies there, what is beside it is no such thing.
-func (a *analysis) temporary(written, p string) bool {
-	for _, d := range [...]string{"/tmp", "/private/tmp", "/var/folders"} {
-		if inside(p, d) && p != d && strings.HasPrefix(written, strings.TrimPrefix(d, "/private")+"/") {
+// The directory itself is what cp and mv put something into, and no other's to change.
+func (a *analysis) temporary(written, p string, u use) bool {
+	for _, d := range tempDirs {
+		if inside(p, d) && (p != d || !u.gone && a.cur.puts()) && strings.HasPrefix(written, strings.TrimPrefix(d, "/private")+"/") {
 			return a.r.Home == "" || !inside(p, filepath.Dir(Resolve(a.r.Home)))
 		}
 	}
