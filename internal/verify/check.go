@@ -50,7 +50,8 @@ type job struct {
 func (v *Verifier) check(ctx context.Context, c config.Check, snap *tree.Snapshot, sub, id string) CheckResult {
 	j := &job{v: v, c: c, snap: snap, id: id}
 	// Where the copy is differs from one of the tree to one of the base.
-	j.out.scan.dirs = []string{snap.Tree.Top + string(filepath.Separator), snap.Tree.Top, snap.Tmp, snap.Root}
+	j.out.scan.dirs = []string{snap.Tree.Top + string(filepath.Separator), snap.Tree.Top, snap.Root}
+	j.out.scan.tmp = snap.Tmp
 	j.res = CheckResult{Name: c.Name, Command: c.Command(), Level: levelOf(c), Status: Error}
 	if c.Dir != "." {
 		j.res.Dir = c.Dir

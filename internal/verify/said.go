@@ -80,6 +80,7 @@ func (l *lines) add(key, text string, most int) {
 type scanner struct {
 	said
 	dirs     []string // that are other ones in each copy
+	tmp      string   // for temporary files, of the copy
 	part     []byte   // a line that has not ended
 	over     bool     // and was too long
 	read     int64
@@ -148,6 +149,9 @@ func (s *scanner) name(n string) {
 func (s *scanner) line() {
 	l := plain(s.part)
 	s.part, s.over = s.part[:0], false
+	if s.tmp != "" {
+		l = strings.ReplaceAll(l, s.tmp, "/tmp") // names in there are drawn, and are taken out with it
+	}
 	for _, d := range s.dirs {
 		l = strings.ReplaceAll(l, d, "")
 	}

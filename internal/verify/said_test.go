@@ -131,7 +131,7 @@ func TestWhatIsNewInALine(t *testing.T) {
 // What was found at the base counts as long as nothing new is said, also from its file.
 func TestOnlyWhatFailedBeforeIsExcused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sh("tool", "cat out; exit $(cat exit)"), sh("place", `echo "error: in $PWD/x, $TMPDIR/y"; exit 1`))
+	w := newWorld(t, sh("tool", "cat out; exit $(cat exit)"), sh("place", `echo "error: in $PWD/x, $TMPDIR/y"; f=$(mktemp); echo "error: $f: bad"; d=$(mktemp -d); echo "$d/b001/x.o: undefined reference to foo"; exit 1`))
 	w.put("out", "error: old\n")
 	w.put("exit", "101")
 	base := w.commit()
