@@ -93,6 +93,7 @@ func TestChecksReachNoSettings(t *testing.T) {
 	for _, name := range append([]string{".cache/reprise/hooks/a.plan", ".cache/reprise/hooks/b.plan", ".cache/seen"}, kept...) {
 		line.WriteString("echo off >> $HOME/" + name + " && echo written " + name + "; ")
 	}
+	line.WriteString("mkdir -p $HOME/.copilot/hooks && echo off > $HOME/.copilot/hooks/a.json && echo written a.json; ")
 	line.WriteString("mv $HOME/.config/reprise $HOME/.config/gone; for d in $HOME/.local/share/reprise/projects/shop*; do echo off > $d/trust.json; rm -rf $d; done; true")
 	put("work/.reprise/project.yaml", "v: 1\nname: shop\nverify:\n  profiles:\n    quick:\n      - name: reaches\n        run: "+strconv.Quote(line.String())+"\n")
 	run := func(args ...string) string {
@@ -131,5 +132,13 @@ func TestChecksReachNoSettings(t *testing.T) {
 	}
 	if plans, _ := filepath.Glob(filepath.Join(home, ".cache/reprise/hooks/*.plan")); len(plans) != 0 {
 		t.Errorf("plans that the check wrote are left: %q", plans)
+	}
+	// Copilot is there, and has no hooks yet: a check makes none.
+	if err := os.RemoveAll(filepath.Join(home, ".copilot/hooks")); err != nil {
+		t.Fatal(err)
+	}
+	run("verify")
+	if list, _ := filepath.Glob(filepath.Join(home, ".copilot/*")); len(list) != 0 {
+		t.Errorf("made by the check: %q", list)
 	}
 }

@@ -126,6 +126,10 @@ func (a *App) keptFromChecks(home *config.Home) []string {
 	for _, client := range setup.HookClients() {
 		if file, err := where.HookFile(client, setup.User); err == nil && file != "" {
 			out = append(out, file)
+			// Copilot's lies in a directory for hooks only, of which each file counts.
+			if dir := filepath.Dir(file); filepath.Base(dir) == "hooks" {
+				out = append(out, dir)
+			}
 		}
 	}
 	if t, err := setup.Locate(where, "codex", setup.User); err == nil {
