@@ -440,6 +440,7 @@ func (s *Snapshot) alongside(ctx context.Context, t Tree, l Listing, o SnapshotO
 			return err
 		}
 		room.Bytes -= w.l.Bytes
+		t.lead(p, w.l.Entries)
 		s.moved = append(s.moved, w.l.Entries...)
 		s.Notes = append(s.Notes, w.l.Left...)
 	}
@@ -483,6 +484,48 @@ func (t Tree) leadsOut(p, copies string) bool {
 		}
 	}
 	return true
+}
+
+// lead has relative links of what is carried from p lead where they lead in the original,
+// also those that lead out of it: to the same path of the copy where that is in the tree,
+// and else to the same place, absolute.
+func (t Tree) lead(p string, entries []Entry) {
+	base := filepath.Join(t.Top, filepath.FromSlash(p))
+	if len(entries) > 0 && entries[0].Mode.IsDir() {
+		// It may itself be a link that was gone through.
+		if real, err := filepath.EvalSymlinks(base); err == nil {
+			base = real
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Mode&fs.ModeSymlink == 0 || filepath.IsAbs(e.Link) {
+			continue
+		}
+		below, err := filepath.Rel(filepath.FromSlash(p), filepath.FromSlash(e.Path))
+		if err != nil {
+			continue
+		}
+		from := filepath.Join(base, below)
+		there := filepath.Join(filepath.Dir(from), e.Link)
+		if pathname.Within(base, there) {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(from); err == nil && !pathname.Within(t.Top, there) {
+			there = real
+		}
+		if !pathname.Within(t.Top, there) {
+			e.Link = there
+			continue
+		}
+		inside, err := filepath.Rel(t.Top, there)
+		if err != nil {
+			continue
+		}
+		if link, err := filepath.Rel(filepath.Dir(filepath.FromSlash(e.Path)), inside); err == nil && link != filepath.Clean(e.Link) {
+			e.Link = link
+		}
+	}
 }
 
 // maxOutward bounds how many places are told apart to which carried links lead.

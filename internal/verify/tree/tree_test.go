@@ -584,3 +584,55 @@ func TestCarried(t *testing.T) {
 		}
 	}
 }
+
+// What a package manager links to beside the project (npm, of a "file:../lib") is relative:
+// in the copy it leads to the same place, and that is one of those that are told of. What
+// leads back into the tree leads to the copy's own.
+func TestCarriedLinksLeadWhereTheyLed(t *testing.T) {
+	around, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(around, "shop")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	runGit(t, dir, "init", "-q", "-b", "main")
+	put(t, dir, ".gitignore", "node_modules\n", 0o644)
+	put(t, dir, "a.txt", "original", 0o644)
+	put(t, around, "lib/f", "beside", 0o644)
+	put(t, around, "store/b/f", "stored", 0o644)
+	put(t, dir, "node_modules/p/f", "inner", 0o644)
+	put(t, dir, "sub/f", "x", 0o644)
+	for name, to := range map[string]string{
+		"shop/node_modules/lib": "../../lib", "shop/node_modules/q": "p", "shop/node_modules/self": "../../shop/a.txt", "shop/node_modules/a": "../a.txt",
+		"shop/node_modules/none": "../../none", "shop/sub/node_modules": "../../store", "store/a": "b", "store/c": "../lib",
+	} {
+		if err := os.Symlink(to, filepath.Join(around, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := options(t, "ver-links")
+	o.Carry = []string{"node_modules"}
+	s, err := find(t, dir).Snapshot(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Remove()
+	if err := os.WriteFile(filepath.Join(s.Tree.Top, "a.txt"), []byte("copy"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"lib/f": "beside", "q/f": "inner", "self": "copy", "a": "copy", "../sub/node_modules/a/f": "stored", "../sub/node_modules/c/f": "beside",
+	} {
+		if got, err := os.ReadFile(filepath.Join(s.Tree.Top, "node_modules", name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+	if got, err := os.Readlink(filepath.Join(s.Tree.Top, "node_modules/none")); err != nil || got != filepath.Join(around, "none") {
+		t.Errorf("what is not there: %q %v", got, err)
+	}
+	if places, more := s.Outward(); more || !slices.Equal(places, []string{filepath.Join(around, "lib")}) {
+		t.Errorf("outward: %q %v", places, more)
+	}
+}
