@@ -297,22 +297,8 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		ctx, cancel = h.judged(ctx, r, env, &ev)
 		defer cancel()
 	}
-	if gate != nil {
-		r.Gate = gate
-		if !p.Rules.Gates(string(ev.Kind)) { // the plan is one of before
-			rules := p.Rules
-			rules.GateKinds = append(slices.Clone(rules.GateKinds), string(ev.Kind))
-			r.Rules = &rules
-		}
-	} else if p.Rules.Gates(string(ev.Kind)) {
-		r.Gate = &gatekeeper{app: h.app, home: h.made.Home, dir: env.Dir, warn: h.warn}
-	} else if ms := dialect.GateMS(ev.Client, ev.Name); ms > 0 {
-		h.sayUntrusted()
-		// The time that was given is a gate's, and there is none.
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(dialect.DeadlineMS(ev.Client, ev.Name))*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := h.gated(ctx, r, &ev, env.Dir, gate)
+	defer cancel()
 	if r.Delegation = hook.Delegates(p, r.Who.Role); r.Delegation != nil && h.made.Home != nil {
 		r.Delegation.Counted = h.call.counted
 		r.Delegation.Recount = func(ev *dialect.Event, role string) (delegation.Count, error) {
@@ -330,6 +316,28 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		d.Context = strings.TrimPrefix(d.Context+"\n"+brokenNotice(h.broken), "\n")
 	}
 	return dialect.Encode(ev, d).Stdout
+}
+
+// gated has the router check the end of a turn, in the time that there is for that. gate is that
+// of a project whose file is gone or cannot be read, nil for none.
+func (h *hookRun) gated(ctx context.Context, r *hook.Router, ev *dialect.Event, dir string, gate *gatekeeper) (context.Context, context.CancelFunc) {
+	p := h.made.Plan
+	switch {
+	case gate != nil:
+		r.Gate = gate
+		if !p.Rules.Gates(string(ev.Kind)) { // the plan is one of before
+			rules := p.Rules
+			rules.GateKinds = append(slices.Clone(rules.GateKinds), string(ev.Kind))
+			r.Rules = &rules
+		}
+	case p.Rules.Gates(string(ev.Kind)):
+		r.Gate = &gatekeeper{app: h.app, home: h.made.Home, dir: dir, warn: h.warn}
+	case dialect.GateMS(ev.Client, ev.Name) > 0:
+		h.sayUntrusted()
+		// The time that was given is a gate's, and there is none.
+		return context.WithTimeout(ctx, time.Duration(dialect.DeadlineMS(ev.Client, ev.Name))*time.Millisecond)
+	}
+	return ctx, func() {}
 }
 
 // judged has the router judge a call, in the time that there is for that.

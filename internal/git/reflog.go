@@ -55,16 +55,21 @@ func MovedBehind(dir, branch, tip string) (was string) {
 	return here[len(here)-1].New
 }
 
-// WasAt are the commits at which a branch of the repository around a directory has been, as far
-// as git has kept that.
+// WasAt are the commits to which a branch was brought in the checkout around a directory, as far
+// as git has kept that; not those to which somebody has moved it from elsewhere.
 func WasAt(dir, branch string) map[string]bool {
 	admin := adminAround(dir)
 	if admin == "" || !filepath.IsLocal(filepath.FromSlash(branch)) {
 		return nil
 	}
-	was := map[string]bool{}
+	here, was := map[string]bool{}, map[string]bool{}
+	for _, m := range movesIn(filepath.Join(admin, "logs", "HEAD"), time.Time{}) {
+		here[m.New] = true // also of other branches that were checked out
+	}
 	for _, m := range movesIn(filepath.Join(CommonOf(admin), "logs", "refs", "heads", filepath.FromSlash(branch)), time.Time{}) {
-		was[m.Old], was[m.New] = true, true
+		if here[m.New] {
+			was[m.New] = true
+		}
 	}
 	return was
 }
