@@ -164,7 +164,7 @@ func firstWords(it queue.Item, from *core.Continuation, resumed bool) string {
 		fmt.Fprintf(&b, "Go on with the item %s: %s\n", it.ID, it.Title)
 	} else {
 		// The title first: by their first words sessions are found and summed up later.
-		fmt.Fprintf(&b, "%s\n\nThat is the item %s. You were started by the loop: read what you were told of this session, and begin the work.\n", it.Title, it.ID)
+		fmt.Fprintf(&b, "%s\n\nYou were started by the loop. Read what you were told of this session, and begin the work on the item %s: %s\n", it.Title, it.ID, it.Title)
 	}
 	switch {
 	case from == nil:
