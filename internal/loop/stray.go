@@ -2,6 +2,7 @@ package loop
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,15 @@ type Stray = checkout.Stray
 
 // Strayed are the stray commits since a moment, and since the work of a place was begun.
 func (t *Worktrees) Strayed(p Place, since time.Time) []Stray {
-	return checkout.Strayed(t.Root, p.Base, since)
+	list := checkout.Strayed(t.Root, p.Base, since)
+	if p.Base == "" {
+		return list
+	}
+	// Git tells the time of a move in seconds: what the work began with came before it.
+	return slices.DeleteFunc(list, func(s Stray) bool {
+		had, err := t.git(t.Root).IsAncestor(context.Background(), s.Commit, p.Base)
+		return err == nil && had
+	})
 }
 
 // maxStrays are told of.
