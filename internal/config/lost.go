@@ -30,73 +30,23 @@ func (l *Lost) Why() string {
 // Lost looks whether there is such a project where [FindProject] finds none in dir, or
 // cannot read what it finds; nil where there is none.
 func (paths Paths) Lost(env Env, dir string) (*Lost, error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil, fmt.Errorf("find project: %w", err)
-	}
-	home := ""
-	if h, err := env.Home(); err == nil {
-		if home, err = filepath.EvalSymlinks(h); err != nil {
-			home = h
-		}
-	}
 	var roots []string // where its file would be, the nearest first
-	broken := ""
-walk:
-	for d := real; ; d = filepath.Dir(d) {
-		p, err := projectAt(d)
-		if p != nil {
-			return nil, nil
+	found, broken := false, ""
+	err := projectPlaces(env, dir, func(root string) (done bool, _ error) {
+		p, err := projectAt(root)
+		if found = p != nil; found {
+			return true, nil
 		}
-		roots = append(roots, d)
+		roots = append(roots, root)
 		if err != nil {
-			broken = d
-			break
+			broken = root
 		}
-		if !isAgentDir(d) {
-			switch kind, main, err := gitAt(d); {
-			case err != nil:
-				return nil, err
-			case kind == gitMain:
-				break walk
-			case kind == gitLinked:
-				there, at, err := mainRoots(main, d, real)
-				if err != nil {
-					return nil, err
-				}
-				roots, broken = append(roots, there...), at
-				break walk
-			}
-		}
-		if d == home || d == filepath.Dir(d) {
-			break
-		}
+		return err != nil, nil
+	})
+	if err != nil || found {
+		return nil, err
 	}
 	return paths.lostAt(roots, broken)
-}
-
-// mainRoots are the places of the main checkout that dir of a linked worktree stands
-// for; broken is the one whose file cannot be read. There are none where a project is found.
-func mainRoots(main, worktree, dir string) (roots []string, broken string, err error) {
-	rel, err := filepath.Rel(worktree, dir)
-	if err != nil {
-		return nil, "", fmt.Errorf("find project: %w", err)
-	}
-	for {
-		at := filepath.Join(main, rel)
-		p, err := projectAt(at)
-		if p != nil {
-			return nil, "", nil
-		}
-		roots = append(roots, at)
-		switch {
-		case err != nil:
-			return roots, at, nil
-		case rel == ".":
-			return roots, "", nil
-		}
-		rel = filepath.Dir(rel)
-	}
 }
 
 // lostAt is the project that has been approved in one of the roots, the nearest first.

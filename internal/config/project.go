@@ -68,9 +68,20 @@ func FindProject(env Env, dir string) (*Project, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("find project: %q is not an absolute path", dir)
 	}
+	var found *Project
+	err := projectPlaces(env, dir, func(root string) (done bool, err error) {
+		found, err = projectAt(root)
+		return found != nil, err
+	})
+	return found, err
+}
+
+// projectPlaces visits the directories in which the file of the project of dir may lie, as
+// [FindProject] says, the nearest first, until a visit is done or fails.
+func projectPlaces(env Env, dir string, visit func(root string) (done bool, err error)) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, fmt.Errorf("find project: %w", err)
+		return fmt.Errorf("find project: %w", err)
 	}
 	home := ""
 	if h, err := env.Home(); err == nil {
@@ -79,42 +90,38 @@ func FindProject(env Env, dir string) (*Project, error) {
 		}
 	}
 	for d := real; ; d = filepath.Dir(d) {
-		if p, err := projectAt(d); p != nil || err != nil {
-			return p, err
+		if done, err := visit(d); done || err != nil {
+			return err
 		}
 		if isAgentDir(d) { // the state's repository, and not the project's
 			continue
 		}
 		kind, main, err := gitAt(d)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch kind {
 		case gitMain:
-			return nil, nil
+			return nil
 		case gitLinked:
-			return projectOfMain(main, d, real)
+			return placesOfMain(main, d, real, visit)
 		}
 		if d == home || d == filepath.Dir(d) {
-			return nil, nil
+			return nil
 		}
 	}
 }
 
-// projectOfMain looks in the main checkout where it has the directory that
-// corresponds to dir in the worktree, and from there up to its top.
-func projectOfMain(main, worktree, dir string) (*Project, error) {
+// placesOfMain visits the main checkout where it has the directory that corresponds to dir
+// in the worktree, and from there up to its top.
+func placesOfMain(main, worktree, dir string, visit func(root string) (done bool, err error)) error {
 	rel, err := filepath.Rel(worktree, dir)
 	if err != nil {
-		return nil, fmt.Errorf("find project: %w", err)
+		return fmt.Errorf("find project: %w", err)
 	}
 	for {
-		p, err := projectAt(filepath.Join(main, rel))
-		if p != nil || err != nil {
-			return p, err
-		}
-		if rel == "." {
-			return nil, nil
+		if done, err := visit(filepath.Join(main, rel)); done || err != nil || rel == "." {
+			return err
 		}
 		rel = filepath.Dir(rel)
 	}
