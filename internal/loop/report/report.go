@@ -211,6 +211,21 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 	return term.SafeText(b.String())
 }
 
+// heading is that of a section, which is there where the section has a line.
+type heading struct{ text *string }
+
+func headed(title string) heading {
+	text := "\n## " + title + "\n\n"
+	return heading{&text}
+}
+
+// once is the heading before the section's first line, and "" before the others.
+func (h heading) once() string {
+	text := *h.text
+	*h.text = ""
+	return text
+}
+
 // sections are the items by how they stand, each by the last that was done at it: what
 // needs a person first.
 func sections(b *strings.Builder, s core.State, its []Iteration, said []Question, now Standing) {
@@ -218,22 +233,20 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 	for _, it := range its {
 		last[it.Item] = it
 	}
-	section := func(title string, want func(Iteration) bool, line func(Iteration) string) (any bool) {
+	part := func(head heading, want func(Iteration) bool, line func(Iteration) string) {
 		var list []Iteration
 		for _, it := range last {
 			if want(it) {
 				list = append(list, it)
 			}
 		}
-		if len(list) == 0 {
-			return false
-		}
 		slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
-		fmt.Fprintf(b, "\n## %s\n\n", title)
 		for _, it := range list {
-			fmt.Fprintf(b, "- **%s** %s — %s\n", it.Item, mdfile.EscapeCell(it.Title), line(it))
+			fmt.Fprintf(b, "%s- **%s** %s — %s\n", head.once(), it.Item, mdfile.EscapeCell(it.Title), line(it))
 		}
-		return true
+	}
+	section := func(title string, want func(Iteration) bool, line func(Iteration) string) {
+		part(headed(title), want, line)
 	}
 	parked := func(it Iteration) string {
 		why := tell.OneLine(it.Reason, 400)
@@ -242,20 +255,22 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		}
 		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(cmp.Or(it.Interrupt, it.Class)), why, it.Run))
 	}
-	asked := section(needsPerson, func(it Iteration) bool {
+	needs := headed("Needs a person")
+	part(needs, func(it Iteration) bool {
 		return it.Fate == core.Park && open(said, it) && !worked(&s, it)
 	},
 		func(it Iteration) string {
 			return asks(it, parked(it))
 		})
-	alsoNeeded(b, asked, last, said)
-	begun := section(decidedTitle, func(it Iteration) bool {
+	alsoNeeded(b, needs, last, said)
+	settled := headed("Decided, and not gone on with yet")
+	part(settled, func(it Iteration) bool {
 		return it.Fate == core.Park && decided(said, it) != nil && !worked(&s, it)
 	},
 		func(it Iteration) string {
 			return parked(it) + "; " + decision(decided(said, it))
 		})
-	decidedBefore(b, begun, last, said)
+	decidedBefore(b, settled, last, said)
 	shared(b, its)
 	working(b, &s, last, now)
 	answered(b, s, its, said, now)
@@ -318,15 +333,9 @@ func asks(it Iteration, line string) string {
 	return line
 }
 
-const needsPerson = "Needs a person"
-
 // alsoNeeded are what else waits for a person: questions that an earlier loop has left, and
-// work that only a person merges. begun says that the section has its title already.
-func alsoNeeded(b *strings.Builder, begun bool, last map[string]Iteration, said []Question) {
-	title := "\n## " + needsPerson + "\n\n"
-	if begun {
-		title = ""
-	}
+// work that only a person merges.
+func alsoNeeded(b *strings.Builder, head heading, last map[string]Iteration, said []Question) {
 	for i := range said {
 		q := &said[i]
 		if it, here := last[q.Item]; !q.Open() || here && it.Fate == core.Park {
@@ -339,18 +348,14 @@ func alsoNeeded(b *strings.Builder, begun bool, last map[string]Iteration, said 
 		case q.Kind == core.ByGate:
 			why = Gist(q.Why)
 		}
-		fmt.Fprintf(b, "%s- **%s** %s — %s: %s\n  %s%s`.\n", title, q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(why), how, q.Command())
-		title = ""
+		fmt.Fprintf(b, "%s- **%s** %s — %s: %s\n  %s%s`.\n", head.once(), q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(why), how, q.Command())
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
 		if it := last[id]; it.Fate == core.Done && it.Put == Personal {
-			fmt.Fprintf(b, "%s- **%s** %s — its work is for a person to bring to where it belongs: %s\n", title, id, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(tell.OneLine(it.Note, 400)))
-			title = ""
+			fmt.Fprintf(b, "%s- **%s** %s — its work is for a person to bring to where it belongs: %s\n", head.once(), id, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(tell.OneLine(it.Note, 400)))
 		}
 	}
 }
-
-const decidedTitle = "Decided, and not gone on with yet"
 
 // decision is what a person has said to a question, and what comes of it.
 func decision(q *Question) string {
@@ -361,20 +366,14 @@ func decision(q *Question) string {
 	return mdfile.EscapeCell(what) + "\n  The loop goes on with it; where none runs, `reprise loop run` does."
 }
 
-// decidedBefore are decided questions that an earlier loop has left. begun says that the section
-// has its title already.
-func decidedBefore(b *strings.Builder, begun bool, last map[string]Iteration, said []Question) {
-	title := "\n## " + decidedTitle + "\n\n"
-	if begun {
-		title = ""
-	}
+// decidedBefore are decided questions that an earlier loop has left.
+func decidedBefore(b *strings.Builder, head heading, last map[string]Iteration, said []Question) {
 	for i := range said {
 		q := &said[i]
 		if _, here := last[q.Item]; q.Open() || here {
 			continue
 		}
-		fmt.Fprintf(b, "%s- **%s** %s — %s: %s; %s\n", title, q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(tell.OneLine(q.Why, 400)), decision(q))
-		title = ""
+		fmt.Fprintf(b, "%s- **%s** %s — %s: %s; %s\n", head.once(), q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(tell.OneLine(q.Why, 400)), decision(q))
 	}
 }
 
@@ -387,9 +386,9 @@ func worked(s *core.State, it Iteration) bool {
 
 // working are the items that workers have.
 func working(b *strings.Builder, s *core.State, last map[string]Iteration, now Standing) {
-	title := "\n## Being worked on\n\n"
+	head := headed("Being worked on")
 	if !now.Running {
-		title = "\n## Was being worked on\n\n"
+		head = headed("Was being worked on")
 	}
 	for i := range s.Slots {
 		p := &s.Slots[i]
@@ -400,11 +399,10 @@ func working(b *strings.Builder, s *core.State, last map[string]Iteration, now S
 		if called == "" && now.Title != nil { // the first time that it is worked on
 			called = now.Title(p.Claim.Item.ID)
 		}
-		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, p.Claim.Item.ID, mdfile.EscapeCell(called), strings.TrimSpace(string(p.Step)+" "+p.Run))
+		fmt.Fprintf(b, "%s- **%s** %s — %s\n", head.once(), p.Claim.Item.ID, mdfile.EscapeCell(called), strings.TrimSpace(string(p.Step)+" "+p.Run))
 		if p.Trouble != "" {
 			fmt.Fprintf(b, "  It cannot go on, and that is tried again: %s\n", mdfile.EscapeCell(tell.OneLine(p.Trouble, 300)))
 		}
-		title = ""
 	}
 }
 
@@ -427,13 +425,12 @@ func open(said []Question, it Iteration) bool {
 // shared is what was changed, while items were worked on, that all worktrees share: nothing of it
 // is undone, and a person may want to look.
 func shared(b *strings.Builder, its []Iteration) {
-	title := "\n## Changed in the repository that all share\n\n"
+	head := headed("Changed in the repository that all share")
 	for _, it := range its {
 		if it.Shared == "" {
 			continue
 		}
-		fmt.Fprintf(b, "%s- **%s** %s — %s (%s)\n", title, it.Item, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(it.Shared), it.Run)
-		title = ""
+		fmt.Fprintf(b, "%s- **%s** %s — %s (%s)\n", head.once(), it.Item, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(it.Shared), it.Run)
 	}
 }
 
@@ -441,7 +438,7 @@ func shared(b *strings.Builder, its []Iteration) {
 func answered(b *strings.Builder, s core.State, its []Iteration, questions []Question, now Standing) {
 	its = slices.Clone(its)
 	slices.SortStableFunc(its, func(a, b Iteration) int { return a.Ended.Compare(b.Ended) })
-	title := "\n## Asked and answered\n\n"
+	head := headed("Asked and answered")
 	for n, it := range its {
 		if it.Interrupt != core.ByAgent {
 			continue
@@ -466,8 +463,7 @@ func answered(b *strings.Builder, s core.State, its []Iteration, questions []Que
 				said = "answered: " + tell.OneLine(a, 400)
 			}
 		}
-		fmt.Fprintf(b, "%s- **%s** %s — %s\n", title, it.Item, mdfile.EscapeCell(tell.OneLine(it.Reason, 400)), mdfile.EscapeCell(said))
-		title = ""
+		fmt.Fprintf(b, "%s- **%s** %s — %s\n", head.once(), it.Item, mdfile.EscapeCell(tell.OneLine(it.Reason, 400)), mdfile.EscapeCell(said))
 	}
 }
 
@@ -549,24 +545,20 @@ func toMerge(list []Iteration) string {
 	}
 	var b strings.Builder
 	b.WriteString("\nWhat is done is in branches, and nowhere else until it is merged:\n\n")
+	var owed []string
+	ready := false
 	for _, it := range list {
-		if it.Put == Owed || it.Put == Personal { // why it was not merged has to be seen to first
-			fmt.Fprintf(&b, "    %s, once what is said of it above is seen to\n", it.Branch)
+		if it.Put != Owed && it.Put != Personal {
+			ready = true
+			fmt.Fprintf(&b, "    git merge %s\n", it.Branch)
 			continue
 		}
-		fmt.Fprintf(&b, "    git merge %s\n", it.Branch)
-	}
-	var owed []string
-	yours := 0
-	for _, it := range list {
-		switch it.Put {
-		case Owed:
+		fmt.Fprintf(&b, "    %s, once what is said of it above is seen to\n", it.Branch) // why it was not merged
+		if it.Put == Owed {
 			owed = append(owed, it.Branch)
-		case Personal:
-			yours++
 		}
 	}
-	if len(owed)+yours < len(list) {
+	if ready {
 		b.WriteString("\nA loop that is run with `--integrate merge` does that after the checks with what it does itself, and with `--integrate pr` opens pull requests; these wait for you.\n")
 	}
 	if len(owed) > 0 {
