@@ -507,7 +507,7 @@ func cannotGoOn(item, why string) tell.Notice {
 }
 
 // stuck has a person told, once, of what cannot be done and is tried again all night, such as
-// for a disk that is full.
+// for a disk that is full. That the project's directory is away they have been told already.
 func (l *Loop) stuck(ctx context.Context, e core.Event) {
 	b, ok := e.(core.Broken)
 	if !ok {
@@ -518,8 +518,9 @@ func (l *Loop) stuck(ctx context.Context, e core.Event) {
 	if b.Slot >= 0 && b.Slot < len(l.s.Slots) {
 		tries, item = l.s.Slots[b.Slot].Retries, l.s.Slots[b.Slot].Claim.Item.ID
 	}
+	away := l.gone
 	l.mu.Unlock()
-	if tries == toldStuck {
+	if tries == toldStuck && !away {
 		l.actions.Go(func() {
 			l.notice(ctx, cannotGoOn(item, b.Err))
 		})
