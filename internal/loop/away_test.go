@@ -120,7 +120,9 @@ func TestNightAwayBeforeItBegins(t *testing.T) {
 	gone.Store(true)
 	n.add("a", "b", "c", "d")
 	n.begin()
-	n.until("put off", func(s core.State) bool { return len(s.Slots) == 3 && s.Slots[0].Retries > toldStuck && s.Slots[2].Retries > toldStuck })
+	n.until("put off", func(s core.State) bool {
+		return len(s.Slots) == 3 && s.Slots[0].Retries > toldStuck && s.Slots[2].Retries > toldStuck
+	})
 	n.want("a ready, b ready, c ready, d ready")
 	gone.Store(false)
 	s := n.end()
