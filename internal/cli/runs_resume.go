@@ -65,7 +65,7 @@ func (a *App) isHere(ctx context.Context, runs *run.Manager, id string) error {
 	_, err := runs.Settle(ctx, id)
 	if errors.Is(err, run.ErrNotFound) {
 		if _, t, ok, away := a.runThere(ctx, id); ok && away == nil {
-			return exitWith(ExitUsage, fmt.Errorf("go on with %s: it is a run of the worker %s on another machine, whose loop goes on with it: `reprise loop resume` answers what it asks", id, t.Worker))
+			return exitWith(ExitConflict, fmt.Errorf("go on with %s: it is a run of the worker %s on another machine, whose loop goes on with it: `reprise loop resume` answers what it asks", id, t.Worker))
 		}
 	}
 	return notFound(err)

@@ -120,7 +120,7 @@ func (a *App) began(ctx context.Context, runs *run.Manager, r run.Record, err er
 	switch {
 	case errors.Is(err, run.ErrBadRequest):
 		return exitWith(ExitUsage, err)
-	case errors.Is(err, run.ErrKeyReused):
+	case errors.Is(err, run.ErrKeyReused), errors.Is(err, run.ErrRefused):
 		return exitWith(ExitConflict, err)
 	case err != nil:
 		return err

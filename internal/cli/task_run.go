@@ -303,7 +303,7 @@ func flowError(err error) error {
 		return exitWith(ExitUsage, err)
 	}
 	var deep *task.DelegationError
-	if errors.As(err, &deep) {
+	if errors.As(err, &deep) || errors.Is(err, run.ErrRefused) {
 		return exitWith(ExitConflict, err)
 	}
 	return taskError(err)

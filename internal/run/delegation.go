@@ -50,7 +50,7 @@ func (m *Manager) mayDelegate(req Request, path []string) error {
 	}
 	if len(path) >= MaxDepth {
 		return fmt.Errorf("start run: %w: this would be level %d of runs that start runs (%s), and %d is the most; do the task here, or return and let whoever started this run divide it otherwise",
-			ErrBadRequest, len(path)+1, strings.Join(path, " → "), MaxDepth)
+			ErrRefused, len(path)+1, strings.Join(path, " → "), MaxDepth)
 	}
 	task := words(req.Task)
 	for _, id := range path {
@@ -61,7 +61,7 @@ func (m *Manager) mayDelegate(req Request, path []string) error {
 		data, err := readFile(filepath.Join(r.dir, promptFile))
 		if err == nil && words(string(data)) == task {
 			return fmt.Errorf("start run: %w: %s, which led to this run, has the same task, so this would go round in a circle (%s); do the task here, or start a run with the part of it that is to be handed on",
-				ErrBadRequest, id, strings.Join(path, " → "))
+				ErrRefused, id, strings.Join(path, " → "))
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestDepthOfDelegation(t *testing.T) {
 		env = within(r)
 	}
 	_, err := m.Start(t.Context(), run.Request{Task: "part 4", Program: shell(t, "true"), Env: env})
-	if !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), strings.Join(chain, " → ")) {
+	if !errors.Is(err, run.ErrRefused) || !strings.Contains(err.Error(), strings.Join(chain, " → ")) {
 		t.Fatalf("the fourth level: %v, want a refusal that names %v", err, chain)
 	}
 	list, err := m.List(t.Context())
@@ -56,7 +56,7 @@ func TestDepthWithoutRecords(t *testing.T) {
 		m := newManager(t, nil) // a home of its own each time
 		r, err := m.Start(t.Context(), run.Request{Task: fmt.Sprint("part ", i), Program: shell(t, agent), Env: env})
 		if i == 3 {
-			if !errors.Is(err, run.ErrBadRequest) {
+			if !errors.Is(err, run.ErrRefused) {
 				t.Fatalf("the fourth level: %v, want a refusal", err)
 			}
 			return
@@ -91,7 +91,7 @@ func TestCircleOfDelegation(t *testing.T) {
 			t.Errorf("%q: %v", task, err)
 		case ok:
 			wait(t, m, r.ID)
-		case !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "circle"):
+		case !errors.Is(err, run.ErrRefused) || !strings.Contains(err.Error(), "circle"):
 			t.Errorf("%q: %v, want a refusal", task, err)
 		}
 	}

@@ -81,7 +81,7 @@ func (m *Manager) WhyNotResume(r Record) string {
 }
 
 func cannotResume(id, why string) error {
-	return fmt.Errorf("go on with %s: %w: %s", id, ErrBadRequest, why)
+	return fmt.Errorf("go on with %s: %w: %s", id, ErrRefused, why)
 }
 
 // mayNot is why a run of this kind, or in this state, is not gone on with.

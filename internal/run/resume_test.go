@@ -40,7 +40,7 @@ func TestGoesOnWithARun(t *testing.T) {
 		data, _ := os.ReadFile(r.Logs.Stdout)
 		return err == nil && strings.Contains(string(data), "half of it")
 	})
-	if _, err := m.Start(ctx(t), run.Request{Resume: first.ID}); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "reprise runs cancel "+first.ID) {
+	if _, err := m.Start(ctx(t), run.Request{Resume: first.ID}); !errors.Is(err, run.ErrRefused) || !strings.Contains(err.Error(), "reprise runs cancel "+first.ID) {
 		t.Errorf("a run that goes on: %v", err)
 	}
 	first, err := m.Cancel(ctx(t), first.ID, "enough")
@@ -67,7 +67,7 @@ func TestGoesOnWithARun(t *testing.T) {
 	if first, err = m.Get(first.ID); err != nil || first.ResumedBy != next.ID || first.Status != run.Killed {
 		t.Errorf("the old record: %s by %q, %v", first.Status, first.ResumedBy, err)
 	}
-	if _, err := m.Start(ctx(t), run.Request{Resume: first.ID}); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), next.ID+" has gone on with it already") {
+	if _, err := m.Start(ctx(t), run.Request{Resume: first.ID}); !errors.Is(err, run.ErrRefused) || !strings.Contains(err.Error(), next.ID+" has gone on with it already") {
 		t.Errorf("a second time: %v", err)
 	}
 	// One that has ended well is told something more, in the same session.
@@ -119,7 +119,7 @@ func TestOneGoesOn(t *testing.T) {
 		switch {
 		case err == nil:
 			began[ids[i]] = true
-		case !errors.Is(err, run.ErrBadRequest):
+		case !errors.Is(err, run.ErrRefused):
 			t.Error(err)
 		}
 	}

@@ -260,6 +260,11 @@ func newUUID() string {
 // ErrBadRequest is wrapped by errors about what the caller asked for.
 var ErrBadRequest = errors.New("bad request")
 
+// ErrRefused is wrapped by errors about what is in order as it was asked for, and not done as
+// things stand: the run that is to be gone on with has not ended, or somebody goes on with it
+// already; runs stand too deep below one another, or in a circle.
+var ErrRefused = errors.New("refused")
+
 // ErrKeyReused is wrapped when an idempotency key comes with another task.
 var ErrKeyReused = errors.New("idempotency key was used for another task")
 
@@ -448,8 +453,8 @@ func (m *Manager) Client(ctx context.Context, req Request) (name, version string
 // Start writes the record of a new run and starts its supervisor. When it
 // returns without an error the run is on disk and will end in a settled state
 // whatever dies. The agent itself may still fail to start: Wait and Get say so.
-// Errors wrap ErrBadRequest where the request is at fault and ErrKeyReused
-// where its idempotency key belongs to another task.
+// Errors wrap ErrBadRequest where the request is at fault, ErrRefused where it is in order
+// and not done as things stand, and ErrKeyReused where its idempotency key belongs to another task.
 func (m *Manager) Start(ctx context.Context, req Request) (Record, error) {
 	if req.Env == nil {
 		req.Env = m.opt.Env

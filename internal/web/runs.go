@@ -279,7 +279,7 @@ func (s *Server) runFail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, run.ErrNotFound):
 		s.fail(w, r, http.StatusNotFound, err)
-	case errors.Is(err, run.ErrBadRequest), errors.Is(err, run.ErrTransition):
+	case errors.Is(err, run.ErrBadRequest), errors.Is(err, run.ErrRefused), errors.Is(err, run.ErrTransition):
 		s.fail(w, r, http.StatusConflict, err)
 	default:
 		s.fail(w, r, http.StatusInternalServerError, err)

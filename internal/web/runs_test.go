@@ -103,7 +103,7 @@ func (g *goesOn) WhyNotResume(r run.Record) string {
 
 func (g *goesOn) Start(_ context.Context, req run.Request) (run.Record, error) {
 	if len(g.asked) > 0 {
-		return run.Record{}, fmt.Errorf("go on: %w: run-cccccccccc has gone on with it already", run.ErrBadRequest)
+		return run.Record{}, fmt.Errorf("go on: %w: run-cccccccccc has gone on with it already", run.ErrRefused)
 	}
 	g.asked = append(g.asked, req)
 	return run.Record{ID: "run-cccccccccc"}, nil
