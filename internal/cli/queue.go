@@ -59,12 +59,32 @@ func (a *App) recordWork(project string) func(context.Context, queue.Change) {
 		if err == nil {
 			var b *event.Broker
 			if b, err = a.Broker(); err == nil {
-				_, err = b.Record(ctx, event.Event{Type: event.WorkChanged, Project: project, Task: c.Item.Task, Data: data})
+				e := event.Event{Type: event.WorkChanged, Project: project, Task: c.Item.Task, Data: data}
+				if c.Op == queue.OpDone || c.Op == queue.OpFail {
+					a.judged(&e, d.Run)
+				}
+				_, err = b.Record(ctx, e)
 			}
 		}
 		if err != nil {
 			fmt.Fprintf(a.Err, "note: %s was %s, which could not be recorded as an event: %v\n", c.Item.ID, c.Op, err)
 		}
+	}
+}
+
+// judged has an event that says what became of an item's attempt belong to the session that
+// made it, so that the session is remembered by how it was judged and not by its last words.
+// A run that is on no record here, or came to no session, says nothing of one.
+func (a *App) judged(e *event.Event, id string) {
+	if id == "" {
+		return
+	}
+	runs, err := a.Runs()
+	if err != nil {
+		return
+	}
+	if r, err := runs.Get(id); err == nil && r.SessionID != "" {
+		e.Session, e.Client, e.Run = r.SessionID, r.Client, r.ID
 	}
 }
 

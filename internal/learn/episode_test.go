@@ -482,6 +482,35 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
+// A session that was given an item of the queue is remembered by what became of the attempt,
+// which is said when it has ended, and not by its own last words; an attempt may fail whose
+// checks pass, and the last one decides.
+func TestSessionIsJudgedByItsItem(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.prompt("Write the greeting.")
+	s.answer("All of it is done.")
+	s.add(event.VerificationFinished, event.VerificationData{ID: "v1", Status: "passed"})
+	s.end()
+	s.add(event.WorkChanged, event.WorkData{ID: "hello", Op: "failed", Run: "run-1", Note: "nothing was changed"})
+	st, o := s.fold("2026-10-02")
+	sum := st.ofKind(KindSession)
+	if len(sum) != 1 || !strings.Contains(sum[0].Text, "\nWhat it was to do was not done: nothing was changed\n") || !strings.Contains(sum[0].Text, "outcome failed.") {
+		t.Fatalf("%+v", sum)
+	}
+	s.add(event.WorkChanged, event.WorkData{ID: "hello", Op: "done", Run: "run-2"})
+	finish(t, o)
+	if sum = st.ofKind(KindSession); len(sum) != 1 || strings.Contains(sum[0].Text, "was not done") || !strings.Contains(sum[0].Text, "outcome good.") {
+		t.Fatalf("%+v", sum)
+	}
+	s.session = "" // what else becomes of items is nobody's session
+	s.add(event.WorkChanged, event.WorkData{ID: "hello", Op: "removed"})
+	finish(t, o)
+	if n := len(st.ofKind(KindSession)); n != 1 {
+		t.Errorf("%d summaries", n)
+	}
+}
+
 func TestReasons(t *testing.T) {
 	s := newStory(t)
 	s.failFix("s1", "shop", "npm ci", d(10, 1))

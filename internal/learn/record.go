@@ -94,7 +94,7 @@ func order(a, b *record) int {
 func keepsData(t event.Type) bool {
 	switch t {
 	case event.QuestionAsked, event.QuestionAnswered, event.RecallServed, event.RecallUsed, event.MemoryRetired, event.MemoryPromoted, event.MemoryWritten,
-		event.PolicyChanged, event.VerificationFinished, event.EpisodeRecorded, event.PermissionDecided:
+		event.PolicyChanged, event.VerificationFinished, event.EpisodeRecorded, event.PermissionDecided, event.WorkChanged:
 		return true
 	}
 	return false
@@ -137,8 +137,8 @@ func newRecord(e *event.Event, src string, sweep func(string) string) (r record,
 		decode(e.Data, &d)
 		r.text, r.target = kept(d.Text, 400), sign.Clip(d.Type, 80)
 	default:
-		if !keepsData(e.Type) {
-			return r, false
+		if !keepsData(e.Type) || e.Type == event.WorkChanged && e.Session == "" {
+			return r, false // of an item of the queue only what an attempt came to, which is a session's
 		}
 		if len(e.Data) > 0 && len(e.Data) <= event.MaxField && json.Valid(e.Data) {
 			r.extra = []byte(sweep(string(e.Data)))

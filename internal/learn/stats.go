@@ -43,9 +43,13 @@ type Stats struct {
 	Verified string `json:"verified,omitempty"`
 	// Unmet is what the last verification found missing, cut; empty where it passed.
 	Unmet string `json:"unmet,omitempty"`
-	// Outcome is good, corrected, failed, error or unknown, by what is there:
-	// a verification decides; without one, corrections, failures that stayed
-	// and errors do.
+	// Judged is what whoever gave the session an item of the queue made of it last, in the
+	// same words: an attempt may fail whose checks passed. Undone is why it failed, cut.
+	Judged string `json:"judged,omitempty"`
+	Undone string `json:"undone,omitempty"`
+	// Outcome is good, corrected, failed, error or unknown, by what is there: who gave the
+	// work decides against it, then a verification; without them, corrections, failures
+	// that stayed and errors do.
 	Outcome string `json:"outcome"`
 }
 
@@ -81,6 +85,12 @@ func (st *Stats) see(r *record) {
 			var d event.VerificationData
 			decode(r.extra, &d)
 			st.Unmet = sign.Clip(strings.Join(d.Issues, "; "), 200)
+		}
+	case event.WorkChanged:
+		var d event.WorkData
+		decode(r.extra, &d)
+		if st.Judged, st.Undone = "passed", ""; d.Op == "failed" {
+			st.Judged, st.Undone = "failed", sign.Clip(d.Note, 200)
 		}
 	case event.RecallServed:
 		var d event.ServedData
@@ -134,9 +144,9 @@ func verdict(r *record) string {
 func (st *Stats) settle(s *reading) {
 	last := s.turn()
 	switch {
-	case st.Verified == "failed":
+	case st.Judged == "failed", st.Verified == "failed":
 		st.Outcome = "failed"
-	case st.Verified == "passed":
+	case st.Verified == "passed", st.Judged == "passed":
 		st.Outcome = "good"
 	case last != nil && last.error != "":
 		st.Outcome = "error"

@@ -149,6 +149,9 @@ func (c *composer) summaryText() (text, title string) {
 	if st.Verified == "failed" {
 		fmt.Fprintf(&b, "%s\n", strings.TrimSuffix("Checks failed at its end: "+st.Unmet, ": "))
 	}
+	if st.Judged == "failed" {
+		fmt.Fprintf(&b, "%s\n", strings.TrimSuffix("What it was to do was not done: "+st.Undone, ": "))
+	}
 	turns := slices.DeleteFunc(slices.Clone(s.turns), func(t *turn) bool { return c.retracted[t.id()] })
 	for _, d := range decisions(turns) {
 		fmt.Fprintf(&b, "Decided: %s\n", d)
