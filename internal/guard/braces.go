@@ -30,7 +30,7 @@ func expandBraces(w *syntax.Word) []*syntax.Word {
 				}
 			}
 			if b.Sequence {
-				alts = [][]syntax.WordPart{{&syntax.Lit{Value: unknown}}}
+				alts = [][]syntax.WordPart{{b}} // one word for all of them: see sequence
 			}
 		}
 		var next []*syntax.Word

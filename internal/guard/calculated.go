@@ -36,6 +36,9 @@ func (a *analysis) formatted(args []word, st *state) {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
+	if len(args) > 0 && wide(args[0].text) {
+		a.give("never-ends", Ask, args[0].shown(), "it makes a text of so many letters: the memory of the machine fills", "write a smaller width")
+	}
 	if len(args) < 2 {
 		return
 	}
@@ -53,6 +56,20 @@ func (a *analysis) formatted(args []word, st *state) {
 			a.calculations(args[i+1:i+2], st)
 		}
 	}
+}
+
+// wide reports whether a format has a width or a precision that no text needs.
+func wide(format string) bool {
+	run := 0
+	for _, c := range format {
+		if run++; c < '0' || c > '9' {
+			run = 0
+		}
+		if run > 7 && strings.Contains(format, "%") {
+			return true
+		}
+	}
+	return false
 }
 
 // conversions are the places of a format in their order: d for a number, s for text.

@@ -575,6 +575,7 @@ func dirname(path string) string {
 // output is what is known of what the program writes out.
 func (a *analysis) output(p *know.Program, args args, st *state) source {
 	out := source{there: true, what: args.name, net: p.Base == know.Net || st.in.net}
+	out.endless = a.neverEnds(&args, st)
 	produces := p.Produces
 	if args.outer != nil && (args.has("--name-only") || args.has("--name-status")) {
 		produces = know.Paths
@@ -590,7 +591,6 @@ func (a *analysis) output(p *know.Program, args args, st *state) source {
 		return out
 	}
 	out.solid, out.sum = tellsOneWord(&args), sums(&args, st.in)
-	out.endless = a.neverEnds(&args, st)
 	if args.outer != nil && args.name == "rev-parse" && len(args.operands) == 0 && len(args.options) == 1 && args.options[0].w.text == "--show-toplevel" && len(st.cwds) == 1 && len(args.outer.options) == 0 {
 		if top := a.gitTop(st.cwds[0]); top != "" {
 			out.fixed, out.text = true, top+"\n"

@@ -16,6 +16,7 @@ type endless uint8
 
 const (
 	ending  endless = iota // it has one
+	waits                  // it goes on as long as something comes, or rests between its turns
 	onLines                // there are always further lines
 	oneLine                // its first line never ends
 )
@@ -36,21 +37,54 @@ func endlessFile(name string) endless {
 func (a *analysis) neverEnds(g *args, st *state) endless {
 	kind := st.in.endless
 	for _, w := range g.operands {
-		kind = max(kind, endlessFile(w.text))
+		kind = max(kind, w.endless, endlessFile(w.text))
 	}
 	switch g.name {
 	case "yes":
 		return onLines
+	case "seq":
+		if n := len(g.operands); n > 0 && countless(g.operands[n-1].text) {
+			return onLines
+		}
+	case "logs", "journalctl":
+		if g.has("-f") || g.has("--follow") {
+			return waits
+		}
 	case "cat", "tr", "base64", "base32", "basenc", "tee", "fold", "pv", "nl", "rev", "expand", "unexpand":
 		return kind
-	case "od", "xxd", "hexdump", "hd":
-		if g.has("-N") || g.has("--read-bytes") || g.has("-l") || g.has("-len") || g.has("-n") {
-			return ending
+	case "head":
+		for _, o := range g.options {
+			if countless(o.arg.text) {
+				return kind
+			}
 		}
-		return kind
-	case "sort", "tail", "tac", "shuf", "tsort", "column", "ptx", "sponge":
+	case "od", "xxd", "hexdump", "hd":
+		if !g.has("-N") && !g.has("--read-bytes") && !g.has("-l") && !g.has("-len") && !g.has("-n") {
+			return kind
+		}
+	case "tail":
 		a.fills(kind, g.name)
-	case "grep", "egrep", "fgrep", "rg", "sed", "awk", "gawk", "mawk", "cut", "uniq", "paste", "comm", "join":
+		if g.has("-f") || g.has("-F") || g.has("--follow") {
+			return waits
+		}
+	case "shuf":
+		if (g.has("-r") || g.has("--repeat")) && !g.has("-n") && !g.has("--head-count") {
+			return onLines
+		}
+		a.fills(kind, g.name)
+	case "sort", "tac", "tsort", "column", "ptx", "sponge", "cp", "install", "wc", "cmp", "diff", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum":
+		a.fills(kind, g.name)
+	case "dd":
+		if !g.has("count") {
+			for _, o := range g.options {
+				kind = max(kind, endlessFile(o.arg.text))
+			}
+			a.fills(kind, g.name)
+		}
+	case "grep", "egrep", "fgrep", "rg", "sed", "awk", "gawk", "mawk", "cut", "uniq", "paste", "comm", "join", "jq", "gojq", "jaq":
+		if len(g.operands) > 0 && loopsForever(g.operands[0].text) {
+			return oneLine // it may hold what it makes
+		}
 		if kind == oneLine || g.name == "paste" && g.has("-s") {
 			a.fills(kind, g.name)
 		}
@@ -64,8 +98,37 @@ func (a *analysis) neverEnds(g *args, st *state) endless {
 // fills judges that something without an end is kept.
 func (a *analysis) fills(kind endless, what string) {
 	if kind != ending {
-		a.give("never-ends", Ask, what, "what it reads never ends, and it keeps all of it: the memory of the machine fills", "take a part of it with head -c")
+		a.give("never-ends", Ask, what, "what it reads never ends, and it waits for the end, or keeps all of it: the memory of the machine fills", "take a part of it with head -c")
 	}
+}
+
+// pours judges what goes somewhere until there is no more room: a file, or the client.
+func (a *analysis) pours(kind endless, where string) {
+	if kind > waits {
+		a.give("never-ends", Ask, "", "what it writes never ends, and fills "+where, "take a part of it with head -c")
+	}
+}
+
+// countless reports whether a number, as seq and head take it, is one that nobody waits for.
+func countless(text string) bool {
+	number := strings.TrimRight(text, "bBKMGTPEkmi")
+	large := len(number) < len(text) && strings.ContainsAny(text, "GTPE")
+	switch strings.ToLower(strings.TrimPrefix(text, "+")) {
+	case "inf", "infinity":
+		return true
+	}
+	return number != "" && strings.Trim(number, "0123456789") == "" && (large || len(number) > 9)
+}
+
+// loopsForever reports whether a program for jq or awk has a loop in it that nothing ends.
+func loopsForever(program string) bool {
+	plain := strings.Join(strings.Fields(program), "")
+	for _, begin := range []string{"while(1)", "while(true)", "for(;;)", "repeat(", "range(infinite)"} {
+		if strings.Contains(plain, begin) {
+			return !strings.Contains(plain, "break") && !strings.Contains(plain, "exit") && !strings.Contains(plain, "limit(") && !strings.Contains(plain, "first(")
+		}
+	}
+	return false
 }
 
 // maxBraces is how many words braces may be for a shell before they count as filling the

@@ -16,6 +16,7 @@ func (a *analysis) forClause(c *syntax.ForClause, st *state) source {
 			a.arith(x, st)
 		}
 		a.unsure(st, c)
+		return a.turning(c, l.Cond == nil, a.loop(nil, c.Do, st), st)
 	case *syntax.WordIter:
 		return a.forWords(c, l, st)
 	default:
@@ -28,6 +29,7 @@ func (a *analysis) forClause(c *syntax.ForClause, st *state) source {
 // and its arguments, are those where the next one may begin.
 func (a *analysis) loop(cond, do []*syntax.Stmt, st *state) source {
 	first := len(a.parts)
+	a.doubles(do)
 	a.repeats++
 	defer func() { a.repeats-- }()
 	var out source
@@ -139,10 +141,13 @@ func (a *analysis) loopValue(st *state, name string, it word) {
 
 // mixed is a word that stands for any of these.
 func mixed(list []word) word {
-	out := word{text: unknown, split: true, made: true, origin: fewWords, dashed: false}
+	out := word{text: unknown, split: true, made: true, origin: numbers, dashed: false}
 	for _, w := range list {
 		if !w.known() || strings.ContainsAny(w.text, "/.~$*?[") || strings.HasPrefix(w.text, "-") {
 			return word{text: unknown, split: true, made: true, dashed: true, secret: anySecret(list)}
+		}
+		if w.text == "" || strings.Trim(w.text, "0123456789") != "" {
+			out.origin = fewWords
 		}
 	}
 	return out

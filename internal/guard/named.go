@@ -40,7 +40,7 @@ func BuiltIn() []Named {
 		{"needs-a-person", Ask, "known to do more than read", false},
 		{"network", Ask, "another machine is reached", false},
 		{"network-to-shell", Deny, "what comes from another machine is run", false},
-		{"never-ends", Ask, "what never ends is kept in memory", false},
+		{"never-ends", Ask, "what never ends is kept, or a value that doubles and doubles", false},
 		{"odd-bytes", Ask, "bytes that are no text", true},
 		{"option-config", Ask, "an option gives settings, which may name programs", false},
 		{"option-runs", Ask, "an option runs a program", false},

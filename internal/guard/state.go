@@ -251,7 +251,7 @@ func (s source) and(t source) source {
 		s.doubt = s.doubt || t.doubt
 		return s
 	}
-	out := source{there: true, file: s.file && t.file, net: s.net || t.net, what: t.what}
+	out := source{there: true, file: s.file && t.file, net: s.net || t.net, endless: max(s.endless, t.endless), what: t.what}
 	if o := s.origin.with(t.origin); !s.fixed && !t.fixed {
 		out.origin, out.dotted = o, o != anything && s.dotted && t.dotted
 	}

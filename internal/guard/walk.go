@@ -203,6 +203,9 @@ func (a *analysis) shellText(text string, st *state) source {
 	a.text = text
 	first, posix := len(a.parts), st.fork()
 	out := a.stmts(f.Stmts, st)
+	if a.depth == 1 {
+		a.pours(out.endless, "the client that reads it")
+	}
 	if st.posix {
 		a.posixly(text, posix, first)
 	}
@@ -418,6 +421,9 @@ func (a *analysis) stmt(s *syntax.Stmt, st *state) source {
 		a.give("unknown-syntax", Ask, "", "an empty command", "leave it out")
 	}
 	if redirected {
+		if slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return r.Word.Lit() != "/dev/null" && r.Op != syntax.RdrIn }) {
+			a.pours(out.endless, "the disk")
+		}
 		return source{}
 	}
 	return out
@@ -452,7 +458,7 @@ func (a *analysis) command(c syntax.Command, st *state) source {
 	case *syntax.WhileClause:
 		a.indirect()
 		a.unsure(st, c)
-		return a.loop(c.Cond, c.Do, st)
+		return a.turning(c, always(c.Cond, st, c.Until), a.loop(c.Cond, c.Do, st), st)
 	case *syntax.ForClause:
 		a.indirect()
 		return a.forClause(c, st)

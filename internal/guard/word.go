@@ -49,15 +49,16 @@ const (
 
 // word is a word of a command as far as it can be told before it runs.
 type word struct {
-	text   string // unknown stands for each part that is not known
-	src    string // as it was written
-	glob   bool   // text is a pattern: it has *, ? or [ that are not quoted
-	split  bool   // may be none, one or several words
-	made   bool   // an expansion made all of it or a part of it
-	origin origin // of its unknown parts
-	listed origin // of the name for which a pattern stands in it
-	dashed bool   // an unknown part may stand at its start, and be a dash
-	solid  bool   // no blank is in its unknown parts
+	text    string  // unknown stands for each part that is not known
+	src     string  // as it was written
+	glob    bool    // text is a pattern: it has *, ? or [ that are not quoted
+	split   bool    // may be none, one or several words
+	made    bool    // an expansion made all of it or a part of it
+	endless endless // it is a place where something is read that has no end
+	origin  origin  // of its unknown parts
+	listed  origin  // of the name for which a pattern stands in it
+	dashed  bool    // an unknown part may stand at its start, and be a dash
+	solid   bool    // no blank is in its unknown parts
 	// certain says that an unknown part at the start is not empty.
 	certain bool
 	process process
@@ -317,8 +318,11 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 		b.dark(numbers, quoted)
 	case *syntax.ProcSubst:
 		b.a.indirect()
-		b.w.net = b.a.inner(p.Stmts, b.st).net || b.w.net
+		out := b.a.inner(p.Stmts, b.st)
+		b.w.net, b.w.endless = out.net || b.w.net, out.endless
 		b.text("/dev/fd/63", true)
+	case *syntax.BraceExp:
+		b.sequence(p)
 	case *syntax.ExtGlob:
 		if qualifier(p.Pattern.Value, b.split) {
 			b.a.give("unknown-syntax", Ask, b.src, "zsh takes what stands in the brackets after a pattern for conditions, which can run commands", "write the names out, or use find")
@@ -330,6 +334,20 @@ func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
 		b.a.give("unknown-syntax", Ask, b.src, "a part of this word is in a form that the guard does not know", "write it more plainly")
 		b.dark(anything, quoted)
 	}
+}
+
+// sequence adds what {1..9} or {a..z} stands for: any of these, each a word of its own.
+func (b *wordBuilder) sequence(p *syntax.BraceExp) {
+	w := word{text: unknown, origin: numbers, split: true}
+	for _, e := range p.Elems {
+		switch text := e.Lit(); {
+		case len(text) == 1 && text[0] >= 'a' && text[0] <= 'z':
+			w.origin = fewWords
+		case strings.Trim(text, "0123456789") != "":
+			w.origin, w.dashed = anything, true // other letters, and numbers below zero
+		}
+	}
+	b.add(w)
 }
 
 // none reports whether what stands in double quotes comes to no word at all: "$@"

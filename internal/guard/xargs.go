@@ -57,9 +57,16 @@ func (a *analysis) xargs(argv []word, st *state) source {
 	default:
 		inner = append(inner, word{text: unknown, split: true, made: true, origin: in.origin, dashed: !in.dotted})
 	}
+	return a.fedTo(inner, in, st)
+}
+
+// fedTo judges a command that is started as long as there is something to read.
+func (a *analysis) fedTo(argv []word, in source, st *state) source {
 	c := st.fork()
 	c.in = source{}
-	return a.nested(inner, c)
+	out := a.nested(argv, c)
+	out.endless = max(out.endless, in.endless)
+	return out
 }
 
 // maxLines is how many lines of a text that is known xargs -I is judged with one by one.
@@ -87,9 +94,7 @@ func (a *analysis) eachLine(inner []word, mark string, in source, texts []string
 		for i, w := range inner {
 			argv[i] = w.put(mark, as)
 		}
-		c := st.fork()
-		c.in = source{}
-		return a.nested(argv, c)
+		return a.fedTo(argv, in, st)
 	}
 	if len(texts) == 0 {
 		return put(word{text: unknown, made: true, origin: in.origin, dashed: !in.dotted})
