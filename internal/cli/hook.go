@@ -244,7 +244,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 	hook.AddExit(&ev)
 	env := h.app.Env
 	if env.Dir = h.call.dir; env.Dir == "" {
-		env.Dir = hook.StartDir(&ev, env.Get, h.app.Env.Dir)
+		env.Dir = h.sessionDir(&ev)
 	}
 	handlers := h.app.hookHandlers(h.warn)
 	h.made, err = h.compile(&ev, compile.Options{
@@ -316,6 +316,15 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		d.Context = strings.TrimPrefix(d.Context+"\n"+brokenNotice(h.broken), "\n")
 	}
 	return dialect.Encode(ev, d).Stdout
+}
+
+// sessionDir is where the event's session lives.
+func (h *hookRun) sessionDir(ev *dialect.Event) string {
+	state := ""
+	if paths, err := config.FindPaths(h.app.Env); err == nil {
+		state = paths.State
+	}
+	return hook.SessionDir(state, ev, h.app.Env.Get, h.app.Env.Dir, h.warn)
 }
 
 // gated has the router check the end of a turn, in the time that there is for that. gate is that

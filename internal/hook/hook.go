@@ -10,7 +10,6 @@ package hook
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"reprise/internal/agent/dialect"
@@ -61,12 +60,11 @@ func Nested(get func(string) string) bool {
 	return d != "" && d != "0"
 }
 
-// StartDir is the directory that decides whose events these are: where the
-// client's session lives. What the payload calls the working directory moves
-// with each cd of the agent; a session's events stay together.
+// StartDir is where an event says by itself that the client's session lives. What the
+// payload calls the working directory may move with each cd of the agent; see [SessionDir].
 func StartDir(ev *dialect.Event, get func(string) string, processDir string) string {
 	for _, d := range [...]string{projectDir(ev.Client, get), ev.Cwd, processDir} {
-		if strings.HasPrefix(d, "/") || len(d) > 2 && d[1] == ':' {
+		if isAbs(d) {
 			return d
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +210,58 @@ func TestStartDir(t *testing.T) {
 	} {
 		if got := StartDir(&dialect.Event{Client: tc.client, Cwd: tc.cwd}, func(n string) string { return env[n] }, "/p"); got != tc.want {
 			t.Errorf("%+v: %s", tc, got)
+		}
+	}
+}
+
+// A session stays where it began, wherever its agent goes: in another directory its calls
+// would be judged by other rules, and its turns would end unlooked at.
+func TestSessionDir(t *testing.T) {
+	state := t.TempDir()
+	env := map[string]string{"GEMINI_PROJECT_DIR": "/gemini"}
+	dir := func(client, session, cwd string, kind dialect.Kind, source string) string {
+		t.Helper()
+		return SessionDir(state, &dialect.Event{Client: client, Session: session, Cwd: cwd, Kind: kind, Source: source}, func(n string) string { return env[n] }, "/p",
+			func(what string, err error) { t.Error(what, err) })
+	}
+	for _, tc := range []struct {
+		client, session, cwd string
+		kind                 dialect.Kind
+		source, want         string
+	}{
+		{"codex", "a", "/w", dialect.SessionStart, "startup", "/w"},
+		{"codex", "a", "/tmp", dialect.Response, "", "/w"},
+		{"codex", "a", "", dialect.ToolBefore, "", "/w"},
+		{"codex", "a", "/w/gone", dialect.Prompt, "", "/w"},
+		{"copilot", "a", "/tmp", dialect.Response, "", "/tmp"}, // another client's of that id
+		{"codex", "a", "/tmp", dialect.SessionStart, "compact", "/w"},
+		{"codex", "a", "/other", dialect.SessionStart, "resume", "/other"},
+		{"codex", "a", "/w", dialect.Response, "", "/other"},
+		{"codex", "", "/x", dialect.Response, "", "/x"},
+		{"codex", "b", "/x", dialect.ToolBefore, "", "/x"}, // its beginning was not seen
+		{"codex", "b", "/y", dialect.Prompt, "", "/y"},
+		{"codex", "b", "/x", dialect.ToolBefore, "", "/y"},
+		{"codex", "c", "rel", dialect.SessionStart, "", "/p"},
+		{"gemini", "a", "/w", dialect.SessionStart, "", "/gemini"}, // the client says it
+		{"codex", "d\n/e", "/w", dialect.SessionStart, "", "/w"},
+		{"codex", "d\n/e", "/x", dialect.Response, "", "/x"}, // such an id is none
+	} {
+		if got := dir(tc.client, tc.session, tc.cwd, tc.kind, tc.source); got != tc.want {
+			t.Errorf("%+v: %s", tc, got)
+		}
+	}
+	notes, err := filepath.Glob(filepath.Join(state, "sessions", "*"+DirExt))
+	if err != nil || len(notes) != 3 {
+		t.Errorf("notes: %q, %v", notes, err)
+	}
+	for _, damaged := range []string{"", "codex\na\n/w", "codex\nb\n/w\n", "codex\na\nw\n", "codex\na\n\n"} {
+		for _, n := range notes {
+			if err := os.WriteFile(n, []byte(damaged), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := dir("codex", "a", "/here", dialect.Response, ""); got != "/here" {
+			t.Errorf("by %q: %s", damaged, got)
 		}
 	}
 }

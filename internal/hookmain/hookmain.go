@@ -152,7 +152,7 @@ func (p *program) run() {
 	}
 	host, _ := os.Hostname() // "" is a name like others for the log
 	host = quick.HostName(host)
-	p.start = hook.StartDir(&ev, p.env.Get, p.env.Dir)
+	p.start = hook.SessionDir(p.dirs.State, &ev, p.env.Get, p.env.Dir, p.warn)
 	if lost != nil {
 		p.placeless(ev)
 		return

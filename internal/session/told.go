@@ -93,7 +93,7 @@ func ForgetTold(state, client, session string) error {
 }
 
 // SweepTold removes the notes of sessions in which nothing has happened for long:
-// what they were told, what their events belong to, and what is to be said and was
+// what they were told, what their events belong to, where they began, and what is to be said and was
 // left of their agent's state.
 func SweepTold(state string, now time.Time) error {
 	dir := filepath.Join(state, "sessions")
@@ -105,7 +105,7 @@ func SweepTold(state string, now time.Time) error {
 		return err
 	}
 	for _, e := range list {
-		if ext := filepath.Ext(e.Name()); ext != toldExt && ext != hook.TurnExt && ext != noteExt && ext != leftExt {
+		if ext := filepath.Ext(e.Name()); ext != toldExt && ext != hook.TurnExt && ext != hook.DirExt && ext != noteExt && ext != leftExt {
 			continue
 		}
 		info, err := e.Info()
