@@ -114,7 +114,8 @@ With --unattended nobody is asked: what must be decided is set aside, and a clie
 hooks is started only after it was seen that the guard's hook really keeps it from what
 is refused.
 
-Ends with 0 when the loop came to its end, 1 when it could not go on, 4 when a loop of
+Ends with 0 when the loop came to its end, 1 when it could go on with nothing (no login, say,
+where nobody is waited for), 4 when a loop of
 the project runs already.`,
 		Example: `  reprise loop run --until-empty --agent script
   reprise loop run --workers 4 --unattended --budget-usd 20 --max-hours 6`,
@@ -261,6 +262,9 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	}
 	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD.%s `reprise loop report` has more.\n",
 		firstLine(orDash(s.Reason), 300), t.Done, t.Failed, t.GivenUp, asideNow(&s), s.CostUSD, rest)
+	if s.Unable {
+		return exitWithCode(ExitFailure)
+	}
 	return nil
 }
 

@@ -325,6 +325,7 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 		Build:    w.build,
 		Say:      func(project, text string) { fmt.Fprintf(notes, "note: %s: %s\n", project, term.SafeLine(text)) },
 	}, app.stops(ctx))
+	unable := false
 	for _, e := range ended {
 		if e.Err != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", e.Project, e.Err))
@@ -333,9 +334,13 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 		t := e.State.Tally
 		fmt.Fprintf(app.Err, "%s: the work has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD.\n",
 			e.Project, firstLine(orDash(e.State.Reason), 300), t.Done, t.Failed, t.GivenUp, asideNow(&e.State), e.State.CostUSD)
+		unable = unable || e.State.Unable
 	}
 	if errors.Is(err, loop.ErrRuns) {
 		return exitWith(ExitConflict, err)
+	}
+	if err == nil && unable {
+		return exitWithCode(ExitFailure)
 	}
 	return err
 }

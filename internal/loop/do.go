@@ -173,6 +173,9 @@ func (l *Loop) prepare(ctx context.Context, a core.Action) core.Event {
 	switch {
 	case errors.As(err, &merging):
 		e.Later = merging.Error()
+	case errors.Is(err, errHeld):
+		l.warn("prepare a workspace", err)
+		e.Held = heldWhy(err)
 	case errors.Is(err, workspace.ErrLive):
 		e.Later, e.InUse = oneLine(err.Error(), 500), true
 	case queue.Over(err):

@@ -15,8 +15,11 @@ import (
 func (l *Loop) askers(ctx context.Context) {
 	ticker := time.NewTicker(WatchEvery)
 	defer ticker.Stop()
-	for {
+	for n := time.Duration(0); ; n++ {
 		l.seenTo(ctx)
+		if n%(awayLook/WatchEvery) == 0 {
+			l.mended(ctx)
+		}
 		select {
 		case <-ctx.Done():
 			return

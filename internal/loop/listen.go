@@ -270,7 +270,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		}
 	case core.Broken:
 		if e.Most == 0 { // else it is told once for all
-			l.tell("put off", e.Slot, e.Err)
+			l.putOff(e)
 		}
 	case core.Interrupted:
 		l.enter("interrupt", -1, e.Why) // people are told with what can be done
@@ -314,6 +314,19 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		}
 		l.enter("phase", -1, text+waits)
 		l.show("", report.Phase(s.Phase, s.Reason)+waits)
+	}
+}
+
+// putOff tells of what cannot be done and is tried again: people when that begins, and when it
+// has gone on for half a minute. All the rest of the night would only be the same line.
+func (l *Loop) putOff(e core.Broken) {
+	switch l.tries(e.Slot) {
+	case 1:
+		l.tell("put off", e.Slot, e.Err)
+	case toldStuck:
+		l.tell("put off", e.Slot, fmt.Sprintf("%s; it has failed %d times, and is tried on, every %s in the end, without a word", e.Err, toldStuck, l.State().Limits.BackoffMax))
+	default:
+		l.enter("put off", e.Slot, e.Err)
 	}
 }
 

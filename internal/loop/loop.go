@@ -513,10 +513,11 @@ func (l *Loop) stuck(ctx context.Context, e core.Event) {
 	if !ok {
 		return
 	}
+	tries := l.tries(b.Slot)
 	l.mu.Lock()
-	tries, item := l.s.UnparkTries, ""
+	item := ""
 	if b.Slot >= 0 && b.Slot < len(l.s.Slots) {
-		tries, item = l.s.Slots[b.Slot].Retries, l.s.Slots[b.Slot].Claim.Item.ID
+		item = l.s.Slots[b.Slot].Claim.Item.ID
 	}
 	away := l.gone
 	l.mu.Unlock()
@@ -525,6 +526,16 @@ func (l *Loop) stuck(ctx context.Context, e core.Event) {
 			l.notice(ctx, cannotGoOn(item, b.Err))
 		})
 	}
+}
+
+// tries is how often in a row a worker, or with -1 the loop, could not do what it is at.
+func (l *Loop) tries(slot int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slot >= 0 && slot < len(l.s.Slots) {
+		return l.s.Slots[slot].Retries
+	}
+	return l.s.UnparkTries
 }
 
 // askedToStop notes that the loop shall end; asked once more it is left at once, which

@@ -88,6 +88,51 @@ type Worktrees struct {
 // is to blame for what another has made of it.
 var errHeld = errors.New("the repository waits for a person")
 
+// held is the error where the repository waits for a person because of a setting by which git runs
+// a program, and which was not there when the work began.
+func held(ctx context.Context, g *git.Git, known *git.Programs) error {
+	if known == nil {
+		return nil
+	}
+	if err := known.Check(ctx, g); err != nil {
+		return fmt.Errorf("%w: %w", errHeld, err)
+	}
+	return nil
+}
+
+// heldWhy is why the repository waits, in a line.
+func heldWhy(err error) string {
+	if new, ok := errors.AsType[*git.ProgramsError](err); ok {
+		err = new
+	}
+	return oneLine(err.Error(), 500)
+}
+
+// Holder is for places in whose repository nothing is done until a person has looked at it.
+type Holder interface {
+	// Held is the error where that is so.
+	Held(ctx context.Context) error
+}
+
+// Held is from [Holder].
+func (t *Worktrees) Held(ctx context.Context) error { return held(ctx, t.git(t.Root), t.Git.Programs) }
+
+// Held is from [Holder].
+func (t *InPlace) Held(ctx context.Context) error {
+	return held(ctx, git.New(t.Dir, t.Git).OfUser(), t.Git.Programs)
+}
+
+// mended tells the core that the repository waits for a person no longer, where the loop does for
+// that reason.
+func (l *Loop) mended(ctx context.Context) {
+	t, ok := l.opt.Places.(Holder)
+	if s := l.State(); !ok || s.Phase != core.Waiting || s.Interrupt.Kind != core.ByRepo || l.away() != nil || t.Held(ctx) != nil {
+		return
+	}
+	l.tell("mended", -1, "nothing stands in the way of work in the repository any more, and the loop goes on")
+	l.send(ctx, core.Cleared{Kind: core.ByRepo})
+}
+
 // Mend finishes what a loop was at that died, such as the removal of a worktree.
 func (t *Worktrees) Mend(ctx context.Context) error {
 	_, err := t.Workspaces.Mend(ctx)
@@ -106,10 +151,8 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	if err != nil {
 		return Place{}, err
 	}
-	if t.Git.Programs != nil {
-		if err := t.Git.Programs.Check(ctx, t.git(t.Root)); err != nil {
-			return Place{}, fmt.Errorf("%w: %w", errHeld, err)
-		}
+	if err := t.Held(ctx); err != nil {
+		return Place{}, err
 	}
 	base, left, lacks, err := t.begin(ctx, item)
 	if err != nil {
@@ -533,6 +576,9 @@ func (t *InPlace) before(p Place) string { return filepath.Join(t.Keep, p.Name+"
 // Prepare notes what the directory is like.
 func (t *InPlace) Prepare(ctx context.Context, item queue.Item, _ int64) (Place, error) {
 	p := Place{Name: placeName(item.ID), Dir: t.Dir, Top: t.Dir}
+	if err := t.Held(ctx); err != nil {
+		return p, err
+	}
 	g := git.New(t.Dir, t.Git).OfUser()
 	if head, err := g.Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
 		p.Base = strings.TrimSpace(string(head))

@@ -230,7 +230,7 @@ type Memory struct {
 
 // Interrupt is what a person must decide.
 type Interrupt struct {
-	Kind  string   `json:"kind"` // agent, gate, budget, authentication, failing, identical, person, cancelled, continues
+	Kind  string   `json:"kind"` // agent, gate, budget, authentication, repository, failing, identical, person, cancelled, continues
 	Why   string   `json:"why"`
 	Items []string `json:"items,omitempty"` // set aside because of it
 	// Halt says that nothing may go on meanwhile, not even what runs.
@@ -246,6 +246,7 @@ const (
 	ByGate      = "gate"
 	ByBudget    = "budget"
 	ByAuth      = "authentication"
+	ByRepo      = "repository"
 	ByFailing   = "failing"
 	ByIdentical = "identical"
 	ByPerson    = "person"
@@ -293,6 +294,9 @@ type State struct {
 	Loop   string `json:"loop"` // id of this night's work
 	Phase  Phase  `json:"phase"`
 	Reason string `json:"reason,omitempty"` // of the phase
+	// Unable says that it ends, or has ended, because it could go on with nothing and was to
+	// wait for nobody.
+	Unable bool   `json:"unable,omitempty"`
 	Limits Limits `json:"limits"`
 	// Given is nil in states of older programs.
 	Given *Given `json:"given,omitempty"`

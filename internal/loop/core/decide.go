@@ -41,6 +41,7 @@ const (
 	PlaceAway    Class = "directory away" // the project's directory was not there while it worked
 	BeingMerged  Class = "being merged"   // what it builds on is merged by an item of its own, which is not done
 	PlaceInUse   Class = "place in use"   // somebody works where it would be worked on
+	RepoHeld     Class = "repository"     // nothing is done in the repository until a person has looked at it
 	SessionGone  Class = "session gone"   // the client has not kept the session that was to be gone on with
 )
 

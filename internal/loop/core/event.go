@@ -42,6 +42,9 @@ type (
 		Later string
 		// InUse says that this is because somebody works in its place.
 		InUse bool
+		// Held is why nothing at all can be begun in the repository until a person has looked
+		// at it, "" where it can.
+		Held string
 	}
 	// Launched answers a Launch.
 	Launched struct {
@@ -132,6 +135,9 @@ type (
 		// Request names what the person left for the loop, "" for nothing: it is done once.
 		Request string
 	}
+	// Cleared says that what the loop waits for is over without a word of anybody, as where a
+	// person has mended it: a kind of interrupt that is about no item.
+	Cleared struct{ Kind string }
 	// PauseAsked is a person's wish that nothing new is begun.
 	PauseAsked struct{}
 	// StopAsked is a person's wish that the loop ends: at once, or with Drain
@@ -159,6 +165,7 @@ func (Broken) event()       {}
 func (LeaseLost) event()    {}
 func (Interrupted) event()  {}
 func (Resumed) event()      {}
+func (Cleared) event()      {}
 func (PauseAsked) event()   {}
 func (StopAsked) event()    {}
 

@@ -54,6 +54,11 @@ func TestToldOnce(t *testing.T) {
 		{Waiting, ByAgent, false, ByAgent, "a", true, Waiting},
 		{Working, "", true, ByAuth, "", true, Draining},
 		{Working, "", true, ByBudget, "", true, Draining},
+		{Working, "", false, ByRepo, "", true, Waiting},
+		{Working, "", true, ByRepo, "", true, Draining},
+		{Draining, "", true, ByRepo, "", false, Draining},
+		{Waiting, ByRepo, false, ByRepo, "", false, Waiting},
+		{Waiting, ByAgent, false, ByRepo, "", true, Waiting},
 		{Working, "", true, ByBudget, "a", true, Working},
 		{Working, "", true, ByFailing, "", true, Working},
 		{Waiting, ByPerson, true, ByAuth, "", true, Waiting},
@@ -71,6 +76,9 @@ func TestToldOnce(t *testing.T) {
 		told := slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpNotify })
 		if told != c.told || s.Phase != c.after || (s.Tally.Interrupts == 1) != c.told {
 			t.Errorf("%+v: told %v, %d counted, then %s", c, told, s.Tally.Interrupts, s.Phase)
+		}
+		if ends := c.phase == Working && s.Phase == Draining; s.Unable != (ends && c.kind != ByBudget) {
+			t.Errorf("%+v: that it could not go on is %v", c, s.Unable)
 		}
 		if c.told && s.Rev == rev {
 			t.Errorf("%+v: it is told, and the state need not be written", c)
@@ -234,9 +242,9 @@ func TestBegunAgainWhileItEnds(t *testing.T) {
 		l.Workers = 2
 		s := New("loop-1", l, Time{})
 		s.Slots[1] = Slot{Step: Running, Run: "r", Claim: Claim{Item: Item{ID: "a"}, Fence: 1}, Stop: StopEnd, Why: "enough"}
-		s.Phase, s.Reason = phase, "enough"
+		s.Phase, s.Reason, s.Unable = phase, "enough", true
 		s, out := Apply(s, Time{}, Started{Claims: []Claim{{Item: Item{ID: "a"}, Fence: 1}}})
-		if s.Phase != Working || s.Slots[0].Step != Claiming {
+		if s.Phase != Working || s.Unable || s.Slots[0].Step != Claiming {
 			t.Errorf("%s: it is %s, and its idle worker is %s", phase, s.Phase, s.Slots[0].Step)
 		}
 		if !slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpStop && a.Run == "r" }) {
@@ -445,5 +453,67 @@ func TestPlaceInUseIsNoFailure(t *testing.T) {
 	p := s.Slots[0]
 	if p.Step != Settling || p.Settle.Fate != Release || p.Settle.Class != PlaceInUse || p.Settle.Delay != inUse || s.Spawning+s.Row != 0 || len(s.Items) != 0 {
 		t.Errorf("%+v %+v", p, p.Settle)
+	}
+}
+
+// TestHeldIsNoFailure: an item that cannot be begun because a person has to look at the repository
+// goes back as it was, and the loop waits for that, or ends.
+func TestHeldIsNoFailure(t *testing.T) {
+	for how, want := range map[OnInterrupt]Phase{Wait: Waiting, Skip: Finished} {
+		s := New("loop-1", DefaultLimits(), Time{})
+		s.Limits.OnInterrupt = how
+		s.Slots[0] = Slot{Step: Preparing, Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: 3}}
+		s, _ = Apply(s, Time{}, Prepared{Slot: 0, Seq: 7, Held: "look at this", Err: "x"})
+		p := s.Slots[0]
+		if p.Step != Settling || p.Settle.Fate != Release || p.Settle.Class != RepoHeld || p.Settle.Delay != 0 || s.Spawning+s.Row != 0 || len(s.Items) != 0 {
+			t.Errorf("%+v %+v", p, p.Settle)
+		}
+		s, _ = Apply(s, Time{}, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+		s, _ = Apply(s, Time{}, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+		if s.Phase != want || s.Unable != (how == Skip) || s.Tally.Interrupts != 1 {
+			t.Errorf("%s: it is %s (%s), and that it could not go on is %v", how, s.Phase, s.Reason, s.Unable)
+		}
+	}
+}
+
+// TestClearedGoesOn: what a person has mended is waited for no longer; what somebody asks beside
+// that is, and so is a person who has stopped all.
+func TestClearedGoesOn(t *testing.T) {
+	waiting := func(i Interrupt) State {
+		s := New("loop-1", DefaultLimits(), Time{})
+		s.Phase, s.Interrupt, s.LookAt = Waiting, &i, time.Hour
+		s.Items = map[string]Memory{"a": {Parked: true, Kind: ByAgent, Asked: "which?", Number: 1}}
+		return s
+	}
+	for name, c := range map[string]struct {
+		i     Interrupt
+		kind  string
+		after Phase
+		waits string // for what, "" for nothing
+	}{
+		"mended":           {Interrupt{Kind: ByRepo, Why: "x"}, ByRepo, Working, ""},
+		"another":          {Interrupt{Kind: ByAuth, Why: "x"}, ByRepo, Waiting, ByAuth},
+		"a person":         {Interrupt{Kind: ByRepo, Why: "x", Halt: true}, ByRepo, Waiting, ByRepo},
+		"asked beside it":  {Interrupt{Kind: ByRepo, Why: "x", Items: []string{"a"}}, ByRepo, Waiting, ByAgent},
+		"answered already": {Interrupt{Kind: ByRepo, Why: "x", Items: []string{"b"}}, ByRepo, Working, ""},
+	} {
+		s, out := Apply(waiting(c.i), Time{}, Cleared{Kind: c.kind})
+		is := ""
+		if s.Interrupt != nil {
+			is = s.Interrupt.Kind
+		}
+		if s.Phase != c.after || is != c.waits {
+			t.Errorf("%s: it is %s and waits for %q", name, s.Phase, is)
+		}
+		if lowered := slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpLower }); lowered != (c.waits == "") {
+			t.Errorf("%s: %v", name, out)
+		}
+		if c.waits == "" && s.LookAt != 0 {
+			t.Errorf("%s: it looks for work later", name)
+		}
+	}
+	s := New("loop-1", DefaultLimits(), Time{})
+	if s, _ = Apply(s, Time{}, Cleared{Kind: ByRepo}); s.Phase != Working {
+		t.Errorf("one that works becomes %s", s.Phase)
 	}
 }

@@ -45,3 +45,18 @@ func (s *State) gone(e Gone, out *[]Action) {
 		s.over(Working, "", out)
 	}
 }
+
+// cleared ends what the loop waits for, where that is no question of an item: for those it
+// waits on.
+func (s *State) cleared(e Cleared, out *[]Action) {
+	i := s.Interrupt
+	if s.Phase != Waiting || i.Halt || i.Kind != e.Kind {
+		return
+	}
+	if open := s.stillParked(i.Items); len(open) > 0 {
+		s.wait(open, out)
+		return
+	}
+	s.over(Working, "", out)
+	s.lookAgain()
+}

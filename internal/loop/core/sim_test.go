@@ -47,10 +47,10 @@ func TestNights(t *testing.T) {
 	for _, why := range bad {
 		t.Error(why)
 	}
-	t.Logf("%d nights in %s: %d runs, %d items done, %d given up, %d set aside, %d leases lost, %d interrupts, %d left as they were, %d seen to beside it",
-		nights, time.Since(began).Round(time.Millisecond), sum.launches, sum.Done, sum.GivenUp, sum.Parked, sum.Lost, sum.Interrupts, sum.lefts, sum.gones)
+	t.Logf("%d nights in %s: %d runs, %d items done, %d given up, %d set aside, %d leases lost, %d interrupts, %d left as they were, %d seen to beside it, %d times held",
+		nights, time.Since(began).Round(time.Millisecond), sum.launches, sum.Done, sum.GivenUp, sum.Parked, sum.Lost, sum.Interrupts, sum.lefts, sum.gones, sum.helds)
 	// A simulation in which nothing happens proves nothing.
-	for name, n := range map[string]int{"done": sum.Done, "lost": sum.Lost, "set aside": sum.Parked, "given up": sum.GivenUp, "interrupts": sum.Interrupts, "left": sum.lefts, "seen to": sum.gones} {
+	for name, n := range map[string]int{"done": sum.Done, "lost": sum.Lost, "set aside": sum.Parked, "given up": sum.GivenUp, "interrupts": sum.Interrupts, "left": sum.lefts, "seen to": sum.gones, "held": sum.helds} {
 		if nights >= 10_000 && uint64(n) < nights/100 {
 			t.Errorf("only %d %s in %d nights", n, name, nights)
 		}
@@ -59,7 +59,7 @@ func TestNights(t *testing.T) {
 
 type total struct {
 	Tally
-	launches, lefts, gones int
+	launches, lefts, gones, helds int
 }
 
 // live lives nights on all processors, and says what went wrong in the first bad ones.
@@ -80,6 +80,7 @@ func live(nights uint64) (sum total, bad []string) {
 				own.launches += w.launches
 				own.lefts += w.lefts
 				own.gones += w.gones
+				own.helds += w.helds
 				own.Done += w.s.Tally.Done
 				own.Lost += w.s.Tally.Lost
 				own.Parked += w.s.Tally.Parked
@@ -100,6 +101,7 @@ func live(nights uint64) (sum total, bad []string) {
 			sum.launches += own.launches
 			sum.lefts += own.lefts
 			sum.gones += own.gones
+			sum.helds += own.helds
 			sum.Done, sum.Lost, sum.Parked = sum.Done+own.Done, sum.Lost+own.Lost, sum.Parked+own.Parked
 			sum.GivenUp, sum.Interrupts = sum.GivenUp+own.GivenUp, sum.Interrupts+own.Interrupts
 		})

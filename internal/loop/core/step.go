@@ -32,6 +32,8 @@ func (s *State) Advance(now Time, e Event, out *[]Action) {
 		s.unparked(e.Item)
 	case Gone:
 		s.gone(e, out)
+	case Cleared:
+		s.cleared(e, out)
 	case Interrupted:
 		s.halt(e.Why, out)
 	case Resumed:
@@ -283,6 +285,8 @@ func (s *State) prepared(e Prepared, out *[]Action) {
 	case p == nil:
 	case p.Lost:
 		s.settle(e.Slot, Settle{Fate: Drop, Class: LeaseGone, Reason: "the claim was lost before it was begun"}, out)
+	case e.Held != "":
+		s.settle(e.Slot, Settle{Fate: Release, Class: RepoHeld, Reason: e.Held}, out)
 	case e.Err != "":
 		set := Settle{Class: BadWorkspace, Reason: e.Err}
 		s.unstarted(p, &set)
@@ -470,6 +474,8 @@ func (s *State) consequences(id, answer string, set Settle, out *[]Action) {
 		s.raise(set.Interrupt, set.Reason, id, out)
 	case set.Class == AuthFailed:
 		s.raise(ByAuth, set.Reason, "", out)
+	case set.Class == RepoHeld:
+		s.raise(ByRepo, set.Reason, "", out)
 	case set.Class == LoopBudget:
 		s.raise(ByBudget, "the loop's ceiling is reached", "", out)
 	case len(s.Failing) >= s.Limits.MaxFailing:
@@ -495,6 +501,7 @@ func (s *State) unstartable(set *Settle) {
 	}
 	if s.Unstartable++; s.Unstartable >= maxUnstartable {
 		s.phase(Draining, ByFailing+": nothing can be begun: "+set.Reason)
+		s.Unable = true
 	}
 }
 
@@ -503,7 +510,7 @@ func (s *State) raise(kind, why, item string, out *[]Action) {
 	if kind == ByFailing || kind == ByIdentical {
 		s.Failing, s.Same, s.Spawning = nil, nil, 0
 	}
-	if kind == ByBudget && item == "" && (s.Phase == Draining || s.Phase == Stopping) ||
+	if (kind == ByBudget || kind == ByRepo) && item == "" && (s.Phase == Draining || s.Phase == Stopping) ||
 		s.Phase == Waiting && item == "" && s.Interrupt.Kind == kind {
 		return // it is known
 	}
@@ -515,8 +522,9 @@ func (s *State) raise(kind, why, item string, out *[]Action) {
 	}
 	ending := s.Phase == Draining || s.Phase == Stopping
 	if s.Limits.OnInterrupt == Skip || ending {
-		if !ending && s.Phase != Waiting && (kind == ByAuth || kind == ByBudget && item == "") {
+		if !ending && s.Phase != Waiting && (kind == ByAuth || kind == ByRepo || kind == ByBudget && item == "") {
 			s.phase(Draining, kind+": "+why)
+			s.Unable = kind != ByBudget
 		}
 		return
 	}

@@ -333,6 +333,13 @@ var stories = []struct {
 	{"a result with words of its own, and one of a kind that nobody knows", nil, func(y *story) {
 		y.fails(0, "a", Outcome{Completed: true, Turns: 2, Reason: "it says that it has not done it"}).next().fails(0, "b", Outcome{Class: "odd", Completed: true, OK: true, Turns: 2, Changed: true, Reason: "what is this"})
 	}},
+	{"a person has to look at the repository, and has", func(l *Limits) { l.Workers = 2 }, func(y *story) {
+		y.claim(0, "a").claim(1, "b").step(0, Prepared{Slot: 0, Seq: y.s.Slots[0].Seq, Held: "look at filter.x"}).step(0, Prepared{Slot: 1, Seq: y.s.Slots[1].Seq, Held: "look at filter.x"})
+		y.over(0).over(1).wait().step(time.Hour, Cleared{Kind: ByRepo}).begun(0, "a")
+	}},
+	{"a person has to look at the repository, and nobody is there", func(l *Limits) { l.OnInterrupt = Skip }, func(y *story) {
+		y.claim(0, "a").step(0, Prepared{Slot: 0, Seq: y.s.Slots[0].Seq, Held: "look at filter.x"}).over(0)
+	}},
 	{"each step has patience of its own", nil, func(y *story) {
 		y.begun(0, "a").exited(0, fine)
 		for range 3 {

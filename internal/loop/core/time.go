@@ -106,7 +106,7 @@ func (s *State) begunAgain(e Started, out *[]Action) {
 	if e.Given != nil {
 		s.Given = clone(e.Given)
 	}
-	s.Drains = ""
+	s.Drains, s.Unable = "", false
 	if s.Phase == Draining || s.Phase == Stopping {
 		s.phase(Working, "")
 	}

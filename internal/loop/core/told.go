@@ -24,6 +24,8 @@ func KindWords(kind string) string {
 		return "a ceiling is reached"
 	case ByAuth:
 		return "not logged in"
+	case ByRepo:
+		return "the repository is held"
 	case ByFailing:
 		return "one failure after another"
 	case ByIdentical:

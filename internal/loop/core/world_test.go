@@ -33,6 +33,8 @@ type world struct {
 	steps    int
 	personAt time.Duration
 	overrun  bool          // clients of this night may cost more than they may
+	heldTill time.Duration // until then a person has to look at the repository
+	helds    int           // times that the loop found that, and waited or ended
 	stuck    time.Duration // until then the queue's files cannot be changed
 	limits   Limits        // that people have given the loop, which it must have whatever dies
 	paused   bool          // by a person
@@ -190,6 +192,18 @@ func (w *world) next() {
 	}
 	w.rivals()
 	w.renewLeases()
+	w.mended()
+}
+
+// mended is what a driver does beside everything else: it tells that a person has seen to what
+// the loop waits for.
+func (w *world) mended() {
+	if s := &w.s; w.up && s.Phase == Waiting && s.Interrupt.Kind == ByRepo && w.t >= w.heldTill && !w.full {
+		w.event(Cleared{Kind: ByRepo})
+		if i := w.s.Interrupt; i != nil && i.Kind == ByRepo {
+			w.fail("a person has looked at the repository, and the loop waits for that: %+v", i)
+		}
+	}
 }
 
 const (
@@ -414,7 +428,9 @@ func (w *world) holds(e Event, before Phase, limit *State) {
 }
 
 func (w *world) misfortune() {
-	switch w.pick(7) {
+	switch w.pick(8) {
+	case 7:
+		w.heldTill = w.t + w.some(3*time.Hour)
 	case 5:
 		w.stuck = w.t + w.some(3*time.Hour)
 	case 6: // a person who stops it does not wait for its end, and begins it anew

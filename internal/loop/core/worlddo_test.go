@@ -23,6 +23,9 @@ func (w *world) do(a Action) {
 		e := Prepared{Slot: a.Slot, Seq: a.Seq}
 		if w.chance(0.02) {
 			e.Err = "no workspace"
+		} else if w.t < w.heldTill {
+			e.Held = "a setting has git run a program"
+			w.helds++
 		} else if w.chance(0.02) {
 			e.Later, e.InUse = "what it builds on is being merged, or somebody works in its place", w.chance(0.5)
 		}
