@@ -204,6 +204,7 @@ func (a *analysis) program(argv []word, st *state) source {
 	if strings.ContainsRune(name, '/') {
 		base, ok := a.installed(name, st)
 		if !ok {
+			a.ownElsewhere(argv, st)
 			a.wordsOf(argv[1:], st)
 			a.starts = true
 			return a.script(argv, st)
@@ -214,6 +215,10 @@ func (a *analysis) program(argv []word, st *state) source {
 	a.eats(argv, st)
 	if f := builtin(name); f != nil {
 		return f(a, argv, st)
+	}
+	if own := ownName(name); own != "" {
+		name = own
+		argv = asNamed(own, argv)
 	}
 	a.starts = true
 	a.tellsSecrets(name, argv[1:], st)
@@ -328,14 +333,19 @@ func (a *analysis) allowed(argv []word, st *state) source {
 	a.r = &r
 	out := a.program(argv, st)
 	a.r = old
-	kept := a.parts[:before]
-	for _, p := range a.parts[before:] {
+	a.onlyRefused(before)
+	return out
+}
+
+// onlyRefused leaves out of what was found from n on what is only asked about.
+func (a *analysis) onlyRefused(n int) {
+	kept := a.parts[:n]
+	for _, p := range a.parts[n:] {
 		if p.Decision == Deny || p.Decision == Allow {
 			kept = append(kept, p)
 		}
 	}
 	a.parts = kept
-	return out
 }
 
 // wordsOf judges the words of a program that nothing is known of: where one is
@@ -400,8 +410,11 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 			a.judgeUnknown(p, o) // which word is the program depends on it
 		}
 		a.base(p, argv[0], name, args)
-		if p.Name == "parallel" {
+		switch {
+		case p.Name == "parallel":
 			return a.parallel(&args, st)
+		case p.Base == know.Net:
+			return a.onAnother(&args, st)
 		}
 		return a.wrapped(args, p.Skip, st)
 	}
@@ -519,6 +532,24 @@ func (a *analysis) wrapped(args args, skip int, st *state) source {
 		return source{there: true}
 	}
 	return a.nested(rest, st)
+}
+
+// onAnother judges the words that ssh joins for a shell of another machine.
+func (a *analysis) onAnother(g *args, st *state) source {
+	for _, o := range g.options {
+		a.judgeOption(o, st)
+	}
+	if len(g.operands) > 0 {
+		a.host(g.operands[0])
+	}
+	var texts []string
+	for _, w := range g.operands[min(1, len(g.operands)):] {
+		texts = append(texts, w.text)
+	}
+	if text := strings.TrimPrefix(strings.Join(texts, " "), "-- "); text != "" {
+		a.shellArg(word{text: text}, st)
+	}
+	return source{there: true, net: true}
 }
 
 // lockFile judges the file that flock locks: it makes one that is not there.

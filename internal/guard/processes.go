@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"path/filepath"
 	"strings"
 
 	"reprise/internal/guard/know"
@@ -73,6 +74,43 @@ func ownProgram(text string) bool {
 		}
 	}
 	return false
+}
+
+// ownName is the program of reprise's own that goes by a name, "" for any other.
+func ownName(name string) string {
+	name = strings.TrimSuffix(strings.ToLower(name), ".exe")
+	switch name {
+	case "reprise", "reprise-hook", "reprise-supervise":
+		return name
+	}
+	return ""
+}
+
+// ownElsewhere judges a program that is named by a place: where it is reprise by its name, or
+// by where a link leads, what reprise may not be told is refused there, too.
+func (a *analysis) ownElsewhere(argv []word, st *state) {
+	names := []string{filepath.Base(argv[0].text)}
+	for _, base := range a.bases(argv[0].text, st) {
+		names = append(names, filepath.Base(a.physical(base, argv[0].text)))
+	}
+	for _, n := range names {
+		if own := ownName(n); own != "" {
+			before := len(a.parts)
+			a.known(know.Find(own), asNamed(own, argv), st)
+			a.onlyRefused(before)
+			return
+		}
+	}
+}
+
+// asNamed are the words of a command with its program by another name. A word that is known
+// counts as one that is written out, wherever it comes from.
+func asNamed(name string, argv []word) []word {
+	out := append([]word{{text: name, src: argv[0].src}}, argv[1:]...)
+	for i := range out {
+		out[i].made = out[i].made && !out[i].known()
+	}
+	return out
 }
 
 // hitsOwn reports whether a pattern, as pkill has it, may fit one of the names: its

@@ -86,6 +86,10 @@ func (a *analysis) goWords(g *args, st *state) {
 			n++
 		}
 		list = list[:n]
+		if n == 1 {
+			name, _, _ := strings.Cut(list[0].text, "@")
+			a.ownElsewhere(append([]word{{text: "./" + name, src: list[0].src}}, g.operands[n:]...), st)
+		}
 		a.handed(g.operands[n:], st)
 	case "build", "test", "generate", "vet":
 	case "tool":
