@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -93,6 +92,9 @@ type scanner struct {
 	numbered []string // names in lists that runners number
 	counted  bool     // and a line that counts failures, without which they are no names
 	seen     map[string]bool
+	// missing is how many did not pass, by the last line that counts those that did.
+	missing     int
+	missingLine string
 }
 
 func (s *scanner) add(b []byte) {
@@ -122,6 +124,9 @@ func (s *scanner) end() *said {
 		s.line()
 	}
 	s.settle()
+	if s.missing > s.failing {
+		s.failing, s.failingLine = s.missing, s.missingLine
+	}
 	if s.counted {
 		for _, n := range s.numbered {
 			s.name(n)
@@ -179,6 +184,7 @@ func (s *scanner) line() {
 			s.failing, s.failingLine = n, l
 		}
 	}
+	s.unpassed(l)
 	s.amount(l)
 	s.apart(raw, l)
 	at := position(l)
@@ -396,7 +402,7 @@ func (s *scanner) ofExpected(l string) bool {
 // news is what this run said that the one at the base did not: new names, where both
 // have some, else lines. why says it where neither is known.
 func (s *said) news(base *said) (names, lines []string, why string) {
-	if len(s.names) > 0 && len(base.names) > 0 {
+	if s.named(base) {
 		for _, n := range s.names {
 			if !slices.Contains(base.names, n) {
 				names = append(names, n)
@@ -436,59 +442,6 @@ func (s *said) news(base *said) (names, lines []string, why string) {
 		lines = []string{s.failingLine}
 	}
 	return nil, lines, ""
-}
-
-// amount notes a number that is the complaint itself.
-func (s *scanner) amount(l string) {
-	if !strings.ContainsAny(l, "0123456789") {
-		return
-	}
-	note := func(kind string, n float64) {
-		if was, ok := s.amounts[kind]; ok && was >= n || len(s.amounts) >= maxAmounts {
-			return
-		}
-		if s.amounts == nil {
-			s.amounts, s.amountLines = map[string]float64{}, map[string]string{}
-		}
-		s.amounts[kind], s.amountLines[kind] = n, l
-	}
-	if low := strings.ToLower(l); (strings.Contains(low, "coverage") || strings.Contains(low, "fail-under")) && notReached().MatchString(l) {
-		numbers := percents().FindAllString(l, -1)
-		if len(numbers) == 0 {
-			numbers = decimals().FindAllString(l, -1)
-		}
-		least := -1.0 // what was reached, for it is less than what is asked for
-		for _, d := range numbers {
-			if n, err := strconv.ParseFloat(strings.TrimRight(d, " %"), 64); err == nil && (least < 0 || n < least) {
-				least = n
-			}
-		}
-		if least >= 0 {
-			note("not covered "+hashed(normal(l)), 100-least)
-		}
-		return
-	}
-	// Where a line has errors apart from warnings, those count.
-	if m := amounts().FindStringSubmatch(l); m != nil && failuresCounted(l) < 0 && !strings.HasPrefix(l, "ok ") {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			note(strings.TrimSuffix(strings.Replace(strings.ToLower(m[2]), "files ", "file ", 1), "s"), float64(n))
-		}
-	}
-}
-
-// worse are lines whose numbers are worse than they were at the base.
-func (s *said) worse(base *said) []string {
-	var out []string
-	for _, kind := range slices.Sorted(maps.Keys(s.amounts)) {
-		was, known := base.amounts[kind]
-		if kind == "warning" && (s.failing > 0 || base.failing > 0 || len(s.names)+len(s.telling.order) > 0) {
-			continue // they are not why it failed
-		}
-		if known && was > 0 && s.amounts[kind] > was+jitter {
-			out = append(out, s.amountLines[kind])
-		}
-	}
-	return out
 }
 
 // beyond are those that were not among the ones of before. That something stands at one
@@ -550,6 +503,8 @@ func (c *CheckResult) ended() string {
 		return "it ran out of its time"
 	case c.Signal != "":
 		return "it was ended by the signal " + c.Signal
+	case c.Exit == 124 && (c.said == nil || c.said.failing != c.Exit): // timeout(1)
+		return "a program in it ran out of its time (exit code 124)"
 	case c.Exit == 126 || c.Exit == 127:
 		return "it could not be started (exit code " + strconv.Itoa(c.Exit) + ")"
 	case slices.Contains(signals[:], c.Exit-128) && (c.said == nil || c.said.failing != c.Exit):
@@ -580,12 +535,6 @@ var (
 	diagnostic = pattern(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:()]+\.[A-Za-z]\w*)(?::\d+:\d+(?::\s| - error| [A-Z]+\d{2,}| lint/)|\(\d+(?:,\d+)+\): |:\d+: (?:fatal |syntax )?error: [^-]|:\d+ [A-Z]{2}\d{3})`)
 	remark     = pattern(`(?i)^[^\s]+\s*(?:warning|note|remark|info|hint)\b`)
 	crashed    = pattern(`\(core dumped\)$|^(?:\S+: (?:line )?\d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction)\b|^Killed$|^An error occurred while loading |^g?make(?:\[\d+\])?: \*\*\* \[.*\] Error \d+$|^[Ww]ould reformat:? `)
-	notReached = pattern(`(?i)not reached|not met|not meet|less than|lower than|below|under\b|fail`)
-	percents   = pattern(`\d+(?:\.\d+)? ?%`)
-	decimals   = pattern(`\d+(?:\.\d+)?`)
-	amounts    = pattern(`(?i)(?:^|[\s(✖])(\d+) (?:[a-z]+ )?(problems?|warnings?|files? (?:differ|(?:would|should|must) be (?:re)?(?:formatted|changed)|(?:is|are|were) not formatted|needs? (?:re)?formatting))(?:[^\w\s]|\s*$|\s(?:in|were|was|found|remain)\b|,)`)
-	// status is what a server answered. Those of a moment, as 503, come and go.
-	status = pattern(`(?i)\b(HTTP(?:/[\d.]+)?|(?:http )?status(?: code)?)([:=]? )(4[0-9][0-79]|500|501)\b|\b((?:returned|responded with|answered)) (4[0-9][0-79]|500|501)(\s*(?:$|[.,;:)\]]))`)
 	// carets are below source, with what is wrong there behind them or not.
 	carets       = pattern("^[|│]?[\\s~-]*\\^[\\^~-]*(?:\\s+(.*))?$")
 	startingWord = pattern(`^[\pL\pN_.$]+`)
@@ -598,7 +547,6 @@ var (
 	// places are how compilers and linters begin a line: with a file and a line in it.
 	places  = pattern(`^(?:[-└╰╭├][-─]+[>▶]? ?\[?|vet: |\[\w+\] )?((?:[A-Za-z]:)?[^\s:()]+)[:(]\[?\d+(?:[,:]\d+)*[\])]?(?::|\s|$)`)
 	eslint  = pattern(`^\d+:\d+\s+(?:error|warning)\s`)
-	counts  = pattern(`(?i)\b(\d+) (?:\w+ )?(?:failing|failed|failures?|errors?|issues?|offenses?|violations?)\b|\b(?:failures|errors|failed|fail)[:=]? ?(\d+)\b`)
 	took    = pattern(`[ (\[]+\d+(?:\.\d+)? ?(?:ns|us|µs|ms|s|sec|seconds)[)\]]?$`)
 	warning = pattern(`(?i)\bwarn(?:ing)?\b`)
 )
@@ -623,20 +571,6 @@ func position(l string) bool {
 // says something worse.
 func warns(l string) bool {
 	return warning().MatchString(l) && !strings.Contains(strings.ToLower(l), "error")
-}
-
-// failuresCounted is how many failures a line counts, -1 where it counts none.
-func failuresCounted(l string) int {
-	most := -1
-	if !strings.ContainsAny(l, "0123456789") {
-		return most
-	}
-	for _, m := range counts().FindAllStringSubmatch(l, -1) {
-		if n, err := strconv.Atoi(m[1] + m[2]); err == nil {
-			most = max(most, n)
-		}
-	}
-	return most
 }
 
 // passing reports whether a line is about what went well: such lines come and go with
@@ -677,7 +611,7 @@ func normal(l string) string {
 		l = tmpPath().ReplaceAllString(l, "#")
 	}
 	if strings.ContainsAny(l, "0123456789#") {
-		l = withoutNumbers(l)
+		l = withoutNumbers(withExpected(l))
 	}
 	l = rules().ReplaceAllString(l, " ")
 	l = strings.TrimSpace(between().ReplaceAllString(l, " "))

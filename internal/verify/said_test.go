@@ -142,6 +142,8 @@ func TestOnlyWhatFailedBeforeIsExcused(t *testing.T) {
 		{"error: could not compile `shop`\n", "101", "did not say there: error: could not compile"},
 		{"error: old\n", "2", ""},
 		{"error: old\n", "127", "could not be started (exit code 127), which it did not at the base"},
+		{"error: old\n", "102", "it failed at the base, too, but with exit code 101"},
+		{"error: old\n", "124", "ran out of its time (exit code 124), which it did not at the base"},
 		{"error: old\n", "139", "ended by a signal (exit code 139), which it did not at the base"},
 		{"error: old\n", "137", "ended by a signal (exit code 137), which it did not at the base"},
 		{"error: old\nok\n", "101", ""},
@@ -293,6 +295,43 @@ func TestWorseNumbers(t *testing.T) {
 		{"ERROR: Coverage for lines (85.1%) does not meet global threshold (90%)\nERROR: Coverage for branches (50%) does not meet global threshold (90%)\n", "ERROR: Coverage for lines (80%) does not meet global threshold (90%)\nERROR: Coverage for branches (50%) does not meet global threshold (90%)\n", true},
 		{pytest + "ERROR: Coverage failure: total of 85 is less than fail-under=90\n", pytest + "ERROR: Coverage failure: total of 70 is less than fail-under=90\n", true},
 		{pytest + "TOTAL coverage 85%\n", pytest + "TOTAL coverage 70%\n", false}, // it does not complain
+		// How many of all.
+		{"1/10 tests failed\n", "2/10 tests failed\n", true},
+		{"1/10 tests failed\n", "1/12 tests failed\n", false},
+		{"3 of 10 checks failed\n", "4 out of 12 checks failed\n", true},
+		{"3 of 10 checks failed\n", "2 of 10 checks failed\n", false},
+		{"Failed: 1/10\n", "Failed: 2/10\n", true},
+		{"Failed: 1/10\n", "Failed: 1/14\n", false},
+		{"9/10 tests passed\n", "8/10 tests passed\n", true},
+		{"9/10 tests passed\n", "11/12 passed\n", false},
+		{"1/10 passed\n5/10 passed\n9/10 passed\n", "1/14 passed\n6/14 passed\n13/14 passed\n", false}, // on the way
+		{"error: old\n9/10 passed, 1 skipped\n", "error: old\n8/10 passed, 2 skipped\n", false},
+		{"error: old\n10/10 passed\n", "error: old\n12/12 passed\n", false},
+		{"3/10 Test #3: foo ....***Failed  0.01 sec\n", "7/10 Test #7: foo ....***Failed  0.02 sec\n", false},
+		{"[3/10] foo: failed\n", "[4/11] foo: failed\n", false},
+		// How a program ended, by the line of who started it.
+		{"make: *** [Makefile:3: test] Error 1\n", "make: *** [Makefile:9: test] Error 2\n", true},
+		{"make: *** [Makefile:3: test] Error 3\n", "make: *** [Makefile:3: test] Error 2\n", false},
+		{"gmake[1]: *** [test] Error 1\n", "gmake[2]: *** [test] Error 1\n", false},
+		{"error: build.sh failed with exit code 1\n", "error: build.sh failed with exit code 3\n", true},
+		{"exit status 1\n", "exit status 1\n", false},
+		{"error: it exited with status 1 after 3 s\n", "error: it exited with status 1 after 9 s\n", false},
+		{pytest + "make: *** [test] Error 1\n", pytest + "make: *** [test] Error 2\n", false}, // the names tell
+		// What a test expects stands in its source; what it got may be by chance.
+		{"AssertionError: expected 3 to equal 4\n", "AssertionError: expected 3 to equal 5\n", true},
+		{"AssertionError: expected 3 to equal 4\n", "AssertionError: expected 7 to equal 4\n", false},
+		{"error: expected 4, got 3\n", "error: expected 5, got 3\n", true},
+		{"error: expected 4, got 3\n", "error: expected 4, got 2\n", false},
+		{"error: got 3, want 4\n", "error: got 3, want -4\n", true},
+		{"error: got 3, want 4\n", "error: got 8, want 4\n", false},
+		{"AssertionFailedError: expected: <4> but was: <3>\n", "AssertionFailedError: expected: <5> but was: <3>\n", true},
+		{"AssertionFailedError: expected: <4> but was: <3>\n", "AssertionFailedError: expected: <4> but was: <1>\n", false},
+		{"error: expected 12 ms, took 31 ms\n", "error: expected 14 ms, took 29 ms\n", false},
+		{"error: expected 12ms, took 31ms\n", "error: expected 14ms, took 29ms\n", false},
+		{"error: expected 1796040000, got 0\n", "error: expected 1796041234, got 0\n", false}, // a time, or drawn
+		{"error: expected 12:31:07, got none\n", "error: expected 12:33:09, got none\n", false},
+		{"error: expected 17 to be less than 12\n", "error: expected 19 to be less than 12\n", false},
+		{"error: seed 4711: failed after 3 tries\n", "error: seed 17: failed after 5 tries\n", false},
 	} {
 		if got := news(tc.now, tc.base); (got != "") != tc.blocks {
 			t.Errorf("new: %q, and it should be: %v; then:\n%s\nnow:\n%s", got, tc.blocks, tc.base, tc.now)

@@ -287,6 +287,7 @@ type atBase struct {
 	// Ended is how it ended, where that was by no exit code of its own choice; the rest is
 	// what it said, see [said].
 	Ended      string             `json:"ended,omitempty"`
+	Exit       int                `json:"exit,omitempty"`
 	Failures   []string           `json:"failures,omitempty"`
 	Failing    int                `json:"failing,omitempty"`
 	Telling    map[string]int     `json:"telling,omitempty"`
@@ -302,7 +303,7 @@ type atBase struct {
 
 // atBaseVersion is the version of [atBase]'s form; what an older one lacks is found out
 // again.
-const atBaseVersion = 7
+const atBaseVersion = 8
 
 func baseKey(commit, sub string, c config.Check, v *config.Verify) (string, error) {
 	data, err := json.Marshal([]any{commit, sub, c.Shell, c.Argv, c.Dir, c.TimeoutSeconds, v.Env, v.Carry})

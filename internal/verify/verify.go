@@ -537,7 +537,7 @@ func (v *Verifier) regressions(ctx context.Context, r *Result, excuses bool) {
 			if b.Status == Error {
 				continue
 			}
-			was = atBase{V: atBaseVersion, At: v.o.Env.Now().UTC(), Commit: r.Base, Check: c.Name, Status: b.Status, Ended: b.ended()}
+			was = atBase{V: atBaseVersion, At: v.o.Env.Now().UTC(), Commit: r.Base, Check: c.Name, Status: b.Status, Ended: b.ended(), Exit: b.Exit}
 			if b.said != nil {
 				b.said.atBase(&was)
 			}
@@ -562,7 +562,11 @@ func (c *CheckResult) compare(was *atBase, excuses bool, redact func(string) str
 		c.differs = cmp.Or(how, "it ended by itself") + ", which it did not at the base"
 		return
 	}
-	names, lines, why := c.said.news(was.said())
+	base := was.said()
+	names, lines, why := c.said.news(base)
+	if len(names)+len(lines) == 0 && why == "" && was.Exit > 0 && c.Exit > was.Exit && !c.said.named(base) {
+		why = fmt.Sprintf("with exit code %d", was.Exit)
+	}
 	if c.New, c.differs = names, why; len(names) == 0 {
 		c.New, c.byLine = shown(lines, redact), true
 	}
