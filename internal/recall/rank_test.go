@@ -124,6 +124,32 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// TestNamesOfAgents: an agent that is called like what is asked for is not asked for itself,
+// and what others know of that is served. Who is asked for by name is meant.
+func TestNamesOfAgents(t *testing.T) {
+	docs := append(filler(30),
+		Doc{ID: "db", Author: "user", Class: ClassLearning, Text: "The integration tests need the database: make db"},
+		Doc{ID: "login", Author: "bob", Class: ClassLearning, Text: "The customer login keeps its cookie for nine hours."})
+	for _, agent := range []string{"", "loop-tests", "loop-integration", "tests", "docs", "loop-login", "login", "ci:tests"} {
+		x := memoryOf(t, append(docs, Doc{ID: "other", Author: agent, Class: ClassEpisode, Text: "Nothing of interest came of the parser."})...)
+		for q, want := range map[string]string{
+			"integration tests": "db", "do the integration tests need the database": "db", "run the integration tests": "db",
+			"Tests need the database?": "db", "customer login": "login", "how long does the login cookie live": "login",
+			"what did bob say of the login": "login", "What did Bob say of the cookie?": "login",
+		} {
+			if got, _, _ := strings.Cut(answerIDs(recallFrom(t, x, Question{Text: q})), " "); got != want {
+				t.Errorf("agent %q: %q: %q comes first, want %q", agent, q, got, want)
+			}
+		}
+		if strings.HasPrefix(agent, "loop-") {
+			q := "what did " + agent + " find of interest"
+			if got, _, _ := strings.Cut(answerIDs(recallFrom(t, x, Question{Text: q, Policy: loose()})), " "); got != "other" {
+				t.Errorf("%q: %q comes first", q, got)
+			}
+		}
+	}
+}
+
 // TestNeighbours: what answers a question often has none of its words.
 func TestNeighbours(t *testing.T) {
 	turn := func(session string, n int, who, text string) Doc {

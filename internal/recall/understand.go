@@ -1,8 +1,11 @@
 package recall
 
 import (
+	"iter"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"reprise/internal/recall/lexicon"
 )
@@ -42,7 +45,8 @@ const (
 // understood is what a ranking knows of its question.
 type understood struct {
 	concepts []concept
-	names    map[string]bool // stems of authors' names that the question has
+	names    []string        // words by which the question names authors
+	authors  map[string]bool // those looked at, and whether it names them
 	total    float64         // the gains that a full match would have
 	cue      cue
 	dates    []lexicon.Span
@@ -58,19 +62,12 @@ type stating struct {
 }
 
 func understand(a *asked, w weights, cands []*candidate) understood {
-	u := understood{names: map[string]bool{}}
+	u := understood{authors: map[string]bool{}}
 	at := map[string]int{}
 	for i, t := range a.terms {
 		at[t.text] = i
 	}
-	isAuthor := make([]bool, len(a.terms))
-	for _, c := range cands {
-		for i := range c.tf {
-			if i < len(isAuthor) && c.tf[i][fieldAuthor] > 0 {
-				isAuthor[i] = true
-			}
-		}
-	}
+	isAuthor := a.talkers(cands)
 	want, kinds := wantedOf(a.Text, w, a.also)
 	telling := false
 	for _, x := range want {
@@ -101,10 +98,10 @@ func understand(a *asked, w weights, cands []*candidate) understood {
 				at = i
 			}
 			c.gain = a.gain(at, df, w[weightLocal]) * x.weight
-			if known && isAuthor[i] {
+			if known && (isAuthor[i] == spoken || isAuthor[i] == written && x.proper) {
 				c.name = true
-				u.names[x.text] = true
 				c.gain *= w[weightNameInText]
+				u.names = append(u.names, x.text)
 			}
 			u.words = append(u.words, x.text)
 		}
@@ -147,16 +144,79 @@ func understand(a *asked, w weights, cands []*candidate) understood {
 	return u
 }
 
+// A word of a question, as the name of who said something.
+const (
+	nobody  = iota
+	written // it is a name, and is said more often than it has said something: it is meant where it is written as a name is
+	spoken  // it is a name before all else
+)
+
+// talkers says of each word of a question whether it names an author of what was found. Agents
+// have names like loop-tests or docs, and who asks for tests or docs does not ask what these
+// have said: of such a name no part counts, and a word that is mostly found elsewhere counts only
+// where it is written as a name.
+func (a *asked) talkers(cands []*candidate) []int {
+	list := make([]int, len(a.terms))
+	names := map[string]bool{}
+	said := make([]int, len(a.terms)) // how often in what was said, less how often who said it
+	for _, c := range cands {
+		for i := range min(len(c.tf), len(list)) {
+			if c.tf[i][fieldText] > 0 || c.tf[i][fieldTitle] > 0 {
+				said[i]++
+			}
+			if c.tf[i][fieldAuthor] > 0 {
+				names[c.Author] = true
+				said[i]--
+			}
+		}
+	}
+	for name := range names {
+		for term, joined := range namesOf(name) {
+			i := slices.IndexFunc(a.terms, func(t queryTerm) bool { return t.text == term })
+			switch {
+			case i < 0:
+			case joined || said[i] < 0 || term[0] >= utf8.RuneSelf: // in which no name is written otherwise
+				list[i] = spoken
+			default:
+				list[i] = max(list[i], written)
+			}
+		}
+	}
+	return list
+}
+
+// namesOf are the words, as they are indexed, by each of which an author is called: Caroline
+// or Smith, and loop-tests, but neither loop nor tests. joined is one of several parts.
+func namesOf(author string) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		for name := range strings.FieldsFuncSeq(author, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(":/@,;()", r) }) {
+			var whole lexicon.Word
+			lexicon.Words(name, func(w lexicon.Word) bool {
+				if w.End-w.Start > whole.End-whole.Start {
+					whole = w
+				}
+				return true
+			})
+			if whole.Term != "" && !yield(whole.Term, whole.Part) {
+				return
+			}
+		}
+	}
+}
+
+// author reports whether a question names who said something.
 func (u *understood) author(name string) bool {
 	if len(u.names) == 0 || name == "" {
 		return false
 	}
-	found := false
-	lexicon.Words(name, func(w lexicon.Word) bool {
-		found = u.names[w.Term]
-		return !found
-	})
-	return found
+	is, known := u.authors[name]
+	if !known {
+		for term := range namesOf(name) {
+			is = is || slices.Contains(u.names, term)
+		}
+		u.authors[name] = is
+	}
+	return is
 }
 
 // cueOf reads the question's type off its question words.
