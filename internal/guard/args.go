@@ -77,6 +77,29 @@ func (g *args) informs() bool {
 	return some
 }
 
+// asksItself reports whether a program, or a subcommand of it, is given --help or --version
+// and nothing else, by which it tells about itself.
+func (g *args) asksItself(p *know.Program) bool {
+	if len(g.options) != 1 || g.options[0].given || g.ended >= 0 {
+		return false
+	}
+	w := g.options[0].w
+	if g.outer == nil && len(g.operands) == 0 {
+		runs := p.Base == know.Exec || p.Base == know.Deny || p.Style == know.Words || len(p.Operands) > 0 && p.Operands[0].Kind == know.Script
+		return !runs && p.Help != know.NoHelp && (w.text == "--help" || w.text == "--version")
+	}
+	for at := g.outer; at != nil; at = at.outer {
+		if len(at.options) > 0 {
+			return false
+		}
+	}
+	// A word behind a program that has subcommands is one, be it known here or not.
+	if n := len(g.operands); n > 1 || n == 1 && (len(p.Subs) == 0 || strings.Trim(g.operands[0].text, "abcdefghijklmnopqrstuvwxyz-") != "") {
+		return false
+	}
+	return w.text == "--help" && know.Find(g.root()).Help == know.HelpOfSubs
+}
+
 // tells reports whether a program that does more is only asked to print something.
 // Where it is not known what an option does, that may be what it does more.
 func (g *args) tells(p *know.Program) bool {

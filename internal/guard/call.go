@@ -383,7 +383,7 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 		args = a.parseArgs(p, before.rest, st)
 		args.outer = &before
 	}
-	informs := args.informs()
+	informs := args.informs() || args.asksItself(p)
 	var files []string
 	if informs || turnedAlways(argv[0].text) {
 		files = turning(argv[0].text, args.has("--help") || args.has("-help") || args.has("-h"))

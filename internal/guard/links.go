@@ -479,6 +479,20 @@ func (a *analysis) opens(w word, u use) {
 	}
 }
 
+// bareNames reports whether all names of the listings are names in one directory each, as ls
+// tells them: without a directory before them, and none that begins with a dot.
+func (a *analysis) bareNames(o origin) bool {
+	for i, l := range a.listings {
+		if o>>min(i+2, 63)&1 == 0 {
+			continue
+		}
+		if l.w.levels != 1 || !l.undotted || slices.ContainsFunc(l.trees, func(t place) bool { return !isDir(t.at) }) {
+			return false
+		}
+	}
+	return true
+}
+
 // leadingOut says what is wrong with the names of a listing, looked for once.
 func (a *analysis) leadingOut(l *listing, exact, dirs bool) string {
 	n := 0

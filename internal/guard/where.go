@@ -66,6 +66,11 @@ func (a *analysis) darkPath(w word, u use, st *state) {
 			return
 		}
 		a.give("dynamic-path", Ask, w.shown(), "which file this writes is only known when it runs", "write the path out")
+	case u.read && w.origin.names() && strings.HasSuffix(start, "/") && a.bareNames(w.origin):
+		// Each is in that directory, as what a pattern stands for is.
+		v := w
+		v.text, v.glob = start+"*"+strings.ReplaceAll(rest, unknown, "*"), true
+		a.each(v, u, st, true)
 	case u.read:
 		a.give("dynamic-path", Ask, w.shown(), "which file this reads is only known when it runs", "write the path out")
 	default:

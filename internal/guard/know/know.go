@@ -135,6 +135,20 @@ type Stdin struct {
 	Input Input
 }
 
+// Help is what --help and --version are to a program that is given nothing else.
+type Help uint8
+
+// Helps: most programs tell about themselves; with HelpOfSubs each subcommand, too, does so by
+// --help; with NoHelp they are words like others.
+const (
+	Helps Help = iota
+	HelpOfSubs
+	NoHelp
+)
+
+// HelpNames are the words for them in the YAML files, in their order.
+func HelpNames() []string { return []string{"alone", "subs", "none"} }
+
 // Program is what is known of a program, or of one of its subcommands.
 type Program struct {
 	Name string
@@ -161,6 +175,8 @@ type Program struct {
 	Produces Produces
 	// Cwd says that it works in the current directory without being told so.
 	Cwd bool
+	// Help is what --help and --version, alone, are to it.
+	Help Help
 	// Follows says that it follows symbolic links on its way down but for these
 	// options; nil: it does not, unless an option says so.
 	Follows []string

@@ -65,6 +65,7 @@ type entry struct {
 	Use      []string         `yaml:"use"`
 	Follows  string           `yaml:"follows"`
 	Tells    string           `yaml:"tells"`
+	Help     string           `yaml:"help"`
 	Subs     map[string]entry `yaml:"subs"`
 }
 
@@ -221,6 +222,7 @@ func (f *file) program(e entry) (know.Program, error) {
 	p.Style = know.Style(word("style", e.Style, know.StyleNames()))
 	p.Base = know.Kind(word("base", e.Base, know.KindNames()))
 	p.Produces = know.Produces(word("produces", e.Produces, know.ProducesNames()))
+	p.Help = know.Help(word("help", e.Help, know.HelpNames()))
 	if e.Wraps != nil {
 		p.Wraps, p.Skip = true, *e.Wraps
 	}
@@ -372,6 +374,7 @@ func write(b *bytes.Buffer, p know.Program) {
 	number("Style", int(p.Style))
 	number("Skip", p.Skip)
 	number("Produces", int(p.Produces))
+	number("Help", int(p.Help))
 	if p.Base != know.Flag {
 		fmt.Fprintf(b, "Base: %s,", kindName(p.Base))
 	}
