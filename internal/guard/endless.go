@@ -50,7 +50,7 @@ func (a *analysis) neverEnds(g *args, st *state) endless {
 		if g.has("-f") || g.has("--follow") {
 			return waits
 		}
-	case "cat", "tr", "base64", "base32", "basenc", "tee", "fold", "pv", "nl", "rev", "expand", "unexpand":
+	case "cat", "tr", "base64", "base32", "basenc", "tee", "fold", "nl", "rev", "expand", "unexpand":
 		return kind
 	case "head":
 		for _, o := range g.options {
@@ -72,7 +72,7 @@ func (a *analysis) neverEnds(g *args, st *state) endless {
 			return onLines
 		}
 		a.fills(kind, g.name)
-	case "sort", "tac", "tsort", "column", "ptx", "sponge", "cp", "install", "wc", "cmp", "diff", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum":
+	case "sort", "tac", "tsort", "column", "sponge", "cp", "install", "wc", "cmp", "diff", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum":
 		a.fills(kind, g.name)
 	case "dd":
 		if !g.has("count") {
@@ -157,22 +157,15 @@ func braced(parts []syntax.WordPart) int {
 	return n
 }
 
-// steps is how many words {FROM..TO..STEP} is.
+// steps is how many words {FROM..TO..STEP} is: of numbers, or of letters.
 func steps(elems []*syntax.Word) int {
 	var nums []int
 	for _, e := range elems {
-		text := strings.TrimLeft(e.Lit(), "+")
-		n, err := strconv.Atoi(text)
-		if err != nil && len(text) == 1 {
-			n, err = int(text[0]), nil
-		}
+		n, err := strconv.Atoi(e.Lit())
 		if err != nil {
-			return maxBraces + 1
+			n = int(e.Lit()[0])
 		}
 		nums = append(nums, n)
-	}
-	if len(nums) < 2 {
-		return 1
 	}
 	from, to := slices.Min(nums[:2]), slices.Max(nums[:2])
 	step := 1

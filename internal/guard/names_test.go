@@ -8,7 +8,7 @@ import (
 )
 
 // put writes files into the project, with the directories that they are in.
-func (p project) put(t *testing.T, files map[string]string) {
+func (p project) put(t testing.TB, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		name = filepath.Join(p.dir, name)

@@ -245,6 +245,10 @@ func mutationCases(t *testing.T) []mutationCase {
 			return string(r.Command(c.command, p.dir).Decision)
 		}})
 	}
+	ruled := strictProject(t)
+	for _, c := range strictCases(ruled) {
+		out = append(out, mutationCase{"ruled " + c.command, func() string { return string(c.judge(ruled).Decision) }})
+	}
 	for _, c := range everyday(t) {
 		if r.Command(c, p.dir).Decision == Allow {
 			decision("everyday", c)
