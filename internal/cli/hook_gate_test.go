@@ -84,6 +84,7 @@ func TestChecksReachNoSettings(t *testing.T) {
 	kept := []string{
 		".config/reprise/config.yaml", ".local/share/reprise/projects/other/trust.json", ".local/share/reprise/tokens.json",
 		".claude/settings.json", ".codex/hooks.json", ".codex/config.toml", ".gemini/settings.json", ".copilot/hooks/reprise.json",
+		".local/state/reprise/sessions/a.dir", ".local/state/reprise/guard/pending/a.answer", ".local/state/reprise/judge/state.json",
 	}
 	for _, name := range kept {
 		put(name, ifKnown(strings.HasSuffix(name, ".yaml"), "memory: {}\n", "{}\n"))

@@ -122,6 +122,19 @@ func (a *App) keptFromChecks(home *config.Home) []string {
 			}
 		}
 	}
+	// By what is known of sessions, and the answers to calls that wait, gates and the guard
+	// are led; the log is for everybody.
+	known := []string{filepath.Join(home.Paths.State, "sessions"), filepath.Join(home.Paths.State, "guard")}
+	if entries, err := durable.ReadDir(home.Paths.State); err == nil {
+		for _, e := range entries {
+			known = append(known, filepath.Join(home.Paths.State, e.Name()))
+		}
+	}
+	for _, p := range known {
+		if !slices.Contains(out, p) && !pathname.Within(p, home.LogFile()) && !pathname.Within(p, home.Paths.Cache) && !pathname.Within(home.Paths.Cache, p) {
+			out = append(out, p)
+		}
+	}
 	where := setup.Where{Env: a.Env, Dir: a.Env.Dir, Root: home.Project.Root}
 	for _, client := range setup.HookClients() {
 		if file, err := where.HookFile(client, setup.User); err == nil && file != "" {

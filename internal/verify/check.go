@@ -108,6 +108,7 @@ func (j *job) run(ctx context.Context, sub string) error {
 	if errors.Is(err, confine.ErrWithin) && j.v.o.Sandbox != "required" {
 		// Whoever confined this process has seen to what matters to him; the tree is
 		// compared afterwards in any case.
+		j.v.unheld = true
 		p, err = proc.Start(cmd)
 	}
 	_ = w.Close() // the child has its own

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,5 +142,56 @@ func TestDerivedFilesAreMadeAnew(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 || entries[0].Name() != "b.plan" {
 		t.Errorf("%v %v", entries, err)
+	}
+}
+
+// Where nothing keeps a check from the real repository, what it leaves there is told: a hook or
+// a setting is run by git later, outside of any check.
+func TestWhatChecksLeaveInTheRepository(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ line, want string }{
+		"a hook":             {`echo x > "$REAL/.git/hooks/post-commit"`, "the hook post-commit (new)"},
+		"a tag":              {`git -C "$REAL" tag v9`, "the tag v9 (new)"},
+		"a branch":           {`git -C "$REAL" branch evil/x`, "the branch evil/x (new)"},
+		"a branch moved":     {`git -C "$REAL" -c user.name=a -c user.email=a@b commit -q --allow-empty -m x`, "(changed)"},
+		"a branch removed":   {`git -C "$REAL" branch -D old`, "the branch old (removed)"},
+		"a setting":          {`git -C "$REAL" config core.hooksPath /x`, "settings in "},
+		"attributes":         {`mkdir -p "$REAL/.git/info" && echo "* filter=x" > "$REAL/.git/info/attributes"`, "what info/attributes says (new)"},
+		"in a repository":    {`echo x > "$REAL/sub/.git/hooks/post-commit"`, "the hook post-commit of sub (new)"},
+		"another checkout":   {`git -C "$REAL" checkout -q --detach`, "what is checked out (changed)"},
+		"packed refs":        {`git -C "$REAL" pack-refs --all`, ""},
+		"what was fetched":   {`git -C "$REAL" update-ref refs/remotes/origin/x HEAD`, ""},
+		"its own repository": {`git tag v9 && git config core.hooksPath /x && mkdir .git/hooks && echo x > .git/hooks/post-commit`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sh("x", tc.line))
+			w.o.Checks.Env = []string{"REAL=" + w.work}
+			w.o.Sandbox = "off"
+			w.commit()
+			if out, err := exec.Command("git", "-C", w.work, "branch", "old").CombinedOutput(); err != nil {
+				t.Fatal(err, string(out))
+			}
+			if out, err := exec.Command("git", "init", "-q", filepath.Join(w.work, "sub")).CombinedOutput(); err != nil {
+				t.Fatal(err, string(out))
+			}
+			v, err := New(context.Background(), w.o) // w.run would have it that nothing changed
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := v.Run(context.Background(), Request{Trigger: Manual})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, i := range r.Issues {
+				if strings.Contains(i.Message, "the real repository changed") {
+					got = i.Message
+				}
+			}
+			if r.Status != Passed || (got != "") != (tc.want != "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%s %q, want %q; %+v", r.Status, got, tc.want, r.Checks)
+			}
+		})
 	}
 }

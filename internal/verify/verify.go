@@ -71,6 +71,8 @@ type Verifier struct {
 	o    Options
 	tree tree.Tree
 	sub  string
+	// unheld says that a check ran without the sandbox that there should have been.
+	unheld bool
 }
 
 // ErrNoChecks says that a project defines no check.
@@ -373,8 +375,9 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 			return nil
 		}
 	}
-	before := v.derived()
+	before, marks := v.derived(), v.tree.Marks(snap.From)
 	defer v.dropDerived(before)
+	defer func() { v.sameRepository(r, marks, snap) }()
 	if err := v.checks(ctx, r, snap); errors.Is(err, tree.ErrReplaced) {
 		return nil // said, as a failure
 	} else if err != nil {
@@ -595,6 +598,24 @@ func (v *Verifier) sameTree(ctx context.Context, r *Result, snap *tree.Snapshot)
 		more = fmt.Sprintf(" and %d more", all-len(paths))
 	}
 	r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tree", Message: strings.ToValidUTF8("the working tree changed while it was checked ("+strings.Join(paths, ", ")+more+"): the result is about how it was before", "\uFFFD")})
+}
+
+// sameRepository looks, where checks were not kept from it, whether they left something in the
+// real repository: a hook or a setting there is run by git later, outside of any check.
+func (v *Verifier) sameRepository(r *Result, before tree.Marks, snap *tree.Snapshot) {
+	if !v.unheld && !v.confinement(nil).Empty() {
+		return
+	}
+	list := before.Changed(v.tree.Marks(snap.From))
+	if len(list) == 0 {
+		return
+	}
+	more := ""
+	if n := len(list); n > 5 {
+		more, list = fmt.Sprintf(" and %d more", n-5), list[:5]
+	}
+	r.Issues = append(r.Issues, Issue{Level: advisory, Gate: "tree", Message: strings.ToValidUTF8("the real repository changed while checks ran that nothing kept from it: "+
+		strings.Join(list, ", ")+more+"; unless that was you, look at it before you use git", "\uFFFD")})
 }
 
 // settle makes issues of the checks' results, and the status.
