@@ -26,7 +26,7 @@ func endlessFile(name string) endless {
 	switch name {
 	case "/dev/zero", "/dev/full":
 		return oneLine
-	case "/dev/random", "/dev/urandom", "/dev/arandom":
+	case "/dev/random", "/dev/urandom":
 		return onLines
 	}
 	return ending
@@ -72,7 +72,7 @@ func (a *analysis) neverEnds(g *args, st *state) endless {
 			return onLines
 		}
 		a.fills(kind, g.name)
-	case "sort", "tac", "tsort", "column", "sponge", "cp", "install", "wc", "cmp", "diff", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum":
+	case "sort", "tac", "tsort", "column", "cp", "wc", "cmp", "diff", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum":
 		a.fills(kind, g.name)
 	case "dd":
 		if !g.has("count") {

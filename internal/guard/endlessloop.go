@@ -37,9 +37,6 @@ func (a *analysis) turning(loop syntax.Node, endless bool, out source, st *state
 
 // always reports whether the condition of a loop holds each time.
 func always(cond []*syntax.Stmt, st *state, until bool) bool {
-	if len(cond) == 0 {
-		return false
-	}
 	s := cond[len(cond)-1]
 	holds, known := endsAlike(s.Cmd, st)
 	return known && holds != (s.Negated != until)
@@ -84,10 +81,8 @@ func (a *analysis) leavesLoop(loop syntax.Node, st *state) (leaves, rests bool) 
 	call := func(c *syntax.CallExpr, depth int, beside bool) {
 		name, args := calledBy(c.Args)
 		switch name {
-		case "exit", "exec", "kill", "eval", "source", ".":
+		case "exit", "exec", "eval":
 			leaves = true
-		case "":
-			leaves = leaves || len(c.Args) > 0 // it is not known what this is
 		case "return":
 			leaves = leaves || depth > 0
 		case "break":
@@ -98,7 +93,7 @@ func (a *analysis) leavesLoop(loop syntax.Node, st *state) (leaves, rests bool) 
 			leaves = leaves || n >= depth && depth > 0
 		case "read":
 			rests = rests || st.in.endless <= waits
-		case "sleep", "wait", "inotifywait", "watch":
+		case "sleep", "wait":
 			rests = rests || !beside
 		}
 		for f := st.funcs; f != nil; f = f.next {
@@ -157,9 +152,6 @@ func (a *analysis) doubles(do []*syntax.Stmt) {
 	var list []grown
 	for _, s := range do {
 		list = grownIn(s, list)
-	}
-	if len(list) == 0 {
-		return
 	}
 	a.step(40 * len(list))
 	long := lengths(list, 40)

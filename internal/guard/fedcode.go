@@ -150,9 +150,7 @@ func (a *analysis) behindColons(words []word, st *state) source {
 			b.WriteString(w.text + "\n")
 		}
 	}
-	if in.text = b.String(); !in.fixed {
-		in.text = ""
-	}
+	in.text = b.String()
 	return in
 }
 

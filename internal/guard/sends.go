@@ -26,7 +26,7 @@ func (a *analysis) sendsBy(p *know.Program, g *args, o option, st *state) {
 	switch {
 	case o.opt == nil:
 		a.sends(o.w, p, g, st)
-	case o.given:
+	default:
 		a.sends(o.arg, p, g, st)
 		if o.arg.told && o.opt.Kind == know.Text && byHost(g.name) {
 			a.give("needs-a-person", Ask, o.w.shown(), "it sends what a command writes, which may be what a file holds", "write the text out")

@@ -11,9 +11,6 @@ import (
 // subcommand. One that allows is for the words as they are written, but for the place.
 func (a *analysis) strict(r *Rule, argv []word, st *state) bool {
 	shape := strings.Fields(r.Shape)
-	if len(shape) == 0 || len(argv) == 0 || !argv[0].known() {
-		return false
-	}
 	named := a.placed(r, argv, st)
 	if r.matches(argv) || r.matches(named) {
 		return true
@@ -52,7 +49,7 @@ func (a *analysis) placed(r *Rule, argv []word, st *state) []word {
 	same := func(dir string) bool {
 		at := a.physical(dir, argv[0].text)
 		if filepath.IsAbs(shape) {
-			return a.physical("/", shape) == at
+			return a.physical("/", shape) == at // also where there is no project
 		}
 		return slices.ContainsFunc(a.roots, func(root string) bool { return a.physical(root, shape) == at })
 	}

@@ -18,6 +18,7 @@ func strictProject(t testing.TB) project {
 type strictCase struct {
 	command string
 	code    bool // the project's code may run
+	without bool // there is no project
 	rules   []Rule
 	want    Decision
 }
@@ -25,6 +26,9 @@ type strictCase struct {
 func (c strictCase) judge(p project) Verdict {
 	r := p.rules()
 	r.ProjectCode, r.List = c.code, c.rules
+	if c.without {
+		r.Roots = nil
+	}
 	return r.Command(c.command, p.dir)
 }
 
@@ -32,7 +36,7 @@ func (c strictCase) judge(p project) Verdict {
 func strictCases(p project) (out []strictCase) {
 	add := func(code bool, rules []Rule, commands map[string]Decision) {
 		for _, c := range slices.Sorted(maps.Keys(commands)) {
-			out = append(out, strictCase{c, code, rules, commands[c]})
+			out = append(out, strictCase{c, code, false, rules, commands[c]})
 		}
 	}
 	add(true, []Rule{
@@ -51,6 +55,7 @@ func strictCases(p project) (out []strictCase) {
 	})
 	add(false, []Rule{{Decision: Allow, Shape: "./two words.sh", Words: []string{"./two words.sh"}}}, map[string]Decision{"'./two words.sh'": Allow, "cd sub; '../two words.sh'": Allow, "./two": Ask})
 	add(false, []Rule{{Decision: Allow, Shape: "frobnicate ..."}, {Decision: Deny, Shape: ""}}, map[string]Decision{"/usr/bin/frobnicate --all": Ask, "ls": Allow})
+	out = append(out, strictCase{"./evil.sh", false, true, []Rule{{Decision: Deny, Shape: filepath.Join(p.dir, "evil.sh")}}, Deny})
 	return out
 }
 

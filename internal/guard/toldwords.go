@@ -20,7 +20,7 @@ func (a *analysis) handed(words []word, st *state) {
 		if _, v, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
 			text = v
 		}
-		if !w.known() || text == "" || text[0] == '-' || strings.Contains(text, "://") {
+		if !w.known() || strings.Contains(text, "://") {
 			continue
 		}
 		text = a.fromHome(text)
@@ -104,7 +104,6 @@ func (a *analysis) goTool(list []word, st *state) {
 		text := strings.TrimSuffix(w.text, "/...")
 		_, err := os.Lstat(filepath.Join(slices.Concat(st.cwds, []string{""})[0], text))
 		switch {
-		case !w.known() || text == "" || text[0] == '-':
 		case strings.Contains(text, "://") || name == "pprof" && err != nil && !filepath.IsAbs(text):
 			a.give("network", Ask, w.shown(), "it may be an address that it gets a profile from", "name a file of the project that is there")
 		case !a.ours(a.fromHome(text), st) && !system(filepath.Clean(text)):
@@ -163,7 +162,7 @@ func (a *analysis) builds(g *args) {
 func (a *analysis) makeValue(w word, name, value string, st *state) {
 	path := value
 	if option, v, ok := strings.Cut(value, "="); strings.HasPrefix(value, "-") {
-		for _, part := range []string{"plugin", "toolexec", "fuse-ld", "exec", "wrapper", "specs", "extld", "basetemp", "overlay", "modfile", "Xclang"} {
+		for _, part := range []string{"plugin", "fuse-ld", "exec", "wrapper", "specs", "extld", "basetemp", "overlay", "modfile", "Xclang"} {
 			if strings.Contains(option, part) {
 				a.otherCode(w, "the value may be an option that names a program, or a place that is cleared", "put it into the project's file")
 				return
