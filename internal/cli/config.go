@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -88,8 +87,14 @@ func setSetting(app *App, name string, values []string) error {
 		return err
 	}
 	file, changed, err := config.SetInFile(app.Env, paths, app.ConfigFlag, name, values...)
-	if e := (*config.Error)(nil); errors.As(err, &e) && e.Key == name && strings.HasPrefix(e.Problem, "is not a setting") {
-		return exitWith(ExitUsage, err)
+	if e := (*config.Error)(nil); errors.As(err, &e) {
+		switch {
+		case e.Key == name && e.Problem == "is not a setting":
+			hint := strings.TrimPrefix(e.Remedy, "remove it; ") // it stands in no file
+			return usagef("there is no setting %q: %s", clipText(name, 60), hint)
+		case e.File == config.CommandLine:
+			return exitWith(ExitUsage, err)
+		}
 	}
 	if err != nil {
 		return err
@@ -237,7 +242,7 @@ func yamlValue(v any) string {
 	if list, ok := v.([]string); ok && len(list) == 0 {
 		return "[]"
 	}
-	raw, err := json.Marshal(v)
+	raw, err := jsonData(v)
 	if err != nil { // cannot be: the values are numbers, texts and lists of texts
 		return fmt.Sprint(v)
 	}

@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/agent"
+	"reprise/internal/config"
 	"reprise/internal/event"
-	"reprise/internal/event/quick"
 	"reprise/internal/proc"
 	"reprise/internal/session"
 	"reprise/internal/term"
@@ -139,12 +140,19 @@ func (f *eventFilter) prepare(app *App) (err error) {
 	if f.sees, err = app.seesEvents(); err != nil {
 		return err
 	}
-	f.client = quick.Client(f.client)
 	if f.from, err = pastTime(app, "--since", f.since); err == nil {
 		f.to, err = pastTime(app, "--until", f.until)
 	}
 	f.text = strings.ToLower(f.text)
 	return err
+}
+
+// noClient says of a client's name that nobody has, where nothing was found by it, which there
+// are: events are of others than those that we know, too.
+func (f *eventFilter) noClient(app *App) {
+	if f.client != "" && !slices.Contains(append(config.RouteClients(), agent.KindGeneric), f.client) {
+		fmt.Fprintf(app.Err, "No client that is known is called %q: there are %s.\n", clipText(f.client, 40), strings.Join(config.RouteClients(), ", "))
+	}
 }
 
 func isOfType(have event.Type, asked string) bool {
@@ -262,6 +270,7 @@ its width; ` + "`reprise events show ID`" + ` has the whole.`,
 			}
 			if len(events) == 0 {
 				fmt.Fprintln(app.Err, "No such events.")
+				f.noClient(app)
 				return nil
 			}
 			return listEvents(app, events)

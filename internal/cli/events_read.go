@@ -265,6 +265,9 @@ func eventWhat(e event.Event, most int) string {
 		add(count(len(items), "item"))
 		add(text("query"))
 	case e.Type == event.PermissionDecided:
+		if e.Outcome != "denied" && e.Outcome != "would be denied" { // which say it behind
+			add(text("verdict"))
+		}
 		add(text("name"))
 		list, _ := data["commands"].([]any)
 		for _, c := range list {
@@ -273,6 +276,9 @@ func eventWhat(e event.Event, most int) string {
 		}
 		if len(list) == 0 {
 			add(text("reason"))
+		}
+		if rule := text("rule"); rule != "" {
+			add("[" + rule + "]")
 		}
 	case e.Type == event.DelegationCounted:
 		work, _ := data["work"].(float64)

@@ -8,7 +8,42 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"reprise/internal/agent/dialect"
+	"reprise/internal/config"
+	"reprise/internal/event/quick"
 )
+
+// clientNames has a flag that names a client take each name that the client goes by: setup
+// calls claude-code what a session's events are of claude.
+func clientNames(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if called, _ := pflag.UnquoteUsage(f); f.Name != "client" && called != "CLIENT" {
+			return
+		}
+		var ferr error
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			names := list.GetSlice()
+			for i, n := range names {
+				names[i] = clientName(n)
+			}
+			ferr = list.Replace(names)
+		} else {
+			ferr = f.Value.Set(clientName(f.Value.String()))
+		}
+		err = errors.Join(err, ferr)
+	})
+	return err
+}
+
+// clientName is the name of a client that we know, by whichever it was called; another is
+// left as it is, for who asks for it to say what there is.
+func clientName(given string) string {
+	if name := quick.Client(given); slices.Contains(dialect.Clients(), name) || slices.Contains(config.RouteClients(), name) {
+		return name
+	}
+	return given
+}
 
 // flagError says what is wrong with a command's flags: of one that there is not which ones are
 // near, and of a value that was taken for one how it is given.

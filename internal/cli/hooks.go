@@ -96,10 +96,11 @@ tried with the version that is named. Under SETUP, "used" are the events that
 		RunE: func(_ *cobra.Command, args []string) error {
 			manifests := dialect.Manifests()
 			if len(args) == 1 {
-				if err := clientArg(args[0]); err != nil {
+				name := clientName(args[0])
+				if err := clientArg(name); err != nil {
 					return err
 				}
-				manifests = []*dialect.Manifest{dialect.ManifestOf(args[0])}
+				manifests = []*dialect.Manifest{dialect.ManifestOf(name)}
 			}
 			if asJSON {
 				docs := struct {

@@ -55,6 +55,8 @@ func memoryError(err error) error {
 		return exitWith(ExitConflict, err)
 	case errors.Is(err, git.ErrTimeout):
 		return exitWith(ExitTimeout, err)
+	case errors.Is(err, memory.ErrName):
+		return exitWith(ExitUsage, err)
 	}
 	return err
 }
@@ -442,7 +444,8 @@ func memoryCreate(app *App) *cobra.Command {
 		Use: "create NAME", Args: cobra.ExactArgs(1), Short: "Make a block, with front matter and index row",
 		Long: `Make a block of the global memory, whose row in the index every session in every
 project is told. With --project it is the project's own: only sessions there are told of it.
-It is a file then that you change with your own editor; its path is printed.`,
+It is a file then that you change with your own editor; its path is printed. NAME is
+reference-TOPIC, project-NAME, episodic-YYYY-MM or decisions.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			b.Name = args[0]
 			if b.Content, err = textArg(cmd.Context(), app, b.Content); err != nil {

@@ -96,9 +96,9 @@ func policyShow(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show [ID]", Args: cobra.MaximumNArgs(1), Short: "Show the policy in force, or the one with an ID",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at, err := parseDay(asOf)
+			at, err := app.asOf(asOf)
 			if err != nil {
-				return usagef("--as-of: %w", err)
+				return err
 			}
 			s, err := scope.of(app)
 			if err != nil {

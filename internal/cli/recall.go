@@ -54,7 +54,7 @@ and why other candidates were left out.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.asOf, "as-of", "", "answer as of this `DATE` (2026-09-01, or with a time)")
+	f.StringVar(&o.asOf, "as-of", "", "answer as of this `DATE` (2026-09-01, with or without a time, or 7d ago)")
 	f.StringVar(&o.project, "project", "", "as if in this project (default: the one around the working directory)")
 	f.BoolVar(&o.all, "all", false, "search every project")
 	f.BoolVar(&o.explain, "explain", false, "show what the scores are made of and what was left out")
@@ -84,8 +84,8 @@ func runRecall(ctx context.Context, app *App, o recallOptions, text string) erro
 	}
 	q := recall.Question{Text: text, Max: o.most, MaxTokens: o.tokens, Explain: o.explain, Elsewhere: true}
 	var err error
-	if q.AsOf, err = parseDay(o.asOf); err != nil {
-		return usagef("--as-of: %w", err)
+	if q.AsOf, err = app.asOf(o.asOf); err != nil {
+		return err
 	}
 	if q.Reader, err = app.reader(); err != nil {
 		return err
@@ -159,9 +159,9 @@ func leftClasses() []recall.Class {
 	return out
 }
 
-// parseDay reads a date, with or without a time; a date alone is the end of
-// that day, by UTC.
-func parseDay(s string) (time.Time, error) {
+// asOf reads the time that --as-of is given: a date alone is the end of that day, by UTC;
+// yesterday is the person's own.
+func (a *App) asOf(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
@@ -173,7 +173,15 @@ func parseDay(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a date; write 2026-09-01 or 2026-09-01T15:04:05Z", clipText(s, 40))
+	now := a.Now()
+	if strings.EqualFold(s, "yesterday") {
+		y, m, d := now.Date()
+		return time.Date(y, m, d, 0, 0, 0, 0, now.Location()).Add(-time.Nanosecond), nil
+	}
+	if d, ok := lengthOfTime(s); ok {
+		return now.Add(-d.Abs()), nil
+	}
+	return time.Time{}, usagef("--as-of %q is no time: give a day (yesterday, 2026-09-01), a moment (2026-09-01T15:04) or how long ago (36h, 7d)", clipText(s, 40))
 }
 
 func showAnswer(app *App, a recall.Answer, q recall.Question) {

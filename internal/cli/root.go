@@ -76,6 +76,9 @@ func Main(ctx context.Context, args []string, app *App) int {
 		if err := app.mayCall(cmd, args); err != nil {
 			return err
 		}
+		if err := clientNames(cmd); err != nil {
+			return err
+		}
 		if app.Signals != nil && cmd.Annotations[ownsSignals] == "" {
 			signals := app.Signals()
 			go func() {

@@ -93,7 +93,7 @@ func edited(env Env, paths Paths, file string, old []byte, name string, values [
 		if errors.As(err, &many) || errors.As(err, &e) {
 			alone, ok := (&document{}).edit("", name, written)
 			if ok && written != "" {
-				if _, aerr := parsed(env, paths, "command line", []byte(alone)); aerr != nil {
+				if _, aerr := parsed(env, paths, CommandLine, []byte(alone)); aerr != nil {
 					return nil, withoutPlace(aerr)
 				}
 			}
@@ -184,7 +184,7 @@ func written(k key, s Settings, values []string) (string, error) {
 		return "[" + strings.Join(items, ", ") + "]", nil
 	}
 	if len(values) > 1 {
-		return "", &Error{File: "command line", Key: k.name, Problem: "takes one value", Remedy: "put quotation marks around a text with blanks"}
+		return "", &Error{File: CommandLine, Key: k.name, Problem: "takes one value", Remedy: "put quotation marks around a text with blanks"}
 	}
 	switch k.value(s).(type) {
 	case int, float64:

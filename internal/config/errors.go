@@ -5,9 +5,12 @@ import (
 	"strings"
 )
 
+// CommandLine is the File of an Error about what a command was given.
+const CommandLine = "command line"
+
 // Error is one thing that is wrong with the settings, and where.
 type Error struct {
-	File    string // path, or "environment" for a variable
+	File    string // path, [CommandLine], or "environment" for a variable
 	Line    int    // from 1; 0 when the problem is not at one place
 	Column  int    // from 1, in characters
 	Key     string // "sub_agent.sync_window_seconds", or a variable's name

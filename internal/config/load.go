@@ -86,7 +86,7 @@ func settingsFile(env Env, paths Paths, flag string) (file string, named bool, e
 		if !strings.HasPrefix(flag, "~") && !strings.ContainsFunc(flag, func(r rune) bool { return r < 0x20 }) && env.Dir != "" {
 			return env.Join(env.Dir, flag), true, nil
 		}
-		return "", true, &Error{File: "command line", Key: "--config", Problem: fmt.Sprintf("%q %v", shown(flag), err), Remedy: pathRemedy, Err: err}
+		return "", true, &Error{File: CommandLine, Key: "--config", Problem: fmt.Sprintf("%q %v", shown(flag), err), Remedy: pathRemedy, Err: err}
 	}
 	for _, name := range []string{"REPRISE_CONFIG", "MCP_BRIDGE_CONFIG"} {
 		v := env.Get(name)

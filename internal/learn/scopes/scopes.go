@@ -177,7 +177,7 @@ func (s *Scopes) Find(ctx context.Context, id string) (Found, error) {
 		return Found{}, err
 	}
 	if !ok || !s.sees(d) {
-		return Found{}, fmt.Errorf("%w: nothing has the id %s; `reprise recall` and `reprise memory search` show ids", memory.ErrNotFound, sign.Clip(id, 60))
+		return Found{}, fmt.Errorf("%w: nothing has the id %s; `reprise recall` shows ids, and `reprise memory read` a block", memory.ErrNotFound, sign.Clip(id, 60))
 	}
 	return s.foundDoc(d), nil
 }
@@ -451,6 +451,8 @@ type Change struct {
 	Warnings  []string   `json:"warnings,omitempty"`
 	Purged    int        `json:"purged,omitempty"` // events taken out of the logs
 	Taken     []Taken    `json:"taken,omitempty"`  // those events by type
+	Items     []Going    `json:"items,omitempty"`  // of a forgetting: all that goes, what was named first
+	DryRun    bool       `json:"dry_run,omitempty"`
 	Left      []Left     `json:"left,omitempty"`   // words of it that something else says
 }
 
