@@ -539,9 +539,6 @@ func (a *analysis) onAnother(g *args, st *state) source {
 	for _, o := range g.options {
 		a.judgeOption(o, st)
 	}
-	if len(g.operands) > 0 {
-		a.host(g.operands[0])
-	}
 	var texts []string
 	for _, w := range g.operands[min(1, len(g.operands)):] {
 		texts = append(texts, w.text)

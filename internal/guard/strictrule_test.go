@@ -54,6 +54,7 @@ func strictCases(p project) (out []strictCase) {
 		"./evil.sh": Allow, "cd sub && ../evil.sh": Allow, "cd sub && ./evil.sh": Ask, "./script/y.sh a b": Allow, "cd $X; script/x.sh": Ask, "if ls; then cd sub; fi; ./script/x.sh": Ask, "./out/../script/x.sh": Ask,
 	})
 	add(false, []Rule{{Decision: Allow, Shape: "./two words.sh", Words: []string{"./two words.sh"}}}, map[string]Decision{"'./two words.sh'": Allow, "cd sub; '../two words.sh'": Allow, "./two": Ask})
+	add(false, []Rule{{Decision: Allow, Shape: "./script/x.sh */../../../x", Words: []string{"./script/x.sh", "*/../../../x"}}}, map[string]Decision{"./script/x.sh '*/../../../x'": Allow})
 	add(false, []Rule{{Decision: Allow, Shape: "frobnicate ..."}, {Decision: Deny, Shape: ""}}, map[string]Decision{"/usr/bin/frobnicate --all": Ask, "ls": Allow})
 	out = append(out, strictCase{"./evil.sh", false, true, []Rule{{Decision: Deny, Shape: filepath.Join(p.dir, "evil.sh")}}, Deny})
 	return out

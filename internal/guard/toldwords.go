@@ -102,9 +102,12 @@ func (a *analysis) goTool(list []word, st *state) {
 	}
 	for _, w := range list[1:] {
 		text := strings.TrimSuffix(w.text, "/...")
-		_, err := os.Lstat(filepath.Join(slices.Concat(st.cwds, []string{""})[0], text))
+		there := func(dir string) bool {
+			_, err := os.Lstat(filepath.Join(dir, text))
+			return err == nil
+		}
 		switch {
-		case strings.Contains(text, "://") || name == "pprof" && err != nil && !filepath.IsAbs(text):
+		case strings.Contains(text, "://") || name == "pprof" && !slices.ContainsFunc(a.bases(text, st), there):
 			a.give("network", Ask, w.shown(), "it may be an address that it gets a profile from", "name a file of the project that is there")
 		case !a.ours(a.fromHome(text), st) && !system(filepath.Clean(text)):
 			a.otherCode(w, "it is outside the project", "name what is in the project")
