@@ -28,6 +28,7 @@ import (
 type loopView struct {
 	Running   bool            `json:"running"`
 	PID       int             `json:"pid,omitempty"`
+	Unsaved   string          `json:"unsaved,omitempty"` // why what is told is from before: its state cannot be written
 	Metrics   loop.Metrics    `json:"metrics"`
 	Reason    string          `json:"reason,omitempty"`
 	Works     []string        `json:"works,omitempty"` // how it was told to work, in words
@@ -94,7 +95,7 @@ func (a *App) view() (loopView, error) {
 	}
 	v := loopView{Elsewhere: away, Running: running, Metrics: loop.MetricsOf(s), Reason: s.Reason, Interrupt: s.Interrupt, HoldWhy: s.HoldWhy}
 	if running {
-		v.PID = owner.Process.PID
+		v.PID, v.Unsaved = owner.Process.PID, loop.Unsaved(dir, &s, a.Now())
 	}
 	if s.Phase != core.Finished {
 		v.Works = append(core.GivenWords(s.Given), core.LimitWords(s.Limits)...)
@@ -327,6 +328,9 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			now, err := app.standsNow(cmd.Context(), dir)
 			if err != nil {
 				return err
+			}
+			if now.Running {
+				now.Unsaved = loop.Unsaved(dir, &s, app.Now())
 			}
 			text := report.Night(home.Project.Name, s, its, said, now)
 			if past {

@@ -108,6 +108,9 @@ func (a *App) viewText(v *loopView, columns int) string {
 		why = fmt.Sprintf(" (%s)", firstLine(v.Reason, 200))
 	}
 	say("%s %s%s", style.Bold(m.Loop), state, why)
+	if v.Unsaved != "" {
+		say("%s: %s", style.Red("cannot go on"), firstLine(v.Unsaved, 700))
+	}
 	say("%d of %d attempts begun, %s of %s, %.2f of %.2f USD, %s of %s tokens", m.Iterations, m.MaxIterations,
 		term.Took(time.Duration(m.WorkedSeconds*float64(time.Second))), term.Took(time.Duration(m.MaxSeconds*float64(time.Second))), m.CostUSD, m.MaxUSD, term.Num(m.Tokens), term.Num(m.MaxTokens))
 	if m.EstimatedUSD > 0 {

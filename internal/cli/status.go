@@ -89,6 +89,7 @@ type standLoop struct {
 	MaxUSD   float64    `json:"max_usd"`
 	Parked   int        `json:"parked"`
 	EndedWhy string     `json:"reason,omitempty"`
+	Unsaved  string     `json:"unsaved,omitempty"` // why what is told is from before: its state cannot be written
 	// Questions are what waits for a person, and what was answered and not told yet; Said
 	// is how many of them wait for the next loop alone.
 	Questions []loop.Question `json:"questions,omitempty"`
@@ -232,6 +233,15 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 	m := loop.MetricsOf(*st)
 	l := &standLoop{Running: running, Phase: m.Phase, Begun: m.Iterations, Of: m.MaxIterations, Done: m.Done, CostUSD: m.CostUSD, MaxUSD: m.MaxUSD, EndedWhy: st.Reason}
 	s.Loop = l
+	if why := loop.Unsaved(dir, st, a.Now()); running && why != "" {
+		l.Unsaved = why
+		s.Waits = append(s.Waits, standWait{"the loop cannot go on: " + firstLine(why, 400), "reprise loop status"})
+	}
+	for i := range st.Slots {
+		if p := &st.Slots[i]; running && p.Retries >= loop.ToldStuck && p.Trouble != "" {
+			s.Waits = append(s.Waits, standWait{"the loop cannot go on with " + orDash(p.Claim.Item.ID) + ", and tries again: " + firstLine(p.Trouble, 300), "reprise loop status"})
+		}
+	}
 	var qErr error
 	l.Questions, qErr = a.questions(ctx, dir, st)
 	open := 0

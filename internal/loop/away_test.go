@@ -121,7 +121,7 @@ func TestNightAwayBeforeItBegins(t *testing.T) {
 	n.add("a", "b", "c", "d")
 	n.begin()
 	n.until("put off", func(s core.State) bool {
-		return len(s.Slots) == 3 && s.Slots[0].Retries > toldStuck && s.Slots[2].Retries > toldStuck
+		return len(s.Slots) == 3 && s.Slots[0].Retries > ToldStuck && s.Slots[2].Retries > ToldStuck
 	})
 	n.want("a ready, b ready, c ready, d ready")
 	gone.Store(false)

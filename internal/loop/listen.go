@@ -323,8 +323,8 @@ func (l *Loop) putOff(e core.Broken) {
 	switch l.tries(e.Slot) {
 	case 1:
 		l.tell("put off", e.Slot, e.Err)
-	case toldStuck:
-		l.tell("put off", e.Slot, fmt.Sprintf("%s; it has failed %d times, and is tried on, every %s in the end, without a word", e.Err, toldStuck, l.State().Limits.BackoffMax))
+	case ToldStuck:
+		l.tell("put off", e.Slot, fmt.Sprintf("%s; it has failed %d times, and is tried on, every %s in the end, without a word", e.Err, ToldStuck, l.State().Limits.BackoffMax))
 	default:
 		l.enter("put off", e.Slot, e.Err)
 	}

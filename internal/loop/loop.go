@@ -5,7 +5,7 @@
 //
 // What is done next is decided by package core, which is pure; this package does it.
 // It owns one directory, <data>/projects/<name>/loop: loop.json (the core's state),
-// audit.jsonl, iterations.jsonl, metrics.json, interrupt.txt (there while a person must
+// unsaved.json (why that cannot be written), audit.jsonl, iterations.jsonl, metrics.json, interrupt.txt (there while a person must
 // decide), requests/ (what people want of a loop that runs), asks/ (one directory a
 // claim, in which its run can ask), and loop.lock. In the directories of its runs it
 // writes iteration.json, tools.jsonl, errors.jsonl, context.json, summary.md, and a
@@ -254,6 +254,7 @@ type Loop struct {
 	actions sync.WaitGroup
 	waiting bool          // somebody waits for the queue
 	saved   int64         // revision of the state on disk
+	untold  bool          // it cannot be written, and others are to see that
 	kept    time.Duration // that it has worked, as of the state on disk
 }
 
@@ -354,6 +355,9 @@ func (l *Loop) begin(ctx context.Context) error {
 	l.s = s
 	l.mu.Unlock()
 	if err := l.store.own(l.s.Loop); err != nil {
+		return err
+	}
+	if err := l.store.room(); err != nil {
 		return err
 	}
 	held := l.held(ctx)
@@ -494,9 +498,9 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 	return l.left
 }
 
-// toldStuck is how often something has failed, each time after a longer wait, when a person is told:
+// ToldStuck is how often something has failed, each time after a longer wait, when a person is told:
 // what passes by itself, such as a lock, has passed by then, half a minute later.
-const toldStuck = 5
+const ToldStuck = 5
 
 // toldUnsaved is the same for the loop's own state, which is tried sooner and more often: half a
 // minute.
@@ -521,7 +525,7 @@ func (l *Loop) stuck(ctx context.Context, e core.Event) {
 	}
 	away := l.gone
 	l.mu.Unlock()
-	if tries == toldStuck && !away {
+	if tries == ToldStuck && !away {
 		l.actions.Go(func() {
 			l.notice(ctx, cannotGoOn(item, b.Err))
 		})
@@ -569,11 +573,13 @@ func (l *Loop) save(ctx context.Context) error {
 		err := l.store.save(l.s)
 		if err == nil {
 			l.saved, l.kept = l.s.Rev, l.s.Worked
+			l.unsaved(nil)
 			return nil
 		}
 		if gone := l.there(); gone != nil {
 			return gone
 		}
+		l.unsaved(err)
 		err = fmt.Errorf("the loop's state could not be kept: %w", err)
 		l.opt.Log.Error("keep the loop's state", "error", err.Error(), "again_in", wait.String())
 		switch tries {
@@ -610,7 +616,8 @@ func (l *Loop) keepTime() {
 		return
 	}
 	l.kept = l.s.Worked
-	if err := l.store.save(l.s); err != nil {
+	err := l.store.save(l.s)
+	if l.unsaved(err); err != nil {
 		l.warn("keep how long it has worked", err)
 	}
 }

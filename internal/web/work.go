@@ -62,6 +62,7 @@ type loopView struct {
 	Open      []*ask          // what waits for a person
 	Given     []loop.Question // what is answered, and no session was told yet
 	Trouble   string
+	Stuck     []string // what cannot be done at the moment, a sentence each
 	Budget    []gauge
 }
 
@@ -111,6 +112,9 @@ func (s *Server) loopView() loopView {
 	if state == nil {
 		return v
 	}
+	if why := loop.Unsaved(dir, state, s.deps.Now()); running && why != "" {
+		v.Stuck = append(v.Stuck, "The loop cannot go on: "+why+".")
+	}
 	v.Ever, v.State, v.Metrics, v.Interrupt = true, *state, loop.MetricsOf(*state), state.Interrupt
 	if state.Interrupt != nil {
 		v.Asked = state.Interrupt.At.Wall
@@ -120,6 +124,9 @@ func (s *Server) loopView() loopView {
 	}
 	for i := range state.Slots {
 		p := &state.Slots[i]
+		if running && p.Trouble != "" {
+			v.Stuck = append(v.Stuck, strings.TrimSpace(fmt.Sprintf("Worker %d could not do this, and tries again: %s %s", i+1, p.Claim.Item.ID, p.Trouble)))
+		}
 		w := workerRow{N: i + 1, Step: string(p.Step), Item: p.Claim.Item.ID, Run: p.Run, Stopping: p.Stop != ""}
 		if r, err := s.deps.Runs.Get(p.Run); err == nil {
 			w.Elapsed, w.Tokens, w.Calls, w.Tool, w.Waiting = r.Elapsed(s.deps.Now()), r.Heartbeat.Tokens, r.Heartbeat.ToolCalls, r.Heartbeat.LastTool, r.Heartbeat.Retrying

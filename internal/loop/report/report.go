@@ -96,6 +96,9 @@ func Night(project string, s core.State, its []Iteration, said []Question, now S
 	if !now.Running && s.Phase != core.Finished {
 		b.WriteString("\nNobody runs it: `reprise loop run` goes on with it.\n")
 	}
+	if now.Unsaved != "" {
+		fmt.Fprintf(&b, "\nIt cannot go on: %s.\n", mdfile.EscapeCell(now.Unsaved))
+	}
 	if m.EstimatedUSD > 0 {
 		fmt.Fprintf(&b, "\nOf the money, %s USD is an estimate: runs were ended before their client could say what they cost. They cost that at most, as far as can be known.\n", term.USD(m.EstimatedUSD))
 	}
@@ -113,6 +116,7 @@ func Night(project string, s core.State, its []Iteration, said []Question, now S
 // Standing is how things stand beside what a loop has written down.
 type Standing struct {
 	Running bool                // a process runs the loop
+	Unsaved string              // why what it has written down is from before, "" where it is not
 	Queue   map[queue.State]int // how many items there are; nil is not known
 	Unread  int                 // files of the queue that cannot be read
 	// Title is what an item is called, "" where the queue has it no more; nil is not known.
