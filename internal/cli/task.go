@@ -110,7 +110,7 @@ func taskError(err error) error {
 		return exitWith(ExitUsage, err)
 	case errors.Is(err, task.ErrNoStep):
 		return exitWith(ExitNotFound, err)
-	case errors.Is(err, task.ErrNoPlan), errors.Is(err, task.ErrNothingLeft), errors.Is(err, task.ErrEnded), errors.Is(err, task.ErrConflict), errors.Is(err, task.ErrDoubled),
+	case errors.Is(err, task.ErrNoPlan), errors.Is(err, task.ErrNothingLeft), errors.Is(err, task.ErrEnded), errors.Is(err, task.ErrConflict), errors.Is(err, task.ErrDoubled), errors.Is(err, task.ErrNewer),
 		errors.Is(err, task.ErrTwice), errors.Is(err, task.ErrLost), errors.Is(err, task.ErrReadBack):
 		return exitWith(ExitConflict, err)
 	case errors.Is(err, task.ErrNoTask):

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,18 +23,44 @@ import (
 
 // taskStore is the list of tasks of a checkout.
 func (a *App) taskStore(main string) *task.Store {
-	return task.New(main, task.Options{Now: a.Env.Now, Home: cmp.Or(a.Env.Get("HOME"), a.Env.Get("USERPROFILE")), Committed: func(ctx context.Context, name string) bool {
-		top := gitTop(main)
-		if top == "" {
-			return false
-		}
-		below, err := filepath.Rel(top, main)
-		if err != nil {
-			return false
-		}
-		_, err = git.New(top, git.Options{Vars: a.Env.Vars}).Run(ctx, "cat-file", "-e", "HEAD:"+path.Join(filepath.ToSlash(below), name))
-		return err == nil
+	return task.New(main, task.Options{Now: a.Env.Now, Home: cmp.Or(a.Env.Get("HOME"), a.Env.Get("USERPROFILE")), Committed: func(ctx context.Context, name string) iter.Seq[[]byte] {
+		return func(yield func([]byte) bool) { a.committedTasks(ctx, main, name, yield) }
 	}})
+}
+
+// mostVersions is how many commits are looked through for what a task said.
+const mostVersions = 200
+
+// committedTasks tells what commits have of a file of a project, as [task.Options] wants it.
+func (a *App) committedTasks(ctx context.Context, main, name string, yield func([]byte) bool) {
+	top := gitTop(main)
+	if top == "" {
+		return
+	}
+	below, err := filepath.Rel(top, main)
+	if err != nil {
+		return
+	}
+	g := git.New(top, git.Options{Vars: a.Env.Vars})
+	name = path.Join(filepath.ToSlash(below), name)
+	last, err := g.Run(ctx, "cat-file", "blob", "HEAD:"+name)
+	if err != nil {
+		last = nil
+	}
+	if !yield(last) {
+		return
+	}
+	commits, err := g.Run(ctx, "log", "--format=%H", fmt.Sprintf("--max-count=%d", mostVersions), "HEAD", "--", ":(top,literal)"+name)
+	if err != nil {
+		return // a repository without a commit
+	}
+	for commit := range strings.FieldsSeq(string(commits)) {
+		if data, err := g.Run(ctx, "cat-file", "blob", commit+":"+name); err == nil && !bytes.Equal(data, last) {
+			if last = data; !yield(data) {
+				return
+			}
+		}
+	}
 }
 
 // underWay is what git is in the middle of in a checkout and would take a commit into,

@@ -21,9 +21,16 @@ func (b *Board) Archive(only ...int) ([]*Task, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	old, err := b.Read(path.Join(archiveDir, todoFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := b.lostShelf(old, data); err != nil {
+		return nil, err
+	}
 	kept, err := ParseState(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path.Join(archiveDir, stateFile), err)
+		return nil, fmt.Errorf("specs/%[1]s: %[2]w: mend it by hand, or `git checkout HEAD -- specs/%[1]s` brings back what the last commit has", path.Join(archiveDir, stateFile), err)
 	}
 	var gone []*Task
 	want := only
@@ -62,12 +69,8 @@ func (b *Board) Archive(only ...int) ([]*Task, error) {
 		return nil, nil
 	}
 	kept.Next = max(kept.Next, b.State.Next)
-	old, err := b.Read(path.Join(archiveDir, todoFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		old, err = []byte("# Archive\n\n"), nil
-	}
-	if err != nil {
-		return nil, err
+	if blank(old) {
+		old = []byte("# Archive\n\n")
 	}
 	if !bytes.HasSuffix(old, []byte("\n\n")) {
 		old = append(bytes.Clone(old), '\n')

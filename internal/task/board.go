@@ -46,6 +46,7 @@ func (f Finding) String() string {
 // takeOver brings state.json up to what a person wrote in TODO.md: that file is the
 // person's, and where the two differ somebody edited it.
 func (b *Board) takeOver() {
+	b.known = len(b.State.Tasks)
 	owner := make(map[int]*Section, len(b.Todo.Sections))
 	for _, s := range b.Todo.Sections {
 		o := owner[s.Number]
@@ -79,7 +80,8 @@ func (b *Board) takeOver() {
 		b.compare(s)
 	}
 	why := ""
-	for i, n := range b.State.which(func(t *Task) bool { return b.Todo.Find(t.Number) == nil }) {
+	b.missing = b.State.which(func(t *Task) bool { return b.Todo.Find(t.Number) == nil })
+	for i, n := range b.missing {
 		if i == 0 {
 			if line := openAt(b.Todo.file.Bytes()); line > 0 {
 				why = fmt.Sprintf(": the fence or comment that begins in line %d there is not closed, close it", line)

@@ -202,11 +202,11 @@ func (b *Board) mend() (r Report) {
 			took(s.Number, stateFile, "priority %q → %s", v, t.Priority)
 		}
 	}
-	for _, n := range b.State.Numbers() {
-		if t := b.State.Tasks[n]; b.Todo.Find(n) == nil {
-			b.writeBack(t)
-			took(n, stateFile, "it stands in TODO.md again, as %s; `reprise task abandon %d` gives it up, `reprise task todo` takes away what has ended", t.Status.Words(), n)
-		}
+	missing := b.State.which(func(t *Task) bool { return b.Todo.Find(t.Number) == nil })
+	texts := b.texts(missing)
+	for _, n := range missing {
+		t := b.State.Tasks[n]
+		took(n, stateFile, "it stands in TODO.md again, as %s, %s; `reprise task abandon %d` gives it up, `reprise task todo` takes away what has ended", t.Status.Words(), b.writeBack(t, texts[n]), n)
 	}
 	b.checkDeps()
 	r.Left = append(r.Left, b.Problems...)
@@ -234,8 +234,18 @@ func (t *Todo) says(text []byte, other *Section) bool {
 	return true
 }
 
-// writeBack puts a task into TODO.md as state.json has it.
-func (b *Board) writeBack(t *Task) {
+// writeBack puts a task into TODO.md as state.json has it, with its text where a commit has
+// that, and says which it was.
+func (b *Board) writeBack(t *Task, text string) string {
+	level := 3
+	if last := len(b.Todo.Sections); last > 0 {
+		level = b.Todo.Sections[last-1].Level
+	}
+	text, err := bodyText(text, level)
+	said := "with its text as the latest commit has it"
+	if text == "" || err != nil {
+		text, said = "", "without a text, for no commit has one of it"
+	}
 	at := func(name string) string {
 		if len(t.paths(name)) == 0 {
 			return ""
@@ -250,5 +260,6 @@ func (b *Board) writeBack(t *Task) {
 		{"effort", t.Effort}, {"status", t.Status.Marker()}, {"priority", t.Priority}, {"language", t.Language},
 		{"depends", dependsText(t.DependsOn)}, {"started", stamp(t.Started)}, {"completed", stamp(t.Completed)},
 		{"abandoned", stamp(t.Abandoned)}, {"blocked", blocked}, {"research", at("research")}, {"plan", at("plan")}, {"summary", at("summary")},
-	}, "")
+	}, text)
+	return said
 }

@@ -70,7 +70,7 @@ func (s *Store) settleConflict(ctx context.Context) (r Report, changes []Change,
 	if err != nil || conflictAt(todo) == 0 && conflictAt(state) == 0 && twiceIn(state) == 0 {
 		return r, nil, false, err
 	}
-	u, err := s.openSides(d, todo, state)
+	u, err := s.openSides(ctx, d, todo, state)
 	if err != nil {
 		return r, nil, false, err
 	}
@@ -115,7 +115,7 @@ type union struct {
 }
 
 // openSides reads the two sides of what a merge left.
-func (s *Store) openSides(d *durable.Dir, todo, state []byte) (*union, error) {
+func (s *Store) openSides(ctx context.Context, d *durable.Dir, todo, state []byte) (*union, error) {
 	todoOurs, todoTheirs := sides(todo)
 	stateOurs, stateTheirs := sides(state)
 	if conflictAt(todo) > 0 {
@@ -130,9 +130,9 @@ func (s *Store) openSides(d *durable.Dir, todo, state []byte) (*union, error) {
 		to          **Board
 		todo, state []byte
 	}{{&u.ours, todoOurs, stateOurs}, {&u.theirs, todoTheirs, stateTheirs}} {
-		b, err := s.read(lasting, side.todo, side.state, nil)
+		b, err := s.read(ctx, lasting, side.todo, side.state, nil)
 		if errors.Is(err, ErrDamaged) { // TODO.md says what a person has to know
-			b, err = s.read(lasting, side.todo, nil, nil)
+			b, err = s.read(ctx, lasting, side.todo, nil, nil)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("a side of the conflict in %s cannot be read, so it has to be settled by hand: %w", path.Join(specsDir, todoFile), err)

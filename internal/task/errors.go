@@ -121,10 +121,10 @@ type Failures struct {
 // ErrErrorsDamaged says that errors.json cannot be read.
 var ErrErrorsDamaged = errors.New("errors.json cannot be read")
 
-// ParseFailures reads errors.json. No bytes are an empty list.
+// ParseFailures reads errors.json. nil is an empty list.
 func ParseFailures(data []byte) (*Failures, error) {
 	out := &Failures{}
-	if len(bytes.TrimSpace(data)) == 0 {
+	if data == nil {
 		return out, nil
 	}
 	var f struct {
@@ -307,7 +307,7 @@ func (b *Board) Failures() (*Failures, error) {
 			return nil, err
 		}
 		if b.failures, err = ParseFailures(data); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("specs/%s: %w; mend it by hand, or remove it: `reprise task errors` draws it anew from the events, without which fixes were made", errorsFile, err)
 		}
 		b.failures.dirs = b.dirs
 	}

@@ -3,8 +3,10 @@ package task
 import (
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,7 +191,12 @@ func TestNumberTwice(t *testing.T) {
 func TestListLost(t *testing.T) {
 	dir := t.TempDir()
 	committed := true
-	s := New(dir, Options{Disk: unsynced(), Now: clock, Committed: func(_ context.Context, name string) bool { return committed && name == "specs/state.json" }})
+	s := New(dir, Options{Disk: unsynced(), Now: clock, Committed: func(_ context.Context, name string) iter.Seq[[]byte] {
+		if committed && name == "specs/state.json" {
+			return slices.Values([][]byte{[]byte("{}")})
+		}
+		return slices.Values([][]byte{nil})
+	}})
 	for range 2 { // without specs/, and with an empty one
 		if _, err := s.Load(context.Background()); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "git checkout HEAD -- specs") {
 			t.Errorf("load: %v", err)

@@ -128,6 +128,9 @@ type State struct {
 // ErrDamaged says that state.json cannot be read.
 var ErrDamaged = errors.New("state.json cannot be read")
 
+// ErrNewer says that a newer reprise wrote state.json.
+var ErrNewer = errors.New("which this program does not know: use the newer reprise")
+
 // ErrDoubled says that state.json has two entries of a number, which git leaves where both
 // sides of a merge gave it.
 var ErrDoubled = errors.New("has two entries, as a merge leaves them; `reprise task check --fix` keeps the tasks of both")
@@ -189,11 +192,14 @@ func knownTask() map[string]bool {
 	}
 }
 
-// ParseState reads state.json. No bytes are an empty state. The error is
-// [ErrDamaged], with the place.
+// ParseState reads state.json. nil is an empty state; a file without anything in it is none,
+// for it is what a full disk leaves. The error is [ErrDamaged], with the place, or [ErrNewer].
 func ParseState(data []byte) (*State, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
+	if data == nil {
 		return &State{Next: 1, Tasks: map[int]*Task{}}, nil
+	}
+	if blank(data) {
+		return nil, fmt.Errorf("%w: it has nothing in it", ErrDamaged)
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if s, ok := quickState(data); ok {
@@ -228,7 +234,7 @@ func slowState(data []byte) (*State, error) {
 		return nil, fmt.Errorf("task %d %w", n, ErrDoubled)
 	}
 	if f.V > stateVersion {
-		return nil, fmt.Errorf("state.json is of version %d, which this program does not know: use the newer reprise", f.V)
+		return nil, fmt.Errorf("state.json is of version %d, %w", f.V, ErrNewer)
 	}
 	for k, plain := range f.Tasks {
 		t := (*Task)(plain)

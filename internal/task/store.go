@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -31,9 +32,10 @@ const (
 type Options struct {
 	Disk durable.Disk
 	Now  func() time.Time // required
-	// Committed reports whether the last commit has a file of the project, named from
-	// its root and with slashes. nil: nothing is committed.
-	Committed func(ctx context.Context, name string) bool
+	// Committed is what commits have of a file of the project, named from its root and with
+	// slashes: first the last commit, nil where that has no such file, and then those before
+	// it that have another one, the newest first. nil: nothing is committed.
+	Committed func(ctx context.Context, name string) iter.Seq[[]byte]
 	// Home is the user's own directory, which is written as ~ in what goes into specs/;
 	// empty is none.
 	Home string
@@ -78,22 +80,6 @@ func (s *Store) longPlace(place string) string {
 // CommitLock is the lock under which what changes in specs/ is committed.
 func (s *Store) CommitLock() string { return filepath.Join(s.dir, journalDir, "commit.lock") }
 
-// ErrLost says that the list is gone from the checkout and that git has it: numbers
-// would be given again, and the list be committed over.
-var ErrLost = errors.New("it is not there, and the last commit has it")
-
-// lost refuses to take a list for empty that is only gone. anew: what is left of it may
-// do, for TODO.md tells of most.
-func (s *Store) lost(ctx context.Context, todo, state []byte, anew bool) error {
-	if state != nil || todo != nil && anew || s.o.Committed == nil || !s.o.Committed(ctx, path.Join(specsDir, stateFile)) {
-		return nil
-	}
-	if todo == nil {
-		return fmt.Errorf("%s: %w: `git checkout HEAD -- specs` brings it back; or commit that it is removed, to begin anew", s.dir, ErrLost)
-	}
-	return fmt.Errorf("%s: %w: `git checkout HEAD -- specs/%s` brings it back, `reprise task check --fix` makes it anew from TODO.md", filepath.Join(s.dir, stateFile), ErrLost, stateFile)
-}
-
 // Board is TODO.md and state.json as they were read, with what was taken over from
 // one into the other, and the changes that are to be written.
 type Board struct {
@@ -104,13 +90,16 @@ type Board struct {
 	// Changes are what happened to tasks, in order.
 	Changes []Change
 
-	was      int            // state.json's next number as it was read
-	taking   bool           // what a person did is being taken over
-	highest  int            // number that was given, by the archive and folders; 0 = not looked for
-	folders  map[int]string // parts of their names behind the number; nil = not looked for
-	noted    *noted         // numbers that this change says were given, though nothing came of it yet
-	twice    []*Section     // sections whose number another one has
-	shelved  []*Section     // sections of tasks that were archived
+	was      int                                // state.json's next number as it was read
+	known    int                                // tasks that state.json had when it was read
+	missing  []int                              // those of them that do not stand in TODO.md
+	versions func(name string) iter.Seq[[]byte] // see [Options.Committed]; nil = nothing is committed
+	taking   bool                               // what a person did is being taken over
+	highest  int                                // number that was given, by the archive and folders; 0 = not looked for
+	folders  map[int]string                     // parts of their names behind the number; nil = not looked for
+	noted    *noted                             // numbers that this change says were given, though nothing came of it yet
+	twice    []*Section                         // sections whose number another one has
+	shelved  []*Section                         // sections of tasks that were archived
 	now      time.Time
 	failures *Failures
 	dirs     [][2]string                                     // see [Store.dirs]
@@ -160,7 +149,7 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 		if err := s.lost(ctx, nil, nil, false); err != nil {
 			return nil, err
 		}
-		return s.read(nil, nil, nil, nil)
+		return s.read(ctx, nil, nil, nil, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read tasks: %w", err)
@@ -178,7 +167,14 @@ func (s *Store) Load(ctx context.Context) (*Board, error) {
 			if err := s.lost(ctx, todo, state, false); err != nil {
 				return nil, err
 			}
-			return s.read(s.reopen, todo, state, nil)
+			b, err := s.read(ctx, s.reopen, todo, state, nil)
+			if err == nil {
+				err = s.lostTasks(b, todo, false)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return b, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -293,7 +289,7 @@ func kindOf(m fs.FileMode) string {
 	return "a device, a pipe or a socket"
 }
 
-func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte, own *noted) (*Board, error) {
+func (s *Store) read(ctx context.Context, d func() (*durable.Dir, func(), error), todo, state []byte, own *noted) (*Board, error) {
 	if line := conflictAt(todo); line > 0 {
 		return nil, fmt.Errorf("%s, line %d: %w", filepath.Join(s.dir, todoFile), line, ErrConflict)
 	}
@@ -301,6 +297,9 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte,
 		return nil, fmt.Errorf("%s, line %d: %w", filepath.Join(s.dir, stateFile), line, ErrConflict)
 	}
 	b := &Board{dirs: s.dirs(), now: s.o.Now().UTC().Truncate(time.Second), dir: d, writes: map[string][]byte{}, noted: own}
+	if s.o.Committed != nil {
+		b.versions = func(name string) iter.Seq[[]byte] { return s.o.Committed(ctx, path.Join(specsDir, name)) }
+	}
 	// Both take their time where there are thousands of tasks.
 	var todoErr error
 	parsed := make(chan struct{})
@@ -318,6 +317,9 @@ func (s *Store) read(d func() (*durable.Dir, func(), error), todo, state []byte,
 		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, todoFile), todoErr)
 	}
 	if errors.Is(err, ErrDoubled) {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, stateFile), err)
+	}
+	if errors.Is(err, ErrNewer) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(s.dir, stateFile), err)
 	}
 	if err != nil {
@@ -482,7 +484,10 @@ func (s *Store) try(ctx context.Context, d *durable.Dir, anew bool, own *noted, 
 	if err := s.lost(ctx, todo, state, anew); err != nil {
 		return nil, err
 	}
-	b, err := s.read(func() (*durable.Dir, func(), error) { return d, func() {}, nil }, todo, state, own)
+	b, err := s.read(ctx, func() (*durable.Dir, func(), error) { return d, func() {}, nil }, todo, state, own)
+	if err == nil {
+		err = s.lostTasks(b, todo, anew)
+	}
 	if err != nil {
 		return nil, err
 	}
