@@ -46,9 +46,9 @@ func (a *analysis) loop(cond, do []*syntax.Stmt, st *state) source {
 // turn judges one turn of a loop, of which it is not known whether it comes to its end.
 func (a *analysis) turn(cond, do []*syntax.Stmt, st *state) source {
 	n := len(a.left)
-	a.stmts(cond, st)
+	out := a.stmts(cond, st)
 	body := st.fork()
-	out := a.stmts(do, body)
+	out = out.and(a.stmts(do, body))
 	st.join(a, append(slices.Clone(a.left[n:]), body)...)
 	return out
 }

@@ -252,10 +252,20 @@ func (s source) and(t source) source {
 		return s
 	}
 	out := source{there: true, file: s.file && t.file, net: s.net || t.net, endless: max(s.endless, t.endless), what: t.what}
-	if o := s.origin.with(t.origin); !s.fixed && !t.fixed {
-		out.origin, out.dotted = o, o != anything && s.dotted && t.dotted
-	}
+	out.origin = s.ofWhat().with(t.ofWhat())
+	out.dotted = out.origin != anything && s.dotted && t.dotted
 	return out
+}
+
+// ofWhat is what is known of each line: of a text that is known only whether it is numbers.
+func (s source) ofWhat() origin {
+	switch {
+	case !s.fixed:
+		return s.origin
+	case strings.Trim(s.text, "0123456789\n") == "":
+		return numbers
+	}
+	return anything
 }
 
 // assigned are the names that are given values anywhere in a piece of a

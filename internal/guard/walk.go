@@ -652,7 +652,7 @@ func (a *analysis) ifClause(c *syntax.IfClause, st *state) source {
 	var branches []*state
 	for n := c; n != nil; n = n.Else {
 		a.step(1)
-		a.stmts(n.Cond, st)
+		out = out.and(a.stmts(n.Cond, st))
 		b := st.fork()
 		out = out.and(a.stmts(n.Then, b))
 		branches = append(branches, b)
