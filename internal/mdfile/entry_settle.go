@@ -131,15 +131,21 @@ func (s *Settled) missing(f, old *EntryFile, known map[string]*Entry, now time.T
 		here[f.Entries[i].ID] = true
 	}
 	gone := Retired(f.Entries)
+	// Where none is left, the file was removed or emptied, and what is in it has come since.
+	// That they cut out the only one there was is believed of a person where all else is there.
+	stays := len(known) == 1 && len(f.Entries) == 0 && len(f.Free) > 0 && len(f.Damage) == 0
 	var lost []Entry
 	for i := range old.Entries {
 		e := &old.Entries[i]
-		if _, ok := known[e.ID]; ok && !here[e.ID] && !gone[e.ID] {
-			here[e.ID] = true
+		if known[e.ID] != e {
+			continue // damaged, or there twice
+		}
+		if here[e.ID] || gone[e.ID] {
+			stays = true
+		} else {
 			lost = append(lost, *e)
 		}
 	}
-	stays := len(f.Entries) > 0 || len(lost) <= 1
 	// A tombstone is cut out by nobody on purpose; one that is missing comes back.
 	cut := 0
 	for _, e := range lost {

@@ -90,6 +90,22 @@ func TestSettleEdits(t *testing.T) {
 	if s, f = settle(""); len(s.Restored) != 2 || len(f.Entries) != 2 {
 		t.Errorf("%+v\n%s", s, s.Data)
 	}
+	// A file that is gone, or holds what no text has, and has got a new entry since.
+	_, fresh := Entry{Type: TypeLearning, Time: at(5), Text: "New."}.Render()
+	for _, c := range []struct{ base, data string }{
+		{base, "# Notes\n\n" + string(fresh)}, {base, strings.Repeat("\x00", len(base)) + "\n" + string(fresh)}, {base, strings.Repeat("\x00", len(base))},
+		{string(rawOne), ""}, {string(rawOne), string(fresh)}, {"# Notes\n\n" + string(rawOne), "# Notes\n\n" + string(fresh)}, {string(rawOne), "\n\n"},
+		{"# Notes\n\n" + string(rawOne), "\x00\x00\x00"},
+	} {
+		s := SettleEdits([]byte(c.data), []byte(c.base), at(9))
+		if len(s.Retired) > 0 || len(s.Restored) != strings.Count(c.base, "id: e-") || strings.Contains(c.data, "New.") != strings.Contains(string(s.Data), "New.") {
+			t.Errorf("%q: %+v\n%s", c.data, s, s.Data)
+		}
+	}
+	// The only one may have been cut out.
+	if s := SettleEdits([]byte("# Notes\n"), []byte("# Notes\n\n"+string(rawOne)), at(9)); len(s.Retired) != 1 {
+		t.Errorf("%+v\n%s", s, s.Data)
+	}
 	// More than anyone cuts out by hand comes back.
 	many := "# Notes\n"
 	for i := range 12 {
