@@ -375,8 +375,13 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 		}
 		return out.Bytes(), nil
 	}
+	return out.Bytes(), g.failed(ctx, bound, args, err, out, errOut)
+}
+
+// failed is the error of a git that was run within bound, which is ctx with a limit.
+func (g *Git) failed(ctx, bound context.Context, args []string, err error, out, errOut *capped) error {
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("git %s: %w", strings.Join(args, " "), ctx.Err())
+		return fmt.Errorf("git %s: %w", strings.Join(args, " "), ctx.Err())
 	}
 	e := &Error{Args: args, Code: -1, Stderr: errOut.String()}
 	var exit *exec.ExitError
@@ -400,7 +405,7 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 			e.Kind = ErrNotInstalled
 		}
 	}
-	return out.Bytes(), e
+	return e
 }
 
 // How long a git that is cut off has to clean up, and how long it is then tried to kill it.

@@ -105,7 +105,7 @@ func TestMergedIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "git")
-	script := "#!/bin/sh\n" + real + " \"$@\" || exit\ncase \"$*\" in *--ff-only*) " + real + " reset -q --hard HEAD~1;; esac\n"
+	script := "#!/bin/sh\n" + real + " \"$@\" || exit\ncase \"$*\" in *update-ref*--stdin*) " + real + " reset -q --hard HEAD~1;; esac\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -438,11 +438,13 @@ func (t *Worktrees) mergeOnce(ctx context.Context, p Place, main *git.Git, base 
 			return false, "the checks fail on the merge: " + oneLine(got.Text, 600), nil
 		}
 	}
-	err = t.patiently(ctx, func() error { _, err := main.Run(ctx, append(git.MergeArgs(base), "--ff-only", work)...); return err })
+	err = t.patiently(ctx, func() error {
+		return main.FastForward(ctx, base, work, fmt.Sprintf("merge %s: Fast-forward", p.Branch))
+	})
+	if errors.Is(err, git.ErrMoved) {
+		return true, "", nil
+	}
 	if err != nil {
-		if behind, aerr := main.IsAncestor(ctx, "HEAD", work); aerr == nil && !behind && git.LockedAt(err) == "" {
-			return true, "", nil
-		}
 		return false, "", fmt.Errorf("move %s forward: %w", base, err)
 	}
 	// What is called merged is there: anybody may have moved the branch meanwhile.

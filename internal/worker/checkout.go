@@ -165,7 +165,7 @@ func (c *Checkout) forward(ctx context.Context, branch string) error {
 	case err != nil:
 		return err
 	}
-	if _, err = g.Run(ctx, append(git.MergeArgs(branch), "--ff-only", there)...); err != nil {
+	if err := g.FastForward(ctx, branch, there, "merge "+Origin+"/"+branch+": Fast-forward"); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
