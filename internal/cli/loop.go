@@ -23,6 +23,7 @@ import (
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/report"
+	"reprise/internal/pathname"
 	"reprise/internal/proc"
 	"reprise/internal/run"
 	"reprise/internal/term"
@@ -49,7 +50,7 @@ func (a *App) loopDir() (*config.Home, string, error) {
 		return nil, "", err
 	}
 	if home.Project == nil {
-		return nil, "", exitWith(ExitNotFound, errors.New("there is no project here; `reprise init` makes one"))
+		return nil, "", exitWith(ExitNotFound, a.noProject())
 	}
 	return home, filepath.Join(home.Paths.ProjectDir(home.Project.Name), "loop"), nil
 }
@@ -483,6 +484,11 @@ func bootstrapOf(home *config.Home) (string, error) {
 	}
 	defer root.Close()
 	info, err := root.Stat(name)
+	if err != nil {
+		if why := badLink(home.Project.Root, path); why != "" {
+			err = errors.New(why)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -507,6 +513,25 @@ func bootstrapOf(home *config.Home) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return string(data), nil
+}
+
+// badLink is why a file of the project cannot be read that is a link, or lies behind one: it leads
+// out of the project, or to nothing. "" is neither.
+func badLink(root, path string) string {
+	for p := path; p != root && p != filepath.Dir(p); p = filepath.Dir(p) {
+		to, err := os.Readlink(p)
+		if err != nil {
+			continue
+		}
+		whole, err := filepath.EvalSymlinks(p)
+		switch top, rerr := filepath.EvalSymlinks(root); {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Sprintf("%s is a link to %s, and nothing is there: put the file itself there, or remove the link", p, to)
+		case err == nil && rerr == nil && !pathname.Within(top, whole):
+			return fmt.Sprintf("%s is a link that leads out of the project (%s): put the file itself there", p, to)
+		}
+	}
+	return ""
 }
 
 // loopCheck has the project's checks run in a place; nil where it has none, or none that

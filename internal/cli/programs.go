@@ -38,6 +38,9 @@ func programsIn(dir string) (*git.Programs, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &kept)
 	}
+	if err == nil && kept.V > 1 {
+		return nil, fmt.Errorf("read which programs git may run (%s): it has format %d, this program knows up to 1: use a newer reprise", file, kept.V)
+	}
 	if err == nil && kept.V != 1 {
 		err = fmt.Errorf("its version is %d, and this program knows 1", kept.V)
 	}

@@ -76,7 +76,7 @@ func (q *Files) TakeOut(ctx context.Context, id string, keep func(data []byte) e
 		}
 		if it, err := q.read(&p); err == nil {
 			return Readable(&it)
-		} else if !errors.Is(err, ErrDamaged) {
+		} else if !errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewer) {
 			return err
 		}
 		data, err := readRegular(q.path(&p), maxReadBytes)
@@ -154,6 +154,10 @@ func (c *checker) directory(s State) error {
 		if err != nil {
 			// The path stands in front of it already.
 			what := strings.ReplaceAll(err.Error(), c.q.path(&p)+": ", "")
+			if errors.Is(err, ErrNewer) {
+				c.problem(c.q.path(&p), "%s; it is left alone", what)
+				continue
+			}
 			c.problem(c.q.path(&p), "%s; it is left alone: restore or mend the file (its format is in docs/format.md), or give the item up: `reprise queue check --take-out %s` moves the file out of the queue", what, p.id)
 			continue
 		}

@@ -27,12 +27,24 @@ var (
 	ErrCycle = errors.New("dependency cycle")
 	// ErrDamaged: the item's record cannot be read. It is left as it is.
 	ErrDamaged = errors.New("damaged item")
+	// ErrNewer: the item's record was written by a newer program. It is left alone as one that
+	// is damaged is, and is nobody's to give up: its errors are ErrDamaged, too.
+	ErrNewer = errors.New("item of a newer reprise")
 	// ErrAway: the store cannot be used for the moment: its disk is full or fails, there
 	// are no file descriptors left, its servers do not answer. A claim stays what it was,
 	// what was to be changed is as it was or all of it changed, and asking again does no
 	// harm and may help. The texts of such errors say what is the matter, and not this.
 	ErrAway = errors.New("the queue is away for the moment")
 )
+
+// newerError is of an item in a format that this program does not know yet.
+type newerError struct{ v int }
+
+func (e *newerError) Error() string {
+	return fmt.Sprintf("%v: it has format %d, and this program knows up to %d: use a newer reprise here", ErrNewer, e.v, version)
+}
+
+func (e *newerError) Is(target error) bool { return target == ErrNewer || target == ErrDamaged }
 
 // Over reports whether an error about a claim ([Queue.Extend], Progress, Done, Fail,
 // Release, and Park by its token) says that the claim is over: the item went on, was

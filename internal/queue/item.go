@@ -96,7 +96,7 @@ func decode(data []byte) (Item, error) {
 	}
 	switch {
 	case s.V > version:
-		return Item{}, fmt.Errorf("%w: its version is %d and this program knows %d", ErrDamaged, s.V, version)
+		return Item{}, &newerError{s.V}
 	case err != nil:
 		return Item{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	case s.V != version:

@@ -359,7 +359,11 @@ func (q *Queue) Check(ctx context.Context, mend bool) (queue.Report, error) {
 		switch {
 		case errors.Is(err, queue.ErrNotFound):
 		case err != nil:
-			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: strings.TrimPrefix(err.Error(), q.where(id)+": ") + "; it is left alone: `reprise queue check --take-out " + id + "` keeps what it holds in a file, and gives it up"})
+			what := strings.TrimPrefix(err.Error(), q.where(id)+": ") + "; it is left alone"
+			if !errors.Is(err, queue.ErrNewer) {
+				what += ": `reprise queue check --take-out " + id + "` keeps what it holds in a file, and gives it up"
+			}
+			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: what})
 		case q.view.bad(id):
 			rep.Problems = append(rep.Problems, queue.Problem{Where: q.where(id), What: byHand})
 			used[h.large] = true
@@ -391,7 +395,7 @@ func (q *Queue) TakeOut(ctx context.Context, id string, keep func(data []byte) e
 	}
 	if read, err := q.decode(ctx, id, msg, h.rev); err == nil {
 		return queue.Readable(&read.Item)
-	} else if !errors.Is(err, queue.ErrDamaged) {
+	} else if !errors.Is(err, queue.ErrDamaged) || errors.Is(err, queue.ErrNewer) {
 		return err
 	}
 	data := msg.Data
