@@ -373,6 +373,14 @@ func (g *args) root() string {
 	return g.name
 }
 
+// path is the name of a program with those of its subcommands.
+func (g *args) path() string {
+	if g.outer == nil {
+		return g.name
+	}
+	return g.outer.path() + " " + g.name
+}
+
 // here judges the current directory, for a program that works in it.
 func (a *analysis) here(st *state) {
 	if st.cwds == nil {

@@ -372,13 +372,11 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	if a.ownRun(argv, st) {
 		return source{there: true}
 	}
-	name := argv[0].text
 	mark := len(a.options)
 	defer func() { a.options = a.options[:mark] }()
 	args := a.parseArgs(p, argv[1:], st)
 	for len(p.Subs) > 0 && args.sub != nil {
 		p = args.sub
-		name += " " + p.Name
 		before := args
 		args = a.parseArgs(p, before.rest, st)
 		args.outer = &before
@@ -398,10 +396,10 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 			w = args.operands[0]
 		}
 		if !w.known() || w.made && len(args.operands) > 0 {
-			a.give("dynamic-command", Deny, w.shown(), "which command of "+name+" this is is only known when it runs", "write its name")
+			a.give("dynamic-command", Deny, w.shown(), "which command of "+args.path()+" this is is only known when it runs", "write its name")
 			return source{there: true}
 		}
-		a.give("unknown-subcommand", Ask, w.shown(), "it is not known what this command of "+name+" does", "use one that only reads, or allow it by a rule")
+		a.give("unknown-subcommand", Ask, w.shown(), "it is not known what this command of "+args.path()+" does", "use one that only reads, or allow it by a rule")
 		return source{there: true}
 	}
 	a.outerOptions(argv[0].text, args.outer, st)
@@ -409,7 +407,7 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 		for _, o := range args.options {
 			a.judgeUnknown(p, o) // which word is the program depends on it
 		}
-		a.base(p, argv[0], name, args)
+		a.base(p, argv[0], args)
 		switch {
 		case p.Name == "parallel":
 			return a.parallel(&args, st)
@@ -422,7 +420,7 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	first := p.Base == know.Exec || p.Base == know.Ask || p.Base == know.Config || p.Base == know.Deny
 	tells := args.tells(p) || args.inspects(p)
 	if first && !tells {
-		a.base(p, argv[0], name, args)
+		a.base(p, argv[0], args)
 	}
 	if p.Base == know.Exec && !tells {
 		a.onlyOurs(&args, st)
@@ -432,7 +430,7 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	a.judgeArgs(p, &args, a.gitPlace(&args, st))
 	a.follows(p, &args, st)
 	if !first && !tells {
-		a.base(p, argv[0], name, args)
+		a.base(p, argv[0], args)
 	}
 	if f := after(argv[0].text); f != nil {
 		f(a, p, args, st)
@@ -479,7 +477,7 @@ func makesBranch(p *know.Program, g *args) bool {
 }
 
 // base notes the least that is thought of a program.
-func (a *analysis) base(p *know.Program, w word, name string, args args) {
+func (a *analysis) base(p *know.Program, w word, args args) {
 	why := p.Why
 	switch p.Base {
 	case know.Flag, know.Write, know.Delete:
@@ -494,7 +492,7 @@ func (a *analysis) base(p *know.Program, w word, name string, args args) {
 	case know.Exec:
 		a.projectCode(w, why)
 	case know.Net:
-		a.reaches(name)
+		a.reaches(args.path())
 		if !args.hostsAllowed {
 			instead := "let the user do it, or allow it by a rule"
 			if args.hosts > args.allowedHosts && byHost(args.name) {

@@ -81,10 +81,12 @@ func (a *analysis) neverEnds(g *args, st *state) endless {
 			}
 			a.fills(kind, g.name)
 		}
-	case "grep", "egrep", "fgrep", "rg", "sed", "awk", "gawk", "mawk", "cut", "uniq", "paste", "comm", "join", "jq", "gojq", "jaq":
+	case "awk", "gawk", "mawk", "jq", "gojq", "jaq":
 		if len(g.operands) > 0 && loopsForever(g.operands[0].text) {
 			return oneLine // it may hold what it makes
 		}
+		fallthrough
+	case "grep", "egrep", "fgrep", "rg", "sed", "cut", "uniq", "paste", "comm", "join":
 		if kind == oneLine || g.name == "paste" && g.has("-s") {
 			a.fills(kind, g.name)
 		}

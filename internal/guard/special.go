@@ -491,7 +491,7 @@ func (a *analysis) privileged(argv []word, st *state) source {
 	for _, o := range g.options {
 		a.judgeUnknown(p, o)
 	}
-	a.base(p, argv[0], "sudo", g)
+	a.base(p, argv[0], g)
 	as := st.fork()
 	as.cleared = st.cleared || !g.has("-E") && !g.has("--preserve-env")
 	return a.wrapped(g, 0, as)
