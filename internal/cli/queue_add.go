@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -146,6 +147,11 @@ func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 		fmt.Fprintf(app.Err, "reprise: %d words looked like a secret and are not kept in the queue: give an agent a key by its environment\n", hidden)
 	}
 	if o.dryRun {
+		// What would be refused is, but for what depends on an item that is not there.
+		there := func(name string) (queue.Item, error) { return queue.Item{ID: name}, nil }
+		if _, err := queue.Prepare(slices.Clone(items), app.Now(), app.actor(), there); err != nil {
+			return queueError(err)
+		}
 		return o.show(app, items)
 	}
 	q, err := app.writableQueue(ctx, proc.ID{})
@@ -309,7 +315,7 @@ func (o *queueAdd) report(app *App, added []queue.Added) error {
 		fmt.Fprintf(app.Out, "%s %s (%s): %s\n", a.Item.ID, verb, a.Item.State, term.SafeLine(a.Item.Title))
 	}
 	if home, err := app.Home(); err == nil && home.Project == nil && fresh > 0 {
-		fmt.Fprintln(app.Err, "note: this is the global queue, for there is no project here; a loop works on a project's (`reprise init`)")
+		fmt.Fprintln(app.Err, "note: this is the global queue, and a loop works on a project's: "+term.SafeLine(app.noProject().Error()))
 	}
 	if len(added) != 1 {
 		fmt.Fprintf(app.Err, "%s added, %d there already.\n", count(fresh, "item"), len(added)-fresh)

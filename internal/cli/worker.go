@@ -469,13 +469,18 @@ func (w *fleetWorker) clients(a *App, home *config.Home) []string {
 	return found
 }
 
+// can is what is there to work with here.
+func (w *fleetWorker) can(home *config.Home) []string {
+	if len(w.flags.can) > 0 {
+		return w.flags.can
+	}
+	return home.Settings.Worker.Can
+}
+
 // elsewhere makes the world of a loop that of a worker: which items fit, and branches and
 // state that machines share.
 func (w *fleetWorker) elsewhere(a *App, home *config.Home, p config.WorkerProject, branch string, clients []string) (func(context.Context, *loop.Options) error, error) {
-	can := w.flags.can
-	if len(can) == 0 {
-		can = home.Settings.Worker.Can
-	}
+	can := w.can(home)
 	repo, _, err := a.ensureState(context.Background())
 	if err != nil {
 		return nil, err

@@ -37,6 +37,8 @@ type telling struct {
 	dir   string // of the loop
 	relay *relay.Relay
 	runs  *run.Manager
+
+	clients, can []string // what works there, as its loop chooses items by
 }
 
 func (w *fleetWorker) tell(ctx context.Context) *teller {
@@ -44,6 +46,16 @@ func (w *fleetWorker) tell(ctx context.Context) *teller {
 	t := &teller{worker: w, ctx: ctx, end: cancel, loops: map[string]telling{}, runs: map[string]bool{}}
 	t.wait.Go(func() { t.beat(ctx) })
 	return t
+}
+
+// with is a list with what more has and it has not.
+func with(list, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // add begins to tell of a project's loop.
@@ -56,7 +68,11 @@ func (t *teller) add(ctx context.Context, a *App, project, dir string, opt *loop
 	if err != nil {
 		return err
 	}
-	one := telling{a, dir, relay.Open(conn, project), runs}
+	home, err := a.Home()
+	if err != nil {
+		return err
+	}
+	one := telling{a, dir, relay.Open(conn, project), runs, t.worker.clients(a, home), t.worker.can(home)}
 	t.mu.Lock()
 	t.loops[project] = one
 	t.mu.Unlock()
@@ -99,12 +115,13 @@ func (t *teller) beat(ctx context.Context) {
 		}
 		t.mu.Unlock()
 		me := relay.Worker{
-			Name: w.flags.name, Host: w.app.Hostname, Home: w.homeTag(), PID: w.app.PID, Version: Version(), Since: since, Clients: w.flags.clients, Can: w.flags.can,
+			Name: w.flags.name, Host: w.app.Hostname, Home: w.homeTag(), PID: w.app.PID, Version: Version(), Since: since,
 			Labels: w.flags.labels, Room: w.flags.workers,
 		}
 		changed := false
 		for project, l := range loops {
 			me.Projects = append(me.Projects, project)
+			me.Clients, me.Can = with(me.Clients, l.clients), with(me.Can, l.can)
 			data, doing := l.look(project)
 			me.Doing = append(me.Doing, doing...)
 			for _, d := range doing {

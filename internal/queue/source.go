@@ -104,7 +104,7 @@ func ParseJSONL(r io.Reader, name string) ([]Item, error) {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 		if len(text) > MaxItemBytes+1<<16 {
-			return nil, invalid("%s:%d: %d bytes in one line", name, n, len(text))
+			return nil, invalid("%s:%d: the line has %d bytes, more than %d: keep the long part in a file and name that; an item is one line, with \\n in its texts", name, n, len(text), MaxItemBytes)
 		}
 		if n == 1 {
 			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))

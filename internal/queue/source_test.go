@@ -129,9 +129,10 @@ func TestTwiceInAList(t *testing.T) {
 		t.Errorf("the same twice: %+v %v", added, err)
 	}
 	for text, want := range map[string]string{
-		`{"title":"x","id":"x"}` + "\n\n" + `{"title":"x2","id":"x"}`: "list.jsonl:3: the id x is that of list.jsonl:1 too, which is another item (x)",
-		`{"title":"x"}` + "\n\n" + `{"title":"y","id":"No good"}`:     "list.jsonl:3: ",
-		`{"title":"x"}` + "\n" + "{\"title\":\"a\xffb\"}":             "list.jsonl:2: it is not UTF-8",
+		`{"title":"x","id":"x"}` + "\n\n" + `{"title":"x2","id":"x"}`:                                           "list.jsonl:3: the id x is that of list.jsonl:1 too, which is another item (x)",
+		`{"title":"x"}` + "\n\n" + `{"title":"y","id":"No good"}`:                                               "list.jsonl:3: ",
+		`{"title":"x"}` + "\n" + "{\"title\":\"a\xffb\"}":                                                       "list.jsonl:2: it is not UTF-8",
+		`{"title":"x"}` + "\n" + `{"title":"y","body":"` + strings.Repeat("x", queue.MaxItemBytes+1<<16) + `"}`: "bytes, more than 4194304: keep the long part in a file",
 	} {
 		if _, err := add(text); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
