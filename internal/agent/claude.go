@@ -37,7 +37,8 @@ import (
 //     and one that hangs costs the run its start.
 //   - --settings=FILE comes on top of both and its deny rules and hooks hold
 //     whatever the other sources say; disableAllHooks is set to false in it
-//     because the user's settings could switch our hook off with it.
+//     because the user's settings could switch our hook off with it, and so
+//     could two variables, in those settings or in the environment.
 type claude struct{}
 
 func (claude) Name() string { return KindClaude }
@@ -227,13 +228,15 @@ func claudeSettings(t Task, pol guard.Policy) ([]byte, error) {
 		return nil, bad("reprise program", fmt.Sprintf("%q is not an absolute path, and without it nothing guards the memory directory", t.Self))
 	}
 	var s struct {
-		DisableAllHooks bool `json:"disableAllHooks"`
+		DisableAllHooks bool              `json:"disableAllHooks"`
+		Env             map[string]string `json:"env"`
 		Permissions     struct {
 			Deny []string `json:"deny"`
 		} `json:"permissions"`
 		Hooks map[string][]claudeMatcher `json:"hooks"`
 	}
 	s.Permissions.Deny = claudeDeny(pol)
+	s.Env = map[string]string{"CLAUDE_CODE_SIMPLE": "0", "CLAUDE_CODE_SAFE_MODE": "0"} // no hook would run
 	cmd := shellWord(filepath.ToSlash(t.Self)) + " protect " + shellWord(filepath.ToSlash(filepath.Join(t.RunDir, policyFile)))
 	hooks := []claudeHook{{Type: "command", Command: cmd, Timeout: hookTimeout}}
 	if t.GuardHook != "" {
@@ -250,7 +253,19 @@ func claudeSettings(t Task, pol guard.Policy) ([]byte, error) {
 			}
 			s.Hooks[event] = append(s.Hooks[event], claudeMatcher{Matcher: "*", Hooks: []claudeHook{{Type: "command", Command: command, Timeout: hookTimeout}}})
 		}
-		all := map[string]any{"disableAllHooks": false, "permissions": s.Permissions, "hooks": s.Hooks}
+		var env map[string]any
+		if given := t.Work.Settings["env"]; len(given) > 0 {
+			if err := json.Unmarshal(given, &env); err != nil {
+				return nil, bad("env of the client's settings", fmt.Sprintf("it is no object: %v", err))
+			}
+		}
+		if env == nil {
+			env = map[string]any{}
+		}
+		for name, value := range s.Env {
+			env[name] = value
+		}
+		all := map[string]any{"disableAllHooks": false, "env": env, "permissions": s.Permissions, "hooks": s.Hooks}
 		for key, value := range t.Work.Settings {
 			if _, ours := all[key]; !ours {
 				all[key] = value

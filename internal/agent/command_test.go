@@ -66,6 +66,7 @@ func TestClaudeCommand(t *testing.T) {
 func TestClaudeSettings(t *testing.T) {
 	type settings struct {
 		DisableAllHooks *bool
+		Env             map[string]string
 		Permissions     struct{ Deny []string }
 		Hooks           map[string][]struct {
 			Matcher string
@@ -103,6 +104,9 @@ func TestClaudeSettings(t *testing.T) {
 	}
 	if s.DisableAllHooks == nil || *s.DisableAllHooks {
 		t.Error("the user's disableAllHooks would switch the guard off")
+	}
+	if s.Env["CLAUDE_CODE_SIMPLE"] != "0" || s.Env["CLAUDE_CODE_SAFE_MODE"] != "0" {
+		t.Errorf("the user's variables would switch the guard off: %v", s.Env)
 	}
 	h := s.Hooks["PreToolUse"]
 	wantCmd := `'` + strings.ReplaceAll(task.Self, `'`, `'\''`) + `' protect '` + filepath.Join(task.RunDir, "policy.json") + `'`

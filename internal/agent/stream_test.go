@@ -407,7 +407,7 @@ func TestClaudeWork(t *testing.T) {
 		WorkDir: dir, Program: filepath.Join(dir, "claude"), Self: filepath.Join(dir, "reprise"), GuardHook: "guard", Env: []string{"PATH=/bin"},
 		Work: &Work{
 			AllowedTools: []string{"Bash", "Read"}, Hooks: map[string]string{"PreToolUse": "guard", "Stop": "record"},
-			Settings: map[string]json.RawMessage{"apiKeyHelper": json.RawMessage(`"key"`), "hooks": json.RawMessage(`{}`)}, Vars: []string{"ITERATION=3"},
+			Settings: map[string]json.RawMessage{"apiKeyHelper": json.RawMessage(`"key"`), "hooks": json.RawMessage(`{}`), "env": json.RawMessage(`{"CLAUDE_CODE_SIMPLE":"1","REGION":"x"}`)}, Vars: []string{"ITERATION=3"},
 		},
 	}
 	c, err := claude{}.Command(task)
@@ -426,9 +426,13 @@ func TestClaudeWork(t *testing.T) {
 		Helper string                     `json:"apiKeyHelper"`
 		Hooks  map[string][]claudeMatcher `json:"hooks"`
 		Off    *bool                      `json:"disableAllHooks"`
+		Env    map[string]string          `json:"env"`
 	}
 	if err := json.Unmarshal(c.Files["settings.json"], &s); err != nil {
 		t.Fatal(err)
+	}
+	if s.Env["CLAUDE_CODE_SIMPLE"] != "0" || s.Env["REGION"] != "x" { // with the first no hook would run
+		t.Errorf("environment of the settings %v", s.Env)
 	}
 	if s.Helper != "key" || s.Off == nil || *s.Off || len(s.Hooks["Stop"]) != 1 || len(s.Hooks["PreToolUse"]) != 1 || len(s.Hooks["PreToolUse"][0].Hooks) != 2 {
 		t.Errorf("settings %s", c.Files["settings.json"])
