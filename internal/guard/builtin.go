@@ -214,6 +214,7 @@ func (a *analysis) says(w word, st *state) {
 
 func (a *analysis) printf(argv []word, st *state) source {
 	args := argv[1:]
+	a.widths(args)
 	if len(args) > 0 && strings.HasPrefix(args[0].text, "-v") {
 		name := word{text: strings.TrimPrefix(args[0].text, "-v"), src: args[0].src}
 		if args = args[1:]; name.text == "" && len(args) > 0 {

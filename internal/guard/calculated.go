@@ -36,9 +36,6 @@ func (a *analysis) formatted(args []word, st *state) {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
-	if len(args) > 0 && wide(args[0].text) {
-		a.give("never-ends", Ask, args[0].shown(), "it makes a text of so many letters: the memory of the machine fills", "write a smaller width")
-	}
 	if len(args) < 2 {
 		return
 	}
@@ -55,6 +52,17 @@ func (a *analysis) formatted(args []word, st *state) {
 		if !sure || places[i%len(places)] == 'd' {
 			a.calculations(args[i+1:i+2], st)
 		}
+	}
+}
+
+// widths judges the width that a format of printf has, or takes from a word.
+func (a *analysis) widths(args []word) {
+	takes := false
+	for _, w := range args {
+		if wide(w.text) || takes && len(w.text) > 7 && strings.Trim(w.text, "0123456789") == "" {
+			a.give("never-ends", Ask, w.shown(), "it makes a text of so many letters: the memory of the machine fills", "write a smaller width")
+		}
+		takes = takes || strings.Contains(w.text, "%") && strings.Contains(w.text, "*")
 	}
 }
 

@@ -601,7 +601,7 @@ func dirname(path string) string {
 // output is what is known of what the program writes out.
 func (a *analysis) output(p *know.Program, args args, st *state) source {
 	out := source{there: true, what: args.name, net: p.Base == know.Net || st.in.net}
-	out.endless = a.neverEnds(&args, st)
+	out.endless = a.neverEnds(p, &args, st)
 	produces := p.Produces
 	if args.outer != nil && (args.has("--name-only") || args.has("--name-status")) {
 		produces = know.Paths

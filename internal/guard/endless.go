@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"reprise/internal/guard/know"
 )
 
 // What never ends fills the memory of whoever keeps it: a substitution, a program that
@@ -34,7 +36,7 @@ func endlessFile(name string) endless {
 
 // neverEnds judges a program that reads something without an end, and says whether what it
 // writes has one.
-func (a *analysis) neverEnds(g *args, st *state) endless {
+func (a *analysis) neverEnds(p *know.Program, g *args, st *state) endless {
 	kind := st.in.endless
 	for _, w := range g.operands {
 		kind = max(kind, w.endless, endlessFile(w.text))
@@ -92,6 +94,15 @@ func (a *analysis) neverEnds(g *args, st *state) endless {
 		}
 		if !g.has("-q") && !g.has("-m") {
 			return kind
+		}
+	default:
+		for i, w := range g.operands {
+			if op := p.OperandAt(i, len(g.operands), g.has); op != nil && op.Kind == know.Read {
+				a.fills(max(w.endless, endlessFile(w.text)), g.name)
+			}
+		}
+		if st.in.endless == oneLine {
+			a.fills(oneLine, g.name)
 		}
 	}
 	return ending

@@ -52,7 +52,7 @@ func (a *analysis) calculates(g *args, st *state) bool {
 			return false
 		}
 	}
-	return len(g.operands) == 0 && (st.in.sum || st.in.fixed && !strings.Contains(st.in.text, "!"))
+	return len(g.operands) == 0 && (st.in.sum || st.in.fixed && !strings.Contains(st.in.text, "!") && !loopsForever(st.in.text))
 }
 
 // formatsJSON reports whether Python's own json.tool only prints: with -m the current
@@ -76,9 +76,12 @@ func (a *analysis) formatsJSON(words []word, st *state) bool {
 			return false
 		}
 	}
+	kind := st.in.endless
 	if file != nil {
+		kind = endlessFile(file.text)
 		a.path(*file, use{read: true}, st)
 	}
+	a.fills(kind, "json.tool")
 	return len(st.cwds) > 0
 }
 
