@@ -503,6 +503,12 @@ func TestSessionIsJudgedByItsItem(t *testing.T) {
 	if sum = st.ofKind(KindSession); len(sum) != 1 || strings.Contains(sum[0].Text, "was not done") || !strings.Contains(sum[0].Text, "outcome good.") {
 		t.Fatalf("%+v", sum)
 	}
+	s.session = "s9" // of a client that has no hooks
+	s.add(event.WorkChanged, event.WorkData{ID: "hello", Op: "failed", Run: "run-3"})
+	finish(t, o)
+	if got, err := o.StatsOf(t.Context(), s.client, s.session); err != nil || got.Session != "" {
+		t.Errorf("a session of which nothing was recorded is counted: %+v, %v", got, err)
+	}
 	s.session = "" // what else becomes of items is nobody's session
 	s.add(event.WorkChanged, event.WorkData{ID: "hello", Op: "removed"})
 	finish(t, o)

@@ -535,7 +535,7 @@ func (f *folder) session(key string) error {
 		return err
 	}
 	switch {
-	case out.stats != nil:
+	case out.stats != nil && out.stats.seen():
 		return f.tx.Store(bucketStats, key, out.stats.encode())
 	case len(recs) == 0:
 		delete(f.o.cache.sessions, key)

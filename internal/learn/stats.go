@@ -140,6 +140,12 @@ func verdict(r *record) string {
 	return ""
 }
 
+// seen says that the session itself was recorded, and not only what became of the item that
+// it was given: a client without hooks leaves nothing of its sessions to count.
+func (st *Stats) seen() bool {
+	return st.Judged == "" || st.Started || st.Ended || st.Prompts > 0 || st.Calls > 0 || st.Verified != ""
+}
+
 // settle judges the session by its end.
 func (st *Stats) settle(s *reading) {
 	last := s.turn()

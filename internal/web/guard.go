@@ -113,7 +113,7 @@ func (s *Server) guardShow(w http.ResponseWriter, r *http.Request) {
 				d := decisionOf(*e)
 				counts[d.Verdict]++
 				if len(p.Decisions) < decisionsShown {
-					d.What = s.deps.Events.What(*e)
+					d.What = strings.TrimPrefix(s.deps.Events.What(*e), d.Verdict+" ") // which has its own column
 					p.Decisions = append(p.Decisions, d)
 				}
 			}
