@@ -146,6 +146,12 @@ func doctor(app *App) (setup.Doctor, error) {
 			}
 			return waiting, bad, err
 		}
+		d.Absent = func(ctx context.Context) string {
+			if ab := app.absentProject(ctx, app.Env.Dir); ab != nil {
+				return ab.why()
+			}
+			return ""
+		}
 		d.Lost = func() (int, error) {
 			broker, err := app.Broker()
 			if err != nil {

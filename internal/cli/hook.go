@@ -251,7 +251,7 @@ func (h *hookRun) do(ctx context.Context) []byte {
 		Env: env, Flag: h.app.ConfigFlag, Host: h.app.Hostname, Program: h.app.Program, Hand: handKinds(handlers), Tell: tellKinds(handlers),
 	})
 	if err != nil {
-		h.warn("the settings or the project cannot be read; "+ifKnown(h.made != nil, "the event is recorded as before", "the event is not recorded"), err)
+		h.warn("the settings or the project cannot be read; "+ifKnown(h.made != nil, "the event is recorded as before, or, where the name is another's, as of no project", "the event is not recorded"), err)
 	}
 	if err != nil {
 		h.broken = brokenText(err)

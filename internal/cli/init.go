@@ -64,6 +64,9 @@ func initProject(ctx context.Context, app *App, name string, yes, adopt bool) er
 	commit := rootCommit(ctx, app, root)
 	project := existing
 	if existing == nil {
+		if name, err = app.absentName(ctx, paths, root, name, commit); err != nil {
+			return err
+		}
 		if project, err = newProject(ctx, app, paths, root, name, commit, yes, adopt); err != nil {
 			return err
 		}
@@ -126,6 +129,26 @@ func initProject(ctx context.Context, app *App, name string, yes, adopt bool) er
 	}
 	fmt.Fprint(app.Out, wrapLine(nextOfClients(style, found, open), app.Columns))
 	return nil
+}
+
+// absentName is the name for a project in place of one whose file is not here: where git has
+// that file, which a new one would be committed over, or be in the way of, it is refused;
+// where it is only gone, and nothing else was said, the name stays as it was.
+func (a *App) absentName(ctx context.Context, paths config.Paths, root, name, commit string) (string, error) {
+	ab := a.absentProject(ctx, a.Env.Dir)
+	switch {
+	case ab == nil:
+		return name, nil
+	case ab.sparse, ab.deleted:
+		return "", exitWith(ExitConflict, fmt.Errorf("not made: %s", ab.why()))
+	case ab.ref != "" && name == "":
+		return "", exitWith(ExitConflict, fmt.Errorf("not made: %s; where another project is meant, give it a name: `reprise init --name NAME`", ab.why()))
+	case ab.former != "" && name == "":
+		if p, err := config.Prospect(root, ab.former); err == nil && paths.CheckClaim(p, commit) == nil {
+			return ab.former, nil
+		}
+	}
+	return name, nil
 }
 
 // beside is head and tail on one line, or where the terminal is narrower the tail below:

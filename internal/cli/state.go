@@ -38,22 +38,6 @@ func (a *App) State() (*staterepo.Repo, error) {
 	return a.stateOf(home, home.Project.Name)
 }
 
-// noProject says that there is no project here, and what to do: in a sparse checkout its
-// file may be one of those that were left out.
-func (a *App) noProject() error {
-	for dir := a.Env.Dir; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		g := git.New(dir, git.Options{Vars: a.Env.Vars})
-		if !g.IsTop() {
-			continue
-		}
-		if out, err := g.Run(context.Background(), "ls-files", "--", ".reprise/project.yaml"); err == nil && len(out) > 0 {
-			return fmt.Errorf("there is no project here: .reprise/project.yaml is in git and not in this checkout, as a sparse one leaves it out; `git -C %s sparse-checkout add .reprise` brings it", shellWords([]string{dir}))
-		}
-		break
-	}
-	return errors.New("there is no project here; `reprise init` makes one")
-}
-
 func (a *App) stateOf(home *config.Home, project string) (*staterepo.Repo, error) {
 	index, err := a.anyIndex()
 	if err != nil {

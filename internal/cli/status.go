@@ -160,6 +160,8 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 		if former, err := home.Paths.FormerNames(p); err == nil && len(former) > 0 && !home.Paths.Begun(p.Name) {
 			s.Notes = append(s.Notes, config.Renamed(p, former))
 		}
+	} else if ab := a.absentProject(ctx, home.Dir); ab != nil {
+		s.Notes = append(s.Notes, ab.why())
 	}
 	note := func(what string, err error) {
 		if err != nil && ctx.Err() == nil {

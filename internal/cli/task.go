@@ -47,7 +47,7 @@ func (a *App) Tasks() (*task.Store, *config.Project, error) {
 		return nil, nil, err
 	}
 	if home.Project == nil {
-		return nil, nil, exitWith(ExitNotFound, errors.New("there is no project here; `reprise init` makes one"))
+		return nil, nil, exitWith(ExitNotFound, a.noProject())
 	}
 	return a.taskStore(home.Project.Main), home.Project, nil
 }

@@ -12,6 +12,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/guard"
 	"reprise/internal/hook"
+	"reprise/internal/pathname"
 	"reprise/internal/run"
 	"reprise/internal/staterepo"
 	"reprise/internal/term"
@@ -386,6 +387,7 @@ A workspace that somebody works in is refused, whatever is passed.`,
 			if err != nil {
 				return err
 			}
+			was, _ := ws.Get(args[0]) // what is wrong with it is said by the removal
 			r, err := ws.Remove(cmd.Context(), args[0], o)
 			if err != nil {
 				return workspaceError(err)
@@ -401,7 +403,11 @@ A workspace that somebody works in is refused, whatever is passed.`,
 				}
 			}
 			if r.Saved != "" || r.Kept != "" {
-				fmt.Fprintf(app.Out, "  back    reprise workspace restore %s\n", r.Name)
+				there := ""
+				if home, err := app.Home(); err == nil && r.Saved != "" && was.Common != "" && !pathname.Same(filepath.Dir(was.Common), home.Project.Main) {
+					there = "cd " + shellWords([]string{filepath.Dir(was.Common)}) + " && " // it is of another clone, whose git has it
+				}
+				fmt.Fprintf(app.Out, "  back    %sreprise workspace restore %s\n", there, r.Name)
 			}
 			switch {
 			case r.Branch == "" || r.BranchAt == "":
@@ -451,8 +457,11 @@ func newWorkspaceSavedCmd(app *App) *cobra.Command {
 				}
 				return printJSON(app.Out, list)
 			}
+			for _, root := range ws.Elsewhere(cmd.Context(), name) {
+				fmt.Fprintf(app.Err, "note: another clone keeps something, which is listed and brought back there: %s\n", term.SafeLine(root))
+			}
 			if len(list) == 0 {
-				fmt.Fprintln(app.Err, "nothing was kept")
+				fmt.Fprintln(app.Err, "nothing was kept in this clone")
 				return nil
 			}
 			for _, s := range list {

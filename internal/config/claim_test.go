@@ -116,7 +116,14 @@ func TestAdopt(t *testing.T) {
 	if roots, err := w.paths.ClaimedRoots("app"); err != nil || !slices.Equal(roots, []string{two.Root}) {
 		t.Errorf("the name stands for %q, %v", roots, err)
 	}
+	// What sessions saw where it was is told where it is now, until that place is back.
+	if got := Places(w.paths, two, two.Root); !slices.Contains(got, one.Root) {
+		t.Errorf("the places are %q", got)
+	}
 	w.move("gone", "one")
+	if got := Places(w.paths, two, two.Root); slices.Contains(got, one.Root) {
+		t.Errorf("the places are %q", got)
+	}
 	w.refused("back", one, CheckName(w.paths, one), false, "two")
 	err := w.claim(one, "c0ffee")
 	w.refused("back, with its commit", one, err, false, "two")

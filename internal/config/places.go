@@ -1,6 +1,9 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +24,12 @@ func Places(paths Paths, p *Project, dir string) []string {
 		list = append(list, p.Root, p.Main)
 		if c, err := readClaim(paths, p.Name); err == nil && c != nil {
 			list = append(list, c.Roots...)
+			for _, f := range c.Former {
+				// Where it moved away from. One that is back is a project of its own.
+				if _, err := os.Lstat(f.Root); errors.Is(err, fs.ErrNotExist) {
+					list = append(list, f.Root)
+				}
+			}
 		}
 	} else if top, main, err := gitTop(real); err == nil {
 		list = append(list, top, main)

@@ -122,6 +122,8 @@ type Doctor struct {
 	// never can be; Lost counts those that could be kept nowhere.
 	Waiting func() (waiting, bad int, err error)
 	Lost    func() (int, error)
+	// Absent says what there is of a project in a directory that is in none, "" for nothing.
+	Absent func(ctx context.Context) string
 	// Live runs a client whose hooks are set up, against a stand-in for its model
 	// and on files of its own, and says what came of it. nil: not tried.
 	Live func(ctx context.Context, h InstalledHooks) []Finding
@@ -253,10 +255,15 @@ func (d Doctor) settings(context.Context) []Finding {
 	return one(OK, "", "%s is valid", source)
 }
 
-func (d Doctor) project(context.Context) []Finding {
+func (d Doctor) project(ctx context.Context) []Finding {
 	p, err := config.FindProject(d.Setup.Env, d.Setup.Dir)
 	if err != nil {
 		return one(Fail, "correct the file, or remove it and run `reprise init`", "%v", err)
+	}
+	if p == nil && d.Absent != nil {
+		if text := d.Absent(ctx); text != "" {
+			return one(Warn, "", "%s; until then its guard rules, checks and memory do not count here", text)
+		}
 	}
 	if p == nil {
 		return one(Info, "run `reprise init` to make one", "this directory is in no project; the global scope is used")

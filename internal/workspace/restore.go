@@ -13,6 +13,7 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
+	"reprise/internal/pathname"
 )
 
 // Saved is what was kept of a workspace that was removed.
@@ -69,6 +70,25 @@ func (m *Manager) ListSaved(ctx context.Context, name string) ([]Saved, error) {
 	}
 	slices.SortStableFunc(list, func(a, b Saved) int { return b.At.Compare(a.At) })
 	return list, nil
+}
+
+// Elsewhere are the main checkouts of other clones of the project on this machine that keep
+// something of a workspace, "" for any: what was kept is in the repository that it came from.
+func (m *Manager) Elsewhere(ctx context.Context, name string) (roots []string) {
+	all, err := m.o.Paths.ClaimedRoots(m.o.Project.Name)
+	if err != nil {
+		return nil // it is only a hint
+	}
+	for _, root := range all {
+		g := m.git(root)
+		if pathname.Same(root, m.o.Project.Main) || !g.IsTop() {
+			continue
+		}
+		if out, err := g.Run(ctx, "for-each-ref", "--count=1", "--format=%(refname)", savedRefs+name); err == nil && len(out) > 0 {
+			roots = append(roots, root)
+		}
+	}
+	return roots
 }
 
 // keptDirs are kept/NAME/TIME, the newest first: what was kept later takes the
@@ -168,6 +188,8 @@ func (m *Manager) restore(ctx context.Context, o RestoreOptions) (out Restored, 
 		return s.Workspace != o.Name || o.Ref != "" && s.Ref != o.Ref && strings.TrimPrefix(s.Ref, savedRefs) != o.Ref
 	})
 	switch {
+	case len(list) == 0 && len(m.Elsewhere(ctx, o.Name)) > 0:
+		return out, fmt.Errorf("%w: nothing was kept of it in this clone; %s has it: run `reprise workspace restore %s` there", ErrNotFound, strings.Join(m.Elsewhere(ctx, o.Name), " and "), o.Name)
 	case len(list) == 0:
 		return out, fmt.Errorf("%w: nothing was kept of it; its branches may be there still: `reprise workspace create %s --attach` goes on with them", ErrNotFound, o.Name)
 	case len(list) > 1 && !o.Newest:

@@ -61,6 +61,15 @@ func Make(o Options) (*Made, error) {
 	at := o.Env.Now()
 	before := see(inputs(o, paths, nil))
 	home, err := config.Open(o.Env, o.Flag)
+	var taken *config.NameTakenError
+	if errors.As(err, &taken) {
+		// Whose the project's name is decides where its events go; until a person has said
+		// that, they are kept as those of a directory without a project are, and told to
+		// sessions in the same directory later on.
+		if m := nobodys(o, paths, key); m != nil {
+			return m, err
+		}
+	}
 	if err != nil {
 		if old := last(paths.Cache, key, quick.HostName(o.Host)); old != nil {
 			return &Made{Plan: old, Why: "the settings or the project cannot be read"}, err
@@ -113,6 +122,23 @@ func Make(o Options) (*Made, error) {
 	}
 	m.Plan = p
 	return m, nil
+}
+
+// nobodys is the plan for a directory whose project has no name of its own; nil where the
+// user's settings cannot be read.
+func nobodys(o Options, paths config.Paths, key plan.Key) *Made {
+	settings, source, err := config.Load(o.Env, paths, o.Flag)
+	if err != nil {
+		return nil
+	}
+	home := &config.Home{Env: o.Env, Paths: paths, Settings: settings, Source: source}
+	p := &plan.Plan{
+		Key: key, Host: quick.HostName(o.Host), Program: o.Program, Events: home.EventsDir(), Data: paths.Data,
+		Log: home.LogFile(), LogMax: int64(home.Settings.Logging.MaxSizeMB) << 20, Rules: rules(home, false),
+	}
+	guarding := Guard(home, home.Env, o.Program)
+	p.Rules.Guard = guarding.Lines()
+	return &Made{Plan: p, Why: "the project's name is another's"}
 }
 
 // Write puts the plan where the hook program looks for it.
