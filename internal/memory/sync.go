@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"reprise/internal/durable"
 	"reprise/internal/git"
@@ -355,6 +356,11 @@ func (s *Store) settleFile(ctx context.Context, g *git.Git, d *durable.Dir, work
 		sides[i] = f
 	}
 	sides = sameDay(sides)
+	if entryBlock(c.Path) {
+		if data, ok := uniteEntries(sides); ok {
+			return data, nil
+		}
+	}
 	union := false
 	switch stem := strings.TrimSuffix(strings.TrimPrefix(c.Path, blocksDir+"/"), ".md"); {
 	case c.Path == indexFile:
@@ -389,6 +395,32 @@ func (s *Store) settleFile(ctx context.Context, g *git.Git, d *durable.Dir, work
 		f = oneRowEach(f)
 	}
 	return append([]byte{}, f.Bytes()...), nil
+}
+
+// entryBlock says that a file of a memory is one that entries are added to.
+func entryBlock(name string) bool { return name == learnedBlock || name == decisionsBlock }
+
+// uniteEntries merges a block of entries (ours, base, theirs) as the state's files of
+// entries are merged: all entries of both sides, edits and cuts by hand as what they mean.
+// By lines two entries that were added at the same place would clash, or run into each
+// other. ok is false where there are no entries, or a person has to look at the rest.
+func uniteEntries(sides []*mdfile.File) (data []byte, ok bool) {
+	ours, base, theirs := sides[0], sides[1], sides[2]
+	head := ours.Head()
+	switch {
+	case bytes.Equal(ours.Head(), theirs.Head()), bytes.Equal(theirs.Head(), base.Head()), len(base.Bytes()) == 0:
+	case bytes.Equal(ours.Head(), base.Head()):
+		head = theirs.Head()
+	default:
+		return nil, false
+	}
+	for _, f := range []*mdfile.File{ours, theirs} {
+		if e := mdfile.ParseEntries(f.Body()); e.Foreign || len(e.Entries) == 0 {
+			return nil, false
+		}
+	}
+	body, _, _ := mdfile.MergeSettled(mdfile.SettleEdits(ours.Body(), base.Body(), time.Time{}), mdfile.SettleEdits(theirs.Body(), base.Body(), time.Time{}))
+	return append(bytes.Clone(head), body...), true
 }
 
 // sameDay sets the `updated` day of all sides to the latest, so that it does
@@ -491,6 +523,11 @@ func MergeFile(path string, base, ours, theirs []byte) (merged []byte, conflicts
 		sides[i] = f
 	}
 	sides = sameDay(sides)
+	if entryBlock(name) {
+		if data, ok := uniteEntries(sides); ok {
+			return data, 0, true
+		}
+	}
 	stem := strings.TrimSuffix(strings.TrimPrefix(name, blocksDir+"/"), ".md")
 	switch {
 	case name == indexFile:

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"reprise/internal/git"
+	"reprise/internal/mdfile"
 )
 
 // machine is one of several computers with a memory: its own home with odd
@@ -322,5 +324,60 @@ func TestLockedRef(t *testing.T) {
 	put(t, s, "core.md", "# Core\nnew\n")
 	if _, err := s.Sync(t.Context(), SyncOptions{}); !errors.Is(err, git.ErrLocked) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Two machines that each learn and decide something merge by themselves: each entry is
+// whole afterwards, in both. It is what memory is written to most.
+func TestSyncUnitesEntries(t *testing.T) {
+	t.Parallel()
+	a, b := machine(t, ""), machine(t, "")
+	remote(t, a, b)
+	add := func(s *Store, typ, text string) {
+		t.Helper()
+		n := mdfile.Entry{Type: typ, Agent: "user", Source: "hand", Text: text}
+		if typ == mdfile.TypeDecision {
+			n.Decision, n.Text = text, "More about it.\n\n- one\n- two"
+		}
+		if _, err := s.Entries().Add(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(a, mdfile.TypeLearning, "What both know.")
+	syncNow(t, a)
+	syncNow(t, b)
+	gone, err := b.Entries().List(t.Context())
+	if err != nil || len(gone) != 1 {
+		t.Fatal(gone, err)
+	}
+	for i, s := range []*Store{a, b} {
+		for n := range 2 {
+			add(s, mdfile.TypeLearning, fmt.Sprintf("Learnt on %d, the %d.", i, n))
+			add(s, mdfile.TypeDecision, fmt.Sprintf("Decided on %d, the %d", i, n))
+		}
+	}
+	if _, err := b.Entries().Retire(t.Context(), gone[0].ID, "user", ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Store{a, b, a} {
+		syncNow(t, s)
+	}
+	for i, s := range []*Store{a, b} {
+		list, err := s.Entries().List(t.Context())
+		problems, perr := s.Entries().Problems(t.Context())
+		if err != nil || perr != nil || len(problems) != 0 || len(list) != 8 {
+			t.Errorf("%d: %d entries, %v, %v, %v", i, len(list), problems, err, perr)
+		}
+		for _, x := range list {
+			if x.Edited || x.Problem != "" || x.ID == gone[0].ID {
+				t.Errorf("%d: %+v", i, x)
+			}
+		}
+		for _, name := range []string{learnedBlock, decisionsBlock} {
+			data, err := os.ReadFile(s.abs(name))
+			if f, perr := mdfile.Parse(data); err != nil || perr != nil || !f.HasFrontMatter() || f.Value("updated") == "" {
+				t.Errorf("%d %s: %v %v\n%s", i, name, err, perr, data)
+			}
+		}
 	}
 }
