@@ -115,6 +115,9 @@ type MemoryData struct {
 	Text       string `json:"text,omitempty"`
 	Chain      string `json:"chain,omitempty"` // memory.purged: last hash of the chain that it ended
 	Count      int    `json:"count,omitempty"` // memory.purged: how many events went
+	// Item is, of what leaves its file, what it was: by it a forgetting can be taken
+	// back. It stands in an event of its own, which a purge takes out.
+	Item json.RawMessage `json:"item,omitempty"`
 }
 
 // DelegationData is the data of delegation.counted: a session that should

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -161,10 +162,15 @@ func (f *folder) askGroup(values [][]byte) ([]recall.Doc, error) {
 
 // forgottenAt is when an item was forgotten last; 0 = never.
 func forgottenAt(tx Tx, id string) (at int64, err error) {
+	was, err := retirementOf(tx, id)
+	if err != nil || !was.gone() {
+		return 0, err
+	}
 	prefix := rowGone + "\t" + sign.Hash(id) + "\t"
 	err = tx.EachKV(bucketRow, prefix, func(key string, value []byte) bool {
 		when, _, _ := strings.Cut(key[len(prefix):], "|")
-		if n, perr := strconv.ParseInt(when, 10, 64); perr == nil && forgets(value) {
+		var row goneRow
+		if n, perr := strconv.ParseInt(when, 10, 64); perr == nil && json.Unmarshal(value, &row) == nil && slices.Contains(was.stones, row.Event) && !slices.Contains(was.back, row.Event) {
 			at = max(at, n)
 		}
 		return true

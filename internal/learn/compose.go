@@ -166,6 +166,8 @@ type goneRow struct {
 	// Before says that all documents of a class in a project are gone that are
 	// from before then; ID names them, see ExpiryID.
 	Before int64 `json:"before,omitempty"`
+	// Back is the event of a forgetting that is taken back.
+	Back string `json:"back,omitempty"`
 }
 
 // retired hands on that an item was forgotten, corrected or has expired.
@@ -182,6 +184,13 @@ func (c *composer) retired(r *record, d event.MemoryData) {
 	case d.Op == OpExpire:
 		if before, err := time.Parse(time.RFC3339, d.To); err == nil && strings.HasPrefix(d.ID, expiryPrefix) {
 			add(goneRow{ID: d.ID, Before: nanos(before)})
+		}
+	case d.Op == OpRestore:
+		if d.Supersedes != "" {
+			add(goneRow{ID: d.ID, Back: d.Supersedes})
+			if strings.HasPrefix(d.Hash, contentPrefix) {
+				add(goneRow{ID: d.Hash, Back: d.Supersedes})
+			}
 		}
 	case d.Op == OpForget, d.Op == "retire", d.Op == "purge", d.Op == "":
 		add(goneRow{ID: d.ID})

@@ -527,9 +527,19 @@ func (f *folder) overSessions(prefix, key string, j judgement, rows []sigRow, gl
 		data.Failure = r.Line
 	}
 	d := recall.Doc{
-		ID: prefix + sign.Hash(sig, key, fmt.Sprint(global), project, strings.Join(r.ACL, " ")), Project: project, ACL: r.ACL, Source: r.ID, Keys: keys,
+		ID: patternID(prefix, sig, key, global, project, r.ACL), Project: project, ACL: r.ACL, Source: r.ID, Keys: keys,
 	}
 	return d, data
+}
+
+// patternID names a pattern by what makes it one: it is the same whenever it is worked out.
+func patternID(prefix, sig, key string, global bool, project string, acl []string) string {
+	return prefix + sign.Hash(sig, key, fmt.Sprint(global), project, strings.Join(acl, " "))
+}
+
+// saidID is patternID for what the user said.
+func saidID(key string, global bool, project string, acl []string) string {
+	return "sd-" + sign.Hash(key, fmt.Sprint(global), project, strings.Join(acl, " "))
 }
 
 func count(n int, what string) string {
@@ -580,7 +590,7 @@ func (f *folder) saidGroup(values [][]byte) ([]recall.Doc, error) {
 			project = ""
 		}
 		docs = append(docs, recall.Doc{
-			ID: "sd-" + sign.Hash(key, fmt.Sprint(global), project, strings.Join(last.ACL, " ")), Class: recall.ClassPattern, Project: project, ACL: last.ACL, Author: "user",
+			ID: saidID(key, global, project, last.ACL), Class: recall.ClassPattern, Project: project, ACL: last.ACL, Author: "user",
 			Source: last.ID, Keys: []string{key}, Time: timeOf(last.At), Confidence: round3((float64(len(sessions)) + 1) / (float64(len(sessions)) + 2)),
 			Title: "The user said in " + count(len(sessions), "session") + ": " + sign.Clip(last.Sentence, 160), Text: clip.Line(last.Sentence), Data: data.encode(),
 			Review: timeOf(last.At).AddDate(0, 0, reviewDays),

@@ -66,6 +66,10 @@ type Gate struct {
 	Have   int    `json:"have"`
 	Need   int    `json:"need"`
 	Passed bool   `json:"passed"`
+	// Forgotten is the id of the pattern that stands for it there and was forgotten, which
+	// holds whatever is seen later, and Since when.
+	Forgotten string    `json:"forgotten,omitempty"`
+	Since     time.Time `json:"since,omitzero"`
 }
 
 // Reasons says why a document counts what it counts.
@@ -76,11 +80,11 @@ func (o *Organizer) Reasons(ctx context.Context, id string) (Reasons, error) {
 		if err != nil {
 			return err
 		}
-		gone := false
-		err = tx.EachKV(bucketRow, rowGone+"\t"+sign.Hash(id)+"\t", func(_ string, value []byte) bool { gone = gone || forgets(value); return !gone })
+		was, err := retirementOf(tx, id)
 		if err != nil {
 			return err
 		}
+		gone := was.gone()
 		if !ok {
 			if gone {
 				return fmt.Errorf("%w: %q was forgotten", ErrUnknown, id)
@@ -95,6 +99,9 @@ func (o *Organizer) Reasons(ctx context.Context, id string) (Reasons, error) {
 		x.Path = ScopePath(d)
 		x.signals()
 		x.gates()
+		if err := x.patterns(tx); err != nil {
+			return err
+		}
 		x.Related = related(tx, x.Data)
 		x.Evidence, err = evidenceOf(tx, x.Data, d)
 		return err
@@ -203,6 +210,49 @@ func (x *Reasons) gates() {
 		{To: "project", Needs: "sessions in which it worked", Have: sessions, Need: patternSessions, Passed: sessions >= patternSessions},
 		{To: "global", Needs: "projects in which it worked", Have: projects, Need: globalProjects, Passed: projects >= globalProjects},
 	}
+}
+
+// patterns puts into an episode's gates what is known of the patterns that it is part of:
+// in how many sessions and projects they were seen, and that a person forgot one.
+func (x *Reasons) patterns(tx Tx) error {
+	if len(x.Gates) < 3 {
+		return nil
+	}
+	d, doc := x.Data, x.Doc
+	for i, global := range []bool{false, true} {
+		g, project, id := &x.Gates[i+1], doc.Project, ""
+		if global {
+			project = ""
+		}
+		switch {
+		case d.Kind == KindFailure && d.Fix != nil:
+			id = patternID("pt-", d.Signature, d.Fix.Key, global, project, doc.ACL)
+		case d.Kind == KindCorrection && d.SaidKey != "":
+			id = saidID(d.SaidKey, global, project, doc.ACL)
+		default:
+			continue
+		}
+		at, err := forgottenAt(tx, id)
+		if err != nil {
+			return err
+		}
+		if at > 0 {
+			g.Forgotten, g.Since, g.Passed = id, timeOf(at), false
+			continue
+		}
+		p, ok, err := tx.Get(id)
+		if err != nil {
+			return err
+		}
+		if data, known := DataOf(p); ok && known {
+			g.Have = data.Sessions
+			if global {
+				g.Have = data.Projects
+			}
+			g.Passed = g.Have >= g.Need
+		}
+	}
+	return nil
 }
 
 func related(tx Tx, d Data) []string {

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"reprise/internal/learn/sign"
@@ -14,6 +15,7 @@ const (
 	OpCorrect = "correct" // Supersedes is what holds now
 	OpDemote  = "demote"  // an entry that was promoted is out; what it was made from stays
 	OpExpire  = "expire"  // ID is an ExpiryID, To the day before which is too old
+	OpRestore = "restore" // that it was forgotten is taken back; Supersedes is the event that said so
 )
 
 const (
@@ -31,9 +33,16 @@ func ExpiryID(class recall.Class, project string) string {
 
 // retirement is what the logs say became of an item.
 type retirement struct {
-	gone   bool
-	over   int64 // since when something else holds
-	before int64 // of a class: what is older has expired
+	stones []string // events that say that it was forgotten
+	back   []string // those of them that were taken back
+	over   int64    // since when something else holds
+	before int64    // of a class: what is older has expired
+}
+
+// gone says that the item is forgotten. Which event is taken back is named, so that
+// neither the order nor the clocks of two machines matter.
+func (r retirement) gone() bool {
+	return slices.ContainsFunc(r.stones, func(id string) bool { return !slices.Contains(r.back, id) })
 }
 
 // retirements by the hash of the item's id.
@@ -54,20 +63,25 @@ func (r retirements) add(value []byte) {
 		}
 	case row.Before > 0:
 		at.before = max(at.before, row.Before)
+	case row.Back != "":
+		at.back = append(at.back, row.Back)
 	default:
-		at.gone = true
+		at.stones = append(at.stones, row.Event)
 	}
 	r[key] = at
 }
 
-// forgets says that a row is of something that was forgotten, and not only
-// corrected.
-func forgets(value []byte) bool {
-	var row goneRow
-	return json.Unmarshal(value, &row) == nil && row.Over == 0 && row.Before == 0
+// retirementOf is what the logs say became of one item.
+func retirementOf(tx Tx, id string) (retirement, error) {
+	r := retirements{}
+	err := tx.EachKV(bucketRow, rowGone+"\t"+sign.Hash(id)+"\t", func(_ string, value []byte) bool {
+		r.add(value)
+		return true
+	})
+	return r[sign.Hash(id)], err
 }
 
-func (r retirements) forgotten(id string) bool { return r[sign.Hash(id)].gone }
+func (r retirements) forgotten(id string) bool { return r[sign.Hash(id)].gone() }
 
 // expired says that a document is older than its class is kept.
 func (r retirements) expired(d recall.Doc) bool {

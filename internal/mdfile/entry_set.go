@@ -3,6 +3,7 @@ package mdfile
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,25 @@ type State struct {
 // Resolve works out the state of every item that the entries name: those of the
 // set itself and others (blocks, episodes) that they replace or retire. The set may
 // come in several lists. What comes out depends on the set alone, not on the order.
+//
+// Of several that took the place of one and know nothing of each other, only the newest
+// holds, see [Rivals].
 func Resolve(lists ...[]Entry) map[string]State {
+	states := resolve(lists)
+	for _, r := range rivals(lists, states) {
+		for i, loser := range r[1:] {
+			for _, holds := range r[:i+1] { // of the newer ones the first that all can read who could read it
+				if readers(holds.ACL, loser.ACL) {
+					states[loser.ID] = State{StatusSuperseded, holds.ID, holds.Time}
+					break
+				}
+			}
+		}
+	}
+	return states
+}
+
+func resolve(lists [][]Entry) map[string]State {
 	n := 0
 	for _, l := range lists {
 		n += len(l)
@@ -52,6 +71,77 @@ func Resolve(lists ...[]Entry) map[string]State {
 		}
 	}
 	return states
+}
+
+// Rivals are corrections of one item that know nothing of each other, as two machines make
+// them: of each group the newest comes first, which holds in the place of the others. One
+// that was corrected again since is settled: whoever did so saw which of them held.
+func Rivals(lists ...[]Entry) [][]Entry {
+	var out [][]Entry
+	for _, r := range rivals(lists, resolve(lists)) {
+		group := []Entry{*r[0]}
+		for _, loser := range r[1:] {
+			seen := false // the newest took the place of one that was newer than this one already
+			for _, list := range lists {
+				for i := range list {
+					seen = seen || list[i].ID == r[0].Supersedes && list[i].Supersedes != "" && list[i].Time.After(loser.Time)
+				}
+			}
+			if !seen && readers(r[0].ACL, loser.ACL) {
+				group = append(group, *loser)
+			}
+		}
+		if len(group) > 1 {
+			out = append(out, group)
+		}
+	}
+	return out
+}
+
+// rivals are groups of entries that hold, all in the place of the same item, the newest first.
+func rivals(lists [][]Entry, states map[string]State) [][]*Entry {
+	known := map[string]*Entry{}
+	for _, list := range lists {
+		for i := range list {
+			if e := &list[i]; e.Type != TypeTombstone && e.Supersedes != "" && e.Supersedes != e.ID {
+				known[e.ID] = e
+			}
+		}
+	}
+	if len(known) < 2 {
+		return nil
+	}
+	groups := map[string][]*Entry{}
+	for id, e := range known {
+		if states[id].Status != StatusActive {
+			continue
+		}
+		root := e.Supersedes
+		for range len(known) { // what it replaced may have replaced something itself
+			up := known[root]
+			if up == nil {
+				break
+			}
+			root = up.Supersedes
+		}
+		groups[root] = append(groups[root], e)
+	}
+	var out [][]*Entry
+	for _, root := range slices.Sorted(maps.Keys(groups)) {
+		if g := groups[root]; len(g) > 1 {
+			slices.SortFunc(g, func(a, b *Entry) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.ID, b.ID)) })
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// readers says that whoever may read what has the list b may read what has a.
+func readers(a, b []string) bool {
+	if len(a) == 0 || slices.Contains(a, "*") {
+		return true
+	}
+	return len(b) > 0 && !slices.ContainsFunc(b, func(who string) bool { return !slices.Contains(a, who) })
 }
 
 func knownStatus(s string) string {

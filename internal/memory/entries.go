@@ -148,14 +148,15 @@ func (e *Entries) Problems(ctx context.Context) ([]EntryProblem, error) {
 	return out, nil
 }
 
-// Get returns the entry with this id, or the one whose id begins with it.
+// Get returns the entry with this id, or the one whose id begins with it, or the one
+// that was brought back with another id after this one was retired.
 func (e *Entries) Get(ctx context.Context, id string) (Item, error) {
-	list, err := e.List(ctx)
+	sh, err := e.look(ctx)
 	if err != nil {
 		return Item{}, err
 	}
 	var found []Item
-	for _, i := range list {
+	for _, i := range sh.items() {
 		if i.ID == id {
 			return i, nil
 		}
@@ -167,9 +168,32 @@ func (e *Entries) Get(ctx context.Context, id string) (Item, error) {
 	case 1:
 		return found[0], nil
 	case 0:
+		if i, ok := sh.restored(id); ok {
+			return i, nil
+		}
 		return Item{}, fmt.Errorf("%w: no entry %s in %s", ErrNotFound, clip.Runes(id, 40), e.s.o.Dir)
 	}
 	return Item{}, fmt.Errorf("%w: %d entries begin with %s; give more of the id", ErrNotFound, len(found), clip.Runes(id, 40))
+}
+
+// Rivals are groups of entries that each took the place of the same item and know nothing
+// of each other, see [mdfile.Rivals]: the one that holds first.
+func (e *Entries) Rivals(ctx context.Context) ([][]Item, error) {
+	sh, err := e.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]Item
+	for _, name := range slices.Sorted(maps.Keys(sh.files)) {
+		for _, r := range mdfile.Rivals(sh.files[name].Entries) {
+			group := make([]Item, len(r))
+			for i, x := range r {
+				group[i] = Item{Entry: x, File: name, State: sh.states[x.ID]}
+			}
+			out = append(out, group)
+		}
+	}
+	return out, nil
 }
 
 // State is what has become of an item that the entries name, their own or
@@ -249,6 +273,20 @@ func (sh *shelf) items() []Item {
 func (sh *shelf) find(id string) (Item, bool) {
 	for _, i := range sh.items() {
 		if i.ID == id {
+			return i, true
+		}
+	}
+	return Item{}, false
+}
+
+// restored is the entry that stands for one that was retired and brought back.
+func (sh *shelf) restored(id string) (Item, bool) {
+	s := sh.states[id]
+	if s.Status != mdfile.StatusRetired || s.By == "" {
+		return Item{}, false
+	}
+	for _, i := range sh.items() {
+		if slices.Contains(i.DependsOn, id) && slices.Contains(i.DependsOn, s.By) {
 			return i, true
 		}
 	}
@@ -393,17 +431,17 @@ func (e *Entries) add(t *tx, sh *shelf, n mdfile.Entry) (Added, error) {
 	n, raw := n.Render()
 	name := e.fileOf(n.Type)
 	out := Added{Item: Item{Entry: n, File: name, State: mdfile.State{Status: mdfile.StatusActive}}, Path: e.s.abs(name)}
-	for _, f := range sh.files {
-		for _, old := range f.Entries {
-			if old.Type == mdfile.TypeTombstone && old.Source == n.Source && made(n.Source) {
-				return out, fmt.Errorf("%w: what comes from %s was forgotten on %s; say it by hand to have it back", ErrRetired, n.Source, old.Time.Format(time.DateOnly))
-			}
-		}
-	}
 	for _, i := range sh.items() {
 		if i.ID == n.ID || made(n.Source) && i.Source == n.Source {
 			out.Item, out.Path, out.Existing = i, e.s.abs(i.File), true
 			return out, nil
+		}
+	}
+	for _, f := range sh.files {
+		for _, old := range f.Entries {
+			if old.Type == mdfile.TypeTombstone && old.Source == n.Source && made(n.Source) && !slices.Contains(n.DependsOn, old.ID) {
+				return out, fmt.Errorf("%w: what comes from %s was forgotten on %s; `reprise memory forget --undo` brings it back", ErrRetired, n.Source, old.Time.Format(time.DateOnly))
+			}
 		}
 	}
 	if s, ok := sh.states[n.ID]; ok && s.Status == mdfile.StatusRetired {
@@ -572,6 +610,40 @@ func (e *Entries) Retire(ctx context.Context, id, agent, reason string) (Retired
 		}
 		out = Retired{Entry: old.Entry, File: old.File, Tombstone: stone.ID}
 		return nil
+	})
+	out.Warnings = append(out.Warnings, warnings...)
+	return out, err
+}
+
+// Restore brings an entry back that was retired. A tombstone holds for good, here and in
+// all copies of the file: so the entry has another id, and names in DependsOn the
+// tombstones that it takes back and the id that it had.
+func (e *Entries) Restore(ctx context.Context, was mdfile.Entry) (Added, error) {
+	n, err := e.checked(was)
+	if err != nil {
+		return Added{}, fmt.Errorf("restore %s: %w", was.ID, err)
+	}
+	var out Added
+	warnings, err := e.write(ctx, "restore "+was.ID, func(t *tx, sh *shelf) (err error) {
+		if i, ok := sh.find(was.ID); ok {
+			out = Added{Item: i, Path: e.s.abs(i.File), Existing: true}
+			return nil
+		}
+		n.ID, n.Status = "", ""
+		for _, name := range slices.Sorted(maps.Keys(sh.files)) {
+			for _, x := range sh.files[name].Entries {
+				if x.Type == mdfile.TypeTombstone && x.Supersedes == was.ID && !slices.Contains(n.DependsOn, x.ID) {
+					n.DependsOn = append(slices.Clone(n.DependsOn), x.ID)
+				}
+			}
+		}
+		if i, ok := sh.restored(was.ID); ok {
+			out = Added{Item: i, Path: e.s.abs(i.File), Existing: true}
+			return nil
+		}
+		n.DependsOn = append(slices.Clone(n.DependsOn), was.ID)
+		out, err = e.add(t, sh, n)
+		return err
 	})
 	out.Warnings = append(out.Warnings, warnings...)
 	return out, err

@@ -53,6 +53,7 @@ var (
 		{"op", Text, nil}, {"id", Text, nil}, {"name", Text, nil}, {"hash", Text, nil}, {"bytes", Integer, nil},
 		{"from", Text, nil}, {"to", Text, nil}, {"by", Text, nil}, {"reason", Text, nil},
 		{"supersedes", Text, nil}, {"text", Text, nil}, {"chain", Text, nil}, {"count", Integer, nil},
+		{"item", Any, nil},
 	}
 )
 

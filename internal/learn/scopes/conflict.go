@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/internal/fact"
+	"reprise/internal/learn/sign"
 	"reprise/internal/recall"
 )
 
@@ -118,7 +119,59 @@ func (s *Scopes) Conflicts(ctx context.Context) ([]Conflict, error) {
 	for _, key := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, settle(key, by[key])...)
 	}
+	rivals, err := s.Rivals(ctx)
+	return append(out, rivals...), err
+}
+
+// AttributeCorrections is what a conflict is about whose two sides each correct the same
+// item, as two machines do that have not met in between.
+const AttributeCorrections = "corrections"
+
+// Rivals are the items that were corrected in several ways at once. The newest is served,
+// and only a person knows whether it says what the others say.
+func (s *Scopes) Rivals(ctx context.Context) ([]Conflict, error) {
+	var out []Conflict
+	for _, p := range s.places() {
+		e := s.o.Entries(p)
+		if e == nil {
+			continue
+		}
+		list, err := e.Rivals(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, group := range list {
+			c := Conflict{Subject: cmp.Or(group[len(group)-1].Supersedes, group[0].Supersedes), Attribute: AttributeCorrections, Why: "newer"}
+			if was, err := e.Get(ctx, c.Subject); err == nil && visible(s.o.Who, was.ACL) {
+				c.Subject = sign.Clip(was.Title(), 100)
+			}
+			for i, item := range group {
+				if !visible(s.o.Who, item.ACL) {
+					continue
+				}
+				f := foundEntry(p, item)
+				one := Statement{ID: item.ID, Value: sign.Clip(item.Title(), 160), Title: f.Doc.Title, Source: f.Doc.Source, Scope: f.Scope(), Project: p, Time: item.Time}
+				switch {
+				case i == 0:
+					c.Winner = one
+				default:
+					c.Losers = append(c.Losers, one)
+				}
+			}
+			if c.Winner.ID != "" && len(c.Losers) > 0 {
+				out = append(out, c)
+			}
+		}
+	}
 	return out, nil
+}
+
+// rivalsOf are the rivals that an item is one of.
+func (s *Scopes) rivalsOf(ctx context.Context, id string) ([]Conflict, error) {
+	list, err := s.Rivals(ctx)
+	return slices.DeleteFunc(list, func(c Conflict) bool {
+		return c.Winner.ID != id && !slices.ContainsFunc(c.Losers, func(l Statement) bool { return l.ID == id })
+	}), err
 }
 
 // settle finds who wins a subject: one conflict for each project, and one for

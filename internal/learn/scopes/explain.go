@@ -80,6 +80,13 @@ func (s *Scopes) Why(ctx context.Context, id string) (Account, error) {
 	if x.Conflicts, err = s.against(ctx, d); err != nil {
 		return x, err
 	}
+	if f.Kind == FoundEntry {
+		rivals, err := s.rivalsOf(ctx, d.ID)
+		if err != nil {
+			return x, err
+		}
+		x.Conflicts = append(x.Conflicts, rivals...)
+	}
 	s.history(&x, d.ID, d.Source, f.Entry.ID)
 	return x, nil
 }
@@ -90,6 +97,7 @@ func (s *Scopes) history(x *Account, ids ...string) {
 	if s.o.Events == nil {
 		return
 	}
+	var f fate
 	for _, p := range s.places() {
 		for e, err := range event.Read(s.o.Events(p)) {
 			if err != nil || !visible(s.o.Who, e.ACL) {
@@ -102,14 +110,21 @@ func (s *Scopes) history(x *Account, ids ...string) {
 				}
 			}
 			if e.Type == event.MemoryWritten || e.Type == event.MemoryPromoted || e.Type == event.MemoryRetired {
-				s.step(x, e, ids)
+				s.step(x, &f, e, ids)
 			}
 		}
 	}
 	slices.SortStableFunc(x.History, func(a, b Step) int { return a.Time.Compare(b.Time) })
+	if slices.ContainsFunc(f.stones, func(id string) bool { return !slices.Contains(f.back, id) }) {
+		x.Status, x.Forgotten = "forgotten", true
+	}
 }
 
-func (s *Scopes) step(x *Account, e event.Event, ids []string) {
+// fate are the events that say that an item was forgotten, and those of them that were
+// taken back. Logs of several machines have them in any order.
+type fate struct{ stones, back []string }
+
+func (s *Scopes) step(x *Account, f *fate, e event.Event, ids []string) {
 	var d event.MemoryData
 	if json.Unmarshal(e.Data, &d) != nil {
 		return
@@ -128,7 +143,9 @@ func (s *Scopes) step(x *Account, e event.Event, ids []string) {
 		case learn.OpCorrect:
 			x.Superseded, x.Status = cmp.Or(d.Supersedes, x.Superseded), mdfile.StatusSuperseded
 		case learn.OpForget:
-			x.Status, x.Forgotten = "forgotten", true
+			f.stones = append(f.stones, e.ID)
+		case learn.OpRestore:
+			f.back = append(f.back, d.Supersedes)
 		case learn.OpDemote:
 			x.Status = "demoted"
 		}

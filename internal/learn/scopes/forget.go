@@ -27,6 +27,70 @@ type Forgetting struct {
 	Only bool
 }
 
+// WouldForget is what Forget would take out: the item that is named first, then what
+// goes with it. Of a purge it is not all: what in the log tells of nothing else goes, too.
+func (s *Scopes) WouldForget(ctx context.Context, id string, o Forgetting) ([]Found, error) {
+	f, err := s.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.withKin(ctx, f, o)
+}
+
+func (s *Scopes) withKin(ctx context.Context, f Found, o Forgetting) ([]Found, error) {
+	list := []Found{f}
+	if o.Only {
+		return list, nil
+	}
+	kin, err := s.kin(ctx, f)
+	return append(list, kin...), err
+}
+
+// Going is an item that a forgetting takes out.
+type Going struct {
+	ID      string       `json:"id"`
+	Class   recall.Class `json:"class"`
+	Scope   string       `json:"scope"`
+	Project string       `json:"project,omitempty"`
+	Title   string       `json:"title,omitempty"`  // not of a purge: whoever keeps the answer would keep the words
+	Beyond  bool         `json:"beyond,omitempty"` // see [Scopes.Beyond]
+}
+
+// Would is Forget that only says what it would take out.
+func (s *Scopes) Would(ctx context.Context, id string, o Forgetting) (Change, error) {
+	list, err := s.WouldForget(ctx, id, o)
+	if err != nil {
+		return Change{}, err
+	}
+	f := list[0]
+	return Change{Op: "forget", ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project, Text: f.Doc.Title, DryRun: true, Items: s.going(list, false)}, nil
+}
+
+func (s *Scopes) going(list []Found, purge bool) []Going {
+	beyond := s.Beyond(list)
+	out := make([]Going, len(list))
+	for i, f := range list {
+		out[i] = Going{ID: f.Doc.ID, Class: f.Doc.Class, Scope: f.Scope(), Project: f.Doc.Project, Title: f.Doc.Title}
+		out[i].Beyond = slices.ContainsFunc(beyond, func(b Found) bool { return b.Doc.ID == f.Doc.ID })
+		if purge {
+			out[i].Title = ""
+		}
+	}
+	return out
+}
+
+// Beyond are those of a forgetting's items that go with the one that was named, and are
+// served in another scope than its own and that of the asking one's project.
+func (s *Scopes) Beyond(list []Found) []Found {
+	var out []Found
+	for _, f := range list[min(1, len(list)):] {
+		if f.Doc.Project != list[0].Doc.Project && f.Doc.Project != s.o.Who.Project {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // Forget sees to it that an item is not served any more, by no store and no
 // index, after a rebuild neither. The log keeps that it was forgotten and, but
 // for a purge, what it was worked out from.
@@ -46,13 +110,9 @@ func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, e
 	if o.Purge && s.o.Purge == nil {
 		return Change{}, errNoPurge
 	}
-	list := []Found{f}
-	if !o.Only {
-		kin, err := s.kin(ctx, f)
-		if err != nil {
-			return Change{}, err
-		}
-		list = append(list, kin...)
+	list, err := s.withKin(ctx, f, o)
+	if err != nil {
+		return Change{}, err
 	}
 	job := pending{V: pendingVersion, At: s.o.Now().UTC(), ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project, Text: f.Doc.Title, Reason: sign.Clip(s.sweep(o.Reason), 400)}
 	if o.Purge {
@@ -61,12 +121,16 @@ func (s *Scopes) Forget(ctx context.Context, id string, o Forgetting) (Change, e
 		}
 	}
 	for _, item := range list {
-		job.Items = append(job.Items, itemOf(item))
+		i := itemOf(item)
+		if o.Purge {
+			i.Entry = nil // nobody is to have it back
+		}
+		job.Items = append(job.Items, i)
 	}
 	if err := s.intend(&job); err != nil {
 		return Change{}, err
 	}
-	c := Change{Op: "forget", ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project}
+	c := Change{Op: "forget", ID: f.Doc.ID, Scope: f.Scope(), Project: f.Project, Items: s.going(list, o.Purge)}
 	if !o.Purge { // whoever prints or keeps it would write anew what is to be gone
 		c.Text = f.Doc.Title
 	}
@@ -182,17 +246,28 @@ func (s *Scopes) tombstones(id string) ([]tombstone, error) {
 }
 
 func (s *Scopes) eachRetired(fn func(project string, e event.Event, d event.MemoryData)) error {
+	return s.eachChange(func(project string, e event.Event, d event.MemoryData) {
+		if e.Type == event.MemoryRetired {
+			fn(project, e, d)
+		}
+	})
+}
+
+// eachChange calls fn with what the logs say was done to what is remembered, with the
+// project whose log it is.
+func (s *Scopes) eachChange(fn func(project string, e event.Event, d event.MemoryData)) error {
 	if s.o.Events == nil {
 		return nil
 	}
 	for _, p := range s.places() {
 		for e, err := range event.Read(s.o.Events(p)) {
-			if err != nil || e.Type != event.MemoryRetired {
-				continue // a line that cannot be read says nothing
-			}
-			var d event.MemoryData
-			if json.Unmarshal(e.Data, &d) == nil {
-				fn(p, e, d)
+			switch {
+			case err != nil: // a line that cannot be read says nothing
+			case e.Type == event.MemoryRetired, e.Type == event.MemoryWritten, e.Type == event.MemoryPurged:
+				var d event.MemoryData
+				if json.Unmarshal(e.Data, &d) == nil {
+					fn(p, e, d)
+				}
 			}
 		}
 	}
@@ -201,9 +276,14 @@ func (s *Scopes) eachRetired(fn func(project string, e event.Event, d event.Memo
 
 // forget takes one item out; parent is the tombstone of the item that it goes
 // with. What of it is done already is not done again.
-func (s *Scopes) forget(ctx context.Context, f pendingItem, reason, parent string) (Change, error) {
+//
+// keep says that what leaves a file is kept in the log, so that it can be taken back.
+func (s *Scopes) forget(ctx context.Context, f pendingItem, reason, parent string, keep bool) (Change, error) {
 	c := Change{Op: "forget", ID: f.ID}
 	if c.Event = f.tombstone; c.Event == "" {
+		if err := s.setAside(ctx, f, keep); err != nil {
+			return c, err
+		}
 		data := event.MemoryData{Op: learn.OpForget, ID: f.ID, From: f.Scope, By: byHand, Reason: reason, Hash: f.Hash, Name: f.Name}
 		var err error
 		if c.Event, err = s.noteBelow(ctx, parent, event.MemoryRetired, f.Project, data, f.ACL, f.Evidence); err != nil {

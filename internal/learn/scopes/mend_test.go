@@ -3,12 +3,14 @@ package scopes
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"reprise/internal/event"
 	"reprise/internal/learn"
+	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
 )
@@ -206,5 +208,55 @@ func TestBlocksOfProjectsAreNotCompared(t *testing.T) {
 		if got := meet(c.a, c.b); got != c.want {
 			t.Errorf("%s and %s: %v", c.a.Source, c.b.Source, got)
 		}
+	}
+}
+
+// Two machines correct the same entry and meet: the newer one is served, on both, and it is
+// named, until a person has looked at it.
+func TestTwoCorrectionsOfOneEntry(t *testing.T) {
+	ctx := context.Background()
+	e := newEstate(t)
+	s := e.person("shop")
+	a := must[Change](t)(s.Learn(ctx, Note{Project: "shop", Text: "Start the database with make db."}))
+	here := s.o.Entries("shop")
+	there := memory.NewEntries(memory.EntriesOptions{Dir: t.TempDir(), Now: func() time.Time { return e.now.Add(time.Minute) }})
+	exchange := func() {
+		t.Helper()
+		for _, x := range [][2]*memory.Entries{{here, there}, {there, here}} {
+			data, err := os.ReadFile(x[0].Path("learnings.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			must[bool](t)(x[1].Merge(ctx, "learnings.md", data))
+		}
+	}
+	exchange()
+	newer := must[memory.Added](t)(there.Correct(ctx, a.ID, mdfile.Entry{Agent: "user", Source: "hand", Confidence: 0.95, Text: "Start the database with just db-up."}))
+	older := must[Change](t)(s.Correct(ctx, a.ID, "", "Start the database with make db-start."))
+	exchange()
+	if got := e.served(); strings.Contains(got, "make db") || !strings.Contains(got, "just db-up") {
+		t.Errorf("served:\n%s", got)
+	}
+	list := must[[]Conflict](t)(s.Conflicts(ctx))
+	if len(list) != 1 || list[0].Winner.ID != newer.ID || len(list[0].Losers) != 1 || list[0].Losers[0].ID != older.ID || list[0].Why != "newer" || list[0].Attribute != AttributeCorrections {
+		t.Fatalf("%+v", list)
+	}
+	for _, id := range []string{newer.ID, older.ID} {
+		if w := must[Account](t)(s.Why(ctx, id)); len(w.Conflicts) != 1 {
+			t.Errorf("why %s: %+v", id, w.Conflicts)
+		}
+	}
+	// Whoever corrects any of them corrects the one that is served, and that settles it.
+	e.now = e.now.Add(time.Hour)
+	last := must[Change](t)(s.Correct(ctx, older.ID, "", "Start the database with either."))
+	if last.Old != newer.ID {
+		t.Errorf("%+v", last)
+	}
+	exchange()
+	if list := must[[]Conflict](t)(s.Conflicts(ctx)); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+	if got := e.served(); strings.Contains(got, "db-") || !strings.Contains(got, "with either") {
+		t.Errorf("served:\n%s", got)
 	}
 }

@@ -43,7 +43,7 @@ func (s *Scopes) evidence(ctx context.Context, list []Found) (*evidence, []Found
 	var ids []string
 	for _, f := range list {
 		e.Events = append(e.Events, evidenceOf(f)...)
-		ids = append(ids, f.Doc.ID)
+		ids = append(append(ids, f.Doc.ID), f.Entry.DependsOn...) // what it was before it was taken back
 		for _, w := range []string{f.Entry.Text, f.Entry.Decision, f.Passage.Text} {
 			e.say(w)
 		}

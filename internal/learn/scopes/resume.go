@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"reprise/internal/durable"
 	"reprise/internal/event"
 	"reprise/internal/learn"
+	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 )
 
@@ -55,6 +57,7 @@ type pendingItem struct {
 	Hash     string          `json:"hash,omitempty"`
 	ACL      []string        `json:"acl,omitempty"`
 	Evidence []string        `json:"evidence,omitempty"`
+	Entry    *mdfile.Entry   `json:"entry,omitempty"` // as it was, to be taken back
 
 	tombstone string // the log has it already
 }
@@ -66,6 +69,8 @@ func itemOf(f Found) pendingItem {
 		i.Hash = learn.ContentKey(f.Doc)
 	case FoundSection:
 		i.Passage = &f.Passage
+	case FoundEntry:
+		i.Entry = &f.Entry.Entry
 	}
 	return i
 }
@@ -133,7 +138,7 @@ func (s *Scopes) carryOut(ctx context.Context, p *pending, c *Change) error {
 func (s *Scopes) takeOut(ctx context.Context, p *pending, c *Change) error {
 	var ids []string
 	for i, item := range p.Items {
-		one, err := s.forget(ctx, item, p.Reason, c.Event)
+		one, err := s.forget(ctx, item, p.Reason, c.Event, p.Evidence == nil)
 		if err != nil {
 			return err
 		}
@@ -252,11 +257,17 @@ func (s *Scopes) finish(ctx context.Context, name string, quick bool) (c Change,
 // between the two.
 func (s *Scopes) finishForgetting(ctx context.Context) error {
 	gone := map[string]string{} // id → reason
+	back := map[string]bool{}   // what was forgotten, and taken back while its file still had it
 	err := s.eachRetired(func(_ string, _ event.Event, d event.MemoryData) {
-		if d.Op == learn.OpForget && strings.HasPrefix(d.ID, "e-") {
+		switch {
+		case !strings.HasPrefix(d.ID, "e-"):
+		case d.Op == learn.OpForget:
 			gone[d.ID] = d.Reason
+		case d.Op == learn.OpRestore:
+			back[d.ID] = true
 		}
 	})
+	maps.DeleteFunc(gone, func(id, _ string) bool { return back[id] })
 	if err != nil || len(gone) == 0 {
 		return err
 	}

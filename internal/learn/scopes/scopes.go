@@ -451,7 +451,9 @@ type Change struct {
 	Warnings  []string   `json:"warnings,omitempty"`
 	Purged    int        `json:"purged,omitempty"` // events taken out of the logs
 	Taken     []Taken    `json:"taken,omitempty"`  // those events by type
-	Left      []Left     `json:"left,omitempty"`   // words of it that something else says
+	Items     []Going    `json:"items,omitempty"`  // of a forgetting: all that goes, what was named first
+	DryRun    bool       `json:"dry_run,omitempty"`
+	Left      []Left     `json:"left,omitempty"` // words of it that something else says
 }
 
 // Note is something to be remembered.
