@@ -163,7 +163,7 @@ func (a *analysis) follows(p *know.Program, g *args, st *state) {
 		why := a.tree(path, at, w, true, func(string) bool { return true })
 		switch {
 		case why == "":
-		case g.has("-delete"), g.name == "chmod", g.name == "chown", g.name == "chgrp", g.name == "chattr", g.name == "setfacl":
+		case g.has("-delete"), g.name == "chmod", g.name == "chown", g.name == "chgrp", g.name == "setfacl":
 			a.give("writes-outside", Deny, by, by+" follows links, and "+why, instead)
 		default:
 			a.give("reads-outside", Ask, by, by+" follows links, and "+why, instead+", or name what is to be read")
