@@ -22,6 +22,8 @@ type Sharer interface {
 	// SharedSince is how it differs from what it was before, but for what was done in the main
 	// checkout, which is told otherwise.
 	SharedSince(ctx context.Context, before *checkout.Shared) ([]checkout.Change, error)
+	// PutBack undoes a change of a setting, unless that was changed again.
+	PutBack(ctx context.Context, c checkout.Change) error
 }
 
 // Shared is from [Sharer].
@@ -35,9 +37,7 @@ func (t *Worktrees) SharedSince(ctx context.Context, before *checkout.Shared) (l
 	if err != nil {
 		return nil, err
 	}
-	o := t.Git
-	o.Programs = nil // to read how settings differ runs none of them
-	all, err := now.Changed(ctx, git.New(t.Root, o).OfUser(), before)
+	all, err := now.Changed(ctx, t.plainGit(), before)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -60,6 +60,18 @@ func (t *Worktrees) SharedSince(ctx context.Context, before *checkout.Shared) (l
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// plainGit is for reading and writing settings, which runs none of their programs.
+func (t *Worktrees) plainGit() *git.Git {
+	o := t.Git
+	o.Programs = nil
+	return git.New(t.Root, o).OfUser()
+}
+
+// PutBack is from [Sharer].
+func (t *Worktrees) PutBack(ctx context.Context, c checkout.Change) error {
+	return c.PutBack(ctx, t.plainGit(), git.CommonDir(t.Root))
 }
 
 // behind says that the branch of the main checkout was moved by somebody who does not work there,
@@ -128,8 +140,8 @@ func (l *Loop) oursOf(c checkout.Change, since time.Time) bool {
 }
 
 // hands says what has changed, since a run began, of what all worktrees share, "" for nothing. It
-// is told once, and nothing is undone: a person may have done it. What its own calls name was
-// done by the run.
+// is told once, and nothing is undone, for a person may have done it. What its own calls name was
+// done by the run, and of that is undone what has everybody's git run a program.
 func (l *Loop) hands(ctx context.Context, c core.Claim, r run.Record) (text string) {
 	key := placeKey(c)
 	l.mu.Lock()
@@ -144,7 +156,7 @@ func (l *Loop) hands(ctx context.Context, c core.Claim, r run.Record) (text stri
 		l.warn("see what has changed that worktrees share", err)
 		return ""
 	}
-	var its, others []string
+	var its, others, undone []string
 	var out *said.Stream
 	for _, ch := range list {
 		if l.oursOf(ch, before.at) || l.knownHand(ch.What) {
@@ -154,6 +166,13 @@ func (l *Loop) hands(ctx context.Context, c core.Claim, r run.Record) (text stri
 			out = said.Read(r.Client, r.Logs.Stdout)
 		}
 		switch {
+		case ch.NamedIn(out.Tools.Bytes()) && ch.Runs():
+			what := ch.What
+			if err := l.opt.Shares.PutBack(ctx, ch); err != nil {
+				its = append(its, what+", and could not be put back: "+oneLine(err.Error(), 200))
+			} else {
+				undone = append(undone, what)
+			}
 		case ch.NamedIn(out.Tools.Bytes()):
 			its = append(its, ch.What)
 		case !ch.Made: // who makes a branch beside the loop takes nothing from anybody
@@ -168,6 +187,7 @@ func (l *Loop) hands(ctx context.Context, c core.Claim, r run.Record) (text stri
 			text = join(text, before+strings.Join(list, "; "))
 		}
 	}
+	say("it changed by which settings every git here runs programs, and these were put back: ", undone)
 	say("it changed what all worktrees share, and nothing of that is undone: ", its)
 	say("while it worked, somebody changed what all worktrees share: ", others)
 	return text

@@ -77,6 +77,54 @@ type Change struct {
 	// Name is what who did it has named: of a ref its short name, "stash", a key or a hook's name.
 	Name string
 	Made bool // a ref that was not there before: nothing is lost by that
+
+	was, now string // values of a setting, a line each
+}
+
+// Runs says that a change is of a setting by which every git here runs a program that somebody
+// chose, the person's own first of all, while the loop's runs none.
+func (c Change) Runs() bool {
+	switch c.Name {
+	case "core.hookspath":
+		return c.now != ""
+	case "core.fsmonitor":
+		v := strings.TrimSpace(c.now)
+		return v != "" && v != "true" && v != "false"
+	}
+	return false
+}
+
+// PutBack has the setting be what it was, unless it is another one by now than when the change
+// was seen. common is the git directory that worktrees share.
+func (c Change) PutBack(ctx context.Context, g *git.Git, common string) error {
+	file := filepath.Join(common, "config")
+	read := func() (string, error) {
+		text, err := readOr(file)
+		if err != nil {
+			return "", err
+		}
+		list, err := settings(ctx, g, string(text))
+		return list[c.Name], err
+	}
+	is, err := read()
+	switch {
+	case err != nil:
+		return err
+	case is != c.now:
+		return fmt.Errorf("the setting %s was changed again meanwhile", c.Name)
+	}
+	if _, err := g.Run(ctx, "config", "--file", file, "--unset-all", c.Name); err != nil {
+		return err
+	}
+	for v := range strings.Lines(c.was) {
+		if _, err := g.Run(ctx, "config", "--file", file, "--add", c.Name, strings.TrimSuffix(v, "\n")); err != nil {
+			return err
+		}
+	}
+	if is, err = read(); err == nil && is != c.was {
+		err = fmt.Errorf("the setting %s did not become what it was", c.Name)
+	}
+	return err
 }
 
 // NamedIn says that a call of a run's tools, a line each, has git in it and the name of what has
@@ -201,7 +249,7 @@ func settingsChanged(was, now map[string]string) (list []Change) {
 		if v := strings.TrimSpace(b); v == "true" || v == "false" { // others may be nobody's to see
 			what = fmt.Sprintf("the setting %s of the repository was set to %s", key, v)
 		}
-		list = append(list, Change{What: what, Name: key})
+		list = append(list, Change{What: what, Name: key, was: a, now: b})
 	}
 	return list
 }

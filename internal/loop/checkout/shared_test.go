@@ -88,3 +88,64 @@ func TestShared(t *testing.T) {
 		})
 	}
 }
+
+// A setting that has git run a program is put back to what it was, with all its values, unless
+// somebody has changed it again; what else there is stays.
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		before, do, then, want string
+		runs, refused          bool
+	}{
+		{"", "git config core.hooksPath /evil", "", "", true, false},
+		{"git config core.hooksPath mine", "git config core.hooksPath /evil", "", "mine\n", true, false},
+		{"git config core.hooksPath mine; git config --add core.hooksPath both", "git config --replace-all core.hooksPath /evil", "", "mine\nboth\n", true, false},
+		{"", "git config core.fsmonitor /evil", "", "", true, false},
+		{"git config core.fsmonitor true", "git config core.fsmonitor /evil", "", "true\n", true, false},
+		{"", "git config core.fsmonitor true", "", "true\n", false, false},
+		{"git config core.fsmonitor x", "git config --unset core.fsmonitor", "", "", false, false},
+		{"", "git config core.hooksPath /evil", "git config core.hooksPath mine", "mine\n", true, true},
+		{"", "git config filter.x.clean /evil", "", "", false, false}, // the loop goes no further at those
+	} {
+		dir := t.TempDir()
+		sh := func(script string) string {
+			t.Helper()
+			cmd := exec.Command("sh", "-ec", script)
+			cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", script, err, out)
+			}
+			return string(out)
+		}
+		sh("git init -q; git config x.y 1; " + tc.before)
+		common, o := filepath.Join(dir, ".git"), git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}}
+		g := git.New(dir, o)
+		before, err := ReadShared(t.Context(), common, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sh(tc.do)
+		now, err := ReadShared(t.Context(), common, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := now.Changed(t.Context(), g, &before)
+		if err != nil || len(list) != 1 || list[0].Runs() != tc.runs {
+			t.Fatalf("%s: %+v, %v", tc.do, list, err)
+		}
+		if !tc.runs {
+			continue
+		}
+		sh(tc.then)
+		if err := list[0].PutBack(t.Context(), g, common); (err != nil) != tc.refused {
+			t.Errorf("%s: %v", tc.do, err)
+		}
+		if got := sh("git config --get-all " + list[0].Name + " || true"); got != tc.want {
+			t.Errorf("%s, then %s: %q, want %q", tc.do, tc.then, got, tc.want)
+		}
+		if got := sh("git config x.y"); got != "1\n" {
+			t.Errorf("%s: %q", tc.do, got)
+		}
+	}
+}
