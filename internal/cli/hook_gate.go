@@ -105,6 +105,8 @@ func (k *gatekeeper) lapsed(ctx context.Context, home *config.Home, trust config
 	case k.lost != nil:
 		why = file + " " + k.lost.Why() + ", and the checks that were approved are not run"
 		trust.Hash = k.lost.Why() // what the session is told of, once
+	case trust.Was != "":
+		why = fmt.Sprintf("%s names the project %s, which was %s when it was approved (memory and queue are those of that name, too), so its checks are not run", file, home.Project.Name, trust.Was)
 	case trust.Says.Verify.Empty():
 		why = file + " has no checks any more, and those that were approved are not run"
 	}

@@ -24,6 +24,9 @@ type Trust struct {
 	// Before is the text that was approved last, where it is another one.
 	Before string `json:"before,omitempty"`
 	Text   string `json:"text"`
+	// Was is the name that the project had when the text was approved, where that is another
+	// one: by a name alone nobody could tell that gates are off.
+	Was string `json:"-"`
 }
 
 // Lapsed reports whether the text that was approved last had checks, and this one is not
@@ -65,7 +68,11 @@ func (paths Paths) Trust(p *Project) (Trust, error) {
 	t := Trust{Asks: now.Asks, Says: now, Text: string(text), Hash: fmt.Sprintf("%x", sha256.Sum256(text))}
 	data, err := durable.Read(paths.TrustFile(p))
 	if errors.Is(err, fs.ErrNotExist) {
-		return t, nil
+		lost, err := paths.lostAt([]string{p.Root}, "")
+		if err == nil && lost != nil {
+			t.Was, t.Before = lost.Project.Name, lost.Trust.Before
+		}
+		return t, err
 	}
 	if err != nil {
 		return t, fmt.Errorf("read what was approved of project %s: %w", p.Name, err)
@@ -105,10 +112,17 @@ func (paths Paths) Approve(ctx context.Context, p *Project, t Trust, now time.Ti
 	return nil
 }
 
-// Revoke takes an approval back. There may be none.
+// Revoke takes an approval back, and those that the file had when the project had another name.
+// There may be none.
 func (paths Paths) Revoke(p *Project) error {
-	if err := durable.Remove(paths.TrustFile(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("take back the approval of %s: %w", p.File(), err)
+	for {
+		if err := durable.Remove(paths.TrustFile(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("take back the approval of %s: %w", p.File(), err)
+		}
+		was, err := paths.lostAt([]string{p.Root}, "")
+		if err != nil || was == nil {
+			return err
+		}
+		p = was.Project
 	}
-	return nil
 }

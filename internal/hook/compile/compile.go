@@ -86,6 +86,11 @@ func Make(o Options) (*Made, error) {
 			list = append(list, paths.TrustFile(m.Lost.Project))
 		}
 	}
+	if home.Project != nil {
+		if t, err := paths.Trust(home.Project); err == nil && t.Was != "" {
+			list = append(list, paths.TrustFile(&config.Project{Name: t.Was}))
+		}
+	}
 	after := see(list)
 	for _, s := range after {
 		i := slices.IndexFunc(before, func(b plan.Stamp) bool { return b.Path == s.Path })
