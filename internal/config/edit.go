@@ -34,24 +34,44 @@ func SetInFile(env Env, paths Paths, flag, name string, values ...string) (file 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return file, false, err
 	}
-	if link := dangling(file); err != nil && link != "" {
-		return file, false, &Error{File: link, Problem: "is a link to a place that is not there", Remedy: "bring back what it leads to, or remove the link", Err: err}
+	if err := leadsSomewhere(file); err != nil {
+		return file, false, err
 	}
 	text, err := edited(env, paths, file, old, name, values)
 	if err != nil || bytes.Equal(text, old) {
 		return file, false, err
 	}
-	target := file
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		target = real // a link of the user's stays one
-	}
-	if err := durable.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return file, false, fmt.Errorf("write the settings: %w", err)
-	}
-	if err := durable.WriteFile(target, text, 0o600); err != nil {
-		return file, false, fmt.Errorf("write the settings: %w", err)
+	if err := WriteSettings(file, text); err != nil {
+		return file, false, err
 	}
 	return file, true, nil
+}
+
+// WriteSettings writes the file of settings: its directory is made where it is not there, and
+// a link of the user's stays one.
+func WriteSettings(file string, text []byte) error {
+	if err := leadsSomewhere(file); err != nil {
+		return err
+	}
+	target := file
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		target = real
+	}
+	if err := durable.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return fmt.Errorf("write the settings: %w", err)
+	}
+	if err := durable.WriteFile(target, text, 0o600); err != nil {
+		return fmt.Errorf("write the settings: %w", err)
+	}
+	return nil
+}
+
+// leadsSomewhere refuses a file that is, or lies behind, a link to a place that is not there.
+func leadsSomewhere(file string) error {
+	if link := dangling(file); link != "" {
+		return &Error{File: link, Problem: "is a link to a place that is not there", Remedy: "bring back what it leads to, or remove the link", Err: fs.ErrNotExist}
+	}
+	return nil
 }
 
 // edited is the text of a settings file with one setting changed, checked to be valid and to

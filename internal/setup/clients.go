@@ -48,6 +48,9 @@ type Where struct {
 	Env  config.Env
 	Dir  string // working directory: key of Claude's local scope
 	Root string // root of the project, or the working directory
+	// Machine stands in for the directories in which an administrator decides for all
+	// users; "" means the machine's own.
+	Machine string
 }
 
 // Scopes lists the scopes that a client has, the default first. The default is

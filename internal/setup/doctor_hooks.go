@@ -109,12 +109,26 @@ func (d Doctor) hooks(context.Context) []Finding {
 		}
 	}
 	if name, file := d.Setup.Plugin("claude-code"); name != "" {
-		out = append(out, one(OK, "", "claude-code: by its plugin %s (%s)", name, file)...)
+		why, remedy, err := d.Setup.HooksOff("claude-code", true)
+		out = append(out, unread("claude-code", err)...)
+		if why != "" {
+			out = append(out, one(Fail, remedy, "%s", SwitchedOff("claude-code", why))...)
+		} else {
+			out = append(out, one(OK, "", "claude-code: by its plugin %s (%s)", name, file)...)
+		}
 	}
 	if len(out) == 0 {
 		return one(Info, "run `reprise setup`", "reprise is behind no client's hooks: sessions are neither recorded nor told anything")
 	}
 	return out
+}
+
+// unread says that it is not known whether a client's hooks are switched off.
+func unread(client string, err error) []Finding {
+	if err == nil {
+		return nil
+	}
+	return one(Warn, "correct it, or its permissions", "%s: whether its hooks are switched off is not known: %v", client, err)
 }
 
 func (d Doctor) hooksOf(h InstalledHooks) []Finding {
@@ -131,14 +145,17 @@ func (d Doctor) hooksOf(h InstalledHooks) []Finding {
 			missing = append(missing, event)
 		}
 	}
-	var out []Finding
+	off, remedy, err := d.Setup.Off(h)
+	out := unread(h.Client, err)
 	switch {
+	case off != "":
+		return append(out, one(Fail, remedy, "%s: %d hooks, but %s", where, len(h.Hooks), SwitchedOff(h.Client, off))...)
 	case len(missing) > 0:
-		out = one(Warn, again, "%s: without %s", where, strings.Join(missing, ", "))
+		out = append(out, one(Warn, again, "%s: without %s", where, strings.Join(missing, ", "))...)
 	case !pathname.Same(filepath.Dir(h.Program), filepath.Dir(d.Program)) && !strings.Contains(filepath.ToSlash(d.Program), "/go-build"):
-		out = one(Warn, again, "%s: its hooks run %s, and this is %s", where, h.Program, d.Program)
+		out = append(out, one(Warn, again, "%s: its hooks run %s, and this is %s", where, h.Program, d.Program)...)
 	default:
-		out = one(OK, "", "%s: %d hooks", where, len(h.Hooks))
+		out = append(out, one(OK, "", "%s: %d hooks", where, len(h.Hooks))...)
 	}
 	var short []string
 	for _, x := range h.Hooks {
@@ -153,57 +170,6 @@ func (d Doctor) hooksOf(h InstalledHooks) []Finding {
 		out = append(out, d.codexTrust(h)...)
 	}
 	return out
-}
-
-// codexTrust looks whether a person has accepted the hooks in Codex, which does
-// not run them before. Codex notes that in config.toml, by the hook's place and
-// a hash of it (seen with 0.171.0); the hash is Codex's own, so a hook that
-// changed since shows as accepted here.
-func (d Doctor) codexTrust(h InstalledHooks) []Finding {
-	waiting, err := d.Unaccepted(h)
-	if err != nil || len(waiting) == 0 {
-		return nil // what cannot be read the MCP entries' check says
-	}
-	return one(Warn, "start codex and accept the hooks it asks about (or /hooks)",
-		"codex: waiting for trust: %d of %d hooks do not run until you have accepted them in Codex: %s", len(waiting), len(h.Hooks), strings.Join(waiting, ", "))
-}
-
-// Unaccepted are the events whose hooks Codex does not run, because nobody has
-// accepted them yet. Other clients ask nobody.
-func (d Doctor) Unaccepted(h InstalledHooks) ([]string, error) {
-	if h.Client != "codex" {
-		return nil, nil
-	}
-	target, err := Locate(d.Setup.Where, "codex", User)
-	if err != nil {
-		return nil, err
-	}
-	raw, exists, err := readSettings(target.File)
-	if err != nil {
-		return nil, err
-	}
-	states := map[string]any{}
-	if exists {
-		if doc, err := parseTOML(raw); err == nil {
-			if v, ok := lookup(doc, []string{"hooks", "state"}); ok {
-				states, _ = v.(map[string]any)
-			}
-		}
-	}
-	var waiting []string
-	for _, hook := range h.Hooks {
-		prefix := h.File + ":" + snake(hook.Event) + ":"
-		accepted := false
-		for key, v := range states {
-			if state, ok := v.(map[string]any); ok && strings.HasPrefix(key, prefix) && state["trusted_hash"] != nil {
-				accepted = true
-			}
-		}
-		if !accepted {
-			waiting = append(waiting, hook.Event)
-		}
-	}
-	return waiting, nil
 }
 
 // snake is PreToolUse as pre_tool_use.
@@ -250,6 +216,10 @@ func (d Doctor) live(ctx context.Context) []Finding {
 	found := make([][]Finding, len(installed))
 	var all sync.WaitGroup
 	for i, h := range installed {
+		if why, _, _ := d.Setup.Off(h); why != "" {
+			found[i] = one(Info, "", "%s: not tried, for its hooks are off, by %s", h.Client, why)
+			continue
+		}
 		all.Go(func() { found[i] = d.Live(ctx, h) })
 	}
 	all.Wait()

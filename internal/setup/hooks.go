@@ -486,6 +486,10 @@ type Hook struct {
 	// Seconds is after how long the client gives up on it; 0 where the client's
 	// own default holds.
 	Seconds float64 `json:"seconds,omitempty"`
+
+	at      place          // where it stands among its event's
+	matcher string         // of what it stands in
+	raw     map[string]any // as it stands there
 }
 
 // short reports whether the client gives up on the hook before we may be through.
@@ -514,7 +518,7 @@ func FindHooks(file, client string) ([]Hook, error) {
 		if !ok {
 			continue
 		}
-		_, v, ok := findHook(list, client)
+		at, v, ok := findHook(list, client)
 		if !ok {
 			continue
 		}
@@ -530,7 +534,14 @@ func FindHooks(file, client string) ([]Hook, error) {
 		}
 		for _, c := range []string{h.Command, h.Bash, h.Powershell} {
 			if c != "" {
-				out = append(out, Hook{Event: event, Command: c, Seconds: seconds(client, h.Timeout, h.TimeoutSec)})
+				hook := Hook{Event: event, Command: c, Seconds: seconds(client, h.Timeout, h.TimeoutSec), at: at}
+				raw, _ := decode(v)
+				hook.raw, _ = raw.(map[string]any)
+				if m := memberOf(&list.Elements[at.group], "matcher"); m != nil && at.hook >= 0 {
+					raw, _ := decode(&m.Value)
+					hook.matcher, _ = raw.(string)
+				}
+				out = append(out, hook)
 				break
 			}
 		}

@@ -40,7 +40,7 @@ func newSetup(t *testing.T) Setup {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Setup{Where: Where{Env: env, Dir: dir, Root: dir}, Paths: paths,
+	return Setup{Where: Where{Env: env, Dir: dir, Root: dir, Machine: filepath.Join(base, "etc")}, Paths: paths,
 		Now: func() time.Time { return time.Date(2026, 11, 28, 4, 5, 6, 0, time.UTC) }}
 }
 
