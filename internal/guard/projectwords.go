@@ -67,7 +67,7 @@ func (a *analysis) makeWords(_ *know.Program, g args, st *state) {
 			a.otherCode(w, name+" says what make runs", "leave it out")
 		case !set && strings.Trim(w.text, plainLetters+unknown) != "", set && strings.Trim(value, plainLetters+unknown) != "":
 			a.otherCode(w, "the value becomes text of recipes, which a shell reads", "give it letters, digits and -_./=,:+@% only")
-		case set:
+		default:
 			a.makeValue(w, name, value, st)
 		}
 	}
