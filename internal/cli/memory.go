@@ -602,6 +602,9 @@ func memorySync(app *App) *cobra.Command {
 			for _, n := range res.Notes {
 				fmt.Fprintf(app.Err, "note: %s\n", n)
 			}
+			if res.Merged {
+				return noteRivals(cmd.Context(), app)
+			}
 			return nil
 		},
 	}

@@ -152,48 +152,6 @@ has them is looked for.`
 	return cmd
 }
 
-func memoryForget(app *App) *cobra.Command {
-	var o scopes.Forgetting
-	var finish bool
-	cmd := scopesCommand(app, "forget ID", "Take something out, so that nothing serves it any more", cobra.ExactArgs(1), func(ctx context.Context, s *scopes.Scopes, args []string) (scopes.Change, error) {
-		return s.Forget(ctx, args[0], o)
-	})
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if finish {
-			return cobra.NoArgs(cmd, args)
-		}
-		return cobra.ExactArgs(1)(cmd, args)
-	}
-	one := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if finish { // it is done before every command that reads
-			return nil
-		}
-		return one(cmd, args)
-	}
-	cmd.Long = `An entry or a section leaves its file; what was worked out from the log is not
-made again, by no rebuild and no import. What says the same goes with it: the
-pattern that an entry was made from and its episodes, what was promoted from it.
---only leaves those. A later session that does the same is new evidence, and makes it
-again: what holds against that is ` + "`reprise memory correct`" + `.
-
-The event log keeps what happened. With --purge the events that it was worked out
-from, or that tell its words, are taken out of the logs for good, with a record
-that something was: of a failure its calls, what was tried and what helped, the
-answer that tells of it, the turn where that did nothing else, summaries of the
-session that say it. What another episode shares stays, and is named with the reason,
-as is what the memory's git history still has.
-
-Killed at any moment, it is finished by the next command or hook.`
-	cmd.Flags().StringVar(&o.Reason, "reason", "", "why; kept in the log")
-	cmd.Flags().BoolVar(&o.Purge, "purge", false, "take the evidence out of the event logs, too; this cannot be undone")
-	cmd.Flags().BoolVar(&o.Only, "only", false, "leave what says the same elsewhere")
-	cmd.Flags().BoolVar(&finish, "finish", false, "only finish what was cut short")
-	cmd.MarkFlagsMutuallyExclusive("finish", "purge")
-	cmd.MarkFlagsMutuallyExclusive("finish", "only")
-	return cmd
-}
-
 func memoryPromote(app *App) *cobra.Command {
 	var to string
 	var budget time.Duration
@@ -284,7 +242,8 @@ func memoryConflicts(app *App) *cobra.Command {
 		Use: "conflicts", Args: cobra.NoArgs, Short: "Show what contradicts each other, and which of it is served",
 		Long: `Of two notes that say different things about one subject only one is served: the
 correction, else the one of the narrower scope, else the newer, else the more
-confident one. Settle it with ` + "`reprise memory correct`" + ` or ` + "`forget`" + `.`,
+confident one. Of two corrections of one entry, as two machines make them that have
+not met, it is the newer. Settle it with ` + "`reprise memory correct`" + ` or ` + "`forget`" + `.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := app.Scopes()
 			if err != nil {
@@ -319,6 +278,28 @@ func showConflict(app *App, c scopes.Conflict) {
 	for _, l := range c.Losers {
 		fmt.Fprintf(app.Out, "  left out %s  %s  %s, %s\n", term.SafeText(l.Value), l.ID, term.SafeText(l.Source), l.Time.Format(time.DateOnly))
 	}
+}
+
+// noteRivals names, after an exchange with other machines, what was corrected here and
+// there in different ways: of each only the newest is served from then on.
+func noteRivals(ctx context.Context, app *App) error {
+	s, err := app.Scopes()
+	if err != nil {
+		return err
+	}
+	list, err := s.Rivals(ctx)
+	if err != nil {
+		return memoryError(err)
+	}
+	for _, c := range list {
+		var others []string
+		for _, l := range c.Losers {
+			others = append(others, fmt.Sprintf("%q (%s)", l.Value, l.ID))
+		}
+		fmt.Fprintf(app.Err, "%s %s was corrected in several ways: %q (%s) is served, as the newest, and not %s; `reprise memory conflicts` has more\n", app.Style().Yellow("look at this:"),
+			term.SafeLine(fmt.Sprintf("%q", c.Subject)), term.SafeLine(c.Winner.Value), c.Winner.ID, term.SafeLine(strings.Join(others, ", ")))
+	}
+	return nil
 }
 
 func memoryExpire(app *App) *cobra.Command {

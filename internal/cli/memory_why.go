@@ -93,6 +93,11 @@ func showWhy(app *App, x scopes.Account) {
 		if g.Passed {
 			mark = "passed"
 		}
+		if g.Forgotten != "" {
+			line("gate "+g.To, fmt.Sprintf("what it would be part of there, %s, was forgotten on %s, and stays so whatever is seen later; `reprise memory forget --undo %s` takes that back",
+				g.Forgotten, g.Since.Local().Format(time.DateOnly), g.Forgotten))
+			continue
+		}
 		line("gate "+g.To, fmt.Sprintf("%s: %d of %d, %s", g.Needs, g.Have, g.Need, mark))
 	}
 	for _, h := range x.History {

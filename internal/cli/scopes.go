@@ -10,6 +10,7 @@ import (
 
 	"reprise/internal/config"
 	"reprise/internal/event"
+	"reprise/internal/learn"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/memory"
 	"reprise/internal/session"
@@ -119,9 +120,12 @@ func changed(app *App, c scopes.Change, asJSON bool) error {
 	style := app.Style()
 	done := map[string]string{
 		"learn": "learnt", "decide": "decided", "correct": "corrected", "forget": "forgotten", "promote": "promoted", "demote": "demoted",
-		"keep": "kept", "drop": "dropped", "useful": "noted as useful", "useless": "noted as of no use",
+		"keep": "kept", "drop": "dropped", learn.OpRestore: "back again", "useful": "noted as useful", "useless": "noted as of no use",
 	}[c.Op]
-	if c.Existing {
+	switch {
+	case c.DryRun:
+		return showGoing(app, c)
+	case c.Existing:
 		done = "already " + done
 	}
 	where := c.Scope
@@ -143,9 +147,16 @@ func changed(app *App, c scopes.Change, asJSON bool) error {
 		fmt.Fprintf(app.Out, "  %s\n", style.Dim("in place of "+c.Old))
 	}
 	for _, id := range c.Also {
-		fmt.Fprintf(app.Out, "  %s\n", style.Dim("and "+id))
+		what := id
+		if i := slices.IndexFunc(c.Items, func(g scopes.Going) bool { return g.ID == id }); i >= 0 {
+			what = goingLine(c.Items[i])
+		}
+		app.said("  ", style.Dim("and "+what))
 	}
 	showPurged(app, c)
+	if c.Op == "forget" && !c.Existing && c.Purged == 0 && len(c.Items) > 0 && c.Items[0].Title != "" {
+		fmt.Fprintf(app.Out, "  %s\n", style.Dim("`reprise memory forget --undo "+c.ID+"` takes it back"))
+	}
 	if c.Stays != "" {
 		fmt.Fprintf(app.Out, "  %s\n", style.Dim("what it was made from stays: "+c.Stays))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -423,6 +424,9 @@ push at the same time, it fetches, merges and pushes again.`,
 			}
 			if len(s.Commits)+len(s.Fetched) == 0 {
 				fmt.Fprintln(app.Err, "nothing new")
+			}
+			if slices.ContainsFunc(s.Commits, func(c staterepo.Commit) bool { return c.Merged }) {
+				return noteRivals(cmd.Context(), app)
 			}
 			return nil
 		},
