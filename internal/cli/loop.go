@@ -25,6 +25,7 @@ import (
 	"reprise/internal/loop/report"
 	"reprise/internal/pathname"
 	"reprise/internal/proc"
+	"reprise/internal/queue"
 	"reprise/internal/run"
 	"reprise/internal/term"
 	"reprise/internal/verify"
@@ -38,7 +39,7 @@ on it, watches, has the project's checks run, settles the item and goes on, unti
 queue is empty, a ceiling is reached or a person must decide. docs/loop.md has the whole.`,
 	}
 	cmd.AddCommand(newLoopRunCmd(app), newLoopStatusCmd(app), newLoopInterruptCmd(app), newLoopResumeCmd(app), newLoopPauseCmd(app), newLoopStopCmd(app),
-		newLoopLogsCmd(app), newLoopAuditCmd(app), newLoopMetricsCmd(app), newLoopReportCmd(app), newLoopBootstrapCmd(app), newLoopGCCmd(app),
+		newLoopLogsCmd(app), newLoopAuditCmd(app), newLoopMetricsCmd(app), newLoopReportCmd(app), newLoopBootstrapCmd(app), newLoopGCCmd(app), newLoopNotifyCmd(app),
 		newLoopAskCmd(app), newLoopProgressCmd(app))
 	return cmd
 }
@@ -169,8 +170,16 @@ func (f *loopFlags) bounded(l core.Limits) error {
 	switch {
 	case l.Workers < 1 || l.Workers > 100:
 		return usagef("--workers %d is not between 1 and 100", l.Workers)
-	case l.MaxIterations < 1 || l.MaxTokens < 1 || !dollars(l.MaxUSD) || !dollars(l.ItemUSD) || l.MaxTime <= 0 || l.MaxTime > 31*24*time.Hour:
-		return usagef("a ceiling is zero, negative or too large: every loop ends some time")
+	case l.MaxIterations < 1:
+		return usagef("--max-iterations %d is less than 1", l.MaxIterations)
+	case l.MaxTokens < 1:
+		return usagef("--max-tokens %d is less than 1", l.MaxTokens)
+	case !dollars(l.MaxUSD):
+		return usagef("--budget-usd %v is not between 0 and 1000000: every loop ends some time", l.MaxUSD)
+	case !dollars(l.ItemUSD):
+		return usagef("--item-usd %v is not between 0 and 1000000: every run ends some time", l.ItemUSD)
+	case !(l.MaxTime > 0 && l.MaxTime <= 31*24*time.Hour):
+		return usagef("--max-hours %v is not between 0 and 744, which are 31 days: every loop ends some time", cmp.Or(f.maxHours, float64(l.MaxTime)/float64(time.Hour)))
 	case f.turns < 0:
 		return usagef("--max-turns %d: give how many turns a run may have", f.turns)
 	case slices.ContainsFunc(f.labels, func(label string) bool { return strings.TrimSpace(label) == "" }):
@@ -257,6 +266,9 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	for _, line := range app.unfinished() {
 		fmt.Fprintf(app.Err, "note: %s\n", line)
 	}
+	for _, line := range app.staying(context.WithoutCancel(ctx)) {
+		fmt.Fprintf(app.Err, "note: %s\n", firstLine(line, 400))
+	}
 	rest := ""
 	if n := app.toMerge(context.WithoutCancel(ctx), dir, s.Loop); n > 0 {
 		rest = " What is done lies in " + branches(n) + " until it is merged."
@@ -279,6 +291,21 @@ func (a *App) unfinished() (lines []string) {
 	list, _ := ws.Unfinished() // what cannot be read is told by `reprise workspace list`
 	for _, w := range list {
 		lines = append(lines, fmt.Sprintf("the worktree %s is left over: %s", w.Name, w.Note))
+	}
+	return lines
+}
+
+// staying are worktrees of items that are done and that are still there, a sentence each: what is in
+// them is nowhere else, or somebody works there.
+func (a *App) staying(ctx context.Context) (lines []string) {
+	_, list, err := a.endedPlaces(ctx)
+	if err != nil {
+		return nil // the project is in no repository, or `reprise loop gc --workspaces` says more
+	}
+	for _, p := range list {
+		if p.State == queue.Done && p.Stays != "" {
+			lines = append(lines, fmt.Sprintf("the worktree %s of %s, which is done, is still there: %s (`reprise workspace remove %s` takes it away, with that kept where it can be)", p.Workspace, p.Item, p.Stays, p.Workspace))
+		}
 	}
 	return lines
 }

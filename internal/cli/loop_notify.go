@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
 	"reprise/internal/loop"
@@ -28,9 +31,36 @@ func (a *App) notifier(set config.Loop) *tell.Notifier {
 		GOOS: a.Env.GOOS, Env: a.Environ, Now: a.Env.Now, LookPath: a.lookPath, Run: runWithInput, Post: post,
 	}
 	if set.NotifySecretVar != "" {
-		n.Secret = a.Env.Get(set.NotifySecretVar)
+		if n.Secret = a.Env.Get(set.NotifySecretVar); n.Secret == "" {
+			n.Unsigned = fmt.Sprintf("it was sent without a signature, for loop.notify_secret_var names %s, and that variable is not set here", firstLine(set.NotifySecretVar, 80))
+		}
 	}
 	return n
+}
+
+func newLoopNotifyCmd(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "notify", Args: cobra.NoArgs, Short: "Send a notice as a trial, in each way in which a loop tells a person",
+		Long: `Send a notice as a trial, in each way in which a loop tells a person: loop.notify_desktop,
+loop.notify_command, loop.notify_webhook and loop.notify_mail of the settings. Ends with 1
+where one of them fails, and says which and why.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			home, _, err := app.loopDir()
+			if err != nil {
+				return err
+			}
+			n := app.notifier(home.Settings.Loop)
+			if !n.Any() {
+				return exitWith(ExitNotFound, errors.New("nobody is told: set one of loop.notify_desktop, loop.notify_command, loop.notify_webhook and loop.notify_mail (`reprise config set`), and loop.notify_per_hour above 0"))
+			}
+			err = n.Send(cmd.Context(), tell.Notice{Kind: "trial", Text: "this is a trial, and nothing waits for you", Project: home.Project.Name, Loop: "loop-trial", At: app.Now().UTC()})
+			if err != nil {
+				return fmt.Errorf("the notice could not be sent: %w", err)
+			}
+			fmt.Fprintln(app.Out, "The notice is sent.")
+			return nil
+		},
+	}
 }
 
 func (a *App) lookPath(name string) (string, error) {
@@ -43,6 +73,9 @@ func runWithInput(ctx context.Context, c proc.Cmd, input string) error {
 	defer cancel()
 	if input == "" {
 		out, err := proc.Run(ctx, c, 4<<10)
+		if ctx.Err() != nil {
+			return tooLong(c)
+		}
 		return exitError(c, out.Exit, string(out.Stderr), err)
 	}
 	r, w, err := os.Pipe()
@@ -66,10 +99,14 @@ func runWithInput(ctx context.Context, c proc.Cmd, input string) error {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		_, _ = proc.StopTree(stop, p.ID(), "", time.Second)
-		return ctx.Err()
+		return tooLong(c)
 	}
 	exit, err := p.Wait()
 	return exitError(c, exit, "", err)
+}
+
+func tooLong(c proc.Cmd) error {
+	return fmt.Errorf("%s had not ended after %s, and was stopped: a notice must be sent off by then", filepath.Base(c.Path), notifyTime)
 }
 
 func exitError(c proc.Cmd, exit proc.Exit, stderr string, err error) error {
@@ -94,6 +131,9 @@ func post(ctx context.Context, url string, header map[string]string, body []byte
 	req.Header.Set("User-Agent", "reprise/"+Version())
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
+	if ctx.Err() != nil {
+		return fmt.Errorf("there was no answer within %s", notifyTime)
+	}
 	if err != nil {
 		return err
 	}

@@ -373,6 +373,9 @@ func (a *App) standsNow(ctx context.Context, dir string) (now report.Standing, e
 		return it.Title
 	}
 	now.Unmerged = a.unmerged(ctx)
+	if !now.Running { // or one that is being taken away would be told
+		now.Staying = a.staying(ctx)
+	}
 	if now.All, _, err = loop.Iterations(dir, ""); err != nil {
 		return now, err
 	}

@@ -447,6 +447,10 @@ func (l *Loop) notify(ctx context.Context, a core.Action) {
 	l.notice(ctx, tell.Notice{Kind: a.Kind, Text: clip(a.Text, 2000), Item: a.Item, Answer: core.AnswerTo(a.Kind, a.Item)})
 }
 
+// noticeTime is what a notice may take: each way of telling has its own time, and one that hangs
+// takes none from the others.
+const noticeTime = 70 * time.Second
+
 // notice sends one, in the name of the loop.
 func (l *Loop) notice(ctx context.Context, n tell.Notice) {
 	if l.opt.Notify == nil {
@@ -454,10 +458,10 @@ func (l *Loop) notice(ctx context.Context, n tell.Notice) {
 	}
 	n.Project, n.Loop, n.At = l.opt.Project, l.State().Loop, l.opt.Now().UTC()
 	// Told even by a loop that is just ending.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noticeTime)
 	defer cancel()
 	if err := l.opt.Notify(ctx, n); err != nil {
 		l.warn("notify", err)
-		l.tell("notify", -1, "it could not be told: "+err.Error())
+		l.tell("notify", -1, "it could not be told: "+strings.ReplaceAll(err.Error(), "\n", "; ")+" (`reprise loop notify` tries it)")
 	}
 }

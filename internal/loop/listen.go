@@ -257,7 +257,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		l.enter("asks", e.Slot, e.Why)
 	case core.Exited:
 		o := e.Outcome
-		l.enter("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %s, changed %v, %.2f USD, %s %s", o.Completed, o.OK, plural(o.Turns, "turn"), o.Changed, o.Cost, plural(int(o.Tokens), "token"), oneLine(failure(&core.Settle{Class: o.Class, Reason: o.Reason}), 320))))
+		l.enter("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %s, changed %v, %s, %s %s", o.Completed, o.OK, plural(o.Turns, "turn"), o.Changed, l.costs(e.Slot, o), plural(int(o.Tokens), "token"), oneLine(failure(&core.Settle{Class: o.Class, Reason: o.Reason}), 320))))
 	case core.Verified:
 		l.enter("checked", e.Slot, strings.TrimSpace(string(e.Gate)+" "+oneLine(e.Text, 300)))
 	case core.LeaseLost:
@@ -315,6 +315,24 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		l.enter("phase", -1, text+waits)
 		l.show("", report.Phase(s.Phase, s.Reason)+waits)
 	}
+}
+
+// costs are what a run has cost by its client, or as it is counted, in words.
+func (l *Loop) costs(slot int, o core.Outcome) string {
+	l.mu.Lock()
+	if slot >= 0 && slot < len(l.s.Slots) {
+		if p := l.s.Slots[slot].Outcome; p != nil && p.Run == o.Run {
+			o = *p // with what the core has counted for it
+		}
+	}
+	l.mu.Unlock()
+	switch {
+	case o.Estimated > 0:
+		return fmt.Sprintf("%.2f USD at most (an estimate)", o.Estimated)
+	case o.Unpriced && o.Tokens == 0 && !o.OK:
+		return "what it cost is not known"
+	}
+	return fmt.Sprintf("%.2f USD", o.Cost)
 }
 
 // putOff tells of what cannot be done and is tried again: people when that begins, and when it

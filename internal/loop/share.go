@@ -150,7 +150,9 @@ func (s *Shared) join(ctx context.Context, p Place, id string) (note string, err
 	if err != nil || behind {
 		return "", err
 	}
-	err = s.patiently(ctx, func() error { return g.FastForward(ctx, p.Branch, there, "merge of another machine's work: Fast-forward") })
+	err = s.patiently(ctx, func() error {
+		return g.FastForward(ctx, p.Branch, there, "merge of another machine's work: Fast-forward")
+	})
 	if err == nil {
 		return "another machine worked on this item meanwhile; what it made is on the branch", nil
 	}

@@ -66,6 +66,11 @@ func (l *Loop) takeUp(ctx context.Context) {
 		if err := l.takeUpOne(ctx, it, into); err != nil && ctx.Err() == nil {
 			l.warn("merge "+it.Branch, err)
 			l.tellOf("keep", it.Item, fmt.Sprintf("%s, which is done, is still not merged into %s: %s", it.Branch, into, oneLine(err.Error(), 400)))
+			if _, ok := errors.AsType[*PersonalError](err); ok { // the next loop would only find the same
+				if err := l.recordLater(ctx, it, report.Personal, oneLine(err.Error(), 400)); err != nil {
+					l.warn("note that a person merges "+it.Branch, err)
+				}
+			}
 		}
 	}
 }
@@ -125,9 +130,14 @@ func (l *Loop) mergeLater(ctx context.Context, it Iteration, item queue.Item) er
 		return nil
 	}
 	l.tellOf("keep", it.Item, fmt.Sprintf("%s, which was done before: %s", it.Branch, note))
+	return l.recordLater(ctx, it, report.Merged, note)
+}
+
+// recordLater notes of an iteration of an earlier loop what has become of its work now.
+func (l *Loop) recordLater(ctx context.Context, it Iteration, put report.Put, note string) error {
 	return l.store.record(ctx, Iteration{
 		V: 1, Loop: l.State().Loop, Item: it.Item, Title: it.Title, Fence: it.Fence, Run: it.Run, Session: it.Session, Ended: l.opt.Now().UTC(), Fate: core.Done,
-		Completed: true, Succeeded: true, Verified: it.Verified, Branch: it.Branch, Note: note, Put: report.Merged, Into: it.Into, Later: true, Changed: it.Changed,
+		Completed: true, Succeeded: true, Verified: it.Verified, Branch: it.Branch, Note: note, Put: put, Into: it.Into, Later: true, Changed: it.Changed,
 	})
 }
 

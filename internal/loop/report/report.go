@@ -110,6 +110,10 @@ func Night(project string, s core.State, its []Iteration, said []Question, now S
 		}
 	}
 	sections(&b, s, its, said, now)
+	stay := headed("Not taken away")
+	for _, line := range now.Staying {
+		fmt.Fprintf(&b, "%s- %s\n", stay.once(), mdfile.EscapeCell(tell.OneLine(line, 400)))
+	}
 	return term.SafeText(b.String())
 }
 
@@ -125,6 +129,8 @@ type Standing struct {
 	State func(item string) queue.State
 	// Unmerged has the branches that are not merged into what is checked out; nil is not known.
 	Unmerged map[string]bool
+	// Staying are the worktrees of items that are done and that are still there, a sentence each.
+	Staying []string
 	// All are the iterations of all loops, for what lies in branches since an earlier one.
 	All []Iteration
 }
@@ -266,7 +272,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		func(it Iteration) string {
 			return asks(it, parked(it))
 		})
-	alsoNeeded(b, needs, last, said)
+	alsoNeeded(b, needs, last, said, now)
 	settled := headed("Decided, and not gone on with yet")
 	part(settled, func(it Iteration) bool {
 		return it.Fate == core.Park && decided(said, it) != nil && !worked(&s, it)
@@ -339,7 +345,7 @@ func asks(it Iteration, line string) string {
 
 // alsoNeeded are what else waits for a person: questions that an earlier loop has left, and
 // work that only a person merges.
-func alsoNeeded(b *strings.Builder, head heading, last map[string]Iteration, said []Question) {
+func alsoNeeded(b *strings.Builder, head heading, last map[string]Iteration, said []Question, now Standing) {
 	for i := range said {
 		q := &said[i]
 		if it, here := last[q.Item]; !q.Open() || here && it.Fate == core.Park {
@@ -354,9 +360,20 @@ func alsoNeeded(b *strings.Builder, head heading, last map[string]Iteration, sai
 		}
 		fmt.Fprintf(b, "%s- **%s** %s — %s: %s\n  %s%s`.\n", head.once(), q.Item, mdfile.EscapeCell(q.Title), core.KindWords(q.Kind), mdfile.EscapeCell(why), how, q.Command())
 	}
+	byHand := func(it Iteration) {
+		fmt.Fprintf(b, "%s- **%s** %s — its work is for a person to bring to where it belongs: %s\n", head.once(), it.Item, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(tell.OneLine(it.Note, 400)))
+	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
 		if it := last[id]; it.Fate == core.Done && it.Put == Personal {
-			fmt.Fprintf(b, "%s- **%s** %s — its work is for a person to bring to where it belongs: %s\n", head.once(), id, mdfile.EscapeCell(it.Title), mdfile.EscapeCell(tell.OneLine(it.Note, 400)))
+			byHand(it)
+		}
+	}
+	if now.Unmerged == nil {
+		return // whether that of earlier loops is still to be done is not known
+	}
+	for _, it := range Unmerged(now.All, now.Unmerged) {
+		if _, here := last[it.Item]; !here && it.Put == Personal {
+			byHand(it)
 		}
 	}
 }

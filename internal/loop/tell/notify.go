@@ -42,8 +42,11 @@ type Notifier struct {
 	Command string // run by a shell
 	Webhook string
 	Secret  string // by which webhooks are signed; "" sends them unsigned
-	Mail    string // address
-	PerHour int    // notices in an hour; 0 is none at all
+	// Unsigned is why they are, where that is not what the settings want: it is the error of a
+	// webhook that was sent.
+	Unsigned string
+	Mail     string // address
+	PerHour  int    // notices in an hour; 0 is none at all
 
 	GOOS string
 	Env  []string
@@ -158,7 +161,10 @@ func (n *Notifier) webhook(ctx context.Context, notice Notice) error {
 		header["X-Reprise-Timestamp"] = at
 		header["X-Reprise-Signature"] = Sign(n.Secret, at, body)
 	}
-	return n.Post(ctx, n.Webhook, header, body)
+	if err := n.Post(ctx, n.Webhook, header, body); err != nil || n.Unsigned == "" {
+		return err
+	}
+	return errors.New(n.Unsigned)
 }
 
 // Sign is the signature of a webhook's body at a time.
