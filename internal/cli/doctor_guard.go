@@ -63,9 +63,17 @@ func guardChecks(app *App) ([]setup.Check, error) {
 
 // guardTrust says what the live proof cannot: it passes over the client's own
 // question whether hooks are to be trusted, in a home that nobody has answered it
-// in. Whether the user has answered it stands in the client's settings, and hooks
-// that it does not run refuse nothing.
+// in, and has none of the settings by which a client runs no hooks at all. What the user
+// has answered and set stands in the client's settings, and hooks that it does not run
+// refuse nothing.
 func guardTrust(d setup.Doctor, h setup.InstalledHooks, found []setup.Finding) []setup.Finding {
+	why, remedy, err := d.Setup.Off(h)
+	if err != nil {
+		found = append(found, setup.Finding{Status: setup.Fail, Message: fmt.Sprintf("%s: whether its hooks are switched off is not known: %v", h.Client, err), Remedy: "correct it, or its permissions"})
+	}
+	if why != "" {
+		return append(found, setup.Finding{Status: setup.Fail, Message: setup.SwitchedOff(h.Client, why), Remedy: remedy})
+	}
 	if h.Client != "codex" || slices.ContainsFunc(found, func(f setup.Finding) bool { return f.Status == setup.Fail }) {
 		return found
 	}
@@ -75,9 +83,9 @@ func guardTrust(d setup.Doctor, h setup.InstalledHooks, found []setup.Finding) [
 	case err != nil:
 		return append(found, setup.Finding{Status: setup.Fail, Message: fmt.Sprintf("codex: whether its hooks were accepted cannot be read: %v", err), Remedy: "start codex and look at /hooks"})
 	case len(waiting) > 0:
-		return append(found, setup.Finding{Status: setup.Fail, Message: "codex: the guard's hooks would refuse, but Codex does not run them until you have accepted them: " + strings.Join(waiting, ", "), Remedy: "start codex and accept the hooks it asks about (or /hooks)"})
+		return append(found, setup.Finding{Status: setup.Fail, Message: "codex: the guard's hooks would refuse, but Codex does not run them until you have accepted them as they are: " + strings.Join(waiting, ", "), Remedy: "start codex and accept the hooks it asks about (or /hooks)"})
 	}
-	return append(found, setup.Finding{Status: setup.Info, Message: "codex: the proof passes over Codex's own question of trust; its settings say that you have accepted the guard's hooks, which Codex does again after each change of them"})
+	return append(found, setup.Finding{Status: setup.Info, Message: "codex: the proof passes over Codex's own question of trust; its settings say that you have accepted the guard's hooks as they are"})
 }
 
 // guardEnforced says whether verdicts are enforced at all.

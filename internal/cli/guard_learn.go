@@ -287,10 +287,7 @@ func allowShapes(home *config.Home, file string, shapes []string) error {
 	if !ok || err != nil {
 		return fmt.Errorf("write the rules: guard.allow of %s is not in a form that can be added to; add by hand:\n%s", file, allowLines(shapes, "  "))
 	}
-	if err := durable.WriteFile(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the rules: %w", err)
-	}
-	return nil
+	return config.WriteSettings(file, []byte(text))
 }
 
 func allowLines(shapes []string, indent string) string {

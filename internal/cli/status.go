@@ -202,9 +202,24 @@ func (a *App) standClients(s *standing, home *config.Home) error {
 	}
 	s.other = otherClient(s.Clients, home.Settings.SubAgent.Agent)
 	d := setup.Doctor{Setup: su}
+	off := map[string]bool{}
+	switchedOff := func(client, why string) {
+		if why != "" && !off[client] {
+			off[client] = true
+			s.Waits = append(s.Waits, standWait{setup.SwitchedOff(client, why), "reprise doctor --quick"})
+		}
+	}
+	if name, _ := su.Plugin("claude-code"); name != "" {
+		why, _, _ := su.HooksOff("claude-code", true) // doctor says what cannot be read
+		switchedOff("claude-code", why)
+	}
 	for _, h := range hooks {
+		if why, _, _ := su.Off(h); why != "" {
+			switchedOff(h.Client, why)
+			continue
+		}
 		if list, err := d.Unaccepted(h); err == nil && len(list) > 0 {
-			s.Waits = append(s.Waits, standWait{count(len(list), "hook") + " of Codex: it asks once whether you trust them", "codex"})
+			s.Waits = append(s.Waits, standWait{count(len(list), "hook") + " of Codex: it runs them once you trust them as they are", "codex"})
 		}
 	}
 	return err
