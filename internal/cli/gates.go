@@ -119,7 +119,11 @@ func printGates(app *App, v gatesView) {
 		line("not looked at", strings.Join(v.Off, ", "))
 	}
 	if v.Latest != nil {
-		line("latest", fmt.Sprintf("%s %s, %s", v.Latest.ID, v.Latest.Status, v.Latest.Started.Local().Format("2006-01-02 15:04")))
+		but := ""
+		if is := v.Latest.Excused(); is != "" && v.Latest.Status == verify.Passed {
+			but = ", but " + term.SafeLine(is)
+		}
+		line("latest", fmt.Sprintf("%s %s%s, %s", v.Latest.ID, v.Latest.Status, but, v.Latest.Started.Local().Format("2006-01-02 15:04")))
 	}
 	if r := v.Ends.Loose; r != nil && r.Unjudged() != "" {
 		line("not judged", "the last turn: "+term.SafeLine(r.Unjudged()))
@@ -148,7 +152,11 @@ func (a *App) standGates(s *standing, home *config.Home) error {
 	if home.Project == nil {
 		return nil
 	}
-	ends, err := a.verifyStore(home).Ends()
+	store := a.verifyStore(home)
+	ends, err := store.Ends()
+	if list, _, err := store.List(1); err == nil && len(list) == 1 && list[0].Status == verify.Passed && list[0].Excused() != "" {
+		s.Waits = append(s.Waits, standWait{"the checks hold less than they say: they passed, but " + list[0].Excused(), "reprise verify show " + list[0].ID})
+	}
 	if r := ends.Loose; r != nil {
 		whose := ""
 		if r.Client != "" && r.Session != "" {

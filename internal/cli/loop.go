@@ -599,6 +599,7 @@ func verified(r *verify.Result) loop.Checked {
 	c := loop.Checked{Gate: core.GatePassed, ID: r.ID}
 	switch r.Status {
 	case verify.Passed:
+		c.Text = r.Excused()
 		return c
 	case verify.Skipped:
 		c.Gate = core.GateNone

@@ -219,6 +219,9 @@ func (l *Loop) iteration(ctx context.Context, a core.Action, s *core.State, p *c
 	if p.From != nil {
 		it.Answer = p.From.Answer
 	}
+	if it.Verified == core.GatePassed {
+		it.But = clip(p.GateText, 300)
+	}
 	return it
 }
 

@@ -134,7 +134,7 @@ type Route struct {
 // Checked is what the project's checks say of a place.
 type Checked struct {
 	Gate core.Gate
-	Text string // what failed
+	Text string // what failed; where they passed, what of that is not held against the work
 	ID   string // of the verification
 }
 

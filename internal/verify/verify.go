@@ -362,6 +362,9 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 		}
 		if old != nil {
 			r.Status, r.Reused = Passed, old.ID
+			if old.Excused() != "" {
+				r.Checks = old.Checks
+			}
 			if len(w.gates) > 0 {
 				r.Gates = slices.Clone(w.gates)
 			}
@@ -388,6 +391,7 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 		v.regressions(ctx, r, excuses)
 	}
 	v.sameTree(ctx, r, snap)
+	v.notCarried(r, snap)
 	r.settle()
 	return nil
 }

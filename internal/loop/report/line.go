@@ -116,7 +116,7 @@ func after(again time.Duration) string {
 // figures are what an iteration came to, in the order in which people ask.
 func (it *Iteration) figures() (parts []string) {
 	if it.Verified == core.GatePassed {
-		parts = append(parts, "checks passed")
+		parts = append(parts, "checks passed"+it.but())
 	}
 	took := term.Took(time.Duration(it.Seconds*float64(time.Second))) + ", " + term.Plural(it.Turns, "turn")
 	if it.CostUSD > 0 {
@@ -130,6 +130,13 @@ func (it *Iteration) figures() (parts []string) {
 		parts = append(parts, "on the branch "+it.Branch)
 	}
 	return parts
+}
+
+func (it *Iteration) but() string {
+	if it.But == "" {
+		return ""
+	}
+	return ", but " + tell.OneLine(it.But, 200)
 }
 
 // reason is why an iteration did not succeed.

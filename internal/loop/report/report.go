@@ -42,6 +42,7 @@ type Iteration struct {
 	Completed bool      `json:"completed"`
 	Succeeded bool      `json:"succeeded"`
 	Verified  core.Gate `json:"verified,omitempty"`
+	But       string    `json:"but,omitempty"` // checks that passed are worth less than that: which are not held against the work, and why
 	Interrupt string    `json:"interrupt,omitempty"`
 	Turns     int       `json:"turns"`
 	ToolCalls int       `json:"tool_calls"`
@@ -499,7 +500,7 @@ func doneLine(it Iteration) string {
 	if it.Later {
 		return mdfile.EscapeCell("done before; " + it.Note)
 	}
-	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", term.Took(time.Duration(it.Seconds*float64(time.Second))), term.Plural(it.Turns, "turn"), it.CostUSD), "checks: " + cmp.Or(string(it.Verified), "none")}
+	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", term.Took(time.Duration(it.Seconds*float64(time.Second))), term.Plural(it.Turns, "turn"), it.CostUSD), "checks: " + cmp.Or(string(it.Verified), "none") + it.but()}
 	if it.Branch != "" {
 		parts = append(parts, "branch "+it.Branch)
 	}
