@@ -17,6 +17,7 @@ import (
 	"reprise/internal/loop"
 	"reprise/internal/run"
 	"reprise/internal/term"
+	runoutput "reprise/internal/web/output"
 )
 
 func newRunsCmd(app *App) *cobra.Command {
@@ -332,9 +333,12 @@ func showRunOf(app *App, r run.Record, out run.Output, more func(line func(name,
 }
 
 func newRunsLogsCmd(app *App) *cobra.Command {
-	var follow, stderr bool
+	var follow, stderr, text bool
 	cmd := &cobra.Command{
 		Use: "logs RUN", Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(app, anyRun), Short: "Print a run's output as its client wrote it",
+		Long: `Print a run's output as its client wrote it, which is one JSON object a line for most
+clients; with --text as people read it: what it said, its tools and what they answered,
+without secrets, long ones cut.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, r, err := app.settledRun(cmd.Context(), args[0])
 			if errors.Is(err, run.ErrNotFound) && !stderr {
@@ -354,6 +358,10 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 			if stderr {
 				path = r.Logs.Stderr
 			}
+			if text {
+				err := readLogs(cmd.Context(), app, runs, r, follow)
+				return goesOn(cmd.Context(), err, r.ID)
+			}
 			if !follow {
 				return copyFile(cmd.Context(), app, path, 0, nil)
 			}
@@ -366,7 +374,58 @@ func newRunsLogsCmd(app *App) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
 	cmd.Flags().BoolVar(&stderr, "stderr", false, "standard error instead of standard output")
+	cmd.Flags().BoolVar(&text, "text", false, "as people read it; of a run of this machine")
+	cmd.MarkFlagsMutuallyExclusive("stderr", "text")
 	return cmd
+}
+
+// readLogs prints what a run's client wrote as people read it, as the dashboard shows it;
+// with follow until the run has ended.
+func readLogs(ctx context.Context, app *App, runs *run.Manager, r run.Record, follow bool) error {
+	for at := int64(0); ; {
+		var err error
+		if follow {
+			// Asked before it is read: what was written before the end is then read after it.
+			if r, err = runs.Settle(ctx, r.ID); err != nil {
+				return err
+			}
+		}
+		ended := r.Status.Settled()
+		p, err := runoutput.Read(r, at, ended || !follow)
+		if err != nil {
+			return err
+		}
+		for _, s := range p.Said {
+			fmt.Fprintln(app.Out, saidLine(app.Style(), s))
+		}
+		if p.To > at && p.Later() {
+			at = p.To
+			continue
+		}
+		if at = max(at, p.To); !follow || ended {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// saidLine is one thing that a run's output tells.
+func saidLine(style term.Style, s runoutput.Said) string {
+	text := strings.TrimRight(term.SafeText(s.Text), "\n")
+	if s.Cut {
+		text += " …"
+	}
+	switch s.Kind {
+	case "tool":
+		return style.Bold("> "+term.SafeLine(s.Name)) + " " + text
+	case "answer":
+		return style.Dim("< " + text)
+	case "failed", "error":
+		return style.Red("! " + text)
+	}
+	return text
 }
 
 // copyFile prints a file. With ended it goes on as the file grows, until ended

@@ -257,6 +257,23 @@ try {
   await run.ended;
   say("a run's output and its end are shown as they come");
 
+  // One that has ended is gone on with from its page, in its session, and the old one says by which.
+  const ended = page.url();
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 860 });
+    assert.deepEqual(await page.evaluate(untidy), [], `a run that can be gone on with, ${width} wide`);
+  }
+  await page.getByLabel("Go on in its session").fill("and now the rest");
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.waitForURL((url) => url.href !== ended && /\/runs\/run-[a-z2-7]+$/.test(url.pathname));
+  const next = new URL(page.url()).pathname.split("/").pop();
+  await page.locator("#stream >> text=the last words").waitFor();
+  await page.locator(".lead .tag.good").waitFor();
+  await page.goto(ended);
+  await page.getByRole("link", { name: next }).first().waitFor();
+  assert.equal(await page.getByLabel("Go on in its session").count(), 0, "a session would have two runs");
+  say("a run that has ended is gone on with in its session");
+
   // One who stops.
   writeFileSync(join(dir, "stop.yaml"), `steps:\n  - wait_for: {file: "${join(dir, "never")}", timeout: 100s}\n`);
   const stopped = start("spawn", "--agent", "script", "--agent-script", join(dir, "stop.yaml"), "never ends");
