@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"reprise/internal/durable"
 	"reprise/internal/pathname"
 )
 
@@ -139,7 +139,7 @@ func (w Where) managed(linux, darwin, windows string) string {
 
 // inDirectory are the files with an extension in a directory, in order.
 func inDirectory(dir, ext string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := durable.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
