@@ -132,7 +132,7 @@ func (w Where) managed(linux, darwin, windows string) string {
 		dir = windows
 	}
 	if w.Machine != "" {
-		return filepath.Join(w.Machine, filepath.Base(dir))
+		return filepath.Join(w.Machine, filepath.Base(linux)) // the same on every system
 	}
 	return dir
 }
