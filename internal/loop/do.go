@@ -52,9 +52,17 @@ func (l *Loop) act(ctx context.Context, a core.Action) core.Event {
 		})
 	case core.OpUnpark:
 		_, err := l.opt.Queue.Unpark(ctx, a.Item, l.unparkReason(a.Item))
-		if err != nil && !errors.Is(err, queue.ErrState) && !errors.Is(err, queue.ErrNotFound) {
+		if err != nil && !queue.Over(err) {
 			l.warn("put an item back", err)
 			return core.Broken{Slot: -1, Err: err.Error()}
+		}
+		if errors.Is(err, queue.ErrDamaged) { // no try mends that, and it is in nobody's way
+			text := "it cannot be put back, and stays set aside: " + oneLine(err.Error(), 400)
+			if !errors.Is(err, queue.ErrNewer) {
+				text += "; mend the file, and say it again, or give the item up: `reprise queue check --take-out " + a.Item + "`"
+			}
+			l.tellOf("put off", a.Item, text)
+			l.notice(ctx, tell.Notice{Kind: "damaged", Item: a.Item, Text: text})
 		}
 		return core.Unparked{Item: a.Item}
 	case core.OpNotify:

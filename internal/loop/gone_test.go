@@ -3,7 +3,9 @@ package loop
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,4 +105,40 @@ func (q *lateQueue) Done(ctx context.Context, t queue.Token, o queue.Outcome) (q
 	q.loop.renewAll(ctx)
 	q.asked = true
 	return it, err
+}
+
+// The answer to a question whose item cannot be read any more is in nobody's way: it is told,
+// and the loop goes on with the rest and ends.
+func TestAnsweredItemIsDamaged(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"damaged": `{"v":1,"id":"a`, "newer": `{"v":99,"id":"a"}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t, play{hang: true, do: asks("INTERRUPT_FILE", "which of the two?"), change: true})
+			n.add("a", "b")
+			n.begin()
+			n.waits(core.ByAgent, "a")
+			found, err := filepath.Glob(filepath.Join(n.dir, "queue", "blocked", "*a.json"))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%v, %v", found, err)
+			}
+			if err := os.WriteFile(found[0], []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			n.ask(Request{Kind: "resume", Answer: "the second"})
+			if s := n.end(); s.Phase != core.Finished || s.Tally.Done != 1 {
+				t.Errorf("%s, %+v", s.Phase, s.Tally)
+			}
+			told := strings.Join(n.lines("put off"), "\n")
+			if !strings.Contains(told, "stays set aside") || strings.Contains(told, "--take-out a") != (name == "damaged") {
+				t.Errorf("told: %q", told)
+			}
+			if kinds := n.told(); !slices.Contains(kinds, "damaged") {
+				t.Errorf("a person is told %q", kinds)
+			}
+			if now, err := os.ReadFile(found[0]); err != nil || string(now) != text {
+				t.Errorf("its file is now %q, %v", now, err)
+			}
+		})
+	}
 }
