@@ -118,6 +118,7 @@ func examplesOfRuns() map[string]string {
 		"reprise loop interrupt": "reprise loop interrupt \"The staging server is being moved\"",
 		"reprise loop logs":      "reprise loop logs",
 		"reprise loop metrics":   "reprise loop metrics\nreprise loop metrics --prometheus",
+		"reprise loop notify":    "reprise config set loop.notify_command 'cat >> \"$HOME/notices\"'\nreprise loop notify",
 		"reprise loop pause":     "reprise loop pause",
 		"reprise loop status":    "reprise loop status\nreprise loop status --json",
 		"reprise loop stop":      "reprise loop stop --drain",
