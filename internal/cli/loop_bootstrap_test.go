@@ -26,7 +26,7 @@ func TestBootstrapIsAFileOfTheProject(t *testing.T) {
 			}
 			return os.Symlink(filepath.Join("..", "other.md"), file)
 		}},
-		{name: "a link out", wrong: "is a link that leads out of the project (../../secret): put the file itself there", make: func(_, file string) error { return os.Symlink(filepath.Join("..", "..", "secret"), file) }},
+		{name: "a link out", wrong: "is a link that leads out of the project (" + filepath.Join("..", "..", "secret") + "): put the file itself there", make: func(_, file string) error { return os.Symlink(filepath.Join("..", "..", "secret"), file) }},
 		{name: "a link to nothing", wrong: "is a link to nowhere, and nothing is there", make: func(_, file string) error { return os.Symlink("nowhere", file) }},
 		{name: "a link out to nothing", wrong: "is a link to ../../gone, and nothing is there", make: func(_, file string) error { return os.Symlink("../../gone", file) }},
 		{name: "an absolute link", wrong: "is a link that leads out of the project", make: func(root, file string) error {
