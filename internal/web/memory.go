@@ -48,7 +48,10 @@ type MemoryService interface {
 type Knowledge interface {
 	Why(ctx context.Context, id string) (scopes.Account, error)
 	Correct(ctx context.Context, id, part, text string) (scopes.Change, error)
+	// Would is what Forget would take out; Unforget takes a forgetting back.
+	Would(ctx context.Context, id string, o scopes.Forgetting) (scopes.Change, error)
 	Forget(ctx context.Context, id string, o scopes.Forgetting) (scopes.Change, error)
+	Unforget(ctx context.Context, id, reason string) (scopes.Change, error)
 	PromoteItem(ctx context.Context, id, to string) (scopes.Change, error)
 	Demote(ctx context.Context, id, reason string) (scopes.Change, error)
 }
@@ -392,6 +395,10 @@ type whyPage struct {
 	Account  scopes.Account
 	File     string // page of the file that it stands in
 	Promoted bool   // by a person or a gate, which can be taken back
+	// Going is what goes where it is forgotten with what says the same, itself among it; Far
+	// says that some of that is told elsewhere than in this project.
+	Going []scopes.Going
+	Far   bool
 }
 
 // ByKind reports whether the importance is that of the kind and the author, of which the
@@ -401,6 +408,10 @@ func (p whyPage) ByKind() bool { return scopes.ByKind(p.Account.Doc.Class) }
 func (s *Server) itemWhy(w http.ResponseWriter, r *http.Request) {
 	s.thinking.Lock()
 	account, err := s.deps.Memory.Knowledge.Why(r.Context(), r.PathValue("id"))
+	var would scopes.Change
+	if err == nil && !s.deps.ReadOnly && !account.Forgotten {
+		would, _ = s.deps.Memory.Knowledge.Would(r.Context(), r.PathValue("id"), scopes.Forgetting{}) // of what is gone already it is nothing
+	}
 	s.thinking.Unlock()
 	if err != nil {
 		s.memoryFail(w, r, err)
@@ -408,7 +419,21 @@ func (s *Server) itemWhy(w http.ResponseWriter, r *http.Request) {
 	}
 	s.show(w, r, "why", s.view(r, "memory", "Why it is remembered", whyPage{
 		ID: r.PathValue("id"), Account: account, Promoted: slices.ContainsFunc(account.History, func(h scopes.Step) bool { return h.Op == "promote" }),
+		Going: would.Items, Far: slices.ContainsFunc(would.Items, func(g scopes.Going) bool { return g.Beyond }),
 	}))
+}
+
+// onlyThat reports whether an item is forgotten without what says the same: where that is told
+// in other projects, too, and the person has not said that it goes as well.
+func (s *Server) onlyThat(ctx context.Context, id, also string) (bool, error) {
+	if also != "" {
+		return false, nil
+	}
+	would, err := s.deps.Memory.Knowledge.Would(ctx, id, scopes.Forgetting{})
+	if errors.Is(err, memory.ErrNotFound) { // forgetting says what became of it
+		return false, nil
+	}
+	return slices.ContainsFunc(would.Items, func(g scopes.Going) bool { return g.Beyond }), err
 }
 
 func (s *Server) knowledgeChange(w http.ResponseWriter, r *http.Request) {
@@ -438,7 +463,13 @@ func (s *Server) knowledgeChange(w http.ResponseWriter, r *http.Request) {
 		c, err = k.Demote(ctx, id, text)
 	case "forget":
 		note = "forgotten"
-		c, err = k.Forget(ctx, id, scopes.Forgetting{Reason: text})
+		var only bool
+		if only, err = s.onlyThat(ctx, id, r.PostForm.Get("also")); err == nil {
+			c, err = k.Forget(ctx, id, scopes.Forgetting{Reason: text, Only: only})
+		}
+	case "unforget":
+		note = "brought-back"
+		c, err = k.Unforget(ctx, id, text)
 	default:
 		s.fail(w, r, http.StatusNotFound, errors.New("there is no such change of what is remembered"))
 		return

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,13 +22,17 @@ import (
 )
 
 // knowing answers as the scopes do, and keeps what was asked of it.
-type knowing struct{ asked []string }
+type knowing struct {
+	asked     []string
+	far       bool // what says the same is told elsewhere
+	forgotten bool
+}
 
 func (k *knowing) Why(_ context.Context, id string) (scopes.Account, error) {
 	if id != "e-1" {
 		return scopes.Account{}, fmt.Errorf("%s: %w", id, memory.ErrNotFound)
 	}
-	return scopes.Account{Status: "active", Reasons: learn.Reasons{Doc: recall.Doc{ID: "e-1", Title: hostile, Text: hostile, Source: hostile, Project: "shop"},
+	return scopes.Account{Status: "active", Reasons: learn.Reasons{Forgotten: k.forgotten, Doc: recall.Doc{ID: "e-1", Title: hostile, Text: hostile, Source: hostile, Project: "shop"},
 		Signals: []learn.Signal{{Name: "recency", Value: 0.5, Weight: 0.25, Because: hostile}}}}, nil
 }
 
@@ -37,7 +42,16 @@ func (k *knowing) Correct(_ context.Context, id, part, text string) (scopes.Chan
 }
 
 func (k *knowing) Forget(_ context.Context, id string, o scopes.Forgetting) (scopes.Change, error) {
-	k.asked = append(k.asked, "forget "+id+" "+o.Reason)
+	k.asked = append(k.asked, fmt.Sprintf("forget %s %s only %v", id, o.Reason, o.Only))
+	return scopes.Change{ID: id}, nil
+}
+
+func (k *knowing) Would(_ context.Context, id string, o scopes.Forgetting) (scopes.Change, error) {
+	return scopes.Change{ID: id, Items: []scopes.Going{{ID: id, Title: "itself"}, {ID: "pt-2", Title: "the same elsewhere " + hostile, Project: "other", Beyond: k.far}}}, nil
+}
+
+func (k *knowing) Unforget(_ context.Context, id, reason string) (scopes.Change, error) {
+	k.asked = append(k.asked, "unforget "+id)
 	return scopes.Change{ID: id}, nil
 }
 
@@ -272,6 +286,31 @@ func TestEditIsChecked(t *testing.T) {
 	}
 }
 
+// What other projects are told goes only where the person says so, and what was forgotten can
+// be brought back.
+func TestForgettingIsShownFirst(t *testing.T) {
+	h, k, _ := remembering(t)
+	if body := h.page("/memory/item/e-1"); !strings.Contains(body, "the same elsewhere") || strings.Contains(body, `name="also"`) || strings.Contains(body, "Bring it back") {
+		t.Error("what goes with it is not shown, or it is asked about what is told nowhere else")
+	}
+	k.far = true
+	body := h.page("/memory/item/e-1")
+	checkHarmless(t, "what goes with it", body)
+	if !strings.Contains(body, `name="also"`) {
+		t.Error("it is not asked about what other projects are told")
+	}
+	for also, want := range map[string]string{"": "forget e-1  only true", "1": "forget e-1  only false"} {
+		k.asked = nil
+		if code, body := h.send("/memory/item/e-1/forget", url.Values{"also": {also}}); code != http.StatusSeeOther || !slices.Contains(k.asked, want) {
+			t.Errorf("also %q: %d, asked %q: %s", also, code, k.asked, body)
+		}
+	}
+	k.forgotten = true
+	if body := h.page("/memory/item/e-1"); !strings.Contains(body, "Bring it back") || strings.Contains(body, "Correct it") {
+		t.Error("what was forgotten cannot be brought back, or can be changed")
+	}
+}
+
 func TestMemoryIsAsked(t *testing.T) {
 	h, k, _ := remembering(t)
 	body := h.page("/memory?q=" + url.QueryEscape("which port "+hostile))
@@ -295,13 +334,13 @@ func TestMemoryIsAsked(t *testing.T) {
 	if strings.Contains(why, "Take a promotion back") {
 		t.Error("a promotion can be taken back, where there was none")
 	}
-	for path, want := range map[string]int{"correct": http.StatusSeeOther, "forget": http.StatusSeeOther, "promote": http.StatusSeeOther, "demote": http.StatusNotFound, "x": http.StatusNotFound} {
+	for path, want := range map[string]int{"correct": http.StatusSeeOther, "forget": http.StatusSeeOther, "unforget": http.StatusSeeOther, "promote": http.StatusSeeOther, "demote": http.StatusNotFound, "x": http.StatusNotFound} {
 		if code, body := h.send("/memory/item/e-1/"+path, url.Values{"text": {"words"}, "to": {"global"}}); code != want {
 			t.Errorf("%s: %d, want %d: %s", path, code, want, body)
 		}
 	}
 	got := strings.Join(k.asked, ", ")
-	for _, want := range []string{"correct e-1 words", "forget e-1 words", "promote e-1 global", "demote e-1"} {
+	for _, want := range []string{"correct e-1 words", "forget e-1 words only false", "unforget e-1", "promote e-1 global", "demote e-1"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("of the memory was asked %q, which lacks %q", got, want)
 		}
