@@ -152,6 +152,10 @@ func did(op string) string {
 		return "learnt"
 	case "forget":
 		return "forgotten"
+	case "set_aside":
+		return "kept, so that it can be brought back"
+	case "restore":
+		return "brought back"
 	case "useful":
 		return "said to be useful"
 	case "promote", "demote", "decide", "create", "update", "expire":
