@@ -91,6 +91,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	if ran {
 		l.fill(&it, r, p.From)
 		out = said.Read(r.Client, r.Logs.Stdout)
+		it.Refused = out.Refused
 		if err := l.preserve(ctx, a, r, out, item, place, &p); err != nil {
 			if passing(err) {
 				return broken(a, err)

@@ -142,6 +142,34 @@ func TestStream(t *testing.T) {
 	if got := planLines(s.Plan); len(got) != 1 || got[0] != "pending: write" {
 		t.Errorf("plan %q", got)
 	}
+	if s.Refused != "" {
+		t.Errorf("the guard has refused nothing: %q", s.Refused)
+	}
+}
+
+// What the guard refused first, and what can be done about it, is found in what Claude Code
+// writes of it.
+func TestStreamOfRefusedCalls(t *testing.T) {
+	const why = "a.py: it writes a file; have the user run `reprise config set guard.writes allow` [writes]"
+	for name, line := range map[string]string{
+		"a result":            `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"reprise guard: WHY. Nobody is there to be asked, so it is refused."}]}}`,
+		"a result of blocks":  `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":[{"type":"text","text":"Error: reprise guard: WHY"}]}]}}`,
+		"what it tells":       `{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"t","message":"Hook PreToolUse:Bash denied this tool: reprise guard: WHY. Nobody is there to be asked, so it is refused."}`,
+		"what it did not say": `{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"t"}`,
+	} {
+		path := filepath.Join(t.TempDir(), "stdout.jsonl")
+		later := strings.ReplaceAll(line, "WHY", "another")
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(line, "WHY", why)+"\n"+later+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := why
+		if !strings.Contains(line, "WHY") {
+			want = ""
+		}
+		if s := said.Read("claude", path); s.Refused != want || strings.Count(s.Errors.String(), "\n") != 2 {
+			t.Errorf("%s: %q, errors\n%s", name, s.Refused, s.Errors.String())
+		}
+	}
 }
 
 func TestSweep(t *testing.T) {

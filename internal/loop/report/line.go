@@ -149,8 +149,11 @@ func reason(it *Iteration) string {
 		return outcome.Classed(class.Words(), text)
 	default:
 		if text == "" || text == it.Class {
-			return class.Words()
+			text = class.Words()
 		}
+	}
+	if it.Refused != "" {
+		text += "; the guard refused " + tell.OneLine(it.Refused, 320)
 	}
 	return text
 }

@@ -21,6 +21,8 @@ func TestIterationWords(t *testing.T) {
 		{"checks", Iteration{Fate: core.Retry, Class: "gate", Reason: "tests: FAIL\nTestX"}, "the checks fail: tests: FAIL TestX; tried again in 16 s (1 of 3)"},
 		{"a class alone", Iteration{Fate: core.Retry, Class: "no turn", Reason: "no turn"}, "the model was never asked anything; tried again in 16 s (1 of 3)"},
 		{"given up", Iteration{Fate: core.GiveUp, Class: "refusal", Reason: "I will not"}, "given up: the model refuses: I will not"},
+		{"refused", Iteration{Fate: core.GiveUp, Reason: "1 tool call was denied: Bash", Refused: "a.py: it writes a file; `reprise config set guard.writes allow` [writes]"},
+			"given up: 1 tool call was denied: Bash; the guard refused a.py: it writes a file; `reprise config set guard.writes allow` [writes]"},
 		{"put back", Iteration{Fate: core.Release, Class: "loop ends", Reason: "a person stopped it"}, "a person stopped it; put back in 16 s"},
 		{"stopped", Iteration{Fate: core.Park, Class: "interrupted", Interrupt: core.ByPerson}, "stopped, and set aside"},
 		{"asked, which is told with the command that answers it", Iteration{Fate: core.Park, Class: "asks", Interrupt: core.ByAgent, Reason: "which?"}, ""},

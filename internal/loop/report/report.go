@@ -44,15 +44,17 @@ type Iteration struct {
 	Verified  core.Gate `json:"verified,omitempty"`
 	But       string    `json:"but,omitempty"` // checks that passed are worth less than that: which are not held against the work, and why
 	Interrupt string    `json:"interrupt,omitempty"`
-	Turns     int       `json:"turns"`
-	ToolCalls int       `json:"tool_calls"`
-	CostUSD   float64   `json:"cost_usd"`
-	Tokens    int64     `json:"tokens"`
-	Branch    string    `json:"branch,omitempty"`
-	Place     string    `json:"place,omitempty"`
-	Note      string    `json:"note,omitempty"` // what was done with the work
-	Put       Put       `json:"put,omitempty"`
-	Into      string    `json:"into,omitempty"` // branch that it is to be merged into, of what was not
+	// Refused is what the guard said of the first call of its run that it refused.
+	Refused   string  `json:"refused,omitempty"`
+	Turns     int     `json:"turns"`
+	ToolCalls int     `json:"tool_calls"`
+	CostUSD   float64 `json:"cost_usd"`
+	Tokens    int64   `json:"tokens"`
+	Branch    string  `json:"branch,omitempty"`
+	Place     string  `json:"place,omitempty"`
+	Note      string  `json:"note,omitempty"` // what was done with the work
+	Put       Put     `json:"put,omitempty"`
+	Into      string  `json:"into,omitempty"` // branch that it is to be merged into, of what was not
 	// Later says that this is no claim: work that was done before was merged.
 	Later bool `json:"later,omitempty"`
 	// Shared is what was changed meanwhile that all worktrees share, in words; "" is nothing.

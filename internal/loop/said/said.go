@@ -27,7 +27,10 @@ type Stream struct {
 	Plan          json.RawMessage // the session's own list, as its client writes it; nil without one
 	Calls         []Call          // the first of them
 	Results       map[string]Result
-	more          bool // the last message may go on
+	// Refused is what the guard said of the first call that it refused: of what, why and what
+	// a person can do about it; "" where it refused none.
+	Refused string
+	more    bool // the last message may go on
 }
 
 // Call is a call of a tool, with the client's own time as it wrote it.
@@ -84,19 +87,27 @@ func Read(client, path string) *Stream {
 
 func (s *Stream) line(data []byte) {
 	var l struct {
-		Type      string `json:"type"`
-		Subtype   string `json:"subtype"`
-		Timestamp string `json:"timestamp"`
-		IsError   bool   `json:"is_error"`
-		Message   struct {
-			Content json.RawMessage `json:"content"`
-		} `json:"message"`
+		Type      string          `json:"type"`
+		Subtype   string          `json:"subtype"`
+		Timestamp string          `json:"timestamp"`
+		IsError   bool            `json:"is_error"`
+		Message   json.RawMessage `json:"message"` // of what the client itself tells a string
 	}
 	if json.Unmarshal(data, &l) != nil {
 		return
 	}
-	if l.Type == "result" && l.IsError || l.Type == "system" && (l.Subtype == "permission_denied" || l.Subtype == "api_retry") {
+	denied := l.Type == "system" && l.Subtype == "permission_denied"
+	if denied || l.Type == "result" && l.IsError || l.Type == "system" && l.Subtype == "api_retry" {
 		s.Errors.WriteString(tell.Clip(string(bytes.TrimSpace(data)), maxToolText*4) + "\n")
+	}
+	if denied {
+		s.refused(plain(l.Message))
+	}
+	var m struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(l.Message, &m) != nil {
+		return
 	}
 	var blocks []struct {
 		Type    string          `json:"type"`
@@ -108,7 +119,7 @@ func (s *Stream) line(data []byte) {
 		IsError bool            `json:"is_error"`
 		Content json.RawMessage `json:"content"`
 	}
-	if json.Unmarshal(l.Message.Content, &blocks) != nil {
+	if json.Unmarshal(m.Content, &blocks) != nil {
 		return
 	}
 	for _, b := range blocks {
@@ -125,6 +136,7 @@ func (s *Stream) line(data []byte) {
 			if !b.IsError {
 				continue
 			}
+			s.refused(plain(b.Content))
 			line, _ := json.Marshal(map[string]any{"tool_use_id": b.UseID, "error": tell.Clip(string(b.Content), maxToolText), "at": l.Timestamp})
 			s.Errors.Write(append(line, '\n'))
 		}
@@ -161,6 +173,38 @@ func (s *Stream) tool(at, name, id string, input json.RawMessage) {
 	}
 }
 
+// refusal is how what the guard says of a call begins, and alone how it goes on where nobody
+// was asked, which who reads it afterwards knows.
+const (
+	refusal = "reprise guard: "
+	alone   = ". Nobody is there to be asked"
+)
+
+func (s *Stream) refused(text string) {
+	_, why, ok := strings.Cut(text, refusal)
+	if !ok || s.Refused != "" {
+		return
+	}
+	why, _, _ = strings.Cut(why, alone)
+	s.Refused = tell.OneLine(why, 400)
+}
+
+// plain is the text of what came back from a tool: a string, or blocks of which some are text.
+func plain(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(content, &blocks) // what is neither says nothing
+	for _, b := range blocks {
+		text += b.Text + "\n"
+	}
+	return text
+}
+
 // touched keeps which files were named last.
 func (s *Stream) touched(file string) {
 	s.Files = append(slices.DeleteFunc(s.Files, func(f string) bool { return f == file }), file)
@@ -189,6 +233,7 @@ func (s *Stream) other(l agent.Said) {
 		s.result(l.At, l.ID, l.Failed)
 	}
 	if l.Error != "" {
+		s.refused(l.Error)
 		line, _ := json.Marshal(map[string]any{"tool_use_id": l.ID, "error": tell.Clip(l.Error, maxToolText), "at": l.At})
 		s.Errors.Write(append(line, '\n'))
 	}
