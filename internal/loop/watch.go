@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -269,8 +270,10 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 	if err != nil && ctx.Err() == nil {
 		l.warn("see what "+r.ID+" changed", err)
 		o.Reason = join(o.Reason, "what it changed could not be seen: "+oneLine(err.Error(), 200))
-		if p.Dir != "" {
+		if _, gone := os.Stat(p.Dir); p.Dir != "" && gone == nil {
 			o.Reason += "; its files are in " + p.Dir
+		} else if p.Branch != "" {
+			o.Reason += "; what it committed is on the branch " + p.Branch
 		}
 	}
 	if ctx.Err() == nil {
