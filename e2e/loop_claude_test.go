@@ -443,9 +443,14 @@ func TestLoopService(t *testing.T) {
 					t.Error("it was tried again at once")
 				}
 			}
-			if tt.reason != "" || tt.queue == "dead" {
+			switch {
+			case tt.reason != "": // it could go on with nothing
+				if err := <-l.done; err == nil || l.cmd.ProcessState.ExitCode() != 1 {
+					t.Errorf("it ended with %v, not with exit code 1\n%s", err, l.errs.String())
+				}
+			case tt.queue == "dead":
 				l.wait()
-			} else {
+			default:
 				_ = h.reprise("loop", "stop", "--wait")
 				l.wait()
 			}

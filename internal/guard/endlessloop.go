@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"path"
 	"slices"
 	"strconv"
 
@@ -93,7 +94,10 @@ func (a *analysis) leavesLoop(loop syntax.Node, st *state) (leaves, rests bool) 
 			leaves = leaves || n >= depth && depth > 0
 		case "read":
 			rests = rests || st.in.endless <= waits
-		case "sleep", "wait":
+		case "wait":
+			rests = rests || !beside
+		}
+		if path.Base(name) == "sleep" {
 			rests = rests || !beside
 		}
 		for f := st.funcs; f != nil; f = f.next {
