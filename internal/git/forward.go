@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"reprise/internal/durable"
-	"reprise/internal/proc"
 )
 
 // FastForward moves the checkout, on whose branch it is, to a later commit: its index, its
@@ -173,24 +172,21 @@ func (g *Git) hold(ctx context.Context, ref, id, old, why string) (h *held, err 
 	}
 	h = &held{g: g, ctx: ctx, args: []string{"update-ref", "--create-reflog", "-m", why, "--stdin"}, said: &capped{max: 4096}, errOut: &capped{max: 4096}}
 	h.bound, h.cancel = context.WithTimeout(ctx, g.o.Local)
-	h.cmd = exec.CommandContext(h.bound, g.path, append(g.settings(), h.args...)...)
-	h.cmd.Dir, h.cmd.Env, h.cmd.Stderr, h.cmd.WaitDelay = g.dir, g.env(), h.errOut, g.o.Local
-	started := make(chan proc.ID, 1)
-	h.cmd.Cancel = func() error { return endGit(h.cmd.Process, <-started) }
+	var start func() error
+	h.cmd, start = g.command(h.bound, h.args)
+	h.cmd.Stderr, h.cmd.WaitDelay = h.errOut, g.o.Local
 	out, err := h.cmd.StdoutPipe()
 	if err == nil {
 		h.out = bufio.NewReader(out)
 		h.in, err = h.cmd.StdinPipe()
 	}
 	if err == nil {
-		err = h.cmd.Start()
+		err = start()
 	}
 	if err != nil {
 		h.cancel()
 		return nil, g.failed(ctx, h.bound, h.args, err, h.said, h.errOut)
 	}
-	self, _ := proc.Identify(h.cmd.Process.Pid)
-	started <- self
 	for _, line := range []string{"start", fmt.Sprintf("update %s %s %s\nprepare", ref, id, old)} {
 		if err := h.say(line); err != nil {
 			return nil, err

@@ -345,10 +345,7 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 	}
 	bound, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(bound, g.path, append(g.settings(), args...)...)
-	cmd.Dir, cmd.Env = g.dir, g.env()
-	started := make(chan proc.ID, 1)
-	cmd.Cancel = func() error { return endGit(cmd.Process, <-started) }
+	cmd, start := g.command(bound, args)
 	out, errOut := &capped{max: g.o.MaxOut}, &capped{max: 4096}
 	cmd.Stdout, cmd.Stderr = out, errOut
 	if in != nil {
@@ -361,12 +358,8 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 	if limit == g.o.Local {
 		cmd.WaitDelay = limit
 	}
-	err := cmd.Start()
+	err := start()
 	if err == nil {
-		// It was not waited for yet, so that its number is its own; of one that has ended
-		// already there is no name, and nothing to end.
-		id, _ := proc.Identify(cmd.Process.Pid)
-		started <- id
 		err = cmd.Wait()
 	}
 	if err == nil {
@@ -376,6 +369,24 @@ func (g *Git) runOnce(ctx context.Context, limit time.Duration, in []byte, args 
 		return out.Bytes(), nil
 	}
 	return out.Bytes(), g.failed(ctx, bound, args, err, out, errOut)
+}
+
+// command is a git that ends, with what it runs, when bound is over, and how it is started.
+func (g *Git) command(bound context.Context, args []string) (cmd *exec.Cmd, start func() error) {
+	cmd = exec.CommandContext(bound, g.path, append(g.settings(), args...)...)
+	cmd.Dir, cmd.Env = g.dir, g.env()
+	started := make(chan proc.ID, 1)
+	cmd.Cancel = func() error { return endGit(cmd.Process, <-started) }
+	return cmd, func() error {
+		err := cmd.Start()
+		if err == nil {
+			// It was not waited for yet, so that its number is its own; of one that has ended
+			// already there is no name, and nothing to end.
+			id, _ := proc.Identify(cmd.Process.Pid)
+			started <- id
+		}
+		return err
+	}
 }
 
 // failed is the error of a git that was run within bound, which is ctx with a limit.

@@ -395,10 +395,8 @@ type whyPage struct {
 	Account  scopes.Account
 	File     string // page of the file that it stands in
 	Promoted bool   // by a person or a gate, which can be taken back
-	// Going is what goes where it is forgotten with what says the same, itself among it; Far
-	// says that some of that is told elsewhere than in this project.
-	Going []scopes.Going
-	Far   bool
+	// Would is what goes where it is forgotten with what says the same, itself among it.
+	Would scopes.Change
 }
 
 // ByKind reports whether the importance is that of the kind and the author, of which the
@@ -419,7 +417,7 @@ func (s *Server) itemWhy(w http.ResponseWriter, r *http.Request) {
 	}
 	s.show(w, r, "why", s.view(r, "memory", "Why it is remembered", whyPage{
 		ID: r.PathValue("id"), Account: account, Promoted: slices.ContainsFunc(account.History, func(h scopes.Step) bool { return h.Op == "promote" }),
-		Going: would.Items, Far: slices.ContainsFunc(would.Items, func(g scopes.Going) bool { return g.Beyond }),
+		Would: would,
 	}))
 }
 
@@ -433,7 +431,7 @@ func (s *Server) onlyThat(ctx context.Context, id, also string) (bool, error) {
 	if errors.Is(err, memory.ErrNotFound) { // forgetting says what became of it
 		return false, nil
 	}
-	return slices.ContainsFunc(would.Items, func(g scopes.Going) bool { return g.Beyond }), err
+	return would.Far(), err
 }
 
 func (s *Server) knowledgeChange(w http.ResponseWriter, r *http.Request) {

@@ -56,6 +56,11 @@ type Going struct {
 	Beyond  bool         `json:"beyond,omitempty"` // see [Scopes.Beyond]
 }
 
+// Far reports whether some of what goes is told elsewhere than in this project.
+func (c Change) Far() bool {
+	return slices.ContainsFunc(c.Items, func(g Going) bool { return g.Beyond })
+}
+
 // Would is Forget that only says what it would take out.
 func (s *Scopes) Would(ctx context.Context, id string, o Forgetting) (Change, error) {
 	list, err := s.WouldForget(ctx, id, o)
