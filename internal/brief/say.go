@@ -2,6 +2,7 @@ package brief
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +16,8 @@ const (
 	// answerLeast is how many characters an answer has that says more than that
 	// it is done.
 	answerLeast = 16
+
+	around = "`\"'.,:;()—" // what may stand around a word
 
 	asked = "Asked: " // what the text of a turn begins with
 )
@@ -88,14 +91,15 @@ func saidBy(line string, others []recall.Result) bool {
 	if !ok {
 		return false
 	}
-	words := strings.Fields(line)
+	// What stands around a word, a quote or a colon, is another in each kind of text.
+	words := slices.DeleteFunc(strings.Fields(line), func(w string) bool { return strings.Trim(w, around) == "" })
 	for _, o := range others {
 		if o.Class == recall.ClassSummary {
 			continue
 		}
 		have, n := o.Title+" "+o.Text, 0
 		for _, w := range words {
-			if strings.Contains(have, w) {
+			if strings.Contains(have, strings.Trim(w, around)) {
 				n++
 			}
 		}

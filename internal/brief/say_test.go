@@ -38,6 +38,12 @@ func TestOneThingOneLine(t *testing.T) {
 	if strings.Contains(b.Text, "outcome good") || strings.Contains(b.Text, "Done.") || strings.Contains(b.Text, "sm-2") || b.Dropped["sm-2"] != "empty" {
 		t.Errorf("noise in\n%s\n%v", b.Text, b.Dropped)
 	}
+	// The learning of it has other marks around its words, and no values.
+	learnt := of("e-1", recall.ClassLearning, "", "`go test ./orders` fails with `connection refused: port <n>`; it worked after running `docker compose up`.")
+	o.Top = answers(full, learnt)
+	if b, err = Make(t.Context(), o, Request{At: SessionStart}); err != nil || strings.Contains(b.Text, "Failed and fixed") || !strings.Contains(b.Text, "Decided: rates") {
+		t.Errorf("%v: the summary says what the learning says:\n%s", err, b.Text)
+	}
 	for _, r := range []Request{{At: Prompt, Text: "x"}, {At: ToolFailure}} {
 		o.KnownFix = func(context.Context, recall.Reader, event.ToolData) (recall.Answer, error) {
 			return recall.Answer{Results: []recall.Result{pattern}}, nil

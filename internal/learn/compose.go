@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"reprise/internal/clip"
 	"reprise/internal/event"
@@ -556,7 +557,47 @@ func (c *composer) turn(t *turn, wrong *said) {
 		ID: t.id(), Class: recall.ClassEpisode, Project: p.project, Client: p.client, Author: p.agent, Source: p.id, Time: when.time(),
 		Title: title, Text: strings.TrimSpace(b.String()), Confidence: confidence,
 	}
+	if ch := c.allOf(t); ch != nil && wrong == nil {
+		d.Keys = []string{ch.id()} // recall serves one of the two
+	}
 	c.put(d, data, acl, readable)
+}
+
+// briefly is how many characters of a prompt or an answer are read for whether they tell
+// more than what was done: longer ones do.
+const briefly = 200
+
+// allOf is the failure of which a turn tells all there is to tell of it: it failed and
+// worked in that turn, nothing else was run or edited, and prompt and answer are short and
+// name nothing besides. nil = the turn tells more, or something else.
+func (c *composer) allOf(t *turn) *chain {
+	var ch *chain
+	for _, x := range c.s.chains {
+		switch {
+		case x.prompt != t.prompt || c.retracted[x.id()]:
+		case ch != nil, x.fix == nil, t.response == nil, order(x.closed, t.response) > 0:
+			return nil
+		default:
+			ch = x
+		}
+	}
+	if ch == nil || t.error != "" || utf8.RuneCountInString(t.prompt.text) > briefly || utf8.RuneCountInString(t.response.text) > briefly {
+		return nil
+	}
+	_, own := sign.Acting(ch.closed.command, ch.closed.cwd)
+	other := func(done, of []string) bool {
+		return slices.ContainsFunc(done, func(s string) bool { return !slices.Contains(of, s) })
+	}
+	if other(t.commands, append(own, ch.fix.Commands...)) || other(t.files, ch.fix.Files) {
+		return nil
+	}
+	known := strings.Join([]string{ch.first.sig.Shown, ch.first.command, ch.closed.command, ch.fix.Text, t.prompt.text}, "\n")
+	for _, w := range strings.Fields(t.response.text) {
+		if w = strings.Trim(w, ".,:;!?()`\"'"); strings.ContainsAny(w, "0123456789/_=`") && !strings.Contains(known, w) {
+			return nil
+		}
+	}
+	return ch
 }
 
 // number says which of the session's documents are neighbours: those that

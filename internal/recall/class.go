@@ -21,13 +21,20 @@ func standing(d *Doc) float64 {
 		switch {
 		case d.Confidence == 0: // nobody worked it out: a conversation that was put here
 			return 0.5
-		case len(d.Keys) > 0: // a failure
+		case aFailure(d):
 			return 0.4
 		case d.Author == "user": // a correction
 			return 0.7
 		}
 	}
 	return 0
+}
+
+// aFailure says that a document is of a failure: it has that one's signature among its
+// keys, and the finer one ("key=value") always. Other keys say what a document was made
+// of, or is part of.
+func aFailure(d *Doc) bool {
+	return slices.ContainsFunc(d.Keys, func(k string) bool { return strings.Contains(k, "=") })
 }
 
 // byClass raises what more stands behind. It comes after the qualities were

@@ -17,7 +17,7 @@ import (
 )
 
 // version of the database's layout and of what the facts of documents are, joined with the tokenizer's.
-const version = 8*100 + lexicon.Version
+const version = 9*100 + lexicon.Version
 
 // Layout is the version of the index that this program reads and writes. One of
 // another version is built anew.

@@ -284,7 +284,7 @@ func EntryDoc(e mdfile.Entry, st mdfile.State) recall.Doc {
 	if e.Supersedes != "" {
 		d.Keys = append(d.Keys, e.Supersedes)
 	}
-	if made, ok := strings.CutPrefix(e.Source, "entry:"); ok {
+	if made, ok := madeFrom(e.Source); ok { // it says what that says, and both need not be told
 		d.Keys = append(d.Keys, made)
 	}
 	if st.Status == mdfile.StatusSuperseded {
