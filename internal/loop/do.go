@@ -187,7 +187,7 @@ func (l *Loop) prepare(ctx context.Context, a core.Action) core.Event {
 	case errors.Is(err, workspace.ErrLive):
 		e.Later, e.InUse = oneLine(err.Error(), 500), true
 	case queue.Over(err):
-		l.send(ctx, core.LeaseLost{Slot: a.Slot, Item: a.Claim.Item.ID, Fence: a.Claim.Fence})
+		l.lost(ctx, a.Slot, a.Claim)
 		e.Err = oneLine(err.Error(), 500)
 	case err != nil && passing(err):
 		l.warn("prepare a workspace", err)
@@ -307,7 +307,7 @@ func (l *Loop) verify(ctx context.Context, a core.Action) core.Event {
 
 // over says of work whose claim is over, as of an item that vanished, that it is nobody's.
 func (l *Loop) over(ctx context.Context, a core.Action, e core.Verified, err error) core.Event {
-	l.send(ctx, core.LeaseLost{Slot: a.Slot, Item: a.Claim.Item.ID, Fence: a.Claim.Fence})
+	l.lost(ctx, a.Slot, a.Claim)
 	e.Gate, e.Text = core.GateFailed, err.Error()
 	return e
 }
@@ -365,7 +365,7 @@ func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 	case err == nil:
 		e.GaveUp = it.State == queue.Dead
 	case queue.Over(err):
-		e.Lost = true
+		e.Lost, e.Why = true, l.wentTo(ctx, a.Claim)
 	default:
 		l.warn("settle "+a.Claim.Item.ID, err)
 		return broken(a, err)

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -70,4 +71,59 @@ func becameOf(it *queue.Item, gone error) (what string, ended bool) {
 		}
 	}
 	return "", false
+}
+
+// lost has the core know that a claim is the loop's no more, and what became of its item.
+func (l *Loop) lost(ctx context.Context, slot int, c core.Claim) {
+	l.send(ctx, core.LeaseLost{Slot: slot, Item: c.Item.ID, Fence: c.Fence, Why: l.wentTo(ctx, c)})
+}
+
+// wentTo is what became of an item whose claim is the loop's no more; "" where that cannot be
+// told.
+func (l *Loop) wentTo(ctx context.Context, c core.Claim) string {
+	it, err := l.opt.Queue.Get(ctx, c.Item.ID)
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		return "the queue has the item no more: a hand took it out"
+	case errors.Is(err, queue.ErrDamaged):
+		return oneLine(err.Error(), 300)
+	case err != nil:
+		return ""
+	}
+	for _, e := range slices.Backward(it.History) {
+		if int64(e.Fence) == c.Fence && e.Op == queue.OpLose {
+			break // the lease, and not somebody who said so
+		}
+		if took := taken(&e, c.Fence); took != "" {
+			return join(took, oneLine(e.Note, 200))
+		}
+		if int64(e.Fence) == c.Fence && e.Op == queue.OpClaim {
+			break
+		}
+	}
+	if it.Claim != nil && int64(it.Claim.Fence) > c.Fence {
+		return "its lease ran out, and " + cmp.Or(it.Claim.Worker, "somebody else") + " has it now"
+	}
+	return "its lease ran out, and the item is " + string(it.State) + " again"
+}
+
+// taken is what somebody did with an item that was claimed under a number, by a line of its
+// history; "" is nothing that ends a claim.
+func taken(e *queue.Entry, number int64) string {
+	if int64(e.Fence) != number && e.Fence != 0 {
+		return ""
+	}
+	switch e.Op {
+	case queue.OpDrop:
+		return "the item was dropped"
+	case queue.OpDone:
+		return "the item was called done by somebody else"
+	case queue.OpFail:
+		return "the item was called failed by somebody else"
+	case queue.OpPark:
+		return "somebody has set the item aside"
+	case queue.OpRelease:
+		return "somebody has put the item back"
+	}
+	return ""
 }

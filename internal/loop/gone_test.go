@@ -142,3 +142,70 @@ func TestAnsweredItemIsDamaged(t *testing.T) {
 		})
 	}
 }
+
+// What became of an item whose claim is the loop's no more is told, in the line, in the iteration
+// and to the run that is stopped: "lost" alone sends a person looking.
+func TestToldWhereItWent(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		do   func(t *testing.T, n *night, token queue.Token)
+		says string
+	}{
+		"removed by hand": {func(t *testing.T, n *night, _ queue.Token) {
+			t.Helper()
+			found, err := filepath.Glob(filepath.Join(n.dir, "queue", "claimed", "*a.json"))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%v, %v", found, err)
+			}
+			if err := os.Remove(found[0]); err != nil {
+				t.Fatal(err)
+			}
+		}, "the queue has the item no more: a hand took it out"},
+		"put back": {func(t *testing.T, n *night, token queue.Token) {
+			t.Helper()
+			if _, err := n.queue.Release(t.Context(), token, "later"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.queue.Park(t.Context(), "a", "", "not today"); err != nil {
+				t.Fatal(err)
+			}
+		}, "somebody has set the item aside; not today"},
+		"done": {func(t *testing.T, n *night, token queue.Token) {
+			t.Helper()
+			if _, err := n.queue.Done(t.Context(), token, queue.Outcome{Summary: "by hand"}); err != nil {
+				t.Fatal(err)
+			}
+		}, "the item was called done by somebody else; by hand"},
+		"taken": {func(t *testing.T, n *night, token queue.Token) {
+			t.Helper()
+			if _, err := n.queue.Release(t.Context(), token, "mine"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.queue.Claim(t.Context(), queue.ClaimOptions{ID: "a", Worker: "other"}); err != nil {
+				t.Fatal(err)
+			}
+		}, "somebody has put the item back; mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t, play{hang: true})
+			n.add("a")
+			n.begin()
+			s := n.until("running", func(s core.State) bool { return len(s.Slots) > 0 && s.Slots[0].Step == core.Running })
+			test.do(t, n, queue.Token(s.Slots[0].Claim.Token))
+			n.loop.renewAll(t.Context())
+			s = n.until("rid of it", func(s core.State) bool { return s.Tally.Lost == 1 && s.Busy() == 0 })
+			n.over()
+			if told := strings.Join(n.lines("lease lost"), "\n"); !strings.Contains(told, test.says) {
+				t.Errorf("told: %q", told)
+			}
+			its, _, err := Iterations(n.opt.Dir, s.Loop)
+			if err != nil || len(its) != 1 || its[0].Reason != test.says {
+				t.Errorf("%+v, %v", its, err)
+			}
+			if len(n.runs.stops) != 1 || !strings.Contains(n.runs.stops[0], test.says) {
+				t.Errorf("stopped: %q", n.runs.stops)
+			}
+		})
+	}
+}

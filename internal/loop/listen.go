@@ -262,7 +262,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		l.enter("checked", e.Slot, strings.TrimSpace(string(e.Gate)+" "+oneLine(e.Text, 300)))
 	case core.LeaseLost:
 		if s := l.State(); e.Slot >= 0 && e.Slot < len(s.Slots) && s.Slots[e.Slot].Lost { // else it was settled meanwhile
-			l.tell("lease lost", e.Slot, e.Item)
+			l.tell("lease lost", e.Slot, e.Why)
 		}
 	case core.Gone:
 		if !l.State().Items[e.Item].Parked {

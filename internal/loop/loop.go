@@ -697,7 +697,7 @@ func (l *Loop) renewAll(ctx context.Context) {
 			switch {
 			case err == nil || ctx.Err() != nil:
 			case queue.Over(err):
-				l.send(ctx, core.LeaseLost{Slot: i, Item: p.Claim.Item.ID, Fence: p.Claim.Fence})
+				l.lost(ctx, i, p.Claim)
 			default:
 				l.opt.Log.Warn("renew a lease", "item", p.Claim.Item.ID, "error", err.Error())
 			}

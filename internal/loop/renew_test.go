@@ -32,6 +32,10 @@ func (q *stuckQueue) Extend(ctx context.Context, t queue.Token, _ time.Duration)
 	return time.Time{}, nil
 }
 
+func (q *stuckQueue) Get(context.Context, string) (queue.Item, error) {
+	return queue.Item{}, queue.ErrNotFound
+}
+
 // A lease that cannot be renewed for the moment does not keep the others from it: a worker
 // with several items must not lose all of them by an outage that each would have outlived.
 func TestLeasesAreRenewedSideBySide(t *testing.T) {

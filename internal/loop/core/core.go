@@ -169,6 +169,7 @@ type Slot struct {
 	Why    string        `json:"why,omitempty"`    // in words
 	Answer string        `json:"answer,omitempty"` // a person's, who gave it before the run had stopped
 	Lost   bool          `json:"lost,omitempty"`
+	Gone   string        `json:"gone,omitempty"` // what became of the item whose claim was lost, "" where that is not known
 	// Outcome is how the run ended; nil before.
 	Outcome  *Outcome `json:"outcome,omitempty"`
 	Verified Gate     `json:"verified,omitempty"`

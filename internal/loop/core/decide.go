@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -192,6 +193,9 @@ func (s *State) afterGate(p *Slot) Settle {
 // asks the queue to do the same.
 func (s *State) settle(i int, set Settle, out *[]Action) {
 	p := &s.Slots[i]
+	if set.Class == LeaseGone {
+		set.Reason = cmp.Or(p.Gone, set.Reason)
+	}
 	s.remember(p, &set)
 	p.Settle = &set
 	p.Retries = 0

@@ -83,12 +83,14 @@ type (
 		Text string // what failed, for whoever goes on
 	}
 	// Settled answers a Settle or a Release. GaveUp says that the queue tries the
-	// item no more, Lost that the claim was not ours any longer.
+	// item no more, Lost that the claim was not ours any longer, and Why what became of
+	// the item then.
 	Settled struct {
 		Slot   int
 		Seq    int64
 		GaveUp bool
 		Lost   bool
+		Why    string
 	}
 	// Archived answers an Archive.
 	Archived struct {
@@ -107,11 +109,13 @@ type (
 		Most time.Duration
 	}
 	// LeaseLost says that the queue has given a claim to somebody else, or will. A
-	// number alone is not enough: each item has its own.
+	// number alone is not enough: each item has its own. Why says in words what became
+	// of the item, "" where that is not known.
 	LeaseLost struct {
 		Slot  int
 		Item  string
 		Fence int64
+		Why   string
 	}
 
 	// Interrupted is a person's wish that everything stops and waits.

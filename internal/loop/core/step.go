@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -350,6 +351,9 @@ func (s *State) stop(i int, why StopWhy, words string, out *[]Action) {
 	s.Rev++
 	if p.Stop == "" {
 		p.Stop, p.Why = why, words
+		if why == StopLost {
+			p.Why = cmp.Or(p.Gone, words)
+		}
 	}
 	s.tellStop(i, out)
 }
@@ -432,6 +436,7 @@ func (s *State) settled(e Settled, out *[]Action) {
 	id := p.Claim.Item.ID
 	if e.Lost {
 		p.Lost, p.Settle.Fate, p.Settle.Class = true, Drop, LeaseGone
+		p.Settle.Reason = cmp.Or(e.Why, p.Settle.Reason)
 		s.Tally.Lost++
 		s.archive(e.Slot, out)
 		return
@@ -625,12 +630,12 @@ func (s *State) leaseLost(e LeaseLost, out *[]Action) {
 	switch p.Step {
 	case Preparing, Launching, Verifying:
 		s.Rev++
-		p.Lost = true
+		p.Lost, p.Gone = true, e.Why
 		if p.Waits && p.Step != Launching { // to try again is of no use
 			s.drop(e.Slot, out)
 		}
 	case Running:
-		p.Lost = true
+		p.Lost, p.Gone = true, e.Why
 		s.stop(e.Slot, StopLost, "its claim was lost", out)
 	}
 }

@@ -42,7 +42,10 @@ func Words(op, text string) string {
 	case "put off":
 		before = "cannot be done yet, and is tried again: "
 	case "lease lost":
-		return "the claim is lost: another loop has taken it, or somebody has taken it away"
+		if text == "" || !strings.Contains(text, " ") { // which earlier programs wrote: the item
+			text = "another loop has taken it, or somebody has taken it away"
+		}
+		return "the claim is lost: " + text
 	case "resumed":
 		before = "goes on: "
 	case "refused":
