@@ -49,7 +49,7 @@ func says(r recall.Result, others []recall.Result) string {
 // summary is a session's summary without what says nothing: the counts, a last
 // answer that only says that it is done, and what other lines tell.
 func summary(title, text string, others []recall.Result) string {
-	counts, err := regexp.Compile(`^\d+ prompts?, \d+ tool calls?, \d+ failed, outcome \w+\.$`)
+	counts, err := regexp.Compile(`^\d+ prompts?, \d+ tool calls?, \d+ failed(?:, \d+ refused)?, outcome \w+\.$`)
 	if err != nil {
 		return title
 	}

@@ -55,6 +55,8 @@ type turn struct {
 	prompt   *record
 	response *record
 	calls    int
+	happened int // calls that were not refused
+	refused  int
 	failed   int
 	files    []string
 	commands []string
@@ -80,15 +82,17 @@ type reading struct {
 	turns   []*turn
 	saids   []said
 	calls   int
-	lastRun map[string]string // call → hash of the input it failed with last
-	pending map[string]bool   // calls that have not ended, by use id
+	lastRun map[string]string  // call → hash of the input it failed with last
+	pending map[string]*record // calls that have not ended, by use id
+	denied  map[string]bool    // calls that a rule or a person kept from happening, by use id
+	kept    []string           // what those would have acted on, some of them
 	stats   Stats
 }
 
 // readSession reads a session's records, which are in order.
 func readSession(recs []*record) *reading {
 	s := &reading{
-		recs: recs, open: map[string]*chain{}, fixed: map[string]*chain{}, lastRun: map[string]string{}, pending: map[string]bool{},
+		recs: recs, open: map[string]*chain{}, fixed: map[string]*chain{}, lastRun: map[string]string{}, pending: map[string]*record{}, denied: map[string]bool{},
 	}
 	s.root = rootOf(recs)
 	for _, r := range recs {
@@ -131,20 +135,29 @@ func (s *reading) step(r *record) {
 		s.prompt(r)
 	case event.ToolCalled:
 		if r.useID != "" {
-			s.pending[r.useID] = true
+			s.called(r)
 		}
 	case event.ToolFailed:
-		delete(s.pending, r.useID)
 		s.calls++
 		s.stats.Calls++
 		if t := s.turn(); t != nil {
 			t.calls++
 		}
 		if r.refused {
-			s.stats.Refused++
+			s.refuse(r.useID, r)
 			return
 		}
+		delete(s.pending, r.useID)
+		s.happened()
 		s.failed(r)
+	case event.PermissionDecided:
+		if r.outcome == "denied" { // what runs no tool has no other end at some clients
+			var d struct {
+				UseID string `json:"use_id"`
+			}
+			decode(r.extra, &d)
+			s.refuse(d.UseID, nil)
+		}
 	case event.ToolSucceeded:
 		delete(s.pending, r.useID)
 		s.calls++
@@ -152,6 +165,7 @@ func (s *reading) step(r *record) {
 		if t := s.turn(); t != nil {
 			t.calls++
 		}
+		s.happened()
 		s.succeeded(r)
 	case event.ResponseCompleted:
 		if t := s.turn(); t != nil {
@@ -160,6 +174,44 @@ func (s *reading) step(r *record) {
 				t.error = strings.TrimPrefix(r.outcome, "error: ")
 			}
 		}
+	}
+}
+
+func (s *reading) called(r *record) {
+	if s.denied[r.useID] { // the decision stands before the call in the log
+		s.kept = appendNew(s.kept, s.targetFor(r), keptMost)
+		return
+	}
+	s.pending[r.useID] = r
+}
+
+const keptMost = 3
+
+// refuse counts a call that did not happen, once, though both the decision and the
+// client's own word of it are recorded. r is that word, nil = there is none.
+func (s *reading) refuse(id string, r *record) {
+	if call := s.pending[id]; call != nil {
+		r = call
+	}
+	delete(s.pending, id)
+	if id != "" {
+		if s.denied[id] {
+			return
+		}
+		s.denied[id] = true
+	}
+	s.stats.Refused++
+	if t := s.turn(); t != nil {
+		t.refused++
+	}
+	if r != nil {
+		s.kept = appendNew(s.kept, s.targetFor(r), keptMost)
+	}
+}
+
+func (s *reading) happened() {
+	if t := s.turn(); t != nil {
+		t.happened++
 	}
 }
 

@@ -160,6 +160,8 @@ func (st *Stats) settle(s *reading) {
 		st.Outcome = "corrected"
 	case st.Open > 0 && s.openInLastTurn():
 		st.Outcome = "failed"
+	case last != nil && last.refused > 0 && last.happened == 0:
+		st.Outcome = "failed" // nothing that it wanted to do was let happen, whatever it said then
 	case last != nil && last.response != nil:
 		st.Outcome = "good"
 	default:

@@ -139,6 +139,9 @@ func (c *composer) summaryText() (text, title string) {
 			fmt.Fprintf(&b, "Failed and left: %s: %s\n", sign.Clip(s.targetFor(ch.first), 60), sign.Clip(clip.Line(ch.first.sig.Shown), 120))
 		}
 	}
+	if len(s.kept) > 0 {
+		fmt.Fprintf(&b, "Refused, and not done: `%s`\n", strings.Join(s.kept, "`, `"))
+	}
 	told := 0
 	for _, x := range s.saids {
 		if told < 3 && !c.retracted[x.id()] {
@@ -159,7 +162,11 @@ func (c *composer) summaryText() (text, title string) {
 	if last := lastResponse(turns); last != "" {
 		fmt.Fprintf(&b, "Last answer: %s\n", sign.Clip(clip.Line(last), 300))
 	}
-	fmt.Fprintf(&b, "%s, %s, %d failed, outcome %s.", count(st.Prompts, "prompt"), count(st.Calls, "tool call"), st.Failures, st.Outcome)
+	refused := ""
+	if st.Refused > 0 {
+		refused = fmt.Sprintf(", %d refused", st.Refused)
+	}
+	fmt.Fprintf(&b, "%s, %s, %d failed%s, outcome %s.", count(st.Prompts, "prompt"), count(st.Calls, "tool call"), st.Failures, refused, st.Outcome)
 	return b.String(), title
 }
 

@@ -50,3 +50,45 @@ func TestTurnThatOnlyMended(t *testing.T) {
 		}
 	}
 }
+
+// A session in whose last turn nothing was let happen did not end well, whatever it said
+// then: its summary says what was refused. A client may tell of a refused call itself, too,
+// and the decision may stand before the call in the log.
+func TestRefusedIsNotDone(t *testing.T) {
+	denied := func(s *story, id string) {
+		e := s.event(event.PermissionDecided, map[string]any{"tool": "shell", "use_id": id, "verdict": "deny"})
+		e.Outcome = "denied"
+		s.write(e)
+	}
+	call := func(s *story, id string) {
+		s.add(event.ToolCalled, event.ToolData{Tool: "shell", Name: "Bash", ID: id, Input: []byte(`{"command":"sh ./test.sh"}`), Cwd: "/w/shop"})
+	}
+	for name, c := range map[string]struct {
+		did  func(s *story)
+		want string
+	}{
+		"called, then denied": {func(s *story) { call(s, "1"); denied(s, "1") }, "1 prompt, 0 tool calls, 0 failed, 1 refused, outcome failed."},
+		"denied, then called": {func(s *story) { denied(s, "1"); call(s, "1") }, "1 prompt, 0 tool calls, 0 failed, 1 refused, outcome failed."},
+		"the client says it too": {func(s *story) {
+			call(s, "1")
+			denied(s, "1")
+			s.add(event.ToolFailed, event.ToolData{Tool: "shell", Name: "Bash", ID: "1", Input: []byte(`{"command":"sh ./test.sh"}`), Error: "blocked by hook", Cwd: "/w/shop"})
+		}, "1 prompt, 1 tool call, 0 failed, 1 refused, outcome failed."},
+		"another was run": {func(s *story) { call(s, "1"); denied(s, "1"); s.shell("make check", "") }, "1 prompt, 1 tool call, 0 failed, 1 refused, outcome good."},
+	} {
+		s := newStory(t)
+		s.start()
+		s.prompt("run the tests")
+		c.did(s)
+		s.answer("The tests pass now.")
+		s.end()
+		st, o := s.fold("2026-11-03")
+		sum := st.ofKind(KindSession)
+		if len(sum) != 1 || !strings.HasSuffix(sum[0].Text, c.want) || !strings.Contains(sum[0].Text, "\nRefused, and not done: `sh ./test.sh`\n") {
+			t.Errorf("%s: %+v", name, sum)
+		}
+		if got, err := o.StatsOf(t.Context(), s.client, s.session); err != nil || got.Unended != 0 || got.Refused != 1 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
