@@ -67,6 +67,9 @@ func Prepare(items []Item, now time.Time, actor string, lookup Lookup) ([]int, e
 	for i := range items {
 		at[i] = cmp.Or(items[i].at, fmt.Sprintf("item %d of %d", i+1, len(items)))
 		if err := prepare(&items[i], stamp(now).Add(time.Duration(i)*time.Microsecond), actor); err != nil {
+			if len(items) == 1 && items[i].at == "" {
+				return nil, err // which is the one that was given
+			}
 			return nil, fmt.Errorf("%s: %w", at[i], err)
 		}
 	}

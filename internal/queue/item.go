@@ -212,7 +212,7 @@ func CheckID(id string) error {
 		}
 	}
 	if !ok {
-		return invalid("the id %q is not 1 to %d lower-case letters, digits, \"-\", \"_\" or \".\", the first of them a letter or a digit", id, maxID)
+		return invalid("the id %q is not 1 to %d lower-case letters, digits, \"-\", \"_\" or \".\", the first of them a letter or a digit", cut(id, 2*maxID), maxNewID)
 	}
 	if err := durable.CheckName(id + ".json"); err != nil {
 		return invalid("the id %q gives no name for a file on every system: %v", id, err)

@@ -78,6 +78,31 @@ func lineError(err error) error {
 	return err
 }
 
+// twice is the first name that an object has a second time; "" where each is there once. The
+// decoder takes the last of two, and a name in any case, so that what somebody wrote would be gone
+// without a word.
+func twice(object []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.Token(); err != nil {
+		return ""
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		name, err := dec.Token()
+		var value json.RawMessage
+		if err != nil || dec.Decode(&value) != nil {
+			return "" // of what was decoded before
+		}
+		key, _ := name.(string)
+		low := strings.ToLower(key)
+		if seen[low] {
+			return key
+		}
+		seen[low] = true
+	}
+	return ""
+}
+
 // takes is what a field of a list's line is, in words.
 func takes(t reflect.Type) string {
 	switch t.Kind() {
@@ -121,6 +146,9 @@ func ParseJSONL(r io.Reader, name string) ([]Item, error) {
 			}
 			if dec.More() {
 				return nil, invalid("%s:%d: more than one JSON value", name, n)
+			}
+			if key := twice(text); key != "" {
+				return nil, invalid("%s:%d: it has %q twice, and which of the two is meant cannot be told", name, n, cut(key, 60))
 			}
 			it := Item{
 				ID: l.ID, Key: l.Key, Title: l.Title, Body: l.Body, Priority: l.Priority.n, Labels: l.Labels, DependsOn: l.DependsOn,

@@ -50,6 +50,8 @@ func TestParseJSONLErrors(t *testing.T) {
 		`{"title":"a"`:                          `it is no JSON: it ends too early`,
 		`title: a`:                              `it is no JSON: `,
 		`{"title":"a"} x`:                       `more than one JSON value`,
+		`{"title":"a","title":"b"}`:             `it has "title" twice`,
+		`{"title":"a","key":"k","Title":"a"}`:   `it has "Title" twice`,
 	} {
 		_, err := queue.ParseJSONL(strings.NewReader(bad), "in.jsonl")
 		if !errors.Is(err, queue.ErrInvalid) || !strings.HasPrefix(err.Error(), "invalid item: in.jsonl:1: "+want) && !strings.Contains(err.Error(), "in.jsonl:1: invalid item: "+want) {
