@@ -13,12 +13,14 @@ import (
 	"reprise/internal/hook"
 	"reprise/internal/hook/plan"
 	"reprise/internal/judge"
+	"reprise/internal/redact"
 )
 
 // guarding is the guard of a hook, by the rules of its plan.
 func (h *hookRun) guarding(p *plan.Plan, env config.Env) *hook.Guarding {
 	home, _ := env.Home() // unknown, a path through it is outside
 	g := hook.GuardBy(p, env.Dir, home, env.Get)
+	g.Secrets = redact.New().Secrets
 	if g.Rules.Full {
 		g.Unsure = h.unsure
 	}

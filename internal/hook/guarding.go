@@ -38,6 +38,9 @@ type Guarding struct {
 	// Unsure has what is asked about looked at by somebody else: a judge, or the
 	// queue for the user. nil: nobody.
 	Unsure func(ctx context.Context, ev dialect.Event, v guard.Verdict) guard.Verdict
+	// Secrets are the secrets that stand in a text, which goes by that name. nil: nobody
+	// can tell, and nothing is repeated of a call that may hold one.
+	Secrets func(name, text string) []string
 }
 
 // GuardBy is the guard by the rules of a plan. Without a plan, or with rules that
@@ -71,6 +74,7 @@ type Judged struct {
 	Said guard.Decision
 	// Noted says that verdicts are noted and not enforced: what was judged ran.
 	Noted bool
+	mask  mask
 }
 
 // Quiet reports whether the guard knows by itself, and not because the user's
@@ -145,10 +149,17 @@ func (g *Guarding) Judge(ctx context.Context, ev dialect.Event) (j Judged) {
 	if g.Broken != "" && v.Decision != guard.Deny {
 		v = guard.Verdict{Decision: guard.Ask, Rule: "guard-failed", Reason: "which rules there are is not known, for " + g.Broken + " [guard-failed]"}
 	}
-	if g.Unsure != nil && g.Broken == "" && v.Decision == guard.Ask && !rules.Warn {
-		v = g.Unsure(ctx, ev, v)
+	var m mask
+	if v.Decision != guard.Allow || ev.Kind == dialect.PermissionAsked { // of which something is said
+		m = g.mask(call.Texts)
+		v = m.verdict(v)
 	}
-	return g.Say(ev, v)
+	if g.Unsure != nil && g.Broken == "" && v.Decision == guard.Ask && !rules.Warn {
+		v = m.verdict(g.Unsure(ctx, ev, v))
+	}
+	j = g.Say(ev, v)
+	j.mask = m
+	return j
 }
 
 // Say is what a verdict comes to in the event's client.
@@ -278,7 +289,11 @@ func (j *Judged) Line(ev *dialect.Event, who Who) (quick.Event, bool) {
 	d.text("reason", v.Reason)
 	commands := j.commands()
 	if len(commands) == 0 && j.Said == guard.Allow && ev.Tool == "shell" {
-		commands = given(ev)
+		for _, c := range given(ev) {
+			if c = j.mask.text(c); c != "" {
+				commands = append(commands, c)
+			}
+		}
 	}
 	d.texts("commands", commands)
 	d.text("cwd", ev.Cwd)

@@ -161,6 +161,9 @@ func (r *Router) Route(ctx context.Context, ev dialect.Event) (dialect.Decision,
 	// its own, in the user's settings.
 	if r.Guard != nil && Judges(ev.Kind) {
 		r.Judged = r.Guard.Judge(ctx, ev)
+		if r.Judged.mask.blind {
+			return r.Judged.Decision, ErrNeedsFull // who can tell a secret from what is none
+		}
 	}
 	d := r.Judged.Decision
 	on := r.Rules.On(string(ev.Kind), ev.Client, r.Who.Role)

@@ -94,6 +94,27 @@ func (r *Redactor) Named(key, s string) (string, int) {
 	return strings.TrimSuffix(strings.TrimPrefix(v, `"`), `"`), n // some rules take the quotes along
 }
 
+// Secrets are the secrets in a text that goes by a name, or by none: each as it stands
+// there, and as it reads without colours and backslashes.
+func (r *Redactor) Secrets(key, s string) []string {
+	r.once.Do(func() { r.set = loadRules() })
+	var out []string
+	for view, level, ok := s, 0, true; ok && level <= suspect.Levels; level++ {
+		for _, sp := range merge(r.look(view, nil)) {
+			if text := view[sp.start:sp.end]; !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		}
+		view, _, ok = suspect.Plain(view)
+	}
+	if len(out) == 0 {
+		if _, n := r.Named(key, s); n > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // find returns the secrets in s in order, without overlaps: those that stand
 // there, those that a terminal's colours or backslashes are in, and texts in
 // base64 that hold some.
