@@ -662,6 +662,9 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 		}
 	}
 	t := &loop.Worktrees{Workspaces: ws, Belongs: ws.Belongs, Git: opts, Root: root, Now: a.Env.Now, Base: f.base, Carry: carried(home), Integrate: cmp.Or(f.integrate, home.Settings.Loop.Integrate)}
+	if t.Sweep, err = a.sweepRuns(); err != nil {
+		return nil, err
+	}
 	if !slices.Contains([]string{loop.KeepBranch, loop.MergeBranch, loop.PullRequest}, t.Integrate) {
 		return nil, usagef("--integrate %q is none of keep, merge, pr", clipText(t.Integrate, 40))
 	}
@@ -700,4 +703,16 @@ func lineText(style term.Style, l loop.Line) string {
 		who = fmt.Sprintf("worker %d", l.Worker)
 	}
 	return fmt.Sprintf("%s %s %s %s", style.Dim(l.At.Local().Format("15:04:05")), style.Dim(fmt.Sprintf("%-9s", who)), l.Op, firstLine(strings.TrimSpace(l.Item+" "+l.Text), 400))
+}
+
+// sweepRuns stops what is left of runs that have ended.
+func (a *App) sweepRuns() (func(context.Context) error, error) {
+	runs, err := a.Runs()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		_, err := runs.Sweep(ctx)
+		return err
+	}, nil
 }

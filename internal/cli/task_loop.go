@@ -94,7 +94,7 @@ func (t *loopTasks) merging(places loop.Places) loop.Places {
 	if !ok {
 		return places
 	}
-	m := &loop.Worktrees{Workspaces: trees.Workspaces, Belongs: trees.Belongs, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch, KeepConflicting: true, Left: trees.Left, Unlocked: trees.Unlocked, Waiting: trees.Waiting, Now: trees.Now}
+	m := &loop.Worktrees{Workspaces: trees.Workspaces, Belongs: trees.Belongs, Git: trees.Git, Root: trees.Root, Carry: trees.Carry, Integrate: loop.MergeBranch, KeepConflicting: true, Left: trees.Left, Sweep: trees.Sweep, Unlocked: trees.Unlocked, Waiting: trees.Waiting, Now: trees.Now}
 	if trees.Check != nil {
 		m.Check = t.merges.kept(trees.Check)
 	}

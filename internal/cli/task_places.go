@@ -93,6 +93,9 @@ func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) 
 	}
 	p := &phasePlaces{opened: map[string]loop.Place{}}
 	p.trees = &loop.Worktrees{Workspaces: ws, Git: opts, Root: root, Now: a.Env.Now, Carry: carried(home), Integrate: loop.MergeBranch, KeepConflicting: true}
+	if p.trees.Sweep, err = a.sweepRuns(); err != nil {
+		return nil, err
+	}
 	if noVerify {
 		return p, nil
 	}

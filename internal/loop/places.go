@@ -59,6 +59,10 @@ type Worktrees struct {
 	// Left is told of a worktree that could not be taken away when its item was done;
 	// nil is nobody.
 	Left func(name string, err error)
+	// Sweep stops what is left of runs that have ended, of those whose supervisor could not
+	// do it, too. It is asked for where somebody works in a worktree that is to go; nil: what is
+	// left stays.
+	Sweep func(ctx context.Context) error
 	// Unlocked is told of a lock file of a killed git that was taken away; nil is nobody.
 	Unlocked func(path string)
 	// Waiting is told, once each time, that somebody else's lock is waited for; nil is nobody.
@@ -506,6 +510,17 @@ func (t *Worktrees) release(ctx context.Context, p Place) error {
 // remove takes a worktree away beside what comes next: nothing that an item needs waits
 // for it, and should the loop die, the next one finishes it.
 func (t *Worktrees) remove(ctx context.Context, p Place, o workspace.RemoveOptions) error {
+	err := t.removeNow(ctx, p, o)
+	if t.Sweep == nil || !errors.Is(err, workspace.ErrLive) {
+		return err
+	}
+	if serr := t.Sweep(ctx); serr != nil {
+		return errors.Join(err, serr)
+	}
+	return t.removeNow(ctx, p, o)
+}
+
+func (t *Worktrees) removeNow(ctx context.Context, p Place, o workspace.RemoveOptions) error {
 	o.Save, o.Ended = true, true
 	if l := t.lease(p); l != nil {
 		over := t.goes(p)
