@@ -173,14 +173,14 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 	case data.Kind == learn.KindPattern && d.Confidence < g.MinConfidence:
 		c.held = fmt.Sprintf("its confidence is %.2f, and %.2f is asked for", d.Confidence, g.MinConfidence)
 	default:
-		c.held = s.unfit(text)
+		c.held = cmp.Or(s.unfit(text), s.unfit(data.Line)) // what was left out of the line speaks of who wrote it
 	}
 	return c, true
 }
 
 // stated is our own sentence about a pattern. Of the failure it has the
 // signature's line, in which names, numbers and places are taken out, marked as
-// a quotation and cut short.
+// a quotation and cut short, and of that only the words in which failures are told.
 func stated(d learn.Data, global bool) string {
 	if d.Kind == learn.KindSaid {
 		return "The user said: " + sign.Clip(seen(d.Said), 200)
@@ -196,11 +196,15 @@ func stated(d learn.Data, global bool) string {
 		}
 		fix = words
 	}
-	line := inTicks(d.Line, 120)
-	if line == "" {
+	if seen(d.Line) == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s fails with %s; it worked %s.", inTicks(d.Target, 80), line, sign.Clip(seen(fix), 160))
+	target, fix := inTicks(d.Target, 80), sign.Clip(seen(fix), 160)
+	line := inTicks(sign.Quote(seen(d.Line), target, fix), 120)
+	if line == "" {
+		return fmt.Sprintf("%s fails; it worked %s.", target, fix)
+	}
+	return fmt.Sprintf("%s fails with %s; it worked %s.", target, line, fix)
 }
 
 // seen is a text as one line of what can be seen of it: what rises stands where
@@ -238,10 +242,23 @@ func (s *Scopes) unfit(text string) string {
 	return ""
 }
 
+// plainLetter gives the Latin letter for one that looks like it: Cyrillic, Greek, of full
+// width.
+func plainLetter(r rune) rune {
+	const look, like = "АВЕЅІЈКМНОРСТХУаеіјорсухѕһԁԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧαιονρυχıɡɑ", "ABESIJKMHOPCTXYaeijopcyxshdqwvABEZHIKMNOPTYXaiovpuxiga"
+	if r >= '！' && r <= '～' {
+		return r - '！' + '!'
+	}
+	if i := slices.Index([]rune(look), r); i >= 0 {
+		return rune(like[i])
+	}
+	return r
+}
+
 // instructs finds words by which a text tries to steer a model. It is made to
 // find too much: what it holds back a person can still promote.
 func instructs(text string) string {
-	low := strings.ToLower(seen(text))
+	low := strings.ToLower(strings.Map(plainLetter, seen(text)))
 	for _, w := range [...]string{
 		"ignore previous", "ignore all", "ignore the above", "ignore any", "ignore your", "disregard", "forget everything", "forget all", "forget your",
 		"previous instruction", "system prompt", "system message", "you are now", "you must now", "from now on", "act as", "pretend to", "as an ai", "new instructions",
