@@ -276,12 +276,13 @@ func (r *Relay) pieces(ctx context.Context, run string, cfg jetstream.OrderedCon
 	if after > 0 {
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, after+1
 	}
-	c, err := r.conn.JS.OrderedConsumer(ctx, r.names.Output, cfg)
-	if err != nil {
+	d := reader{relay: r, cfg: cfg}
+	defer d.close()
+	if err := d.begin(ctx); err != nil {
 		return End{}, r.conn.Explain("read what "+run+" says", err)
 	}
 	for failed := 0; ; {
-		msg, err := c.Next(jetstream.FetchMaxWait(2 * time.Second))
+		msg, meta, err := d.next(ctx, 2*time.Second)
 		if ctx.Err() != nil {
 			return End{}, ctx.Err()
 		}
@@ -295,10 +296,6 @@ func (r *Relay) pieces(ctx context.Context, run string, cfg jetstream.OrderedCon
 			continue
 		}
 		failed = 0
-		meta, err := msg.Metadata()
-		if err != nil {
-			return End{}, err
-		}
 		if msg.Headers().Get(headEnd) != "" {
 			if cfg.HeadersOnly { // without its text
 				return r.end(ctx, run)

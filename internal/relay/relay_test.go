@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"reprise/internal/config"
 	"reprise/internal/fleet"
@@ -261,5 +262,46 @@ func TestWhatWorkersTell(t *testing.T) {
 	}
 	if err := r.PutFile(t.Context(), "run-abcdefghij", "dir", t.TempDir()); err == nil {
 		t.Error("a directory was sent")
+	}
+}
+
+// A list of runs, and what a run has said, are read by one consumer each, however much there is:
+// one for each message made the list of a cluster fail every second time, for a server is asked for
+// the message before it knows the consumer.
+func TestReadByOneConsumer(t *testing.T) {
+	url := fleettest.Server(t).ClientURL()
+	dir, worker := t.TempDir(), relay.Open(machine(t, url), "shop")
+	for i := range 12 {
+		run := "run-aaaaaaaa" + string(rune('a'+i)) + "a"
+		file := filepath.Join(dir, run)
+		add(t, file, strings.Repeat("one line of many\n", 40<<10)) // some pieces
+		if err := worker.Mirror(t.Context(), run, file, func() []byte { return []byte(`{"id":"` + run + `"}`) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn := machine(t, url)
+	var made atomic.Int64
+	sub, err := conn.NC.Subscribe("$JS.API.CONSUMER.CREATE.>", func(*nats.Msg) { made.Add(1) })
+	if err == nil {
+		err = conn.NC.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	r := relay.Open(machine(t, url), "shop")
+	list, err := r.EndedRuns(t.Context())
+	if err != nil || len(list) != 12 {
+		t.Fatalf("%d runs, %v", len(list), err)
+	}
+	places, end, err := r.Places(t.Context(), list[0].Run)
+	if err != nil || !end.Over || len(places) < 2 {
+		t.Fatalf("%d places, %+v, %v", len(places), end, err)
+	}
+	if err := conn.NC.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n := made.Load(); n != 2 {
+		t.Errorf("%d consumers were made, want one for each of the two", n)
 	}
 }

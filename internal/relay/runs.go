@@ -23,7 +23,9 @@ type EndedRun struct {
 // read.
 func (r *Relay) EndedRuns(ctx context.Context) ([]EndedRun, error) {
 	all := r.names.OutputSubject("*")
-	c, err := r.conn.JS.OrderedConsumer(ctx, r.names.Output, jetstream.OrderedConsumerConfig{FilterSubjects: []string{all}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	d := reader{relay: r, cfg: jetstream.OrderedConsumerConfig{FilterSubjects: []string{all}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}}
+	defer d.close()
+	err := d.begin(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil // no worker has begun yet
 	}
@@ -31,19 +33,18 @@ func (r *Relay) EndedRuns(ctx context.Context) ([]EndedRun, error) {
 		return nil, r.conn.Explain("list runs of workers", err)
 	}
 	var out []EndedRun
-	for left := c.CachedInfo().NumPending; left > 0; {
-		msg, err := c.Next(jetstream.FetchMaxWait(5 * time.Second))
+	for failed := 0; d.left > 0; {
+		msg, meta, err := d.next(ctx, 2*time.Second)
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
 		if err != nil {
-			return out, r.conn.Explain("list runs of workers", err)
+			if failed++; failed > 10 {
+				return out, r.conn.Explain("list runs of workers", err)
+			}
+			continue
 		}
-		meta, err := msg.Metadata()
-		if err != nil {
-			return out, err
-		}
-		left = meta.NumPending
+		failed = 0
 		if msg.Headers().Get(headEnd) != "" {
 			out = append(out, EndedRun{strings.TrimPrefix(msg.Subject(), strings.TrimSuffix(all, "*")), meta.Timestamp.UTC(), msg.Data()})
 		}
