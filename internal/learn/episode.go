@@ -152,11 +152,7 @@ func (s *reading) step(r *record) {
 		s.failed(r)
 	case event.PermissionDecided:
 		if r.outcome == "denied" { // what runs no tool has no other end at some clients
-			var d struct {
-				UseID string `json:"use_id"`
-			}
-			decode(r.extra, &d)
-			s.refuse(d.UseID, nil)
+			s.refuse(decidedCall(r), nil)
 		}
 	case event.ToolSucceeded:
 		delete(s.pending, r.useID)

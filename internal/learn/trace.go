@@ -123,6 +123,7 @@ type tracer struct {
 	mine   map[*record]bool
 	others map[*record][]string // ids of the other documents that were worked out from it
 	parts  map[*record][]*record
+	alone  map[*record]bool // of calls that never ended: what was refused, or not answered
 	turnOf map[*record]int // index of the turn, -1 before the first
 	out    *Trace
 	words  []string
@@ -173,6 +174,26 @@ func (t *tracer) join() {
 		}
 		t.turnOf[r] = turn
 	}
+	t.alone = map[*record]bool{}
+	for _, list := range begun {
+		for _, r := range list {
+			t.alone[r] = true
+		}
+	}
+	for _, r := range t.s.recs { // with its call's id it goes where the call goes
+		if r.typ == event.PermissionDecided && decidedCall(r) == "" {
+			t.alone[r] = true
+		}
+	}
+}
+
+// decidedCall is the id of the call that was decided about, where the client gave one.
+func decidedCall(r *record) string {
+	var d struct {
+		UseID string `json:"use_id"`
+	}
+	decode(r.extra, &d)
+	return d.UseID
 }
 
 // records are those that a failure was worked out from: its calls, what its text
@@ -284,7 +305,7 @@ func (t *tracer) wholeTurn(i int) {
 		t.say(turn.response.text)
 	}
 	for _, r := range t.s.recs {
-		if t.turnOf[r] == i && isCall(r) {
+		if t.turnOf[r] == i && (isCall(r) || t.alone[r]) {
 			t.mine[r] = true
 			if len(t.others[r]) == 0 {
 				t.say(r.command)

@@ -217,3 +217,49 @@ func TestPurgeKeepsItsTombstone(t *testing.T) {
 		t.Errorf("the tombstone is of %q", id)
 	}
 }
+
+// A turn that goes takes with it the calls that were refused in it, or asked about and
+// never answered: nothing but what was decided of them has their words. What the next
+// turn was refused stays.
+func TestPurgeTakesWhatWasRefused(t *testing.T) {
+	ctx := context.Background()
+	e := newEstate(t)
+	e.project, e.session = "shop", "r1"
+	refused := func(id, word string) {
+		in, _ := json.Marshal(map[string]string{"command": "rm -rf /etc/" + word})
+		e.add(event.ToolCalled, event.ToolData{Tool: "shell", Name: "Bash", ID: id, Input: in, Cwd: "/w/shop"})
+		d := map[string]any{"tool": "shell", "verdict": "deny", "word": "/etc/" + word, "commands": []string{"rm -rf /etc/" + word}}
+		if id != "" {
+			d["use_id"] = id
+		}
+		ev := e.event(event.PermissionDecided, d)
+		ev.Outcome = "denied"
+		e.write(ev)
+	}
+	e.start()
+	e.prompt("Look at the settings")
+	refused("c1", "zanzibarquokka")
+	refused("", "zanzibarquokka") // of a client that gives no ids
+	e.answer("I could not look at them.")
+	e.prompt("Then look at the others")
+	refused("c2", "otherquokka")
+	e.answer("Nor at those.")
+	e.end()
+	e.at = e.at.Add(24 * time.Hour)
+	e.served()
+	var turn string
+	for _, id := range e.idsOf(learn.KindTurn) {
+		if d := must[Found](t)(e.person("shop").Find(ctx, id)).Doc; strings.Contains(d.Text, "Look at the settings") {
+			turn = id
+		}
+	}
+	c := must[Change](t)(e.person("shop").Forget(ctx, turn, Forgetting{Purge: true}))
+	if got := holding(t, e.dir, "zanzibarquokka"); len(got) != 0 || c.Purged < 6 {
+		t.Errorf("it is still in %v; taken %+v", got, c.Taken)
+	}
+	e.nowhere("after the purge", "zanzibarquokka")
+	if got := holding(t, e.dir, "otherquokka"); len(got) == 0 {
+		t.Error("what another turn was refused went, too")
+	}
+	e.sound("after the purge")
+}
