@@ -22,6 +22,8 @@ type absent struct {
 	sparse, deleted bool   // git's index has the file, with the sign that it is left out, or without
 	ref             string // a branch that has it
 	former          string // the name under which something is kept of the directory
+	foreign         string // a project file that another user of the machine put there
+	owner           int    // and that user's id
 
 	name string // of the project, "" where it is not known
 }
@@ -34,6 +36,9 @@ func (a *App) absentProject(ctx context.Context, dir string) *absent {
 		return nil
 	}
 	out := &absent{top: real, file: ".reprise/project.yaml"}
+	if out.foreign, out.owner = config.ForeignProject(a.Env, real); out.foreign != "" {
+		return out
+	}
 	if top := gitTop(real); top != "" {
 		out.top = top
 		if a.absentInGit(ctx, out, real) {
@@ -133,6 +138,8 @@ func (ab *absent) why() string {
 		named = " (of project " + ab.name + ")"
 	}
 	switch {
+	case ab.foreign != "":
+		return fmt.Sprintf("there is no project here: %s belongs to another user of this machine (uid %d) and is passed over; `reprise init` makes one, in a directory of your own", ab.foreign, ab.owner)
 	case ab.sparse:
 		return fmt.Sprintf("there is no project here: %s%s is in git and not in this checkout, as a sparse one leaves it out; `git -C %s sparse-checkout add %s` brings it", ab.file, named, at, shellWords([]string{path.Dir(ab.file)}))
 	case ab.deleted:

@@ -45,6 +45,9 @@ func InitProject(root, name string) (*Project, error) {
 		}
 		return old, addIgnoreLine(real)
 	}
+	if err := ownDirectory(real); err != nil {
+		return nil, err
+	}
 	p, err := Prospect(real, name)
 	if err != nil {
 		return nil, err
@@ -59,6 +62,20 @@ func InitProject(root, name string) (*Project, error) {
 		return nil, fmt.Errorf("make project: %w", err)
 	}
 	return projectAt(real)
+}
+
+// ownDirectory wants the directory of the project's file to be in the project: a repository
+// can bring a link along that leads to any place of the user's.
+func ownDirectory(root string) error {
+	dir := filepath.Join(root, ".reprise")
+	if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	to, err := os.Readlink(dir)
+	if err != nil {
+		return fmt.Errorf("make project: %w", err)
+	}
+	return &Error{File: dir, Problem: fmt.Sprintf("is a link to %q, and a project's own directory has to be in the project", to), Remedy: "remove the link, or put the directory itself there"}
 }
 
 func projectText(name string) []byte {

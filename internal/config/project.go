@@ -70,10 +70,26 @@ func FindProject(env Env, dir string) (*Project, error) {
 	}
 	var found *Project
 	err := projectPlaces(env, dir, func(root string) (done bool, err error) {
+		if _, foreign := foreignFile(root, dir); foreign {
+			return false, nil
+		}
 		found, err = projectAt(root)
 		return found != nil, err
 	})
 	return found, err
+}
+
+// ForeignProject is the project file that [FindProject] passes over because another user of
+// the machine put it there, and that user's id; "" where there is none.
+func ForeignProject(env Env, dir string) (file string, uid int) {
+	_ = projectPlaces(env, dir, func(root string) (done bool, err error) {
+		by, foreign := foreignFile(root, dir)
+		if foreign {
+			file, uid = ProjectFile(root), by
+		}
+		return foreign, nil
+	})
+	return file, uid
 }
 
 // projectPlaces visits the directories in which the file of the project of dir may lie, as
