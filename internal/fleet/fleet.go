@@ -385,12 +385,14 @@ func (c *Conn) Explain(doing string, err error) error {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return fmt.Errorf("%w: %s: %w; docs/fleet.md lists what each role must be allowed", ErrRefused, doing, err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return fmt.Errorf("%w: %s: %s: the server does not encrypt: write nats:// in `queue` for tls://, and leave fleet.ca and fleet.cert out", ErrSetup, doing, c.opt.Servers)
+		return fmt.Errorf("%w: %s: %s: the server does not encrypt: let it, or write nats:// in `queue` where tls:// stands, and leave fleet.ca and fleet.cert out", ErrSetup, doing, c.opt.Servers)
 	case wantsCertificate(err):
 		if c.opt.Settings.Cert == "" {
 			return fmt.Errorf("%w: %s: %s: the server wants to see a certificate of this machine's, as it seems: fleet.cert and fleet.key name its files (%w)", ErrRefused, doing, c.opt.Servers, err)
 		}
 		return fmt.Errorf("%w: %s: %s: the server does not take the certificate that fleet.cert names, as it seems (%w)", ErrRefused, doing, c.opt.Servers, err)
+	case expired(err):
+		return fmt.Errorf("%w: %s: %s: %w; have the server's certificate renewed, or set this machine's clock, if that is what is wrong", ErrRefused, doing, c.opt.Servers, err)
 	case isTLS(err):
 		return fmt.Errorf("%w: %s: %s: %w; fleet.ca names the file of the certificates by which the servers are known", ErrRefused, doing, c.opt.Servers, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
@@ -462,11 +464,17 @@ func isTLS(err error) bool {
 		errors.Is(err, nats.ErrSecureConnRequired)
 }
 
+// expired reports whether a server's certificate is not valid at this time, by this machine's clock.
+func expired(err error) bool {
+	var bad x509.CertificateInvalidError
+	return errors.As(err, &bad) && bad.Reason == x509.Expired
+}
+
 // wantsCertificate reports whether a server has ended the connection for want of a
 // certificate, or of one that it takes. That comes after the handshake, as an alert or
 // with no word at all.
 func wantsCertificate(err error) bool {
-	return slices.ContainsFunc([]string{"closed by remote after TLS handshake", "tls: certificate required", "tls: bad certificate", "tls: unknown certificate"},
+	return slices.ContainsFunc([]string{"closed by remote after TLS handshake", "tls: certificate required", "tls: bad certificate", "tls: unknown certificate", "tls: expired certificate"},
 		func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 

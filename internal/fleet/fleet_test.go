@@ -132,6 +132,19 @@ func TestKeysAndEncryption(t *testing.T) {
 	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "fleet.cert and fleet.key name") {
 		t.Errorf("no certificate of this machine's: %v", err)
 	}
+	// Of a certificate that has expired fleet.ca is not what is wrong, and of one of this machine's it
+	// is told whose it is.
+	for _, test := range []struct {
+		err  error
+		says string
+	}{
+		{x509.CertificateInvalidError{Reason: x509.Expired}, "have the server's certificate renewed"},
+		{errors.New("remote error: tls: expired certificate"), "the certificate that fleet.cert names"},
+	} {
+		if err := c.Explain("connect", test.err); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "fleet.ca ") {
+			t.Errorf("%v", err)
+		}
+	}
 	settings.CA = ""
 	_, err = fleet.Connect(t.Context(), options(where, settings))
 	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "fleet.ca") {
