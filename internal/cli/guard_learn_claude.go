@@ -45,13 +45,9 @@ type claudePermissions struct {
 // toldClaude reads the user's own settings of Claude Code, never a project's.
 func (a *App) toldClaude(r *guard.Rules) (toldClaude, error) {
 	t := toldClaude{}
-	dir := a.Env.Get("CLAUDE_CONFIG_DIR")
-	if dir == "" {
-		home, err := a.Env.Home()
-		if err != nil {
-			return t, nil //nolint:nilerr // without a home there is nothing in it
-		}
-		dir = filepath.Join(home, ".claude")
+	dir, err := a.Env.ClientDir("claude-code")
+	if err != nil {
+		return t, nil //nolint:nilerr // without a home there is nothing in it
 	}
 	t.file = filepath.Join(dir, "settings.json")
 	for _, root := range r.Roots {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,11 +179,7 @@ func (w *worker) makeHome(client string) (map[string][]byte, error) {
 	if err := w.model(client, home); err != nil {
 		return nil, err
 	}
-	env := w.env
-	env.Vars = maps.Clone(env.Vars)
-	for _, name := range []string{"CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME"} {
-		delete(env.Vars, name)
-	}
+	env := w.env.WithoutClientDirs()
 	env.Vars["HOME"], env.Vars["USERPROFILE"] = home, home
 	s := setup.Setup{Where: setup.Where{Env: env, Dir: home, Root: home}, Paths: config.Paths{Data: filepath.Join(tmp, "notes")}, Now: env.Now}
 	if _, err := s.InstallAll(context.Background(), setup.All{

@@ -101,20 +101,11 @@ func Clients() []string { return []string{"claude-code", "codex", "gemini", "cop
 
 // Places are the clients' directories of a user, whether or not they are there.
 func Places(env config.Env) ([]Place, error) {
-	home, err := env.Home()
-	if err != nil {
-		return nil, err
-	}
-	dirs := map[string]string{"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "copilot": ".copilot"}
-	vars := map[string]string{"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}
 	var out []Place
 	for _, client := range Clients() {
-		dir := filepath.Join(home, dirs[client])
-		if v := vars[client]; v != "" {
-			// A relative one would mean another place in every directory.
-			if d, err := env.Expand(env.Get(v)); err == nil && d != "" {
-				dir = d
-			}
+		dir, err := env.ClientDir(client)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, Place{Client: client, Dir: dir, Areas: areas(client)})
 	}

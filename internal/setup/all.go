@@ -28,20 +28,20 @@ type All struct {
 // Codex, Gemini CLI and Copilot CLI all read ~/.agents/skills (seen with the
 // real programs), so they share one file.
 func (w Where) SkillFile(client string) (string, error) {
-	home, err := w.Env.Home()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(home, ".agents")
+	var dir string
+	var err error
 	switch client {
 	case "claude-code":
-		dir = filepath.Join(home, ".claude")
-		if d := w.dirVar("CLAUDE_CONFIG_DIR"); d != "" {
-			dir = d
-		}
+		dir, err = w.Env.ClientDir(client)
 	case "codex", "gemini", "copilot":
+		if dir, err = w.Env.ClientHome(client); err == nil {
+			dir = filepath.Join(dir, ".agents")
+		}
 	default:
 		return "", nil
+	}
+	if err != nil {
+		return "", err
 	}
 	return filepath.Join(dir, "skills", "reprise-memory", "SKILL.md"), nil
 }
@@ -413,14 +413,9 @@ func (s Setup) Found(client string, lookPath func(string) (string, error)) bool 
 			return true
 		}
 	}
-	home, err := s.Env.Home()
-	if err != nil {
-		return false
-	}
-	dirs := map[string]string{"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "copilot": ".copilot", "cursor": ".cursor"}
-	if d := dirs[client]; d != "" {
-		d = filepath.Join(home, d)
-		return used(d) && (client != "gemini" || usedGemini(d))
+	if client == "cursor" || slices.Contains(HookClients(), client) {
+		d, err := s.Env.ClientDir(client)
+		return err == nil && used(d) && (client != "gemini" || usedGemini(d))
 	}
 	t, err := Locate(s.Where, client, User)
 	return err == nil && isDir(filepath.Dir(t.File))

@@ -86,15 +86,18 @@ func Locate(w Where, client, scope string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
+	dir, err := w.Env.ClientDir(client)
+	if err != nil {
+		return Target{}, err
+	}
 	switch client {
 	case "claude-code":
 		t.Tried = true
-		base := home
-		t.Doc = filepath.Join(home, ".claude", "CLAUDE.md")
+		t.Doc = filepath.Join(dir, "CLAUDE.md")
+		t.File = filepath.Join(home, ".claude.json")
 		if d := w.dirVar("CLAUDE_CONFIG_DIR"); d != "" {
-			base, t.Doc = d, filepath.Join(d, "CLAUDE.md")
+			t.File = filepath.Join(d, ".claude.json")
 		}
-		t.File = filepath.Join(base, ".claude.json")
 		if scope == Local {
 			t.Keys = []string{"projects", w.claudeKey(), "mcpServers"}
 			t.Doc = filepath.Join(w.Root, "CLAUDE.local.md")
@@ -103,18 +106,14 @@ func Locate(w Where, client, scope string) (Target, error) {
 		t.File = filepath.Join(w.appDir(home), "Claude", "claude_desktop_config.json")
 	case "codex":
 		t.Tried, t.TOML = true, true
-		base := filepath.Join(home, ".codex")
-		if d := w.dirVar("CODEX_HOME"); d != "" {
-			base = d
-		}
-		t.File, t.Doc = filepath.Join(base, "config.toml"), filepath.Join(base, "AGENTS.md")
+		t.File, t.Doc = filepath.Join(dir, "config.toml"), filepath.Join(dir, "AGENTS.md")
 		t.Keys = []string{"mcp_servers"}
 	case "gemini":
 		t.Tried = true
-		t.File, t.Doc = filepath.Join(home, ".gemini", "settings.json"), filepath.Join(home, ".gemini", "GEMINI.md")
+		t.File, t.Doc = filepath.Join(dir, "settings.json"), filepath.Join(dir, "GEMINI.md")
 	case "copilot":
 		t.Tried = true
-		t.File = filepath.Join(home, ".copilot", "mcp-config.json")
+		t.File = filepath.Join(dir, "mcp-config.json")
 	case "cursor":
 		t.File = filepath.Join(home, ".cursor", "mcp.json")
 	case "vscode":

@@ -27,16 +27,12 @@ const commandsWord = "commands and agents"
 // Codex 0.171 and Copilot CLI 1.0 have skills of their own that a person calls by name,
 // and that cost nothing until then when the model may not call them itself.
 func (w Where) CommandFiles(client string) (dir string, files map[string]string, err error) {
-	home, err := w.Env.Home()
+	base, err := w.Env.ClientDir(client)
 	if err != nil {
 		return "", nil, err
 	}
 	if client == "claude-code" {
 		files, err = plugin.Installed()
-		base := filepath.Join(home, ".claude")
-		if d := w.dirVar("CLAUDE_CONFIG_DIR"); d != "" {
-			base = d
-		}
 		return filepath.Join(base, "skills", plugin.Name), files, err
 	}
 	list, err := plugin.Commands()
@@ -46,21 +42,18 @@ func (w Where) CommandFiles(client string) (dir string, files map[string]string,
 	files = map[string]string{}
 	switch client {
 	case "codex":
-		dir = filepath.Join(home, ".codex", "skills")
-		if d := w.dirVar("CODEX_HOME"); d != "" {
-			dir = filepath.Join(d, "skills")
-		}
+		dir = filepath.Join(base, "skills")
 		for _, c := range list {
 			files[skillDir(c)+"/SKILL.md"] = commandSkill(c, false)
 			files[skillDir(c)+"/agents/openai.yaml"] = "policy:\n  allow_implicit_invocation: false\n"
 		}
 	case "copilot":
-		dir = filepath.Join(home, ".copilot", "skills")
+		dir = filepath.Join(base, "skills")
 		for _, c := range list {
 			files[skillDir(c)+"/SKILL.md"] = commandSkill(c, true)
 		}
 	case "gemini":
-		dir = filepath.Join(home, ".gemini", "commands", plugin.Name)
+		dir = filepath.Join(base, "commands", plugin.Name)
 		for _, c := range list {
 			files[c.Name+".toml"] = "description = " + tomlText(c.Description) + "\nprompt = " + tomlText(commandBody(c, "{{args}}")) + "\n"
 		}

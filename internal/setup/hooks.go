@@ -104,27 +104,17 @@ func (w Where) HookFile(client, scope string) (string, error) {
 		}
 		return "", nil
 	}
-	home, err := w.Env.Home()
+	dir, err := w.Env.ClientDir(client)
 	if err != nil {
 		return "", err
 	}
 	switch client {
-	case "claude-code":
-		dir := filepath.Join(home, ".claude")
-		if d := w.dirVar("CLAUDE_CONFIG_DIR"); d != "" {
-			dir = d
-		}
+	case "claude-code", "gemini":
 		return filepath.Join(dir, "settings.json"), nil
 	case "codex":
-		dir := filepath.Join(home, ".codex")
-		if d := w.dirVar("CODEX_HOME"); d != "" {
-			dir = d
-		}
 		return filepath.Join(dir, "hooks.json"), nil
-	case "gemini":
-		return filepath.Join(home, ".gemini", "settings.json"), nil
 	case "copilot":
-		return filepath.Join(home, ".copilot", "hooks", "reprise.json"), nil
+		return filepath.Join(dir, "hooks", "reprise.json"), nil
 	}
 	return "", nil
 }

@@ -28,21 +28,17 @@ type Places map[string]string
 // FindPlaces says where the clients keep their files: where their own variables
 // say, else below the home directory.
 func FindPlaces(env config.Env) (Places, error) {
-	home, err := env.Home()
-	if err != nil {
-		return nil, err
-	}
-	p := Places{
-		"claude": filepath.Join(home, ".claude"), "codex": filepath.Join(home, ".codex"),
-		"gemini": filepath.Join(home, ".gemini"), "copilot": filepath.Join(home, ".copilot"),
-	}
-	for client, name := range map[string]string{"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "copilot": "COPILOT_HOME"} {
-		if dir := env.Get(name); dir != "" && env.IsAbs(dir) {
-			p[client] = env.Clean(dir)
+	p := Places{}
+	for _, client := range Clients() {
+		of := client
+		if of == "claude" {
+			of = "claude-code"
 		}
-	}
-	if dir := env.Get("GEMINI_CLI_HOME"); dir != "" && env.IsAbs(dir) {
-		p["gemini"] = filepath.Join(env.Clean(dir), ".gemini")
+		dir, err := env.ClientDir(of)
+		if err != nil {
+			return nil, err
+		}
+		p[client] = dir
 	}
 	return p, nil
 }
