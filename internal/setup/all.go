@@ -322,8 +322,7 @@ func (t Target) removeBoth(in input, shared bool) (text []byte, gone bool, keys 
 		clean := true
 		if !gone {
 			_, hooks, err := removeHooks(old, t.Client, in.note)
-			_, had := t.readEntry(old, t.path(Name))
-			clean = err == nil && len(hooks) == 0 && !(shared && had)
+			clean = err == nil && len(hooks) == 0 && !(shared && t.ours(old, t.path(Name)))
 		}
 		if clean {
 			return old, gone, keys, nil

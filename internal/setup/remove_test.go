@@ -3,6 +3,7 @@ package setup
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -66,5 +67,36 @@ func TestInstalledBesideABrokenFile(t *testing.T) {
 	rest, err := s.Installed()
 	if err == nil || len(rest) != len(whole)-1 {
 		t.Errorf("beside a broken file %d of %d are listed, and the error is %v", len(rest), len(whole), err)
+	}
+}
+
+// An entry of that name that runs another program is its user's: what setup put in its place
+// goes, and it comes back. One that an earlier setup made, of which nothing is noted any
+// more, does not.
+func TestAnotherProgramsEntryComesBack(t *testing.T) {
+	for _, client := range HookClients() {
+		for command, back := range map[string]bool{"mine": true, "/elsewhere/reprise": false} {
+			s := newSetup(t)
+			a := All{Request: Request{Client: client, Program: "/bin/reprise"}, HookProgram: "/bin/reprise-hook"}
+			target, err := Locate(s.Where, client, User)
+			if err != nil {
+				t.Fatal(err)
+			}
+			had := `{"mcpServers":{"reprise":{"command":"` + command + `","args":["mcp"]}}}`
+			if target.TOML {
+				had = "[mcp_servers.reprise]\ncommand = \"" + command + "\"\nargs = [\"mcp\"]\n"
+			}
+			put(t, target.File, had)
+			if _, err := s.InstallAll(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.RemoveAll(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			left, err := os.ReadFile(target.File)
+			if err != nil || (string(left) == had) != back || !back && strings.Contains(string(left), command) {
+				t.Errorf("%s, which ran %s: %q is left (%v)", client, command, left, err)
+			}
+		}
 	}
 }

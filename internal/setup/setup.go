@@ -496,10 +496,18 @@ func (t Target) restore(in input, paths [][]string) ([]byte, bool, bool) {
 	if !ok || gone {
 		return old, gone, ok
 	}
-	if _, had := t.readEntry(old, paths[0]); had {
+	if t.ours(old, paths[0]) {
 		return nil, false, false
 	}
 	return old, false, true
+}
+
+// ours reports whether a text has reprise's entry. Another program's of the same name is
+// its user's, and comes back when ours goes.
+func (t Target) ours(text []byte, path []string) bool {
+	e, had := t.readEntry(text, path)
+	name := e.Command[strings.LastIndexAny(e.Command, `/\`)+1:]
+	return had && strings.TrimSuffix(name, ".exe") == Name && slices.Contains(e.Args, "mcp")
 }
 
 // filesystem is the entry of the filesystem server, checked.
