@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/recall/lexicon"
 )
 
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 	if v := os.Getenv(crowdVar); v != "" {
 		crowdChild(v)
 	}
-	os.Exit(m.Run())
+	os.Exit(durabletest.InMemory(m.Run))
 }
 
 func write(t testing.TB, dir, name, text string) {
