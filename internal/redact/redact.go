@@ -97,15 +97,21 @@ func (r *Redactor) Named(key, s string) (string, int) {
 // Secrets are the secrets in a text that goes by a name, or by none: each as it stands
 // there, and as it reads without colours and backslashes.
 func (r *Redactor) Secrets(key, s string) []string {
-	r.once.Do(func() { r.set = loadRules() })
 	var out []string
-	for view, level, ok := s, 0, true; ok && level <= suspect.Levels; level++ {
-		for _, sp := range merge(r.look(view, nil)) {
-			if text := view[sp.start:sp.end]; !slices.Contains(out, text) {
-				out = append(out, text)
+	add := func(text string, spans []span) {
+		for _, sp := range spans {
+			if secret := text[sp.start:sp.end]; !slices.Contains(out, secret) {
+				out = append(out, secret)
 			}
 		}
-		view, _, ok = suspect.Plain(view)
+	}
+	add(s, r.find(s))
+	for view, level := s, 0; level < suspect.Levels; level++ {
+		var ok bool
+		if view, _, ok = suspect.Plain(view); !ok {
+			break
+		}
+		add(view, merge(r.look(view, nil)))
 	}
 	if len(out) == 0 {
 		if _, n := r.Named(key, s); n > 0 {
@@ -252,6 +258,23 @@ func ownRules() []rule {
 			Regex: `[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\x60{}$*]{0,100}:([^\s/@"'<>\x60{}$*]{3,200})@[A-Za-z0-9\[]`},
 		{ID: "authorization-header", Description: "Credentials in an HTTP header.", Keywords: []string{"authorization"},
 			Regex: `(?i)\bauthorization["']?[ \t]{0,3}[:=][ \t"']{0,4}(?:bearer|basic|token)[ \t]{1,3}([A-Za-z0-9._~+/=-]{12,1000})`},
+		{ID: "anthropic-token", Description: "A token of Anthropic's, such as `claude setup-token` prints.", Keywords: []string{"sk-ant-"},
+			Regex: `\b(sk-ant-[a-z]{2,12}[0-9]{2}-[A-Za-z0-9_-]{40,200})`},
+		{ID: "vendor-token", Description: "A token that tells its vendor by how it begins.",
+			Keywords: []string{"gsk_", "sk-or-v1-", "xai-", "r8_", "tskey-", "nrak-", "gocspx-", "ya29.", "ntn_", "sbp_", "figd_", "hf_"},
+			Regex:    `\b(gsk_[A-Za-z0-9]{40,60}|sk-or-v1-[0-9a-f]{64}|xai-[A-Za-z0-9]{60,100}|r8_[A-Za-z0-9]{37}|tskey-[a-z]{2,10}-[A-Za-z0-9-]{20,80}|NRAK-[A-Z0-9]{27}|GOCSPX-[A-Za-z0-9_-]{28}|ya29\.[A-Za-z0-9_-]{30,500}|ntn_[A-Za-z0-9]{40,60}|sbp_[0-9a-f]{40}|figd_[A-Za-z0-9_-]{35,60}|hf_[A-Za-z0-9]{34})\b`},
+		{ID: "url-token", Description: "A token as the user of a URL.", Keywords: []string{"://"},
+			Regex: `https?://([A-Za-z0-9_.~%-]{20,300})@[A-Za-z0-9\[]`},
+		{ID: "sas-signature", Description: "The signature of a shared access to Azure's storage.", Keywords: []string{"sig="},
+			Regex: `[?&]sig=([A-Za-z0-9%/+=]{40,200})`},
+		{ID: "cookie", Description: "Cookies in an HTTP header.", Keywords: []string{"cookie"},
+			Regex: `(?i)\b(?:set-)?cookie["']?[ \t]{0,3}:[ \t"']{0,4}[A-Za-z0-9_.-]{1,60}=([^\s;"']{8,1000}(?:;[ ]?[A-Za-z0-9_.-]{1,60}=[^\s;"']+)*)`},
+		{ID: "netrc-password", Description: "A password in a .netrc.", Keywords: []string{"machine"},
+			Regex: `\bmachine\s{1,4}\S{1,200}\s{1,8}login\s{1,4}\S{1,200}\s{1,8}password\s{1,4}(\S{3,200})`},
+		{ID: "option-password", Description: "A password that a program is given by a short option.", Keywords: []string{"sshpass", "mysql", "mariadb", "login"},
+			Regex: `\b(?:sshpass[ \t]{1,4}-p[ \t]{0,4}|(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)[ \t][^\n|;&]{0,200}?(?:^|[ \t])-p|(?:docker|podman|buildah|nerdctl|helm|oras|crane|skopeo)[ \t][^\n|;&]{0,60}?\blogin[ \t][^\n|;&]{0,200}?(?:^|[ \t])-p[ =]{0,3})["']?([^\s"'$\x60-][^\s"'$\x60]{2,200})`},
+		{ID: "password-hash", Description: "The hash of a password, as in .htpasswd.", Keywords: []string{"2a$", "2b$", "2y$", "apr1$", "argon2"},
+			Regex: `(\$(?:2[aby]|apr1|argon2(?:id|i|d))\$[./A-Za-z0-9$=,+-]{20,300})`},
 		{ID: "private-key-part", Description: "A private key whose end is missing.", Keywords: []string{"private key"},
 			Regex: `-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----((?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})+)`},
 	}

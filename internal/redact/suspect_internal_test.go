@@ -33,6 +33,9 @@ var handMade = map[string]string{
 	"zxlk": "after,6",
 	// The match holds other keywords of the same rule, which have their own marks.
 	"intra": "",
+	// What belongs to it stands further on.
+	"cookie": "cookie", "machine": "netrc", "sshpass": "short", "mysql": "short", "mariadb": "short", "login": "short",
+	"2a$": "hash", "2b$": "hash", "2y$": "hash", "apr1$": "hash", "argon2": "hash",
 }
 
 // minimal returns the shortest texts that an expression matches: each branch,

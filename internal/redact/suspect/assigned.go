@@ -307,6 +307,9 @@ func (v assigned) secret(text string, k kind) bool {
 	case t.marks > 0 && letters > 0:
 		return k == strong && v.op != ':' && t.marks < letters && !v.spaced
 	}
+	if letters == len(text) && scrambled(text) {
+		return v.op != ':' || k == strong // token: of a grammar
+	}
 	// Letters alone: a word, a name of something, or a password. Only where
 	// nothing but a value can stand is it taken for one.
 	return k == strong && letters == len(text) && v.op == '=' && !v.spaced && v.next != ',' && v.next != ')' && v.next != ';' &&

@@ -23,6 +23,10 @@ const (
 	jwt      = 'j'
 	vault    = 'v'
 	assigns  = 'w'
+	cookie   = 'o'
+	netrc    = 'm'
+	short    = 'p'
+	hash     = 'x'
 )
 
 // mark is one keyword, in lower case, and what makes it suspect.
@@ -268,6 +272,22 @@ func (m *mark) own(s string, start, end int) bool {
 		return credentialsForCurl(rest)
 	case kube:
 		return kindSecret(s[:start]) && containsFold(s, "data:")
+	case cookie: // Cookie: name=…
+		at := 0
+		for at < len(rest) && at < 4 && (rest[at] == '"' || rest[at] == '\'' || rest[at] == ' ' || rest[at] == '\t') {
+			at++
+		}
+		return at < len(rest) && rest[at] == ':' && containsFold(rest[at:min(len(rest), at+80)], "=")
+	case netrc: // machine HOST login NAME password …
+		return containsFold(rest[:min(len(rest), 2000)], "password")
+	case short: // an option of one letter
+		return containsFold(rest[:min(len(rest), 1200)], "-p")
+	case hash:
+		n := 0
+		for n < len(rest) && (alnum(rest[n]) || rest[n] == '.' || rest[n] == '/' || rest[n] == '$' || rest[n] == '=' || rest[n] == ',' || rest[n] == '+' || rest[n] == '-') {
+			n++
+		}
+		return n >= 20
 	case nuget:
 		return containsFold(rest[:min(len(rest), 32)], "password")
 	case freemius:
@@ -337,13 +357,13 @@ func credentialsInHeader(s string) bool {
 	return false
 }
 
-// passwordInURL is redact's own rule for what follows "://", word for word.
+// passwordInURL is redact's own two rules for what follows "://", word for word.
 func passwordInURL(s string) bool {
 	colon := -1
 	for i := 0; i < len(s) && i < 1200; i++ {
 		switch c := s[i]; c {
 		case '@':
-			return colon >= 0 && i-colon > 3
+			return colon >= 0 && i-colon > 3 || colon < 0 && i >= 20 // a name and a password, or a token in place of both
 		case ':':
 			if colon < 0 {
 				colon = i
