@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -114,10 +115,22 @@ func changedSettings(app *App, paths config.Paths) string {
 		if it.Origin == "default" {
 			continue
 		}
-		value, _ := red.Named(it.Key, fmt.Sprint(it.Value))
+		value, _ := red.Named(it.Key, addressee(it.Key, fmt.Sprint(it.Value)))
 		fmt.Fprintf(&b, "- `%s`: %s (%s)\n", it.Key, term.SafeLine(value), filepath.Base(it.Origin))
 	}
 	return cmp.Or(b.String(), "None.\n")
+}
+
+// addressee is a setting without what lets anybody who reads it post to the same place, run
+// the same or write to the same person: of an address its host stays.
+func addressee(key, value string) string {
+	if !strings.Contains(key, "notify") || value == "" || value == "true" || value == "false" {
+		return value
+	}
+	if at, err := url.Parse(value); err == nil && (at.Scheme == "https" || at.Scheme == "http") && at.Hostname() != "" {
+		return at.Scheme + "://" + at.Hostname() + "/… (the rest is left out)"
+	}
+	return "set (what to is left out)"
 }
 
 func lastLines(app *App, paths config.Paths, n int) string {

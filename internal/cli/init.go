@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -401,18 +402,61 @@ func offerSetup(ctx context.Context, app *App) (told bool, err error) {
 		return false, nil
 	}
 	// Yes is what most come for, and changes nothing yet: what would be changed is shown, and asked about.
-	yes, err := app.confirm(ctx, fmt.Sprintf("Put reprise into %s too? It shows the changes first.", strings.Join(open, ", ")), true)
-	if errors.Is(err, errNoAnswer) {
-		yes, err = false, nil
-	}
-	if err != nil {
+	chosen, err := app.chooseClients(ctx, open)
+	if err != nil && !errors.Is(err, errNoAnswer) {
 		return false, err
 	}
-	if !yes {
-		fmt.Fprintf(app.Out, "Later: %s.\n", app.Style().Cyan("reprise setup"))
+	if len(chosen) == 0 {
+		later := "reprise setup"
+		if len(open) > 1 {
+			later += " [CLIENT...]"
+		}
+		fmt.Fprintf(app.Out, "Later: %s.\n", app.Style().Cyan(later))
 		return false, nil
 	}
-	return true, runSetup(ctx, app, setupOptions{installOptions: installOptions{scope: setup.User}}, open)
+	return true, runSetup(ctx, app, setupOptions{installOptions: installOptions{scope: setup.User}}, chosen)
+}
+
+// chooseClients asks into which of the clients reprise is to be put: all, none, or those
+// that are named.
+func (a *App) chooseClients(ctx context.Context, open []string) ([]string, error) {
+	choice := "[Y/n]"
+	if len(open) > 1 {
+		choice = "[Y/n, or which of them]"
+	}
+	a.prompt(fmt.Sprintf("Put reprise into %s too? It shows the changes first. %s", strings.Join(open, ", "), choice))
+	for {
+		line, err := a.ask(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil && line == "":
+			return nil, errNoAnswer
+		}
+		switch strings.ToLower(line) {
+		case "", "y", "yes":
+			return open, nil
+		case "n", "no":
+			return nil, nil
+		}
+		var chosen []string
+		bad := ""
+		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
+			client, err := setup.Canonical(strings.ToLower(word))
+			if err != nil || !slices.Contains(open, client) {
+				bad = cmp.Or(bad, word)
+			}
+			chosen = append(chosen, client)
+		}
+		if bad == "" && len(chosen) > 0 {
+			return chosen, nil
+		}
+		none := term.SafeLine(clipText(cmp.Or(bad, line), 40)) + " is neither yes nor no"
+		if len(open) > 1 {
+			none += ", nor one of " + strings.Join(open, ", ")
+		}
+		a.prompt(none + ". Which is it?")
+	}
 }
 
 func conflict(err error) error {

@@ -106,6 +106,19 @@ func TestInitAsks(t *testing.T) {
 	if out := run(filepath.Join(root, "a", "api"), "y\nmaybe\nn\n"); !strings.Contains(out, "maybe is neither yes nor no. Which is it? Later: reprise setup.") {
 		t.Errorf("a word that is no answer:\n%s", out)
 	}
+	// Of several clients those are asked about that are named.
+	if err := os.MkdirAll(filepath.Join(home, ".claude", "projects"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(filepath.Join(root, "d"), "y\nemacs\nclaude\nn\n"); !strings.Contains(out, "emacs is neither yes nor no, nor one of claude-code, codex.") || !strings.Contains(out, ".claude") || strings.Contains(out, ".codex") {
+		t.Errorf("one of two clients:\n%s", out)
+	}
+	if err := os.RemoveAll(filepath.Join(home, ".claude")); err != nil {
+		t.Fatal(err)
+	}
 	out := run(filepath.Join(root, "b", "api"), "\ny\ny\nd\nf\nn\n")
 	if !strings.Contains(name(filepath.Join(root, "b", "api")), "\nname: b-api\n") || !strings.Contains(out, "[b-api]:") {
 		t.Errorf("the name that was offered: %s\n%s", name(filepath.Join(root, "b", "api")), out)

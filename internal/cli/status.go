@@ -261,20 +261,21 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 	}
 	var qErr error
 	l.Questions, qErr = a.questions(ctx, dir, st)
-	open := 0
+	var asked []string
 	for _, q := range l.Questions {
 		switch {
 		case q.Open():
-			open++
+			asked = append(asked, q.Item)
 			s.Waits = append(s.Waits, standWait{term.SafeLine(q.Words()), q.Command()})
 		case !running:
 			l.Said++
+			asked = append(asked, q.Item)
 		}
 		if st.Items[q.Item].Parked {
 			l.Parked++
 		}
 	}
-	if i := st.Interrupt; i != nil && open == 0 && l.Said == 0 && st.Phase != core.Finished {
+	if i := st.Interrupt; tell.Beside(i, asked) && st.Phase != core.Finished {
 		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), tell.GoOn(i.Kind, m)})
 	}
 	if k := a.toMerge(ctx, dir, ""); k > 0 {

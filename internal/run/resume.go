@@ -90,7 +90,7 @@ func mayNot(r Record) string {
 	case !r.Status.Settled():
 		return fmt.Sprintf("it is %s: wait for its end, or stop it with `reprise runs cancel %s`", r.Status, r.ID)
 	case r.Origin == "loop":
-		return "the loop goes on with its items itself: answer what it asks with `reprise loop resume`, or put the item back with `reprise queue retry`"
+		return "the loop goes on with its items itself: `reprise loop resume` answers what it asks, and has what was set aside taken up again"
 	case r.Origin == "task":
 		return "it did a step of a task: `reprise task run` goes on with that"
 	case r.Purpose != "" || r.Origin == "check":

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 	"reprise/internal/task"
@@ -72,14 +73,16 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var asks []matter
+	var asked []string
 	for _, q := range p.Loop.Open {
+		asked = append(asked, q.Item)
 		if q.Stopped() {
 			asks = append(asks, matter{Tone: "warn", Text: q.Words(), Path: "/work#answer-" + q.Item, Act: "Let it go on"})
 			continue
 		}
 		asks = append(asks, matter{Tone: "warn", Text: "The loop waits for your answer about " + q.Item + ": " + oneLine(200, q.Why), Path: "/work#answer-" + q.Item, Act: "Answer"})
 	}
-	if i := p.Loop.Interrupt; i != nil && len(asks) == 0 && p.Loop.State.Phase != core.Finished {
+	if i := p.Loop.Interrupt; tell.Beside(i, asked) && p.Loop.State.Phase != core.Finished {
 		asks = append(asks, matter{Tone: "warn", Text: "The loop waits for you: " + oneLine(200, i.Why), Path: "/work#answer", Act: "Look at it"})
 	}
 	if s.deps.Fleet != nil {

@@ -123,7 +123,7 @@ func TestRunIsGoneOnWith(t *testing.T) {
 	if page := h.page("/runs/run-bbbbbbbbbb"); strings.Contains(page, "/resume") || !strings.Contains(page, "It cannot be gone on with: its client has kept nothing; begin anew with <code>reprise spawn</code>") {
 		t.Errorf("no word of why: %s", page)
 	}
-	if page := h.page("/runs/run-cccccccccc"); !strings.Contains(page, "<dt>Goes on with</dt>") || !strings.Contains(page, "What is to be done further?") {
+	if page := h.page("/runs/run-cccccccccc"); !strings.Contains(page, "<dt>Goes on from</dt>") || !strings.Contains(page, "What is to be done further?") {
 		t.Errorf("not told what it goes on with: %s", page)
 	}
 	code, to := h.send("/runs/run-aaaaaaaaaa/resume", url.Values{"say": {" the second\r\n"}})

@@ -3,6 +3,7 @@ package tell
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,4 +89,18 @@ func GoOn(kind string, m Metrics) string {
 		return "reprise loop resume --more-tokens N"
 	}
 	return "reprise loop resume --more-usd N"
+}
+
+// Beside says that what a loop waits for is to be told beside the questions that are open
+// about items, or answered and not taken up yet: who answers these leaves it standing.
+func Beside(i *core.Interrupt, asked []string) bool {
+	switch {
+	case i == nil:
+		return false
+	case len(asked) == 0:
+		return true
+	case i.Kind == core.ByAgent, i.Kind == core.ByGate:
+		return false // it is one of them
+	}
+	return !slices.ContainsFunc(i.Items, func(id string) bool { return slices.Contains(asked, id) })
 }
