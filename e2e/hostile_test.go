@@ -107,7 +107,8 @@ func TestHostileFiles(t *testing.T) {
 		h.must(args...)
 	}
 	h.hook("claude", "SessionStart", h.payload("SessionStart", `,"source":"startup"`))
-	for _, p := range hostilePlaces() {
+	today := time.Now().YearDay()
+	for place, p := range hostilePlaces() {
 		t.Run(p.name, func(t *testing.T) {
 			path := p.path(h)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -122,7 +123,12 @@ func TestHostileFiles(t *testing.T) {
 				}
 				aside = aside2
 			}
-			for _, form := range hostileForms {
+			for i, form := range hostileForms {
+				// In the short length each place has a third of the forms and each form a
+				// third of the places; in three days all meet.
+				if os.Getenv("REPRISE_LONG_TESTS") == "" && (place+i+today)%3 != 0 {
+					continue
+				}
 				if err := form.make(h, p, path); err != nil {
 					t.Fatalf("%s: %v", form.name, err)
 				}
