@@ -124,7 +124,7 @@ func changedSettings(app *App, paths config.Paths) string {
 // addressee is a setting without what lets anybody who reads it post to the same place, run
 // the same or write to the same person: of an address its host stays.
 func addressee(key, value string) string {
-	if !strings.Contains(key, "notify") || value == "" || value == "true" || value == "false" {
+	if value == "" || !slices.Contains([]string{"loop.notify_webhook", "loop.notify_command", "loop.notify_mail"}, key) {
 		return value
 	}
 	if at, err := url.Parse(value); err == nil && (at.Scheme == "https" || at.Scheme == "http") && at.Hostname() != "" {
