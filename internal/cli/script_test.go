@@ -96,9 +96,9 @@ func TestScripts(t *testing.T) {
 }
 
 // scripts are those that run: all of them, each command in this process. With REPRISE_SUITES,
-// where each command is a process (runCommand), it is every third: that a command is the same
-// both ways, any script shows, and together they take as long as all other tests of the
-// command line. All are processes when it is "all", as in the long run, and the one that is
+// where each command is a process (runCommand), it is every sixth, others today than
+// tomorrow: that a command is the same both ways, any script shows, and together they take as
+// long as all other tests of the command line. All are processes when it is "all", as in the long run, and the one that is
 // asked for by its name.
 func scripts(t *testing.T) []string {
 	t.Helper()
@@ -111,7 +111,7 @@ func scripts(t *testing.T) []string {
 		return all
 	}
 	var some []string
-	for i := 0; i < len(all); i += 3 {
+	for i := time.Now().YearDay() % 2 * 3; i < len(all); i += 6 {
 		some = append(some, all[i])
 	}
 	return some
