@@ -87,6 +87,9 @@ end.`,
 					heard = app.Style().Red("quiet since " + w.Heard.Local().Format("2006-01-02 15:04:05"))
 				}
 				var does []string
+				for _, u := range w.Unsaved {
+					does = append(does, "cannot go on ("+u.Project+"): "+firstLine(u.Why, 200))
+				}
 				for _, d := range w.Doing {
 					does = append(does, strings.TrimSpace(d.Item+" ("+d.Step+") "+d.Run))
 				}
@@ -215,6 +218,10 @@ func (a *App) resumeElsewhere(ctx context.Context, say loop.Said) (done bool, er
 	to, err := f.Resume(ctx, list, say)
 	for _, l := range to {
 		switch {
+		case len(l.Back) > 0 && l.Silent:
+			fmt.Fprintf(a.Out, "%s: put back, for whichever worker is next: %s, which set it aside, does not answer\n", strings.Join(l.Back, ", "), l.Worker)
+		case l.Silent:
+			fmt.Fprintf(a.Out, "asked: the worker %s, which does not answer, goes on so when it is there again\n", l.Worker)
 		case len(l.Back) > 0:
 			fmt.Fprintf(a.Out, "%s: put back, for whichever worker is next: %s, which set it aside, is not running\n", strings.Join(l.Back, ", "), l.Worker)
 		case l.Away:

@@ -182,6 +182,7 @@ type loopThere struct {
 	Quiet     bool            `json:"quiet,omitempty"`
 	Metrics   loop.Metrics    `json:"metrics"`
 	Reason    string          `json:"reason,omitempty"`
+	Unsaved   string          `json:"unsaved,omitempty"` // why what is told is from before: its state cannot be written
 	Interrupt *core.Interrupt `json:"interrupt,omitempty"`
 	Workers   []workerView    `json:"workers"`
 	Questions []loop.Question `json:"questions,omitempty"`
@@ -211,10 +212,11 @@ func (a *App) loopsThere(ctx context.Context, own string) ([]loopThere, error) {
 		var doing []relay.Doing
 		if i >= 0 {
 			t.Heard, t.Quiet, doing = &workers[i].Heard, workers[i].Quiet, workers[i].Doing
+			t.Unsaved = workers[i].UnsavedOf(f.Project)
 		}
 		for n := range l.State.Slots {
 			p := &l.State.Slots[n]
-			w := workerView{Worker: n + 1, Step: string(p.Step), Iteration: p.Iteration, Item: p.Claim.Item.ID, Run: p.Run, Stop: string(p.Stop)}
+			w := workerView{Worker: n + 1, Step: string(p.Step), Iteration: p.Iteration, Item: p.Claim.Item.ID, Run: p.Run, Stop: string(p.Stop), Trouble: p.Trouble}
 			for _, d := range doing {
 				if d.Run == p.Run && p.Run != "" && !d.Since.IsZero() {
 					w.Seconds, w.ToolCalls, w.LastTool, w.Tokens = a.Now().Sub(d.Since).Seconds(), d.ToolCalls, d.LastTool, d.Tokens
@@ -241,7 +243,7 @@ func (a *App) loopsThereText(list []loopThere, columns int) string {
 			head += ", " + style.Red("quiet since "+t.Heard.Local().Format(time.DateTime))
 		}
 		b.WriteString(wrapLine(head+":", columns))
-		v := loopView{Running: true, Metrics: t.Metrics, Reason: t.Reason, Interrupt: t.Interrupt, Workers: t.Workers, Questions: t.Questions}
+		v := loopView{Running: true, Unsaved: t.Unsaved, Metrics: t.Metrics, Reason: t.Reason, Interrupt: t.Interrupt, Workers: t.Workers, Questions: t.Questions}
 		b.WriteString(a.viewText(&v, columns))
 	}
 	return b.String()

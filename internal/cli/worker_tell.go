@@ -122,8 +122,11 @@ func (t *teller) beat(ctx context.Context) {
 		for project, l := range loops {
 			me.Projects = append(me.Projects, project)
 			me.Clients, me.Can = with(me.Clients, l.clients), with(me.Can, l.can)
-			data, doing := l.look(project)
+			data, doing, unsaved := l.look(project)
 			me.Doing = append(me.Doing, doing...)
+			if unsaved != "" {
+				me.Unsaved = append(me.Unsaved, relay.Unsaved{Project: project, Why: unsaved})
+			}
 			for _, d := range doing {
 				t.copy(l, d.Run)
 			}
@@ -144,15 +147,15 @@ func (t *teller) beat(ctx context.Context) {
 	}
 }
 
-// look reads how a loop stands, as it has it on disk.
-func (l *telling) look(project string) (data []byte, doing []relay.Doing) {
+// look reads how a loop stands, as it has it on disk, and why that is from before, where it is.
+func (l *telling) look(project string) (data []byte, doing []relay.Doing, unsaved string) {
 	data, err := durable.Read(filepath.Join(l.dir, "loop.json"))
 	if err != nil {
-		return nil, nil // it has not begun
+		return nil, nil, "" // it has not begun
 	}
 	s, err := loop.ReadState(l.dir)
 	if err != nil || s == nil {
-		return nil, nil
+		return nil, nil, ""
 	}
 	for i := range s.Slots {
 		p := &s.Slots[i]
@@ -165,7 +168,7 @@ func (l *telling) look(project string) (data []byte, doing []relay.Doing) {
 		}
 		doing = append(doing, d)
 	}
-	return data, doing
+	return data, doing, loop.Unsaved(l.dir, s, l.app.Now())
 }
 
 // copy has what a run says copied to the servers, once. One whose record cannot be read at
@@ -211,7 +214,7 @@ func (t *teller) close() {
 		}
 	}
 	for project, l := range loops {
-		if data, _ := l.look(project); data != nil {
+		if data, _, _ := l.look(project); data != nil {
 			_ = l.relay.PutState(ctx, t.worker.flags.name, data) // who looks sees the one before
 		}
 		t.flush(ctx, l)

@@ -65,10 +65,29 @@ type Worker struct {
 	Projects []string  `json:"projects"`
 	Room     int       `json:"room"` // items at once
 	Doing    []Doing   `json:"doing,omitempty"`
+	// Unsaved are the projects whose loop cannot write down how it stands, as on a full disk, so
+	// that it begins and ends nothing, and what is told of it is from before.
+	Unsaved []Unsaved `json:"unsaved,omitempty"`
 
 	// Heard is when the servers were told, and Quiet that this is too long ago.
 	Heard time.Time `json:"heard"`
 	Quiet bool      `json:"quiet,omitempty"`
+}
+
+// Unsaved is why the loop of a project cannot write down how it stands.
+type Unsaved struct {
+	Project string `json:"project"`
+	Why     string `json:"why"`
+}
+
+// UnsavedOf is that of one project; "" where it can.
+func (w *Worker) UnsavedOf(project string) string {
+	for _, u := range w.Unsaved {
+		if u.Project == project {
+			return u.Why
+		}
+	}
+	return ""
 }
 
 // Doing is an item that a worker has.
@@ -263,6 +282,41 @@ func (r *Relay) Asked(ctx context.Context, worker string, take func(name string,
 			}
 			if err := kv.Purge(ctx, e.Key(), jetstream.LastRevision(e.Revision())); err != nil && ctx.Err() == nil {
 				return r.conn.Explain("say that a request was taken", err)
+			}
+		}
+	}
+}
+
+// Taken waits until a worker has a request on its disk; false where it has not for so long.
+func (r *Relay) Taken(ctx context.Context, worker, name string, patience time.Duration) (bool, error) {
+	kv, err := bucket(ctx, r.conn)
+	if err != nil {
+		return false, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	w, err := kv.Watch(waiting, r.key("r", worker)+"."+name, jetstream.MetaOnly())
+	if err != nil {
+		return false, r.conn.Explain("hear whether the worker "+worker+" has it", err)
+	}
+	defer func() { _ = w.Stop() }()
+	there := false
+	for {
+		select {
+		case <-waiting.Done():
+			return false, ctx.Err()
+		case e, ok := <-w.Updates():
+			switch {
+			case !ok:
+				return false, ctx.Err()
+			case e == nil: // all that there is has been told
+				if !there {
+					return true, nil
+				}
+			default:
+				if there = e.Operation() == jetstream.KeyValuePut; !there {
+					return true, nil
+				}
 			}
 		}
 	}

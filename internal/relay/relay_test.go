@@ -204,6 +204,13 @@ func TestRequestsReachTheWorker(t *testing.T) {
 	if got := <-taken; got != "c=more" {
 		t.Errorf("then %q", got)
 	}
+	// Whoever asked can see whether it was taken: a worker that was killed is called quiet later.
+	if ok, err := person.Taken(t.Context(), "build-1", "c", time.Minute); err != nil || !ok {
+		t.Errorf("what was taken: %v, %v", ok, err)
+	}
+	if ok, err := person.Taken(t.Context(), "build-2", "20260101T000000.000000000-b", time.Millisecond); err != nil || ok {
+		t.Errorf("what nobody took: %v, %v", ok, err)
+	}
 	cancel()
 	<-done
 	short, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -217,8 +217,10 @@ func (s *Server) titles(ctx context.Context) (map[string]string, error) {
 type afarLoop struct {
 	Worker  string
 	Quiet   bool
+	Ended   bool // its worker has
 	Metrics loop.Metrics
 	Reason  string
+	Unsaved string // why what is told is from before
 	Open    []*ask // what waits for a person
 	// Interrupt is what it waits for that is about no item.
 	Interrupt *core.Interrupt
@@ -279,7 +281,7 @@ func (s *Server) fleetShow(w http.ResponseWriter, r *http.Request) {
 		p.Going = append(p.Going, s.afarRow(one, titles))
 	}
 	for _, l := range state.Loops {
-		if row, ok := loopAfar(l, state.Workers); ok {
+		if row, ok := loopAfar(s.deps.Fleet.Project, l, state.Workers); ok {
 			p.Loops = append(p.Loops, row)
 			p.Waits = p.Waits || len(row.Open) > 0 || row.Interrupt != nil
 		}
@@ -303,12 +305,13 @@ func (s *Server) fleetShow(w http.ResponseWriter, r *http.Request) {
 
 // loopAfar is a loop as a page shows it; false for one whose worker has ended and that
 // waits for nobody.
-func loopAfar(l elsewhere.Loop, workers []relay.Worker) (afarLoop, bool) {
+func loopAfar(project string, l elsewhere.Loop, workers []relay.Worker) (afarLoop, bool) {
 	row := afarLoop{Worker: l.Worker, Metrics: loop.MetricsOf(l.State), Reason: l.State.Reason}
 	row.Budget = gaugesOf(row.Metrics)
 	i := slices.IndexFunc(workers, func(w relay.Worker) bool { return w.Name == l.Worker })
+	row.Ended = i < 0
 	if i >= 0 {
-		row.Quiet = workers[i].Quiet
+		row.Quiet, row.Unsaved = workers[i].Quiet, workers[i].UnsavedOf(project)
 		row.Going = l.State.Phase != core.Finished
 	}
 	for _, q := range l.Questions {
@@ -345,7 +348,6 @@ func (s *Server) fleetLoopAsk(w http.ResponseWriter, r *http.Request) {
 	case "stop":
 		req.Kind, req.Why, req.Drain, note = "stop", "a person stopped it on the dashboard", r.PostForm.Get("drain") != "", "stopping"
 	case "resume":
-		note = "asked"
 	default:
 		s.fail(w, r, http.StatusNotFound, errors.New("there is no such request of a loop"))
 		return
@@ -357,7 +359,7 @@ func (s *Server) fleetLoopAsk(w http.ResponseWriter, r *http.Request) {
 	if req.Kind != "" {
 		err = f.Ask(ctx, worker, req)
 	} else {
-		err = s.resumeAfar(ctx, r, l)
+		note, err = s.resumeAfar(ctx, r, l)
 	}
 	if err != nil {
 		s.fleetFail(w, r, err)
@@ -367,17 +369,24 @@ func (s *Server) fleetLoopAsk(w http.ResponseWriter, r *http.Request) {
 	s.done(w, r, "/fleet", note)
 }
 
-// resumeAfar leaves what a person says for a worker's loop.
-func (s *Server) resumeAfar(ctx context.Context, r *http.Request, l elsewhere.Loop) error {
+// resumeAfar leaves what a person says for a worker's loop; note is what is shown of it.
+func (s *Server) resumeAfar(ctx context.Context, r *http.Request, l elsewhere.Loop) (note string, err error) {
 	say, err := saidIn(r)
 	if err != nil {
-		return err
+		return "", err
 	}
 	to, err := s.deps.Fleet.Resume(ctx, []elsewhere.Loop{l}, say)
+	note = "asked"
+	switch {
+	case err == nil && len(to) > 0 && len(to[0].Back) > 0:
+		note = "backthere"
+	case err == nil && len(to) > 0 && (to[0].Away || to[0].Silent):
+		note = "askedaway"
+	}
 	if err == nil && len(to) == 0 {
 		err = fmt.Errorf("%w: the worker %s has gone on already, or its question was answered", loop.ErrNothingWaits, l.Worker)
 	}
-	return err
+	return note, err
 }
 
 func (s *Server) fleetFail(w http.ResponseWriter, r *http.Request, err error) {
@@ -399,7 +408,7 @@ func (s *Server) fleetFail(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) waitsAfar(state fleetState) []matter {
 	var out []matter
 	for _, l := range state.Loops {
-		row, ok := loopAfar(l, state.Workers)
+		row, ok := loopAfar(s.deps.Fleet.Project, l, state.Workers)
 		if !ok {
 			continue
 		}

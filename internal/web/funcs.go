@@ -47,6 +47,8 @@ var notes = map[string]string{
 	"stopping":     "Asked: the agents are being stopped (up to 30 s), and the loop ends as soon as they have.",
 	"draining":     "Asked: the loop ends when what is being done is done, and begins nothing new.",
 	"asked":        "Asked: the worker goes on so as soon as it hears of it.",
+	"askedaway":    "Asked. The worker is not running, or does not answer: it goes on so when it is there again.",
+	"backthere":    "The item is put back with what you said, for whichever worker is next: the one that set it aside is not running, or does not answer.",
 	"asked-stop":   "Asked: the worker stops the run as soon as it hears of it.",
 	"interrupt":    "Asked: the agents are being stopped, and the loop waits then.",
 }

@@ -252,8 +252,9 @@ type Loop struct {
 	State     core.State
 	Questions []loop.Question
 
-	Away bool     // told by Resume: the worker has ended, or is quiet
-	Back []string // items that Resume has put back, because of that
+	Away   bool     // told by Resume: the worker has ended, or is quiet
+	Silent bool     // told by Resume: it lives by what was heard last, and has not taken what it was asked
+	Back   []string // items that Resume has put back, because of that
 }
 
 // ErrNewer says that a worker tells of its loop as another version of reprise does.
@@ -323,23 +324,35 @@ func PutBack(ctx context.Context, dir string, loops []Loop, q queue.Queue, id, w
 
 // Ask leaves requests for the loop of a worker.
 func (f *Fleet) Ask(ctx context.Context, worker string, list ...loop.Request) error {
+	_, err := f.ask(ctx, worker, list)
+	return err
+}
+
+// ask is [Fleet.Ask], and the name of the last request.
+func (f *Fleet) ask(ctx context.Context, worker string, list []loop.Request) (last string, err error) {
 	for _, req := range list {
 		req.V, req.At = 1, f.Now()
 		data, err := json.Marshal(req)
 		if err != nil {
-			return err
+			return "", err
 		}
-		if err := f.Relay().Ask(ctx, worker, loop.RequestName(req), data); err != nil {
-			return err
+		last = loop.RequestName(req)
+		if err := f.Relay().Ask(ctx, worker, last, data); err != nil {
+			return "", err
 		}
 	}
-	return nil
+	return last, nil
 }
+
+// takes is how long a worker that lives has for taking what it is asked, of which it is told at
+// once.
+const takes = 6 * time.Second
 
 // Resume leaves what a person says for the workers whose questions it answers, of the loops
 // given; to is who was asked, none where no worker has such a question. The errors are those
-// of [loop.Requests]. What a worker has set aside that is away is put back, too, with the
-// answer: that machine may never come again, and any other can go on with the item.
+// of [loop.Requests]. What a worker has set aside that is away, or does not take the answer, is
+// put back, too, with the answer: that machine may never come again, and any other can go on
+// with the item.
 func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []Loop, err error) {
 	for _, l := range loops {
 		mine := len(say.Items) == 0 && (l.State.Interrupt != nil || l.State.Phase == core.Paused)
@@ -365,12 +378,18 @@ func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []L
 	}
 	for i := range to {
 		l := &to[i]
+		last := ""
 		requests, err := loop.Requests(&l.State, l.Questions, say)
 		if err == nil {
-			err = f.Ask(ctx, l.Worker, requests...)
+			last, err = f.ask(ctx, l.Worker, requests)
 		}
 		l.Away = !slices.ContainsFunc(workers, func(w relay.Worker) bool { return w.Name == l.Worker && !w.Quiet })
-		if err == nil && l.Away {
+		if err == nil && !l.Away && last != "" { // one that was killed is quiet only after a while
+			var taken bool
+			taken, err = f.Relay().Taken(ctx, l.Worker, last, takes)
+			l.Silent = !taken
+		}
+		if err == nil && (l.Away || l.Silent) {
 			l.Back, err = f.putBack(ctx, l, say)
 		}
 		if err != nil {
