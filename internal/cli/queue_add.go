@@ -138,7 +138,11 @@ func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 	}
 	hidden, secrets := 0, redact.New()
 	for i := range items {
-		for _, text := range []*string{&items[i].Title, &items[i].Body} {
+		texts := []*string{&items[i].Title, &items[i].Body}
+		for l := range items[i].Labels {
+			texts = append(texts, &items[i].Labels[l])
+		}
+		for _, text := range texts {
 			clean, n := secrets.String(*text)
 			*text, hidden = clean, hidden+n
 		}
