@@ -328,6 +328,8 @@ func commitProblem(err error) error {
 		return errors.New("git does not know who you are: `git config user.name NAME` and `git config user.email ADDRESS` tell it")
 	case strings.Contains(text, dubiousOwnership):
 		return dubiousOwner(text)
+	case errors.Is(err, git.ErrTimeout):
+		return errors.New("git did not end in the time it was given: a hook of the repository that waits does that, and so does a pipe or a huge file where git reads one (.gitignore, .gitattributes, .git/info/exclude)")
 	case errors.Is(err, git.ErrLocked):
 		return fmt.Errorf("%s; the next command that changes specs/ commits it", cmp.Or(term.SafeLine(said.Held()), "another git was at work in this checkout all the while"))
 	}

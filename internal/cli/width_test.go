@@ -50,6 +50,7 @@ func TestWaitsCanBeRead(t *testing.T) {
 func TestCommitProblem(t *testing.T) {
 	const crlf = "warning: in the working copy of 'specs/state.json', LF will be replaced by CRLF the next time Git touches it\n"
 	for name, c := range map[string]struct{ said, want string }{
+		"one without an end":       {"", "did not end in the time it was given"},
 		"a silent hook":            {"", "ended with exit code 1 and did not say why"},
 		"a silent hook, line ends": {crlf + crlf, "ended with exit code 1 and did not say why"},
 		"older words of that":      {"warning: LF will be replaced by CRLF in specs/TODO.md.\nThe file will have its original line endings in your working directory\n", "did not say why"},
@@ -58,7 +59,11 @@ func TestCommitProblem(t *testing.T) {
 		"another owner": {"fatal: detected dubious ownership in repository at '/srv/x y'\nTo add an exception for this directory, call:\n\n\tgit config --global --add safe.directory '/srv/x y'\n",
 			"another user owns it; if you trust what is in it: `git config --global --add safe.directory '/srv/x y'`"},
 	} {
-		err := commitProblem(&git.Error{Args: []string{"commit"}, Code: 1, Stderr: c.said})
+		failed := &git.Error{Args: []string{"commit"}, Code: 1, Stderr: c.said}
+		if name == "one without an end" {
+			failed.Code, failed.Kind = -1, git.ErrTimeout
+		}
+		err := commitProblem(failed)
 		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "CRLF") {
 			t.Errorf("%s: %v", name, err)
 		}
