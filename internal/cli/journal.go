@@ -154,15 +154,9 @@ func keep(cmd *cobra.Command, app *App, n scopes.Note, to noteFor, asJSON bool) 
 	return changed(app, c, asJSON)
 }
 
-// savedAs is what a commit says of a change. Of what is taken out only the id: commits are
-// not rewritten, so words in one would outlast the purge that it is of, and be pushed.
-func savedAs(c scopes.Change) string {
-	switch c.Op {
-	case "learn", "decide", "correct", "promote":
-		return c.Op + ": " + c.Text
-	}
-	return c.Op + ": " + c.ID
-}
+// savedAs is what a commit says of a change: the id alone. Commits are not rewritten, so
+// words in one would outlast each purge of them, and be pushed.
+func savedAs(c scopes.Change) string { return c.Op + ": " + c.ID }
 
 // saveGlobal commits what was written into what a project's agents share, where
 // there is a repository. The entry is on disk already: what goes wrong is a note.

@@ -87,7 +87,7 @@ func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (A
 	if e.Status != "" && !slices.Contains(Statuses(), e.Status) {
 		return out, fmt.Errorf("log: %w: %q; there are %s", ErrStatus, e.Status, strings.Join(Statuses(), ", "))
 	}
-	// Before anything is made of it: the commit's first line is made of the text, too.
+	// Before anything is made of it: the commit's first line is made of the text of some, too.
 	for _, f := range []*string{&e.Text, &e.Decision, &e.Rationale} {
 		*f, _ = redact.New().String(*f)
 	}
@@ -104,7 +104,7 @@ func (t *Tree) Add(ctx context.Context, access memory.Access, e mdfile.Entry) (A
 		return out, err
 	}
 	t.wrote(out.File)
-	if out.Saved, err = t.Save(ctx, e.Agent, titled(e)); err != nil {
+	if out.Saved, err = t.Save(ctx, e.Agent, titled(out.ID, e)); err != nil {
 		return out, fmt.Errorf("entry %s is in %s, but not committed, which the next command does: %w", out.ID, out.File, err)
 	}
 	if !out.Existing {
@@ -135,7 +135,14 @@ func (t *Tree) uncommitted(ctx context.Context, e mdfile.Entry) (ids []string, e
 	return ids, nil
 }
 
-func titled(e mdfile.Entry) string { return e.Type + ": " + clip.Runes(e.Title(), 60) }
+// titled is the first line of an entry's commit. What becomes memory can be forgotten, and
+// commits are not rewritten: of that only the id.
+func titled(id string, e mdfile.Entry) string {
+	if e.Type == mdfile.TypeLearning || e.Type == mdfile.TypeDecision {
+		return e.Type + ": " + id
+	}
+	return e.Type + ": " + clip.Runes(e.Title(), 60)
+}
 
 // tailSize is how much of the end of a log is read where only its last entries
 // count: a log may have ten thousand, and parsing them takes longer than the rest

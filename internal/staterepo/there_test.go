@@ -67,7 +67,7 @@ func TestBranchRemovedOnTheRemote(t *testing.T) {
 	if refs := m.gitIn(remote, "for-each-ref", "--format=%(refname)"); refs != "refs/heads/agent-one\nrefs/heads/global\n" {
 		t.Errorf("the remote has %s", refs)
 	}
-	if got := m.gitIn(m.repo.Dir(), "log", "--all", "--format=%s", "--", "learnings.md"); !strings.Contains(got, learnt) {
+	if got := m.gitIn(m.repo.Dir(), "log", "--all", "-p", "--", "learnings.md"); !strings.Contains(got, learnt) {
 		t.Errorf("what the other machine learnt is nowhere: %s", got)
 	}
 	if again := m.sync(); len(again.Notices) > 0 {
