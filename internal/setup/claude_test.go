@@ -28,7 +28,7 @@ func TestRealClaude(t *testing.T) {
 		t.Skip("takes three seconds")
 	}
 	s := newSetup(t)
-	server := filepath.Join(s.Dir, "server")
+	server := filepath.Join(s.Dir, "reprise")
 	put(t, server, "#!/bin/sh\nexit 1\n")
 	if err := os.Chmod(server, 0o755); err != nil {
 		t.Fatal(err)

@@ -507,7 +507,7 @@ func (t Target) restore(in input, paths [][]string) ([]byte, bool, bool) {
 func (t Target) ours(text []byte, path []string) bool {
 	e, had := t.readEntry(text, path)
 	name := e.Command[strings.LastIndexAny(e.Command, `/\`)+1:]
-	return had && strings.TrimSuffix(name, ".exe") == Name && slices.Contains(e.Args, "mcp")
+	return had && strings.HasPrefix(name, Name) && slices.Contains(e.Args, "mcp") // reprise.exe, reprise-1.2
 }
 
 // filesystem is the entry of the filesystem server, checked.
