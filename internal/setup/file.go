@@ -189,6 +189,11 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 		ch.Action, next = "removed", nil
 	}
 	ch.Diff = diff(ch.File, raw, next, exists, gone)
+	if exists {
+		if err := mayReplace(real); err != nil {
+			return false, fmt.Errorf("change %s: %w", ch.File, err)
+		}
+	}
 	if c.dry {
 		return false, c.mayChange(ch.File, real)
 	}
@@ -260,6 +265,19 @@ func (c changer) mayChange(file, real string) error {
 		if err := mayWrite(dir); err != nil {
 			return fmt.Errorf("change %s: %w", file, err)
 		}
+	}
+	return nil
+}
+
+// mayReplace says why a file is to stay as it is: a new one could be put in its place all the
+// same, but somebody has made it read-only.
+func mayReplace(real string) error {
+	info, err := os.Stat(real)
+	if err != nil {
+		return err
+	}
+	if err := writableFile(real, info.Mode()); err != nil {
+		return fmt.Errorf("it is read-only (mode %04o), and stays as it is; make it writable (`chmod u+w`) and try again: %w", info.Mode().Perm(), err)
 	}
 	return nil
 }
@@ -467,8 +485,8 @@ func (c changer) backup(real string, data []byte) (string, error) {
 		if cerr := f.Close(); err == nil {
 			err = cerr
 		}
-		if err != nil {
-			return "", fmt.Errorf("back up %s: %w", real, err)
+		if err != nil { // who restored half a copy would lose what the file has
+			return "", errors.Join(fmt.Errorf("back up %s: %w", real, err), durable.Remove(name))
 		}
 		return name, nil
 	}
