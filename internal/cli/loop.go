@@ -270,8 +270,8 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 		fmt.Fprintf(app.Err, "note: %s\n", firstLine(line, 400))
 	}
 	rest := ""
-	if n := app.toMerge(context.WithoutCancel(ctx), dir, s.Loop); n > 0 {
-		rest = " What is done lies in " + branches(n) + " until it is merged."
+	if done, err := app.toMerge(context.WithoutCancel(ctx), dir, s.Loop); err == nil && len(done) > 0 { // what cannot be read the report says
+		rest = " What is done lies in " + branches(len(done)) + " until it is merged."
 	}
 	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD.%s `reprise loop report` has more.\n",
 		firstLine(orDash(s.Reason), 300), t.Done, t.Failed, t.GivenUp, asideNow(&s), s.CostUSD, rest)

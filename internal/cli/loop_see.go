@@ -408,14 +408,14 @@ func branches(n int) string {
 	return fmt.Sprintf("%d branches", n)
 }
 
-// toMerge is how many branches hold work of loops that is done and nowhere else; loop "" is
-// all loops.
-func (a *App) toMerge(ctx context.Context, dir, id string) int {
+// toMerge are the iterations whose branches hold work of loops that is done and nowhere else;
+// loop "" is all loops.
+func (a *App) toMerge(ctx context.Context, dir, id string) ([]loop.Iteration, error) {
 	its, _, err := loop.Iterations(dir, id)
 	if err != nil || len(report.Unmerged(its, nil)) == 0 { // which needs no git
-		return 0
+		return nil, err
 	}
-	return len(report.Unmerged(its, a.unmerged(ctx)))
+	return report.Unmerged(its, a.unmerged(ctx)), nil
 }
 
 func newLoopBootstrapCmd(app *App) *cobra.Command {

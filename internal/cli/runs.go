@@ -249,6 +249,8 @@ func newRunsShowCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			list, _ := runs.List(cmd.Context()) // one that cannot be read goes on with nothing
+			r.ResumedBy = run.GoneOnBy(list, r)
 			if asJSON {
 				return printJSON(app.Out, runDoc(app, r, &out))
 			}
@@ -419,7 +421,7 @@ func saidLine(style term.Style, s runoutput.Said) string {
 	}
 	switch s.Kind {
 	case "tool":
-		return style.Bold("> "+term.SafeLine(s.Name)) + " " + text
+		return strings.TrimRight(style.Bold("> "+term.SafeLine(s.Name))+" "+text, " ")
 	case "answer":
 		return style.Dim("< " + text)
 	case "failed", "error":

@@ -278,8 +278,8 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 	if i := st.Interrupt; tell.Beside(i, asked) && st.Phase != core.Finished {
 		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), tell.GoOn(i.Kind, m)})
 	}
-	if k := a.toMerge(ctx, dir, ""); k > 0 {
-		s.Waits = append(s.Waits, standWait{"work that is done is in " + branches(k) + ", not merged", "reprise loop report"})
+	if done, err := a.toMerge(ctx, dir, ""); err == nil && len(done) > 0 { // what cannot be read is told below
+		s.Waits = append(s.Waits, standWait{"work that is done is in " + branches(len(done)) + ", not merged", "reprise loop report"})
 	}
 	its, _, itErr := loop.Iterations(dir, "")
 	n := standNight{}

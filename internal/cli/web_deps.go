@@ -14,6 +14,7 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/event"
 	"reprise/internal/git"
+	"reprise/internal/loop"
 	"reprise/internal/learn"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/proc"
@@ -59,6 +60,7 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	if p := home.Project; p != nil {
 		d.Project, d.Root = p.Name, p.Root
 		d.LoopDir = filepath.Join(home.Paths.ProjectDir(p.Name), "loop")
+		d.Unmerged = func(ctx context.Context) ([]loop.Iteration, error) { return a.toMerge(ctx, d.LoopDir, "") }
 		store, _, err := a.Tasks()
 		if err != nil {
 			return d, err

@@ -428,6 +428,21 @@ func Ended(list []Record, older time.Duration, now time.Time) []Record {
 	return slices.DeleteFunc(slices.Clone(list), func(r Record) bool { return !over(r) || stay[r.dir] })
 }
 
+// GoneOnBy is the run that has gone on with r's session: the one that its record names, or,
+// as a loop's runs name only the one before, the last one of list that names r; "" for none.
+func GoneOnBy(list []Record, r Record) string {
+	if r.ResumedBy != "" {
+		return r.ResumedBy
+	}
+	next := Record{}
+	for _, one := range list {
+		if one.Resumes == r.ID && (next.ID == "" || one.StartedAt.After(next.StartedAt)) {
+			next = one
+		}
+	}
+	return next.ID
+}
+
 // GCOf is GC of the runs that may go; nil is all of them.
 func (m *Manager) GCOf(ctx context.Context, older time.Duration, may func(Record) bool) ([]string, error) {
 	runs, err := m.List(ctx)

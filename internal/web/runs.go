@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 
 	"reprise/internal/agent"
 	"reprise/internal/durable"
+	"reprise/internal/loop"
 	"reprise/internal/run"
 	"reprise/internal/web/output"
 )
@@ -171,7 +173,10 @@ type runPage struct {
 	Settled  bool
 	Trouble  []string
 	Tools    []toolCount
-	CanReply bool // its item waits for a person at the loop
+	Item     string // of the loop's queue, which it worked at
+	Next     string // run that has gone on with it
+	CanReply bool   // its item waits for a person at the loop
+	Over     bool   // its item does not wait any more for what it has stopped for
 	CanGoOn  bool
 	WhyNot   string // of a run that has not ended well, and cannot be gone on with
 }
@@ -199,7 +204,8 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 		s.runFail(w, r, err)
 		return
 	}
-	p := runPage{Run: s.runRow(rec), Earlier: -1, Latest: true, Settled: rec.Status.Settled(), CanReply: rec.Status == run.Interrupted && rec.Origin == "loop" && s.deps.LoopDir != "" && rec.Project == s.deps.Project}
+	p := runPage{Run: s.runRow(rec), Earlier: -1, Latest: true, Settled: rec.Status.Settled()}
+	s.itsItem(r.Context(), &p)
 	from := int64(-1)
 	if text := r.URL.Query().Get("from"); text != "" {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
@@ -229,11 +235,36 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 	if p.Settled && !p.CanReply {
 		p.WhyNot = s.deps.Runs.WhyNotResume(rec)
 		p.CanGoOn = p.WhyNot == ""
-		if rec.Status == run.Completed || rec.ResumedBy != "" { // nobody misses it, or it is said already
+		if rec.Status == run.Completed || p.Next != "" || p.Over { // nobody misses it, or it is said already
 			p.WhyNot = ""
 		}
 	}
 	s.show(w, r, "run", s.view(r, "runs", oneLine(80, p.Run.Task), p))
+}
+
+// itsItem tells of a run what became of it and of the item that it worked at: which run has
+// gone on with it, and whether what it has stopped for still waits for a person.
+func (s *Server) itsItem(ctx context.Context, p *runPage) {
+	rec := &p.Run.Record
+	list, _ := s.allRuns(ctx) // of what cannot be read the list of runs says so
+	p.Next = run.GoneOnBy(list, *rec)
+	if rec.Origin != "loop" || s.deps.LoopDir == "" || s.deps.Queue == nil || rec.Project != s.deps.Project {
+		return
+	}
+	p.Item = loop.ItemOf(*rec)
+	if rec.Status != run.Interrupted {
+		return
+	}
+	v := s.loopView()
+	if v.Trouble != "" { // who cannot tell leads there, where the reason stands
+		p.CanReply = true
+		return
+	}
+	later := func(r run.Record) bool {
+		return loop.ItemOf(r) == p.Item && r.StartedAt.After(rec.StartedAt) && r.Project == rec.Project
+	}
+	p.CanReply = p.Next == "" && !slices.ContainsFunc(list, later) && slices.ContainsFunc(v.Open, func(q *ask) bool { return q.Item == p.Item })
+	p.Over = !p.CanReply
 }
 
 // headOf is the beginning of a file of a run, "" where it cannot be read.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/internal/run"
 )
@@ -135,5 +136,46 @@ func TestRunIsGoneOnWith(t *testing.T) {
 	}
 	if code, body := h.send("/runs/run-aaaaaaaaaa/resume", url.Values{}); code != http.StatusConflict || !strings.Contains(body, "has gone on with it already") {
 		t.Errorf("a second time: %d %s", code, body)
+	}
+}
+
+// A run of the loop leads to the answer only as long as its item waits for what it has asked, and
+// the two runs of one session name each other, though the record of the first does not.
+func TestLoopsRunLeadsToItsAnswer(t *testing.T) {
+	h := open(t, nil)
+	h.asks("colour")
+	of := func(item, fence string, status run.Status) func(*run.Record) {
+		return func(r *run.Record) {
+			r.Origin, r.Key, r.Status = "loop", "loop:"+item+":"+fence, status
+		}
+	}
+	h.runRecord("run-aaaaaaaaaa", of("colour", "7", run.Interrupted), "")
+	const answer, over = "Answer at the loop", "nothing waits for your answer any more"
+	if body := h.page("/runs/run-aaaaaaaaaa"); !strings.Contains(body, answer) || !strings.Contains(body, "/work#answer-colour") || !strings.Contains(body, `/work/items/colour"`) || strings.Contains(body, over) {
+		t.Errorf("while it waits:\n%s", body)
+	}
+	h.runRecord("run-bbbbbbbbbb", of("dropped", "3", run.Interrupted), "")
+	if body := h.page("/runs/run-bbbbbbbbbb"); strings.Contains(body, answer) || !strings.Contains(body, over) || strings.Contains(body, "cannot be gone on with") {
+		t.Errorf("of an item that waits for nobody:\n%s", body)
+	}
+	h.runRecord("run-cccccccccc", func(r *run.Record) {
+		of("colour", "8", run.Interrupted)(r)
+		r.StartedAt, r.Resumes = r.StartedAt.Add(time.Second), "run-aaaaaaaaaa"
+	}, "")
+	if body := h.page("/runs/run-aaaaaaaaaa"); strings.Contains(body, answer) || !strings.Contains(body, over) || !strings.Contains(body, "<dt>Gone on with by</dt>") || !strings.Contains(body, `/runs/run-cccccccccc"`) {
+		t.Errorf("gone on with by a run that asks again:\n%s", body)
+	}
+	if body := h.page("/runs/run-cccccccccc"); !strings.Contains(body, answer) || !strings.Contains(body, "<dt>Goes on from</dt>") {
+		t.Errorf("the run that asks now:\n%s", body)
+	}
+}
+
+// Of a tool that takes nothing the name alone is shown: an empty object tells nobody anything.
+func TestToolWithoutInput(t *testing.T) {
+	h := open(t, nil)
+	h.runRecord("run-aaaaaaaaaa", nil, `{"type":"assistant","message":{"content":[{"type":"tool_use","name":"TaskList","input":{}},{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}`+"\n")
+	body := h.page("/runs/run-aaaaaaaaaa")
+	if !strings.Contains(body, "<p><b>TaskList</b></p>") || strings.Contains(body, "{}") || !strings.Contains(body, "<b>Bash</b> <code>ls</code>") {
+		t.Errorf("%s", body)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reprise/internal/loop"
 	"reprise/internal/queue"
 	"reprise/internal/run"
 	"reprise/internal/web/watch"
@@ -61,6 +62,9 @@ type Deps struct {
 	// Waits is what waits for a person beside what the pages themselves know of; nil is
 	// nothing.
 	Waits func(context.Context) ([]Wait, error)
+	// Unmerged is the work of loops that is done and lies in branches of its own, the first
+	// that was done first; nil is none.
+	Unmerged func(context.Context) ([]loop.Iteration, error)
 
 	Runs RunService
 	// RunDirs are directories beside Runs.Dir that Runs lists, too; nil is none.

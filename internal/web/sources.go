@@ -7,7 +7,7 @@ func (s *Server) sources() []watch.Source {
 	d := &s.deps
 	list := []watch.Source{{Topic: "runs", Look: s.runLook}}
 	if d.LoopDir != "" {
-		list = append(list, watch.Source{Topic: "loop", Look: func(l *watch.Look) { l.Dir(d.LoopDir, true) }}, watch.Source{Topic: "queue", Look: s.queueLook()})
+		list = append(list, watch.Source{Topic: "loop", Look: s.loopLook}, watch.Source{Topic: "queue", Look: s.queueLook()})
 	}
 	if d.Checks != nil {
 		list = append(list, watch.Source{Topic: "checks", Look: func(l *watch.Look) {

@@ -192,6 +192,7 @@ type itemRow struct {
 	queue.Item
 	Detail string
 	Runs   string // run that it came to, or that works at it
+	Answer string // where what an agent has asked about it is answered, "" where nothing is open
 }
 
 type workPage struct {
@@ -268,6 +269,7 @@ func (s *Server) workShow(w http.ResponseWriter, r *http.Request) {
 			put(&p.Done, it)
 		}
 	}
+	s.answerable(r.Context(), p.Blocked, p.Loop)
 	for n := range queue.MaxPriority + 1 {
 		if byLane[n] != nil {
 			p.Lanes = append(p.Lanes, *byLane[n])
@@ -349,6 +351,9 @@ func (s *Server) itemList(w http.ResponseWriter, r *http.Request) {
 	for _, it := range items[from:to] {
 		p.Rows = append(p.Rows, s.itemRow(it))
 	}
+	if p.State == string(queue.Blocked) {
+		s.answerable(r.Context(), p.Rows, s.loopView())
+	}
 	if from > 0 {
 		p.Prev = max(0, from-itemsPerPage)
 	}
@@ -362,6 +367,7 @@ type itemPage struct {
 	Item   itemRow
 	Levels []level
 	Data   string
+	Branch *branchRow // where its work is, done and not merged
 }
 
 func (s *Server) itemShow(w http.ResponseWriter, r *http.Request) {
@@ -371,6 +377,13 @@ func (s *Server) itemShow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := itemPage{Item: s.itemRow(it), Levels: levels(), Data: string(it.Data)}
+	switch it.State {
+	case queue.Done:
+		p.Branch = s.branchOf(r.Context(), it.ID)
+	case queue.Blocked:
+		p.Item.Answer = s.boxes(r.Context(), s.loopView())[it.ID]
+	case queue.Ready, queue.Claimed, queue.Dead:
+	}
 	s.show(w, r, "item", s.view(r, "work", it.Title, p))
 }
 

@@ -136,6 +136,9 @@ type lineReader struct {
 }
 
 func (o *lineReader) put(s Said) {
+	if in := strings.TrimSpace(s.Text); s.Kind == "tool" && (in == "{}" || in == "null") {
+		s.Text = "" // a tool that takes nothing
+	}
 	most := maxShown
 	if s.Kind == "text" {
 		most = maxSaid
