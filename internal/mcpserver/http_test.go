@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -418,6 +419,20 @@ func TestHTTPOAuth(t *testing.T) {
 		res, body := post(t, url, shake, "Authorization", "Bearer "+c.token)
 		if res.StatusCode != c.want {
 			t.Errorf("%s: %s %s", c.name, res.Status, body)
+		}
+		// The most frequent mistakes are made in the settings, here or at the provider: what was
+		// expected is said and where that stands, and nothing of the token.
+		want := map[string][]string{
+			"another audience": {strconv.Quote(resource), "http.oauth.audience"}, "no audience": {strconv.Quote(resource), "http.oauth.audience"},
+			"another issuer": {strconv.Quote(iss.URL), "http.oauth.issuer"},
+		}[c.name]
+		for _, part := range want {
+			if !strings.Contains(body, part) {
+				t.Errorf("%s: %q does not say %s", c.name, body, part)
+			}
+		}
+		if len(want) == 0 && strings.Contains(body, "http.oauth") || strings.Contains(body, "evil") || strings.Contains(body, "other.example") {
+			t.Errorf("%s: %q", c.name, body)
 		}
 		if c.want != 200 {
 			want := `resource_metadata="https://memory.example.com/.well-known/oauth-protected-resource/mcp"`

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,7 +103,7 @@ func (i *Issuer) Verify(ctx context.Context, token string) (*auth.TokenInfo, err
 			return nil, ErrNoKeys
 		}
 		// The library's text names the failed check and nothing secret.
-		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, clip.Bytes(err.Error(), 200))
+		return nil, fmt.Errorf("%w: %s%s", auth.ErrInvalidToken, clip.Bytes(err.Error(), 200), i.expected(err, &claims))
 	}
 	// RFC 9449, 7.1, and RFC 8705, 3: who stole such a token has not got the key that it is
 	// bound to, and whoever takes it without that proof lets him in.
@@ -144,6 +145,30 @@ func (i *Issuer) key(ctx context.Context) jwt.Keyfunc {
 		}
 		return keys.Keyfunc(t)
 	}
+}
+
+// expected says what a refused token would have to say, and which setting that is. Whoever
+// hears it has a token that the issuer signed: claims are looked at after the signature. What
+// is expected stands in the server's public metadata, and nothing of the token is repeated.
+func (i *Issuer) expected(err error, claims *tokenClaims) string {
+	missing := errors.Is(err, jwt.ErrTokenRequiredClaimMissing)
+	var out string
+	if errors.Is(err, jwt.ErrTokenInvalidAudience) || missing && strings.Join(claims.Audience, "") == "" {
+		out += fmt.Sprintf("; its aud must have %s: have the provider issue tokens for that, or give what it puts there as http.oauth.audience", quoted(i.audiences(), " or "))
+	}
+	if errors.Is(err, jwt.ErrTokenInvalidIssuer) || missing && claims.Issuer == "" {
+		out += fmt.Sprintf("; its iss must be %s, to the letter: that is http.oauth.issuer", quoted([]string{i.conf.Issuer}, ""))
+	}
+	return out
+}
+
+// quoted is a list of settings for an error.
+func quoted(list []string, between string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = strconv.Quote(clip.Bytes(s, 200))
+	}
+	return strings.Join(out, between)
 }
 
 func (i *Issuer) audiences() []string {
