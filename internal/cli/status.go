@@ -27,6 +27,7 @@ import (
 	"reprise/internal/setup"
 	"reprise/internal/task"
 	"reprise/internal/term"
+	"reprise/internal/web"
 )
 
 // standing is where things stand: what `reprise` with nothing shows. It is told from
@@ -219,7 +220,7 @@ func (a *App) standClients(s *standing, home *config.Home) error {
 			continue
 		}
 		if list, err := d.Unaccepted(h); err == nil && len(list) > 0 {
-			s.Waits = append(s.Waits, standWait{count(len(list), "hook") + " of Codex: it runs them once you trust them as they are", "codex"})
+			s.Waits = append(s.Waits, standWait{count(len(list), "hook") + " of Codex: it runs them once you trust them as they are, where it asks at its start or by /hooks", "codex"})
 		}
 	}
 	return err
@@ -521,6 +522,26 @@ func lasting(n int) string {
 	return fmt.Sprintf("%d learnings and decisions", n)
 }
 
+// unconnected are the clients of a list that reprise is not in, by name.
+func unconnected(list []standClient) (names []string) {
+	for _, c := range list {
+		if !c.Connected {
+			names = append(names, c.Client)
+		}
+	}
+	return names
+}
+
+// nobodyConnected is what who has clients, and has connected none, waits for; nil for others.
+// `reprise` alone has it among the next commands, which the dashboard has none of.
+func nobodyConnected(list []standClient) []web.Wait {
+	off := unconnected(list)
+	if len(off) == 0 || len(off) < len(list) {
+		return nil
+	}
+	return []web.Wait{{Text: "No client is connected, so nothing is told to sessions, guarded or remembered: " + strings.Join(off, ", ") + " found", Command: "reprise setup"}}
+}
+
 // nextCommands are the three commands that are likely next, the likeliest first: what is
 // not set up, then what there is to be done, then what there is to look at. What waits for
 // a person is not among them: it has its command beside it.
@@ -536,12 +557,7 @@ func nextCommands(s *standing) []standNext {
 		add("reprise loop run", "go on with the loop that stopped in the middle")
 	}
 	connected := func(c standClient) bool { return c.Connected }
-	var here []string
-	for _, c := range s.Clients {
-		if !c.Connected {
-			here = append(here, c.Client)
-		}
-	}
+	here := unconnected(s.Clients)
 	switch {
 	case s.Project == nil && slices.ContainsFunc(s.Clients, connected):
 		add("reprise init", "make this directory a project")

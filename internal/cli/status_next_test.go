@@ -33,3 +33,20 @@ func TestNextNamesTheClientThatIsThere(t *testing.T) {
 		t.Errorf("next: %v", next)
 	}
 }
+
+// Who begins with the dashboard, and has connected no client, is told why all is empty there,
+// and what to do.
+func TestDashboardSaysThatNothingIsConnected(t *testing.T) {
+	claude, codex := standClient{Client: "claude-code", Found: true}, standClient{Client: "codex", Found: true}
+	got := nobodyConnected([]standClient{claude, codex})
+	if len(got) != 1 || got[0].Command != "reprise setup" || !strings.Contains(got[0].Text, "claude-code, codex found") {
+		t.Errorf("%v", got)
+	}
+	codex.Connected = true
+	if got := nobodyConnected([]standClient{claude, codex}); got != nil { // one is enough for who wants no other
+		t.Errorf("%v", got)
+	}
+	if got := nobodyConnected(nil); got != nil {
+		t.Errorf("%v", got)
+	}
+}

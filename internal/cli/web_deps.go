@@ -14,9 +14,9 @@ import (
 	"reprise/internal/config"
 	"reprise/internal/event"
 	"reprise/internal/git"
-	"reprise/internal/loop"
 	"reprise/internal/learn"
 	"reprise/internal/learn/scopes"
+	"reprise/internal/loop"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/recall"
@@ -75,8 +75,8 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 	return d, nil
 }
 
-// webWaits is what settings wait for: that a person approves what a project's ask for, and
-// the hooks in a client's. Both are read anew, for they are changed beside the dashboard.
+// webWaits is what settings wait for: that a person connects a client, approves what a
+// project's ask for, and the hooks in a client's. Both are read anew, for they are changed beside the dashboard.
 func (a *App) webWaits(home *config.Home) (out []web.Wait, err error) {
 	now := *home
 	if p := home.Project; p != nil {
@@ -88,6 +88,7 @@ func (a *App) webWaits(home *config.Home) (out []web.Wait, err error) {
 	}
 	var s standing
 	err = errors.Join(a.standClients(&s, &now), a.standTrust(&s, &now))
+	out = nobodyConnected(s.Clients)
 	for _, w := range s.Waits {
 		out = append(out, web.Wait(w))
 	}
