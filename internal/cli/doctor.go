@@ -17,6 +17,7 @@ import (
 	"reprise/internal/git"
 	"reprise/internal/memory"
 	"reprise/internal/proc"
+	"reprise/internal/proc/confine"
 	"reprise/internal/redact"
 	"reprise/internal/setup"
 	"reprise/internal/term"
@@ -118,6 +119,9 @@ func doctor(app *App) (setup.Doctor, error) {
 			_, n := redactor.String(text)
 			return n
 		},
+	}
+	if abi, _ := confine.Supported(); abi > 0 {
+		d.Temp = "/tmp"
 	}
 	if top := gitTop(where.Root); top != "" {
 		d.More = append(d.More, setup.Check{Name: "repository", Run: func(ctx context.Context) []setup.Finding { return app.checkRepository(ctx, top) }})

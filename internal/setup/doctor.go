@@ -110,6 +110,9 @@ type Doctor struct {
 	Memory interface {
 		Check(ctx context.Context) (memory.Report, error)
 	}
+	// Temp is where programs leave files of the moment whatever they are told, as Claude
+	// Code's shell does, if the system can close it to runs; "" where it cannot.
+	Temp string
 	// Orphans lists live processes of runs that have ended.
 	Orphans func(ctx context.Context) (map[string][]proc.ID, error)
 	// LookPath finds a program, in PATH and the known places.
@@ -326,6 +329,25 @@ func (d Doctor) memory(ctx context.Context) []Finding {
 	if err != nil {
 		return one(Info, "", "not looked at, because the settings are wrong")
 	}
+	return append(d.memoryIn(ctx, h), d.closing(h)...)
+}
+
+// closing says that what keeps runs from the memory closes to them the directory for
+// temporary files, too: in one above the memory nothing can be made.
+func (d Doctor) closing(h *config.Home) []Finding {
+	if d.Temp == "" || h.Settings.SubAgent.Sandbox == "off" {
+		return nil
+	}
+	for _, dir := range []string{h.MemoryDir(), h.Paths.Data} { // runs' records lie in the latter
+		if real, err := resolveParent(filepath.Join(dir, "x")); err == nil && pathname.Within(d.Temp, real) {
+			return one(Warn, "have it elsewhere (REPRISE_HOME), or let runs go without that: `reprise config set sub_agent.sandbox off`",
+				"%s lies below %s: runs, which the system keeps from it, cannot make a file in %s, and each shell command of Claude Code ends with exit code 1 there", dir, d.Temp, d.Temp)
+		}
+	}
+	return nil
+}
+
+func (d Doctor) memoryIn(ctx context.Context, h *config.Home) []Finding {
 	dir := h.MemoryDir()
 	info, err := os.Stat(dir)
 	switch {

@@ -141,6 +141,23 @@ func machineCases() []doctorCase {
 			put(t, filepath.Join(d.Setup.Paths.Memory(), "core.md"), "")
 			d.Memory = fakeMemory{report: memory.Report{CoreTokens: 2000, CoreBudget: 1000, Findings: []memory.Finding{{Level: "warning", File: "core.md", Problem: "too long", Remedy: "move some"}}}}
 		}, "memory", Warn, "core.md: too long"},
+		{"memory where temporary files lie", func(t *testing.T, d *Doctor) {
+			d.Temp = filepath.Dir(d.Setup.Env.Vars["HOME"])
+		}, "memory", Warn, "cannot make a file in"},
+		{"memory behind a link to where temporary files lie", func(t *testing.T, d *Doctor) {
+			there, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := d.Setup.Paths.Data
+			if err := os.MkdirAll(filepath.Dir(data), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(there, data); err != nil {
+				t.Skip(err)
+			}
+			d.Temp = there
+		}, "memory", Warn, "cannot make a file in"},
 		{"memory is damaged", func(t *testing.T, d *Doctor) {
 			put(t, filepath.Join(d.Setup.Paths.Memory(), "core.md"), "")
 			d.Memory = fakeMemory{report: memory.Report{Findings: []memory.Finding{{Level: memory.LevelError, File: "b.md", Problem: "broken"}}}}
