@@ -53,6 +53,9 @@ func TestFirstHour(t *testing.T) {
 					asked++
 					continue
 				}
+				if strings.Contains(line, "lies below /tmp") {
+					continue // of the tests' homes it is true
+				}
 				if strings.Contains(line, "FAIL") || strings.HasPrefix(line, "  warn") && !strings.Contains(line, "git") {
 					t.Errorf("the doctor is not content: %s", line)
 				}
