@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -27,6 +28,7 @@ type teller struct {
 	end    context.CancelFunc
 
 	mu    sync.Mutex
+	apps  []*App             // of all loops, to be closed
 	loops map[string]telling // by project
 	runs  map[string]bool    // that are being copied, or were
 }
@@ -58,7 +60,9 @@ func with(list, more []string) []string {
 	return list
 }
 
-// add begins to tell of a project's loop.
+// add has a project's loop told of once it has the right to be the project's: of a worker
+// that is refused, as a second one in a home, the fleet hears nothing, nor does it take away
+// what the one that works there says under the same name.
 func (t *teller) add(ctx context.Context, a *App, project, dir string, opt *loop.Options) error {
 	conn, err := a.Fleet(ctx, "worker")
 	if err != nil {
@@ -74,14 +78,29 @@ func (t *teller) add(ctx context.Context, a *App, project, dir string, opt *loop
 	}
 	one := telling{a, dir, relay.Open(conn, project), runs, t.worker.clients(a, home), t.worker.can(home)}
 	t.mu.Lock()
-	t.loops[project] = one
+	t.apps = append(t.apps, a)
 	t.mu.Unlock()
 	opt.Files = func(ctx context.Context, r run.Record, p loop.Place) []string {
 		t.copy(one, r.ID) // a short run may have come and gone between two beats
 		return one.files(ctx, r, p)
 	}
-	name := t.worker.flags.name
-	ctx = t.ctx
+	before := opt.Before
+	opt.Before = func(ctx context.Context) error {
+		t.begin(project, one, opt.Log)
+		if before == nil {
+			return nil
+		}
+		return before(ctx)
+	}
+	return nil
+}
+
+// begin tells of a loop, and hears what is asked of it.
+func (t *teller) begin(project string, one telling, log *slog.Logger) {
+	t.mu.Lock()
+	t.loops[project] = one
+	t.mu.Unlock()
+	name, ctx := t.worker.flags.name, t.ctx
 	t.wait.Go(func() { one.sendAgain(ctx) })
 	t.wait.Go(func() {
 		for ctx.Err() == nil {
@@ -89,15 +108,14 @@ func (t *teller) add(ctx context.Context, a *App, project, dir string, opt *loop
 				if stop, ok := elsewhere.CancelAsked(data); ok {
 					return one.cancel(ctx, stop)
 				}
-				return loop.AskAs(durable.Disk{}, dir, request, data)
+				return loop.AskAs(durable.Disk{}, one.dir, request, data)
 			})
 			if err != nil && ctx.Err() == nil {
-				opt.Log.Warn("hear what is asked of this worker", "error", err.Error())
+				log.Warn("hear what is asked of this worker", "error", err.Error())
 				_ = pause(ctx, 5*time.Second) // the end of ctx ends the loop, too
 			}
 		}
 	})
-	return nil
 }
 
 // beat says every few seconds that the worker lives and what it does, and begins to copy
@@ -203,7 +221,7 @@ func (t *teller) copy(l telling, id string) {
 // had its time for that.
 func (t *teller) close() {
 	t.mu.Lock()
-	loops := t.loops
+	loops, apps := t.loops, t.apps
 	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -227,8 +245,8 @@ func (t *teller) close() {
 		}
 		break
 	}
-	for _, l := range loops {
-		l.app.Close()
+	for _, a := range apps {
+		a.Close()
 	}
 }
 
