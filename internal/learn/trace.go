@@ -124,7 +124,7 @@ type tracer struct {
 	others map[*record][]string // ids of the other documents that were worked out from it
 	parts  map[*record][]*record
 	alone  map[*record]bool // of calls that never ended: what was refused, or not answered
-	turnOf map[*record]int // index of the turn, -1 before the first
+	turnOf map[*record]int  // index of the turn, -1 before the first
 	out    *Trace
 	words  []string
 }

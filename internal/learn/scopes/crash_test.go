@@ -146,16 +146,24 @@ func forgetting(words string, purge bool) durabletest.Scenario {
 // forgotten is the item that the first tombstone of the log names.
 func forgotten(t *testing.T, e *estate) (id string) {
 	t.Helper()
+	id, err := firstForgotten(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func firstForgotten(e *estate) (id string, err error) {
 	for ev, err := range event.Read(e.events("shop")) {
 		if err != nil {
-			t.Fatal(err)
+			return "", err
 		}
 		if ev.Type == event.MemoryRetired && id == "" {
 			_, rest, _ := strings.Cut(string(ev.Data), `"id":"`)
 			id, _, _ = strings.Cut(rest, `"`)
 		}
 	}
-	return id
+	return id, nil
 }
 
 func TestForgetAndPurgeKilledAtEachStep(t *testing.T) {
