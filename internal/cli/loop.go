@@ -426,7 +426,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	a.releaseAfter(ctx, &opt, home.Project.Root)
 	if f.elsewhere != nil {
 		err = f.elsewhere(ctx, &opt)
-	} else {
+	} else if err = a.shareLoop(ctx, home, &opt); err == nil {
 		err = a.loopTasks(ctx, home, &opt)
 	}
 	if err != nil {

@@ -90,6 +90,9 @@ func (a *App) loopTasks(ctx context.Context, home *config.Home, opt *loop.Option
 // merging are the places of phases: what is done in them goes into the main checkout,
 // whatever becomes of other items, for the next phase needs it.
 func (t *loopTasks) merging(places loop.Places) loop.Places {
+	if s, ok := places.(*loop.Shared); ok {
+		places = s.Worktrees
+	}
 	trees, ok := places.(*loop.Worktrees)
 	if !ok {
 		return places

@@ -24,10 +24,15 @@ func (c *Can) Fits(it *queue.Item) bool {
 	if it.Task != "" {
 		return false
 	}
-	for _, l := range it.Labels {
-		if what, ok := strings.CutPrefix(l, Needs); ok && !slices.Contains(c.Has, what) {
+	return Has(c.Has, it.Labels) && slices.Contains(c.Clients, c.Of(it))
+}
+
+// Has says whether a machine that has these things has what labels of an item ask for.
+func Has(things, labels []string) bool {
+	for _, l := range labels {
+		if what, ok := strings.CutPrefix(l, Needs); ok && !slices.Contains(things, what) {
 			return false
 		}
 	}
-	return slices.Contains(c.Clients, c.Of(it))
+	return true
 }
