@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -10,7 +11,8 @@ import (
 
 // Latest lists without a question: what the reader may see, of the classes of q or of all
 // but the index file's, by when it became known, the newest first. Nothing is weighed, and
-// none is left out for another that says the same. There are q.Max documents at most, or
+// none is left out for another that says the same, but for what was promoted: the same words
+// for one project and for all are listed once. There are q.Max documents at most, or
 // 0 = DefaultMax, in q.MaxTokens tokens, or 0 = as many as it takes; more says that others
 // follow.
 func (x *Index) Latest(ctx context.Context, q Question) (a Answer, more bool, err error) {
@@ -38,6 +40,7 @@ func (d *db) latest(q Question, x *Index) (Answer, bool, error) {
 		}
 	})
 	g := &ledge{d: d, a: &a, v: v}
+	told := saidOf{}
 	for _, row := range rows {
 		c, lerr := g.load(row)
 		if lerr != nil {
@@ -45,6 +48,9 @@ func (d *db) latest(q Question, x *Index) (Answer, bool, error) {
 		}
 		if c == nil {
 			continue // not for the reader's eyes
+		}
+		if told.again(&c.Doc) {
+			continue
 		}
 		room := 1 << 30
 		if q.MaxTokens > 0 {
@@ -65,4 +71,21 @@ func newestResult(d *Doc, room int) Result {
 	head := overhead + mdfile.Tokens(d.Title)
 	text, cost := cutTo(d.Text, nil, room-head)
 	return Result{Doc: *d, Snippet: text, Tokens: cost + head}
+}
+
+// saidOf are the scopes of the learnings and decisions that a list has, by what they say.
+type saidOf map[[3]string][]string
+
+// again says that a learning or a decision was listed in the same words for another scope, of
+// which one is wider: what was promoted is listed once, and not with what it was made from.
+func (s saidOf) again(d *Doc) bool {
+	if d.Class != ClassLearning && d.Class != ClassDecision {
+		return false
+	}
+	words := [3]string{string(d.Class), d.Title, d.Text}
+	if slices.ContainsFunc(s[words], func(project string) bool { return project != d.Project && (project == "" || d.Project == "") }) {
+		return true
+	}
+	s[words] = append(s[words], d.Project)
+	return false
 }

@@ -55,3 +55,31 @@ func TestLatest(t *testing.T) {
 		}
 	}
 }
+
+// What was promoted is listed once: the copy that all projects are told, and not the project's
+// own words again. Two of one scope are two, and so is what happened twice.
+func TestLatestTellsPromotedOnce(t *testing.T) {
+	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	x := Open(Options{MemoryDir: t.TempDir(), Now: func() time.Time { return now }})
+	defer x.Close()
+	ago := func(n int) time.Time { return now.Add(-time.Duration(n) * time.Second) }
+	put(t, x,
+		Doc{ID: "up", Class: ClassDecision, Title: "Use UTC", Text: "times are UTC", Time: ago(1)},
+		Doc{ID: "own", Class: ClassDecision, Project: "shop", Title: "Use UTC", Text: "times are UTC", Time: ago(2)},
+		Doc{ID: "learnt", Class: ClassLearning, Project: "shop", Title: "Use UTC", Text: "times are UTC", Time: ago(3)},
+		Doc{ID: "twice", Class: ClassLearning, Project: "shop", Title: "Use UTC", Text: "times are UTC", Time: ago(4)},
+		Doc{ID: "till", Class: ClassLearning, Project: "till", Title: "Use UTC", Text: "times are UTC", Time: ago(5)},
+		Doc{ID: "once", Class: ClassEpisode, Project: "shop", Text: "it failed", Time: ago(6)},
+		Doc{ID: "again", Class: ClassEpisode, Text: "it failed", Time: ago(7)},
+	)
+	for reader, want := range map[*Reader]string{{Project: "shop"}: "[up learnt twice once again]", {All: true}: "[up learnt twice till once again]"} {
+		a, more, err := x.Latest(t.Context(), Question{Reader: *reader})
+		var ids []string
+		for _, r := range a.Results {
+			ids = append(ids, r.ID)
+		}
+		if err != nil || more || fmt.Sprint(ids) != want {
+			t.Errorf("%+v: %v, more %t, %v; want %s", reader, ids, more, err, want)
+		}
+	}
+}

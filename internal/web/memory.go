@@ -403,6 +403,24 @@ type whyPage struct {
 // signals say nothing.
 func (p whyPage) ByKind() bool { return scopes.ByKind(p.Account.Doc.Class) }
 
+// choice is a value of a form, with its name on the page.
+type choice struct{ Value, Name string }
+
+// Wider are the scopes to which it can be promoted, the likely one first; none where all
+// projects are told it already.
+func (p whyPage) Wider() []choice {
+	d := &p.Account.Doc
+	private := len(d.ACL) > 0 && !slices.Contains(d.ACL, "*")
+	all := choice{"global", "all projects"}
+	switch entry := p.Account.MadeFrom != ""; {
+	case !entry || private:
+		return []choice{{"", "the next wider scope"}, {"project", "the project"}, all}
+	case d.Project == "":
+		return nil
+	}
+	return []choice{all} // it is the project's
+}
+
 func (s *Server) itemWhy(w http.ResponseWriter, r *http.Request) {
 	s.thinking.Lock()
 	account, err := s.deps.Memory.Knowledge.Why(r.Context(), r.PathValue("id"))
