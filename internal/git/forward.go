@@ -17,7 +17,7 @@ import (
 )
 
 // FastForward moves the checkout, on whose branch it is, to a later commit: its index, its
-// files and the branch. What is not committed there stays, or nothing is done; a branch that
+// files and the branch, which may have no commit yet. What is not committed there stays, or nothing is done; a branch that
 // has the commit already stays where it is. It is ErrMoved where the branch has another
 // history than the commit, somebody moves it meanwhile, or the checkout is on another one, and
 // ErrLocked where it is being moved at this moment.
@@ -35,16 +35,26 @@ func (g *Git) FastForward(ctx context.Context, branch, commit, reason string) er
 	switch {
 	case err != nil:
 		return err
-	case from == "" || to == "":
-		return fmt.Errorf("there is no branch %s, or no commit %s", branch, commit)
+	case to == "":
+		return fmt.Errorf("there is no commit %s", commit)
 	}
-	if has, err := g.IsAncestor(ctx, to, from); err != nil || has {
-		return err
+	at := from
+	if from == "" { // the branch begins with it
+		at = strings.Repeat("0", len(to))
+		out, err := g.RunInput(ctx, nil, "hash-object", "-t", "tree", "-w", "--stdin")
+		if err != nil {
+			return err
+		}
+		from = strings.TrimSpace(string(out)) // a tree of nothing, which index and files come from
+	} else {
+		if has, err := g.IsAncestor(ctx, to, from); err != nil || has {
+			return err
+		}
+		if behind, err := g.IsAncestor(ctx, from, to); err != nil || !behind {
+			return errors.Join(err, fmt.Errorf("%w: %s is at %s, which is not in the history of %s", ErrMoved, branch, from, to))
+		}
 	}
-	if behind, err := g.IsAncestor(ctx, from, to); err != nil || !behind {
-		return errors.Join(err, fmt.Errorf("%w: %s is at %s, which is not in the history of %s", ErrMoved, branch, from, to))
-	}
-	h, err := g.hold(ctx, "HEAD", to, from, reason)
+	h, err := g.hold(ctx, "HEAD", to, at, reason)
 	if err != nil {
 		return movedError(err)
 	}

@@ -155,3 +155,45 @@ func TestFastForwardFails(t *testing.T) {
 		}
 	}
 }
+
+// A branch that has no commit yet begins with the one that it goes to, or nothing is done.
+func TestFastForwardOfNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before string
+		want   error
+		words  string
+		status string
+	}{
+		"clean":                    {"", nil, "", ""},
+		"other files stay":         {"echo mine > c; echo staged > d; git add d", nil, "", "A  d\n?? c"},
+		"the same is staged":       {"echo 2 > a; git add a", nil, "", ""},
+		"another is staged":        {"echo mine > a; git add a", nil, "a", "A  a"},
+		"untracked":                {"echo mine > new", nil, "new is in the way", "?? new"},
+		"ignored":                  {"echo new > .git/info/exclude; echo mine > new", nil, "new is in the way", ""},
+		"another branch":           {"git symbolic-ref HEAD refs/heads/other", ErrMoved, "", ""},
+		"somebody commits":         {"git symbolic-ref HEAD refs/heads/second; git commit -q --allow-empty -m u", ErrMoved, "", ""},
+		"the branch is being made": {"mkdir -p .git/refs/heads; touch .git/refs/heads/main.lock", ErrLocked, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, sh, to := checkout(t, durable.Disk{})
+			sh("git update-ref refs/kept/two " + to + "; git rm -qrf .; git update-ref -d refs/heads/main; rm -f .git/index")
+			sh(c.before)
+			err := g.FastForward(t.Context(), "main", to, "merge: Fast-forward")
+			if (err == nil) != (c.want == nil && c.words == "") || c.want != nil && !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.words) {
+				t.Fatalf("%v", err)
+			}
+			sh("rm -f .git/refs/heads/main.lock")
+			if got := sh("git status --porcelain"); got != c.status {
+				t.Errorf("status\n%s\nwant\n%s", got, c.status)
+			}
+			switch made := sh("git for-each-ref --format='%(objectname)' refs/heads/main"); {
+			case err != nil && made != "":
+				t.Errorf("it failed, and the branch is there (%v)", err)
+			case err == nil && sh("git rev-parse HEAD; cat new; git reflog -1 --format=%gs main") != to+"\nn\nmerge: Fast-forward":
+				t.Errorf("it has %s", sh("git log -1; cat new; git reflog"))
+			}
+		})
+	}
+}

@@ -270,7 +270,7 @@ func (s *Store) merge(ctx context.Context, g *git.Git, d *durable.Dir, identity 
 			}
 		}
 	}
-	if _, err := g.Run(ctx, append(git.MergeArgs(""), "--ff-only", target)...); err != nil {
+	if err := g.FastForward(ctx, res.Branch, target, "merge "+theirs+": Fast-forward"); err != nil {
 		return fmt.Errorf("sync memory: %w", err)
 	}
 	res.Merged = true

@@ -273,6 +273,44 @@ func TestSyncUnreachableRemoteKeepsTheCommit(t *testing.T) {
 	}
 }
 
+// What git does not keep on one machine, another may have given: it stays as it is, which
+// `git merge` does not see to.
+func TestSyncLeavesWhatIsIgnored(t *testing.T) {
+	t.Parallel()
+	a, b := machine(t, ""), machine(t, "")
+	remote(t, a, b)
+	syncNow(t, a)
+	syncNow(t, b)
+	syncNow(t, a)
+	if err := os.MkdirAll(b.abs(".git/info"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.abs(".git/info/exclude"), []byte("blocks/reference-keys.md\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, "blocks/reference-keys.md", "mine\n")
+	if _, err := a.Create(t.Context(), CreateBlock{Name: "reference-keys", Content: "theirs\n"}); err != nil {
+		t.Fatal(err)
+	}
+	syncNow(t, a)
+	if _, err := b.Sync(t.Context(), SyncOptions{}); err == nil || !strings.Contains(err.Error(), "reference-keys.md is in the way") {
+		t.Errorf("%v", err)
+	}
+	if data, err := os.ReadFile(b.abs("blocks/reference-keys.md")); err != nil || string(data) != "mine\n" {
+		t.Errorf("it has %q, %v", data, err)
+	}
+	if got := run(t, b, "status", "--porcelain"); got != "" {
+		t.Errorf("left behind: %s", got)
+	}
+	if err := os.Remove(b.abs("blocks/reference-keys.md")); err != nil {
+		t.Fatal(err)
+	}
+	syncNow(t, b)
+	if data, err := os.ReadFile(b.abs("blocks/reference-keys.md")); err != nil || !strings.Contains(string(data), "theirs") {
+		t.Errorf("it has %q, %v", data, err)
+	}
+}
+
 // TestRepositoryHalfMade: git killed while it made the repository must not end
 // all syncs for good.
 func TestRepositoryHalfMade(t *testing.T) {
