@@ -40,7 +40,7 @@ func (a *App) checkFleet(ctx context.Context) []setup.Finding {
 	}
 	conn := a.servers.conn
 	out := one(setup.OK, "", "%s of this project on %s", count(total(n), "item"), conn.NC.ConnectedAddr())
-	if left := a.leftInFiles(); left > 0 {
+	if left, _ := a.leftInFiles(); left > 0 {
 		out = append(out, one(setup.Warn, "reprise queue migrate", "%s of this project in files of this machine, which nobody works off while the settings name servers", count(left, "item"))...)
 	}
 	if off, ok := q.ClockOff(a.Env.Now()); ok && off.Abs() > clockApart {

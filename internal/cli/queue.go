@@ -201,9 +201,13 @@ func newQueueListCmd(app *App) *cobra.Command {
 				}{docs, total, append([]queue.Trouble{}, l.Trouble...)})
 			}
 			app.sayTrouble(l.Trouble)
-			left := app.leftInFiles()
+			left, claimed := app.leftInFiles()
 			if left > 0 {
-				fmt.Fprint(app.Err, wrapLine(fmt.Sprintf("note: %s in files of this machine, which nobody works off while the settings name servers; `reprise queue migrate` moves them.", count(left, "item")), app.Columns))
+				held := ""
+				if claimed > 0 {
+					held = fmt.Sprintf(" (%d claimed: by the token, `reprise queue done` or `release` settles it here first)", claimed)
+				}
+				fmt.Fprint(app.Err, wrapLine(fmt.Sprintf("note: %s in files of this machine, which nobody works off while the settings name servers; `reprise queue migrate` moves them%s.", count(left, "item"), held), app.Columns))
 			}
 			if total == 0 {
 				return app.noItems(cmd.Context(), q, left > 0, len(states) > 0 || len(f.Labels) > 0 || f.Task != "")
@@ -275,8 +279,10 @@ func (a *App) noItems(ctx context.Context, q queue.Queue, left, chosen bool) err
 
 // waitsFor is what a blocked item waits for, in words, with what can be done where nothing
 // comes of that.
-func waitsFor(it *queue.Item) string {
+func (a *App) waitsFor(it *queue.Item) string {
 	switch {
+	case a.waitsForStayed(it):
+		return "waits for " + it.Waits + ", which is in files of this machine (`reprise queue migrate`)"
 	case it.WaitsForDead:
 		return "waits for " + it.Waits + ", which is dead (`reprise queue retry " + it.Waits + "`), unless it is to begin without (`reprise queue edit " + it.ID + " --depends-on ''`)"
 	case it.WaitsForNone:
@@ -365,7 +371,7 @@ func (a *App) detail(it *queue.Item) []string {
 		}
 	case queue.Blocked:
 		if it.Waits != "" {
-			d = append(d, waitsFor(it))
+			d = append(d, a.waitsFor(it))
 		} else {
 			d = append(d, "parked: "+firstOf(cmp.Or(it.Reason, "no reason given"), 200))
 		}
@@ -464,7 +470,7 @@ func (a *App) queueItem(ctx context.Context, ref string) (queue.Item, error) {
 		return queue.Item{}, err
 	}
 	it, err := q.Get(ctx, ref)
-	return it, queueError(err)
+	return it, queueError(a.notThere(ctx, ref, err))
 }
 
 func newQueueShowCmd(app *App) *cobra.Command {

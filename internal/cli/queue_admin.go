@@ -35,7 +35,7 @@ func itemsCommand(app *App, use, short string, do func(ctx context.Context, q qu
 			for _, id := range args {
 				it, err := do(cmd.Context(), q, id, reason)
 				if err != nil {
-					failed = errors.Join(failed, err)
+					failed = errors.Join(failed, app.notThere(cmd.Context(), id, err))
 					continue
 				}
 				doc, said := app.settled(it)
@@ -60,6 +60,10 @@ func itemsCommand(app *App, use, short string, do func(ctx context.Context, q qu
 func newQueueParkCmd(app *App) *cobra.Command {
 	cmd := itemsCommand(app, "park", "Keep items from being claimed until they are unparked", func(ctx context.Context, q queue.Queue, id, reason string) (queue.Item, error) {
 		if queue.IsToken(id) { // one's own claim
+			q, err := app.holdersQueue(ctx, q, id, proc.ID{})
+			if err != nil {
+				return queue.Item{}, err
+			}
 			return q.Park(ctx, id[:strings.LastIndexByte(id, '@')], queue.Token(id), reason)
 		}
 		it, err := q.Park(ctx, id, "", reason)
@@ -182,7 +186,7 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 			if given("label") || given("add-label") || given("remove-label") {
 				it, err := q.Get(ctx, args[0])
 				if err != nil {
-					return queueError(err)
+					return queueError(app.notThere(ctx, args[0], err))
 				}
 				if !given("label") {
 					labels = it.Labels

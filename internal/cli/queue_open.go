@@ -95,22 +95,23 @@ func (a *App) fileQueue(bound proc.ID) (*queue.Files, error) {
 }
 
 // leftInFiles is how many items that are not settled are in files of this machine while
-// the settings name the servers of a fleet: nobody works them off.
-func (a *App) leftInFiles() int {
+// the settings name the servers of a fleet: nobody works them off. Those that are claimed stay
+// until they are settled.
+func (a *App) leftInFiles() (left, claimed int) {
 	home, err := a.Home()
 	if err != nil || home.Settings.Queue == config.QueueFiles {
-		return 0
+		return 0, 0
 	}
 	q, err := a.fileQueue(proc.ID{})
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	defer q.Close()
 	n, err := q.Count(context.Background())
 	if err != nil {
-		return 0 // nothing is there, or it is told of by who opens it
+		return 0, 0 // nothing is there, or it is told of by who opens it
 	}
-	return n[queue.Ready] + n[queue.Claimed] + n[queue.Blocked]
+	return n[queue.Ready] + n[queue.Claimed] + n[queue.Blocked], n[queue.Claimed]
 }
 
 // fleetQueue is the queue on the servers that the settings name.

@@ -48,7 +48,7 @@ machine. Nothing ready ends with 3, and with --wait, when time runs out, with 5.
 			if opt.ID != "" { // it may be a key
 				it, err := q.Get(cmd.Context(), opt.ID)
 				if err != nil {
-					return queueError(err)
+					return queueError(app.notThere(cmd.Context(), opt.ID, err))
 				}
 				opt.ID = it.ID
 			}
@@ -115,20 +115,22 @@ func (a *App) tokenArg(ctx context.Context, q queue.Queue, arg string) (queue.To
 		return "", queueError(err)
 	}
 	if it.State != queue.Claimed {
-		return "", exitWith(ExitConflict, unclaimed(&it, a.Now()))
+		return "", exitWith(ExitConflict, a.unclaimed(&it))
 	}
 	return "", exitWith(ExitConflict, fmt.Errorf("%s is claimed by %s under number %d: whose claim that is says so with the token that the claim gave", it.ID, cmp.Or(it.Claim.Worker, "somebody"), it.Claim.Fence))
 }
 
 // unclaimed says of an item that nobody has claimed what comes before what was asked for:
 // a claim, or what stands in the way of one.
-func unclaimed(it *queue.Item, now time.Time) error {
+func (a *App) unclaimed(it *queue.Item) error {
 	first, id := "claim it first", it.ID
 	switch {
-	case it.State == queue.Ready && it.NotBefore.After(now):
+	case it.State == queue.Ready && it.NotBefore.After(a.Now()):
 		first = fmt.Sprintf("it can be claimed from %s on; `reprise queue edit %s --not-before ''` lets it be at once", it.NotBefore.Local().Format(time.RFC3339), id)
 	case it.State == queue.Blocked && it.WaitsForDead:
 		first = fmt.Sprintf("it waits for %[2]s, which is dead: `reprise queue retry %[2]s`, or `reprise queue edit %[1]s --depends-on ''` has it wait no longer", id, it.Waits)
+	case it.State == queue.Blocked && a.waitsForStayed(it):
+		first = fmt.Sprintf("it waits for %s, which is in files of this machine: `reprise queue migrate` moves that to the servers", it.Waits)
 	case it.State == queue.Blocked && it.WaitsForNone:
 		first = fmt.Sprintf("it waits for %[2]s, which is not there: add that, or `reprise queue edit %[1]s --depends-on ''` has it wait no longer", id, it.Waits)
 	case it.State == queue.Blocked && it.Waits != "":
@@ -159,6 +161,9 @@ func tokenCommand(app *App, use, short string, pid *int, do func(ctx context.Con
 			}
 			q, err := app.writableQueue(cmd.Context(), bound)
 			if err != nil {
+				return err
+			}
+			if q, err = app.holdersQueue(cmd.Context(), q, args[0], bound); err != nil {
 				return err
 			}
 			t, err := app.tokenArg(cmd.Context(), q, args[0])
@@ -236,6 +241,9 @@ and nobody is at it. What waited for it and nothing else is then ready.`,
 			o.Data = json.RawMessage(data)
 			q, err := app.writableQueue(ctx, proc.ID{})
 			if err != nil {
+				return err
+			}
+			if q, err = app.holdersQueue(ctx, q, args[0], proc.ID{}); err != nil {
 				return err
 			}
 			t, err := doneToken(ctx, app, q, args[0])

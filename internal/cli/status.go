@@ -326,7 +326,7 @@ func (a *App) standRuns(ctx context.Context, s *standing) error {
 }
 
 func (a *App) standQueue(ctx context.Context, s *standing) error {
-	if left := a.leftInFiles(); left > 0 {
+	if left, _ := a.leftInFiles(); left > 0 {
 		s.Waits = append(s.Waits, standWait{count(left, "item") + " of the queue in files of this machine, which nobody works off", "reprise queue migrate"})
 	}
 	q, err := a.Queue(proc.ID{})
