@@ -4,6 +4,9 @@ package cli_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,12 +86,16 @@ func TestDocumentedCodes(t *testing.T) {
 		}
 		return string(data)
 	}
-	codes := read("exit-codes.md")
-	for code, name := range map[int]string{cli.ExitOK: "ok", cli.ExitFailure: "failure", cli.ExitUsage: "usage",
-		cli.ExitNotFound: "not found", cli.ExitConflict: "conflict", cli.ExitTimeout: "timeout"} {
-		if !strings.Contains(codes, fmt.Sprintf("\n| %d | %s | ", code, name)) {
-			t.Errorf("exit-codes.md lacks code %d, %s", code, name)
-		}
+	var rows, codes []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \| ([a-z ]+) \| .`).FindAllStringSubmatch(read("exit-codes.md"), -1) {
+		rows = append(rows, row[1]+" "+strings.ReplaceAll(row[2], " ", ""))
+	}
+	for name, code := range exitCodes(t) {
+		codes = append(codes, code+" "+strings.ToLower(strings.TrimPrefix(name, "Exit")))
+	}
+	slices.Sort(codes)
+	if !slices.Equal(rows, codes) {
+		t.Errorf("exit-codes.md has %q,\nthe program %q", rows, codes)
 	}
 	var want []string
 	for _, c := range (setup.Doctor{}).Checks() {
@@ -104,6 +111,44 @@ func TestDocumentedCodes(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("troubleshooting.md has parts for %q,\nthe doctor checks %q", got, want)
 	}
+}
+
+// exitCodes are the constants of the package that say how the program ends, by name: what
+// none of them is, no command ends with by itself.
+func exitCodes(t *testing.T) map[string]string {
+	t.Helper()
+	codes := map[string]string{}
+	var literal []string
+	for _, file := range documents(t, "internal/cli/*.go") {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for i, name := range n.Names {
+					if strings.HasPrefix(name.Name, "Exit") && i < len(n.Values) {
+						codes[name.Name] = n.Values[i].(*ast.BasicLit).Value
+					}
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.Ident); ok && strings.HasPrefix(f.Name, "exitWith") && len(n.Args) > 0 {
+					if lit, ok := n.Args[0].(*ast.BasicLit); ok {
+						literal = append(literal, filepath.Base(file)+": "+lit.Value)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if len(literal) > 0 {
+		t.Errorf("codes without a name: %q", literal)
+	}
+	return codes
 }
 
 // What looks like a command of ours in any document, in a block of code or in a line of

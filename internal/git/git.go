@@ -288,13 +288,13 @@ func (g *Git) settings() []string {
 	return args
 }
 
-// MergeArgs begins the arguments of a merge into the branch that is checked out, "" for none:
-// it is a commit, files that git ignores are in its way as others are, and no signature or
+// MergeArgs begins the arguments of a merge into the branch that is checked out: it is a commit, files that git ignores are in its way as others are, and no signature or
 // squash is asked for, whatever the settings of the user,
-// and those of the branch, say. What follows says how far it may go (--ff or --ff-only), and what is merged.
+// and those of the branch, say. What follows says how far it may go (--ff), and what is merged.
+// Without a merge commit it is [Git.FastForward].
 func MergeArgs(branch string) []string {
 	args := []string{"merge", "--quiet", "--commit", "--no-squash", "--no-verify-signatures", "--no-overwrite-ignore"}
-	if branch != "" && !strings.Contains(branch, "=") {
+	if !strings.Contains(branch, "=") {
 		args = append([]string{"-c", "branch." + branch + ".mergeOptions="}, args...)
 	}
 	return args

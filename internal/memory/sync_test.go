@@ -273,8 +273,7 @@ func TestSyncUnreachableRemoteKeepsTheCommit(t *testing.T) {
 	}
 }
 
-// What git does not keep on one machine, another may have given: it stays as it is, which
-// `git merge` does not see to.
+// What git does not keep on one machine, another may have given: it stays as it is.
 func TestSyncLeavesWhatIsIgnored(t *testing.T) {
 	t.Parallel()
 	a, b := machine(t, ""), machine(t, "")
