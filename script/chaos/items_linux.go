@@ -25,7 +25,9 @@ var kinds = []struct {
 	{6, "say that it failed", false}, {4, "kill yourself", false}, {3, "hang", false}, {3, "change nothing", false},
 }
 
-// steps are what the agent does. It appends, so that work that was done twice is seen.
+// steps are what the agent does. It appends, so that work that was done twice is seen. A shell
+// that has no descriptor left to write by, and puts its complaint into the file, is an agent that
+// dies of it.
 const steps = `v: 1
 steps:
   - when: "write slowly"
@@ -38,7 +40,7 @@ steps:
   - fork: {escape: session, count: 1, for: 600s}
   - fork: {escape: daemon, count: 2, for: 600s, ignore: [SIGTERM]}
   - when: "write"
-  - shell: {command: "grep -qx \"$WORK_ITEM\" work.txt 2>/dev/null || echo \"$WORK_ITEM\" >> work.txt"}
+  - shell: {command: "grep -qsx \"$WORK_ITEM\" work.txt || echo \"$WORK_ITEM\" >> work.txt; grep -qx \"$WORK_ITEM\" work.txt || { rm -f work.txt; kill -9 $PPID; }"}
   - when: "say that it failed"
   - result: {text: "it cannot be done", is_error: true}
   - when: "kill yourself"
