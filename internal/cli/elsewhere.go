@@ -120,13 +120,26 @@ func (a *App) fleetWorkers(ctx context.Context) ([]relay.Worker, error) {
 // logsElsewhere prints what a run of another machine says; done is false where the fleet
 // knows nothing of it, or there is none. A run that its worker tells of may have said
 // nothing yet, or nothing that has come to the servers: that is waited for, with follow.
-func (a *App) logsElsewhere(ctx context.Context, id string, follow bool) (done bool, err error) {
+// text has it printed as people read it.
+func (a *App) logsElsewhere(ctx context.Context, id string, follow, text bool) (done bool, err error) {
 	f, err := a.elsewhere(ctx, "logs")
 	if f == nil || err != nil || f.Project == "" || !run.ValidID(id) {
 		return false, err
 	}
 	note := func(text string) { fmt.Fprintf(a.Err, "note: %s\n", text) }
-	end, err := f.Relay().Follow(ctx, id, follow, a.Out, note, a.noteQuiet(ctx, id))
+	out := a.Out
+	if text {
+		read := &saidWriter{out: a.Out, style: a.Style(), client: func() string {
+			r, err := f.Run(ctx, id)
+			if err != nil {
+				return "" // read as what most clients write
+			}
+			return r.Client
+		}}
+		defer read.end()
+		out = read
+	}
+	end, err := f.Relay().Follow(ctx, id, follow, out, note, a.noteQuiet(ctx, id))
 	for errors.Is(err, relay.ErrNotFound) {
 		switch _, err := f.Run(ctx, id); {
 		case errors.Is(err, relay.ErrNotFound):
@@ -140,7 +153,7 @@ func (a *App) logsElsewhere(ctx context.Context, id string, follow bool) (done b
 		if err := pause(ctx, 250*time.Millisecond); err != nil {
 			return true, goesOn(ctx, err, id)
 		}
-		end, err = f.Relay().Follow(ctx, id, follow, a.Out, note, a.noteQuiet(ctx, id))
+		end, err = f.Relay().Follow(ctx, id, follow, out, note, a.noteQuiet(ctx, id))
 	}
 	if err != nil {
 		return true, goesOn(ctx, err, id)

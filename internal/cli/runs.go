@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -344,7 +345,7 @@ without secrets, long ones cut.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, r, err := app.settledRun(cmd.Context(), args[0])
 			if errors.Is(err, run.ErrNotFound) && !stderr {
-				if done, away := app.logsElsewhere(cmd.Context(), args[0], follow); done || away != nil {
+				if done, away := app.logsElsewhere(cmd.Context(), args[0], follow, text); done || away != nil {
 					return away
 				}
 			}
@@ -376,7 +377,7 @@ without secrets, long ones cut.`,
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
 	cmd.Flags().BoolVar(&stderr, "stderr", false, "standard error instead of standard output")
-	cmd.Flags().BoolVar(&text, "text", false, "as people read it; of a run of this machine")
+	cmd.Flags().BoolVar(&text, "text", false, "as people read it")
 	cmd.MarkFlagsMutuallyExclusive("stderr", "text")
 	return cmd
 }
@@ -428,6 +429,51 @@ func saidLine(style term.Style, s runoutput.Said) string {
 		return style.Red("! " + text)
 	}
 	return text
+}
+
+// saidWriter prints what a client writes as people read it, line by line as it comes.
+type saidWriter struct {
+	out    io.Writer
+	style  term.Style
+	client func() string // asked once, when something has come
+
+	name  string
+	asked bool
+	rest  []byte // of a line that has not ended
+}
+
+// Write implements io.Writer.
+func (w *saidWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	whole := bytes.LastIndexByte(w.rest, '\n') + 1
+	if whole == 0 && len(w.rest) >= runoutput.Window {
+		whole = len(w.rest) // as the dashboard has it: such a line is shown in parts
+	}
+	if err := w.print(w.rest[:whole]); err != nil {
+		return 0, err
+	}
+	w.rest = append([]byte(nil), w.rest[whole:]...)
+	return len(p), nil
+}
+
+func (w *saidWriter) print(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	if !w.asked {
+		w.name, w.asked = w.client(), true
+	}
+	for _, s := range runoutput.Of(w.name, text) {
+		if _, err := fmt.Fprintln(w.out, saidLine(w.style, s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end prints a last line that has no end.
+func (w *saidWriter) end() {
+	_ = w.print(w.rest) // who reads is gone, or sees it
 }
 
 // copyFile prints a file. With ended it goes on as the file grows, until ended
