@@ -252,19 +252,19 @@ func (s *Server) itsItem(ctx context.Context, p *runPage) {
 		return
 	}
 	p.Item = loop.ItemOf(*rec)
-	if rec.Status != run.Interrupted {
+	if !rec.Status.Settled() {
 		return
 	}
 	v := s.loopView()
 	if v.Trouble != "" { // who cannot tell leads there, where the reason stands
-		p.CanReply = true
+		p.CanReply = rec.Status == run.Interrupted
 		return
 	}
 	later := func(r run.Record) bool {
 		return loop.ItemOf(r) == p.Item && r.StartedAt.After(rec.StartedAt) && r.Project == rec.Project
 	}
 	p.CanReply = p.Next == "" && !slices.ContainsFunc(list, later) && slices.ContainsFunc(v.Open, func(q *ask) bool { return q.Item == p.Item })
-	p.Over = !p.CanReply
+	p.Over = !p.CanReply && rec.Status == run.Interrupted
 }
 
 // headOf is the beginning of a file of a run, "" where it cannot be read.

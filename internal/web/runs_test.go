@@ -139,6 +139,11 @@ func TestRunIsGoneOnWith(t *testing.T) {
 	}
 }
 
+// asWritten is a manager by which runs go on whose records say so.
+type asWritten struct{ *run.Manager }
+
+func (a asWritten) Settle(_ context.Context, id string) (run.Record, error) { return a.Get(id) }
+
 // A run of the loop leads to the answer only as long as its item waits for what it has asked, and
 // the two runs of one session name each other, though the record of the first does not.
 func TestLoopsRunLeadsToItsAnswer(t *testing.T) {
@@ -167,6 +172,17 @@ func TestLoopsRunLeadsToItsAnswer(t *testing.T) {
 	}
 	if body := h.page("/runs/run-cccccccccc"); !strings.Contains(body, answer) || !strings.Contains(body, "<dt>Goes on from</dt>") {
 		t.Errorf("the run that asks now:\n%s", body)
+	}
+	// Who stops one is told before what becomes of its item, and after where that goes on.
+	other := open(t, func(d *Deps) { d.Runs = asWritten{d.Runs.(*run.Manager)} })
+	other.runRecord("run-dddddddddd", of("long", "7", run.Running), "")
+	if body := other.page("/runs/run-dddddddddd"); !strings.Contains(body, "Its item is set aside then, until you let it go on.") {
+		t.Errorf("beside the button:\n%s", body)
+	}
+	h.asks("long")
+	h.runRecord("run-dddddddddd", of("long", "7", run.Killed), "")
+	if body := h.page("/runs/run-dddddddddd"); !strings.Contains(body, "waits for you: <a") || !strings.Contains(body, "/work#answer-long") || strings.Contains(body, "cannot be gone on with") {
+		t.Errorf("one that was stopped:\n%s", body)
 	}
 }
 
