@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/agent"
+	"reprise/internal/clip"
 	"reprise/internal/config"
 	"reprise/internal/fleet"
 	"reprise/internal/git"
@@ -156,7 +157,7 @@ func (a *App) prepareClones(ctx context.Context, home *config.Home, list []confi
 	}
 	for _, p := range list {
 		c := a.checkout(dir, p)
-		c.Say = func(text string) { fmt.Fprintf(a.Err, "note: %s\n", term.SafeLine(text)) }
+		c.Say = func(text string) { fmt.Fprintf(a.Err, "note: %s\n", term.SafeLine(clip.Line(text))) }
 		branch, err := c.Ensure(ctx)
 		if err != nil {
 			return err
@@ -323,7 +324,7 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 		Projects: list, Slots: machine.NewSlots(f.workers), Once: f.untilEmpty, Log: log,
 		Checkout: func(p config.WorkerProject) *machine.Checkout { return app.checkout(dir, p) },
 		Build:    w.build,
-		Say:      func(project, text string) { fmt.Fprintf(notes, "note: %s: %s\n", project, term.SafeLine(text)) },
+		Say:      func(project, text string) { fmt.Fprintf(notes, "note: %s: %s\n", project, term.SafeLine(clip.Line(text))) },
 	}, app.stops(ctx))
 	unable := false
 	for _, e := range ended {
@@ -382,7 +383,7 @@ func (w *fleetWorker) reach(ctx context.Context, wait time.Duration) {
 		if !errors.Is(err, fleet.ErrUnreachable) || w.flags.untilEmpty {
 			return
 		}
-		fmt.Fprintf(w.notes, "note: %s; again in %s\n", term.SafeLine(err.Error()), wait)
+		fmt.Fprintf(w.notes, "note: %s; again in %s\n", term.SafeLine(clip.Line(err.Error())), wait)
 		if pause(ctx, wait) != nil {
 			return
 		}
@@ -499,7 +500,7 @@ func (w *fleetWorker) elsewhere(a *App, home *config.Home, p config.WorkerProjec
 		}
 		trees.Base = machine.Origin + "/" + branch
 		shared := &loop.Shared{Worktrees: trees, Remote: machine.Origin, Main: branch, Say: func(item, text string) {
-			fmt.Fprintf(w.notes, "note: %s: %s: %s\n", p.Name, item, term.SafeLine(text))
+			fmt.Fprintf(w.notes, "note: %s: %s: %s\n", p.Name, item, term.SafeLine(clip.Line(text)))
 		}}
 		if p.State != "" {
 			shared.State = func(ctx context.Context, out bool) error {
