@@ -324,7 +324,9 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 		Projects: list, Slots: machine.NewSlots(f.workers), Once: f.untilEmpty, Log: log,
 		Checkout: func(p config.WorkerProject) *machine.Checkout { return app.checkout(dir, p) },
 		Build:    w.build,
-		Say:      func(project, text string) { fmt.Fprintf(notes, "note: %s: %s\n", project, term.SafeLine(clip.Line(text))) },
+		Say: func(project, text string) {
+			fmt.Fprintf(notes, "note: %s: %s\n", project, term.SafeLine(clip.Line(text)))
+		},
 	}, app.stops(ctx))
 	unable := false
 	for _, e := range ended {
