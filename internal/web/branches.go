@@ -51,6 +51,17 @@ func (s *Server) branchOf(ctx context.Context, item string) *branchRow {
 	return nil
 }
 
+// mergeable tells, on the overview, of work that waits to be merged.
+func (s *Server) mergeable(ctx context.Context, p *overviewPage) {
+	done, err := s.unmerged(ctx)
+	if err != nil {
+		p.Trouble = append(p.Trouble, err.Error())
+	}
+	if len(done) > 0 {
+		p.Matters = append(p.Matters, toMerge(done))
+	}
+}
+
 // toMerge says how work that lies in branches comes to where a person works.
 func toMerge(list []loop.Iteration) matter {
 	var names []string

@@ -6,8 +6,8 @@
 // small script has parts of a page drawn anew when what they show has changed.
 // What agents, tools and files said is foreign text: it is escaped by the
 // templates, markdown is rendered without raw HTML and without images, and what
-// an eye cannot see is made visible in every answer (see render.go). gate.go has
-// who is let in.
+// an eye cannot see is made visible in every answer (see render.go). Package
+// gate has who is let in.
 //
 // It owns no files and takes no locks; what it has written, it has written by the
 // packages below, which lock for themselves.

@@ -91,11 +91,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		asks = append(asks, s.waitsAfar(state)...)
 	}
 	p.Matters = append(asks, p.Matters...)
-	if done, err := s.unmerged(r.Context()); err != nil {
-		p.Trouble = append(p.Trouble, err.Error())
-	} else if len(done) > 0 {
-		p.Matters = append(p.Matters, toMerge(done))
-	}
+	s.mergeable(r.Context(), &p)
 	if p.Loop.Trouble != "" {
 		p.Trouble = append(p.Trouble, p.Loop.Trouble)
 	}

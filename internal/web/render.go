@@ -14,6 +14,7 @@ import (
 
 	"reprise/internal/queue"
 	"reprise/internal/term"
+	"reprise/internal/web/gate"
 )
 
 //go:embed templates static
@@ -102,9 +103,9 @@ func (p *pages) execute(page, part string, v any) ([]byte, error) {
 }
 
 func (s *Server) view(r *http.Request, here, title string, data any) view {
-	at := visitOf(r)
+	at := gate.VisitOf(r)
 	return view{
-		Base: at.base, CSRF: at.csrf, ReadOnly: at.readOnly, Project: s.deps.Project, Version: s.deps.Version,
+		Base: at.Base, CSRF: at.CSRF, ReadOnly: at.ReadOnly, Project: s.deps.Project, Version: s.deps.Version,
 		Nav: s.nav, Here: here, Title: title, Note: notes[r.URL.Query().Get("done")], Now: s.deps.Now(), Data: data,
 	}
 }
@@ -157,8 +158,8 @@ func sentence(err error) string {
 // done sends the browser back to a page after a change, which says what was done. The
 // page is named by a fixed word, so that an address shows no other text.
 func (s *Server) done(w http.ResponseWriter, r *http.Request, to, note string) {
-	at := visitOf(r)
-	target := at.base + to
+	at := gate.VisitOf(r)
+	target := at.Base + to
 	if note != "" {
 		sep := "?"
 		if strings.Contains(to, "?") {

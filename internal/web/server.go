@@ -15,6 +15,7 @@ import (
 	"reprise/internal/loop"
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/web/gate"
 	"reprise/internal/web/watch"
 	"reprise/internal/worker/elsewhere"
 )
@@ -26,7 +27,6 @@ const (
 	answerTime  = 60 * time.Second
 	idleTime    = 2 * time.Minute
 	maxHeaders  = 32 << 10
-	maxForm     = 3 << 20 // a memory file of memory.MaxContent, encoded as a form, fits in it
 	stopGrace   = 300 * time.Millisecond
 )
 
@@ -200,12 +200,12 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 	}
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := newGate(listener.Addr().String(), s.deps.ReadOnly, s.mux)
+	g, err := gate.New(listener.Addr().String(), s.deps.ReadOnly, s.mux)
 	if err != nil {
 		listener.Close()
 		return err
 	}
-	g.failed = s.failBare
+	g.Failed = s.failBare
 	server := &http.Server{
 		Handler:           g,
 		ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaders,
@@ -213,8 +213,8 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
 	if o.Ready != nil {
-		g.used = func() { o.Ready(g.link(), false) }
-		o.Ready(g.link(), true)
+		g.Used = func() { o.Ready(g.Link(), false) }
+		o.Ready(g.Link(), true)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

@@ -1,4 +1,8 @@
-package web
+// Package gate decides who is let into the dashboard: one browser for each link that was
+// printed, on this machine alone, and changes from its own pages alone.
+//
+// It owns no files and writes none; the lock it takes is its own, in memory.
+package gate
 
 import (
 	"context"
@@ -23,6 +27,7 @@ const (
 	csrfField  = "csrf"
 	// maxSessions are the browsers that are let in at a time; the oldest goes first.
 	maxSessions = 16
+	maxForm     = 3 << 20 // a memory file of memory.MaxContent, encoded as a form, fits in it
 )
 
 // policy lets a page load from this server and from nowhere else, and run no script
@@ -30,20 +35,20 @@ const (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// gate is what every request passes first: its Host must be this server's, its
+// Gate is what every request passes first: its Host must be this server's, its
 // cookie one that was given for a one-time token, and a change must come from one
 // of our own pages.
 //
 // Everything lies below a path that is made by chance: cookies are sent to every
 // port of a host, and so another server on this machine is not sent ours.
-type gate struct {
+type Gate struct {
 	base     string // "/" and 26 characters
 	origins  []string
 	hosts    []string
 	readOnly bool
 	next     http.Handler
-	failed   func(w http.ResponseWriter, r *http.Request, status int, err error)
-	used     func() // a link was used, and there is another
+	Failed   func(w http.ResponseWriter, r *http.Request, status int, err error)
+	Used     func() // a link was used, and there is another
 
 	mu       sync.Mutex
 	token    [sha256.Size]byte // of the link that is good now
@@ -57,30 +62,30 @@ type session struct {
 	csrf string
 }
 
-// visit is what a handler knows of who asks.
-type visit struct {
-	base, csrf string
-	readOnly   bool
+// Visit is what a handler knows of who asks.
+type Visit struct {
+	Base, CSRF string
+	ReadOnly   bool
 }
 
 type visitKey struct{}
 
-func visitOf(r *http.Request) visit {
-	v, _ := r.Context().Value(visitKey{}).(visit)
+func VisitOf(r *http.Request) Visit {
+	v, _ := r.Context().Value(visitKey{}).(Visit)
 	return v
 }
 
-func newGate(addr string, readOnly bool, next http.Handler) (*gate, error) {
+func New(addr string, readOnly bool, next http.Handler) (*Gate, error) {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("serve the dashboard: %w", err)
 	}
 	base := secret()[:26]
-	g := &gate{base: "/" + strings.ToLower(base), readOnly: readOnly, next: http.StripPrefix("/"+strings.ToLower(base), next), hosts: []string{addr, "localhost:" + port}}
+	g := &Gate{base: "/" + strings.ToLower(base), readOnly: readOnly, next: http.StripPrefix("/"+strings.ToLower(base), next), hosts: []string{addr, "localhost:" + port}}
 	for _, h := range g.hosts {
 		g.origins = append(g.origins, "http://"+h)
 	}
-	g.failed = func(w http.ResponseWriter, _ *http.Request, status int, err error) {
+	g.Failed = func(w http.ResponseWriter, _ *http.Request, status int, err error) {
 		http.Error(w, err.Error(), status)
 	}
 	g.newToken()
@@ -94,13 +99,13 @@ func secret() string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])
 }
 
-func (g *gate) newToken() {
+func (g *Gate) newToken() {
 	g.plain = strings.ToLower(secret())
 	g.token = sha256.Sum256([]byte(g.plain))
 }
 
-// link is the address that lets one browser in.
-func (g *gate) link() string {
+// Link is the address that lets one browser in.
+func (g *Gate) Link() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return "http://" + g.hosts[0] + g.base + "/?token=" + g.plain
@@ -117,11 +122,11 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	status, err := g.check(w, r)
 	if err != nil {
-		g.failed(w, r, status, err)
+		g.Failed(w, r, status, err)
 		return
 	}
 	if status != 0 {
@@ -134,7 +139,7 @@ var errNoLink = errors.New("this page needs the link that `reprise web` has prin
 
 // check returns an error with its status, or a status alone where the request has
 // been answered.
-func (g *gate) check(w http.ResponseWriter, r *http.Request) (int, error) {
+func (g *Gate) check(w http.ResponseWriter, r *http.Request) (int, error) {
 	if !slices.Contains(g.hosts, strings.ToLower(r.Host)) {
 		// A foreign page whose name was made to point here still sends that name.
 		return http.StatusForbidden, errors.New("this host name is not the dashboard's: open the link that `reprise web` has printed")
@@ -158,7 +163,7 @@ func (g *gate) check(w http.ResponseWriter, r *http.Request) (int, error) {
 			return status, err
 		}
 	}
-	v := visit{base: g.base, csrf: s.csrf, readOnly: g.readOnly}
+	v := Visit{Base: g.base, CSRF: s.csrf, ReadOnly: g.readOnly}
 	*r = *r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	return 0, nil
 }
@@ -166,7 +171,7 @@ func (g *gate) check(w http.ResponseWriter, r *http.Request) (int, error) {
 // checkChange lets through what a form of ours sent. Browsers that keep the referrer
 // to themselves, as ours are told to, send "null" for the origin of a form; then
 // Sec-Fetch-Site, which no page can set, must say that it came from here.
-func (g *gate) checkChange(w http.ResponseWriter, r *http.Request, s session) (int, error) {
+func (g *Gate) checkChange(w http.ResponseWriter, r *http.Request, s session) (int, error) {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Values("Origin")
 	known := len(origin) == 1 && slices.Contains(g.origins, strings.ToLower(origin[0])) && strings.EqualFold(origin[0], "http://"+r.Host)
 	opaque := len(origin) == 0 || len(origin) == 1 && origin[0] == "null"
@@ -190,7 +195,7 @@ func (g *gate) checkChange(w http.ResponseWriter, r *http.Request, s session) (i
 }
 
 // enter takes a one-time token and gives the browser a cookie for it.
-func (g *gate) enter(w http.ResponseWriter, r *http.Request, token string) (int, error) {
+func (g *Gate) enter(w http.ResponseWriter, r *http.Request, token string) (int, error) {
 	_, known := g.session(r)
 	if r.Method != http.MethodGet || r.Header.Get("Sec-Purpose") != "" || r.Header.Get("Purpose") == "prefetch" {
 		return http.StatusForbidden, errors.New("the link is for opening: it is good once")
@@ -215,8 +220,8 @@ func (g *gate) enter(w http.ResponseWriter, r *http.Request, token string) (int,
 	}
 	g.newToken()
 	g.mu.Unlock()
-	if g.used != nil {
-		g.used()
+	if g.Used != nil {
+		g.Used()
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, Path: g.base + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	// A redirect would go on what another page began, and so come without the strict
@@ -229,7 +234,7 @@ func (g *gate) enter(w http.ResponseWriter, r *http.Request, token string) (int,
 }
 
 // session is the browser whose cookie a request has.
-func (g *gate) session(r *http.Request) (session, bool) {
+func (g *Gate) session(r *http.Request) (session, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range r.CookiesNamed(cookieName) {
