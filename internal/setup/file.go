@@ -238,13 +238,7 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 			return false, err
 		}
 	}
-	if gone {
-		err = durable.Remove(real)
-	} else {
-		err = durable.WriteFile(real, next, perm)
-	}
-	if err != nil {
-		err = fmt.Errorf("write %s: %w", ch.File, err)
+	if err := replace(ch.File, real, next, gone, perm); err != nil {
 		if undo != nil {
 			err = errors.Join(err, undo())
 		}
@@ -257,6 +251,20 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 		ch.left = n.sweep(real)
 	}
 	return false, c.writeNote(real, n)
+}
+
+// replace makes a file what it is to be.
+func replace(file, real string, next []byte, gone bool, perm fs.FileMode) error {
+	var err error
+	if gone {
+		err = durable.Remove(real)
+	} else {
+		err = durable.WriteFile(real, next, perm)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
 }
 
 // mayChange says why a file cannot be written, or the note of it.
