@@ -182,17 +182,12 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 		}
 		return false, nil
 	}
-	ch.Action = "changed"
-	if !exists {
-		ch.Action = "created"
-	} else if gone {
-		ch.Action, next = "removed", nil
+	if ch.Action = action(exists, gone); gone {
+		next = nil
 	}
 	ch.Diff = diff(ch.File, raw, next, exists, gone)
-	if exists {
-		if err := mayReplace(real); err != nil {
-			return false, fmt.Errorf("change %s: %w", ch.File, err)
-		}
+	if err := mayReplace(real, exists); err != nil {
+		return false, fmt.Errorf("change %s: %w", ch.File, err)
 	}
 	if c.dry {
 		return false, c.mayChange(ch.File, real)
@@ -267,6 +262,16 @@ func replace(file, real string, next []byte, gone bool, perm fs.FileMode) error 
 	return nil
 }
 
+func action(exists, gone bool) string {
+	switch {
+	case !exists:
+		return "created"
+	case gone:
+		return "removed"
+	}
+	return "changed"
+}
+
 // mayChange says why a file cannot be written, or the note of it.
 func (c changer) mayChange(file, real string) error {
 	for _, dir := range []string{filepath.Dir(real), c.notes} {
@@ -279,7 +284,10 @@ func (c changer) mayChange(file, real string) error {
 
 // mayReplace says why a file is to stay as it is: a new one could be put in its place all the
 // same, but somebody has made it read-only.
-func mayReplace(real string) error {
+func mayReplace(real string, exists bool) error {
+	if !exists {
+		return nil
+	}
 	info, err := os.Stat(real)
 	if err != nil {
 		return err
