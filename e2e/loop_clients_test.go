@@ -91,8 +91,10 @@ func TestLoopClientsResume(t *testing.T) {
 			t.Parallel()
 			h, m := looped(t, name, nil,
 				on("one", 1, shell(`echo half > half.txt; echo "left or right?" > "$INTERRUPT_FILE"`)),
-				fakemodel.Rule{Name: "hang", When: fakemodel.When{Task: "the item one:", Turn: 2}, Say: fakemodel.Answer{Hang: true}},
+				// Before the next one: an agent may be stopped for its question before it has asked
+				// the model again, and then goes on in that turn.
 				fakemodel.Rule{Name: "answered", When: fakemodel.When{User: "to the left"}, Say: shell("echo left > answer.txt")},
+				fakemodel.Rule{Name: "hang", When: fakemodel.When{Task: "the item one:", Turn: 2}, Say: fakemodel.Answer{Hang: true}},
 				fakemodel.Rule{Name: "end", When: fakemodel.When{Task: "the item one:"}, Uses: -1, Say: say("Gone left.")})
 			h.must("queue", "add", "--id", "one", "Choose")
 			free := turn(t)
