@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"reprise/internal/clip"
 	"reprise/internal/config"
 	"reprise/internal/git"
 	"reprise/internal/loop"
@@ -37,22 +38,19 @@ func (a *App) shareLoop(ctx context.Context, home *config.Home, opt *loop.Option
 	log := opt.Log
 	opt.Places = &loop.Shared{Worktrees: trees, Remote: remote, Main: branch, Say: func(item, text string) {
 		log.Warn("share work with other machines", "item", item, "what", text)
-		fmt.Fprintf(a.Err, "note: %s: %s\n", item, term.SafeLine(text))
+		fmt.Fprintf(a.Err, "note: %s: %s\n", item, term.SafeLine(clip.Line(text)))
 	}}
 	return nil
 }
 
-// upstream is the branch of a remote that the one which is checked out follows, "" for none.
+// upstream is the branch of a remote that the one which is checked out follows, "" for none, as
+// where no branch is.
 func upstream(ctx context.Context, g *git.Git) (remote, branch string, err error) {
-	at, err := g.Branch(ctx)
-	if err != nil || at == "" {
-		return "", "", err
-	}
-	out, err := g.Run(ctx, "for-each-ref", "--format=%(upstream:remotename)%00%(upstream:remoteref)", "refs/heads/"+at)
+	out, err := g.Run(ctx, "for-each-ref", "--format=%(if)%(HEAD)%(then)%(upstream:remotename)%00%(upstream:remoteref)%(end)", "refs/heads")
 	if err != nil {
-		return "", "", fmt.Errorf("see which branch %s follows: %w", at, err)
+		return "", "", fmt.Errorf("see which branch of a remote is followed: %w", err)
 	}
-	remote, ref, _ := strings.Cut(strings.TrimRight(string(out), "\n"), "\x00")
+	remote, ref, _ := strings.Cut(strings.TrimSpace(string(out)), "\x00")
 	branch, ok := strings.CutPrefix(ref, "refs/heads/")
 	if !ok || remote == "" || remote == "." { // "." is this repository
 		return "", "", nil
