@@ -3,8 +3,11 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -13,29 +16,30 @@ import (
 // to, such as /tmp, anybody could make the project that everything below it belongs to. Git has
 // the same rule for its repositories.
 func foreignFile(root, start string) (uid int, foreign bool) {
+	file := ProjectFile(root)
+	info, err := os.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false
+	}
 	mine := []int{os.Geteuid(), 0}
 	if info, err := os.Stat(start); err == nil {
-		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			mine = append(mine, int(st.Uid))
-		}
+		mine = append(mine, ownerOf(info))
 	}
-	file := ProjectFile(root)
-	for _, place := range []string{file, filepath.Dir(file)} {
-		info, err := os.Lstat(place)
-		if err != nil {
-			continue // what cannot be looked at is told when it is read
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		if !ok {
-			continue
-		}
-		known := false
-		for _, m := range mine {
-			known = known || int(st.Uid) == m
-		}
-		if !known {
-			return int(st.Uid), true
-		}
+	if err == nil && !slices.Contains(mine, ownerOf(info)) {
+		return ownerOf(info), true
+	}
+	// Of a file that cannot be looked at the directory tells whose it is.
+	if info, err = os.Lstat(filepath.Dir(file)); err == nil && !slices.Contains(mine, ownerOf(info)) {
+		return ownerOf(info), true
 	}
 	return 0, false
+}
+
+// ownerOf is the user whose a file is; the administrator, whom everybody trusts, where the system
+// does not say.
+func ownerOf(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return 0
 }
