@@ -51,7 +51,7 @@ func (m mask) verdict(v guard.Verdict) guard.Verdict {
 	}
 	v.Word, v.Reason = m.text(v.Word), m.text(v.Reason)
 	if m.blind {
-		v.Word, v.Reason = "", unseen
+		v.Reason = unseen
 		if v.Rule != "" {
 			v.Reason += " [" + v.Rule + "]"
 		}

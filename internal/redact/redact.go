@@ -50,7 +50,7 @@ type span struct {
 
 // String returns s with its secrets replaced, and how many there were.
 func (r *Redactor) String(s string) (string, int) {
-	spans := r.find(s)
+	spans := r.find(s, nil)
 	if len(spans) == 0 {
 		return s, 0
 	}
@@ -97,34 +97,33 @@ func (r *Redactor) Named(key, s string) (string, int) {
 // Secrets are the secrets in a text that goes by a name, or by none: each as it stands
 // there, and as it reads without colours and backslashes.
 func (r *Redactor) Secrets(key, s string) []string {
-	var out []string
-	add := func(text string, spans []span) {
-		for _, sp := range spans {
-			if secret := text[sp.start:sp.end]; !slices.Contains(out, secret) {
-				out = append(out, secret)
-			}
-		}
-	}
-	add(s, r.find(s))
-	for view, level := s, 0; level < suspect.Levels; level++ {
-		var ok bool
-		if view, _, ok = suspect.Plain(view); !ok {
-			break
-		}
-		add(view, merge(r.look(view, nil)))
-	}
-	if len(out) == 0 {
+	var plain []string
+	here := texts(s, r.find(s, func(view string, found []span) { plain = append(plain, texts(view, merge(found))...) }))
+	if len(here) == 0 {
 		if _, n := r.Named(key, s); n > 0 {
-			out = append(out, s)
+			return []string{s}
 		}
+	}
+	for _, t := range plain {
+		if !slices.Contains(here, t) {
+			here = append(here, t)
+		}
+	}
+	return here
+}
+
+func texts(s string, spans []span) (out []string) {
+	for _, sp := range spans {
+		out = append(out, s[sp.start:sp.end])
 	}
 	return out
 }
 
 // find returns the secrets in s in order, without overlaps: those that stand
 // there, those that a terminal's colours or backslashes are in, and texts in
-// base64 that hold some.
-func (r *Redactor) find(s string) []span {
+// base64 that hold some. plain is given what was found in each text without
+// these, and may be nil.
+func (r *Redactor) find(s string, plain func(view string, found []span)) []span {
 	r.once.Do(func() { r.set = loadRules() })
 	spans := r.look(s, nil)
 	var back []int // where each byte of the view stands in s
@@ -139,8 +138,12 @@ func (r *Redactor) find(s string) []span {
 			}
 		}
 		view, back = next, offsets
-		for _, sp := range r.look(view, nil) {
+		found := r.look(view, nil)
+		for _, sp := range found {
 			spans = append(spans, span{back[sp.start], back[sp.end], sp.id})
+		}
+		if plain != nil {
+			plain(view, found)
 		}
 	}
 	return merge(spans)
