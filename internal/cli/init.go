@@ -426,12 +426,9 @@ func (a *App) chooseClients(ctx context.Context, open []string) ([]string, error
 	}
 	a.prompt(fmt.Sprintf("Put reprise into %s too? It shows the changes first. %s", strings.Join(open, ", "), choice))
 	for {
-		line, err := a.ask(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil && line == "":
-			return nil, errNoAnswer
+		line, err := a.answered(ctx)
+		if err != nil {
+			return nil, err
 		}
 		switch strings.ToLower(line) {
 		case "", "y", "yes":

@@ -103,12 +103,9 @@ var errNoAnswer = errors.New("no answer came")
 // yesOrNo reads answers to a question that was asked until one is yes or no.
 func (a *App) yesOrNo(ctx context.Context, byDefault bool) (bool, error) {
 	for {
-		line, err := a.ask(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return false, ctx.Err()
-		case err != nil && line == "":
-			return false, errNoAnswer
+		line, err := a.answered(ctx)
+		if err != nil {
+			return false, err
 		}
 		switch strings.ToLower(line) {
 		case "":
@@ -120,6 +117,19 @@ func (a *App) yesOrNo(ctx context.Context, byDefault bool) (bool, error) {
 		}
 		a.prompt(fmt.Sprintf("%s is neither yes nor no. Which is it?", term.SafeLine(clipText(line, 40))))
 	}
+}
+
+// answered is what ask has read; errNoAnswer where nobody is there, and the context's error
+// where that has ended.
+func (a *App) answered(ctx context.Context) (string, error) {
+	line, err := a.ask(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil && line == "":
+		return "", errNoAnswer
+	}
+	return line, nil
 }
 
 // ask reads one line of an answer, and no byte beyond it: the next question

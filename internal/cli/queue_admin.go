@@ -64,7 +64,7 @@ func newQueueParkCmd(app *App) *cobra.Command {
 			if err != nil {
 				return queue.Item{}, err
 			}
-			return q.Park(ctx, id[:strings.LastIndexByte(id, '@')], queue.Token(id), reason)
+			return q.Park(ctx, itemOf(id), queue.Token(id), reason)
 		}
 		it, err := q.Park(ctx, id, "", reason)
 		return it, notToken(id, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"reprise/internal/config"
 	"reprise/internal/proc"
@@ -50,23 +49,25 @@ func (a *App) notThere(ctx context.Context, ref string, err error) error {
 	if !errors.Is(err, queue.ErrNotFound) {
 		return err
 	}
-	if queue.IsToken(ref) {
-		ref = ref[:strings.LastIndexByte(ref, '@')]
-	}
-	if _, it, ok := a.stayed(ctx, ref, proc.ID{}); ok {
+	if _, it, ok := a.stayed(ctx, itemOf(ref), proc.ID{}); ok {
 		return fmt.Errorf("%w; %s", err, stayedWords(&it))
 	}
 	return err
+}
+
+// itemOf is the item that a token speaks of; what is no token is an id or a key itself.
+func itemOf(ref string) string {
+	if id, _, err := queue.ParseToken(queue.Token(ref)); err == nil {
+		return id
+	}
+	return ref
 }
 
 // holdersQueue is the queue in which the claim is that a token, or an item's id, speaks of:
 // that of the settings, or the files of this machine where the item stayed there because of
 // its claim. Who has it would else hear that it is lost, and be at it twice.
 func (a *App) holdersQueue(ctx context.Context, q queue.Queue, arg string, bound proc.ID) (queue.Queue, error) {
-	id := arg
-	if queue.IsToken(arg) {
-		id = arg[:strings.LastIndexByte(arg, '@')]
-	}
+	id := itemOf(arg)
 	files, it, ok := a.stayed(ctx, id, bound)
 	if !ok {
 		return q, nil

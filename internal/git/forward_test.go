@@ -66,9 +66,7 @@ func TestFastForward(t *testing.T) {
 			sh(c.before)
 			was := sh("git rev-parse main HEAD; cat a")
 			err := g.FastForward(t.Context(), "main", to, "merge: Fast-forward")
-			if (err == nil) != (c.want == nil && c.words == "") || c.want != nil && !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.words) {
-				t.Fatalf("%v", err)
-			}
+			wanted(t, err, c.want, c.words)
 			sh("rm -f .git/index.lock")
 			if got := sh("git status --porcelain"); got != c.status {
 				t.Errorf("status\n%s\nwant\n%s", got, c.status)
@@ -181,9 +179,7 @@ func TestFastForwardOfNothing(t *testing.T) {
 			sh("git update-ref refs/kept/two " + to + "; git rm -qrf .; git update-ref -d refs/heads/main; rm -f .git/index")
 			sh(c.before)
 			err := g.FastForward(t.Context(), "main", to, "merge: Fast-forward")
-			if (err == nil) != (c.want == nil && c.words == "") || c.want != nil && !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.words) {
-				t.Fatalf("%v", err)
-			}
+			wanted(t, err, c.want, c.words)
 			sh("rm -f .git/refs/heads/main.lock")
 			if got := sh("git status --porcelain"); got != c.status {
 				t.Errorf("status\n%s\nwant\n%s", got, c.status)
@@ -195,5 +191,14 @@ func TestFastForwardOfNothing(t *testing.T) {
 				t.Errorf("it has %s", sh("git log -1; cat new; git reflog"))
 			}
 		})
+	}
+}
+
+// wanted ends a test whose error is another than wanted: of that kind, with these words, or none
+// where there is neither.
+func wanted(t *testing.T, err, want error, words string) {
+	t.Helper()
+	if (err == nil) != (want == nil && words == "") || want != nil && !errors.Is(err, want) || err != nil && !strings.Contains(err.Error(), words) {
+		t.Fatalf("%v", err)
 	}
 }
