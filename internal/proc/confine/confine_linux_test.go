@@ -88,8 +88,8 @@ func place(t *testing.T) (home, memory string) {
 	return home, memory
 }
 
-// What a program tries; M is the memory directory, H the home, the working
-// directory is H/work. all and write say whether it may succeed when M is
+// What a program tries; M is the memory directory, H the home, T a directory in
+// /tmp, the working directory is H/work. all and write say whether it may succeed when M is
 // DenyAll or DenyWrite. Unconfined, everything must succeed, or the row says
 // nothing.
 var actions = []struct {
@@ -133,7 +133,7 @@ var actions = []struct {
 	{"beside it", `echo x > $H/data/runs/r && cat $H/data/runs/r && rm $H/data/runs/r`, true, true},
 	{"write an existing file in an ancestor", `echo new > $H/file && cat $H/file`, true, true},
 	{"look up in an ancestor", `test -f $H/file && test -d $M`, true, true},
-	{"tmp", `f=$(mktemp -p /tmp) && echo x > $f && cat $f && rm $f`, true, true},
+	{"tmp", `f=$(mktemp -p $T) && echo x > $f && cat $f && rm $f`, true, true},
 	{"null", `echo x > /dev/null && head -c 3 /dev/zero > z && rm z`, true, true},
 	{"pty", `: <> /dev/ptmx`, true, true},
 	{"proc", `cat /proc/self/status /proc/meminfo && ls /proc`, true, true},
@@ -165,17 +165,28 @@ func script(unconfined bool) string {
 	return b.String()
 }
 
-func environ(home, memory string) []string {
+// environ is the environment of the script. It names a directory of its own in /tmp that
+// everybody may write to: /tmp itself is, on some machines, root's alone.
+func environ(t *testing.T, home, memory string) []string {
+	t.Helper()
+	tmp, err := os.MkdirTemp("/tmp", "confine-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(tmp) })
+	if err := os.Chmod(tmp, 0o777|fs.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
 	py := "/usr/bin/python3"
 	if _, err := os.Stat(py); err != nil {
 		// The same by perl, which Debian always has.
 		py = home + "/work/py"
 		text := "#!/bin/sh\ncase $2 in *'\"w\"'*) exec perl -e 'open F, \">\", $ARGV[0] or exit 1' $3;; *) exec perl -e 'open F, \"<\", $ARGV[0] or exit 1; <F>' $3;; esac\n"
 		if err := os.WriteFile(py, []byte(text), 0o755); err != nil {
-			panic(err)
+			t.Fatal(err)
 		}
 	}
-	return []string{"PATH=/usr/bin:/bin", "M=" + memory, "H=" + home, "PY=" + py + " -I"}
+	return []string{"PATH=/usr/bin:/bin", "T=" + tmp, "M=" + memory, "H=" + home, "PY=" + py + " -I"}
 }
 
 // results reads what script printed.
@@ -289,7 +300,7 @@ func runStart(t *testing.T, s Spec, home, memory, sh string) map[string]bool {
 	defer r.Close()
 	p, err := Start(s, proc.Cmd{
 		Path: "/bin/sh", Args: []string{"-c", sh}, Dir: filepath.Join(home, "work"),
-		Env: environ(home, memory), Stdout: w, Stderr: os.Stderr, NewSession: true,
+		Env: environ(t, home, memory), Stdout: w, Stderr: os.Stderr, NewSession: true,
 	})
 	w.Close()
 	if err != nil {
@@ -330,7 +341,7 @@ func TestStartAsPlainUser(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(shim, "start-confined", string(spec), script(false))
-			cmd.Dir, cmd.Env, cmd.Stderr = filepath.Join(home, "work"), environ(home, memory), os.Stderr
+			cmd.Dir, cmd.Env, cmd.Stderr = filepath.Join(home, "work"), environ(t, home, memory), os.Stderr
 			if os.Getuid() == 0 {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 				// Not the owner: chmod and hard links of others' files are not
