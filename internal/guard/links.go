@@ -64,6 +64,8 @@ func (w *walk) down(path, at string, levels int) (settled bool) {
 		w.a.walked += walkName * len(some)
 	}
 	f.Close()
+	// A file system gives its names in any order; what is said of them is always the same.
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range list {
 		p, q := below(path, e.Name()), below(at, e.Name())
 		switch {
