@@ -254,6 +254,11 @@ type keyword struct {
 	rules []int
 }
 
+// keyMargin is what may stand between two lines of a key: the line's end, and what programs
+// put before each line: a number (cat -n, nl, the clients' own tools for reading), a file's
+// name with or without one (grep), the mark of a quotation or of a change.
+const keyMargin = `(?:\s|\\[nrt])*(?:(?:\S{0,200}[:→-]|[0-9]{1,7}|[|>+#*-])(?:[ \t]|\\t){0,8})?`
+
 // ownRules are for secrets that gitleaks leaves to others.
 func ownRules() []rule {
 	return []rule{
@@ -279,7 +284,9 @@ func ownRules() []rule {
 		{ID: "password-hash", Description: "The hash of a password, as in .htpasswd.", Keywords: []string{"2a$", "2b$", "2y$", "apr1$", "argon2"},
 			Regex: `(\$(?:2[aby]|apr1|argon2(?:id|i|d))\$[./A-Za-z0-9$=,+-]{20,300})`},
 		{ID: "private-key-part", Description: "A private key whose end is missing.", Keywords: []string{"private key"},
-			Regex: `-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----((?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})+)`},
+			Regex: `-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----((?:` + keyMargin + `(?:(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{0,200}|[A-Za-z0-9+/=]{16,}))+)`},
+		{ID: "private-key-end", Description: "A private key whose beginning is missing.", Keywords: []string{"-----end"},
+			Regex: `((?:[A-Za-z0-9+/=]{16,}` + keyMargin + `)+)(?:[A-Za-z0-9+/=]{1,15}` + keyMargin + `)?-----END[ A-Z0-9_-]{0,100}PRIVATE KEY`},
 	}
 }
 

@@ -95,6 +95,7 @@ func TestNamedSecretsGo(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	v := random(rnd, alnum, 32)
 	pw := "Tr0ub4" + "dor&3"
+	begin, end := "-----BEGIN RSA PRIVATE "+"KEY-----\n", "-----END RSA PRIVATE "+"KEY-----\n"
 	tests := []struct{ name, text, secret, id string }{
 		{"assignment", `api_key = "` + v + `"`, v, "generic-api-key"},
 		{"environment", "DB_PASSWORD=" + v + "\n", v, "generic-api-key"},
@@ -103,7 +104,16 @@ func TestNamedSecretsGo(t *testing.T) {
 		{"url", "postgres" + "://app:" + pw + "@db.internal/app", pw, "url-password"},
 		{"header", "Authorization: " + "Bearer " + v, v, "authorization-header"},
 		{"curl", `curl -H "Authorization: ` + `Bearer ` + v + `" https://example.com`, v, ""},
-		{"cut key", "-----BEGIN PRIVATE " + "KEY-----\n" + strings.Repeat(v+"\n", 3), v, "private-key-part"},
+		{"cut key", begin + strings.Repeat(v+"\n", 3), v, "private-key-part"},
+		{"key without its beginning", strings.Repeat(v+"\n", 3) + "dGhlIGVuZA==\n" + end, v, "private-key-end"},
+		{"cut key with numbers", "     1\t" + begin + "     2\t" + v + "\n     3\t" + v + "\n", v, "private-key-part"},
+		{"cut key as a client reads it", "     1→" + begin + "     2→" + v + "\n     3→" + v + "\n", v, "private-key-part"},
+		{"cut key as grep finds it", "id/rsa:1:" + begin + "id/rsa:2:" + v + "\nid/rsa:3:" + v + "\n", v, "private-key-part"},
+		{"end of a key as grep finds it", "7-" + v + "\n8-" + v + "\n9:" + end, v, "private-key-end"},
+		{"cut key in a quotation", "> " + begin + "> " + v + "\n> " + v + "\n", v, "private-key-part"},
+		{"cut key in a change", "+" + begin + "+" + v + "\n+" + v + "\n", v, "private-key-part"},
+		{"cut key with its headers", begin + "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,9CD4AF5C59E7F985\n\n" + v + "\n" + v + "\n", v, "private-key-part"},
+		{"cut key in JSON", `{"content":"1\t` + strings.TrimSpace(begin) + `\n2\t` + v + `\n3\t` + v + `"}`, v, "private-key-part"},
 	}
 	r := redact.New()
 	for _, tt := range tests {

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write suspect/table.go anew")
 // handMade are the keywords whose rules cannot be told by the length of a token
 // beside the keyword; package suspect has a test of its own for each.
 var handMade = map[string]string{
-	"://": "url", "authorization": "header", "-----begin": "privKey", "private key": "", // it follows -----begin
+	"://": "url", "authorization": "header", "-----begin": "privKey", "-----end": "privKey", "private key": "", // it follows -----begin
 	"curl": "curl", "secret_key": "freemius", "<add key=": "nuget",
 	// Microsoft's webhook is a URL of its own host.
 	"webhook.office.com": "always", "webhookb2": "always", "incomingwebhook": "always",

@@ -5,6 +5,7 @@ package suspect
 // marks are sorted, so that those with the same beginning are found together.
 var marks = [...]mark{
 	{"-----begin", privKey, 0},
+	{"-----end", privKey, 0},
 	{"2a$", hash, 0},
 	{"2b$", hash, 0},
 	{"2y$", hash, 0},
