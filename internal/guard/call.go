@@ -257,6 +257,7 @@ func (a *analysis) script(argv []word, st *state) source {
 	}
 	a.handed(argv[1:], st)
 	a.buildWrapper(argv)
+	a.ownReleases(argv)
 	a.projectCode(w, "it runs a program of the project")
 	return source{there: true}
 }

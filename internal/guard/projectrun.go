@@ -62,6 +62,7 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 	}
 	a.wordsOf(argv[1:], st)
 	a.handed(argv[1:], st)
+	a.ownReleases(words)
 	a.projectCode(argv[0], "it runs the project's code")
 	return true
 }

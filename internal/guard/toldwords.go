@@ -146,6 +146,7 @@ func (a *analysis) builds(g *args) {
 		return
 	}
 	first := g.operands[0]
+	a.released(g.root(), g.operands)
 	switch g.root() {
 	case "tox", "meson", "dlv", "lein", "playwright", "cypress":
 		if slices.Contains([]string{"exec", "e", "devenv", "subprojects", "wrap", "install", "attach", "connect", "core", "dap", "update-in"}, first.text) {
