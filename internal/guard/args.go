@@ -160,7 +160,7 @@ func (a *analysis) parseArgs(p *know.Program, argv []word, st *state) (g args) {
 				}
 			}
 			g.operands = append(g.operands, w)
-			if p.Wraps && len(g.operands) > p.Skip {
+			if p.Wraps && len(g.operands) > p.Skip || p.Stops {
 				g.operands = append(g.operands, argv[i+1:]...)
 				return g
 			}

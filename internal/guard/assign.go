@@ -155,17 +155,60 @@ func (a *analysis) assignment(name string, v word, exported bool, st *state) {
 	case names.Loading:
 		a.give("environment-loads", Deny, name, "the variable loads code into programs, or decides about the guard, its limits or the project's hooks", "leave it as it is")
 	case names.Steering:
+		if name == "GOFLAGS" && a.r.ProjectCode && goFlags(v) {
+			return
+		}
 		if strings.HasSuffix(name, "PAGER") && v.known() && !v.glob && (v.text == "cat" || v.text == "") {
 			return // as where there is none
 		}
 		a.give("environment", Ask, name, "the variable can lead programs to other code, settings or places", "leave it out, or set one that is known to be harmless, such as LC_ALL, TZ or NO_COLOR")
 	case names.Plain:
+		if a.r.ProjectCode && plainSetting(v) {
+			return // the project's own, for its tests: it leads nowhere
+		}
 		if a.exporting && a.r.env(name) == "" {
 			a.exports = append(a.exports, name)
 		} else if exported || a.r.env(name) != "" {
 			a.give("environment", Ask, name, "it is not known what the variable does to the program", "leave it out, or allow the command by a rule")
 		}
 	}
+}
+
+// plainSetting reports whether a variable's value is a number or a word such as are given to
+// tests, which names no file and no program.
+func plainSetting(v word) bool {
+	if !v.known() || v.glob || len(v.text) > 12 {
+		return false
+	}
+	switch strings.ToLower(v.text) {
+	case "true", "false", "yes", "no", "on", "off", "trace", "debug", "info", "warn", "warning", "error", "test", "tests", "testing", "dev", "development", "ci", "local", "full", "short", "verbose", "quiet", "silent":
+		return true
+	}
+	return strings.Trim(v.text, "0123456789") == ""
+}
+
+// goFlags reports whether GOFLAGS has only options that name no file and no program.
+func goFlags(v word) bool {
+	if !v.known() || v.glob {
+		return false
+	}
+	for _, f := range strings.Fields(v.text) {
+		name, value, given := strings.Cut(f, "=")
+		switch name {
+		case "-count", "-p", "-parallel", "-timeout", "-cpu", "-short", "-v", "-race", "-failfast", "-trimpath", "-buildvcs", "-json", "-cover":
+		case "-mod":
+			if value != "readonly" && value != "vendor" {
+				return false
+			}
+		case "-tags":
+			if !given || strings.ContainsAny(value, "/@") {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // assign evaluates one assignment of the shell's grammar.

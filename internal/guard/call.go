@@ -255,9 +255,13 @@ func (a *analysis) script(argv []word, st *state) source {
 			return source{there: true}
 		}
 	}
+	if name := filepath.Base(w.text); agent(name) && ownName(name) == "" {
+		// The project brings it along; it is an agent all the same.
+		a.nested(append([]word{{text: name, src: w.src}}, argv[1:]...), st)
+	}
 	a.handed(argv[1:], st)
 	a.buildWrapper(argv)
-	a.ownReleases(argv)
+	a.publishes(filepath.Base(w.text), argv[1:])
 	a.projectCode(w, "it runs a program of the project")
 	return source{there: true}
 }
@@ -370,7 +374,7 @@ func (a *analysis) wordsOf(argv []word, st *state) {
 
 // known judges a command whose program stands in the table.
 func (a *analysis) known(p *know.Program, argv []word, st *state) source {
-	if a.ownRun(argv, st) {
+	if a.ownRun(argv, st) || a.ownBinary(argv, st) {
 		return source{there: true}
 	}
 	mark := len(a.options)
@@ -409,6 +413,9 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 			a.judgeUnknown(p, o) // which word is the program depends on it
 		}
 		a.base(p, argv[0], args)
+		if p.Base == know.Exec && args.outer != nil {
+			return a.withPackages(&args, st)
+		}
 		switch {
 		case p.Name == "parallel":
 			return a.parallel(&args, st)
@@ -425,6 +432,8 @@ func (a *analysis) known(p *know.Program, argv []word, st *state) source {
 	}
 	if p.Base == know.Exec && !tells {
 		a.onlyOurs(&args, st)
+		a.buildWrapper(argv)
+		a.publishes(argv[0].text, argv[1:])
 		a.fedCode(p, &args, st)
 	}
 	args.piecesHere()
@@ -531,6 +540,25 @@ func (a *analysis) wrapped(args args, skip int, st *state) source {
 		return source{there: true}
 	}
 	return a.nested(rest, st)
+}
+
+// withPackages judges a command that a manager of packages runs with those of the project
+// (bundle exec, poetry run): it is what it would be by itself, and the project's files say
+// which program it is.
+func (a *analysis) withPackages(g *args, st *state) source {
+	if !a.ours(".", st) {
+		a.otherCode(word{text: g.root()}, "it runs the code of a directory outside the project", "run it in the project")
+	}
+	for _, o := range g.outer.options {
+		a.give("unknown-option", Ask, o.w.shown(), "the option may turn it to another project", "change to the project's directory")
+	}
+	if len(g.operands) > 0 && g.root() == "uv" && strings.HasSuffix(g.operands[0].text, ".py") {
+		if w := g.operands[0]; !a.ownFile(w.text, st, ".py") || strings.Contains(w.text, "://") {
+			a.otherCode(w, "it is code from elsewhere", "name a file of the project")
+		}
+		g.operands = append([]word{{text: "python3", src: g.operands[0].src}}, g.operands...)
+	}
+	return a.wrapped(*g, 0, st)
 }
 
 // onAnother judges the words that ssh joins for a shell of another machine.

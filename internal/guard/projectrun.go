@@ -17,7 +17,7 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 		return false
 	}
 	switch argv[0].text {
-	case "pytest", "py.test", "node", "nodejs", "python", "python2", "python3", "perl", "ruby":
+	case "pytest", "py.test", "node", "nodejs", "python", "python2", "python3", "perl", "ruby", "php", "coverage":
 	default:
 		return false
 	}
@@ -27,9 +27,29 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 	words := argv[1:]
 	switch argv[0].text { // the words of pytest are seen to above
 	case "node", "nodejs":
-		if !a.ownFile(words[0].text, st, ".js", ".mjs", ".cjs", ".ts") {
+		if words[0].text == "--test" {
+			if !a.nodeTestWords(words[1:], st) {
+				return false
+			}
+		} else if !a.ownFile(words[0].text, st, ".js", ".mjs", ".cjs", ".ts") {
 			return false
 		}
+	case "php":
+		if !a.ownFile(words[0].text, st, ".php") && !(filepath.Base(words[0].text) == "artisan" && a.ours(words[0].text, st)) {
+			return false
+		}
+		a.publishes(filepath.Base(words[0].text), words[1:])
+	case "coverage":
+		if words[0].text != "run" {
+			return false
+		}
+		for words = words[1:]; len(words) > 0 && coverageFlag(words[0].text); words = words[1:] {
+		}
+		if len(words) == 0 {
+			return false
+		}
+		a.nested(append([]word{{text: "python3", src: argv[0].src}}, words...), st)
+		return true
 	case "perl", "ruby":
 		for len(words) > 0 && slices.Contains([]string{"-c", "-w", "-cw", "-wc"}, words[0].text) {
 			words = words[1:]
@@ -56,13 +76,16 @@ func (a *analysis) ownRun(argv []word, st *state) bool {
 			if slices.ContainsFunc(words[2:], func(w word) bool { return !a.ownFile(w.text, st, ".py") }) {
 				return false
 			}
+		case len(words) > 1 && words[0].text == "-m":
+			return a.ownModule(words[1:], st)
 		case !a.ownFile(words[0].text, st, ".py"):
 			return false
+		default:
+			a.publishes(filepath.Base(words[0].text), words[1:])
 		}
 	}
 	a.wordsOf(argv[1:], st)
 	a.handed(argv[1:], st)
-	a.ownReleases(words)
 	a.projectCode(argv[0], "it runs the project's code")
 	return true
 }
@@ -89,13 +112,36 @@ func (a *analysis) pytestWords(words []word, st *state) bool {
 	return a.testWords(words, st, func(w string) bool {
 		name, _, given := strings.Cut(w, "=")
 		if given {
-			return slices.Contains([]string{"--tb", "--maxfail", "--durations", "--color", "--verbosity", "--show-capture", "--capture"}, name)
+			return slices.Contains([]string{"--tb", "--maxfail", "--durations", "--color", "--verbosity", "--show-capture", "--capture", "--cov", "--cov-fail-under", "--timeout", "--deselect", "--ignore", "--ignore-glob", "--numprocesses", "--dist", "--reruns", "--asyncio-mode", "--import-mode", "--log-level", "--log-cli-level"}, name) ||
+				name == "--cov-report" && strings.HasPrefix(w, "--cov-report=term")
 		}
 		return strings.Trim(w, "qvxsl") == "-" && w != "-" || slices.Contains([]string{
 			"-ra", "-rA", "-rf", "-rs", "--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--sw", "--stepwise", "--exitfirst", "--quiet", "--verbose",
-			"--co", "--collect-only", "--no-header", "--no-summary", "--showlocals", "--disable-warnings", "--full-trace", "--setup-show",
+			"--co", "--collect-only", "--no-header", "--no-summary", "--showlocals", "--disable-warnings", "--full-trace", "--setup-show", "--cov", "--no-cov", "--cov-branch", "--cov-append", "--strict-markers", "--strict-config", "--no-cacheprovider", "--cache-clear", "--runxfail", "--random-order",
 		}, w)
-	}, []string{"-k", "-m", "--maxfail", "--tb", "--durations"}, nil)
+	}, []string{"-k", "-m", "--maxfail", "--tb", "--durations", "-n", "-W", "--deselect"}, nil)
+}
+
+// coverageFlag reports whether a word is an option of coverage run that names no file of
+// settings.
+func coverageFlag(w string) bool {
+	name, _, given := strings.Cut(w, "=")
+	if given {
+		return slices.Contains([]string{"--source", "--include", "--omit"}, name)
+	}
+	return slices.Contains([]string{"--branch", "-p", "--parallel-mode", "-a", "--append"}, w)
+}
+
+// nodeTestWords are words of node's own test runner.
+func (a *analysis) nodeTestWords(words []word, st *state) bool {
+	return a.testWords(words, st, func(w string) bool {
+		name, value, given := strings.Cut(w, "=")
+		if given {
+			return slices.Contains([]string{"--test-name-pattern", "--test-skip-pattern", "--test-concurrency", "--test-timeout", "--test-shard"}, name) ||
+				name == "--test-reporter" && slices.Contains([]string{"spec", "tap", "dot", "junit", "lcov"}, value)
+		}
+		return slices.Contains([]string{"--test-only", "--experimental-test-coverage", "--experimental-strip-types", "--test-force-exit", "--enable-source-maps"}, w)
+	}, []string{"--test-name-pattern"}, nil)
 }
 
 // unittestWords are words of Python's unittest.

@@ -28,7 +28,16 @@ func (a *analysis) onlyOurs(g *args, st *state) {
 		return // see goWords
 	}
 	a.behindDashes(g)
-	a.builds(g)
+	a.builds(g, st)
+	for _, o := range g.options {
+		if o.given && o.opt != nil && o.opt.Kind == know.Text {
+			for _, part := range strings.FieldsFunc(o.arg.text, func(r rune) bool { return strings.ContainsRune(";,=", r) }) {
+				piece := o.arg
+				piece.text = part
+				a.handed([]word{piece}, st)
+			}
+		}
+	}
 	if packageManager(g.root()) || g.root() == "cargo" {
 		a.handed(g.operands, st)
 	}

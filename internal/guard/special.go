@@ -647,6 +647,9 @@ func (a *analysis) packages(_ *know.Program, g args, _ *state) {
 	}
 	a.runsEnv(&g)
 	for _, o := range g.outer.options {
+		if o.opt != nil && o.given && o.opt.Name == "--filter" && o.arg.known() && !strings.HasPrefix(o.arg.text, "/") && !strings.Contains(o.arg.text, "../") {
+			continue // packages of this one's workspace
+		}
 		if o.opt == nil || o.given {
 			a.give("unknown-option", Ask, o.w.shown(), "the option may turn it to another package", "change to the package's directory")
 		}

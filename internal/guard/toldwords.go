@@ -141,23 +141,21 @@ func (a *analysis) behindDashes(g *args) {
 
 // builds judges the words of tools that build a project and can be told to run another
 // program, or to get one.
-func (a *analysis) builds(g *args) {
+func (a *analysis) builds(g *args, st *state) {
+	if g.root() == "cmake" {
+		a.places(g)
+	}
 	if len(g.operands) == 0 {
 		return
 	}
 	first := g.operands[0]
-	a.released(g.root(), g.operands)
 	switch g.root() {
 	case "tox", "meson", "dlv", "lein", "playwright", "cypress":
-		if slices.Contains([]string{"exec", "e", "devenv", "subprojects", "wrap", "install", "attach", "connect", "core", "dap", "update-in"}, first.text) {
+		if slices.Contains([]string{"exec", "e", "devenv", "subprojects", "wrap", "install", "attach", "codegen", "connect", "core", "dap", "update-in"}, first.text) {
 			a.otherCode(first, "it runs the words that follow, or gets code from elsewhere", "let the user run it")
 		}
-	case "mvn", "mvnw":
-		for _, w := range g.operands {
-			if strings.Count(w.text, ":") > 1 {
-				a.otherCode(w, "it may get a plugin of that name from another machine, and runs it", "name a plugin in the project's file, and a phase here")
-			}
-		}
+	case "bun", "deno", "zig", "swift", "dart", "flutter":
+		a.fromNetwork(g, st)
 	}
 }
 
@@ -211,26 +209,37 @@ func usualProgram(variable, program string) bool {
 	}
 }
 
-// buildWrapper judges the words of gradlew and mvnw, which the project has for gradle and
-// mvn: what has them take settings, programs or plugins from elsewhere.
+// buildWrapper judges the words of gradle and mvn, and of gradlew and mvnw, which projects have
+// for them: what has them take settings, programs or plugins from elsewhere.
 func (a *analysis) buildWrapper(argv []word) {
 	maven := false
 	switch filepath.Base(argv[0].text) {
-	case "mvnw", "mvnw.cmd":
+	case "mvn", "mvnw", "mvnw.cmd":
 		maven = true
-	case "gradlew", "gradlew.bat":
+	case "gradle", "gradlew", "gradlew.bat":
 	default:
 		return
 	}
 	names := []string{"-I", "--init-script", "-b", "--build-file", "-p", "--project-dir", "-c", "--settings-file", "-g", "--gradle-user-home", "--include-build", "--project-cache-dir"}
+	fine := []string(nil)
 	if maven {
-		names = []string{"-f", "--file", "-s", "--settings", "-gs", "--global-settings", "-t", "--toolchains", "-gt", "--global-toolchains"}
+		names = []string{"-f", "--file", "-s", "--settings", "-gs", "--global-settings", "-t", "--toolchains", "-gt", "--global-toolchains", "-l", "--log-file", "-ep", "--encrypt-password", "-emp", "--encrypt-master-password"}
+		fine = []string{"-fae", "-ff", "-fn", "-fos"}
 	}
 	for _, w := range argv[1:] {
 		name, _, _ := strings.Cut(w.text, "=")
 		property, defines := strings.CutPrefix(name, "-D")
+		// Both take an option's value glued to its letter, and Maven a long name cut short.
+		named := slices.ContainsFunc(names, func(n string) bool {
+			if strings.HasPrefix(n, "--") {
+				return name == n || maven && len(name) > 3 && strings.HasPrefix(n, name)
+			}
+			return strings.HasPrefix(name, n) && !strings.HasPrefix(name, "--") && !slices.Contains(fine, name)
+		})
 		switch {
-		case slices.Contains(names, name), defines && slices.ContainsFunc([]string{"exec.", "org.gradle.", "java.", "jdk.", "maven.ext", "maven.repo"}, func(p string) bool { return strings.HasPrefix(property, p) }):
+		case !w.known() && w.origin != numbers && w.origin != fewWords:
+			a.otherCode(w, "what it is told is only known when it runs", "write it out")
+		case named, defines && slices.ContainsFunc([]string{"exec.", "org.gradle.", "java.", "jdk.", "maven.ext", "maven.repo", "maven.compiler.exec", "jvm", "argLine", "altDeploy", "settings", "file"}, func(p string) bool { return strings.HasPrefix(property, p) }):
 			a.otherCode(w, "it names settings, code or a program beside the project's", "put it into the project's file")
 		case maven && !defines && strings.Count(w.text, ":") > 1:
 			a.otherCode(w, "it may get a plugin of that name from another machine, and runs it", "name a plugin in the project's file, and a phase here")

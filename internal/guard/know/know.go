@@ -161,6 +161,8 @@ type Program struct {
 	Subs     []Program // sorted by name; the first operand names one
 	// Bare says that a program with subcommands may be started without one.
 	Bare bool
+	// Stops says that its options end at its first operand: what follows is another's.
+	Stops bool
 	// Base is the least that is thought of the program: Flag where what it does
 	// is told by its words, Ask, Net, Exec (code of the project is run), Write or Deny.
 	Base Kind

@@ -19,6 +19,7 @@
 //	  produces: paths what its lines are: paths, numbers or lines (of its input)
 //	  cwd: true       it works in the current directory unless told otherwise
 //	  bare: true      it may be started without a subcommand
+//	  stops: true     its options end at its first operand
 //	  follows: OPTIONS it follows links on its way down but for these options
 //	  subs: {NAME…: …}  subcommands, each like a program
 //	  use: [NAME]     sets of options under "sets" that it has, too
@@ -62,6 +63,7 @@ type entry struct {
 	Produces string           `yaml:"produces"`
 	Cwd      bool             `yaml:"cwd"`
 	Bare     bool             `yaml:"bare"`
+	Stops    bool             `yaml:"stops"`
 	Use      []string         `yaml:"use"`
 	Follows  string           `yaml:"follows"`
 	Tells    string           `yaml:"tells"`
@@ -204,7 +206,7 @@ func (f *file) programs(entries map[string]entry) ([]know.Program, error) {
 }
 
 func (f *file) program(e entry) (know.Program, error) {
-	p := know.Program{Any: e.Any, Why: e.Why, Cwd: e.Cwd, Bare: e.Bare}
+	p := know.Program{Any: e.Any, Why: e.Why, Cwd: e.Cwd, Bare: e.Bare, Stops: e.Stops}
 	if e.Follows != "" {
 		p.Follows = strings.Fields(e.Follows)
 	}
@@ -364,6 +366,7 @@ func write(b *bytes.Buffer, p know.Program) {
 	}
 	flag("Any", p.Any)
 	flag("Bare", p.Bare)
+	flag("Stops", p.Stops)
 	flag("Wraps", p.Wraps)
 	flag("Cwd", p.Cwd)
 	number := func(name string, n int) {
