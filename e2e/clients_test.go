@@ -140,6 +140,7 @@ func shell(command string) fakemodel.Answer {
 // what its shell said reach the model.
 func TestClientsWork(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,6 +43,7 @@ func (h *home) counts() string {
 // what is refused did not run, and the model knows what to do instead.
 func TestConductorIsHeldToItsRole(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

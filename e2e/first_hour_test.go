@@ -18,6 +18,7 @@ import (
 // the first one found out. It says how long that took; docs/tutorial.md has the figures.
 func TestFirstHour(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t, settings{"claude_cli": map[string]any{"path": "claude"}})

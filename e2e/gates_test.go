@@ -75,6 +75,7 @@ func (h *home) verifications() (list []struct {
 // check failed and how, mends it, and then may end.
 func TestStopGateForcesAnotherTurn(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,6 +103,7 @@ func TestStopGateForcesAnotherTurn(t *testing.T) {
 // nothing is never kept.
 func TestStopGateLetsGo(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,6 +176,7 @@ func TestSubagentStopGate(t *testing.T) {
 // here Claude Code, isolated, asked by the gate of each client.
 func TestReviewGate(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

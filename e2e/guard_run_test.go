@@ -16,6 +16,7 @@ import (
 // refusing. Each call is recorded once, in both cases.
 func TestRunsAreGuarded(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for name, installed := range map[string]bool{"with the user's hooks": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

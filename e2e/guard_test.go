@@ -39,6 +39,7 @@ func absent(t *testing.T, path string) {
 // What is refused does not run, and the model is told why, in all four clients.
 func TestGuardRefuses(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +61,7 @@ func TestGuardRefuses(t *testing.T) {
 // Where nobody is there, what would be asked about is refused, in all four.
 func TestGuardUnattended(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -157,6 +157,7 @@ func TestJudgeIsIsolated(t *testing.T) {
 // What a real client does when its model does not answer as it should.
 func TestJudgeFails(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		say  fakemodel.Answer
@@ -267,6 +268,7 @@ func TestJudgeWithoutIsolation(t *testing.T) {
 // login would bring its settings along.
 func TestJudgeByOtherClients(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	hook := func(sprung, name string) string { return "touch '" + filepath.Join(sprung, name) + "'" }
 	trap := func(sprung string) map[string]any {
 		return map[string]any{"type": "local", "command": "/bin/sh", "args": []string{"-c", hook(sprung, "server") + "; cat"}, "tools": []string{"*"}}

@@ -405,6 +405,7 @@ func TestLoopChecksFail(t *testing.T) {
 // makes of it.
 func TestLoopService(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	fail := func(status int, message string) fakemodel.Rule {
 		return fakemodel.Rule{Name: "fails", When: fakemodel.When{}, Uses: -1, Say: fakemodel.Answer{Fail: &fakemodel.Failure{Status: status, Message: message}}}
 	}

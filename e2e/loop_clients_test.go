@@ -23,6 +23,7 @@ func modelOf(client string) []string {
 // refused does not run, the environment and the bootstrap reach it, tokens are counted.
 func TestLoopClients(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,6 +87,7 @@ func TestLoopClients(t *testing.T) {
 // Each client asks by its file, and goes on in the same session with a person's answer.
 func TestLoopClientsResume(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range []string{"codex", "gemini", "copilot"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

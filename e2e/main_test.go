@@ -109,8 +109,9 @@ func node(t *testing.T) string {
 }
 
 // realClients bounds how many real agent sessions run at once: each is a program
-// of 400 MB whose start takes a core for a second.
-var realClients = make(chan struct{}, max(2, runtime.NumCPU()))
+// of 400 MB whose start takes a core for a second. One more than there are cores,
+// for each of them waits now and then: for its hooks, for the disk, for a window.
+var realClients = make(chan struct{}, runtime.NumCPU()+1)
 
 // turn waits for a place among the real clients and gives it back.
 func turn(t *testing.T) (free func()) {

@@ -69,6 +69,7 @@ func TestTaskByCommands(t *testing.T) {
 // The same commands in the other clients' own forms.
 func TestTaskCommandsOfOtherClients(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for client, prompt := range map[string]string{"codex": "$reprise-research 1", "gemini": "/reprise:research 1"} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ import (
 // in the same directory.
 func TestStoppedRunIsGoneOnWith(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

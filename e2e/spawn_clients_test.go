@@ -17,6 +17,7 @@ import (
 // server that hangs).
 func TestSpawnClients(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	for _, name := range []string{"codex", "gemini", "copilot"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -171,6 +171,7 @@ func TestStateTools(t *testing.T) {
 // the client's sessions that was.
 func TestStateSaysTheSession(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	tools := map[string]string{"codex": "mcp__reprise__state_log", "gemini": "mcp_reprise_state_log", "copilot": "reprise-state_log"}
 	for name, tool := range tools {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 // of the user's own settings are not there.
 func TestTaskServersOfOtherClients(t *testing.T) {
 	inItsOwnStep(t)
+	t.Parallel()
 	tool := regexp.MustCompile(`^[A-Za-z0-9_.-]*notes[A-Za-z0-9_.-]*state_context$`)
 	for _, name := range []string{"codex", "gemini", "copilot"} {
 		t.Run(name, func(t *testing.T) {

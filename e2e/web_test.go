@@ -42,7 +42,7 @@ func TestDashboardInABrowser(t *testing.T) {
 	linuxOnly(t, "the browser is Debian's")
 	browser := chromium(t)
 	kit := webKit(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bin")
