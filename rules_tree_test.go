@@ -211,7 +211,19 @@ func TestRuleLicences(t *testing.T) {
 	if len(linked) == 0 {
 		t.Fatal("no linked modules found: the check looks at nothing")
 	}
+	// What a release says of each part is what was read in it; see script/release/sbom.
+	said := saidLicences(t)
+	for path := range said {
+		if _, ok := linked[path]; !ok && path != "std" && path != "reprise" {
+			t.Errorf("script/release/licences.txt names %s, which no program links: take it out", path)
+		}
+	}
 	for _, m := range linked {
+		if said[m.Path] == "" {
+			t.Errorf("script/release/licences.txt lacks %s %s: read its licence, and add it", m.Path, m.Version)
+		} else if name, err := moduleLicence(m.Dir); err == nil && !strings.Contains(said[m.Path], name) {
+			t.Errorf("script/release/licences.txt says of %s %s that it is %s, and its own text is that of %s", m.Path, m.Version, said[m.Path], name)
+		}
 		if reason := licenceChoices[m.Path]; reason != "" {
 			t.Logf("%-12s %s %s", reason, m.Path, m.Version)
 			continue
@@ -223,6 +235,26 @@ func TestRuleLicences(t *testing.T) {
 		}
 		t.Logf("%-12s %s %s", name, m.Path, m.Version)
 	}
+}
+
+// saidLicences are the licences that a release's lists of parts name.
+func saidLicences(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile("script/release/licences.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		module, terms, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if ok && module != "#" {
+			out[module] = terms
+		}
+	}
+	if out["std"] == "" || out["reprise"] == "" {
+		t.Error("script/release/licences.txt lacks the standard library, or reprise itself")
+	}
+	return out
 }
 
 func moduleLicence(dir string) (string, error) {
