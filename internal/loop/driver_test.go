@@ -112,7 +112,7 @@ func (n *night) end() core.State {
 		if err != nil {
 			n.t.Fatal(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		n.t.Fatalf("the loop has not ended: %+v", n.loop.State())
 	}
 	return n.loop.State()
@@ -128,7 +128,7 @@ func (n *night) all() core.State {
 // until waits for a state.
 func (n *night) until(what string, ok func(core.State) bool) core.State {
 	n.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for time.Now().Before(deadline) {
 		if s := n.loop.State(); ok(s) {
 			return s

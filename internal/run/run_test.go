@@ -55,7 +55,7 @@ func newManager(t *testing.T, change func(*run.Options)) *run.Manager {
 }
 
 func ctx(t *testing.T) context.Context {
-	c, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	c, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for what hangs
 	t.Cleanup(cancel)
 	return c
 }
