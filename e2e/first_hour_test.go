@@ -21,6 +21,7 @@ func TestFirstHour(t *testing.T) {
 	t.Parallel()
 	for _, name := range fakemodel.TrialClients() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := newHome(t, settings{"claude_cli": map[string]any{"path": "claude"}})
 			h.onlyClient(name)
 			h.write(filepath.Join(h.work, "Makefile"), makefile())
