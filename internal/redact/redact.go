@@ -207,6 +207,21 @@ const genericRule = "generic-api-key"
 // assignedRule is suspect.Assigned.
 const assignedRule = "assigned-secret"
 
+// byHand are the rules that are no expressions, but code of package suspect, which both
+// tells of a secret and takes it out.
+var byHand = []struct {
+	id    string
+	words func() []string
+	find  func(s string, start, end int, yield func(from, to int))
+}{
+	{assignedRule, suspect.AssignedWords, func(s string, start, end int, yield func(from, to int)) {
+		if from, to, ok := suspect.Assigned(s, start, end); ok {
+			yield(from, to)
+		}
+	}},
+	{"option-password", suspect.GivenWords, suspect.Given},
+}
+
 type allowlist struct {
 	Condition string   `json:"condition"`
 	Paths     []string `json:"paths"`
@@ -237,8 +252,9 @@ type rule struct {
 // lazyRule is a rule that is read when its keyword is first met: most are never
 // needed, and a hook that reads them all is late.
 type lazyRule struct {
-	generic, assigned bool
-	get               func() *rule
+	generic bool
+	byHand  func(s string, start, end int, yield func(from, to int)) // nil for one that is an expression
+	get     func() *rule
 }
 
 // ruleSet is the rules, ready to be searched for by keyword.
@@ -279,8 +295,6 @@ func ownRules() []rule {
 			Regex: `(?i)\b(?:set-)?cookie["']?[ \t]{0,3}:[ \t"']{0,4}[A-Za-z0-9_.-]{1,60}=([^\s;"']{8,1000}(?:;[ ]?[A-Za-z0-9_.-]{1,60}=[^\s;"']+)*)`},
 		{ID: "netrc-password", Description: "A password in a .netrc.", Keywords: []string{"machine"},
 			Regex: `\bmachine\s{1,4}\S{1,200}\s{1,8}login\s{1,4}\S{1,200}\s{1,8}password\s{1,4}(\S{3,200})`},
-		{ID: "option-password", Description: "A password that a program is given by a short option.", Keywords: []string{"sshpass", "mysql", "mariadb", "login"},
-			Regex: `\b(?:sshpass[ \t]{1,4}-p[ \t]{0,4}|(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)[ \t][^\n|;&]{0,200}?(?:^|[ \t])-p|(?:docker|podman|buildah|nerdctl|helm|oras|crane|skopeo)[ \t][^\n|;&]{0,60}?\blogin[ \t][^\n|;&]{0,200}?(?:^|[ \t])-p[ =]{0,3})["']?([^\s"'$\x60-][^\s"'$\x60]{2,200})`},
 		{ID: "password-hash", Description: "The hash of a password, as in .htpasswd.", Keywords: []string{"2a$", "2b$", "2y$", "apr1$", "argon2"},
 			Regex: `(\$(?:2[aby]|apr1|argon2(?:id|i|d))\$[./A-Za-z0-9$=,+-]{20,300})`},
 		{ID: "private-key-part", Description: "A private key whose end is missing.", Keywords: []string{"private key"},
@@ -321,10 +335,10 @@ func loadRules() *ruleSet {
 	for _, r := range ownRules() {
 		set.add(r.Keywords, false, func() *rule { return &r })
 	}
-	set.add(suspect.AssignedWords(), false, func() *rule {
-		return &rule{ID: assignedRule, Description: "A value that is given to a name like password."}
-	})
-	set.rules[len(set.rules)-1].assigned = true
+	for _, h := range byHand {
+		set.add(h.words(), false, func() *rule { return &rule{ID: h.id} })
+		set.rules[len(set.rules)-1].byHand = h.find
+	}
 	return set
 }
 
@@ -464,10 +478,8 @@ func (set *ruleSet) windows(s string, spans []span) (map[int][]window, []span) {
 				switch l := &set.rules[n]; {
 				case l.generic:
 					w, ok = mayBeGeneric(s, at, at+len(kw.word))
-				case l.assigned:
-					if from, to, ok := suspect.Assigned(s, at, at+len(kw.word)); ok {
-						spans = append(spans, span{from, to, assignedRule})
-					}
+				case l.byHand != nil:
+					l.byHand(s, at, at+len(kw.word), func(from, to int) { spans = append(spans, span{from, to, l.get().ID}) })
 				default:
 					spans = l.get().findGlued(set, s, at, at+len(kw.word), spans)
 					w, ok = l.get().around(s, at, at+len(kw.word))

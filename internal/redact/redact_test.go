@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -196,6 +197,24 @@ func BenchmarkNoSecrets(b *testing.B) {
 			for b.Loop() {
 				if _, found := r.String(s); found != 0 {
 					b.Fatal("found something")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkSuspect is what a hook pays for a text that holds no secret.
+func BenchmarkSuspect(b *testing.B) {
+	ordinary, err := os.ReadFile("testdata/ordinary.txt")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, texts := range map[string][]string{"prose": {benchText(16 << 10)}, "lines about secrets": strings.SplitAfter(string(ordinary), "\n")} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(strings.Join(texts, ""))))
+			for b.Loop() {
+				for _, s := range texts {
+					suspect.String(s)
 				}
 			}
 		})

@@ -25,7 +25,7 @@ const (
 	assigns  = 'w'
 	cookie   = 'o'
 	netrc    = 'm'
-	short    = 'p'
+	gives    = 'p'
 	hash     = 'x'
 )
 
@@ -203,6 +203,10 @@ func (m *mark) holds(s string, start, end int) bool {
 	case assigns:
 		_, _, ok := Assigned(s, start, end)
 		return ok
+	case gives:
+		found := false
+		Given(s, start, end, func(int, int) { found = true })
+		return found
 	}
 	return m.own(s, start, end)
 }
@@ -280,8 +284,6 @@ func (m *mark) own(s string, start, end int) bool {
 		return at < len(rest) && rest[at] == ':' && containsFold(rest[at:min(len(rest), at+80)], "=")
 	case netrc: // machine HOST login NAME password …
 		return containsFold(rest[:min(len(rest), 2000)], "password")
-	case short: // an option of one letter
-		return containsFold(rest[:min(len(rest), 1200)], "-p")
 	case hash:
 		n := 0
 		for n < len(rest) && (alnum(rest[n]) || rest[n] == '.' || rest[n] == '/' || rest[n] == '$' || rest[n] == '=' || rest[n] == ',' || rest[n] == '+' || rest[n] == '-') {
