@@ -46,6 +46,12 @@ func (a *App) elsewhere(ctx context.Context, purpose string) (*elsewhere.Fleet, 
 	return f, nil
 }
 
+// inFleet reports whether the queue is on servers, which other machines may have worked off.
+func (a *App) inFleet() bool {
+	home, err := a.Home()
+	return err == nil && home.Project != nil && home.Settings.Queue != config.QueueFiles
+}
+
 // fleetRelay is what the fleet tells of the project here; nil where the queue is on this
 // machine.
 func (a *App) fleetRelay(ctx context.Context, purpose string) (*relay.Relay, error) {
@@ -218,10 +224,40 @@ func (a *App) askLoopsElsewhere(ctx context.Context, req loop.Request) (done boo
 	return done, nil
 }
 
+// saidHere reports whether what a person says is for the loop of this machine: for a question
+// of its, or where it runs for whatever else it waits for.
+func (a *App) saidHere(ctx context.Context, say loop.Said) (bool, error) {
+	dir, s, err := a.loopState()
+	if errors.Is(err, errNoLoopYet) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	running, _, err := loop.Running(durable.Disk{}, dir)
+	if err != nil {
+		return false, err
+	}
+	list, err := a.questions(ctx, dir, &s)
+	if err != nil {
+		return false, err
+	}
+	if len(say.Items) > 0 {
+		return !slices.ContainsFunc(say.Items, func(id string) bool {
+			return !slices.ContainsFunc(list, func(q loop.Question) bool { return q.Item == id })
+		}), nil
+	}
+	open := slices.ContainsFunc(list, func(q loop.Question) bool { return q.Open() })
+	return running && (say.Answer == "" || open || loop.Waits(dir, &s, list)), nil
+}
+
 // resumeElsewhere leaves what a person says for the worker whose question it answers; done
 // is false where no worker of the fleet has one.
 func (a *App) resumeElsewhere(ctx context.Context, say loop.Said) (done bool, err error) {
-	f, list, err := a.loopsElsewhere(ctx)
+	if ours, err := a.saidHere(ctx, say); ours || err != nil {
+		return false, err
+	}
+	f, list, err := a.statesElsewhere(ctx)
 	if err != nil {
 		return false, err
 	}

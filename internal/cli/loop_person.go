@@ -292,7 +292,10 @@ func (a *App) loopState() (string, core.State, error) {
 		return dir, core.State{}, err
 	}
 	if s == nil {
-		return dir, core.State{}, exitWith(ExitNotFound, fmt.Errorf("there has been no loop for this project yet; `reprise loop run` starts one"))
+		return dir, core.State{}, exitWith(ExitNotFound, errNoLoopYet)
 	}
 	return dir, *s, nil
 }
+
+// errNoLoopYet says that no loop has left anything here.
+var errNoLoopYet = errors.New("there has been no loop for this project yet; `reprise loop run` starts one")

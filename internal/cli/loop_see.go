@@ -289,19 +289,25 @@ func newLoopReportCmd(app *App) *cobra.Command {
 				return err
 			}
 			dir, s, err := app.loopState()
-			if err != nil {
+			fleet := errors.Is(err, errNoLoopYet) && app.inFleet() // other machines may have worked, and none here
+			if err != nil && !fleet {
 				return err
 			}
 			past := id != "" || since != ""
-			from := s.Loop
-			if past {
-				from = id
+			if fleet && !past {
+				since, past, begins = "24h", true, app.Now().Add(-lastDay)
+				fmt.Fprintln(app.Err, "note: no loop has run here; this is what other machines did in the last 24 hours (`--since 2d`)")
 			}
-			its, bad, err := loop.Iterations(dir, from)
+			its, bad, err := loop.Iterations(dir, id)
+			if since != "" {
+				its, bad, err = app.worked(cmd.Context(), dir)
+			} else if !past {
+				its, bad, err = loop.Iterations(dir, s.Loop)
+			}
 			if err != nil {
 				return err
 			}
-			its = slices.DeleteFunc(its, func(it loop.Iteration) bool { return it.Ended.Before(begins) })
+			its = slices.DeleteFunc(its, func(it loop.Iteration) bool { return it.Ended.Before(begins) || id != "" && it.Loop != id })
 			if id != "" && len(its) == 0 {
 				return exitWith(ExitNotFound, fmt.Errorf("no iteration of a loop %s is kept", id))
 			}
@@ -325,6 +331,7 @@ func newLoopReportCmd(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			said = append(said, app.questionsThere(cmd.Context(), s.Loop)...)
 			now, err := app.standsNow(cmd.Context(), dir)
 			if err != nil {
 				return err
@@ -372,12 +379,17 @@ func (a *App) standsNow(ctx context.Context, dir string) (now report.Standing, e
 		}
 		return it.Title
 	}
-	now.Unmerged = a.unmerged(ctx)
+	now.Unmerged, now.Remote = a.unmerged(ctx), a.remoteOf(ctx)
 	if !now.Running { // or one that is being taken away would be told
 		now.Staying = a.staying(ctx)
 	}
-	if now.All, _, err = loop.Iterations(dir, ""); err != nil {
+	if now.All, _, err = a.worked(ctx, dir); err != nil {
 		return now, err
+	}
+	if now.Unmerged != nil {
+		if err := a.unmergedThere(ctx, now.All, now.Unmerged); err != nil {
+			return now, err
+		}
 	}
 	now.Queue, now.Unread, err = countQueue(ctx, q)
 	return now, err
@@ -412,10 +424,34 @@ func branches(n int) string {
 // loop "" is all loops.
 func (a *App) toMerge(ctx context.Context, dir, id string) ([]loop.Iteration, error) {
 	its, _, err := loop.Iterations(dir, id)
+	if err == nil && id == "" {
+		its, _, err = a.worked(ctx, dir)
+	}
+	return a.notMerged(ctx, its, err)
+}
+
+// notMerged are those of iterations whose work is done and nowhere else than in a branch.
+func (a *App) notMerged(ctx context.Context, its []loop.Iteration, err error) ([]loop.Iteration, error) {
 	if err != nil || len(report.Unmerged(its, nil)) == 0 { // which needs no git
 		return nil, err
 	}
-	return report.Unmerged(its, a.unmerged(ctx)), nil
+	open := a.unmerged(ctx)
+	if open != nil {
+		if err := a.unmergedThere(ctx, its, open); err != nil {
+			return nil, err
+		}
+	}
+	list := report.Unmerged(its, open)
+	remote := ""
+	for i := range list {
+		if it := &list[i]; it.On != "" { // where git has it once it was fetched
+			if remote == "" {
+				remote = cmp.Or(a.remoteOf(ctx), "origin")
+			}
+			it.Branch = remote + "/" + it.Branch
+		}
+	}
+	return list, nil
 }
 
 func newLoopBootstrapCmd(app *App) *cobra.Command {

@@ -23,6 +23,9 @@ func (a *App) shareLoop(ctx context.Context, home *config.Home, opt *loop.Option
 	}
 	can := home.Settings.Worker.Can
 	opt.Fits = func(it *queue.Item) bool { return machine.Has(can, it.Labels) }
+	if name, err := (&workerFlags{}).workerName(a, home.Settings.Worker); err == nil { // else it is a loop like others
+		opt.Worker = "loop-" + name
+	}
 	trees, ok := opt.Places.(*loop.Worktrees)
 	if !ok {
 		return nil // nothing is committed, so nobody else can have it
@@ -38,7 +41,10 @@ func (a *App) shareLoop(ctx context.Context, home *config.Home, opt *loop.Option
 	log := opt.Log
 	opt.Places = &loop.Shared{Worktrees: trees, Remote: remote, Main: branch, Say: func(item, text string) {
 		log.Warn("share work with other machines", "item", item, "what", text)
-		fmt.Fprintf(a.Err, "note: %s: %s\n", item, term.SafeLine(clip.Line(text)))
+		if item != "" {
+			text = item + ": " + text
+		}
+		fmt.Fprintf(a.Err, "note: %s\n", term.SafeLine(clip.Line(text)))
 	}}
 	return nil
 }

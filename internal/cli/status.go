@@ -105,6 +105,16 @@ type standNight struct {
 	Other    int     `json:"not_done"`
 	CostUSD  float64 `json:"cost_usd"`
 	Tokens   int64   `json:"tokens"`
+	// Elsewhere is how many of the attempts were made on other machines of the fleet.
+	Elsewhere int `json:"elsewhere,omitempty"`
+}
+
+func (n *standNight) text() string {
+	attempts := count(n.Attempts, "attempt")
+	if n.Elsewhere > 0 {
+		attempts += fmt.Sprintf(", %d of them on other machines", n.Elsewhere)
+	}
+	return fmt.Sprintf("%s in %s: %d done, %d not, %.2f USD, %s", count(n.Items, "item"), attempts, n.Done, n.Other, n.CostUSD, count(int(n.Tokens), "token"))
 }
 
 type standWait struct {
@@ -243,9 +253,10 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 		return nil
 	}
 	dir := filepath.Join(home.Paths.ProjectDir(home.Project.Name), "loop")
+	nightErr := a.standNight(ctx, s, dir)
 	st, err := loop.ReadState(dir)
 	if err != nil || st == nil {
-		return err
+		return errors.Join(nightErr, err)
 	}
 	running, _, runErr := loop.Running(durable.Disk{}, dir)
 	m := loop.MetricsOf(*st)
@@ -279,10 +290,20 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 	if i := st.Interrupt; tell.Beside(i, asked) && st.Phase != core.Finished {
 		s.Waits = append(s.Waits, standWait{"the loop waits: " + firstLine(i.Why, 200), tell.GoOn(i.Kind, m)})
 	}
-	if done, err := a.toMerge(ctx, dir, ""); err == nil && len(done) > 0 { // what cannot be read is told below
+	return errors.Join(nightErr, runErr, qErr)
+}
+
+// standNight has what loops here, and other machines of a fleet, came to in the last day, and
+// how much of what they ever did is not merged.
+func (a *App) standNight(ctx context.Context, s *standing, dir string) error {
+	its, _, err := a.worked(ctx, dir)
+	if err != nil {
+		return err
+	}
+	done, err := a.notMerged(ctx, its, nil)
+	if len(done) > 0 {
 		s.Waits = append(s.Waits, standWait{"work that is done is in " + branches(len(done)) + ", not merged", "reprise loop report"})
 	}
-	its, _, itErr := loop.Iterations(dir, "")
 	n := standNight{}
 	last := map[string]core.Fate{} // an item has as many iterations as attempts, and counts once
 	for _, it := range its {
@@ -292,6 +313,9 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 		n.Attempts++
 		n.CostUSD += it.CostUSD
 		n.Tokens += it.Tokens
+		if it.On != "" {
+			n.Elsewhere++
+		}
 		last[it.Item] = it.Fate
 	}
 	for _, fate := range last {
@@ -305,7 +329,7 @@ func (a *App) standLoop(ctx context.Context, s *standing, home *config.Home) err
 	if n.Items > 0 {
 		s.Night = &n
 	}
-	return errors.Join(runErr, itErr, qErr)
+	return err
 }
 
 func (a *App) standRuns(ctx context.Context, s *standing) error {
@@ -678,7 +702,7 @@ func (a *App) standingText(s *standing, columns int) string {
 	}
 	row("memory", s.Memory.text())
 	if n := s.Night; n != nil {
-		row("last day", fmt.Sprintf("%s in %s: %d done, %d not, %.2f USD, %s", count(n.Items, "item"), count(n.Attempts, "attempt"), n.Done, n.Other, n.CostUSD, count(int(n.Tokens), "token")))
+		row("last day", n.text())
 	}
 	if len(s.Waits) > 0 {
 		b.WriteString("\n" + style.Yellow("waits for you") + "\n")

@@ -502,7 +502,10 @@ func (w *fleetWorker) elsewhere(a *App, home *config.Home, p config.WorkerProjec
 		}
 		trees.Base = machine.Origin + "/" + branch
 		shared := &loop.Shared{Worktrees: trees, Remote: machine.Origin, Main: branch, Say: func(item, text string) {
-			fmt.Fprintf(w.notes, "note: %s: %s: %s\n", p.Name, item, term.SafeLine(clip.Line(text)))
+			if item != "" {
+				text = item + ": " + text
+			}
+			fmt.Fprintf(w.notes, "note: %s: %s\n", p.Name, term.SafeLine(clip.Line(text)))
 		}}
 		if p.State != "" {
 			shared.State = func(ctx context.Context, out bool) error {

@@ -192,6 +192,9 @@ func (l *Loop) prepare(ctx context.Context, a core.Action) core.Event {
 	case err != nil && passing(err):
 		l.warn("prepare a workspace", err)
 		return broken(a, err)
+	case errors.Is(err, errFetch):
+		l.warn("prepare a workspace", err)
+		e.Away = oneLine(err.Error(), 500)
 	case err != nil:
 		l.warn("prepare a workspace", err)
 		e.Err = oneLine(err.Error(), 500)

@@ -34,6 +34,10 @@ type Shared struct {
 // errRemote says that what failed needs a remote that could not be reached: it may be, later.
 var errRemote = errors.New("what was made waits for the remote")
 
+// errFetch says that what the remote has could not be brought in, whatever the reason: that is
+// never the fault of the item that is to be begun, and another machine may be able to.
+var errFetch = errors.New("what other machines have made cannot be brought in")
+
 func (s *Shared) say(item, text string) {
 	if s.Say != nil {
 		s.Say(item, text)
@@ -60,6 +64,7 @@ func (s *Shared) reach(ctx context.Context, f func() error) error {
 		patience = time.Minute
 	}
 	var waited time.Duration
+	told := false
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		err := s.patiently(ctx, f)
 		if err == nil || !errors.Is(err, git.ErrNetwork) && !errors.Is(err, git.ErrTimeout) {
@@ -67,6 +72,10 @@ func (s *Shared) reach(ctx context.Context, f func() error) error {
 		}
 		if waited >= patience {
 			return err
+		}
+		if !told && waited > 0 { // it failed twice
+			s.say("", fmt.Sprintf("the git remote %s cannot be reached, and is tried for %s: %s", s.Remote, patience.Round(time.Second), git.Said(err)))
+			told = true
 		}
 		select {
 		case <-ctx.Done():
@@ -92,7 +101,10 @@ func (s *Shared) Mend(ctx context.Context) error { return s.Worktrees.Mend(ctx) 
 // Prepare makes the item's worktree from what any machine has made of the item so far.
 func (s *Shared) Prepare(ctx context.Context, item queue.Item, fence int64) (Place, error) {
 	if err := s.Fetch(ctx); err != nil {
-		return Place{}, fmt.Errorf("bring in what other machines have of %s: %w", item.ID, err)
+		if ctx.Err() != nil || passing(err) { // a full disk, say, is no matter of the remote
+			return Place{}, err
+		}
+		return Place{}, fmt.Errorf("%w: %s", errFetch, git.Said(err))
 	}
 	s.exchange(ctx, item.ID, false)
 	s.placing.RLock()

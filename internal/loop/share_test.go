@@ -181,3 +181,22 @@ func TestRemoteAwayIsWaitedFor(t *testing.T) {
 		t.Errorf("the remote has %q", got)
 	}
 }
+
+// A remote that has nothing for us, whatever it says, is no fault of the item that is to be begun:
+// it used up items' attempts, and in ten seconds a whole queue was dead.
+func TestRemoteAwayIsNoItemsFault(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.sh("here", `git remote set-url origin "$PWD/../away.git"`)
+	s.here.Patience = time.Nanosecond
+	var said []string
+	s.here.Say = func(_, text string) { said = append(said, text) }
+	_, err := s.here.Prepare(t.Context(), s.item, 7)
+	if !errors.Is(err, errFetch) || passing(err) || strings.Contains(err.Error(), "--refmap") {
+		t.Errorf("%v", err)
+	}
+	s.here.Patience = time.Second
+	if err := s.here.Fetch(t.Context()); err == nil || len(said) != 1 || !strings.HasPrefix(said[0], "the git remote origin cannot be reached, and is tried for 1s: ") {
+		t.Errorf("%v, and it is told of %q", err, said)
+	}
+}

@@ -39,12 +39,24 @@ func born(it *queue.Item) string {
 
 // ItemOf is the item that a run of a loop was started for, "" for any other run.
 func ItemOf(r run.Record) string {
+	item, _ := ClaimOf(r)
+	return item
+}
+
+// ClaimOf is the claim that a run of a loop was started for: its item, "" for any other run,
+// and its number, 0 where the record does not say it.
+func ClaimOf(r run.Record) (item string, fence int64) {
 	rest, ok := strings.CutPrefix(r.Key, "loop:")
 	at := strings.LastIndexByte(rest, ':')
 	if !ok || at < 0 || r.Origin != "loop" {
-		return ""
+		return "", 0
 	}
-	return rest[:at]
+	number, _, _ := strings.Cut(rest[at+1:], "-")
+	fence, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		fence = 0
+	}
+	return rest[:at], fence
 }
 
 // sessionOf is the id of the session that a claim's run begins: the same however often

@@ -43,6 +43,7 @@ const (
 	BeingMerged  Class = "being merged"   // what it builds on is merged by an item of its own, which is not done
 	PlaceInUse   Class = "place in use"   // somebody works where it would be worked on
 	RepoHeld     Class = "repository"     // nothing is done in the repository until a person has looked at it
+	RemoteAway   Class = "remote away"    // what other machines have made cannot be brought in
 	SessionGone  Class = "session gone"   // the client has not kept the session that was to be gone on with
 )
 
@@ -360,6 +361,8 @@ func (s *State) released(p *Slot, set *Settle, m *Memory) {
 		}
 	case APIError, BadBootstrap:
 		s.Spawning++
+		s.backOff(set.Reason)
+	case RemoteAway: // which is no reason to wait for a person: it is told, and passes
 		s.backOff(set.Reason)
 	}
 }

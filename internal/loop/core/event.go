@@ -45,6 +45,9 @@ type (
 		// Held is why nothing at all can be begun in the repository until a person has looked
 		// at it, "" where it can.
 		Held string
+		// Away is why nothing can be begun on this machine for the moment: the remote with which
+		// it exchanges work cannot be had. "" where it can.
+		Away string
 	}
 	// Launched answers a Launch.
 	Launched struct {

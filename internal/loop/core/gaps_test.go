@@ -476,6 +476,33 @@ func TestHeldIsNoFailure(t *testing.T) {
 	}
 }
 
+// TestRemoteAwayIsNoFailure: while the remote is away each item goes back as it was, nobody is
+// waited for, and what is held back is held longer each time; what is done ends that.
+func TestRemoteAwayIsNoFailure(t *testing.T) {
+	s := New("loop-1", DefaultLimits(), Time{})
+	s.Launched = true // others could be begun, before
+	var held time.Duration
+	for n := range 12 {
+		id := string(rune('a' + n%2))
+		s.Slots[0] = Slot{Step: Preparing, Seq: s.Seq + 1, Claim: Claim{Item: Item{ID: id}, Fence: int64(n)}}
+		s, _ = Apply(s, s.Now, Prepared{Slot: 0, Seq: s.Slots[0].Seq, Away: "no such repository"})
+		p := s.Slots[0]
+		if p.Step != Settling || p.Settle.Fate != Release || p.Settle.Class != RemoteAway {
+			t.Fatalf("%+v %+v", p, p.Settle)
+		}
+		s, _ = Apply(s, s.Now, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+		s, _ = Apply(s, s.Now, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+		if wait := s.HoldUntil - s.Now.Loop; s.Phase != Working || s.Interrupt != nil || s.HoldWhy != "no such repository" || wait < held || len(s.Items) != 0 {
+			t.Fatalf("after %d it is %s, held for %s (%s), with %+v of %v", n+1, s.Phase, wait, s.HoldWhy, s.Interrupt, s.Items)
+		} else {
+			held = wait
+		}
+	}
+	if held != s.Limits.BackoffMax {
+		t.Errorf("it waits %s at last", held)
+	}
+}
+
 // TestClearedGoesOn: what a person has mended is waited for no longer; what somebody asks beside
 // that is, and so is a person who has stopped all.
 func TestClearedGoesOn(t *testing.T) {

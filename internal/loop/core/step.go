@@ -288,6 +288,8 @@ func (s *State) prepared(e Prepared, out *[]Action) {
 		s.settle(e.Slot, Settle{Fate: Drop, Class: LeaseGone, Reason: "the claim was lost before it was begun"}, out)
 	case e.Held != "":
 		s.settle(e.Slot, Settle{Fate: Release, Class: RepoHeld, Reason: e.Held}, out)
+	case e.Away != "":
+		s.settle(e.Slot, Settle{Fate: Release, Class: RemoteAway, Reason: e.Away}, out)
 	case e.Err != "":
 		set := Settle{Class: BadWorkspace, Reason: e.Err}
 		s.unstarted(p, &set)

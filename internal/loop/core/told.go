@@ -43,6 +43,8 @@ func (c Class) Words() string {
 		return "it could not be started"
 	case BadWorkspace:
 		return "it has no place to work"
+	case RemoteAway:
+		return "the remote is away"
 	case Crashed:
 		return "its process ended without a result"
 	case RateLimited:

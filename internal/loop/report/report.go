@@ -65,6 +65,10 @@ type Iteration struct {
 	// Transcript is the client's own file of the session, where there is one.
 	Transcript string `json:"transcript,omitempty"`
 	Summary    string `json:"summary,omitempty"` // the agent's last words, cut
+	// On is who worked on it on another machine of the fleet; "" is this one. No loop writes it
+	// down: it is made of what the servers have, as is Commit, which the work ends with.
+	On     string `json:"on,omitempty"`
+	Commit string `json:"commit,omitempty"`
 }
 
 // Put is where work that is done was put; "" is nowhere: it lies in its branch alone, or the
@@ -134,6 +138,8 @@ type Standing struct {
 	Unmerged map[string]bool
 	// Staying are the worktrees of items that are done and that are still there, a sentence each.
 	Staying []string
+	// Remote is where other machines of the fleet send what they make; "" is not known.
+	Remote string
 	// All are the iterations of all loops, for what lies in branches since an earlier one.
 	All []Iteration
 }
@@ -197,16 +203,23 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 		b.WriteString("Nothing was worked on.\n")
 		return b.String()
 	}
-	loops, cost, tokens, n := map[string]bool{}, 0.0, int64(0), map[core.Fate]int{}
+	loops, away, cost, tokens, n := map[string]bool{}, map[string]bool{}, 0.0, int64(0), map[core.Fate]int{}
 	first, last := its[0].Ended, its[0].Ended
-	attempts := 0
+	attempts, unknown := 0, 0
 	for _, it := range its {
-		loops[it.Loop] = true
+		if it.On != "" {
+			away[it.On] = true
+		} else {
+			loops[it.Loop] = true
+		}
 		if it.Later {
 			continue
 		}
 		attempts++
 		cost, tokens = cost+it.CostUSD, tokens+it.Tokens
+		if it.unknownCost() {
+			unknown++
+		}
 		n[it.Fate]++
 		if it.Ended.Before(first) {
 			first = it.Ended
@@ -215,8 +228,23 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 			last = it.Ended
 		}
 	}
-	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %s.\n", term.Plural(len(loops), "loop"), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
+	var who []string
+	if len(loops) > 0 {
+		who = append(who, term.Plural(len(loops), "loop"))
+	}
+	if len(away) > 0 {
+		on := "on other machines "
+		if len(who) == 0 {
+			on = "On other machines "
+		}
+		who = append(who, on+strings.Join(slices.Sorted(maps.Keys(away)), ", "))
+	}
+	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %s", strings.Join(who, "; "), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
 		term.Plural(attempts, "attempt"), cost, term.Plural(int(tokens), "token"))
+	if unknown > 0 {
+		fmt.Fprintf(&b, ", and what %s on other machines cost, which is not known", term.Plural(unknown, "attempt"))
+	}
+	b.WriteString(".\n")
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		n[core.Done], n[core.Retry], n[core.GiveUp], n[core.Park], n[core.Release], n[core.Drop])
 	b.WriteString(now.left())
@@ -292,13 +320,16 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		if it.Run != "" {
 			line += " (" + it.Run + ")"
 		}
+		if it.On != "" {
+			line += " (on " + it.On + ")"
+		}
 		if it.Branch != "" && it.Place != "" && it.made() {
 			line += "; what it made stays in " + it.Place
 		}
 		return mdfile.EscapeCell(line)
 	})
 	section("Done", func(it Iteration) bool { return it.Fate == core.Done }, doneLine)
-	b.WriteString(toMerge(Unmerged(now.all(its), now.Unmerged)))
+	b.WriteString(toMerge(Unmerged(now.all(its), now.Unmerged), cmp.Or(now.Remote, "origin")))
 	beside := func(it Iteration, over bool) bool { // somebody has seen to it beside the loop
 		_, ended := now.became(it.Item)
 		return it.Fate == core.Park && decided(said, it) == nil && !open(said, it) && !worked(&s, it) && ended == over
@@ -502,9 +533,19 @@ func doneLine(it Iteration) string {
 	if it.Later {
 		return mdfile.EscapeCell("done before; " + it.Note)
 	}
-	parts := []string{fmt.Sprintf("%s, %s, %.2f USD", term.Took(time.Duration(it.Seconds*float64(time.Second))), term.Plural(it.Turns, "turn"), it.CostUSD), "checks: " + cmp.Or(string(it.Verified), "none") + it.but()}
+	var parts []string
+	if it.On != "" {
+		parts = append(parts, "on "+it.On)
+	}
+	if !it.unknownCost() {
+		parts = append(parts, fmt.Sprintf("%s, %s, %.2f USD", term.Took(time.Duration(it.Seconds*float64(time.Second))), term.Plural(it.Turns, "turn"), it.CostUSD))
+	}
+	parts = append(parts, "checks: "+cmp.Or(string(it.Verified), "none")+it.but())
 	if it.Branch != "" {
 		parts = append(parts, "branch "+it.Branch)
+	}
+	if it.Commit != "" {
+		parts = append(parts, "commit "+it.Commit[:min(12, len(it.Commit))])
 	}
 	if it.Note != "" {
 		parts = append(parts, it.Note)
@@ -514,6 +555,11 @@ func doneLine(it Iteration) string {
 		line += "\n  " + mdfile.EscapeCell(tell.OneLine(it.Summary, 300))
 	}
 	return line
+}
+
+// unknownCost says that nobody told what an attempt on another machine cost.
+func (it *Iteration) unknownCost() bool {
+	return it.On != "" && it.Started.IsZero() && it.Fate != core.Release // which without a run was not begun
 }
 
 // made says whether an iteration has made something that a person may want to look at.
@@ -539,20 +585,29 @@ func (it *Iteration) put() Put {
 
 // Unmerged are the last iterations of items that are done and whose work lies in branches of
 // their own, in the order in which they were done. branches are those that are not merged into
-// what is checked out, by which it is known what a person has merged, or taken away; nil is not
-// known.
+// what is checked out, by which it is known what a person has merged, or taken away, and of
+// work of other machines the commits that are not; nil is not known.
 func Unmerged(its []Iteration, branches map[string]bool) (list []Iteration) {
 	last := map[string]Iteration{}
 	for _, it := range its {
 		last[it.Item] = it
 	}
 	for _, it := range last {
-		if put := it.put(); it.Fate == core.Done && it.Branch != "" && (put == "" || put == Owed || put == Personal) && (branches == nil || branches[it.Branch]) {
+		if put := it.put(); it.Fate == core.Done && it.Branch != "" && (put == "" || put == Owed || put == Personal) && (branches == nil || branches[it.named()]) {
 			list = append(list, it)
 		}
 	}
 	slices.SortFunc(list, func(a, b Iteration) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Item, b.Item)) })
 	return list
+}
+
+// named is by what git knows the work: of another machine by the commit, for this repository
+// may not have its branch.
+func (it *Iteration) named() string {
+	if it.On != "" {
+		return it.Commit
+	}
+	return it.Branch
 }
 
 // OwedMerges are the last iterations of items that are done and whose work was to be merged and
@@ -563,15 +618,23 @@ func OwedMerges(its []Iteration) []Iteration {
 
 // toMerge says how work that lies in branches comes to where a person works. One that builds
 // on another has that one's commits, and to merge both is to merge it.
-func toMerge(list []Iteration) string {
+func toMerge(list []Iteration, remote string) string {
 	if len(list) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("\nWhat is done is in branches, and nowhere else until it is merged:\n\n")
 	var owed []string
-	ready := false
+	ready, fetched := false, false
 	for _, it := range list {
+		if it.On != "" {
+			if !fetched {
+				fmt.Fprintf(&b, "    git fetch %s\n", remote)
+				fetched = true
+			}
+			fmt.Fprintf(&b, "    git merge %s/%s\n", remote, it.Branch)
+			continue
+		}
 		if it.Put != Owed && it.Put != Personal {
 			ready = true
 			fmt.Fprintf(&b, "    git merge %s\n", it.Branch)

@@ -95,6 +95,9 @@ func TestUnmerged(t *testing.T) {
 		{Item: "older", Fate: core.Done, Branch: "loop-older", Note: "pull request https://example.invalid/1", Ended: ten},
 		{Item: "by-hand", Fate: core.Done, Branch: "loop-by-hand", Ended: ten},
 		{Item: "late", Fate: core.Done, Branch: "loop-late", Note: "could not be put in its place", Ended: ten.Add(time.Hour)},
+		{Item: "there", Fate: core.Done, Branch: "loop-there", Commit: "c0ffee", On: "build-7", Ended: ten.Add(2 * time.Hour)},
+		{Item: "known", Fate: core.Done, Branch: "loop-known", Commit: "beef", On: "build-7", Ended: ten.Add(2 * time.Hour)},
+		{Item: "older there", Fate: core.Done, Branch: "loop-older-there", On: "build-7", Ended: ten.Add(2 * time.Hour)},
 	}
 	names := func(list []Iteration) (out []string) {
 		for _, it := range list {
@@ -102,16 +105,16 @@ func TestUnmerged(t *testing.T) {
 		}
 		return out
 	}
-	git := map[string]bool{"loop-late": true, "loop-early": true, "loop-again": true, "loop-offered": true, "a person's": true}
-	if got, want := names(Unmerged(its, git)), []string{"early", "late"}; !slices.Equal(got, want) {
+	git := map[string]bool{"loop-late": true, "loop-early": true, "loop-again": true, "loop-offered": true, "a person's": true, "c0ffee": true, "loop-known": true}
+	if got, want := names(Unmerged(its, git)), []string{"early", "late", "there"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := names(Unmerged(its, nil)), []string{"by-hand", "early", "late"}; !slices.Equal(got, want) {
+	if got, want := names(Unmerged(its, nil)), []string{"by-hand", "early", "late", "known", "older there", "there"}; !slices.Equal(got, want) {
 		t.Errorf("where git cannot say: %q, want %q", got, want)
 	}
 	s := core.New("loop-x", core.DefaultLimits(), core.Time{Wall: ten})
-	text := Night("shop", s, its[8:], nil, Standing{Running: true, All: its, Unmerged: git})
-	if want := "\n    git merge loop-early\n    git merge loop-late\n\n"; !strings.Contains(text, want) {
+	text := Night("shop", s, its[8:9], nil, Standing{Running: true, All: its, Unmerged: git})
+	if want := "\n    git merge loop-early\n    git merge loop-late\n    git fetch origin\n    git merge origin/loop-there\n\n"; !strings.Contains(text, want) {
 		t.Errorf("it lacks %q:\n%s", want, text)
 	}
 }
@@ -167,6 +170,24 @@ func TestWhatStays(t *testing.T) {
 		its := []Iteration{{Item: "b", Fate: core.GiveUp, Class: tt.class, Branch: "loop-b", Place: "/w/loop-b", Changed: tt.changed}}
 		if text := Night("shop", s, its, nil, Standing{}); strings.Contains(text, "; what it made stays in /w/loop-b") != tt.stays {
 			t.Errorf("%+v: %s", tt, text)
+		}
+	}
+}
+
+// What other machines did is told with where that was; what nobody told the cost of is not told as
+// work for nothing.
+func TestPastOfOtherMachines(t *testing.T) {
+	its := []Iteration{
+		{Item: "a", Title: "A", Fate: core.Done, On: "build-7", Started: ten, Ended: ten.Add(time.Minute), Seconds: 60, Turns: 3, CostUSD: 0.5, Tokens: 100, Branch: "loop-a", Commit: "0123456789abcdef0123456789abcdef01234567", Summary: "did it"},
+		{Item: "b", Title: "B", Fate: core.GiveUp, On: "build-8", Reason: "no", Ended: ten.Add(2 * time.Minute)},
+	}
+	text := Past("shop", core.State{}, its, nil, Standing{})
+	for _, want := range []string{
+		"\nOn other machines build-7, build-8, from ", ": 2 attempts, 0.50 USD and 100 tokens, and what 1 attempt on other machines cost, which is not known.\n",
+		"- **a** A — on build-7; 1 min, 3 turns, 0.50 USD; checks: none; branch loop-a; commit 0123456789ab\n  did it\n", "## Given up\n\n- **b** B — no (on build-8)\n", "\n    git fetch origin\n    git merge origin/loop-a\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
 		}
 	}
 }

@@ -162,22 +162,28 @@ func (f *Fleet) RunsOf(ctx context.Context, workers []relay.Worker, project stri
 // Ended is a run that has ended by what its worker has told of it; false where that is no
 // record.
 func Ended(e relay.EndedRun) (Run, bool) {
-	var d ended
+	var d endedRun
 	if json.Unmarshal(e.Doc, &d) != nil || d.ID != e.Run || !d.Status.Valid() {
 		return Run{}, false
 	}
 	return Run{Record: d.Record, Worker: d.Worker, Item: loop.ItemOf(d.Record)}, true
 }
 
-// ended is what a worker tells of a run that has ended.
-type ended struct {
+// endedRun is what a worker tells of a run that has ended.
+type endedRun struct {
 	run.Record
 	Worker string `json:"worker,omitempty"`
+	Spent  *spent `json:"spent,omitempty"` // nil where that is not known, as of older programs
 }
 
 // EndedDoc is what a worker tells of a run that has ended, for [relay.Relay.Mirror].
 func EndedDoc(r run.Record, worker string) []byte {
-	doc, err := json.Marshal(ended{r, worker})
+	d := endedRun{Record: r, Worker: worker}
+	if r.Result != nil {
+		usd, tokens := r.Spent()
+		d.Spent = &spent{usd, tokens, r.Result.NumTurns}
+	}
+	doc, err := json.Marshal(d)
 	if err != nil {
 		return []byte("{}")
 	}
