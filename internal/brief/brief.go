@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn"
 	"reprise/internal/mdfile"
 	"reprise/internal/recall"
 	"reprise/internal/term"
@@ -428,7 +429,9 @@ func told(r recall.Result, text string) string {
 	case r.Scope == string(event.ScopeGlobal):
 		about = append(about, "global")
 	}
-	if r.Confidence > 0 && r.Confidence < 0.5 {
+	// A title has the failure's words; without it what helped is told, and no more.
+	data, _ := learn.DataOf(r.Doc)
+	if r.Confidence > 0 && r.Confidence < 0.5 || data.Quotes && r.Title != "" {
 		about = append(about, "unconfirmed")
 	}
 	if r.Source != "" {

@@ -196,3 +196,25 @@ func TestToolFailure(t *testing.T) {
 		t.Errorf("%s, %v", b.Text, err)
 	}
 }
+
+// Words of a tool's that nobody has looked at are marked where they are told.
+func TestToolsWordsAreMarked(t *testing.T) {
+	r := doc("p-1", "`go test` fails with: undefined: widget. It worked after `make gen`.")
+	r.Class, r.Confidence, r.Title = recall.ClassPattern, 0.9, "go test: undefined: widget — worked after `make gen`"
+	fix := func(context.Context, recall.Reader, event.ToolData) (recall.Answer, error) {
+		return recall.Answer{Results: []recall.Result{r}}, nil
+	}
+	for _, quotes := range []bool{false, true} {
+		r.Data = fmt.Appendf(nil, `{"kind":"pattern","quotes":%v}`, quotes)
+		b, err := Make(t.Context(), Options{Budgets: usual(), Top: answers(r)}, Request{At: SessionStart})
+		if err != nil || !strings.Contains(b.Text, "widget") || strings.Contains(b.Text, "unconfirmed") != quotes {
+			t.Errorf("%v: %s, %v", quotes, b.Text, err)
+		}
+	}
+	// At the failure itself only what helped is told.
+	r.Snippet = "`go test` failed with the same error before; it worked after `make gen`"
+	b, err := Make(t.Context(), Options{Budgets: usual(), KnownFix: fix}, Request{At: ToolFailure})
+	if err != nil || !strings.Contains(b.Text, "make gen") || strings.Contains(b.Text, "widget") || strings.Contains(b.Text, "unconfirmed") {
+		t.Errorf("%s, %v", b.Text, err)
+	}
+}

@@ -286,6 +286,7 @@ type coldRow struct {
 	Base    float64  `json:"base"`
 	At      int64    `json:"at"`
 	Fixed   bool     `json:"fixed,omitempty"`
+	Quotes  bool     `json:"quotes,omitempty"`
 }
 
 func (c *composer) cold(d recall.Doc, data Data, base float64) {
@@ -295,6 +296,7 @@ func (c *composer) cold(d recall.Doc, data Data, base float64) {
 	month := d.Time.UTC().Format("2006-01")
 	c.add(rowCold, sign.Hash(d.Project, month, strings.Join(d.ACL, " ")), sortKey(nanos(d.Time), c.key, d.ID), coldRow{
 		ID: d.ID, Kind: data.Kind, Title: d.Title, Project: d.Project, Month: month, ACL: d.ACL, Keys: d.Keys, Base: base, At: nanos(d.Time), Fixed: data.Outcome == Fixed,
+		Quotes: data.Quotes,
 	})
 }
 
@@ -327,7 +329,7 @@ func (c *composer) failure(ch *chain) {
 	when := ch.last
 	data := Data{
 		Kind: KindFailure, Tool: first.tool, Target: target, Inputs: first.hash, Outcome: Unfixed, Signature: first.sig.Key, Exact: first.sig.Exact,
-		Failure: first.sig.Shown, Line: first.sig.Line, Tries: ch.tries, Tried: ch.tried, Evidence: ch.evidence, Signals: map[string]float64{},
+		Failure: first.sig.Shown, Line: first.sig.Line, Quotes: c.quotes(ch), Tries: ch.tries, Tried: ch.tried, Evidence: ch.evidence, Signals: map[string]float64{},
 	}
 	lists := [][]string{first.acl, ch.last.acl}
 	if ch.prompt != nil {
@@ -384,6 +386,15 @@ func (c *composer) failure(ch *chain) {
 		r.TriedAt = append(r.TriedAt, ch.last.at)
 	}
 	c.add(rowSig, first.sig.Key, sortKey(first.at, c.key, d.ID), r)
+}
+
+// quotes says that a failure's words are nothing to go by.
+func (c *composer) quotes(ch *chain) bool {
+	fix := ""
+	if ch.fix != nil {
+		fix = ch.fix.Text
+	}
+	return quotes(ch.first.sig.Shown, c.s.targetFor(ch.first), fix)
 }
 
 func outcomeValue(d Data) float64 {

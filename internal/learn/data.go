@@ -32,23 +32,26 @@ const (
 
 // Data is what stands in recall.Doc.Data of everything that is worked out here.
 type Data struct {
-	Kind      string    `json:"kind"`
-	Task      string    `json:"task,omitempty"` // the prompt it served
-	Tool      string    `json:"tool,omitempty"` // in our own words, as in event.ToolData
-	Target    string    `json:"target,omitempty"`
-	Inputs    string    `json:"inputs,omitempty"` // hash of the call's input
-	Outcome   string    `json:"outcome,omitempty"`
-	Signature string    `json:"signature,omitempty"`
-	Exact     string    `json:"exact,omitempty"` // the signature with quoted values kept
-	Failure   string    `json:"failure,omitempty"`
-	Line      string    `json:"line,omitempty"` // the failure, normalised
-	Fix       *Fix      `json:"fix,omitempty"`
-	Tried     []Attempt `json:"tried,omitempty"` // what was followed by the same failure
-	Tries     int       `json:"tries,omitempty"` // failed calls
-	Said      string    `json:"said,omitempty"`  // the user's words
-	SaidKey   string    `json:"said_key,omitempty"`
-	Files     []string  `json:"files,omitempty"`
-	Asked     *Asked    `json:"asked,omitempty"`
+	Kind      string `json:"kind"`
+	Task      string `json:"task,omitempty"` // the prompt it served
+	Tool      string `json:"tool,omitempty"` // in our own words, as in event.ToolData
+	Target    string `json:"target,omitempty"`
+	Inputs    string `json:"inputs,omitempty"` // hash of the call's input
+	Outcome   string `json:"outcome,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	Exact     string `json:"exact,omitempty"` // the signature with quoted values kept
+	Failure   string `json:"failure,omitempty"`
+	Line      string `json:"line,omitempty"` // the failure, normalised
+	// Quotes says that it tells words of a tool's that nobody has looked at, and which are
+	// not those in which failures are told.
+	Quotes  bool      `json:"quotes,omitempty"`
+	Fix     *Fix      `json:"fix,omitempty"`
+	Tried   []Attempt `json:"tried,omitempty"` // what was followed by the same failure
+	Tries   int       `json:"tries,omitempty"` // failed calls
+	Said    string    `json:"said,omitempty"`  // the user's words
+	SaidKey string    `json:"said_key,omitempty"`
+	Files   []string  `json:"files,omitempty"`
+	Asked   *Asked    `json:"asked,omitempty"`
 
 	Sessions  int      `json:"sessions,omitempty"` // in which the fix worked
 	Projects  int      `json:"projects,omitempty"`

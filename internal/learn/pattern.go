@@ -299,6 +299,9 @@ func (f *folder) patterns(rows []sigRow, global bool) []recall.Doc {
 		} else if global {
 			continue // what only failed, and elsewhere, says nothing here
 		}
+		if global && unfitElsewhere(j.row, text) {
+			continue
+		}
 		if d, ok := f.pattern(k, text, fix, j, rows, global); ok {
 			docs = append(docs, d)
 		}
@@ -432,7 +435,7 @@ func (f *folder) pattern(key, text string, fix *Fix, j judgement, rows []sigRow,
 		return recall.Doc{}, false
 	}
 	r := j.row
-	d, data := f.overSessions("pt-", key, j, rows, global)
+	d, data := f.overSessions("pt-", key, text, j, rows, global)
 	d.Class, data.Kind, data.Outcome = recall.ClassPattern, KindPattern, Fixed
 	data.Fix = fix
 	data.Lifted = j.failed > 0 && j.failStreak == 0
@@ -446,9 +449,9 @@ func (f *folder) pattern(key, text string, fix *Fix, j judgement, rows []sigRow,
 	if j.failed > 0 {
 		data.Signals[SignalConflict] = round3(min(1, j.failWeight/float64(len(j.worked)+1)))
 	}
-	d.Title = sign.Clip(r.Target, 60) + ": " + sign.Clip(clip.Line(firstLine(failureWords(r, global))), 110) + " — worked " + sign.Clip(text, 110)
+	d.Title = sign.Clip(r.Target, 60) + ": " + sign.Clip(cmp.Or(clip.Line(firstLine(data.Failure)), "fails"), 110) + " — worked " + sign.Clip(text, 110)
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s` fails with: %s\nIt worked %s.\n", sign.Clip(r.Target, 120), clip.Line(failureWords(r, global)), text)
+	fmt.Fprintf(&b, "%s\nIt worked %s.\n", fails(r, data.Failure), text)
 	fmt.Fprintf(&b, "Seen to work in %s", count(len(j.worked), "session"))
 	if len(j.projects) > 1 {
 		fmt.Fprintf(&b, " of %s", count(len(j.projects), "project"))
@@ -462,13 +465,28 @@ func (f *folder) pattern(key, text string, fix *Fix, j judgement, rows []sigRow,
 	return d, true
 }
 
-// failureWords are the failure as it is told: beyond its project without names
-// of places.
-func failureWords(r *sigRow, global bool) string {
-	if global {
-		return r.Line
+// fails says of what a pattern is; words are "" where none of them may be told.
+func fails(r *sigRow, words string) string {
+	if words = clip.Line(words); words == "" {
+		return "`" + sign.Clip(r.Target, 120) + "` fails."
 	}
-	return r.Shown
+	return "`" + sign.Clip(r.Target, 120) + "` fails with: " + words
+}
+
+// elsewhere are the words of a failure as they are told beyond its project: those in which
+// failures are told, and of all else that the tool printed none, as nobody has looked at it.
+func elsewhere(r *sigRow, fix string) string { return sign.Quote(sign.Seen(r.Line), r.Target, fix) }
+
+// unfitElsewhere says that a pattern would not rise from its project: a tool, a command or a
+// file's name speaks in it to a model. It is the projects' own then.
+func unfitElsewhere(r *sigRow, fix string) bool {
+	return slices.ContainsFunc([]string{r.Line, r.Target, fix}, func(s string) bool { return sign.Instructs(s) != "" })
+}
+
+// quotes says that the words of a failure have others in them than those in which failures
+// are told: whatever a tool printed, so that it is nothing to go by.
+func quotes(words, target, fix string) bool {
+	return sign.Quote(words, target, fix) != strings.Join(strings.Fields(words), " ")
 }
 
 func (f *folder) antiPattern(key, text string, j judgement, rows []sigRow, global bool) (recall.Doc, bool) {
@@ -480,7 +498,7 @@ func (f *folder) antiPattern(key, text string, j judgement, rows []sigRow, globa
 		return recall.Doc{}, false
 	}
 	r := j.row
-	d, data := f.overSessions("ap-", key, j, rows, global)
+	d, data := f.overSessions("ap-", key, text, j, rows, global)
 	d.Class, data.Kind, data.Outcome = recall.ClassAntiPattern, KindAntiPattern, Refailed
 	data.Tried = []Attempt{{Key: key, Text: text, Event: j.trials[len(j.trials)-1].event}}
 	d.Confidence = conf
@@ -493,9 +511,9 @@ func (f *folder) antiPattern(key, text string, j judgement, rows []sigRow, globa
 	if len(j.worked) > 0 {
 		data.Signals[SignalConflict] = round3(float64(len(j.worked)) / float64(len(j.worked)+j.failed))
 	}
-	d.Title = "Did not help with " + sign.Clip(r.Target, 60) + ": " + sign.Clip(clip.Line(firstLine(failureWords(r, global))), 100) + " — " + sign.Clip(text, 100)
+	d.Title = "Did not help with " + sign.Clip(r.Target, 60) + ": " + sign.Clip(cmp.Or(clip.Line(firstLine(data.Failure)), "fails"), 100) + " — " + sign.Clip(text, 100)
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s` fails with: %s\nThe same failure came again %s (%s, last on %s).", sign.Clip(r.Target, 120), clip.Line(failureWords(r, global)), text, times(j.failed), d.Time.Format("2006-01-02"))
+	fmt.Fprintf(&b, "%s\nThe same failure came again %s (%s, last on %s).", fails(r, data.Failure), text, times(j.failed), d.Time.Format("2006-01-02"))
 	if len(j.worked) > 0 {
 		fmt.Fprintf(&b, " It had worked in %s before.", count(len(j.worked), "session"))
 	}
@@ -506,7 +524,7 @@ func (f *folder) antiPattern(key, text string, j judgement, rows []sigRow, globa
 }
 
 // overSessions is what a pattern and an anti-pattern have in common.
-func (f *folder) overSessions(prefix, key string, j judgement, rows []sigRow, global bool) (recall.Doc, Data) {
+func (f *folder) overSessions(prefix, key, fix string, j judgement, rows []sigRow, global bool) (recall.Doc, Data) {
 	r := j.row
 	sig, _, _ := strings.Cut(r.Exact, "=")
 	data := Data{
@@ -524,8 +542,10 @@ func (f *folder) overSessions(prefix, key string, j judgement, rows []sigRow, gl
 	project := r.Project
 	if global {
 		project = ""
-		data.Failure = r.Line
+		data.Line = elsewhere(r, fix)
+		data.Failure = data.Line
 	}
+	data.Quotes = !global && quotes(data.Failure, r.Target, fix)
 	d := recall.Doc{
 		ID: patternID(prefix, sig, key, global, project, r.ACL), Project: project, ACL: r.ACL, Source: r.ID, Keys: keys,
 	}

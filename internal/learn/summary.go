@@ -32,7 +32,7 @@ func (c *composer) session() {
 	acl, readable := readableBy(lists...)
 	text, title := c.summaryText()
 	data := Data{
-		Kind: KindSession, Task: title, Outcome: st.Outcome, Evidence: c.summaryEvidence(), Files: c.files(8),
+		Kind: KindSession, Quotes: slices.ContainsFunc(c.s.chains, c.quotes), Task: title, Outcome: st.Outcome, Evidence: c.summaryEvidence(), Files: c.files(8),
 		Signals: map[string]float64{SignalOutcome: map[string]float64{"good": 0.6, "corrected": 0.6, "failed": 0.4, "error": 0.3}[st.Outcome]},
 	}
 	if by, written := c.written(); written != "" && !c.retracts() { // it may say what was taken back
@@ -209,7 +209,7 @@ func digest(rows []coldRow) (recall.Doc, Data) {
 	var b strings.Builder
 	var keys, ids []string
 	var last int64
-	sessions, failures, fixed, saids := 0, 0, 0, 0
+	sessions, failures, fixed, saids, quotes := 0, 0, 0, 0, false
 	for _, r := range rows {
 		last = max(last, r.At)
 		switch r.Kind {
@@ -234,6 +234,7 @@ func digest(rows []coldRow) (recall.Doc, Data) {
 			continue
 		}
 		lines++
+		quotes = quotes || r.Quotes && r.Kind == KindFailure
 		fmt.Fprintf(&b, "%s %s\n", dayTime(int(r.At/1e9/daySeconds)).Format("01-02"), sign.Clip(clip.Line(r.Title), 180))
 		ids = appendNew(ids, r.ID, 16)
 	}
@@ -242,7 +243,7 @@ func digest(rows []coldRow) (recall.Doc, Data) {
 		where = " in " + strings.TrimPrefix(strings.TrimPrefix(recall.Where(first.Project), "project "), "in ")
 	}
 	data := Data{
-		Kind: KindDigest, Outcome: Done, Episodes: ids, Sessions: sessions, Failures: failures,
+		Kind: KindDigest, Quotes: quotes, Outcome: Done, Episodes: ids, Sessions: sessions, Failures: failures,
 		Signals: map[string]float64{SignalOutcome: 0.5, SignalRecency: 0.1},
 	}
 	return recall.Doc{

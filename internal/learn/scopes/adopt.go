@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/internal/event"
+	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 )
@@ -64,7 +65,7 @@ func (s *Scopes) Adopt(ctx context.Context, project string, own mdfile.Entry) (C
 	}
 	n := adopted(own)
 	var warnings []string
-	if w := instructs(entryText(n)); w != "" {
+	if w := sign.Instructs(entryText(n)); w != "" {
 		warnings = append(warnings, fmt.Sprintf("it reads like an instruction to a model (%q): look at it, `reprise memory demote` takes it back", w))
 	}
 	a, err := e.AddOnce(ctx, n, saysSame)

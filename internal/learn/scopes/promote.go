@@ -9,14 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"reprise/internal/clip"
 	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/learn/sign"
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/recall"
-	"reprise/internal/term"
 )
 
 // Gates say when knowledge rises by itself.
@@ -163,7 +161,7 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 	dir, place := recall.PlaceDir(d.Project)
 	switch {
 	case place && c.project == "":
-		c.held = "in no project: run `reprise init` in " + sign.Clip(seen(dir), 200)
+		c.held = "in no project: run `reprise init` in " + sign.Clip(sign.Seen(dir), 200)
 	case len(d.ACL) > 0 && !slices.Contains(d.ACL, "*"):
 		c.held = "it is somebody's own: only their word, or a person's, promotes it"
 	case text == "" && d.Project == "" && data.Fix != nil:
@@ -183,7 +181,7 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 // a quotation and cut short, and of that only the words in which failures are told.
 func stated(d learn.Data, global bool) string {
 	if d.Kind == learn.KindSaid {
-		return "The user said: " + sign.Clip(seen(d.Said), 200)
+		return "The user said: " + sign.Clip(sign.Seen(d.Said), 200)
 	}
 	if d.Fix == nil || d.Target == "" {
 		return ""
@@ -196,34 +194,20 @@ func stated(d learn.Data, global bool) string {
 		}
 		fix = words
 	}
-	if seen(d.Line) == "" {
+	if sign.Seen(d.Line) == "" {
 		return ""
 	}
-	target, fix := inTicks(d.Target, 80), sign.Clip(seen(fix), 160)
-	line := inTicks(sign.Quote(seen(d.Line), target, fix), 120)
+	target, fix := inTicks(d.Target, 80), sign.Clip(sign.Seen(fix), 160)
+	line := inTicks(sign.Quote(sign.Seen(d.Line), target, fix), 120)
 	if line == "" {
 		return fmt.Sprintf("%s fails; it worked %s.", target, fix)
 	}
 	return fmt.Sprintf("%s fails with %s; it worked %s.", target, line, fix)
 }
 
-// seen is a text as one line of what can be seen of it: what rises stands where
-// people read it, and they must be able to tell what it says.
-func seen(text string) string {
-	return clip.Line(strings.Map(func(r rune) rune {
-		switch {
-		case r < 0x20, r >= 0x7f && r < 0xa0:
-			return ' '
-		case r >= 0x80 && term.SafeLine(string(r)) != string(r):
-			return -1
-		}
-		return r
-	}, text))
-}
-
 // inTicks puts foreign words between backticks, as one line without any.
 func inTicks(text string, most int) string {
-	text = sign.Clip(seen(strings.ReplaceAll(text, "`", "'")), most)
+	text = sign.Clip(sign.Seen(strings.ReplaceAll(text, "`", "'")), most)
 	if text == "" {
 		return ""
 	}
@@ -236,40 +220,8 @@ func (s *Scopes) unfit(text string) string {
 	if s.sweep(text) != text {
 		return "a secret may be in it"
 	}
-	if w := instructs(text); w != "" {
+	if w := sign.Instructs(text); w != "" {
 		return fmt.Sprintf("it reads like an instruction to a model (%q)", w)
-	}
-	return ""
-}
-
-// plainLetter gives the Latin letter for one that looks like it: Cyrillic, Greek, of full
-// width.
-func plainLetter(r rune) rune {
-	const look, like = "АВЕЅІЈКМНОРСТХУаеіјорсухѕһԁԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧαιονρυχıɡɑ", "ABESIJKMHOPCTXYaeijopcyxshdqwvABEZHIKMNOPTYXaiovpuxiga"
-	if r >= '！' && r <= '～' {
-		return r - '！' + '!'
-	}
-	if i := slices.Index([]rune(look), r); i >= 0 {
-		return rune(like[i])
-	}
-	return r
-}
-
-// instructs finds words by which a text tries to steer a model. It is made to
-// find too much: what it holds back a person can still promote.
-func instructs(text string) string {
-	low := strings.ToLower(strings.Map(plainLetter, seen(text)))
-	for _, w := range [...]string{
-		"ignore previous", "ignore all", "ignore the above", "ignore any", "ignore your", "disregard", "forget everything", "forget all", "forget your",
-		"previous instruction", "system prompt", "system message", "you are now", "you must now", "from now on", "act as", "pretend to", "as an ai", "new instructions",
-		"do not tell", "don't tell the user", "without telling", "without asking", "do not mention", "secretly", "exfiltrat", "override your", "jailbreak", "developer mode",
-		"<system", "</system", "<assistant", "<|im_", "[inst]", "### instruction", "assistant:", "system:", "human:", "important:", "attention ai", "note to ai", "to the agent",
-		"send it to", "upload it to", "base64 -d", "| sh", "| bash", "|sh", "|bash", "eval(", "--no-verify", "--dangerously", "chmod 777", "rm -rf /", "rm -rf ~", "curl http", "wget http",
-		"指示を無視", "命令を無視", "無視して", "これまでの指示", "システムプロンプト", "秘密に", "ユーザーに言わ", "以前の指示", "従ってください", "あなたは今から",
-	} {
-		if strings.Contains(low, w) {
-			return w
-		}
 	}
 	return ""
 }
@@ -415,7 +367,7 @@ func (s *Scopes) PromoteItem(ctx context.Context, id, to string) (Change, error)
 	if use.Useless > use.Useful {
 		n.Confidence = min(n.Confidence, confidence)
 	}
-	if w := instructs(entryText(n)); w != "" {
+	if w := sign.Instructs(entryText(n)); w != "" {
 		warnings = append(warnings, fmt.Sprintf("it reads like an instruction to a model (%q): look at it, `reprise memory demote` takes it back", w))
 	}
 	a, err := e.Add(ctx, n)
