@@ -104,7 +104,7 @@ func (a *App) checkLearnt(ctx context.Context, home *config.Home) []setup.Findin
 	if scopes.Unfinished(home.Paths.Forgetting()) {
 		out = finding(setup.Warn, "`reprise memory forget --finish` goes on with it and says what is in the way", "something is being forgotten, or that was cut short: %s", home.Paths.Forgetting())
 	}
-	if _, err := os.Stat(home.IndexFile()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(session.IndexFile(home)); errors.Is(err, fs.ErrNotExist) {
 		return append(out, finding(setup.Info, "", "there is no index yet; what needs it first makes it")...)
 	}
 	m := session.Open(session.Options{Home: home, Env: a.Env, Access: memory.FullAccess, Look: true})

@@ -128,6 +128,9 @@ func (h *handlers) promote(ctx context.Context) error {
 			h.warn("old notes of what sessions were told are left over", err)
 		}
 	}
+	if err := index.Sweep(); err != nil {
+		h.warn("indexes of older versions are left over", err)
+	}
 	return index.Update(ctx, func(tx *recall.Tx) error { return tx.Store(bucketJobs, "expire", []byte(today)) })
 }
 

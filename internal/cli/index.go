@@ -10,6 +10,7 @@ import (
 
 	"reprise/internal/learn"
 	"reprise/internal/recall"
+	"reprise/internal/session"
 	"reprise/internal/term"
 )
 
@@ -24,7 +25,7 @@ func newIndexCmd(app *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(app.Out, "index     %s\nfiles     %d\nsections  %d\nbytes     %d\n", home.IndexFile(), st.Files, st.Sections, st.Bytes)
+		fmt.Fprintf(app.Out, "index     %s\nfiles     %d\nsections  %d\nbytes     %d\n", session.IndexFile(home), st.Files, st.Sections, st.Bytes)
 		if st.Derived > 0 {
 			fmt.Fprintf(app.Out, "derived   %d\n", st.Derived)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/session"
 )
 
 // place is one line of `reprise paths`.
@@ -96,7 +97,7 @@ func places(app *App) ([]place, error) {
 		place{"runs", home.RunsDir(), "records of runs"},
 		place{"events", home.EventsDir(), "event log"},
 		place{"log", home.LogFile(), "reprise's own log"},
-		place{"index", home.IndexFile(), "search index"},
+		place{"index", session.IndexFile(home), "search index"},
 		place{"tokens", home.Paths.Tokens(), "hashes of HTTP bearer tokens"},
 	)
 	project := []place{{Name: "project"}, {Name: "project_root"}, {Name: "project_data"}}

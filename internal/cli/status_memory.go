@@ -35,7 +35,7 @@ const countTime = time.Second
 // standMemory counts. Of the index nothing is made or brought up to date for it.
 func (a *App) standMemory(ctx context.Context, s *standing, home *config.Home) error {
 	s.Memory = standMemory{Blocks: blocksIn(home), Entries: entriesIn(home)}
-	if _, err := os.Stat(home.IndexFile()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(session.IndexFile(home)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	m := session.Open(session.Options{Home: home, Env: a.Env, Access: memory.FullAccess, Look: true})

@@ -67,13 +67,14 @@ func (h *Home) LogFile() string {
 	return h.Paths.LogFile()
 }
 
-// IndexFile is the derived search index over the memory directory. A directory
+// IndexBase is where the derived search index over the memory directory lies, but for its
+// version, which its name has (session.IndexFile). A directory
 // other than the default one has an index of its own, so that two settings
 // files never fight over one.
-func (h *Home) IndexFile() string {
+func (h *Home) IndexBase() string {
 	dir := h.MemoryDir()
 	if dir == h.Paths.Memory() {
-		return h.Paths.IndexFile()
+		return h.Paths.IndexBase()
 	}
 	sum := sha256.Sum256([]byte(dir))
 	return filepath.Join(h.Paths.Cache, fmt.Sprintf("index-%x.db", sum[:6]))

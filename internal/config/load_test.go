@@ -581,7 +581,7 @@ func TestHomeFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.IndexFile() != h.Paths.IndexFile() || h.LogFile() != h.Paths.LogFile() || h.RunsDir() != h.Paths.Runs("") || h.EventsDir() != h.Paths.Events("") {
+	if h.IndexBase() != h.Paths.IndexBase() || h.LogFile() != h.Paths.LogFile() || h.RunsDir() != h.Paths.Runs("") || h.EventsDir() != h.Paths.Events("") {
 		t.Errorf("%+v", h)
 	}
 	env.Vars["AI_MEMORY_PATH"] = "/other"
@@ -589,8 +589,8 @@ func TestHomeFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other.IndexFile() == h.IndexFile() || filepath.Dir(other.IndexFile()) != h.Paths.Cache {
-		t.Errorf("two memories share %s", other.IndexFile())
+	if other.IndexBase() == h.IndexBase() || filepath.Dir(other.IndexBase()) != h.Paths.Cache {
+		t.Errorf("two memories share %s", other.IndexBase())
 	}
 }
 

@@ -79,8 +79,8 @@ func (p Paths) scope(project string) string {
 // LogFile is the default place of reprise's own log; logging.file replaces it.
 func (p Paths) LogFile() string { return filepath.Join(p.State, "log", "reprise.log") }
 
-// IndexFile is the derived search index.
-func (p Paths) IndexFile() string { return filepath.Join(p.Cache, "index.db") }
+// IndexBase is the derived search index of the default memory, but for its version.
+func (p Paths) IndexBase() string { return filepath.Join(p.Cache, "index.db") }
 
 // Tokens holds the hashes of the bearer tokens of the HTTP transport.
 func (p Paths) Tokens() string { return filepath.Join(p.Data, "mcp-tokens.json") }

@@ -135,6 +135,15 @@ func (x *Index) rebuildNow(ctx context.Context) error {
 	return x.rebuild(ctx, unlock != nil)
 }
 
+// Finish brings what every file says into the index, and what is worked out where it was
+// never all there. It goes on from what is there.
+func (x *Index) Finish(ctx context.Context) error {
+	if err := x.Refresh(ctx); err != nil {
+		return fmt.Errorf("update index: %w", err)
+	}
+	return x.derive(ctx)
+}
+
 // derive has the derived documents made if the index lost them.
 func (x *Index) derive(ctx context.Context) error {
 	if x.o.Derive == nil || !x.derived.TryLock() {
@@ -300,6 +309,8 @@ func (x *Index) ready(ctx context.Context) error {
 		fi, err := os.Stat(x.db.path)
 		if err != nil || !os.SameFile(fi, x.db.info) { // removed or replaced by someone
 			x.drop()
+		} else {
+			x.used(fi)
 		}
 	}
 	if x.db != nil {
@@ -355,6 +366,7 @@ func (x *Index) tryOpen(ctx context.Context) error {
 		return err
 	}
 	x.db, x.opened = d, x.o.Now()
+	x.used(fi)
 	return nil
 }
 

@@ -72,8 +72,8 @@ type Options struct {
 	// Facts finds what a text of a file states; nil = nothing. Entries and
 	// derived documents bring their own.
 	Facts func(title, text string) []fact.Fact
-	// Derive makes the derived documents anew, by Update, in an index that has
-	// none: after Rebuild, and before Recall where the index had to be built.
+	// Derive makes all derived documents, by Update, in an index that has none or not
+	// all of them yet: after Rebuild, and before Recall where the index had to be built.
 	Derive func(context.Context, *Index) error
 	// NoBuild lets an index that is absent or of no use be an error,
 	// ErrNotBuilt, instead of building it: for programs with a deadline.

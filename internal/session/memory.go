@@ -55,7 +55,7 @@ type Memory struct {
 func Open(o Options) *Memory {
 	m := &Memory{o: o}
 	home := o.Home
-	x := recall.Options{IndexFile: home.IndexFile(), MemoryDir: home.MemoryDir(), Now: o.Env.Now, Facts: fact.FindUnder}
+	x := recall.Options{IndexFile: IndexFile(home), MemoryDir: home.MemoryDir(), Now: o.Env.Now, Facts: fact.FindUnder}
 	x.Skip = func(name string, data []byte) bool { return memory.IsSeed(name, string(data)) }
 	x.Sources = append(x.Sources, recall.Source{Entries: entryFiles(home, "")})
 	logs := []learn.Log{{Dir: home.Paths.Events("")}}

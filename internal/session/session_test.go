@@ -104,7 +104,7 @@ func (w *world) failure(session string) string {
 
 func (w *world) index() []byte {
 	w.t.Helper()
-	data, err := os.ReadFile(w.home.IndexFile())
+	data, err := os.ReadFile(IndexFile(w.home))
 	if err != nil {
 		w.t.Fatal(err)
 	}

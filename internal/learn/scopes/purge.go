@@ -253,6 +253,9 @@ func (s *Scopes) purge(ctx context.Context, job *pending, c *Change) error {
 	if err := rebuild(ctx); err != nil {
 		return fmt.Errorf("make the index anew after a purge: %w; `reprise index rebuild` does it", err)
 	}
+	if err := s.o.Index.DropOthers(ctx); err != nil {
+		return fmt.Errorf("purge the indexes of other versions of reprise: %w; the next command goes on with it", err)
+	}
 	return nil
 }
 
