@@ -10,26 +10,83 @@ package suspect
 // to look random, for people choose their passwords.
 func Assigned(s string, start, end int) (from, to int, ok bool) {
 	k := keywordKind(s[start:end])
+	if k == loose && start > 0 && letter(s[start]) && letter(s[start-1]) && (s[start-1] < 'a' || s[start] >= 'a') &&
+		!hasPrefixFold(s[start:end], "sess") && !hasPrefixFold(s[start:end], "sonar") {
+		return 0, 0, false // bypass, compass
+	}
 	v, ok := assignedValue(s, start, end)
 	if !ok {
-		return 0, 0, false
+		return unnamed(s, start, end, k)
 	}
 	if i := nameStart(s, start); v.op == ':' && i > 0 && s[i-1] == '/' {
 		return 0, 0, false // /etc/passwd:17: is a place
 	}
 	text := s[v.from:v.to]
 	if len(text) < minAssigned || len(text) > maxAssigned || !v.secret(text, k) {
+		return unnamed(s, start, end, k)
+	}
+	if k == loose && !v.loose(s[start:end], text) {
 		return 0, 0, false
 	}
 	return v.from, v.to, true
 }
 
+// unnamed finds the value of a name in a sentence.
+func unnamed(s string, start, end int, k kind) (from, to int, ok bool) {
+	if end == len(s) || letter(s[end]) {
+		return 0, 0, false
+	}
+	if k == loose {
+		if containsFold(s[start:end], "phrase") || hasPrefixFold(s[start:end], "mnemonic") {
+			return phrase(s, end)
+		}
+		if containsFold(s[start:end], " key") {
+			return said(s, end)
+		}
+		return 0, 0, false
+	}
+	if s[end] == ' ' || s[end] >= 0x80 {
+		if from, to, ok = said(s, end); ok {
+			return from, to, ok
+		}
+		return generated(s, start, end)
+	}
+	return 0, 0, false
+}
+
+// loose reports whether the value of a name that often means something else is a secret:
+// as a person sets a variable, or because it can be nothing else.
+func (v assigned) loose(name, text string) bool {
+	if isUUID(text) || name == "PASS" && v.op == ':' || name == "sessionId" || name == "sessionID" || name == "SessionId" {
+		return false
+	}
+	if v.env && hasPrefixFold(name, "p") {
+		return true
+	}
+	if hasPrefixFold(name, "authorization") && (len(text) < 12 || hasPrefixFold(text, "aws4")) {
+		return false
+	}
+	if hasPrefixFold(name, "connection") && containsFold(text, "=") { // of parts that have names
+		return false
+	}
+	return looksRandom(text)
+}
+
 // AssignedWords are the keywords of [Assigned], in lower case.
 func AssignedWords() []string {
-	return []string{
-		"password", "passwd", "passphrase", "pwd", "_pass", "secret", "token", "api_key", "api-key", "apikey",
-		"access_key", "access-key", "accesskey", "secret_key", "secretkey", "private_key", "auth_key", "authkey",
-	}
+	return append([]string{
+		"password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "api-key", "apikey",
+		"access_key", "access-key", "accesskey", "secret_key", "secretkey", "private_key", "privatekey", "presharedkey", "auth_key", "authkey",
+		"account_key", "account-key", "accountkey", "passcode", "requirepass", "masterauth", "bindpw", "rootpw", "securestring", "identified by",
+		"passwort", "motdepasse", "mot_de_passe", "senha", "contrasena", "contraseña", "ароль", "密码", "密碼", "パスワード", "비밀번호",
+	}, looseWords[:]...)
+}
+
+// looseWords are keywords that must be a name, or the end of one, and have a value that
+// looks like a secret by itself.
+var looseWords = [...]string{
+	"pass", "pw", "psk", "_pat", "_auth", "otp_seed", "bearer", "authorization", "credential", "sessionid", "sessid", "connectionstring",
+	"sonar.login", "api key", "secret key", "unseal key", "mnemonic", "seed phrase", "recovery phrase",
 }
 
 const (
@@ -45,14 +102,22 @@ type kind byte
 const (
 	strong kind = iota
 	weak
+	loose
 )
 
 func keywordKind(word string) kind {
 	if len(word) == len("token") && hasPrefixFold(word, "token") {
 		return weak
 	}
+	for _, w := range looseWords {
+		if sameFold(word, w) {
+			return loose
+		}
+	}
 	return strong
 }
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // assigned is a value with what is around it.
 type assigned struct {
@@ -74,8 +139,15 @@ func assignedValue(s string, start, end int) (v assigned, ok bool) {
 	if closed {
 		i++
 	}
-	if i < len(s) && s[i] == ']' && closed { // config["password"]
+	if i+1 < len(s) && s[i] == ']' && (closed || s[i+1] == '=') { // config["password"], user[password]=
 		i++
+	}
+	if at, ok := beside(s, start, i); ok {
+		v.op, v.spaced = ':', true
+		return v.value(s, start, end, at)
+	}
+	if i+2 < len(s) && s[i] == ' ' && s[i+1] >= '0' && s[i+1] <= '9' && s[i+2] == ':' { // Unseal Key 1:
+		i += 2
 	}
 	after := i
 	for i < len(s) && i-after < 40 && (s[i] == ' ' || s[i] == '\t') {
@@ -87,8 +159,12 @@ func assignedValue(s string, start, end int) (v assigned, ok bool) {
 	}
 	switch s[i] {
 	case ':':
-		if v.op = ':'; i+1 < len(s) && s[i+1] == '=' {
+		v.op = ':'
+		switch {
+		case i+1 < len(s) && s[i+1] == '=':
 			v.op = '='
+			i++
+		case i+1 < len(s) && s[i+1] == '-' && defaulted(s, start):
 			i++
 		}
 		i++
@@ -107,13 +183,56 @@ func assignedValue(s string, start, end int) (v assigned, ok bool) {
 			return v, false
 		}
 		return element(s, i+1)
+	case '(', ',', '\'', '"':
+		return v.argument(s, start, end, i, closed)
 	default:
-		if !v.spaced || !option(s, start) {
+		switch {
+		case s[i] >= 0x80 && hasPrefixFold(s[i:], "："):
+			v.op = ':'
+			i += len("：")
+		case v.spaced && (option(s, start) || commanded(s, start)):
+			v.op = ' '
+		case column(s, start, after), v.spaced && sameFold(s[start:end], "bearer"):
+			v.op = ' '
+			got, ok := v.value(s, start, end, i)
+			return got, ok && looksRandom(s[got.from:got.to])
+		default:
 			return v, false
 		}
-		v.op = ' '
 	}
 	return v.value(s, start, end, i)
+}
+
+// argument reads a value in quotes that a function is given, or a statement has, where its
+// bracket, comma or quote is at i: setPassword("…"), Setenv("PASSWORD", "…"), PASSWORD '…'.
+func (v assigned) argument(s string, start, end, i int, closed bool) (assigned, bool) {
+	sure := false
+	switch s[i] {
+	case '(':
+		if closed || v.spaced || reads(s, start, end) {
+			return v, false
+		}
+		sure = statement(s, start)
+		i++
+	case ',':
+		j := nameStart(s, start)
+		if !closed || v.spaced || j < 2 || s[j-2] != '(' {
+			return v, false
+		}
+		i++
+	default:
+		if option(s, start) || commanded(s, start) {
+			v.op = ' '
+			return v.value(s, start, end, i)
+		}
+		if closed || !v.spaced {
+			return v, false
+		}
+		sure = sameFold(s[start:end], "identified by") || statement(s, start)
+	}
+	v.op = ','
+	got, ok := v.value(s, start, end, i)
+	return got, ok && got.quote != 0 && (sure || looksRandom(s[got.from:got.to]))
 }
 
 // value reads what follows the operator, which ends at i.
@@ -124,7 +243,15 @@ func (v assigned) value(s string, start, end, i int) (assigned, bool) {
 	}
 	v.spaced = v.spaced || i > after
 	if v.op == ':' {
-		i = pastType(s, i)
+		i = within(s, pastType(s, i))
+	}
+	if v.op == ':' || v.op == '=' {
+		if next := nextLine(s, i); next > i {
+			i, v.op, v.spaced = next, ':', true
+		}
+		if i+1 < len(s) && s[i] == '$' && s[i+1] == '\'' {
+			i++
+		}
 	}
 	if i == len(s) {
 		return v, false
@@ -215,6 +342,9 @@ func nameStart(s string, start int) int {
 // option reports whether the name is an option of a command line.
 func option(s string, start int) bool {
 	i := nameStart(s, start)
+	if i+4 < len(s) && s[i] == '-' && s[i+1] != '-' && start-i > 0 { // -token, of programs that have no other options
+		return i > 1 && s[i-1] == ' ' && !lineStart(s, i)
+	}
 	return i+2 < len(s) && s[i] == '-' && s[i+1] == '-' && (i == 0 || spaceByte(s[i-1]) || s[i-1] == '"' || s[i-1] == '\'')
 }
 
@@ -267,6 +397,9 @@ func traitsOf(text string) (t traits) {
 // secret reports whether a value is none of the things that stand there
 // otherwise.
 func (v assigned) secret(text string, k kind) bool {
+	if k == loose { // and more is asked of it; see loose
+		k = strong
+	}
 	t := traitsOf(text)
 	if t.distinct < 4 || placeholder(text) || reference(text) || isPath(text) {
 		return false

@@ -76,7 +76,7 @@ func hasKeyword(s string) bool {
 }
 
 // Classes is how many values [Class] has.
-const Classes = 44
+const Classes = 52
 
 // Class numbers the characters that keywords begin with, in so few values that
 // a row of pairs is one word; 0 is every other.
@@ -104,6 +104,22 @@ func Class(c byte) byte {
 		return 42
 	case '~':
 		return 43
+	case 0xd0: // of names in other alphabets
+		return 44
+	case 0xb0:
+		return 45
+	case 0xe5:
+		return 46
+	case 0xaf:
+		return 47
+	case 0xe3:
+		return 48
+	case 0x83:
+		return 49
+	case 0xeb:
+		return 50
+	case 0xb9:
+		return 51
 	}
 	return 0
 }
