@@ -42,13 +42,13 @@ func TestReadmeCommands(t *testing.T) {
 		}
 	}
 	// Go's own directories are the machine's: a home without them would fetch
-	// and build everything again.
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS").Output()
+	// and build everything again, as it would with cgo where the rest is built without.
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS", "CGO_ENABLED").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	vals := strings.Split(string(out), "\n")
-	for i, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS"} {
+	for i, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS", "CGO_ENABLED"} {
 		env = append(env, name+"="+vals[i])
 	}
 	env = append(env, "GOBIN="+bin, "REPO="+repo)
