@@ -67,6 +67,9 @@ func (s Store) Save(r *Result) error {
 	if err := s.write(r.ID+".json", r); err != nil {
 		return err
 	}
+	if err := s.unmark(r.ID); err != nil {
+		return err
+	}
 	names, err := s.names()
 	if err != nil {
 		return err
@@ -74,6 +77,9 @@ func (s Store) Save(r *Result) error {
 	for len(names) > keepResults {
 		if err := s.Disk.Remove(filepath.Join(s.Dir, names[0]+".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("save verification: %w", err)
+		}
+		if err := s.unmark(names[0]); err != nil {
+			return err
 		}
 		names = names[1:]
 	}
@@ -91,7 +97,8 @@ func (s Store) write(name string, v any) error {
 	return nil
 }
 
-// names are the ids of all results, the oldest first.
+// names are the ids of all results, the oldest first, those of verifications that were
+// killed among them.
 func (s Store) names() ([]string, error) {
 	entries, err := durable.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,12 +109,17 @@ func (s Store) names() ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && isID(id) && e.Type().IsRegular() {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && isID(id) {
+			out = append(out, id)
+		} else if id, ok := strings.CutSuffix(e.Name(), begunExt); ok && isID(id) && s.killed(id) != nil {
 			out = append(out, id)
 		}
 	}
 	slices.Sort(out)
-	return out, nil
+	return slices.Compact(out), nil
 }
 
 // Get reads a result; the beginning of an id is enough where it is one's alone,
@@ -145,6 +157,9 @@ func (s Store) read(id string) (*Result, error) {
 	name := filepath.Join(s.Dir, id+".json")
 	data, err := durable.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if r := s.killed(id); r != nil {
+			return r, nil
+		}
 		return nil, ErrNoResult
 	}
 	if err != nil {

@@ -2,8 +2,8 @@
 // snapshot of the tree, and decides whether an agent may end its turn.
 //
 // Files it owns, through package durable: <data>/projects/<name>/verify/ with
-// <id>.json (a [Result] each, the newest hundred), base/ (how
-// checks went at a commit) and gates/ (what is known of sessions, see [Gate]).
+// <id>.json (a [Result] each, the newest hundred), <id>.begun (a verification at work, or
+// one that was killed), base/ (how checks went at a commit) and gates/ (what is known of sessions, see [Gate]).
 // Snapshots are package tree's, in <cache>/verify/. It takes run.lock there
 // during a verification, and a session's lock in gates/ for moments; it takes no
 // lock of another package while it holds one of these, but those of the event
@@ -239,7 +239,7 @@ func (v *Verifier) Run(ctx context.Context, req Request) (*Result, error) {
 	r := v.fresh(req)
 	err := v.verify(ctx, req, r)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
-		return nil, interrupted(r, cause)
+		return nil, errors.Join(interrupted(r, cause), v.o.Store.unmark(r.ID))
 	}
 	if err != nil {
 		r.failed(v.redact(err.Error()))
@@ -337,6 +337,7 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 	}
 	defer unlock() // an error of it ends with the process
 	v.o.Step("locked")
+	v.settleKilled(ctx)
 	snap, err := v.snapshot(ctx, r.ID, "")
 	if err != nil {
 		return err
@@ -377,6 +378,9 @@ func (v *Verifier) verify(ctx context.Context, req Request, r *Result) error {
 			r.Issues = slices.DeleteFunc(slices.Clone(old.Issues), func(i Issue) bool { return i.Gate == "tasks" || i.Gate == "review" })
 			return nil
 		}
+	}
+	if err := v.o.Store.begin(r); err != nil {
+		return err
 	}
 	before, marks := v.derived(), v.tree.Marks(snap.From)
 	defer v.dropDerived(before)

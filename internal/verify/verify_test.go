@@ -423,6 +423,9 @@ func TestInterruptedSaysNothingOfTheWork(t *testing.T) {
 			defer cancel(nil)
 			w.o.Step = func(s string) {
 				if s == step.at {
+					if list, _, err := w.o.Store.List(5); err != nil || len(list) > 0 {
+						t.Errorf("while it is at work it is told as over: %+v, %v", list, err)
+					}
 					cancel(stopped)
 				}
 			}
@@ -437,6 +440,9 @@ func TestInterruptedSaysNothingOfTheWork(t *testing.T) {
 			kept, _, err := w.o.Store.List(5)
 			if err != nil || len(kept) > 0 || len(w.recs) > 0 {
 				t.Errorf("kept %v, recorded %v, %v", kept, w.recs, err)
+			}
+			if words, _ := filepath.Glob(filepath.Join(w.o.Store.Dir, "*"+begunExt)); len(words) > 0 {
+				t.Errorf("it is told as killed: %v", words)
 			}
 		})
 	}
@@ -463,7 +469,8 @@ func TestSameTreeIsNotVerifiedTwice(t *testing.T) {
 }
 
 // Whenever the verifying process dies, the tree is what it was, and the next
-// verification takes away what is left, processes and all.
+// verification takes away what is left, processes and all. Where checks had begun, which
+// may have killed it, the end of the turn is told as not judged, at once and from then on.
 func TestKilledAtEachStep(t *testing.T) {
 	if dir := os.Getenv("REPRISE_TEST_VERIFY_DIR"); dir != "" {
 		dieAt(t, dir, os.Getenv("REPRISE_TEST_VERIFY_STEP"))
@@ -506,11 +513,35 @@ func TestKilledAtEachStep(t *testing.T) {
 			if out := w.gitIfAny("worktree", "list"); strings.Count(out, "\n") > 0 {
 				t.Errorf("worktrees are registered:\n%s", out)
 			}
+			w.recs = nil
+			unjudged := w.unjudged()
+			if want := strings.HasPrefix(step, "check ") || step == "saving"; (unjudged != nil) != want || want && !strings.Contains(unjudged.Unjudged(), "killed while its checks ran") {
+				t.Errorf("told as not judged: %+v", unjudged)
+			}
 			if r := w.run(Request{Trigger: Manual}); r.Status != Passed {
 				t.Errorf("the next one: %s %+v", r.Status, r.Issues)
 			}
+			if unjudged == nil {
+				return
+			}
+			if after := w.unjudged(); after == nil || after.ID != unjudged.ID || len(w.recs) != 2 || w.recs[0].ID != unjudged.ID {
+				t.Errorf("after the next one it is %+v, recorded %+v", after, w.recs)
+			}
+			if words, _ := filepath.Glob(filepath.Join(w.o.Store.Dir, "*"+begunExt)); len(words) > 0 {
+				t.Errorf("left: %v", words)
+			}
 		})
 	}
+}
+
+// unjudged is the newest end of a turn that is told as not judged.
+func (w *world) unjudged() *Result {
+	w.t.Helper()
+	e, err := w.o.Store.Ends()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return e.Newest
 }
 
 // dieAt verifies in a world that another process made, and dies at a step.
@@ -532,7 +563,7 @@ func dieAt(t *testing.T, root, step string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = v.Run(context.Background(), Request{Trigger: Manual})
+	_, err = v.Run(context.Background(), Request{Trigger: Stop, Session: "s1"})
 	t.Fatalf("outlived %s: %v", step, err)
 }
 
