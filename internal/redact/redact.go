@@ -220,6 +220,8 @@ var byHand = []struct {
 		}
 	}},
 	{"option-password", suspect.GivenWords, suspect.Given},
+	{"vendor-key", suspect.VendorWords, suspect.Vendor},
+	{"placed-secret", suspect.PlacedWords, suspect.Placed},
 }
 
 type allowlist struct {
@@ -290,9 +292,9 @@ func ownRules() []rule {
 		{ID: "url-token", Description: "A token as the user of a URL.", Keywords: []string{"://"},
 			Regex: `https?://([A-Za-z0-9_.~%-]{20,300})@[A-Za-z0-9\[]`},
 		{ID: "sas-signature", Description: "The signature of a shared access to Azure's storage.", Keywords: []string{"sig="},
-			Regex: `[?&]sig=([A-Za-z0-9%/+=]{40,200})`},
+			Regex: `[?&]sig=([A-Za-z0-9%/+=]{24,200})`},
 		{ID: "cookie", Description: "Cookies in an HTTP header.", Keywords: []string{"cookie"},
-			Regex: `(?i)\b(?:set-)?cookie["']?[ \t]{0,3}:[ \t"']{0,4}[A-Za-z0-9_.-]{1,60}=([^\s;"']{8,1000}(?:;[ ]?[A-Za-z0-9_.-]{1,60}=[^\s;"']+)*)`},
+			Regex: `(?i)(?:\bset-cookie["']?[ \t]{0,3}:[ \t"']{0,4}|(?:^|[^-\w])cookie["']?[ \t]{0,3}:[ \t"']{0,4}(?:[A-Za-z0-9_.-]{1,60}=[^\s;"']{0,7};[ ]?){0,15})[A-Za-z0-9_.-]{1,60}=([^\s;"'\[$<{][^\s;"']{7,999}(?:;[ ]?[A-Za-z0-9_.-]{1,60}=[^\s;"']+)*)`},
 		{ID: "netrc-password", Description: "A password in a .netrc.", Keywords: []string{"machine"},
 			Regex: `\bmachine\s{1,4}\S{1,200}\s{1,8}login\s{1,4}\S{1,200}\s{1,8}password\s{1,4}(\S{3,200})`},
 		{ID: "password-hash", Description: "The hash of a password, as in .htpasswd.", Keywords: []string{"2a$", "2b$", "2y$", "apr1$", "argon2"},

@@ -242,7 +242,7 @@ func derived(t *testing.T, r *rule) map[string]string {
 		if h.id == r.ID {
 			out := map[string]string{}
 			for _, k := range h.words() {
-				out[k] = map[string]string{assignedRule: "assigns,0", "option-password": "gives,0", "placed-secret": "placed,0"}[h.id]
+				out[k] = map[string]string{assignedRule: "assigns,0", "option-password": "gives,0", "vendor-key": "vends,0", "placed-secret": "places,0"}[h.id]
 			}
 			return out
 		}

@@ -11,7 +11,7 @@ package suspect
 func Assigned(s string, start, end int) (from, to int, ok bool) {
 	k := keywordKind(s[start:end])
 	if k == loose && start > 0 && letter(s[start]) && letter(s[start-1]) && (s[start-1] < 'a' || s[start] >= 'a') &&
-		!hasPrefixFold(s[start:end], "sess") && !hasPrefixFold(s[start:end], "sonar") {
+		!hasPrefixFold(s[start:end], "sess") && !hasPrefixFold(s[start:end], "sonar") && !hasPrefixFold(s[start:end], "pr") {
 		return 0, 0, false // bypass, compass
 	}
 	v, ok := assignedValue(s, start, end)
@@ -60,10 +60,13 @@ func (v assigned) loose(name, text string) bool {
 	if isUUID(text) || name == "PASS" && v.op == ':' || name == "sessionId" || name == "sessionID" || name == "SessionId" {
 		return false
 	}
-	if v.env && hasPrefixFold(name, "p") {
+	if v.env && len(name) < 5 && hasPrefixFold(name, "p") {
 		return true
 	}
 	if hasPrefixFold(name, "authorization") && (len(text) < 12 || hasPrefixFold(text, "aws4")) {
+		return false
+	}
+	if len(name) > 9 && hasPrefixFold(name, "pr") && v.quote == 0 && len(text) < 40 { // PrivateKey: testRSA2048Key
 		return false
 	}
 	if hasPrefixFold(name, "connection") && containsFold(text, "=") { // of parts that have names
@@ -76,7 +79,7 @@ func (v assigned) loose(name, text string) bool {
 func AssignedWords() []string {
 	return append([]string{
 		"password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "api-key", "apikey",
-		"access_key", "access-key", "accesskey", "secret_key", "secretkey", "private_key", "privatekey", "presharedkey", "auth_key", "authkey",
+		"access_key", "access-key", "accesskey", "secret_key", "secretkey", "private_key", "auth_key", "authkey",
 		"account_key", "account-key", "accountkey", "passcode", "requirepass", "masterauth", "bindpw", "rootpw", "securestring", "identified by",
 		"passwort", "motdepasse", "mot_de_passe", "senha", "contrasena", "contraseña", "ароль", "密码", "密碼", "パスワード", "비밀번호",
 	}, looseWords[:]...)
@@ -86,7 +89,7 @@ func AssignedWords() []string {
 // looks like a secret by itself.
 var looseWords = [...]string{
 	"pass", "pw", "psk", "_pat", "_auth", "otp_seed", "bearer", "authorization", "credential", "sessionid", "sessid", "connectionstring",
-	"sonar.login", "api key", "secret key", "unseal key", "mnemonic", "seed phrase", "recovery phrase",
+	"sonar.login", "privatekey", "presharedkey", "api key", "secret key", "unseal key", "mnemonic", "seed phrase", "recovery phrase",
 }
 
 const (

@@ -391,7 +391,7 @@ func givenSecret(text string) bool {
 func looksRandom(text string) bool {
 	t := traitsOf(text)
 	letters := t.lower + t.upper
-	if len(text) < minAssigned || t.distinct < 6 || isPath(text) || expression(text) || hasSecretWord(text) && t.digits < 2 {
+	if len(text) < minAssigned || t.distinct < 6 || isPath(text) || expression(text) || hasSecretWord(text) && 5*oddness(text) < 2*len(text) {
 		return false
 	}
 	switch {

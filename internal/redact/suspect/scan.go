@@ -26,6 +26,8 @@ const (
 	cookie   = 'o'
 	netrc    = 'm'
 	gives    = 'p'
+	vends    = 'n'
+	places   = 'l'
 	hash     = 'x'
 )
 
@@ -219,9 +221,16 @@ func (m *mark) holds(s string, start, end int) bool {
 	case assigns:
 		_, _, ok := Assigned(s, start, end)
 		return ok
-	case gives:
+	case gives, vends, places:
+		find := Given
+		switch m.how {
+		case vends:
+			find = Vendor
+		case places:
+			find = Placed
+		}
 		found := false
-		Given(s, start, end, func(int, int) { found = true })
+		find(s, start, end, func(int, int) { found = true })
 		return found
 	}
 	return m.own(s, start, end)
