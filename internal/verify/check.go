@@ -261,7 +261,7 @@ func (v *Verifier) confinement(snap *tree.Snapshot) confine.Spec {
 	if abi, _ := confine.Supported(); abi == 0 {
 		return confine.Spec{}
 	}
-	spec := confine.Spec{DenyWrite: []string{v.tree.Top}}
+	spec := confine.Spec{DenyWrite: []string{v.tree.Top}, OwnSignals: true}
 	if v.tree.Common != "" {
 		spec.DenyWrite = append(spec.DenyWrite, v.tree.Common)
 	}

@@ -33,8 +33,8 @@
 // So put D deep, and make beforehand what the program needs beside it. (Claude
 // Code 2.1 with D somewhere below its home directory: all tools work; without an
 // existing ~/.claude it keeps no transcript and says nothing; ~/.claude.json is
-// not written, since that goes by rename.) Network,
-// signals, abstract sockets and ioctls are not restricted. A hard link to a
+// not written, since that goes by rename.) Network, abstract sockets and ioctls
+// are not restricted, signals only with OwnSignals. A hard link to a
 // file of D, or a bind mount of D, that exists elsewhere is not seen.
 package confine
 
@@ -55,7 +55,11 @@ type Spec struct {
 	DenyWrite []string `json:"deny_write,omitempty"`
 	// DenyAll are directories (or files) that may not be read either.
 	DenyAll []string `json:"deny_all,omitempty"`
+	// OwnSignals has the program signal only itself and what it starts, where the kernel
+	// can see to that beside the rest (Linux 6.12, with the mending of 6.15): it cannot
+	// end who waits for it.
+	OwnSignals bool `json:"own_signals,omitempty"`
 }
 
-// Empty reports whether the Spec forbids nothing.
+// Empty reports whether the Spec denies no path; then nothing is confined.
 func (s Spec) Empty() bool { return len(s.DenyWrite) == 0 && len(s.DenyAll) == 0 }

@@ -91,14 +91,22 @@ func applyToThread(s Spec) error {
 	if _, why := Supported(); why != "" {
 		return fmt.Errorf("%w: %s", ErrUnsupported, why)
 	}
-	if s = s.remaining(); s.Empty() {
-		return nil // whoever confined this process has seen to it
+	scoped := uint64(0)
+	if s.OwnSignals && scopesSignals() {
+		scoped = ll.ScopeSignal
 	}
-	rules, handled, err := grantsFor(s)
-	if err != nil {
-		return err
+	var rules grants
+	var handled uint64
+	if s = s.remaining(); !s.Empty() { // else whoever confined this process has seen to it
+		var err error
+		if rules, handled, err = grantsFor(s); err != nil {
+			return err
+		}
 	}
-	set, err := ll.LandlockCreateRuleset(&ll.RulesetAttr{HandledAccessFS: handled}, 0)
+	if handled == 0 && scoped == 0 {
+		return nil
+	}
+	set, err := ll.LandlockCreateRuleset(&ll.RulesetAttr{HandledAccessFS: handled, Scoped: scoped}, 0)
 	if err != nil {
 		return fmt.Errorf("create ruleset: %w", err)
 	}
@@ -117,6 +125,18 @@ func applyToThread(s Spec) error {
 		return fmt.Errorf("restrict: %w", err)
 	}
 	return nil
+}
+
+// scopesSignals reports whether the kernel can keep signals within what is confined. At
+// first it kept the threads of one process from signalling one another, too, which Go's
+// runtime does: without the mending of that it is left.
+func scopesSignals() bool {
+	const abi, mended = 6, 1 << 1 // erratum 2
+	if has, _ := Supported(); has < abi {
+		return false
+	}
+	errata, err := ll.LandlockGetErrata()
+	return err == nil && errata&mended != 0
 }
 
 // remaining is what a Spec denies that is not denied to this process already, and

@@ -554,3 +554,25 @@ func TestConfinedWithin(t *testing.T) {
 		})
 	}
 }
+
+// With OwnSignals a program cannot end who waits for it, nor anybody else; what it started
+// itself it can.
+func TestOwnSignals(t *testing.T) {
+	needLandlock(t)
+	home, memory := place(t)
+	const sh = `
+kill -0 $PPID 2>/dev/null && echo 'parent: ok' || echo 'parent: no'
+sh -c 'kill -0 '$PPID 2>/dev/null && echo 'parent of a child: ok' || echo 'parent of a child: no'
+sleep 1000 & kill $! && ! wait $! && echo 'child: ok' || echo 'child: no'
+`
+	for _, own := range []bool{false, true} {
+		free := !own || !scopesSignals()
+		got := runStart(t, Spec{DenyWrite: []string{memory}, OwnSignals: own}, home, memory, sh)
+		if d := cmp.Diff(map[string]bool{"parent": free, "parent of a child": free, "child": true}, got); d != "" {
+			t.Errorf("own signals %v (-want +got)\n%s", own, d)
+		}
+	}
+	if !scopesSignals() {
+		t.Skip("this kernel keeps no signals within")
+	}
+}
