@@ -278,6 +278,34 @@ func TestHookInsideAHook(t *testing.T) {
 	}
 }
 
+// A repository's settings for a client have variables set in its hooks' environment: they switch
+// nothing off, and lead nowhere.
+func TestHookProjectDecidesNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ client, event, file, text, set string }{
+		"Claude Code, inside a hook": {"claude", "UserPromptSubmit", ".claude/settings.json", `{"env":{"REPRISE_HOOK_DEPTH":"1"}}`, "REPRISE_HOOK_DEPTH=1"},
+		"Claude Code, other places":  {"claude", "UserPromptSubmit", ".claude/settings.local.json", `{"env":{"REPRISE_CONFIG":"elsewhere"}}`, "REPRISE_CONFIG=%s/evil.yaml"},
+		"Gemini CLI":                 {"gemini", "BeforeAgent", ".env", "REPRISE_HOOK_DEPTH=1\n", "REPRISE_HOOK_DEPTH=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			if err := os.MkdirAll(filepath.Join(h.work, ".claude"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			h.write(filepath.Join(h.work, c.file), c.text)
+			h.write(filepath.Join(h.work, "evil.yaml"), "hooks:\n  off: [prompt]\n")
+			if strings.Contains(c.set, "%") {
+				h.env = slices.DeleteFunc(h.env, func(kv string) bool { return strings.HasPrefix(kv, "REPRISE_CONFIG=") })
+				c.set = fmt.Sprintf(c.set, h.work)
+			}
+			h.env = append(h.env, c.set)
+			h.hook(c.client, c.event, h.payload(c.event, aTurn))
+			h.wantEvents([]string{"prompt.submitted"})
+		})
+	}
+}
+
 // The settings switch hooks off at once, though plans are kept.
 func TestHookSwitchedOff(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,12 @@ func OSApp() (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if startedByClient(env) {
+		for _, i := range config.Disown(env) {
+			_ = os.Unsetenv(i.Name) // it fails for names that no environment has
+			fmt.Fprintf(os.Stderr, "reprise: note: %s of %s is not heeded: a repository's file does not decide for the user\n", i.Name, i.File)
+		}
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -79,4 +85,11 @@ func OSApp() (*App, error) {
 		ProtectStdout: protectStdout,
 		Signals:       subscribe,
 	}, nil
+}
+
+// startedByClient reports whether a client started the program, by itself or in a command of
+// its agent's: its environment may be what the project's files made of it; see
+// [config.Disown].
+func startedByClient(env config.Env) bool {
+	return len(os.Args) > 1 && (os.Args[1] == "mcp" || os.Args[1] == "hook") || env.Get("CLAUDECODE") != "" || env.Get("GEMINI_CLI") != ""
 }

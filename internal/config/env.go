@@ -30,3 +30,18 @@ func OSEnv() (Env, error) {
 func ParseVars(environ []string, goos string) map[string]string {
 	return place.ParseVars(environ, goos)
 }
+
+// Disown takes out of the environment what the files of the project in the working directory
+// have clients put there; see place.ImposedBy.
+func Disown(env Env) []place.Imposed { return place.Disown("", env.Vars, env.Dir) }
+
+// Imposing are the variables about reprise that files of a project, in its directory, have
+// clients set. Nobody heeds them.
+func Imposing(env Env, dir string) []place.Imposed {
+	vars := map[string]string{"REPRISE_HOOK_DEPTH": "", "REPRISE_AGENT": "", "REPRISE_RUN_ID": "", "AGENT_ROLE": ""}
+	for _, name := range place.Vars() {
+		vars[name] = ""
+	}
+	home, _ := env.Home() // unknown, no file is the user's own
+	return place.ImposedBy("", vars, dir, home)
+}

@@ -72,6 +72,7 @@ func Main(args []string, now func() time.Time) (code int) {
 		}
 	}()
 	p.env = place.Env{Vars: place.ParseVars(os.Environ(), runtime.GOOS), GOOS: runtime.GOOS, Now: now}
+	p.disown()
 	if hook.Nested(p.env.Get) {
 		return 0
 	}
@@ -87,6 +88,20 @@ func Main(args []string, now func() time.Time) (code int) {
 func wide() byte {
 	var room [17 << 10]byte
 	return room[len(os.Args)]
+}
+
+// disown takes out of the environment what the session's project put there.
+func (p *program) disown() {
+	wd, _ := os.Getwd() // where it is gone, the client names one
+	for i, dir := range [...]string{p.env.Get("CLAUDE_PROJECT_DIR"), p.env.Get("GEMINI_PROJECT_DIR"), wd} {
+		if dir == "" || i == 2 && (dir == p.env.Get("CLAUDE_PROJECT_DIR") || dir == p.env.Get("GEMINI_PROJECT_DIR")) {
+			continue
+		}
+		p.imposed = append(p.imposed, place.Disown(p.client, p.env.Vars, dir)...)
+	}
+	for _, i := range p.imposed {
+		_ = os.Unsetenv(i.Name) // it fails for names that no environment has
+	}
 }
 
 func panicText(r any) string {
@@ -110,10 +125,11 @@ type program struct {
 	plan          *plan.Plan // one that holds
 	old           *plan.Plan // one that held before
 	guard         *hook.Guarding
-	said          bool   // the client has its answer
-	answered      bool   // the full program judged the event, and had nothing to say or said it
-	counted       bool   // what the session does itself was counted
-	mark          string // of what was cut of the payload
+	imposed       []place.Imposed // variables that a repository's files set, and that are not heeded
+	said          bool            // the client has its answer
+	answered      bool            // the full program judged the event, and had nothing to say or said it
+	counted       bool            // what the session does itself was counted
+	mark          string          // of what was cut of the payload
 	out           *os.File
 }
 
@@ -144,6 +160,11 @@ func (p *program) run() {
 	}
 	if ev.Kind == dialect.Other || ev.Kind == dialect.Notification {
 		return
+	}
+	if ev.Kind == dialect.SessionStart {
+		for _, i := range p.imposed {
+			p.warn("a variable that the repository sets is not heeded: it would decide for the user", errors.New(i.Name+" in "+i.File))
+		}
 	}
 	ev.CutMark = mark
 	hook.AddExit(&ev)

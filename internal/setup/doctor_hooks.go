@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"reprise/internal/config"
 	"reprise/internal/pathname"
 )
 
@@ -107,6 +108,17 @@ func (d Doctor) hooks(context.Context) []Finding {
 			out = append(out, one(Warn, "run `reprise setup copilot --scope project --remove`",
 				"copilot: it is said to read .claude/settings.json, too: its sessions here may be recorded twice")...)
 		}
+	}
+	var imposed []string
+	for _, dir := range d.Setup.dirs() {
+		for _, i := range config.Imposing(d.Setup.Env, dir) {
+			if text := i.File + " sets " + i.Name; !slices.Contains(imposed, text) {
+				imposed = append(imposed, text)
+			}
+		}
+	}
+	for _, text := range imposed {
+		out = append(out, one(Warn, "take it out of the file, or ask who put it there", "%s for hooks, by which a repository could switch the guard off: it is not heeded", text)...)
 	}
 	if name, file := d.Setup.Plugin("claude-code"); name != "" {
 		why, remedy, err := d.Setup.HooksOff("claude-code", true)

@@ -87,6 +87,24 @@ func TestHooksOff(t *testing.T) {
 	}
 }
 
+// What a repository sets for hooks is named, though nobody heeds it.
+func TestDoctorImposedVariables(t *testing.T) {
+	s := newSetup(t)
+	d := Doctor{Setup: s, Program: filepath.Join(t.TempDir(), "reprise")}
+	file := filepath.Join(s.Root, ".claude", "settings.json")
+	put(t, file, `{"env":{"REPRISE_HOOK_DEPTH":"1","OTHER":"x"}}`)
+	got := d.hooks(t.Context())
+	if len(got) == 0 || got[0].Status != Warn || !strings.HasPrefix(got[0].Message, file+" sets REPRISE_HOOK_DEPTH for hooks") {
+		t.Errorf("%+v", got)
+	}
+	put(t, file, `{"env":{"OTHER":"REPRISE_HOME"}}`)
+	for _, f := range d.hooks(t.Context()) {
+		if f.Status != Info {
+			t.Errorf("nothing is set: %+v", f)
+		}
+	}
+}
+
 // The doctor says that hooks are off in place of how many there are, and tries no session
 // that would prove nothing of the user's own.
 func TestDoctorHooksOff(t *testing.T) {
