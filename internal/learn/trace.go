@@ -305,16 +305,32 @@ func (t *tracer) wholeTurn(i int) {
 		t.say(turn.response.text)
 	}
 	for _, r := range t.s.recs {
-		if t.turnOf[r] == i && (isCall(r) || t.alone[r]) {
+		if t.turnOf[r] == i && (isCall(r) || t.alone[r] || isQuestion(r)) {
 			t.mine[r] = true
 			if len(t.others[r]) == 0 {
 				t.say(r.command)
+				t.say(r.questions())
 			}
 		}
 	}
 }
 
 func isCall(r *record) bool { return r.typ == event.ToolSucceeded || r.typ == event.ToolFailed }
+
+// isQuestion says that an agent asked the user something, or was answered.
+func isQuestion(r *record) bool {
+	return r.typ == event.QuestionAsked || r.typ == event.QuestionAnswered
+}
+
+// questions are the words of a question to the user and its answer, each on a line.
+func (r *record) questions() string {
+	if !isQuestion(r) {
+		return ""
+	}
+	var d event.QuestionData
+	decode(r.extra, &d)
+	return strings.Join(append([]string{d.Question, d.Answer}, d.Options...), "\n")
+}
 
 func (t *tracer) chainWords(ch *chain) {
 	for _, r := range ch.records(t.s) {
@@ -440,6 +456,8 @@ func (t *tracer) tellsElse(r *record) bool {
 	switch {
 	case len(t.others[r]) > 0:
 		return true
+	case r.typ == event.QuestionAnswered && !t.mine[r]:
+		return true // what the user answered is an item of its own
 	case t.mine[r] || !isCall(r):
 		return false
 	case r.typ == event.ToolFailed || r.tool == "edit" || r.tool == "write":

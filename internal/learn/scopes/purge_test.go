@@ -263,3 +263,59 @@ func TestPurgeTakesWhatWasRefused(t *testing.T) {
 	}
 	e.sound("after the purge")
 }
+
+// The questions that an agent put in a turn go with it, answered or not: of one that was
+// not, nothing else tells, so that no other id leads to it. What the user answered stays
+// where a failure of its turn goes alone.
+func TestPurgeTakesQuestions(t *testing.T) {
+	ctx := context.Background()
+	for _, whole := range []bool{true, false} {
+		e := newEstate(t)
+		e.project, e.session = "shop", "q1"
+		ask := func(id, word, answer string) {
+			q := event.QuestionData{Question: "Use " + word + " as the password?", Options: []string{"yes", word}, UseID: id}
+			e.add(event.QuestionAsked, q)
+			if answer != "" {
+				q.Answer, q.By = answer, "user"
+				e.add(event.QuestionAnswered, q)
+			}
+		}
+		e.start()
+		e.prompt("Look at the settings")
+		ask("c1", "zanzibarquokka", "yes, zanzibarquokka")
+		ask("c2", "zanzibarwombat", "")
+		e.call("c3", "make zanzibarfail", "Error: no rule")
+		e.answer("I looked at them.")
+		e.prompt("Then look at the others")
+		ask("c4", "otherquokka", "yes")
+		ask("c5", "otherwombat", "")
+		e.answer("I looked at those.")
+		e.end()
+		e.at = e.at.Add(24 * time.Hour)
+		e.served()
+		var id string
+		for _, x := range e.idsOf(learn.KindTurn) {
+			if d := must[Found](t)(e.person("shop").Find(ctx, x)).Doc; strings.Contains(d.Text, "Look at the settings") {
+				id = x
+			}
+		}
+		if !whole {
+			id = e.episode("zanzibarfail")
+		}
+		c := must[Change](t)(e.person("shop").Forget(ctx, id, Forgetting{Purge: true}))
+		for _, w := range []string{"zanzibarquokka", "zanzibarwombat"} {
+			if got := holding(t, e.dir, w); len(got) == 0 != whole {
+				t.Errorf("the whole turn: %v; %s is in %v; taken %+v", whole, w, got, c.Taken)
+			}
+			if whole {
+				e.nowhere("after the purge", w)
+			}
+		}
+		for _, w := range []string{"otherquokka", "otherwombat"} {
+			if got := holding(t, e.dir, w); len(got) == 0 {
+				t.Errorf("%s of another turn went, too: %+v", w, c.Taken)
+			}
+		}
+		e.sound("after the purge")
+	}
+}
