@@ -79,6 +79,7 @@ type Conn struct {
 	refused string    // the last thing that the servers refused
 	at      time.Time // and when, by the machine's clock
 	deaf    string    // the refusal to let this machine read the answers to what it asks
+	barred  bool      // it was told that the servers do not let this machine in
 	waiting map[*asking]struct{}
 }
 
@@ -112,6 +113,19 @@ func Connect(ctx context.Context, opt Options) (*Conn, error) {
 	return c, nil
 }
 
+// again hears why the servers could not be connected to anew. That they refuse this machine is
+// told once; that none is there was.
+func (c *Conn) again(err error) {
+	why := c.Explain("connect again", err)
+	c.mu.Lock()
+	tell := errors.Is(why, ErrRefused) && !c.barred
+	c.barred = c.barred || tell
+	c.mu.Unlock()
+	if tell {
+		c.note(why.Error() + "; it is tried on")
+	}
+}
+
 // options are what the client is told.
 func (c *Conn) options() ([]nats.Option, error) {
 	s := c.opt.Settings
@@ -119,6 +133,11 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.Name(c.opt.Name),
 		nats.Timeout(DialTimeout),
 		nats.MaxReconnects(-1),
+		// Who is refused twice is tried on, too: a slip in the servers' list of users, or credentials
+		// that have ended and are replaced, must not leave each machine standing until it is
+		// started anew. The first connection of a program is not of this kind, and fails at once.
+		nats.IgnoreAuthErrorAbort(),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.again(err) }),
 		nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(250*time.Millisecond, 500*time.Millisecond),
 		// A server that is gone without a word is noticed within six seconds.
@@ -136,6 +155,7 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			c.mu.Lock()
 			c.deaf = "" // it is refused again, or not
+			c.barred = false
 			c.mu.Unlock()
 			c.note("connected to " + nc.ConnectedAddr() + " again")
 		}),
@@ -244,6 +264,7 @@ func (c *Conn) note(text string) {
 // heard keeps what the servers refused: the request that it was about just gets no answer.
 func (c *Conn) heard(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
+		c.again(err) // who is not let in hears it here, too
 		return
 	}
 	c.mu.Lock()

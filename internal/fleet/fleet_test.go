@@ -152,6 +152,60 @@ func TestKeysAndEncryption(t *testing.T) {
 	}
 }
 
+// TestRefusedAndTakenAgain: a machine whose user is taken out of the servers' list, and put back,
+// is connected again by itself, and was told why not meanwhile. After the second refusal the
+// connection was closed for good, so that a whole fleet stood still.
+func TestRefusedAndTakenAgain(t *testing.T) {
+	public, seed := fleettest.NKey(t)
+	other, _ := fleettest.NKey(t)
+	dir := ""
+	s := fleettest.Server(t, func(o *server.Options) { dir, o.Nkeys = o.StoreDir, []*server.NkeyUser{{Nkey: public}} })
+	opt := options(s.ClientURL(), config.Fleet{NKey: secret(t, "u.nk", append(seed, '\n'))})
+	notes := make(chan string, 100)
+	opt.Note = func(text string) { notes <- text }
+	c, err := fleet.Connect(t.Context(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	users := func(public string) {
+		t.Helper()
+		o := fleettest.Options(dir)
+		o.Port = s.Addr().(*net.TCPAddr).Port
+		o.Nkeys = []*server.NkeyUser{{Nkey: public}}
+		if err := s.ReloadOptions(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	users(other)
+	until := func(want string) {
+		t.Helper()
+		for deadline := time.After(time.Minute); ; {
+			select {
+			case text := <-notes:
+				if strings.Contains(text, want) {
+					return
+				}
+			case <-deadline:
+				t.Fatalf("nothing is told of %q; the connection is %v", want, c.NC.Status())
+			}
+		}
+	}
+	until("refuse this machine")
+	deadline := time.Now().Add(time.Minute)
+	for tried := c.NC.Stats().Reconnects; c.NC.Stats().Reconnects < tried+3; { // refused again and again
+		if c.NC.IsClosed() || time.Now().After(deadline) {
+			t.Fatalf("the connection is %v for good", c.NC.Status())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	users(public)
+	until("connected to")
+	if _, err := c.JS.AccountInfo(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func selfSigned(t *testing.T) (cert, key []byte) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
