@@ -264,7 +264,8 @@ type ruleSet struct {
 	allow  func() *allowlist
 	rules  []lazyRule
 	first2 [1 << 16 / 64]uint64 // which pairs of bytes begin a keyword
-	words  map[uint16][]keyword
+	index  [1 << 16]uint16      // which of words has those
+	words  [][]keyword
 }
 
 type keyword struct {
@@ -310,7 +311,7 @@ func ownRules() []rule {
 // rule a line, then "]}"; gen writes it so, and a test compares what is found
 // here with what a JSON reader finds.
 func loadRules() *ruleSet {
-	set := &ruleSet{words: map[uint16][]keyword{}}
+	set := &ruleSet{}
 	head, rest, _ := bytes.Cut(rulesJSON, []byte("\n"))
 	set.allow = sync.OnceValue(func() *allowlist {
 		var f struct {
@@ -371,14 +372,19 @@ func (set *ruleSet) add(keywords []string, generic bool, read func() *rule) {
 
 func (set *ruleSet) addKeyword(word string, rule int) {
 	k := pair(word[0], word[1])
-	set.first2[k/64] |= 1 << (k % 64)
-	for i := range set.words[k] {
-		if set.words[k][i].word == word {
-			set.words[k][i].rules = append(set.words[k][i].rules, rule)
+	if set.first2[k/64]&(1<<(k%64)) == 0 {
+		set.first2[k/64] |= 1 << (k % 64)
+		set.index[k] = uint16(len(set.words))
+		set.words = append(set.words, nil)
+	}
+	list := &set.words[set.index[k]]
+	for i := range *list {
+		if (*list)[i].word == word {
+			(*list)[i].rules = append((*list)[i].rules, rule)
 			return
 		}
 	}
-	set.words[k] = append(set.words[k], keyword{word, []int{rule}})
+	*list = append(*list, keyword{word, []int{rule}})
 }
 
 // What gitleaks wants after a secret is what follows one in a program's text.
@@ -469,7 +475,7 @@ func (set *ruleSet) windows(s string, spans []span) (map[int][]window, []span) {
 		if set.first2[k/64]&(1<<(k%64)) == 0 {
 			continue
 		}
-		for _, kw := range set.words[k] {
+		for _, kw := range set.words[set.index[k]] {
 			at := i - 1
 			if !hasPrefixFold(s[at:], kw.word) {
 				continue

@@ -103,6 +103,7 @@ TRUE	/path	x
 docker run -p 127.0.0.1:5432:5432/tcp postgres
 {"kty":"EC","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"}
 {"d":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"}
+{"kty": "oct", "k": base64url_encode(force_bytes(key_obj)).decode()}
 auth=("me", password)
 auth=("user", "password")
 req.SetBasicAuth("me", "")

@@ -145,7 +145,7 @@ func assignedValue(s string, start, end int) (v assigned, ok bool) {
 	if i+1 < len(s) && s[i] == ']' && (closed || s[i+1] == '=') { // config["password"], user[password]=
 		i++
 	}
-	if at, ok := beside(s, start, i); ok {
+	if at, ok := beside(s, start, i, closed); ok {
 		v.op, v.spaced = ':', true
 		return v.value(s, start, end, at)
 	}

@@ -4,14 +4,14 @@ package suspect
 
 // beside is where the value begins in: name: DB_PASSWORD, value: …, as Kubernetes, XML and
 // forms have it, for a name whose end, with its quote, is at i.
-func beside(s string, start, i int) (at int, ok bool) {
+func beside(s string, start, i int, closed bool) (at int, ok bool) {
 	j := i
 	for j < len(s) && j-i < 80 && (spaceByte(s[j]) || s[j] == ',') {
 		j++
 	}
 	tag := false
 	if !hasPrefixFold(unquoted(s, j), "value") {
-		if i >= len(s) || s[i] != ' ' {
+		if !closed || i >= len(s) || s[i] != ' ' {
 			return 0, false
 		}
 		for j = i; j < len(s)-6 && j-i < 200; j++ { // <input type="password" id="p" value="…">

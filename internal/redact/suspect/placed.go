@@ -96,10 +96,14 @@ func webKey(s string, start, end int, yield func(from, to int)) {
 			continue
 		}
 		j := i + 3
-		for j < to && (s[j] == ':' || spaceByte(s[j]) || s[j] == '"') {
+		for j < to && (s[j] == ':' || spaceByte(s[j])) {
 			j++
 		}
-		if n := run(s, j, wordy); n-j >= 16 {
+		if j == to || s[j] != '"' {
+			continue // a program that makes one
+		}
+		j++
+		if n := run(s, j, wordy); n-j >= 16 && n < len(s) && s[n] == '"' {
 			yield(j, n)
 		}
 	}

@@ -55,7 +55,7 @@ func scan(s string) bool {
 		if first == 0 || second == 0 || pairs[first]>>second&1 == 0 {
 			continue
 		}
-		for at := index(s[i-1:]); at < len(marks) && fold(s[i-1]) == marks[at].word[0] && fold(s[i]) == marks[at].word[1]; at++ {
+		for at, end := group(first, second); at < end; at++ {
 			m := &marks[at]
 			if hasPrefixFold(s[i-1:], m.word) && m.holds(s, i-1, i-1+len(m.word)) {
 				return true
@@ -65,10 +65,21 @@ func scan(s string) bool {
 	return false
 }
 
+// group is where the marks stand that begin with characters of these classes, of which pairs
+// has the bit: the pairs before it are counted, as in a table of which the rest is left out.
+func group(first, second byte) (from, to int) {
+	n := int(rows[first]) + bits.OnesCount64(pairs[first]&(1<<second-1))
+	return int(groups[n][0]), int(groups[n][1])
+}
+
 // hasKeyword reports whether any keyword is in s.
 func hasKeyword(s string) bool {
 	for i := 1; i < len(s); i++ {
-		for at := index(s[i-1:]); at < len(marks) && fold(s[i-1]) == marks[at].word[0] && fold(s[i]) == marks[at].word[1]; at++ {
+		first, second := Class(s[i-1]), Class(s[i])
+		if first == 0 || second == 0 || pairs[first]>>second&1 == 0 {
+			continue
+		}
+		for at, end := group(first, second); at < end; at++ {
 			if hasPrefixFold(s[i-1:], marks[at].word) {
 				return true
 			}
@@ -124,22 +135,6 @@ func Class(c byte) byte {
 		return 51
 	}
 	return 0
-}
-
-// index is where the marks begin that may begin s, which has two bytes.
-func index(s string) int {
-	a, b := fold(s[0]), fold(s[1])
-	low, high := 0, len(marks)
-	for low < high {
-		mid := (low + high) / 2
-		w := marks[mid].word
-		if w[0] < a || w[0] == a && w[1] < b {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low
 }
 
 func fold(c byte) byte {

@@ -19,6 +19,8 @@ type vendor struct {
 }
 
 var vendors = [...]vendor{
+	// Marks that stand in a key, or after it.
+	{word: ".g"}, {word: ".h"}, {word: ".x"}, {word: ".y"}, {word: "-us"}, {word: "jqqj99"}, {word: ":aa"}, {word: "pat"},
 	{"dckr_pat_", "dckr_pat_", wordy, 27, 36}, {"dckr_oat_", "dckr_oat_", wordy, 27, 36},
 	{"whsec_", "whsec_", base64s, 32, 64},
 	{"nvapi-", "nvapi-", wordy, 60, 80},
@@ -59,8 +61,6 @@ var vendors = [...]vendor{
 	{"sdk-", "sdk-", wordy, 36, 36}, {"xoxc-", "xoxc-", wordy, 40, 120},
 	// Ways to a key.
 	{word: "/api/webhooks/"}, {word: "api.telegram.org/bot"}, {word: "-signature="}, {word: "code=4/0"},
-	// Marks that stand in a key, or after it.
-	{word: ".g"}, {word: ".h"}, {word: ".x"}, {word: ".y"}, {word: "-us"}, {word: "jqqj99"}, {word: ":aa"}, {word: "pat"},
 }
 
 // VendorWords are the keywords of [Vendor], in lower case, each once.
@@ -84,7 +84,7 @@ func Vendor(s string, start, end int, yield func(from, to int)) {
 			continue
 		}
 		if v.prefix == "" {
-			marked(s, start, end, v, yield)
+			marked(s, start, end, v.word, yield)
 			return
 		}
 		if word != v.prefix || start > 0 && (alnum(s[start-1]) || s[start-1] == '_' || s[start-1] == '-') {
@@ -135,7 +135,7 @@ func mixed(text string) bool {
 }
 
 // marked finds a key by what stands in it, or before it in a URL.
-func marked(s string, start, end int, v *vendor, yield func(from, to int)) {
+func marked(s string, start, end int, word string, yield func(from, to int)) {
 	back := func(of byte) int { // where the characters of a kind before start begin
 		i := start
 		for i > 0 && run(s[:i], i-1, of) == i {
@@ -143,7 +143,7 @@ func marked(s string, start, end int, v *vendor, yield func(from, to int)) {
 		}
 		return i
 	}
-	switch v.word {
+	switch word {
 	case ".g", ".h", ".x", ".y": // Discord's: the bot's number, a time and a signature
 		if end+5 >= len(s) || s[end+5] != '.' || run(s, end+6, wordy)-end-6 < 27 || run(s, end+6, wordy)-end-6 > 45 || start < 23 {
 			return
