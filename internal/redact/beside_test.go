@@ -48,6 +48,9 @@ os.Setenv("DB_PASSWORD", "§")
 x.set("Authorization", "§")
 password: |⏎  §⏎
 password: >-⏎    §
+password=\⏎§
+userPassword:: §
+password%3D§%26x
 db_password = <<EOT⏎§⏎EOT
 frob "${PASSWORD:-§}"
 : ${PASSWORD:=§}
@@ -241,7 +244,7 @@ the API key is "§".
 my secret key (§) must work
 the staging password changed to § yesterday
 Das Passwort lautet §
-le mot_de_passe est §
+le mot de passe est §
 la contraseña es §
 密码是§
 パスワードは§です

@@ -123,6 +123,21 @@ chpasswd <<< "u:§"
 su -c "echo u:§ | chpasswd"
 echo § | sudo -S ls
 wrangler secret put X <<< "§"
+gh auth login --with-token < <(echo §)
+passwd --stdin u <<< '§'
+htpasswd -bc f u §
+htpasswd -nb u §
+wpa_passphrase net §
+poetry config http-basic.x u §
+openssl dgst -sha256 -hmac § x
+rails credentials:edit --key §
+etcdctl --user root:§ get x
+heroku config:set FOO=§
+vault kv put secret/x value=§
+ansible-vault encrypt_string '§' --name x
+./app --auth § run
+./app --key § run
+u:§@tcp(h:3306)/db
 `), "\n")...)
 	stays(t, strings.Split(strings.TrimSpace(`
 curl -u "$USER:$PASS" https://h
@@ -175,6 +190,18 @@ gem push x-1.2.3.gem
 go test ./internal/redact -run TestA1b2C3
 gh secret set X < token1.txt
 gh secret list
+heroku config:set NODE_ENV=production
+vault kv put secret/x value=@file1
+vault kv put secret/x ttl=30m
+htpasswd -c /etc/nginx/file1 user1
+etcdctl --user root get x
+./app --key server1.pem --auth basic
+./app --key id_ed25519
+./app --key ~/.ssh/id_A1b2
+./app --auth OAuth2
+me@tcp(h:3306)/db
+:@tcp(h:3306)/db
+$USER:$PASS@tcp(h:3306)/db
 mc alias list
 sudo -s
 `), "\n")...)

@@ -49,6 +49,8 @@ func TestCredentialsByTheirPlaceGo(t *testing.T) {
 		{"git clone https://" + random[:40] + "@host.example/x.git", random[:40]},
 		{"https://a.blob.core.windows.net/c/f?sv=1&sig=" + random[:43] + "%3D&se=2", random[:43]},
 		{"admin:$apr1" + "$" + "abcdefgh$" + random[:22], random[:22]},
+		{"root:$6" + "$abcdefgh$" + random[:86] + ":19000:0:", random[:86]},
+		{"root:$y" + "$j9T$" + random[:22] + "$" + random[:43], random[:43]},
 		{"root:$2y" + "$10$" + random[:53], random[:53]},
 	} {
 		got, n := redact.New().String(tt.text)

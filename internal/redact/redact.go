@@ -13,6 +13,10 @@
 // there, and only as far around as the rule can reach, its regular expression
 // runs. Rules are read and compiled when first needed, so that making a
 // Redactor costs nothing.
+//
+// What an expression cannot tell, or only slowly, is code of package suspect: values beside
+// a name like password, what programs are given on their command line, vendors' keys, and
+// what its place in a file tells. The hook, which only asks, runs the same code.
 package redact
 
 import (
@@ -298,8 +302,8 @@ func ownRules() []rule {
 			Regex: `(?i)(?:\bset-cookie["']?[ \t]{0,3}:[ \t"']{0,4}|(?:^|[^-\w])cookie["']?[ \t]{0,3}:[ \t"']{0,4}(?:[A-Za-z0-9_.-]{1,60}=[^\s;"']{0,7};[ ]?){0,15})[A-Za-z0-9_.-]{1,60}=([^\s;"'\[$<{][^\s;"']{7,999}(?:;[ ]?[A-Za-z0-9_.-]{1,60}=[^\s;"']+)*)`},
 		{ID: "netrc-password", Description: "A password in a .netrc.", Keywords: []string{"machine"},
 			Regex: `\bmachine\s{1,4}\S{1,200}\s{1,8}login\s{1,4}\S{1,200}\s{1,8}password\s{1,4}(\S{3,200})`},
-		{ID: "password-hash", Description: "The hash of a password, as in .htpasswd.", Keywords: []string{"2a$", "2b$", "2y$", "apr1$", "argon2"},
-			Regex: `(\$(?:2[aby]|apr1|argon2(?:id|i|d))\$[./A-Za-z0-9$=,+-]{20,300})`},
+		{ID: "password-hash", Description: "The hash of a password, as in .htpasswd.", Keywords: []string{"2a$", "2b$", "2y$", "apr1$", "argon2", "$1$", "$5$", "$6$", "$y$"},
+			Regex: `(\$(?:2[aby]|apr1|[156y]|argon2(?:id|i|d))\$[./A-Za-z0-9$=,+-]{20,300})`},
 		{ID: "private-key-part", Description: "A private key whose end is missing.", Keywords: []string{"private key"},
 			Regex: `-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----((?:` + keyMargin + `(?:(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{0,200}|[A-Za-z0-9+/=]{16,}))+)`},
 		{ID: "private-key-end", Description: "A private key whose beginning is missing.", Keywords: []string{"-----end"},

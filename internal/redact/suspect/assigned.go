@@ -66,6 +66,9 @@ func (v assigned) loose(name, text string) bool {
 	if hasPrefixFold(name, "authorization") && (len(text) < 12 || hasPrefixFold(text, "aws4")) {
 		return false
 	}
+	if name == "--key" && 5*oddness(text) < 2*len(text) { // of a file
+		return false
+	}
 	if len(name) > 9 && hasPrefixFold(name, "pr") && v.quote == 0 && len(text) < 40 { // PrivateKey: testRSA2048Key
 		return false
 	}
@@ -81,7 +84,7 @@ func AssignedWords() []string {
 		"password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "api-key", "apikey",
 		"access_key", "access-key", "accesskey", "secret_key", "secretkey", "private_key", "auth_key", "authkey",
 		"account_key", "account-key", "accountkey", "passcode", "requirepass", "masterauth", "bindpw", "rootpw", "securestring", "identified by",
-		"passwort", "motdepasse", "mot_de_passe", "senha", "contrasena", "contraseña", "ароль", "密码", "密碼", "パスワード", "비밀번호",
+		"passwort", "mot de passe", "motdepasse", "mot_de_passe", "senha", "contrasena", "contraseña", "ароль", "密码", "密碼", "パスワード", "비밀번호",
 	}, looseWords[:]...)
 }
 
@@ -89,7 +92,7 @@ func AssignedWords() []string {
 // looks like a secret by itself.
 var looseWords = [...]string{
 	"pass", "pw", "psk", "_pat", "_auth", "otp_seed", "bearer", "authorization", "credential", "sessionid", "sessid", "connectionstring",
-	"sonar.login", "privatekey", "presharedkey", "api key", "secret key", "unseal key", "mnemonic", "seed phrase", "recovery phrase",
+	"sonar.login", "--auth", "--key", "privatekey", "presharedkey", "api key", "secret key", "unseal key", "mnemonic", "seed phrase", "recovery phrase",
 }
 
 const (
@@ -167,7 +170,7 @@ func assignedValue(s string, start, end int) (v assigned, ok bool) {
 		case i+1 < len(s) && s[i+1] == '=':
 			v.op = '='
 			i++
-		case i+1 < len(s) && s[i+1] == '-' && defaulted(s, start):
+		case i+1 < len(s) && s[i+1] == '-' && defaulted(s, start), i+2 < len(s) && s[i+1] == ':' && s[i+2] == ' ': // of LDIF, in base64
 			i++
 		}
 		i++
@@ -193,6 +196,9 @@ func assignedValue(s string, start, end int) (v assigned, ok bool) {
 		case s[i] >= 0x80 && hasPrefixFold(s[i:], "："):
 			v.op = ':'
 			i += len("：")
+		case hasPrefixFold(s[i:], "%3d"):
+			v.op = '='
+			i += len("%3d")
 		case v.spaced && (option(s, start) || commanded(s, start)):
 			v.op = ' '
 		case column(s, start, after), v.spaced && sameFold(s[start:end], "bearer"):

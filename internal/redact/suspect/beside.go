@@ -93,6 +93,8 @@ func nextLine(s string, i int) int {
 	case j < len(s) && (s[j] == '|' || s[j] == '>'):
 		for j++; j < len(s) && (s[j] == '-' || s[j] == '+'); j++ {
 		}
+	case j+1 < len(s) && s[j] == '\\' && (s[j+1] == '\n' || s[j+1] == '\r'):
+		j++
 	case j+2 < len(s) && s[j] == '<' && s[j+1] == '<':
 		for j += 2; j < len(s) && (alnum(s[j]) || s[j] == '-' || s[j] == '_' || s[j] == '"' || s[j] == '\'') && j-i < 40; j++ {
 		}

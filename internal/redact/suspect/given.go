@@ -59,6 +59,7 @@ func GivenWords() []string {
 //	;-b    cookies
 //	login>1    the first word after the word login
 //	set>2=     what follows the equals sign in the second word after the word set
+//	@>2        the second word after the program's name
 type program struct {
 	names string
 	sub   string // a word that must come before the options, or none
@@ -67,9 +68,10 @@ type program struct {
 
 // programs are those that take a secret by an option that does not say so by its name.
 var programs = [...]program{
-	{"curl", "", ":-u :--user :-U :--proxy-user --oauth2-bearer ;-b ;--cookie"},
-	{"http", "", ":-a :--auth"},
-	{"mysql mysqldump mysqladmin mysqlimport mysqlcheck mysqlshow mariadb mariadb-dump mariadb-admin mycli", "", "*-p password>1"},
+	{"curl", "", ":-u :--user :-U :--proxy-user :-E :--cert --oauth2-bearer ;-b ;--cookie"},
+	{"http xh", "", ":-a :--auth"},
+	{"mysql mysqldump mysqladmin mysqlimport mysqlcheck mysqlshow mariadb mariadb-dump mariadb-admin", "", "*-p password>1"},
+	{"mycli", "", "~-p"},
 	{"redis-cli", "", "-a auth>1 requirepass>1 masterauth>1"},
 	{"sshpass", "", "~-p"},
 	{"docker podman buildah nerdctl helm oras crane", "login", "~-p"},
@@ -83,7 +85,7 @@ var programs = [...]program{
 	{"aws", "", "--secret-string"},
 	{"twine", "upload", "~-p"},
 	{"poetry", "publish", "~-p"},
-	{"poetry", "", "config>2"},
+	{"poetry", "", "config>2"}, {"poetry", "", "config>3"},
 	{"sqlcmd bcp", "", "~-P"},
 	{"cqlsh mongosh mongo mongodump mongorestore mongoexport mongoimport snowsql", "", "~-p"},
 	{"mosquitto_pub mosquitto_sub", "", "-P"},
@@ -96,6 +98,7 @@ var programs = [...]program{
 	{"keytool jarsigner apksigner", "", "-storepass -keypass -srcstorepass -deststorepass"},
 	{"openssl", "", "-passin -passout -pass -password"},
 	{"openssl", "enc", "-k"},
+	{"openssl", "dgst", "-hmac"},
 	{"snmpwalk snmpget", "", "-A -X"},
 	{"smbclient rpcclient", "", "%-U"},
 	{"lftp", "", ",-u"},
@@ -104,9 +107,9 @@ var programs = [...]program{
 	{"npm", "", "_auth>1 _password>1"},
 	{"ngrok", "", "authtoken>1 add-authtoken>1"},
 	{"wandb", "", "login>1"},
-	{"vault", "", "login>1"},
+	{"vault", "", "login>1"}, {"vault", "", "put>2="}, {"vault", "", "put>3="},
 	{"snyk", "", "auth>1"},
-	{"bw", "", "unlock>1"},
+	{"bw", "", "unlock>1 login>2"},
 	{"doctl", "init", "-t"},
 	{"codecov flyctl", "", "-t"},
 	{"nuget", "", "setapikey>1"},
@@ -119,7 +122,16 @@ var programs = [...]program{
 	{"rabbitmqctl", "", "add_user>2 change_password>2 authenticate_user>2"},
 	{"grafana-cli", "", "reset-admin-password>1"},
 	{"nmcli", "", "password>1"},
-	{"wpa_passphrase", "", "wpa_passphrase>2"},
+	{"wpa_passphrase", "", "@>2"},
+	{"htpasswd", "", "@>2"}, {"htpasswd", "", "@>3"},
+	{"usermod useradd", "", "~-p"},
+	{"rails", "", "--key"},
+	{"openai", "", "-k"},
+	{"twilio", "", "login>2"},
+	{"civo", "", "save>2"},
+	{"etcdctl", "", ":--user"},
+	{"heroku", "", "config:set>1="},
+	{"ansible-vault", "", "encrypt_string>1"},
 	{"rclone", "", "secret_access_key>1 pass>1 key>1"},
 	{"netlify", "", "--auth"},
 	{"consul nomad influx", "", "-token"},
@@ -134,7 +146,8 @@ var stdin = [...]struct {
 	after bool
 }{
 	{"--password-stdin", false}, {"--with-token", false}, {"chpasswd", true}, {"sudo -s", false},
-	{"cryptsetup", false}, {"secret put", false}, {"secret set", false}, {"kinit", false},
+	{"cryptsetup", false}, {"secret put", false}, {"secret set", false}, {"kinit", false}, {"passwd --stdin", false}, {"--data-file=-", false}, {"env add", false},
+	{"op signin", false}, {"lpass login", false}, {"pass insert", false},
 }
 
 func (p *program) is(name string) bool {
@@ -218,6 +231,9 @@ func (p *program) given(s string, i int, yield func(from, to int)) {
 	under := p.sub == ""
 	var pending string // the option, or word, whose value comes
 	left := 0
+	if p.how[0] == '@' {
+		pending, left = ">", int(p.how[2]-'0')
+	}
 	for {
 		w, ok := nextWord(s, i, limit)
 		if !ok {
@@ -353,6 +369,7 @@ func take(s string, v word, kind string, yield func(from, to int)) {
 		if !after('=') {
 			return
 		}
+		random = true
 	default:
 		if hasPrefixFold(text, "pass:") { // openssl
 			v.from += len("pass:")
@@ -425,6 +442,14 @@ func piped(s string, start, end int, named bool, yield func(from, to int)) {
 		echoed(s, line, pipe, kind, yield)
 	}
 	for i := end; i+3 < len(s) && i-end < 200 && s[i] != '\n'; i++ {
+		if s[i] == '<' && s[i+1] == '(' { // < <(echo …)
+			to := i + 2
+			for to < len(s) && s[to] != ')' && s[to] != '\n' {
+				to++
+			}
+			echoed(s, i+2, to, kind, yield)
+			return
+		}
 		if s[i] == '<' && s[i+1] == '<' && s[i+2] == '<' {
 			if w, ok := nextWord(s, i+3, min(len(s), i+3+commandReach)); ok {
 				take(s, w.bare(s), kind, yield)

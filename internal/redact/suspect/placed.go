@@ -14,6 +14,14 @@ func Placed(s string, start, end int, yield func(from, to int)) {
 		webKey(s, start, end, yield)
 	case sameFold(word, "private-lines:"):
 		puttyKey(s, end, yield)
+	case s[start] == '@':
+		from := start
+		for from > 0 && start-from < 200 && !spaceByte(s[from-1]) && s[from-1] != ':' && s[from-1] != '"' && s[from-1] != '\'' && s[from-1] != '`' {
+			from--
+		}
+		if from > 1 && s[start-1] != ']' && s[from-1] == ':' && wordByte(s[from-2]) && givenSecret(s[from:start]) {
+			yield(from, start)
+		}
 	case s[end-1] == '(':
 		if from, to, ok := second(s, end); ok {
 			yield(from, to)
@@ -26,7 +34,7 @@ func Placed(s string, start, end int, yield func(from, to int)) {
 // PlacedWords are the keywords of [Placed], in lower case.
 func PlacedWords() []string {
 	return []string{
-		"true\t/", "false\t/", ":5432:", ":3306:", "kty", "private-lines:", "basicauth(", "basic_auth(", "auth=(", "db.auth(",
+		"true\t/", "false\t/", ":5432:", ":3306:", "kty", "private-lines:", "basicauth(", "basic_auth(", "auth=(", "db.auth(", "@tcp(",
 		"password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "passphrase",
 	}
 }

@@ -89,7 +89,7 @@ func hasKeyword(s string) bool {
 }
 
 // Classes is how many values [Class] has.
-const Classes = 52
+const Classes = 54
 
 // Class numbers the characters that keywords begin with, in so few values that
 // a row of pairs is one word; 0 is every other.
@@ -133,6 +133,10 @@ func Class(c byte) byte {
 		return 50
 	case 0xb9:
 		return 51
+	case '$':
+		return 52
+	case '@':
+		return 53
 	}
 	return 0
 }
