@@ -88,7 +88,7 @@ create user u identified by '§'
 <add key="ApiKey" value="YOUR_KEY_HERE_1"/>
 ENV TOKEN_FILE /run/secrets/x1
 ENV DB_PASSWORD $DB_PASSWORD
-ENV PASSWORD_STORE_DIR /root/.store1
+ENV PASSWORD_STORE_DIR /srv/store1
 #define TOKEN_LPAREN 17
 #define SECRET_LENGTH 32
 #define MAX_TOKEN "value"

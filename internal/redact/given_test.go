@@ -165,7 +165,7 @@ az vm list -o table
 twine upload dist/*
 cargo login
 cargo test --test login1234abc
-npm config set registry https://registry.npmjs.org/
+npm config set registry https://npm.host.example/
 wandb login --relogin
 vault login -method=oidc
 vault kv get secret/a1B2c3D4e5
